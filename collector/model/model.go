@@ -1,0 +1,96 @@
+// Package model holds what one look at a host's accelerators can tell,
+// whatever the vendor. It is plain data: no clock, no text, no Prometheus.
+//
+// A pointer that is nil and a string that is empty mean "not printed". Nothing
+// in here is ever a zero that stands for an unknown.
+package model
+
+// Report is what one command's output told. A vendor's commands each give one
+// Report; Merge joins them.
+type Report struct {
+	Tool      *Tool
+	Devices   []Device
+	Processes []Process
+	Slices    []Slice
+	Links     []Link
+	// Announced is how many cards the output says there are, 0 when it says
+	// nothing. It may exceed len(Devices): cut output, or a card that failed.
+	Announced int
+	// Warnings are the parts of the output that could not be read, one short
+	// sentence each.
+	Warnings []string
+}
+
+// Tool is the identity in the title rows of a vendor tool.
+type Tool struct {
+	Name            string // mx-smi, ht-smi, npu-smi
+	Version         string
+	DriverVersion   string
+	RuntimeVersion  string // MACA or HPCC
+	FirmwareVersion string // BIOS
+}
+
+// Device is one card, or one die where a card's dies are scheduled apart.
+type Device struct {
+	// ID is what a workload selects the card by, and the label "device".
+	ID    string
+	Name  string // as printed
+	BusID string // lower case, as sysfs spells it: 0000:3b:00.0
+	UUID  string
+	Board string // MetaX board index
+	NPU   string // Ascend NPU id
+	Chip  string // Ascend chip index inside the NPU
+
+	Health *Health
+
+	UtilizationRatio   *float64 // 0 to 1
+	PowerWatts         *float64
+	PowerLimitWatts    *float64
+	TemperatureCelsius *float64
+	PerformanceLevel   *float64 // MetaX P<n>: larger is faster
+	HugepagesUsed      *float64 // pages
+	HugepagesTotal     *float64 // pages
+	Memory             []Memory
+
+	NUMANode    *int
+	CPUAffinity string // a CPU list such as 0-31,64-95
+}
+
+// Health is the state a tool prints for a card.
+type Health struct {
+	OK     bool
+	State  string // as printed: Available, OK, Warning, Not Available
+	Reason string // as printed beside it, often empty
+}
+
+// Memory is one kind of memory of a card. Used and Total are nil when not printed.
+type Memory struct {
+	Type       string // vram, hbm, ddr
+	UsedBytes  *float64
+	TotalBytes *float64
+}
+
+// Process is one process's memory on one card.
+type Process struct {
+	Device    string
+	PID       string
+	Name      string // cut at 15 characters by the kernel, empty where the tool prints none
+	UsedBytes float64
+}
+
+// Slice is a part of a card with its own quota (MetaX sGPU).
+type Slice struct {
+	Device            string
+	ID                string
+	MemoryUsedBytes   *float64
+	MemoryQuotaBytes  *float64
+	ComputeQuotaRatio *float64 // 0 to 1
+	UtilizationRatio  *float64 // 0 to 1
+}
+
+// Link is one printed cell of a topology matrix, never mirrored.
+type Link struct {
+	Device string
+	Peer   string // the other card's device, or a NIC's name
+	Type   string // MX, HCCS, PIX, SYS, ...
+}
