@@ -12,7 +12,11 @@ type Report struct {
 	Devices   []Device
 	Processes []Process
 	Slices    []Slice
-	Links     []Link
+	Links     []Link // names as printed; Merge resolves them
+	// Listed are the cards of an inventory, available or not.
+	Listed []Device
+	// Affinities are the rows of a topology.
+	Affinities []Affinity
 	// Announced is how many cards the output says there are, 0 when it says
 	// nothing. It may exceed len(Devices): cut output, or a card that failed.
 	Announced int
@@ -35,7 +39,7 @@ type Device struct {
 	// ID is what a workload selects the card by, and the label "device".
 	ID    string
 	Name  string // as printed
-	BusID string // lower case, as sysfs spells it: 0000:3b:00.0
+	BusID string // as printed: 0000:3b:00.0, or in upper case
 	UUID  string
 	Board string // MetaX board index
 	NPU   string // Ascend NPU id
@@ -93,4 +97,11 @@ type Link struct {
 	Device string
 	Peer   string // the other card's device, or a NIC's name
 	Type   string // MX, HCCS, PIX, SYS, ...
+}
+
+// Affinity is the place of one card in a topology.
+type Affinity struct {
+	Name     string // as printed: GPU0, NPU3, Phy-ID12
+	NUMANode *int
+	CPUs     string // a CPU list
 }

@@ -1,0 +1,250 @@
+// Package ascend reads what Huawei's npu-smi prints. Five families of the table
+// of npu-smi info have been met, tool versions 20.2.0 to 26.0.rc2; they are told
+// apart by their header rows alone, since the widths of different chips overlap.
+package ascend
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+)
+
+// Header words, as boxtable spells them.
+const (
+	colNPU        = "npu"
+	colNPUID      = "npu id" // Ascend 950
+	colName       = "name"
+	colHealth     = "health"
+	colPower      = "power"
+	colTemp       = "temp"
+	colHugepages  = "hugepages-usage"
+	colChip       = "chip"
+	colDevice     = "device"
+	colPhyID      = "phy-id"
+	colBusID      = "bus-id"
+	colAICore     = "aicore"
+	colNPUUtil    = "npu util" // Ascend 950
+	colDDR        = "memory-usage"
+	colHBM        = "hbm-usage"
+	colPID        = "process id"
+	colProcess    = "process name"
+	colProcessMem = "process memory"
+)
+
+func vocabulary() boxtable.Vocabulary {
+	return boxtable.Vocabulary{
+		colNPUID:                  boxtable.Scalar,
+		colName:                   boxtable.Phrase,
+		colHugepages:              boxtable.Pair,
+		colNPUUtil:                boxtable.Scalar,
+		colDDR:                    boxtable.Pair,
+		colHBM:                    boxtable.Pair,
+		colPID:                    boxtable.Scalar,
+		colProcess:                boxtable.Phrase,
+		colProcessMem:             boxtable.Scalar,
+		"process id in container": boxtable.Scalar,
+	}
+}
+
+// header is one header row: its words, cell by cell.
+type header [][]boxtable.Column
+
+func (h header) find(word string) (cell, col int, ok bool) {
+	for i, cols := range h {
+		for j := range cols {
+			if cols[j].Word == word {
+				return i, j, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+func (h header) has(word string) bool {
+	_, _, ok := h.find(word)
+	return ok
+}
+
+// section is the table the parser is inside of.
+type section uint8
+
+const (
+	outside section = iota
+	devices
+	processes
+)
+
+// record is one chip as printed, before its name among all chips is known.
+type record struct {
+	npu, chip string
+	number    string // Device or Phy-ID, "" where there is none
+	device    model.Device
+}
+
+// owner is a process row, which names its chip by NPU and chip.
+type owner struct {
+	npu, chip string
+	process   model.Process
+}
+
+type infoParser struct {
+	words        boxtable.Vocabulary
+	section      section
+	upper, lower header // the two header rows of the device table; processes use upper
+	pending      *record
+	records      []record
+	owners       []owner
+	values       []string
+	report       model.Report
+	headers      int
+}
+
+// ParseInfo reads the output of npu-smi info. It fails with failure.Parse when the
+// output is another program's or holds no whole chip.
+func ParseInfo(out []byte) (model.Report, error) {
+	p := &infoParser{words: vocabulary()}
+	for line := range boxtable.Lines(out) {
+		switch line.Kind {
+		case boxtable.Torn:
+			p.dropPending("its second row is cut")
+			p.warn("a row is cut: %.60q", line.Text)
+		case boxtable.Separator, boxtable.Elision:
+			p.dropPending("its second row is missing")
+		case boxtable.Row:
+			if err := p.row(line.Cells); err != nil {
+				return model.Report{}, err
+			}
+		case boxtable.Text:
+		}
+	}
+	p.dropPending("the output ends before its second row")
+	switch {
+	case p.headers == 0:
+		return model.Report{}, failure.New(failure.Parse, "no device table in the output")
+	case len(p.records) == 0:
+		return model.Report{}, failure.New(failure.Parse, "no whole chip in the device table")
+	}
+	p.name()
+	return p.report, nil
+}
+
+func (p *infoParser) row(cells []string) error {
+	if p.header(cells) {
+		return nil
+	}
+	switch p.section {
+	case outside:
+		return p.title(cells)
+	case devices:
+		p.device(cells)
+	case processes:
+		p.process(cells)
+	}
+	return nil
+}
+
+// header recognises header rows by their words and enters the table they open.
+// The process table must be entered here: its rows look like a chip's.
+func (p *infoParser) header(cells []string) bool {
+	if number := cells[0]; number != "" && number[0] >= '0' && number[0] <= '9' {
+		return false
+	}
+	h := make(header, len(cells))
+	for i, cell := range cells {
+		h[i] = p.words.Columns(cell)
+	}
+	npu := h.has(colNPU) || h.has(colNPUID)
+	switch {
+	case npu && h.has(colPID):
+		p.dropPending("its second row is missing")
+		p.section, p.upper = processes, h
+	case npu && h.has(colHealth):
+		p.dropPending("its second row is missing")
+		p.section, p.upper, p.lower = devices, h, nil
+		p.headers++
+	case p.section == devices && p.lower == nil && h.has(colBusID):
+		p.lower = h
+	default:
+		return false
+	}
+	return true
+}
+
+// title reads "npu-smi <tool version>   Version: <driver version>".
+func (p *infoParser) title(cells []string) error {
+	name, rest, _ := strings.Cut(cells[0], " ")
+	if !strings.HasSuffix(strings.ToLower(name), "-smi") {
+		return nil
+	}
+	if !strings.EqualFold(name, "npu-smi") {
+		return failure.New(failure.Parse, "the title is that of %.40q, not of npu-smi", name)
+	}
+	version, driver, _ := strings.Cut(rest, "Version:")
+	p.report.Tool = &model.Tool{
+		Name:          "npu-smi",
+		Version:       firstVersion(version),
+		DriverVersion: firstVersion(driver),
+	}
+	return nil
+}
+
+func firstVersion(s string) string {
+	if fields := strings.Fields(s); len(fields) > 0 {
+		return boxtable.Label(fields[0])
+	}
+	return ""
+}
+
+// name gives every chip the number a workload selects it by, and joins the
+// processes to it.
+func (p *infoParser) name() {
+	unique := true
+	seen := make(map[string]bool, len(p.records))
+	for i := range p.records {
+		r := &p.records[i]
+		r.device.ID = r.number
+		if r.number == "" {
+			r.device.ID = r.npu
+		}
+		unique = unique && !seen[r.device.ID]
+		seen[r.device.ID] = true
+	}
+	type place struct{ npu, chip string }
+	ids := make(map[place]string, len(p.records))
+	for i := range p.records {
+		r := &p.records[i]
+		at := place{r.npu, r.chip}
+		if _, twice := ids[at]; twice {
+			p.warn("chip %s of NPU %s is printed twice", r.chip, r.npu)
+			continue
+		}
+		if !unique {
+			r.device.ID = strings.TrimSuffix(r.npu+"."+r.chip, ".")
+		}
+		ids[at] = r.device.ID
+		p.report.Devices = append(p.report.Devices, r.device)
+	}
+	for _, o := range p.owners {
+		id, ok := ids[place{o.npu, o.chip}]
+		if !ok {
+			p.warn("process %s runs on a chip that the device table lacks", o.process.PID)
+			continue
+		}
+		o.process.Device = id
+		p.report.Processes = append(p.report.Processes, o.process)
+	}
+}
+
+func (p *infoParser) warn(format string, args ...any) {
+	p.report.Warnings = append(p.report.Warnings, fmt.Sprintf(format, args...))
+}
+
+func (p *infoParser) dropPending(why string) {
+	if p.pending != nil {
+		p.warn("NPU %s is left out: %s", p.pending.npu, why)
+		p.pending = nil
+	}
+}

@@ -1,0 +1,61 @@
+package ascend
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+)
+
+// ParseMapping reads the output of npu-smi info -m, which has a line for every
+// chip of the host, also for one that npu-smi info leaves out. Mcu rows, the
+// board's controller, are no chips.
+func ParseMapping(out []byte) (model.Report, error) {
+	var r model.Report
+	header := false
+	for raw := range bytes.Lines(out) {
+		fields := strings.Fields(string(raw))
+		switch {
+		case len(fields) < 3:
+		case fields[0] == "NPU" && fields[1] == "ID" && strings.Contains(string(raw), "Chip ID"):
+			header = true
+		case header:
+			_, isNPU := boxtable.Index(fields[0])
+			_, isChip := boxtable.Index(fields[1])
+			if isNPU && isChip && !strings.EqualFold(fields[len(fields)-1], "mcu") {
+				r.Announced++
+			}
+		}
+	}
+	if r.Announced == 0 {
+		return model.Report{}, failure.New(failure.Parse, "no chip in the mapping")
+	}
+	return r, nil
+}
+
+// ParseList reads the output of npu-smi info -l: how many cards there are and
+// how many chips each has.
+func ParseList(out []byte) (model.Report, error) {
+	cards, listed, chips := 0, 0, 0
+	for raw := range bytes.Lines(out) {
+		key, value, ok := strings.Cut(string(raw), ":")
+		n, isNumber := boxtable.Index(strings.TrimSpace(value))
+		if !ok || !isNumber {
+			continue
+		}
+		switch strings.TrimSpace(key) {
+		case "Total Count", "Card Count":
+			cards = n
+		case "NPU ID":
+			listed++
+		case "Chip Count":
+			chips += n
+		}
+	}
+	if cards == 0 && listed == 0 {
+		return model.Report{}, failure.New(failure.Parse, "no card in the list")
+	}
+	return model.Report{Announced: max(cards, chips)}, nil
+}

@@ -1,0 +1,96 @@
+package ascend
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/topology"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/vendor"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+)
+
+// Vendor says how npu-smi is asked. One npu-smi info holds nearly everything;
+// the per-card questions (-t usages -i N) would cost a process each.
+func Vendor() vendor.Vendor {
+	return vendor.Vendor{
+		Name:  "ascend",
+		Tools: []string{"npu-smi"},
+		Table: vendor.Query{Name: "info", Args: [][]string{{"info"}}, Parse: ParseInfo},
+		Sides: []vendor.Query{
+			{Name: "mapping", Args: [][]string{{"info", "-m"}}, Inventory: true, Parse: ParseMapping},
+			{Name: "list", Args: [][]string{{"info", "-l"}}, Inventory: true, Parse: ParseList},
+			{Name: "topology", Args: [][]string{{"info", "-t", "topo"}}, Inventory: true, Parse: ParseTopology},
+		},
+		Resolve:  resolve,
+		Classify: Classify,
+	}
+}
+
+// Margin names of the topology.
+const (
+	npuPrefix = "NPU"
+	phyPrefix = "Phy-ID" // A3, where an NPU has two dies
+	nicPrefix = "NIC"
+)
+
+// ParseTopology reads the output of npu-smi info -t topo.
+func ParseTopology(out []byte) (model.Report, error) {
+	return topology.Parse(out, topology.Names{Cards: []string{npuPrefix, phyPrefix}, Others: []string{nicPrefix}})
+}
+
+// resolve finds the device of "NPU3", by NPU id where that is one device's, or of
+// "Phy-ID12", which is printed where the table prints the same number.
+func resolve(name string, devices []model.Device) (string, bool) {
+	if number, ok := strings.CutPrefix(name, phyPrefix); ok {
+		return number, indexOf(devices, func(d *model.Device) bool { return d.ID == number }) >= 0
+	}
+	number, ok := strings.CutPrefix(name, npuPrefix)
+	if !ok {
+		return name, false
+	}
+	sameNPU := func(d *model.Device) bool { return d.NPU == number }
+	if i := indexOf(devices, sameNPU); i >= 0 && indexOf(devices[i+1:], sameNPU) < 0 {
+		return devices[i].ID, true
+	}
+	return number, indexOf(devices, func(d *model.Device) bool { return d.ID == number }) >= 0
+}
+
+func indexOf(devices []model.Device, is func(*model.Device) bool) int {
+	for i := range devices {
+		if is(&devices[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Classify tells what an error text of npu-smi or of the driver's interface
+// (DCMI) means. Nearly all of them are printed to stdout, some with exit status 0.
+func Classify(text []byte) (failure.Reason, string, bool) {
+	reason, line, ok := failure.Match(text, []failure.Pattern{
+		{Text: "error while loading shared libraries", Reason: failure.Driver},
+		{Text: "-8020", Reason: failure.Busy},
+		{Text: "the device is used", Reason: failure.Busy},
+		{Text: "-8005", Reason: failure.Driver},
+		{Text: "dcmi module initialize failed", Reason: failure.Driver},
+		{Text: "dcmi model initialized failed", Reason: failure.Driver},
+		{Text: "-8012", Reason: failure.Driver},
+		{Text: "-8002", Reason: failure.Permission},
+		{Text: "Operation not permitted", Reason: failure.Permission},
+		{Text: "Permission denied", Reason: failure.Permission},
+		{Text: "There is no NPU", Reason: failure.NoDevice},
+		{Text: "Failed to get card number", Reason: failure.NoDevice},
+		{Text: "Invalid card id", Reason: failure.NoDevice},
+		{Text: "does not support", Reason: failure.Unsupported},
+		{Text: "-8255", Reason: failure.Unsupported},
+		{Text: "cannot be executed on a VM", Reason: failure.Unsupported},
+		{Text: "Command or option is not found", Reason: failure.Unsupported},
+		{Text: "Error parameter of", Reason: failure.Unsupported},
+	})
+	if reason == failure.Driver && bytes.Contains(text, []byte("shared libraries")) {
+		line = fmt.Sprintf("%s (LD_LIBRARY_PATH must name the driver's lib64 folders)", line)
+	}
+	return reason, line, ok
+}

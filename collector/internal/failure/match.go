@@ -1,0 +1,46 @@
+package failure
+
+import (
+	"bytes"
+	"strings"
+)
+
+// Pattern is a piece of an error text and what it means.
+type Pattern struct {
+	Text   string // matched without regard to case
+	Reason Reason
+}
+
+// Match finds the first pattern, in the order given, that occurs in what a tool
+// printed, and returns its line.
+func Match(text []byte, patterns []Pattern) (reason Reason, line string, ok bool) {
+	lower := bytes.ToLower(text)
+	for _, p := range patterns {
+		at := bytes.Index(lower, []byte(strings.ToLower(p.Text)))
+		if at < 0 {
+			continue
+		}
+		start := bytes.LastIndexByte(lower[:at], '\n') + 1
+		end := len(lower)
+		if n := bytes.IndexByte(lower[at:], '\n'); n >= 0 {
+			end = at + n
+		}
+		return p.Reason, Excerpt(text[min(start, len(text)):min(end, len(text))]), true
+	}
+	return "", "", false
+}
+
+// Excerpt makes one short printable line of output that may hold anything.
+func Excerpt(text []byte) string {
+	const longest = 160
+	text = bytes.TrimSpace(text)
+	if len(text) > longest {
+		text = text[:longest]
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == '\uFFFD' {
+			return ' '
+		}
+		return r
+	}, string(text))
+}

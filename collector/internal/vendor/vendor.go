@@ -1,0 +1,35 @@
+// Package vendor says what a vendor package offers: which commands to run, how
+// to read what they print, and what the vendor's error texts mean.
+package vendor
+
+import (
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+)
+
+// Vendor is one vendor's command line tool. All of it is pure: no field runs,
+// reads or waits for anything.
+type Vendor struct {
+	Name  string   // value of the label "vendor", and the collector's name
+	Tools []string // program names, the usual one first
+	// Table is the command whose success is the collector's success.
+	Table Query
+	// Sides cost only their own series when they fail.
+	Sides []Query
+	// Resolve finds the device a topology's row or column name means.
+	Resolve model.Resolver
+	// Classify tells what an error text means; line is the text's telling line.
+	Classify func(text []byte) (reason failure.Reason, line string, ok bool)
+}
+
+// Query is one question to the tool.
+type Query struct {
+	Name string
+	// Args are the argument lists to try, in order, until one gives an answer
+	// that parses: older tools know fewer of them.
+	Args [][]string
+	// Inventory marks what hardly ever changes, and is asked rarely.
+	Inventory bool
+	// Parse reads standard output. It must not keep out.
+	Parse func(out []byte) (model.Report, error)
+}

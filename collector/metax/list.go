@@ -1,0 +1,84 @@
+package metax
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+)
+
+// withheld is the reason mx-smi -L gives for a card that exists on the host but
+// was not granted to the container it runs in. Such a card is neither broken
+// nor missing.
+const withheld = "MetaX Sysfs File Unaccessible"
+
+// ParseList reads the output of mx-smi -L, the only one with UUIDs and with the
+// cards that failed:
+//
+//	GPU#0    MXC500      0000:37:00.0   Available (UUID: GPU-…)
+//	GPU#1    MXC500      0000:0e:00.0   Not Available(Layout Node Not Found)
+//
+// Cards that are merely withheld from a container are left out and not counted.
+func ParseList(out []byte) (model.Report, error) {
+	var r model.Report
+	lines := bytes.SplitAfter(out, []byte("\n"))
+	for _, raw := range lines {
+		line := strings.TrimSpace(string(raw))
+		number, rest, ok := cutCard(line)
+		if !ok {
+			continue
+		}
+		d, ok := listed(number, rest)
+		cut := raw[len(raw)-1] != '\n' && !strings.HasSuffix(line, ")")
+		if !ok || cut {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("cannot read a line of the list: %.80q", line))
+			continue
+		}
+		if d.Health.Reason == withheld {
+			continue
+		}
+		r.Announced++
+		r.Listed = append(r.Listed, d)
+	}
+	if len(r.Listed) == 0 && len(r.Warnings) == 0 && !bytes.Contains(out, []byte(withheld)) {
+		return model.Report{}, failure.New(failure.Parse, "no GPU# line in the list")
+	}
+	return r, nil
+}
+
+func cutCard(line string) (number, rest string, ok bool) {
+	after, ok := strings.CutPrefix(line, "GPU#")
+	if !ok {
+		return "", "", false
+	}
+	number, rest, _ = strings.Cut(after, " ")
+	return number, rest, true
+}
+
+// listed reads what follows the number: a name that may hold blanks, the bus
+// id, a state that may hold a blank, and a UUID or a reason in parentheses.
+func listed(number, rest string) (model.Device, bool) {
+	if _, ok := boxtable.Index(number); !ok {
+		return model.Device{}, false
+	}
+	fields := strings.Fields(rest)
+	for i, f := range fields {
+		if !boxtable.PCIAddress(f) {
+			continue
+		}
+		h := health(strings.Join(fields[i+1:], " "))
+		if h == nil {
+			return model.Device{}, false
+		}
+		d := model.Device{ID: number, Name: strings.Join(fields[:i], " "), BusID: f, Health: h}
+		if uuid, ok := strings.CutPrefix(h.Reason, "UUID:"); ok {
+			uuid, _, _ = strings.Cut(uuid, ")")
+			d.UUID, h.Reason = boxtable.Label(strings.TrimSpace(uuid)), ""
+		}
+		return d, true
+	}
+	return model.Device{}, false
+}

@@ -1,0 +1,269 @@
+// Package metax reads what MetaX's mx-smi prints, and the same program under
+// its OEM name ht-smi: versions 2.1.6 to 2.3.1 have been met.
+//
+// The layouts differ in order (power and temperature changed places in 2.2.9),
+// in the number of cells and in words. So values are found by the words of the
+// header rows and must carry the unit that belongs to them.
+package metax
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+)
+
+// Header words, as boxtable spells them.
+const (
+	colGPU         = "gpu"
+	colName        = "name"
+	colBoard       = "board"
+	colBusID       = "bus-id"
+	colUtil        = "gpu-util"
+	colTemp        = "temp"
+	colPower       = "power"
+	colPowerAndCap = "pwr:usage/cap"
+	colPerf        = "perf"
+	colMemory      = "memory-usage"
+	colState       = "gpu-state"
+	colSliceID     = "sgpu-id"
+	colCompute     = "compute"
+	colQuota       = "vram quota"
+	colSliceUtil   = "sgpu-util"
+	colPID         = "pid"
+	colProcess     = "process name"
+	colProcessMem  = "gpu memory"
+)
+
+func vocabulary() boxtable.Vocabulary {
+	return boxtable.Vocabulary{
+		colName:        boxtable.Phrase,
+		colPowerAndCap: boxtable.Pair,
+		colMemory:      boxtable.Pair,
+		colState:       boxtable.Phrase,
+		colQuota:       boxtable.Pair,
+		colProcess:     boxtable.Phrase,
+		colProcessMem:  boxtable.Scalar,
+	}
+}
+
+// section is the box the parser is inside of.
+type section uint8
+
+const (
+	outside section = iota
+	cards
+	slices
+	processes
+)
+
+type tableParser struct {
+	report  model.Report
+	words   boxtable.Vocabulary
+	section section
+	// upper and lower are the header rows of the current box, cell by cell; the
+	// second header row and the second row of a card use lower.
+	upper, lower [][]boxtable.Column
+	// pending is the card whose first row was read, until its second row.
+	pending *model.Device
+	values  []string
+	headers int  // card headers met
+	none    bool // "Attached GPUs : 0"
+}
+
+// ParseTable reads the output of mx-smi without arguments. It fails with
+// failure.Parse when the output is another program's or holds no whole card, and
+// with failure.NoDevice when the table says that no GPU is attached.
+func ParseTable(out []byte) (model.Report, error) {
+	p := &tableParser{words: vocabulary()}
+	for line := range boxtable.Lines(out) {
+		if err := p.line(line); err != nil {
+			return model.Report{}, err
+		}
+	}
+	p.dropPending("the output ends before its second row")
+	switch {
+	case len(p.report.Devices) == 0 && p.none:
+		return model.Report{}, failure.New(failure.NoDevice, "the tool says that no GPU is attached")
+	case p.headers == 0:
+		return model.Report{}, failure.New(failure.Parse, "no card table in the output")
+	case len(p.report.Devices) == 0:
+		return model.Report{}, failure.New(failure.Parse, "no whole card in the table")
+	}
+	return p.report, nil
+}
+
+func (p *tableParser) line(line boxtable.Line) error {
+	switch line.Kind {
+	case boxtable.Text:
+		return p.text(line.Text)
+	case boxtable.Torn:
+		p.dropPending("its second row is cut")
+		p.warn("a row is cut: %.60q", line.Text)
+	case boxtable.Separator, boxtable.Elision:
+		p.dropPending("its second row is missing")
+	case boxtable.Row:
+		return p.row(line.Cells)
+	}
+	return nil
+}
+
+// text reads the lines outside the boxes: the banner proves whose output it is.
+func (p *tableParser) text(s string) error {
+	if count, ok := strings.CutPrefix(s, "Attached GPUs"); ok {
+		_, count, _ = strings.Cut(count, ":")
+		if n, ok := boxtable.Index(strings.TrimSpace(count)); ok {
+			p.report.Announced, p.none = n, n == 0
+		}
+		return nil
+	}
+	if before, ok := strings.CutSuffix(strings.Trim(s, "= "), "System Management Interface Log"); ok {
+		if brand := strings.TrimSpace(before); brand != "MetaX" && brand != "Mars" {
+			return failure.New(failure.Parse, "the banner is that of %.40q, not of MetaX or Mars", brand)
+		}
+	}
+	if name, _, ok := strings.Cut(s, "-smi "); ok && strings.Contains(s, " version:") && !isTool(name+"-smi") {
+		return failure.New(failure.Parse, "the output is that of %.40q, not of mx-smi or ht-smi", name+"-smi")
+	}
+	return nil
+}
+
+func isTool(name string) bool {
+	return strings.EqualFold(name, "mx-smi") || strings.EqualFold(name, "ht-smi")
+}
+
+func (p *tableParser) row(cells []string) error {
+	if p.header(cells) {
+		return nil
+	}
+	switch p.section {
+	case outside:
+		return p.title(cells)
+	case cards:
+		p.card(cells)
+	case slices:
+		p.slice(cells)
+	case processes:
+		p.process(cells)
+	}
+	return nil
+}
+
+// header recognises header rows by their words and enters the box they open.
+func (p *tableParser) header(cells []string) bool {
+	if len(cells) == 1 && (cells[0] == "Process:" || cells[0] == "Sliced GPU") {
+		p.leave()
+		return true
+	}
+	if !letterFirst(cells[0]) { // data rows start with a number, whatever a process is called
+		return false
+	}
+	cols := make([][]boxtable.Column, len(cells))
+	for i, cell := range cells {
+		cols[i] = p.words.Columns(cell)
+	}
+	switch {
+	case has(cols, colGPU) && has(cols, colBusID):
+		p.leave()
+		p.section, p.upper, p.lower = cards, cols, nil
+		p.headers++
+	case p.section == cards && p.lower == nil && has(cols, colMemory):
+		p.lower = cols
+	case has(cols, colSliceID) && has(cols, colGPU):
+		p.leave()
+		p.section, p.upper = slices, cols
+	case has(cols, colPID) && has(cols, colGPU):
+		p.leave()
+		p.section, p.upper = processes, cols
+	case p.section == processes && len(cells) == 1 && strings.HasPrefix(cells[0], "Usage("):
+		p.memoryUnit(p.words.Columns(cells[0])[0].Unit)
+	default:
+		return false
+	}
+	return true
+}
+
+// memoryUnit joins the second header row of the process box, which holds
+// nothing but the unit of the last column.
+func (p *tableParser) memoryUnit(unit string) {
+	cols := p.upper[0]
+	cols[len(cols)-1].Unit = unit
+}
+
+func (p *tableParser) leave() {
+	p.dropPending("its second row is missing")
+	p.section = outside
+}
+
+func letterFirst(s string) bool {
+	return s != "" && (s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z')
+}
+
+func has(cells [][]boxtable.Column, word string) bool {
+	_, _, ok := find(cells, word)
+	return ok
+}
+
+func find(cells [][]boxtable.Column, word string) (cell, col int, ok bool) {
+	for i, cols := range cells {
+		for j := range cols {
+			if cols[j].Word == word {
+				return i, j, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+// title reads the rows above the header: names and versions.
+func (p *tableParser) title(cells []string) error {
+	for _, cell := range cells {
+		first, rest, _ := strings.Cut(cell, " ")
+		switch {
+		case isTool(first):
+			version, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+			p.tool().Name = strings.ToLower(first)
+			p.tool().Version = boxtable.Label(version)
+		case strings.HasSuffix(strings.ToUpper(first), "-SMI"):
+			return failure.New(failure.Parse, "the title is that of %.40q, not of mx-smi or ht-smi", first)
+		}
+		p.version(cell, "Kernel Mode Driver Version:", func(t *model.Tool) *string { return &t.DriverVersion })
+		p.version(cell, "MACA Version:", func(t *model.Tool) *string { return &t.RuntimeVersion })
+		p.version(cell, "HPCC Version:", func(t *model.Tool) *string { return &t.RuntimeVersion })
+		p.version(cell, "BIOS Version:", func(t *model.Tool) *string { return &t.FirmwareVersion })
+	}
+	return nil
+}
+
+func (p *tableParser) tool() *model.Tool {
+	if p.report.Tool == nil {
+		p.report.Tool = &model.Tool{}
+	}
+	return p.report.Tool
+}
+
+// version takes the word after a label. A word without a digit is no version:
+// it is "unknown", or the next label where the value is empty.
+func (p *tableParser) version(cell, label string, field func(*model.Tool) *string) {
+	_, after, ok := strings.Cut(cell, label)
+	if !ok {
+		return
+	}
+	version, _, _ := strings.Cut(strings.TrimSpace(after), " ")
+	if strings.ContainsAny(version, "0123456789") {
+		*field(p.tool()) = version
+	}
+}
+
+func (p *tableParser) warn(format string, args ...any) {
+	p.report.Warnings = append(p.report.Warnings, fmt.Sprintf(format, args...))
+}
+
+func (p *tableParser) dropPending(why string) {
+	if p.pending != nil {
+		p.warn("card %s is left out: %s", p.pending.ID, why)
+		p.pending = nil
+	}
+}
