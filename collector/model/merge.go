@@ -31,9 +31,9 @@ func Merge(table Report, sides []Report, resolve Resolver) Snapshot {
 		Seen:      len(table.Devices),
 		Announced: max(table.Announced, len(table.Devices)),
 		Devices:   append([]Device(nil), table.Devices...),
-		Processes: table.Processes,
-		Slices:    table.Slices,
 	}
+	s.addProcesses(table.Processes)
+	s.addSlices(table.Slices)
 	for _, side := range sides {
 		s.Announced = max(s.Announced, side.Announced)
 		s.addListed(side.Listed)
@@ -41,6 +41,35 @@ func Merge(table Report, sides []Report, resolve Resolver) Snapshot {
 		s.addLinks(side.Links, resolve)
 	}
 	return s
+}
+
+// addProcesses keeps one entry a card and process: a process on a card and on one
+// of its slices has two rows.
+func (s *Snapshot) addProcesses(processes []Process) {
+	type key struct{ device, pid string }
+	seen := make(map[key]bool, len(processes))
+	for _, p := range processes {
+		k := key{p.Device, p.PID}
+		switch {
+		case !s.has(p.Device):
+			s.warn("process %s is on card %s, which the table lacks", p.PID, p.Device)
+		case seen[k]:
+			s.warn("process %s is printed twice on card %s", p.PID, p.Device)
+		default:
+			seen[k] = true
+			s.Processes = append(s.Processes, p)
+		}
+	}
+}
+
+func (s *Snapshot) addSlices(slices []Slice) {
+	for _, x := range slices {
+		if !s.has(x.Device) {
+			s.warn("slice %s is on card %s, which the table lacks", x.ID, x.Device)
+			continue
+		}
+		s.Slices = append(s.Slices, x)
+	}
 }
 
 // addListed takes identity and state from an inventory, and adds the cards that

@@ -1,0 +1,57 @@
+# Everything a user or a contributor runs. `make help` lists it.
+
+GO                ?= go
+BIN               := bin
+VERSION           := $(shell cat VERSION)
+REVISION          := $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
+BRANCH            := $(shell git rev-parse --abbrev-ref HEAD 2>/dev/null || echo unknown)
+VERSION_PKG       := github.com/prometheus/common/version
+LDFLAGS           := -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Revision=$(REVISION) -X $(VERSION_PKG).Branch=$(BRANCH)
+GOLANGCI_VERSION  := v2.15.0
+GOLANGCI          := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
+FUZZTIME          ?= 30s
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show this list.
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build the programs into bin/.
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
+	@mkdir -p $(BIN)/fake && for tool in mx-smi npu-smi; do ln -sf ../fakehost $(BIN)/fake/$$tool; done
+
+.PHONY: run
+run: build ## Run the exporter against stand-ins for the cards and for vLLM; Ctrl-C ends it.
+	@exec ./deploy/demo/run.sh $(BIN)
+
+.PHONY: test
+test: ## Run all tests with the race detector: no network, no root, no accelerator.
+	$(GO) test -race ./...
+
+.PHONY: e2e
+e2e: build ## Run the programs as a user would, with promtool's opinion of the metrics.
+	$(GO) test -race -count=1 -tags e2e ./cmd/...
+
+.PHONY: lint
+lint: $(GOLANGCI) ## Run the linters.
+	$(GOLANGCI) run ./...
+
+$(GOLANGCI):
+	@mkdir -p $(BIN)
+	GOBIN=$(CURDIR)/$(BIN)/.install GOFLAGS= $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv $(BIN)/.install/golangci-lint $@
+
+.PHONY: fuzz
+fuzz: ## Fuzz every parser and the stream reader for FUZZTIME (30s) each.
+	@$(GO) list ./... | while read -r package; do \
+		for target in $$($(GO) test -list '^Fuzz' "$$package" | grep '^Fuzz'); do \
+			echo "$$package $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" || exit 1; \
+		done; \
+	done
+
+.PHONY: bench
+bench: ## Run the benchmarks.
+	$(GO) test -run '^$$' -bench . -benchmem ./...

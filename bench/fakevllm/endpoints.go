@@ -1,0 +1,121 @@
+package fakevllm
+
+import (
+	"crypto/subtle"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// authorized reports whether the request carries the API key, if one is set.
+func (s *Server) authorized(r *http.Request) bool {
+	if s.cfg.APIKey == "" {
+		return true
+	}
+	want := "Bearer " + s.cfg.APIKey
+	return subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte(want)) == 1
+}
+
+func (s *Server) models(w http.ResponseWriter, r *http.Request) {
+	m := mannerOf(r)
+	name := s.cfg.Model
+	switch m.fault {
+	case FaultModels500:
+		e := &apiError{http.StatusInternalServerError, "InternalServerError", "no list of models, as asked for"}
+		writeJSON(w, e.status, e.body(m.dialect))
+		return
+	case FaultModelsHang:
+		s.park(r)
+	case FaultModelsEmpty:
+		writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{}})
+		return
+	case FaultModelsEvilName:
+		name = evilName()
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{map[string]any{
+		"id": name, "object": "model", "created": time.Now().Unix(), "owned_by": "vllm",
+		"root": name, "parent": nil, "max_model_len": s.cfg.MaxModelLen, "permission": []any{},
+	}}})
+}
+
+// evilName is a model name that breaks whoever writes it down unchecked.
+func evilName() string {
+	return "evil\"} 1\r\n# HELP up\n\\{<b>\u202e模型\x00" + strings.Repeat("x", 4096)
+}
+
+// health lies as vLLM's does: it is about the engine's loop, not about answers.
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+	select {
+	case <-s.engine.stopped:
+		w.WriteHeader(http.StatusServiceUnavailable)
+	default:
+		w.WriteHeader(http.StatusOK)
+	}
+}
+
+func (s *Server) version(w http.ResponseWriter, r *http.Request) {
+	version := "0.19.0"
+	if mannerOf(r).dialect == DialectVLLM06 {
+		version = "0.6.6"
+	}
+	writeJSON(w, http.StatusOK, map[string]string{"version": version})
+}
+
+// tokenize takes a prompt or messages.
+func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
+	var req struct {
+		Prompt   string    `json:"prompt"`
+		Messages []message `json:"messages"`
+	}
+	if failed := readBody(w, r, &req); failed != nil {
+		writeJSON(w, failed.status, failed.body(mannerOf(r).dialect))
+		return
+	}
+	texts := []string{req.Prompt}
+	for _, m := range req.Messages {
+		texts = append(texts, string(m.Content))
+	}
+	ids := []int32{}
+	for _, text := range texts {
+		for token := range tokens(text) {
+			ids = append(ids, s.lexicon.id(token))
+		}
+	}
+	writeJSON(w, http.StatusOK, map[string]any{
+		"count": len(ids), "max_model_len": s.cfg.MaxModelLen, "tokens": ids, "token_strs": nil,
+	})
+}
+
+func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {
+	var req struct {
+		Tokens []int32 `json:"tokens"`
+	}
+	if failed := readBody(w, r, &req); failed != nil {
+		writeJSON(w, failed.status, failed.body(mannerOf(r).dialect))
+		return
+	}
+	var text []byte
+	for i, id := range req.Tokens {
+		text = s.lexicon.appendToken(text, s.lexicon.token(id), i == 0)
+	}
+	writeJSON(w, http.StatusOK, map[string]string{"prompt": string(text)})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, "writing JSON failed", http.StatusInternalServerError)
+		return
+	}
+	writeBody(w, status, "application/json", b)
+}
+
+// writeBody sends a body of known length; the client may be gone by then.
+func writeBody(w http.ResponseWriter, status int, kind string, body []byte) {
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}

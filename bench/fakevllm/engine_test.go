@@ -1,0 +1,365 @@
+package fakevllm
+
+import (
+	"context"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// figures are what a load generator would print of a closed loop.
+type figures struct {
+	requestsPerSecond, tokensPerSecond float64
+	latency, queued, inBatch           float64 // mean seconds
+}
+
+// closedLoop lets n users ask one request after another for span of virtual
+// time, after a warm-up as long as a quarter of it.
+func closedLoop(t *testing.T, cfg Config, n int, span time.Duration) figures {
+	t.Helper()
+	var f figures
+	synctest.Test(t, func(t *testing.T) {
+		e := startEngine(t, cfg)
+		measuring := false
+		var requests, tokens int
+		var latency time.Duration
+		ctx, cancel := context.WithCancel(t.Context())
+		for range n {
+			go func() {
+				for ctx.Err() == nil {
+					asked := time.Now()
+					length, _ := e.natural()
+					q := newSequence(backgroundPrompt, nil, length, finishStop)
+					if e.submit(q) != nil {
+						return
+					}
+					select {
+					case <-q.done:
+					case <-ctx.Done():
+						e.cancel(q)
+						<-q.done
+						return
+					}
+					e.mu.Lock()
+					if measuring {
+						requests++
+						tokens += int(q.produced.Load())
+						latency += time.Since(asked)
+					}
+					e.mu.Unlock()
+				}
+			}()
+		}
+		time.Sleep(span / 4)
+		before := histogramsOf(t, e)
+		e.mu.Lock()
+		measuring = true
+		e.mu.Unlock()
+		time.Sleep(span)
+		after := histogramsOf(t, e)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		measuring = false
+		f = figures{
+			requestsPerSecond: float64(requests) / span.Seconds(),
+			tokensPerSecond:   float64(tokens) / span.Seconds(),
+			latency:           latency.Seconds() / float64(requests),
+			queued:            meanBetween(before, after, "vllm:request_queue_time_seconds"),
+			inBatch:           meanBetween(before, after, "vllm:request_inference_time_seconds"),
+		}
+		cancel()
+	})
+	return f
+}
+
+// startEngine runs an engine until the test's end.
+func startEngine(t *testing.T, cfg Config) *engine {
+	t.Helper()
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan error, 1)
+	go func() { over <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	})
+	return s.engine
+}
+
+func histogramsOf(t *testing.T, e *engine) map[string]*dto.Histogram {
+	t.Helper()
+	families, err := e.met.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]*dto.Histogram{}
+	for _, f := range families {
+		if h := f.GetMetric()[0].GetHistogram(); h != nil {
+			out[f.GetName()] = h
+		}
+	}
+	return out
+}
+
+func meanBetween(before, after map[string]*dto.Histogram, name string) float64 {
+	return (after[name].GetSampleSum() - before[name].GetSampleSum()) /
+		float64(after[name].GetSampleCount()-before[name].GetSampleCount())
+}
+
+// TestDefaultsReproduceTheMeasurements holds the default model to what the users
+// measured of Qwen2.5-72B on four MXC500. At 150 users the published latency is
+// the time in the batch: 1.48 req/s × 71 s are 105 requests, not 150.
+func TestDefaultsReproduceTheMeasurements(t *testing.T) {
+	const tolerance, span = 0.05, 10 * time.Minute // of virtual time
+	rows := []struct {
+		users                    int
+		requests, seconds, words float64 // measured
+		inFlight                 int     // requests × seconds, the users really alive
+	}{
+		{8, 0.37, 20.94, 109.62, 8},
+		{16, 0.61, 25.73, 179.37, 16},
+		{32, 0.89, 35.16, 260.32, 31},
+		{64, 1.08, 55.09, 309.04, 60},
+		{100, 1.37, 61.88, 385.08, 85},
+		{128, 1.44, 67.18, 383.47, 97},
+		{150, 1.48, 70.76, 393.34, 105},
+		{200, 1.47, 73.50, 364.43, 108},
+	}
+	t.Log("users   req/s (measured)   tok/s (measured)   in batch s (measured)   queue s   latency s")
+	for _, row := range rows {
+		f := closedLoop(t, Config{}, row.users, span)
+		t.Logf("%5d   %5.2f (%5.2f)      %6.1f (%6.1f)    %6.1f (%6.1f)         %7.1f   %9.1f",
+			row.users, f.requestsPerSecond, row.requests, f.tokensPerSecond, row.words, f.inBatch, row.seconds, f.queued, f.latency)
+		if row.users != 8 && row.users != 150 {
+			continue
+		}
+		checks := map[string][2]float64{
+			"requests per second":  {f.requestsPerSecond, row.requests},
+			"tokens per second":    {f.tokensPerSecond, row.words},
+			"seconds in the batch": {f.inBatch, row.seconds},
+		}
+		if row.users == 8 {
+			checks["latency"] = [2]float64{f.latency, row.seconds}
+		}
+		for name, c := range checks {
+			if off := math.Abs(c[0]/c[1] - 1); off > tolerance {
+				t.Errorf("%d users: %s = %.4g, measured %.4g: %.1f %% off", row.users, name, c[0], c[1], off*100)
+			}
+		}
+	}
+	t.Log("the same by the users really alive:")
+	for _, row := range rows[2:] {
+		f := closedLoop(t, Config{}, row.inFlight, span)
+		t.Logf("%5d   %5.2f (%5.2f)      %6.1f (%6.1f)    %6.1f (%6.1f)         %7.1f   %9.1f",
+			row.inFlight, f.requestsPerSecond, row.requests, f.tokensPerSecond, row.words, f.inBatch, row.seconds, f.queued, f.latency)
+		// The measured points scatter around a line; 64 users is the farthest.
+		if off := math.Abs(f.latency/row.seconds - 1); off > 0.13 {
+			t.Errorf("%d users alive: latency %.1f s, measured %.1f s", row.inFlight, f.latency, row.seconds)
+		}
+	}
+}
+
+// submitNew hands the engine a sequence of its own.
+func submitNew(t *testing.T, e *engine, prompt, limit int) *sequence {
+	t.Helper()
+	q := newSequence(prompt, nil, limit, finishLength)
+	if err := e.submit(q); err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// plain is an engine whose step is 10 ms + 1 ms per request, and 1 ms per prompt token.
+func plain() Config {
+	return Config{StepBase: 10 * time.Millisecond, StepPerSequence: time.Millisecond, PrefillTokensPerSecond: 1000}
+}
+
+func TestStepTimes(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		change      func(*Config)
+		stride      int
+		first, last time.Duration // of 2 requests with 5 prompt tokens and 3 output tokens
+	}{
+		{"plain", func(*Config) {}, 1, 22 * time.Millisecond, 46 * time.Millisecond},
+		{"speed 10", func(c *Config) { c.Speed = 10 }, 1, 2200 * time.Microsecond, 4600 * time.Microsecond},
+		{"slow server", func(c *Config) { c.Fault = FaultSlow }, 1, 440 * time.Millisecond, 920 * time.Millisecond},
+		{"slow requests", func(*Config) {}, slowFactor, 250 * time.Millisecond, 730 * time.Millisecond},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg := plain()
+				tc.change(&cfg)
+				s, err := New(cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				var both [2]*sequence
+				for i := range both {
+					both[i] = newSequence(5, nil, 3, finishLength)
+					both[i].stride = tc.stride
+					if err := s.engine.submit(both[i]); err != nil {
+						t.Fatal(err)
+					}
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				go func() { _ = s.Run(ctx) }()
+				for _, q := range both {
+					<-q.done
+					if got := q.first.Sub(start); got != tc.first {
+						t.Errorf("first token after %v, want %v", got, tc.first)
+					}
+					if got := q.last.Sub(start); got != tc.last {
+						t.Errorf("last token after %v, want %v", got, tc.last)
+					}
+				}
+				cancel()
+			})
+		})
+	}
+}
+
+func TestQueueAboveTheBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := plain()
+		cfg.MaxNumSeqs = 2
+		e := startEngine(t, cfg)
+		long := submitNew(t, e, 1, 50)
+		short := submitNew(t, e, 1, 3)
+		third := submitNew(t, e, 1, 1)
+		fourth := submitNew(t, e, 1, 1)
+		time.Sleep(time.Millisecond)
+		load := e.load()
+		if load.Running != 2 || load.Waiting != 2 || load.MaxNumSeqs != 2 || load.TokensPerSecond < 0 {
+			t.Errorf("load with 4 requests and 2 places: %+v", load)
+		}
+		e.cancel(fourth)
+		<-third.done
+		if !third.scheduled.Equal(short.last) {
+			t.Errorf("the third request was admitted at %v, a place came free at %v", third.scheduled, short.last)
+		}
+		<-fourth.done
+		if fourth.ended != finishAbort || fourth.produced.Load() != 0 {
+			t.Errorf("a request cancelled in the queue ended by %q with %d tokens", fourth.ended, fourth.produced.Load())
+		}
+		<-long.done
+		synctest.Wait()
+		if load := e.load(); load.Running != 0 || load.Waiting != 0 || load.TokensPerSecond != 0 || load.GeneratedTokens != 54 {
+			t.Errorf("load when all is done: %+v", load)
+		}
+	})
+}
+
+func TestCancelFreesThePlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := plain()
+		cfg.MaxNumSeqs = 1
+		e := startEngine(t, cfg)
+		first := submitNew(t, e, 1, 10000)
+		second := submitNew(t, e, 1, 1)
+		time.Sleep(100 * time.Millisecond)
+		e.cancel(first)
+		<-second.done
+		if first.ended != finishAbort {
+			t.Errorf("the cancelled request ended by %q", first.ended)
+		}
+		if waited := second.scheduled.Sub(second.arrived); waited > 120*time.Millisecond {
+			t.Errorf("the next request waited %v for the place", waited)
+		}
+	})
+}
+
+func TestPreemption(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := plain()
+		cfg.MaxModelLen, cfg.KVCacheTokens = 64, 80
+		e := startEngine(t, cfg)
+		first := submitNew(t, e, 10, 54)
+		second := submitNew(t, e, 10, 54)
+		<-first.done
+		<-second.done
+		if n := counterValue(t, e, "vllm:num_preemptions_total"); n != 1 {
+			t.Errorf("%v preemptions of two requests of 64 tokens in a cache for 80", n)
+		}
+		if first.produced.Load() != 54 || second.produced.Load() != 54 {
+			t.Errorf("made %d and %d tokens", first.produced.Load(), second.produced.Load())
+		}
+		if !second.last.After(first.last) {
+			t.Error("the request that came later was not the one sent back")
+		}
+	})
+}
+
+func counterValue(t *testing.T, e *engine, name string) float64 {
+	t.Helper()
+	families, err := e.met.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0.0
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name {
+				total += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return total
+}
+
+func TestBackgroundUsersSwing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := startEngine(t, Config{BackgroundUsers: 20, BackgroundPeriod: 10 * time.Minute, Speed: 3})
+		for i, want := range []int{0, 10, 20, 10, 0, 10, 20} {
+			load := e.load()
+			busy := load.Running + load.Waiting
+			if load.BackgroundUsers != want || busy < want-1 || busy > want+3 {
+				t.Errorf("after %d quarters: %d users wanted, %d requests; want %d", i, load.BackgroundUsers, busy, want)
+			}
+			time.Sleep(150 * time.Second)
+		}
+	})
+}
+
+func TestNaturalLength(t *testing.T) {
+	cfg := DefaultConfig()
+	for _, window := range []struct {
+		from, n   int
+		tolerance float64
+	}{{1, 30, 0.03}, {777, 100, 0.01}, {1, 10000, 0.002}} {
+		sum, shortest, longest := 0, math.MaxInt, 0
+		for i := range window.n {
+			l := naturalLength(cfg, uint64(window.from+i))
+			sum += l
+			shortest, longest = min(shortest, l), max(longest, l)
+		}
+		mean := float64(sum) / float64(window.n)
+		if math.Abs(mean/float64(cfg.MeanOutputTokens)-1) > window.tolerance {
+			t.Errorf("mean of answers %d+%d: %.1f", window.from, window.n, mean)
+		}
+		if shortest < 1 || shortest > 200 || longest < 400 {
+			t.Errorf("answers %d+%d run from %d to %d tokens", window.from, window.n, shortest, longest)
+		}
+	}
+	other := cfg
+	other.Seed = 1
+	if naturalLength(cfg, 1) == naturalLength(other, 1) && naturalLength(cfg, 2) == naturalLength(other, 2) {
+		t.Error("the seed changes nothing")
+	}
+	other.OutputSpread = -1
+	if got := naturalLength(other.withDefaults(), 5); got != cfg.MeanOutputTokens {
+		t.Errorf("without spread an answer has %d tokens", got)
+	}
+}

@@ -1,0 +1,132 @@
+package fakevllm
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are what vLLM itself exports, filled with the engine's true times.
+type metrics struct {
+	registry *prometheus.Registry
+
+	promptTokens, generatedTokens prometheus.Counter
+	cacheQueries, cacheHits       prometheus.Counter
+	preemptions                   prometheus.Counter
+	finished                      map[finishReason]prometheus.Counter
+
+	firstToken, interToken, perToken             prometheus.Histogram
+	e2e, queued, inference, prefill, decode      prometheus.Histogram
+	requestPromptTokens, requestGenerationTokens prometheus.Histogram
+}
+
+// vLLM's own boundaries.
+func firstTokenBuckets() []float64 {
+	return []float64{
+		0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560,
+	}
+}
+
+func interTokenBuckets() []float64 {
+	return []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
+}
+
+func requestBuckets() []float64 {
+	return []float64{
+		0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680,
+	}
+}
+
+// tokenBuckets are 1, 2, 5, 10, … up to and including limit.
+func tokenBuckets(limit int) []float64 {
+	buckets := []float64{}
+	for decade := 1; ; decade *= 10 {
+		for _, m := range []int{1, 2, 5} {
+			if decade*m > limit {
+				return buckets
+			}
+			buckets = append(buckets, float64(decade*m))
+		}
+	}
+}
+
+func newMetrics(model string, maxModelLen int, load func() Load) *metrics {
+	m := &metrics{registry: prometheus.NewRegistry(), finished: map[finishReason]prometheus.Counter{}}
+	labels := prometheus.Labels{"model_name": model, "engine": "0"}
+	reg := prometheus.WrapRegistererWith(labels, m.registry)
+	counter := func(name, help string, constant prometheus.Labels) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "vllm:" + name, Help: help, ConstLabels: constant})
+		reg.MustRegister(c)
+		return c
+	}
+	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
+		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "vllm:" + name, Help: help, Buckets: buckets})
+		reg.MustRegister(h)
+		return h
+	}
+	gauge := func(name, help string, value func(Load) float64) {
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vllm:" + name, Help: help},
+			func() float64 { return value(load()) }))
+	}
+
+	gauge("num_requests_running", "Requests in the batch.", func(l Load) float64 { return float64(l.Running) })
+	gauge("num_requests_waiting", "Requests waiting for a place in the batch.", func(l Load) float64 { return float64(l.Waiting) })
+	gauge("kv_cache_usage_perc", "Share of the cache in use, 0 to 1.", func(l Load) float64 { return l.KVCacheUsage })
+	gauge("gpu_cache_usage_perc", "Older name of kv_cache_usage_perc.", func(l Load) float64 { return l.KVCacheUsage })
+
+	m.promptTokens = counter("prompt_tokens_total", "Prompt tokens taken in.", nil)
+	m.generatedTokens = counter("generation_tokens_total", "Tokens generated.", nil)
+	m.cacheQueries = counter("prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", nil)
+	m.cacheHits = counter("prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", nil)
+	m.preemptions = counter("num_preemptions_total", "Requests sent back to the queue for want of cache.", nil)
+	for _, r := range []finishReason{finishStop, finishLength, finishAbort} {
+		m.finished[r] = counter("request_success_total", "Requests that ended, by reason.",
+			prometheus.Labels{"finished_reason": string(r)})
+	}
+
+	m.firstToken = histogram("time_to_first_token_seconds", "Time from arrival to the first token.", firstTokenBuckets())
+	m.interToken = histogram("inter_token_latency_seconds", "Time between tokens of a request.", interTokenBuckets())
+	m.perToken = histogram("time_per_output_token_seconds", "Older name of inter_token_latency_seconds.", interTokenBuckets())
+	m.e2e = histogram("e2e_request_latency_seconds", "Time from arrival to the last token.", requestBuckets())
+	m.queued = histogram("request_queue_time_seconds", "Time from arrival to admission.", requestBuckets())
+	m.inference = histogram("request_inference_time_seconds", "Time from admission to the last token.", requestBuckets())
+	m.prefill = histogram("request_prefill_time_seconds", "Time from admission to the first token.", requestBuckets())
+	m.decode = histogram("request_decode_time_seconds", "Time from the first token to the last.", requestBuckets())
+	m.requestPromptTokens = histogram("request_prompt_tokens", "Prompt tokens of a request.", tokenBuckets(maxModelLen))
+	m.requestGenerationTokens = histogram("request_generation_tokens", "Tokens generated for a request.", tokenBuckets(maxModelLen))
+	return m
+}
+
+// admitted counts a request's first admission.
+func (m *metrics) admitted(q *sequence) {
+	m.promptTokens.Add(float64(q.prompt))
+	m.cacheQueries.Add(float64(q.prompt))
+	m.cacheHits.Add(float64(q.cached))
+}
+
+// token counts a token made at now, the n-th of its request.
+func (m *metrics) token(q *sequence, n int, now time.Time) {
+	m.generatedTokens.Inc()
+	if n == 1 {
+		m.firstToken.Observe(now.Sub(q.arrived).Seconds())
+		return
+	}
+	gap := now.Sub(q.last).Seconds()
+	m.interToken.Observe(gap)
+	m.perToken.Observe(gap)
+}
+
+// ended counts a request that is over; an aborted one has no times.
+func (m *metrics) ended(q *sequence) {
+	m.finished[q.ended].Inc()
+	if q.ended == finishAbort {
+		return
+	}
+	m.e2e.Observe(q.last.Sub(q.arrived).Seconds())
+	m.queued.Observe(q.scheduled.Sub(q.arrived).Seconds())
+	m.inference.Observe(q.last.Sub(q.scheduled).Seconds())
+	m.prefill.Observe(q.first.Sub(q.scheduled).Seconds())
+	m.decode.Observe(q.last.Sub(q.first).Seconds())
+	m.requestPromptTokens.Observe(float64(q.prompt))
+	m.requestGenerationTokens.Observe(float64(q.produced.Load()))
+}

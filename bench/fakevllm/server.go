@@ -1,0 +1,160 @@
+// Package fakevllm is a server that speaks as vLLM does, with a model of
+// continuous batching in place of a language model: the time of a decode step
+// grows with the requests in the batch, prompts cost prefill time, and above the
+// batch's size requests queue. It imitates several servers' dialects and
+// misbehaves on request.
+//
+// The base URL may carry segments that hold for one request:
+// /fault/<name>/… misbehaves, /dialect/<name>/… speaks another dialect.
+package fakevllm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Server is one model behind HTTP. Make it with New.
+type Server struct {
+	cfg     Config
+	engine  *engine
+	lexicon *lexicon
+	fault   atomic.Pointer[Fault]
+	running atomic.Bool
+	mux     *http.ServeMux
+}
+
+// New returns a server; requests queue until Run is called. The error names
+// every field of cfg that is out of range.
+func New(cfg Config) (*Server, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("configuring the stand-in server: %w", err)
+	}
+	s := &Server{cfg: cfg, lexicon: newLexicon(), mux: http.NewServeMux()}
+	s.SetFault(cfg.Fault)
+	s.engine = newEngine(cfg, func() bool { return *s.fault.Load() == FaultSlow })
+	s.mux.HandleFunc("POST /v1/chat/completions", s.chat)
+	s.mux.HandleFunc("POST /v1/completions", s.completions)
+	s.mux.HandleFunc("GET /v1/models", s.models)
+	s.mux.HandleFunc("GET /health", s.health)
+	s.mux.HandleFunc("GET /ping", s.health)
+	s.mux.HandleFunc("GET /version", s.version)
+	s.mux.HandleFunc("POST /tokenize", s.tokenize)
+	s.mux.HandleFunc("POST /detokenize", s.detokenize)
+	s.mux.Handle("GET /metrics", promhttp.HandlerFor(s.engine.met.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	return s, nil
+}
+
+// Run is the engine. It returns nil when ctx ends, after every request in it has
+// been aborted, and an error if it was called before.
+func (s *Server) Run(ctx context.Context) error {
+	if !s.running.CompareAndSwap(false, true) {
+		return errors.New("the engine runs once")
+	}
+	s.engine.run(ctx)
+	return nil
+}
+
+// SetFault sets the fault of all requests whose path names none; those already
+// being answered keep theirs, except that FaultSlow slows the whole batch.
+// A fault that ParseFault does not know is none.
+func (s *Server) SetFault(f Fault) {
+	if _, err := ParseFault(string(f)); err != nil {
+		f = FaultNone
+	}
+	s.fault.Store(&f)
+}
+
+// Load is a snapshot of the engine.
+type Load struct {
+	// Running and Waiting are requests in the batch and in the queue, those of
+	// background users among them.
+	Running, Waiting int
+	// MaxNumSeqs is the most that Running can be.
+	MaxNumSeqs int
+	// BackgroundUsers is the number of synthetic users wanted at the moment.
+	BackgroundUsers int
+	// TokensPerSecond is the rate of the last step, 0 when idle.
+	TokensPerSecond float64
+	// GeneratedTokens counts the tokens made since the start.
+	GeneratedTokens uint64
+	// Step is the length of the current step, 0 when idle.
+	Step time.Duration
+	// KVCacheUsage is the share of the cache in use, 0–1.
+	KVCacheUsage float64
+}
+
+// Load returns the engine's present state.
+func (s *Server) Load() Load { return s.engine.load() }
+
+// Handler returns the HTTP side. It may be served before Run is called; once Run
+// is over, requests in progress are cut off and later ones get a 503; only a
+// client that does not read holds its handler until http.Server.Close.
+func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
+
+// manner is how one request is to be answered.
+type manner struct {
+	fault   Fault
+	dialect Dialect
+	slow    bool // a slow fault of this request alone
+}
+
+type mannerKey struct{}
+
+func mannerOf(r *http.Request) manner {
+	m, _ := r.Context().Value(mannerKey{}).(manner)
+	return m
+}
+
+// serve takes the fault and dialect out of the path and passes on the rest.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	m, path, err := s.manner(r.URL.Path)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	if id := r.Header.Get("X-Request-Id"); id != "" {
+		w.Header().Set("X-Request-Id", id)
+	}
+	r = r.WithContext(context.WithValue(r.Context(), mannerKey{}, m))
+	u := *r.URL
+	u.Path, u.RawPath = path, ""
+	r.URL = &u
+	if strings.HasPrefix(path, "/v1/") && !s.authorized(r) {
+		writeJSON(w, http.StatusUnauthorized, unauthorized())
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+func (s *Server) manner(path string) (manner, string, error) {
+	m := manner{fault: *s.fault.Load(), dialect: s.cfg.Dialect}
+	if m.fault == FaultSlow {
+		m.fault = FaultNone // the engine is slow as a whole
+	}
+	for {
+		kind, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+		name, rest, _ := strings.Cut(rest, "/")
+		var err error
+		switch kind {
+		case "fault":
+			m.fault, err = ParseFault(name)
+			m.slow = m.fault == FaultSlow
+		case "dialect":
+			m.dialect, err = ParseDialect(name)
+		default:
+			return m, path, nil
+		}
+		if err != nil {
+			return m, path, err
+		}
+		path = "/" + strings.TrimLeft(rest, "/")
+	}
+}

@@ -1,0 +1,403 @@
+package fakevllm
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// serve runs a server on loopback until the test's end.
+func serve(t *testing.T, cfg Config) (*Server, *httptest.Server) {
+	t.Helper()
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hs := httptest.NewServer(s.Handler())
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan error, 1)
+	go func() { over <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+		hs.Close()
+	})
+	return s, hs
+}
+
+// quick is a server that answers within milliseconds.
+func quick() Config { return Config{Speed: 100, FaultPace: 20 * time.Millisecond} }
+
+// post sends a JSON body and returns the response with its body read.
+func post(t *testing.T, url, body string, header ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	return resp, string(b)
+}
+
+// chunk is what a client reads of an event.
+type chunk struct {
+	ID      string
+	Model   string
+	Choices []struct {
+		Text         string
+		FinishReason string `json:"finish_reason"`
+		Delta        struct {
+			Role, Content, Reasoning string
+			ReasoningContent         string `json:"reasoning_content"`
+		}
+	}
+	Usage   *usage
+	Timings map[string]float64
+	Error   *struct{ Message string }
+}
+
+// said is all the text in a chunk.
+func (c chunk) said() string {
+	text := ""
+	for _, choice := range c.Choices {
+		d := choice.Delta
+		text += choice.Text + d.Reasoning + d.ReasoningContent + d.Content
+	}
+	return text
+}
+
+func (c chunk) finish() string {
+	if len(c.Choices) == 0 {
+		return ""
+	}
+	return c.Choices[0].FinishReason
+}
+
+// events returns the data of each event of a stream, read the simplest way.
+func events(body string) []string {
+	var out []string
+	lines := bufio.NewScanner(strings.NewReader(body))
+	lines.Buffer(nil, 64<<20)
+	for lines.Scan() {
+		if data, ok := strings.CutPrefix(strings.TrimSuffix(lines.Text(), "\r"), "data: "); ok {
+			out = append(out, data)
+		}
+	}
+	return out
+}
+
+// chunks decodes a stream that must end with [DONE].
+func chunks(t *testing.T, body string) []chunk {
+	t.Helper()
+	data := events(body)
+	if len(data) == 0 || data[len(data)-1] != "[DONE]" {
+		t.Fatalf("the stream does not end with [DONE]: %q", body)
+	}
+	var out []chunk
+	for _, d := range data[:len(data)-1] {
+		var c chunk
+		if err := json.Unmarshal([]byte(d), &c); err != nil {
+			t.Fatalf("event %q: %v", d, err)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// TestChunksAgreeWithUsage reads whole streams of every dialect: the words in
+// the chunks are the completion tokens of usage, whole and chunk by chunk.
+func TestChunksAgreeWithUsage(t *testing.T) {
+	cfg := quick()
+	cfg.Reasoning = true
+	_, hs := serve(t, cfg)
+	for _, dialect := range Dialects() {
+		for _, api := range []string{"chat/completions", "completions"} {
+			for _, limit := range []int{1, 2, 30, 0} {
+				t.Run(fmt.Sprintf("%s/%s/%d", dialect, api, limit), func(t *testing.T) {
+					body := map[string]any{
+						"prompt": "count these five 词 ok", "messages": []any{map[string]string{"role": "user", "content": "count these five 词 ok"}},
+						"stream": true, "stream_options": map[string]bool{"include_usage": true, "continuous_usage_stats": true}, "min_tokens": min(limit, 1),
+					}
+					if limit > 0 {
+						body["max_tokens"] = limit
+					}
+					resp, text := post(t, hs.URL+"/dialect/"+string(dialect)+"/v1/"+api, encode(t, body), "X-Request-Id", "abc")
+					if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" ||
+						resp.Header.Get("X-Request-Id") != "abc" {
+						t.Fatalf("%d %v", resp.StatusCode, resp.Header)
+					}
+					checkStream(t, chunks(t, text), dialect)
+				})
+			}
+		}
+	}
+}
+
+func checkStream(t *testing.T, all []chunk, dialect Dialect) {
+	t.Helper()
+	text, before, finishes := "", 0, 0
+	var last *usage
+	for i, c := range all {
+		text += c.said()
+		if c.Usage != nil {
+			last = c.Usage
+		}
+		if eachChunk := dialect == DialectVLLM || dialect == DialectVLLM06 || dialect == DialectSGLang; eachChunk {
+			if c.Usage == nil {
+				t.Fatalf("chunk %d has no usage, continuous usage was asked for", i)
+			}
+			if n := len(slices.Collect(tokens(c.said()))); c.Usage.CompletionTokens-before != n {
+				t.Errorf("chunk %d has %d words, usage went from %d to %d", i, n, before, c.Usage.CompletionTokens)
+			}
+			before = c.Usage.CompletionTokens
+		}
+		if c.finish() != "" {
+			finishes++
+		}
+		if !strings.HasSuffix(c.ID, "cmpl-abc") || c.Model != defaultModel {
+			t.Errorf("chunk %d is of %q, model %q", i, c.ID, c.Model)
+		}
+	}
+	if last == nil {
+		t.Fatal("no usage in the stream")
+	}
+	if n := len(slices.Collect(tokens(text))); n != last.CompletionTokens || n == 0 {
+		t.Errorf("%d words, usage says %d", n, last.CompletionTokens)
+	}
+	if last.PromptTokens != 5 || last.TotalTokens != 5+last.CompletionTokens {
+		t.Errorf("usage of a prompt of 5 tokens: %+v", *last)
+	}
+	if finishes != 1 {
+		t.Errorf("%d chunks finish the answer", finishes)
+	}
+	if end := all[len(all)-1]; dialect == DialectLlamaCPP && end.Timings["predicted_n"] != float64(last.CompletionTokens) {
+		t.Errorf("timings: %v", end.Timings)
+	}
+}
+
+func encode(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestReasoningIsTheFirstThird(t *testing.T) {
+	cfg := quick()
+	cfg.Reasoning = true
+	_, hs := serve(t, cfg)
+	_, text := post(t, hs.URL+"/v1/chat/completions", `{"messages":[{"content":"hi"}],"max_tokens":9,"ignore_eos":true,"stream":true}`)
+	thought, said := 0, 0
+	for _, c := range chunks(t, text) {
+		for _, choice := range c.Choices {
+			words := len(slices.Collect(tokens(choice.Delta.Content)))
+			said += words
+			thought += len(slices.Collect(tokens(choice.Delta.Reasoning)))
+			if said > 0 && choice.Delta.Reasoning != "" {
+				t.Error("reasoning after the answer began")
+			}
+		}
+	}
+	if thought != 3 || said != 6 {
+		t.Errorf("%d tokens of reasoning, %d of the answer", thought, said)
+	}
+	_, text = post(t, hs.URL+"/v1/chat/completions", `{"messages":[{"content":"hi"}],"max_tokens":9,"ignore_eos":true}`)
+	var whole struct {
+		Choices []struct {
+			Message      struct{ Content, Reasoning string }
+			FinishReason string `json:"finish_reason"`
+		}
+		Usage usage
+	}
+	if err := json.Unmarshal([]byte(text), &whole); err != nil {
+		t.Fatal(err)
+	}
+	m := whole.Choices[0].Message
+	if n := len(slices.Collect(tokens(m.Content))); n != 6 || whole.Usage.CompletionTokens != 9 || whole.Choices[0].FinishReason != "length" {
+		t.Errorf("without streaming: %s", text)
+	}
+}
+
+// slowReader is a client whose connection takes a second per write.
+type slowReader struct {
+	*httptest.ResponseRecorder
+}
+
+func (s slowReader) Flush() { time.Sleep(time.Second) }
+
+// TestLaggingClientGetsMergedChunks: what the engine makes while a write blocks
+// comes as one chunk, and no token is lost.
+func TestLaggingClientGetsMergedChunks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _ = s.Run(ctx) }()
+		rec := slowReader{httptest.NewRecorder()}
+		req := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/completions",
+			strings.NewReader(`{"prompt":[1,2,3],"max_tokens":100,"ignore_eos":true,"stream":true,"stream_options":{"include_usage":true}}`))
+		s.Handler().ServeHTTP(rec, req)
+		all := chunks(t, rec.Body.String())
+		words, texts := 0, 0
+		for _, c := range all {
+			if c.said() != "" {
+				texts++
+				words += len(slices.Collect(tokens(c.said())))
+			}
+		}
+		// 100 steps of 61 ms take 6 s, so about as many chunks.
+		if words != 100 || texts < 5 || texts > 9 {
+			t.Errorf("%d words in %d chunks", words, texts)
+		}
+		if u := all[len(all)-1].Usage; u == nil || u.CompletionTokens != 100 {
+			t.Errorf("usage %+v", u)
+		}
+		cancel()
+	})
+}
+
+func TestOutputLength(t *testing.T) {
+	type end struct {
+		n      int
+		reason finishReason
+	}
+	for _, tc := range []struct {
+		natural, limit int
+		ignore         bool
+		want           end
+	}{
+		{100, 50, false, end{50, finishLength}},
+		{50, 100, false, end{50, finishStop}},
+		{50, 50, false, end{50, finishLength}},
+		{50, 100, true, end{100, finishLength}},
+	} {
+		n, reason := outputLength(tc.natural, tc.limit, tc.ignore)
+		if got := (end{n, reason}); got != tc.want {
+			t.Errorf("%+v: got %+v", tc, got)
+		}
+	}
+}
+
+// TestClientLeaves: a client that closes its connection frees its place.
+func TestClientLeaves(t *testing.T) {
+	s, hs := serve(t, Config{Speed: 10, MaxNumSeqs: 1})
+	for _, stream := range []string{"true", "false"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, hs.URL+"/v1/completions",
+			strings.NewReader(`{"prompt":"a","max_tokens":20000,"ignore_eos":true,"stream":`+stream+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone := make(chan error, 1)
+		go func() {
+			resp, err := http.DefaultTransport.RoundTrip(req)
+			if err == nil {
+				_, err = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+			}
+			gone <- err
+		}()
+		eventually(t, "the request to run", func() bool { return s.Load().Running == 1 })
+		cancel()
+		if err := <-gone; !errors.Is(err, context.Canceled) {
+			t.Errorf("the client ended with %v", err)
+		}
+		eventually(t, "the place to be free", func() bool { return s.Load().Running == 0 })
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+}
+
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// TestStop: when Run ends, those who wait are let go and later ones refused.
+func TestStop(t *testing.T) {
+	s, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hs := httptest.NewServer(s.Handler())
+	defer hs.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() { over <- s.Run(ctx) }()
+	outcomes := make(chan string, 8)
+	paths := []string{"/v1/completions", "/fault/hang/v1/completions", "/fault/endless/v1/completions", "/fault/models_hang/v1/completions"}
+	for _, path := range paths {
+		for _, stream := range []string{"true", "false"} {
+			go func() {
+				resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(newPost(hs.URL+path,
+					`{"prompt":"a","max_tokens":20000,"ignore_eos":true,"stream":`+stream+`}`))
+				if err == nil {
+					_, err = io.Copy(io.Discard, resp.Body)
+					_ = resp.Body.Close()
+				}
+				outcomes <- fmt.Sprint(path, " ", err != nil)
+			}()
+		}
+	}
+	eventually(t, "requests to run", func() bool { return s.Load().Running == 4 })
+	if err := s.Run(ctx); err == nil {
+		t.Error("the engine ran twice")
+	}
+	cancel()
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+	for range cap(outcomes) {
+		if got := <-outcomes; !strings.HasSuffix(got, "true") {
+			t.Errorf("%s: the client saw a proper end", got)
+		}
+	}
+	resp, _ := post(t, hs.URL+"/v1/completions", `{"prompt":"a"}`)
+	if resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("a request after the end: %d", resp.StatusCode)
+	}
+	rec := httptest.NewRecorder()
+	s.Handler().ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/health", nil))
+	if rec.Code != http.StatusServiceUnavailable {
+		t.Errorf("health after the end: %d", rec.Code)
+	}
+}
+
+func newPost(url, body string) *http.Request {
+	req, err := http.NewRequest(http.MethodPost, url, bytes.NewReader([]byte(body)))
+	if err != nil {
+		panic(err) // the URL is the test server's
+	}
+	return req
+}

@@ -1,0 +1,45 @@
+package openai
+
+import (
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// ParseBaseURL reads an endpoint's base URL, such as http://127.0.0.1:8000 or
+// https://gateway/llm/v1. The result has no trailing slash and no final /v1; a
+// path before it is kept. Refused are schemes other than http and https, an
+// empty host, a user name or password, a query and a fragment. No error
+// repeats any part of s: it may hold a secret.
+func ParseBaseURL(s string) (*url.URL, error) {
+	u, err := url.Parse(strings.TrimSpace(s))
+	if err != nil {
+		// The parser's error quotes the text, a password in it too.
+		return nil, errors.New("not a URL of the form http://host:port")
+	}
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, errors.New("URL must start with http:// or https://")
+	case u.User != nil:
+		return nil, errors.New("URL must not hold a user name or password: use the http configuration")
+	case u.RawQuery != "" || u.ForceQuery:
+		return nil, errors.New("URL must not have a query")
+	case strings.Contains(s, "#"):
+		return nil, errors.New("URL must not have a fragment")
+	case u.Opaque != "" || u.Hostname() == "":
+		return nil, errors.New("URL has no host")
+	}
+	if p := u.Port(); p != "" {
+		if n, err := strconv.Atoi(p); err != nil || n < 1 || n > 65535 {
+			return nil, errors.New("URL has a port outside 1 to 65535")
+		}
+	}
+	path := strings.TrimRight(u.EscapedPath(), "/")
+	path = strings.TrimRight(strings.TrimSuffix(path, "/v1"), "/")
+	base := &url.URL{Scheme: u.Scheme, Host: u.Host}
+	if path != "" {
+		base = base.JoinPath(path)
+	}
+	return base, nil
+}

@@ -1,0 +1,87 @@
+package openai
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+)
+
+// vllmStream is a chat stream of n tokens as vLLM writes it.
+func vllmStream(n int) []byte {
+	const head = `data: {"id":"chatcmpl-7c1f0e1d2b3a4958","object":"chat.completion.chunk","created":1760000000,"model":"made-up-7b-chat","choices":[`
+	var b bytes.Buffer
+	b.WriteString(head + `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}` + "\n\n")
+	for i := range n {
+		fmt.Fprintf(&b, head+`{"index":0,"delta":{"content":" word%d"},"logprobs":null,"finish_reason":null}]}`+"\n\n", i)
+	}
+	b.WriteString(head + `{"index":0,"delta":{"content":""},"logprobs":null,"finish_reason":"length","stop_reason":null}]}` + "\n\n")
+	fmt.Fprintf(&b, `data: {"id":"chatcmpl-7c1f0e1d2b3a4958","object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":21,"total_tokens":%d,"completion_tokens":%d}}`+"\n\n", 21+n, n)
+	b.WriteString("data: [DONE]\n\n")
+	return b.Bytes()
+}
+
+// BenchmarkReadStream reads a stream of 1,000 tokens from memory, through the
+// same loop as a response.
+func BenchmarkReadStream(b *testing.B) {
+	const tokens = 1000
+	text := vllmStream(tokens)
+	c, err := NewClient(Config{BaseURL: "http://127.0.0.1:1"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		x := c.begin(b.Context(), time.Minute, time.Minute)
+		s := newStream(tokens)
+		if f := x.readStream(bytes.NewReader(text), s, false); f != nil {
+			b.Fatal(f)
+		}
+		var t Trace
+		x.finish(&t)
+		s.fill(&t)
+		if len(t.Chunks) != tokens {
+			b.Fatalf("%d chunks", len(t.Chunks))
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/tokens, "ns/chunk")
+}
+
+// BenchmarkReadStreamSlowly reads the same stream one event a read, as it
+// comes from a server under way.
+func BenchmarkReadStreamSlowly(b *testing.B) {
+	const tokens = 1000
+	var events [][]byte
+	for _, e := range bytes.SplitAfter(vllmStream(tokens), []byte("\n\n")) {
+		if len(e) > 0 {
+			events = append(events, e)
+		}
+	}
+	c, err := NewClient(Config{BaseURL: "http://127.0.0.1:1"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		x := c.begin(b.Context(), time.Minute, time.Minute)
+		if f := x.readStream(&pieces{left: events}, newStream(tokens), false); f != nil {
+			b.Fatal(f)
+		}
+		x.finish(nil)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/tokens, "ns/chunk")
+}
+
+// pieces gives one piece a read.
+type pieces struct{ left [][]byte }
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if len(p.left) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, p.left[0])
+	p.left = p.left[1:]
+	return n, nil
+}

@@ -1,0 +1,155 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/common/config"
+)
+
+// What a response to a plain http request starts with.
+const httpPrefix = "HTTP/"
+
+// errorBodyTime bounds the reading of an error's body: its status says enough.
+const errorBodyTime = 5 * time.Second
+
+// failure builds a Failure that is fit to be shown.
+func (x *exchange) failure(reason Reason, text string) *Failure {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	secrets := append(configSecrets(&x.client.http), x.sent...)
+	return &Failure{Reason: reason, Status: x.status, Detail: cleanDetail(text, secrets)}
+}
+
+// expired is the failure of a request whose context ended, nil otherwise.
+func (x *exchange) expired() *Failure {
+	if x.ctx.Err() == nil {
+		return nil
+	}
+	x.mu.Lock()
+	text := x.body.stream != nil && len(x.body.stream.chunks) > 0
+	x.mu.Unlock()
+	switch cause := context.Cause(x.ctx); {
+	case errors.Is(cause, errStalled):
+		return x.failure(ReasonStalled, fmt.Sprintf("no text for %s", x.idle))
+	case !errors.Is(cause, errTotal) && !errors.Is(cause, context.DeadlineExceeded):
+		return x.failure(ReasonCanceled, cause.Error())
+	case text:
+		return x.failure(ReasonTimeout, fmt.Sprintf("not over after %s", time.Since(x.started).Round(time.Millisecond)))
+	}
+	return x.failure(ReasonTimeoutFirstToken, fmt.Sprintf("no text after %s", time.Since(x.started).Round(time.Millisecond)))
+}
+
+// noResponse says why the transport failed.
+func (x *exchange) noResponse(err error) *Failure {
+	if f := x.expired(); f != nil {
+		return f
+	}
+	x.mu.Lock()
+	stages, head := x.stages, x.head
+	connected, answered := !stages.gotConn.IsZero(), !stages.firstByte.IsZero()
+	refused := x.conn != nil && x.conn.certAsked.Load() && !stages.reused && !answered
+	x.mu.Unlock()
+
+	reason := ReasonConnect
+	switch dns := (*net.DNSError)(nil); {
+	case errors.As(err, &dns):
+		reason = ReasonDNS
+	case isTLSError(err), refused, !connected && stages.tlsFailed:
+		reason = ReasonTLS
+	case stages.asked.IsZero() && x.client.tlsUnusable():
+		reason = ReasonTLS
+	case answered && !(isCut(err) && bytes.HasPrefix([]byte(httpPrefix), head)):
+		reason = ReasonProtocol
+	}
+	return x.failure(reason, err.Error())
+}
+
+// tlsUnusable says whether the TLS files cannot be used at the moment: the
+// transport reads them again for every request.
+func (c *Client) tlsUnusable() bool {
+	_, err := config.NewTLSConfig(&c.http.TLSConfig)
+	return err != nil
+}
+
+// badStatus is the failure of a response outside 2xx, nil otherwise.
+func (x *exchange) badStatus(resp *http.Response) *Failure {
+	switch code := resp.StatusCode; {
+	case code == http.StatusTooManyRequests:
+		return x.failure(ReasonHTTP429, x.text(resp))
+	case code >= 500:
+		return x.failure(ReasonHTTP5xx, x.text(resp))
+	case code >= 400:
+		return x.failure(ReasonHTTP4xx, x.text(resp))
+	case code >= 300:
+		return x.failure(ReasonProtocol, "redirect not followed"+redirectTarget(resp))
+	case code < 200:
+		return x.failure(ReasonProtocol, "unexpected status "+resp.Status)
+	}
+	return nil
+}
+
+// redirectTarget leaves out what a location may hold beside the place.
+func redirectTarget(resp *http.Response) string {
+	u, err := url.Parse(resp.Header.Get("Location"))
+	if err != nil || u.Path == "" && u.Host == "" {
+		return ""
+	}
+	place := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	return ": " + place.String()
+}
+
+// text is the beginning of a response's body, as far as it can be had.
+func (x *exchange) text(resp *http.Response) string {
+	stop := time.AfterFunc(errorBodyTime, func() { x.cancel(errOver) })
+	defer stop.Stop()
+	body, _, err := decodedBody(resp)
+	if err != nil {
+		return ""
+	}
+	text, _ := io.ReadAll(io.LimitReader(body, maxRaw))
+	return string(text)
+}
+
+// notStream says what a response's type is when it cannot be an event stream.
+func notStream(resp *http.Response) (string, bool) {
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil {
+		return "", false
+	}
+	return kind, kind == "text/html" || kind == "application/json" || strings.HasSuffix(kind, "+json")
+}
+
+// isTLSError says whether TLS itself failed, on either side.
+func isTLSError(err error) bool {
+	var (
+		alert  tls.AlertError
+		record tls.RecordHeaderError
+		cert   *tls.CertificateVerificationError
+		op     *net.OpError
+	)
+	return errors.As(err, &alert) || errors.As(err, &record) || errors.As(err, &cert) ||
+		// An alert received after the handshake has no type of its own.
+		errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error")
+}
+
+// isCut says whether the connection ended, rather than said something wrong.
+func isCut(err error) bool {
+	var (
+		op    *net.OpError
+		errno syscall.Errno
+	)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, io.ErrClosedPipe) || errors.As(err, &op) || errors.As(err, &errno)
+}

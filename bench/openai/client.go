@@ -1,0 +1,157 @@
+package openai
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/prometheus/common/config"
+)
+
+const (
+	// idleConnTime is below the 5 s after which common servers close an idle
+	// connection, so that a request rarely meets one that is just going.
+	idleConnTime = 4 * time.Second
+	// asideTime bounds a connection to an OAuth2 token endpoint, which is
+	// asked without the request's context.
+	asideTime = 10 * time.Second
+)
+
+// Config says how to reach an endpoint.
+type Config struct {
+	// BaseURL is the endpoint with or without /v1, see [ParseBaseURL].
+	BaseURL string
+	// HTTP holds credentials, TLS, proxy and headers. Files among them are
+	// read again as they change. Redirects are never followed and HTTP/2 is
+	// never used, whatever it says.
+	HTTP config.HTTPClientConfig
+	// KeepAlive lets requests share connections. Without it every request
+	// makes its own, as a new user would.
+	KeepAlive bool
+	// UserAgent is sent as such, Go's own when empty.
+	UserAgent string
+}
+
+// Client sends requests to one endpoint. It may be used from several
+// goroutines at once.
+type Client struct {
+	base      *url.URL
+	http      config.HTTPClientConfig
+	keepAlive bool
+	transport http.RoundTripper
+	dialer    func(ctx context.Context, network, addr string) (net.Conn, error)
+	buffers   sync.Pool
+}
+
+// NewClient returns a client for cfg. It fails for a base URL that
+// [ParseBaseURL] refuses and for an HTTP configuration that contradicts itself
+// or names TLS files that cannot be used.
+func NewClient(cfg Config) (*Client, error) {
+	base, err := ParseBaseURL(cfg.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("reading base URL: %w", err)
+	}
+	c := &Client{base: base, http: cfg.HTTP, keepAlive: cfg.KeepAlive}
+	if a := c.http.Authorization; a != nil {
+		c.http.Authorization = new(*a) // Validate writes to it
+	}
+	c.http.FollowRedirects = false
+	if err := c.http.Validate(); err != nil {
+		return nil, fmt.Errorf("checking HTTP configuration: %w", err)
+	}
+	c.dialer = (&net.Dialer{Control: wantStamps}).DialContext
+	opts := []config.HTTPClientOption{
+		config.WithHTTP2Disabled(),
+		config.WithDialContextFunc(c.dial),
+		config.WithNewTLSConfigFunc(newTLSConfig),
+		config.WithIdleConnTimeout(idleConnTime),
+		config.WithUserAgent(cfg.UserAgent),
+	}
+	if !cfg.KeepAlive {
+		opts = append(opts, config.WithKeepAlivesDisabled())
+	}
+	c.transport, err = config.NewRoundTripperFromConfig(c.http, "openai", opts...)
+	if err != nil {
+		return nil, fmt.Errorf("configuring HTTP: %w", err)
+	}
+	return c, nil
+}
+
+// CloseIdleConnections closes the connections that wait for a next request.
+func (c *Client) CloseIdleConnections() {
+	if t, ok := c.transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// dial makes the connection for an exchange, and for no longer than that lasts:
+// the transport by itself would go on dialing.
+func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	x := exchangeOf(ctx)
+	if x == nil {
+		return c.dialAside(ctx, network, addr)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(x.ctx, cancel)()
+	nc, err := c.dialer(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	conn := newConn(nc)
+	if c.base.Scheme == "https" {
+		// A handshake that hangs must end with the request too.
+		conn.ready = context.AfterFunc(x.ctx, func() { _ = nc.Close() })
+	}
+	x.tookConn(conn)
+	return conn, nil
+}
+
+func (c *Client) dialAside(ctx context.Context, network, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, asideTime)
+	defer cancel()
+	nc, err := c.dialer(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	if err := nc.SetDeadline(time.Now().Add(asideTime)); err != nil {
+		_ = nc.Close()
+		return nil, err
+	}
+	return nc, nil
+}
+
+// newTLSConfig is the package's own, but notes when the server asks for a
+// client certificate, also where there is none to give.
+func newTLSConfig(ctx context.Context, cfg *config.TLSConfig, opts ...config.TLSConfigOption) (*tls.Config, error) {
+	t, err := config.NewTLSConfigWithContext(ctx, cfg, opts...)
+	if err != nil {
+		return nil, err
+	}
+	certificate := t.GetClientCertificate
+	t.GetClientCertificate = func(info *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		if x := exchangeOf(info.Context()); x != nil {
+			x.certAsked()
+		}
+		if certificate == nil {
+			return new(tls.Certificate), nil
+		}
+		return certificate(info)
+	}
+	return t, nil
+}
+
+// buffer is a zeroed buffer, to be put back.
+func (c *Client) buffer() *[bufferSize]byte {
+	b, ok := c.buffers.Get().(*[bufferSize]byte)
+	if !ok {
+		return new([bufferSize]byte)
+	}
+	clear(b[:])
+	return b
+}

@@ -1,0 +1,127 @@
+package openai
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// wantStamps asks the kernel to stamp what a new socket receives. Whether it
+// does is seen on the first read; a kernel that refuses costs only the stamps.
+func wantStamps(_, _ string, rc syscall.RawConn) error {
+	_ = rc.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPING,
+			unix.SOF_TIMESTAMPING_RX_SOFTWARE|unix.SOF_TIMESTAMPING_SOFTWARE)
+	})
+	return nil
+}
+
+// receiver reads a TCP connection together with the kernel's stamp.
+type receiver struct {
+	net.Conn
+	raw  syscall.RawConn
+	once func(fd uintptr) bool // r.try, bound once so that a read allocates nothing
+
+	// What one read needs and gives, see try.
+	p     []byte
+	oob   [128]byte
+	n     int
+	stamp int64
+	err   error
+}
+
+// newReceiver returns nil for a connection that is not TCP.
+func newReceiver(nc net.Conn) *receiver {
+	tcp, ok := nc.(*net.TCPConn)
+	if !ok {
+		return nil
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	r := &receiver{Conn: nc, raw: raw}
+	r.once = r.try
+	return r
+}
+
+// read is like net.Conn's, with the Unix nanoseconds at which the kernel
+// received the last of the bytes, 0 if it does not say.
+func (r *receiver) read(p []byte) (n int, stamp int64, err error) {
+	if len(p) == 0 {
+		return 0, 0, nil
+	}
+	r.p, r.n, r.stamp, r.err = p, 0, 0, nil
+	if err := r.raw.Read(r.once); err != nil {
+		return 0, 0, r.opError(err)
+	}
+	r.p = nil
+	switch {
+	case r.err != nil:
+		return 0, 0, r.opError(os.NewSyscallError("recvmsg", r.err))
+	case r.n == 0:
+		return 0, 0, io.EOF
+	}
+	return r.n, r.stamp, nil
+}
+
+// opError is what net.Conn's own Read would return.
+func (r *receiver) opError(err error) error {
+	if op := (*net.OpError)(nil); errors.As(err, &op) {
+		err = op.Err
+	}
+	return &net.OpError{Op: "read", Net: "tcp", Source: r.LocalAddr(), Addr: r.RemoteAddr(), Err: err}
+}
+
+// try makes one attempt; false means that nothing is there to read yet.
+func (r *receiver) try(fd uintptr) bool {
+	for {
+		n, oobn, _, _, err := unix.Recvmsg(int(fd), r.p, r.oob[:], 0)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case errors.Is(err, unix.EAGAIN):
+			return false
+		case err != nil:
+			r.err = err
+		default:
+			r.n, r.stamp = n, softwareStamp(r.oob[:oobn])
+		}
+		return true
+	}
+}
+
+// softwareStamp finds the software receive stamp among the control messages,
+// in Unix nanoseconds, 0 if there is none.
+func softwareStamp(oob []byte) int64 {
+	for len(oob) > 0 {
+		hdr, data, rest, err := unix.ParseOneSocketControlMessage(oob)
+		if err != nil {
+			return 0
+		}
+		if hdr.Level == unix.SOL_SOCKET && hdr.Type == unix.SO_TIMESTAMPING {
+			return firstTimespec(data)
+		}
+		oob = rest
+	}
+	return 0
+}
+
+// firstTimespec reads the first of a message's three timespecs, which holds
+// the software stamp. Its words are as wide as the machine's.
+func firstTimespec(b []byte) int64 {
+	switch len(b) {
+	case 3 * 16:
+		sec, nsec := binary.NativeEndian.Uint64(b), binary.NativeEndian.Uint64(b[8:])
+		return int64(sec)*1e9 + int64(nsec)
+	case 3 * 8:
+		sec, nsec := binary.NativeEndian.Uint32(b), binary.NativeEndian.Uint32(b[4:])
+		return int64(int32(sec))*1e9 + int64(int32(nsec))
+	}
+	return 0
+}

@@ -1,0 +1,100 @@
+package openai
+
+import "time"
+
+// maxChunkTokens bounds how many samples one gap can become in [TokenITLs]: a
+// server that claims more for one chunk is not believed.
+const maxChunkTokens = 1024
+
+// TTFT is the time from Started to the first chunk that carries text. There
+// is none without text, and none for a failed request, except that what was
+// seen before a timeout or a stall stays: leaving it out would flatter the
+// figures.
+func TTFT(t *Trace) (time.Duration, bool) {
+	if !seenHolds(t) || len(t.Chunks) == 0 {
+		return 0, false
+	}
+	return t.Chunks[0].At, true
+}
+
+// FirstAnswer is the time from Started to the first text that is not
+// reasoning, under the same rule as [TTFT].
+func FirstAnswer(t *Trace) (time.Duration, bool) {
+	if !seenHolds(t) {
+		return 0, false
+	}
+	for _, c := range t.Chunks {
+		if !c.Reasoning {
+			return t.FirstAnswer, true
+		}
+	}
+	return 0, false
+}
+
+// ITLs are the gaps between successive chunks that carry text, one sample a
+// gap, under the same rule as [TTFT].
+func ITLs(t *Trace) []time.Duration {
+	if !seenHolds(t) || len(t.Chunks) < 2 {
+		return nil
+	}
+	gaps := make([]time.Duration, 0, len(t.Chunks)-1)
+	for i, c := range t.Chunks[1:] {
+		gaps = append(gaps, c.At-t.Chunks[i].At)
+	}
+	return gaps
+}
+
+// TokenITLs are the same gaps a token: a gap that brought k tokens gives k
+// samples of a k-th of it. Only gaps whose tokens the server told (continuous
+// usage) count, so the result may be empty where [ITLs] is not.
+func TokenITLs(t *Trace) []time.Duration {
+	if !seenHolds(t) || len(t.Chunks) < 2 {
+		return nil
+	}
+	var gaps []time.Duration
+	for i, c := range t.Chunks[1:] {
+		if c.Tokens < 1 || c.Tokens > maxChunkTokens {
+			continue
+		}
+		gap := (c.At - t.Chunks[i].At) / time.Duration(c.Tokens)
+		for range c.Tokens {
+			gaps = append(gaps, gap)
+		}
+	}
+	return gaps
+}
+
+// TPOT is (last text chunk - first) / (output tokens - 1). There is none for a
+// failed request, for fewer than two tokens, or when all text came in one
+// chunk: the time between its tokens was not seen, and 0 would be false.
+func TPOT(t *Trace) (time.Duration, bool) {
+	n, _ := OutputTokens(t)
+	if t.Failure != nil || n < 2 || len(t.Chunks) < 2 {
+		return 0, false
+	}
+	return (t.Chunks[len(t.Chunks)-1].At - t.Chunks[0].At) / time.Duration(n-1), true
+}
+
+// E2E is the time from Started to the last text chunk. There is none for a
+// failed request.
+func E2E(t *Trace) (time.Duration, bool) {
+	if t.Failure != nil || len(t.Chunks) == 0 {
+		return 0, false
+	}
+	return t.Chunks[len(t.Chunks)-1].At, true
+}
+
+// OutputTokens is the number of generated tokens, of a failed request too, and
+// where it comes from: the server's usage, or the number of text chunks when
+// the server told none (or claimed 0 beside text).
+func OutputTokens(t *Trace) (int, TokenSource) {
+	if t.Usage != nil && t.Usage.CompletionTokens > 0 {
+		return t.Usage.CompletionTokens, t.TokenSource
+	}
+	return len(t.Chunks), TokensChunks
+}
+
+// seenHolds says whether what was seen of a request before its end counts.
+func seenHolds(t *Trace) bool {
+	return t.Failure == nil || t.Failure.Reason == ReasonTimeout || t.Failure.Reason == ReasonStalled
+}

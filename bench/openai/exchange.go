@@ -1,0 +1,146 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"time"
+)
+
+// The causes with which an exchange ends its own context.
+var (
+	errTotal   = errors.New("total timeout")
+	errStalled = errors.New("idle timeout")
+	errOver    = errors.New("request is over")
+)
+
+type exchangeKey struct{}
+
+// exchange is one request on its way: it collects what the connection, the
+// transport and the body tell, each from its own goroutine.
+type exchange struct {
+	client  *Client
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	started time.Time
+	timeout time.Duration
+	idle    time.Duration
+
+	mu     sync.Mutex
+	dialed *conn // the connection made for this request
+	conn   *conn // the connection that serves it
+	stages stages
+	sent   []string        // parts of the sent headers that must not be repeated
+	head   []byte          // the response's first bytes, where they are not encrypted
+	last   instant         // of the latest read
+	status int             // of the response, 0 before
+	lags   []time.Duration // one for each stamped read
+
+	body bodyState
+}
+
+// begin starts a request's clock. A timeout of 0 or less is none.
+func (c *Client) begin(parent context.Context, timeout, idle time.Duration) *exchange {
+	x := &exchange{client: c, started: time.Now(), timeout: timeout, idle: idle}
+	ctx, cancel := context.WithCancelCause(context.WithValue(parent, exchangeKey{}, x))
+	x.cancel = cancel
+	if timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithDeadlineCause(ctx, x.started.Add(timeout), errTotal)
+		x.cancel = func(cause error) {
+			cancel(cause)
+			stop()
+		}
+	}
+	x.ctx = httptrace.WithClientTrace(ctx, x.hooks())
+	return x
+}
+
+// exchangeOf is the exchange for which the transport acts, nil if none.
+func exchangeOf(ctx context.Context) *exchange {
+	x, _ := ctx.Value(exchangeKey{}).(*exchange)
+	return x
+}
+
+// roundTrip sends req, which must carry x.ctx, and returns the response or why
+// there is none.
+func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
+	// The transport is asked directly: an http.Client would follow redirects
+	// and put the URL into its errors.
+	resp, err := x.client.transport.RoundTrip(req)
+	if err != nil {
+		return nil, x.noResponse(err)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.status = resp.StatusCode
+	return resp, nil
+}
+
+// finish lets go of everything, and fills in what the exchange learned.
+func (x *exchange) finish(t *Trace) {
+	x.cancel(errOver)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.body.release(x.client)
+	if x.conn != nil {
+		x.conn.owner.CompareAndSwap(x, nil)
+	}
+	if t == nil {
+		return
+	}
+	t.Started = x.started
+	t.End = x.body.end
+	if t.End == 0 {
+		t.End = time.Since(x.started)
+	}
+	t.Lags, t.Status = x.lags, x.status
+	t.Phases, t.Reused = x.stages.phases(), x.stages.reused
+}
+
+// gotConn takes the connection that will serve the request. The transport may
+// take another one when the first turns out to be dead.
+func (x *exchange) gotConn(info httptrace.GotConnInfo) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.stages.gotConn, x.stages.reused = time.Now(), info.Reused
+	x.stages.wrote, x.stages.firstByte, x.head = time.Time{}, time.Time{}, nil
+	x.conn = connOf(info.Conn)
+	if x.conn != nil {
+		x.conn.ready()
+		x.conn.owner.Store(x)
+	}
+}
+
+// tookConn takes a connection that was made for this request.
+func (x *exchange) tookConn(c *conn) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.dialed = c
+}
+
+// certAsked notes that the server asked for a client certificate.
+func (x *exchange) certAsked() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.dialed != nil {
+		x.dialed.certAsked.Store(true)
+	}
+}
+
+// afterRead takes what a read of the connection brought, and when.
+func (x *exchange) afterRead(p []byte, now time.Time, stamp int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	user := now.Sub(x.started)
+	x.last = instant{user: user, kernel: user}
+	if lag, ok := lagOf(now, stamp); ok {
+		x.last.kernel, x.last.stamped = user-lag, true
+		x.lags = append(x.lags, lag)
+	}
+	if room := len(httpPrefix) - len(x.head); room > 0 && x.client.base.Scheme == "http" {
+		x.head = append(x.head, p[:min(room, len(p))]...)
+	}
+}

@@ -1,0 +1,63 @@
+package openai
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Reason is the class of a failed request. The set is closed, so a reason can
+// be a label value.
+type Reason string
+
+// The reasons, in the order of [Reasons].
+const (
+	ReasonDNS               Reason = "dns"                 // the host name did not resolve
+	ReasonConnect           Reason = "connect"             // refused, reset or closed before a response; or the request could not be sent at all
+	ReasonTLS               Reason = "tls"                 // any TLS failure, a refused client certificate among them
+	ReasonTimeoutFirstToken Reason = "timeout_first_token" // the total timeout struck before the first text
+	ReasonTimeout           Reason = "timeout"             // the total timeout struck after the first text
+	ReasonStalled           Reason = "stalled"             // no text for the idle timeout, after the first text
+	ReasonHTTP4xx           Reason = "http_4xx"            // a 4xx other than 429
+	ReasonHTTP429           Reason = "http_429"            // too many requests
+	ReasonHTTP5xx           Reason = "http_5xx"            // a 5xx
+	ReasonStreamError       Reason = "stream_error"        // an error object in the stream
+	ReasonProtocol          Reason = "protocol"            // not HTTP, not SSE, not JSON, a redirect, or over a cap
+	ReasonTruncated         Reason = "truncated"           // reset or closed mid-stream, or ended without a proper end
+	ReasonEmpty             Reason = "empty"               // ended properly without any text
+	ReasonCanceled          Reason = "canceled"            // the caller withdrew the request
+)
+
+// Reasons returns every reason, in a stable order.
+func Reasons() []Reason {
+	return []Reason{
+		ReasonDNS, ReasonConnect, ReasonTLS,
+		ReasonTimeoutFirstToken, ReasonTimeout, ReasonStalled,
+		ReasonHTTP4xx, ReasonHTTP429, ReasonHTTP5xx,
+		ReasonStreamError, ReasonProtocol, ReasonTruncated, ReasonEmpty, ReasonCanceled,
+	}
+}
+
+// Failure says why a request failed. It is an error.
+type Failure struct {
+	Reason Reason `json:"reason"`
+	// Status is the HTTP status, 0 when there was no response.
+	Status int `json:"status,omitempty"`
+	// Detail is at most 256 bytes of the response body or of an error's text:
+	// valid UTF-8 on one line, without any credential that was sent. It may be
+	// empty.
+	Detail string `json:"detail,omitempty"`
+}
+
+// Error is the reason, the status and the detail, as far as they are known.
+func (f *Failure) Error() string {
+	var b strings.Builder
+	b.WriteString(string(f.Reason))
+	if f.Status != 0 {
+		fmt.Fprintf(&b, ": status %d", f.Status)
+	}
+	if f.Detail != "" {
+		b.WriteString(": ")
+		b.WriteString(f.Detail)
+	}
+	return b.String()
+}

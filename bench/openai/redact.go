@@ -1,0 +1,158 @@
+package openai
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"html"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/prometheus/common/config"
+)
+
+const (
+	maxDetail    = 256      // bytes of a Failure's Detail
+	maxRaw       = 64 << 10 // bytes of text a detail is made from
+	minSecret    = 4        // a shorter value is no secret, and would blank out half the text
+	minCutSecret = 8        // of a secret that the end of the text may have cut
+	redacted     = "<redacted>"
+)
+
+// publicHeaders are the headers whose values may be repeated. Every other
+// header that was sent may be a credential.
+func isPublicHeader(name string) bool {
+	switch http.CanonicalHeaderKey(name) {
+	case "Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type",
+		"Host", "Transfer-Encoding", "User-Agent", requestIDHeader:
+		return true
+	}
+	return false
+}
+
+// headerSecrets are the parts of a sent header that must not be repeated.
+func headerSecrets(name string, values []string) []string {
+	if isPublicHeader(name) {
+		return nil
+	}
+	secrets := slices.Clone(values)
+	for _, v := range values {
+		switch http.CanonicalHeaderKey(name) {
+		case "Authorization", "Proxy-Authorization":
+			_, token, _ := strings.Cut(v, " ")
+			secrets = append(secrets, token)
+			if decoded, err := base64.StdEncoding.DecodeString(token); err == nil {
+				_, password, _ := strings.Cut(string(decoded), ":")
+				secrets = append(secrets, string(decoded), password)
+			}
+		case "Cookie":
+			for pair := range strings.SplitSeq(v, ";") {
+				_, value, _ := strings.Cut(pair, "=")
+				secrets = append(secrets, value)
+			}
+		}
+	}
+	return secrets
+}
+
+// configSecrets are the secrets of a configuration, those in files as they are
+// now. Most of them are headers too; a token endpoint's are not.
+func configSecrets(cfg *config.HTTPClientConfig) []string {
+	secrets := []string{string(cfg.BearerToken)}
+	files := []string{cfg.BearerTokenFile}
+	if a := cfg.Authorization; a != nil {
+		secrets, files = append(secrets, string(a.Credentials)), append(files, a.CredentialsFile)
+	}
+	if b := cfg.BasicAuth; b != nil {
+		secrets, files = append(secrets, string(b.Password)), append(files, b.PasswordFile)
+	}
+	if o := cfg.OAuth2; o != nil {
+		secrets, files = append(secrets, string(o.ClientSecret)), append(files, o.ClientSecretFile)
+	}
+	if h := cfg.HTTPHeaders; h != nil {
+		for _, header := range h.Headers {
+			for _, s := range header.Secrets {
+				secrets = append(secrets, string(s))
+			}
+			files = append(files, header.Files...)
+		}
+	}
+	if u := cfg.ProxyURL.URL; u != nil && u.User != nil {
+		password, _ := u.User.Password()
+		secrets = append(secrets, password)
+	}
+	for _, values := range cfg.ProxyConnectHeader {
+		for _, s := range values {
+			secrets = append(secrets, string(s))
+		}
+	}
+	for _, file := range files {
+		if file == "" {
+			continue
+		}
+		if text, err := os.ReadFile(file); err == nil {
+			secrets = append(secrets, string(text))
+		}
+	}
+	return secrets
+}
+
+// cleanDetail makes text fit for a log line and a landing page: no secret,
+// one line of valid UTF-8, at most maxDetail bytes.
+func cleanDetail(text string, secrets []string) string {
+	text = text[:min(len(text), maxRaw)]
+	text = redact(text, secrets)
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == utf8.RuneError:
+			return '?'
+		case !unicode.IsPrint(r):
+			return ' '
+		}
+		return r
+	}, text)
+	if len(text) <= maxDetail {
+		return text
+	}
+	cut := maxDetail
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut]
+}
+
+// redact replaces every secret in text, also as JSON, a Go string, a URL or
+// HTML would write it.
+func redact(text string, secrets []string) string {
+	var spellings []string
+	for _, s := range secrets {
+		if s = strings.TrimSpace(s); len(s) < minSecret {
+			continue
+		}
+		asJSON, _ := json.Marshal(s)
+		inJSON := string(asJSON[1 : len(asJSON)-1])
+		quoted := strconv.Quote(s)
+		spellings = append(spellings, s, inJSON, strings.ReplaceAll(inJSON, "/", `\/`), quoted[1:len(quoted)-1],
+			url.QueryEscape(s), url.PathEscape(s), html.EscapeString(s))
+	}
+	// The longest first: one secret may be the beginning of another.
+	slices.SortFunc(spellings, func(a, b string) int { return len(b) - len(a) })
+	pairs := make([]string, 0, 2*len(spellings))
+	for _, s := range slices.Compact(spellings) {
+		pairs = append(pairs, s, redacted)
+	}
+	text = strings.NewReplacer(pairs...).Replace(text)
+	for _, s := range spellings {
+		for n := min(len(s)-1, len(text)); n >= minCutSecret; n-- {
+			if strings.HasSuffix(text, s[:n]) {
+				return text[:len(text)-n] + redacted
+			}
+		}
+	}
+	return text
+}

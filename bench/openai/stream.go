@@ -1,0 +1,206 @@
+package openai
+
+import (
+	"bytes"
+	"time"
+)
+
+// instant is when bytes arrived, since the request started.
+type instant struct {
+	user   time.Duration // when the read that brought them returned
+	kernel time.Duration // when the kernel had them, if stamped
+	// stamped is whether the kernel told.
+	stamped bool
+}
+
+// stream turns a response body into the part of a Trace that comes from it. It
+// knows no clock and no network: bytes and instants in, chunks out.
+type stream struct {
+	decoder
+	parser eventParser
+	at     instant // of the bytes in hand
+
+	chunks    []Chunk         // with the user's instants
+	kernel    []time.Duration // the kernel's instant of each chunk
+	unstamped bool            // an event came without a kernel stamp
+	latest    instant         // no event is earlier: instants never go backwards
+
+	events                  int
+	firstEvent, firstAnswer instant
+	answered                bool // firstAnswer is known
+
+	usage      Usage
+	told       bool  // usage was told at all
+	running    bool  // the last usage was a running one
+	lastTokens int32 // completion tokens told with the chunk before, noCount if none
+
+	finish string
+	done   bool
+
+	over    bool // no more bytes are wanted
+	failure *Failure
+}
+
+// newStream returns a stream with room for about chunks text chunks.
+func newStream(chunks int) *stream {
+	s := &stream{chunks: make([]Chunk, 0, chunks), kernel: make([]time.Duration, 0, chunks)}
+	s.decoder = decoder{sink: s, maxLine: maxLine, maxBody: maxBody}
+	return s
+}
+
+// feed takes the next bytes and when the last of them arrived. After the
+// stream is over it does nothing.
+func (s *stream) feed(p []byte, at instant) {
+	if s.over {
+		return
+	}
+	s.at = at
+	more, failure := s.write(p)
+	if failure != nil {
+		s.fail(failure)
+	}
+	s.over = s.over || !more
+}
+
+// close takes the end of the body: clean, or cut by the connection.
+func (s *stream) close(clean bool) {
+	if s.over {
+		return
+	}
+	data, cut, failure := s.end()
+	switch {
+	case failure != nil && clean:
+		s.fail(failure)
+		return
+	case len(data) > 0 && (isDone(data) || s.parser.parse(data)):
+		s.event(data)
+	case len(data) > 0:
+		cut = true
+	}
+	s.judge(clean && !cut)
+}
+
+// judge applies the end rule to a stream whose end was not [DONE].
+func (s *stream) judge(clean bool) {
+	switch {
+	case s.over:
+	case !clean:
+		s.fail(&Failure{Reason: ReasonTruncated, Detail: "the stream was cut"})
+	case s.unknown && !s.known:
+		s.fail(protocolFailure("not an event stream"))
+	case len(s.chunks) == 0:
+		s.fail(&Failure{Reason: ReasonEmpty, Detail: "the stream ended without any text"})
+	case s.finish == "":
+		s.fail(&Failure{Reason: ReasonTruncated, Detail: "the stream ended without [DONE] and without a finish_reason"})
+	}
+	s.over = true
+}
+
+func (s *stream) fail(f *Failure) { s.failure, s.over = f, true }
+
+// event takes one event's data. It is the decoder's sink.
+func (s *stream) event(data []byte) (more bool) {
+	s.note()
+	if isDone(data) {
+		s.done, s.over = true, true
+		if len(s.chunks) == 0 {
+			s.fail(&Failure{Reason: ReasonEmpty, Detail: "[DONE] without any text"})
+		}
+		return false
+	}
+	if !s.parser.parse(data) {
+		s.fail(protocolFailure("not a JSON object: %s", data))
+		return false
+	}
+	ev := &s.parser.ev
+	if ev.failed {
+		s.fail(&Failure{Reason: ReasonStreamError, Detail: string(data)})
+		return false
+	}
+	if ev.text() {
+		s.addChunk(ev)
+	}
+	s.addUsage(ev)
+	if len(ev.finish) > 0 {
+		s.finish = finishWord(ev.finish)
+	}
+	return true
+}
+
+// note counts an event and moves the clocks on.
+func (s *stream) note() {
+	s.latest.user = max(s.latest.user, s.at.user)
+	s.latest.kernel = max(s.latest.kernel, s.at.kernel)
+	s.unstamped = s.unstamped || !s.at.stamped
+	if s.events == 0 {
+		s.firstEvent = s.latest
+	}
+	s.events++
+}
+
+func (s *stream) addChunk(ev *event) {
+	c := Chunk{At: s.latest.user, Reasoning: !ev.answer}
+	if s.lastTokens != noCount && ev.completion > s.lastTokens {
+		c.Tokens = ev.completion - s.lastTokens
+	}
+	s.lastTokens = ev.completion
+	s.chunks = append(s.chunks, c)
+	s.kernel = append(s.kernel, s.latest.kernel)
+	if ev.answer && !s.answered {
+		s.answered, s.firstAnswer = true, s.latest
+	}
+}
+
+// addUsage keeps the last number told of each kind. A usage beside text and
+// before any finish_reason is a running one.
+func (s *stream) addUsage(ev *event) {
+	if ev.completion != noCount {
+		s.usage.CompletionTokens = int(ev.completion)
+		s.running = ev.text() && len(ev.finish) == 0 && s.finish == ""
+	}
+	if ev.prompt != noCount {
+		s.usage.PromptTokens = int(ev.prompt)
+	}
+	if ev.cached != noCount {
+		s.usage.CachedTokens = int(ev.cached)
+	}
+	s.told = s.told || ev.completion != noCount || ev.prompt != noCount || ev.cached != noCount
+}
+
+// fill writes what the stream showed into t.
+func (s *stream) fill(t *Trace) {
+	t.Clock = ClockUser
+	t.FirstEvent, t.FirstAnswer = s.firstEvent.user, s.firstAnswer.user
+	t.Chunks = s.chunks
+	if s.events > 0 && !s.unstamped {
+		t.Clock = ClockKernel
+		t.FirstEvent, t.FirstAnswer = s.firstEvent.kernel, s.firstAnswer.kernel
+		for i := range t.Chunks {
+			t.Chunks[i].At = s.kernel[i]
+		}
+	}
+	t.Events, t.Finish, t.Done = s.events, s.finish, s.done
+	if s.told {
+		t.Usage = new(s.usage)
+	}
+	switch {
+	case s.usage.CompletionTokens == 0:
+		t.TokenSource = TokensChunks
+	case s.running:
+		t.TokenSource = TokensContinuous
+	default:
+		t.TokenSource = TokensUsage
+	}
+}
+
+func isDone(data []byte) bool { return bytes.Equal(data, []byte("[DONE]")) }
+
+// finishWord keeps a finish_reason that is a plain word: it comes from the
+// response, and may end in a label or a file.
+func finishWord(s []byte) string {
+	const longest = 32
+	if len(s) > longest || !isFieldName(s) {
+		return "other"
+	}
+	return string(s)
+}

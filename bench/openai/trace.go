@@ -1,0 +1,96 @@
+package openai
+
+import "time"
+
+// Clock says which clock a Trace's instants come from.
+type Clock string
+
+// The clocks. A Trace holds one of them only: when the kernel's stamp is
+// missing for any event, all instants are the user's.
+const (
+	ClockUser   Clock = "user"   // when this program's read returned
+	ClockKernel Clock = "kernel" // when the kernel received the bytes
+)
+
+// TokenSource says where a number of output tokens comes from.
+type TokenSource string
+
+// The token sources.
+const (
+	TokensUsage      TokenSource = "usage"      // the server's final usage
+	TokensContinuous TokenSource = "continuous" // the running usage of a stream that never came to its final one
+	TokensChunks     TokenSource = "chunks"     // no usage: one token is assumed for each text chunk
+)
+
+// Trace is what the wire showed of one request. Instants are durations since
+// Started on one monotonic clock. It is plain data: a Trace can be written as
+// JSON and read back without loss but for the monotonic part of its times.
+type Trace struct {
+	RequestID string `json:"request_id"` // as sent in X-Request-Id
+	Model     string `json:"model"`      // as asked for
+	// Planned is when the request was due, Started when it was handed to the
+	// transport, with its body ready.
+	Planned time.Time `json:"planned"`
+	Started time.Time `json:"started"`
+	Clock   Clock     `json:"clock"`
+
+	// Events counts the events that carried data, the end mark among them.
+	Events int `json:"events"`
+	// FirstEvent is the instant of the first of them, text or not. Meaningful
+	// when Events > 0.
+	FirstEvent time.Duration `json:"first_event_ns"`
+	// FirstAnswer is the instant of the first text that is not reasoning.
+	// Meaningful when a chunk has Reasoning false.
+	FirstAnswer time.Duration `json:"first_answer_ns"`
+	// Chunks are the events that carried generated text, in order.
+	Chunks []Chunk `json:"chunks"`
+
+	// Usage is the last usage the server told, nil when it told none.
+	Usage *Usage `json:"usage,omitempty"`
+	// TokenSource is where [OutputTokens] gets its number.
+	TokenSource TokenSource `json:"token_source"`
+	// Finish is the last finish_reason, "other" when that is no plain word,
+	// and empty when there was none.
+	Finish string `json:"finish,omitempty"`
+	Done   bool   `json:"done"` // [DONE] was seen
+
+	Phases Phases `json:"phases"`
+	Reused bool   `json:"reused"` // the connection had served a request before
+	// Lags are how late this program read what the kernel had received, one
+	// for each read of the response that has a kernel stamp.
+	Lags   []time.Duration `json:"lags_ns,omitempty"`
+	Status int             `json:"status,omitempty"` // HTTP status, 0 without a response
+	// End is when the request was over, well or not.
+	End time.Duration `json:"end_ns"`
+	// Failure is nil for a request that ended properly.
+	Failure *Failure `json:"failure,omitempty"`
+}
+
+// Chunk is one event that carried generated text: an answer, reasoning or a
+// tool call. The text itself is not kept.
+type Chunk struct {
+	At time.Duration `json:"at_ns"` // when the bytes that complete the event arrived
+	// Tokens is how many tokens came since the chunk before, where the server
+	// sends its usage with every chunk, else 0.
+	Tokens int32 `json:"tokens,omitempty"`
+	// Reasoning is true when the chunk carried reasoning and nothing else.
+	Reasoning bool `json:"reasoning,omitempty"`
+}
+
+// Usage is the server's own count. A number it did not give, or gave as
+// anything but an integer of 0 to 1e9, is 0.
+type Usage struct {
+	PromptTokens     int `json:"prompt_tokens"`
+	CompletionTokens int `json:"completion_tokens"`
+	CachedTokens     int `json:"cached_tokens,omitempty"` // of the prompt, from the prefix cache
+}
+
+// Phases are the parts of a request before its first response byte. A phase
+// that did not happen is 0; on a reused connection only Send and Wait happen.
+type Phases struct {
+	Resolve time.Duration `json:"resolve_ns"` // host name to addresses
+	Connect time.Duration `json:"connect_ns"` // TCP
+	TLS     time.Duration `json:"tls_ns"`     // handshake
+	Send    time.Duration `json:"send_ns"`    // connection in hand to request written
+	Wait    time.Duration `json:"wait_ns"`    // request written to first response byte
+}

@@ -1,0 +1,139 @@
+// Package probe sends single streaming requests to endpoints on a schedule and
+// keeps histograms of what they cost. It is an open loop: a request is due at
+// its planned time whatever the one before did, and is skipped, and counted as
+// skipped, while that is still in flight.
+package probe
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-kit/log"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+)
+
+// Prober probes a set of targets that can be changed while it runs. It is a
+// prometheus.Collector of all their series.
+type Prober struct {
+	logger  log.Logger
+	metrics *metrics
+
+	mu    sync.Mutex
+	loops map[string]*loop
+	ctx   context.Context // of Run; nil before it
+}
+
+// New returns a Prober without targets.
+func New(logger log.Logger) *Prober {
+	return &Prober{logger: logger, metrics: newMetrics(), loops: map[string]*loop{}}
+}
+
+// Describe implements prometheus.Collector.
+func (p *Prober) Describe(ch chan<- *prometheus.Desc) {
+	for _, v := range p.metrics.all {
+		v.Describe(ch)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (p *Prober) Collect(ch chan<- prometheus.Metric) {
+	for _, v := range p.metrics.all {
+		v.Collect(ch)
+	}
+}
+
+// Apply makes targets, whose names must be distinct, the set that is probed.
+// A target that did not change goes on undisturbed; one that did has its request
+// cancelled and counts on under the same name; one that is gone loses its series.
+func (p *Prober) Apply(targets []Target) error {
+	if err := Distinct(targets); err != nil {
+		return err
+	}
+	fresh := make(map[string]*loop, len(targets))
+	for _, t := range targets {
+		c, err := t.client()
+		if err != nil {
+			return err
+		}
+		fresh[t.Name()] = newLoop(t, c, p.metrics, p.logger)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, old := range p.loops {
+		l, stays := fresh[name]
+		if stays && reflect.DeepEqual(l.target, old.target) {
+			fresh[name] = old
+			continue
+		}
+		old.stop()
+		if !stays {
+			p.metrics.drop(name)
+		} else if l.target.spec.Model != old.target.spec.Model || l.target.URL().String() != old.target.URL().String() {
+			p.metrics.dropModel(name, old.known())
+		}
+	}
+	for name, l := range fresh {
+		if p.loops[name] == l {
+			continue
+		}
+		l.open()
+		if p.ctx != nil {
+			l.start(p.ctx)
+		}
+	}
+	p.loops = fresh
+	return nil
+}
+
+// Run probes until ctx ends, then cancels what is in flight and waits for it.
+func (p *Prober) Run(ctx context.Context) {
+	p.mu.Lock()
+	p.ctx = ctx
+	for _, l := range p.loops {
+		l.start(ctx)
+	}
+	p.mu.Unlock()
+	<-ctx.Done()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.loops {
+		l.stop()
+	}
+}
+
+// Targets returns the present targets, by name.
+func (p *Prober) Targets() []Target {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	targets := make([]Target, 0, len(p.loops))
+	for _, l := range p.loops {
+		targets = append(targets, l.target)
+	}
+	slices.SortFunc(targets, func(a, b Target) int { return strings.Compare(a.Name(), b.Name()) })
+	return targets
+}
+
+// Status is the state of one target.
+type Status struct {
+	Target, URL, Model string
+	At                 time.Time       // of the last probe's end, zero before it
+	Failure            *openai.Failure // of the last probe, nil after a success
+}
+
+// Statuses returns the state of every target, by name.
+func (p *Prober) Statuses() []Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make([]Status, 0, len(p.loops))
+	for _, l := range p.loops {
+		all = append(all, l.status())
+	}
+	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Target, b.Target) })
+	return all
+}

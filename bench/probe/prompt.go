@@ -1,0 +1,46 @@
+package probe
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+	"strings"
+)
+
+// DefaultPrompt asks for an answer of some length in a few tokens.
+const DefaultPrompt = "You are answering a health check of a language model service. " +
+	"In a few plain sentences, describe how a letter travels from one town to another, step by step, " +
+	"until whoever asked has read enough."
+
+// text returns the prompt of one request. A nonce at its very start makes every
+// prompt new to a prefix cache, which would otherwise flatter the figures.
+func (t Target) text(nonce string) string {
+	if t.spec.CacheFriendly {
+		nonce = ""
+	}
+	body := t.prompt
+	if t.spec.RandomInputTokens > 0 {
+		body = randomWords(t.spec.RandomInputTokens, nonce)
+	}
+	if nonce == "" {
+		return body
+	}
+	return nonce + "\n" + body
+}
+
+// randomWords makes n words that are one token each in the usual vocabularies.
+// How many tokens the server counted is told by its usage.
+func randomWords(n int, seed string) string {
+	words := strings.Fields("the of and to in is you that it he was for on are as with his they at be this have " +
+		"from or one had by word but not what all were we when your can said there use an each which she do how their if")
+	h := fnv.New64a()
+	h.Write([]byte(seed))
+	r := rand.New(rand.NewPCG(h.Sum64(), uint64(n)))
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(words[r.IntN(len(words))])
+	}
+	return b.String()
+}

@@ -1,0 +1,57 @@
+package probe
+
+import (
+	"slices"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+)
+
+// objectives are the target's set objectives by name.
+func (t Target) objectives() map[string]time.Duration {
+	set := map[string]time.Duration{
+		objectiveTTFT:     time.Duration(t.spec.SLO.TimeToFirstToken),
+		objectiveTPOT:     time.Duration(t.spec.SLO.TimePerOutputToken),
+		objectiveITL:      time.Duration(t.spec.SLO.InterTokenLatency),
+		objectiveDuration: time.Duration(t.spec.SLO.RequestDuration),
+	}
+	for name, objective := range set {
+		if objective <= 0 {
+			delete(set, name)
+		}
+	}
+	return set
+}
+
+// missed tells for each set objective whether the request missed it. A request
+// that ran out of time waiting for its first token missed that objective as
+// surely as a slow one; other failures are counted as failures alone.
+func (t Target) missed(tr *openai.Trace) map[string]bool {
+	measured := map[string]time.Duration{}
+	if d, ok := openai.TTFT(tr); ok {
+		measured[objectiveTTFT] = d
+	}
+	if d, ok := openai.TPOT(tr); ok {
+		measured[objectiveTPOT] = d
+	}
+	if d, ok := openai.E2E(tr); ok {
+		measured[objectiveDuration] = d
+	}
+	if gaps := openai.ITLs(tr); len(gaps) > 0 {
+		measured[objectiveITL] = slices.Max(gaps)
+	}
+	if f := tr.Failure; f != nil {
+		switch f.Reason {
+		case openai.ReasonTimeoutFirstToken:
+			measured[objectiveTTFT], measured[objectiveDuration] = tr.End, tr.End
+		case openai.ReasonTimeout, openai.ReasonStalled:
+			measured[objectiveDuration] = tr.End
+		}
+	}
+	missed := map[string]bool{}
+	for name, objective := range t.objectives() {
+		d, ok := measured[name]
+		missed[name] = ok && d > objective
+	}
+	return missed
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-kit/log"
+	"github.com/go-kit/log/level"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/version"
+	"github.com/prometheus/exporter-toolkit/web"
+	sloggokit "github.com/tjhop/slog-gokit"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
+	"github.com/accelerator-exporter/accelerator_exporter/collector"
+)
+
+// Bounds on what a client of the web port may cost.
+const (
+	maxScrapes   = 16
+	readTimeout  = 30 * time.Second
+	writeTimeout = time.Minute
+	drainTimeout = 3 * time.Second // leaves time for the rest of a stop within 5 s
+)
+
+// daemon is the running program: everything wired together.
+type daemon struct {
+	settings  *settings
+	base      log.Logger // for libraries, without time and caller
+	logger    log.Logger
+	hardware  *collector.Collector
+	prober    *probe.Prober
+	placement *placement
+	registry  *prometheus.Registry
+	reloadMu  sync.Mutex
+	reloadOK  prometheus.Gauge
+	reloadAt  prometheus.Gauge
+	ready     atomic.Bool
+}
+
+func newDaemon(s *settings, targets []probe.Target, base log.Logger) (*daemon, error) {
+	d := &daemon{settings: s, base: base, logger: stamped(base), registry: prometheus.NewRegistry()}
+	vendors := s.enabledVendors()
+	d.hardware = collector.New(collector.Options{
+		Vendors: vendors, NUMA: s.numa, Processes: s.processes, Sysfs: s.sysfs,
+		Interval: s.interval, InventoryInterval: s.inventory, Timeout: s.timeout, Logger: d.logger,
+	})
+	d.prober = probe.New(d.logger)
+	if err := d.prober.Apply(targets); err != nil {
+		return nil, err
+	}
+	d.placement = newPlacement(s.procfs, d.hardware, d.prober)
+	d.reloadOK = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "accelerator_exporter_config_last_reload_successful", Help: "Whether the last load of the configuration was good."})
+	d.reloadAt = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "accelerator_exporter_config_last_reload_success_timestamp_seconds", Help: "When a configuration was last loaded well."})
+	d.reloadOK.Set(1)
+	d.reloadAt.SetToCurrentTime()
+	d.registry.MustRegister(d.hardware, d.prober, d.placement, d.reloadOK, d.reloadAt,
+		versioncollector.NewCollector("accelerator_exporter"),
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	level.Info(d.logger).Log("msg", "starting accelerator_exporter", "version", version.Info(), "build_context", version.BuildContext())
+	for _, v := range vendors {
+		level.Info(d.logger).Log("msg", "collecting", "vendor", v.Name, "command", v.Command)
+	}
+	if len(vendors) == 0 {
+		level.Warn(d.logger).Log("msg", "no vendor's tool is on the PATH, so there are no card metrics")
+	}
+	return d, nil
+}
+
+// run serves until ctx ends or the listener fails, and then ends everything it
+// started.
+func (d *daemon) run(ctx context.Context, hangup <-chan os.Signal) error {
+	background, stop := context.WithCancel(ctx)
+	defer stop()
+	var wg sync.WaitGroup
+	wg.Go(func() { d.hardware.Run(background) })
+	wg.Go(func() { d.prober.Run(background) })
+	wg.Go(func() { d.placement.run(background, d.settings.interval) })
+	wg.Go(func() { d.reloadOnHangup(background, hangup) })
+
+	server := &http.Server{
+		Handler:           d.handler(),
+		ReadHeaderTimeout: readTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		ErrorLog:          slog.NewLogLogger(sloggokit.NewGoKitHandler(d.base, nil), slog.LevelDebug),
+	}
+	failed := make(chan error, 1)
+	go func() {
+		failed <- web.ListenAndServe(server, d.settings.web, slog.New(sloggokit.NewGoKitHandler(d.base, nil)))
+	}()
+	d.ready.Store(true)
+	var err error
+	select {
+	case <-ctx.Done():
+		level.Info(d.logger).Log("msg", "stopping")
+		d.ready.Store(false)
+		stop()
+		err = drain(server)
+		<-failed
+	case err = <-failed:
+		stop()
+	}
+	wg.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// drain ends the web server; scrapes that do not end in time are cut, since a
+// slow client must not keep the program from stopping.
+func drain(server *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	err := server.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return server.Close()
+	}
+	return err
+}
+
+func (d *daemon) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET "+d.settings.telemetryPath, promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{
+		EnableOpenMetrics:   true,
+		MaxRequestsInFlight: maxScrapes,
+		Registry:            d.registry,
+		ErrorLog:            scrapeErrors{d.logger},
+		ErrorHandling:       promhttp.ContinueOnError,
+	}))
+	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "accelerator_exporter is healthy.")
+	})
+	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) {
+		if !d.ready.Load() {
+			http.Error(w, "accelerator_exporter is not ready.", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "accelerator_exporter is ready.")
+	})
+	mux.HandleFunc("/-/reload", d.serveReload)
+	mux.HandleFunc("GET /{$}", d.serveLanding)
+	return mux
+}
+
+type scrapeErrors struct{ logger log.Logger }
+
+func (e scrapeErrors) Println(v ...any) {
+	level.Error(e.logger).Log("msg", "serving metrics", "err", fmt.Sprint(v...))
+}
+
+func (d *daemon) serveReload(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case !d.settings.enableLifecycle:
+		http.Error(w, "The lifecycle API is off; start with --web.enable-lifecycle.", http.StatusForbidden)
+	case r.Method != http.MethodPost && r.Method != http.MethodPut:
+		w.Header().Set("Allow", "POST, PUT")
+		http.Error(w, "Only POST or PUT requests are allowed.", http.StatusMethodNotAllowed)
+	default:
+		if err := d.reload(); err != nil {
+			http.Error(w, fmt.Sprintf("reloading failed: %v", err), http.StatusInternalServerError)
+		}
+	}
+}
+
+func (d *daemon) reloadOnHangup(ctx context.Context, hangup <-chan os.Signal) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangup:
+			_ = d.reload() // logged there
+		}
+	}
+}
+
+// reload reads the configuration again. A bad one changes nothing.
+func (d *daemon) reload() error {
+	d.reloadMu.Lock()
+	defer d.reloadMu.Unlock()
+	targets, err := d.settings.targets()
+	if err == nil {
+		err = d.prober.Apply(targets)
+	}
+	if err != nil {
+		d.reloadOK.Set(0)
+		level.Error(d.logger).Log("msg", "the new configuration is not right, the old one stays", "err", err)
+		return err
+	}
+	d.reloadOK.Set(1)
+	d.reloadAt.SetToCurrentTime()
+	level.Info(d.logger).Log("msg", "configuration loaded", "probes", len(targets))
+	return nil
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/config"
+	"github.com/prometheus/common/version"
+	"github.com/prometheus/exporter-toolkit/web"
+	"github.com/prometheus/exporter-toolkit/web/kingpinflag"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
+	"github.com/accelerator-exporter/accelerator_exporter/collector"
+)
+
+// settings are the flags as given.
+type settings struct {
+	logLevel, logFormat string
+
+	web             *web.FlagConfig
+	telemetryPath   string
+	enableLifecycle bool
+
+	vendors   []vendorFlags
+	numa      bool
+	processes bool
+	interval  time.Duration
+	inventory time.Duration
+	timeout   time.Duration
+	sysfs     string
+	procfs    string
+
+	probe       probe.Spec
+	apiKeyFile  string
+	configFile  string
+	configCheck bool
+}
+
+// vendorFlags are the flags of one vendor.
+type vendorFlags struct {
+	known          collector.Known
+	enabled, asked bool
+	command        string
+	named          bool // the command was given, not defaulted
+	expected       int
+}
+
+func parseFlags(args []string) (*settings, error) {
+	s := &settings{probe: probe.DefaultSpec()}
+	app := kingpin.New("accelerator_exporter",
+		"Prometheus exporter for MetaX and Ascend accelerators, NUMA nodes, and the streaming latency of the model server beside them.")
+	app.Version(version.Print("accelerator_exporter"))
+	app.HelpFlag.Short('h')
+	app.VersionFlag.Short('v')
+	s.web = kingpinflag.AddFlags(app, ":10068")
+	app.Flag("web.telemetry-path", "Path of the metrics.").Default("/metrics").StringVar(&s.telemetryPath)
+	app.Flag("web.enable-lifecycle", "Serve POST /-/reload.").BoolVar(&s.enableLifecycle)
+	s.collectorFlags(app)
+	s.probeFlags(app)
+	app.Flag("log.level", "Only log messages of this severity or above: debug, info, warn, error.").
+		Default("info").EnumVar(&s.logLevel, "debug", "info", "warn", "error")
+	app.Flag("log.format", "Format of the log: logfmt or json.").
+		Default("logfmt").EnumVar(&s.logFormat, "logfmt", "json")
+	if _, err := app.Parse(args); err != nil {
+		return nil, err
+	}
+	return s, s.check()
+}
+
+func (s *settings) collectorFlags(app *kingpin.Application) {
+	known := collector.Vendors()
+	s.vendors = make([]vendorFlags, len(known))
+	for i, k := range known {
+		v := &s.vendors[i]
+		v.known = k
+		name := "collector." + k.Name
+		app.Flag(name, fmt.Sprintf("Collect from %s. Default: if it is on the PATH.", k.Tools[0])).
+			IsSetByUser(&v.asked).BoolVar(&v.enabled)
+		app.Flag(name+".command", "Name or path of the vendor's tool.").
+			Default(k.Tools[0]).IsSetByUser(&v.named).StringVar(&v.command)
+		app.Flag(name+".expected-devices", "Cards there ought to be. Default: the most ever seen or announced.").
+			Default("0").IntVar(&v.expected)
+	}
+	app.Flag("collector.numa", "Collect the NUMA nodes.").Default("true").BoolVar(&s.numa)
+	app.Flag("collector.processes", "Collect the memory of each process on a card.").Default("true").BoolVar(&s.processes)
+	app.Flag("collector.interval", "How often the tools are asked, whoever scrapes.").Default("10s").DurationVar(&s.interval)
+	app.Flag("collector.inventory-interval", "How often what hardly changes, such as the topology, is asked.").
+		Default("5m").DurationVar(&s.inventory)
+	app.Flag("collector.timeout", "Longest run of a tool.").Default("10s").DurationVar(&s.timeout)
+	app.Flag("path.sysfs", "Mount point of sysfs.").Default("/sys").StringVar(&s.sysfs)
+	app.Flag("path.procfs", "Mount point of procfs.").Default("/proc").StringVar(&s.procfs)
+}
+
+func (s *settings) probeFlags(app *kingpin.Application) {
+	p := &s.probe
+	app.Flag("probe.target", "Base URL of a model server to probe, with or without /v1.").StringVar(&p.URL)
+	app.Flag("probe.api", "API to probe: chat or completions.").Default(string(openai.Chat)).
+		EnumVar((*string)(&p.API), string(openai.Chat), string(openai.Completions))
+	app.Flag("probe.model", "Model to ask for. Default: the first that the server lists.").StringVar(&p.Model)
+	app.Flag("probe.interval", "How often a probe is due.").Default(probe.DefaultInterval.String()).
+		DurationVar((*time.Duration)(&p.Interval))
+	app.Flag("probe.timeout", "Longest duration of a probe.").Default(probe.DefaultTimeout.String()).
+		DurationVar((*time.Duration)(&p.Timeout))
+	app.Flag("probe.idle-timeout", "Longest silence after the first text.").Default(probe.DefaultIdleTimeout.String()).
+		DurationVar((*time.Duration)(&p.IdleTimeout))
+	app.Flag("probe.max-tokens", "Tokens a probe asks for.").Default(fmt.Sprint(probe.DefaultMaxTokens)).IntVar(&p.MaxTokens)
+	app.Flag("probe.prompt", "Prompt of a probe.").StringVar(&p.Prompt)
+	app.Flag("probe.cache-friendly", "Keep the prompt the same, so that a prefix cache may answer.").BoolVar(&p.CacheFriendly)
+	app.Flag("probe.api-key-file", "File with the API key, read again for each probe.").StringVar(&s.apiKeyFile)
+	app.Flag("config.file", "YAML file with probes.").StringVar(&s.configFile)
+	app.Flag("config.check", "Check the configuration and exit.").BoolVar(&s.configCheck)
+}
+
+func (s *settings) check() error {
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"collector.interval", s.interval},
+		{"collector.inventory-interval", s.inventory},
+		{"collector.timeout", s.timeout},
+	} {
+		if f.value < time.Millisecond {
+			return fmt.Errorf("--%s must be at least 1ms", f.name)
+		}
+	}
+	for _, v := range s.vendors {
+		if v.expected < 0 {
+			return fmt.Errorf("--collector.%s.expected-devices must not be negative", v.known.Name)
+		}
+	}
+	if p := s.telemetryPath; len(p) < 2 || p[0] != '/' || strings.HasPrefix(p, "/-/") || strings.ContainsAny(p, "{} \t") {
+		return errors.New("--web.telemetry-path must be a path such as /metrics, and not below /-/")
+	}
+	return nil
+}
+
+// targets are the probes of the flags and of the file. It is called again to
+// reload.
+func (s *settings) targets() ([]probe.Target, error) {
+	var targets []probe.Target
+	if s.probe.URL != "" {
+		spec := s.probe
+		if s.apiKeyFile != "" {
+			spec.HTTP.Authorization = &config.Authorization{Type: "Bearer", CredentialsFile: s.apiKeyFile}
+		}
+		t, err := spec.Validate("")
+		if err != nil {
+			return nil, fmt.Errorf("--probe.target: %w", err)
+		}
+		targets = append(targets, t)
+	}
+	if s.configFile != "" {
+		more, err := probe.ReadFile(s.configFile)
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, more...)
+	}
+	return targets, probe.Distinct(targets)
+}
+
+// enabledVendors are those asked for, and those whose tool is there and that
+// were not declined.
+func (s *settings) enabledVendors() []collector.VendorOptions {
+	var enabled []collector.VendorOptions
+	for _, v := range s.vendors {
+		command := v.command
+		found, there := v.known.Detect()
+		if !v.named && there {
+			command = found
+		}
+		wanted := v.enabled
+		if !v.asked {
+			wanted = v.named || there
+		}
+		if wanted {
+			enabled = append(enabled, collector.VendorOptions{Name: v.known.Name, Command: command, ExpectedDevices: v.expected})
+		}
+	}
+	return enabled
+}

@@ -1,0 +1,77 @@
+// Command accelerator_exporter serves the state of a host's accelerators, its
+// NUMA nodes, and what a streaming request to its model server costs, as
+// Prometheus metrics.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-kit/log"
+	"github.com/go-kit/log/level"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	os.Exit(run(ctx, hangup, os.Args[1:], os.Stderr))
+}
+
+// run is the whole program. It returns the exit status: 0 after a clean end, 1
+// when it could not run, 2 for a wrong command line.
+func run(ctx context.Context, hangup <-chan os.Signal, args []string, stderr io.Writer) int {
+	s, err := parseFlags(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "accelerator_exporter: %v, try --help\n", err)
+		return 2
+	}
+	logger, err := newLogger(stderr, s.logLevel, s.logFormat)
+	if err != nil {
+		fmt.Fprintf(stderr, "accelerator_exporter: %v\n", err)
+		return 2
+	}
+	targets, err := s.targets()
+	if err != nil {
+		level.Error(logger).Log("msg", "the probes are not right", "err", err)
+		return 1
+	}
+	if s.configCheck {
+		level.Info(logger).Log("msg", "the configuration is right", "probes", len(targets))
+		return 0
+	}
+	d, err := newDaemon(s, targets, logger)
+	if err != nil {
+		level.Error(logger).Log("msg", "cannot start", "err", err)
+		return 1
+	}
+	if err := d.run(ctx, hangup); err != nil {
+		level.Error(logger).Log("msg", "cannot serve", "err", err)
+		return 1
+	}
+	return 0
+}
+
+func newLogger(w io.Writer, lvl, format string) (log.Logger, error) {
+	allowed, err := level.Parse(lvl)
+	if err != nil {
+		return nil, fmt.Errorf("unknown log level %q", lvl)
+	}
+	sync := log.NewSyncWriter(w)
+	logger := log.NewLogfmtLogger(sync)
+	if format == "json" {
+		logger = log.NewJSONLogger(sync)
+	}
+	return level.NewFilter(logger, level.Allow(allowed)), nil
+}
+
+// stamped adds what every line of our own has; libraries that log through an
+// adapter add their own.
+func stamped(logger log.Logger) log.Logger {
+	return log.With(logger, "ts", log.DefaultTimestampUTC, "caller", log.DefaultCaller)
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/fakesmi"
+)
+
+// state is the folder through which the server tells the tools its load, and a
+// user tells all three what to do.
+type state struct {
+	dir string
+}
+
+// loadFile is what the server writes.
+type loadFile struct {
+	At    time.Time    `json:"at"`
+	Cards fakesmi.Load `json:"cards"`
+}
+
+// loadAge is how old a load may be before the server counts as gone.
+const loadAge = 5 * time.Second
+
+func (s state) path(name string) string { return filepath.Join(s.dir, name) }
+
+// write replaces the load at once, so that a tool never reads half of it.
+func (s state) write(l fakesmi.Load) error {
+	data, err := json.Marshal(loadFile{At: time.Now(), Cards: l})
+	if err != nil {
+		return fmt.Errorf("writing the load: %w", err)
+	}
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return fmt.Errorf("making the state folder: %w", err)
+	}
+	temporary := s.path("load.json.new")
+	if err := os.WriteFile(temporary, data, 0o600); err != nil {
+		return fmt.Errorf("writing the load: %w", err)
+	}
+	if err := os.Rename(temporary, s.path("load.json")); err != nil {
+		return fmt.Errorf("writing the load: %w", err)
+	}
+	return nil
+}
+
+// load is what the server does now; an idle machine when there is none.
+func (s state) load() fakesmi.Load {
+	var f loadFile
+	data, err := os.ReadFile(s.path("load.json"))
+	if err != nil || json.Unmarshal(data, &f) != nil || time.Since(f.At) > loadAge {
+		return fakesmi.Load{}
+	}
+	return f.Cards
+}
+
+// setting reads a one-word file such as mx-smi.fault, "" when there is none.
+func (s state) setting(name string) string {
+	data, err := os.ReadFile(s.path(name))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// forget removes the load when the server ends.
+func (s state) forget() { _ = os.Remove(s.path("load.json")) }

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/go-kit/log"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/fakesmi"
+)
+
+// vllmSettings are the flags of fakehost vllm.
+type vllmSettings struct {
+	listen     string
+	config     fakevllm.Config
+	apiKeyFile string
+}
+
+func (s *vllmSettings) flags(app *kingpin.Application) {
+	c, d := &s.config, fakevllm.DefaultConfig()
+	app.Flag("listen-address", "Address to serve at.").Default("127.0.0.1:8000").StringVar(&s.listen)
+	app.Flag("model", "Name of the model.").Default(d.Model).StringVar(&c.Model)
+	app.Flag("max-num-seqs", "Requests that decode at once; more wait.").Default(fmt.Sprint(d.MaxNumSeqs)).IntVar(&c.MaxNumSeqs)
+	app.Flag("max-model-len", "Longest prompt and answer, in tokens.").Default(fmt.Sprint(d.MaxModelLen)).IntVar(&c.MaxModelLen)
+	app.Flag("step-base", "Time of a decode step without requests.").Default(d.StepBase.String()).DurationVar(&c.StepBase)
+	app.Flag("step-per-sequence", "Time each running request adds to a step.").Default(d.StepPerSequence.String()).DurationVar(&c.StepPerSequence)
+	app.Flag("prefill-rate", "Prompt tokens prefilled in a second.").Default(fmt.Sprint(d.PrefillTokensPerSecond)).Float64Var(&c.PrefillTokensPerSecond)
+	app.Flag("output-tokens", "Mean length of an answer that max_tokens does not cut.").Default(fmt.Sprint(d.MeanOutputTokens)).IntVar(&c.MeanOutputTokens)
+	app.Flag("speed", "How many times faster than the measured machine to run.").Default("1").Float64Var(&c.Speed)
+	app.Flag("dialect", "Server family to imitate: "+names(fakevllm.Dialects())+".").Default(string(d.Dialect)).StringVar((*string)(&c.Dialect))
+	app.Flag("fault", "Fault of every request, also by the path /fault/NAME/v1/...: "+names(fakevllm.Faults())+".").
+		Default(string(fakevllm.FaultNone)).StringVar((*string)(&c.Fault))
+	app.Flag("reasoning", "Answer with reasoning first.").BoolVar(&c.Reasoning)
+	app.Flag("api-key-file", "File with the API key that requests must carry.").StringVar(&s.apiKeyFile)
+	app.Flag("background-users", "Crest of a wave of users that keep the server busy.").Default("0").IntVar(&c.BackgroundUsers)
+	app.Flag("background-period", "Length of that wave.").Default(d.BackgroundPeriod.String()).DurationVar(&c.BackgroundPeriod)
+	app.Flag("seed", "Varies lengths and texts.").Default("0").Uint64Var(&c.Seed)
+}
+
+func names[T ~string](all []T) string {
+	words := make([]string, len(all))
+	for i, v := range all {
+		words[i] = string(v)
+	}
+	return strings.Join(words, ", ")
+}
+
+// serve runs the server until ctx ends, and writes its load for the tools.
+func (s *vllmSettings) serve(ctx context.Context, st state, logger log.Logger) error {
+	if s.apiKeyFile != "" {
+		key, err := os.ReadFile(s.apiKeyFile)
+		if err != nil {
+			return fmt.Errorf("reading the API key: %w", err)
+		}
+		s.config.APIKey = strings.TrimSpace(string(key))
+	}
+	server, err := fakevllm.New(s.config)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", s.listen)
+	if err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = server.Run(ctx) }) // its only error is a second Run
+	wg.Go(func() { s.share(ctx, st, server, logger) })
+	web := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	wg.Go(func() {
+		<-ctx.Done()
+		_ = web.Close() // streams for ever are among its faults: do not wait for them
+	})
+	_ = logger.Log("msg", "serving", "address", "http://"+listener.Addr().String(), "model", s.config.Model)
+	err = web.Serve(listener)
+	stop()
+	wg.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// share writes the load for the tools and takes the fault from the state folder.
+func (s *vllmSettings) share(ctx context.Context, st state, server *fakevllm.Server, logger log.Logger) {
+	const pace = 200 * time.Millisecond
+	defer st.forget()
+	ticker := time.NewTicker(pace)
+	defer ticker.Stop()
+	fault, told := "", false
+	for {
+		if f := st.setting("vllm.fault"); f != fault {
+			fault = f
+			server.SetFault(faultNamed(f, s.config.Fault, logger))
+		}
+		if err := st.write(cards(server.Load())); err != nil && !told {
+			told = true
+			_ = logger.Log("msg", "the fake tools will print an idle machine", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func faultNamed(name string, otherwise fakevllm.Fault, logger log.Logger) fakevllm.Fault {
+	if name == "" {
+		return otherwise
+	}
+	f, err := fakevllm.ParseFault(name)
+	if err != nil {
+		_ = logger.Log("msg", "reading vllm.fault", "err", err)
+		return otherwise
+	}
+	return f
+}
+
+// cards turns the server's load into the cards'. Utilization rises steeply with
+// the first requests and flattens, as it does on a card whose batch grows.
+func cards(l fakevllm.Load) fakesmi.Load {
+	const kernelNameLength = 15
+	const steepness = 20
+	name, _ := os.Executable()
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	return fakesmi.Load{
+		Busy:    1 - math.Exp(-float64(l.Running)/steepness),
+		Cache:   l.KVCacheUsage,
+		PID:     os.Getpid(),
+		Process: name[:min(len(name), kernelNameLength)],
+	}
+}

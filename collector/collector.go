@@ -1,0 +1,172 @@
+// Package collector turns what the vendor tools and the kernel tell about
+// accelerators and NUMA nodes into metrics. It polls them in the background; a
+// scrape reads memory only.
+package collector
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-kit/log"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/ascend"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/command"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/vendor"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/metax"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/numa"
+)
+
+// vendors is the one list a new vendor is added to.
+func vendors() []vendor.Vendor {
+	return []vendor.Vendor{metax.Vendor(), ascend.Vendor()}
+}
+
+// Known is a vendor that this program can collect from.
+type Known struct {
+	Name  string   // value of the label "vendor" and of the collector's flag
+	Tools []string // the program's names, the usual one first
+}
+
+// Vendors returns the known vendors, in the order of their flags.
+func Vendors() []Known {
+	var known []Known
+	for _, v := range vendors() {
+		known = append(known, Known{Name: v.Name, Tools: v.Tools})
+	}
+	return known
+}
+
+// Options says what to collect. Interval, InventoryInterval and Timeout must be
+// positive.
+type Options struct {
+	// Vendors are the enabled ones; the others cost nothing and have no series.
+	Vendors []VendorOptions
+	// NUMA enables the metrics of the NUMA nodes.
+	NUMA bool
+	// Processes enables accelerator_process_memory_used_bytes.
+	Processes bool
+	// Sysfs is where sysfs is mounted, usually /sys.
+	Sysfs string
+	// Interval is how often the tools' main tables and the nodes are read.
+	Interval time.Duration
+	// InventoryInterval is how often what hardly changes is read, such as a topology.
+	InventoryInterval time.Duration
+	// Timeout bounds one run of a tool.
+	Timeout time.Duration
+	Logger  log.Logger
+}
+
+// VendorOptions enables a vendor by its name.
+type VendorOptions struct {
+	Name    string
+	Command string // program name or path
+	// ExpectedDevices is how many cards there ought to be, or 0 for the most ever
+	// seen or announced.
+	ExpectedDevices int
+}
+
+// Collector polls the enabled sources and is a prometheus.Collector of what they
+// told. Run must be called for anything but the health series to appear.
+type Collector struct {
+	cards     []cards
+	numa      *poller[numa.Snapshot]
+	processes bool
+	descs     descs
+}
+
+// cards is one enabled vendor.
+type cards struct {
+	poller   *poller[model.Snapshot]
+	hardware *hardware
+	runner   *command.Runner
+	expected int
+}
+
+// New prepares the collector. Nothing is run or read before Run. Unknown vendor
+// names are ignored: the caller made its choice from Vendors.
+func New(o Options) *Collector {
+	c := &Collector{processes: o.Processes, descs: newDescs()}
+	for _, v := range vendors() {
+		i := slices.IndexFunc(o.Vendors, func(e VendorOptions) bool { return e.Name == v.Name })
+		if i < 0 {
+			continue
+		}
+		r := command.New(o.Vendors[i].Command, o.Timeout)
+		h := newHardware(v, r, numaNodes{o.Sysfs}, o)
+		c.cards = append(c.cards, cards{
+			poller:   newPoller(v.Name, h, o),
+			hardware: h,
+			runner:   r,
+			expected: o.Vendors[i].ExpectedDevices,
+		})
+	}
+	if o.NUMA {
+		c.numa = newPoller("numa", numaNodes{o.Sysfs}, o)
+	}
+	return c
+}
+
+// Run polls until ctx ends, then kills what still runs.
+func (c *Collector) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, v := range c.cards {
+		wg.Go(func() {
+			v.poller.run(ctx)
+			v.runner.Close()
+		})
+	}
+	if c.numa != nil {
+		wg.Go(func() { c.numa.run(ctx) })
+	}
+	wg.Wait()
+}
+
+// Statuses returns the health of every enabled collector.
+func (c *Collector) Statuses() []Status {
+	var all []Status
+	for _, v := range c.cards {
+		all = append(all, v.poller.Status())
+	}
+	if c.numa != nil {
+		all = append(all, c.numa.Status())
+	}
+	return all
+}
+
+// DeviceRef names one card.
+type DeviceRef struct {
+	Vendor, Device string
+}
+
+// DevicesOf returns the cards on which one of the processes holds memory, as far
+// as the tools' fresh process lists tell.
+func (c *Collector) DevicesOf(isOne func(pid string) bool) []DeviceRef {
+	var refs []DeviceRef
+	for _, v := range c.cards {
+		s, ok := v.poller.fresh()
+		if !ok {
+			continue
+		}
+		for _, p := range s.Processes {
+			ref := DeviceRef{Vendor: v.poller.name, Device: p.Device}
+			if isOne(p.PID) && !slices.Contains(refs, ref) {
+				refs = append(refs, ref)
+			}
+		}
+	}
+	return refs
+}
+
+// Detect returns the first of the vendor's tools that can be run, and false when
+// there is none.
+func (k Known) Detect() (tool string, ok bool) {
+	for _, tool := range k.Tools {
+		if command.Available(tool) {
+			return tool, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,276 @@
+package fakesmi_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/ascend"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/fakesmi"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/metax"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+)
+
+const rounds = 200
+
+// A user would notice: a value of one card under another's name, a swapped
+// column, a lost card, in any layout of any version.
+func TestMetaXPrintsParseBack(t *testing.T) {
+	for _, layout := range fakesmi.MetaXLayouts() {
+		t.Run(layout.Name(), func(t *testing.T) {
+			for seed := range uint64(rounds) {
+				g := generator{rand.New(rand.NewPCG(seed, 1))}
+				want := layout.Reduce(g.metax(layout.Name()))
+				var b bytes.Buffer
+				if err := layout.Print(&b, want, time.Unix(int64(seed), 0)); err != nil {
+					t.Fatal(err)
+				}
+				got, err := metax.ParseTable(b.Bytes())
+				if err != nil {
+					t.Fatalf("seed %d: %v\n%s", seed, err, b.String())
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("seed %d: printed (-) and parsed (+) differ:\n%s\n%s", seed, diff, b.String())
+				}
+			}
+		})
+	}
+}
+
+func TestAscendPrintsParseBack(t *testing.T) {
+	for _, layout := range fakesmi.AscendLayouts() {
+		t.Run(layout.Name, func(t *testing.T) {
+			for seed := range uint64(rounds) {
+				g := generator{rand.New(rand.NewPCG(seed, 2))}
+				want := layout.Reduce(g.ascend(layout.Version))
+				var b bytes.Buffer
+				if err := layout.Print(&b, want); err != nil {
+					t.Fatal(err)
+				}
+				got, err := ascend.ParseInfo(b.Bytes())
+				if err != nil {
+					t.Fatalf("seed %d: %v\n%s", seed, err, b.String())
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("seed %d: printed (-) and parsed (+) differ:\n%s\n%s", seed, diff, b.String())
+				}
+			}
+		})
+	}
+}
+
+// A cut anywhere may lose cards and processes, never invent or change one.
+func TestCutOutputInventsNothing(t *testing.T) {
+	g := generator{rand.New(rand.NewPCG(7, 3))}
+	for _, layout := range fakesmi.MetaXLayouts() {
+		whole := layout.Reduce(g.metax(layout.Name()))
+		var b bytes.Buffer
+		if err := layout.Print(&b, whole, time.Unix(0, 0)); err != nil {
+			t.Fatal(err)
+		}
+		cutEverywhere(t, layout.Name(), b.Bytes(), whole, metax.ParseTable)
+	}
+	for _, layout := range fakesmi.AscendLayouts() {
+		whole := layout.Reduce(g.ascend(layout.Version))
+		var b bytes.Buffer
+		if err := layout.Print(&b, whole); err != nil {
+			t.Fatal(err)
+		}
+		cutEverywhere(t, layout.Name, b.Bytes(), whole, ascend.ParseInfo)
+	}
+}
+
+func cutEverywhere(t *testing.T, name string, out []byte, whole model.Report, parse func([]byte) (model.Report, error)) {
+	t.Helper()
+	devices := map[string]model.Device{}
+	for _, d := range whole.Devices {
+		devices[d.ID] = d
+	}
+	processes := map[model.Process]bool{}
+	for _, p := range whole.Processes {
+		processes[p] = true
+	}
+	for n := range out {
+		got, err := parse(out[:n])
+		if err != nil {
+			continue
+		}
+		for _, d := range got.Devices {
+			if diff := cmp.Diff(devices[d.ID], d); diff != "" {
+				t.Fatalf("%s cut after %d bytes changes card %s:\n%s\n%s", name, n, d.ID, diff, out[:n])
+			}
+		}
+		for _, p := range got.Processes {
+			if !processes[p] {
+				t.Fatalf("%s cut after %d bytes invents process %+v", name, n, p)
+			}
+		}
+	}
+}
+
+func TestTopologyParsesBack(t *testing.T) {
+	g := generator{rand.New(rand.NewPCG(3, 4))}
+	r := g.metax("2.2.9")
+	nics := []string{"mlx5_0", "eth-gpu1"}
+	for i := range r.Devices {
+		for j := range r.Devices {
+			if i != j {
+				r.Links = append(r.Links, model.Link{Device: r.Devices[i].ID, Peer: r.Devices[j].ID, Type: g.pick("MX", "NODE", "SYS", "NA")})
+			}
+		}
+		for _, nic := range nics {
+			r.Links = append(r.Links, model.Link{Device: r.Devices[i].ID, Peer: nic, Type: g.pick("PIX", "SYS")})
+		}
+		r.Devices[i].NUMANode = ptr(i % 4)
+		r.Devices[i].CPUAffinity = fmt.Sprintf("%d-%d,%d-%d", i*8, i*8+7, 100+i*8, 107+i*8)
+	}
+	layout := fakesmi.MetaXLayouts()[4]
+	var b bytes.Buffer
+	if err := layout.PrintTopology(&b, r, nics, time.Unix(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	topology, err := metax.ParseTopology(b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare := append([]model.Device(nil), r.Devices...)
+	for i := range bare {
+		bare[i].NUMANode, bare[i].CPUAffinity = nil, ""
+	}
+	got := model.Merge(model.Report{Devices: bare}, []model.Report{topology}, metax.Vendor().Resolve)
+	if diff := cmp.Diff(r.Links, got.Links); diff != "" {
+		t.Errorf("links printed (-) and parsed (+) differ:\n%s\n%s", diff, b.String())
+	}
+	if diff := cmp.Diff(r.Devices, got.Devices); diff != "" {
+		t.Errorf("affinities printed (-) and parsed (+) differ:\n%s", diff)
+	}
+	if len(got.Warnings) > 0 {
+		t.Errorf("warnings: %q", got.Warnings)
+	}
+}
+
+func TestAscendInventoryParsesBack(t *testing.T) {
+	g := generator{rand.New(rand.NewPCG(5, 5))}
+	layout := fakesmi.AscendLayouts()[4]
+	r := g.ascend(layout.Version)
+	for _, c := range []struct {
+		name  string
+		print func(*bytes.Buffer) error
+		parse func([]byte) (model.Report, error)
+	}{
+		{"info -m", func(b *bytes.Buffer) error { return layout.PrintMapping(b, r) }, ascend.ParseMapping},
+		{"info -l", func(b *bytes.Buffer) error { return layout.PrintList(b, r) }, ascend.ParseList},
+	} {
+		var b bytes.Buffer
+		if err := c.print(&b); err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.parse(b.Bytes())
+		if err != nil || got.Announced != len(r.Devices) {
+			t.Errorf("%s announces %d chips (%v), want %d:\n%s", c.name, got.Announced, err, len(r.Devices), b.String())
+		}
+	}
+}
+
+// generator makes models that every layout's printer can be reduced to.
+type generator struct{ *rand.Rand }
+
+func ptr[T any](v T) *T { return &v }
+
+func (g generator) pick(words ...string) string { return words[g.IntN(len(words))] }
+
+// maybe is a whole number up to most, or nothing.
+func (g generator) maybe(most int, scale float64) *float64 {
+	if g.IntN(5) == 0 {
+		return nil
+	}
+	return ptr(float64(g.IntN(most+1)) * scale)
+}
+
+func (g generator) memory(kind string) []model.Memory {
+	const mib = 1 << 20
+	total := 1 + g.IntN(90000)
+	m := model.Memory{Type: kind, UsedBytes: ptr(float64(g.IntN(total+1)) * mib), TotalBytes: ptr(float64(total) * mib)}
+	switch g.IntN(6) {
+	case 0:
+		m.UsedBytes = nil
+	case 1:
+		return nil
+	}
+	return []model.Memory{m}
+}
+
+func (g generator) metax(version string) model.Report {
+	r := model.Report{Tool: &model.Tool{Name: "mx-smi", Version: version, DriverVersion: "3.1.4", RuntimeVersion: g.pick("", "3.3.0.1"), FirmwareVersion: "1.30.2.0"}}
+	if version[0] == 'h' {
+		r.Tool.Name = "ht-smi"
+	}
+	for i := range 1 + g.IntN(16) {
+		d := model.Device{
+			ID: strconv.Itoa(i), Name: g.pick("MXC500", "MetaX C550", "MetaX N260 VF"), Board: strconv.Itoa(i / 2),
+			BusID:              g.pick("", fmt.Sprintf("%04x:%02x:00.0", g.IntN(2), i+3)),
+			Health:             &model.Health{OK: true, State: "Available"},
+			UtilizationRatio:   g.percent(),
+			PowerWatts:         g.maybe(450, 1),
+			PowerLimitWatts:    ptr(float64(100 + g.IntN(400))),
+			TemperatureCelsius: g.maybe(110, 1),
+			PerformanceLevel:   g.maybe(9, 1),
+			Memory:             g.memory("vram"),
+		}
+		if g.IntN(6) == 0 {
+			d.Health = &model.Health{State: "Not Available", Reason: "Layout Node Not Found"}
+		}
+		r.Devices = append(r.Devices, d)
+		for p := range g.IntN(4) {
+			r.Processes = append(r.Processes, model.Process{Device: d.ID, PID: strconv.Itoa(1000*i + p + 1), Name: g.pick("python3.11", "ray::RayWorkerW", "a b", "VLLM::EngineCor"), UsedBytes: float64(g.IntN(60000)) * (1 << 20)})
+		}
+	}
+	if g.IntN(2) == 0 {
+		r.Slices = []model.Slice{{Device: "0", ID: "3", MemoryUsedBytes: ptr(float64(7 << 20)), MemoryQuotaBytes: ptr(float64(900 << 20)), ComputeQuotaRatio: ptr(0.25), UtilizationRatio: ptr(0.5)}}
+	}
+	r.Announced = len(r.Devices) + g.IntN(2)
+	return r
+}
+
+// percent is a whole percentage, made the way a parser makes it.
+func (g generator) percent() *float64 {
+	if g.IntN(5) == 0 {
+		return nil
+	}
+	return ptr(float64(g.IntN(101)) / 100)
+}
+
+func (g generator) ascend(version string) model.Report {
+	r := model.Report{Tool: &model.Tool{Name: "npu-smi", Version: version, DriverVersion: version + ".b1"}}
+	for i := range 1 + g.IntN(16) {
+		d := model.Device{
+			ID: strconv.Itoa(i + 4), NPU: strconv.Itoa(i*32 + 1), Chip: strconv.Itoa(i % 2),
+			Name: g.pick("910B4", "Ascend910", "310P3"), BusID: g.pick("", fmt.Sprintf("0000:%02X:00.0", i+1)),
+			Health:             g.state(),
+			UtilizationRatio:   g.percent(),
+			PowerWatts:         g.maybe(4000, 0.5),
+			TemperatureCelsius: ptr(float64(1 + g.IntN(100))),
+			HugepagesTotal:     ptr(float64(1 + g.IntN(2000))),
+			Memory:             append(g.memory("ddr"), g.memory("hbm")...),
+		}
+		d.HugepagesUsed = ptr(float64(g.IntN(int(*d.HugepagesTotal) + 1)))
+		r.Devices = append(r.Devices, d)
+		for p := range g.IntN(4) {
+			r.Processes = append(r.Processes, model.Process{Device: d.ID, PID: strconv.Itoa(1000*i + p + 1), Name: g.pick("", "python3.10", "/opt/venv/bin/py", "a b"), UsedBytes: float64(g.IntN(30000)) * (1 << 20)})
+		}
+	}
+	return r
+}
+
+func (g generator) state() *model.Health {
+	s := g.pick("OK", "OK", "OK", "Warning", "Alarm", "Critical", "UNKNOWN", "")
+	if s == "" {
+		return nil
+	}
+	return &model.Health{OK: s == "OK", State: s}
+}

@@ -1,0 +1,242 @@
+// Package command runs one vendor command and always comes back.
+//
+// A vendor tool on a sick card hangs, floods its output, leaves children
+// behind, or sleeps where no signal reaches it. Run answers in bounded time
+// whatever happens, and leaves no process of its group alive that can be killed.
+package command
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+)
+
+// DefaultTimeout is how long a command may take when New is given no timeout.
+const DefaultTimeout = 10 * time.Second
+
+// OutputLimit is the most that is kept of stdout, and of stderr, in bytes. A
+// command that prints more is killed.
+const OutputLimit = 1 << 20
+
+// Output is what a command printed and how it ended.
+type Output struct {
+	Stdout []byte // at most OutputLimit bytes
+	Stderr []byte // at most OutputLimit bytes
+	// ExitCode is the exit status, and -1 for a command that did not start or
+	// did not exit by itself.
+	ExitCode int
+	// Duration runs from Run's turn to its return.
+	Duration time.Duration
+}
+
+// Runner runs one program, one child at a time. It is safe for concurrent use:
+// a Run waits while another one is under way. Make it with New.
+type Runner struct {
+	path    string
+	timeout time.Duration
+	limit   int           // bytes kept of each stream
+	grace   time.Duration // from SIGTERM to SIGKILL
+	reap    time.Duration // from SIGKILL until what still lives is stuck
+	drain   time.Duration // how long a pipe may stay open after the child's end
+
+	turn    chan struct{} // holds a token while a Run is under way
+	closing chan struct{}
+	once    sync.Once
+	stuck   atomic.Int64
+
+	find   func(name string) (path string, err error)
+	signal func(pid int, sig syscall.Signal) error
+}
+
+// New returns a Runner for the program at path, or found on the PATH by that
+// name. The program is looked up at each Run, so one that is installed later is
+// found. A timeout of 0 or less is DefaultTimeout.
+func New(path string, timeout time.Duration) *Runner {
+	if timeout <= 0 {
+		timeout = DefaultTimeout
+	}
+	return &Runner{
+		path:    path,
+		timeout: timeout,
+		limit:   OutputLimit,
+		grace:   250 * time.Millisecond,
+		reap:    500 * time.Millisecond,
+		drain:   250 * time.Millisecond,
+		turn:    make(chan struct{}, 1),
+		closing: make(chan struct{}),
+		find:    lookUp,
+		signal:  syscall.Kill,
+	}
+}
+
+// Run starts the program with args and returns what it printed. It waits for
+// its turn for as long as ctx allows; the timeout starts with the turn, and Run
+// returns at most about 1.5 s after it.
+//
+// The error is a *failure.Error: not_found, permission, timeout, stuck,
+// output_too_large, or exit for a program that cannot be started otherwise or
+// was killed by somebody else's signal. When ctx ends or the Runner is closed,
+// the class is timeout and the error wraps ctx.Err() or context.Canceled. A
+// non-zero exit status is no error, because the tools' statuses say little:
+// the caller judges by what was printed. What was printed before an error is
+// returned beside it.
+func (r *Runner) Run(ctx context.Context, args ...string) (Output, error) {
+	if err := r.takeTurn(ctx); err != nil {
+		return Output{ExitCode: -1}, err
+	}
+	defer func() { <-r.turn }()
+
+	began := time.Now()
+	c, err := r.launch(args)
+	if err != nil {
+		return Output{ExitCode: -1, Duration: time.Since(began)}, err
+	}
+	stopped := r.watch(ctx, c)
+	r.settle(c)
+
+	out := Output{
+		Stdout:   c.stdout.buf,
+		Stderr:   c.stderr.buf,
+		ExitCode: c.exitCode(),
+		Duration: time.Since(began),
+	}
+	return out, r.judge(c, stopped)
+}
+
+// Stuck returns how many children outlived SIGKILL and still live, 0 or 1:
+// while there is one, Run starts no other.
+func (r *Runner) Stuck() int { return int(r.stuck.Load()) }
+
+// Close kills the running child, waits for its Run to return, and refuses all
+// further ones. It returns within about 1.5 s; a goroutine is left behind only
+// for a child that Stuck still counts.
+func (r *Runner) Close() {
+	r.once.Do(func() { close(r.closing) })
+	r.turn <- struct{}{}
+	<-r.turn
+}
+
+// takeTurn waits until no other Run is under way, and refuses when a child is stuck.
+func (r *Runner) takeTurn(ctx context.Context) error {
+	select {
+	case r.turn <- struct{}{}:
+	case <-ctx.Done():
+		return failure.New(failure.Timeout, "waiting to run %s: %w", r.name(), ctx.Err())
+	case <-r.closing:
+		return r.closed()
+	}
+	err := r.refusal(ctx)
+	if err != nil {
+		<-r.turn
+	}
+	return err
+}
+
+// refusal says why nothing may be started now. select picks at random among
+// the channels that are ready, so what ended before the turn is asked again.
+func (r *Runner) refusal(ctx context.Context) error {
+	select {
+	case <-r.closing:
+		return r.closed()
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return failure.New(failure.Timeout, "running %s: %w", r.name(), err)
+	}
+	if r.Stuck() > 0 {
+		return failure.New(failure.Stuck, "an earlier %s outlived SIGKILL, so no other is started", r.name())
+	}
+	return nil
+}
+
+// watch waits for the child's end. When it must not go on, watch kills it and
+// returns why.
+func (r *Runner) watch(ctx context.Context, c *child) error {
+	deadline := time.NewTimer(r.timeout)
+	defer deadline.Stop()
+
+	var why error
+	select {
+	case <-c.exited:
+		return nil
+	case <-c.flood:
+		c.kill()
+		return nil // judge sees the flood, also one that is only found after the end
+	case <-ctx.Done():
+		why = failure.New(failure.Timeout, "running %s: %w", c, ctx.Err())
+	case <-r.closing:
+		why = r.closed()
+	case <-deadline.C:
+		why = failure.New(failure.Timeout, "running %s: no complete answer within %s", c, r.timeout)
+	}
+	if c.ended() {
+		return nil // in the same instant
+	}
+	c.terminate(r.grace)
+	return why
+}
+
+// settle reads the rest of the output and makes sure that nothing of the child
+// lives on, or counts it as stuck and leaves a goroutine that waits for it.
+func (r *Runner) settle(c *child) {
+	drain := time.Duration(0)
+	if within(c.exited, r.reap) {
+		drain = r.drain
+	}
+	// The group is dead by now, so whoever still holds a pipe has left it.
+	if held := c.finishOutput(drain); held && drain > 0 {
+		c.killStrays()
+	}
+	if c.goneWithin(r.reap) {
+		return
+	}
+	r.stuck.Add(1)
+	go func() {
+		if c.gone(r.closing) {
+			r.stuck.Add(-1)
+		}
+	}()
+}
+
+// judge gives the run its error. stopped is why the child was killed, nil when
+// it ended by itself or flooded.
+func (r *Runner) judge(c *child, stopped error) error {
+	for _, s := range []*capture{c.stdout, c.stderr} {
+		if s.over {
+			return failure.New(failure.OutputTooLarge, "running %s: more than %d bytes on %s", c, r.limit, s.name)
+		}
+	}
+	if stopped != nil {
+		return stopped
+	}
+	return c.failure()
+}
+
+func (r *Runner) closed() error {
+	return failure.New(failure.Timeout, "running %s: shutting down: %w", r.name(), context.Canceled)
+}
+
+func (r *Runner) name() string { return filepath.Base(r.path) }
+
+// String names the command as one would type it.
+func (c *child) String() string {
+	return strings.Join(append([]string{filepath.Base(c.path)}, c.args...), " ")
+}
+
+// within tells whether done is closed before d has passed.
+func within(done <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	}
+}

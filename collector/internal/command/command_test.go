@@ -1,0 +1,357 @@
+//go:build linux
+
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+)
+
+// deaf stands in for kill(2) on a process in uninterruptible sleep: signals
+// are accepted and nothing happens.
+func deaf(pid int, sig syscall.Signal) error {
+	if sig == 0 {
+		return syscall.Kill(pid, 0)
+	}
+	return nil
+}
+
+// killMarked kills what the test's commands left alive.
+func killMarked() {
+	for _, pid := range marked(os.Getenv(markName)) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantStuck checks that r refuses to run, and quickly.
+func wantStuck(t *testing.T, r *Runner) {
+	t.Helper()
+	if r.Stuck() != 1 {
+		t.Errorf("Stuck() = %d, want 1", r.Stuck())
+	}
+	out, err := run(t, r)
+	if failure.ReasonOf(err) != failure.Stuck {
+		t.Errorf("while a child is stuck: %v, want class stuck", err)
+	}
+	if diff := cmp.Diff(Output{ExitCode: -1}, out); diff != "" {
+		t.Errorf("something was run (-want +got):\n%s", diff)
+	}
+}
+
+// wantRecovery checks that r runs again once the stuck child is gone.
+func wantRecovery(t *testing.T, r *Runner) {
+	t.Helper()
+	eventually(t, "recovery", func() error { return none(r.Stuck()) })
+	out, err := run(t, r)
+	if err != nil || string(out.Stdout) != "well\n" {
+		t.Errorf("after recovery: %q, %v", out.Stdout, err)
+	}
+}
+
+func TestSurvivesSIGKILL(t *testing.T) {
+	watchLeaks(t)
+	sick := filepath.Join(t.TempDir(), "sick")
+	writeFile(t, sick, "", 0o644)
+	r := New(script(t, `[ -e "`+sick+`" ] || { echo well; exit; }
+echo half; exec sleep 1000`), 2*time.Second)
+	r.signal = deaf
+
+	out, err := run(t, r)
+	if failure.ReasonOf(err) != failure.Timeout || string(out.Stdout) != "half\n" || out.ExitCode != -1 {
+		t.Errorf("%q, exit %d, %v", out.Stdout, out.ExitCode, err)
+	}
+	wantStuck(t, r)
+	wantStuck(t, r)
+
+	remove(t, sick)
+	killMarked()
+	wantRecovery(t, r)
+}
+
+// The tool itself is a wrapper that ends, and what it started is what hangs.
+func TestGrandchildSurvivesSIGKILL(t *testing.T) {
+	watchLeaks(t)
+	sick := filepath.Join(t.TempDir(), "sick")
+	writeFile(t, sick, "", 0o644)
+	r := New(script(t, `[ -e "`+sick+`" ] || { echo well; exit; }
+sleep 1000 & echo table`), 30*time.Second)
+	r.signal = deaf
+
+	out, err := run(t, r)
+	if err != nil || string(out.Stdout) != "table\n" || out.ExitCode != 0 {
+		t.Errorf("%q, exit %d, %v", out.Stdout, out.ExitCode, err)
+	}
+	wantStuck(t, r)
+
+	remove(t, sick)
+	killMarked()
+	wantRecovery(t, r)
+}
+
+// A program on a dead network mount blocks before it is even started.
+func TestStartHangs(t *testing.T) {
+	watchLeaks(t)
+	mounted := make(chan struct{})
+	r := New(script(t, `echo well`), 100*time.Millisecond)
+	r.find = func(name string) (string, error) {
+		<-mounted
+		return name, nil
+	}
+	if _, err := run(t, r); failure.ReasonOf(err) != failure.Timeout {
+		t.Errorf("error %v, want class timeout", err)
+	}
+	wantStuck(t, r)
+	close(mounted)
+	r.timeout = time.Minute
+	wantRecovery(t, r)
+}
+
+// waitFor polls for a file that a script makes.
+func waitFor(t *testing.T, path string) {
+	t.Helper()
+	eventually(t, path, func() error {
+		_, err := os.Stat(path)
+		return err
+	})
+}
+
+func TestCancel(t *testing.T) {
+	watchLeaks(t)
+	ready := filepath.Join(t.TempDir(), "ready")
+	r := New(script(t, `echo half; : > "`+ready+`"; sleep 1000`), time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		waitFor(t, ready)
+		cancel()
+	}()
+	out, err := r.Run(ctx)
+	if !errors.Is(err, context.Canceled) || failure.ReasonOf(err) != failure.Timeout || string(out.Stdout) != "half\n" {
+		t.Errorf("%q, %v", out.Stdout, err)
+	}
+	if out.Duration > 30*time.Second {
+		t.Errorf("took %s", out.Duration)
+	}
+	if _, err := r.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that has ended: %v", err)
+	}
+}
+
+func TestClose(t *testing.T) {
+	watchLeaks(t)
+	ready := filepath.Join(t.TempDir(), "ready")
+	r := New(script(t, `: > "`+ready+`"; sleep 1000`), time.Minute)
+	ended := make(chan error, 2)
+	for range 2 { // one runs, one waits for its turn
+		go func() {
+			_, err := r.Run(context.Background())
+			ended <- err
+		}()
+	}
+	waitFor(t, ready)
+	r.Close()
+	r.Close()
+	for range 2 {
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("a run under way ended with %v", err)
+		}
+	}
+	if _, err := r.Run(t.Context()); !errors.Is(err, context.Canceled) {
+		t.Errorf("a run after Close: %v", err)
+	}
+}
+
+func TestCloseWithStuckChild(t *testing.T) {
+	watchLeaks(t)
+	r := New(script(t, `sleep 1000 & echo table`), time.Minute)
+	r.signal = deaf
+	run(t, r)
+	r.Close()
+	if r.Stuck() != 1 {
+		t.Errorf("Stuck() = %d after Close, want 1", r.Stuck())
+	}
+	killMarked()
+}
+
+func TestOneChildAtATime(t *testing.T) {
+	watchLeaks(t)
+	lock := filepath.Join(t.TempDir(), "lock")
+	r := New(script(t, `mkdir "`+lock+`" || exit 9; sleep 0.05; rmdir "`+lock+`"; echo "$1"`), time.Minute)
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Go(func() {
+			out, err := r.Run(t.Context(), strconv.Itoa(i))
+			if err != nil || out.ExitCode != 0 || string(out.Stdout) != fmt.Sprintln(i) {
+				t.Errorf("run %d: %q, exit %d, %v", i, out.Stdout, out.ExitCode, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestWaitingForTheTurnEnds(t *testing.T) {
+	watchLeaks(t)
+	ready := filepath.Join(t.TempDir(), "ready")
+	r := New(script(t, `: > "`+ready+`"; sleep 1000`), time.Minute)
+	first := make(chan struct{})
+	go func() {
+		defer close(first)
+		_, _ = r.Run(context.Background())
+	}()
+	waitFor(t, ready)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := r.Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want the context's", err)
+	}
+	r.Close()
+	<-first
+}
+
+func TestWhatTheChildSees(t *testing.T) {
+	watchLeaks(t)
+	t.Setenv("LC_ALL", "zh_CN.UTF-8")
+	t.Setenv("VENDOR_HOME", "/opt/vendor")
+	r := New(script(t, `cat
+echo "$LC_ALL $VENDOR_HOME"
+printf '[%s]\n' "$@"
+[ "$(cut -d' ' -f5 /proc/$$/stat)" = $$ ] && echo leader`), time.Minute)
+	out, err := run(t, r, "-L", "a b", "$(id)", "")
+	want := "C /opt/vendor\n[-L]\n[a b]\n[$(id)]\n[]\nleader\n"
+	if diff := cmp.Diff(want, string(out.Stdout)); diff != "" || err != nil {
+		t.Errorf("(-want +got):\n%s%v %s", diff, err, out.Stderr)
+	}
+}
+
+// A tool whose write fails with "try again" loses half its table.
+func TestChildWritesBlock(t *testing.T) {
+	watchLeaks(t)
+	for _, fd := range []string{"1", "2"} {
+		out, err := run(t, New("sed", time.Minute), "-n", `s/^flags:[^0-9]*//p`, "/proc/self/fdinfo/"+fd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flags, err := strconv.ParseUint(strings.TrimSpace(string(out.Stdout)), 8, 64)
+		if err != nil || flags&syscall.O_NONBLOCK != 0 {
+			t.Errorf("stream %s has flags %#o, %v", fd, flags, err)
+		}
+	}
+}
+
+func TestOutputIsComplete(t *testing.T) {
+	watchLeaks(t)
+	for _, size := range []int{0, 1, 65536, 65537, OutputLimit - 1, OutputLimit, OutputLimit + 1} {
+		for _, stream := range []string{"1", "2"} {
+			r := New(script(t, fmt.Sprintf(`head -c %d /dev/zero >&%s`, size, stream)), time.Minute)
+			out, err := run(t, r)
+			got := len(out.Stdout)
+			if stream == "2" {
+				got = len(out.Stderr)
+			}
+			if want := min(size, OutputLimit); got != want {
+				t.Errorf("%d of %d bytes on stream %s", got, size, stream)
+			}
+			if tooLarge := failure.ReasonOf(err) == failure.OutputTooLarge; tooLarge != (size > OutputLimit) {
+				t.Errorf("%d bytes on stream %s: %v", size, stream, err)
+			}
+		}
+	}
+}
+
+// On a loaded machine the reader may get no turn on the CPU before its time is up.
+func TestOutputIsCompleteWithoutTime(t *testing.T) {
+	const size = 60000 // fits in a pipe
+	for _, held := range []bool{false, true} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		if _, err := w.Write(make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+		if !held {
+			w.Close()
+		}
+		c := &capture{limit: OutputLimit, pipe: r, done: make(chan struct{})}
+		if err := r.SetReadDeadline(time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+		c.read()
+		if c.finish(0); len(c.buf) != size || c.held != held {
+			t.Errorf("%d of %d bytes, held %t, want %t", len(c.buf), size, c.held, held)
+		}
+	}
+}
+
+// In a container without an init, what a wrapper leaves behind becomes our
+// child, and stays a zombie for ever when nobody reaps it.
+func TestReapsWhatItInherits(t *testing.T) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		t.Skip("cannot adopt orphans here:", err)
+	}
+	defer func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) }()
+	watchLeaks(t)
+	ended := New(script(t, `sleep 1000 & sleep 1000 & echo table`), time.Minute)
+	hung := New(script(t, `timeout 1000 sleep 1000 & sleep 1000`), 200*time.Millisecond)
+	for range 3 {
+		run(t, ended)
+		run(t, hung)
+	}
+	procs, err := procfs.AllProcs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range procs {
+		if st, err := p.Stat(); err == nil && st.PPID == os.Getpid() {
+			t.Errorf("child %d (%s) is left in state %s", st.PID, st.Comm, st.State)
+		}
+	}
+}
+
+func TestErrorNamesTheCommand(t *testing.T) {
+	watchLeaks(t)
+	_, err := run(t, New(script(t, `sleep 1000`), 50*time.Millisecond), "topo", "-m")
+	if want := "running smi topo -m: no complete answer within 50ms"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
+func TestNeverSignalsTheWholeSystem(t *testing.T) {
+	for _, pid := range []int{0, 1} {
+		if found := strays(pid); len(found) > 0 {
+			t.Errorf("strays(%d) are %d processes", pid, len(found))
+		}
+	}
+}
+
+func BenchmarkRun(b *testing.B) {
+	r := New("/bin/true", time.Minute)
+	for b.Loop() {
+		if _, err := r.Run(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,315 @@
+//go:build linux
+
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+)
+
+// bounded is far more than Run may take beyond its timeout, and far less than
+// the 1000 s that the wedged scripts would.
+const bounded = 10 * time.Second
+
+const markName = "WEDGE_MARK"
+
+func TestMain(m *testing.M) {
+	// What the runtime opens for good, it opens now.
+	if _, err := New("/bin/sh", 0).Run(context.Background(), "-c", "exit 0"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// watchLeaks marks every process that the test starts, and makes the test fail
+// when one, a file descriptor or a goroutine is left at its end.
+func watchLeaks(t *testing.T) {
+	t.Helper()
+	mark := fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
+	t.Setenv(markName, mark)
+	goroutines := goleak.IgnoreCurrent()
+	before := descriptors(t)
+	t.Cleanup(func() {
+		eventually(t, "no marked process", func() error {
+			if pids := marked(mark); len(pids) > 0 {
+				return fmt.Errorf("processes %v are left", pids)
+			}
+			return nil
+		})
+		eventually(t, "the same file descriptors", func() error {
+			if diff := cmp.Diff(len(before), len(descriptors(t))); diff != "" {
+				return fmt.Errorf("file descriptors (-before +after):\n%s%s", diff, cmp.Diff(before, descriptors(t)))
+			}
+			return nil
+		})
+		goleak.VerifyNone(t, goroutines)
+	})
+}
+
+// marked returns the live processes that inherited the mark.
+func marked(mark string) []int {
+	want := []byte(markName + "=" + mark)
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	var pids []int
+	for _, dir := range dirs {
+		env, err := os.ReadFile(filepath.Join(dir, "environ"))
+		if err == nil && bytes.Contains(env, want) {
+			pid, _ := strconv.Atoi(filepath.Base(dir))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// descriptors returns what our file descriptors point at.
+func descriptors(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var targets []string
+	for _, e := range entries {
+		if target, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil {
+			targets = append(targets, e.Name()+" "+target)
+		}
+	}
+	return targets
+}
+
+func eventually(t *testing.T, what string, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(bounded)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("waiting for %s: %v", what, err)
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// writeFile writes while nothing is forked: a child that inherits the open
+// file would make its execution fail with "text file busy".
+func writeFile(t *testing.T, path, text string, mode os.FileMode) string {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func script(t *testing.T, body string) string {
+	t.Helper()
+	return writeFile(t, filepath.Join(t.TempDir(), "smi"), "#!/bin/sh\n"+body+"\n", 0o755)
+}
+
+// run runs and checks what holds for every run, whatever the command does.
+func run(t *testing.T, r *Runner, args ...string) (Output, error) {
+	t.Helper()
+	began := time.Now()
+	out, err := r.Run(t.Context(), args...)
+	if took := time.Since(began); took > r.timeout+bounded {
+		t.Errorf("Run took %s with a timeout of %s", took, r.timeout)
+	}
+	var e *failure.Error
+	if err != nil && !errors.As(err, &e) {
+		t.Errorf("the error %v carries no class", err)
+	}
+	return out, err
+}
+
+func TestWedged(t *testing.T) {
+	const short = 300 * time.Millisecond
+	const long = 30 * time.Second // must not be waited for
+	type result struct {
+		Reason         failure.Reason
+		ExitCode       int
+		Stdout, Stderr string // cut at 40 bytes
+	}
+	cases := []struct {
+		name    string
+		script  string
+		timeout time.Duration
+		want    result
+	}{
+		{"hangs", `exec sleep 1000`, short, result{failure.Timeout, -1, "", ""}},
+		{"hangs with a child", `sleep 1000 & sleep 1000`, short, result{failure.Timeout, -1, "", ""}},
+		{"ignores SIGTERM, and its child too", `trap '' TERM; sleep 1000 & sleep 1000; sleep 1000`, short, result{failure.Timeout, -1, "", ""}},
+		{"hangs with a child in a group of its own", `timeout 1000 sleep 1000`, short, result{failure.Timeout, -1, "", ""}},
+		{"hangs with a child in a session of its own", `setsid sleep 1000 & sleep 1000`, short, result{failure.Timeout, -1, "", ""}},
+		{"is stopped", `kill -STOP $$`, short, result{failure.Timeout, -1, "", ""}},
+		{
+			"half a table, then hangs", `echo '| 0  Card |'; echo warning >&2; sleep 1000`, 2 * time.Second,
+			result{failure.Timeout, -1, "| 0  Card |\n", "warning\n"},
+		},
+		{
+			"a last word at SIGTERM", `exec 2>/dev/null; trap 'echo bye; exit 3' TERM; echo up; while :; do sleep 0.05; done`, 2 * time.Second,
+			result{failure.Timeout, 3, "up\nbye\n", ""},
+		},
+		{"endless stdout", `exec yes`, long, result{failure.OutputTooLarge, -1, strings.Repeat("y\n", 20), ""}},
+		{"endless stderr", `echo table; yes >&2`, long, result{failure.OutputTooLarge, -1, "table\n", strings.Repeat("y\n", 20)}},
+		{"endless stdout, ignores SIGTERM", `trap '' TERM; yes & yes`, long, result{failure.OutputTooLarge, -1, strings.Repeat("y\n", 20), ""}},
+		{"exit 1 with good data", `echo '| 0  Card | 55C |'; exit 1`, long, result{"", 1, "| 0  Card | 55C |\n", ""}},
+		{"exit 0 with an error text", `echo 'no device found'`, long, result{"", 0, "no device found\n", ""}},
+		{"nothing at all", `exit 0`, long, result{"", 0, "", ""}},
+		{"dies by a signal", `echo torn; kill -SEGV $$`, long, result{failure.Exit, -1, "torn\n", ""}},
+		{"leaves a child that holds the pipes", `sleep 1000 & echo table`, long, result{"", 0, "table\n", ""}},
+		{
+			"leaves a child in a group of its own that holds the pipes",
+			`timeout 1000 sleep 1000 & while [ "$(cut -d' ' -f5 /proc/$!/stat)" != $! ]; do :; done; echo table`,
+			long,
+			result{"", 0, "table\n", ""},
+		},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			watchLeaks(t)
+			r := New(script(t, c.script), c.timeout)
+			out, err := run(t, r)
+			got := result{failure.ReasonOf(err), out.ExitCode, head(out.Stdout), head(out.Stderr)}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s\nerror: %v", diff, err)
+			}
+			if c.timeout == long && out.Duration > long/2 {
+				t.Errorf("took %s", out.Duration)
+			}
+			if n := len(out.Stdout) + len(out.Stderr); n > 2*OutputLimit {
+				t.Errorf("%d bytes kept", n)
+			}
+			// Nothing of it may be in the way of the next run.
+			eventually(t, "no stuck child", func() error { return none(r.Stuck()) })
+			if _, err := run(t, New(script(t, `exit 0`), long)); err != nil {
+				t.Errorf("the next run: %v", err)
+			}
+		})
+	}
+}
+
+func head(b []byte) string { return string(b[:min(len(b), 40)]) }
+
+func none(n int) error {
+	if n != 0 {
+		return fmt.Errorf("%d", n)
+	}
+	return nil
+}
+
+func TestNotStarted(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir+":/usr/bin:/bin")
+	plain := writeFile(t, filepath.Join(dir, "plain-smi"), "#!/bin/sh\n", 0o644)
+	orphan := writeFile(t, filepath.Join(dir, "orphan-smi"), "#!/no/such/interpreter\n", 0o755)
+	garbage := writeFile(t, filepath.Join(dir, "garbage-smi"), "\x00\x01\x02", 0o755)
+	folder := filepath.Join(dir, "folder-smi")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cases := []struct {
+		name, path string
+		want       failure.Reason
+		says       string
+	}{
+		{"not found by path", filepath.Join(dir, "none"), failure.NotFound, "no such file"},
+		{"not found on the PATH", "none-smi", failure.NotFound, "not found"},
+		{"below a file", filepath.Join(plain, "x"), failure.NotFound, "not a directory"},
+		{"no name", "", failure.NotFound, "not found"},
+		{"not executable", plain, failure.Permission, "permission denied"},
+		{"not executable on the PATH", "plain-smi", failure.Permission, plain + " is not executable"},
+		{"a directory", folder, failure.Permission, "is a directory"},
+		{"a directory on the PATH", "folder-smi", failure.NotFound, "not found"},
+		{"missing interpreter", orphan, failure.NotFound, "its interpreter"},
+		{"no program", garbage, failure.Exit, "exec format error"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			watchLeaks(t)
+			r := New(c.path, time.Minute)
+			out, err := run(t, r)
+			if got := failure.ReasonOf(err); got != c.want {
+				t.Errorf("class %q, want %q: %v", got, c.want, err)
+			}
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("error %q does not say %q", err, c.says)
+			}
+			out.Duration = 0
+			if diff := cmp.Diff(Output{Stdout: []byte{}, Stderr: []byte{}, ExitCode: -1}, out); diff != "" {
+				t.Errorf("output (-want +got):\n%s", diff)
+			}
+			if r.Stuck() != 0 {
+				t.Error("counts as stuck")
+			}
+		})
+	}
+}
+
+func TestInstalledLater(t *testing.T) {
+	watchLeaks(t)
+	dir := t.TempDir()
+	t.Setenv("PATH", dir+":/usr/bin:/bin")
+	r := New("late-smi", time.Minute)
+	if _, err := run(t, r); failure.ReasonOf(err) != failure.NotFound {
+		t.Fatalf("before: %v", err)
+	}
+	writeFile(t, filepath.Join(dir, "late-smi"), "#!/bin/sh\necho here\n", 0o755)
+	out, err := run(t, r)
+	if err != nil || string(out.Stdout) != "here\n" {
+		t.Errorf("after: %q, %v", out.Stdout, err)
+	}
+}
+
+// A daemon that the tool starts for good keeps our pipes open; it is not ours
+// to kill once the tool ended well, and must not hold Run up.
+func TestGrandchildInItsOwnSession(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("no setsid(1) here")
+	}
+	watchLeaks(t)
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	r := New(script(t, `setsid sh -c 'echo $$ > "$0".new; mv "$0".new "$0"; exec sleep 1000' "`+pidFile+`" &
+while ! [ -e "`+pidFile+`" ]; do :; done
+echo table`), 30*time.Second)
+	out, err := run(t, r)
+	if err != nil || string(out.Stdout) != "table\n" || out.ExitCode != 0 {
+		t.Errorf("%q, exit %d, %v", out.Stdout, out.ExitCode, err)
+	}
+	if out.Duration > 15*time.Second {
+		t.Errorf("took %s", out.Duration)
+	}
+	if r.Stuck() != 0 {
+		t.Error("counts as stuck")
+	}
+	text, err := os.ReadFile(pidFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Errorf("the daemon %d did not live on: %v", pid, err)
+	}
+}

@@ -1,0 +1,130 @@
+package numa
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// list writes CPUs one by one, as the kernel would write lone ones.
+func list(cpus []int) string {
+	var b strings.Builder
+	for i, cpu := range cpus {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprint(&b, cpu)
+	}
+	return b.String()
+}
+
+func FuzzParseCPUList(f *testing.F) {
+	for _, seed := range []string{"", "0\n", "0-31,64-95\n", "0-", "3-1", "0-4294967295", "1,1,0-2", "0-3,", "a-b", " 1 , 2 "} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		cpus, err := ParseCPUList(text)
+		if err != nil {
+			if cpus != nil {
+				t.Errorf("%d CPUs beside the error %v", len(cpus), err)
+			}
+			return
+		}
+		for i, cpu := range cpus {
+			if cpu < 0 || cpu >= maxID || i > 0 && cpu <= cpus[i-1] {
+				t.Fatalf("CPU %d at %d is out of range or order", cpu, i)
+			}
+		}
+		if again, err := ParseCPUList(list(cpus)); err != nil || !slices.Equal(cpus, again) {
+			t.Errorf("%v was read again as %v, %v", cpus, again, err)
+		}
+	})
+}
+
+func FuzzParseMeminfo(f *testing.F) {
+	f.Add("Node 0 MemTotal:        6514892 kB\nNode 0 MemFree:         6216096 kB\nNode 0 MemUsed:          298796 kB\n", 0)
+	f.Add("Node 3 MemTotal: 0 kB\nNode 3 MemFree: 0 kB\n", 3)
+	f.Add("\nNode 1 MemTotal: 18446744073709551615 kB\nNode 1 MemFree:\n", 1)
+	f.Add("Node 0 MemTotal: 1 kB\nNode 0 MemFree: 2 kB\nMemTotal: 3 kB", 0)
+	f.Fuzz(func(t *testing.T, text string, id int) {
+		total, free, used, problems := parseMeminfo(text, id)
+		for _, v := range []*float64{total, free, used} {
+			if v != nil && (*v < 0 || *v > 1<<63 || *v != float64(uint64(*v))) {
+				t.Errorf("%g is no number of bytes", *v)
+			}
+		}
+		if total != nil && *total == 0 {
+			t.Error("a total of 0 is a reading")
+		}
+		oneLine(t, problems)
+	})
+}
+
+func FuzzParseDistances(f *testing.F) {
+	f.Add("10\n", 1)
+	f.Add("10 21 31 41\n", 4)
+	f.Add("10 256", 2)
+	f.Add("", 0)
+	f.Fuzz(func(t *testing.T, text string, nodes int) {
+		all := span(5, 4+max(0, min(nodes, 1024)))
+		distances, problems := parseDistances(text, all)
+		if (distances == nil) != (len(problems) > 0) || distances != nil && len(distances) != len(all) {
+			t.Errorf("%d distances for %d nodes, %v", len(distances), len(all), problems)
+		}
+		for id, d := range distances {
+			if d < 1 || d > 255 || !slices.Contains(all, id) {
+				t.Errorf("distance %d to node %d", d, id)
+			}
+		}
+		oneLine(t, problems)
+	})
+}
+
+func FuzzParseNumastat(f *testing.F) {
+	f.Add("numa_hit 9146688\nnuma_miss 0\nnuma_foreign 0\ninterleave_hit 1132\nlocal_node 9146688\nother_node 0\n")
+	f.Add("numa_hit 1 2\nother_node")
+	f.Add("numa_hit 18446744073709551616\nnuma_hit 1\nnuma_hit 1\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		counts, problems := parseNumastat(text)
+		if counts != nil && (len(counts) == 0 || len(counts) > 6) {
+			t.Errorf("%d counts", len(counts))
+		}
+		if counts == nil && len(problems) == 0 {
+			t.Error("nothing was read and nobody told")
+		}
+		oneLine(t, problems)
+	})
+}
+
+func FuzzPCIName(f *testing.F) {
+	for _, seed := range []string{"0000:3b:00.0", "0000:3B:00.0", "10000:e1:1f.7", "00000000:05:00.0", "3b:00.0", "../../x", "0000:3b:00.0/..", "NA"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, address string) {
+		name, ok := pciName(address)
+		if !ok {
+			if name != "" {
+				t.Errorf("%q beside a refusal", name)
+			}
+			return
+		}
+		if strings.Trim(name, "0123456789abcdef:.") != "" || strings.Contains(name, "..") {
+			t.Errorf("%q became the file name %q", address, name)
+		}
+		if again, ok := pciName(name); !ok || again != name {
+			t.Errorf("%q is another name than itself: %q", name, again)
+		}
+	})
+}
+
+// oneLine checks that problems can be logged and compared.
+func oneLine(t *testing.T, problems []error) {
+	t.Helper()
+	for _, p := range problems {
+		if s := p.Error(); len(s) > 300 || strings.ContainsFunc(s, unicode.IsControl) {
+			t.Errorf("a problem reads %q", s)
+		}
+	}
+}

@@ -1,0 +1,236 @@
+// Package numa reads what the kernel tells about a machine's NUMA nodes and
+// about the node of a PCI device. All of it comes from sysfs.
+package numa
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+)
+
+const (
+	nodeDir = "devices/system/node"
+	pciDir  = "bus/pci/devices"
+
+	// maxFile is the most that is read of a file, in bytes. The kernel prints
+	// a page or less of most of these.
+	maxFile = 64 << 10
+	// maxID bounds the numbers of CPUs and nodes: above the kernel's own limits.
+	maxID = 1 << 16
+)
+
+// Node is one NUMA node. What was not printed, or could not be read, is nil.
+type Node struct {
+	ID int
+	// CPUs are the node's online CPUs, ascending. A node without CPUs has an
+	// empty list that is not nil.
+	CPUs []int
+	// The memory figures are all nil for a node without memory.
+	MemoryTotalBytes *float64
+	MemoryFreeBytes  *float64
+	MemoryUsedBytes  *float64
+	// Distances are by the other node's ID, this node's own included; 10 is
+	// local, 255 unreachable.
+	Distances map[int]int
+	// Allocations count pages since boot, by hit, miss, foreign,
+	// interleave_hit, local_node and other_node.
+	Allocations map[string]uint64
+}
+
+// Snapshot is the machine's NUMA nodes at one instant.
+type Snapshot struct {
+	Nodes []Node // by ID
+	// Warnings are the parts that could not be read, one short sentence each,
+	// in a stable order.
+	Warnings []string
+}
+
+// Read reads all nodes below sysfs, which is /sys or a tree like it. The error
+// is a *failure.Error: not_found when there is no such folder, permission when
+// it may not be read, unsupported when it has no NUMA nodes. A file that cannot
+// be read costs its own fields only and is a warning.
+func Read(sysfs string) (Snapshot, error) {
+	info, err := os.Stat(sysfs)
+	if err == nil && !info.IsDir() {
+		err = errors.New("not a folder")
+	}
+	if err != nil {
+		return Snapshot{}, failure.New(accessReason(err, failure.NotFound), "reading NUMA nodes below %q: %w", sysfs, cause(err))
+	}
+	return read(os.DirFS(sysfs))
+}
+
+// NodeOfCPUs returns the one node that holds every CPU of a list such as
+// 0-31,64-95, false when there is none or more than one.
+func (s Snapshot) NodeOfCPUs(list string) (int, bool) {
+	cpus, err := ParseCPUList(list)
+	if err != nil || len(cpus) == 0 {
+		return 0, false
+	}
+	found, id := 0, 0
+	for _, n := range s.Nodes {
+		if holds(n.CPUs, cpus) {
+			found++
+			id = n.ID
+		}
+	}
+	if found != 1 {
+		return 0, false
+	}
+	return id, true
+}
+
+// holds tells whether all, which is ascending, contains every one of some.
+func holds(all, some []int) bool {
+	for _, cpu := range some {
+		if _, ok := slices.BinarySearch(all, cpu); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// PCINode returns the NUMA node that sysfs tells for the PCI device with the
+// given address, such as 0000:3b:00.0 in either case; false when the kernel
+// does not know it, or the address is none.
+func PCINode(sysfs, busID string) (int, bool) {
+	name, ok := pciName(busID)
+	if !ok {
+		return 0, false
+	}
+	text, err := readFile(os.DirFS(sysfs), pciDir+"/"+name+"/numa_node")
+	if err != nil {
+		return 0, false
+	}
+	return parseID(strings.TrimSpace(text)) // -1 is "unknown"
+}
+
+func read(fsys fs.FS) (Snapshot, error) {
+	ids, err := nodeIDs(fsys)
+	if err != nil {
+		return Snapshot{}, failure.New(accessReason(err, failure.Unsupported), "reading NUMA nodes: %w", err)
+	}
+	if len(ids) == 0 {
+		return Snapshot{}, failure.New(failure.Unsupported, "reading NUMA nodes: the kernel shows none in %s", nodeDir)
+	}
+	var s Snapshot
+	for _, id := range ids {
+		n, problems := readNode(fsys, id, ids)
+		s.Nodes = append(s.Nodes, n)
+		for _, p := range problems {
+			s.Warnings = append(s.Warnings, fmt.Sprintf("node%d: %v", id, p))
+		}
+	}
+	return s, nil
+}
+
+// nodeIDs returns the numbers of the nodes that are there, ascending. They may
+// have holes.
+func nodeIDs(fsys fs.FS) ([]int, error) {
+	entries, err := fs.ReadDir(fsys, nodeDir)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int
+	for _, e := range entries {
+		digits, ok := strings.CutPrefix(e.Name(), "node")
+		if !ok {
+			continue
+		}
+		if id, ok := parseID(digits); ok && strconv.Itoa(id) == digits {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// readNode reads one node's files. all are the nodes that are there: the kernel
+// prints distances in their order, without their numbers.
+func readNode(fsys fs.FS, id int, all []int) (Node, []error) {
+	n := Node{ID: id}
+	var problems []error
+	for _, file := range []struct {
+		name  string
+		parse func(text string) []error
+	}{
+		{"cpulist", func(text string) []error {
+			var err error
+			if n.CPUs, err = ParseCPUList(text); err != nil {
+				return []error{err}
+			}
+			return nil
+		}},
+		{"meminfo", func(text string) (errs []error) {
+			n.MemoryTotalBytes, n.MemoryFreeBytes, n.MemoryUsedBytes, errs = parseMeminfo(text, id)
+			return errs
+		}},
+		{"distance", func(text string) (errs []error) {
+			n.Distances, errs = parseDistances(text, all)
+			return errs
+		}},
+		{"numastat", func(text string) (errs []error) {
+			n.Allocations, errs = parseNumastat(text)
+			return errs
+		}},
+	} {
+		text, err := readFile(fsys, nodeDir+"/node"+strconv.Itoa(id)+"/"+file.name)
+		errs := []error{err}
+		if err == nil {
+			errs = file.parse(text)
+		}
+		for _, err := range errs {
+			problems = append(problems, fmt.Errorf("reading %s: %w", file.name, err))
+		}
+	}
+	return n, problems
+}
+
+// readFile reads a small regular file, whole or not at all.
+func readFile(fsys fs.FS, name string) (string, error) {
+	info, err := fs.Stat(fsys, name)
+	if err != nil {
+		return "", cause(err)
+	}
+	if !info.Mode().IsRegular() {
+		return "", errors.New("not a file") // opening a pipe would block
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return "", cause(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return "", cause(err)
+	}
+	if len(text) > maxFile {
+		return "", fmt.Errorf("more than %d bytes", maxFile)
+	}
+	return string(text), nil
+}
+
+// accessReason is the class of an error of opening something, other where it
+// is not about permission.
+func accessReason(err error, other failure.Reason) failure.Reason {
+	if errors.Is(err, fs.ErrPermission) {
+		return failure.Permission
+	}
+	return other
+}
+
+// cause is err without the operation and the path that os puts in front.
+func cause(err error) error {
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}

@@ -1,0 +1,43 @@
+#!/bin/sh
+# Runs the exporter against stand-ins until it is interrupted, and leaves nothing
+# behind: no process, no file.
+set -eu
+
+bin=$1
+vllm=127.0.0.1:${DEMO_VLLM_PORT:-18000}
+web=127.0.0.1:${DEMO_WEB_PORT:-10068}
+
+FAKEHOST_STATE=$(mktemp -d)
+export FAKEHOST_STATE
+server='' exporter=''
+
+end() {
+	trap '' INT TERM HUP
+	for pid in $exporter $server; do kill -TERM "$pid" 2>/dev/null || true; done
+	wait 2>/dev/null || true
+	rm -rf "$FAKEHOST_STATE"
+}
+trap end EXIT
+trap 'exit 0' INT TERM HUP
+
+# Users come and go in a slow wave, so that load and latency move together.
+"$bin/fakehost" vllm --listen-address="$vllm" --speed=8 --background-users=40 --background-period=2m &
+server=$!
+
+PATH="$bin/fake:$PATH" "$bin/accelerator_exporter" \
+	--web.listen-address="$web" \
+	--collector.metax.command="$bin/fake/mx-smi" --collector.ascend.command="$bin/fake/npu-smi" \
+	--collector.interval=2s --collector.inventory-interval=30s \
+	--probe.target="http://$vllm" --probe.interval=2s --probe.timeout=30s --probe.max-tokens=32 \
+	--log.level=warn &
+exporter=$!
+
+echo "Metrics: http://$web/metrics    State: http://$web/    Ctrl-C ends it."
+
+# Whichever ends first ends the other.
+while kill -0 "$server" 2>/dev/null && kill -0 "$exporter" 2>/dev/null; do
+	sleep 1 &
+	wait $! || true
+done
+echo "A program of the demo ended; see above." >&2
+exit 1
