@@ -65,7 +65,7 @@ func (e emitter) optional(d *prometheus.Desc, v *float64, labels ...string) {
 }
 
 func (e emitter) status(s Status) {
-	e.gauge(e.success, flag(s.Success), s.Collector)
+	e.gauge(e.success, oneIf(s.Success), s.Collector)
 	e.gauge(e.duration, s.Duration.Seconds(), s.Collector)
 	last := 0.0
 	if !s.LastSuccess.IsZero() {
@@ -79,7 +79,7 @@ func (e emitter) status(s Status) {
 	e.counter(e.warnings, float64(s.Warnings), s.Collector)
 }
 
-func flag(b bool) float64 {
+func oneIf(b bool) float64 {
 	if b {
 		return 1
 	}
@@ -115,7 +115,7 @@ func (e emitter) snapshot(s *model.Snapshot, processes bool) {
 func (e emitter) device(d *model.Device) {
 	e.gauge(e.info, 1, e.vendor, d.ID, d.Name, d.BusID, d.UUID, d.Board, d.NPU, d.Chip)
 	if h := d.Health; h != nil {
-		e.gauge(e.healthy, flag(h.OK), e.vendor, d.ID)
+		e.gauge(e.healthy, oneIf(h.OK), e.vendor, d.ID)
 		e.gauge(e.healthInfo, 1, e.vendor, d.ID, h.State, h.Reason)
 	}
 	e.optional(e.utilization, d.UtilizationRatio, e.vendor, d.ID)

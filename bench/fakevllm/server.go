@@ -103,7 +103,7 @@ func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 type manner struct {
 	fault   Fault
 	dialect Dialect
-	slow    bool // a slow fault of this request alone
+	slow    bool // FaultSlow for this request alone; set for all, it slows the engine
 }
 
 type mannerKey struct{}
@@ -136,9 +136,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) manner(path string) (manner, string, error) {
 	m := manner{fault: *s.fault.Load(), dialect: s.cfg.Dialect}
-	if m.fault == FaultSlow {
-		m.fault = FaultNone // the engine is slow as a whole
-	}
 	for {
 		kind, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 		name, rest, _ := strings.Cut(rest, "/")

@@ -255,27 +255,28 @@ func (s slowReader) Flush() { time.Sleep(time.Second) }
 // comes as one chunk, and no token is lost.
 func TestLaggingClientGetsMergedChunks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := New(Config{})
+		s, err := New(Config{Reasoning: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { _ = s.Run(ctx) }()
 		rec := slowReader{httptest.NewRecorder()}
-		req := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/completions",
-			strings.NewReader(`{"prompt":[1,2,3],"max_tokens":100,"ignore_eos":true,"stream":true,"stream_options":{"include_usage":true}}`))
+		req := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/chat/completions",
+			strings.NewReader(`{"messages":[{"content":"hi"}],"max_tokens":100,"ignore_eos":true,"stream":true,"stream_options":{"include_usage":true}}`))
 		s.Handler().ServeHTTP(rec, req)
 		all := chunks(t, rec.Body.String())
-		words, texts := 0, 0
+		words, texts, thought := 0, 0, 0
 		for _, c := range all {
 			if c.said() != "" {
 				texts++
 				words += len(slices.Collect(tokens(c.said())))
+				thought += len(slices.Collect(tokens(c.Choices[0].Delta.Reasoning)))
 			}
 		}
 		// 100 steps of 61 ms take 6 s, so about as many chunks.
-		if words != 100 || texts < 5 || texts > 9 {
-			t.Errorf("%d words in %d chunks", words, texts)
+		if words != 100 || texts < 5 || texts > 9 || thought != 33 {
+			t.Errorf("%d words in %d chunks, %d of them reasoning", words, texts, thought)
 		}
 		if u := all[len(all)-1].Usage; u == nil || u.CompletionTokens != 100 {
 			t.Errorf("usage %+v", u)

@@ -61,9 +61,11 @@ func newDaemon(s *settings, targets []probe.Target, base log.Logger) (*daemon, e
 	}
 	d.placement = newPlacement(s.procfs, d.hardware, d.prober)
 	d.reloadOK = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "accelerator_exporter_config_last_reload_successful", Help: "Whether the last load of the configuration was good."})
+		Name: "accelerator_exporter_config_last_reload_successful", Help: "Whether the last load of the configuration was good.",
+	})
 	d.reloadAt = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "accelerator_exporter_config_last_reload_success_timestamp_seconds", Help: "When a configuration was last loaded well."})
+		Name: "accelerator_exporter_config_last_reload_success_timestamp_seconds", Help: "When a configuration was last loaded well.",
+	})
 	d.reloadOK.Set(1)
 	d.reloadAt.SetToCurrentTime()
 	d.registry.MustRegister(d.hardware, d.prober, d.placement, d.reloadOK, d.reloadAt,
@@ -109,7 +111,9 @@ func (d *daemon) run(ctx context.Context, hangup <-chan os.Signal) error {
 		d.ready.Store(false)
 		stop()
 		err = drain(server)
-		<-failed
+		if e := <-failed; err == nil {
+			err = e
+		}
 	case err = <-failed:
 		stop()
 	}

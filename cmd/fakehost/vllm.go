@@ -68,7 +68,7 @@ func (s *vllmSettings) serve(ctx context.Context, st state, logger log.Logger) e
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", s.listen)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.listen)
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}

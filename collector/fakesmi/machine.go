@@ -26,7 +26,8 @@ const bytesPerMiB = 1 << 20
 // the model. version is printed as the tool's own.
 func MetaXMachine(version string, l Load) model.Report {
 	r := model.Report{Tool: &model.Tool{
-		Name: "mx-smi", Version: version, DriverVersion: "3.9.12", RuntimeVersion: "3.5.1.8", FirmwareVersion: "1.31.4.0"}}
+		Name: "mx-smi", Version: version, DriverVersion: "3.9.12", RuntimeVersion: "3.5.1.8", FirmwareVersion: "1.31.4.0",
+	}}
 	for i := range 8 {
 		d := model.Device{
 			ID: strconv.Itoa(i), Board: strconv.Itoa(i), Name: "MetaX C500",
@@ -99,7 +100,8 @@ func serve(r *model.Report, d *model.Device, i int, serving bool, l Load, c card
 		held := math.Round(c.modelMiB + c.cacheMiB*math.Max(0, math.Min(1, l.Cache)))
 		used += held
 		r.Processes = append(r.Processes, model.Process{
-			Device: d.ID, PID: strconv.Itoa(l.PID), Name: l.Process, UsedBytes: held * bytesPerMiB})
+			Device: d.ID, PID: strconv.Itoa(l.PID), Name: l.Process, UsedBytes: held * bytesPerMiB,
+		})
 	}
 	d.UtilizationRatio = value(math.Round(busy*100) / 100)
 	d.PowerWatts = value(math.Round(c.idleWatts + float64(i%5) + (c.fullWatts-c.idleWatts)*busy))

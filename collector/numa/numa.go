@@ -206,7 +206,7 @@ func readFile(fsys fs.FS, name string) (string, error) {
 	if err != nil {
 		return "", cause(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return "", cause(err)

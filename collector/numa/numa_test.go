@@ -250,9 +250,11 @@ func TestReadFails(t *testing.T) {
 	}
 	if os.Geteuid() != 0 {
 		closed := tree{"online": "\n"}.write(t)
-		if err := os.Chmod(filepath.Join(closed, nodeDir), 0); err != nil {
+		dir := filepath.Join(closed, nodeDir)
+		if err := os.Chmod(dir, 0); err != nil {
 			t.Fatal(err)
 		}
+		defer func() { _ = os.Chmod(dir, 0o755) }() // so that it can be removed
 		cases = append(cases, struct {
 			name, sysfs string
 			want        failure.Reason

@@ -99,7 +99,7 @@ func (c *child) start(stdout, stderr *os.File) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(path, c.args...)
+	cmd := exec.Command(path, c.args...) //nolint:noctx // a context would kill the leader only, not its group
 	cmd.Args[0] = c.path
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	cmd.Stdout, cmd.Stderr = stdout, stderr // files, so Wait waits for no pipe

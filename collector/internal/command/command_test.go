@@ -187,7 +187,9 @@ func TestCloseWithStuckChild(t *testing.T) {
 	watchLeaks(t)
 	r := New(script(t, `sleep 1000 & echo table`), time.Minute)
 	r.signal = deaf
-	run(t, r)
+	if _, err := run(t, r); err != nil {
+		t.Fatal(err)
+	}
 	r.Close()
 	if r.Stuck() != 1 {
 		t.Errorf("Stuck() = %d after Close, want 1", r.Stuck())
@@ -317,8 +319,12 @@ func TestReapsWhatItInherits(t *testing.T) {
 	ended := New(script(t, `sleep 1000 & sleep 1000 & echo table`), time.Minute)
 	hung := New(script(t, `timeout 1000 sleep 1000 & sleep 1000`), 200*time.Millisecond)
 	for range 3 {
-		run(t, ended)
-		run(t, hung)
+		if _, err := run(t, ended); err != nil {
+			t.Error(err)
+		}
+		if _, err := run(t, hung); failure.ReasonOf(err) != failure.Timeout {
+			t.Errorf("error %v, want class timeout", err)
+		}
 	}
 	procs, err := procfs.AllProcs()
 	if err != nil {

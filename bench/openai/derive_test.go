@@ -1,0 +1,176 @@
+package openai
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// figures are all that is derived from a Trace; -1 stands for no sample.
+type figures struct {
+	TTFT, Answer, TPOT, E2E time.Duration
+	ITLs, TokenITLs         []time.Duration
+	Tokens                  int
+	Source                  TokenSource
+}
+
+func figuresOf(t *Trace) figures {
+	sample := func(d time.Duration, ok bool) time.Duration {
+		if !ok {
+			return -1
+		}
+		return d
+	}
+	f := figures{
+		TTFT: sample(TTFT(t)), Answer: sample(FirstAnswer(t)), TPOT: sample(TPOT(t)), E2E: sample(E2E(t)),
+		ITLs: ITLs(t), TokenITLs: TokenITLs(t),
+	}
+	f.Tokens, f.Source = OutputTokens(t)
+	return f
+}
+
+func TestDerivations(t *testing.T) {
+	chunks := []Chunk{{At: 100, Tokens: 1, Reasoning: true}, {At: 160, Tokens: 3}, {At: 170}}
+	full := func(change func(*Trace)) *Trace {
+		tr := &Trace{
+			Chunks: chunks, FirstEvent: 50, FirstAnswer: 160, Events: 5, End: 200,
+			Usage: &Usage{PromptTokens: 9, CompletionTokens: 8}, TokenSource: TokensUsage,
+		}
+		change(tr)
+		return tr
+	}
+	ok := figures{
+		TTFT: 100, Answer: 160, TPOT: 10, E2E: 170, ITLs: []time.Duration{60, 10},
+		TokenITLs: []time.Duration{20, 20, 20}, Tokens: 8, Source: TokensUsage,
+	}
+	but := func(change func(*figures)) figures {
+		f := ok
+		change(&f)
+		return f
+	}
+	seenOnly := but(func(f *figures) { f.TPOT, f.E2E = -1, -1 })
+	nothing := figures{TTFT: -1, Answer: -1, TPOT: -1, E2E: -1, Tokens: 8, Source: TokensUsage}
+	tests := map[string]struct {
+		trace *Trace
+		want  figures
+	}{
+		"success": {full(func(*Trace) {}), ok},
+		"no usage": {
+			full(func(t *Trace) { t.Usage, t.TokenSource = nil, TokensChunks }),
+			but(func(f *figures) { f.TPOT, f.Tokens, f.Source = 35, 3, TokensChunks }),
+		},
+		"usage of 0 beside text": {
+			full(func(t *Trace) { t.Usage = &Usage{PromptTokens: 9} }),
+			but(func(f *figures) { f.TPOT, f.Tokens, f.Source = 35, 3, TokensChunks }),
+		},
+		"one token": {
+			full(func(t *Trace) { t.Usage.CompletionTokens = 1 }),
+			but(func(f *figures) { f.TPOT, f.Tokens = -1, 1 }),
+		},
+		"two tokens": {
+			full(func(t *Trace) { t.Usage.CompletionTokens = 2 }),
+			but(func(f *figures) { f.TPOT, f.Tokens = 70, 2 }),
+		},
+		"all tokens in one chunk": {
+			full(func(t *Trace) { t.Chunks = chunks[1:2] }),
+			figures{TTFT: 160, Answer: 160, TPOT: -1, E2E: 160, Tokens: 8, Source: TokensUsage},
+		},
+		"reasoning only": {
+			full(func(t *Trace) { t.Chunks, t.FirstAnswer = chunks[:1], 0 }),
+			figures{TTFT: 100, Answer: -1, TPOT: -1, E2E: 100, Tokens: 8, Source: TokensUsage},
+		},
+		"tokens beyond belief": {
+			full(func(t *Trace) { t.Chunks = []Chunk{{At: 1}, {At: 2, Tokens: 1e9}} }),
+			figures{TTFT: 1, Answer: 160, TPOT: 0, E2E: 2, ITLs: []time.Duration{1}, Tokens: 8, Source: TokensUsage},
+		},
+		"no text": {
+			full(func(t *Trace) { t.Chunks, t.Usage = nil, nil; t.Failure = &Failure{Reason: ReasonEmpty} }),
+			figures{TTFT: -1, Answer: -1, TPOT: -1, E2E: -1, Source: TokensChunks},
+		},
+	}
+	for _, r := range Reasons() {
+		want := nothing
+		if r == ReasonTimeout || r == ReasonStalled {
+			want = seenOnly
+		}
+		tests["failed by "+string(r)] = struct {
+			trace *Trace
+			want  figures
+		}{full(func(t *Trace) { t.Failure = &Failure{Reason: r} }), want}
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, figuresOf(tt.trace)); diff != "" {
+				t.Errorf("figures (-want +got):\n%s", diff)
+			}
+			checkDerivations(t, tt.trace)
+		})
+	}
+}
+
+// checkDerivations holds for every Trace.
+func checkDerivations(t *testing.T, tr *Trace) {
+	t.Helper()
+	ttft, okTTFT := TTFT(tr)
+	e2e, okE2E := E2E(tr)
+	tpot, okTPOT := TPOT(tr)
+	sum := time.Duration(0)
+	for _, gap := range ITLs(tr) {
+		if gap < 0 {
+			t.Errorf("a gap of %v", gap)
+		}
+		sum += gap
+	}
+	if okE2E && okTTFT && ttft+sum != e2e {
+		t.Errorf("TTFT %v and gaps of %v do not make E2E %v", ttft, sum, e2e)
+	}
+	if okE2E && tr.Failure != nil || okTPOT && !okE2E || okE2E && !okTTFT {
+		t.Errorf("samples of TTFT %v, TPOT %v, E2E %v with failure %v", okTTFT, okTPOT, okE2E, tr.Failure)
+	}
+	if tpot < 0 || tpot > sum {
+		t.Errorf("TPOT %v outside 0 to %v", tpot, sum)
+	}
+}
+
+func TestTraceAsJSON(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 5, time.UTC)
+	want := &Trace{
+		RequestID: "id", Model: "m", Planned: at, Started: at, Clock: ClockKernel, Events: 3, FirstEvent: 1, FirstAnswer: 2,
+		Chunks: []Chunk{{At: 2, Tokens: 3}, {At: 4, Reasoning: true}}, Usage: &Usage{1, 2, 3}, TokenSource: TokensUsage,
+		Finish: "stop", Done: true, Phases: Phases{1, 2, 3, 4, 5}, Reused: true, Lags: []time.Duration{7}, Status: 200, End: 9,
+		Failure: &Failure{Reason: ReasonStalled, Status: 200, Detail: "d"},
+	}
+	text, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Trace
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, &got); diff != "" {
+		t.Errorf("read back (-want +got):\n%s\n%s", diff, text)
+	}
+}
+
+func TestReasons(t *testing.T) {
+	want := []Reason{
+		"dns", "connect", "tls", "timeout_first_token", "timeout", "stalled", "http_4xx", "http_429", "http_5xx",
+		"stream_error", "protocol", "truncated", "empty", "canceled",
+	}
+	if diff := cmp.Diff(want, Reasons()); diff != "" {
+		t.Errorf("reasons (-want +got):\n%s", diff)
+	}
+}
+
+func TestFailureAsError(t *testing.T) {
+	var err error = &Failure{Reason: ReasonHTTP5xx, Status: 503, Detail: "busy"}
+	if got, want := err.Error(), "http_5xx: status 503: busy"; got != want {
+		t.Errorf("error %q, want %q", got, want)
+	}
+	if got, want := (&Failure{Reason: ReasonDNS}).Error(), "dns"; got != want {
+		t.Errorf("error %q, want %q", got, want)
+	}
+}

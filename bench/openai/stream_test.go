@@ -1,0 +1,412 @@
+package openai
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// ms is an instant by this program's clock.
+func ms(n int) instant { return instant{user: time.Duration(n) * time.Millisecond} }
+
+// outcome is what matters of a stream's Trace, in a form that reads well.
+type outcome struct {
+	Text    string // one letter a text chunk: a for an answer, r for reasoning
+	Tokens  []int32
+	Events  int
+	Usage   *Usage
+	Source  TokenSource
+	Finish  string
+	Done    bool
+	Failure Reason
+}
+
+func outcomeOf(s *stream) outcome {
+	var t Trace
+	s.fill(&t)
+	o := outcome{Events: t.Events, Usage: t.Usage, Source: t.TokenSource, Finish: t.Finish, Done: t.Done}
+	known := false
+	for _, c := range t.Chunks {
+		o.Text += map[bool]string{false: "a", true: "r"}[c.Reasoning]
+		o.Tokens = append(o.Tokens, c.Tokens)
+		known = known || c.Tokens != 0
+	}
+	if !known {
+		o.Tokens = nil
+	}
+	if s.failure != nil {
+		o.Failure = s.failure.Reason
+	}
+	return o
+}
+
+// events joins data lines to a stream.
+func events(data ...string) string {
+	var b strings.Builder
+	for _, d := range data {
+		b.WriteString("data: " + d + "\n\n")
+	}
+	return b.String()
+}
+
+const (
+	role = `{"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`
+	word = `{"choices":[{"index":0,"delta":{"content":"word"},"finish_reason":null}]}`
+	stop = `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`
+	done = `[DONE]`
+)
+
+func usage(prompt, completion string) string {
+	return `"usage":{"prompt_tokens":` + prompt + `,"completion_tokens":` + completion + `}`
+}
+
+// dialects are whole streams as the servers write them, with what they say.
+func dialects() map[string]struct {
+	body string
+	want outcome
+} {
+	u := func(prompt, completion int) *Usage { return &Usage{PromptTokens: prompt, CompletionTokens: completion} }
+	return map[string]struct {
+		body string
+		want outcome
+	}{
+		"vLLM chat": {
+			events(role, word, word, `{"choices":[{"delta":{"content":""},"finish_reason":"stop","stop_reason":null}]}`, `{"choices":[],`+usage("9", "3")+`}`, done),
+			outcome{Text: "aa", Events: 6, Usage: u(9, 3), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"vLLM completions": {
+			events(`{"object":"text_completion","choices":[{"text":"a","finish_reason":null}]}`, `{"choices":[{"text":"b","finish_reason":"length"}]}`, `{"choices":[],`+usage("5", "2")+`}`, done),
+			outcome{Text: "aa", Events: 4, Usage: u(5, 2), Source: TokensUsage, Finish: "length", Done: true},
+		},
+		"reasoning, new name and old": {
+			events(role, `{"choices":[{"delta":{"reasoning":"hm"}}]}`, `{"choices":[{"delta":{"reasoning_content":"so"}}]}`, word, stop, done),
+			outcome{Text: "rra", Events: 6, Source: TokensChunks, Finish: "stop", Done: true},
+		},
+		"tool call": {
+			events(role, `{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"look","arguments":""}}]}}]}`,
+				`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}}]}`, `{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}`, done),
+			outcome{Text: "aa", Events: 5, Source: TokensChunks, Finish: "tool_calls", Done: true},
+		},
+		"MindIE: role in each chunk, usage beside the last choices": {
+			events(`{"choices":[{"delta":{"role":"assistant","content":"a"},"finish_reason":null}]}`, `{"choices":[{"delta":{"role":"assistant","content":"b"},"finish_reason":null}]}`,
+				`{"choices":[{"delta":{"role":"assistant","content":""},"finish_reason":"length"}],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10,"batch_size":[1,1,1],"queue_wait_time":[5]}}`, done),
+			outcome{Text: "aa", Events: 4, Usage: u(7, 3), Source: TokensUsage, Finish: "length", Done: true},
+		},
+		"MindIE: the last choices hold text": {
+			events(`{"choices":[{"delta":{"role":"assistant","content":"a"}}]}`, `{"choices":[{"delta":{"role":"assistant","content":"b"},"finish_reason":"stop"}],`+usage("7", "2")+`}`, done),
+			outcome{Text: "aa", Events: 3, Usage: u(7, 2), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"SGLang: usage in the finish chunk, null role and content": {
+			events(`{"choices":[{"delta":{"role":null,"content":null}}]}`, word, word, `{"choices":[{"delta":{"content":null},"finish_reason":"stop"}],`+usage("4", "2")+`}`, done),
+			outcome{Text: "aa", Events: 5, Usage: u(4, 2), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"llama.cpp: role with null content, timings": {
+			events(`{"choices":[{"delta":{"role":"assistant","content":null}}]}`, word, `{"choices":[{"delta":{},"finish_reason":"stop"}],"timings":{"prompt_ms":1.5}}`, `{"choices":[],`+usage("3", "1")+`}`, done),
+			outcome{Text: "a", Events: 5, Usage: u(3, 1), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"continuous usage": {
+			events(`{"choices":[{"delta":{"role":"assistant","content":""}}],`+usage("9", "0")+`}`, `{"choices":[{"delta":{"content":"a"}}],`+usage("9", "1")+`}`,
+				`{"choices":[{"delta":{"content":"bcd"}}],`+usage("9", "4")+`}`, `{"choices":[{"delta":{},"finish_reason":"stop"}],`+usage("9", "5")+`}`, `{"choices":[],`+usage("9", "5")+`}`, done),
+			outcome{Text: "aa", Tokens: []int32{1, 3}, Events: 6, Usage: u(9, 5), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"usage null in every chunk, no role content, own finish chunk": {
+			events(`{"choices":[{"delta":{"role":"assistant"}}],"usage":null}`, `{"choices":[{"delta":{"content":"a"}}],"usage":null}`, stop, `{"choices":[],`+usage("1", "1")+`}`, done),
+			outcome{Text: "a", Events: 5, Usage: u(1, 1), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"no end mark but a finish_reason": {
+			events(word, stop),
+			outcome{Text: "a", Events: 2, Source: TokensChunks, Finish: "stop"},
+		},
+		"no finish_reason but an end mark": {
+			events(word, done),
+			outcome{Text: "a", Events: 2, Source: TokensChunks, Done: true},
+		},
+		"CRLF, comments, other fields, no blank after the colon, byte order mark": {
+			"\ufeff: ping\r\nevent: message\r\nid: 1\r\nretry: 50\r\nx-trace: a:b\r\ndata:" + word + "\r\n\r\n\r\n:\r\n\r\ndata: " + stop + "\r\n\r\ndata:[DONE]\r\n\r\n",
+			outcome{Text: "a", Events: 3, Source: TokensChunks, Finish: "stop", Done: true},
+		},
+		"an event over several data lines": {
+			"data: {\"choices\":[\ndata: {\"delta\":{\"content\":\"a\"}}\ndata:]}\n\ndata: [DONE]\n\n",
+			outcome{Text: "a", Events: 2, Source: TokensChunks, Done: true},
+		},
+		"empty data": {
+			"data:\n\ndata: \n\ndata\n\n" + events(word, done),
+			outcome{Text: "a", Events: 2, Source: TokensChunks, Done: true},
+		},
+		"the last event without its blank line": {
+			events(word) + "data: [DONE]",
+			outcome{Text: "a", Events: 2, Source: TokensChunks, Done: true},
+		},
+		"nothing is read after the end mark": {
+			events(word, done, `{"error":"late"}`) + "<html>",
+			outcome{Text: "a", Events: 2, Source: TokensChunks, Done: true},
+		},
+		"text beyond ASCII": {
+			events(`{"choices":[{"delta":{"content":"你好"}}]}`, `{"choices":[{"delta":{"content":"é"}}]}`, done),
+			outcome{Text: "aa", Events: 3, Source: TokensChunks, Done: true},
+		},
+		"an unusual finish_reason": {
+			events(word, `{"choices":[{"delta":{},"finish_reason":"be good, or else: \n"}]}`, done),
+			outcome{Text: "a", Events: 3, Source: TokensChunks, Finish: "other", Done: true},
+		},
+		// Failures.
+		"zero bytes":                {"", outcome{Source: TokensChunks, Failure: ReasonEmpty}},
+		"comments only":             {": a\n\n: b\n\n", outcome{Source: TokensChunks, Failure: ReasonEmpty}},
+		"end mark only":             {events(done), outcome{Events: 1, Source: TokensChunks, Done: true, Failure: ReasonEmpty}},
+		"finish without text":       {events(role, stop), outcome{Events: 2, Source: TokensChunks, Finish: "stop", Failure: ReasonEmpty}},
+		"role and end mark":         {events(role, done), outcome{Events: 2, Source: TokensChunks, Done: true, Failure: ReasonEmpty}},
+		"no proper end":             {events(role, word), outcome{Text: "a", Events: 2, Source: TokensChunks, Failure: ReasonTruncated}},
+		"half an event":             {events(word, stop) + `data: {"choices":[],"usa`, outcome{Text: "a", Events: 2, Source: TokensChunks, Finish: "stop", Failure: ReasonTruncated}},
+		"half a field name":         {events(word, stop) + `dat`, outcome{Text: "a", Events: 2, Source: TokensChunks, Finish: "stop", Failure: ReasonTruncated}},
+		"error object":              {events(role, word, `{"error":{"message":"boom","code":500}}`, done), outcome{Text: "a", Events: 3, Source: TokensChunks, Failure: ReasonStreamError}},
+		"error text":                {events(`{"error":"boom"}`), outcome{Events: 1, Source: TokensChunks, Failure: ReasonStreamError}},
+		"flat error":                {events(`{"object":"error","message":"boom"}`), outcome{Events: 1, Source: TokensChunks, Failure: ReasonStreamError}},
+		"error beside text":         {events(`{"error":{},"choices":[{"delta":{"content":"x"}}]}`), outcome{Events: 1, Source: TokensChunks, Failure: ReasonStreamError}},
+		"error without blank line":  {"data: {\"error\":{}}", outcome{Events: 1, Source: TokensChunks, Failure: ReasonStreamError}},
+		"not JSON":                  {events("hello"), outcome{Events: 1, Source: TokensChunks, Failure: ReasonProtocol}},
+		"not an object":             {events(`["a"]`), outcome{Events: 1, Source: TokensChunks, Failure: ReasonProtocol}},
+		"cut JSON in a whole event": {events(word, `{"choices":[`), outcome{Text: "a", Events: 2, Source: TokensChunks, Failure: ReasonProtocol}},
+		"HTML":                      {"<!doctype html>\n<p>Bad Gateway", outcome{Source: TokensChunks, Failure: ReasonProtocol}},
+		"HTML without a line end":   {"<html>", outcome{Source: TokensChunks, Failure: ReasonProtocol}},
+		"bare JSON lines":           {word + "\n" + stop + "\n", outcome{Source: TokensChunks, Failure: ReasonProtocol}},
+		"plain text":                {"upstream connect error", outcome{Source: TokensChunks, Failure: ReasonProtocol}},
+		"plain text with a colon":   {"Error: no healthy upstream\n", outcome{Source: TokensChunks, Failure: ReasonProtocol}},
+	}
+}
+
+func TestDialects(t *testing.T) {
+	for name, tt := range dialects() {
+		t.Run(name, func(t *testing.T) {
+			s := newStream(0)
+			s.feed([]byte(tt.body), ms(1))
+			s.close(true)
+			if diff := cmp.Diff(tt.want, outcomeOf(s)); diff != "" {
+				t.Errorf("outcome (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// However the network cuts a stream, it says the same.
+func TestDialectsCutAnywhere(t *testing.T) {
+	for name, tt := range dialects() {
+		t.Run(name, func(t *testing.T) {
+			body := []byte(tt.body)
+			for cut := range len(body) + 1 {
+				s := newStream(0)
+				s.feed(body[:cut], ms(1))
+				s.feed(body[cut:], ms(2))
+				s.close(true)
+				if diff := cmp.Diff(tt.want, outcomeOf(s)); diff != "" {
+					t.Fatalf("cut at %d, before %.20q: outcome (-want +got):\n%s", cut, body[cut:], diff)
+				}
+			}
+			s := newStream(0)
+			for i := range body {
+				s.feed(body[i:i+1], ms(i))
+			}
+			s.close(true)
+			if diff := cmp.Diff(tt.want, outcomeOf(s)); diff != "" {
+				t.Fatalf("byte by byte: outcome (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A connection that dies leaves nothing that counts but an end mark or an
+// error that is in already.
+func TestCutConnection(t *testing.T) {
+	tests := map[string]struct {
+		body string
+		want Reason
+	}{
+		"nothing":                       {"", ReasonTruncated},
+		"text":                          {events(word), ReasonTruncated},
+		"finished but for the end mark": {events(word, stop), ReasonTruncated},
+		"end mark":                      {events(word, done), ""},
+		"end mark without a blank line": {events(word) + "data: [DONE]\n", ""},
+		"error without a blank line":    {events(word) + "data: {\"error\":{}}\n", ReasonStreamError},
+		"half an event":                 {events(word) + "data: {", ReasonTruncated},
+		"half a line of something":      {events(word) + "<", ReasonTruncated},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStream(0)
+			s.feed([]byte(tt.body), ms(1))
+			s.close(false)
+			if got := outcomeOf(s).Failure; got != tt.want {
+				t.Errorf("failure %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// An event's instant is that of its last byte, the blank line's.
+func TestInstants(t *testing.T) {
+	s := newStream(0)
+	s.feed([]byte(events(role)), ms(10))
+	s.feed([]byte("data: "+word[:9]), ms(20))
+	s.feed([]byte(word[9:]+"\n"), ms(30))
+	s.feed([]byte("\n"+events(`{"choices":[{"delta":{"reasoning":"x"}}]}`)+"data"), ms(40))
+	s.feed([]byte(": "+word+"\r\n\r\n"), ms(50))
+	s.feed([]byte(events(word, word, done)), ms(60))
+	var got Trace
+	s.fill(&got)
+	want := Trace{
+		Clock: ClockUser, Events: 7, FirstEvent: 10e6, FirstAnswer: 40e6,
+		Chunks: []Chunk{{At: 40e6}, {At: 40e6, Reasoning: true}, {At: 50e6}, {At: 60e6}, {At: 60e6}},
+		Done:   true, TokenSource: TokensChunks,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("trace (-want +got):\n%s", diff)
+	}
+}
+
+// One missing kernel stamp makes all instants the user's, and none goes back.
+func TestInstantsOfTheKernel(t *testing.T) {
+	stamped := func(user, kernel int) instant {
+		return instant{user: time.Duration(user), kernel: time.Duration(kernel), stamped: true}
+	}
+	at := func(instants ...instant) Trace {
+		s := newStream(0)
+		for _, i := range instants {
+			s.feed([]byte(events(word)), i)
+		}
+		var t Trace
+		s.fill(&t)
+		return Trace{Clock: t.Clock, FirstEvent: t.FirstEvent, FirstAnswer: t.FirstAnswer, Chunks: t.Chunks}
+	}
+	tests := map[string]struct{ got, want Trace }{
+		"all stamped": {
+			at(stamped(10, 4), stamped(20, 15)),
+			Trace{Clock: ClockKernel, FirstEvent: 4, FirstAnswer: 4, Chunks: []Chunk{{At: 4}, {At: 15}}},
+		},
+		"the clock was set back": {
+			at(stamped(10, 9), stamped(20, 3), stamped(30, -5), stamped(40, 31)),
+			Trace{Clock: ClockKernel, FirstEvent: 9, FirstAnswer: 9, Chunks: []Chunk{{At: 9}, {At: 9}, {At: 9}, {At: 31}}},
+		},
+		"before the start": {
+			at(stamped(10, -1)),
+			Trace{Clock: ClockKernel, Chunks: []Chunk{{At: 0}}},
+		},
+		"one without a stamp": {
+			at(stamped(10, 4), instant{user: 20, kernel: 20}, stamped(30, 25)),
+			Trace{Clock: ClockUser, FirstEvent: 10, FirstAnswer: 10, Chunks: []Chunk{{At: 10}, {At: 20}, {At: 30}}},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, tt.got); diff != "" {
+				t.Errorf("trace (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCaps(t *testing.T) {
+	long := func(n int) string { return ": " + strings.Repeat("x", n-2) }
+	tests := map[string]struct {
+		body string
+		want Reason
+	}{
+		"a line of the most bytes":  {long(200) + "\n" + events(word, done), ""},
+		"a longer line":             {long(201) + "\n" + events(word, done), ReasonProtocol},
+		"a longer line, unfinished": {long(201), ReasonProtocol},
+		"an event of many lines":    {strings.Repeat("data: "+strings.Repeat(" ", 50)+"\n", 5) + "\n" + events(word, done), ReasonProtocol},
+		"a body of the most bytes":  {strings.Repeat(":\n", 900) + events(word, done) + strings.Repeat("\n", 10000), ""},
+		"a longer body":             {strings.Repeat(":\n", 1000) + events(word, done), ReasonProtocol},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			for _, step := range []int{1, 7, len(tt.body)} {
+				s := newStream(0)
+				s.maxLine, s.maxBody = 200, 2000
+				feedInSteps(s, tt.body, step)
+				s.close(true)
+				if got := outcomeOf(s).Failure; got != tt.want {
+					t.Errorf("steps of %d: failure %q, want %q", step, got, tt.want)
+				}
+			}
+		})
+	}
+}
+
+func feedInSteps(s *stream, body string, step int) {
+	for len(body) > 0 {
+		n := min(step, len(body))
+		s.feed([]byte(body[:n]), ms(1))
+		body = body[n:]
+	}
+}
+
+// The running usage of a stream that never came to its final one.
+func TestContinuousUsageCutShort(t *testing.T) {
+	s := newStream(0)
+	s.feed([]byte(events(
+		`{"choices":[{"delta":{"content":"a"}}],`+usage("9", "2")+`}`,
+		`{"choices":[{"delta":{"content":"b"}}],`+usage("9", "5")+`}`,
+	)), ms(1))
+	s.close(false)
+	want := outcome{
+		Text: "aa", Tokens: []int32{2, 3}, Events: 2, Usage: &Usage{PromptTokens: 9, CompletionTokens: 5},
+		Source: TokensContinuous, Failure: ReasonTruncated,
+	}
+	if diff := cmp.Diff(want, outcomeOf(s)); diff != "" {
+		t.Errorf("outcome (-want +got):\n%s", diff)
+	}
+}
+
+// FuzzStream: any bytes, cut anywhere, say the same, at instants that follow
+// from when each event's last byte came.
+func FuzzStream(f *testing.F) {
+	for _, d := range dialects() {
+		f.Add([]byte(d.body), uint64(0x123456789), true)
+	}
+	f.Add([]byte(events(word)+strings.Repeat("x", 300)), uint64(3), false)
+	f.Add([]byte(strings.Repeat(events(word), 40)), uint64(99), true)
+	f.Fuzz(func(t *testing.T, body []byte, seed uint64, clean bool) {
+		fresh := func() *stream {
+			s := newStream(0)
+			s.maxLine, s.maxBody = 200, 2000
+			return s
+		}
+		slow := fresh()
+		for i := range body {
+			slow.feed(body[i:i+1], instant{user: time.Duration(i)})
+		}
+		slow.close(clean)
+
+		fast := fresh()
+		var ends []time.Duration // the instant of each byte: that of its piece's last
+		for rest := body; len(rest) > 0; {
+			seed = seed*6364136223846793005 + 1442695040888963407
+			n := min(int(seed>>33)%100+1, len(rest))
+			last := time.Duration(len(body) - len(rest) + n - 1)
+			for range n {
+				ends = append(ends, last)
+			}
+			fast.feed(bytes.Clone(rest[:n]), instant{user: last})
+			rest = rest[n:]
+		}
+		fast.close(clean)
+
+		if diff := cmp.Diff(outcomeOf(slow), outcomeOf(fast)); diff != "" {
+			t.Fatalf("outcome (-byte by byte +in pieces):\n%s", diff)
+		}
+		if !cmp.Equal(slow.failure, fast.failure) {
+			t.Fatalf("failures differ: %v and %v", slow.failure, fast.failure)
+		}
+		for i, c := range slow.chunks {
+			if want := ends[c.At]; fast.chunks[i].At != want {
+				t.Fatalf("chunk %d completed by byte %d is at %d, want %d", i, c.At, fast.chunks[i].At, want)
+			}
+		}
+		var trace Trace
+		fast.fill(&trace)
+		trace.Failure = fast.failure
+		checkDerivations(t, &trace)
+	})
+}

@@ -1,0 +1,357 @@
+package collector
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-kit/log"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/fakesmi"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/command"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// machine answers for one of the fake tools from memory.
+func machine(t testing.TB, tool string) func(context.Context, []string) (command.Output, error) {
+	t.Helper()
+	load := fakesmi.Load{Busy: 0.6, Cache: 0.3, PID: 4242, Process: "VLLM::EngineCor"}
+	answers := map[string]string{}
+	add := func(args string, print func(b *bytes.Buffer) error) {
+		var b bytes.Buffer
+		if err := print(&b); err != nil {
+			t.Fatal(err)
+		}
+		answers[args] = b.String()
+	}
+	if tool == "mx-smi" {
+		l, m := fakesmi.MetaXLayouts()[4], fakesmi.MetaXMachine("2.2.9", load)
+		add("", func(b *bytes.Buffer) error { return l.Print(b, m, time.Unix(0, 0)) })
+		add("-L", func(b *bytes.Buffer) error { return l.PrintList(b, m) })
+		add("topo -n", func(b *bytes.Buffer) error { return l.PrintTopology(b, m, []string{"mlx5_0"}, time.Unix(0, 0)) })
+	} else {
+		l := fakesmi.AscendLayouts()[4]
+		m := fakesmi.AscendMachine("25.2.0", 2, load)
+		add("info", func(b *bytes.Buffer) error { return l.Print(b, m) })
+		add("info -m", func(b *bytes.Buffer) error { return l.PrintMapping(b, m) })
+		add("info -l", func(b *bytes.Buffer) error { return l.PrintList(b, m) })
+		add("info -t topo", func(b *bytes.Buffer) error { return l.PrintTopology(b, m) })
+	}
+	return func(_ context.Context, args []string) (command.Output, error) {
+		text, ok := answers[strings.Join(args, " ")]
+		if !ok {
+			return command.Output{Stdout: []byte("PARSE ERROR"), ExitCode: 1}, nil
+		}
+		return command.Output{Stdout: []byte(text)}, nil
+	}
+}
+
+// sysfs makes a machine with two nodes, one of them without CPUs' neighbours.
+func sysfs(t testing.TB) string {
+	t.Helper()
+	root := t.TempDir()
+	for node, cpus := range []string{"0-1", "2-3"} {
+		dir := filepath.Join(root, "devices/system/node", fmt.Sprintf("node%d", node))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{
+			"cpulist":  cpus + "\n",
+			"meminfo":  fmt.Sprintf("Node %d MemTotal:       %d kB\nNode %d MemFree:        1024 kB\nNode %d MemUsed:        7168 kB\n", node, 8192, node, node),
+			"distance": []string{"10 21\n", "21 10\n"}[node],
+			"numastat": "numa_hit 11\nnuma_miss 12\nnuma_foreign 13\ninterleave_hit 14\nlocal_node 15\nother_node 16\n",
+		} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return root
+}
+
+// simulated returns a collector of both vendors and the nodes, polled once.
+func simulated(t testing.TB) *Collector {
+	t.Helper()
+	o := options()
+	o.Sysfs = sysfs(t)
+	c := New(Options{NUMA: true, Processes: true, Sysfs: o.Sysfs, Interval: o.Interval, InventoryInterval: o.InventoryInterval, Timeout: o.Timeout, Logger: o.Logger})
+	for i, tool := range []string{"mx-smi", "npu-smi"} {
+		h := newHardware(vendors()[i], &scripted{answer: machine(t, tool)}, numaNodes{o.Sysfs}, o)
+		c.cards = append(c.cards, cards{poller: newPoller(vendors()[i].Name, h, o), hardware: h})
+	}
+	for _, v := range c.cards {
+		v.poller.poll(t.Context())
+	}
+	c.numa.poll(t.Context())
+	return c
+}
+
+func scrape(t testing.TB, c prometheus.Collector) string {
+	t.Helper()
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(c)
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	for _, f := range families {
+		if _, err := expfmt.MetricFamilyToText(&b, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
+}
+
+// The golden file is what a user scrapes from a host with both vendors' cards,
+// except for the instants and durations.
+func TestScrape(t *testing.T) {
+	var kept []string
+	for line := range strings.Lines(scrape(t, simulated(t))) {
+		if !strings.Contains(line, "_timestamp_seconds{") && !strings.Contains(line, "_duration_seconds{") {
+			kept = append(kept, line)
+		}
+	}
+	got := strings.Join(kept, "")
+	golden := filepath.Join("testdata", "scrape.golden.txt")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("scrape differs from %s (-update writes it anew):\n%s", golden, diff)
+	}
+}
+
+func TestMetricsPassTheLinter(t *testing.T) {
+	problems, err := testutil.CollectAndLint(simulated(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+func TestProcessesCanBeTurnedOff(t *testing.T) {
+	c := simulated(t)
+	if !strings.Contains(scrape(t, c), "accelerator_process_memory_used_bytes{") {
+		t.Error("no process series")
+	}
+	c.processes = false
+	if strings.Contains(scrape(t, c), "accelerator_process_memory_used_bytes{") {
+		t.Error("process series although they are turned off")
+	}
+	if refs := c.DevicesOf(func(pid string) bool { return pid == "4242" }); len(refs) == 0 {
+		t.Error("turning the series off also hid which cards a process uses")
+	}
+}
+
+// Every series of a collector's health is there before Run was ever called.
+func TestFirstScrapeHasHealth(t *testing.T) {
+	o := options()
+	o.Vendors, o.NUMA, o.Sysfs = []VendorOptions{{Name: "metax", Command: "mx-smi"}, {Name: "ascend", Command: "npu-smi"}}, true, t.TempDir()
+	text := scrape(t, New(o))
+	for _, name := range []string{"metax", "ascend", "numa"} {
+		for _, metric := range []string{"success", "duration_seconds", "last_success_timestamp_seconds", "stuck_processes"} {
+			if want := fmt.Sprintf("accelerator_collector_%s{collector=%q} 0\n", metric, name); !strings.Contains(text, want) {
+				t.Errorf("no %s", want)
+			}
+		}
+		for _, r := range failure.Reasons() {
+			if want := fmt.Sprintf("accelerator_collector_failures_total{collector=%q,reason=%q} 0\n", name, r); !strings.Contains(text, want) {
+				t.Errorf("no %s", want)
+			}
+		}
+	}
+}
+
+// wedges are the ways a vendor's tool goes wrong, as shell scripts. %s is the
+// file of a whole table.
+func wedges() map[string]struct {
+	script string
+	reason failure.Reason
+} {
+	return map[string]struct {
+		script string
+		reason failure.Reason
+	}{
+		"hangs":                {"sleep 600", failure.Timeout},
+		"hangs with a child":   {"sleep 600 & sleep 601 & wait", failure.Timeout},
+		"ignores SIGTERM":      {"trap '' TERM; sleep 600; sleep 600", failure.Timeout},
+		"endless output":       {"while :; do cat %s; done", failure.OutputTooLarge},
+		"half a table, hangs":  {"head -c 900 %s; sleep 600", failure.Timeout},
+		"error text, exit 0":   {"echo 'Driver is not loaded'", failure.Driver},
+		"no device, exit 2":    {"echo 'No available devices were discovered'; exit 2", failure.NoDevice},
+		"busy":                 {"echo 'Device is busy'; exit 23", failure.Busy},
+		"another program":      {"echo '| NVIDIA-SMI 570.1 |'", failure.Parse},
+		"silent, exit 3":       {"exit 3", failure.Exit},
+		"dies by a signal":     {"kill -SEGV $$", failure.Exit},
+		"refuses this user":    {"echo 'Permission denied'; exit 8", failure.Permission},
+		"unknown option":       {"echo 'PARSE ERROR: Argument: x'; exit 1", failure.Unsupported},
+		"half a table, exit 0": {"head -c 900 %s", failure.Parse},
+	}
+}
+
+// After each wedge: the class is right, the scrape answered at once, the cards
+// are gone when stale, no process is left, and the collector recovers by itself.
+func TestWedgedTool(t *testing.T) {
+	for name, w := range wedges() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			table := filepath.Join(dir, "table.txt")
+			out, _ := machine(t, "mx-smi")(t.Context(), nil)
+			if err := os.WriteFile(table, out.Stdout, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			tool := filepath.Join(dir, "mx-smi")
+			healthy := "cat " + table
+			write := func(body string) {
+				script := fmt.Sprintf("#!/bin/sh\n# %s\ncase \"$*\" in '') %s ;; *) exit 1 ;; esac\n", dir, body)
+				if err := os.WriteFile(tool+".new", []byte(script), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Rename(tool+".new", tool); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(healthy)
+			c := New(Options{
+				Vendors:  []VendorOptions{{Name: "metax", Command: tool}},
+				Interval: 100 * time.Millisecond, InventoryInterval: time.Hour, Timeout: 700 * time.Millisecond, Logger: log.NewNopLogger(),
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			wg.Go(func() { c.Run(ctx) })
+			const card = `accelerator_utilization_ratio{device="0",vendor="metax"}`
+			eventually(t, "the healthy tool's cards appear", func() bool { return strings.Contains(scrape(t, c), card) })
+
+			write(strings.ReplaceAll(w.script, "%s", table))
+			failed := fmt.Sprintf("accelerator_collector_failures_total{collector=\"metax\",reason=%q} ", w.reason)
+			eventually(t, "the failure is counted as "+string(w.reason), func() bool {
+				start := time.Now()
+				text := scrape(t, c)
+				if took := time.Since(start); took > 400*time.Millisecond {
+					t.Errorf("a scrape took %s while the tool hangs", took)
+				}
+				return strings.Contains(text, failed) && !strings.Contains(text, failed+"0\n")
+			})
+			eventually(t, "the stale cards are gone", func() bool { return !strings.Contains(scrape(t, c), card) })
+			for _, r := range failure.Reasons() {
+				if n := c.Statuses()[0].Failures[r]; r != w.reason && n > 0 {
+					t.Errorf("counted %d failures as %s, want all as %s", n, r, w.reason)
+				}
+			}
+
+			write(healthy)
+			eventually(t, "the collector recovers", func() bool { return strings.Contains(scrape(t, c), card) })
+			cancel()
+			wg.Wait()
+			if left := processesNaming(t, dir); len(left) > 0 {
+				t.Errorf("left behind: %q", left)
+			}
+		})
+	}
+}
+
+// A tool that vanishes, or may not be run, is a class of its own, and both heal.
+func TestToolComesAndGoes(t *testing.T) {
+	tool := filepath.Join(t.TempDir(), "mx-smi")
+	c := New(Options{Vendors: []VendorOptions{{Name: "metax", Command: tool}}, Interval: 50 * time.Millisecond, InventoryInterval: time.Hour, Timeout: time.Second, Logger: log.NewNopLogger()})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { c.Run(ctx) })
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	eventually(t, "not_found is counted", func() bool { return c.Statuses()[0].Failures[failure.NotFound] > 0 })
+	if err := os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "permission is counted", func() bool { return c.Statuses()[0].Failures[failure.Permission] > 0 })
+}
+
+func TestConcurrentScrapes(t *testing.T) {
+	c := simulated(t)
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(c)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 20 {
+				if _, err := r.Gather(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 20 {
+		for _, v := range c.cards {
+			v.poller.poll(t.Context())
+		}
+	}
+	wg.Wait()
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	const patience = 30 * time.Second
+	deadline := time.Now().Add(patience)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %s: %s", patience, what)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// processesNaming finds the processes whose command line has the folder in it.
+func processesNaming(t *testing.T, dir string) []string {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, path := range lines {
+		line, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(line, []byte(dir)) {
+			left = append(left, string(line))
+		}
+	}
+	return left
+}
+
+// A scrape of 16 cards and the nodes. The 4 probe targets are benchmarked with
+// the daemon, which has both.
+func BenchmarkScrape(b *testing.B) {
+	r := prometheus.NewRegistry()
+	r.MustRegister(simulated(b))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Gather(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
