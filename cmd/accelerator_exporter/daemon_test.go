@@ -1,0 +1,369 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/version"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
+)
+
+// log is a concurrent buffer for the program's log.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// program is the exporter run in this process.
+type program struct {
+	url    string
+	log    *logBuffer
+	hangup chan os.Signal
+	stop   context.CancelFunc
+	status chan int
+}
+
+// start runs the program with the flags and waits until it serves.
+func start(t testing.TB, args ...string) *program {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &program{log: &logBuffer{}, hangup: make(chan os.Signal), stop: cancel, status: make(chan int, 1)}
+	go func() {
+		p.status <- run(ctx, p.hangup, append([]string{"--web.listen-address=127.0.0.1:0"}, args...), p.log)
+	}()
+	t.Cleanup(func() { p.end(t) })
+	address := regexp.MustCompile(`address"?[=:]"?(127[0-9.:]+)`)
+	waitFor(t, "the program serves", func() bool {
+		m := address.FindStringSubmatch(p.log.String())
+		if m != nil {
+			p.url = "http://" + m[1]
+		}
+		return m != nil
+	})
+	return p
+}
+
+// end stops the program as SIGTERM does and returns its exit status.
+func (p *program) end(t testing.TB) int {
+	t.Helper()
+	p.stop()
+	select {
+	case status := <-p.status:
+		p.status <- status // for the cleanup after a test that stopped it
+		return status
+	case <-time.After(5 * time.Second):
+		t.Fatalf("still running 5 s after it was told to stop:\n%s", p.log)
+		return -1
+	}
+}
+
+func (p *program) get(t testing.TB, path string) (int, string) {
+	t.Helper()
+	return fetch(t, http.MethodGet, p.url+path)
+}
+
+func fetch(t testing.TB, method, url string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+func waitFor(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	const patience = 30 * time.Second
+	deadline := time.Now().Add(patience)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %s: %s", patience, what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// writeFile writes a file of the test and returns its path.
+func writeFile(t testing.TB, name, text string, mode os.FileMode) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// server is a model server that answers at once.
+func server(t testing.TB) string {
+	t.Helper()
+	s, err := fakevllm.New(fakevllm.Config{Speed: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = s.Run(ctx) })
+	web := httptest.NewServer(s.Handler())
+	t.Cleanup(func() { cancel(); web.Close(); wg.Wait() })
+	return web.URL
+}
+
+// A tool that hangs from the start delays neither the port nor a scrape, and a
+// stop kills it.
+func TestServesBeforeAToolAnswers(t *testing.T) {
+	tool := writeFile(t, "mx-smi", "#!/bin/sh\nsleep 600\n", 0o755)
+	p := start(t, "--collector.metax.command="+tool, "--collector.ascend", "--collector.ascend.command=/nonexistent/npu-smi")
+	status, body := p.get(t, "/metrics")
+	if status != http.StatusOK || !strings.Contains(body, `accelerator_collector_success{collector="metax"} 0`) {
+		t.Errorf("status %d, and no health of the hung collector", status)
+	}
+	waitFor(t, "a missing tool that was asked for is a failing collector", func() bool {
+		_, body := p.get(t, "/metrics")
+		return strings.Contains(body, `accelerator_collector_failures_total{collector="ascend",reason="not_found"} 1`)
+	})
+	if status := p.end(t); status != 0 {
+		t.Errorf("exit status %d after a stop", status)
+	}
+}
+
+func TestVendorsAreFoundByTheirTool(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "ht-smi"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	for _, c := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"the OEM name is found", nil, "metax=ht-smi"},
+		{"declined", []string{"--no-collector.metax"}, ""},
+		{"asked for though absent", []string{"--collector.ascend"}, "metax=ht-smi ascend=npu-smi"},
+		{"named", []string{"--collector.metax.command=/x/mx-smi"}, "metax=/x/mx-smi"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := parseFlags(c.args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, v := range s.enabledVendors() {
+				got = append(got, v.Name+"="+v.Command)
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("enabled %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestPages(t *testing.T) {
+	p := start(t, "--no-collector.metax", "--no-collector.ascend", "--web.telemetry-path=/m")
+	for path, want := range map[string]string{
+		"/":          "accelerator_exporter",
+		"/m":         "accelerator_exporter_build_info",
+		"/-/healthy": "healthy",
+		"/-/ready":   "ready",
+	} {
+		if status, body := p.get(t, path); status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("GET %s: %d without %q", path, status, want)
+		}
+	}
+	if status, _ := p.get(t, "/metrics"); status != http.StatusNotFound {
+		t.Errorf("GET /metrics beside --web.telemetry-path: %d", status)
+	}
+	if status, _ := fetch(t, http.MethodPost, p.url+"/-/reload"); status != http.StatusForbidden {
+		t.Errorf("POST /-/reload without --web.enable-lifecycle: %d", status)
+	}
+}
+
+func TestReload(t *testing.T) {
+	probes := func(name string) string {
+		return fmt.Sprintf("probes: [{name: %s, url: %q, model: m, interval: 1h}]\n", name, "http://127.0.0.1:9")
+	}
+	config := writeFile(t, "probes.yml", probes("before"), 0o644)
+	p := start(t, "--no-collector.metax", "--no-collector.ascend", "--config.file="+config, "--web.enable-lifecycle")
+	rewrite := func(text string) {
+		if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hasTarget := func(name string) bool {
+		_, body := p.get(t, "/metrics")
+		return strings.Contains(body, fmt.Sprintf(`accelerator_probe_requests_total{model="m",target=%q} `, name))
+	}
+	rewrite("probes: [{unknown_field: 1}]\n")
+	if status, body := fetch(t, http.MethodPost, p.url+"/-/reload"); status != http.StatusInternalServerError || !strings.Contains(body, "unknown_field") {
+		t.Errorf("a bad configuration: %d %q", status, body)
+	}
+	_, body := p.get(t, "/metrics")
+	if !hasTarget("before") || !strings.Contains(body, "accelerator_exporter_config_last_reload_successful 0") {
+		t.Error("a bad configuration did not leave the old one in place, or does not show")
+	}
+	rewrite(probes("after"))
+	if status, _ := fetch(t, http.MethodPost, p.url+"/-/reload"); status != http.StatusOK || !hasTarget("after") || hasTarget("before") {
+		t.Errorf("a good configuration: %d", status)
+	}
+	rewrite(probes("hangup"))
+	p.hangup <- syscall.SIGHUP
+	waitFor(t, "SIGHUP reloads", func() bool { return hasTarget("hangup") })
+	if status, _ := fetch(t, http.MethodGet, p.url+"/-/reload"); status != http.StatusMethodNotAllowed {
+		t.Errorf("GET /-/reload: %d", status)
+	}
+}
+
+// The API key reaches the server and nothing else: no log, metric or page.
+func TestSecretsStaySecret(t *testing.T) {
+	const secret = "sk-verysecret-0123456789"
+	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "no such key: "+r.Header.Get("Authorization"), http.StatusUnauthorized)
+	}))
+	t.Cleanup(echo.Close)
+	key := writeFile(t, "key", secret+"\n", 0o600)
+	p := start(t, "--no-collector.metax", "--no-collector.ascend", "--log.level=debug", "--probe.target="+echo.URL,
+		"--probe.model=m", "--probe.interval=100ms", "--probe.api-key-file="+key)
+	waitFor(t, "probes fail with 401", func() bool {
+		_, body := p.get(t, "/metrics")
+		return regexp.MustCompile(`accelerator_probe_failures_total\{model="m",reason="http_4xx",target="[^"]*"\} [1-9]`).MatchString(body)
+	})
+	_, metrics := p.get(t, "/metrics")
+	_, landing := p.get(t, "/")
+	if !strings.Contains(landing, "http_4xx") {
+		t.Error("the landing page does not show the failing probe")
+	}
+	for name, text := range map[string]string{"log": p.log.String(), "metrics": metrics, "landing page": landing} {
+		if strings.Contains(text, "verysecret") {
+			t.Errorf("the %s holds the API key", name)
+		}
+	}
+}
+
+func TestWrongCommandLines(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		args   []string
+		status int
+		says   string
+	}{
+		{"unknown flag", []string{"--nonsense"}, 2, "nonsense"},
+		{"bad interval", []string{"--collector.interval=0s"}, 2, "collector.interval"},
+		{"telemetry path below /-/", []string{"--web.telemetry-path=/-/healthy"}, 2, "telemetry-path"},
+		{"target without a scheme", []string{"--probe.target=127.0.0.1:8000"}, 1, "probe.target"},
+		{"missing configuration", []string{"--config.file=/nonexistent.yml"}, 1, "/nonexistent.yml"},
+		{"missing API key file is told by the probe", []string{"--config.check", "--probe.target=http://h", "--probe.api-key-file=/nonexistent"}, 0, "right"},
+		{"address in use or not ours", []string{"--web.listen-address=192.0.2.1:1"}, 1, "cannot serve"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var log logBuffer
+			status := run(t.Context(), nil, append([]string{"--no-collector.metax", "--no-collector.ascend"}, c.args...), &log)
+			if status != c.status || !strings.Contains(log.String(), c.says) {
+				t.Errorf("exit status %d, want %d, with %q in:\n%s", status, c.status, c.says, &log)
+			}
+		})
+	}
+}
+
+func TestConfigCheck(t *testing.T) {
+	good := writeFile(t, "good.yml", "probes: [{name: a, url: 'http://127.0.0.1:8000'}]\n", 0o644)
+	bad := writeFile(t, "bad.yml", "probes: [{name: a, url: 'http://127.0.0.1:8000', api: sing}]\n", 0o644)
+	var log logBuffer
+	if status := run(t.Context(), nil, []string{"--config.check", "--config.file=" + good}, &log); status != 0 {
+		t.Errorf("a good configuration: exit status %d\n%s", status, &log)
+	}
+	if status := run(t.Context(), nil, []string{"--config.check", "--config.file=" + bad}, &log); status != 1 || !strings.Contains(log.String(), "api") {
+		t.Errorf("a bad configuration: exit status %d\n%s", status, &log)
+	}
+}
+
+func TestLogFormats(t *testing.T) {
+	p := start(t, "--no-collector.metax", "--no-collector.ascend", "--log.format=json")
+	if !strings.HasPrefix(p.log.String(), "{") || !strings.Contains(p.log.String(), `"caller":"daemon.go:`) {
+		t.Errorf("not JSON with a caller:\n%s", p.log)
+	}
+	if version.Info() == "" {
+		t.Error("no version")
+	}
+}
+
+// Over 10,000 scrapes, with probes and reloads, neither goroutines nor file
+// descriptors grow.
+func TestManyScrapesLeakNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("10,000 scrapes")
+	}
+	config := writeFile(t, "probes.yml", fmt.Sprintf("probes: [{name: a, url: %q, interval: 100ms, max_tokens: 4}]\n", server(t)), 0o644)
+	tool := writeFile(t, "mx-smi", "#!/bin/sh\nexit 1\n", 0o755)
+	p := start(t, "--collector.metax.command="+tool, "--collector.interval=500ms", "--config.file="+config, "--web.enable-lifecycle")
+	scrapes := func(n int) {
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for i := range n / 4 {
+					if status, _ := p.get(t, "/metrics"); status != http.StatusOK {
+						t.Errorf("scrape: %d", status)
+						return
+					}
+					if i%100 == 0 {
+						fetch(t, http.MethodPost, p.url+"/-/reload")
+					}
+				}
+			})
+		}
+		wg.Wait()
+	}
+	scrapes(400)
+	goroutines, files := runtime.NumGoroutine(), openFiles(t)
+	scrapes(10000)
+	const slack = 12 // a probe or a tool may be running at either moment
+	if g := runtime.NumGoroutine(); g > goroutines+slack {
+		t.Errorf("%d goroutines before, %d after", goroutines, g)
+	}
+	if f := openFiles(t); f > files+slack {
+		t.Errorf("%d open files before, %d after", files, f)
+	}
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("no /proc/self/fd here")
+	}
+	return len(entries)
+}

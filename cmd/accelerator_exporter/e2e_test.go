@@ -1,0 +1,381 @@
+//go:build e2e
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+)
+
+// host is a machine with stand-ins: the real programs, started as a user would.
+type host struct {
+	dir      string // binaries, links, configuration, state
+	vllm     string // address of the model server
+	exporter string // address of the exporter
+	process  *exec.Cmd
+}
+
+// TestEndToEnd starts the built programs on loopback and looks at them from
+// outside, as Prometheus and an operator do.
+func TestEndToEnd(t *testing.T) {
+	h := startHost(t)
+	t.Run("cards, nodes and histograms", h.shows)
+	t.Run("every probe failure reason", h.probeFailures)
+	t.Run("every tool fault", h.toolFaults)
+	t.Run("promtool", h.promtool)
+	t.Run("OpenMetrics", h.openMetrics)
+	t.Run("protobuf with native histograms", h.protobuf)
+	t.Run("SIGTERM", h.terminate)
+}
+
+func startHost(t *testing.T) *host {
+	t.Helper()
+	h := &host{dir: t.TempDir()}
+	build := exec.Command("go", "build", "-o", h.dir+"/", "../accelerator_exporter", "../fakehost")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the programs: %v\n%s", err, out)
+	}
+	if err := os.MkdirAll(h.path("state"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range []string{"mx-smi", "npu-smi"} {
+		if err := os.Symlink("fakehost", h.path(tool)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, h.vllm = h.start(t, regexp.MustCompile(`address=http://(\S+)`), "fakehost", "vllm", "--listen-address=127.0.0.1:0", "--speed=50", "--background-users=10")
+	h.writeProbes(t, "64")
+	h.process, h.exporter = h.start(t, regexp.MustCompile(`Listening on.* address=(\S+)`), "accelerator_exporter",
+		"--web.listen-address=127.0.0.1:0", "--web.enable-lifecycle", "--config.file="+h.path("probes.yml"),
+		"--collector.metax.command="+h.path("mx-smi"), "--collector.ascend.command="+h.path("npu-smi"),
+		"--collector.interval=200ms", "--collector.inventory-interval=1s", "--collector.timeout=1s")
+	return h
+}
+
+func (h *host) path(name string) string { return filepath.Join(h.dir, name) }
+
+// start runs one of the programs until the test ends, and returns the address
+// that it logs.
+func (h *host) start(t *testing.T, address *regexp.Regexp, name string, args ...string) (*exec.Cmd, string) {
+	t.Helper()
+	log, err := os.Create(h.path(name + ".log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(h.path(name), args...)
+	cmd.Env = append(os.Environ(), "FAKEHOST_STATE="+h.path("state"))
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			text, _ := os.ReadFile(log.Name())
+			t.Logf("log of %s:\n%s", name, text)
+		}
+	})
+	var found string
+	eventually(t, name+" serves", func() error {
+		text, err := os.ReadFile(log.Name())
+		m := address.FindSubmatch(text)
+		if m == nil {
+			return fmt.Errorf("no address in its log (%v):\n%s", err, text)
+		}
+		found = string(m[1])
+		return nil
+	})
+	return cmd, found
+}
+
+// failureTargets are endpoints that fail in every way a request can, except by
+// being cancelled.
+func (h *host) failureTargets() map[openai.Reason]string {
+	fault := func(name string) string { return "http://" + h.vllm + "/fault/" + name }
+	return map[openai.Reason]string{
+		openai.ReasonDNS:               "http://" + strings.Repeat("x", 64) + ".example:8000",
+		openai.ReasonConnect:           fault("reset"),
+		openai.ReasonTLS:               "https://" + h.vllm,
+		openai.ReasonTimeoutFirstToken: fault("hang"),
+		openai.ReasonTimeout:           fault("slow_stream"),
+		openai.ReasonStalled:           fault("stall"),
+		openai.ReasonHTTP4xx:           fault("http_404"),
+		openai.ReasonHTTP429:           fault("http_429"),
+		openai.ReasonHTTP5xx:           fault("http_500"),
+		openai.ReasonStreamError:       fault("stream_error"),
+		openai.ReasonProtocol:          fault("html_200"),
+		openai.ReasonTruncated:         fault("truncated"),
+		openai.ReasonEmpty:             fault("empty"),
+	}
+}
+
+// writeProbes writes a good target, one for each failure, and one that never
+// answers and is changed by a reload.
+func (h *host) writeProbes(t *testing.T, maxTokens string) {
+	t.Helper()
+	var b strings.Builder
+	add := func(name, url, timeout, more string) {
+		fmt.Fprintf(&b, "  - {name: %s, url: %q, model: qwen2.5, interval: 500ms, timeout: %s, idle_timeout: 800ms%s}\n", name, url, timeout, more)
+	}
+	b.WriteString("probes:\n")
+	fmt.Fprintf(&b, "  - {name: good, url: %q, interval: 500ms, max_tokens: 16, slo: {time_to_first_token: 1ms}}\n", "http://"+h.vllm+"/v1")
+	fmt.Fprintf(&b, "  - {name: completions, url: %q, interval: 500ms, api: completions, random_input_tokens: 100}\n", "http://"+h.vllm)
+	for reason, url := range h.failureTargets() {
+		add(string(reason), url, "2s", "")
+	}
+	add(string(openai.ReasonCanceled), "http://"+h.vllm+"/fault/hang", "10m", ", max_tokens: "+maxTokens)
+	if err := os.WriteFile(h.path("probes.yml"), []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (h *host) get(t *testing.T, path, accept string) (string, http.Header) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.exporter+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if accept != "" {
+		request.Header.Set("Accept", accept)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: %s, %v\n%s", path, response.Status, err, body)
+	}
+	return string(body), response.Header
+}
+
+// has fails unless a sample matches every pattern and is not 0.
+func has(metrics string, patterns ...string) error {
+	for _, p := range patterns {
+		if !regexp.MustCompile(`(?m)^` + p + ` ([1-9]|0\.0*[1-9])`).MatchString(metrics) {
+			return fmt.Errorf("no sample above 0 for %s", p)
+		}
+	}
+	return nil
+}
+
+func (h *host) shows(t *testing.T) {
+	eventually(t, "cards of both vendors, nodes and four histograms", func() error {
+		metrics, _ := h.get(t, "/metrics", "")
+		good := `\{model="qwen2.5",target="good"\}`
+		return has(metrics,
+			`accelerator_devices\{vendor="metax"\}`, `accelerator_devices\{vendor="ascend"\}`,
+			`accelerator_power_watts\{device="0",vendor="metax"\}`, `accelerator_power_watts\{device="0",vendor="ascend"\}`,
+			`accelerator_utilization_ratio\{device="0",vendor="metax"\}`,
+			`accelerator_link_info\{device="0",link="MX",peer="1",vendor="metax"\}`,
+			`accelerator_info\{[^}]*uuid="GPU-[^}]*\}`,
+			`accelerator_numa_memory_total_bytes\{node="0"\}`,
+			`accelerator_probe_time_to_first_token_seconds_count`+good, `accelerator_probe_time_per_output_token_seconds_count`+good,
+			`accelerator_probe_inter_token_latency_seconds_count`+good, `accelerator_probe_request_duration_seconds_count`+good,
+			`accelerator_probe_output_tokens_total`+good, `accelerator_probe_success`+good,
+			`accelerator_probe_slo_violations_total\{model="qwen2.5",objective="time_to_first_token",target="good"\}`,
+			`accelerator_probe_request_duration_seconds_count\{model="qwen2.5",target="completions"\}`,
+			`accelerator_probe_target_device_info\{device="0",target="good",vendor="metax"\}`)
+	})
+}
+
+func (h *host) probeFailures(t *testing.T) {
+	for reason := range h.failureTargets() {
+		eventually(t, "a failure "+string(reason), func() error {
+			metrics, _ := h.get(t, "/metrics", "")
+			return has(metrics, fmt.Sprintf(`accelerator_probe_failures_total\{model="qwen2.5",reason=%q,target=%q\}`, reason, reason))
+		})
+	}
+	// A reload that changes a target cancels its request.
+	eventually(t, "a request in flight", func() error {
+		metrics, _ := h.get(t, "/metrics", "")
+		return has(metrics, `accelerator_probe_in_flight\{model="qwen2.5",target="canceled"\}`)
+	})
+	h.writeProbes(t, "65")
+	response, err := http.Post("http://"+h.exporter+"/-/reload", "", nil)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("reloading: %v %v", response, err)
+	}
+	metrics, _ := h.get(t, "/metrics", "")
+	if err := has(metrics, `accelerator_probe_failures_total\{model="qwen2.5",reason="canceled",target="canceled"\}`); err != nil {
+		t.Error(err)
+	}
+	for reason := range h.failureTargets() {
+		for _, other := range openai.Reasons() {
+			if other == reason {
+				continue
+			}
+			if has(metrics, fmt.Sprintf(`accelerator_probe_failures_total\{model="qwen2.5",reason=%q,target=%q\}`, other, reason)) == nil {
+				t.Errorf("target %s also failed as %s", reason, other)
+			}
+		}
+	}
+}
+
+func (h *host) toolFaults(t *testing.T) {
+	for _, c := range []struct{ tool, collector, fault, reason string }{
+		{"mx-smi", "metax", "hang", "timeout"},
+		{"mx-smi", "metax", "ignore_term", "timeout"},
+		{"mx-smi", "metax", "flood", "output_too_large"},
+		{"mx-smi", "metax", "exit", "exit"},
+		{"mx-smi", "metax", "no_device", "no_device"},
+		{"mx-smi", "metax", "garbage", "parse"},
+		{"npu-smi", "ascend", "hang_child", "timeout"},
+		{"npu-smi", "ascend", "half", "timeout"},
+		{"npu-smi", "ascend", "driver", "driver"},
+	} {
+		h.setFault(t, c.tool, c.fault)
+		eventually(t, c.tool+" "+c.fault, func() error {
+			metrics, _ := h.get(t, "/metrics", "")
+			if err := has(metrics, fmt.Sprintf(`accelerator_collector_failures_total\{collector=%q,reason=%q\}`, c.collector, c.reason)); err != nil {
+				return err
+			}
+			if strings.Contains(metrics, fmt.Sprintf(`accelerator_power_watts{device="0",vendor=%q}`, c.collector)) {
+				return fmt.Errorf("stale cards are still there")
+			}
+			return nil
+		})
+		h.setFault(t, c.tool, "")
+		eventually(t, c.tool+" recovers", func() error {
+			metrics, _ := h.get(t, "/metrics", "")
+			return has(metrics, fmt.Sprintf(`accelerator_power_watts\{device="0",vendor=%q\}`, c.collector))
+		})
+	}
+	h.setFault(t, "npu-smi", "card_lost")
+	eventually(t, "a lost card", func() error {
+		metrics, _ := h.get(t, "/metrics", "")
+		return has(metrics, `accelerator_devices\{vendor="ascend"\} 7\n(.*\n)*accelerator_devices_expected\{vendor="ascend"\}`)
+	})
+	h.setFault(t, "npu-smi", "torn")
+	eventually(t, "torn output is said", func() error {
+		metrics, _ := h.get(t, "/metrics", "")
+		return has(metrics, `accelerator_parse_warnings_total\{collector="ascend"\}`)
+	})
+	h.setFault(t, "npu-smi", "")
+}
+
+func (h *host) setFault(t *testing.T, tool, fault string) {
+	t.Helper()
+	if err := os.WriteFile(h.path("state/"+tool+".fault"), []byte(fault), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (h *host) promtool(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("no promtool on the PATH; Debian has it in the package prometheus")
+	}
+	metrics, _ := h.get(t, "/metrics", "")
+	check := exec.Command(promtool, "check", "metrics")
+	check.Stdin = strings.NewReader(metrics)
+	if out, err := check.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("promtool check metrics: %v\n%s", err, out)
+	}
+}
+
+func (h *host) openMetrics(t *testing.T) {
+	eventually(t, "an exemplar", func() error {
+		metrics, header := h.get(t, "/metrics", "application/openmetrics-text; version=1.0.0")
+		if !strings.HasPrefix(header.Get("Content-Type"), "application/openmetrics-text") || !strings.HasSuffix(metrics, "# EOF\n") {
+			t.Fatalf("not OpenMetrics: %s", header.Get("Content-Type"))
+		}
+		if !strings.Contains(metrics, `accelerator_probe_time_to_first_token_seconds_bucket{model="qwen2.5",target="good",le="1.0"}`) {
+			t.Error(`no boundary spelled le="1.0", as vLLM spells it`)
+		}
+		if !regexp.MustCompile(`accelerator_probe_request_duration_seconds_bucket\{[^}]*target="good"[^}]*\} \d+ # \{request_id="[0-9a-f]{16}"\}`).MatchString(metrics) {
+			return fmt.Errorf("no exemplar with a request id")
+		}
+		return nil
+	})
+}
+
+func (h *host) protobuf(t *testing.T) {
+	body, header := h.get(t, "/metrics", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited")
+	decoder := expfmt.NewDecoder(strings.NewReader(body), expfmt.ResponseFormat(header))
+	native := 0
+	for {
+		var family dto.MetricFamily
+		err := decoder.Decode(&family)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(family.GetName(), "accelerator_probe_") || family.GetType() != dto.MetricType_HISTOGRAM {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			if m.GetHistogram().GetSchema() > 0 && len(m.GetHistogram().GetPositiveSpan()) > 0 && len(m.GetHistogram().GetBucket()) > 0 {
+				native++
+			}
+		}
+	}
+	if native == 0 {
+		t.Error("no histogram has both native and classic buckets")
+	}
+}
+
+func (h *host) terminate(t *testing.T) {
+	h.setFault(t, "mx-smi", "ignore_term")
+	time.Sleep(300 * time.Millisecond) // let it hang in a tool; nothing shows that from outside
+	start := time.Now()
+	if err := h.process.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- h.process.Wait() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Errorf("exit status: %v", err)
+		}
+		t.Logf("stopped after %s", time.Since(start))
+	case <-time.After(5 * time.Second):
+		t.Error("still running 5 s after SIGTERM")
+	}
+	eventually(t, "no tool is left", func() error {
+		out, _ := exec.Command("pgrep", "-f", h.path("mx-smi")).Output()
+		if len(bytes.TrimSpace(out)) > 0 {
+			return fmt.Errorf("left behind: %s", out)
+		}
+		return nil
+	})
+}
+
+func eventually(t *testing.T, what string, try func() error) {
+	t.Helper()
+	const patience = 45 * time.Second
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		err := try()
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("not within %s: %s: %v", patience, what, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
