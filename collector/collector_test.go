@@ -31,9 +31,9 @@ func machine(t testing.TB, tool string) func(context.Context, []string) (command
 	t.Helper()
 	load := fakesmi.Load{Busy: 0.6, Cache: 0.3, PID: 4242, Process: "VLLM::EngineCor"}
 	answers := map[string]string{}
-	add := func(args string, print func(b *bytes.Buffer) error) {
+	add := func(args string, write func(b *bytes.Buffer) error) {
 		var b bytes.Buffer
-		if err := print(&b); err != nil {
+		if err := write(&b); err != nil {
 			t.Fatal(err)
 		}
 		answers[args] = b.String()

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -97,7 +98,7 @@ func (h *host) start(t *testing.T, address *regexp.Regexp, name string, args ...
 		text, err := os.ReadFile(log.Name())
 		m := address.FindSubmatch(text)
 		if m == nil {
-			return fmt.Errorf("no address in its log (%v):\n%s", err, text)
+			return fmt.Errorf("no address in its log: %w\n%s", errors.Join(err, errors.New("not there yet")), text)
 		}
 		found = string(m[1])
 		return nil
@@ -315,7 +316,7 @@ func (h *host) protobuf(t *testing.T) {
 	for {
 		var family dto.MetricFamily
 		err := decoder.Decode(&family)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
