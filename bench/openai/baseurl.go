@@ -39,7 +39,16 @@ func ParseBaseURL(s string) (*url.URL, error) {
 	path = strings.TrimRight(strings.TrimSuffix(path, "/v1"), "/")
 	base := &url.URL{Scheme: u.Scheme, Host: u.Host}
 	if path != "" {
-		base = base.JoinPath(path)
+		base = rooted(base).JoinPath(path)
 	}
 	return base, nil
+}
+
+// rooted gives u a path where it has none: only to such a URL a path can be
+// joined.
+func rooted(u *url.URL) *url.URL {
+	if u.Path != "" {
+		return u
+	}
+	return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}
 }

@@ -28,7 +28,8 @@ type bodyState struct {
 	chunks  int  // of the stream, when lastText was set
 	// lastText is when text came last, by this program's clock.
 	lastText time.Duration
-	end      time.Duration // when the stream was over
+	settled  bool          // the stream said itself that it is over
+	end      time.Duration // when it did
 	idle     *time.Timer
 	drain    *time.Timer
 }
@@ -116,7 +117,7 @@ func (x *exchange) feed(p []byte) {
 	if !b.stream.over {
 		return
 	}
-	b.end = time.Since(x.started)
+	b.settled, b.end = true, time.Since(x.started)
 	if b.stream.failure == nil && x.client.keepAlive {
 		b.drain = time.AfterFunc(drainTime, func() { x.cancel(errOver) })
 	}
@@ -141,14 +142,15 @@ func (x *exchange) checkIdle() {
 
 // endOfBody says how a stream ended that did not say so itself.
 func (x *exchange) endOfBody(s *stream, err error) *Failure {
-	if err != io.EOF {
+	clean := errors.Is(err, io.EOF)
+	if !clean {
 		if f := x.expired(); f != nil {
 			return f
 		}
 	}
 	x.mu.Lock()
 	switch {
-	case err == io.EOF:
+	case clean:
 		s.close(true)
 	case isTLSError(err):
 		s.fail(&Failure{Reason: ReasonTLS, Detail: err.Error()})

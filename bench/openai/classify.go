@@ -57,7 +57,9 @@ func (x *exchange) noResponse(err error) *Failure {
 		return f
 	}
 	x.mu.Lock()
-	stages, head := x.stages, x.head
+	stages := x.stages
+	// A head that is cut inside a line is malformed to the transport.
+	cut := (x.ended || isCut(err)) && bytes.HasPrefix([]byte(httpPrefix), x.head)
 	connected, answered := !stages.gotConn.IsZero(), !stages.firstByte.IsZero()
 	refused := x.conn != nil && x.conn.certAsked.Load() && !stages.reused && !answered
 	x.mu.Unlock()
@@ -70,7 +72,7 @@ func (x *exchange) noResponse(err error) *Failure {
 		reason = ReasonTLS
 	case stages.asked.IsZero() && x.client.tlsUnusable():
 		reason = ReasonTLS
-	case answered && !(isCut(err) && bytes.HasPrefix([]byte(httpPrefix), head)):
+	case answered && !cut:
 		reason = ReasonProtocol
 	}
 	return x.failure(reason, err.Error())

@@ -60,7 +60,6 @@ func NewClient(cfg Config) (*Client, error) {
 	if a := c.http.Authorization; a != nil {
 		c.http.Authorization = new(*a) // Validate writes to it
 	}
-	c.http.FollowRedirects = false
 	if err := c.http.Validate(); err != nil {
 		return nil, fmt.Errorf("checking HTTP configuration: %w", err)
 	}

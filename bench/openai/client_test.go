@@ -2,8 +2,6 @@ package openai
 
 import (
 	"bufio"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -118,51 +116,56 @@ func TestFailures(t *testing.T) {
 		serve func(*net.TCPConn)
 		want  Failure
 	}{
-		"closed before the request is read":  {func(c *net.TCPConn) {}, Failure{Reason: ReasonConnect}},
-		"closed before a response":           {func(c *net.TCPConn) { readRequest(c); waitForClose(c, true) }, Failure{Reason: ReasonConnect}},
-		"reset before a response":            {func(c *net.TCPConn) { readRequest(c); reset(c) }, Failure{Reason: ReasonConnect}},
-		"closed inside the response's head":  {answering("HTTP/1.1 200 OK\r\nContent-Ty"), Failure{Reason: ReasonConnect}},
-		"reset inside the response's head":   {func(c *net.TCPConn) { readRequest(c); _, _ = io.WriteString(c, "HTTP/1."); reset(c) }, Failure{Reason: ReasonConnect}},
-		"not HTTP":                           {answering("220 mail.invalid ESMTP\r\n"), Failure{Reason: ReasonProtocol}},
-		"not HTTP, no line end":              {answering("hello"), Failure{Reason: ReasonProtocol}},
-		"a broken head":                      {answering("HTTP/1.1 200 OK\r\nno colon\r\n\r\n" + good), Failure{Reason: ReasonProtocol}},
-		"an unknown transfer encoding":       {answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: made-up\r\n\r\n" + good), Failure{Reason: ReasonProtocol}},
-		"400 flat":                           {answering(status("400 Bad Request", `{"object":"error","message":"too long"}`)), Failure{ReasonHTTP4xx, 400, `{"object":"error","message":"too long"}`}},
-		"404 nested":                         {answering(status("404 Not Found", `{"error":{"message":"no model"}}`)), Failure{ReasonHTTP4xx, 404, `{"error":{"message":"no model"}}`}},
-		"401 string":                         {answering(status("401 Unauthorized", `{"error":"Unauthorized"}`)), Failure{ReasonHTTP4xx, 401, `{"error":"Unauthorized"}`}},
-		"429":                                {answering(status("429 Too Many Requests", "slow down")), Failure{ReasonHTTP429, 429, "slow down"}},
-		"500 empty":                          {answering(status("500 Internal Server Error", "")), Failure{ReasonHTTP5xx, 500, ""}},
-		"502 HTML":                           {answering(status("502 Bad Gateway", "<html>\n<h1>Bad\tGateway</h1>")), Failure{ReasonHTTP5xx, 502, "<html> <h1>Bad Gateway</h1>"}},
-		"503 cut short":                      {answering("HTTP/1.1 503 Busy\r\nContent-Length: 100\r\n\r\nbusy"), Failure{ReasonHTTP5xx, 503, "busy"}},
-		"599":                                {answering(status("599 Odd", "x")), Failure{ReasonHTTP5xx, 599, "x"}},
-		"301":                                {answering("HTTP/1.1 301 Moved\r\nLocation: https://other.invalid/v1/x?key=abc\r\nContent-Length: 0\r\n\r\n"), Failure{ReasonProtocol, 301, "redirect not followed: https://other.invalid/v1/x"}},
-		"304":                                {answering("HTTP/1.1 304 Not Modified\r\n\r\n"), Failure{ReasonProtocol, 304, "redirect not followed"}},
-		"101":                                {answering("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"), Failure{ReasonProtocol, 101, "unexpected status 101 Switching Protocols"}},
-		"204":                                {answering("HTTP/1.1 204 No Content\r\n\r\n"), Failure{ReasonEmpty, 204, "the stream ended without any text"}},
-		"200 of zero bytes":                  {answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), Failure{ReasonEmpty, 200, "the stream ended without any text"}},
-		"200 of zero bytes, unframed":        {answering(okHead), Failure{ReasonEmpty, 200, "the stream ended without any text"}},
-		"200 of zero bytes, gzip":            {answering("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"), Failure{ReasonEmpty, 200, "the stream ended without any text"}},
-		"200 HTML":                           {answering(anyHead + "text/html; charset=utf-8\r\n\r\n<p>hi"), Failure{ReasonProtocol, 200, "not an event stream but text/html: <p>hi"}},
-		"200 JSON":                           {answering(anyHead + "application/json\r\n\r\n{\"choices\":[]}"), Failure{ReasonProtocol, 200, `not an event stream but application/json: {"choices":[]}`}},
-		"200 problem JSON":                   {answering(anyHead + "application/problem+json\r\n\r\n{}"), Failure{ReasonProtocol, 200, "not an event stream but application/problem+json: {}"}},
-		"200 HTML without a type":            {answering("HTTP/1.1 200 OK\r\n\r\n<p>hi\n"), Failure{ReasonProtocol, 200, "not an event stream: <p>hi"}},
-		"bad JSON":                           {answering(okHead + events("{oops}")), Failure{ReasonProtocol, 200, "not a JSON object: {oops}"}},
-		"a brotli body":                      {answering("HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\nxyz"), Failure{ReasonProtocol, 200, "content encoding is neither gzip nor identity"}},
-		"gzip that is none":                  {answering("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + good), Failure{ReasonProtocol, 200, "gzip: invalid header"}},
-		"a broken chunk":                     {answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), Failure{Reason: ReasonProtocol, Status: 200}},
-		"an error object":                    {answering(okHead + events(word, `{"error":{"message":"boom"}}`)), Failure{ReasonStreamError, 200, `{"error":{"message":"boom"}}`}},
-		"cut by a reset":                     {func(c *net.TCPConn) { readRequest(c); _, _ = io.WriteString(c, okHead+events(word)); reset(c) }, Failure{Reason: ReasonTruncated, Status: 200}},
-		"cut inside a body of known length":  {answering("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n" + events(word, stop)), Failure{ReasonTruncated, 200, "the stream was cut"}},
-		"cut between two transfer chunks":    {answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked(events(word, stop))), Failure{ReasonTruncated, 200, "the stream was cut"}},
-		"closed inside an event":             {answering(okHead + events(word, stop) + "data: {"), Failure{ReasonTruncated, 200, "the stream was cut"}},
-		"closed without a proper end":        {answering(okHead + events(word)), Failure{ReasonTruncated, 200, "the stream ended without [DONE] and without a finish_reason"}},
-		"finished without text":              {answering(okHead + events(role, stop, done)), Failure{ReasonEmpty, 200, "[DONE] without any text"}},
-		"no failure":                         {answering(okHead + good), Failure{Status: 200}},
-		"no failure: another 2xx":            {answering("HTTP/1.1 206 Partial Content\r\n\r\n" + good), Failure{Status: 206}},
-		"no failure: a 100 before":           {answering("HTTP/1.1 100 Continue\r\n\r\n" + okHead + good), Failure{Status: 200}},
-		"no failure: no type":                {answering("HTTP/1.1 200 OK\r\n\r\n" + good), Failure{Status: 200}},
-		"no failure: reset after the end":    {func(c *net.TCPConn) { readRequest(c); _, _ = io.WriteString(c, okHead+good); waitForClose(c, false); reset(c) }, Failure{Status: 200}},
-		"no failure: open after the end":     {func(c *net.TCPConn) { readRequest(c); _, _ = io.WriteString(c, okHead+good); waitForClose(c, false) }, Failure{Status: 200}},
+		"closed before the request is read": {func(c *net.TCPConn) {}, Failure{Reason: ReasonConnect}},
+		"closed before a response":          {func(c *net.TCPConn) { readRequest(c); waitForClose(c, true) }, Failure{Reason: ReasonConnect}},
+		"reset before a response":           {func(c *net.TCPConn) { readRequest(c); reset(c) }, Failure{Reason: ReasonConnect}},
+		"closed inside the response's head": {answering("HTTP/1.1 200 OK\r\nContent-Ty"), Failure{Reason: ReasonConnect}},
+		"reset inside the response's head":  {func(c *net.TCPConn) { readRequest(c); _, _ = io.WriteString(c, "HTTP/1."); reset(c) }, Failure{Reason: ReasonConnect}},
+		"not HTTP":                          {answering("220 mail.invalid ESMTP\r\n"), Failure{Reason: ReasonProtocol}},
+		"not HTTP, no line end":             {answering("hello"), Failure{Reason: ReasonProtocol}},
+		"a broken head":                     {answering("HTTP/1.1 200 OK\r\nno colon\r\n\r\n" + good), Failure{Reason: ReasonProtocol}},
+		"an unknown transfer encoding":      {answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: made-up\r\n\r\n" + good), Failure{Reason: ReasonProtocol}},
+		"400 flat":                          {answering(status("400 Bad Request", `{"object":"error","message":"too long"}`)), Failure{ReasonHTTP4xx, 400, `{"object":"error","message":"too long"}`}},
+		"404 nested":                        {answering(status("404 Not Found", `{"error":{"message":"no model"}}`)), Failure{ReasonHTTP4xx, 404, `{"error":{"message":"no model"}}`}},
+		"401 string":                        {answering(status("401 Unauthorized", `{"error":"Unauthorized"}`)), Failure{ReasonHTTP4xx, 401, `{"error":"Unauthorized"}`}},
+		"429":                               {answering(status("429 Too Many Requests", "slow down")), Failure{ReasonHTTP429, 429, "slow down"}},
+		"500 empty":                         {answering(status("500 Internal Server Error", "")), Failure{ReasonHTTP5xx, 500, ""}},
+		"502 HTML":                          {answering(status("502 Bad Gateway", "<html>\n<h1>Bad\tGateway</h1>")), Failure{ReasonHTTP5xx, 502, "<html> <h1>Bad Gateway</h1>"}},
+		"503 cut short":                     {answering("HTTP/1.1 503 Busy\r\nContent-Length: 100\r\n\r\nbusy"), Failure{ReasonHTTP5xx, 503, "busy"}},
+		"599":                               {answering(status("599 Odd", "x")), Failure{ReasonHTTP5xx, 599, "x"}},
+		"301":                               {answering("HTTP/1.1 301 Moved\r\nLocation: https://other.invalid/v1/x?key=abc\r\nContent-Length: 0\r\n\r\n"), Failure{ReasonProtocol, 301, "redirect not followed: https://other.invalid/v1/x"}},
+		"304":                               {answering("HTTP/1.1 304 Not Modified\r\n\r\n"), Failure{ReasonProtocol, 304, "redirect not followed"}},
+		"101":                               {answering("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"), Failure{ReasonProtocol, 101, "unexpected status 101 Switching Protocols"}},
+		"204":                               {answering("HTTP/1.1 204 No Content\r\n\r\n"), Failure{ReasonEmpty, 204, "the stream ended without any text"}},
+		"200 of zero bytes":                 {answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), Failure{ReasonEmpty, 200, "the stream ended without any text"}},
+		"200 of zero bytes, unframed":       {answering(okHead), Failure{ReasonEmpty, 200, "the stream ended without any text"}},
+		"200 of zero bytes, gzip":           {answering("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"), Failure{ReasonEmpty, 200, "the stream ended without any text"}},
+		"200 HTML":                          {answering(anyHead + "text/html; charset=utf-8\r\n\r\n<p>hi"), Failure{ReasonProtocol, 200, "not an event stream but text/html: <p>hi"}},
+		"200 JSON":                          {answering(anyHead + "application/json\r\n\r\n{\"choices\":[]}"), Failure{ReasonProtocol, 200, `not an event stream but application/json: {"choices":[]}`}},
+		"200 problem JSON":                  {answering(anyHead + "application/problem+json\r\n\r\n{}"), Failure{ReasonProtocol, 200, "not an event stream but application/problem+json: {}"}},
+		"200 HTML without a type":           {answering("HTTP/1.1 200 OK\r\n\r\n<p>hi\n"), Failure{ReasonProtocol, 200, "not an event stream: <p>hi"}},
+		"bad JSON":                          {answering(okHead + events("{oops}")), Failure{ReasonProtocol, 200, "not a JSON object: {oops}"}},
+		"a brotli body":                     {answering("HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\nxyz"), Failure{ReasonProtocol, 200, "content encoding is neither gzip nor identity"}},
+		"gzip that is none":                 {answering("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + good), Failure{ReasonProtocol, 200, "gzip: invalid header"}},
+		"a broken chunk":                    {answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), Failure{Reason: ReasonProtocol, Status: 200}},
+		"an error object":                   {answering(okHead + events(word, `{"error":{"message":"boom"}}`)), Failure{ReasonStreamError, 200, `{"error":{"message":"boom"}}`}},
+		"cut by a reset":                    {func(c *net.TCPConn) { readRequest(c); _, _ = io.WriteString(c, okHead+events(word)); reset(c) }, Failure{Reason: ReasonTruncated, Status: 200}},
+		"cut inside a body of known length": {answering("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n" + events(word, stop)), Failure{ReasonTruncated, 200, "the stream was cut"}},
+		"cut between two transfer chunks":   {answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked(events(word, stop))), Failure{ReasonTruncated, 200, "the stream was cut"}},
+		"closed inside an event":            {answering(okHead + events(word, stop) + "data: {"), Failure{ReasonTruncated, 200, "the stream was cut"}},
+		"closed without a proper end":       {answering(okHead + events(word)), Failure{ReasonTruncated, 200, "the stream ended without [DONE] and without a finish_reason"}},
+		"finished without text":             {answering(okHead + events(role, stop, done)), Failure{ReasonEmpty, 200, "[DONE] without any text"}},
+		"no failure":                        {answering(okHead + good), Failure{Status: 200}},
+		"no failure: another 2xx":           {answering("HTTP/1.1 206 Partial Content\r\n\r\n" + good), Failure{Status: 206}},
+		"no failure: a 100 before":          {answering("HTTP/1.1 100 Continue\r\n\r\n" + okHead + good), Failure{Status: 200}},
+		"no failure: no type":               {answering("HTTP/1.1 200 OK\r\n\r\n" + good), Failure{Status: 200}},
+		"no failure: reset after the end": {func(c *net.TCPConn) {
+			readRequest(c)
+			_, _ = io.WriteString(c, okHead+good)
+			waitForClose(c, false)
+			reset(c)
+		}, Failure{Status: 200}},
+		"no failure: open after the end": {func(c *net.TCPConn) { readRequest(c); _, _ = io.WriteString(c, okHead+good); waitForClose(c, false) }, Failure{Status: 200}},
 		"no failure: end inside an HTTP chunk": {func(c *net.TCPConn) {
 			readRequest(c)
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n"+good)
@@ -308,6 +311,9 @@ func TestWhatIsSent(t *testing.T) {
 	}
 	t.Run("an id is made", func(t *testing.T) {
 		tr := c.Stream(t.Context(), Request{})
+		if tr.Failure != nil {
+			t.Fatal(tr.Failure)
+		}
 		if got := (<-requests).Header.Get("X-Request-Id"); got != tr.RequestID || len(got) != 32 {
 			t.Errorf("sent id %q, trace says %q", got, tr.RequestID)
 		}
@@ -315,127 +321,4 @@ func TestWhatIsSent(t *testing.T) {
 			t.Errorf("planned %v, started %v", tr.Planned, tr.Started)
 		}
 	})
-}
-
-func TestGzip(t *testing.T) {
-	body := events(role, word, word, stop, done)
-	t.Run("flushed event by event", func(t *testing.T) {
-		first := make(chan time.Time, 1)
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Encoding", "gzip")
-			zw := gzip.NewWriter(w)
-			for i, e := range strings.SplitAfter(body, "\n\n") {
-				if i == 2 {
-					first <- time.Now()
-					time.Sleep(30 * time.Millisecond)
-				}
-				_, _ = io.WriteString(zw, e)
-				_ = zw.Flush()
-				_ = http.NewResponseController(w).Flush()
-			}
-			_ = zw.Close()
-		}))
-		defer server.Close()
-		tr := ask(t, server.URL)
-		if tr.Failure != nil || len(tr.Chunks) != 2 {
-			t.Fatalf("%d chunks, failure %v", len(tr.Chunks), tr.Failure)
-		}
-		if gap := ITLs(tr)[0]; gap < 30*time.Millisecond {
-			t.Errorf("a gap of %v: the first event waited for the second", gap)
-		}
-	})
-	var zipped bytes.Buffer
-	zw := gzip.NewWriter(&zipped)
-	_, _ = io.WriteString(zw, body)
-	_ = zw.Close()
-	head := "HTTP/1.1 200 OK\r\nContent-Encoding: GZIP\r\n\r\n"
-	t.Run("whole", func(t *testing.T) {
-		if f := ask(t, "http://"+rawServer(t, answering(head+zipped.String()))).Failure; f != nil {
-			t.Error(f)
-		}
-	})
-	t.Run("cut", func(t *testing.T) {
-		f := ask(t, "http://"+rawServer(t, answering(head+zipped.String()[:zipped.Len()/2]))).Failure
-		if f == nil || f.Reason != ReasonTruncated {
-			t.Errorf("failure %v, want truncated", f)
-		}
-	})
-	t.Run("an error's body", func(t *testing.T) {
-		f := ask(t, "http://"+rawServer(t, answering("HTTP/1.1 500 No\r\nContent-Encoding: gzip\r\n\r\n"+zipped.String()))).Failure
-		if f == nil || f.Reason != ReasonHTTP5xx || !strings.HasPrefix(f.Detail, "data: ") {
-			t.Errorf("failure %v, want http_5xx and the text", f)
-		}
-	})
-}
-
-// Without KeepAlive every request makes a connection; with it they share one,
-// although reading stops at [DONE].
-func TestConnections(t *testing.T) {
-	for _, keep := range []bool{false, true} {
-		t.Run(fmt.Sprintf("keep alive %v", keep), func(t *testing.T) {
-			var mu sync.Mutex
-			made := 0
-			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				for _, e := range []string{events(role), events(word), events(word, stop, done)} {
-					_, _ = io.WriteString(w, e)
-					_ = http.NewResponseController(w).Flush()
-				}
-			}))
-			server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
-				mu.Lock()
-				defer mu.Unlock()
-				if s == http.StateNew {
-					made++
-				}
-			}
-			server.Start()
-			defer server.Close()
-			c := newTestClient(t, Config{BaseURL: server.URL, KeepAlive: keep})
-			const requests = 50
-			for i := range requests {
-				tr := c.Stream(t.Context(), Request{Timeout: patience, IdleTimeout: patience})
-				if tr.Failure != nil {
-					t.Fatal(tr.Failure)
-				}
-				if tr.Reused != (keep && i > 0) {
-					t.Fatalf("request %d: reused %v", i, tr.Reused)
-				}
-				if p := tr.Phases; (p.Connect > 0) == tr.Reused || p.Send <= 0 || p.Wait < 0 || p.TLS != 0 || p.Resolve != 0 {
-					t.Fatalf("request %d, reused %v: phases %+v", i, tr.Reused, p)
-				}
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if want := map[bool]int{false: requests, true: 1}[keep]; made != want {
-				t.Errorf("%d connections, want %d", made, want)
-			}
-		})
-	}
-}
-
-// Many requests at once share a client.
-func TestConcurrentRequests(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := r.Header.Get("X-Request-Id")
-		for range len(id) {
-			_, _ = io.WriteString(w, events(word))
-			_ = http.NewResponseController(w).Flush()
-		}
-		_, _ = io.WriteString(w, events(stop, done))
-	}))
-	defer server.Close()
-	c := newTestClient(t, Config{BaseURL: server.URL, KeepAlive: true})
-	var wg sync.WaitGroup
-	for worker := range 8 {
-		wg.Go(func() {
-			for i := range 25 {
-				id := strings.Repeat("i", 1+(worker*7+i)%20)
-				tr := c.Stream(t.Context(), Request{RequestID: id, Timeout: patience, IdleTimeout: patience})
-				if tr.Failure != nil || len(tr.Chunks) != len(id) {
-					t.Errorf("%d chunks, want %d, failure %v", len(tr.Chunks), len(id), tr.Failure)
-				}
-			}
-		})
-	}
-	wg.Wait()
 }

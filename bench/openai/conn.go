@@ -70,7 +70,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	now := time.Now()
 	// The owner may have changed: a read of an idle connection waits for the
 	// next request's response.
-	if x := c.owner.Load(); x != nil && n > 0 {
+	if x := c.owner.Load(); x != nil {
 		x.afterRead(p[:n], now, stamp)
 	}
 	return n, err

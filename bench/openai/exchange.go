@@ -34,6 +34,7 @@ type exchange struct {
 	stages stages
 	sent   []string        // parts of the sent headers that must not be repeated
 	head   []byte          // the response's first bytes, where they are not encrypted
+	ended  bool            // the connection gives no more
 	last   instant         // of the latest read
 	status int             // of the response, 0 before
 	lags   []time.Duration // one for each stamped read
@@ -93,7 +94,7 @@ func (x *exchange) finish(t *Trace) {
 	}
 	t.Started = x.started
 	t.End = x.body.end
-	if t.End == 0 {
+	if !x.body.settled {
 		t.End = time.Since(x.started)
 	}
 	t.Lags, t.Status = x.lags, x.status
@@ -106,7 +107,7 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.stages.gotConn, x.stages.reused = time.Now(), info.Reused
-	x.stages.wrote, x.stages.firstByte, x.head = time.Time{}, time.Time{}, nil
+	x.ended = false
 	x.conn = connOf(info.Conn)
 	if x.conn != nil {
 		x.conn.ready()
@@ -130,10 +131,15 @@ func (x *exchange) certAsked() {
 	}
 }
 
-// afterRead takes what a read of the connection brought, and when.
+// afterRead takes what a read of the connection brought, and when. Nothing
+// means that the connection has ended.
 func (x *exchange) afterRead(p []byte, now time.Time, stamp int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if len(p) == 0 {
+		x.ended = true
+		return
+	}
 	user := now.Sub(x.started)
 	x.last = instant{user: user, kernel: user}
 	if lag, ok := lagOf(now, stamp); ok {

@@ -3,6 +3,7 @@ package openai
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -25,7 +26,7 @@ func (c *Client) Models(ctx context.Context) ([]string, *Failure) {
 	defer x.finish(nil)
 	req := (&http.Request{
 		Method: http.MethodGet,
-		URL:    c.base.JoinPath("v1", "models"),
+		URL:    rooted(c.base).JoinPath("v1", "models"),
 		Header: make(http.Header),
 	}).WithContext(x.ctx)
 	req.Header.Set("Accept", "application/json")
@@ -56,7 +57,7 @@ func (x *exchange) cutModels(err error) *Failure {
 	switch f := x.expired(); {
 	case f != nil:
 		return f
-	case err == io.EOF: // nothing where gzip was announced
+	case errors.Is(err, io.EOF): // nothing where gzip was announced
 		return x.failure(ReasonEmpty, "the list of models is empty")
 	case isTLSError(err):
 		return x.failure(ReasonTLS, err.Error())

@@ -105,17 +105,9 @@ func configSecrets(cfg *config.HTTPClientConfig) []string {
 // cleanDetail makes text fit for a log line and a landing page: no secret,
 // one line of valid UTF-8, at most maxDetail bytes.
 func cleanDetail(text string, secrets []string) string {
-	text = text[:min(len(text), maxRaw)]
-	text = redact(text, secrets)
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case r == utf8.RuneError:
-			return '?'
-		case !unicode.IsPrint(r):
-			return ' '
-		}
-		return r
-	}, text)
+	text = strings.TrimSpace(text[:min(len(text), maxRaw)])
+	text = strings.Map(harmless, redact(text, secrets))
+	text = redact(text, secrets) // a blank in place of a tab may have made one up
 	if len(text) <= maxDetail {
 		return text
 	}
@@ -124,6 +116,16 @@ func cleanDetail(text string, secrets []string) string {
 		cut--
 	}
 	return text[:cut]
+}
+
+func harmless(r rune) rune {
+	switch {
+	case r == utf8.RuneError:
+		return '?'
+	case !unicode.IsPrint(r):
+		return ' '
+	}
+	return r
 }
 
 // redact replaces every secret in text, also as JSON, a Go string, a URL or

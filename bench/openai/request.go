@@ -32,7 +32,8 @@ type Request struct {
 	Prompt string // the user's message, or the text to complete
 	// MaxTokens is the most tokens to generate, the server's own limit when 0.
 	MaxTokens int
-	// RequestID is sent as X-Request-Id. One is made when it is empty.
+	// RequestID is sent as X-Request-Id, so it must be fit for a header. One is
+	// made when it is empty.
 	RequestID string
 	// Planned is when the request was due, now when zero.
 	Planned time.Time
@@ -84,9 +85,9 @@ func (x *exchange) stream(req *http.Request, s *stream) *Failure {
 }
 
 func (c *Client) newRequest(ctx context.Context, r Request, body []byte) *http.Request {
-	u := c.base.JoinPath("v1", "chat", "completions")
+	u := rooted(c.base).JoinPath("v1", "chat", "completions")
 	if r.API == Completions {
-		u = c.base.JoinPath("v1", "completions")
+		u = rooted(c.base).JoinPath("v1", "completions")
 	}
 	req := (&http.Request{
 		Method:        http.MethodPost,

@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"fmt"
+	"strings"
 )
 
 const (
@@ -118,7 +119,7 @@ func (d *decoder) dispatch() (more bool) {
 // the line was cut before it could be told what it was.
 func (d *decoder) end() (data []byte, cut bool, _ *Failure) {
 	if len(d.line) > 0 {
-		if bytes.HasPrefix([]byte("data"), d.line) {
+		if strings.HasPrefix("data", string(d.line)) {
 			return nil, true, nil
 		}
 		if _, failure := d.oneLine(d.line); failure != nil {

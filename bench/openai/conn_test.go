@@ -1,0 +1,206 @@
+package openai
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/config"
+)
+
+// needStamps skips where the kernel does not stamp what a socket receives.
+func needStamps(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("receive stamps are read on Linux only")
+	}
+	// The kernel starts to stamp a moment after the first socket wants it.
+	open, err := (&net.ListenConfig{Control: wantStamps}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = open.Close() })
+	if len(lateReads(t, time.Millisecond).lags) == 0 {
+		t.Skip("this kernel does not stamp what a socket receives")
+	}
+}
+
+// lateReads reads what a peer wrote before the read by at least late, some
+// times over, for an exchange, which it returns.
+func lateReads(t *testing.T, late time.Duration) *exchange {
+	t.Helper()
+	wrote, read := make(chan struct{}), make(chan struct{})
+	const rounds = 5
+	address := rawServer(t, func(c *net.TCPConn) {
+		for range rounds {
+			_, _ = io.WriteString(c, "x")
+			wrote <- struct{}{}
+			<-read
+		}
+	})
+	nc, err := (&net.Dialer{Control: wantStamps}).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newConn(nc)
+	defer c.Close()
+	client := newTestClient(t, Config{BaseURL: "http://127.0.0.1:1"})
+	x := client.begin(t.Context(), 0, 0)
+	c.owner.Store(x)
+	for range rounds {
+		<-wrote
+		time.Sleep(late)
+		if n, err := c.Read(make([]byte, 8)); n != 1 || err != nil {
+			t.Fatalf("read %d, %v", n, err)
+		}
+		read <- struct{}{}
+	}
+	x.finish(nil)
+	return x
+}
+
+// The stamp is the kernel's: the time a read came too late is in the lag.
+func TestLag(t *testing.T) {
+	needStamps(t)
+	const late = 20 * time.Millisecond
+	x := lateReads(t, late)
+	if len(x.lags) == 0 {
+		t.Fatal("no lag")
+	}
+	if at := x.last; !at.stamped || at.user-at.kernel != x.lags[len(x.lags)-1] {
+		t.Errorf("instant %+v with lags %v", at, x.lags)
+	}
+	for _, lag := range x.lags {
+		if lag < late/2 || lag > patience { // the kernel may be late itself
+			t.Errorf("a lag of %v after reading %v late", lag, late)
+		}
+	}
+}
+
+// A stream's instants are the kernel's, also below TLS.
+func TestKernelInstants(t *testing.T) {
+	needStamps(t)
+	pair := newKeyPair(t, "server")
+	const words, gap = 20, 2 * time.Millisecond
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for range words {
+			time.Sleep(gap)
+			_, _ = io.WriteString(w, events(word))
+			_ = http.NewResponseController(w).Flush()
+		}
+		_, _ = io.WriteString(w, events(stop, done))
+	})
+	plain := httptest.NewServer(handler)
+	defer plain.Close()
+	secure := httptest.NewUnstartedServer(handler)
+	secure.TLS = &tls.Config{Certificates: []tls.Certificate{pair.tls}}
+	secure.StartTLS()
+	defer secure.Close()
+	for name, url := range map[string]string{"http": plain.URL, "https": secure.URL} {
+		t.Run(name, func(t *testing.T) {
+			c := newTestClient(t, Config{BaseURL: url, HTTP: config.HTTPClientConfig{TLSConfig: config.TLSConfig{CA: pair.cert}}})
+			tr := c.Stream(t.Context(), Request{Timeout: patience})
+			if tr.Failure != nil || len(tr.Chunks) != words {
+				t.Fatalf("%d chunks, failure %v", len(tr.Chunks), tr.Failure)
+			}
+			if tr.Clock != ClockKernel || len(tr.Lags) < words {
+				t.Errorf("clock %s with %d lags", tr.Clock, len(tr.Lags))
+			}
+			last := time.Duration(0)
+			for i, c := range tr.Chunks {
+				if c.At < last || c.At > tr.End {
+					t.Errorf("chunk %d at %v, after %v, end %v", i, c.At, last, tr.End)
+				}
+				last = c.At
+			}
+			if ttft, _ := TTFT(tr); ttft < gap {
+				t.Errorf("TTFT %v", ttft)
+			}
+			if tpot, _ := TPOT(tr); tpot < gap/2 {
+				t.Errorf("TPOT %v, the server took %v", tpot, gap)
+			}
+		})
+	}
+}
+
+func TestLagOf(t *testing.T) {
+	now := time.Unix(1000, 500)
+	tests := map[string]struct {
+		stamp int64
+		want  time.Duration
+		ok    bool
+	}{
+		"no stamp":        {0, 0, false},
+		"just now":        {now.UnixNano(), 0, true},
+		"a moment ago":    {now.UnixNano() - 7000, 7000, true},
+		"the longest":     {now.Add(-maxLag).UnixNano(), maxLag, true},
+		"before the step": {now.Add(-maxLag - 1).UnixNano(), 0, false},
+		"in the future":   {now.UnixNano() + 1, 0, false},
+	}
+	for name, tt := range tests {
+		if got, ok := lagOf(now, tt.stamp); ok != tt.ok || ok && got != tt.want {
+			t.Errorf("%s: %v, %v, want %v, %v", name, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+// What our connection returns is what the standard one does.
+func TestConnBehavesAsOne(t *testing.T) {
+	address := rawServer(t, func(c *net.TCPConn) {
+		_, _ = io.WriteString(c, "abc")
+		_, _ = c.Read(make([]byte, 1))
+		reset(c)
+	})
+	dial := func() *conn {
+		nc, err := (&net.Dialer{Control: wantStamps}).DialContext(t.Context(), "tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return newConn(nc)
+	}
+	c := dial()
+	if connOf(tls.Client(c, &tls.Config{})) != c {
+		t.Error("the connection is not found through another")
+	}
+	if c.LocalAddr().String() != c.Conn.LocalAddr().String() || c.LocalAddr().Network() != "tcp" {
+		t.Errorf("local address %v", c.LocalAddr())
+	}
+	b := make([]byte, 2)
+	if n, err := c.Read(nil); n != 0 || err != nil {
+		t.Errorf("empty read: %d, %v", n, err)
+	}
+	if n, err := io.ReadFull(c, b); n != 2 || err != nil || string(b) != "ab" {
+		t.Errorf("read %q, %v", b[:n], err)
+	}
+	if n, err := c.Read(b); n != 1 || err != nil {
+		t.Errorf("read %d, %v", n, err)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(-time.Second))
+	_, err := c.Read(b)
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("after the deadline: %v", err)
+	}
+	_ = c.SetReadDeadline(time.Time{})
+	_, _ = io.WriteString(c, "x")
+	if _, err := c.Read(b); !isCut(err) {
+		t.Errorf("after the reset: %v", err)
+	}
+	_ = c.Close()
+	_, err = c.Read(b)
+	if _, want := c.Conn.Read(b); !isCut(err) || err.Error() != want.Error() {
+		t.Errorf("after close: %v, want %v", err, want)
+	}
+	half := dial()
+	_ = half.Conn.(*net.TCPConn).CloseWrite()
+	if text, _ := io.ReadAll(half); string(text) != "abc" {
+		t.Errorf("read %q", text)
+	}
+	_ = half.Close()
+}

@@ -1,0 +1,99 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestModels(t *testing.T) {
+	list := func(ids ...string) string {
+		var data []map[string]any
+		for _, id := range ids {
+			data = append(data, map[string]any{"id": id, "object": "model", "max_model_len": 8192})
+		}
+		text, _ := json.Marshal(map[string]any{"object": "list", "data": data})
+		return string(text)
+	}
+	tests := map[string]struct {
+		body string
+		want []string
+		fail Reason
+	}{
+		"two":                {list("made-up-7b", "org/模型:v2 (å)"), []string{"made-up-7b", "org/模型:v2 (å)"}, ""},
+		"longest name":       {list(strings.Repeat("m", 256)), []string{strings.Repeat("m", 256)}, ""},
+		"name too long":      {list(strings.Repeat("m", 257)), nil, ReasonProtocol},
+		"name with a line":   {list("good", "a\nb"), nil, ReasonProtocol},
+		"name not UTF-8":     {"{\"data\":[{\"id\":\"a\xffb\"}]}", nil, ReasonProtocol},
+		"name half a rune":   {`{"data":[{"id":"a\ud800"}]}`, nil, ReasonProtocol},
+		"name empty":         {list(""), nil, ReasonProtocol},
+		"name missing":       {`{"data":[{"object":"model"}]}`, nil, ReasonProtocol},
+		"name no text":       {`{"data":[{"id":7}]}`, nil, ReasonProtocol},
+		"empty list":         {`{"data":[]}`, nil, ReasonEmpty},
+		"no list":            {`{"object":"list"}`, nil, ReasonProtocol},
+		"an error in a 200":  {`{"error":"no"}`, nil, ReasonProtocol},
+		"an array":           {`["a"]`, nil, ReasonProtocol},
+		"nothing":            {``, nil, ReasonProtocol},
+		"HTML":               {"<html>", nil, ReasonProtocol},
+		"endless":            {`{"data":[` + strings.Repeat(" ", maxModels) + `{"id":"a"}]}`, nil, ReasonProtocol},
+		"something after it": {list("a") + "{}", nil, ReasonProtocol},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodGet || r.URL.Path != "/v1/models" || r.Header.Get("X-Request-Id") == "" {
+					t.Errorf("request %s %s %v", r.Method, r.URL, r.Header)
+				}
+				_, _ = io.WriteString(w, tt.body)
+			}))
+			defer server.Close()
+			got, f := newTestClient(t, Config{BaseURL: server.URL}).Models(t.Context())
+			var fail Reason
+			if f != nil {
+				fail = f.Reason
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" || fail != tt.fail {
+				t.Errorf("failure %v, want %q; models (-want +got):\n%s", f, tt.fail, diff)
+			}
+		})
+	}
+}
+
+func TestModelsFailures(t *testing.T) {
+	tests := map[string]struct {
+		serve func(*net.TCPConn)
+		want  Reason
+	}{
+		"404":      {answering("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"), ReasonHTTP4xx},
+		"redirect": {answering("HTTP/1.1 302 Found\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n"), ReasonProtocol},
+		"closed":   {func(c *net.TCPConn) { readRequest(c); waitForClose(c, true) }, ReasonConnect},
+		"cut":      {answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"data\":["), ReasonTruncated},
+		"gzip":     {answering("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n{\"data\":[]}"), ReasonProtocol},
+		"no gzip":  {answering("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"), ReasonEmpty},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			names, f := newTestClient(t, Config{BaseURL: "http://" + rawServer(t, tt.serve)}).Models(t.Context())
+			if f == nil || f.Reason != tt.want || names != nil {
+				t.Errorf("%v, failure %v, want %s", names, f, tt.want)
+			}
+		})
+	}
+	t.Run("hang", func(t *testing.T) {
+		address := rawServer(t, func(c *net.TCPConn) { readRequest(c); waitForClose(c, false) })
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		defer cancel()
+		_, f := newTestClient(t, Config{BaseURL: "http://" + address}).Models(ctx)
+		if f == nil || f.Reason != ReasonTimeoutFirstToken {
+			t.Errorf("failure %v, want timeout_first_token", f)
+		}
+	})
+}

@@ -1,0 +1,284 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// pipeClient is a client whose connections end at serve, in memory, so that a
+// test can run on synctest's clock. serve gets each connection after its
+// request was read.
+func pipeClient(t *testing.T, keepAlive bool, serve func(c net.Conn)) *Client {
+	t.Helper()
+	c := newTestClient(t, Config{BaseURL: "http://127.0.0.1:8000", KeepAlive: keepAlive})
+	var serving sync.WaitGroup
+	t.Cleanup(serving.Wait)
+	c.dialer = func(context.Context, string, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		serving.Go(func() {
+			defer theirs.Close()
+			readRequest(theirs)
+			serve(theirs)
+		})
+		return ours, nil
+	}
+	return c
+}
+
+// say writes, as long as somebody listens.
+func say(c net.Conn, texts ...string) {
+	for _, text := range texts {
+		_, _ = io.WriteString(c, text)
+	}
+}
+
+// hold keeps a connection open until the client closes it.
+func hold(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
+
+func TestTimeouts(t *testing.T) {
+	const second = time.Second
+	pause := time.Sleep
+	endless := func(c net.Conn, every time.Duration, text string) {
+		for {
+			pause(every)
+			if _, err := io.WriteString(c, text); err != nil {
+				return
+			}
+		}
+	}
+	tests := map[string]struct {
+		serve func(c net.Conn)
+		want  Reason
+		end   time.Duration // when the request is over
+		ttft  time.Duration // 0 for no sample
+	}{
+		"no head":                   {func(c net.Conn) { hold(c) }, ReasonTimeoutFirstToken, 120 * second, 0},
+		"head only":                 {func(c net.Conn) { say(c, okHead); hold(c) }, ReasonTimeoutFirstToken, 120 * second, 0},
+		"role only":                 {func(c net.Conn) { say(c, okHead, events(role)); hold(c) }, ReasonTimeoutFirstToken, 120 * second, 0},
+		"comments only":             {func(c net.Conn) { say(c, okHead); endless(c, second, ": ping\n\n") }, ReasonTimeoutFirstToken, 120 * second, 0},
+		"role again and again":      {func(c net.Conn) { say(c, okHead); endless(c, second, events(role)) }, ReasonTimeoutFirstToken, 120 * second, 0},
+		"first text late":           {func(c net.Conn) { say(c, okHead); pause(119 * second); say(c, events(word, stop, done)) }, "", 119 * second, 119 * second},
+		"text without end":          {func(c net.Conn) { say(c, okHead); endless(c, 29*second, events(word)) }, ReasonTimeout, 120 * second, 29 * second},
+		"text, then nothing":        {func(c net.Conn) { pause(second); say(c, okHead, events(word)); hold(c) }, ReasonStalled, 31 * second, second},
+		"text, then comments":       {func(c net.Conn) { pause(second); say(c, okHead, events(word)); endless(c, second, ": ping\n\n") }, ReasonStalled, 31 * second, second},
+		"text, then empty text":     {func(c net.Conn) { pause(second); say(c, okHead, events(word)); endless(c, second, events(role)) }, ReasonStalled, 31 * second, second},
+		"two texts, then nothing":   {func(c net.Conn) { say(c, okHead, events(word)); pause(20 * second); say(c, events(word)); hold(c) }, ReasonStalled, 50 * second, 0},
+		"half an event, for long":   {func(c net.Conn) { pause(second); say(c, okHead, events(word), "data: {"); hold(c) }, ReasonStalled, 31 * second, second},
+		"end mark, connection kept": {func(c net.Conn) { pause(second); say(c, okHead, events(word, done)); hold(c) }, "", second, second},
+		"error object, kept open":   {func(c net.Conn) { pause(second); say(c, okHead, events(`{"error":"x"}`)); hold(c) }, ReasonStreamError, second, 0},
+		"a slow error's body":       {func(c net.Conn) { say(c, "HTTP/1.1 500 No\r\n\r\nbroken"); hold(c) }, ReasonHTTP5xx, 5 * second, 0},
+		"the body in one big chunk": {
+			func(c net.Conn) {
+				pause(second)
+				say(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffff\r\n", events(role, word))
+				pause(20 * second)
+				say(c, events(word, stop, done))
+				hold(c)
+			},
+			"", 21 * second, second,
+		},
+		"an error in one big chunk": {
+			func(c net.Conn) {
+				say(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffff\r\n", events(word))
+				pause(second)
+				say(c, events(`{"error":"x"}`))
+				hold(c)
+			},
+			ReasonStreamError, second, 0,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := pipeClient(t, false, tt.serve)
+				start := time.Now()
+				tr := c.Stream(t.Context(), Request{Timeout: 120 * second, IdleTimeout: 30 * second})
+				if waited := time.Since(start); waited != tt.end {
+					t.Errorf("returned after %v, want %v", waited, tt.end)
+				}
+				var got Reason
+				if tr.Failure != nil {
+					got = tr.Failure.Reason
+				}
+				if got != tt.want || tr.End != tt.end {
+					t.Errorf("failure %v at %v, want %q at %v", tr.Failure, tr.End, tt.want, tt.end)
+				}
+				if ttft, _ := TTFT(tr); ttft != tt.ttft {
+					t.Errorf("TTFT %v, want %v", ttft, tt.ttft)
+				}
+				if _, ok := E2E(tr); ok != (tt.want == "") {
+					t.Errorf("an E2E sample: %v", ok)
+				}
+			})
+		})
+	}
+}
+
+// An event is known when its bytes are there, not when the chunk of the
+// transfer encoding is that it is in.
+func TestEventsInsideATransferChunk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two, three := events(word), events(word), events(stop, done)
+		c := pipeClient(t, false, func(c net.Conn) {
+			say(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+			body := chunked(one + two + three)
+			cut := len(body) - len(three) - 10
+			time.Sleep(time.Second)
+			say(c, body[:len(one)+10])
+			time.Sleep(time.Second)
+			say(c, body[len(one)+10:cut])
+			time.Sleep(time.Second)
+			say(c, body[cut:], "0\r\n\r\n")
+		})
+		tr := c.Stream(t.Context(), Request{})
+		if tr.Failure != nil || len(tr.Chunks) != 2 || tr.Chunks[0].At != time.Second || tr.Chunks[1].At != 3*time.Second {
+			t.Errorf("chunks %v, failure %v", tr.Chunks, tr.Failure)
+		}
+	})
+}
+
+func TestCanceled(t *testing.T) {
+	withdrawn := errors.New("not wanted any more")
+	hang := func(texts ...string) func(net.Conn) {
+		return func(c net.Conn) { say(c, texts...); hold(c) }
+	}
+	for name, serve := range map[string]func(net.Conn){
+		"before the head": hang(), "after the head": hang(okHead), "mid-stream": hang(okHead, events(word)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				time.AfterFunc(time.Second, func() { cancel(withdrawn) })
+				tr := pipeClient(t, false, serve).Stream(ctx, Request{Timeout: time.Minute, IdleTimeout: time.Minute})
+				if f := tr.Failure; f == nil || f.Reason != ReasonCanceled || f.Detail != withdrawn.Error() || tr.End != time.Second {
+					t.Errorf("failure %v at %v, want canceled", f, tr.End)
+				}
+				if _, ok := TTFT(tr); ok {
+					t.Error("a canceled request gave a sample")
+				}
+			})
+		})
+	}
+	t.Run("the caller's own deadline", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			for texts, want := range map[string]Reason{okHead: ReasonTimeoutFirstToken, okHead + events(word): ReasonTimeout} {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				tr := pipeClient(t, false, hang(texts)).Stream(ctx, Request{Timeout: time.Minute})
+				cancel()
+				if f := tr.Failure; f == nil || f.Reason != want || tr.End != time.Second {
+					t.Errorf("failure %v at %v, want %s", f, tr.End, want)
+				}
+			}
+		})
+	})
+}
+
+// A dial, or a handshake, that hangs ends with the request and leaves nothing.
+func TestHangBeforeTheRequest(t *testing.T) {
+	t.Run("dial", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := newTestClient(t, Config{BaseURL: "http://127.0.0.1:8000", KeepAlive: true})
+			dialing := true
+			c.dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
+				<-ctx.Done()
+				dialing = false
+				return nil, ctx.Err()
+			}
+			tr := c.Stream(t.Context(), Request{Timeout: time.Second})
+			synctest.Wait()
+			if f := tr.Failure; f == nil || f.Reason != ReasonTimeoutFirstToken || tr.End != time.Second || dialing {
+				t.Errorf("failure %v at %v, still dialing %v", f, tr.End, dialing)
+			}
+		})
+	})
+	t.Run("handshake", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := newTestClient(t, Config{BaseURL: "https://127.0.0.1:8000", KeepAlive: true})
+			closed := false
+			c.dialer = func(context.Context, string, string) (net.Conn, error) {
+				ours, theirs := net.Pipe()
+				go func() {
+					_, _ = io.Copy(io.Discard, theirs)
+					closed = true
+				}()
+				return ours, nil
+			}
+			tr := c.Stream(t.Context(), Request{Timeout: time.Second})
+			synctest.Wait()
+			if f := tr.Failure; f == nil || f.Reason != ReasonTimeoutFirstToken || tr.End != time.Second || !closed {
+				t.Errorf("failure %v at %v, connection closed %v", f, tr.End, closed)
+			}
+		})
+	})
+}
+
+// A request can be late before it starts; both instants are kept.
+func TestPlanned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		planned := time.Now().Add(-3 * time.Second)
+		tr := pipeClient(t, false, func(c net.Conn) { say(c, okHead, events(word, done)) }).Stream(t.Context(), Request{Planned: planned})
+		if !tr.Planned.Equal(planned) || tr.Started.Sub(tr.Planned) != 3*time.Second || tr.Failure != nil {
+			t.Errorf("planned %v, started %v, failure %v", tr.Planned, tr.Started, tr.Failure)
+		}
+	})
+}
+
+// With KeepAlive, a server that does not end its response after the end mark
+// costs the connection and a moment, not the result.
+func TestDrainIsBounded(t *testing.T) {
+	for name, frame := range map[string]func(c net.Conn){
+		"nothing follows": func(c net.Conn) { say(c, okHead, events(word, done)); hold(c) },
+		"inside a big chunk": func(c net.Conn) {
+			say(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffff\r\n", events(word, done))
+			hold(c)
+		},
+		"noise follows": func(c net.Conn) {
+			say(c, okHead, events(word, done))
+			for {
+				if _, err := io.WriteString(c, ": noise\n"); err != nil {
+					return
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := pipeClient(t, true, frame)
+				start := time.Now()
+				tr := c.Stream(t.Context(), Request{Timeout: time.Minute, IdleTimeout: time.Minute})
+				if tr.Failure != nil || tr.End != 0 || time.Since(start) > drainTime {
+					t.Errorf("failure %v at %v, returned after %v", tr.Failure, tr.End, time.Since(start))
+				}
+			})
+		})
+	}
+}
+
+// An idle connection is given up before a common server does, which would cost
+// the request that meets it.
+func TestIdleConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var closed time.Duration
+		c := pipeClient(t, true, func(c net.Conn) {
+			body := events(word, done)
+			say(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"+chunked(body)+"0\r\n\r\n")
+			hold(c)
+			closed = time.Since(start)
+		})
+		if f := c.Stream(t.Context(), Request{}).Failure; f != nil {
+			t.Fatal(f)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if closed <= 0 || closed >= 5*time.Second {
+			t.Errorf("closed after %v", closed)
+		}
+	})
+}

@@ -1,0 +1,244 @@
+package openai
+
+import (
+	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/config"
+)
+
+// keyPair is a certificate that vouches for itself.
+type keyPair struct {
+	cert, key string // PEM
+	tls       tls.Certificate
+}
+
+func newKeyPair(t *testing.T, name string) keyPair {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		BasicConstraintsValid: true, IsCA: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyBytes, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := keyPair{
+		cert: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})),
+		key:  string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyBytes})),
+	}
+	if p.tls, err = tls.X509KeyPair([]byte(p.cert), []byte(p.key)); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// tlsServer serves a good stream over TLS.
+func tlsServer(t *testing.T, cfg *tls.Config) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, events(role, word))
+		_ = http.NewResponseController(w).Flush()
+		_, _ = io.WriteString(w, events(word, stop, done))
+	}))
+	server.TLS = cfg
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server
+}
+
+// times is how often a test is run that depends on which of two things the
+// network does first.
+const times = 40
+
+func TestTLS(t *testing.T) {
+	ours, other := newKeyPair(t, "ours"), newKeyPair(t, "other")
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM([]byte(ours.cert))
+	serverTLS := func(change func(*tls.Config)) *tls.Config {
+		cfg := &tls.Config{Certificates: []tls.Certificate{ours.tls}}
+		change(cfg)
+		return cfg
+	}
+	mutual := func(version uint16) *tls.Config {
+		return serverTLS(func(c *tls.Config) {
+			c.ClientAuth, c.ClientCAs, c.MaxVersion = tls.RequireAndVerifyClientCert, pool, version
+		})
+	}
+	trusting := config.TLSConfig{CA: ours.cert}
+	with := func(p keyPair) config.TLSConfig {
+		return config.TLSConfig{CA: ours.cert, Cert: p.cert, Key: config.Secret(p.key)}
+	}
+	// Refusing by a reset: what a client sees when its request crosses the alert.
+	resetting := rawServer(t, func(c *net.TCPConn) {
+		server := tls.Server(c, mutual(tls.VersionTLS13))
+		_ = server.Handshake()
+		reset(c)
+	})
+	plain := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
+	silent := rawServer(t, func(c *net.TCPConn) {
+		_, _ = c.Read(make([]byte, 1))
+		reset(c)
+	})
+	impolite := rawServer(t, func(c *net.TCPConn) {
+		server := tls.Server(c, serverTLS(func(*tls.Config) {}))
+		_ = server.Handshake()
+		reset(c)
+	})
+	noisy := rawServer(t, func(c *net.TCPConn) {
+		server := tls.Server(c, serverTLS(func(*tls.Config) {}))
+		readRequest(server)
+		_, _ = io.WriteString(server, okHead+events(word))
+		_, _ = io.WriteString(c, "\x17\x03\x03\x00\x04oops")
+		waitForClose(c, false)
+	})
+	old := serverTLS(func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 })
+
+	tests := map[string]struct {
+		url    string
+		config config.TLSConfig
+		want   Reason
+	}{
+		"TLS 1.3":                               {tlsServer(t, serverTLS(func(*tls.Config) {})).URL, trusting, ""},
+		"TLS 1.2":                               {tlsServer(t, old).URL, trusting, ""},
+		"client certificate, TLS 1.3":           {tlsServer(t, mutual(tls.VersionTLS13)).URL, with(ours), ""},
+		"client certificate, TLS 1.2":           {tlsServer(t, mutual(tls.VersionTLS12)).URL, with(ours), ""},
+		"no client certificate, TLS 1.3":        {tlsServer(t, mutual(tls.VersionTLS13)).URL, trusting, ReasonTLS},
+		"no client certificate, TLS 1.2":        {tlsServer(t, mutual(tls.VersionTLS12)).URL, trusting, ReasonTLS},
+		"wrong client certificate, TLS 1.3":     {tlsServer(t, mutual(tls.VersionTLS13)).URL, with(other), ReasonTLS},
+		"wrong client certificate, TLS 1.2":     {tlsServer(t, mutual(tls.VersionTLS12)).URL, with(other), ReasonTLS},
+		"client certificate refused by a reset": {"https://" + resetting, trusting, ReasonTLS},
+		"unknown authority":                     {tlsServer(t, serverTLS(func(*tls.Config) {})).URL, config.TLSConfig{}, ReasonTLS},
+		"another authority":                     {tlsServer(t, serverTLS(func(*tls.Config) {})).URL, config.TLSConfig{CA: other.cert}, ReasonTLS},
+		"another name":                          {tlsServer(t, serverTLS(func(*tls.Config) {})).URL, config.TLSConfig{CA: ours.cert, ServerName: "elsewhere.invalid"}, ReasonTLS},
+		"no common version":                     {tlsServer(t, old).URL, config.TLSConfig{CA: ours.cert, MinVersion: tls.VersionTLS13}, ReasonTLS},
+		"https against a plain port":            {"https://" + plain.Listener.Addr().String(), trusting, ReasonTLS},
+		"reset in the handshake":                {"https://" + silent, trusting, ReasonTLS},
+		"reset after the handshake":             {"https://" + impolite, trusting, ReasonConnect},
+		"noise instead of a record":             {"https://" + noisy, trusting, ReasonTLS},
+		"http against a TLS port":               {"http://" + tlsServer(t, serverTLS(func(*tls.Config) {})).Listener.Addr().String(), trusting, ReasonHTTP4xx},
+	}
+	for name, tt := range tests {
+		for _, keep := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, keep alive %v", name, keep), func(t *testing.T) {
+				c := newTestClient(t, Config{BaseURL: tt.url, KeepAlive: keep, HTTP: config.HTTPClientConfig{TLSConfig: tt.config}})
+				for i := range times {
+					tr := c.Stream(t.Context(), Request{Timeout: patience})
+					var got Reason
+					if tr.Failure != nil {
+						got = tr.Failure.Reason
+					}
+					if got != tt.want {
+						t.Fatalf("request %d: failure %v, want %q", i, tr.Failure, tt.want)
+					}
+					if tt.want == "" && !tr.Reused && tr.Phases.TLS <= 0 {
+						t.Errorf("request %d: phases %+v", i, tr.Phases)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A connection whose certificate was accepted before does not die of it.
+func TestReusedConnectionDies(t *testing.T) {
+	pair := newKeyPair(t, "server")
+	address := rawServer(t, func(c *net.TCPConn) {
+		server := tls.Server(c, &tls.Config{Certificates: []tls.Certificate{pair.tls}, ClientAuth: tls.RequestClientCert})
+		requests := bufio.NewReader(server)
+		for i := range 2 {
+			req, err := http.ReadRequest(requests)
+			if err != nil {
+				return
+			}
+			_, _ = io.Copy(io.Discard, req.Body)
+			if i == 0 {
+				body := events(word, done)
+				_, _ = fmt.Fprintf(server, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+			}
+		}
+		reset(c)
+	})
+	c := newTestClient(t, Config{BaseURL: "https://" + address, KeepAlive: true, HTTP: config.HTTPClientConfig{TLSConfig: config.TLSConfig{CA: pair.cert}}})
+	if f := c.Stream(t.Context(), Request{Timeout: patience}).Failure; f != nil {
+		t.Fatal(f)
+	}
+	tr := c.Stream(t.Context(), Request{Timeout: patience})
+	if f := tr.Failure; f == nil || f.Reason != ReasonConnect || !tr.Reused {
+		t.Errorf("failure %v on a connection reused %v, want connect", f, tr.Reused)
+	}
+}
+
+// Credentials and certificates are read again as their files change.
+func TestFilesAreReadAgain(t *testing.T) {
+	ours, other := newKeyPair(t, "ours"), newKeyPair(t, "other")
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM([]byte(ours.cert))
+	server := tlsServer(t, &tls.Config{Certificates: []tls.Certificate{ours.tls}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool})
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	c := newTestClient(t, Config{BaseURL: server.URL, KeepAlive: true, HTTP: config.HTTPClientConfig{TLSConfig: config.TLSConfig{
+		CAFile: write("ca", ours.cert), CertFile: write("cert", other.cert), KeyFile: write("key", other.key),
+	}}})
+	want := func(what string, want Reason) {
+		t.Helper()
+		var got Reason
+		if f := c.Stream(t.Context(), Request{Timeout: patience}).Failure; f != nil {
+			got = f.Reason
+		}
+		if got != want {
+			t.Errorf("%s: failure %q, want %q", what, got, want)
+		}
+	}
+	want("wrong client certificate", ReasonTLS)
+	write("cert", ours.cert)
+	write("key", ours.key)
+	want("right client certificate", "")
+	write("ca", other.cert)
+	want("wrong authority", ReasonTLS)
+	write("ca", "no certificate")
+	want("no authority", ReasonTLS)
+	if err := os.Remove(filepath.Join(dir, "key")); err != nil {
+		t.Fatal(err)
+	}
+	want("no key", ReasonTLS)
+	write("ca", ours.cert)
+	write("key", ours.key)
+	want("all right again", "")
+}
