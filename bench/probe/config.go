@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -92,8 +91,19 @@ func DefaultSpec() Spec {
 func (s *Spec) UnmarshalYAML(unmarshal func(any) error) error {
 	type plain Spec
 	*s = DefaultSpec()
-	return unmarshal((*plain)(s))
+	err := unmarshal((*plain)(s))
+	if err == nil || errors.As(err, new(*yaml.TypeError)) {
+		return err
+	}
+	// Such an error tells no line.
+	return shown(fmt.Sprintf("probe %.40q: %v", s.Name, withoutValues(err)))
 }
+
+// String is the probe's name and nothing else: a Spec may hold credentials.
+func (s Spec) String() string { return fmt.Sprintf("probe %q", s.Name) }
+
+// GoString is String, for %#v.
+func (s Spec) GoString() string { return s.String() }
 
 // Target is a Spec that was found good. The zero value is of no use.
 type Target struct {
@@ -101,6 +111,12 @@ type Target struct {
 	base   *url.URL
 	prompt string // "" for random words
 }
+
+// String is the probe's name and nothing else: a Target may hold credentials.
+func (t Target) String() string { return t.spec.String() }
+
+// GoString is String, for %#v.
+func (t Target) GoString() string { return t.spec.String() }
 
 // Name is the label "target".
 func (t Target) Name() string { return t.spec.Name }
@@ -158,12 +174,6 @@ func Parse(data []byte, dir string) ([]Target, error) {
 	return targets, Distinct(targets)
 }
 
-// withoutValues takes the quoted values out of a YAML error: a secret in the wrong
-// place would be one of them.
-func withoutValues(err error) error {
-	return errors.New(regexp.MustCompile("`[^`]*`").ReplaceAllString(err.Error(), "a value"))
-}
-
 // Distinct returns an error when two targets have one name.
 func Distinct(targets []Target) error {
 	seen := make(map[string]bool, len(targets))
@@ -177,7 +187,8 @@ func Distinct(targets []Target) error {
 }
 
 // Validate returns the target that a Spec describes, with file names taken from
-// dir and files read, or what is wrong with it.
+// dir and files read, or what is wrong with it. It makes the file names in what
+// s.HTTP points to relative to dir, so it is called once for a Spec.
 func (s Spec) Validate(dir string) (Target, error) {
 	base, err := openai.ParseBaseURL(s.URL)
 	if err != nil {

@@ -49,10 +49,33 @@ func newLoop(t Target, c client, m *metrics, logger log.Logger) *loop {
 	}
 }
 
-// open makes the series of a target with a configured model.
+// follow takes over from the loop that had the same name before, which must have
+// stopped: what it counted stays, unless it was about another model.
+func (l *loop) follow(old *loop) {
+	old.mu.Lock()
+	known, mustAsk := old.model, old.mustAsk
+	old.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	learned := l.target.spec.Model == "" && old.target.spec.Model == ""
+	switch {
+	case learned && l.target.URL().String() == old.target.URL().String():
+		l.model, l.mustAsk = known, mustAsk
+	case known != "" && known != l.model:
+		l.metrics.dropModel(l.target.Name(), known)
+	}
+	l.metrics.dropObjectives(l.target)
+}
+
+// open makes the series of a target whose model is known.
 func (l *loop) open() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.model != "" {
+		l.metrics.open(l.target, l.model)
+	}
 	if l.target.spec.Model != "" {
-		l.metrics.open(l.target, l.target.spec.Model)
+		l.metrics.dropUnknown(l.target.Name())
 	}
 }
 
@@ -88,9 +111,12 @@ func (l *loop) run(ctx context.Context) {
 			return
 		case <-timer.C:
 		}
+		if ctx.Err() != nil {
+			return // both were ready
+		}
 		missed := time.Since(planned) >= interval // the host slept, or was stopped
 		if missed || !l.inFlight.CompareAndSwap(false, true) {
-			l.metrics.skipped.WithLabelValues(l.target.Name(), l.known()).Inc()
+			l.skip()
 			continue
 		}
 		l.running.Go(func() {
@@ -100,10 +126,12 @@ func (l *loop) run(ctx context.Context) {
 	}
 }
 
-func (l *loop) known() string {
+// skip holds the lock while it counts: the model's series must not come back when
+// the model has just become another.
+func (l *loop) skip() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.model
+	l.metrics.skipped.WithLabelValues(l.target.Name(), l.model).Inc()
 }
 
 // probe sends one request, and asks for the model first where it must.
@@ -147,6 +175,8 @@ func (l *loop) learn(ctx context.Context) (string, *openai.Failure) {
 	if failure != nil {
 		return "", failure
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if models[0] != model {
 		if model != "" {
 			l.metrics.dropModel(l.target.Name(), model)
@@ -154,13 +184,12 @@ func (l *loop) learn(ctx context.Context) (string, *openai.Failure) {
 		l.metrics.open(l.target, models[0])
 	}
 	l.metrics.dropUnknown(l.target.Name())
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.model, l.mustAsk = models[0], false
 	return l.model, nil
 }
 
-// ended keeps the outcome and logs it when it is another than the last.
+// ended keeps the outcome and logs it when it is another than the last. A request
+// that this program withdrew is no news.
 func (l *loop) ended(f *openai.Failure, id string) {
 	l.mu.Lock()
 	last := l.last
@@ -170,7 +199,7 @@ func (l *loop) ended(f *openai.Failure, id string) {
 	switch {
 	case f == nil && last != nil:
 		level.Info(l.logger).Log("msg", "probe succeeds again")
-	case f != nil && (last == nil || last.Reason != f.Reason):
+	case f != nil && f.Reason != openai.ReasonCanceled && (last == nil || last.Reason != f.Reason):
 		level.Warn(l.logger).Log("msg", "probe failed", "reason", f.Reason, "status", f.Status, "detail", f.Detail, "request_id", id)
 	case f != nil:
 		level.Debug(l.logger).Log("msg", "probe failed", "reason", f.Reason, "status", f.Status, "detail", f.Detail, "request_id", id)

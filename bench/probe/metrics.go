@@ -156,6 +156,16 @@ func (m *metrics) dropModel(target, model string) {
 	}
 }
 
+// dropObjectives removes the series of the objectives that a target does not have.
+func (m *metrics) dropObjectives(t Target) {
+	set := t.objectives()
+	for _, objective := range []string{objectiveTTFT, objectiveTPOT, objectiveITL, objectiveDuration} {
+		if _, ok := set[objective]; !ok {
+			m.violations.DeletePartialMatch(prometheus.Labels{"target": t.Name(), "objective": objective})
+		}
+	}
+}
+
 // dropUnknown removes the gauges of the time when the model was not known; the
 // failures of that time stay counted.
 func (m *metrics) dropUnknown(target string) {

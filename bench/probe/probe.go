@@ -6,6 +6,7 @@ package probe
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ type Prober struct {
 
 	mu    sync.Mutex
 	loops map[string]*loop
-	ctx   context.Context // of Run; nil before it
+	ctx   context.Context // of Run; nil before and after it
 }
 
 // New returns a Prober without targets.
@@ -50,7 +51,8 @@ func (p *Prober) Collect(ch chan<- prometheus.Metric) {
 
 // Apply makes targets, whose names must be distinct, the set that is probed.
 // A target that did not change goes on undisturbed; one that did has its request
-// cancelled and counts on under the same name; one that is gone loses its series.
+// cancelled and counts on under the same name, where its model is still the same;
+// one that is gone loses its series.
 func (p *Prober) Apply(targets []Target) error {
 	if err := Distinct(targets); err != nil {
 		return err
@@ -59,7 +61,7 @@ func (p *Prober) Apply(targets []Target) error {
 	for _, t := range targets {
 		c, err := t.client()
 		if err != nil {
-			return err
+			return fmt.Errorf("probe %.40q: %w", t.Name(), err)
 		}
 		fresh[t.Name()] = newLoop(t, c, p.metrics, p.logger)
 	}
@@ -72,10 +74,10 @@ func (p *Prober) Apply(targets []Target) error {
 			continue
 		}
 		old.stop()
-		if !stays {
+		if stays {
+			l.follow(old)
+		} else {
 			p.metrics.drop(name)
-		} else if l.target.spec.Model != old.target.spec.Model || l.target.URL().String() != old.target.URL().String() {
-			p.metrics.dropModel(name, old.known())
 		}
 	}
 	for name, l := range fresh {
@@ -105,6 +107,7 @@ func (p *Prober) Run(ctx context.Context) {
 	for _, l := range p.loops {
 		l.stop()
 	}
+	p.ctx = nil // what is applied from now on must not start
 }
 
 // Targets returns the present targets, by name.

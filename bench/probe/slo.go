@@ -24,8 +24,8 @@ func (t Target) objectives() map[string]time.Duration {
 }
 
 // missed tells for each set objective whether the request missed it. A request
-// that ran out of time waiting for its first token missed that objective as
-// surely as a slow one; other failures are counted as failures alone.
+// that ran out of time waiting for its first token, or for its next, missed that
+// objective as surely as a slow one; other failures are counted as failures alone.
 func (t Target) missed(tr *openai.Trace) map[string]bool {
 	measured := map[string]time.Duration{}
 	if d, ok := openai.TTFT(tr); ok {
@@ -46,6 +46,9 @@ func (t Target) missed(tr *openai.Trace) map[string]bool {
 			measured[objectiveTTFT], measured[objectiveDuration] = tr.End, tr.End
 		case openai.ReasonTimeout, openai.ReasonStalled:
 			measured[objectiveDuration] = tr.End
+			if n := len(tr.Chunks); n > 0 {
+				measured[objectiveITL] = max(measured[objectiveITL], tr.End-tr.Chunks[n-1].At)
+			}
 		}
 	}
 	missed := map[string]bool{}

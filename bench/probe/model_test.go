@@ -1,0 +1,254 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/model"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+)
+
+// script is an endpoint that answers by turns, and well when its turns are over.
+type script struct {
+	mu     sync.Mutex
+	probes []openai.Reason // of each request, "" for a good one
+	models []any           // of each question: a name or a Reason
+	slow   time.Duration   // of each question
+	log    []string        // what was asked
+}
+
+func (s *script) Stream(_ context.Context, r openai.Request) *openai.Trace {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, "probe "+r.Model)
+	if len(s.probes) == 0 {
+		return goodTrace(r)
+	}
+	reason := s.probes[0]
+	s.probes = s.probes[1:]
+	if reason == "" {
+		return goodTrace(r)
+	}
+	return failedTrace(r, reason)
+}
+
+func (s *script) Models(context.Context) ([]string, *openai.Failure) {
+	time.Sleep(s.slow)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, "models")
+	if len(s.models) == 0 {
+		return []string{"m"}, nil
+	}
+	answer := s.models[0]
+	s.models = s.models[1:]
+	if reason, ok := answer.(openai.Reason); ok {
+		return nil, &openai.Failure{Reason: reason}
+	}
+	return []string{answer.(string), "another"}, nil
+}
+
+// play lets n probes of target become due.
+func play(t *testing.T, target Target, s *script, n int) *Prober {
+	p, l := fakeLoop(target, s)
+	stop := running(t, p)
+	interval := time.Duration(target.spec.Interval)
+	time.Sleep(l.offset() + time.Duration(n)*interval - interval/2)
+	stop()
+	return p
+}
+
+// A configured model is never asked for; any other is asked for once, and again
+// after a failure.
+func TestWhenModelIsAsked(t *testing.T) {
+	const failed = openai.ReasonHTTP4xx
+	tests := map[string]struct {
+		configured string
+		script     *script
+		want       []string
+	}{
+		"configured":          {"c", &script{probes: []openai.Reason{"", failed, ""}}, []string{"probe c", "probe c", "probe c"}},
+		"learned once":        {"", &script{}, []string{"models", "probe m", "probe m", "probe m"}},
+		"learned again":       {"", &script{probes: []openai.Reason{"", failed, ""}}, []string{"models", "probe m", "probe m", "models", "probe m"}},
+		"another then":        {"", &script{probes: []openai.Reason{failed, "", ""}, models: []any{"old", "new"}}, []string{"models", "probe old", "models", "probe new", "probe new"}},
+		"not learned":         {"", &script{models: []any{failed, failed, failed}}, []string{"models", "models", "models"}},
+		"learned at last":     {"", &script{models: []any{failed, "m"}}, []string{"models", "models", "probe m", "probe m"}},
+		"forgotten, but back": {"", &script{probes: []openai.Reason{failed}, models: []any{"m", failed, "m"}}, []string{"models", "probe m", "models", "models", "probe m"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				play(t, makeTarget(t, func(s *Spec) { s.Model = tt.configured }), tt.script, 3)
+				if diff := cmp.Diff(tt.want, tt.script.log); diff != "" {
+					t.Errorf("asked (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// unknown are the series of a target that never had a model, by failures to learn it.
+func unknown(reason openai.Reason, failures, skipped float64) map[string]float64 {
+	want := map[string]float64{
+		`requests_total{model="",target="a"}`: failures,
+		`skipped_total{model="",target="a"}`:  skipped,
+		`success{model="",target="a"}`:        0,
+	}
+	for _, r := range openai.Reasons() {
+		want[fmt.Sprintf(`failures_total{model="",reason=%q,target="a"}`, r)] = 0
+	}
+	want[fmt.Sprintf(`failures_total{model="",reason=%q,target="a"}`, reason)] = failures
+	return want
+}
+
+func TestSeriesBeforeModelIsKnown(t *testing.T) {
+	learned := func(s *Spec) { s.Model = "" }
+	t.Run("before the first question", func(t *testing.T) {
+		p, _ := fakeLoop(makeTarget(t, learned), fakeClient{})
+		if diff := cmp.Diff(map[string]float64{}, samples(t, p)); diff != "" {
+			t.Errorf("series (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("failing", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &script{models: []any{openai.ReasonConnect, openai.ReasonConnect}}
+			p := play(t, makeTarget(t, learned), s, 2)
+			if diff := cmp.Diff(unknown(openai.ReasonConnect, 2, 0), samples(t, p)); diff != "" {
+				t.Errorf("series (-want +got):\n%s", diff)
+			}
+		})
+	})
+	t.Run("failing slowly", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &script{models: []any{openai.ReasonTimeoutFirstToken}, slow: 2*DefaultInterval + time.Second}
+			p := play(t, makeTarget(t, learned), s, 3)
+			want := unknown(openai.ReasonTimeoutFirstToken, 1, 2)
+			if diff := cmp.Diff(want, samples(t, p)); diff != "" {
+				t.Errorf("series (-want +got):\n%s", diff)
+			}
+		})
+	})
+	t.Run("known at last", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &script{models: []any{openai.ReasonConnect, openai.ReasonConnect, "m"}}
+			p := play(t, makeTarget(t, learned), s, 3)
+			got := samples(t, p)
+			// What was counted stays; what was a state has gone.
+			want := unknown(openai.ReasonConnect, 2, 0)
+			delete(want, `success{model="",target="a"}`)
+			if diff := cmp.Diff(want, onlyModel(got, "")); diff != "" {
+				t.Errorf("series without a model (-want +got):\n%s", diff)
+			}
+			configured := samples(t, play(t, makeTarget(t, nil), &script{}, 1))
+			for _, all := range []map[string]float64{got, configured} {
+				delete(all, `last_success_timestamp_seconds{model="m",target="a"}`)
+			}
+			if diff := cmp.Diff(onlyModel(configured, "m"), onlyModel(got, "m")); diff != "" {
+				t.Errorf("series of a configured model, and of a learned one (-configured +learned):\n%s", diff)
+			}
+		})
+	})
+}
+
+// onlyModel keeps the series of one model.
+func onlyModel(all map[string]float64, model string) map[string]float64 {
+	kept := map[string]float64{}
+	for name, v := range all {
+		if strings.Contains(name, fmt.Sprintf("model=%q", model)) {
+			kept[name] = v
+		}
+	}
+	return kept
+}
+
+// A failure to learn a model that was known counts under no model, and the known
+// one does not look healthy meanwhile.
+func TestModelForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{probes: []openai.Reason{"", openai.ReasonHTTP5xx}, models: []any{"m", openai.ReasonConnect}}
+		p := play(t, makeTarget(t, func(s *Spec) { s.Model = "" }), s, 3)
+		got := samples(t, p)
+		want := map[string]float64{
+			`requests_total{model="m",target="a"}`:                      2,
+			`failures_total{model="m",reason="http_5xx",target="a"}`:    1,
+			`requests_total{model="",target="a"}`:                       1,
+			`failures_total{model="",reason="connect",target="a"}`:      1,
+			`success{model="",target="a"}`:                              0,
+			`success{model="m",target="a"}`:                             0,
+			`in_flight{model="m",target="a"}`:                           0,
+			`request_duration_seconds_count{model="m",target="a"}`:      1,
+			`failures_total{model="m",reason="connect",target="a"}`:     0,
+			`failures_total{model="m",reason="truncated",target="a"}`:   0,
+			`time_to_first_token_seconds_count{model="m",target="a"}`:   1,
+			`inter_token_latency_seconds_count{model="m",target="a"}`:   2,
+			`output_tokens_total{model="m",target="a"}`:                 3,
+			`prompt_tokens_total{model="m",target="a"}`:                 50,
+			`skipped_total{model="",target="a"}`:                        0,
+			`skipped_total{model="m",target="a"}`:                       0,
+			`failures_total{model="",reason="http_5xx",target="a"}`:     0,
+			`time_per_output_token_seconds_count{model="m",target="a"}`: 1,
+		}
+		for series, value := range want {
+			if v, ok := got[series]; !ok || v != value {
+				t.Errorf("%s is %v (there: %v), want %v", series, v, ok, value)
+			}
+		}
+	})
+}
+
+// A server that calls its model something else every time has one model's series,
+// not all of them, also while probes are skipped.
+func TestModelsAreBounded(t *testing.T) {
+	for _, slow := range []time.Duration{0, 45 * time.Second} {
+		t.Run(fmt.Sprint("questions take ", slow), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const names = 1000
+				asked, probed, goOn := 0, make(chan string), make(chan struct{})
+				endpoint := fakeClient{
+					models: func(context.Context) ([]string, *openai.Failure) {
+						time.Sleep(slow)
+						asked++
+						return []string{fmt.Sprint("model-", asked)}, nil
+					},
+					stream: func(ctx context.Context, r openai.Request) *openai.Trace {
+						for range 2 {
+							select {
+							case probed <- r.Model:
+							case <-goOn:
+							case <-ctx.Done():
+							}
+						}
+						return failedTrace(r, openai.ReasonHTTP4xx)
+					},
+				}
+				target := makeTarget(t, func(s *Spec) { s.Model = ""; s.SLO.TimeToFirstToken = model.Duration(time.Second) })
+				p, _ := fakeLoop(target, endpoint)
+				stop := running(t, p)
+				series := 0
+				for i := range names {
+					name := <-probed
+					if i%50 == 0 {
+						all := samples(t, p)
+						// Instants that pass before the first answer count under no model.
+						if n := len(onlyModel(all, name)) + len(only(all, `skipped_total{model=""`)); len(all) != n {
+							t.Fatalf("series of another model than %s: %v", name, all)
+						}
+						if series != 0 && len(all) != series {
+							t.Fatalf("%d series, then %d at %s", series, len(all), name)
+						}
+						series = len(all)
+					}
+					goOn <- struct{}{}
+				}
+				stop()
+			})
+		})
+	}
+}

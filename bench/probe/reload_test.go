@@ -1,0 +1,377 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-kit/log"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/model"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+)
+
+const goodAnswer = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n" +
+	"data: {\"choices\":[{\"delta\":{\"content\":\"b\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
+
+// endpoint answers a chat when it is let to.
+type endpoint struct {
+	url     string
+	arrived chan string   // the path before /v1 of each request
+	answer  chan struct{} // one for each answer; closed to answer all
+}
+
+func newEndpoint(t testing.TB) *endpoint {
+	e := &endpoint{arrived: make(chan string, 1000), answer: make(chan struct{})}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		path, _, _ := strings.Cut(r.URL.Path, "/v1/")
+		select {
+		case e.arrived <- path:
+		case <-r.Context().Done():
+		}
+		select {
+		case <-e.answer:
+			_, _ = io.WriteString(w, goodAnswer)
+		case <-r.Context().Done():
+		}
+	}))
+	e.url = server.URL
+	t.Cleanup(server.Close)
+	return e
+}
+
+// expect waits for a request to path.
+func (e *endpoint) expect(t testing.TB, path string) {
+	t.Helper()
+	select {
+	case got := <-e.arrived:
+		if got != path {
+			t.Fatalf("a request to %q, want %q", got, path)
+		}
+	case <-time.After(patience):
+		t.Fatalf("no request to %q", path)
+	}
+}
+
+// quickTarget is one at url that is due every few milliseconds.
+func quickTarget(t testing.TB, url string, change func(*Spec)) Target {
+	target := makeTarget(t, func(s *Spec) {
+		s.URL = url
+		if change != nil {
+			change(s)
+		}
+	})
+	target.spec.Interval = model.Duration(5 * time.Millisecond) // below what a user may set
+	return target
+}
+
+func apply(t testing.TB, p *Prober, targets ...Target) {
+	t.Helper()
+	if err := p.Apply(targets); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A reload of the same file disturbs no one, whatever is in the file.
+func TestReloadOfTheSameFile(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "prompts/letter.txt"), "Dear reader,\n")
+	write(t, filepath.Join(dir, "ca.pem"), certificate())
+	p := New(log.NewNopLogger())
+	load := func() map[string]*loop {
+		targets, err := Parse([]byte(everyField), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		apply(t, p, targets...)
+		return p.loops
+	}
+	before := load()
+	for name, l := range load() {
+		if l != before[name] {
+			t.Errorf("%s was made anew", name)
+		}
+	}
+	write(t, filepath.Join(dir, "prompts/letter.txt"), "Dear other reader,\n")
+	for name, l := range load() {
+		if changed := l != before[name]; changed != (name == "chat short, 测试") {
+			t.Errorf("another prompt in the file: %s made anew: %v", name, changed)
+		}
+	}
+}
+
+// An unchanged target keeps its request in flight and its counters.
+func TestReloadUnchanged(t *testing.T) {
+	e := newEndpoint(t)
+	p := New(log.NewNopLogger())
+	apply(t, p, quickTarget(t, e.url+"/a", nil))
+	stop := running(t, p)
+	e.expect(t, "/a")
+	e.answer <- struct{}{}
+	e.expect(t, "/a")
+	apply(t, p, quickTarget(t, e.url+"/a", nil), quickTarget(t, e.url+"/b", func(s *Spec) { s.Name = "b" }))
+	e.expect(t, "/b") // a new one starts
+	close(e.answer)
+	requests := func(target string) float64 {
+		return samples(t, p)[fmt.Sprintf(`requests_total{model="m",target=%q}`, target)]
+	}
+	eventually(t, "three answers", func() bool { return requests("a") >= 3 && requests("b") >= 1 })
+	apply(t, p, quickTarget(t, e.url+"/a", nil))
+	all := samples(t, p)
+	stop()
+	if failed := only(all, "failures_total"); len(failed) > 0 {
+		t.Errorf("failures: %v", failed)
+	}
+	if left := only(all, `target="b"`); len(left) > 0 {
+		t.Errorf("series of the target that is gone: %v", left)
+	}
+}
+
+// A changed target has its request cancelled, and counts on.
+func TestReloadChanged(t *testing.T) {
+	e := newEndpoint(t)
+	p := New(log.NewNopLogger())
+	apply(t, p, quickTarget(t, e.url+"/a", nil))
+	stop := running(t, p)
+	e.expect(t, "/a")
+	e.answer <- struct{}{}
+	e.expect(t, "/a")
+	apply(t, p, quickTarget(t, e.url+"/b", func(s *Spec) { s.MaxTokens = 5 }))
+	want := map[string]float64{
+		`requests_total{model="m",target="a"}`:                   2,
+		`failures_total{model="m",reason="canceled",target="a"}`: 1,
+	}
+	got := only(samples(t, p), "_total")
+	delete(got, `skipped_total{model="m",target="a"}`)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("counters after the reload (-want +got):\n%s", diff)
+	}
+	e.expect(t, "/b")
+	e.answer <- struct{}{}
+	eventually(t, "a success after the change", func() bool { return samples(t, p)[`requests_total{model="m",target="a"}`] == 3 })
+	stop()
+	if got := samples(t, p)[`time_to_first_token_seconds_count{model="m",target="a"}`]; got != 2 {
+		t.Errorf("%v good requests, want 2", got)
+	}
+}
+
+// A removed target has its request cancelled, and leaves nothing.
+func TestReloadRemoved(t *testing.T) {
+	e := newEndpoint(t)
+	p := New(log.NewNopLogger())
+	apply(t, p, quickTarget(t, e.url+"/a", nil), quickTarget(t, e.url+"/b", func(s *Spec) { s.Name = "b" }))
+	running(t, p)
+	<-e.arrived
+	apply(t, p, quickTarget(t, e.url+"/b", func(s *Spec) { s.Name = "b" }))
+	for series := range samples(t, p) {
+		if strings.Contains(series, `target="a"`) {
+			t.Errorf("left: %s", series)
+		}
+	}
+	apply(t, p)
+	if left := samples(t, p); len(left) > 0 || len(p.Targets()) > 0 || len(p.Statuses()) > 0 {
+		t.Errorf("left of no target: %v", left)
+	}
+}
+
+// A set that cannot be used changes nothing, also not what was good in it.
+func TestReloadBad(t *testing.T) {
+	e := newEndpoint(t)
+	p := New(log.NewNopLogger())
+	apply(t, p, quickTarget(t, e.url+"/a", nil))
+	stop := running(t, p)
+	e.expect(t, "/a")
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	write(t, ca, certificate())
+	other := makeTarget(t, func(s *Spec) { s.Name, s.HTTP.TLSConfig.CAFile = "other", ca })
+	if err := os.Remove(ca); err != nil {
+		t.Fatal(err)
+	}
+	good := makeTarget(t, func(s *Spec) { s.Name = "good" })
+	for want, targets := range map[string][]Target{
+		`two probes are named "good"`: {good, good},
+		`probe "other": `:             {good, other},
+	} {
+		if err := p.Apply(targets); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	close(e.answer)
+	eventually(t, "the request in flight to end well", func() bool {
+		return samples(t, p)[`success{model="m",target="a"}`] == 1
+	})
+	failed := only(samples(t, p), "failures_total")
+	stop()
+	if diff := cmp.Diff([]string{"a"}, targetNames(p)); diff != "" {
+		t.Errorf("targets (-want +got):\n%s", diff)
+	}
+	if len(failed) > 0 {
+		t.Errorf("failures: %v", failed)
+	}
+}
+
+// Which series a changed target keeps: those of the model that it still has.
+func TestSeriesAfterReload(t *testing.T) {
+	type change = func(*Spec)
+	learned := func(s *Spec) { s.Model = "" }
+	tests := map[string]struct {
+		before change
+		known  string // learned before the reload
+		after  change
+		want   string // the model of what was counted; "none" for nothing
+		model  string // then
+	}{
+		"configured, other interval": {nil, "", func(s *Spec) { s.Interval = model.Duration(time.Hour) }, "m", "m"},
+		"configured, other URL":      {nil, "", func(s *Spec) { s.URL = "http://127.0.0.1:2" }, "m", "m"},
+		"configured, other model":    {nil, "", func(s *Spec) { s.Model = "n" }, "none", "n"},
+		"configured, to be learned":  {nil, "", learned, "none", ""},
+		"learned, other interval":    {learned, "m", func(s *Spec) { s.Model, s.Interval = "", model.Duration(time.Hour) }, "m", "m"},
+		"learned, other URL":         {learned, "m", func(s *Spec) { s.Model, s.URL = "", "http://127.0.0.1:2" }, "none", ""},
+		"learned, then configured":   {learned, "m", nil, "m", "m"},
+		"learned, another then":      {learned, "m", func(s *Spec) { s.Model = "n" }, "none", "n"},
+		"not learned, other timeout": {learned, "", func(s *Spec) { s.Model, s.Timeout = "", model.Duration(time.Hour) }, "", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := New(log.NewNopLogger())
+			apply(t, p, makeTarget(t, tt.before))
+			p.loops["a"].client = fakeClient{models: func(context.Context) ([]string, *openai.Failure) {
+				if tt.known == "" {
+					return nil, &openai.Failure{Reason: openai.ReasonConnect}
+				}
+				return []string{tt.known}, nil
+			}}
+			p.loops["a"].probe(t.Context(), time.Now())
+			apply(t, p, makeTarget(t, tt.after))
+			want := map[string]float64{}
+			if tt.want != "none" {
+				want[fmt.Sprintf(`requests_total{model=%q,target="a"}`, tt.want)] = 1
+			}
+			all := samples(t, p)
+			if diff := cmp.Diff(want, only(all, "requests_total")); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+			for series := range all {
+				if !strings.Contains(series, fmt.Sprintf(`model=%q`, tt.model)) {
+					t.Errorf("there is still %s", series)
+				}
+			}
+			if _, open := all[fmt.Sprintf(`in_flight{model=%q,target="a"}`, tt.model)]; open != (tt.model != "") {
+				t.Errorf("the series of model %q are there: %v", tt.model, open)
+			}
+			if got := p.Statuses()[0].Model; got != tt.model {
+				t.Errorf("model %q, want %q", got, tt.model)
+			}
+		})
+	}
+}
+
+// When a model that could not be learned is configured, the failure to learn it is
+// no longer a state of the target; it stays counted.
+func TestConfiguredAfterFailureToLearn(t *testing.T) {
+	p := New(log.NewNopLogger())
+	apply(t, p, makeTarget(t, func(s *Spec) { s.Model = "" }))
+	p.loops["a"].client = fakeClient{models: func(context.Context) ([]string, *openai.Failure) {
+		return nil, &openai.Failure{Reason: openai.ReasonHTTP4xx}
+	}}
+	p.loops["a"].probe(t.Context(), time.Now())
+	apply(t, p, makeTarget(t, nil))
+	all := samples(t, p)
+	if v, ok := all[`success{model="",target="a"}`]; ok {
+		t.Errorf("success without a model is still %v", v)
+	}
+	if got := all[`failures_total{model="",reason="http_4xx",target="a"}`]; got != 1 {
+		t.Errorf("%v failures to learn the model, want 1", got)
+	}
+}
+
+// Objectives come and go with a reload, the others count on.
+func TestReloadOfObjectives(t *testing.T) {
+	slow := model.Duration(time.Nanosecond)
+	p := New(log.NewNopLogger())
+	apply(t, p, makeTarget(t, func(s *Spec) { s.SLO.TimeToFirstToken, s.SLO.InterTokenLatency = slow, slow }))
+	p.loops["a"].client = fakeClient{}
+	p.loops["a"].probe(t.Context(), time.Now())
+	apply(t, p, makeTarget(t, func(s *Spec) { s.SLO.TimeToFirstToken, s.SLO.RequestDuration = slow, slow }))
+	got := map[string]float64{}
+	for series, v := range samples(t, p) {
+		if strings.HasPrefix(series, "slo_violations_total") {
+			got[series] = v
+		}
+	}
+	want := map[string]float64{
+		`slo_violations_total{model="m",objective="time_to_first_token",target="a"}`: 1,
+		`slo_violations_total{model="m",objective="request_duration",target="a"}`:    0,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("violations (-want +got):\n%s", diff)
+	}
+}
+
+// Reloads, probes, scrapes and the landing page at once.
+func TestReloadConcurrently(t *testing.T) {
+	e := newEndpoint(t)
+	close(e.answer)
+	p := New(log.NewNopLogger())
+	var over, wg sync.WaitGroup
+	done := make(chan struct{})
+	over.Go(func() {
+		for {
+			select {
+			case <-e.arrived:
+			case <-done:
+				return
+			}
+		}
+	})
+	all := make([]Target, 0, 4)
+	for i := range 4 {
+		all = append(all, quickTarget(t, fmt.Sprintf("%s/%d", e.url, i), func(s *Spec) { s.Name = fmt.Sprint("t", i) }))
+	}
+	changed := quickTarget(t, e.url+"/c", func(s *Spec) { s.Name, s.MaxTokens = "t0", 5 })
+	stop := running(t, p)
+	for worker := range 2 {
+		wg.Go(func() {
+			for i := range 40 {
+				set := append([]Target{changed}, all[1+(i+worker)%3:]...)
+				if i%2 == 0 {
+					set = all[:1+i%4]
+				}
+				if err := p.Apply(set); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 2 {
+		wg.Go(func() {
+			for range 40 {
+				gather(t, p)
+				p.Statuses()
+				p.Targets()
+			}
+		})
+	}
+	wg.Wait()
+	apply(t, p, all...)
+	eventually(t, "a success of every target", func() bool {
+		return !slices.ContainsFunc(p.Statuses(), func(s Status) bool { return s.At.IsZero() || s.Failure != nil })
+	})
+	stop()
+	close(done)
+	over.Wait()
+	if got := len(only(samples(t, p), "requests_total")); got != len(all) {
+		t.Errorf("%d targets have counters, want %d", got, len(all))
+	}
+}

@@ -1,0 +1,298 @@
+package probe
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-kit/log"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/model"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+)
+
+// sent is a request that reached the endpoint, in intervals after the first one
+// that was due.
+type sent struct{ Planned, At float64 }
+
+// However long an answer takes, requests go out at the planned instants and never
+// two at a time; the planned instants that pass meanwhile are counted.
+func TestScheduleDoesNotDrift(t *testing.T) {
+	const interval = 10 * time.Second
+	tests := map[string]struct {
+		took    time.Duration
+		want    []sent
+		skipped float64
+	}{
+		"at once":          {0, []sent{{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}}, 0},
+		"nearly interval":  {9999 * time.Millisecond, []sent{{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}}, 0},
+		"above interval":   {12 * time.Second, []sent{{0, 0}, {2, 2}, {4, 4}}, 3},
+		"several of them":  {25 * time.Second, []sent{{0, 0}, {3, 3}}, 4},
+		"longer than that": {time.Hour, []sent{{0, 0}}, 5},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				target := makeTarget(t, func(s *Spec) { s.Interval = model.Duration(interval) })
+				var got []sent
+				var busy atomic.Int32
+				start := time.Now()
+				first := start.Add((&loop{target: target}).offset())
+				in := func(at time.Time) float64 { return float64(at.Sub(first)) / float64(interval) }
+				p, _ := fakeLoop(target, fakeClient{stream: func(ctx context.Context, r openai.Request) *openai.Trace {
+					if busy.Add(1) > 1 {
+						t.Error("two requests at once")
+					}
+					defer busy.Add(-1)
+					got = append(got, sent{in(r.Planned), in(time.Now())})
+					select {
+					case <-time.After(tt.took):
+						return goodTrace(r)
+					case <-ctx.Done():
+						return failedTrace(r, openai.ReasonCanceled)
+					}
+				}})
+				stop := running(t, p)
+				time.Sleep(time.Until(first.Add(5*interval + interval/2)))
+				stop()
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("requests (-want +got):\n%s", diff)
+				}
+				if got := samples(t, p)[`skipped_total{model="m",target="a"}`]; got != tt.skipped {
+					t.Errorf("%v skipped, want %v", got, tt.skipped)
+				}
+			})
+		})
+	}
+}
+
+// What is asked of the client: the planned instant stays what it was although the
+// model must be learned first, which takes its time.
+func TestRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		target := makeTarget(t, func(s *Spec) {
+			s.Model, s.API, s.MaxTokens = "", openai.Completions, 7
+			s.Timeout, s.IdleTimeout = model.Duration(50*time.Second), model.Duration(5*time.Second)
+			s.Prompt = "say something"
+		})
+		requests := make(chan openai.Request, 1)
+		first := time.Now().Add((&loop{target: target}).offset())
+		p, _ := fakeLoop(target, fakeClient{
+			models: func(context.Context) ([]string, *openai.Failure) {
+				time.Sleep(3 * time.Second)
+				return []string{"first", "second"}, nil
+			},
+			stream: func(_ context.Context, r openai.Request) *openai.Trace {
+				if late := time.Since(r.Planned); late != 3*time.Second {
+					t.Errorf("sent %v after it was planned", late)
+				}
+				requests <- r
+				return goodTrace(r)
+			},
+		})
+		stop := running(t, p)
+		got := <-requests
+		stop()
+		if b, err := hex.DecodeString(got.RequestID); err != nil || len(b) != 8 {
+			t.Errorf("request id %q", got.RequestID)
+		}
+		want := openai.Request{
+			API: openai.Completions, Model: "first", Prompt: got.RequestID + "\nsay something", MaxTokens: 7,
+			RequestID: got.RequestID, Planned: first, Timeout: 50 * time.Second, IdleTimeout: 5 * time.Second,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("request (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// in_flight is 1 for as long as a request is.
+func TestInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		p, _ := fakeLoop(makeTarget(t, nil), fakeClient{stream: func(_ context.Context, r openai.Request) *openai.Trace {
+			<-release
+			return goodTrace(r)
+		}})
+		value := func() float64 { return samples(t, p)[`in_flight{model="m",target="a"}`] }
+		before := value()
+		running(t, p)
+		time.Sleep(DefaultInterval)
+		during := value()
+		close(release)
+		synctest.Wait()
+		if diff := cmp.Diff([]float64{0, 1, 0}, []float64{before, during, value()}); diff != "" {
+			t.Errorf("before, during and after (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A program that was stopped for a while does not make up for it: what was due
+// meanwhile is skipped and counted.
+func TestNoBurstAfterStop(t *testing.T) {
+	const interval = 10 * time.Millisecond
+	target := makeTarget(t, nil)
+	target.spec.Interval = model.Duration(interval) // below what a user may set
+	var mu sync.Mutex
+	var planned []time.Time
+	started := make(chan struct{}, 1)
+	held := make(chan struct{})
+	p, l := fakeLoop(target, fakeClient{stream: func(_ context.Context, r openai.Request) *openai.Trace {
+		mu.Lock()
+		planned = append(planned, r.Planned)
+		n := len(planned)
+		mu.Unlock()
+		if n == 1 {
+			started <- struct{}{}
+			<-held
+		}
+		return goodTrace(r)
+	}})
+	stop := running(t, p)
+	<-started
+	// The first instant that is skipped finds the lock taken and stops the loop.
+	l.mu.Lock()
+	time.Sleep(20 * interval)
+	close(held)
+	// The request is over, but could not say so without the lock.
+	l.inFlight.Store(false)
+	resumed := time.Now()
+	l.mu.Unlock()
+	eventually(t, "three requests after the stop", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(planned) >= 4
+	})
+	stop()
+	skipped := int(samples(t, p)[`skipped_total{model="m",target="a"}`])
+	if skipped < 15 {
+		t.Errorf("%d skipped of about 20", skipped)
+	}
+	for i, at := range planned[1:] {
+		if late := resumed.Sub(at); late >= interval {
+			t.Errorf("request %d was due %v before the loop went on", i+1, late)
+		}
+		if rest := at.Sub(planned[0]) % interval; rest != 0 {
+			t.Errorf("request %d is %v off the schedule", i+1, rest)
+		}
+	}
+	last := planned[len(planned)-1]
+	if due := int(last.Sub(planned[0])/interval) + 1; skipped+len(planned) < due {
+		t.Errorf("%d skipped and %d sent of at least %d that were due", skipped, len(planned), due)
+	}
+}
+
+func TestOffset(t *testing.T) {
+	offset := func(name string, interval time.Duration) time.Duration {
+		return (&loop{target: Target{spec: Spec{Name: name, Interval: model.Duration(interval)}}}).offset()
+	}
+	// A restart, or an update of this program, must not move the probes.
+	for name, want := range map[string]time.Duration{
+		"chat-short":     9_109_148_596,
+		"127.0.0.1:8000": 5_346_581_316,
+	} {
+		if got := offset(name, DefaultInterval); got != want {
+			t.Errorf("offset of %s: %d, want %d", name, got, want)
+		}
+	}
+	for _, interval := range []time.Duration{minInterval, time.Second, DefaultInterval, time.Hour} {
+		seen := map[time.Duration]bool{}
+		for i := range 100 {
+			d := offset(fmt.Sprint("probe-", i), interval)
+			if d < 0 || d >= min(interval, 10*time.Second) {
+				t.Errorf("interval %v: offset %v", interval, d)
+			}
+			seen[d.Truncate(min(interval, 10*time.Second)/100)] = true
+		}
+		if len(seen) < 10 {
+			t.Errorf("interval %v: 100 probes start at %d instants", interval, len(seen))
+		}
+	}
+}
+
+// Run returns when the request in flight is over and counted, and cancels it.
+func TestShutdown(t *testing.T) {
+	for _, state := range []string{"before the first", "learning the model", "in flight"} {
+		t.Run(state, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const slow = 30 * time.Millisecond // from the cancellation to the end
+				target := makeTarget(t, func(s *Spec) { s.Model = "" })
+				p, l := fakeLoop(target, fakeClient{
+					models: func(ctx context.Context) ([]string, *openai.Failure) {
+						if state != "learning the model" {
+							return []string{"m"}, nil
+						}
+						<-ctx.Done()
+						time.Sleep(slow)
+						return nil, &openai.Failure{Reason: openai.ReasonCanceled}
+					},
+					stream: func(ctx context.Context, r openai.Request) *openai.Trace {
+						<-ctx.Done()
+						time.Sleep(slow)
+						return failedTrace(r, openai.ReasonCanceled)
+					},
+				})
+				stop := running(t, p)
+				if state != "before the first" {
+					time.Sleep(l.offset() + time.Second)
+				} else {
+					synctest.Wait()
+				}
+				asked := time.Now()
+				stop()
+				took := time.Since(asked)
+				want, model := map[string]float64{}, ""
+				switch state {
+				case "before the first":
+					if took != 0 {
+						t.Errorf("stopped after %v", took)
+					}
+				case "in flight":
+					model = "m"
+					fallthrough
+				default:
+					if took != slow {
+						t.Errorf("stopped after %v, want %v", took, slow)
+					}
+					want[fmt.Sprintf(`requests_total{model=%q,target="a"}`, model)] = 1
+					want[fmt.Sprintf(`failures_total{model=%q,reason="canceled",target="a"}`, model)] = 1
+				}
+				if diff := cmp.Diff(want, only(samples(t, p), "_total")); diff != "" {
+					t.Errorf("counters (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// A target that is applied after the end is not probed.
+func TestApplyAfterShutdown(t *testing.T) {
+	p := New(log.NewNopLogger())
+	running(t, p)()
+	target := makeTarget(t, nil)
+	target.spec.Interval = model.Duration(time.Millisecond)
+	if err := p.Apply([]Target{target}); err != nil {
+		t.Fatal(err)
+	}
+	if p.loops["a"].cancel != nil {
+		t.Error("the target was started")
+	}
+	if names := strings.Join(targetNames(p), " "); names != "a" {
+		t.Errorf("targets %q", names)
+	}
+}
+
+func targetNames(p *Prober) []string {
+	var names []string
+	for _, target := range p.Targets() {
+		names = append(names, target.Name())
+	}
+	return names
+}
