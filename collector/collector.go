@@ -13,15 +13,15 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/ascend"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/command"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/vendor"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/metax"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/numa"
 )
 
 // vendors is the one list a new vendor is added to.
-func vendors() []vendor.Vendor {
-	return []vendor.Vendor{metax.Vendor(), ascend.Vendor()}
+func vendors() []smi.Vendor {
+	return []smi.Vendor{metax.Vendor(), ascend.Vendor()}
 }
 
 // Known is a vendor that this program can collect from.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/command"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/vendor"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
@@ -27,11 +27,12 @@ type locator interface {
 
 // hardware is one vendor's tool as a source of snapshots.
 type hardware struct {
-	vendor    vendor.Vendor
+	vendor    smi.Vendor
 	runner    runner
 	locator   locator
 	inventory time.Duration
 	retry     time.Duration // until a failed side command is asked again
+	patience  time.Duration // how old the main table may be for another question
 	sides     []side
 	mostSeen  atomic.Int64
 	announced atomic.Int64
@@ -39,18 +40,19 @@ type hardware struct {
 
 // side is what a side command told last, and when to ask it again.
 type side struct {
-	report model.Report
-	known  bool
-	due    time.Time
+	report   model.Report
+	warnings []string // of the last question, a failure's among them
+	due      time.Time
 }
 
-func newHardware(v vendor.Vendor, r runner, l locator, o Options) *hardware {
+func newHardware(v smi.Vendor, r runner, l locator, o Options) *hardware {
 	return &hardware{
 		vendor:    v,
 		runner:    r,
 		locator:   l,
 		inventory: o.InventoryInterval,
 		retry:     max(o.Interval, o.InventoryInterval/5),
+		patience:  o.Interval,
 		sides:     make([]side, len(v.Sides)),
 	}
 }
@@ -58,37 +60,40 @@ func newHardware(v vendor.Vendor, r runner, l locator, o Options) *hardware {
 func (h *hardware) stuck() int { return h.runner.Stuck() }
 
 // read asks for the main table and publishes it with what the side commands
-// told before; then it asks the side commands that are due, so that a slow one
-// delays nobody but itself.
-func (h *hardware) read(ctx context.Context, publish func(model.Snapshot, []string)) error {
+// told before; then it asks the side commands that are due, and publishes after
+// each, so that a slow one delays nobody but itself.
+func (h *hardware) read(ctx context.Context, publish func(reading[model.Snapshot])) error {
 	table, warnings, err := h.ask(ctx, h.vendor.Table)
 	if err != nil {
 		return err
 	}
+	taken := time.Now()
 	warnings = append(warnings, table.Warnings...)
-	snapshot := h.merge(table)
-	if !h.sidesDue() {
-		publish(snapshot, append(warnings, snapshot.Warnings...))
-		return nil
+	tell := func(fresh int) {
+		s := h.merge(table)
+		known := slices.Concat(warnings, s.Warnings)
+		for i := range h.sides {
+			known = append(known, h.sides[i].warnings...)
+		}
+		publish(reading[model.Snapshot]{value: s, taken: taken, fresh: fresh, known: known})
 	}
-	publish(snapshot, warnings)
-	warnings = h.askSides(ctx)
-	snapshot = h.merge(table)
-	publish(snapshot, append(warnings, snapshot.Warnings...))
+	tell(len(warnings))
+	for i := range h.sides {
+		if time.Now().Before(h.sides[i].due) {
+			continue
+		}
+		if ctx.Err() != nil || time.Since(taken) > h.patience {
+			break // the main table must not grow stale: the rest stays due
+		}
+		tell(h.askSide(ctx, i))
+	}
 	return nil
 }
 
-func (h *hardware) sidesDue() bool {
-	now := time.Now()
-	return slices.ContainsFunc(h.sides, func(s side) bool { return !now.Before(s.due) })
-}
-
 func (h *hardware) merge(table model.Report) model.Snapshot {
-	var reports []model.Report
-	for _, s := range h.sides {
-		if s.known {
-			reports = append(reports, s.report)
-		}
+	reports := make([]model.Report, len(h.sides))
+	for i := range h.sides {
+		reports[i] = h.sides[i].report
 	}
 	s := model.Merge(table, reports, h.vendor.Resolve)
 	h.locator.locate(s.Devices)
@@ -97,33 +102,33 @@ func (h *hardware) merge(table model.Report) model.Snapshot {
 	return s
 }
 
-func (h *hardware) askSides(ctx context.Context) (warnings []string) {
-	for i, q := range h.vendor.Sides {
-		s := &h.sides[i]
-		if time.Now().Before(s.due) || ctx.Err() != nil {
-			continue
-		}
-		report, w, err := h.ask(ctx, q)
-		if err != nil {
-			warnings = append(warnings, fmt.Sprintf("asking for the %s: %v", q.Name, err))
-			s.known = s.known && q.Inventory // an old state is no state, an old topology is one
-			s.due = time.Now().Add(h.retry)
-			if reason := failure.ReasonOf(err); reason == failure.Timeout || reason == failure.Stuck {
-				break // one lost deadline a poll is enough: the main table must not grow stale
-			}
-			continue
-		}
-		warnings = append(append(warnings, w...), report.Warnings...)
-		s.report, s.known = report, true
+// askSide asks one side command and returns how many warnings that brought. Of one
+// that fails, a topology and the number of cards are kept, which hardly change;
+// states are not.
+func (h *hardware) askSide(ctx context.Context, i int) int {
+	// A slow tool is asked for its states less often, so that most of its time
+	// is left to the main table.
+	const restFactor = 4
+	q, s, start := h.vendor.Sides[i], &h.sides[i], time.Now()
+	report, warnings, err := h.ask(ctx, q)
+	s.due = time.Now().Add(restFactor * time.Since(start))
+	switch {
+	case err != nil:
+		s.warnings = []string{fmt.Sprintf("asking for the %s: %v", q.Name, err)}
+		s.report.Listed = nil
+		s.due = time.Now().Add(h.retry)
+	default:
+		s.warnings = append(warnings, report.Warnings...)
+		s.report = report
 		if q.Inventory {
 			s.due = time.Now().Add(h.inventory)
 		}
 	}
-	return warnings
+	return len(s.warnings)
 }
 
 // ask tries a query's argument lists until one gives an answer.
-func (h *hardware) ask(ctx context.Context, q vendor.Query) (report model.Report, warnings []string, err error) {
+func (h *hardware) ask(ctx context.Context, q smi.Query) (report model.Report, warnings []string, err error) {
 	for _, args := range q.Args {
 		var out command.Output
 		out, err = h.runner.Run(ctx, args...)
@@ -145,7 +150,7 @@ func (h *hardware) ask(ctx context.Context, q vendor.Query) (report model.Report
 
 // judge goes by what was printed before it goes by the exit status: the tools
 // print errors to stdout and may exit 0, and may exit 1 after a whole table.
-func (h *hardware) judge(q vendor.Query, out command.Output) (model.Report, error) {
+func (h *hardware) judge(q smi.Query, out command.Output) (model.Report, error) {
 	report, err := q.Parse(bytes.ToValidUTF8(out.Stdout, []byte("?")))
 	if err == nil {
 		return report, nil

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"context"
+	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/numa"
@@ -14,12 +15,13 @@ type numaNodes struct {
 
 func (n numaNodes) stuck() int { return 0 }
 
-func (n numaNodes) read(_ context.Context, publish func(numa.Snapshot, []string)) error {
+func (n numaNodes) read(_ context.Context, publish func(reading[numa.Snapshot])) error {
+	taken := time.Now()
 	s, err := numa.Read(n.sysfs)
 	if err != nil {
 		return err
 	}
-	publish(s, s.Warnings)
+	publish(reading[numa.Snapshot]{value: s, taken: taken, fresh: len(s.Warnings), known: s.Warnings})
 	return nil
 }
 

@@ -26,11 +26,18 @@ type Status struct {
 	LastError   string // of the last poll, "" after a success
 }
 
-// source is what a poller polls. read publishes a value as soon as the main
-// part of it is there, and may publish again; the warnings are those not yet
-// told. It is never called twice at a time.
+// reading is what a source tells during a poll.
+type reading[T any] struct {
+	value T
+	taken time.Time // when the main part of the value was read
+	fresh int       // warnings met since the reading before
+	known []string  // every warning that holds now
+}
+
+// source is what a poller polls. read publishes a value as soon as the main part
+// of it is there, and again when there is more. It is never called twice at a time.
 type source[T any] interface {
-	read(ctx context.Context, publish func(value T, warnings []string)) error
+	read(ctx context.Context, publish func(reading[T])) error
 	stuck() int
 }
 
@@ -46,7 +53,7 @@ type poller[T any] struct {
 	status   Status
 	value    *T
 	taken    time.Time
-	warnings []string // those of the last poll, logged when they change
+	warnings []string // those that hold, each logged when it appears
 }
 
 func newPoller[T any](name string, s source[T], o Options) *poller[T] {
@@ -81,60 +88,57 @@ func (p *poller[T]) run(ctx context.Context) {
 
 func (p *poller[T]) poll(ctx context.Context) {
 	start := time.Now()
-	var warnings []string
-	err := p.source.read(ctx, func(value T, w []string) {
-		warnings = append(warnings, w...)
-		p.published(start, value, len(w))
-	})
+	err := p.source.read(ctx, func(u reading[T]) { p.published(start, u) })
 	if ctx.Err() != nil {
 		return // shutting down is no failure of the tool
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status.Duration = time.Since(start)
 	if err != nil {
-		p.failed(start, err)
+		p.failed(err)
 	}
-	p.logWarnings(warnings, err)
 }
 
-func (p *poller[T]) published(start time.Time, value T, warnings int) {
+func (p *poller[T]) published(start time.Time, u reading[T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.value, p.taken = &value, time.Now()
-	p.status.Warnings += uint64(warnings)
-	p.ended(start, nil)
-	p.status.LastSuccess = p.taken
+	if p.status.LastError != "" {
+		level.Info(p.logger).Log("msg", "collector works again")
+	}
+	p.value, p.taken = &u.value, u.taken
+	p.status.Polled, p.status.Success, p.status.LastError = true, true, ""
+	p.status.LastSuccess, p.status.Duration = u.taken, time.Since(start)
+	p.status.Warnings += uint64(u.fresh)
+	p.warn(u.known)
 }
 
-func (p *poller[T]) failed(start time.Time, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ended(start, err)
+// failed logs a failure once, not at every poll that repeats it.
+func (p *poller[T]) failed(err error) {
+	if text := err.Error(); text != p.status.LastError {
+		level.Error(p.logger).Log("msg", "collector failed", "reason", failure.ReasonOf(err), "err", err)
+		p.status.LastError = text
+	}
+	p.status.Polled, p.status.Success = true, false
 	p.status.Failures[failure.ReasonOf(err)]++
 }
 
-// ended logs a failure once, not at every poll that repeats it.
-func (p *poller[T]) ended(start time.Time, err error) {
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	switch {
-	case err != nil && text != p.status.LastError:
-		level.Error(p.logger).Log("msg", "collector failed", "reason", failure.ReasonOf(err), "err", err)
-	case err == nil && p.status.LastError != "":
-		level.Info(p.logger).Log("msg", "collector works again")
-	}
-	p.status.Polled, p.status.Success, p.status.LastError = true, err == nil, text
-	p.status.Duration = time.Since(start)
-}
-
-func (p *poller[T]) logWarnings(warnings []string, err error) {
-	if err != nil || slices.Equal(warnings, p.warnings) {
-		return
-	}
-	p.warnings = warnings
-	for _, w := range warnings {
+// warn logs the warnings that were not there before, and the first few of many: a
+// broken table has one for each row.
+func (p *poller[T]) warn(known []string) {
+	const most = 20
+	logged := 0
+	for _, w := range known {
+		if slices.Contains(p.warnings, w) {
+			continue
+		}
+		if logged++; logged > most {
+			level.Warn(p.logger).Log("msg", "more parts of the output are left out", "warnings", len(known))
+			break
+		}
 		level.Warn(p.logger).Log("msg", "part of the output is left out", "why", w)
 	}
+	p.warnings = known
 }
 
 // fresh returns the last value, unless it is older than three intervals and a

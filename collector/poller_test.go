@@ -13,7 +13,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/command"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/vendor"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
@@ -77,7 +77,7 @@ func fails(reason failure.Reason) func(context.Context, []string) (command.Outpu
 
 // toy is a vendor whose table is "card", with a listing asked every time and an
 // inventory asked rarely.
-func toy() vendor.Vendor {
+func toy() smi.Vendor {
 	table := func(out []byte) (model.Report, error) {
 		if string(out) != "card" {
 			return model.Report{}, failure.New(failure.Parse, "not a card: %q", out)
@@ -90,10 +90,10 @@ func toy() vendor.Vendor {
 		}
 		return model.Report{Announced: 2}, nil
 	}
-	return vendor.Vendor{
+	return smi.Vendor{
 		Name:    "toy",
-		Table:   vendor.Query{Name: "table", Args: [][]string{{"table"}}, Parse: table},
-		Sides:   []vendor.Query{{Name: "list", Args: [][]string{{"list"}}, Parse: side}, {Name: "inventory", Args: [][]string{{"new"}, {"old"}}, Inventory: true, Parse: side}},
+		Table:   smi.Query{Name: "table", Args: [][]string{{"table"}}, Parse: table},
+		Sides:   []smi.Query{{Name: "list", Args: [][]string{{"list"}}, Parse: side}, {Name: "inventory", Args: [][]string{{"new"}, {"old"}}, Inventory: true, Parse: side}},
 		Resolve: func(name string, _ []model.Device) (string, bool) { return name, true },
 		Classify: func(text []byte) (failure.Reason, string, bool) {
 			return failure.Driver, "driver", strings.Contains(string(text), "driver")
@@ -184,7 +184,7 @@ func TestOutputIsJudgedBeforeTheExitStatus(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := &scripted{answer: func(context.Context, []string) (command.Output, error) { return c.out, nil }}
 			h := newHardware(toy(), s, nowhere{}, options())
-			err := h.read(t.Context(), func(model.Snapshot, []string) {})
+			err := h.read(t.Context(), func(reading[model.Snapshot]) {})
 			if got := failure.ReasonOf(err); got != c.reason {
 				t.Errorf("class %q (%v), want %q", got, err, c.reason)
 			}
@@ -251,13 +251,62 @@ func TestHungSidesDoNotStarveTheTable(t *testing.T) {
 	})
 }
 
+// A tool that takes 8 s for each answer is slow, not broken: its cards stay, and
+// what is asked beside the table comes too.
+func TestSlowToolKeepsItsCards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{answer: func(ctx context.Context, args []string) (command.Output, error) {
+			time.Sleep(8 * time.Second)
+			return prints("card")(ctx, args)
+		}}
+		p := run(t, s)
+		time.Sleep(9 * time.Second)
+		for range 600 {
+			time.Sleep(time.Second)
+			if _, ok := p.fresh(); !ok {
+				t.Fatal("the cards of a slow tool vanished")
+			}
+		}
+		if s.asked("list") == 0 || s.asked("new") == 0 {
+			t.Error("a slow tool was never asked for its list or its inventory")
+		}
+		if p.Status().Success != true {
+			t.Error("a slow tool counts as failing")
+		}
+	})
+}
+
+// What the table said is as old as the table, however long other questions took.
+func TestSideCommandsDoNotRejuvenateTheTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{answer: func(ctx context.Context, args []string) (command.Output, error) {
+			if args[0] != "table" {
+				time.Sleep(9 * time.Second)
+			}
+			return prints("card")(ctx, args)
+		}}
+		start := time.Now()
+		h := newHardware(toy(), s, nowhere{}, options())
+		published := 0
+		err := h.read(t.Context(), func(r reading[model.Snapshot]) {
+			published++
+			if !r.taken.Equal(start) {
+				t.Errorf("publication %d says the table was read %s later than it was", published, r.taken.Sub(start))
+			}
+		})
+		if err != nil || published != 3 {
+			t.Errorf("%d publications (%v), want one after the table and one after each side", published, err)
+		}
+	})
+}
+
 func TestExpectedIsTheMostEverSeenOrAnnounced(t *testing.T) {
 	s := &scripted{answer: prints("card")}
 	h := newHardware(toy(), s, nowhere{}, options())
 	if got := h.expected(0); got != 0 {
 		t.Errorf("expected %d cards before anything is known", got)
 	}
-	if err := h.read(t.Context(), func(model.Snapshot, []string) {}); err != nil {
+	if err := h.read(t.Context(), func(reading[model.Snapshot]) {}); err != nil {
 		t.Fatal(err)
 	}
 	if got := h.expected(0); got != 2 { // one in the table, two announced by the list

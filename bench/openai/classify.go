@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"syscall"
 	"time"
 
@@ -122,15 +120,6 @@ func (x *exchange) text(resp *http.Response) string {
 	}
 	text, _ := io.ReadAll(io.LimitReader(body, maxRaw))
 	return string(text)
-}
-
-// notStream says what a response's type is when it cannot be an event stream.
-func notStream(resp *http.Response) (string, bool) {
-	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if err != nil {
-		return "", false
-	}
-	return kind, kind == "text/html" || kind == "application/json" || strings.HasSuffix(kind, "+json")
 }
 
 // isTLSError says whether TLS itself failed, on either side.

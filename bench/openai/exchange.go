@@ -16,6 +16,9 @@ var (
 	errOver    = errors.New("request is over")
 )
 
+// maxLags bounds what is kept of an endless response: comments are reads too.
+const maxLags = 1 << 16
+
 type exchangeKey struct{}
 
 // exchange is one request on its way: it collects what the connection, the
@@ -144,7 +147,9 @@ func (x *exchange) afterRead(p []byte, now time.Time, stamp int64) {
 	x.last = instant{user: user, kernel: user}
 	if lag, ok := lagOf(now, stamp); ok {
 		x.last.kernel, x.last.stamped = user-lag, true
-		x.lags = append(x.lags, lag)
+		if len(x.lags) < maxLags {
+			x.lags = append(x.lags, lag)
+		}
 	}
 	if room := len(httpPrefix) - len(x.head); room > 0 && x.client.base.Scheme == "http" {
 		x.head = append(x.head, p[:min(room, len(p))]...)

@@ -84,10 +84,12 @@ func (x *exchange) modelNames(text []byte) ([]string, *Failure) {
 	}
 	names := make([]string, 0, len(*list.Data))
 	for _, m := range *list.Data {
-		if !isModelName(m.ID) {
-			return nil, x.failure(ReasonProtocol, "a model's name is not 1 to 256 bytes of printable text")
+		if isModelName(m.ID) {
+			names = append(names, m.ID)
 		}
-		names = append(names, m.ID)
+	}
+	if len(names) == 0 {
+		return nil, x.failure(ReasonProtocol, "no model's name is 1 to 256 bytes of printable text")
 	}
 	return names, nil
 }

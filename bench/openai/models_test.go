@@ -31,7 +31,7 @@ func TestModels(t *testing.T) {
 		"two":                {list("made-up-7b", "org/模型:v2 (å)"), []string{"made-up-7b", "org/模型:v2 (å)"}, ""},
 		"longest name":       {list(strings.Repeat("m", 256)), []string{strings.Repeat("m", 256)}, ""},
 		"name too long":      {list(strings.Repeat("m", 257)), nil, ReasonProtocol},
-		"name with a line":   {list("good", "a\nb"), nil, ReasonProtocol},
+		"name with a line":   {list("good", "a\nb"), []string{"good"}, ""},
 		"name not UTF-8":     {"{\"data\":[{\"id\":\"a\xffb\"}]}", nil, ReasonProtocol},
 		"name half a rune":   {`{"data":[{"id":"a\ud800"}]}`, nil, ReasonProtocol},
 		"name empty":         {list(""), nil, ReasonProtocol},

@@ -111,7 +111,7 @@ func TestSecretsStayInside(t *testing.T) {
 		"bad stream": func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "<p>"+secret+basic+"\n") },
 		"HTML": func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
-			_, _ = io.WriteString(w, echo(r)+secret)
+			_, _ = io.WriteString(w, "<p>"+strings.ReplaceAll(echo(r), "\n", " ")+secret)
 		},
 		"redirect": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/"+secret+"?k="+secret, http.StatusFound)

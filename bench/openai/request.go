@@ -53,6 +53,9 @@ func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 	body := r.body()
 	t := &Trace{RequestID: r.RequestID, Model: r.Model, Planned: r.Planned}
 	s := newStream(min(max(r.MaxTokens, 16), maxRoom))
+	if r.MaxTokens > 0 {
+		s.maxChunks = max(maxRoom, 64*r.MaxTokens)
+	}
 
 	x := c.begin(ctx, r.Timeout, r.IdleTimeout)
 	if t.Planned.IsZero() {
@@ -73,9 +76,6 @@ func (x *exchange) stream(req *http.Request, s *stream) *Failure {
 	defer resp.Body.Close()
 	if failure := x.badStatus(resp); failure != nil {
 		return failure
-	}
-	if kind, ok := notStream(resp); ok {
-		return x.failure(ReasonProtocol, "not an event stream but "+kind+": "+x.text(resp))
 	}
 	body, decoded, err := decodedBody(resp)
 	if err != nil {

@@ -20,6 +20,7 @@ type stream struct {
 	parser eventParser
 	at     instant // of the bytes in hand
 
+	maxChunks int             // more are no answer to what was asked
 	chunks    []Chunk         // with the user's instants
 	kernel    []time.Duration // the kernel's instant of each chunk
 	unstamped bool            // an event came without a kernel stamp
@@ -41,9 +42,12 @@ type stream struct {
 	failure *Failure
 }
 
+// maxChunks bounds the chunks of a request that did not bound its tokens.
+const maxChunks = 1 << 20
+
 // newStream returns a stream with room for about chunks text chunks.
 func newStream(chunks int) *stream {
-	s := &stream{chunks: make([]Chunk, 0, chunks), kernel: make([]time.Duration, 0, chunks)}
+	s := &stream{maxChunks: maxChunks, chunks: make([]Chunk, 0, chunks), kernel: make([]time.Duration, 0, chunks)}
 	s.decoder = decoder{sink: s, maxLine: maxLine, maxBody: maxBody}
 	return s
 }
@@ -118,6 +122,10 @@ func (s *stream) event(data []byte) (more bool) {
 		return false
 	}
 	if ev.text() {
+		if len(s.chunks) == s.maxChunks {
+			s.fail(protocolFailure("more than %d chunks of text", s.maxChunks))
+			return false
+		}
 		s.addChunk(ev)
 	}
 	s.addUsage(ev)

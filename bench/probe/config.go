@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -260,6 +261,13 @@ func (s Spec) check() error {
 		for _, device := range devices {
 			if !isLabel(vendor) || !isLabel(device) {
 				return errors.New("devices: must be lists of device names by vendor")
+			}
+		}
+	}
+	if s.HTTP.HTTPHeaders != nil {
+		for name := range s.HTTP.HTTPHeaders.Headers {
+			if http.CanonicalHeaderKey(name) == "X-Request-Id" {
+				return errors.New("http_headers: X-Request-Id is the probe's own")
 			}
 		}
 	}

@@ -172,7 +172,10 @@ func (l *loop) learn(ctx context.Context) (string, *openai.Failure) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(l.target.spec.Timeout))
 	defer cancel()
 	models, failure := l.client.Models(ctx)
-	if failure != nil {
+	switch {
+	case failure != nil && model != "":
+		return model, nil // the completions may work although the list does not
+	case failure != nil:
 		return "", failure
 	}
 	l.mu.Lock()
@@ -191,6 +194,9 @@ func (l *loop) learn(ctx context.Context) (string, *openai.Failure) {
 // ended keeps the outcome and logs it when it is another than the last. A request
 // that this program withdrew is no news.
 func (l *loop) ended(f *openai.Failure, id string) {
+	if f != nil && f.Reason == openai.ReasonCanceled {
+		return
+	}
 	l.mu.Lock()
 	last := l.last
 	l.last, l.at = f, time.Now()
@@ -199,7 +205,7 @@ func (l *loop) ended(f *openai.Failure, id string) {
 	switch {
 	case f == nil && last != nil:
 		level.Info(l.logger).Log("msg", "probe succeeds again")
-	case f != nil && f.Reason != openai.ReasonCanceled && (last == nil || last.Reason != f.Reason):
+	case f != nil && (last == nil || last.Reason != f.Reason):
 		level.Warn(l.logger).Log("msg", "probe failed", "reason", f.Reason, "status", f.Status, "detail", f.Detail, "request_id", id)
 	case f != nil:
 		level.Debug(l.logger).Log("msg", "probe failed", "reason", f.Reason, "status", f.Status, "detail", f.Detail, "request_id", id)

@@ -49,6 +49,8 @@ func DurationBuckets() []float64 {
 
 func lagBuckets() []float64 { return prometheus.ExponentialBuckets(10e-6, 2, 16) }
 
+func delayBuckets() []float64 { return prometheus.ExponentialBuckets(100e-6, 4, 10) }
+
 func union(a, b []float64) []float64 {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
@@ -57,7 +59,7 @@ func union(a, b []float64) []float64 {
 
 // metrics are the series of all targets.
 type metrics struct {
-	ttft, tpot, itl, duration, lag          *prometheus.HistogramVec
+	ttft, tpot, itl, duration, lag, delay   *prometheus.HistogramVec
 	requests, failures, skipped, violations *prometheus.CounterVec
 	promptTokens, outputTokens              *prometheus.CounterVec
 	success, lastSuccess, inFlight, phases  *prometheus.GaugeVec
@@ -99,6 +101,7 @@ func newMetrics() *metrics {
 	m.itl = histogram("inter_token_latency_seconds", "Gaps between successive chunks with generated text.", ITLBuckets())
 	m.duration = histogram("request_duration_seconds", "Time from sending to the last generated text.", DurationBuckets())
 	m.lag = histogram("client_lag_seconds", "How late this program read what the kernel had received.", lagBuckets())
+	m.delay = histogram("start_delay_seconds", "Time from the instant a probe was due to its sending; added to a latency, that is measured from there.", delayBuckets())
 	m.requests = counter("requests_total", "Probes sent, and attempts to learn the model that failed.")
 	m.failures = counter("failures_total", "Failed probes by reason.", "reason")
 	m.skipped = counter("skipped_total", "Probes not sent because the one before was still in flight.")
@@ -115,7 +118,7 @@ func newMetrics() *metrics {
 // open makes the series of a target whose model is known, so that every counter
 // and reason is there at 0 before the first probe.
 func (m *metrics) open(t Target, model string) {
-	for _, h := range []*prometheus.HistogramVec{m.ttft, m.tpot, m.itl, m.duration, m.lag} {
+	for _, h := range []*prometheus.HistogramVec{m.ttft, m.tpot, m.itl, m.duration, m.lag, m.delay} {
 		h.WithLabelValues(t.Name(), model)
 	}
 	for _, c := range []*prometheus.CounterVec{m.promptTokens, m.outputTokens} {
@@ -178,13 +181,16 @@ func (m *metrics) dropUnknown(target string) {
 func (m *metrics) observe(t Target, tr *openai.Trace) {
 	name := t.Name()
 	m.requests.WithLabelValues(name, tr.Model).Inc()
+	m.delay.WithLabelValues(name, tr.Model).Observe(max(0, tr.Started.Sub(tr.Planned)).Seconds())
 	exemplar := prometheus.Labels{"request_id": tr.RequestID}
 	if tr.Failure == nil {
 		m.success.WithLabelValues(name, tr.Model).Set(1)
 		m.lastSuccess.WithLabelValues(name, tr.Model).SetToCurrentTime()
 	} else {
 		m.failures.WithLabelValues(name, tr.Model, string(tr.Failure.Reason)).Inc()
-		m.success.WithLabelValues(name, tr.Model).Set(0)
+		if tr.Failure.Reason != openai.ReasonCanceled { // which says nothing of the target
+			m.success.WithLabelValues(name, tr.Model).Set(0)
+		}
 		exemplar = nil
 	}
 	put := func(h *prometheus.HistogramVec, d time.Duration, ok bool) {

@@ -44,7 +44,7 @@ func TestSeriesFromTheStart(t *testing.T) {
 	var want []string
 	for _, name := range []string{
 		"time_to_first_token_seconds_count", "time_per_output_token_seconds_count", "inter_token_latency_seconds_count",
-		"request_duration_seconds_count", "client_lag_seconds_count",
+		"request_duration_seconds_count", "client_lag_seconds_count", "start_delay_seconds_count",
 		"requests_total", "skipped_total", "prompt_tokens_total", "output_tokens_total", "in_flight",
 	} {
 		want = append(want, name+`{model="m",target="a"}`)
@@ -177,7 +177,7 @@ func TestObserve(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			tt.want["requests_total"] = 1
+			tt.want["requests_total"], tt.want["start_delay_seconds_count"] = 1, 1
 			if diff := cmp.Diff(tt.want, observed(t, withObjectives(t), &tt.trace)); diff != "" {
 				t.Errorf("what is added (-want +got):\n%s", diff)
 			}
@@ -287,7 +287,7 @@ func TestBoundariesAreThoseOfVLLM(t *testing.T) {
 func TestHistogramsAreNativeAndClassic(t *testing.T) {
 	target := makeTarget(t, nil)
 	p, _ := fakeLoop(target, fakeClient{})
-	trace := goodTrace(openai.Request{Model: "m", RequestID: "id"})
+	trace := goodTrace(openai.Request{Model: "m", RequestID: "id", Planned: time.Now()})
 	trace.Lags = []time.Duration{time.Millisecond}
 	p.metrics.observe(target, trace)
 	w := scrape(t, p, acceptProtobuf)
@@ -323,6 +323,7 @@ func TestHistogramsAreNativeAndClassic(t *testing.T) {
 		"inter_token_latency_seconds":   {2, 2, 3},
 		"request_duration_seconds":      {1, 1, 3},
 		"client_lag_seconds":            {1, 1, 3},
+		"start_delay_seconds":           {1, 1, 3},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("histograms (-want +got):\n%s", diff)

@@ -74,13 +74,13 @@ func TestWhenModelIsAsked(t *testing.T) {
 		script     *script
 		want       []string
 	}{
-		"configured":          {"c", &script{probes: []openai.Reason{"", failed, ""}}, []string{"probe c", "probe c", "probe c"}},
-		"learned once":        {"", &script{}, []string{"models", "probe m", "probe m", "probe m"}},
-		"learned again":       {"", &script{probes: []openai.Reason{"", failed, ""}}, []string{"models", "probe m", "probe m", "models", "probe m"}},
-		"another then":        {"", &script{probes: []openai.Reason{failed, "", ""}, models: []any{"old", "new"}}, []string{"models", "probe old", "models", "probe new", "probe new"}},
-		"not learned":         {"", &script{models: []any{failed, failed, failed}}, []string{"models", "models", "models"}},
-		"learned at last":     {"", &script{models: []any{failed, "m"}}, []string{"models", "models", "probe m", "probe m"}},
-		"forgotten, but back": {"", &script{probes: []openai.Reason{failed}, models: []any{"m", failed, "m"}}, []string{"models", "probe m", "models", "models", "probe m"}},
+		"configured":      {"c", &script{probes: []openai.Reason{"", failed, ""}}, []string{"probe c", "probe c", "probe c"}},
+		"learned once":    {"", &script{}, []string{"models", "probe m", "probe m", "probe m"}},
+		"learned again":   {"", &script{probes: []openai.Reason{"", failed, ""}}, []string{"models", "probe m", "probe m", "models", "probe m"}},
+		"another then":    {"", &script{probes: []openai.Reason{failed, "", ""}, models: []any{"old", "new"}}, []string{"models", "probe old", "models", "probe new", "probe new"}},
+		"not learned":     {"", &script{models: []any{failed, failed, failed}}, []string{"models", "models", "models"}},
+		"learned at last": {"", &script{models: []any{failed, "m"}}, []string{"models", "models", "probe m", "probe m"}},
+		"the list broke":  {"", &script{probes: []openai.Reason{failed}, models: []any{"m", failed, "m"}}, []string{"models", "probe m", "models", "probe m", "probe m"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -168,37 +168,26 @@ func onlyModel(all map[string]float64, model string) map[string]float64 {
 	return kept
 }
 
-// A failure to learn a model that was known counts under no model, and the known
-// one does not look healthy meanwhile.
-func TestModelForgotten(t *testing.T) {
+// A list of models that fails does not silence the probe of a model that is
+// known: the completions may work all the same.
+func TestKnownModelSurvivesABrokenList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{probes: []openai.Reason{"", openai.ReasonHTTP5xx}, models: []any{"m", openai.ReasonConnect}}
 		p := play(t, makeTarget(t, func(s *Spec) { s.Model = "" }), s, 3)
 		got := samples(t, p)
 		want := map[string]float64{
-			`requests_total{model="m",target="a"}`:                      2,
-			`failures_total{model="m",reason="http_5xx",target="a"}`:    1,
-			`requests_total{model="",target="a"}`:                       1,
-			`failures_total{model="",reason="connect",target="a"}`:      1,
-			`success{model="",target="a"}`:                              0,
-			`success{model="m",target="a"}`:                             0,
-			`in_flight{model="m",target="a"}`:                           0,
-			`request_duration_seconds_count{model="m",target="a"}`:      1,
-			`failures_total{model="m",reason="connect",target="a"}`:     0,
-			`failures_total{model="m",reason="truncated",target="a"}`:   0,
-			`time_to_first_token_seconds_count{model="m",target="a"}`:   1,
-			`inter_token_latency_seconds_count{model="m",target="a"}`:   2,
-			`output_tokens_total{model="m",target="a"}`:                 3,
-			`prompt_tokens_total{model="m",target="a"}`:                 50,
-			`skipped_total{model="",target="a"}`:                        0,
-			`skipped_total{model="m",target="a"}`:                       0,
-			`failures_total{model="",reason="http_5xx",target="a"}`:     0,
-			`time_per_output_token_seconds_count{model="m",target="a"}`: 1,
+			`requests_total{model="m",target="a"}`:                   3,
+			`failures_total{model="m",reason="http_5xx",target="a"}`: 1,
+			`request_duration_seconds_count{model="m",target="a"}`:   2,
+			`success{model="m",target="a"}`:                          1,
 		}
 		for series, value := range want {
 			if v, ok := got[series]; !ok || v != value {
 				t.Errorf("%s is %v (there: %v), want %v", series, v, ok, value)
 			}
+		}
+		if unknown := onlyModel(got, ""); len(unknown) > 0 {
+			t.Errorf("series without a model although one is known: %v", unknown)
 		}
 	})
 }

@@ -27,7 +27,6 @@ import (
 
 // Bounds on what a client of the web port may cost.
 const (
-	maxScrapes   = 16
 	readTimeout  = 30 * time.Second
 	writeTimeout = time.Minute
 	drainTimeout = 3 * time.Second // leaves time for the rest of a stop within 5 s
@@ -139,11 +138,10 @@ func drain(server *http.Server) error {
 func (d *daemon) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+d.settings.telemetryPath, promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{
-		EnableOpenMetrics:   true,
-		MaxRequestsInFlight: maxScrapes,
-		Registry:            d.registry,
-		ErrorLog:            scrapeErrors{d.logger},
-		ErrorHandling:       promhttp.ContinueOnError,
+		EnableOpenMetrics: true,
+		Registry:          d.registry,
+		ErrorLog:          scrapeErrors{d.logger},
+		ErrorHandling:     promhttp.ContinueOnError,
 	}))
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "accelerator_exporter is healthy.")
@@ -204,6 +202,7 @@ func (d *daemon) reload() error {
 		level.Error(d.logger).Log("msg", "the new configuration is not right, the old one stays", "err", err)
 		return err
 	}
+	d.placement.changed()
 	d.reloadOK.Set(1)
 	d.reloadAt.SetToCurrentTime()
 	level.Info(d.logger).Log("msg", "configuration loaded", "probes", len(targets))

@@ -283,7 +283,7 @@ func (h *host) setFault(t *testing.T, tool, fault string) {
 func (h *host) promtool(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
-		t.Skip("no promtool on the PATH; Debian has it in the package prometheus")
+		t.Fatal("no promtool on the PATH; Debian has it in the package prometheus")
 	}
 	metrics, _ := h.get(t, "/metrics", "")
 	check := exec.Command(promtool, "check", "metrics")

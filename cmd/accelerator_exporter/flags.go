@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -53,6 +54,7 @@ func parseFlags(args []string) (*settings, error) {
 	s := &settings{probe: probe.DefaultSpec()}
 	app := kingpin.New("accelerator_exporter",
 		"Prometheus exporter for MetaX and Ascend accelerators, NUMA nodes, and the streaming latency of the model server beside them.")
+	app.UsageWriter(os.Stdout)
 	app.Version(version.Print("accelerator_exporter"))
 	app.HelpFlag.Short('h')
 	app.VersionFlag.Short('v')

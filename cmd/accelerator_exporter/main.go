@@ -38,20 +38,20 @@ func run(ctx context.Context, hangup <-chan os.Signal, args []string, stderr io.
 	}
 	targets, err := s.targets()
 	if err != nil {
-		level.Error(logger).Log("msg", "the probes are not right", "err", err)
+		level.Error(stamped(logger)).Log("msg", "the probes are not right", "err", err)
 		return 1
 	}
 	if s.configCheck {
-		level.Info(logger).Log("msg", "the configuration is right", "probes", len(targets))
+		level.Info(stamped(logger)).Log("msg", "the configuration is right", "probes", len(targets))
 		return 0
 	}
 	d, err := newDaemon(s, targets, logger)
 	if err != nil {
-		level.Error(logger).Log("msg", "cannot start", "err", err)
+		level.Error(stamped(logger)).Log("msg", "cannot start", "err", err)
 		return 1
 	}
 	if err := d.run(ctx, hangup); err != nil {
-		level.Error(logger).Log("msg", "cannot serve", "err", err)
+		level.Error(stamped(logger)).Log("msg", "cannot serve", "err", err)
 		return 1
 	}
 	return 0

@@ -27,13 +27,15 @@ type placement struct {
 	prober   *probe.Prober
 	desc     *prometheus.Desc
 
+	poke chan struct{} // the targets are others
+
 	mu    sync.Mutex
 	cards map[string][]collector.DeviceRef // by target
 }
 
 func newPlacement(procfs string, hardware *collector.Collector, prober *probe.Prober) *placement {
 	return &placement{
-		procfs: procfs, hardware: hardware, prober: prober,
+		procfs: procfs, hardware: hardware, prober: prober, poke: make(chan struct{}, 1),
 		desc: prometheus.NewDesc("accelerator_probe_target_device_info",
 			"Which cards serve a target, constant 1.", []string{"target", "vendor", "device"}, nil),
 	}
@@ -51,16 +53,29 @@ func (p *placement) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
+// run looks at every interval, and sooner after a change and at the start, when the
+// tools have only just answered.
 func (p *placement) run(ctx context.Context, interval time.Duration) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
+	const early = time.Second
+	timer := time.NewTimer(min(early, interval))
+	defer timer.Stop()
 	for {
 		p.look(ctx)
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-timer.C:
+			timer.Reset(interval)
+		case <-p.poke:
 		}
+	}
+}
+
+// changed has the cards of new targets looked for at once.
+func (p *placement) changed() {
+	select {
+	case p.poke <- struct{}{}:
+	default: // it will look anyway
 	}
 }
 

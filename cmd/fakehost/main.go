@@ -55,6 +55,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 func serveVLLM(st state, args []string, stderr io.Writer) int {
 	s := &vllmSettings{}
 	app := kingpin.New("fakehost vllm", "Serve an OpenAI-compatible endpoint with vLLM's continuous batching and no model.")
+	app.UsageWriter(os.Stdout)
 	s.flags(app)
 	if _, err := app.Parse(args); err != nil {
 		fmt.Fprintf(stderr, "fakehost vllm: %v, try --help\n", err)

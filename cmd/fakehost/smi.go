@@ -101,7 +101,8 @@ func answerAscend(st state, args []string) ([]byte, bool, error) {
 	if strings.HasPrefix(l.Name, "a3") {
 		chips = 2
 	}
-	machine := l.Reduce(fakesmi.AscendMachine(l.Version, chips, st.load()))
+	whole := fakesmi.AscendMachine(l.Version, chips, st.load())
+	machine := l.Reduce(whole)
 	var b bytes.Buffer
 	switch strings.Join(args, " ") {
 	case "info":
@@ -111,7 +112,7 @@ func answerAscend(st state, args []string) ([]byte, bool, error) {
 	case "info -l":
 		err = l.PrintList(&b, machine)
 	case "info -t topo":
-		err = l.PrintTopology(&b, machine)
+		err = l.PrintTopology(&b, whole)
 	default:
 		return nil, false, nil
 	}

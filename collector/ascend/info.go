@@ -36,36 +36,10 @@ const (
 
 func vocabulary() boxtable.Vocabulary {
 	return boxtable.Vocabulary{
-		colNPUID:                  boxtable.Scalar,
-		colName:                   boxtable.Phrase,
-		colHugepages:              boxtable.Pair,
-		colNPUUtil:                boxtable.Scalar,
-		colDDR:                    boxtable.Pair,
-		colHBM:                    boxtable.Pair,
-		colPID:                    boxtable.Scalar,
-		colProcess:                boxtable.Phrase,
-		colProcessMem:             boxtable.Scalar,
-		"process id in container": boxtable.Scalar,
+		Scalars: []string{colNPUID, colNPUUtil, colPID, colProcessMem, "process id in container"},
+		Pairs:   []string{colHugepages, colDDR, colHBM},
+		Phrases: []string{colName, colProcess},
 	}
-}
-
-// header is one header row: its words, cell by cell.
-type header [][]boxtable.Column
-
-func (h header) find(word string) (cell, col int, ok bool) {
-	for i, cols := range h {
-		for j := range cols {
-			if cols[j].Word == word {
-				return i, j, true
-			}
-		}
-	}
-	return 0, 0, false
-}
-
-func (h header) has(word string) bool {
-	_, _, ok := h.find(word)
-	return ok
 }
 
 // section is the table the parser is inside of.
@@ -79,25 +53,25 @@ const (
 
 // record is one chip as printed, before its name among all chips is known.
 type record struct {
-	npu, chip string
-	number    string // Device or Phy-ID, "" where there is none
-	device    model.Device
+	place
+	number string // Device or Phy-ID, "" where there is none
+	device model.Device
 }
 
-// owner is a process row, which names its chip by NPU and chip.
+// owner is a process row and the chip it names.
 type owner struct {
-	npu, chip string
-	process   model.Process
+	place
+	process model.Process
 }
 
 type infoParser struct {
 	words        boxtable.Vocabulary
 	section      section
-	upper, lower header // the two header rows of the device table; processes use upper
+	upper, lower *boxtable.Header // processes have only the upper
+	row          boxtable.Record
 	pending      *record
 	records      []record
 	owners       []owner
-	values       []string
 	report       model.Report
 	headers      int
 }
@@ -114,7 +88,7 @@ func ParseInfo(out []byte) (model.Report, error) {
 		case boxtable.Separator, boxtable.Elision:
 			p.dropPending("its second row is missing")
 		case boxtable.Row:
-			if err := p.row(line.Cells); err != nil {
+			if err := p.cells(line.Cells); err != nil {
 				return model.Report{}, err
 			}
 		case boxtable.Text:
@@ -131,7 +105,7 @@ func ParseInfo(out []byte) (model.Report, error) {
 	return p.report, nil
 }
 
-func (p *infoParser) row(cells []string) error {
+func (p *infoParser) cells(cells []string) error {
 	if p.header(cells) {
 		return nil
 	}
@@ -149,23 +123,21 @@ func (p *infoParser) row(cells []string) error {
 // header recognises header rows by their words and enters the table they open.
 // The process table must be entered here: its rows look like a chip's.
 func (p *infoParser) header(cells []string) bool {
-	if number := cells[0]; number != "" && number[0] >= '0' && number[0] <= '9' {
+	inRecord := p.section == devices && p.lower != nil // where the first cell may be blank
+	if first := cells[0]; first == "" && inRecord || first != "" && '0' <= first[0] && first[0] <= '9' {
 		return false
 	}
-	h := make(header, len(cells))
-	for i, cell := range cells {
-		h[i] = p.words.Columns(cell)
-	}
-	npu := h.has(colNPU) || h.has(colNPUID)
+	h := p.words.Header(cells)
+	npu := h.Has(colNPU) || h.Has(colNPUID)
 	switch {
-	case npu && h.has(colPID):
+	case npu && h.Has(colPID):
 		p.dropPending("its second row is missing")
 		p.section, p.upper = processes, h
-	case npu && h.has(colHealth):
+	case npu && h.Has(colHealth):
 		p.dropPending("its second row is missing")
 		p.section, p.upper, p.lower = devices, h, nil
 		p.headers++
-	case p.section == devices && p.lower == nil && h.has(colBusID):
+	case p.section == devices && p.lower == nil && h.Has(colBusID):
 		p.lower = h
 	default:
 		return false
@@ -198,37 +170,38 @@ func firstVersion(s string) string {
 	return ""
 }
 
+// place is where a chip is; process rows name it so.
+type place struct{ npu, chip string }
+
 // name gives every chip the number a workload selects it by, and joins the
 // processes to it.
 func (p *infoParser) name() {
+	ids := make(map[place]string, len(p.records))
 	unique := true
 	seen := make(map[string]bool, len(p.records))
-	for i := range p.records {
-		r := &p.records[i]
+	for _, r := range p.records {
+		if _, twice := ids[r.place]; twice {
+			p.warn("chip %s of NPU %s is printed twice", r.chip, r.npu)
+			continue
+		}
 		r.device.ID = r.number
 		if r.number == "" {
 			r.device.ID = r.npu
 		}
 		unique = unique && !seen[r.device.ID]
 		seen[r.device.ID] = true
-	}
-	type place struct{ npu, chip string }
-	ids := make(map[place]string, len(p.records))
-	for i := range p.records {
-		r := &p.records[i]
-		at := place{r.npu, r.chip}
-		if _, twice := ids[at]; twice {
-			p.warn("chip %s of NPU %s is printed twice", r.chip, r.npu)
-			continue
-		}
-		if !unique {
-			r.device.ID = strings.TrimSuffix(r.npu+"."+r.chip, ".")
-		}
-		ids[at] = r.device.ID
+		ids[r.place] = r.device.ID
 		p.report.Devices = append(p.report.Devices, r.device)
 	}
+	for i := range p.report.Devices {
+		d := &p.report.Devices[i]
+		if !unique {
+			d.ID = strings.TrimSuffix(d.NPU+"."+d.Chip, ".")
+			ids[place{d.NPU, d.Chip}] = d.ID
+		}
+	}
 	for _, o := range p.owners {
-		id, ok := ids[place{o.npu, o.chip}]
+		id, ok := ids[o.place]
 		if !ok {
 			p.warn("process %s runs on a chip that the device table lacks", o.process.PID)
 			continue

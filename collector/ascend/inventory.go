@@ -22,9 +22,7 @@ func ParseMapping(out []byte) (model.Report, error) {
 		case fields[0] == "NPU" && fields[1] == "ID" && strings.Contains(string(raw), "Chip ID"):
 			header = true
 		case header:
-			_, isNPU := boxtable.Index(fields[0])
-			_, isChip := boxtable.Index(fields[1])
-			if isNPU && isChip && !strings.EqualFold(fields[len(fields)-1], "mcu") {
+			if isChip(fields) && raw[len(raw)-1] == '\n' {
 				r.Announced++
 			}
 		}
@@ -33,6 +31,17 @@ func ParseMapping(out []byte) (model.Report, error) {
 		return model.Report{}, failure.New(failure.Parse, "no chip in the mapping")
 	}
 	return r, nil
+}
+
+// isChip tells a chip's line, which starts with three numbers, from that of an Mcu,
+// which has no logic id, and of an NPU that is called -1.
+func isChip(fields []string) bool {
+	for _, f := range fields[:3] {
+		if _, ok := boxtable.Index(f); !ok {
+			return false
+		}
+	}
+	return !strings.EqualFold(fields[len(fields)-1], "mcu")
 }
 
 // ParseList reads the output of npu-smi info -l: how many cards there are and
@@ -57,5 +66,5 @@ func ParseList(out []byte) (model.Report, error) {
 	if cards == 0 && listed == 0 {
 		return model.Report{}, failure.New(failure.Parse, "no card in the list")
 	}
-	return model.Report{Announced: max(cards, chips)}, nil
+	return model.Report{Announced: max(cards, listed, chips)}, nil
 }

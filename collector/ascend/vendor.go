@@ -6,19 +6,19 @@ import (
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/topology"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/vendor"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
 // Vendor says how npu-smi is asked. One npu-smi info holds nearly everything;
 // the per-card questions (-t usages -i N) would cost a process each.
-func Vendor() vendor.Vendor {
-	return vendor.Vendor{
+func Vendor() smi.Vendor {
+	return smi.Vendor{
 		Name:  "ascend",
 		Tools: []string{"npu-smi"},
-		Table: vendor.Query{Name: "info", Args: [][]string{{"info"}}, Parse: ParseInfo},
-		Sides: []vendor.Query{
+		Table: smi.Query{Name: "info", Args: [][]string{{"info"}}, Parse: ParseInfo},
+		Sides: []smi.Query{
 			{Name: "mapping", Args: [][]string{{"info", "-m"}}, Inventory: true, Parse: ParseMapping},
 			{Name: "list", Args: [][]string{{"info", "-l"}}, Inventory: true, Parse: ParseList},
 			{Name: "topology", Args: [][]string{{"info", "-t", "topo"}}, Inventory: true, Parse: ParseTopology},

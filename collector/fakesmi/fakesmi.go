@@ -12,9 +12,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
-// Print writes the tool's main table.
-type Print func(w io.Writer, r model.Report) error
-
 // notPrinted stands where the tool has no value.
 const notPrinted = "NA"
 

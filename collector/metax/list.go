@@ -10,10 +10,10 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
-// withheld is the reason mx-smi -L gives for a card that exists on the host but
+// withheld ends the reason mx-smi -L gives for a card that exists on the host but
 // was not granted to the container it runs in. Such a card is neither broken
-// nor missing.
-const withheld = "MetaX Sysfs File Unaccessible"
+// nor missing. The word before it is the brand, which an OEM's build replaces.
+const withheld = "Sysfs File Unaccessible"
 
 // ParseList reads the output of mx-smi -L, the only one with UUIDs and with the
 // cards that failed:
@@ -24,8 +24,9 @@ const withheld = "MetaX Sysfs File Unaccessible"
 // Cards that are merely withheld from a container are left out and not counted.
 func ParseList(out []byte) (model.Report, error) {
 	var r model.Report
-	lines := bytes.SplitAfter(out, []byte("\n"))
-	for _, raw := range lines {
+	hidden := 0
+	known := map[string]bool{}
+	for raw := range bytes.Lines(out) {
 		line := strings.TrimSpace(string(raw))
 		number, rest, ok := cutCard(line)
 		if !ok {
@@ -33,18 +34,22 @@ func ParseList(out []byte) (model.Report, error) {
 		}
 		d, ok := listed(number, rest)
 		cut := raw[len(raw)-1] != '\n' && !strings.HasSuffix(line, ")")
-		if !ok || cut {
+		switch {
+		case !ok || cut:
 			r.Warnings = append(r.Warnings, fmt.Sprintf("cannot read a line of the list: %.80q", line))
-			continue
+		case known[number]:
+			r.Warnings = append(r.Warnings, fmt.Sprintf("card %s is listed twice", number))
+		case strings.HasSuffix(d.Health.Reason, withheld):
+			hidden++
+			known[number] = true
+		default:
+			known[number] = true
+			r.Announced++
+			r.Listed = append(r.Listed, d)
 		}
-		if d.Health.Reason == withheld {
-			continue
-		}
-		r.Announced++
-		r.Listed = append(r.Listed, d)
 	}
-	if len(r.Listed) == 0 && len(r.Warnings) == 0 && !bytes.Contains(out, []byte(withheld)) {
-		return model.Report{}, failure.New(failure.Parse, "no GPU# line in the list")
+	if len(r.Listed)+hidden == 0 {
+		return model.Report{}, failure.New(failure.Parse, "no card in the list")
 	}
 	return r, nil
 }

@@ -7,105 +7,82 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
-// card reads one of a card's two rows.
+// card reads one of a card's two rows. Where the first one has the card's number
+// and bus id, the second has a temperature and a pair of memory.
 func (p *tableParser) card(cells []string) {
-	header := p.upper
-	if p.pending != nil {
-		header = p.lower
-	}
-	if len(cells) != len(header) {
-		p.dropPending("its second row has other cells than the header")
-		p.warn("a row has %d cells where the header has %d: %.60q", len(cells), len(header), strings.Join(cells, "|"))
-		return
-	}
-	if p.pending == nil {
-		p.firstRow(cells)
-		return
-	}
-	d := p.pending
-	if i, _, ok := find(p.upper, colBusID); ok && boxtable.PCIAddress(cells[i]) {
+	p.row.Read(p.upper, cells)
+	id, _ := p.row.Lead(colGPU)
+	bus, okBus := p.row.Get(colBusID)
+	_, isIndex := boxtable.Index(id)
+	_, _, isPair := boxtable.CutPair(bus)
+	if isIndex && !isPair || boxtable.PCIAddress(bus) {
 		p.dropPending("its second row is missing")
-		p.firstRow(cells)
-		return
 	}
-	p.pending = nil
-	p.readings(d, p.lower, cells)
-	p.report.Devices = append(p.report.Devices, *d)
+	switch {
+	case p.pending != nil:
+		p.secondRow(cells)
+	case isIndex && okBus && (boxtable.Absent(bus) || boxtable.PCIAddress(bus)):
+		p.firstRow(id, bus)
+	default:
+		p.warn("a row identifies no card: %.60q", strings.Join(cells, "|"))
+	}
 }
 
-// firstRow starts a card when the row identifies one.
-func (p *tableParser) firstRow(cells []string) {
-	d := &model.Device{}
-	id, okID := p.cell(p.upper, cells, colGPU)
-	bus, okBus := p.cell(p.upper, cells, colBusID)
-	if _, ok := boxtable.Index(id); !ok || !okID || !okBus || !boxtable.Absent(bus) && !boxtable.PCIAddress(bus) {
-		p.warn("a row identifies no card: %.60q", strings.Join(cells, "|"))
-		return
-	}
-	d.ID, d.BusID = id, boxtable.Label(bus)
-	for _, other := range p.report.Devices {
-		if other.ID == d.ID {
-			p.warn("card %s is printed twice", d.ID)
-			return
-		}
-	}
-	if name, ok := p.cell(p.upper, cells, colName); ok {
+// firstRow starts a card.
+func (p *tableParser) firstRow(id, bus string) {
+	d := &model.Device{ID: id, BusID: boxtable.Label(bus)}
+	if name, ok := p.row.Get(colName); ok {
 		d.Name = boxtable.Label(name)
 	}
-	if board, ok := p.cell(p.upper, cells, colBoard); ok {
+	if board, ok := p.row.Get(colBoard); ok {
 		d.Board = boxtable.Label(board)
 	}
-	p.readings(d, p.upper, cells)
+	p.readings(d)
 	p.pending = d
 }
 
-// cell returns the value under a header word, and false when there is no such
-// word or the cell's values do not line up with its words.
-func (p *tableParser) cell(header [][]boxtable.Column, cells []string, word string) (string, bool) {
-	i, j, ok := find(header, word)
-	if !ok {
-		return "", false
+func (p *tableParser) secondRow(cells []string) {
+	d := p.pending
+	if !p.row.Read(p.lower, cells) {
+		p.dropPending("its second row has other cells than the header")
+		return
 	}
-	p.values, ok = boxtable.Values(p.values[:0], header[i], cells[i])
-	if !ok {
-		return "", false
+	p.pending = nil
+	if p.known[d.ID] {
+		p.warn("card %s is printed twice", d.ID)
+		return
 	}
-	return p.values[j], true
+	p.readings(d)
+	p.known[d.ID] = true
+	p.report.Devices = append(p.report.Devices, *d)
 }
 
-// readings reads every value of a row whose header word is known.
-func (p *tableParser) readings(d *model.Device, header [][]boxtable.Column, cells []string) {
-	for i, cols := range header {
-		var aligned bool
-		p.values, aligned = boxtable.Values(p.values[:0], cols, cells[i])
-		for j, col := range cols {
-			if value, ok := p.value(col, j, aligned, cells[i]); ok {
-				p.reading(d, col, value)
+// readings reads every value of a row whose header word is known. Where values
+// and words do not line up, a value is still known by its unit, if it is the
+// only one of that unit.
+func (p *tableParser) readings(d *model.Device) {
+	for v := range p.row.Values() {
+		switch {
+		case v.Fits:
+			p.reading(d, v.Column, v.Text)
+		case v.Cell != "" && isReading(v.Column.Word):
+			if value, ok := byUnit(v.Column.Word, v.Cell); ok {
+				p.reading(d, v.Column, value)
+			} else {
+				p.warn("card %s: cannot tell which part of %.40q is %s", d.ID, v.Cell, v.Column.Word)
 			}
 		}
 	}
 }
 
-// value picks a column's value out of a cell. Where values and words do not line
-// up, a value is still known by its unit, if it is the only one of that unit.
-func (p *tableParser) value(col boxtable.Column, j int, aligned bool, cell string) (string, bool) {
-	if aligned {
-		return p.values[j], true
-	}
-	if cell == "" || !isReading(col.Word) {
-		return "", false
-	}
+func byUnit(word, cell string) (string, bool) {
 	found, n := "", 0
-	for _, token := range boxtable.Tokens(cell, true) {
-		if carriesUnit(col.Word, token) {
+	for _, token := range boxtable.Tokens(cell) {
+		if carriesUnit(word, token) {
 			found, n = token, n+1
 		}
 	}
-	if n != 1 {
-		p.warn("cannot tell which part of %.40q is %s", cell, col.Word)
-		return "", false
-	}
-	return found, true
+	return found, n == 1
 }
 
 func isReading(word string) bool {
@@ -117,7 +94,6 @@ func isReading(word string) bool {
 }
 
 func carriesUnit(word, token string) bool {
-	used, _, _ := strings.Cut(token, "/")
 	ok := false
 	switch word {
 	case colUtil:
@@ -125,6 +101,7 @@ func carriesUnit(word, token string) bool {
 	case colTemp:
 		_, ok = unitNumber(token, "C")
 	case colPower, colPowerAndCap:
+		used, _ := cutPower(token)
 		_, ok = unitNumber(used, "W")
 	case colPerf:
 		_, ok = level(token)
@@ -153,12 +130,15 @@ func level(s string) (float64, bool) {
 	return float64(i), ok
 }
 
-func (p *tableParser) reading(d *model.Device, col boxtable.Column, value string) {
-	if h := health(value); h != nil && (col.Word == colState || h.OK || h.State == notAvailable) {
-		d.Health = h // one release prints GPU-Util over the states
+func (p *tableParser) reading(d *model.Device, col *boxtable.Column, value string) {
+	if boxtable.Absent(value) {
 		return
 	}
-	if boxtable.Absent(value) {
+	if col.Word == colState || strings.HasPrefix(value, available) || strings.HasPrefix(value, notAvailable) {
+		d.Health = health(value) // one release prints GPU-Util over the states
+		if d.Health == nil {
+			p.warn("card %s: cannot read its state from %.40q", d.ID, value)
+		}
 		return
 	}
 	ok := true
@@ -172,9 +152,9 @@ func (p *tableParser) reading(d *model.Device, col boxtable.Column, value string
 	case colPerf:
 		d.PerformanceLevel, ok = reading(level(value))
 	case colMemory:
-		u, err := boxtable.ParseUsage(value, "")
-		if ok = err == nil && strings.HasSuffix(value, "B"); ok {
-			d.Memory = memory(u)
+		if ok = strings.HasSuffix(value, "B"); ok { // without a unit it is not memory
+			u, err := boxtable.ParseUsage(value, "")
+			d.Memory, ok = memory(u), err == nil
 		}
 	}
 	if !ok {
@@ -202,15 +182,15 @@ func percent(s string) (*float64, bool) {
 	return reading(v/100, ok && v >= 0 && v <= 100)
 }
 
-// power reads "71W", "69W/350W" and "97W/NA".
+// power reads "71W", "69W / 350W" and "97W / NA".
 func power(d *model.Device, value string) bool {
-	used, limit, _ := strings.Cut(value, "/")
+	used, limit := cutPower(value)
 	okUsed, okLimit := true, true
-	if used = strings.TrimSpace(used); !boxtable.Absent(used) {
+	if !boxtable.Absent(used) {
 		w, ok := unitNumber(used, "W")
 		d.PowerWatts, okUsed = reading(w, ok && w >= 0)
 	}
-	if limit = strings.TrimSpace(limit); !boxtable.Absent(limit) {
+	if !boxtable.Absent(limit) {
 		w, ok := unitNumber(limit, "W")
 		d.PowerLimitWatts, okLimit = reading(w, ok && w >= 0)
 		if ok && w == 0 {
@@ -218,6 +198,14 @@ func power(d *model.Device, value string) bool {
 		}
 	}
 	return okUsed && okLimit
+}
+
+func cutPower(value string) (used, limit string) {
+	used, limit, ok := boxtable.CutPair(value)
+	if !ok {
+		return value, ""
+	}
+	return used, limit
 }
 
 // The two states met so far.
@@ -233,38 +221,37 @@ func health(s string) *model.Health {
 		return nil
 	}
 	state, reason, _ := strings.Cut(s, "(")
-	state = strings.TrimSpace(state)
-	return &model.Health{
-		OK:     state == available,
-		State:  state,
-		Reason: strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(reason), ")")),
+	if end := strings.LastIndexByte(reason, ')'); end >= 0 {
+		reason = reason[:end]
 	}
+	state = strings.TrimSpace(state)
+	return &model.Health{OK: state == available, State: state, Reason: strings.TrimSpace(reason)}
 }
 
 // slice reads a row of the sliced-GPU box.
 func (p *tableParser) slice(cells []string) {
-	if len(cells) != len(p.upper) {
+	if !p.row.Read(p.upper, cells) {
 		p.warn("a slice row has other cells than its header: %.60q", strings.Join(cells, "|"))
 		return
 	}
-	gpu, okGPU := p.cell(p.upper, cells, colGPU)
-	id, okID := p.cell(p.upper, cells, colSliceID)
+	gpu, okGPU := p.row.Get(colGPU)
+	id, okID := p.row.Get(colSliceID)
 	_, isGPU := boxtable.Index(gpu)
 	_, isID := boxtable.Index(id)
-	if !okGPU || !okID || !isGPU || !isID {
+	key := [2]string{gpu, id}
+	switch {
+	case !okGPU || !okID || !isGPU || !isID:
 		p.warn("a slice row identifies no slice: %.60q", strings.Join(cells, "|"))
 		return
+	case p.sliced[key]:
+		p.warn("slice %s of card %s is printed twice", id, gpu)
+		return
 	}
+	p.sliced[key] = true
 	s := model.Slice{Device: gpu, ID: id}
-	for _, other := range p.report.Slices {
-		if other.Device == s.Device && other.ID == s.ID {
-			p.warn("slice %s of card %s is printed twice", id, gpu)
-			return
-		}
-	}
-	p.share(&s.ComputeQuotaRatio, cells, colCompute)
-	p.share(&s.UtilizationRatio, cells, colSliceUtil)
-	if quota, ok := p.cell(p.upper, cells, colQuota); ok {
+	p.share(&s, &s.ComputeQuotaRatio, colCompute)
+	p.share(&s, &s.UtilizationRatio, colSliceUtil)
+	if quota, ok := p.row.Get(colQuota); ok {
 		u, err := boxtable.ParseUsage(quota, "MiB")
 		if err != nil {
 			p.warn("slice %s of card %s: %v", id, gpu, err)
@@ -274,14 +261,14 @@ func (p *tableParser) slice(cells []string) {
 	p.report.Slices = append(p.report.Slices, s)
 }
 
-func (p *tableParser) share(dst **float64, cells []string, word string) {
-	value, ok := p.cell(p.upper, cells, word)
+func (p *tableParser) share(s *model.Slice, dst **float64, word string) {
+	value, ok := p.row.Get(word)
 	if !ok || boxtable.Absent(value) {
 		return
 	}
 	ratio, ok := percent(value)
 	if !ok {
-		p.warn("slice: cannot read %s from %.40q", word, value)
+		p.warn("slice %s of card %s: cannot read %s from %.40q", s.ID, s.Device, word, value)
 		return
 	}
 	*dst = ratio
@@ -291,17 +278,17 @@ func (p *tableParser) share(dst **float64, cells []string, word string) {
 // "0-s3": its memory is still the card's.
 func (p *tableParser) process(cells []string) {
 	row := strings.Join(cells, "|")
-	if row == "" || strings.HasPrefix(row, "no process found") {
+	if strings.Trim(row, "|") == "" || strings.HasPrefix(row, "no process found") {
 		return
 	}
-	gpu, okGPU := p.cell(p.upper, cells, colGPU)
-	pid, okPID := p.cell(p.upper, cells, colPID)
-	name, _ := p.cell(p.upper, cells, colProcess)
-	mem, okMem := p.cell(p.upper, cells, colProcessMem)
+	p.row.Read(p.upper, cells) // not with a bar in the name: a part of it would be taken for the memory
+	gpu, okGPU := p.row.Get(colGPU)
+	pid, okPID := p.row.Get(colPID)
+	name, _ := p.row.Get(colProcess)
+	mem, okMem := p.row.Get(colProcessMem)
 	gpu, _, _ = strings.Cut(gpu, "-s")
 	_, isGPU := boxtable.Index(gpu)
 	_, isPID := boxtable.Index(pid)
-	i, j, _ := find(p.upper, colProcessMem)
 	if !okGPU || !okPID || !okMem || !isGPU || !isPID {
 		p.warn("cannot read a process row: %.60q", row)
 		return
@@ -309,7 +296,7 @@ func (p *tableParser) process(cells []string) {
 	if boxtable.Absent(mem) {
 		return
 	}
-	bytes, ok := boxtable.Bytes(mem, p.upper[i][j].Unit)
+	bytes, ok := boxtable.Bytes(mem, p.upper.Columns[p.upper.Find(colProcessMem)].Unit)
 	if !ok {
 		p.warn("process %s on card %s: cannot read its memory from %.40q", pid, gpu, mem)
 		return

@@ -39,13 +39,9 @@ const (
 
 func vocabulary() boxtable.Vocabulary {
 	return boxtable.Vocabulary{
-		colName:        boxtable.Phrase,
-		colPowerAndCap: boxtable.Pair,
-		colMemory:      boxtable.Pair,
-		colState:       boxtable.Phrase,
-		colQuota:       boxtable.Pair,
-		colProcess:     boxtable.Phrase,
-		colProcessMem:  boxtable.Scalar,
+		Scalars: []string{colProcessMem},
+		Pairs:   []string{colPowerAndCap, colMemory, colQuota},
+		Phrases: []string{colName, colState, colProcess},
 	}
 }
 
@@ -63,21 +59,22 @@ type tableParser struct {
 	report  model.Report
 	words   boxtable.Vocabulary
 	section section
-	// upper and lower are the header rows of the current box, cell by cell; the
-	// second header row and the second row of a card use lower.
-	upper, lower [][]boxtable.Column
+	// upper and lower are the header rows of the current box; only cards have two.
+	upper, lower *boxtable.Header
+	row          boxtable.Record
 	// pending is the card whose first row was read, until its second row.
 	pending *model.Device
-	values  []string
-	headers int  // card headers met
-	none    bool // "Attached GPUs : 0"
+	known   map[string]bool    // cards read
+	sliced  map[[2]string]bool // card and slice read
+	headers int                // card headers met
+	none    bool               // "Attached GPUs : 0"
 }
 
 // ParseTable reads the output of mx-smi without arguments. It fails with
 // failure.Parse when the output is another program's or holds no whole card, and
 // with failure.NoDevice when the table says that no GPU is attached.
 func ParseTable(out []byte) (model.Report, error) {
-	p := &tableParser{words: vocabulary()}
+	p := &tableParser{words: vocabulary(), known: map[string]bool{}, sliced: map[[2]string]bool{}}
 	for line := range boxtable.Lines(out) {
 		if err := p.line(line); err != nil {
 			return model.Report{}, err
@@ -105,7 +102,7 @@ func (p *tableParser) line(line boxtable.Line) error {
 	case boxtable.Separator, boxtable.Elision:
 		p.dropPending("its second row is missing")
 	case boxtable.Row:
-		return p.row(line.Cells)
+		return p.cells(line.Cells)
 	}
 	return nil
 }
@@ -134,7 +131,7 @@ func isTool(name string) bool {
 	return strings.EqualFold(name, "mx-smi") || strings.EqualFold(name, "ht-smi")
 }
 
-func (p *tableParser) row(cells []string) error {
+func (p *tableParser) cells(cells []string) error {
 	if p.header(cells) {
 		return nil
 	}
@@ -160,25 +157,22 @@ func (p *tableParser) header(cells []string) bool {
 	if !letterFirst(cells[0]) { // data rows start with a number, whatever a process is called
 		return false
 	}
-	cols := make([][]boxtable.Column, len(cells))
-	for i, cell := range cells {
-		cols[i] = p.words.Columns(cell)
-	}
+	h := p.words.Header(cells)
 	switch {
-	case has(cols, colGPU) && has(cols, colBusID):
+	case h.Has(colGPU) && h.Has(colBusID):
 		p.leave()
-		p.section, p.upper, p.lower = cards, cols, nil
+		p.section, p.upper, p.lower = cards, h, nil
 		p.headers++
-	case p.section == cards && p.lower == nil && has(cols, colMemory):
-		p.lower = cols
-	case has(cols, colSliceID) && has(cols, colGPU):
+	case p.section == cards && h.Has(colMemory):
+		p.lower = h
+	case h.Has(colSliceID) && h.Has(colGPU):
 		p.leave()
-		p.section, p.upper = slices, cols
-	case has(cols, colPID) && has(cols, colGPU):
+		p.section, p.upper = slices, h
+	case h.Has(colPID) && h.Has(colGPU):
 		p.leave()
-		p.section, p.upper = processes, cols
+		p.section, p.upper = processes, h
 	case p.section == processes && len(cells) == 1 && strings.HasPrefix(cells[0], "Usage("):
-		p.memoryUnit(p.words.Columns(cells[0])[0].Unit)
+		p.memoryUnit(h.Columns[0].Unit)
 	default:
 		return false
 	}
@@ -186,10 +180,11 @@ func (p *tableParser) header(cells []string) bool {
 }
 
 // memoryUnit joins the second header row of the process box, which holds
-// nothing but the unit of the last column.
+// nothing but the unit of the memory column.
 func (p *tableParser) memoryUnit(unit string) {
-	cols := p.upper[0]
-	cols[len(cols)-1].Unit = unit
+	if i := p.upper.Find(colProcessMem); i >= 0 {
+		p.upper.Columns[i].Unit = unit
+	}
 }
 
 func (p *tableParser) leave() {
@@ -201,31 +196,14 @@ func letterFirst(s string) bool {
 	return s != "" && (s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z')
 }
 
-func has(cells [][]boxtable.Column, word string) bool {
-	_, _, ok := find(cells, word)
-	return ok
-}
-
-func find(cells [][]boxtable.Column, word string) (cell, col int, ok bool) {
-	for i, cols := range cells {
-		for j := range cols {
-			if cols[j].Word == word {
-				return i, j, true
-			}
-		}
-	}
-	return 0, 0, false
-}
-
 // title reads the rows above the header: names and versions.
 func (p *tableParser) title(cells []string) error {
 	for _, cell := range cells {
 		first, rest, _ := strings.Cut(cell, " ")
 		switch {
 		case isTool(first):
-			version, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
 			p.tool().Name = strings.ToLower(first)
-			p.tool().Version = boxtable.Label(version)
+			p.tool().Version = version(rest)
 		case strings.HasSuffix(strings.ToUpper(first), "-SMI"):
 			return failure.New(failure.Parse, "the title is that of %.40q, not of mx-smi or ht-smi", first)
 		}
@@ -244,17 +222,21 @@ func (p *tableParser) tool() *model.Tool {
 	return p.report.Tool
 }
 
-// version takes the word after a label. A word without a digit is no version:
-// it is "unknown", or the next label where the value is empty.
+// version reads the word after a label.
 func (p *tableParser) version(cell, label string, field func(*model.Tool) *string) {
-	_, after, ok := strings.Cut(cell, label)
-	if !ok {
-		return
+	if _, after, ok := strings.Cut(cell, label); ok && version(after) != "" {
+		*field(p.tool()) = version(after)
 	}
-	version, _, _ := strings.Cut(strings.TrimSpace(after), " ")
-	if strings.ContainsAny(version, "0123456789") {
-		*field(p.tool()) = version
+}
+
+// version is the first word of s. One without a digit is no version: it is
+// "unknown", or the next label where the value is empty.
+func version(s string) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(s), " ")
+	if !strings.ContainsAny(word, "0123456789") {
+		return ""
 	}
+	return word
 }
 
 func (p *tableParser) warn(format string, args ...any) {

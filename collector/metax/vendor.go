@@ -4,19 +4,19 @@ import (
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/topology"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/vendor"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
 // Vendor says how mx-smi is asked. Only reading commands are in it: the same
 // program also resets cards and flashes firmware.
-func Vendor() vendor.Vendor {
-	return vendor.Vendor{
+func Vendor() smi.Vendor {
+	return smi.Vendor{
 		Name:  "metax",
 		Tools: []string{"mx-smi", "ht-smi"},
-		Table: vendor.Query{Name: "table", Args: [][]string{{}}, Parse: ParseTable},
-		Sides: []vendor.Query{
+		Table: smi.Query{Name: "table", Args: [][]string{{}}, Parse: ParseTable},
+		Sides: []smi.Query{
 			{Name: "list", Args: [][]string{{"-L"}}, Parse: ParseList},
 			{Name: "topology", Args: [][]string{{"topo", "-n"}, {"topo", "-m"}}, Inventory: true, Parse: ParseTopology},
 		},
@@ -52,7 +52,7 @@ func Classify(text []byte) (failure.Reason, string, bool) {
 		{Text: "Target device is not available", Reason: failure.NoDevice},
 		{Text: "error while loading shared libraries", Reason: failure.Driver},
 		{Text: "Driver is not loaded", Reason: failure.Driver},
-		{Text: "MetaX Kernel Driver Not Found", Reason: failure.Driver},
+		{Text: "Kernel Driver Not Found", Reason: failure.Driver},
 		{Text: "Driver And Vbios Compatibility Check Failed", Reason: failure.Driver},
 		{Text: "Device is busy", Reason: failure.Busy},
 		{Text: "Permission denied", Reason: failure.Permission},

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -26,57 +27,97 @@ type Resolver func(name string, devices []Device) (id string, isDevice bool)
 // Merge joins the main table with what the side commands told. It does not
 // change its arguments.
 func Merge(table Report, sides []Report, resolve Resolver) Snapshot {
-	s := Snapshot{
-		Tool:      table.Tool,
-		Seen:      len(table.Devices),
-		Announced: max(table.Announced, len(table.Devices)),
-		Devices:   append([]Device(nil), table.Devices...),
+	m := &merger{
+		Snapshot: Snapshot{
+			Tool:      table.Tool,
+			Devices:   slices.Clone(table.Devices),
+			Seen:      len(table.Devices),
+			Announced: max(table.Announced, len(table.Devices)),
+		},
+		byID:    make(map[string]int, len(table.Devices)),
+		byBus:   make(map[string]int, len(table.Devices)),
+		meaning: map[string]meaning{},
+		resolve: resolve,
 	}
-	s.addProcesses(table.Processes)
-	s.addSlices(table.Slices)
+	for i := range m.Devices {
+		m.index(i)
+	}
+	m.addProcesses(table.Processes)
+	m.addSlices(table.Slices)
 	for _, side := range sides {
-		s.Announced = max(s.Announced, side.Announced)
-		s.addListed(side.Listed)
-		s.addAffinities(side.Affinities, resolve)
-		s.addLinks(side.Links, resolve)
+		m.Announced = max(m.Announced, side.Announced)
+		m.addListed(side.Listed)
 	}
-	return s
+	for _, side := range sides {
+		m.addAffinities(side.Affinities)
+		m.addLinks(side.Links)
+	}
+	return m.Snapshot
+}
+
+// merger is a Snapshot in the making. It looks names up in maps, because a
+// topology names every card once for each other card.
+type merger struct {
+	Snapshot
+	byID, byBus map[string]int // places in Devices
+	meaning     map[string]meaning
+	resolve     Resolver
+}
+
+// meaning is what a topology's name was resolved to.
+type meaning struct {
+	id       string
+	isDevice bool
+}
+
+func (m *merger) index(i int) {
+	d := &m.Devices[i]
+	m.byID[d.ID] = i
+	if d.BusID != "" {
+		m.byBus[strings.ToLower(d.BusID)] = i
+	}
+}
+
+func (m *merger) has(id string) bool {
+	_, ok := m.byID[id]
+	return ok
 }
 
 // addProcesses keeps one entry a card and process: a process on a card and on one
 // of its slices has two rows.
-func (s *Snapshot) addProcesses(processes []Process) {
+func (m *merger) addProcesses(processes []Process) {
 	type key struct{ device, pid string }
 	seen := make(map[key]bool, len(processes))
 	for _, p := range processes {
 		k := key{p.Device, p.PID}
 		switch {
-		case !s.has(p.Device):
-			s.warn("process %s is on card %s, which the table lacks", p.PID, p.Device)
+		case !m.has(p.Device):
+			m.warn("process %s is on card %s, which the table lacks", p.PID, p.Device)
 		case seen[k]:
-			s.warn("process %s is printed twice on card %s", p.PID, p.Device)
+			m.warn("process %s is printed twice on card %s", p.PID, p.Device)
 		default:
 			seen[k] = true
-			s.Processes = append(s.Processes, p)
+			m.Processes = append(m.Processes, p)
 		}
 	}
 }
 
-func (s *Snapshot) addSlices(slices []Slice) {
-	for _, x := range slices {
-		if !s.has(x.Device) {
-			s.warn("slice %s is on card %s, which the table lacks", x.ID, x.Device)
+func (m *merger) addSlices(all []Slice) {
+	for _, x := range all {
+		if !m.has(x.Device) {
+			m.warn("slice %s is on card %s, which the table lacks", x.ID, x.Device)
 			continue
 		}
-		s.Slices = append(s.Slices, x)
+		m.Slices = append(m.Slices, x)
 	}
 }
 
 // addListed takes identity and state from an inventory, and adds the cards that
 // the inventory calls broken, which a main table leaves out.
-func (s *Snapshot) addListed(listed []Device) {
+func (m *merger) addListed(listed []Device) {
 	for _, l := range listed {
-		if d := s.find(l); d != nil {
+		if i, ok := m.find(l); ok {
+			d := &m.Devices[i]
 			d.UUID = l.UUID
 			if d.Health == nil {
 				d.Health = l.Health
@@ -86,74 +127,65 @@ func (s *Snapshot) addListed(listed []Device) {
 		if l.Health == nil || l.Health.OK {
 			continue // its row was unreadable: the expected count tells
 		}
-		if s.has(l.ID) {
-			s.warn("the listed card %s (%s) has the number of another card", l.ID, l.BusID)
+		if m.has(l.ID) {
+			m.warn("the listed card %s (%s) has the number of another card", l.ID, l.BusID)
 			continue
 		}
-		s.Devices = append(s.Devices, l)
+		m.Devices = append(m.Devices, l)
+		m.index(len(m.Devices) - 1)
 	}
 }
 
-func (s *Snapshot) find(l Device) *Device {
-	for i := range s.Devices {
-		d := &s.Devices[i]
-		if d.BusID != "" && l.BusID != "" {
-			if strings.EqualFold(d.BusID, l.BusID) {
-				return d
-			}
-			continue
-		}
-		if d.ID == l.ID {
-			return d
-		}
+// find goes by the bus id, and by the number only where one side has no bus id.
+func (m *merger) find(l Device) (int, bool) {
+	if i, ok := m.byBus[strings.ToLower(l.BusID)]; ok {
+		return i, true
 	}
-	return nil
+	i, ok := m.byID[l.ID]
+	return i, ok && (l.BusID == "" || m.Devices[i].BusID == "")
 }
 
-func (s *Snapshot) has(id string) bool {
-	for i := range s.Devices {
-		if s.Devices[i].ID == id {
-			return true
-		}
+// device says what a topology's name means.
+func (m *merger) device(name string) (id string, isDevice bool) {
+	known, ok := m.meaning[name]
+	if !ok {
+		known.id, known.isDevice = m.resolve(name, m.Devices)
+		m.meaning[name] = known
 	}
-	return false
+	return known.id, known.isDevice
 }
 
-func (s *Snapshot) addAffinities(affinities []Affinity, resolve Resolver) {
+func (m *merger) addAffinities(affinities []Affinity) {
 	for _, a := range affinities {
-		id, ok := resolve(a.Name, s.Devices)
+		id, _ := m.device(a.Name)
+		i, ok := m.byID[id]
 		if !ok {
-			s.warn("the topology has a row %s that is no card of the table", a.Name)
+			m.warn("the topology has a row %s that is no card of the table", a.Name)
 			continue
 		}
-		for i := range s.Devices {
-			if s.Devices[i].ID == id {
-				s.Devices[i].NUMANode = a.NUMANode
-				s.Devices[i].CPUAffinity = a.CPUs
-			}
-		}
+		m.Devices[i].NUMANode, m.Devices[i].CPUAffinity = a.NUMANode, a.CPUs
 	}
 }
 
-func (s *Snapshot) addLinks(links []Link, resolve Resolver) {
+func (m *merger) addLinks(links []Link) {
 	type pair struct{ device, peer string }
 	seen := make(map[pair]bool, len(links))
 	for _, l := range links {
-		id, ok := resolve(l.Device, s.Devices)
+		id, ok := m.device(l.Device)
 		if !ok {
 			continue // said already by addAffinities
 		}
-		peer, _ := resolve(l.Peer, s.Devices)
+		peer, _ := m.device(l.Peer)
 		key := pair{id, peer}
 		if peer == id || seen[key] {
-			s.warn("the topology links %s to %s twice or to itself", l.Device, l.Peer)
+			m.warn("the topology links %s to %s twice or to itself", l.Device, l.Peer)
 			continue
 		}
 		seen[key] = true
-		s.Links = append(s.Links, Link{Device: id, Peer: peer, Type: l.Type})
+		m.Links = append(m.Links, Link{Device: id, Peer: peer, Type: l.Type})
 	}
 }
 
-func (s *Snapshot) warn(format string, args ...any) {
-	s.Warnings = append(s.Warnings, fmt.Sprintf(format, args...))
+func (m *merger) warn(format string, args ...any) {
+	m.Warnings = append(m.Warnings, fmt.Sprintf(format, args...))
 }

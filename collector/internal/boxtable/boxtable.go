@@ -68,14 +68,15 @@ func classify(s string) Line {
 }
 
 // isSeparator accepts any mixture of rule characters: real tools print
-// |---+---|, +---+===+ and even +-----=+.
+// |---+---|, +---+===+ and even +-----=+. A blank makes it a row of "-", which
+// says that nothing is known.
 func isSeparator(s string) bool {
 	rule := false
 	for i := range len(s) {
 		switch s[i] {
 		case '-', '=':
 			rule = true
-		case '+', '|', ' ':
+		case '+', '|':
 		default:
 			return false
 		}

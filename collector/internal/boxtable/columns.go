@@ -12,10 +12,12 @@ const (
 	Phrase              // free text that may hold blanks; at most one a cell
 )
 
-// Vocabulary maps a header word, lower case and without its unit, to the shape
-// of its values. A word may hold blanks ("npu id"). Words it does not know are
-// Scalars, so that they still take their place.
-type Vocabulary map[string]Shape
+// Vocabulary is the header words a vendor's tool uses, lower case and without
+// units, by the shape of their values. A word may hold blanks ("npu id"). A word
+// it lacks is a Scalar without blanks, so that it still takes its place.
+type Vocabulary struct {
+	Scalars, Pairs, Phrases []string
+}
 
 // Column is one header word.
 type Column struct {
@@ -24,120 +26,94 @@ type Column struct {
 	Shape Shape
 }
 
-// Columns reads the header words of one cell.
-func (v Vocabulary) Columns(cell string) []Column {
-	fields := strings.Fields(cell)
-	var cols []Column
-	for len(fields) > 0 {
-		if unit, ok := strings.CutPrefix(fields[0], "("); ok && len(cols) > 0 {
-			cols[len(cols)-1].Unit = strings.TrimSuffix(unit, ")")
-			fields = fields[1:]
-			continue
+// Header is one header row: the columns of all its cells, in order.
+type Header struct {
+	Columns []Column
+	cells   []span
+}
+
+// span is the columns [first, end) of Header.Columns, which share a cell.
+type span struct {
+	first, end int
+	phrase     int // the one that may hold blanks, -1 for none
+	pairs      bool
+}
+
+// Header reads the header words of a row.
+func (v Vocabulary) Header(cells []string) *Header {
+	h := &Header{Columns: make([]Column, 0, 2*len(cells)), cells: make([]span, 0, len(cells))}
+	for _, cell := range cells {
+		s := span{first: len(h.Columns), phrase: -1}
+		h.Columns = v.appendColumns(h.Columns, cell)
+		s.end = len(h.Columns)
+		for i, c := range h.Columns[s.first:] {
+			switch {
+			case c.Shape == Pair:
+				s.pairs = true
+			case c.Shape == Phrase && s.phrase < 0:
+				s.phrase = s.first + i
+			}
 		}
-		n := v.longest(fields)
-		word, unit := splitUnit(strings.Join(fields[:n], " "))
-		cols = append(cols, Column{Word: word, Unit: unit, Shape: v[word]})
-		fields = fields[n:]
+		h.cells = append(h.cells, s)
 	}
-	return cols
+	return h
 }
 
-// longest returns how many fields make the longest known word, at least 1.
-func (v Vocabulary) longest(fields []string) int {
-	const longestWord = 4 // "process id in container"
-	for n := min(longestWord, len(fields)); n > 1; n-- {
-		if strings.Contains(strings.Join(fields[:n-1], " "), "(") {
-			continue // a unit ends a word
-		}
-		word, _ := splitUnit(strings.Join(fields[:n], " "))
-		if _, known := v[word]; known {
-			return n
-		}
+// Find returns where in Columns a word is, -1 when the header lacks it. A nil
+// Header has no words.
+func (h *Header) Find(word string) int {
+	if h == nil {
+		return -1
 	}
-	return 1
-}
-
-func splitUnit(s string) (word, unit string) {
-	word, unit, found := strings.Cut(s, "(")
-	if found {
-		unit = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(unit), ")"))
-	}
-	return strings.ToLower(strings.TrimSpace(word)), unit
-}
-
-// Values splits a data cell into one value a column, appended to dst. It
-// reports false, and appends nothing, when the cell does not hold as many
-// values as the header has words: which one is missing cannot be known, so none
-// is guessed.
-func Values(dst []string, cols []Column, cell string) ([]string, bool) {
-	if len(cols) == 1 {
-		return append(dst, cell), true
-	}
-	tokens := Tokens(cell, hasShape(cols, Pair))
-	phrase := phraseIndex(cols)
-	switch {
-	case len(tokens) == len(cols):
-		return append(dst, tokens...), true
-	case phrase < 0 || len(tokens) < len(cols)-1:
-		return dst, false
-	}
-	after := len(cols) - 1 - phrase
-	dst = append(dst, tokens[:phrase]...)
-	dst = append(dst, strings.Join(tokens[phrase:len(tokens)-after], " "))
-	return append(dst, tokens[len(tokens)-after:]...), true
-}
-
-func hasShape(cols []Column, s Shape) bool {
-	for _, c := range cols {
-		if c.Shape == s {
-			return true
-		}
-	}
-	return false
-}
-
-func phraseIndex(cols []Column) int {
-	for i, c := range cols {
-		if c.Shape == Phrase {
+	for i := range h.Columns {
+		if h.Columns[i].Word == word {
 			return i
 		}
 	}
 	return -1
 }
 
-// Tokens splits a cell at blanks, keeps a unit with its number ("36 C"), and,
-// with pairs, keeps what stands on both sides of a slash together ("0    / 0").
-func Tokens(cell string, pairs bool) []string {
-	fields := strings.Fields(cell)
-	tokens := fields[:0]
-	joining := false
-	for _, f := range fields {
-		if strings.EqualFold(f, "n/a") {
-			f = "NA" // its slash is not a pair's
+// Has reports whether the header has a word.
+func (h *Header) Has(word string) bool { return h.Find(word) >= 0 }
+
+// Columns reads the header words of one cell. A unit in parentheses belongs to the
+// word before it, with or without a blank between them.
+func (v Vocabulary) Columns(cell string) []Column { return v.appendColumns(nil, cell) }
+
+func (v Vocabulary) appendColumns(cols []Column, cell string) []Column {
+	before := len(cols)
+	for rest := strings.TrimSpace(cell); rest != ""; rest = strings.TrimSpace(rest) {
+		if unit, ok := strings.CutPrefix(rest, "("); ok && len(cols) > before {
+			unit, rest, _ = strings.Cut(unit, ")")
+			cols[len(cols)-1].Unit = strings.TrimSpace(unit)
+			continue
 		}
-		last := len(tokens) - 1
-		switch {
-		case last >= 0 && (joining || pairs && f[0] == '/'):
-			tokens[last] += f
-		case last >= 0 && isUnit(f) && endsInDigit(tokens[last]):
-			tokens[last] += f
-		default:
-			tokens = append(tokens, f)
-		}
-		joining = pairs && f[len(f)-1] == '/'
+		word, shape := v.next(rest)
+		cols = append(cols, Column{Word: strings.ToLower(word), Shape: shape})
+		rest = rest[len(word):]
 	}
-	return tokens
+	return cols
 }
 
-func isUnit(s string) bool {
-	switch s {
-	case "C", "W", "%", "KB", "KiB", "MB", "MiB", "GB", "GiB", "MHz":
-		return true
+// next finds the longest known word that s starts with, else takes what stands
+// before the next blank or parenthesis.
+func (v Vocabulary) next(s string) (word string, shape Shape) {
+	for i, known := range [...][]string{Scalar: v.Scalars, Pair: v.Pairs, Phrase: v.Phrases} {
+		for _, k := range known {
+			if n := len(k); n > len(word) && n <= len(s) && strings.EqualFold(s[:n], k) && endsWord(s[n:]) {
+				word, shape = s[:n], Shape(i)
+			}
+		}
 	}
-	return false
+	if word != "" {
+		return word, shape
+	}
+	if end := strings.IndexAny(s[1:], wordEnds); end >= 0 {
+		return s[:end+1], Scalar
+	}
+	return s, Scalar
 }
 
-func endsInDigit(s string) bool {
-	c := s[len(s)-1]
-	return '0' <= c && c <= '9'
-}
+const wordEnds = " \t("
+
+func endsWord(rest string) bool { return rest == "" || strings.IndexByte(wordEnds, rest[0]) >= 0 }

@@ -7,11 +7,11 @@ import (
 
 // Absent reports whether a cell says that there is no value.
 func Absent(s string) bool {
-	switch strings.ToLower(s) {
-	case "", "na", "n/a", "-", "--", "unknown":
+	switch s {
+	case "", "-", "--":
 		return true
 	}
-	return false
+	return strings.EqualFold(s, "na") || strings.EqualFold(s, "n/a") || strings.EqualFold(s, "unknown")
 }
 
 // Label returns s, or "" when s says that there is no value.
@@ -47,6 +47,9 @@ func Number(s, unit string) (float64, bool) {
 
 // Index reads a small non-negative whole number: a card's, a chip's, a node's.
 func Index(s string) (int, bool) {
+	if s == "" || s[0] < '0' || s[0] > '9' { // saves making an error for most cells
+		return 0, false
+	}
 	n, err := strconv.ParseUint(s, 10, 31)
 	return int(n), err == nil
 }

@@ -1,6 +1,6 @@
-// Package vendor says what a vendor package offers: which commands to run, how
+// Package smi says what a vendor package offers: which commands to run, how
 // to read what they print, and what the vendor's error texts mean.
-package vendor
+package smi
 
 import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"

@@ -19,6 +19,9 @@ type Names struct {
 	Cards, Others []string
 }
 
+// self is printed where a card's row meets its own column.
+const self = "X"
+
 type parser struct {
 	names   Names
 	columns []string // names of the header, in order
@@ -40,7 +43,9 @@ func Parse(out []byte, names Names) (model.Report, error) {
 		switch {
 		case len(fields) == 0:
 		case p.isHeader(fields):
-			p.header(fields)
+			if rows == 0 {
+				p.header(fields)
+			}
 		case p.columns != nil && p.isCard(fields[0]):
 			rows++
 			p.row(fields, whole)
@@ -62,7 +67,7 @@ func Parse(out []byte, names Names) (model.Report, error) {
 // isHeader accepts a line of names alone: one name more than once, or several
 // names, before the affinity columns.
 func (p *parser) isHeader(fields []string) bool {
-	if p.columns != nil || !p.isName(fields[0]) {
+	if !p.isName(fields[0]) {
 		return false
 	}
 	for _, f := range fields {
@@ -74,6 +79,7 @@ func (p *parser) isHeader(fields []string) bool {
 }
 
 func (p *parser) header(fields []string) {
+	p.columns, p.node, p.cpus = nil, false, false
 	for i, f := range fields {
 		switch {
 		case p.isName(f):
@@ -110,12 +116,18 @@ func (p *parser) row(fields []string, whole bool) {
 	if p.cpus {
 		want++
 	}
-	for len(cells) > want && strings.HasSuffix(cells[want-1], ",") { // a CPU list with blanks
-		cells = append(cells[:want-1:want-1], append([]string{cells[want-1] + cells[want]}, cells[want+1:]...)...)
+	if p.cpus {
+		cells = joinList(cells, want-1)
 	}
 	if len(cells) < len(p.columns) || len(cells) > want || !whole {
 		p.warn("the row of %s is cut", name)
 		return
+	}
+	for i, peer := range p.columns {
+		if peer == name && cells[i] != self || cells[i][0] <= '9' {
+			p.warn("the links of %s do not line up with the header", name)
+			return
+		}
 	}
 	for i, peer := range p.columns {
 		if peer != name {
@@ -133,6 +145,20 @@ func (p *parser) row(fields []string, whole bool) {
 	p.report.Affinities = append(p.report.Affinities, a)
 }
 
+// joinList puts a CPU list that was printed with blanks after its commas together
+// again: it is the last cell.
+func joinList(cells []string, at int) []string {
+	last := at
+	for last+1 < len(cells) && strings.HasSuffix(cells[last], ",") {
+		last++
+	}
+	if last == at {
+		return cells
+	}
+	joined := append(cells[:at:at], strings.Join(cells[at:last+1], ""))
+	return append(joined, cells[last+1:]...)
+}
+
 func (p *parser) link(name, peer, kind string) {
 	for _, c := range kind {
 		if (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' {
@@ -140,7 +166,7 @@ func (p *parser) link(name, peer, kind string) {
 			return
 		}
 	}
-	if kind == "X" {
+	if kind == self {
 		p.warn("the link of %s to %s is printed as its own", name, peer)
 		return
 	}

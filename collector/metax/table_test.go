@@ -1,0 +1,273 @@
+package metax_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/metax"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// newCard is a table of the newest layout with one card.
+func newCard(util, power, temp, memory, state string) string {
+	return fmt.Sprintf(`
+| Board       Name | GPU   Persist-M | Bus-id       | GPU-Util      sGPU-M |
+| Pwr:Usage/Cap    | Temp       Perf | Memory-Usage | GPU-State            |
+|==================+=================+==============+======================|
+| 1     MetaX C500 | 2           Off | 0000:0e:00.0 | %s |
+| %s | %s | %s | %s |
+`, util, power, temp, memory, state)
+}
+
+// oldCard is a table of the oldest layout with one card.
+func oldCard(util, tempPower, memory string) string {
+	return fmt.Sprintf(`
+| GPU         NAME   | Bus-id         | GPU-Util |
+| Temp        Power  | Memory-Usage   |          |
+|====================+================+==========|
+| 2           MXC500 | 0000:0e:00.0   | %s       |
+| %s                 | %s             |          |
+`, util, tempPower, memory)
+}
+
+func memory(used, total *float64) []model.Memory {
+	const mib = 1 << 20
+	for _, v := range []*float64{used, total} {
+		if v != nil {
+			*v *= mib
+		}
+	}
+	return []model.Memory{{Type: "vram", UsedBytes: used, TotalBytes: total}}
+}
+
+// A user would notice a reading that the card never had.
+func TestCells(t *testing.T) {
+	health := func(state, reason string) *model.Health {
+		return &model.Health{OK: state == "Available", State: state, Reason: reason}
+	}
+	type d = model.Device
+	for _, c := range []struct {
+		name, out string
+		want      model.Device
+		warnings  []string
+	}{
+		{
+			name: "all is printed", out: newCard("37%   Enabled", "201W / 350W", "61C   P9", "5680/65536 MiB", "Available"),
+			want: d{UtilizationRatio: ptr(0.37), PowerWatts: ptr(201.), PowerLimitWatts: ptr(350.), TemperatureCelsius: ptr(61.), PerformanceLevel: ptr(9.), Memory: memory(ptr(5680.), ptr(65536.)), Health: health("Available", "")},
+		},
+		{
+			name: "blanks before units", out: newCard("37 % *sGPU", "201 W / 350 W", "61 C  P 9", "5680 / 65536 MiB", "Available"),
+			want: d{UtilizationRatio: ptr(0.37), PowerWatts: ptr(201.), PowerLimitWatts: ptr(350.), TemperatureCelsius: ptr(61.), Memory: memory(ptr(5680.), ptr(65536.)), Health: health("Available", "")},
+			warnings: []string{
+				`card 2: cannot tell which part of "61 C  P 9" is perf`,
+			},
+		},
+		{
+			name: "no blanks", out: newCard("0% Native", "69W/350W", "0C P0", "0/65536MiB", "Available"),
+			want: d{UtilizationRatio: ptr(0.), PowerWatts: ptr(69.), PowerLimitWatts: ptr(350.), TemperatureCelsius: ptr(0.), PerformanceLevel: ptr(0.), Memory: memory(ptr(0.), ptr(65536.)), Health: health("Available", "")},
+		},
+		{
+			name: "no cap", out: newCard("100% Off", "97W / NA", "61C P9", "65536/65536 MiB", "Available"),
+			want: d{UtilizationRatio: ptr(1.), PowerWatts: ptr(97.), TemperatureCelsius: ptr(61.), PerformanceLevel: ptr(9.), Memory: memory(ptr(65536.), ptr(65536.)), Health: health("Available", "")},
+		},
+		{
+			name: "no cap at all", out: newCard("1% Off", "97W", "61C P9", "1/65536 MiB", "Available"),
+			want: d{UtilizationRatio: ptr(0.01), PowerWatts: ptr(97.), TemperatureCelsius: ptr(61.), PerformanceLevel: ptr(9.), Memory: memory(ptr(1.), ptr(65536.)), Health: health("Available", "")},
+		},
+		{
+			name: "no draw", out: newCard("1% Off", "N/A / 350W", "61C P9", "1/65536 MiB", "Available"),
+			want: d{UtilizationRatio: ptr(0.01), PowerLimitWatts: ptr(350.), TemperatureCelsius: ptr(61.), PerformanceLevel: ptr(9.), Memory: memory(ptr(1.), ptr(65536.)), Health: health("Available", "")},
+		},
+		{
+			name: "nothing", out: newCard("NA NA", "NA / NA", "NA NA", "NA/NA MiB", "NA"),
+		},
+		{
+			name: "a zero total and a zero cap are unknown", out: newCard("NA NA", "NA / 0W", "NA NA", "0/0 MiB", "NA"),
+		},
+		{
+			name: "empty cells", out: newCard("", "", "", "", ""),
+		},
+		{
+			name: "words are not numbers", out: newCard("busy Off", "much / 350W", "hot P-9", "full/65536 MiB", "Available"),
+			want: d{PowerLimitWatts: ptr(350.), Memory: memory(nil, ptr(65536.)), Health: health("Available", "")},
+			warnings: []string{
+				`card 2: cannot read gpu-util from "busy"`,
+				`card 2: cannot read pwr:usage/cap from "much / 350W"`,
+				`card 2: cannot read temp from "hot"`,
+				`card 2: cannot read perf from "P-9"`,
+				`card 2: cannot read memory-usage from "full/65536 MiB"`,
+			},
+		},
+		{
+			name: "numbers without their unit", out: newCard("37 Off", "201 / 350", "61 9", "5680/65536", "Available"),
+			want: d{Health: health("Available", "")},
+			warnings: []string{
+				`card 2: cannot read gpu-util from "37"`,
+				`card 2: cannot read pwr:usage/cap from "201 / 350"`,
+				`card 2: cannot read temp from "61"`,
+				`card 2: cannot read perf from "9"`,
+				`card 2: cannot read memory-usage from "5680/65536"`,
+			},
+		},
+		{
+			name: "out of range", out: newCard("101% Off", "-1W / -2W", "-5C P99999999999", "65537/65536 MiB", "Available"),
+			want: d{TemperatureCelsius: ptr(-5.), Memory: memory(nil, ptr(65536.)), Health: health("Available", "")},
+			warnings: []string{
+				`card 2: cannot read gpu-util from "101%"`,
+				`card 2: cannot read pwr:usage/cap from "-1W / -2W"`,
+				`card 2: cannot read perf from "P99999999999"`,
+				`card 2: cannot read memory-usage from "65537/65536 MiB"`,
+			},
+		},
+		{
+			name: "a value too few: what is left is known by its unit", out: newCard("37%", "201W / 350W", "P9", "5680/65536 MiB", "Available"),
+			want: d{UtilizationRatio: ptr(0.37), PowerWatts: ptr(201.), PowerLimitWatts: ptr(350.), PerformanceLevel: ptr(9.), Memory: memory(ptr(5680.), ptr(65536.)), Health: health("Available", "")},
+			warnings: []string{
+				`card 2: cannot tell which part of "P9" is temp`,
+			},
+		},
+		{
+			name: "a value too much", out: newCard("37% 38% Off", "201W / 350W", "61C up P9", "5680/65536 MiB", "Available"),
+			want: d{PowerWatts: ptr(201.), PowerLimitWatts: ptr(350.), TemperatureCelsius: ptr(61.), PerformanceLevel: ptr(9.), Memory: memory(ptr(5680.), ptr(65536.)), Health: health("Available", "")},
+			warnings: []string{
+				`card 2: cannot tell which part of "37% 38% Off" is gpu-util`,
+			},
+		},
+		{
+			name: "another state", out: newCard("0% Off", "9W / 350W", "30C P0", "1/65536 MiB", "Resetting"),
+			want: d{UtilizationRatio: ptr(0.), PowerWatts: ptr(9.), PowerLimitWatts: ptr(350.), TemperatureCelsius: ptr(30.), PerformanceLevel: ptr(0.), Memory: memory(ptr(1.), ptr(65536.)), Health: health("Resetting", "")},
+		},
+		{
+			name: "a state with its reason", out: newCard("0% Off", "NA", "NA NA", "NA", "Not Available(Layout Node Not Found)"),
+			want: d{UtilizationRatio: ptr(0.), Health: health("Not Available", "Layout Node Not Found")},
+		},
+		{
+			name: "states are matched as printed", out: newCard("0% Off", "NA", "NA NA", "NA", "available"),
+			want: d{UtilizationRatio: ptr(0.), Health: health("available", "")},
+		},
+		{
+			name: "the old layout", out: oldCard("37%", "61C   201W", "5680/65536 MiB"),
+			want: d{UtilizationRatio: ptr(0.37), PowerWatts: ptr(201.), TemperatureCelsius: ptr(61.), Memory: memory(ptr(5680.), ptr(65536.))},
+		},
+		{
+			name: "the old layout with a cap nobody announced", out: oldCard("37%", "61C   201W / 350W", "5680/65536 MiB"),
+			want: d{UtilizationRatio: ptr(0.37), PowerWatts: ptr(201.), PowerLimitWatts: ptr(350.), TemperatureCelsius: ptr(61.), Memory: memory(ptr(5680.), ptr(65536.))},
+		},
+		{
+			name: "the old layout without a temperature", out: oldCard("37%", "201W", "5680/65536 MiB"),
+			want:     d{UtilizationRatio: ptr(0.37), PowerWatts: ptr(201.), Memory: memory(ptr(5680.), ptr(65536.))},
+			warnings: []string{`card 2: cannot tell which part of "201W" is temp`},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := metax.ParseTable([]byte(c.out))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.want.ID, c.want.BusID = "2", "0000:0e:00.0"
+			if c.want.Name, c.want.Board = "MXC500", ""; strings.Contains(c.out, "Board") {
+				c.want.Name, c.want.Board = "MetaX C500", "1"
+			}
+			if diff := cmp.Diff([]model.Device{c.want}, r.Devices); diff != "" {
+				t.Errorf("want (-) and got (+) differ:\n%s", diff)
+			}
+			if diff := cmp.Diff(c.warnings, r.Warnings); diff != "" {
+				t.Errorf("warnings wanted (-) and got (+) differ:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTitle(t *testing.T) {
+	card := newCard("0% Off", "9W / 350W", "30C P0", "1/65536 MiB", "Available")
+	for _, c := range []struct {
+		title string
+		want  *model.Tool
+	}{
+		{"", nil},
+		{"| hello |\n", nil},
+		{
+			"| MX-SMI 2.2.9    Kernel Mode Driver Version: 3.4.4 |\n| MACA Version: 3.3.0.15    BIOS Version: 1.30.0.0 |\n",
+			&model.Tool{Name: "mx-smi", Version: "2.2.9", DriverVersion: "3.4.4", RuntimeVersion: "3.3.0.15", FirmwareVersion: "1.30.0.0"},
+		},
+		{
+			"| HT-SMI 2.2.9    Kernel Mode Driver Version: 3.4.4 |\n| HPCC Version: 3.3.0.15    BIOS Version: 1.30.0.0 |\n",
+			&model.Tool{Name: "ht-smi", Version: "2.2.9", DriverVersion: "3.4.4", RuntimeVersion: "3.3.0.15", FirmwareVersion: "1.30.0.0"},
+		},
+		{"| MX-SMI 2.1.12   Kernel Mode Driver Version: unknown |\n| MACA Version: unknown    BIOS Version: NA |\n", &model.Tool{Name: "mx-smi", Version: "2.1.12"}},
+		{"| MX-SMI          Kernel Mode Driver Version: |\n| MACA Version:    BIOS Version: 1.30 |\n", &model.Tool{Name: "mx-smi", FirmwareVersion: "1.30"}},
+		{"| MACA Version: 3.3.0.15 |\n", &model.Tool{RuntimeVersion: "3.3.0.15"}},
+	} {
+		r, err := metax.ParseTable([]byte(c.title + card))
+		if err != nil {
+			t.Errorf("%q: %v", c.title, err)
+		}
+		if diff := cmp.Diff(c.want, r.Tool); diff != "" {
+			t.Errorf("%q: want (-) and got (+) differ:\n%s", c.title, diff)
+		}
+	}
+}
+
+func TestClassify(t *testing.T) {
+	for want, texts := range map[failure.Reason][]string{
+		failure.NoDevice: {"mx-smi  version: 2.2.3\nNo available devices were discovered\n", "Target device is not available"},
+		failure.Driver: {
+			"mx-smi: error while loading shared libraries: libmxsml.so: cannot open shared object file",
+			"Driver is not loaded",
+			"MetaX Kernel Driver Not Found",
+			"Mars Kernel Driver Not Found",
+			"Driver And Vbios Compatibility Check Failed",
+		},
+		failure.Busy:        {"Device is busy"},
+		failure.Permission:  {"open /dev/dri/card0: Permission denied"},
+		failure.Unsupported: {"PARSE ERROR: Argument: -q\n             Couldn't find match for argument\n", "Operation not support in target device"},
+		"":                  {"", "GPU#0 show-pcie-slot Sysfs error: No such file or directory"},
+	} {
+		for _, text := range texts {
+			reason, line, ok := metax.Classify([]byte(text))
+			if reason != want || ok != (want != "") {
+				t.Errorf("%q is %q, want %q", text, reason, want)
+			}
+			if ok && (line == "" || strings.Contains(line, "\n") || !strings.Contains(text, line)) {
+				t.Errorf("%q is told as %q", text, line)
+			}
+		}
+	}
+}
+
+// The same program resets cards and flashes firmware.
+func TestVendorOnlyReads(t *testing.T) {
+	v := metax.Vendor()
+	allowed := map[string]bool{"": true, "-L": true, "topo -n": true, "topo -m": true}
+	for _, q := range append(v.Sides, v.Table) {
+		for _, args := range q.Args {
+			if line := strings.Join(args, " "); !allowed[line] {
+				t.Errorf("asks %q", line)
+			}
+		}
+	}
+}
+
+func TestTopologyNamesAreCardNumbers(t *testing.T) {
+	devices := []model.Device{{ID: "0"}, {ID: "12"}}
+	for _, c := range []struct {
+		name, id string
+		isDevice bool
+	}{
+		{"GPU0", "0", true},
+		{"GPU12", "12", true},
+		{"GPU1", "1", false},
+		{"mlx5_0", "mlx5_0", false},
+		{"NIC0", "NIC0", false},
+	} {
+		if id, isDevice := metax.Vendor().Resolve(c.name, devices); id != c.id || isDevice != c.isDevice {
+			t.Errorf("%s means %q, %v, want %q, %v", c.name, id, isDevice, c.id, c.isDevice)
+		}
+	}
+}
