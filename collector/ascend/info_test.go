@@ -270,12 +270,12 @@ func TestTopologyNames(t *testing.T) {
 		{"NPU3", single, "3", false},
 		{"Phy-ID13", physical, "13", true},
 		{"Phy-ID6", physical, "6", false},
-		{"NPU6", physical, "6", false},
+		{"NPU6", physical, "NPU6", false},
 		{"NPU3", places, "3.0", true},
-		{"NPU2", places, "2", false},
+		{"NPU2", places, "NPU2", false},
 		{"Phy-ID4", places, "4", false},
 		{"NPU4", logical, "0", true},
-		{"NPU1", logical, "1", true},
+		{"NPU1", logical, "NPU1", false},
 		{"hns_0", single, "hns_0", false},
 	} {
 		if id, isDevice := ascend.Vendor().Resolve(c.name, c.devices); id != c.id || isDevice != c.isDevice {

@@ -54,7 +54,10 @@ func resolve(name string, devices []model.Device) (string, bool) {
 	if i := indexOf(devices, sameNPU); i >= 0 && indexOf(devices[i+1:], sameNPU) < 0 {
 		return devices[i].ID, true
 	}
-	return number, indexOf(devices, func(d *model.Device) bool { return d.ID == number }) >= 0
+	if indexOf(devices, func(d *model.Device) bool { return d.ID != d.NPU }) < 0 {
+		return number, false // a card that is lost, and would be called so
+	}
+	return name, false // none, or several chips: which one is meant is not printed
 }
 
 func indexOf(devices []model.Device, is func(*model.Device) bool) int {
@@ -69,8 +72,7 @@ func indexOf(devices []model.Device, is func(*model.Device) bool) int {
 // Classify tells what an error text of npu-smi or of the driver's interface
 // (DCMI) means. Nearly all of them are printed to stdout, some with exit status 0.
 func Classify(text []byte) (failure.Reason, string, bool) {
-	reason, line, ok := failure.Match(text, []failure.Pattern{
-		{Text: "error while loading shared libraries", Reason: failure.Driver},
+	reason, line, ok := failure.Match(text, append(failure.LoaderPatterns(), []failure.Pattern{
 		{Text: "-8020", Reason: failure.Busy},
 		{Text: "the device is used", Reason: failure.Busy},
 		{Text: "-8005", Reason: failure.Driver},
@@ -88,8 +90,8 @@ func Classify(text []byte) (failure.Reason, string, bool) {
 		{Text: "cannot be executed on a VM", Reason: failure.Unsupported},
 		{Text: "Command or option is not found", Reason: failure.Unsupported},
 		{Text: "Error parameter of", Reason: failure.Unsupported},
-	})
-	if reason == failure.Driver && bytes.Contains(text, []byte("shared libraries")) {
+	}...))
+	if reason == failure.Driver && bytes.Contains(text, []byte("cannot open shared object")) {
 		line = fmt.Sprintf("%s (LD_LIBRARY_PATH must name the driver's lib64 folders)", line)
 	}
 	return reason, line, ok

@@ -71,14 +71,14 @@ func listed(number, rest string) (model.Device, bool) {
 	}
 	fields := strings.Fields(rest)
 	for i, f := range fields {
-		if !boxtable.PCIAddress(f) {
+		if !boxtable.PCIAddress(f) && (i == 0 || !boxtable.Absent(f)) {
 			continue
 		}
 		h := health(strings.Join(fields[i+1:], " "))
 		if h == nil {
 			return model.Device{}, false
 		}
-		d := model.Device{ID: number, Name: strings.Join(fields[:i], " "), BusID: f, Health: h}
+		d := model.Device{ID: number, Name: strings.Join(fields[:i], " "), BusID: boxtable.Label(f), Health: h}
 		if uuid, ok := strings.CutPrefix(h.Reason, "UUID:"); ok {
 			uuid, _, _ = strings.Cut(uuid, ")")
 			d.UUID, h.Reason = boxtable.Label(strings.TrimSpace(uuid)), ""

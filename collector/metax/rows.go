@@ -286,7 +286,7 @@ func (p *tableParser) process(cells []string) {
 	pid, okPID := p.row.Get(colPID)
 	name, _ := p.row.Get(colProcess)
 	mem, okMem := p.row.Get(colProcessMem)
-	gpu, _, _ = strings.Cut(gpu, "-s")
+	gpu, _, onSlice := strings.Cut(gpu, "-s")
 	_, isGPU := boxtable.Index(gpu)
 	_, isPID := boxtable.Index(pid)
 	if !okGPU || !okPID || !okMem || !isGPU || !isPID {
@@ -301,6 +301,20 @@ func (p *tableParser) process(cells []string) {
 		p.warn("process %s on card %s: cannot read its memory from %.40q", pid, gpu, mem)
 		return
 	}
+	key := [2]string{gpu, pid}
+	if at, twice := p.held[key]; twice && (onSlice || at.onSlice) {
+		if onSlice && at.onSlice { // on two slices: it holds both
+			p.report.Processes[at.index].UsedBytes += bytes
+		}
+		return // on the card and on a slice of it: the same memory
+	}
+	p.held[key] = holding{index: len(p.report.Processes), onSlice: onSlice}
 	p.report.Processes = append(p.report.Processes,
 		model.Process{Device: gpu, PID: pid, Name: boxtable.Label(name), UsedBytes: bytes})
+}
+
+// holding is where a process was met on a card.
+type holding struct {
+	index   int // in the report
+	onSlice bool
 }

@@ -64,17 +64,18 @@ type tableParser struct {
 	row          boxtable.Record
 	// pending is the card whose first row was read, until its second row.
 	pending *model.Device
-	known   map[string]bool    // cards read
-	sliced  map[[2]string]bool // card and slice read
-	headers int                // card headers met
-	none    bool               // "Attached GPUs : 0"
+	known   map[string]bool       // cards read
+	sliced  map[[2]string]bool    // card and slice read
+	held    map[[2]string]holding // by card and process
+	headers int                   // card headers met
+	none    bool                  // "Attached GPUs : 0"
 }
 
 // ParseTable reads the output of mx-smi without arguments. It fails with
 // failure.Parse when the output is another program's or holds no whole card, and
 // with failure.NoDevice when the table says that no GPU is attached.
 func ParseTable(out []byte) (model.Report, error) {
-	p := &tableParser{words: vocabulary(), known: map[string]bool{}, sliced: map[[2]string]bool{}}
+	p := &tableParser{held: map[[2]string]holding{}, words: vocabulary(), known: map[string]bool{}, sliced: map[[2]string]bool{}}
 	for line := range boxtable.Lines(out) {
 		if err := p.line(line); err != nil {
 			return model.Report{}, err
@@ -121,8 +122,9 @@ func (p *tableParser) text(s string) error {
 			return failure.New(failure.Parse, "the banner is that of %.40q, not of MetaX or Mars", brand)
 		}
 	}
-	if name, _, ok := strings.Cut(s, "-smi "); ok && strings.Contains(s, " version:") && !isTool(name+"-smi") {
-		return failure.New(failure.Parse, "the output is that of %.40q, not of mx-smi or ht-smi", name+"-smi")
+	if name, rest, _ := strings.Cut(s, " "); strings.HasSuffix(name, "-smi") && !isTool(name) &&
+		strings.HasPrefix(strings.TrimSpace(rest), "version:") {
+		return failure.New(failure.Parse, "the output is that of %.40q, not of mx-smi or ht-smi", name)
 	}
 	return nil
 }

@@ -47,10 +47,9 @@ func resolve(name string, devices []model.Device) (string, bool) {
 
 // Classify tells what an error text of mx-smi or of its library means.
 func Classify(text []byte) (failure.Reason, string, bool) {
-	return failure.Match(text, []failure.Pattern{
+	return failure.Match(text, append(failure.LoaderPatterns(), []failure.Pattern{
 		{Text: "No available devices were discovered", Reason: failure.NoDevice},
 		{Text: "Target device is not available", Reason: failure.NoDevice},
-		{Text: "error while loading shared libraries", Reason: failure.Driver},
 		{Text: "Driver is not loaded", Reason: failure.Driver},
 		{Text: "Kernel Driver Not Found", Reason: failure.Driver},
 		{Text: "Driver And Vbios Compatibility Check Failed", Reason: failure.Driver},
@@ -58,5 +57,5 @@ func Classify(text []byte) (failure.Reason, string, bool) {
 		{Text: "Permission denied", Reason: failure.Permission},
 		{Text: "PARSE ERROR", Reason: failure.Unsupported},
 		{Text: "Operation not support", Reason: failure.Unsupported},
-	})
+	}...))
 }

@@ -83,8 +83,7 @@ func (m *merger) has(id string) bool {
 	return ok
 }
 
-// addProcesses keeps one entry a card and process: a process on a card and on one
-// of its slices has two rows.
+// addProcesses keeps one entry a card and process.
 func (m *merger) addProcesses(processes []Process) {
 	type key struct{ device, pid string }
 	seen := make(map[key]bool, len(processes))

@@ -11,6 +11,17 @@ type Pattern struct {
 	Reason Reason
 }
 
+// LoaderPatterns are what the dynamic loaders of glibc and musl print when a
+// driver's library is missing or of another version.
+func LoaderPatterns() []Pattern {
+	return []Pattern{
+		{Text: "error while loading shared libraries", Reason: Driver},
+		{Text: "cannot open shared object", Reason: Driver},
+		{Text: "error loading shared librar", Reason: Driver},
+		{Text: "symbol lookup error", Reason: Driver},
+	}
+}
+
 // Match finds the first pattern, in the order given, that occurs in what a tool
 // printed, and returns its line.
 func Match(text []byte, patterns []Pattern) (reason Reason, line string, ok bool) {
