@@ -87,7 +87,7 @@ func (h *hardware) read(ctx context.Context, publish func(reading[model.Snapshot
 		}
 		tell(h.askSide(ctx, i))
 	}
-	return nil
+	return ctx.Err()
 }
 
 func (h *hardware) merge(table model.Report) model.Snapshot {
