@@ -32,7 +32,7 @@ test: ## Run all tests with the race detector: no network, no root, no accelerat
 
 .PHONY: e2e
 e2e: build ## Run the programs as a user would, with promtool's opinion of the metrics.
-	$(GO) test -race -count=1 -tags e2e ./cmd/...
+	$(GO) test -race -count=1 -tags e2e -run '^TestEndToEnd$$' ./cmd/...
 
 .PHONY: lint
 lint: $(GOLANGCI) ## Run the linters.

@@ -94,6 +94,7 @@ func fetch(t testing.TB, method, url string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	request.Header.Set("Accept-Encoding", "identity") // thousands of scrapes need not test gzip
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -321,12 +322,9 @@ func TestLogFormats(t *testing.T) {
 	}
 }
 
-// Over 10,000 scrapes, with probes and reloads, neither goroutines nor file
-// descriptors grow.
+// Over many concurrent scrapes, with probes and reloads, neither goroutines nor file
+// descriptors grow. The end-to-end test does 10,000 on the real program.
 func TestManyScrapesLeakNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("10,000 scrapes")
-	}
 	config := writeFile(t, "probes.yml", fmt.Sprintf("probes: [{name: a, url: %q, interval: 100ms, max_tokens: 4}]\n", server(t)), 0o644)
 	tool := writeFile(t, "mx-smi", "#!/bin/sh\nexit 1\n", 0o755)
 	p := start(t, "--collector.metax.command="+tool, "--collector.interval=500ms", "--config.file="+config, "--web.enable-lifecycle")
@@ -347,9 +345,9 @@ func TestManyScrapesLeakNothing(t *testing.T) {
 		}
 		wg.Wait()
 	}
-	scrapes(400)
+	scrapes(200)
 	goroutines, files := runtime.NumGoroutine(), openFiles(t)
-	scrapes(10000)
+	scrapes(1000)
 	const slack = 12 // a probe or a tool may be running at either moment
 	if g := runtime.NumGoroutine(); g > goroutines+slack {
 		t.Errorf("%d goroutines before, %d after", goroutines, g)

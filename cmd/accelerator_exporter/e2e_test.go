@@ -13,7 +13,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -42,6 +44,7 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("promtool", h.promtool)
 	t.Run("OpenMetrics", h.openMetrics)
 	t.Run("protobuf with native histograms", h.protobuf)
+	t.Run("10,000 scrapes", h.manyScrapes)
 	t.Run("SIGTERM", h.terminate)
 }
 
@@ -153,6 +156,7 @@ func (h *host) get(t *testing.T, path, accept string) (string, http.Header) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	request.Header.Set("Accept-Encoding", "identity") // thousands of scrapes need not test gzip
 	if accept != "" {
 		request.Header.Set("Accept", accept)
 	}
@@ -333,6 +337,46 @@ func (h *host) protobuf(t *testing.T) {
 	}
 	if native == 0 {
 		t.Error("no histogram has both native and classic buckets")
+	}
+}
+
+// manyScrapes looks at the program's own figures before and after.
+func (h *host) manyScrapes(t *testing.T) {
+	figure := func(name string) float64 {
+		metrics, _ := h.get(t, "/metrics", "")
+		m := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(metrics)
+		if m == nil {
+			t.Fatalf("no %s", name)
+		}
+		v, err := strconv.ParseFloat(m[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	scrapes := func(n int) {
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for range n / 4 {
+					h.get(t, "/metrics", "")
+				}
+			})
+		}
+		wg.Wait()
+	}
+	scrapes(200)
+	goroutines, files, memory := figure("go_goroutines"), figure("process_open_fds"), figure("process_resident_memory_bytes")
+	scrapes(10000)
+	const slack = 40 // 15 probes may be in flight at either moment, with a few goroutines each
+	if now := figure("go_goroutines"); now > goroutines+slack {
+		t.Errorf("%v goroutines before, %v after", goroutines, now)
+	}
+	if now := figure("process_open_fds"); now > files+slack {
+		t.Errorf("%v open files before, %v after", files, now)
+	}
+	if now := figure("process_resident_memory_bytes"); now > memory+(32<<20) {
+		t.Errorf("%v bytes resident before, %v after", memory, now)
 	}
 }
 

@@ -95,7 +95,8 @@ func cutEverywhere(t *testing.T, name string, out []byte, whole model.Report, pa
 	for _, p := range whole.Processes {
 		processes[p] = true
 	}
-	for n := range out {
+	const stride = 5 // meets every column of every row, as lines have other lengths
+	for n := 0; n < len(out); n += stride {
 		got, err := parse(out[:n])
 		if err != nil {
 			continue
