@@ -28,6 +28,7 @@ run: build ## Run the exporter against stand-ins for the cards and for vLLM; Ctr
 
 .PHONY: test
 test: ## Run all tests with the race detector: no network, no root, no accelerator.
+	@command -v $${CC:-cc} >/dev/null || { echo "make test needs a C compiler for the race detector (Debian: gcc libc6-dev)" >&2; exit 1; }
 	$(GO) test -race ./...
 
 .PHONY: e2e
@@ -48,7 +49,7 @@ fuzz: ## Fuzz every parser and the stream reader for FUZZTIME (30s) each.
 	@$(GO) list ./... | while read -r package; do \
 		for target in $$($(GO) test -list '^Fuzz' "$$package" | grep '^Fuzz'); do \
 			echo "$$package $$target"; \
-			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" || exit 1; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$package" || exit 1; \
 		done; \
 	done
 
