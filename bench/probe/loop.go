@@ -206,10 +206,20 @@ func (l *loop) ended(f *openai.Failure, id string) {
 	case f == nil && last != nil:
 		level.Info(l.logger).Log("msg", "probe succeeds again")
 	case f != nil && (last == nil || last.Reason != f.Reason):
-		level.Warn(l.logger).Log("msg", "probe failed", "reason", f.Reason, "status", f.Status, "detail", f.Detail, "request_id", id)
+		l.logFailure(level.Warn(l.logger), f, id)
 	case f != nil:
-		level.Debug(l.logger).Log("msg", "probe failed", "reason", f.Reason, "status", f.Status, "detail", f.Detail, "request_id", id)
+		l.logFailure(level.Debug(l.logger), f, id)
 	}
+}
+
+// logFailure tells a failed probe from a failure to learn the model, which has no
+// request id.
+func (l *loop) logFailure(logger log.Logger, f *openai.Failure, id string) {
+	if id == "" {
+		_ = logger.Log("msg", "asking for the list of models failed", "url", l.target.URL().JoinPath("v1", "models"), "reason", f.Reason, "status", f.Status, "detail", f.Detail)
+		return
+	}
+	_ = logger.Log("msg", "probe failed", "reason", f.Reason, "status", f.Status, "detail", f.Detail, "request_id", id)
 }
 
 func (l *loop) status() Status {

@@ -75,7 +75,10 @@ func newDaemon(s *settings, targets []probe.Target, base log.Logger) (*daemon, e
 		level.Info(d.logger).Log("msg", "collecting", "vendor", v.Name, "command", v.Command)
 	}
 	if len(vendors) == 0 {
-		level.Warn(d.logger).Log("msg", "no vendor's tool is on the PATH, so there are no card metrics")
+		level.Warn(d.logger).Log("msg", "no card metrics: none of mx-smi, ht-smi and npu-smi is on the PATH, or they were declined; see --collector.metax.command and --collector.ascend.command")
+	}
+	for _, t := range targets {
+		level.Info(d.logger).Log("msg", "probing", "target", t.Name(), "url", t.URL())
 	}
 	return d, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -162,6 +163,13 @@ func (s *settings) targets() ([]probe.Target, error) {
 			return nil, err
 		}
 		targets = append(targets, more...)
+	}
+	for _, t := range targets {
+		for vendor := range t.Devices() {
+			if !slices.ContainsFunc(s.vendors, func(v vendorFlags) bool { return v.known.Name == vendor }) {
+				return nil, fmt.Errorf("probe %q: devices: no vendor is called %q", t.Name(), vendor)
+			}
+		}
 	}
 	return targets, probe.Distinct(targets)
 }

@@ -39,5 +39,5 @@ while kill -0 "$server" 2>/dev/null && kill -0 "$exporter" 2>/dev/null; do
 	sleep 1 &
 	wait $! || true
 done
-echo "A program of the demo ended; see above." >&2
+echo "A program of the demo ended; see above. If a port is taken: DEMO_WEB_PORT=… DEMO_VLLM_PORT=… make run" >&2
 exit 1
