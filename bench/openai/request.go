@@ -106,7 +106,7 @@ func (c *Client) newRequest(ctx context.Context, r Request, body []byte) *http.R
 
 type requestBody struct {
 	Model         string        `json:"model"`
-	Messages      []message     `json:"messages,omitempty"`
+	Messages      []Message     `json:"messages,omitempty"`
 	Prompt        *string       `json:"prompt,omitempty"`
 	MaxTokens     int           `json:"max_tokens,omitempty"`
 	Temperature   float64       `json:"temperature"`
@@ -114,7 +114,8 @@ type requestBody struct {
 	StreamOptions streamOptions `json:"stream_options"`
 }
 
-type message struct {
+// Message is one turn of a conversation.
+type Message struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
 }
@@ -133,7 +134,7 @@ func (r *Request) body() []byte {
 	if r.API == Completions {
 		b.Prompt = &r.Prompt
 	} else {
-		b.Messages = []message{{Role: "user", Content: r.Prompt}}
+		b.Messages = []Message{{Role: "user", Content: r.Prompt}}
 	}
 	text, _ := json.Marshal(b) // strings and numbers only: it cannot fail
 	return text

@@ -1,0 +1,258 @@
+// Package report turns the logs of load tests into figures, and figures into
+// text and files.
+package report
+
+import (
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// Options say how a report is made.
+type Options struct {
+	// Percentiles to give, each above 0 and below 100; 50, 90, 95, 99 when empty.
+	// The median is always among them.
+	Percentiles []float64
+	Goodput     Objectives
+	// MaxExact is how many samples of one distribution are kept for exact
+	// percentiles; beyond it they are read from a histogram of three significant
+	// digits. 1,000,000 when 0.
+	MaxExact int
+	// Detail keeps [Step.Requests]: memory grows with the number of requests.
+	Detail bool
+}
+
+// Objectives are what a good request meets; 0 is no objective.
+type Objectives struct {
+	TTFT, TPOT, ITL, E2E time.Duration
+}
+
+// Any says whether there is an objective at all.
+func (o Objectives) Any() bool { return o != Objectives{} }
+
+// Report is what is known of one run, or of several that were one load.
+type Report struct {
+	Runs  []runlog.Run // one for each log
+	Steps []Step       // in the order in which they were run
+	// Complete is false when a log has no end: its run was killed.
+	Complete bool
+	// Damaged counts lines that could not be read, such as the last of a run that
+	// was killed while writing.
+	Damaged int
+	// Objectives are those that the goodput was counted by.
+	Objectives Objectives
+}
+
+// Step is the report of one load level.
+type Step struct {
+	runlog.Step        // Concurrency, MaxConcurrency, Rate and Requests summed over machines
+	Name        string // short and unique in the report: "8", "4 req/s", "8 #2"
+	Machines    int    // logs that took part
+	Account     Account
+	Stop        runlog.Stop // empty when the log ended before the step did
+	Whole       Figures     // of the whole step, ramp and drain included
+	// Steady is without ramp and drain, see [Window]. Nil when the load never was
+	// steady, with the reason in NotSteady.
+	Steady    *Figures
+	NotSteady string
+	// Checks say how far the figures can be trusted.
+	Checks   Checks
+	Dataset  runlog.DatasetCount
+	Cards    []Card        // as sampled during the step, empty without an exporter
+	Joules   *float64      // of all Cards that serve the endpoint, during Whole
+	Server   *ServerSample // nil without the server's metrics
+	Warnings []string      // one sentence each: what makes a figure doubtful, and what to do
+	Requests []Brief       // per request, only where Options asked for detail
+}
+
+// Account says what became of every request. Attempted is always the sum of the
+// others.
+type Account struct {
+	Attempted int `json:"attempted"`
+	Succeeded int `json:"succeeded"`
+	Canceled  int `json:"canceled"`
+	// Failed counts by reason, openai.ReasonCanceled not among them.
+	Failed map[openai.Reason]int `json:"failed,omitempty"`
+	// Mismatch is empty when the requests' lines agree with the count that the
+	// load generator kept, else what does not.
+	Mismatch string `json:"mismatch,omitempty"`
+}
+
+// Failures is the number of failed requests of every reason.
+func (a Account) Failures() int {
+	n := 0
+	for _, k := range a.Failed {
+		n += k
+	}
+	return n
+}
+
+// FailureRatio is the share of failed requests among those that ended by
+// themselves, 0 when there are none.
+func (a Account) FailureRatio() float64 {
+	if n := a.Succeeded + a.Failures(); n > 0 {
+		return float64(a.Failures()) / float64(n)
+	}
+	return 0
+}
+
+// Window is a span of time: all of a step from the first request sent to the
+// last one over, or its steady part, from when the load had reached its level
+// until the last request was sent.
+type Window struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+// Duration is the window's length.
+func (w Window) Duration() time.Duration { return w.To.Sub(w.From) }
+
+// Figures are the figures of one window. Rates count what happened inside it;
+// latencies are those of the requests sent inside it, whenever they ended.
+type Figures struct {
+	Window Window `json:"window"`
+	// Account is of the requests sent inside the window.
+	Account Account `json:"account"`
+	// Completed is the number of successful requests that ended inside it.
+	Completed int `json:"completed"`
+	// PromptTokens and OutputTokens are of the successful requests that ended
+	// inside it; the rates below are per second of the window.
+	PromptTokens      int64   `json:"prompt_tokens"`
+	OutputTokens      int64   `json:"output_tokens"`
+	RequestThroughput float64 `json:"request_throughput"` // Completed
+	OutputThroughput  float64 `json:"output_throughput"`  // tokens
+	TotalThroughput   float64 `json:"total_throughput"`   // prompt and output tokens
+	// Goodput is the good requests a second, nil without objectives.
+	Goodput *float64 `json:"goodput,omitempty"`
+	// PeakOutputThroughput is the most output tokens in any second of the window,
+	// PeakConcurrency the most requests in flight at once.
+	PeakOutputThroughput float64 `json:"peak_output_throughput"`
+	PeakConcurrency      int     `json:"peak_concurrency"`
+
+	TTFT        Distribution `json:"ttft"`         // until the first text
+	FirstAnswer Distribution `json:"first_answer"` // until the first text that is not reasoning
+	TPOT        Distribution `json:"tpot"`
+	ITL         Distribution `json:"itl"`       // gaps between chunks of text
+	TokenITL    Distribution `json:"token_itl"` // the same a token, where the server tells
+	E2E         Distribution `json:"e2el"`
+	// FromPlanned are TTFT and E2E measured from when the request was due, the
+	// wait in this program included.
+	TTFTFromPlanned Distribution `json:"ttft_from_planned"`
+	E2EFromPlanned  Distribution `json:"e2el_from_planned"`
+	Queue           Distribution `json:"client_queue"` // waiting under a bound on concurrency
+	Lateness        Distribution `json:"lateness"`     // of the client itself
+	Setup           Distribution `json:"setup"`        // resolve, connect and TLS, of new connections
+	PromptLength    Distribution `json:"prompt_length"`
+	OutputLength    Distribution `json:"output_length"`
+}
+
+// Distribution sums up samples: seconds, or tokens for lengths. All but Count is
+// 0 when Count is.
+type Distribution struct {
+	Count       int64        `json:"count"`
+	Mean        float64      `json:"mean"`
+	Std         float64      `json:"std"` // of the population, as numpy.std
+	Min         float64      `json:"min"`
+	Max         float64      `json:"max"`
+	Percentiles []Percentile `json:"percentiles,omitempty"` // ascending, the median among them
+	// Exact is false when the percentiles come from a histogram of three
+	// significant digits.
+	Exact bool `json:"exact"`
+}
+
+// Percentile is one percentile of a [Distribution], interpolated linearly as
+// numpy.percentile does.
+type Percentile struct {
+	P     float64 `json:"p"` // above 0, below 100
+	Value float64 `json:"value"`
+}
+
+// At is the percentile p, and whether the distribution holds it.
+func (d Distribution) At(p float64) (float64, bool) {
+	for _, q := range d.Percentiles {
+		if q.P == p {
+			return q.Value, true
+		}
+	}
+	return 0, false
+}
+
+// Checks say how far the figures of a step can be trusted.
+type Checks struct {
+	// Configured is the number of requests that were to be in flight, 0 for an
+	// open loop without a bound. Achieved is the mean that really was: the time all
+	// requests spent in flight over the time of the window (Little's law), of the
+	// steady window, or of the whole step without one.
+	Configured int     `json:"configured_concurrency"`
+	Achieved   float64 `json:"achieved_concurrency"`
+	// ConfiguredRate is 0 for a closed loop. AchievedRate is the requests sent a
+	// second.
+	ConfiguredRate float64 `json:"configured_rate"`
+	AchievedRate   float64 `json:"achieved_rate"`
+	// ClientLag is how late this program read what the kernel had received.
+	ClientLag Distribution `json:"client_lag"`
+	// KernelClock is the share of requests with an answer whose instants are the
+	// kernel's, 0 to 1.
+	KernelClock float64 `json:"kernel_clock"`
+	// TokensBy counts the successful requests by where their number of output
+	// tokens comes from.
+	TokensBy map[openai.TokenSource]int `json:"tokens_by,omitempty"`
+	// CachedTokens is how many of the PromptTokens came from the server's prefix
+	// cache; CacheKnown says whether the server told, in its usage or its metrics.
+	CachedTokens int64 `json:"cached_tokens"`
+	PromptTokens int64 `json:"prompt_tokens"`
+	CacheKnown   bool  `json:"cache_known"`
+	// NewConnections counts requests that had to make their own connection.
+	NewConnections int `json:"new_connections"`
+	// ClientCPU is the cores this program used on the mean, 0 when not sampled.
+	ClientCPU float64 `json:"client_cpu"`
+}
+
+// Card is what was seen of one card during a step.
+type Card struct {
+	Vendor string `json:"vendor"`
+	Device string `json:"device"`
+	Name   string `json:"name,omitempty"`
+	// Serves says whether the card is known to serve the endpoint; where no card
+	// is known to, all are taken to.
+	Serves      bool  `json:"serves"`
+	NUMANode    *int  `json:"numa_node,omitempty"`
+	Utilization Gauge `json:"utilization"` // 0 to 1
+	Watts       Gauge `json:"watts"`
+	Celsius     Gauge `json:"celsius"`
+	MemoryUsed  Gauge `json:"memory_used"` // bytes
+	MemoryTotal Gauge `json:"memory_total"`
+}
+
+// Gauge sums up the samples of a gauge. Samples is 0 when there were none.
+type Gauge struct {
+	Samples int     `json:"samples"`
+	Mean    float64 `json:"mean"` // over time
+	Max     float64 `json:"max"`
+}
+
+// ServerSample is what the server's own metrics showed during a step.
+type ServerSample struct {
+	Running    Gauge `json:"running"`
+	Waiting    Gauge `json:"waiting"`
+	CacheUsage Gauge `json:"cache_usage"` // 0 to 1
+	// TTFT is the server's own histogram over the step, nil where it has none. Its
+	// percentiles are interpolated within buckets.
+	TTFT *Distribution `json:"ttft,omitempty"`
+	// PrefixQueries and PrefixHits are tokens, nil where not exported.
+	PrefixQueries *float64 `json:"prefix_queries,omitempty"`
+	PrefixHits    *float64 `json:"prefix_hits,omitempty"`
+	Preemptions   *float64 `json:"preemptions,omitempty"`
+}
+
+// Brief is one request as vLLM's detailed results list it. Durations of what did
+// not happen are 0.
+type Brief struct {
+	Started          time.Time
+	PromptTokens     int
+	OutputTokens     int
+	TTFT, E2E, Queue time.Duration
+	ITLs             []time.Duration
+	Failure          string // empty for a success
+}

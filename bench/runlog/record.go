@@ -1,0 +1,194 @@
+// Package runlog keeps what a load test saw: one JSON line for each request, in
+// the order in which they ended, between lines that say what was asked for.
+// Reports are made from it and from nothing else, so that they can be made
+// again, merged over several machines, and compared.
+//
+// A log is a file traces.jsonl in a folder of its own. Its lines are written as
+// the run goes: a run that is killed loses the requests in flight and nothing
+// else. Every line is a JSON object with one key, the kind of the record.
+package runlog
+
+import (
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+)
+
+// Schema is the version of the format that this package writes. A reader
+// refuses logs of a later one.
+const Schema = 1
+
+// FileName is the name of the log in its folder.
+const FileName = "traces.jsonl"
+
+// Record is one line: exactly one of its fields is set.
+type Record struct {
+	Run     *Run     `json:"run,omitempty"`      // the first line
+	Step    *Step    `json:"step,omitempty"`     // before the first request of a step
+	Request *Request `json:"request,omitempty"`  // when a request is over
+	Sample  *Sample  `json:"sample,omitempty"`   // of the cards or of the server, during a step
+	StepEnd *StepEnd `json:"step_end,omitempty"` // after the last request of a step
+	RunEnd  *RunEnd  `json:"run_end,omitempty"`  // the last line
+}
+
+// Run says what was run, where and against what.
+type Run struct {
+	Schema  int       `json:"schema"`
+	ID      string    `json:"id"` // random, 16 hex digits
+	Started time.Time `json:"started"`
+	Host    string    `json:"host"`    // of the load generator
+	Version string    `json:"version"` // of accelbench
+	// Command is the command line, secrets left out.
+	Command []string   `json:"command"`
+	URL     string     `json:"url"` // base URL of the endpoint, without credentials
+	API     openai.API `json:"api"`
+	Model   string     `json:"model"`
+	// Dataset is its kind (openqa, sharegpt, random, …), DatasetPath its file,
+	// empty where it has none.
+	Dataset     string `json:"dataset"`
+	DatasetPath string `json:"dataset_path,omitempty"`
+	Seed        uint64 `json:"seed"`
+	// ReusePrompts is true when prompts were sent as they are, so that the
+	// server may have had them in its prefix cache.
+	ReusePrompts bool `json:"reuse_prompts,omitempty"`
+	// Backend, Tokenizer and Metadata are what vLLM's command line calls so; they
+	// are only told on.
+	Backend   string            `json:"backend,omitempty"`
+	Tokenizer string            `json:"tokenizer,omitempty"`
+	Label     string            `json:"label,omitempty"`
+	Metadata  map[string]string `json:"metadata,omitempty"`
+	// Side names what is compared, see accelbench compare.
+	Side string `json:"side,omitempty"`
+	// GOMAXPROCS is how many cores the load generator used.
+	GOMAXPROCS int `json:"gomaxprocs"`
+}
+
+// Arrival says how the requests of a step come.
+type Arrival string
+
+// The arrivals.
+const (
+	ArrivalClosed   Arrival = "closed"   // so many users, each waits for its answer
+	ArrivalBurst    Arrival = "burst"    // all at once: an infinite rate
+	ArrivalConstant Arrival = "constant" // equal gaps
+	ArrivalPoisson  Arrival = "poisson"  // exponential gaps: burstiness 1
+	ArrivalGamma    Arrival = "gamma"    // gaps of a gamma distribution
+	ArrivalReplay   Arrival = "replay"   // at the instants the dataset tells
+)
+
+// Step is one load at one level: an element of a sweep, or one repeat of it.
+type Step struct {
+	Index   int       `json:"index"` // in the run, from 0
+	Started time.Time `json:"started"`
+	Arrival Arrival   `json:"arrival"`
+	// Concurrency is the number of users of a closed loop, else 0.
+	Concurrency int `json:"concurrency,omitempty"`
+	// MaxConcurrency bounds the requests in flight of an open loop, 0 for no
+	// bound.
+	MaxConcurrency int `json:"max_concurrency,omitempty"`
+	// Rate is the arrivals a second of an open loop with gaps, else 0.
+	Rate float64 `json:"rate,omitempty"`
+	// Burstiness is the shape of gamma gaps: 1 is Poisson, less is burstier.
+	Burstiness float64 `json:"burstiness,omitempty"`
+	// Requests and Duration say when the step stops sending, 0 for no limit of
+	// that kind.
+	Requests int           `json:"requests,omitempty"`
+	Duration time.Duration `json:"duration_ns,omitempty"`
+	RampUp   time.Duration `json:"ramp_up_ns,omitempty"`
+	Timeout  time.Duration `json:"timeout_ns,omitempty"` // of one request, 0 for none
+	// MaxFailureRatio stops the step early, 0 for never.
+	MaxFailureRatio float64 `json:"max_failure_ratio,omitempty"`
+	// MaxTokens is what each request asks for at most, 0 where the dataset or
+	// the server decides.
+	MaxTokens int `json:"max_tokens,omitempty"`
+	Repeat    int `json:"repeat,omitempty"` // from 0
+}
+
+// Request is one request that is over, well or not.
+type Request struct {
+	Step int `json:"step"` // [Step.Index]
+	Seq  int `json:"seq"`  // in the step, from 0, in the order of planning
+	// Queued is how long the request waited in this program for its turn under
+	// Step.MaxConcurrency. Trace.Started − Trace.Planned − Queued is how late
+	// the client itself was.
+	Queued time.Duration `json:"queued_ns,omitempty"`
+	// Never is true when the request was withdrawn before it was sent. Its Trace
+	// holds no instants then, and its failure is openai.ReasonCanceled.
+	Never bool `json:"never,omitempty"`
+	// ExpectedTokens is the exact length of the prompt where the dataset made it
+	// so, else 0.
+	ExpectedTokens int `json:"expected_tokens,omitempty"`
+	// Trace is what the wire showed, losslessly but for the monotonic part of
+	// its times.
+	Trace openai.Trace `json:"trace"`
+}
+
+// Source says what a Sample was taken from.
+type Source string
+
+// The sources.
+const (
+	SourceExporter Source = "exporter" // accelerator_exporter: the cards
+	SourceServer   Source = "server"   // the model server's own metrics
+	SourceClient   Source = "client"   // this program: process_cpu_seconds_total and the like
+)
+
+// Sample is what one scrape of one source showed: only the series a report
+// needs.
+type Sample struct {
+	Step   int       `json:"step"`
+	At     time.Time `json:"at"`
+	Source Source    `json:"source"`
+	Series []Series  `json:"series"`
+}
+
+// Series is one value of a [Sample]. Histograms come as their _sum, _count and
+// _bucket series.
+type Series struct {
+	Name   string            `json:"name"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Value  float64           `json:"value"`
+}
+
+// Stop says why a step stopped.
+type Stop string
+
+// The stops.
+const (
+	StopRequests     Stop = "requests"      // all requests were sent
+	StopDuration     Stop = "duration"      // the time was over
+	StopDataset      Stop = "dataset"       // a replay came to its end
+	StopFailureRatio Stop = "failure_ratio" // too many requests failed
+	StopInterrupted  Stop = "interrupted"   // the user withdrew the run
+)
+
+// StepEnd is the account of a step, counted apart from the requests' lines, so
+// that one can be checked against the other.
+type StepEnd struct {
+	Step      int       `json:"step"`
+	Ended     time.Time `json:"ended"`
+	Stop      Stop      `json:"stop"`
+	Attempted int       `json:"attempted"` // taken up: each has a line
+	Succeeded int       `json:"succeeded"`
+	Canceled  int       `json:"canceled"`
+	// Failed counts failures by reason, openai.ReasonCanceled not among them.
+	Failed map[openai.Reason]int `json:"failed,omitempty"`
+	// Dataset is what the step took from the dataset.
+	Dataset DatasetCount `json:"dataset"`
+}
+
+// DatasetCount says how a dataset was read.
+type DatasetCount struct {
+	Prompts int `json:"prompts"`          // given out
+	Passes  int `json:"passes,omitempty"` // times the file was begun again
+	BadLine int `json:"bad,omitempty"`    // records that could not be used
+	TooLong int `json:"too_long,omitempty"`
+	// FirstBad says where and why for the first few bad records.
+	FirstBad []string `json:"first_bad,omitempty"`
+}
+
+// RunEnd closes a log whose run came to its end, or was interrupted.
+type RunEnd struct {
+	Ended time.Time `json:"ended"`
+	Stop  Stop      `json:"stop"` // of the last step
+}
