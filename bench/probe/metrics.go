@@ -1,11 +1,11 @@
 package probe
 
 import (
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/latency"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
@@ -22,44 +22,9 @@ func phases(p openai.Phases) map[string]time.Duration {
 	return map[string]time.Duration{"resolve": p.Resolve, "connect": p.Connect, "tls": p.TLS, "send": p.Send, "wait": p.Wait}
 }
 
-// TTFTBuckets are vLLM's boundaries of vllm:time_to_first_token_seconds
-// (vllm/v1/metrics/buckets.py) and finer ones between them, so that server and
-// client histograms can be overlaid.
-func TTFTBuckets() []float64 {
-	return union(
-		[]float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560},
-		[]float64{0.002, 0.003, 0.015, 0.03, 0.15, 0.2, 0.3, 0.4, 1.5, 2, 3, 4, 15, 30})
-}
-
-// ITLBuckets are vLLM's boundaries of vllm:inter_token_latency_seconds, which
-// start at 10 ms, and finer ones for servers that are faster than that.
-func ITLBuckets() []float64 {
-	return union(
-		[]float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80},
-		[]float64{0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.0075, 0.0125, 0.015, 0.02, 0.03, 0.035, 0.04, 0.06})
-}
-
-// DurationBuckets are vLLM's boundaries of vllm:e2e_request_latency_seconds, which
-// start at 300 ms, and smaller ones.
-func DurationBuckets() []float64 {
-	return union(
-		[]float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680},
-		[]float64{0.05, 0.1, 0.15, 0.2})
-}
-
-func lagBuckets() []float64 { return prometheus.ExponentialBuckets(10e-6, 2, 16) }
-
-func delayBuckets() []float64 { return prometheus.ExponentialBuckets(100e-6, 4, 10) }
-
-func union(a, b []float64) []float64 {
-	all := slices.Concat(a, b)
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
 // metrics are the series of all targets.
 type metrics struct {
-	ttft, tpot, itl, duration, lag, delay   *prometheus.HistogramVec
+	latency                                 *latency.Histograms
 	requests, failures, skipped, violations *prometheus.CounterVec
 	promptTokens, outputTokens              *prometheus.CounterVec
 	success, lastSuccess, inFlight, phases  *prometheus.GaugeVec
@@ -73,17 +38,8 @@ type vec interface {
 }
 
 func newMetrics() *metrics {
-	m := &metrics{}
-	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
-		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "accelerator_probe_" + name, Help: help, Buckets: buckets,
-			NativeHistogramBucketFactor:     1.1,
-			NativeHistogramMaxBucketNumber:  160,
-			NativeHistogramMinResetDuration: time.Hour,
-		}, []string{"target", "model"})
-		m.all = append(m.all, v)
-		return v
-	}
+	m := &metrics{latency: latency.NewHistograms("accelerator_probe_", "target", "model")}
+	m.all = append(m.all, m.latency)
 	counter := func(name, help string, more ...string) *prometheus.CounterVec {
 		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "accelerator_probe_" + name, Help: help},
 			append([]string{"target", "model"}, more...))
@@ -96,12 +52,6 @@ func newMetrics() *metrics {
 		m.all = append(m.all, v)
 		return v
 	}
-	m.ttft = histogram("time_to_first_token_seconds", "Time from sending to the first generated text.", TTFTBuckets())
-	m.tpot = histogram("time_per_output_token_seconds", "Mean time of the output tokens after the first.", ITLBuckets())
-	m.itl = histogram("inter_token_latency_seconds", "Gaps between successive chunks with generated text.", ITLBuckets())
-	m.duration = histogram("request_duration_seconds", "Time from sending to the last generated text.", DurationBuckets())
-	m.lag = histogram("client_lag_seconds", "How late this program read what the kernel had received.", lagBuckets())
-	m.delay = histogram("start_delay_seconds", "Time from the instant a probe was due to its sending; added to a latency, that is measured from there.", delayBuckets())
 	m.requests = counter("requests_total", "Probes sent, and attempts to learn the model that failed.")
 	m.failures = counter("failures_total", "Failed probes by reason.", "reason")
 	m.skipped = counter("skipped_total", "Probes not sent because the one before was still in flight.")
@@ -118,9 +68,7 @@ func newMetrics() *metrics {
 // open makes the series of a target whose model is known, so that every counter
 // and reason is there at 0 before the first probe.
 func (m *metrics) open(t Target, model string) {
-	for _, h := range []*prometheus.HistogramVec{m.ttft, m.tpot, m.itl, m.duration, m.lag, m.delay} {
-		h.WithLabelValues(t.Name(), model)
-	}
+	m.latency.Open(t.Name(), model)
 	for _, c := range []*prometheus.CounterVec{m.promptTokens, m.outputTokens} {
 		c.WithLabelValues(t.Name(), model)
 	}
@@ -181,8 +129,7 @@ func (m *metrics) dropUnknown(target string) {
 func (m *metrics) observe(t Target, tr *openai.Trace) {
 	name := t.Name()
 	m.requests.WithLabelValues(name, tr.Model).Inc()
-	m.delay.WithLabelValues(name, tr.Model).Observe(max(0, tr.Started.Sub(tr.Planned)).Seconds())
-	exemplar := prometheus.Labels{"request_id": tr.RequestID}
+	m.latency.Observe(tr, name, tr.Model)
 	if tr.Failure == nil {
 		m.success.WithLabelValues(name, tr.Model).Set(1)
 		m.lastSuccess.WithLabelValues(name, tr.Model).SetToCurrentTime()
@@ -191,24 +138,6 @@ func (m *metrics) observe(t Target, tr *openai.Trace) {
 		if tr.Failure.Reason != openai.ReasonCanceled { // which says nothing of the target
 			m.success.WithLabelValues(name, tr.Model).Set(0)
 		}
-		exemplar = nil
-	}
-	put := func(h *prometheus.HistogramVec, d time.Duration, ok bool) {
-		if ok {
-			h.WithLabelValues(name, tr.Model).(prometheus.ExemplarObserver).ObserveWithExemplar(d.Seconds(), exemplar)
-		}
-	}
-	ttft, ok := openai.TTFT(tr)
-	put(m.ttft, ttft, ok)
-	tpot, ok := openai.TPOT(tr)
-	put(m.tpot, tpot, ok)
-	e2e, ok := openai.E2E(tr)
-	put(m.duration, e2e, ok)
-	for _, gap := range openai.ITLs(tr) {
-		m.itl.WithLabelValues(name, tr.Model).Observe(gap.Seconds())
-	}
-	for _, lag := range tr.Lags {
-		m.lag.WithLabelValues(name, tr.Model).Observe(lag.Seconds())
 	}
 	for phase, d := range phases(tr.Phases) {
 		m.phases.WithLabelValues(name, tr.Model, phase).Set(d.Seconds())

@@ -1,0 +1,140 @@
+// Package latency is the Prometheus side of a trace: the histograms in which the
+// probe and the load test count the same latencies, under the same names but for
+// the prefix.
+package latency
+
+import (
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+)
+
+// TTFTBuckets are vLLM's boundaries of vllm:time_to_first_token_seconds
+// (vllm/v1/metrics/buckets.py) and finer ones between them, so that server and
+// client histograms can be overlaid.
+func TTFTBuckets() []float64 {
+	return union(
+		[]float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560},
+		[]float64{0.002, 0.003, 0.015, 0.03, 0.15, 0.2, 0.3, 0.4, 1.5, 2, 3, 4, 15, 30})
+}
+
+// ITLBuckets are vLLM's boundaries of vllm:inter_token_latency_seconds, which
+// start at 10 ms, and finer ones for servers that are faster than that.
+func ITLBuckets() []float64 {
+	return union(
+		[]float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80},
+		[]float64{0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.0075, 0.0125, 0.015, 0.02, 0.03, 0.035, 0.04, 0.06})
+}
+
+// DurationBuckets are vLLM's boundaries of vllm:e2e_request_latency_seconds, which
+// start at 300 ms, and smaller ones.
+func DurationBuckets() []float64 {
+	return union(
+		[]float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680},
+		[]float64{0.05, 0.1, 0.15, 0.2})
+}
+
+// LagBuckets go from 10 µs to 0.33 s, doubling.
+func LagBuckets() []float64 { return prometheus.ExponentialBuckets(10e-6, 2, 16) }
+
+func delayBuckets() []float64 { return prometheus.ExponentialBuckets(100e-6, 4, 10) }
+
+func union(a, b []float64) []float64 {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Histograms hold what traces show. They are one Prometheus collector.
+type Histograms struct {
+	ttft, tpot, itl, duration, lag, delay *prometheus.HistogramVec
+}
+
+// NewHistograms returns histograms whose names start with prefix, such as
+// "accelerator_probe_", with the given labels.
+func NewHistograms(prefix string, labels ...string) *Histograms {
+	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: prefix + name, Help: help, Buckets: buckets,
+			NativeHistogramBucketFactor:     1.1,
+			NativeHistogramMaxBucketNumber:  160,
+			NativeHistogramMinResetDuration: time.Hour,
+		}, labels)
+	}
+	return &Histograms{
+		ttft:     histogram("time_to_first_token_seconds", "Time from sending to the first generated text.", TTFTBuckets()),
+		tpot:     histogram("time_per_output_token_seconds", "Mean time of the output tokens after the first.", ITLBuckets()),
+		itl:      histogram("inter_token_latency_seconds", "Gaps between successive chunks with generated text.", ITLBuckets()),
+		duration: histogram("request_duration_seconds", "Time from sending to the last generated text.", DurationBuckets()),
+		lag:      histogram("client_lag_seconds", "How late this program read what the kernel had received.", LagBuckets()),
+		delay: histogram("start_delay_seconds",
+			"Time from the instant a request was due to its sending; added to a latency, that is measured from there.", delayBuckets()),
+	}
+}
+
+func (h *Histograms) all() []*prometheus.HistogramVec {
+	return []*prometheus.HistogramVec{h.ttft, h.tpot, h.itl, h.duration, h.lag, h.delay}
+}
+
+// Open makes the series of the label values, empty.
+func (h *Histograms) Open(labels ...string) {
+	for _, v := range h.all() {
+		v.WithLabelValues(labels...)
+	}
+}
+
+// Observe counts one request that is over. A success leaves its request id as an
+// exemplar.
+func (h *Histograms) Observe(t *openai.Trace, labels ...string) {
+	var exemplar prometheus.Labels
+	if t.Failure == nil {
+		exemplar = prometheus.Labels{"request_id": t.RequestID}
+	}
+	put := func(v *prometheus.HistogramVec, d time.Duration, ok bool) {
+		if ok {
+			v.WithLabelValues(labels...).(prometheus.ExemplarObserver).ObserveWithExemplar(d.Seconds(), exemplar)
+		}
+	}
+	h.delay.WithLabelValues(labels...).Observe(max(0, t.Started.Sub(t.Planned)).Seconds())
+	ttft, ok := openai.TTFT(t)
+	put(h.ttft, ttft, ok)
+	tpot, ok := openai.TPOT(t)
+	put(h.tpot, tpot, ok)
+	e2e, ok := openai.E2E(t)
+	put(h.duration, e2e, ok)
+	itl := h.itl.WithLabelValues(labels...)
+	for _, gap := range openai.ITLs(t) {
+		itl.Observe(gap.Seconds())
+	}
+	lag := h.lag.WithLabelValues(labels...)
+	for _, d := range t.Lags {
+		lag.Observe(d.Seconds())
+	}
+}
+
+// DeletePartialMatch removes the series with these labels and returns how many
+// there were.
+func (h *Histograms) DeletePartialMatch(labels prometheus.Labels) int {
+	n := 0
+	for _, v := range h.all() {
+		n += v.DeletePartialMatch(labels)
+	}
+	return n
+}
+
+// Describe implements [prometheus.Collector].
+func (h *Histograms) Describe(ch chan<- *prometheus.Desc) {
+	for _, v := range h.all() {
+		v.Describe(ch)
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (h *Histograms) Collect(ch chan<- prometheus.Metric) {
+	for _, v := range h.all() {
+		v.Collect(ch)
+	}
+}
