@@ -28,6 +28,9 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, chat bool) {
 	}
 	j.created = time.Now().Unix()
 	a := &answer{s: s, w: w, r: r, framer: newFramer(j)}
+	if m.account != nil {
+		m.account.answer = a
+	}
 	switch {
 	case a.scripted():
 	case j.stream:
@@ -189,6 +192,7 @@ func (a *answer) whole() {
 
 // writeWhole sends an answer of n tokens as one body.
 func (a *answer) writeWhole(n int) {
+	a.sent, a.texts = n, min(n, 1)
 	var reasoning, text []byte
 	for i := range n {
 		if i < a.reasoning {

@@ -40,6 +40,10 @@ type Config struct {
 	Dialect Dialect
 	// Fault applies to every request that names none in its path; see SetFault.
 	Fault Fault
+	// FaultRequests is how many requests Fault, or the one set last, hits before it
+	// is over: of those that it touches and that name none in their path; ≥ 0,
+	// default 0, all.
+	FaultRequests int
 	// FaultPace is the pause of the faults that wait; default 500 ms.
 	FaultPace time.Duration
 	// APIKey is the bearer token that /v1 paths ask for; empty for none.
@@ -55,6 +59,9 @@ type Config struct {
 	// Seed varies lengths and texts; the same seed and order of requests give
 	// the same answers.
 	Seed uint64
+	// Log, if not nil, is called when a request for a completion is over, however
+	// it ended; from several goroutines. The client may have seen the end before.
+	Log func(RequestRecord)
 }
 
 // The defaults reproduce Qwen2.5-72B on four MXC500, measured with 8 to 200
@@ -128,6 +135,7 @@ func (c Config) validate() error {
 	check(blocksOf(c.MaxModelLen) <= c.KVCacheTokens/blockTokens,
 		"cache of %d tokens cannot hold one request of %d", c.KVCacheTokens, c.MaxModelLen)
 	check(positive(c.Speed), "speed %v is not a positive number", c.Speed)
+	check(c.FaultRequests >= 0, "fault requests %d is negative", c.FaultRequests)
 	check(c.FaultPace > 0, "fault pace %v is not positive", c.FaultPace)
 	check(c.BackgroundUsers >= 0, "background users %d is negative", c.BackgroundUsers)
 	check(c.BackgroundPeriod > 0, "background period %v is not positive", c.BackgroundPeriod)

@@ -1,5 +1,10 @@
 package fakevllm
 
+import (
+	"strings"
+	"sync/atomic"
+)
+
 // Fault is one way to misbehave. A fault touches the completion paths only,
 // except the models_* ones, which touch /v1/models only.
 type Fault string
@@ -106,6 +111,29 @@ func Faults() []Fault {
 // ParseFault returns the fault of that name; the error lists all of them.
 func ParseFault(name string) (Fault, error) {
 	return parseName(name, "fault", Faults())
+}
+
+// standing is the fault that is set for all requests, or for the next few.
+type standing struct {
+	fault   Fault
+	limited bool
+	left    atomic.Int64 // requests to hit yet, where it is limited
+}
+
+// slowsAll says whether the whole batch is slow, and not requests alone.
+func (f *standing) slowsAll() bool { return f.fault == FaultSlow && !f.limited }
+
+// next returns the fault of a request whose path names none, and whether that
+// slows this request alone.
+func (f *standing) next(method, path string) (fault Fault, slow bool) {
+	touched := completionAPI(method, path) != ""
+	if strings.HasPrefix(string(f.fault), "models_") {
+		touched = path == "/v1/models"
+	}
+	if f.limited && touched && f.left.Add(-1) < 0 {
+		return FaultNone, false
+	}
+	return f.fault, f.limited && f.fault == FaultSlow
 }
 
 // slowFactor is how many steps a token takes under FaultSlow.

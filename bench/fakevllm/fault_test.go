@@ -29,8 +29,8 @@ type exchange struct {
 }
 
 // talk sends one request over a bare connection and reads until it ends, or for
-// patience, or until limit bytes.
-func talk(t *testing.T, addr, path, body string, patience time.Duration, limit int) exchange {
+// patience, or until limit bytes. Header is of whole lines.
+func talk(t *testing.T, addr, path, body string, patience time.Duration, limit int, header ...string) exchange {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -40,7 +40,8 @@ func talk(t *testing.T, addr, path, body string, patience time.Duration, limit i
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", path, addr, len(body), body); err != nil {
+	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nContent-Length: %d\r\n%s\r\n%s",
+		path, addr, len(body), strings.Join(header, ""), body); err != nil {
 		t.Fatal(err)
 	}
 	var x exchange

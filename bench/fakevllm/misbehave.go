@@ -124,6 +124,7 @@ func (a *answer) babble(pace time.Duration) {
 	for i := 0; a.o.err == nil; i++ {
 		a.words = a.s.lexicon.appendWord(a.words[:0], a.seed, i, false)
 		a.o.event(func(dst []byte) []byte { return a.text(dst, a.words, false, "", i+1) })
+		a.sent, a.texts = i+1, i+1
 		switch {
 		case pace > 0:
 			a.o.flush()

@@ -257,7 +257,6 @@ func outputLength(natural, limit int, ignoreEOS bool) (int, finishReason) {
 
 // name gives the job its id, from the client's if there is one, and its text.
 func (j *job) name(requestID string, seed uint64) {
-	const longest = 128 // bytes of a client's id that are repeated
 	prefix := "cmpl-"
 	if j.chat {
 		prefix = "chatcmpl-"
@@ -265,9 +264,12 @@ func (j *job) name(requestID string, seed uint64) {
 	if requestID == "" {
 		requestID = fmt.Sprintf("%016x%016x", mix(seed), mix(seed+1))
 	}
-	j.id = prefix + requestID[:min(len(requestID), longest)]
+	j.id = prefix + shortID(requestID)
 	j.seed = mix(seed + 2)
 }
+
+// shortID is as much of a client's id as is repeated.
+func shortID(id string) string { return id[:min(len(id), 128)] }
 
 // wantUsage decides where usage goes, by what was asked and what the dialect heeds.
 func (j *job) wantUsage(o *streamOptions) {

@@ -22,12 +22,12 @@ import (
 
 // Server is one model behind HTTP. Make it with New.
 type Server struct {
-	cfg     Config
-	engine  *engine
-	lexicon *lexicon
-	fault   atomic.Pointer[Fault]
-	running atomic.Bool
-	mux     *http.ServeMux
+	cfg      Config
+	engine   *engine
+	lexicon  *lexicon
+	standing atomic.Pointer[standing]
+	running  atomic.Bool
+	mux      *http.ServeMux
 }
 
 // New returns a server; requests queue until Run is called. The error names
@@ -39,7 +39,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, lexicon: newLexicon(), mux: http.NewServeMux()}
 	s.SetFault(cfg.Fault)
-	s.engine = newEngine(cfg, func() bool { return *s.fault.Load() == FaultSlow })
+	s.engine = newEngine(cfg, func() bool { return s.standing.Load().slowsAll() })
 	s.mux.HandleFunc("POST /v1/chat/completions", s.chat)
 	s.mux.HandleFunc("POST /v1/completions", s.completions)
 	s.mux.HandleFunc("GET /v1/models", s.models)
@@ -62,14 +62,17 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// SetFault sets the fault of all requests whose path names none; those already
-// being answered keep theirs, except that FaultSlow slows the whole batch.
-// A fault that ParseFault does not know is none.
+// SetFault sets the fault of all requests whose path names none, or of the next
+// Config.FaultRequests of them; those already being answered keep theirs, except
+// that FaultSlow for all slows the whole batch. A fault that ParseFault does not
+// know is none.
 func (s *Server) SetFault(f Fault) {
 	if _, err := ParseFault(string(f)); err != nil {
 		f = FaultNone
 	}
-	s.fault.Store(&f)
+	st := &standing{fault: f, limited: s.cfg.FaultRequests > 0}
+	st.left.Store(int64(s.cfg.FaultRequests))
+	s.standing.Store(st)
 }
 
 // Load is a snapshot of the engine.
@@ -101,9 +104,10 @@ func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 
 // manner is how one request is to be answered.
 type manner struct {
-	fault   Fault
+	fault   Fault // empty until it is known
 	dialect Dialect
-	slow    bool // FaultSlow for this request alone; set for all, it slows the engine
+	slow    bool     // FaultSlow for this request alone; set for all, it slows the engine
+	account *account // nil when nobody keeps one
 }
 
 type mannerKey struct{}
@@ -120,22 +124,33 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return
 	}
+	if m.account = s.openAccount(r, path); m.account != nil {
+		w = statusWriter{w, &m.account.Status}
+		defer s.closeAccount(m.account) // also when the handler gives the connection up by a panic
+	}
 	if id := r.Header.Get("X-Request-Id"); id != "" {
 		w.Header().Set("X-Request-Id", id)
+	}
+	if strings.HasPrefix(path, "/v1/") && !s.authorized(r) {
+		writeJSON(w, http.StatusUnauthorized, unauthorized())
+		return
+	}
+	if m.fault == "" {
+		m.fault, m.slow = s.standing.Load().next(r.Method, path)
+	}
+	if m.account != nil && m.fault != FaultNone {
+		m.account.Fault = m.fault
 	}
 	r = r.WithContext(context.WithValue(r.Context(), mannerKey{}, m))
 	u := *r.URL
 	u.Path, u.RawPath = path, ""
 	r.URL = &u
-	if strings.HasPrefix(path, "/v1/") && !s.authorized(r) {
-		writeJSON(w, http.StatusUnauthorized, unauthorized())
-		return
-	}
 	s.mux.ServeHTTP(w, r)
 }
 
+// manner reads what a path says of it.
 func (s *Server) manner(path string) (manner, string, error) {
-	m := manner{fault: *s.fault.Load(), dialect: s.cfg.Dialect}
+	m := manner{dialect: s.cfg.Dialect}
 	for {
 		kind, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 		name, rest, _ := strings.Cut(rest, "/")

@@ -5,10 +5,16 @@
 //
 // A log is a file traces.jsonl in a folder of its own. Its lines are written as
 // the run goes: a run that is killed loses the requests in flight and nothing
-// else. Every line is a JSON object with one key, the kind of the record.
+// else. Every line is a JSON object with one key, the kind of the record; a reader
+// passes over kinds and keys that it does not know. [Request.MarshalJSON] tells
+// how a request is written. With jq, the instants of its chunks in nanoseconds
+// since it was sent are
+//
+//	.request.trace | [foreach (.chunks_ns[]?) as $gap (0; . + $gap)]
 package runlog
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -57,10 +63,21 @@ type Run struct {
 	Tokenizer string            `json:"tokenizer,omitempty"`
 	Label     string            `json:"label,omitempty"`
 	Metadata  map[string]string `json:"metadata,omitempty"`
-	// Side names what is compared, see accelbench compare.
-	Side string `json:"side,omitempty"`
+	// Side names what is compared, see accelbench compare. Server is the process
+	// that was started for it, nil where none was.
+	Side   string  `json:"side,omitempty"`
+	Server *Server `json:"server,omitempty"`
 	// GOMAXPROCS is how many cores the load generator used.
 	GOMAXPROCS int `json:"gomaxprocs"`
+}
+
+// Server is a process that was started to be put under load, and where the kernel
+// lets it run. What is not known is empty.
+type Server struct {
+	Command string `json:"command"` // secrets left out
+	CPUs    string `json:"cpus,omitempty"`
+	Mems    string `json:"mems,omitempty"`   // NUMA nodes of its cpuset
+	Policy  string `json:"policy,omitempty"` // of its memory, such as bind:0
 }
 
 // Arrival says how the requests of a step come.
@@ -157,7 +174,7 @@ type Stop string
 const (
 	StopRequests     Stop = "requests"      // all requests were sent
 	StopDuration     Stop = "duration"      // the time was over
-	StopDataset      Stop = "dataset"       // a replay came to its end
+	StopDataset      Stop = "dataset"       // a replay came to its end, or the dataset failed
 	StopFailureRatio Stop = "failure_ratio" // too many requests failed
 	StopInterrupted  Stop = "interrupted"   // the user withdrew the run
 )
@@ -183,6 +200,9 @@ type DatasetCount struct {
 	Passes  int `json:"passes,omitempty"` // times the file was begun again
 	BadLine int `json:"bad,omitempty"`    // records that could not be used
 	TooLong int `json:"too_long,omitempty"`
+	// Skipped are records that are right but not wanted: shorter than asked for, a
+	// conversation without an answer.
+	Skipped int `json:"skipped,omitempty"`
 	// FirstBad says where and why for the first few bad records.
 	FirstBad []string `json:"first_bad,omitempty"`
 }
@@ -191,4 +211,28 @@ type DatasetCount struct {
 type RunEnd struct {
 	Ended time.Time `json:"ended"`
 	Stop  Stop      `json:"stop"` // of the last step
+}
+
+// Name is how the step is called where its level matters: "8" for so many users,
+// "4 req/s" for a rate, "inf" for a burst; "/100" after it is a bound on the
+// requests in flight, " #2" the second of several repeats.
+func (s Step) Name() string {
+	var name string
+	switch s.Arrival {
+	case ArrivalClosed:
+		name = strconv.Itoa(s.Concurrency)
+	case ArrivalBurst:
+		name = "inf"
+	case ArrivalReplay:
+		name = "replay"
+	default:
+		name = strconv.FormatFloat(s.Rate, 'g', 6, 64) + " req/s"
+	}
+	if s.MaxConcurrency > 0 {
+		name += "/" + strconv.Itoa(s.MaxConcurrency)
+	}
+	if s.Repeat > 0 {
+		name += " #" + strconv.Itoa(s.Repeat+1)
+	}
+	return name
 }

@@ -1,0 +1,110 @@
+package fakevllm
+
+import (
+	"net/http"
+	"time"
+)
+
+// RequestRecord is what the server itself knows of one request for a completion:
+// the truth that a client's figures can be compared with. What did not happen,
+// or was never learned, is zero.
+type RequestRecord struct {
+	RequestID string `json:"request_id,omitempty"` // X-Request-Id, 128 bytes of it at most
+	API       string `json:"api"`                  // "chat" or "completions"
+	Stream    bool   `json:"stream,omitempty"`
+	Fault     Fault  `json:"fault,omitempty"` // empty for FaultNone
+	// PromptTokens is the length of the prompt, CachedTokens how many of them were
+	// in the prefix cache.
+	PromptTokens int `json:"prompt_tokens,omitempty"`
+	CachedTokens int `json:"cached_tokens,omitempty"`
+	// OutputTokens were sent to the client, in Chunks events with text.
+	OutputTokens int `json:"output_tokens,omitempty"`
+	Chunks       int `json:"chunks,omitempty"`
+	// Arrived is when the request's header had been read, Scheduled when it was
+	// first in the batch, First and Last when its tokens were made, and Ended when
+	// it had been answered or given up.
+	Arrived   time.Time `json:"arrived"`
+	Scheduled time.Time `json:"scheduled,omitzero"`
+	First     time.Time `json:"first,omitzero"`
+	Last      time.Time `json:"last,omitzero"`
+	Ended     time.Time `json:"ended"`
+	// Finish is "stop", "length", or "abort" when the client or a fault ended the
+	// request; empty for one that never was in the engine.
+	Finish string `json:"finish,omitempty"`
+	Status int    `json:"status,omitempty"` // HTTP status, 0 without a response
+}
+
+// account gathers a request's record.
+type account struct {
+	RequestRecord
+	answer *answer // nil until the request is accepted
+}
+
+// openAccount begins the record of a request; nil when it is not for a completion,
+// or nobody wants to know.
+func (s *Server) openAccount(r *http.Request, path string) *account {
+	api := completionAPI(r.Method, path)
+	if s.cfg.Log == nil || api == "" {
+		return nil
+	}
+	return &account{RequestRecord: RequestRecord{
+		RequestID: shortID(r.Header.Get("X-Request-Id")), API: api, Arrived: time.Now(),
+	}}
+}
+
+// closeAccount hands the record on when the request is over.
+func (s *Server) closeAccount(c *account) {
+	if a := c.answer; a != nil {
+		c.Stream, c.PromptTokens, c.OutputTokens, c.Chunks = a.stream, a.q.prompt, a.sent, a.texts
+		s.engine.tell(a.q, &c.RequestRecord)
+	}
+	c.Ended = time.Now()
+	s.cfg.Log(c.RequestRecord)
+}
+
+// completionAPI names the API that a request is for, if it is for a completion.
+func completionAPI(method, path string) string {
+	switch {
+	case method != http.MethodPost:
+	case path == "/v1/chat/completions":
+		return "chat"
+	case path == "/v1/completions":
+		return "completions"
+	}
+	return ""
+}
+
+// tell writes down what became of a sequence, which may still be in the batch.
+func (e *engine) tell(q *sequence, rec *RequestRecord) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if q.arrived.IsZero() {
+		return // never submitted
+	}
+	rec.CachedTokens, rec.Scheduled, rec.First, rec.Last = q.cached, q.scheduled, q.first, q.last
+	rec.Finish = string(q.ended)
+	if q.ended == "" {
+		rec.Finish = string(finishAbort) // at the next step
+	}
+}
+
+// statusWriter notes the status that goes out.
+type statusWriter struct {
+	http.ResponseWriter
+	status *int
+}
+
+func (w statusWriter) WriteHeader(status int) {
+	*w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w statusWriter) Write(b []byte) (int, error) {
+	if *w.status == 0 {
+		*w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap lets an http.ResponseController find the connection.
+func (w statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,51 @@
+package runlog
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFind(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, path := range []string{
+		"results/b/traces.jsonl", "results/a/traces.jsonl", "results/c/traces.jsonl.gz", "results/c/note",
+		"results/d/e/traces.jsonl", "results/f/traces.jsonl/no-file", "results/summary.txt",
+		"single/traces.jsonl", "single/traces.jsonl.gz", "single/a/traces.jsonl", "none/notes.txt", "other.log",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Symlink("a", "results/latest"), os.Symlink("summary.txt", "results/link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		paths, want string
+	}{
+		{"single", "single/traces.jsonl"},
+		{"single/traces.jsonl", "single/traces.jsonl"},
+		{"other.log", "other.log"},
+		{"results", "results/a/traces.jsonl results/b/traces.jsonl results/c/traces.jsonl.gz"},
+		{"results/", "results/a/traces.jsonl results/b/traces.jsonl results/c/traces.jsonl.gz"},
+		{"single results/b", "single/traces.jsonl results/b/traces.jsonl"},
+		{"results/b results results/b", "results/b/traces.jsonl results/a/traces.jsonl results/c/traces.jsonl.gz"},
+		{"results/latest", "results/latest/traces.jsonl"},
+		{"single none", "error: finding traces: no traces.jsonl in none nor in the folders in it"},
+		{"/dev/null", "error: finding traces: /dev/null is neither a file nor a folder"},
+		{"gone", "error: finding traces: stat gone: no such file or directory"},
+	} {
+		got, err := Find(strings.Fields(tc.paths)...)
+		text := strings.Join(got, " ")
+		if err != nil {
+			text = "error: " + err.Error()
+		}
+		if diff := cmp.Diff(tc.want, filepath.ToSlash(text)); diff != "" {
+			t.Errorf("%s: %s", tc.paths, diff)
+		}
+	}
+}

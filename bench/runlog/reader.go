@@ -1,0 +1,203 @@
+package runlog
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// maxLine bounds one line, in bytes: about three million chunks.
+const maxLine = 64 << 20
+
+// Reader reads a log line by line; it keeps no more than one of them.
+type Reader struct {
+	name    string
+	file    io.Closer
+	in      *bufio.Reader
+	longest int    // bytes of a line
+	long    []byte // a line that in has no room for
+	line    int    // number of the line read last
+	run     Run
+	damaged int
+}
+
+// Open opens a log, which may be compressed with gzip. It fails when the file
+// does not begin with a run, or one of a later [Schema].
+func Open(path string) (*Reader, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading traces: %w", err)
+	}
+	r, err := newReader(path, file, maxLine)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	r.file = file
+	return r, nil
+}
+
+func newReader(name string, from io.Reader, longest int) (*Reader, error) {
+	const room = 64 << 10
+	r := &Reader{name: name, in: bufio.NewReaderSize(from, room), longest: longest}
+	if magic, _ := r.in.Peek(2); string(magic) == "\x1f\x8b" {
+		unpacked, err := gzip.NewReader(r.in)
+		if err != nil {
+			return nil, fmt.Errorf("reading traces %s: %w", name, err)
+		}
+		r.in = bufio.NewReaderSize(unpacked, room)
+	}
+	return r, r.begin()
+}
+
+var (
+	errEmpty   = errors.New("the file is empty: its run was stopped before it began")
+	errNoLog   = errors.New("no log of accelbench: the first line does not say what was run")
+	errSecond  = errors.New("a second run begins in the same file: keep each in a folder of its own")
+	errTooLong = errors.New("line too long")
+)
+
+// begin reads the first line.
+func (r *Reader) begin() error {
+	line, err := r.readLine()
+	switch {
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("reading traces %s: %w", r.name, errEmpty)
+	case errors.Is(err, errTooLong):
+		return fmt.Errorf("reading traces %s: %w", r.name, errNoLog)
+	case err != nil:
+		return r.wrong(err)
+	}
+	// The schema alone comes first: a later one may have changed all the rest.
+	var first struct {
+		Run *struct {
+			Schema int `json:"schema"`
+		} `json:"run"`
+	}
+	if json.Unmarshal(line, &first) != nil || first.Run == nil || first.Run.Schema < 1 {
+		return fmt.Errorf("reading traces %s: %w", r.name, errNoLog)
+	}
+	if s := first.Run.Schema; s > Schema {
+		return fmt.Errorf("reading traces %s: it was written by a later version (schema %d, this one reads %d): use that version", r.name, s, Schema)
+	}
+	rec, err := decode(line)
+	if err != nil {
+		return r.wrong(err)
+	}
+	if rec.Run == nil {
+		return fmt.Errorf("reading traces %s: %w", r.name, errNoLog)
+	}
+	r.run = *rec.Run
+	return nil
+}
+
+// Run is the first line.
+func (r *Reader) Run() Run { return r.run }
+
+// Next returns the next record after the first line, and io.EOF after the last.
+// Nothing in it is used again. Lines that cannot be read are skipped and counted,
+// see [Reader.Damaged]; so are keys, and records of a kind, that this version
+// does not know, without being counted. Any error other than io.EOF means that
+// the rest of the log is lost.
+func (r *Reader) Next() (Record, error) {
+	for {
+		line, err := r.readLine()
+		switch {
+		case errors.Is(err, io.EOF):
+			return Record{}, io.EOF
+		case errors.Is(err, errTooLong):
+			r.damaged++
+			continue
+		case err != nil:
+			return Record{}, r.wrong(err)
+		case len(line) == 0:
+			continue
+		}
+		rec, err := decode(line)
+		switch {
+		case err != nil:
+			r.damaged++
+		case rec.Run != nil:
+			return Record{}, r.wrong(errSecond)
+		case rec != Record{}:
+			return rec, nil
+		}
+	}
+}
+
+// Damaged is how many lines so far could not be read: the last one of a run that
+// was killed while it wrote, as a rule.
+func (r *Reader) Damaged() int { return r.damaged }
+
+// Close closes the file.
+func (r *Reader) Close() error { return r.file.Close() }
+
+func (r *Reader) wrong(err error) error {
+	return fmt.Errorf("reading traces %s: line %d: %w", r.name, r.line, cause(err))
+}
+
+// readLine returns the next line without its end, valid until the next call. A
+// line over the bound is passed over with errTooLong.
+func (r *Reader) readLine() ([]byte, error) {
+	r.line++
+	line, err := r.in.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		line, err = r.readLong(line)
+	}
+	if errors.Is(err, io.EOF) && len(line) > 0 {
+		err = nil // the last line has no end
+	}
+	if err == nil && len(line) > r.longest {
+		err = errTooLong
+	}
+	return bytes.TrimSpace(line), err
+}
+
+// readLong goes on with a line that begins with start, and keeps of it no more
+// than shows that it is too long.
+func (r *Reader) readLong(start []byte) ([]byte, error) {
+	r.long = append(r.long[:0], start...)
+	for {
+		piece, err := r.in.ReadSlice('\n')
+		if len(r.long) <= r.longest {
+			r.long = append(r.long, piece...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return r.long, err
+		}
+	}
+}
+
+var errTwoKinds = errors.New("a line of two kinds")
+
+// decode reads one line. A record of a kind that is not known is the zero one.
+func decode(line []byte) (Record, error) {
+	// Nearly all lines are requests: those are not looked through twice.
+	if body, ok := bytes.CutPrefix(line, []byte(`{"request":{`)); ok && bytes.HasSuffix(body, []byte("}}")) {
+		var q Request
+		if q.UnmarshalJSON(line[len(`{"request":`):len(line)-1]) == nil {
+			return Record{Request: &q}, nil
+		}
+	}
+	var rec Record
+	if err := json.Unmarshal(line, &rec); err != nil {
+		return Record{}, err
+	}
+	kinds := 0
+	for _, set := range []bool{
+		rec.Run != nil, rec.Step != nil, rec.Request != nil, rec.Sample != nil, rec.StepEnd != nil, rec.RunEnd != nil,
+	} {
+		if set {
+			kinds++
+		}
+	}
+	if kinds > 1 {
+		return Record{}, errTwoKinds
+	}
+	return rec, nil
+}

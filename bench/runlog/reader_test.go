@@ -1,0 +1,269 @@
+package runlog
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// everyKind is a log with a record of each kind.
+func everyKind() (Run, []Record) {
+	at := time.Date(2026, 3, 4, 5, 6, 7, 8, time.UTC)
+	run := Run{
+		Schema: Schema, ID: "0123456789abcdef", Started: at, Host: "node1", Version: "0.1.0",
+		Command: []string{"accelbench", "run"}, URL: "http://127.0.0.1:8000", API: openai.Chat, Model: "qwen2.5",
+		Dataset: "openqa", DatasetPath: "open_qa.jsonl", Seed: 1<<64 - 1, ReusePrompts: true,
+		Backend: "vllm", Tokenizer: "t", Label: "l", Metadata: map[string]string{"k": "v"}, Side: "A",
+		Server: &Server{Command: "vllm serve", CPUs: "0-7", Mems: "0", Policy: "bind:0"}, GOMAXPROCS: 2,
+	}
+	ms := time.Millisecond
+	good := openai.Trace{
+		RequestID: "r1", Model: "qwen2.5", Planned: at, Started: at.Add(ms), Clock: openai.ClockKernel, Events: 6,
+		FirstEvent: 9 * ms, FirstAnswer: 30 * ms,
+		Chunks: []openai.Chunk{
+			{At: 10 * ms, Tokens: 1, Reasoning: true},
+			{At: 20 * ms, Tokens: 2, Reasoning: true},
+			{At: 30 * ms, Tokens: 1},
+		},
+		Usage: &openai.Usage{PromptTokens: 31, CompletionTokens: 4, CachedTokens: 16}, TokenSource: openai.TokensUsage,
+		Finish: "stop", Done: true,
+		Phases: openai.Phases{Resolve: 1, Connect: 2, TLS: 3, Send: 4, Wait: 5},
+		Reused: true, Lags: []time.Duration{5000, 7000}, Status: 200, End: 31 * ms,
+	}
+	bad := openai.Trace{
+		RequestID: "r2", Model: "qwen2.5", Planned: at, Started: at, Clock: openai.ClockUser, TokenSource: openai.TokensChunks, End: 5 * ms,
+		Status: 500, Failure: &openai.Failure{Reason: openai.ReasonHTTP5xx, Status: 500, Detail: "out of memory"},
+	}
+	return run, []Record{
+		{Step: &Step{
+			Index: 1, Started: at, Arrival: ArrivalGamma, Concurrency: 8, MaxConcurrency: 9, Rate: 4.5, Burstiness: 0.5, Requests: 2,
+			Duration: time.Minute, RampUp: time.Second, Timeout: 2 * time.Minute, MaxFailureRatio: 0.1, MaxTokens: 64, Repeat: 1,
+		}},
+		{Request: &Request{Step: 1, Queued: ms, ExpectedTokens: 31, Trace: good}},
+		{Request: &Request{Step: 1, Seq: 1, Trace: bad}},
+		{Request: &Request{Step: 1, Seq: 2, Never: true, Trace: openai.Trace{
+			RequestID: "r3", Planned: at, Failure: &openai.Failure{Reason: openai.ReasonCanceled},
+		}}},
+		{Sample: &Sample{Step: 1, At: at, Source: SourceExporter, Series: []Series{
+			{Name: "accelerator_power_watts", Labels: map[string]string{"device": "0"}, Value: 310.5},
+		}}},
+		{StepEnd: &StepEnd{
+			Step: 1, Ended: at, Stop: StopInterrupted, Attempted: 3, Succeeded: 1, Canceled: 1, Failed: map[openai.Reason]int{openai.ReasonHTTP5xx: 1},
+			Dataset: DatasetCount{Prompts: 3, Passes: 1, BadLine: 1, TooLong: 1, Skipped: 1, FirstBad: []string{"line 3: no question"}},
+		}},
+		{RunEnd: &RunEnd{Ended: at, Stop: StopInterrupted}},
+	}
+}
+
+// TestSchema1 holds the format: logs of this version must be readable for as
+// long as there is a schema 1, and a change of a name would show here.
+func TestSchema1(t *testing.T) {
+	golden := filepath.Join("testdata", "schema1.jsonl")
+	run, records := everyKind()
+	dir := t.TempDir()
+	w, err := Create(dir, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rec := range records {
+		if err := w.Write(rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	written, err := os.ReadFile(filepath.Join(dir, FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(golden, written, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(written)); diff != "" {
+		t.Errorf("what is written (-golden +now):\n%s", diff)
+	}
+	r, err := Open(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if diff := cmp.Diff(run, r.Run()); diff != "" {
+		t.Errorf("the run (-written +read):\n%s", diff)
+	}
+	got, damaged := readAll(t, golden)
+	if diff := cmp.Diff(records, got); diff != "" || damaged != 0 {
+		t.Errorf("%d damaged lines; (-written +read):\n%s", damaged, diff)
+	}
+}
+
+func TestWhatIsReadOfALog(t *testing.T) {
+	const first = `{"run":{"schema":1,"id":"a"}}` + "\n"
+	long := strings.Repeat("x", 300_000)
+	request := func(seq int) string { return fmt.Sprintf(`{"request":{"step":0,"seq":%d,"trace":{}}}`, seq) }
+	for _, tc := range []struct {
+		name, text, want string
+	}{
+		{"a run alone", first, "0 records, 0 damaged"},
+		{"no line end", strings.TrimSpace(first), "0 records, 0 damaged"},
+		{"requests", first + request(0) + "\n" + request(1) + "\n", "2 records, 0 damaged"},
+		{"whole last line without its end", first + request(0) + "\n" + request(1), "2 records, 0 damaged"},
+		{"half a last line", first + request(0) + "\n" + request(1)[:30], "1 records, 1 damaged"},
+		{"a torn line among others", first + request(0)[:20] + "\n" + request(1) + "\n\x00\x00\n" + request(2), "2 records, 2 damaged"},
+		{"other line ends, empty lines", strings.ReplaceAll(first+"\n\n"+request(0)+"\n", "\n", "\r\n"), "1 records, 0 damaged"},
+		{"blanks", first + `  { "request" : {"seq":0, "trace" : {"chunks_ns":[ 1, 2 ]}} } `, "1 records, 0 damaged"},
+		{"unknown keys", first + `{"request":{"seq":0,"new":{"a":[1]},"trace":{"new":1,"chunks_ns":[1]}},"new":2}`, "1 records, 0 damaged"},
+		{"unknown kinds", first + `{"new":{}}` + "\n{}\nnull\n" + `{"request":null}`, "0 records, 0 damaged"},
+		{"no objects", first + "[1]\n3\n" + `"request"`, "0 records, 3 damaged"},
+		{"two kinds", first + `{"request":{"trace":{}},"run_end":{"stop":"requests"}}`, "0 records, 1 damaged"},
+		{"wrong types", first + `{"request":{"seq":"0"}}` + "\n" + `{"request":{"trace":{"planned":"noon"}}}`, "0 records, 2 damaged"},
+		{"a long line", first + `{"new":"` + long + "\"}\n" + request(0), "1 records, 0 damaged"},
+		{"a line over the bound", first + `{"new":"` + long + long + "\"}\n" + request(0), "1 records, 1 damaged"},
+		{"a last line over the bound", first + request(0) + "\n" + long + long, "1 records, 1 damaged"},
+		{"two runs", first + request(0) + "\n" + first + request(1), "reading traces log: line 3: a second run begins in the same file: keep each in a folder of its own"},
+		{"empty", "", "reading traces log: the file is empty: its run was stopped before it began"},
+		{"text", "hello\n", "reading traces log: no log of accelbench: the first line does not say what was run"},
+		{"half a first line", first[:10], "reading traces log: no log of accelbench: the first line does not say what was run"},
+		{"first line over the bound", long + long, "reading traces log: no log of accelbench: the first line does not say what was run"},
+		{"no run first", request(0) + "\n" + first, "reading traces log: no log of accelbench: the first line does not say what was run"},
+		{"no schema", `{"run":{}}`, "reading traces log: no log of accelbench: the first line does not say what was run"},
+		{"run of wrong types", `{"run":{"schema":1,"seed":"x"}}`, "reading traces log: line 1: json: cannot unmarshal string into Go struct field Run.run.seed of type uint64"},
+		{"later schema", `{"run":{"schema":2,"id":7}}`, "reading traces log: it was written by a later version (schema 2, this one reads 1): use that version"},
+		{"half a gzip header", "\x1f\x8b\x08", "reading traces log: unexpected EOF"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := outcome([]byte(tc.text)); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// outcome reads a log with lines of at most 400,000 bytes.
+func outcome(text []byte) string {
+	r, err := newReader("log", bytes.NewReader(text), 400_000)
+	if err != nil {
+		return err.Error()
+	}
+	for n := 0; ; n++ {
+		if _, err := r.Next(); errors.Is(err, io.EOF) {
+			return fmt.Sprintf("%d records, %d damaged", n, r.Damaged())
+		} else if err != nil {
+			return err.Error()
+		}
+	}
+}
+
+func TestOpenWithoutALog(t *testing.T) {
+	dir := t.TempDir()
+	for path, want := range map[string]string{
+		filepath.Join(dir, "gone"): "reading traces: open " + filepath.Join(dir, "gone") + ": no such file or directory",
+		dir:                        "reading traces " + dir + ": line 1: is a directory",
+	} {
+		if _, err := Open(path); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestCompressed: a log that the user packed reads as before; one that was cut
+// short is not taken for a whole one.
+func TestCompressed(t *testing.T) {
+	plain, err := os.ReadFile(filepath.Join("testdata", "schema1.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var zipped bytes.Buffer
+	zip := gzip.NewWriter(&zipped)
+	zip.Write(plain)
+	zip.Close()
+	if got, want := outcome(zipped.Bytes()), "7 records, 0 damaged"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := outcome(zipped.Bytes()[:zipped.Len()-9]); !strings.Contains(got, "unexpected EOF") {
+		t.Errorf("cut short: %s", got)
+	}
+}
+
+// FuzzReader: any bytes are read to their end, and what is made of them can be
+// written and read again. A request reads the same however it is laid out.
+func FuzzReader(f *testing.F) {
+	golden, err := os.ReadFile(filepath.Join("testdata", "schema1.jsonl"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for line := range bytes.Lines(golden) {
+		f.Add(line)
+	}
+	f.Add(golden)
+	f.Add([]byte(`{"request":{"trace":{"model":"x","chunks_ns":[1,-2,3],"tokens":[0,0,1],"lags_ns":[5]}}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := newReader("log", bytes.NewReader(append([]byte(`{"run":{"schema":1}}`+"\n"), text...)), 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for {
+			rec, err := r.Next()
+			if err != nil {
+				break
+			}
+			n++
+			checkAgain(t, rec)
+		}
+		if lines := bytes.Count(text, []byte{'\n'}) + 1; n+r.Damaged() > lines || len(r.long) > 1000+64<<10 {
+			t.Errorf("%d records and %d damaged of %d lines, %d bytes held", n, r.Damaged(), lines, len(r.long))
+		}
+	})
+}
+
+func checkAgain(t *testing.T, rec Record) {
+	t.Helper()
+	line, err := encode(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := decode(bytes.TrimSpace(line))
+	if err != nil {
+		t.Fatalf("%v: %s", err, line)
+	}
+	same := cmp.Options{cmpopts.EquateEmpty(), cmpopts.EquateNaNs()}
+	if diff := cmp.Diff(rec, again, same); diff != "" {
+		t.Fatalf("written again as %s: %s", line, diff)
+	}
+	if rec.Request == nil {
+		return
+	}
+	var wide bytes.Buffer
+	if err := json.Indent(&wide, line, "", " "); err != nil {
+		t.Fatal(err)
+	}
+	if again, err = decode(wide.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(rec, again, same); diff != "" {
+		t.Fatalf("laid out otherwise: %s", diff)
+	}
+}

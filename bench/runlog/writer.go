@@ -1,0 +1,111 @@
+package runlog
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Writer writes a log. It may be used from several goroutines.
+type Writer struct {
+	mu     sync.Mutex
+	file   *os.File
+	failed error // of the first line that did not go out
+	closed bool
+}
+
+// Create makes the folder dir, if there is none, and a log in it that begins
+// with run, whose Schema it sets. A folder that holds a log already is refused.
+func Create(dir string, run Run) (*Writer, error) {
+	run.Schema = Schema
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making the folder for traces: %w", err)
+	}
+	path := filepath.Join(dir, FileName)
+	if _, err := os.Lstat(path + packed); err == nil {
+		return nil, fmt.Errorf("%s holds the log of another run (%s): choose another folder", dir, FileName+packed)
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("%s holds the log of another run (%s): choose another folder", dir, FileName)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("creating the file for traces: %w", err)
+	}
+	w := &Writer{file: file}
+	if err := w.Write(Record{Run: &run}); err != nil {
+		_ = w.Close()
+		_ = os.Remove(path) // it says nothing, and would be in the way of the next attempt
+		return nil, err
+	}
+	return w, nil
+}
+
+// Write adds a line and returns when the kernel has it: no death of this program
+// loses it any more. Once a line could not be written, because the disk is full
+// perhaps, the log ends with what went out of it, and every later call fails in
+// the same way.
+func (w *Writer) Write(r Record) error {
+	line, err := encode(r)
+	if err != nil {
+		return fmt.Errorf("encoding a record of traces: %w", err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failed != nil {
+		return w.failed
+	}
+	if _, err := w.file.Write(line); err != nil {
+		w.failed = fmt.Errorf("writing traces %s: %w", w.file.Name(), cause(err))
+	}
+	return w.failed
+}
+
+// encode makes a record's line.
+func encode(r Record) ([]byte, error) {
+	if r.Request == nil || r != (Record{Request: r.Request}) {
+		line, err := json.Marshal(r)
+		return append(line, '\n'), err
+	}
+	// The same text without encoding/json looking through it twice.
+	body, err := r.Request.encode()
+	if err != nil {
+		return nil, err
+	}
+	const start, end = `{"request":`, "}\n"
+	line := make([]byte, 0, len(start)+len(body)+len(end))
+	line = append(line, start...)
+	line = append(line, body...)
+	return append(line, end...), nil
+}
+
+// Close brings the log to the disk and closes it. Calls after the first do
+// nothing.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	err := w.file.Sync()
+	if closing := w.file.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return fmt.Errorf("closing traces %s: %w", w.file.Name(), cause(err))
+	}
+	return nil
+}
+
+// cause is err without the operation and the path that package os puts before it.
+func cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}

@@ -1,0 +1,157 @@
+package runlog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// create makes a log in a new folder.
+func create(t testing.TB) (*Writer, string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "results", "run")
+	w, err := Create(dir, Run{ID: "0123456789abcdef"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w, filepath.Join(dir, FileName)
+}
+
+// readAll returns all records of a log but the first.
+func readAll(t testing.TB, path string) (records []Record, damaged int) {
+	t.Helper()
+	r, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return records, r.Damaged()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, rec)
+	}
+}
+
+// TestManyWriters: lines written at the same time do not mix.
+func TestManyWriters(t *testing.T) {
+	const writers, each = 8, 50
+	w, path := create(t)
+	var wg sync.WaitGroup
+	for i := range writers {
+		wg.Go(func() {
+			for k := range each {
+				q := example()
+				q.Step, q.Seq = i, k
+				if err := w.Write(Record{Request: &q}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	records, damaged := readAll(t, path) // not closed yet: it is all there
+	got := map[[2]int]int{}
+	for _, rec := range records {
+		want := example()
+		want.Step, want.Seq = rec.Request.Step, rec.Request.Seq
+		if diff := cmp.Diff(&want, rec.Request); diff != "" {
+			t.Fatal(diff)
+		}
+		got[[2]int{want.Step, want.Seq}]++
+	}
+	if len(got) != writers*each || len(records) != writers*each || damaged != 0 {
+		t.Errorf("%d records of %d requests, %d damaged, want %d", len(records), len(got), damaged, writers*each)
+	}
+}
+
+func TestFoldersThatCannotBeUsed(t *testing.T) {
+	dir := t.TempDir()
+	used, zipped, file := filepath.Join(dir, "used"), filepath.Join(dir, "zipped"), filepath.Join(dir, "file")
+	for path, text := range map[string]string{
+		filepath.Join(used, FileName): "kept", filepath.Join(zipped, FileName+".gz"): "kept", file: "kept",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]string{
+		used:                       used + " holds the log of another run (traces.jsonl): choose another folder",
+		zipped:                     zipped + " holds the log of another run (traces.jsonl.gz): choose another folder",
+		file:                       "making the folder for traces: mkdir " + file + ": not a directory",
+		filepath.Join(file, "sub"): "making the folder for traces: mkdir " + file + ": not a directory",
+	} {
+		if _, err := Create(path, Run{}); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", path, err, want)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(used, FileName)); string(text) != "kept" {
+		t.Errorf("the log of the other run: %q, %v", text, err)
+	}
+}
+
+// TestFirstLineFails: a run that could not begin leaves no file that would stop
+// the next attempt.
+func TestFirstLineFails(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Create(dir, Run{Started: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}); err == nil {
+		t.Fatal("a date that JSON cannot hold was written")
+	}
+	if _, err := Create(dir, Run{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWritingAfterTheEnd(t *testing.T) {
+	w, path := create(t)
+	for range 2 {
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := fmt.Sprintf("writing traces %s: file already closed", path)
+	if err := w.Write(Record{RunEnd: &RunEnd{}}); err == nil || err.Error() != want || !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestUnfitRecord: a record that cannot be JSON is refused and the log goes on.
+func TestUnfitRecord(t *testing.T) {
+	w, path := create(t)
+	bad := &RunEnd{Ended: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}
+	if err := w.Write(Record{RunEnd: bad}); err == nil || !strings.HasPrefix(err.Error(), "encoding") {
+		t.Errorf("the error is %v", err)
+	}
+	if err := w.Write(Record{RunEnd: &RunEnd{Stop: StopRequests}}); err != nil {
+		t.Error(err)
+	}
+	if records, damaged := readAll(t, path); len(records) != 1 || damaged != 0 {
+		t.Errorf("%d records, %d damaged", len(records), damaged)
+	}
+}
+
+// BenchmarkWriter is one request's way into the kernel, encoding included.
+func BenchmarkWriter(b *testing.B) {
+	w, _ := create(b)
+	rec := Record{Request: new(example())}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := w.Write(rec); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
