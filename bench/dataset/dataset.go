@@ -4,6 +4,7 @@ package dataset
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -35,6 +36,5 @@ type Source interface {
 	Next(ctx context.Context) (Prompt, error)
 	// Count is what was given out and skipped since the last call of Count.
 	Count() runlog.DatasetCount
-	// Close lets go of the file.
-	Close() error
+	io.Closer // lets go of the file
 }

@@ -1,0 +1,152 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+)
+
+// Config says which prompts to make. One Source serves one step of a run: the
+// next step opens another, which begins at the data set's first record.
+//
+// All but the nonce of a prompt follows from Seed and the file: files are read
+// in their own order, never shuffled.
+type Config struct {
+	Kind Kind       // told by [Detect] from Path when empty
+	Path string     // the file, for the kinds that have one; .gz is unpacked
+	API  openai.API // openai.Chat when empty
+	Seed uint64
+	// RunID and Step make the nonce that every prompt starts with, so that no
+	// server has it in its prefix cache: what prompts of a step share by design
+	// (kinds prefix and replay, and random with a PrefixLen) they still share. A
+	// text grows by 10 hex digits and a newline, made prompts keep their length.
+	RunID string
+	Step  int
+	// ReusePrompts leaves the nonce out.
+	ReusePrompts bool
+	// MinPromptLength and MaxPromptLength bound the prompts taken from a file, in
+	// characters without the nonce (evalscope's --max-prompt-length). 0 is no
+	// bound. Others are skipped and counted.
+	MinPromptLength, MaxPromptLength int
+	// OutputLen is the number of tokens to ask for. 0 leaves it to the records:
+	// max_tokens of custom, output_length of a replay, none of the others. ShareGPT
+	// tells only the text of its answers, whose length in tokens is not known here.
+	// 0 is 128 for random and prefix, as in vLLM.
+	OutputLen int
+	// MaxBadRecords is how many records of a file may be unusable. 100 when 0,
+	// none when negative.
+	MaxBadRecords int
+	// InputLen is the length of random prompts in tokens, PrefixLen not among
+	// them. 1024 when 0.
+	InputLen int
+	// RangeRatio r, 0 ≤ r < 1, spreads random's InputLen and OutputLen evenly from
+	// len·(1−r) to len·(1+r) (vLLM's --random-range-ratio).
+	RangeRatio float64
+	// PrefixLen tokens begin every random prompt, 0 by default, or every prompt of
+	// one of the NumPrefixes of prefix, 256 when 0.
+	PrefixLen int
+	// NumPrefixes is how many prefixes there are, 10 when 0, and SuffixLen how many
+	// tokens follow one, 256 when 0 (vLLM's prefix_repetition).
+	NumPrefixes, SuffixLen int
+	// VocabularySize bounds the token ids that prompts are made of: from 1000,
+	// since special tokens often come first, to VocabularySize−1. 30000 when 0,
+	// which every current model exceeds.
+	VocabularySize int
+	// Tokenizer makes random and prefix exact on the chat API. Without it they
+	// are made of words that are one token each in the usual vocabularies.
+	Tokenizer Tokenizer
+}
+
+// Tokenizer asks the model server. Neither way adds special tokens or a chat
+// template.
+type Tokenizer interface {
+	Tokenize(ctx context.Context, text string) ([]int32, error)
+	Detokenize(ctx context.Context, tokens []int32) (string, error)
+}
+
+const (
+	firstToken        = 1000    // ids below are left alone
+	maxPromptTokens   = 1 << 20 // of one made prompt
+	defaultMaxBad     = 100
+	defaultVocabulary = 30000
+)
+
+// Open opens a data set. It fails on a file that cannot be read or is empty, and
+// on lengths that make no sense; what is in the file is told by Next.
+func Open(cfg Config) (Source, error) {
+	if cfg.Kind == "" && cfg.Path != "" {
+		kind, err := Detect(cfg.Path)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Kind = kind
+	}
+	if err := cfg.check(); err != nil {
+		return nil, fmt.Errorf("opening data set: %w", err)
+	}
+	cfg = cfg.withDefaults()
+	if !cfg.Kind.hasFile() {
+		return newMade(cfg), nil
+	}
+	return openFile(cfg)
+}
+
+func (c Config) check() error {
+	if kind, err := ParseKind(string(c.Kind)); err != nil || kind != c.Kind {
+		return unknownKind(string(c.Kind))
+	}
+	if c.Kind.hasFile() && c.Path == "" {
+		return fmt.Errorf("kind %s needs a file", c.Kind)
+	}
+	if !c.ReusePrompts && c.RunID == "" {
+		return errors.New("prompts cannot be made new without the id of the run")
+	}
+	for _, l := range []struct {
+		name string
+		n    int
+	}{
+		{"input", c.InputLen},
+		{"output", c.OutputLen},
+		{"prefix", c.PrefixLen},
+		{"suffix", c.SuffixLen},
+		{"least prompt", c.MinPromptLength},
+		{"greatest prompt", c.MaxPromptLength},
+	} {
+		if l.n < 0 || l.n > maxPromptTokens {
+			return fmt.Errorf("%s length %d is not within 0 and %d", l.name, l.n, maxPromptTokens)
+		}
+	}
+	if c.NumPrefixes < 0 || c.NumPrefixes > maxPromptTokens {
+		return fmt.Errorf("number of prefixes %d is not within 0 and %d", c.NumPrefixes, maxPromptTokens)
+	}
+	if !(c.RangeRatio >= 0 && c.RangeRatio < 1) { // NaN too
+		return fmt.Errorf("range ratio %v must be at least 0 and below 1; 0, not the 1 of old vLLM versions, keeps lengths fixed", c.RangeRatio)
+	}
+	if c.VocabularySize != 0 && (c.VocabularySize < 2*firstToken || c.VocabularySize > 1<<30) {
+		return fmt.Errorf("vocabulary size %d is not within %d and %d", c.VocabularySize, 2*firstToken, 1<<30)
+	}
+	return nil
+}
+
+func (c Config) withDefaults() Config {
+	set := func(n *int, value int) {
+		if *n == 0 {
+			*n = value
+		}
+	}
+	set(&c.MaxBadRecords, defaultMaxBad)
+	set(&c.VocabularySize, defaultVocabulary)
+	switch c.Kind {
+	case Random:
+		set(&c.InputLen, 1024)
+		set(&c.OutputLen, 128)
+	case Prefix:
+		set(&c.NumPrefixes, 10)
+		set(&c.PrefixLen, 256)
+		set(&c.SuffixLen, 256)
+		set(&c.OutputLen, 128)
+	}
+	return c
+}

@@ -1,0 +1,237 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// maxTold bounds how many bad records are told one by one.
+const maxTold = 5
+
+// file gives out the prompts of a file, again and again unless it is a trace.
+type file struct {
+	cfg   Config
+	f     *os.File
+	rec   *records
+	parse parse
+	sign  func(*Prompt, uint64) // of the i-th prompt; nil leaves it as it is
+
+	seq    uint64 // prompts so far
+	pass   int    // from 0
+	usable bool   // a record of this pass was
+	// seen are the records of the first pass; later ones tell nothing new.
+	seen    int
+	bad     int
+	told    []string // the first bad ones
+	problem string   // why the first that gave no prompt did not
+	count   runlog.DatasetCount
+	err     error // for good
+}
+
+func openFile(cfg Config) (Source, error) {
+	s := &file{cfg: cfg, rec: newRecords(maxRecord)}
+	s.parse, s.sign = parserOf(cfg)
+	var err error
+	if s.f, err = openRegular(cfg.Path); err != nil {
+		return nil, readingError(cfg.Path, err)
+	}
+	if err := s.rewind(); err != nil {
+		s.f.Close()
+		return nil, readingError(cfg.Path, err)
+	}
+	return s, nil
+}
+
+func parserOf(cfg Config) (parse, func(*Prompt, uint64)) {
+	nonces := newNonces(cfg.RunID, cfg.Step)
+	mark := func(p *Prompt, i uint64) { sign(p, nonces.at(i)) }
+	var read parse
+	switch cfg.Kind {
+	case OpenQA:
+		read = parseOpenQA
+	case Codefuse:
+		read = parseCodefuse
+	case ShareGPT:
+		read = parseShareGPT
+	case Custom:
+		read = func(record []byte) (Prompt, error) { return parseCustom(record, cfg.API) }
+	case Lines:
+		read = parseLine
+	case Replay:
+		t := newReplay(cfg)
+		read, mark = t.parse, t.sign
+	}
+	if cfg.ReusePrompts {
+		mark = nil
+	}
+	return read, mark
+}
+
+func (s *file) rewind() error {
+	if _, err := s.f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	in, err := unpacked(s.f)
+	if err != nil {
+		return err
+	}
+	s.rec.reset(in, s.cfg.Kind == Lines)
+	s.usable = false
+	return nil
+}
+
+func (s *file) Next(ctx context.Context) (Prompt, error) {
+	if s.err != nil {
+		return Prompt{}, s.err
+	}
+	if err := ctx.Err(); err != nil {
+		return Prompt{}, err
+	}
+	p, err := s.find(ctx)
+	if err == nil {
+		return p, nil
+	}
+	s.err = err
+	if !errors.Is(err, io.EOF) && ctx.Err() == nil {
+		s.err = readingError(s.cfg.Path, err)
+	}
+	return Prompt{}, s.err
+}
+
+// find reads up to the next record that gives a prompt.
+func (s *file) find(ctx context.Context) (Prompt, error) {
+	for {
+		record, err := s.rec.next(ctx)
+		if errors.Is(err, io.EOF) {
+			if err := s.endOfPass(); err != nil {
+				return Prompt{}, err
+			}
+			continue
+		}
+		var p Prompt
+		if err == nil {
+			p, err = s.prompt(record)
+		}
+		if s.pass == 0 {
+			s.seen++
+		}
+		if left, ok := errors.AsType[*leftOut](err); ok {
+			if err := s.leave(left); err != nil {
+				return Prompt{}, err
+			}
+			continue
+		}
+		if err != nil {
+			return Prompt{}, err
+		}
+		s.usable = true
+		s.count.Prompts++
+		if s.sign != nil {
+			s.sign(&p, s.seq)
+		}
+		s.seq++
+		return p, nil
+	}
+}
+
+// prompt makes a prompt of a record, or says why it is left out.
+func (s *file) prompt(record []byte) (Prompt, error) {
+	p, err := s.parse(record)
+	if err != nil {
+		return Prompt{}, err
+	}
+	length := p.length()
+	if most := s.cfg.MaxPromptLength; most > 0 && length > most {
+		return Prompt{}, &leftOut{tooLong, fmt.Sprintf("%d characters, the most to take is %d", length, most)}
+	}
+	if least := s.cfg.MinPromptLength; p.Tokens == nil && length < least {
+		return Prompt{}, &leftOut{skipped, fmt.Sprintf("%d characters, the least to take is %d", length, least)}
+	}
+	if s.cfg.OutputLen > 0 {
+		p.MaxTokens = s.cfg.OutputLen
+	}
+	return p, nil
+}
+
+// leave counts a record that gives no prompt, once, and fails when too many are
+// bad.
+func (s *file) leave(left *leftOut) error {
+	if s.pass > 0 {
+		return nil
+	}
+	told := s.rec.where() + ": " + left.reason
+	if s.problem == "" {
+		s.problem = told
+	}
+	switch left.fault {
+	case tooLong:
+		s.count.TooLong++
+		return nil
+	case skipped:
+		s.count.Skipped++
+		return nil
+	}
+	s.bad++
+	s.count.BadLine++
+	if len(s.count.FirstBad) < maxTold {
+		s.count.FirstBad = append(s.count.FirstBad, told)
+	}
+	if len(s.told) < maxTold {
+		s.told = append(s.told, told)
+	}
+	if most := max(0, s.cfg.MaxBadRecords); s.bad > most {
+		return fmt.Errorf("more than %d bad records: %s%s", most, strings.Join(s.told, "; "), s.otherKind())
+	}
+	return nil
+}
+
+// endOfPass begins the file again, unless it was a trace or there is nothing in
+// it.
+func (s *file) endOfPass() error {
+	switch {
+	case s.usable && s.cfg.Kind == Replay:
+		return io.EOF
+	case s.usable:
+		s.pass++
+		s.count.Passes++
+		return s.rewind()
+	case s.pass > 0:
+		return errors.New("it has changed since it was opened: no usable record is left")
+	case s.seen == 0:
+		return errors.New("there is no record in it")
+	}
+	units := s.rec.unit()
+	if s.seen != 1 {
+		units += "s"
+	}
+	return fmt.Errorf("no usable record among %d %s: first problem: %s%s", s.seen, units, s.problem, s.otherKind())
+}
+
+// otherKind is advice where the file seems to be of a kind that was not asked
+// for.
+func (s *file) otherKind() string {
+	kind, err := detect(s.cfg.Path)
+	if err != nil || kind == s.cfg.Kind {
+		return ""
+	}
+	return fmt.Sprintf("; it looks like kind %s, not %s", kind, s.cfg.Kind)
+}
+
+func (s *file) Count() runlog.DatasetCount {
+	c := s.count
+	s.count = runlog.DatasetCount{}
+	return c
+}
+
+func (s *file) Close() error {
+	if s.err == nil {
+		s.err = os.ErrClosed
+	}
+	return s.f.Close()
+}

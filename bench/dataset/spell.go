@@ -1,0 +1,103 @@
+package dataset
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+)
+
+// speller makes prompts of exact lengths from letters: token ids where the
+// prompt can be sent so or a server can turn them into text, else words.
+type speller struct {
+	words     []string  // nil when letters are token ids
+	tokenizer Tokenizer // nil when letters are sent as they are
+	base      int32     // the first letter
+	size      int32     // letters there are
+}
+
+// usualWords are one token each, with the blank before them, in the usual
+// vocabularies.
+const usualWords = "the of and to in is you that it he was for on are as with his they at be this have " +
+	"from or one had by word but not what all were we when your can said there use an each which she do how " +
+	"their if will up other about out many then them these so some her would make"
+
+func newSpeller(api openai.API, tokenizer Tokenizer, vocabulary int) speller {
+	if api == openai.Completions {
+		tokenizer = nil
+	} else if tokenizer == nil {
+		words := strings.Fields(usualWords)
+		return speller{words: words, size: int32(len(words))}
+	}
+	return speller{tokenizer: tokenizer, base: firstToken, size: int32(vocabulary - firstToken)}
+}
+
+// draw adds n letters.
+func (s speller) draw(letters []int32, n int, r *rand.Rand) []int32 {
+	for range n {
+		letters = append(letters, s.base+r.Int32N(s.size))
+	}
+	return letters
+}
+
+// sign writes a nonce over the first letters, as many as it takes.
+func (s speller) sign(letters []int32, nonce uint64) {
+	for i, left := 0, uint64(nonceMask); i < len(letters) && left > 0; i++ {
+		letters[i] = s.base + int32(nonce%uint64(s.size))
+		nonce /= uint64(s.size)
+		left /= uint64(s.size)
+	}
+}
+
+// plain spells the letters without asking anybody. It may keep them.
+func (s speller) plain(letters []int32) Prompt {
+	if s.words == nil {
+		return Prompt{Tokens: letters, ExpectedTokens: len(letters)}
+	}
+	words := make([]string, len(letters))
+	for i, l := range letters {
+		words[i] = s.words[l]
+	}
+	return Prompt{Text: strings.Join(words, " ")}
+}
+
+// maxFits bounds how often a text is cut or lengthened to fit.
+const maxFits = 8
+
+// fit finds a text of as many tokens as it was given. Tokens that became a text
+// may be fewer or more when that text is read again, so what the server read is
+// cut or lengthened until it agrees; a text that never does is taken for what it
+// is.
+func (s speller) fit(ctx context.Context, tokens []int32, r *rand.Rand) (Prompt, error) {
+	want := len(tokens)
+	for fits := 1; ; fits++ {
+		text, err := s.tokenizer.Detokenize(ctx, tokens)
+		if err != nil {
+			return Prompt{}, fmt.Errorf("making text of %d tokens: %w", len(tokens), err)
+		}
+		tokens, err = s.tokenizer.Tokenize(ctx, text)
+		if err != nil {
+			return Prompt{}, fmt.Errorf("counting the tokens of a text: %w", err)
+		}
+		if len(tokens) == want || fits == maxFits {
+			if text == "" {
+				return Prompt{}, errors.New("the server makes no text of tokens")
+			}
+			return Prompt{Text: text, ExpectedTokens: len(tokens)}, nil
+		}
+		tokens = tokens[:min(len(tokens), want)]
+		tokens = s.draw(tokens, want-len(tokens), r)
+	}
+}
+
+// random returns the i-th source of a named purpose: what is drawn for one
+// prompt does not depend on what others drew.
+func random(seed uint64, purpose string, i uint64) *rand.Rand {
+	h := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%d", purpose, seed, i))
+	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(h[:]), binary.BigEndian.Uint64(h[8:])))
+}
