@@ -1,5 +1,10 @@
 // Package load puts load on an endpoint: it decides when requests are due, keeps
 // as many in flight as it should, and hands on what became of each.
+//
+// In a closed loop, users send one request after the other, each as soon as its
+// last is over. In an open loop, requests come at instants that do not depend on
+// the server: a request that is due is sent, late if this program is late, and
+// never left out. Either way every request that was taken up is accounted for.
 package load
 
 import (
@@ -25,24 +30,33 @@ type Job struct {
 	Planned time.Time
 }
 
-// Runner runs steps, one at a time.
+// Runner runs steps, one at a time. Send and Done must be set.
 type Runner struct {
 	// Send sends one request and returns when it is over, at the latest soon
-	// after ctx is done. It is called from many goroutines.
+	// after ctx is done. It is called from many goroutines. Its trace's Planned is
+	// set by Run.
 	Send func(ctx context.Context, j Job) *openai.Trace
 	// Done takes each request that is over, one call at a time. An error ends the
 	// run: what cannot be kept need not be measured.
 	Done func(*runlog.Request) error
-	// Meter, if not nil, is kept up to date for whoever watches.
+	// Meter, if not nil, is kept up to date for whoever watches. Each step begins
+	// at 0.
 	Meter *Meter
 }
 
 // Meter is what a run is doing at the moment.
 type Meter struct {
 	Attempted atomic.Int64 // taken up in the step: queued, in flight, or over
-	Queued    atomic.Int64 // waiting for their turn under a bound on concurrency
+	Queued    atomic.Int64 // due and not yet sent: waiting for their turn under a bound on concurrency
 	InFlight  atomic.Int64
 	Succeeded atomic.Int64
 	Failed    atomic.Int64
 	Canceled  atomic.Int64
+}
+
+// reset sets all to 0.
+func (m *Meter) reset() {
+	for _, n := range []*atomic.Int64{&m.Attempted, &m.Queued, &m.InFlight, &m.Succeeded, &m.Failed, &m.Canceled} {
+		n.Store(0)
+	}
 }

@@ -1,0 +1,66 @@
+package load
+
+import (
+	"iter"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// gapStream tells the numbers that gaps are made of from those that another part
+// of a run makes of the same seed.
+const gapStream = 0x67617073
+
+// offsets yields when the requests of a step without given instants are due,
+// since its start, ascending; the first at 0. There are Step.Requests of them, or
+// no end. Each is reckoned from the start, so that no error adds up.
+func offsets(s runlog.Step, seed uint64) iter.Seq[time.Duration] {
+	return func(yield func(time.Duration) bool) {
+		sum, gap := 0.0, gaps(s, seed)
+		for n := 0; s.Requests == 0 || n < s.Requests; n++ {
+			at := sum
+			if s.Arrival == runlog.ArrivalConstant {
+				at = float64(n) / s.Rate
+			}
+			if !yield(duration(ramped(at, s.RampUp.Seconds()))) {
+				return
+			}
+			sum += gap()
+		}
+	}
+}
+
+// gaps draws the seconds between arrivals at the full rate. Gamma gaps have the
+// burstiness for their shape and the mean 1/rate, as in vLLM's
+// benchmarks/serve.py, but are not stretched to a given sum: that would make the
+// process another.
+func gaps(s runlog.Step, seed uint64) func() float64 {
+	source := rand.NewPCG(seed, gapStream)
+	switch s.Arrival {
+	case runlog.ArrivalPoisson:
+		return distuv.Exponential{Rate: s.Rate, Src: source}.Rand
+	case runlog.ArrivalGamma:
+		return distuv.Gamma{Alpha: s.Burstiness, Beta: s.Rate * s.Burstiness, Src: source}.Rand
+	}
+	return func() float64 { return 0 } // a burst; constant gaps are not summed up
+}
+
+// ramped maps an instant of a process at its full rate to one whose rate rises
+// in a line from 0 to the full one over ramp, all in seconds: as many requests are
+// due until ramp as would be in its second half at the full rate.
+func ramped(at, ramp float64) float64 {
+	if at < ramp/2 {
+		return math.Sqrt(2 * ramp * at)
+	}
+	return at + ramp/2
+}
+
+// duration bounds what no run lives to see: a longer one would overflow.
+func duration(seconds float64) time.Duration {
+	const century = 100 * 365 * 24 * time.Hour
+	return time.Duration(math.Round(min(seconds*1e9, float64(century))))
+}

@@ -1,0 +1,61 @@
+package load
+
+import (
+	"sync"
+	"time"
+)
+
+// closedLoop lets every user send until the sending ends. A user has no way to
+// end before: whatever becomes of a request, it goes on with the next.
+func (s *run) closedLoop() {
+	var users sync.WaitGroup
+	for n := range s.step.Concurrency {
+		share := float64(n) / float64(s.step.Concurrency)
+		first := s.start.Add(time.Duration(share * float64(s.step.RampUp)))
+		users.Go(func() { s.user(first) })
+	}
+	users.Wait()
+}
+
+// user sends one request after the other, the first at the given instant.
+func (s *run) user(first time.Time) {
+	sleepUntil(s.sending, first)
+	for free := first; s.sending.Err() == nil; {
+		i, ok := s.feed.next(s.sending)
+		if !ok {
+			if s.sending.Err() == nil {
+				s.exhausted()
+			}
+			return
+		}
+		s.account.takeUp()
+		job := Job{Seq: i.seq, Prompt: i.prompt, Planned: free}
+		queued, ok := s.queue(free)
+		if !ok {
+			s.never(job.Seq, job.Planned, &job.Prompt)
+			return
+		}
+		free = s.fly(job, queued)
+	}
+}
+
+// queue waits for a place under the bound on concurrency, first come, first
+// served, and says for how long. It is false when the sending ended before.
+func (s *run) queue(since time.Time) (time.Duration, bool) {
+	if s.slots == nil {
+		return 0, true
+	}
+	select {
+	case s.slots <- struct{}{}:
+		return 0, true
+	default:
+	}
+	s.meter.Queued.Add(1)
+	defer s.meter.Queued.Add(-1)
+	select {
+	case s.slots <- struct{}{}:
+		return time.Since(since), true
+	case <-s.sending.Done():
+		return 0, false
+	}
+}
