@@ -15,7 +15,7 @@ FUZZTIME          ?= 30s
 
 .PHONY: help
 help: ## Show this list.
-	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build the programs into bin/.
@@ -56,3 +56,7 @@ fuzz: ## Fuzz every parser and the stream reader for FUZZTIME (30s) each.
 .PHONY: bench
 bench: ## Run the benchmarks.
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: bench-truth
+bench-truth: ## Measure the error of the measurement against a server that knows the truth; takes 2 minutes.
+	@$(GO) test -run '^$$' -bench '^BenchmarkTruth$$' -benchtime 1x ./bench/openai

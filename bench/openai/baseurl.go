@@ -52,3 +52,21 @@ func rooted(u *url.URL) *url.URL {
 	}
 	return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}
 }
+
+// ParseEndpoint reads what [ParseBaseURL] reads, or a URL with the whole path of
+// one of the APIs, such as http://127.0.0.1:8000/v1/chat/completions. It returns
+// the base URL, and the API where the path tells it, else "". Its errors are
+// those of ParseBaseURL.
+func ParseEndpoint(s string) (base string, api API, err error) {
+	u, err := ParseBaseURL(s)
+	if err != nil {
+		return "", "", err
+	}
+	base = u.String()
+	for _, api := range []API{Chat, Completions} {
+		if rest, ok := strings.CutSuffix(base, "/"+strings.Join(api.path(), "/")); ok {
+			return strings.TrimRight(rest, "/"), api, nil
+		}
+	}
+	return base, "", nil
+}

@@ -48,8 +48,40 @@ func TestParseBaseURLRefuses(t *testing.T) {
 		if strings.Contains(err.Error(), "hunter22") {
 			t.Errorf("%q: the error repeats a secret: %v", in, err)
 		}
+		if _, _, err := ParseEndpoint(in); err == nil || strings.Contains(err.Error(), "hunter22") {
+			t.Errorf("%q: an endpoint's error: %v", in, err)
+		}
 		if _, err := NewClient(Config{BaseURL: in}); err == nil || strings.Contains(err.Error(), "hunter22") {
 			t.Errorf("%q: a client's error: %v", in, err)
+		}
+	}
+}
+
+func TestParseEndpoint(t *testing.T) {
+	tests := map[string]struct {
+		base string
+		api  API
+	}{
+		"http://127.0.0.1:8000":                               {"http://127.0.0.1:8000", ""},
+		"http://127.0.0.1:8000/v1/":                           {"http://127.0.0.1:8000", ""},
+		"http://127.0.0.1:8000/v1/chat/completions":           {"http://127.0.0.1:8000", Chat},
+		" http://127.0.0.1:8000/v1/chat/completions/\n":       {"http://127.0.0.1:8000", Chat},
+		"http://127.0.0.1:8000/v1/completions":                {"http://127.0.0.1:8000", Completions},
+		"https://gate.example/a%2Fb//v1/completions":          {"https://gate.example/a%2Fb", Completions},
+		"https://gate.example/v1/chat/v1/chat/completions":    {"https://gate.example/v1/chat", Chat},
+		"https://gate.example/openai/v1/embeddings":           {"https://gate.example/openai/v1/embeddings", ""},
+		"https://gate.example/chat/completions":               {"https://gate.example/chat/completions", ""},
+		"https://gate.example/v1/xcompletions":                {"https://gate.example/v1/xcompletions", ""},
+		"https://gate.example/v1/completions/v1/chat/complet": {"https://gate.example/v1/completions/v1/chat/complet", ""},
+	}
+	for in, want := range tests {
+		base, api, err := ParseEndpoint(in)
+		if err != nil || base != want.base || api != want.api {
+			t.Errorf("%q: %q, %q, %v, want %+v", in, base, api, err, want)
+			continue
+		}
+		if u, err := ParseBaseURL(base); err != nil || u.String() != base {
+			t.Errorf("%q: the base URL %q becomes %v, %v", in, base, u, err)
 		}
 	}
 }

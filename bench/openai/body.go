@@ -11,7 +11,9 @@ import (
 )
 
 const (
-	bufferSize = 16 << 10
+	// bufferSize is that of the transport's own buffer: more would hardly be
+	// filled, and there is one for each of thousands of streams.
+	bufferSize = 4 << 10
 	// drainTime and drainSize bound how long a finished response is read on
 	// for its end, so that its connection can serve the next request.
 	drainTime = 100 * time.Millisecond

@@ -30,8 +30,11 @@ type Config struct {
 	// read again as they change. Redirects are never followed and HTTP/2 is
 	// never used, whatever it says.
 	HTTP config.HTTPClientConfig
-	// KeepAlive lets requests share connections. Without it every request
-	// makes its own, as a new user would.
+	// KeepAlive lets requests share connections: as many as were in flight at
+	// once are kept, each for 4 s without use. Without it every request makes
+	// its own, as a new user would. A request is never sent twice: when the
+	// server closes a kept connection just as a request goes out on it, that
+	// request fails ([ReasonConnect]).
 	KeepAlive bool
 	// UserAgent is sent as such, Go's own when empty.
 	UserAgent string
@@ -43,7 +46,7 @@ type Client struct {
 	base      *url.URL
 	http      config.HTTPClientConfig
 	keepAlive bool
-	transport http.RoundTripper
+	lanes     lanes
 	dialer    func(ctx context.Context, network, addr string) (net.Conn, error)
 	buffers   sync.Pool
 }
@@ -74,19 +77,19 @@ func NewClient(cfg Config) (*Client, error) {
 	if !cfg.KeepAlive {
 		opts = append(opts, config.WithKeepAlivesDisabled())
 	}
-	c.transport, err = config.NewRoundTripperFromConfig(c.http, "openai", opts...)
+	c.lanes.open = func() (http.RoundTripper, error) {
+		return config.NewRoundTripperFromConfig(c.http, "openai", opts...)
+	}
+	first, err := c.lanes.enter()
 	if err != nil {
 		return nil, fmt.Errorf("configuring HTTP: %w", err)
 	}
+	c.lanes.leave(first)
 	return c, nil
 }
 
 // CloseIdleConnections closes the connections that wait for a next request.
-func (c *Client) CloseIdleConnections() {
-	if t, ok := c.transport.(interface{ CloseIdleConnections() }); ok {
-		t.CloseIdleConnections()
-	}
-}
+func (c *Client) CloseIdleConnections() { c.lanes.closeIdle() }
 
 // dial makes the connection for an exchange, and for no longer than that lasts:
 // the transport by itself would go on dialing.

@@ -293,6 +293,33 @@ func TestWhatIsSent(t *testing.T) {
 				"model": "m", "prompt": "", "temperature": 0.0, "stream": true, "stream_options": map[string]any{"include_usage": true},
 			}},
 		},
+		"conversation": {
+			Request{Model: "m", Prompt: "not this", RequestID: "id-3", Messages: []Message{{"system", "be brief"}, {"user", "hi"}}},
+			seen{"POST", "/gate/v1/chat/completions", header("id-3"), map[string]any{
+				"model": "m", "messages": []any{map[string]any{"role": "system", "content": "be brief"}, map[string]any{"role": "user", "content": "hi"}},
+				"temperature": 0.0, "stream": true, "stream_options": map[string]any{"include_usage": true},
+			}},
+		},
+		"token ids, an exact length, usage with every chunk": {
+			Request{
+				API: Completions, Model: "m", Prompt: "not this", PromptTokens: []int32{7, 0, 151935}, MaxTokens: 3, RequestID: "id-4",
+				IgnoreEOS: true, ContinuousUsage: true,
+			},
+			seen{"POST", "/gate/v1/completions", header("id-4"), map[string]any{
+				"model": "m", "prompt": []any{7.0, 0.0, 151935.0}, "max_tokens": 3.0, "ignore_eos": true, "temperature": 0.0,
+				"stream": true, "stream_options": map[string]any{"include_usage": true, "continuous_usage_stats": true},
+			}},
+		},
+		"extra fields": {
+			Request{Model: "m", Prompt: "hi", MaxTokens: 3, RequestID: "id-5", Extra: map[string]json.RawMessage{
+				"temperature": json.RawMessage(`0.7`), "max_tokens": json.RawMessage(`9`), "stop": json.RawMessage(`["\n", "<b>"]`),
+				"nested": json.RawMessage(` {"a": null} `),
+			}},
+			seen{"POST", "/gate/v1/chat/completions", header("id-5"), map[string]any{
+				"model": "m", "messages": []any{map[string]any{"role": "user", "content": "hi"}}, "temperature": 0.7, "max_tokens": 9.0,
+				"stop": []any{"\n", "<b>"}, "nested": map[string]any{"a": nil}, "stream": true, "stream_options": map[string]any{"include_usage": true},
+			}},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

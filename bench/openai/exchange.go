@@ -30,6 +30,7 @@ type exchange struct {
 	started time.Time
 	timeout time.Duration
 	idle    time.Duration
+	lane    *lane // that carries it, nil if none
 
 	mu     sync.Mutex
 	dialed *conn // the connection made for this request
@@ -73,7 +74,12 @@ func exchangeOf(ctx context.Context) *exchange {
 func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 	// The transport is asked directly: an http.Client would follow redirects
 	// and put the URL into its errors.
-	resp, err := x.client.transport.RoundTrip(req)
+	var resp *http.Response
+	ln, err := x.client.lanes.enter()
+	if err == nil {
+		x.lane = ln
+		resp, err = ln.RoundTrip(req)
+	}
 	if err != nil {
 		return nil, x.noResponse(err)
 	}
@@ -86,6 +92,9 @@ func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 // finish lets go of everything, and fills in what the exchange learned.
 func (x *exchange) finish(t *Trace) {
 	x.cancel(errOver)
+	if x.lane != nil {
+		x.client.lanes.leave(x.lane)
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.body.release(x.client)

@@ -20,18 +20,42 @@ const (
 	Completions API = "completions" // /v1/completions
 )
 
+// path is where an API is found below the base URL.
+func (a API) path() []string {
+	if a == Completions {
+		return []string{"v1", "completions"}
+	}
+	return []string{"v1", "chat", "completions"}
+}
+
 const requestIDHeader = "X-Request-Id"
 
-// maxRoom bounds the chunks that room is made for before any came.
-const maxRoom = 4096
+// maxRoom bounds the chunks that room is made for before any came: many
+// requests ask for far more than they get.
+const maxRoom = 256
 
 // Request is one streaming request.
 type Request struct {
-	API    API // Chat when empty
-	Model  string
-	Prompt string // the user's message, or the text to complete
+	API   API // Chat when empty
+	Model string
+	// Prompt is the user's message, or the text to complete. In its place may
+	// stand Messages, a conversation, for Chat only, or PromptTokens, token ids,
+	// for Completions only.
+	Prompt       string
+	Messages     []Message
+	PromptTokens []int32
 	// MaxTokens is the most tokens to generate, the server's own limit when 0.
 	MaxTokens int
+	// IgnoreEOS asks for MaxTokens tokens even where the model would end before
+	// (vLLM's ignore_eos; many servers do not know it).
+	IgnoreEOS bool
+	// ContinuousUsage asks for the usage with every chunk, which tells each
+	// chunk's tokens (vLLM's stream_options.continuous_usage_stats).
+	ContinuousUsage bool
+	// Extra holds more fields of the body, such as temperature (else 0), top_p,
+	// stop or cache_salt. They must pass [CheckExtra]. max_tokens among them
+	// takes the place of MaxTokens.
+	Extra map[string]json.RawMessage
 	// RequestID is sent as X-Request-Id, so it must be fit for a header. One is
 	// made when it is empty.
 	RequestID string
@@ -45,23 +69,28 @@ type Request struct {
 
 // Stream sends r and reads the answer to its end. It always returns a Trace;
 // how the request failed, if it did, is in there. A deadline of ctx counts as
-// a timeout, any other end of ctx as canceled.
+// a timeout, any other end of ctx as canceled. A request that contradicts
+// itself is not sent ([ReasonConnect]).
 func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 	if r.RequestID == "" {
 		r.RequestID = newRequestID()
 	}
-	body := r.body()
+	body, err := r.body()
 	t := &Trace{RequestID: r.RequestID, Model: r.Model, Planned: r.Planned}
 	s := newStream(min(max(r.MaxTokens, 16), maxRoom))
-	if r.MaxTokens > 0 {
-		s.maxChunks = max(maxRoom, 64*r.MaxTokens)
+	if r.MaxTokens > 0 && len(r.Extra) == 0 { // an extra field may ask for more
+		s.maxChunks = max(minMaxChunks, 64*r.MaxTokens)
 	}
 
 	x := c.begin(ctx, r.Timeout, r.IdleTimeout)
 	if t.Planned.IsZero() {
 		t.Planned = x.started
 	}
-	t.Failure = x.stream(c.newRequest(x.ctx, r, body), s)
+	if err != nil {
+		t.Failure = x.failure(ReasonConnect, "making the request: "+err.Error())
+	} else {
+		t.Failure = x.stream(c.newRequest(x.ctx, r, body), s)
+	}
 	x.finish(t)
 	s.fill(t)
 	return t
@@ -85,59 +114,26 @@ func (x *exchange) stream(req *http.Request, s *stream) *Failure {
 }
 
 func (c *Client) newRequest(ctx context.Context, r Request, body []byte) *http.Request {
-	u := rooted(c.base).JoinPath("v1", "chat", "completions")
-	if r.API == Completions {
-		u = rooted(c.base).JoinPath("v1", "completions")
-	}
-	req := (&http.Request{
-		Method:        http.MethodPost,
-		URL:           u,
-		Header:        make(http.Header),
-		Body:          io.NopCloser(bytes.NewReader(body)),
-		GetBody:       func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
-		ContentLength: int64(len(body)),
-	}).WithContext(ctx)
-	req.Header.Set("Content-Type", "application/json")
+	req := c.jsonRequest(ctx, body, r.API.path()...)
 	req.Header.Set("Accept", "text/event-stream")
-	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set(requestIDHeader, r.RequestID)
 	return req
 }
 
-type requestBody struct {
-	Model         string        `json:"model"`
-	Messages      []Message     `json:"messages,omitempty"`
-	Prompt        *string       `json:"prompt,omitempty"`
-	MaxTokens     int           `json:"max_tokens,omitempty"`
-	Temperature   float64       `json:"temperature"`
-	Stream        bool          `json:"stream"`
-	StreamOptions streamOptions `json:"stream_options"`
-}
-
-// Message is one turn of a conversation.
-type Message struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
-}
-
-type streamOptions struct {
-	IncludeUsage bool `json:"include_usage"`
-}
-
-func (r *Request) body() []byte {
-	b := requestBody{
-		Model:         r.Model,
-		MaxTokens:     max(0, r.MaxTokens),
-		Stream:        true,
-		StreamOptions: streamOptions{IncludeUsage: true},
+// jsonRequest is a POST of body, or a GET when there is none.
+func (c *Client) jsonRequest(ctx context.Context, body []byte, path ...string) *http.Request {
+	req := (&http.Request{Method: http.MethodGet, URL: rooted(c.base).JoinPath(path...), Header: make(http.Header)}).WithContext(ctx)
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Accept-Encoding", "identity")
+	if body == nil {
+		return req
 	}
-	if r.API == Completions {
-		b.Prompt = &r.Prompt
-	} else {
-		b.Messages = []Message{{Role: "user", Content: r.Prompt}}
-	}
-	text, _ := json.Marshal(b) // strings and numbers only: it cannot fail
-	return text
+	req.Method = http.MethodPost
+	req.Header.Set("Content-Type", "application/json")
+	req.ContentLength = int64(len(body))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	req.Body, _ = req.GetBody()
+	return req
 }
 
 func newRequestID() string {

@@ -42,8 +42,12 @@ type stream struct {
 	failure *Failure
 }
 
-// maxChunks bounds the chunks of a request that did not bound its tokens.
-const maxChunks = 1 << 20
+// maxChunks bounds the chunks of a request that did not bound its tokens,
+// minMaxChunks is the lowest bound of one that did.
+const (
+	maxChunks    = 1 << 20
+	minMaxChunks = 4096
+)
 
 // newStream returns a stream with room for about chunks text chunks.
 func newStream(chunks int) *stream {

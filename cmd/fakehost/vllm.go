@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"net"
-	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -24,6 +21,7 @@ type vllmSettings struct {
 	listen     string
 	config     fakevllm.Config
 	apiKeyFile string
+	requestLog string
 }
 
 func (s *vllmSettings) flags(app *kingpin.Application) {
@@ -40,8 +38,10 @@ func (s *vllmSettings) flags(app *kingpin.Application) {
 	app.Flag("dialect", "Server family to imitate: "+names(fakevllm.Dialects())+".").Default(string(d.Dialect)).StringVar((*string)(&c.Dialect))
 	app.Flag("fault", "Fault of every request, also by the path /fault/NAME/v1/...: "+names(fakevllm.Faults())+".").
 		Default(string(fakevllm.FaultNone)).StringVar((*string)(&c.Fault))
+	app.Flag("fault-requests", "How many requests --fault, or the fault in the state folder, hits before it is over; 0 for all.").Default("0").IntVar(&c.FaultRequests)
 	app.Flag("reasoning", "Answer with reasoning first.").BoolVar(&c.Reasoning)
 	app.Flag("api-key-file", "File with the API key that requests must carry.").StringVar(&s.apiKeyFile)
+	app.Flag("request-log", "File to add a JSON line to for each completion that is over: what the server did, and when.").StringVar(&s.requestLog)
 	app.Flag("background-users", "Crest of a wave of users that keep the server busy.").Default("0").IntVar(&c.BackgroundUsers)
 	app.Flag("background-period", "Length of that wave.").Default(d.BackgroundPeriod.String()).DurationVar(&c.BackgroundPeriod)
 	app.Flag("seed", "Varies lengths and texts.").Default("0").Uint64Var(&c.Seed)
@@ -64,31 +64,31 @@ func (s *vllmSettings) serve(ctx context.Context, st state, logger log.Logger) e
 		}
 		s.config.APIKey = strings.TrimSpace(string(key))
 	}
+	if s.requestLog != "" {
+		requests, err := openRequestLog(s.requestLog, logger)
+		if err != nil {
+			return err
+		}
+		defer requests.file.Close()
+		s.config.Log = requests.add
+	}
 	server, err := fakevllm.New(s.config)
 	if err != nil {
 		return err
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.listen)
+	listener, err := listen(ctx, s.listen)
 	if err != nil {
-		return fmt.Errorf("listening: %w", err)
+		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = server.Run(ctx) }) // its only error is a second Run
 	wg.Go(func() { s.share(ctx, st, server, logger) })
-	web := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: 10 * time.Second}
-	wg.Go(func() {
-		<-ctx.Done()
-		_ = web.Close() // streams for ever are among its faults: do not wait for them
-	})
 	_ = logger.Log("msg", "serving", "address", "http://"+listener.Addr().String(), "model", s.config.Model)
-	err = web.Serve(listener)
+	err = serveHTTP(ctx, listener, server.Handler())
 	stop()
 	wg.Wait()
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
 	return err
 }
 

@@ -1,0 +1,258 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/pace"
+)
+
+// rampGap lies between the starts of two streams: 5,000 connections at once
+// would show what connecting costs.
+const rampGap = 2 * time.Millisecond
+
+// truthCase is a load whose every chunk's instant is known.
+type truthCase struct {
+	streams  int
+	gap      time.Duration
+	rounds   int // requests a stream, one after the other
+	tokens   int // a request
+	userTime bool
+}
+
+func (c truthCase) clock() Clock {
+	if c.userTime {
+		return ClockUser
+	}
+	return ClockKernel
+}
+
+// truthRow is what became of it.
+type truthRow struct {
+	truthCase
+	chunks, lost     int
+	ttft, itl, lags  []time.Duration // errors without sign, and lags; sorted
+	elapsed, cpu     time.Duration
+	rss, rssBefore   int // KiB
+	load             string
+	failed, misClock int
+}
+
+// BenchmarkTruth compares what the client reports with what the server, another
+// process, knows: the server behind fakehost pace stamps each chunk as it writes
+// it. It prints a table; see make bench-truth.
+func BenchmarkTruth(b *testing.B) {
+	const gap = 20 * time.Millisecond
+	var rows []*truthRow
+	for _, c := range []truthCase{
+		{64, gap, 4, 128, false},
+		{64, gap, 4, 128, true},
+		{256, gap, 4, 128, false},
+		{256, gap, 4, 128, true},
+		{512, gap, 4, 128, false},
+		{512, gap, 4, 128, true},
+		{5000, 500 * time.Millisecond, 1, 50, false},
+	} {
+		b.Run(fmt.Sprintf("streams=%d/gap=%v/clock=%s", c.streams, c.gap, c.clock()), func(b *testing.B) {
+			for range b.N {
+				row := c.run(b)
+				rows = append(rows, row)
+				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(float64(row.cpu.Microseconds())/float64(max(1, row.chunks)), "cpu-µs/chunk")
+			}
+		})
+	}
+	printTruth(os.Stdout, rows)
+}
+
+// run sends the requests and compares.
+func (c truthCase) run(b *testing.B) *truthRow {
+	base := startPace(b, c.gap)
+	client, err := NewClient(Config{BaseURL: base, KeepAlive: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer client.CloseIdleConnections()
+	if c.userTime {
+		client.dialer = new(net.Dialer).DialContext // nobody asks for stamps
+	}
+	row := &truthRow{truthCase: c, rssBefore: resetPeak()}
+	traces := make([]*Trace, c.streams*c.rounds)
+	cpu, start := cpuTime(), time.Now()
+	var wg sync.WaitGroup
+	for i := range c.streams {
+		time.Sleep(time.Until(start.Add(time.Duration(i) * rampGap)))
+		wg.Go(func() {
+			for j := range c.rounds {
+				traces[i*c.rounds+j] = client.Stream(b.Context(), Request{Model: "pace", Prompt: "go", MaxTokens: c.tokens, Timeout: 5 * time.Minute, IdleTimeout: 30 * time.Second})
+			}
+		})
+	}
+	wg.Wait()
+	row.elapsed, row.cpu, row.rss = time.Since(start), cpuTime()-cpu, peakRSS()
+	load, _ := os.ReadFile("/proc/loadavg")
+	row.load, _, _ = strings.Cut(string(load), " ")
+	row.compare(traces, readTruth(b, base))
+	return row
+}
+
+func (row *truthRow) compare(traces []*Trace, truth map[string]*pace.Truth) {
+	for _, t := range traces {
+		want := truth[t.RequestID]
+		row.chunks += len(t.Chunks)
+		if t.Failure != nil || want == nil {
+			row.failed++
+			continue
+		}
+		if t.Clock != row.clock() {
+			row.misClock++
+		}
+		row.lags = append(row.lags, t.Lags...)
+		if len(t.Chunks) != len(want.Chunks) {
+			row.lost += max(len(want.Chunks)-len(t.Chunks), len(t.Chunks)-len(want.Chunks))
+			continue
+		}
+		ttft, _ := TTFT(t)
+		row.ttft = append(row.ttft, (ttft - time.Duration(want.Chunks[0]-t.Started.UnixNano())).Abs())
+		for i, itl := range ITLs(t) {
+			row.itl = append(row.itl, (itl - time.Duration(want.Chunks[i+1]-want.Chunks[i])).Abs())
+		}
+	}
+	for _, s := range [][]time.Duration{row.ttft, row.itl, row.lags} {
+		slices.Sort(s)
+	}
+}
+
+// paceGap holds the gap of the server that this program is to be.
+const paceGap = "TRUTH_PACE_GAP"
+
+// TestPaceProcess is the server, in a process of its own until its standard
+// input ends. It tells its address on standard output.
+func TestPaceProcess(t *testing.T) {
+	gap, err := time.ParseDuration(os.Getenv(paceGap))
+	if err != nil {
+		t.Skip("for BenchmarkTruth")
+	}
+	server, err := pace.New(pace.Config{Gap: gap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(server.Handler())
+	defer web.Close()
+	fmt.Println("address", web.URL)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	web.CloseClientConnections()
+}
+
+// startPace starts the server and returns its base URL.
+func startPace(b *testing.B, gap time.Duration) string {
+	cmd := exec.Command(os.Args[0], "-test.run=^TestPaceProcess$")
+	cmd.Env = append(os.Environ(), paceGap+"="+gap.String())
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = stdin.Close()
+		_ = cmd.Wait()
+	})
+	var address string
+	if _, err := fmt.Fscanf(stdout, "address %s\n", &address); err != nil {
+		b.Fatalf("starting the server: %v", err)
+	}
+	return address
+}
+
+func readTruth(b *testing.B, base string) map[string]*pace.Truth {
+	resp, err := http.Get(base + "/truth")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	defer resp.Body.Close()
+	all := make(map[string]*pace.Truth)
+	for lines := json.NewDecoder(resp.Body); ; {
+		t := new(pace.Truth)
+		if err := lines.Decode(t); err == io.EOF {
+			return all
+		} else if err != nil {
+			b.Fatal(err)
+		}
+		all[t.ID] = t
+	}
+}
+
+// cpuTime is what this process used, in user space and in the kernel.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// resetPeak starts the peak of the resident memory anew and returns it, in KiB.
+func resetPeak() int {
+	debug.FreeOSMemory()
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
+	return peakRSS()
+}
+
+func peakRSS() int {
+	status, _ := os.ReadFile("/proc/self/status")
+	m := regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindSubmatch(status)
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(string(m[1]))
+	return n
+}
+
+func printTruth(w io.Writer, rows []*truthRow) {
+	fmt.Fprintf(w, "\n%d cores, %s\n", runtime.NumCPU(), runtime.Version())
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "\t\t\t\tTTFT error\t\tITL error\t\tclient lag\t\tCPU a\tlost\tfailed\tRSS\tRSS a\tload\t")
+	fmt.Fprintln(t, "streams\tgap\tclock\tchunks/s\tp50\tp99\tp50\tp99\tp50\tp99\tchunk\tchunks\trequests\tpeak\tstream\taverage\t")
+	for _, r := range rows {
+		fmt.Fprintf(t, "%d\t%v\t%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%.1f µs\t%d\t%d\t%d MB\t%d KB\t%s\t\n",
+			r.streams, r.gap, r.clock(), float64(r.chunks)/r.elapsed.Seconds(),
+			microseconds(r.ttft, 0.5), microseconds(r.ttft, 0.99), microseconds(r.itl, 0.5), microseconds(r.itl, 0.99),
+			microseconds(r.lags, 0.5), microseconds(r.lags, 0.99),
+			float64(r.cpu.Nanoseconds())/1e3/float64(max(1, r.chunks)), r.lost, r.failed,
+			r.rss>>10, (r.rss-r.rssBefore)/r.streams, r.load)
+		if r.misClock > 0 {
+			fmt.Fprintf(t, "%d of these requests had another clock\n", r.misClock)
+		}
+	}
+	_ = t.Flush()
+}
+
+// microseconds is a quantile of sorted durations, by the nearest rank.
+func microseconds(sorted []time.Duration, q float64) string {
+	if len(sorted) == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f µs", float64(sorted[int(q*float64(len(sorted)-1)+0.5)])/1e3)
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-kit/log"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/pace"
+)
+
+// The server says where it listens, answers there, and ends with its context
+// although a stream is under way.
+func TestPaceServes(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	address, ended := make(chan string, 1), make(chan error, 1)
+	s := &paceSettings{listen: "127.0.0.1:0", config: pace.Config{Gap: time.Minute}}
+	go func() {
+		ended <- s.serve(ctx, state{}, log.LoggerFunc(func(keyvals ...any) error {
+			address <- keyvals[3].(string)
+			return nil
+		}))
+	}()
+	url := <-address
+	resp, err := http.Get(url + "/health")
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("health: %v, %v", resp, err)
+	}
+	resp.Body.Close()
+	stream := make(chan error, 1)
+	go func() {
+		resp, err := http.Post(url+"/v1/completions", "application/json", strings.NewReader(`{}`))
+		if err == nil {
+			_, err = io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		}
+		stream <- err
+	}()
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if err := <-stream; err == nil {
+		t.Error("the stream came to its end")
+	}
+	if _, err := http.Get(url + "/health"); err == nil {
+		t.Error("it still listens")
+	}
+}
+
+// A wrong command line is said in one line.
+func TestPaceRefuses(t *testing.T) {
+	for args, want := range map[string]struct {
+		status int
+		says   string
+	}{
+		"pace --gap=2h":               {1, "fakehost pace: checking settings: gap 2h0m0s is outside 0 to 1h0m0s\n"},
+		"pace --gap=soon":             {2, "fakehost pace: time: invalid duration \"soon\", try --help\n"},
+		"pace --listen-address=nohow": {1, "fakehost pace: listening: listen tcp: address nohow: missing port in address\n"},
+		"pace extra":                  {2, "fakehost pace: unexpected extra, try --help\n"},
+	} {
+		var stderr bytes.Buffer
+		if status := run(append([]string{"fakehost"}, strings.Fields(args)...), io.Discard, &stderr); status != want.status || stderr.String() != want.says {
+			t.Errorf("%s: status %d, says %q, want %d, %q", args, status, stderr.String(), want.status, want.says)
+		}
+	}
+}
