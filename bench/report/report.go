@@ -23,7 +23,9 @@ type Options struct {
 	Detail bool
 }
 
-// Objectives are what a good request meets; 0 is no objective.
+// Objectives are what a good request meets; 0 is no objective. ITL is held against
+// the mean of a request's gaps. A request that has no such sample, such as a TPOT
+// of one token, meets the objective, as in vLLM's goodput.
 type Objectives struct {
 	TTFT, TPOT, ITL, E2E time.Duration
 }
@@ -53,7 +55,7 @@ type Step struct {
 	Stop        runlog.Stop // empty when the log ended before the step did
 	Whole       Figures     // of the whole step, ramp and drain included
 	// Steady is without ramp and drain, see [Window]. Nil when the load never was
-	// steady, with the reason in NotSteady.
+	// steady, with the reason in NotSteady, a clause such as "no request succeeded".
 	Steady    *Figures
 	NotSteady string
 	// Checks say how far the figures can be trusted.
@@ -99,7 +101,11 @@ func (a Account) FailureRatio() float64 {
 
 // Window is a span of time: all of a step from the first request sent to the
 // last one over, or its steady part, from when the load had reached its level
-// until the last request was sent.
+// until the last request was sent (of several machines, by the first that had none
+// left). A closed loop is at its level when as many requests are in flight as it
+// has users, an open loop when its ramp is over and the first success too. A burst
+// without a bound never is. A steady part holds at least 10 requests and one for
+// each user.
 type Window struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
@@ -116,8 +122,10 @@ type Figures struct {
 	Account Account `json:"account"`
 	// Completed is the number of successful requests that ended inside it.
 	Completed int `json:"completed"`
-	// PromptTokens and OutputTokens are of the successful requests that ended
-	// inside it; the rates below are per second of the window.
+	// PromptTokens are of the successful requests that ended inside it.
+	// OutputTokens are those of successful requests that came inside it, each chunk
+	// being taken to bring the same share. The rates below are per second of the
+	// window.
 	PromptTokens      int64   `json:"prompt_tokens"`
 	OutputTokens      int64   `json:"output_tokens"`
 	RequestThroughput float64 `json:"request_throughput"` // Completed
@@ -126,7 +134,8 @@ type Figures struct {
 	// Goodput is the good requests a second, nil without objectives.
 	Goodput *float64 `json:"goodput,omitempty"`
 	// PeakOutputThroughput is the most output tokens in any second of the window,
-	// PeakConcurrency the most requests in flight at once.
+	// the seconds counted from its start; PeakConcurrency the most requests in
+	// flight at once.
 	PeakOutputThroughput float64 `json:"peak_output_throughput"`
 	PeakConcurrency      int     `json:"peak_concurrency"`
 
@@ -187,7 +196,7 @@ type Checks struct {
 	Configured int     `json:"configured_concurrency"`
 	Achieved   float64 `json:"achieved_concurrency"`
 	// ConfiguredRate is 0 for a closed loop. AchievedRate is the requests sent a
-	// second.
+	// second, from the first to the last.
 	ConfiguredRate float64 `json:"configured_rate"`
 	AchievedRate   float64 `json:"achieved_rate"`
 	// ClientLag is how late this program read what the kernel had received.
@@ -209,7 +218,8 @@ type Checks struct {
 	ClientCPU float64 `json:"client_cpu"`
 }
 
-// Card is what was seen of one card during a step.
+// Card is what was seen of one card during a step, by the first machine that
+// looked.
 type Card struct {
 	Vendor string `json:"vendor"`
 	Device string `json:"device"`
@@ -232,13 +242,14 @@ type Gauge struct {
 	Max     float64 `json:"max"`
 }
 
-// ServerSample is what the server's own metrics showed during a step.
+// ServerSample is what the server's own metrics showed during a step, over all
+// of its engines, as seen by the first machine that looked.
 type ServerSample struct {
 	Running    Gauge `json:"running"`
 	Waiting    Gauge `json:"waiting"`
 	CacheUsage Gauge `json:"cache_usage"` // 0 to 1
 	// TTFT is the server's own histogram over the step, nil where it has none. Its
-	// percentiles are interpolated within buckets.
+	// percentiles are interpolated within buckets; it has no Std, Min and Max.
 	TTFT *Distribution `json:"ttft,omitempty"`
 	// PrefixQueries and PrefixHits are tokens, nil where not exported.
 	PrefixQueries *float64 `json:"prefix_queries,omitempty"`

@@ -1,0 +1,93 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// aggregate reads every log twice: first for when requests were in flight, which
+// the windows are made of, then for the figures, one step of all logs after the
+// other, so that the samples of one step alone are in memory.
+func aggregate(opts Options, logs []source) (*Report, error) {
+	ps, err := percentiles(opts.Percentiles)
+	if err != nil {
+		return nil, err
+	}
+	opts.Percentiles, opts.MaxExact = ps, cmp.Or(max(0, opts.MaxExact), defaultMaxExact)
+	outlines := make([]*outline, len(logs))
+	r := &Report{Complete: true, Objectives: opts.Goodput}
+	for i, log := range logs {
+		if outlines[i], err = survey(log); err != nil {
+			return nil, err
+		}
+		r.Runs = append(r.Runs, outlines[i].run)
+		r.Complete = r.Complete && outlines[i].complete
+		r.Damaged += outlines[i].damaged
+	}
+	if err := joinable(outlines); err != nil {
+		return nil, err
+	}
+	steps, err := join(outlines)
+	if err != nil {
+		return nil, err
+	}
+	r.Steps, err = figuresOf(opts, outlines, steps)
+	return r, err
+}
+
+// figuresOf reads the logs for the second time.
+func figuresOf(opts Options, logs []*outline, steps []*joined) ([]Step, error) {
+	cursors := make([]*cursor, len(logs))
+	for i, o := range logs {
+		in, err := o.open()
+		if err != nil {
+			return nil, fmt.Errorf("reading a second time: %w", err)
+		}
+		defer in.Close()
+		if cursors[i], err = newCursor(in, o.records); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", o.name, err)
+		}
+	}
+	names := map[string]bool{}
+	reported := make([]Step, len(steps))
+	for i, j := range steps {
+		g := newGather(opts, logs, j)
+		for k := range j.parts {
+			log := j.parts[k].log
+			if err := g.read(k, cursors[log]); err != nil {
+				return nil, fmt.Errorf("reading %s: %w", logs[log].name, err)
+			}
+			j.parts[k].curve = curve{} // its memory is for the next step
+		}
+		reported[i] = g.report()
+		reported[i].Name = unique(j.step.Name(), names)
+	}
+	return reported, nil
+}
+
+// unique makes a name unlike those taken.
+func unique(name string, taken map[string]bool) string {
+	free := name
+	for n := 2; taken[free]; n++ {
+		free = name + " #" + strconv.Itoa(n)
+	}
+	taken[free] = true
+	return free
+}
+
+// hosts are the machines that took part in a step, each once.
+func hosts(logs []*outline, parts []part) []string {
+	var names []string
+	for _, p := range parts {
+		names = append(names, logs[p.log].run.Host)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// runOf is the run that a part belongs to.
+func runOf(logs []*outline, p part) runlog.Run { return logs[p.log].run }

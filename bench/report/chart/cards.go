@@ -1,0 +1,64 @@
+package chart
+
+import (
+	"math"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+)
+
+func utilization(c *report.Card) report.Gauge { return c.Utilization }
+func watts(c *report.Card) report.Gauge       { return c.Watts }
+
+// serving are the cards that serve the endpoint; all of them where none is
+// known to.
+func serving(s *report.Step) []report.Card {
+	var known []report.Card
+	for _, c := range s.Cards {
+		if c.Serves {
+			known = append(known, c)
+		}
+	}
+	if len(known) == 0 {
+		return s.Cards
+	}
+	return known
+}
+
+// sumOver adds up the means of a gauge. There is no sum when a card has no
+// sample: it would be too small.
+func sumOver(s *report.Step, of func(*report.Card) report.Gauge) float64 {
+	cards := serving(s)
+	if len(cards) == 0 {
+		return math.NaN()
+	}
+	sum := 0.0
+	for i := range cards {
+		g := of(&cards[i])
+		if g.Samples == 0 {
+			return math.NaN()
+		}
+		sum += g.Mean
+	}
+	return sum
+}
+
+func meanOver(s *report.Step, of func(*report.Card) report.Gauge) float64 {
+	return sumOver(s, of) / float64(len(serving(s)))
+}
+
+func hottest(s *report.Step) float64 {
+	most := math.Inf(-1)
+	for _, c := range serving(s) {
+		if c.Celsius.Samples > 0 {
+			most = max(most, c.Celsius.Max)
+		}
+	}
+	return most
+}
+
+func perToken(s *report.Step) float64 {
+	if s.Joules == nil || s.Whole.OutputTokens == 0 {
+		return math.NaN()
+	}
+	return *s.Joules / float64(s.Whole.OutputTokens)
+}

@@ -1,0 +1,191 @@
+package report
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// gather makes the report of one step from its requests' lines.
+type gather struct {
+	opts    Options
+	logs    []*outline
+	joined  *joined
+	curve   curve // of all machines
+	account Account
+
+	whole, steady *tally // steady is nil when the load never was
+	notSteady     string
+	in, out       *measures // of the requests sent inside of the steady window and outside of it
+
+	checks checker
+	// What more than one machine sampled is taken from the first that did: they
+	// looked at the same cards and the same server.
+	cards      *cardWatch
+	cardsFrom  int
+	server     *serverWatch
+	serverFrom int
+	cpus       []cpuWatch // of each part's load generator
+	briefs     []Brief
+}
+
+var errChanged = errors.New("the log was cut while it was read: try again")
+
+func newGather(opts Options, logs []*outline, j *joined) *gather {
+	g := &gather{opts: opts, logs: logs, joined: j, cardsFrom: -1, serverFrom: -1}
+	g.in, g.out = newMeasures(opts.MaxExact), newMeasures(opts.MaxExact)
+	g.checks.lags.limit = opts.MaxExact
+	warm, last := int64(0), int64(0)
+	for i, p := range j.parts {
+		if i == 0 {
+			g.curve = p.curve
+		} else {
+			g.curve.join(p.curve)
+		}
+		g.account.join(p.account)
+		if p.first == 0 {
+			continue
+		}
+		if p.done > 0 {
+			warm = max(warm, p.done, p.first+int64(p.step.RampUp))
+		}
+		if last == 0 || p.last < last {
+			last = p.last
+		}
+	}
+	g.curve.sort()
+	g.whole = newTally(g.curve.whole())
+	w, why := steady(j.step, &g.curve, warm, last)
+	if g.notSteady = why; why == "" {
+		g.steady = newTally(w)
+	}
+	g.cards, g.server = newCardWatch(g.whole.span), newServerWatch(g.whole.span)
+	g.cpus = make([]cpuWatch, len(j.parts))
+	return g
+}
+
+// read takes the lines of one machine.
+func (g *gather) read(k int, c *cursor) error {
+	p := g.joined.parts[k]
+	if c.next == nil || c.next.Index != p.step.Index {
+		return errChanged
+	}
+	requests := 0
+	err := c.step(func(rec runlog.Record) {
+		switch {
+		case rec.Request != nil:
+			requests++
+			g.request(rec.Request, p.step)
+		case rec.Sample != nil:
+			g.sample(k, rec.Sample)
+		}
+	})
+	if err == nil && requests != p.account.Attempted {
+		return errChanged
+	}
+	return err
+}
+
+func (g *gather) request(r *runlog.Request, s runlog.Step) {
+	if !wasSent(r) {
+		return
+	}
+	m := g.out
+	g.whole.take(r, g.opts.Goodput)
+	if g.steady != nil {
+		g.steady.take(r, g.opts.Goodput)
+		if start, _ := instants(r); g.steady.holds(start) {
+			m = g.in
+		}
+	}
+	m.take(r, s.MaxConcurrency > 0)
+	g.checks.take(r)
+	if g.opts.Detail {
+		g.briefs = append(g.briefs, brief(r))
+	}
+}
+
+func (g *gather) sample(k int, s *runlog.Sample) {
+	at := s.At.UnixNano()
+	from := func(first *int) bool {
+		if *first < 0 {
+			*first = k
+		}
+		return *first == k
+	}
+	switch s.Source {
+	case runlog.SourceExporter:
+		if from(&g.cardsFrom) {
+			g.cards.take(at, s.Series)
+		}
+	case runlog.SourceServer:
+		if from(&g.serverFrom) {
+			g.server.take(at, s.Series)
+		}
+	case runlog.SourceClient:
+		for _, series := range s.Series {
+			if series.Name == "process_cpu_seconds_total" {
+				g.cpus[k].add(at, series.Value)
+			}
+		}
+	}
+}
+
+// report ends the step. Nothing can be added afterwards.
+func (g *gather) report() Step {
+	s := Step{
+		Step: g.joined.step, Machines: len(g.joined.parts), Account: g.account,
+		Stop: g.stop(), NotSteady: g.notSteady, Requests: g.briefs,
+	}
+	s.Account.Mismatch = g.mismatch()
+	if g.steady != nil {
+		s.Steady = new(g.steady.figures(&g.curve, g.in, g.opts))
+	}
+	for k := range g.out {
+		g.out[k].join(&g.in[k])
+		g.in[k] = samples{}
+	}
+	s.Whole = g.whole.figures(&g.curve, g.out, g.opts)
+	s.Cards, s.Joules = g.cards.report()
+	s.Server = g.server.report(g.opts.Percentiles)
+	for _, p := range g.joined.parts {
+		if p.end != nil {
+			joinDataset(&s.Dataset, p.end.Dataset)
+		}
+	}
+	g.check(&s)
+	s.Warnings = g.warnings(&s)
+	slices.SortStableFunc(s.Requests, func(a, b Brief) int { return a.Started.Compare(b.Started) })
+	return s
+}
+
+// stop is why the step stopped: of several machines the least usual reason, and
+// none when one was killed.
+func (g *gather) stop() runlog.Stop {
+	usual := []runlog.Stop{runlog.StopRequests, runlog.StopDuration, runlog.StopDataset, runlog.StopFailureRatio, runlog.StopInterrupted}
+	var stop runlog.Stop
+	for i, p := range g.joined.parts {
+		if p.end == nil {
+			return ""
+		}
+		if i == 0 || slices.Index(usual, p.end.Stop) > slices.Index(usual, stop) {
+			stop = p.end.Stop
+		}
+	}
+	return stop
+}
+
+func brief(r *runlog.Request) Brief {
+	t := &r.Trace
+	b := Brief{Started: t.Started, PromptTokens: promptTokens(r), Queue: r.Queued, ITLs: openai.ITLs(t)}
+	b.TTFT, _ = openai.TTFT(t)
+	b.E2E, _ = openai.E2E(t)
+	if t.Failure != nil {
+		b.Failure = t.Failure.Error()
+		return b
+	}
+	b.OutputTokens, _ = openai.OutputTokens(t)
+	return b
+}

@@ -1,0 +1,131 @@
+package page
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kballard/go-shellquote"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// timeLayout is how instants are shown, in the zone of the log.
+const timeLayout = "2006-01-02 15:04:05 -07:00"
+
+func title(r *report.Report) string {
+	if models := distinct(r, func(run *runlog.Run) string { return run.Model }); models != "" {
+		return "Load test of " + models
+	}
+	return "Load test"
+}
+
+// runFacts are what the logs say of their runs, each value once.
+func runFacts(r *report.Report) []fact {
+	all := []fact{
+		{"Model", distinct(r, func(run *runlog.Run) string { return run.Model })},
+		{"Endpoint", distinct(r, func(run *runlog.Run) string { return run.URL })},
+		{"API", distinct(r, func(run *runlog.Run) string { return string(run.API) })},
+		{"Started", distinct(r, func(run *runlog.Run) string { return run.Started.Format(timeLayout) })},
+		{"Load from", distinct(r, func(run *runlog.Run) string {
+			return fmt.Sprintf("%s (%d cores)", run.Host, run.GOMAXPROCS)
+		})},
+		{"Data set", distinct(r, datasetText)},
+		{"Seed", distinct(r, func(run *runlog.Run) string { return strconv.FormatUint(run.Seed, 10) })},
+		{"Good is", objectives(r.Objectives)},
+		{"Label", distinct(r, func(run *runlog.Run) string { return run.Label })},
+		{"Side", distinct(r, func(run *runlog.Run) string { return run.Side })},
+		{"Metadata", distinct(r, metadata)},
+		{"accelbench", distinct(r, func(run *runlog.Run) string { return run.Version })},
+		{"Run", distinct(r, func(run *runlog.Run) string { return run.ID })},
+	}
+	return slices.DeleteFunc(all, func(f fact) bool { return f.Text == "" })
+}
+
+func distinct(r *report.Report, of func(*runlog.Run) string) string {
+	var all []string
+	for i := range r.Runs {
+		if v := of(&r.Runs[i]); v != "" && !slices.Contains(all, v) {
+			all = append(all, v)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func datasetText(run *runlog.Run) string {
+	parts := []string{run.Dataset}
+	if run.DatasetPath != "" {
+		parts = append(parts, run.DatasetPath)
+	}
+	if run.ReusePrompts {
+		parts = append(parts, "prompts reused: the server may have cached them")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func metadata(run *runlog.Run) string {
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(run.Metadata)) {
+		all = append(all, k+"="+run.Metadata[k])
+	}
+	return strings.Join(all, ", ")
+}
+
+func objectives(o report.Objectives) string {
+	var all []string
+	for _, f := range []fact{
+		{"TTFT", duration(o.TTFT)}, {"TPOT", duration(o.TPOT)}, {"ITL", duration(o.ITL)}, {"E2E", duration(o.E2E)},
+	} {
+		if f.Text != "" {
+			all = append(all, f.Name+" ≤ "+f.Text)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// commands are the command lines as a shell would take them, each once.
+func commands(r *report.Report) []string {
+	var all []string
+	for _, run := range r.Runs {
+		if c := shellquote.Join(run.Command...); c != "" && !slices.Contains(all, c) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// warning is one sentence and the steps that it is about, none for all.
+type warning struct {
+	Text  string
+	Steps []stepRef
+}
+
+type stepRef struct{ Name, ID string }
+
+// warnings are those of the report, then those of the steps, each text once.
+func warnings(r *report.Report) []warning {
+	var all []warning
+	if !r.Complete {
+		all = append(all, warning{Text: "A log has no end: its run was killed or still goes on. " +
+			"The requests then in flight are not in the report."})
+	}
+	if r.Damaged > 0 {
+		all = append(all, warning{Text: fmt.Sprintf("%d lines of the logs could not be read and are not in the report.", r.Damaged)})
+	}
+	at := map[string]int{}
+	for i := range r.Steps {
+		for _, text := range r.Steps[i].Warnings {
+			n, ok := at[text]
+			if !ok {
+				n = len(all)
+				at[text] = n
+				all = append(all, warning{Text: text})
+			}
+			all[n].Steps = append(all[n].Steps, stepRef{Name: r.Steps[i].Name, ID: stepID(i)})
+		}
+	}
+	return all
+}

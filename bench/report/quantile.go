@@ -1,0 +1,170 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+const (
+	// defaultMaxExact is [Options.MaxExact] when that is 0.
+	defaultMaxExact = 1_000_000
+	// histogramTop is the most a histogram tells apart, in samples' units: no
+	// request of a load test takes a day.
+	histogramTop   = int64(24 * time.Hour)
+	histogramDigit = 3
+	median         = 50
+)
+
+// perSecond is how many units of a sample make a second, perToken how many make a
+// token: samples are kept as integers, of nanoseconds or of tokens.
+const (
+	perSecond = 1e9
+	perToken  = 1
+)
+
+// samples are one distribution, in bounded memory: up to limit samples are kept
+// as they are, more are counted in a histogram. Count, mean, deviation, minimum
+// and maximum are exact either way.
+type samples struct {
+	limit    int
+	n        int64
+	mean, m2 float64 // of the samples' own units: Welford's running mean and sum of squares
+	min, max int64
+	kept     []int64
+	hist     *hdrhistogram.Histogram // nil while all samples are kept
+}
+
+// add takes a sample. What cannot be below 0 is not: a clock that was set back
+// gives 0.
+func (s *samples) add(v int64) {
+	v = max(0, v)
+	if s.n == 0 {
+		s.min, s.max = v, v
+	}
+	s.n++
+	s.min, s.max = min(s.min, v), max(s.max, v)
+	delta := float64(v) - s.mean
+	s.mean += delta / float64(s.n)
+	s.m2 += delta * (float64(v) - s.mean)
+	s.keep(v)
+}
+
+func (s *samples) keep(v int64) {
+	if s.hist == nil && len(s.kept) < s.limit {
+		s.kept = append(s.kept, v)
+		return
+	}
+	s.pour()
+	s.count(v)
+}
+
+// pour moves what is kept into the histogram.
+func (s *samples) pour() {
+	if s.hist != nil {
+		return
+	}
+	s.hist = hdrhistogram.New(1, histogramTop, histogramDigit)
+	for _, v := range s.kept {
+		s.count(v)
+	}
+	s.kept = nil
+}
+
+func (s *samples) count(v int64) {
+	_ = s.hist.RecordValue(min(v, histogramTop)) // in range, so it cannot fail
+}
+
+// join adds the samples of o, which is of no more use then.
+func (s *samples) join(o *samples) {
+	if o.n == 0 {
+		return
+	}
+	if s.n == 0 {
+		*s = *o
+		return
+	}
+	n, delta := float64(s.n+o.n), o.mean-s.mean
+	s.m2 += o.m2 + delta*delta*float64(s.n)*float64(o.n)/n
+	s.mean += delta * float64(o.n) / n
+	s.min, s.max = min(s.min, o.min), max(s.max, o.max)
+	s.n += o.n
+	if s.hist == nil && o.hist == nil && len(s.kept)+len(o.kept) <= s.limit {
+		s.kept = append(s.kept, o.kept...)
+		return
+	}
+	s.pour()
+	for _, v := range o.kept {
+		s.count(v)
+	}
+	if o.hist != nil {
+		s.hist.Merge(o.hist)
+	}
+}
+
+// distribution sums the samples up, unit of them to one of the report's, with the
+// percentiles ps.
+func (s *samples) distribution(ps []float64, unit float64) Distribution {
+	if s.n == 0 {
+		return Distribution{}
+	}
+	d := Distribution{
+		Count: s.n, Mean: s.mean / unit, Std: math.Sqrt(s.m2/float64(s.n)) / unit,
+		Min: float64(s.min) / unit, Max: float64(s.max) / unit, Exact: s.hist == nil,
+	}
+	slices.Sort(s.kept)
+	d.Percentiles = make([]Percentile, len(ps))
+	for i, p := range ps {
+		d.Percentiles[i] = Percentile{P: p, Value: s.quantile(p) / unit}
+	}
+	return d
+}
+
+// quantile needs what is kept sorted.
+func (s *samples) quantile(p float64) float64 {
+	if s.hist == nil {
+		return interpolated(s.kept, p)
+	}
+	// A histogram gives the top of its bucket, which may be above the maximum.
+	return float64(min(max(s.hist.ValueAtPercentile(p), s.min), s.max))
+}
+
+// p99 is in seconds. It is of a distribution that was summed up.
+func (s *samples) p99() (seconds float64, ok bool) {
+	if s.n == 0 {
+		return 0, false
+	}
+	return s.quantile(99) / perSecond, true
+}
+
+// interpolated is the percentile p of sorted values as numpy.percentile has it: at
+// (n-1)p/100, on a line between the values beside it.
+func interpolated(sorted []int64, p float64) float64 {
+	at := p / 100 * float64(len(sorted)-1)
+	below := int(at)
+	low := float64(sorted[below])
+	if below+1 == len(sorted) {
+		return low
+	}
+	return low + (at-float64(below))*(float64(sorted[below+1])-low)
+}
+
+// percentiles are those to give: the wanted or the usual ones, the median among
+// them, ascending.
+func percentiles(wanted []float64) ([]float64, error) {
+	if len(wanted) == 0 {
+		return []float64{median, 90, 95, 99}, nil
+	}
+	for _, p := range wanted {
+		if !(p > 0 && p < 100) {
+			return nil, fmt.Errorf("percentile %v: give one above 0 and below 100", p)
+		}
+	}
+	ps := append([]float64{median}, wanted...)
+	slices.SortFunc(ps, cmp.Compare[float64])
+	return slices.Compact(ps), nil
+}

@@ -1,0 +1,201 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// vllmDate is Python's "%Y%m%d-%H%M%S".
+const vllmDate = "20060102-150405"
+
+// VLLMResult writes a step of r as vLLM's --save-result does: one object on one
+// line, with the keys of vLLM benchmarks/serve.py in their order, and ours under
+// the one key "x". Milliseconds for statistics, seconds in the arrays of
+// [VLLMOptions].Detail, whose start_times are Unix time and whose
+// generated_texts are empty: no text is kept. The rate is "inf" where requests
+// were not paced, and the burstiness "inf" where gaps were equal. Metadata stand
+// at the top, as vLLM has them, except those that would replace another key: all
+// of them are in "x" too.
+func VLLMResult(w io.Writer, r *Report, s *Step, o VLLMOptions) error {
+	run := firstRun(r)
+	setup, traffic, result := vllmSetup(&run, s, o), vllmTraffic(s), vllmMeasured(s, o)
+	x := object{
+		{"program", "accelbench"},
+		{"version", run.Version},
+		{"schema", jsonSchema},
+		{"complete", r.Complete},
+		{"runs", r.Runs},
+		{"metadata", run.Metadata},
+		{"step", newJSONStep(s)},
+	}
+	taken := map[string]bool{"x": true}
+	for _, m := range slices.Concat(setup, traffic, result) {
+		taken[m.key] = true
+	}
+	var metadata object
+	for _, key := range slices.Sorted(maps.Keys(run.Metadata)) {
+		if !taken[key] {
+			metadata = append(metadata, member{key, run.Metadata[key]})
+		}
+	}
+	return json.NewEncoder(w).Encode(slices.Concat(setup, metadata, traffic, result, object{{"x", x}}))
+}
+
+func firstRun(r *Report) runlog.Run {
+	if len(r.Runs) == 0 {
+		return runlog.Run{}
+	}
+	return r.Runs[0]
+}
+
+func vllmSetup(run *runlog.Run, s *Step, o VLLMOptions) object {
+	setup := object{
+		{"date", s.Started.Format(vllmDate)},
+		{"endpoint_type", vllmBackend(run)},
+		{"backend", vllmBackend(run)},
+		{"label", orNull(run.Label)},
+		{"model_id", run.Model},
+		{"tokenizer_id", orNull(run.Tokenizer)},
+	}
+	if o.Compat07 {
+		setup = append(setup, member{"best_of", 1})
+	}
+	return append(setup, member{"num_prompts", expected(s)})
+}
+
+// vllmBackend is the backend's name as given, or the one that vLLM has for the
+// API.
+func vllmBackend(run *runlog.Run) string {
+	switch {
+	case run.Backend != "":
+		return run.Backend
+	case run.API == openai.Completions:
+		return "openai"
+	}
+	return "openai-chat"
+}
+
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+func vllmTraffic(s *Step) object {
+	var rate, burstiness, concurrency any = "inf", 1.0, nil
+	if s.Rate > 0 {
+		rate = finite(s.Rate)
+	}
+	switch {
+	case s.Arrival == runlog.ArrivalConstant:
+		burstiness = "inf"
+	case s.Burstiness > 0:
+		burstiness = finite(s.Burstiness)
+	}
+	if n := bound(&s.Step); n > 0 {
+		concurrency = n
+	}
+	return object{{"request_rate", rate}, {"burstiness", burstiness}, {"max_concurrency", concurrency}}
+}
+
+func vllmMeasured(s *Step, o VLLMOptions) object {
+	f := &s.Whole
+	var goodput any
+	if f.Goodput != nil {
+		goodput = finite(*f.Goodput)
+	}
+	result := object{
+		{"duration", f.Window.Duration().Seconds()},
+		{"completed", s.Account.Succeeded},
+		{"failed", s.Account.Failures()},
+		{"total_input_tokens", f.PromptTokens},
+		{"total_output_tokens", f.OutputTokens},
+		{"request_throughput", finite(f.RequestThroughput)},
+		{"request_goodput", goodput},
+	}
+	if o.Compat07 {
+		result = append(result, member{"request_goodput:", goodput})
+	}
+	result = append(result,
+		member{"output_throughput", finite(f.OutputThroughput)},
+		member{"total_token_throughput", finite(f.TotalThroughput)})
+	if o.Detail {
+		result = append(result, vllmDetail(s.Requests)...)
+	}
+	result = append(result,
+		member{"max_output_tokens_per_s", finite(f.PeakOutputThroughput)},
+		member{"max_concurrent_requests", f.PeakConcurrency},
+		member{"rtfx", 0.0}) // of audio, which is not measured
+	for _, section := range vllmSections(s, o) {
+		for _, v := range section.values {
+			result = append(result, member{v.key + "_" + section.attribute + "_ms", v.millis})
+		}
+	}
+	return result
+}
+
+func vllmDetail(requests []Brief) object {
+	n := len(requests)
+	inputs, outputs := make([]int, n), make([]int, n)
+	ttfts, latencies, queues := make([]float64, n), make([]float64, n), make([]float64, n)
+	starts, itls := make([]float64, n), make([][]float64, n)
+	texts, failures := make([]string, n), make([]string, n)
+	for i, q := range requests {
+		inputs[i], outputs[i] = q.PromptTokens, q.OutputTokens
+		ttfts[i], latencies[i], queues[i] = q.TTFT.Seconds(), q.E2E.Seconds(), q.Queue.Seconds()
+		if !q.Started.IsZero() {
+			starts[i] = float64(q.Started.UnixMicro()) / 1e6
+		}
+		itls[i] = make([]float64, len(q.ITLs))
+		for k, gap := range q.ITLs {
+			itls[i][k] = gap.Seconds()
+		}
+		failures[i] = q.Failure
+	}
+	return object{
+		{"input_lens", inputs},
+		{"output_lens", outputs},
+		{"ttfts", ttfts},
+		{"itls", itls},
+		{"latencies", latencies},
+		{"start_times", starts},
+		{"queue_times", queues},
+		{"generated_texts", texts},
+		{"errors", failures},
+	}
+}
+
+// VLLMFileName is the name that vLLM gives such a file:
+// {label or backend}-{rate}qps[-concurrency{N}]-{model}-{date}.json, the model
+// without its folders. What a file name cannot safely hold is replaced, so that
+// the name never leaves its folder.
+func VLLMFileName(run *runlog.Run, s *Step, when time.Time) string {
+	label := run.Label
+	if label == "" {
+		label = vllmBackend(run)
+	}
+	rate := "inf"
+	if s.Rate > 0 {
+		rate = strconv.FormatFloat(finite(s.Rate), 'f', -1, 64)
+		if !strings.Contains(rate, ".") {
+			rate += ".0" // as Python writes a float
+		}
+	}
+	concurrency := ""
+	if n := bound(&s.Step); n > 0 {
+		concurrency = fmt.Sprintf("-concurrency%d", n)
+	}
+	model := run.Model[strings.LastIndex(run.Model, "/")+1:]
+	return fmt.Sprintf("%s-%sqps%s-%s-%s.json",
+		fileName(label, "accelbench"), rate, concurrency, fileName(model, "model"), when.Format(vllmDate))
+}

@@ -1,0 +1,285 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// tenSeconds is a step of two users from noon to 10 s after it, with 20 answers
+// of 1,000 prompt tokens in all, whose log also holds what sample adds.
+func tenSeconds(t *testing.T, host string, sample func(*memlog)) *memlog {
+	t.Helper()
+	step := closed(2, 20)
+	requests := slices.Concat(everySecond(10, time.Second), everySecond(10, time.Second))
+	for i := range requests {
+		requests[i].Trace.Usage.PromptTokens = 50
+	}
+	log := newMemlog(host)
+	log.begin(step, requests)
+	sample(log)
+	log.end(step, requests, runlog.StopRequests)
+	return log.over()
+}
+
+func stepOf(t *testing.T, opts Options, logs ...*memlog) Step {
+	t.Helper()
+	r, err := reportOf(opts, logs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Steps[0]
+}
+
+// of is a series of a card.
+func of(device, name string, value float64, labels ...string) runlog.Series {
+	s := runlog.Series{Name: "accelerator_" + name, Value: value, Labels: map[string]string{"vendor": "metax", "device": device}}
+	for i := 0; i < len(labels); i += 2 {
+		s.Labels[labels[i]] = labels[i+1]
+	}
+	return s
+}
+
+func TestCards(t *testing.T) {
+	log := tenSeconds(t, "a", func(l *memlog) {
+		for _, s := range []struct {
+			at, watts float64
+		}{{-2, 100}, {2, 100}, {6, 300}, {8, 300}} {
+			l.sample(0, time.Duration(s.at*1e9), runlog.SourceExporter,
+				of("10", "info", 1, "name", "MXC500"), of("10", "power_watts", s.watts), of("10", "numa_node", 1),
+				of("10", "utilization_ratio", 0.5), of("10", "temperature_celsius", 40, "sensor", "chip"),
+				of("10", "temperature_celsius", 90, "sensor", "hotspot"),
+				of("10", "memory_used_bytes", 10, "type", "hbm"), of("10", "memory_used_bytes", 5, "type", "ddr"),
+				of("10", "memory_total_bytes", 40, "type", "hbm"),
+				of("2", "power_watts", 50), of("10", "probe_target_device_info", 1, "target", "chat"),
+				runlog.Series{Name: "accelerator_devices", Value: 2, Labels: map[string]string{"vendor": "metax"}})
+		}
+	})
+	// From noon to 2 s 100 W, to 6 s 200 W on the mean, to 10 s 300 W: 2,200 J.
+	want := []Card{
+		{Vendor: "metax", Device: "2", Watts: Gauge{4, 50, 50}},
+		{
+			Vendor: "metax", Device: "10", Name: "MXC500", Serves: true, NUMANode: new(1),
+			Utilization: Gauge{4, 0.5, 0.5}, Watts: Gauge{4, 220, 300}, Celsius: Gauge{4, 40, 40},
+			MemoryUsed: Gauge{4, 15, 15}, MemoryTotal: Gauge{4, 40, 40},
+		},
+	}
+	// Another machine looked at the same cards: they are not twice as many.
+	other := tenSeconds(t, "b", func(l *memlog) {
+		l.sample(0, 3*time.Second, runlog.SourceExporter, of("2", "power_watts", 70))
+	})
+	for _, logs := range [][]*memlog{{log}, {log, other}} {
+		s := stepOf(t, Options{}, logs...)
+		if diff := cmp.Diff(want, s.Cards, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+			t.Errorf("cards (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(new(2200.0), s.Joules, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+			t.Errorf("joules (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// TestJoules are those of all cards where none is known to serve the endpoint, and
+// none where they are not known of every card or only of a small part of the step.
+func TestJoules(t *testing.T) {
+	at := func(seconds int, series ...runlog.Series) func(*memlog) {
+		return func(l *memlog) { l.sample(0, time.Duration(seconds)*time.Second, runlog.SourceExporter, series...) }
+	}
+	a, b := of("0", "power_watts", 100), of("1", "power_watts", 200)
+	for name, tt := range map[string]struct {
+		samples []func(*memlog)
+		want    *float64
+	}{
+		"all cards":           {[]func(*memlog){at(1, a, b), at(9, a, b)}, new(3000.0)},
+		"no sample":           {nil, nil},
+		"one sample":          {[]func(*memlog){at(5, a, b)}, nil},
+		"one card has two":    {[]func(*memlog){at(1, a, b), at(9, a)}, nil},
+		"no watts":            {[]func(*memlog){at(1, of("0", "info", 1)), at(9, of("0", "info", 1))}, nil},
+		"one came late":       {[]func(*memlog){at(1, a, b), at(9, a, b), at(5, a, b)}, new(3000.0)},
+		"died in the middle":  {[]func(*memlog){at(1, a), at(4, a)}, nil},
+		"no number":           {[]func(*memlog){at(1, of("0", "power_watts", math.NaN())), at(9, a)}, nil},
+		"serves, not sampled": {[]func(*memlog){at(1, a, b), at(9, a, b, of("7", "probe_target_device_info", 1))}, new(3000.0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := stepOf(t, Options{}, tenSeconds(t, "a", func(l *memlog) {
+				for _, sample := range tt.samples {
+					sample(l)
+				}
+			}))
+			if diff := cmp.Diff(tt.want, s.Joules, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+				t.Errorf("joules (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// metrics are series of a server, by name.
+func metrics(values map[string]float64) []runlog.Series {
+	var all []runlog.Series
+	for name, v := range values {
+		s := runlog.Series{Name: name, Value: v}
+		if base, le, ok := strings.Cut(name, "_le_"); ok {
+			s.Name, s.Labels = base, map[string]string{"le": le}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func TestServer(t *testing.T) {
+	const latency = "vllm:time_to_first_token_seconds"
+	scrape := func(scale float64, engines int) []runlog.Series {
+		all := metrics(map[string]float64{
+			latency + "_sum": 3 * scale, latency + "_count": 10 * scale,
+			latency + "_bucket_le_0.1": 4 * scale, latency + "_bucket_le_0.5": 8 * scale, latency + "_bucket_le_+Inf": 10 * scale,
+			"vllm:gpu_cache_usage_perc":       0.25,
+			"vllm:prefix_cache_queries_total": 1000 * scale, "vllm:prefix_cache_hits_total": 200 * scale,
+			"vllm:gpu_prefix_cache_queries": 1000 * scale, "vllm:gpu_prefix_cache_hits": 200 * scale,
+			"vllm:num_preemptions_total": scale,
+		})
+		for e := range engines {
+			engine := map[string]string{"engine": fmt.Sprint(e)}
+			all = append(all, runlog.Series{Name: "vllm:num_requests_running", Value: 4, Labels: engine},
+				runlog.Series{Name: "vllm:kv_cache_usage_perc", Value: 0.25, Labels: engine})
+		}
+		return all
+	}
+	s := stepOf(t, Options{Percentiles: []float64{20, 60, 90}}, tenSeconds(t, "a", func(l *memlog) {
+		l.sample(0, 0, runlog.SourceServer, scrape(1, 1)...)
+		l.sample(0, 10*time.Second, runlog.SourceServer, scrape(2, 3)...)
+	}))
+	want := &ServerSample{
+		Running: Gauge{2, 8, 12}, CacheUsage: Gauge{2, 0.25, 0.25},
+		// Of 10 more, 4 are up to 0.1 s, 4 up to 0.5 s: the 5th is at 0.2 s, the 9th beyond.
+		TTFT: &Distribution{Count: 10, Mean: 0.3, Percentiles: []Percentile{{20, 0.05}, {50, 0.2}, {60, 0.3}, {90, 0.5}}},
+		// The old names tell the same once more.
+		PrefixQueries: new(1000.0), PrefixHits: new(200.0), Preemptions: new(1.0),
+	}
+	if diff := cmp.Diff(want, s.Server, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+		t.Errorf("server (-want +got):\n%s", diff)
+	}
+	// The usage told of no cached tokens: the server's own count holds.
+	if c := s.Checks; !c.CacheKnown || c.CachedTokens != 200 || c.PromptTokens != 1000 {
+		t.Errorf("cached %d of %d tokens (known: %v), want 200 of 1000", c.CachedTokens, c.PromptTokens, c.CacheKnown)
+	}
+}
+
+func TestServerThatTellsLess(t *testing.T) {
+	const latency = "time_to_first_token_seconds"
+	for name, tt := range map[string]struct {
+		first, last map[string]float64
+		want        *ServerSample
+	}{
+		"MindIE": {
+			map[string]float64{"num_requests_running": 2, "num_requests_waiting": 6, "npu_cache_usage_perc": 0.5},
+			map[string]float64{"num_requests_running": 2, "num_requests_waiting": 8, "npu_cache_usage_perc": 0.5},
+			&ServerSample{Running: Gauge{2, 2, 2}, Waiting: Gauge{2, 7, 8}, CacheUsage: Gauge{2, 0.5, 0.5}},
+		},
+		"started again": {
+			map[string]float64{"vllm:prefix_cache_queries_total": 100, "vllm:prefix_cache_hits_total": 50, "vllm:" + latency + "_sum": 9, "vllm:" + latency + "_count": 9},
+			map[string]float64{"vllm:prefix_cache_queries_total": 10, "vllm:prefix_cache_hits_total": 60, "vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1},
+			&ServerSample{PrefixHits: new(10.0)},
+		},
+		"started again, hits only": {
+			map[string]float64{"vllm:prefix_cache_queries_total": 10, "vllm:prefix_cache_hits_total": 5},
+			map[string]float64{"vllm:prefix_cache_queries_total": 20, "vllm:prefix_cache_hits_total": 3},
+			&ServerSample{PrefixQueries: new(10.0)},
+		},
+		"buckets without the last": {
+			map[string]float64{"vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1, "vllm:" + latency + "_bucket_le_0.5": 0},
+			map[string]float64{"vllm:" + latency + "_sum": 5, "vllm:" + latency + "_count": 3, "vllm:" + latency + "_bucket_le_0.5": 1},
+			&ServerSample{TTFT: &Distribution{Count: 2, Mean: 2}},
+		},
+		"no request": {
+			map[string]float64{"vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1},
+			map[string]float64{"vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1},
+			&ServerSample{TTFT: &Distribution{}},
+		},
+		"no buckets": {
+			map[string]float64{"vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1},
+			map[string]float64{"vllm:" + latency + "_sum": 5, "vllm:" + latency + "_count": 3},
+			&ServerSample{TTFT: &Distribution{Count: 2, Mean: 2}},
+		},
+		"one scrape": {map[string]float64{"vllm:prefix_cache_queries_total": 100}, nil, &ServerSample{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := stepOf(t, Options{}, tenSeconds(t, "a", func(l *memlog) {
+				l.sample(0, 0, runlog.SourceServer, metrics(tt.first)...)
+				if tt.last != nil {
+					l.sample(0, 10*time.Second, runlog.SourceServer, metrics(tt.last)...)
+				}
+			}))
+			if diff := cmp.Diff(tt.want, s.Server, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+				t.Errorf("server (-want +got):\n%s", diff)
+			}
+			if s.Checks.CacheKnown {
+				t.Error("the cache's hits are said to be known")
+			}
+		})
+	}
+	if s := stepOf(t, Options{}, tenSeconds(t, "a", func(*memlog) {})); s.Server != nil || s.Cards != nil || s.Joules != nil {
+		t.Errorf("server %v, cards %v, joules %v of no sample", s.Server, s.Cards, s.Joules)
+	}
+}
+
+func TestClientCPU(t *testing.T) {
+	cpu := func(from, to float64) func(*memlog) {
+		return func(l *memlog) {
+			l.sample(0, 0, runlog.SourceClient, runlog.Series{Name: "process_cpu_seconds_total", Value: from})
+			l.sample(0, 10*time.Second, runlog.SourceClient, runlog.Series{Name: "process_cpu_seconds_total", Value: to})
+		}
+	}
+	s := stepOf(t, Options{}, tenSeconds(t, "calm", cpu(100, 105)), tenSeconds(t, "busy", cpu(0, 35)))
+	if s.Checks.ClientCPU != 4 {
+		t.Errorf("%v cores, want 0.5 and 3.5", s.Checks.ClientCPU)
+	}
+	all := strings.Join(s.Warnings, "\n")
+	if !strings.Contains(all, "The load generator on busy used 3.50 of its 4 cores") || strings.Contains(all, "on calm") {
+		t.Errorf("warnings %q", s.Warnings)
+	}
+}
+
+func TestChecks(t *testing.T) {
+	requests := everySecond(20, time.Second)
+	for i := range requests {
+		r := &requests[i].Trace
+		r.Lags = []time.Duration{time.Duration(i) * time.Microsecond}
+		switch {
+		case i < 2:
+			r.Reused, r.Phases = false, openai.Phases{Resolve: 1e6, Connect: 2e6, TLS: 3e6, Send: 4e6}
+		case i < 4:
+			r.Usage, r.TokenSource, r.Clock = nil, openai.TokensChunks, openai.ClockUser
+		case i < 9:
+			r.Usage = &openai.Usage{PromptTokens: 100, CompletionTokens: 2, CachedTokens: 64}
+		}
+	}
+	requests[3].ExpectedTokens = 77
+	requests = append(requests, failed(0, time.Second, openai.ReasonHTTP5xx))
+	s := stepOf(t, Options{Percentiles: []float64{50}}, newMemlog("a").step(closed(1, 20), requests, false).over())
+	want := Checks{
+		Configured: 1, Achieved: 20.0 / 19, AchievedRate: 20.0 / 19, KernelClock: 0.9, NewConnections: 2,
+		ClientLag: Distribution{
+			Count: 20, Mean: 9.5e-6, Std: math.Sqrt(33.25) * 1e-6, Max: 19e-6, Exact: true, Percentiles: []Percentile{{50, 9.5e-6}},
+		},
+		TokensBy:     map[openai.TokenSource]int{openai.TokensUsage: 18, openai.TokensChunks: 2},
+		PromptTokens: 513, CachedTokens: 320, CacheKnown: true,
+	}
+	if diff := cmp.Diff(want, s.Checks, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+		t.Errorf("checks (-want +got):\n%s", diff)
+	}
+	if d := s.Whole.Setup; d.Count != 2 || d.Mean != 0.006 {
+		t.Errorf("setup %+v, want 2 of 6 ms", d)
+	}
+	if d := s.Whole.PromptLength; d.Count != 19 || d.Min != 1 || d.Max != 100 {
+		t.Errorf("prompt lengths %+v, want 19: one was told by nobody", d)
+	}
+}

@@ -1,0 +1,139 @@
+package report
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// serverTTFT is the server's own histogram of the time to the first token.
+const serverTTFT = "time_to_first_token_seconds"
+
+// serverWatch follows what the model server told of itself: vLLM's metrics of
+// every version, and MindIE's, which have the same names without "vllm:".
+type serverWatch struct {
+	samples                    int
+	running, waiting, cache    watch
+	queries, hits, preemptions counter
+	latencySum, latencyCount   counter
+	latencyBuckets             map[float64]*counter // by upper bound
+}
+
+func newServerWatch(window span) *serverWatch {
+	g := watch{window: window}
+	return &serverWatch{running: g, waiting: g, cache: g, latencyBuckets: map[float64]*counter{}}
+}
+
+// total is the sum of a metric over its label sets, such as engines.
+type total struct {
+	sum float64
+	n   int
+}
+
+// take reads one scrape.
+func (w *serverWatch) take(at int64, series []runlog.Series) {
+	totals, buckets := map[string]total{}, map[float64]float64{}
+	for _, s := range series {
+		name := strings.TrimSuffix(strings.TrimPrefix(s.Name, "vllm:"), "_total")
+		if name == serverTTFT+"_bucket" {
+			if le, err := strconv.ParseFloat(s.Labels["le"], 64); err == nil {
+				buckets[le] += s.Value
+			}
+			continue
+		}
+		t := totals[name]
+		totals[name] = total{t.sum + s.Value, t.n + 1}
+	}
+	w.samples++
+	// Of several names the newest counts: a server that exports the old one beside
+	// it tells the same twice.
+	first := func(f func(total), names ...string) {
+		for _, name := range names {
+			if t, ok := totals[name]; ok {
+				f(t)
+				return
+			}
+		}
+	}
+	gauge := func(g *watch) func(total) { return func(t total) { g.add(at, t.sum) } }
+	count := func(c *counter) func(total) { return func(t total) { c.add(t.sum) } }
+	first(gauge(&w.running), "num_requests_running")
+	first(gauge(&w.waiting), "num_requests_waiting")
+	first(func(t total) { w.cache.add(at, t.sum/float64(t.n)) }, "kv_cache_usage_perc", "gpu_cache_usage_perc", "npu_cache_usage_perc")
+	first(count(&w.queries), "prefix_cache_queries", "gpu_prefix_cache_queries")
+	first(count(&w.hits), "prefix_cache_hits", "gpu_prefix_cache_hits")
+	first(count(&w.preemptions), "num_preemptions")
+	first(count(&w.latencySum), serverTTFT+"_sum")
+	first(count(&w.latencyCount), serverTTFT+"_count")
+	for le, n := range buckets {
+		if w.latencyBuckets[le] == nil {
+			w.latencyBuckets[le] = new(counter)
+		}
+		w.latencyBuckets[le].add(n)
+	}
+}
+
+// report is nil when the server was never sampled.
+func (w *serverWatch) report(ps []float64) *ServerSample {
+	if w.samples == 0 {
+		return nil
+	}
+	return &ServerSample{
+		Running: w.running.gauge(), Waiting: w.waiting.gauge(), CacheUsage: w.cache.gauge(),
+		TTFT:          w.latency(ps),
+		PrefixQueries: w.queries.delta(), PrefixHits: w.hits.delta(), Preemptions: w.preemptions.delta(),
+	}
+}
+
+// latency is the histogram's growth over the step.
+func (w *serverWatch) latency(ps []float64) *Distribution {
+	sum, count := w.latencySum.delta(), w.latencyCount.delta()
+	if sum == nil || count == nil {
+		return nil
+	}
+	if *count == 0 {
+		return &Distribution{}
+	}
+	bounds := slices.Sorted(maps.Keys(w.latencyBuckets))
+	grown := make([]float64, len(bounds))
+	for i, le := range bounds {
+		d := w.latencyBuckets[le].delta()
+		if d == nil {
+			return nil
+		}
+		grown[i] = *d
+	}
+	d := &Distribution{Count: int64(*count), Mean: *sum / *count}
+	if len(bounds) > 0 && grown[len(grown)-1] == *count {
+		for _, p := range ps {
+			d.Percentiles = append(d.Percentiles, Percentile{p, bucketQuantile(bounds, grown, p)})
+		}
+	}
+	return d
+}
+
+// bucketQuantile is the percentile p of a cumulative histogram, on a line from one
+// bound to the next as Prometheus' histogram_quantile has it; the highest finite
+// bound where it is beyond that.
+func bucketQuantile(bounds, cumulative []float64, p float64) float64 {
+	rank := p / 100 * cumulative[len(cumulative)-1]
+	i, _ := slices.BinarySearch(cumulative, rank)
+	if math.IsInf(bounds[i], 1) {
+		if i == 0 {
+			return 0
+		}
+		return bounds[i-1]
+	}
+	low, below := 0.0, 0.0
+	if i > 0 {
+		low, below = bounds[i-1], cumulative[i-1]
+	}
+	if cumulative[i] == below {
+		return bounds[i]
+	}
+	return low + (bounds[i]-low)*(rank-below)/(cumulative[i]-below)
+}

@@ -1,0 +1,131 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// outline is what has to be known of a log before figures can be made of it.
+type outline struct {
+	source
+	run      runlog.Run
+	sections []*section
+	complete bool
+	records  int
+	damaged  int
+}
+
+// section is one step in one log.
+type section struct {
+	step    runlog.Step
+	end     *runlog.StepEnd // nil when the run was killed
+	account Account         // of the lines
+	curve   curve
+	// first is when the first request was sent, last the last, both in
+	// nanoseconds since 1970, and 0 without any. done is when the first successful
+	// one was over, and planned the span in which those sent were due.
+	first, last, done int64
+	planned           span
+}
+
+// survey reads a log for the first time.
+func survey(log source) (*outline, error) {
+	in, err := log.open()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	o := &outline{source: log, run: in.Run()}
+	c, err := newCursor(in, math.MaxInt)
+	for err == nil && c.next != nil {
+		s := &section{step: *c.next}
+		o.sections = append(o.sections, s)
+		err = c.step(s.take)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", log.name, err)
+	}
+	if len(o.sections) == 0 {
+		return nil, fmt.Errorf("reading %s: its run ended before the first step began", log.name)
+	}
+	o.complete, o.records, o.damaged = c.ended != nil, c.read, in.Damaged()+c.stray
+	return o, nil
+}
+
+func (s *section) take(rec runlog.Record) {
+	switch {
+	case rec.StepEnd != nil:
+		s.end = rec.StepEnd
+	case rec.Request != nil:
+		s.request(rec.Request)
+	}
+}
+
+func (s *section) request(r *runlog.Request) {
+	s.account.add(&r.Trace)
+	if !wasSent(r) {
+		return
+	}
+	start, end := instants(r)
+	s.curve.add(start, end)
+	due := planned(&r.Trace).UnixNano()
+	if s.first == 0 {
+		s.first, s.last, s.planned = start, start, span{due, due}
+	}
+	s.first, s.last = min(s.first, start), max(s.last, start)
+	s.planned = span{min(s.planned.from, due), max(s.planned.to, due)}
+	if r.Trace.Failure == nil && s.done == 0 {
+		s.done = end // a log has requests in the order in which they ended
+	}
+}
+
+// wasSent says whether r has instants.
+func wasSent(r *runlog.Request) bool { return !r.Never && !r.Trace.Started.IsZero() }
+
+// instants are when r was sent and when it was over.
+func instants(r *runlog.Request) (start, end int64) {
+	start = r.Trace.Started.UnixNano()
+	return start, start + int64(max(0, r.Trace.End))
+}
+
+// planned is when a request was due.
+func planned(t *openai.Trace) time.Time {
+	if t.Planned.IsZero() {
+		return t.Started
+	}
+	return t.Planned
+}
+
+// add counts one request.
+func (a *Account) add(t *openai.Trace) {
+	a.Attempted++
+	switch {
+	case t.Failure == nil:
+		a.Succeeded++
+	case t.Failure.Reason == openai.ReasonCanceled:
+		a.Canceled++
+	default:
+		a.fail(t.Failure.Reason, 1)
+	}
+}
+
+func (a *Account) fail(why openai.Reason, n int) {
+	if a.Failed == nil {
+		a.Failed = map[openai.Reason]int{}
+	}
+	a.Failed[why] += n
+}
+
+// join adds the account of another log.
+func (a *Account) join(b Account) {
+	a.Attempted += b.Attempted
+	a.Succeeded += b.Succeeded
+	a.Canceled += b.Canceled
+	for why, n := range b.Failed {
+		a.fail(why, n)
+	}
+}

@@ -1,0 +1,222 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// From where on the figures are in doubt.
+const (
+	enoughLoad    = 0.95 // of what was configured
+	tooCached     = 0.01 // of the prompt tokens
+	tooBusy       = 0.8  // of the load generator's cores
+	smallDelay    = 0.05 // of a latency that a delay of the client's own is in
+	fewUserClocks = 0.99 // requests with the kernel's instants
+	alwaysSmall   = 1e-3 // seconds: delays of the client up to it are no news
+	wholeWindow   = "the whole step"
+	steadyWindow  = "its steady part"
+)
+
+// warnings say what makes the figures of a step doubtful, the gravest first.
+func (g *gather) warnings(s *Step) []string {
+	var all []string
+	for _, more := range [][]string{g.logWarnings(s), g.loadWarnings(s), g.clientWarnings(s), g.figureWarnings(s)} {
+		all = append(all, more...)
+	}
+	return all
+}
+
+// logWarnings are about what is known at all.
+func (g *gather) logWarnings(s *Step) []string {
+	var list []string
+	if s.Account.Mismatch != "" {
+		list = append(list, fmt.Sprintf("Requests are missing or counted twice: %s; figures are of those in the log.", s.Account.Mismatch))
+	}
+	for _, p := range g.joined.parts {
+		log := g.logs[p.log]
+		switch last := p.section == log.sections[len(log.sections)-1]; {
+		case p.end != nil:
+		case last && !log.complete:
+			list = append(list, fmt.Sprintf("The run on %s was killed: %s known, those in flight at the end are not; the last figures lean to the fast requests.",
+				log.run.Host, requestsAre(p.account.Attempted)))
+		default:
+			list = append(list, fmt.Sprintf("The line that ends this step is missing in the log of %s: %s known, and nothing to check that number against.",
+				log.run.Host, requestsAre(p.account.Attempted)))
+		}
+	}
+	if missing := len(g.logs) - len(g.joined.parts); missing > 0 {
+		list = append(list, fmt.Sprintf("%d of %d logs have no such step: the load was that much lower than in the others.", missing, len(g.logs)))
+	}
+	if names := hosts(g.logs, g.joined.parts); len(names) > 1 {
+		list = append(list, fmt.Sprintf("The clocks of %d machines are joined: windows, rates and concurrency are only as good as their NTP.", len(names)))
+	}
+	if !g.together() {
+		list = append(list, "The machines did not put on this load at the same time: start them together, or read their reports one by one.")
+	}
+	if n := s.Dataset.BadLine; n > 0 {
+		text := fmt.Sprintf("%d records of the data set could not be used", n)
+		if len(s.Dataset.FirstBad) > 0 {
+			text += ", the first: " + s.Dataset.FirstBad[0]
+		}
+		list = append(list, text+": mend them, or the load is not what was meant.")
+	}
+	return list
+}
+
+// together says whether all machines had requests in flight at one time.
+func (g *gather) together() bool {
+	lastFirst, firstLast := int64(0), int64(0)
+	for _, p := range g.joined.parts {
+		if p.first == 0 {
+			continue
+		}
+		lastFirst = max(lastFirst, p.first)
+		if firstLast == 0 || p.last < firstLast {
+			firstLast = p.last
+		}
+	}
+	return len(g.joined.parts) < 2 || lastFirst <= firstLast
+}
+
+// loadWarnings are about the load that was put on.
+func (g *gather) loadWarnings(s *Step) []string {
+	var list []string
+	if n := s.Account.Failures(); n > 0 {
+		list = append(list, fmt.Sprintf("%d of %d requests failed (%s: %s): latencies are of those that did not, so read them beside this share.",
+			n, s.Account.Attempted-s.Account.Canceled, percent(s.Account.FailureRatio()), failureText(s.Account)))
+	}
+	switch s.Stop {
+	case runlog.StopFailureRatio:
+		list = append(list, fmt.Sprintf("The step was stopped after %d requests because too many failed: mend the server or lower the load.", s.Account.Attempted))
+	case runlog.StopInterrupted:
+		list = append(list, fmt.Sprintf("The step was interrupted after %d requests: it is shorter than was asked for.", s.Account.Attempted))
+	}
+	if len(g.curve.starts) == 0 {
+		return append(list, "No request was sent: there are no figures.")
+	}
+	if s.NotSteady != "" {
+		list = append(list, fmt.Sprintf("The load never was steady, as %s: all figures are of the whole step, ramp and drain included.", s.NotSteady))
+	}
+	c := &s.Checks
+	if users := level(s.Step); users > 0 && c.Achieved < enoughLoad*float64(users) {
+		list = append(list, fmt.Sprintf("Only %s of %d requests were in flight on the mean of %s: the load was lower than its name says.",
+			number(c.Achieved), users, windowName(s)))
+	}
+	return append(list, g.rateWarning(c)...)
+}
+
+// rateWarning is about a rate that was not kept. A rate that chance made low is
+// not the client's fault, so it is held against when the requests were due.
+func (g *gather) rateWarning(c *Checks) []string {
+	due := perSecondOf(len(g.curve.starts), g.due())
+	if c.ConfiguredRate <= 0 || c.AchievedRate >= enoughLoad*c.ConfiguredRate || c.AchievedRate >= enoughLoad*due {
+		return nil
+	}
+	advice := "the load generator was late, so use more cores or machines"
+	if c.Configured > 0 {
+		advice = fmt.Sprintf("at most %d in flight held requests back, so read latencies from when they were due", c.Configured)
+	}
+	return []string{fmt.Sprintf("Only %s requests a second were sent where %s were asked for: %s.",
+		number(c.AchievedRate), number(c.ConfiguredRate), advice)}
+}
+
+// clientWarnings are about this program's part in the figures.
+func (g *gather) clientWarnings(s *Step) []string {
+	var list []string
+	c := &s.Checks
+	userClock := g.checks.answered > 0 && c.KernelClock < fewUserClocks
+	if userClock {
+		list = append(list, fmt.Sprintf("The instants of %s of the answers are those at which this program read them, not the kernel's: a busy load generator makes latencies longer.",
+			percent(1-c.KernelClock)))
+	}
+	gap, _ := s.Whole.ITL.At(median)
+	if lag, ok := g.checks.lags.p99(); ok && lag > smallDelay*gap && (userClock || lag > alwaysSmall) {
+		list = append(list, fmt.Sprintf("This program read what had arrived %s late (p99), where gaps between chunks are %s: use more cores or fewer streams a machine.",
+			inSeconds(lag), inSeconds(gap)))
+	}
+	for i, p := range g.joined.parts {
+		run := runOf(g.logs, p)
+		if cores := g.cpus[i].cores(); run.GOMAXPROCS > 0 && cores > tooBusy*float64(run.GOMAXPROCS) {
+			list = append(list, fmt.Sprintf("The load generator on %s used %s of its %d cores: it may be what limits the figures, so give it more or use more machines.",
+				run.Host, number(cores), run.GOMAXPROCS))
+		}
+	}
+	first, _ := s.Whole.TTFT.At(median)
+	if late, ok := g.out[lateness].p99(); ok && late > alwaysSmall && late > smallDelay*first {
+		list = append(list, fmt.Sprintf("Requests were sent %s after they were due (p99) for want of CPU: read latencies from when they were due, or use more cores.",
+			inSeconds(late)))
+	}
+	return list
+}
+
+// figureWarnings are about what single figures are worth.
+func (g *gather) figureWarnings(s *Step) []string {
+	var list []string
+	c := &s.Checks
+	if n := c.TokensBy[openai.TokensChunks]; n > 0 {
+		list = append(list, fmt.Sprintf("The server told no usage for %d of %d answers, whose tokens are counted as one a chunk: tokens a second and TPOT are off where a chunk has more.",
+			n, s.Account.Succeeded))
+	}
+	share := 0.0
+	if c.PromptTokens > 0 {
+		share = float64(c.CachedTokens) / float64(c.PromptTokens)
+	}
+	if c.CacheKnown && share >= tooCached && !g.meantToCache() {
+		list = append(list, fmt.Sprintf("%s of the prompt tokens came from the server's prefix cache: TTFT and throughput are better than for new prompts.", percent(share)))
+	}
+	f := &s.Whole
+	if s.Steady != nil {
+		f = s.Steady
+	}
+	if n := f.TTFT.Count; n > 0 {
+		for _, p := range g.opts.Percentiles {
+			if least := int64(math.Ceil(100/(100-p) - 1e-6)); n < least {
+				list = append(list, fmt.Sprintf("p%s of %d requests in %s is hardly more than their maximum: it takes %d.",
+					percentileName(p), n, windowName(s), least))
+				break
+			}
+		}
+	}
+	return list
+}
+
+// meantToCache says whether hits in the server's prefix cache are what the
+// data set is for.
+func (g *gather) meantToCache() bool {
+	return slices.ContainsFunc(g.joined.parts, func(p part) bool {
+		run := runOf(g.logs, p)
+		return run.ReusePrompts || run.Dataset == string(dataset.Prefix) || run.Dataset == string(dataset.Replay)
+	})
+}
+
+// windowName is the window that the figures to look at first are of.
+func windowName(s *Step) string {
+	if s.Steady != nil {
+		return steadyWindow
+	}
+	return wholeWindow
+}
+
+// inSeconds writes a duration with a fitting unit and three digits.
+func inSeconds(seconds float64) string {
+	d, unit := time.Duration(seconds*float64(time.Second)), time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit).String()
+}
+
+// requestsAre is "1 request is" or "2 requests are".
+func requestsAre(n int) string {
+	if n == 1 {
+		return "1 request is"
+	}
+	return strconv.Itoa(n) + " requests are"
+}

@@ -1,0 +1,182 @@
+package report
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// TestWarnings changes one thing of a run that gives no reason for doubt, and
+// holds that the report says so and nothing else.
+func TestWarnings(t *testing.T) {
+	const n = 400
+	type run struct {
+		step     runlog.Step
+		requests []runlog.Request
+		log      *memlog
+		stop     runlog.Stop
+		killed   bool
+	}
+	each := func(change func(i int, t *openai.Trace)) func(*run) {
+		return func(r *run) {
+			for i := range r.requests {
+				change(i, &r.requests[i].Trace)
+			}
+		}
+	}
+	lag := func(d time.Duration) func(int, *openai.Trace) {
+		return func(_ int, t *openai.Trace) { t.Lags = []time.Duration{d} }
+	}
+	cached := each(func(_ int, t *openai.Trace) { t.Usage.CachedTokens = t.Usage.PromptTokens / 2 })
+	// paced sends the requests of an open loop of 10 a second, each later than it was
+	// due by a growing wait.
+	paced := func(wait time.Duration) func(*run) {
+		return func(r *run) {
+			r.step = runlog.Step{Started: noon, Arrival: runlog.ArrivalConstant, Rate: 10}
+			for i := range r.requests {
+				t := &r.requests[i].Trace
+				t.Planned = at(time.Duration(i) * 100 * time.Millisecond)
+				t.Started = t.Planned.Add(time.Duration(i) * wait)
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		opts   Options
+		change func(*run)
+		want   []string
+	}{
+		"none": {change: func(*run) {}},
+		"failures": {
+			change: each(func(i int, t *openai.Trace) {
+				if i < 50 {
+					t.Failure = &openai.Failure{Reason: openai.ReasonTimeout}
+				} else if i < 60 {
+					t.Failure = &openai.Failure{Reason: openai.ReasonCanceled}
+				}
+			}),
+			want: []string{"50 of 390 requests failed (12.8 %: timeout 50): latencies are of those that did not, so read them beside this share."},
+		},
+		"too many failures": {
+			change: func(r *run) { r.stop = runlog.StopFailureRatio },
+			want:   []string{"The step was stopped after 400 requests because too many failed: mend the server or lower the load."},
+		},
+		"interrupted": {
+			change: func(r *run) { r.stop = runlog.StopInterrupted },
+			want:   []string{"The step was interrupted after 400 requests: it is shorter than was asked for."},
+		},
+		"never steady": {
+			change: func(r *run) { r.step.Concurrency = 5 },
+			want: []string{
+				"The load never was steady, as no more than 4 of 5 requests were ever in flight at once: all figures are of the whole step, ramp and drain included.",
+				"Only 4.00 of 5 requests were in flight on the mean of the whole step: the load was lower than its name says.",
+			},
+		},
+		"users that pause": {
+			change: each(func(i int, t *openai.Trace) {
+				t.Started = t.Started.Add(time.Duration(i/4) * 100 * time.Millisecond)
+				t.Planned = t.Started
+			}),
+			want: []string{"Only 3.64 of 4 requests were in flight on the mean of its steady part: the load was lower than its name says."},
+		},
+		"a rate that is kept":    {change: paced(time.Microsecond)},
+		"a low draw of arrivals": {change: func(r *run) { paced(0)(r); r.step.Rate = 11 }},
+		"a client that cannot keep up": {
+			change: paced(20 * time.Millisecond),
+			want: []string{
+				"Only 8.33 requests a second were sent where 10.0 were asked for: the load generator was late, so use more cores or machines.",
+				"Requests were sent 7.9s after they were due (p99) for want of CPU: read latencies from when they were due, or use more cores.",
+			},
+		},
+		"a bound on concurrency": {
+			change: func(r *run) {
+				paced(20 * time.Millisecond)(r)
+				r.step.MaxConcurrency = 9
+				for i := range r.requests {
+					r.requests[i].Queued = time.Duration(i) * 20 * time.Millisecond
+				}
+			},
+			want: []string{"Only 8.33 requests a second were sent where 10.0 were asked for: at most 9 in flight held requests back, so read latencies from when they were due."},
+		},
+		"user clock": {
+			change: each(func(i int, t *openai.Trace) {
+				if i < 8 {
+					t.Clock = openai.ClockUser
+				}
+			}),
+			want: []string{"The instants of 2.00 % of the answers are those at which this program read them, not the kernel's: a busy load generator makes latencies longer."},
+		},
+		"lag that is small beside the gaps": {change: each(lag(40 * time.Millisecond))},
+		"lag": {
+			change: each(lag(45123456)),
+			want:   []string{"This program read what had arrived 45.1ms late (p99), where gaps between chunks are 800ms: use more cores or fewer streams a machine."},
+		},
+		"small lag beside fast gaps": {change: each(func(_ int, t *openai.Trace) {
+			t.Lags, t.Chunks[0].At = []time.Duration{900 * time.Microsecond}, t.Chunks[1].At-10*time.Millisecond
+		})},
+		"tokens from chunks": {
+			change: each(func(i int, t *openai.Trace) {
+				if i%2 == 0 {
+					t.Usage, t.TokenSource = nil, openai.TokensChunks
+				}
+			}),
+			want: []string{"The server told no usage for 200 of 400 answers, whose tokens are counted as one a chunk: tokens a second and TPOT are off where a chunk has more."},
+		},
+		"cache hits":                 {change: cached, want: []string{"50.0 % of the prompt tokens came from the server's prefix cache: TTFT and throughput are better than for new prompts."}},
+		"cache hits that were meant": {change: func(r *run) { cached(r); r.log.run.Dataset = "prefix" }},
+		"reused prompts":             {change: func(r *run) { cached(r); r.log.run.ReusePrompts = true }},
+		"few for the percentile": {
+			opts:   Options{Percentiles: []float64{99.9}},
+			change: func(*run) {},
+			want:   []string{"p99.9 of 400 requests in its steady part is hardly more than their maximum: it takes 1000."},
+		},
+		"killed": {
+			change: func(r *run) { r.killed = true },
+			want:   []string{"The run on a was killed: 400 requests are known, those in flight at the end are not; the last figures lean to the fast requests."},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &run{step: closed(4, n), log: newMemlog("a"), stop: runlog.StopRequests}
+			r.requests = closedLoop(4, n, func(_ int, start time.Duration) runlog.Request {
+				return answered(start, 10, 4, 200*time.Millisecond, time.Second)
+			})
+			tt.change(r)
+			r.log.begin(r.step, r.requests)
+			if !r.killed {
+				r.log.end(r.step, r.requests, r.stop)
+			}
+			s := stepOf(t, tt.opts, r.log)
+			if diff := cmp.Diff(tt.want, s.Warnings); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWarningsOfBadRecords(t *testing.T) {
+	requests := everySecond(120, time.Second)
+	log := newMemlog("a")
+	log.begin(closed(1, 120), requests)
+	log.end(closed(1, 120), requests, runlog.StopRequests)
+	log.records[len(log.records)-1].StepEnd.Dataset = runlog.DatasetCount{Prompts: 120, BadLine: 3, FirstBad: []string{"line 7: no question"}}
+	want := []string{"3 records of the data set could not be used, the first: line 7: no question: mend them, or the load is not what was meant."}
+	if diff := cmp.Diff(want, stepOf(t, Options{}, log.over()).Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+func TestWarningOfMachinesApart(t *testing.T) {
+	late := everySecond(120, time.Second)
+	for i := range late {
+		late[i].Trace.Started = late[i].Trace.Started.Add(130 * time.Second)
+	}
+	a, b := newMemlog("a").step(closed(1, 120), everySecond(120, time.Second), false), newMemlog("b").step(closed(1, 120), late, false)
+	s := stepOf(t, Options{}, a, b)
+	want := "The machines did not put on this load at the same time: start them together, or read their reports one by one."
+	if len(s.Warnings) < 2 || s.Warnings[1] != want {
+		t.Errorf("warnings %q, want second %q", s.Warnings, want)
+	}
+}

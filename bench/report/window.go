@@ -1,0 +1,155 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// fewest is how many requests a steady window holds at least.
+const fewest = 10
+
+// span is a Window in nanoseconds since 1970.
+type span struct{ from, to int64 }
+
+func (s span) holds(at int64) bool { return at >= s.from && at <= s.to }
+
+func (s span) seconds() float64 { return time.Duration(s.to - s.from).Seconds() }
+
+func (s span) clamp(at int64) int64 { return min(max(at, s.from), s.to) }
+
+func (s span) window() Window {
+	if s == (span{}) {
+		return Window{}
+	}
+	return Window{From: time.Unix(0, s.from).UTC(), To: time.Unix(0, s.to).UTC()}
+}
+
+// curve is how many requests were in flight at each instant: the instants at
+// which they were sent and over, each sorted. It takes 16 bytes a request.
+type curve struct{ starts, ends []int64 }
+
+func (c *curve) add(start, end int64) {
+	c.starts, c.ends = append(c.starts, start), append(c.ends, end)
+}
+
+func (c *curve) join(o curve) {
+	c.starts, c.ends = append(c.starts, o.starts...), append(c.ends, o.ends...)
+}
+
+func (c *curve) sort() {
+	slices.Sort(c.starts)
+	slices.Sort(c.ends)
+}
+
+// whole is from the first request sent to the last one over.
+func (c *curve) whole() span {
+	if len(c.starts) == 0 {
+		return span{}
+	}
+	return span{c.starts[0], c.ends[len(c.ends)-1]}
+}
+
+// sent is the number of requests sent inside w.
+func (c *curve) sent(w span) int {
+	from, _ := slices.BinarySearch(c.starts, w.from)
+	to, _ := slices.BinarySearch(c.starts, w.to+1)
+	return to - from
+}
+
+// each calls f with every instant at which a request is sent, and how many are
+// in flight then, until it returns false. A request that is over at the instant at
+// which another is sent makes room for it.
+func (c *curve) each(f func(at int64, inFlight int) bool) {
+	ended := 0
+	for i, at := range c.starts {
+		for ended < len(c.ends) && c.ends[ended] <= at {
+			ended++
+		}
+		if !f(at, i+1-ended) {
+			return
+		}
+	}
+}
+
+// reached is the first instant with so many in flight.
+func (c *curve) reached(level int) (instant int64, ok bool) {
+	c.each(func(at int64, n int) bool {
+		instant, ok = at, n >= level
+		return !ok
+	})
+	return instant, ok
+}
+
+// peak is the most in flight at any instant of w.
+func (c *curve) peak(w span) int {
+	started, _ := slices.BinarySearch(c.starts, w.from)
+	ended, _ := slices.BinarySearch(c.ends, w.from+1)
+	most := max(0, started-ended) // those that were in flight when w began
+	c.each(func(at int64, n int) bool {
+		if at >= w.from && at <= w.to {
+			most = max(most, n)
+		}
+		return at <= w.to
+	})
+	return most
+}
+
+// mean is how many were in flight on the mean of w: the time that all requests
+// spent in flight inside it, over its length.
+func (c *curve) mean(w span) float64 {
+	if w.to <= w.from {
+		return 0
+	}
+	var inFlight float64
+	for i := range c.starts {
+		inFlight += float64(w.clamp(c.ends[i]) - w.clamp(c.starts[i]))
+	}
+	return inFlight / float64(w.to-w.from)
+}
+
+// level is how many requests a step keeps in flight, 0 when it does not try to. A
+// burst under a bound is a closed loop in all but name.
+func level(s runlog.Step) int {
+	switch s.Arrival {
+	case runlog.ArrivalClosed:
+		return s.Concurrency
+	case runlog.ArrivalBurst:
+		return s.MaxConcurrency
+	default:
+		return 0
+	}
+}
+
+// steady is the part of a step without ramp and drain, or why there is none. warm
+// is when an open loop is over its start, 0 for never; last is when the last request
+// was sent, of several machines by the first that had none left.
+func steady(s runlog.Step, c *curve, warm, last int64) (w span, why string) {
+	w.to = last
+	least := fewest
+	switch users := level(s); {
+	case len(c.starts) == 0:
+		return span{}, "no request was sent"
+	case users > 0:
+		from, ok := c.reached(users)
+		if !ok {
+			return span{}, fmt.Sprintf("no more than %d of %d requests were ever in flight at once", c.peak(c.whole()), users)
+		}
+		w.from, least = from, max(least, users)
+	case s.Arrival == runlog.ArrivalBurst:
+		return span{}, "all requests were sent at once"
+	case warm == 0:
+		return span{}, "no request succeeded"
+	default:
+		w.from = warm
+	}
+	if w.to <= w.from {
+		return span{}, "the last request was sent before the load was at its level for any time"
+	}
+	if n := c.sent(w); n < least {
+		return span{}, fmt.Sprintf("only %d of the %d requests it takes were sent while the load was at its level", n, least)
+	}
+	return w, ""
+}
