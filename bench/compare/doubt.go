@@ -1,0 +1,281 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+const (
+	// unlikeBy is the relative difference from which two loads, or the lengths of
+	// their texts, are not the same.
+	unlikeBy = 0.05
+	// unlikeShare is the same for shares.
+	unlikeShare = 0.01
+)
+
+// doubts are why the runs of two sides at one level cannot be compared as they
+// stand.
+func doubts(nameA string, a []*report.Step, nameB string, b []*report.Step) []string {
+	var found []string
+	say := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
+
+	if what, of := loadOf(a[0].Step); of != nil {
+		x, y := middle(a, of), middle(b, of)
+		if unlike(x, y) {
+			say("%s: %s %s, %s %s%s. Throughput and latency are of different loads.",
+				what, nameA, figure(x, 3), nameB, figure(y, 3), configured(a[0]))
+		}
+	}
+	if x, y := failureShare(a), failureShare(b); math.Abs(x-y) > unlikeShare {
+		say("failures: %s %s %%, %s %s %%. Latencies are of the requests that succeeded, which are not the same share.",
+			nameA, figure(100*x, 2), nameB, figure(100*y, 2))
+	}
+	for _, length := range []struct {
+		what string
+		of   func(*report.Step) float64
+	}{
+		{"mean prompt length", func(s *report.Step) float64 { return s.Whole.PromptLength.Mean }},
+		{"mean answer length", func(s *report.Step) float64 { return s.Whole.OutputLength.Mean }},
+	} {
+		if x, y := middle(a, length.of), middle(b, length.of); unlike(x, y) {
+			say("%s: %s %s, %s %s tokens. Latency and requests/s follow the length.", length.what, nameA, figure(x, 3), nameB, figure(y, 3))
+		}
+	}
+	x, knownX := cachedShare(a)
+	y, knownY := cachedShare(b)
+	if knownX && knownY && math.Abs(x-y) > unlikeShare {
+		say("prompt tokens from the server's prefix cache: %s %s %%, %s %s %%. The fuller cache flatters TTFT and throughput.",
+			nameA, figure(100*x, 2), nameB, figure(100*y, 2))
+	}
+	kernel := func(s *report.Step) float64 { return s.Checks.KernelClock }
+	if x, y := middle(a, kernel), middle(b, kernel); (x >= 0.5) != (y >= 0.5) {
+		say("clock: one side's instants are the kernel's, the other's this program's own, which are later.")
+	}
+	if x, y := cutShort(a), cutShort(b); x+y > 0 {
+		say("cut short (killed, interrupted or too many failures): %s %d of %d runs, %s %d of %d.", nameA, x, len(a), nameB, y, len(b))
+	}
+	return found
+}
+
+// loadOf is what of a step the load generator is to hold, so that it must be the
+// same on both sides: under a bound the requests in flight, else their rate.
+func loadOf(s runlog.Step) (what string, of func(*report.Step) float64) {
+	switch {
+	case s.Arrival == runlog.ArrivalClosed, s.Arrival == runlog.ArrivalBurst && s.MaxConcurrency > 0:
+		return "achieved concurrency", func(s *report.Step) float64 { return s.Checks.Achieved }
+	case s.Arrival == runlog.ArrivalBurst:
+		return "", nil
+	}
+	return "achieved rate", func(s *report.Step) float64 { return s.Checks.AchievedRate }
+}
+
+func configured(s *report.Step) string {
+	if what, _ := loadOf(s.Step); what == "achieved rate" {
+		if s.Checks.ConfiguredRate > 0 {
+			return " req/s of " + figure(s.Checks.ConfiguredRate, 3) + " configured"
+		}
+		return " req/s"
+	}
+	return fmt.Sprintf(" of %d configured", s.Checks.Configured)
+}
+
+// unlikeSettings are the settings in which side i is unlike the first, at the
+// levels that both ran.
+func unlikeSettings(sides []Side, levels []level, i int) []string {
+	var found []string
+	for _, set := range settings() {
+		a, b := set.of(sides[0], levels, 0, i), set.of(sides[i], levels, i, 0)
+		if !slices.Equal(a, b) {
+			found = append(found, fmt.Sprintf("%s: %s %s, %s %s.", set.what, sides[0].Name, list(a), sides[i].Name, list(b)))
+		}
+	}
+	return found
+}
+
+// setting is one thing that should be the same on all sides.
+type setting struct {
+	what string
+	// of gives the distinct values on a side, ascending. Steps count only at levels
+	// that the other side ran as well.
+	of func(s Side, levels []level, side, other int) []string
+}
+
+func settings() []setting {
+	run := func(what string, of func(runlog.Run) string) setting {
+		return setting{what, func(s Side, _ []level, _, _ int) []string { return ofRuns(s, of) }}
+	}
+	step := func(what string, of func(runlog.Step) string) setting {
+		return setting{what, func(_ Side, levels []level, side, other int) []string {
+			var values []string
+			for _, l := range levels {
+				if len(l.runs[other]) == 0 {
+					continue
+				}
+				for _, s := range l.runs[side] {
+					values = append(values, of(s.Step))
+				}
+			}
+			return distinct(values)
+		}}
+	}
+	return []setting{
+		run("different model", func(r runlog.Run) string { return r.Model }),
+		run("different API", func(r runlog.Run) string { return string(r.API) }),
+		run("different dataset", datasetOf),
+		run("different seed", func(r runlog.Run) string { return strconv.FormatUint(r.Seed, 10) }),
+		run("prompts sent again as they are", func(r runlog.Run) string { return yesNo(r.ReusePrompts) }),
+		run("load from different machines", func(r runlog.Run) string { return r.Host }),
+		run("different versions of accelbench", func(r runlog.Run) string { return r.Version }),
+		step("different timeout of a request", func(s runlog.Step) string { return s.Timeout.String() }),
+		step("different limit of answer tokens", func(s runlog.Step) string { return strconv.Itoa(s.MaxTokens) }),
+		step("different number of requests", func(s runlog.Step) string { return strconv.Itoa(s.Requests) }),
+		step("different duration", func(s runlog.Step) string { return s.Duration.String() }),
+		step("different ramp", func(s runlog.Step) string { return s.RampUp.String() }),
+	}
+}
+
+func datasetOf(r runlog.Run) string {
+	if r.DatasetPath == "" {
+		return r.Dataset
+	}
+	return r.Dataset + " " + filepath.Base(r.DatasetPath)
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// notes are what a reader of the verdicts should know.
+func (c *Comparison) notes(sides []Side, levels []level) []string {
+	var notes []string
+	tooFew := 0
+	for _, l := range c.Levels {
+		for _, p := range l.Pairs {
+			for _, r := range p.Rows {
+				if r.Finding == TooFew {
+					tooFew++
+				}
+			}
+		}
+	}
+	if tooFew > 0 {
+		notes = append(notes, "The spread of one side is only known from repeats of it: repeat with --repeat 5. "+
+			"With 3 runs a side or fewer no difference can be told, however large.")
+	}
+	if c.Tests > 0 {
+		notes = append(notes, fmt.Sprintf("%d tests (Mann-Whitney U, two-sided, alpha %g): when nothing differs, up to %s of them find a difference by chance.",
+			c.Tests, alpha, figure(alpha*float64(c.Tests), 2)))
+	}
+	for i := 1; i < len(sides); i++ {
+		if first, second, ok := inSequence(sides, levels, i); ok {
+			notes = append(notes, fmt.Sprintf("All runs of %s came before all of %s: what else changed between (heat, other users, a fuller cache) "+
+				"looks like a difference. Interleave them with --side.", first, second))
+		}
+	}
+	return append(notes, warnedRuns(sides)...)
+}
+
+// warnedRuns says which sides have steps with warnings of their own.
+func warnedRuns(sides []Side) []string {
+	var parts []string
+	some := false
+	for _, s := range sides {
+		steps, warned := 0, 0
+		for _, r := range s.Reports {
+			for _, step := range r.Steps {
+				steps++
+				if len(step.Warnings) > 0 || step.Account.Mismatch != "" {
+					warned++
+					some = true
+				}
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%s %d of %d", s.Name, warned, steps))
+	}
+	if !some {
+		return nil
+	}
+	return []string{"Steps with warnings of their own: " + strings.Join(parts, ", ") + ". accelbench report shows them."}
+}
+
+// inSequence says whether all repeats of one side came before all of the other.
+func inSequence(sides []Side, levels []level, i int) (first, second string, ok bool) {
+	var a, b []*report.Step
+	repeated := false
+	for _, l := range levels {
+		if len(l.runs[0]) > 0 && len(l.runs[i]) > 0 {
+			a, b = append(a, l.runs[0]...), append(b, l.runs[i]...)
+			repeated = repeated || len(l.runs[0]) > 1 && len(l.runs[i]) > 1
+		}
+	}
+	if !repeated {
+		return "", "", false
+	}
+	early := func(x, y *report.Step) int { return x.Started.Compare(y.Started) }
+	switch {
+	case slices.MaxFunc(a, early).Started.Before(slices.MinFunc(b, early).Started):
+		return sides[0].Name, sides[i].Name, true
+	case slices.MaxFunc(b, early).Started.Before(slices.MinFunc(a, early).Started):
+		return sides[i].Name, sides[0].Name, true
+	}
+	return "", "", false
+}
+
+// unlike says whether two positive values are more than unlikeBy apart. What is
+// not known is like everything.
+func unlike(x, y float64) bool {
+	return x > 0 && y > 0 && max(x, y)/min(x, y) > 1+unlikeBy
+}
+
+// middle is the median of a value over runs, 0 where no run has one.
+func middle(runs []*report.Step, of func(*report.Step) float64) float64 {
+	var values []float64
+	for _, s := range runs {
+		if v := of(s); v > 0 && !math.IsInf(v, 0) {
+			values = append(values, v)
+		}
+	}
+	return estimate(values).Median
+}
+
+func failureShare(runs []*report.Step) float64 {
+	failed, ended := 0, 0
+	for _, s := range runs {
+		failed += s.Account.Failures()
+		ended += s.Account.Failures() + s.Account.Succeeded
+	}
+	return float64(failed) / float64(max(1, ended))
+}
+
+func cachedShare(runs []*report.Step) (share float64, known bool) {
+	var cached, prompt int64
+	for _, s := range runs {
+		if !s.Checks.CacheKnown {
+			return 0, false
+		}
+		cached += s.Checks.CachedTokens
+		prompt += s.Checks.PromptTokens
+	}
+	return float64(cached) / float64(max(1, prompt)), prompt > 0
+}
+
+func cutShort(runs []*report.Step) int {
+	n := 0
+	for _, s := range runs {
+		switch s.Stop {
+		case "", runlog.StopInterrupted, runlog.StopFailureRatio:
+			n++
+		}
+	}
+	return n
+}

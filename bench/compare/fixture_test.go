@@ -1,0 +1,138 @@
+package compare
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// users is a step of so many users in steady state, with figures that a test
+// changes where it cares.
+func users(n int, change ...func(*report.Step)) report.Step {
+	d := func(p50, p99 float64) report.Distribution {
+		return report.Distribution{Count: 900, Mean: p50, Percentiles: []report.Percentile{{P: 50, Value: p50}, {P: 99, Value: p99}}}
+	}
+	s := report.Step{
+		Step: runlog.Step{
+			Arrival: runlog.ArrivalClosed, Concurrency: n, Requests: 1000, Timeout: 2 * time.Minute,
+			Started: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		},
+		Account: report.Account{Attempted: 1000, Succeeded: 1000},
+		Stop:    runlog.StopRequests,
+		Whole: report.Figures{
+			RequestThroughput: 8, OutputThroughput: 2000, OutputTokens: 250_000,
+			TTFT: d(0.25, 1.5), TPOT: d(0.04, 0.06), ITL: d(0.035, 0.2), E2E: d(10, 14),
+			PromptLength: report.Distribution{Count: 1000, Mean: 220}, OutputLength: report.Distribution{Count: 1000, Mean: 250},
+		},
+		Checks: report.Checks{Configured: n, Achieved: float64(n), KernelClock: 1},
+	}
+	for _, c := range change {
+		c(&s)
+	}
+	if s.NotSteady == "" {
+		steady := s.Whole
+		s.Steady = &steady
+	}
+	return s
+}
+
+func oneReport(steps ...report.Step) *report.Report {
+	run := runlog.Run{
+		Host: "loader", Version: "1.0.0", API: openai.Chat, Model: "qwen2.5",
+		Dataset: "openqa", DatasetPath: "/data/open_qa.jsonl",
+	}
+	return &report.Report{Runs: []runlog.Run{run}, Steps: steps, Complete: true}
+}
+
+func failures(n int) func(*report.Step) {
+	return func(s *report.Step) {
+		s.Account.Succeeded -= n
+		s.Account.Failed = map[openai.Reason]int{openai.ReasonTimeout: n}
+	}
+}
+
+func throughput(requests, tokens float64) func(*report.Step) {
+	return func(s *report.Step) { s.Whole.RequestThroughput, s.Whole.OutputThroughput = requests, tokens }
+}
+
+func achieved(n float64) func(*report.Step) {
+	return func(s *report.Step) { s.Checks.Achieved = n }
+}
+
+func at(minute int) func(*report.Step) {
+	return func(s *report.Step) { s.Started = s.Started.Add(time.Duration(minute) * time.Minute) }
+}
+
+// noisy multiplies each figure by its own draw: a spread of so much, relative.
+func noisy(r *rand.Rand, spread float64) func(*report.Step) {
+	return func(s *report.Step) {
+		vary := func(v *float64) { *v *= 1 + spread*r.NormFloat64() }
+		vary(&s.Whole.RequestThroughput)
+		vary(&s.Whole.OutputThroughput)
+		for _, d := range []*report.Distribution{&s.Whole.TTFT, &s.Whole.TPOT, &s.Whole.ITL, &s.Whole.E2E} {
+			percentiles := append([]report.Percentile(nil), d.Percentiles...)
+			for i := range percentiles {
+				vary(&percentiles[i].Value)
+			}
+			d.Percentiles = percentiles
+		}
+	}
+}
+
+// faster scales what a side with a better binding would change.
+func faster(by float64) func(*report.Step) {
+	return func(s *report.Step) {
+		s.Whole.RequestThroughput *= by
+		s.Whole.OutputThroughput *= by
+		for _, d := range []*report.Distribution{&s.Whole.TPOT, &s.Whole.ITL, &s.Whole.E2E} {
+			percentiles := append([]report.Percentile(nil), d.Percentiles...)
+			for i := range percentiles {
+				percentiles[i].Value /= by
+			}
+			d.Percentiles = percentiles
+		}
+	}
+}
+
+// numaTable is what the users once measured: four bindings of the server, one run
+// each with 100 users of whom fewer were alive.
+func numaTable() []Side {
+	draws := rand.New(rand.NewPCG(29, 31))
+	row := func(name, binding string, requests, tokens float64, failed int, alive float64) Side {
+		r := oneReport(users(100, noisy(draws, 0.05), throughput(requests, tokens), failures(failed), achieved(alive), func(s *report.Step) {
+			s.NotSteady = "fewer than 100 requests in flight"
+			s.Warnings = []string{"achieved concurrency is far from 100"}
+		}))
+		r.Runs[0].Side = name
+		r.Runs[0].Server = &runlog.Server{Command: name + "=" + binding + "vllm serve qwen2.5", Policy: "default"}
+		return Side{Name: name, Reports: []*report.Report{r}}
+	}
+	return []Side{
+		row("none", "", 0.766, 538, 148, 74),
+		row("node0", "numactl -N0 -m0 ", 0.869, 610, 114, 80),
+		row("nodes0-3", "numactl -N0-3 -m0-3 ", 0.653, 444, 154, 60),
+		row("even", "numactl -N0,2,4,6 -m0,2,4,6 ", 0.641, 416, 178, 61),
+	}
+}
+
+// interleaved is two sides of five repeats in turns, the second 12 % faster.
+func interleaved() []Side {
+	r := rand.New(rand.NewPCG(1, 2))
+	joules := func(j float64) func(*report.Step) {
+		return func(s *report.Step) { s.Joules = &j }
+	}
+	none, node0 := Side{Name: "none"}, Side{Name: "node0"}
+	for i := range 5 {
+		none.Reports = append(none.Reports, oneReport(
+			users(8, at(4*i), noisy(r, 0.03), joules(90_000+1000*float64(i))),
+			users(100, at(4*i+1), failures(3), noisy(r, 0.02), joules(70_000+1000*float64(i)))))
+		node0.Reports = append(node0.Reports, oneReport(
+			users(8, at(4*i+2), noisy(r, 0.03), joules(91_500+1000*float64(i))),
+			users(100, at(4*i+3), failures(i), faster(1.12), noisy(r, 0.02), joules(60_000+1000*float64(i))),
+			users(200, at(4*i+3))))
+	}
+	return []Side{none, node0}
+}

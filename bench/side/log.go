@@ -1,0 +1,75 @@
+package side
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	tailBytes  = 64 << 10 // of a log's end that are looked at
+	tailLines  = 8
+	lineLength = 200 // bytes of a line that are shown
+)
+
+// failure says how the command ended, and what it printed last.
+func (p *Process) failure(how string) error {
+	text, err := readTail(p.log, p.begin)
+	switch {
+	case err != nil:
+		return fmt.Errorf("side %s: its command ended with %s, and reading its log: %w", p.side.Name, how, err)
+	case len(bytes.TrimSpace(text)) == 0:
+		return fmt.Errorf("side %s: its command ended with %s and printed nothing", p.side.Name, how)
+	}
+	clean := redact(redact(string(text), p.side.Argv), os.Environ())
+	return fmt.Errorf("side %s: its command ended with %s; the end of %s:\n%s", p.side.Name, how, p.log, lastLines(clean))
+}
+
+// readTail reads the last whole lines of a file, from begin on.
+func readTail(path string, begin int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	from := max(begin, info.Size()-tailBytes)
+	text, err := io.ReadAll(io.NewSectionReader(f, from, tailBytes))
+	if from > begin {
+		// Of a line that was cut nobody knows whether it began with a secret.
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	return text, err
+}
+
+// lastLines is the end of text as it may be shown on a terminal.
+func lastLines(text string) string {
+	lines := strings.Split(strings.TrimRight(text, " \t\r\n"), "\n")
+	lines = lines[max(0, len(lines)-tailLines):]
+	for i, line := range lines {
+		line = strings.Map(harmless, strings.ToValidUTF8(strings.TrimRight(line, "\r"), "?"))
+		if len(line) > lineLength {
+			cut := lineLength
+			for !utf8.RuneStart(line[cut]) {
+				cut--
+			}
+			line = line[:cut] + "…"
+		}
+		lines[i] = "  " + line
+	}
+	return strings.Join(lines, "\n")
+}
+
+func harmless(r rune) rune {
+	if unicode.IsPrint(r) {
+		return r
+	}
+	return ' '
+}

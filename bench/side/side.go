@@ -1,0 +1,121 @@
+// Package side runs the command of each side of a comparison: a server under
+// one binding, then the same under another. It is beside
+// collector/internal/command the one place that runs programs; what it runs is a
+// long-lived server whose output goes to a file, not a tool whose output is read.
+package side
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/kballard/go-shellquote"
+)
+
+const maxName = 64
+
+// Side is one side of a comparison and the command that makes it so.
+type Side struct {
+	Name string   // 1 to 64 letters, digits, '.', '_' and '-', fit for a file name
+	Argv []string // the program and its arguments, at least one; no shell reads them
+}
+
+// Parse reads "name=command line". Quotes and backslashes are read as a shell
+// reads them, and nothing else is: variables, pipes and redirections are not
+// expanded, and a line with a part that only a shell understands is refused.
+func Parse(s string) (Side, error) {
+	name, line, found := strings.Cut(s, "=")
+	switch {
+	case !found:
+		return Side{}, fmt.Errorf("reading side %.40q: must be name=command line", s)
+	case !isName(name):
+		return Side{}, fmt.Errorf("reading side %.40q: its name must be 1 to %d letters, digits, '.', '_' or '-'", name, maxName)
+	}
+	argv, err := shellquote.Split(line)
+	switch {
+	case err != nil:
+		return Side{}, fmt.Errorf("reading side %s: %s", name, lowerFirst(err.Error()))
+	case len(argv) == 0 || argv[0] == "":
+		return Side{}, fmt.Errorf("reading side %s: it has no command", name)
+	case isAssignment(argv[0]):
+		return Side{}, fmt.Errorf("reading side %s: no shell reads the command: write env before %s…", name, argv[0][:strings.Index(argv[0], "=")+1])
+	}
+	for _, arg := range argv {
+		if slices.Contains([]string{"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"}, arg) {
+			return Side{}, fmt.Errorf("reading side %s: no shell reads the command, so %q means nothing in it: put it into a script", name, arg)
+		}
+	}
+	return Side{Name: name, Argv: argv}, nil
+}
+
+// LookUp says why the side's program cannot be run, so that it is told before
+// another side has been measured.
+func (s Side) LookUp() error {
+	_, err := s.program()
+	return err
+}
+
+func (s Side) program() (string, error) {
+	path, err := exec.LookPath(s.Argv[0])
+	var named *exec.Error
+	if errors.As(err, &named) {
+		err = named.Err
+	}
+	if err != nil {
+		return "", fmt.Errorf("side %s: looking up %s: %w", s.Name, s.Argv[0], err)
+	}
+	return path, nil
+}
+
+// String is the side as [Parse] reads it, but with the values of options that
+// hold secrets left out.
+func (s Side) String() string {
+	argv := slices.Clone(s.Argv)
+	for i, arg := range argv {
+		if from, ok := secretAt(s.Argv, i); ok {
+			argv[i] = arg[:from] + redacted
+		}
+	}
+	line := shellquote.Join(argv...)
+	return s.Name + "=" + strings.ReplaceAll(line, `\<redacted\>`, redacted)
+}
+
+// Turn is one start of one side.
+type Turn struct {
+	Side   int // index, from 0
+	Repeat int // from 0
+}
+
+// Turns interleaves sides over repeats, every other repeat in reverse (A B B A A
+// B …), so that a machine that slowly warms up or fills up is no side's fault.
+func Turns(sides, repeats int) []Turn {
+	turns := make([]Turn, 0, max(0, sides*repeats))
+	for repeat := range repeats {
+		for i := range sides {
+			if repeat%2 == 1 {
+				i = sides - 1 - i
+			}
+			turns = append(turns, Turn{Side: i, Repeat: repeat})
+		}
+	}
+	return turns
+}
+
+func isName(s string) bool {
+	if s == "" || len(s) > maxName || s == "." || s == ".." || s[0] == '-' {
+		return false
+	}
+	return strings.IndexFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
+	}) < 0
+}
+
+// isAssignment tells NAME=value, which a shell would take as a variable.
+func isAssignment(s string) bool {
+	name, _, found := strings.Cut(s, "=")
+	return found && name != "" && !strings.ContainsAny(name, "/.-")
+}
+
+func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }

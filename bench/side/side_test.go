@@ -1,0 +1,100 @@
+package side
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParse(t *testing.T) {
+	tests := []struct {
+		text string
+		want Side
+		err  string
+	}{
+		{text: "none=vllm serve Qwen/Qwen2.5-72B", want: Side{"none", []string{"vllm", "serve", "Qwen/Qwen2.5-72B"}}},
+		{
+			text: `node0=numactl -N0 -m0 vllm serve m --served-model-name "my model" --opt='{"a": 1}'`,
+			want: Side{"node0", []string{"numactl", "-N0", "-m0", "vllm", "serve", "m", "--served-model-name", "my model", `--opt={"a": 1}`}},
+		},
+		{text: "0-2=env OMP_NUM_THREADS=8 ./start.sh", want: Side{"0-2", []string{"env", "OMP_NUM_THREADS=8", "./start.sh"}}},
+		{text: `home=echo $HOME '~'`, want: Side{"home", []string{"echo", "$HOME", "~"}}},
+
+		{text: "vllm serve", err: "must be name=command line"},
+		{text: "=vllm", err: "its name must be"},
+		{text: "../x=vllm", err: "its name must be"},
+		{text: "a b=vllm", err: "its name must be"},
+		{text: strings.Repeat("x", 65) + "=vllm", err: "its name must be"},
+		{text: "a=", err: "it has no command"},
+		{text: "a=''", err: "it has no command"},
+		{text: "a=vllm 'serve", err: "unterminated single-quoted string"},
+		{text: "a=HF_TOKEN=s3cret vllm serve", err: "write env before HF_TOKEN=…"},
+		{text: "a=cd /opt && ./start.sh", err: `"&&" means nothing`},
+		{text: "a=vllm serve > log.txt", err: `">" means nothing`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.text, func(t *testing.T) {
+			got, err := Parse(tt.text)
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(err.Error(), "s3cret") {
+					t.Fatalf("Parse: %v, want … %s …", err, tt.err)
+				}
+				return
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
+				t.Errorf("error %v, side (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(`a=vllm serve "my model" \ x`)
+	f.Add("a='")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := Parse(text)
+		if err == nil && (len(s.Argv) == 0 || !isName(s.Name)) {
+			t.Fatalf("Parse(%q) = %+v", text, s)
+		}
+		if err == nil {
+			_ = s.String()
+		}
+	})
+}
+
+// A side is kept in the run's log and printed; the keys on its command line are not.
+func TestStringHidesSecrets(t *testing.T) {
+	tests := []struct{ line, want string }{
+		{"vllm serve m --port 8000", "a=vllm serve m --port 8000"},
+		{"vllm serve m --api-key s3cret --port 8000", "a=vllm serve m --api-key <redacted> --port 8000"},
+		{"vllm serve m --api-key s3cret s3cret2", "a=vllm serve m --api-key <redacted> <redacted>"},
+		{"vllm serve m --api-key=s3cret", "a=vllm serve m --api-key=<redacted>"},
+		{"env HF_TOKEN=s3cret vllm serve", "a=env HF_TOKEN=<redacted> vllm serve"},
+		{"vllm serve --max-num-batched-tokens 8192", "a=vllm serve --max-num-batched-tokens 8192"},
+	}
+	for _, tt := range tests {
+		s, err := Parse("a=" + tt.line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.String(); got != tt.want {
+			t.Errorf("String of %s\n got %s\nwant %s", tt.line, got, tt.want)
+		}
+	}
+}
+
+func TestTurnsInterleave(t *testing.T) {
+	got := Turns(3, 3)
+	want := []Turn{{0, 0}, {1, 0}, {2, 0}, {2, 1}, {1, 1}, {0, 1}, {0, 2}, {1, 2}, {2, 2}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("turns (-want +got):\n%s", diff)
+	}
+}
+
+func TestLookUpNamesTheProgram(t *testing.T) {
+	err := Side{Name: "a", Argv: []string{"no-such-program-here"}}.LookUp()
+	if err == nil || err.Error() != "side a: looking up no-such-program-here: executable file not found in $PATH" {
+		t.Errorf("LookUp: %v", err)
+	}
+}

@@ -1,0 +1,67 @@
+package telemetry
+
+import (
+	"bytes"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// choice says which series of a source a report needs.
+type choice struct {
+	keeps func(name []byte) bool
+	known func(name []byte) bool // a name that only this kind of source has
+}
+
+func choiceOf(source runlog.Source) choice {
+	if source == runlog.SourceExporter {
+		return choice{
+			keeps: isExporterSeries,
+			known: func(name []byte) bool { return bytes.HasPrefix(name, []byte("accelerator_")) },
+		}
+	}
+	return choice{keeps: isServerSeries, known: isServerSeries}
+}
+
+func isExporterSeries(name []byte) bool {
+	switch string(name) {
+	case "accelerator_info",
+		"accelerator_healthy",
+		"accelerator_utilization_ratio",
+		"accelerator_power_watts",
+		"accelerator_temperature_celsius",
+		"accelerator_memory_used_bytes",
+		"accelerator_memory_total_bytes",
+		"accelerator_numa_node",
+		"accelerator_numa_memory_used_bytes",
+		"accelerator_numa_allocations_total",
+		"accelerator_probe_target_device_info":
+		return true
+	}
+	return false
+}
+
+// isServerSeries knows the names of vLLM, old and new, and those of servers that
+// use the same without vLLM's prefix, such as MindIE. A counter is spelt with and
+// without _total.
+func isServerSeries(name []byte) bool {
+	name = bytes.TrimPrefix(name, []byte("vllm:"))
+	switch string(bytes.TrimSuffix(name, []byte("_total"))) {
+	case "num_requests_running",
+		"num_requests_waiting",
+		"kv_cache_usage_perc",
+		"gpu_cache_usage_perc",
+		"npu_cache_usage_perc",
+		"prefix_cache_queries", "prefix_cache_hits",
+		"gpu_prefix_cache_queries", "gpu_prefix_cache_hits", "gpu_prefix_cache_hit_rate",
+		"npu_prefix_cache_hit_rate",
+		"num_preemptions",
+		"prompt_tokens",
+		"generation_tokens",
+		"time_to_first_token_seconds_bucket",
+		"time_to_first_token_seconds_sum", "time_to_first_token_seconds_count",
+		"inter_token_latency_seconds_sum", "inter_token_latency_seconds_count",
+		"time_per_output_token_seconds_sum", "time_per_output_token_seconds_count":
+		return true
+	}
+	return false
+}

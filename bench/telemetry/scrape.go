@@ -1,0 +1,189 @@
+package telemetry
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/config"
+)
+
+const (
+	maxBody   = 16 << 20 // bytes of a response, decompressed
+	userAgent = "accelbench"
+	// The text format only: a protobuf or OpenMetrics answer is not understood.
+	accept = "text/plain;version=0.0.4;q=1,text/plain;q=0.5"
+)
+
+var errTooLarge = fmt.Errorf("the response is larger than %d MiB", maxBody>>20)
+
+// target is a place with metrics.
+type target struct {
+	url     *url.URL
+	client  *http.Client
+	timeout time.Duration
+	choice  choice
+}
+
+func newTarget(u *url.URL, cfg Config) (*target, error) {
+	transport, err := newTransport(cfg.HTTP)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return &target{url: u, client: client, timeout: scrapeTime, choice: choiceOf(cfg.Source)}, nil
+}
+
+// parseURL reads the place of metrics. No error repeats any part of s: it may
+// hold a secret.
+func parseURL(s string) (*url.URL, error) {
+	u, err := url.Parse(strings.TrimSpace(s))
+	switch {
+	case err != nil:
+		return nil, errors.New("reading the URL of metrics: not of the form http://host:port/metrics")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, errors.New("reading the URL of metrics: it must start with http:// or https://")
+	case u.User != nil:
+		return nil, errors.New("reading the URL of metrics: it must not hold a user name or password")
+	case u.Opaque != "" || u.Hostname() == "":
+		return nil, errors.New("reading the URL of metrics: it has no host")
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = "/metrics"
+	}
+	u.Fragment = ""
+	return u, nil
+}
+
+func newTransport(cfg config.HTTPClientConfig) (http.RoundTripper, error) {
+	if a := cfg.Authorization; a != nil {
+		cfg.Authorization = new(*a) // Validate writes to it
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("checking HTTP configuration: %w", err)
+	}
+	// A connection for each scrape leaves none idle between two, and its deadline
+	// bounds the asking for a token too, which is done without a context.
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		until := time.Now().Add(scrapeTime)
+		conn, err := (&net.Dialer{Deadline: until}).DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		if err := conn.SetDeadline(until); err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+		return conn, nil
+	}
+	transport, err := config.NewRoundTripperFromConfig(cfg, "telemetry",
+		config.WithHTTP2Disabled(), config.WithKeepAlivesDisabled(),
+		config.WithDialContextFunc(dial), config.WithUserAgent(userAgent))
+	if err != nil {
+		return nil, fmt.Errorf("configuring HTTP: %w", err)
+	}
+	return transport, nil
+}
+
+// scrape asks for the metrics once and keeps what was chosen of them.
+func (t *target) scrape(ctx context.Context) (reading, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	r, err := t.get(ctx)
+	switch {
+	case err == nil:
+		return r, nil
+	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		err = fmt.Errorf("not over after %s", t.timeout)
+	}
+	return reading{}, fmt.Errorf("sampling %s: %w", shown(t.url), err)
+}
+
+func (t *target) get(ctx context.Context) (reading, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.url.String(), nil)
+	if err != nil {
+		return reading{}, errors.New("the URL cannot be used")
+	}
+	req.Header.Set("Accept", accept)
+	// Compressing would cost the machine that is being measured.
+	req.Header.Set("Accept-Encoding", "identity")
+	resp, err := t.client.Do(req)
+	if err != nil {
+		var where *url.Error
+		if errors.As(err, &where) {
+			err = where.Err // without the URL: its query may hold a secret
+		}
+		return reading{}, err
+	}
+	defer resp.Body.Close()
+	at := time.Now()
+	switch {
+	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+		return reading{}, fmt.Errorf("redirect not followed (HTTP status %d): give the URL it leads to", resp.StatusCode)
+	case resp.StatusCode != http.StatusOK:
+		return reading{}, fmt.Errorf("HTTP status %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+	}
+	if err := checkType(resp.Header.Get("Content-Type")); err != nil {
+		return reading{}, err
+	}
+	body, err := bounded(resp)
+	if err != nil {
+		return reading{}, err
+	}
+	series, known, err := parse(body, t.choice)
+	return reading{at: at, series: series, known: known}, err
+}
+
+// checkType refuses what is plainly something else than text metrics. A server
+// that names no type, or one of its own, is given the chance.
+func checkType(contentType string) error {
+	switch kind, _, _ := mime.ParseMediaType(contentType); kind {
+	case "text/html", "application/json", "application/vnd.google.protobuf":
+		return fmt.Errorf("the response is %s, not metrics as text", kind)
+	}
+	return nil
+}
+
+// bounded is the body of resp, decompressed, which gives errTooLarge where it
+// grows too large.
+func bounded(resp *http.Response) (io.Reader, error) {
+	switch encoding := resp.Header.Get("Content-Encoding"); encoding {
+	case "", "identity":
+		return &limited{r: resp.Body, left: maxBody}, nil
+	case "gzip", "x-gzip":
+		z, err := gzip.NewReader(resp.Body)
+		if err != nil {
+			return nil, fmt.Errorf("decompressing the response: %w", err)
+		}
+		return &limited{r: z, left: maxBody}, nil
+	default:
+		return nil, fmt.Errorf("the response is encoded as %.20q, which was not asked for", encoding)
+	}
+}
+
+// limited reads at most left bytes of r, and fails when there are more.
+type limited struct {
+	r    io.Reader
+	left int
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p[:min(len(p), l.left+1)])
+	if n > l.left {
+		return l.left, errTooLarge
+	}
+	l.left -= n
+	return n, err
+}
