@@ -100,7 +100,7 @@ type Step struct {
 	Arrival Arrival   `json:"arrival"`
 	// Concurrency is the number of users of a closed loop, else 0.
 	Concurrency int `json:"concurrency,omitempty"`
-	// MaxConcurrency bounds the requests in flight of an open loop, 0 for no
+	// MaxConcurrency bounds the requests in flight, of a closed loop too; 0 for no
 	// bound.
 	MaxConcurrency int `json:"max_concurrency,omitempty"`
 	// Rate is the arrivals a second of an open loop with gaps, else 0.

@@ -1,0 +1,198 @@
+package live
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// How often a line is drawn anew on a terminal, and written elsewhere.
+const (
+	drawEvery  = 200 * time.Millisecond
+	writeEvery = 10 * time.Second
+)
+
+// Line tells of a step in one line: on a terminal drawn over itself, elsewhere
+// written every 10 s.
+type Line struct {
+	out      io.Writer
+	terminal bool
+	stop     chan struct{}
+	stopped  sync.WaitGroup
+
+	mu   sync.Mutex
+	ttft *hdrhistogram.Histogram // µs, of the step
+}
+
+// NewLine writes to out, as to a terminal or not.
+func NewLine(out io.Writer, terminal bool) *Line {
+	return &Line{out: out, terminal: terminal}
+}
+
+// RunStarted says nothing.
+func (l *Line) RunStarted(runlog.Run) {}
+
+// StepStarted begins a line.
+func (l *Line) StepStarted(s runlog.Step, meter *load.Meter) {
+	l.mu.Lock()
+	l.ttft = hdrhistogram.New(1, time.Hour.Microseconds(), 3)
+	l.mu.Unlock()
+	l.stop = make(chan struct{})
+	l.stopped.Go(func() { l.follow(s, meter) })
+}
+
+// RequestDone takes a request that is over.
+func (l *Line) RequestDone(r *runlog.Request) {
+	ttft, ok := openai.TTFT(&r.Trace)
+	if r.Never || !ok {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = l.ttft.RecordValue(min(ttft, time.Hour).Microseconds()) // fails beyond an hour only
+}
+
+// StepEnded ends the line.
+func (l *Line) StepEnded(runlog.StepEnd) {
+	close(l.stop)
+	l.stopped.Wait()
+}
+
+func (l *Line) follow(s runlog.Step, meter *load.Meter) {
+	draw, every := l.writer()
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	started := time.Now()
+	for {
+		select {
+		case <-ticker.C:
+			draw(l.state(s, meter, time.Since(started)), false)
+		case <-l.stop:
+			draw(l.state(s, meter, time.Since(started)), true)
+			return
+		}
+	}
+}
+
+// writer is how a state is shown, and how often.
+func (l *Line) writer() (func(st state, last bool), time.Duration) {
+	if !l.terminal {
+		return func(st state, _ bool) { fmt.Fprintf(l.out, "%s: %s\n", st.name, st) }, writeEvery
+	}
+	const parts = 1000 // of the whole step, whatever bounds it
+	bar := progressbar.NewOptions(parts,
+		progressbar.OptionSetWriter(l.out),
+		progressbar.OptionSetWidth(16),
+		progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionSetPredictTime(false),
+		progressbar.OptionShowDescriptionAtLineEnd(),
+	)
+	return func(st state, last bool) {
+		bar.Describe(st.name + ": " + st.String())
+		_ = bar.Set(int(parts * st.progress())) // a terminal that is gone is no reason to stop
+		if last {
+			_ = bar.Exit()
+			fmt.Fprintln(l.out)
+		}
+	}, drawEvery
+}
+
+func (l *Line) state(s runlog.Step, meter *load.Meter, elapsed time.Duration) state {
+	st := state{
+		name: s.Name(), requests: s.Requests, duration: s.Duration, elapsed: elapsed,
+		attempted: meter.Attempted.Load(), queued: meter.Queued.Load(), inFlight: meter.InFlight.Load(),
+		succeeded: meter.Succeeded.Load(), failed: meter.Failed.Load(), canceled: meter.Canceled.Load(),
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if st.timed = l.ttft.TotalCount() > 0; st.timed {
+		st.p50 = time.Duration(l.ttft.ValueAtQuantile(50)) * time.Microsecond
+		st.p99 = time.Duration(l.ttft.ValueAtQuantile(99)) * time.Microsecond
+	}
+	return st
+}
+
+// state is what a line tells.
+type state struct {
+	name              string
+	requests          int
+	duration, elapsed time.Duration
+
+	attempted, queued, inFlight, succeeded, failed, canceled int64
+
+	timed    bool // p50 and p99 of the TTFT are known
+	p50, p99 time.Duration
+}
+
+func (s state) over() int64 { return s.succeeded + s.failed + s.canceled }
+
+// progress is the share of the step that is done, 0 to 1, by whichever limit
+// comes first; 0 for a step without any.
+func (s state) progress() float64 {
+	var done float64
+	if s.requests > 0 {
+		done = float64(s.over()) / float64(s.requests)
+	}
+	if s.duration > 0 {
+		done = max(done, s.elapsed.Seconds()/s.duration.Seconds())
+	}
+	return min(done, 1)
+}
+
+// left is the time the step will take yet, if it goes on as it went.
+func (s state) left() (time.Duration, bool) {
+	p := s.progress()
+	if p == 0 {
+		return 0, false
+	}
+	return time.Duration(float64(s.elapsed) * (1 - p) / p), true
+}
+
+// String is the line without the step's name.
+func (s state) String() string {
+	var b strings.Builder
+	if s.requests > 0 {
+		fmt.Fprintf(&b, "%d/%d", s.over(), s.requests)
+	} else {
+		fmt.Fprintf(&b, "%d", s.over())
+	}
+	rate := 0.0
+	if s.elapsed > 0 {
+		rate = float64(s.succeeded) / s.elapsed.Seconds()
+	}
+	fmt.Fprintf(&b, ", %.2f req/s, %d in flight", rate, s.inFlight)
+	if s.queued > 0 {
+		fmt.Fprintf(&b, ", %d queued", s.queued)
+	}
+	fmt.Fprintf(&b, ", %d failed", s.failed)
+	if s.canceled > 0 {
+		fmt.Fprintf(&b, ", %d canceled", s.canceled)
+	}
+	if s.timed {
+		fmt.Fprintf(&b, ", TTFT p50 %s p99 %s", short(s.p50), short(s.p99))
+	}
+	if left, ok := s.left(); ok && left >= time.Second {
+		fmt.Fprintf(&b, ", %s left", left.Round(time.Second))
+	}
+	return b.String()
+}
+
+// short writes a duration with three digits at most.
+func short(d time.Duration) string {
+	switch {
+	case d >= 10*time.Second:
+		return fmt.Sprintf("%.0fs", d.Seconds())
+	case d >= time.Second:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return fmt.Sprintf("%.0fms", float64(d)/float64(time.Millisecond))
+}

@@ -1,0 +1,85 @@
+package sweep
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// checkTime bounds the question for the list of models: a server under load may
+// take its time, one that hangs is still worth measuring.
+const checkTime = 10 * time.Second
+
+// learn asks the endpoint for its models: for the one to use where none is
+// named, and otherwise whether the named one is served. A list that cannot be
+// had is no reason to stop where the completions may work.
+func (r *run) learn(ctx context.Context) error {
+	model := r.cfg.Run.Model
+	if r.cfg.Unchecked && model != "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	models, failure := r.client.Models(ctx)
+	switch {
+	case failure == nil && model == "":
+		r.cfg.Run.Model = models[0]
+	case failure == nil && !slices.Contains(models, model):
+		return fmt.Errorf("the endpoint does not serve the model %q; it serves %s", model, listed(models))
+	case failure == nil:
+	case unreachable(failure):
+		return fmt.Errorf("asking %s for its models: %w", r.cfg.Run.URL, failure)
+	case model == "":
+		return fmt.Errorf("asking %s for its models, as none was named: %w", r.cfg.Run.URL, failure)
+	default:
+		r.note("the endpoint's list of models could not be had (%v), so whether it serves %q is not known", failure, model)
+	}
+	return nil
+}
+
+// unreachable tells the failures with which no completion can succeed either.
+func unreachable(f *openai.Failure) bool {
+	switch f.Reason {
+	case openai.ReasonDNS, openai.ReasonConnect, openai.ReasonTLS, openai.ReasonCanceled:
+		return true
+	}
+	return f.Status == 401 || f.Status == 403
+}
+
+func listed(models []string) string {
+	const most = 8
+	quoted := make([]string, 0, most)
+	for _, m := range models[:min(most, len(models))] {
+		quoted = append(quoted, fmt.Sprintf("%q", m))
+	}
+	if len(models) > most {
+		quoted = append(quoted, "…")
+	}
+	return strings.Join(quoted, ", ")
+}
+
+func (r *run) note(format string, args ...any) {
+	r.result.Notes = append(r.result.Notes, fmt.Sprintf(format, args...))
+}
+
+// describe fills in what the log says of this program.
+func describe(r *runlog.Run) error {
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("reading the host's name: %w", err)
+	}
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // never fails
+	r.Schema, r.ID = runlog.Schema, hex.EncodeToString(id[:])
+	r.Started, r.Host, r.GOMAXPROCS = time.Now(), host, runtime.GOMAXPROCS(0)
+	return nil
+}

@@ -1,0 +1,126 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/prometheus/common/config"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/telemetry"
+)
+
+// Metrics are what is sampled during a run beside the requests.
+type Metrics struct {
+	// Exporter is the URL of accelerator_exporter's metrics, empty for none.
+	Exporter string
+	// Server is the URL of the model server's own metrics. Empty is /metrics
+	// beside the endpoint, if it answers there; [ServerOff] is none.
+	Server string
+	HTTP   config.HTTPClientConfig // for the server's; the endpoint's own
+}
+
+// ServerOff is the value of [Metrics.Server] for none.
+const ServerOff = "off"
+
+// sampler is one source and what became of it.
+type sampler struct {
+	*telemetry.Sampler
+	name string
+
+	mu     sync.Mutex
+	failed int
+	first  error // the first failure
+}
+
+// openMetrics looks at every source once. One that was asked for must answer.
+func (r *run) openMetrics(ctx context.Context) error {
+	r.samplers = []*sampler{{Sampler: telemetry.Self(0), name: "this program"}}
+	if url := r.cfg.Metrics.Exporter; url != "" {
+		s, err := telemetry.New(telemetry.Config{URL: url, Source: runlog.SourceExporter})
+		if err == nil {
+			err = s.Check(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("--exporter: %w", err)
+		}
+		r.samplers = append(r.samplers, &sampler{Sampler: s, name: "the exporter"})
+	}
+	s, err := r.serverMetrics(ctx)
+	if s != nil {
+		r.samplers = append(r.samplers, &sampler{Sampler: s, name: "the server's metrics"})
+	}
+	return err
+}
+
+// serverMetrics is nil where there are none and none were asked for: an endpoint
+// need not have any.
+func (r *run) serverMetrics(ctx context.Context) (*telemetry.Sampler, error) {
+	url := r.cfg.Metrics.Server
+	if url == ServerOff {
+		return nil, nil
+	}
+	guessed := url == ""
+	if guessed {
+		base, err := openai.ParseBaseURL(r.cfg.Client.BaseURL)
+		if err != nil {
+			return nil, err
+		}
+		url = base.JoinPath("metrics").String()
+	}
+	s, err := telemetry.New(telemetry.Config{URL: url, Source: runlog.SourceServer, HTTP: r.cfg.Metrics.HTTP})
+	if err == nil {
+		err = s.Check(ctx)
+	}
+	switch {
+	case err == nil:
+		return s, nil
+	case guessed:
+		return nil, nil
+	}
+	return nil, fmt.Errorf("--server-metrics: %w", err)
+}
+
+// sample keeps samples of every source until the returned function is called,
+// which waits for the last ones.
+func (r *run) sample(ctx context.Context, step int) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	errs := make([]error, len(r.samplers))
+	for i, s := range r.samplers {
+		running.Go(func() {
+			errs[i] = s.Run(ctx, func(sample runlog.Sample) error {
+				sample.Step = step
+				return r.log.Write(runlog.Record{Sample: &sample})
+			}, s.fail)
+		})
+	}
+	return func() error {
+		cancel()
+		running.Wait()
+		return errors.Join(errs...)
+	}
+}
+
+func (s *sampler) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed == 0 {
+		s.first = err
+	}
+	s.failed++
+}
+
+// tellSamples notes which sources did not always answer.
+func (r *run) tellSamples() {
+	for _, s := range r.samplers {
+		s.mu.Lock()
+		if s.failed > 0 {
+			r.note("%s could not be sampled %d times; the first time: %v", s.name, s.failed, s.first)
+		}
+		s.mu.Unlock()
+	}
+}

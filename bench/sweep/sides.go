@@ -1,0 +1,165 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/side"
+)
+
+const (
+	readyPause = 500 * time.Millisecond // between questions to a server that starts
+	stopGrace  = 30 * time.Second       // for a server to end in order
+)
+
+// Sides says what is compared: each side's command is started, the steps of Config
+// are run, and the command is stopped, in turns.
+type Sides struct {
+	Config  Config // its Folder gets a folder for each side, with one for each repeat
+	Sides   []side.Side
+	Repeats int
+	// Ready bounds the time from a command's start to an endpoint that lists its
+	// models.
+	Ready time.Duration
+	// Watch returns the watchers of one run, and what ends them; may be nil.
+	Watch func() (watchers []Watcher, stop func(), err error)
+	// Turn is told of each run before it begins; may be nil.
+	Turn func(s side.Side, repeat int)
+}
+
+// SideFolder is where the repeats of a side are kept below folder.
+func SideFolder(folder string, s side.Side) string { return filepath.Join(folder, s.Name) }
+
+// Run goes through all turns, or as many as come before a failure limit or the
+// end of ctx. The result sums up all runs.
+func (s *Sides) Run(ctx context.Context) (Result, error) {
+	var all Result
+	for _, one := range s.Sides {
+		if err := one.LookUp(); err != nil {
+			return all, err
+		}
+	}
+	for _, turn := range side.Turns(len(s.Sides), s.Repeats) {
+		one, err := s.turn(ctx, s.Sides[turn.Side], turn.Repeat)
+		all.Attempted += one.Attempted
+		all.Succeeded += one.Succeeded
+		all.Stop = one.Stop
+		for _, note := range one.Notes {
+			all.Notes = append(all.Notes, fmt.Sprintf("side %s, repeat %d: %s", s.Sides[turn.Side].Name, turn.Repeat+1, note))
+		}
+		if err != nil {
+			return all, err
+		}
+		if one.Stop == runlog.StopInterrupted || one.Stop == runlog.StopFailureRatio {
+			return all, nil
+		}
+	}
+	return all, nil
+}
+
+func (s *Sides) turn(ctx context.Context, one side.Side, repeat int) (result Result, err error) {
+	if s.Turn != nil {
+		s.Turn(one, repeat)
+	}
+	cfg := s.Config
+	cfg.Folder = filepath.Join(SideFolder(cfg.Folder, one), strconv.Itoa(repeat+1))
+	cfg.Run.Side = one.Name
+	cfg.Steps = make([]runlog.Step, len(s.Config.Steps))
+	for i, step := range s.Config.Steps {
+		step.Repeat = repeat
+		cfg.Steps[i] = step
+	}
+	if err := os.MkdirAll(cfg.Folder, 0o755); err != nil {
+		return Result{}, fmt.Errorf("making the folder of a side: %w", err)
+	}
+	client, err := openai.NewClient(cfg.Client)
+	if err != nil {
+		return Result{}, err
+	}
+	defer client.CloseIdleConnections()
+	before := answers(ctx, client)
+	// The command outlives ctx, so that what is in flight ends before its server.
+	process, err := side.Start(context.WithoutCancel(ctx), one, filepath.Join(cfg.Folder, "command.log"))
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { err = errors.Join(err, process.Stop(stopGrace)) }()
+	if err := s.await(ctx, client, process, one); err != nil {
+		return Result{}, err
+	}
+	if before && running(process) {
+		return Result{}, fmt.Errorf("side %s: %s answered before its command was started, so another server would be measured: stop that one", one.Name, cfg.Run.URL)
+	}
+	cfg.Run.Server = server(one, process)
+	return s.measure(ctx, cfg)
+}
+
+func (s *Sides) measure(ctx context.Context, cfg Config) (Result, error) {
+	if s.Watch == nil {
+		return Run(ctx, cfg)
+	}
+	watchers, stop, err := s.Watch()
+	if err != nil {
+		return Result{}, err
+	}
+	defer stop()
+	return Run(ctx, cfg, watchers...)
+}
+
+// await returns when the endpoint lists its models.
+func (s *Sides) await(ctx context.Context, client *openai.Client, process *side.Process, one side.Side) error {
+	ctx, cancel := context.WithTimeout(ctx, s.Ready)
+	defer cancel()
+	for pause := time.NewTimer(0); ; pause.Reset(readyPause) {
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+		}
+		if err := process.Err(); err != nil {
+			return err
+		}
+		_, failure := client.Models(ctx)
+		switch {
+		case failure == nil:
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("side %s: no list of models at %s within %s of the command's start: %w", one.Name, s.Config.Run.URL, s.Ready, failure)
+		}
+	}
+}
+
+// answers says whether something serves the endpoint now.
+func answers(ctx context.Context, client *openai.Client) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	_, failure := client.Models(ctx)
+	return failure == nil
+}
+
+// running says whether the command itself lives: one that has ended only
+// switched a server that is not its own.
+func running(p *side.Process) bool {
+	select {
+	case <-p.Exited():
+		return false
+	default:
+		return true
+	}
+}
+
+// server says what was started; a command that has ended left its server to
+// others, of which nothing is known.
+func server(one side.Side, process *side.Process) *runlog.Server {
+	binding, err := process.Binding()
+	if err != nil {
+		return &runlog.Server{Command: one.String()}
+	}
+	return &runlog.Server{Command: one.String(), CPUs: binding.CPUs, Mems: binding.Mems, Policy: binding.Policy}
+}

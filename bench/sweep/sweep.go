@@ -1,0 +1,225 @@
+// Package sweep runs a load test: it checks the endpoint, goes through the steps,
+// and keeps in a log what became of every request and what the cards and the
+// server showed meanwhile.
+package sweep
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// Config says what to run.
+type Config struct {
+	Client openai.Config
+	// Run is what the log says of the run; its id, host and times are filled in.
+	// Its URL, API, Model, seed and dataset are those that are used. An empty
+	// Model is the first that the endpoint lists.
+	Run   runlog.Run
+	Steps []runlog.Step
+	Ask   Ask
+	// Dataset makes the prompts; what depends on the run and on the step is
+	// filled in.
+	Dataset dataset.Config
+	// Folder is where the log is made; it must not hold one.
+	Folder  string
+	Metrics Metrics
+	// Unchecked leaves out the question whether the endpoint is there and serves
+	// the model.
+	Unchecked bool
+}
+
+// Ask is what every request asks beside its prompt.
+type Ask struct {
+	IdleTimeout     time.Duration // without text after the first text, 0 for none
+	IgnoreEOS       bool
+	ContinuousUsage bool
+	Extra           map[string]json.RawMessage // see [openai.Request.Extra]
+}
+
+// Watcher follows a run. Its methods are called one at a time but for
+// StepStarted's meter, which changes meanwhile.
+type Watcher interface {
+	RunStarted(runlog.Run) // before anything else
+	StepStarted(runlog.Step, *load.Meter)
+	RequestDone(*runlog.Request)
+	StepEnded(runlog.StepEnd)
+}
+
+// Result is how a run ended.
+type Result struct {
+	Stop                 runlog.Stop
+	Attempted, Succeeded int // requests
+	// Notes are what the user should know beside the report, one sentence each.
+	Notes []string
+}
+
+// Run runs all steps, or as many as come before a failure limit or the end of
+// ctx. What was measured until then is in the log also when an error is
+// returned, and then Attempted counts it.
+func Run(ctx context.Context, cfg Config, watchers ...Watcher) (Result, error) {
+	client, err := openai.NewClient(cfg.Client)
+	if err != nil {
+		return Result{}, err
+	}
+	defer client.CloseIdleConnections()
+	r := &run{cfg: cfg, client: client, watchers: watchers}
+	if err := r.prepare(ctx); err != nil {
+		return r.result, err
+	}
+	r.log, err = runlog.Create(cfg.Folder, r.cfg.Run)
+	if err != nil {
+		return r.result, err
+	}
+	for _, w := range watchers {
+		w.RunStarted(r.cfg.Run)
+	}
+	err = r.steps(ctx)
+	r.tellSamples()
+	if err == nil {
+		err = r.log.Write(runlog.Record{RunEnd: &runlog.RunEnd{Ended: time.Now(), Stop: r.result.Stop}})
+	}
+	return r.result, errors.Join(err, r.log.Close())
+}
+
+type run struct {
+	cfg      Config
+	client   *openai.Client
+	watchers []Watcher
+	samplers []*sampler
+	log      *runlog.Writer
+	result   Result
+}
+
+// prepare finds out what can be known to go wrong before the first request.
+func (r *run) prepare(ctx context.Context) error {
+	if err := r.learn(ctx); err != nil {
+		return err
+	}
+	if err := describe(&r.cfg.Run); err != nil {
+		return err
+	}
+	if err := r.tryDataset(ctx); err != nil {
+		return err
+	}
+	return r.openMetrics(ctx)
+}
+
+// tryDataset takes a first prompt, so that a file that cannot serve is told
+// before a step begins.
+func (r *run) tryDataset(ctx context.Context) error {
+	source, err := dataset.Open(r.dataset(runlog.Step{}))
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	_, err = source.Next(ctx)
+	return err
+}
+
+// dataset is the configuration of a step's prompts.
+func (r *run) dataset(s runlog.Step) dataset.Config {
+	d := r.cfg.Dataset
+	d.Seed, d.API, d.RunID, d.Step = r.cfg.Run.Seed, r.cfg.Run.API, r.cfg.Run.ID, s.Index
+	d.ReusePrompts = r.cfg.Run.ReusePrompts
+	d.Tokenizer = tokenizer{client: r.client, model: r.cfg.Run.Model}
+	return d
+}
+
+func (r *run) steps(ctx context.Context) error {
+	for _, s := range r.cfg.Steps {
+		end, err := r.step(ctx, s)
+		r.result.Attempted += end.Attempted
+		r.result.Succeeded += end.Succeeded
+		r.result.Stop = end.Stop
+		if err != nil {
+			return err
+		}
+		if end.Stop == runlog.StopInterrupted || end.Stop == runlog.StopFailureRatio {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (r *run) step(ctx context.Context, s runlog.Step) (runlog.StepEnd, error) {
+	source, err := dataset.Open(r.dataset(s))
+	if err != nil {
+		return runlog.StepEnd{}, err
+	}
+	defer source.Close()
+	s.Started = time.Now()
+	if err := r.log.Write(runlog.Record{Step: &s}); err != nil {
+		return runlog.StepEnd{}, err
+	}
+	stopSampling := r.sample(ctx, s.Index)
+	var meter load.Meter
+	for _, w := range r.watchers {
+		w.StepStarted(s, &meter)
+	}
+	runner := load.Runner{
+		Send:  func(ctx context.Context, j load.Job) *openai.Trace { return r.client.Stream(ctx, r.request(s, j)) },
+		Done:  r.done,
+		Meter: &meter,
+	}
+	end, err := runner.Run(ctx, load.Plan{Step: s, Seed: r.cfg.Run.Seed + uint64(s.Index)}, source)
+	for _, w := range r.watchers {
+		w.StepEnded(end)
+	}
+	return end, errors.Join(err, stopSampling(), r.log.Write(runlog.Record{StepEnd: &end}))
+}
+
+func (r *run) done(q *runlog.Request) error {
+	if err := r.log.Write(runlog.Record{Request: q}); err != nil {
+		return err
+	}
+	for _, w := range r.watchers {
+		w.RequestDone(q)
+	}
+	return nil
+}
+
+// request is what a job asks of the endpoint. The step's own limit of tokens
+// comes before the dataset's.
+func (r *run) request(s runlog.Step, j load.Job) openai.Request {
+	q := openai.Request{
+		API: r.cfg.Run.API, Model: r.cfg.Run.Model,
+		Prompt: j.Prompt.Text, Messages: j.Prompt.Messages, PromptTokens: j.Prompt.Tokens,
+		MaxTokens: j.Prompt.MaxTokens, Planned: j.Planned,
+		Timeout: s.Timeout, IdleTimeout: r.cfg.Ask.IdleTimeout,
+		IgnoreEOS: r.cfg.Ask.IgnoreEOS, ContinuousUsage: r.cfg.Ask.ContinuousUsage, Extra: r.cfg.Ask.Extra,
+	}
+	if s.MaxTokens > 0 {
+		q.MaxTokens = s.MaxTokens
+	}
+	return q
+}
+
+// tokenizer is the server's own.
+type tokenizer struct {
+	client *openai.Client
+	model  string
+}
+
+func (t tokenizer) Tokenize(ctx context.Context, text string) ([]int32, error) {
+	ids, failure := t.client.Tokenize(ctx, t.model, text)
+	if failure != nil {
+		return nil, fmt.Errorf("asking the server to tokenize: %w", failure)
+	}
+	return ids, nil
+}
+
+func (t tokenizer) Detokenize(ctx context.Context, ids []int32) (string, error) {
+	text, failure := t.client.Detokenize(ctx, t.model, ids)
+	if failure != nil {
+		return "", fmt.Errorf("asking the server to detokenize: %w", failure)
+	}
+	return text, nil
+}

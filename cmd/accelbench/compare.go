@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/compare"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/side"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
+)
+
+// compareSettings are the flags of a comparison.
+type compareSettings struct {
+	folders []string
+	sides   []string
+	repeat  int
+	ready   time.Duration
+	output  string
+	formats words
+}
+
+func registerCompare(app *kingpin.Application, commands map[string]command, after []string) {
+	c := app.Command("compare", "Compare runs: each folder is a side, and holds one run or repeats of it. "+
+		"With --side, start each side's command in turn and put load on it, as the flags of run after -- say.")
+	s := &compareSettings{formats: words{all: []string{"text", formatMarkdown, formatJSON}, list: []string{"text"}}}
+	c.Arg("FOLDER", "Folder of a side.").StringsVar(&s.folders)
+	c.Flag("side", "NAME=COMMAND that serves the endpoint while this side is measured; no shell reads it. Repeatable.").StringsVar(&s.sides)
+	c.Flag("repeat", "Times each side is measured, in turns.").Default("5").IntVar(&s.repeat)
+	c.Flag("ready-timeout", "Longest time from a command's start to an endpoint that lists its models.").Default("15m").DurationVar(&s.ready)
+	c.Flag("output", "Folder in which the comparison makes its own.").Default("results").StringVar(&s.output)
+	value(c.Flag("format", "What to print: text, md, json. Default: text."), &s.formats)
+	commands["compare"] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
+		if err := s.check(after); err != nil {
+			return exitUsage, usageError{err}
+		}
+		if len(s.sides) == 0 {
+			return exitMeasured, s.compare(stdout, s.folders)
+		}
+		return s.measure(ctx, after, stdout, stderr)
+	}
+}
+
+func (s *compareSettings) check(after []string) error {
+	switch {
+	case len(s.sides) == 0 && len(s.folders) < 2:
+		return errors.New("two sides or more are needed: folders of runs, or --side NAME=COMMAND")
+	case len(s.sides) == 0 && after != nil:
+		return errors.New("flags of run after -- go with --side")
+	case len(s.sides) > 0 && len(s.folders) > 0:
+		return errors.New("give folders or --side, not both")
+	case len(s.sides) == 1:
+		return errors.New("two sides or more are needed")
+	case s.repeat < 1:
+		return errors.New("--repeat must be at least 1")
+	}
+	return nil
+}
+
+// compare prints the comparison of the sides in the folders.
+func (s *compareSettings) compare(stdout io.Writer, folders []string) error {
+	sides := make([]compare.Side, 0, len(folders))
+	for i, name := range sideNames(folders) {
+		one, err := readSide(name, folders[i])
+		if err != nil {
+			return err
+		}
+		sides = append(sides, one)
+	}
+	c, err := compare.Compare(sides)
+	if err != nil {
+		return err
+	}
+	for _, format := range s.formats.list {
+		render := map[string]func(io.Writer) error{"text": c.Text, formatMarkdown: c.Markdown, formatJSON: c.JSON}[format]
+		if err := render(stdout); err != nil {
+			return fmt.Errorf("printing the comparison: %w", err)
+		}
+	}
+	return nil
+}
+
+// sideNames are the last elements of the paths, or all of them where those are
+// not distinct.
+func sideNames(folders []string) []string {
+	names := make([]string, len(folders))
+	seen := map[string]bool{}
+	for i, folder := range folders {
+		names[i] = filepath.Base(filepath.Clean(folder))
+		seen[names[i]] = true
+	}
+	if len(seen) < len(folders) {
+		return folders
+	}
+	return names
+}
+
+// readSide reads every run below a folder as one side.
+func readSide(name, folder string) (compare.Side, error) {
+	logs, err := runlog.Find(folder)
+	if err != nil {
+		return compare.Side{}, err
+	}
+	one := compare.Side{Name: name}
+	for _, log := range logs {
+		r, err := report.Read(report.Options{}, log)
+		if err != nil {
+			return compare.Side{}, err
+		}
+		one.Reports = append(one.Reports, r)
+	}
+	return one, nil
+}
+
+// measure runs the sides' commands in turns under the load that the flags after
+// -- say, and compares.
+func (s *compareSettings) measure(ctx context.Context, after []string, stdout, stderr io.Writer) (int, error) {
+	r, cfg, err := parseRun(after, stderr)
+	if err != nil {
+		return exitUsage, usageError{err}
+	}
+	cfg.Folder = filepath.Join(s.output, folderName(time.Now(), "compare"))
+	plan := sweep.Sides{
+		Config: cfg, Repeats: s.repeat, Ready: s.ready,
+		Watch: func() ([]sweep.Watcher, func(), error) { return r.watchers(stderr) },
+		Turn: func(one side.Side, repeat int) {
+			fmt.Fprintf(stderr, "accelbench: side %s, repeat %d of %d\n", one.Name, repeat+1, s.repeat)
+		},
+	}
+	for _, text := range s.sides {
+		one, err := side.Parse(text)
+		if err != nil {
+			return exitUsage, usageError{err}
+		}
+		plan.Sides = append(plan.Sides, one)
+	}
+	result, err := plan.Run(ctx)
+	tell(stderr, result)
+	if err != nil || result.Attempted == 0 {
+		return exitNothing, err
+	}
+	folders := make([]string, 0, len(plan.Sides))
+	for _, one := range plan.Sides {
+		if folder := sweep.SideFolder(cfg.Folder, one); exists(folder) {
+			folders = append(folders, folder)
+		}
+	}
+	fmt.Fprintf(stderr, "accelbench: the runs are in %s\n", cfg.Folder)
+	if err := s.compare(stdout, folders); err != nil {
+		return exitNothing, err
+	}
+	return exitCode(result)
+}
+
+// parseRun reads flags of run that stand after another command's.
+func parseRun(args []string, stderr io.Writer) (*runSettings, sweep.Config, error) {
+	app := kingpin.New("accelbench compare … --", "")
+	s := newRunSettings(app.Command("run", ""))
+	if _, err := app.Parse(append([]string{"run"}, respell(args)...)); err != nil {
+		return nil, sweep.Config{}, err
+	}
+	cfg, err := s.config(stderr)
+	return s, cfg, err
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

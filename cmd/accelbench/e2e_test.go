@@ -1,0 +1,431 @@
+//go:build e2e
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// bench is a folder with the real programs, a data set and a model server.
+type bench struct {
+	dir string
+}
+
+// TestEndToEnd runs the built programs on loopback, as a user would.
+func TestEndToEnd(t *testing.T) {
+	b := newBench(t)
+	t.Run("a sweep against the server's own log", b.sweep)
+	t.Run("the first requests hang", b.hangsAtFirst)
+	t.Run("every failure reason", b.failures)
+	t.Run("kill -9, then report", b.killed)
+	t.Run("Ctrl-C", b.interrupted)
+	t.Run("two machines", b.machines)
+	t.Run("cards, server and own metrics", b.metrics)
+	t.Run("sides", b.sides)
+	t.Run("full disk", b.fullDisk)
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{dir: t.TempDir()}
+	build := exec.Command("go", "build", "-o", b.dir+"/", "../accelbench", "../fakehost", "../accelerator_exporter")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the programs: %v\n%s", err, out)
+	}
+	if err := os.Symlink("fakehost", b.path("mx-smi")); err != nil {
+		t.Fatal(err)
+	}
+	var questions strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&questions, `{"question": "What should a traveller know about station number %d?"}`+"\n", i)
+	}
+	if err := os.WriteFile(b.path("open_qa.jsonl"), []byte(questions.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
+
+// server starts a stand-in server and returns its URL.
+func (b *bench) server(t *testing.T, args ...string) string {
+	t.Helper()
+	return "http://" + b.start(t, regexp.MustCompile(`address=http://(\S+)`), "fakehost", append([]string{"vllm", "--listen-address=127.0.0.1:0"}, args...)...)
+}
+
+// start runs a program until the test ends, and returns the address it logs.
+func (b *bench) start(t *testing.T, address *regexp.Regexp, name string, args ...string) string {
+	t.Helper()
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(b.path(name), args...)
+	cmd.Env = append(os.Environ(), "FAKEHOST_STATE="+b.path("state"))
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	var found string
+	eventually(t, name+" serves", func() error {
+		text, err := os.ReadFile(log.Name())
+		m := address.FindSubmatch(text)
+		if m == nil {
+			return fmt.Errorf("no address in its log: %w\n%s", errors.Join(err, errors.New("not there yet")), text)
+		}
+		found = string(m[1])
+		return nil
+	})
+	return found
+}
+
+func eventually(t *testing.T, what string, check func() error) {
+	t.Helper()
+	var err error
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if err = check(); err == nil {
+			return
+		}
+	}
+	t.Fatalf("%s: %v", what, err)
+}
+
+// outcome is what a run of accelbench left.
+type outcome struct {
+	code           int
+	stdout, stderr string
+	folder         string // of the one run in the output folder
+	report         reportFile
+}
+
+// reportFile is the part of report.json that the tests look at.
+type reportFile struct {
+	Complete bool
+	Runs     []struct{ Host string }
+	Steps    []stepFile
+}
+
+type stepFile struct {
+	Name    string
+	Stop    string
+	Account struct {
+		Attempted, Succeeded, Canceled int
+		Failed                         map[openai.Reason]int
+		Mismatch                       string
+	}
+	Machines int
+	Whole    figures
+	Steady   *figures
+	Checks   struct {
+		Configured  int     `json:"configured_concurrency"`
+		Achieved    float64 `json:"achieved_concurrency"`
+		KernelClock float64 `json:"kernel_clock"`
+	}
+	Cards  []struct{ Watts struct{ Mean float64 } }
+	Joules *float64 `json:"joules_per_output_token"`
+	Server *struct{ Running struct{ Max float64 } }
+}
+
+type figures struct {
+	Window       runWindow
+	PromptTokens int     `json:"prompt_tokens"`
+	OutputTokens int     `json:"output_tokens"`
+	Throughput   float64 `json:"output_throughput"`
+	Peak         int     `json:"peak_concurrency"`
+	TTFT, TPOT   distribution
+	E2E          distribution `json:"e2el"`
+}
+
+type runWindow struct{ From, To time.Time }
+
+type distribution struct {
+	Count int
+	Mean  float64
+}
+
+// run runs accelbench in its own folder and wants its exit code.
+func (b *bench) run(t *testing.T, code int, args ...string) outcome {
+	t.Helper()
+	o := b.finish(t, b.command(t, args...))
+	if o.code != code {
+		t.Fatalf("accelbench %v: exit code %d, want %d\n%s\n%s", args, o.code, code, o.stdout, o.stderr)
+	}
+	return o
+}
+
+// command is accelbench run with the data set and an output folder of its own.
+func (b *bench) command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(b.path("accelbench"), append([]string{"run", "--dataset-path=" + b.path("open_qa.jsonl"), "--output=results"}, args...)...)
+	cmd.Dir = t.TempDir()
+	cmd.Stdout, cmd.Stderr = new(bytes.Buffer), new(bytes.Buffer)
+	return cmd
+}
+
+// finish runs cmd, or waits for it, and reads what it left.
+func (b *bench) finish(t *testing.T, cmd *exec.Cmd) outcome {
+	t.Helper()
+	if cmd.Process == nil {
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = cmd.Wait()
+	o := outcome{code: cmd.ProcessState.ExitCode(), stdout: fmt.Sprint(cmd.Stdout), stderr: fmt.Sprint(cmd.Stderr)}
+	folders, err := filepath.Glob(filepath.Join(cmd.Dir, "results", "*"))
+	if err != nil || len(folders) != 1 {
+		t.Fatalf("folders of runs: %v %v\n%s", folders, err, o.stderr)
+	}
+	o.folder = folders[0]
+	o.report = readReport(t, filepath.Join(o.folder, "report.json"))
+	return o
+}
+
+func readReport(t *testing.T, path string) reportFile {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return reportFile{}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r reportFile
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// sweep runs the sweep of the users' documents, and holds the report against what
+// the server says that it did.
+func (b *bench) sweep(t *testing.T) {
+	serverLog := filepath.Join(t.TempDir(), "requests.jsonl")
+	url := b.server(t, "--speed=50", "--request-log="+serverLog)
+	levels := []int{8, 16, 32, 64, 100, 128, 150, 200}
+	const requests = 240
+	o := b.run(t, 0, "--url="+url, "--model=qwen2.5", "--dataset=openqa", "--concurrency=8,16,32,64,100,128,150,200",
+		"--requests="+strconv.Itoa(requests), "--timeout=120s", "--format=evalscope,vllm", "--save-result", "--result-dir=vllm")
+	if len(o.report.Steps) != len(levels) {
+		t.Fatalf("%d steps", len(o.report.Steps))
+	}
+	truth := serverSteps(t, serverLog, o.folder, requests*len(levels))
+	for i, s := range o.report.Steps {
+		compareStep(t, s, levels[i], requests, truth[i])
+	}
+	greps(t, o.stdout, levels)
+	vllmFiles(t, filepath.Join(filepath.Dir(filepath.Dir(o.folder)), "vllm"), levels, requests)
+}
+
+// served is what the server says of one step.
+type served struct {
+	requests, prompt, output int
+	e2e, ttft                float64 // means in seconds, from arrival
+	first, last              time.Time
+	busy                     float64 // request-seconds
+}
+
+// serverSteps sums up the server's log by the steps that the client's log knows.
+func serverSteps(t *testing.T, serverLog, folder string, want int) map[int]*served {
+	t.Helper()
+	stepOf := map[string]int{}
+	for _, r := range clientRequests(t, folder) {
+		stepOf[r.Trace.RequestID] = r.Step
+	}
+	steps := map[int]*served{}
+	for _, r := range serverRequests(t, serverLog, want) {
+		i, ok := stepOf[r.RequestID]
+		if !ok {
+			t.Fatalf("the client does not know request %s", r.RequestID)
+		}
+		s := steps[i]
+		if s == nil {
+			s = &served{first: r.Arrived}
+			steps[i] = s
+		}
+		s.requests++
+		s.prompt += r.PromptTokens
+		s.output += r.OutputTokens
+		s.ttft += r.First.Sub(r.Arrived).Seconds()
+		s.e2e += r.Last.Sub(r.Arrived).Seconds()
+		s.busy += r.Ended.Sub(r.Arrived).Seconds()
+		if r.Arrived.Before(s.first) {
+			s.first = r.Arrived
+		}
+		if r.Ended.After(s.last) {
+			s.last = r.Ended
+		}
+	}
+	for _, s := range steps {
+		s.ttft /= float64(s.requests)
+		s.e2e /= float64(s.requests)
+	}
+	return steps
+}
+
+func clientRequests(t *testing.T, folder string) []*runlog.Request {
+	t.Helper()
+	in, err := runlog.Open(filepath.Join(folder, runlog.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	var all []*runlog.Request
+	for r, err := in.Next(); err == nil; r, err = in.Next() {
+		if r.Request != nil {
+			all = append(all, r.Request)
+		}
+	}
+	return all
+}
+
+// serverRequests waits for the server's log to hold so many requests: the last
+// line comes after the client has its answer.
+func serverRequests(t *testing.T, path string, want int) []fakevllm.RequestRecord {
+	t.Helper()
+	var all []fakevllm.RequestRecord
+	eventually(t, "the server's log", func() error {
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		all = nil
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			var r fakevllm.RequestRecord
+			if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+				return err
+			}
+			all = append(all, r)
+		}
+		if len(all) != want {
+			return fmt.Errorf("%d requests, want %d", len(all), want)
+		}
+		return nil
+	})
+	return all
+}
+
+// compareStep wants counts to agree exactly and times to within what the loopback
+// and a busy machine add.
+func compareStep(t *testing.T, s stepFile, users, requests int, truth *served) {
+	t.Helper()
+	a := s.Account
+	got := []int{a.Attempted, a.Succeeded, len(a.Failed), a.Canceled, s.Checks.Configured, s.Whole.PromptTokens, s.Whole.OutputTokens}
+	want := []int{truth.requests, requests, 0, 0, users, truth.prompt, truth.output}
+	if diff := cmp.Diff(want, got); diff != "" || a.Mismatch != "" {
+		t.Errorf("%s users: attempted, succeeded, failed, canceled, users, prompt and output tokens (-server +report):\n%s%s", s.Name, diff, a.Mismatch)
+	}
+	span := truth.last.Sub(truth.first).Seconds()
+	for name, pair := range map[string][2]float64{
+		"mean TTFT":               {s.Whole.TTFT.Mean, truth.ttft},
+		"mean latency":            {s.Whole.E2E.Mean, truth.e2e},
+		"duration":                {s.Whole.Window.To.Sub(s.Whole.Window.From).Seconds(), span},
+		"output tokens/s × 10 µs": {s.Whole.Throughput / 1e5, float64(truth.output) / span / 1e5},
+	} {
+		if tolerance := 0.05*pair[1] + 0.025; math.Abs(pair[0]-pair[1]) > tolerance {
+			t.Errorf("%s users: %s %.4f, the server says %.4f", s.Name, name, pair[0], pair[1])
+		}
+	}
+	if s.Whole.Peak > users || s.Checks.KernelClock != 1 {
+		t.Errorf("%s users: %d at the peak, kernel's stamps on %.2f of the answers", s.Name, s.Whole.Peak, s.Checks.KernelClock)
+	}
+	if s.Steady != nil && math.Abs(s.Checks.Achieved-float64(users)) > 0.05*float64(users) {
+		t.Errorf("%s users: %.1f achieved", s.Name, s.Checks.Achieved)
+	}
+}
+
+// greps takes out of the summary what evalscope-perf does, with its own patterns.
+func greps(t *testing.T, text string, levels []int) {
+	t.Helper()
+	for _, pattern := range []string{
+		`Average QPS:\s+([\d.]+)`, `Average latency:\s+([\d.]+)`,
+		`Throughput\(average output tokens per second\):\s+([\d.]+)`, `Failed requests:\s+(\d+)\n Average`,
+	} {
+		found := regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1)
+		if len(found) != len(levels) {
+			t.Errorf("%s: found %d times", pattern, len(found))
+		}
+		for _, m := range found {
+			if x, err := strconv.ParseFloat(m[1], 64); err != nil || x <= 0 && !strings.HasPrefix(pattern, "Failed") {
+				t.Errorf("%s: %q", pattern, m[0])
+			}
+		}
+	}
+}
+
+// vllmFiles reads the result files as scripts made for vLLM's do.
+func vllmFiles(t *testing.T, dir string, levels []int, requests int) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(files) != len(levels) {
+		t.Fatalf("%d files: %v", len(files), files)
+	}
+	var users []int
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r struct {
+			Model       string  `json:"model_id"`
+			Completed   int     `json:"completed"`
+			Failed      int     `json:"failed"`
+			Duration    float64 `json:"duration"`
+			Concurrency int     `json:"max_concurrency"`
+			Output      int     `json:"total_output_tokens"`
+			Throughput  float64 `json:"output_throughput"`
+			MeanTTFT    float64 `json:"mean_ttft_ms"`
+			P99ITL      float64 `json:"p99_itl_ms"`
+			MedianTPOT  float64 `json:"median_tpot_ms"`
+		}
+		if err := json.Unmarshal(text, &r); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		users = append(users, r.Concurrency)
+		if r.Model != "qwen2.5" || r.Completed != requests || r.Failed != 0 || r.MeanTTFT <= 0 || r.P99ITL <= 0 || r.MedianTPOT <= 0 ||
+			math.Abs(r.Throughput-float64(r.Output)/r.Duration) > 0.01*r.Throughput {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	slices.Sort(users)
+	if diff := cmp.Diff(levels, users); diff != "" {
+		t.Errorf("max_concurrency (-want +got):\n%s", diff)
+	}
+}
+
+// freeAddress is an address of the loopback that nobody listens at.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}

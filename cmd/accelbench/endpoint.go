@@ -1,0 +1,132 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/common/config"
+	"github.com/prometheus/common/version"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+)
+
+// apiKeyVariable is where vLLM's own benchmark takes the key from.
+const apiKeyVariable = "OPENAI_API_KEY"
+
+// address is the base URL and the API that the flags name together.
+func (e *endpointFlags) address() (base string, api openai.API, err error) {
+	url := e.url
+	if e.positional.url != "" {
+		if url != "" {
+			return "", "", errors.New("two endpoints are given, one of them as --url")
+		}
+		url = e.positional.url
+	}
+	if url == "" {
+		url = "http://" + net.JoinHostPort(e.host, strconv.Itoa(e.port))
+	}
+	base, api, err = openai.ParseEndpoint(strings.TrimRight(url, "/") + e.path)
+	if err != nil {
+		return "", "", fmt.Errorf("reading the endpoint's URL: %w", err)
+	}
+	if api != "" {
+		return base, api, nil
+	}
+	switch e.api {
+	case string(openai.Completions), string(openai.Chat):
+		return base, openai.API(e.api), nil
+	case "", "openai": // evalscope's name for it
+	default:
+		return "", "", fmt.Errorf("no API is called %q (known: chat, completions)", e.api)
+	}
+	switch e.backend {
+	case "vllm", "openai", "vllm-rlhf", "lmdeploy", "sglang", "scalellm", "llama.cpp":
+		return base, openai.Completions, nil
+	case "", "openai-chat":
+		return base, openai.Chat, nil
+	}
+	return "", "", fmt.Errorf("the backend %q does not speak the OpenAI API, or is not known (known: vllm, openai, openai-chat, sglang, lmdeploy, scalellm)", e.backend)
+}
+
+// modelName is the model that requests ask for, empty for the server's first.
+func (e *endpointFlags) modelName() (string, error) {
+	switch {
+	case e.positional.model != "" && e.model != "":
+		return "", errors.New("two models are given, one of them as --model")
+	case e.positional.model != "":
+		return e.positional.model, nil
+	case e.served != "":
+		return e.served, nil
+	}
+	return e.model, nil
+}
+
+// http is the HTTP client's configuration: the file's, and the flags' in it.
+func (e *endpointFlags) http() (config.HTTPClientConfig, error) {
+	c := config.DefaultHTTPClientConfig
+	if e.httpConfig != "" {
+		fromFile, _, err := config.LoadHTTPConfigFile(e.httpConfig)
+		if err != nil {
+			return c, fmt.Errorf("reading --http-config: %w", err)
+		}
+		c = *fromFile
+	}
+	if e.insecure {
+		c.TLSConfig.InsecureSkipVerify = true
+	}
+	if len(e.headers) > 0 {
+		c.HTTPHeaders = &config.Headers{Headers: map[string]config.Header{}}
+		for name, text := range e.headers {
+			c.HTTPHeaders.Headers[name] = config.Header{Secrets: []config.Secret{config.Secret(text)}}
+		}
+	}
+	switch {
+	case e.apiKeyFile != "":
+		c.Authorization = &config.Authorization{Type: "Bearer", CredentialsFile: e.apiKeyFile}
+	case os.Getenv(apiKeyVariable) != "" && c.Authorization == nil && c.BasicAuth == nil && c.OAuth2 == nil:
+		c.Authorization = &config.Authorization{Type: "Bearer", Credentials: config.Secret(os.Getenv(apiKeyVariable))}
+	}
+	return c, nil
+}
+
+// client is how to reach the endpoint, over connections that are kept as a
+// production client keeps them.
+func (e *endpointFlags) client(base string) (openai.Config, error) {
+	http, err := e.http()
+	return openai.Config{BaseURL: base, HTTP: http, KeepAlive: true, UserAgent: "accelbench/" + version.Version}, err
+}
+
+// extraBody are the members that are added to every request.
+func (a *askFlags) extraBody() (map[string]json.RawMessage, error) {
+	extra := map[string]json.RawMessage{}
+	if a.extra != "" {
+		if err := json.Unmarshal([]byte(a.extra), &extra); err != nil {
+			return nil, errors.New("--extra-body is no JSON object")
+		}
+	}
+	for name, text := range map[string]string{"temperature": a.temperature, "top_p": a.topP, "top_k": a.topK} {
+		if text == "" {
+			continue
+		}
+		if _, err := strconv.ParseFloat(text, 64); err != nil {
+			return nil, fmt.Errorf("--%s %q is no number", strings.ReplaceAll(name, "_", "-"), text)
+		}
+		extra[name] = json.RawMessage(text)
+	}
+	if len(a.stop) > 0 {
+		list, err := json.Marshal(a.stop)
+		if err != nil {
+			return nil, err
+		}
+		extra["stop"] = list
+	}
+	if err := openai.CheckExtra(extra); err != nil {
+		return nil, fmt.Errorf("--extra-body: %w", err)
+	}
+	return extra, nil
+}

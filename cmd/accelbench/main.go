@@ -1,0 +1,121 @@
+// Command accelbench puts load on a language model server with the OpenAI API
+// and reports what it cost, and how far the report can be trusted.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/version"
+)
+
+// The exit codes.
+const (
+	exitMeasured    = 0   // something was measured and accounted for
+	exitNothing     = 1   // nothing could be
+	exitUsage       = 2   // the command line is wrong
+	exitFailures    = 3   // stopped by a failure limit
+	exitInterrupted = 130 // withdrawn by the user
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// command is one of the program's commands.
+type command func(ctx context.Context, stdout, stderr io.Writer) (code int, err error)
+
+// run is the whole program. It returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	args, after := cut(respell(args))
+	app, commands := newApp(after, stdout, stderr)
+	name, err := app.Parse(args)
+	if err != nil {
+		return complain(stderr, usageError{err})
+	}
+	code, err := commands[name](ctx, stdout, stderr)
+	if err == nil {
+		return code
+	}
+	if ctx.Err() != nil {
+		complain(stderr, err)
+		return exitInterrupted
+	}
+	return complain(stderr, err)
+}
+
+// cut takes off what follows "--", and says so by a slice that is not nil.
+func cut(args []string) (before, after []string) {
+	for i, a := range args {
+		if a == "--" {
+			return args[:i], append([]string{}, args[i+1:]...)
+		}
+	}
+	return args, nil
+}
+
+// usageError is a wrong command line.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+
+func (e usageError) Unwrap() error { return e.err }
+
+// complain writes one line and returns the exit code for it.
+func complain(stderr io.Writer, err error) int {
+	if usage := (usageError{}); errors.As(err, &usage) {
+		fmt.Fprintf(stderr, "accelbench: %v, try --help\n", err)
+		return exitUsage
+	}
+	fmt.Fprintf(stderr, "accelbench: %v\n", err)
+	return exitNothing
+}
+
+// newApp returns the command line and what each of its commands does. What stood
+// after "--" is for compare.
+func newApp(after []string, stdout, stderr io.Writer) (*kingpin.Application, map[string]command) {
+	app := kingpin.New("accelbench", "Load tests for language model servers with the OpenAI API. "+
+		"Exit codes: 0 measured, 1 nothing could be measured, 2 wrong command line, 3 stopped by a failure limit, 130 interrupted.")
+	app.UsageWriter(stdout)
+	app.ErrorWriter(stderr)
+	app.HelpFlag.Short('h')
+	app.Version(version.Print("accelbench"))
+	app.VersionFlag.Short('v')
+	commands := map[string]command{}
+	registerRun(app, commands)
+	registerReport(app, commands)
+	registerCompare(app, commands, after)
+	registerCompletion(app, commands)
+	app.Command("version", "Print the version.")
+	commands["version"] = func(_ context.Context, stdout, _ io.Writer) (int, error) {
+		_, err := fmt.Fprintln(stdout, version.Print("accelbench"))
+		return exitMeasured, err
+	}
+	return app, commands
+}
+
+// registerCompletion adds the command that prints a shell's completion script,
+// which is kingpin's own.
+func registerCompletion(app *kingpin.Application, commands map[string]command) {
+	c := app.Command("completion", "Print the completion script of a shell: source <(accelbench completion bash).")
+	shell := c.Arg("SHELL", "bash or zsh.").Default("bash").Enum("bash", "zsh")
+	commands["completion"] = func(_ context.Context, stdout, _ io.Writer) (int, error) {
+		template := map[string]string{"bash": kingpin.BashCompletionTemplate, "zsh": kingpin.ZshCompletionTemplate}[*shell]
+		app.UsageWriter(stdout)
+		context, err := app.ParseContext(nil)
+		if err != nil {
+			return exitNothing, err
+		}
+		return exitMeasured, app.UsageForContextWithTemplate(context, 2, template)
+	}
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+)
+
+// outputFlags say where a run's files go and what is shown meanwhile.
+type outputFlags struct {
+	folder                        string
+	saveResult, detailed, addLine bool
+	resultDir, resultFile         string
+	metadata                      pairs
+	label, tokenizer              string
+	quiet                         bool
+	webAddress, webConfig         string
+	exporter, server              string
+}
+
+func (o *outputFlags) register(c *kingpin.CmdClause) {
+	c.Flag("output", "Folder in which the run makes its own.").Default("results").StringVar(&o.folder)
+	c.Flag("save-result", "Write vLLM's result file for each step too.").BoolVar(&o.saveResult)
+	c.Flag("save-detailed", "With every request in it.").BoolVar(&o.detailed)
+	c.Flag("append-result", "Add the result to the file as a line.").BoolVar(&o.addLine)
+	c.Flag("result-dir", "Folder of vLLM's result file.").StringVar(&o.resultDir)
+	c.Flag("result-filename", "Name of vLLM's result file.").StringVar(&o.resultFile)
+	value(c.Flag("metadata", "KEY=VALUE to keep with the result; repeatable."), &o.metadata)
+	c.Flag("label", "First part of the name of vLLM's result file. Default: the backend.").StringVar(&o.label)
+	c.Flag("tokenizer", "Only kept with the result: tokens are counted by the server.").StringVar(&o.tokenizer)
+	c.Flag("quiet", "Show nothing while it runs.").Short('q').BoolVar(&o.quiet)
+	c.Flag("web.listen-address", "Address to serve the run's own metrics at while it runs, such as 127.0.0.1:10069.").StringVar(&o.webAddress)
+	c.Flag("web.config.file", "File with TLS and basic auth for that address.").StringVar(&o.webConfig)
+	c.Flag("exporter", "URL of accelerator_exporter's metrics, to sample the cards: http://127.0.0.1:10068/metrics.").StringVar(&o.exporter)
+	c.Flag("server-metrics", "URL of the model server's own metrics, off for none. Default: /metrics beside the endpoint, if it is there.").
+		StringVar(&o.server)
+}
+
+// The formats that can be printed.
+const (
+	formatVLLM      = "vllm"
+	formatEvalscope = "evalscope"
+	formatChecks    = "checks"
+	formatTable     = "table"
+	formatMarkdown  = "md"
+	formatJSON      = "json"
+	formatCSV       = "csv"
+	formatNone      = "none"
+)
+
+// renderFlags say how a report is shown.
+type renderFlags struct {
+	formats     words
+	metrics     words
+	percentiles percentiles
+	goodput     []string
+}
+
+func (r *renderFlags) register(c *kingpin.CmdClause, formats string) {
+	r.formats.all = []string{formatVLLM, formatEvalscope, formatChecks, formatTable, formatMarkdown, formatJSON, formatCSV, formatNone}
+	value(c.Flag("format", "What to print, a list of: "+strings.Join(r.formats.all, ", ")+". Default: "+formats+"."), &r.formats)
+	r.metrics = words{all: []string{"ttft", "tpot", "itl", "e2el"}, list: []string{"ttft", "tpot", "itl"}}
+	value(c.Flag("percentile-metrics", "Latencies in vLLM's block, a list of: ttft, tpot, itl, e2el. Default: ttft,tpot,itl."), &r.metrics)
+	r.percentiles = percentiles{99}
+	value(c.Flag("metric-percentiles", "Percentiles in vLLM's block. Default: 99."), &r.percentiles)
+	c.Flag("goodput", "What a good request meets, in milliseconds: ttft:500 tpot:50 itl:80 e2el:30000.").StringsVar(&r.goodput)
+}
+
+// options are what a report must hold for all formats: evalscope's percentiles
+// among them.
+func (r *renderFlags) options(detail bool) (report.Options, error) {
+	o := report.Options{Percentiles: []float64{50, 66, 75, 80, 90, 95, 98, 99}, Detail: detail}
+	o.Percentiles = append(o.Percentiles, r.percentiles...)
+	slices.Sort(o.Percentiles)
+	o.Percentiles = slices.Compact(o.Percentiles)
+	for _, g := range r.goodput {
+		if err := addObjective(&o.Goodput, g); err != nil {
+			return o, fmt.Errorf("--goodput %s: %w", g, err)
+		}
+	}
+	return o, nil
+}
+
+func addObjective(o *report.Objectives, text string) error {
+	name, limit, _ := strings.Cut(text, ":")
+	field, ok := map[string]*time.Duration{"ttft": &o.TTFT, "tpot": &o.TPOT, "itl": &o.ITL, "e2el": &o.E2E}[name]
+	if !ok {
+		return fmt.Errorf("no objective is called %q (known: ttft, tpot, itl, e2el)", name)
+	}
+	d, err := time.ParseDuration(limit + "ms")
+	if err != nil || d <= 0 {
+		return fmt.Errorf("%q is no number of milliseconds above 0", limit)
+	}
+	*field = d
+	return nil
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/chart"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/page"
+)
+
+func registerReport(app *kingpin.Application, commands map[string]command) {
+	c := app.Command("report", "Report again from the traces that runs kept. Several folders are taken for one load from several machines.")
+	folders := c.Arg("FOLDER", "Folder of a run.").Required().Strings()
+	output := c.Flag("output", "Folder for report.json, .csv, .md, .html and the pictures. Default: the run's own, if it is one.").String()
+	render := new(renderFlags)
+	render.register(c, "vllm,checks,table")
+	commands["report"] = func(_ context.Context, stdout, stderr io.Writer) (int, error) {
+		options, err := render.options(false)
+		if err != nil {
+			return exitUsage, usageError{err}
+		}
+		r, err := report.Read(options, *folders...)
+		if err != nil {
+			return exitNothing, err
+		}
+		if err := render.print(stdout, r, []string{formatVLLM, formatChecks, formatTable}); err != nil {
+			return exitNothing, err
+		}
+		into := *output
+		if into == "" && len(*folders) == 1 && len(r.Runs) == 1 {
+			into = runFolder((*folders)[0])
+		}
+		if into == "" {
+			fmt.Fprintln(stderr, "accelbench: no files are written: several folders were given, and no --output")
+			return exitMeasured, nil
+		}
+		return exitMeasured, writeReport(into, r, stderr)
+	}
+}
+
+// runFolder is the folder of a log that is named by its file or its folder, empty
+// where it is in a folder below.
+func runFolder(path string) string {
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() {
+		return filepath.Dir(path)
+	}
+	return path
+}
+
+// print writes r in the formats asked for, or in otherwise.
+func (f *renderFlags) print(w io.Writer, r *report.Report, otherwise []string) error {
+	formats := f.formats.list
+	if len(formats) == 0 {
+		formats = otherwise
+	}
+	for _, format := range formats {
+		if err := f.printOne(w, r, format); err != nil {
+			return fmt.Errorf("printing the report: %w", err)
+		}
+	}
+	return nil
+}
+
+func (f *renderFlags) printOne(w io.Writer, r *report.Report, format string) error {
+	switch format {
+	case formatVLLM, formatEvalscope, formatChecks:
+		for i := range r.Steps {
+			if err := f.printStep(w, &r.Steps[i], format); err != nil {
+				return err
+			}
+		}
+		return nil
+	case formatTable:
+		return report.Table(w, r)
+	case formatMarkdown:
+		return report.Markdown(w, r)
+	case formatJSON:
+		return report.JSON(w, r)
+	case formatCSV:
+		return report.CSV(w, r)
+	}
+	return nil
+}
+
+func (f *renderFlags) printStep(w io.Writer, s *report.Step, format string) error {
+	switch format {
+	case formatEvalscope:
+		return report.Evalscope(w, s)
+	case formatChecks:
+		return report.WriteChecks(w, s)
+	}
+	return report.VLLM(w, s, f.vllm(false))
+}
+
+// vllm is how vLLM's forms are written.
+func (f *renderFlags) vllm(detail bool) report.VLLMOptions {
+	return report.VLLMOptions{Metrics: f.metrics.list, Percentiles: f.percentiles, Detail: detail}
+}
+
+// file is one file of a report.
+type file struct {
+	name  string
+	write func(io.Writer) error
+}
+
+// writeReport writes every form of r into folder.
+func writeReport(folder string, r *report.Report, stderr io.Writer) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("making the report's folder: %w", err)
+	}
+	files := []file{
+		{"report.json", func(w io.Writer) error { return report.JSON(w, r) }},
+		{"report.csv", func(w io.Writer) error { return report.CSV(w, r) }},
+		{"report.md", func(w io.Writer) error { return report.Markdown(w, r) }},
+		{"report.html", func(w io.Writer) error { return page.Write(w, r) }},
+		{"performance_metrics.png", chart.Overview(r).WritePNG},
+		{"latency.png", chart.Latency(r).WritePNG},
+	}
+	if cards := chart.Cards(r); cards != nil {
+		files = append(files, file{"cards.png", cards.WritePNG})
+	}
+	for _, f := range files {
+		if err := writeFile(filepath.Join(folder, f.name), f.write); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(stderr, "accelbench: the report is in %s\n", folder)
+	return nil
+}
+
+// writeFile replaces a file only by a whole one.
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // gone already when all went well
+	err = write(f)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}

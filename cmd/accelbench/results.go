@@ -1,0 +1,92 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/chart"
+)
+
+// report prints and writes all that a run's flags ask for.
+func (s *runSettings) report(folder string, options report.Options, stdout, stderr io.Writer) error {
+	r, err := report.Read(options, folder)
+	if err != nil {
+		return err
+	}
+	formats := []string{formatVLLM, formatChecks, formatTable}
+	if s.evalscope() {
+		formats[0] = formatEvalscope
+	}
+	if err := s.render.print(stdout, r, formats); err != nil {
+		return err
+	}
+	if err := writeReport(folder, r, stderr); err != nil {
+		return err
+	}
+	if s.evalscope() {
+		if err := writeEvalscope(r); err != nil {
+			return err
+		}
+	}
+	if s.out.saveResult || s.out.detailed || s.out.addLine {
+		return s.saveResults(r)
+	}
+	return nil
+}
+
+// writeEvalscope writes into the working directory what evalscope-perf leaves
+// there: a summary for each number of users, and the picture of all.
+func writeEvalscope(r *report.Report) error {
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		name := report.EvalscopeFileName(r.Runs[0].Model, r.Runs[0].Dataset, s.Concurrency)
+		if err := writeFile(name, func(w io.Writer) error { return report.Evalscope(w, s) }); err != nil {
+			return err
+		}
+	}
+	return writeFile("performance_metrics.png", chart.Overview(r).WritePNG)
+}
+
+// saveResults writes vLLM's result file of each step.
+func (s *runSettings) saveResults(r *report.Report) error {
+	if s.out.resultDir != "" {
+		if err := os.MkdirAll(s.out.resultDir, 0o755); err != nil {
+			return err
+		}
+	}
+	now := time.Now()
+	for i := range r.Steps {
+		step := &r.Steps[i]
+		name := s.out.resultFile
+		if name == "" {
+			name = report.VLLMFileName(&r.Runs[0], step, now)
+		}
+		path := filepath.Join(s.out.resultDir, name)
+		write := func(w io.Writer) error { return report.VLLMResult(w, r, step, s.render.vllm(s.out.detailed)) }
+		// A name given for several steps would keep the last one only.
+		save := writeFile
+		if s.out.addLine || s.out.resultFile != "" && len(r.Steps) > 1 {
+			save = appendFile
+		}
+		if err := save(path, write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendFile adds what write writes to a file.
+func appendFile(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		_ = f.Close()
+		return err
+	}
+	return f.Close()
+}

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/version"
+	"golang.org/x/term"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/live"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
+)
+
+// folderTime is the part of a folder's or file's name that says when.
+const folderTime = "20060102-150405"
+
+func registerRun(app *kingpin.Application, commands map[string]command) {
+	c := app.Command("run", "Put load on an endpoint and report. The commands of evalscope-perf and of vLLM's benchmark_serving.py "+
+		"run as they are, with only the program's name changed.")
+	s := newRunSettings(c)
+	commands["run"] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
+		cfg, err := s.config(stderr)
+		if err != nil {
+			return exitUsage, usageError{err}
+		}
+		options, err := s.render.options(s.out.detailed)
+		if err != nil {
+			return exitUsage, usageError{err}
+		}
+		return s.run(ctx, cfg, options, stdout, stderr)
+	}
+}
+
+// newRunSettings registers the flags of a run on c.
+func newRunSettings(c *kingpin.CmdClause) *runSettings {
+	s := &runSettings{ignored: map[string]*bool{}}
+	s.endpoint.register(c)
+	s.load.register(c)
+	s.data.register(c)
+	s.ask.register(c)
+	s.out.register(c)
+	s.render.register(c, "vllm,checks,table, or evalscope,checks,table for an evalscope command line")
+	for name, takesValue := range noEffect() {
+		f := c.Flag(name, "Accepted, without effect.").Hidden()
+		s.ignored[name] = new(bool)
+		f.IsSetByUser(s.ignored[name])
+		if takesValue {
+			_ = f.String()
+		} else {
+			_ = f.Bool()
+		}
+	}
+	return s
+}
+
+// evalscope and vllm tell whose command line it is.
+func (s *runSettings) evalscope() bool {
+	return s.endpoint.positional.url != "" || len(s.load.parallels) > 0
+}
+
+func (s *runSettings) vllm() bool {
+	return s.endpoint.backend != "" || s.endpoint.baseURL || s.load.numPrompts
+}
+
+// config turns the flags into what to run. It tells on stderr which of them are
+// without effect.
+func (s *runSettings) config(stderr io.Writer) (sweep.Config, error) {
+	for name, given := range s.ignored {
+		if *given {
+			fmt.Fprintf(stderr, "accelbench: --%s is accepted, and without effect here\n", name)
+		}
+	}
+	base, api, err := s.endpoint.address()
+	if err != nil {
+		return sweep.Config{}, err
+	}
+	model, err := s.endpoint.modelName()
+	if err != nil {
+		return sweep.Config{}, err
+	}
+	client, err := s.endpoint.client(base)
+	if err != nil {
+		return sweep.Config{}, err
+	}
+	data, err := s.data.config(s.endpoint.positional.dataset)
+	if err != nil {
+		return sweep.Config{}, err
+	}
+	steps, err := s.load.steps(s.ask.maxTokens, data.Kind == dataset.Replay, s.vllm())
+	if err != nil {
+		return sweep.Config{}, err
+	}
+	extra, err := s.ask.extraBody()
+	if err != nil {
+		return sweep.Config{}, err
+	}
+	return sweep.Config{
+		Client: client,
+		Run: runlog.Run{
+			Version: version.Version, Command: shownCommand(os.Args), URL: base, API: api, Model: model,
+			Dataset: string(data.Kind), DatasetPath: data.Path, Seed: s.load.seed, ReusePrompts: s.data.reuse,
+			Backend: s.endpoint.backend, Tokenizer: s.out.tokenizer, Label: s.out.label, Metadata: s.out.metadata,
+		},
+		Steps:     steps,
+		Ask:       sweep.Ask{IdleTimeout: time.Duration(s.load.idleTimeout), IgnoreEOS: s.ask.ignoreEOS, ContinuousUsage: s.ask.continuousUsage, Extra: extra},
+		Dataset:   data,
+		Folder:    filepath.Join(s.out.folder, folderName(time.Now(), model)),
+		Metrics:   sweep.Metrics{Exporter: s.out.exporter, Server: s.out.server, HTTP: client.HTTP},
+		Unchecked: s.endpoint.unchecked,
+	}, nil
+}
+
+// config is the data set that the flags name.
+func (d *dataFlags) config(positional string) (dataset.Config, error) {
+	if positional != "" && d.path != "" {
+		return dataset.Config{}, errors.New("two data sets are given, one of them as --dataset-path")
+	}
+	c := dataset.Config{
+		Path: d.path + positional, MinPromptLength: d.minPrompt, MaxPromptLength: d.maxPrompt, MaxBadRecords: d.maxBad,
+		OutputLen: d.outputLen, InputLen: d.inputLen, RangeRatio: d.rangeRatio, PrefixLen: d.prefixLen,
+	}
+	if c.MaxBadRecords == 0 {
+		c.MaxBadRecords = -1 // none, see dataset.Config
+	}
+	var err error
+	switch {
+	case d.kind != "":
+		c.Kind, err = dataset.ParseKind(d.kind)
+	case c.Path != "":
+		c.Kind, err = dataset.Detect(c.Path)
+	default:
+		c.Kind = dataset.Random
+	}
+	switch c.Kind {
+	case dataset.Random:
+		if c.OutputLen == 0 {
+			c.OutputLen = d.randomOutputLen
+		}
+	case dataset.Prefix:
+		c.NumPrefixes, c.PrefixLen, c.SuffixLen = d.sharedPrefixes, d.sharedPrefixLen, d.sharedSuffixLen
+		if c.OutputLen == 0 {
+			c.OutputLen = d.sharedOutputLen
+		}
+	}
+	return c, err
+}
+
+// run puts the load on and reports.
+func (s *runSettings) run(ctx context.Context, cfg sweep.Config, options report.Options, stdout, stderr io.Writer) (int, error) {
+	watchers, stop, err := s.watchers(stderr)
+	if err != nil {
+		return exitNothing, err
+	}
+	result, err := sweep.Run(ctx, cfg, watchers...)
+	stop()
+	tell(stderr, result)
+	if result.Attempted == 0 {
+		if err == nil {
+			err = errors.New("no request was sent")
+		}
+		return exitNothing, err
+	}
+	reportErr := s.report(cfg.Folder, options, stdout, stderr)
+	switch {
+	case err != nil: // which is the cause, if the report failed too
+		return exitNothing, err
+	case reportErr != nil:
+		return exitNothing, fmt.Errorf("reporting (the traces are kept in %s): %w", cfg.Folder, reportErr)
+	}
+	return exitCode(result)
+}
+
+// tell writes what the user should know beside the report.
+func tell(stderr io.Writer, result sweep.Result) {
+	for _, note := range result.Notes {
+		fmt.Fprintf(stderr, "accelbench: %s\n", note)
+	}
+}
+
+// exitCode is the program's exit code for runs that were reported.
+func exitCode(result sweep.Result) (int, error) {
+	switch {
+	case result.Stop == runlog.StopInterrupted:
+		return exitInterrupted, nil
+	case result.Stop == runlog.StopFailureRatio:
+		return exitFailures, nil
+	case result.Succeeded == 0:
+		return exitNothing, errors.New("no request succeeded")
+	}
+	return exitMeasured, nil
+}
+
+// watchers are what shows the run while it goes, and what ends them.
+func (s *runSettings) watchers(stderr io.Writer) (watchers []sweep.Watcher, stop func(), err error) {
+	stop = func() {}
+	if !s.out.quiet {
+		watchers = append(watchers, live.NewLine(stderr, isTerminal(stderr)))
+	}
+	if s.out.webAddress != "" {
+		m := live.NewMetrics()
+		stop, err = serveMetrics(m, s.out.webAddress, s.out.webConfig, stderr)
+		if err != nil {
+			return nil, nil, err
+		}
+		watchers = append(watchers, m)
+	}
+	return watchers, stop, nil
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// shownCommand is the command line without what may be a secret: the values of
+// headers.
+func shownCommand(args []string) []string {
+	shown := append([]string{}, args...)
+	if len(shown) > 0 {
+		shown[0] = filepath.Base(shown[0])
+	}
+	hide := false
+	for i, a := range shown {
+		name, _, assigned := strings.Cut(a, "=")
+		switch {
+		case hide && !strings.HasPrefix(a, "--"):
+			shown[i] = "<secret>"
+		case name == "--header" && assigned:
+			shown[i] = "--header=<secret>"
+		}
+		hide = a == "--header" || hide && !strings.HasPrefix(a, "--")
+	}
+	return shown
+}
+
+// folderName is the name of a run's folder: when, and which model if it was
+// named.
+func folderName(now time.Time, model string) string {
+	name := now.Format(folderTime)
+	if model := fileName(model); model != "" {
+		name += "-" + model
+	}
+	return name
+}
+
+// fileName is a model's name fit for a file: it may be a path.
+func fileName(model string) string {
+	if model == "" {
+		return ""
+	}
+	base := strings.Map(func(r rune) rune {
+		if strings.ContainsRune("._-", r) || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, filepath.Base(model))
+	return strings.TrimLeft(base, ".")
+}

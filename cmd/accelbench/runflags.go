@@ -1,0 +1,173 @@
+package main
+
+import (
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+)
+
+// runSettings are the flags of a run as given.
+type runSettings struct {
+	endpoint endpointFlags
+	load     loadFlags
+	data     dataFlags
+	ask      askFlags
+	out      outputFlags
+	render   renderFlags
+	ignored  map[string]*bool // flags without effect, whether given
+}
+
+// endpointFlags say where the endpoint is and how to talk to it.
+type endpointFlags struct {
+	positional struct{ url, model, dataset string }
+
+	url, host, path, backend, api string
+	baseURL                       bool // url was given as vLLM calls it
+	port                          int
+	model, served                 string
+	apiKeyFile, httpConfig        string
+	headers                       pairs
+	insecure, unchecked           bool
+}
+
+func (e *endpointFlags) register(c *kingpin.CmdClause) {
+	c.Arg("URL", "Endpoint, as evalscope-perf takes it: with its full path.").StringVar(&e.positional.url)
+	c.Arg("MODEL", "Model, as evalscope-perf takes it.").StringVar(&e.positional.model)
+	c.Arg("DATASET", "File with prompts, as evalscope-perf takes it.").StringVar(&e.positional.dataset)
+	c.Flag("url", "Endpoint: a base URL such as http://127.0.0.1:8000, or with the full path.").StringVar(&e.url)
+	c.Flag("base-url", "The same, as vLLM calls it.").IsSetByUser(&e.baseURL).StringVar(&e.url)
+	c.Flag("host", "Host, where no URL is given.").Default("127.0.0.1").StringVar(&e.host)
+	c.Flag("port", "Port, where no URL is given.").Default("8000").IntVar(&e.port)
+	c.Flag("endpoint", "Path of the API, as vLLM calls it: /v1/completions or /v1/chat/completions.").StringVar(&e.path)
+	c.Flag("backend", "vLLM's name for the API: vllm and openai are completions, openai-chat is chat.").StringVar(&e.backend)
+	c.Flag("api", "API to use: chat or completions. Default: as the URL or the backend says, else chat.").StringVar(&e.api)
+	c.Flag("model", "Model to ask for. Default: the first that the server lists.").StringVar(&e.model)
+	c.Flag("served-model-name", "Model to ask for where --model is the path of its files.").StringVar(&e.served)
+	c.Flag("api-key-file", "File with the API key. Default: the environment's OPENAI_API_KEY.").StringVar(&e.apiKeyFile)
+	c.Flag("http-config", "YAML file with Prometheus' HTTP client configuration: TLS, client certificate, proxy, OAuth 2.").StringVar(&e.httpConfig)
+	value(c.Flag("header", "Header to send, KEY=VALUE; repeatable."), &e.headers)
+	c.Flag("insecure", "Do not verify the server's certificate.").BoolVar(&e.insecure)
+	c.Flag("unchecked", "Do not ask first whether the server is there and serves the model.").BoolVar(&e.unchecked)
+}
+
+// loadFlags say how many requests come when.
+type loadFlags struct {
+	concurrency, parallels levels
+	maxConcurrency         int
+	rates                  rates
+	burstiness             string
+	requests               int
+	numPrompts             bool // requests was given as vLLM calls it
+	duration, rampUp       seconds
+	rampUpSet              bool
+	timeout, idleTimeout   seconds
+	maxFailureRatio        float64
+	repeat                 int
+	seed                   uint64
+}
+
+func (l *loadFlags) register(c *kingpin.CmdClause) {
+	value(c.Flag("concurrency", "Closed loop: users that each wait for their answer; a list is a sweep."), &l.concurrency)
+	value(c.Flag("parallels", "The same, as evalscope-perf calls it; repeatable."), &l.parallels)
+	value(c.Flag("parallel", "The same, as evalscope calls it.").Hidden(), &l.parallels)
+	c.Flag("max-concurrency", "Most requests in flight. Without a rate it is a closed loop of so many users.").IntVar(&l.maxConcurrency)
+	value(c.Flag("request-rate", "Open loop: requests a second, whatever the server does; a list is a sweep, inf sends all at once."), &l.rates)
+	c.Flag("burstiness", "Shape of the gaps between requests: 1 is Poisson, below 1 burstier, above 1 more even, inf constant.").
+		Default("1").StringVar(&l.burstiness)
+	c.Flag("requests", "Requests of each step. Default: 1000, without limit if there is a --duration.").IntVar(&l.requests)
+	c.Flag("n", "The same, as evalscope-perf calls it.").IntVar(&l.requests)
+	c.Flag("number", "The same, as evalscope calls it.").Hidden().IntVar(&l.requests)
+	c.Flag("num-prompts", "The same, as vLLM calls it.").IsSetByUser(&l.numPrompts).IntVar(&l.requests)
+	value(c.Flag("duration", "Time for which a step sends requests."), &l.duration)
+	value(c.Flag("ramp-up", "Time over which users start, or the rate rises; 0 is all at once. Default: 20ms a user, none for a rate.").
+		IsSetByUser(&l.rampUpSet), &l.rampUp)
+	l.timeout, l.idleTimeout = seconds(10*time.Minute), seconds(0)
+	value(c.Flag("timeout", "Longest duration of a request, 0 for none. Default: 10m."), &l.timeout)
+	value(c.Flag("read-timeout", "The same, as evalscope calls it, in seconds."), &l.timeout)
+	value(c.Flag("idle-timeout", "Longest silence after the first text. Default: none."), &l.idleTimeout)
+	c.Flag("max-failure-ratio", "Stop when a larger share of the requests fails, 0 to 1; exit code 3.").Default("0").Float64Var(&l.maxFailureRatio)
+	c.Flag("repeat", "Times the whole sweep is run, for a comparison.").Default("1").IntVar(&l.repeat)
+	c.Flag("seed", "Decides prompts and gaps.").Default("0").Uint64Var(&l.seed)
+}
+
+// dataFlags say where the prompts come from.
+type dataFlags struct {
+	kind, path           string
+	minPrompt, maxPrompt int
+	maxBad               int
+	reuse                bool
+	inputLen             int
+	randomOutputLen      int
+	outputLen            int
+	rangeRatio           float64
+	prefixLen            int
+	sharedPrefixes       int
+	sharedPrefixLen      int
+	sharedSuffixLen      int
+	sharedOutputLen      int
+}
+
+func (d *dataFlags) register(c *kingpin.CmdClause) {
+	kinds := make([]string, 0, 8)
+	for _, k := range dataset.Kinds() {
+		kinds = append(kinds, string(k))
+	}
+	c.Flag("dataset", "Kind of prompts: "+strings.Join(kinds, ", ")+". Default: as the file looks, random without a file.").StringVar(&d.kind)
+	c.Flag("dataset-name", "The same, as vLLM calls it.").StringVar(&d.kind)
+	c.Flag("dataset-path", "File with the prompts.").StringVar(&d.path)
+	c.Flag("min-prompt-length", "Skip prompts with fewer characters.").IntVar(&d.minPrompt)
+	c.Flag("max-prompt-length", "Skip prompts with more characters, 0 for none.").IntVar(&d.maxPrompt)
+	c.Flag("max-bad-records", "Records that may be unusable before the run stops.").Default("100").IntVar(&d.maxBad)
+	c.Flag("reuse-prompts", "Send prompts as they are, each step the same ones, although the server may have them in its cache.").BoolVar(&d.reuse)
+	for _, name := range []string{"random-input-len", "input-len"} {
+		c.Flag(name, "Tokens of a random prompt.").Default("1024").IntVar(&d.inputLen)
+	}
+	c.Flag("random-output-len", "Tokens of the answer to a random prompt.").Default("128").IntVar(&d.randomOutputLen)
+	for _, name := range []string{"output-len", "sharegpt-output-len", "custom-output-len"} {
+		c.Flag(name, "Tokens of an answer, whatever the data set says.").IntVar(&d.outputLen)
+	}
+	c.Flag("random-range-ratio", "Spread of random lengths: uniform within so large a share of them, 0 to below 1.").Default("0").Float64Var(&d.rangeRatio)
+	c.Flag("random-prefix-len", "Tokens that all random prompts share at their start.").Default("0").IntVar(&d.prefixLen)
+	c.Flag("prefix-repetition-num-prefixes", "Different shared prefixes.").Default("10").IntVar(&d.sharedPrefixes)
+	c.Flag("prefix-repetition-prefix-len", "Tokens of a shared prefix.").Default("256").IntVar(&d.sharedPrefixLen)
+	c.Flag("prefix-repetition-suffix-len", "Tokens after a shared prefix.").Default("256").IntVar(&d.sharedSuffixLen)
+	c.Flag("prefix-repetition-output-len", "Tokens of the answer after a shared prefix.").Default("128").IntVar(&d.sharedOutputLen)
+}
+
+// askFlags say what a request asks beside its prompt.
+type askFlags struct {
+	maxTokens                  int
+	ignoreEOS, continuousUsage bool
+	temperature, topP          string
+	topK                       string
+	stop                       []string
+	extra                      string
+}
+
+func (a *askFlags) register(c *kingpin.CmdClause) {
+	c.Flag("max-tokens", "Most tokens of an answer, before what the data set says. Default: the server's own limit.").IntVar(&a.maxTokens)
+	c.Flag("ignore-eos", "Have the server generate to the limit of tokens (vLLM).").BoolVar(&a.ignoreEOS)
+	c.Flag("continuous-usage", "Ask for the usage with every chunk, for ITL a token (vLLM, SGLang).").BoolVar(&a.continuousUsage)
+	c.Flag("temperature", "Sampling temperature. Default: 0.").StringVar(&a.temperature)
+	c.Flag("top-p", "Nucleus sampling.").StringVar(&a.topP)
+	c.Flag("top-k", "Top-k sampling.").StringVar(&a.topK)
+	c.Flag("stop", "Text at which an answer ends; repeatable.").StringsVar(&a.stop)
+	c.Flag("extra-body", "JSON object whose members are added to every request.").StringVar(&a.extra)
+}
+
+// noEffect are flags of vLLM and evalscope that are accepted so that their users'
+// commands run, and said to be without effect. The value tells whether they take
+// one.
+func noEffect() map[string]bool {
+	return map[string]bool{
+		"trust-remote-code": false, "disable-tqdm": false, "profile": false, "use-beam-search": false, "stream": false,
+		"debug": false, "disable-shuffle": false, "skip-chat-template": false, "skip-tokenizer-init": false,
+		"tokenizer-mode": true, "tokenizer-path": true, "best-of": true, "logprobs": true, "num-warmups": true,
+		"ready-check-timeout-sec": true, "hf-subset": true, "hf-split": true, "hf-name": true, "hf-output-len": true, "lora-modules": true,
+		"connect-timeout": true, "log-every-n-query": true, "query-template": true, "wandb-api-key": true, "name": true,
+		"sonnet-input-len": true, "sonnet-output-len": true, "sonnet-prefix-len": true, "request-id-prefix": true,
+	}
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"accelbench": main})
+}
+
+// The scripts read as a user's terminal does. $URL is a server with the model
+// qwen2.5, $TLSURL one with a certificate that nobody vouches for.
+func TestScripts(t *testing.T) {
+	url := serve(t, httptest.NewServer)
+	tlsURL := serve(t, httptest.NewTLSServer)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("URL", url)
+			env.Setenv("TLSURL", tlsURL)
+			env.Setenv("GOMAXPROCS", "1") // the scripts run side by side
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "lines": lines, "newest": newest},
+	})
+}
+
+// serve starts a stand-in server that answers at once.
+func serve(t *testing.T, start func(h http.Handler) *httptest.Server) string {
+	t.Helper()
+	server, err := fakevllm.New(fakevllm.Config{Speed: 200, MeanOutputTokens: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = server.Run(ctx) })
+	web := start(server.Handler())
+	t.Cleanup(func() {
+		cancel()
+		web.CloseClientConnections()
+		web.Close()
+		running.Wait()
+	})
+	return web.URL
+}
+
+// exits CODE COMMAND... wants that exit code.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// lines FILE COUNT wants that many lines in a file, stdout or stderr.
+func lines(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	if got := strings.Count(ts.ReadFile(args[0]), "\n"); got != want {
+		ts.Fatalf("%s has %d lines, want %d:\n%s", args[0], got, want, ts.ReadFile(args[0]))
+	}
+}
+
+// newest NAME PATTERN sets a variable to the one file that fits.
+func newest(ts *testscript.TestScript, _ bool, args []string) {
+	found, err := filepath.Glob(ts.MkAbs(args[1]))
+	ts.Check(err)
+	if len(found) != 1 {
+		ts.Fatalf("%s fits %d files: %v", args[1], len(found), found)
+	}
+	ts.Setenv(args[0], found[0])
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+)
+
+// seconds is a duration as 120s, or in plain seconds as evalscope and vLLM write
+// it.
+type seconds time.Duration
+
+func (s *seconds) String() string { return time.Duration(*s).String() }
+
+func (s *seconds) Set(text string) error {
+	if n, err := strconv.ParseFloat(text, 64); err == nil {
+		if !(n >= 0) || n > math.MaxInt64/float64(time.Second) {
+			return fmt.Errorf("%q is no duration", text)
+		}
+		*s = seconds(n * float64(time.Second))
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return fmt.Errorf("%q is no duration such as 90s, 2m or 120 (seconds)", text)
+	}
+	*s = seconds(d)
+	return nil
+}
+
+// levels is a list of positive numbers: comma-separated, or the flag repeated.
+type levels []int
+
+func (l *levels) String() string { return fmt.Sprint(*l) }
+
+// IsCumulative lets the flag be repeated.
+func (l *levels) IsCumulative() bool { return true }
+
+func (l *levels) Set(text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q is no number of users above 0, nor a list of such", text)
+		}
+		*l = append(*l, n)
+	}
+	return nil
+}
+
+// rates is a list of requests a second, inf among them.
+type rates []float64
+
+func (r *rates) String() string { return fmt.Sprint(*r) }
+
+// IsCumulative lets the flag be repeated.
+func (r *rates) IsCumulative() bool { return true }
+
+func (r *rates) Set(text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		x, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil || !(x > 0) {
+			return fmt.Errorf("%q is no rate above 0 (or inf), nor a list of such", text)
+		}
+		*r = append(*r, x)
+	}
+	return nil
+}
+
+// percentiles is a comma-separated list, as vLLM's --metric-percentiles.
+type percentiles []float64
+
+func (p *percentiles) String() string { return fmt.Sprint(*p) }
+
+func (p *percentiles) Set(text string) error {
+	*p = nil
+	for part := range strings.SplitSeq(text, ",") {
+		x, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil || !(x > 0 && x < 100) {
+			return fmt.Errorf("%q is no list of percentiles between 0 and 100", text)
+		}
+		*p = append(*p, x)
+	}
+	return nil
+}
+
+// words is a comma-separated list out of a fixed set.
+type words struct {
+	all  []string
+	list []string
+}
+
+func (w *words) String() string { return strings.Join(w.list, ",") }
+
+func (w *words) Set(text string) error {
+	w.list = nil
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		if !contains(w.all, part) {
+			return fmt.Errorf("%q is none of %s", part, strings.Join(w.all, ", "))
+		}
+		w.list = append(w.list, part)
+	}
+	return nil
+}
+
+func contains(all []string, one string) bool {
+	for _, s := range all {
+		if s == one {
+			return true
+		}
+	}
+	return false
+}
+
+// pairs are KEY=VALUE, repeated.
+type pairs map[string]string
+
+func (p *pairs) String() string { return "" } // headers may hold secrets
+
+// IsCumulative lets the flag be repeated.
+func (p *pairs) IsCumulative() bool { return true }
+
+func (p *pairs) Set(text string) error {
+	key, value, ok := strings.Cut(text, "=")
+	if !ok || key == "" {
+		return errors.New("want KEY=VALUE")
+	}
+	if *p == nil {
+		*p = pairs{}
+	}
+	(*p)[key] = value
+	return nil
+}
+
+// value puts a [kingpin.Value] behind a flag.
+func value(f *kingpin.FlagClause, v kingpin.Value) {
+	f.SetValue(named{Value: v, flag: f.Model().Name})
+}
+
+// named says which flag was wrong.
+type named struct {
+	kingpin.Value
+	flag string
+}
+
+func (n named) Set(text string) error {
+	if err := n.Value.Set(text); err != nil {
+		return fmt.Errorf("--%s: %w", n.flag, err)
+	}
+	return nil
+}
+
+// IsCumulative lets the flag be repeated where its value does.
+func (n named) IsCumulative() bool {
+	c, ok := n.Value.(interface{ IsCumulative() bool })
+	return ok && c.IsCumulative()
+}
