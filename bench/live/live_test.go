@@ -1,0 +1,133 @@
+package live
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+func TestState(t *testing.T) {
+	for name, tc := range map[string]struct {
+		state state
+		want  string
+	}{
+		"just begun":  {state{requests: 100}, "0/100, 0.00 req/s, 0 in flight, 0 failed"},
+		"half way":    {state{requests: 100, elapsed: 20 * time.Second, inFlight: 8, succeeded: 48, failed: 2, timed: true, p50: 230 * time.Millisecond, p99: 12 * time.Second}, "50/100, 2.40 req/s, 8 in flight, 2 failed, TTFT p50 230ms p99 12s, 20s left"},
+		"by duration": {state{duration: time.Minute, elapsed: 15 * time.Second, inFlight: 3, queued: 7, succeeded: 30}, "30, 2.00 req/s, 3 in flight, 7 queued, 0 failed, 45s left"},
+		"whichever limit comes first": {
+			state{requests: 1000, duration: time.Minute, elapsed: 30 * time.Second, succeeded: 900},
+			"900/1000, 30.00 req/s, 0 in flight, 0 failed, 3s left",
+		},
+		"no limit":  {state{elapsed: 10 * time.Second, succeeded: 5}, "5, 0.50 req/s, 0 in flight, 0 failed"},
+		"withdrawn": {state{requests: 9, elapsed: time.Second, succeeded: 1, canceled: 8}, "9/9, 1.00 req/s, 0 in flight, 0 failed, 8 canceled"},
+	} {
+		if diff := cmp.Diff(tc.want, tc.state.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// done is a request of two chunks that is over, or failed.
+func done(f *openai.Failure) *runlog.Request {
+	t := openai.Trace{RequestID: "id", Usage: &openai.Usage{PromptTokens: 7, CompletionTokens: 2}, Failure: f}
+	t.Chunks = []openai.Chunk{{At: 100 * time.Millisecond}, {At: 150 * time.Millisecond}}
+	t.Lags = []time.Duration{time.Microsecond}
+	return &runlog.Request{Trace: t}
+}
+
+// A file or a pipe gets a line at the end of each step at the latest; a terminal
+// gets one line that is drawn over.
+func TestLine(t *testing.T) {
+	for name, tc := range map[string]struct {
+		terminal bool
+		returns  bool
+	}{"file": {false, false}, "terminal": {true, true}} {
+		var out bytes.Buffer
+		l := NewLine(&out, tc.terminal)
+		meter := new(load.Meter)
+		l.StepStarted(runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8, Requests: 2}, meter)
+		l.RequestDone(done(nil))
+		meter.Succeeded.Add(2)
+		l.StepEnded(runlog.StepEnd{})
+		if got := out.String(); !strings.Contains(got, "8: 2/2, ") || !strings.Contains(got, "TTFT p50 100ms") || !strings.HasSuffix(got, "\n") || strings.Contains(got, "\r") != tc.returns {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	m := NewMetrics()
+	m.RunStarted(runlog.Run{URL: "http://127.0.0.1:8000/gateway", Model: "qwen2.5"})
+	if n := testutil.CollectAndCount(m); n != 0 {
+		t.Errorf("%d series before the first step", n)
+	}
+	meter := new(load.Meter)
+	m.StepStarted(runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8}, meter)
+	meter.InFlight.Store(6)
+	m.RequestDone(done(nil))
+	m.RequestDone(done(&openai.Failure{Reason: openai.ReasonTruncated}))
+	m.RequestDone(&runlog.Request{Never: true, Trace: openai.Trace{Failure: &openai.Failure{Reason: openai.ReasonCanceled}}})
+	m.StepEnded(runlog.StepEnd{})
+	want := `
+# HELP accelerator_bench_concurrency Requests that are to be in flight, or at most; absent without a bound.
+# TYPE accelerator_bench_concurrency gauge
+accelerator_bench_concurrency{model="qwen2.5",step="8",target="127.0.0.1:8000"} 8
+# HELP accelerator_bench_in_flight Requests in flight, of the present step.
+# TYPE accelerator_bench_in_flight gauge
+accelerator_bench_in_flight{model="qwen2.5",step="8",target="127.0.0.1:8000"} 6
+# HELP accelerator_bench_output_tokens_total Output tokens as counted by the server.
+# TYPE accelerator_bench_output_tokens_total counter
+accelerator_bench_output_tokens_total{model="qwen2.5",step="8",target="127.0.0.1:8000"} 4
+# HELP accelerator_bench_requests_total Requests that are over.
+# TYPE accelerator_bench_requests_total counter
+accelerator_bench_requests_total{model="qwen2.5",step="8",target="127.0.0.1:8000"} 3
+`
+	if err := testutil.CollectAndCompare(m, strings.NewReader(want), "accelerator_bench_concurrency", "accelerator_bench_in_flight",
+		"accelerator_bench_output_tokens_total", "accelerator_bench_requests_total"); err != nil {
+		t.Error(err)
+	}
+	failures := map[string]float64{}
+	for _, r := range openai.Reasons() {
+		failures[string(r)] = testutil.ToFloat64(m.failures.WithLabelValues("127.0.0.1:8000", "qwen2.5", "8", string(r)))
+	}
+	if failures["truncated"] != 1 || failures["canceled"] != 1 || len(failures) != 14 {
+		t.Errorf("failures: %v", failures)
+	}
+	if problems, err := testutil.CollectAndLint(m); err != nil || len(problems) > 0 {
+		t.Errorf("promlint: %v %v", problems, err)
+	}
+}
+
+// Grafana shows a run with the probe's own queries: the histograms have the same
+// names but for the prefix.
+func TestNamesAreTheProbes(t *testing.T) {
+	names := func(c prometheus.Collector, prefix string) map[string]bool {
+		descs := make(chan *prometheus.Desc, 64)
+		c.Describe(descs)
+		close(descs)
+		found := map[string]bool{}
+		for d := range descs {
+			name, _, _ := strings.Cut(strings.TrimPrefix(d.String(), `Desc{fqName: "`), `"`)
+			if rest, ok := strings.CutPrefix(name, prefix); ok && strings.HasSuffix(rest, "_seconds") {
+				found[rest] = true
+			}
+		}
+		return found
+	}
+	of := names(NewMetrics(), "accelerator_bench_")
+	for name := range names(probe.New(nil), "accelerator_probe_") {
+		if !of[name] && name != "last_success_timestamp_seconds" && name != "phase_seconds" {
+			t.Errorf("accelerator_bench_%s is missing", name)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/side"
+)
+
+// serveEnv makes the test binary a side's server at that address.
+const serveEnv = "SWEEP_TEST_SERVE"
+
+func TestMain(m *testing.M) {
+	if address := os.Getenv(serveEnv); address != "" {
+		serveSide(address)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func serveSide(address string) {
+	server, err := fakevllm.New(fakevllm.Config{Speed: 200, MeanOutputTokens: 8})
+	if err == nil {
+		go func() { _ = server.Run(context.Background()) }()
+		err = http.ListenAndServe(address, server.Handler())
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// sidesAt is a comparison of two sides whose servers are this test binary.
+func sidesAt(t *testing.T, address string) *Sides {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := plan(t, "http://"+address)
+	cfg.Steps = cfg.Steps[:1]
+	s := &Sides{Config: cfg, Repeats: 2, Ready: 30 * time.Second}
+	for _, name := range []string{"one", "two"} {
+		s.Sides = append(s.Sides, side.Side{Name: name, Argv: []string{"env", serveEnv + "=" + address, self}})
+	}
+	return s
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func TestSidesTakeTurns(t *testing.T) {
+	address := freeAddress(t)
+	s := sidesAt(t, address)
+	var turns []string
+	s.Turn = func(one side.Side, repeat int) { turns = append(turns, fmt.Sprintf("%s %d", one.Name, repeat)) }
+	result, err := s.Run(t.Context())
+	if err != nil || result.Succeeded != 40 {
+		t.Fatalf("%+v %v", result, err)
+	}
+	if diff := cmp.Diff([]string{"one 0", "two 0", "two 1", "one 1"}, turns); diff != "" {
+		t.Errorf("turns (-want +got):\n%s", diff)
+	}
+	for _, one := range s.Sides {
+		logs, err := runlog.Find(SideFolder(s.Config.Folder, one))
+		if err != nil || len(logs) != 2 {
+			t.Fatalf("logs of %s: %v %v", one.Name, logs, err)
+		}
+		run, _, requests := kinds(t, filepath.Dir(logs[0]))
+		if run.Side != one.Name || run.Server == nil || run.Server.CPUs == "" || len(requests) != 10 {
+			t.Errorf("%s: %+v, %d requests", one.Name, run, len(requests))
+		}
+	}
+	if c, err := net.Dial("tcp", address); err == nil {
+		c.Close()
+		t.Error("a side's server is still there")
+	}
+}
+
+// A server that was there before would be measured for the side's.
+func TestSideOfAnotherServer(t *testing.T) {
+	s := sidesAt(t, strings.TrimPrefix(endpoint(t, nil), "http://"))
+	s.Sides[0].Argv = []string{"sleep", "60"}
+	if _, err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "answered before its command was started") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestSideThatFails(t *testing.T) {
+	for name, tc := range map[string]struct {
+		argv []string
+		want string
+	}{
+		"ends":       {[]string{"false"}, "side one"},
+		"not there":  {[]string{"no-such-program-here"}, "no-such-program-here"},
+		"not served": {[]string{"sleep", "60"}, "no list of models"},
+	} {
+		s := sidesAt(t, freeAddress(t))
+		s.Sides[0].Argv, s.Ready = tc.argv, time.Second
+		if _, err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
