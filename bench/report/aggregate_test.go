@@ -64,7 +64,7 @@ func TestFiguresByHand(t *testing.T) {
 				Configured: 2, Achieved: 2, AchievedRate: 2, KernelClock: 1, PromptTokens: 200,
 				TokensBy: map[openai.TokenSource]int{openai.TokensUsage: 20},
 			},
-			Warnings: []string{"p95 of 19 requests in its steady part is hardly more than their maximum: it takes 20."},
+			Warnings: []string{"Percentiles from p95 up are hardly more than the maximum of the 19 requests in its steady part: p95 takes 20 of them."},
 		}},
 	}
 	if diff := cmp.Diff(want, r, cmpopts.EquateApprox(1e-9, 1e-9)); diff != "" {

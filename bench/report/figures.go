@@ -207,6 +207,7 @@ func (w *tally) figures(c *curve, m *measures, opts Options) Figures {
 			*f.Goodput = f.RequestThroughput * float64(w.good) / float64(w.completed)
 		}
 	}
+	f.PeakOutputThroughput = f.OutputThroughput
 	for _, tokens := range w.seconds {
 		f.PeakOutputThroughput = max(f.PeakOutputThroughput, tokens)
 	}

@@ -114,7 +114,7 @@ func naiveFigures(w Window, all []runlog.Request, opts Options, bounded bool) Fi
 	} {
 		*d = naiveDistribution(samples[i], opts.Percentiles)
 	}
-	f.OutputTokens, f.PeakOutputThroughput = int64(math.Round(tokens)), slices.Max(perSecond)
+	f.OutputTokens, f.PeakOutputThroughput = int64(math.Round(tokens)), max(slices.Max(perSecond), tokens/length)
 	f.RequestThroughput, f.OutputThroughput = float64(f.Completed)/length, tokens/length
 	f.TotalThroughput, f.Goodput = (tokens+float64(f.PromptTokens))/length, new(float64(good)/length)
 	return f

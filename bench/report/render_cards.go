@@ -34,7 +34,7 @@ func (p *page) cards(s *Step) {
 	g.write(p, 2)
 	if s.Joules != nil {
 		text := number(*s.Joules/1e3) + " kJ in all"
-		if v, ok := joulesPerToken(s); ok {
+		if v, ok := s.JoulesPerToken(); ok {
 			text = number(v) + " J for an output token, " + text
 		}
 		p.row("energy", text+" of "+servingText(s.Cards))

@@ -142,7 +142,7 @@ func csvChecks() []csvColumn {
 		{"client_cpu_cores", func(s *Step) string { return csvNumber(s.Checks.ClientCPU, s.Checks.ClientCPU > 0) }},
 		{"bad_records", func(s *Step) string { return strconv.Itoa(s.Dataset.BadLine) }},
 		{"energy_joules", func(s *Step) string { return csvPointer(s.Joules) }},
-		{"energy_joules_per_output_token", func(s *Step) string { return csvNumber(joulesPerToken(s)) }},
+		{"energy_joules_per_output_token", func(s *Step) string { return csvNumber(s.JoulesPerToken()) }},
 		{"warnings", func(s *Step) string { return csvText(strings.Join(s.Warnings, "; ")) }},
 	}
 }

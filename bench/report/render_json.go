@@ -71,7 +71,7 @@ func newJSONStep(s *Step) jsonStep {
 		Server:       s.Server,
 		Warnings:     s.Warnings,
 	}
-	if v, ok := joulesPerToken(s); ok {
+	if v, ok := s.JoulesPerToken(); ok {
 		j.JoulesPerToken = &v
 	}
 	return finiteCopy(j)

@@ -102,7 +102,7 @@ func goodputText(s *Step) string {
 }
 
 func energyText(s *Step) string {
-	v, ok := joulesPerToken(s)
+	v, ok := s.JoulesPerToken()
 	if !ok {
 		return noFigure
 	}
@@ -120,7 +120,7 @@ func hasGoodput(r *Report) bool {
 
 func hasEnergy(r *Report) bool {
 	for i := range r.Steps {
-		if _, ok := joulesPerToken(&r.Steps[i]); ok {
+		if _, ok := r.Steps[i].JoulesPerToken(); ok {
 			return true
 		}
 	}

@@ -209,13 +209,6 @@ func counted(n int, what string) string {
 // percentileName writes 99 as "99" and 99.9 as "99.9".
 func percentileName(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
 
-// joulesPerToken is the energy of an output token, where the cards' is known.
-func joulesPerToken(s *Step) (float64, bool) {
-	if s.Joules == nil || s.Whole.OutputTokens <= 0 {
-		return 0, false
-	}
-	return *s.Joules / float64(s.Whole.OutputTokens), true
-}
 
 // reasons are the reasons of an account's failures, in the order of
 // [openai.Reasons], any others after them.

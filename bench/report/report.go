@@ -68,6 +68,14 @@ type Step struct {
 	Requests []Brief       // per request, only where Options asked for detail
 }
 
+// JoulesPerToken is the energy of an output token, where the cards' is known.
+func (s *Step) JoulesPerToken() (float64, bool) {
+	if s.Joules == nil || s.Whole.OutputTokens <= 0 {
+		return 0, false
+	}
+	return *s.Joules / float64(s.Whole.OutputTokens), true
+}
+
 // Account says what became of every request. Attempted is always the sum of the
 // others.
 type Account struct {
@@ -134,6 +142,7 @@ type Figures struct {
 	// Goodput is the good requests a second, nil without objectives.
 	Goodput *float64 `json:"goodput,omitempty"`
 	// PeakOutputThroughput is the most output tokens in any second of the window,
+	// or their mean where that is more, as in a window of less than a second;
 	// the seconds counted from its start; PeakConcurrency the most requests in
 	// flight at once.
 	PeakOutputThroughput float64 `json:"peak_output_throughput"`

@@ -178,7 +178,7 @@ func (g *gather) figureWarnings(s *Step) []string {
 	if n := f.TTFT.Count; n > 0 {
 		for _, p := range g.opts.Percentiles {
 			if least := int64(math.Ceil(100/(100-p) - 1e-6)); n < least {
-				list = append(list, fmt.Sprintf("p%s of %d requests in %s is hardly more than their maximum: it takes %d.",
+				list = append(list, fmt.Sprintf("Percentiles from p%s up are hardly more than the maximum of the %d requests in %s: p%[1]s takes %[4]d of them.",
 					percentileName(p), n, windowName(s), least))
 				break
 			}

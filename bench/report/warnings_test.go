@@ -131,7 +131,7 @@ func TestWarnings(t *testing.T) {
 		"few for the percentile": {
 			opts:   Options{Percentiles: []float64{99.9}},
 			change: func(*run) {},
-			want:   []string{"p99.9 of 400 requests in its steady part is hardly more than their maximum: it takes 1000."},
+			want:   []string{"Percentiles from p99.9 up are hardly more than the maximum of the 400 requests in its steady part: p99.9 takes 1000 of them."},
 		},
 		"killed": {
 			change: func(r *run) { r.killed = true },

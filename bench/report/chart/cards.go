@@ -57,8 +57,8 @@ func hottest(s *report.Step) float64 {
 }
 
 func perToken(s *report.Step) float64 {
-	if s.Joules == nil || s.Whole.OutputTokens == 0 {
-		return math.NaN()
+	if v, ok := s.JoulesPerToken(); ok {
+		return v
 	}
-	return *s.Joules / float64(s.Whole.OutputTokens)
+	return math.NaN()
 }

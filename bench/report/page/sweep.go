@@ -106,10 +106,11 @@ func steady(s *report.Step, text func(*report.Figures) string) string {
 }
 
 func energy(s *report.Step) string {
-	if s.Whole.OutputTokens == 0 {
+	v, ok := s.JoulesPerToken()
+	if !ok {
 		return none
 	}
-	return known(s.Joules, 1/float64(s.Whole.OutputTokens))
+	return known(&v, 1)
 }
 
 func known(v *float64, unit float64) string {
