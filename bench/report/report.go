@@ -199,11 +199,13 @@ func (d Distribution) At(p float64) (float64, bool) {
 // Checks say how far the figures of a step can be trusted.
 type Checks struct {
 	// Configured is the number of requests that were to be in flight, 0 for an
-	// open loop without a bound. Achieved is the mean that really was: the time all
-	// requests spent in flight over the time of the window (Little's law), of the
-	// steady window, or of the whole step without one.
-	Configured int     `json:"configured_concurrency"`
-	Achieved   float64 `json:"achieved_concurrency"`
+	// open loop without a bound. AchievedWhole is the mean that really was over the
+	// whole step, ramp and drain included: the time all requests spent in flight
+	// over the time of the window (Little's law). Achieved is that of the steady
+	// window, or AchievedWhole without one.
+	Configured    int     `json:"configured_concurrency"`
+	Achieved      float64 `json:"achieved_concurrency"`
+	AchievedWhole float64 `json:"achieved_concurrency_whole"`
 	// ConfiguredRate is 0 for a closed loop. AchievedRate is the requests sent a
 	// second, from the first to the last.
 	ConfiguredRate float64 `json:"configured_rate"`

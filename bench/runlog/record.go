@@ -42,8 +42,11 @@ type Run struct {
 	Schema  int       `json:"schema"`
 	ID      string    `json:"id"` // random, 16 hex digits
 	Started time.Time `json:"started"`
-	Host    string    `json:"host"`    // of the load generator
-	Version string    `json:"version"` // of accelbench
+	Host    string    `json:"host"` // of the load generator
+	// Machine tells the load generators of one load apart: the gaps between
+	// arrivals depend on it, so that no two send at the same instants.
+	Machine string `json:"machine,omitempty"`
+	Version string `json:"version"` // of accelbench
 	// Command is the command line, secrets left out.
 	Command []string   `json:"command"`
 	URL     string     `json:"url"` // base URL of the endpoint, without credentials
@@ -67,6 +70,8 @@ type Run struct {
 	// that was started for it, nil where none was.
 	Side   string  `json:"side,omitempty"`
 	Server *Server `json:"server,omitempty"`
+	// Steps are the names of all steps that were planned, see [Step.Name].
+	Steps []string `json:"steps,omitempty"`
 	// GOMAXPROCS is how many cores the load generator used.
 	GOMAXPROCS int `json:"gomaxprocs"`
 }
