@@ -15,6 +15,12 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
+// The columns of the bar, and of what stands around it: percent and brackets.
+const (
+	barWidth = 10
+	barFrame = 10
+)
+
 // How often a line is drawn anew on a terminal, and written elsewhere.
 const (
 	drawEvery  = 200 * time.Millisecond
@@ -24,25 +30,29 @@ const (
 // Line tells of a step in one line: on a terminal drawn over itself, elsewhere
 // written every 10 s.
 type Line struct {
-	out      io.Writer
-	terminal bool
-	stop     chan struct{}
-	stopped  sync.WaitGroup
+	out     io.Writer
+	width   int // columns of the terminal, 0 for none
+	stop    chan struct{}
+	stopped sync.WaitGroup
+	step    int // from 1
+	steps   int
 
 	mu   sync.Mutex
 	ttft *hdrhistogram.Histogram // µs, of the step
 }
 
-// NewLine writes to out, as to a terminal or not.
-func NewLine(out io.Writer, terminal bool) *Line {
-	return &Line{out: out, terminal: terminal}
+// NewLine writes to out, which is a terminal of so many columns, or none if width
+// is 0.
+func NewLine(out io.Writer, width int) *Line {
+	return &Line{out: out, width: width}
 }
 
-// RunStarted says nothing.
-func (l *Line) RunStarted(runlog.Run) {}
+// RunStarted takes how many steps there will be.
+func (l *Line) RunStarted(r runlog.Run) { l.step, l.steps = 0, len(r.Steps) }
 
 // StepStarted begins a line.
 func (l *Line) StepStarted(s runlog.Step, meter *load.Meter) {
+	l.step++
 	l.mu.Lock()
 	l.ttft = hdrhistogram.New(1, time.Hour.Microseconds(), 3)
 	l.mu.Unlock()
@@ -77,7 +87,9 @@ func (l *Line) follow(s runlog.Step, meter *load.Meter) {
 		case <-ticker.C:
 			draw(l.state(s, meter, time.Since(started)), false)
 		case <-l.stop:
-			draw(l.state(s, meter, time.Since(started)), true)
+			st := l.state(s, meter, time.Since(started))
+			st.ended = true
+			draw(st, true)
 			return
 		}
 	}
@@ -85,19 +97,24 @@ func (l *Line) follow(s runlog.Step, meter *load.Meter) {
 
 // writer is how a state is shown, and how often.
 func (l *Line) writer() (func(st state, last bool), time.Duration) {
-	if !l.terminal {
-		return func(st state, _ bool) { fmt.Fprintf(l.out, "%s: %s\n", st.name, st) }, writeEvery
+	place := ""
+	if l.steps > 1 {
+		place = fmt.Sprintf("step %d of %d, ", l.step, l.steps)
+	}
+	if l.width == 0 {
+		return func(st state, _ bool) { fmt.Fprintf(l.out, "%s%s: %s\n", place, st.name, st) }, writeEvery
 	}
 	const parts = 1000 // of the whole step, whatever bounds it
 	bar := progressbar.NewOptions(parts,
 		progressbar.OptionSetWriter(l.out),
-		progressbar.OptionSetWidth(16),
+		progressbar.OptionSetWidth(barWidth),
 		progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionSetPredictTime(false),
 		progressbar.OptionShowDescriptionAtLineEnd(),
 	)
 	return func(st state, last bool) {
-		bar.Describe(st.name + ": " + st.String())
+		text := []rune(place + st.name + ": " + st.String())
+		bar.Describe(string(text[:min(len(text), max(0, l.width-barWidth-barFrame))]))
 		_ = bar.Set(int(parts * st.progress())) // a terminal that is gone is no reason to stop
 		if last {
 			_ = bar.Exit()
@@ -108,7 +125,7 @@ func (l *Line) writer() (func(st state, last bool), time.Duration) {
 
 func (l *Line) state(s runlog.Step, meter *load.Meter, elapsed time.Duration) state {
 	st := state{
-		name: s.Name(), requests: s.Requests, duration: s.Duration, elapsed: elapsed,
+		name: s.Title(), requests: s.Requests, duration: s.Duration, elapsed: elapsed,
 		attempted: meter.Attempted.Load(), queued: meter.Queued.Load(), inFlight: meter.InFlight.Load(),
 		succeeded: meter.Succeeded.Load(), failed: meter.Failed.Load(), canceled: meter.Canceled.Load(),
 	}
@@ -129,6 +146,7 @@ type state struct {
 
 	attempted, queued, inFlight, succeeded, failed, canceled int64
 
+	ended    bool // nothing more will come
 	timed    bool // p50 and p99 of the TTFT are known
 	p50, p99 time.Duration
 }
@@ -151,7 +169,7 @@ func (s state) progress() float64 {
 // left is the time the step will take yet, if it goes on as it went.
 func (s state) left() (time.Duration, bool) {
 	p := s.progress()
-	if p == 0 {
+	if p == 0 || s.ended {
 		return 0, false
 	}
 	return time.Duration(float64(s.elapsed) * (1 - p) / p), true

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,7 +30,7 @@ func TestState(t *testing.T) {
 			"900/1000, 30.00 req/s, 0 in flight, 0 failed, 3s left",
 		},
 		"no limit":  {state{elapsed: 10 * time.Second, succeeded: 5}, "5, 0.50 req/s, 0 in flight, 0 failed"},
-		"withdrawn": {state{requests: 9, elapsed: time.Second, succeeded: 1, canceled: 8}, "9/9, 1.00 req/s, 0 in flight, 0 failed, 8 canceled"},
+		"withdrawn": {state{requests: 90, ended: true, elapsed: time.Second, succeeded: 1, canceled: 8}, "9/90, 1.00 req/s, 0 in flight, 0 failed, 8 canceled"},
 	} {
 		if diff := cmp.Diff(tc.want, tc.state.String()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -49,17 +50,17 @@ func done(f *openai.Failure) *runlog.Request {
 // gets one line that is drawn over.
 func TestLine(t *testing.T) {
 	for name, tc := range map[string]struct {
-		terminal bool
-		returns  bool
-	}{"file": {false, false}, "terminal": {true, true}} {
+		width   int
+		returns bool
+	}{"file": {0, false}, "terminal": {120, true}} {
 		var out bytes.Buffer
-		l := NewLine(&out, tc.terminal)
+		l := NewLine(&out, tc.width)
 		meter := new(load.Meter)
 		l.StepStarted(runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8, Requests: 2}, meter)
 		l.RequestDone(done(nil))
 		meter.Succeeded.Add(2)
 		l.StepEnded(runlog.StepEnd{})
-		if got := out.String(); !strings.Contains(got, "8: 2/2, ") || !strings.Contains(got, "TTFT p50 100ms") || !strings.HasSuffix(got, "\n") || strings.Contains(got, "\r") != tc.returns {
+		if got := out.String(); !strings.Contains(got, "8 users: 2/2, ") || !strings.Contains(got, "TTFT p50 100ms") || !strings.HasSuffix(got, "\n") || strings.Contains(got, "\r") != tc.returns {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -128,6 +129,30 @@ func TestNamesAreTheProbes(t *testing.T) {
 	for name := range names(probe.New(nil), "accelerator_probe_") {
 		if !of[name] && name != "last_success_timestamp_seconds" && name != "phase_seconds" {
 			t.Errorf("accelerator_bench_%s is missing", name)
+		}
+	}
+}
+
+// A line that is longer than the terminal is wide would be drawn over badly.
+func TestLineFitsTheTerminal(t *testing.T) {
+	for _, width := range []int{40, 60, 80, 200} {
+		var out bytes.Buffer
+		l := NewLine(&out, width)
+		l.RunStarted(runlog.Run{Steps: []string{"128", "200"}})
+		meter := new(load.Meter)
+		l.StepStarted(runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 128, Requests: 100000}, meter)
+		l.RequestDone(done(nil))
+		meter.InFlight.Store(128)
+		meter.Failed.Store(12345)
+		meter.Canceled.Store(12345)
+		l.StepEnded(runlog.StepEnd{})
+		for line := range strings.FieldsFuncSeq(out.String(), func(r rune) bool { return r == '\r' || r == '\n' }) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, " ")); n > width {
+				t.Errorf("%d columns of %d: %q", n, width, line)
+			}
+		}
+		if !strings.Contains(out.String(), "step 1 of 2") && width >= 60 {
+			t.Errorf("which step is not told: %q", out.String())
 		}
 	}
 }

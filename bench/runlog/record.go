@@ -15,6 +15,7 @@ package runlog
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -112,8 +113,10 @@ type Step struct {
 	Rate float64 `json:"rate,omitempty"`
 	// Burstiness is the shape of gamma gaps: 1 is Poisson, less is burstier.
 	Burstiness float64 `json:"burstiness,omitempty"`
-	// Requests and Duration say when the step stops sending, 0 for no limit of
-	// that kind.
+	// Requests and Duration say when requests stop coming, 0 for no limit of that
+	// kind. Those of an open loop that are due within Duration are all sent, later
+	// where they have to wait for their turn; users of a closed loop start none after
+	// it.
 	Requests int           `json:"requests,omitempty"`
 	Duration time.Duration `json:"duration_ns,omitempty"`
 	RampUp   time.Duration `json:"ramp_up_ns,omitempty"`
@@ -208,6 +211,9 @@ type DatasetCount struct {
 	// Skipped are records that are right but not wanted: shorter than asked for, a
 	// conversation without an answer.
 	Skipped int `json:"skipped,omitempty"`
+	// Estimated are the prompts, of those given out, whose answer's length was
+	// estimated from a text because the server did not count its tokens.
+	Estimated int `json:"estimated,omitempty"`
 	// FirstBad says where and why for the first few bad records.
 	FirstBad []string `json:"first_bad,omitempty"`
 }
@@ -218,8 +224,17 @@ type RunEnd struct {
 	Stop  Stop      `json:"stop"` // of the last step
 }
 
+// Title is the step's name as it reads by itself: "8 users", "4 req/s".
+func (s Step) Title() string {
+	if s.Arrival != ArrivalClosed {
+		return s.Name()
+	}
+	users := strconv.Itoa(s.Concurrency)
+	return strings.Replace(s.Name(), users, users+" users", 1)
+}
+
 // Name is how the step is called where its level matters: "8" for so many users,
-// "4 req/s" for a rate, "inf" for a burst; "/100" after it is a bound on the
+// "4 req/s" for a rate, "inf" for a burst; " max 100" after it is a bound on the
 // requests in flight, " #2" the second of several repeats.
 func (s Step) Name() string {
 	var name string
@@ -234,7 +249,7 @@ func (s Step) Name() string {
 		name = strconv.FormatFloat(s.Rate, 'g', 6, 64) + " req/s"
 	}
 	if s.MaxConcurrency > 0 {
-		name += "/" + strconv.Itoa(s.MaxConcurrency)
+		name += " max " + strconv.Itoa(s.MaxConcurrency)
 	}
 	if s.Repeat > 0 {
 		name += " #" + strconv.Itoa(s.Repeat+1)

@@ -1,11 +1,15 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -71,8 +75,8 @@ func (r *run) note(format string, args ...any) {
 	r.result.Notes = append(r.result.Notes, fmt.Sprintf(format, args...))
 }
 
-// describe fills in what the log says of this program.
-func describe(r *runlog.Run) error {
+// describe fills in what the log says of this program and of its plan.
+func describe(r *runlog.Run, steps []runlog.Step) error {
 	host, err := os.Hostname()
 	if err != nil {
 		return fmt.Errorf("reading the host's name: %w", err)
@@ -81,5 +85,30 @@ func describe(r *runlog.Run) error {
 	_, _ = rand.Read(id[:]) // never fails
 	r.Schema, r.ID = runlog.Schema, hex.EncodeToString(id[:])
 	r.Started, r.Host, r.GOMAXPROCS = time.Now(), host, runtime.GOMAXPROCS(0)
+	r.Machine = cmp.Or(r.Machine, host)
+	r.Steps = nil
+	for _, s := range steps {
+		r.Steps = append(r.Steps, s.Name())
+	}
 	return nil
+}
+
+// makeFolder makes a new folder of that name, or with the first free number after
+// it: two runs may begin in one second.
+func makeFolder(path string) (string, error) {
+	const most = 1000
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", fmt.Errorf("making the folder of the results: %w", err)
+	}
+	folder := path
+	for n := 2; ; n++ {
+		err := os.Mkdir(folder, 0o755)
+		switch {
+		case err == nil:
+			return folder, nil
+		case !errors.Is(err, fs.ErrExist) || n > most:
+			return "", fmt.Errorf("making the folder of the run: %w", err)
+		}
+		folder = fmt.Sprintf("%s-%d", path, n)
+	}
 }

@@ -1,8 +1,8 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -101,7 +101,7 @@ func (r *run) sample(ctx context.Context, step int) (stop func() error) {
 	return func() error {
 		cancel()
 		running.Wait()
-		return errors.Join(errs...)
+		return cmp.Or(errs...)
 	}
 }
 

@@ -1,8 +1,8 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -40,14 +40,18 @@ func SideFolder(folder string, s side.Side) string { return filepath.Join(folder
 // Run goes through all turns, or as many as come before a failure limit or the
 // end of ctx. The result sums up all runs.
 func (s *Sides) Run(ctx context.Context) (Result, error) {
-	var all Result
 	for _, one := range s.Sides {
 		if err := one.LookUp(); err != nil {
-			return all, err
+			return Result{}, err
 		}
 	}
+	folder, err := makeFolder(s.Config.Folder)
+	if err != nil {
+		return Result{}, err
+	}
+	all := Result{Folder: folder}
 	for _, turn := range side.Turns(len(s.Sides), s.Repeats) {
-		one, err := s.turn(ctx, s.Sides[turn.Side], turn.Repeat)
+		one, err := s.turn(ctx, folder, s.Sides[turn.Side], turn.Repeat)
 		all.Attempted += one.Attempted
 		all.Succeeded += one.Succeeded
 		all.Stop = one.Stop
@@ -64,19 +68,19 @@ func (s *Sides) Run(ctx context.Context) (Result, error) {
 	return all, nil
 }
 
-func (s *Sides) turn(ctx context.Context, one side.Side, repeat int) (result Result, err error) {
+func (s *Sides) turn(ctx context.Context, folder string, one side.Side, repeat int) (result Result, err error) {
 	if s.Turn != nil {
 		s.Turn(one, repeat)
 	}
 	cfg := s.Config
-	cfg.Folder = filepath.Join(SideFolder(cfg.Folder, one), strconv.Itoa(repeat+1))
+	cfg.Folder = filepath.Join(SideFolder(folder, one), strconv.Itoa(repeat+1))
 	cfg.Run.Side = one.Name
 	cfg.Steps = make([]runlog.Step, len(s.Config.Steps))
 	for i, step := range s.Config.Steps {
 		step.Repeat = repeat
 		cfg.Steps[i] = step
 	}
-	if err := os.MkdirAll(cfg.Folder, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(cfg.Folder), 0o755); err != nil {
 		return Result{}, fmt.Errorf("making the folder of a side: %w", err)
 	}
 	client, err := openai.NewClient(cfg.Client)
@@ -86,11 +90,11 @@ func (s *Sides) turn(ctx context.Context, one side.Side, repeat int) (result Res
 	defer client.CloseIdleConnections()
 	before := answers(ctx, client)
 	// The command outlives ctx, so that what is in flight ends before its server.
-	process, err := side.Start(context.WithoutCancel(ctx), one, filepath.Join(cfg.Folder, "command.log"))
+	process, err := side.Start(context.WithoutCancel(ctx), one, cfg.Folder+".log")
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() { err = errors.Join(err, process.Stop(stopGrace)) }()
+	defer func() { err = cmp.Or(err, process.Stop(stopGrace)) }()
 	if err := s.await(ctx, client, process, one); err != nil {
 		return Result{}, err
 	}

@@ -4,10 +4,11 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"hash/fnv"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
@@ -28,7 +29,8 @@ type Config struct {
 	// Dataset makes the prompts; what depends on the run and on the step is
 	// filled in.
 	Dataset dataset.Config
-	// Folder is where the log is made; it must not hold one.
+	// Folder is where the log is made, or a folder of that name with a number when
+	// it is there already.
 	Folder  string
 	Metrics Metrics
 	// Unchecked leaves out the question whether the endpoint is there and serves
@@ -55,6 +57,7 @@ type Watcher interface {
 
 // Result is how a run ended.
 type Result struct {
+	Folder               string // of the log
 	Stop                 runlog.Stop
 	Attempted, Succeeded int // requests
 	// Notes are what the user should know beside the report, one sentence each.
@@ -74,7 +77,10 @@ func Run(ctx context.Context, cfg Config, watchers ...Watcher) (Result, error) {
 	if err := r.prepare(ctx); err != nil {
 		return r.result, err
 	}
-	r.log, err = runlog.Create(cfg.Folder, r.cfg.Run)
+	if r.result.Folder, err = makeFolder(cfg.Folder); err != nil {
+		return r.result, err
+	}
+	r.log, err = runlog.Create(r.result.Folder, r.cfg.Run)
 	if err != nil {
 		return r.result, err
 	}
@@ -86,7 +92,15 @@ func Run(ctx context.Context, cfg Config, watchers ...Watcher) (Result, error) {
 	if err == nil {
 		err = r.log.Write(runlog.Record{RunEnd: &runlog.RunEnd{Ended: time.Now(), Stop: r.result.Stop}})
 	}
-	return r.result, errors.Join(err, r.log.Close())
+	return r.result, cmp.Or(err, r.log.Close())
+}
+
+// gapSeed decides the gaps of a step's arrivals. Load generators that run the same
+// command must not send at the same instants.
+func gapSeed(r runlog.Run, s runlog.Step) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d %d %s", r.Seed, s.Index, r.Machine)
+	return h.Sum64()
 }
 
 type run struct {
@@ -103,7 +117,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.learn(ctx); err != nil {
 		return err
 	}
-	if err := describe(&r.cfg.Run); err != nil {
+	if err := describe(&r.cfg.Run, r.cfg.Steps); err != nil {
 		return err
 	}
 	if err := r.tryDataset(ctx); err != nil {
@@ -169,11 +183,11 @@ func (r *run) step(ctx context.Context, s runlog.Step) (runlog.StepEnd, error) {
 		Done:  r.done,
 		Meter: &meter,
 	}
-	end, err := runner.Run(ctx, load.Plan{Step: s, Seed: r.cfg.Run.Seed + uint64(s.Index)}, source)
+	end, err := runner.Run(ctx, load.Plan{Step: s, Seed: gapSeed(r.cfg.Run, s)}, source)
 	for _, w := range r.watchers {
 		w.StepEnded(end)
 	}
-	return end, errors.Join(err, stopSampling(), r.log.Write(runlog.Record{StepEnd: &end}))
+	return end, cmp.Or(err, stopSampling(), r.log.Write(runlog.Record{StepEnd: &end}))
 }
 
 func (r *run) done(q *runlog.Request) error {

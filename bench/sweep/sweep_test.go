@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -109,7 +110,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Result{Stop: runlog.StopRequests, Attempted: 20, Succeeded: 20}, result); diff != "" {
+	if diff := cmp.Diff(Result{Folder: cfg.Folder, Stop: runlog.StopRequests, Attempted: 20, Succeeded: 20}, result); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
 	run, order, requests := kinds(t, cfg.Folder)
@@ -278,5 +279,36 @@ func TestSamples(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[runlog.Source]bool{runlog.SourceClient: true, runlog.SourceServer: true}, got); diff != "" {
 		t.Errorf("sources (-want +got):\n%s", diff)
+	}
+}
+
+// Two runs may begin in one second, and two load generators must not send at the
+// same instants.
+func TestRunsKeepApart(t *testing.T) {
+	cfg := plan(t, endpoint(t, nil))
+	cfg.Steps = []runlog.Step{{Arrival: runlog.ArrivalPoisson, Rate: 2000, Burstiness: 1, Requests: 20}}
+	gaps := map[string][]time.Duration{}
+	for _, machine := range []string{"a", "b", "a"} {
+		cfg.Run.Machine = machine
+		result, err := Run(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, requests := kinds(t, result.Folder)
+		var of []time.Duration
+		slices.SortFunc(requests, func(a, b *runlog.Request) int { return a.Seq - b.Seq })
+		for _, r := range requests[1:] {
+			of = append(of, r.Trace.Planned.Sub(requests[0].Trace.Planned))
+		}
+		if before, ok := gaps[machine]; ok && !slices.Equal(before, of) {
+			t.Errorf("the same machine and seed gave other gaps: %v and %v", before, of)
+		}
+		gaps[machine] = of
+	}
+	if slices.Equal(gaps["a"], gaps["b"]) {
+		t.Error("two machines have the same gaps")
+	}
+	if found, _ := filepath.Glob(cfg.Folder + "*"); len(found) != 3 {
+		t.Errorf("folders: %v", found)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -26,10 +27,13 @@ type compareSettings struct {
 	ready   time.Duration
 	output  string
 	formats words
+	goodput []string
 }
 
+const compareCommand = "compare"
+
 func registerCompare(app *kingpin.Application, commands map[string]command, after []string) {
-	c := app.Command("compare", "Compare runs: each folder is a side, and holds one run or repeats of it. "+
+	c := app.Command(compareCommand, "Compare runs: each folder is a side, and holds one run or repeats of it. "+
 		"With --side, start each side's command in turn and put load on it, as the flags of run after -- say.")
 	s := &compareSettings{formats: words{all: []string{"text", formatMarkdown, formatJSON}, list: []string{"text"}}}
 	c.Arg("FOLDER", "Folder of a side.").StringsVar(&s.folders)
@@ -38,14 +42,19 @@ func registerCompare(app *kingpin.Application, commands map[string]command, afte
 	c.Flag("ready-timeout", "Longest time from a command's start to an endpoint that lists its models.").Default("15m").DurationVar(&s.ready)
 	c.Flag("output", "Folder in which the comparison makes its own.").Default("results").StringVar(&s.output)
 	value(c.Flag("format", "What to print: text, md, json. Default: text."), &s.formats)
-	commands["compare"] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
+	c.Flag("goodput", "What a good request meets, in milliseconds: ttft:500 tpot:50 itl:80 e2el:30000.").StringsVar(&s.goodput)
+	commands[compareCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		if err := s.check(after); err != nil {
 			return exitUsage, usageError{err}
 		}
-		if len(s.sides) == 0 {
-			return exitMeasured, s.compare(stdout, s.folders)
+		options, err := (&renderFlags{goodput: s.goodput}).options(false)
+		if err != nil {
+			return exitUsage, usageError{err}
 		}
-		return s.measure(ctx, after, stdout, stderr)
+		if len(s.sides) == 0 {
+			return exitMeasured, s.compare(stdout, s.folders, options)
+		}
+		return s.measure(ctx, after, options, stdout, stderr)
 	}
 }
 
@@ -66,10 +75,10 @@ func (s *compareSettings) check(after []string) error {
 }
 
 // compare prints the comparison of the sides in the folders.
-func (s *compareSettings) compare(stdout io.Writer, folders []string) error {
+func (s *compareSettings) compare(stdout io.Writer, folders []string, options report.Options) error {
 	sides := make([]compare.Side, 0, len(folders))
 	for i, name := range sideNames(folders) {
-		one, err := readSide(name, folders[i])
+		one, err := readSide(name, folders[i], options)
 		if err != nil {
 			return err
 		}
@@ -104,14 +113,14 @@ func sideNames(folders []string) []string {
 }
 
 // readSide reads every run below a folder as one side.
-func readSide(name, folder string) (compare.Side, error) {
+func readSide(name, folder string, options report.Options) (compare.Side, error) {
 	logs, err := runlog.Find(folder)
 	if err != nil {
 		return compare.Side{}, err
 	}
 	one := compare.Side{Name: name}
 	for _, log := range logs {
-		r, err := report.Read(report.Options{}, log)
+		r, err := report.Read(options, log)
 		if err != nil {
 			return compare.Side{}, err
 		}
@@ -122,25 +131,10 @@ func readSide(name, folder string) (compare.Side, error) {
 
 // measure runs the sides' commands in turns under the load that the flags after
 // -- say, and compares.
-func (s *compareSettings) measure(ctx context.Context, after []string, stdout, stderr io.Writer) (int, error) {
-	r, cfg, err := parseRun(after, stderr)
+func (s *compareSettings) measure(ctx context.Context, after []string, options report.Options, stdout, stderr io.Writer) (int, error) {
+	plan, err := s.plan(ctx, after, stderr)
 	if err != nil {
-		return exitUsage, usageError{err}
-	}
-	cfg.Folder = filepath.Join(s.output, folderName(time.Now(), "compare"))
-	plan := sweep.Sides{
-		Config: cfg, Repeats: s.repeat, Ready: s.ready,
-		Watch: func() ([]sweep.Watcher, func(), error) { return r.watchers(stderr) },
-		Turn: func(one side.Side, repeat int) {
-			fmt.Fprintf(stderr, "accelbench: side %s, repeat %d of %d\n", one.Name, repeat+1, s.repeat)
-		},
-	}
-	for _, text := range s.sides {
-		one, err := side.Parse(text)
-		if err != nil {
-			return exitUsage, usageError{err}
-		}
-		plan.Sides = append(plan.Sides, one)
+		return exitNothing, err
 	}
 	result, err := plan.Run(ctx)
 	tell(stderr, result)
@@ -149,25 +143,58 @@ func (s *compareSettings) measure(ctx context.Context, after []string, stdout, s
 	}
 	folders := make([]string, 0, len(plan.Sides))
 	for _, one := range plan.Sides {
-		if folder := sweep.SideFolder(cfg.Folder, one); exists(folder) {
+		if folder := sweep.SideFolder(result.Folder, one); exists(folder) {
 			folders = append(folders, folder)
 		}
 	}
-	fmt.Fprintf(stderr, "accelbench: the runs are in %s\n", cfg.Folder)
-	if err := s.compare(stdout, folders); err != nil {
+	fmt.Fprintf(stderr, "accelbench: the runs are in %s\n", result.Folder)
+	if err := s.compare(stdout, folders, options); err != nil {
 		return exitNothing, err
 	}
 	return exitCode(result)
 }
 
-// parseRun reads flags of run that stand after another command's.
-func parseRun(args []string, stderr io.Writer) (*runSettings, sweep.Config, error) {
+// plan is what the flags of both halves of the command line ask for.
+func (s *compareSettings) plan(ctx context.Context, after []string, stderr io.Writer) (*sweep.Sides, error) {
+	sides := make([]side.Side, 0, len(s.sides))
+	shown := []string{"accelbench", compareCommand, "--repeat=" + strconv.Itoa(s.repeat)}
+	for _, text := range s.sides {
+		one, err := side.Parse(text)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		sides = append(sides, one)
+		shown = append(shown, "--side", one.String())
+	}
+	r, cfg, err := parseRun(append(append(shown, "--"), after...), after, stderr)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Folder = filepath.Join(s.output, folderName(time.Now(), compareCommand))
+	return &sweep.Sides{
+		Config: cfg, Sides: sides, Repeats: s.repeat, Ready: s.ready,
+		Watch: func() ([]sweep.Watcher, func(), error) { return r.watchers(ctx, stderr) },
+		Turn: func(one side.Side, repeat int) {
+			fmt.Fprintf(stderr, "accelbench: side %s, repeat %d of %d\n", one.Name, repeat+1, s.repeat)
+		},
+	}, nil
+}
+
+// parseRun reads flags of run that stand after another command's. shown is the
+// whole command line as the log may tell it.
+func parseRun(shown, args []string, stderr io.Writer) (*runSettings, sweep.Config, error) {
 	app := kingpin.New("accelbench compare … --", "")
 	s := newRunSettings(app.Command("run", ""))
 	if _, err := app.Parse(append([]string{"run"}, respell(args)...)); err != nil {
-		return nil, sweep.Config{}, err
+		return nil, sweep.Config{}, usageError{err}
 	}
-	cfg, err := s.config(stderr)
+	switch {
+	case s.load.repeatSet:
+		return nil, sweep.Config{}, usageError{errors.New("--repeat belongs before --: repeats of one start of a server are not independent of each other")}
+	case len(s.render.formats.list)+len(s.render.goodput) > 0, s.out.saveResult, s.out.detailed, s.out.addLine:
+		return nil, sweep.Config{}, usageError{errors.New("after -- stands what is put on the endpoint: --format and --goodput belong before it, and result files are made by accelbench report")}
+	}
+	cfg, err := s.config(shown, stderr)
 	return s, cfg, err
 }
 

@@ -18,8 +18,9 @@ import (
 // apiKeyVariable is where vLLM's own benchmark takes the key from.
 const apiKeyVariable = "OPENAI_API_KEY"
 
-// address is the base URL and the API that the flags name together.
-func (e *endpointFlags) address() (base string, api openai.API, err error) {
+// address is the base URL and the API that the flags name together. Completions
+// are the default of vLLM's tool, chat is ours.
+func (e *endpointFlags) address(vllm bool) (base string, api openai.API, err error) {
 	url := e.url
 	if e.positional.url != "" {
 		if url != "" {
@@ -45,9 +46,14 @@ func (e *endpointFlags) address() (base string, api openai.API, err error) {
 		return "", "", fmt.Errorf("no API is called %q (known: chat, completions)", e.api)
 	}
 	switch e.backend {
+	case "":
+		if vllm {
+			return base, openai.Completions, nil
+		}
+		return base, openai.Chat, nil
 	case "vllm", "openai", "vllm-rlhf", "lmdeploy", "sglang", "scalellm", "llama.cpp":
 		return base, openai.Completions, nil
-	case "", "openai-chat":
+	case "openai-chat":
 		return base, openai.Chat, nil
 	}
 	return "", "", fmt.Errorf("the backend %q does not speak the OpenAI API, or is not known (known: vllm, openai, openai-chat, sglang, lmdeploy, scalellm)", e.backend)
@@ -79,11 +85,8 @@ func (e *endpointFlags) http() (config.HTTPClientConfig, error) {
 	if e.insecure {
 		c.TLSConfig.InsecureSkipVerify = true
 	}
-	if len(e.headers) > 0 {
-		c.HTTPHeaders = &config.Headers{Headers: map[string]config.Header{}}
-		for name, text := range e.headers {
-			c.HTTPHeaders.Headers[name] = config.Header{Secrets: []config.Secret{config.Secret(text)}}
-		}
+	if err := e.addHeaders(&c); err != nil {
+		return c, usageError{err}
 	}
 	switch {
 	case e.apiKeyFile != "":
@@ -94,11 +97,39 @@ func (e *endpointFlags) http() (config.HTTPClientConfig, error) {
 	return c, nil
 }
 
+// addHeaders adds what --header gives. Authorization is no header like others: it
+// must not follow to other hosts.
+func (e *endpointFlags) addHeaders(c *config.HTTPClientConfig) error {
+	for name, text := range e.headers {
+		if strings.EqualFold(name, "Authorization") {
+			kind, credentials, _ := strings.Cut(text, " ")
+			c.Authorization = &config.Authorization{Type: kind, Credentials: config.Secret(strings.TrimSpace(credentials))}
+			continue
+		}
+		if c.HTTPHeaders == nil {
+			c.HTTPHeaders = &config.Headers{Headers: map[string]config.Header{}}
+		}
+		c.HTTPHeaders.Headers[name] = config.Header{Secrets: []config.Secret{config.Secret(text)}}
+	}
+	if c.HTTPHeaders == nil {
+		return nil
+	}
+	if err := c.HTTPHeaders.Validate(); err != nil {
+		return fmt.Errorf("--header: %w", err)
+	}
+	return nil
+}
+
 // client is how to reach the endpoint, over connections that are kept as a
 // production client keeps them.
 func (e *endpointFlags) client(base string) (openai.Config, error) {
 	http, err := e.http()
-	return openai.Config{BaseURL: base, HTTP: http, KeepAlive: true, UserAgent: "accelbench/" + version.Version}, err
+	if err != nil {
+		return openai.Config{}, err
+	}
+	cfg := openai.Config{BaseURL: base, HTTP: http, KeepAlive: true, UserAgent: "accelbench/" + version.Version}
+	_, err = openai.NewClient(cfg) // says what is wrong before anything is made
+	return cfg, err
 }
 
 // extraBody are the members that are added to every request.

@@ -40,6 +40,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	args, after := cut(respell(args))
 	app, commands := newApp(after, stdout, stderr)
 	name, err := app.Parse(args)
+	if err == nil && after != nil && name != compareCommand {
+		err = fmt.Errorf("%s takes nothing after --", name)
+	}
 	if err != nil {
 		return complain(stderr, usageError{err})
 	}

@@ -64,8 +64,8 @@ type renderFlags struct {
 func (r *renderFlags) register(c *kingpin.CmdClause, formats string) {
 	r.formats.all = []string{formatVLLM, formatEvalscope, formatChecks, formatTable, formatMarkdown, formatJSON, formatCSV, formatNone}
 	value(c.Flag("format", "What to print, a list of: "+strings.Join(r.formats.all, ", ")+". Default: "+formats+"."), &r.formats)
-	r.metrics = words{all: []string{"ttft", "tpot", "itl", "e2el"}, list: []string{"ttft", "tpot", "itl"}}
-	value(c.Flag("percentile-metrics", "Latencies in vLLM's block, a list of: ttft, tpot, itl, e2el. Default: ttft,tpot,itl."), &r.metrics)
+	r.metrics = words{all: []string{"ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue"}, list: []string{"ttft", "tpot", "itl"}}
+	value(c.Flag("percentile-metrics", "Latencies in vLLM's block, a list of: "+strings.Join(r.metrics.all, ", ")+". Default: ttft,tpot,itl."), &r.metrics)
 	r.percentiles = percentiles{99}
 	value(c.Flag("metric-percentiles", "Percentiles in vLLM's block. Default: 99."), &r.percentiles)
 	c.Flag("goodput", "What a good request meets, in milliseconds: ttft:500 tpot:50 itl:80 e2el:30000.").StringsVar(&r.goodput)

@@ -13,6 +13,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report/chart"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report/page"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 func registerReport(app *kingpin.Application, commands map[string]command) {
@@ -45,14 +46,13 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 	}
 }
 
-// runFolder is the folder of a log that is named by its file or its folder, empty
-// where it is in a folder below.
+// runFolder is the folder of the one log at path, empty if there is none or more.
 func runFolder(path string) string {
-	info, err := os.Stat(path)
-	if err == nil && !info.IsDir() {
-		return filepath.Dir(path)
+	logs, err := runlog.Find(path)
+	if err != nil || len(logs) != 1 {
+		return ""
 	}
-	return path
+	return filepath.Dir(logs[0])
 }
 
 // print writes r in the formats asked for, or in otherwise.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
@@ -61,14 +63,17 @@ func (s *runSettings) saveResults(r *report.Report) error {
 	for i := range r.Steps {
 		step := &r.Steps[i]
 		name := s.out.resultFile
-		if name == "" {
+		switch {
+		case name == "":
 			name = report.VLLMFileName(&r.Runs[0], step, now)
+		case i > 0 && !s.out.addLine: // the next step must not replace the first one's
+			ext := filepath.Ext(name)
+			name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), i+1, ext)
 		}
 		path := filepath.Join(s.out.resultDir, name)
 		write := func(w io.Writer) error { return report.VLLMResult(w, r, step, s.render.vllm(s.out.detailed)) }
-		// A name given for several steps would keep the last one only.
 		save := writeFile
-		if s.out.addLine || s.out.resultFile != "" && len(r.Steps) > 1 {
+		if s.out.addLine {
 			save = appendFile
 		}
 		if err := save(path, write); err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,9 +30,9 @@ func registerRun(app *kingpin.Application, commands map[string]command) {
 		"run as they are, with only the program's name changed.")
 	s := newRunSettings(c)
 	commands["run"] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		cfg, err := s.config(stderr)
+		cfg, err := s.config(os.Args, stderr)
 		if err != nil {
-			return exitUsage, usageError{err}
+			return exitNothing, err
 		}
 		options, err := s.render.options(s.out.detailed)
 		if err != nil {
@@ -69,28 +70,27 @@ func (s *runSettings) evalscope() bool {
 }
 
 func (s *runSettings) vllm() bool {
-	return s.endpoint.backend != "" || s.endpoint.baseURL || s.load.numPrompts
+	return s.endpoint.backend != "" || s.data.vllm || s.load.numPrompts
 }
 
-// config turns the flags into what to run. It tells on stderr which of them are
-// without effect.
-func (s *runSettings) config(stderr io.Writer) (sweep.Config, error) {
-	for name, given := range s.ignored {
-		if *given {
-			fmt.Fprintf(stderr, "accelbench: --%s is accepted, and without effect here\n", name)
-		}
-	}
-	base, api, err := s.endpoint.address()
+// config turns the flags into what to run. Its error is a usageError, unless the
+// data set cannot be read. It tells on stderr which flags are without effect.
+func (s *runSettings) config(args []string, stderr io.Writer) (sweep.Config, error) {
+	base, api, err := s.endpoint.address(s.vllm())
 	if err != nil {
-		return sweep.Config{}, err
+		return sweep.Config{}, usageError{err}
 	}
 	model, err := s.endpoint.modelName()
 	if err != nil {
-		return sweep.Config{}, err
+		return sweep.Config{}, usageError{err}
 	}
 	client, err := s.endpoint.client(base)
 	if err != nil {
 		return sweep.Config{}, err
+	}
+	extra, err := s.ask.extraBody()
+	if err != nil {
+		return sweep.Config{}, usageError{err}
 	}
 	data, err := s.data.config(s.endpoint.positional.dataset)
 	if err != nil {
@@ -98,17 +98,14 @@ func (s *runSettings) config(stderr io.Writer) (sweep.Config, error) {
 	}
 	steps, err := s.load.steps(s.ask.maxTokens, data.Kind == dataset.Replay, s.vllm())
 	if err != nil {
-		return sweep.Config{}, err
+		return sweep.Config{}, usageError{err}
 	}
-	extra, err := s.ask.extraBody()
-	if err != nil {
-		return sweep.Config{}, err
-	}
+	s.tellUnused(data.Kind, steps, stderr)
 	return sweep.Config{
 		Client: client,
 		Run: runlog.Run{
-			Version: version.Version, Command: shownCommand(os.Args), URL: base, API: api, Model: model,
-			Dataset: string(data.Kind), DatasetPath: data.Path, Seed: s.load.seed, ReusePrompts: s.data.reuse,
+			Version: version.Version, Command: shownCommand(args), URL: base, API: api, Model: model,
+			Dataset: string(data.Kind), DatasetPath: data.Path, Seed: s.load.seed, Machine: s.load.machine, ReusePrompts: s.data.reuse,
 			Backend: s.endpoint.backend, Tokenizer: s.out.tokenizer, Label: s.out.label, Metadata: s.out.metadata,
 		},
 		Steps:     steps,
@@ -122,8 +119,13 @@ func (s *runSettings) config(stderr io.Writer) (sweep.Config, error) {
 
 // config is the data set that the flags name.
 func (d *dataFlags) config(positional string) (dataset.Config, error) {
-	if positional != "" && d.path != "" {
-		return dataset.Config{}, errors.New("two data sets are given, one of them as --dataset-path")
+	switch {
+	case positional != "" && d.path != "":
+		return dataset.Config{}, usageError{errors.New("two data sets are given, one of them as --dataset-path")}
+	case d.rangeRatio == 1:
+		d.rangeRatio = 0 // old versions of vLLM's tool: the least is the whole of the length
+	case !(d.rangeRatio >= 0 && d.rangeRatio < 1):
+		return dataset.Config{}, usageError{errors.New("--random-range-ratio must be from 0 to below 1")}
 	}
 	c := dataset.Config{
 		Path: d.path + positional, MinPromptLength: d.minPrompt, MaxPromptLength: d.maxPrompt, MaxBadRecords: d.maxBad,
@@ -135,9 +137,13 @@ func (d *dataFlags) config(positional string) (dataset.Config, error) {
 	var err error
 	switch {
 	case d.kind != "":
-		c.Kind, err = dataset.ParseKind(d.kind)
+		if c.Kind, err = dataset.ParseKind(d.kind); err != nil {
+			return c, usageError{err}
+		}
 	case c.Path != "":
-		c.Kind, err = dataset.Detect(c.Path)
+		if c.Kind, err = dataset.Detect(c.Path); err != nil {
+			return c, err
+		}
 	default:
 		c.Kind = dataset.Random
 	}
@@ -152,17 +158,17 @@ func (d *dataFlags) config(positional string) (dataset.Config, error) {
 			c.OutputLen = d.sharedOutputLen
 		}
 	}
-	return c, err
+	return c, nil
 }
 
 // run puts the load on and reports.
 func (s *runSettings) run(ctx context.Context, cfg sweep.Config, options report.Options, stdout, stderr io.Writer) (int, error) {
-	watchers, stop, err := s.watchers(stderr)
+	watchers, stop, err := s.watchers(ctx, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
+	defer stop()
 	result, err := sweep.Run(ctx, cfg, watchers...)
-	stop()
 	tell(stderr, result)
 	if result.Attempted == 0 {
 		if err == nil {
@@ -170,12 +176,12 @@ func (s *runSettings) run(ctx context.Context, cfg sweep.Config, options report.
 		}
 		return exitNothing, err
 	}
-	reportErr := s.report(cfg.Folder, options, stdout, stderr)
+	reportErr := s.report(result.Folder, options, stdout, stderr)
 	switch {
 	case err != nil: // which is the cause, if the report failed too
 		return exitNothing, err
 	case reportErr != nil:
-		return exitNothing, fmt.Errorf("reporting (the traces are kept in %s): %w", cfg.Folder, reportErr)
+		return exitNothing, fmt.Errorf("reporting (the traces are kept in %s): %w", result.Folder, reportErr)
 	}
 	return exitCode(result)
 }
@@ -201,14 +207,14 @@ func exitCode(result sweep.Result) (int, error) {
 }
 
 // watchers are what shows the run while it goes, and what ends them.
-func (s *runSettings) watchers(stderr io.Writer) (watchers []sweep.Watcher, stop func(), err error) {
+func (s *runSettings) watchers(ctx context.Context, stderr io.Writer) (watchers []sweep.Watcher, stop func(), err error) {
 	stop = func() {}
 	if !s.out.quiet {
-		watchers = append(watchers, live.NewLine(stderr, isTerminal(stderr)))
+		watchers = append(watchers, live.NewLine(stderr, columns(stderr)))
 	}
 	if s.out.webAddress != "" {
 		m := live.NewMetrics()
-		stop, err = serveMetrics(m, s.out.webAddress, s.out.webConfig, stderr)
+		stop, err = serveMetrics(ctx, m, s.out.webAddress, s.out.webConfig, stderr)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -217,13 +223,46 @@ func (s *runSettings) watchers(stderr io.Writer) (watchers []sweep.Watcher, stop
 	return watchers, stop, nil
 }
 
-func isTerminal(w io.Writer) bool {
+// columns is the width of the terminal that w is, 0 if it is none.
+func columns(w io.Writer) int {
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 {
+		return 80
+	}
+	return width
 }
 
-// shownCommand is the command line without what may be a secret: the values of
-// headers.
+// tellUnused says which flags are without effect.
+func (s *runSettings) tellUnused(kind dataset.Kind, steps []runlog.Step, stderr io.Writer) {
+	for name, given := range s.ignored {
+		if *given {
+			fmt.Fprintf(stderr, "accelbench: --%s is accepted, and without effect here\n", name)
+		}
+	}
+	closed := steps[0].Arrival == runlog.ArrivalClosed
+	made := kind == dataset.Random || kind == dataset.Prefix
+	saved := s.out.saveResult || s.out.detailed || s.out.addLine
+	for _, f := range []struct {
+		unused bool
+		text   string
+	}{
+		{s.load.burstinessSet && (closed || steps[0].Rate == 0), "--burstiness is without effect without a --request-rate"},
+		{s.data.lengths && !made, "the length of random prompts is without effect on a file"},
+		{s.out.webConfig != "" && s.out.webAddress == "", "--web.config.file is without effect without --web.listen-address"},
+		{s.out.resultDir+s.out.resultFile+s.out.label != "" && !saved, "the place of vLLM's result file is without effect without --save-result"},
+		{steps[0].Arrival == runlog.ArrivalBurst, "all requests are sent at once, as there is no --request-rate and no --max-concurrency"},
+	} {
+		if f.unused {
+			fmt.Fprintf(stderr, "accelbench: %s\n", f.text)
+		}
+	}
+}
+
+// shownCommand is the command line without what may be a secret.
 func shownCommand(args []string) []string {
 	shown := append([]string{}, args...)
 	if len(shown) > 0 {
@@ -232,13 +271,14 @@ func shownCommand(args []string) []string {
 	hide := false
 	for i, a := range shown {
 		name, _, assigned := strings.Cut(a, "=")
+		secret := slices.Contains([]string{"--header", "--extra-body", "--wandb-api-key"}, strings.ReplaceAll(name, "_", "-"))
 		switch {
 		case hide && !strings.HasPrefix(a, "--"):
-			shown[i] = "<secret>"
-		case name == "--header" && assigned:
-			shown[i] = "--header=<secret>"
+			shown[i] = "<hidden>"
+		case secret && assigned:
+			shown[i] = name + "=<hidden>"
 		}
-		hide = a == "--header" || hide && !strings.HasPrefix(a, "--")
+		hide = secret && !assigned || hide && !strings.HasPrefix(a, "--")
 	}
 	return shown
 }

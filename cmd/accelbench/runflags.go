@@ -25,7 +25,6 @@ type endpointFlags struct {
 	positional struct{ url, model, dataset string }
 
 	url, host, path, backend, api string
-	baseURL                       bool // url was given as vLLM calls it
 	port                          int
 	model, served                 string
 	apiKeyFile, httpConfig        string
@@ -38,7 +37,7 @@ func (e *endpointFlags) register(c *kingpin.CmdClause) {
 	c.Arg("MODEL", "Model, as evalscope-perf takes it.").StringVar(&e.positional.model)
 	c.Arg("DATASET", "File with prompts, as evalscope-perf takes it.").StringVar(&e.positional.dataset)
 	c.Flag("url", "Endpoint: a base URL such as http://127.0.0.1:8000, or with the full path.").StringVar(&e.url)
-	c.Flag("base-url", "The same, as vLLM calls it.").IsSetByUser(&e.baseURL).StringVar(&e.url)
+	c.Flag("base-url", "The same, as vLLM calls it.").StringVar(&e.url)
 	c.Flag("host", "Host, where no URL is given.").Default("127.0.0.1").StringVar(&e.host)
 	c.Flag("port", "Port, where no URL is given.").Default("8000").IntVar(&e.port)
 	c.Flag("endpoint", "Path of the API, as vLLM calls it: /v1/completions or /v1/chat/completions.").StringVar(&e.path)
@@ -59,6 +58,7 @@ type loadFlags struct {
 	maxConcurrency         int
 	rates                  rates
 	burstiness             string
+	burstinessSet          bool
 	requests               int
 	numPrompts             bool // requests was given as vLLM calls it
 	duration, rampUp       seconds
@@ -66,7 +66,9 @@ type loadFlags struct {
 	timeout, idleTimeout   seconds
 	maxFailureRatio        float64
 	repeat                 int
+	repeatSet              bool
 	seed                   uint64
+	machine                string
 }
 
 func (l *loadFlags) register(c *kingpin.CmdClause) {
@@ -76,11 +78,11 @@ func (l *loadFlags) register(c *kingpin.CmdClause) {
 	c.Flag("max-concurrency", "Most requests in flight. Without a rate it is a closed loop of so many users.").IntVar(&l.maxConcurrency)
 	value(c.Flag("request-rate", "Open loop: requests a second, whatever the server does; a list is a sweep, inf sends all at once."), &l.rates)
 	c.Flag("burstiness", "Shape of the gaps between requests: 1 is Poisson, below 1 burstier, above 1 more even, inf constant.").
-		Default("1").StringVar(&l.burstiness)
+		Default("1").IsSetByUser(&l.burstinessSet).StringVar(&l.burstiness)
 	c.Flag("requests", "Requests of each step. Default: 1000, without limit if there is a --duration.").IntVar(&l.requests)
 	c.Flag("n", "The same, as evalscope-perf calls it.").IntVar(&l.requests)
 	c.Flag("number", "The same, as evalscope calls it.").Hidden().IntVar(&l.requests)
-	c.Flag("num-prompts", "The same, as vLLM calls it.").IsSetByUser(&l.numPrompts).IntVar(&l.requests)
+	c.Flag("num-prompts", "The same, as vLLM calls it; all are sent at once then, unless a rate or a bound is given.").IsSetByUser(&l.numPrompts).IntVar(&l.requests)
 	value(c.Flag("duration", "Time for which a step sends requests."), &l.duration)
 	value(c.Flag("ramp-up", "Time over which users start, or the rate rises; 0 is all at once. Default: 20ms a user, none for a rate.").
 		IsSetByUser(&l.rampUpSet), &l.rampUp)
@@ -88,14 +90,18 @@ func (l *loadFlags) register(c *kingpin.CmdClause) {
 	value(c.Flag("timeout", "Longest duration of a request, 0 for none. Default: 10m."), &l.timeout)
 	value(c.Flag("read-timeout", "The same, as evalscope calls it, in seconds."), &l.timeout)
 	value(c.Flag("idle-timeout", "Longest silence after the first text. Default: none."), &l.idleTimeout)
-	c.Flag("max-failure-ratio", "Stop when a larger share of the requests fails, 0 to 1; exit code 3.").Default("0").Float64Var(&l.maxFailureRatio)
-	c.Flag("repeat", "Times the whole sweep is run, for a comparison.").Default("1").IntVar(&l.repeat)
+	c.Flag("max-failure-ratio", "Stop when a larger share of the requests fails, up to 1, and exit with 3; 0 for never.").Default("0").Float64Var(&l.maxFailureRatio)
+	c.Flag("repeat", "Times the whole sweep is run, for a comparison.").Default("1").IsSetByUser(&l.repeatSet).IntVar(&l.repeat)
 	c.Flag("seed", "Decides prompts and gaps.").Default("0").Uint64Var(&l.seed)
+	c.Flag("machine", "Name of this load generator among several of one load, whose gaps must differ. Default: JOB_COMPLETION_INDEX, else the host's name.").
+		Envar("JOB_COMPLETION_INDEX").StringVar(&l.machine)
 }
 
 // dataFlags say where the prompts come from.
 type dataFlags struct {
 	kind, path           string
+	vllm                 bool // kind was given as vLLM calls it
+	lengths              bool // a length of random prompts was given
 	minPrompt, maxPrompt int
 	maxBad               int
 	reuse                bool
@@ -116,14 +122,14 @@ func (d *dataFlags) register(c *kingpin.CmdClause) {
 		kinds = append(kinds, string(k))
 	}
 	c.Flag("dataset", "Kind of prompts: "+strings.Join(kinds, ", ")+". Default: as the file looks, random without a file.").StringVar(&d.kind)
-	c.Flag("dataset-name", "The same, as vLLM calls it.").StringVar(&d.kind)
+	c.Flag("dataset-name", "The same, as vLLM calls it.").IsSetByUser(&d.vllm).StringVar(&d.kind)
 	c.Flag("dataset-path", "File with the prompts.").StringVar(&d.path)
 	c.Flag("min-prompt-length", "Skip prompts with fewer characters.").IntVar(&d.minPrompt)
 	c.Flag("max-prompt-length", "Skip prompts with more characters, 0 for none.").IntVar(&d.maxPrompt)
 	c.Flag("max-bad-records", "Records that may be unusable before the run stops.").Default("100").IntVar(&d.maxBad)
 	c.Flag("reuse-prompts", "Send prompts as they are, each step the same ones, although the server may have them in its cache.").BoolVar(&d.reuse)
 	for _, name := range []string{"random-input-len", "input-len"} {
-		c.Flag(name, "Tokens of a random prompt.").Default("1024").IntVar(&d.inputLen)
+		c.Flag(name, "Tokens of a random prompt.").Default("1024").IsSetByUser(&d.lengths).IntVar(&d.inputLen)
 	}
 	c.Flag("random-output-len", "Tokens of the answer to a random prompt.").Default("128").IntVar(&d.randomOutputLen)
 	for _, name := range []string{"output-len", "sharegpt-output-len", "custom-output-len"} {

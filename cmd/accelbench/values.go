@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -100,21 +101,12 @@ func (w *words) Set(text string) error {
 	w.list = nil
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
-		if !contains(w.all, part) {
+		if !slices.Contains(w.all, part) {
 			return fmt.Errorf("%q is none of %s", part, strings.Join(w.all, ", "))
 		}
 		w.list = append(w.list, part)
 	}
 	return nil
-}
-
-func contains(all []string, one string) bool {
-	for _, s := range all {
-		if s == one {
-			return true
-		}
-	}
-	return false
 }
 
 // pairs are KEY=VALUE, repeated.

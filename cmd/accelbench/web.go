@@ -21,18 +21,31 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/live"
 )
 
-// serveMetrics serves a run's own metrics at an address until stop is called.
-func serveMetrics(m *live.Metrics, address, configFile string, stderr io.Writer) (stop func(), err error) {
+// linger is how long the metrics stay after the run for one more scrape, if there
+// was any before: the last requests would be missing in Prometheus.
+const linger = 20 * time.Second
+
+// serveMetrics serves a run's own metrics at an address until stop is called, and
+// then for one more scrape of whoever scraped before.
+func serveMetrics(ctx context.Context, m *live.Metrics, address, configFile string, stderr io.Writer) (stop func(), err error) {
 	registry := prometheus.NewRegistry()
 	if err := registry.Register(m); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
-	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", address)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("--web.listen-address: %w", err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	scrapes := make(chan struct{}, 1)
+	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		metrics.ServeHTTP(w, r)
+		select {
+		case scrapes <- struct{}{}:
+		default:
+		}
+	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	quiet := level.NewFilter(log.NewLogfmtLogger(log.NewSyncWriter(stderr)), level.AllowWarn())
 	logger := slog.New(sloggokit.NewGoKitHandler(quiet, nil))
@@ -45,7 +58,23 @@ func serveMetrics(m *live.Metrics, address, configFile string, stderr io.Writer)
 		}
 	})
 	return func() {
+		select {
+		case <-scrapes: // somebody scrapes
+			awaitScrape(ctx, scrapes)
+		default:
+		}
 		_ = server.Close()
 		running.Wait()
 	}, nil
+}
+
+// awaitScrape returns after the next scrape, or when linger or ctx is over.
+func awaitScrape(ctx context.Context, scrapes <-chan struct{}) {
+	timer := time.NewTimer(linger)
+	defer timer.Stop()
+	select {
+	case <-scrapes:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
