@@ -101,7 +101,7 @@ func Compare(sides []Side) (*Comparison, error) {
 	}
 	unlike := make([][]string, len(sides)) // of each side against the first
 	for i := 1; i < len(sides); i++ {
-		unlike[i] = unlikeSettings(sides, levels, i)
+		unlike[i] = append(unlikeSettings(sides, levels, i), drift(sides, levels, i)...)
 		c.Warnings = append(c.Warnings, unlike[i]...)
 	}
 	for _, l := range levels {
@@ -110,7 +110,7 @@ func Compare(sides []Side) (*Comparison, error) {
 		}
 	}
 	c.ExpectedFalse = alpha * float64(c.Tests)
-	c.Notes = append(c.Notes, c.notes(sides, levels)...)
+	c.Notes = append(c.Notes, c.notes(sides)...)
 	return c, nil
 }
 

@@ -232,8 +232,11 @@ func TestSidesInSequenceAreSaidToBe(t *testing.T) {
 			r.Steps[i].Started = r.Steps[i].Started.Add(24 * time.Hour)
 		}
 	}
-	notes := strings.Join(compared(t, sides).Notes, "\n")
-	if !strings.Contains(notes, "All runs of none came before all of node0") {
-		t.Errorf("notes:\n%s", notes)
+	c := compared(t, sides)
+	if warnings := strings.Join(c.Warnings, "\n"); !strings.Contains(warnings, "All runs of none came before all of node0") {
+		t.Errorf("warnings:\n%s", warnings)
+	}
+	if !c.Levels[0].Pairs[0].Doubtful {
+		t.Error("differences are told without doubt")
 	}
 }

@@ -156,7 +156,7 @@ func yesNo(b bool) string {
 }
 
 // notes are what a reader of the verdicts should know.
-func (c *Comparison) notes(sides []Side, levels []level) []string {
+func (c *Comparison) notes(sides []Side) []string {
 	var notes []string
 	tooFew := 0
 	for _, l := range c.Levels {
@@ -176,13 +176,18 @@ func (c *Comparison) notes(sides []Side, levels []level) []string {
 		notes = append(notes, fmt.Sprintf("%d tests (Mann-Whitney U, two-sided, alpha %g): when nothing differs, up to %s of them find a difference by chance.",
 			c.Tests, alpha, figure(alpha*float64(c.Tests), 2)))
 	}
-	for i := 1; i < len(sides); i++ {
-		if first, second, ok := inSequence(sides, levels, i); ok {
-			notes = append(notes, fmt.Sprintf("All runs of %s came before all of %s: what else changed between (heat, other users, a fuller cache) "+
-				"looks like a difference. Interleave them with --side.", first, second))
-		}
-	}
 	return append(notes, warnedRuns(sides)...)
+}
+
+// drift warns when all runs of the first side came before all of side i, or after:
+// a test tells that they differ, but not that the sides are why.
+func drift(sides []Side, levels []level, i int) []string {
+	first, second, ok := inSequence(sides, levels, i)
+	if !ok {
+		return nil
+	}
+	return []string{fmt.Sprintf("All runs of %s came before all of %s: what else changed between (heat, other users, a fuller cache) "+
+		"looks like a difference. Interleave them with --side.", first, second)}
 }
 
 // warnedRuns says which sides have steps with warnings of their own.

@@ -51,10 +51,10 @@ func levelName(s runlog.Step) string {
 	case runlog.ArrivalReplay:
 		return s.Name()
 	}
-	rate, bound, bounded := strings.Cut(s.Name(), "req/s/")
-	name := s.Name()
+	rate, bound, bounded := strings.Cut(s.Name(), " max ")
+	name := rate
 	if bounded {
-		name = fmt.Sprintf("%sreq/s, at most %s in flight", rate, bound)
+		name = fmt.Sprintf("%s, at most %s in flight", rate, bound)
 	}
 	name += ", " + string(s.Arrival)
 	if s.Arrival == runlog.ArrivalGamma {

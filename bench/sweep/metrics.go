@@ -3,8 +3,10 @@ package sweep
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/prometheus/common/config"
 
@@ -82,6 +84,38 @@ func (r *run) serverMetrics(ctx context.Context) (*telemetry.Sampler, error) {
 		return nil, nil
 	}
 	return nil, fmt.Errorf("--server-metrics: %w", err)
+}
+
+// lookTime bounds the samples before a step: a source that hangs must not keep the
+// load waiting.
+const lookTime = 2 * time.Second
+
+// look takes a sample of every source before the first request of a step, so that
+// the server's counters cover all of its requests.
+func (r *run) look(ctx context.Context, step int) []runlog.Sample {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	taken := make([]*runlog.Sample, len(r.samplers))
+	var looking sync.WaitGroup
+	for i, s := range r.samplers {
+		looking.Go(func() {
+			switch sample, err := s.Sample(ctx); {
+			case err == nil:
+				sample.Step = step
+				taken[i] = &sample
+			case !errors.Is(ctx.Err(), context.Canceled): // else the user withdrew the run
+				s.fail(err)
+			}
+		})
+	}
+	looking.Wait()
+	var samples []runlog.Sample
+	for _, sample := range taken {
+		if sample != nil {
+			samples = append(samples, *sample)
+		}
+	}
+	return samples
 }
 
 // sample keeps samples of every source until the returned function is called,

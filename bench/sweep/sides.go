@@ -3,6 +3,7 @@ package sweep
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -133,8 +134,10 @@ func (s *Sides) await(ctx context.Context, client *openai.Client, process *side.
 		switch {
 		case failure == nil:
 			return nil
+		case errors.Is(ctx.Err(), context.DeadlineExceeded):
+			return fmt.Errorf("side %s: no list of models at %s within %s of the command's start; what the command says is beside its run's folder", one.Name, s.Config.Run.URL, s.Ready)
 		case ctx.Err() != nil:
-			return fmt.Errorf("side %s: no list of models at %s within %s of the command's start: %w", one.Name, s.Config.Run.URL, s.Ready, failure)
+			return ctx.Err()
 		}
 	}
 }

@@ -169,9 +169,16 @@ func (r *run) step(ctx context.Context, s runlog.Step) (runlog.StepEnd, error) {
 		return runlog.StepEnd{}, err
 	}
 	defer source.Close()
+	first := r.look(ctx, s.Index)
 	s.Started = time.Now()
-	if err := r.log.Write(runlog.Record{Step: &s}); err != nil {
-		return runlog.StepEnd{}, err
+	records := []runlog.Record{{Step: &s}}
+	for _, sample := range first {
+		records = append(records, runlog.Record{Sample: &sample})
+	}
+	for _, record := range records {
+		if err := r.log.Write(record); err != nil {
+			return runlog.StepEnd{}, err
+		}
 	}
 	stopSampling := r.sample(ctx, s.Index)
 	var meter load.Meter

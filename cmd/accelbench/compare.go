@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -52,7 +53,11 @@ func registerCompare(app *kingpin.Application, commands map[string]command, afte
 			return exitUsage, usageError{err}
 		}
 		if len(s.sides) == 0 {
-			return exitMeasured, s.compare(stdout, s.folders, options)
+			c, err := compareFolders(s.folders, options)
+			if err != nil {
+				return exitNothing, err
+			}
+			return exitMeasured, s.print(stdout, c)
 		}
 		return s.measure(ctx, after, options, stdout, stderr)
 	}
@@ -60,8 +65,8 @@ func registerCompare(app *kingpin.Application, commands map[string]command, afte
 
 func (s *compareSettings) check(after []string) error {
 	switch {
-	case len(s.sides) == 0 && len(s.folders) < 2:
-		return errors.New("two sides or more are needed: folders of runs, or --side NAME=COMMAND")
+	case len(s.sides) == 0 && len(s.folders) == 0:
+		return errors.New("two sides or more are needed: folders of runs, a folder of such folders, or --side NAME=COMMAND")
 	case len(s.sides) == 0 && after != nil:
 		return errors.New("flags of run after -- go with --side")
 	case len(s.sides) > 0 && len(s.folders) > 0:
@@ -74,24 +79,52 @@ func (s *compareSettings) check(after []string) error {
 	return nil
 }
 
-// compare prints the comparison of the sides in the folders.
-func (s *compareSettings) compare(stdout io.Writer, folders []string, options report.Options) error {
+// compareFolders compares the sides in the folders; one folder alone holds them
+// as its own folders, as a comparison by --side leaves it.
+func compareFolders(folders []string, options report.Options) (*compare.Comparison, error) {
+	if len(folders) == 1 {
+		inside, err := filepath.Glob(filepath.Join(folders[0], "*", "*", runlog.FileName+"*"))
+		if err != nil {
+			return nil, err
+		}
+		alone := folders[0]
+		folders = nil
+		for _, log := range inside {
+			if side := filepath.Dir(filepath.Dir(log)); !slices.Contains(folders, side) {
+				folders = append(folders, side)
+			}
+		}
+		if len(folders) < 2 {
+			return nil, fmt.Errorf("%s does not hold two sides with runs: name two folders", alone)
+		}
+	}
 	sides := make([]compare.Side, 0, len(folders))
 	for i, name := range sideNames(folders) {
 		one, err := readSide(name, folders[i], options)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		sides = append(sides, one)
 	}
-	c, err := compare.Compare(sides)
-	if err != nil {
-		return err
-	}
+	return compare.Compare(sides)
+}
+
+// print writes the comparison in the formats asked for.
+func (s *compareSettings) print(w io.Writer, c *compare.Comparison) error {
 	for _, format := range s.formats.list {
 		render := map[string]func(io.Writer) error{"text": c.Text, formatMarkdown: c.Markdown, formatJSON: c.JSON}[format]
-		if err := render(stdout); err != nil {
+		if err := render(w); err != nil {
 			return fmt.Errorf("printing the comparison: %w", err)
+		}
+	}
+	return nil
+}
+
+// writeComparison writes every form of c into folder.
+func writeComparison(folder string, c *compare.Comparison) error {
+	for _, f := range []file{{"comparison.txt", c.Text}, {"comparison.md", c.Markdown}, {"comparison.json", c.JSON}} {
+		if err := writeFile(filepath.Join(folder, f.name), f.write); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -147,10 +180,17 @@ func (s *compareSettings) measure(ctx context.Context, after []string, options r
 			folders = append(folders, folder)
 		}
 	}
-	fmt.Fprintf(stderr, "accelbench: the runs are in %s\n", result.Folder)
-	if err := s.compare(stdout, folders, options); err != nil {
+	c, err := compareFolders(folders, options)
+	if err != nil {
 		return exitNothing, err
 	}
+	if err := writeComparison(result.Folder, c); err != nil {
+		return exitNothing, err
+	}
+	if err := s.print(stdout, c); err != nil {
+		return exitNothing, err
+	}
+	fmt.Fprintf(stderr, "accelbench: the runs and the comparison are in %s\n", result.Folder)
 	return exitCode(result)
 }
 
@@ -175,7 +215,7 @@ func (s *compareSettings) plan(ctx context.Context, after []string, stderr io.Wr
 		Config: cfg, Sides: sides, Repeats: s.repeat, Ready: s.ready,
 		Watch: func() ([]sweep.Watcher, func(), error) { return r.watchers(ctx, stderr) },
 		Turn: func(one side.Side, repeat int) {
-			fmt.Fprintf(stderr, "accelbench: side %s, repeat %d of %d\n", one.Name, repeat+1, s.repeat)
+			fmt.Fprintf(stderr, "accelbench: side %s, repeat %d of %d: starting its command and waiting for %s\n", one.Name, repeat+1, s.repeat, cfg.Run.URL)
 		},
 	}, nil
 }

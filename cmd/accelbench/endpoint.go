@@ -31,6 +31,9 @@ func (e *endpointFlags) address(vllm bool) (base string, api openai.API, err err
 	if url == "" {
 		url = "http://" + net.JoinHostPort(e.host, strconv.Itoa(e.port))
 	}
+	if !strings.Contains(url, "://") && !strings.ContainsAny(url, "@ ") { // what has an @ may hold a secret
+		return "", "", fmt.Errorf("the endpoint has no scheme: http://%s ?", url)
+	}
 	base, api, err = openai.ParseEndpoint(strings.TrimRight(url, "/") + e.path)
 	if err != nil {
 		return "", "", fmt.Errorf("reading the endpoint's URL: %w", err)
@@ -61,6 +64,9 @@ func (e *endpointFlags) address(vllm bool) (base string, api openai.API, err err
 
 // modelName is the model that requests ask for, empty for the server's first.
 func (e *endpointFlags) modelName() (string, error) {
+	if _, err := os.Stat(e.positional.model); err == nil && e.positional.dataset == "" && strings.Contains(e.positional.model, ".json") {
+		return "", fmt.Errorf("%s is a file: the model is missing between the URL and the data set", e.positional.model)
+	}
 	switch {
 	case e.positional.model != "" && e.model != "":
 		return "", errors.New("two models are given, one of them as --model")

@@ -46,8 +46,8 @@ func (l *loadFlags) steps(maxTokens int, replay, vllm bool) ([]runlog.Step, erro
 
 func (l *loadFlags) check() error {
 	switch {
-	case l.requests < 0:
-		return errors.New("--requests must not be negative")
+	case l.requests < 1 && len(l.counts.given()) > 0:
+		return errors.New("--requests must be at least 1")
 	case l.maxConcurrency < 0:
 		return errors.New("--max-concurrency must not be negative")
 	case l.repeat < 1:
@@ -61,7 +61,7 @@ func (l *loadFlags) check() error {
 // levels are the loads of a sweep: users, rates, the instants of a replay, or,
 // on a vLLM command line that says neither, everything at once.
 func (l *loadFlags) levels(replay, vllm bool) ([]runlog.Step, error) {
-	users := append(append([]int{}, l.concurrency...), l.parallels...)
+	users := []int(l.concurrency)
 	switch {
 	case len(users) > 0 && len(l.rates) > 0:
 		return nil, errors.New("--concurrency is a closed loop and --request-rate an open one: give one of them (--max-concurrency bounds an open loop)")

@@ -29,31 +29,32 @@ func (s *runSettings) report(folder string, options report.Options, stdout, stde
 		return err
 	}
 	if s.evalscope() {
-		if err := writeEvalscope(r); err != nil {
+		if err := writeEvalscope(r, stderr); err != nil {
 			return err
 		}
 	}
 	if s.out.saveResult || s.out.detailed || s.out.addLine {
-		return s.saveResults(r)
+		return s.saveResults(r, stderr)
 	}
 	return nil
 }
 
 // writeEvalscope writes into the working directory what evalscope-perf leaves
 // there: a summary for each number of users, and the picture of all.
-func writeEvalscope(r *report.Report) error {
+func writeEvalscope(r *report.Report, stderr io.Writer) error {
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		name := report.EvalscopeFileName(r.Runs[0].Model, r.Runs[0].Dataset, s.Concurrency)
 		if err := writeFile(name, func(w io.Writer) error { return report.Evalscope(w, s) }); err != nil {
 			return err
 		}
+		fmt.Fprintf(stderr, "accelbench: evalscope's summary is in %s\n", name)
 	}
 	return writeFile("performance_metrics.png", chart.Overview(r).WritePNG)
 }
 
 // saveResults writes vLLM's result file of each step.
-func (s *runSettings) saveResults(r *report.Report) error {
+func (s *runSettings) saveResults(r *report.Report, stderr io.Writer) error {
 	if s.out.resultDir != "" {
 		if err := os.MkdirAll(s.out.resultDir, 0o755); err != nil {
 			return err
@@ -79,6 +80,7 @@ func (s *runSettings) saveResults(r *report.Report) error {
 		if err := save(path, write); err != nil {
 			return err
 		}
+		fmt.Fprintf(stderr, "accelbench: vLLM's result is in %s\n", path)
 	}
 	return nil
 }

@@ -66,16 +66,21 @@ func newRunSettings(c *kingpin.CmdClause) *runSettings {
 
 // evalscope and vllm tell whose command line it is.
 func (s *runSettings) evalscope() bool {
-	return s.endpoint.positional.url != "" || len(s.load.parallels) > 0
+	return s.endpoint.positional.url != ""
 }
 
 func (s *runSettings) vllm() bool {
-	return s.endpoint.backend != "" || s.data.vllm || s.load.numPrompts
+	return s.endpoint.backend != "" || slices.Contains(s.data.kinds.given(), datasetName) || slices.Contains(s.load.counts.given(), numPrompts)
 }
 
 // config turns the flags into what to run. Its error is a usageError, unless the
 // data set cannot be read. It tells on stderr which flags are without effect.
 func (s *runSettings) config(args []string, stderr io.Writer) (sweep.Config, error) {
+	for _, a := range []*aliases{&s.endpoint.urls, &s.load.counts, &s.load.users, &s.load.limits, &s.data.kinds, &s.data.inputs, &s.data.outputs} {
+		if err := a.check(); err != nil {
+			return sweep.Config{}, usageError{err}
+		}
+	}
 	base, api, err := s.endpoint.address(s.vllm())
 	if err != nil {
 		return sweep.Config{}, usageError{err}
@@ -251,7 +256,7 @@ func (s *runSettings) tellUnused(kind dataset.Kind, steps []runlog.Step, stderr 
 		text   string
 	}{
 		{s.load.burstinessSet && (closed || steps[0].Rate == 0), "--burstiness is without effect without a --request-rate"},
-		{s.data.lengths && !made, "the length of random prompts is without effect on a file"},
+		{len(s.data.inputs.given()) > 0 && !made, "the length of random prompts is without effect on a file"},
 		{s.out.webConfig != "" && s.out.webAddress == "", "--web.config.file is without effect without --web.listen-address"},
 		{s.out.resultDir+s.out.resultFile+s.out.label != "" && !saved, "the place of vLLM's result file is without effect without --save-result"},
 		{steps[0].Arrival == runlog.ArrivalBurst, "all requests are sent at once, as there is no --request-rate and no --max-concurrency"},

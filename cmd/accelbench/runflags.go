@@ -9,6 +9,12 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 )
 
+// The names by which a command line of vLLM's tool is known.
+const (
+	numPrompts  = "num-prompts"
+	datasetName = "dataset-name"
+)
+
 // runSettings are the flags of a run as given.
 type runSettings struct {
 	endpoint endpointFlags
@@ -24,6 +30,7 @@ type runSettings struct {
 type endpointFlags struct {
 	positional struct{ url, model, dataset string }
 
+	urls                          aliases
 	url, host, path, backend, api string
 	port                          int
 	model, served                 string
@@ -36,8 +43,8 @@ func (e *endpointFlags) register(c *kingpin.CmdClause) {
 	c.Arg("URL", "Endpoint, as evalscope-perf takes it: with its full path.").StringVar(&e.positional.url)
 	c.Arg("MODEL", "Model, as evalscope-perf takes it.").StringVar(&e.positional.model)
 	c.Arg("DATASET", "File with prompts, as evalscope-perf takes it.").StringVar(&e.positional.dataset)
-	c.Flag("url", "Endpoint: a base URL such as http://127.0.0.1:8000, or with the full path.").StringVar(&e.url)
-	c.Flag("base-url", "The same, as vLLM calls it.").StringVar(&e.url)
+	e.urls.flag(c, "Endpoint: a base URL such as http://127.0.0.1:8000, or with the full path.",
+		func(f *kingpin.FlagClause) { f.StringVar(&e.url) }, "url", "base-url")
 	c.Flag("host", "Host, where no URL is given.").Default("127.0.0.1").StringVar(&e.host)
 	c.Flag("port", "Port, where no URL is given.").Default("8000").IntVar(&e.port)
 	c.Flag("endpoint", "Path of the API, as vLLM calls it: /v1/completions or /v1/chat/completions.").StringVar(&e.path)
@@ -54,41 +61,38 @@ func (e *endpointFlags) register(c *kingpin.CmdClause) {
 
 // loadFlags say how many requests come when.
 type loadFlags struct {
-	concurrency, parallels levels
-	maxConcurrency         int
-	rates                  rates
-	burstiness             string
-	burstinessSet          bool
-	requests               int
-	numPrompts             bool // requests was given as vLLM calls it
-	duration, rampUp       seconds
-	rampUpSet              bool
-	timeout, idleTimeout   seconds
-	maxFailureRatio        float64
-	repeat                 int
-	repeatSet              bool
-	seed                   uint64
-	machine                string
+	counts, users, limits aliases // names of --requests, --concurrency, --timeout
+	concurrency           levels
+	maxConcurrency        int
+	rates                 rates
+	burstiness            string
+	burstinessSet         bool
+	requests              int
+	duration, rampUp      seconds
+	rampUpSet             bool
+	timeout, idleTimeout  seconds
+	maxFailureRatio       float64
+	repeat                int
+	repeatSet             bool
+	seed                  uint64
+	machine               string
 }
 
 func (l *loadFlags) register(c *kingpin.CmdClause) {
-	value(c.Flag("concurrency", "Closed loop: users that each wait for their answer; a list is a sweep."), &l.concurrency)
-	value(c.Flag("parallels", "The same, as evalscope-perf calls it; repeatable."), &l.parallels)
-	value(c.Flag("parallel", "The same, as evalscope calls it.").Hidden(), &l.parallels)
+	l.users.flag(c, "Closed loop: users that each wait for their answer; a list is a sweep. Default: 1.",
+		func(f *kingpin.FlagClause) { value(f, &l.concurrency) }, "concurrency", "parallels", "parallel")
 	c.Flag("max-concurrency", "Most requests in flight. Without a rate it is a closed loop of so many users.").IntVar(&l.maxConcurrency)
 	value(c.Flag("request-rate", "Open loop: requests a second, whatever the server does; a list is a sweep, inf sends all at once."), &l.rates)
 	c.Flag("burstiness", "Shape of the gaps between requests: 1 is Poisson, below 1 burstier, above 1 more even, inf constant.").
 		Default("1").IsSetByUser(&l.burstinessSet).StringVar(&l.burstiness)
-	c.Flag("requests", "Requests of each step. Default: 1000, without limit if there is a --duration.").IntVar(&l.requests)
-	c.Flag("n", "The same, as evalscope-perf calls it.").IntVar(&l.requests)
-	c.Flag("number", "The same, as evalscope calls it.").Hidden().IntVar(&l.requests)
-	c.Flag("num-prompts", "The same, as vLLM calls it; all are sent at once then, unless a rate or a bound is given.").IsSetByUser(&l.numPrompts).IntVar(&l.requests)
+	l.counts.flag(c, "Requests of each step. Default: 1000, without limit if there is a --duration.",
+		func(f *kingpin.FlagClause) { f.IntVar(&l.requests) }, "requests", "n", "number", numPrompts)
 	value(c.Flag("duration", "Time for which a step sends requests."), &l.duration)
 	value(c.Flag("ramp-up", "Time over which users start, or the rate rises; 0 is all at once. Default: 20ms a user, none for a rate.").
 		IsSetByUser(&l.rampUpSet), &l.rampUp)
 	l.timeout, l.idleTimeout = seconds(10*time.Minute), seconds(0)
-	value(c.Flag("timeout", "Longest duration of a request, 0 for none. Default: 10m."), &l.timeout)
-	value(c.Flag("read-timeout", "The same, as evalscope calls it, in seconds."), &l.timeout)
+	l.limits.flag(c, "Longest duration of a request, such as 2m or 120 (seconds); 0 for none. Default: 10m.",
+		func(f *kingpin.FlagClause) { value(f, &l.timeout) }, "timeout", "read-timeout")
 	value(c.Flag("idle-timeout", "Longest silence after the first text. Default: none."), &l.idleTimeout)
 	c.Flag("max-failure-ratio", "Stop when a larger share of the requests fails, up to 1, and exit with 3; 0 for never.").Default("0").Float64Var(&l.maxFailureRatio)
 	c.Flag("repeat", "Times the whole sweep is run, for a comparison.").Default("1").IsSetByUser(&l.repeatSet).IntVar(&l.repeat)
@@ -99,9 +103,9 @@ func (l *loadFlags) register(c *kingpin.CmdClause) {
 
 // dataFlags say where the prompts come from.
 type dataFlags struct {
+	kinds, inputs        aliases // names of --dataset, --input-len
+	outputs              aliases // names of --output-len
 	kind, path           string
-	vllm                 bool // kind was given as vLLM calls it
-	lengths              bool // a length of random prompts was given
 	minPrompt, maxPrompt int
 	maxBad               int
 	reuse                bool
@@ -121,20 +125,17 @@ func (d *dataFlags) register(c *kingpin.CmdClause) {
 	for _, k := range dataset.Kinds() {
 		kinds = append(kinds, string(k))
 	}
-	c.Flag("dataset", "Kind of prompts: "+strings.Join(kinds, ", ")+". Default: as the file looks, random without a file.").StringVar(&d.kind)
-	c.Flag("dataset-name", "The same, as vLLM calls it.").IsSetByUser(&d.vllm).StringVar(&d.kind)
+	d.kinds.flag(c, "Kind of prompts: "+strings.Join(kinds, ", ")+". Default: as the file looks, random without a file.",
+		func(f *kingpin.FlagClause) { f.StringVar(&d.kind) }, "dataset", datasetName)
 	c.Flag("dataset-path", "File with the prompts.").StringVar(&d.path)
 	c.Flag("min-prompt-length", "Skip prompts with fewer characters.").IntVar(&d.minPrompt)
 	c.Flag("max-prompt-length", "Skip prompts with more characters, 0 for none.").IntVar(&d.maxPrompt)
 	c.Flag("max-bad-records", "Records that may be unusable before the run stops.").Default("100").IntVar(&d.maxBad)
 	c.Flag("reuse-prompts", "Send prompts as they are, each step the same ones, although the server may have them in its cache.").BoolVar(&d.reuse)
-	for _, name := range []string{"random-input-len", "input-len"} {
-		c.Flag(name, "Tokens of a random prompt.").Default("1024").IsSetByUser(&d.lengths).IntVar(&d.inputLen)
-	}
+	d.inputs.flag(c, "Tokens of a random prompt.", func(f *kingpin.FlagClause) { f.Default("1024").IntVar(&d.inputLen) }, "input-len", "random-input-len")
 	c.Flag("random-output-len", "Tokens of the answer to a random prompt.").Default("128").IntVar(&d.randomOutputLen)
-	for _, name := range []string{"output-len", "sharegpt-output-len", "custom-output-len"} {
-		c.Flag(name, "Tokens of an answer, whatever the data set says.").IntVar(&d.outputLen)
-	}
+	d.outputs.flag(c, "Tokens of an answer, whatever the data set says.",
+		func(f *kingpin.FlagClause) { f.IntVar(&d.outputLen) }, "output-len", "sharegpt-output-len", "custom-output-len")
 	c.Flag("random-range-ratio", "Spread of random lengths: uniform within so large a share of them, 0 to below 1.").Default("0").Float64Var(&d.rangeRatio)
 	c.Flag("random-prefix-len", "Tokens that all random prompts share at their start.").Default("0").IntVar(&d.prefixLen)
 	c.Flag("prefix-repetition-num-prefixes", "Different shared prefixes.").Default("10").IntVar(&d.sharedPrefixes)
