@@ -11,8 +11,8 @@ import (
 // Config says which prompts to make. One Source serves one step of a run: the
 // next step opens another, which begins at the data set's first record.
 //
-// All but the nonce of a prompt follows from Seed and the file: files are read
-// in their own order, never shuffled.
+// All but the nonce of a prompt follows from Seed, the file and the Tokenizer:
+// files are read in their own order, never shuffled (vLLM shuffles them).
 type Config struct {
 	Kind Kind       // told by [Detect] from Path when empty
 	Path string     // the file, for the kinds that have one; .gz is unpacked
@@ -31,9 +31,13 @@ type Config struct {
 	// bound. Others are skipped and counted.
 	MinPromptLength, MaxPromptLength int
 	// OutputLen is the number of tokens to ask for. 0 leaves it to the records:
-	// max_tokens of custom, output_length of a replay, none of the others. ShareGPT
-	// tells only the text of its answers, whose length in tokens is not known here.
-	// 0 is 128 for random and prefix, as in vLLM.
+	// max_tokens of custom, output_length of a replay, the length of the answer that
+	// follows the question in ShareGPT, none of the others. 0 is 128 for random and
+	// prefix, as in vLLM.
+	//
+	// When it is 0, questions and answers of ShareGPT with fewer than 4 tokens,
+	// questions with more than 1,024 and both with more than 2,048 together are
+	// skipped and counted, as in vLLM (benchmarks/datasets, is_valid_sequence).
 	OutputLen int
 	// MaxBadRecords is how many records of a file may be unusable. 100 when 0,
 	// none when negative.
@@ -56,6 +60,14 @@ type Config struct {
 	VocabularySize int
 	// Tokenizer makes random and prefix exact on the chat API. Without it they
 	// are made of words that are one token each in the usual vocabularies.
+	//
+	// It also counts the questions and answers of ShareGPT when OutputLen is 0, with
+	// two calls a record at most, of texts up to 64 KiB. Without it, and from its
+	// first error on, their lengths are estimated and [Prompt.Estimated] tells: a
+	// token for each 4 ASCII characters and for each 1.5 others, rounded up. That is
+	// the rule of thumb of OpenAI for English (4 characters a token), and near
+	// DeepSeek's for Chinese (0.6 tokens a character); tokenizers differ, and other
+	// scripts more.
 	Tokenizer Tokenizer
 }
 

@@ -19,6 +19,9 @@ type Prompt struct {
 	Tokens   []int32          // token ids, for the completions API
 	// MaxTokens is the length of the answer the dataset asks for, 0 for none.
 	MaxTokens int
+	// Estimated is true when MaxTokens was guessed from a text, see
+	// [Config.Tokenizer].
+	Estimated bool
 	// At is when the request is due in a replay, since its start.
 	At time.Duration
 	// ExpectedTokens is the exact length of the prompt where it was made so,

@@ -20,7 +20,8 @@ type file struct {
 	f     *os.File
 	rec   *records
 	parse parse
-	sign  func(*Prompt, uint64) // of the i-th prompt; nil leaves it as it is
+	limit func(context.Context, *Prompt) error // of the answer; nil where the file tells, or nobody
+	sign  func(*Prompt, uint64)                // of the i-th prompt; nil leaves it as it is
 
 	seq    uint64 // prompts so far
 	pass   int    // from 0
@@ -37,6 +38,10 @@ type file struct {
 func openFile(cfg Config) (Source, error) {
 	s := &file{cfg: cfg, rec: newRecords(maxRecord)}
 	s.parse, s.sign = parserOf(cfg)
+	if cfg.Kind == ShareGPT {
+		g := &shareGPT{tokenizer: cfg.Tokenizer}
+		s.parse, s.limit = g.parse, g.limit
+	}
 	var err error
 	if s.f, err = openRegular(cfg.Path); err != nil {
 		return nil, readingError(cfg.Path, err)
@@ -57,8 +62,6 @@ func parserOf(cfg Config) (parse, func(*Prompt, uint64)) {
 		read = parseOpenQA
 	case Codefuse:
 		read = parseCodefuse
-	case ShareGPT:
-		read = parseShareGPT
 	case Custom:
 		read = func(record []byte) (Prompt, error) { return parseCustom(record, cfg.API) }
 	case Lines:
@@ -116,7 +119,7 @@ func (s *file) find(ctx context.Context) (Prompt, error) {
 		}
 		var p Prompt
 		if err == nil {
-			p, err = s.prompt(record)
+			p, err = s.prompt(ctx, record)
 		}
 		if s.pass == 0 {
 			s.seen++
@@ -132,6 +135,9 @@ func (s *file) find(ctx context.Context) (Prompt, error) {
 		}
 		s.usable = true
 		s.count.Prompts++
+		if p.Estimated {
+			s.count.Estimated++
+		}
 		if s.sign != nil {
 			s.sign(&p, s.seq)
 		}
@@ -141,7 +147,7 @@ func (s *file) find(ctx context.Context) (Prompt, error) {
 }
 
 // prompt makes a prompt of a record, or says why it is left out.
-func (s *file) prompt(record []byte) (Prompt, error) {
+func (s *file) prompt(ctx context.Context, record []byte) (Prompt, error) {
 	p, err := s.parse(record)
 	if err != nil {
 		return Prompt{}, err
@@ -153,8 +159,13 @@ func (s *file) prompt(record []byte) (Prompt, error) {
 	if least := s.cfg.MinPromptLength; p.Tokens == nil && length < least {
 		return Prompt{}, &leftOut{skipped, fmt.Sprintf("%d characters, the least to take is %d", length, least)}
 	}
-	if s.cfg.OutputLen > 0 {
+	switch {
+	case s.cfg.OutputLen > 0:
 		p.MaxTokens = s.cfg.OutputLen
+	case s.limit != nil:
+		if err := s.limit(ctx, &p); err != nil {
+			return Prompt{}, err
+		}
 	}
 	return p, nil
 }

@@ -64,8 +64,11 @@ func TestFormats(t *testing.T) {
 		},
 		{
 			name: "sharegpt", kind: ShareGPT, path: "testdata/sharegpt.json",
-			want: texts("First question", "Second question"),
-			count: runlog.DatasetCount{Prompts: 2, Skipped: 3, BadLine: 3, FirstBad: []string{
+			want: []Prompt{
+				{Text: "First question", MaxTokens: 9, Estimated: true},
+				{Text: "Second question", MaxTokens: 4, Estimated: true},
+			},
+			count: runlog.DatasetCount{Prompts: 2, Estimated: 2, Skipped: 6, BadLine: 3, FirstBad: []string{
 				`element 6: no "conversations"`,
 				`element 7: "conversations" is of type string, must be array`,
 				`element 8: no "value"`,
@@ -121,6 +124,9 @@ func TestFormats(t *testing.T) {
 				t.Errorf("prompts (-want +got):\n%s", diff)
 			}
 			tt.count.Prompts++
+			if tt.want[0].Estimated {
+				tt.count.Estimated++
+			}
 			tt.count.Passes = 1
 			if diff := cmp.Diff(tt.count, s.Count()); diff != "" {
 				t.Errorf("count (-want +got):\n%s", diff)

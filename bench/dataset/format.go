@@ -39,32 +39,6 @@ func parseCodefuse(record []byte) (Prompt, error) {
 	return textPrompt("input", v.Input)
 }
 
-// parseShareGPT takes the first question of a conversation, which must have an
-// answer too, as vLLM asks of it.
-func parseShareGPT(record []byte) (Prompt, error) {
-	var v struct {
-		Conversations *[]struct {
-			From  string  `json:"from"`
-			Value *string `json:"value"`
-		} `json:"conversations"`
-	}
-	if err := decode(record, &v); err != nil {
-		return Prompt{}, err
-	}
-	if v.Conversations == nil {
-		return Prompt{}, bad(`no "conversations"`)
-	}
-	if len(*v.Conversations) < 2 {
-		return Prompt{}, &leftOut{skipped, "a conversation of fewer than two turns"}
-	}
-	for _, turn := range *v.Conversations {
-		if from := strings.ToLower(turn.From); from == "human" || from == "user" {
-			return textPrompt("value", turn.Value)
-		}
-	}
-	return Prompt{}, &leftOut{skipped, "a conversation without a turn of a human"}
-}
-
 func parseLine(record []byte) (Prompt, error) {
 	if !utf8.Valid(record) {
 		return Prompt{}, bad("not UTF-8 text")

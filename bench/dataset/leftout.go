@@ -13,7 +13,7 @@ type fault int
 const (
 	unusable fault = iota // the record is wrong
 	tooLong               // for Config.MaxPromptLength
-	skipped               // right, but not wanted: too short, a conversation of one turn
+	skipped               // right, but not wanted: too short, a question without an answer
 )
 
 func (l *leftOut) Error() string { return l.reason }

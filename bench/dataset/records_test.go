@@ -71,7 +71,7 @@ func FuzzRecords(f *testing.F) {
 	const limit = 200
 	trace := newReplay(Config{VocabularySize: defaultVocabulary, API: openai.Completions})
 	parsers := []parse{
-		parseOpenQA, parseCodefuse, parseShareGPT, parseLine, trace.parse,
+		parseOpenQA, parseCodefuse, new(shareGPT).parse, parseLine, trace.parse,
 		func(r []byte) (Prompt, error) { return parseCustom(r, openai.Chat) },
 	}
 	f.Fuzz(func(t *testing.T, text []byte, plain bool) {

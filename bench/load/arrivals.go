@@ -1,6 +1,9 @@
 package load
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
 	"iter"
 	"math"
 	"math/rand/v2"
@@ -10,10 +13,6 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
-
-// gapStream tells the numbers that gaps are made of from those that another part
-// of a run makes of the same seed.
-const gapStream = 0x67617073
 
 // offsets yields when the requests of a step without given instants are due,
 // since its start, ascending; the first at 0. There are Step.Requests of them, or
@@ -39,7 +38,10 @@ func offsets(s runlog.Step, seed uint64) iter.Seq[time.Duration] {
 // benchmarks/serve.py, but are not stretched to a given sum: that would make the
 // process another.
 func gaps(s runlog.Step, seed uint64) func() float64 {
-	source := rand.NewPCG(seed, gapStream)
+	// A seed is hashed into the whole state: PCG itself would give the streams of
+	// neighboring seeds one half of it in common.
+	h := sha256.Sum256(fmt.Appendf(nil, "gaps/%d", seed))
+	source := rand.NewPCG(binary.BigEndian.Uint64(h[:]), binary.BigEndian.Uint64(h[8:]))
 	switch s.Arrival {
 	case runlog.ArrivalPoisson:
 		return distuv.Exponential{Rate: s.Rate, Src: source}.Rand

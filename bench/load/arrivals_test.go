@@ -104,6 +104,43 @@ func TestArrivalsCanBeRepeated(t *testing.T) {
 	}
 }
 
+// Machines of one load and steps of a run may have seeds side by side. Were their
+// gaps alike, their bursts would fall together.
+func TestGapsOfNeighboringSeedsAreUnrelated(t *testing.T) {
+	const seeds, bound = 20_000, 4.5 // standard deviations of the correlation of unrelated numbers
+	step := runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 1}
+	draw := func(seed uint64, n int) []float64 {
+		gap, drawn := gaps(step, seed), make([]float64, n)
+		for i := range drawn {
+			drawn[i] = gap()
+		}
+		return drawn
+	}
+	unrelated := func(what string, a, b []float64) {
+		t.Helper()
+		if r := stat.Correlation(a, b, nil) * math.Sqrt(float64(len(a))); math.Abs(r) > bound {
+			t.Errorf("%s: a correlation of %.1f standard deviations", what, r)
+		}
+	}
+	// The n-th gaps of many seeds against those of their neighbors.
+	const first = 4
+	var nth [first][]float64
+	for seed := range uint64(seeds + 1) {
+		for n, g := range draw(seed, first) {
+			nth[n] = append(nth[n], g)
+		}
+	}
+	for n, g := range nth {
+		unrelated(fmt.Sprintf("gap %d of neighbors", n), g[:seeds], g[1:])
+	}
+	// The whole streams of some, also where one is behind by a gap.
+	for _, seed := range []uint64{0, 1, 41, 1<<32 - 1, math.MaxUint64} {
+		a, b := draw(seed, seeds), draw(seed+1, seeds)
+		unrelated(fmt.Sprintf("streams of %d and the next", seed), a, b)
+		unrelated(fmt.Sprintf("streams of %d and the next, shifted", seed), a[1:], b[:seeds-1])
+	}
+}
+
 // A third of a second is no whole number of nanoseconds: summed up, a hundred
 // thousand of them are off by 33 µs.
 func TestConstantArrivalsAreExact(t *testing.T) {

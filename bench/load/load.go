@@ -3,8 +3,9 @@
 //
 // In a closed loop, users send one request after the other, each as soon as its
 // last is over. In an open loop, requests come at instants that do not depend on
-// the server: a request that is due is sent, late if this program is late, and
-// never left out. Either way every request that was taken up is accounted for.
+// the server: a request that is due is sent, late if this program is late or if it
+// waits for its turn under a bound on concurrency, and never left out for that.
+// Either way every request that was taken up is accounted for.
 package load
 
 import (
@@ -20,7 +21,7 @@ import (
 // Plan is what one step does.
 type Plan struct {
 	Step runlog.Step
-	Seed uint64 // of the gaps between arrivals
+	Seed uint64 // of the gaps between arrivals; those of any two seeds are unrelated
 }
 
 // Job is one request to be sent now.

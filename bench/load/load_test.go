@@ -26,6 +26,8 @@ type prompts struct {
 	fail  error           // instead of the prompt after
 	after int
 	pause time.Duration // before each
+	// guessed is from which prompt on MaxTokens is estimated, never when 0.
+	guessed int
 }
 
 func (p *prompts) Next(ctx context.Context) (dataset.Prompt, error) {
@@ -46,7 +48,7 @@ func (p *prompts) Next(ctx context.Context) (dataset.Prompt, error) {
 		return dataset.Prompt{}, io.EOF
 	}
 	p.given++
-	prompt := dataset.Prompt{Text: "?", ExpectedTokens: n + 1}
+	prompt := dataset.Prompt{Text: "?", ExpectedTokens: n + 1, Estimated: p.guessed > 0 && n >= p.guessed}
 	if p.at != nil {
 		prompt.At = p.at[n]
 	}
@@ -59,8 +61,11 @@ func (p *prompts) count() int {
 	return p.given
 }
 
-func (p *prompts) Count() runlog.DatasetCount { return runlog.DatasetCount{Prompts: p.count()} }
-func (p *prompts) Close() error               { return nil }
+func (p *prompts) Count() runlog.DatasetCount {
+	n := p.count()
+	return runlog.DatasetCount{Prompts: n, Estimated: n}
+}
+func (p *prompts) Close() error { return nil }
 
 // endpoint answers after some time, and notes how many requests it has at once.
 type endpoint struct {

@@ -24,11 +24,11 @@ type arrival struct {
 func (s *run) openLoop(seed uint64) {
 	due := make(chan arrival, readAhead)
 	var clock, flights sync.WaitGroup
+	d := dispatcher{run: s, flights: &flights}
 	clock.Go(func() {
 		defer close(due)
-		s.announce(due, s.schedule(seed))
+		d.timeUp = s.announce(due, s.schedule(seed))
 	})
-	d := dispatcher{run: s, flights: &flights}
 	d.dispatch(due)
 	clock.Wait()
 	flights.Wait()
@@ -54,16 +54,17 @@ func (s *run) schedule(seed uint64) iter.Seq[arrival] {
 	}
 }
 
-// announce tells of each request when it is due. When the sending ends it tells
-// of those that were due by then, and of none after.
-func (s *run) announce(due chan<- arrival, schedule iter.Seq[arrival]) {
+// announce tells of each request when it is due, and says whether the time of the
+// step ended it. When the sending ends it tells of those that were due by then, and
+// of none after.
+func (s *run) announce(due chan<- arrival, schedule iter.Seq[arrival]) (timeUp bool) {
 	timer := newFineTimer()
 	defer timer.close()
 	var ended time.Time
 	for a := range schedule {
 		if s.step.Duration > 0 && a.at >= s.step.Duration {
-			<-s.sending.Done()
-			return
+			sleepUntil(s.sending, s.start.Add(s.step.Duration))
+			return true
 		}
 		at := s.start.Add(a.at)
 		sleepUntil(s.sending, at.Add(-coarse))
@@ -73,10 +74,11 @@ func (s *run) announce(due chan<- arrival, schedule iter.Seq[arrival]) {
 			ended = time.Now()
 		}
 		if !ended.IsZero() && at.After(ended) {
-			return
+			return false
 		}
 		due <- a
 	}
+	return false
 }
 
 // dispatcher sends requests that are due, in their order.
@@ -88,9 +90,11 @@ type dispatcher struct {
 	placed  bool      // the first has its place under the bound
 	refused bool      // it has none yet because all are taken
 	full    time.Time // until when all were
+	timeUp  bool      // the time ended the arrivals; to be read when they are closed
 }
 
-// dispatch returns when all that was announced was sent or withdrawn.
+// dispatch returns when all that was announced was sent or withdrawn. It is the
+// last to send, so it ends the sending where no number of requests does.
 func (d *dispatcher) dispatch(due <-chan arrival) {
 	in := due
 	for in != nil || len(d.waiting) > 0 {
@@ -121,7 +125,10 @@ func (d *dispatcher) dispatch(due <-chan arrival) {
 		case <-d.sending.Done():
 		}
 	}
-	if d.sending.Err() == nil && d.step.Arrival == runlog.ArrivalReplay {
+	switch {
+	case d.timeUp:
+		d.stopSending(errDuration)
+	case d.step.Arrival == runlog.ArrivalReplay && d.sending.Err() == nil:
 		d.exhausted()
 	}
 }

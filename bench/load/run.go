@@ -32,14 +32,20 @@ var (
 // except in a replay, the first request is due then. Requests above
 // Step.MaxConcurrency wait in the order in which they were due.
 //
-// The step stops sending after Step.Requests, after Step.Duration, at the end of a
-// replay, when ctx is done, or when prompts fails. Requests that are due but still
-// wait for their turn are withdrawn then, except at the end of a replay or where one
-// fails; so is what is in flight when ctx is done. The step stops, and withdraws all,
-// when more than Step.MaxFailureRatio of the requests that ended by themselves failed:
-// not before 20 of them are over and two for each user or place under the bound, or
-// all. A replay that falls behind its bound reads some 1,000 requests ahead: when it
-// is stopped, those due beyond are not attempted.
+// No requests come after Step.Requests, after Step.Duration, at the end of a replay,
+// when ctx is done, or when prompts fails. Those of an open loop that were due before
+// the end of Step.Duration or of a replay and still wait for their turn are sent, so
+// that the step may last longer: were they left out, a server that cannot keep up
+// would look as if it could. A burst is due as a whole at its start, whatever
+// Step.Duration. Users who wait for their turn when Step.Duration is over withdraw
+// their request, unsent.
+//
+// When ctx is done, all is withdrawn, in flight or waiting; when prompts fails, what
+// waits. The step stops, and withdraws all, when more than Step.MaxFailureRatio of the
+// requests that ended by themselves failed: not before 20 of them are over and two
+// for each user or place under the bound, or all. A replay that falls behind its bound
+// reads some 1,000 requests ahead: when it is withdrawn, those due beyond are not
+// attempted.
 //
 // The errors are those of the plan, with nothing done; of prompts and of Done, with
 // an account of what was; and a sum that does not hold, which is a bug. DatasetCount
@@ -90,8 +96,10 @@ type run struct {
 
 	slots chan struct{} // holds one for each request in flight, nil without a bound
 	sent  atomic.Int64
-	over  chan *runlog.Request
-	lost  error // of done
+	// estimated are those sent whose prompt's MaxTokens was estimated.
+	estimated atomic.Int64
+	over      chan *runlog.Request
+	lost      error // of done
 }
 
 func newRun(ctx context.Context, r *Runner, step runlog.Step) *run {
@@ -136,10 +144,11 @@ func (s *run) awaitFirst() {
 	}
 }
 
-// watch acts on the user's wish and on the time.
+// watch acts on the user's wish and, for a closed loop, on the time: an open one
+// still sends what was due by then.
 func (s *run) watch(ctx context.Context, idle <-chan struct{}) {
 	var up <-chan time.Time
-	if s.step.Duration > 0 {
+	if s.step.Duration > 0 && s.step.Arrival == runlog.ArrivalClosed {
 		timer := time.NewTimer(time.Until(s.start.Add(s.step.Duration)))
 		defer timer.Stop()
 		up = timer.C
@@ -161,6 +170,9 @@ func (s *run) watch(ctx context.Context, idle <-chan struct{}) {
 func (s *run) fly(j Job, queued time.Duration) time.Time {
 	if s.sent.Add(1) == int64(s.step.Requests) {
 		s.stopSending(errRequests)
+	}
+	if j.Prompt.Estimated {
+		s.estimated.Add(1)
 	}
 	s.meter.InFlight.Add(1)
 	t := s.send(s.flying, j)
@@ -213,7 +225,7 @@ func (s *run) keep() {
 // end closes the account.
 func (s *run) end(prompts dataset.Source) (runlog.StepEnd, error) {
 	e := runlog.StepEnd{Step: s.step.Index, Ended: time.Now(), Dataset: prompts.Count()}
-	e.Dataset.Prompts = int(s.sent.Load())
+	e.Dataset.Prompts, e.Dataset.Estimated = int(s.sent.Load()), int(s.estimated.Load())
 	s.account.fill(&e)
 	err := s.account.check()
 	if failure := s.feed.failure(); failure != nil {

@@ -15,54 +15,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-func TestDuration(t *testing.T) {
-	for name, c := range map[string]struct {
-		step runlog.Step
-		want runlog.StepEnd
-		took time.Duration
-	}{
-		"users let their last request end": {
-			step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 2},
-			want: runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 8, Succeeded: 8},
-			took: 12 * time.Second,
-		},
-		"a rate has none at the end itself": {
-			step: runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 2},
-			want: runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 20, Succeeded: 20},
-			took: 9500*time.Millisecond + 3*time.Second,
-		},
-		"a lone request does not end the step early": {
-			step: runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 0.01},
-			want: runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 1, Succeeded: 1},
-			took: 10 * time.Second,
-		},
-		"what waits for its turn is withdrawn": {
-			step: runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 2, MaxConcurrency: 1},
-			want: runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 20, Succeeded: 4, Canceled: 16},
-			took: 12 * time.Second,
-		},
-		"all requests before the end of time": {
-			step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 2, Requests: 4},
-			want: runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 4, Succeeded: 4},
-			took: 6 * time.Second,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c.step.Duration = 10 * time.Second
-				begin := time.Now()
-				r := do(t.Context(), t, c.step, &prompts{}, &endpoint{takes: always(3 * time.Second)})
-				if diff := cmp.Diff(c.want, r.outcome()); diff != "" || r.err != nil {
-					t.Errorf("error %v\n%s", r.err, diff)
-				}
-				if took := time.Since(begin); took != c.took {
-					t.Errorf("took %s, want %s", took, c.took)
-				}
-			})
-		})
-	}
-}
-
 func TestFailureRatio(t *testing.T) {
 	failing := func(from, to int) func(int) openai.Reason {
 		return func(seq int) openai.Reason {
@@ -97,6 +49,11 @@ func TestFailureRatio(t *testing.T) {
 			step:  runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1, Requests: 5, MaxFailureRatio: 0.5},
 			fails: failing(0, 5),
 			want:  runlog.StepEnd{Stop: runlog.StopFailureRatio, Attempted: 5, Failed: failed(5)},
+		},
+		"while what was due is sent after the time": {
+			step:  runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 100, Duration: time.Second, MaxConcurrency: 1, MaxFailureRatio: 0.5},
+			fails: failing(0, 100),
+			want:  runlog.StepEnd{Stop: runlog.StopFailureRatio, Attempted: 20, Failed: failed(20)},
 		},
 		"none without a limit": {
 			step:  runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1, Requests: 100},
@@ -168,6 +125,11 @@ func TestInterrupt(t *testing.T) {
 			step:  runlog.Step{Arrival: runlog.ArrivalBurst, Requests: 5000, MaxConcurrency: 10},
 			want:  runlog.StepEnd{Stop: runlog.StopInterrupted, Attempted: 5000, Succeeded: 20, Canceled: 4980},
 			never: 4970,
+		},
+		"a queue, after the time": { // due at 0, 0.5, … 4.5 s
+			step:  runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 2, Duration: 5 * time.Second, MaxConcurrency: 1},
+			want:  runlog.StepEnd{Stop: runlog.StopInterrupted, Attempted: 10, Succeeded: 2, Canceled: 8},
+			never: 7,
 		},
 		"when all was sent": {
 			step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 3, Requests: 9},
