@@ -53,6 +53,7 @@ func registerCompare(app *kingpin.Application, commands map[string]command, afte
 			return exitUsage, usageError{err}
 		}
 		if len(s.sides) == 0 {
+			defer endAtOnce(ctx)()
 			c, err := compareFolders(s.folders, options)
 			if err != nil {
 				return exitNothing, err

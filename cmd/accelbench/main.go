@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -25,10 +26,18 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// net/http logs what a server sends unasked, and that may hold what it was sent.
+	log.SetOutput(io.Discard)
+	// A measurement must not end because whoever read its output has gone.
+	signal.Ignore(syscall.SIGPIPE)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	context.AfterFunc(ctx, func() {
 		stop() // a second signal ends the program at once
-		fmt.Fprintln(os.Stderr, "\naccelbench: withdrawing what is in flight; once more ends at once, with the traces kept")
+		fmt.Fprintln(os.Stderr, "\naccelbench: stopping, with a report of what there is; once more ends at once, with the traces kept")
 	})
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	os.Exit(code)

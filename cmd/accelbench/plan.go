@@ -13,6 +13,7 @@ import (
 const (
 	defaultRequests = 1000
 	rampUpPerUser   = 20 * time.Millisecond
+	maxSteps        = 10_000
 )
 
 // steps are the sweep that the flags ask for, repeated as often as they say.
@@ -23,6 +24,9 @@ func (l *loadFlags) steps(maxTokens int, replay, vllm bool) ([]runlog.Step, erro
 	levels, err := l.levels(replay, vllm)
 	if err != nil {
 		return nil, err
+	}
+	if len(levels)*l.repeat > maxSteps {
+		return nil, fmt.Errorf("%d steps are more than %d", len(levels)*l.repeat, maxSteps)
 	}
 	steps := make([]runlog.Step, 0, len(levels)*l.repeat)
 	for repeat := range l.repeat {
@@ -38,6 +42,9 @@ func (l *loadFlags) steps(maxTokens int, replay, vllm bool) ([]runlog.Step, erro
 			}
 			s.Timeout = time.Duration(l.timeout)
 			s.MaxFailureRatio, s.MaxTokens = l.maxFailureRatio, maxTokens
+			if err := checkFiles(max(s.Concurrency, s.MaxConcurrency)); err != nil {
+				return nil, err
+			}
 			steps = append(steps, s)
 		}
 	}
@@ -50,8 +57,8 @@ func (l *loadFlags) check() error {
 		return errors.New("--requests must be at least 1")
 	case l.maxConcurrency < 0:
 		return errors.New("--max-concurrency must not be negative")
-	case l.repeat < 1:
-		return errors.New("--repeat must be at least 1")
+	case l.repeat < 1 || l.repeat > maxSteps:
+		return fmt.Errorf("--repeat must be from 1 to %d", maxSteps)
 	case !(l.maxFailureRatio >= 0 && l.maxFailureRatio <= 1):
 		return errors.New("--max-failure-ratio must be between 0 and 1")
 	}

@@ -22,7 +22,8 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 	output := c.Flag("output", "Folder for report.json, .csv, .md, .html and the pictures. Default: the run's own, if it is one.").String()
 	render := new(renderFlags)
 	render.register(c, "vllm,checks,table")
-	commands["report"] = func(_ context.Context, stdout, stderr io.Writer) (int, error) {
+	commands["report"] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
+		defer endAtOnce(ctx)()
 		options, err := render.options(false)
 		if err != nil {
 			return exitUsage, usageError{err}
@@ -31,19 +32,26 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 		if err != nil {
 			return exitNothing, err
 		}
-		if err := render.print(stdout, r, []string{formatVLLM, formatChecks, formatTable}); err != nil {
-			return exitNothing, err
-		}
 		into := *output
 		if into == "" && len(*folders) == 1 && len(r.Runs) == 1 {
 			into = runFolder((*folders)[0])
 		}
 		if into == "" {
-			fmt.Fprintln(stderr, "accelbench: no files are written: several folders were given, and no --output")
-			return exitMeasured, nil
+			fmt.Fprintln(stderr, "accelbench: no files are written: several runs were given, and no --output")
+		} else if err := writeReport(into, r, stderr); err != nil {
+			return exitNothing, err
 		}
-		return exitMeasured, writeReport(into, r, stderr)
+		if err := render.print(stdout, r, []string{formatVLLM, formatChecks, formatTable}); err != nil {
+			return exitNothing, err
+		}
+		return exitMeasured, nil
 	}
+}
+
+// endAtOnce ends the program when ctx does: there is nothing to put in order. It
+// returns what takes that back.
+func endAtOnce(ctx context.Context) (takeBack func() bool) {
+	return context.AfterFunc(ctx, func() { os.Exit(exitInterrupted) })
 }
 
 // runFolder is the folder of the one log at path, empty if there is none or more.

@@ -22,9 +22,7 @@ func (s *runSettings) report(folder string, options report.Options, stdout, stde
 	if s.evalscope() {
 		formats[0] = formatEvalscope
 	}
-	if err := s.render.print(stdout, r, formats); err != nil {
-		return err
-	}
+	// Files first: whoever reads the output may have gone.
 	if err := writeReport(folder, r, stderr); err != nil {
 		return err
 	}
@@ -34,9 +32,11 @@ func (s *runSettings) report(folder string, options report.Options, stdout, stde
 		}
 	}
 	if s.out.saveResult || s.out.detailed || s.out.addLine {
-		return s.saveResults(r, stderr)
+		if err := s.saveResults(r, stderr); err != nil {
+			return err
+		}
 	}
-	return nil
+	return s.render.print(stdout, r, formats)
 }
 
 // writeEvalscope writes into the working directory what evalscope-perf leaves

@@ -125,6 +125,8 @@ func (s *runSettings) config(args []string, stderr io.Writer) (sweep.Config, err
 // config is the data set that the flags name.
 func (d *dataFlags) config(positional string) (dataset.Config, error) {
 	switch {
+	case d.path == "" && len(d.paths.given()) > 0:
+		return dataset.Config{}, usageError{errors.New("--dataset-path is empty")}
 	case positional != "" && d.path != "":
 		return dataset.Config{}, usageError{errors.New("two data sets are given, one of them as --dataset-path")}
 	case d.rangeRatio == 1:
@@ -282,6 +284,8 @@ func shownCommand(args []string) []string {
 			shown[i] = "<hidden>"
 		case secret && assigned:
 			shown[i] = name + "=<hidden>"
+		case strings.Contains(a, "://"):
+			shown[i], _, _ = strings.Cut(a, "?") // a query may hold a token
 		}
 		hide = secret && !assigned || hide && !strings.HasPrefix(a, "--")
 	}

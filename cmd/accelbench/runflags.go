@@ -104,7 +104,7 @@ func (l *loadFlags) register(c *kingpin.CmdClause) {
 // dataFlags say where the prompts come from.
 type dataFlags struct {
 	kinds, inputs        aliases // names of --dataset, --input-len
-	outputs              aliases // names of --output-len
+	outputs, paths       aliases // names of --output-len, --dataset-path
 	kind, path           string
 	minPrompt, maxPrompt int
 	maxBad               int
@@ -127,7 +127,7 @@ func (d *dataFlags) register(c *kingpin.CmdClause) {
 	}
 	d.kinds.flag(c, "Kind of prompts: "+strings.Join(kinds, ", ")+". Default: as the file looks, random without a file.",
 		func(f *kingpin.FlagClause) { f.StringVar(&d.kind) }, "dataset", datasetName)
-	c.Flag("dataset-path", "File with the prompts.").StringVar(&d.path)
+	d.paths.flag(c, "File with the prompts.", func(f *kingpin.FlagClause) { f.StringVar(&d.path) }, "dataset-path")
 	c.Flag("min-prompt-length", "Skip prompts with fewer characters.").IntVar(&d.minPrompt)
 	c.Flag("max-prompt-length", "Skip prompts with more characters, 0 for none.").IntVar(&d.maxPrompt)
 	c.Flag("max-bad-records", "Records that may be unusable before the run stops.").Default("100").IntVar(&d.maxBad)

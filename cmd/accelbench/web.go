@@ -38,7 +38,7 @@ func serveMetrics(ctx context.Context, m *live.Metrics, address, configFile stri
 	}
 	mux := http.NewServeMux()
 	scrapes := make(chan struct{}, 1)
-	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
+	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		metrics.ServeHTTP(w, r)
 		select {
@@ -46,7 +46,7 @@ func serveMetrics(ctx context.Context, m *live.Metrics, address, configFile stri
 		default:
 		}
 	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 15 * time.Second, MaxHeaderBytes: 64 << 10}
 	quiet := level.NewFilter(log.NewLogfmtLogger(log.NewSyncWriter(stderr)), level.AllowWarn())
 	logger := slog.New(sloggokit.NewGoKitHandler(quiet, nil))
 	socket := false
