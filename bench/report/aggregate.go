@@ -35,6 +35,7 @@ func aggregate(opts Options, logs []source) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.NotRun = notRun(outlines[0].run, steps)
 	r.Steps, err = figuresOf(opts, outlines, steps)
 	return r, err
 }
@@ -77,6 +78,21 @@ func unique(name string, taken map[string]bool) string {
 	}
 	taken[free] = true
 	return free
+}
+
+// notRun are the steps that a run had planned and that come after all that began.
+func notRun(r runlog.Run, steps []*joined) []string {
+	begun, taken := 0, map[string]bool{}
+	for _, j := range steps {
+		begun = max(begun, j.step.Index+1)
+	}
+	var left []string
+	for i, name := range r.Steps {
+		if name = unique(name, taken); i >= begun {
+			left = append(left, name)
+		}
+	}
+	return left
 }
 
 // hosts are the machines that took part in a step, each once.

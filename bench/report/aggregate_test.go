@@ -59,9 +59,9 @@ func TestFiguresByHand(t *testing.T) {
 		Objectives: Objectives{TTFT: 200 * time.Millisecond, TPOT: 266 * time.Millisecond},
 		Steps: []Step{{
 			Step: step, Name: "2", Machines: 1, Account: Account{Attempted: 20, Succeeded: 20}, Stop: runlog.StopRequests,
-			Whole: whole, Steady: &steady, Dataset: runlog.DatasetCount{Prompts: 20},
+			Whole: whole, Steady: &steady, Dataset: runlog.DatasetCount{Prompts: 20}, DatasetKnown: true,
 			Checks: Checks{
-				Configured: 2, Achieved: 2, AchievedRate: 2, KernelClock: 1, PromptTokens: 200,
+				Configured: 2, Achieved: 2, AchievedWhole: 20 / 10.5, AchievedRate: 2, KernelClock: 1, PromptTokens: 200,
 				TokensBy: map[openai.TokenSource]int{openai.TokensUsage: 20},
 			},
 			Warnings: []string{"Percentiles from p95 up are hardly more than the maximum of the 19 requests in its steady part: p95 takes 20 of them."},
@@ -141,6 +141,9 @@ func TestKilledRun(t *testing.T) {
 	s := r.Steps[0]
 	if r.Complete || r.Damaged != 1 || s.Stop != "" || s.Account.Attempted != 30 || s.Whole.OutputTokens != 120 {
 		t.Errorf("complete %v, damaged %d, stop %q, account %+v, %d tokens", r.Complete, r.Damaged, s.Stop, s.Account, s.Whole.OutputTokens)
+	}
+	if s.DatasetKnown {
+		t.Error("the data set's count of a run that was killed is said to be known")
 	}
 	want := "The run on a was killed: 30 requests are known, those in flight at the end are not; the last figures lean to the fast requests."
 	if len(s.Warnings) == 0 || s.Warnings[0] != want {

@@ -14,9 +14,10 @@ type cardID struct{ vendor, device string }
 
 // cardWatch follows the cards that accelerator_exporter showed.
 type cardWatch struct {
-	window span
-	cards  map[cardID]*cardState
-	serves map[cardID]bool
+	window  span
+	cards   map[cardID]*cardState
+	polls   map[string]*polls          // by vendor
+	targets map[string]map[cardID]bool // the cards that serve what the exporter probes, by its name
 }
 
 type cardState struct {
@@ -26,7 +27,10 @@ type cardState struct {
 }
 
 func newCardWatch(window span) *cardWatch {
-	return &cardWatch{window: window, cards: map[cardID]*cardState{}, serves: map[cardID]bool{}}
+	return &cardWatch{
+		window: window, cards: map[cardID]*cardState{},
+		polls: map[string]*polls{}, targets: map[string]map[cardID]bool{},
+	}
 }
 
 func (w *cardWatch) card(id cardID) *cardState {
@@ -41,6 +45,11 @@ func (w *cardWatch) card(id cardID) *cardState {
 
 // take reads one scrape. Memory comes in one series for each of its types.
 func (w *cardWatch) take(at int64, series []runlog.Series) {
+	for _, s := range series {
+		if s.Name == "accelerator_collector_last_success_timestamp_seconds" {
+			w.poll(s.Labels["collector"], int64(min(float64(at), s.Value*1e9)))
+		}
+	}
 	used, memory := map[cardID]float64{}, map[cardID]float64{}
 	for _, s := range series {
 		id := cardID{s.Labels["vendor"], s.Labels["device"]}
@@ -53,48 +62,63 @@ func (w *cardWatch) take(at int64, series []runlog.Series) {
 		case "accelerator_numa_node":
 			w.card(id).node = new(int(s.Value))
 		case "accelerator_utilization_ratio":
-			w.card(id).utilization.add(at, s.Value)
+			w.reading(id, at, &w.card(id).utilization, s.Value)
 		case "accelerator_power_watts":
-			w.card(id).watts.add(at, s.Value)
+			w.reading(id, at, &w.card(id).watts, s.Value)
 		case "accelerator_temperature_celsius":
 			if s.Labels["sensor"] == "chip" {
-				w.card(id).celsius.add(at, s.Value)
+				w.reading(id, at, &w.card(id).celsius, s.Value)
 			}
 		case "accelerator_memory_used_bytes":
 			used[id] += s.Value
 		case "accelerator_memory_total_bytes":
 			memory[id] += s.Value
 		case "accelerator_probe_target_device_info":
-			w.serves[id] = true
+			w.serves(s.Labels["target"], id)
 		}
 	}
 	for id, bytes := range used {
-		w.card(id).used.add(at, bytes)
+		w.reading(id, at, &w.card(id).used, bytes)
 	}
 	for id, bytes := range memory {
-		w.card(id).memory.add(at, bytes)
+		w.reading(id, at, &w.card(id).memory, bytes)
+	}
+}
+
+// reading adds what a scrape showed of a card, as of when the card was polled where
+// that is known. What was polled outside of the window says nothing about it.
+func (w *cardWatch) reading(id cardID, scraped int64, g *watch, v float64) {
+	p := w.polls[id.vendor]
+	switch {
+	case p == nil:
+		g.add(scraped, v)
+	case w.window.holds(p.last):
+		g.add(p.last, v)
 	}
 }
 
 // report returns the cards in the order of their devices, and the energy that
 // those took which serve the endpoint, nil unless it is known of each of them.
-func (w *cardWatch) report() (cards []Card, joules *float64) {
-	serving := false // whether any card is known to
-	for id := range w.cards {
-		serving = serving || w.serves[id]
-	}
-	energy, known := 0.0, len(w.cards) > 0
+func (w *cardWatch) report(endpoint string) (cards []Card, joules *float64) {
+	serving, known := w.serving(endpoint)
 	for _, id := range slices.SortedFunc(maps.Keys(w.cards), compareCards) {
-		c := w.cards[id]
+		c, gauge := w.cards[id], w.gauge(id)
 		cards = append(cards, Card{
-			Vendor: id.vendor, Device: id.device, Name: c.name, Serves: w.serves[id], NUMANode: c.node,
-			Utilization: c.utilization.gauge(), Watts: c.watts.gauge(), Celsius: c.celsius.gauge(),
-			MemoryUsed: c.used.gauge(), MemoryTotal: c.memory.gauge(),
+			Vendor: id.vendor, Device: id.device, Name: c.name, Serves: serving[id], NUMANode: c.node,
+			Utilization: gauge(&c.utilization), Watts: gauge(&c.watts), Celsius: gauge(&c.celsius),
+			MemoryUsed: gauge(&c.used), MemoryTotal: gauge(&c.memory),
 		})
-		if serving && !w.serves[id] {
-			continue
+	}
+	if len(serving) == 0 {
+		serving = map[cardID]bool{}
+		for id := range w.cards {
+			serving[id] = true
 		}
-		taken, ok := c.watts.total()
+	}
+	energy := 0.0
+	known = known && len(w.cards) > 0
+	for _, id := range slices.SortedFunc(maps.Keys(serving), compareCards) {
+		taken, ok := w.energy(id)
 		energy += taken
 		known = known && ok
 	}
@@ -102,6 +126,25 @@ func (w *cardWatch) report() (cards []Card, joules *float64) {
 		return cards, nil
 	}
 	return cards, &energy
+}
+
+// gauge sums up the gauges of a card. One poll is no mean of a step.
+func (w *cardWatch) gauge(id cardID) func(*watch) Gauge {
+	return func(g *watch) Gauge {
+		if w.polls[id.vendor] != nil && g.n < pollsForMean {
+			return Gauge{}
+		}
+		return g.gauge()
+	}
+}
+
+// energy is what a card took, in joules, and whether that is known.
+func (w *cardWatch) energy(id cardID) (float64, bool) {
+	c := w.cards[id]
+	if c == nil || w.polls[id.vendor] != nil && c.watts.n < pollsForEnergy {
+		return 0, false
+	}
+	return c.watts.total()
 }
 
 // compareCards puts 2 before 10.

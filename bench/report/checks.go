@@ -16,11 +16,14 @@ type checker struct {
 	answered, kernel int // requests with an answer, and those with the kernel's instants
 	tokensBy         map[openai.TokenSource]int
 	prompt, cached   int64 // tokens by the server's usage
+	told             int   // requests whose usage told the prompt's
 	connections      int
+	cut              cutAnswers
 }
 
 func (c *checker) take(r *runlog.Request) {
 	t := &r.Trace
+	c.cut.take(r)
 	for _, lag := range t.Lags {
 		c.lags.add(int64(lag))
 	}
@@ -36,6 +39,9 @@ func (c *checker) take(r *runlog.Request) {
 		}
 		_, source := openai.OutputTokens(t)
 		c.tokensBy[source]++
+	}
+	if t.Usage != nil && t.Usage.PromptTokens > 0 {
+		c.told++
 	}
 	if t.Usage != nil {
 		c.prompt += int64(t.Usage.PromptTokens)
@@ -54,11 +60,11 @@ func (g *gather) check(s *Step) {
 		c.Configured = s.MaxConcurrency
 		c.ConfiguredRate = s.Rate
 	}
-	w := g.whole.span
+	c.AchievedWhole = g.curve.mean(g.whole.span)
+	c.Achieved = c.AchievedWhole
 	if g.steady != nil {
-		w = g.steady.span
+		c.Achieved = g.curve.mean(g.steady.span)
 	}
-	c.Achieved = g.curve.mean(w)
 	c.AchievedRate = perSecondOf(len(g.curve.starts), g.sending())
 	c.ClientLag = g.checks.lags.distribution(g.opts.Percentiles, perSecond)
 	if g.checks.answered > 0 {
@@ -66,7 +72,7 @@ func (g *gather) check(s *Step) {
 	}
 	c.TokensBy, c.NewConnections = g.checks.tokensBy, g.checks.connections
 	c.PromptTokens, c.CachedTokens, c.CacheKnown = g.checks.prompt, g.checks.cached, g.checks.cached > 0
-	if v := s.Server; !c.CacheKnown && v != nil && v.PrefixQueries != nil && v.PrefixHits != nil {
+	if v := s.Server; !c.CacheKnown && v != nil && v.PrefixOurs && v.PrefixHits != nil {
 		c.PromptTokens, c.CachedTokens, c.CacheKnown = int64(*v.PrefixQueries), int64(*v.PrefixHits), true
 	}
 	for i := range g.cpus {
@@ -139,5 +145,7 @@ func joinDataset(a *runlog.DatasetCount, b runlog.DatasetCount) {
 	a.Passes += b.Passes
 	a.BadLine += b.BadLine
 	a.TooLong += b.TooLong
+	a.Skipped += b.Skipped
+	a.Estimated += b.Estimated
 	a.FirstBad = append(a.FirstBad, b.FirstBad...)
 }

@@ -18,6 +18,7 @@ type gather struct {
 
 	whole, steady *tally // steady is nil when the load never was
 	notSteady     string
+	backlog       *backlog  // nil but for an open loop that may be steady
 	in, out       *measures // of the requests sent inside of the steady window and outside of it
 
 	checks checker
@@ -59,7 +60,7 @@ func newGather(opts Options, logs []*outline, j *joined) *gather {
 	g.whole = newTally(g.curve.whole())
 	w, why := steady(j.step, &g.curve, warm, last)
 	if g.notSteady = why; why == "" {
-		g.steady = newTally(w)
+		g.steady, g.backlog = newTally(w), newBacklog(j.step, w)
 	}
 	g.cards, g.server = newCardWatch(g.whole.span), newServerWatch(g.whole.span)
 	g.cpus = make([]cpuWatch, len(j.parts))
@@ -100,6 +101,9 @@ func (g *gather) request(r *runlog.Request, s runlog.Step) {
 			m = g.in
 		}
 	}
+	if g.backlog != nil {
+		g.backlog.take(r)
+	}
 	m.take(r, s.MaxConcurrency > 0)
 	g.checks.take(r)
 	if g.opts.Detail {
@@ -135,6 +139,11 @@ func (g *gather) sample(k int, s *runlog.Sample) {
 
 // report ends the step. Nothing can be added afterwards.
 func (g *gather) report() Step {
+	if b := g.backlog; b != nil && b.grows(&g.curve) {
+		g.steady, g.notSteady = nil, "the server did not keep up with the rate, so that requests piled up"
+	} else {
+		g.backlog = nil
+	}
 	s := Step{
 		Step: g.joined.step, Machines: len(g.joined.parts), Account: g.account,
 		Stop: g.stop(), NotSteady: g.notSteady, Requests: g.briefs,
@@ -148,18 +157,25 @@ func (g *gather) report() Step {
 		g.in[k] = samples{}
 	}
 	s.Whole = g.whole.figures(&g.curve, g.out, g.opts)
-	s.Cards, s.Joules = g.cards.report()
+	s.Cards, s.Joules = g.cards.report(g.endpoint())
 	s.Server = g.server.report(g.opts.Percentiles)
+	s.DatasetKnown = true
 	for _, p := range g.joined.parts {
-		if p.end != nil {
-			joinDataset(&s.Dataset, p.end.Dataset)
+		if p.end == nil {
+			s.DatasetKnown = false
+			continue
 		}
+		joinDataset(&s.Dataset, p.end.Dataset)
 	}
+	g.compare(&s)
 	g.check(&s)
 	s.Warnings = g.warnings(&s)
 	slices.SortStableFunc(s.Requests, func(a, b Brief) int { return a.Started.Compare(b.Started) })
 	return s
 }
+
+// endpoint is what the exporter calls the endpoint.
+func (g *gather) endpoint() string { return targetName(runOf(g.logs, g.joined.parts[0]).URL) }
 
 // stop is why the step stopped: of several machines the least usual reason, and
 // none when one was killed.

@@ -17,10 +17,10 @@ type watch struct {
 	sum       float64 // of the samples
 }
 
-// add takes a sample. One that is older than the one before is left out, as is
+// add takes a sample. One that is not newer than the one before is left out, as is
 // what is no number.
 func (g *watch) add(at int64, v float64) {
-	if math.IsNaN(v) || math.IsInf(v, 0) || g.n > 0 && at < g.at {
+	if math.IsNaN(v) || math.IsInf(v, 0) || g.n > 0 && at <= g.at {
 		return
 	}
 	if g.n == 0 {

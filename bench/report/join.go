@@ -130,6 +130,44 @@ func sameLevel(a, b runlog.Step) error {
 	return nil
 }
 
+// planSize is how many of the first requests are looked at to tell whether two
+// machines sent at the same instants, and samePlan how many it takes.
+const (
+	planSize = 20
+	samePlan = 5
+)
+
+// inStep says whether two machines drew the same gaps between their requests.
+func (j *joined) inStep() bool {
+	if j.step.Arrival != runlog.ArrivalPoisson && j.step.Arrival != runlog.ArrivalGamma {
+		return false // nothing is drawn
+	}
+	for i, p := range j.parts {
+		if slices.ContainsFunc(j.parts[:i], func(o part) bool { return sameGaps(&o.plan, &p.plan) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameGaps compares when requests were due, since the first that both plans have:
+// the machines' clocks and starts are not the same.
+func sameGaps(a, b *[planSize]int64) bool {
+	common, offset := 0, int64(0)
+	for i := range a {
+		if a[i] == 0 || b[i] == 0 {
+			continue
+		}
+		if common++; common == 1 {
+			offset = a[i] - b[i]
+		}
+		if d := a[i] - b[i] - offset; max(d, -d) > int64(time.Microsecond) {
+			return false
+		}
+	}
+	return common >= samePlan
+}
+
 func (j *joined) add(p part) {
 	j.parts = append(j.parts, p)
 	j.step.Concurrency += p.step.Concurrency

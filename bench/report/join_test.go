@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -113,5 +115,60 @@ func TestOneMachineWasInterrupted(t *testing.T) {
 	}
 	if got := r.Steps[0].Stop; got != runlog.StopInterrupted {
 		t.Errorf("stop %q, want %q", got, runlog.StopInterrupted)
+	}
+}
+
+// TestMachinesInStep has machines that drew the same gaps, begun 3 ms apart and by
+// clocks of their own: together they are no load of independent arrivals.
+func TestMachinesInStep(t *testing.T) {
+	const warning = "The machines sent at the same instants: give each its own --machine or --seed."
+	poisson := runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 1, Started: noon}
+	constant := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Started: noon}
+	drawn := func(start, wobble time.Duration, sent int) []runlog.Request {
+		requests := everySecond(40, time.Second)[:sent]
+		for i := range requests {
+			tr := &requests[i].Trace
+			due := start + time.Duration(i*i)*10*time.Millisecond + time.Duration(i%2)*wobble
+			requests[i].Seq, tr.Planned, tr.Started = i, at(due), at(due)
+		}
+		return requests
+	}
+	for name, tt := range map[string]struct {
+		step  runlog.Step
+		other []runlog.Request
+		want  bool
+	}{
+		"same draw":              {poisson, drawn(3*time.Millisecond, 0, 40), true},
+		"same draw, rounded":     {poisson, drawn(3*time.Millisecond, time.Microsecond, 40), true},
+		"another draw":           {poisson, drawn(3*time.Millisecond, 50*time.Microsecond, 40), false},
+		"too few to tell":        {poisson, drawn(0, 0, 4), false},
+		"equal gaps are no draw": {constant, drawn(0, 0, 40), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newMemlog("a").step(tt.step, drawn(0, 0, 40), false).over()
+			b := newMemlog("b").step(tt.step, tt.other, false).over()
+			got := strings.Contains(strings.Join(stepOf(t, Options{}, a, b).Warnings, "\n"), warning)
+			if got != tt.want {
+				t.Errorf("warning %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestNotRun names what a run that stopped early had planned.
+func TestNotRun(t *testing.T) {
+	log := newMemlog("a")
+	log.run.Steps = []string{"2", "4", "2", "2", "8"}
+	for i, users := range []int{2, 4} {
+		s := closed(users, 3)
+		s.Index = i
+		log.step(s, everySecond(3, time.Second), false)
+	}
+	r, err := reportOf(Options{}, log.over())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"2 #2", "2 #3", "8"}, r.NotRun); diff != "" {
+		t.Errorf("not run (-want +got):\n%s", diff)
 	}
 }

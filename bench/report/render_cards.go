@@ -9,45 +9,62 @@ import (
 
 const gibibyte = 1 << 30
 
-// cards writes a line for each card, mean/max of what was sampled.
-func (p *page) cards(s *Step) {
-	if len(s.Cards) == 0 {
-		p.row("cards", "not sampled")
-		return
-	}
-	g := grid{heads: [][]string{{"card", "name", "serves", "NUMA", "util %", "W", "°C", "memory GiB"}}}
+// CardGrid has a line for each card of a step.
+func CardGrid(s *Step) Grid {
+	g := Grid{Caption: "Cards", Heads: [][]string{
+		{"card", "name", "serves", "NUMA", "util %", "W", "°C", "memory GiB"},
+		{"", "", "", "", "mean/max", "mean/max", "mean/max", "most/in all"},
+	}}
+	known := len(serving(s.Cards)) > 0
 	for i := range s.Cards {
 		c := &s.Cards[i]
-		serves, node := "no", noFigure
-		if c.Serves {
+		serves, node := noFigure, noFigure
+		switch {
+		case c.Serves:
 			serves = "yes"
+		case known:
+			serves = "no"
 		}
 		if c.NUMANode != nil {
 			node = strconv.Itoa(*c.NUMANode)
 		}
-		g.rows = append(g.rows, []string{
-			fit(clean(c.Vendor+" "+c.Device), 16), fit(orNone(clean(c.Name)), 20), serves, node,
+		g.Rows = append(g.Rows, []string{
+			clean(c.Vendor + " " + c.Device), orNone(clean(c.Name)), serves, node,
 			meanMax(c.Utilization, 100), meanMax(c.Watts, 1), meanMax(c.Celsius, 1), memoryText(c),
 		})
 	}
-	p.row("cards", "mean/max of each; memory: the most used/in all")
-	g.write(p, 2)
-	if s.Joules != nil {
-		text := number(*s.Joules/1e3) + " kJ in all"
-		if v, ok := s.JoulesPerToken(); ok {
-			text = number(v) + " J for an output token, " + text
-		}
-		p.row("energy", text+" of "+servingText(s.Cards))
-	}
+	return g
 }
 
-// servingText names the cards whose energy counts.
-func servingText(cards []Card) string {
-	serving := slices.DeleteFunc(slices.Clone(cards), func(c Card) bool { return !c.Serves })
-	if len(serving) == 0 {
-		return counted(len(cards), "card") + "; which of them serve is not known"
+// serving are the cards known to serve the endpoint.
+func serving(cards []Card) []Card {
+	return slices.DeleteFunc(slices.Clone(cards), func(c Card) bool { return !c.Serves })
+}
+
+func (f *facts) cards(s *Step) {
+	all, known := len(s.Cards), len(serving(s.Cards))
+	if all == 0 {
+		f.add("cards", "not sampled")
+		return
 	}
-	return counted(len(serving), "card") + " known to serve"
+	of := counted(known, "card") + " known to serve the endpoint"
+	text := fmt.Sprintf("%d sampled, %d known to serve the endpoint", all, known)
+	if known == 0 {
+		of = "1 card (whether it serves the endpoint is not known)"
+		if all > 1 {
+			of = fmt.Sprintf("all %d cards (which serve the endpoint is not known)", all)
+		}
+		text = of
+	}
+	f.add("cards", text)
+	if s.Joules == nil {
+		return
+	}
+	energy := number(*s.Joules/1e3) + " kJ in all"
+	if v, ok := s.JoulesPerToken(); ok {
+		energy = number(v) + " J for an output token, " + energy
+	}
+	f.add("energy", energy+", of "+of)
 }
 
 func orNone(text string) string {
@@ -76,32 +93,55 @@ func memoryText(c *Card) string {
 	return text
 }
 
-// server writes what the server's own metrics showed.
-func (p *page) server(s *Step) {
+// server tells what the server's own metrics showed.
+func (f *facts) server(s *Step) {
 	v := s.Server
 	if v == nil {
-		p.row("server", "not sampled")
+		f.add("server", "not sampled")
 		return
 	}
-	p.row("server", fmt.Sprintf("mean/max: running %s, waiting %s, cache %s %%",
-		meanMax(v.Running, 1), meanMax(v.Waiting, 1), meanMax(v.CacheUsage, 100)))
 	var parts []string
+	for _, g := range []struct {
+		name string
+		text string
+		unit string
+	}{
+		{"running ", meanMax(v.Running, 1), ""},
+		{"waiting ", meanMax(v.Waiting, 1), ""},
+		{"cache ", meanMax(v.CacheUsage, 100), " %"},
+	} {
+		if g.text != noFigure {
+			parts = append(parts, g.name+g.text+g.unit)
+		}
+	}
+	if len(parts) > 0 {
+		parts = []string{"mean/max: " + strings.Join(parts, ", ")}
+	}
 	if v.PrefixQueries != nil && v.PrefixHits != nil && *v.PrefixQueries > 0 {
-		parts = append(parts, fmt.Sprintf("%s of %s prefix tokens found in its cache",
-			percent(*v.PrefixHits / *v.PrefixQueries), integer(*v.PrefixQueries)))
+		text := fmt.Sprintf("%s of %s prefix tokens found in its cache", percent(*v.PrefixHits / *v.PrefixQueries), integer(*v.PrefixQueries))
+		if !v.PrefixOurs {
+			text += ", not those of these requests alone"
+		}
+		parts = append(parts, text)
 	}
 	if v.Preemptions != nil {
 		parts = append(parts, integer(*v.Preemptions)+" preemptions")
 	}
-	if len(parts) > 0 {
-		p.row("", strings.Join(parts, ", "))
+	if len(parts) == 0 {
+		parts = append(parts, "its metrics show nothing of what is looked for")
 	}
-	if v.TTFT != nil && v.TTFT.Count > 0 {
-		ours := meanMillis(s.Whole.TTFT)
-		text := fmt.Sprintf("mean %s ms by its own metrics, %s ms measured here", meanMillis(*v.TTFT), ours)
-		if s.Whole.TTFT.Count > 0 {
-			text += fmt.Sprintf(" (%+.1f ms)", finite((s.Whole.TTFT.Mean-v.TTFT.Mean)*1e3))
-		}
-		p.row("server TTFT", text)
+	f.add("server", strings.Join(parts, "; "))
+	if v.TTFT != nil && v.TTFT.Count > 0 && s.Whole.TTFT.Count > 0 {
+		f.add("server TTFT", serverTTFTText(v, &s.Whole.TTFT))
 	}
+}
+
+func serverTTFTText(v *ServerSample, ours *Distribution) string {
+	theirs := v.TTFT
+	text := fmt.Sprintf("mean %s ms of %s by its own metrics, %s ms of %d measured here",
+		meanMillis(*theirs), counted(int(theirs.Count), "request"), meanMillis(*ours), ours.Count)
+	if !v.TTFTOurs {
+		return text + "; not to be compared, as others sent requests too or some were not seen"
+	}
+	return text + fmt.Sprintf(" (%+.1f ms)", finite((ours.Mean-theirs.Mean)*1e3))
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // CSV writes one row a step, as RFC 4180 has it, under a row of names with the
@@ -102,28 +103,16 @@ func csvFigures(prefix string, percentiles []float64, of func(*Step) *Figures) [
 	add("total_throughput_tok_s", func(f *Figures) string { return csvNumber(f.TotalThroughput, true) })
 	add("peak_output_throughput_tok_s", func(f *Figures) string { return csvNumber(f.PeakOutputThroughput, true) })
 	add("peak_concurrency", func(f *Figures) string { return strconv.Itoa(f.PeakConcurrency) })
-	for _, d := range []struct {
-		name string
-		of   func(*Figures) *Distribution
-	}{
-		{"ttft", func(f *Figures) *Distribution { return &f.TTFT }},
-		{"first_answer", func(f *Figures) *Distribution { return &f.FirstAnswer }},
-		{"tpot", func(f *Figures) *Distribution { return &f.TPOT }},
-		{"itl", func(f *Figures) *Distribution { return &f.ITL }},
-		{"e2el", func(f *Figures) *Distribution { return &f.E2E }},
-		{"e2el_from_planned", func(f *Figures) *Distribution { return &f.E2EFromPlanned }},
-		{"client_queue", func(f *Figures) *Distribution { return &f.Queue }},
-		{"lateness", func(f *Figures) *Distribution { return &f.Lateness }},
-	} {
-		add(d.name+"_count", func(f *Figures) string { return strconv.FormatInt(d.of(f).Count, 10) })
-		add(d.name+"_mean_ms", func(f *Figures) string { return csvNumber(d.of(f).Mean*1e3, d.of(f).Count > 0) })
-		for _, p := range percentiles {
-			add(d.name+"_p"+percentileName(p)+"_ms", func(f *Figures) string {
-				v, ok := d.of(f).At(p)
-				return csvNumber(v*1e3, ok && d.of(f).Count > 0)
-			})
+	for _, m := range quantities() {
+		if m.kind == ofText {
+			continue
 		}
-		add(d.name+"_max_ms", func(f *Figures) string { return csvNumber(d.of(f).Max*1e3, d.of(f).Count > 0) })
+		add(m.key+"_count", func(f *Figures) string { return strconv.FormatInt(m.of(f).Count, 10) })
+		add(m.key+"_mean_ms", func(f *Figures) string { return csvMillis(m.of(f).Mean, m.of(f)) })
+		for _, p := range percentiles {
+			add(m.key+"_p"+percentileName(p)+"_ms", func(f *Figures) string { return csvPercentile(m.of(f), p) })
+		}
+		add(m.key+"_max_ms", func(f *Figures) string { return csvMillis(m.of(f).Max, m.of(f)) })
 	}
 	return cols
 }
@@ -131,6 +120,7 @@ func csvFigures(prefix string, percentiles []float64, of func(*Step) *Figures) [
 func csvChecks() []csvColumn {
 	return []csvColumn{
 		{"achieved_concurrency", func(s *Step) string { return csvNumber(s.Checks.Achieved, true) }},
+		{"achieved_concurrency_whole", func(s *Step) string { return csvNumber(s.Checks.AchievedWhole, true) }},
 		{"achieved_rate_rps", func(s *Step) string { return csvNumber(s.Checks.AchievedRate, true) }},
 		{"client_lag_p50_ms", func(s *Step) string { return csvPercentile(s.Checks.ClientLag, 50) }},
 		{"client_lag_p99_ms", func(s *Step) string { return csvPercentile(s.Checks.ClientLag, 99) }},
@@ -140,7 +130,11 @@ func csvChecks() []csvColumn {
 		}},
 		{"new_connections", func(s *Step) string { return strconv.Itoa(s.Checks.NewConnections) }},
 		{"client_cpu_cores", func(s *Step) string { return csvNumber(s.Checks.ClientCPU, s.Checks.ClientCPU > 0) }},
-		{"bad_records", func(s *Step) string { return strconv.Itoa(s.Dataset.BadLine) }},
+		{"bad_records", csvDataset(func(d *runlog.DatasetCount) int { return d.BadLine })},
+		{"too_long_records", csvDataset(func(d *runlog.DatasetCount) int { return d.TooLong })},
+		{"skipped_records", csvDataset(func(d *runlog.DatasetCount) int { return d.Skipped })},
+		{"estimated_answers", csvDataset(func(d *runlog.DatasetCount) int { return d.Estimated })},
+		{"dataset_begun_again", csvDataset(func(d *runlog.DatasetCount) int { return d.Passes })},
 		{"energy_joules", func(s *Step) string { return csvPointer(s.Joules) }},
 		{"energy_joules_per_output_token", func(s *Step) string { return csvNumber(s.JoulesPerToken()) }},
 		{"warnings", func(s *Step) string { return csvText(strings.Join(s.Warnings, "; ")) }},
@@ -174,12 +168,24 @@ func csvCount(n int) string {
 	return strconv.Itoa(n)
 }
 
+func csvDataset(of func(*runlog.DatasetCount) int) func(*Step) string {
+	return func(s *Step) string {
+		if !s.DatasetKnown {
+			return ""
+		}
+		return strconv.Itoa(of(&s.Dataset))
+	}
+}
+
 func csvPointer(v *float64) string {
 	if v == nil {
 		return ""
 	}
 	return csvNumber(*v, true)
 }
+
+// csvMillis writes a value of d in milliseconds.
+func csvMillis(seconds float64, d Distribution) string { return csvNumber(seconds*1e3, d.Count > 0) }
 
 func csvPercentile(d Distribution, p float64) string {
 	v, ok := d.At(p)

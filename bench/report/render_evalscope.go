@@ -101,13 +101,22 @@ func pythonFloat(v float64) string {
 }
 
 // EvalscopeFileName is the name under which evalscope-perf keeps the summary:
-// {model}_{dataset}_p{P}.txt. A data set given by its path is named by its file,
-// up to the first dot. What a file name cannot safely hold is replaced, so that
-// the name never leaves its folder.
-func EvalscopeFileName(model, dataset string, p int) string {
+// {model}_{dataset}_p{P}.txt, P being the number of users; the second of several
+// repeats has _r2 before the .txt. A data set given by its path is named by its
+// file, up to the first dot. What a file name cannot safely hold is replaced, so
+// that the name never leaves its folder.
+func EvalscopeFileName(model, dataset string, s *Step) string {
 	dataset = dataset[strings.LastIndexAny(dataset, `/\`)+1:]
 	dataset, _, _ = strings.Cut(dataset, ".")
-	return fmt.Sprintf("%s_%s_p%d.txt", fileName(model, "model"), fileName(dataset, "dataset"), p)
+	return fmt.Sprintf("%s_%s_p%d%s.txt", fileName(model, "model"), fileName(dataset, "dataset"), s.Concurrency, repeatName("_r", s))
+}
+
+// repeatName tells repeats of one level apart; the first goes without.
+func repeatName(mark string, s *Step) string {
+	if s.Repeat == 0 {
+		return ""
+	}
+	return mark + strconv.Itoa(s.Repeat+1)
 }
 
 const maxNamePart = 80 // bytes of each part of a file name; file systems allow 255

@@ -64,12 +64,13 @@ func closed() report.Step {
 		Name: "128", Machines: 1, Account: account, Stop: runlog.StopRequests,
 		Whole: figures(account, 630.612), Steady: &steady,
 		Checks: report.Checks{
-			Configured: 128, Achieved: 115.8, AchievedRate: 1.586, ClientLag: spread(180000, 0.00002), KernelClock: 1,
+			Configured: 128, Achieved: 127.6, AchievedWhole: 115.8, AchievedRate: 1.586, ClientLag: spread(180000, 0.00002), KernelClock: 1,
 			TokensBy:     map[openai.TokenSource]int{openai.TokensUsage: 930, openai.TokensChunks: 8},
 			CachedTokens: 112, PromptTokens: 22512, CacheKnown: true, NewConnections: 128, ClientCPU: 0.42,
 		},
+		DatasetKnown: true,
 		Dataset: runlog.DatasetCount{
-			Prompts: 1000, BadLine: 2, TooLong: 1, Skipped: 4,
+			Prompts: 1000, Passes: 1, BadLine: 2, TooLong: 1, Skipped: 4, Estimated: 3,
 			FirstBad: []string{"line 7: no question in it", "line 19: unexpected end of JSON input"},
 		},
 		Warnings: []string{"6.2 % of the requests failed: the percentiles are those of the others, and flatter."},
@@ -83,7 +84,7 @@ func open() report.Step {
 		Index: 1, Started: start.Add(time.Hour), Arrival: runlog.ArrivalGamma, Rate: 4, Burstiness: 0.5, MaxConcurrency: 100,
 		Duration: 10 * time.Minute, Timeout: 2 * time.Minute, MaxTokens: 256,
 	}
-	s.Name, s.Stop, s.Machines = "4 req/s", runlog.StopDuration, 2
+	s.Name, s.Stop, s.Machines = "4 req/s max 100", runlog.StopDuration, 2
 	s.Whole.Goodput, s.Steady.Goodput = ptr(1.25), ptr(1.5)
 	s.Whole.Queue, s.Steady.Queue = spread(938, 0.03), spread(780, 0.02)
 	s.Whole.FirstAnswer, s.Steady.FirstAnswer = spread(938, 2.5), spread(780, 2.4)
@@ -101,7 +102,7 @@ func open() report.Step {
 	s.Cards[2].NUMANode, s.Cards[2].Watts = nil, report.Gauge{}
 	s.Joules = ptr(153900.0)
 	s.Server = &report.ServerSample{
-		Running: gauge(96.5, 100), Waiting: gauge(3.2, 17), CacheUsage: gauge(0.41, 0.77), TTFT: ptr(spread(940, 0.47)),
+		Running: gauge(96.5, 100), Waiting: gauge(3.2, 17), CacheUsage: gauge(0.41, 0.77), TTFT: ptr(spread(940, 0.47)), TTFTOurs: true, PrefixOurs: true,
 		PrefixQueries: ptr(22512.0), PrefixHits: ptr(112.0), Preemptions: ptr(3.0),
 	}
 	s.Requests = []report.Brief{
@@ -137,6 +138,7 @@ func sweep() *report.Report {
 		Steps:      []report.Step{closed(), open(), nothing()},
 		Damaged:    1,
 		Objectives: report.Objectives{TTFT: time.Second},
+		NotRun:     []string{"8 req/s", "16 req/s"},
 	}
 }
 
@@ -151,6 +153,7 @@ func hostile() *report.Report {
 		r.Runs[i].Command = []string{"accelbench", evil, "```"}
 		r.Runs[i].Metadata = map[string]string{evil: evil, "completed": "999999", "x": "mine", "p99_ttft_ms": "0"}
 	}
+	r.NotRun = []string{evil}
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		s.Name, s.NotSteady = evil, evil

@@ -2,18 +2,19 @@ package report
 
 import "strings"
 
-// grid is a table of plain text: a first column of names, and columns of
-// figures.
-type grid struct {
-	heads [][]string // one or more lines, each with a cell for every column
-	rows  [][]string
+// Grid is a table of texts: a first column of names, and columns of figures. What
+// is not known is "-". Its texts hold no control characters.
+type Grid struct {
+	Caption string
+	Heads   [][]string // one or more lines, each with a cell for every column
+	Rows    [][]string
 }
 
 // write lays the table out. What does not fit beside each other on the page
 // goes into a table of its own below, with the first column again.
-func (g *grid) write(p *page, indent int) {
-	widths := make([]int, len(g.heads[0]))
-	for _, line := range append(g.heads[:len(g.heads):len(g.heads)], g.rows...) {
+func (g *Grid) write(p *page, indent int) {
+	widths := make([]int, len(g.Heads[0]))
+	for _, line := range append(g.Heads[:len(g.Heads):len(g.Heads)], g.Rows...) {
 		for i, cell := range line {
 			widths[i] = max(widths[i], columns(cell))
 		}
@@ -28,10 +29,10 @@ func (g *grid) write(p *page, indent int) {
 		if from > 1 {
 			p.line("")
 		}
-		for _, line := range g.heads {
+		for _, line := range g.Heads {
 			p.gridLine(line, widths, indent, from, to)
 		}
-		for _, line := range g.rows {
+		for _, line := range g.Rows {
 			p.gridLine(line, widths, indent, from, to)
 		}
 		from = to

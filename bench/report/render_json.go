@@ -23,6 +23,7 @@ type jsonReport struct {
 	Objectives *jsonObjectives `json:"objectives_seconds,omitempty"`
 	Runs       []runlog.Run    `json:"runs"`
 	Steps      []jsonStep      `json:"steps"`
+	NotRun     []string        `json:"not_run"`
 }
 
 type jsonObjectives struct {
@@ -35,22 +36,22 @@ type jsonObjectives struct {
 // jsonStep is a [Step] as it is written, without what there is for each request:
 // that is in the log.
 type jsonStep struct {
-	Name           string              `json:"name"`
-	Load           runlog.Step         `json:"load"`
-	Machines       int                 `json:"machines"`
-	Stop           runlog.Stop         `json:"stop"`
-	Account        Account             `json:"account"`
-	FailureRatio   float64             `json:"failure_ratio"`
-	Whole          Figures             `json:"whole"`
-	Steady         *Figures            `json:"steady"`
-	NotSteady      string              `json:"not_steady,omitempty"`
-	Checks         Checks              `json:"checks"`
-	Dataset        runlog.DatasetCount `json:"dataset"`
-	Cards          []Card              `json:"cards"`
-	Joules         *float64            `json:"joules"`
-	JoulesPerToken *float64            `json:"joules_per_output_token"`
-	Server         *ServerSample       `json:"server"`
-	Warnings       []string            `json:"warnings"`
+	Name           string               `json:"name"`
+	Load           runlog.Step          `json:"load"`
+	Machines       int                  `json:"machines"`
+	Stop           runlog.Stop          `json:"stop"`
+	Account        Account              `json:"account"`
+	FailureRatio   float64              `json:"failure_ratio"`
+	Whole          Figures              `json:"whole"`
+	Steady         *Figures             `json:"steady"`
+	NotSteady      string               `json:"not_steady,omitempty"`
+	Checks         Checks               `json:"checks"`
+	Dataset        *runlog.DatasetCount `json:"dataset"`
+	Cards          []Card               `json:"cards"`
+	Joules         *float64             `json:"joules"`
+	JoulesPerToken *float64             `json:"joules_per_output_token"`
+	Server         *ServerSample        `json:"server"`
+	Warnings       []string             `json:"warnings"`
 }
 
 func newJSONStep(s *Step) jsonStep {
@@ -65,7 +66,6 @@ func newJSONStep(s *Step) jsonStep {
 		Steady:       s.Steady,
 		NotSteady:    s.NotSteady,
 		Checks:       s.Checks,
-		Dataset:      s.Dataset,
 		Cards:        s.Cards,
 		Joules:       s.Joules,
 		Server:       s.Server,
@@ -73,6 +73,9 @@ func newJSONStep(s *Step) jsonStep {
 	}
 	if v, ok := s.JoulesPerToken(); ok {
 		j.JoulesPerToken = &v
+	}
+	if s.DatasetKnown {
+		j.Dataset = &s.Dataset
 	}
 	return finiteCopy(j)
 }
@@ -88,6 +91,7 @@ func JSON(w io.Writer, r *Report) error {
 		Damaged:  r.Damaged,
 		Runs:     r.Runs,
 		Steps:    []jsonStep{},
+		NotRun:   append([]string{}, r.NotRun...),
 	}
 	if o := r.Objectives; o.Any() {
 		j.Objectives = &jsonObjectives{o.TTFT.Seconds(), o.TPOT.Seconds(), o.ITL.Seconds(), o.E2E.Seconds()}

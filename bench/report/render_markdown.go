@@ -20,7 +20,7 @@ func Markdown(w io.Writer, r *Report) error {
 	p.line("# Load test of %s", markdown(orNone(run.Model)))
 	p.line("")
 	p.runFacts(r)
-	for _, note := range notes(r) {
+	for _, note := range Notes(r) {
 		p.line("")
 		p.line("**Warning:** %s", markdown(note))
 	}
@@ -32,8 +32,12 @@ func Markdown(w io.Writer, r *Report) error {
 	p.line("Figures of the whole step, ramp and drain included, except where the row says steady. Latencies are those of")
 	p.line("successful requests, and of what was seen of a request before it timed out or stalled; failures are in no")
 	p.line("throughput.")
-	if text := objectivesText(r.Objectives); text != "" {
-		p.line("A good request has a %s.", text)
+	if r.Objectives.Any() {
+		p.line("A good request has a %s.", r.Objectives)
+	}
+	if names := NotRun(r); names != "" {
+		p.line("")
+		p.line("Not run: %s", markdown(names))
 	}
 	for i := range r.Steps {
 		p.markdownStep(&r.Steps[i])
@@ -119,7 +123,8 @@ func sweepRows(r *Report) []sweepRow {
 		{"Attempted", func(s *Step) string { return strconv.Itoa(s.Account.Attempted) }},
 		{"Canceled", func(s *Step) string { return strconv.Itoa(s.Account.Canceled) }},
 		{"In flight, configured", func(s *Step) string { return orNone(csvCount(s.Checks.Configured)) }},
-		{"In flight, achieved", func(s *Step) string { return fixed(s.Checks.Achieved, true) }},
+		{"In flight, mean", func(s *Step) string { return fixed(s.Checks.AchievedWhole, true) }},
+		{"In flight, mean, steady", func(s *Step) string { return fixed(s.Checks.Achieved, s.Steady != nil) }},
 		{"QPS, steady", steadyRow(func(f *Figures) float64 { return f.RequestThroughput })},
 		{"Throughput, steady (tok/s)", steadyRow(func(f *Figures) float64 { return f.OutputThroughput })},
 	}
@@ -129,7 +134,7 @@ func sweepRows(r *Report) []sweepRow {
 			sweepRow{"Rate, achieved (req/s)", func(s *Step) string { return fixed(s.Checks.AchievedRate, true) }})
 	}
 	if hasGoodput(r) {
-		rows = append(rows, sweepRow{"Goodput (req/s)", goodputText})
+		rows = append(rows, sweepRow{"Goodput (req/s)", func(s *Step) string { return goodputText(&s.Whole) }})
 	}
 	for _, d := range []struct {
 		name string
@@ -171,7 +176,7 @@ func fixed(v float64, known bool) string {
 
 func (p *page) markdownStep(s *Step) {
 	p.line("")
-	p.line("## Step %s", markdown(s.Name))
+	p.line("## %s", markdown(s.Heading()))
 	p.line("")
 	var checks page
 	checks.checks(s)

@@ -2,26 +2,33 @@ package report
 
 import (
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// Table writes a sweep as two tables, one row a step: the load and what became
-// of it, and the latencies. The figures are of the whole step, except where the
-// head says steady. It is at most 100 columns wide: what does not fit goes below.
+// Table writes an empty line and then a sweep as two tables, one row a step: the
+// load and what became of it, and the latencies. The figures are of the whole step,
+// except where the head says steady. It is at most 100 columns wide: what does not
+// fit goes below.
 func Table(w io.Writer, r *Report) error {
 	var p page
-	load, latency := sweepGrids(r)
-	p.line("Sweep")
-	load.write(&p, 0)
-	if text := objectivesText(r.Objectives); text != "" {
-		p.line("good: %s", text)
+	for i, g := range SweepGrids(r) {
+		for _, row := range g.Rows {
+			row[0] = fit(row[0], maxStepName)
+		}
+		p.line("")
+		p.line("%s", g.Caption)
+		g.write(&p, 0)
+		if i == 0 && r.Objectives.Any() {
+			p.line("good: %s", r.Objectives)
+		}
 	}
-	p.line("")
-	p.line("Latencies in ms")
-	latency.write(&p, 0)
-	for _, note := range notes(r) {
+	if names := NotRun(r); names != "" {
+		p.marked("not run: ", names)
+	}
+	for _, note := range Notes(r) {
 		p.warning(note)
 	}
 	return p.writeTo(w)
@@ -30,75 +37,111 @@ func Table(w io.Writer, r *Report) error {
 // maxStepName bounds the names of steps in a table.
 const maxStepName = 24
 
-func sweepGrids(r *Report) (load, latency *grid) {
-	load = &grid{heads: [][]string{
-		{"step", "in flight", "requests", "output", "steady", "latency", "sent", "failed", "failed", "canceled"},
-		{"", "mean", "/s", "tokens/s", "tokens/s", "mean s", "", "", "%", ""},
-	}}
-	latency = &grid{heads: [][]string{
-		{"step", "TTFT", "", "TPOT", "", "ITL", "", "E2E", "", "client lag"},
-		{"", "p50", "p99", "p50", "p99", "p50", "p99", "p50", "p99", "p99"},
-	}}
-	goodput, energy := hasGoodput(r), hasEnergy(r)
-	if goodput {
-		load.heads[0], load.heads[1] = append(load.heads[0], "good"), append(load.heads[1], "/s")
+// sweepColumn is a column with a row for each step.
+type sweepColumn struct {
+	head, unit string
+	text       func(*Step) string
+}
+
+// SweepGrids are two tables of one row a step: the load and what became of it, and
+// the latencies.
+func SweepGrids(r *Report) []Grid {
+	return []Grid{
+		sweepGrid(r, "Sweep, of the whole step except where the head says steady", loadColumns(r)),
+		sweepGrid(r, "Latencies of the whole step in ms", latencyColumns(r)),
 	}
-	if energy {
-		load.heads[0], load.heads[1] = append(load.heads[0], "J per"), append(load.heads[1], "token")
+}
+
+func sweepGrid(r *Report, caption string, columns []sweepColumn) Grid {
+	g := Grid{Caption: caption, Heads: [][]string{{"step"}, {""}}}
+	for _, c := range columns {
+		g.Heads[0], g.Heads[1] = append(g.Heads[0], c.head), append(g.Heads[1], c.unit)
 	}
 	for i := range r.Steps {
-		s := &r.Steps[i]
-		name := fit(clean(s.Name), maxStepName)
-		row := loadRow(name, s)
-		if goodput {
-			row = append(row, goodputText(s))
+		row := []string{clean(r.Steps[i].Name)}
+		for _, c := range columns {
+			row = append(row, c.text(&r.Steps[i]))
 		}
-		if energy {
-			row = append(row, energyText(s))
+		g.Rows = append(g.Rows, row)
+	}
+	return g
+}
+
+func loadColumns(r *Report) []sweepColumn {
+	columns := []sweepColumn{
+		{"in flight", "mean", func(s *Step) string { return number(s.Checks.AchievedWhole) }},
+		{"requests", "/s", func(s *Step) string { return number(s.Whole.RequestThroughput) }},
+		{"steady", "/s", steadyText(func(f *Figures) float64 { return f.RequestThroughput })},
+		{"output", "tok/s", func(s *Step) string { return number(s.Whole.OutputThroughput) }},
+		{"steady", "tok/s", steadyText(func(f *Figures) float64 { return f.OutputThroughput })},
+		{"latency", "mean s", func(s *Step) string { return mean(s.Whole.E2E) }},
+		{"attempted", "", func(s *Step) string { return strconv.Itoa(s.Account.Attempted) }},
+		{"failed", "", func(s *Step) string { return strconv.Itoa(s.Account.Failures()) }},
+		{"failed", "%", func(s *Step) string { return number(s.Account.FailureRatio() * 100) }},
+		{"canceled", "", func(s *Step) string { return strconv.Itoa(s.Account.Canceled) }},
+	}
+	if hasGoodput(r) {
+		columns = append(columns, sweepColumn{"good", "/s", func(s *Step) string { return goodputText(&s.Whole) }})
+	}
+	if hasEnergy(r) {
+		columns = append(columns, sweepColumn{"J per", "token", energyText})
+	}
+	return columns
+}
+
+func latencyColumns(r *Report) []sweepColumn {
+	var columns []sweepColumn
+	add := func(head string, p float64, of func(*Step) Distribution) {
+		columns = append(columns, sweepColumn{head, "p" + percentileName(p), func(s *Step) string { return millis(of(s), p) }})
+	}
+	high := highPercentile(r)
+	for _, m := range []struct {
+		name string
+		of   func(*Step) Distribution
+	}{
+		{"TTFT", func(s *Step) Distribution { return s.Whole.TTFT }},
+		{"TPOT", func(s *Step) Distribution { return s.Whole.TPOT }},
+		{"ITL", func(s *Step) Distribution { return s.Whole.ITL }},
+		{"E2E", func(s *Step) Distribution { return s.Whole.E2E }},
+	} {
+		add(m.name, 50, m.of)
+		add(m.name, high, m.of)
+	}
+	add("client lag", high, func(s *Step) Distribution { return s.Checks.ClientLag })
+	return columns
+}
+
+// highPercentile is 99, or the highest there is in a report without it.
+func highPercentile(r *Report) float64 {
+	held := heldPercentiles(r)
+	if len(held) == 0 || slices.Contains(held, 99) {
+		return 99
+	}
+	return held[len(held)-1]
+}
+
+func steadyText(of func(*Figures) float64) func(*Step) string {
+	return func(s *Step) string {
+		if s.Steady == nil {
+			return noFigure
 		}
-		load.rows = append(load.rows, row)
-		latency.rows = append(latency.rows, latencyRow(name, s))
-	}
-	return load, latency
-}
-
-func loadRow(name string, s *Step) []string {
-	f := &s.Whole
-	return []string{
-		name, number(s.Checks.Achieved), number(f.RequestThroughput), number(f.OutputThroughput),
-		steadyText(s, func(f *Figures) float64 { return f.OutputThroughput }), meanSeconds(f.E2E),
-		strconv.Itoa(s.Account.Attempted), strconv.Itoa(s.Account.Failures()),
-		number(s.Account.FailureRatio() * 100), strconv.Itoa(s.Account.Canceled),
+		return number(of(s.Steady))
 	}
 }
 
-func latencyRow(name string, s *Step) []string {
-	row := []string{name}
-	for _, d := range []Distribution{s.Whole.TTFT, s.Whole.TPOT, s.Whole.ITL, s.Whole.E2E} {
-		row = append(row, millis(d, 50), millis(d, 99))
-	}
-	return append(row, millis(s.Checks.ClientLag, 99))
-}
-
-func steadyText(s *Step, of func(*Figures) float64) string {
-	if s.Steady == nil {
-		return noFigure
-	}
-	return number(of(s.Steady))
-}
-
-func meanSeconds(d Distribution) string {
+// mean is in what the distribution holds.
+func mean(d Distribution) string {
 	if d.Count == 0 {
 		return noFigure
 	}
 	return number(d.Mean)
 }
 
-func goodputText(s *Step) string {
-	if s.Whole.Goodput == nil {
+func goodputText(f *Figures) string {
+	if f.Goodput == nil {
 		return noFigure
 	}
-	return number(*s.Whole.Goodput)
+	return number(*f.Goodput)
 }
 
 func energyText(s *Step) string {
@@ -136,8 +179,8 @@ func hasRate(r *Report) bool {
 	return false
 }
 
-// objectivesText says what a good request meets, empty without objectives.
-func objectivesText(o Objectives) string {
+// String says what a good request meets, empty without objectives.
+func (o Objectives) String() string {
 	var parts []string
 	for _, x := range []struct {
 		name  string
@@ -150,14 +193,17 @@ func objectivesText(o Objectives) string {
 	return strings.Join(parts, ", ")
 }
 
-// notes are the warnings about the report as a whole.
-func notes(r *Report) []string {
+// NotRun names the steps that were planned and not begun, empty without any.
+func NotRun(r *Report) string { return clean(strings.Join(r.NotRun, ", ")) }
+
+// Notes are the warnings about the report as a whole, one sentence each.
+func Notes(r *Report) []string {
 	var all []string
 	if !r.Complete {
-		all = append(all, "a log has no end: its run was killed or still goes on, and the requests then in flight are not in the report")
+		all = append(all, "A log has no end: its run was killed or still goes on, and the requests then in flight are not in the report.")
 	}
 	if r.Damaged > 0 {
-		all = append(all, counted(r.Damaged, "line")+" of the logs could not be read, and what was in them is not in the report")
+		all = append(all, counted(r.Damaged, "line")+" of the logs could not be read, and what was in them is not in the report.")
 	}
 	return all
 }

@@ -46,9 +46,11 @@ func (p *page) row(label, value string) {
 	}
 }
 
-// warning writes one warning, broken where it is too long for a line.
-func (p *page) warning(text string) {
-	const mark = "warning: "
+// warning writes one warning.
+func (p *page) warning(text string) { p.marked("warning: ", text) }
+
+// marked writes a text after a mark, broken where it is too long for a line.
+func (p *page) marked(mark, text string) {
 	for i, part := range wrap(clean(text), pageWidth-len(mark)) {
 		if i == 0 {
 			p.line("%s%s", mark, part)
@@ -146,7 +148,8 @@ func finite(v float64) float64 {
 	return v
 }
 
-// number writes v with as many digits as matter, in few columns.
+// number writes v with as many digits as matter, in few columns, and "-" where it
+// is no finite number.
 func number(v float64) string {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v) || math.IsInf(v, 0):
@@ -154,7 +157,7 @@ func number(v float64) string {
 	case a == 0:
 		return "0"
 	case a < 0.1:
-		return strconv.FormatFloat(v, 'f', 3, 64)
+		return strconv.FormatFloat(v, 'f', min(1-int(math.Floor(math.Log10(a))), 9), 64)
 	case a < 10:
 		return strconv.FormatFloat(v, 'f', 2, 64)
 	case a < 1000:
@@ -208,7 +211,6 @@ func counted(n int, what string) string {
 
 // percentileName writes 99 as "99" and 99.9 as "99.9".
 func percentileName(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
-
 
 // reasons are the reasons of an account's failures, in the order of
 // [openai.Reasons], any others after them.

@@ -21,9 +21,6 @@ type VLLMOptions struct {
 	// Detail adds the arrays of --save-detailed to [VLLMResult], of
 	// [Step.Requests].
 	Detail bool
-	// Compat07 adds to [VLLMResult] what vLLM 0.7 wrote and later versions do
-	// not: best_of, and the key "request_goodput:", colon included.
-	Compat07 bool
 }
 
 // VLLM writes the block "Serving Benchmark Result" of a whole step, with the

@@ -27,7 +27,7 @@ const vllmDate = "20060102-150405"
 // of them are in "x" too.
 func VLLMResult(w io.Writer, r *Report, s *Step, o VLLMOptions) error {
 	run := firstRun(r)
-	setup, traffic, result := vllmSetup(&run, s, o), vllmTraffic(s), vllmMeasured(s, o)
+	setup, traffic, result := vllmSetup(&run, s), vllmTraffic(s), vllmMeasured(s, o)
 	x := object{
 		{"program", "accelbench"},
 		{"version", run.Version},
@@ -57,19 +57,16 @@ func firstRun(r *Report) runlog.Run {
 	return r.Runs[0]
 }
 
-func vllmSetup(run *runlog.Run, s *Step, o VLLMOptions) object {
-	setup := object{
+func vllmSetup(run *runlog.Run, s *Step) object {
+	return object{
 		{"date", s.Started.Format(vllmDate)},
 		{"endpoint_type", vllmBackend(run)},
 		{"backend", vllmBackend(run)},
 		{"label", orNull(run.Label)},
 		{"model_id", run.Model},
 		{"tokenizer_id", orNull(run.Tokenizer)},
+		{"num_prompts", expected(s)},
 	}
-	if o.Compat07 {
-		setup = append(setup, member{"best_of", 1})
-	}
-	return append(setup, member{"num_prompts", expected(s)})
 }
 
 // vllmBackend is the backend's name as given, or the one that vLLM has for the
@@ -122,13 +119,9 @@ func vllmMeasured(s *Step, o VLLMOptions) object {
 		{"total_output_tokens", f.OutputTokens},
 		{"request_throughput", finite(f.RequestThroughput)},
 		{"request_goodput", goodput},
+		{"output_throughput", finite(f.OutputThroughput)},
+		{"total_token_throughput", finite(f.TotalThroughput)},
 	}
-	if o.Compat07 {
-		result = append(result, member{"request_goodput:", goodput})
-	}
-	result = append(result,
-		member{"output_throughput", finite(f.OutputThroughput)},
-		member{"total_token_throughput", finite(f.TotalThroughput)})
 	if o.Detail {
 		result = append(result, vllmDetail(s.Requests)...)
 	}
@@ -177,8 +170,9 @@ func vllmDetail(requests []Brief) object {
 
 // VLLMFileName is the name that vLLM gives such a file:
 // {label or backend}-{rate}qps[-concurrency{N}]-{model}-{date}.json, the model
-// without its folders. What a file name cannot safely hold is replaced, so that
-// the name never leaves its folder.
+// without its folders; the second of several repeats has -r2 before the .json.
+// What a file name cannot safely hold is replaced, so that the name never leaves
+// its folder.
 func VLLMFileName(run *runlog.Run, s *Step, when time.Time) string {
 	label := run.Label
 	if label == "" {
@@ -196,6 +190,6 @@ func VLLMFileName(run *runlog.Run, s *Step, when time.Time) string {
 		concurrency = fmt.Sprintf("-concurrency%d", n)
 	}
 	model := run.Model[strings.LastIndex(run.Model, "/")+1:]
-	return fmt.Sprintf("%s-%sqps%s-%s-%s.json",
-		fileName(label, "accelbench"), rate, concurrency, fileName(model, "model"), when.Format(vllmDate))
+	return fmt.Sprintf("%s-%sqps%s-%s-%s%s.json", fileName(label, "accelbench"), rate, concurrency,
+		fileName(model, "model"), when.Format(vllmDate), repeatName("-r", s))
 }

@@ -39,6 +39,9 @@ type Report struct {
 	Steps []Step       // in the order in which they were run
 	// Complete is false when a log has no end: its run was killed.
 	Complete bool
+	// NotRun are the names of the steps that the first run had planned and did not
+	// come to, as [runlog.Step.Name] has them, made unique in the report.
+	NotRun []string
 	// Damaged counts lines that could not be read, such as the last of a run that
 	// was killed while writing.
 	Damaged int
@@ -59,10 +62,15 @@ type Step struct {
 	Steady    *Figures
 	NotSteady string
 	// Checks say how far the figures can be trusted.
-	Checks   Checks
-	Dataset  runlog.DatasetCount
-	Cards    []Card        // as sampled during the step, empty without an exporter
-	Joules   *float64      // of all Cards that serve the endpoint, during Whole
+	Checks  Checks
+	Dataset runlog.DatasetCount
+	// DatasetKnown is false when a load generator's count is missing, as its run was
+	// killed; Dataset is what the others counted then.
+	DatasetKnown bool
+	Cards        []Card // as sampled during the step, empty without an exporter
+	// Joules are of the Cards that serve the endpoint during Whole, of all Cards
+	// where none has Serves. Nil when not known.
+	Joules   *float64
 	Server   *ServerSample // nil without the server's metrics
 	Warnings []string      // one sentence each: what makes a figure doubtful, and what to do
 	Requests []Brief       // per request, only where Options asked for detail
@@ -112,8 +120,8 @@ func (a Account) FailureRatio() float64 {
 // until the last request was sent (of several machines, by the first that had none
 // left). A closed loop is at its level when as many requests are in flight as it
 // has users, an open loop when its ramp is over and the first success too. A burst
-// without a bound never is. A steady part holds at least 10 requests and one for
-// each user.
+// without a bound never is, nor an open loop whose requests pile up. A steady part
+// holds at least 10 requests and one for each user.
 type Window struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
@@ -235,8 +243,7 @@ type Card struct {
 	Vendor string `json:"vendor"`
 	Device string `json:"device"`
 	Name   string `json:"name,omitempty"`
-	// Serves says whether the card is known to serve the endpoint; where no card
-	// is known to, all are taken to.
+	// Serves says whether the exporter told that the card serves the endpoint.
 	Serves      bool  `json:"serves"`
 	NUMANode    *int  `json:"numa_node,omitempty"`
 	Utilization Gauge `json:"utilization"` // 0 to 1
@@ -246,7 +253,8 @@ type Card struct {
 	MemoryTotal Gauge `json:"memory_total"`
 }
 
-// Gauge sums up the samples of a gauge. Samples is 0 when there were none.
+// Gauge sums up the samples of a gauge; of a card's, several of one poll are one.
+// Samples is 0 when there were too few.
 type Gauge struct {
 	Samples int     `json:"samples"`
 	Mean    float64 `json:"mean"` // over time
@@ -262,9 +270,15 @@ type ServerSample struct {
 	// TTFT is the server's own histogram over the step, nil where it has none. Its
 	// percentiles are interpolated within buckets; it has no Std, Min and Max.
 	TTFT *Distribution `json:"ttft,omitempty"`
-	// PrefixQueries and PrefixHits are tokens, nil where not exported.
+	// TTFTOurs says whether TTFT is of as many requests as Whole.TTFT, within a
+	// percent or 1: only then one can be held against the other. Else others used the
+	// server too, or samples are missing.
+	TTFTOurs bool `json:"ttft_ours,omitempty"`
+	// PrefixQueries and PrefixHits are tokens, nil where not exported. PrefixOurs
+	// says the same of the queries and the prompts' tokens as TTFTOurs of requests.
 	PrefixQueries *float64 `json:"prefix_queries,omitempty"`
 	PrefixHits    *float64 `json:"prefix_hits,omitempty"`
+	PrefixOurs    bool     `json:"prefix_ours,omitempty"`
 	Preemptions   *float64 `json:"preemptions,omitempty"`
 }
 

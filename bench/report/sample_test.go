@@ -107,7 +107,7 @@ func TestJoules(t *testing.T) {
 		"one came late":       {[]func(*memlog){at(1, a, b), at(9, a, b), at(5, a, b)}, new(3000.0)},
 		"died in the middle":  {[]func(*memlog){at(1, a), at(4, a)}, nil},
 		"no number":           {[]func(*memlog){at(1, of("0", "power_watts", math.NaN())), at(9, a)}, nil},
-		"serves, not sampled": {[]func(*memlog){at(1, a, b), at(9, a, b, of("7", "probe_target_device_info", 1))}, new(3000.0)},
+		"serves, not sampled": {[]func(*memlog){at(1, a, b), at(9, a, b, of("7", "probe_target_device_info", 1))}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := stepOf(t, Options{}, tenSeconds(t, "a", func(l *memlog) {
@@ -162,7 +162,7 @@ func TestServer(t *testing.T) {
 		// Of 10 more, 4 are up to 0.1 s, 4 up to 0.5 s: the 5th is at 0.2 s, the 9th beyond.
 		TTFT: &Distribution{Count: 10, Mean: 0.3, Percentiles: []Percentile{{20, 0.05}, {50, 0.2}, {60, 0.3}, {90, 0.5}}},
 		// The old names tell the same once more.
-		PrefixQueries: new(1000.0), PrefixHits: new(200.0), Preemptions: new(1.0),
+		PrefixQueries: new(1000.0), PrefixHits: new(200.0), PrefixOurs: true, Preemptions: new(1.0),
 	}
 	if diff := cmp.Diff(want, s.Server, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 		t.Errorf("server (-want +got):\n%s", diff)
@@ -231,6 +231,69 @@ func TestServerThatTellsLess(t *testing.T) {
 	}
 }
 
+// TestServerServedOthers holds the server's counts against the 20 requests of 50
+// prompt tokens that were ours: only what is of the same requests can be compared.
+func TestServerServedOthers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		requests, queries   float64 // -1 for a server without
+		ttftOurs, cacheOurs bool
+		warning             string
+	}{
+		"ours alone":      {20, 1000, true, true, ""},
+		"one more":        {21, 1010, true, true, ""}, // the exporter's probe
+		"some not seen":   {17, 800, false, false, ""},
+		"others too":      {25, 3000, false, false, "The server answered 5 other requests meanwhile: the load was not only ours."},
+		"no TTFT":         {-1, 1010, false, true, ""},
+		"others' prompts": {-1, 3000, false, false, "The server read 2000 other prompt tokens meanwhile: the load was not only ours."},
+		"no caching":      {20, 0, true, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := stepOf(t, Options{Percentiles: []float64{50}}, tenSeconds(t, "a", func(l *memlog) {
+				for i, at := range []time.Duration{-time.Second, 11 * time.Second} {
+					values := map[string]float64{
+						"vllm:prefix_cache_queries_total": 70 + float64(i)*tt.queries, "vllm:prefix_cache_hits_total": 7 + float64(i)*5,
+					}
+					if tt.requests >= 0 {
+						values["vllm:time_to_first_token_seconds_sum"] = float64(i)
+						values["vllm:time_to_first_token_seconds_count"] = 3 + float64(i)*tt.requests
+					}
+					l.sample(0, at, runlog.SourceServer, metrics(values)...)
+				}
+			}))
+			if v := s.Server; v.TTFTOurs != tt.ttftOurs || v.PrefixOurs != tt.cacheOurs || s.Checks.CacheKnown != tt.cacheOurs {
+				t.Errorf("TTFT is ours %v, prefixes are %v, cached share is known %v: want %v, %v, %v",
+					v.TTFTOurs, v.PrefixOurs, s.Checks.CacheKnown, tt.ttftOurs, tt.cacheOurs, tt.cacheOurs)
+			}
+			if got := strings.Join(s.Warnings, "\n"); got != tt.warning {
+				t.Errorf("warnings %q, want %q", got, tt.warning)
+			}
+		})
+	}
+}
+
+// TestPrefixesOfFailedRequests has requests without a usage, whose prompts the
+// server may have looked up: its count of tokens may be theirs too.
+func TestPrefixesOfFailedRequests(t *testing.T) {
+	requests := everySecond(20, time.Second)
+	for i := range requests {
+		requests[i].Trace.Usage.PromptTokens = 50
+		if i%4 == 0 {
+			requests[i] = failed(time.Duration(i)*time.Second, time.Second, openai.ReasonTimeout)
+		}
+	}
+	for queries, ours := range map[float64]bool{700: false, 750: true, 1000: true, 1100: false} {
+		log := newMemlog("a")
+		log.begin(closed(1, 20), requests)
+		for i, at := range []time.Duration{0, 20 * time.Second} {
+			log.sample(0, at, runlog.SourceServer, metrics(map[string]float64{"vllm:prefix_cache_queries_total": float64(i) * queries})...)
+		}
+		log.end(closed(1, 20), requests, runlog.StopRequests)
+		if got := stepOf(t, Options{}, log.over()).Server.PrefixOurs; got != ours {
+			t.Errorf("%v tokens of prompts are ours: %v, want %v: 15 prompts had 50 each, 5 are not known", queries, got, ours)
+		}
+	}
+}
+
 func TestClientCPU(t *testing.T) {
 	cpu := func(from, to float64) func(*memlog) {
 		return func(l *memlog) {
@@ -266,7 +329,7 @@ func TestChecks(t *testing.T) {
 	requests = append(requests, failed(0, time.Second, openai.ReasonHTTP5xx))
 	s := stepOf(t, Options{Percentiles: []float64{50}}, newMemlog("a").step(closed(1, 20), requests, false).over())
 	want := Checks{
-		Configured: 1, Achieved: 20.0 / 19, AchievedRate: 20.0 / 19, KernelClock: 0.9, NewConnections: 2,
+		Configured: 1, Achieved: 20.0 / 19, AchievedWhole: 21.0 / 20, AchievedRate: 20.0 / 19, KernelClock: 0.9, NewConnections: 2,
 		ClientLag: Distribution{
 			Count: 20, Mean: 9.5e-6, Std: math.Sqrt(33.25) * 1e-6, Max: 19e-6, Exact: true, Percentiles: []Percentile{{50, 9.5e-6}},
 		},

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -87,6 +88,55 @@ func (w *serverWatch) report(ps []float64) *ServerSample {
 		TTFT:          w.latency(ps),
 		PrefixQueries: w.queries.delta(), PrefixHits: w.hits.delta(), Preemptions: w.preemptions.delta(),
 	}
+}
+
+// near says whether two counts are the same within a percent, or 1.
+func near(a, b float64) bool { return math.Abs(a-b) <= slack(b) }
+
+func slack(n float64) float64 { return max(1, 0.01*n) }
+
+// compare fills in whether the server's counts are of the requests in this report.
+// The prompts of requests without a usage are not known: the server may have looked
+// them up or not.
+func (g *gather) compare(s *Step) {
+	v := s.Server
+	if v == nil {
+		return
+	}
+	v.TTFTOurs = v.TTFT != nil && near(float64(v.TTFT.Count), float64(s.Whole.TTFT.Count))
+	if v.PrefixQueries != nil {
+		least, most := g.prompts()
+		v.PrefixOurs = least == 0 && v.TTFTOurs || least > 0 && *v.PrefixQueries >= least-slack(least) && *v.PrefixQueries <= most+slack(most)
+	}
+}
+
+// prompts are the tokens of all prompts as the server's usages tell them, at least
+// and at most, 0 where they tell nothing.
+func (g *gather) prompts() (least, most float64) {
+	if g.checks.told == 0 {
+		return 0, 0
+	}
+	least = float64(g.checks.prompt)
+	return least, least * float64(len(g.curve.starts)) / float64(g.checks.told)
+}
+
+// serverWarning is about load that was not this report's.
+func (g *gather) serverWarning(v *ServerSample) []string {
+	if v == nil {
+		return nil
+	}
+	sent := float64(len(g.curve.starts))
+	if v.TTFT != nil {
+		if n := float64(v.TTFT.Count) - sent; n > slack(sent) {
+			return []string{fmt.Sprintf("The server answered %s other requests meanwhile: the load was not only ours.", integer(n))}
+		}
+		return nil
+	}
+	_, most := g.prompts()
+	if v.PrefixQueries != nil && most > 0 && *v.PrefixQueries > most+slack(most) {
+		return []string{fmt.Sprintf("The server read %s other prompt tokens meanwhile: the load was not only ours.", integer(*v.PrefixQueries-most))}
+	}
+	return nil
 }
 
 // latency is the histogram's growth over the step.

@@ -30,6 +30,7 @@ type section struct {
 	// one was over, and planned the span in which those sent were due.
 	first, last, done int64
 	planned           span
+	plan              [planSize]int64 // when the first requests were due, by their number; 0 where not known
 }
 
 // survey reads a log for the first time.
@@ -67,6 +68,9 @@ func (s *section) take(rec runlog.Record) {
 
 func (s *section) request(r *runlog.Request) {
 	s.account.add(&r.Trace)
+	if r.Seq >= 0 && r.Seq < planSize && !r.Trace.Planned.IsZero() {
+		s.plan[r.Seq] = r.Trace.Planned.UnixNano()
+	}
 	if !wasSent(r) {
 		return
 	}

@@ -27,7 +27,10 @@ const (
 // warnings say what makes the figures of a step doubtful, the gravest first.
 func (g *gather) warnings(s *Step) []string {
 	var all []string
-	for _, more := range [][]string{g.logWarnings(s), g.loadWarnings(s), g.clientWarnings(s), g.figureWarnings(s)} {
+	for _, more := range [][]string{
+		g.logWarnings(s), g.loadWarnings(s), g.clientWarnings(s), g.figureWarnings(s),
+		g.cards.warnings(g.endpoint()),
+	} {
 		all = append(all, more...)
 	}
 	return all
@@ -59,6 +62,13 @@ func (g *gather) logWarnings(s *Step) []string {
 	}
 	if !g.together() {
 		list = append(list, "The machines did not put on this load at the same time: start them together, or read their reports one by one.")
+	}
+	if g.joined.inStep() {
+		list = append(list, "The machines sent at the same instants: give each its own --machine or --seed.")
+	}
+	if n := s.Dataset.Estimated; n > 0 {
+		list = append(list, fmt.Sprintf("The length of the answer was estimated for %d of %d prompts: the load is not token for token what the data set tells.",
+			n, s.Dataset.Prompts))
 	}
 	if n := s.Dataset.BadLine; n > 0 {
 		text := fmt.Sprintf("%d records of the data set could not be used", n)
@@ -104,6 +114,11 @@ func (g *gather) loadWarnings(s *Step) []string {
 	if s.NotSteady != "" {
 		list = append(list, fmt.Sprintf("The load never was steady, as %s: all figures are of the whole step, ramp and drain included.", s.NotSteady))
 	}
+	if b := g.backlog; b != nil {
+		list = append(list, fmt.Sprintf("Only %s requests a second were over where %s arrived, so latencies grow for as long as the load lasts: lower the rate.",
+			number(b.ended), number(b.arrived)))
+	}
+	list = append(list, g.serverWarning(s.Server)...)
 	c := &s.Checks
 	if users := level(s.Step); users > 0 && c.Achieved < enoughLoad*float64(users) {
 		list = append(list, fmt.Sprintf("Only %s of %d requests were in flight on the mean of %s: the load was lower than its name says.",
@@ -171,20 +186,25 @@ func (g *gather) figureWarnings(s *Step) []string {
 	if c.CacheKnown && share >= tooCached && !g.meantToCache() {
 		list = append(list, fmt.Sprintf("%s of the prompt tokens came from the server's prefix cache: TTFT and throughput are better than for new prompts.", percent(share)))
 	}
+	return append(append(list, g.limitWarning(s)...), g.percentileWarning(s)...)
+}
+
+// percentileWarning is about the first percentile that so few requests do not
+// have. Those that people quote count: forms of other programs read many more.
+func (g *gather) percentileWarning(s *Step) []string {
 	f := &s.Whole
 	if s.Steady != nil {
 		f = s.Steady
 	}
-	if n := f.TTFT.Count; n > 0 {
-		for _, p := range g.opts.Percentiles {
-			if least := int64(math.Ceil(100/(100-p) - 1e-6)); n < least {
-				list = append(list, fmt.Sprintf("Percentiles from p%s up are hardly more than the maximum of the %d requests in %s: p%[1]s takes %[4]d of them.",
-					percentileName(p), n, windowName(s), least))
-				break
-			}
+	n := f.TTFT.Count
+	for _, p := range g.opts.Percentiles {
+		quoted := p == 90 || p == 95 || p >= 99
+		if least := int64(math.Ceil(100/(100-p) - 1e-6)); quoted && n > 0 && n < least {
+			return []string{fmt.Sprintf("Percentiles from p%s up are hardly more than the maximum of the %d requests in %s: p%[1]s takes %[4]d of them.",
+				percentileName(p), n, windowName(s), least)}
 		}
 	}
-	return list
+	return nil
 }
 
 // meantToCache says whether hits in the server's prefix cache are what the

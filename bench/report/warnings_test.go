@@ -44,6 +44,16 @@ func TestWarnings(t *testing.T) {
 			}
 		}
 	}
+	// cut has the first answers end at 16 tokens, the limit of vLLM's completions API.
+	cut := func(answers int) func(*run) {
+		return func(r *run) {
+			r.log.run.API, r.log.run.Dataset = openai.Completions, "lines"
+			for i := range r.requests[:answers] {
+				t := &r.requests[i].Trace
+				t.Finish, t.Usage.CompletionTokens = "length", 16
+			}
+		}
+	}
 	for name, tt := range map[string]struct {
 		opts   Options
 		change func(*run)
@@ -133,6 +143,23 @@ func TestWarnings(t *testing.T) {
 			change: func(*run) {},
 			want:   []string{"Percentiles from p99.9 up are hardly more than the maximum of the 400 requests in its steady part: p99.9 takes 1000 of them."},
 		},
+		"a percentile that nobody quotes": {opts: Options{Percentiles: []float64{66, 99.7}}, change: func(r *run) {
+			r.requests = r.requests[:340] // enough for p99.7, which takes 334
+		}},
+		"a short limit of the server's": {
+			change: cut(380),
+			want:   []string{"380 of 400 answers stopped at 16 tokens, which is the server's own limit where the data set asks for none: give --max-tokens."},
+		},
+		"answers that stop by themselves": {change: cut(350)},
+		"a limit that was asked for":      {change: func(r *run) { cut(400)(r); r.step.MaxTokens = 16 }},
+		"a data set of so long answers":   {change: func(r *run) { cut(400)(r); r.log.run.Dataset = "sharegpt" }},
+		"prompts made to a length": {change: func(r *run) {
+			cut(400)(r)
+			for i := range r.requests {
+				r.requests[i].ExpectedTokens = 10
+			}
+		}},
+		"the chat API has no such limit": {change: func(r *run) { cut(400)(r); r.log.run.API = openai.Chat }},
 		"killed": {
 			change: func(r *run) { r.killed = true },
 			want:   []string{"The run on a was killed: 400 requests are known, those in flight at the end are not; the last figures lean to the fast requests."},
@@ -156,15 +183,33 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-func TestWarningsOfBadRecords(t *testing.T) {
+// TestWarningsOfTheDataset has two machines: what both left out and estimated adds
+// up.
+func TestWarningsOfTheDataset(t *testing.T) {
 	requests := everySecond(120, time.Second)
-	log := newMemlog("a")
-	log.begin(closed(1, 120), requests)
-	log.end(closed(1, 120), requests, runlog.StopRequests)
-	log.records[len(log.records)-1].StepEnd.Dataset = runlog.DatasetCount{Prompts: 120, BadLine: 3, FirstBad: []string{"line 7: no question"}}
-	want := []string{"3 records of the data set could not be used, the first: line 7: no question: mend them, or the load is not what was meant."}
-	if diff := cmp.Diff(want, stepOf(t, Options{}, log.over()).Warnings); diff != "" {
+	one := runlog.DatasetCount{Prompts: 120, Passes: 1, BadLine: 3, TooLong: 2, Skipped: 5, Estimated: 7, FirstBad: []string{"line 7: no question"}}
+	var logs []*memlog
+	for _, host := range []string{"a", "b"} {
+		log := newMemlog(host)
+		log.begin(closed(1, 120), requests)
+		log.end(closed(1, 120), requests, runlog.StopRequests)
+		log.records[len(log.records)-1].StepEnd.Dataset = one
+		logs = append(logs, log.over())
+	}
+	s := stepOf(t, Options{}, logs...)
+	want := []string{
+		"The clocks of 2 machines are joined: windows, rates and concurrency are only as good as their NTP.",
+		"The length of the answer was estimated for 14 of 240 prompts: the load is not token for token what the data set tells.",
+		"6 records of the data set could not be used, the first: line 7: no question: mend them, or the load is not what was meant.",
+	}
+	if diff := cmp.Diff(want, s.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	sum := runlog.DatasetCount{
+		Prompts: 240, Passes: 2, BadLine: 6, TooLong: 4, Skipped: 10, Estimated: 14, FirstBad: []string{"line 7: no question", "line 7: no question"},
+	}
+	if diff := cmp.Diff(sum, s.Dataset); diff != "" || !s.DatasetKnown {
+		t.Errorf("data set (known: %v; -want +got):\n%s", s.DatasetKnown, diff)
 	}
 }
 

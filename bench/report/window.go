@@ -59,6 +59,13 @@ func (c *curve) sent(w span) int {
 	return to - from
 }
 
+// over is the number of requests that ended inside w.
+func (c *curve) over(w span) int {
+	from, _ := slices.BinarySearch(c.ends, w.from)
+	to, _ := slices.BinarySearch(c.ends, w.to+1)
+	return to - from
+}
+
 // each calls f with every instant at which a request is sent, and how many are
 // in flight then, until it returns false. A request that is over at the instant at
 // which another is sent makes room for it.

@@ -14,8 +14,8 @@
 package runlog
 
 import (
+	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -185,6 +185,9 @@ const (
 	StopDataset      Stop = "dataset"       // a replay came to its end, or the dataset failed
 	StopFailureRatio Stop = "failure_ratio" // too many requests failed
 	StopInterrupted  Stop = "interrupted"   // the user withdrew the run
+	// StopUnreachable: none of the last requests came as far as the server, however
+	// many a step without a failure limit may lose.
+	StopUnreachable Stop = "unreachable"
 )
 
 // StepEnd is the account of a step, counted apart from the requests' lines, so
@@ -214,6 +217,8 @@ type DatasetCount struct {
 	// Estimated are the prompts, of those given out, whose answer's length was
 	// estimated from a text because the server did not count its tokens.
 	Estimated int `json:"estimated,omitempty"`
+	// EstimatedWhy is the first reason for that, in one line of at most 200 bytes.
+	EstimatedWhy string `json:"estimated_why,omitempty"`
 	// FirstBad says where and why for the first few bad records.
 	FirstBad []string `json:"first_bad,omitempty"`
 }
@@ -224,13 +229,28 @@ type RunEnd struct {
 	Stop  Stop      `json:"stop"` // of the last step
 }
 
-// Title is the step's name as it reads by itself: "8 users", "4 req/s".
+// Title is the step's name as it reads by itself: "8 users", "8 users #2", "all at
+// once", "4 req/s, at most 100 in flight".
 func (s Step) Title() string {
-	if s.Arrival != ArrivalClosed {
-		return s.Name()
+	var title string
+	switch s.Arrival {
+	case ArrivalClosed:
+		title = strconv.Itoa(s.Concurrency) + " users"
+		if s.Concurrency == 1 {
+			title = "1 user"
+		}
+	case ArrivalBurst:
+		title = "all at once"
+	default:
+		title = Step{Arrival: s.Arrival, Rate: s.Rate}.Name()
 	}
-	users := strconv.Itoa(s.Concurrency)
-	return strings.Replace(s.Name(), users, users+" users", 1)
+	if s.MaxConcurrency > 0 {
+		title += fmt.Sprintf(", at most %d in flight", s.MaxConcurrency)
+	}
+	if s.Repeat > 0 {
+		title += " #" + strconv.Itoa(s.Repeat+1)
+	}
+	return title
 }
 
 // Name is how the step is called where its level matters: "8" for so many users,

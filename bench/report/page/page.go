@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report/chart"
@@ -20,16 +21,14 @@ var source string
 // escaped by the template; only the drawings are taken as they are.
 type view struct {
 	Title    string
-	Facts    []fact
+	Facts    []report.Fact
 	Commands []string
 	Warnings []warning
 	Sweep    []table
+	NotRun   string
 	Charts   []charts
 	Steps    []step
 }
-
-// fact is a name and what there is to say of it.
-type fact struct{ Name, Text string }
 
 // table has a head of one row. The first cell of a row is its heading.
 type table struct {
@@ -41,6 +40,35 @@ type table struct {
 type row struct {
 	Link  string // of the heading, without its #; empty for none
 	Cells []string
+}
+
+// newTable has the lines of a grid's heads in one.
+func newTable(g report.Grid) table {
+	t := table{Caption: g.Caption}
+	for i := range g.Heads[0] {
+		var words []string
+		for _, line := range g.Heads {
+			words = append(words, line[i])
+		}
+		t.Head = append(t.Head, strings.TrimSpace(strings.Join(words, " ")))
+	}
+	for _, cells := range g.Rows {
+		t.Rows = append(t.Rows, row{Cells: cells})
+	}
+	return t
+}
+
+// sweep are the tables of one row a step.
+func sweep(r *report.Report) []table {
+	var all []table
+	for _, g := range report.SweepGrids(r) {
+		t := newTable(g)
+		for i := range t.Rows {
+			t.Rows[i].Link = stepID(i)
+		}
+		all = append(all, t)
+	}
+	return all
 }
 
 // charts are drawings under one heading.
@@ -71,7 +99,7 @@ func Write(w io.Writer, r *report.Report) error {
 
 func newView(r *report.Report) (*view, error) {
 	v := &view{
-		Title: title(r), Facts: runFacts(r), Commands: commands(r), Warnings: warnings(r), Sweep: sweep(r),
+		Title: title(r), Facts: runFacts(r), Commands: commands(r), Warnings: warnings(r), Sweep: sweep(r), NotRun: report.NotRun(r),
 	}
 	for i := range r.Steps {
 		v.Steps = append(v.Steps, newStep(i, &r.Steps[i]))

@@ -24,25 +24,29 @@ func title(r *report.Report) string {
 }
 
 // runFacts are what the logs say of their runs, each value once.
-func runFacts(r *report.Report) []fact {
-	all := []fact{
-		{"Model", distinct(r, func(run *runlog.Run) string { return run.Model })},
-		{"Endpoint", distinct(r, func(run *runlog.Run) string { return run.URL })},
-		{"API", distinct(r, func(run *runlog.Run) string { return string(run.API) })},
-		{"Started", distinct(r, func(run *runlog.Run) string { return run.Started.Format(timeLayout) })},
-		{"Load from", distinct(r, func(run *runlog.Run) string {
-			return fmt.Sprintf("%s (%d cores)", run.Host, run.GOMAXPROCS)
-		})},
-		{"Data set", distinct(r, datasetText)},
-		{"Seed", distinct(r, func(run *runlog.Run) string { return strconv.FormatUint(run.Seed, 10) })},
-		{"Good is", objectives(r.Objectives)},
-		{"Label", distinct(r, func(run *runlog.Run) string { return run.Label })},
-		{"Side", distinct(r, func(run *runlog.Run) string { return run.Side })},
-		{"Metadata", distinct(r, metadata)},
-		{"accelbench", distinct(r, func(run *runlog.Run) string { return run.Version })},
-		{"Run", distinct(r, func(run *runlog.Run) string { return run.ID })},
+func runFacts(r *report.Report) []report.Fact {
+	var all []report.Fact
+	add := func(name, text string) {
+		if text != "" {
+			all = append(all, report.Fact{Name: name, Text: text})
+		}
 	}
-	return slices.DeleteFunc(all, func(f fact) bool { return f.Text == "" })
+	add("Model", distinct(r, func(run *runlog.Run) string { return run.Model }))
+	add("Endpoint", distinct(r, func(run *runlog.Run) string { return run.URL }))
+	add("API", distinct(r, func(run *runlog.Run) string { return string(run.API) }))
+	add("Started", distinct(r, func(run *runlog.Run) string { return run.Started.Format(timeLayout) }))
+	add("Load from", distinct(r, func(run *runlog.Run) string {
+		return fmt.Sprintf("%s (%d cores)", run.Host, run.GOMAXPROCS)
+	}))
+	add("Data set", distinct(r, datasetText))
+	add("Seed", distinct(r, func(run *runlog.Run) string { return strconv.FormatUint(run.Seed, 10) }))
+	add("A good request has a", r.Objectives.String())
+	add("Label", distinct(r, func(run *runlog.Run) string { return run.Label }))
+	add("Side", distinct(r, func(run *runlog.Run) string { return run.Side }))
+	add("Metadata", distinct(r, metadata))
+	add("accelbench", distinct(r, func(run *runlog.Run) string { return run.Version }))
+	add("Run", distinct(r, func(run *runlog.Run) string { return run.ID }))
+	return all
 }
 
 func distinct(r *report.Report, of func(*runlog.Run) string) string {
@@ -74,18 +78,6 @@ func metadata(run *runlog.Run) string {
 	return strings.Join(all, ", ")
 }
 
-func objectives(o report.Objectives) string {
-	var all []string
-	for _, f := range []fact{
-		{"TTFT", duration(o.TTFT)}, {"TPOT", duration(o.TPOT)}, {"ITL", duration(o.ITL)}, {"E2E", duration(o.E2E)},
-	} {
-		if f.Text != "" {
-			all = append(all, f.Name+" ≤ "+f.Text)
-		}
-	}
-	return strings.Join(all, ", ")
-}
-
 // commands are the command lines as a shell would take them, each once.
 func commands(r *report.Report) []string {
 	var all []string
@@ -108,12 +100,8 @@ type stepRef struct{ Name, ID string }
 // warnings are those of the report, then those of the steps, each text once.
 func warnings(r *report.Report) []warning {
 	var all []warning
-	if !r.Complete {
-		all = append(all, warning{Text: "A log has no end: its run was killed or still goes on. " +
-			"The requests then in flight are not in the report."})
-	}
-	if r.Damaged > 0 {
-		all = append(all, warning{Text: fmt.Sprintf("%d lines of the logs could not be read and are not in the report.", r.Damaged)})
+	for _, text := range report.Notes(r) {
+		all = append(all, warning{Text: text})
 	}
 	at := map[string]int{}
 	for i := range r.Steps {
@@ -124,7 +112,7 @@ func warnings(r *report.Report) []warning {
 				at[text] = n
 				all = append(all, warning{Text: text})
 			}
-			all[n].Steps = append(all[n].Steps, stepRef{Name: r.Steps[i].Name, ID: stepID(i)})
+			all[n].Steps = append(all[n].Steps, stepRef{Name: r.Steps[i].Heading(), ID: stepID(i)})
 		}
 	}
 	return all

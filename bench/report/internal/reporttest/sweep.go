@@ -67,6 +67,7 @@ func step(i int, start time.Time, m measured) report.Step {
 	joules := 4 * 290 * whole.Window.Duration().Seconds()
 	hits, queries, preemptions := 300.0, 24338.0, float64(m.failed/10)
 	serverTTFT := distribution(int64(requests-m.failed), m.ttft*0.98, 0.6)
+	serverTTFT.Std, serverTTFT.Min, serverTTFT.Max, serverTTFT.Exact = 0, 0, 0, false
 	return report.Step{
 		Step: runlog.Step{
 			Index: i, Started: start, Arrival: runlog.ArrivalClosed, Concurrency: m.users,
@@ -75,18 +76,18 @@ func step(i int, start time.Time, m measured) report.Step {
 		Name: strconv.Itoa(m.users), Machines: 1, Account: whole.Account, Stop: runlog.StopRequests,
 		Whole: whole, Steady: &steady,
 		Checks: report.Checks{
-			Configured: m.users, Achieved: float64(m.users) * 0.983, AchievedRate: m.qps * 1.01,
+			Configured: m.users, Achieved: float64(m.users) * 0.997, AchievedWhole: float64(m.users) * 0.983, AchievedRate: m.qps * 1.01,
 			ClientLag: distribution(400000, 0.00006, 0.8), KernelClock: 1,
 			TokensBy:     map[openai.TokenSource]int{openai.TokensUsage: requests - m.failed},
 			CachedTokens: 340, PromptTokens: 24338, CacheKnown: true, NewConnections: m.users, ClientCPU: 0.21,
 		},
-		Dataset: runlog.DatasetCount{Prompts: requests, BadLine: 2, FirstBad: []string{"line 17: no question"}},
-		Cards:   cards(m), Joules: &joules,
+		DatasetKnown: true, Dataset: runlog.DatasetCount{Prompts: requests, BadLine: 2, FirstBad: []string{"line 17: no question"}},
+		Cards: cards(m), Joules: &joules,
 		Server: &report.ServerSample{
 			Running:    report.Gauge{Samples: 90, Mean: float64(m.users) * 0.9, Max: float64(m.users)},
 			Waiting:    report.Gauge{Samples: 90, Mean: float64(m.users) * 0.05, Max: float64(m.users) * 0.4},
 			CacheUsage: report.Gauge{Samples: 90, Mean: 0.4, Max: 0.83},
-			TTFT:       &serverTTFT, PrefixQueries: &queries, PrefixHits: &hits, Preemptions: &preemptions,
+			TTFT:       &serverTTFT, TTFTOurs: true, PrefixOurs: true, PrefixQueries: &queries, PrefixHits: &hits, Preemptions: &preemptions,
 		},
 	}
 }

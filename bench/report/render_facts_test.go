@@ -1,0 +1,89 @@
+package report_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// What must not be said, or not with too much certainty; the golden files show
+// the rest.
+func TestFacts(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		spoil func(*report.Step)
+		want  map[string]string // an empty text: no such fact
+	}{
+		{"the server answered others too", func(s *report.Step) { s.Server.TTFT.Count, s.Server.TTFTOurs = 1200, false }, map[string]string{
+			"server TTFT": "mean 470.0 ms of 1200 requests by its own metrics, 500.0 ms of 938 measured here; " +
+				"not to be compared, as others sent requests too or some were not seen",
+		}},
+		{"no target names its cards", func(s *report.Step) {
+			for i := range s.Cards {
+				s.Cards[i].Serves = false
+			}
+		}, map[string]string{
+			"cards":  "all 3 cards (which serve the endpoint is not known)",
+			"energy": "0.82 J for an output token, 153.9 kJ in all, of all 3 cards (which serve the endpoint is not known)",
+		}},
+		{"one card", func(s *report.Step) { s.Cards, s.Cards[0].Serves = s.Cards[:1], false }, map[string]string{
+			"cards": "1 card (whether it serves the endpoint is not known)",
+		}},
+		{"energy not known", func(s *report.Step) { s.Joules = nil }, map[string]string{
+			"cards": "3 sampled, 2 known to serve the endpoint", "energy": "",
+		}},
+		{"killed", func(s *report.Step) { s.DatasetKnown = false }, map[string]string{
+			"data set": "not known: the count of a load generator is missing", "bad record": "",
+		}},
+		{"one user", func(s *report.Step) {
+			s.Step = runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1, Requests: 1}
+		}, map[string]string{"load": "closed loop of 1 user, 1 request, from 2 machines"}},
+		{"never steady", func(s *report.Step) { s.Steady = nil }, map[string]string{
+			"concurrency":  "100 configured, 115.8 achieved over the whole step (mean, by Little's law)",
+			"steady state": "none: never reached",
+		}},
+		{"server without metrics", func(s *report.Step) { s.Server = &report.ServerSample{} }, map[string]string{
+			"server": "its metrics show nothing of what is looked for", "server TTFT": "",
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := open()
+			c.spoil(&s)
+			got := map[string]string{}
+			for _, f := range report.Facts(&s) {
+				if _, ok := c.want[f.Name]; ok {
+					got[f.Name] = f.Text
+				}
+			}
+			for name, text := range c.want {
+				if text == "" {
+					got[name] += ""
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestHeading(t *testing.T) {
+	for _, c := range []struct {
+		step runlog.Step
+		name string
+		want string
+	}{
+		{runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8, Repeat: 1}, "8 #2", "8 users #2"},
+		{runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1, MaxConcurrency: 1}, "1 max 1", "1 user, at most 1 in flight"},
+		{runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 4, MaxConcurrency: 4}, "4 req/s max 4", "4 req/s, at most 4 in flight"},
+		{runlog.Step{Arrival: runlog.ArrivalBurst}, "inf #3", "all at once #3"},
+		{runlog.Step{Arrival: runlog.ArrivalReplay}, "replay", "replay"},
+	} {
+		if s := (report.Step{Step: c.step, Name: c.name}); s.Heading() != c.want {
+			t.Errorf("%q, want %q", s.Heading(), c.want)
+		}
+	}
+}
