@@ -117,7 +117,7 @@ func TestVLLMResultHasItsKeys(t *testing.T) {
 		strings.Fields("date endpoint_type backend label model_id tokenizer_id num_prompts card tp"),
 		strings.Fields("request_rate burstiness max_concurrency"),
 		strings.Fields("duration completed failed total_input_tokens total_output_tokens request_throughput"),
-		strings.Fields("request_goodput output_throughput total_token_throughput"),
+		strings.Fields("request_goodput output_throughput total_token_throughput latencies queue_times"),
 		strings.Fields("max_output_tokens_per_s max_concurrent_requests rtfx"),
 		statistics("ttft"), statistics("tpot"), statistics("itl"), []string{"x"})
 	text := rendered(t, renderings(sweep())["result-closed.json"])

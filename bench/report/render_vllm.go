@@ -18,7 +18,8 @@ type VLLMOptions struct {
 	// Percentiles, as --metric-percentiles; 99 when empty. The report must have
 	// been made with them: those that it does not hold are left out.
 	Percentiles []float64
-	// Detail adds the arrays of --save-detailed to [VLLMResult], of
+	// Detail adds the arrays of --save-detailed to [VLLMResult], beside those that
+	// vLLM always leaves in; all are of
 	// [Step.Requests].
 	Detail bool
 }
@@ -27,8 +28,7 @@ type VLLMOptions struct {
 // names, the order and the widths of vLLM benchmarks/serve.py. Where there are
 // no samples it says 0.00, as vLLM does. The users of a closed loop are its
 // maximum request concurrency; the peak of the output counts tokens, not chunks.
-// Where both a rate and a bound on concurrency were set, the wait in the client
-// is added.
+// The wait in the client comes where it was asked for and there was a bound.
 func VLLM(w io.Writer, s *Step, o VLLMOptions) error {
 	var p page
 	f := &s.Whole
@@ -117,9 +117,9 @@ func vllmSections(s *Step, o VLLMOptions) []vllmSection {
 	add(asked("tpot"), "tpot", "TPOT", "Time per Output Token (excl. 1st token)", f.TPOT)
 	add(asked("itl"), "itl", "ITL", "Inter-token Latency", f.ITL)
 	add(asked("e2el"), "e2el", "E2EL", "End-to-end Latency", f.E2E)
-	add(bounded && (paced || asked("client_queue_time")),
+	add(bounded && asked("client_queue_time"),
 		"client_queue_time", "Client Queue Time", "Client-side Queueing", f.Queue)
-	add(bounded && paced && (asked("e2el") || asked("e2el_including_client_queue")),
+	add(bounded && paced && asked("e2el_including_client_queue"),
 		"e2el_including_client_queue", "E2EL incl. Client Queue", "Queue-inclusive End-to-end Latency", f.E2EFromPlanned)
 	return sections
 }

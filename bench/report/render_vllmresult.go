@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -63,8 +64,8 @@ func vllmSetup(run *runlog.Run, s *Step) object {
 		{"endpoint_type", vllmBackend(run)},
 		{"backend", vllmBackend(run)},
 		{"label", orNull(run.Label)},
-		{"model_id", run.Model},
-		{"tokenizer_id", orNull(run.Tokenizer)},
+		{"model_id", cmp.Or(run.ModelPath, run.Model)},
+		{"tokenizer_id", cmp.Or(run.Tokenizer, run.ModelPath, run.Model)},
 		{"num_prompts", expected(s)},
 	}
 }
@@ -122,9 +123,7 @@ func vllmMeasured(s *Step, o VLLMOptions) object {
 		{"output_throughput", finite(f.OutputThroughput)},
 		{"total_token_throughput", finite(f.TotalThroughput)},
 	}
-	if o.Detail {
-		result = append(result, vllmDetail(s.Requests)...)
-	}
+	result = append(result, vllmArrays(s.Requests, o.Detail)...)
 	result = append(result,
 		member{"max_output_tokens_per_s", finite(f.PeakOutputThroughput)},
 		member{"max_concurrent_requests", f.PeakConcurrency},
@@ -137,7 +136,9 @@ func vllmMeasured(s *Step, o VLLMOptions) object {
 	return result
 }
 
-func vllmDetail(requests []Brief) object {
+// vllmArrays are the values of each request: latencies and waits always, as vLLM's
+// own files have them, and the others in detail.
+func vllmArrays(requests []Brief, detail bool) object {
 	n := len(requests)
 	inputs, outputs := make([]int, n), make([]int, n)
 	ttfts, latencies, queues := make([]float64, n), make([]float64, n), make([]float64, n)
@@ -154,6 +155,9 @@ func vllmDetail(requests []Brief) object {
 			itls[i][k] = gap.Seconds()
 		}
 		failures[i] = q.Failure
+	}
+	if !detail {
+		return object{{"latencies", latencies}, {"queue_times", queues}}
 	}
 	return object{
 		{"input_lens", inputs},

@@ -53,6 +53,8 @@ type Run struct {
 	URL     string     `json:"url"` // base URL of the endpoint, without credentials
 	API     openai.API `json:"api"`
 	Model   string     `json:"model"`
+	// ModelPath is the model's own name where it is served under another.
+	ModelPath string `json:"model_path,omitempty"`
 	// Dataset is its kind (openqa, sharegpt, random, …), DatasetPath its file,
 	// empty where it has none.
 	Dataset     string `json:"dataset"`

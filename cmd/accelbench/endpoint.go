@@ -78,6 +78,14 @@ func (e *endpointFlags) modelName() (string, error) {
 	return e.model, nil
 }
 
+// modelPath is the model's own name where it is served under another.
+func (e *endpointFlags) modelPath() string {
+	if e.served != "" {
+		return e.model
+	}
+	return ""
+}
+
 // http is the HTTP client's configuration: the file's, and the flags' in it.
 func (e *endpointFlags) http() (config.HTTPClientConfig, error) {
 	c := config.DefaultHTTPClientConfig
@@ -146,14 +154,17 @@ func (a *askFlags) extraBody() (map[string]json.RawMessage, error) {
 			return nil, errors.New("--extra-body is no JSON object")
 		}
 	}
-	for name, text := range map[string]string{"temperature": a.temperature, "top_p": a.topP, "top_k": a.topK} {
-		if text == "" {
+	for name, text := range a.sampling {
+		if *text == "" {
 			continue
 		}
-		if _, err := strconv.ParseFloat(text, 64); err != nil {
-			return nil, fmt.Errorf("--%s %q is no number", strings.ReplaceAll(name, "_", "-"), text)
+		if _, err := strconv.ParseFloat(*text, 64); err != nil {
+			return nil, fmt.Errorf("--%s %q is no number", name, *text)
 		}
-		extra[name] = json.RawMessage(text)
+		extra[strings.ReplaceAll(name, "-", "_")] = json.RawMessage(*text)
+	}
+	if a.chatTemplate != "" {
+		extra["chat_template_kwargs"] = json.RawMessage(a.chatTemplate)
 	}
 	if len(a.stop) > 0 {
 		list, err := json.Marshal(a.stop)

@@ -68,6 +68,9 @@ func (f *renderFlags) print(w io.Writer, r *report.Report, otherwise []string) e
 	formats := f.formats.list
 	if len(formats) == 0 {
 		formats = otherwise
+		if err := report.Head(w, r); err != nil {
+			return fmt.Errorf("printing the report: %w", err)
+		}
 	}
 	for _, format := range formats {
 		if err := f.printOne(w, r, format); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -44,7 +45,7 @@ func (s *runSettings) report(folder string, options report.Options, stdout, stde
 func writeEvalscope(r *report.Report, stderr io.Writer) error {
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		name := report.EvalscopeFileName(r.Runs[0].Model, r.Runs[0].Dataset, s.Concurrency)
+		name := report.EvalscopeFileName(r.Runs[0].Model, cmp.Or(r.Runs[0].DatasetPath, r.Runs[0].Dataset), s)
 		if err := writeFile(name, func(w io.Writer) error { return report.Evalscope(w, s) }); err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ func registerRun(app *kingpin.Application, commands map[string]command) {
 		if err != nil {
 			return exitNothing, err
 		}
-		options, err := s.render.options(s.out.detailed)
+		options, err := s.render.options(s.out.saveResult || s.out.detailed || s.out.addLine)
 		if err != nil {
 			return exitUsage, usageError{err}
 		}
@@ -81,6 +81,7 @@ func (s *runSettings) config(args []string, stderr io.Writer) (sweep.Config, err
 			return sweep.Config{}, usageError{err}
 		}
 	}
+	s.adopt(stderr)
 	base, api, err := s.endpoint.address(s.vllm())
 	if err != nil {
 		return sweep.Config{}, usageError{err}
@@ -109,7 +110,7 @@ func (s *runSettings) config(args []string, stderr io.Writer) (sweep.Config, err
 	return sweep.Config{
 		Client: client,
 		Run: runlog.Run{
-			Version: version.Version, Command: shownCommand(args), URL: base, API: api, Model: model,
+			Version: version.Version, Command: shownCommand(args), URL: base, API: api, Model: model, ModelPath: s.endpoint.modelPath(),
 			Dataset: string(data.Kind), DatasetPath: data.Path, Seed: s.load.seed, Machine: s.load.machine, ReusePrompts: s.data.reuse,
 			Backend: s.endpoint.backend, Tokenizer: s.out.tokenizer, Label: s.out.label, Metadata: s.out.metadata,
 		},
@@ -120,6 +121,30 @@ func (s *runSettings) config(args []string, stderr io.Writer) (sweep.Config, err
 		Metrics:   sweep.Metrics{Exporter: s.out.exporter, Server: s.out.server, HTTP: client.HTTP},
 		Unchecked: s.endpoint.unchecked,
 	}, nil
+}
+
+// adopt takes the defaults of evalscope-perf for its command lines, so that they
+// put on the same load.
+func (s *runSettings) adopt(stderr io.Writer) {
+	if !s.evalscope() {
+		return
+	}
+	var taken []string
+	if !s.data.maxPromptSet {
+		s.data.maxPrompt = evalscopeMaxPromptLength
+		taken = append(taken, fmt.Sprintf("--max-prompt-length %d", s.data.maxPrompt))
+	}
+	if len(s.load.limits.given()) == 0 {
+		s.load.timeout = seconds(evalscopeTimeout)
+		taken = append(taken, fmt.Sprintf("--read-timeout %.0f", evalscopeTimeout.Seconds()))
+	}
+	if len(s.ask.stop) == 0 {
+		s.ask.stop = []string{evalscopeStop}
+		taken = append(taken, fmt.Sprintf("--stop '%s'", evalscopeStop))
+	}
+	if len(taken) > 0 {
+		fmt.Fprintf(stderr, "accelbench: as evalscope-perf does where its command line does not say: %s\n", strings.Join(taken, ", "))
+	}
 }
 
 // config is the data set that the flags name.
@@ -155,6 +180,10 @@ func (d *dataFlags) config(positional string) (dataset.Config, error) {
 		c.Kind = dataset.Random
 	}
 	switch c.Kind {
+	case dataset.Custom:
+		if c.OutputLen == 0 && slices.Contains(d.kinds.given(), datasetName) {
+			c.OutputLen = vllmCustomOutput
+		}
 	case dataset.Random:
 		if c.OutputLen == 0 {
 			c.OutputLen = d.randomOutputLen

@@ -15,6 +15,14 @@ const (
 	datasetName = "dataset-name"
 )
 
+// What other tools ask for where their command lines do not say.
+const (
+	vllmCustomOutput         = 256 // --custom-output-len
+	evalscopeMaxPromptLength = 256 // evalscope-perf 1.0.0
+	evalscopeTimeout         = 30 * time.Second
+	evalscopeStop            = "<|im_end|>"
+)
+
 // runSettings are the flags of a run as given.
 type runSettings struct {
 	endpoint endpointFlags
@@ -107,6 +115,7 @@ type dataFlags struct {
 	outputs, paths       aliases // names of --output-len, --dataset-path
 	kind, path           string
 	minPrompt, maxPrompt int
+	maxPromptSet         bool
 	maxBad               int
 	reuse                bool
 	inputLen             int
@@ -129,7 +138,7 @@ func (d *dataFlags) register(c *kingpin.CmdClause) {
 		func(f *kingpin.FlagClause) { f.StringVar(&d.kind) }, "dataset", datasetName)
 	d.paths.flag(c, "File with the prompts.", func(f *kingpin.FlagClause) { f.StringVar(&d.path) }, "dataset-path")
 	c.Flag("min-prompt-length", "Skip prompts with fewer characters.").IntVar(&d.minPrompt)
-	c.Flag("max-prompt-length", "Skip prompts with more characters, 0 for none.").IntVar(&d.maxPrompt)
+	c.Flag("max-prompt-length", "Skip prompts with more characters, 0 for none. Default: none; on a command line of evalscope-perf 256, as there.").IsSetByUser(&d.maxPromptSet).IntVar(&d.maxPrompt)
 	c.Flag("max-bad-records", "Records that may be unusable before the run stops.").Default("100").IntVar(&d.maxBad)
 	c.Flag("reuse-prompts", "Send prompts as they are, each step the same ones, although the server may have them in its cache.").BoolVar(&d.reuse)
 	d.inputs.flag(c, "Tokens of a random prompt.", func(f *kingpin.FlagClause) { f.Default("1024").IntVar(&d.inputLen) }, "input-len", "random-input-len")
@@ -148,19 +157,21 @@ func (d *dataFlags) register(c *kingpin.CmdClause) {
 type askFlags struct {
 	maxTokens                  int
 	ignoreEOS, continuousUsage bool
-	temperature, topP          string
-	topK                       string
+	sampling                   map[string]*string // members of the body by their flags
+	chatTemplate               string
 	stop                       []string
 	extra                      string
 }
 
 func (a *askFlags) register(c *kingpin.CmdClause) {
-	c.Flag("max-tokens", "Most tokens of an answer, before what the data set says. Default: the server's own limit.").IntVar(&a.maxTokens)
+	c.Flag("max-tokens", "Most tokens of an answer, whatever the data set says. Default: what that says, else the server's own limit.").IntVar(&a.maxTokens)
 	c.Flag("ignore-eos", "Have the server generate to the limit of tokens (vLLM).").BoolVar(&a.ignoreEOS)
 	c.Flag("continuous-usage", "Ask for the usage with every chunk, for ITL a token (vLLM, SGLang).").BoolVar(&a.continuousUsage)
-	c.Flag("temperature", "Sampling temperature. Default: 0.").StringVar(&a.temperature)
-	c.Flag("top-p", "Nucleus sampling.").StringVar(&a.topP)
-	c.Flag("top-k", "Top-k sampling.").StringVar(&a.topK)
+	a.sampling = map[string]*string{}
+	for _, name := range []string{"temperature", "top-p", "top-k", "min-p", "frequency-penalty", "presence-penalty", "repetition-penalty"} {
+		a.sampling[name] = c.Flag(name, "Sampling: "+name+". Default: "+map[bool]string{true: "0.", false: "the server's."}[name == "temperature"]).String()
+	}
+	c.Flag("chat-template-kwargs", "JSON object of arguments for the chat template (vLLM).").StringVar(&a.chatTemplate)
 	c.Flag("stop", "Text at which an answer ends; repeatable.").StringsVar(&a.stop)
 	c.Flag("extra-body", "JSON object whose members are added to every request.").StringVar(&a.extra)
 }
@@ -176,5 +187,7 @@ func noEffect() map[string]bool {
 		"ready-check-timeout-sec": true, "hf-subset": true, "hf-split": true, "hf-name": true, "hf-output-len": true, "lora-modules": true,
 		"connect-timeout": true, "log-every-n-query": true, "query-template": true, "wandb-api-key": true, "name": true,
 		"sonnet-input-len": true, "sonnet-output-len": true, "sonnet-prefix-len": true, "request-id-prefix": true,
+		"ramp-up-strategy": true, "ramp-up-start-rps": true, "ramp-up-end-rps": true, "probe-request-rate": true, "lora-assignment": true,
+		"plot-timeline": false, "timeline-itl-thresholds": true, "plot-dataset-stats": false, "self-timed": false,
 	}
 }

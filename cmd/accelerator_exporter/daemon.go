@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/common/version"
 	"github.com/prometheus/exporter-toolkit/web"
 	sloggokit "github.com/tjhop/slog-gokit"
@@ -27,9 +26,11 @@ import (
 
 // Bounds on what a client of the web port may cost.
 const (
-	readTimeout  = 30 * time.Second
-	writeTimeout = time.Minute
-	drainTimeout = 3 * time.Second // leaves time for the rest of a stop within 5 s
+	readTimeout    = 30 * time.Second
+	writeTimeout   = 15 * time.Second // longer than any scrape waits by default
+	drainTimeout   = 3 * time.Second  // leaves time for the rest of a stop within 5 s
+	maxHeaderBytes = 16 << 10
+	maxStreams     = 16 // of one HTTP/2 connection
 )
 
 // daemon is the running program: everything wired together.
@@ -99,6 +100,9 @@ func (d *daemon) run(ctx context.Context, hangup <-chan os.Signal) error {
 		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		ConnState:         newConnections(maxConnections).track,
 		ErrorLog:          slog.NewLogLogger(sloggokit.NewGoKitHandler(d.base, nil), slog.LevelDebug),
 	}
 	failed := make(chan error, 1)
@@ -140,12 +144,7 @@ func drain(server *http.Server) error {
 
 func (d *daemon) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET "+d.settings.telemetryPath, promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{
-		EnableOpenMetrics: true,
-		Registry:          d.registry,
-		ErrorLog:          scrapeErrors{d.logger},
-		ErrorHandling:     promhttp.ContinueOnError,
-	}))
+	mux.Handle("GET "+d.settings.telemetryPath, newScrapes(d.registry, scrapePatience, d.logger))
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "accelerator_exporter is healthy.")
 	})
@@ -159,12 +158,6 @@ func (d *daemon) handler() http.Handler {
 	mux.HandleFunc("/-/reload", d.serveReload)
 	mux.HandleFunc("GET /{$}", d.serveLanding)
 	return mux
-}
-
-type scrapeErrors struct{ logger log.Logger }
-
-func (e scrapeErrors) Println(v ...any) {
-	level.Error(e.logger).Log("msg", "serving metrics", "err", fmt.Sprint(v...))
 }
 
 func (d *daemon) serveReload(w http.ResponseWriter, r *http.Request) {
