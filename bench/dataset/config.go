@@ -63,7 +63,8 @@ type Config struct {
 	//
 	// It also counts the questions and answers of ShareGPT when OutputLen is 0, with
 	// two calls a record at most, of texts up to 64 KiB. Without it, and from its
-	// first error on, their lengths are estimated and [Prompt.Estimated] tells: a
+	// first error on, which [runlog.DatasetCount] tells, their lengths are estimated
+	// and [Prompt.Estimated] says so: a
 	// token for each 4 ASCII characters and for each 1.5 others, rounded up. That is
 	// the rule of thumb of OpenAI for English (4 characters a token), and near
 	// DeepSeek's for Chinese (0.6 tokens a character); tokenizers differ, and other
@@ -72,7 +73,7 @@ type Config struct {
 }
 
 // Tokenizer asks the model server. Neither way adds special tokens or a chat
-// template.
+// template. Its errors are shown and kept, so they must hold no secret.
 type Tokenizer interface {
 	Tokenize(ctx context.Context, text string) ([]int32, error)
 	Detokenize(ctx context.Context, tokens []int32) (string, error)

@@ -22,6 +22,8 @@ type file struct {
 	parse parse
 	limit func(context.Context, *Prompt) error // of the answer; nil where the file tells, or nobody
 	sign  func(*Prompt, uint64)                // of the i-th prompt; nil leaves it as it is
+	// why is why lengths are estimated, nil where none ever are.
+	why func() string
 
 	seq    uint64 // prompts so far
 	pass   int    // from 0
@@ -40,7 +42,7 @@ func openFile(cfg Config) (Source, error) {
 	s.parse, s.sign = parserOf(cfg)
 	if cfg.Kind == ShareGPT {
 		g := &shareGPT{tokenizer: cfg.Tokenizer}
-		s.parse, s.limit = g.parse, g.limit
+		s.parse, s.limit, s.why = g.parse, g.limit, func() string { return g.why }
 	}
 	var err error
 	if s.f, err = openRegular(cfg.Path); err != nil {
@@ -236,6 +238,9 @@ func (s *file) otherKind() string {
 
 func (s *file) Count() runlog.DatasetCount {
 	c := s.count
+	if c.Estimated > 0 {
+		c.EstimatedWhy = s.why()
+	}
 	s.count = runlog.DatasetCount{}
 	return c
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 )
 
 // maxRecord bounds one record, in bytes.
@@ -119,6 +118,9 @@ func (r *records) next(ctx context.Context) ([]byte, error) {
 // line reads the next line that is not blank into buf and says whether it fits.
 func (r *records) line(ctx context.Context) (whole bool, err error) {
 	for {
+		if ctx.Err() != nil { // blank lines may go on for ever, too
+			return false, ctx.Err()
+		}
 		r.n++
 		r.buf, whole = r.buf[:0], true
 		part, err := r.in.ReadSlice('\n')
@@ -145,7 +147,7 @@ func (r *records) line(ctx context.Context) (whole bool, err error) {
 // element reads the next element of the array into buf and says whether it fits.
 func (r *records) element(ctx context.Context) (whole bool, err error) {
 	if r.ended {
-		return false, r.rest()
+		return false, r.rest(ctx)
 	}
 	r.n++
 	r.buf, whole = r.buf[:0], true
@@ -172,7 +174,7 @@ func (r *records) element(ctx context.Context) (whole bool, err error) {
 		r.skip(end + 1)
 		if r.ended && r.n == 1 && whole && len(bytes.TrimSpace(r.buf)) == 0 {
 			r.n = 0
-			return false, r.rest() // []
+			return false, r.rest(ctx) // []
 		}
 		return whole, nil
 	}
@@ -224,18 +226,21 @@ func (r *records) keep(part []byte) bool {
 }
 
 // rest returns io.EOF when nothing follows the array.
-func (r *records) rest() error {
+func (r *records) rest(ctx context.Context) error {
 	for {
-		c, err := r.in.ReadByte()
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				return io.EOF
-			}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if _, err := r.in.Peek(1); errors.Is(err, io.EOF) {
+			return io.EOF
+		} else if err != nil {
 			return fmt.Errorf("after the array: %w", err)
 		}
-		r.bytes++
-		if !strings.ContainsRune(" \t\r\n", rune(c)) {
-			return fmt.Errorf("byte %d: the array has ended, but something follows: one file holds one array", r.bytes)
+		part, _ := r.in.Peek(r.in.Buffered())
+		blank := len(part) - len(bytes.TrimLeft(part, " \t\r\n"))
+		r.skip(blank)
+		if blank < len(part) {
+			return fmt.Errorf("byte %d: the array has ended, but something follows: one file holds one array", r.bytes+1)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -52,6 +53,35 @@ func TestArraySplitting(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+// blanks is a file of blank lines without end, read by somebody who gives up.
+type blanks struct {
+	giveUp func()
+	reads  int
+}
+
+func (b *blanks) Read(p []byte) (int, error) {
+	b.reads++
+	if b.reads == 3 {
+		b.giveUp()
+	}
+	if b.reads == 100 {
+		return 0, errors.New("still reading")
+	}
+	return copy(p, bytes.Repeat([]byte("\n"), len(p))), nil
+}
+
+// A few kilobytes of gzip hold hours of nothing.
+func TestNextHeedsItsContext(t *testing.T) {
+	for name, begin := range map[string]string{"blank lines": "", "after an array": "[]", "in an array": "[", "in an element": "[1"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		rec := newRecords(1 << 20)
+		rec.reset(io.MultiReader(strings.NewReader(begin), &blanks{giveUp: cancel}), false)
+		if _, err := rec.next(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

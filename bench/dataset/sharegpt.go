@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // The bounds on a question and its answer, in tokens, are those of vLLM
@@ -20,6 +22,7 @@ const (
 // shareGPT reads conversations, and asks for answers as long as the ones in them.
 type shareGPT struct {
 	tokenizer Tokenizer // nil when lengths are estimated
+	why       string    // they are; empty where there never was a tokenizer
 	answer    string    // of the record parsed last
 }
 
@@ -108,9 +111,30 @@ func (s *shareGPT) tokens(ctx context.Context, text string) (int, error) {
 		case err == nil:
 			return len(ids), nil
 		}
-		s.tokenizer = nil
+		s.tokenizer, s.why = nil, oneLine(err.Error())
 	}
 	return estimate(text), nil
+}
+
+// maxWhy bounds what is told of a tokenizer's error, in bytes.
+const maxWhy = 200
+
+// oneLine makes a text fit for a line of a log and of a terminal.
+func oneLine(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, strings.ToValidUTF8(text, "?"))
+	if len(text) <= maxWhy {
+		return text
+	}
+	cut := maxWhy - len("…")
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
 }
 
 // estimate guesses how many tokens a text is, see [Config.Tokenizer].

@@ -12,6 +12,8 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
+const noTokens = "http_4xx: status 404"
+
 // counting is a server that takes each word for a token, and may cease to
 // tokenize.
 type counting struct {
@@ -28,7 +30,7 @@ func (c *counting) Tokenize(_ context.Context, text string) ([]int32, error) {
 		if c.fail != nil {
 			c.fail()
 		}
-		return nil, errors.New("http_4xx: status 404")
+		return nil, errors.New(noTokens)
 	}
 	return make([]int32, len(strings.Fields(text))), nil
 }
@@ -123,12 +125,13 @@ func TestShareGPTIsEstimated(t *testing.T) {
 		server *counting
 		want   []shape
 		calls  int
+		why    string
 	}{
 		"no server":                  {want: []shape{guessed(10, 25), guessed(8, 50), guessed(12, 20)}},
-		"never":                      {&counting{fails: 1}, []shape{guessed(10, 25), guessed(8, 50), guessed(12, 20)}, 1},
-		"not for the second answer":  {&counting{fails: 4}, []shape{counted(10, 20), guessed(8, 50), guessed(12, 20)}, 4},
-		"not for the last question":  {&counting{fails: 6}, []shape{counted(10, 20), counted(8, 40), guessed(12, 20)}, 6},
-		"all, the third is too long": {&counting{}, []shape{counted(10, 20), counted(8, 40), counted(12, 16)}, 7},
+		"never":                      {&counting{fails: 1}, []shape{guessed(10, 25), guessed(8, 50), guessed(12, 20)}, 1, noTokens},
+		"not for the second answer":  {&counting{fails: 4}, []shape{counted(10, 20), guessed(8, 50), guessed(12, 20)}, 4, noTokens},
+		"not for the last question":  {&counting{fails: 6}, []shape{counted(10, 20), counted(8, 40), guessed(12, 20)}, 6, noTokens},
+		"all, the third is too long": {&counting{}, []shape{counted(10, 20), counted(8, 40), counted(12, 16)}, 7, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := verbatim(ShareGPT, path)
@@ -148,8 +151,8 @@ func TestShareGPTIsEstimated(t *testing.T) {
 					estimated++
 				}
 			}
-			if n := s.Count().Estimated; n != estimated {
-				t.Errorf("%d lengths are told to be estimated, want %d", n, estimated)
+			if told := s.Count(); told.Estimated != estimated || told.EstimatedWhy != c.why {
+				t.Errorf("%d lengths are told to be estimated, want %d; the reason is %q, want %q", told.Estimated, estimated, told.EstimatedWhy, c.why)
 			}
 		})
 	}
@@ -179,6 +182,21 @@ func TestShareGPTAsksForNoHugeText(t *testing.T) {
 	}
 	if c := s.Count(); c.Skipped != 2 || server.long > maxCounted {
 		t.Errorf("%d skipped, %d bytes were asked for", c.Skipped, server.long)
+	}
+}
+
+// The reason goes to a terminal and into a log of lines.
+func TestOneLine(t *testing.T) {
+	for text, want := range map[string]string{
+		noTokens:                     noTokens,
+		"a\nb\x1b[31m\xffc":          "a b [31m?c",
+		strings.Repeat("x", 200):     strings.Repeat("x", 200),
+		strings.Repeat("x", 201):     strings.Repeat("x", 197) + "…",
+		"x" + strings.Repeat("字", 67): "x" + strings.Repeat("字", 65) + "…",
+	} {
+		if got := oneLine(text); got != want || len(got) > 200 {
+			t.Errorf("%q (%d bytes), want %q", got, len(got), want)
+		}
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// fewest is how many requests must have ended before their failures can stop a
-// step early; a step with more users waits for two of each.
+// fewest is how many requests must have ended, or have failed in a row, before that
+// can stop a step early; a step with more users waits for two of each.
 const fewest = 20
 
 // account counts requests at both ends: when they are taken up, and when they are
@@ -23,6 +23,9 @@ type account struct {
 	canceled  int
 	failed    map[openai.Reason]int
 	failures  int // of all reasons
+	// astray are the last failures in a row of requests that never came as far as
+	// the server.
+	astray int
 }
 
 // takeUp counts a request that is due.
@@ -35,12 +38,17 @@ func (a *account) takeUp() {
 func (a *account) over(f *openai.Failure) {
 	switch {
 	case f == nil:
+		a.astray = 0
 		a.succeeded++
 		a.meter.Succeeded.Add(1)
 	case f.Reason == openai.ReasonCanceled:
 		a.canceled++
 		a.meter.Canceled.Add(1)
 	default:
+		a.astray++
+		if !isAstray(f.Reason) {
+			a.astray = 0
+		}
 		a.failed[f.Reason]++
 		a.failures++
 		a.meter.Failed.Add(1)
@@ -55,8 +63,21 @@ func (a *account) tooMany() bool {
 }
 
 // enough says whether so many ended that their failures tell something.
-func (a *account) enough() bool {
-	return a.succeeded+a.failures >= max(fewest, 2*a.step.Concurrency, 2*a.step.MaxConcurrency)
+func (a *account) enough() bool { return a.succeeded+a.failures >= a.telling() }
+
+// telling is how many must have ended for that.
+func (a *account) telling() int {
+	return max(fewest, 2*a.step.Concurrency, 2*a.step.MaxConcurrency)
+}
+
+// unreachable says whether so many in a row did not come as far as the server that
+// it is not there any more. The next would fail at once, and all be used up in no
+// time.
+func (a *account) unreachable() bool { return a.astray >= a.telling() }
+
+// isAstray tells the failures of a request that never came as far as the server.
+func isAstray(r openai.Reason) bool {
+	return r == openai.ReasonDNS || r == openai.ReasonConnect || r == openai.ReasonTLS
 }
 
 // check is an error when a request was lost or counted twice: a bug.

@@ -9,17 +9,28 @@ import (
 // end before: whatever becomes of a request, it goes on with the next.
 func (s *run) closedLoop() {
 	var users sync.WaitGroup
-	for n := range s.step.Concurrency {
+	for n := range s.users() {
 		share := float64(n) / float64(s.step.Concurrency)
 		first := s.start.Add(time.Duration(share * float64(s.step.RampUp)))
+		sleepUntil(s.sending, first)
+		if s.sending.Err() != nil {
+			break
+		}
 		users.Go(func() { s.user(first) })
 	}
 	users.Wait()
 }
 
-// user sends one request after the other, the first at the given instant.
+// users is how many can have anything to send: each takes a request when it starts.
+func (s *run) users() int {
+	if s.step.Requests > 0 {
+		return min(s.step.Concurrency, s.step.Requests)
+	}
+	return s.step.Concurrency
+}
+
+// user sends one request after the other from the given instant on.
 func (s *run) user(first time.Time) {
-	sleepUntil(s.sending, first)
 	for free := first; s.sending.Err() == nil; {
 		i, ok := s.feed.next(s.sending)
 		if !ok {

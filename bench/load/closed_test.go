@@ -1,6 +1,7 @@
 package load
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -94,6 +95,18 @@ func TestARampDoesNotOutlastTheRequests(t *testing.T) {
 		do(t.Context(), t, step, &prompts{}, &endpoint{takes: always(time.Second)})
 		if took := time.Since(begin); took != 2*time.Second {
 			t.Errorf("two requests of a second each took %s", took)
+		}
+	})
+}
+
+// Users who would find nothing to send are not started: they would be without end.
+func TestMoreUsersThanRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		step := runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: math.MaxInt, Requests: 4}
+		e := &endpoint{takes: always(time.Second)}
+		r := do(t.Context(), t, step, &prompts{}, e)
+		if e.most != 4 || r.end.Succeeded != 4 || r.end.Stop != runlog.StopRequests {
+			t.Errorf("%d at once, %+v", e.most, r.end)
 		}
 	})
 }

@@ -115,11 +115,16 @@ func TestDurationOfAReplay(t *testing.T) {
 
 // Prompts that were read and not sent are not told.
 func TestEstimatesOfWhatWasSent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Duration: 10 * time.Second}
-		r := do(t.Context(), t, step, &prompts{guessed: 3}, &endpoint{takes: always(time.Second)})
-		if diff := cmp.Diff(runlog.DatasetCount{Prompts: 10, Estimated: 7}, r.end.Dataset); diff != "" {
-			t.Error(diff)
-		}
-	})
+	for guessed, want := range map[int]runlog.DatasetCount{
+		3:  {Prompts: 10, Estimated: 7, EstimatedWhy: "no tokens"},
+		10: {Prompts: 10},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Duration: 10 * time.Second}
+			r := do(t.Context(), t, step, &prompts{guessed: guessed}, &endpoint{takes: always(time.Second)})
+			if diff := cmp.Diff(want, r.end.Dataset); diff != "" {
+				t.Errorf("estimated from the %d. on:\n%s", guessed+1, diff)
+			}
+		})
+	}
 }

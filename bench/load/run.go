@@ -19,6 +19,7 @@ var (
 	errDuration    = errors.New("the time of the step was over")
 	errDataset     = errors.New("the dataset was at its end")
 	errFailures    = errors.New("too many requests failed")
+	errUnreachable = errors.New("the last requests all failed to reach the server")
 	errInterrupted = errors.New("the run was interrupted")
 )
 
@@ -43,9 +44,11 @@ var (
 // When ctx is done, all is withdrawn, in flight or waiting; when prompts fails, what
 // waits. The step stops, and withdraws all, when more than Step.MaxFailureRatio of the
 // requests that ended by themselves failed: not before 20 of them are over and two
-// for each user or place under the bound, or all. A replay that falls behind its bound
-// reads some 1,000 requests ahead: when it is withdrawn, those due beyond are not
-// attempted.
+// for each user or place under the bound, or all. It stops so too, with or without
+// such a ratio, when as many that ended one after the other failed and none came as
+// far as the server ([openai.ReasonDNS], [openai.ReasonConnect], [openai.ReasonTLS]).
+// A replay that falls behind its bound reads some 1,000 requests ahead: when it is
+// withdrawn, those due beyond are not attempted.
 //
 // The errors are those of the plan, with nothing done; of prompts and of Done, with
 // an account of what was; and a sum that does not hold, which is a bug. DatasetCount
@@ -209,6 +212,9 @@ func (s *run) never(seq int, planned time.Time, prompt *dataset.Prompt) {
 func (s *run) keep() {
 	for q := range s.over {
 		s.account.over(q.Trace.Failure)
+		if s.account.unreachable() {
+			s.withdraw(errUnreachable)
+		}
 		if s.account.enough() && s.account.tooMany() {
 			s.withdraw(errFailures)
 		}
@@ -226,6 +232,9 @@ func (s *run) keep() {
 func (s *run) end(prompts dataset.Source) (runlog.StepEnd, error) {
 	e := runlog.StepEnd{Step: s.step.Index, Ended: time.Now(), Dataset: prompts.Count()}
 	e.Dataset.Prompts, e.Dataset.Estimated = int(s.sent.Load()), int(s.estimated.Load())
+	if e.Dataset.Estimated == 0 {
+		e.Dataset.EstimatedWhy = ""
+	}
 	s.account.fill(&e)
 	err := s.account.check()
 	if failure := s.feed.failure(); failure != nil {
@@ -238,6 +247,8 @@ func (s *run) end(prompts dataset.Source) (runlog.StepEnd, error) {
 // stop says what ended the step.
 func (s *run) stop() runlog.Stop {
 	switch cause := context.Cause(s.flying); {
+	case errors.Is(cause, errUnreachable):
+		return runlog.StopUnreachable
 	case errors.Is(cause, errFailures):
 		return runlog.StopFailureRatio
 	case cause != nil:

@@ -84,7 +84,7 @@ func TestFailureRatioWithdrawsWhatIsInFlight(t *testing.T) {
 				}
 				return time.Second
 			},
-			fails: func(int) openai.Reason { return openai.ReasonConnect },
+			fails: func(int) openai.Reason { return openai.ReasonHTTP5xx },
 		}
 		step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 10, Requests: 1000, MaxFailureRatio: 0.1}
 		begin := time.Now()

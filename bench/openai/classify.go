@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"syscall"
 	"time"
 
@@ -73,7 +74,21 @@ func (x *exchange) noResponse(err error) *Failure {
 	case answered && !cut:
 		reason = ReasonProtocol
 	}
-	return x.failure(reason, err.Error())
+	f := x.failure(reason, err.Error())
+	f.Local = isLocal(err)
+	return f
+}
+
+// isLocal says whether this machine had no means left for a connection.
+func isLocal(err error) bool {
+	lookup, _ := errors.AsType[*net.DNSError](err)
+	for _, means := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM} {
+		// The error of a look-up keeps no more than its cause's text.
+		if errors.Is(err, means) || lookup != nil && strings.HasSuffix(lookup.Err, ": "+means.Error()) {
+			return true
+		}
+	}
+	return false
 }
 
 // tlsUnusable says whether the TLS files cannot be used at the moment: the

@@ -46,6 +46,9 @@ type Failure struct {
 	// valid UTF-8 on one line, without any credential that was sent. It may be
 	// empty.
 	Detail string `json:"detail,omitempty"`
+	// Local is true when this machine itself refused: it had no file descriptor,
+	// no port or no memory left for a connection. It says nothing about the server.
+	Local bool `json:"local,omitempty"`
 }
 
 // Error is the reason, the status and the detail, as far as they are known.

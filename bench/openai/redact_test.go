@@ -153,6 +153,26 @@ func TestSecretsStayInside(t *testing.T) {
 	}
 }
 
+// A trace is kept whatever became of its request, so what a server echoes where a
+// finish_reason, a model or an id is expected must not be in it.
+func TestSecretsStayOutOfTraces(t *testing.T) {
+	const secret = "sk-plain-word_42"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		_, _ = io.WriteString(w, events(`{"id":"`+key+`","model":"`+key+`","choices":[{"delta":{"content":"`+key+`"},"finish_reason":"`+key+`"}]}`, done))
+	}))
+	defer server.Close()
+	c := newTestClient(t, Config{BaseURL: server.URL, HTTP: config.HTTPClientConfig{Authorization: &config.Authorization{Credentials: secret}}})
+	tr := c.Stream(t.Context(), Request{Timeout: patience})
+	text, err := json.Marshal(tr)
+	if err != nil || tr.Failure != nil || tr.Finish != "other" {
+		t.Fatalf("%v, failure %v, finish %q", err, tr.Failure, tr.Finish)
+	}
+	if strings.Contains(string(text), secret) {
+		t.Errorf("the key is in %s", text)
+	}
+}
+
 // A token endpoint is asked with secrets that the endpoint never sees.
 func TestSecretsOfATokenEndpoint(t *testing.T) {
 	const secret, token = "client-s3cret", "t0ken-value"

@@ -79,7 +79,7 @@ func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 	t := &Trace{RequestID: r.RequestID, Model: r.Model, Planned: r.Planned}
 	s := newStream(min(max(r.MaxTokens, 16), maxRoom))
 	if r.MaxTokens > 0 && len(r.Extra) == 0 { // an extra field may ask for more
-		s.maxChunks = max(minMaxChunks, 64*r.MaxTokens)
+		s.maxChunks = chunksFor(r.MaxTokens)
 	}
 
 	x := c.begin(ctx, r.Timeout, r.IdleTimeout)

@@ -42,12 +42,21 @@ type stream struct {
 	failure *Failure
 }
 
-// maxChunks bounds the chunks of a request that did not bound its tokens,
-// minMaxChunks is the lowest bound of one that did.
+// maxChunks bounds the chunks of a request that asked for no more tokens: 24
+// bytes of memory each. minMaxChunks is the lowest bound of one that asked for few.
 const (
-	maxChunks    = 1 << 20
+	maxChunks    = 1 << 17
 	minMaxChunks = 4096
 )
+
+// chunksFor is how many chunks an answer of so many tokens, 0 for any number, may
+// have. A server may send several for a token, but not without end.
+func chunksFor(tokens int) int {
+	if tokens <= 0 {
+		return maxChunks
+	}
+	return max(minMaxChunks, tokens, min(maxChunks, 64*min(tokens, maxChunks)))
+}
 
 // newStream returns a stream with room for about chunks text chunks.
 func newStream(chunks int) *stream {
@@ -207,12 +216,18 @@ func (s *stream) fill(t *Trace) {
 
 func isDone(data []byte) bool { return bytes.Equal(data, []byte("[DONE]")) }
 
-// finishWord keeps a finish_reason that is a plain word: it comes from the
-// response, and may end in a label or a file.
+// finishWord keeps a finish_reason that a server is known to give. Any other may
+// hold whatever was sent to it, a key among that, and would end in a file.
 func finishWord(s []byte) string {
-	const longest = 32
-	if len(s) > longest || !isFieldName(s) {
-		return "other"
+	switch word := string(s); word {
+	case "stop", "length", "tool_calls", "function_call", "content_filter", // OpenAI, and all that follow it
+		"abort", "error", "repetition", // vLLM, SGLang
+		"eos", "eos_token", "stop_sequence", // TGI, MindIE
+		"load", "unload", // Ollama
+		"cancelled", "timeout", // TensorRT-LLM
+		"end_turn", "max_tokens", "tool_use", // Anthropic, behind gateways
+		"insufficient_system_resource": // DeepSeek
+		return word
 	}
-	return string(s)
+	return "other"
 }

@@ -151,6 +151,14 @@ func dialects() map[string]struct {
 			events(word, `{"choices":[{"delta":{},"finish_reason":"be good, or else: \n"}]}`, done),
 			outcome{Text: "a", Events: 3, Source: TokensChunks, Finish: "other", Done: true},
 		},
+		"TGI: its own finish_reason": {
+			events(word, `{"choices":[{"delta":{},"finish_reason":"eos_token"}]}`, done),
+			outcome{Text: "a", Events: 3, Source: TokensChunks, Finish: "eos_token", Done: true},
+		},
+		"a plain word that no server gives": {
+			events(word, `{"choices":[{"delta":{},"finish_reason":"sk-12345678"}]}`, done),
+			outcome{Text: "a", Events: 3, Source: TokensChunks, Finish: "other", Done: true},
+		},
 		// Failures.
 		"zero bytes":                {"", outcome{Source: TokensChunks, Failure: ReasonEmpty}},
 		"comments only":             {": a\n\n: b\n\n", outcome{Source: TokensChunks, Failure: ReasonEmpty}},

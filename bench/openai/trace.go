@@ -49,8 +49,8 @@ type Trace struct {
 	Usage *Usage `json:"usage,omitempty"`
 	// TokenSource is where [OutputTokens] gets its number.
 	TokenSource TokenSource `json:"token_source"`
-	// Finish is the last finish_reason, "other" when that is no plain word,
-	// and empty when there was none.
+	// Finish is the last finish_reason, "other" when it is none that servers are
+	// known to give, and empty when there was none.
 	Finish string `json:"finish,omitempty"`
 	Done   bool   `json:"done"` // [DONE] was seen
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -92,30 +93,24 @@ const lookTime = 2 * time.Second
 
 // look takes a sample of every source before the first request of a step, so that
 // the server's counters cover all of its requests.
-func (r *run) look(ctx context.Context, step int) []runlog.Sample {
+func (r *run) look(ctx context.Context, step int) []runlog.Record {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	taken := make([]*runlog.Sample, len(r.samplers))
+	taken := make([]runlog.Record, len(r.samplers))
 	var looking sync.WaitGroup
 	for i, s := range r.samplers {
 		looking.Go(func() {
 			switch sample, err := s.Sample(ctx); {
 			case err == nil:
 				sample.Step = step
-				taken[i] = &sample
+				taken[i].Sample = &sample
 			case !errors.Is(ctx.Err(), context.Canceled): // else the user withdrew the run
 				s.fail(err)
 			}
 		})
 	}
 	looking.Wait()
-	var samples []runlog.Sample
-	for _, sample := range taken {
-		if sample != nil {
-			samples = append(samples, *sample)
-		}
-	}
-	return samples
+	return slices.DeleteFunc(taken, func(r runlog.Record) bool { return r.Sample == nil })
 }
 
 // sample keeps samples of every source until the returned function is called,

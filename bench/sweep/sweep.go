@@ -171,11 +171,7 @@ func (r *run) step(ctx context.Context, s runlog.Step) (runlog.StepEnd, error) {
 	defer source.Close()
 	first := r.look(ctx, s.Index)
 	s.Started = time.Now()
-	records := []runlog.Record{{Step: &s}}
-	for _, sample := range first {
-		records = append(records, runlog.Record{Sample: &sample})
-	}
-	for _, record := range records {
+	for _, record := range append([]runlog.Record{{Step: &s}}, first...) {
 		if err := r.log.Write(record); err != nil {
 			return runlog.StepEnd{}, err
 		}

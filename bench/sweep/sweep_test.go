@@ -19,6 +19,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/telemetry"
 )
 
 // endpoint is a stand-in server that answers fast; handler may wrap it.
@@ -310,5 +311,55 @@ func TestRunsKeepApart(t *testing.T) {
 	}
 	if found, _ := filepath.Glob(cfg.Folder + "*"); len(found) != 3 {
 		t.Errorf("folders: %v", found)
+	}
+}
+
+// The server's counters are compared with the requests: the first sample of a step
+// is from before its first request, the last from after its last.
+func TestSamplesCoverTheStep(t *testing.T) {
+	cfg := plan(t, endpoint(t, nil))
+	if _, err := Run(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	in, err := runlog.Open(filepath.Join(cfg.Folder, runlog.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	counts := map[int][]float64{}
+	for r, err := in.Next(); err == nil; r, err = in.Next() {
+		if r.Sample == nil || r.Sample.Source != runlog.SourceServer {
+			continue
+		}
+		for _, s := range r.Sample.Series {
+			if s.Name == "vllm:time_to_first_token_seconds_count" {
+				counts[r.Sample.Step] = append(counts[r.Sample.Step], s.Value)
+			}
+		}
+	}
+	for step, seen := range counts {
+		if first, last := seen[0], seen[len(seen)-1]; first != float64(10*step) || last != first+10 {
+			t.Errorf("step %d of 10 requests: the server's count went from %g to %g", step, first, last)
+		}
+	}
+	if len(counts) != 2 {
+		t.Errorf("the server's count is known of %d steps, want 2", len(counts))
+	}
+}
+
+// A source that hangs costs its own sample, not the load's start.
+func TestLookPassesOverASourceThatHangs(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer web.Close()
+	hung, err := telemetry.New(telemetry.Config{URL: web.URL, Source: runlog.SourceServer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{samplers: []*sampler{{Sampler: hung}, {Sampler: telemetry.Self(0)}}}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	first := r.look(ctx, 3)
+	if len(first) != 1 || first[0].Sample.Source != runlog.SourceClient || first[0].Sample.Step != 3 || r.samplers[0].failed != 1 {
+		t.Errorf("%d samples, %d failures of the source that hangs, want 1 and 1: %+v", len(first), r.samplers[0].failed, first)
 	}
 }

@@ -6,6 +6,10 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
+// lastPoll is when accelerator_exporter last asked a vendor's tool: what it shows of
+// that vendor's cards is of then.
+const lastPoll = "accelerator_collector_last_success_timestamp_seconds"
+
 // choice says which series of a source a report needs.
 type choice struct {
 	keeps func(name []byte) bool
@@ -34,7 +38,8 @@ func isExporterSeries(name []byte) bool {
 		"accelerator_numa_node",
 		"accelerator_numa_memory_used_bytes",
 		"accelerator_numa_allocations_total",
-		"accelerator_probe_target_device_info":
+		"accelerator_probe_target_device_info",
+		lastPoll:
 		return true
 	}
 	return false

@@ -99,14 +99,18 @@ func newTransport(cfg config.HTTPClientConfig) (http.RoundTripper, error) {
 
 // scrape asks for the metrics once and keeps what was chosen of them.
 func (t *target) scrape(ctx context.Context) (reading, error) {
-	ctx, cancel := context.WithTimeout(ctx, t.timeout)
+	limit := t.timeout
+	if end, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(end))
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	r, err := t.get(ctx)
 	switch {
 	case err == nil:
 		return r, nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		err = fmt.Errorf("not over after %s", t.timeout)
+		err = fmt.Errorf("not over after %s", limit.Round(time.Millisecond))
 	}
 	return reading{}, fmt.Errorf("sampling %s: %w", shown(t.url), err)
 }

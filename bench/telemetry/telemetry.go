@@ -6,7 +6,9 @@ package telemetry
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/prometheus/common/config"
@@ -15,9 +17,8 @@ import (
 )
 
 const (
-	scrapeTime     = 5 * time.Second // for one scrape, all in all
-	exporterPeriod = 5 * time.Second // cards are polled every 10 s by default
-	serverPeriod   = time.Second
+	scrapeTime = 5 * time.Second // for one scrape, all in all
+	period     = time.Second
 )
 
 // Config says what to sample, and how often.
@@ -31,8 +32,7 @@ type Config struct {
 	// HTTP holds credentials, TLS, proxy and headers. Redirects are never
 	// followed, whatever it says.
 	HTTP config.HTTPClientConfig
-	// Interval is the time from one sample to the next; 5 s for the exporter and
-	// 1 s for a server when 0.
+	// Interval is the time from one sample to the next, 1 s when 0.
 	Interval time.Duration
 }
 
@@ -61,11 +61,8 @@ func New(cfg Config) (*Sampler, error) {
 		return nil, err
 	}
 	s := &Sampler{place: shown(u), source: cfg.Source, interval: cfg.Interval}
-	period := serverPeriod
 	switch cfg.Source {
-	case runlog.SourceExporter:
-		period = exporterPeriod
-	case runlog.SourceServer:
+	case runlog.SourceExporter, runlog.SourceServer:
 	default:
 		return nil, fmt.Errorf("sampling %s: unknown source %q", s.place, cfg.Source)
 	}
@@ -88,7 +85,7 @@ func New(cfg Config) (*Sampler, error) {
 // go_gc_duration_seconds_sum and _count, the pauses of the garbage collector.
 func Self(interval time.Duration) *Sampler {
 	if interval <= 0 {
-		interval = serverPeriod
+		interval = period
 	}
 	return &Sampler{
 		source:   runlog.SourceClient,
@@ -114,7 +111,7 @@ func (s *Sampler) Check(ctx context.Context) error {
 	return nil
 }
 
-// Sample takes one sample. It takes 5 s at most. Its Step is left to the caller,
+// Sample takes one sample. It takes 5 s at most, and less where ctx ends. Its Step is left to the caller,
 // and its Series may be empty: an exporter whose cards are stale tells none.
 func (s *Sampler) Sample(ctx context.Context) (runlog.Sample, error) {
 	r, err := s.read(ctx)
@@ -124,27 +121,31 @@ func (s *Sampler) Sample(ctx context.Context) (runlog.Sample, error) {
 	return runlog.Sample{At: r.at, Source: s.source, Series: r.series}, nil
 }
 
-// Run takes a sample at once, one every interval, and one more when ctx is over,
-// so that counters cover a step to its end; that last one makes Run end up to 5 s
-// after ctx. take gets each sample, failed why one could not be taken; a scrape
-// that failed ends nothing. Run returns nil, or the error of take that ended it.
+// Run takes a sample every interval, the first an interval from now, and one more
+// when ctx is over, so that counters cover a step to its end; that last one makes
+// Run end up to 5 s after ctx. The sample before a step's first request is the
+// caller's, see [Sampler.Sample]. take gets each sample, failed why one could not
+// be taken; a scrape that failed ends nothing. Of an exporter that tells when it
+// polled its cards, samples that show nothing new are left out. Run returns nil, or
+// the error of take that ended it.
 func (s *Sampler) Run(ctx context.Context, take func(runlog.Sample) error, failed func(error)) error {
 	tick := time.NewTicker(s.interval)
 	defer tick.Stop()
+	take = newsOnly(take)
 	for ctx.Err() == nil {
-		sample, err := s.Sample(ctx)
-		switch {
-		case ctx.Err() != nil && err != nil: // cut short; the last sample follows
-		case err != nil:
-			failed(err)
-		default:
-			if err := take(sample); err != nil {
-				return err
-			}
-		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
+			continue
+		}
+		sample, err := s.Sample(ctx)
+		switch {
+		case err == nil:
+			if err := take(sample); err != nil {
+				return err
+			}
+		case ctx.Err() == nil: // else cut short; the last sample follows
+			failed(err)
 		}
 	}
 	last, err := s.Sample(context.WithoutCancel(ctx))
@@ -153,6 +154,23 @@ func (s *Sampler) Run(ctx context.Context, take func(runlog.Sample) error, faile
 		return nil
 	}
 	return take(last)
+}
+
+// newsOnly passes over samples of polled cards that are as the one before: the
+// exporter shows the same until its next poll.
+func newsOnly(take func(runlog.Sample) error) func(runlog.Sample) error {
+	same := func(a, b runlog.Series) bool {
+		return a.Name == b.Name && a.Value == b.Value && maps.Equal(a.Labels, b.Labels)
+	}
+	var before []runlog.Series
+	return func(sample runlog.Sample) error {
+		polled := slices.ContainsFunc(sample.Series, func(s runlog.Series) bool { return s.Name == lastPoll })
+		if polled && slices.EqualFunc(sample.Series, before, same) {
+			return nil
+		}
+		before = sample.Series
+		return take(sample)
+	}
 }
 
 // shown is a URL as it may be repeated: a query may hold a secret.
