@@ -277,8 +277,7 @@ func cachedShare(runs []*report.Step) (share float64, known bool) {
 func cutShort(runs []*report.Step) int {
 	n := 0
 	for _, s := range runs {
-		switch s.Stop {
-		case "", runlog.StopInterrupted, runlog.StopFailureRatio:
+		if s.Stop == "" || s.Stop.Early() {
 			n++
 		}
 	}

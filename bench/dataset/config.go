@@ -63,12 +63,11 @@ type Config struct {
 	//
 	// It also counts the questions and answers of ShareGPT when OutputLen is 0, with
 	// two calls a record at most, of texts up to 64 KiB. Without it, and from its
-	// first error on, which [runlog.DatasetCount] tells, their lengths are estimated
-	// and [Prompt.Estimated] says so: a
-	// token for each 4 ASCII characters and for each 1.5 others, rounded up. That is
-	// the rule of thumb of OpenAI for English (4 characters a token), and near
-	// DeepSeek's for Chinese (0.6 tokens a character); tokenizers differ, and other
-	// scripts more.
+	// first error on, which Count tells, their lengths are estimated and
+	// [Prompt.Estimated] is true: a token for each 4 ASCII characters and for each 1.5
+	// others, rounded up. That is the rule of thumb of OpenAI for English (4
+	// characters a token), and near DeepSeek's for Chinese (0.6 tokens a character);
+	// tokenizers differ, and other scripts more.
 	Tokenizer Tokenizer
 }
 

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -92,12 +91,7 @@ func DefaultSpec() Spec {
 func (s *Spec) UnmarshalYAML(unmarshal func(any) error) error {
 	type plain Spec
 	*s = DefaultSpec()
-	err := unmarshal((*plain)(s))
-	if err == nil || errors.As(err, new(*yaml.TypeError)) {
-		return err
-	}
-	// Such an error tells no line.
-	return shown(fmt.Sprintf("probe %.40q: %v", s.Name, withoutValues(err)))
+	return unmarshal((*plain)(s))
 }
 
 // String is the probe's name and nothing else: a Spec may hold credentials.
@@ -131,7 +125,7 @@ func (t Target) Devices() map[string][]string { return t.spec.Devices }
 // ReadFile reads a configuration file. Every target in it is good, or the error
 // names the first that is not. The error holds no secret of the file.
 func ReadFile(path string) ([]Target, error) {
-	f, err := os.Open(path)
+	f, err := open(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening the configuration: %w", err)
 	}
@@ -154,7 +148,7 @@ func ReadFile(path string) ([]Target, error) {
 // dir.
 func Parse(data []byte, dir string) ([]Target, error) {
 	var file struct {
-		Probes []Spec `yaml:"probes"`
+		Probes []entry `yaml:"probes"`
 	}
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
@@ -164,11 +158,18 @@ func Parse(data []byte, dir string) ([]Target, error) {
 	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("more than one YAML document")
 	}
+	written := readOutline(data)
+	if i := written.empty(); i >= 0 {
+		return nil, fmt.Errorf("%s: empty", written.name(i))
+	}
 	targets := make([]Target, 0, len(file.Probes))
-	for i, spec := range file.Probes {
-		t, err := spec.Validate(dir)
+	for i, e := range file.Probes {
+		if e.err != nil {
+			return nil, fmt.Errorf("%s: %w", written.name(i), withoutValues(e.err))
+		}
+		t, err := e.spec.Validate(dir)
 		if err != nil {
-			return nil, fmt.Errorf("probe %d (%.40q): %w", i+1, spec.Name, err)
+			return nil, fmt.Errorf("%s: %w", written.name(i), err)
 		}
 		targets = append(targets, t)
 	}
@@ -200,6 +201,9 @@ func (s Spec) Validate(dir string) (Target, error) {
 	}
 	s.HTTP.SetDirectory(dir)
 	if err := s.check(); err != nil {
+		return Target{}, err
+	}
+	if err := s.checkKinds(); err != nil {
 		return Target{}, err
 	}
 	t := Target{spec: s, base: base, prompt: s.Prompt}
@@ -285,7 +289,7 @@ func isLabel(s string) bool {
 }
 
 func readPrompt(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := open(path)
 	if err != nil {
 		return "", fmt.Errorf("prompt_file: %w", err)
 	}

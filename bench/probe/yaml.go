@@ -2,12 +2,70 @@ package probe
 
 import (
 	"errors"
+	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
+
+// entry is one probe of a file. An error that tells no line is kept, to be told
+// with the probe's place.
+type entry struct {
+	spec Spec
+	err  error
+}
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (e *entry) UnmarshalYAML(unmarshal func(any) error) error {
+	err := unmarshal(&e.spec)
+	if errors.As(err, new(*yaml.TypeError)) {
+		return err
+	}
+	e.err = err
+	return nil
+}
+
+// outline is where the probes of a file are, for errors.
+type outline []yaml.Node
+
+// readOutline reads a file that was read before, so what is wrong is known.
+func readOutline(data []byte) outline {
+	var file struct {
+		Probes outline `yaml:"probes"`
+	}
+	_ = yaml.Unmarshal(data, &file)
+	return file.Probes
+}
+
+// empty returns the first entry with nothing in it, which the decoder leaves out,
+// -1 for none.
+func (o outline) empty() int {
+	return slices.IndexFunc(o, func(n yaml.Node) bool {
+		if n.Kind == yaml.AliasNode {
+			n = *n.Alias
+		}
+		return n.ShortTag() == "!!null"
+	})
+}
+
+// name says which probe is meant: by its name, else by what else is known of it and
+// is no secret.
+func (o outline) name(i int) string {
+	var known struct{ Name, URL string }
+	_ = o[i].Decode(&known) // what is of another type stays empty
+	if known.Name != "" {
+		return fmt.Sprintf("probe %d (%.40q)", i+1, known.Name)
+	}
+	text := fmt.Sprintf("probe %d (line %d, no name", i+1, o[i].Line)
+	// Of the URL no more than the host: a path or a user may be a key.
+	if u, err := url.Parse(known.URL); err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") {
+		text += fmt.Sprintf(", url %s://%.80s", u.Scheme, u.Host)
+	}
+	return text + ")"
+}
 
 // shown is an error that repeats no value of the file.
 type shown string
@@ -50,6 +108,8 @@ func lineError(e string) string {
 		return line + "unknown field " + field[1]
 	case field != nil:
 		return line + "field " + field[1] + " is there twice"
+	case mistyped != nil && strings.HasSuffix(mistyped[2], ".entry"):
+		return line + "cannot read " + mistyped[1] + " as a list of probes"
 	case mistyped != nil && strings.HasSuffix(mistyped[2], ".plain"):
 		return line + "cannot read " + mistyped[1] + " as a mapping"
 	case mistyped != nil:

@@ -64,7 +64,7 @@ func TestFiguresByHand(t *testing.T) {
 				Configured: 2, Achieved: 2, AchievedWhole: 20 / 10.5, AchievedRate: 2, KernelClock: 1, PromptTokens: 200,
 				TokensBy: map[openai.TokenSource]int{openai.TokensUsage: 20},
 			},
-			Warnings: []string{"Percentiles from p95 up are hardly more than the maximum of the 19 requests in its steady part: p95 takes 20 of them."},
+			Warnings: []string{"p95 needs 20 requests and the steady part has 19: run more (--requests, --duration), or do not quote it."},
 		}},
 	}
 	if diff := cmp.Diff(want, r, cmpopts.EquateApprox(1e-9, 1e-9)); diff != "" {

@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -21,6 +22,9 @@ type gather struct {
 	backlog       *backlog  // nil but for an open loop that may be steady
 	in, out       *measures // of the requests sent inside of the steady window and outside of it
 
+	failedAs      map[openai.Reason]string
+	localFailures int
+
 	checks checker
 	// What more than one machine sampled is taken from the first that did: they
 	// looked at the same cards and the same server.
@@ -35,7 +39,7 @@ type gather struct {
 var errChanged = errors.New("the log was cut while it was read: try again")
 
 func newGather(opts Options, logs []*outline, j *joined) *gather {
-	g := &gather{opts: opts, logs: logs, joined: j, cardsFrom: -1, serverFrom: -1}
+	g := &gather{opts: opts, logs: logs, joined: j, cardsFrom: -1, serverFrom: -1, failedAs: map[openai.Reason]string{}}
 	g.in, g.out = newMeasures(opts.MaxExact), newMeasures(opts.MaxExact)
 	g.checks.lags.limit = opts.MaxExact
 	warm, last := int64(0), int64(0)
@@ -90,6 +94,7 @@ func (g *gather) read(k int, c *cursor) error {
 }
 
 func (g *gather) request(r *runlog.Request, s runlog.Step) {
+	g.failure(r.Trace.Failure)
 	if !wasSent(r) {
 		return
 	}
@@ -169,9 +174,26 @@ func (g *gather) report() Step {
 	}
 	g.compare(&s)
 	g.check(&s)
+	if len(g.failedAs) > 0 {
+		s.FailedAs = g.failedAs
+	}
+	s.LocalFailures = g.localFailures
 	s.Warnings = g.warnings(&s)
 	slices.SortStableFunc(s.Requests, func(a, b Brief) int { return a.Started.Compare(b.Started) })
 	return s
+}
+
+// failure keeps what the first failure of each reason said.
+func (g *gather) failure(f *openai.Failure) {
+	if f == nil || f.Reason == openai.ReasonCanceled {
+		return
+	}
+	if f.Local {
+		g.localFailures++
+	}
+	if _, known := g.failedAs[f.Reason]; !known {
+		g.failedAs[f.Reason] = strings.TrimPrefix(strings.TrimPrefix(f.Error(), string(f.Reason)), ": ")
+	}
 }
 
 // endpoint is what the exporter calls the endpoint.
@@ -180,7 +202,7 @@ func (g *gather) endpoint() string { return targetName(runOf(g.logs, g.joined.pa
 // stop is why the step stopped: of several machines the least usual reason, and
 // none when one was killed.
 func (g *gather) stop() runlog.Stop {
-	usual := []runlog.Stop{runlog.StopRequests, runlog.StopDuration, runlog.StopDataset, runlog.StopFailureRatio, runlog.StopInterrupted}
+	usual := []runlog.Stop{runlog.StopRequests, runlog.StopDuration, runlog.StopDataset, runlog.StopFailureRatio, runlog.StopUnreachable, runlog.StopInterrupted}
 	var stop runlog.Stop
 	for i, p := range g.joined.parts {
 		if p.end == nil {

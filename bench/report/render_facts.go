@@ -17,7 +17,7 @@ type Fact struct{ Name, Text string }
 // server. What there is nothing of is left out. No text holds a control character.
 func Facts(s *Step) []Fact {
 	var f facts
-	f.account(&s.Account)
+	f.account(s)
 	f.load(s)
 	f.client(s)
 	f.tokens(&s.Checks)
@@ -36,7 +36,8 @@ func (f *facts) add(name, text string) {
 	}
 }
 
-func (f *facts) account(a *Account) {
+func (f *facts) account(s *Step) {
+	a := &s.Account
 	sign := "="
 	if a.Attempted != a.Succeeded+a.Failures()+a.Canceled {
 		sign = "!="
@@ -45,6 +46,11 @@ func (f *facts) account(a *Account) {
 		a.Attempted, sign, a.Succeeded, a.Failures(), a.Canceled))
 	if text := failureText(*a); text != "" {
 		f.add("failed", fmt.Sprintf("%s (%s of those that ended by themselves)", text, percent(a.FailureRatio())))
+		for _, r := range reasons(*a) {
+			if said := clean(s.FailedAs[r]); said != "" {
+				f.add("first "+clean(string(r)), said)
+			}
+		}
 	}
 	if a.Mismatch != "" {
 		f.add("account", "does not agree: "+clean(a.Mismatch))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -21,6 +22,10 @@ func TestFacts(t *testing.T) {
 			"server TTFT": "mean 470.0 ms of 1200 requests by its own metrics, 500.0 ms of 938 measured here; " +
 				"not to be compared, as others sent requests too or some were not seen",
 		}},
+		{"what the server said", func(s *report.Step) {
+			s.Account.Failed = map[openai.Reason]int{openai.ReasonHTTP4xx: 62}
+			s.FailedAs = map[openai.Reason]string{openai.ReasonHTTP4xx: "status 404: \x1b[31mpage not found"}
+		}, map[string]string{"first http_4xx": "status 404:  [31mpage not found"}},
 		{"no target names its cards", func(s *report.Step) {
 			for i := range s.Cards {
 				s.Cards[i].Serves = false

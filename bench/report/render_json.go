@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -36,22 +37,23 @@ type jsonObjectives struct {
 // jsonStep is a [Step] as it is written, without what there is for each request:
 // that is in the log.
 type jsonStep struct {
-	Name           string               `json:"name"`
-	Load           runlog.Step          `json:"load"`
-	Machines       int                  `json:"machines"`
-	Stop           runlog.Stop          `json:"stop"`
-	Account        Account              `json:"account"`
-	FailureRatio   float64              `json:"failure_ratio"`
-	Whole          Figures              `json:"whole"`
-	Steady         *Figures             `json:"steady"`
-	NotSteady      string               `json:"not_steady,omitempty"`
-	Checks         Checks               `json:"checks"`
-	Dataset        *runlog.DatasetCount `json:"dataset"`
-	Cards          []Card               `json:"cards"`
-	Joules         *float64             `json:"joules"`
-	JoulesPerToken *float64             `json:"joules_per_output_token"`
-	Server         *ServerSample        `json:"server"`
-	Warnings       []string             `json:"warnings"`
+	Name           string                   `json:"name"`
+	Load           runlog.Step              `json:"load"`
+	Machines       int                      `json:"machines"`
+	Stop           runlog.Stop              `json:"stop"`
+	Account        Account                  `json:"account"`
+	FailureRatio   float64                  `json:"failure_ratio"`
+	FailedAs       map[openai.Reason]string `json:"failed_as,omitempty"`
+	Whole          Figures                  `json:"whole"`
+	Steady         *Figures                 `json:"steady"`
+	NotSteady      string                   `json:"not_steady,omitempty"`
+	Checks         Checks                   `json:"checks"`
+	Dataset        *runlog.DatasetCount     `json:"dataset"`
+	Cards          []Card                   `json:"cards"`
+	Joules         *float64                 `json:"joules"`
+	JoulesPerToken *float64                 `json:"joules_per_output_token"`
+	Server         *ServerSample            `json:"server"`
+	Warnings       []string                 `json:"warnings"`
 }
 
 func newJSONStep(s *Step) jsonStep {
@@ -62,6 +64,7 @@ func newJSONStep(s *Step) jsonStep {
 		Stop:         s.Stop,
 		Account:      s.Account,
 		FailureRatio: s.Account.FailureRatio(),
+		FailedAs:     s.FailedAs,
 		Whole:        s.Whole,
 		Steady:       s.Steady,
 		NotSteady:    s.NotSteady,

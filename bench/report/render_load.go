@@ -88,6 +88,8 @@ func stopText(s runlog.Stop) string {
 		return "the data set came to its end"
 	case runlog.StopFailureRatio:
 		return "too many requests failed"
+	case runlog.StopUnreachable:
+		return "the server could not be reached any more"
 	case runlog.StopInterrupted:
 		return "interrupted by the user"
 	}

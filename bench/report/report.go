@@ -55,8 +55,13 @@ type Step struct {
 	Name        string // short and unique in the report: "8", "4 req/s", "8 #2"
 	Machines    int    // logs that took part
 	Account     Account
-	Stop        runlog.Stop // empty when the log ended before the step did
-	Whole       Figures     // of the whole step, ramp and drain included
+	// FailedAs is what the first failure of each reason said: the HTTP status and
+	// the server's or the system's own words.
+	FailedAs map[openai.Reason]string
+	// LocalFailures failed for want of this machine's own means: files, ports.
+	LocalFailures int
+	Stop          runlog.Stop // empty when the log ended before the step did
+	Whole         Figures     // of the whole step, ramp and drain included
 	// Steady is without ramp and drain, see [Window]. Nil when the load never was
 	// steady, with the reason in NotSteady, a clause such as "no request succeeded".
 	Steady    *Figures

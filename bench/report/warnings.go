@@ -21,7 +21,7 @@ const (
 	fewUserClocks = 0.99 // requests with the kernel's instants
 	alwaysSmall   = 1e-3 // seconds: delays of the client up to it are no news
 	wholeWindow   = "the whole step"
-	steadyWindow  = "its steady part"
+	steadyWindow  = "the steady part"
 )
 
 // warnings say what makes the figures of a step doubtful, the gravest first.
@@ -102,9 +102,14 @@ func (g *gather) loadWarnings(s *Step) []string {
 		list = append(list, fmt.Sprintf("%d of %d requests failed (%s: %s): latencies are of those that did not, so read them beside this share.",
 			n, s.Account.Attempted-s.Account.Canceled, percent(s.Account.FailureRatio()), failureText(s.Account)))
 	}
+	if n := s.LocalFailures; n > 0 {
+		list = append(list, fmt.Sprintf("%d of the failures are this machine's, which had no more files or ports for connections: raise ulimit -n, or use more machines.", n))
+	}
 	switch s.Stop {
 	case runlog.StopFailureRatio:
 		list = append(list, fmt.Sprintf("The step was stopped after %d requests because too many failed: mend the server or lower the load.", s.Account.Attempted))
+	case runlog.StopUnreachable:
+		list = append(list, fmt.Sprintf("The step was stopped after %d requests because the server could not be reached any more: see why it ended, and run again.", s.Account.Attempted))
 	case runlog.StopInterrupted:
 		list = append(list, fmt.Sprintf("The step was interrupted after %d requests: it is shorter than was asked for.", s.Account.Attempted))
 	}
@@ -164,7 +169,7 @@ func (g *gather) clientWarnings(s *Step) []string {
 		}
 	}
 	first, _ := s.Whole.TTFT.At(median)
-	if late, ok := g.out[lateness].p99(); ok && late > alwaysSmall && late > smallDelay*first {
+	if late, ok := g.out[lateness].p99(); ok && s.Arrival != runlog.ArrivalClosed && late > alwaysSmall && late > smallDelay*first {
 		list = append(list, fmt.Sprintf("Requests were sent %s after they were due (p99) for want of CPU: read latencies from when they were due, or use more cores.",
 			inSeconds(late)))
 	}
@@ -200,8 +205,8 @@ func (g *gather) percentileWarning(s *Step) []string {
 	for _, p := range g.opts.Percentiles {
 		quoted := p == 90 || p == 95 || p >= 99
 		if least := int64(math.Ceil(100/(100-p) - 1e-6)); quoted && n > 0 && n < least {
-			return []string{fmt.Sprintf("Percentiles from p%s up are hardly more than the maximum of the %d requests in %s: p%[1]s takes %[4]d of them.",
-				percentileName(p), n, windowName(s), least)}
+			return []string{fmt.Sprintf("p%s needs %d requests and %s has %d: run more (--requests, --duration), or do not quote it.",
+				percentileName(p), least, windowName(s), n)}
 		}
 	}
 	return nil

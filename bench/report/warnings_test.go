@@ -70,6 +70,21 @@ func TestWarnings(t *testing.T) {
 			}),
 			want: []string{"50 of 390 requests failed (12.8 %: timeout 50): latencies are of those that did not, so read them beside this share."},
 		},
+		"the client's own failures": {
+			change: each(func(i int, t *openai.Trace) {
+				if i < 4 {
+					t.Failure = &openai.Failure{Reason: openai.ReasonConnect, Local: i < 3, Detail: "too many open files"}
+				}
+			}),
+			want: []string{
+				"4 of 400 requests failed (1.00 %: connect 4): latencies are of those that did not, so read them beside this share.",
+				"3 of the failures are this machine's, which had no more files or ports for connections: raise ulimit -n, or use more machines.",
+			},
+		},
+		"unreachable": {
+			change: func(r *run) { r.stop = runlog.StopUnreachable },
+			want:   []string{"The step was stopped after 400 requests because the server could not be reached any more: see why it ended, and run again."},
+		},
 		"too many failures": {
 			change: func(r *run) { r.stop = runlog.StopFailureRatio },
 			want:   []string{"The step was stopped after 400 requests because too many failed: mend the server or lower the load."},
@@ -90,7 +105,7 @@ func TestWarnings(t *testing.T) {
 				t.Started = t.Started.Add(time.Duration(i/4) * 100 * time.Millisecond)
 				t.Planned = t.Started
 			}),
-			want: []string{"Only 3.64 of 4 requests were in flight on the mean of its steady part: the load was lower than its name says."},
+			want: []string{"Only 3.64 of 4 requests were in flight on the mean of the steady part: the load was lower than its name says."},
 		},
 		"a rate that is kept":    {change: paced(time.Microsecond)},
 		"a low draw of arrivals": {change: func(r *run) { paced(0)(r); r.step.Rate = 11 }},
@@ -141,7 +156,7 @@ func TestWarnings(t *testing.T) {
 		"few for the percentile": {
 			opts:   Options{Percentiles: []float64{99.9}},
 			change: func(*run) {},
-			want:   []string{"Percentiles from p99.9 up are hardly more than the maximum of the 400 requests in its steady part: p99.9 takes 1000 of them."},
+			want:   []string{"p99.9 needs 1000 requests and the steady part has 400: run more (--requests, --duration), or do not quote it."},
 		},
 		"a percentile that nobody quotes": {opts: Options{Percentiles: []float64{66, 99.7}}, change: func(r *run) {
 			r.requests = r.requests[:340] // enough for p99.7, which takes 334
@@ -223,5 +238,27 @@ func TestWarningOfMachinesApart(t *testing.T) {
 	want := "The machines did not put on this load at the same time: start them together, or read their reports one by one."
 	if len(s.Warnings) < 2 || s.Warnings[1] != want {
 		t.Errorf("warnings %q, want second %q", s.Warnings, want)
+	}
+}
+
+// What the first failure of each reason said is what an operator needs to mend it.
+func TestFailuresAreToldInTheirOwnWords(t *testing.T) {
+	log, step := newMemlog("a"), closed(4, 8)
+	requests := closedLoop(4, 8, func(_ int, start time.Duration) runlog.Request {
+		return answered(start, 10, 4, 200*time.Millisecond, time.Second)
+	})
+	for i, f := range []*openai.Failure{
+		{Reason: openai.ReasonHTTP4xx, Status: 404, Detail: "page not found"},
+		{Reason: openai.ReasonHTTP4xx, Status: 400, Detail: "another"},
+		{Reason: openai.ReasonTLS, Detail: "certificate has expired"},
+		{Reason: openai.ReasonCanceled},
+	} {
+		requests[i].Trace.Failure = f
+	}
+	log.begin(step, requests)
+	log.end(step, requests, runlog.StopRequests)
+	want := map[openai.Reason]string{openai.ReasonHTTP4xx: "status 404: page not found", openai.ReasonTLS: "certificate has expired"}
+	if diff := cmp.Diff(want, stepOf(t, Options{}, log).FailedAs); diff != "" {
+		t.Errorf("first failures (-want +got):\n%s", diff)
 	}
 }

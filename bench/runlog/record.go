@@ -192,6 +192,12 @@ const (
 	StopUnreachable Stop = "unreachable"
 )
 
+// Early says whether the stop ends a whole run: more load would only show the
+// same.
+func (s Stop) Early() bool {
+	return s == StopFailureRatio || s == StopUnreachable || s == StopInterrupted
+}
+
 // StepEnd is the account of a step, counted apart from the requests' lines, so
 // that one can be checked against the other.
 type StepEnd struct {

@@ -7,15 +7,20 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"sync"
 	"syscall"
 	"time"
 )
 
-// killTime is how long what was killed may take to be gone. A process in
-// uninterruptible sleep takes longer than anybody wants to wait.
-const killTime = 10 * time.Second
+const (
+	// killTime is how long what was killed may take to be gone. A process in
+	// uninterruptible sleep takes longer than anybody wants to wait.
+	killTime = 10 * time.Second
+	// hurryTime is the same for somebody who does not want to wait at all.
+	hurryTime = time.Second
+)
 
 // Process is a side's command while it runs, with everything that it starts in
 // turn. It must be stopped, also when it has ended by itself. Its methods may be
@@ -28,6 +33,8 @@ type Process struct {
 	release func() bool
 	exited  chan struct{} // closed when the leader has ended
 	err     error         // set before that
+	over    chan struct{} // closed when all is over
+	burial  sync.WaitGroup
 
 	mu sync.Mutex
 	// reaped is set when all is over. Until then the leader's number is its own,
@@ -41,7 +48,12 @@ type Process struct {
 
 // Start runs the command of s in a session of its own, with nothing to read, and
 // appends what it prints to logFile, which only the user may read: a server's
-// log may hold keys. On Linux the command gets SIGTERM when this program dies.
+// log may hold keys. On Linux the command itself gets SIGTERM when this program
+// dies; what it started is told nothing.
+//
+// One command runs at a time: on Linux this program becomes the parent of whatever
+// loses its own, for good, and a Process takes for its own what comes to it so. It
+// must start no other program in a session of its own meanwhile.
 //
 // When ctx ends, all that the command started is killed; to end it in order, let
 // ctx live on and call Stop. The error of a program that is not there says so.
@@ -67,13 +79,18 @@ func Start(ctx context.Context, s Side, logFile string) (*Process, error) {
 	cmd.Stdout, cmd.Stderr = log, log // a file, so the output needs nobody to read it
 	cmd.SysProcAttr = attributes()
 
-	p := &Process{side: s, log: logFile, begin: begin, cmd: cmd, exited: make(chan struct{}), strays: map[stray]bool{}}
+	p := &Process{
+		side: s, log: logFile, begin: begin, cmd: cmd,
+		exited: make(chan struct{}), over: make(chan struct{}), strays: map[stray]bool{},
+	}
+	adopt()
 	started := make(chan error)
 	go p.run(started)
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("side %s: starting %s: %w", s.Name, path, bare(err))
 	}
 	p.release = context.AfterFunc(ctx, func() { p.signal(syscall.SIGKILL) })
+	p.burial.Go(p.bury)
 	return p, nil
 }
 
@@ -133,6 +150,35 @@ func (p *Process) Stop(grace time.Duration) error {
 	return fmt.Errorf("stopping side %s: something that process %d started still lives %s after SIGKILL", p.side.Name, p.pid, killTime)
 }
 
+// Kill ends the command and all that it started with SIGKILL, at once. It returns
+// when nothing of it lives any more, and after 1 s in any case: it is for somebody
+// who does not wait for Stop, which may be under way.
+func (p *Process) Kill() {
+	p.release()
+	p.signal(syscall.SIGKILL)
+	p.goneWithin(hurryTime, func() { p.signal(syscall.SIGKILL) })
+}
+
+// bury reaps what came to this program without a parent, as soon as it is dead: a
+// script that waits for a server to be gone waits for that too.
+func (p *Process) bury() {
+	dead := make(chan os.Signal, 1)
+	signal.Notify(dead, syscall.SIGCHLD)
+	defer signal.Stop(dead)
+	for {
+		p.mu.Lock()
+		if !p.reaped {
+			reapAdopted(p.pid)
+		}
+		p.mu.Unlock()
+		select {
+		case <-dead:
+		case <-p.over:
+			return
+		}
+	}
+}
+
 // signal sends sig to all of the command.
 func (p *Process) signal(sig syscall.Signal) {
 	p.mu.Lock()
@@ -169,9 +215,12 @@ func (p *Process) goneWithin(d time.Duration, again func()) bool {
 		case <-next.C:
 		case <-over.C:
 			next.Stop()
-			return p.gone()
+			if !p.gone() {
+				return false
+			}
 		}
 	}
+	p.burial.Wait()
 	return true
 }
 
@@ -199,8 +248,10 @@ func (p *Process) gone() bool {
 			return false
 		}
 	}
+	reapAdopted(p.pid)
 	_ = p.cmd.Wait() // how it ended is known
 	p.reaped = true
+	close(p.over)
 	return true
 }
 

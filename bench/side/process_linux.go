@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"unsafe"
 
@@ -58,9 +59,42 @@ func awaitExit(pid int) string {
 	}
 }
 
+// adopt makes this program the parent of those of its descendants that lose theirs:
+// a daemon is in a session of its own and would descend from nobody that is known
+// here. Where the kernel does not let it, daemons are not found.
+func adopt() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// adopted are those of all that came to this program so. They can be told from
+// programs that it started itself by their session: the leader's, or one made since
+// the leader started.
+func adopted(all []procfs.ProcStat, leader int) []procfs.ProcStat {
+	i := slices.IndexFunc(all, func(st procfs.ProcStat) bool { return st.PID == leader })
+	session, err := unix.Getsid(0)
+	if i < 0 || err != nil {
+		return nil
+	}
+	since := all[i].Starttime
+	var found []procfs.ProcStat
+	for _, st := range all {
+		if st.PPID == os.Getpid() && st.PID != leader && st.Session != session && st.Starttime >= since {
+			found = append(found, st)
+		}
+	}
+	return found
+}
+
+// reapAdopted lets go of those of the adopted that are dead.
+func reapAdopted(leader int) {
+	for _, st := range adopted(processes(), leader) {
+		if isDead(st) {
+			_, _ = unix.Wait4(st.PID, nil, unix.WNOHANG, nil)
+		}
+	}
+}
+
 // family counts the living processes in the leader's group, itself apart, and
-// returns those that are in its session or descend from it but are in another
-// group: jobs and sessions of their own, as Ray's workers are.
+// returns those that are in another group and in its session, descend from it, or
+// were adopted: jobs, sessions of their own as Ray's workers are, and daemons.
 func family(leader int) (members int, strays []stray) {
 	if leader <= 1 {
 		return 0, nil // everything descends from these
@@ -70,8 +104,11 @@ func family(leader int) (members int, strays []stray) {
 	for _, st := range all {
 		children[st.PPID] = append(children[st.PPID], st.PID)
 	}
-	below := map[int]bool{leader: true}
-	for queue := []int{leader}; len(queue) > 0; queue = queue[1:] {
+	queue, below := []int{leader}, map[int]bool{leader: true}
+	for _, st := range adopted(all, leader) {
+		queue, below[st.PID] = append(queue, st.PID), true
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
 		for _, pid := range children[queue[0]] {
 			if !below[pid] {
 				below[pid] = true
@@ -106,8 +143,11 @@ func processes() []procfs.ProcStat {
 	return found
 }
 
-// isDead tells a process that only waits to be reaped.
-func isDead(st procfs.ProcStat) bool { return st.State == "Z" || st.State == "X" }
+// isDead tells a process that only waits to be reaped. One whose other threads are
+// still ending is not there yet: they hold its memory.
+func isDead(st procfs.ProcStat) bool {
+	return st.State == "X" || st.State == "Z" && st.NumThreads <= 1
+}
 
 // stray is one process for all time: a number alone is used again.
 type stray struct {

@@ -25,6 +25,10 @@ func awaitExit(pid int) string {
 	return state.String()
 }
 
+// adopt and reapAdopted have nothing to do: daemons are not found here.
+func adopt()          {}
+func reapAdopted(int) {}
+
 // family counts what is left of the leader's group, as far as a signal that does
 // nothing tells. Other groups are not looked for.
 func family(leader int) (members int, strays []stray) {

@@ -58,6 +58,16 @@ func act(name string, args []string) int {
 		waitFor(args[0])
 		waitFor(args[1])
 		return act("serve", args[2:])
+	case "daemon": // daemon PIDFILE1 PIDFILE: one that descends from nobody
+		argv := program("fork", args[0])
+		middle := exec.Command(argv[0], argv[1:]...)
+		middle.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		_ = middle.Run()
+		waitFor(args[0])
+		return act("serve", args[1:])
+	case "fork":
+		spawn(&syscall.SysProcAttr{Setsid: true}, "stubborn", args[0])
+		return 0
 	case "parent": // parent PIDFILE: runs a side, until it is killed itself
 		p, err := Start(context.Background(), Side{"a", program("serve", args[0])}, args[0]+".log")
 		if err != nil {

@@ -2,6 +2,13 @@
 // one binding, then the same under another. It is beside
 // collector/internal/command the one place that runs programs; what it runs is a
 // long-lived server whose output goes to a file, not a tool whose output is read.
+//
+// What a command started ends with its side: its group, its session, its
+// descendants, and on Linux also daemons. Two things get away: what runs as another
+// user whom this one may not signal, and, when this program itself is killed with
+// SIGKILL, all but the command. The kernel then sends SIGTERM to the command and to
+// nothing else, so that a server which takes its workers along leaves none, and one
+// behind a shell script or one that became a daemon lives on.
 package side
 
 import (

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -33,6 +34,46 @@ type Sides struct {
 	Watch func() (watchers []Watcher, stop func(), err error)
 	// Turn is told of each run before it begins; may be nil.
 	Turn func(s side.Side, repeat int)
+
+	mu      sync.Mutex
+	process *side.Process // of this turn, nil between two
+	killed  bool
+}
+
+// Kill ends the command of this turn and all that it started with SIGKILL, and no
+// other is started. It returns when nothing of it lives any more, and after 1 s in
+// any case. It is for a user who does not wait for Run to end in order.
+func (s *Sides) Kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.killed = true
+	if s.process != nil {
+		s.process.Kill()
+	}
+}
+
+// start starts a side's command, which Kill knows from then on.
+func (s *Sides) start(ctx context.Context, one side.Side, log string) (*side.Process, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.killed {
+		return nil, errors.New("stopped in a hurry")
+	}
+	var err error
+	// The command outlives ctx, so that what is in flight ends before its server.
+	s.process, err = side.Start(context.WithoutCancel(ctx), one, log)
+	return s.process, err
+}
+
+// stop ends the command of this turn in order.
+func (s *Sides) stop(process *side.Process) error {
+	err := process.Stop(stopGrace) // without the lock: Kill may be called meanwhile
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		s.process = nil
+	}
+	return err
 }
 
 // SideFolder is where the repeats of a side are kept below folder.
@@ -62,7 +103,7 @@ func (s *Sides) Run(ctx context.Context) (Result, error) {
 		if err != nil {
 			return all, err
 		}
-		if one.Stop == runlog.StopInterrupted || one.Stop == runlog.StopFailureRatio {
+		if one.Stop.Early() {
 			return all, nil
 		}
 	}
@@ -90,12 +131,11 @@ func (s *Sides) turn(ctx context.Context, folder string, one side.Side, repeat i
 	}
 	defer client.CloseIdleConnections()
 	before := answers(ctx, client)
-	// The command outlives ctx, so that what is in flight ends before its server.
-	process, err := side.Start(context.WithoutCancel(ctx), one, cfg.Folder+".log")
+	process, err := s.start(ctx, one, cfg.Folder+".log")
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() { err = cmp.Or(err, process.Stop(stopGrace)) }()
+	defer func() { err = cmp.Or(err, s.stop(process)) }()
 	if err := s.await(ctx, client, process, one); err != nil {
 		return Result{}, err
 	}

@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -116,5 +118,40 @@ func TestSideThatFails(t *testing.T) {
 		if _, err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A user who stops a comparison twice leaves no server that holds the cards.
+func TestSidesKill(t *testing.T) {
+	s := sidesAt(t, freeAddress(t))
+	file := filepath.Join(t.TempDir(), "pid")
+	s.Sides[0].Argv = []string{"sh", "-c", `trap "" TERM; echo $$ > "$0.new"; mv "$0.new" "$0"; while :; do sleep 1; done`, file}
+	s.Ready = time.Hour
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error)
+	go func() {
+		_, err := s.Run(ctx)
+		ended <- err
+	}()
+	var pid int
+	for until := time.Now().Add(20 * time.Second); pid == 0 && time.Now().Before(until); time.Sleep(2 * time.Millisecond) {
+		if text, err := os.ReadFile(file); err == nil {
+			pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+		}
+	}
+	if pid == 0 {
+		t.Fatal("the side's command did not start")
+	}
+	s.Kill()
+	if err := syscall.Kill(pid, 0); err == nil {
+		t.Error("the side's command is still there")
+	}
+	cancel()
+	if err := <-ended; err == nil {
+		t.Error("the comparison went on")
+	}
+	if _, err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "stopped in a hurry") {
+		t.Errorf("another turn: %v", err)
 	}
 }

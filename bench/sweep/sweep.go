@@ -144,6 +144,9 @@ func (r *run) dataset(s runlog.Step) dataset.Config {
 	d.Seed, d.API, d.RunID, d.Step = r.cfg.Run.Seed, r.cfg.Run.API, r.cfg.Run.ID, s.Index
 	d.ReusePrompts = r.cfg.Run.ReusePrompts
 	d.Tokenizer = tokenizer{client: r.client, model: r.cfg.Run.Model}
+	if d.Kind == dataset.ShareGPT && d.OutputLen == 0 {
+		d.OutputLen = s.MaxTokens // the recorded answers need not be counted then
+	}
 	return d
 }
 
@@ -156,7 +159,7 @@ func (r *run) steps(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if end.Stop == runlog.StopInterrupted || end.Stop == runlog.StopFailureRatio {
+		if end.Stop.Early() {
 			return nil
 		}
 	}

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -170,6 +172,7 @@ func (s *compareSettings) measure(ctx context.Context, after []string, options r
 	if err != nil {
 		return exitNothing, err
 	}
+	defer onSecondSignal(ctx, plan.Kill)()
 	result, err := plan.Run(ctx)
 	tell(stderr, result)
 	if err != nil || result.Attempted == 0 {
@@ -242,4 +245,26 @@ func parseRun(shown, args []string, stderr io.Writer) (*runSettings, sweep.Confi
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// onSecondSignal calls kill and ends the program on the first signal after ctx has
+// ended: without it a second Ctrl-C would leave a side's server behind. It returns
+// what takes that back.
+func onSecondSignal(ctx context.Context, kill func()) (takeBack func()) {
+	second := make(chan os.Signal, 1)
+	over := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		signal.Notify(second, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		select {
+		case <-second:
+			kill()
+			os.Exit(exitInterrupted)
+		case <-over:
+		}
+	})
+	return func() {
+		stop()
+		signal.Stop(second)
+		close(over)
+	}
 }

@@ -61,11 +61,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return code
 	}
-	if ctx.Err() != nil {
-		complain(stderr, err)
+	told := complain(stderr, err)
+	switch {
+	case ctx.Err() != nil:
 		return exitInterrupted
+	case code == exitFailures:
+		return exitFailures
 	}
-	return complain(stderr, err)
+	return told
 }
 
 // cut takes off what follows "--", and says so by a slice that is not nil.

@@ -42,7 +42,7 @@ func (l *loadFlags) steps(maxTokens int, replay, vllm bool) ([]runlog.Step, erro
 			}
 			s.Timeout = time.Duration(l.timeout)
 			s.MaxFailureRatio, s.MaxTokens = l.maxFailureRatio, maxTokens
-			if err := checkFiles(max(s.Concurrency, s.MaxConcurrency)); err != nil {
+			if err := checkFiles(connections(s)); err != nil {
 				return nil, err
 			}
 			steps = append(steps, s)
@@ -129,4 +129,16 @@ func (l *loadFlags) rampUpOf(s runlog.Step) (time.Duration, error) {
 		return 0, errors.New("--ramp-up is for users and for rates: there is none when all is sent at once, or in a replay")
 	}
 	return time.Duration(l.rampUp), nil
+}
+
+// connections is how many a step may need at once, as far as it is known.
+func connections(s runlog.Step) int {
+	n := max(s.Concurrency, s.MaxConcurrency)
+	if s.Arrival == runlog.ArrivalBurst && n == 0 {
+		n = s.Requests
+	}
+	if s.Requests > 0 {
+		n = min(n, s.Requests)
+	}
+	return n
 }

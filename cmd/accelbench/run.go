@@ -238,6 +238,8 @@ func exitCode(result sweep.Result) (int, error) {
 		return exitFailures, nil
 	case result.Succeeded == 0:
 		return exitNothing, errors.New("no request succeeded")
+	case result.Stop == runlog.StopUnreachable:
+		return exitFailures, errors.New("the server could not be reached any more, so the run was stopped")
 	}
 	return exitMeasured, nil
 }
