@@ -142,6 +142,29 @@ func TestScrape(t *testing.T) {
 	}
 }
 
+// A name with terminal escapes or bytes that are no text must neither fail the whole
+// scrape nor reach a terminal that shows it.
+func TestNamesThatAreNoText(t *testing.T) {
+	answer := machine(t, "mx-smi")
+	dirty := func(ctx context.Context, args []string) (command.Output, error) {
+		out, err := answer(ctx, args)
+		out.Stdout = bytes.ReplaceAll(out.Stdout, []byte("VLLM::EngineCor"), []byte("\x1b[31m\xff\u202e\u009bx"))
+		out.Stdout = bytes.ReplaceAll(out.Stdout, []byte("C500"), []byte("C5\a\r0"))
+		return out, err
+	}
+	o := options()
+	h := newHardware(vendors()[0], &scripted{answer: dirty}, numaNodes{t.TempDir()}, o)
+	c := New(Options{Processes: true, Interval: o.Interval, InventoryInterval: o.InventoryInterval, Timeout: o.Timeout, Logger: o.Logger})
+	c.cards = append(c.cards, cards{poller: newPoller("metax", h, o), hardware: h})
+	c.cards[0].poller.poll(t.Context())
+	text := scrape(t, c)
+	for _, want := range []string{"process=\"\ufffd[31m\ufffd\ufffd\ufffdx\"", "5\ufffd 0\""} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in the scrape:\n%s", want, text)
+		}
+	}
+}
+
 func TestMetricsPassTheLinter(t *testing.T) {
 	problems, err := testutil.CollectAndLint(simulated(t))
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/command"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
@@ -151,11 +153,11 @@ func (h *hardware) ask(ctx context.Context, q smi.Query) (report model.Report, w
 // judge goes by what was printed before it goes by the exit status: the tools
 // print errors to stdout and may exit 0, and may exit 1 after a whole table.
 func (h *hardware) judge(q smi.Query, out command.Output) (model.Report, error) {
-	report, err := q.Parse(bytes.ToValidUTF8(out.Stdout, []byte("?")))
+	report, err := q.Parse(legible(out.Stdout))
 	if err == nil {
 		return report, nil
 	}
-	text := bytes.ToValidUTF8(slices.Concat(out.Stdout, []byte("\n"), out.Stderr), []byte("?"))
+	text := legible(slices.Concat(out.Stdout, []byte("\n"), out.Stderr))
 	if reason, line, ok := h.vendor.Classify(text); ok {
 		return model.Report{}, failure.New(reason, "%s", line)
 	}
@@ -165,11 +167,25 @@ func (h *hardware) judge(q smi.Query, out command.Output) (model.Report, error) 
 	return model.Report{}, err
 }
 
+// legible puts U+FFFD for what is no UTF-8 or cannot be seen: names become labels,
+// where a scrape must not fail over them and a terminal must not obey them.
+func legible(text []byte) []byte {
+	return bytes.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || unicode.IsGraphic(r):
+			return r
+		case unicode.IsSpace(r):
+			return ' '
+		}
+		return utf8.RuneError
+	}, text)
+}
+
 func lastWords(out command.Output) string {
 	for _, b := range [][]byte{out.Stderr, out.Stdout} {
 		if b = bytes.TrimSpace(b); len(b) > 0 {
 			line, _, _ := bytes.Cut(b, []byte("\n"))
-			return failure.Excerpt(bytes.ToValidUTF8(line, []byte("?")))
+			return failure.Excerpt(legible(line))
 		}
 	}
 	return "nothing printed"

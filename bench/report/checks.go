@@ -45,7 +45,7 @@ func (c *checker) take(r *runlog.Request) {
 	}
 	if t.Usage != nil {
 		c.prompt += int64(t.Usage.PromptTokens)
-		c.cached += int64(t.Usage.CachedTokens)
+		c.cached += int64(min(t.Usage.CachedTokens, t.Usage.PromptTokens)) // whatever a server claims
 	}
 	if madeConnection(t) {
 		c.connections++

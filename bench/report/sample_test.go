@@ -346,3 +346,15 @@ func TestChecks(t *testing.T) {
 		t.Errorf("prompt lengths %+v, want 19: one was told by nobody", d)
 	}
 }
+
+// A server may export anything: a boundary that is no number must not cost the
+// report.
+func TestServerWithABoundaryThatIsNoNumber(t *testing.T) {
+	w := newServerWatch(span{})
+	for range 2 {
+		w.take(0, []runlog.Series{{Name: "vllm:time_to_first_token_seconds_bucket", Labels: map[string]string{"le": "NaN"}, Value: 1}})
+	}
+	if s := w.report([]float64{50}); s.TTFT != nil {
+		t.Errorf("TTFT %+v", s.TTFT)
+	}
+}

@@ -41,7 +41,7 @@ func (w *serverWatch) take(at int64, series []runlog.Series) {
 	for _, s := range series {
 		name := strings.TrimSuffix(strings.TrimPrefix(s.Name, "vllm:"), "_total")
 		if name == serverTTFT+"_bucket" {
-			if le, err := strconv.ParseFloat(s.Labels["le"], 64); err == nil {
+			if le, err := strconv.ParseFloat(s.Labels["le"], 64); err == nil && !math.IsNaN(le) { // a key that is never found again
 				buckets[le] += s.Value
 			}
 			continue

@@ -36,8 +36,6 @@ func isExporterSeries(name []byte) bool {
 		"accelerator_memory_used_bytes",
 		"accelerator_memory_total_bytes",
 		"accelerator_numa_node",
-		"accelerator_numa_memory_used_bytes",
-		"accelerator_numa_allocations_total",
 		"accelerator_probe_target_device_info",
 		lastPoll:
 		return true

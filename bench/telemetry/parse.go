@@ -19,15 +19,15 @@ import (
 
 const (
 	maxLine   = 64 << 10 // bytes
-	maxSeries = 8192     // of a sample
-	maxLabels = 16       // of a series that is kept
+	maxSeries = 2048     // of a sample
 	maxLabel  = 256      // bytes of a label's value
+	maxValue  = 1e18     // bytes, tokens and seconds are all far below it
 )
 
 // parse reads metrics in the text format and returns the chosen series, ordered
 // by name, and whether anything was there that only this kind of source has.
-// Values that are no finite number are left out, and so are series with more or
-// longer labels than a line of the log should hold.
+// Values that no report can use are left out, and so are labels that none reads:
+// what a server exports must not fill the log.
 func parse(r io.Reader, want choice) (series []runlog.Series, known bool, err error) {
 	text, known, err := chosenLines(r, want)
 	if err != nil {
@@ -44,10 +44,13 @@ func parse(r io.Reader, want choice) (series []runlog.Series, known bool, err er
 		return nil, false, errors.New("reading metrics: not in the text format")
 	}
 	for _, name := range slices.Sorted(maps.Keys(families)) {
+		if !want.keeps([]byte(name)) {
+			continue // a name in quotes, behind one that is wanted
+		}
 		for _, m := range families[name].GetMetric() {
 			value := m.GetUntyped().GetValue()
 			labels, ok := labelsOf(m)
-			if !ok || math.IsNaN(value) || math.IsInf(value, 0) {
+			if !ok || math.IsNaN(value) || math.Abs(value) > maxValue {
 				continue
 			}
 			series = append(series, runlog.Series{Name: name, Labels: labels, Value: value})
@@ -97,19 +100,21 @@ func nameOf(line []byte) []byte {
 	return line[:end]
 }
 
-// labelsOf returns nil without labels, and false where there is too much of them.
+// labelsOf returns the labels that a report reads, nil without any, and false where
+// one of them is too long.
 func labelsOf(m *dto.Metric) (map[string]string, bool) {
-	pairs := m.GetLabel()
-	if len(pairs) == 0 {
-		return nil, true
-	}
-	if len(pairs) > maxLabels {
-		return nil, false
-	}
-	labels := make(map[string]string, len(pairs))
-	for _, p := range pairs {
-		if len(p.GetName()) > maxLabel || len(p.GetValue()) > maxLabel {
+	var labels map[string]string
+	for _, p := range m.GetLabel() {
+		switch p.GetName() {
+		case "le", "engine", "model_name", "vendor", "device", "name", "sensor", "type", "target", "collector":
+		default:
+			continue
+		}
+		if len(p.GetValue()) > maxLabel {
 			return nil, false
+		}
+		if labels == nil {
+			labels = map[string]string{}
 		}
 		labels[p.GetName()] = p.GetValue()
 	}

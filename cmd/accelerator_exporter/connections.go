@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"net"
 	"net/http"
 	"sync"
@@ -32,7 +33,7 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		if len(c.waiting) >= c.limit && !c.endOne() {
-			conn.Close()
+			end(conn)
 		}
 		c.waiting[conn] = time.Now()
 	case http.StateIdle:
@@ -44,8 +45,8 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// endOne has the server close the connection that has waited longest, and is false
-// when none waits. Closing it here could block: TLS says goodbye first.
+// endOne closes the connection that has waited longest, and is false when none
+// waits.
 func (c *connections) endOne() bool {
 	var longest net.Conn
 	var since time.Time
@@ -57,7 +58,16 @@ func (c *connections) endOne() bool {
 	if longest == nil {
 		return false
 	}
-	c.waiting[longest] = time.Time{} // it is on its way out
-	_ = longest.SetDeadline(time.Unix(1, 0))
+	c.waiting[longest] = time.Time{} // the server is yet to notice
+	end(longest)
 	return true
+}
+
+// end closes a connection without TLS's goodbye, which would wait for a client that
+// does not read.
+func end(conn net.Conn) {
+	if t, ok := conn.(*tls.Conn); ok {
+		conn = t.NetConn()
+	}
+	_ = conn.Close() // the server sees it all the same
 }

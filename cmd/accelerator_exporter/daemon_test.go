@@ -287,7 +287,9 @@ func TestWrongCommandLines(t *testing.T) {
 		{"telemetry path below /-/", []string{"--web.telemetry-path=/-/healthy"}, 2, "telemetry-path"},
 		{"target without a scheme", []string{"--probe.target=127.0.0.1:8000"}, 1, "probe.target"},
 		{"missing configuration", []string{"--config.file=/nonexistent.yml"}, 1, "/nonexistent.yml"},
-		{"missing API key file is told by the probe", []string{"--config.check", "--probe.target=http://h", "--probe.api-key-file=/nonexistent"}, 0, "right"},
+		{"missing API key file", []string{"--config.check", "--probe.target=http://h", "--probe.api-key-file=/nonexistent"}, 1, "/nonexistent"},
+		{"API key file that is a folder", []string{"--probe.target=http://h", "--probe.api-key-file=/"}, 1, "not a regular file"},
+		{"web configuration that is a folder", []string{"--web.config.file=/"}, 1, "not a regular file"},
 		{"address in use or not ours", []string{"--web.listen-address=192.0.2.1:1"}, 1, "cannot serve"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -300,15 +302,55 @@ func TestWrongCommandLines(t *testing.T) {
 	}
 }
 
+// --config.check opens what the program would read later, and names all that is not
+// right.
 func TestConfigCheck(t *testing.T) {
-	good := writeFile(t, "good.yml", "probes: [{name: a, url: 'http://127.0.0.1:8000'}]\n", 0o644)
-	bad := writeFile(t, "bad.yml", "probes: [{name: a, url: 'http://127.0.0.1:8000', api: sing}]\n", 0o644)
-	var log logBuffer
-	if status := run(t.Context(), nil, []string{"--config.check", "--config.file=" + good}, &log); status != 0 {
-		t.Errorf("a good configuration: exit status %d\n%s", status, &log)
+	probe := func(http string) string {
+		return "probes: [{name: a, url: 'http://127.0.0.1:8000', http: " + http + "}]\n"
 	}
-	if status := run(t.Context(), nil, []string{"--config.check", "--config.file=" + bad}, &log); status != 1 || !strings.Contains(log.String(), "api") {
-		t.Errorf("a bad configuration: exit status %d\n%s", status, &log)
+	for _, c := range []struct {
+		name        string
+		probes, web string
+		says        []string // none for a good one
+	}{
+		{"good", probe("{authorization: {credentials_file: key}}"), "basic_auth_users: {}\n", nil},
+		{"bad field", "probes: [{name: a, url: 'http://h:1', api: sing}]\n", "", []string{"api: must be"}},
+		{"two files missing", probe("{basic_auth: {username_file: user, password_file: pw}}"), "", []string{"/user: no such file", "/pw: no such file"}},
+		{"certificate missing", probe("{tls_config: {cert_file: c.pem, key_file: k.pem}}"), "", []string{"/c.pem: no such file"}},
+		{"web certificate missing", probe("{}"), "tls_server_config: {cert_file: web.pem, key_file: web.key}\n", []string{"--web.config.file", "web.pem"}},
+		{"web field unknown", probe("{}"), "tls_config: {}\n", []string{"field tls_config not found"}},
+		{"both wrong", probe("{authorization: {credentials_file: none}}"), "basic_auth_users: {a: b}\n", []string{"/none: no such file", "--web.config.file"}},
+		{"secret in the wrong place", probe("{}"), "basic_auth_users: 5ecret\n", []string{"--web.config.file"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, text := range map[string]string{"probes.yml": c.probes, "web.yml": c.web, "key": "sk-1\n"} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var log logBuffer
+			status := run(t.Context(), nil, []string{"--config.check", "--config.file=" + dir + "/probes.yml", "--web.config.file=" + dir + "/web.yml"}, &log)
+			if status != min(len(c.says), 1) {
+				t.Errorf("exit status %d\n%s", status, &log)
+			}
+			for _, want := range c.says {
+				if !strings.Contains(log.String(), want) {
+					t.Errorf("no %q in:\n%s", want, &log)
+				}
+			}
+			if strings.Contains(log.String(), "5ecret") {
+				t.Errorf("a secret in the log:\n%s", &log)
+			}
+		})
+	}
+}
+
+// A key that is not there yet is no reason not to start: it is read for each probe.
+func TestStartsBeforeItsKeyIsThere(t *testing.T) {
+	p := start(t, "--no-collector.metax", "--no-collector.ascend", "--probe.target=http://127.0.0.1:9", "--probe.model=m", "--probe.api-key-file="+t.TempDir()+"/later")
+	if status, _ := p.get(t, "/-/ready"); status != http.StatusOK {
+		t.Errorf("status %d", status)
 	}
 }
 

@@ -3,11 +3,13 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -45,6 +47,8 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("OpenMetrics", h.openMetrics)
 	t.Run("protobuf with native histograms", h.protobuf)
 	t.Run("10,000 scrapes", h.manyScrapes)
+	t.Run("readers that do not read", h.deadReaders)
+	t.Run("the log's reader goes away", h.logReaderGone)
 	t.Run("SIGTERM", h.terminate)
 }
 
@@ -340,20 +344,28 @@ func (h *host) protobuf(t *testing.T) {
 	}
 }
 
+// figure is one of the program's own.
+func (h *host) figure(t *testing.T, name string) float64 {
+	t.Helper()
+	metrics, _ := h.get(t, "/metrics", "")
+	return figureIn(t, metrics, name)
+}
+
+func figureIn(t *testing.T, metrics, name string) float64 {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(metrics)
+	if m == nil {
+		t.Fatalf("no %s", name)
+	}
+	v, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 // manyScrapes looks at the program's own figures before and after.
 func (h *host) manyScrapes(t *testing.T) {
-	figure := func(name string) float64 {
-		metrics, _ := h.get(t, "/metrics", "")
-		m := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(metrics)
-		if m == nil {
-			t.Fatalf("no %s", name)
-		}
-		v, err := strconv.ParseFloat(m[1], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
 	scrapes := func(n int) {
 		var wg sync.WaitGroup
 		for range 4 {
@@ -366,17 +378,110 @@ func (h *host) manyScrapes(t *testing.T) {
 		wg.Wait()
 	}
 	scrapes(200)
-	goroutines, files, memory := figure("go_goroutines"), figure("process_open_fds"), figure("process_resident_memory_bytes")
+	goroutines, files, memory := h.figure(t, "go_goroutines"), h.figure(t, "process_open_fds"), h.figure(t, "process_resident_memory_bytes")
 	scrapes(10000)
 	const slack = 40 // 15 probes may be in flight at either moment, with a few goroutines each
-	if now := figure("go_goroutines"); now > goroutines+slack {
+	if now := h.figure(t, "go_goroutines"); now > goroutines+slack {
 		t.Errorf("%v goroutines before, %v after", goroutines, now)
 	}
-	if now := figure("process_open_fds"); now > files+slack {
+	if now := h.figure(t, "process_open_fds"); now > files+slack {
 		t.Errorf("%v open files before, %v after", files, now)
 	}
-	if now := figure("process_resident_memory_bytes"); now > memory+(32<<20) {
+	if now := h.figure(t, "process_resident_memory_bytes"); now > memory+(32<<20) {
 		t.Errorf("%v bytes resident before, %v after", memory, now)
+	}
+}
+
+// deadReaders are clients that send many requests and read no answer: they cost
+// little memory and no log, and others are served.
+func (h *host) deadReaders(t *testing.T) {
+	lines := func() int {
+		text, err := os.ReadFile(h.path("accelerator_exporter.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Count(text, []byte("\n"))
+	}
+	before, logged := h.figure(t, "process_resident_memory_bytes"), lines()
+	requests := strings.Repeat("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 100)
+	var clients []net.Conn
+	for range 300 {
+		conn, err := net.Dial("tcp", h.exporter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clients = append(clients, conn)
+		if _, err := io.WriteString(conn, requests); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5 {
+		var metrics []byte
+		eventually(t, "a scrape is served all the same", func() error {
+			response, err := http.Get("http://" + h.exporter + "/metrics")
+			if err != nil {
+				return err
+			}
+			defer response.Body.Close()
+			if metrics, err = io.ReadAll(response.Body); err == nil && response.StatusCode != http.StatusOK {
+				return errors.New(response.Status)
+			}
+			return err
+		})
+		if now := figureIn(t, string(metrics), "process_resident_memory_bytes"); now > before+(48<<20) {
+			t.Errorf("%v bytes resident before, %v meanwhile", before, now)
+		}
+	}
+	for _, conn := range clients {
+		conn.Close()
+	}
+	if n := lines() - logged; n > 20 {
+		t.Errorf("%d lines were logged", n)
+	}
+}
+
+// logReaderGone is accelerator_exporter 2>&1 | head -1.
+func (h *host) logReaderGone(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(h.path("accelerator_exporter"), "--web.listen-address=127.0.0.1:0", "--no-collector.metax", "--no-collector.ascend")
+	cmd.Stdout, cmd.Stderr = w, w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	var address string
+	for scanner := bufio.NewScanner(r); address == "" && scanner.Scan(); {
+		if m := regexp.MustCompile(`Listening on.* address=(\S+)`).FindStringSubmatch(scanner.Text()); m != nil {
+			address = m[1]
+		}
+	}
+	r.Close()
+	other := host{dir: h.dir, exporter: address}
+	const reloaded = "accelerator_exporter_config_last_reload_success_timestamp_seconds"
+	for range 2 { // the second is taken after the first was logged
+		before := other.figure(t, reloaded)
+		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "a reload", func() error {
+			if other.figure(t, reloaded) == before {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("exit status: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -115,7 +116,7 @@ func (s *settings) probeFlags(app *kingpin.Application) {
 	app.Flag("probe.cache-friendly", "Keep the prompt the same, so that a prefix cache may answer.").BoolVar(&p.CacheFriendly)
 	app.Flag("probe.api-key-file", "File with the API key, read again for each probe.").StringVar(&s.apiKeyFile)
 	app.Flag("config.file", "YAML file with probes.").StringVar(&s.configFile)
-	app.Flag("config.check", "Check the configuration and exit.").BoolVar(&s.configCheck)
+	app.Flag("config.check", "Check the configuration, and that the files it names can be read, and exit.").BoolVar(&s.configCheck)
 }
 
 func (s *settings) check() error {
@@ -172,6 +173,30 @@ func (s *settings) targets() ([]probe.Target, error) {
 		}
 	}
 	return targets, probe.Distinct(targets)
+}
+
+// checkFiles tells what is wrong with each file that is read later: those of the
+// targets' requests, the web configuration and its certificates.
+func (s *settings) checkFiles(targets []probe.Target) []error {
+	var errs []error
+	for _, t := range targets {
+		errs = append(errs, t.CheckFiles()...)
+	}
+	if err := web.Validate(*s.web.WebConfigFile); err != nil {
+		// What stands in backquotes is a value of the file, and may be a secret.
+		text := regexp.MustCompile("(?s)`.*`").ReplaceAllString(err.Error(), "…")
+		errs = append(errs, fmt.Errorf("--web.config.file %s: %s", *s.web.WebConfigFile, text))
+	}
+	return errs
+}
+
+// checkWebConfigKind refuses what would be waited for without end, such as a pipe.
+func (s *settings) checkWebConfigKind() error {
+	info, err := os.Stat(*s.web.WebConfigFile)
+	if err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("--web.config.file: %s is not a regular file", *s.web.WebConfigFile)
+	}
+	return nil // one that is not there is told when it is read
 }
 
 // enabledVendors are those asked for, and those whose tool is there and that

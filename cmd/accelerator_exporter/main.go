@@ -20,6 +20,9 @@ func main() {
 	defer stop()
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
+	// A reader of the log that goes away must not end the program. Asked for, not
+	// ignored: a signal that is ignored stays so in the tools.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(run(ctx, hangup, os.Args[1:], os.Stderr))
 }
 
@@ -36,12 +39,22 @@ func run(ctx context.Context, hangup <-chan os.Signal, args []string, stderr io.
 		fmt.Fprintf(stderr, "accelerator_exporter: %v\n", err)
 		return 2
 	}
+	if err := s.checkWebConfigKind(); err != nil {
+		level.Error(stamped(logger)).Log("msg", "the web configuration is not right", "err", err)
+		return 1
+	}
 	targets, err := s.targets()
 	if err != nil {
 		level.Error(stamped(logger)).Log("msg", "the probes are not right", "err", err)
 		return 1
 	}
 	if s.configCheck {
+		if errs := s.checkFiles(targets); len(errs) > 0 {
+			for _, err := range errs {
+				level.Error(stamped(logger)).Log("msg", "the configuration is not right", "err", err)
+			}
+			return 1
+		}
 		level.Info(stamped(logger)).Log("msg", "the configuration is right", "probes", len(targets))
 		return 0
 	}
