@@ -225,7 +225,7 @@ func (b *bench) sweep(t *testing.T) {
 	levels := []int{8, 16, 32, 64, 100, 128, 150, 200}
 	const requests = 480 // so that 200 users are all there for a while
 	o := b.run(t, 0, "--url="+url, "--model=qwen2.5", "--dataset=openqa", "--concurrency=8,16,32,64,100,128,150,200",
-		"--requests="+strconv.Itoa(requests), "--timeout=120s", "--format=evalscope,vllm", "--save-result", "--result-dir=vllm")
+		"--requests="+strconv.Itoa(requests), "--timeout=120s", "--ramp-up=400ms", "--format=evalscope,vllm", "--save-result", "--result-dir=vllm")
 	if len(o.report.Steps) != len(levels) {
 		t.Fatalf("%d steps", len(o.report.Steps))
 	}
