@@ -8,11 +8,13 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/prometheus/common/config"
 	"github.com/prometheus/common/version"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
 )
 
 // apiKeyVariable is where vLLM's own benchmark takes the key from.
@@ -144,6 +146,12 @@ func (e *endpointFlags) client(base string) (openai.Config, error) {
 	cfg := openai.Config{BaseURL: base, HTTP: http, KeepAlive: true, UserAgent: "accelbench/" + version.Version}
 	_, err = openai.NewClient(cfg) // says what is wrong before anything is made
 	return cfg, err
+}
+
+// config is what every request asks beside its prompt.
+func (a *askFlags) config(idle time.Duration) (sweep.Ask, error) {
+	extra, err := a.extraBody()
+	return sweep.Ask{IdleTimeout: idle, IgnoreEOS: a.ignoreEOS, ContinuousUsage: a.continuousUsage, Extra: extra}, err
 }
 
 // extraBody are the members that are added to every request.

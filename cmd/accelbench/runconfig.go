@@ -1,0 +1,204 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/version"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
+)
+
+// evalscope and vllm tell whose command line it is.
+func (s *runSettings) evalscope() bool {
+	return s.endpoint.positional.url != ""
+}
+
+func (s *runSettings) vllm() bool {
+	return s.endpoint.backend != "" || slices.Contains(s.data.kinds.given(), datasetName) || slices.Contains(s.load.counts.given(), numPrompts)
+}
+
+// config turns the flags into what to run. Its error is a usageError, unless a
+// file that they name cannot be read. It tells on stderr which flags are without
+// effect.
+func (s *runSettings) config(args []string, stderr io.Writer) (sweep.Config, error) {
+	for _, a := range []*aliases{&s.endpoint.urls, &s.load.counts, &s.load.users, &s.load.limits, &s.data.kinds, &s.data.inputs, &s.data.outputs} {
+		if err := a.check(); err != nil {
+			return sweep.Config{}, usageError{err}
+		}
+	}
+	s.adopt(stderr)
+	cfg, err := s.endpointConfig(args)
+	if err != nil {
+		return sweep.Config{}, err
+	}
+	if cfg.Ask, err = s.ask.config(time.Duration(s.load.idleTimeout)); err != nil {
+		return sweep.Config{}, usageError{err}
+	}
+	if cfg.Dataset, err = s.data.config(s.endpoint.positional.dataset); err != nil {
+		return sweep.Config{}, err
+	}
+	cfg.Run.Dataset, cfg.Run.DatasetPath = string(cfg.Dataset.Kind), cfg.Dataset.Path
+	if cfg.Steps, err = s.load.steps(s.ask.maxTokens, cfg.Dataset.Kind == dataset.Replay, s.vllm()); err != nil {
+		return sweep.Config{}, usageError{err}
+	}
+	s.tellUnused(cfg.Dataset.Kind, cfg.Steps, stderr)
+	return cfg, nil
+}
+
+// endpointConfig is the part of the configuration that says what is asked where.
+func (s *runSettings) endpointConfig(args []string) (sweep.Config, error) {
+	base, api, err := s.endpoint.address(s.vllm())
+	if err != nil {
+		return sweep.Config{}, usageError{err}
+	}
+	model, err := s.endpoint.modelName()
+	if err != nil {
+		return sweep.Config{}, usageError{err}
+	}
+	client, err := s.endpoint.client(base)
+	if err != nil {
+		return sweep.Config{}, err
+	}
+	return sweep.Config{
+		Client: client,
+		Run: runlog.Run{
+			Version: version.Version, Command: shownCommand(args), URL: base, API: api, Model: model, ModelPath: s.endpoint.modelPath(),
+			Seed: s.load.seed, Machine: s.load.machine, ReusePrompts: s.data.reuse,
+			Backend: s.endpoint.backend, Tokenizer: s.out.tokenizer, Label: s.out.label, Metadata: s.out.metadata,
+		},
+		Folder:    filepath.Join(s.out.folder, folderName(time.Now(), model)),
+		Metrics:   sweep.Metrics{Exporter: s.out.exporter, Server: s.out.server, HTTP: client.HTTP},
+		Unchecked: s.endpoint.unchecked,
+	}, nil
+}
+
+// adopt takes the defaults of evalscope-perf for its command lines, so that they
+// put on the same load.
+func (s *runSettings) adopt(stderr io.Writer) {
+	if !s.evalscope() {
+		return
+	}
+	var taken []string
+	if !s.data.maxPromptSet {
+		s.data.maxPrompt = evalscopeMaxPromptLength
+		taken = append(taken, fmt.Sprintf("--max-prompt-length %d", s.data.maxPrompt))
+	}
+	if len(s.load.limits.given()) == 0 {
+		s.load.timeout = seconds(evalscopeTimeout)
+		taken = append(taken, fmt.Sprintf("--read-timeout %.0f", evalscopeTimeout.Seconds()))
+	}
+	if len(s.ask.stop) == 0 {
+		s.ask.stop = []string{evalscopeStop}
+		taken = append(taken, fmt.Sprintf("--stop '%s'", evalscopeStop))
+	}
+	if len(taken) > 0 {
+		fmt.Fprintf(stderr, "accelbench: as evalscope-perf does where its command line does not say: %s\n", strings.Join(taken, ", "))
+	}
+}
+
+// config is the data set that the flags name.
+func (d *dataFlags) config(positional string) (dataset.Config, error) {
+	switch {
+	case d.path == "" && len(d.paths.given()) > 0:
+		return dataset.Config{}, usageError{errors.New("--dataset-path is empty")}
+	case positional != "" && d.path != "":
+		return dataset.Config{}, usageError{errors.New("two data sets are given, one of them as --dataset-path")}
+	case d.rangeRatio == 1:
+		d.rangeRatio = 0 // old versions of vLLM's tool: the least is the whole of the length
+	case !(d.rangeRatio >= 0 && d.rangeRatio < 1):
+		return dataset.Config{}, usageError{errors.New("--random-range-ratio must be from 0 to below 1")}
+	}
+	c := dataset.Config{
+		Path: d.path + positional, MinPromptLength: d.minPrompt, MaxPromptLength: d.maxPrompt, MaxBadRecords: d.maxBad,
+		OutputLen: d.outputLen, InputLen: d.inputLen, RangeRatio: d.rangeRatio, PrefixLen: d.prefixLen,
+	}
+	if c.MaxBadRecords == 0 {
+		c.MaxBadRecords = -1 // none, see dataset.Config
+	}
+	var err error
+	switch {
+	case d.kind != "":
+		if c.Kind, err = dataset.ParseKind(d.kind); err != nil {
+			return c, usageError{err}
+		}
+	case c.Path != "":
+		if c.Kind, err = dataset.Detect(c.Path); err != nil {
+			return c, err
+		}
+	default:
+		c.Kind = dataset.Random
+	}
+	switch c.Kind {
+	case dataset.Custom:
+		if c.OutputLen == 0 && slices.Contains(d.kinds.given(), datasetName) {
+			c.OutputLen = vllmCustomOutput
+		}
+	case dataset.Random:
+		if c.OutputLen == 0 {
+			c.OutputLen = d.randomOutputLen
+		}
+	case dataset.Prefix:
+		c.NumPrefixes, c.PrefixLen, c.SuffixLen = d.sharedPrefixes, d.sharedPrefixLen, d.sharedSuffixLen
+		if c.OutputLen == 0 {
+			c.OutputLen = d.sharedOutputLen
+		}
+	}
+	return c, nil
+}
+
+// tellUnused says which flags are without effect.
+func (s *runSettings) tellUnused(kind dataset.Kind, steps []runlog.Step, stderr io.Writer) {
+	for name, given := range s.ignored {
+		if *given {
+			fmt.Fprintf(stderr, "accelbench: --%s is accepted, and without effect here\n", name)
+		}
+	}
+	closed := steps[0].Arrival == runlog.ArrivalClosed
+	made := kind == dataset.Random || kind == dataset.Prefix
+	saved := s.out.saveResult || s.out.detailed || s.out.addLine
+	for _, f := range []struct {
+		unused bool
+		text   string
+	}{
+		{s.load.burstinessSet && (closed || steps[0].Rate == 0), "--burstiness is without effect without a --request-rate"},
+		{len(s.data.inputs.given()) > 0 && !made, "the length of random prompts is without effect on a file"},
+		{s.out.webConfig != "" && s.out.webAddress == "", "--web.config.file is without effect without --web.listen-address"},
+		{s.out.resultDir+s.out.resultFile+s.out.label != "" && !saved, "the place of vLLM's result file is without effect without --save-result"},
+		{steps[0].Arrival == runlog.ArrivalBurst, "all requests are sent at once, as there is no --request-rate and no --max-concurrency"},
+	} {
+		if f.unused {
+			fmt.Fprintf(stderr, "accelbench: %s\n", f.text)
+		}
+	}
+}
+
+// shownCommand is the command line without what may be a secret.
+func shownCommand(args []string) []string {
+	shown := append([]string{}, args...)
+	if len(shown) > 0 {
+		shown[0] = filepath.Base(shown[0])
+	}
+	hide := false
+	for i, a := range shown {
+		name, _, assigned := strings.Cut(a, "=")
+		secret := slices.Contains([]string{"--header", "--extra-body", "--wandb-api-key"}, strings.ReplaceAll(name, "_", "-"))
+		switch {
+		case hide && !strings.HasPrefix(a, "--"):
+			shown[i] = "<hidden>"
+		case secret && assigned:
+			shown[i] = name + "=<hidden>"
+		case strings.Contains(a, "://"):
+			shown[i], _, _ = strings.Cut(a, "?") // a query may hold a token
+		}
+		hide = secret && !assigned || hide && !strings.HasPrefix(a, "--")
+	}
+	return shown
+}
