@@ -159,5 +159,7 @@ func fileName(model string) string {
 		}
 		return '_'
 	}, filepath.Base(model))
-	return strings.TrimLeft(base, ".")
+	const longest = 100 // file systems allow 255 bytes for the whole name
+	base = strings.TrimLeft(base, ".")
+	return base[:min(len(base), longest)]
 }
