@@ -3,9 +3,11 @@ package live
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/schollz/progressbar/v3"
@@ -17,8 +19,8 @@ import (
 
 // The columns of the bar, and of what stands around it: percent and brackets.
 const (
-	barWidth = 10
-	barFrame = 10
+	barWidth = 4
+	barFrame = 12
 )
 
 // How often a line is drawn anew on a terminal, and written elsewhere.
@@ -105,6 +107,7 @@ func (l *Line) writer() (func(st state, last bool), time.Duration) {
 		return func(st state, _ bool) { fmt.Fprintf(l.out, "%s%s: %s\n", place, st.name, st) }, writeEvery
 	}
 	const parts = 1000 // of the whole step, whatever bounds it
+	room := max(0, l.width-barWidth-barFrame)
 	bar := progressbar.NewOptions(parts,
 		progressbar.OptionSetWriter(l.out),
 		progressbar.OptionSetWidth(barWidth),
@@ -113,8 +116,7 @@ func (l *Line) writer() (func(st state, last bool), time.Duration) {
 		progressbar.OptionShowDescriptionAtLineEnd(),
 	)
 	return func(st state, last bool) {
-		text := []rune(place + st.name + ": " + st.String())
-		bar.Describe(string(text[:min(len(text), max(0, l.width-barWidth-barFrame))]))
+		bar.Describe(st.fitting(place, room))
 		_ = bar.Set(int(parts * st.progress())) // a terminal that is gone is no reason to stop
 		if last {
 			_ = bar.Exit()
@@ -175,33 +177,61 @@ func (s state) left() (time.Duration, bool) {
 	return time.Duration(float64(s.elapsed) * (1 - p) / p), true
 }
 
+// fitting is the line in so many columns: in words, in few words, or cut.
+func (s state) fitting(place string, columns int) string {
+	brief := s.brief()
+	for _, text := range []string{place + s.name + ": " + s.String(), s.name + ": " + s.String(), place + s.name + ": " + brief, s.name + ": " + brief, brief} {
+		if utf8.RuneCountInString(text) <= columns {
+			return text
+		}
+	}
+	return string([]rune(brief)[:columns])
+}
+
 // String is the line without the step's name.
 func (s state) String() string {
-	var b strings.Builder
-	if s.requests > 0 {
-		fmt.Fprintf(&b, "%d/%d", s.over(), s.requests)
-	} else {
-		fmt.Fprintf(&b, "%d", s.over())
-	}
-	rate := 0.0
-	if s.elapsed > 0 {
-		rate = float64(s.succeeded) / s.elapsed.Seconds()
-	}
-	fmt.Fprintf(&b, ", %.2f req/s, %d in flight", rate, s.inFlight)
+	parts := []string{s.done(), fmt.Sprintf("%.2f req/s", s.rate()), fmt.Sprintf("%d in flight", s.inFlight)}
 	if s.queued > 0 {
-		fmt.Fprintf(&b, ", %d queued", s.queued)
+		parts = append(parts, fmt.Sprintf("%d queued", s.queued))
 	}
-	fmt.Fprintf(&b, ", %d failed", s.failed)
+	parts = append(parts, fmt.Sprintf("%d failed", s.failed))
 	if s.canceled > 0 {
-		fmt.Fprintf(&b, ", %d canceled", s.canceled)
+		parts = append(parts, fmt.Sprintf("%d canceled", s.canceled))
 	}
 	if s.timed {
-		fmt.Fprintf(&b, ", TTFT p50 %s p99 %s", short(s.p50), short(s.p99))
+		parts = append(parts, fmt.Sprintf("TTFT p50 %s p99 %s", short(s.p50), short(s.p99)))
 	}
 	if left, ok := s.left(); ok && left >= time.Second {
-		fmt.Fprintf(&b, ", %s left", left.Round(time.Second))
+		parts = append(parts, left.Round(time.Second).String()+" left")
 	}
-	return b.String()
+	return strings.Join(parts, ", ")
+}
+
+// brief is the same in few words, what matters most first.
+func (s state) brief() string {
+	text := fmt.Sprintf("%s, %.3g/s, %d on, %d failed", s.done(), s.rate(), s.inFlight, s.failed)
+	if s.timed {
+		text += fmt.Sprintf(", TTFT %s/%s", short(s.p50), short(s.p99))
+	}
+	if left, ok := s.left(); ok && left >= time.Second {
+		text += ", " + left.Round(time.Second).String() + " left"
+	}
+	return text
+}
+
+func (s state) done() string {
+	if s.requests > 0 {
+		return fmt.Sprintf("%d/%d", s.over(), s.requests)
+	}
+	return strconv.FormatInt(s.over(), 10)
+}
+
+// rate is the successful requests a second.
+func (s state) rate() float64 {
+	if s.elapsed <= 0 {
+		return 0
+	}
+	return float64(s.succeeded) / s.elapsed.Seconds()
 }
 
 // short writes a duration with three digits at most.

@@ -151,8 +151,25 @@ func TestLineFitsTheTerminal(t *testing.T) {
 				t.Errorf("%d columns of %d: %q", n, width, line)
 			}
 		}
-		if !strings.Contains(out.String(), "step 1 of 2") && width >= 60 {
+		if !strings.Contains(out.String(), "step 1 of 2") && width > 100 {
 			t.Errorf("which step is not told: %q", out.String())
+		}
+	}
+}
+
+// Eighty columns hold what people look at: rate, in flight, failures, TTFT and
+// the time left.
+func TestFitting(t *testing.T) {
+	s := state{name: "150 users", requests: 1000, elapsed: 10 * time.Second, succeeded: 640, inFlight: 150, timed: true, p50: 630 * time.Millisecond, p99: 720 * time.Millisecond}
+	for columns, want := range map[int]string{
+		200: "step 7 of 8, 150 users: 640/1000, 64.00 req/s, 150 in flight, 0 failed, TTFT p50 630ms p99 720ms, 6s left",
+		100: "150 users: 640/1000, 64.00 req/s, 150 in flight, 0 failed, TTFT p50 630ms p99 720ms, 6s left",
+		64:  "640/1000, 64/s, 150 on, 0 failed, TTFT 630ms/720ms, 6s left",
+		24:  "640/1000, 64/s, 150 on, ",
+		0:   "",
+	} {
+		if got := s.fitting("step 7 of 8, ", columns); got != want {
+			t.Errorf("%d columns: %q, want %q", columns, got, want)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 const (
 	readyPause = 500 * time.Millisecond // between questions to a server that starts
 	stopGrace  = 30 * time.Second       // for a server to end in order
+	staleTime  = 30 * time.Second       // for a server of before to go, or to be switched
 )
 
 // Sides says what is compared: each side's command is started, the steps of Config
@@ -136,11 +137,8 @@ func (s *Sides) turn(ctx context.Context, folder string, one side.Side, repeat i
 		return Result{}, err
 	}
 	defer func() { err = cmp.Or(err, s.stop(process)) }()
-	if err := s.await(ctx, client, process, one); err != nil {
+	if err := s.await(ctx, client, process, one, before); err != nil {
 		return Result{}, err
-	}
-	if before && running(process) {
-		return Result{}, fmt.Errorf("side %s: %s answered before its command was started, so another server would be measured: stop that one", one.Name, cfg.Run.URL)
 	}
 	cfg.Run.Server = server(one, process)
 	return s.measure(ctx, cfg)
@@ -158,8 +156,11 @@ func (s *Sides) measure(ctx context.Context, cfg Config) (Result, error) {
 	return Run(ctx, cfg, watchers...)
 }
 
-// await returns when the endpoint lists its models.
-func (s *Sides) await(ctx context.Context, client *openai.Client, process *side.Process, one side.Side) error {
+// await returns when the endpoint lists its models, and does so because of the
+// command: what answered before must have gone first, or the command have ended
+// well, as one that switches a server does.
+func (s *Sides) await(ctx context.Context, client *openai.Client, process *side.Process, one side.Side, before bool) error {
+	patience := time.Now().Add(min(s.Ready, staleTime))
 	ctx, cancel := context.WithTimeout(ctx, s.Ready)
 	defer cancel()
 	for pause := time.NewTimer(0); ; pause.Reset(readyPause) {
@@ -171,13 +172,17 @@ func (s *Sides) await(ctx context.Context, client *openai.Client, process *side.
 			return err
 		}
 		_, failure := client.Models(ctx)
+		gone := failure != nil && ctx.Err() == nil
+		before = before && !gone && running(process)
 		switch {
-		case failure == nil:
+		case failure == nil && !before:
 			return nil
+		case before && !time.Now().Before(patience):
+			return fmt.Errorf("side %s: %s answered before its command was started, and still does, so another server would be measured: stop that one", one.Name, s.Config.Run.URL)
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
 			return fmt.Errorf("side %s: no list of models at %s within %s of the command's start; what the command says is beside its run's folder", one.Name, s.Config.Run.URL, s.Ready)
 		case ctx.Err() != nil:
-			return ctx.Err()
+			return fmt.Errorf("side %s: stopped while waiting for %s", one.Name, s.Config.Run.URL)
 		}
 	}
 }

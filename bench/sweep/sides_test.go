@@ -98,9 +98,19 @@ func TestSidesTakeTurns(t *testing.T) {
 // A server that was there before would be measured for the side's.
 func TestSideOfAnotherServer(t *testing.T) {
 	s := sidesAt(t, strings.TrimPrefix(endpoint(t, nil), "http://"))
-	s.Sides[0].Argv = []string{"sleep", "60"}
+	s.Sides[0].Argv, s.Ready = []string{"sleep", "60"}, time.Second
 	if _, err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "answered before its command was started") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A command that ends well has switched a server that is not its own, at once or
+// after a while.
+func TestSideThatSwitchesAServer(t *testing.T) {
+	s := sidesAt(t, strings.TrimPrefix(endpoint(t, nil), "http://"))
+	s.Sides[0].Argv, s.Sides[1].Argv = []string{"true"}, []string{"sleep", "1"}
+	if result, err := s.Run(t.Context()); err != nil || result.Succeeded != 40 {
+		t.Errorf("%+v %v", result, err)
 	}
 }
 

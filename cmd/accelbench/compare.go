@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -56,7 +57,13 @@ func registerCompare(app *kingpin.Application, commands map[string]command, afte
 		}
 		if len(s.sides) == 0 {
 			defer endAtOnce(ctx)()
-			c, err := compareFolders(s.folders, options)
+			folders := s.folders
+			if len(folders) == 1 {
+				if folders, err = sidesIn(folders[0]); err != nil {
+					return exitNothing, err
+				}
+			}
+			c, err := compareFolders(folders, options)
 			if err != nil {
 				return exitNothing, err
 			}
@@ -82,25 +89,8 @@ func (s *compareSettings) check(after []string) error {
 	return nil
 }
 
-// compareFolders compares the sides in the folders; one folder alone holds them
-// as its own folders, as a comparison by --side leaves it.
+// compareFolders compares the sides in the folders.
 func compareFolders(folders []string, options report.Options) (*compare.Comparison, error) {
-	if len(folders) == 1 {
-		inside, err := filepath.Glob(filepath.Join(folders[0], "*", "*", runlog.FileName+"*"))
-		if err != nil {
-			return nil, err
-		}
-		alone := folders[0]
-		folders = nil
-		for _, log := range inside {
-			if side := filepath.Dir(filepath.Dir(log)); !slices.Contains(folders, side) {
-				folders = append(folders, side)
-			}
-		}
-		if len(folders) < 2 {
-			return nil, fmt.Errorf("%s does not hold two sides with runs: name two folders", alone)
-		}
-	}
 	sides := make([]compare.Side, 0, len(folders))
 	for i, name := range sideNames(folders) {
 		one, err := readSide(name, folders[i], options)
@@ -110,6 +100,31 @@ func compareFolders(folders []string, options report.Options) (*compare.Comparis
 		sides = append(sides, one)
 	}
 	return compare.Compare(sides)
+}
+
+// sidesIn are the folders in a folder that hold runs, in the order in which they
+// were first run, as a comparison by --side leaves them.
+func sidesIn(folder string) ([]string, error) {
+	logs, err := filepath.Glob(filepath.Join(folder, "*", "*", runlog.FileName+"*"))
+	if err != nil {
+		return nil, err
+	}
+	first := map[string]time.Time{}
+	for _, log := range logs {
+		in, err := runlog.Open(log)
+		if err != nil {
+			return nil, err
+		}
+		started, side := in.Run().Started, filepath.Dir(filepath.Dir(log))
+		in.Close()
+		if known, ok := first[side]; !ok || started.Before(known) {
+			first[side] = started
+		}
+	}
+	if len(first) < 2 {
+		return nil, fmt.Errorf("%s does not hold two sides with runs: name two folders", folder)
+	}
+	return slices.SortedFunc(maps.Keys(first), func(a, b string) int { return first[a].Compare(first[b]) }), nil
 }
 
 // print writes the comparison in the formats asked for.
@@ -175,6 +190,9 @@ func (s *compareSettings) measure(ctx context.Context, after []string, options r
 	defer onSecondSignal(ctx, plan.Kill)()
 	result, err := plan.Run(ctx)
 	tell(stderr, result)
+	if result.Attempted > 0 {
+		fmt.Fprintf(stderr, "accelbench: the runs are in %s\n", result.Folder)
+	}
 	if err != nil || result.Attempted == 0 {
 		return exitNothing, err
 	}
@@ -183,6 +201,10 @@ func (s *compareSettings) measure(ctx context.Context, after []string, options r
 		if folder := sweep.SideFolder(result.Folder, one); exists(folder) {
 			folders = append(folders, folder)
 		}
+	}
+	if len(folders) < 2 {
+		fmt.Fprintf(stderr, "accelbench: only one side was measured, so there is nothing to compare\n")
+		return exitCode(result)
 	}
 	c, err := compareFolders(folders, options)
 	if err != nil {
@@ -194,7 +216,6 @@ func (s *compareSettings) measure(ctx context.Context, after []string, options r
 	if err := s.print(stdout, c); err != nil {
 		return exitNothing, err
 	}
-	fmt.Fprintf(stderr, "accelbench: the runs and the comparison are in %s\n", result.Folder)
 	return exitCode(result)
 }
 

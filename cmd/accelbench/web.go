@@ -32,6 +32,9 @@ func serveMetrics(ctx context.Context, m *live.Metrics, address, configFile stri
 	if err := registry.Register(m); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
+	if err := web.Validate(configFile); err != nil {
+		return nil, fmt.Errorf("--web.config.file: %w", err)
+	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("--web.listen-address: %w", err)
