@@ -59,7 +59,7 @@ func doubts(nameA string, a []*report.Step, nameB string, b []*report.Step) []st
 		say("clock: one side's instants are the kernel's, the other's this program's own, which are later.")
 	}
 	if x, y := cutShort(a), cutShort(b); x+y > 0 {
-		say("cut short (killed, interrupted or too many failures): %s %d of %d runs, %s %d of %d.", nameA, x, len(a), nameB, y, len(b))
+		say("cut short (killed, interrupted, too many failures, or the server gone): %s %d of %d runs, %s %d of %d.", nameA, x, len(a), nameB, y, len(b))
 	}
 	return found
 }

@@ -27,7 +27,7 @@ func TestDoubts(t *testing.T) {
 		{"cache", func(s *report.Step) { s.Checks.CachedTokens = 500 }, "prompt tokens from the server's prefix cache: a 0 %, b 50 %."},
 		{"cache not told", func(s *report.Step) { s.Checks.CachedTokens, s.Checks.CacheKnown = 500, false }, ""},
 		{"clock", func(s *report.Step) { s.Checks.KernelClock = 0 }, "clock: "},
-		{"killed", func(s *report.Step) { s.Stop = "" }, "cut short (killed, interrupted or too many failures): a 0 of 1 runs, b 1 of 1."},
+		{"killed", func(s *report.Step) { s.Stop = "" }, "cut short (killed, interrupted, too many failures, or the server gone): a 0 of 1 runs, b 1 of 1."},
 		{"gave up", func(s *report.Step) { s.Stop = runlog.StopFailureRatio }, "cut short"},
 	}
 	for _, tt := range tests {

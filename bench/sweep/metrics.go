@@ -148,7 +148,7 @@ func (r *run) tellSamples() {
 	for _, s := range r.samplers {
 		s.mu.Lock()
 		if s.failed > 0 {
-			r.note("%s could not be sampled %d times; the first time: %v", s.name, s.failed, s.first)
+			r.note("%s could not be sampled %d of the times it was to be; at first: %v", s.name, s.failed, s.first)
 		}
 		s.mu.Unlock()
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -106,15 +107,8 @@ func (s *runSettings) adopt(stderr io.Writer) {
 
 // config is the data set that the flags name.
 func (d *dataFlags) config(positional string) (dataset.Config, error) {
-	switch {
-	case d.path == "" && len(d.paths.given()) > 0:
-		return dataset.Config{}, usageError{errors.New("--dataset-path is empty")}
-	case positional != "" && d.path != "":
-		return dataset.Config{}, usageError{errors.New("two data sets are given, one of them as --dataset-path")}
-	case d.rangeRatio == 1:
-		d.rangeRatio = 0 // old versions of vLLM's tool: the least is the whole of the length
-	case !(d.rangeRatio >= 0 && d.rangeRatio < 1):
-		return dataset.Config{}, usageError{errors.New("--random-range-ratio must be from 0 to below 1")}
+	if err := d.check(positional); err != nil {
+		return dataset.Config{}, usageError{err}
 	}
 	c := dataset.Config{
 		Path: d.path + positional, MinPromptLength: d.minPrompt, MaxPromptLength: d.maxPrompt, MaxBadRecords: d.maxBad,
@@ -122,6 +116,9 @@ func (d *dataFlags) config(positional string) (dataset.Config, error) {
 	}
 	if c.MaxBadRecords == 0 {
 		c.MaxBadRecords = -1 // none, see dataset.Config
+	}
+	if c.RangeRatio == 1 {
+		c.RangeRatio = 0 // old versions of vLLM's tool: the least is the whole of the length
 	}
 	var err error
 	switch {
@@ -136,28 +133,45 @@ func (d *dataFlags) config(positional string) (dataset.Config, error) {
 	default:
 		c.Kind = dataset.Random
 	}
-	switch c.Kind {
-	case dataset.Custom:
-		if c.OutputLen == 0 && slices.Contains(d.kinds.given(), datasetName) {
-			c.OutputLen = vllmCustomOutput
-		}
-	case dataset.Random:
-		if c.OutputLen == 0 {
-			c.OutputLen = d.randomOutputLen
-		}
-	case dataset.Prefix:
+	if c.Kind == dataset.Prefix {
 		c.NumPrefixes, c.PrefixLen, c.SuffixLen = d.sharedPrefixes, d.sharedPrefixLen, d.sharedSuffixLen
-		if c.OutputLen == 0 {
-			c.OutputLen = d.sharedOutputLen
-		}
+	}
+	if c.OutputLen == 0 {
+		c.OutputLen = d.outputOf(c.Kind)
 	}
 	return c, nil
 }
 
+func (d *dataFlags) check(positional string) error {
+	switch {
+	case d.path == "" && len(d.paths.given()) > 0:
+		return errors.New("--dataset-path is empty")
+	case positional != "" && d.path != "":
+		return errors.New("two data sets are given, one of them as --dataset-path")
+	case !(d.rangeRatio >= 0 && d.rangeRatio <= 1):
+		return errors.New("--random-range-ratio must be from 0 to below 1")
+	}
+	return nil
+}
+
+// outputOf is the length of an answer where no flag tells it for every kind, 0
+// where the data set or the server does.
+func (d *dataFlags) outputOf(kind dataset.Kind) int {
+	switch {
+	case kind == dataset.Random:
+		return d.randomOutputLen
+	case kind == dataset.Prefix:
+		return d.sharedOutputLen
+	case kind == dataset.Custom && slices.Contains(d.kinds.given(), datasetName):
+		return vllmCustomOutput
+	}
+	return 0
+}
+
 // tellUnused says which flags are without effect.
 func (s *runSettings) tellUnused(kind dataset.Kind, steps []runlog.Step, stderr io.Writer) {
-	for name, given := range s.ignored {
-		if *given {
+	for _, name := range slices.Sorted(maps.Keys(s.ignored)) {
+		if *s.ignored[name] {
 			fmt.Fprintf(stderr, "accelbench: --%s is accepted, and without effect here\n", name)
 		}
 	}
@@ -171,7 +185,7 @@ func (s *runSettings) tellUnused(kind dataset.Kind, steps []runlog.Step, stderr 
 		{s.load.burstinessSet && (closed || steps[0].Rate == 0), "--burstiness is without effect without a --request-rate"},
 		{len(s.data.inputs.given()) > 0 && !made, "the length of random prompts is without effect on a file"},
 		{s.out.webConfig != "" && s.out.webAddress == "", "--web.config.file is without effect without --web.listen-address"},
-		{s.out.resultDir+s.out.resultFile+s.out.label != "" && !saved, "the place of vLLM's result file is without effect without --save-result"},
+		{s.out.resultDir+s.out.resultFile+s.out.label != "" && !saved, "the name of vLLM's result file is without effect without --save-result"},
 		{steps[0].Arrival == runlog.ArrivalBurst, "all requests are sent at once, as there is no --request-rate and no --max-concurrency"},
 	} {
 		if f.unused {

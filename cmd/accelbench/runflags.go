@@ -57,14 +57,14 @@ func (e *endpointFlags) register(c *kingpin.CmdClause) {
 	c.Flag("port", "Port, where no URL is given.").Default("8000").IntVar(&e.port)
 	c.Flag("endpoint", "Path of the API, as vLLM calls it: /v1/completions or /v1/chat/completions.").StringVar(&e.path)
 	c.Flag("backend", "vLLM's name for the API: vllm and openai are completions, openai-chat is chat.").StringVar(&e.backend)
-	c.Flag("api", "API to use: chat or completions. Default: as the URL or the backend says, else chat.").StringVar(&e.api)
+	c.Flag("api", "API to use: chat or completions. Default: as the URL or the backend says, else chat; completions on a command line of vLLM's tool.").StringVar(&e.api)
 	c.Flag("model", "Model to ask for. Default: the first that the server lists.").StringVar(&e.model)
 	c.Flag("served-model-name", "Model to ask for where --model is the path of its files.").StringVar(&e.served)
 	c.Flag("api-key-file", "File with the API key. Default: the environment's OPENAI_API_KEY.").StringVar(&e.apiKeyFile)
 	c.Flag("http-config", "YAML file with Prometheus' HTTP client configuration: TLS, client certificate, proxy, OAuth 2.").StringVar(&e.httpConfig)
 	value(c.Flag("header", "Header to send, KEY=VALUE; repeatable."), &e.headers)
 	c.Flag("insecure", "Do not verify the server's certificate.").BoolVar(&e.insecure)
-	c.Flag("unchecked", "Do not ask first whether the server is there and serves the model.").BoolVar(&e.unchecked)
+	c.Flag("unchecked", "Do not ask first whether the server is there and serves the model, if one is named.").BoolVar(&e.unchecked)
 }
 
 // loadFlags say how many requests come when.
@@ -87,7 +87,7 @@ type loadFlags struct {
 }
 
 func (l *loadFlags) register(c *kingpin.CmdClause) {
-	l.users.flag(c, "Closed loop: users that each wait for their answer; a list is a sweep. Default: 1.",
+	l.users.flag(c, "Closed loop: users that each wait for their answer; a list is a sweep. Default: 1; on a command line of vLLM's tool all requests at once.",
 		func(f *kingpin.FlagClause) { value(f, &l.concurrency) }, "concurrency", "parallels", "parallel")
 	c.Flag("max-concurrency", "Most requests in flight. Without a rate it is a closed loop of so many users.").IntVar(&l.maxConcurrency)
 	value(c.Flag("request-rate", "Open loop: requests a second, whatever the server does; a list is a sweep, inf sends all at once."), &l.rates)
@@ -99,7 +99,7 @@ func (l *loadFlags) register(c *kingpin.CmdClause) {
 	value(c.Flag("ramp-up", "Time over which users start, or the rate rises; 0 is all at once. Default: 20ms a user, none for a rate.").
 		IsSetByUser(&l.rampUpSet), &l.rampUp)
 	l.timeout, l.idleTimeout = seconds(10*time.Minute), seconds(0)
-	l.limits.flag(c, "Longest duration of a request, such as 2m or 120 (seconds); 0 for none. Default: 10m.",
+	l.limits.flag(c, "Longest duration of a request, such as 2m or 120 (seconds); 0 for none. Default: 10m; on a command line of evalscope-perf 30s, as there.",
 		func(f *kingpin.FlagClause) { value(f, &l.timeout) }, "timeout", "read-timeout")
 	value(c.Flag("idle-timeout", "Longest silence after the first text. Default: none."), &l.idleTimeout)
 	c.Flag("max-failure-ratio", "Stop when a larger share of the requests fails, up to 1, and exit with 3; 0 for never.").Default("0").Float64Var(&l.maxFailureRatio)
@@ -172,7 +172,7 @@ func (a *askFlags) register(c *kingpin.CmdClause) {
 		a.sampling[name] = c.Flag(name, "Sampling: "+name+". Default: "+map[bool]string{true: "0.", false: "the server's."}[name == "temperature"]).String()
 	}
 	c.Flag("chat-template-kwargs", "JSON object of arguments for the chat template (vLLM).").StringVar(&a.chatTemplate)
-	c.Flag("stop", "Text at which an answer ends; repeatable.").StringsVar(&a.stop)
+	c.Flag("stop", "Text at which an answer ends; repeatable. Default: none; on a command line of evalscope-perf <|im_end|>, as there.").StringsVar(&a.stop)
 	c.Flag("extra-body", "JSON object whose members are added to every request.").StringVar(&a.extra)
 }
 
