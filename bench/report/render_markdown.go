@@ -57,7 +57,7 @@ func (p *page) runFacts(r *Report) {
 			{"Endpoint", run.URL},
 			{"API", string(run.API)},
 			{"Data set", datasetText(run)},
-			{"Load generator", run.Host},
+			{"Load generator", generatorText(run)},
 			{"accelbench", run.Version},
 			{"Started", run.Started.Format(time.RFC3339)},
 			{"Seed", strconv.FormatUint(run.Seed, 10)},
