@@ -89,9 +89,9 @@ func TestDurationDoesNotHideTheQueue(t *testing.T) {
 
 func TestDurationOfALateClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 4, Duration: 5 * time.Second}
-		r := do(t.Context(), t, step, &prompts{pause: time.Second}, &endpoint{takes: always(time.Second)})
-		if diff := cmp.Diff(runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 20, Succeeded: 20}, r.outcome()); diff != "" || r.err != nil {
+		step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1000, Duration: 1100 * time.Millisecond}
+		r := do(t.Context(), t, step, &prompts{pause: time.Second, quick: readAhead}, &endpoint{takes: always(time.Second)})
+		if diff := cmp.Diff(runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 1100, Succeeded: 1100}, r.outcome()); diff != "" || r.err != nil {
 			t.Errorf("error %v\n%s", r.err, diff)
 		}
 	})
@@ -111,6 +111,20 @@ func TestDurationOfAReplay(t *testing.T) {
 			t.Errorf("error %v\n%s", r.err, diff)
 		}
 	})
+}
+
+// A short file is read through many times before the first request: told is how often
+// the step began it again.
+func TestPassesOfWhatWasSent(t *testing.T) {
+	for records, want := range map[int]int{30: 3, 50: 1, 100: 0, 2000: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 10, Duration: 10 * time.Second}
+			r := do(t.Context(), t, step, &prompts{records: records}, &endpoint{takes: always(time.Second)})
+			if d := r.end.Dataset; d.Passes != want || d.Prompts != 100 {
+				t.Errorf("%d records were begun again %d times for %d prompts, want %d for 100", records, d.Passes, d.Prompts, want)
+			}
+		})
+	}
 }
 
 // Prompts that were read and not sent are not told.

@@ -1,16 +1,21 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// readAhead is how many prompts are made before they are needed: enough for a
-// dataset to pause for some milliseconds, few enough to be held in memory.
-const readAhead = 64
+// readAhead is how many prompts are made before they are needed, the first of them
+// before the clock starts: a prompt that the server has to tokenize takes a round
+// trip or several, and must not make requests late. It is few enough to be held in
+// memory.
+const readAhead = 1024
 
 // item is a prompt with its place in the step.
 type item struct {
@@ -22,29 +27,40 @@ type item struct {
 // one.
 type feed struct {
 	items chan item
-	first chan bool // says once whether there is a prompt at all
+	// ready says once, when all that is read ahead was read or there is no more,
+	// whether there is a prompt at all.
+	ready chan bool
 	// err is why there are no more, nil at the limit. It is to be read when items
-	// is closed, or first was false.
+	// is closed, or ready was false.
 	err error
+	// counted is what the source told of the prompts read, and passes the number of
+	// the prompt at which it was begun again, each time. To be read as err.
+	counted runlog.DatasetCount
+	passes  []int
 }
 
 func newFeed() *feed {
-	return &feed{items: make(chan item, readAhead), first: make(chan bool, 1)}
+	return &feed{items: make(chan item, readAhead), ready: make(chan bool, 1)}
 }
 
 // fill reads until the limit (0 for none), the source's end or that of ctx, which
 // is no error.
 func (f *feed) fill(ctx context.Context, source dataset.Source, limit int) {
 	defer close(f.items)
+	ahead := readAhead
+	if limit > 0 {
+		ahead = min(ahead, limit)
+	}
 	for seq := 0; limit == 0 || seq < limit; seq++ {
 		p, err := source.Next(ctx)
-		if err != nil && ctx.Err() == nil {
-			f.err = err
-		}
-		if seq == 0 {
-			f.first <- err == nil
-		}
+		f.count(source.Count(), seq)
 		if err != nil {
+			if ctx.Err() == nil {
+				f.err = err
+			}
+			if seq < ahead {
+				f.ready <- seq > 0
+			}
 			return
 		}
 		select {
@@ -52,7 +68,35 @@ func (f *feed) fill(ctx context.Context, source dataset.Source, limit int) {
 		case <-ctx.Done():
 			return
 		}
+		if seq+1 == ahead {
+			f.ready <- true
+		}
 	}
+}
+
+// toldBad bounds how many bad records are told one by one.
+const toldBad = 5
+
+// count takes what the source counted up to the prompt seq.
+func (f *feed) count(c runlog.DatasetCount, seq int) {
+	a := &f.counted
+	a.BadLine += c.BadLine
+	a.TooLong += c.TooLong
+	a.Skipped += c.Skipped
+	a.FirstBad = append(a.FirstBad, c.FirstBad[:min(len(c.FirstBad), toldBad-len(a.FirstBad))]...)
+	a.EstimatedWhy = cmp.Or(a.EstimatedWhy, c.EstimatedWhy)
+	for range c.Passes {
+		f.passes = append(f.passes, seq)
+	}
+}
+
+// took is the count for a step that sent so many prompts: what was read ahead and not
+// sent is in no pass of it.
+func (f *feed) took(sent int) runlog.DatasetCount {
+	c := f.counted
+	c.Prompts = sent
+	c.Passes, _ = slices.BinarySearch(f.passes, sent)
+	return c
 }
 
 // next waits for a prompt. What was read is given out even when ctx is done.

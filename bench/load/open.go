@@ -13,6 +13,9 @@ import (
 // its prompt, and a replay may be longer than memory.
 const maxBacklog = 1024
 
+// announced is how many requests may be due before they are looked at.
+const announced = 64
+
 // arrival is a request that is due.
 type arrival struct {
 	at     time.Duration   // since the start
@@ -22,7 +25,7 @@ type arrival struct {
 // openLoop sends each request when it is due. One goroutine keeps the time and
 // does nothing else; another gives due requests a place and a prompt.
 func (s *run) openLoop(seed uint64) {
-	due := make(chan arrival, readAhead)
+	due := make(chan arrival, announced)
 	var clock, flights sync.WaitGroup
 	d := dispatcher{run: s, flights: &flights}
 	clock.Go(func() {

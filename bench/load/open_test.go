@@ -91,20 +91,61 @@ func TestABurstIsAtOnce(t *testing.T) {
 // planned anew, would hide what it did to the server.
 func TestALateClientDropsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 4, Requests: 100}
-		r := do(t.Context(), t, step, &prompts{pause: time.Second}, &endpoint{takes: always(time.Second)})
+		const n, gap = readAhead + 100, time.Millisecond
+		step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1000, Requests: n}
+		r := do(t.Context(), t, step, &prompts{pause: time.Second, quick: readAhead}, &endpoint{takes: always(time.Second)})
 		for _, q := range r.requests {
-			if got, want := q.Trace.Planned.Sub(r.requests[0].Trace.Planned), time.Duration(q.Seq)*250*time.Millisecond; got != want {
+			if got, want := q.Trace.Planned.Sub(r.requests[0].Trace.Planned), time.Duration(q.Seq)*gap; got != want {
 				t.Fatalf("request %d was planned for %s, want %s", q.Seq, got, want)
 			}
-			if got, want := q.Trace.Started.Sub(q.Trace.Planned), time.Duration(q.Seq)*750*time.Millisecond; got != want || q.Queued != 0 {
+			made := time.Duration(q.Seq-readAhead+1) * time.Second
+			if got, want := q.Trace.Started.Sub(q.Trace.Planned), max(0, made-time.Duration(q.Seq)*gap); got != want || q.Queued != 0 {
 				t.Fatalf("request %d: late by %s, queued for %s, want %s and 0s", q.Seq, got, q.Queued, want)
 			}
 		}
-		if r.end.Succeeded != 100 {
+		if r.end.Succeeded != n {
 			t.Errorf("%+v", r.end)
 		}
 	})
+}
+
+// Where the server must tokenize every prompt, the first ones are made before the
+// clock starts: requests must be as punctual as without.
+func TestPromptsAreMadeBeforeTheClockStarts(t *testing.T) {
+	for name, c := range map[string]struct {
+		requests int
+		source   *prompts
+		made     int // before the first request
+	}{
+		"all there are to be":         {requests: 20, source: &prompts{}, made: 20},
+		"as many as may be held":      {requests: readAhead + 20, source: &prompts{}, made: readAhead},
+		"all that a replay has":       {source: &prompts{at: make([]time.Duration, 7)}, made: 7},
+		"all before the source fails": {requests: 20, source: &prompts{fail: errBroken, after: 5}, made: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 0.5, Requests: c.requests}
+				if c.source.at != nil {
+					step = runlog.Step{Arrival: runlog.ArrivalReplay}
+				}
+				c.source.pause = time.Second
+				took := time.Duration(c.made) * time.Second
+				if c.made < readAhead && c.made != c.requests {
+					took += time.Second // the end of the source takes as long
+				}
+				begin := time.Now()
+				r := do(t.Context(), t, step, c.source, &endpoint{takes: always(time.Second)})
+				if got := r.requests[0].Trace.Planned.Sub(begin); got != took {
+					t.Errorf("the clock started after %s, want %s", got, took)
+				}
+				for _, q := range r.requests {
+					if late := q.Trace.Started.Sub(q.Trace.Planned); late != 0 && !q.Never {
+						t.Errorf("request %d was %s late", q.Seq, late)
+					}
+				}
+			})
+		})
+	}
 }
 
 // Places become free at the very instants at which requests are due.
@@ -126,8 +167,8 @@ func TestQueueingIsNotLateness(t *testing.T) {
 // What waits for a prompt while there is room does not wait for the bound.
 func TestLatenessIsNotQueueing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		step := runlog.Step{Arrival: runlog.ArrivalBurst, Requests: 3, MaxConcurrency: 100}
-		r := do(t.Context(), t, step, &prompts{pause: time.Second}, &endpoint{takes: always(time.Minute)})
+		step := runlog.Step{Arrival: runlog.ArrivalBurst, Requests: readAhead + 3, MaxConcurrency: readAhead + 100}
+		r := do(t.Context(), t, step, &prompts{pause: time.Second, quick: readAhead}, &endpoint{takes: always(time.Minute)})
 		for _, q := range r.requests {
 			if q.Queued != 0 {
 				t.Errorf("request %d is said to have queued for %s", q.Seq, q.Queued)
@@ -159,7 +200,7 @@ func TestAReplayUnderABoundHoldsFewPrompts(t *testing.T) {
 		if r.end.Succeeded != 5000 || e.most != 50 || r.end.Stop != runlog.StopDataset {
 			t.Errorf("%d at once, %+v", e.most, r.end)
 		}
-		if most := maxBacklog + 2*readAhead + 60; e.ahead > most {
+		if most := maxBacklog + readAhead + announced + 60; e.ahead > most {
 			t.Errorf("%d prompts were held at once, want at most %d", e.ahead, most)
 		}
 	})

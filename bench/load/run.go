@@ -29,8 +29,9 @@ var (
 // The users of a closed loop start evenly spread over Step.RampUp, all at once
 // when it is 0. A request of theirs is planned for the instant its user became
 // free. The rate of an open loop rises in a line from 0 over Step.RampUp; a burst
-// and a replay have no ramp-up. The clock starts when the first prompt is at hand;
-// except in a replay, the first request is due then. Requests above
+// and a replay have no ramp-up. The clock starts when the first 1,024 prompts are at
+// hand, or all where there are fewer; except in a replay, the first request is due
+// then. Requests above
 // Step.MaxConcurrency wait in the order in which they were due.
 //
 // No requests come after Step.Requests, after Step.Duration, at the end of a replay,
@@ -50,9 +51,10 @@ var (
 // A replay that falls behind its bound reads some 1,000 requests ahead: when it is
 // withdrawn, those due beyond are not attempted.
 //
-// The errors are those of the plan, with nothing done; of prompts and of Done, with
-// an account of what was; and a sum that does not hold, which is a bug. DatasetCount
-// leaves out prompts that were read and not sent.
+// The errors are those of the plan, with nothing done; of prompts, if the step came
+// as far as where they fail, and of Done, with an account of what was; and a sum that does not hold, which is a bug. DatasetCount
+// leaves out prompts that were read and not sent, but for bad, long and skipped records
+// on the way to them.
 func (r *Runner) Run(ctx context.Context, p Plan, prompts dataset.Source) (runlog.StepEnd, error) {
 	if err := check(p.Step); err != nil {
 		return runlog.StepEnd{}, fmt.Errorf("planning the step: %w", err)
@@ -62,7 +64,7 @@ func (r *Runner) Run(ctx context.Context, p Plan, prompts dataset.Source) (runlo
 
 	var feeding, watching, keeping sync.WaitGroup
 	feeding.Go(func() { s.feed.fill(s.sending, prompts, p.Step.Requests) })
-	s.awaitFirst()
+	s.awaitPrompts()
 	s.start = time.Now()
 	idle := make(chan struct{})
 	watching.Go(func() { s.watch(ctx, idle) })
@@ -79,7 +81,7 @@ func (r *Runner) Run(ctx context.Context, p Plan, prompts dataset.Source) (runlo
 	close(idle)
 	watching.Wait()
 	feeding.Wait()
-	return s.end(prompts)
+	return s.end()
 }
 
 // run is one step while it runs.
@@ -135,11 +137,11 @@ func (s *run) exhausted() {
 	}
 }
 
-// awaitFirst waits for the first prompt, so that no request is late for want of
-// it.
-func (s *run) awaitFirst() {
+// awaitPrompts waits until prompts are read ahead, so that no request is late for
+// want of one.
+func (s *run) awaitPrompts() {
 	select {
-	case ok := <-s.feed.first:
+	case ok := <-s.feed.ready:
 		if !ok {
 			s.exhausted()
 		}
@@ -229,15 +231,16 @@ func (s *run) keep() {
 }
 
 // end closes the account.
-func (s *run) end(prompts dataset.Source) (runlog.StepEnd, error) {
-	e := runlog.StepEnd{Step: s.step.Index, Ended: time.Now(), Dataset: prompts.Count()}
-	e.Dataset.Prompts, e.Dataset.Estimated = int(s.sent.Load()), int(s.estimated.Load())
+func (s *run) end() (runlog.StepEnd, error) {
+	e := runlog.StepEnd{Step: s.step.Index, Ended: time.Now(), Dataset: s.feed.took(int(s.sent.Load()))}
+	e.Dataset.Estimated = int(s.estimated.Load())
 	if e.Dataset.Estimated == 0 {
 		e.Dataset.EstimatedWhy = ""
 	}
 	s.account.fill(&e)
 	err := s.account.check()
-	if failure := s.feed.failure(); failure != nil {
+	// What fails behind the last prompt that was needed is no matter of this step.
+	if failure := s.feed.failure(); failure != nil && errors.Is(context.Cause(s.sending), errDataset) {
 		err = errors.Join(fmt.Errorf("taking prompts: %w", failure), err)
 	}
 	e.Stop = s.stop()

@@ -179,6 +179,24 @@ func TestInterruptBeforeTheFirstPrompt(t *testing.T) {
 	})
 }
 
+// Prompts that the server must tokenize come one by one: an interrupt must not wait
+// for the rest of them, nor send those at hand.
+func TestInterruptWhilePromptsAreReadAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
+		defer cancel()
+		begin := time.Now()
+		step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Requests: 10}
+		r := do(ctx, t, step, &prompts{pause: time.Second}, &endpoint{takes: always(time.Second)})
+		if diff := cmp.Diff(runlog.StepEnd{Stop: runlog.StopInterrupted}, r.outcome()); diff != "" || r.err != nil {
+			t.Errorf("error %v\n%s", r.err, diff)
+		}
+		if took := time.Since(begin); took != 3500*time.Millisecond {
+			t.Errorf("ended after %s", took)
+		}
+	})
+}
+
 var errBroken = errors.New("line 7: broken")
 
 func TestADatasetThatFails(t *testing.T) {
@@ -222,6 +240,22 @@ func TestADatasetThatFails(t *testing.T) {
 					t.Errorf("error %v", r.err)
 				}
 			})
+		})
+	}
+}
+
+// A step that is over before it comes to where its data set is broken is none the
+// worse for having read that far.
+func TestADatasetThatFailsBehindTheLastRequest(t *testing.T) {
+	for _, step := range []runlog.Step{
+		{Arrival: runlog.ArrivalConstant, Rate: 1, Duration: 4500 * time.Millisecond},
+		{Arrival: runlog.ArrivalClosed, Concurrency: 1, Duration: 4500 * time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := do(t.Context(), t, step, &prompts{fail: errBroken, after: 10}, &endpoint{takes: always(time.Second)})
+			if diff := cmp.Diff(runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 5, Succeeded: 5}, r.outcome()); diff != "" || r.err != nil {
+				t.Errorf("%s: error %v\n%s", step.Arrival, r.err, diff)
+			}
 		})
 	}
 }

@@ -145,7 +145,7 @@ func TestKilledRun(t *testing.T) {
 	if s.DatasetKnown {
 		t.Error("the data set's count of a run that was killed is said to be known")
 	}
-	want := "The run on a was killed: 30 requests are known, those in flight at the end are not; the last figures lean to the fast requests."
+	want := "The run on a was killed or still goes on: 30 requests are known, those in flight at the end are not; the last figures lean to the fast requests."
 	if len(s.Warnings) == 0 || s.Warnings[0] != want {
 		t.Errorf("warnings %q, want first %q", s.Warnings, want)
 	}
@@ -228,7 +228,7 @@ func TestNeverSent(t *testing.T) {
 	if diff := cmp.Diff(Figures{}, s.Whole); diff != "" {
 		t.Errorf("figures (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"No request was sent: there are no figures."}, s.Warnings); diff != "" || len(s.Requests) != 0 {
+	if diff := cmp.Diff([]string{"No request was sent: there are no figures, so see why the step stopped, and run again."}, s.Warnings); diff != "" || len(s.Requests) != 0 {
 		t.Errorf("%d requests, warnings (-want +got):\n%s", len(s.Requests), diff)
 	}
 }

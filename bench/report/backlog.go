@@ -1,7 +1,9 @@
 package report
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -15,18 +17,29 @@ const (
 	timeNoise   = 3   // standard errors of the difference of two means
 )
 
+// Why a load is not steady that the server cannot bear. Under a bound requests do
+// not pile up in flight but before it.
+const (
+	pilesUp  = "the server did not keep up with the rate, so that requests piled up"
+	waitsUp  = "the server did not keep up with the rate, so that requests waited ever longer for their turn"
+	quarters = 4
+)
+
 // backlog tells whether an open loop sends more than the server answers: then no
 // part of it is steady.
 type backlog struct {
 	span
-	burstiness     float64 // of the arrivals, at most 1
-	early, late    moments // latencies of what was sent in the first quarter and the last
-	arrived, ended float64 // requests a second
+	burstiness     float64           // of the arrivals, at most 1
+	bounded        bool              // in flight
+	early, late    moments           // latencies of what was sent in the first quarter and the last
+	waits          [quarters]moments // for a turn under the bound, of each quarter of what was sent
+	cuts           []int64           // between those quarters
+	arrived, ended float64           // requests a second
 }
 
 // newBacklog is nil for a step whose arrivals follow no rate.
-func newBacklog(s runlog.Step, w span) *backlog {
-	b := &backlog{span: w, burstiness: 1}
+func newBacklog(s runlog.Step, w span, c *curve) *backlog {
+	b := &backlog{span: w, burstiness: 1, bounded: s.MaxConcurrency > 0}
 	switch s.Arrival {
 	case runlog.ArrivalConstant, runlog.ArrivalPoisson:
 	case runlog.ArrivalGamma:
@@ -36,38 +49,78 @@ func newBacklog(s runlog.Step, w span) *backlog {
 	default:
 		return nil
 	}
+	first, n := c.within(w)
+	for k := 1; k < quarters; k++ {
+		b.cuts = append(b.cuts, c.starts[first+n*k/quarters])
+	}
 	return b
 }
 
 // take counts a request that was sent.
 func (b *backlog) take(r *runlog.Request) {
 	start, end := instants(r)
-	quarter := (b.to - b.from) / 4
-	switch {
-	case !b.holds(start):
+	if !b.holds(start) {
+		return
+	}
+	switch quarter := (b.to - b.from) / quarters; {
 	case start <= b.from+quarter:
 		b.early.add(float64(end - start))
 	case start >= b.to-quarter:
 		b.late.add(float64(end - start))
 	}
+	k, _ := slices.BinarySearch(b.cuts, start)
+	b.waits[k].add(float64(r.Queued))
 }
 
-// grows says whether requests piled up in the window.
-func (b *backlog) grows(c *curve) bool {
-	quarter := (b.to - b.from) / 4
+// grows says why the load is not steady, if requests piled up in the window. due is
+// the span in which all of the step's were due.
+func (b *backlog) grows(c *curve, due span) string {
+	switch {
+	case b.inFlight(c):
+		return pilesUp
+	case b.bounded && b.waiting(c, due):
+		return waitsUp
+	}
+	return ""
+}
+
+// inFlight says whether ever more were in flight.
+func (b *backlog) inFlight(c *curve) bool {
+	quarter := (b.to - b.from) / quarters
 	first, last := c.mean(span{b.from, b.from + quarter}), c.mean(span{b.to - quarter, b.to})
 	b.arrived, b.ended = float64(c.sent(b.span))/b.seconds(), float64(c.over(b.span))/b.seconds()
 	noise := flightNoise * math.Sqrt((first+last)/b.burstiness)
-	return b.ended < enoughLoad*b.arrived && last > grownShare*first+grownNumber+noise && b.slower()
+	return b.ended < enoughLoad*b.arrived && last > grownShare*first+grownNumber+noise && grew(&b.early, &b.late)
 }
 
-// slower says whether the late requests took longer than the early ones.
-func (b *backlog) slower() bool {
-	if b.early.n < 2 || b.late.n < 2 {
+// waiting says whether requests waited ever longer for their turn: in both late
+// quarters longer than in the early ones, and so long in the end that the bound
+// lowered the rate. A queue that comes and goes seldom does both by chance.
+func (b *backlog) waiting(c *curve, due span) bool {
+	sending, n := c.sending(c.whole())
+	b.arrived, b.ended = perSecondOf(n, due), perSecondOf(n, sending)
+	w := &b.waits
+	ever := min(w[2].mean, w[3].mean) > max(w[0].mean, w[1].mean)
+	return b.ended < enoughLoad*b.arrived && ever && grew(&w[0], &w[3])
+}
+
+// grew says whether the late durations are longer than the early ones.
+func grew(early, late *moments) bool {
+	if early.n < 2 || late.n < 2 {
 		return false
 	}
-	noise := timeNoise * math.Sqrt(b.early.variance()/b.early.n+b.late.variance()/b.late.n)
-	return b.late.mean > grownShare*b.early.mean && b.late.mean > b.early.mean+noise
+	noise := timeNoise * math.Sqrt(early.variance()/early.n+late.variance()/late.n)
+	return late.mean > grownShare*early.mean && late.mean > early.mean+noise
+}
+
+// warning says by how much the rate was too high.
+func (b *backlog) warning(why string) string {
+	grow, advice := "latencies grow", "lower the rate"
+	if why == waitsUp {
+		grow, advice = "requests wait ever longer", "lower the rate or raise the bound, and read latencies from when they were due"
+	}
+	return fmt.Sprintf("Only %s requests a second were over where %s arrived, so %s for as long as the load lasts: %s.",
+		number(b.ended), number(b.arrived), grow, advice)
 }
 
 // moments are Welford's running mean and sum of squares.

@@ -12,10 +12,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-const (
-	pilesUp = "the server did not keep up with the rate, so that requests piled up"
-	rates   = "so latencies grow for as long as the load lasts: lower the rate."
-)
+const rates = "so latencies grow for as long as the load lasts: lower the rate."
 
 // queued is what a server with so many places does: a request takes as long as takes
 // says once it has one. gap is the time between two arrivals.
@@ -46,7 +43,7 @@ func TestRateOverCapacity(t *testing.T) {
 		t.Errorf("steady %v, not steady as %q", s.Steady, s.NotSteady)
 	}
 	want := []string{
-		"The load never was steady, as " + pilesUp + ": all figures are of the whole step, ramp and drain included.",
+		"The load never was steady, as the server did not keep up with the rate, so that requests piled up" + ": all figures are of the whole step, ramp and drain included.",
 		"Only 5.01 requests a second were over where 10.0 arrived, " + rates,
 	}
 	if diff := cmp.Diff(want, s.Warnings); diff != "" {
@@ -100,6 +97,76 @@ func TestPilesUp(t *testing.T) {
 			}
 			if got < tt.low || got > tt.high {
 				t.Errorf("%d of %d piled up, want %d to %d", got, draws, tt.low, tt.high)
+			}
+		})
+	}
+}
+
+// bounded is what queued is where requests wait in the client: it keeps so many in
+// flight, and each takes as long.
+func bounded(n, bound int, gap func() time.Duration, took time.Duration) []runlog.Request {
+	all := queued(n, bound, gap, always(took))
+	for i := range all {
+		r := &all[i]
+		r.Queued = r.Trace.End - took
+		r.Trace.Started = r.Trace.Started.Add(r.Queued)
+		for k := range r.Trace.Chunks {
+			r.Trace.Chunks[k].At = took
+		}
+		r.Trace.End, r.Trace.FirstEvent, r.Trace.FirstAnswer = took, took, took
+	}
+	return all
+}
+
+// TestRateOverCapacityUnderABound is TestRateOverCapacity with a client that sends
+// one at a time: the 400 that are due in 39.9 s are sent in 79.8 s.
+func TestRateOverCapacityUnderABound(t *testing.T) {
+	step := runlog.Step{Started: noon, Arrival: runlog.ArrivalConstant, Rate: 10, MaxConcurrency: 1}
+	requests := bounded(400, 1, always(100*time.Millisecond), 200*time.Millisecond)
+	s := stepOf(t, Options{}, newMemlog("a").step(step, requests, false).over())
+	const why = "the server did not keep up with the rate, so that requests waited ever longer for their turn"
+	if s.Steady != nil || s.NotSteady != why {
+		t.Errorf("steady %v, not steady as %q", s.Steady, s.NotSteady)
+	}
+	want := []string{
+		"The load never was steady, as " + why + ": all figures are of the whole step, ramp and drain included.",
+		"Only 5.00 requests a second were over where 10.0 arrived, so requests wait ever longer for as long as the load lasts: " +
+			"lower the rate or raise the bound, and read latencies from when they were due.",
+	}
+	if diff := cmp.Diff(want, s.Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// TestWaitsUp draws loads under a bound: those that the server can bear must stay
+// steady, however their queue comes and goes, and those it cannot must not.
+func TestWaitsUp(t *testing.T) {
+	const draws = 40
+	for name, tt := range map[string]struct {
+		n, bound  int
+		takes     time.Duration
+		low, high int // of the draws are not steady
+	}{
+		"room enough":                {300, 20, 1400 * time.Millisecond, 0, 0},
+		"nine tenths busy":           {600, 20, 1800 * time.Millisecond, 0, 2},
+		"one at a time, half busy":   {300, 1, 50 * time.Millisecond, 0, 0},
+		"a quarter more than it can": {600, 20, 2500 * time.Millisecond, 38, 40},
+		"twice what it can":          {200, 20, 4 * time.Second, 38, 40},
+		"twice, long answers":        {200, 80, 16 * time.Second, 38, 40},
+	} {
+		t.Run(name, func(t *testing.T) {
+			step := runlog.Step{Started: noon, Arrival: runlog.ArrivalPoisson, Rate: 10, MaxConcurrency: tt.bound}
+			got := 0
+			for seed := range uint64(draws) {
+				r := rand.New(rand.NewPCG(seed, 2))
+				gap := func() time.Duration { return time.Duration(r.ExpFloat64() * 1e8) }
+				requests := bounded(tt.n, tt.bound, gap, tt.takes)
+				if s := stepOf(t, Options{}, newMemlog("a").step(step, requests, false).over()); s.Steady == nil {
+					got++
+				}
+			}
+			if got < tt.low || got > tt.high {
+				t.Errorf("%d of %d are not steady, want %d to %d", got, draws, tt.low, tt.high)
 			}
 		})
 	}

@@ -102,7 +102,8 @@ func (w *cardWatch) reading(id cardID, scraped int64, g *watch, v float64) {
 func (w *cardWatch) report(endpoint string) (cards []Card, joules *float64) {
 	serving, known := w.serving(endpoint)
 	for _, id := range slices.SortedFunc(maps.Keys(w.cards), compareCards) {
-		c, gauge := w.cards[id], w.gauge(id)
+		c := w.cards[id]
+		gauge := func(g *watch) Gauge { return g.gauge(pollsForMean) } // one poll is no mean of a step
 		cards = append(cards, Card{
 			Vendor: id.vendor, Device: id.device, Name: c.name, Serves: serving[id], NUMANode: c.node,
 			Utilization: gauge(&c.utilization), Watts: gauge(&c.watts), Celsius: gauge(&c.celsius),
@@ -126,16 +127,6 @@ func (w *cardWatch) report(endpoint string) (cards []Card, joules *float64) {
 		return cards, nil
 	}
 	return cards, &energy
-}
-
-// gauge sums up the gauges of a card. One poll is no mean of a step.
-func (w *cardWatch) gauge(id cardID) func(*watch) Gauge {
-	return func(g *watch) Gauge {
-		if w.polls[id.vendor] != nil && g.n < pollsForMean {
-			return Gauge{}
-		}
-		return g.gauge()
-	}
 }
 
 // energy is what a card took, in joules, and whether that is known.

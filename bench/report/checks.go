@@ -65,7 +65,12 @@ func (g *gather) check(s *Step) {
 	if g.steady != nil {
 		c.Achieved = g.curve.mean(g.steady.span)
 	}
-	c.AchievedRate = perSecondOf(len(g.curve.starts), g.sending())
+	window := g.whole.span
+	if g.steady != nil {
+		window = g.steady.span
+	}
+	sending, n := g.curve.sending(window)
+	c.AchievedRate = perSecondOf(n, sending)
 	c.ClientLag = g.checks.lags.distribution(g.opts.Percentiles, perSecond)
 	if g.checks.answered > 0 {
 		c.KernelClock = float64(g.checks.kernel) / float64(g.checks.answered)
@@ -78,14 +83,6 @@ func (g *gather) check(s *Step) {
 	for i := range g.cpus {
 		c.ClientCPU += g.cpus[i].cores()
 	}
-}
-
-// sending is from the first request sent to the last one sent.
-func (g *gather) sending() span {
-	if len(g.curve.starts) == 0 {
-		return span{}
-	}
-	return span{g.curve.starts[0], g.curve.starts[len(g.curve.starts)-1]}
 }
 
 // due is the span in which the requests that were sent were due.

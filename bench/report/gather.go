@@ -19,6 +19,7 @@ type gather struct {
 
 	whole, steady *tally // steady is nil when the load never was
 	notSteady     string
+	dueSteady     span      // in which those sent in the steady window were due
 	backlog       *backlog  // nil but for an open loop that may be steady
 	in, out       *measures // of the requests sent inside of the steady window and outside of it
 
@@ -64,7 +65,7 @@ func newGather(opts Options, logs []*outline, j *joined) *gather {
 	g.whole = newTally(g.curve.whole())
 	w, why := steady(j.step, &g.curve, warm, last)
 	if g.notSteady = why; why == "" {
-		g.steady, g.backlog = newTally(w), newBacklog(j.step, w)
+		g.steady, g.backlog = newTally(w), newBacklog(j.step, w, &g.curve)
 	}
 	g.cards, g.server = newCardWatch(g.whole.span), newServerWatch(g.whole.span)
 	g.cpus = make([]cpuWatch, len(j.parts))
@@ -104,6 +105,7 @@ func (g *gather) request(r *runlog.Request, s runlog.Step) {
 		g.steady.take(r, g.opts.Goodput)
 		if start, _ := instants(r); g.steady.holds(start) {
 			m = g.in
+			g.dueSteady.add(planned(&r.Trace).UnixNano())
 		}
 	}
 	if g.backlog != nil {
@@ -144,10 +146,12 @@ func (g *gather) sample(k int, s *runlog.Sample) {
 
 // report ends the step. Nothing can be added afterwards.
 func (g *gather) report() Step {
-	if b := g.backlog; b != nil && b.grows(&g.curve) {
-		g.steady, g.notSteady = nil, "the server did not keep up with the rate, so that requests piled up"
-	} else {
-		g.backlog = nil
+	if b := g.backlog; b != nil {
+		if why := b.grows(&g.curve, g.due()); why != "" {
+			g.steady, g.notSteady = nil, why
+		} else {
+			g.backlog = nil
+		}
 	}
 	s := Step{
 		Step: g.joined.step, Machines: len(g.joined.parts), Account: g.account,
@@ -162,6 +166,9 @@ func (g *gather) report() Step {
 		g.in[k] = samples{}
 	}
 	s.Whole = g.whole.figures(&g.curve, g.out, g.opts)
+	if s.Steady != nil { // its seconds begin elsewhere
+		s.Whole.PeakOutputThroughput = max(s.Whole.PeakOutputThroughput, s.Steady.PeakOutputThroughput)
+	}
 	s.Cards, s.Joules = g.cards.report(g.endpoint())
 	s.Server = g.server.report(g.opts.Percentiles)
 	s.DatasetKnown = true

@@ -9,7 +9,7 @@ import (
 // go on a straight line; before the first and after the last it holds.
 type watch struct {
 	window    span
-	n         int
+	n, inside int // samples in all, and those inside the window
 	max       float64
 	integral  float64 // over the window, until the last sample, in units times seconds
 	first, at int64   // of the first and the last sample
@@ -30,6 +30,9 @@ func (g *watch) add(at int64, v float64) {
 		g.line(g.at, g.last, at, v)
 	}
 	g.n++
+	if g.window.holds(at) {
+		g.inside++
+	}
 	g.max, g.at, g.last, g.sum = max(g.max, v), at, v, g.sum+v
 }
 
@@ -59,8 +62,9 @@ func (g *watch) all() float64 {
 	return g.integral + rest.integral
 }
 
-func (g *watch) gauge() Gauge {
-	if g.n == 0 {
+// gauge sums up the samples, if there are so many inside the window.
+func (g *watch) gauge(least int) Gauge {
+	if g.n == 0 || g.inside < least {
 		return Gauge{}
 	}
 	mean := g.sum / float64(g.n)

@@ -116,6 +116,8 @@ func (f *facts) server(s *Step) {
 	}
 	if len(parts) > 0 {
 		parts = []string{"mean/max: " + strings.Join(parts, ", ")}
+	} else if v.TooFew {
+		parts = []string{"too few samples for its load"}
 	}
 	if v.PrefixQueries != nil && v.PrefixHits != nil && *v.PrefixQueries > 0 {
 		text := fmt.Sprintf("%s of %s prefix tokens found in its cache", percent(*v.PrefixHits / *v.PrefixQueries), integer(*v.PrefixQueries))

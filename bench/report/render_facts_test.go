@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,8 +48,11 @@ func TestFacts(t *testing.T) {
 			s.Step = runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1, Requests: 1}
 		}, map[string]string{"load": "closed loop of 1 user, 1 request, from 2 machines"}},
 		{"never steady", func(s *report.Step) { s.Steady = nil }, map[string]string{
-			"concurrency":  "100 configured, 115.8 achieved over the whole step (mean, by Little's law)",
+			"concurrency":  "at most 100, on the mean 115.8 over the whole step (mean, by Little's law)",
 			"steady state": "none: never reached",
+		}},
+		{"server sampled before and after", func(s *report.Step) { s.Server = &report.ServerSample{TooFew: true} }, map[string]string{
+			"server": "too few samples for its load",
 		}},
 		{"server without metrics", func(s *report.Step) { s.Server = &report.ServerSample{} }, map[string]string{
 			"server": "its metrics show nothing of what is looked for", "server TTFT": "",
@@ -72,6 +76,22 @@ func TestFacts(t *testing.T) {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
+	}
+}
+
+// A label as long as the longest reason must not run into its text.
+func TestLongLabels(t *testing.T) {
+	s := open()
+	s.Account.Failed = map[openai.Reason]int{openai.ReasonTimeoutFirstToken: 50}
+	s.FailedAs = map[openai.Reason]string{openai.ReasonTimeoutFirstToken: "no text after 2s"}
+	r := sweep()
+	r.Steps = []report.Step{s}
+	var text strings.Builder
+	if err := report.Markdown(&text, r); err != nil {
+		t.Fatal(err)
+	}
+	if want := "  first timeout_first_token no text after 2s\n"; !strings.Contains(text.String(), want) {
+		t.Errorf("no line %q in\n%s", want, text.String())
 	}
 }
 

@@ -21,7 +21,11 @@ func (f *facts) load(s *Step) {
 	f.add("concurrency", concurrencyText(s))
 	c := &s.Checks
 	if c.ConfiguredRate > 0 {
-		f.add("rate", fmt.Sprintf("%s req/s configured, %s achieved", number(c.ConfiguredRate), number(c.AchievedRate)))
+		part := "over the whole step"
+		if s.Steady != nil {
+			part = "in the steady state"
+		}
+		f.add("rate", fmt.Sprintf("%s req/s configured, %s achieved %s", number(c.ConfiguredRate), number(c.AchievedRate), part))
 	}
 	if s.Steady == nil {
 		reason := clean(s.NotSteady)
@@ -98,13 +102,16 @@ func stopText(s runlog.Stop) string {
 
 func concurrencyText(s *Step) string {
 	c := &s.Checks
-	configured := "no bound"
-	if c.Configured > 0 {
+	configured, mean := "no bound", "%s achieved"
+	switch {
+	case level(s.Step) > 0:
 		configured = fmt.Sprintf("%d configured", c.Configured)
+	case c.Configured > 0: // which an open loop need not come to
+		configured, mean = fmt.Sprintf("at most %d", c.Configured), "on the mean %s"
 	}
 	if s.Steady == nil {
-		return fmt.Sprintf("%s, %s achieved over the whole step (mean, by Little's law)", configured, number(c.AchievedWhole))
+		return fmt.Sprintf("%s, "+mean+" over the whole step (mean, by Little's law)", configured, number(c.AchievedWhole))
 	}
-	return fmt.Sprintf("%s, %s achieved in the steady state, %s over the whole step (means, by Little's law)",
+	return fmt.Sprintf("%s, "+mean+" in the steady state, %s over the whole step (means, by Little's law)",
 		configured, number(c.Achieved), number(c.AchievedWhole))
 }

@@ -122,7 +122,7 @@ func sweepRows(r *Report) []sweepRow {
 		{"Failures (%)", func(s *Step) string { return fixed(s.Account.FailureRatio()*100, true) }},
 		{"Attempted", func(s *Step) string { return strconv.Itoa(s.Account.Attempted) }},
 		{"Canceled", func(s *Step) string { return strconv.Itoa(s.Account.Canceled) }},
-		{"In flight, configured", func(s *Step) string { return orNone(csvCount(s.Checks.Configured)) }},
+		{"In flight, users or bound", func(s *Step) string { return orNone(csvCount(s.Checks.Configured)) }},
 		{"In flight, mean", func(s *Step) string { return fixed(s.Checks.AchievedWhole, true) }},
 		{"In flight, mean, steady", func(s *Step) string { return fixed(s.Checks.Achieved, s.Steady != nil) }},
 		{"QPS, steady", steadyRow(func(f *Figures) float64 { return f.RequestThroughput })},

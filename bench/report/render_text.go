@@ -34,12 +34,13 @@ func (p *page) writeTo(w io.Writer) error {
 }
 
 // row writes a label and its value, the value broken into as many lines as it
-// needs.
+// needs. A label that is longer than its column makes the value's narrower.
 func (p *page) row(label, value string) {
 	indent := strings.Repeat(" ", 2+labelWidth)
-	for i, part := range wrap(value, pageWidth-len(indent)) {
+	label = pad(fit(label, pageWidth/2), labelWidth-1) + " "
+	for i, part := range wrap(value, pageWidth-2-columns(label)) {
 		if i == 0 {
-			p.line("  %s%s", pad(label, labelWidth), part)
+			p.line("  %s%s", label, part)
 			continue
 		}
 		p.line("%s%s", indent, part)

@@ -125,8 +125,8 @@ func (a Account) FailureRatio() float64 {
 // until the last request was sent (of several machines, by the first that had none
 // left). A closed loop is at its level when as many requests are in flight as it
 // has users, an open loop when its ramp is over and the first success too. A burst
-// without a bound never is, nor an open loop whose requests pile up. A steady part
-// holds at least 10 requests and one for each user.
+// without a bound never is, nor an open loop whose requests pile up, or wait ever
+// longer for their turn. A steady part holds at least 10 requests and one for each user.
 type Window struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
@@ -156,7 +156,8 @@ type Figures struct {
 	Goodput *float64 `json:"goodput,omitempty"`
 	// PeakOutputThroughput is the most output tokens in any second of the window,
 	// or their mean where that is more, as in a window of less than a second;
-	// the seconds counted from its start; PeakConcurrency the most requests in
+	// the seconds counted from its start, of the whole step also from that of its
+	// steady part; PeakConcurrency the most requests in
 	// flight at once.
 	PeakOutputThroughput float64 `json:"peak_output_throughput"`
 	PeakConcurrency      int     `json:"peak_concurrency"`
@@ -220,7 +221,8 @@ type Checks struct {
 	Achieved      float64 `json:"achieved_concurrency"`
 	AchievedWhole float64 `json:"achieved_concurrency_whole"`
 	// ConfiguredRate is 0 for a closed loop. AchievedRate is the requests sent a
-	// second, from the first to the last.
+	// second, from the first to the last: of the steady window, or of the whole step
+	// without one.
 	ConfiguredRate float64 `json:"configured_rate"`
 	AchievedRate   float64 `json:"achieved_rate"`
 	// ClientLag is how late this program read what the kernel had received.
@@ -272,6 +274,9 @@ type ServerSample struct {
 	Running    Gauge `json:"running"`
 	Waiting    Gauge `json:"waiting"`
 	CacheUsage Gauge `json:"cache_usage"` // 0 to 1
+	// TooFew is true where a gauge was sampled, but fewer than 3 times during the
+	// step, and left out.
+	TooFew bool `json:"too_few_samples,omitempty"`
 	// TTFT is the server's own histogram over the step, nil where it has none. Its
 	// percentiles are interpolated within buckets; it has no Std, Min and Max.
 	TTFT *Distribution `json:"ttft,omitempty"`

@@ -155,10 +155,11 @@ func TestServer(t *testing.T) {
 	}
 	s := stepOf(t, Options{Percentiles: []float64{20, 60, 90}}, tenSeconds(t, "a", func(l *memlog) {
 		l.sample(0, 0, runlog.SourceServer, scrape(1, 1)...)
+		l.sample(0, 5*time.Second, runlog.SourceServer, scrape(1.5, 2)...)
 		l.sample(0, 10*time.Second, runlog.SourceServer, scrape(2, 3)...)
 	}))
 	want := &ServerSample{
-		Running: Gauge{2, 8, 12}, CacheUsage: Gauge{2, 0.25, 0.25},
+		Running: Gauge{3, 8, 12}, CacheUsage: Gauge{3, 0.25, 0.25},
 		// Of 10 more, 4 are up to 0.1 s, 4 up to 0.5 s: the 5th is at 0.2 s, the 9th beyond.
 		TTFT: &Distribution{Count: 10, Mean: 0.3, Percentiles: []Percentile{{20, 0.05}, {50, 0.2}, {60, 0.3}, {90, 0.5}}},
 		// The old names tell the same once more.
@@ -182,7 +183,7 @@ func TestServerThatTellsLess(t *testing.T) {
 		"MindIE": {
 			map[string]float64{"num_requests_running": 2, "num_requests_waiting": 6, "npu_cache_usage_perc": 0.5},
 			map[string]float64{"num_requests_running": 2, "num_requests_waiting": 8, "npu_cache_usage_perc": 0.5},
-			&ServerSample{Running: Gauge{2, 2, 2}, Waiting: Gauge{2, 7, 8}, CacheUsage: Gauge{2, 0.5, 0.5}},
+			&ServerSample{Running: Gauge{3, 2, 2}, Waiting: Gauge{3, 7.5, 8}, CacheUsage: Gauge{3, 0.5, 0.5}},
 		},
 		"started again": {
 			map[string]float64{"vllm:prefix_cache_queries_total": 100, "vllm:prefix_cache_hits_total": 50, "vllm:" + latency + "_sum": 9, "vllm:" + latency + "_count": 9},
@@ -209,12 +210,18 @@ func TestServerThatTellsLess(t *testing.T) {
 			map[string]float64{"vllm:" + latency + "_sum": 5, "vllm:" + latency + "_count": 3},
 			&ServerSample{TTFT: &Distribution{Count: 2, Mean: 2}},
 		},
+		"a gauge sampled too seldom": {
+			map[string]float64{"vllm:num_requests_running": 0, "vllm:prefix_cache_queries_total": 10},
+			nil,
+			&ServerSample{TooFew: true},
+		},
 		"one scrape": {map[string]float64{"vllm:prefix_cache_queries_total": 100}, nil, &ServerSample{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := stepOf(t, Options{}, tenSeconds(t, "a", func(l *memlog) {
 				l.sample(0, 0, runlog.SourceServer, metrics(tt.first)...)
 				if tt.last != nil {
+					l.sample(0, 5*time.Second, runlog.SourceServer, metrics(tt.last)...)
 					l.sample(0, 10*time.Second, runlog.SourceServer, metrics(tt.last)...)
 				}
 			}))
@@ -242,9 +249,9 @@ func TestServerServedOthers(t *testing.T) {
 		"ours alone":      {20, 1000, true, true, ""},
 		"one more":        {21, 1010, true, true, ""}, // the exporter's probe
 		"some not seen":   {17, 800, false, false, ""},
-		"others too":      {25, 3000, false, false, "The server answered 5 other requests meanwhile: the load was not only ours."},
+		"others too":      {25, 3000, false, false, "The server answered 5 other requests meanwhile: the load was not only ours, so run when nobody else uses the server."},
 		"no TTFT":         {-1, 1010, false, true, ""},
-		"others' prompts": {-1, 3000, false, false, "The server read 2000 other prompt tokens meanwhile: the load was not only ours."},
+		"others' prompts": {-1, 3000, false, false, "The server read 2000 other prompt tokens meanwhile: the load was not only ours, so run when nobody else uses the server."},
 		"no caching":      {20, 0, true, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -268,6 +275,22 @@ func TestServerServedOthers(t *testing.T) {
 				t.Errorf("warnings %q, want %q", got, tt.warning)
 			}
 		})
+	}
+}
+
+// TestServerOfAKilledRun counts 5 requests more than the log holds: those that were
+// in flight when it ended.
+func TestServerOfAKilledRun(t *testing.T) {
+	log := newMemlog("a")
+	log.begin(closed(1, 20), everySecond(20, time.Second))
+	for i, at := range []time.Duration{0, 20 * time.Second} {
+		n := float64(i) * 25
+		log.sample(0, at, runlog.SourceServer, metrics(map[string]float64{
+			"vllm:time_to_first_token_seconds_sum": n, "vllm:time_to_first_token_seconds_count": n,
+		})...)
+	}
+	if all := strings.Join(stepOf(t, Options{}, log).Warnings, "\n"); strings.Contains(all, "other requests") {
+		t.Errorf("our own requests are taken for others': %s", all)
 	}
 }
 
@@ -344,6 +367,32 @@ func TestChecks(t *testing.T) {
 	}
 	if d := s.Whole.PromptLength; d.Count != 19 || d.Min != 1 || d.Max != 100 {
 		t.Errorf("prompt lengths %+v, want 19: one was told by nobody", d)
+	}
+}
+
+// TestRateBehindARamp has requests at 5 a second for 10 s, then at 20 a second for
+// 10 s: the rate to hold against 20 is the latter.
+func TestRateBehindARamp(t *testing.T) {
+	var requests []runlog.Request
+	for i := range 50 {
+		requests = append(requests, answered(time.Duration(i)*200*time.Millisecond, 10, 4, 50*time.Millisecond, 100*time.Millisecond))
+	}
+	for i := range 200 {
+		requests = append(requests, answered(10*time.Second+time.Duration(i)*50*time.Millisecond, 10, 4, 50*time.Millisecond, 100*time.Millisecond))
+	}
+	step := runlog.Step{Started: noon, Arrival: runlog.ArrivalConstant, Rate: 20, RampUp: 10 * time.Second}
+	s := stepOf(t, Options{}, newMemlog("a").step(step, requests, false).over())
+	if c := s.Checks; c.AchievedRate != 20 || len(s.Warnings) > 0 {
+		t.Errorf("%v requests a second were achieved, want 20; warnings %q", c.AchievedRate, s.Warnings)
+	}
+	// What is late once the ramp is over is not hidden by the ramp's lower rate.
+	for i := range 200 {
+		r := &requests[50+i].Trace
+		r.Started = r.Planned.Add(time.Duration(i) * 10 * time.Millisecond)
+	}
+	s = stepOf(t, Options{}, newMemlog("a").step(step, requests, false).over())
+	if all := strings.Join(s.Warnings, "\n"); !strings.Contains(all, "Only 16.7 requests a second were sent where 20.0 were asked for") {
+		t.Errorf("warnings %q", s.Warnings)
 	}
 }
 

@@ -11,6 +11,10 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
+// samplesForMean is how many samples of the server inside a step it takes for a
+// mean: two at its ends show it before and after the load.
+const samplesForMean = 3
+
 // serverTTFT is the server's own histogram of the time to the first token.
 const serverTTFT = "time_to_first_token_seconds"
 
@@ -83,11 +87,18 @@ func (w *serverWatch) report(ps []float64) *ServerSample {
 	if w.samples == 0 {
 		return nil
 	}
-	return &ServerSample{
-		Running: w.running.gauge(), Waiting: w.waiting.gauge(), CacheUsage: w.cache.gauge(),
+	s := &ServerSample{
 		TTFT:          w.latency(ps),
 		PrefixQueries: w.queries.delta(), PrefixHits: w.hits.delta(), Preemptions: w.preemptions.delta(),
 	}
+	for _, g := range []struct {
+		from *watch
+		to   *Gauge
+	}{{&w.running, &s.Running}, {&w.waiting, &s.Waiting}, {&w.cache, &s.CacheUsage}} {
+		*g.to = g.from.gauge(samplesForMean)
+		s.TooFew = s.TooFew || g.from.n > 0 && g.to.Samples == 0
+	}
+	return s
 }
 
 // near says whether two counts are the same within a percent, or 1.
@@ -120,21 +131,23 @@ func (g *gather) prompts() (least, most float64) {
 	return least, least * float64(len(g.curve.starts)) / float64(g.checks.told)
 }
 
-// serverWarning is about load that was not this report's.
+// serverWarning is about load that was not this report's. While requests of a step
+// that has no end may be in flight, they may be what the server counted.
 func (g *gather) serverWarning(v *ServerSample) []string {
-	if v == nil {
+	if v == nil || slices.ContainsFunc(g.joined.parts, func(p part) bool { return p.end == nil }) {
 		return nil
 	}
+	const advice = "the load was not only ours, so run when nobody else uses the server"
 	sent := float64(len(g.curve.starts))
 	if v.TTFT != nil {
 		if n := float64(v.TTFT.Count) - sent; n > slack(sent) {
-			return []string{fmt.Sprintf("The server answered %s other requests meanwhile: the load was not only ours.", integer(n))}
+			return []string{fmt.Sprintf("The server answered %s other requests meanwhile: %s.", integer(n), advice)}
 		}
 		return nil
 	}
 	_, most := g.prompts()
 	if v.PrefixQueries != nil && most > 0 && *v.PrefixQueries > most+slack(most) {
-		return []string{fmt.Sprintf("The server read %s other prompt tokens meanwhile: the load was not only ours.", integer(*v.PrefixQueries-most))}
+		return []string{fmt.Sprintf("The server read %s other prompt tokens meanwhile: %s.", integer(*v.PrefixQueries-most), advice)}
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (g *gather) logWarnings(s *Step) []string {
 		switch last := p.section == log.sections[len(log.sections)-1]; {
 		case p.end != nil:
 		case last && !log.complete:
-			list = append(list, fmt.Sprintf("The run on %s was killed: %s known, those in flight at the end are not; the last figures lean to the fast requests.",
+			list = append(list, fmt.Sprintf("The run on %s was killed or still goes on: %s known, those in flight at the end are not; the last figures lean to the fast requests.",
 				log.run.Host, requestsAre(p.account.Attempted)))
 		default:
 			list = append(list, fmt.Sprintf("The line that ends this step is missing in the log of %s: %s known, and nothing to check that number against.",
@@ -58,7 +58,7 @@ func (g *gather) logWarnings(s *Step) []string {
 		list = append(list, fmt.Sprintf("%d of %d logs have no such step: the load was that much lower than in the others.", missing, len(g.logs)))
 	}
 	if names := hosts(g.logs, g.joined.parts); len(names) > 1 {
-		list = append(list, fmt.Sprintf("The clocks of %d machines are joined: windows, rates and concurrency are only as good as their NTP.", len(names)))
+		list = append(list, fmt.Sprintf("The clocks of %d machines are joined: windows, rates and concurrency are only as good as their NTP, so see that it is in step.", len(names)))
 	}
 	if !g.together() {
 		list = append(list, "The machines did not put on this load at the same time: start them together, or read their reports one by one.")
@@ -99,8 +99,16 @@ func (g *gather) together() bool {
 func (g *gather) loadWarnings(s *Step) []string {
 	var list []string
 	if n := s.Account.Failures(); n > 0 {
-		list = append(list, fmt.Sprintf("%d of %d requests failed (%s: %s): latencies are of those that did not, so read them beside this share.",
-			n, s.Account.Attempted-s.Account.Canceled, percent(s.Account.FailureRatio()), failureText(s.Account)))
+		advice := "latencies are of those that did not, so read them beside this share"
+		switch {
+		case s.Account.Succeeded > 0:
+		case s.Whole.TTFT.Count > 0:
+			advice = "latencies are of what was seen before they did, so see what the first failure said"
+		default:
+			advice = "there are no latencies, so see what the first failure said"
+		}
+		list = append(list, fmt.Sprintf("%d of %d requests failed (%s: %s): %s.",
+			n, s.Account.Attempted-s.Account.Canceled, percent(s.Account.FailureRatio()), failureText(s.Account), advice))
 	}
 	if n := s.LocalFailures; n > 0 {
 		list = append(list, fmt.Sprintf("%d of the failures are this machine's, which had no more files or ports for connections: raise ulimit -n, or use more machines.", n))
@@ -114,14 +122,13 @@ func (g *gather) loadWarnings(s *Step) []string {
 		list = append(list, fmt.Sprintf("The step was interrupted after %d requests: it is shorter than was asked for.", s.Account.Attempted))
 	}
 	if len(g.curve.starts) == 0 {
-		return append(list, "No request was sent: there are no figures.")
+		return append(list, "No request was sent: there are no figures, so see why the step stopped, and run again.")
 	}
 	if s.NotSteady != "" {
 		list = append(list, fmt.Sprintf("The load never was steady, as %s: all figures are of the whole step, ramp and drain included.", s.NotSteady))
 	}
 	if b := g.backlog; b != nil {
-		list = append(list, fmt.Sprintf("Only %s requests a second were over where %s arrived, so latencies grow for as long as the load lasts: lower the rate.",
-			number(b.ended), number(b.arrived)))
+		list = append(list, b.warning(s.NotSteady))
 	}
 	list = append(list, g.serverWarning(s.Server)...)
 	c := &s.Checks
@@ -136,10 +143,14 @@ func (g *gather) loadWarnings(s *Step) []string {
 // not the client's fault, so it is held against when the requests were due.
 func (g *gather) rateWarning(c *Checks) []string {
 	due := perSecondOf(len(g.curve.starts), g.due())
-	if c.ConfiguredRate <= 0 || c.AchievedRate >= enoughLoad*c.ConfiguredRate || c.AchievedRate >= enoughLoad*due {
+	if g.steady != nil {
+		due = perSecondOf(g.curve.sent(g.steady.span), g.dueSteady)
+	}
+	waits := g.backlog != nil && g.backlog.bounded // which was told already
+	if waits || c.ConfiguredRate <= 0 || c.AchievedRate >= enoughLoad*c.ConfiguredRate || c.AchievedRate >= enoughLoad*due {
 		return nil
 	}
-	advice := "the load generator was late, so use more cores or machines"
+	advice := "the load generator was late, so use more cores or machines, or prompts that the server need not tokenize"
 	if c.Configured > 0 {
 		advice = fmt.Sprintf("at most %d in flight held requests back, so read latencies from when they were due", c.Configured)
 	}
@@ -157,7 +168,7 @@ func (g *gather) clientWarnings(s *Step) []string {
 			percent(1-c.KernelClock)))
 	}
 	gap, _ := s.Whole.ITL.At(median)
-	if lag, ok := g.checks.lags.p99(); ok && lag > smallDelay*gap && (userClock || lag > alwaysSmall) {
+	if lag, ok := g.checks.lags.p99(); ok && s.Whole.ITL.Count > 0 && lag > smallDelay*gap && (userClock || lag > alwaysSmall) {
 		list = append(list, fmt.Sprintf("This program read what had arrived %s late (p99), where gaps between chunks are %s: use more cores or fewer streams a machine.",
 			inSeconds(lag), inSeconds(gap)))
 	}
@@ -169,8 +180,8 @@ func (g *gather) clientWarnings(s *Step) []string {
 		}
 	}
 	first, _ := s.Whole.TTFT.At(median)
-	if late, ok := g.out[lateness].p99(); ok && s.Arrival != runlog.ArrivalClosed && late > alwaysSmall && late > smallDelay*first {
-		list = append(list, fmt.Sprintf("Requests were sent %s after they were due (p99) for want of CPU: read latencies from when they were due, or use more cores.",
+	if late, ok := g.out[lateness].p99(); ok && s.Whole.TTFT.Count > 0 && s.Arrival != runlog.ArrivalClosed && late > alwaysSmall && late > smallDelay*first {
+		list = append(list, fmt.Sprintf("Requests were sent %s late (p99), for want of CPU or of prompts (those that the server must tokenize): read latencies from when they were due, or use more cores.",
 			inSeconds(late)))
 	}
 	return list
@@ -189,7 +200,7 @@ func (g *gather) figureWarnings(s *Step) []string {
 		share = float64(c.CachedTokens) / float64(c.PromptTokens)
 	}
 	if c.CacheKnown && share >= tooCached && !g.meantToCache() {
-		list = append(list, fmt.Sprintf("%s of the prompt tokens came from the server's prefix cache: TTFT and throughput are better than for new prompts.", percent(share)))
+		list = append(list, fmt.Sprintf("%s of the prompt tokens came from the server's prefix cache: TTFT and throughput are better than for new prompts, so send such as it has not seen, or turn the cache off.", percent(share)))
 	}
 	return append(append(list, g.limitWarning(s)...), g.percentileWarning(s)...)
 }

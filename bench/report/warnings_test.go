@@ -70,6 +70,17 @@ func TestWarnings(t *testing.T) {
 			}),
 			want: []string{"50 of 390 requests failed (12.8 %: timeout 50): latencies are of those that did not, so read them beside this share."},
 		},
+		"nothing but failures": {
+			change: each(func(_ int, t *openai.Trace) {
+				t.Failure, t.Chunks, t.Events, t.Lags = &openai.Failure{Reason: openai.ReasonTimeoutFirstToken}, nil, 0, []time.Duration{time.Second}
+				t.Started = t.Started.Add(time.Second)
+			}),
+			want: []string{"400 of 400 requests failed (100.0 %: timeout_first_token 400): there are no latencies, so see what the first failure said."},
+		},
+		"nothing but failures, late ones": {
+			change: each(func(_ int, t *openai.Trace) { t.Failure = &openai.Failure{Reason: openai.ReasonStalled} }),
+			want:   []string{"400 of 400 requests failed (100.0 %: stalled 400): latencies are of what was seen before they did, so see what the first failure said."},
+		},
 		"the client's own failures": {
 			change: each(func(i int, t *openai.Trace) {
 				if i < 4 {
@@ -112,8 +123,8 @@ func TestWarnings(t *testing.T) {
 		"a client that cannot keep up": {
 			change: paced(20 * time.Millisecond),
 			want: []string{
-				"Only 8.33 requests a second were sent where 10.0 were asked for: the load generator was late, so use more cores or machines.",
-				"Requests were sent 7.9s after they were due (p99) for want of CPU: read latencies from when they were due, or use more cores.",
+				"Only 8.33 requests a second were sent where 10.0 were asked for: the load generator was late, so use more cores or machines, or prompts that the server need not tokenize.",
+				"Requests were sent 7.9s late (p99), for want of CPU or of prompts (those that the server must tokenize): read latencies from when they were due, or use more cores.",
 			},
 		},
 		"a bound on concurrency": {
@@ -124,7 +135,10 @@ func TestWarnings(t *testing.T) {
 					r.requests[i].Queued = time.Duration(i) * 20 * time.Millisecond
 				}
 			},
-			want: []string{"Only 8.33 requests a second were sent where 10.0 were asked for: at most 9 in flight held requests back, so read latencies from when they were due."},
+			want: []string{
+				"The load never was steady, as the server did not keep up with the rate, so that requests waited ever longer for their turn: all figures are of the whole step, ramp and drain included.",
+				"Only 8.33 requests a second were over where 10.0 arrived, so requests wait ever longer for as long as the load lasts: lower the rate or raise the bound, and read latencies from when they were due.",
+			},
 		},
 		"user clock": {
 			change: each(func(i int, t *openai.Trace) {
@@ -150,7 +164,7 @@ func TestWarnings(t *testing.T) {
 			}),
 			want: []string{"The server told no usage for 200 of 400 answers, whose tokens are counted as one a chunk: tokens a second and TPOT are off where a chunk has more."},
 		},
-		"cache hits":                 {change: cached, want: []string{"50.0 % of the prompt tokens came from the server's prefix cache: TTFT and throughput are better than for new prompts."}},
+		"cache hits":                 {change: cached, want: []string{"50.0 % of the prompt tokens came from the server's prefix cache: TTFT and throughput are better than for new prompts, so send such as it has not seen, or turn the cache off."}},
 		"cache hits that were meant": {change: func(r *run) { cached(r); r.log.run.Dataset = "prefix" }},
 		"reused prompts":             {change: func(r *run) { cached(r); r.log.run.ReusePrompts = true }},
 		"few for the percentile": {
@@ -177,7 +191,7 @@ func TestWarnings(t *testing.T) {
 		"the chat API has no such limit": {change: func(r *run) { cut(400)(r); r.log.run.API = openai.Chat }},
 		"killed": {
 			change: func(r *run) { r.killed = true },
-			want:   []string{"The run on a was killed: 400 requests are known, those in flight at the end are not; the last figures lean to the fast requests."},
+			want:   []string{"The run on a was killed or still goes on: 400 requests are known, those in flight at the end are not; the last figures lean to the fast requests."},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -213,7 +227,7 @@ func TestWarningsOfTheDataset(t *testing.T) {
 	}
 	s := stepOf(t, Options{}, logs...)
 	want := []string{
-		"The clocks of 2 machines are joined: windows, rates and concurrency are only as good as their NTP.",
+		"The clocks of 2 machines are joined: windows, rates and concurrency are only as good as their NTP, so see that it is in step.",
 		"The length of the answer was estimated for 14 of 240 prompts: the load is not token for token what the data set tells.",
 		"6 records of the data set could not be used, the first: line 7: no question: mend them, or the load is not what was meant.",
 	}

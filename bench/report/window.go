@@ -16,6 +16,14 @@ type span struct{ from, to int64 }
 
 func (s span) holds(at int64) bool { return at >= s.from && at <= s.to }
 
+// add widens s to hold an instant. The zero span holds none.
+func (s *span) add(at int64) {
+	if *s == (span{}) {
+		*s = span{at, at}
+	}
+	s.from, s.to = min(s.from, at), max(s.to, at)
+}
+
 func (s span) seconds() float64 { return time.Duration(s.to - s.from).Seconds() }
 
 func (s span) clamp(at int64) int64 { return min(max(at, s.from), s.to) }
@@ -54,9 +62,15 @@ func (c *curve) whole() span {
 
 // sent is the number of requests sent inside w.
 func (c *curve) sent(w span) int {
-	from, _ := slices.BinarySearch(c.starts, w.from)
+	_, n := c.within(w)
+	return n
+}
+
+// within are the requests sent inside w: the index of the first, and how many.
+func (c *curve) within(w span) (first, n int) {
+	first, _ = slices.BinarySearch(c.starts, w.from)
 	to, _ := slices.BinarySearch(c.starts, w.to+1)
-	return to - from
+	return first, to - first
 }
 
 // over is the number of requests that ended inside w.
@@ -64,6 +78,15 @@ func (c *curve) over(w span) int {
 	from, _ := slices.BinarySearch(c.ends, w.from)
 	to, _ := slices.BinarySearch(c.ends, w.to+1)
 	return to - from
+}
+
+// sending is from the first to the last request sent inside w, and how many.
+func (c *curve) sending(w span) (span, int) {
+	first, n := c.within(w)
+	if n == 0 {
+		return span{}, 0
+	}
+	return span{c.starts[first], c.starts[first+n-1]}, n
 }
 
 // each calls f with every instant at which a request is sent, and how many are

@@ -116,7 +116,7 @@ func sidesIn(folder string) ([]string, error) {
 			return nil, err
 		}
 		started, side := in.Run().Started, filepath.Dir(filepath.Dir(log))
-		in.Close()
+		_ = in.Close() // it was only read
 		if known, ok := first[side]; !ok || started.Before(known) {
 			first[side] = started
 		}
