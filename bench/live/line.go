@@ -190,6 +190,9 @@ func (s state) fitting(place string, columns int) string {
 
 // String is the line without the step's name.
 func (s state) String() string {
+	if s.attempted == 0 && !s.ended {
+		return "making prompts"
+	}
 	parts := []string{s.done(), fmt.Sprintf("%.2f req/s", s.rate()), fmt.Sprintf("%d in flight", s.inFlight)}
 	if s.queued > 0 {
 		parts = append(parts, fmt.Sprintf("%d queued", s.queued))

@@ -22,7 +22,8 @@ func TestState(t *testing.T) {
 		state state
 		want  string
 	}{
-		"just begun":  {state{requests: 100}, "0/100, 0.00 req/s, 0 in flight, 0 failed"},
+		"before":      {state{requests: 100}, "making prompts"},
+		"just begun":  {state{requests: 100, attempted: 1}, "0/100, 0.00 req/s, 0 in flight, 0 failed"},
 		"half way":    {state{requests: 100, elapsed: 20 * time.Second, inFlight: 8, succeeded: 48, failed: 2, timed: true, p50: 230 * time.Millisecond, p99: 12 * time.Second}, "50/100, 2.40 req/s, 8 in flight, 2 failed, TTFT p50 230ms p99 12s, 20s left"},
 		"by duration": {state{duration: time.Minute, elapsed: 15 * time.Second, inFlight: 3, queued: 7, succeeded: 30}, "30, 2.00 req/s, 3 in flight, 7 queued, 0 failed, 45s left"},
 		"whichever limit comes first": {
@@ -32,6 +33,9 @@ func TestState(t *testing.T) {
 		"no limit":  {state{elapsed: 10 * time.Second, succeeded: 5}, "5, 0.50 req/s, 0 in flight, 0 failed"},
 		"withdrawn": {state{requests: 90, ended: true, elapsed: time.Second, succeeded: 1, canceled: 8}, "9/90, 1.00 req/s, 0 in flight, 0 failed, 8 canceled"},
 	} {
+		if tc.state.succeeded > 0 {
+			tc.state.attempted = tc.state.succeeded
+		}
 		if diff := cmp.Diff(tc.want, tc.state.String()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -160,7 +164,7 @@ func TestLineFitsTheTerminal(t *testing.T) {
 // Eighty columns hold what people look at: rate, in flight, failures, TTFT and
 // the time left.
 func TestFitting(t *testing.T) {
-	s := state{name: "150 users", requests: 1000, elapsed: 10 * time.Second, succeeded: 640, inFlight: 150, timed: true, p50: 630 * time.Millisecond, p99: 720 * time.Millisecond}
+	s := state{name: "150 users", requests: 1000, attempted: 790, elapsed: 10 * time.Second, succeeded: 640, inFlight: 150, timed: true, p50: 630 * time.Millisecond, p99: 720 * time.Millisecond}
 	for columns, want := range map[int]string{
 		200: "step 7 of 8, 150 users: 640/1000, 64.00 req/s, 150 in flight, 0 failed, TTFT p50 630ms p99 720ms, 6s left",
 		100: "150 users: 640/1000, 64.00 req/s, 150 in flight, 0 failed, TTFT p50 630ms p99 720ms, 6s left",

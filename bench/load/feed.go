@@ -13,8 +13,7 @@ import (
 
 // readAhead is how many prompts are made before they are needed, the first of them
 // before the clock starts: a prompt that the server has to tokenize takes a round
-// trip or several, and must not make requests late. It is few enough to be held in
-// memory.
+// trip or several, and must not make requests late.
 const readAhead = 1024
 
 // item is a prompt with its place in the step.
@@ -27,6 +26,7 @@ type item struct {
 // one.
 type feed struct {
 	items chan item
+	ahead int // prompts
 	// ready says once, when all that is read ahead was read or there is no more,
 	// whether there is a prompt at all.
 	ready chan bool
@@ -39,15 +39,16 @@ type feed struct {
 	passes  []int
 }
 
-func newFeed() *feed {
-	return &feed{items: make(chan item, readAhead), ready: make(chan bool, 1)}
+func newFeed(ahead int) *feed {
+	ahead = cmp.Or(ahead, readAhead)
+	return &feed{items: make(chan item, ahead), ahead: ahead, ready: make(chan bool, 1)}
 }
 
 // fill reads until the limit (0 for none), the source's end or that of ctx, which
 // is no error.
 func (f *feed) fill(ctx context.Context, source dataset.Source, limit int) {
 	defer close(f.items)
-	ahead := readAhead
+	ahead := f.ahead
 	if limit > 0 {
 		ahead = min(ahead, limit)
 	}

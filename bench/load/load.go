@@ -22,6 +22,9 @@ import (
 type Plan struct {
 	Step runlog.Step
 	Seed uint64 // of the gaps between arrivals; those of any two seeds are unrelated
+	// ReadAhead is how many prompts are held ready, and made before the clock
+	// starts; 1024 when 0.
+	ReadAhead int
 }
 
 // Job is one request to be sent now.

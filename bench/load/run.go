@@ -59,7 +59,7 @@ func (r *Runner) Run(ctx context.Context, p Plan, prompts dataset.Source) (runlo
 	if err := check(p.Step); err != nil {
 		return runlog.StepEnd{}, fmt.Errorf("planning the step: %w", err)
 	}
-	s := newRun(ctx, r, p.Step)
+	s := newRun(ctx, r, p)
 	defer s.withdraw(errRequests) // lets go of the contexts
 
 	var feeding, watching, keeping sync.WaitGroup
@@ -107,8 +107,9 @@ type run struct {
 	lost      error // of done
 }
 
-func newRun(ctx context.Context, r *Runner, step runlog.Step) *run {
-	s := &run{send: r.Send, done: r.Done, step: step, meter: r.Meter, feed: newFeed()}
+func newRun(ctx context.Context, r *Runner, p Plan) *run {
+	step := p.Step
+	s := &run{send: r.Send, done: r.Done, step: step, meter: r.Meter, feed: newFeed(p.ReadAhead)}
 	if s.meter == nil {
 		s.meter = new(Meter)
 	}

@@ -104,12 +104,13 @@ func gapSeed(r runlog.Run, s runlog.Step) uint64 {
 }
 
 type run struct {
-	cfg      Config
-	client   *openai.Client
-	watchers []Watcher
-	samplers []*sampler
-	log      *runlog.Writer
-	result   Result
+	cfg       Config
+	client    *openai.Client
+	watchers  []Watcher
+	samplers  []*sampler
+	readAhead int // prompts, 0 for as many as usual
+	log       *runlog.Writer
+	result    Result
 }
 
 // prepare finds out what can be known to go wrong before the first request.
@@ -134,8 +135,27 @@ func (r *run) tryDataset(ctx context.Context) error {
 		return err
 	}
 	defer source.Close()
-	_, err = source.Next(ctx)
+	p, err := source.Next(ctx)
+	r.readAhead = readAheadOf(&p)
 	return err
+}
+
+// readAheadOf is how many prompts such as the first may be held ready, 0 for as
+// many as usual: long ones must not fill the memory.
+func readAheadOf(p *dataset.Prompt) int {
+	const (
+		room  = 64 << 20 // bytes
+		least = 16
+		usual = 1024
+	)
+	size := len(p.Text) + 4*len(p.Tokens)
+	for _, m := range p.Messages {
+		size += len(m.Content)
+	}
+	if size*usual <= room {
+		return 0
+	}
+	return max(least, room/size)
 }
 
 // dataset is the configuration of a step's prompts.
@@ -189,7 +209,7 @@ func (r *run) step(ctx context.Context, s runlog.Step) (runlog.StepEnd, error) {
 		Done:  r.done,
 		Meter: &meter,
 	}
-	end, err := runner.Run(ctx, load.Plan{Step: s, Seed: gapSeed(r.cfg.Run, s)}, source)
+	end, err := runner.Run(ctx, load.Plan{Step: s, Seed: gapSeed(r.cfg.Run, s), ReadAhead: r.readAhead}, source)
 	for _, w := range r.watchers {
 		w.StepEnded(end)
 	}

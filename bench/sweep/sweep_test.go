@@ -363,3 +363,20 @@ func TestLookPassesOverASourceThatHangs(t *testing.T) {
 		t.Errorf("%d samples, %d failures of the source that hangs, want 1 and 1: %+v", len(first), r.samplers[0].failed, first)
 	}
 }
+
+// A thousand long prompts held ready would fill the memory.
+func TestReadAhead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		prompt dataset.Prompt
+		want   int
+	}{
+		"a question":     {dataset.Prompt{Text: "Where do trains sleep?"}, 0},
+		"128k token ids": {dataset.Prompt{Tokens: make([]int32, 128<<10)}, 128},
+		"a conversation": {dataset.Prompt{Messages: []openai.Message{{Content: strings.Repeat("x", 1<<20)}, {Content: strings.Repeat("x", 1<<20)}}}, 32},
+		"a book":         {dataset.Prompt{Text: strings.Repeat("x", 32<<20)}, 16},
+	} {
+		if got := readAheadOf(&tc.prompt); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}
