@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/plaintext"
 )
 
 // The bounds on a question and its answer, in tokens, are those of vLLM
@@ -121,12 +122,7 @@ const maxWhy = 200
 
 // oneLine makes a text fit for a line of a log and of a terminal.
 func oneLine(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, strings.ToValidUTF8(text, "?"))
+	text = plaintext.Line(text)
 	if len(text) <= maxWhy {
 		return text
 	}

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/vocabulary"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
@@ -21,20 +22,14 @@ type speller struct {
 	size      int32     // letters there are
 }
 
-// usualWords are one token each, with the blank before them, in the usual
-// vocabularies.
-const usualWords = "the of and to in is you that it he was for on are as with his they at be this have " +
-	"from or one had by word but not what all were we when your can said there use an each which she do how " +
-	"their if will up other about out many then them these so some her would make"
-
-func newSpeller(api openai.API, tokenizer Tokenizer, vocabulary int) speller {
+func newSpeller(api openai.API, tokenizer Tokenizer, ids int) speller {
 	if api == openai.Completions {
 		tokenizer = nil
 	} else if tokenizer == nil {
-		words := strings.Fields(usualWords)
-		return speller{words: words, size: int32(len(words))}
+		usual := vocabulary.Words()
+		return speller{words: usual, size: int32(len(usual))}
 	}
-	return speller{tokenizer: tokenizer, base: firstToken, size: int32(vocabulary - firstToken)}
+	return speller{tokenizer: tokenizer, base: firstToken, size: int32(ids - firstToken)}
 }
 
 // draw adds n letters.

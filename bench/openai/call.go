@@ -33,9 +33,6 @@ func (c *Client) do(ctx context.Context, q call) *Failure {
 		return failure
 	}
 	defer resp.Body.Close()
-	if failure := x.badStatus(resp); failure != nil {
-		return failure
-	}
 	text, err := answerText(resp, q.limit)
 	switch {
 	case err != nil:

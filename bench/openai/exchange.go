@@ -69,8 +69,8 @@ func exchangeOf(ctx context.Context) *exchange {
 	return x
 }
 
-// roundTrip sends req, which must carry x.ctx, and returns the response or why
-// there is none.
+// roundTrip sends req, which must carry x.ctx, and returns the response, or why
+// there is none with a good status.
 func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 	// The transport is asked directly: an http.Client would follow redirects
 	// and put the URL into its errors.
@@ -84,8 +84,12 @@ func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 		return nil, x.noResponse(err)
 	}
 	x.mu.Lock()
-	defer x.mu.Unlock()
 	x.status = resp.StatusCode
+	x.mu.Unlock()
+	if failure := x.badStatus(resp); failure != nil {
+		resp.Body.Close()
+		return nil, failure
+	}
 	return resp, nil
 }
 

@@ -10,10 +10,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/prometheus/common/config"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/plaintext"
 )
 
 const (
@@ -106,7 +107,7 @@ func configSecrets(cfg *config.HTTPClientConfig) []string {
 // one line of valid UTF-8, at most maxDetail bytes.
 func cleanDetail(text string, secrets []string) string {
 	text = strings.TrimSpace(text[:min(len(text), maxRaw)])
-	text = strings.Map(harmless, redact(text, secrets))
+	text = plaintext.Line(redact(text, secrets))
 	text = redact(text, secrets) // a blank in place of a tab may have made one up
 	if len(text) <= maxDetail {
 		return text
@@ -116,16 +117,6 @@ func cleanDetail(text string, secrets []string) string {
 		cut--
 	}
 	return text[:cut]
-}
-
-func harmless(r rune) rune {
-	switch {
-	case r == utf8.RuneError:
-		return '?'
-	case !unicode.IsPrint(r):
-		return ' '
-	}
-	return r
 }
 
 // redact replaces every secret in text, also as JSON, a Go string, a URL or

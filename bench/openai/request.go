@@ -103,9 +103,6 @@ func (x *exchange) stream(req *http.Request, s *stream) *Failure {
 		return failure
 	}
 	defer resp.Body.Close()
-	if failure := x.badStatus(resp); failure != nil {
-		return failure
-	}
 	body, decoded, err := decodedBody(resp)
 	if err != nil {
 		return x.endOfBody(s, err)

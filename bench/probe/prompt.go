@@ -4,6 +4,8 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/vocabulary"
 )
 
 // DefaultPrompt asks for an answer of some length in a few tokens.
@@ -30,8 +32,7 @@ func (t Target) text(nonce string) string {
 // randomWords makes n words that are one token each in the usual vocabularies.
 // How many tokens the server counted is told by its usage.
 func randomWords(n int, seed string) string {
-	words := strings.Fields("the of and to in is you that it he was for on are as with his they at be this have " +
-		"from or one had by word but not what all were we when your can said there use an each which she do how their if")
+	usual := vocabulary.Words()
 	h := fnv.New64a()
 	h.Write([]byte(seed))
 	r := rand.New(rand.NewPCG(h.Sum64(), uint64(n)))
@@ -40,7 +41,7 @@ func randomWords(n int, seed string) string {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		b.WriteString(words[r.IntN(len(words))])
+		b.WriteString(usual[r.IntN(len(usual))])
 	}
 	return b.String()
 }

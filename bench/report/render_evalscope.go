@@ -108,7 +108,7 @@ func pythonFloat(v float64) string {
 func EvalscopeFileName(model, dataset string, s *Step) string {
 	dataset = dataset[strings.LastIndexAny(dataset, `/\`)+1:]
 	dataset, _, _ = strings.Cut(dataset, ".")
-	return fmt.Sprintf("%s_%s_p%d%s.txt", fileName(model, "model"), fileName(dataset, "dataset"), s.Concurrency, repeatName("_r", s))
+	return fmt.Sprintf("%s_%s_p%d%s.txt", FileName(model, "model"), FileName(dataset, "dataset"), s.Concurrency, repeatName("_r", s))
 }
 
 // repeatName tells repeats of one level apart; the first goes without.
@@ -121,10 +121,11 @@ func repeatName(mark string, s *Step) string {
 
 const maxNamePart = 80 // bytes of each part of a file name; file systems allow 255
 
-// fileName makes name fit to be a part of a file name on any system: no
-// separator, blank, control character or mark with a meaning to a shell, and
-// nothing at its start that hides the file or looks like a flag.
-func fileName(name, fallback string) string {
+// FileName makes name fit to be a part of a file name on any system: no
+// separator, blank, control character or mark with a meaning to a shell, nothing
+// at its start that hides the file or looks like a flag, and 80 bytes at most. It is
+// fallback where nothing of name is left.
+func FileName(name, fallback string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
 		case strings.ContainsRune(`/\:*?"'<>|&;$()[]{}!#~%`+"`", r), r <= ' ':

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/plaintext"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
@@ -61,19 +61,9 @@ func (p *page) marked(mark, text string) {
 	}
 }
 
-// clean makes text from outside fit for a line of a terminal: one line of
-// valid UTF-8 without control characters, also without those that turn the
-// direction of writing.
+// clean makes text from outside fit for a line of a terminal.
 func clean(text string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		switch {
-		case r == utf8.RuneError:
-			return '?'
-		case !unicode.IsPrint(r):
-			return ' '
-		}
-		return r
-	}, text))
+	return strings.TrimSpace(plaintext.Line(text))
 }
 
 // columns is the width of text on a terminal.

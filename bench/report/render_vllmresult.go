@@ -194,6 +194,6 @@ func VLLMFileName(run *runlog.Run, s *Step, when time.Time) string {
 		concurrency = fmt.Sprintf("-concurrency%d", n)
 	}
 	model := run.Model[strings.LastIndex(run.Model, "/")+1:]
-	return fmt.Sprintf("%s-%sqps%s-%s-%s%s.json", fileName(label, "accelbench"), rate, concurrency,
-		fileName(model, "model"), when.Format(vllmDate), repeatName("-r", s))
+	return fmt.Sprintf("%s-%sqps%s-%s-%s%s.json", FileName(label, "accelbench"), rate, concurrency,
+		FileName(model, "model"), when.Format(vllmDate), repeatName("-r", s))
 }

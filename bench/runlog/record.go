@@ -160,8 +160,8 @@ const (
 	SourceClient   Source = "client"   // this program: process_cpu_seconds_total and the like
 )
 
-// Sample is what one scrape of one source showed: only the series a report
-// needs.
+// Sample is what one scrape of one source showed: the series that a report needs,
+// and a few more for whoever asks the log why.
 type Sample struct {
 	Step   int       `json:"step"`
 	At     time.Time `json:"at"`

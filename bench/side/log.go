@@ -6,8 +6,9 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/plaintext"
 )
 
 const (
@@ -54,7 +55,7 @@ func lastLines(text string) string {
 	lines := strings.Split(strings.TrimRight(text, " \t\r\n"), "\n")
 	lines = lines[max(0, len(lines)-tailLines):]
 	for i, line := range lines {
-		line = strings.Map(harmless, strings.ToValidUTF8(strings.TrimRight(line, "\r"), "?"))
+		line = plaintext.Line(strings.TrimRight(line, "\r"))
 		if len(line) > lineLength {
 			cut := lineLength
 			for !utf8.RuneStart(line[cut]) {
@@ -65,11 +66,4 @@ func lastLines(text string) string {
 		lines[i] = "  " + line
 	}
 	return strings.Join(lines, "\n")
-}
-
-func harmless(r rune) rune {
-	if unicode.IsPrint(r) {
-		return r
-	}
-	return ' '
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -142,24 +141,8 @@ func columns(w io.Writer) int {
 // named.
 func folderName(now time.Time, model string) string {
 	name := now.Format(folderTime)
-	if model := fileName(model); model != "" {
-		name += "-" + model
-	}
-	return name
-}
-
-// fileName is a model's name fit for a file: it may be a path.
-func fileName(model string) string {
 	if model == "" {
-		return ""
+		return name
 	}
-	base := strings.Map(func(r rune) rune {
-		if strings.ContainsRune("._-", r) || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
-			return r
-		}
-		return '_'
-	}, filepath.Base(model))
-	const longest = 100 // file systems allow 255 bytes for the whole name
-	base = strings.TrimLeft(base, ".")
-	return base[:min(len(base), longest)]
+	return name + "-" + report.FileName(filepath.Base(model), "model")
 }

@@ -112,7 +112,7 @@ func (d *dataFlags) config(positional string) (dataset.Config, error) {
 	}
 	c := dataset.Config{
 		Path: d.path + positional, MinPromptLength: d.minPrompt, MaxPromptLength: d.maxPrompt, MaxBadRecords: d.maxBad,
-		OutputLen: d.outputLen, InputLen: d.inputLen, RangeRatio: d.rangeRatio, PrefixLen: d.prefixLen,
+		OutputLen: d.outputLen, InputLen: d.inputLen, RangeRatio: d.rangeRatio, PrefixLen: d.prefixLen, VocabularySize: d.vocabulary,
 	}
 	if c.MaxBadRecords == 0 {
 		c.MaxBadRecords = -1 // none, see dataset.Config

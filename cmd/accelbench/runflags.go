@@ -123,6 +123,7 @@ type dataFlags struct {
 	outputLen            int
 	rangeRatio           float64
 	prefixLen            int
+	vocabulary           int
 	sharedPrefixes       int
 	sharedPrefixLen      int
 	sharedSuffixLen      int
@@ -147,6 +148,7 @@ func (d *dataFlags) register(c *kingpin.CmdClause) {
 		func(f *kingpin.FlagClause) { f.IntVar(&d.outputLen) }, "output-len", "sharegpt-output-len", "custom-output-len")
 	c.Flag("random-range-ratio", "Spread of random lengths: uniform within so large a share of them, 0 to below 1.").Default("0").Float64Var(&d.rangeRatio)
 	c.Flag("random-prefix-len", "Tokens that all random prompts share at their start.").Default("0").IntVar(&d.prefixLen)
+	c.Flag("random-vocabulary-size", "Token ids of random prompts go from 1000 to below it: not above the model's.").Default("30000").IntVar(&d.vocabulary)
 	c.Flag("prefix-repetition-num-prefixes", "Different shared prefixes.").Default("10").IntVar(&d.sharedPrefixes)
 	c.Flag("prefix-repetition-prefix-len", "Tokens of a shared prefix.").Default("256").IntVar(&d.sharedPrefixLen)
 	c.Flag("prefix-repetition-suffix-len", "Tokens after a shared prefix.").Default("256").IntVar(&d.sharedSuffixLen)

@@ -1,0 +1,22 @@
+// Package plaintext makes text from outside fit to be shown.
+package plaintext
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Line is text as one line of valid UTF-8 without control characters, also
+// without those that turn the direction of writing. What is not UTF-8 is "?".
+func Line(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == utf8.RuneError:
+			return '?'
+		case !unicode.IsPrint(r):
+			return ' '
+		}
+		return r
+	}, text)
+}
