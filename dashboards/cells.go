@@ -1,0 +1,126 @@
+package dashboards
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/grafana/grafana-foundation-sdk/go/cog"
+	"github.com/grafana/grafana-foundation-sdk/go/common"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/table"
+)
+
+// How a cell of a table shows its value, in the words of oldestGrafana.
+const (
+	cellBackground = "color-background"
+	cellText       = "color-text"
+	cellGauge      = "gradient-gauge"
+)
+
+// rowsOf is a table whose columns are named and ordered; the fields of several queries meet in rows by the labels that are columns.
+// Other fields go before they meet: two queries never agree about __name__, and no row would be whole.
+func rowsOf(title, description string, columns []column, queries ...query) *table.PanelBuilder {
+	steps := columnsOf(columns...)
+	if len(queries) > 1 {
+		steps = slices.Insert(steps, 1, merged())
+	}
+	return tablePanel(title, description, queries...).Transformations(steps)
+}
+
+// cellLinks is a list of links that becomes JSON with its error.
+type cellLinks []cog.Builder[dashboard.DashboardLink]
+
+// MarshalJSON implements json.Marshaler.
+func (c cellLinks) MarshalJSON() ([]byte, error) {
+	built := make([]dashboard.DashboardLink, len(c))
+	for i, link := range c {
+		var err error
+		if built[i], err = link.Build(); err != nil {
+			return nil, fmt.Errorf("building a link: %w", err)
+		}
+	}
+	return json.Marshal(built)
+}
+
+// descending sorts a table by one column, the largest first; ascending the smallest.
+func descending(column string) []cog.Builder[common.TableSortByFieldState] {
+	return []cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName(column).Desc(true)}
+}
+
+func ascending(column string) []cog.Builder[common.TableSortByFieldState] {
+	return []cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName(column).Desc(false)}
+}
+
+// linkCell makes a column lead elsewhere.
+func linkCell(links ...cog.Builder[dashboard.DashboardLink]) []property {
+	return []property{{Id: "links", Value: cellLinks(links)}}
+}
+
+// wholeCell is a number without decimals: increases are extrapolated, and are whole in truth.
+func wholeCell(steps ...step) []property {
+	return append(textCell(count, "green", steps...), property{Id: "decimals", Value: 0})
+}
+
+// toCard makes the column of a card's number lead to the card.
+func toCard() []property {
+	return linkCell(cardLink(ofRow)...)
+}
+
+// toHost makes the column of a host lead to the pages about hosts.
+func toHost() []property {
+	return linkCell(
+		linkTo("Open load and latency", uidLoadLatency, ofRow, "instance"),
+		linkTo("Open NUMA", uidNUMA, ofRow, "instance"),
+	)
+}
+
+// toTarget makes the column of a probed endpoint lead to its latencies.
+func toTarget() []property {
+	return linkCell(linkTo("Open load and latency", uidLoadLatency, ofRow, "instance", "target"))
+}
+
+// gaugeCell shows a ratio as a bar, coloured by the steps it passes.
+func gaugeCell(base string, steps ...step) []property {
+	return []property{
+		unitOf(ratio),
+		{Id: "min", Value: 0},
+		{Id: "max", Value: 1},
+		{Id: "custom.displayMode", Value: cellGauge},
+		colored(base, steps...),
+	}
+}
+
+// coloredCell shows a value on the colour of the step it passes.
+func coloredCell(unit, base string, steps ...step) []property {
+	return []property{unitOf(unit), {Id: "custom.displayMode", Value: cellBackground}, colored(base, steps...)}
+}
+
+// textCell shows a value in the colour of the step it passes.
+func textCell(unit, base string, steps ...step) []property {
+	return []property{unitOf(unit), {Id: "custom.displayMode", Value: cellText}, colored(base, steps...)}
+}
+
+// colored are the thresholds of one column.
+func colored(base string, steps ...step) property {
+	levels := []map[string]any{{"color": base, "value": nil}}
+	for _, s := range steps {
+		levels = append(levels, map[string]any{"color": s.color, "value": s.at})
+	}
+	return property{Id: "thresholds", Value: map[string]any{"mode": "absolute", "steps": levels}}
+}
+
+// mappedCell shows words for values.
+func mappedCell(mappings []dashboard.ValueMapping) []property {
+	return []property{{Id: "mappings", Value: mappings}, {Id: "custom.displayMode", Value: cellText}}
+}
+
+// neverFrom maps an age counted from 1970, which is that of what never happened, to a word.
+func neverFrom() []dashboard.ValueMapping {
+	// Grafana 9.3 takes an open end for 0.
+	from, to, text, color := 1e9, 1e12, "never", "red"
+	return []dashboard.ValueMapping{{RangeMap: &dashboard.RangeMap{
+		Type:    dashboard.MappingTypeRangeToText,
+		Options: dashboard.DashboardRangeMapOptions{From: &from, To: &to, Result: dashboard.ValueMappingResult{Text: &text, Color: &color}},
+	}}}
+}

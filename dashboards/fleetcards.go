@@ -1,0 +1,167 @@
+package dashboards
+
+import "strings"
+
+// cardLegend names a card where several hosts are on one panel.
+const cardLegend = `{{instance}} {{vendor}} {{device}}`
+
+func goneCards() panel {
+	return rowsOf("Cards gone", "Cards that were listed in the time range and are not now, of hosts whose exporter answers; at most 200. Empty is good. "+
+		"One card of a host: reset it or power-cycle the host, and check the slot if it comes again. All cards of a vendor: the tool fails, see the collectors below.",
+		[]column{
+			{"instance", "Host"}, {"vendor", "Vendor"}, {"device", "Card"}, {"name", "Model"}, {"bus_id", "Bus"}, {"uuid", "UUID"},
+		},
+		asRows(`topk(200, group by (`+byCard+`, name, bus_id, uuid) (last_over_time(accelerator_info{`+ofCard+`}[$__range]))`+
+			` unless on (`+byCard+`) accelerator_info{`+ofCard+`} and on (job, instance) (up{`+ofHost+`} == 1))`)).
+		Span(12).Height(7).
+		OverrideByName("Host", toHost()).
+		OverrideByName("Card", toCard())
+}
+
+func sickCards() panel {
+	return rowsOf("Unhealthy cards", "Cards in a state other than Available or OK, with state and reason as the tool prints them; at most 200. Empty is good. "+
+		"Move work away, then follow the vendor's guide for that state. UNKNOWN on Ascend is a card that is absent or did not start.",
+		[]column{{"instance", "Host"}, {"vendor", "Vendor"}, {"device", "Card"}, {"state", "State"}, {"reason", "Reason"}},
+		asRows(`topk(200, accelerator_health_info{`+ofCard+`} and on (`+byCard+`) (accelerator_healthy{`+ofCard+`} == 0))`)).
+		Span(12).Height(7).
+		OverrideByName("Host", toHost()).
+		OverrideByName("Card", toCard())
+}
+
+// worst are the cards that were least often there and healthy, as a share of the scrapes of their host.
+const worst = `bottomk($top, sum_over_time(accelerator_healthy{` + ofCard + `}[$__range] @ end())` +
+	` / on (job, instance) group_left () count_over_time(up{` + ofHost + `}[$__range] @ end()))`
+
+func healthTimeline() panel {
+	return stateTimeline("Health of the worst cards", "The cards that were healthy in the smallest share of their host's scrapes over the time range, as many as Top says; with few cards, all of them. "+
+		"A gap is a card that was not listed, or a host that could not be scraped. A click leads to the card. To see chosen cards, narrow host, vendor and device.",
+		healthMappings(),
+		overTime(`accelerator_healthy{`+ofCard+`} and on (`+byCard+`) `+worst, cardLegend)).
+		Span(24).Height(11).
+		MaxDataPoints(300).
+		DataLinks(cardLink(ofSeries))
+}
+
+func healthCounts() panel {
+	return timeSeries("Cards by health", "Healthy, unhealthy and missing cards, piled up: the whole is what ought to be there. A step down of the whole is a host that cannot be scraped.",
+		count,
+		overTime(`sum(accelerator_healthy{`+ofCard+`})`, "healthy"),
+		overTime(`count(accelerator_healthy{`+ofCard+`}) - sum(accelerator_healthy{`+ofCard+`})`, "unhealthy"),
+		overTime(`sum(`+missing+`)`, "missing")).
+		MaxDataPoints(300).Min(0).Decimals(0).
+		FillOpacity(40).Stacking(stacked()).
+		OverrideByName("healthy", colorOf("green")).
+		OverrideByName("unhealthy", colorOf("red")).
+		OverrideByName("missing", colorOf("orange"))
+}
+
+// colorOf gives one series a colour of its own.
+func colorOf(color string) []property {
+	return []property{{Id: "color", Value: map[string]any{"mode": "fixed", "fixedColor": color}}}
+}
+
+// dashes draws one series, such as a limit, as a dashed line without a filling.
+func dashes() []property {
+	return []property{
+		{Id: "custom.lineStyle", Value: map[string]any{"fill": "dash", "dash": []int{8, 8}}},
+		{Id: "custom.fillOpacity", Value: 0},
+	}
+}
+
+func loadHeatmap() panel {
+	const load = `accelerator_utilization_ratio{` + ofCard + `}`
+	below := func(expr, le string) string {
+		return `label_replace(` + expr + `, "le", "` + le + `", "", "")`
+	}
+	// A filter costs a server half of what a comparison to 0 and 1 does, which counts over thousands of cards.
+	var bands []string
+	for _, le := range []string{"0.05", "0.25", "0.5", "0.75", "0.95"} {
+		bands = append(bands, below(`(count(`+load+` <= `+le+`) or vector(0))`, le))
+	}
+	bands = append(bands, below(`count(`+load+`)`, "1"))
+	return heatMap("Utilization of all cards", "How many cards were how busy: the darker, the more cards in that band. Two bands far apart are work that is spread unevenly; a dark lowest band is unused capacity.",
+		ratio, asBuckets(strings.Join(bands, " or "))).
+		MaxDataPoints(60)
+}
+
+func loadByVendor() panel {
+	return timeSeries("Utilization", "Mean and 90th percentile over the cards of a vendor. A high percentile over a low mean: a few cards carry the load.",
+		ratio,
+		overTime(`avg by (vendor) (accelerator_utilization_ratio{`+ofCard+`})`, "{{vendor}} mean"),
+		overTime(`quantile by (vendor) (0.9, accelerator_utilization_ratio{`+ofCard+`})`, "{{vendor}} p90")).
+		Span(12).MaxDataPoints(150).Min(0).Max(1)
+}
+
+func memoryByVendor() panel {
+	return timeSeries("Memory held", "Share of all memory of a vendor's cards, by kind of memory. Steps are servers that start or end.",
+		ratio,
+		overTime(`sum by (vendor, type) (accelerator_memory_used_bytes{`+ofCard+`}) / sum by (vendor, type) (accelerator_memory_total_bytes{`+ofCard+`})`, "{{vendor}} {{type}}")).
+		MaxDataPoints(300).Min(0).Max(1)
+}
+
+func powerByVendor() panel {
+	return timeSeries("Power", "Sum over a vendor's cards, and the sum of the limits of those that print one (MetaX from mx-smi 2.1.12). Plan feeds and cooling by the limit, not by the load of a day.",
+		watts,
+		overTime(`sum by (vendor) (accelerator_power_watts{`+ofCard+`})`, "{{vendor}}"),
+		overTime(`sum by (vendor) (accelerator_power_limit_watts{`+ofCard+`})`, "{{vendor}} limit")).
+		MaxDataPoints(300).Min(0).
+		OverrideByRegexp(".* limit", dashes())
+}
+
+func temperatureByVendor() panel {
+	return timeSeries("Temperature", "Mean and hottest of a vendor's cards. A hottest card that leaves the mean behind has a cooling problem of its own; both rising together is the room.",
+		celsius,
+		overTime(`avg by (vendor) (accelerator_temperature_celsius{`+ofCard+`})`, "{{vendor}} mean"),
+		overTime(`max by (vendor) (accelerator_temperature_celsius{`+ofCard+`})`, "{{vendor}} hottest")).
+		MaxDataPoints(300)
+}
+
+func hottest() panel {
+	return barGauge("Hottest cards", "As many as Top says. "+heatColors+" Look at fans, filters and the neighbours of the card; a click leads to it.",
+		celsius, now(`topk($top, accelerator_temperature_celsius{`+ofCard+`})`, cardLegend)).
+		Span(8).Height(12).Min(20).Max(110).
+		Thresholds(thresholds("green", hot()...)).
+		DataLinks(cardLink(ofSeries))
+}
+
+func fullest() panel {
+	return barGauge("Fullest cards", "Memory in use, as many cards as Top says. Model servers hold 90 % by intent; from 98 % on the next allocation may fail. Lower the server's share (vLLM: --gpu-memory-utilization), or find the second process on the card's page.",
+		ratio, now(`topk($top, accelerator_memory_used_bytes{`+ofCard+`} / accelerator_memory_total_bytes{`+ofCard+`})`, cardLegend+` {{type}}`)).
+		Span(8).Height(12).Min(0).Max(1).
+		Thresholds(thresholds("green", step{0.95, "orange"}, step{0.98, "red"})).
+		DataLinks(cardLink(ofSeries))
+}
+
+func busiest() panel {
+	return barGauge("Busiest cards", "Mean utilization over the time range, as many cards as Top says. Cards of one server should stand together here: one far above the others holds them up.",
+		ratio, now(`topk($top, `+meanLoad+`)`, cardLegend)).
+		Span(8).Height(12).Min(0).Max(1).
+		Thresholds(thresholds("blue")).
+		ColorScheme(byThreshold()).
+		DataLinks(cardLink(ofSeries))
+}
+
+func idleFullTable() panel {
+	top := `topk($top, ` + idleFull + `)`
+	return rowsOf("Idle with memory held", "Cards with a fifth or more of their memory in use and a utilization that never rose above 5 % in the time range: choose the range by how long a card may rest. Empty is good. "+
+		"The process is the one that holds the most, empty where the tool prints none: end it, or give the server work.",
+		[]column{
+			{"instance", "Host"},
+			{"vendor", "Vendor"},
+			{"device", "Card"},
+			{"Value #A", "Memory held"},
+			{"Value #B", "Highest utilization"},
+			{"process", "Process"},
+			{"pid", "PID"},
+			{"Value #C", "Process memory"},
+		},
+		asRows(top),
+		asRows(peakLoad+` and on (`+byCard+`) `+top),
+		asRows(`topk by (`+byCard+`) (1, max by (`+byCard+`, pid, process) (accelerator_process_memory_used_bytes{`+ofCard+`})) and on (`+byCard+`) `+top)).
+		OverrideByName("Host", toHost()).
+		OverrideByName("Card", toCard()).
+		OverrideByName("Memory held", gaugeCell("orange")).
+		OverrideByName("Highest utilization", []property{unitOf(ratio), {Id: "decimals", Value: 1}}).
+		OverrideByName("Process memory", []property{unitOf(bytes)}).
+		SortBy(descending("Memory held"))
+}

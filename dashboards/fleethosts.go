@@ -1,0 +1,173 @@
+package dashboards
+
+func hostTable() panel {
+	const by = `by (job, instance, vendor)`
+	return rowsOf("Hosts", "One row a host and vendor, so that a thousand hosts are a thousand rows: click a head to sort, narrow by the variables above. The host leads to load and latency and to NUMA.",
+		[]column{
+			{"instance", "Host"},
+			{"vendor", "Vendor"},
+			{"Value #A", "Expected"},
+			{"Value #B", "Missing"},
+			{"Value #C", "Unhealthy"},
+			{"Value #D", "Utilization"},
+			{"Value #E", "Memory held"},
+			{"Value #F", "Power"},
+			{"Value #G", "Hottest"},
+		},
+		asRows(`sum `+by+` (accelerator_devices_expected{`+ofVendor+`})`),
+		asRows(`sum `+by+` (`+missing+`)`),
+		asRows(`sum `+by+` (accelerator_healthy{`+ofCard+`} == bool 0)`),
+		asRows(`avg `+by+` (accelerator_utilization_ratio{`+ofCard+`})`),
+		asRows(`sum `+by+` (accelerator_memory_used_bytes{`+ofCard+`}) / sum `+by+` (accelerator_memory_total_bytes{`+ofCard+`})`),
+		asRows(`sum `+by+` (accelerator_power_watts{`+ofCard+`})`),
+		asRows(`max `+by+` (accelerator_temperature_celsius{`+ofCard+`})`)).
+		Height(10).
+		SortBy(ascending("Host")).
+		OverrideByName("Host", toHost()).
+		OverrideByName("Expected", []property{unitOf(count)}).
+		OverrideByName("Missing", textCell(count, "green", step{1, "red"})).
+		OverrideByName("Unhealthy", textCell(count, "green", step{1, "red"})).
+		OverrideByName("Utilization", gaugeCell("blue")).
+		OverrideByName("Memory held", gaugeCell("green", step{0.95, "orange"}, step{0.98, "red"})).
+		OverrideByName("Power", []property{unitOf(watts)}).
+		OverrideByName("Hottest", textCell(celsius, "green", hot()...))
+}
+
+// ofModel adds up the cards of one model with the aggregation operator given.
+func ofModel(operator, expr string) string {
+	return operator + ` by (vendor, name) (` + expr + ` * on (` + byCard + `) group_left (name) accelerator_info{` + ofCard + `})`
+}
+
+func modelTable() panel {
+	return rowsOf("Models", "The fleet by model of card. A model that is hotter or busier than its neighbours in the same work deserves a look.",
+		[]column{
+			{"vendor", "Vendor"},
+			{"name", "Model"},
+			{"Value #A", "Cards"},
+			{"Value #B", "Unhealthy"},
+			{"Value #C", "Utilization"},
+			{"Value #D", "Memory held"},
+			{"Value #E", "Power"},
+			{"Value #F", "Hottest"},
+		},
+		asRows(`count by (vendor, name) (accelerator_info{`+ofCard+`})`),
+		asRows(ofModel("sum", `(accelerator_healthy{`+ofCard+`} == bool 0)`)),
+		asRows(ofModel("avg", `accelerator_utilization_ratio{`+ofCard+`}`)),
+		asRows(ofModel("sum", `accelerator_memory_used_bytes{`+ofCard+`}`)+` / `+ofModel("sum", `accelerator_memory_total_bytes{`+ofCard+`}`)),
+		asRows(ofModel("sum", `accelerator_power_watts{`+ofCard+`}`)),
+		asRows(ofModel("max", `accelerator_temperature_celsius{`+ofCard+`}`))).
+		Height(6).
+		OverrideByName("Cards", []property{unitOf(count)}).
+		OverrideByName("Unhealthy", textCell(count, "green", step{1, "red"})).
+		OverrideByName("Utilization", gaugeCell("blue")).
+		OverrideByName("Memory held", gaugeCell("green", step{0.95, "orange"}, step{0.98, "red"})).
+		OverrideByName("Power", []property{unitOf(watts)}).
+		OverrideByName("Hottest", textCell(celsius, "green", hot()...))
+}
+
+func probeFailures() panel {
+	return timeSeries("Probes that fail", "Share of all probes that failed, and by reason how much each adds. Many targets at once: look at the network or the exporters' side; one target: at its server. A line by reason is there only while something fails.",
+		ratio,
+		overTime(`sum(rate(accelerator_probe_failures_total{`+ofHost+`}[$window])) / sum(rate(accelerator_probe_requests_total{`+ofHost+`}[$window]))`, "all"),
+		overTime(`sum by (reason) (rate(accelerator_probe_failures_total{`+ofHost+`}[$window])) / on () group_left () sum(rate(accelerator_probe_requests_total{`+ofHost+`}[$window])) > 0`, "{{reason}}")).
+		MaxDataPoints(300).Min(0)
+}
+
+func targetTable() panel {
+	const (
+		failed = `sum by (` + byTarget + `) (increase(accelerator_probe_failures_total{` + ofHost + `}[$__range]))`
+		sent   = `(sum by (` + byTarget + `) (increase(accelerator_probe_requests_total{` + ofHost + `}[$__range])) > 0)`
+		top    = `topk($top, ` + failed + ` / ` + sent + `)`
+		listed = ` and on (` + byTarget + `) ` + top
+	)
+	return rowsOf("Targets that fail most", "Probed endpoints by the share of probes that failed over the time range, as many as Top says; the time to the first token is of the probes that got one. A target leads to its load and latency.",
+		[]column{
+			{"instance", "Host"},
+			{"target", "Target"},
+			{"Value #A", "Failed"},
+			{"Value #B", "Last probe"},
+			{"Value #C", "Last success"},
+			{"Value #D", "First token p90"},
+			{"Value #E", "Over objective"},
+			{"Value #F", "Skipped"},
+		},
+		asRows(top),
+		asRows(`min by (`+byTarget+`) (accelerator_probe_success{`+ofHost+`})`+listed),
+		asRows(`time() - max by (`+byTarget+`) (accelerator_probe_last_success_timestamp_seconds{`+ofHost+`})`+listed),
+		asRows(`histogram_quantile(0.9, sum by (`+byTarget+`, le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{`+ofHost+`}[$__range])))`+listed),
+		asRows(`sum by (`+byTarget+`) (increase(accelerator_probe_slo_violations_total{`+ofHost+`}[$__range]))`+listed),
+		asRows(`sum by (`+byTarget+`) (increase(accelerator_probe_skipped_total{`+ofHost+`}[$__range]))`+listed)).
+		OverrideByName("Host", toHost()).
+		OverrideByName("Target", toTarget()).
+		OverrideByName("Failed", gaugeCell("green", step{0.01, "orange"}, step{0.1, "red"})).
+		OverrideByName("Last probe", mappedCell(yesNo("succeeded", "failed"))).
+		OverrideByName("Last success", textCell(seconds, "green", step{300, "orange"}, step{900, "red"})).
+		OverrideByName("First token p90", []property{unitOf(seconds)}).
+		OverrideByName("Over objective", wholeCell(step{0.5, "orange"})).
+		OverrideByName("Skipped", wholeCell(step{0.5, "orange"})).
+		SortBy(descending("Failed"))
+}
+
+func collectorFailures() panel {
+	return timeSeries("Failed polls", "Failed polls of all collectors by reason, and parts of the tools' output that could not be read (warnings). timeout and stuck: the tool hangs, mostly on a sick card. driver: reload it. parse and warnings: a layout that the exporter does not know; send a capture. A line by reason is there only while something fails.",
+		"suffix: /min",
+		overTime(`60 * sum by (collector, reason) (rate(accelerator_collector_failures_total{`+ofCollector+`}[$__rate_interval])) > 0`, "{{collector}} {{reason}}"),
+		overTime(`60 * sum by (collector) (rate(accelerator_parse_warnings_total{`+ofCollector+`}[$__rate_interval]))`, "{{collector}} warnings")).
+		MaxDataPoints(300).Min(0)
+}
+
+func collectorTable() panel {
+	const (
+		top    = `topk($top, time() - accelerator_collector_last_success_timestamp_seconds{` + ofCollector + `})`
+		listed = ` and on (` + byCollector + `) ` + top
+	)
+	return rowsOf("Collectors longest without a success", "As many as Top says. An age of a few seconds is normal; above 40 s, with the usual interval, the host's card series are gone. Stuck is a child of the tool that outlived SIGKILL: see the kernel's log, expect to restart the host.",
+		[]column{
+			{"instance", "Host"},
+			{"collector", "Collector"},
+			{"Value #A", "Last success"},
+			{"Value #B", "Last poll"},
+			{"Value #C", "Took"},
+			{"Value #D", "Stuck"},
+			{"Value #E", "Failures in range"},
+			{"Value #F", "Warnings in range"},
+		},
+		asRows(top),
+		asRows(`accelerator_collector_success{`+ofCollector+`}`+listed),
+		asRows(`accelerator_collector_duration_seconds{`+ofCollector+`}`+listed),
+		asRows(`accelerator_collector_stuck_processes{`+ofCollector+`}`+listed),
+		asRows(`sum by (`+byCollector+`) (increase(accelerator_collector_failures_total{`+ofCollector+`}[$__range]))`+listed),
+		asRows(`increase(accelerator_parse_warnings_total{`+ofCollector+`}[$__range])`+listed)).
+		OverrideByName("Host", toHost()).
+		OverrideByName("Last success", append(textCell(seconds, "green", step{40, "orange"}, step{120, "red"}), property{Id: "mappings", Value: neverFrom()})).
+		OverrideByName("Last poll", mappedCell(yesNo("succeeded", "failed"))).
+		OverrideByName("Took", textCell(seconds, "green", step{5, "orange"}, step{10, "red"})).
+		OverrideByName("Stuck", textCell(count, "green", step{1, "red"})).
+		OverrideByName("Failures in range", wholeCell(step{0.5, "orange"})).
+		OverrideByName("Warnings in range", wholeCell(step{0.5, "orange"})).
+		SortBy(descending("Last success"))
+}
+
+func toolVersions() panel {
+	return rowsOf("Tools and drivers", "Hosts by version of the vendor's tool, driver, runtime (MACA, HPCC) and firmware. More than one row a vendor is an unfinished upgrade; the same model behaving in two ways often sits on two rows. Empty columns are not printed by the tool.",
+		[]column{
+			{"vendor", "Vendor"},
+			{"tool", "Tool"},
+			{"tool_version", "Tool version"},
+			{"driver_version", "Driver"},
+			{"runtime_version", "Runtime"},
+			{"firmware_version", "Firmware"},
+			{"Value", "Hosts"},
+		},
+		asRows(`count by (vendor, tool, tool_version, driver_version, runtime_version, firmware_version) (accelerator_tool_info{`+ofVendor+`})`)).
+		Span(14).Height(7).
+		OverrideByName("Hosts", []property{unitOf(count)})
+}
+
+func exporterVersions() panel {
+	return rowsOf("Exporters", "Hosts by version of this exporter. Metrics keep their names between versions; a new one may read layouts that an older one warns about.",
+		[]column{{"version", "Version"}, {"revision", "Revision"}, {"goversion", "Go"}, {"goarch", "Architecture"}, {"Value", "Hosts"}},
+		asRows(`count by (version, revision, goversion, goarch) (accelerator_exporter_build_info{`+ofHost+`})`)).
+		Span(10).Height(7).
+		OverrideByName("Hosts", []property{unitOf(count)})
+}

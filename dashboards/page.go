@@ -1,0 +1,160 @@
+package dashboards
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/grafana/grafana-foundation-sdk/go/cog"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+)
+
+const (
+	// oldestGrafana is written as every panel's version: newer Grafanas convert from it, and it needs no converting itself.
+	oldestGrafana = "9.3.0"
+	// oldestSchema is the dashboard schema of oldestGrafana. A later one would make newer Grafanas skip the conversions it needs.
+	oldestSchema = 37
+
+	columns = 24
+	tag     = "accelerator"
+)
+
+// The uids are part of links that users keep: they never change.
+const (
+	uidLoadLatency = "accelerator-load-latency"
+	uidFleet       = "accelerator-fleet"
+	uidCard        = "accelerator-card"
+	uidNUMA        = "accelerator-numa"
+	uidBenchmark   = "accelerator-benchmark"
+)
+
+type (
+	panel    = cog.Builder[dashboard.Panel]
+	variable = cog.Builder[dashboard.VariableModel]
+)
+
+// page is one dashboard before it is laid out.
+type page struct {
+	uid, title, description string
+	from                    string // default time range, up to now
+	refresh                 string
+	variables               []variable
+	rows                    []row
+}
+
+// row is a titled band of panels; they flow left to right and wrap at the grid's width.
+type row struct {
+	title  string
+	panels []panel
+}
+
+// Dashboard is a finished dashboard.
+type Dashboard struct {
+	File string // name under grafana/
+	JSON []byte
+}
+
+// All returns every dashboard, the one to open first first.
+func All() ([]Dashboard, error) {
+	pages := []struct {
+		file string
+		page page
+	}{
+		{"load-latency.json", loadLatency()},
+		{"fleet.json", fleet()},
+		{"card.json", card()},
+		{"numa.json", numa()},
+		{"benchmark.json", benchmark()},
+	}
+	var all []Dashboard
+	for _, p := range pages {
+		data, err := p.page.json()
+		if err != nil {
+			return nil, fmt.Errorf("building %s: %w", p.file, err)
+		}
+		all = append(all, Dashboard{File: p.file, JSON: data})
+	}
+	return all, nil
+}
+
+func (p page) json() ([]byte, error) {
+	built, err := dashboard.NewDashboardBuilder(p.title).
+		Uid(p.uid).
+		Description(p.description).
+		Tags([]string{tag}).
+		Timezone("browser").
+		Time("now-"+p.from, "now").
+		Refresh(p.refresh).
+		Tooltip(dashboard.DashboardCursorSyncCrosshair).
+		Link(siblings()).
+		Variables(p.variables).
+		Build()
+	if err != nil {
+		return nil, err
+	}
+	built.SchemaVersion = oldestSchema
+	for i := range built.Templating.List {
+		if v := &built.Templating.List[i]; v.Type != dashboard.VariableTypeInterval {
+			v.Auto, v.AutoMin, v.AutoCount = nil, nil, nil
+		}
+	}
+	if built.Panels, err = arrange(p.rows); err != nil {
+		return nil, err
+	}
+	return readable(built)
+}
+
+// readable writes JSON with sorted keys, and with PromQL's < and > as they are: the SDK's own encoding would escape them.
+func readable(built dashboard.Dashboard) ([]byte, error) {
+	escaped, err := json.Marshal(built)
+	if err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(strings.NewReader(string(escaped)))
+	decoder.UseNumber()
+	var decoded any
+	if err := decoder.Decode(&decoded); err != nil {
+		return nil, err
+	}
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(decoded); err != nil {
+		return nil, err
+	}
+	return []byte(out.String()), nil
+}
+
+// arrange numbers the panels and puts each row's from left to right.
+func arrange(rows []row) ([]dashboard.PanelOrRowPanel, error) {
+	var out []dashboard.PanelOrRowPanel
+	var id, y uint32
+	for _, r := range rows {
+		id++
+		out = append(out, dashboard.PanelOrRowPanel{RowPanel: &dashboard.RowPanel{
+			Type: "row", Id: id, Title: &r.title, Panels: []dashboard.Panel{},
+			GridPos: &dashboard.GridPos{H: 1, W: columns, Y: y},
+		}})
+		y++
+		var x, height uint32
+		for _, b := range r.panels {
+			built, err := b.Build()
+			if err != nil {
+				return nil, fmt.Errorf("row %q: %w", r.title, err)
+			}
+			at := built.GridPos
+			if x+at.W > columns {
+				x, y, height = 0, y+height, 0
+			}
+			at.X, at.Y = x, y
+			x, height = x+at.W, max(height, at.H)
+			id++
+			number, version := id, oldestGrafana
+			built.Id, built.PluginVersion, built.RepeatDirection = &number, &version, nil
+			out = append(out, dashboard.PanelOrRowPanel{Panel: &built})
+		}
+		y += height
+	}
+	return out, nil
+}

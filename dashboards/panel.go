@@ -1,0 +1,140 @@
+package dashboards
+
+import (
+	"github.com/grafana/grafana-foundation-sdk/go/bargauge"
+	"github.com/grafana/grafana-foundation-sdk/go/cog"
+	"github.com/grafana/grafana-foundation-sdk/go/common"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/heatmap"
+	"github.com/grafana/grafana-foundation-sdk/go/stat"
+	"github.com/grafana/grafana-foundation-sdk/go/statetimeline"
+	"github.com/grafana/grafana-foundation-sdk/go/table"
+	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
+)
+
+// Units as Grafana names them.
+const (
+	ratio   = "percentunit"
+	seconds = "s"
+	watts   = "watt"
+	celsius = "celsius"
+	bytes   = "bytes"
+	count   = "short"
+	perSec  = "cps"
+	reqPerS = "reqps"
+	plain   = "none"
+)
+
+// timeSeries draws lines, a third of the width.
+func timeSeries(title, description, unit string, queries ...query) *timeseries.PanelBuilder {
+	return timeseries.NewPanelBuilder().
+		Title(title).Description(description).Unit(unit).
+		Datasource(source()).Targets(lettered(queries)).
+		Span(8).Height(8).
+		DrawStyle(common.GraphDrawStyleLine).
+		LineWidth(1).FillOpacity(8).
+		ShowPoints(common.VisibilityModeAuto).
+		SpanNulls(common.BoolOrFloat64{Bool: cog.ToPtr(false)}).
+		Legend(listLegend()).
+		Tooltip(common.NewVizTooltipOptionsBuilder().
+			Mode(common.TooltipDisplayModeMulti).
+			Sort(common.SortOrderDescending))
+}
+
+func listLegend() *common.VizLegendOptionsBuilder {
+	return common.NewVizLegendOptionsBuilder().
+		ShowLegend(true).
+		DisplayMode(common.LegendDisplayModeList).
+		Placement(common.LegendPlacementBottom).
+		Calcs([]string{})
+}
+
+// lastAndMax is a legend as a table, for panels whose figures are read.
+func lastAndMax() *common.VizLegendOptionsBuilder {
+	return common.NewVizLegendOptionsBuilder().
+		ShowLegend(true).
+		DisplayMode(common.LegendDisplayModeTable).
+		Placement(common.LegendPlacementBottom).
+		Calcs([]string{"lastNotNull", "mean", "max"})
+}
+
+// stacked piles the series of a panel up.
+func stacked() *common.StackingConfigBuilder {
+	return common.NewStackingConfigBuilder().Mode(common.StackingModeNormal).Group("A")
+}
+
+// statPanel shows one figure a series, a sixth of the width.
+func statPanel(title, description, unit string, queries ...query) *stat.PanelBuilder {
+	return stat.NewPanelBuilder().
+		Title(title).Description(description).Unit(unit).
+		Datasource(source()).Targets(lettered(queries)).
+		Span(4).Height(4).
+		ColorMode(common.BigValueColorModeValue).
+		GraphMode(common.BigValueGraphModeNone).
+		JustifyMode(common.BigValueJustifyModeAuto).
+		TextMode(common.BigValueTextModeAuto).
+		Orientation(common.VizOrientationAuto).
+		ReduceOptions(lastValue())
+}
+
+// heatMap shows a histogram over time, half of the width. Its queries are made by asBuckets.
+func heatMap(title, description, unit string, queries ...query) *heatmap.PanelBuilder {
+	return heatmap.NewPanelBuilder().
+		Title(title).Description(description).Unit(unit).
+		Datasource(source()).Targets(lettered(queries)).
+		Span(12).Height(8).
+		Calculate(false).
+		CellGap(1).
+		Color(heatmap.NewHeatmapColorOptionsBuilder().
+			Mode(heatmap.HeatmapColorModeScheme).
+			Scheme("Oranges").Fill("dark-orange").
+			Scale(heatmap.HeatmapColorScaleExponential).
+			Exponent(0.5).Steps(64)).
+		FilterValues(heatmap.NewFilterValueRangeBuilder().Le(1e-9)).
+		RowsFrame(heatmap.NewRowsHeatmapOptionsBuilder().Layout(common.HeatmapCellLayoutAuto)).
+		ShowValue(common.VisibilityModeNever).
+		YAxis(heatmap.NewYAxisConfigBuilder().Unit(unit).AxisPlacement(common.AxisPlacementLeft)).
+		ShowLegend().
+		Tooltip(heatmap.NewHeatmapTooltipBuilder().Mode(common.TooltipDisplayModeSingle).YHistogram(false))
+}
+
+// stateTimeline shows states over time as coloured bars; its mappings give the colours.
+func stateTimeline(title, description string, mappings []dashboard.ValueMapping, queries ...query) *statetimeline.PanelBuilder {
+	return statetimeline.NewPanelBuilder().
+		Title(title).Description(description).Mappings(mappings).
+		Datasource(source()).Targets(lettered(queries)).
+		Span(24).Height(8).
+		ShowValue(common.VisibilityModeNever).
+		MergeValues(true).
+		RowHeight(0.9).LineWidth(0).FillOpacity(80).
+		Legend(listLegend()).
+		Tooltip(common.NewVizTooltipOptionsBuilder().
+			Mode(common.TooltipDisplayModeSingle).
+			Sort(common.SortOrderNone))
+}
+
+// tablePanel shows one row a series, the full width. Its queries are made by asRows, its columns are named by columnsOf.
+func tablePanel(title, description string, queries ...query) *table.PanelBuilder {
+	return table.NewPanelBuilder().
+		Title(title).Description(description).
+		Datasource(source()).Targets(lettered(queries)).
+		Span(24).Height(8).
+		ShowHeader(true)
+}
+
+// barGauge shows one bar a series, half of the width.
+func barGauge(title, description, unit string, queries ...query) *bargauge.PanelBuilder {
+	return bargauge.NewPanelBuilder().
+		Title(title).Description(description).Unit(unit).
+		Datasource(source()).Targets(lettered(queries)).
+		Span(12).Height(8).
+		DisplayMode(common.BarGaugeDisplayModeGradient).
+		Orientation(common.VizOrientationHorizontal).
+		ShowUnfilled(true).
+		MinVizWidth(8).MinVizHeight(10).
+		ReduceOptions(lastValue())
+}
+
+func lastValue() *common.ReduceDataOptionsBuilder {
+	return common.NewReduceDataOptionsBuilder().Values(false).Calcs([]string{"lastNotNull"}).Fields("")
+}
