@@ -9,6 +9,7 @@ VERSION_PKG       := github.com/prometheus/common/version
 LDFLAGS           := -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Revision=$(REVISION) -X $(VERSION_PKG).Branch=$(BRANCH)
 GOLANGCI_VERSION  := v2.15.0
 GOLANGCI          := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
+PROMETHEUS        := $(BIN)/tools/prometheus $(BIN)/tools/promtool
 FUZZTIME          ?= 30s
 
 .DEFAULT_GOAL := help
@@ -30,14 +31,35 @@ run: build ## Run the exporter against stand-ins for the cards and for vLLM; Ctr
 test: ## Run all tests with the race detector: no network, no root, no accelerator.
 	@command -v $${CC:-cc} >/dev/null || { echo "make test needs a C compiler for the race detector (Debian: gcc libc6-dev)" >&2; exit 1; }
 	$(GO) test -race ./...
+	$(GO) test -C deploy -race ./...
 
 .PHONY: e2e
-e2e: build ## Run the programs as a user would, with promtool's opinion of the metrics.
+e2e: build $(PROMETHEUS) ## Run the programs as a user would, and the alerts with Prometheus and Alertmanager.
 	$(GO) test -race -count=1 -tags e2e -run '^TestEndToEnd$$' ./cmd/...
+	$(GO) test -C deploy -race -count=1 -timeout 30m -tags e2e -run '^TestEndToEnd$$' ./e2e
+
+# Prometheus 3 beside a distribution's 2: from its module, without the service discoveries.
+$(PROMETHEUS) &: deploy/go.mod
+	$(GO) build -C deploy -tags remove_all_sd -trimpath -ldflags='-s -w' -o ../$(BIN)/tools/ \
+		github.com/prometheus/prometheus/cmd/prometheus github.com/prometheus/prometheus/cmd/promtool
+	@touch $(PROMETHEUS)
+
+.PHONY: tools
+tools: $(PROMETHEUS) ## Build Prometheus 3 and its promtool into bin/tools; tests use them where they are.
+
+.PHONY: dashboards
+dashboards: ## Write dashboards/grafana from the Go code beside it.
+	$(GO) run ./dashboards/generate
+
+.PHONY: docs
+docs: ## Write the golden expositions and the metrics reference from the code.
+	$(GO) test ./cmd/accelerator_exporter ./bench/live ./bench/fakevllm -count=1 -run '^TestExposition$$' -update
+	$(GO) test ./docs -count=1 -run '^TestMetricsReference$$' -update
 
 .PHONY: lint
 lint: $(GOLANGCI) ## Run the linters.
 	$(GOLANGCI) run ./...
+	cd deploy && $(CURDIR)/$(GOLANGCI) run --config ../.golangci.yml ./...
 
 $(GOLANGCI):
 	@mkdir -p $(BIN)

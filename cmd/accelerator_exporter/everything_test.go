@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/fakesmi"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+)
+
+// everything makes a machine that has one of everything a metric can tell of, and
+// returns the flags to look at it: cards of both vendors, a broken one, a sliced
+// one, processes, NICs, two NUMA nodes, a target that answers and one that does not.
+func everything(t testing.TB) []string {
+	t.Helper()
+	probes := fmt.Sprintf(`probes:
+  # Names whose first probe is due at once.
+  - name: chat-c
+    url: %s
+    model: qwen2.5
+    interval: 1h
+    max_tokens: 4
+    slo: {time_to_first_token: 10s, time_per_output_token: 10s, inter_token_latency: 10s, request_duration: 10s}
+    devices: {metax: ["0", "1"], ascend: ["0", "1"]}
+  - {name: standby, url: "http://127.0.0.1:9", model: qwen2.5, interval: 1h, slo: {time_to_first_token: 2s}}
+`, server(t))
+	return []string{
+		"--collector.metax.command=" + tool(t, "mx-smi", metaxAnswers(t)),
+		"--collector.ascend.command=" + tool(t, "npu-smi", ascendAnswers(t)),
+		"--collector.interval=1h", "--collector.inventory-interval=1h",
+		"--path.sysfs=" + nodes(t),
+		"--config.file=" + writeFile(t, "probes.yml", probes, 0o644),
+	}
+}
+
+// tool writes a program that prints a text for each list of arguments.
+func tool(t testing.TB, name string, answers map[string]string) string {
+	t.Helper()
+	script := "#!/bin/sh\ncase \"$*\" in\n"
+	for args, text := range answers {
+		script += fmt.Sprintf("%q) exec cat %q ;;\n", args, writeFile(t, "answer", text, 0o644))
+	}
+	return writeFile(t, name, script+"*) exit 1 ;;\nesac\n", 0o755)
+}
+
+// printed is what write writes.
+func printed(t testing.TB, write func(b *bytes.Buffer) error) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func metaxAnswers(t testing.TB) map[string]string {
+	t.Helper()
+	layout, at := fakesmi.MetaXLayouts()[4], time.Unix(0, 0).UTC()
+	m := few(fakesmi.MetaXMachine("2.2.9", fakesmi.Load{Busy: 0.6, Cache: 0.3, PID: 4242, Process: "VLLM::EngineCor"}), 4)
+	*m.Devices[1].NUMANode, m.Devices[1].CPUAffinity = 1, "2-3"
+	m.Slices = []model.Slice{{
+		Device: "2", ID: "0", MemoryUsedBytes: number(2 << 30), MemoryQuotaBytes: number(8 << 30),
+		ComputeQuotaRatio: number(0.25), UtilizationRatio: number(0.2),
+	}}
+	m.Links = append(m.Links, model.Link{Device: "0", Peer: "mlx5_0", Type: "PXB"}, model.Link{Device: "1", Peer: "mlx5_0", Type: "NODE"})
+	// The last card is broken: -L knows it, the table and the topology do not.
+	m.Devices[3].Health = &model.Health{State: "Not Available", Reason: "Layout Node Not Found"}
+	m.Devices[3].UUID = ""
+	table := few(m, 3)
+	return map[string]string{
+		"":        printed(t, func(b *bytes.Buffer) error { return layout.Print(b, table, at) }),
+		"-L":      printed(t, func(b *bytes.Buffer) error { return layout.PrintList(b, m) }),
+		"topo -n": printed(t, func(b *bytes.Buffer) error { return layout.PrintTopology(b, table, []string{"mlx5_0"}, at) }),
+	}
+}
+
+func ascendAnswers(t testing.TB) map[string]string {
+	t.Helper()
+	layout := fakesmi.AscendLayouts()[4]
+	m := few(fakesmi.AscendMachine("25.2.0", 2, fakesmi.Load{Busy: 0.6, Cache: 0.3, PID: 4343, Process: "python3"}), 4)
+	for i := range m.Devices {
+		d := &m.Devices[i]
+		d.CPUAffinity = "2-3"
+		d.HugepagesUsed, d.HugepagesTotal = number(20), number(40)
+		d.Memory = append(d.Memory, model.Memory{Type: "ddr", UsedBytes: number(1 << 30), TotalBytes: number(16 << 30)})
+	}
+	m.Devices[3].Health = &model.Health{State: "Alarm"}
+	return map[string]string{
+		"info":         printed(t, func(b *bytes.Buffer) error { return layout.Print(b, m) }),
+		"info -m":      printed(t, func(b *bytes.Buffer) error { return layout.PrintMapping(b, m) }),
+		"info -l":      printed(t, func(b *bytes.Buffer) error { return layout.PrintList(b, m) }),
+		"info -t topo": printed(t, func(b *bytes.Buffer) error { return layout.PrintTopology(b, m) }),
+	}
+}
+
+// few keeps the first n cards and what is about them.
+func few(r model.Report, n int) model.Report {
+	gone := func(device string) bool {
+		i, err := strconv.Atoi(device)
+		return err == nil && i >= n
+	}
+	r.Devices = slices.Clone(r.Devices[:n])
+	r.Links = slices.DeleteFunc(slices.Clone(r.Links), func(l model.Link) bool { return gone(l.Device) || gone(l.Peer) })
+	r.Processes = slices.DeleteFunc(slices.Clone(r.Processes), func(p model.Process) bool { return gone(p.Device) })
+	r.Announced = n
+	return r
+}
+
+func number(v float64) *float64 { return &v }
+
+// nodes makes a sysfs of two NUMA nodes.
+func nodes(t testing.TB) string {
+	t.Helper()
+	root := t.TempDir()
+	for node, cpus := range []string{"0-1", "2-3"} {
+		dir := filepath.Join(root, "devices/system/node", "node"+strconv.Itoa(node))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{
+			"cpulist":  cpus + "\n",
+			"meminfo":  strings.ReplaceAll("Node # MemTotal: 8192 kB\nNode # MemFree: 1024 kB\nNode # MemUsed: 7168 kB\n", "#", strconv.Itoa(node)),
+			"distance": []string{"10 21\n", "21 10\n"}[node],
+			"numastat": "numa_hit 11\nnuma_miss 12\nnuma_foreign 13\ninterleave_hit 14\nlocal_node 15\nother_node 16\n",
+		} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return root
+}

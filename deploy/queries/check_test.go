@@ -1,0 +1,135 @@
+package queries
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestProblems: each bad query is refused for its reason, and what is nearly the same
+// and right is not.
+func TestProblems(t *testing.T) {
+	c := known(t)
+	c.AddRules([]Rule{
+		{Record: "accelerator:busy", Expr: `avg by (instance, vendor) (accelerator_utilization_ratio)`},
+		{Record: "accelerator:busy:fleet", Expr: `avg by (vendor) (accelerator:busy)`},
+		{Record: "accelerator:hot_above", Expr: `vector(90)`, Labels: map[string]string{"vendor": "metax"}},
+		{Record: "accelerator:hot_above", Expr: `vector(95)`, Labels: map[string]string{"vendor": "ascend"}},
+		{Record: "accelerator:threshold_hot", Expr: `vector(95)`, Labels: map[string]string{"vendor": "ascend"}},
+		{Alert: "AcceleratorHot", Expr: `accelerator_temperature_celsius > 1`},
+	})
+	for _, tc := range []struct {
+		name, good, bad, says string
+	}{
+		{"syntax", `up`, `up{`, "not PromQL"},
+		{"metric", `accelerator_power_watts`, `accelerator_power_watt`, "no metric that is known"},
+		{"metric by regexp", `{__name__=~"accelerator_probe_.+"}`, `{__name__=~"probe_.+"}`, "no metric that is known"},
+		{"histogram's own name, of vLLM", `vllm:time_to_first_token_seconds_count`, `vllm:time_to_first_token_seconds`, "no metric that is known"},
+		{"other exporter", `vllm:gpu_cache_usage_perc or vllm:kv_cache_usage_perc`, `DCGM_FI_DEV_GPU_UTIL`, "no metric that is known"},
+		{"label", `accelerator_power_watts{vendor="metax"}`, `accelerator_power_watts{gpu="0"}`, "has no label gpu, but cluster, device, instance, job, vendor"},
+		{"value", `accelerator_power_watts{vendor!="metax"}`, `accelerator_power_watts{vendor="nvidia"}`, `vendor of accelerator_power_watts is never "nvidia", but ascend, metax`},
+		{"value that is not", `accelerator_power_watts{vendor!="metax"}`, `accelerator_power_watts{vendor!="amd"}`, "is never"},
+		{"values", `accelerator_probe_failures_total{reason=~"timeout|http_5.."}`, `accelerator_probe_failures_total{reason=~"timeout|http5xx"}`, `is never "http5xx"`},
+		{"value by regexp", `accelerator_probe_failures_total{reason=~"http_.*"}`, `accelerator_probe_failures_total{reason=~"code_.*"}`, "never matches"},
+		{"value by regexp that may be empty", `accelerator_probe_failures_total{reason=~".*"}`, `accelerator_probe_failures_total{reason=~"x+"}`, "never matches"},
+		{"value printed by a tool", `accelerator_health_info{reason="whatever"}`, `accelerator_collector_failures_total{reason="whatever"}`, "is never"},
+		{"job", `up{job="vllm"}`, `up{job="node"}`, `is never "node"`},
+		{"alert", `ALERTS{alertname="AcceleratorHot"}`, `ALERTS{alertname="AcceleratorCold"}`, "is never"},
+		{"boundary", `accelerator_probe_time_to_first_token_seconds_bucket{le="2.5"}`, `accelerator_probe_time_to_first_token_seconds_bucket{le="2.6"}`, "never"},
+		{"whole boundary", `accelerator_probe_time_to_first_token_seconds_bucket{le=~"2|2.0"}`, `accelerator_probe_time_to_first_token_seconds_bucket{le="2"}`, "OpenMetrics"},
+		{"last boundary", `accelerator_probe_time_to_first_token_seconds_bucket{le="+Inf"}`, `accelerator_probe_time_to_first_token_seconds_bucket{le="infinite"}`, "never"},
+		{"by", `sum by (vendor) (accelerator_power_watts)`, `sum by (card) (accelerator_power_watts)`, "groups by card"},
+		{"by what was summed away", `sum by (vendor) (sum by (vendor, device) (accelerator_power_watts))`, `sum by (device) (sum by (vendor) (accelerator_power_watts))`, "groups by device"},
+		{"without", `sum without (device) (accelerator_power_watts)`, `sum without (gpu) (accelerator_power_watts)`, "groups by gpu"},
+		{"on", `accelerator_memory_used_bytes / on (instance, vendor, device, type) accelerator_memory_total_bytes`, `accelerator_memory_used_bytes / on (instance, card) accelerator_memory_total_bytes`, "neither side has it"},
+		{"ignoring", `accelerator_healthy * ignoring (sensor) accelerator_temperature_celsius`, `accelerator_healthy * ignoring (sensors) accelerator_temperature_celsius`, "neither side has it"},
+		{"group_left", `accelerator_healthy * on (instance, vendor, device) group_left (name) accelerator_info`, `accelerator_healthy * on (instance, vendor, device) group_left (model) accelerator_info`, "takes model from a side"},
+		{"group_right", `accelerator_info * on (instance, vendor, device) group_right (name) accelerator_temperature_celsius`, `accelerator_info * on (instance, vendor, device) group_right (sensor) accelerator_temperature_celsius`, "takes sensor from a side"},
+		{"one side has a label more", `accelerator_healthy * on (instance, vendor, device) accelerator_power_watts`, `accelerator_healthy * accelerator_temperature_celsius`, "never matches: one side always has sensor"},
+		{"on one side alone", `sum by (vendor) (accelerator_power_watts) / on (vendor) accelerator_devices`, `sum by (instance) (accelerator_power_watts) / on (vendor) accelerator_devices`, "never matches: one side always has vendor"},
+		{"unless that never matches", `accelerator_devices_expected unless accelerator_devices`, `accelerator_info unless accelerator_devices`, "never matches"},
+		{"instance", `accelerator_power_watts and on (instance, vendor, device) accelerator_healthy == 0`, `accelerator_power_watts and on (vendor, device) accelerator_healthy == 0`, "on lacks instance"},
+		{"instance that does not matter", `accelerator_power_watts and on () up`, `accelerator_power_watts and on (vendor) accelerator_devices`, "on lacks instance"},
+		{"rate", `rate(accelerator_probe_requests_total[5m])`, `rate(accelerator_power_watts[5m])`, "is of a gauge, not of a counter"},
+		{"rate of untyped", `accelerator_hugepages_total`, `increase(accelerator_hugepages_total[5m])`, "not of a counter"},
+		{"rate of a rate", `max_over_time(rate(accelerator_probe_requests_total[5m])[1h:])`, `rate(rate(accelerator_probe_requests_total[5m])[1h:])`, "computed value, not of a counter"},
+		{"rate of a sum", `sum(rate(accelerator_probe_requests_total[5m]))`, `rate(sum(accelerator_probe_requests_total)[5m:])`, "computed value, not of a counter"},
+		{"rate of a recorded gauge", `delta(accelerator:busy[5m])`, `rate(accelerator:busy[5m])`, "not of a counter"},
+		{"delta", `delta(accelerator_power_watts[5m])`, `delta(accelerator_probe_requests_total[5m])`, "only grows"},
+		{"average", `avg_over_time(accelerator_power_watts[5m])`, `avg_over_time(accelerator_numa_allocations_total[5m])`, "only grows"},
+		{"quantile", `histogram_quantile(0.9, sum by (le) (rate(accelerator_probe_time_to_first_token_seconds_bucket[5m])))`, `histogram_quantile(0.9, sum by (target) (rate(accelerator_probe_time_to_first_token_seconds_bucket[5m])))`, "lost their le"},
+		{"quantile of no buckets", `histogram_quantile(0.9, rate(accelerator_probe_time_to_first_token_seconds[5m]))`, `histogram_quantile(0.9, rate(accelerator_probe_time_to_first_token_seconds_sum[5m]))`, "not of a histogram's buckets"},
+		{"quantile of scaled buckets", `histogram_quantile(0.9, sum by (le) (rate(vllm:time_to_first_token_seconds_bucket[5m])) * 2)`, `histogram_quantile(0.9, max by (le) (rate(vllm:time_to_first_token_seconds_bucket[5m])))`, "computed value"},
+		{"native", `histogram_count(rate(accelerator_probe_time_to_first_token_seconds[5m]))`, `histogram_count(rate(accelerator_probe_time_to_first_token_seconds_bucket[5m]))`, "not of a native histogram"},
+		{"le of a native one", `sum by (target) (rate(accelerator_probe_time_to_first_token_seconds[5m]))`, `sum by (le) (rate(accelerator_probe_time_to_first_token_seconds[5m]))`, "groups by le"},
+		{"label_replace", `label_replace(accelerator_devices, "x", "$1", "vendor", "(.*)")`, `label_replace(accelerator_devices, "x", "$1", "device", "(.*)")`, "reads device"},
+		{"label_join", `label_join(accelerator_power_watts, "x", "-", "vendor", "device")`, `label_join(accelerator_devices, "x", "-", "vendor", "device")`, "reads device"},
+		{"count_values", `sum by (level) (count_values("level", accelerator_performance_level))`, `sum by (device) (count_values("level", accelerator_performance_level))`, "groups by device"},
+		{"recorded", `sum by (vendor) (accelerator:busy:fleet)`, `sum by (instance) (accelerator:busy:fleet)`, "groups by instance"},
+		{"recorded by label", `accelerator_temperature_celsius > on (vendor) group_left () accelerator:hot_above`, `accelerator_temperature_celsius > on (instance) group_left () accelerator:hot_above`, "never matches"},
+		{"recorded value", `accelerator:hot_above{vendor="metax"}`, `accelerator:hot_above{vendor="amd"}`, "is never"},
+		{"threshold's exception", `accelerator:threshold_hot{instance!=""}`, `accelerator:threshold_hot{device!=""}`, "no label device"},
+		{"inside", `clamp_max(-(accelerator_power_watts), 3)`, `clamp_max(-(accelerator_power_wats), 3)`, "no metric that is known"},
+		{"parameter", `topk(scalar(count(up)), up)`, `topk(scalar(count(upp)), up)`, "no metric that is known"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if problems := c.Problems(tc.good); len(problems) > 0 {
+				t.Errorf("%s is refused: %s", tc.good, problems)
+			}
+			if problems := strings.Join(c.Problems(tc.bad), "\n"); !strings.Contains(problems, tc.says) {
+				t.Errorf("%s is not refused with %q, but: %s", tc.bad, tc.says, problems)
+			}
+		})
+	}
+}
+
+// TestResult: what is left of labels decides which of them a legend may name.
+func TestResult(t *testing.T) {
+	c := known(t)
+	for _, tc := range []struct{ expr, has, lacks string }{
+		{`accelerator_power_watts`, "device", "name"},
+		{`accelerator_power_watts * on (instance, vendor, device) group_left (name) accelerator_info`, "name", "uuid"},
+		{`accelerator_utilization_ratio * on (instance, vendor, device) group_right accelerator_probe_target_device_info`, "target", "model"},
+		{`sum by (vendor) (accelerator_power_watts)`, "vendor", "device"},
+		{`sum without (device) (accelerator_power_watts)`, "vendor", "device"},
+		{`accelerator_power_watts > on (instance, vendor, device) accelerator_power_limit_watts`, "device", "job"},
+		{`accelerator_power_watts > accelerator_power_limit_watts`, "job", "sensor"},
+		{`topk(3, accelerator_temperature_celsius)`, "sensor", "name"},
+		{`absent(up{job="vllm"})`, "job", "instance"},
+		{`absent_over_time(up{job="vllm"}[5m])`, "job", "instance"},
+		{`histogram_quantile(0.5, rate(accelerator_probe_time_to_first_token_seconds_bucket[5m]))`, "target", "le"},
+		{`up or accelerator_devices`, "vendor", "device"},
+		{`accelerator_devices unless on (instance) up`, "vendor", "device"},
+		{`ALERTS`, "whatever", ""},
+		{`2 * accelerator_devices`, "vendor", "device"},
+		{`{__name__=~"accelerator_devices|accelerator_numa_cpus"}`, "node", "device"},
+		{`accelerator_health_info{reason=""}`, "state", "reason"},
+	} {
+		if problems := c.Problems(tc.expr, tc.has); len(problems) > 0 {
+			t.Errorf("%s: %s", tc.expr, problems)
+		}
+		if problems := c.Problems(tc.expr, tc.lacks); len(problems) != 1 && tc.lacks != "" {
+			t.Errorf("%s is said to have %s", tc.expr, tc.lacks)
+		}
+	}
+}
+
+// TestSeriesProblems: a test of rules must be fed with what a program exports.
+func TestSeriesProblems(t *testing.T) {
+	c := known(t)
+	for text, says := range map[string]string{
+		`accelerator_healthy{vendor="metax",device="7",instance="a",job="accelerator_exporter"}`: "",
+		`accelerator_healthy{vendor="metax",gpu="7"}`:                                            "no label gpu",
+		`accelerator_healthy{vendor="nvidia",device="7"}`:                                        "never",
+		`accelerator_health{device="7"}`:                                                         "no metric that is known",
+		`accelerator_probe_time_to_first_token_seconds_bucket{target="a",le="2.0"}`:              "",
+		`accelerator_probe_time_to_first_token_seconds_bucket{target="a",le="2.1"}`:              "never",
+		`accelerator_healthy{`: "not a series",
+		`vllm:num_requests_running{model_name="m",engine="0",instance="i",job="vllm"}`:              "",
+		`vllm:time_to_first_token_seconds_bucket{model_name="m",le="0.25",instance="i",job="vllm"}`: "",
+	} {
+		problems := strings.Join(c.SeriesProblems(text), "\n")
+		if (says == "") != (problems == "") || !strings.Contains(problems, says) {
+			t.Errorf("%s: %q, want %q", text, problems, says)
+		}
+	}
+}

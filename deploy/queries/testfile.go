@@ -1,0 +1,134 @@
+package queries
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// RuleTest is what a file for "promtool test rules" feeds and asks for.
+type RuleTest struct {
+	File, Name string
+	Series     []string // name and labels
+	Exprs      []string
+	Alerts     []string // names of alerts
+}
+
+// String tells where the test stands.
+func (t RuleTest) String() string { return fmt.Sprintf("%s test %q", t.File, t.Name) }
+
+// RuleTests reads the test files of a folder, which may have none.
+func RuleTests(dir string) ([]RuleTest, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.yml"))
+	if err != nil {
+		return nil, fmt.Errorf("listing rule tests: %w", err)
+	}
+	var all []RuleTest
+	for _, file := range files {
+		tests, err := readRuleTests(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading rule tests %s: %w", file, err)
+		}
+		all = append(all, tests...)
+	}
+	return all, nil
+}
+
+func readRuleTests(file string) ([]RuleTest, error) {
+	var f struct {
+		Tests []struct {
+			Name        string
+			InputSeries []struct{ Series string }    `yaml:"input_series"`
+			AlertTests  []struct{ Alertname string } `yaml:"alert_rule_test"`
+			ExprTests   []struct{ Expr string }      `yaml:"promql_expr_test"`
+		}
+	}
+	if err := readYAML(file, &f); err != nil {
+		return nil, err
+	}
+	var all []RuleTest
+	for i, t := range f.Tests {
+		test := RuleTest{File: filepath.Base(file), Name: t.Name}
+		if test.Name == "" {
+			test.Name = fmt.Sprintf("number %d", i+1)
+		}
+		for _, s := range t.InputSeries {
+			test.Series = append(test.Series, s.Series)
+		}
+		for _, a := range t.AlertTests {
+			test.Alerts = append(test.Alerts, a.Alertname)
+		}
+		for _, e := range t.ExprTests {
+			test.Exprs = append(test.Exprs, e.Expr)
+		}
+		all = append(all, test)
+	}
+	return all, nil
+}
+
+// SeriesProblems tells what is wrong with a series that is fed to a test: it must be
+// one that a program exports.
+func (c *Catalogue) SeriesProblems(text string) []string {
+	fed, err := parser.NewParser(parser.Options{}).ParseMetric(text)
+	if err != nil {
+		return []string{fmt.Sprintf("not a series: %v", err)}
+	}
+	name := fed.Get(model.MetricNameLabel)
+	m, ok := c.metrics[name]
+	if !ok {
+		return []string{name + " is no metric that is known"}
+	}
+	var problems []string
+	fed.Range(func(l labels.Label) {
+		_, ok := m.labels[l.Name]
+		switch values := m.values[l.Name]; {
+		case l.Name == model.MetricNameLabel || l.Value == "":
+		case !ok && !m.open:
+			problems = append(problems, fmt.Sprintf("%s has no label %s, but %s", name, l.Name, shape{labels: m.labels}))
+		case l.Name == labels.BucketLabel:
+			if values != nil && !hasBoundary(values, l.Value) {
+				problems = append(problems, fmt.Sprintf("le of %s is never %q, but %s", name, l.Value, list(values)))
+			}
+		case values != nil && !values[l.Value]:
+			problems = append(problems, fmt.Sprintf("%s of %s is never %q, but %s", l.Name, name, l.Value, list(values)))
+		}
+	})
+	return problems
+}
+
+// HasAlert tells whether one of the rules is an alert of that name.
+func (c *Catalogue) HasAlert(name string) bool { return c.alerts[name] }
+
+// Markdown reads the PromQL of a document: the blocks marked promql. What stands
+// between blank lines or comments is one query, or one on each line.
+func Markdown(file string) ([]Query, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading document: %w", err)
+	}
+	var all []Query
+	for _, block := range regexp.MustCompile("(?ms)^\\s*```promql\\n(.*?)^\\s*```").FindAllStringSubmatch(string(text), -1) {
+		for _, paragraph := range regexp.MustCompile(`(?m)^\s*(#.*)?$\n?`).Split(block[1], -1) {
+			for _, expr := range apart(paragraph) {
+				all = append(all, Query{File: filepath.Base(file), Panel: expr, Expr: expr})
+			}
+		}
+	}
+	return all, nil
+}
+
+// apart takes queries on lines of their own apart, if they are no single one.
+func apart(paragraph string) []string {
+	paragraph = strings.TrimSpace(paragraph)
+	if _, err := parser.NewParser(parser.Options{}).ParseExpr(paragraph); err == nil || paragraph == "" {
+		return slices.DeleteFunc([]string{paragraph}, func(s string) bool { return s == "" })
+	}
+	return strings.Split(paragraph, "\n")
+}

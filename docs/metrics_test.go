@@ -1,0 +1,300 @@
+package docs_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	dto "github.com/prometheus/client_model/go"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/accelerator-exporter/accelerator_exporter/docs/expositiontest"
+)
+
+var update = flag.Bool("update", false, "write the generated parts of metrics.md anew")
+
+// metricLine is what metrics.yml tells of one metric.
+type metricLine struct {
+	Name    string `yaml:"name"`
+	Unit    string `yaml:"unit"`
+	Values  string `yaml:"values"`
+	Source  string `yaml:"source"`
+	Absent  string `yaml:"absent"`
+	Counted string `yaml:"counted"`
+}
+
+// metricSection is one table.
+type metricSection struct {
+	Section string       `yaml:"section"`
+	Labels  []string     `yaml:"labels"` // of all its metrics, told in the text above
+	Metrics []metricLine `yaml:"metrics"`
+}
+
+// TestMetricsReference makes the tables of metrics.md from the programs' golden
+// expositions, whose own tests prove that they have every metric.
+func TestMetricsReference(t *testing.T) {
+	text, err := os.ReadFile("metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newReference(t)
+	r.checkNames(t)
+	got := r.fill(t, string(text))
+	if *update {
+		if err := os.WriteFile("metrics.md", []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(text), got); diff != "" {
+		t.Errorf("metrics.md is not what the programs export; `make docs` rewrites it (-file +programs):\n%s", diff)
+	}
+}
+
+// reference is all that the generated parts are made of.
+type reference struct {
+	families map[string]*dto.MetricFamily
+	vllm     map[string]*dto.MetricFamily
+	sections map[string]metricSection
+}
+
+func newReference(t *testing.T) *reference {
+	t.Helper()
+	golden := func(path string) map[string]*dto.MetricFamily {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return expositiontest.Families(t, string(text))
+	}
+	r := &reference{
+		families: golden("../cmd/accelerator_exporter/testdata/metrics.golden"),
+		vllm:     golden("../bench/fakevllm/testdata/metrics.golden"),
+		sections: map[string]metricSection{},
+	}
+	maps.Copy(r.families, golden("../bench/live/testdata/metrics.golden"))
+	maps.DeleteFunc(r.families, func(name string, _ *dto.MetricFamily) bool {
+		return strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_")
+	})
+	file, err := os.Open("metrics.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var sections []metricSection
+	decoder := yaml.NewDecoder(file)
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&sections); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range sections {
+		r.sections[s.Section] = s
+	}
+	return r
+}
+
+// checkNames holds that metrics.yml has each metric once and no other.
+func (r *reference) checkNames(t *testing.T) {
+	t.Helper()
+	var named []string
+	for _, s := range r.sections {
+		for _, m := range s.Metrics {
+			named = append(named, m.Name)
+		}
+	}
+	slices.Sort(named)
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(r.families)), named); diff != "" {
+		t.Fatalf("metrics.yml does not have each metric once (-programs +file):\n%s", diff)
+	}
+}
+
+// fill replaces what stands between the markers.
+func (r *reference) fill(t *testing.T, text string) string {
+	t.Helper()
+	generated := regexp.MustCompile(`(?s)(<!-- (metrics|values|buckets)(?:: ([^>]*))? -->)\n(.*?)(<!-- end -->)`)
+	filled := map[string]bool{}
+	text = generated.ReplaceAllStringFunc(text, func(found string) string {
+		m := generated.FindStringSubmatch(found)
+		kind, of := m[2], strings.Fields(m[3])
+		filled[kind+" "+m[3]] = true
+		var body string
+		switch {
+		case kind == "buckets":
+			body = r.buckets(t)
+		case kind == "metrics" && len(of) == 1:
+			body = r.table(t, of[0])
+		case kind == "values" && len(of) == 2:
+			body = r.values(t, of[0], of[1])
+		default:
+			t.Fatalf("cannot read the marker %s", m[1])
+		}
+		return m[1] + "\n" + body + m[5]
+	})
+	for name := range r.sections {
+		if !filled["metrics "+name] {
+			t.Errorf("metrics.md has no place for the section %s", name)
+		}
+	}
+	if !filled["buckets "] {
+		t.Error("metrics.md has no place for the buckets")
+	}
+	return text
+}
+
+// table is one section's. A column that no metric fills is left out.
+func (r *reference) table(t *testing.T, section string) string {
+	t.Helper()
+	s, ok := r.sections[section]
+	if !ok {
+		t.Fatalf("metrics.yml has no section %s", section)
+	}
+	labels := "labels"
+	if len(s.Labels) > 0 {
+		labels = "other labels"
+	}
+	rows := [][]string{{"metric", "type", labels, "unit", "meaning", "source", "absent", "counted, or absent"}}
+	for _, m := range s.Metrics {
+		f := r.families[m.Name]
+		rows = append(rows, []string{
+			"`" + m.Name + "`", typeOf(f, m), labelsOf(f, s.Labels), unitOf(t, m),
+			strings.TrimSuffix(f.GetHelp(), "."), m.Source, m.Absent, m.Counted,
+		})
+	}
+	var kept []int
+	for column := range rows[0] {
+		if slices.ContainsFunc(rows[1:], func(row []string) bool { return row[column] != "" }) {
+			kept = append(kept, column)
+		}
+	}
+	var b strings.Builder
+	for i, row := range rows {
+		for _, column := range kept {
+			fmt.Fprintf(&b, "| %s", row[column])
+			if row[column] != "" {
+				b.WriteByte(' ')
+			}
+		}
+		b.WriteString("|\n")
+		if i == 0 {
+			b.WriteString(strings.Repeat("|---", len(kept)) + "|\n")
+		}
+	}
+	return b.String()
+}
+
+func typeOf(f *dto.MetricFamily, m metricLine) string {
+	kind := strings.ToLower(f.GetType().String())
+	switch {
+	case strings.HasSuffix(m.Name, "_info"):
+		return kind + ", 1"
+	case m.Values != "":
+		return kind + ", " + m.Values
+	}
+	return kind
+}
+
+// labelsOf lists the labels beside those of the section, in the order of the alphabet.
+func labelsOf(f *dto.MetricFamily, known []string) string {
+	var labels []string
+	for _, l := range f.GetMetric()[0].GetLabel() {
+		if !slices.Contains(known, l.GetName()) {
+			labels = append(labels, "`"+l.GetName()+"`")
+		}
+	}
+	return strings.Join(labels, ", ")
+}
+
+// unitOf tells the unit by the name's ending, unless metrics.yml does.
+func unitOf(t *testing.T, m metricLine) string {
+	t.Helper()
+	if m.Unit != "" {
+		return m.Unit
+	}
+	for _, known := range []struct{ ending, unit string }{
+		{"_timestamp_seconds", "s, Unix time"},
+		{"_seconds", "s"},
+		{"_bytes", "B"},
+		{"_watts", "W"},
+		{"_celsius", "°C"},
+		{"_ratio", "ratio"},
+		{"_info", ""},
+	} {
+		if strings.HasSuffix(m.Name, known.ending) {
+			return known.unit
+		}
+	}
+	if m.Values == "" {
+		t.Errorf("metrics.yml: %s needs a unit", m.Name)
+	}
+	return ""
+}
+
+// values are those of a label with a closed set.
+func (r *reference) values(t *testing.T, name, label string) string {
+	t.Helper()
+	found := map[string]bool{}
+	for _, m := range r.families[name].GetMetric() {
+		for _, l := range m.GetLabel() {
+			if l.GetName() == label {
+				found[l.GetValue()] = true
+			}
+		}
+	}
+	if len(found) == 0 {
+		t.Fatalf("no values of %s of %s", label, name)
+	}
+	return "`" + strings.Join(slices.Sorted(maps.Keys(found)), "`, `") + "`.\n"
+}
+
+// buckets lists the boundaries of the probe's histograms, those of vLLM's own in bold.
+func (r *reference) buckets(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, h := range []struct{ title, name, vllm string }{
+		{"first token", "time_to_first_token_seconds", "vllm:time_to_first_token_seconds"},
+		{"per output token and between tokens", "inter_token_latency_seconds", "vllm:inter_token_latency_seconds"},
+		{"whole answer", "request_duration_seconds", "vllm:e2e_request_latency_seconds"},
+		{"client lag", "client_lag_seconds", ""},
+		{"start delay", "start_delay_seconds", ""},
+	} {
+		own := boundaries(r.families["accelerator_probe_"+h.name])
+		if diff := cmp.Diff(own, boundaries(r.families["accelerator_bench_"+h.name])); diff != "" {
+			t.Errorf("%s: probe and load test have other buckets:\n%s", h.name, diff)
+		}
+		servers := boundaries(r.vllm[h.vllm])
+		for _, v := range servers {
+			if !slices.Contains(own, v) {
+				t.Errorf("%s lacks the boundary %s of %s", h.name, v, h.vllm)
+			}
+		}
+		if len(own) == 0 || h.vllm != "" && len(servers) == 0 {
+			t.Errorf("%s has no buckets", h.name)
+		}
+		for i, v := range own {
+			if slices.Contains(servers, v) {
+				own[i] = "**" + v + "**"
+			}
+		}
+		fmt.Fprintf(&b, "- %s: %s\n", h.title, strings.Join(own, ", "))
+	}
+	return b.String()
+}
+
+// boundaries are a histogram's, but for the last, which is infinite.
+func boundaries(f *dto.MetricFamily) []string {
+	var all []string
+	if len(f.GetMetric()) == 0 {
+		return nil
+	}
+	for _, b := range f.GetMetric()[0].GetHistogram().GetBucket() {
+		all = append(all, strconv.FormatFloat(b.GetUpperBound(), 'f', -1, 64))
+	}
+	return all[:len(all)-1]
+}
