@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 
@@ -20,6 +21,8 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 	c := app.Command("report", "Report again from the traces that runs kept. Several folders are taken for one load from several machines.")
 	folders := c.Arg("FOLDER", "Folder of a run.").Required().Strings()
 	output := c.Flag("output", "Folder for report.json, .csv, .md, .html and the pictures. Default: the run's own, if it is one.").String()
+	var patience seconds
+	value(c.Flag("await", "Wait at most so long, such as 2h, until each FOLDER holds a run that is over. Default: do not wait."), &patience)
 	render := new(renderFlags)
 	render.register(c, "vllm,checks,table")
 	commands["report"] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
@@ -27,6 +30,11 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 		options, err := render.options(false)
 		if err != nil {
 			return exitUsage, usageError{err}
+		}
+		if patience > 0 {
+			if err := await(ctx, time.Duration(patience), *folders, stderr); err != nil {
+				return exitNothing, fmt.Errorf("awaiting the runs: %w", err)
+			}
 		}
 		r, err := report.Read(options, *folders...)
 		if err != nil {

@@ -25,6 +25,8 @@ func registerRun(app *kingpin.Application, commands map[string]command) {
 	c := app.Command("run", "Put load on an endpoint and report. The commands of evalscope-perf and of vLLM's benchmark_serving.py "+
 		"run as they are, with only the program's name changed.")
 	s := newRunSettings(c)
+	var start instant
+	value(c.Flag("start-at", "When to begin, such as 2026-03-04T05:06:07Z: the machines of one load begin together. Default: at once."), &start)
 	commands["run"] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		cfg, err := s.config(os.Args, stderr)
 		if err != nil {
@@ -34,6 +36,7 @@ func registerRun(app *kingpin.Application, commands map[string]command) {
 		if err != nil {
 			return exitUsage, usageError{err}
 		}
+		sleepUntil(ctx, start.Time, stderr)
 		return s.run(ctx, cfg, options, stdout, stderr)
 	}
 }

@@ -1,0 +1,182 @@
+package kubernetes
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// pod is what an object makes pods of.
+type pod struct {
+	owner    string
+	selector map[string]string // nil for a Job, which makes its own
+	corev1.PodTemplateSpec
+}
+
+func pods(r rendered) []pod {
+	var list []pod
+	for _, o := range r.objects {
+		switch o := o.(type) {
+		case *appsv1.DaemonSet:
+			list = append(list, pod{o.Name, o.Spec.Selector.MatchLabels, o.Spec.Template})
+		case *appsv1.Deployment:
+			list = append(list, pod{o.Name, o.Spec.Selector.MatchLabels, o.Spec.Template})
+		case *batchv1.Job:
+			list = append(list, pod{o.Name, nil, o.Spec.Template})
+		}
+	}
+	return list
+}
+
+// ours says whether the container runs one of this project's programs.
+func ours(c *corev1.Container) bool {
+	return len(c.Command) == 1 && path.Dir(c.Command[0]) == "/usr/local/bin"
+}
+
+// TestRights: what each form may do on its node.
+func TestRights(t *testing.T) {
+	for _, f := range forms() {
+		t.Run(f.name, func(t *testing.T) {
+			for _, p := range pods(render(t, f.values)) {
+				if p.Spec.AutomountServiceAccountToken == nil || *p.Spec.AutomountServiceAccountToken {
+					t.Errorf("%s has a token", p.owner)
+				}
+				if p.Spec.HostIPC || p.Spec.HostPID != (f.name == "ascend") || p.Spec.HostNetwork != (f.name == "cards with probes") {
+					t.Errorf("%s: hostIPC %v, hostPID %v, hostNetwork %v", p.owner, p.Spec.HostIPC, p.Spec.HostPID, p.Spec.HostNetwork)
+				}
+				for _, c := range p.Spec.Containers {
+					if !ours(&c) {
+						continue
+					}
+					asked := strings.Contains(f.values, "privileged: true") && !strings.Contains(p.owner, "vllm")
+					checkContainer(t, p.owner, &c, asked, strings.Contains(f.values, "runAsUser: 0") && strings.HasSuffix(p.owner, "ascend"))
+				}
+			}
+		})
+	}
+}
+
+func checkContainer(t *testing.T, owner string, c *corev1.Container, privileged, asRoot bool) {
+	t.Helper()
+	s := c.SecurityContext
+	switch {
+	case s == nil || s.RunAsNonRoot == nil || s.RunAsUser == nil || s.ReadOnlyRootFilesystem == nil || s.SeccompProfile == nil:
+		t.Fatalf("%s: security context %+v", owner, s)
+	case *s.RunAsNonRoot == asRoot || (*s.RunAsUser == 0) != asRoot:
+		t.Errorf("%s runs as %d, non-root %v", owner, *s.RunAsUser, *s.RunAsNonRoot)
+	case !*s.ReadOnlyRootFilesystem || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault:
+		t.Errorf("%s: %+v", owner, s)
+	}
+	if privileged {
+		// The API server refuses privileged pods that say they may not escalate.
+		if s.Privileged == nil || !*s.Privileged || s.AllowPrivilegeEscalation != nil {
+			t.Errorf("%s: %+v", owner, s)
+		}
+	} else {
+		none := &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}
+		if s.Privileged != nil || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || cmp.Diff(none, s.Capabilities) != "" {
+			t.Errorf("%s: %+v", owner, s)
+		}
+	}
+	if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero() {
+		t.Errorf("%s: resources %+v", owner, c.Resources)
+	}
+}
+
+// TestDefaultsGrantNothing: a form that is switched on and no more gets no
+// privilege, no namespace of the node's and no root.
+func TestDefaultsGrantNothing(t *testing.T) {
+	for _, vendor := range []string{"metax", "ascend"} {
+		for _, p := range pods(render(t, image+vendor+": {enabled: true}")) {
+			checkContainer(t, p.owner, &p.Spec.Containers[0], false, false)
+			if p.Spec.HostPID || p.Spec.HostNetwork || p.Spec.SecurityContext != nil {
+				t.Errorf("%s: %+v", p.owner, p.Spec)
+			}
+		}
+	}
+}
+
+// TestVolumes: each mount has its volume and each volume a mount; the node's files
+// are read-only, and checked to be there rather than made.
+func TestVolumes(t *testing.T) {
+	for _, f := range forms() {
+		t.Run(f.name, func(t *testing.T) {
+			for _, p := range pods(render(t, f.values)) {
+				var volumes, mounted []string
+				host := map[string]bool{}
+				for _, v := range p.Spec.Volumes {
+					volumes = append(volumes, v.Name)
+					host[v.Name] = v.HostPath != nil
+					if h := v.HostPath; h != nil && (h.Type == nil || *h.Type != corev1.HostPathDirectory && *h.Type != corev1.HostPathFile) {
+						t.Errorf("%s: %s would be made on a node without it", p.owner, h.Path)
+					}
+				}
+				paths := map[string]string{}
+				for _, c := range p.Spec.Containers {
+					for _, m := range c.VolumeMounts {
+						mounted = append(mounted, m.Name)
+						if host[m.Name] && !m.ReadOnly {
+							t.Errorf("%s may write to the node's %s", p.owner, m.MountPath)
+						}
+						if other, twice := paths[c.Name+m.MountPath]; twice {
+							t.Errorf("%s: %s and %s are both at %s", p.owner, other, m.Name, m.MountPath)
+						}
+						paths[c.Name+m.MountPath] = m.Name
+					}
+				}
+				slices.Sort(volumes)
+				slices.Sort(mounted)
+				if diff := cmp.Diff(volumes, slices.Compact(mounted)); diff != "" {
+					t.Errorf("%s: -volumes +mounts\n%s", p.owner, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestMountsHideNoProgram: what a node gives must not lie over the image's own.
+func TestMountsHideNoProgram(t *testing.T) {
+	for _, p := range pods(render(t, both)) {
+		for _, c := range p.Spec.Containers {
+			for _, m := range c.VolumeMounts {
+				if strings.HasPrefix(c.Command[0]+"/", m.MountPath+"/") {
+					t.Errorf("%s: %s hides %s", p.owner, m.MountPath, c.Command[0])
+				}
+			}
+		}
+	}
+}
+
+// TestGuarded: with TLS or passwords on the port the kubelet only connects to it,
+// as it has neither.
+func TestGuarded(t *testing.T) {
+	c := only[*appsv1.Deployment](t, render(t, guarded)).Spec.Template.Spec.Containers[0]
+	for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe} {
+		if probe.TCPSocket == nil || probe.HTTPGet != nil {
+			t.Errorf("%+v", probe)
+		}
+	}
+	if !slices.Contains(c.Args, "--web.config.file=/etc/accelerator_exporter/web/web.yml") {
+		t.Errorf("args %q", c.Args)
+	}
+}
+
+// TestNewProbesRenewPods: the exporter reads its probes at the start.
+func TestNewProbesRenewPods(t *testing.T) {
+	for name, values := range map[string]string{"prober": prober, "cards with probes": hostNode, "sidecar": sidecar} {
+		change := strings.NewReplacer("interval: 1m", "interval: 2m", "127.0.0.1:8000", "127.0.0.1:8001").Replace(values)
+		if name == "sidecar" {
+			change += `sidecar: {probes: [{url: "http://127.0.0.1:8001"}]}`
+		}
+		before, after := pods(render(t, values))[0].Annotations, pods(render(t, change))[0].Annotations
+		if before["checksum/probes"] == "" || before["checksum/probes"] == after["checksum/probes"] {
+			t.Errorf("%s: annotations %v, then %v", name, before, after)
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package kubernetes
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// programs is the folder of the real programs, built once.
+var programs = sync.OnceValues(func() (string, error) {
+	folder, err := os.MkdirTemp("", "programs")
+	if err != nil {
+		return "", err
+	}
+	toRemove = folder
+	build := exec.Command("go", "build", "-o", folder+"/", "./cmd/...")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return folder, nil
+})
+
+// toRemove is removed when all tests are over.
+var toRemove string
+
+func program(t *testing.T, command string) string {
+	t.Helper()
+	folder, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(folder, filepath.Base(command))
+}
+
+func configMaps(r rendered) []*corev1.ConfigMap { return all[*corev1.ConfigMap](r) }
+
+// TestExporterTakesItsFlags: the real program takes the flags of every form, and
+// the probes with all that they name.
+func TestExporterTakesItsFlags(t *testing.T) {
+	for _, f := range forms() {
+		t.Run(f.name, func(t *testing.T) {
+			r := render(t, f.values)
+			for _, p := range pods(r) {
+				for _, c := range p.Spec.Containers {
+					if filepath.Base(strings.Join(c.Command, "")) != "accelerator_exporter" {
+						continue
+					}
+					folder := mount(t, r, &p.Spec, &c)
+					args := strings.ReplaceAll(strings.Join(append(c.Args, "--config.check"), "\n"), "/etc/accelerator_exporter", folder)
+					out, err := exec.Command(program(t, c.Command[0]), strings.Split(args, "\n")...).CombinedOutput()
+					if err != nil || !bytes.Contains(out, []byte("the configuration is right")) {
+						t.Errorf("%s: %v\n%s\n%s", p.owner, err, out, args)
+					}
+				}
+			}
+		})
+	}
+}
+
+// mount makes in a folder what a container finds in /etc/accelerator_exporter.
+// Secrets hold what the forms' probes name.
+func mount(t *testing.T, r rendered, spec *corev1.PodSpec, c *corev1.Container) string {
+	t.Helper()
+	const etc = "/etc/accelerator_exporter"
+	folder := t.TempDir()
+	put := func(at, name, text string) {
+		path := filepath.Join(folder, strings.TrimPrefix(at, etc), name)
+		text = strings.ReplaceAll(text, etc, folder)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, m := range c.VolumeMounts {
+		for _, v := range spec.Volumes {
+			switch {
+			case v.Name != m.Name || !strings.HasPrefix(m.MountPath, etc):
+			case v.ConfigMap != nil:
+				for _, config := range configMaps(r) {
+					if config.Name == v.ConfigMap.Name {
+						put(m.MountPath, "probes.yml", config.Data["probes.yml"])
+					}
+				}
+			case m.MountPath == etc+"/web":
+				put(m.MountPath, "web.yml", "http_server_config: {http2: false}\n")
+			case v.Secret != nil:
+				put(m.MountPath, "api-key", "key")
+				put(m.MountPath, "ca.pem", certificate(t))
+			}
+		}
+	}
+	return folder
+}
+
+// certificate is one that can be read.
+func certificate(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+}
+
+// TestImageHasThePrograms: the commands are where the image has them.
+func TestImageHasThePrograms(t *testing.T) {
+	recipe, err := os.ReadFile(filepath.Join(root, "deploy/container/Dockerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pods(render(t, metax+strings.TrimPrefix(benchmark, image))) {
+		command := p.Spec.Containers[0].Command[0]
+		if want := "/out/" + filepath.Base(command) + " "; !bytes.Contains(recipe, []byte(want)) || !bytes.Contains(recipe, []byte(" "+filepath.Dir(command)+"/\n")) {
+			t.Errorf("the image has no %s", command)
+		}
+	}
+}
+
+// TestLoadTest runs what the Jobs run, as Kubernetes would: a process for each
+// index, and one for the report, all at once. The results are those of one load.
+func TestLoadTest(t *testing.T) {
+	server := "127.0.0.1:" + freePort(t)
+	serve(t, "http://"+server+"/v1/models", program(t, "fakehost"), "vllm", "--listen-address="+server, "--speed=200", "--output-tokens=8")
+	folder := t.TempDir()
+	key := filepath.Join(folder, "api-key")
+	if err := os.WriteFile(key, []byte("key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now().Add(3 * time.Second).UTC().Format(time.RFC3339)
+	jobs := all[*batchv1.Job](render(t, image+fmt.Sprintf(`
+benchmark:
+  enabled: true
+  run: evening-1
+  machines: 3
+  url: http://%s
+  args: [--concurrency=2, --duration=2s, --dataset=random, --input-len=8, --format=none]
+  startAt: %q
+  await: 60s
+  results: {existingClaim: results}
+  apiKeySecret: {name: vllm}
+`, server, start)))
+	if len(jobs) != 2 || *jobs[0].Spec.CompletionMode != batchv1.IndexedCompletion ||
+		*jobs[0].Spec.Completions != 3 || *jobs[0].Spec.Parallelism != 3 || *jobs[0].Spec.BackoffLimit != 0 {
+		t.Fatalf("jobs %+v", jobs)
+	}
+	var running sync.WaitGroup
+	for i, job := range jobs {
+		for index := range *jobs[0].Spec.Completions {
+			if i == 1 && index > 0 {
+				break
+			}
+			running.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				c := job.Spec.Template.Spec.Containers[0]
+				args := strings.NewReplacer("$(JOB_COMPLETION_INDEX)", fmt.Sprint(index), "/results/", folder+"/", "/etc/accelbench", folder,
+					":10069", "127.0.0.1:0").Replace(strings.Join(c.Args, "\n"))
+				run := exec.CommandContext(ctx, program(t, c.Command[0]), strings.Split(args, "\n")...)
+				run.Env = append(os.Environ(), fmt.Sprintf("JOB_COMPLETION_INDEX=%d", index))
+				if out, err := run.CombinedOutput(); err != nil {
+					t.Errorf("%s %d: %v\n%s\n%s", job.Name, index, err, args, out)
+				}
+			})
+		}
+	}
+	running.Wait()
+	checkReport(t, filepath.Join(folder, "evening-1", "report", "report.json"), start)
+}
+
+func checkReport(t *testing.T, path, start string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report struct {
+		Runs []struct {
+			Machine string    `json:"machine"`
+			Started time.Time `json:"started"`
+		} `json:"runs"`
+		Steps []struct {
+			Warnings []string `json:"warnings"`
+		} `json:"steps"`
+	}
+	if err := json.Unmarshal(text, &report); err != nil {
+		t.Fatal(err)
+	}
+	machines := map[string]bool{}
+	for _, run := range report.Runs {
+		machines[run.Machine] = true
+		begin, err := time.Parse(time.RFC3339, start)
+		if err != nil || run.Started.Before(begin) {
+			t.Errorf("machine %s began at %s, before %s (%v)", run.Machine, run.Started, start, err)
+		}
+	}
+	if len(machines) != 3 || len(report.Steps) != 1 {
+		t.Fatalf("machines %v, %d steps", machines, len(report.Steps))
+	}
+	for _, w := range report.Steps[0].Warnings {
+		if strings.Contains(w, "at the same time") || strings.Contains(w, "same instants") {
+			t.Error(w)
+		}
+	}
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// serve runs a server until the test ends, and returns when url answers.
+func serve(t *testing.T, url, command string, args ...string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	server := exec.CommandContext(ctx, command, args...)
+	var out bytes.Buffer
+	server.Stdout, server.Stderr = &out, &out
+	if err := server.Start(); err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = server.Wait()
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	deadline := time.After(20 * time.Second)
+	for {
+		if answer, err := http.Get(url); err == nil {
+			answer.Body.Close()
+			return
+		}
+		select {
+		case <-ended:
+			t.Fatalf("%s ended:\n%s", command, out.String())
+		case <-deadline:
+			t.Fatalf("%s does not answer", command)
+		case <-poll.C:
+		}
+	}
+}
