@@ -47,6 +47,10 @@ $(PROMETHEUS) &: deploy/go.mod
 .PHONY: tools
 tools: $(PROMETHEUS) ## Build Prometheus 3 and its promtool into bin/tools; tests use them where they are.
 
+.PHONY: image
+image: ## Build the container image (BUILDER=docker, podman or buildah; PREBUILT=1 without a base image).
+	./deploy/container/build.sh
+
 .PHONY: dashboards
 dashboards: ## Write dashboards/grafana from the Go code beside it.
 	$(GO) run ./dashboards/generate

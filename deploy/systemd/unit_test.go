@@ -1,0 +1,166 @@
+package systemd
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// installed is a folder with the unit, its socket and drop-ins as they lie in
+// /etc/systemd/system, with a program at the path that ExecStart names.
+func installed(t *testing.T, dropIns ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	stand := filepath.Join(dir, "accelerator_exporter")
+	write(t, stand, "#!/bin/sh\n")
+	if err := os.Chmod(stand, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, unit), strings.ReplaceAll(read(t, unit), program, stand))
+	write(t, filepath.Join(dir, "accelerator_exporter.socket"), read(t, "accelerator_exporter.socket"))
+	for _, name := range dropIns {
+		write(t, filepath.Join(dir, unit+".d", name), read(t, name))
+	}
+	return dir
+}
+
+func verify(t *testing.T, dir string) (string, int) {
+	t.Helper()
+	return run(t, "systemd-analyze", "verify", "--recursive-errors=no", "--man=no",
+		filepath.Join(dir, unit), filepath.Join(dir, "accelerator_exporter.socket"))
+}
+
+func TestVerify(t *testing.T) {
+	need(t, "systemd-analyze")
+	for _, with := range [][]string{nil, {"root.conf"}, {"find-cards.conf"}, {"credentials.conf"}, dropIns} {
+		t.Run(strings.Join(with, "+"), func(t *testing.T) {
+			if out, status := verify(t, installed(t, with...)); status != 0 || out != "" {
+				t.Errorf("exit status %d\n%s", status, out)
+			}
+		})
+	}
+	t.Run("a mistake is seen", func(t *testing.T) {
+		dir := installed(t)
+		write(t, filepath.Join(dir, unit+".d", "wrong.conf"), "[Service]\nProtectEverything=yes\n")
+		if out, status := verify(t, dir); status == 0 {
+			t.Errorf("a drop-in with an unknown key passes:\n%s", out)
+		}
+	})
+}
+
+// TestExposure holds the score of systemd-analyze security. It is that of systemd
+// 252; a newer one may know more to ask for, hence the slack.
+func TestExposure(t *testing.T) {
+	need(t, "systemd-analyze")
+	const slack = 3 // tenths
+	for _, c := range []struct {
+		dropIn string
+		tenths int
+	}{
+		{"", 16}, {"root.conf", 22}, {"find-cards.conf", 22}, {"credentials.conf", 16},
+	} {
+		t.Run(c.dropIn, func(t *testing.T) {
+			text := read(t, unit)
+			if c.dropIn != "" {
+				text += "\n" + read(t, c.dropIn)
+			}
+			file := filepath.Join(t.TempDir(), unit)
+			write(t, file, text)
+			if figure := fmt.Sprintf("%d.%d", c.tenths/10, c.tenths%10); !strings.Contains(read(t, "README.md"), " "+figure) {
+				t.Errorf("README.md does not say %s", figure)
+			}
+			threshold := strconv.Itoa(c.tenths + slack)
+			out, status := run(t, "systemd-analyze", "security", "--offline=true", "--no-pager", "--threshold="+threshold, file)
+			if status != 0 {
+				t.Errorf("exit status %d\n%s", status, out)
+			}
+			t.Log(out[strings.LastIndex(strings.TrimSpace(out), "\n")+1:])
+		})
+	}
+}
+
+func TestSysusers(t *testing.T) {
+	need(t, "systemd-sysusers")
+	if os.Geteuid() != 0 {
+		lacking(t, "root")
+	}
+	root := t.TempDir()
+	write(t, filepath.Join(root, "etc/passwd"), "root:x:0:0::/root:/bin/sh\n")
+	write(t, filepath.Join(root, "etc/group"), "root:x:0:\nvideo:x:44:\nrender:x:105:\n")
+	write(t, filepath.Join(root, "usr/lib/sysusers.d/accelerator_exporter.conf"), read(t, "accelerator_exporter.sysusers"))
+	succeed(t, "systemd-sysusers", "--root="+root)
+	user, group := read(t, filepath.Join(root, "etc/passwd")), read(t, filepath.Join(root, "etc/group"))
+	for _, want := range []string{setting(t, read(t, unit), "User"), setting(t, read(t, unit), "Group")} {
+		if !strings.Contains(user, "\n"+want+":") || !strings.Contains(group, "\n"+want+":") {
+			t.Errorf("no user or group %s in\n%s%s", want, user, group)
+		}
+	}
+	for _, want := range []string{"video:x:44:accelerator_exporter\n", "render:x:105:accelerator_exporter\n"} {
+		if !strings.Contains(group, want) {
+			t.Errorf("no %q in\n%s", want, group)
+		}
+	}
+	if !regexp.MustCompile(`(?m)^accelerator_exporter:.*:\S*/nologin$`).MatchString(user) {
+		t.Errorf("the user may log in:\n%s", user)
+	}
+}
+
+// TestDevices holds the unit to the devices that the tools need, and the
+// container's README to the same.
+func TestDevices(t *testing.T) {
+	text := read(t, unit)
+	if got := setting(t, text, "DevicePolicy"); got != "closed" {
+		t.Errorf("DevicePolicy=%s", got)
+	}
+	var got []string
+	for _, m := range regexp.MustCompile(`(?m)^DeviceAllow=(.*)$`).FindAllStringSubmatch(text, -1) {
+		got = append(got, m[1])
+	}
+	want := []string{
+		"char-drm rw", "/dev/mxcd rw", "/dev/htcd rw",
+		"char-*devdrv-cdev rw", "/dev/davinci_manager rw", "/dev/devmm_svm rw", "/dev/hisi_hdc rw",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("DeviceAllow= %q, want %q", got, want)
+	}
+}
+
+// TestLibraryPath: what npu-smi needs is the same wherever it is written.
+func TestLibraryPath(t *testing.T) {
+	const want = "/usr/local/Ascend/driver/lib64:/usr/local/Ascend/driver/lib64/common:/usr/local/Ascend/driver/lib64/driver"
+	for name, pattern := range map[string]string{
+		unit:                           `(?m)^Environment=LD_LIBRARY_PATH=(\S+)$`,
+		"accelerator_exporter.default": `(?m)^#LD_LIBRARY_PATH=(\S+)$`,
+		"README.md":                    `--setenv=LD_LIBRARY_PATH=(\S+)`,
+		"../container/Dockerfile":      `(?m)^ENV LD_LIBRARY_PATH=(\S+)$`,
+	} {
+		m := regexp.MustCompile(pattern).FindStringSubmatch(read(t, name))
+		if m == nil || m[1] != want {
+			t.Errorf("%s has %q", name, m)
+		}
+	}
+}
+
+// TestNames: every file that README.md and the header of the unit install is here.
+func TestNames(t *testing.T) {
+	sources := regexp.MustCompile(`(?m)^#?\s*install (?:-D )?-m \d+ (\S+) /\S+`)
+	for name, least := range map[string]int{"README.md": 4, unit: 4, "root.conf": 1, "find-cards.conf": 1, "credentials.conf": 1, "accelerator_exporter.socket": 1} {
+		files := sources.FindAllStringSubmatch(read(t, name), -1)
+		if len(files) < least {
+			t.Errorf("%s installs %d files, want %d or more", name, len(files), least)
+		}
+		for _, m := range files {
+			if strings.TrimPrefix(m[1], "bin/") == "accelerator_exporter" {
+				continue // the program, which is built
+			}
+			if _, err := os.Stat(m[1]); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
