@@ -22,8 +22,15 @@ usage: fakehost vllm [flags]     serve the stand-in of vLLM (see fakehost vllm -
        fakehost npu-smi [args]   print as npu-smi does
 
 fakehost vllm and the tools share a folder, $FAKEHOST_STATE. What stands in its files
-mx-smi.layout, mx-smi.fault, npu-smi.layout, npu-smi.fault and vllm.fault holds from
-the next call on.
+holds from the next call on:
+
+  mx-smi.layout  npu-smi.layout   the version to print as
+  mx-smi.fault   npu-smi.fault    what the tool does wrong: hang, card_lost, ...
+  mx-smi.card    npu-smi.card     what is wrong with cards, one a line: the card's number
+                                  (left out: all cards), and unhealthy, hot, power_cap,
+                                  memory_full, idle_held or uneven. "2 unhealthy Critical"
+                                  and "0 hot 98" say what state and how many degrees
+  vllm.fault                      what the server does wrong (see fakehost vllm --help)
 `
 
 func main() {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -75,11 +74,18 @@ func answerMetaX(st state, name string, args []string) ([]byte, bool, error) {
 	if err != nil {
 		return nil, true, err
 	}
-	machine := fakesmi.MetaXMachine(l.Version, st.load())
+	faults, err := st.cardFaults(name)
+	if err != nil {
+		return nil, true, err
+	}
+	machine := fakesmi.MetaXMachine(l.Version, st.load(), faults...)
+	if err := faults.Check(machine.Devices); err != nil {
+		return nil, true, err
+	}
 	var b bytes.Buffer
 	switch strings.Join(args, " ") {
 	case "":
-		err = l.Print(&b, withoutLost(st, name, machine), time.Now())
+		err = l.Print(&b, withoutLost(st, name, l.Reduce(fakesmi.Available(machine))), time.Now())
 	case "-L":
 		err = l.PrintList(&b, machine)
 	case "topo -m":
@@ -97,11 +103,14 @@ func answerAscend(st state, args []string) ([]byte, bool, error) {
 	if err != nil {
 		return nil, true, err
 	}
-	chips := 1
-	if strings.HasPrefix(l.Name, "a3") {
-		chips = 2
+	faults, err := st.cardFaults("npu-smi")
+	if err != nil {
+		return nil, true, err
 	}
-	whole := fakesmi.AscendMachine(l.Version, chips, st.load())
+	whole := ascendMachine(l, st.load(), faults)
+	if err := faults.Check(whole.Devices); err != nil {
+		return nil, true, err
+	}
 	machine := l.Reduce(whole)
 	var b bytes.Buffer
 	switch strings.Join(args, " ") {
@@ -119,15 +128,22 @@ func answerAscend(st state, args []string) ([]byte, bool, error) {
 	return b.Bytes(), true, err
 }
 
+// ascendMachine is a server with the chips that a layout is printed for.
+func ascendMachine(l fakesmi.AscendLayout, load fakesmi.Load, faults fakesmi.Faults) model.Report {
+	switch {
+	case strings.HasPrefix(l.Name, "310"):
+		return fakesmi.Ascend310PMachine(l.Version, load, faults...)
+	case strings.HasPrefix(l.Name, "a3"):
+		return fakesmi.AscendMachine(l.Version, 2, load, faults...)
+	}
+	return fakesmi.AscendMachine(l.Version, 1, load, faults...)
+}
+
 // withoutLost takes the last card off the table while the fault card_lost holds:
 // the inventory commands still know it.
 func withoutLost(st state, tool string, r model.Report) model.Report {
-	if st.setting(tool+".fault") != faultCardLost || len(r.Devices) == 0 {
+	if st.setting(tool+".fault") != faultCardLost {
 		return r
 	}
-	last := r.Devices[len(r.Devices)-1].ID
-	r.Devices = r.Devices[:len(r.Devices)-1]
-	r.Processes = slices.DeleteFunc(slices.Clone(r.Processes), func(p model.Process) bool { return p.Device == last })
-	r.Announced = len(r.Devices)
-	return r
+	return fakesmi.WithoutLast(r)
 }

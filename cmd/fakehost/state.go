@@ -57,13 +57,18 @@ func (s state) load() fakesmi.Load {
 	return f.Cards
 }
 
-// setting reads a one-word file such as mx-smi.fault, "" when there is none.
+// setting reads a file such as mx-smi.fault, "" when there is none.
 func (s state) setting(name string) string {
 	data, err := os.ReadFile(s.path(name))
 	if err != nil {
 		return ""
 	}
 	return strings.TrimSpace(string(data))
+}
+
+// cardFaults reads what is wrong with the cards of a tool, such as mx-smi.card.
+func (s state) cardFaults(tool string) (fakesmi.Faults, error) {
+	return fakesmi.ParseFaults(s.setting(tool + ".card"))
 }
 
 // forget removes the load when the server ends.

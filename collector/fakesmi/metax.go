@@ -91,7 +91,7 @@ func (l MetaXLayout) Print(w io.Writer, r model.Report, at time.Time) error {
 	l.preamble(x, at)
 	x.line("Attached GPUs                                     : %d", max(r.Announced, len(r.Devices)))
 	l.titles(x, r.Tool)
-	l.cards(x, r.Devices)
+	l.cards(x, r)
 	if len(r.Slices) > 0 {
 		printSlices(x, r.Slices)
 	}
@@ -131,7 +131,11 @@ func orUnknown(s string) string {
 	return s
 }
 
-func (l MetaXLayout) cards(x *box, devices []model.Device) {
+func (l MetaXLayout) cards(x *box, r model.Report) {
+	sliced := map[string]bool{}
+	for _, s := range r.Slices {
+		sliced[s.Device] = true
+	}
 	if l.board {
 		x.widths = []int{18, 17, 21, 22}
 	} else {
@@ -142,8 +146,8 @@ func (l MetaXLayout) cards(x *box, devices []model.Device) {
 		x.row(row...)
 	}
 	x.rule("|", "+", "|", '=')
-	for i := range devices {
-		first, second := l.rows(&devices[i])
+	for i := range r.Devices {
+		first, second := l.rows(&r.Devices[i], sliced[r.Devices[i].ID])
 		x.row(first...)
 		x.row(second...)
 		x.rule("+", "+", "+", '-')
@@ -180,7 +184,7 @@ func (l MetaXLayout) header() [2][]string {
 	return [2][]string{{" GPU         NAME", " Bus-id", " GPU-Util"}, {power, " Memory-Usage", state}}
 }
 
-func (l MetaXLayout) rows(d *model.Device) (first, second []string) {
+func (l MetaXLayout) rows(d *model.Device, sliced bool) (first, second []string) {
 	util := number(d.UtilizationRatio, 100, "%")
 	temp := number(d.TemperatureCelsius, 1, "C")
 	power := number(d.PowerWatts, 1, "W")
@@ -198,16 +202,30 @@ func (l MetaXLayout) rows(d *model.Device) (first, second []string) {
 	if l.state {
 		state = " " + stateOf(d.Health)
 	}
+	mode := l.sliceMode(sliced)
 	switch {
 	case l.board:
-		return []string{ends(18, d.Board, d.Name), ends(17, d.ID, "Off"), bus, ends(22, util, "Disabled")},
+		return []string{ends(18, d.Board, d.Name), ends(17, d.ID, "Off"), bus, ends(22, util, mode)},
 			[]string{" " + power, ends(17, temp, perf), memory, state}
 	case l.perf:
-		return []string{ends(36, fmt.Sprintf("%-8s%s", d.ID, d.Name), "Off"), bus, ends(22, util, "Native")},
+		return []string{ends(36, fmt.Sprintf("%-8s%s", d.ID, d.Name), "Off"), bus, ends(22, util, mode)},
 			[]string{ends(36, fmt.Sprintf("%-8s%s", temp, power), perf), memory, state}
 	}
 	return []string{fmt.Sprintf(" %-12s%s", d.ID, d.Name), bus, " " + util},
 		[]string{fmt.Sprintf(" %-12s%s", temp, power), memory, state}
+}
+
+// sliceMode is the cell sGPU-M, whose words changed with 2.2.9.
+func (l MetaXLayout) sliceMode(sliced bool) string {
+	switch {
+	case l.board && sliced:
+		return "Enabled"
+	case l.board:
+		return "Disabled"
+	case sliced:
+		return "*sGPU"
+	}
+	return "Native"
 }
 
 func stateOf(h *model.Health) string {

@@ -33,6 +33,7 @@ PATH="$bin/fake:$PATH" "$bin/accelerator_exporter" \
 exporter=$!
 
 echo "Metrics: http://$web/metrics    State: http://$web/    Ctrl-C ends it."
+echo "A fault, until its file is empty: echo 0 hot 112 >$FAKEHOST_STATE/mx-smi.card"
 
 # Whichever ends first ends the other.
 while kill -0 "$server" 2>/dev/null && kill -0 "$exporter" 2>/dev/null; do

@@ -1,0 +1,188 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/queries"
+)
+
+const dashboardFiles = "../../dashboards/grafana"
+
+// place is one query of a dashboard.
+type place struct{ dashboard, panel, ref string }
+
+func (p place) String() string { return fmt.Sprintf("%s %q %s", p.dashboard, p.panel, p.ref) }
+
+// found is what a query returned.
+type found struct {
+	place
+	series int
+	err    error
+}
+
+// askDashboards sends every query of every dashboard to Prometheus, as Grafana
+// does when a dashboard is opened and, where a variable has one value at a time,
+// for each of the choices: what a user may pick.
+func (m *monitoring) askDashboards(t *testing.T, choices []map[string]string) []found {
+	t.Helper()
+	all, err := queries.Dashboards(dashboardFiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, single := map[place]*found{}, oneAtATime(t)
+	for _, q := range all {
+		at := place{q.Dashboard, q.Panel, q.Ref}
+		if results[at] == nil {
+			results[at] = &found{place: at}
+		}
+		picked := choices
+		if !single[q.Dashboard] {
+			picked = []map[string]string{windows()} // all of everything
+		}
+		for _, choice := range picked {
+			n, err := m.count(q, choice)
+			results[at].series = max(results[at].series, n)
+			if err != nil {
+				results[at].err = err
+			}
+		}
+	}
+	list := make([]found, 0, len(results))
+	for _, r := range results {
+		list = append(list, *r)
+	}
+	slices.SortFunc(list, func(a, b found) int {
+		return cmp.Or(cmp.Compare(a.dashboard, b.dashboard), cmp.Compare(a.panel, b.panel), cmp.Compare(a.ref, b.ref))
+	})
+	return list
+}
+
+// count is how many series a query returns for a choice of variables.
+func (m *monitoring) count(q queries.Query, choice map[string]string) (int, error) {
+	expr, err := q.Substitute(choice)
+	if err != nil {
+		return 0, err
+	}
+	if label, ok := strings.CutPrefix(q.Panel, "variable "); ok && len(q.Labels) == 1 {
+		values, err := m.labelValues(q.Labels[0], expr)
+		if err != nil {
+			return 0, fmt.Errorf("variable %s: %w", label, err)
+		}
+		return len(values), nil
+	}
+	var all []series
+	if q.Instant {
+		all, err = m.instant(expr)
+	} else {
+		all, err = m.overTime(expr, 5*time.Minute, 5*time.Second)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%w: %s", err, expr)
+	}
+	return len(all), nil
+}
+
+// dashboards holds what the queries return against the list of those that
+// return nothing here.
+func (m *monitoring) dashboards(t *testing.T, version string, choices []map[string]string) {
+	results := m.askDashboards(t, choices)
+	m.writeReport(t, version, results)
+	quiet := silent()
+	for _, r := range results {
+		why, listed := quiet[r.place]
+		delete(quiet, r.place)
+		switch {
+		case r.err != nil:
+			t.Errorf("%s: %v", r.place, r.err)
+		case r.series == 0 && !listed:
+			t.Errorf("%s returns nothing", r.place)
+		case r.series > 0 && listed:
+			t.Errorf("%s returns %d series, so it is wrong in the list of silent queries: %s", r.place, r.series, why)
+		}
+	}
+	for p := range quiet {
+		t.Errorf("%s is in the list of silent queries and in no dashboard", p)
+	}
+}
+
+// writeReport leaves a table for a person to read.
+func (m *monitoring) writeReport(t *testing.T, version string, results []found) {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Series that each query of the dashboards returned from Prometheus %s\n\n", m.number(t))
+	b.WriteString("| dashboard | panel | query | series |\n|---|---|---|---:|\n")
+	for _, r := range results {
+		fmt.Fprintf(&b, "| %s | %s | %s | %d |\n", r.dashboard, strings.ReplaceAll(r.panel, "|", `\|`), r.ref, r.series)
+	}
+	path := filepath.Join(reports(t), "dashboards-"+version+".md")
+	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d queries, see %s", len(results), path)
+}
+
+// windows are what Grafana fills in for a panel over the last five minutes.
+func windows() map[string]string {
+	return map[string]string{
+		"__interval": "5s", "__interval_ms": "5000", "__rate_interval": "15s", "__range": "5m", "__range_s": "300", "__range_ms": "300000",
+		"window": "1m",
+	}
+}
+
+// oneAtATime are the dashboards with variables that hold one value.
+func oneAtATime(t *testing.T) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob(dashboardFiles + "/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d struct {
+			UID        string `json:"uid"`
+			Templating struct {
+				List []struct {
+					Type       string `json:"type"`
+					IncludeAll bool   `json:"includeAll"`
+				} `json:"list"`
+			} `json:"templating"`
+		}
+		if err := json.Unmarshal(text, &d); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, v := range d.Templating.List {
+			if v.Type == "query" && !v.IncludeAll {
+				found[d.UID] = true
+			}
+		}
+	}
+	return found
+}
+
+// choices are the hosts and cards to look at where a dashboard shows one of them.
+func (f *fleet) choices() []map[string]string {
+	var all []map[string]string
+	for _, c := range [][3]string{{"alpha", "metax", "0"}, {"alpha", "metax", "7"}, {"alpha", "ascend", "0"}, {"omega", "ascend", "0"}} {
+		one := windows()
+		one["vendor"], one["device"] = c[1], c[2]
+		one["instance"] = f.hosts[c[0]].exporter
+		all = append(all, one)
+	}
+	return all
+}
+
+func silent() map[place]string { return map[place]string{} }

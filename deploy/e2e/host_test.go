@@ -1,0 +1,146 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// programs is the folder with what is built from this repository.
+type programs string
+
+func build(t *testing.T) programs {
+	t.Helper()
+	dir := t.TempDir()
+	number, err := os.ReadFile("../../VERSION")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stamp := "-X github.com/prometheus/common/version.Version=" + strings.TrimSpace(string(number))
+	cmd := exec.Command("go", "build", "-C", "../..", "-trimpath", "-ldflags", stamp, "-o", dir+"/", "./cmd/...")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building the programs: %v\n%s", err, out)
+	}
+	for _, tool := range []string{"mx-smi", "npu-smi"} {
+		if err := os.Symlink("fakehost", filepath.Join(dir, tool)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return programs(dir)
+}
+
+func (p programs) path(name string) string { return filepath.Join(string(p), name) }
+
+// host is a simulated server with cards, a model server and an exporter.
+type host struct {
+	programs
+	name     string
+	dir      string // state, configuration, logs
+	sysfs    string
+	vllm     string // addresses
+	exporter string
+	probe    string // name of the probe, which is the label target
+	server   *program
+	daemon   *program
+	missing  atomic.Bool // NUMA nodes take pages that were meant for others
+}
+
+// startHost starts a host whose tools print as the given files say, such as
+// npu-smi.layout.
+func startHost(t *testing.T, p programs, name string, state map[string]string) *host {
+	t.Helper()
+	h := &host{programs: p, name: name, dir: t.TempDir(), exporter: "127.0.0.1:0", probe: "chat-" + name}
+	h.sysfs = filepath.Join(h.dir, "sysfs")
+	h.write(t, "state/mx-smi.fault", "") // makes the folder
+	for file, text := range state {
+		h.write(t, "state/"+file, text)
+	}
+	h.runNUMA(t)
+	h.server = start(t, h.dir, "vllm", []string{"FAKEHOST_STATE=" + h.path("state")}, p.path("fakehost"),
+		"vllm", "--listen-address=127.0.0.1:0", "--speed=8", "--background-users=12", "--background-period=20s")
+	h.vllm = h.server.address(t)
+	h.write(t, "probes.yml", h.probes())
+	h.startExporter(t)
+	return h
+}
+
+func (h *host) probes() string {
+	return fmt.Sprintf(`
+probes:
+  - {name: %s, url: "http://%s", interval: 500ms, timeout: 2s, max_tokens: 3, slo: {time_to_first_token: 2s, time_per_output_token: 100ms}}
+`, h.probe, h.vllm)
+}
+
+func (h *host) path(name string) string { return filepath.Join(h.dir, name) }
+
+// startExporter starts the exporter at the address it had before, if any.
+func (h *host) startExporter(t *testing.T) {
+	t.Helper()
+	h.daemon = start(t, h.dir, "exporter", []string{"FAKEHOST_STATE=" + h.path("state")}, h.programs.path("accelerator_exporter"),
+		"--web.listen-address="+h.exporter, "--config.file="+h.path("probes.yml"), "--path.sysfs="+h.sysfs,
+		"--collector.metax.command="+h.programs.path("mx-smi"), "--collector.ascend.command="+h.programs.path("npu-smi"),
+		"--collector.interval=1s", "--collector.inventory-interval=5s", "--collector.timeout=2s")
+	h.exporter = h.daemon.address(t)
+}
+
+// set writes one of the files that the stand-ins look at, such as mx-smi.card.
+func (h *host) set(t *testing.T, file string, lines ...string) {
+	t.Helper()
+	h.write(t, "state/"+file, strings.Join(lines, "\n"))
+}
+
+// write replaces a file at once, so that nobody reads half of it.
+func (h *host) write(t *testing.T, name, text string) {
+	t.Helper()
+	path := h.path(name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path+".new", []byte(text), 0o644), os.Rename(path+".new", path)); err != nil {
+		t.Error(err)
+	}
+}
+
+// runNUMA makes two NUMA nodes that allocate memory until the test ends.
+func (h *host) runNUMA(t *testing.T) {
+	t.Helper()
+	hit, miss := 1000000, 0
+	h.numa(t, hit, miss)
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		ticker := time.NewTicker(500 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			hit += 5000
+			miss += 5
+			if h.missing.Load() {
+				miss += 5000
+			}
+			h.numa(t, hit, miss)
+		}
+	})
+	t.Cleanup(func() { cancel(); wg.Wait() })
+}
+
+func (h *host) numa(t *testing.T, hit, miss int) {
+	for node, cpus := range []string{"0-1", "2-3"} {
+		dir := fmt.Sprintf("sysfs/devices/system/node/node%d/", node)
+		h.write(t, dir+"cpulist", cpus+"\n")
+		h.write(t, dir+"distance", []string{"10 21\n", "21 10\n"}[node])
+		h.write(t, dir+"meminfo", fmt.Sprintf("Node %[1]d MemTotal: 67108864 kB\nNode %[1]d MemFree: 41943040 kB\nNode %[1]d MemUsed: 25165824 kB\n", node))
+		h.write(t, dir+"numastat", fmt.Sprintf("numa_hit %d\nnuma_miss %d\nnuma_foreign %d\ninterleave_hit 14\nlocal_node %d\nother_node %d\n", hit, miss, miss, hit, miss))
+	}
+}

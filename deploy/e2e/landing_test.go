@@ -1,0 +1,107 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the picture in docs anew")
+
+// landingPage looks at the exporter's first page as a browser shows it: of a
+// healthy host, and of one with a tool that finds no driver.
+func landingPage(t *testing.T, h *host) {
+	browser := tool(t, "chromium", "chromium-browser", "google-chrome")
+	shows := func(what string, parts ...string) (dom string) {
+		eventually(t, patience, what, func() error {
+			var err error
+			if dom, err = output(t, browser, append(headless(t), "--dump-dom", "http://"+h.exporter+"/")...); err != nil {
+				return err
+			}
+			for _, part := range parts {
+				if !strings.Contains(dom, part) {
+					return fmt.Errorf("no %s in\n%s", part, dom)
+				}
+			}
+			return nil
+		})
+		return dom
+	}
+	const works, fails = `<span class="good">works</span>`, `<span class="bad">fails</span>`
+	dom := shows("the page tells the state of every source",
+		"<td>metax</td>", "<td>ascend</td>", "<td>numa</td>", works,
+		"<td>"+h.probe+"</td>", "<td>http://"+h.vllm+"</td>", "<td>qwen2.5</td>", `<span class="good">success</span>`,
+		`href="/metrics"`, `href="-/healthy"`)
+	if strings.Count(dom, works) != 3 || strings.Contains(dom, `class="bad"`) {
+		t.Errorf("a healthy host's page has something bad:\n%s", dom)
+	}
+	h.set(t, "npu-smi.fault", "driver")
+	dom = shows("the page tells what fails", fails, "-8005")
+	if strings.Count(dom, works) != 2 {
+		t.Errorf("one tool fails, and not two of three work:\n%s", dom)
+	}
+	picture := filepath.Join(reports(t), "landing-page.png")
+	if _, err := output(t, browser, append(headless(t), "--window-size=1100,500", "--screenshot="+picture, "http://"+h.exporter+"/")...); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := inked(img); n < 2000 {
+		t.Errorf("%s is blank: %d dark pixels", picture, n)
+	}
+	if *update {
+		if err := os.WriteFile("../../docs/images/landing-page.png", text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func headless(t *testing.T) []string {
+	t.Helper()
+	return []string{
+		"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+		"--no-proxy-server", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+		"--disable-default-apps", "--disable-sync", "--disable-extensions", "--user-data-dir=" + t.TempDir(),
+	}
+}
+
+// inked counts the pixels that are darker than a light grey.
+func inked(img image.Image) int {
+	n := 0
+	for y := img.Bounds().Min.Y; y < img.Bounds().Max.Y; y++ {
+		for x := img.Bounds().Min.X; x < img.Bounds().Max.X; x++ {
+			if c, _ := color.GrayModel.Convert(img.At(x, y)).(color.Gray); c.Y < 128 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// reports is the folder for what a person may want to read afterwards.
+func reports(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("E2E_REPORT")
+	if dir == "" {
+		dir = "../../bin/e2e"
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
