@@ -24,6 +24,7 @@ type Status struct {
 	Warnings    uint64
 	Stuck       int    // children that outlived SIGKILL
 	LastError   string // of the last poll, "" after a success
+	LastReason  failure.Reason
 }
 
 // reading is what a source tells during a poll.
@@ -107,7 +108,7 @@ func (p *poller[T]) published(start time.Time, u reading[T]) {
 		level.Info(p.logger).Log("msg", "collector works again")
 	}
 	p.value, p.taken = &u.value, u.taken
-	p.status.Polled, p.status.Success, p.status.LastError = true, true, ""
+	p.status.Polled, p.status.Success, p.status.LastError, p.status.LastReason = true, true, "", ""
 	p.status.LastSuccess, p.status.Duration = u.taken, time.Since(start)
 	p.status.Warnings += uint64(u.fresh)
 	p.warn(u.known)
@@ -115,12 +116,13 @@ func (p *poller[T]) published(start time.Time, u reading[T]) {
 
 // failed logs a failure once, not at every poll that repeats it.
 func (p *poller[T]) failed(err error) {
+	reason := failure.ReasonOf(err)
 	if text := err.Error(); text != p.status.LastError {
-		level.Error(p.logger).Log("msg", "collector failed", "reason", failure.ReasonOf(err), "err", err)
+		level.Error(p.logger).Log("msg", "collector failed", "reason", reason, "err", err)
 		p.status.LastError = text
 	}
-	p.status.Polled, p.status.Success = true, false
-	p.status.Failures[failure.ReasonOf(err)]++
+	p.status.Polled, p.status.Success, p.status.LastReason = true, false, reason
+	p.status.Failures[reason]++
 }
 
 // warn logs the warnings that were not there before, and the first few of many: a

@@ -3,6 +3,7 @@ package main
 import (
 	"html/template"
 	"net/http"
+	"time"
 
 	"github.com/go-kit/log/level"
 	"github.com/prometheus/common/version"
@@ -14,7 +15,7 @@ import (
 // landingPage shows links and the state of every source. html/template escapes
 // all of it: error texts hold what a tool or a server printed.
 func landingPage() *template.Template {
-	return template.Must(template.New("landing").Parse(`<!DOCTYPE html>
+	return template.Must(template.New("landing").Funcs(template.FuncMap{"rounded": rounded}).Parse(`<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><title>accelerator_exporter</title>
 <style>
@@ -31,9 +32,9 @@ th, td { border: 1px solid #ccc; padding: .3em .7em; text-align: left; }
 <table>
 <tr><th>Collector</th><th>State</th><th>Last success</th><th>Last poll took</th><th>Error</th></tr>
 {{range .Collectors}}<tr><td>{{.Collector}}</td>
-<td>{{if not .Polled}}not polled yet{{else if .Success}}<span class="good">works</span>{{else}}<span class="bad">fails</span>{{end}}</td>
+<td>{{if not .Polled}}not polled yet{{else if .Success}}<span class="good">works</span>{{else}}<span class="bad">{{.LastReason}}</span>{{end}}</td>
 <td>{{if .LastSuccess.IsZero}}never{{else}}{{.LastSuccess.UTC.Format "2006-01-02 15:04:05 UTC"}}{{end}}</td>
-<td>{{.Duration}}</td><td>{{.LastError}}</td></tr>
+<td>{{rounded .Duration}}</td><td>{{.LastError}}</td></tr>
 {{else}}<tr><td colspan="5">none</td></tr>
 {{end}}</table>
 <h2>Probes</h2>
@@ -47,6 +48,9 @@ th, td { border: 1px solid #ccc; padding: .3em .7em; text-align: left; }
 </body></html>
 `))
 }
+
+// rounded leaves the digits of a duration that a reader compares.
+func rounded(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
 
 func (d *daemon) serveLanding(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

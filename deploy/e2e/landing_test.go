@@ -36,7 +36,7 @@ func landingPage(t *testing.T, h *host) {
 		})
 		return dom
 	}
-	const works, fails = `<span class="good">works</span>`, `<span class="bad">fails</span>`
+	const works, fails = `<span class="good">works</span>`, `<span class="bad">driver</span>`
 	dom := shows("the page tells the state of every source",
 		"<td>metax</td>", "<td>ascend</td>", "<td>numa</td>", works,
 		"<td>"+h.probe+"</td>", "<td>http://"+h.vllm+"</td>", "<td>qwen2.5</td>", `<span class="good">success</span>`,
