@@ -8,8 +8,10 @@ import (
 )
 
 // binary checks that both sides can match, and infers what labels are left.
-func (k *Checker) binary(e *parser.BinaryExpr) shape {
+func (k *checker) binary(e *parser.BinaryExpr) shape {
 	left, right := k.walk(e.LHS), k.walk(e.RHS)
+	k.bound(e, e.LHS, e.RHS)
+	k.bound(e, e.RHS, e.LHS)
 	kind := kindOf(e, left, right)
 	switch {
 	case left.scalar && right.scalar:
@@ -23,11 +25,14 @@ func (k *Checker) binary(e *parser.BinaryExpr) shape {
 	}
 	k.matching(e, left, right)
 	m := e.VectorMatching
-	switch e.Op {
-	case parser.LAND, parser.LUNLESS:
-		return left
-	case parser.LOR:
+	if e.Op == parser.LOR {
 		return either(left, right)
+	}
+	if e.Op != parser.LUNLESS {
+		left.fixed, right.fixed = tied(m, left, right), tied(m, right, left)
+	}
+	if e.Op.IsSetOperator() {
+		return left
 	}
 	s := left
 	if m.Card == parser.CardOneToMany {
@@ -74,7 +79,7 @@ func kindOf(e *parser.BinaryExpr, left, right shape) Kind {
 }
 
 // matching checks the labels by which two sides are matched.
-func (k *Checker) matching(e *parser.BinaryExpr, left, right shape) {
+func (k *checker) matching(e *parser.BinaryExpr, left, right shape) {
 	m := e.VectorMatching
 	if e.Op == parser.LOR && !m.On && len(m.MatchingLabels) == 0 {
 		return // "or" joins what differs
@@ -92,17 +97,52 @@ func (k *Checker) matching(e *parser.BinaryExpr, left, right shape) {
 		return
 	}
 	for _, label := range slices.Sorted(maps.Keys(either(left, right).labels)) {
-		if slices.Contains(m.MatchingLabels, label) != m.On {
+		if !matched(m, label) {
 			continue // plays no part
 		}
 		if left.labels[label] && !right.may(label) || right.labels[label] && !left.may(label) {
 			k.problem("%s never matches: one side always has %s, the other never", e, label)
 		}
 	}
-	// on () says that it does not matter which.
-	if m.On && len(m.MatchingLabels) > 0 && !slices.Contains(m.MatchingLabels, "instance") && left.labels["instance"] && right.labels["instance"] &&
-		sameExporter(left, right) {
-		k.problem("%s matches series of one exporter with those of another: on lacks instance", e)
+	if m.On && len(m.MatchingLabels) == 0 || !sameExporter(left, right) {
+		return // on () says that it does not matter which
+	}
+	k.owner(e, "instance", left, right)
+	if matched(m, "device") {
+		k.owner(e, "vendor", left, right)
+	}
+}
+
+// matched tells whether a label must be the same on both sides.
+func matched(m *parser.VectorMatching, label string) bool {
+	return slices.Contains(m.MatchingLabels, label) == m.On
+}
+
+// owner checks that two sides that both tell whose they are are matched by it.
+func (k *checker) owner(e *parser.BinaryExpr, label string, left, right shape) {
+	_, oneLeft := left.fixed[label]
+	_, oneRight := right.fixed[label]
+	if left.labels[label] && right.labels[label] && !matched(e.VectorMatching, label) && (!oneLeft || !oneRight) {
+		k.problem("%s matches cards or targets that differ in %s: that is not matched", e, label)
+	}
+}
+
+// tied are a side's fixed labels, and those of the other by which the two are matched.
+func tied(m *parser.VectorMatching, own, other shape) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, own.fixed)
+	for label, value := range other.fixed {
+		if matched(m, label) {
+			all[label] = value
+		}
+	}
+	return all
+}
+
+// bound checks the number that a ratio is compared with.
+func (k *checker) bound(e *parser.BinaryExpr, ratio, number parser.Expr) {
+	if n, ok := number.(*parser.NumberLiteral); ok && n.Val > 1 && e.Op.IsComparisonOperator() && k.ofRatio(ratio) {
+		k.problem("%s compares a ratio, which is 1 at most, with %s", e, n)
 	}
 }
 

@@ -1,6 +1,7 @@
 package queries
 
 import (
+	"regexp"
 	"slices"
 
 	"github.com/prometheus/common/model"
@@ -9,7 +10,7 @@ import (
 )
 
 // call checks a function's argument and infers what it returns.
-func (k *Checker) call(e *parser.Call) shape {
+func (k *checker) call(e *parser.Call) shape {
 	var s shape // of the vector among the arguments
 	vector := false
 	for _, arg := range e.Args {
@@ -42,10 +43,11 @@ func (k *Checker) call(e *parser.Call) shape {
 			k.problem("%s is of %s, not of a counter", e, orComputed(s.kind))
 		}
 		return s
-	case "delta", "idelta", "deriv", "predict_linear", "avg_over_time", "sum_over_time", "stddev_over_time", "stdvar_over_time", "quantile_over_time":
-		if s.kind == Counter || s.kind == Bucket {
-			k.problem("%s is of a %s, which only grows: take its rate", e, s.kind)
-		}
+	case "quantile_over_time":
+		k.level(e.Args[0])
+		k.grows(e, s)
+	case "delta", "idelta", "deriv", "predict_linear", "avg_over_time", "sum_over_time", "stddev_over_time", "stdvar_over_time":
+		k.grows(e, s)
 		if s.kind == Buckets && (e.Func.Name == "avg_over_time" || e.Func.Name == "sum_over_time") {
 			return s
 		}
@@ -73,8 +75,27 @@ func orComputed(kind Kind) string {
 	return "a " + string(kind)
 }
 
+// grows checks that values may fall too.
+func (k *checker) grows(e *parser.Call, s shape) {
+	if s.kind == Counter || s.kind == Bucket {
+		k.problem("%s is of a %s, which only grows: take its rate", e, s.kind)
+	}
+}
+
+// level checks which quantile is asked for.
+func (k *checker) level(e parser.Expr) {
+	if n, ok := e.(*parser.NumberLiteral); ok && !(n.Val >= 0 && n.Val <= 1) {
+		k.problem("%s is no quantile of 0 to 1", n)
+	}
+}
+
 // quantile checks that there are buckets to take a quantile of.
-func (k *Checker) quantile(e *parser.Call, s shape) shape {
+func (k *checker) quantile(e *parser.Call, s shape) shape {
+	k.level(e.Args[0])
+	// A bench's histograms are of one step: what they hold since its start is the result.
+	if s.kind == Bucket && (len(s.origins) != 1 || !s.origins[Bench]) {
+		k.problem("%s is of all since the start of the program: take the buckets' rate", e)
+	}
 	switch s.kind {
 	case Native:
 	case Bucket, Buckets:
@@ -106,10 +127,13 @@ func absent(arg parser.Expr) shape {
 }
 
 // labelReplace is label_replace(v, dst, replacement, src, regex).
-func (k *Checker) labelReplace(e *parser.Call, s shape) shape {
+func (k *checker) labelReplace(e *parser.Call, s shape) shape {
 	dst, src := text(e.Args[1]), text(e.Args[3])
 	if src != "" && !s.may(src) {
 		k.problem("%s reads %s, which is no label of its argument: those are %s", e, src, s)
+	}
+	if _, err := regexp.Compile("^(?s:" + text(e.Args[4]) + ")$"); err != nil {
+		k.problem("%s: %v", e, err)
 	}
 	s = s.without()
 	s.labels[dst] = s.labels[dst] && dst == src
@@ -117,7 +141,7 @@ func (k *Checker) labelReplace(e *parser.Call, s shape) shape {
 }
 
 // labelJoin is label_join(v, dst, separator, src, …).
-func (k *Checker) labelJoin(e *parser.Call, s shape) shape {
+func (k *checker) labelJoin(e *parser.Call, s shape) shape {
 	for _, arg := range slices.Clone(e.Args[3:]) {
 		if src := text(arg); !s.may(src) {
 			k.problem("%s reads %s, which is no label of its argument: those are %s", e, src, s)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -35,7 +36,9 @@ type metric struct {
 	origin string // the program that exports it, "" for a rule
 	labels labelSet
 	values map[string]map[string]bool // of labels with a closed set of values
-	open   bool                       // other labels may be there too
+	// together are the values of such labels, but le, that occur in one series.
+	together []map[string]string
+	open     bool // other labels may be there too
 }
 
 // labelSet holds the labels that a series may have: true for one that it always
@@ -86,9 +89,13 @@ func NewCatalogue(jobs ...Job) *Catalogue {
 
 // scraped is a metric with the labels that every series of a job has.
 func (c *Catalogue) scraped(kind Kind, origin string) metric {
+	jobs := setOf(slices.Collect(maps.Keys(c.jobs))...)
+	if jobs[origin] {
+		jobs = setOf(origin)
+	}
 	m := metric{
 		kind: kind, origin: origin, labels: labelSet{"job": true, "instance": true},
-		values: map[string]map[string]bool{"job": setOf(slices.Collect(maps.Keys(c.jobs))...)},
+		values: map[string]map[string]bool{"job": jobs},
 	}
 	maps.Copy(m.labels, c.jobs[origin])
 	return m
@@ -115,11 +122,11 @@ func Load(root string) (*Catalogue, error) {
 	}
 	c := NewCatalogue(jobs...)
 	c.AddVLLM()
-	for origin, file := range map[string]string{
-		Exporter: "cmd/accelerator_exporter/testdata/metrics.golden",
-		Bench:    "bench/live/testdata/metrics.golden",
+	for _, of := range []struct{ origin, file string }{
+		{Exporter, "cmd/accelerator_exporter/testdata/metrics.golden"},
+		{Bench, "bench/live/testdata/metrics.golden"},
 	} {
-		if err := c.AddExposition(origin, filepath.Join(root, file)); err != nil {
+		if err := c.AddExposition(of.origin, filepath.Join(root, of.file)); err != nil {
 			return nil, err
 		}
 	}
@@ -189,22 +196,52 @@ func (c *Catalogue) addSeries(origin string, s series) {
 	m, known := c.metrics[s.name]
 	if !known {
 		m = c.scraped(s.kind, origin)
+		if strings.HasPrefix(s.name, "go_") || strings.HasPrefix(s.name, "process_") {
+			m.values["job"] = setOf(slices.Collect(maps.Keys(c.jobs))...) // a library's, in many programs
+		}
 		for label := range s.labels {
 			m.labels[label] = true
 		}
-		c.metrics[s.name] = m
 	}
+	one := map[string]string{}
 	for label, value := range s.labels {
 		if value == "" {
 			m.labels[label] = false
 		}
-		if closed(s.name, label) && value != "" {
+		if !closed(s.name, label) {
+			continue
+		}
+		if label != "le" {
+			one[label] = value
+		}
+		if value != "" {
 			if m.values[label] == nil {
 				m.values[label] = map[string]bool{}
 			}
 			m.values[label][value] = true
 		}
 	}
+	if !slices.ContainsFunc(m.together, func(seen map[string]string) bool { return maps.Equal(seen, one) }) {
+		m.together = append(m.together, one)
+	}
+	c.metrics[s.name] = m
+}
+
+// occurs tells whether values of closed labels fit any series together.
+func (m metric) occurs(fits func(label, value string) bool) bool {
+	return len(m.together) == 0 || slices.ContainsFunc(m.together, func(one map[string]string) bool {
+		for label, value := range one {
+			if !fits(label, value) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// ratio tells whether values are of 0 to 1, as all exported ratios are.
+func (m metric) ratio(name string) bool {
+	return m.origin != "" && m.kind == Gauge && strings.HasSuffix(name, "_ratio")
 }
 
 // boundaryOf is the one way in which a catalogue writes a bucket's boundary.

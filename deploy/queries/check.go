@@ -9,19 +9,31 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// Checker holds expressions against a catalogue. It finds, for certain:
+// checker holds expressions against a catalogue. It finds, for certain:
 //
-//   - metrics, labels and values of closed labels that do not exist;
+//   - metrics, labels and values of closed labels that do not exist, each alternative
+//     of a regular expression for itself, and values that never occur together;
+//   - jobs that do not export the metric;
 //   - labels in by, without, on, ignoring and group_left that no series there has;
 //   - two sides of an operator that never match, since one side always has a label
 //     that the other never has;
-//   - cards or targets of one exporter matched without their instance;
+//   - cards or targets matched or aggregated without their instance, cards also without
+//     their vendor, where a selector does not ask for a single one;
 //   - rate and the like of what is no counter, delta and averages of counters;
-//   - quantiles of what is no histogram, or of one that lost its le.
+//   - quantiles of what is no histogram, of one that lost its le, of one since the
+//     start of a program, and levels outside 0 to 1;
+//   - exported ratios held against a number above 1.
 //
-// It does not find sides that match too often, nor values of open labels such as
-// device: those depend on the machine.
-type Checker struct {
+// It does not find, since it would have to guess:
+//
+//   - values of open labels such as device, and the job of what a rule records;
+//   - bars inside the brackets of a regular expression, and boundaries asked for by one
+//     that is more than a list;
+//   - sums over nodes, slices and processes of several hosts, which may be meant;
+//   - quantiles of a native histogram since the start of a program.
+//
+// Sides that match too often show where series are doubled: TestTwoPods evaluates.
+type checker struct {
 	catalogue *Catalogue
 	problems  []string
 }
@@ -44,13 +56,13 @@ func (c *Catalogue) infer(expr string) (shape, []string) {
 	if err != nil {
 		return shape{open: true}, []string{fmt.Sprintf("not PromQL: %v", err)}
 	}
-	k := &Checker{catalogue: c}
+	k := &checker{catalogue: c}
 	s := k.walk(e)
 	slices.Sort(k.problems)
 	return s, slices.Compact(k.problems)
 }
 
-func (k *Checker) problem(format string, args ...any) {
+func (k *checker) problem(format string, args ...any) {
 	k.problems = append(k.problems, fmt.Sprintf(format, args...))
 }
 
@@ -60,6 +72,7 @@ type shape struct {
 	open    bool // other labels may be there too
 	kind    Kind // "" where values are no metric's any more
 	origins map[string]bool
+	fixed   map[string]string // labels with one and the same value everywhere
 	scalar  bool
 }
 
@@ -116,6 +129,8 @@ func either(a, b shape) shape {
 			both.labels[label] = a.labels[label] && b.labels[label]
 		}
 	}
+	both.fixed = maps.Clone(a.fixed)
+	maps.DeleteFunc(both.fixed, func(label, value string) bool { return b.fixed[label] != value })
 	if a.kind != b.kind {
 		both.kind = ""
 	}
@@ -123,7 +138,7 @@ func either(a, b shape) shape {
 }
 
 // walk infers the shape of an expression and notes its problems.
-func (k *Checker) walk(e parser.Expr) shape {
+func (k *checker) walk(e parser.Expr) shape {
 	switch e := e.(type) {
 	case *parser.ParenExpr:
 		return k.walk(e.Expr)
@@ -147,37 +162,4 @@ func (k *Checker) walk(e parser.Expr) shape {
 		return k.call(e)
 	}
 	return shape{scalar: true} // numbers and strings
-}
-
-func (k *Checker) aggregate(e *parser.AggregateExpr) shape {
-	if e.Param != nil {
-		k.walk(e.Param)
-	}
-	s := k.walk(e.Expr)
-	for _, label := range e.Grouping {
-		if !s.may(label) {
-			k.problem("%s groups by %s, which is no label of %s: those are %s", e.Op, label, e.Expr, s)
-		}
-	}
-	switch e.Op {
-	case parser.TOPK, parser.BOTTOMK, parser.LIMITK, parser.LIMIT_RATIO:
-		return s // the series themselves
-	case parser.SUM, parser.AVG:
-		if s.kind != Bucket && s.kind != Buckets && s.kind != Native {
-			s.kind = ""
-		}
-	default:
-		s.kind = ""
-	}
-	if e.Without {
-		s = s.without(e.Grouping...)
-	} else {
-		s = s.keep(e.Grouping...)
-	}
-	if e.Op == parser.COUNT_VALUES {
-		if name, ok := e.Param.(*parser.StringLiteral); ok {
-			s.labels[name.Val] = true
-		}
-	}
-	return s
 }

@@ -6,6 +6,6 @@
 //	expr, err := all[0].Substitute(map[string]string{"instance": "host:10068"})
 //
 // A [Catalogue] knows the metrics, their types, labels and closed sets of values.
-// A [Checker] finds what is wrong with an expression. It is strict where the
+// [Catalogue.Problems] tells what is wrong with an expression. It is strict where the
 // answer is certain and silent where it is not; check.go says which is which.
 package queries

@@ -1,6 +1,7 @@
 package queries
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -12,24 +13,27 @@ import (
 )
 
 // selector checks the name, labels and values of a vector selector.
-func (k *Checker) selector(e *parser.VectorSelector) shape {
+func (k *checker) selector(e *parser.VectorSelector) shape {
 	found := k.catalogue.named(e)
 	if len(found) == 0 {
 		k.problem("%s is no metric that is known", e)
 		return shape{open: true}
 	}
-	var s shape
-	for i, name := range found {
-		m := k.catalogue.metrics[name]
-		this := shape{labels: maps.Clone(m.labels), open: m.open, kind: m.kind, origins: map[string]bool{m.origin: true}}
-		if i == 0 {
-			s = this
+	k.names(e)
+	fitting := slices.DeleteFunc(slices.Clone(found), func(name string) bool {
+		return len(k.catalogue.refused(name, e.LabelMatchers)) > 0
+	})
+	if len(fitting) == 0 {
+		if len(found) > 1 {
+			k.problem("%s fits none of the %d metrics that have such names", e, len(found))
 		} else {
-			s = either(s, this)
+			k.problems = append(k.problems, k.catalogue.refused(found[0], e.LabelMatchers)...)
 		}
-		if e.Name != "" {
-			k.matchers(e, m)
-		}
+		fitting = found
+	}
+	s := k.catalogue.metrics[fitting[0]].shape()
+	for _, name := range fitting[1:] {
+		s = either(s, k.catalogue.metrics[name].shape())
 	}
 	for _, m := range e.LabelMatchers {
 		switch {
@@ -40,9 +44,37 @@ func (k *Checker) selector(e *parser.VectorSelector) shape {
 			}
 		default:
 			s.labels[m.Name] = true
+			if m.Type == labels.MatchEqual {
+				s.fixed[m.Name] = m.Value
+			}
 		}
 	}
 	return s
+}
+
+// shape is what is known of all series of a metric.
+func (m metric) shape() shape {
+	s := shape{labels: maps.Clone(m.labels), open: m.open, kind: m.kind, origins: map[string]bool{m.origin: true}, fixed: map[string]string{}}
+	for label, values := range m.values {
+		if len(values) == 1 && m.labels[label] {
+			s.fixed[label] = list(values)
+		}
+	}
+	return s
+}
+
+// names checks each alternative of a name that is asked for by regular expression.
+func (k *checker) names(e *parser.VectorSelector) {
+	for _, m := range e.LabelMatchers {
+		if m.Name != model.MetricNameLabel || m.Type != labels.MatchRegexp {
+			continue
+		}
+		for _, part := range parts(m) {
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(k.catalogue.metrics)), part.Matches) {
+				k.problem("%s: %s is no metric that is known", e, part.Value)
+			}
+		}
+	}
 }
 
 // named are the metrics that a selector means by name.
@@ -64,44 +96,110 @@ func (c *Catalogue) named(e *parser.VectorSelector) []string {
 	return found
 }
 
-// matchers checks the label matchers of one metric.
-func (k *Checker) matchers(e *parser.VectorSelector, known metric) {
-	for _, m := range e.LabelMatchers {
-		if m.Name == model.MetricNameLabel {
-			continue
-		}
-		if _, ok := known.labels[m.Name]; !ok && !known.open {
-			k.problem("%s has no label %s, but %s", e.Name, m.Name, shape{labels: known.labels})
-			continue
-		}
-		values, isClosed := known.values[m.Name]
-		if !isClosed || m.Value == "" || m.Value == anything {
-			continue
-		}
-		if m.Name == labels.BucketLabel {
-			k.boundary(e, m, values)
-			continue
-		}
-		asked := m.SetMatches()
-		if m.Type == labels.MatchEqual || m.Type == labels.MatchNotEqual {
-			asked = []string{m.Value}
-		}
-		for _, value := range asked {
-			if value != "" && !values[value] {
-				k.problem("%s of %s is never %q, but %s", m.Name, e.Name, value, list(values))
-			}
-		}
-		some := slices.ContainsFunc(slices.Collect(maps.Keys(values)), m.Matches)
-		if m.Type == labels.MatchRegexp && len(asked) == 0 && !some && !m.Matches("") {
-			k.problem("%s of %s never matches %q, but is one of %s", m.Name, e.Name, m.Value, list(values))
+// refused tells what is wrong with the label matchers for a metric.
+func (c *Catalogue) refused(name string, matchers []*labels.Matcher) []string {
+	known := c.metrics[name]
+	var problems []string
+	for _, m := range matchers {
+		_, has := known.labels[m.Name]
+		switch values, isClosed := known.values[m.Name]; {
+		case m.Name == model.MetricNameLabel || takesAny(m):
+		case !has && !known.open:
+			problems = append(problems, fmt.Sprintf("%s has no label %s, but %s", name, m.Name, known.shape()))
+		case m.Value == "" && m.Matches("") && known.labels[m.Name]:
+			problems = append(problems, fmt.Sprintf("%s of %s is never empty", m.Name, name))
+		case !isClosed || m.Value == "":
+		case m.Name == labels.BucketLabel:
+			problems = append(problems, boundary(name, m, values)...)
+		default:
+			problems = append(problems, outside(name, m, values, !known.labels[m.Name])...)
 		}
 	}
+	if len(problems) == 0 && !known.occurs(func(label, value string) bool {
+		return !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool {
+			return m.Name == label && !takesAny(m) && !m.Matches(value)
+		})
+	}) {
+		problems = append(problems, fmt.Sprintf("no series of %s fits all of %s", name, matchers))
+	}
+	return problems
+}
+
+// takesAny tells whether a matcher holds a variable whose values are not known.
+func takesAny(m *labels.Matcher) bool {
+	return slices.Contains(alternatives(m.Value), anything)
+}
+
+// outside tells what a matcher asks for and a closed label never has.
+func outside(name string, m *labels.Matcher, values map[string]bool, mayLack bool) []string {
+	some := func(m *labels.Matcher) bool {
+		return mayLack && m.Matches("") || slices.ContainsFunc(slices.Collect(maps.Keys(values)), m.Matches)
+	}
+	var problems []string
+	for _, part := range parts(m) {
+		if part.Value != "" && !some(part) {
+			problems = append(problems, fmt.Sprintf("%s of %s is never %q, but %s", m.Name, name, part.Value, list(values)))
+		}
+	}
+	if len(problems) == 0 && !some(m) {
+		problems = append(problems, fmt.Sprintf("%s leaves none of %s of %s", m, list(values), name))
+	}
+	return problems
+}
+
+// parts are what a matcher asks for, each in a matcher of its own, also where it asks
+// for all others.
+func parts(m *labels.Matcher) []*labels.Matcher {
+	kind, asked := labels.MatchEqual, m.SetMatches()
+	switch {
+	case m.Type == labels.MatchEqual || m.Type == labels.MatchNotEqual:
+		asked = []string{m.Value}
+	case len(asked) == 0:
+		kind, asked = labels.MatchRegexp, alternatives(m.Value)
+	}
+	var all []*labels.Matcher
+	for _, value := range asked {
+		part, err := labels.NewMatcher(kind, m.Name, value)
+		if err != nil { // taken apart in the wrong place
+			return []*labels.Matcher{labels.MustNewMatcher(labels.MatchRegexp, m.Name, m.Value)}
+		}
+		all = append(all, part)
+	}
+	return all
+}
+
+// alternatives are what stands between the bars of a regular expression, brackets
+// taken as a whole.
+func alternatives(expr string) []string {
+	if strings.Contains(expr, "(?") || strings.Contains(expr, `\Q`) {
+		return []string{expr} // flags hold for what follows them
+	}
+	var all []string
+	start, depth, class := 0, 0, false
+	for i := 0; i < len(expr); i++ {
+		switch c := expr[i]; {
+		case c == '\\':
+			i++
+		case class:
+			class = c != ']'
+		case c == '[':
+			class = true
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == '|' && depth == 0:
+			all, start = append(all, expr[start:i]), i+1
+		}
+	}
+	return append(all, expr[start:])
 }
 
 // boundary checks a bucket's boundary. Prometheus before 3.0 keeps the text that was
 // sent, which for a whole number is 1.0 in OpenMetrics and 1 elsewhere: only a
 // regular expression finds both.
-func (k *Checker) boundary(e *parser.VectorSelector, m *labels.Matcher, boundaries map[string]bool) {
+func boundary(name string, m *labels.Matcher, boundaries map[string]bool) []string {
+	var problems []string
 	asked := m.SetMatches()
 	whole := false
 	if m.Type == labels.MatchEqual || m.Type == labels.MatchNotEqual {
@@ -109,15 +207,16 @@ func (k *Checker) boundary(e *parser.VectorSelector, m *labels.Matcher, boundari
 	}
 	for _, value := range asked {
 		if !hasBoundary(boundaries, value) {
-			k.problem("le of %s is never %q, but %s", e.Name, value, list(boundaries))
+			problems = append(problems, fmt.Sprintf("le of %s is never %q, but %s", name, value, list(boundaries)))
 			continue
 		}
 		number, _ := strconv.ParseFloat(value, 64) // is one
 		plain := strconv.FormatFloat(number, 'f', -1, 64)
 		if whole && !strings.ContainsAny(plain, ".I") {
-			k.problem(`le=%q of %s is written %s.0 in OpenMetrics; ask for le=~"%s|%s.0"`, value, e.Name, plain, plain, plain)
+			problems = append(problems, fmt.Sprintf(`le=%q of %s is written %s.0 in OpenMetrics; ask for le=~"%s|%s.0"`, value, name, plain, plain, plain))
 		}
 	}
+	return problems
 }
 
 func list(values map[string]bool) string {

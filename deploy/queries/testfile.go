@@ -100,6 +100,11 @@ func (c *Catalogue) SeriesProblems(text string) []string {
 			problems = append(problems, fmt.Sprintf("%s of %s is never %q, but %s", l.Name, name, l.Value, list(values)))
 		}
 	})
+	if len(problems) == 0 && !m.occurs(func(label, value string) bool {
+		return !fed.Has(label) || fed.Get(label) == value
+	}) {
+		problems = append(problems, fmt.Sprintf("%s: %s has no such series", text, name))
+	}
 	return problems
 }
 
