@@ -1,0 +1,246 @@
+// Package compat tests the recording rules that offer the names of the vendors'
+// own exporters.
+package compat
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/prometheus/promql/parser"
+	"go.yaml.in/yaml/v3"
+)
+
+const document = "../../../docs/migrating.md"
+
+// exporters are the rule files, and what the document calls the exporters.
+var exporters = map[string]string{
+	"mx-exporter.yml":  "## From mx-exporter",
+	"npu-exporter.yml": "## From npu-exporter",
+}
+
+// ruleFile is what this test reads of a rule file.
+type ruleFile struct {
+	Groups []struct {
+		Rules []struct {
+			Record string `yaml:"record"`
+			Expr   string `yaml:"expr"`
+		} `yaml:"rules"`
+	} `yaml:"groups"`
+}
+
+// recorded are the old names that a rule file records, sorted, each with its
+// expression. Names with a colon are the file's own intermediate steps.
+func recorded(t *testing.T, file string) map[string]string {
+	t.Helper()
+	var rules ruleFile
+	read(t, file, &rules)
+	names := make(map[string]string)
+	for _, group := range rules.Groups {
+		for _, rule := range group.Rules {
+			if !strings.Contains(rule.Record, ":") {
+				names[rule.Record] = rule.Expr
+			}
+		}
+	}
+	if len(names) < 10 {
+		t.Fatalf("%d rules in %s", len(names), file)
+	}
+	return names
+}
+
+func read(t *testing.T, file string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, into); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+// table is a table of the document: old names and what stands beside them.
+type table struct {
+	header string
+	rows   [][2]string
+}
+
+// tables reads the tables of one section of the document.
+func tables(t *testing.T, heading string) []table {
+	t.Helper()
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, ok := strings.Cut(string(text), "\n"+heading+"\n")
+	if !ok {
+		t.Fatalf("no %q in %s", heading, document)
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	var found []table
+	inside := false
+	for _, line := range strings.Split(section, "\n") {
+		cells := strings.Split(line, "|")
+		if len(cells) < 4 {
+			inside = false
+			continue
+		}
+		first, second := strings.TrimSpace(cells[1]), strings.TrimSpace(cells[2])
+		switch {
+		case !inside:
+			found, inside = append(found, table{header: first + "|" + second}), true
+		case strings.HasPrefix(first, "---"):
+		default:
+			last := &found[len(found)-1]
+			last.rows = append(last.rows, [2]string{first, second})
+		}
+	}
+	return found
+}
+
+// TestDocumentNamesEveryRule wants the document's table and the rule file to have
+// the same names, and the names without an equivalent to have no rule.
+func TestDocumentNamesEveryRule(t *testing.T) {
+	for file, heading := range exporters {
+		t.Run(file, func(t *testing.T) {
+			rules := recorded(t, file)
+			var documented []string
+			for _, table := range tables(t, heading) {
+				switch table.header {
+				case "old name|new expression":
+					for _, row := range table.rows {
+						name := strings.Trim(row[0], "`")
+						documented = append(documented, name)
+						checkExpression(t, name, strings.Trim(row[1], "`"), rules[name])
+					}
+				case "old name|what to do":
+					for _, row := range table.rows {
+						noRule(t, row[0], rules)
+					}
+				}
+			}
+			var names []string
+			for name := range rules {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			slices.Sort(documented)
+			if diff := cmp.Diff(documented, names); diff != "" {
+				t.Errorf("names of %s and of the document differ (-document +rules):\n%s", file, diff)
+			}
+		})
+	}
+}
+
+// noRule wants none of a row's names, patterns among them, to be recorded.
+func noRule(t *testing.T, cell string, rules map[string]string) {
+	t.Helper()
+	for _, quoted := range regexp.MustCompile("`[^`]+`").FindAllString(cell, -1) {
+		name, labels, _ := strings.Cut(strings.Trim(quoted, "`"), "{")
+		if labels != "" || strings.HasSuffix(name, "overall_utilization") {
+			continue // a part of what the old name held
+		}
+		pattern := regexp.MustCompile("^" + strings.ReplaceAll(name, "*", ".*") + "$")
+		for rule := range rules {
+			if pattern.MatchString(rule) {
+				t.Errorf("%s is recorded, and the document says that it has no equivalent (%s)", rule, name)
+			}
+		}
+	}
+}
+
+// checkExpression wants the document's expression to be PromQL over metrics that
+// the rule reads too, so that the two do not grow apart.
+func checkExpression(t *testing.T, name, documented, rule string) {
+	t.Helper()
+	fromLabels := strings.Contains(rule, "accelerator:") // the labels' rule reads the info metrics
+	for _, metric := range metrics(t, name, documented) {
+		if strings.HasSuffix(metric, "_info") && fromLabels {
+			continue
+		}
+		if !strings.Contains(rule, metric) {
+			t.Errorf("the document reads %s for %s, the rule does not:\n%s", metric, name, rule)
+		}
+	}
+}
+
+// metrics are the metrics that an expression reads.
+func metrics(t *testing.T, name, expression string) []string {
+	t.Helper()
+	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expression)
+	if err != nil {
+		t.Errorf("the expression for %s: %v", name, err)
+		return nil
+	}
+	var names []string
+	parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
+		if selector, ok := node.(*parser.VectorSelector); ok {
+			names = append(names, selector.Name)
+		}
+		return nil
+	})
+	if len(names) == 0 {
+		t.Errorf("the expression for %s reads nothing: %s", name, expression)
+	}
+	return names
+}
+
+// TestEveryRuleHasATest wants each recorded name to be asked for by a unit test.
+func TestEveryRuleHasATest(t *testing.T) {
+	for file := range exporters {
+		var tests struct {
+			Tests []struct {
+				Queries []struct {
+					Expr    string `yaml:"expr"`
+					Samples []any  `yaml:"exp_samples"`
+				} `yaml:"promql_expr_test"`
+			} `yaml:"tests"`
+		}
+		read(t, filepath.Join("tests", file), &tests)
+		tested := make(map[string]bool)
+		for _, test := range tests.Tests {
+			for _, query := range test.Queries {
+				tested[query.Expr] = tested[query.Expr] || len(query.Samples) > 0
+			}
+		}
+		for name := range recorded(t, file) {
+			if !tested[name] {
+				t.Errorf("tests/%s has no sample of %s", file, name)
+			}
+		}
+	}
+}
+
+// TestPromtool runs the unit tests with every promtool there is.
+func TestPromtool(t *testing.T) {
+	var programs []string
+	if built, err := filepath.Abs("../../../bin/tools/promtool"); err == nil {
+		if _, err := os.Stat(built); err == nil {
+			programs = append(programs, built)
+		}
+	}
+	if found, err := exec.LookPath("promtool"); err == nil {
+		programs = append(programs, found)
+	}
+	if len(programs) == 0 {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("no promtool in bin/tools or on the PATH")
+		}
+		t.Skip("needs promtool in bin/tools or on the PATH")
+	}
+	for _, program := range programs {
+		for file := range exporters {
+			for _, args := range [][]string{{"check", "rules", file}, {"test", "rules", filepath.Join("tests", file)}} {
+				if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+					t.Errorf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
+				}
+			}
+		}
+	}
+}

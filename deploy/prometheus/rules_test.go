@@ -1,0 +1,113 @@
+// Package prometheus holds what Prometheus and Alertmanager are configured with,
+// and the tests that hold rules, thresholds, rule tests and runbooks together.
+package prometheus
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/prometheus/prometheus/promql/parser"
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	root     = "../.."
+	runbooks = root + "/docs/runbooks"
+)
+
+// rule is one of a rule file, as far as these tests look at it.
+type rule struct {
+	Record, Alert, Expr string
+	Labels, Annotations map[string]string
+}
+
+// readRules returns the rules of one file, in order.
+func readRules(t *testing.T, name string) []rule {
+	t.Helper()
+	var file struct {
+		Groups []struct{ Rules []rule }
+	}
+	readYAML(t, filepath.Join("rules", name), &file)
+	var rules []rule
+	for _, g := range file.Groups {
+		rules = append(rules, g.Rules...)
+	}
+	if len(rules) == 0 {
+		t.Fatalf("no rules in %s", name)
+	}
+	return rules
+}
+
+func readYAML(t *testing.T, name string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, into); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+func parse(t *testing.T, expr string) parser.Expr {
+	t.Helper()
+	e, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
+	if err != nil {
+		t.Fatalf("%s\n%v", expr, err)
+	}
+	return e
+}
+
+// series are the names that an expression selects.
+func series(t *testing.T, expr string) []string {
+	t.Helper()
+	var names []string
+	parser.Inspect(parse(t, expr), func(n parser.Node, _ []parser.Node) error {
+		if s, ok := n.(*parser.VectorSelector); ok {
+			names = append(names, s.Name)
+		}
+		return nil
+	})
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Recorded names tell at what level they are and of what metric.
+func TestRecordedNames(t *testing.T) {
+	shape := regexp.MustCompile(`^[a-z_]+:[a-z0-9_]+:[a-z0-9_]+$`)
+	seen := map[string]bool{}
+	for _, file := range []string{"recording.yml", "effective.yml"} {
+		for _, r := range readRules(t, file) {
+			if !shape.MatchString(r.Record) {
+				t.Errorf("%s is not level:metric:operation", r.Record)
+			}
+			if seen[r.Record] {
+				t.Errorf("%s is recorded twice", r.Record)
+			}
+			seen[r.Record] = true
+		}
+	}
+}
+
+// A rule whose input no other rule makes any more is silent.
+func TestRecordedSeriesExist(t *testing.T) {
+	made := map[string]bool{}
+	files := []string{"thresholds.yml", "effective.yml", "recording.yml", "alerts.yml"}
+	for _, file := range files {
+		for _, r := range readRules(t, file) {
+			made[r.Record] = true
+		}
+	}
+	for _, file := range files {
+		for _, r := range readRules(t, file) {
+			for _, name := range series(t, r.Expr) {
+				if slices.Contains([]byte(name), ':') && !made[name] && !regexp.MustCompile(`^vllm:`).MatchString(name) {
+					t.Errorf("%s uses %s, which no rule records", r.Record+r.Alert, name)
+				}
+			}
+		}
+	}
+}
