@@ -15,9 +15,13 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// awaitPoll is how often the folders are looked at: they may be on a network's
-// file system, where nothing tells of a change.
-const awaitPoll = time.Second
+// The folders are looked at again and again, since they may be on a network's file
+// system, where nothing tells of a change; less and less often, since a load of many
+// machines is many folders to ask that file system for.
+const (
+	awaitPollFirst = time.Second
+	awaitPollMax   = 10 * time.Second
+)
 
 // await returns when each of folders holds one run that is over, and fails when
 // that takes longer than limit. It tells stderr what it still waits for, once
@@ -25,7 +29,8 @@ const awaitPoll = time.Second
 func await(ctx context.Context, limit time.Duration, folders []string, stderr io.Writer) error {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
-	poll := time.NewTicker(awaitPoll)
+	wait := awaitPollFirst
+	poll := time.NewTimer(wait)
 	defer poll.Stop()
 	told := ""
 	for {
@@ -44,6 +49,8 @@ func await(ctx context.Context, limit time.Duration, folders []string, stderr io
 		case <-deadline.C:
 			return fmt.Errorf("waited %s in vain for %s", limit, now)
 		case <-poll.C:
+			wait = min(2*wait, awaitPollMax)
+			poll.Reset(wait)
 		}
 	}
 }

@@ -47,6 +47,40 @@ func TestEnded(t *testing.T) {
 	}
 }
 
+// TestAwaitPolls: a run that ends is seen soon, and folders that stay as they are
+// are not asked for every second.
+func TestAwaitPolls(t *testing.T) {
+	folder := t.TempDir()
+	log := filepath.Join(folder, "traces.jsonl")
+	over := `{"run_end":{"ended":"2026-03-04T05:06:07Z","stop":"requests"}}` + "\n"
+	for _, tc := range []struct{ ends, seen time.Duration }{
+		{500 * time.Millisecond, time.Second},
+		{90 * time.Minute, 90*time.Minute + 5*time.Second}, // after 1 s, 3, 7, 15, then every 10
+	} {
+		if err := os.WriteFile(log, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			time.AfterFunc(tc.ends, func() {
+				if err := os.WriteFile(log, []byte(over), 0o644); err != nil {
+					t.Error(err)
+				}
+			})
+			var told strings.Builder
+			if err := await(t.Context(), 2*time.Hour, []string{folder}, &told); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(start); took != tc.seen {
+				t.Errorf("a run that ended after %s was seen after %s, want %s", tc.ends, took, tc.seen)
+			}
+			if got := strings.Count(told.String(), "\n"); got != 1 {
+				t.Errorf("it said %d times what it waits for:\n%s", got, told.String())
+			}
+		})
+	}
+}
+
 func TestSleepUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now().Add(90 * time.Minute)

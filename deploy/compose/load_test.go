@@ -181,16 +181,34 @@ func TestAsDockerRun(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: mounts (-docker run +compose):\n%s", vendor, diff)
 		}
-		for _, d := range s.Devices {
-			name := regexp.MustCompile(`\d+$`).ReplaceAllString(d.Source, "[0-9]*")
-			if !strings.Contains(block, name) {
-				t.Errorf("%s: device %s is not in docker run", vendor, d.Source)
-			}
+		if diff := cmp.Diff(runDevices(block), composeDevices(s)); diff != "" {
+			t.Errorf("%s: devices (-docker run +compose):\n%s", vendor, diff)
 		}
 		if len(s.Devices) == 0 || s.Pid != "host" || len(s.GroupAdd) == 0 || len(s.Environment) != 0 {
 			t.Errorf("%s: devices %v, pid %q, groups %v, environment %v", vendor, s.Devices, s.Pid, s.GroupAdd, s.Environment)
 		}
 	}
+}
+
+// runDevices are the devices that a docker run names, each or by a pattern of its
+// number.
+func runDevices(block string) []string {
+	var devices []string
+	for _, m := range regexp.MustCompile(`--device (?:%s ' )?(/dev/[^\s)]+)`).FindAllStringSubmatch(block, -1) {
+		devices = append(devices, m[1])
+	}
+	slices.Sort(devices)
+	return devices
+}
+
+// composeDevices are those of a service, numbered ones as the pattern that they are of.
+func composeDevices(s types.ServiceConfig) []string {
+	var devices []string
+	for _, d := range s.Devices {
+		devices = append(devices, regexp.MustCompile(`\d+$`).ReplaceAllString(d.Source, "[0-9]*"))
+	}
+	slices.Sort(devices)
+	return slices.Compact(devices)
 }
 
 // TestGrafana: the provisioning names services and folders that are there, and

@@ -149,6 +149,50 @@ thresholdExceptions:
 	}
 }
 
+// TestThresholdOfStart: a vLLM of the same release may take its time to start before
+// want of success pages, and whoever installs the chart has the last word.
+func TestThresholdOfStart(t *testing.T) {
+	exception := func(value, target string) map[string]any {
+		return map[string]any{
+			"record": "accelerator:threshold_probe_no_success_seconds", "expr": "vector(" + value + ")",
+			"labels": map[string]any{"target": target},
+		}
+	}
+	for _, tc := range []struct {
+		values string
+		want   []any
+	}{
+		{"", []any{exception("2100", "vllm")}},
+		{"thresholds: {probe_no_success_seconds: 600}", []any{exception("2400", "vllm")}},
+		{"thresholdExceptions: [{name: probe_no_success_seconds, value: 60, labels: {target: vllm}}]", []any{exception("60", "vllm")}},
+		{"thresholdExceptions: [{name: time_to_first_token_seconds, value: 9, labels: {target: vllm}}]", []any{
+			map[string]any{
+				"record": "accelerator:threshold_time_to_first_token_seconds", "expr": "vector(9)",
+				"labels": map[string]any{"target": "vllm"},
+			}, exception("2100", "vllm"),
+		}},
+		{`sidecar: {probes: [{name: a, url: "http://127.0.0.1:8000"}, {url: "http://127.0.0.1:8001"}]}`, []any{exception("2100", "a"), exception("2100", "127.0.0.1:8001")}},
+	} {
+		var got []any
+		for _, g := range renderedGroups(t, sidecar+rules+tc.values) {
+			for _, r := range g.(map[string]any)["rules"].([]any) {
+				rule := r.(map[string]any)
+				labels, _ := rule["labels"].(map[string]any)
+				record, _ := rule["record"].(string)
+				if strings.HasPrefix(record, "accelerator:threshold_") && labels["target"] != nil {
+					got = append(got, rule)
+				}
+			}
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.values, diff)
+		}
+	}
+	if diff := cmp.Diff(ruleGroups(t), renderedGroups(t, strings.Replace(sidecar, "enabled: true", "enabled: false", 1)+rules)); diff != "" {
+		t.Errorf("without vLLM (-shipped +rendered):\n%s", diff)
+	}
+}
+
 // TestDashboards: Grafana gets each dashboard to the byte, braces and all.
 func TestDashboards(t *testing.T) {
 	want := shipped(t, "dashboards/grafana/*.json")

@@ -239,7 +239,11 @@ func TestNotes(t *testing.T) {
 	for _, tc := range []struct{ values, want string }{
 		{"", "Nothing runs yet"},
 		{metax, "Cards of metax"},
-		{metax, "monitor.enabled=true"},
+		{metax, "monitor.enabled=true for the Prometheus operator, else the Service test-accelerator-exporter."},
+		{sidecar, "monitor.enabled=true for the Prometheus operator."},
+		{benchmark, "monitor.enabled=true for the Prometheus operator."},
+		{image + "sidecar: {enabled: true}\nmonitor: {enabled: true}", "monitor.sidecars.enabled=true"},
+		{sidecar, "probe_no_success_seconds"},
 		{image + "ascend: {enabled: true}", "WARNING: nothing grants these pods the cards' devices"},
 		{image + "ascend: {enabled: true}", "set ascend.deviceGroups"},
 		{sidecar, "http://test-accelerator-exporter-vllm.accelerators:8000"},
@@ -253,6 +257,11 @@ func TestNotes(t *testing.T) {
 	for _, values := range []string{metax, ascend} {
 		if got := render(t, values).notes; strings.Contains(got, "WARNING") || strings.Contains(got, "without a further group") {
 			t.Errorf("%s\nnotes warn of what is right:\n%s", values, got)
+		}
+	}
+	for _, values := range []string{"", monitors, sidecar + rules + "monitor: {enabled: true}"} {
+		if got := render(t, values).notes; strings.Contains(got, "Nothing tells Prometheus") || strings.Contains(got, "probe_no_success_seconds") {
+			t.Errorf("%s\nnotes ask for what is there:\n%s", values, got)
 		}
 	}
 	for _, f := range forms() {

@@ -1,13 +1,10 @@
 package kubernetes
 
 import (
-	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
-	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/model/relabel"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 )
@@ -116,88 +113,18 @@ func checkServices(t *testing.T, r rendered, m *monitoringv1.ServiceMonitor) {
 	}
 }
 
-// TestTargetLabels: what Prometheus makes of the pods' labels, with Prometheus'
-// own code. The rules and dashboards go by job and join by instance.
-func TestTargetLabels(t *testing.T) {
-	everything := both + `
-prober: {enabled: true}
-probes: [{url: "http://a:1"}]
-vllm: {enabled: true, image: {repository: r, tag: t}}
-monitor: {enabled: true, sidecars: {enabled: true}, KIND}
-benchmark: {enabled: true, run: a, url: "http://a:1", results: {existingClaim: c}}
-`
-	for _, kind := range []string{"kind: ServiceMonitor", "kind: PodMonitor"} {
-		got := map[string]string{}
-		r := render(t, strings.ReplaceAll(everything, "KIND", kind))
-		for _, m := range all[*monitoringv1.ServiceMonitor](r) {
-			for _, e := range m.Spec.Endpoints {
-				targets(t, got, m.Name+" "+e.Port, e.RelabelConfigs)
-			}
-		}
-		for _, m := range all[*monitoringv1.PodMonitor](r) {
-			for _, e := range m.Spec.PodMetricsEndpoints {
-				targets(t, got, m.Name+" "+*e.Port, e.RelabelConfigs)
-			}
-		}
-		const p = "test-accelerator-exporter"
-		for key, want := range map[string]string{
-			p + " metrics metax":               "accelerator_exporter node-1",
-			p + " metrics ascend":              "accelerator_exporter node-1",
-			p + " metrics prober":              "accelerator_exporter pod-1",
-			p + "-vllm metrics vllm":           "accelerator_exporter node-1",
-			p + "-vllm http vllm":              "vllm node-1",
-			p + "-sidecars metrics other":      "accelerator_exporter node-1",
-			p + "-benchmark metrics benchmark": "accelbench pod-1",
-		} {
-			if got[key] != want {
-				t.Errorf("%s: %s is %q, want %q", kind, key, got[key], want)
-			}
-		}
-	}
-}
-
-// targets adds the job and the instance that pods of each component get.
-func targets(t *testing.T, into map[string]string, endpoint string, configs []monitoringv1.RelabelConfig) {
-	t.Helper()
-	var rules []*relabel.Config
-	for _, c := range configs {
-		rule := relabel.DefaultRelabelConfig
-		rule.NameValidationScheme = model.UTF8Validation
-		rule.TargetLabel = c.TargetLabel
-		for _, name := range c.SourceLabels {
-			rule.SourceLabels = append(rule.SourceLabels, model.LabelName(name))
-		}
-		if c.Regex != "" {
-			rule.Regex = relabel.MustNewRegexp(c.Regex)
-		}
-		if c.Replacement != nil {
-			rule.Replacement = *c.Replacement
-		}
-		if err := rule.Validate(model.UTF8Validation); err != nil {
-			t.Fatal(err)
-		}
-		rules = append(rules, &rule)
-	}
-	for _, component := range []string{"metax", "ascend", "prober", "vllm", "benchmark", "other"} {
-		b := labels.NewBuilder(labels.FromMap(map[string]string{
-			"__address__": "10.0.0.1:10068", "instance": "10.0.0.1:10068", "job": "x",
-			"__meta_kubernetes_pod_node_name": "node-1", "__meta_kubernetes_pod_name": "pod-1",
-			"__meta_kubernetes_pod_label_app_kubernetes_io_component": component,
-		}))
-		if relabel.ProcessBuilder(b, rules...) {
-			into[endpoint+" "+component] = b.Get("job") + " " + b.Get("instance")
-		}
-	}
-}
-
 // TestPolicies: only the monitoring's namespaces come in, and only to the metrics.
 func TestPolicies(t *testing.T) {
-	policy := only[*networkingv1.NetworkPolicy](t, render(t, policies))
-	in := policy.Spec.Ingress
-	if len(in) != 1 || len(in[0].From) != 1 || in[0].From[0].NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"] != "monitoring" ||
-		len(in[0].Ports) != 1 || in[0].Ports[0].Port.StrVal != "metrics" {
-		t.Errorf("ingress %+v", in)
+	onlyMetrics := func(policy *networkingv1.NetworkPolicy) {
+		t.Helper()
+		in := policy.Spec.Ingress
+		if len(in) != 1 || len(in[0].From) != 1 || in[0].From[0].NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"] != "monitoring" ||
+			len(in[0].Ports) != 1 || in[0].Ports[0].Port.StrVal != "metrics" {
+			t.Errorf("%s: ingress %+v", policy.Name, in)
+		}
 	}
+	policy := only[*networkingv1.NetworkPolicy](t, render(t, policies))
+	onlyMetrics(policy)
 	if out := policy.Spec.Egress; len(out) != 2 || len(out[0].Ports) != 2 || out[0].Ports[0].Port.IntVal != 53 || len(out[0].To) != 1 {
 		t.Errorf("egress %+v", out)
 	}
@@ -208,5 +135,17 @@ func TestPolicies(t *testing.T) {
 	policy = only[*networkingv1.NetworkPolicy](t, render(t, metax+"networkPolicy: {enabled: true}"))
 	if len(policy.Spec.PolicyTypes) != 2 || len(policy.Spec.Egress) != 0 {
 		t.Errorf("cards: types %v, egress %+v", policy.Spec.PolicyTypes, policy.Spec.Egress)
+	}
+	onlyMetrics(policy)
+	// A load test goes where its load goes, and shows its metrics as the others do.
+	policy = only[*networkingv1.NetworkPolicy](t, render(t, benchmark+"networkPolicy: {enabled: true}"))
+	onlyMetrics(policy)
+	if diff := cmp.Diff([]networkingv1.PolicyType{networkingv1.PolicyTypeIngress}, policy.Spec.PolicyTypes); diff != "" {
+		t.Errorf("load test: %s", diff)
+	}
+	// vLLM is for anybody, unless it is said for whom.
+	policy = only[*networkingv1.NetworkPolicy](t, render(t, sidecar+"networkPolicy: {enabled: true}"))
+	if in := policy.Spec.Ingress; len(in) != 2 || len(in[1].From) != 0 || len(in[1].Ports) != 1 || in[1].Ports[0].Port.StrVal != "http" {
+		t.Errorf("vLLM: ingress %+v", in)
 	}
 }

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -66,21 +67,23 @@ func checkContainer(t *testing.T, owner string, c *corev1.Container, privileged,
 	t.Helper()
 	s := c.SecurityContext
 	switch {
-	case s == nil || s.RunAsNonRoot == nil || s.RunAsUser == nil || s.ReadOnlyRootFilesystem == nil || s.SeccompProfile == nil:
+	case s == nil || s.RunAsNonRoot == nil || s.RunAsUser == nil || s.ReadOnlyRootFilesystem == nil:
 		t.Fatalf("%s: security context %+v", owner, s)
 	case *s.RunAsNonRoot == asRoot || (*s.RunAsUser == 0) != asRoot:
 		t.Errorf("%s runs as %d, non-root %v", owner, *s.RunAsUser, *s.RunAsNonRoot)
-	case !*s.ReadOnlyRootFilesystem || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault:
-		t.Errorf("%s: %+v", owner, s)
+	case !*s.ReadOnlyRootFilesystem:
+		t.Errorf("%s may write to its root", owner)
 	}
 	if privileged {
-		// The API server refuses privileged pods that say they may not escalate.
-		if s.Privileged == nil || !*s.Privileged || s.AllowPrivilegeEscalation != nil {
+		// The API server refuses privileged pods that say they may not escalate, and
+		// a seccomp profile would claim what does not hold for them.
+		if s.Privileged == nil || !*s.Privileged || s.AllowPrivilegeEscalation != nil || s.SeccompProfile != nil {
 			t.Errorf("%s: %+v", owner, s)
 		}
 	} else {
 		none := &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}
-		if s.Privileged != nil || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || cmp.Diff(none, s.Capabilities) != "" {
+		if s.Privileged != nil || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || cmp.Diff(none, s.Capabilities) != "" ||
+			s.SeccompProfile == nil || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
 			t.Errorf("%s: %+v", owner, s)
 		}
 	}
@@ -103,7 +106,8 @@ func TestDefaultsGrantNothing(t *testing.T) {
 }
 
 // TestVolumes: each mount has its volume and each volume a mount; the node's files
-// are read-only, and checked to be there rather than made.
+// are read-only, and checked to be there rather than made. Secrets for probes are
+// in the pods that probe, and in no others.
 func TestVolumes(t *testing.T) {
 	for _, f := range forms() {
 		t.Run(f.name, func(t *testing.T) {
@@ -130,6 +134,7 @@ func TestVolumes(t *testing.T) {
 						paths[c.Name+m.MountPath] = m.Name
 					}
 				}
+				checkSecrets(t, &p)
 				slices.Sort(volumes)
 				slices.Sort(mounted)
 				if diff := cmp.Diff(volumes, slices.Compact(mounted)); diff != "" {
@@ -137,6 +142,91 @@ func TestVolumes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func checkSecrets(t *testing.T, p *pod) {
+	t.Helper()
+	for _, c := range p.Spec.Containers {
+		probes, secrets := false, 0
+		for _, m := range c.VolumeMounts {
+			probes = probes || m.MountPath == "/etc/accelerator_exporter/config"
+			if strings.HasPrefix(m.MountPath, "/etc/accelerator_exporter/secrets/") {
+				secrets++
+			}
+		}
+		if secrets > 0 && !probes {
+			t.Errorf("%s has %d secrets, and no probe that could need them", p.owner, secrets)
+		}
+	}
+}
+
+// TestSecretsWhereProbesAre: of cards and prober in one release only the prober has
+// the keys.
+func TestSecretsWhereProbesAre(t *testing.T) {
+	got := map[string]int{}
+	for _, p := range pods(render(t, prober+strings.TrimPrefix(both, image))) {
+		checkSecrets(t, &p)
+		got[p.owner] = 0
+		for _, v := range p.Spec.Volumes {
+			if v.Secret != nil {
+				got[p.owner]++
+			}
+		}
+	}
+	want := map[string]int{full + "-metax": 0, full + "-ascend": 0, full + "-prober": 1}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("secrets of each (-want +got):\n%s", diff)
+	}
+}
+
+// TestChartReleaseRenewsNothing: a newer chart with the same image and values makes
+// the same pods, so that no model is loaded anew for it.
+func TestChartReleaseRenewsNothing(t *testing.T) {
+	values := scrapedAs("ServiceMonitor") + "commonLabels: {team: ml}\n"
+	newer := load(t)
+	newer.Metadata.Version = "99.0.0"
+	after, err := tryRender(newer, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := render(t, values)
+	if cmp.Equal(before.texts, after.texts) {
+		t.Error("the newer chart shows nowhere")
+	}
+	if diff := cmp.Diff(pods(before), pods(after), cmp.AllowUnexported(pod{})); diff != "" {
+		t.Errorf("-before +with the newer chart:\n%s", diff)
+	}
+	for _, p := range pods(before) {
+		if job := strings.Contains(p.owner, "exporter-a"); !job && p.Labels["team"] != "ml" {
+			t.Errorf("%s lacks the common labels: %v", p.owner, p.Labels)
+		}
+	}
+}
+
+// TestOneVLLMAtATime: an update ends an old pod before it makes the new one, which
+// needs its cards, and leaves the other replicas alone meanwhile.
+func TestOneVLLMAtATime(t *testing.T) {
+	got := only[*appsv1.Deployment](t, render(t, sidecar)).Spec.Strategy
+	if u := got.RollingUpdate; u == nil || u.MaxSurge.IntVal != 0 || u.MaxUnavailable.IntVal != 1 || u.MaxSurge.StrVal+u.MaxUnavailable.StrVal != "" {
+		t.Errorf("strategy %+v", got)
+	}
+}
+
+// TestDeadlines: the report outlasts the load, and its own Job outlasts its waiting.
+func TestDeadlines(t *testing.T) {
+	for values, want := range map[string][3]int64{ // load, waiting, report
+		"":                       {14400, 14460, 15060},
+		"deadlineSeconds: 60":    {60, 120, 720},
+		"awaitSeconds: 600":      {14400, 600, 1200},
+		"awaitSeconds: 50000":    {14400, 50000, 50600},
+		"deadlineSeconds: 60000": {60000, 60060, 60660},
+	} {
+		jobs := all[*batchv1.Job](render(t, benchmark+"  "+values+"\n"))
+		args := strings.Join(jobs[1].Spec.Template.Spec.Containers[0].Args, " ")
+		if *jobs[0].Spec.ActiveDeadlineSeconds != want[0] || !strings.Contains(args, fmt.Sprintf("--await=%ds ", want[1])) || *jobs[1].Spec.ActiveDeadlineSeconds != want[2] {
+			t.Errorf("%s: load ends after %d s, report after %d s, %s; want %v", values, *jobs[0].Spec.ActiveDeadlineSeconds, *jobs[1].Spec.ActiveDeadlineSeconds, args, want)
+		}
 	}
 }
 

@@ -151,7 +151,7 @@ benchmark:
   url: http://%s
   args: [--concurrency=2, --duration=2s, --dataset=random, --input-len=8, --format=none]
   startAt: %q
-  await: 60s
+  awaitSeconds: 60
   results: {existingClaim: results}
   apiKeySecret: {name: vllm}
 `, server, start)))

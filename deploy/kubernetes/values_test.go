@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -152,6 +154,43 @@ func TestVersions(t *testing.T) {
 		r := render(t, fmt.Sprintf("image: {repository: r.example.com/a, %s}\nmetax: {enabled: true}", values))
 		if got := only[*appsv1.DaemonSet](t, r).Spec.Template.Spec.Containers[0].Image; got != want {
 			t.Errorf("%s: image %s, want %s", values, got, want)
+		}
+	}
+}
+
+// TestAsDockerRun: the chart mounts what the container's README has docker mount,
+// and of the devices, which a privileged pod has all of, none that is not there.
+func TestAsDockerRun(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "deploy/container/README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for vendor, heading := range map[string]string{"metax": "### MetaX\n", "ascend": "### Ascend\n"} {
+		_, below, ok := strings.Cut(string(text), heading)
+		block, _, _ := strings.Cut(below, "accelerator-exporter:")
+		if !ok {
+			t.Fatalf("no %q", heading)
+		}
+		var want, got []string
+		for _, m := range regexp.MustCompile(`--volume (/[^:]+):(/[^:]+):ro`).FindAllStringSubmatch(block, -1) {
+			want = append(want, m[1]+" at "+m[2])
+		}
+		spec := only[*appsv1.DaemonSet](t, render(t, image+vendor+": {enabled: true}")).Spec.Template.Spec
+		for _, m := range spec.Containers[0].VolumeMounts {
+			for _, v := range spec.Volumes {
+				switch {
+				case v.Name != m.Name || v.HostPath == nil:
+				case !strings.HasPrefix(v.HostPath.Path, "/dev/"):
+					got = append(got, v.HostPath.Path+" at "+m.MountPath)
+				case !strings.Contains(block, "--device "+m.MountPath+" "):
+					t.Errorf("%s: docker run has no device %s", vendor, m.MountPath)
+				}
+			}
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" || len(want) < 6 {
+			t.Errorf("%s: mounts (-docker run +chart):\n%s", vendor, diff)
 		}
 	}
 }

@@ -130,14 +130,40 @@ func TestDevices(t *testing.T) {
 	}
 }
 
+// TestAsTheService: the lines that run a tool by hand have the service's whole
+// PATH, and a shell that looks the tool up in it: systemd-run and sudo would
+// look in the caller's.
+func TestAsTheService(t *testing.T) {
+	environment := regexp.MustCompile(`(?m)^Environment=PATH=(\S+)$`).FindStringSubmatch(read(t, unit))
+	if environment == nil {
+		t.Fatal("the unit has no PATH")
+	}
+	for name, pattern := range map[string]string{
+		"README.md":                     `(?s)\nsystemd-run [^\n]*--uid=accelerator_exporter .*?--setenv=PATH=(\S+) .*\n +(sh[^\n#]*?) +# or mx-smi\n` + "```",
+		"../../docs/troubleshooting.md": `(?s)\nsudo -u accelerator_exporter env -i PATH=(\S+) .*?\n +(sh[^;\n]*);[^\n]*\n` + "```",
+	} {
+		line := regexp.MustCompile(pattern).FindStringSubmatch(read(t, name))
+		if line == nil {
+			t.Fatalf("%s runs no tool", name)
+		}
+		if line[1] != environment[1] {
+			t.Errorf("%s has PATH=%s, want %s", name, line[1], environment[1])
+		}
+		if line[2] != "sh -c 'npu-smi info'" {
+			t.Errorf("%s runs %s", name, line[2])
+		}
+	}
+}
+
 // TestLibraryPath: what npu-smi needs is the same wherever it is written.
 func TestLibraryPath(t *testing.T) {
 	const want = "/usr/local/Ascend/driver/lib64:/usr/local/Ascend/driver/lib64/common:/usr/local/Ascend/driver/lib64/driver"
 	for name, pattern := range map[string]string{
-		unit:                           `(?m)^Environment=LD_LIBRARY_PATH=(\S+)$`,
-		"accelerator_exporter.default": `(?m)^#LD_LIBRARY_PATH=(\S+)$`,
-		"README.md":                    `--setenv=LD_LIBRARY_PATH=(\S+)`,
-		"../container/Dockerfile":      `(?m)^ENV LD_LIBRARY_PATH=(\S+)$`,
+		unit:                            `(?m)^Environment=LD_LIBRARY_PATH=(\S+)$`,
+		"accelerator_exporter.default":  `(?m)^#LD_LIBRARY_PATH=(\S+)$`,
+		"README.md":                     `--setenv=LD_LIBRARY_PATH=(\S+)`,
+		"../container/Dockerfile":       `(?m)^ENV LD_LIBRARY_PATH=(\S+)$`,
+		"../../docs/troubleshooting.md": `(?m)^ +LD_LIBRARY_PATH=(\S+) `,
 	} {
 		m := regexp.MustCompile(pattern).FindStringSubmatch(read(t, name))
 		if m == nil || m[1] != want {

@@ -60,7 +60,10 @@ periodSeconds: 15
 timeoutSeconds: 5
 {{- end -}}
 
-{{/* The rights of a container: none, or, for a section that is privileged, its devices. */}}
+{{/*
+The rights of a container: none, or, for a section that is privileged, all: no
+seccomp profile holds for it then, and none is claimed.
+*/}}
 {{- define "accelerator-exporter.securityContext" -}}
 {{- $user := 65532 -}}
 {{- if hasKey . "runAsUser" }}{{ $user = int .runAsUser }}{{ end -}}
@@ -73,20 +76,20 @@ privileged: true
 {{- else }}
 allowPrivilegeEscalation: false
 capabilities: {drop: [ALL]}
-{{- end }}
 seccompProfile: {type: RuntimeDefault}
+{{- end }}
 {{- end -}}
 
 {{- define "accelerator-exporter.mounts" -}}
 {{- $ := .root -}}
 {{- if .probes }}
 - {name: accelerator-exporter-config, mountPath: /etc/accelerator_exporter/config, readOnly: true}
+{{- range $i, $name := $.Values.secrets }}
+- {name: accelerator-exporter-secret-{{ $i }}, mountPath: /etc/accelerator_exporter/secrets/{{ $name }}, readOnly: true}
+{{- end }}
 {{- end }}
 {{- if $.Values.webConfig.existingSecret }}
 - {name: accelerator-exporter-web, mountPath: /etc/accelerator_exporter/web, readOnly: true}
-{{- end }}
-{{- range $i, $name := $.Values.secrets }}
-- {name: accelerator-exporter-secret-{{ $i }}, mountPath: /etc/accelerator_exporter/secrets/{{ $name }}, readOnly: true}
 {{- end }}
 {{- if .mounts }}
 - {name: tmp, mountPath: /tmp}
@@ -96,20 +99,20 @@ seccompProfile: {type: RuntimeDefault}
 {{- end }}
 {{- end -}}
 
-{{/* The volumes of those mounts. configMap is the name of the one with the probes. */}}
+{{/* The volumes of those mounts. configMap is the name of the one with the probes, if there are any. */}}
 {{- define "accelerator-exporter.volumes" -}}
 {{- $ := .root -}}
 {{- if .configMap }}
 - name: accelerator-exporter-config
   configMap: {name: {{ .configMap }}}
+{{- range $i, $name := $.Values.secrets }}
+- name: accelerator-exporter-secret-{{ $i }}
+  secret: {secretName: {{ $name }}, defaultMode: 0444}
+{{- end }}
 {{- end }}
 {{- with $.Values.webConfig.existingSecret }}
 - name: accelerator-exporter-web
   secret: {secretName: {{ . }}, defaultMode: 0444}
-{{- end }}
-{{- range $i, $name := $.Values.secrets }}
-- name: accelerator-exporter-secret-{{ $i }}
-  secret: {secretName: {{ $name }}, defaultMode: 0444}
 {{- end }}
 {{- if .mounts }}
 - name: tmp # what the vendor's tool leaves there

@@ -1,7 +1,7 @@
 {{/*
 One endpoint of a monitor. The argument is a dict: root; port, its name; job, as
 the rules and dashboards know it; guarded, whether webConfig is in the way;
-components, those that belong to no node, joined by |.
+lasting, whether the series outlive their pod; target, the probe that asks there.
 */}}
 {{- define "accelerator-exporter.endpoint" -}}
 {{- $monitor := .root.Values.monitor -}}
@@ -24,15 +24,28 @@ basicAuth:
 relabelings:
   # The rules and dashboards select by this name.
   - {targetLabel: job, replacement: {{ .job }}}
-  # The node, not the pod's address: cards stay what they are when a pod is renewed,
-  # and the sidecar's probes stand beside the cards of its node.
+{{- if .lasting }}
+  # Cards go by their node, which they stay in when the pod is renewed.
   - {sourceLabels: [__meta_kubernetes_pod_node_name], targetLabel: instance}
-{{- with .components }}
-  # What belongs to no node goes by the pod's name.
-  - sourceLabels: [__meta_kubernetes_pod_label_app_kubernetes_io_component, __meta_kubernetes_pod_name]
-    regex: (?:{{ . }});(.+)
+  # Where a node has cards of both vendors, there are two exporters.
+  - sourceLabels: [__meta_kubernetes_pod_label_app_kubernetes_io_component, __meta_kubernetes_pod_node_name]
+    regex: ascend;(.+)
     targetLabel: instance
-    replacement: $1
+    replacement: ${1}-ascend
+  # The prober is one, wherever it runs. Other namespaces may have one of that name.
+  - sourceLabels: [__meta_kubernetes_pod_label_app_kubernetes_io_component]
+    regex: prober
+    targetLabel: instance
+    replacement: {{ .root.Release.Namespace }}/{{ include "accelerator-exporter.fullname" .root }}-prober
+  # What the operator has put that a new pod would change.
+  - {action: labeldrop, regex: pod|container|endpoint|service}
+{{- else }}
+  # The pod: replicas are told apart by it, and none is taken for its node's cards.
+  - {sourceLabels: [__meta_kubernetes_namespace, __meta_kubernetes_pod_name], separator: /, targetLabel: instance}
+{{- end }}
+{{- with .target }}
+  # The server's own series stand beside those of the probe that asks it.
+  - {targetLabel: target, replacement: {{ . | replace "$" "$$" | toJson }}}
 {{- end }}
 {{- with $monitor.metricRelabelings }}
 metricRelabelings:

@@ -27,6 +27,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- end -}}
 
+{{/* The labels of pods: none that only a release of the chart changes, since that would renew the pods. */}}
+{{- define "accelerator-exporter.podLabels" -}}
+{{ include "accelerator-exporter.selector" . }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
 {{- define "accelerator-exporter.serviceAccountName" -}}
 {{- if .Values.serviceAccount.create -}}
 {{- default (include "accelerator-exporter.fullname" .) .Values.serviceAccount.name -}}
@@ -43,6 +51,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- else -}}
 {{- printf "%s:%s" $repository (default .Chart.AppVersion .Values.image.tag) -}}
 {{- end -}}
+{{- end -}}
+
+{{/* The label "target" of a probe, as the exporter makes it: its name, else host and port. */}}
+{{- define "accelerator-exporter.target" -}}
+{{- $url := urlParse .url -}}
+{{- $port := eq $url.scheme "https" | ternary ":443" ":80" -}}
+{{- default (regexMatch ":[0-9]+$" $url.host | ternary $url.host (print $url.host $port)) .name -}}
 {{- end -}}
 
 {{/* The form of a section is in use: "true", or nothing. */}}

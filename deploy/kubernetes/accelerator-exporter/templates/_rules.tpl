@@ -1,9 +1,12 @@
 {{/*
 The groups of all rule files, with the thresholds of the values in place of the
-shipped ones. A name that is no threshold fails the render.
+shipped ones. A name that is no threshold fails the render. A vLLM of this release
+may take its time to start before its silence pages.
 */}}
 {{- define "accelerator-exporter.groups" -}}
 {{- $prefix := "accelerator:threshold_" -}}
+{{- $silence := "probe_no_success_seconds" -}}
+{{- $allowed := 0.0 -}}
 {{- $known := dict -}}
 {{- $groups := list -}}
 {{- range $path, $_ := .Files.Glob "files/rules/*.yml" -}}
@@ -23,12 +26,25 @@ shipped ones. A name that is no threshold fails the render.
             {{- $rule = merge (dict "expr" (printf "vector(%v)" (index $value $vendor))) . -}}
           {{- end -}}
         {{- end -}}
+        {{- if eq $name $silence -}}
+          {{- $allowed = regexReplaceAll "^vector\\((.+)\\)$" $rule.expr "$1" | float64 -}}
+        {{- end -}}
       {{- end -}}
       {{- $rules = append $rules $rule -}}
     {{- end -}}
     {{- if eq .name "accelerator-thresholds" -}}
+      {{- $own := list -}}
       {{- range $.Values.thresholdExceptions -}}
+        {{- if eq .name $silence -}}
+          {{- $own = append $own .labels -}}
+        {{- end -}}
         {{- $rules = append $rules (dict "record" (printf "%s%s" $prefix .name) "expr" (printf "vector(%v)" .value) "labels" .labels) -}}
+      {{- end -}}
+      {{- range $.Values.vllm.enabled | ternary $.Values.sidecar.probes list -}}
+        {{- $labels := dict "target" (include "accelerator-exporter.target" .) -}}
+        {{- if not (has $labels $own) -}}
+          {{- $rules = append $rules (dict "record" (printf "%s%s" $prefix $silence) "expr" (printf "vector(%v)" (addf $allowed $.Values.vllm.startupSeconds)) "labels" $labels) -}}
+        {{- end -}}
       {{- end -}}
     {{- end -}}
     {{- $groups = append $groups (merge (dict "rules" $rules) .) -}}
