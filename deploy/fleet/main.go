@@ -1,0 +1,115 @@
+// Command fleet serves the metrics of many hosts from one process, for
+// measuring what a Prometheus server needs to scrape them. It takes the
+// expositions of one or a few real exporters and lets their values move.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "fleet:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// settings are the command line.
+type settings struct {
+	from    sources
+	hosts   int
+	listen  string
+	targets string
+	speed   float64
+}
+
+// sources are expositions to make hosts of: URLs or files.
+type sources []string
+
+func (s *sources) String() string { return strings.Join(*s, ",") }
+
+func (s *sources) Set(value string) error {
+	*s = append(*s, value)
+	return nil
+}
+
+func parse(args []string) (settings, error) {
+	var s settings
+	flags := flag.NewFlagSet("fleet", flag.ContinueOnError)
+	flags.Var(&s.from, "from", "exposition to make hosts of, a URL or a file; repeatable: the kinds alternate")
+	flags.IntVar(&s.hosts, "hosts", 100, "number of hosts")
+	flags.StringVar(&s.listen, "listen", "127.0.0.1:0", "address to serve at")
+	flags.StringVar(&s.targets, "targets", "", "file to write the targets to, for file_sd_configs")
+	flags.Float64Var(&s.speed, "speed", 1, "seconds that pass on the hosts in one second")
+	if err := flags.Parse(args); err != nil {
+		return s, err
+	}
+	if len(s.from) == 0 {
+		return s, errors.New("give at least one --from=URL or --from=FILE")
+	}
+	if s.hosts < 1 || s.speed <= 0 {
+		return s, errors.New("--hosts and --speed must be positive")
+	}
+	return s, nil
+}
+
+// run serves until the context ends.
+func run(ctx context.Context, args []string, out io.Writer) error {
+	s, err := parse(args)
+	if err != nil {
+		return err
+	}
+	var kinds [][]*dto.MetricFamily
+	for _, source := range s.from {
+		families, err := capture(ctx, source)
+		if err != nil {
+			return fmt.Errorf("taking the exposition of %s: %w", source, err)
+		}
+		kinds = append(kinds, families)
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", s.listen)
+	if err != nil {
+		return err
+	}
+	fleet := newFleet(kinds, s.hosts, s.speed, time.Now())
+	if s.targets != "" {
+		if err := os.WriteFile(s.targets, fleet.targets(listener.Addr().String()), 0o644); err != nil { //nolint:gosec // names of hosts that do not exist
+			return errors.Join(err, listener.Close())
+		}
+	}
+	fmt.Fprintf(out, "serving %d hosts at http://%s/hosts/0/metrics and so on\n", s.hosts, listener.Addr())
+	return serve(ctx, listener, fleet)
+}
+
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	err := server.Close()
+	if why := <-ended; !errors.Is(why, http.ErrServerClosed) {
+		err = errors.Join(err, why)
+	}
+	return err
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+)
+
+// vendor is a kind of host that the measurements are made with: eight cards,
+// two NUMA nodes, one probed target.
+type vendor struct {
+	name string
+	url  string // of the real exporter's metrics
+}
+
+// startReal runs the real exporter against stand-ins for the cards and for the
+// model server, once for each vendor.
+func startReal(t *testing.T) []vendor {
+	t.Helper()
+	dir := t.TempDir()
+	build := exec.Command("go", "build", "-C", "../..", "-o", dir+"/", "./cmd/accelerator_exporter", "./cmd/fakehost")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the programs: %v\n%s", err, out)
+	}
+	for _, tool := range []string{"mx-smi", "npu-smi"} {
+		if err := os.Symlink("fakehost", filepath.Join(dir, tool)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sysfs := filepath.Join(dir, "sys")
+	writeNodes(t, sysfs)
+
+	env := []string{"FAKEHOST_STATE=" + filepath.Join(dir, "state")}
+	server := start(t, env, regexp.MustCompile(`address=http://(\S+)`), filepath.Join(dir, "fakehost"), "vllm", "--listen-address=127.0.0.1:0", "--speed=8", "--background-users=40")
+	exporter := func(flags ...string) string {
+		flags = append(flags, "--web.listen-address=127.0.0.1:0", "--path.sysfs="+sysfs, "--probe.target=http://"+server,
+			"--collector.interval=2s", "--probe.interval=2s")
+		return "http://" + start(t, env, regexp.MustCompile(`Listening on.* address=(\S+)`), filepath.Join(dir, "accelerator_exporter"), flags...) + "/metrics"
+	}
+	vendors := []vendor{
+		{"metax", exporter("--no-collector.ascend", "--collector.metax.command="+filepath.Join(dir, "mx-smi"))},
+		{"ascend", exporter("--no-collector.metax", "--collector.ascend.command="+filepath.Join(dir, "npu-smi"))},
+	}
+	for _, v := range vendors {
+		eventually(t, v.name+" is complete", func() error { return complete(v.url) })
+	}
+	return vendors
+}
+
+// complete wants cards, links and one finished probe.
+func complete(url string) error {
+	families, err := capture(context.Background(), url)
+	if err != nil {
+		return err
+	}
+	byName := make(map[string]*dto.MetricFamily)
+	for _, family := range families {
+		byName[family.GetName()] = family
+	}
+	for _, name := range []string{"accelerator_utilization_ratio", "accelerator_link_info", "accelerator_probe_success", "accelerator_probe_target_device_info"} {
+		if byName[name] == nil {
+			return fmt.Errorf("no %s yet", name)
+		}
+	}
+	e2e := byName["accelerator_probe_request_duration_seconds"]
+	if e2e == nil || e2e.GetMetric()[0].GetHistogram().GetSampleCount() == 0 {
+		return errors.New("no probe has ended yet")
+	}
+	return nil
+}
+
+// writeNodes makes a sysfs of a server with two NUMA nodes.
+func writeNodes(t *testing.T, sysfs string) {
+	t.Helper()
+	for node, distance := range []string{"10 21", "21 10"} {
+		dir := filepath.Join(sysfs, "devices/system/node", fmt.Sprintf("node%d", node))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{
+			"cpulist":  fmt.Sprintf("%d-%d\n", 32*node, 32*node+31),
+			"distance": distance + "\n",
+			"meminfo": fmt.Sprintf("Node %[1]d MemTotal:       528000000 kB\nNode %[1]d MemFree:        300000000 kB\n"+
+				"Node %[1]d MemUsed:        228000000 kB\n", node),
+			"numastat": "numa_hit 123456789\nnuma_miss 1207\nnuma_foreign 331\ninterleave_hit 40210\nlocal_node 123450000\nother_node 6789\n",
+		} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// start runs a program until the test ends and returns the address that it
+// prints.
+func start(t *testing.T, env []string, address *regexp.Regexp, program string, args ...string) string {
+	t.Helper()
+	_, found := startProcess(t, env, address, program, args...)
+	return found
+}
+
+func startProcess(t *testing.T, env []string, address *regexp.Regexp, program string, args ...string) (*os.Process, string) {
+	t.Helper()
+	log, err := os.CreateTemp(t.TempDir(), "log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		_ = log.Close()
+		if t.Failed() {
+			text, _ := os.ReadFile(log.Name())
+			t.Logf("log of %s:\n%.4000s", program, text)
+		}
+	})
+	var found string
+	eventually(t, filepath.Base(program)+" serves", func() error {
+		text, err := os.ReadFile(log.Name())
+		if err != nil {
+			return err
+		}
+		match := address.FindSubmatch(text)
+		if match == nil {
+			return errors.New("no address in its log yet")
+		}
+		found = string(match[1])
+		return nil
+	})
+	return cmd.Process, found
+}
+
+// eventually polls until there is no error, for at most a minute.
+func eventually(t *testing.T, what string, try func() error) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for {
+		err := try()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: %v", what, err)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// prometheusProgram finds the newest Prometheus there is, and skips without one
+// except in CI.
+func prometheusProgram(t *testing.T) string {
+	t.Helper()
+	if built, err := filepath.Abs("../../bin/tools/prometheus"); err == nil {
+		if _, err := os.Stat(built); err == nil {
+			return built
+		}
+	}
+	found, err := exec.LookPath("prometheus")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("no prometheus in bin/tools or on the PATH")
+		}
+		t.Skip("needs prometheus in bin/tools or on the PATH")
+	}
+	return found
+}
+
+// startPrometheus runs a Prometheus with a configuration of the test's.
+func startPrometheus(t *testing.T, config string, flags ...string) (process *os.Process, url, data string) {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "prometheus.yml")
+	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	data = filepath.Join(dir, "data")
+	storage := "--storage.tsdb.path="
+	if slices.Contains(flags, "--agent") {
+		storage = "--storage.agent.path="
+	}
+	flags = append([]string{"--config.file=" + file, storage + data, "--web.listen-address=127.0.0.1:0"}, flags...)
+	process, address := startProcess(t, nil, regexp.MustCompile(`msg="?Listening on"?.* address=(127\S+)`), prometheusProgram(t), flags...)
+	url = "http://" + address
+	eventually(t, "Prometheus is ready", func() error {
+		response, err := http.Get(url + "/-/ready")
+		if err != nil {
+			return err
+		}
+		if err := response.Body.Close(); err != nil {
+			return err
+		}
+		if response.StatusCode != http.StatusOK {
+			return errors.New(response.Status)
+		}
+		return nil
+	})
+	return process, url, data
+}
