@@ -9,20 +9,26 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 )
 
-// band sorts the time into bands of load: expr is one series with the value 1, whose label "band" is the number of the band it is in.
+// band sorts the time of each target into bands of load: expr has one series a target with the value 1, whose label
+// "band" is the number of the band that its load is in.
 type band struct {
 	expr  string
 	names []string // of band 0, 1, …
 }
 
-// quantile is that of all observations of a histogram made while the load was in each band. Only with the buckets
-// summed over a band's time is it a quantile: one of the windows' quantiles would not be.
+// bandOf numbers the bands of a figure that has one series a target.
+func bandOf(expr string, names ...string) band {
+	return band{expr: `count_values by (` + byTarget + `) ("band", ` + expr + `)`, names: names}
+}
+
+// quantile is that of all observations of a histogram made while the load of their target was in each band. Only with the
+// buckets summed over a band's time is it a quantile: one of the windows' or of the targets' quantiles would not be.
 func (b band) quantile(q float64, histogram string) string {
-	return fmt.Sprintf(`histogram_quantile(%g, sum by (band, le) (sum_over_time((sum by (le) (increase(%s[$window])) * on () group_left (band) %s)[$__range:$__interval])))`,
+	return fmt.Sprintf(`histogram_quantile(%g, sum by (band, le) (sum_over_time((sum by (`+byTarget+`, le) (increase(%s[$window])) * on (`+byTarget+`) group_left (band) %s)[$__range:$__interval])))`,
 		q, histogram, b.expr)
 }
 
-// share is the part of the time for which the load was in each band.
+// share is the part of the targets' time for which their load was in each band.
 func (b band) share() string {
 	return fmt.Sprintf(`sum by (band) (sum_over_time(%s[$__range:$__interval])) / on () group_left () sum (sum_over_time(%[1]s[$__range:$__interval]))`, b.expr)
 }
@@ -40,9 +46,7 @@ func bandChart(title, description, unit string, b band, names []string, exprs ..
 		shown = append(shown, column{field, names[i]})
 	}
 	shape := append([]dashboard.DataTransformerConfig{merged()}, columnsOf(shown...)...)
-	shape = append(shape, dashboard.DataTransformerConfig{Id: "sortBy", Options: map[string]any{
-		"fields": map[string]any{}, "sort": []map[string]any{{"field": "Load"}},
-	}})
+	shape = append(shape, sortedBy("Load"))
 	return barchart.NewPanelBuilder().
 		Title(title).Description(description).Unit(unit).Min(0).
 		Datasource(source()).Targets(lettered(queries)).

@@ -15,14 +15,14 @@ func onNodeOfCard(expr string) string {
 func cardNode() panel {
 	return rowsOf("Its NUMA node", "The memory and CPUs beside the card, and how many cards share them. A node short of free memory makes the feeding process take pages from another node, which is slower. Other nodes' share: pages given here to processes that run elsewhere.",
 		[]column{
-			{"node", "Node"}, {"Value #A", "Memory"}, {"Value #B", "Free"}, {"Value #C", "CPUs"}, {"Value #D", "Cards on it"}, {"Value #E", "Other nodes' share"},
+			{"instance", "Host"}, {"node", "Node"}, {"Value #A", "Memory"}, {"Value #B", "Free"}, {"Value #C", "CPUs"}, {"Value #D", "Cards on it"}, {"Value #E", "Other nodes' share"},
 		},
 		asRows(onNodeOfCard(`sum by (job, instance, node) (accelerator_numa_memory_total_bytes{`+ofHost+`})`)),
 		asRows(onNodeOfCard(`sum by (job, instance, node) (accelerator_numa_memory_free_bytes{`+ofHost+`})`)),
 		asRows(onNodeOfCard(`sum by (job, instance, node) (accelerator_numa_cpus{`+ofHost+`})`)),
 		asRows(onNodeOfCard(`count by (job, instance, node) (`+nodeOf(ofHost)+`)`)),
 		asRows(onNodeOfCard(elsewhere(`job, instance, node`, `$__range`)))).
-		Span(8).Height(5).
+		Span(24).Height(4).
 		OverrideByName("Memory", []property{unitOf(bytes)}).
 		OverrideByName("Free", []property{unitOf(bytes)}).
 		OverrideByName("CPUs", []property{unitOf(plain)}).
@@ -30,21 +30,13 @@ func cardNode() panel {
 		OverrideByName("Other nodes' share", textCell(ratio, "green", step{0.1, "orange"}, step{0.3, "red"}))
 }
 
-// elsewhere is the share of a node's pages that went to processes on another node's CPUs.
-func elsewhere(by, over string) string {
-	pages := func(result string) string {
-		return `sum by (` + by + `) (rate(accelerator_numa_allocations_total{` + ofHost + `,result=~"` + result + `"}[` + over + `]))`
-	}
-	return pages("other_node") + ` / (` + pages("local_node|other_node") + ` > 0)`
-}
-
 func cardLinks() panel {
 	return rowsOf("Links", "What joins this card to each other card and NIC, as the tool prints it, and the other's NUMA node. Cards of one tensor-parallel server should meet over the fast link (MX, HCCS, SIO); PHB, NODE and SYS go through the host.",
-		[]column{{"peer", "Peer"}, {"link", "Link"}, {"Value #B", "Peer's node"}},
+		ofChosenCard(column{"peer", "Peer"}, column{"link", "Link"}, column{"Value #B", "Peer's node"}),
 		asRows(`accelerator_link_info{`+ofCard+`}`),
-		asRows(`sum by (job, instance, vendor, peer) (label_replace(accelerator_numa_node{`+ofVendor+`}, "peer", "$1", "device", "(.*)"))`+
-			` and on (job, instance, vendor, peer) accelerator_link_info{`+ofCard+`}`)).
-		Span(6).Height(9).
+		asRows(`group by (`+byCard+`, peer) (accelerator_link_info{`+ofCard+`}) * on (`+byVendor+`, peer) group_left () `+
+			`max by (`+byVendor+`, peer) (label_replace(accelerator_numa_node{`+ofVendor+`}, "peer", "$1", "device", "(.*)"))`)).
+		Span(12).Height(9).
 		SortBy(ascending("Peer")).
 		OverrideByName("Peer's node", []property{unitOf(plain)}).
 		OverrideByName("Link", linkWords())
@@ -65,26 +57,12 @@ func linkWords() []property {
 
 func hostLinks() panel {
 	const corner = `device\peer`
-	return tablePanel("Links of all cards", "Rows and columns are the cards of this host and vendor, and its NICs as columns. Choose the cards of a server so that they meet over the same fast link.",
+	return tablePanel("Links of all cards", "Rows and columns are the cards of one host and vendor, and its NICs as columns. Choose the cards of a server so that they meet over the same fast link.",
 		asRows(`accelerator_link_info{`+ofVendor+`}`)).
 		Transformations(matrix("device", "peer", "link")).
-		Span(10).Height(9).
+		Span(12).Height(9).
 		OverrideByRegexp("[^\\\\]*", linkWords()).
 		OverrideByName(corner, []property{{Id: "displayName", Value: "Card"}})
-}
-
-// matrix makes a table of rows and columns from two labels, both in order: the columns by what comes first, the rows at the end.
-func matrix(rowField, columnField, valueField string) []dashboard.DataTransformerConfig {
-	sortedBy := func(field string) dashboard.DataTransformerConfig {
-		return dashboard.DataTransformerConfig{Id: "sortBy", Options: map[string]any{
-			"fields": map[string]any{}, "sort": []map[string]any{{"field": field}},
-		}}
-	}
-	return []dashboard.DataTransformerConfig{
-		sortedBy(columnField),
-		{Id: "groupingToMatrix", Options: map[string]any{"rowField": rowField, "columnField": columnField, "valueField": valueField}},
-		sortedBy(rowField + `\` + columnField),
-	}
 }
 
 func cardTargets() panel {
@@ -117,18 +95,8 @@ func cardLatency() panel {
 	return timeSeries("First token of these endpoints, and this card", "The 90th percentile of the time to the first token, and this card's utilization on the right. Latency that rises with utilization is load; latency that rises without it is not the card: look at the server, the host and the network.",
 		seconds,
 		overTime(`histogram_quantile(0.9, sum by (`+byTarget+`, le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{`+ofHost+`}[$window])))`+
-			` and on (`+byTarget+`) accelerator_probe_target_device_info{`+ofCard+`}`, "{{target}}"),
-		overTime(`accelerator_utilization_ratio{`+ofCard+`}`, "utilization")).
+			` and on (`+byTarget+`) accelerator_probe_target_device_info{`+ofCard+`}`, targetLegend),
+		overTime(`accelerator_utilization_ratio{`+ofCard+`}`, cardLegend+" utilization")).
 		Span(12).Min(0).
-		OverrideByName("utilization", onTheRight(ratio, property{Id: "max", Value: 1}))
-}
-
-// onTheRight gives one series an axis of its own.
-func onTheRight(unit string, more ...property) []property {
-	return append([]property{
-		unitOf(unit),
-		{Id: "custom.axisPlacement", Value: "right"},
-		{Id: "custom.fillOpacity", Value: 0},
-		{Id: "custom.lineStyle", Value: map[string]any{"fill": "dash", "dash": []int{4, 4}}},
-	}, more...)
+		OverrideByQuery("B", onTheRight(ratio, property{Id: "max", Value: 1}))
 }

@@ -110,6 +110,11 @@ func colored(base string, steps ...step) property {
 	return property{Id: "thresholds", Value: map[string]any{"mode": "absolute", "steps": levels}}
 }
 
+// ageCell shows the time since something happened, or that it never did.
+func ageCell(steps ...step) []property {
+	return append(textCell(seconds, "green", steps...), property{Id: "mappings", Value: neverFrom()})
+}
+
 // mappedCell shows words for values.
 func mappedCell(mappings []dashboard.ValueMapping) []property {
 	return []property{{Id: "mappings", Value: mappings}, {Id: "custom.displayMode", Value: cellText}}

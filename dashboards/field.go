@@ -20,7 +20,7 @@ func thresholds(base string, steps ...step) *dashboard.ThresholdsConfigBuilder {
 	return dashboard.NewThresholdsConfigBuilder().Mode(dashboard.ThresholdsModeAbsolute).Steps(out)
 }
 
-// byThreshold colours a value by the thresholds it passes, fixed by one colour, bySeries by its place in the palette.
+// byThreshold colours a value by the thresholds it passes, fixed by one colour.
 func byThreshold() *dashboard.FieldColorBuilder {
 	return dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdThresholds)
 }
@@ -51,11 +51,20 @@ func unitOf(unit string) property { return property{Id: "unit", Value: unit} }
 // noLink takes the panel's data links off a series that is no card.
 func noLink() property { return property{Id: "links", Value: []any{}} }
 
-// dashed draws a line of what is configured or a limit, against which others are read.
-func dashed(color string) []property {
-	return []property{
+// colorOf gives one series a colour of its own.
+func colorOf(color string) property {
+	return property{Id: "color", Value: map[string]any{"mode": "fixed", "fixedColor": color}}
+}
+
+// dashed draws a line against which others are read, such as a limit: without a filling.
+func dashed(more ...property) []property {
+	return append([]property{
 		{Id: "custom.lineStyle", Value: map[string]any{"fill": "dash", "dash": []int{8, 4}}},
-		{Id: "color", Value: map[string]any{"mode": "fixed", "fixedColor": color}},
 		{Id: "custom.fillOpacity", Value: 0},
-	}
+	}, more...)
+}
+
+// onTheRight gives one series an axis of its own.
+func onTheRight(unit string, more ...property) []property {
+	return append(dashed(unitOf(unit), property{Id: "custom.axisPlacement", Value: "right"}), more...)
 }

@@ -11,7 +11,9 @@ import (
 const (
 	ofVendor = ofHost + `,vendor=~"$vendor"`
 
-	// byCard are the labels that tell one card from all others, byTarget one probed endpoint, byCollector one collector.
+	// The labels that tell one host's cards of a vendor, one card, one probed endpoint and one collector from all others.
+	// A pod's name is none of them: the pods of a node, at once or one after the other, are one host.
+	byVendor    = `job, instance, vendor`
 	byCard      = `job, instance, vendor, device`
 	byTarget    = `job, instance, target`
 	byCollector = `job, instance, collector`
@@ -19,9 +21,11 @@ const (
 	// exporters is up of every target in a scrape job that had an exporter in the time range.
 	exporters = `(up{` + ofHost + `} and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range]))`
 
-	// missing cards of a host and vendor: accelerator_devices is gone while the tool fails, the expected number stays.
-	missing = `clamp_min(accelerator_devices_expected{` + ofVendor + `}` +
-		` - (accelerator_devices{` + ofVendor + `} or accelerator_devices_expected{` + ofVendor + `} * 0), 0)`
+	// missing cards of a host and vendor: no card is listed while the tool fails, the expected number stays. A broken card
+	// that the tool still lists is there, though accelerator_devices does not count it.
+	missing = `clamp_min(` + expected + ` - (count by (` + byVendor + `) (group by (` + byCard + `) (accelerator_info{` + ofVendor + `})) or 0 * ` + expected + `), 0)`
+
+	expected = `max by (` + byVendor + `) (accelerator_devices_expected{` + ofVendor + `})`
 
 	// held is the share of a card's memory in use, of the fuller kind where it has two.
 	held = `max by (` + byCard + `) (accelerator_memory_used_bytes{` + ofCard + `} / accelerator_memory_total_bytes{` + ofCard + `})`
@@ -36,7 +40,7 @@ const (
 
 func fleet() page {
 	return page{
-		uid: uidFleet, title: "Fleet", from: "3h", refresh: "1m",
+		uid: uidFleet, title: "Accelerators: fleet", from: "3h", refresh: "1m",
 		description: "All hosts and all cards: what needs a hand now, how load, power and memory are spread, which collectors and probes fail, which versions run. " +
 			"Made for up to a thousand hosts: panels hold totals, or the few at the top.",
 		variables: slices.Concat(hosts(), cards(), []variable{windowVariable(), topVariable()}),
@@ -46,6 +50,7 @@ func fleet() page {
 			{"Health", []panel{healthTimeline(), healthCounts(), collectorFailures(), probeFailures()}},
 			{"Load, memory and power", []panel{loadHeatmap(), loadByVendor(), memoryByVendor(), powerByVendor(), temperatureByVendor()}},
 			{"At the top", []panel{hottest(), fullest(), busiest(), idleFullTable()}},
+			{"All cards", []panel{cardTable()}},
 			{"Hosts and models", []panel{hostTable(), modelTable()}},
 			{"Probed targets", []panel{targetTable()}},
 			{"Collectors and versions", []panel{collectorTable(), toolVersions(), exporterVersions()}},
@@ -83,14 +88,14 @@ func notable() *dashboard.ThresholdsConfigBuilder {
 
 func fleetCounts() []panel {
 	return []panel{
-		statPanel("Exporters", "Targets of the scrape jobs that hold exporters, one for each host. Give exporters a scrape job of their own, or other programs are counted too.",
-			count, now(`count(`+exporters+`)`, "")).
+		statPanel("Hosts", "Hosts of the scrape jobs that hold exporters, whether they answer or not; several exporters of one instance are one host. Give exporters a scrape job of their own, or other programs are counted too.",
+			count, now(`count(count by (job, instance) (`+exporters+`))`, "")).
 			ColorScheme(fixed("blue")),
 		statPanel("Exporters down", "Exporters that Prometheus cannot scrape: host off, service stopped, or port closed. Their cards are in no other figure here. Start with the table below.",
 			count, now(`sum(`+exporters+` == bool 0)`, "")).
 			Thresholds(alarming()),
-		statPanel("Cards", "Cards that the vendors' tools list now.",
-			count, now(`sum(accelerator_devices{`+ofVendor+`})`, "")).
+		statPanel("Cards", "Cards that the vendors' tools list now, broken ones too.",
+			count, now(`count(group by (`+byCard+`) (accelerator_info{`+ofCard+`}))`, "")).
 			ColorScheme(fixed("blue")),
 		statPanel("Cards missing", "Cards expected and not listed, host by host; all cards of a host whose tool fails count. "+
 			"A single one has most likely fallen off the bus: look at the kernel's log, then reset or power-cycle the host.",
@@ -140,7 +145,7 @@ func attention() panel {
 	all := strings.Join([]string{
 		problem("exporter down", `count by (job, instance) (`+exporters+` == 0)`),
 		problem("configuration not loaded", `count by (job, instance) (accelerator_exporter_config_last_reload_successful{`+ofHost+`} == 0)`),
-		problem("cards missing", `sum by (job, instance, vendor) (`+missing+`) > 0`),
+		problem("cards missing", missing+` > 0`),
 		problem("card unhealthy", `count by (`+byCard+`) (accelerator_healthy{`+ofCard+`} == 0)`),
 		problem("collector failing", `count by (`+byCollector+`) (accelerator_collector_success{`+ofCollector+`} == 0)`),
 		problem("tool stuck", `sum by (`+byCollector+`) (accelerator_collector_stuck_processes{`+ofCollector+`}) > 0`),

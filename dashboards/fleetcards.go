@@ -2,9 +2,6 @@ package dashboards
 
 import "strings"
 
-// cardLegend names a card where several hosts are on one panel.
-const cardLegend = `{{instance}} {{vendor}} {{device}}`
-
 func goneCards() panel {
 	return rowsOf("Cards gone", "Cards that were listed in the time range and are not now, of hosts whose exporter answers; at most 200. Empty is good. "+
 		"One card of a host: reset it or power-cycle the host, and check the slot if it comes again. All cards of a vendor: the tool fails, see the collectors below.",
@@ -28,44 +25,32 @@ func sickCards() panel {
 		OverrideByName("Card", toCard())
 }
 
-// worst are the cards that were least often there and healthy, as a share of the scrapes of their host.
-const worst = `bottomk($top, sum_over_time(accelerator_healthy{` + ofCard + `}[$__range] @ end())` +
-	` / on (job, instance) group_left () count_over_time(up{` + ofHost + `}[$__range] @ end()))`
+// worst are the cards that were least often there and healthy, as a share of the time for which their host was to be scraped.
+// Both are counted at the same instants, and by host: a host may have several exporters, and pods that followed one another.
+const worst = `bottomk($top, sum_over_time((min by (` + byCard + `) (accelerator_healthy{` + ofCard + `}))[$__range:$__interval] @ end())` +
+	` / on (job, instance) group_left () count_over_time((group by (job, instance) (up{` + ofHost + `}))[$__range:$__interval] @ end()))`
 
 func healthTimeline() panel {
-	return stateTimeline("Health of the worst cards", "The cards that were healthy in the smallest share of their host's scrapes over the time range, as many as Top says; with few cards, all of them. "+
+	return stateTimeline("Health of the worst cards", "The cards that were healthy for the smallest share of the time range, as many as Top says; with few cards, all of them. "+
 		"A gap is a card that was not listed, or a host that could not be scraped. A click leads to the card. To see chosen cards, narrow host, vendor and device.",
 		healthMappings(),
-		overTime(`accelerator_healthy{`+ofCard+`} and on (`+byCard+`) `+worst, cardLegend)).
+		overTime(`min by (`+byCard+`) (accelerator_healthy{`+ofCard+`}) and on (`+byCard+`) `+worst, cardLegend)).
 		Span(24).Height(11).
 		MaxDataPoints(300).
 		DataLinks(cardLink(ofSeries))
 }
 
 func healthCounts() panel {
-	return timeSeries("Cards by health", "Healthy, unhealthy and missing cards, piled up: the whole is what ought to be there. A step down of the whole is a host that cannot be scraped.",
+	return timeSeries("Cards by health", "Healthy, unhealthy and missing cards, piled up: the whole is what ought to be there, less cards whose tool prints no state. A step down of the whole is a host that cannot be scraped.",
 		count,
 		overTime(`sum(accelerator_healthy{`+ofCard+`})`, "healthy"),
 		overTime(`count(accelerator_healthy{`+ofCard+`}) - sum(accelerator_healthy{`+ofCard+`})`, "unhealthy"),
 		overTime(`sum(`+missing+`)`, "missing")).
 		MaxDataPoints(300).Min(0).Decimals(0).
 		FillOpacity(40).Stacking(stacked()).
-		OverrideByName("healthy", colorOf("green")).
-		OverrideByName("unhealthy", colorOf("red")).
-		OverrideByName("missing", colorOf("orange"))
-}
-
-// colorOf gives one series a colour of its own.
-func colorOf(color string) []property {
-	return []property{{Id: "color", Value: map[string]any{"mode": "fixed", "fixedColor": color}}}
-}
-
-// dashes draws one series, such as a limit, as a dashed line without a filling.
-func dashes() []property {
-	return []property{
-		{Id: "custom.lineStyle", Value: map[string]any{"fill": "dash", "dash": []int{8, 8}}},
-		{Id: "custom.fillOpacity", Value: 0},
-	}
+		OverrideByName("healthy", []property{colorOf("green")}).
+		OverrideByName("unhealthy", []property{colorOf("red")}).
+		OverrideByName("missing", []property{colorOf("orange")})
 }
 
 func loadHeatmap() panel {
@@ -105,7 +90,7 @@ func powerByVendor() panel {
 		overTime(`sum by (vendor) (accelerator_power_watts{`+ofCard+`})`, "{{vendor}}"),
 		overTime(`sum by (vendor) (accelerator_power_limit_watts{`+ofCard+`})`, "{{vendor}} limit")).
 		MaxDataPoints(300).Min(0).
-		OverrideByRegexp(".* limit", dashes())
+		OverrideByRegexp(".* limit", dashed())
 }
 
 func temperatureByVendor() panel {
@@ -164,4 +149,41 @@ func idleFullTable() panel {
 		OverrideByName("Highest utilization", []property{unitOf(ratio), {Id: "decimals", Value: 1}}).
 		OverrideByName("Process memory", []property{unitOf(bytes)}).
 		SortBy(descending("Memory held"))
+}
+
+func cardTable() panel {
+	const (
+		load   = `max by (` + byCard + `) (accelerator_utilization_ratio{` + ofCard + `})`
+		shown  = `topk(500, ` + load + ` or 2 * group by (` + byCard + `) (accelerator_info{` + ofCard + `}))`
+		listed = ` and on (` + byCard + `) ` + shown
+	)
+	return rowsOf("Cards", "Every chosen card, at most 500: those whose utilization is not known first, then the busiest. Click a head to sort, narrow by the variables above; the card leads to its own page.",
+		[]column{
+			{"instance", "Host"},
+			{"vendor", "Vendor"},
+			{"device", "Card"},
+			{"name", "Model"},
+			{"Value #B", "Health"},
+			{"Value #C", "Utilization"},
+			{"Value #D", "Memory held"},
+			{"Value #E", "Power"},
+			{"Value #F", "Temperature"},
+			{"node", "NUMA node"},
+		},
+		asRows(`group by (`+byCard+`, name) (accelerator_info{`+ofCard+`})`+listed),
+		asRows(`min by (`+byCard+`) (accelerator_healthy{`+ofCard+`})`+listed),
+		asRows(load+listed),
+		asRows(held+listed),
+		asRows(`max by (`+byCard+`) (accelerator_power_watts{`+ofCard+`})`+listed),
+		asRows(`max by (`+byCard+`) (accelerator_temperature_celsius{`+ofCard+`})`+listed),
+		asRows(nodeOf(ofCard)+listed)).
+		Height(12).
+		SortBy(ascending("Host")).
+		OverrideByName("Host", toHost()).
+		OverrideByName("Card", toCard()).
+		OverrideByName("Health", mappedCell(healthMappings())).
+		OverrideByName("Utilization", gaugeCell("blue")).
+		OverrideByName("Memory held", gaugeCell("green", step{0.95, "orange"}, step{0.98, "red"})).
+		OverrideByName("Power", []property{unitOf(watts)}).
+		OverrideByName("Temperature", textCell(celsius, "green", hot()...))
 }

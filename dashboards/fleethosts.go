@@ -1,7 +1,7 @@
 package dashboards
 
 func hostTable() panel {
-	const by = `by (job, instance, vendor)`
+	const by = `by (` + byVendor + `)`
 	return rowsOf("Hosts", "One row a host and vendor, so that a thousand hosts are a thousand rows: click a head to sort, narrow by the variables above. The host leads to load and latency and to NUMA.",
 		[]column{
 			{"instance", "Host"},
@@ -14,8 +14,8 @@ func hostTable() panel {
 			{"Value #F", "Power"},
 			{"Value #G", "Hottest"},
 		},
-		asRows(`sum `+by+` (accelerator_devices_expected{`+ofVendor+`})`),
-		asRows(`sum `+by+` (`+missing+`)`),
+		asRows(expected),
+		asRows(missing),
 		asRows(`sum `+by+` (accelerator_healthy{`+ofCard+`} == bool 0)`),
 		asRows(`avg `+by+` (accelerator_utilization_ratio{`+ofCard+`})`),
 		asRows(`sum `+by+` (accelerator_memory_used_bytes{`+ofCard+`}) / sum `+by+` (accelerator_memory_total_bytes{`+ofCard+`})`),
@@ -35,7 +35,7 @@ func hostTable() panel {
 
 // ofModel adds up the cards of one model with the aggregation operator given.
 func ofModel(operator, expr string) string {
-	return operator + ` by (vendor, name) (` + expr + ` * on (` + byCard + `) group_left (name) accelerator_info{` + ofCard + `})`
+	return operator + ` by (vendor, name) (` + expr + ` * on (` + byCard + `) group_left (name) group by (` + byCard + `, name) (accelerator_info{` + ofCard + `}))`
 }
 
 func modelTable() panel {
@@ -50,7 +50,7 @@ func modelTable() panel {
 			{"Value #E", "Power"},
 			{"Value #F", "Hottest"},
 		},
-		asRows(`count by (vendor, name) (accelerator_info{`+ofCard+`})`),
+		asRows(`count by (vendor, name) (group by (`+byCard+`, name) (accelerator_info{`+ofCard+`}))`),
 		asRows(ofModel("sum", `(accelerator_healthy{`+ofCard+`} == bool 0)`)),
 		asRows(ofModel("avg", `accelerator_utilization_ratio{`+ofCard+`}`)),
 		asRows(ofModel("sum", `accelerator_memory_used_bytes{`+ofCard+`}`)+` / `+ofModel("sum", `accelerator_memory_total_bytes{`+ofCard+`}`)),
@@ -93,7 +93,7 @@ func targetTable() panel {
 		},
 		asRows(top),
 		asRows(`min by (`+byTarget+`) (accelerator_probe_success{`+ofHost+`})`+listed),
-		asRows(`time() - max by (`+byTarget+`) (accelerator_probe_last_success_timestamp_seconds{`+ofHost+`})`+listed),
+		asRows(sinceSuccess(ofHost)+listed),
 		asRows(`histogram_quantile(0.9, sum by (`+byTarget+`, le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{`+ofHost+`}[$__range])))`+listed),
 		asRows(`sum by (`+byTarget+`) (increase(accelerator_probe_slo_violations_total{`+ofHost+`}[$__range]))`+listed),
 		asRows(`sum by (`+byTarget+`) (increase(accelerator_probe_skipped_total{`+ofHost+`}[$__range]))`+listed)).
@@ -101,7 +101,7 @@ func targetTable() panel {
 		OverrideByName("Target", toTarget()).
 		OverrideByName("Failed", gaugeCell("green", step{0.01, "orange"}, step{0.1, "red"})).
 		OverrideByName("Last probe", mappedCell(yesNo("succeeded", "failed"))).
-		OverrideByName("Last success", textCell(seconds, "green", step{300, "orange"}, step{900, "red"})).
+		OverrideByName("Last success", ageCell(step{300, "orange"}, step{900, "red"})).
 		OverrideByName("First token p90", []property{unitOf(seconds)}).
 		OverrideByName("Over objective", wholeCell(step{0.5, "orange"})).
 		OverrideByName("Skipped", wholeCell(step{0.5, "orange"})).
@@ -110,7 +110,7 @@ func targetTable() panel {
 
 func collectorFailures() panel {
 	return timeSeries("Failed polls", "Failed polls of all collectors by reason, and parts of the tools' output that could not be read (warnings). timeout and stuck: the tool hangs, mostly on a sick card. driver: reload it. parse and warnings: a layout that the exporter does not know; send a capture. A line by reason is there only while something fails.",
-		"suffix: /min",
+		"suffix:/min",
 		overTime(`60 * sum by (collector, reason) (rate(accelerator_collector_failures_total{`+ofCollector+`}[$__rate_interval])) > 0`, "{{collector}} {{reason}}"),
 		overTime(`60 * sum by (collector) (rate(accelerator_parse_warnings_total{`+ofCollector+`}[$__rate_interval]))`, "{{collector}} warnings")).
 		MaxDataPoints(300).Min(0)
@@ -139,13 +139,18 @@ func collectorTable() panel {
 		asRows(`sum by (`+byCollector+`) (increase(accelerator_collector_failures_total{`+ofCollector+`}[$__range]))`+listed),
 		asRows(`increase(accelerator_parse_warnings_total{`+ofCollector+`}[$__range])`+listed)).
 		OverrideByName("Host", toHost()).
-		OverrideByName("Last success", append(textCell(seconds, "green", step{40, "orange"}, step{120, "red"}), property{Id: "mappings", Value: neverFrom()})).
+		OverrideByName("Last success", ageCell(step{40, "orange"}, step{120, "red"})).
 		OverrideByName("Last poll", mappedCell(yesNo("succeeded", "failed"))).
 		OverrideByName("Took", textCell(seconds, "green", step{5, "orange"}, step{10, "red"})).
 		OverrideByName("Stuck", textCell(count, "green", step{1, "red"})).
 		OverrideByName("Failures in range", wholeCell(step{0.5, "orange"})).
 		OverrideByName("Warnings in range", wholeCell(step{0.5, "orange"})).
 		SortBy(descending("Last success"))
+}
+
+// hostsBy counts the hosts, and not the pods, that have the same values of labels.
+func hostsBy(labels, expr string) string {
+	return `count by (` + labels + `) (group by (job, instance, ` + labels + `) (` + expr + `))`
 }
 
 func toolVersions() panel {
@@ -159,15 +164,15 @@ func toolVersions() panel {
 			{"firmware_version", "Firmware"},
 			{"Value", "Hosts"},
 		},
-		asRows(`count by (vendor, tool, tool_version, driver_version, runtime_version, firmware_version) (accelerator_tool_info{`+ofVendor+`})`)).
+		asRows(hostsBy(`vendor, tool, tool_version, driver_version, runtime_version, firmware_version`, `accelerator_tool_info{`+ofVendor+`}`))).
 		Span(14).Height(7).
 		OverrideByName("Hosts", []property{unitOf(count)})
 }
 
 func exporterVersions() panel {
-	return rowsOf("Exporters", "Hosts by version of this exporter. Metrics keep their names between versions; a new one may read layouts that an older one warns about.",
+	return rowsOf("Exporter versions", "Hosts by version of this exporter. Metrics keep their names between versions; a new one may read layouts that an older one warns about.",
 		[]column{{"version", "Version"}, {"revision", "Revision"}, {"goversion", "Go"}, {"goarch", "Architecture"}, {"Value", "Hosts"}},
-		asRows(`count by (version, revision, goversion, goarch) (accelerator_exporter_build_info{`+ofHost+`})`)).
+		asRows(hostsBy(`version, revision, goversion, goarch`, `accelerator_exporter_build_info{`+ofHost+`}`))).
 		Span(10).Height(7).
 		OverrideByName("Hosts", []property{unitOf(count)})
 }

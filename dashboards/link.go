@@ -38,6 +38,9 @@ func linkTo(title, uid string, from where, names ...string) link {
 	return link{Title: title, Type: dashboard.DashboardLinkTypeLink, Url: &address, Tags: []string{}}
 }
 
+// cardLegend names a card: its labels are those that cardLink takes.
+const cardLegend = `{{instance}} {{vendor}} {{device}}`
+
 // cardLink leads to the card that a series or a row is about. The panel's data has the labels instance, vendor and device.
 func cardLink(from where) []cog.Builder[dashboard.DashboardLink] {
 	return []cog.Builder[dashboard.DashboardLink]{linkTo("Open the card", uidCard, from, "instance", "vendor", "device")}

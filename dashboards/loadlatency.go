@@ -7,8 +7,8 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
-// ofServer matches vLLM's own series, which know nothing of the exporter's targets.
-const ofServer = `model_name=~"$model",instance=~"$server"`
+// targetLegend names a probed target: several hosts may each have one of the same name.
+const targetLegend = `{{instance}} {{target}}`
 
 // servingUtilization is the mean over the cards that serve, smoothed as the latencies are.
 func servingUtilization() string {
@@ -23,8 +23,7 @@ func loadLatency() page {
 			"Latencies are those of the exporter's own probes, the load is that of the cards that serve the probed endpoint.",
 		from: "3h", refresh: "30s",
 		variables: slices.Concat(hosts(), cards(), probes(), []variable{
-			many("server", "vLLM", `label_values(vllm:num_requests_running{model_name=~"$model"}, instance)`),
-			windowVariable(),
+			serverVariable(serves), windowVariable(),
 		}),
 		rows: []row{
 			{"Now", loadLatencyNow()},
@@ -33,24 +32,24 @@ func loadLatency() page {
 			{"Distribution", latencyHeatMaps()},
 			{"Server time and network time", serverAndClient()},
 			{"Failures", failuresByReason()},
-			{"Cards that serve", servingCards()},
 		},
 	}
 }
 
 func loadLatencyNow() []panel {
 	// The comparison drops targets without a successful probe in the window, whose quantile is not a number.
-	p90 := func(name string) string { return probeLatency(name).quantile(0.9, "$window", "target") + ` >= 0` }
+	p90 := func(name string) string { return probeLatency(name).quantile(0.9, "$window", byTarget) + ` >= 0` }
 	return []panel{
 		statPanel("Time to first token, p90", "90 % of the probes of the last window had their first text within this time.", seconds,
-			now(p90(ttft), "{{target}}")).ColorScheme(fixed("blue")),
+			now(p90(ttft), targetLegend)).ColorScheme(fixed("blue")),
 		statPanel("Inter-token latency, p90", "90 % of the gaps between chunks of text in the last window were at most this long.", seconds,
-			now(p90(itl), "{{target}}")).ColorScheme(fixed("blue")),
+			now(p90(itl), targetLegend)).ColorScheme(fixed("blue")),
 		statPanel("Failed probes", "Share of the probes of the last window that failed, for whatever reason.", ratio,
-			now(failureRatio("target"), "{{target}}")).
+			now(failureRatio(), targetLegend)).
 			Thresholds(thresholds("green", step{0.01, "orange"}, step{0.05, "red"})),
-		statPanel("Last success", "Time since the last probe that succeeded.", seconds,
-			now(`time() - max by (target) (accelerator_probe_last_success_timestamp_seconds{`+ofProbe+`})`, "{{target}}")).
+		statPanel("Last success", "Time since the last probe that succeeded; never: none has since the exporter started.", seconds,
+			now(sinceSuccess(ofProbe), targetLegend)).
+			Mappings(neverFrom()).
 			Thresholds(thresholds("green", step{300, "orange"}, step{900, "red"})),
 		statPanel("Utilization", "Mean utilization of the cards that serve, over the last window.", ratio,
 			now(servingUtilization(), "mean")).ColorScheme(fixed("blue")).Decimals(0),
@@ -59,66 +58,82 @@ func loadLatencyNow() []panel {
 	}
 }
 
-// failureRatio is the part of the probes that failed, by labels.
-func failureRatio(labels string) string {
-	by := `sum by (` + labels + `) `
+// sinceSuccess is the time since the last good probe of each target, since 1970 where there was none.
+func sinceSuccess(matchers string) string {
+	return `time() - (max by (` + byTarget + `) (accelerator_probe_last_success_timestamp_seconds{` + matchers + `})` +
+		` or 0 * max by (` + byTarget + `) (accelerator_probe_requests_total{` + matchers + `}))`
+}
+
+// failureRatio is the part of the probes of each target that failed.
+func failureRatio() string {
+	const by = `sum by (` + byTarget + `) `
 	return by + `(rate(accelerator_probe_failures_total{` + ofProbe + `}[$window])) / ` + by + `(rate(` + probed + `[$window]))`
 }
 
+// loadOverLatency has load in the left column and latency in the right one, on time axes of the same width.
 func loadOverLatency() []panel {
 	quantiles := func(name string) []query {
-		return threeQuantiles(probeLatency(name), "$window", "target", "{{target}}")
+		return threeQuantiles(probeLatency(name), "$window", byTarget, targetLegend)
 	}
 	first := quantiles(ttft)
 	first[1] = first[1].Exemplar(true)
+	ofCards := func(title, description, unit, expr, legend string, more ...query) *timeseries.PanelBuilder {
+		return timeSeries(title, description, unit, append([]query{overTime(serving(expr), legend)}, more...)...).
+			Span(12).Height(9).Min(0).DataLinks(cardLink(ofSeries))
+	}
 	return []panel{
-		timeSeries("Utilization", "Utilization of each card that serves the chosen targets.", ratio,
-			overTime(serving(`accelerator_utilization_ratio{`+ofCard+`}`), "{{instance}} {{vendor}} {{device}}"),
+		ofCards("Utilization", "Utilization of each card that serves the chosen targets.", ratio,
+			`accelerator_utilization_ratio{`+ofCard+`}`, cardLegend,
 			overTime(servingUtilization(), "mean over the window")).
-			Span(12).Min(0).Max(1).DataLinks(cardLink(ofSeries)).
-			OverrideByQuery("B", []property{{Id: "color", Value: map[string]any{"mode": "fixed", "fixedColor": "text"}}, {Id: "custom.lineWidth", Value: 3}, noLink()}),
-		timeSeries("Requests in the server", "Requests that vLLM runs and that wait in its queue. Needs vLLM's own metrics to be scraped.", count,
-			overTime(`sum by (instance) (vllm:num_requests_running{`+ofServer+`})`, "{{instance}} running"),
-			overTime(`sum by (instance) (vllm:num_requests_waiting{`+ofServer+`})`, "{{instance}} waiting")).
-			Span(12).Min(0).Stacking(stacked()).FillOpacity(30),
+			Max(1).
+			OverrideByQuery("B", []property{colorOf("text"), {Id: "custom.lineWidth", Value: 3}, noLink()}),
 		latencyPanel("Time to first token",
 			"From the start of a probe to its first text, over all probes of the window. A p99 needs a window of a hundred probes; in a shorter one it is the slowest probe. The dots are single probes, with the id that the server saw as X-Request-Id.",
 			first...),
+		timeSeries("Requests in the server", "Requests that vLLM runs and that wait in its queue. Needs vLLM's own metrics to be scraped.", count,
+			overTime(`sum by (instance) (vllm:num_requests_running{`+ofServer+`})`, "{{instance}} running"),
+			overTime(`sum by (instance) (vllm:num_requests_waiting{`+ofServer+`})`, "{{instance}} waiting")).
+			Span(12).Height(9).Min(0).Stacking(stacked()).FillOpacity(30),
 		latencyPanel("Inter-token latency",
 			"Gaps between successive chunks of text, over all gaps of the window.", quantiles(itl)...),
+		ofCards("Power", "Power of each card that serves, and the lowest power limit as a dashed line where the tool prints one.", watts,
+			`accelerator_power_watts{`+ofCard+`}`, cardLegend,
+			overTime(`min(`+serving(`accelerator_power_limit_watts{`+ofCard+`}`)+`)`, "limit")).
+			OverrideByQuery("B", dashed(colorOf("red"), noLink())),
 		latencyPanel("Time per output token",
 			"Time after the first token divided by the tokens after it: one value a probe.", quantiles(tpot)...),
+		ofCards("Memory in use", "Share of each memory of the cards that serve.", ratio,
+			`accelerator_memory_used_bytes{`+ofCard+`} / accelerator_memory_total_bytes{`+ofCard+`}`, cardLegend+" {{type}}").Max(1),
+		latencyPanel("Whole answer",
+			"From the start of a probe to its last text, successful probes only.", quantiles(duration)...),
+		ofCards("Temperature", "Temperature of each card that serves.", celsius,
+			`accelerator_temperature_celsius{`+ofCard+`,sensor="chip"}`, cardLegend),
 		timeSeries("Failed probes", "Share of the probes of the window that failed, and probes of the window that were skipped, as the one before was still in flight.", ratio,
-			overTime(failureRatio("target"), "{{target}} failed"),
-			overTime(`sum by (target) (increase(accelerator_probe_skipped_total{`+ofProbe+`}[$window]))`, "{{target}} skipped")).
+			overTime(failureRatio(), targetLegend+" failed"),
+			overTime(`sum by (`+byTarget+`) (increase(accelerator_probe_skipped_total{`+ofProbe+`}[$window]))`, targetLegend+" skipped")).
 			Span(12).Height(9).Min(0).Legend(lastAndMax()).
-			OverrideByQuery("B", []property{unitOf(count), {Id: "custom.axisPlacement", Value: "right"}, {Id: "custom.lineStyle", Value: map[string]any{"fill": "dash", "dash": []int{4, 4}}}}),
+			OverrideByQuery("B", onTheRight(count)),
 	}
 }
 
 func latencyByLoad() []panel {
-	utilization := band{
-		expr:  `count_values("band", clamp_max(floor(` + servingUtilization() + ` * 5), 4))`,
-		names: []string{"0–20 %", "20–40 %", "40–60 %", "60–80 %", "80–100 %"},
-	}
-	requests := band{
-		expr: `count_values("band", clamp_max(floor(log2(clamp_min(sum(avg_over_time(vllm:num_requests_running{` + ofServer + `}[$window])) + ` +
-			`sum(avg_over_time(vllm:num_requests_waiting{` + ofServer + `}[$window])), 0.25)) / 2) + 1, 6))`,
-		names: []string{"none", "1–3", "4–15", "16–63", "64–255", "256–1023", "1024 and more"},
-	}
+	utilization := bandOf(`clamp_max(floor(`+loadOfTargets()+` * 5), 4)`,
+		"0–20 %", "20–40 %", "40–60 %", "60–80 %", "80–100 %")
+	requests := bandOf(`clamp_max(floor(log2(clamp_min(`+requestsOfTargets()+`, 0.25)) / 2) + 1, 6)`,
+		"none", "1–3", "4–15", "16–63", "64–255", "256–1023", "1024 and more")
 	ttftBuckets := probeLatency(ttft).histogram + `_bucket{` + ofProbe + `}`
 	itlBuckets := probeLatency(itl).histogram + `_bucket{` + ofProbe + `}`
 	names := []string{"p50", "p90", "p99"}
 	quantiles := func(b band, buckets string) []string {
 		return []string{b.quantile(0.5, buckets), b.quantile(0.9, buckets), b.quantile(0.99, buckets)}
 	}
-	const whole = " Over the dashboard's whole time range; each probe counts for the load of the window it is in."
+	const whole = " Over the dashboard's whole time range; each probe counts for the load of its own target in the window it is in."
 	return []panel{
-		bandChart("Time to first token by utilization", "How soon the first text came while the cards were so busy."+whole, seconds,
+		bandChart("Time to first token by utilization", "How soon the first text came while the cards of its target were so busy."+whole, seconds,
 			utilization, names, quantiles(utilization, ttftBuckets)...),
-		bandChart("Inter-token latency by utilization", "Gaps between chunks of text while the cards were so busy."+whole, seconds,
+		bandChart("Inter-token latency by utilization", "Gaps between chunks of text while the cards of their target were so busy."+whole, seconds,
 			utilization, names, quantiles(utilization, itlBuckets)...),
-		bandChart("Time at each utilization", "Share of the time for which the cards were so busy: what the two charts beside it rest on.", ratio,
+		bandChart("Time at each utilization", "Share of the time, of all targets together, for which a target's cards were so busy: what the two charts beside it rest on.", ratio,
 			utilization, []string{"share of the time"}, utilization.share()),
 		bandChart("Time to first token by requests in the server", "How soon the first text came while vLLM had so many requests running and waiting. Needs vLLM's own metrics."+whole, seconds,
 			requests, names, quantiles(requests, ttftBuckets)...),
@@ -128,24 +143,24 @@ func latencyByLoad() []panel {
 	}
 }
 
-// correlation is one figure for the dashboard's question.
+// correlation is the dashboard's question as one figure for each target.
 func correlation() panel {
 	mean := func(name string) string {
 		histogram := probeLatency(name).histogram
 		// The comparison drops windows without a probe, whose mean is not a number and would make all of it none.
-		return fmt.Sprintf(`(sum(rate(%s_sum{%s}[$window])) / sum(rate(%[1]s_count{%[2]s}[$window])) >= 0)`, histogram, ofProbe)
+		return fmt.Sprintf(`(sum by (`+byTarget+`) (rate(%s_sum{%s}[$window])) / sum by (`+byTarget+`) (rate(%[1]s_count{%[2]s}[$window])) >= 0)`, histogram, ofProbe)
 	}
-	load := servingUtilization()
+	load := loadOfTargets()
 	of := func(name string) string {
 		both := func(f, expr string) string { return f + `((` + expr + `)[$__range:$__interval])` }
-		x, y := load+` and on () `+mean(name), mean(name)+` and on () `+load
-		return `(` + both("avg_over_time", load+` * on () `+mean(name)) + ` - ` + both("avg_over_time", x) + ` * ` + both("avg_over_time", y) + `)` +
+		x, y := load+` and `+mean(name), mean(name)+` and `+load
+		return `(` + both("avg_over_time", load+` * `+mean(name)) + ` - ` + both("avg_over_time", x) + ` * ` + both("avg_over_time", y) + `)` +
 			` / (` + both("stddev_over_time", x) + ` * ` + both("stddev_over_time", y) + `)`
 	}
 	return statPanel("Correlation with utilization",
-		"Pearson's correlation, over the dashboard's time range, of the mean utilization of the cards with the mean latency of the same window: 1 is latency that follows load in a straight line, 0 is latency that has nothing to do with it. It says little when the load hardly changed.", plain,
-		now(of(ttft), "time to first token"),
-		now(of(itl), "inter-token latency")).
+		"Pearson's correlation, over the dashboard's time range, of the mean utilization of a target's cards with its mean latency in the same window: 1 is latency that follows load in a straight line, 0 is latency that has nothing to do with it. It says little when the load hardly changed.", plain,
+		now(of(ttft), targetLegend+" time to first token"),
+		now(of(itl), targetLegend+" inter-token latency")).
 		Span(8).Height(9).Min(-1).Max(1).Decimals(2).ColorScheme(fixed("text")).
 		Interval("1m").MaxDataPoints(240)
 }
@@ -173,7 +188,7 @@ func serverAndClient() []panel {
 		return latencyPanel(title, description,
 			overTime(client.quantile(0.5, "$window", ""), "probe p50"), overTime(client.quantile(0.9, "$window", ""), "probe p90"),
 			overTime(server[name].quantile(0.5, "$window", ""), "server p50"), overTime(server[name].quantile(0.9, "$window", ""), "server p90")).
-			OverrideByRegexp("^server", []property{{Id: "custom.lineStyle", Value: map[string]any{"fill": "dash", "dash": []int{8, 4}}}})
+			OverrideByRegexp("^server", dashed())
 	}
 	difference := func(name string) string {
 		return probeLatency(name).quantile(0.5, "$window", "") + ` - (` + server[name].quantile(0.5, "$window", "") + `)`
@@ -201,28 +216,11 @@ func failuresByReason() []panel {
 			Min(0).Stacking(stacked()).FillOpacity(40).
 			Legend(lastAndMax().SortBy("Max").SortDesc(true)),
 		timeSeries("Probes outside an objective", "Share of the probes of the window that missed an objective of the probe's slo. Empty without objectives.", ratio,
-			overTime(`sum by (target, objective) (rate(accelerator_probe_slo_violations_total{`+ofProbe+`}[$window])) / on (target) group_left () sum by (target) (rate(`+probed+`[$window]))`, "{{target}} {{objective}}")).
+			overTime(`sum by (`+byTarget+`, objective) (rate(accelerator_probe_slo_violations_total{`+ofProbe+`}[$window])) / on (`+byTarget+`) group_left () sum by (`+byTarget+`) (rate(`+probed+`[$window]))`, targetLegend+" {{objective}}")).
 			Min(0).Max(1),
 		timeSeries("How late the prober is", "p99 of the time from the kernel's receipt of bytes to their reading, and from the instant a probe was due to its sending. Where these are not small against the latencies, the exporter's machine is too busy.", seconds,
 			overTime(probeLatency("client_lag").quantile(0.99, "$window", "instance"), "{{instance}} reading"),
 			overTime(probeLatency("start_delay").quantile(0.99, "$window", "instance"), "{{instance}} sending")).
 			Min(0),
-	}
-}
-
-func servingCards() []panel {
-	of := func(title, description, unit, expr string, more ...query) *timeseries.PanelBuilder {
-		queries := append([]query{overTime(serving(expr), "{{instance}} {{vendor}} {{device}}")}, more...)
-		return timeSeries(title, description, unit, queries...).Min(0).DataLinks(cardLink(ofSeries))
-	}
-	return []panel{
-		of("Power", "Power of each card that serves, and the lowest power limit as a dashed line where the tool prints one.", watts,
-			`accelerator_power_watts{`+ofCard+`}`,
-			overTime(`min(`+serving(`accelerator_power_limit_watts{`+ofCard+`}`)+`)`, "limit")).
-			OverrideByName("limit", append(dashed("red"), noLink())),
-		of("Memory in use", "Share of each memory of the cards that serve.", ratio,
-			`accelerator_memory_used_bytes{`+ofCard+`} / accelerator_memory_total_bytes{`+ofCard+`}`).Max(1),
-		of("Temperature", "Temperature of each card that serves.", celsius,
-			`accelerator_temperature_celsius{`+ofCard+`,sensor="chip"}`),
 	}
 }

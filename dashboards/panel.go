@@ -20,9 +20,10 @@ const (
 	celsius = "celsius"
 	bytes   = "bytes"
 	count   = "short"
-	perSec  = "cps"
 	reqPerS = "reqps"
 	plain   = "none"
+
+	tokensPerSec = "suffix:tokens/s"
 )
 
 // timeSeries draws lines, a third of the width.

@@ -83,7 +83,7 @@ func TestPanel(t *testing.T) {
 }
 
 func TestQueries(t *testing.T) {
-	eachPanel(t, func(t *testing.T, _ board, p panel) {
+	eachPanel(t, func(t *testing.T, b board, p panel) {
 		if len(p.Targets) == 0 {
 			t.Error("no query")
 		}
@@ -109,11 +109,32 @@ func TestQueries(t *testing.T) {
 			if q.Format != want {
 				t.Errorf("%s: format %q, want %q", q.RefID, q.Format, want)
 			}
+			checkLegend(t, b, q)
 			if want == "time_series" && q.LegendFormat == "" && (p.Type != "stat" || len(p.Targets) > 1) {
 				t.Errorf("%s: no legend", q.RefID)
 			}
 		}
 	})
+}
+
+// checkLegend finds legends that are the same for what is not: numbers of cards and names of targets repeat from host to host.
+func checkLegend(t *testing.T, b board, q target) {
+	t.Helper()
+	needs := map[string][]string{"device": {"vendor", "instance"}, "target": {"instance"}, "node": {"instance"}}
+	if b.UID == "accelerator-benchmark" {
+		needs["target"] = []string{"model", "step"} // its endpoints are addresses
+	}
+	tells := func(label string) bool { return strings.Contains(q.LegendFormat, "{{"+label+"}}") }
+	for label, others := range needs {
+		for _, other := range others {
+			if tells(label) && !tells(other) {
+				t.Errorf("%s: legend %q tells %s without %s", q.RefID, q.LegendFormat, label, other)
+			}
+		}
+	}
+	if strings.HasPrefix(q.Expr, "accelerator_memory_") && !tells("type") {
+		t.Errorf("%s: legend %q does not tell the kinds of a card's memory apart", q.RefID, q.LegendFormat)
+	}
 }
 
 // TestColumns is about tables: a column that is named is shown, a number has a unit or words, and nothing but what is named is shown.

@@ -2,15 +2,12 @@ package dashboards_test
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// The cards of two hosts and of none: host a has two cards and a target whose first card is known, host b has a card and
-// a target whose cards are not, host c has no card and probes a target that is elsewhere.
+// Host a has two cards and two targets, of which one's card is known; host b has a card and a target whose cards are not
+// known; host c has no card and probes a target that is elsewhere; the tool of host d fails, so that its cards are not listed.
 const servingInput = `
       - {series: 'accelerator_utilization_ratio{job="j",instance="a",vendor="metax",device="0"}', values: '0.1x10'}
       - {series: 'accelerator_utilization_ratio{job="j",instance="a",vendor="metax",device="1"}', values: '0.2x10'}
@@ -18,19 +15,22 @@ const servingInput = `
       - {series: 'accelerator_info{job="j",instance="a",vendor="metax",device="0",name="x"}', values: '1x10'}
       - {series: 'accelerator_info{job="j",instance="a",vendor="metax",device="1",name="x"}', values: '1x10'}
       - {series: 'accelerator_info{job="j",instance="b",vendor="ascend",device="0",name="y"}', values: '1x10'}
-      - {series: 'accelerator_devices{job="j",instance="a",vendor="metax"}', values: '2x10'}
-      - {series: 'accelerator_devices{job="j",instance="b",vendor="ascend"}', values: '1x10'}
+      - {series: 'accelerator_devices_expected{job="j",instance="a",vendor="metax"}', values: '2x10'}
+      - {series: 'accelerator_devices_expected{job="j",instance="b",vendor="ascend"}', values: '1x10'}
+      - {series: 'accelerator_devices_expected{job="j",instance="d",vendor="metax"}', values: '8x10'}
       - {series: 'accelerator_probe_target_device_info{job="j",instance="a",target="known",vendor="metax",device="0"}', values: '1x10'}
       - {series: 'accelerator_probe_requests_total{job="j",instance="a",target="known",model="m"}', values: '0+1x10'}
       - {series: 'accelerator_probe_requests_total{job="j",instance="a",target="hidden here",model="m"}', values: '0+1x10'}
       - {series: 'accelerator_probe_requests_total{job="j",instance="b",target="hidden",model="m"}', values: '0+1x10'}
       - {series: 'accelerator_probe_requests_total{job="j",instance="c",target="far",model="m"}', values: '0+1x10'}
+      - {series: 'accelerator_probe_requests_total{job="j",instance="d",target="silent",model="m"}', values: '0+1x10'}
+      - {series: 'accelerator_probe_target_device_info{job="j",instance="d",target="silent",vendor="metax",device="0"}', values: '1x10'}
 `
 
 // TestServingCards gives the utilization panel's query, as it is in the JSON, to Prometheus' own rule tests.
 func TestServingCards(t *testing.T) {
 	promtool := program(t, "promtool")
-	expr := queryAt(t, "Utilization", "timeseries", 0)
+	expr := queryAt(t, "load-latency.json", "Utilization", "timeseries", 0)
 	const a0, a1, b0 = `{job="j",instance="a",vendor="metax",device="0"}`, `{job="j",instance="a",vendor="metax",device="1"}`, `{job="j",instance="b",vendor="ascend",device="0"}`
 	value := map[string]string{a0: "0.1", a1: "0.2", b0: "0.3"}
 	for _, tc := range []struct {
@@ -44,86 +44,70 @@ func TestServingCards(t *testing.T) {
 		{"another target's cards are not this one's", ".*", "hidden here", []string{a0, a1}},
 		{"probed from a host without cards: all chosen", ".*", "far", []string{a0, a1, b0}},
 		{"probed from a host without cards: only chosen", "a|c", "far", []string{a0, a1}},
-		{"all targets: known cards where there are some, else the host's", ".*", ".*", []string{a0, b0}},
-		{"a host without any such target", "b", "known", []string{b0}},
+		{"several targets: the cards of each", ".*", "known|hidden", []string{a0, b0}},
+		{"a far target has its cards also beside one whose cards are known", ".*", "known|far", []string{a0, a1, b0}},
+		{"a target of a host whose tool fails has no other host's cards", ".*", "silent", nil},
+		{"a known card of a host whose tool fails hides nobody's", ".*", "silent|hidden", []string{b0}},
+		{"nothing that is chosen is probed: all chosen", "b", "known", []string{b0}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			filled := strings.NewReplacer("$instance", tc.instance, "$target", tc.target,
-				"$job", ".*", "$vendor", ".*", "$device", ".*", "$model", ".*").Replace(expr)
 			var want strings.Builder
 			for _, labels := range tc.want {
 				fmt.Fprintf(&want, "          - {labels: '%s', value: %s}\n", "accelerator_utilization_ratio"+labels, value[labels])
 			}
-			rulesTest(t, promtool, servingInput, filled, "5m", want.String())
+			rulesTest(t, promtool, servingInput, filled(expr, "$instance", tc.instance, "$target", tc.target), "5m", want.String())
 		})
 	}
 }
 
-// In the first half hour the cards are idle and first tokens come within 0.1 s, in the second they are busy and first tokens take 0.1 to 1 s.
-const bandInput = `
-      - {series: 'accelerator_utilization_ratio{job="j",instance="a",vendor="metax",device="0"}', values: '0.1x29 _x7 0.9x29'}
-      - {series: 'accelerator_info{job="j",instance="a",vendor="metax",device="0"}', values: '1x66'}
-      - {series: 'accelerator_probe_target_device_info{job="j",instance="a",target="t",vendor="metax",device="0"}', values: '1x66'}
-      - {series: 'accelerator_probe_requests_total{job="j",instance="a",target="t",model="m"}', values: '0+1x66'}
-      - {series: 'accelerator_probe_time_to_first_token_seconds_bucket{job="j",instance="a",target="t",model="m",le="0.1"}', values: '0+1x29 29x36'}
-      - {series: 'accelerator_probe_time_to_first_token_seconds_bucket{job="j",instance="a",target="t",model="m",le="1"}', values: '0+1x29 29x7 30+1x28'}
-      - {series: 'accelerator_probe_time_to_first_token_seconds_bucket{job="j",instance="a",target="t",model="m",le="+Inf"}', values: '0+1x29 29x7 30+1x28'}
-`
+// Two hosts have a target of the same name. On host a the cards are idle in the first half hour and first tokens come
+// within 0.1 s, in the second they are busy and first tokens take 0.1 to 1 s. Host b is busy first and idle
+// then, and its first tokens always take 0.1 to 1 s. Host c has no cards and probes another target.
+func bandInput() string {
+	var b strings.Builder
+	add := func(series, values string) { fmt.Fprintf(&b, "\n      - {series: '%s', values: '%s'}", series, values) }
+	cards := func(instance, utilization string) {
+		labels := `{job="j",instance="` + instance + `",vendor="metax",device="0"}`
+		add("accelerator_utilization_ratio"+labels, utilization)
+		add("accelerator_info"+labels, "1x66")
+		add(`accelerator_devices_expected{job="j",instance="`+instance+`",vendor="metax"}`, "1x66")
+	}
+	probes := func(instance, target, fast, all string) {
+		labels := `job="j",instance="` + instance + `",target="` + target + `",model="m"`
+		add("accelerator_probe_requests_total{"+labels+"}", "0+1x66")
+		add("accelerator_probe_time_to_first_token_seconds_bucket{"+labels+`,le="0.1"}`, fast)
+		add("accelerator_probe_time_to_first_token_seconds_bucket{"+labels+`,le="1"}`, all)
+		add("accelerator_probe_time_to_first_token_seconds_bucket{"+labels+`,le="+Inf"}`, all)
+	}
+	cards("a", "0.1x29 _x7 0.9x29")
+	probes("a", "t", "0+1x29 29x36", "0+1x29 29x7 30+1x28")
+	add(`accelerator_probe_target_device_info{job="j",instance="a",target="t",vendor="metax",device="0"}`, "1x66")
+	cards("b", "0.9x29 _x7 0.1x29")
+	probes("b", "t", "0x66", "0+1x29 29x7 30+1x28")
+	probes("c", "far", "0x66", "0+1x66")
+	return b.String() + "\n"
+}
 
-// TestLatencyByUtilization tells the bands apart, and takes quantiles of observations, not of quantiles.
+// TestLatencyByUtilization tells the bands apart, and takes quantiles of observations, not of quantiles, of which each
+// counts for the load of its own host: with one mean over both hosts all would be in the band in the middle.
 func TestLatencyByUtilization(t *testing.T) {
 	promtool := program(t, "promtool")
-	filled := strings.NewReplacer("$instance", ".*", "$target", ".*", "$job", ".*", "$vendor", ".*", "$device", ".*", "$model", ".*",
-		"$window", "5m", "$__range", "3960s", "$__interval", "1m").
-		Replace(queryAt(t, "Time to first token by utilization", "barchart", 1))
-	rulesTest(t, promtool, bandInput, "round("+filled+", 0.001)", "66m", `
+	for _, tc := range []struct{ name, instance, target, want string }{
+		{"one host", "a", "t", `
           - {labels: '{band="0"}', value: 0.09}
           - {labels: '{band="4"}', value: 0.91}
-`)
-}
-
-// rulesTest has promtool compare what expr gives with want.
-func rulesTest(t *testing.T, promtool, input, expr, at, want string) {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "test.yml")
-	content := fmt.Sprintf("tests:\n  - interval: 1m\n    input_series:%s    promql_expr_test:\n      - expr: '%s'\n        eval_time: %s\n        exp_samples:\n%s", input, expr, at, want)
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
+`[1:]},
+		{"two hosts", ".*", "t", `
+          - {labels: '{band="0"}', value: 0.82}
+          - {labels: '{band="4"}', value: 0.91}
+`[1:]},
+		{"a prober without cards has the mean of all that are chosen", ".*", "far", `
+          - {labels: '{band="2"}', value: 0.91}
+`[1:]},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			expr := filled(queryAt(t, "load-latency.json", "Time to first token by utilization", "barchart", 1), "$instance", tc.instance, "$target", tc.target, "$__range", "3960s")
+			rulesTest(t, promtool, bandInput(), "round("+expr+", 0.01)", "66m", tc.want)
+		})
 	}
-	if out, err := exec.Command(promtool, "test", "rules", file).CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
-
-// queryAt returns a query of a panel of the load and latency dashboard.
-func queryAt(t *testing.T, title, kind string, n int) string {
-	t.Helper()
-	for _, b := range boards(t) {
-		for _, p := range b.Panels {
-			if b.UID == "accelerator-load-latency" && p.Type == kind && p.Title == title {
-				return p.Targets[n].Expr
-			}
-		}
-	}
-	t.Fatalf("load and latency has no %s %q", kind, title)
-	return ""
-}
-
-// program finds one of Prometheus' programs, among those built for the project or on the PATH. CI must have it.
-func program(t *testing.T, name string) string {
-	t.Helper()
-	built, err := filepath.Abs(filepath.Join("..", "bin", "tools", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, candidate := range []string{built, name} {
-		if path, err := exec.LookPath(candidate); err == nil {
-			return path
-		}
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("no %s in bin/tools or on the PATH", name)
-	}
-	t.Skipf("no %s in bin/tools or on the PATH", name)
-	return ""
 }

@@ -11,17 +11,44 @@ func merged() dashboard.DataTransformerConfig {
 	return dashboard.DataTransformerConfig{Id: "merge", Options: map[string]any{}}
 }
 
+// sortedBy sorts the rows by a field, the smallest first.
+func sortedBy(field string) dashboard.DataTransformerConfig {
+	return dashboard.DataTransformerConfig{Id: "sortBy", Options: map[string]any{
+		"fields": map[string]any{}, "sort": []map[string]any{{"field": field}},
+	}}
+}
+
+// matrix makes a table of rows and columns from two labels, both in order: the columns by what comes first, the rows at the end.
+func matrix(rowField, columnField, valueField string) []dashboard.DataTransformerConfig {
+	return []dashboard.DataTransformerConfig{
+		sortedBy(columnField),
+		{Id: "groupingToMatrix", Options: map[string]any{"rowField": rowField, "columnField": columnField, "valueField": valueField}},
+		sortedBy(rowField + `\` + columnField),
+	}
+}
+
 // columnsOf orders and names the columns of a table and leaves every other field out.
 func columnsOf(columns ...column) []dashboard.DataTransformerConfig {
 	var keep []string
 	order, names := map[string]int{}, map[string]string{}
 	for i, c := range columns {
-		keep = append(keep, c.field)
-		order[c.field] = i
-		names[c.field] = c.name
+		for _, field := range c.fields() {
+			keep = append(keep, field)
+			order[field] = i
+			names[field] = c.name
+		}
 	}
 	return []dashboard.DataTransformerConfig{
 		{Id: "filterFieldsByName", Options: map[string]any{"include": map[string]any{"names": keep}}},
 		{Id: "organize", Options: map[string]any{"excludeByName": map[string]bool{}, "indexByName": order, "renameByName": names}},
 	}
+}
+
+// fields are the names that a column's field may have: where only one of several queries has data, Grafana calls its
+// values as those of a single query. That one is the first, which has data wherever another has.
+func (c column) fields() []string {
+	if c.field == "Value #A" {
+		return []string{c.field, "Value"}
+	}
+	return []string{c.field}
 }

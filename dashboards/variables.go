@@ -13,6 +13,11 @@ const (
 	ofHost  = `job=~"$job",instance=~"$instance"`
 	ofCard  = ofHost + `,vendor=~"$vendor",device=~"$device"`
 	ofProbe = ofHost + `,target=~"$target",model=~"$model"`
+
+	// serves matches vLLM's own series by what is chosen of probes. A server without the label "target", which its scrape
+	// may give it, may be any target's.
+	serves   = `model_name=~"$model",target=~"$target|"`
+	ofServer = serves + `,instance=~"$server"`
 )
 
 // source refers to the data source variable, so that nothing needs editing after an import.
@@ -55,11 +60,20 @@ func many(name, label, query string) *dashboard.QueryVariableBuilder {
 
 // hosts are the variables of every dashboard: data source, scrape job and exporters.
 func hosts() []variable {
-	return []variable{
-		datasourceVariable(),
-		many("job", "Job", `label_values(accelerator_exporter_build_info, job)`),
-		many("instance", "Instance", `label_values(accelerator_exporter_build_info{job=~"$job"}, instance)`),
-	}
+	return []variable{datasourceVariable(), jobVariable(), instanceVariable()}
+}
+
+func jobVariable() variable {
+	return many("job", "Job", `label_values(accelerator_exporter_build_info, job)`)
+}
+
+func instanceVariable() variable {
+	return many("instance", "Instance", `label_values(accelerator_exporter_build_info{job=~"$job"}, instance)`)
+}
+
+// serverVariable chooses vLLM's servers among those that the matchers select.
+func serverVariable(matchers string) variable {
+	return many("server", "vLLM", `label_values(vllm:num_requests_running{`+matchers+`}, instance)`)
 }
 
 // cards are the variables that choose cards on the hosts.

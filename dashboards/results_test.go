@@ -1,0 +1,169 @@
+package dashboards_test
+
+import "testing"
+
+// TestResults gives queries, as they are in the JSON, to Prometheus with what has misled them or may.
+func TestResults(t *testing.T) {
+	promtool := program(t, "promtool")
+	for _, tc := range []struct {
+		name                    string
+		file, title, kind       string
+		query                   int
+		input, at, with, result string
+	}{
+		{
+			name: "one target name on two hosts: each has its own last success, and one never had one",
+			file: "load-latency.json", title: "Last success", kind: "stat",
+			input: twoHosts + `
+      - {series: 'accelerator_probe_last_success_timestamp_seconds{job="j",instance="a",target="127.0.0.1:8000",model="m"}', values: '240x10'}
+`,
+			at: "5m", result: `
+          - {labels: '{job="j",instance="a",target="127.0.0.1:8000"}', value: 60}
+          - {labels: '{job="j",instance="b",target="127.0.0.1:8000"}', value: 300}
+`,
+		},
+		{
+			name: "one target name on two hosts: each has its own failures",
+			file: "load-latency.json", title: "Failed probes", kind: "stat",
+			input: twoHosts + `
+      - {series: 'accelerator_probe_failures_total{job="j",instance="a",target="127.0.0.1:8000",model="m",reason="connect"}', values: '0x10'}
+      - {series: 'accelerator_probe_failures_total{job="j",instance="b",target="127.0.0.1:8000",model="m",reason="connect"}', values: '0+1x10'}
+`,
+			at: "5m", result: `
+          - {labels: '{job="j",instance="a",target="127.0.0.1:8000"}', value: 0}
+          - {labels: '{job="j",instance="b",target="127.0.0.1:8000"}', value: 1}
+`,
+		},
+		{
+			name: "a vLLM server is that of its target, or of any where it has none",
+			file: "load-latency.json", title: "Requests in the server", kind: "timeseries",
+			input: servers + "\n", at: "5m", with: "t", result: `
+          - {labels: '{instance="s1"}', value: 1}
+          - {labels: '{instance="s3"}', value: 4}
+`,
+		},
+		{
+			name: "requests are those of the target's own server, else of all that are nobody's",
+			file: "load-latency.json", title: "Time to first token by requests in the server", kind: "barchart",
+			input: servers + `
+      - {series: 'accelerator_probe_requests_total{job="j",instance="a",target="t",model="m"}', values: '0+1x10'}
+      - {series: 'accelerator_probe_requests_total{job="j",instance="a",target="other",model="m"}', values: '0+1x10'}
+      - {series: 'accelerator_probe_requests_total{job="j",instance="a",target="without",model="m"}', values: '0+1x10'}
+      - {series: 'accelerator_probe_time_to_first_token_seconds_bucket{job="j",instance="a",target="t",model="m",le="1"}', values: '0+1x10'}
+      - {series: 'accelerator_probe_time_to_first_token_seconds_bucket{job="j",instance="a",target="t",model="m",le="+Inf"}', values: '0+1x10'}
+      - {series: 'accelerator_probe_time_to_first_token_seconds_bucket{job="j",instance="a",target="other",model="m",le="2"}', values: '0+1x10'}
+      - {series: 'accelerator_probe_time_to_first_token_seconds_bucket{job="j",instance="a",target="other",model="m",le="+Inf"}', values: '0+1x10'}
+      - {series: 'accelerator_probe_time_to_first_token_seconds_bucket{job="j",instance="a",target="without",model="m",le="4"}', values: '0+1x10'}
+      - {series: 'accelerator_probe_time_to_first_token_seconds_bucket{job="j",instance="a",target="without",model="m",le="+Inf"}', values: '0+1x10'}
+`,
+			at: "9m", result: `
+          - {labels: '{band="1"}', value: 0.5}
+          - {labels: '{band="2"}', value: 2}
+          - {labels: '{band="4"}', value: 1}
+`,
+		},
+		{
+			name: "requests are those in the server of the sidecar's own pod, where replicas have the same target",
+			file: "load-latency.json", title: "Time to first token by requests in the server", kind: "barchart",
+			input: servers + `
+      - {series: 'vllm:num_requests_running{job="vllm",instance="s4",target="t",model_name="m",engine="0"}', values: '1024x10'}
+      - {series: 'vllm:num_requests_waiting{job="vllm",instance="s4",target="t",model_name="m",engine="0"}', values: '0x10'}
+      - {series: 'accelerator_probe_requests_total{job="j",instance="s1",target="t",model="m"}', values: '0+1x10'}
+      - {series: 'accelerator_probe_time_to_first_token_seconds_bucket{job="j",instance="s1",target="t",model="m",le="1"}', values: '0+1x10'}
+      - {series: 'accelerator_probe_time_to_first_token_seconds_bucket{job="j",instance="s1",target="t",model="m",le="+Inf"}', values: '0+1x10'}
+`,
+			at: "9m", result: `
+          - {labels: '{band="1"}', value: 0.5}
+`,
+		},
+		{
+			name: "a broken card that the tool still lists is unhealthy, and not missing too",
+			file: "fleet.json", title: "Cards missing", kind: "stat",
+			input: brokenCard, at: "5m", result: `
+          - {labels: '{}', value: 0}
+`,
+		},
+		{
+			name: "all cards of a host whose tool fails are missing",
+			file: "fleet.json", title: "Cards missing", kind: "stat",
+			input: `
+      - {series: 'accelerator_devices_expected{job="j",instance="a",vendor="metax"}', values: '4x10'}
+`,
+			at: "5m", result: `
+          - {labels: '{}', value: 4}
+`,
+		},
+		{
+			name: "two pods of a node, of which one came after the other, are one host whose card was always healthy",
+			file: "fleet.json", title: "Health of the worst cards", kind: "state-timeline",
+			input: `
+      - {series: 'up{job="j",instance="n",pod="old"}', values: '1x5 _x5'}
+      - {series: 'up{job="j",instance="n",pod="new"}', values: '_x5 1x5'}
+      - {series: 'up{job="j",instance="n",pod="sidecar"}', values: '1x10'}
+      - {series: 'accelerator_healthy{job="j",instance="n",pod="old",vendor="metax",device="0"}', values: '1x5 _x5'}
+      - {series: 'accelerator_healthy{job="j",instance="n",pod="new",vendor="metax",device="0"}', values: '_x5 1x5'}
+      - {series: 'up{job="j",instance="m"}', values: '1x10'}
+      - {series: 'accelerator_healthy{job="j",instance="m",vendor="metax",device="0"}', values: '0x5 1x5'}
+`,
+			at: "10m", with: "1", result: `
+          - {labels: '{job="j",instance="m",vendor="metax",device="0"}', value: 1}
+`,
+		},
+		{
+			name: "two pods of a node are one host",
+			file: "fleet.json", title: "Hosts", kind: "stat",
+			input: `
+      - {series: 'up{job="j",instance="n",pod="cards"}', values: '1x10'}
+      - {series: 'up{job="j",instance="n",pod="sidecar"}', values: '1x10'}
+      - {series: 'accelerator_exporter_build_info{job="j",instance="n",pod="cards"}', values: '1x10'}
+      - {series: 'accelerator_exporter_build_info{job="j",instance="n",pod="sidecar"}', values: '1x10'}
+`,
+			at: "10m", result: `
+          - {labels: '{}', value: 1}
+`,
+		},
+		{
+			name: "steps of the same name at two endpoints are two",
+			file: "benchmark.json", title: "Steps", kind: "table",
+			input: `
+      - {series: 'accelerator_bench_requests_total{job="accelbench",instance="g",target="one",model="m",step="8"}', values: '5x10'}
+      - {series: 'accelerator_bench_requests_total{job="accelbench",instance="g",target="two",model="m",step="8"}', values: '6x10'}
+      - {series: 'accelerator_bench_requests_total{job="accelbench",instance="h",target="two",model="m",step="8"}', values: '7x10'}
+`,
+			at: "5m", result: `
+          - {labels: '{target="one",model="m",step="8"}', value: 5}
+          - {labels: '{target="two",model="m",step="8"}', value: 13}
+`,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			expr := queryAt(t, tc.file, tc.title, tc.kind, tc.query)
+			values := []string{"$__range", "10m"}
+			if tc.with != "" {
+				values = append(values, "$target", tc.with, "$top", tc.with)
+			}
+			rulesTest(t, promtool, tc.input, filled(expr, values...), tc.at, tc.result[1:])
+		})
+	}
+}
+
+const (
+	twoHosts = `
+      - {series: 'accelerator_probe_requests_total{job="j",instance="a",target="127.0.0.1:8000",model="m"}', values: '0+1x10'}
+      - {series: 'accelerator_probe_requests_total{job="j",instance="b",target="127.0.0.1:8000",model="m"}', values: '0+1x10'}`
+
+	servers = `
+      - {series: 'vllm:num_requests_running{job="vllm",instance="s1",target="t",model_name="m",engine="0"}', values: '1x10'}
+      - {series: 'vllm:num_requests_waiting{job="vllm",instance="s1",target="t",model_name="m",engine="0"}', values: '0x10'}
+      - {series: 'vllm:num_requests_running{job="vllm",instance="s2",target="other",model_name="m",engine="0"}', values: '64x10'}
+      - {series: 'vllm:num_requests_waiting{job="vllm",instance="s2",target="other",model_name="m",engine="0"}', values: '0x10'}
+      - {series: 'vllm:num_requests_running{job="vllm",instance="s3",model_name="m",engine="0"}', values: '4x10'}
+      - {series: 'vllm:num_requests_waiting{job="vllm",instance="s3",model_name="m",engine="0"}', values: '0x10'}`
+
+	brokenCard = `
+      - {series: 'accelerator_devices{job="j",instance="a",vendor="metax"}', values: '1x10'}
+      - {series: 'accelerator_devices_expected{job="j",instance="a",vendor="metax"}', values: '2x10'}
+      - {series: 'accelerator_info{job="j",instance="a",vendor="metax",device="0"}', values: '1x10'}
+      - {series: 'accelerator_info{job="j",instance="a",vendor="metax",device="1"}', values: '1x10'}
+`
+)
