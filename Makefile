@@ -30,6 +30,7 @@ run: build ## Run the exporter against stand-ins for the cards and for vLLM; Ctr
 .PHONY: test
 test: ## Run all tests with the race detector: no network, no root, no accelerator.
 	@command -v $${CC:-cc} >/dev/null || { echo "make test needs a C compiler for the race detector (Debian: gcc libc6-dev)" >&2; exit 1; }
+	@command -v promtool >/dev/null || [ -x $(BIN)/tools/promtool ] || echo "make test: no promtool, so alert rules are not tested (Debian: prometheus; or make tools)" >&2
 	$(GO) test -race ./...
 	$(GO) test -C deploy -race ./...
 

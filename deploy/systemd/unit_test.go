@@ -53,6 +53,28 @@ func TestVerify(t *testing.T) {
 	})
 }
 
+// TestHardening holds what the score of TestExposure forgives when it is lost.
+func TestHardening(t *testing.T) {
+	text := read(t, unit)
+	for key, want := range map[string]string{
+		"User":                    "accelerator_exporter",
+		"ProtectSystem":           "strict",
+		"ProtectHome":             "yes",
+		"PrivateTmp":              "yes",
+		"NoNewPrivileges":         "yes",
+		"CapabilityBoundingSet":   "",
+		"DevicePolicy":            "closed",
+		"LimitCORE":               "0",
+		"MemoryMax":               "256M",
+		"TasksMax":                "256",
+		"RestrictAddressFamilies": "AF_INET AF_INET6 AF_UNIX AF_NETLINK",
+	} {
+		if got := setting(t, text, key); got != want {
+			t.Errorf("%s=%s, want %s", key, got, want)
+		}
+	}
+}
+
 // TestExposure holds the score of systemd-analyze security. It is that of systemd
 // 252; a newer one may know more to ask for, hence the slack.
 func TestExposure(t *testing.T) {
