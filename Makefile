@@ -9,6 +9,8 @@ VERSION_PKG       := github.com/prometheus/common/version
 LDFLAGS           := -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Revision=$(REVISION) -X $(VERSION_PKG).Branch=$(BRANCH)
 GOLANGCI_VERSION  := v2.15.0
 GOLANGCI          := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
+# As deploy/go.mod has it, where it is called v0.315.0.
+PROMETHEUS_VERSION := 3.15.0
 PROMETHEUS        := $(BIN)/tools/prometheus $(BIN)/tools/promtool
 FUZZTIME          ?= 30s
 
@@ -41,7 +43,7 @@ e2e: build $(PROMETHEUS) ## Run the programs as a user would, and the alerts wit
 
 # Prometheus 3 beside a distribution's 2: from its module, without the service discoveries.
 $(PROMETHEUS) &: deploy/go.mod
-	$(GO) build -C deploy -tags remove_all_sd -trimpath -ldflags='-s -w' -o ../$(BIN)/tools/ \
+	$(GO) build -C deploy -tags remove_all_sd -trimpath -ldflags='-s -w -X $(VERSION_PKG).Version=$(PROMETHEUS_VERSION)' -o ../$(BIN)/tools/ \
 		github.com/prometheus/prometheus/cmd/prometheus github.com/prometheus/prometheus/cmd/promtool
 	@touch $(PROMETHEUS)
 
@@ -55,6 +57,10 @@ image: ## Build the container image (BUILDER=docker, podman or buildah; PREBUILT
 .PHONY: dashboards
 dashboards: ## Write dashboards/grafana from the Go code beside it.
 	$(GO) run ./dashboards/generate
+
+.PHONY: rules
+rules: ## Write deploy/prometheus/rules/effective.yml from thresholds.yml.
+	$(GO) test -C deploy ./prometheus -count=1 -run '^TestEffectiveIsGenerated$$' -update
 
 .PHONY: docs
 docs: ## Write the golden expositions and the metrics reference from the code.

@@ -16,9 +16,10 @@ type band struct {
 	names []string // of band 0, 1, …
 }
 
-// bandOf numbers the bands of a figure that has one series a target.
+// bandOf numbers the bands of a figure that has one series a target, with no labels but byTarget: "without ()" keeps them.
+// "by (a, b, c)" loses labels of it from the second instant on in Prometheus 2.42.
 func bandOf(expr string, names ...string) band {
-	return band{expr: `count_values by (` + byTarget + `) ("band", ` + expr + `)`, names: names}
+	return band{expr: `count_values without () ("band", ` + expr + `)`, names: names}
 }
 
 // quantile is that of all observations of a histogram made while the load of their target was in each band. Only with the

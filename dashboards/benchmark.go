@@ -81,12 +81,12 @@ func benchLoad() []panel {
 			overTime(`sum by (instance) (vllm:num_requests_running{`+servesBench+`,instance=~"$server"})`, "vLLM {{instance}} running"),
 			overTime(`sum by (instance) (vllm:num_requests_waiting{`+servesBench+`,instance=~"$server"})`, "vLLM {{instance}} waiting")).
 			Span(12).Min(0).
-			OverrideByRegexp("configured$", dashed(colorOf("text"))),
+			OverrideByRegexp(".* configured", dashed(colorOf("text"))),
 		timeSeries("Requests a second", "Requests that end, each second, and the rate that an open loop is to have.", reqPerS,
 			overTime(`sum by (`+byStep+`) (rate(accelerator_bench_requests_total{`+ofBench+`}[$__rate_interval]))`, stepLegend),
 			overTime(`sum by (`+byStep+`) (accelerator_bench_request_rate{`+ofBench+`} and accelerator_bench_in_flight{`+ofBench+`})`, stepLegend+" configured")).
 			Span(12).Min(0).
-			OverrideByRegexp("configured$", dashed(colorOf("text"))),
+			OverrideByRegexp(".* configured", dashed(colorOf("text"))),
 		timeSeries("Tokens a second", "Tokens of the requests that end, as the server counted them.", tokensPerSec,
 			overTime(`sum(rate(accelerator_bench_output_tokens_total{`+ofBench+`}[$__rate_interval]))`, "output"),
 			overTime(`sum(rate(accelerator_bench_prompt_tokens_total{`+ofBench+`}[$__rate_interval]))`, "prompt")).

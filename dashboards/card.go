@@ -44,18 +44,18 @@ func cardNow() []panel {
 		statPanel("Utilization", "Share of the time in which the card computed, as the tool prints it. On Ascend under vNPU the tool prints 0 whatever runs.",
 			ratio, now(`accelerator_utilization_ratio{`+ofCard+`}`, cardLegend)).
 			Decimals(0).ColorScheme(fixed("blue")),
-		statPanel("Temperature", "Of the chip. "+heatColors+" Look at fans, filters and the cards beside it.",
+		byHeat(statPanel("Temperature", "Of the chip. "+heatColors()+" Look at fans, filters and the cards beside it.",
 			celsius, now(`accelerator_temperature_celsius{`+ofCard+`}`, cardLegend)).
-			Thresholds(thresholds("green", hot()...)),
+			Thresholds(thresholds("blue"))),
 		statPanel("Power", "Drawn by the card. No data on models that do not print it.",
 			watts, now(`accelerator_power_watts{`+ofCard+`}`, cardLegend)).
 			ColorScheme(fixed("blue")),
-		statPanel("Of its power limit", "From 95 % on the card is about to lower its clock to stay within: latency then rises at the same load. No data where no limit is printed (Ascend).",
+		statPanel("Of its power limit", "From "+percent(powerLimited)+" on the card is about to lower its clock to stay within: latency then rises at the same load. No data where no limit is printed (Ascend).",
 			ratio, now(`accelerator_power_watts{`+ofCard+`} / accelerator_power_limit_watts{`+ofCard+`}`, cardLegend)).
-			Decimals(0).Thresholds(thresholds("green", step{0.9, "orange"}, step{0.95, "red"})),
+			Decimals(0).Thresholds(thresholds("green", step{0.9, "orange"}, step{powerLimited, "red"})),
 		statPanel("Memory in use", "By kind of memory, the driver's own included. A model server takes most of it at its start.",
 			ratio, now(`accelerator_memory_used_bytes{`+ofCard+`} / accelerator_memory_total_bytes{`+ofCard+`}`, "{{type}} "+cardLegend)).
-			Decimals(0).Thresholds(thresholds("green", step{0.95, "orange"}, step{0.98, "red"})),
+			Decimals(0).Thresholds(thresholds("green", full()...)),
 		statPanel("Last good poll", "Age of the newest figures from the vendor's tool. It should stay under a few polling intervals; after 40 s, with the usual interval, the card's series end.",
 			seconds, now(`time() - accelerator_collector_last_success_timestamp_seconds{`+ofHost+`,collector=~"$vendor"}`, "{{instance}} {{collector}}")).
 			Mappings(neverFrom()).Thresholds(thresholds("green", step{40, "orange"}, step{120, "red"})),

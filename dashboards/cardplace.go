@@ -69,7 +69,7 @@ func cardTargets() panel {
 	const (
 		served = ` and on (` + byTarget + `) accelerator_probe_target_device_info{` + ofCard + `}`
 		sent   = `sum by (` + byTarget + `) (increase(accelerator_probe_requests_total{` + ofHost + `}[$__range]))`
-		failed = `sum by (` + byTarget + `) (increase(accelerator_probe_failures_total{` + ofHost + `}[$__range]))`
+		failed = `sum by (` + byTarget + `) (increase(accelerator_probe_failures_total{` + ofHost + notCanceled + `}[$__range]))`
 	)
 	quantile := func(metric string) string {
 		return `histogram_quantile(0.9, sum by (` + byTarget + `, le) (rate(` + metric + `{` + ofHost + `}[$__range])))` + served
@@ -86,7 +86,7 @@ func cardTargets() panel {
 		OverrideByName("Host", toHost()).
 		OverrideByName("Target", toTarget()).
 		OverrideByName("Last probe", mappedCell(yesNo("succeeded", "failed"))).
-		OverrideByName("Failed", textCell(ratio, "green", step{0.01, "orange"}, step{0.1, "red"})).
+		OverrideByName("Failed", textCell(ratio, "green", failing()...)).
 		OverrideByName("First token p90", []property{unitOf(seconds)}).
 		OverrideByName("Per token p90", []property{unitOf(seconds)})
 }

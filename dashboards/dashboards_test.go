@@ -72,10 +72,17 @@ type (
 		Overrides []override
 	}
 	field struct {
-		Unit     string
-		Mappings []any
-		Links    []link
-		Custom   map[string]any
+		Unit       string
+		Mappings   []any
+		Links      []link
+		Custom     map[string]any
+		Thresholds colorSteps
+	}
+	colorSteps struct {
+		Steps []struct {
+			Color string
+			Value float64
+		}
 	}
 	override struct {
 		Matcher    struct{ ID, Options string }

@@ -1,6 +1,7 @@
 package dashboards
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -33,10 +34,17 @@ const (
 	meanLoad = `avg by (` + byCard + `) (avg_over_time(accelerator_utilization_ratio{` + ofCard + `}[$__range]))`
 
 	peakLoad = `max by (` + byCard + `) (max_over_time(accelerator_utilization_ratio{` + ofCard + `}[$__range]))`
-
-	// idleFull are the cards whose memory is held by something that does not compute. The driver alone may hold a tenth.
-	idleFull = `(` + held + ` >= 0.2 and on (` + byCard + `) (` + peakLoad + ` <= 0.05))`
 )
+
+// idleFull are the cards whose memory is held by something that does not compute.
+func idleFull() string {
+	return fmt.Sprintf(`(%s >= %g and on (`+byCard+`) (%s <= %g))`, held, memoryHeld, peakLoad, idle)
+}
+
+// whichIdleFull says which those are.
+func whichIdleFull() string {
+	return "Cards with " + percent(memoryHeld) + " or more of their memory in use and a utilization that never rose above " + percent(idle) + " in the time range: "
+}
 
 func fleet() page {
 	return page{
@@ -69,12 +77,6 @@ func topVariable() variable {
 		Options(options(numbers, chosen)).
 		Current(option(chosen, true))
 }
-
-// heatColors tells what the colours of a temperature mean.
-const heatColors = "Orange from 85 °C and red from 95 °C, as the alerts for Ascend; those for MetaX come at 100 and 110 °C."
-
-// hot are the temperatures from which a card deserves a look, and help.
-func hot() []step { return []step{{85, "orange"}, {95, "red"}} }
 
 // alarming is green at nothing and red at one or more.
 func alarming() *dashboard.ThresholdsConfigBuilder {
@@ -127,11 +129,11 @@ func fleetUse() []panel {
 		statPanel("Power", "Sum over the cards that print it. The second die of a dual-die card prints none, so nothing counts twice.",
 			watts, now(`sum(accelerator_power_watts{`+ofCard+`})`, "")).
 			ColorScheme(fixed("blue")),
-		statPanel("At their power limit", "Cards at 95 % of their limit or more: they are about to lower their clock, and latency then rises at the same load. Compare cooling and limits. Only cards that print a limit.",
-			count, now(`sum(accelerator_power_watts{`+ofCard+`} / accelerator_power_limit_watts{`+ofCard+`} >= bool 0.95)`, "")).
+		statPanel("At their power limit", "Cards at "+percent(powerLimited)+" of their limit or more: they are about to lower their clock, and latency then rises at the same load. Compare cooling and limits. Only cards that print a limit.",
+			count, now(`sum(accelerator_power_watts{`+ofCard+`} / accelerator_power_limit_watts{`+ofCard+`} >= bool `+fmt.Sprint(powerLimited)+`)`, "")).
 			Thresholds(notable()),
-		statPanel("Idle with memory held", "Cards with a fifth or more of their memory in use and a utilization that never rose above 5 % in the time range: forgotten processes, or servers that nobody asks. The table below names them.",
-			count, now(`count(`+idleFull+`) or 0 * count(accelerator_utilization_ratio{`+ofCard+`})`, "")).
+		statPanel("Idle with memory held", whichIdleFull()+"forgotten processes, or servers that nobody asks. The table below names them.",
+			count, now(`count(`+idleFull()+`) or 0 * count(accelerator_utilization_ratio{`+ofCard+`})`, "")).
 			Thresholds(notable()),
 	}
 }

@@ -102,18 +102,18 @@ func temperatureByVendor() panel {
 }
 
 func hottest() panel {
-	return barGauge("Hottest cards", "As many as Top says. "+heatColors+" Look at fans, filters and the neighbours of the card; a click leads to it.",
+	return byHeat(barGauge("Hottest cards", "As many as Top says. "+heatColors()+" Look at fans, filters and the neighbours of the card; a click leads to it.",
 		celsius, now(`topk($top, accelerator_temperature_celsius{`+ofCard+`})`, cardLegend)).
 		Span(8).Height(12).Min(20).Max(110).
-		Thresholds(thresholds("green", hot()...)).
-		DataLinks(cardLink(ofSeries))
+		Thresholds(thresholds("blue")).
+		DataLinks(cardLink(ofSeries)))
 }
 
 func fullest() panel {
-	return barGauge("Fullest cards", "Memory in use, as many cards as Top says. Model servers hold 90 % by intent; from 98 % on the next allocation may fail. Lower the server's share (vLLM: --gpu-memory-utilization), or find the second process on the card's page.",
+	return barGauge("Fullest cards", "Memory in use, as many cards as Top says. Model servers hold 90 % by intent; from "+percent(memoryFull)+" on the next allocation may fail. Lower the server's share (vLLM: --gpu-memory-utilization), or find the second process on the card's page.",
 		ratio, now(`topk($top, accelerator_memory_used_bytes{`+ofCard+`} / accelerator_memory_total_bytes{`+ofCard+`})`, cardLegend+` {{type}}`)).
 		Span(8).Height(12).Min(0).Max(1).
-		Thresholds(thresholds("green", step{0.95, "orange"}, step{0.98, "red"})).
+		Thresholds(thresholds("green", full()...)).
 		DataLinks(cardLink(ofSeries))
 }
 
@@ -127,8 +127,8 @@ func busiest() panel {
 }
 
 func idleFullTable() panel {
-	top := `topk($top, ` + idleFull + `)`
-	return rowsOf("Idle with memory held", "Cards with a fifth or more of their memory in use and a utilization that never rose above 5 % in the time range: choose the range by how long a card may rest. Empty is good. "+
+	top := `topk($top, ` + idleFull() + `)`
+	return rowsOf("Idle with memory held", whichIdleFull()+"choose the range by how long a card may rest. Empty is good. "+
 		"The process is the one that holds the most, empty where the tool prints none: end it, or give the server work.",
 		[]column{
 			{"instance", "Host"},
@@ -183,7 +183,7 @@ func cardTable() panel {
 		OverrideByName("Card", toCard()).
 		OverrideByName("Health", mappedCell(healthMappings())).
 		OverrideByName("Utilization", gaugeCell("blue")).
-		OverrideByName("Memory held", gaugeCell("green", step{0.95, "orange"}, step{0.98, "red"})).
+		OverrideByName("Memory held", gaugeCell("green", full()...)).
 		OverrideByName("Power", []property{unitOf(watts)}).
-		OverrideByName("Temperature", textCell(celsius, "green", hot()...))
+		OverrideByName("Temperature", []property{unitOf(celsius)})
 }

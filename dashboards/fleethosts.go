@@ -28,9 +28,9 @@ func hostTable() panel {
 		OverrideByName("Missing", textCell(count, "green", step{1, "red"})).
 		OverrideByName("Unhealthy", textCell(count, "green", step{1, "red"})).
 		OverrideByName("Utilization", gaugeCell("blue")).
-		OverrideByName("Memory held", gaugeCell("green", step{0.95, "orange"}, step{0.98, "red"})).
+		OverrideByName("Memory held", gaugeCell("green", full()...)).
 		OverrideByName("Power", []property{unitOf(watts)}).
-		OverrideByName("Hottest", textCell(celsius, "green", hot()...))
+		OverrideByName("Hottest", []property{unitOf(celsius)})
 }
 
 // ofModel adds up the cards of one model with the aggregation operator given.
@@ -60,22 +60,22 @@ func modelTable() panel {
 		OverrideByName("Cards", []property{unitOf(count)}).
 		OverrideByName("Unhealthy", textCell(count, "green", step{1, "red"})).
 		OverrideByName("Utilization", gaugeCell("blue")).
-		OverrideByName("Memory held", gaugeCell("green", step{0.95, "orange"}, step{0.98, "red"})).
+		OverrideByName("Memory held", gaugeCell("green", full()...)).
 		OverrideByName("Power", []property{unitOf(watts)}).
-		OverrideByName("Hottest", textCell(celsius, "green", hot()...))
+		OverrideByName("Hottest", []property{unitOf(celsius)})
 }
 
 func probeFailures() panel {
-	return timeSeries("Probes that fail", "Share of all probes that failed, and by reason how much each adds. Many targets at once: look at the network or the exporters' side; one target: at its server. A line by reason is there only while something fails.",
+	return timeSeries("Probes that fail", "Share of all probes that failed, and by reason how much each adds; those that the exporter withdrew are left out. Many targets at once: look at the network or the exporters' side; one target: at its server. A line by reason is there only while something fails.",
 		ratio,
-		overTime(`sum(rate(accelerator_probe_failures_total{`+ofHost+`}[$window])) / sum(rate(accelerator_probe_requests_total{`+ofHost+`}[$window]))`, "all"),
-		overTime(`sum by (reason) (rate(accelerator_probe_failures_total{`+ofHost+`}[$window])) / on () group_left () sum(rate(accelerator_probe_requests_total{`+ofHost+`}[$window])) > 0`, "{{reason}}")).
+		overTime(`sum(rate(accelerator_probe_failures_total{`+ofHost+notCanceled+`}[$window])) / sum(rate(accelerator_probe_requests_total{`+ofHost+`}[$window]))`, "all"),
+		overTime(`sum by (reason) (rate(accelerator_probe_failures_total{`+ofHost+notCanceled+`}[$window])) / on () group_left () sum(rate(accelerator_probe_requests_total{`+ofHost+`}[$window])) > 0`, "{{reason}}")).
 		MaxDataPoints(300).Min(0)
 }
 
 func targetTable() panel {
 	const (
-		failed = `sum by (` + byTarget + `) (increase(accelerator_probe_failures_total{` + ofHost + `}[$__range]))`
+		failed = `sum by (` + byTarget + `) (increase(accelerator_probe_failures_total{` + ofHost + notCanceled + `}[$__range]))`
 		sent   = `(sum by (` + byTarget + `) (increase(accelerator_probe_requests_total{` + ofHost + `}[$__range])) > 0)`
 		top    = `topk($top, ` + failed + ` / ` + sent + `)`
 		listed = ` and on (` + byTarget + `) ` + top
@@ -99,9 +99,9 @@ func targetTable() panel {
 		asRows(`sum by (`+byTarget+`) (increase(accelerator_probe_skipped_total{`+ofHost+`}[$__range]))`+listed)).
 		OverrideByName("Host", toHost()).
 		OverrideByName("Target", toTarget()).
-		OverrideByName("Failed", gaugeCell("green", step{0.01, "orange"}, step{0.1, "red"})).
+		OverrideByName("Failed", gaugeCell("green", failing()...)).
 		OverrideByName("Last probe", mappedCell(yesNo("succeeded", "failed"))).
-		OverrideByName("Last success", ageCell(step{300, "orange"}, step{900, "red"})).
+		OverrideByName("Last success", ageCell(late()...)).
 		OverrideByName("First token p90", []property{unitOf(seconds)}).
 		OverrideByName("Over objective", wholeCell(step{0.5, "orange"})).
 		OverrideByName("Skipped", wholeCell(step{0.5, "orange"})).

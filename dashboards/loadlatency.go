@@ -44,13 +44,13 @@ func loadLatencyNow() []panel {
 			now(p90(ttft), targetLegend)).ColorScheme(fixed("blue")),
 		statPanel("Inter-token latency, p90", "90 % of the gaps between chunks of text in the last window were at most this long.", seconds,
 			now(p90(itl), targetLegend)).ColorScheme(fixed("blue")),
-		statPanel("Failed probes", "Share of the probes of the last window that failed, for whatever reason.", ratio,
+		statPanel("Failed probes", "Share of the probes of the last window that failed, for whatever reason but that the exporter withdrew them.", ratio,
 			now(failureRatio(), targetLegend)).
-			Thresholds(thresholds("green", step{0.01, "orange"}, step{0.05, "red"})),
+			Thresholds(thresholds("green", failing()...)),
 		statPanel("Last success", "Time since the last probe that succeeded; never: none has since the exporter started.", seconds,
 			now(sinceSuccess(ofProbe), targetLegend)).
 			Mappings(neverFrom()).
-			Thresholds(thresholds("green", step{300, "orange"}, step{900, "red"})),
+			Thresholds(thresholds("green", late()...)),
 		statPanel("Utilization", "Mean utilization of the cards that serve, over the last window.", ratio,
 			now(servingUtilization(), "mean")).ColorScheme(fixed("blue")).Decimals(0),
 		statPanel("Cards that serve", "Cards known to serve the chosen targets; where none is known, all chosen cards of the exporter that probes.", count,
@@ -64,10 +64,14 @@ func sinceSuccess(matchers string) string {
 		` or 0 * max by (` + byTarget + `) (accelerator_probe_requests_total{` + matchers + `}))`
 }
 
+// notCanceled leaves out probes that the exporter itself withdrew, at its stop or at a reload: they say nothing of the
+// endpoint, and the alerts do not count them either.
+const notCanceled = `,reason!="canceled"`
+
 // failureRatio is the part of the probes of each target that failed.
 func failureRatio() string {
 	const by = `sum by (` + byTarget + `) `
-	return by + `(rate(accelerator_probe_failures_total{` + ofProbe + `}[$window])) / ` + by + `(rate(` + probed + `[$window]))`
+	return by + `(rate(accelerator_probe_failures_total{` + ofProbe + notCanceled + `}[$window])) / ` + by + `(rate(` + probed + `[$window]))`
 }
 
 // loadOverLatency has load in the left column and latency in the right one, on time axes of the same width.
@@ -108,7 +112,7 @@ func loadOverLatency() []panel {
 			"From the start of a probe to its last text, successful probes only.", quantiles(duration)...),
 		ofCards("Temperature", "Temperature of each card that serves.", celsius,
 			`accelerator_temperature_celsius{`+ofCard+`,sensor="chip"}`, cardLegend),
-		timeSeries("Failed probes", "Share of the probes of the window that failed, and probes of the window that were skipped, as the one before was still in flight.", ratio,
+		timeSeries("Failed probes", "Share of the probes of the window that failed, those left out that the exporter withdrew, and probes of the window that were skipped, as the one before was still in flight.", ratio,
 			overTime(failureRatio(), targetLegend+" failed"),
 			overTime(`sum by (`+byTarget+`) (increase(accelerator_probe_skipped_total{`+ofProbe+`}[$window]))`, targetLegend+" skipped")).
 			Span(12).Height(9).Min(0).Legend(lastAndMax()).
@@ -188,7 +192,7 @@ func serverAndClient() []panel {
 		return latencyPanel(title, description,
 			overTime(client.quantile(0.5, "$window", ""), "probe p50"), overTime(client.quantile(0.9, "$window", ""), "probe p90"),
 			overTime(server[name].quantile(0.5, "$window", ""), "server p50"), overTime(server[name].quantile(0.9, "$window", ""), "server p90")).
-			OverrideByRegexp("^server", dashed())
+			OverrideByRegexp("server .*", dashed())
 	}
 	difference := func(name string) string {
 		return probeLatency(name).quantile(0.5, "$window", "") + ` - (` + server[name].quantile(0.5, "$window", "") + `)`
@@ -211,7 +215,7 @@ func serverAndClient() []panel {
 
 func failuresByReason() []panel {
 	return []panel{
-		timeSeries("Failed probes by reason", "Share of all probes of the window that failed for this reason.", ratio,
+		timeSeries("Failed probes by reason", "Share of all probes of the window that failed for this reason. canceled: withdrawn by the exporter itself, at its stop or at a reload; no other panel and no alert counts these.", ratio,
 			overTime(`sum by (reason) (rate(accelerator_probe_failures_total{`+ofProbe+`}[$window])) / on () group_left () sum(rate(`+probed+`[$window]))`, "{{reason}}")).
 			Min(0).Stacking(stacked()).FillOpacity(40).
 			Legend(lastAndMax().SortBy("Max").SortDesc(true)),

@@ -62,7 +62,7 @@ func numaNow() []panel {
 			Decimals(0).Thresholds(thresholds("green", step{0.9, "orange"}, step{0.98, "red"})),
 		statPanel("Worst miss ratio", "Of the node where most pages were wanted elsewhere, over the time range. Above a few per cent a node was short of memory: move a process, or bind memory with numactl --membind.",
 			ratio, now(`max `+byHost+` (`+missed("$__range")+`)`, hostLegend)).
-			Decimals(1).Thresholds(thresholds("green", step{0.01, "orange"}, step{0.1, "red"})),
+			Decimals(1).Thresholds(thresholds("green", misses()...)),
 		statPanel("Used from other nodes", "Share of all pages given to a process that ran on another node, over the time range. High with few misses: processes run on other nodes than their memory; bind them with numactl --cpunodebind.",
 			ratio, now(elsewhere(`job, instance`, `$__range`), hostLegend)).
 			Decimals(1).Thresholds(thresholds("green", step{0.1, "orange"}, step{0.3, "red"})),
@@ -98,7 +98,7 @@ func nodeTable() panel {
 		OverrideByName("Free", []property{unitOf(bytes)}).
 		OverrideByName("Used share", gaugeCell("green", step{0.9, "orange"}, step{0.98, "red"})).
 		OverrideByName("Cards", []property{unitOf(plain)}).
-		OverrideByName("Miss ratio", textCell(ratio, "green", step{0.01, "orange"}, step{0.1, "red"})).
+		OverrideByName("Miss ratio", textCell(ratio, "green", misses()...)).
 		OverrideByName("Used from other nodes", textCell(ratio, "green", step{0.1, "orange"}, step{0.3, "red"}))
 }
 
@@ -171,7 +171,7 @@ func cardNodes() panel {
 		SortBy(ascending("Node")).
 		OverrideByName("Card", toCard()).
 		OverrideByName("Utilization", gaugeCell("blue")).
-		OverrideByName("Memory held", gaugeCell("green", step{0.95, "orange"}, step{0.98, "red"}))
+		OverrideByName("Memory held", gaugeCell("green", full()...))
 }
 
 func cardsPerNode() panel {

@@ -62,6 +62,9 @@ func TestPanel(t *testing.T) {
 			t.Error("cellOptions is newer than Grafana 9.3: use custom.displayMode")
 		}
 		for _, o := range p.FieldConfig.Overrides {
+			if o.Matcher.ID == "byRegexp" && !matchesLegend(p, o.Matcher.Options) {
+				t.Errorf("override of %q, which no series is called", o.Matcher.Options)
+			}
 			for _, property := range o.Properties {
 				if !slices.Contains(overrideIDs, property.ID) {
 					t.Errorf("override %q: either Grafana 9.3 has no such setting, or it belongs into the list of this test", property.ID)
@@ -137,6 +140,23 @@ func checkLegend(t *testing.T, b board, q target) {
 	}
 }
 
+// matchesLegend says whether some series may have a name that Grafana takes the pattern for. Without slashes around it,
+// a pattern must match the whole name. Columns are the business of TestColumns.
+func matchesLegend(p panel, pattern string) bool {
+	if p.Type == "table" {
+		return true
+	}
+	whole := regexp.MustCompile("^" + pattern + "$")
+	for _, q := range p.Targets {
+		for _, vendor := range []string{"metax", "ascend"} {
+			if whole.MatchString(strings.ReplaceAll(q.LegendFormat, "{{vendor}}", vendor)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // TestColumns is about tables: a column that is named is shown, a number has a unit or words, and nothing but what is named is shown.
 func TestColumns(t *testing.T) {
 	eachPanel(t, func(t *testing.T, _ board, p panel) {
@@ -201,7 +221,7 @@ func hasUnit(p panel, column string) bool {
 	for _, o := range p.FieldConfig.Overrides {
 		matches := o.Matcher.ID == "byName" && o.Matcher.Options == column
 		if o.Matcher.ID == "byRegexp" {
-			matches = regexp.MustCompile(strings.Trim(o.Matcher.Options, "/")).MatchString(column)
+			matches = regexp.MustCompile("^" + o.Matcher.Options + "$").MatchString(column)
 		}
 		for _, property := range o.Properties {
 			if matches && (property.ID == "unit" || property.ID == "mappings") {

@@ -4,7 +4,7 @@ import "testing"
 
 // TestResults gives queries, as they are in the JSON, to Prometheus with what has misled them or may.
 func TestResults(t *testing.T) {
-	promtool := program(t, "promtool")
+	programs := promtools(t)
 	for _, tc := range []struct {
 		name                    string
 		file, title, kind       string
@@ -32,6 +32,49 @@ func TestResults(t *testing.T) {
 			at: "5m", result: `
           - {labels: '{job="j",instance="a",target="127.0.0.1:8000"}', value: 0}
           - {labels: '{job="j",instance="b",target="127.0.0.1:8000"}', value: 1}
+`,
+		},
+		{
+			name: "a reload withdraws probes, which is no failure of the endpoint",
+			file: "load-latency.json", title: "Failed probes", kind: "stat",
+			input: withdrawn, at: "5m", result: `
+          - {labels: '{job="j",instance="a",target="t"}', value: 0.25}
+`,
+		},
+		{
+			name: "withdrawn probes are seen by reason",
+			file: "load-latency.json", title: "Failed probes by reason", kind: "timeseries",
+			input: withdrawn, at: "5m", result: `
+          - {labels: '{reason="canceled"}', value: 0.5}
+          - {labels: '{reason="connect"}', value: 0.25}
+`,
+		},
+		{
+			name: "withdrawn probes are no failures of the fleet",
+			file: "fleet.json", title: "Probes that fail", kind: "timeseries",
+			input: withdrawn, at: "5m", result: `
+          - {labels: '{}', value: 0.25}
+`,
+		},
+		{
+			name: "what adds up to the fleet's failures holds no withdrawn probes",
+			file: "fleet.json", title: "Probes that fail", kind: "timeseries", query: 1,
+			input: withdrawn, at: "5m", result: `
+          - {labels: '{reason="connect"}', value: 0.25}
+`,
+		},
+		{
+			name: "withdrawn probes make no target fail",
+			file: "fleet.json", title: "Targets that fail most", kind: "table",
+			input: withdrawn, at: "5m", result: `
+          - {labels: '{job="j",instance="a",target="t"}', value: 0.25}
+`,
+		},
+		{
+			name: "withdrawn probes are no failures on a card's page",
+			file: "card.json", title: "Probed endpoints", kind: "table", query: 1,
+			input: withdrawn, at: "5m", result: `
+          - {labels: '{job="j",instance="a",target="t"}', value: 0.25}
 `,
 		},
 		{
@@ -142,7 +185,7 @@ func TestResults(t *testing.T) {
 			if tc.with != "" {
 				values = append(values, "$target", tc.with, "$top", tc.with)
 			}
-			rulesTest(t, promtool, tc.input, filled(expr, values...), tc.at, tc.result[1:])
+			rulesTest(t, programs, tc.input, filled(expr, values...), tc.at, tc.result[1:])
 		})
 	}
 }
@@ -151,6 +194,14 @@ const (
 	twoHosts = `
       - {series: 'accelerator_probe_requests_total{job="j",instance="a",target="127.0.0.1:8000",model="m"}', values: '0+1x10'}
       - {series: 'accelerator_probe_requests_total{job="j",instance="b",target="127.0.0.1:8000",model="m"}', values: '0+1x10'}`
+
+	// Of every four probes one found no server, and the exporter withdrew two.
+	withdrawn = `
+      - {series: 'accelerator_probe_requests_total{job="j",instance="a",target="t",model="m"}', values: '0+4x10'}
+      - {series: 'accelerator_probe_failures_total{job="j",instance="a",target="t",model="m",reason="connect"}', values: '0+1x10'}
+      - {series: 'accelerator_probe_failures_total{job="j",instance="a",target="t",model="m",reason="canceled"}', values: '0+2x10'}
+      - {series: 'accelerator_probe_target_device_info{job="j",instance="a",target="t",vendor="metax",device="0"}', values: '1x10'}
+`
 
 	servers = `
       - {series: 'vllm:num_requests_running{job="vllm",instance="s1",target="t",model_name="m",engine="0"}', values: '1x10'}

@@ -29,7 +29,7 @@ const servingInput = `
 
 // TestServingCards gives the utilization panel's query, as it is in the JSON, to Prometheus' own rule tests.
 func TestServingCards(t *testing.T) {
-	promtool := program(t, "promtool")
+	programs := promtools(t)
 	expr := queryAt(t, "load-latency.json", "Utilization", "timeseries", 0)
 	const a0, a1, b0 = `{job="j",instance="a",vendor="metax",device="0"}`, `{job="j",instance="a",vendor="metax",device="1"}`, `{job="j",instance="b",vendor="ascend",device="0"}`
 	value := map[string]string{a0: "0.1", a1: "0.2", b0: "0.3"}
@@ -55,7 +55,7 @@ func TestServingCards(t *testing.T) {
 			for _, labels := range tc.want {
 				fmt.Fprintf(&want, "          - {labels: '%s', value: %s}\n", "accelerator_utilization_ratio"+labels, value[labels])
 			}
-			rulesTest(t, promtool, servingInput, filled(expr, "$instance", tc.instance, "$target", tc.target), "5m", want.String())
+			rulesTest(t, programs, servingInput, filled(expr, "$instance", tc.instance, "$target", tc.target), "5m", want.String())
 		})
 	}
 }
@@ -89,25 +89,25 @@ func bandInput() string {
 }
 
 // TestLatencyByUtilization tells the bands apart, and takes quantiles of observations, not of quantiles, of which each
-// counts for the load of its own host: with one mean over both hosts all would be in the band in the middle.
+// counts for the load of its own host. Rounded, as Prometheus 2 takes in a sample more. With one mean over both hosts all would be in the band in the middle.
 func TestLatencyByUtilization(t *testing.T) {
-	promtool := program(t, "promtool")
+	programs := promtools(t)
 	for _, tc := range []struct{ name, instance, target, want string }{
 		{"one host", "a", "t", `
-          - {labels: '{band="0"}', value: 0.09}
-          - {labels: '{band="4"}', value: 0.91}
+          - {labels: '{band="0"}', value: 0.1}
+          - {labels: '{band="4"}', value: 0.9}
 `[1:]},
 		{"two hosts", ".*", "t", `
-          - {labels: '{band="0"}', value: 0.82}
-          - {labels: '{band="4"}', value: 0.91}
+          - {labels: '{band="0"}', value: 0.8}
+          - {labels: '{band="4"}', value: 0.9}
 `[1:]},
 		{"a prober without cards has the mean of all that are chosen", ".*", "far", `
-          - {labels: '{band="2"}', value: 0.91}
+          - {labels: '{band="2"}', value: 0.9}
 `[1:]},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			expr := filled(queryAt(t, "load-latency.json", "Time to first token by utilization", "barchart", 1), "$instance", tc.instance, "$target", tc.target, "$__range", "3960s")
-			rulesTest(t, promtool, bandInput(), "round("+expr+", 0.01)", "66m", tc.want)
+			rulesTest(t, programs, bandInput(), "round("+expr+", 0.05)", "66m", tc.want)
 		})
 	}
 }

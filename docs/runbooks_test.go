@@ -42,17 +42,18 @@ func rulesIn(t *testing.T, file string) []rule {
 	return all
 }
 
+// alertNames are those of the alerts, in the order of their file.
 func alertNames(t *testing.T) []string {
 	t.Helper()
 	var names []string
 	for _, r := range rulesIn(t, "alerts.yml") {
 		names = append(names, r.Alert)
 	}
-	slices.Sort(names)
 	return names
 }
 
-// TestRunbookForEachAlert fails when an alert has no page, or a page no alert.
+// TestRunbookForEachAlert fails when an alert has no page, or a page no alert, or
+// not the sections that all pages have.
 func TestRunbookForEachAlert(t *testing.T) {
 	files, err := filepath.Glob(runbooks + "/*.md")
 	if err != nil {
@@ -65,12 +66,15 @@ func TestRunbookForEachAlert(t *testing.T) {
 			continue
 		}
 		pages = append(pages, name)
-		if title, _, _ := strings.Cut(read(t, file), "\n"); title != "# "+name {
-			t.Errorf("%s.md is titled %q", name, title)
+		want := []string{
+			"# " + name, "## What it means", "## What users notice", "## Look first", "## Likely causes", "## What to do", "## When to silence", "## Dashboards",
+		}
+		if diff := cmp.Diff(want, headings.FindAllString(fence.ReplaceAllString(read(t, file), ""), -1)); diff != "" {
+			t.Errorf("headings of %s.md (-want +got):\n%s", name, diff)
 		}
 	}
 	slices.Sort(pages)
-	if diff := cmp.Diff(alertNames(t), pages); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(slices.Values(alertNames(t))), pages); diff != "" {
 		t.Errorf("alerts.yml - docs/runbooks +\n%s", diff)
 	}
 }
@@ -81,10 +85,13 @@ type entry struct {
 	Thresholds []string
 }
 
-var indexRow = regexp.MustCompile(`(?m)^\| \[(\w+)\]\((\w+)\.md\) \| (\w+) \|.*\| ([^|]*) \|$`)
+var (
+	headings = regexp.MustCompile(`(?m)^##? .*$`)
+	indexRow = regexp.MustCompile(`(?m)^\| \[(\w+)\]\((\w+)\.md\) \| (\w+) \|.*\| ([^|]*) \|$`)
+)
 
 // TestRunbookIndexAgrees fails when the index and the rules differ in an alert,
-// its severity, or the thresholds that it compares with.
+// its place, its severity, or the thresholds that it compares with.
 func TestRunbookIndexAgrees(t *testing.T) {
 	recorded := map[string]string{}
 	for _, r := range rulesIn(t, "recording.yml") {
@@ -98,6 +105,7 @@ func TestRunbookIndexAgrees(t *testing.T) {
 		}
 		want[r.Alert] = e
 	}
+	var rows []string
 	for _, m := range indexRow.FindAllStringSubmatch(read(t, runbooks+"/README.md"), -1) {
 		if m[1] != m[2] {
 			t.Errorf("%s links to %s.md", m[1], m[2])
@@ -105,6 +113,7 @@ func TestRunbookIndexAgrees(t *testing.T) {
 		if _, twice := got[m[1]]; twice {
 			t.Errorf("%s has two rows", m[1])
 		}
+		rows = append(rows, m[1])
 		e := entry{Severity: m[3]}
 		for _, span := range codeSpan.FindAllString(m[4], -1) {
 			e.Thresholds = append(e.Thresholds, strings.Trim(span, "`"))
@@ -114,6 +123,29 @@ func TestRunbookIndexAgrees(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("rules - docs/runbooks/README.md +\n%s", diff)
+	}
+	if diff := cmp.Diff(alertNames(t), rows); diff != "" {
+		t.Errorf("order of alerts.yml - docs/runbooks/README.md +\n%s", diff)
+	}
+}
+
+// TestRunbooksNameThresholds fails when a page speaks of a threshold that is not there.
+func TestRunbooksNameThresholds(t *testing.T) {
+	defined := map[string]bool{}
+	for _, r := range rulesIn(t, "thresholds.yml") {
+		defined[r.Record] = true
+	}
+	named := regexp.MustCompile(`accelerator:threshold_[a-z_]+`)
+	found := 0
+	for _, alert := range alertNames(t) {
+		for _, name := range named.FindAllString(read(t, filepath.Join(runbooks, alert+".md")), -1) {
+			if found++; !defined[name] {
+				t.Errorf("%s.md names %s, which is no threshold", alert, name)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no page names a threshold")
 	}
 }
 

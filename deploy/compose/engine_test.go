@@ -1,7 +1,6 @@
 package compose
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,26 +15,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/compose-spec/compose-go/v2/types"
 	"golang.org/x/sys/unix"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // patience bounds each wait. A scrape comes every 15 s.
 const patience = 2 * time.Minute
-
-// lacking skips a test where it cannot run, except in CI, which must have everything.
-func lacking(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatal("CI lacks", what)
-	}
-	t.Skip("needs", what)
-}
 
 // engine runs services of a project with this machine's programs: each in a
 // root of its own with its mounts, read-only, as its user, all in one network
@@ -50,24 +40,14 @@ type engine struct {
 
 func newEngine(t *testing.T, project *types.Project) *engine {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		lacking(t, "root")
-	}
-	for _, p := range []string{"unshare", "nsenter", "setpriv", "ip", "make"} {
-		if _, err := exec.LookPath(p); err != nil {
-			lacking(t, p)
-		}
-	}
-	e := &engine{project: project, dir: t.TempDir(), volumes: map[string]string{}}
+	programtest.NeedSuperuser(t)
+	programtest.Need(t, "unshare", "nsenter", "setpriv", "ip", "make")
+	e := &engine{project: project, dir: t.TempDir(), built: programtest.Build(t), volumes: map[string]string{}}
 	// The folders of a test are for its own user only.
 	for dir := e.dir; dir != os.TempDir() && len(dir) > 1; dir = filepath.Dir(dir) {
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-	}
-	e.built = filepath.Join(e.dir, "bin")
-	if out, err := exec.CommandContext(t.Context(), "make", "-C", "../..", "build", "BIN="+e.built).CombinedOutput(); err != nil {
-		t.Fatalf("make build: %v\n%s", err, out)
 	}
 	holder := exec.CommandContext(t.Context(), "unshare", "--net", "sh", "-c", "ip link set lo up && echo up && exec sleep 600")
 	up := make([]byte, 2)
@@ -92,22 +72,6 @@ func newEngine(t *testing.T, project *types.Project) *engine {
 // programs are the files of this machine that stand in for an image's.
 func (e *engine) programs(t *testing.T, image string) (files map[string]string, entrypoint []string) {
 	t.Helper()
-	path := func(names ...string) string {
-		for _, name := range names {
-			if found, err := exec.LookPath(name); err == nil {
-				return found
-			}
-		}
-		lacking(t, names[len(names)-1])
-		return ""
-	}
-	tool := func(name string) string {
-		built, err := filepath.Abs("../../bin/tools/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return path(built) // Prometheus 3, whose configuration this is
-	}
 	name, _, _ := strings.Cut(image, ":")
 	switch name {
 	case "accelerator-exporter":
@@ -118,32 +82,20 @@ func (e *engine) programs(t *testing.T, image string) (files map[string]string, 
 			"/usr/local/bin/fake/npu-smi":         e.built + "/fakehost",
 		}, []string{"/usr/local/bin/accelerator_exporter"}
 	case "prom/prometheus":
-		return map[string]string{"/bin/prometheus": tool("prometheus"), "/bin/promtool": tool("promtool"), "/bin/sh": path("sh")}, []string{"/bin/prometheus"}
+		return map[string]string{ // Prometheus 3, whose configuration this is
+			"/bin/prometheus": programtest.Find(t, "bin/tools/prometheus"),
+			"/bin/promtool":   programtest.Find(t, "bin/tools/promtool"),
+			"/bin/sh":         programtest.Find(t, "sh"),
+		}, []string{"/bin/prometheus"}
 	case "prom/alertmanager":
 		return map[string]string{
-			"/bin/alertmanager": path("alertmanager", "prometheus-alertmanager"), "/bin/amtool": path("amtool"),
+			"/bin/alertmanager": programtest.Find(t, "alertmanager", "prometheus-alertmanager"),
+			"/bin/amtool":       programtest.Find(t, "amtool"),
 		}, []string{"/bin/alertmanager"}
 	}
 	t.Fatalf("nothing stands in for %s", image)
 	return nil, nil
 }
-
-// script makes the container: mounts, then the program in its place.
-const script = `set -eu
-root=$1 user=$2; shift 2
-mount --make-rprivate /
-mount --bind "$root" "$root"
-while [ "$1" != -- ]; do
-	mount --bind "$1" "$root$2"
-	[ "$3" = rw ] || mount -o remount,bind,ro "$root$2"
-	shift 3
-done
-shift
-mount --rbind /proc "$root/proc"
-mount --rbind /sys "$root/sys"
-mount -o remount,bind,ro "$root"
-exec setpriv --no-new-privs /usr/sbin/chroot --userspec="$user" --groups= "$root" "$@"
-`
 
 // command is what runs in a service's container.
 func (e *engine) command(t *testing.T, s types.ServiceConfig, line []string) *exec.Cmd {
@@ -159,44 +111,28 @@ func (e *engine) command(t *testing.T, s types.ServiceConfig, line []string) *ex
 	for _, name := range e.project.ServiceNames() {
 		fmt.Fprintf(&hosts, "127.0.0.1 %s\n", name)
 	}
-	hostsFile := filepath.Join(root, "etc/hosts")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(hostsFile), 0o755), os.WriteFile(hostsFile, []byte(hosts.String()), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, filepath.Join(root, "etc/hosts"), hosts.String())
 	files, entrypoint := e.programs(t, s.Image)
-	mounts := []string{}
-	add := func(source, target, mode string) {
-		e.mountPoint(t, source, filepath.Join(root, target))
-		mounts = append(mounts, source, target, mode)
-	}
+	var mounts []programtest.Mount
 	for target, source := range files {
-		add(source, target, "ro")
+		mounts = append(mounts, programtest.Mount{Source: source, Target: target})
 	}
 	// What is not static on this machine meets its libraries, Debian's Alertmanager its templates.
 	for _, dir := range []string{"/lib", "/lib64", "/usr/lib", "/usr/share/prometheus"} {
 		if _, err := os.Stat(dir); err == nil {
-			add(dir, dir, "ro")
+			mounts = append(mounts, programtest.Mount{Source: dir, Target: dir})
 		}
 	}
-	add("/dev/null", "/dev/null", "rw")
 	user := s.User
 	if s.Build != nil {
 		user = "65532:65532" // the image's
 	}
 	for _, v := range s.Volumes {
-		source, mode := v.Source, "ro"
+		source := v.Source
 		if v.Type == types.VolumeTypeVolume {
 			source = e.volume(t, v.Source, user)
 		}
-		if !v.ReadOnly {
-			mode = "rw"
-		}
-		add(source, v.Target, mode)
-	}
-	for _, dir := range []string{"proc", "sys"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		mounts = append(mounts, programtest.Mount{Source: source, Target: v.Target, Writable: !v.ReadOnly})
 	}
 	if len(s.Entrypoint) > 0 {
 		entrypoint = s.Entrypoint
@@ -204,8 +140,7 @@ func (e *engine) command(t *testing.T, s types.ServiceConfig, line []string) *ex
 	if line == nil {
 		line = slices.Concat(entrypoint, s.Command)
 	}
-	args := []string{"--net=/proc/" + strconv.Itoa(e.network) + "/ns/net", "unshare", "--mount", "sh", "-c", script, "sh", root, user}
-	args = slices.Concat(args, mounts, []string{"--"}, line)
+	args := append([]string{"--net=/proc/" + strconv.Itoa(e.network) + "/ns/net"}, programtest.Chroot(t, root, user, mounts, line...)...)
 	// Not the test's context: it ends before the clean-up that stops the service.
 	cmd := exec.CommandContext(context.Background(), "nsenter", args...)
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"}
@@ -231,47 +166,13 @@ func (e *engine) volume(t *testing.T, name, user string) string {
 	return dir
 }
 
-func (e *engine) mountPoint(t *testing.T, source, target string) {
-	t.Helper()
-	info, err := os.Stat(source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info.IsDir() {
-		err = os.MkdirAll(target, 0o755)
-	} else if err = os.MkdirAll(filepath.Dir(target), 0o755); err == nil {
-		err = os.WriteFile(target, nil, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // up starts a service until the test ends, and wants a clean end then.
 func (e *engine) up(t *testing.T, name string) {
 	t.Helper()
-	log := &locked{}
-	cmd := e.command(t, e.project.Services[name], nil)
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	service := programtest.Start(t, name, e.command(t, e.project.Services[name], nil))
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		case <-time.After(10 * time.Second):
-			_ = cmd.Process.Kill()
-			t.Errorf("%s: still there 10 s after SIGTERM", name)
-			<-ended
-		}
-		if t.Failed() {
-			t.Logf("log of %s:\n%s", name, log)
+		if err := service.End(t); err != nil {
+			t.Error(err)
 		}
 	})
 }
@@ -312,17 +213,7 @@ func (e *engine) get(ctx context.Context, url string) (string, error) {
 		return r.conn, r.err
 	}
 	client := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: 10 * time.Second}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return "", err
-	}
-	answer, err := client.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	return string(body), err
+	return programtest.GetWith(ctx, &client, url)
 }
 
 // decode asks for JSON.
@@ -332,35 +223,4 @@ func (e *engine) decode(t *testing.T, url string, into any) error {
 		return err
 	}
 	return json.Unmarshal([]byte(body), into)
-}
-
-func eventually(t *testing.T, condition func() error) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
-		err := condition()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
-}
-
-// locked is a buffer that a running program writes and a test reads.
-type locked struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *locked) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/google/go-cmp/cmp"
-	"go.yaml.in/yaml/v3"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // lines are the command lines of README.md: the files, and what they want of the
@@ -154,7 +155,7 @@ func checkMounts(t *testing.T, s types.ServiceConfig) {
 
 // TestVersion: the image is that of this version of the programs.
 func TestVersion(t *testing.T) {
-	version := strings.TrimSpace(read(t, "../../VERSION"))
+	version := strings.TrimSpace(programtest.Read(t, "../../VERSION"))
 	exporter := mustLoad(t, "stand-ins").Services["exporter"]
 	if exporter.Image != "accelerator-exporter:"+version || *exporter.Build.Args["VERSION"] != version {
 		t.Errorf("image %s, built as %s, want %s", exporter.Image, *exporter.Build.Args["VERSION"], version)
@@ -163,7 +164,7 @@ func TestVersion(t *testing.T) {
 
 // TestAsDockerRun: with cards the exporter gets what the container's README gives it.
 func TestAsDockerRun(t *testing.T) {
-	readme := read(t, "../container/README.md")
+	readme := programtest.Read(t, "../container/README.md")
 	for vendor, heading := range map[string]string{"metax": "### MetaX\n", "ascend": "### Ascend\n"} {
 		_, below, ok := strings.Cut(readme, heading)
 		block, _, _ := strings.Cut(below, "accelerator-exporter:")
@@ -228,7 +229,7 @@ func TestGrafana(t *testing.T) {
 	var sources struct {
 		Datasources []struct{ UID, Type, URL string }
 	}
-	decode(t, inside("/etc/grafana/provisioning/datasources/prometheus.yml"), &sources)
+	programtest.ReadYAML(t, inside("/etc/grafana/provisioning/datasources/prometheus.yml"), &sources)
 	for _, d := range sources.Datasources {
 		if want := fmt.Sprintf("http://%s:%d", d.Type, project.Services[d.Type].Ports[0].Target); d.URL != want {
 			t.Errorf("data source %s at %s, want %s", d.UID, d.URL, want)
@@ -240,7 +241,7 @@ func TestGrafana(t *testing.T) {
 	var dashboards struct {
 		Providers []struct{ Options struct{ Path string } }
 	}
-	decode(t, inside("/etc/grafana/provisioning/dashboards/accelerators.yml"), &dashboards)
+	programtest.ReadYAML(t, inside("/etc/grafana/provisioning/dashboards/accelerators.yml"), &dashboards)
 	if len(dashboards.Providers) != 1 {
 		t.Fatalf("%d folders of dashboards, want 1", len(dashboards.Providers))
 	}
@@ -249,25 +250,8 @@ func TestGrafana(t *testing.T) {
 		t.Errorf("dashboards %s, %v, want 5", files, err)
 	}
 	var home struct{ UID string }
-	text := read(t, inside(*grafana.Environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]))
+	text := programtest.Read(t, inside(*grafana.Environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]))
 	if err := json.Unmarshal([]byte(text), &home); err != nil || home.UID != "accelerator-load-latency" {
 		t.Errorf("home is %q, %v", home.UID, err)
 	}
-}
-
-// decode reads a YAML file.
-func decode(t *testing.T, name string, into any) {
-	t.Helper()
-	if err := yaml.Unmarshal([]byte(read(t, name)), into); err != nil {
-		t.Fatal(name, err)
-	}
-}
-
-func read(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }

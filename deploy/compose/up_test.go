@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // TestUp runs the services that there are programs for, with the command lines,
@@ -18,7 +20,7 @@ func TestUp(t *testing.T) {
 	t.Run("healthy", func(t *testing.T) {
 		for name, s := range e.project.Services {
 			if s.HealthCheck != nil {
-				eventually(t, func() error { return e.run(t, name, s.HealthCheck.Test[1:]) })
+				programtest.Eventually(t, patience, name+" is healthy", func() error { return e.run(t, name, s.HealthCheck.Test[1:]) })
 			}
 		}
 	})
@@ -33,7 +35,7 @@ const prometheus = "http://127.0.0.1:9090"
 
 // testTargets wants every service scraped, and alerts sent.
 func (e *engine) testTargets(t *testing.T) {
-	eventually(t, func() error {
+	programtest.Eventually(t, patience, "every service is up", func() error {
 		var targets struct {
 			Data struct {
 				ActiveTargets []struct {
@@ -57,7 +59,7 @@ func (e *engine) testTargets(t *testing.T) {
 		}
 		return nil
 	})
-	eventually(t, func() error {
+	programtest.Eventually(t, patience, "Prometheus knows Alertmanager", func() error {
 		body, err := e.get(t.Context(), prometheus+"/api/v1/alertmanagers")
 		if err == nil && !strings.Contains(body, "http://alertmanager:9093/api/v2/alerts") {
 			err = fmt.Errorf("no Alertmanager: %s", body)
@@ -68,7 +70,7 @@ func (e *engine) testTargets(t *testing.T) {
 
 // testRules wants the rules loaded, and none that fails; some are evaluated rarely.
 func (e *engine) testRules(t *testing.T) {
-	eventually(t, func() error {
+	programtest.Eventually(t, patience, "the rules work", func() error {
 		var rules struct {
 			Data struct {
 				Groups []struct {
@@ -106,7 +108,7 @@ func (e *engine) testSeries(t *testing.T) {
 		`histogram_quantile(0.5, sum(accelerator_probe_time_to_first_token_seconds{target="qwen2.5"})) > 0`:     `"value"`,
 		`accelerator_collector_success{collector="ascend"} == 1 and on () accelerator_devices{vendor="ascend"}`: `"value"`,
 	} {
-		eventually(t, func() error {
+		programtest.Eventually(t, patience, query, func() error {
 			body, err := e.get(t.Context(), prometheus+"/api/v1/query?query="+url.QueryEscape(query))
 			if err == nil && !strings.Contains(body, want) {
 				err = fmt.Errorf("%s: %s, want %s", query, body, want)
@@ -118,7 +120,7 @@ func (e *engine) testSeries(t *testing.T) {
 
 // testFault puts a fault in with the line of README.md, and takes it out again.
 func (e *engine) testFault(t *testing.T) {
-	readme := read(t, "README.md")
+	readme := programtest.Read(t, "README.md")
 	fault := e.project.Services["fault"]
 	for _, step := range []struct{ line, file, text, series string }{
 		{`run --rm fault mx-smi.card "2 unhealthy"`, "mx-smi.card", "2 unhealthy", `accelerator_healthy{device="2",vendor="metax"} 0`},
@@ -135,7 +137,7 @@ func (e *engine) testFault(t *testing.T) {
 		if err := e.run(t, "fault", append(entry, step.file, step.text)); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, func() error {
+		programtest.Eventually(t, patience, step.line, func() error {
 			body, err := e.get(t.Context(), "http://127.0.0.1:10068/metrics")
 			if err == nil && !strings.Contains(body, step.series) {
 				err = fmt.Errorf("after %s no %s", step.line, step.series)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // store is a buildah with a storage of its own.
@@ -52,11 +54,11 @@ func (s *store) compile(t *testing.T, tag string) {
 	t.Helper()
 	goenv := func(name string) string { return strings.TrimSpace(output(t, s.root, "go", "env", name)) }
 	base := t.TempDir()
-	write(t, filepath.Join(base, "tmp/.keep"), "")
+	programtest.Write(t, filepath.Join(base, "tmp/.keep"), "")
 	copyFile(t, certificates(t), filepath.Join(base, "etc/ssl/certs/ca-certificates.crt"))
 	goroot := goenv("GOROOT")
-	write(t, filepath.Join(base, "Dockerfile"), "FROM scratch\nCOPY . /\nENV GOTOOLCHAIN=local GOPATH=/go GOCACHE=/cache GOPROXY=off PATH="+goroot+"/bin:/usr/bin:/bin\n")
-	golang := firstMatch(t, read(t, "Dockerfile"), `(?m)^FROM --platform=\S+ (golang:\S+) AS build$`)
+	programtest.Write(t, filepath.Join(base, "Dockerfile"), "FROM scratch\nCOPY . /\nENV GOTOOLCHAIN=local GOPATH=/go GOCACHE=/cache GOPROXY=off PATH="+goroot+"/bin:/usr/bin:/bin\n")
+	golang := firstMatch(t, programtest.Read(t, "Dockerfile"), `(?m)^FROM --platform=\S+ (golang:\S+) AS build$`)
 	s.buildah(t, "build", "--isolation", "chroot", "--tag", "docker.io/library/"+golang, base)
 
 	options := []string{"--volume", goenv("GOMODCACHE") + ":/go/pkg/mod:ro", "--volume", goenv("GOCACHE") + ":/cache"}
@@ -80,7 +82,7 @@ func certificates(t *testing.T) string {
 			return name
 		}
 	}
-	lacking(t, "the package ca-certificates")
+	programtest.Lacking(t, "the package ca-certificates")
 	return ""
 }
 
@@ -137,7 +139,7 @@ func TestImage(t *testing.T) {
 			"65532:65532",
 			[]string{"/usr/local/bin/accelerator_exporter"},
 			[]string{"10068/tcp"},
-			strings.TrimSpace(read(t, "../../VERSION")), "Apache-2.0",
+			strings.TrimSpace(programtest.Read(t, "../../VERSION")), "Apache-2.0",
 		}
 		c := got.Config
 		ports := make([]string, 0, len(c.ExposedPorts))

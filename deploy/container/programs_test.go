@@ -6,16 +6,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // patience bounds each wait; all of them take a fraction of a second on an idle machine.
@@ -31,26 +28,11 @@ func repository(t *testing.T) string {
 	return root
 }
 
-// lacking skips a test where it cannot run, except in CI, which must have everything.
-func lacking(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatal("CI lacks", what)
-	}
-	t.Skip("needs", what)
-}
-
 // need skips the test without root or without one of the programs.
 func need(t *testing.T, programs ...string) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		lacking(t, "root")
-	}
-	for _, p := range programs {
-		if _, err := exec.LookPath(p); err != nil {
-			lacking(t, p)
-		}
-	}
+	programtest.NeedSuperuser(t)
+	programtest.Need(t, programs...)
 }
 
 // output runs a program to its end and returns what it printed.
@@ -68,26 +50,10 @@ func output(t *testing.T, dir, name string, args ...string) string {
 	return stdout.String()
 }
 
-// eventually polls until the condition holds, and fails with its last word.
-func eventually(t *testing.T, condition func() error) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		err := condition()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-}
-
 // contains is a condition: the page at url holds each of the texts.
 func contains(t *testing.T, url string, texts ...string) func() error {
 	return func() error {
-		page, err := get(t.Context(), url)
+		page, err := programtest.Get(t, url)
 		if err != nil {
 			return err
 		}
@@ -98,55 +64,4 @@ func contains(t *testing.T, url string, texts ...string) func() error {
 		}
 		return nil
 	}
-}
-
-func get(ctx context.Context, url string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return "", err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return "", err
-	}
-	if answer.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s: %s", url, answer.Status)
-	}
-	return string(body), nil
-}
-
-// freeAddress is a loopback address that nobody listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
-// locked is a buffer that a running program writes and a test reads.
-type locked struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *locked) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

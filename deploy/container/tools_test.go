@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // tool is a vendor's tool as a host has it: dynamically linked, with a library
@@ -69,10 +71,10 @@ int main(int argc, char **argv) {
 func (v tool) install(t *testing.T, host, fakehost string) {
 	t.Helper()
 	source := t.TempDir()
-	write(t, source+"/library.c", librarySource)
-	write(t, source+"/program.c", programSource)
+	programtest.Write(t, source+"/library.c", librarySource)
+	programtest.Write(t, source+"/program.c", programSource)
 	for _, file := range []string{v.program, v.library} {
-		write(t, host+file, "")
+		programtest.Write(t, host+file, "")
 	}
 	output(t, source, "gcc", "-shared", "-fPIC", "-o", host+v.library, "library.c")
 	line := []string{"-DANSWERS=\"" + v.answers + "\"", "-o", host + v.program, "program.c", host + v.library}
@@ -86,35 +88,35 @@ func (v tool) install(t *testing.T, host, fakehost string) {
 	t.Setenv("FAKEHOST_STATE", t.TempDir())
 	for _, q := range v.questions {
 		args := append([]string{filepath.Base(v.program)}, strings.Fields(q)...)
-		write(t, host+v.answers+"/"+strings.TrimSpace("answer "+q), output(t, source, fakehost, args...))
+		programtest.Write(t, host+v.answers+"/"+strings.TrimSpace("answer "+q), output(t, source, fakehost, args...))
 	}
 	for _, name := range v.others {
-		write(t, host+name, "")
+		programtest.Write(t, host+name, "")
 	}
 }
 
 // readmeRun is the docker run of README.md below a heading.
 type readmeRun struct {
-	mounts  []mount
+	mounts  []programtest.Mount
 	devices []string
 	args    []string // of the exporter
 }
 
 func readReadme(t *testing.T, heading string) readmeRun {
 	t.Helper()
-	_, below, ok := strings.Cut(read(t, "README.md"), "\n"+heading+"\n")
+	_, below, ok := strings.Cut(programtest.Read(t, "README.md"), "\n"+heading+"\n")
 	if !ok {
 		t.Fatalf("README.md has no %q", heading)
 	}
 	block := firstMatch(t, below, "(?s)```sh\n(docker run.*?)```")
 	var run readmeRun
 	for _, m := range regexp.MustCompile(`--volume (\S+?):(\S+?):ro`).FindAllStringSubmatch(block, -1) {
-		run.mounts = append(run.mounts, mount{source: m[1], target: m[2]})
+		run.mounts = append(run.mounts, programtest.Mount{Source: m[1], Target: m[2]})
 	}
 	for _, m := range regexp.MustCompile(`--device(?: %s ')? (/dev/[^ )]+)`).FindAllStringSubmatch(block, -1) {
 		run.devices = append(run.devices, m[1])
 	}
-	_, args, ok := strings.Cut(block, "accelerator-exporter:"+strings.TrimSpace(read(t, "../../VERSION")))
+	_, args, ok := strings.Cut(block, "accelerator-exporter:"+strings.TrimSpace(programtest.Read(t, "../../VERSION")))
 	if !ok {
 		t.Fatalf("README.md runs another version:\n%s", block)
 	}
@@ -127,13 +129,13 @@ var fromHost = regexp.MustCompile(`^(/usr)?/lib(64)?$|^/etc/ld\.so\.cache$`)
 
 // on maps the vendor's mounts to a made-up host, and leaves out what this
 // machine does not have, as README.md says.
-func (r readmeRun) on(t *testing.T, host string) []mount {
+func (r readmeRun) on(t *testing.T, host string) []programtest.Mount {
 	t.Helper()
-	var mounts []mount
+	var mounts []programtest.Mount
 	for _, m := range r.mounts {
-		if !fromHost.MatchString(m.source) {
-			mounts = append(mounts, mount{source: host + m.source, target: m.target})
-		} else if _, err := os.Stat(m.source); err == nil {
+		if !fromHost.MatchString(m.Source) {
+			mounts = append(mounts, programtest.Mount{Source: host + m.Source, Target: m.Target})
+		} else if _, err := os.Stat(m.Source); err == nil {
 			mounts = append(mounts, m)
 		}
 	}
@@ -145,7 +147,7 @@ func (r readmeRun) on(t *testing.T, host string) []mount {
 func testTools(t *testing.T, s *store, i image) {
 	need(t, "gcc")
 	if runtime.GOOS != "linux" {
-		lacking(t, "Linux")
+		programtest.Lacking(t, "Linux")
 	}
 	for _, v := range tools {
 		t.Run(v.vendor, func(t *testing.T) {
@@ -178,10 +180,10 @@ func testTools(t *testing.T, s *store, i image) {
 	})
 }
 
-func without(mounts []mount, targets *regexp.Regexp) []mount {
-	var rest []mount
+func without(mounts []programtest.Mount, targets *regexp.Regexp) []programtest.Mount {
+	var rest []programtest.Mount
 	for _, m := range mounts {
-		if !targets.MatchString(m.target) {
+		if !targets.MatchString(m.Target) {
 			rest = append(rest, m)
 		}
 	}
@@ -193,12 +195,12 @@ func failure(vendor, reason string) string {
 	return fmt.Sprintf(`accelerator_collector_failures_total{collector="%s",reason="%s"} 1`, vendor, reason)
 }
 
-func runTool(t *testing.T, i image, root string, mounts []mount, args []string, texts ...string) {
+func runTool(t *testing.T, i image, root string, mounts []programtest.Mount, args []string, texts ...string) {
 	t.Helper()
-	address := freeAddress(t)
+	address := programtest.FreeAddress(t)
 	// An hour between two questions: the first answer is the one that is looked at.
 	c := start(t, i, root, mounts, nil, append(args, "--web.listen-address="+address, "--collector.interval=1h")...)
-	eventually(t, contains(t, "http://"+address+"/metrics", texts...))
-	confined(t, c.cmd.Process.Pid)
-	c.stop(t)
+	programtest.Eventually(t, patience, "the exporter's page", contains(t, "http://"+address+"/metrics", texts...))
+	confined(t, c.Pid)
+	stop(t, c)
 }

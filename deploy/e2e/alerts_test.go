@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // told is an alert as amtool shows it.
@@ -64,17 +66,17 @@ func (f *fleet) inAlertmanager(name string) []string {
 
 // fires waits until Prometheus, Alertmanager and whoever that tells know of an alert.
 func (f *fleet) fires(t *testing.T, a alert, h *host, put time.Time) {
-	amtool := tool(t, "amtool")
+	amtool := programtest.Find(t, "amtool")
 	wanted := map[string]string{"alertname": a.name, "instance": h.exporter, "severity": a.severity}
 	maps.Copy(wanted, a.labels)
-	eventually(t, 90*time.Second, a.name+" fires", func() error {
+	programtest.Eventually(t, 90*time.Second, a.name+" fires", func() error {
 		all := f.firing(t)
 		if !slices.ContainsFunc(all, func(labels map[string]string) bool { return matches(labels, wanted) }) {
 			return fmt.Errorf("no %v in Prometheus", wanted)
 		}
 		return nil
 	})
-	eventually(t, patience, "amtool shows "+a.name, func() error {
+	programtest.Eventually(t, patience, "amtool shows "+a.name, func() error {
 		all, err := f.ask(t, amtool, a, h)
 		if err != nil {
 			return err
@@ -113,10 +115,10 @@ func readable(annotations map[string]string, name string) error {
 
 // resolves waits until an alert is gone everywhere.
 func (f *fleet) resolves(t *testing.T, a alert, h *host, cleared time.Time) {
-	amtool := tool(t, "amtool")
+	amtool := programtest.Find(t, "amtool")
 	wanted := map[string]string{"alertname": a.name, "instance": h.exporter}
 	maps.Copy(wanted, a.labels)
-	eventually(t, 2*time.Minute, a.name+" resolves", func() error {
+	programtest.Eventually(t, 2*time.Minute, a.name+" resolves", func() error {
 		for _, labels := range f.firing(t) {
 			if matches(labels, wanted) {
 				return fmt.Errorf("still fires: %v", labels)
@@ -124,7 +126,7 @@ func (f *fleet) resolves(t *testing.T, a alert, h *host, cleared time.Time) {
 		}
 		return nil
 	})
-	eventually(t, patience, a.name+" leaves Alertmanager", func() error {
+	programtest.Eventually(t, patience, a.name+" leaves Alertmanager", func() error {
 		all, err := f.ask(t, amtool, a, h)
 		if err == nil && len(all) > 0 {
 			err = fmt.Errorf("amtool still shows it: %v", all[0].Labels)
@@ -142,7 +144,7 @@ func (f *fleet) somebodyIsTold(t *testing.T, a alert, status string, wanted map[
 	if to == "" || a.inhibited {
 		return
 	}
-	eventually(t, patience, fmt.Sprintf("a message to %s that %s is %s", to, a.name, status), func() error {
+	programtest.Eventually(t, patience, fmt.Sprintf("a message to %s that %s is %s", to, a.name, status), func() error {
 		if !f.receiver.got(to, status, wanted) {
 			return errors.New("none yet")
 		}
@@ -159,7 +161,7 @@ func (f *fleet) note(t *testing.T, a alert, h *host, instant time.Time, which st
 		matchers += fmt.Sprintf(",%s=%q", name, value)
 	}
 	query := fmt.Sprintf("%s(%s_over_time(timestamp(ALERTS{%s})[10m:250ms]))", which, which, matchers)
-	eventually(t, patience, "ALERTS of "+a.name, func() error {
+	programtest.Eventually(t, patience, "ALERTS of "+a.name, func() error {
 		all, err := f.instant(query)
 		if err != nil {
 			return err

@@ -5,6 +5,8 @@ package e2e
 import (
 	"testing"
 	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // patience is how long a test waits for what comes within seconds.
@@ -13,14 +15,14 @@ const patience = 45 * time.Second
 // TestEndToEnd runs the programs with the servers that users run beside them.
 func TestEndToEnd(t *testing.T) {
 	t.Run("every alert has a fault", func(t *testing.T) { everyAlertIsTried(t, allFaults()) })
-	p := build(t)
+	p := programs(programtest.Build(t))
 	t.Run("landing page", func(t *testing.T) { landingPage(t, startHost(t, p, "alpha", nil)) })
 	for _, v := range []version{
 		{name: "2", path: "prometheus", config: "prometheus-2.yml"},
-		{name: "3", path: "../../bin/tools/prometheus", config: "prometheus.yml", native: true, brief: true},
+		{name: "3", path: "bin/tools/prometheus", config: "prometheus.yml", native: true, brief: true},
 	} {
 		t.Run("Prometheus "+v.name, func(t *testing.T) {
-			v.path = tool(t, v.path)
+			v.path = programtest.Find(t, v.path)
 			watch(t, p, v)
 		})
 	}

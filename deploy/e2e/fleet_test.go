@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // fleet is some hosts and who watches them.
@@ -50,7 +52,7 @@ func runFleet(t *testing.T, p programs, v version, faults []fault) *fleet {
 		server := map[string]string{"cluster": "test", "target": h.probe}
 		jobs["vllm"] = append(jobs["vllm"], targets{[]string{h.vllm}, server})
 	}
-	var benches []*program
+	var benches []*programtest.Process
 	for _, load := range [][]string{{"--concurrency=4"}, {"--request-rate=3", "--max-concurrency=2"}} {
 		bench, address := startBench(t, p, f.hosts["omega"], load...)
 		benches = append(benches, bench)
@@ -59,7 +61,7 @@ func runFleet(t *testing.T, p programs, v version, faults []fault) *fleet {
 	f.monitoring = startMonitoring(t, v, f.receiver.URL, jobs)
 	t.Cleanup(func() { // before Prometheus stops: a load test waits for its last scrape
 		for _, b := range benches {
-			b.stop(t)
+			_ = b.End(t) // a load test that was cut short may say so
 		}
 	})
 	return f
@@ -67,20 +69,16 @@ func runFleet(t *testing.T, p programs, v version, faults []fault) *fleet {
 
 // startBench puts load on a host until the test ends, and returns where it tells
 // how that goes.
-func startBench(t *testing.T, p programs, h *host, load ...string) (*program, string) {
+func startBench(t *testing.T, p programs, h *host, load ...string) (*programtest.Process, string) {
 	t.Helper()
-	dir, address := t.TempDir(), freeAddress(t)
+	dir, address := t.TempDir(), programtest.FreeAddress(t)
 	args := append([]string{
 		"run", "--url=http://" + h.vllm, "--duration=20m", "--input-len=64", "--random-output-len=16",
 		"--output=" + filepath.Join(dir, "results"), "--web.listen-address=" + address,
 	}, load...)
-	bench := start(t, dir, "accelbench", nil, p.path("accelbench"), args...)
-	eventually(t, patience, "accelbench serves", func() error {
-		select {
-		case <-bench.over:
-			t.Fatalf("accelbench ended:\n%s", bench.text())
-		default:
-		}
+	bench := start(t, "accelbench", nil, p.path("accelbench"), args...)
+	programtest.Eventually(t, patience, "accelbench serves", func() error {
+		bench.Runs(t)
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			return err
@@ -88,18 +86,6 @@ func startBench(t *testing.T, p programs, h *host, load ...string) (*program, st
 		return conn.Close()
 	})
 	return bench, address
-}
-
-// freeAddress is one that nobody listens at, for a program that does not tell
-// which one it chose.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // firing are the alerts that fire, by Prometheus.
@@ -156,7 +142,7 @@ func (f *fleet) hostAt(instance string) string {
 // ours fires that is not of an early fault.
 func (f *fleet) quiet(t *testing.T, evaluations int) {
 	early := map[string][]string{"epsilon": {"AcceleratorIdleMemoryHeld"}}
-	eventually(t, 2*time.Minute, fmt.Sprintf("%d evaluations of the rules", evaluations), func() error {
+	programtest.Eventually(t, 2*time.Minute, fmt.Sprintf("%d evaluations of the rules", evaluations), func() error {
 		if found := f.unexpected(t, early); len(found) > 0 {
 			t.Fatalf("nothing is wrong, and yet these fire:\n%s", strings.Join(found, "\n"))
 		}

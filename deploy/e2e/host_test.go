@@ -7,37 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // programs is the folder with what is built from this repository.
 type programs string
-
-func build(t *testing.T) programs {
-	t.Helper()
-	dir := t.TempDir()
-	number, err := os.ReadFile("../../VERSION")
-	if err != nil {
-		t.Fatal(err)
-	}
-	stamp := "-X github.com/prometheus/common/version.Version=" + strings.TrimSpace(string(number))
-	cmd := exec.Command("go", "build", "-C", "../..", "-trimpath", "-ldflags", stamp, "-o", dir+"/", "./cmd/...")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("building the programs: %v\n%s", err, out)
-	}
-	for _, tool := range []string{"mx-smi", "npu-smi"} {
-		if err := os.Symlink("fakehost", filepath.Join(dir, tool)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return programs(dir)
-}
 
 func (p programs) path(name string) string { return filepath.Join(string(p), name) }
 
@@ -50,8 +31,8 @@ type host struct {
 	vllm     string // addresses
 	exporter string
 	probe    string // name of the probe, which is the label target
-	server   *program
-	daemon   *program
+	server   *programtest.Process
+	daemon   *programtest.Process
 	missing  atomic.Bool // NUMA nodes take pages that were meant for others
 }
 
@@ -66,9 +47,9 @@ func startHost(t *testing.T, p programs, name string, state map[string]string) *
 		h.write(t, "state/"+file, text)
 	}
 	h.runNUMA(t)
-	h.server = start(t, h.dir, "vllm", []string{"FAKEHOST_STATE=" + h.path("state")}, p.path("fakehost"),
+	h.server = start(t, "vllm", []string{"FAKEHOST_STATE=" + h.path("state")}, p.path("fakehost"),
 		"vllm", "--listen-address=127.0.0.1:0", "--speed=8", "--background-users=12", "--background-period=20s")
-	h.vllm = h.server.address(t)
+	h.vllm = served(t, h.server)
 	h.write(t, "probes.yml", h.probes())
 	h.startExporter(t)
 	return h
@@ -86,11 +67,11 @@ func (h *host) path(name string) string { return filepath.Join(h.dir, name) }
 // startExporter starts the exporter at the address it had before, if any.
 func (h *host) startExporter(t *testing.T) {
 	t.Helper()
-	h.daemon = start(t, h.dir, "exporter", []string{"FAKEHOST_STATE=" + h.path("state")}, h.programs.path("accelerator_exporter"),
+	h.daemon = start(t, "exporter", []string{"FAKEHOST_STATE=" + h.path("state")}, h.programs.path("accelerator_exporter"),
 		"--web.listen-address="+h.exporter, "--config.file="+h.path("probes.yml"), "--path.sysfs="+h.sysfs,
-		"--collector.metax.command="+h.programs.path("mx-smi"), "--collector.ascend.command="+h.programs.path("npu-smi"),
+		"--collector.metax.command="+h.programs.path("fake/mx-smi"), "--collector.ascend.command="+h.programs.path("fake/npu-smi"),
 		"--collector.interval=1s", "--collector.inventory-interval=5s", "--collector.timeout=2s")
-	h.exporter = h.daemon.address(t)
+	h.exporter = served(t, h.daemon)
 }
 
 // set writes one of the files that the stand-ins look at, such as mx-smi.card.

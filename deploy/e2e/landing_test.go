@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 var update = flag.Bool("update", false, "write the picture in docs anew")
@@ -20,9 +22,9 @@ var update = flag.Bool("update", false, "write the picture in docs anew")
 // landingPage looks at the exporter's first page as a browser shows it: of a
 // healthy host, and of one with a tool that finds no driver.
 func landingPage(t *testing.T, h *host) {
-	browser := tool(t, "chromium", "chromium-browser", "google-chrome")
+	browser := programtest.Find(t, "chromium", "chromium-browser", "google-chrome")
 	shows := func(what string, parts ...string) (dom string) {
-		eventually(t, patience, what, func() error {
+		programtest.Eventually(t, patience, what, func() error {
 			var err error
 			if dom, err = output(t, browser, append(headless(t), "--dump-dom", "http://"+h.exporter+"/")...); err != nil {
 				return err

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// native compares the quantiles of native histograms with those of the classic
+// nativeHistograms compares the quantiles of native histograms with those of the classic
 // ones of the same samples: they must lie in the same bucket.
 func (f *fleet) nativeHistograms(t *testing.T) {
 	for _, name := range []string{"time_to_first_token", "time_per_output_token", "inter_token_latency", "request_duration"} {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // monitoring is a Prometheus and an Alertmanager with the shipped configuration.
@@ -35,26 +37,19 @@ func startMonitoring(t *testing.T, v version, receiver string, jobs map[string][
 	t.Helper()
 	m := &monitoring{dir: t.TempDir()}
 	m.prepareAlertmanager(t, receiver)
-	am := start(t, m.dir, "alertmanager", nil, tool(t, "prometheus-alertmanager", "alertmanager"),
+	am := start(t, "alertmanager", nil, programtest.Find(t, "prometheus-alertmanager", "alertmanager"),
 		"--config.file="+m.path("alertmanager.yml"), "--storage.path="+m.path("alertmanager"),
 		"--web.listen-address=127.0.0.1:0", "--cluster.listen-address=")
-	m.alertmanager = am.address(t)
+	m.alertmanager = served(t, am)
 	jobs["alertmanager"] = []targets{{Targets: []string{m.alertmanager}}}
 	m.preparePrometheus(t, v.config, jobs)
-	p := start(t, m.dir, "prometheus", nil, v.path,
+	p := start(t, "prometheus", nil, v.path,
 		"--config.file="+m.path("prometheus.yml"), "--storage.tsdb.path="+m.path("prometheus"),
 		"--web.listen-address=127.0.0.1:0", "--query.lookback-delta="+lookback())
-	m.prometheus = p.address(t)
-	eventually(t, patience, "Prometheus is ready", func() error {
-		response, err := http.Get("http://" + m.prometheus + "/-/ready")
-		if err != nil {
-			return err
-		}
-		response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("status %s", response.Status)
-		}
-		return nil
+	m.prometheus = served(t, p)
+	programtest.Eventually(t, patience, "Prometheus is ready", func() error {
+		_, err := programtest.Get(t, "http://"+m.prometheus+"/-/ready")
+		return err
 	})
 	return m
 }
@@ -88,7 +83,8 @@ func (m *monitoring) get(path string, query url.Values, data any) error {
 // series is one of a query's results.
 type series struct {
 	Metric map[string]string `json:"metric"`
-	Value  [2]any            `json:"value"` // of an instant query
+	Value  [2]any            `json:"value"`  // of an instant query
+	Values [][2]any          `json:"values"` // of a query over time
 }
 
 // number is the version that Prometheus says it is.

@@ -121,7 +121,7 @@ func otherFaults() []fault {
 		tells: []alert{{name: "AcceleratorConfigReloadFailed", severity: "warning"}},
 	}, {
 		host: "delta", name: "the exporter is killed",
-		put:   func(_ *testing.T, h *host) { h.daemon.kill() },
+		put:   func(_ *testing.T, h *host) { h.daemon.Crash() },
 		clear: func(t *testing.T, h *host) { h.startExporter(t) },
 		tells: []alert{{name: "AcceleratorExporterDown", severity: "critical"}},
 	}}
@@ -129,7 +129,7 @@ func otherFaults() []fault {
 
 func (h *host) reload(t *testing.T) {
 	t.Helper()
-	if err := h.daemon.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+	if err := h.daemon.Signal(syscall.SIGHUP); err != nil {
 		t.Error(err)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // stuckTool is a tool that outlives SIGKILL, as one does whose driver hangs: the
@@ -23,7 +25,7 @@ func stuckTool() fault {
 		host: "gamma", name: "npu-smi outlives SIGKILL",
 		put: func(t *testing.T, h *host) {
 			h.set(t, "npu-smi.fault", "hang")
-			eventually(t, patience, "a hanging npu-smi to hold", func() error {
+			programtest.Eventually(t, patience, "a hanging npu-smi to hold", func() error {
 				pid, err := h.child("npu-smi")
 				if err == nil {
 					release, err = trace(pid)
@@ -46,7 +48,7 @@ func stuckTool() fault {
 
 // child finds a tool that the exporter runs.
 func (h *host) child(tool string) (int, error) {
-	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", h.daemon.cmd.Process.Pid))
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", h.daemon.Pid))
 	if err != nil {
 		return 0, err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -9,6 +8,8 @@ import (
 	"testing"
 
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 const document = "../../docs/scaling.md"
@@ -24,13 +25,10 @@ type row struct {
 // cellsOf returns the rows of the document's table whose first header is this.
 func cellsOf(t *testing.T, header string) [][]string {
 	t.Helper()
-	text, err := os.ReadFile(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := programtest.Read(t, document)
 	var rows [][]string
 	inside := false
-	for line := range strings.SplitSeq(string(text), "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		cells := strings.Split(strings.Trim(line, "|"), "|")
 		for i := range cells {
 			cells[i] = strings.TrimSpace(cells[i])
@@ -126,14 +124,14 @@ func TestNeeds(t *testing.T) {
 		t.Fatal("no rules", err)
 	}
 	for _, file := range files {
-		rules += read(t, file)
+		rules += programtest.Read(t, file)
 	}
 	for _, cells := range cellsOf(t, "what may go") {
 		for _, quoted := range strings.Split(cells[0], ",") {
 			name := strings.ReplaceAll(regexp.QuoteMeta(strings.Trim(strings.TrimSpace(quoted), "`")), `\*`, `\w*`)
 			used := regexp.MustCompile(`\b` + name + `\b`)
 			for file, title := range dashboards {
-				if used.MatchString(read(t, filepath.Join("../../dashboards/grafana", file))) && !strings.Contains(cells[1], title) {
+				if used.MatchString(programtest.Read(t, filepath.Join("../../dashboards/grafana", file))) && !strings.Contains(cells[1], title) {
 					t.Errorf("the dashboard %s asks for %s, and the document does not say so", title, quoted)
 				}
 			}
@@ -142,13 +140,4 @@ func TestNeeds(t *testing.T) {
 			}
 		}
 	}
-}
-
-func read(t *testing.T, file string) string {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }

@@ -14,6 +14,8 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // TestFleet holds the simulated hosts against the real exporters that they are
@@ -135,7 +137,7 @@ func inPrometheus(t *testing.T, kinds [][]*dto.MetricFamily) {
 		t.Fatal(err)
 	}
 	_, prometheus, _ := startPrometheus(t, scrapeConfig(targets, "1s", ""))
-	eventually(t, "every host has its series", func() error {
+	programtest.Eventually(t, time.Minute, "every host has its series", func() error {
 		got, err := ask(prometheus, `count by (instance) ({instance=~"gpu-.*", __name__!~"up|scrape_.*"})`)
 		if err != nil {
 			return err
@@ -150,7 +152,7 @@ func inPrometheus(t *testing.T, kinds [][]*dto.MetricFamily) {
 		}
 		return nil
 	})
-	eventually(t, "latency can be asked for", func() error {
+	programtest.Eventually(t, time.Minute, "latency can be asked for", func() error {
 		got, err := ask(prometheus, `histogram_quantile(0.9, sum by (le) (rate(accelerator_probe_time_to_first_token_seconds_bucket[30s]))) > 0`)
 		if err == nil && len(got) != 1 {
 			err = errors.New("no quantile")

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 var (
@@ -71,7 +73,7 @@ func TestMeasure(t *testing.T) {
 }
 
 // simulate starts the fleet and returns the file of its targets.
-func simulate(t *testing.T, program string, vendors []vendor, hosts int) (*os.Process, string) {
+func simulate(t *testing.T, program string, vendors []vendor, hosts int) (*programtest.Process, string) {
 	t.Helper()
 	targets := filepath.Join(t.TempDir(), "fleet.yml")
 	args := []string{"--hosts=" + strconv.Itoa(hosts), "--targets=" + targets, fmt.Sprintf("--speed=%g", *speed)}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // vendor is a kind of host that the measurements are made with: eight cards,
@@ -27,33 +28,23 @@ type vendor struct {
 // model server, once for each vendor.
 func startReal(t *testing.T) []vendor {
 	t.Helper()
-	dir := t.TempDir()
-	build := exec.Command("go", "build", "-C", "../..", "-o", dir+"/", "./cmd/accelerator_exporter", "./cmd/fakehost")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the programs: %v\n%s", err, out)
-	}
-	for _, tool := range []string{"mx-smi", "npu-smi"} {
-		if err := os.Symlink("fakehost", filepath.Join(dir, tool)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir, programs := t.TempDir(), programtest.Build(t)
 	sysfs := filepath.Join(dir, "sys")
 	writeNodes(t, sysfs)
 
 	env := []string{"FAKEHOST_STATE=" + filepath.Join(dir, "state")}
-	server := start(t, env, regexp.MustCompile(`address=http://(\S+)`), filepath.Join(dir, "fakehost"), "vllm", "--listen-address=127.0.0.1:0", "--speed=8", "--background-users=40")
+	server := start(t, env, regexp.MustCompile(`address=http://(\S+)`), filepath.Join(programs, "fakehost"), "vllm", "--listen-address=127.0.0.1:0", "--speed=8", "--background-users=40")
 	exporter := func(flags ...string) string {
 		flags = append(flags, "--web.listen-address=127.0.0.1:0", "--path.sysfs="+sysfs, "--probe.target=http://"+server,
 			"--collector.interval=2s", "--probe.interval=2s")
-		return "http://" + start(t, env, regexp.MustCompile(`Listening on.* address=(\S+)`), filepath.Join(dir, "accelerator_exporter"), flags...) + "/metrics"
+		return "http://" + start(t, env, regexp.MustCompile(`Listening on.* address=(\S+)`), filepath.Join(programs, "accelerator_exporter"), flags...) + "/metrics"
 	}
 	vendors := []vendor{
-		{"metax", exporter("--no-collector.ascend", "--collector.metax.command="+filepath.Join(dir, "mx-smi"))},
-		{"ascend", exporter("--no-collector.metax", "--collector.ascend.command="+filepath.Join(dir, "npu-smi"))},
+		{"metax", exporter("--no-collector.ascend", "--collector.metax.command="+filepath.Join(programs, "fake/mx-smi"))},
+		{"ascend", exporter("--no-collector.metax", "--collector.ascend.command="+filepath.Join(programs, "fake/npu-smi"))},
 	}
 	for _, v := range vendors {
-		eventually(t, v.name+" is complete", func() error { return complete(v.url) })
+		programtest.Eventually(t, time.Minute, v.name+" is complete", func() error { return complete(v.url) })
 	}
 	return vendors
 }
@@ -110,80 +101,17 @@ func start(t *testing.T, env []string, address *regexp.Regexp, program string, a
 	return found
 }
 
-func startProcess(t *testing.T, env []string, address *regexp.Regexp, program string, args ...string) (*os.Process, string) {
+func startProcess(t *testing.T, env []string, address *regexp.Regexp, program string, args ...string) (*programtest.Process, string) {
 	t.Helper()
-	log, err := os.CreateTemp(t.TempDir(), "log")
-	if err != nil {
-		t.Fatal(err)
-	}
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(os.Environ(), env...)
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		_ = log.Close()
-		if t.Failed() {
-			text, _ := os.ReadFile(log.Name())
-			t.Logf("log of %s:\n%.4000s", program, text)
-		}
-	})
-	var found string
-	eventually(t, filepath.Base(program)+" serves", func() error {
-		text, err := os.ReadFile(log.Name())
-		if err != nil {
-			return err
-		}
-		match := address.FindSubmatch(text)
-		if match == nil {
-			return errors.New("no address in its log yet")
-		}
-		found = string(match[1])
-		return nil
-	})
-	return cmd.Process, found
-}
-
-// eventually polls until there is no error, for at most a minute.
-func eventually(t *testing.T, what string, try func() error) {
-	t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for {
-		err := try()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: %v", what, err)
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-}
-
-// prometheusProgram finds the newest Prometheus there is, and skips without one
-// except in CI.
-func prometheusProgram(t *testing.T) string {
-	t.Helper()
-	if built, err := filepath.Abs("../../bin/tools/prometheus"); err == nil {
-		if _, err := os.Stat(built); err == nil {
-			return built
-		}
-	}
-	found, err := exec.LookPath("prometheus")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("no prometheus in bin/tools or on the PATH")
-		}
-		t.Skip("needs prometheus in bin/tools or on the PATH")
-	}
-	return found
+	process := programtest.Start(t, filepath.Base(program), cmd)
+	t.Cleanup(process.Crash) // nothing is kept, and a large Prometheus takes long to end
+	return process, process.Logged(t, address)
 }
 
 // startPrometheus runs a Prometheus with a configuration of the test's.
-func startPrometheus(t *testing.T, config string, flags ...string) (process *os.Process, url, data string) {
+func startPrometheus(t *testing.T, config string, flags ...string) (process *programtest.Process, url, data string) {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "prometheus.yml")
@@ -196,20 +124,11 @@ func startPrometheus(t *testing.T, config string, flags ...string) (process *os.
 		storage = "--storage.agent.path="
 	}
 	flags = append([]string{"--config.file=" + file, storage + data, "--web.listen-address=127.0.0.1:0"}, flags...)
-	process, address := startProcess(t, nil, regexp.MustCompile(`msg="?Listening on"?.* address=(127\S+)`), prometheusProgram(t), flags...)
+	process, address := startProcess(t, nil, regexp.MustCompile(`msg="?Listening on"?.* address=(127\S+)`), programtest.Find(t, "bin/tools/prometheus", "prometheus"), flags...)
 	url = "http://" + address
-	eventually(t, "Prometheus is ready", func() error {
-		response, err := http.Get(url + "/-/ready")
-		if err != nil {
-			return err
-		}
-		if err := response.Body.Close(); err != nil {
-			return err
-		}
-		if response.StatusCode != http.StatusOK {
-			return errors.New(response.Status)
-		}
-		return nil
+	programtest.Eventually(t, time.Minute, "Prometheus is ready", func() error {
+		_, err := programtest.Get(t, url+"/-/ready")
+		return err
 	})
 	return process, url, data
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/relabel"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // snippet is a block of YAML in the document, with the line of text before it.
@@ -24,15 +26,12 @@ type snippet struct {
 
 func snippets(t *testing.T) []snippet {
 	t.Helper()
-	text, err := os.ReadFile(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := programtest.Read(t, document)
 	var found []snippet
-	for _, match := range regexp.MustCompile("(?s)([^\n]+)\n\n```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+	for _, match := range regexp.MustCompile("(?s)([^\n]+)\n\n```yaml\n(.*?)```").FindAllStringSubmatch(text, -1) {
 		found = append(found, snippet{before: match[1], text: match[2]})
 	}
-	if n := strings.Count(string(text), "```yaml"); n != len(found) || n == 0 {
+	if n := strings.Count(text, "```yaml"); n != len(found) || n == 0 {
 		t.Fatalf("%d of %d blocks of YAML in %s found", len(found), n, document)
 	}
 	return found
@@ -40,16 +39,7 @@ func snippets(t *testing.T) []snippet {
 
 // TestSnippets wants every configuration of the document to be one.
 func TestSnippets(t *testing.T) {
-	promtools := []string{"../../bin/tools/promtool"}
-	if found, err := exec.LookPath("promtool"); err == nil {
-		promtools = append(promtools, found)
-	}
-	checked := false
-	for _, promtool := range promtools {
-		if _, err := os.Stat(promtool); err != nil {
-			continue
-		}
-		checked = true
+	for _, promtool := range programtest.FindAll(t, "bin/tools/promtool", "promtool") {
 		old := !strings.Contains(promtool, "bin/tools") // Prometheus 2 does not know native histograms
 		for i, s := range snippets(t) {
 			if old && strings.Contains(s.text, "native_histograms") {
@@ -67,12 +57,6 @@ func TestSnippets(t *testing.T) {
 				t.Errorf("%s of:\n%s\n%s", promtool, s.text, out)
 			}
 		}
-	}
-	if !checked {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("no promtool in bin/tools or on the PATH")
-		}
-		t.Skip("needs promtool in bin/tools or on the PATH")
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,33 +18,16 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
-// programs is the folder of the real programs, built once.
-var programs = sync.OnceValues(func() (string, error) {
-	folder, err := os.MkdirTemp("", "programs")
-	if err != nil {
-		return "", err
-	}
-	toRemove = folder
-	build := exec.Command("go", "build", "-o", folder+"/", "./cmd/...")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return folder, nil
-})
-
-// toRemove is removed when all tests are over.
-var toRemove string
+// programs are those of this repository.
+var programs programtest.Programs
 
 func program(t *testing.T, command string) string {
 	t.Helper()
-	folder, err := programs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Join(folder, filepath.Base(command))
+	return filepath.Join(programs.Folder(t), filepath.Base(command))
 }
 
 func configMaps(r rendered) []*corev1.ConfigMap { return all[*corev1.ConfigMap](r) }
@@ -135,8 +117,13 @@ func TestImageHasThePrograms(t *testing.T) {
 // TestLoadTest runs what the Jobs run, as Kubernetes would: a process for each
 // index, and one for the report, all at once. The results are those of one load.
 func TestLoadTest(t *testing.T) {
-	server := "127.0.0.1:" + freePort(t)
-	serve(t, "http://"+server+"/v1/models", program(t, "fakehost"), "vllm", "--listen-address="+server, "--speed=200", "--output-tokens=8")
+	server := programtest.FreeAddress(t)
+	vllm := programtest.Start(t, "vllm", exec.Command(program(t, "fakehost"), "vllm", "--listen-address="+server, "--speed=200", "--output-tokens=8"))
+	programtest.Eventually(t, time.Minute, "vllm answers", func() error {
+		vllm.Runs(t)
+		_, err := programtest.Get(t, "http://"+server+"/v1/models")
+		return err
+	})
 	folder := t.TempDir()
 	key := filepath.Join(folder, "api-key")
 	if err := os.WriteFile(key, []byte("key"), 0o600); err != nil {
@@ -215,58 +202,6 @@ func checkReport(t *testing.T, path, start string) {
 	for _, w := range report.Steps[0].Warnings {
 		if strings.Contains(w, "at the same time") || strings.Contains(w, "same instants") {
 			t.Error(w)
-		}
-	}
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
-}
-
-// serve runs a server until the test ends, and returns when url answers.
-func serve(t *testing.T, url, command string, args ...string) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	server := exec.CommandContext(ctx, command, args...)
-	var out bytes.Buffer
-	server.Stdout, server.Stderr = &out, &out
-	if err := server.Start(); err != nil {
-		cancel()
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = server.Wait()
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-	})
-	poll := time.NewTicker(20 * time.Millisecond)
-	defer poll.Stop()
-	deadline := time.After(20 * time.Second)
-	for {
-		if answer, err := http.Get(url); err == nil {
-			answer.Body.Close()
-			return
-		}
-		select {
-		case <-ended:
-			t.Fatalf("%s ended:\n%s", command, out.String())
-		case <-deadline:
-			t.Fatalf("%s does not answer", command)
-		case <-poll.C:
 		}
 	}
 }

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
-	_ = os.RemoveAll(toRemove)
+	programs.Remove()
 	os.Exit(code)
 }
 

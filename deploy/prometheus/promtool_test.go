@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // patience is for a machine that does much else; alone the longest rule test takes seconds.
@@ -31,7 +33,7 @@ func TestAlertsAreTested(t *testing.T) {
 	firing, quiet := map[string]bool{}, map[string]bool{}
 	for _, file := range ruleTests(t) {
 		var tests ruleTest
-		readYAML(t, file, &tests)
+		programtest.ReadYAML(t, file, &tests)
 		for _, test := range tests.Tests {
 			if test.Name == "" {
 				t.Errorf("a test in %s has no name", file)
@@ -100,13 +102,13 @@ func TestPromtool(t *testing.T) {
 // The two configurations differ in nothing but what Prometheus 2 does not know.
 func TestConfigurationsAgree(t *testing.T) {
 	var want []string
-	for line := range strings.Lines(read(t, "prometheus.yml")) {
+	for line := range strings.Lines(programtest.Read(t, "prometheus.yml")) {
 		if !strings.HasPrefix(line, "#") && !strings.Contains(line, "_histograms: true") {
 			want = append(want, line)
 		}
 	}
 	var got []string
-	for line := range strings.Lines(read(t, "prometheus-2.yml")) {
+	for line := range strings.Lines(programtest.Read(t, "prometheus-2.yml")) {
 		if !strings.HasPrefix(line, "#") {
 			got = append(got, line)
 		}
@@ -118,7 +120,7 @@ func TestConfigurationsAgree(t *testing.T) {
 
 // Every alert that the inhibitions name exists: one that was renamed would inhibit nothing.
 func TestAlertmanager(t *testing.T) {
-	text := read(t, "alertmanager.yml")
+	text := programtest.Read(t, "alertmanager.yml")
 	var names []string
 	for _, a := range readRules(t, "alerts.yml") {
 		names = append(names, a.Alert)
@@ -131,7 +133,7 @@ func TestAlertmanager(t *testing.T) {
 			}
 		}
 	}
-	amtool := programs(t, "amtool")[0]
+	amtool := programtest.Find(t, "amtool")
 	run(t, amtool, "check-config", "alertmanager.yml")
 
 	// What one gets by taking the "#" off the receivers' webhooks.
@@ -153,28 +155,9 @@ func TestAlertmanager(t *testing.T) {
 // distribution, which is a Prometheus 2.
 func promtools(t *testing.T) []string {
 	t.Helper()
-	found := programs(t, root+"/bin/tools/promtool", "promtool")
+	found := programtest.FindAll(t, "bin/tools/promtool", "promtool")
 	if os.Getenv("CI") == "true" && len(found) < 2 {
 		t.Fatalf("only %s is here; make tools builds one promtool, the package prometheus has the other", found)
-	}
-	return found
-}
-
-// programs finds those of the named that are here. Without one the test is
-// skipped, but in CI it fails.
-func programs(t *testing.T, names ...string) []string {
-	t.Helper()
-	var found []string
-	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			found = append(found, path)
-		}
-	}
-	if len(found) == 0 {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("none of these programs is here: %s", names)
-		}
-		t.Skipf("none of these programs is here: %s", names)
 	}
 	return found
 }

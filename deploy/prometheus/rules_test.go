@@ -1,21 +1,17 @@
 // Package prometheus holds what Prometheus and Alertmanager are configured with,
-// and the tests that hold rules, thresholds, rule tests and runbooks together.
+// and the tests that hold rules, thresholds, and rule tests together.
 package prometheus
 
 import (
-	"os"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
 
 	"github.com/prometheus/prometheus/promql/parser"
-	"go.yaml.in/yaml/v3"
-)
 
-const (
-	root     = "../.."
-	runbooks = root + "/docs/runbooks"
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // rule is one of a rule file, as far as these tests look at it.
@@ -30,7 +26,7 @@ func readRules(t *testing.T, name string) []rule {
 	var file struct {
 		Groups []struct{ Rules []rule }
 	}
-	readYAML(t, filepath.Join("rules", name), &file)
+	programtest.ReadYAML(t, filepath.Join("rules", name), &file)
 	var rules []rule
 	for _, g := range file.Groups {
 		rules = append(rules, g.Rules...)
@@ -39,17 +35,6 @@ func readRules(t *testing.T, name string) []rule {
 		t.Fatalf("no rules in %s", name)
 	}
 	return rules
-}
-
-func readYAML(t *testing.T, name string, into any) {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(text, into); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
 }
 
 func parse(t *testing.T, expr string) parser.Expr {
@@ -84,10 +69,11 @@ func TestRecordedNames(t *testing.T) {
 			if !shape.MatchString(r.Record) {
 				t.Errorf("%s is not level:metric:operation", r.Record)
 			}
-			if seen[r.Record] {
-				t.Errorf("%s is recorded twice", r.Record)
+			key := fmt.Sprint(r.Record, r.Labels)
+			if seen[key] {
+				t.Errorf("%s is recorded twice", key)
 			}
-			seen[r.Record] = true
+			seen[key] = true
 		}
 	}
 }

@@ -3,7 +3,6 @@ package queries
 import (
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -12,13 +11,15 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // TestTwoPods evaluates every query where each exporter is seen twice, as while one
 // pod of a node replaces another: only the label pod differs. A join that then finds
 // two for one is an error of Prometheus, and the panel or the alert is blind.
 func TestTwoPods(t *testing.T) {
-	promtool := findPromtool(t)
+	promtool := programtest.Find(t, "bin/tools/promtool", "promtool")
 	dashboards, err := Dashboards(filepath.Join(root, "dashboards/grafana"))
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +64,7 @@ func TestTwoPods(t *testing.T) {
 
 // TestTwoPodsAreSeen: a join that the doubled series break does not pass.
 func TestTwoPodsAreSeen(t *testing.T) {
-	promtool := findPromtool(t)
+	promtool := programtest.Find(t, "bin/tools/promtool", "promtool")
 	file := twoPods(t, "1", nil, []string{harmless(`accelerator_healthy * on (job, instance, vendor, device) group_left (name) accelerator_info`)})
 	out, err := exec.CommandContext(t.Context(), promtool, "test", "rules", file).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "found duplicate series") {
@@ -153,19 +154,4 @@ func seriesText(s series) string {
 		labels = append(labels, fmt.Sprintf("%s=%q", label, s.labels[label]))
 	}
 	return s.name + "{" + strings.Join(labels, ",") + "}"
-}
-
-// findPromtool skips where there is none, but in CI fails.
-func findPromtool(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{root + "/bin/tools/promtool", "promtool"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatal("no promtool: make tools builds one")
-	}
-	t.Skip("no promtool: make tools builds one")
-	return ""
 }

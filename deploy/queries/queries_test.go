@@ -78,6 +78,13 @@ func TestRules(t *testing.T) {
 		for _, r := range rules {
 			t.Run(r.String(), func(t *testing.T) {
 				report(t, c.Problems(r.Expr, r.unmade()...))
+				texts, err := r.Queries(map[string]string{"vendor": "metax", "collector": "metax"})
+				if err != nil {
+					t.Error(err)
+				}
+				for _, q := range texts {
+					report(t, c.Problems(q.Expr, q.Labels...))
+				}
 			})
 		}
 	}

@@ -1,20 +1,16 @@
 package systemd
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // flagsIn are the flags that a text names, with the values it gives; of one that
@@ -33,29 +29,29 @@ func flagsIn(text string) []string {
 // once, with files at the paths it names.
 func TestFlags(t *testing.T) {
 	dir := t.TempDir()
-	readme := read(t, "README.md")
-	write(t, filepath.Join(dir, "api-key"), "secret\n")
-	write(t, filepath.Join(dir, "web.yml"), "basic_auth_users: {}\n")
+	readme := programtest.Read(t, "README.md")
+	programtest.Write(t, filepath.Join(dir, "api-key"), "secret\n")
+	programtest.Write(t, filepath.Join(dir, "web.yml"), "basic_auth_users: {}\n")
 	probes := regexp.MustCompile("(?s)```yaml\n(probes:.*?)```").FindStringSubmatch(readme)
 	if probes == nil {
 		t.Fatal("README.md has no file of probes")
 	}
 	here := func(text string) string { return strings.ReplaceAll(text, "/etc/accelerator_exporter", dir) }
-	write(t, filepath.Join(dir, "probes.yml"), here(probes[1]))
+	programtest.Write(t, filepath.Join(dir, "probes.yml"), here(probes[1]))
 
-	flags := flagsIn(here(read(t, "accelerator_exporter.default")))
+	flags := flagsIn(here(programtest.Read(t, "accelerator_exporter.default")))
 	if len(flags) < 25 {
 		t.Errorf("only %d flags in the environment file: %s", len(flags), flags)
 	}
-	succeed(t, filepath.Join(programs(t), "accelerator_exporter"), append(flags, "--config.check")...)
+	succeed(t, filepath.Join(programs.Folder(t), "accelerator_exporter"), append(flags, "--config.check")...)
 
 	for _, name := range []string{"README.md", "credentials.conf", "accelerator_exporter.socket"} {
-		for _, flag := range flagsIn(read(t, name)) {
+		for _, flag := range flagsIn(programtest.Read(t, name)) {
 			// 2 is a wrong command line; 1, a file that is not on this machine.
 			if strings.HasSuffix(flag, ".command") || flag == "--web.systemd-socket" {
 				continue // without its value; tried below
 			}
-			if out, status := run(t, filepath.Join(programs(t), "accelerator_exporter"), flag, "--config.check"); status == 2 {
+			if out, status := run(t, filepath.Join(programs.Folder(t), "accelerator_exporter"), flag, "--config.check"); status == 2 {
 				t.Errorf("%s: %s: %s", name, flag, out)
 			}
 		}
@@ -65,19 +61,17 @@ func TestFlags(t *testing.T) {
 // TestStart runs the unit's ExecStart with the unit's environment and the
 // environment file, as another user without capabilities and new privileges.
 func TestStart(t *testing.T) {
-	need(t, "setpriv", "sh")
-	if os.Geteuid() != 0 {
-		lacking(t, "root")
-	}
-	dir := programs(t)
-	address := freeAddress(t)
-	text := read(t, unit)
+	programtest.Need(t, "setpriv", "sh")
+	programtest.NeedSuperuser(t)
+	dir := programs.Folder(t)
+	address := programtest.FreeAddress(t)
+	text := programtest.Read(t, unit)
 	environment := filepath.Join(t.TempDir(), "default")
 	// The folders of a test are for its own user only.
 	if err := os.Chmod(filepath.Dir(filepath.Dir(environment)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write(t, environment, strings.Replace(read(t, "accelerator_exporter.default"), `ARGS=""`,
+	programtest.Write(t, environment, strings.Replace(programtest.Read(t, "accelerator_exporter.default"), `ARGS=""`,
 		`ARGS="--web.listen-address=`+address+` \
 --collector.metax --collector.interval=200ms"`, 1))
 
@@ -91,83 +85,41 @@ func TestStart(t *testing.T) {
 	// The stand-in is where the driver would put the tool: on the unit's PATH.
 	cmd.Env[0] = strings.ReplaceAll(cmd.Env[0], "/opt/mxdriver/bin", filepath.Join(dir, "fake"))
 	cmd.Env = append(cmd.Env, "FAKEHOST_STATE="+t.TempDir())
-	log := &locked{}
-	cmd.Stdout, cmd.Stderr = log, log
-	serve(t, cmd, log, address)
+	serve(t, cmd, address)
 }
 
 // TestSocket hands the exporter its port as the socket unit does.
 func TestSocket(t *testing.T) {
-	need(t, "systemd-socket-activate")
-	if got := setting(t, read(t, "accelerator_exporter.socket"), "ListenStream"); got != "10068" {
+	programtest.Need(t, "systemd-socket-activate")
+	if got := setting(t, programtest.Read(t, "accelerator_exporter.socket"), "ListenStream"); got != "10068" {
 		t.Errorf("ListenStream=%s", got)
 	}
-	dir, address, log := programs(t), freeAddress(t), &locked{}
+	dir, address := programs.Folder(t), programtest.FreeAddress(t)
 	cmd := exec.CommandContext(t.Context(), "systemd-socket-activate", "--listen="+address, "--",
 		filepath.Join(dir, "accelerator_exporter"), "--web.systemd-socket", "--collector.interval=200ms",
 		"--collector.metax.command="+filepath.Join(dir, "fake/mx-smi"))
 	cmd.Env = append(os.Environ(), "FAKEHOST_STATE="+t.TempDir())
-	cmd.Stdout, cmd.Stderr = log, log
-	serve(t, cmd, log, address)
+	serve(t, cmd, address)
 }
 
 // serve starts the exporter, waits for eight cards, stops it, and wants a clean end.
-func serve(t *testing.T, cmd *exec.Cmd, log *locked, address string) {
+func serve(t *testing.T, cmd *exec.Cmd, address string) {
 	t.Helper()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	stop := func(sig os.Signal) error {
-		_ = cmd.Process.Signal(sig)
-		select {
-		case err := <-ended:
+	exporter := programtest.Start(t, "the exporter", cmd)
+	programtest.Eventually(t, patience, "cards", func() error {
+		exporter.Runs(t)
+		page, err := programtest.Get(t, "http://"+address+"/metrics")
+		if err != nil {
 			return err
-		case <-time.After(10 * time.Second): // the unit's TimeoutStopSec
-			_ = cmd.Process.Kill()
-			return fmt.Errorf("still there; %w", <-ended)
 		}
-	}
-	const want = `accelerator_devices{vendor="metax"} 8`
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		page, err := get(t.Context(), "http://"+address+"/metrics")
-		if err == nil && strings.Contains(page, want) && strings.Contains(page, `accelerator_collector_success{collector="numa"} 1`) {
-			break
+		for _, want := range []string{`accelerator_devices{vendor="metax"} 8`, `accelerator_collector_success{collector="numa"} 1`} {
+			if !strings.Contains(page, want) {
+				return fmt.Errorf("no %s in\n%s", want, page)
+			}
 		}
-		if time.Now().After(deadline) {
-			_ = stop(syscall.SIGKILL)
-			t.Fatalf("no cards: %v\n%s%s", err, page, log)
-		}
+		return nil
+	})
+	if err := exporter.End(t); err != nil {
+		t.Error(err)
 	}
-	if err := stop(syscall.SIGTERM); err != nil {
-		t.Errorf("%v\n%s", err, log)
-	}
-}
-
-func get(ctx context.Context, url string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return "", err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	return string(body), err
-}
-
-// freeAddress is a loopback address that nobody listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

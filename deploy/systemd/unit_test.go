@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // installed is a folder with the unit, its socket and drop-ins as they lie in
@@ -17,14 +19,14 @@ func installed(t *testing.T, dropIns ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	stand := filepath.Join(dir, "accelerator_exporter")
-	write(t, stand, "#!/bin/sh\n")
+	programtest.Write(t, stand, "#!/bin/sh\n")
 	if err := os.Chmod(stand, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, unit), strings.ReplaceAll(read(t, unit), program, stand))
-	write(t, filepath.Join(dir, "accelerator_exporter.socket"), read(t, "accelerator_exporter.socket"))
+	programtest.Write(t, filepath.Join(dir, unit), strings.ReplaceAll(programtest.Read(t, unit), program, stand))
+	programtest.Write(t, filepath.Join(dir, "accelerator_exporter.socket"), programtest.Read(t, "accelerator_exporter.socket"))
 	for _, name := range dropIns {
-		write(t, filepath.Join(dir, unit+".d", name), read(t, name))
+		programtest.Write(t, filepath.Join(dir, unit+".d", name), programtest.Read(t, name))
 	}
 	return dir
 }
@@ -36,7 +38,7 @@ func verify(t *testing.T, dir string) (string, int) {
 }
 
 func TestVerify(t *testing.T) {
-	need(t, "systemd-analyze")
+	programtest.Need(t, "systemd-analyze")
 	for _, with := range [][]string{nil, {"root.conf"}, {"find-cards.conf"}, {"credentials.conf"}, dropIns} {
 		t.Run(strings.Join(with, "+"), func(t *testing.T) {
 			if out, status := verify(t, installed(t, with...)); status != 0 || out != "" {
@@ -46,7 +48,7 @@ func TestVerify(t *testing.T) {
 	}
 	t.Run("a mistake is seen", func(t *testing.T) {
 		dir := installed(t)
-		write(t, filepath.Join(dir, unit+".d", "wrong.conf"), "[Service]\nProtectEverything=yes\n")
+		programtest.Write(t, filepath.Join(dir, unit+".d", "wrong.conf"), "[Service]\nProtectEverything=yes\n")
 		if out, status := verify(t, dir); status == 0 {
 			t.Errorf("a drop-in with an unknown key passes:\n%s", out)
 		}
@@ -55,7 +57,7 @@ func TestVerify(t *testing.T) {
 
 // TestHardening holds what the score of TestExposure forgives when it is lost.
 func TestHardening(t *testing.T) {
-	text := read(t, unit)
+	text := programtest.Read(t, unit)
 	for key, want := range map[string]string{
 		"User":                    "accelerator_exporter",
 		"ProtectSystem":           "strict",
@@ -78,7 +80,7 @@ func TestHardening(t *testing.T) {
 // TestExposure holds the score of systemd-analyze security. It is that of systemd
 // 252; a newer one may know more to ask for, hence the slack.
 func TestExposure(t *testing.T) {
-	need(t, "systemd-analyze")
+	programtest.Need(t, "systemd-analyze")
 	const slack = 3 // tenths
 	for _, c := range []struct {
 		dropIn string
@@ -87,13 +89,13 @@ func TestExposure(t *testing.T) {
 		{"", 16}, {"root.conf", 22}, {"find-cards.conf", 22}, {"credentials.conf", 16},
 	} {
 		t.Run(c.dropIn, func(t *testing.T) {
-			text := read(t, unit)
+			text := programtest.Read(t, unit)
 			if c.dropIn != "" {
-				text += "\n" + read(t, c.dropIn)
+				text += "\n" + programtest.Read(t, c.dropIn)
 			}
 			file := filepath.Join(t.TempDir(), unit)
-			write(t, file, text)
-			if figure := fmt.Sprintf("%d.%d", c.tenths/10, c.tenths%10); !strings.Contains(read(t, "README.md"), " "+figure) {
+			programtest.Write(t, file, text)
+			if figure := fmt.Sprintf("%d.%d", c.tenths/10, c.tenths%10); !strings.Contains(programtest.Read(t, "README.md"), " "+figure) {
 				t.Errorf("README.md does not say %s", figure)
 			}
 			threshold := strconv.Itoa(c.tenths + slack)
@@ -107,17 +109,15 @@ func TestExposure(t *testing.T) {
 }
 
 func TestSysusers(t *testing.T) {
-	need(t, "systemd-sysusers")
-	if os.Geteuid() != 0 {
-		lacking(t, "root")
-	}
+	programtest.Need(t, "systemd-sysusers")
+	programtest.NeedSuperuser(t)
 	root := t.TempDir()
-	write(t, filepath.Join(root, "etc/passwd"), "root:x:0:0::/root:/bin/sh\n")
-	write(t, filepath.Join(root, "etc/group"), "root:x:0:\nvideo:x:44:\nrender:x:105:\n")
-	write(t, filepath.Join(root, "usr/lib/sysusers.d/accelerator_exporter.conf"), read(t, "accelerator_exporter.sysusers"))
+	programtest.Write(t, filepath.Join(root, "etc/passwd"), "root:x:0:0::/root:/bin/sh\n")
+	programtest.Write(t, filepath.Join(root, "etc/group"), "root:x:0:\nvideo:x:44:\nrender:x:105:\n")
+	programtest.Write(t, filepath.Join(root, "usr/lib/sysusers.d/accelerator_exporter.conf"), programtest.Read(t, "accelerator_exporter.sysusers"))
 	succeed(t, "systemd-sysusers", "--root="+root)
-	user, group := read(t, filepath.Join(root, "etc/passwd")), read(t, filepath.Join(root, "etc/group"))
-	for _, want := range []string{setting(t, read(t, unit), "User"), setting(t, read(t, unit), "Group")} {
+	user, group := programtest.Read(t, filepath.Join(root, "etc/passwd")), programtest.Read(t, filepath.Join(root, "etc/group"))
+	for _, want := range []string{setting(t, programtest.Read(t, unit), "User"), setting(t, programtest.Read(t, unit), "Group")} {
 		if !strings.Contains(user, "\n"+want+":") || !strings.Contains(group, "\n"+want+":") {
 			t.Errorf("no user or group %s in\n%s%s", want, user, group)
 		}
@@ -135,7 +135,7 @@ func TestSysusers(t *testing.T) {
 // TestDevices holds the unit to the devices that the tools need, and the
 // container's README to the same.
 func TestDevices(t *testing.T) {
-	text := read(t, unit)
+	text := programtest.Read(t, unit)
 	if got := setting(t, text, "DevicePolicy"); got != "closed" {
 		t.Errorf("DevicePolicy=%s", got)
 	}
@@ -156,7 +156,7 @@ func TestDevices(t *testing.T) {
 // PATH, and a shell that looks the tool up in it: systemd-run and sudo would
 // look in the caller's.
 func TestAsTheService(t *testing.T) {
-	environment := regexp.MustCompile(`(?m)^Environment=PATH=(\S+)$`).FindStringSubmatch(read(t, unit))
+	environment := regexp.MustCompile(`(?m)^Environment=PATH=(\S+)$`).FindStringSubmatch(programtest.Read(t, unit))
 	if environment == nil {
 		t.Fatal("the unit has no PATH")
 	}
@@ -164,7 +164,7 @@ func TestAsTheService(t *testing.T) {
 		"README.md":                     `(?s)\nsystemd-run [^\n]*--uid=accelerator_exporter .*?--setenv=PATH=(\S+) .*\n +(sh[^\n#]*?) +# or mx-smi\n` + "```",
 		"../../docs/troubleshooting.md": `(?s)\nsudo -u accelerator_exporter env -i PATH=(\S+) .*?\n +(sh[^;\n]*);[^\n]*\n` + "```",
 	} {
-		line := regexp.MustCompile(pattern).FindStringSubmatch(read(t, name))
+		line := regexp.MustCompile(pattern).FindStringSubmatch(programtest.Read(t, name))
 		if line == nil {
 			t.Fatalf("%s runs no tool", name)
 		}
@@ -187,7 +187,7 @@ func TestLibraryPath(t *testing.T) {
 		"../container/Dockerfile":       `(?m)^ENV LD_LIBRARY_PATH=(\S+)$`,
 		"../../docs/troubleshooting.md": `(?m)^ +LD_LIBRARY_PATH=(\S+) `,
 	} {
-		m := regexp.MustCompile(pattern).FindStringSubmatch(read(t, name))
+		m := regexp.MustCompile(pattern).FindStringSubmatch(programtest.Read(t, name))
 		if m == nil || m[1] != want {
 			t.Errorf("%s has %q", name, m)
 		}
@@ -198,7 +198,7 @@ func TestLibraryPath(t *testing.T) {
 func TestNames(t *testing.T) {
 	sources := regexp.MustCompile(`(?m)^#?\s*install (?:-D )?-m \d+ (\S+) /\S+`)
 	for name, least := range map[string]int{"README.md": 4, unit: 4, "root.conf": 1, "find-cards.conf": 1, "credentials.conf": 1, "accelerator_exporter.socket": 1} {
-		files := sources.FindAllStringSubmatch(read(t, name), -1)
+		files := sources.FindAllStringSubmatch(programtest.Read(t, name), -1)
 		if len(files) < least {
 			t.Errorf("%s installs %d files, want %d or more", name, len(files), least)
 		}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 // TestUnderSystemd boots a virtual machine with this machine's systemd, installs
@@ -27,7 +29,7 @@ func TestUnderSystemd(t *testing.T) {
 	if kernel == "" {
 		t.Skip("SYSTEMD_TEST_KERNEL names no kernel to boot")
 	}
-	need(t, "qemu-system-x86_64", "gcc", "ldd")
+	programtest.Need(t, "qemu-system-x86_64", "gcc", "ldd")
 	root := guest(t)
 	image := filepath.Join(t.TempDir(), "initramfs")
 	pack(t, root, image)
@@ -43,7 +45,7 @@ func TestUnderSystemd(t *testing.T) {
 		t.Fatalf("the machine ended early: %v\n%s", err, text)
 	}
 	passed := len(regexp.MustCompile(`(?m)^ok: `).FindAllString(text, -1))
-	if want := strings.Count(read(t, "testdata/guest.sh"), "\ncheck "); passed != want || strings.Contains(text, "not ok: ") {
+	if want := strings.Count(programtest.Read(t, "testdata/guest.sh"), "\ncheck "); passed != want || strings.Contains(text, "not ok: ") {
 		t.Errorf("%d of %d checks passed\n%s", passed, want, text)
 	}
 	t.Logf("%d checks passed", passed)
@@ -71,14 +73,14 @@ func guest(t *testing.T) string {
 		"etc/hosts":         "127.0.0.1 localhost\n",
 		"etc/os-release":    "PRETTY_NAME=guest\n",
 		"etc/machine-id":    "",
-		"check.sh":          read(t, "testdata/guest.sh"),
+		"check.sh":          programtest.Read(t, "testdata/guest.sh"),
 		"install.sh":        installLines(t),
 		"lib/systemd/system/check.service": "[Service]\nType=oneshot\nTimeoutStartSec=infinity\nExecStart=/bin/sh /check.sh\n" +
 			"StandardOutput=file:/dev/ttyS0\nStandardError=file:/dev/ttyS0\nExecStopPost=/bin/sh -c 'sleep 2; echo o >/proc/sysrq-trigger'\n",
 	} {
-		write(t, filepath.Join(root, name), text)
+		programtest.Write(t, filepath.Join(root, name), text)
 	}
-	ours := programs(t)
+	ours := programs.Folder(t)
 	for _, name := range []string{"accelerator_exporter", "fakehost"} {
 		install(t, filepath.Join(ours, name), filepath.Join(root, "repository/bin", name))
 	}
@@ -92,7 +94,7 @@ func guest(t *testing.T) string {
 	}
 	for _, f := range files {
 		if name := f.Name(); !f.IsDir() && filepath.Ext(name) != ".go" {
-			write(t, filepath.Join(root, "repository/deploy/systemd", name), read(t, name))
+			programtest.Write(t, filepath.Join(root, "repository/deploy/systemd", name), programtest.Read(t, name))
 		}
 	}
 	vendorTools(t, root, filepath.Join(ours, "fakehost"))
@@ -102,7 +104,7 @@ func guest(t *testing.T) string {
 // installLines are the shell lines of README.md that install and start the service.
 func installLines(t *testing.T) string {
 	t.Helper()
-	_, text, _ := strings.Cut(read(t, "README.md"), "## Install")
+	_, text, _ := strings.Cut(programtest.Read(t, "README.md"), "## Install")
 	text, _, ok := strings.Cut(text, "## Check")
 	var lines strings.Builder
 	for _, m := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(text, -1) {
@@ -126,11 +128,8 @@ func systemdOf(t *testing.T, root string) {
 		"sh", "cat", "grep", "sed", "sleep", "kill", "mknod", "chown", "chmod", "mkdir", "install", "usermod", "curl",
 		"timeout", "tr", "tail", "rm", "awk", "touch", "seq",
 	} {
-		source, err := exec.LookPath(name)
+		source, err := filepath.EvalSymlinks(programtest.Find(t, name))
 		if err != nil {
-			lacking(t, name)
-		}
-		if source, err = filepath.EvalSymlinks(source); err != nil {
 			t.Fatal(err)
 		}
 		target := filepath.Join("/usr/bin", filepath.Base(name))
@@ -147,7 +146,7 @@ func systemdOf(t *testing.T, root string) {
 	wanted := regexp.MustCompile(`/((basic|sysinit|local-fs|local-fs-pre|sockets|timers|paths|slices|network|network-online|multi-user|shutdown|umount|final|swap)\.target|systemd-journald(-dev-log)?\.(service|socket))$`)
 	for _, name := range units {
 		if wanted.MatchString(name) {
-			write(t, filepath.Join(root, name), read(t, name))
+			programtest.Write(t, filepath.Join(root, name), programtest.Read(t, name))
 		}
 	}
 }
@@ -165,7 +164,7 @@ func libraries(t *testing.T, root, program string) {
 
 func install(t *testing.T, source, target string) {
 	t.Helper()
-	write(t, target, read(t, source))
+	programtest.Write(t, target, programtest.Read(t, source))
 	if err := os.Chmod(target, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -221,8 +220,8 @@ int main(int argc, char **argv) {
 func vendorTools(t *testing.T, root, fakehost string) {
 	t.Helper()
 	source := t.TempDir()
-	write(t, source+"/library.c", toolLibrary)
-	write(t, source+"/program.c", toolProgram)
+	programtest.Write(t, source+"/library.c", toolLibrary)
+	programtest.Write(t, source+"/program.c", toolProgram)
 	t.Setenv("FAKEHOST_STATE", t.TempDir())
 	for _, v := range []struct {
 		program, device, answers, library string
@@ -240,14 +239,14 @@ func vendorTools(t *testing.T, root, fakehost string) {
 			[]string{"info", "info -m", "info -l", "info -t topo"},
 		},
 	} {
-		write(t, root+v.program, "")
-		write(t, root+v.library, "")
+		programtest.Write(t, root+v.program, "")
+		programtest.Write(t, root+v.library, "")
 		succeed(t, "gcc", "-shared", "-fPIC", "-Wl,-soname,"+filepath.Base(v.library), "-o", root+v.library, source+"/library.c")
 		succeed(t, "gcc", append(v.flags, `-DDEVICE="`+v.device+`"`, `-DANSWERS="`+v.answers+`"`,
 			"-o", root+v.program, source+"/program.c", root+v.library)...)
 		for _, q := range v.questions {
 			args := append([]string{filepath.Base(v.program)}, strings.Fields(q)...)
-			write(t, filepath.Join(root+v.answers, strings.TrimSpace("answer "+q)), succeed(t, fakehost, args...))
+			programtest.Write(t, filepath.Join(root+v.answers, strings.TrimSpace("answer "+q)), succeed(t, fakehost, args...))
 		}
 	}
 }

@@ -13,7 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/prometheus/promql/parser"
-	"go.yaml.in/yaml/v3"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
 const document = "../../../docs/migrating.md"
@@ -39,7 +40,7 @@ type ruleFile struct {
 func recorded(t *testing.T, file string) map[string]string {
 	t.Helper()
 	var rules ruleFile
-	read(t, file, &rules)
+	programtest.ReadYAML(t, file, &rules)
 	names := make(map[string]string)
 	for _, group := range rules.Groups {
 		for _, rule := range group.Rules {
@@ -52,17 +53,6 @@ func recorded(t *testing.T, file string) map[string]string {
 		t.Fatalf("%d rules in %s", len(names), file)
 	}
 	return names
-}
-
-func read(t *testing.T, file string, into any) {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(text, into); err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
 }
 
 // table is a table of the document: old names and what stands beside them.
@@ -202,7 +192,7 @@ func TestEveryRuleHasATest(t *testing.T) {
 				} `yaml:"promql_expr_test"`
 			} `yaml:"tests"`
 		}
-		read(t, filepath.Join("tests", file), &tests)
+		programtest.ReadYAML(t, filepath.Join("tests", file), &tests)
 		tested := make(map[string]bool)
 		for _, test := range tests.Tests {
 			for _, query := range test.Queries {
@@ -219,22 +209,7 @@ func TestEveryRuleHasATest(t *testing.T) {
 
 // TestPromtool runs the unit tests with every promtool there is.
 func TestPromtool(t *testing.T) {
-	var programs []string
-	if built, err := filepath.Abs("../../../bin/tools/promtool"); err == nil {
-		if _, err := os.Stat(built); err == nil {
-			programs = append(programs, built)
-		}
-	}
-	if found, err := exec.LookPath("promtool"); err == nil {
-		programs = append(programs, found)
-	}
-	if len(programs) == 0 {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("no promtool in bin/tools or on the PATH")
-		}
-		t.Skip("needs promtool in bin/tools or on the PATH")
-	}
-	for _, program := range programs {
+	for _, program := range programtest.FindAll(t, "bin/tools/promtool", "promtool") {
 		for file := range exporters {
 			for _, args := range [][]string{{"check", "rules", file}, {"test", "rules", filepath.Join("tests", file)}} {
 				if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
