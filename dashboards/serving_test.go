@@ -89,7 +89,8 @@ func bandInput() string {
 }
 
 // TestLatencyByUtilization tells the bands apart, and takes quantiles of observations, not of quantiles, of which each
-// counts for the load of its own host. Rounded, as Prometheus 2 takes in a sample more. With one mean over both hosts all would be in the band in the middle.
+// counts for the load of its own host: with one mean over both hosts all would be in the band in the middle. Figures are
+// rounded, as the ranges of Prometheus 2 hold one sample more.
 func TestLatencyByUtilization(t *testing.T) {
 	programs := promtools(t)
 	for _, tc := range []struct{ name, instance, target, want string }{
