@@ -43,18 +43,6 @@ var tools = []tool{
 	},
 }
 
-const librarySource = `#include <stdio.h>
-int print_answer(const char *dir, const char *name) {
-	char path[4096];
-	snprintf(path, sizeof path, "%s/%s", dir, name);
-	FILE *f = fopen(path, "r");
-	int c;
-	if (!f) return 3;
-	while ((c = fgetc(f)) != EOF) putchar(c);
-	return 0;
-}
-`
-
 const programSource = `#include <string.h>
 int print_answer(const char *dir, const char *name);
 int main(int argc, char **argv) {
@@ -71,7 +59,7 @@ int main(int argc, char **argv) {
 func (v tool) install(t *testing.T, host, fakehost string) {
 	t.Helper()
 	source := t.TempDir()
-	programtest.Write(t, source+"/library.c", librarySource)
+	programtest.Write(t, source+"/library.c", programtest.ToolLibrary)
 	programtest.Write(t, source+"/program.c", programSource)
 	for _, file := range []string{v.program, v.library} {
 		programtest.Write(t, host+file, "")

@@ -51,20 +51,29 @@ type annotation struct {
 	Expr string `json:"expr"`
 }
 
+// fromFiles reads the files of a folder in order, of which there may be none.
+func fromFiles[T any](dir, pattern, what string, read func(file string) ([]T, error)) ([]T, error) {
+	files, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", what, err)
+	}
+	var all []T
+	for _, file := range files {
+		some, err := read(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s from %s: %w", what, file, err)
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
 // Dashboards reads the queries of all dashboards in a folder: of panels,
 // variables and annotations, in the order of the files.
 func Dashboards(dir string) ([]Query, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	all, err := fromFiles(dir, "*.json", "dashboards", readDashboard)
 	if err != nil {
-		return nil, fmt.Errorf("listing dashboards: %w", err)
-	}
-	var all []Query
-	for _, file := range files {
-		queries, err := readDashboard(file)
-		if err != nil {
-			return nil, fmt.Errorf("reading dashboard %s: %w", file, err)
-		}
-		all = append(all, queries...)
+		return nil, err
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("no queries in the dashboards of %s", dir)

@@ -43,19 +43,7 @@ func (r Rule) Uses() []string {
 
 // Rules reads all rule files of a folder, which may have none.
 func Rules(dir string) ([]Rule, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.yml"))
-	if err != nil {
-		return nil, fmt.Errorf("listing rules: %w", err)
-	}
-	var all []Rule
-	for _, file := range files {
-		rules, err := readRules(file)
-		if err != nil {
-			return nil, fmt.Errorf("reading rules %s: %w", file, err)
-		}
-		all = append(all, rules...)
-	}
-	return all, nil
+	return fromFiles(dir, "*.yml", "rules", readRules)
 }
 
 func readRules(file string) ([]Rule, error) {

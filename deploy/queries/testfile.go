@@ -26,19 +26,7 @@ func (t RuleTest) String() string { return fmt.Sprintf("%s test %q", t.File, t.N
 
 // RuleTests reads the test files of a folder, which may have none.
 func RuleTests(dir string) ([]RuleTest, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.yml"))
-	if err != nil {
-		return nil, fmt.Errorf("listing rule tests: %w", err)
-	}
-	var all []RuleTest
-	for _, file := range files {
-		tests, err := readRuleTests(file)
-		if err != nil {
-			return nil, fmt.Errorf("reading rule tests %s: %w", file, err)
-		}
-		all = append(all, tests...)
-	}
-	return all, nil
+	return fromFiles(dir, "*.yml", "rule tests", readRuleTests)
 }
 
 func readRuleTests(file string) ([]RuleTest, error) {

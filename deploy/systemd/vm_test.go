@@ -177,18 +177,6 @@ func link(t *testing.T, to, name string) {
 	}
 }
 
-const toolLibrary = `#include <stdio.h>
-int print_answer(const char *dir, const char *name) {
-	char path[4096];
-	snprintf(path, sizeof path, "%s/%s", dir, name);
-	FILE *f = fopen(path, "r");
-	int c;
-	if (!f) return 3;
-	while ((c = fgetc(f)) != EOF) putchar(c);
-	return 0;
-}
-`
-
 const toolProgram = `#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -220,7 +208,7 @@ int main(int argc, char **argv) {
 func vendorTools(t *testing.T, root, fakehost string) {
 	t.Helper()
 	source := t.TempDir()
-	programtest.Write(t, source+"/library.c", toolLibrary)
+	programtest.Write(t, source+"/library.c", programtest.ToolLibrary)
 	programtest.Write(t, source+"/program.c", toolProgram)
 	t.Setenv("FAKEHOST_STATE", t.TempDir())
 	for _, v := range []struct {
