@@ -41,7 +41,9 @@ type engine struct {
 func newEngine(t *testing.T, project *types.Project) *engine {
 	t.Helper()
 	programtest.NeedSuperuser(t)
-	programtest.Need(t, "unshare", "nsenter", "setpriv", "ip", "make")
+	// Before anything runs: a test that is skipped with programs starting would find that they did not end well.
+	programtest.Need(t, "unshare", "nsenter", "setpriv", "ip", "make", "sh", "amtool", "bin/tools/prometheus", "bin/tools/promtool")
+	programtest.Find(t, "alertmanager", "prometheus-alertmanager")
 	e := &engine{project: project, dir: t.TempDir(), built: programtest.Build(t), volumes: map[string]string{}}
 	// The folders of a test are for its own user only.
 	for dir := e.dir; dir != os.TempDir() && len(dir) > 1; dir = filepath.Dir(dir) {
