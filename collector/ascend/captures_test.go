@@ -326,6 +326,7 @@ func TestCapturedErrorsHaveAReason(t *testing.T) {
 	reasons := map[string]string{
 		"error-dcmi-8005.txt": "driver", "error-missing-lib-libc_sec.txt": "driver",
 		"error-not-supported-spod-950.txt": "unsupported", "error-board-invalid-card-23.0.7-910a.txt": "no_device",
+		"error-src-must-input-chip.txt": "unsupported", "error-src-hccs-bw-no-time.txt": "unsupported",
 	}
 	for name, want := range reasons {
 		reason, line, ok := ascend.Classify(modeltest.Read(t, filepath.Join(captures, name)))

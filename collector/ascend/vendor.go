@@ -90,6 +90,9 @@ func Classify(text []byte) (failure.Reason, string, bool) {
 		{Text: "cannot be executed on a VM", Reason: failure.Unsupported},
 		{Text: "Command or option is not found", Reason: failure.Unsupported},
 		{Text: "Error parameter of", Reason: failure.Unsupported},
+		// A question without one of its parameters, where another version needs none.
+		{Text: "Must input parameter of", Reason: failure.Unsupported},
+		{Text: "This command must input", Reason: failure.Unsupported},
 	}...))
 	if reason == failure.Driver && bytes.Contains(text, []byte("cannot open shared object")) {
 		line = fmt.Sprintf("%s (LD_LIBRARY_PATH must name the driver's lib64 folders)", line)
