@@ -82,7 +82,6 @@ type cards struct {
 	poller   *poller[model.Snapshot]
 	hardware *hardware
 	runner   *command.Runner
-	expected int
 }
 
 // New prepares the collector. Nothing is run or read before Run. Unknown vendor
@@ -95,13 +94,8 @@ func New(o Options) *Collector {
 			continue
 		}
 		r := command.New(o.Vendors[i].Command, o.Timeout)
-		h := newHardware(v, r, numaNodes{o.Sysfs}, o)
-		c.cards = append(c.cards, cards{
-			poller:   newPoller(v.Name, h, o),
-			hardware: h,
-			runner:   r,
-			expected: o.Vendors[i].ExpectedDevices,
-		})
+		h := newHardware(v, r, numaNodes{o.Sysfs}, o.Vendors[i].ExpectedDevices, o)
+		c.cards = append(c.cards, cards{poller: newPoller(v.Name, h, o), hardware: h, runner: r})
 	}
 	if o.NUMA {
 		c.numa = newPoller("numa", numaNodes{o.Sysfs}, o)

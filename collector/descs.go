@@ -5,7 +5,8 @@ import "github.com/prometheus/client_golang/prometheus"
 // descs are the metrics of this package. Their names and labels are frozen: dashboards
 // and alerts hold on to them.
 type descs struct {
-	info, toolInfo, devices, devicesExpected, healthy, healthInfo    *prometheus.Desc
+	info, toolInfo, devices, devicesExpected, missingInfo            *prometheus.Desc
+	healthy, healthInfo                                              *prometheus.Desc
 	utilization, power, powerLimit, temperature, memoryUsed          *prometheus.Desc
 	memoryTotal, hugepagesUsed, hugepagesTotal, performance, process *prometheus.Desc
 	sliceInfo, sliceUsed, sliceQuota, sliceCompute, sliceUtil        *prometheus.Desc
@@ -42,6 +43,8 @@ func (d *descs) cards(card, metric newDesc) {
 	d.devices = metric("devices", "Cards in the last good main table.", "vendor")
 	d.devicesExpected = metric("devices_expected",
 		"Cards there ought to be: configured, else the larger of the most ever seen and what the tool announces.", "vendor")
+	d.missingInfo = card("device_missing_info",
+		"Identity of a card that is expected and that the tool no longer lists, with the number it had, constant 1.", "name", "bus_id", "uuid")
 	d.healthy = card("healthy", "Whether the tool calls the card Available or OK.")
 	d.healthInfo = card("health_info", "State of the card as printed, constant 1.", "state", "reason")
 	d.utilization = card("utilization_ratio", "Share of time the compute cores were busy, 0 to 1.")

@@ -29,15 +29,17 @@ type locator interface {
 
 // hardware is one vendor's tool as a source of snapshots.
 type hardware struct {
-	vendor    smi.Vendor
-	runner    runner
-	locator   locator
-	inventory time.Duration
-	retry     time.Duration // until a failed side command is asked again
-	patience  time.Duration // how old the main table may be for another question
-	sides     []side
-	mostSeen  atomic.Int64
-	announced atomic.Int64
+	vendor     smi.Vendor
+	runner     runner
+	locator    locator
+	configured int // cards there ought to be, 0 where nobody said
+	inventory  time.Duration
+	retry      time.Duration // until a failed side command is asked again
+	patience   time.Duration // how old the main table may be for another question
+	sides      []side
+	known      []model.Device // cards of the last snapshot, the missing ones last
+	mostSeen   atomic.Int64
+	announced  atomic.Int64
 }
 
 // side is what a side command told last, and when to ask it again.
@@ -47,15 +49,16 @@ type side struct {
 	due      time.Time
 }
 
-func newHardware(v smi.Vendor, r runner, l locator, o Options) *hardware {
+func newHardware(v smi.Vendor, r runner, l locator, configured int, o Options) *hardware {
 	return &hardware{
-		vendor:    v,
-		runner:    r,
-		locator:   l,
-		inventory: o.InventoryInterval,
-		retry:     max(o.Interval, o.InventoryInterval/5),
-		patience:  o.Interval,
-		sides:     make([]side, len(v.Sides)),
+		configured: configured,
+		vendor:     v,
+		runner:     r,
+		locator:    l,
+		inventory:  o.InventoryInterval,
+		retry:      max(o.Interval, o.InventoryInterval/5),
+		patience:   o.Interval,
+		sides:      make([]side, len(v.Sides)),
 	}
 }
 
@@ -101,6 +104,8 @@ func (h *hardware) merge(table model.Report) model.Snapshot {
 	h.locator.locate(s.Devices)
 	h.mostSeen.Store(max(h.mostSeen.Load(), int64(s.Seen)))
 	h.announced.Store(int64(s.Announced))
+	s.Missing = model.Missing(s.Devices, slices.Concat(s.Missing, h.known), h.expected()-len(s.Devices))
+	h.known = slices.Concat(s.Devices, s.Missing)
 	return s
 }
 
@@ -192,9 +197,9 @@ func lastWords(out command.Output) string {
 }
 
 // expected is how many cards there ought to be; 0 when nothing has told yet.
-func (h *hardware) expected(configured int) int {
-	if configured > 0 {
-		return configured
+func (h *hardware) expected() int {
+	if h.configured > 0 {
+		return h.configured
 	}
 	return int(max(h.mostSeen.Load(), h.announced.Load()))
 }

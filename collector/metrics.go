@@ -27,7 +27,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		v := &c.cards[i]
 		e.vendor = v.poller.name
 		e.status(v.poller.Status())
-		if n := v.hardware.expected(v.expected); n > 0 {
+		if n := v.hardware.expected(); n > 0 {
 			e.gauge(e.devicesExpected, float64(n), e.vendor)
 		}
 		if s, ok := v.poller.fresh(); ok {
@@ -93,6 +93,9 @@ func (e emitter) snapshot(s *model.Snapshot, processes bool) {
 	e.gauge(e.devices, float64(s.Seen), e.vendor)
 	for i := range s.Devices {
 		e.device(&s.Devices[i])
+	}
+	for _, d := range s.Missing {
+		e.gauge(e.missingInfo, 1, e.vendor, d.ID, d.Name, d.BusID, d.UUID)
 	}
 	for _, l := range s.Links {
 		e.gauge(e.link, 1, e.vendor, l.Device, l.Peer, l.Type)

@@ -3,6 +3,7 @@ package collector
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-kit/log"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/command"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
@@ -113,7 +115,7 @@ func options() Options {
 func run(t *testing.T, s *scripted) *poller[model.Snapshot] {
 	t.Helper()
 	o := options()
-	p := newPoller("toy", newHardware(toy(), s, nowhere{}, o), o)
+	p := newPoller("toy", newHardware(toy(), s, nowhere{}, 0, o), o)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { p.run(ctx) })
@@ -156,7 +158,7 @@ func TestStaleSnapshotIsGoneAndComesBack(t *testing.T) {
 
 func TestHealthIsThereBeforeTheFirstPoll(t *testing.T) {
 	o := options()
-	p := newPoller("toy", newHardware(toy(), &scripted{}, nowhere{}, o), o)
+	p := newPoller("toy", newHardware(toy(), &scripted{}, nowhere{}, 0, o), o)
 	st := p.Status()
 	if st.Success || st.Polled || len(st.Failures) != len(failure.Reasons()) {
 		t.Errorf("status before the first poll: %+v", st)
@@ -183,7 +185,7 @@ func TestOutputIsJudgedBeforeTheExitStatus(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &scripted{answer: func(context.Context, []string) (command.Output, error) { return c.out, nil }}
-			h := newHardware(toy(), s, nowhere{}, options())
+			h := newHardware(toy(), s, nowhere{}, 0, options())
 			err := h.read(t.Context(), func(reading[model.Snapshot]) {})
 			if got := failure.ReasonOf(err); got != c.reason {
 				t.Errorf("class %q (%v), want %q", got, err, c.reason)
@@ -286,7 +288,7 @@ func TestSideCommandsDoNotRejuvenateTheTable(t *testing.T) {
 			return prints("card")(ctx, args)
 		}}
 		start := time.Now()
-		h := newHardware(toy(), s, nowhere{}, options())
+		h := newHardware(toy(), s, nowhere{}, 0, options())
 		published := 0
 		err := h.read(t.Context(), func(r reading[model.Snapshot]) {
 			published++
@@ -302,17 +304,43 @@ func TestSideCommandsDoNotRejuvenateTheTable(t *testing.T) {
 
 func TestExpectedIsTheMostEverSeenOrAnnounced(t *testing.T) {
 	s := &scripted{answer: prints("card")}
-	h := newHardware(toy(), s, nowhere{}, options())
-	if got := h.expected(0); got != 0 {
+	h := newHardware(toy(), s, nowhere{}, 0, options())
+	if got := h.expected(); got != 0 {
 		t.Errorf("expected %d cards before anything is known", got)
 	}
 	if err := h.read(t.Context(), func(reading[model.Snapshot]) {}); err != nil {
 		t.Fatal(err)
 	}
-	if got := h.expected(0); got != 2 { // one in the table, two announced by the list
+	if got := h.expected(); got != 2 { // one in the table, two announced by the list
 		t.Errorf("expected %d, want 2", got)
 	}
-	if got := h.expected(8); got != 8 {
+	if got := newHardware(toy(), s, nowhere{}, 8, options()).expected(); got != 8 {
 		t.Errorf("expected %d although 8 are configured", got)
+	}
+}
+
+// A card that fell off the bus is named by what was known of it, until as many cards are listed as are expected.
+func TestMissingCardsAreNamed(t *testing.T) {
+	cards := []model.Device{{ID: "0", BusID: "0000:0a:00.0"}, {ID: "1", BusID: "0000:0b:00.0"}, {ID: "2", BusID: "0000:0c:00.0"}}
+	shown := cards
+	vendor := toy()
+	vendor.Sides = nil
+	vendor.Table.Parse = func([]byte) (model.Report, error) { return model.Report{Devices: slices.Clone(shown)}, nil }
+	h := newHardware(vendor, &scripted{answer: prints("card")}, nowhere{}, 0, options())
+	for _, poll := range []struct{ shown, missing []model.Device }{
+		{cards, nil},
+		{[]model.Device{cards[0], {ID: "1", BusID: "0000:0c:00.0"}}, cards[1:2]},
+		{cards[:1], []model.Device{{ID: "1", BusID: "0000:0c:00.0"}, cards[1]}},
+		{cards[:2], []model.Device{{ID: "1", BusID: "0000:0c:00.0"}}},
+		{cards, nil},
+	} {
+		shown = poll.shown
+		var got []model.Device
+		if err := h.read(t.Context(), func(r reading[model.Snapshot]) { got = r.value.Missing }); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(poll.missing, got); diff != "" {
+			t.Errorf("with %v listed, want (-) and got (+) differ:\n%s", poll.shown, diff)
+		}
 	}
 }

@@ -73,10 +73,14 @@ func metaxAnswers(t testing.TB) map[string]string {
 	// The last card is broken: -L knows it, the table and the topology do not.
 	m.Devices[3].Health = &model.Health{State: "Not Available", Reason: "Layout Node Not Found"}
 	m.Devices[3].UUID = ""
-	table := few(m, 3)
+	table, list := few(m, 3), m
+	// One more fell out of the table, and -L has not noticed.
+	lost := m.Devices[2]
+	lost.ID, lost.Board, lost.BusID, lost.UUID = "4", "4", "0000:99:00.0", "GPU-4"
+	list.Devices = append(slices.Clone(m.Devices), lost)
 	return map[string]string{
 		"":        printed(t, func(b *bytes.Buffer) error { return layout.Print(b, table, at) }),
-		"-L":      printed(t, func(b *bytes.Buffer) error { return layout.PrintList(b, m) }),
+		"-L":      printed(t, func(b *bytes.Buffer) error { return layout.PrintList(b, list) }),
 		"topo -n": printed(t, func(b *bytes.Buffer) error { return layout.PrintTopology(b, table, []string{"mlx5_0"}, at) }),
 	}
 }

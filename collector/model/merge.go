@@ -9,8 +9,11 @@ import (
 // Snapshot is everything one vendor's tool told at one time, with every
 // reference resolved to a Device.ID and no identity twice.
 type Snapshot struct {
-	Tool      *Tool
-	Devices   []Device
+	Tool    *Tool
+	Devices []Device
+	// Missing are cards that are known from before or announced by name, and listed neither by the main table nor as
+	// broken: what was known of each.
+	Missing   []Device
 	Seen      int // cards in the main table
 	Announced int // cards the tool says there are, at least Seen
 	Processes []Process
@@ -124,7 +127,8 @@ func (m *merger) addListed(listed []Device) {
 			continue
 		}
 		if l.Health == nil || l.Health.OK {
-			continue // its row was unreadable: the expected count tells
+			m.Missing = append(m.Missing, l)
+			continue
 		}
 		if m.has(l.ID) {
 			m.warn("the listed card %s (%s) has the number of another card", l.ID, l.BusID)

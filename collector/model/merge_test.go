@@ -81,7 +81,7 @@ func TestMerge(t *testing.T) {
 			want:  model.Snapshot{Seen: 1, Announced: 1, Devices: []model.Device{{ID: "0", BusID: "0000:0a:00.0", UUID: "a", Health: broken("")}}},
 		},
 		{
-			name:  "a broken card is only in the inventory; a good one that the table lacks is nowhere",
+			name:  "a broken card is only in the inventory; a good one that the table lacks is missing",
 			table: model.Report{Devices: two},
 			sides: []model.Report{{Announced: 4, Listed: []model.Device{
 				{ID: "2", BusID: "0000:0c:00.0", Health: broken("Layout Node Not Found")},
@@ -90,7 +90,7 @@ func TestMerge(t *testing.T) {
 			}}},
 			want: model.Snapshot{Seen: 2, Announced: 4, Devices: []model.Device{
 				two[0], two[1], {ID: "2", BusID: "0000:0c:00.0", Health: broken("Layout Node Not Found")},
-			}},
+			}, Missing: []model.Device{{ID: "3", BusID: "0000:0d:00.0", Health: ok()}, {ID: "4", BusID: "0000:0e:00.0"}}},
 		},
 		{
 			name:  "no number twice: not from two lines of an inventory, nor from one of the table's",
