@@ -44,7 +44,7 @@ func (d *descs) cards(card, metric newDesc) {
 	d.devicesExpected = metric("devices_expected",
 		"Cards there ought to be: configured, else the larger of the most ever seen and what the tool announces.", "vendor")
 	d.missingInfo = card("device_missing_info",
-		"Identity of a card that is expected and that the tool no longer lists, with the number it had, constant 1.", "name", "bus_id", "uuid")
+		"Identity of an expected card that the main table lacks, with the number it had last, constant 1.", "name", "bus_id", "uuid")
 	d.healthy = card("healthy", "Whether the tool calls the card Available or OK.")
 	d.healthInfo = card("health_info", "State of the card as printed, constant 1.", "state", "reason")
 	d.utilization = card("utilization_ratio", "Share of time the compute cores were busy, 0 to 1.")

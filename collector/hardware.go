@@ -37,7 +37,7 @@ type hardware struct {
 	retry      time.Duration // until a failed side command is asked again
 	patience   time.Duration // how old the main table may be for another question
 	sides      []side
-	known      []model.Device // cards of the last snapshot, the missing ones last
+	known      []model.Device // cards of the last table, and the missing ones
 	mostSeen   atomic.Int64
 	announced  atomic.Int64
 }
@@ -104,8 +104,9 @@ func (h *hardware) merge(table model.Report) model.Snapshot {
 	h.locator.locate(s.Devices)
 	h.mostSeen.Store(max(h.mostSeen.Load(), int64(s.Seen)))
 	h.announced.Store(int64(s.Announced))
-	s.Missing = model.Missing(s.Devices, slices.Concat(s.Missing, h.known), h.expected()-len(s.Devices))
-	h.known = slices.Concat(s.Devices, s.Missing)
+	shown := s.Devices[:s.Seen]
+	s.Missing = model.Missing(shown, slices.Concat(s.Devices[s.Seen:], s.Missing, h.known), h.expected()-s.Seen)
+	h.known = slices.Concat(shown, s.Missing)
 	return s
 }
 

@@ -10,9 +10,9 @@ import (
 // reference resolved to a Device.ID and no identity twice.
 type Snapshot struct {
 	Tool    *Tool
-	Devices []Device
-	// Missing are cards that are known from before or announced by name, and listed neither by the main table nor as
-	// broken: what was known of each.
+	Devices []Device // those of the main table first
+	// Missing are cards that the main table lacks though an inventory lists them as available, or though they were in
+	// an earlier table: what was known of each.
 	Missing   []Device
 	Seen      int // cards in the main table
 	Announced int // cards the tool says there are, at least Seen

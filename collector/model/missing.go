@@ -2,12 +2,12 @@ package model
 
 import "strings"
 
-// Missing returns the known cards that are not listed, each once, in the order of known and at most limit of them.
+// Missing returns the known cards that the main table lacks, each once, in the order of known and at most limit of them.
 // A card is the same one by its bus id, else by its UUID, else by its number: numbers move up when a card falls off the
 // bus.
-func Missing(listed, known []Device, limit int) []Device {
+func Missing(table, known []Device, limit int) []Device {
 	var missing []Device
-	present := newIdentities(listed)
+	present := newIdentities(table)
 	for _, d := range known {
 		if len(missing) >= limit {
 			break

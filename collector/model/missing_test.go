@@ -12,10 +12,10 @@ func TestMissing(t *testing.T) {
 	a, b, c := device("0", "0000:0a:00.0"), device("1", "0000:0b:00.0"), device("2", "0000:0c:00.0")
 	numbered := func(d model.Device, id string) model.Device { d.ID = id; return d }
 	for _, test := range []struct {
-		name          string
-		listed, known []model.Device
-		limit         int
-		want          []model.Device
+		name         string
+		table, known []model.Device
+		limit        int
+		want         []model.Device
 	}{
 		{"all are there", []model.Device{a, b}, []model.Device{a, b}, 0, nil},
 		{"one is gone", []model.Device{a, c}, []model.Device{a, b, c}, 1, []model.Device{b}},
@@ -28,7 +28,7 @@ func TestMissing(t *testing.T) {
 		{"the UUID tells where the bus id changed", []model.Device{{ID: "5", BusID: "0000:ff:00.0", UUID: "x"}}, []model.Device{{ID: "0", BusID: "0000:0a:00.0", UUID: "x"}}, 1, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, model.Missing(test.listed, test.known, test.limit)); diff != "" {
+			if diff := cmp.Diff(test.want, model.Missing(test.table, test.known, test.limit)); diff != "" {
 				t.Errorf("want (-) and got (+) differ:\n%s", diff)
 			}
 		})
