@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -11,8 +12,11 @@ import (
 // Config says what the server pretends to be. The zero value of every field
 // stands for the default given beside it.
 type Config struct {
-	// Model is the name that is served; default "qwen2.5".
+	// Model is the name that is served; default "qwen2.5". Metrics and answers have it.
 	Model string
+	// Aliases are further names of it: requests may use them and /v1/models lists
+	// them after it, but no metric has one, as with vLLM's --served-model-name A B.
+	Aliases []string
 	// MaxNumSeqs is how many requests decode at once, ≥ 1; default 102.
 	MaxNumSeqs int
 	// StepBase and StepPerSequence give the time of one decode step: base +
@@ -125,6 +129,7 @@ func (c Config) validate() error {
 		}
 	}
 	positive := func(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
+	check(!slices.Contains(c.Aliases, ""), "an alias of the model is empty")
 	check(c.MaxNumSeqs >= 1, "max num seqs %d is below 1", c.MaxNumSeqs)
 	check(c.StepBase > 0, "step base %v is not positive", c.StepBase)
 	check(c.StepPerSequence > 0, "step per sequence %v is not positive", c.StepPerSequence)

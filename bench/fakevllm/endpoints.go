@@ -20,7 +20,7 @@ func (s *Server) authorized(r *http.Request) bool {
 
 func (s *Server) models(w http.ResponseWriter, r *http.Request) {
 	m := mannerOf(r)
-	name := s.cfg.Model
+	names := append([]string{s.cfg.Model}, s.cfg.Aliases...)
 	switch m.fault {
 	case FaultModels500:
 		e := &apiError{http.StatusInternalServerError, "InternalServerError", "no list of models, as asked for"}
@@ -32,12 +32,16 @@ func (s *Server) models(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{}})
 		return
 	case FaultModelsEvilName:
-		name = evilName()
+		names = []string{evilName()}
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{map[string]any{
-		"id": name, "object": "model", "created": time.Now().Unix(), "owned_by": "vllm",
-		"root": name, "parent": nil, "max_model_len": s.cfg.MaxModelLen, "permission": []any{},
-	}}})
+	cards := make([]any, len(names))
+	for i, name := range names {
+		cards[i] = map[string]any{
+			"id": name, "object": "model", "created": time.Now().Unix(), "owned_by": "vllm",
+			"root": names[0], "parent": nil, "max_model_len": s.cfg.MaxModelLen, "permission": []any{},
+		}
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": cards})
 }
 
 // evilName is a model name that breaks whoever writes it down unchecked.

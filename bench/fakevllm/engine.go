@@ -15,7 +15,14 @@ const (
 	finishStop   finishReason = "stop"
 	finishLength finishReason = "length"
 	finishAbort  finishReason = "abort"
+	// The stand-in ends nothing by these two; vLLM has their series from the start.
+	finishError      finishReason = "error"
+	finishRepetition finishReason = "repetition"
 )
+
+func finishReasons() []finishReason {
+	return []finishReason{finishStop, finishLength, finishAbort, finishError, finishRepetition}
+}
 
 // sequence is one request in the engine. The first group is set before submit
 // and constant from then on; the last belongs to the engine until done closes.

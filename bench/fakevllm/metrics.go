@@ -16,6 +16,7 @@ type metrics struct {
 	finished                      map[finishReason]prometheus.Counter
 
 	firstToken, interToken, perToken             prometheus.Histogram
+	requestPerToken                              prometheus.Histogram
 	e2e, queued, inference, prefill, decode      prometheus.Histogram
 	requestPromptTokens, requestGenerationTokens prometheus.Histogram
 }
@@ -79,7 +80,7 @@ func newMetrics(model string, maxModelLen int, load func() Load) *metrics {
 	m.cacheQueries = counter("prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", nil)
 	m.cacheHits = counter("prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", nil)
 	m.preemptions = counter("num_preemptions_total", "Requests sent back to the queue for want of cache.", nil)
-	for _, r := range []finishReason{finishStop, finishLength, finishAbort} {
+	for _, r := range finishReasons() {
 		m.finished[r] = counter("request_success_total", "Requests that ended, by reason.",
 			prometheus.Labels{"finished_reason": string(r)})
 	}
@@ -87,6 +88,7 @@ func newMetrics(model string, maxModelLen int, load func() Load) *metrics {
 	m.firstToken = histogram("time_to_first_token_seconds", "Time from arrival to the first token.", firstTokenBuckets())
 	m.interToken = histogram("inter_token_latency_seconds", "Time between tokens of a request.", interTokenBuckets())
 	m.perToken = histogram("time_per_output_token_seconds", "Older name of inter_token_latency_seconds.", interTokenBuckets())
+	m.requestPerToken = histogram("request_time_per_output_token_seconds", "Mean time of a token after a request's first.", interTokenBuckets())
 	m.e2e = histogram("e2e_request_latency_seconds", "Time from arrival to the last token.", requestBuckets())
 	m.queued = histogram("request_queue_time_seconds", "Time from arrival to admission.", requestBuckets())
 	m.inference = histogram("request_inference_time_seconds", "Time from admission to the last token.", requestBuckets())
@@ -126,7 +128,9 @@ func (m *metrics) ended(q *sequence) {
 	m.queued.Observe(q.scheduled.Sub(q.arrived).Seconds())
 	m.inference.Observe(q.last.Sub(q.scheduled).Seconds())
 	m.prefill.Observe(q.first.Sub(q.scheduled).Seconds())
-	m.decode.Observe(q.last.Sub(q.first).Seconds())
+	decode := q.last.Sub(q.first).Seconds()
+	m.decode.Observe(decode)
+	m.requestPerToken.Observe(decode / float64(max(1, q.produced.Load()-1))) // 0 for a single token, as vLLM has it
 	m.requestPromptTokens.Observe(float64(q.prompt))
 	m.requestGenerationTokens.Observe(float64(q.produced.Load()))
 }

@@ -54,16 +54,17 @@ func TestMetricsAgree(t *testing.T) {
 		first float64 // boundary
 		last  float64
 	}{
-		"vllm:time_to_first_token_seconds":    {5, -1, 0.001, 2560},
-		"vllm:inter_token_latency_seconds":    {uint64(35 + natural), -1, 0.01, 80},
-		"vllm:time_per_output_token_seconds":  {uint64(35 + natural), -1, 0.01, 80},
-		"vllm:e2e_request_latency_seconds":    {5, -1, 0.3, 7680},
-		"vllm:request_queue_time_seconds":     {5, -1, 0.3, 7680},
-		"vllm:request_inference_time_seconds": {5, -1, 0.3, 7680},
-		"vllm:request_prefill_time_seconds":   {5, -1, 0.3, 7680},
-		"vllm:request_decode_time_seconds":    {5, -1, 0.3, 7680},
-		"vllm:request_prompt_tokens":          {5, 161, 1, 20000},
-		"vllm:request_generation_tokens":      {5, float64(40 + natural), 1, 20000},
+		"vllm:time_to_first_token_seconds":           {5, -1, 0.001, 2560},
+		"vllm:inter_token_latency_seconds":           {uint64(35 + natural), -1, 0.01, 80},
+		"vllm:time_per_output_token_seconds":         {uint64(35 + natural), -1, 0.01, 80},
+		"vllm:request_time_per_output_token_seconds": {5, -1, 0.01, 80},
+		"vllm:e2e_request_latency_seconds":           {5, -1, 0.3, 7680},
+		"vllm:request_queue_time_seconds":            {5, -1, 0.3, 7680},
+		"vllm:request_inference_time_seconds":        {5, -1, 0.3, 7680},
+		"vllm:request_prefill_time_seconds":          {5, -1, 0.3, 7680},
+		"vllm:request_decode_time_seconds":           {5, -1, 0.3, 7680},
+		"vllm:request_prompt_tokens":                 {5, 161, 1, 20000},
+		"vllm:request_generation_tokens":             {5, float64(40 + natural), 1, 20000},
 	} {
 		f := byName[name]
 		if f == nil {
@@ -150,10 +151,24 @@ func TestMetricsFormats(t *testing.T) {
 		if err != nil || !strings.HasPrefix(resp.Header.Get("Content-Type"), strings.Split(accept, ";")[0]) || !strings.Contains(string(body), want+"\n") {
 			t.Errorf("Accept %s: %v, %v, without %s", accept, err, resp.Header, want)
 		}
-		for _, reason := range []string{"stop", "length", "abort"} {
+		for _, reason := range []string{"stop", "length", "abort", "error", "repetition"} {
 			if !strings.Contains(string(body), `finished_reason="`+reason+`"`) {
 				t.Errorf("no series of requests finished by %s from the start", reason)
 			}
 		}
+	}
+}
+
+// TestRequestPerToken: a request of 11 tokens has the mean of its 10 gaps, one of a
+// single token has 0.
+func TestRequestPerToken(t *testing.T) {
+	s, hs := serve(t, quick())
+	for _, n := range []string{"11", "1"} {
+		post(t, hs.URL+"/v1/completions", `{"prompt":"a","max_tokens":`+n+`,"ignore_eos":true}`)
+	}
+	h := histogramsOf(t, s.engine)
+	got, gaps := h["vllm:request_time_per_output_token_seconds"], h["vllm:inter_token_latency_seconds"]
+	if diff := got.GetSampleSum() - gaps.GetSampleSum()/10; got.GetSampleCount() != 2 || gaps.GetSampleCount() != 10 || max(diff, -diff) > 1e-9 || got.GetSampleSum() <= 0 {
+		t.Errorf("%d requests with %v s, want 2 with a tenth of %v s", got.GetSampleCount(), got.GetSampleSum(), gaps.GetSampleSum())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -167,7 +168,7 @@ func (s *Server) accept(r *http.Request, req *request, chat bool) (*job, *apiErr
 	if m.fault == FaultModelsEvilName && req.Model == evilName() {
 		j.model = req.Model
 	}
-	if req.Model != "" && req.Model != j.model {
+	if req.Model != "" && req.Model != j.model && !slices.Contains(s.cfg.Aliases, req.Model) {
 		return nil, noSuchModel(req.Model)
 	}
 	if req.StreamOptions != nil && !req.Stream {

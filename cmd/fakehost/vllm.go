@@ -22,12 +22,14 @@ type vllmSettings struct {
 	config     fakevllm.Config
 	apiKeyFile string
 	requestLog string
+	served     []string
 }
 
 func (s *vllmSettings) flags(app *kingpin.Application) {
 	c, d := &s.config, fakevllm.DefaultConfig()
 	app.Flag("listen-address", "Address to serve at.").Default("127.0.0.1:8000").StringVar(&s.listen)
 	app.Flag("model", "Name of the model.").Default(d.Model).StringVar(&c.Model)
+	app.Flag("served-model-name", "Name that requests may use in place of --model; repeatable, and the first is the one in metrics.").StringsVar(&s.served)
 	app.Flag("max-num-seqs", "Requests that decode at once; more wait.").Default(fmt.Sprint(d.MaxNumSeqs)).IntVar(&c.MaxNumSeqs)
 	app.Flag("max-model-len", "Longest prompt and answer, in tokens.").Default(fmt.Sprint(d.MaxModelLen)).IntVar(&c.MaxModelLen)
 	app.Flag("step-base", "Time of a decode step without requests.").Default(d.StepBase.String()).DurationVar(&c.StepBase)
@@ -71,6 +73,9 @@ func (s *vllmSettings) serve(ctx context.Context, st state, logger log.Logger) e
 		}
 		defer requests.file.Close()
 		s.config.Log = requests.add
+	}
+	if len(s.served) > 0 {
+		s.config.Model, s.config.Aliases = s.served[0], s.served[1:]
 	}
 	server, err := fakevllm.New(s.config)
 	if err != nil {

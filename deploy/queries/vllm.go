@@ -34,6 +34,7 @@ func VLLMMetrics() []VLLMMetric {
 		{Name: "vllm:time_to_first_token_seconds", Kind: Native},
 		{Name: "vllm:inter_token_latency_seconds", Kind: Native, Versions: renamedITL},
 		{Name: "vllm:time_per_output_token_seconds", Kind: Native, Versions: "until 0.11; hidden since 0.12, removed in January 2026, see inter_token_latency_seconds"},
+		{Name: "vllm:request_time_per_output_token_seconds", Kind: Native, Versions: "since 0.11 at the latest: the mean of each request"},
 		{Name: "vllm:e2e_request_latency_seconds", Kind: Native},
 		{Name: "vllm:request_queue_time_seconds", Kind: Native, Versions: v1},
 		{Name: "vllm:request_inference_time_seconds", Kind: Native, Versions: v1},
@@ -54,7 +55,7 @@ func (c *Catalogue) AddVLLM() {
 				m.labels[label] = true
 			}
 			if m.labels["finished_reason"] {
-				m.values["finished_reason"] = setOf("stop", "length", "abort")
+				m.values["finished_reason"] = setOf("stop", "length", "abort", "error", "repetition")
 			}
 			c.metrics[name] = m
 		}
