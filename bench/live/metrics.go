@@ -22,12 +22,17 @@ type Metrics struct {
 	requests, failures         *prometheus.CounterVec
 	promptTokens, outputTokens *prometheus.CounterVec
 	concurrency, rate          *prometheus.GaugeVec
-	inFlight, queued           *prometheus.Desc
+	inFlight, queued, phase    *prometheus.Desc
+	steadySeconds              *prometheus.CounterVec
+	steadyRequests             *prometheus.CounterVec
+	steadyTokens               *prometheus.CounterVec
 
 	mu            sync.Mutex
 	target, model string
 	labels        []string    // target, model and step at the moment; nil before the first step
 	meter         *load.Meter // of that step
+	steady        steady      // of that step
+	running       bool        // that step is
 }
 
 // NewMetrics returns metrics without a series: they come with the first step.
@@ -49,7 +54,12 @@ func NewMetrics() *Metrics {
 		concurrency:  gauge("concurrency", "Requests that are to be in flight, or at most; absent without a bound."),
 		rate:         gauge("request_rate", "Requests a second that are to be sent; absent for a closed loop."),
 		inFlight:     prometheus.NewDesc(prefix+"in_flight", "Requests in flight, of the present step.", labels, nil),
-		queued:       prometheus.NewDesc(prefix+"queued", "Requests that wait in this program for their turn, of the present step.", labels, nil),
+		phase: prometheus.NewDesc(prefix+"phase", "1 for what the present step does: ramp (the load comes to its level), steady, or drain (nothing is sent any more). Absent between steps.",
+			append(slices.Clone(labels), "phase"), nil),
+		steadySeconds:  counter("steady_seconds_total", "Time at the step's load: from all users in flight, or an open loop's first answer, to the last request sent until now."),
+		steadyRequests: counter("steady_requests_total", "Successful requests that were over in that time."),
+		steadyTokens:   counter("steady_output_tokens_total", "Output tokens of successful requests that came in that time."),
+		queued:         prometheus.NewDesc(prefix+"queued", "Requests that wait in this program for their turn, of the present step.", labels, nil),
 	}
 }
 
@@ -68,10 +78,10 @@ func (m *Metrics) RunStarted(r runlog.Run) {
 func (m *Metrics) StepStarted(s runlog.Step, meter *load.Meter) {
 	m.mu.Lock()
 	labels := []string{m.target, m.model, s.Name()}
-	m.labels, m.meter = labels, meter
+	m.labels, m.meter, m.steady, m.running = labels, meter, newSteady(s, meter), true
 	m.mu.Unlock()
 	m.latency.Open(labels...)
-	for _, c := range []*prometheus.CounterVec{m.requests, m.promptTokens, m.outputTokens} {
+	for _, c := range []*prometheus.CounterVec{m.requests, m.promptTokens, m.outputTokens, m.steadySeconds, m.steadyRequests, m.steadyTokens} {
 		c.WithLabelValues(labels...)
 	}
 	for _, r := range openai.Reasons() {
@@ -99,17 +109,34 @@ func (m *Metrics) RequestDone(r *runlog.Request) {
 		return
 	}
 	m.latency.Observe(&r.Trace, labels...)
+	m.mu.Lock()
+	m.steady.take(&r.Trace)
+	m.mu.Unlock()
 	if u := r.Trace.Usage; u != nil {
 		m.promptTokens.WithLabelValues(labels...).Add(float64(u.PromptTokens))
 		m.outputTokens.WithLabelValues(labels...).Add(float64(u.CompletionTokens))
 	}
 }
 
-// StepEnded keeps the series: a scrape may still be due.
-func (m *Metrics) StepEnded(runlog.StepEnd) {}
+// StepEnded ends the step's phase and keeps its other series: a scrape may still be
+// due.
+func (m *Metrics) StepEnded(runlog.StepEnd) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.settle()
+	m.running = false
+}
+
+// settle counts the steady time until now. The caller holds mu.
+func (m *Metrics) settle() {
+	grown := m.steady.settle()
+	m.steadySeconds.WithLabelValues(m.labels...).Add(grown.time.Seconds())
+	m.steadyRequests.WithLabelValues(m.labels...).Add(float64(grown.requests))
+	m.steadyTokens.WithLabelValues(m.labels...).Add(grown.tokens)
+}
 
 func (m *Metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.latency, m.requests, m.failures, m.promptTokens, m.outputTokens, m.concurrency, m.rate}
+	return []prometheus.Collector{m.latency, m.requests, m.failures, m.promptTokens, m.outputTokens, m.concurrency, m.rate, m.steadySeconds, m.steadyRequests, m.steadyTokens}
 }
 
 // Describe implements [prometheus.Collector].
@@ -119,17 +146,31 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	}
 	ch <- m.inFlight
 	ch <- m.queued
+	ch <- m.phase
 }
 
 // Collect implements [prometheus.Collector].
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.meter != nil {
+		m.settle()
+	}
 	for _, c := range m.all() {
 		c.Collect(ch)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.meter == nil {
 		return
+	}
+	if m.running {
+		now := m.steady.phase()
+		for _, p := range phases() {
+			value := 0.0
+			if p == now {
+				value = 1
+			}
+			ch <- prometheus.MustNewConstMetric(m.phase, prometheus.GaugeValue, value, append(slices.Clone(m.labels), string(p))...)
+		}
 	}
 	ch <- prometheus.MustNewConstMetric(m.inFlight, prometheus.GaugeValue, float64(m.meter.InFlight.Load()), m.labels...)
 	ch <- prometheus.MustNewConstMetric(m.queued, prometheus.GaugeValue, float64(m.meter.Queued.Load()), m.labels...)

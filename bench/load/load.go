@@ -56,11 +56,32 @@ type Meter struct {
 	Succeeded atomic.Int64
 	Failed    atomic.Int64
 	Canceled  atomic.Int64
+	// FirstSent and LastSent are when the first and the last request until now were
+	// sent, Reached when [runlog.Step.Level] requests were first in flight: Unix time
+	// in nanoseconds, 0 for not yet.
+	FirstSent, LastSent, Reached atomic.Int64
+	// SendingOver is true once no more requests will be sent.
+	SendingOver atomic.Bool
+}
+
+// sent notes that a request was sent, with so many to be in flight, 0 for any number.
+func (m *Meter) sent(at time.Time, level int) {
+	now := at.UnixNano()
+	m.FirstSent.CompareAndSwap(0, now)
+	for last := m.LastSent.Load(); last < now && !m.LastSent.CompareAndSwap(last, now); {
+		last = m.LastSent.Load()
+	}
+	if n := m.InFlight.Add(1); level > 0 && n >= int64(level) {
+		m.Reached.CompareAndSwap(0, now)
+	}
 }
 
 // reset sets all to 0.
 func (m *Meter) reset() {
-	for _, n := range []*atomic.Int64{&m.Attempted, &m.Queued, &m.InFlight, &m.Succeeded, &m.Failed, &m.Canceled} {
+	for _, n := range []*atomic.Int64{
+		&m.Attempted, &m.Queued, &m.InFlight, &m.Succeeded, &m.Failed, &m.Canceled, &m.FirstSent, &m.LastSent, &m.Reached,
+	} {
 		n.Store(0)
 	}
+	m.SendingOver.Store(false)
 }

@@ -115,7 +115,11 @@ func newRun(ctx context.Context, r *Runner, p Plan) *run {
 	}
 	s.meter.reset()
 	s.account = account{meter: s.meter, step: step, failed: make(map[openai.Reason]int)}
-	s.sending, s.stopSending = context.WithCancelCause(ctx)
+	sending, stop := context.WithCancelCause(ctx)
+	s.sending, s.stopSending = sending, func(cause error) {
+		s.meter.SendingOver.Store(true)
+		stop(cause)
+	}
 	// A deadline of ctx is an interruption and must not look like a timeout.
 	s.flying, s.stopFlying = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.over = make(chan *runlog.Request, 256)
@@ -180,7 +184,7 @@ func (s *run) fly(j Job, queued time.Duration) time.Time {
 	if j.Prompt.Estimated {
 		s.estimated.Add(1)
 	}
-	s.meter.InFlight.Add(1)
+	s.meter.sent(time.Now(), s.step.Level())
 	t := s.send(s.flying, j)
 	over := time.Now()
 	s.meter.InFlight.Add(-1)

@@ -104,7 +104,7 @@ func concurrencyText(s *Step) string {
 	c := &s.Checks
 	configured, mean := "no bound", "%s achieved"
 	switch {
-	case level(s.Step) > 0:
+	case s.Level() > 0:
 		configured = fmt.Sprintf("%d configured", c.Configured)
 	case c.Configured > 0: // which an open loop need not come to
 		configured, mean = fmt.Sprintf("at most %d", c.Configured), "on the mean %s"

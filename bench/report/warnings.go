@@ -132,7 +132,7 @@ func (g *gather) loadWarnings(s *Step) []string {
 	}
 	list = append(list, g.serverWarning(s.Server)...)
 	c := &s.Checks
-	if users := level(s.Step); users > 0 && c.Achieved < enoughLoad*float64(users) {
+	if users := s.Level(); users > 0 && c.Achieved < enoughLoad*float64(users) {
 		list = append(list, fmt.Sprintf("Only %s of %d requests were in flight on the mean of %s: the load was lower than its name says.",
 			number(c.Achieved), users, windowName(s)))
 	}

@@ -140,26 +140,13 @@ func (c *curve) mean(w span) float64 {
 	return inFlight / float64(w.to-w.from)
 }
 
-// level is how many requests a step keeps in flight, 0 when it does not try to. A
-// burst under a bound is a closed loop in all but name.
-func level(s runlog.Step) int {
-	switch s.Arrival {
-	case runlog.ArrivalClosed:
-		return s.Concurrency
-	case runlog.ArrivalBurst:
-		return s.MaxConcurrency
-	default:
-		return 0
-	}
-}
-
 // steady is the part of a step without ramp and drain, or why there is none. warm
 // is when an open loop is over its start, 0 for never; last is when the last request
 // was sent, of several machines by the first that had none left.
 func steady(s runlog.Step, c *curve, warm, last int64) (w span, why string) {
 	w.to = last
 	least := fewest
-	switch users := level(s); {
+	switch users := s.Level(); {
 	case len(c.starts) == 0:
 		return span{}, "no request was sent"
 	case users > 0:

@@ -261,6 +261,19 @@ func (s Step) Title() string {
 	return title
 }
 
+// Level is how many requests the step keeps in flight, 0 when it does not try to. A
+// burst under a bound is a closed loop in all but name.
+func (s Step) Level() int {
+	switch s.Arrival {
+	case ArrivalClosed:
+		return s.Concurrency
+	case ArrivalBurst:
+		return s.MaxConcurrency
+	default:
+		return 0
+	}
+}
+
 // Name is how the step is called where its level matters: "8" for so many users,
 // "4 req/s" for a rate, "inf" for a burst; " max 100" after it is a bound on the
 // requests in flight, " #2" the second of several repeats.
