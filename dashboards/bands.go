@@ -3,10 +3,8 @@ package dashboards
 import (
 	"fmt"
 
-	"github.com/grafana/grafana-foundation-sdk/go/barchart"
-	"github.com/grafana/grafana-foundation-sdk/go/cog"
-	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/table"
 )
 
 // band sorts the time of each target into bands of load: expr has one series a target with the value 1, whose label
@@ -16,61 +14,87 @@ type band struct {
 	names []string // of band 0, 1, …
 }
 
-// bandOf numbers the bands of a figure that has one series a target, with no labels but byTarget: "without ()" keeps them.
-// "by (a, b, c)" loses labels of it from the second instant on in Prometheus 2.42.
-func bandOf(expr string, names ...string) band {
-	return band{expr: `count_values without () ("band", ` + expr + `)`, names: names}
+// bandOf numbers the bands of a load that is given for an instant and for one step of the panel before it. The higher of
+// the two counts for what was observed between them: an observation that was begun under a high load and ended after it
+// tells nothing of a low one. "without ()" keeps the labels byTarget, of which "by (a, b, c)" loses some from the second
+// instant on in Prometheus 2.42.
+func bandOf(number, now, before string, names ...string) band {
+	higher := `max by (` + byTarget + `) (label_replace(` + now + `, "end", "1", "", "") or label_replace(` + before + `, "end", "0", "", ""))`
+	return band{expr: `count_values without () ("band", ` + fmt.Sprintf(number, higher) + `)`, names: names}
 }
 
-// quantile is that of all observations of a histogram made while the load of their target was in each band. Only with the
-// buckets summed over a band's time is it a quantile: one of the windows' or of the targets' quantiles would not be.
-func (b band) quantile(q float64, histogram string) string {
-	return fmt.Sprintf(`histogram_quantile(%g, sum by (band, le) (sum_over_time((sum by (`+byTarget+`, le) (increase(%s[$window])) * on (`+byTarget+`) group_left (band) %s)[$__range:$__interval])))`,
-		q, histogram, b.expr)
+// observed is what a counter of probes grew by in each band, over the time range. Each step counts for its own load, from
+// one sample to the next: a longer window would count for one load what was observed under another.
+func (b band) observed(counter, labels string) string {
+	grown := fmt.Sprintf(`clamp_min(%s - %[1]s offset $__interval, 0)`, counter)
+	return fmt.Sprintf(`%s (sum_over_time((%s (%s) * on (`+byTarget+`) group_left (band) %s)[$__range:$__interval]))`,
+		sumBy("band", labels), sumBy(byTarget, labels), grown, b.expr)
 }
 
-// share is the part of the targets' time for which their load was in each band.
-func (b band) share() string {
-	return fmt.Sprintf(`sum by (band) (sum_over_time(%s[$__range:$__interval])) / on () group_left () sum (sum_over_time(%[1]s[$__range:$__interval]))`, b.expr)
+// quantile is that of all observations in each band. Only with the buckets summed over a band's time is it a quantile: one
+// of the steps' or of the targets' quantiles would not be.
+func (b band) quantile(q float64, l latency) string {
+	return fmt.Sprintf(`histogram_quantile(%g, %s) >= 0`, q, b.observed(l.histogram+`_bucket{`+l.matchers+`}`, "le"))
 }
 
-// bandChart draws one group of bars a band. Its queries give a label band; their names are those of the bars.
-func bandChart(title, description, unit string, b band, names []string, exprs ...string) *barchart.PanelBuilder {
-	shown := []column{{"band", "Load"}}
-	queries := make([]query, len(exprs))
-	for i, expr := range exprs {
-		queries[i] = asRows(expr)
-		field := "Value"
-		if len(exprs) > 1 {
-			field = "Value #" + string(rune('A'+i))
-		}
-		shown = append(shown, column{field, names[i]})
-	}
-	shape := append([]dashboard.DataTransformerConfig{merged()}, columnsOf(shown...)...)
-	shape = append(shape, sortedBy("Load"))
-	return barchart.NewPanelBuilder().
-		Title(title).Description(description).Unit(unit).Min(0).
-		Datasource(source()).Targets(lettered(queries)).
-		Span(8).Height(9).
-		// Enough steps for a smooth figure, and no more than Prometheus answers at once also for a month.
-		Interval("1m").MaxDataPoints(240).
-		Transformations(shape).
-		OverrideByName("Load", []property{{Id: "mappings", Value: []dashboard.ValueMapping{numbered(b.names)}}}).
-		Orientation(common.VizOrientationVertical).
-		ShowValue(common.VisibilityModeAuto).
-		Stacking(common.StackingModeNone).
-		XTickLabelMaxLength(100).
-		GroupWidth(0.7).BarWidth(0.95).
-		FillOpacity(80).LineWidth(1).
-		Legend(listLegend()).
-		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderNone))
+// bandTable has a row for each band with probes in it.
+func bandTable(title, description, load string, b band) *table.PanelBuilder {
+	first, gaps := probeLatency(ttft), probeLatency(itl)
+	return rowsOf(title, description+" Over the dashboard's time range, all chosen targets together; each probe counts for the load of its own target in the step it ended in.",
+		[]column{
+			{"band", load}, {"Value #A", "Probes"},
+			{"Value #B", "TTFT p50"}, {"Value #C", "TTFT p90"}, {"Value #D", "TTFT p99"}, {"Value #E", "ITL p50"}, {"Value #F", "ITL p99"},
+		},
+		asRows(b.observed(first.histogram+`_count{`+first.matchers+`}`, "")+` > 0`),
+		asRows(b.quantile(0.5, first)), asRows(b.quantile(0.9, first)), asRows(b.quantile(0.99, first)),
+		asRows(b.quantile(0.5, gaps)), asRows(b.quantile(0.99, gaps))).
+		Span(10).Height(7).
+		// Steps of a scrape where the range allows it, and no more than Prometheus answers at once also for a month.
+		Interval("15s").MaxDataPoints(240).
+		NoValue("no probe, or its load is not known").
+		SortBy(ascending(load)).
+		OverrideByName(load, []property{{Id: "mappings", Value: numbered(b.names)}}).
+		OverrideByName("Probes", []property{unitOf(count), {Id: "decimals", Value: 0}}).
+		OverrideByRegexp("(TTFT|ITL) .*", []property{unitOf(seconds)})
 }
 
 // numbered maps "0", "1" and so on to names.
-func numbered(names []string) dashboard.ValueMapping {
-	options := map[string]dashboard.ValueMappingResult{}
+func numbered(names []string) []dashboard.ValueMapping {
+	all := make([]word, len(names))
 	for i, name := range names {
-		options[fmt.Sprint(i)] = dashboard.ValueMappingResult{Text: cog.ToPtr(name), Index: cog.ToPtr(int32(i))}
+		all[i] = word{value: fmt.Sprint(i), text: name}
 	}
-	return dashboard.ValueMapping{ValueMap: &dashboard.ValueMap{Type: dashboard.MappingTypeValueToText, Options: options}}
+	return words(all...)
+}
+
+func latencyByLoad() []panel {
+	const ago = ` offset $__interval`
+	utilization := func(offset string) string {
+		return loadOfTargets(`accelerator_utilization_ratio{` + ofCard + `}` + offset)
+	}
+	return []panel{
+		bandTable("By utilization", "What probes took while the cards of their target were so busy.", "Utilization",
+			bandOf(`clamp_max(floor(%s * 5), 4)`, utilization(""), utilization(ago), "0–20 %", "20–40 %", "40–60 %", "60–80 %", "80–100 %")),
+		bandTable("By requests in the server", "What probes took while so many requests ran or waited in the servers of their target. Needs vLLM's own metrics.", "Requests",
+			bandOf(`clamp_max(floor(log2(clamp_min(%s, 0.25)) / 2) + 1, 6)`, requestsOfTargets(""), requestsOfTargets(ago),
+				"none", "1–3", "4–15", "16–63", "64–255", "256–1023", "1024 and more")),
+		correlation(),
+	}
+}
+
+// correlation is the dashboard's question as one figure: of the lines of its first panel.
+func correlation() panel {
+	load := `avg(` + serving(servingLoad) + `)`
+	of := func(name string) string {
+		mean := `(` + probeLatency(name).mean("$window", "") + `)`
+		both := func(f, expr string) string { return f + `((` + expr + `)[$__range:$__interval])` }
+		x, y := load+` and `+mean, mean+` and `+load
+		return `(` + both("avg_over_time", load+` * `+mean) + ` - ` + both("avg_over_time", x) + ` * ` + both("avg_over_time", y) + `)` +
+			` / (` + both("stddev_over_time", x) + ` * ` + both("stddev_over_time", y) + `)`
+	}
+	return statPanel("Correlation with utilization",
+		"Pearson's correlation, over the dashboard's time range, of the lines of the first panel: 1 is latency that follows load in a straight line, 0 is latency that has nothing to do with it. It says little where the load hardly changed.", plain,
+		"not known", now(of(ttft), "TTFT"), now(of(itl), "ITL")).
+		Height(7).Min(-1).Max(1).Decimals(2).ColorScheme(fixed("text")).
+		Interval("15s").MaxDataPoints(240)
 }

@@ -1,7 +1,5 @@
 package dashboards
 
-import "github.com/grafana/grafana-foundation-sdk/go/dashboard"
-
 // nodeOf gives each card a label with the number of its NUMA node.
 func nodeOf(matchers string) string {
 	return `count_values by (` + byCard + `) ("node", accelerator_numa_node{` + matchers + `})`
@@ -9,20 +7,24 @@ func nodeOf(matchers string) string {
 
 // onNodeOfCard are the figures of the NUMA node that the chosen card is attached to.
 func onNodeOfCard(expr string) string {
-	return expr + ` and on (job, instance, node) ` + nodeOf(ofCard)
+	return expr + ` and on (job, instance, node) ` + nodeOf(ofOneCard)
 }
 
 func cardNode() panel {
+	of := func(metric string) string {
+		return onNodeOfCard(`sum by (` + byNode + `) (` + metric + `{` + ofOneHost + `})`)
+	}
 	return rowsOf("Its NUMA node", "The memory and CPUs beside the card, and how many cards share them. A node short of free memory makes the feeding process take pages from another node, which is slower. Other nodes' share: pages given here to processes that run elsewhere.",
 		[]column{
-			{"instance", "Host"}, {"node", "Node"}, {"Value #A", "Memory"}, {"Value #B", "Free"}, {"Value #C", "CPUs"}, {"Value #D", "Cards on it"}, {"Value #E", "Other nodes' share"},
+			{"node", "Node"}, {"Value #A", "Memory"}, {"Value #B", "Free"}, {"Value #C", "CPUs"}, {"Value #D", "Cards on it"}, {"Value #E", "Other nodes' share"},
 		},
-		asRows(onNodeOfCard(`sum by (job, instance, node) (accelerator_numa_memory_total_bytes{`+ofHost+`})`)),
-		asRows(onNodeOfCard(`sum by (job, instance, node) (accelerator_numa_memory_free_bytes{`+ofHost+`})`)),
-		asRows(onNodeOfCard(`sum by (job, instance, node) (accelerator_numa_cpus{`+ofHost+`})`)),
-		asRows(onNodeOfCard(`count by (job, instance, node) (`+nodeOf(ofHost)+`)`)),
-		asRows(onNodeOfCard(elsewhere(`job, instance, node`, `$__range`)))).
-		Span(24).Height(4).
+		asRows(of("accelerator_numa_memory_total_bytes")),
+		asRows(of("accelerator_numa_memory_free_bytes")),
+		asRows(of("accelerator_numa_cpus")),
+		asRows(onNodeOfCard(`count by (`+byNode+`) (`+nodeOf(ofOneHost)+`)`)),
+		asRows(onNodeOfCard(elsewhere(byNode, `$__range`)))).
+		Height(3).
+		NoValue("the card's node is not known").
 		OverrideByName("Memory", []property{unitOf(bytes)}).
 		OverrideByName("Free", []property{unitOf(bytes)}).
 		OverrideByName("CPUs", []property{unitOf(plain)}).
@@ -32,11 +34,12 @@ func cardNode() panel {
 
 func cardLinks() panel {
 	return rowsOf("Links", "What joins this card to each other card and NIC, as the tool prints it, and the other's NUMA node. Cards of one tensor-parallel server should meet over the fast link (MX, HCCS, SIO); PHB, NODE and SYS go through the host.",
-		ofChosenCard(column{"peer", "Peer"}, column{"link", "Link"}, column{"Value #B", "Peer's node"}),
-		asRows(`accelerator_link_info{`+ofCard+`}`),
-		asRows(`group by (`+byCard+`, peer) (accelerator_link_info{`+ofCard+`}) * on (`+byVendor+`, peer) group_left () `+
-			`max by (`+byVendor+`, peer) (label_replace(accelerator_numa_node{`+ofVendor+`}, "peer", "$1", "device", "(.*)"))`)).
-		Span(12).Height(9).
+		[]column{{"peer", "Peer"}, {"link", "Link"}, {"Value #B", "Peer's node"}},
+		asRows(`accelerator_link_info{`+ofOneCard+`}`),
+		asRows(`group by (`+byCard+`, peer) (accelerator_link_info{`+ofOneCard+`}) * on (`+byVendor+`, peer) group_left () `+
+			`max by (`+byVendor+`, peer) (label_replace(accelerator_numa_node{`+ofMaker+`}, "peer", "$1", "device", "(.*)"))`)).
+		Span(10).Height(9).
+		NoValue("no topology").
 		SortBy(ascending("Peer")).
 		OverrideByName("Peer's node", []property{unitOf(plain)}).
 		OverrideByName("Link", linkWords())
@@ -44,59 +47,49 @@ func cardLinks() panel {
 
 // linkWords colours the words of the topologies: green stays off the host, orange passes through it, red crosses sockets.
 func linkWords() []property {
-	colors := map[string]string{
-		"MX": "green", "HCCS": "green", "HCCS_SW": "green", "SIO": "green",
-		"PIX": "blue", "PXB": "blue", "PHB": "orange", "NODE": "orange", "SYS": "red",
+	var all []word
+	for _, group := range [][]string{{"green", "MX", "HCCS", "HCCS_SW", "SIO"}, {"blue", "PIX", "PXB"}, {"orange", "PHB", "NODE"}, {"red", "SYS"}} {
+		for _, link := range group[1:] {
+			all = append(all, word{link, link, group[0]})
+		}
 	}
-	words := map[string]dashboard.ValueMappingResult{}
-	for word, color := range colors {
-		words[word] = dashboard.ValueMappingResult{Text: &word, Color: &color}
-	}
-	return mappedCell([]dashboard.ValueMapping{{ValueMap: &dashboard.ValueMap{Type: dashboard.MappingTypeValueToText, Options: words}}})
+	return mappedCell(words(all...))
 }
 
 func hostLinks() panel {
 	const corner = `device\peer`
-	return tablePanel("Links of all cards", "Rows and columns are the cards of one host and vendor, and its NICs as columns. Choose the cards of a server so that they meet over the same fast link.",
-		asRows(`accelerator_link_info{`+ofVendor+`}`)).
+	return tablePanel("Links of all cards", "Rows and columns are the cards of this host and vendor, and its NICs as columns. Choose the cards of a server so that they meet over the same fast link.",
+		asRows(`accelerator_link_info{`+ofMaker+`}`)).
 		Transformations(matrix("device", "peer", "link")).
-		Span(12).Height(9).
+		Span(14).Height(9).
+		NoValue("no topology").
 		OverrideByRegexp("[^\\\\]*", linkWords()).
 		OverrideByName(corner, []property{{Id: "displayName", Value: "Card"}})
 }
 
 func cardTargets() panel {
 	const (
-		served = ` and on (` + byTarget + `) accelerator_probe_target_device_info{` + ofCard + `}`
-		sent   = `sum by (` + byTarget + `) (increase(accelerator_probe_requests_total{` + ofHost + `}[$__range]))`
-		failed = `sum by (` + byTarget + `) (increase(accelerator_probe_failures_total{` + ofHost + notCanceled + `}[$__range]))`
+		served = ` and on (` + byTarget + `) accelerator_probe_target_device_info{` + ofOneCard + `}`
+		sent   = `sum by (` + byTarget + `) (increase(accelerator_probe_requests_total{` + ofOneHost + `}[$__range]))`
+		failed = `sum by (` + byTarget + `) (increase(accelerator_probe_failures_total{` + ofOneHost + notCanceled + `}[$__range]))`
 	)
 	quantile := func(metric string) string {
-		return `histogram_quantile(0.9, sum by (` + byTarget + `, le) (rate(` + metric + `{` + ofHost + `}[$__range])))` + served
+		return `histogram_quantile(0.9, sum by (` + byTarget + `, le) (rate(` + metric + `{` + ofOneHost + `}[$__range])))` + served
 	}
-	return rowsOf("Probed endpoints", "Endpoints whose process uses this card, over the time range. A target leads to its load and latency, where this card's load is drawn beside it.",
+	return rowsOf("Probed endpoints", "Endpoints whose process uses this card, over the time range. A target leads to its load and latency, where the load of its cards is drawn beside it.",
 		[]column{
 			{"instance", "Host"}, {"target", "Target"}, {"Value #A", "Last probe"}, {"Value #B", "Failed"}, {"Value #C", "First token p90"}, {"Value #D", "Per token p90"},
 		},
-		asRows(`min by (`+byTarget+`) (accelerator_probe_success{`+ofHost+`})`+served),
+		asRows(`min by (`+byTarget+`) (accelerator_probe_success{`+ofOneHost+`})`+served),
 		asRows(failed+` / (`+sent+` > 0)`+served),
 		asRows(quantile("accelerator_probe_time_to_first_token_seconds_bucket")),
 		asRows(quantile("accelerator_probe_time_per_output_token_seconds_bucket"))).
-		Span(12).
+		Span(8).Height(7).
+		NoValue("no probed endpoint is known to use this card").
 		OverrideByName("Host", toHost()).
 		OverrideByName("Target", toTarget()).
 		OverrideByName("Last probe", mappedCell(yesNo("succeeded", "failed"))).
 		OverrideByName("Failed", textCell(ratio, "green", failing()...)).
 		OverrideByName("First token p90", []property{unitOf(seconds)}).
 		OverrideByName("Per token p90", []property{unitOf(seconds)})
-}
-
-func cardLatency() panel {
-	return timeSeries("First token of these endpoints, and this card", "The 90th percentile of the time to the first token, and this card's utilization on the right. Latency that rises with utilization is load; latency that rises without it is not the card: look at the server, the host and the network.",
-		seconds,
-		overTime(`histogram_quantile(0.9, sum by (`+byTarget+`, le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{`+ofHost+`}[$window])))`+
-			` and on (`+byTarget+`) accelerator_probe_target_device_info{`+ofCard+`}`, targetLegend),
-		overTime(`accelerator_utilization_ratio{`+ofCard+`}`, cardLegend+" utilization")).
-		Span(12).Min(0).
-		OverrideByQuery("B", onTheRight(ratio, property{Id: "max", Value: 1}))
 }

@@ -62,24 +62,6 @@ func wholeCell(steps ...step) []property {
 	return append(textCell(count, "green", steps...), property{Id: "decimals", Value: 0})
 }
 
-// toCard makes the column of a card's number lead to the card.
-func toCard() []property {
-	return linkCell(cardLink(ofRow)...)
-}
-
-// toHost makes the column of a host lead to the pages about hosts.
-func toHost() []property {
-	return linkCell(
-		linkTo("Open load and latency", uidLoadLatency, ofRow, "instance"),
-		linkTo("Open NUMA", uidNUMA, ofRow, "instance"),
-	)
-}
-
-// toTarget makes the column of a probed endpoint lead to its latencies.
-func toTarget() []property {
-	return linkCell(linkTo("Open load and latency", uidLoadLatency, ofRow, "instance", "target"))
-}
-
 // gaugeCell shows a ratio as a bar, coloured by the steps it passes.
 func gaugeCell(base string, steps ...step) []property {
 	return []property{

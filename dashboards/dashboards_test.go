@@ -31,6 +31,12 @@ type (
 		Links         []link
 		Templating    struct{ List []variable }
 		Panels        []panel
+		Annotations   struct{ List []annotation }
+	}
+	annotation struct {
+		Name, Expr, Step, TitleFormat, TextFormat string
+		Datasource                                source
+		Enable                                    bool
 	}
 	link struct {
 		Title, Type, URL      string
@@ -44,7 +50,9 @@ type (
 		Query                       any
 		Refresh                     int
 		IncludeAll, Multi           bool
-		Options                     []struct{ Value string }
+		Hide                        int
+		Regex                       string
+		Options                     []struct{ Text, Value string }
 		Current                     struct{ Value any }
 	}
 	source struct{ Type, UID string }
@@ -61,6 +69,7 @@ type (
 		Transformations []transformation
 		Options         map[string]any
 		Panels          []panel
+		Collapsed       bool
 	}
 	target struct {
 		RefID, Expr, Format, LegendFormat string
@@ -73,10 +82,19 @@ type (
 	}
 	field struct {
 		Unit       string
-		Mappings   []any
+		NoValue    string
+		Min, Max   *float64
+		Mappings   []mapping
 		Links      []link
 		Custom     map[string]any
 		Thresholds colorSteps
+	}
+	mapping struct {
+		Type    string
+		Options struct {
+			Match  string
+			Result struct{ Text, Color string }
+		}
 	}
 	colorSteps struct {
 		Steps []struct {
@@ -144,6 +162,19 @@ func committedFiles(t *testing.T) []string {
 	return paths
 }
 
+// all are the panels, those of folded rows too.
+func (b board) all() []panel {
+	var all []panel
+	for _, p := range b.Panels {
+		if p.Type == "row" {
+			all = append(all, p.Panels...)
+			continue
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
 // eachBoard runs a test for each committed dashboard.
 func eachBoard(t *testing.T, test func(t *testing.T, b board)) {
 	t.Helper()
@@ -192,14 +223,112 @@ func TestDashboard(t *testing.T) {
 		if b.Refresh == "" || !strings.HasPrefix(b.Time.From, "now-") || b.Time.To != "now" || !b.Editable {
 			t.Errorf("refresh %q, time %+v, editable %t", b.Refresh, b.Time, b.Editable)
 		}
-		if len(b.Panels) < 4 {
-			t.Errorf("only %d panels", len(b.Panels))
-		}
-		if len(b.Links) != 1 || b.Links[0].Type != "dashboards" || !slices.Equal(b.Links[0].Tags, []string{"accelerator"}) ||
-			!b.Links[0].KeepTime || !b.Links[0].IncludeVars || b.Links[0].Placement != nil {
-			t.Errorf("links %+v, want one to all dashboards of the tag that keeps time range and variables", b.Links)
+		if b.Time.From != "now-1h" {
+			t.Errorf("opens with %s, want an hour", b.Time.From)
 		}
 	})
+}
+
+// TestHeaderLinks: each dashboard leads to all others, and what is chosen here is chosen there. The pages of one card and
+// one host take it as what to choose from, so that "All" and "$__all" choose what exists.
+func TestHeaderLinks(t *testing.T) {
+	to := map[string]board{}
+	for _, b := range boards(t) {
+		to[b.UID] = b
+	}
+	eachBoard(t, func(t *testing.T, b board) {
+		found := map[string]bool{}
+		for _, l := range b.Links {
+			path, query, _ := strings.Cut(l.URL, "?")
+			uid := strings.TrimPrefix(path, "/d/")
+			found[uid] = true
+			if l.Type != "link" || l.Title == "" || !l.KeepTime || l.IncludeVars || l.Placement != nil || uid == b.UID {
+				t.Errorf("link %+v", l)
+			}
+			if !strings.Contains(query, "${datasource:queryparam}") {
+				t.Errorf("%s loses the data source", l.Title)
+			}
+			for part := range strings.SplitSeq(query, "&") {
+				name := strings.TrimSuffix(strings.TrimPrefix(part, "${"), ":queryparam}")
+				if set, from, ok := strings.Cut(part, "="); ok {
+					name = strings.TrimPrefix(set, "var-")
+					if from = strings.TrimSuffix(strings.TrimPrefix(from, "${"), ":percentencode}"); !slices.Contains(defined(b), from) {
+						t.Errorf("%s takes %s, which is no variable here", l.Title, from)
+					}
+				} else if !slices.Contains(defined(b), name) {
+					t.Errorf("%s takes %s, which is no variable here", l.Title, name)
+				}
+				for _, v := range to[uid].Templating.List {
+					if v.Name == name && v.Type == "query" && (!v.IncludeAll || v.AllValue != ".*") {
+						t.Errorf("%s sets %s, which does not know all", l.Title, name)
+					}
+				}
+			}
+		}
+		if len(found) != len(uids)-1 {
+			t.Errorf("leads to %v, want every other dashboard", found)
+		}
+	})
+}
+
+// TestOneAtATime: the variables of one value are chosen among what a link from another dashboard brings.
+func TestOneAtATime(t *testing.T) {
+	for file, among := range map[string]map[string]string{
+		"card.json": {"host": "instance", "maker": "vendor", "card": "device"},
+		"numa.json": {"host": "instance"},
+	} {
+		for _, b := range boards(t) {
+			if b.file != file {
+				continue
+			}
+			for _, v := range b.Templating.List {
+				if scope, ok := among[v.Name]; ok && (v.Multi || v.IncludeAll || !strings.Contains(queryOf(v), `=~"$`+scope+`"`)) {
+					t.Errorf("%s %s is not one of what %s holds: %s", file, v.Name, scope, queryOf(v))
+				}
+				if slices.Contains([]string{"instance", "vendor", "device"}, v.Name) && (v.Hide != 2 || !v.IncludeAll) {
+					t.Errorf("%s %s is to be hidden and to know all", file, v.Name)
+				}
+			}
+		}
+	}
+}
+
+// TestAnnotations: what fires and what is under load is marked on the time axes.
+func TestAnnotations(t *testing.T) {
+	want := map[string][]string{
+		"load-latency.json": {"Alerts", "Load tests"}, "fleet.json": {"Alerts"}, "card.json": {"Alerts"}, "benchmark.json": {"Load tests"}, "numa.json": nil,
+	}
+	eachBoard(t, func(t *testing.T, b board) {
+		var names []string
+		for _, a := range b.Annotations.List {
+			names = append(names, a.Name)
+			if !a.Enable || a.Datasource != usedSource || a.Step == "" || a.TitleFormat == "" {
+				t.Errorf("annotation %+v", a)
+			}
+			for _, name := range references(a.Expr) {
+				if !slices.Contains(defined(b), name) {
+					t.Errorf("%s: $%s is not defined", a.Name, name)
+				}
+			}
+		}
+		if diff := cmp.Diff(want[b.file], names); diff != "" {
+			t.Errorf("want (-) and got (+) differ:\n%s", diff)
+		}
+	})
+}
+
+// TestSize holds the dashboards to what somebody can keep true.
+func TestSize(t *testing.T) {
+	panels, queries := 0, 0
+	for _, b := range boards(t) {
+		for _, p := range b.all() {
+			panels++
+			queries += len(p.Targets)
+		}
+	}
+	if panels > 115 || queries > 250 {
+		t.Errorf("%d panels and %d queries: take something away before adding to them", panels, queries)
+	}
 }
 
 // TestNeedsNoEditing is about what Grafana's own export adds, and what would tie a dashboard to one installation.
@@ -243,12 +372,19 @@ func TestGrid(t *testing.T) {
 					taken[[2]int{x, y}] = name
 				}
 			}
-			if p.Type == "row" && (len(p.Panels) > 0 || i+1 == len(b.Panels) || b.Panels[i+1].Type == "row") {
-				t.Errorf("%s is folded or empty", name)
+			if p.Type != "row" {
+				continue
 			}
-		}
-		if b.Panels[0].Type != "row" {
-			t.Error("the first panel is in no row")
+			isEmpty := i+1 == len(b.Panels) || b.Panels[i+1].Type == "row"
+			if p.Collapsed != (len(p.Panels) > 0) || p.Collapsed != isEmpty {
+				t.Errorf("%s: collapsed %t with %d panels in it, and none after it %t", name, p.Collapsed, len(p.Panels), isEmpty)
+			}
+			for _, inner := range p.Panels {
+				if other, ok := ids[inner.ID]; ok || inner.GridPos.Y <= at.Y {
+					t.Errorf("%s in %s: id %d (%s), place %+v", inner.Title, name, inner.ID, other, inner.GridPos)
+				}
+				ids[inner.ID] = inner.Title
+			}
 		}
 	})
 }

@@ -29,15 +29,39 @@ func fixed(color string) *dashboard.FieldColorBuilder {
 	return dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdFixed).FixedColor(color)
 }
 
+// word is what is shown for a value, and its colour, if it has one of its own.
+type word struct{ value, text, color string }
+
+// words maps values to words.
+func words(all ...word) []dashboard.ValueMapping {
+	options := map[string]dashboard.ValueMappingResult{}
+	for i, w := range all {
+		result := dashboard.ValueMappingResult{Text: &w.text, Index: cog.ToPtr(int32(i))}
+		if w.color != "" {
+			result.Color = &w.color
+		}
+		options[w.value] = result
+	}
+	return []dashboard.ValueMapping{{ValueMap: &dashboard.ValueMap{Type: dashboard.MappingTypeValueToText, Options: options}}}
+}
+
 // yesNo maps 1 and 0 of a series to words: green for what is good, red for what is not.
 func yesNo(yes, no string) []dashboard.ValueMapping {
-	return []dashboard.ValueMapping{{ValueMap: &dashboard.ValueMap{
-		Type: dashboard.MappingTypeValueToText,
-		Options: map[string]dashboard.ValueMappingResult{
-			"1": {Text: &yes, Color: cog.ToPtr("green"), Index: cog.ToPtr(int32(0))},
-			"0": {Text: &no, Color: cog.ToPtr("red"), Index: cog.ToPtr(int32(1))},
+	return words(word{"1", yes, "green"}, word{"0", no, "red"})
+}
+
+// gray is for what is not known, which is neither good nor bad.
+const gray = "#8e8e8e"
+
+// absent shows text where there is no value. Without it Grafana writes "No data" in the lowest threshold's colour, which
+// mostly is green.
+func absent(text string) dashboard.ValueMapping {
+	return dashboard.ValueMapping{SpecialValueMap: &dashboard.SpecialValueMap{
+		Type: dashboard.MappingTypeSpecialValue,
+		Options: dashboard.DashboardSpecialValueMapOptions{
+			Match: dashboard.SpecialValueMatchNullAndNan, Result: dashboard.ValueMappingResult{Text: &text, Color: cog.ToPtr(gray)},
 		},
-	}}}
+	}}
 }
 
 // healthMappings are the words and colours of accelerator_healthy.
@@ -64,7 +88,19 @@ func dashed(more ...property) []property {
 	}, more...)
 }
 
-// onTheRight gives one series an axis of its own.
+// onTheRight gives a series the linear axis on the right. Ratios have all of 0 to 100 % there.
 func onTheRight(unit string, more ...property) []property {
-	return append(dashed(unitOf(unit), property{Id: "custom.axisPlacement", Value: "right"}), more...)
+	all := []property{
+		unitOf(unit), {Id: "custom.axisPlacement", Value: "right"}, {Id: "custom.scaleDistribution", Value: map[string]any{"type": "linear"}}, {Id: "min", Value: 0},
+	}
+	if unit == ratio {
+		all = append(all, property{Id: "max", Value: 1})
+	}
+	return append(all, more...)
 }
+
+// filled puts colour under a line.
+func filled(opacity int) property { return property{Id: "custom.fillOpacity", Value: opacity} }
+
+// thick is for the line that a panel is about.
+func thick() property { return property{Id: "custom.lineWidth", Value: 2} }

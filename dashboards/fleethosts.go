@@ -11,66 +11,31 @@ func hostTable() panel {
 			{"Value #C", "Unhealthy"},
 			{"Value #D", "Utilization"},
 			{"Value #E", "Memory held"},
-			{"Value #F", "Power"},
-			{"Value #G", "Hottest"},
+			{"Value #F", "Hottest"},
 		},
 		asRows(expected),
 		asRows(missing),
 		asRows(`sum `+by+` (accelerator_healthy{`+ofCard+`} == bool 0)`),
 		asRows(`avg `+by+` (accelerator_utilization_ratio{`+ofCard+`})`),
 		asRows(`sum `+by+` (accelerator_memory_used_bytes{`+ofCard+`}) / sum `+by+` (accelerator_memory_total_bytes{`+ofCard+`})`),
-		asRows(`sum `+by+` (accelerator_power_watts{`+ofCard+`})`),
 		asRows(`max `+by+` (accelerator_temperature_celsius{`+ofCard+`})`)).
-		Height(10).
-		SortBy(ascending("Host")).
+		Height(7).
+		SortBy(descending("Missing")).
 		OverrideByName("Host", toHost()).
 		OverrideByName("Expected", []property{unitOf(count)}).
 		OverrideByName("Missing", textCell(count, "green", step{1, "red"})).
 		OverrideByName("Unhealthy", textCell(count, "green", step{1, "red"})).
 		OverrideByName("Utilization", gaugeCell("blue")).
 		OverrideByName("Memory held", gaugeCell("green", full()...)).
-		OverrideByName("Power", []property{unitOf(watts)}).
-		OverrideByName("Hottest", []property{unitOf(celsius)})
-}
-
-// ofModel adds up the cards of one model with the aggregation operator given.
-func ofModel(operator, expr string) string {
-	return operator + ` by (vendor, name) (` + expr + ` * on (` + byCard + `) group_left (name) group by (` + byCard + `, name) (accelerator_info{` + ofCard + `}))`
-}
-
-func modelTable() panel {
-	return rowsOf("Models", "The fleet by model of card. A model that is hotter or busier than its neighbours in the same work deserves a look.",
-		[]column{
-			{"vendor", "Vendor"},
-			{"name", "Model"},
-			{"Value #A", "Cards"},
-			{"Value #B", "Unhealthy"},
-			{"Value #C", "Utilization"},
-			{"Value #D", "Memory held"},
-			{"Value #E", "Power"},
-			{"Value #F", "Hottest"},
-		},
-		asRows(`count by (vendor, name) (group by (`+byCard+`, name) (accelerator_info{`+ofCard+`}))`),
-		asRows(ofModel("sum", `(accelerator_healthy{`+ofCard+`} == bool 0)`)),
-		asRows(ofModel("avg", `accelerator_utilization_ratio{`+ofCard+`}`)),
-		asRows(ofModel("sum", `accelerator_memory_used_bytes{`+ofCard+`}`)+` / `+ofModel("sum", `accelerator_memory_total_bytes{`+ofCard+`}`)),
-		asRows(ofModel("sum", `accelerator_power_watts{`+ofCard+`}`)),
-		asRows(ofModel("max", `accelerator_temperature_celsius{`+ofCard+`}`))).
-		Height(6).
-		OverrideByName("Cards", []property{unitOf(count)}).
-		OverrideByName("Unhealthy", textCell(count, "green", step{1, "red"})).
-		OverrideByName("Utilization", gaugeCell("blue")).
-		OverrideByName("Memory held", gaugeCell("green", full()...)).
-		OverrideByName("Power", []property{unitOf(watts)}).
 		OverrideByName("Hottest", []property{unitOf(celsius)})
 }
 
 func probeFailures() panel {
 	return timeSeries("Probes that fail", "Share of all probes that failed, and by reason how much each adds; those that the exporter withdrew are left out. Many targets at once: look at the network or the exporters' side; one target: at its server. A line by reason is there only while something fails.",
 		ratio,
-		overTime(`sum(rate(accelerator_probe_failures_total{`+ofHost+notCanceled+`}[$window])) / sum(rate(accelerator_probe_requests_total{`+ofHost+`}[$window]))`, "all"),
-		overTime(`sum by (reason) (rate(accelerator_probe_failures_total{`+ofHost+notCanceled+`}[$window])) / on () group_left () sum(rate(accelerator_probe_requests_total{`+ofHost+`}[$window])) > 0`, "{{reason}}")).
-		MaxDataPoints(300).Min(0)
+		overTime(`sum(rate(accelerator_probe_failures_total{`+ofHost+notCanceled+`}[$window])) / (sum(rate(accelerator_probe_requests_total{`+ofHost+`}[$window])) > 0)`, "all"),
+		overTime(`sum by (reason) (rate(accelerator_probe_failures_total{`+ofHost+notCanceled+`}[$window])) / on () group_left () (sum(rate(accelerator_probe_requests_total{`+ofHost+`}[$window])) > 0) > 0`, "{{reason}}")).
+		Span(12).MaxDataPoints(300).NoValue("no probe")
 }
 
 func targetTable() panel {
@@ -89,14 +54,12 @@ func targetTable() panel {
 			{"Value #C", "Last success"},
 			{"Value #D", "First token p90"},
 			{"Value #E", "Over objective"},
-			{"Value #F", "Skipped"},
 		},
 		asRows(top),
 		asRows(`min by (`+byTarget+`) (accelerator_probe_success{`+ofHost+`})`+listed),
 		asRows(sinceSuccess(ofHost)+listed),
 		asRows(`histogram_quantile(0.9, sum by (`+byTarget+`, le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{`+ofHost+`}[$__range])))`+listed),
-		asRows(`sum by (`+byTarget+`) (increase(accelerator_probe_slo_violations_total{`+ofHost+`}[$__range]))`+listed),
-		asRows(`sum by (`+byTarget+`) (increase(accelerator_probe_skipped_total{`+ofHost+`}[$__range]))`+listed)).
+		asRows(`sum by (`+byTarget+`) (increase(accelerator_probe_slo_violations_total{`+ofHost+`}[$__range]))`+listed)).
 		OverrideByName("Host", toHost()).
 		OverrideByName("Target", toTarget()).
 		OverrideByName("Failed", gaugeCell("green", failing()...)).
@@ -104,7 +67,6 @@ func targetTable() panel {
 		OverrideByName("Last success", ageCell(late()...)).
 		OverrideByName("First token p90", []property{unitOf(seconds)}).
 		OverrideByName("Over objective", wholeCell(step{0.5, "orange"})).
-		OverrideByName("Skipped", wholeCell(step{0.5, "orange"})).
 		SortBy(descending("Failed"))
 }
 
@@ -113,7 +75,7 @@ func collectorFailures() panel {
 		"suffix:/min",
 		overTime(`60 * sum by (collector, reason) (rate(accelerator_collector_failures_total{`+ofCollector+`}[$__rate_interval])) > 0`, "{{collector}} {{reason}}"),
 		overTime(`60 * sum by (collector) (rate(accelerator_parse_warnings_total{`+ofCollector+`}[$__rate_interval]))`, "{{collector}} warnings")).
-		MaxDataPoints(300).Min(0)
+		Span(12).MaxDataPoints(300).Min(0)
 }
 
 func collectorTable() panel {
@@ -121,28 +83,25 @@ func collectorTable() panel {
 		top    = `topk($top, time() - accelerator_collector_last_success_timestamp_seconds{` + ofCollector + `})`
 		listed = ` and on (` + byCollector + `) ` + top
 	)
-	return rowsOf("Collectors longest without a success", "As many as Top says. An age of a few seconds is normal; above 40 s, with the usual interval, the host's card series are gone. Stuck is a child of the tool that outlived SIGKILL: see the kernel's log, expect to restart the host.",
+	return rowsOf("Collectors longest without a success", "As many as Top says. An age of a few seconds is normal; above 40 s, with the usual interval, the host's card series are gone.",
 		[]column{
 			{"instance", "Host"},
 			{"collector", "Collector"},
 			{"Value #A", "Last success"},
 			{"Value #B", "Last poll"},
 			{"Value #C", "Took"},
-			{"Value #D", "Stuck"},
-			{"Value #E", "Failures in range"},
-			{"Value #F", "Warnings in range"},
+			{"Value #D", "Failures in range"},
+			{"Value #E", "Warnings in range"},
 		},
 		asRows(top),
 		asRows(`accelerator_collector_success{`+ofCollector+`}`+listed),
 		asRows(`accelerator_collector_duration_seconds{`+ofCollector+`}`+listed),
-		asRows(`accelerator_collector_stuck_processes{`+ofCollector+`}`+listed),
 		asRows(`sum by (`+byCollector+`) (increase(accelerator_collector_failures_total{`+ofCollector+`}[$__range]))`+listed),
 		asRows(`increase(accelerator_parse_warnings_total{`+ofCollector+`}[$__range])`+listed)).
 		OverrideByName("Host", toHost()).
 		OverrideByName("Last success", ageCell(step{40, "orange"}, step{120, "red"})).
 		OverrideByName("Last poll", mappedCell(yesNo("succeeded", "failed"))).
 		OverrideByName("Took", textCell(seconds, "green", step{5, "orange"}, step{10, "red"})).
-		OverrideByName("Stuck", textCell(count, "green", step{1, "red"})).
 		OverrideByName("Failures in range", wholeCell(step{0.5, "orange"})).
 		OverrideByName("Warnings in range", wholeCell(step{0.5, "orange"})).
 		SortBy(descending("Last success"))

@@ -2,6 +2,7 @@ package dashboards
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
@@ -14,29 +15,66 @@ type latency struct {
 	older     string // name of the same histogram in older versions
 }
 
-// quantile is taken over all that happened in the window before each instant, for each value of the labels.
+// quantile is taken over all that happened in the window before each instant, for each value of the labels. The comparison
+// drops windows without an observation, whose quantile is not a number.
 func (l latency) quantile(q float64, window, labels string) string {
-	if labels != "" {
-		labels += ", "
-	}
-	of := func(name string) string {
-		return fmt.Sprintf(`histogram_quantile(%g, sum by (%sle) (rate(%s_bucket{%s}[%s])))`, q, labels, name, l.matchers, window)
-	}
-	if l.older == "" {
-		return of(l.histogram)
-	}
-	// Both may be there at once, which must not be summed.
-	return of(l.histogram) + " or " + of(l.older)
+	return l.either(func(name string) string {
+		return fmt.Sprintf(`histogram_quantile(%g, %s (rate(%s_bucket{%s}[%s]))) >= 0`, q, sumBy(labels, "le"), name, l.matchers, window)
+	})
 }
 
-// buckets is for heat maps: what was observed since the instant before.
-func (l latency) buckets() string {
-	return fmt.Sprintf(`sum by (le) (increase(%s_bucket{%s}[$__rate_interval]))`, l.histogram, l.matchers)
+// mean is honest also of the few observations of a short window, where a high quantile is its slowest one.
+func (l latency) mean(window, labels string) string {
+	return l.either(func(name string) string {
+		of := func(part string) string {
+			return fmt.Sprintf(`%s (rate(%s_%s{%s}[%s]))`, sumBy(labels), name, part, l.matchers, window)
+		}
+		return of("sum") + ` / (` + of("count") + ` > 0)`
+	})
+}
+
+// either takes the figure of the older name where the newer one is not there. Both may be there at once, which must not
+// be added up.
+func (l latency) either(figure func(name string) string) string {
+	if l.older == "" {
+		return figure(l.histogram)
+	}
+	return figure(l.histogram) + " or " + figure(l.older)
+}
+
+// sumBy adds up by the labels of some lists of labels, which may be empty.
+func sumBy(labels ...string) string {
+	if all := strings.TrimPrefix(strings.TrimSuffix(strings.Join(labels, ", "), ", "), ", "); all != "" {
+		return `sum by (` + all + `)`
+	}
+	return `sum`
+}
+
+// buckets is for heat maps: what was observed since the instant before, by the bounds given. Bounds of 1 and more are
+// written as 1 or as 1.0, by the format of the scrape.
+func (l latency) buckets(bounds ...string) string {
+	for i, bound := range bounds {
+		bounds[i] = strings.ReplaceAll(bound, ".", `\\.`)
+		if !strings.Contains(bound, ".") {
+			bounds[i] += `(\\.0)?`
+		}
+	}
+	return fmt.Sprintf(`sum by (le) (increase(%s_bucket{%s,le=~"%s|\\+Inf"}[$__rate_interval]))`, l.histogram, l.matchers, strings.Join(bounds, "|"))
 }
 
 // probeLatency is what a probe measured, name being ttft and so on as in the metrics' names.
 func probeLatency(name string) latency {
 	return latency{histogram: "accelerator_probe_" + name + "_seconds", matchers: ofProbe}
+}
+
+// serverLatency is what vLLM says of its own requests, under the names of 0.32 and of older versions.
+func serverLatency(name string) latency {
+	return map[string]latency{
+		ttft:     {histogram: "vllm:time_to_first_token_seconds", matchers: ofServer},
+		itl:      {histogram: "vllm:inter_token_latency_seconds", older: "vllm:time_per_output_token_seconds", matchers: ofServer},
+		tpot:     {histogram: "vllm:request_time_per_output_token_seconds", matchers: ofServer},
+		duration: {histogram: "vllm:e2e_request_latency_seconds", matchers: ofServer},
+	}[name]
 }
 
 // The latencies' names within metric names.
@@ -47,20 +85,33 @@ const (
 	duration = "request_duration"
 )
 
-// p50, p90, p99 as three queries, with a legend that starts with prefix.
-func threeQuantiles(l latency, window, labels, prefix string) []query {
-	var out []query
-	for _, q := range []float64{0.5, 0.9, 0.99} {
-		out = append(out, overTime(l.quantile(q, window, labels), fmt.Sprintf("%s p%g", prefix, q*100)))
-	}
-	return out
+// percentile is a quantile with its name and the colour that it has everywhere.
+type percentile struct {
+	q           float64
+	name, color string
 }
 
-// latencyPanel draws quantiles over time. A latency spans decades, hence the logarithmic axis.
-func latencyPanel(title, description string, queries ...query) *timeseries.PanelBuilder {
-	return timeSeries(title, description, seconds, queries...).
-		Span(12).Height(9).
-		FillOpacity(0).
-		ScaleDistribution(common.NewScaleDistributionConfigBuilder().Type(common.ScaleDistributionLog).Log(2)).
-		Legend(lastAndMax())
+func percentiles() []percentile {
+	return []percentile{{0.5, "p50", "green"}, {0.9, "p90", "yellow"}, {0.99, "p99", "orange"}}
+}
+
+// latencyPanel draws the percentiles of all that was observed in the windows. A latency spans decades, hence the
+// logarithmic axis.
+func latencyPanel(title, description string, l latency, window string, more ...query) *timeseries.PanelBuilder {
+	var queries []query
+	for _, p := range percentiles() {
+		queries = append(queries, overTime(l.quantile(p.q, window, ""), p.name))
+	}
+	panel := logarithmic(timeSeries(title, description, seconds, append(queries, more...)...).
+		Span(12).Height(8).
+		Legend(figures()))
+	for _, p := range percentiles() {
+		panel = panel.OverrideByName(p.name, []property{colorOf(p.color)})
+	}
+	return panel
+}
+
+// logarithmic gives the left axis a line for each power of ten.
+func logarithmic(p *timeseries.PanelBuilder) *timeseries.PanelBuilder {
+	return p.ScaleDistribution(common.NewScaleDistributionConfigBuilder().Type(common.ScaleDistributionLog).Log(10))
 }

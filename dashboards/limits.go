@@ -19,6 +19,10 @@ const (
 	idle       = 0.05
 	// powerLimited is the share of a card's power limit from which it is held back.
 	powerLimited = 0.95
+	// busy is the utilization from which a low clock or power at the limit costs speed.
+	busy = 0.8
+	// levelDrop is how many performance levels below the day's highest tell a card that is held back.
+	levelDrop = 2
 	// numaMisses is the share of a node's pages that were wanted on another node.
 	numaMisses = 0.1
 )
@@ -33,13 +37,13 @@ func heats() []heat {
 	return []heat{{"metax", 100, 110}, {"ascend", 85, 95}}
 }
 
-// byHeat colours temperatures as the alerts of the card's vendor come. Series must be named by cardLegend; a table cannot
+// byHeat colours temperatures as the alerts of the card's vendor come. Series must be named by their vendor; a table cannot
 // be coloured so, as its cells do not know their row's vendor.
 func byHeat[P interface {
 	OverrideByRegexp(pattern string, properties []property) P
 }](p P) P {
 	for _, h := range heats() {
-		p = p.OverrideByRegexp(`.* `+h.vendor+` .*`, []property{colored("green", step{h.warning, "orange"}, step{h.critical, "red"})})
+		p = p.OverrideByRegexp(h.vendor, []property{colored("green", step{h.warning, "orange"}, step{h.critical, "red"})})
 	}
 	return p
 }

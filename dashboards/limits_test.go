@@ -55,14 +55,10 @@ func TestLimitsAreTheAlerts(t *testing.T) {
 		color, limit    string
 		times           float64
 	}{
-		{"fleet.json", "Hottest cards", ".* metax .*", "orange", "temperature_warning_celsius/metax", 1},
-		{"fleet.json", "Hottest cards", ".* metax .*", "red", "temperature_critical_celsius/metax", 1},
-		{"fleet.json", "Hottest cards", ".* ascend .*", "orange", "temperature_warning_celsius/ascend", 1},
-		{"fleet.json", "Hottest cards", ".* ascend .*", "red", "temperature_critical_celsius/ascend", 1},
-		{"card.json", "Temperature", ".* metax .*", "orange", "temperature_warning_celsius/metax", 1},
-		{"card.json", "Temperature", ".* metax .*", "red", "temperature_critical_celsius/metax", 1},
-		{"card.json", "Temperature", ".* ascend .*", "orange", "temperature_warning_celsius/ascend", 1},
-		{"card.json", "Temperature", ".* ascend .*", "red", "temperature_critical_celsius/ascend", 1},
+		{"card.json", "Temperature", "metax", "orange", "temperature_warning_celsius/metax", 1},
+		{"card.json", "Temperature", "metax", "red", "temperature_critical_celsius/metax", 1},
+		{"card.json", "Temperature", "ascend", "orange", "temperature_warning_celsius/ascend", 1},
+		{"card.json", "Temperature", "ascend", "red", "temperature_critical_celsius/ascend", 1},
 
 		{"load-latency.json", "Failed probes", "", "orange", "probe_failure_budget_ratio", 1},
 		{"fleet.json", "Targets that fail most", "Failed", "orange", "probe_failure_budget_ratio", 1},
@@ -72,10 +68,9 @@ func TestLimitsAreTheAlerts(t *testing.T) {
 		{"fleet.json", "Targets that fail most", "Last success", "orange", "probe_no_success_seconds", 1},
 		{"fleet.json", "Targets that fail most", "Last success", "red", "probe_no_success_seconds", 3},
 
-		{"fleet.json", "Fullest cards", "", "red", "memory_full_ratio", 1},
 		{"fleet.json", "Cards", "Memory held", "red", "memory_full_ratio", 1},
 		{"fleet.json", "Hosts", "Memory held", "red", "memory_full_ratio", 1},
-		{"fleet.json", "Models", "Memory held", "red", "memory_full_ratio", 1},
+		{"load-latency.json", "Cards that serve", "Memory", "red", "memory_full_ratio", 1},
 		{"card.json", "Memory in use", "", "red", "memory_full_ratio", 1},
 		{"numa.json", "Cards and their nodes", "Memory held", "red", "memory_full_ratio", 1},
 		{"card.json", "Of its power limit", "", "red", "power_limited_ratio", 1},
@@ -99,7 +94,7 @@ func TestLimitsAreTheAlerts(t *testing.T) {
 func stepsOf(t *testing.T, file, title, of string) map[string]float64 {
 	t.Helper()
 	for _, b := range boards(t) {
-		for _, p := range b.Panels {
+		for _, p := range b.all() {
 			if b.file != file || p.Title != title {
 				continue
 			}
@@ -165,7 +160,12 @@ func TestQueriesCompareAsAlerts(t *testing.T) {
 	for _, tc := range []struct {
 		title, kind, compares, limit string
 	}{
-		{"At their power limit", "stat", ">= bool ", "power_limited_ratio"},
+		{"At their power limit", "stat", ">= ", "power_limited_ratio"},
+		{"At their power limit", "stat", `accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor",device=~"$device"}) >= `, "utilization_busy_ratio"},
+		{"Throttled", "stat", ">= ", "performance_level_drop"},
+		{"Memory full", "stat", ">= ", "memory_full_ratio"},
+		{"Too hot", "stat", `vendor="metax"}) > `, "temperature_warning_celsius/metax"},
+		{"Too hot", "stat", `vendor="ascend"}) > `, "temperature_warning_celsius/ascend"},
 		{"Idle with memory held", "stat", ">= ", "memory_held_ratio"},
 		{"Idle with memory held", "stat", "<= ", "utilization_idle_ratio"},
 		{"Idle with memory held", "table", ">= ", "memory_held_ratio"},

@@ -12,12 +12,41 @@ type link dashboard.DashboardLink
 
 func (l link) Build() (dashboard.DashboardLink, error) { return dashboard.DashboardLink(l), nil }
 
-// siblings shows all dashboards of this set in the head, and takes time range and variables along.
-func siblings() link {
-	return link{
-		Title: "Accelerator dashboards", Type: dashboard.DashboardLinkTypeDashboards,
-		Icon: "external link", Tags: []string{tag}, KeepTime: true, IncludeVars: true,
+// builders makes the SDK's form of links.
+func builders(links []link) []cog.Builder[dashboard.DashboardLink] {
+	out := make([]cog.Builder[dashboard.DashboardLink], len(links))
+	for i, l := range links {
+		out[i] = l
 	}
+	return out
+}
+
+// header leads from a dashboard to each of the others, with time range, data source and job. The scope is what else goes
+// along: parameters of the address that say which hosts and cards. Where it is "all", as "All" or as "$__all", the
+// other page takes it for any: the pages of one card and one host then choose the first.
+func header(from string, scope ...string) []link {
+	var links []link
+	for _, to := range []struct{ uid, title string }{
+		{uidLoadLatency, "Load and latency"}, {uidFleet, "Fleet"}, {uidCard, "Card"}, {uidNUMA, "NUMA"}, {uidBenchmark, "Benchmark"},
+	} {
+		if to.uid == from {
+			continue
+		}
+		url := "/d/" + to.uid + "?" + strings.Join(append([]string{"${datasource:queryparam}", "${job:queryparam}"}, scope...), "&")
+		links = append(links, link{
+			Title: to.title, Type: dashboard.DashboardLinkTypeLink, Icon: "dashboard", Url: &url, Tags: []string{}, KeepTime: true,
+		})
+	}
+	return links
+}
+
+// chosen are the scope of a dashboard whose variables name hosts and cards.
+func chosen(variables ...string) []string {
+	scope := make([]string, len(variables))
+	for i, name := range variables {
+		scope[i] = "${" + name + ":queryparam}"
+	}
+	return scope
 }
 
 // where says where in the data a link finds its values.
@@ -28,20 +57,38 @@ const (
 	ofRow    where = "${__data.fields."  // cells of a table's row
 )
 
-// linkTo leads from a value to another dashboard. The values of names are taken from the data; job and data source go along.
-func linkTo(title, uid string, from where, names ...string) link {
+// linkTo leads from a value to another dashboard. Each parameter is a variable there and the label that holds its value;
+// job and data source go along.
+func linkTo(title, uid string, from where, parameters ...[2]string) link {
 	url := []string{"/d/" + uid + "?${datasource:queryparam}", "${job:queryparam}"}
-	for _, name := range names {
-		url = append(url, "var-"+name+"="+string(from)+name+"}")
+	for _, p := range parameters {
+		url = append(url, "var-"+p[0]+"="+string(from)+p[1]+"}")
 	}
 	address := strings.Join(append(url, "${__url_time_range}"), "&")
 	return link{Title: title, Type: dashboard.DashboardLinkTypeLink, Url: &address, Tags: []string{}}
 }
 
-// cardLegend names a card: its labels are those that cardLink takes.
-const cardLegend = `{{instance}} {{vendor}} {{device}}`
-
 // cardLink leads to the card that a series or a row is about. The panel's data has the labels instance, vendor and device.
 func cardLink(from where) []cog.Builder[dashboard.DashboardLink] {
-	return []cog.Builder[dashboard.DashboardLink]{linkTo("Open the card", uidCard, from, "instance", "vendor", "device")}
+	return []cog.Builder[dashboard.DashboardLink]{
+		linkTo("Open the card", uidCard, from, [2]string{"host", "instance"}, [2]string{"maker", "vendor"}, [2]string{"card", "device"}),
+	}
+}
+
+// toCard makes the column of a card's number lead to the card.
+func toCard() []property {
+	return linkCell(cardLink(ofRow)...)
+}
+
+// toHost makes the column of a host lead to the pages about hosts.
+func toHost() []property {
+	return linkCell(
+		linkTo("Open load and latency", uidLoadLatency, ofRow, [2]string{"instance", "instance"}),
+		linkTo("Open NUMA", uidNUMA, ofRow, [2]string{"host", "instance"}),
+	)
+}
+
+// toTarget makes the column of a probed endpoint lead to its latencies.
+func toTarget() []property {
+	return linkCell(linkTo("Open load and latency", uidLoadLatency, ofRow, [2]string{"instance", "instance"}, [2]string{"target", "target"}))
 }

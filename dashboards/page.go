@@ -36,16 +36,27 @@ type (
 // page is one dashboard before it is laid out.
 type page struct {
 	uid, title, description string
-	from                    string // default time range, up to now
 	refresh                 string
 	variables               []variable
+	links                   []link
+	annotations             []annotation
 	rows                    []row
 }
 
-// row is a titled band of panels; they flow left to right and wrap at the grid's width.
+// timeRange is the default of every dashboard, up to now.
+const timeRange = "1h"
+
+// row is a titled band of panels; they flow left to right and wrap at the grid's width. Without a title they stand above
+// all rows. A folded one shows its title until it is opened, and asks Prometheus nothing until then.
 type row struct {
 	title  string
 	panels []panel
+	folded bool
+}
+
+func shown(title string, panels ...panel) row { return row{title: title, panels: panels} }
+func folded(title string, panels ...panel) row {
+	return row{title: title, panels: panels, folded: true}
 }
 
 // Dashboard is a finished dashboard.
@@ -83,10 +94,10 @@ func (p page) json() ([]byte, error) {
 		Description(p.description).
 		Tags([]string{tag}).
 		Timezone("browser").
-		Time("now-"+p.from, "now").
+		Time("now-"+timeRange, "now").
 		Refresh(p.refresh).
 		Tooltip(dashboard.DashboardCursorSyncCrosshair).
-		Link(siblings()).
+		Links(builders(p.links)).
 		Variables(p.variables).
 		Build()
 	if err != nil {
@@ -101,21 +112,23 @@ func (p page) json() ([]byte, error) {
 	if built.Panels, err = arrange(p.rows); err != nil {
 		return nil, err
 	}
-	return readable(built)
+	return readable(built, p.annotations)
 }
 
 // readable writes JSON with sorted keys, and with PromQL's < and > as they are: the SDK's own encoding would escape them.
-func readable(built dashboard.Dashboard) ([]byte, error) {
+// Annotations are written here, as the SDK's lack what Prometheus' have in Grafana 9.3.
+func readable(built dashboard.Dashboard, annotations []annotation) ([]byte, error) {
 	escaped, err := json.Marshal(built)
 	if err != nil {
 		return nil, err
 	}
 	decoder := json.NewDecoder(strings.NewReader(string(escaped)))
 	decoder.UseNumber()
-	var decoded any
+	var decoded map[string]any
 	if err := decoder.Decode(&decoded); err != nil {
 		return nil, err
 	}
+	decoded["annotations"] = map[string]any{"list": append([]annotation{}, annotations...)}
 	var out strings.Builder
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
@@ -131,30 +144,52 @@ func arrange(rows []row) ([]dashboard.PanelOrRowPanel, error) {
 	var out []dashboard.PanelOrRowPanel
 	var id, y uint32
 	for _, r := range rows {
-		id++
-		out = append(out, dashboard.PanelOrRowPanel{RowPanel: &dashboard.RowPanel{
-			Type: "row", Id: id, Title: &r.title, Panels: []dashboard.Panel{},
+		header := &dashboard.RowPanel{
+			Type: "row", Title: &r.title, Collapsed: r.folded, Panels: []dashboard.Panel{},
 			GridPos: &dashboard.GridPos{H: 1, W: columns, Y: y},
-		}})
-		y++
-		var x, height uint32
-		for _, b := range r.panels {
-			built, err := b.Build()
-			if err != nil {
-				return nil, fmt.Errorf("row %q: %w", r.title, err)
-			}
-			at := built.GridPos
-			if x+at.W > columns {
-				x, y, height = 0, y+height, 0
-			}
-			at.X, at.Y = x, y
-			x, height = x+at.W, max(height, at.H)
+		}
+		if r.title != "" {
 			id++
-			number, version := id, oldestGrafana
-			built.Id, built.PluginVersion, built.RepeatDirection = &number, &version, nil
-			out = append(out, dashboard.PanelOrRowPanel{Panel: &built})
+			header.Id = id
+			out = append(out, dashboard.PanelOrRowPanel{RowPanel: header})
+			y++
+		}
+		panels, height, err := place(r.panels, id, y)
+		if err != nil {
+			return nil, fmt.Errorf("row %q: %w", r.title, err)
+		}
+		id += uint32(len(panels))
+		if r.folded {
+			header.Panels = panels
+			continue // takes no place until it is opened
+		}
+		for i := range panels {
+			out = append(out, dashboard.PanelOrRowPanel{Panel: &panels[i]})
 		}
 		y += height
 	}
 	return out, nil
+}
+
+// place gives panels their ids, after the last one, and places from y downwards. It returns the height they take.
+func place(panels []panel, id, y uint32) ([]dashboard.Panel, uint32, error) {
+	var out []dashboard.Panel
+	var x, top, height uint32
+	for _, b := range panels {
+		built, err := b.Build()
+		if err != nil {
+			return nil, 0, err
+		}
+		at := built.GridPos
+		if x+at.W > columns {
+			x, top, height = 0, top+height, 0
+		}
+		at.X, at.Y = x, y+top
+		x, height = x+at.W, max(height, at.H)
+		id++
+		number, version := id, oldestGrafana
+		built.Id, built.PluginVersion, built.RepeatDirection = &number, &version, nil
+		out = append(out, built)
+	}
+	return out, top + height, nil
 }

@@ -26,20 +26,26 @@ const (
 	tokensPerSec = "suffix:tokens/s"
 )
 
-// timeSeries draws lines, a third of the width.
+// timeSeries draws lines, a third of the width. They are not filled, as more than a few would hide one another. Ratios
+// have all of 0 to 100 %, also where all is 0.
 func timeSeries(title, description, unit string, queries ...query) *timeseries.PanelBuilder {
-	return timeseries.NewPanelBuilder().
+	p := timeseries.NewPanelBuilder().
 		Title(title).Description(description).Unit(unit).
 		Datasource(source()).Targets(lettered(queries)).
 		Span(8).Height(8).
 		DrawStyle(common.GraphDrawStyleLine).
-		LineWidth(1).FillOpacity(8).
+		LineWidth(1).FillOpacity(0).
+		NoValue("not reported").
 		ShowPoints(common.VisibilityModeAuto).
 		SpanNulls(common.BoolOrFloat64{Bool: cog.ToPtr(false)}).
 		Legend(listLegend()).
 		Tooltip(common.NewVizTooltipOptionsBuilder().
 			Mode(common.TooltipDisplayModeMulti).
 			Sort(common.SortOrderDescending))
+	if unit == ratio {
+		p = p.Min(0).Max(1)
+	}
+	return p
 }
 
 func listLegend() *common.VizLegendOptionsBuilder {
@@ -50,8 +56,8 @@ func listLegend() *common.VizLegendOptionsBuilder {
 		Calcs([]string{})
 }
 
-// lastAndMax is a legend as a table, for panels whose figures are read.
-func lastAndMax() *common.VizLegendOptionsBuilder {
+// figures is a legend as a table, for panels whose figures are read.
+func figures() *common.VizLegendOptionsBuilder {
 	return common.NewVizLegendOptionsBuilder().
 		ShowLegend(true).
 		DisplayMode(common.LegendDisplayModeTable).
@@ -64,12 +70,13 @@ func stacked() *common.StackingConfigBuilder {
 	return common.NewStackingConfigBuilder().Mode(common.StackingModeNormal).Group("A")
 }
 
-// statPanel shows one figure a series, a sixth of the width.
-func statPanel(title, description, unit string, queries ...query) *stat.PanelBuilder {
+// statPanel shows one figure a series, a sixth of the width, and the word none where there is no value.
+func statPanel(title, description, unit, none string, queries ...query) *stat.PanelBuilder {
 	return stat.NewPanelBuilder().
 		Title(title).Description(description).Unit(unit).
 		Datasource(source()).Targets(lettered(queries)).
 		Span(4).Height(4).
+		Mappings([]dashboard.ValueMapping{absent(none)}).
 		ColorMode(common.BigValueColorModeValue).
 		GraphMode(common.BigValueGraphModeNone).
 		JustifyMode(common.BigValueJustifyModeAuto).
@@ -85,6 +92,7 @@ func heatMap(title, description, unit string, queries ...query) *heatmap.PanelBu
 		Datasource(source()).Targets(lettered(queries)).
 		Span(12).Height(8).
 		Calculate(false).
+		NoValue("not reported").
 		CellGap(1).
 		Color(heatmap.NewHeatmapColorOptionsBuilder().
 			Mode(heatmap.HeatmapColorModeScheme).
@@ -106,6 +114,7 @@ func stateTimeline(title, description string, mappings []dashboard.ValueMapping,
 		Datasource(source()).Targets(lettered(queries)).
 		Span(24).Height(8).
 		ShowValue(common.VisibilityModeNever).
+		NoValue("not reported").
 		MergeValues(true).
 		RowHeight(0.9).LineWidth(0).FillOpacity(80).
 		Legend(listLegend()).
@@ -115,11 +124,14 @@ func stateTimeline(title, description string, mappings []dashboard.ValueMapping,
 }
 
 // tablePanel shows one row a series, the full width. Its queries are made by asRows, its columns are named by columnsOf.
+// Grafana's own minimum of 150 pixels a column would cut the last columns off.
 func tablePanel(title, description string, queries ...query) *table.PanelBuilder {
 	return table.NewPanelBuilder().
 		Title(title).Description(description).
 		Datasource(source()).Targets(lettered(queries)).
 		Span(24).Height(8).
+		MinWidth(60).
+		NoValue("none").
 		ShowHeader(true)
 }
 
@@ -132,6 +144,7 @@ func barGauge(title, description, unit string, queries ...query) *bargauge.Panel
 		DisplayMode(common.BarGaugeDisplayModeGradient).
 		Orientation(common.VizOrientationHorizontal).
 		ShowUnfilled(true).
+		NoValue("not reported").
 		MinVizWidth(8).MinVizHeight(10).
 		ReduceOptions(lastValue())
 }

@@ -16,7 +16,7 @@ var panelTypes = map[string]bool{
 // Settings of single series and columns that Grafana 9.3 has.
 var overrideIDs = []string{
 	"unit", "decimals", "min", "max", "displayName", "noValue", "color", "thresholds", "mappings", "links",
-	"custom.lineStyle", "custom.lineWidth", "custom.fillOpacity", "custom.drawStyle", "custom.stacking", "custom.axisPlacement", "custom.hideFrom",
+	"custom.lineStyle", "custom.scaleDistribution", "custom.lineWidth", "custom.fillOpacity", "custom.drawStyle", "custom.stacking", "custom.axisPlacement", "custom.hideFrom",
 	"custom.displayMode", "custom.width", "custom.align", "custom.filterable",
 }
 
@@ -28,17 +28,15 @@ var usedSource = source{Type: "prometheus", UID: "${datasource}"}
 func eachPanel(t *testing.T, test func(t *testing.T, b board, p panel)) {
 	t.Helper()
 	eachBoard(t, func(t *testing.T, b board) {
-		for _, p := range b.Panels {
-			if p.Type != "row" {
-				t.Run(p.Title, func(t *testing.T) { test(t, b, p) })
-			}
+		for _, p := range b.all() {
+			t.Run(p.Title, func(t *testing.T) { test(t, b, p) })
 		}
 	})
 }
 
 func TestPanel(t *testing.T) {
 	eachBoard(t, func(t *testing.T, b board) {
-		for _, p := range b.Panels {
+		for _, p := range b.all() {
 			if p.Title == "" {
 				t.Errorf("panel %d has no title", p.ID)
 			}
@@ -86,7 +84,7 @@ func TestPanel(t *testing.T) {
 }
 
 func TestQueries(t *testing.T) {
-	eachPanel(t, func(t *testing.T, b board, p panel) {
+	eachPanel(t, func(t *testing.T, _ board, p panel) {
 		if len(p.Targets) == 0 {
 			t.Error("no query")
 		}
@@ -112,7 +110,7 @@ func TestQueries(t *testing.T) {
 			if q.Format != want {
 				t.Errorf("%s: format %q, want %q", q.RefID, q.Format, want)
 			}
-			checkLegend(t, b, q)
+			checkLegend(t, q)
 			if want == "time_series" && q.LegendFormat == "" && (p.Type != "stat" || len(p.Targets) > 1) {
 				t.Errorf("%s: no legend", q.RefID)
 			}
@@ -121,12 +119,10 @@ func TestQueries(t *testing.T) {
 }
 
 // checkLegend finds legends that are the same for what is not: numbers of cards and names of targets repeat from host to host.
-func checkLegend(t *testing.T, b board, q target) {
+func checkLegend(t *testing.T, q target) {
 	t.Helper()
-	needs := map[string][]string{"device": {"vendor", "instance"}, "target": {"instance"}, "node": {"instance"}}
-	if b.UID == "accelerator-benchmark" {
-		needs["target"] = []string{"model", "step"} // its endpoints are addresses
-	}
+	// "at" is the host, and empty where one is chosen.
+	needs := map[string][]string{"device": {"vendor", "at"}, "target": {"at"}}
 	tells := func(label string) bool { return strings.Contains(q.LegendFormat, "{{"+label+"}}") }
 	for label, others := range needs {
 		for _, other := range others {
@@ -135,8 +131,11 @@ func checkLegend(t *testing.T, b board, q target) {
 			}
 		}
 	}
-	if strings.HasPrefix(q.Expr, "accelerator_memory_") && !tells("type") {
-		t.Errorf("%s: legend %q does not tell the kinds of a card's memory apart", q.RefID, q.LegendFormat)
+	if tells("at") && !strings.Contains(q.Expr, `"at", "$1 · "`) {
+		t.Errorf("%s: the query gives no label at", q.RefID)
+	}
+	if tells("instance") && !strings.Contains(q.Expr, "vllm:") {
+		t.Errorf("%s: legend %q has the host also where one is chosen", q.RefID, q.LegendFormat)
 	}
 }
 
@@ -230,4 +229,110 @@ func hasUnit(p panel, column string) bool {
 		}
 	}
 	return false
+}
+
+// TestNoDataHasWords: where a card or a server has no such thing the panel says so, and is not green.
+func TestNoDataHasWords(t *testing.T) {
+	eachPanel(t, func(t *testing.T, _ board, p panel) {
+		d := p.FieldConfig.Defaults
+		if p.Type != "stat" {
+			if d.NoValue == "" {
+				t.Error("no words for no data")
+			}
+			return
+		}
+		i := slices.IndexFunc(d.Mappings, func(m mapping) bool { return m.Type == "special" && m.Options.Match == "null+nan" })
+		if i < 0 || d.Mappings[i].Options.Result.Text == "" || d.Mappings[i].Options.Result.Color != "#8e8e8e" {
+			t.Errorf("mappings %+v, want gray words for no value", d.Mappings)
+		}
+	})
+}
+
+// TestAxes: a ratio has all of 0 to 100 %, also where all is 0, and a logarithmic axis has a line for each power of ten.
+func TestAxes(t *testing.T) {
+	eachPanel(t, func(t *testing.T, _ board, p panel) {
+		d := p.FieldConfig.Defaults
+		if p.Type != "timeseries" {
+			t.Skip("no axes")
+		}
+		if d.Unit == "percentunit" && (d.Min == nil || *d.Min != 0 || d.Max == nil || *d.Max != 1) {
+			t.Errorf("a ratio from %v to %v", d.Min, d.Max)
+		}
+		if scale, _ := d.Custom["scaleDistribution"].(map[string]any); scale["type"] == "log" && scale["log"] != 10.0 {
+			t.Errorf("scale %v", scale)
+		}
+		for _, o := range p.FieldConfig.Overrides {
+			set := map[string]any{}
+			for _, property := range o.Properties {
+				set[property.ID] = property.Value
+			}
+			if set["unit"] == "percentunit" && (set["min"] != 0.0 || set["max"] != 1.0) {
+				t.Errorf("a ratio from %v to %v on the right", set["min"], set["max"])
+			}
+		}
+	})
+}
+
+// TestFilling: lines of many series are not filled, as they would hide one another.
+func TestFilling(t *testing.T) {
+	eachPanel(t, func(t *testing.T, _ board, p panel) {
+		if p.Type != "timeseries" {
+			t.Skip("no lines")
+		}
+		stacking, _ := p.FieldConfig.Defaults.Custom["stacking"].(map[string]any)
+		if stacking["mode"] != "normal" && p.FieldConfig.Defaults.Custom["fillOpacity"] != 0.0 {
+			t.Errorf("all lines are filled: %v", p.FieldConfig.Defaults.Custom["fillOpacity"])
+		}
+	})
+}
+
+// TestPercentiles: a percentile has the same colour everywhere, and windows without an observation are left out: legends
+// would show them as NaN.
+func TestPercentiles(t *testing.T) {
+	colors := map[string]string{"p50": "green", "p90": "yellow", "p99": "orange"}
+	seen := 0
+	eachPanel(t, func(t *testing.T, _ board, p panel) {
+		for _, q := range p.Targets {
+			want, ok := colors[q.LegendFormat]
+			if !ok {
+				continue
+			}
+			seen++
+			if !strings.HasSuffix(q.Expr, ">= 0") {
+				t.Errorf("%s may be NaN: %s", q.LegendFormat, q.Expr)
+			}
+			got := any(nil)
+			for _, o := range p.FieldConfig.Overrides {
+				for _, property := range o.Properties {
+					if value, ok := property.Value.(map[string]any); ok && o.Matcher.Options == q.LegendFormat && property.ID == "color" {
+						got = value["fixedColor"]
+					}
+				}
+			}
+			if got != want {
+				t.Errorf("%s is %v, want %s", q.LegendFormat, got, want)
+			}
+		}
+	})
+	if seen == 0 {
+		t.Error("no percentiles")
+	}
+}
+
+// TestHeatMaps: more rows than these write their labels over one another.
+func TestHeatMaps(t *testing.T) {
+	eachPanel(t, func(t *testing.T, _ board, p panel) {
+		if p.Type != "heatmap" {
+			t.Skip("no heat map")
+		}
+		for _, q := range p.Targets {
+			bounds := regexp.MustCompile(`le=~"([^"]+)"`).FindStringSubmatch(q.Expr)
+			switch {
+			case bounds != nil && strings.Count(bounds[1], "|") > 13:
+				t.Errorf("%d rows", strings.Count(bounds[1], "|")+1)
+			case bounds == nil && strings.Contains(q.Expr, "_bucket"):
+				t.Error("shows every bucket")
+			}
+		}
+	})
 }

@@ -11,7 +11,7 @@ import (
 
 // filled puts all, or the values given, into a query's variables.
 func filled(expr string, values ...string) string {
-	return strings.NewReplacer(append(values, "$window", "5m", "$__range", "1h", "$__rate_interval", "5m", "$__interval", "1m", "$top", "20",
+	return strings.NewReplacer(append(values, "$window", "5m", "$__range", "1h", "$__rate_interval", "5m", "$__interval", "1m", "$top", "20", "$lines", "8", "$host", ".*", "$maker", ".*", "$card", ".*",
 		"$instance", ".*", "$target", ".*", "$job", ".*", "$vendor", ".*", "$device", ".*", "$model", ".*", "$server", ".*", "$generator", ".*", "$endpoint", ".*", "$step", ".*")...).Replace(expr)
 }
 
@@ -34,7 +34,7 @@ func rulesTest(t *testing.T, promtools []string, input, expr, at, want string) {
 func queryAt(t *testing.T, file, title, kind string, n int) string {
 	t.Helper()
 	for _, b := range boards(t) {
-		for _, p := range b.Panels {
+		for _, p := range b.all() {
 			if b.file == file && p.Type == kind && p.Title == title {
 				return p.Targets[n].Expr
 			}

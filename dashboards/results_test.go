@@ -1,6 +1,10 @@
 package dashboards_test
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
 
 // TestResults gives queries, as they are in the JSON, to Prometheus with what has misled them or may.
 func TestResults(t *testing.T) {
@@ -12,33 +16,31 @@ func TestResults(t *testing.T) {
 		input, at, with, result string
 	}{
 		{
-			name: "one target name on two hosts: each has its own last success, and one never had one",
+			name: "one target name on two hosts: the last success is that of the one that waits longer, here since 1970",
 			file: "load-latency.json", title: "Last success", kind: "stat",
 			input: twoHosts + `
       - {series: 'accelerator_probe_last_success_timestamp_seconds{job="j",instance="a",target="127.0.0.1:8000",model="m"}', values: '240x10'}
 `,
 			at: "5m", result: `
-          - {labels: '{job="j",instance="a",target="127.0.0.1:8000"}', value: 60}
-          - {labels: '{job="j",instance="b",target="127.0.0.1:8000"}', value: 300}
+          - {labels: '{}', value: 300}
 `,
 		},
 		{
-			name: "one target name on two hosts: each has its own failures",
+			name: "one target name on two hosts: the failures of both",
 			file: "load-latency.json", title: "Failed probes", kind: "stat",
 			input: twoHosts + `
       - {series: 'accelerator_probe_failures_total{job="j",instance="a",target="127.0.0.1:8000",model="m",reason="connect"}', values: '0x10'}
       - {series: 'accelerator_probe_failures_total{job="j",instance="b",target="127.0.0.1:8000",model="m",reason="connect"}', values: '0+1x10'}
 `,
 			at: "5m", result: `
-          - {labels: '{job="j",instance="a",target="127.0.0.1:8000"}', value: 0}
-          - {labels: '{job="j",instance="b",target="127.0.0.1:8000"}', value: 1}
+          - {labels: '{}', value: 0.5}
 `,
 		},
 		{
 			name: "a reload withdraws probes, which is no failure of the endpoint",
 			file: "load-latency.json", title: "Failed probes", kind: "stat",
 			input: withdrawn, at: "5m", result: `
-          - {labels: '{job="j",instance="a",target="t"}', value: 0.25}
+          - {labels: '{}', value: 0.25}
 `,
 		},
 		{
@@ -78,16 +80,8 @@ func TestResults(t *testing.T) {
 `,
 		},
 		{
-			name: "a vLLM server is that of its target, or of any where it has none",
-			file: "load-latency.json", title: "Requests in the server", kind: "timeseries",
-			input: servers + "\n", at: "5m", with: "t", result: `
-          - {labels: '{instance="s1"}', value: 1}
-          - {labels: '{instance="s3"}', value: 4}
-`,
-		},
-		{
 			name: "requests are those of the target's own server, else of all that are nobody's",
-			file: "load-latency.json", title: "Time to first token by requests in the server", kind: "barchart",
+			file: "load-latency.json", title: "By requests in the server", kind: "table", query: 1,
 			input: servers + `
       - {series: 'accelerator_probe_requests_total{job="j",instance="a",target="t",model="m"}', values: '0+1x10'}
       - {series: 'accelerator_probe_requests_total{job="j",instance="a",target="other",model="m"}', values: '0+1x10'}
@@ -107,7 +101,7 @@ func TestResults(t *testing.T) {
 		},
 		{
 			name: "requests are those in the server of the sidecar's own pod, where replicas have the same target",
-			file: "load-latency.json", title: "Time to first token by requests in the server", kind: "barchart",
+			file: "load-latency.json", title: "By requests in the server", kind: "table", query: 1,
 			input: servers + `
       - {series: 'vllm:num_requests_running{job="vllm",instance="s4",target="t",model_name="m",engine="0"}', values: '1024x10'}
       - {series: 'vllm:num_requests_waiting{job="vllm",instance="s4",target="t",model_name="m",engine="0"}', values: '0x10'}
@@ -120,10 +114,10 @@ func TestResults(t *testing.T) {
 `,
 		},
 		{
-			name: "a broken card that the tool still lists is unhealthy, and not missing too",
+			name: "a broken card that the table lacks is missing, as in the alert, though the tool lists it elsewhere",
 			file: "fleet.json", title: "Cards missing", kind: "stat",
 			input: brokenCard, at: "5m", result: `
-          - {labels: '{}', value: 0}
+          - {labels: '{}', value: 1}
 `,
 		},
 		{
@@ -149,7 +143,7 @@ func TestResults(t *testing.T) {
       - {series: 'accelerator_healthy{job="j",instance="m",vendor="metax",device="0"}', values: '0x5 1x5'}
 `,
 			at: "10m", with: "1", result: `
-          - {labels: '{job="j",instance="m",vendor="metax",device="0"}', value: 1}
+          - {labels: '{job="j",instance="m",vendor="metax",device="0",several="0"}', value: 1}
 `,
 		},
 		{
@@ -186,6 +180,40 @@ func TestResults(t *testing.T) {
 				values = append(values, "$target", tc.with, "$top", tc.with)
 			}
 			rulesTest(t, programs, tc.input, filled(expr, values...), tc.at, tc.result[1:])
+		})
+	}
+}
+
+// TestServers: the servers to choose from are those of the chosen targets.
+func TestServers(t *testing.T) {
+	programs := promtools(t)
+	var expr string
+	for _, b := range boards(t) {
+		for _, v := range b.Templating.List {
+			if b.file == "load-latency.json" && v.Name == "server" {
+				expr = strings.TrimSuffix(strings.TrimPrefix(queryOf(v), "query_result("), ")")
+			}
+		}
+	}
+	probing := func(instance, target string) string {
+		return fmt.Sprintf("\n      - {series: 'accelerator_probe_requests_total{job=\"j\",instance=%q,target=%q,model=\"alias\"}', values: '0+1x10'}", instance, target)
+	}
+	input := servers + `
+      - {series: 'vllm:num_requests_running{job="vllm",instance="s4:8000",model_name="m",engine="0"}', values: '5x10'}` +
+		probing("a", "t") + probing("b", "other") + probing("c", "s4:8000") + probing("d", "without") + "\n"
+	for _, tc := range []struct{ instance, target, want string }{
+		{"a", ".*", "s1"},
+		{".*", "other", "s2"},
+		{"c", ".*", "s4:8000"},
+		{"d", ".*", "s3|s4:8000"},
+		{"a|d", ".*", "s1|s3|s4:8000"},
+	} {
+		t.Run(tc.instance+" "+tc.target, func(t *testing.T) {
+			var want strings.Builder
+			for instance := range strings.SplitSeq(tc.want, "|") {
+				fmt.Fprintf(&want, "          - {labels: '{instance=%q}', value: 1}\n", instance)
+			}
+			rulesTest(t, programs, input, filled("group by (instance) ("+expr+")", "$instance", tc.instance, "$target", tc.target), "5m", want.String())
 		})
 	}
 }

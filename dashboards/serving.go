@@ -26,25 +26,42 @@ func serving(expr string) string {
 		` or (` + listed + ` unless on () ` + probed + `))`
 }
 
-// loadOfTargets is the mean utilization of the cards that serve each target, smoothed as its latencies are.
-func loadOfTargets() string {
-	const load = `avg_over_time(accelerator_utilization_ratio{` + ofCard + `}[$window])`
+// loadOfTargets is the mean over the cards that serve each target. The load is that of all chosen cards.
+func loadOfTargets(load string) string {
 	return `(avg by (` + byTarget + `) (group by (` + byTarget + `, vendor, device) (` + servedBy + `) * on (` + byCard + `) group_left () avg by (` + byCard + `) (` + load + `))` +
 		` or group by (` + byTarget + `) (` + unknown + `) * on (job, instance) group_left () avg by (job, instance) (` + load + `)` +
 		` or group by (` + byTarget + `) (` + remote + `) * on () group_left () avg(` + load + `))`
 }
 
-// requestsOfTargets are the requests in the vLLM servers of each target: of those whose label "target" names it, if the
-// prober has the instance of one, as a sidecar has its pod's, of that one; else of all chosen servers without that label.
-func requestsOfTargets() string {
+// serversOfTargets are the vLLM servers of the chosen targets: those whose label "target", which their scrape may give
+// them, names one, and of several such the one with the prober's instance, as a sidecar has its pod's; else those that are
+// scraped at the address that is probed; else all that are nobody's.
+func serversOfTargets() string {
+	const (
+		all     = `vllm:num_requests_running`
+		nobodys = all + `{target=""}`
+		// address is where a target is, by its name.
+		address = `label_replace(` + probed + `, "instance", "$1", "target", "(.+)")`
+		alone   = `(` + probed + ` unless on (target) ` + all + ` unless on (target) label_replace(` + nobodys + `, "target", "$1", "instance", "(.+)"))`
+	)
+	return `(` + all + ` and on (instance, target) ` + probed + `)` +
+		` or (` + all + ` and on (target) (` + probed + ` unless on (instance, target) ` + all + `))` +
+		` or (` + nobodys + ` and on (instance) ` + address + `)` +
+		` or (` + nobodys + ` unless on (instance) ` + address + ` and on () ` + alone + `)`
+}
+
+// requestsOfTargets are the requests in the vLLM servers of each target, found as serversOfTargets finds them. The offset
+// is PromQL's, or empty.
+func requestsOfTargets(offset string) string {
 	in := func(by, matcher string) string {
 		of := func(gauge string) string {
-			return `sum` + by + `(avg_over_time(vllm:num_requests_` + gauge + `{` + ofServer + `,` + matcher + `}[$window]))`
+			return `sum` + by + `(vllm:num_requests_` + gauge + `{` + ofServer + `,` + matcher + `}` + offset + `)`
 		}
 		return `(` + of("running") + ` + ` + of("waiting") + `)`
 	}
 	const targets = `group by (` + byTarget + `) (` + probed + `)`
 	return `(` + targets + ` * on (instance, target) group_left () ` + in(` by (instance, target) `, `target!=""`) +
 		` or ` + targets + ` * on (target) group_left () ` + in(` by (target) `, `target!=""`) +
+		` or ` + targets + ` * on (target) group_left () label_replace(` + in(` by (instance) `, `target=""`) + `, "target", "$1", "instance", "(.+)")` +
 		` or ` + targets + ` * on () group_left () ` + in("", `target=""`) + `)`
 }

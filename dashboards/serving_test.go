@@ -27,10 +27,10 @@ const servingInput = `
       - {series: 'accelerator_probe_target_device_info{job="j",instance="d",target="silent",vendor="metax",device="0"}', values: '1x10'}
 `
 
-// TestServingCards gives the utilization panel's query, as it is in the JSON, to Prometheus' own rule tests.
+// TestServingCards gives the table of cards' query, as it is in the JSON, to Prometheus' own rule tests.
 func TestServingCards(t *testing.T) {
 	programs := promtools(t)
-	expr := queryAt(t, "load-latency.json", "Utilization", "timeseries", 0)
+	expr := queryAt(t, "load-latency.json", "Cards that serve", "table", 1)
 	const a0, a1, b0 = `{job="j",instance="a",vendor="metax",device="0"}`, `{job="j",instance="a",vendor="metax",device="1"}`, `{job="j",instance="b",vendor="ascend",device="0"}`
 	value := map[string]string{a0: "0.1", a1: "0.2", b0: "0.3"}
 	for _, tc := range []struct {
@@ -53,7 +53,7 @@ func TestServingCards(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var want strings.Builder
 			for _, labels := range tc.want {
-				fmt.Fprintf(&want, "          - {labels: '%s', value: %s}\n", "accelerator_utilization_ratio"+labels, value[labels])
+				fmt.Fprintf(&want, "          - {labels: '%s', value: %s}\n", labels, value[labels])
 			}
 			rulesTest(t, programs, servingInput, filled(expr, "$instance", tc.instance, "$target", tc.target), "5m", want.String())
 		})
@@ -107,7 +107,7 @@ func TestLatencyByUtilization(t *testing.T) {
 `[1:]},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			expr := filled(queryAt(t, "load-latency.json", "Time to first token by utilization", "barchart", 1), "$instance", tc.instance, "$target", tc.target, "$__range", "3960s")
+			expr := filled(queryAt(t, "load-latency.json", "By utilization", "table", 2), "$instance", tc.instance, "$target", tc.target, "$__range", "3960s")
 			rulesTest(t, programs, bandInput(), "round("+expr+", 0.05)", "66m", tc.want)
 		})
 	}

@@ -65,28 +65,35 @@ func TestVariables(t *testing.T) {
 				}
 			case "query":
 				query := queryOf(v)
-				if !strings.HasPrefix(query, "label_values(") {
+				if !strings.HasPrefix(query, "label_values(") && (!strings.HasPrefix(query, "query_result(") || v.Regex == "") {
 					t.Errorf("%s: query %q", v.Name, query)
 				}
 				for _, name := range references(query) {
-					if !slices.Contains(before, name) {
+					if !slices.Contains(before, name) && !slices.Contains(macros, name) {
 						t.Errorf("%s depends on %s, which does not stand before it", v.Name, name)
 					}
 				}
 				if v.Datasource != usedSource || v.Refresh == 0 {
 					t.Errorf("%s: data source %+v, refresh %d", v.Name, v.Datasource, v.Refresh)
 				}
-				if v.IncludeAll != v.Multi || v.AllValue != ".*" {
+				// What a query_result chose from is no pattern: all of it is a list.
+				all := map[bool]string{true: ".*"}[v.IncludeAll && v.Regex == ""]
+				if v.IncludeAll != v.Multi || v.AllValue != all {
 					t.Errorf("%s: all %t is %q, several %t", v.Name, v.IncludeAll, v.AllValue, v.Multi)
 				}
 			case "custom", "interval":
 				// Grafana 9 does not make the options from the query.
 				var options []string
+				var written []string
 				for _, o := range v.Options {
 					options = append(options, o.Value)
+					if o.Text != o.Value {
+						o.Value = o.Text + " : " + o.Value
+					}
+					written = append(written, o.Value)
 				}
-				if strings.Join(options, ",") != queryOf(v) {
-					t.Errorf("%s: options %q, query %q", v.Name, options, queryOf(v))
+				if strings.Join(written, ",") != queryOf(v) {
+					t.Errorf("%s: options %q, query %q", v.Name, written, queryOf(v))
 				}
 				if current, ok := v.Current.Value.(string); !ok || !slices.Contains(options, current) {
 					t.Errorf("%s: %v is none of %q", v.Name, v.Current.Value, options)
@@ -102,7 +109,7 @@ func TestVariables(t *testing.T) {
 func TestVariablesAreUsed(t *testing.T) {
 	eachBoard(t, func(t *testing.T, b board) {
 		used := map[string]bool{"datasource": true} // as every panel's, see TestPanel
-		for _, p := range b.Panels {
+		for _, p := range b.all() {
 			for _, q := range p.Targets {
 				for _, name := range references(q.Expr) {
 					used[name] = true
@@ -112,12 +119,22 @@ func TestVariablesAreUsed(t *testing.T) {
 				}
 			}
 		}
+		for _, v := range b.Templating.List {
+			for _, name := range references(queryOf(v)) {
+				used[name] = used[name] || v.Name != name && hidden(b, name)
+			}
+		}
 		for _, name := range defined(b) {
 			if !used[name] {
 				t.Errorf("$%s is in no query", name)
 			}
 		}
 	})
+}
+
+// hidden tells whether a variable only says what another is chosen among.
+func hidden(b board, name string) bool {
+	return slices.ContainsFunc(b.Templating.List, func(v variable) bool { return v.Name == name && v.Hide == 2 })
 }
 
 func TestNothingIsHardCoded(t *testing.T) {
@@ -139,7 +156,7 @@ func TestNothingIsHardCoded(t *testing.T) {
 		for _, v := range b.Templating.List {
 			check(t, "$"+v.Name, queryOf(v))
 		}
-		for _, p := range b.Panels {
+		for _, p := range b.all() {
 			for _, q := range p.Targets {
 				check(t, p.Title+" "+q.RefID, q.Expr)
 			}
@@ -206,7 +223,9 @@ func checkLinkPart(t *testing.T, b board, p panel, part string) string {
 	case isReference && ofSeries && p.Type != "table":
 		// What a legend names is in the query's result: the test of all queries sees to that.
 		for _, q := range p.Targets {
-			if !unlinked(p, q) && !strings.Contains(q.LegendFormat, "{{"+label+"}}") {
+			// "at" is made of the instance.
+			told := strings.Replace(q.LegendFormat, "{{at}}", "{{instance}}", 1)
+			if !unlinked(p, q) && !strings.Contains(told, "{{"+label+"}}") {
 				t.Errorf("%s: the legend %q does not tell %s, which the link takes", q.RefID, q.LegendFormat, label)
 			}
 		}

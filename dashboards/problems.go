@@ -1,0 +1,100 @@
+package dashboards
+
+import (
+	"fmt"
+	"strings"
+)
+
+// problem is a state that somebody should look at. The same expression is counted and listed.
+type problem struct {
+	name string
+	// of has a series for each thing that has the problem.
+	of string
+	// known has a series for each thing of which it is known whether it has the problem.
+	known string
+}
+
+// count is how many have the problem; there is no value where it is not known of any.
+func (p problem) count() string {
+	return `count(` + p.of + `) or 0 * count(` + p.known + `)`
+}
+
+// listed has a label with the problem's name. The value is for the alert's gravity: 2 pages, 1 does not.
+func (p problem) listed(gravity int) string {
+	return fmt.Sprintf(`label_replace(%d * (0 * (%s) + 1), "problem", "%s", "", "")`, gravity, p.of, p.name)
+}
+
+const (
+	busyLoad = `max by (` + byCard + `) (accelerator_utilization_ratio{` + ofCard + `})`
+	level    = `max by (` + byCard + `) (accelerator_performance_level{` + ofCard + `})`
+	topLevel = `max by (` + byCard + `) (max_over_time(accelerator_performance_level{` + ofCard + `}[1d]))`
+	heatNow  = `max by (` + byCard + `) (accelerator_temperature_celsius{` + ofCard + `})`
+	powerNow = `max by (` + byCard + `) (accelerator_power_watts{` + ofCard + `} / accelerator_power_limit_watts{` + ofCard + `})`
+)
+
+func ifBusy(expr string) string {
+	return fmt.Sprintf(`%s and on (`+byCard+`) %s >= %g`, expr, busyLoad, busy)
+}
+
+// hot are cards above the warning temperature of their vendor.
+func hot() problem {
+	var parts []string
+	for _, h := range heats() {
+		parts = append(parts, fmt.Sprintf(`max by (`+byCard+`) (accelerator_temperature_celsius{`+ofCard+`,vendor="%s"}) > %g`, h.vendor, h.warning))
+	}
+	return problem{"hot", strings.Join(parts, " or "), heatNow}
+}
+
+func memoryFullNow() problem {
+	return problem{"memory full", fmt.Sprintf(`%s >= %g`, held, memoryFull), held}
+}
+
+func powerLimitedNow() problem {
+	return problem{"at its power limit", ifBusy(fmt.Sprintf(`%s >= %g`, powerNow, powerLimited)), powerNow}
+}
+
+func throttledNow() problem {
+	return problem{"throttled", ifBusy(fmt.Sprintf(`%s - %s >= %d`, topLevel, level, levelDrop)), level}
+}
+
+func idleWithMemory() problem {
+	return problem{"idle with memory held", idleFull(), `accelerator_utilization_ratio{` + ofCard + `}`}
+}
+
+// problemsNow needs no rules in Prometheus.
+func problemsNow() panel {
+	const most = 200
+	grave := []problem{
+		{name: "exporter down", of: `count by (job, instance) (` + exporters + ` == 0)`},
+		{name: "card missing", of: `max by (` + byCard + `, name, bus_id) (accelerator_device_missing_info{` + ofCard + `})`},
+		{name: "cards missing, unknown which", of: missing + ` > 0 unless on (` + byVendor + `) accelerator_device_missing_info{` + ofVendor + `}`},
+		{name: "card unhealthy", of: `accelerator_health_info{` + ofCard + `} and on (` + byCard + `) (accelerator_healthy{` + ofCard + `} == 0)`},
+		{name: "tool stuck", of: `sum by (` + byCollector + `) (accelerator_collector_stuck_processes{` + ofCollector + `}) > 0`},
+		{name: "probe failing", of: `count by (` + byTarget + `) (accelerator_probe_success{` + ofHost + `} == 0)`},
+	}
+	others := []problem{
+		hot(), memoryFullNow(), powerLimitedNow(), throttledNow(), idleWithMemory(),
+		{name: "collector failing", of: `count by (` + byCollector + `) (accelerator_collector_success{` + ofCollector + `} == 0)`},
+		{name: "configuration not loaded", of: `count by (job, instance) (accelerator_exporter_config_last_reload_successful{` + ofHost + `} == 0)`},
+	}
+	var all []string
+	for _, p := range grave {
+		all = append(all, p.listed(2))
+	}
+	for _, p := range others {
+		all = append(all, p.listed(1))
+	}
+	return rowsOf("Problems now", fmt.Sprintf("What is wrong now by the metrics alone, without rules, the grave ones first; at most %d rows. ", most)+
+		"Limits are those of the shipped alerts. Card missing: reset or power-cycle the host, and check the slot if it comes again. Tool stuck: the vendor's tool outlived SIGKILL, which points at the driver.",
+		[]column{
+			{"Value", "Gravity"}, {"problem", "Problem"}, {"instance", "Host"}, {"vendor", "Vendor"}, {"device", "Card"},
+			{"state", "State"}, {"reason", "Reason"}, {"bus_id", "Bus"}, {"collector", "Collector"}, {"target", "Target"},
+		},
+		asRows(fmt.Sprintf(`topk(%d, %s)`, most, strings.Join(all, " or ")))).
+		NoValue("no problem").
+		SortBy(descending("Gravity")).
+		OverrideByName("Gravity", mappedCell(words(word{"2", "grave", "red"}, word{"1", "look", "orange"}))).
+		OverrideByName("Host", toHost()).
+		OverrideByName("Card", toCard()).
+		OverrideByName("Target", toTarget())
+}
