@@ -18,7 +18,7 @@ const (
 func serversOfBench() string {
 	const (
 		all = `vllm:num_requests_running`
-		at  = `(` + all + ` and on (instance) label_replace(last_over_time(accelerator_bench_requests_total{` + ofBench + `}[$__range]), "instance", "$1", "target", "(.+)"))`
+		at  = `(` + all + ` and on (instance) label_replace(group by (target) (last_over_time(accelerator_bench_requests_total{` + ofBench + `}[$__range])), "instance", "$1", "target", "(.+)"))`
 	)
 	return at + ` or (` + all + ` unless on () ` + at + `)`
 }
@@ -84,7 +84,7 @@ func benchLoad() []panel {
 	const none = "no run"
 	// running keeps a configured value while its step runs.
 	running := func(metric string) string {
-		return `sum(` + metric + `{` + ofBench + `} and on (` + byStep + `) accelerator_bench_phase{` + ofBench + `})`
+		return `sum(` + metric + `{` + ofBench + `} and on (instance, ` + byStep + `) accelerator_bench_phase{` + ofBench + `})`
 	}
 	return []panel{
 		timeSeries("Concurrency", "Users of a closed loop or bound of an open one, as configured for the present step, against the requests really in flight, those that wait in the load generator for their turn, and those that the chosen vLLM servers say they run and have waiting. In flight well below what is configured is a load generator that cannot keep up.", count,

@@ -199,14 +199,17 @@ func TestServers(t *testing.T) {
 		return fmt.Sprintf("\n      - {series: 'accelerator_probe_requests_total{job=\"j\",instance=%q,target=%q,model=\"alias\"}', values: '0+1x10'}", instance, target)
 	}
 	input := servers + `
-      - {series: 'vllm:num_requests_running{job="vllm",instance="s4:8000",model_name="m",engine="0"}', values: '5x10'}` +
-		probing("a", "t") + probing("b", "other") + probing("c", "s4:8000") + probing("d", "without") + "\n"
+      - {series: 'vllm:num_requests_running{job="vllm",instance="s4:8000",model_name="m",engine="0"}', values: '5x10'}
+      - {series: 'vllm:num_requests_running{job="vllm",instance="e:8000",model_name="m",engine="0"}', values: '5x10'}` +
+		probing("a", "t") + probing("b", "other") + probing("c", "s4:8000") + probing("d", "without") +
+		probing("e:10068", "127.0.0.1:8000") + probing("f:10068", "127.0.0.1:8000") + "\n"
 	for _, tc := range []struct{ instance, target, want string }{
 		{"a", ".*", "s1"},
 		{".*", "other", "s2"},
 		{"c", ".*", "s4:8000"},
-		{"d", ".*", "s3|s4:8000"},
-		{"a|d", ".*", "s1|s3|s4:8000"},
+		{"e:10068", ".*", "e:8000"},
+		{"d", ".*", "s3|s4:8000|e:8000"},
+		{"a|d", ".*", "s1|s3|s4:8000|e:8000"},
 	} {
 		t.Run(tc.instance+" "+tc.target, func(t *testing.T) {
 			var want strings.Builder

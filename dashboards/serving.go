@@ -33,6 +33,13 @@ func loadOfTargets(load string) string {
 		` or group by (` + byTarget + `) (` + remote + `) * on () group_left () avg(` + load + `))`
 }
 
+// withServer gives each probed target a label "server" with the address at which Prometheus may scrape it: its name, or
+// the host of the exporter where the exporter probes its own machine.
+func withServer(targets string) string {
+	return `label_replace(label_join(label_replace(` + targets + `, "server", "$1", "target", "(.+)"), "both", ";", "instance", "target"), ` +
+		`"server", "$1:$2", "both", "(.+):[0-9]+;(?:127\\.0\\.0\\.1|localhost|\\[::1\\]):([0-9]+)")`
+}
+
 // serversOfTargets are the vLLM servers of the chosen targets: those whose label "target", which their scrape may give
 // them, names one, and of several such the one with the prober's instance, as a sidecar has its pod's; else those that are
 // scraped at the address that is probed; else all that are nobody's.
@@ -40,10 +47,10 @@ func serversOfTargets() string {
 	const (
 		all     = `vllm:num_requests_running`
 		nobodys = all + `{target=""}`
-		// address is where a target is, by its name.
-		address = `label_replace(` + probed + `, "instance", "$1", "target", "(.+)")`
-		alone   = `(` + probed + ` unless on (target) ` + all + ` unless on (target) label_replace(` + nobodys + `, "target", "$1", "instance", "(.+)"))`
 	)
+	at := withServer(`group by (` + byTarget + `) (` + probed + `)`)
+	address := `label_replace(` + at + `, "instance", "$1", "server", "(.+)")`
+	alone := `(` + at + ` unless on (target) ` + all + ` unless on (server) label_replace(group by (instance) (` + nobodys + `), "server", "$1", "instance", "(.+)"))`
 	return `(` + all + ` and on (instance, target) ` + probed + `)` +
 		` or (` + all + ` and on (target) (` + probed + ` unless on (instance, target) ` + all + `))` +
 		` or (` + nobodys + ` and on (instance) ` + address + `)` +
@@ -62,6 +69,6 @@ func requestsOfTargets(offset string) string {
 	const targets = `group by (` + byTarget + `) (` + probed + `)`
 	return `(` + targets + ` * on (instance, target) group_left () ` + in(` by (instance, target) `, `target!=""`) +
 		` or ` + targets + ` * on (target) group_left () ` + in(` by (target) `, `target!=""`) +
-		` or ` + targets + ` * on (target) group_left () label_replace(` + in(` by (instance) `, `target=""`) + `, "target", "$1", "instance", "(.+)")` +
+		` or max by (` + byTarget + `) (` + withServer(targets) + ` * on (server) group_left () label_replace(` + in(` by (instance) `, `target=""`) + `, "server", "$1", "instance", "(.+)"))` +
 		` or ` + targets + ` * on () group_left () ` + in("", `target=""`) + `)`
 }

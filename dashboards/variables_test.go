@@ -148,6 +148,8 @@ func TestNothingIsHardCoded(t *testing.T) {
 				t.Errorf("%s: matcher %s fails with several values", where, m[0])
 			}
 		}
+		// Of a pattern for the exporter's own machine.
+		query = strings.ReplaceAll(query, `127\\.0\\.0\\.1|localhost|`, "")
 		if m := address.FindString(query); m != "" {
 			t.Errorf("%s: %s", where, m)
 		}

@@ -62,12 +62,14 @@ func (k *checker) binary(e *parser.BinaryExpr) shape {
 }
 
 // kindOf tells what an operator leaves of the kinds of its sides: a comparison that
-// filters leaves the left side's values, and buckets may be scaled and added up.
+// filters leaves the left side's values, buckets may be scaled and added up, and what they grew by is that of an interval.
 func kindOf(e *parser.BinaryExpr, left, right shape) Kind {
 	isBuckets := func(k Kind) bool { return k == Bucket || k == Buckets || k == Native }
 	switch {
 	case e.Op.IsComparisonOperator() && !e.ReturnBool:
 		return left.kind
+	case e.Op == parser.SUB && left.kind == Bucket && isGrowth(e):
+		return Buckets
 	case e.Op == parser.ADD && left.kind == right.kind && isBuckets(left.kind):
 		return left.kind
 	case (e.Op == parser.MUL || e.Op == parser.DIV) && isBuckets(left.kind) && !isBuckets(right.kind):
@@ -76,6 +78,18 @@ func kindOf(e *parser.BinaryExpr, left, right shape) Kind {
 		return right.kind
 	}
 	return ""
+}
+
+// isGrowth tells whether an earlier value of a selector is taken from its present one.
+func isGrowth(e *parser.BinaryExpr) bool {
+	now, isNow := e.LHS.(*parser.VectorSelector)
+	before, isBefore := e.RHS.(*parser.VectorSelector)
+	if !isNow || !isBefore || before.OriginalOffset <= now.OriginalOffset {
+		return false
+	}
+	shifted := *before
+	shifted.OriginalOffset = now.OriginalOffset
+	return shifted.String() == now.String()
 }
 
 // matching checks the labels by which two sides are matched.

@@ -55,7 +55,7 @@ func (k *checker) call(e *parser.Call) shape {
 		if s.kind != Native {
 			k.problem("%s is of %s, not of a native histogram", e, orComputed(s.kind))
 		}
-	case "last_over_time":
+	case "last_over_time", "clamp_min":
 		return s
 	}
 	if e.Func.ReturnType == parser.ValueTypeScalar {
