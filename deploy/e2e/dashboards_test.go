@@ -148,6 +148,7 @@ func windows() map[string]string {
 	return map[string]string{
 		"__interval": "5s", "__interval_ms": "5000", "__rate_interval": "15s", "__range": "5m", "__range_s": "300", "__range_ms": "300000",
 		"window": "1m",
+		"lines":  "100000", // each card's too
 	}
 }
 
@@ -190,8 +191,7 @@ func (f *fleet) choices() []map[string]string {
 	var all []map[string]string
 	for _, c := range [][3]string{{"alpha", "metax", "0"}, {"alpha", "metax", "7"}, {"alpha", "ascend", "0"}, {"omega", "ascend", "0"}} {
 		one := windows()
-		one["vendor"], one["device"] = c[1], c[2]
-		one["instance"] = f.hosts[c[0]].exporter
+		one["host"], one["maker"], one["card"] = f.hosts[c[0]].exporter, c[1], c[2]
 		all = append(all, one)
 	}
 	return all

@@ -17,14 +17,13 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("every alert has a fault", func(t *testing.T) { everyAlertIsTried(t, allFaults()) })
 	p := programs(programtest.Build(t))
 	t.Run("landing page", func(t *testing.T) { landingPage(t, startHost(t, p, "alpha", nil)) })
-	for _, v := range []version{
-		{name: "2", path: "prometheus", config: "prometheus-2.yml"},
-		{name: "3", path: "bin/tools/prometheus", config: "prometheus.yml", native: true, brief: true},
-	} {
-		t.Run("Prometheus "+v.name, func(t *testing.T) {
-			v.path = programtest.Find(t, v.path)
-			watch(t, p, v)
-		})
+	versions := []version{
+		{name: "2", path: programtest.Find(t, "prometheus"), config: "prometheus-2.yml"},
+		{name: "3", path: programtest.Find(t, "bin/tools/prometheus"), config: "prometheus.yml", native: true, brief: true},
+	}
+	t.Run("latency follows load", func(t *testing.T) { latencyFollowsLoad(t, p, versions) })
+	for _, v := range versions {
+		t.Run("Prometheus "+v.name, func(t *testing.T) { watch(t, p, v) })
 	}
 	if left := orphans(string(p)); len(left) > 0 {
 		t.Errorf("processes are left behind: %q", left)
