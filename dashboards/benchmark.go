@@ -119,7 +119,7 @@ func benchLatencyOf(name string) latency {
 
 func benchLatency() []panel {
 	of := func(title, description, name string) *timeseries.PanelBuilder {
-		return latencyPanel(title, description, benchLatencyOf(name), "$__rate_interval").NoValue("no run")
+		return latencyPanel(title, description, benchLatencyOf(name), "$__rate_interval")
 	}
 	return []panel{
 		of("Time to first token", "From the start of a request to its first text, of the requests that got it just now.", ttft),
@@ -172,9 +172,9 @@ func benchTrust() []panel {
 			Height(8).
 			Thresholds(thresholds("green", step{0.05, "orange"}, step{0.2, "red"})).ColorMode(common.BigValueColorModeBackground),
 		latencyPanel("Client lag", "Time from the kernel's receipt of bytes to their reading.", benchLatencyOf("client_lag"), window).
-			Span(10).NoValue("no run"),
+			Span(10),
 		latencyPanel("Start delay", "Time from the instant a request was due to its sending. In an open loop it belongs to the latency that a user sees.", benchLatencyOf("start_delay"), window).
-			Span(10).NoValue("no run"),
+			Span(10),
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
@@ -95,23 +94,17 @@ func percentiles() []percentile {
 	return []percentile{{0.5, "p50", "green"}, {0.9, "p90", "yellow"}, {0.99, "p99", "orange"}}
 }
 
-// latencyPanel draws the percentiles of all that was observed in the windows. A latency spans decades, hence the
-// logarithmic axis.
+// latencyPanel draws the percentiles of all that was observed in the windows.
 func latencyPanel(title, description string, l latency, window string, more ...query) *timeseries.PanelBuilder {
 	var queries []query
 	for _, p := range percentiles() {
 		queries = append(queries, overTime(l.quantile(p.q, window, ""), p.name))
 	}
-	panel := logarithmic(timeSeries(title, description, seconds, append(queries, more...)...).
+	panel := logSeries(title, description, seconds, append(queries, more...)...).
 		Span(12).Height(8).
-		Legend(figures()))
+		Legend(figures())
 	for _, p := range percentiles() {
 		panel = panel.OverrideByName(p.name, []property{colorOf(p.color)})
 	}
 	return panel
-}
-
-// logarithmic gives the left axis a line for each power of ten.
-func logarithmic(p *timeseries.PanelBuilder) *timeseries.PanelBuilder {
-	return p.ScaleDistribution(common.NewScaleDistributionConfigBuilder().Type(common.ScaleDistributionLog).Log(10))
 }

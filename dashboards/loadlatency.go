@@ -33,7 +33,7 @@ func loadLatency() page {
 // behind the other.
 func loadAndLatency() panel {
 	load := serving(servingLoad)
-	return logarithmic(timeSeries("Load and latency",
+	return logSeries("Load and latency",
 		"Utilization of the cards that serve the chosen targets (right), and what their probes took (left): means of the same window, so that one line follows the other within it. Failed: the share of the probes. Choose one target to see it alone.",
 		seconds,
 		overTime(`avg(`+load+`)`, "utilization, mean"),
@@ -47,7 +47,7 @@ func loadAndLatency() panel {
 		OverrideByQuery("B", onTheRight(ratio, colorOf("super-light-blue"))).
 		OverrideByQuery("C", []property{colorOf("orange"), thick()}).
 		OverrideByQuery("D", []property{colorOf("green"), thick()}).
-		OverrideByQuery("E", onTheRight(ratio, colorOf("red"), filled(50), property{Id: "custom.drawStyle", Value: "bars"})))
+		OverrideByQuery("E", onTheRight(ratio, colorOf("red"), filled(50), property{Id: "custom.drawStyle", Value: "bars"}))
 }
 
 // servingLoad is the utilization of each chosen card, as a mean over the window as the latencies are.

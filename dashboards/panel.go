@@ -26,16 +26,26 @@ const (
 	tokensPerSec = "suffix:tokens/s"
 )
 
-// timeSeries draws lines, a third of the width. They are not filled, as more than a few would hide one another. Ratios
-// have all of 0 to 100 %, also where all is 0.
+// timeSeries draws lines, a third of the width, on a linear axis.
 func timeSeries(title, description, unit string, queries ...query) *timeseries.PanelBuilder {
+	return lines(title, description, unit, queries...).NoValue("not reported")
+}
+
+// logSeries draws lines on an axis with a line for each power of ten: latencies span decades. It says Grafana's "No data",
+// since Grafana 9.3 would write words of ours at every tick of such an axis that has no number.
+func logSeries(title, description, unit string, queries ...query) *timeseries.PanelBuilder {
+	return lines(title, description, unit, queries...).
+		ScaleDistribution(common.NewScaleDistributionConfigBuilder().Type(common.ScaleDistributionLog).Log(10))
+}
+
+// lines are not filled, as more than a few would hide one another. Ratios have all of 0 to 100 %, also where all is 0.
+func lines(title, description, unit string, queries ...query) *timeseries.PanelBuilder {
 	p := timeseries.NewPanelBuilder().
 		Title(title).Description(description).Unit(unit).
 		Datasource(source()).Targets(lettered(queries)).
 		Span(8).Height(8).
 		DrawStyle(common.GraphDrawStyleLine).
 		LineWidth(1).FillOpacity(0).
-		NoValue("not reported").
 		ShowPoints(common.VisibilityModeAuto).
 		SpanNulls(common.BoolOrFloat64{Bool: cog.ToPtr(false)}).
 		Legend(listLegend()).

@@ -23,11 +23,10 @@ func serverFigures() []panel {
 			overTime(rate("", "vllm:prompt_tokens_total"), "prompt"),
 			overTime(`sum(rate(accelerator_probe_output_tokens_total{`+ofProbe+`}[$window]))`, "probes' output")).
 			Span(12).Min(0).NoValue(none),
-		logarithmic(timeSeries("Time in the queue", "How long requests waited in vLLM before they were run: what an overloaded server adds to the time to first token."+needs, seconds,
+		logSeries("Time in the queue", "How long requests waited in vLLM before they were run: what an overloaded server adds to the time to first token."+needs, seconds,
 			overTime(queue.mean("$window", ""), "mean"),
 			overTime(queue.quantile(0.9, "$window", ""), "p90")).
-			NoValue(none).
-			OverrideByName("p90", []property{colorOf("yellow")})),
+			OverrideByName("p90", []property{colorOf("yellow")}),
 		timeSeries("Finish reasons", "Requests that ended, each second, by why: stop (the model ended), length (max_tokens), abort (the client went away), and others of newer versions."+needs, reqPerS,
 			overTime(rate("finished_reason", "vllm:request_success_total"), "{{finished_reason}}")).
 			Min(0).Stacking(stacked()).FillOpacity(30).NoValue(none),
