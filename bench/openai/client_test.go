@@ -157,7 +157,7 @@ func TestFailures(t *testing.T) {
 		"cut between two transfer chunks":   {answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked(events(word, stop))), Failure{Reason: ReasonTruncated, Status: 200, Detail: "the stream was cut"}},
 		"closed inside an event":            {answering(okHead + events(word, stop) + "data: {"), Failure{Reason: ReasonTruncated, Status: 200, Detail: "the stream was cut"}},
 		"closed without a proper end":       {answering(okHead + events(word)), Failure{Reason: ReasonTruncated, Status: 200, Detail: "the stream ended without [DONE] and without a finish_reason"}},
-		"finished without text":             {answering(okHead + events(role, stop, done)), Failure{Reason: ReasonEmpty, Status: 200, Detail: "[DONE] without any text"}},
+		"finished without text":             {answering(okHead + events(role, stop, done)), Failure{Reason: ReasonEmpty, Status: 200, Detail: "[DONE] without any text, and the server told no usage"}},
 		"no failure":                        {answering(okHead + good), Failure{Status: 200}},
 		"no failure: another 2xx":           {answering("HTTP/1.1 206 Partial Content\r\n\r\n" + good), Failure{Status: 206}},
 		"no failure: a 100 before":          {answering("HTTP/1.1 100 Continue\r\n\r\n" + okHead + good), Failure{Status: 200}},

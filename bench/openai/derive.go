@@ -7,7 +7,7 @@ import "time"
 const maxChunkTokens = 1024
 
 // TTFT is the time from Started to the first chunk that carries text. There
-// is none without text, and none for a failed request, except that what was
+// is none without text, though its tokens be an answer, and none for a failed request, except that what was
 // seen before a timeout or a stall stays: leaving it out would flatter the
 // figures.
 func TTFT(t *Trace) (time.Duration, bool) {
@@ -84,12 +84,21 @@ func E2E(t *Trace) (time.Duration, bool) {
 	return t.Chunks[len(t.Chunks)-1].At, true
 }
 
-// OutputTokens is the number of generated tokens, of a failed request too, and
-// where it comes from: the server's usage, or the number of text chunks when
-// the server told none (or claimed 0 beside text).
+// OutputTokens is the number of generated tokens, those without text among them,
+// of a failed request too, and where it comes from: the server's usage, or what
+// [tokensSeen] tells when the server told none (or claimed 0 beside text).
 func OutputTokens(t *Trace) (int, TokenSource) {
 	if t.Usage != nil && t.Usage.CompletionTokens > 0 {
 		return t.Usage.CompletionTokens, t.TokenSource
+	}
+	return tokensSeen(t)
+}
+
+// tokensSeen is the number of tokens where no usage tells: that of the token ids,
+// or of the text chunks where there are none, or too few to be all.
+func tokensSeen(t *Trace) (int, TokenSource) {
+	if t.TokenIDs > 0 && t.TokenIDs >= len(t.Chunks) {
+		return t.TokenIDs, TokensIDs
 	}
 	return len(t.Chunks), TokensChunks
 }

@@ -85,6 +85,14 @@ func TestDerivations(t *testing.T) {
 			full(func(t *Trace) { t.Chunks = []Chunk{{At: 1}, {At: 2, Tokens: 1e9}} }),
 			figures{TTFT: 1, Answer: 160, TPOT: 0, E2E: 2, ITLs: []time.Duration{1}, Tokens: 8, Source: TokensUsage},
 		},
+		"token ids": {
+			full(func(t *Trace) { t.Usage, t.TokenIDs = nil, 6 }),
+			but(func(f *figures) { f.TPOT, f.Tokens, f.Source = 14, 6, TokensIDs }),
+		},
+		"tokens without text": {
+			full(func(t *Trace) { t.Chunks, t.FirstAnswer, t.Textless = nil, 0, 2 }),
+			figures{TTFT: -1, Answer: -1, TPOT: -1, E2E: -1, Tokens: 8, Source: TokensUsage},
+		},
 		"no text": {
 			full(func(t *Trace) { t.Chunks, t.Usage = nil, nil; t.Failure = &Failure{Reason: ReasonEmpty} }),
 			figures{TTFT: -1, Answer: -1, TPOT: -1, E2E: -1, Source: TokensChunks},
@@ -138,7 +146,7 @@ func TestTraceAsJSON(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 5, time.UTC)
 	want := &Trace{
 		RequestID: "id", Model: "m", Planned: at, Started: at, Clock: ClockKernel, Events: 3, FirstEvent: 1, FirstAnswer: 2,
-		Chunks: []Chunk{{At: 2, Tokens: 3}, {At: 4, Reasoning: true}}, Usage: &Usage{1, 2, 3}, TokenSource: TokensUsage,
+		Chunks: []Chunk{{At: 2, Tokens: 3}, {At: 4, Reasoning: true}}, Usage: &Usage{1, 2, new(0)}, Textless: 6, TokenIDs: 7, TokenSource: TokensUsage,
 		Finish: "stop", Done: true, Phases: Phases{1, 2, 3, 4, 5}, Reused: true, Lags: []time.Duration{7}, Status: 200, End: 9,
 		Failure: &Failure{Reason: ReasonStalled, Status: 200, Detail: "d"},
 	}

@@ -9,8 +9,10 @@ const (
 // event is what one JSON object of a stream says that matters here.
 type event struct {
 	failed    bool   // an error object
+	choice    bool   // a part of an answer, with text or without
 	answer    bool   // text other than reasoning: content, text or a tool call
 	reasoning bool   // reasoning text
+	ids       int32  // how many token ids come with the choices (vLLM's return_token_ids)
 	finish    []byte // a finish_reason, valid until the next event
 	// The usage, noCount where it is not told.
 	prompt, completion, cached int32
@@ -55,7 +57,10 @@ func topField(p *eventParser, key []byte) bool {
 	return p.skip()
 }
 
-func choice(p *eventParser) bool { return p.members(choiceField) }
+func choice(p *eventParser) bool {
+	p.ev.choice = p.ev.choice || p.peek() == '{'
+	return p.members(choiceField)
+}
 
 func choiceField(p *eventParser, key []byte) bool {
 	switch string(key) {
@@ -69,8 +74,22 @@ func choiceField(p *eventParser, key []byte) bool {
 			p.ev.finish = s
 		}
 		return ok
+	case "token_ids":
+		return p.elements(tokenID)
 	}
 	return p.skip()
+}
+
+// tokenID counts a token id: an integer of 0 to maxCount.
+func tokenID(p *eventParser) bool {
+	id := int32(noCount)
+	if !p.count(&id) {
+		return false
+	}
+	if id != noCount {
+		p.ev.ids++
+	}
+	return true
 }
 
 func deltaField(p *eventParser, key []byte) bool {

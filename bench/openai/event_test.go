@@ -13,9 +13,9 @@ import (
 
 // said is an event in a form that can be compared.
 type said struct {
-	Failed, Answer, Reasoning  bool
-	Finish                     string
-	Prompt, Completion, Cached int32
+	Failed, Choice, Answer, Reasoning bool
+	Finish                            string
+	Prompt, Completion, Cached, IDs   int32
 }
 
 func whatParserSays(data []byte) (said, bool) {
@@ -24,7 +24,7 @@ func whatParserSays(data []byte) (said, bool) {
 		return said{}, false
 	}
 	ev := p.ev
-	return said{ev.failed, ev.answer, ev.reasoning, string(ev.finish), ev.prompt, ev.completion, ev.cached}, true
+	return said{ev.failed, ev.choice, ev.answer, ev.reasoning, string(ev.finish), ev.prompt, ev.completion, ev.cached, ev.ids}, true
 }
 
 func TestEventParser(t *testing.T) {
@@ -34,31 +34,40 @@ func TestEventParser(t *testing.T) {
 		change(&s)
 		return s
 	}
-	answer := with(func(s *said) { s.Answer = true })
+	partWith := func(change func(*said)) said {
+		return with(func(s *said) { s.Choice = true; change(s) })
+	}
+	part := partWith(func(*said) {})
+	answer := partWith(func(s *said) { s.Answer = true })
 	tests := map[string]struct {
 		json string
 		want said
 	}{
 		"chat content":           {`{"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}`, answer},
 		"completions text":       {`{"choices":[{"index":0,"text":"Hi","finish_reason":null}]}`, answer},
-		"role with empty text":   {`{"choices":[{"delta":{"role":"assistant","content":""}}]}`, none},
-		"role with null content": {`{"choices":[{"delta":{"role":"assistant","content":null}}]}`, none},
-		"reasoning":              {`{"choices":[{"delta":{"reasoning":"hm"}}]}`, with(func(s *said) { s.Reasoning = true })},
-		"reasoning_content":      {`{"choices":[{"delta":{"reasoning_content":"hm","content":null}}]}`, with(func(s *said) { s.Reasoning = true })},
-		"both":                   {`{"choices":[{"delta":{"reasoning":"hm","content":"a"}}]}`, with(func(s *said) { s.Reasoning, s.Answer = true, true })},
+		"role with empty text":   {`{"choices":[{"delta":{"role":"assistant","content":""}}]}`, part},
+		"role with null content": {`{"choices":[{"delta":{"role":"assistant","content":null}}]}`, part},
+		"reasoning":              {`{"choices":[{"delta":{"reasoning":"hm"}}]}`, partWith(func(s *said) { s.Reasoning = true })},
+		"reasoning_content":      {`{"choices":[{"delta":{"reasoning_content":"hm","content":null}}]}`, partWith(func(s *said) { s.Reasoning = true })},
+		"both":                   {`{"choices":[{"delta":{"reasoning":"hm","content":"a"}}]}`, partWith(func(s *said) { s.Reasoning, s.Answer = true, true })},
 		"tool call arguments":    {`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{"}}]}}]}`, answer},
 		"tool call name":         {`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"f","arguments":""}}]}}]}`, answer},
-		"tool call without text": {`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"arguments":""}}]}}]}`, none},
-		"no tool calls":          {`{"choices":[{"delta":{"tool_calls":[]}}]}`, none},
+		"tool call without text": {`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"arguments":""}}]}}]}`, part},
+		"no tool calls":          {`{"choices":[{"delta":{"tool_calls":[]}}]}`, part},
 		"second choice":          {`{"choices":[{"delta":{}},{"index":1,"delta":{"content":"b"}}]}`, answer},
 		"escaped text":           {`{"choices":[{"delta":{"content":"\n"}}]}`, answer},
 		"escaped key":            {`{"choices":[{"delta":{"\u0063ontent":"x"}}]}`, answer},
-		"finish":                 {`{"choices":[{"delta":{},"finish_reason":"stop"}]}`, with(func(s *said) { s.Finish = "stop" })},
-		"empty finish":           {`{"choices":[{"delta":{},"finish_reason":""}]}`, none},
+		"finish":                 {`{"choices":[{"delta":{},"finish_reason":"stop"}]}`, partWith(func(s *said) { s.Finish = "stop" })},
+		"empty finish":           {`{"choices":[{"delta":{},"finish_reason":""}]}`, part},
 		"usage alone": {
 			`{"choices":[],"usage":{"prompt_tokens":9,"total_tokens":12,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":4}}}`,
 			with(func(s *said) { s.Prompt, s.Completion, s.Cached = 9, 3, 4 }),
 		},
+		"null details":        {`{"usage":{"prompt_tokens":9,"prompt_tokens_details":null}}`, with(func(s *said) { s.Prompt = 9 })},
+		"null cached tokens":  {`{"usage":{"prompt_tokens":9,"prompt_tokens_details":{"cached_tokens":null}}}`, with(func(s *said) { s.Prompt = 9 })},
+		"no cached tokens":    {`{"usage":{"prompt_tokens":9,"prompt_tokens_details":{"cached_tokens":0}}}`, with(func(s *said) { s.Prompt, s.Cached = 9, 0 })},
+		"token ids":           {`{"choices":[{"delta":{"content":""},"token_ids":[0,151643]}]}`, partWith(func(s *said) { s.IDs = 2 })},
+		"null token ids":      {`{"choices":[{"delta":{"content":""},"token_ids":null}]}`, part},
 		"null usage":          {`{"choices":[],"usage":null}`, none},
 		"no integers":         {`{"usage":{"prompt_tokens":-1,"completion_tokens":3.0,"prompt_tokens_details":{"cached_tokens":"4"}}}`, none},
 		"exponent":            {`{"usage":{"prompt_tokens":1e3}}`, none},
@@ -68,10 +77,10 @@ func TestEventParser(t *testing.T) {
 		"error text":          {`{"error":"Unauthorized"}`, with(func(s *said) { s.Failed = true })},
 		"null error":          {`{"error":null,"choices":[]}`, none},
 		"flat error":          {`{"object":"error","message":"m","code":400}`, with(func(s *said) { s.Failed = true })},
-		"error deeper inside": {`{"choices":[{"delta":{"error":"no"}}]}`, none},
+		"error deeper inside": {`{"choices":[{"delta":{"error":"no"}}]}`, part},
 		"unexpected types": {
 			`{"choices":[7,{"delta":"x"},{"delta":{"content":["a"],"reasoning":{"a":"b"},"tool_calls":"t"},"text":3,"finish_reason":false}],"usage":[1],"object":null}`,
-			none,
+			part,
 		},
 		"choices no list": {`{"choices":{"delta":{"content":"x"}}}`, none},
 		"spaces":          {" {\t\"choices\" : [ { \"delta\" : { \"content\" : \"x\" } } ] }\r\n", answer},
@@ -119,7 +128,7 @@ func FuzzEvent(f *testing.F) {
 	for line := range bytes.Lines(vllmStream(2)) {
 		f.Add(bytes.TrimSpace(bytes.TrimPrefix(line, []byte("data: "))))
 	}
-	f.Add([]byte(`{"choices":[{"delta":{"reasoning":"a","tool_calls":[{"function":{"name":"f","arguments":"{"}}]},"text":"x","finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":3}},"error":null,"object":"error"}`))
+	f.Add([]byte(`{"choices":[{"delta":{"reasoning":"a","tool_calls":[{"function":{"name":"f","arguments":"{"}}]},"text":"x","token_ids":[0,-1,7,2.0,"a"],"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":3}},"error":null,"object":"error"}`))
 	f.Fuzz(func(t *testing.T, data []byte) { checkAgainstEncodingJSON(t, data) })
 }
 
@@ -171,6 +180,12 @@ func whatEncodingJSONSays(t *testing.T, data []byte) said {
 	}
 	for _, c := range list(top["choices"]) {
 		choice := object(c)
+		s.Choice = s.Choice || choice != nil
+		for _, id := range list(choice["token_ids"]) {
+			if count(id) != noCount {
+				s.IDs++
+			}
+		}
 		delta := object(choice["delta"])
 		s.Answer = s.Answer || filled(choice["text"]) || filled(delta["content"])
 		s.Reasoning = s.Reasoning || filled(delta["reasoning"]) || filled(delta["reasoning_content"])

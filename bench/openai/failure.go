@@ -23,7 +23,7 @@ const (
 	ReasonStreamError       Reason = "stream_error"        // an error object in the stream
 	ReasonProtocol          Reason = "protocol"            // not HTTP, not SSE, not JSON, a redirect, or over a cap
 	ReasonTruncated         Reason = "truncated"           // reset or closed mid-stream, or ended without a proper end
-	ReasonEmpty             Reason = "empty"               // ended properly without any text
+	ReasonEmpty             Reason = "empty"               // ended properly without any text, and without a token that the server counted
 	ReasonCanceled          Reason = "canceled"            // the caller withdrew the request
 )
 

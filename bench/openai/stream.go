@@ -32,8 +32,14 @@ type stream struct {
 
 	usage      Usage
 	told       bool  // usage was told at all
+	cached     int32 // prompt tokens told to be cached, noCount if never
+	continuous bool  // a running usage was told
 	running    bool  // the last usage was a running one
 	lastTokens int32 // completion tokens told with the chunk before, noCount if none
+
+	ids      int   // token ids told
+	fresh    int32 // of them, since the chunk before
+	textless int   // events that brought tokens and no text
 
 	finish string
 	done   bool
@@ -60,7 +66,7 @@ func chunksFor(tokens int) int {
 
 // newStream returns a stream with room for about chunks text chunks.
 func newStream(chunks int) *stream {
-	s := &stream{maxChunks: maxChunks, chunks: make([]Chunk, 0, chunks), kernel: make([]time.Duration, 0, chunks)}
+	s := &stream{maxChunks: maxChunks, cached: noCount, chunks: make([]Chunk, 0, chunks), kernel: make([]time.Duration, 0, chunks)}
 	s.decoder = decoder{sink: s, maxLine: maxLine, maxBody: maxBody}
 	return s
 }
@@ -105,8 +111,8 @@ func (s *stream) judge(clean bool) {
 		s.fail(&Failure{Reason: ReasonTruncated, Detail: "the stream was cut"})
 	case s.unknown && !s.known:
 		s.fail(protocolFailure("not an event stream"))
-	case len(s.chunks) == 0:
-		s.fail(&Failure{Reason: ReasonEmpty, Detail: "the stream ended without any text"})
+	case s.empty():
+		s.failEmpty("the stream ended without any text")
 	case s.finish == "":
 		s.fail(&Failure{Reason: ReasonTruncated, Detail: "the stream ended without [DONE] and without a finish_reason"})
 	}
@@ -115,13 +121,29 @@ func (s *stream) judge(clean bool) {
 
 func (s *stream) fail(f *Failure) { s.failure, s.over = f, true }
 
+// empty says whether there is no token: no text, and none that the server counted.
+// Tokens without text are an answer, although nobody can read it.
+func (s *stream) empty() bool {
+	return len(s.chunks) == 0 && s.usage.CompletionTokens == 0 && s.ids == 0
+}
+
+func (s *stream) failEmpty(what string) {
+	switch {
+	case s.told:
+		what += ", and the server counted no token"
+	case s.events > 0:
+		what += ", and the server told no usage"
+	}
+	s.fail(&Failure{Reason: ReasonEmpty, Detail: what})
+}
+
 // event takes one event's data. It is the decoder's sink.
 func (s *stream) event(data []byte) (more bool) {
 	s.note()
 	if isDone(data) {
 		s.done, s.over = true, true
-		if len(s.chunks) == 0 {
-			s.fail(&Failure{Reason: ReasonEmpty, Detail: "[DONE] without any text"})
+		if s.empty() {
+			s.failEmpty("[DONE] without any text")
 		}
 		return false
 	}
@@ -134,12 +156,16 @@ func (s *stream) event(data []byte) (more bool) {
 		s.fail(&Failure{Reason: ReasonStreamError, Detail: string(data)})
 		return false
 	}
-	if ev.text() {
-		if len(s.chunks) == s.maxChunks {
-			s.fail(protocolFailure("more than %d chunks of text", s.maxChunks))
-			return false
-		}
+	s.ids += int(ev.ids)
+	s.fresh += ev.ids
+	switch {
+	case ev.text() && len(s.chunks) == s.maxChunks:
+		s.fail(protocolFailure("more than %d chunks of text", s.maxChunks))
+		return false
+	case ev.text():
 		s.addChunk(ev)
+	case s.bringsTokens(ev):
+		s.textless++
 	}
 	s.addUsage(ev)
 	if len(ev.finish) > 0 {
@@ -160,11 +186,11 @@ func (s *stream) note() {
 }
 
 func (s *stream) addChunk(ev *event) {
-	c := Chunk{At: s.latest.user, Reasoning: !ev.answer}
+	c := Chunk{At: s.latest.user, Reasoning: !ev.answer, Tokens: s.fresh}
 	if s.lastTokens != noCount && ev.completion > s.lastTokens {
 		c.Tokens = ev.completion - s.lastTokens
 	}
-	s.lastTokens = ev.completion
+	s.lastTokens, s.fresh = ev.completion, 0
 	s.chunks = append(s.chunks, c)
 	s.kernel = append(s.kernel, s.latest.kernel)
 	if ev.answer && !s.answered {
@@ -172,18 +198,27 @@ func (s *stream) addChunk(ev *event) {
 	}
 }
 
-// addUsage keeps the last number told of each kind. A usage beside text and
+// bringsTokens says whether an event without text brought tokens all the same. Its
+// token ids show it, or a running usage that has grown: the usage that comes first
+// beside a finish_reason is the whole answer's.
+func (s *stream) bringsTokens(ev *event) bool {
+	grown := ev.choice && s.lastTokens != noCount && int(ev.completion) > s.usage.CompletionTokens
+	return ev.ids > 0 || grown && (s.continuous || len(ev.finish) == 0)
+}
+
+// addUsage keeps the last number told of each kind. A usage beside a choice and
 // before any finish_reason is a running one.
 func (s *stream) addUsage(ev *event) {
 	if ev.completion != noCount {
 		s.usage.CompletionTokens = int(ev.completion)
-		s.running = ev.text() && len(ev.finish) == 0 && s.finish == ""
+		s.running = ev.choice && len(ev.finish) == 0 && s.finish == ""
+		s.continuous = s.continuous || s.running
 	}
 	if ev.prompt != noCount {
 		s.usage.PromptTokens = int(ev.prompt)
 	}
 	if ev.cached != noCount {
-		s.usage.CachedTokens = int(ev.cached)
+		s.cached = ev.cached
 	}
 	s.told = s.told || ev.completion != noCount || ev.prompt != noCount || ev.cached != noCount
 }
@@ -201,12 +236,16 @@ func (s *stream) fill(t *Trace) {
 		}
 	}
 	t.Events, t.Finish, t.Done = s.events, s.finish, s.done
+	t.Textless, t.TokenIDs = s.textless, s.ids
 	if s.told {
 		t.Usage = new(s.usage)
 	}
+	if s.cached != noCount {
+		t.Usage.CachedTokens = new(int(s.cached))
+	}
 	switch {
 	case s.usage.CompletionTokens == 0:
-		t.TokenSource = TokensChunks
+		_, t.TokenSource = tokensSeen(t)
 	case s.running:
 		t.TokenSource = TokensContinuous
 	default:

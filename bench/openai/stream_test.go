@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,20 +15,22 @@ func ms(n int) instant { return instant{user: time.Duration(n) * time.Millisecon
 
 // outcome is what matters of a stream's Trace, in a form that reads well.
 type outcome struct {
-	Text    string // one letter a text chunk: a for an answer, r for reasoning
-	Tokens  []int32
-	Events  int
-	Usage   *Usage
-	Source  TokenSource
-	Finish  string
-	Done    bool
-	Failure Reason
+	Text   string // one letter a text chunk: a for an answer, r for reasoning
+	Tokens []int32
+	// Textless are the events with tokens and no text, IDs the token ids.
+	Textless, IDs int
+	Events        int
+	Usage         *Usage
+	Source        TokenSource
+	Finish        string
+	Done          bool
+	Failure       Reason
 }
 
 func outcomeOf(s *stream) outcome {
 	var t Trace
 	s.fill(&t)
-	o := outcome{Events: t.Events, Usage: t.Usage, Source: t.TokenSource, Finish: t.Finish, Done: t.Done}
+	o := outcome{Textless: t.Textless, IDs: t.TokenIDs, Events: t.Events, Usage: t.Usage, Source: t.TokenSource, Finish: t.Finish, Done: t.Done}
 	known := false
 	for _, c := range t.Chunks {
 		o.Text += map[bool]string{false: "a", true: "r"}[c.Reasoning]
@@ -57,6 +61,20 @@ const (
 	stop = `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`
 	done = `[DONE]`
 )
+
+// quiet is a chunk whose text is empty: half a character, or a special token.
+const quiet = `{"choices":[{"index":0,"delta":{"content":""},"finish_reason":null}]}`
+
+// running is an event with the usage up to it beside its choice.
+func running(event string, completion int) string {
+	return strings.TrimSuffix(event, "}") + "," + usage("9", strconv.Itoa(completion)) + "}"
+}
+
+// withIDs is an event with token ids in its choice.
+func withIDs(event string, ids ...int32) string {
+	list, _ := json.Marshal(ids)
+	return strings.TrimSuffix(event, "}]}") + `,"token_ids":` + string(list) + "}]}"
+}
 
 func usage(prompt, completion string) string {
 	return `"usage":{"prompt_tokens":` + prompt + `,"completion_tokens":` + completion + `}`
@@ -109,7 +127,43 @@ func dialects() map[string]struct {
 		"continuous usage": {
 			events(`{"choices":[{"delta":{"role":"assistant","content":""}}],`+usage("9", "0")+`}`, `{"choices":[{"delta":{"content":"a"}}],`+usage("9", "1")+`}`,
 				`{"choices":[{"delta":{"content":"bcd"}}],`+usage("9", "4")+`}`, `{"choices":[{"delta":{},"finish_reason":"stop"}],`+usage("9", "5")+`}`, `{"choices":[],`+usage("9", "5")+`}`, done),
-			outcome{Text: "aa", Tokens: []int32{1, 3}, Events: 6, Usage: u(9, 5), Source: TokensUsage, Finish: "stop", Done: true},
+			outcome{Text: "aa", Tokens: []int32{1, 3}, Textless: 1, Events: 6, Usage: u(9, 5), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"halves of characters by a running usage: their tokens are the next chunk's": {
+			events(running(role, 0), running(quiet, 1), running(word, 2), running(quiet, 3), running(quiet, 4), running(word, 5), running(quiet, 5), running(stop, 6), `{"choices":[],`+usage("9", "6")+`}`, done),
+			outcome{Text: "aa", Tokens: []int32{2, 3}, Textless: 4, Events: 10, Usage: u(9, 6), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"halves of characters by token ids": {
+			events(role, withIDs(quiet, 7), withIDs(word, 8), withIDs(word, 9, 10), withIDs(stop, 2), done),
+			outcome{Text: "aa", Tokens: []int32{2, 2}, Textless: 2, IDs: 5, Events: 6, Source: TokensIDs, Finish: "stop", Done: true},
+		},
+		"token ids beside a usage": {
+			events(role, withIDs(word, 8), withIDs(stop, 2), `{"choices":[],`+usage("9", "2")+`}`, done),
+			outcome{Text: "a", Tokens: []int32{1}, Textless: 1, IDs: 2, Events: 5, Usage: u(9, 2), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"token ids of a part of the chunks": {
+			events(withIDs(word, 8), word, word, done),
+			outcome{Text: "aaa", Tokens: []int32{1, 0, 0}, IDs: 1, Events: 4, Source: TokensChunks, Done: true},
+		},
+		"only tokens without text, by the final usage": {
+			events(role, quiet, quiet, stop, `{"choices":[],`+usage("9", "2")+`}`, done),
+			outcome{Events: 6, Usage: u(9, 2), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"only tokens without text, usage beside the finish": {
+			events(quiet, running(stop, 2), done),
+			outcome{Events: 3, Usage: u(9, 2), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"only tokens without text, by a running usage and no end mark": {
+			events(running(role, 0), running(quiet, 1), running(stop, 2)),
+			outcome{Textless: 2, Events: 3, Usage: u(9, 2), Source: TokensUsage, Finish: "stop"},
+		},
+		"only tokens without text, by token ids": {
+			events(role, withIDs(quiet, 7), withIDs(stop, 2), done),
+			outcome{Textless: 2, IDs: 2, Events: 4, Source: TokensIDs, Finish: "stop", Done: true},
+		},
+		"no cached tokens, and so told": {
+			events(word, stop, `{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":0}}}`, `{"choices":[],`+usage("9", "1")+`}`, done),
+			outcome{Text: "a", Events: 5, Usage: &Usage{PromptTokens: 9, CompletionTokens: 1, CachedTokens: new(0)}, Source: TokensUsage, Finish: "stop", Done: true},
 		},
 		"usage null in every chunk, no role content, own finish chunk": {
 			events(`{"choices":[{"delta":{"role":"assistant"}}],"usage":null}`, `{"choices":[{"delta":{"content":"a"}}],"usage":null}`, stop, `{"choices":[],`+usage("1", "1")+`}`, done),
@@ -165,6 +219,8 @@ func dialects() map[string]struct {
 		"end mark only":             {events(done), outcome{Events: 1, Source: TokensChunks, Done: true, Failure: ReasonEmpty}},
 		"finish without text":       {events(role, stop), outcome{Events: 2, Source: TokensChunks, Finish: "stop", Failure: ReasonEmpty}},
 		"role and end mark":         {events(role, done), outcome{Events: 2, Source: TokensChunks, Done: true, Failure: ReasonEmpty}},
+		"tokens by usage are 0":     {events(role, stop, `{"choices":[],`+usage("9", "0")+`}`, done), outcome{Events: 4, Usage: u(9, 0), Source: TokensChunks, Finish: "stop", Done: true, Failure: ReasonEmpty}},
+		"textless, no proper end":   {events(running(role, 0), running(quiet, 1)), outcome{Textless: 1, Events: 2, Usage: u(9, 1), Source: TokensContinuous, Failure: ReasonTruncated}},
 		"no proper end":             {events(role, word), outcome{Text: "a", Events: 2, Source: TokensChunks, Failure: ReasonTruncated}},
 		"half an event":             {events(word, stop) + `data: {"choices":[],"usa`, outcome{Text: "a", Events: 2, Source: TokensChunks, Finish: "stop", Failure: ReasonTruncated}},
 		"half a field name":         {events(word, stop) + `dat`, outcome{Text: "a", Events: 2, Source: TokensChunks, Finish: "stop", Failure: ReasonTruncated}},
@@ -363,5 +419,21 @@ func TestContinuousUsageCutShort(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, outcomeOf(s)); diff != "" {
 		t.Errorf("outcome (-want +got):\n%s", diff)
+	}
+}
+
+// TestEmptySaysWhatWasCounted: an answer without text is no riddle.
+func TestEmptySaysWhatWasCounted(t *testing.T) {
+	for body, want := range map[string]string{
+		events(role, done): "[DONE] without any text, and the server told no usage",
+		events(role, stop): "the stream ended without any text, and the server told no usage",
+		events(role, stop, `{"choices":[],`+usage("9", "0")+`}`, done): "[DONE] without any text, and the server counted no token",
+	} {
+		s := newStream(0)
+		s.feed([]byte(body), ms(1))
+		s.close(true)
+		if s.failure == nil || s.failure.Detail != want {
+			t.Errorf("failure %v, want %q for\n%s", s.failure, want, body)
+		}
 	}
 }

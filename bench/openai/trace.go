@@ -19,7 +19,8 @@ type TokenSource string
 const (
 	TokensUsage      TokenSource = "usage"      // the server's final usage
 	TokensContinuous TokenSource = "continuous" // the running usage of a stream that never came to its final one
-	TokensChunks     TokenSource = "chunks"     // no usage: one token is assumed for each text chunk
+	TokensIDs        TokenSource = "token_ids"  // no usage: the token ids that came with the text
+	TokensChunks     TokenSource = "chunks"     // neither: one token is assumed for each text chunk
 )
 
 // Trace is what the wire showed of one request. Instants are durations since
@@ -44,6 +45,13 @@ type Trace struct {
 	FirstAnswer time.Duration `json:"first_answer_ns"`
 	// Chunks are the events that carried generated text, in order.
 	Chunks []Chunk `json:"chunks"`
+	// Textless counts the events that brought tokens and no text: half a character,
+	// or a special token such as the one that ends an answer. Only a running usage
+	// and token ids show them; the tokens are those of the next chunk with text.
+	Textless int `json:"textless,omitempty"`
+	// TokenIDs is how many token ids came with the answer, 0 where none were asked
+	// for (vLLM's return_token_ids).
+	TokenIDs int `json:"token_ids,omitempty"`
 
 	// Usage is the last usage the server told, nil when it told none.
 	Usage *Usage `json:"usage,omitempty"`
@@ -70,8 +78,9 @@ type Trace struct {
 // tool call. The text itself is not kept.
 type Chunk struct {
 	At time.Duration `json:"at_ns"` // when the bytes that complete the event arrived
-	// Tokens is how many tokens came since the chunk before, where the server
-	// sends its usage with every chunk, else 0.
+	// Tokens is how many tokens came since the chunk before, those without text
+	// among them, where the server sends its usage or token ids with every chunk,
+	// else 0.
 	Tokens int32 `json:"tokens,omitempty"`
 	// Reasoning is true when the chunk carried reasoning and nothing else.
 	Reasoning bool `json:"reasoning,omitempty"`
@@ -82,7 +91,9 @@ type Chunk struct {
 type Usage struct {
 	PromptTokens     int `json:"prompt_tokens"`
 	CompletionTokens int `json:"completion_tokens"`
-	CachedTokens     int `json:"cached_tokens,omitempty"` // of the prompt, from the prefix cache
+	// CachedTokens are of the prompt, from the prefix cache. Nil where the server did
+	// not tell: 0 is a cache that had nothing.
+	CachedTokens *int `json:"cached_tokens,omitempty"`
 }
 
 // Phases are the parts of a request before its first response byte. A phase

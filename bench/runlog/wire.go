@@ -35,6 +35,8 @@ type wireTrace struct {
 	FirstAnswer time.Duration      `json:"first_answer_ns,omitempty"`
 	Usage       *openai.Usage      `json:"usage,omitempty"`
 	TokenSource openai.TokenSource `json:"token_source,omitempty"`
+	Textless    int                `json:"textless,omitempty"`
+	TokenIDs    int                `json:"token_ids,omitempty"`
 	Finish      string             `json:"finish,omitempty"`
 	Done        bool               `json:"done,omitempty"`
 	Phases      wirePhases         `json:"phases,omitzero"`
@@ -80,7 +82,7 @@ func (q *Request) encode() ([]byte, error) {
 		Trace: wireTrace{
 			RequestID: t.RequestID, Model: t.Model, Planned: t.Planned, Started: t.Started, Clock: t.Clock,
 			Events: t.Events, FirstEvent: t.FirstEvent, FirstAnswer: t.FirstAnswer,
-			Usage: t.Usage, TokenSource: t.TokenSource, Finish: t.Finish, Done: t.Done,
+			Usage: t.Usage, TokenSource: t.TokenSource, Textless: t.Textless, TokenIDs: t.TokenIDs, Finish: t.Finish, Done: t.Done,
 			Phases: wirePhases(t.Phases), Reused: t.Reused, Status: t.Status, End: t.End, Failure: t.Failure,
 			Reasoning: reasoningRuns(t.Chunks),
 		},
@@ -107,7 +109,7 @@ func (q *Request) UnmarshalJSON(data []byte) error {
 		Trace: openai.Trace{
 			RequestID: t.RequestID, Model: t.Model, Planned: t.Planned, Started: t.Started, Clock: t.Clock,
 			Events: t.Events, FirstEvent: t.FirstEvent, FirstAnswer: t.FirstAnswer, Chunks: chunks,
-			Usage: t.Usage, TokenSource: t.TokenSource, Finish: t.Finish, Done: t.Done,
+			Usage: t.Usage, TokenSource: t.TokenSource, Textless: t.Textless, TokenIDs: t.TokenIDs, Finish: t.Finish, Done: t.Done,
 			Phases: openai.Phases(t.Phases), Reused: t.Reused,
 			Lags: t.Lags, Status: t.Status, End: t.End, Failure: t.Failure,
 		},

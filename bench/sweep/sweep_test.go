@@ -126,7 +126,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("%d requests in the log; the watcher saw %+v", len(requests), w)
 	}
 	for _, r := range requests {
-		if u := r.Trace.Usage; u == nil || u.PromptTokens != 40 || u.CachedTokens != 0 || r.ExpectedTokens != 40 {
+		if u := r.Trace.Usage; u == nil || u.PromptTokens != 40 || u.CachedTokens == nil || *u.CachedTokens != 0 || r.ExpectedTokens != 40 {
 			t.Errorf("request %d of step %d: usage %+v, %d tokens expected", r.Seq, r.Step, u, r.ExpectedTokens)
 		}
 	}
@@ -142,7 +142,7 @@ func TestReusedPromptsAreCached(t *testing.T) {
 	_, _, requests := kinds(t, cfg.Folder)
 	cached := 0
 	for _, r := range requests {
-		cached += r.Trace.Usage.CachedTokens
+		cached += *r.Trace.Usage.CachedTokens
 	}
 	if want := 10 * 32; cached != want { // the second step's, in blocks of 16
 		t.Errorf("%d tokens from the cache, want %d", cached, want)
