@@ -62,9 +62,10 @@ func TestFiguresByHand(t *testing.T) {
 			Whole: whole, Steady: &steady, Dataset: runlog.DatasetCount{Prompts: 20}, DatasetKnown: true,
 			Checks: Checks{
 				Configured: 2, Achieved: 2, AchievedWhole: 20 / 10.5, AchievedRate: 2, KernelClock: 1, PromptTokens: 200,
-				TokensBy: map[openai.TokenSource]int{openai.TokensUsage: 20},
+				TokensBy: map[openai.TokenSource]int{openai.TokensUsage: 20}, Tokens: Tokens{Counted: 80, Chunks: 40, Answers: 20}, Answered: 20,
 			},
-			Warnings: []string{"p95 needs 20 requests and the steady part has 19: run more (--requests, --duration), or do not quote it."},
+			Warnings: []string{"A chunk of text stands for 2.00 tokens on the mean (the server's --stream-interval, speculative decoding, or chunks that were joined on the way): " +
+				"ITL is the gap between chunks, so read TPOT for the time of a token.", "p95 needs 20 requests and the steady part has 19: run more (--requests, --duration), or do not quote it."},
 		}},
 	}
 	if diff := cmp.Diff(want, r, cmpopts.EquateApprox(1e-9, 1e-9)); diff != "" {

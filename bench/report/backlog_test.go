@@ -23,7 +23,7 @@ func queued(n, places int, gap, takes func() time.Duration) []runlog.Request {
 		place := slices.Index(free, slices.Min(free))
 		free[place] = max(start, free[place]) + takes()
 		latency := free[place] - start
-		all = append(all, answered(start, 10, 4, latency/2, latency))
+		all = append(all, answered(start, 10, 3, latency/2, latency))
 	}
 	slices.SortStableFunc(all, func(a, b runlog.Request) int {
 		return a.Trace.Started.Add(a.Trace.End).Compare(b.Trace.Started.Add(b.Trace.End))

@@ -17,6 +17,8 @@ type checker struct {
 	tokensBy         map[openai.TokenSource]int
 	prompt, cached   int64 // tokens by the server's usage
 	told             int   // requests whose usage told the prompt's
+	cacheTold        int   // of them, those whose usage told of the cache
+	tokens           Tokens
 	connections      int
 	cut              cutAnswers
 }
@@ -39,14 +41,9 @@ func (c *checker) take(r *runlog.Request) {
 		}
 		_, source := openai.OutputTokens(t)
 		c.tokensBy[source]++
+		c.tokens.take(t)
 	}
-	if t.Usage != nil && t.Usage.PromptTokens > 0 {
-		c.told++
-	}
-	if t.Usage != nil {
-		c.prompt += int64(t.Usage.PromptTokens)
-		c.cached += int64(min(t.Usage.CachedTokens, t.Usage.PromptTokens)) // whatever a server claims
-	}
+	c.takeCache(r)
 	if madeConnection(t) {
 		c.connections++
 	}
@@ -76,7 +73,9 @@ func (g *gather) check(s *Step) {
 		c.KernelClock = float64(g.checks.kernel) / float64(g.checks.answered)
 	}
 	c.TokensBy, c.NewConnections = g.checks.tokensBy, g.checks.connections
-	c.PromptTokens, c.CachedTokens, c.CacheKnown = g.checks.prompt, g.checks.cached, g.checks.cached > 0
+	c.Tokens, c.Answered = g.checks.tokens, g.checks.told
+	c.PromptTokens, c.CachedTokens, c.CacheTold = g.checks.prompt, g.checks.cached, g.checks.cacheTold
+	c.CacheKnown = c.CacheTold > 0
 	if v := s.Server; !c.CacheKnown && v != nil && v.PrefixOurs && v.PrefixHits != nil {
 		c.PromptTokens, c.CachedTokens, c.CacheKnown = int64(*v.PrefixQueries), int64(*v.PrefixHits), true
 	}

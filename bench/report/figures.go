@@ -144,9 +144,14 @@ func (w *tally) take(r *runlog.Request, objectives Objectives) {
 
 // tokens counts the output tokens of a successful request as they came: each
 // chunk brought its share. So a window that is short beside its requests counts no
-// more tokens than were made in it.
+// more tokens than were made in it. Tokens of an answer without text count at its
+// end.
 func (w *tally) tokens(t *openai.Trace, start int64) {
 	tokens, _ := openai.OutputTokens(t)
+	if end := start + int64(max(0, t.End)); len(t.Chunks) == 0 && w.holds(end) {
+		w.seconds[(end-w.from)/int64(time.Second)] += float64(tokens)
+		w.output += float64(tokens)
+	}
 	share := float64(tokens) / float64(len(t.Chunks))
 	second, chunks := int64(0), 0 // one look into the map for a run of chunks in one second
 	flush := func() {

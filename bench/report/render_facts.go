@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -102,28 +101,6 @@ func exact(f *Figures) bool {
 		d := m.of(f)
 		return m.kind == ofServer && d.Count > 0 && !d.Exact
 	})
-}
-
-func (f *facts) tokens(c *Checks) {
-	var parts []string
-	for _, by := range []struct {
-		source openai.TokenSource
-		text   string
-	}{
-		{openai.TokensUsage, "%d by the server's usage"},
-		{openai.TokensContinuous, "%d by its running usage"},
-		{openai.TokensChunks, "%d by counting chunks, one token each"},
-	} {
-		if n := c.TokensBy[by.source]; n > 0 {
-			parts = append(parts, fmt.Sprintf(by.text, n))
-		}
-	}
-	f.add("output tokens", strings.Join(parts, ", "))
-	cache := "not told by the server"
-	if c.CacheKnown {
-		cache = fmt.Sprintf("%s of %d prompt tokens were cached", percent(share(c.CachedTokens, c.PromptTokens)), c.PromptTokens)
-	}
-	f.add("prefix cache", cache)
 }
 
 func (f *facts) dataset(s *Step) {

@@ -41,6 +41,29 @@ func TestFacts(t *testing.T) {
 		{"energy not known", func(s *report.Step) { s.Joules = nil }, map[string]string{
 			"cards": "3 sampled, 2 known to serve the endpoint", "energy": "",
 		}},
+		{"a cache that had nothing", func(s *report.Step) { s.Checks.CachedTokens, s.Checks.CacheTold, s.Checks.Answered = 0, 938, 938 }, map[string]string{
+			"prefix cache": "0 % of 22512 prompt tokens were cached",
+		}},
+		{"a cache told of now and then", func(s *report.Step) { s.Checks.CacheTold, s.Checks.Answered = 12, 938 }, map[string]string{
+			"prefix cache": "0.50 % of 22512 prompt tokens were cached, at least: it was told for 12 of 938 answers",
+		}},
+		{"no word of a cache", func(s *report.Step) { s.Checks.CachedTokens, s.Checks.CacheKnown = 0, false }, map[string]string{
+			"prefix cache": "not told by the server",
+		}},
+		{"usage and chunks", func(s *report.Step) {
+			s.Checks.TokensBy = map[openai.TokenSource]int{openai.TokensUsage: 4, openai.TokensIDs: 1}
+			s.Checks.Tokens = report.Tokens{Counted: 1000, Chunks: 260, Answers: 5}
+		}, map[string]string{
+			"output tokens":  "4 by the server's usage, 1 by counting token ids",
+			"tokens a chunk": "3.85: 1000 tokens were counted, and 260 chunks with text came",
+			"without text":   "", "unreadable": "",
+		}},
+		{"tokens without text", func(s *report.Step) {
+			s.Checks.Tokens = report.Tokens{Textless: 1, Unreadable: 1, UnreadableTokens: 2}
+		}, map[string]string{
+			"tokens a chunk": "", "without text": "1 event brought tokens and no text (halves of characters, special tokens)",
+			"unreadable": "1 answer has no text, of 2 tokens: successes without TTFT and E2E",
+		}},
 		{"killed", func(s *report.Step) { s.DatasetKnown = false }, map[string]string{
 			"data set": "not known: the count of a load generator is missing", "bad record": "",
 		}},

@@ -233,11 +233,16 @@ type Checks struct {
 	// TokensBy counts the successful requests by where their number of output
 	// tokens comes from.
 	TokensBy map[openai.TokenSource]int `json:"tokens_by,omitempty"`
+	Tokens   Tokens                     `json:"tokens,omitzero"`
 	// CachedTokens is how many of the PromptTokens came from the server's prefix
 	// cache; CacheKnown says whether the server told, in its usage or its metrics.
+	// CacheTold counts the answers whose usage told, of those Answered whose usage
+	// told of the prompt: some versions of vLLM say nothing in place of 0.
 	CachedTokens int64 `json:"cached_tokens"`
 	PromptTokens int64 `json:"prompt_tokens"`
 	CacheKnown   bool  `json:"cache_known"`
+	CacheTold    int   `json:"cache_told,omitempty"`
+	Answered     int   `json:"prompts_told,omitempty"`
 	// NewConnections counts requests that had to make their own connection.
 	NewConnections int `json:"new_connections"`
 	// ClientCPU is the cores this program used on the mean, 0 when not sampled.

@@ -345,7 +345,7 @@ func TestChecks(t *testing.T) {
 		case i < 4:
 			r.Usage, r.TokenSource, r.Clock = nil, openai.TokensChunks, openai.ClockUser
 		case i < 9:
-			r.Usage = &openai.Usage{PromptTokens: 100, CompletionTokens: 2, CachedTokens: 64}
+			r.Usage = &openai.Usage{PromptTokens: 100, CompletionTokens: 2, CachedTokens: new(64)}
 		}
 	}
 	requests[3].ExpectedTokens = 77
@@ -357,7 +357,8 @@ func TestChecks(t *testing.T) {
 			Count: 20, Mean: 9.5e-6, Std: math.Sqrt(33.25) * 1e-6, Max: 19e-6, Exact: true, Percentiles: []Percentile{{50, 9.5e-6}},
 		},
 		TokensBy:     map[openai.TokenSource]int{openai.TokensUsage: 18, openai.TokensChunks: 2},
-		PromptTokens: 513, CachedTokens: 320, CacheKnown: true,
+		Tokens:       Tokens{Counted: 36, Chunks: 36, Answers: 18},
+		PromptTokens: 513, CachedTokens: 320, CacheKnown: true, CacheTold: 5, Answered: 18,
 	}
 	if diff := cmp.Diff(want, s.Checks, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
 		t.Errorf("checks (-want +got):\n%s", diff)
@@ -375,10 +376,10 @@ func TestChecks(t *testing.T) {
 func TestRateBehindARamp(t *testing.T) {
 	var requests []runlog.Request
 	for i := range 50 {
-		requests = append(requests, answered(time.Duration(i)*200*time.Millisecond, 10, 4, 50*time.Millisecond, 100*time.Millisecond))
+		requests = append(requests, answered(time.Duration(i)*200*time.Millisecond, 10, 3, 50*time.Millisecond, 100*time.Millisecond))
 	}
 	for i := range 200 {
-		requests = append(requests, answered(10*time.Second+time.Duration(i)*50*time.Millisecond, 10, 4, 50*time.Millisecond, 100*time.Millisecond))
+		requests = append(requests, answered(10*time.Second+time.Duration(i)*50*time.Millisecond, 10, 3, 50*time.Millisecond, 100*time.Millisecond))
 	}
 	step := runlog.Step{Started: noon, Arrival: runlog.ArrivalConstant, Rate: 20, RampUp: 10 * time.Second}
 	s := stepOf(t, Options{}, newMemlog("a").step(step, requests, false).over())

@@ -195,6 +195,7 @@ func (g *gather) figureWarnings(s *Step) []string {
 		list = append(list, fmt.Sprintf("The server told no usage for %d of %d answers, whose tokens are counted as one a chunk: tokens a second and TPOT are off where a chunk has more.",
 			n, s.Account.Succeeded))
 	}
+	list = append(list, c.Tokens.warnings()...)
 	share := 0.0
 	if c.PromptTokens > 0 {
 		share = float64(c.CachedTokens) / float64(c.PromptTokens)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -31,7 +32,7 @@ func TestWarnings(t *testing.T) {
 	lag := func(d time.Duration) func(int, *openai.Trace) {
 		return func(_ int, t *openai.Trace) { t.Lags = []time.Duration{d} }
 	}
-	cached := each(func(_ int, t *openai.Trace) { t.Usage.CachedTokens = t.Usage.PromptTokens / 2 })
+	cached := each(func(_ int, t *openai.Trace) { t.Usage.CachedTokens = new(t.Usage.PromptTokens / 2) })
 	// paced sends the requests of an open loop of 10 a second, each later than it was
 	// due by a growing wait.
 	paced := func(wait time.Duration) func(*run) {
@@ -51,6 +52,7 @@ func TestWarnings(t *testing.T) {
 			for i := range r.requests[:answers] {
 				t := &r.requests[i].Trace
 				t.Finish, t.Usage.CompletionTokens = "length", 16
+				t.Chunks = append(t.Chunks, slices.Repeat(t.Chunks[1:], 14)...)
 			}
 		}
 	}
@@ -164,6 +166,22 @@ func TestWarnings(t *testing.T) {
 			}),
 			want: []string{"The server told no usage for 200 of 400 answers, whose tokens are counted as one a chunk: tokens a second and TPOT are off where a chunk has more."},
 		},
+		"chunks of several tokens": {
+			change: each(func(_ int, t *openai.Trace) { t.Usage.CompletionTokens = 8 }),
+			want: []string{"A chunk of text stands for 4.00 tokens on the mean (the server's --stream-interval, speculative decoding, or chunks that were joined on the way): " +
+				"ITL is the gap between chunks, so read TPOT for the time of a token."},
+		},
+		"short answers and the token that ends them": {change: each(func(_ int, t *openai.Trace) { t.Chunks, t.Usage.CompletionTokens = t.Chunks[:1], 2 })},
+		"answers without text": {
+			change: each(func(i int, t *openai.Trace) {
+				if i%4 == 0 {
+					t.Chunks, t.Usage.CompletionTokens = nil, 2
+				}
+			}),
+			want: []string{"100 answers have no text, though 200 tokens were counted for them: they are special tokens, or half a character where the limit of tokens cut it; " +
+				"such answers count as successes and have no latency, so see what the model writes, or ask for more tokens."},
+		},
+		"no cache hits, and so told": {change: each(func(_ int, t *openai.Trace) { t.Usage.CachedTokens = new(0) })},
 		"cache hits":                 {change: cached, want: []string{"50.0 % of the prompt tokens came from the server's prefix cache: TTFT and throughput are better than for new prompts, so send such as it has not seen, or turn the cache off."}},
 		"cache hits that were meant": {change: func(r *run) { cached(r); r.log.run.Dataset = "prefix" }},
 		"reused prompts":             {change: func(r *run) { cached(r); r.log.run.ReusePrompts = true }},
@@ -197,7 +215,7 @@ func TestWarnings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := &run{step: closed(4, n), log: newMemlog("a"), stop: runlog.StopRequests}
 			r.requests = closedLoop(4, n, func(_ int, start time.Duration) runlog.Request {
-				return answered(start, 10, 4, 200*time.Millisecond, time.Second)
+				return answered(start, 10, 3, 200*time.Millisecond, time.Second)
 			})
 			tt.change(r)
 			r.log.begin(r.step, r.requests)
@@ -259,7 +277,7 @@ func TestWarningOfMachinesApart(t *testing.T) {
 func TestFailuresAreToldInTheirOwnWords(t *testing.T) {
 	log, step := newMemlog("a"), closed(4, 8)
 	requests := closedLoop(4, 8, func(_ int, start time.Duration) runlog.Request {
-		return answered(start, 10, 4, 200*time.Millisecond, time.Second)
+		return answered(start, 10, 3, 200*time.Millisecond, time.Second)
 	})
 	for i, f := range []*openai.Failure{
 		{Reason: openai.ReasonHTTP4xx, Status: 404, Detail: "page not found"},
