@@ -26,6 +26,10 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, chat bool) {
 		writeJSON(w, failed.status, failed.body(m.dialect))
 		return
 	}
+	if id, found := s.stranger(&req); found && !chat {
+		s.refuseToken(w, r, j, id)
+		return
+	}
 	j.created = time.Now().Unix()
 	a := &answer{s: s, w: w, r: r, framer: newFramer(j)}
 	if m.account != nil {
@@ -79,7 +83,9 @@ func (a *answer) streamed() {
 	}
 	for a.o.err == nil {
 		over := a.progress()
-		a.send(int(a.q.produced.Load()), over)
+		if n := int(a.q.produced.Load()); over || a.sent == 0 || n-a.sent >= a.s.cfg.StreamInterval {
+			a.send(n, over)
+		}
 		if a.strikes() && (over || a.texts >= strikeAfter) {
 			a.strike()
 			return
@@ -152,12 +158,22 @@ func (a *answer) send(n int, over bool) {
 		}
 		a.words = a.words[:0]
 		for i := a.sent; i < to; i++ {
-			a.words = a.s.lexicon.appendWord(a.words, a.seed, i, a.fault == FaultSplit)
+			a.words = a.word(a.words, i, a.fault == FaultSplit)
 		}
 		a.o.event(func(dst []byte) []byte { return a.text(dst, a.words, reasoning, finish, to) })
 		a.sent = to
-		a.texts++
+		if len(a.words) > 0 {
+			a.texts++
+		}
 	}
+}
+
+// word appends the text of the answer's i-th token.
+func (a *answer) word(dst []byte, i int, wide bool) []byte {
+	if a.dialect == DialectVLLMBytes && i%2 == 0 {
+		return dst // half a word
+	}
+	return a.s.lexicon.appendWord(dst, a.seed, i, wide)
 }
 
 // last ends the stream properly after n tokens.
@@ -196,9 +212,9 @@ func (a *answer) writeWhole(n int) {
 	var reasoning, text []byte
 	for i := range n {
 		if i < a.reasoning {
-			reasoning = a.s.lexicon.appendWord(reasoning, a.seed, i, false)
+			reasoning = a.word(reasoning, i, false)
 		} else {
-			text = a.s.lexicon.appendWord(text, a.seed, i, a.fault == FaultSplit)
+			text = a.word(text, i, a.fault == FaultSplit)
 		}
 	}
 	choice := map[string]any{"index": 0, "logprobs": nil, "finish_reason": a.q.reason, "stop_reason": nil}

@@ -60,6 +60,12 @@ type Config struct {
 	// BackgroundPeriod is the length of that wave in wall time, whatever the
 	// speed; default 4 minutes.
 	BackgroundPeriod time.Duration
+	// StreamInterval is how many tokens a chunk holds at least, after the first, which
+	// is sent at once (vLLM's --stream-interval); default 1.
+	StreamInterval int
+	// VocabularySize is how many token ids there are, ≥ 2; default 0, any id is
+	// known. A prompt of ids beyond is refused in the stream, as vLLM does.
+	VocabularySize int
 	// Seed varies lengths and texts; the same seed and order of requests give
 	// the same answers.
 	Seed uint64
@@ -104,6 +110,7 @@ func (c Config) withDefaults() Config {
 	c.MaxModelLen = orDefault(c.MaxModelLen, defaultMaxModelLen)
 	c.KVCacheTokens = orDefault(c.KVCacheTokens, max(defaultKVCacheTokens, blocksOf(c.MaxModelLen)*blockTokens))
 	c.Speed = orDefault(c.Speed, 1)
+	c.StreamInterval = orDefault(c.StreamInterval, 1)
 	c.Dialect = orDefault(c.Dialect, DialectVLLM)
 	c.Fault = orDefault(c.Fault, FaultNone)
 	c.FaultPace = orDefault(c.FaultPace, defaultFaultPace)
@@ -140,6 +147,8 @@ func (c Config) validate() error {
 	check(blocksOf(c.MaxModelLen) <= c.KVCacheTokens/blockTokens,
 		"cache of %d tokens cannot hold one request of %d", c.KVCacheTokens, c.MaxModelLen)
 	check(positive(c.Speed), "speed %v is not a positive number", c.Speed)
+	check(c.StreamInterval >= 1, "stream interval %d is below 1", c.StreamInterval)
+	check(c.VocabularySize == 0 || c.VocabularySize >= 2, "vocabulary size %d is neither 0 nor at least 2", c.VocabularySize)
 	check(c.FaultRequests >= 0, "fault requests %d is negative", c.FaultRequests)
 	check(c.FaultPace > 0, "fault pace %v is not positive", c.FaultPace)
 	check(c.BackgroundUsers >= 0, "background users %d is negative", c.BackgroundUsers)
@@ -163,19 +172,26 @@ const (
 	DialectVLLM Dialect = "vllm"
 	// DialectVLLM06 is vLLM 0.6–0.7: flat errors, "reasoning_content".
 	DialectVLLM06 Dialect = "vllm-0.6"
+	// DialectVLLMBytes is vLLM with a model that writes each character in two tokens:
+	// the first half of a word comes as a chunk with an empty text.
+	DialectVLLMBytes Dialect = "vllm-bytes"
 	// DialectMindIE repeats the role in every chunk and puts usage into the
-	// last chunk with choices, whatever stream_options says.
+	// last chunk with choices, whatever stream_options says. It does not tokenize.
 	DialectMindIE Dialect = "mindie"
 	// DialectSGLang writes nulls for absent fields and usage into the finish chunk.
 	DialectSGLang Dialect = "sglang"
-	// DialectLlamaCPP starts with a null content and ends with timings.
+	// DialectLlamaCPP starts with a null content and ends with timings. It tokenizes
+	// "content", not "prompt", and lists the size of its vocabulary.
 	DialectLlamaCPP Dialect = "llamacpp"
 )
 
 // Dialects returns every dialect, the default first.
 func Dialects() []Dialect {
-	return []Dialect{DialectVLLM, DialectVLLM06, DialectMindIE, DialectSGLang, DialectLlamaCPP}
+	return []Dialect{DialectVLLM, DialectVLLM06, DialectVLLMBytes, DialectMindIE, DialectSGLang, DialectLlamaCPP}
 }
+
+// newVLLM says whether the dialect is that of a newer vLLM.
+func (d Dialect) newVLLM() bool { return d == DialectVLLM || d == DialectVLLMBytes }
 
 // ParseDialect returns the dialect of that name; the error lists all of them.
 func ParseDialect(name string) (Dialect, error) {

@@ -36,10 +36,14 @@ func (s *Server) models(w http.ResponseWriter, r *http.Request) {
 	}
 	cards := make([]any, len(names))
 	for i, name := range names {
-		cards[i] = map[string]any{
+		card := map[string]any{
 			"id": name, "object": "model", "created": time.Now().Unix(), "owned_by": "vllm",
 			"root": names[0], "parent": nil, "max_model_len": s.cfg.MaxModelLen, "permission": []any{},
 		}
+		if m.dialect == DialectLlamaCPP && s.cfg.VocabularySize > 0 {
+			card["meta"] = map[string]any{"n_vocab": s.cfg.VocabularySize}
+		}
+		cards[i] = card
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": cards})
 }
@@ -67,25 +71,34 @@ func (s *Server) version(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]string{"version": version})
 }
 
-// tokenize takes a prompt or messages.
+// tokenize takes a prompt or messages; a text called content, and nothing else, in
+// llama.cpp's dialect.
 func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 	var req struct {
 		Prompt   string    `json:"prompt"`
 		Messages []message `json:"messages"`
+		Content  string    `json:"content"`
 	}
-	if failed := readBody(w, r, &req); failed != nil {
-		writeJSON(w, failed.status, failed.body(mannerOf(r).dialect))
+	m := mannerOf(r)
+	if !readTokens(w, r, m.dialect, &req) {
 		return
 	}
 	texts := []string{req.Prompt}
 	for _, m := range req.Messages {
 		texts = append(texts, string(m.Content))
 	}
+	if m.dialect == DialectLlamaCPP {
+		texts = []string{req.Content}
+	}
 	ids := []int32{}
 	for _, text := range texts {
 		for token := range tokens(text) {
 			ids = append(ids, s.lexicon.id(token))
 		}
+	}
+	if m.dialect == DialectLlamaCPP {
+		writeJSON(w, http.StatusOK, map[string]any{"tokens": ids})
+		return
 	}
 	writeJSON(w, http.StatusOK, map[string]any{
 		"count": len(ids), "max_model_len": s.cfg.MaxModelLen, "tokens": ids, "token_strs": nil,
@@ -96,15 +109,34 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {
 	var req struct {
 		Tokens []int32 `json:"tokens"`
 	}
-	if failed := readBody(w, r, &req); failed != nil {
-		writeJSON(w, failed.status, failed.body(mannerOf(r).dialect))
+	m := mannerOf(r)
+	if !readTokens(w, r, m.dialect, &req) {
 		return
 	}
 	var text []byte
-	for i, id := range req.Tokens {
-		text = s.lexicon.appendToken(text, s.lexicon.token(id), i == 0)
+	for _, id := range req.Tokens {
+		if n := s.cfg.VocabularySize; n == 0 || int(id) < n { // others are no text
+			text = s.lexicon.appendToken(text, s.lexicon.token(id), len(text) == 0)
+		}
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"prompt": string(text)})
+	key := "prompt"
+	if m.dialect == DialectLlamaCPP {
+		key = "content"
+	}
+	writeJSON(w, http.StatusOK, map[string]string{key: string(text)})
+}
+
+// readTokens reads a question about tokens and says whether it is to be answered.
+func readTokens(w http.ResponseWriter, r *http.Request, d Dialect, into any) bool {
+	if d == DialectMindIE {
+		http.NotFound(w, r)
+		return false
+	}
+	failed := readBody(w, r, into)
+	if failed != nil {
+		writeJSON(w, failed.status, failed.body(d))
+	}
+	return failed == nil
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

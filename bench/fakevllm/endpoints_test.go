@@ -3,6 +3,7 @@ package fakevllm
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -99,7 +100,7 @@ func TestSmallEndpoints(t *testing.T) {
 	for path, want := range map[string]string{
 		"/health": "200 ", "/ping": "200 ", "/version": `200 {"version":"0.19.0"}`,
 		"/dialect/vllm-0.6/version": `200 {"version":"0.6.6"}`,
-		"/dialect/x/version":        "404 unknown dialect \"x\" (known: vllm, vllm-0.6, mindie, sglang, llamacpp)\n",
+		"/dialect/x/version":        "404 unknown dialect \"x\" (known: vllm, vllm-0.6, vllm-bytes, mindie, sglang, llamacpp)\n",
 		"/fault/hang/health":        "200 ",
 	} {
 		if diff := cmp.Diff(want, get(path)); diff != "" {
@@ -126,6 +127,34 @@ func TestSmallEndpoints(t *testing.T) {
 	}
 }
 
+// TestServersThatTokenizeOtherwise: a client that asks as vLLM is asked gets nowhere.
+func TestServersThatTokenizeOtherwise(t *testing.T) {
+	_, hs := serve(t, Config{VocabularySize: 1234})
+	for _, tc := range []struct {
+		path, body string
+		status     int
+		want       string
+	}{
+		{"/dialect/mindie/tokenize", `{"prompt":"a b"}`, 404, "404 page not found\n"},
+		{"/dialect/mindie/detokenize", `{"tokens":[1]}`, 404, "404 page not found\n"},
+		{"/dialect/llamacpp/tokenize", `{"prompt":"the queue"}`, 200, `{"tokens":[]}`},
+		{"/dialect/llamacpp/tokenize", `{"content":"the queue"}`, 200, `{"tokens":[0,2]}`},
+		{"/dialect/llamacpp/detokenize", `{"tokens":[0,2]}`, 200, `{"content":"the queue"}`},
+	} {
+		if resp, body := post(t, hs.URL+tc.path, tc.body); resp.StatusCode != tc.status || body != tc.want {
+			t.Errorf("%s %s: %d %q, want %d %q", tc.path, tc.body, resp.StatusCode, body, tc.status, tc.want)
+		}
+	}
+	resp, err := http.Get(hs.URL + "/dialect/llamacpp/v1/models")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, _ := io.ReadAll(resp.Body); !strings.Contains(string(body), `"meta":{"n_vocab":1234}`) {
+		t.Errorf("models: %s", body)
+	}
+}
+
 func TestConfigErrors(t *testing.T) {
 	for name, cfg := range map[string]Config{
 		"speed":      {Speed: -1},
@@ -135,6 +164,8 @@ func TestConfigErrors(t *testing.T) {
 		"fault":      {Fault: "x"},
 		"cache":      {MaxModelLen: 100, KVCacheTokens: 96},
 		"background": {BackgroundUsers: -1},
+		"interval":   {StreamInterval: -1},
+		"vocabulary": {VocabularySize: 1},
 	} {
 		if _, err := New(cfg); err == nil {
 			t.Errorf("%s: accepted", name)

@@ -80,7 +80,7 @@ func (f *framer) around(reasoning bool) (before, after string) {
 }
 
 func (f *framer) reasoningKey() string {
-	if f.dialect == DialectVLLM {
+	if f.dialect.newVLLM() {
 		return "reasoning"
 	}
 	return "reasoning_content"
@@ -178,7 +178,7 @@ type usageDetails struct {
 
 func (f *framer) counts(n int, over bool) *usage {
 	u := &usage{PromptTokens: f.q.prompt, TotalTokens: f.q.prompt + n, CompletionTokens: n}
-	if over && f.dialect == DialectVLLM {
+	if over && f.dialect.newVLLM() {
 		u.Details = &usageDetails{f.q.cached}
 	}
 	return u

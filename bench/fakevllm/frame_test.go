@@ -25,6 +25,13 @@ func TestFrames(t *testing.T) {
 			head + `"delta":{"content":""},"logprobs":null,"finish_reason":"stop","stop_reason":null}]}`,
 			bare + both + `,"prompt_tokens_details":{"cached_tokens":3}}}`,
 		},
+		DialectVLLMBytes: {
+			head + `"delta":{"role":"assistant","content":""},` + nils + `}]}`,
+			head + `"delta":{"reasoning":"why"},` + nils + `}]}`,
+			head + `"delta":{"content":" so"},` + nils + `}]}`,
+			head + `"delta":{"content":""},"logprobs":null,"finish_reason":"stop","stop_reason":null}]}`,
+			bare + both + `,"prompt_tokens_details":{"cached_tokens":3}}}`,
+		},
 		DialectVLLM06: {
 			head + `"delta":{"role":"assistant","content":""},` + nils + `}]}`,
 			head + `"delta":{"reasoning_content":"why"},` + nils + `}]}`,

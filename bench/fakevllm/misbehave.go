@@ -3,6 +3,7 @@ package fakevllm
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -74,6 +75,24 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, m manner) bool {
 		return false
 	}
 	return true
+}
+
+// refuseToken refuses a token id as vLLM's engine does: after the response began,
+// where it streams.
+func (s *Server) refuseToken(w http.ResponseWriter, r *http.Request, j *job, id int32) {
+	e := badRequest("Token id %d is out of vocabulary", id)
+	if !j.stream {
+		writeJSON(w, e.status, e.body(j.dialect))
+		return
+	}
+	o := newWire(w, j.fault, func(d time.Duration) bool { return s.pause(r, d) })
+	text, err := json.Marshal(e.body(j.dialect))
+	if err != nil {
+		panic(http.ErrAbortHandler) // cannot be: it is made of texts and numbers
+	}
+	o.event(func(dst []byte) []byte { return append(dst, text...) })
+	o.event(func(dst []byte) []byte { return append(dst, "[DONE]"...) })
+	o.finish()
 }
 
 func gatewayPage(title string) string {

@@ -196,6 +196,16 @@ func (s *Server) accept(r *http.Request, req *request, chat bool) (*job, *apiErr
 	return j, nil
 }
 
+// stranger is the first token id of a prompt that the vocabulary does not have.
+func (s *Server) stranger(req *request) (id int32, found bool) {
+	for _, id := range req.Prompt.ids {
+		if n := s.cfg.VocabularySize; n > 0 && int(id) >= n {
+			return id, true
+		}
+	}
+	return 0, false
+}
+
 // promptDigest counts and hashes the prompt.
 func promptDigest(lex *lexicon, req *request, chat bool) (*digest, *apiError) {
 	d := newDigest(req.CacheSalt)
@@ -275,7 +285,7 @@ func shortID(id string) string { return id[:min(len(id), 128)] }
 // wantUsage decides where usage goes, by what was asked and what the dialect heeds.
 func (j *job) wantUsage(o *streamOptions) {
 	if o != nil && j.dialect != DialectMindIE {
-		j.usage = j.dialect == DialectVLLM // newest vLLM: options without include_usage mean yes
+		j.usage = j.dialect.newVLLM() // newest vLLM: options without include_usage mean yes
 		if o.IncludeUsage != nil {
 			j.usage = *o.IncludeUsage
 		}

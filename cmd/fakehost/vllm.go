@@ -36,6 +36,8 @@ func (s *vllmSettings) flags(app *kingpin.Application) {
 	app.Flag("step-per-sequence", "Time each running request adds to a step.").Default(d.StepPerSequence.String()).DurationVar(&c.StepPerSequence)
 	app.Flag("prefill-rate", "Prompt tokens prefilled in a second.").Default(fmt.Sprint(d.PrefillTokensPerSecond)).Float64Var(&c.PrefillTokensPerSecond)
 	app.Flag("output-tokens", "Mean length of an answer that max_tokens does not cut.").Default(fmt.Sprint(d.MeanOutputTokens)).IntVar(&c.MeanOutputTokens)
+	app.Flag("stream-interval", "Tokens of a chunk after the first.").Default(fmt.Sprint(d.StreamInterval)).IntVar(&c.StreamInterval)
+	app.Flag("vocabulary-size", "Token ids there are; prompts with others are refused. 0 for any.").Default("0").IntVar(&c.VocabularySize)
 	app.Flag("speed", "How many times faster than the measured machine to run.").Default("1").Float64Var(&c.Speed)
 	app.Flag("dialect", "Server family to imitate: "+names(fakevllm.Dialects())+".").Default(string(d.Dialect)).StringVar((*string)(&c.Dialect))
 	app.Flag("fault", "Fault of every request, also by the path /fault/NAME/v1/...: "+names(fakevllm.Faults())+".").
