@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +60,8 @@ type Config struct {
 	// which every current model exceeds.
 	VocabularySize int
 	// Tokenizer makes random and prefix exact on the chat API. Without it they
-	// are made of words that are one token each in the usual vocabularies.
+	// are made of words that are one token each in the usual vocabularies, as many as
+	// TokensPerWord says. A replay's always are.
 	//
 	// It also counts the questions and answers of ShareGPT when OutputLen is 0, with
 	// two calls a record at most, of texts up to 64 KiB. Without it, and from its
@@ -69,6 +71,8 @@ type Config struct {
 	// characters a token), and near DeepSeek's for Chinese (0.6 tokens a character);
 	// tokenizers differ, and other scripts more.
 	Tokenizer Tokenizer
+	// TokensPerWord is how many tokens the server counts for such a word, 1 when 0.
+	TokensPerWord float64
 }
 
 // Tokenizer asks the model server. Neither way adds special tokens or a chat
@@ -79,11 +83,20 @@ type Tokenizer interface {
 }
 
 const (
-	firstToken        = 1000    // ids below are left alone
-	maxPromptTokens   = 1 << 20 // of one made prompt
-	defaultMaxBad     = 100
-	defaultVocabulary = 30000
+	// FirstToken is the lowest token id of made prompts: those below are left alone.
+	FirstToken = 1000
+	// DefaultVocabulary is the [Config.VocabularySize] that 0 stands for.
+	DefaultVocabulary = 30000
+	// LeastVocabulary is the smallest one.
+	LeastVocabulary = 2 * FirstToken
+
+	maxPromptTokens = 1 << 20 // of one made prompt
+	defaultMaxBad   = 100
 )
+
+// PlausibleTokensPerWord says whether a tokenizer may make so many tokens of a short
+// English word: from a quarter, which would join several, to 16.
+func PlausibleTokensPerWord(tokens float64) bool { return tokens >= 0.25 && tokens <= 16 }
 
 // Open opens a data set. It fails on a file that cannot be read or is empty, and
 // on lengths that make no sense; what is in the file is told by Next.
@@ -136,8 +149,11 @@ func (c Config) check() error {
 	if !(c.RangeRatio >= 0 && c.RangeRatio < 1) { // NaN too
 		return fmt.Errorf("range ratio %v must be at least 0 and below 1; 0, not the 1 of old vLLM versions, keeps lengths fixed", c.RangeRatio)
 	}
-	if c.VocabularySize != 0 && (c.VocabularySize < 2*firstToken || c.VocabularySize > 1<<30) {
-		return fmt.Errorf("vocabulary size %d is not within %d and %d", c.VocabularySize, 2*firstToken, 1<<30)
+	if !(c.TokensPerWord == 0 || PlausibleTokensPerWord(c.TokensPerWord)) { // NaN too
+		return fmt.Errorf("%v tokens a word are no tokenizer's", c.TokensPerWord)
+	}
+	if c.VocabularySize != 0 && (c.VocabularySize < LeastVocabulary || c.VocabularySize > 1<<30) {
+		return fmt.Errorf("vocabulary size %d is not within %d and %d", c.VocabularySize, LeastVocabulary, 1<<30)
 	}
 	return nil
 }
@@ -149,7 +165,8 @@ func (c Config) withDefaults() Config {
 		}
 	}
 	set(&c.MaxBadRecords, defaultMaxBad)
-	set(&c.VocabularySize, defaultVocabulary)
+	set(&c.VocabularySize, DefaultVocabulary)
+	c.TokensPerWord = cmp.Or(c.TokensPerWord, 1)
 	switch c.Kind {
 	case Random:
 		set(&c.InputLen, 1024)

@@ -27,6 +27,10 @@ type Prompt struct {
 	// ExpectedTokens is the exact length of the prompt where it was made so,
 	// else 0.
 	ExpectedTokens int
+	// AimedTokens is the length that the prompt was made for and may not have: it is
+	// made of words, whose tokens are estimated, or ExpectedTokens tells that no text
+	// of that length was found. 0 where neither is so.
+	AimedTokens int
 }
 
 // Source gives out prompts one after the other. It is used by one goroutine at

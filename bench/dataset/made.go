@@ -23,7 +23,7 @@ type made struct {
 func newMade(cfg Config) *made {
 	return &made{
 		cfg:    cfg,
-		spell:  newSpeller(cfg.API, cfg.Tokenizer, cfg.VocabularySize),
+		spell:  newSpeller(cfg, cfg.Tokenizer),
 		nonces: newNonces(cfg.RunID, cfg.Step),
 	}
 }
@@ -37,17 +37,18 @@ func (m *made) Next(ctx context.Context) (Prompt, error) {
 	}
 	r := random(m.cfg.Seed, "prompt", m.seq)
 	prefix, body, output := m.shape(r)
-	letters := m.spell.draw(make([]int32, 0, m.cfg.PrefixLen+body), m.cfg.PrefixLen,
+	shared := m.spell.letters(m.cfg.PrefixLen)
+	letters := m.spell.draw(make([]int32, 0, m.cfg.PrefixLen+body), shared,
 		random(m.cfg.Seed, "prefix", uint64(prefix)))
-	letters = m.spell.draw(letters, body, r)
+	letters = m.spell.draw(letters, m.spell.letters(body), r)
 	switch {
 	case m.cfg.ReusePrompts:
 	case m.cfg.PrefixLen > 0: // the prefix is shared in the step, and new to it
-		m.spell.sign(letters[:m.cfg.PrefixLen], m.nonces.at(uint64(prefix)))
+		m.spell.sign(letters[:shared], m.nonces.at(uint64(prefix)))
 	default:
 		m.spell.sign(letters, m.nonces.at(m.seq))
 	}
-	p, err := m.prompt(ctx, letters, r)
+	p, err := m.prompt(ctx, letters, m.cfg.PrefixLen+body, r)
 	if err != nil {
 		return Prompt{}, err
 	}
@@ -57,9 +58,9 @@ func (m *made) Next(ctx context.Context) (Prompt, error) {
 	return p, nil
 }
 
-func (m *made) prompt(ctx context.Context, letters []int32, r *rand.Rand) (Prompt, error) {
+func (m *made) prompt(ctx context.Context, letters []int32, tokens int, r *rand.Rand) (Prompt, error) {
 	if m.spell.tokenizer == nil {
-		return m.spell.plain(letters), nil
+		return m.spell.plain(letters, tokens), nil
 	}
 	return m.spell.fit(ctx, letters, r)
 }

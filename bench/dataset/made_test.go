@@ -121,7 +121,7 @@ func TestExactTextThroughTokenizer(t *testing.T) {
 func TestTokenizerThatNeverAgrees(t *testing.T) {
 	tok := &miscounting{want: 30}
 	p := take(t, open(t, Config{Kind: Random, InputLen: 30, RunID: "r", Tokenizer: tok}), 1)[0]
-	if p.ExpectedTokens != 31 || p.Text == "" {
+	if p.ExpectedTokens != 31 || p.AimedTokens != 30 || p.Text == "" {
 		t.Errorf("got %d tokens expected, want the 31 that the server counts", p.ExpectedTokens)
 	}
 	if tok.calls > 2*maxFits {
@@ -142,9 +142,28 @@ func TestServerThatDoesNotTokenize(t *testing.T) {
 }
 
 func TestWordsWithoutTokenizer(t *testing.T) {
-	p := take(t, open(t, Config{Kind: Random, InputLen: 300, RunID: "r"}), 1)[0]
-	if n := len(strings.Fields(p.Text)); n != 300 || p.ExpectedTokens != 0 {
-		t.Errorf("got %d words, %d tokens expected; want 300 words and no promise", n, p.ExpectedTokens)
+	for _, tc := range []struct {
+		cfg   Config
+		aimed int
+		words []int // of the first prompts
+	}{
+		{Config{Kind: Random, InputLen: 300}, 300, []int{300}},
+		{Config{Kind: Random, InputLen: 300, TokensPerWord: 1.5}, 300, []int{200}},
+		{Config{Kind: Random, InputLen: 1, TokensPerWord: 8}, 1, []int{1}},
+		{Config{Kind: Random, InputLen: 30, PrefixLen: 10, TokensPerWord: 0.5}, 40, []int{80}},
+		{Config{Kind: Prefix, NumPrefixes: 2, PrefixLen: 12, SuffixLen: 4, TokensPerWord: 2}, 16, []int{8, 8, 8}},
+		{Config{Kind: Replay, Path: "testdata/mooncake.jsonl", TokensPerWord: 2}, 0, nil},
+	} {
+		tc.cfg.RunID = "r"
+		for i, p := range take(t, open(t, tc.cfg), max(1, len(tc.words))) {
+			n := len(strings.Fields(p.Text))
+			if tc.words == nil && (p.AimedTokens == 0 || n-1 != (p.AimedTokens+1)/2) { // and a nonce
+				t.Errorf("a replay has %d words for %d tokens, want half as many", n, p.AimedTokens)
+			}
+			if tc.words != nil && (n != tc.words[i] || p.AimedTokens != tc.aimed) || p.ExpectedTokens != 0 {
+				t.Errorf("%+v: %d words for %d tokens, %d expected; want %d words and no promise", tc.cfg, n, p.AimedTokens, p.ExpectedTokens, tc.words)
+			}
+		}
 	}
 }
 

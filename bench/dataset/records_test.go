@@ -99,7 +99,7 @@ func FuzzRecords(f *testing.F) {
 		f.Add([]byte(seed), true)
 	}
 	const limit = 200
-	trace := newReplay(Config{VocabularySize: defaultVocabulary, API: openai.Completions})
+	trace := newReplay(Config{VocabularySize: DefaultVocabulary, API: openai.Completions})
 	parsers := []parse{
 		parseOpenQA, parseCodefuse, new(shareGPT).parse, parseLine, trace.parse,
 		func(r []byte) (Prompt, error) { return parseCustom(r, openai.Chat) },

@@ -25,7 +25,7 @@ func newReplay(cfg Config) *replay {
 	// No Tokenizer: asking the server between two instants would delay the second.
 	return &replay{
 		cfg:   cfg,
-		spell: newSpeller(cfg.API, nil, cfg.VocabularySize),
+		spell: newSpeller(cfg, nil),
 		nonce: newNonces(cfg.RunID, cfg.Step).at(0),
 	}
 }
@@ -94,13 +94,14 @@ func (t *replay) blocks(input float64, output *float64, ids []int64) (Prompt, er
 			return Prompt{}, err
 		}
 	}
-	letters := make([]int32, 0, n)
+	all, block := t.spell.letters(n), t.spell.letters(traceBlock)
+	letters := make([]int32, 0, all)
 	for _, id := range ids {
-		letters = t.spell.draw(letters, min(traceBlock, n-len(letters)), random(t.cfg.Seed, "block", uint64(id)))
+		letters = t.spell.draw(letters, min(block, all-len(letters)), random(t.cfg.Seed, "block", uint64(id)))
 	}
-	letters = t.spell.draw(letters, n-len(letters), random(t.cfg.Seed, "trace", t.nBlock))
+	letters = t.spell.draw(letters, all-len(letters), random(t.cfg.Seed, "trace", t.nBlock))
 	t.nBlock++
-	p := t.spell.plain(letters)
+	p := t.spell.plain(letters, n)
 	p.MaxTokens = most
 	return p, nil
 }

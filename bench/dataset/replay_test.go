@@ -93,7 +93,7 @@ func TestReplayRecordErrors(t *testing.T) {
 		`{"timestamp":1,"input_length":9,"output_length":-1,"hash_ids":[1]}`:  `"output_length" is -1, must be a whole number from 1 to 1048576`,
 		`{"timestamp":1,"input_length":9,"output_length":1,"hash_ids":["x"]}`: `"hash_ids" is of type string, must be a number that fits`,
 	} {
-		if _, err := newReplay(Config{VocabularySize: defaultVocabulary}).parse([]byte(record)); err == nil || err.Error() != want {
+		if _, err := newReplay(Config{VocabularySize: DefaultVocabulary}).parse([]byte(record)); err == nil || err.Error() != want {
 			t.Errorf("%s:\ngot  %v\nwant %s", record, err, want)
 		}
 	}

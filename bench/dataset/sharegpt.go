@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/plaintext"
 )
@@ -112,25 +111,9 @@ func (s *shareGPT) tokens(ctx context.Context, text string) (int, error) {
 		case err == nil:
 			return len(ids), nil
 		}
-		s.tokenizer, s.why = nil, oneLine(err.Error())
+		s.tokenizer, s.why = nil, plaintext.Brief(err.Error())
 	}
 	return estimate(text), nil
-}
-
-// maxWhy bounds what is told of a tokenizer's error, in bytes.
-const maxWhy = 200
-
-// oneLine makes a text fit for a line of a log and of a terminal.
-func oneLine(text string) string {
-	text = plaintext.Line(text)
-	if len(text) <= maxWhy {
-		return text
-	}
-	cut := maxWhy - len("…")
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
 }
 
 // estimate guesses how many tokens a text is, see [Config.Tokenizer].

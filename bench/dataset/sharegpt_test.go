@@ -185,21 +185,6 @@ func TestShareGPTAsksForNoHugeText(t *testing.T) {
 	}
 }
 
-// The reason goes to a terminal and into a log of lines.
-func TestOneLine(t *testing.T) {
-	for text, want := range map[string]string{
-		noTokens:                      noTokens,
-		"a\nb\x1b[31m\xffc":           "a b [31m?c",
-		strings.Repeat("x", 200):      strings.Repeat("x", 200),
-		strings.Repeat("x", 201):      strings.Repeat("x", 197) + "…",
-		"x" + strings.Repeat("字", 67): "x" + strings.Repeat("字", 65) + "…",
-	} {
-		if got := oneLine(text); got != want || len(got) > 200 {
-			t.Errorf("%q (%d bytes), want %q", got, len(got), want)
-		}
-	}
-}
-
 func TestEstimate(t *testing.T) {
 	for text, want := range map[string]int{
 		"":                              0,

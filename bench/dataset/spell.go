@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 
@@ -20,16 +21,26 @@ type speller struct {
 	tokenizer Tokenizer // nil when letters are sent as they are
 	base      int32     // the first letter
 	size      int32     // letters there are
+	perLetter float64   // tokens
 }
 
-func newSpeller(api openai.API, tokenizer Tokenizer, ids int) speller {
-	if api == openai.Completions {
+// newSpeller makes the speller of cfg; tokenizer is its own, or nil.
+func newSpeller(cfg Config, tokenizer Tokenizer) speller {
+	if cfg.API == openai.Completions {
 		tokenizer = nil
 	} else if tokenizer == nil {
 		usual := vocabulary.Words()
-		return speller{words: usual, size: int32(len(usual))}
+		return speller{words: usual, size: int32(len(usual)), perLetter: cfg.TokensPerWord}
 	}
-	return speller{tokenizer: tokenizer, base: firstToken, size: int32(ids - firstToken)}
+	return speller{tokenizer: tokenizer, base: FirstToken, size: int32(cfg.VocabularySize - FirstToken), perLetter: 1}
+}
+
+// letters is how many letters make so many tokens.
+func (s speller) letters(tokens int) int {
+	if tokens == 0 {
+		return 0
+	}
+	return max(1, int(math.Round(float64(tokens)/s.perLetter)))
 }
 
 // draw adds n letters.
@@ -49,8 +60,9 @@ func (s speller) sign(letters []int32, nonce uint64) {
 	}
 }
 
-// plain spells the letters without asking anybody. It may keep them.
-func (s speller) plain(letters []int32) Prompt {
+// plain spells the letters, which are to make so many tokens, without asking
+// anybody. It may keep them.
+func (s speller) plain(letters []int32, tokens int) Prompt {
 	if s.words == nil {
 		return Prompt{Tokens: letters, ExpectedTokens: len(letters)}
 	}
@@ -58,7 +70,7 @@ func (s speller) plain(letters []int32) Prompt {
 	for i, l := range letters {
 		words[i] = s.words[l]
 	}
-	return Prompt{Text: strings.Join(words, " ")}
+	return Prompt{Text: strings.Join(words, " "), AimedTokens: tokens}
 }
 
 // maxFits bounds how often a text is cut or lengthened to fit.
@@ -67,7 +79,7 @@ const maxFits = 8
 // fit finds a text of as many tokens as it was given. Tokens that became a text
 // may be fewer or more when that text is read again, so what the server read is
 // cut or lengthened until it agrees; a text that never does is taken for what it
-// is.
+// is, and the prompt says so.
 func (s speller) fit(ctx context.Context, tokens []int32, r *rand.Rand) (Prompt, error) {
 	want := len(tokens)
 	for fits := 1; ; fits++ {
@@ -83,7 +95,11 @@ func (s speller) fit(ctx context.Context, tokens []int32, r *rand.Rand) (Prompt,
 			if text == "" {
 				return Prompt{}, errors.New("the server makes no text of tokens")
 			}
-			return Prompt{Text: text, ExpectedTokens: len(tokens)}, nil
+			p := Prompt{Text: text, ExpectedTokens: len(tokens)}
+			if len(tokens) != want {
+				p.AimedTokens = want
+			}
+			return p, nil
 		}
 		tokens = tokens[:min(len(tokens), want)]
 		tokens = s.draw(tokens, want-len(tokens), r)

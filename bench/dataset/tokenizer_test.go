@@ -29,7 +29,7 @@ func (m *merging) Detokenize(_ context.Context, tokens []int32) (string, error) 
 			b.WriteByte('?')
 		case id < one:
 			b.WriteString(strings.Repeat(string('a'+id-pair), 2))
-		case id < firstToken:
+		case id < FirstToken:
 			b.WriteByte(byte('a' + id - one))
 		case id%7 == 0:
 			b.WriteString("é")

@@ -196,6 +196,7 @@ func (s *run) fly(j Job, queued time.Duration) time.Time {
 		Seq:            j.Seq,
 		Queued:         queued,
 		ExpectedTokens: j.Prompt.ExpectedTokens,
+		AimedTokens:    j.Prompt.AimedTokens,
 		Trace:          *t,
 	}
 	q.Trace.Planned = j.Planned
@@ -207,7 +208,7 @@ func (s *run) fly(j Job, queued time.Duration) time.Time {
 func (s *run) never(seq int, planned time.Time, prompt *dataset.Prompt) {
 	q := &runlog.Request{Step: s.step.Index, Seq: seq, Never: true}
 	if prompt != nil {
-		q.ExpectedTokens = prompt.ExpectedTokens
+		q.ExpectedTokens, q.AimedTokens = prompt.ExpectedTokens, prompt.AimedTokens
 	}
 	q.Trace.Planned = planned
 	q.Trace.Failure = &openai.Failure{Reason: openai.ReasonCanceled, Detail: "withdrawn before it was sent"}

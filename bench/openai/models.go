@@ -52,6 +52,42 @@ func modelNames(text []byte) ([]string, *Failure) {
 	return names, nil
 }
 
+// Vocabulary asks how many tokens a model knows, by its card in the list of models
+// (llama.cpp's meta.n_vocab). It is 0 where the list does not tell, as vLLM's. It
+// takes at most 30 s.
+func (c *Client) Vocabulary(ctx context.Context, model string) (int, *Failure) {
+	size := 0
+	failure := c.do(ctx, call{
+		what: "the list of models", path: []string{"v1", "models"}, limit: maxModels,
+		read: func(text []byte) (f *Failure) {
+			size, f = vocabularyOf(text, model)
+			return f
+		},
+	})
+	return size, failure
+}
+
+func vocabularyOf(text []byte, model string) (int, *Failure) {
+	var list struct {
+		Data []struct {
+			ID   string `json:"id"`
+			Size int32  `json:"vocab_size"`
+			Meta struct {
+				Size int32 `json:"n_vocab"`
+			} `json:"meta"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return 0, protocolFailure("not a list of models: %s", text)
+	}
+	for _, m := range list.Data {
+		if m.ID == model {
+			return int(max(0, m.Size, m.Meta.Size)), nil
+		}
+	}
+	return 0, nil
+}
+
 // isModelName: a name ends in labels, logs and pages, so it is checked.
 func isModelName(s string) bool {
 	if s == "" || len(s) > maxModelID {

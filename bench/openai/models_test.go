@@ -97,3 +97,28 @@ func TestModelsFailures(t *testing.T) {
 		}
 	})
 }
+
+func TestVocabulary(t *testing.T) {
+	for body, want := range map[string]struct {
+		size int
+		fail Reason
+	}{
+		`{"data":[{"id":"m","meta":{"vocab_type":2,"n_vocab":128256}}]}`:                 {128256, ""},
+		`{"data":[{"id":"m","vocab_size":32000}]}`:                                       {32000, ""},
+		`{"data":[{"id":"other","vocab_size":1},{"id":"m","vocab_size":2,"meta":null}]}`: {2, ""},
+		`{"data":[{"id":"m","max_model_len":8192}]}`:                                     {0, ""},
+		`{"data":[{"id":"other","vocab_size":7}]}`:                                       {0, ""},
+		`{"data":[{"id":"m","vocab_size":-7}]}`:                                          {0, ""},
+		`{"data":null}`:                                                                  {0, ""},
+		`{"data":[{"id":"m","vocab_size":"many"}]}`:                                      {0, ReasonProtocol},
+		`{"data":[{"id":"m","vocab_size":` + strings.Repeat("9", 40) + `}]}`:             {0, ReasonProtocol},
+		`<html>`: {0, ReasonProtocol},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+		size, f := newTestClient(t, Config{BaseURL: server.URL}).Vocabulary(t.Context(), "m")
+		server.Close()
+		if size != want.size || reasonOf(f) != want.fail {
+			t.Errorf("%s: %d, failure %v; want %d, %q", body, size, f, want.size, want.fail)
+		}
+	}
+}

@@ -28,7 +28,7 @@ func everyKind() (Run, []Record) {
 	run := Run{
 		Schema: Schema, ID: "0123456789abcdef", Started: at, Host: "node1", Version: "0.1.0",
 		Command: []string{"accelbench", "run"}, URL: "http://127.0.0.1:8000", API: openai.Chat, Model: "qwen2.5",
-		Dataset: "openqa", DatasetPath: "open_qa.jsonl", Seed: 1<<64 - 1, ReusePrompts: true,
+		Dataset: "openqa", DatasetPath: "open_qa.jsonl", Seed: 1<<64 - 1, ReusePrompts: true, Lengths: &Lengths{Why: "http_4xx: status 404", TokensPerWord: 1.25, Template: 20},
 		Backend: "vllm", Tokenizer: "t", Label: "l", Metadata: map[string]string{"k": "v"}, Side: "A",
 		Server: &Server{Command: "vllm serve", CPUs: "0-7", Mems: "0", Policy: "bind:0"}, GOMAXPROCS: 2,
 	}
@@ -41,7 +41,7 @@ func everyKind() (Run, []Record) {
 			{At: 20 * ms, Tokens: 2, Reasoning: true},
 			{At: 30 * ms, Tokens: 1},
 		},
-		Usage: &openai.Usage{PromptTokens: 31, CompletionTokens: 4, CachedTokens: new(16)}, TokenSource: openai.TokensUsage,
+		Usage: &openai.Usage{PromptTokens: 31, CompletionTokens: 4, CachedTokens: new(16)}, TokenSource: openai.TokensUsage, Textless: 1, TokenIDs: 4,
 		Finish: "stop", Done: true,
 		Phases: openai.Phases{Resolve: 1, Connect: 2, TLS: 3, Send: 4, Wait: 5},
 		Reused: true, Lags: []time.Duration{5000, 7000}, Status: 200, End: 31 * ms,
@@ -55,7 +55,7 @@ func everyKind() (Run, []Record) {
 			Index: 1, Started: at, Arrival: ArrivalGamma, Concurrency: 8, MaxConcurrency: 9, Rate: 4.5, Burstiness: 0.5, Requests: 2,
 			Duration: time.Minute, RampUp: time.Second, Timeout: 2 * time.Minute, MaxFailureRatio: 0.1, MaxTokens: 64, Repeat: 1,
 		}},
-		{Request: &Request{Step: 1, Queued: ms, ExpectedTokens: 31, Trace: good}},
+		{Request: &Request{Step: 1, Queued: ms, ExpectedTokens: 31, AimedTokens: 30, Trace: good}},
 		{Request: &Request{Step: 1, Seq: 1, Trace: bad}},
 		{Request: &Request{Step: 1, Seq: 2, Never: true, Trace: openai.Trace{
 			RequestID: "r3", Planned: at, Failure: &openai.Failure{Reason: openai.ReasonCanceled},

@@ -63,6 +63,9 @@ type Run struct {
 	// ReusePrompts is true when prompts were sent as they are, so that the
 	// server may have had them in its prefix cache.
 	ReusePrompts bool `json:"reuse_prompts,omitempty"`
+	// Lengths says how prompts of a given length were made where that is not exact,
+	// nil where it is, or where no length was asked for.
+	Lengths *Lengths `json:"lengths,omitempty"`
 	// Backend, Tokenizer and Metadata are what vLLM's command line calls so; they
 	// are only told on.
 	Backend   string            `json:"backend,omitempty"`
@@ -77,6 +80,18 @@ type Run struct {
 	Steps []string `json:"steps,omitempty"`
 	// GOMAXPROCS is how many cores the load generator used.
 	GOMAXPROCS int `json:"gomaxprocs"`
+}
+
+// Lengths says how long prompts of words are.
+type Lengths struct {
+	// Why they are not made exactly: a clause in one line of at most 200 bytes.
+	Why string `json:"why"`
+	// TokensPerWord is what the usage of short answers before the load tells, 0 where
+	// it tells nothing: one token is assumed for each word then.
+	TokensPerWord float64 `json:"tokens_per_word,omitempty"`
+	// Template is how many tokens that usage has beside the words, such as those of
+	// the chat template.
+	Template int `json:"template,omitempty"`
 }
 
 // Server is a process that was started to be put under load, and where the kernel
@@ -145,6 +160,9 @@ type Request struct {
 	// ExpectedTokens is the exact length of the prompt where the dataset made it
 	// so, else 0.
 	ExpectedTokens int `json:"expected_tokens,omitempty"`
+	// AimedTokens is the length that the prompt was made for, where it may have
+	// another, else 0. Where ExpectedTokens is set too, that is the length it has.
+	AimedTokens int `json:"aimed_tokens,omitempty"`
 	// Trace is what the wire showed, losslessly but for the monotonic part of
 	// its times.
 	Trace openai.Trace `json:"trace"`

@@ -19,6 +19,7 @@ type wireRequest struct {
 	Queued         time.Duration `json:"queued_ns,omitempty"`
 	Never          bool          `json:"never,omitempty"`
 	ExpectedTokens int           `json:"expected_tokens,omitempty"`
+	AimedTokens    int           `json:"aimed_tokens,omitempty"`
 	Trace          wireTrace     `json:"trace"`
 }
 
@@ -78,7 +79,7 @@ func (q Request) MarshalJSON() ([]byte, error) { return q.encode() }
 func (q *Request) encode() ([]byte, error) {
 	t := &q.Trace
 	head, err := json.Marshal(wireRequest{
-		Step: q.Step, Seq: q.Seq, Queued: q.Queued, Never: q.Never, ExpectedTokens: q.ExpectedTokens,
+		Step: q.Step, Seq: q.Seq, Queued: q.Queued, Never: q.Never, ExpectedTokens: q.ExpectedTokens, AimedTokens: q.AimedTokens,
 		Trace: wireTrace{
 			RequestID: t.RequestID, Model: t.Model, Planned: t.Planned, Started: t.Started, Clock: t.Clock,
 			Events: t.Events, FirstEvent: t.FirstEvent, FirstAnswer: t.FirstAnswer,
@@ -105,7 +106,7 @@ func (q *Request) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*q = Request{
-		Step: w.Step, Seq: w.Seq, Queued: w.Queued, Never: w.Never, ExpectedTokens: w.ExpectedTokens,
+		Step: w.Step, Seq: w.Seq, Queued: w.Queued, Never: w.Never, ExpectedTokens: w.ExpectedTokens, AimedTokens: w.AimedTokens,
 		Trace: openai.Trace{
 			RequestID: t.RequestID, Model: t.Model, Planned: t.Planned, Started: t.Started, Clock: t.Clock,
 			Events: t.Events, FirstEvent: t.FirstEvent, FirstAnswer: t.FirstAnswer, Chunks: chunks,

@@ -109,8 +109,10 @@ type run struct {
 	watchers  []Watcher
 	samplers  []*sampler
 	readAhead int // prompts, 0 for as many as usual
-	log       *runlog.Writer
-	result    Result
+	// lengths says how prompts of words get their length, nil where none are made.
+	lengths *runlog.Lengths
+	log     *runlog.Writer
+	result  Result
 }
 
 // prepare finds out what can be known to go wrong before the first request.
@@ -130,14 +132,24 @@ func (r *run) prepare(ctx context.Context) error {
 // tryDataset takes a first prompt, so that a file that cannot serve is told
 // before a step begins.
 func (r *run) tryDataset(ctx context.Context) error {
+	if err := r.fitLengths(ctx); err != nil {
+		return err
+	}
 	source, err := dataset.Open(r.dataset(runlog.Step{}))
 	if err != nil {
 		return err
 	}
 	defer source.Close()
 	p, err := source.Next(ctx)
+	if err != nil {
+		return err
+	}
 	r.readAhead = readAheadOf(&p)
-	return err
+	if p.AimedTokens > 0 && p.ExpectedTokens == 0 {
+		r.estimateLengths(ctx, p.AimedTokens)
+		r.cfg.Run.Lengths = r.lengths
+	}
+	return nil
 }
 
 // readAheadOf is how many prompts such as the first may be held ready, 0 for as
@@ -163,7 +175,9 @@ func (r *run) dataset(s runlog.Step) dataset.Config {
 	d := r.cfg.Dataset
 	d.Seed, d.API, d.RunID, d.Step = r.cfg.Run.Seed, r.cfg.Run.API, r.cfg.Run.ID, s.Index
 	d.ReusePrompts = r.cfg.Run.ReusePrompts
-	d.Tokenizer = tokenizer{client: r.client, model: r.cfg.Run.Model}
+	if r.lengths == nil {
+		d.Tokenizer = tokenizer{client: r.client, model: r.cfg.Run.Model}
+	}
 	if d.Kind == dataset.ShareGPT && d.OutputLen == 0 {
 		d.OutputLen = s.MaxTokens // the recorded answers need not be counted then
 	}

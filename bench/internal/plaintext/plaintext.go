@@ -20,3 +20,19 @@ func Line(text string) string {
 		return r
 	}, text)
 }
+
+// most bounds what [Brief] returns, in bytes.
+const most = 200
+
+// Brief is [Line], cut to 200 bytes: fit for a line of a log and of a terminal.
+func Brief(text string) string {
+	text = Line(text)
+	if len(text) <= most {
+		return text
+	}
+	cut := most - len("…")
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}
