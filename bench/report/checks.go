@@ -19,6 +19,7 @@ type checker struct {
 	told             int   // requests whose usage told the prompt's
 	cacheTold        int   // of them, those whose usage told of the cache
 	tokens           Tokens
+	prompts          Prompts
 	connections      int
 	cut              cutAnswers
 }
@@ -44,6 +45,7 @@ func (c *checker) take(r *runlog.Request) {
 		c.tokens.take(t)
 	}
 	c.takeCache(r)
+	c.prompts.take(r)
 	if madeConnection(t) {
 		c.connections++
 	}
@@ -73,6 +75,8 @@ func (g *gather) check(s *Step) {
 		c.KernelClock = float64(g.checks.kernel) / float64(g.checks.answered)
 	}
 	c.TokensBy, c.NewConnections = g.checks.tokensBy, g.checks.connections
+	c.Prompts = g.checks.prompts
+	c.Prompts.How = runOf(g.logs, g.joined.parts[0]).Lengths
 	c.Tokens, c.Answered = g.checks.tokens, g.checks.told
 	c.PromptTokens, c.CachedTokens, c.CacheTold = g.checks.prompt, g.checks.cached, g.checks.cacheTold
 	c.CacheKnown = c.CacheTold > 0

@@ -20,6 +20,7 @@ func Facts(s *Step) []Fact {
 	f.load(s)
 	f.client(s)
 	f.tokens(&s.Checks)
+	f.prompts(&s.Checks.Prompts)
 	f.dataset(s)
 	f.cards(s)
 	f.server(s)

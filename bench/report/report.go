@@ -234,6 +234,7 @@ type Checks struct {
 	// tokens comes from.
 	TokensBy map[openai.TokenSource]int `json:"tokens_by,omitempty"`
 	Tokens   Tokens                     `json:"tokens,omitzero"`
+	Prompts  Prompts                    `json:"prompt_lengths,omitzero"`
 	// CachedTokens is how many of the PromptTokens came from the server's prefix
 	// cache; CacheKnown says whether the server told, in its usage or its metrics.
 	// CacheTold counts the answers whose usage told, of those Answered whose usage

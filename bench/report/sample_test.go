@@ -357,6 +357,7 @@ func TestChecks(t *testing.T) {
 			Count: 20, Mean: 9.5e-6, Std: math.Sqrt(33.25) * 1e-6, Max: 19e-6, Exact: true, Percentiles: []Percentile{{50, 9.5e-6}},
 		},
 		TokensBy:     map[openai.TokenSource]int{openai.TokensUsage: 18, openai.TokensChunks: 2},
+		Prompts:      Prompts{Exact: 1},
 		Tokens:       Tokens{Counted: 36, Chunks: 36, Answers: 18},
 		PromptTokens: 513, CachedTokens: 320, CacheKnown: true, CacheTold: 5, Answered: 18,
 	}

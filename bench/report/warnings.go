@@ -110,6 +110,7 @@ func (g *gather) loadWarnings(s *Step) []string {
 		list = append(list, fmt.Sprintf("%d of %d requests failed (%s: %s): %s.",
 			n, s.Account.Attempted-s.Account.Canceled, percent(s.Account.FailureRatio()), failureText(s.Account), advice))
 	}
+	list = append(list, g.vocabularyWarning()...)
 	if n := s.LocalFailures; n > 0 {
 		list = append(list, fmt.Sprintf("%d of the failures are this machine's, which had no more files or ports for connections: raise ulimit -n, or use more machines.", n))
 	}
@@ -195,7 +196,7 @@ func (g *gather) figureWarnings(s *Step) []string {
 		list = append(list, fmt.Sprintf("The server told no usage for %d of %d answers, whose tokens are counted as one a chunk: tokens a second and TPOT are off where a chunk has more.",
 			n, s.Account.Succeeded))
 	}
-	list = append(list, c.Tokens.warnings()...)
+	list = append(append(list, c.Tokens.warnings()...), c.Prompts.warnings()...)
 	share := 0.0
 	if c.PromptTokens > 0 {
 		share = float64(c.CachedTokens) / float64(c.PromptTokens)

@@ -166,6 +166,29 @@ func TestWarnings(t *testing.T) {
 			}),
 			want: []string{"The server told no usage for 200 of 400 answers, whose tokens are counted as one a chunk: tokens a second and TPOT are off where a chunk has more."},
 		},
+		"token ids that the model does not have": {
+			change: func(r *run) {
+				r.log.run.API, r.log.run.Dataset = openai.Completions, "random"
+				for i := range r.requests[:50] {
+					r.requests[i].Trace.Failure = &openai.Failure{
+						Reason: openai.ReasonStreamError, Status: 200, Detail: `{"error":{"message":"Token id 29999 is out of vocabulary","code":400}}`,
+					}
+				}
+			},
+			want: []string{
+				"50 of 400 requests failed (12.5 %: stream_error 50): latencies are of those that did not, so read them beside this share.",
+				"The server refused token ids that the model does not have: give its vocab_size (config.json) as --random-vocabulary-size.",
+			},
+		},
+		"such an error of a server that was sent text": {
+			change: func(r *run) {
+				r.log.run.Dataset = "random"
+				for i := range r.requests[:50] {
+					r.requests[i].Trace.Failure = &openai.Failure{Reason: openai.ReasonStreamError, Status: 200, Detail: "out of vocabulary"}
+				}
+			},
+			want: []string{"50 of 400 requests failed (12.5 %: stream_error 50): latencies are of those that did not, so read them beside this share."},
+		},
 		"chunks of several tokens": {
 			change: each(func(_ int, t *openai.Trace) { t.Usage.CompletionTokens = 8 }),
 			want: []string{"A chunk of text stands for 4.00 tokens on the mean (the server's --stream-interval, speculative decoding, or chunks that were joined on the way): " +

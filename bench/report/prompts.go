@@ -1,0 +1,157 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// Prompts say how long the prompts were that were made to a length, and whether the
+// server counts as many tokens.
+type Prompts struct {
+	// Exact were made of exactly as many tokens as asked for; Inexact are those of
+	// which no text of that length was found, Estimated those made of words.
+	Exact     int `json:"exact,omitempty"`
+	Inexact   int `json:"inexact,omitempty"`
+	Estimated int `json:"estimated,omitempty"`
+	// AimedTokens are the lengths that were asked for, of those not exact whose usage
+	// tells: CountedTokens, of Told prompts.
+	Told          int   `json:"told,omitempty"`
+	AimedTokens   int64 `json:"aimed_tokens,omitempty"`
+	CountedTokens int64 `json:"counted_tokens,omitempty"`
+	// LeastMore and MostMore are how many tokens more than there are in the prompt the
+	// server counted, of the ExactTold exact ones whose usage tells: those of a chat
+	// template, or one that begins every text. Negative where it counted fewer, in
+	// Fewer of them.
+	ExactTold int `json:"exact_told,omitempty"`
+	LeastMore int `json:"least_more,omitempty"`
+	MostMore  int `json:"most_more,omitempty"`
+	Fewer     int `json:"fewer,omitempty"`
+	// How is how the length of words was estimated, nil where it was not.
+	How *runlog.Lengths `json:"how,omitempty"`
+}
+
+func (p *Prompts) take(r *runlog.Request) {
+	told := 0
+	if u := r.Trace.Usage; u != nil {
+		told = u.PromptTokens
+	}
+	switch {
+	case r.AimedTokens > 0:
+		if r.ExpectedTokens > 0 {
+			p.Inexact++
+		} else {
+			p.Estimated++
+		}
+		if told > 0 {
+			p.Told++
+			p.AimedTokens += int64(r.AimedTokens)
+			p.CountedTokens += int64(told)
+		}
+	case r.ExpectedTokens > 0:
+		p.Exact++
+		if told > 0 {
+			p.exact(told - r.ExpectedTokens)
+		}
+	}
+}
+
+func (p *Prompts) exact(more int) {
+	if p.ExactTold == 0 {
+		p.LeastMore, p.MostMore = more, more
+	}
+	p.ExactTold++
+	p.LeastMore, p.MostMore = min(p.LeastMore, more), max(p.MostMore, more)
+	if more < 0 {
+		p.Fewer++
+	}
+}
+
+// prompts tell whether prompts have the length that was asked for.
+func (f *facts) prompts(p *Prompts) {
+	var parts []string
+	if p.Exact > 0 {
+		parts = append(parts, fmt.Sprintf("%d exact%s", p.Exact, p.exactText()))
+	}
+	if p.Inexact > 0 {
+		parts = append(parts, fmt.Sprintf("%d inexact, as no text of that length was found", p.Inexact))
+	}
+	if p.Estimated > 0 {
+		parts = append(parts, fmt.Sprintf("%d estimated%s", p.Estimated, p.howText()))
+	}
+	if p.Told > 0 {
+		parts = append(parts, "of those "+p.aimedText())
+	}
+	f.add("prompt lengths", clean(strings.Join(parts, "; ")))
+}
+
+func (p *Prompts) exactText() string {
+	switch {
+	case p.ExactTold == 0:
+		return ""
+	case p.LeastMore == 0 && p.MostMore == 0:
+		return ", and the server counts as many"
+	case p.LeastMore == p.MostMore && p.LeastMore > 0:
+		return fmt.Sprintf(", and the server counts %d more each, of its template or a start token", p.LeastMore)
+	}
+	return fmt.Sprintf(", and the server's count differs by %+d to %+d", p.LeastMore, p.MostMore)
+}
+
+func (p *Prompts) howText() string {
+	switch h := p.How; {
+	case h == nil:
+		return ", a token a word"
+	case h.TokensPerWord == 0:
+		return ", a token a word, as " + h.Why
+	default:
+		return fmt.Sprintf(", %s tokens a word and %d of the template by 2 short answers, as %s", number(h.TokensPerWord), h.Template, h.Why)
+	}
+}
+
+// aimedText sets the lengths asked for beside those that the server counted.
+func (p *Prompts) aimedText() string {
+	n := float64(p.Told)
+	text := fmt.Sprintf("%s tokens were asked for on the mean and %s counted", number(float64(p.AimedTokens)/n), number(float64(p.CountedTokens)/n))
+	if p.How != nil && p.How.Template > 0 {
+		text += fmt.Sprintf(", %d of them the template's", p.How.Template)
+	}
+	return text
+}
+
+// warnings are about prompts that may not have the length that was asked for.
+func (p *Prompts) warnings() []string {
+	var list []string
+	if n := p.Estimated + p.Inexact; n > 0 {
+		counted := "the server tells of none how long it was"
+		if p.Told > 0 {
+			counted = p.aimedText()
+		}
+		list = append(list, fmt.Sprintf("%s not exactly the length that was asked for, so go by the tokens that the server counts: %s.", have(n, "prompt"), counted))
+	}
+	if p.Fewer > 0 {
+		list = append(list, fmt.Sprintf("The server counted fewer tokens than were sent for %s: it may cut prompts, or read token ids as text.", counted(p.Fewer, "prompt")))
+	}
+	return list
+}
+
+// vocabularyWarning explains the refusal of token ids that the model does not have.
+func (g *gather) vocabularyWarning() []string {
+	for _, why := range []openai.Reason{openai.ReasonStreamError, openai.ReasonHTTP4xx, openai.ReasonHTTP5xx} {
+		said := strings.ToLower(g.failedAs[why])
+		if !strings.Contains(said, "vocab") && !strings.Contains(said, "invalid token") {
+			continue
+		}
+		for _, part := range g.joined.parts {
+			switch run := runOf(g.logs, part); dataset.Kind(run.Dataset) {
+			case dataset.Random, dataset.Prefix, dataset.Replay:
+				if run.API == openai.Completions {
+					return []string{"The server refused token ids that the model does not have: give its vocab_size (config.json) as --random-vocabulary-size."}
+				}
+			}
+		}
+	}
+	return nil
+}
