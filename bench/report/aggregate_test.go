@@ -64,7 +64,7 @@ func TestFiguresByHand(t *testing.T) {
 				Configured: 2, Achieved: 2, AchievedWhole: 20 / 10.5, AchievedRate: 2, KernelClock: 1, PromptTokens: 200,
 				TokensBy: map[openai.TokenSource]int{openai.TokensUsage: 20}, Tokens: Tokens{Counted: 80, Chunks: 40, Answers: 20}, Answered: 20,
 			},
-			Warnings: []string{"A chunk of text stands for 2.00 tokens on the mean (the server's --stream-interval, speculative decoding, or chunks that were joined on the way): " +
+			Warnings: []string{"A chunk of text stands for 2.00 tokens on the mean (the server's --stream-interval, speculative decoding, characters of several tokens, or chunks joined on the way): " +
 				"ITL is the gap between chunks, so read TPOT for the time of a token.", "p95 needs 20 requests and the steady part has 19: run more (--requests, --duration), or do not quote it."},
 		}},
 	}

@@ -2,12 +2,17 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
+
+// nearLength is the share of the length asked for by which prompts may be off on the
+// mean without a warning.
+const nearLength = 0.02
 
 // Prompts say how long the prompts were that were made to a length, and whether the
 // server counts as many tokens.
@@ -124,7 +129,7 @@ func (p *Prompts) aimedText() string {
 // warnings are about prompts that may not have the length that was asked for.
 func (p *Prompts) warnings() []string {
 	var list []string
-	if n := p.Estimated + p.Inexact; n > 0 {
+	if n := p.Estimated + p.Inexact; n > 0 && !p.near() {
 		counted := "the server tells of none how long it was"
 		if p.Told > 0 {
 			counted = p.aimedText()
@@ -135,6 +140,16 @@ func (p *Prompts) warnings() []string {
 		list = append(list, fmt.Sprintf("The server counted fewer tokens than were sent for %s: it may cut prompts, or read token ids as text.", counted(p.Fewer, "prompt")))
 	}
 	return list
+}
+
+// near says whether the lengths that were asked for are about those that the server
+// counted, the chat template left out.
+func (p *Prompts) near() bool {
+	off := float64(p.CountedTokens - p.AimedTokens)
+	if p.How != nil {
+		off -= float64(p.How.Template * p.Told)
+	}
+	return p.Told > 0 && math.Abs(off) <= nearLength*float64(p.AimedTokens)
 }
 
 // vocabularyWarning explains the refusal of token ids that the model does not have.

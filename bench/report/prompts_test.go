@@ -45,18 +45,23 @@ func TestPromptLengths(t *testing.T) {
 		"never agreed": {
 			requests: all(func(i int, r *runlog.Request) {
 				if r.ExpectedTokens = 530; i == 0 {
-					r.AimedTokens = 529
+					r.AimedTokens = 500
 				}
 			}),
-			fact:     "19 exact, and the server counts as many; 1 inexact, as no text of that length was found; of those 529.0 tokens were asked for on the mean and 530.0 counted",
-			warnings: []string{"1 prompt has not exactly the length that was asked for, so go by the tokens that the server counts: 529.0 tokens were asked for on the mean and 530.0 counted."},
+			fact:     "19 exact, and the server counts as many; 1 inexact, as no text of that length was found; of those 500.0 tokens were asked for on the mean and 530.0 counted",
+			warnings: []string{"1 prompt has not exactly the length that was asked for, so go by the tokens that the server counts: 500.0 tokens were asked for on the mean and 530.0 counted."},
+		},
+		"estimated, and near": {
+			how: how, requests: all(func(_ int, r *runlog.Request) { r.AimedTokens = 510 }),
+			fact: "20 estimated, 1.50 tokens a word and 21 of the template by 2 short answers, as the server does not tokenize: http_4xx: status 404; " +
+				"of those 510.0 tokens were asked for on the mean and 530.0 counted, 21 of them the template's",
 		},
 		"estimated by usage": {
-			how: how, requests: all(func(_ int, r *runlog.Request) { r.AimedTokens = 512 }),
+			how: how, requests: all(func(_ int, r *runlog.Request) { r.AimedTokens = 612 }),
 			fact: "20 estimated, 1.50 tokens a word and 21 of the template by 2 short answers, as the server does not tokenize: http_4xx: status 404; " +
-				"of those 512.0 tokens were asked for on the mean and 530.0 counted, 21 of them the template's",
+				"of those 612.0 tokens were asked for on the mean and 530.0 counted, 21 of them the template's",
 			warnings: []string{"20 prompts have not exactly the length that was asked for, so go by the tokens that the server counts: " +
-				"512.0 tokens were asked for on the mean and 530.0 counted, 21 of them the template's."},
+				"612.0 tokens were asked for on the mean and 530.0 counted, 21 of them the template's."},
 		},
 		"estimated, no usage": {
 			how:      &runlog.Lengths{Why: "the server does not tokenize: http_4xx: status 404"},

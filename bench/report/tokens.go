@@ -62,7 +62,7 @@ func (c Tokens) Merged() bool {
 func (c Tokens) warnings() []string {
 	var list []string
 	if c.Merged() {
-		list = append(list, fmt.Sprintf("A chunk of text stands for %s tokens on the mean (the server's --stream-interval, speculative decoding, or chunks that were joined on the way): "+
+		list = append(list, fmt.Sprintf("A chunk of text stands for %s tokens on the mean (the server's --stream-interval, speculative decoding, characters of several tokens, or chunks joined on the way): "+
 			"ITL is the gap between chunks, so read TPOT for the time of a token.", number(c.PerChunk())))
 	}
 	if c.Unreadable > 0 {
@@ -105,7 +105,7 @@ func (f *facts) tokens(c *Checks) {
 }
 
 func cacheText(c *Checks) string {
-	if !c.CacheKnown {
+	if !c.CacheKnown || c.PromptTokens == 0 {
 		return "not told by the server"
 	}
 	text := fmt.Sprintf("%s of %d prompt tokens were cached", percent(share(c.CachedTokens, c.PromptTokens)), c.PromptTokens)

@@ -191,7 +191,7 @@ func TestWarnings(t *testing.T) {
 		},
 		"chunks of several tokens": {
 			change: each(func(_ int, t *openai.Trace) { t.Usage.CompletionTokens = 8 }),
-			want: []string{"A chunk of text stands for 4.00 tokens on the mean (the server's --stream-interval, speculative decoding, or chunks that were joined on the way): " +
+			want: []string{"A chunk of text stands for 4.00 tokens on the mean (the server's --stream-interval, speculative decoding, characters of several tokens, or chunks joined on the way): " +
 				"ITL is the gap between chunks, so read TPOT for the time of a token."},
 		},
 		"short answers and the token that ends them": {change: each(func(_ int, t *openai.Trace) { t.Chunks, t.Usage.CompletionTokens = t.Chunks[:1], 2 })},
