@@ -319,3 +319,23 @@ level=info target=a msg="probe succeeds again"
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
 }
+
+// TestTokensWithoutText: a server whose one token is half a character answers. It is
+// no failure, and there is nothing to take a latency from.
+func TestTokensWithoutText(t *testing.T) {
+	p := New(log.NewNopLogger())
+	url := serve(t, fakevllm.Config{Dialect: fakevllm.DialectVLLMBytes})
+	apply(t, p, quickTarget(t, url, func(s *Spec) { s.Name, s.Model, s.MaxTokens = "bytes", "qwen2.5", 1 }))
+	defer running(t, p)()
+	eventually(t, "an outcome", func() bool { return !p.Statuses()[0].At.IsZero() })
+	all := only(samples(t, p), `target="bytes"`)
+	value := func(metric string) float64 { return all[metric+`{model="qwen2.5",target="bytes"}`] }
+	if value("success") != 1 || value("output_tokens_total") == 0 {
+		t.Errorf("success %v, %v tokens", value("success"), value("output_tokens_total"))
+	}
+	for series, v := range all {
+		if v != 0 && (strings.HasPrefix(series, "failures_total") || strings.HasPrefix(series, "time_") || strings.HasPrefix(series, "request_duration")) {
+			t.Errorf("%s is %v", series, v)
+		}
+	}
+}

@@ -123,6 +123,10 @@ func TestObserve(t *testing.T) {
 			openai.Trace{Chunks: chunks(200 * ms), Usage: &openai.Usage{PromptTokens: 1, CompletionTokens: 1}},
 			map[string]float64{"success": 1, ttft: 1, duration: 1, "prompt_tokens_total": 1, "output_tokens_total": 1},
 		},
+		"good, tokens without text": {
+			openai.Trace{Textless: 1, Usage: &openai.Usage{PromptTokens: 50, CompletionTokens: 2}, TokenSource: openai.TokensUsage, End: 1001 * ms},
+			map[string]float64{"success": 1, "prompt_tokens_total": 50, "output_tokens_total": 2},
+		},
 		"good, every objective missed": {
 			openai.Trace{Chunks: chunks(201*ms, 221*ms, 1001*ms)},
 			map[string]float64{"success": 1, ttft: 1, itl: 2, tpot: 1, duration: 1, slowTTFT: 1, slowTPOT: 1, slowITL: 1, slowDuration: 1},
