@@ -86,7 +86,7 @@ func TestDerivations(t *testing.T) {
 			figures{TTFT: 1, Answer: 160, TPOT: 0, E2E: 2, ITLs: []time.Duration{1}, Tokens: 8, Source: TokensUsage},
 		},
 		"token ids": {
-			full(func(t *Trace) { t.Usage, t.TokenIDs = nil, 6 }),
+			full(func(t *Trace) { t.Usage, t.TokenIDs, t.TokenSource = nil, 6, TokensIDs }),
 			but(func(f *figures) { f.TPOT, f.Tokens, f.Source = 14, 6, TokensIDs }),
 		},
 		"tokens without text": {
@@ -136,6 +136,9 @@ func checkDerivations(t *testing.T, tr *Trace) {
 	}
 	if okE2E && tr.Failure != nil || okTPOT && !okE2E || okE2E && !okTTFT {
 		t.Errorf("samples of TTFT %v, TPOT %v, E2E %v with failure %v", okTTFT, okTPOT, okE2E, tr.Failure)
+	}
+	if n, source := OutputTokens(tr); tr.Failure == nil && n == 0 || tr.TokenSource != "" && source != tr.TokenSource && source != TokensChunks {
+		t.Errorf("%d tokens by %s of a Trace that says %s, failure %v", n, source, tr.TokenSource, tr.Failure)
 	}
 	if tpot < 0 || tpot > sum {
 		t.Errorf("TPOT %v outside 0 to %v", tpot, sum)
