@@ -24,21 +24,20 @@ const (
 // that the model has, as text that the server tokenizes, or as words where it does
 // not.
 func (r *run) fitLengths(ctx context.Context) error {
-	d := &r.cfg.Dataset
-	made := d.Kind == dataset.Random || d.Kind == dataset.Prefix
 	ids := r.cfg.Run.API == openai.Completions
-	if !made && !(ids && d.Kind == dataset.Replay) {
+	switch kind := r.cfg.Dataset.Kind; {
+	case kind == dataset.Random, kind == dataset.Prefix, kind == dataset.Replay && ids:
+	default:
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, tokenizeTime)
 	defer cancel()
-	if err := r.fitVocabulary(ctx); err != nil && ids {
-		return err
-	} else if err != nil {
-		r.lengths = &runlog.Lengths{Why: plaintext.Brief(err.Error())}
-		return nil
-	}
+	tooFew := r.fitVocabulary(ctx)
 	if ids {
+		return tooFew
+	}
+	if tooFew != nil {
+		r.lengths = &runlog.Lengths{Why: plaintext.Brief(tooFew.Error())}
 		return nil
 	}
 	f := r.tryTokenizer(ctx)
@@ -99,10 +98,13 @@ func (r *run) knownIDs(ctx context.Context, wanted int) int {
 		// What lies beyond the vocabulary has no text, or is refused.
 		return f == nil, f == nil || f.Reason == openai.ReasonEmpty || f.Reason == openai.ReasonHTTP4xx || f.Reason == openai.ReasonHTTP5xx
 	}
-	if yes, told := known(wanted - 1); yes || !told {
-		return map[bool]int{true: wanted}[yes]
+	switch highest, told := known(wanted - 1); {
+	case highest:
+		return wanted
+	case !told:
+		return 0
 	}
-	if yes, _ := known(dataset.FirstToken); !yes {
+	if lowest, _ := known(dataset.FirstToken); !lowest {
 		return 0
 	}
 	low, high := dataset.FirstToken, wanted-1
