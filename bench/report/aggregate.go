@@ -13,13 +13,13 @@ import (
 // the windows are made of, then for the figures, one step of all logs after the
 // other, so that the samples of one step alone are in memory.
 func aggregate(opts Options, logs []source) (*Report, error) {
-	ps, err := percentiles(opts.Percentiles)
+	ps, err := percentiles(opts.Percentiles, opts.Chosen)
 	if err != nil {
 		return nil, err
 	}
-	opts.Percentiles, opts.MaxExact = ps, cmp.Or(max(0, opts.MaxExact), defaultMaxExact)
+	opts.MaxExact = cmp.Or(max(0, opts.MaxExact), defaultMaxExact)
 	outlines := make([]*outline, len(logs))
-	r := &Report{Complete: true, Objectives: opts.Goodput}
+	r := &Report{Complete: true}
 	for i, log := range logs {
 		if outlines[i], err = survey(log); err != nil {
 			return nil, err
@@ -31,6 +31,16 @@ func aggregate(opts Options, logs []source) (*Report, error) {
 	if err := joinable(outlines); err != nil {
 		return nil, err
 	}
+	if opts.AsRun {
+		r.ObjectivesDiffer = opts.adopt(r.Runs)
+	}
+	if opts.Percentiles, err = percentiles(ps, opts.Chosen); err != nil {
+		return nil, err
+	}
+	if len(opts.Chosen) == 0 {
+		opts.Chosen = []float64{usualPercentile}
+	}
+	r.Objectives, r.Chosen = opts.Goodput, opts.Chosen
 	steps, err := join(outlines)
 	if err != nil {
 		return nil, err
@@ -38,6 +48,31 @@ func aggregate(opts Options, logs []source) (*Report, error) {
 	r.NotRun = notRun(outlines[0].run, steps)
 	r.Steps, err = figuresOf(opts, outlines, steps)
 	return r, err
+}
+
+// adopt takes what is not given from the runs' heads, and reports whether their
+// objectives differ, which are then none.
+func (o *Options) adopt(runs []runlog.Run) (differ bool) {
+	first := runs[0]
+	if len(o.Chosen) == 0 {
+		o.Chosen = first.Percentiles
+	}
+	if o.Goodput.Any() {
+		return false
+	}
+	had := func(r runlog.Run) (all runlog.Objectives) {
+		if r.Objectives != nil {
+			all = *r.Objectives
+		}
+		return all
+	}
+	for _, r := range runs[1:] {
+		if had(r) != had(first) {
+			return true
+		}
+	}
+	o.Goodput = Objectives(had(first))
+	return false
 }
 
 // figuresOf reads the logs for the second time.

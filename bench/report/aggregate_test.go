@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ func TestFiguresByHand(t *testing.T) {
 			TPOT: constant(n, 0.266666666), TTFTFromPlanned: constant(n, 0.2), E2EFromPlanned: constant(n, 1),
 			Lateness: constant(n, 0), PromptLength: constant(n, 10), OutputLength: constant(n, 4),
 			PeakConcurrency: 2, PeakOutputThroughput: 8,
-			Goodput: new(0.0), // a TPOT of 266.7 ms is over 266 ms
+			Goodput: new(0.0), Good: new(0), // a TPOT of 266.7 ms is over 266 ms
 		}
 	}
 	whole := figures(20)
@@ -55,11 +56,11 @@ func TestFiguresByHand(t *testing.T) {
 	steady.RequestThroughput, steady.OutputThroughput, steady.TotalThroughput = 2, 8, 28
 
 	want := &Report{
-		Runs: []runlog.Run{newMemlog("a").run}, Complete: true,
+		Runs: []runlog.Run{newMemlog("a").run}, Complete: true, Chosen: []float64{99},
 		Objectives: Objectives{TTFT: 200 * time.Millisecond, TPOT: 266 * time.Millisecond},
 		Steps: []Step{{
 			Step: step, Name: "2", Machines: 1, Account: Account{Attempted: 20, Succeeded: 20}, Stop: runlog.StopRequests,
-			Whole: whole, Steady: &steady, Dataset: runlog.DatasetCount{Prompts: 20}, DatasetKnown: true,
+			Whole: whole, Steady: &steady, Dataset: runlog.DatasetCount{Prompts: 20}, DatasetKnown: true, Chosen: []float64{99},
 			Checks: Checks{
 				Configured: 2, Achieved: 2, AchievedWhole: 20 / 10.5, AchievedRate: 2, KernelClock: 1, PromptTokens: 200,
 				TokensBy: map[openai.TokenSource]int{openai.TokensUsage: 20}, Tokens: Tokens{Counted: 80, Chunks: 40, Answers: 20}, Answered: 20,
@@ -281,10 +282,15 @@ func TestGoodput(t *testing.T) {
 			if diff := cmp.Diff(new(tt.good/10), s.Whole.Goodput, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 				t.Errorf("goodput (-want +got):\n%s", diff)
 			}
+			// The failed request is one of three that ended by themselves.
+			if share, ok := s.Whole.GoodRatio(); !ok || math.Abs(share-tt.good/3) > 1e-12 {
+				t.Errorf("share of good requests %v (%t), want %v", share, ok, tt.good/3)
+			}
 		})
 	}
-	if s := stepOf(t, Options{}, newMemlog("a").step(closed(3, 3), requests, false).over()); s.Whole.Goodput != nil {
-		t.Errorf("goodput of %v without an objective", *s.Whole.Goodput)
+	s := stepOf(t, Options{}, newMemlog("a").step(closed(3, 3), requests, false).over())
+	if _, ok := s.Whole.GoodRatio(); ok || s.Whole.Goodput != nil {
+		t.Errorf("goodput without an objective: %v", s.Whole.Goodput)
 	}
 }
 

@@ -115,6 +115,7 @@ type tally struct {
 	account   Account // of the requests sent inside
 	completed int     // the successful requests that were over inside, and of them
 	good      int     // those that met the objectives
+	sentGood  int     // those that did of the account
 	prompt    int64   // and their prompts' tokens
 	output    float64
 	seconds   map[int64]float64 // output tokens in each second since the window's start
@@ -132,10 +133,14 @@ func (w *tally) take(r *runlog.Request, objectives Objectives) {
 	if t.Failure != nil {
 		return
 	}
+	good := objectives.met(t)
+	if good && w.holds(start) {
+		w.sentGood++
+	}
 	if w.holds(end) {
 		w.completed++
 		w.prompt += int64(promptTokens(r))
-		if objectives.met(t) {
+		if good {
 			w.good++
 		}
 	}
@@ -207,7 +212,7 @@ func (w *tally) figures(c *curve, m *measures, opts Options) Figures {
 		f.TotalThroughput = (float64(w.prompt) + w.output) / s
 	}
 	if opts.Goodput.Any() {
-		f.Goodput = new(0.0)
+		f.Goodput, f.Good = new(0.0), new(w.sentGood)
 		if w.completed > 0 {
 			*f.Goodput = f.RequestThroughput * float64(w.good) / float64(w.completed)
 		}

@@ -155,7 +155,7 @@ func (g *gather) report() Step {
 	}
 	s := Step{
 		Step: g.joined.step, Machines: len(g.joined.parts), Account: g.account,
-		Stop: g.stop(), NotSteady: g.notSteady, Requests: g.briefs,
+		Stop: g.stop(), NotSteady: g.notSteady, Chosen: g.opts.Chosen, Requests: g.briefs,
 	}
 	s.Account.Mismatch = g.mismatch()
 	if g.steady != nil {

@@ -42,18 +42,23 @@ func naiveFigures(w Window, all []runlog.Request, opts Options, bounded bool) Fi
 	inside := func(t time.Time) bool { return !t.Before(w.From) && !t.After(w.To) }
 	length := w.Duration().Seconds()
 	perSecond := make([]float64, int(length)+1)
-	tokens, good := 0.0, 0
+	tokens, good, sentGood := 0.0, 0, 0
 	var samples [13][]float64
 	seconds := func(k int, d time.Duration) { samples[k] = append(samples[k], d.Seconds()) }
 	for _, r := range all {
 		t := &r.Trace
 		n, _ := openai.OutputTokens(t)
 		if t.Failure == nil {
+			e, _ := openai.E2E(t)
+			p, _ := openai.TPOT(t)
+			met := p <= opts.Goodput.TPOT && e <= opts.Goodput.E2E
+			if met && inside(t.Started) {
+				sentGood++
+			}
 			if inside(t.Started.Add(t.End)) {
 				f.Completed++
 				f.PromptTokens += int64(t.Usage.PromptTokens)
-				e, _ := openai.E2E(t)
-				if p, _ := openai.TPOT(t); p <= opts.Goodput.TPOT && e <= opts.Goodput.E2E {
+				if met {
 					good++
 				}
 			}
@@ -117,6 +122,7 @@ func naiveFigures(w Window, all []runlog.Request, opts Options, bounded bool) Fi
 	f.OutputTokens, f.PeakOutputThroughput = int64(math.Round(tokens)), max(slices.Max(perSecond), tokens/length)
 	f.RequestThroughput, f.OutputThroughput = float64(f.Completed)/length, tokens/length
 	f.TotalThroughput, f.Goodput = (tokens+float64(f.PromptTokens))/length, new(float64(good)/length)
+	f.Good = &sentGood
 	return f
 }
 

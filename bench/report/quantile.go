@@ -18,6 +18,8 @@ const (
 	histogramTop   = int64(24 * time.Hour)
 	histogramDigit = 3
 	median         = 50
+	// usualPercentile is the one to give where none was asked for.
+	usualPercentile = 99
 )
 
 // perSecond is how many units of a sample make a second, perToken how many make a
@@ -153,18 +155,18 @@ func interpolated(sorted []int64, p float64) float64 {
 	return low + (at-float64(below))*(float64(sorted[below+1])-low)
 }
 
-// percentiles are those to give: the wanted or the usual ones, the median among
-// them, ascending.
-func percentiles(wanted []float64) ([]float64, error) {
+// percentiles are those to give: the wanted or the usual ones, the chosen and the
+// median among them, ascending.
+func percentiles(wanted, chosen []float64) ([]float64, error) {
 	if len(wanted) == 0 {
-		return []float64{median, 90, 95, 99}, nil
+		wanted = []float64{90, 95, usualPercentile}
 	}
-	for _, p := range wanted {
+	ps := slices.Concat([]float64{median}, wanted, chosen)
+	for _, p := range ps {
 		if !(p > 0 && p < 100) {
 			return nil, fmt.Errorf("percentile %v: give one above 0 and below 100", p)
 		}
 	}
-	ps := append([]float64{median}, wanted...)
 	slices.SortFunc(ps, cmp.Compare[float64])
 	return slices.Compact(ps), nil
 }

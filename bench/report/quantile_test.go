@@ -118,7 +118,7 @@ func TestMedianIsAlwaysGiven(t *testing.T) {
 		{nil, []float64{50, 90, 95, 99}},
 		{[]float64{99.9, 25, 99.9}, []float64{25, 50, 99.9}},
 	} {
-		got, err := percentiles(tt.wanted)
+		got, err := percentiles(tt.wanted, nil)
 		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
 			t.Errorf("percentiles of %v: %v (-want +got):\n%s", tt.wanted, err, diff)
 		}

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"io"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -99,6 +97,7 @@ func csvFigures(prefix string, percentiles []float64, of func(*Step) *Figures) [
 	add("output_tokens", func(f *Figures) string { return strconv.FormatInt(f.OutputTokens, 10) })
 	add("request_throughput_rps", func(f *Figures) string { return csvNumber(f.RequestThroughput, true) })
 	add("request_goodput_rps", func(f *Figures) string { return csvPointer(f.Goodput) })
+	add("good_ratio", func(f *Figures) string { return csvNumber(f.GoodRatio()) })
 	add("output_throughput_tok_s", func(f *Figures) string { return csvNumber(f.OutputThroughput, true) })
 	add("total_throughput_tok_s", func(f *Figures) string { return csvNumber(f.TotalThroughput, true) })
 	add("peak_output_throughput_tok_s", func(f *Figures) string { return csvNumber(f.PeakOutputThroughput, true) })
@@ -139,19 +138,6 @@ func csvChecks() []csvColumn {
 		{"energy_joules_per_output_token", func(s *Step) string { return csvNumber(s.JoulesPerToken()) }},
 		{"warnings", func(s *Step) string { return csvText(strings.Join(s.Warnings, "; ")) }},
 	}
-}
-
-// heldPercentiles are all that some step holds of the whole of it, ascending.
-func heldPercentiles(r *Report) []float64 {
-	seen := map[float64]bool{}
-	for i := range r.Steps {
-		for _, d := range []Distribution{r.Steps[i].Whole.TTFT, r.Steps[i].Whole.E2E} {
-			for _, p := range d.Percentiles {
-				seen[p.P] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(seen))
 }
 
 func csvNumber(v float64, known bool) string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -91,6 +92,7 @@ func RateGrid(s *Step) Grid {
 		{"most in flight", func(f *Figures) string { return strconv.Itoa(f.PeakConcurrency) }},
 		{"requests/s", func(f *Figures) string { return number(f.RequestThroughput) }},
 		{"good requests/s", goodputText},
+		{"good of those sent in it", func(f *Figures) string { return scaledText(f.GoodRatio, 1, percent) }},
 		{"prompt tokens", func(f *Figures) string { return strconv.FormatInt(f.PromptTokens, 10) }},
 		{"output tokens", func(f *Figures) string { return strconv.FormatInt(f.OutputTokens, 10) }},
 		{"output tokens/s", func(f *Figures) string { return number(f.OutputThroughput) }},
@@ -104,12 +106,21 @@ func RateGrid(s *Step) Grid {
 	return g
 }
 
-// latencyRows go on with two percentiles of each latency, and mean lengths.
+// latencyRows go on with the percentiles of each latency, and mean lengths.
 func latencyRows(s *Step) [][]string {
+	shown := stepPercentiles(s)
+	names := make([]string, len(shown))
+	for i, p := range shown {
+		names[i] = "p" + percentileName(p)
+	}
 	var rows [][]string
 	for _, m := range quantitiesOf(s) {
-		row := figureRow{m.name + " p50 / p99 (ms)", func(f *Figures) string {
-			return millis(m.of(f), 50) + " / " + millis(m.of(f), 99)
+		row := figureRow{m.name + " " + strings.Join(names, " / ") + " (ms)", func(f *Figures) string {
+			values := make([]string, len(shown))
+			for i, p := range shown {
+				values[i] = millis(m.of(f), p)
+			}
+			return strings.Join(values, " / ")
 		}}
 		switch m.kind {
 		case ofClient: // the facts tell

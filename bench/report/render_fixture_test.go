@@ -86,6 +86,7 @@ func open() report.Step {
 	}
 	s.Name, s.Stop, s.Machines = "4 req/s max 100", runlog.StopDuration, 2
 	s.Whole.Goodput, s.Steady.Goodput = ptr(1.25), ptr(1.5)
+	s.Whole.Good, s.Steady.Good = ptr(788), ptr(720)
 	s.Whole.Queue, s.Steady.Queue = spread(938, 0.03), spread(780, 0.02)
 	s.Whole.FirstAnswer, s.Steady.FirstAnswer = spread(938, 2.5), spread(780, 2.4)
 	s.Whole.TokenITL, s.Steady.TokenITL = spread(180000, 0.02), spread(150000, 0.019)

@@ -134,7 +134,12 @@ func sweepRows(r *Report) []sweepRow {
 			sweepRow{"Rate, achieved (req/s)", func(s *Step) string { return fixed(s.Checks.AchievedRate, true) }})
 	}
 	if hasGoodput(r) {
-		rows = append(rows, sweepRow{"Goodput (req/s)", func(s *Step) string { return goodputText(&s.Whole) }})
+		rows = append(rows,
+			sweepRow{"Goodput (req/s)", func(s *Step) string { return goodputText(&s.Whole) }},
+			sweepRow{"Good (%)", func(s *Step) string {
+				v, ok := s.Whole.GoodRatio()
+				return fixed(v*100, ok)
+			}})
 	}
 	for _, d := range []struct {
 		name string
@@ -143,8 +148,9 @@ func sweepRows(r *Report) []sweepRow {
 		{"TTFT", func(f *Figures) Distribution { return f.TTFT }},
 		{"TPOT", func(f *Figures) Distribution { return f.TPOT }},
 		{"ITL", func(f *Figures) Distribution { return f.ITL }},
+		{"E2E", func(f *Figures) Distribution { return f.E2E }},
 	} {
-		for _, q := range []float64{50, 99} {
+		for _, q := range reportPercentiles(r) {
 			rows = append(rows, sweepRow{fmt.Sprintf("%s p%s (ms)", d.name, percentileName(q)), func(s *Step) string {
 				v, ok := d.of(&s.Whole).At(q)
 				return fixed(v*1e3, ok && d.of(&s.Whole).Count > 0)

@@ -2,7 +2,6 @@ package report
 
 import (
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -80,8 +79,15 @@ func loadColumns(r *Report) []sweepColumn {
 		{"failed", "%", func(s *Step) string { return number(s.Account.FailureRatio() * 100) }},
 		{"canceled", "", func(s *Step) string { return strconv.Itoa(s.Account.Canceled) }},
 	}
+	shown := reportPercentiles(r)
+	high := shown[len(shown)-1]
+	columns = append(columns, sweepColumn{"client lag", "p" + percentileName(high) + " ms", func(s *Step) string {
+		return millis(s.Checks.ClientLag, high)
+	}})
 	if hasGoodput(r) {
-		columns = append(columns, sweepColumn{"good", "/s", func(s *Step) string { return goodputText(&s.Whole) }})
+		columns = append(columns,
+			sweepColumn{"good", "/s", func(s *Step) string { return goodputText(&s.Whole) }},
+			sweepColumn{"good", "%", func(s *Step) string { return scaledText(s.Whole.GoodRatio, 100, number) }})
 	}
 	if hasEnergy(r) {
 		columns = append(columns, sweepColumn{"J per", "token", energyText})
@@ -94,7 +100,7 @@ func latencyColumns(r *Report) []sweepColumn {
 	add := func(head string, p float64, of func(*Step) Distribution) {
 		columns = append(columns, sweepColumn{head, "p" + percentileName(p), func(s *Step) string { return millis(of(s), p) }})
 	}
-	high := highPercentile(r)
+	shown := reportPercentiles(r)
 	for _, m := range []struct {
 		name string
 		of   func(*Step) Distribution
@@ -104,20 +110,11 @@ func latencyColumns(r *Report) []sweepColumn {
 		{"ITL", func(s *Step) Distribution { return s.Whole.ITL }},
 		{"E2E", func(s *Step) Distribution { return s.Whole.E2E }},
 	} {
-		add(m.name, 50, m.of)
-		add(m.name, high, m.of)
+		for _, p := range shown {
+			add(m.name, p, m.of)
+		}
 	}
-	add("client lag", high, func(s *Step) Distribution { return s.Checks.ClientLag })
 	return columns
-}
-
-// highPercentile is 99, or the highest there is in a report without it.
-func highPercentile(r *Report) float64 {
-	held := heldPercentiles(r)
-	if len(held) == 0 || slices.Contains(held, 99) {
-		return 99
-	}
-	return held[len(held)-1]
 }
 
 func steadyText(of func(*Figures) float64) func(*Step) string {
@@ -144,13 +141,16 @@ func goodputText(f *Figures) string {
 	return number(*f.Goodput)
 }
 
-func energyText(s *Step) string {
-	v, ok := s.JoulesPerToken()
+// scaledText writes a share as a figure of its own unit.
+func scaledText(of func() (float64, bool), scale float64, write func(float64) string) string {
+	v, ok := of()
 	if !ok {
 		return noFigure
 	}
-	return number(v)
+	return write(v * scale)
 }
+
+func energyText(s *Step) string { return scaledText(s.JoulesPerToken, 1, number) }
 
 func hasGoodput(r *Report) bool {
 	for i := range r.Steps {
@@ -201,6 +201,9 @@ func Notes(r *Report) []string {
 	var all []string
 	if !r.Complete {
 		all = append(all, "A log has no end: its run was killed or still goes on, and the requests then in flight are not in the report.")
+	}
+	if r.ObjectivesDiffer {
+		all = append(all, "The runs had different objectives, so no request is counted as good: give them with --goodput.")
 	}
 	if r.Damaged > 0 {
 		all = append(all, counted(r.Damaged, "line")+" of the logs could not be read, and what was in them is not in the report.")

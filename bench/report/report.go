@@ -14,7 +14,13 @@ type Options struct {
 	// Percentiles to give, each above 0 and below 100; 50, 90, 95, 99 when empty.
 	// The median is always among them.
 	Percentiles []float64
-	Goodput     Objectives
+	// Chosen are percentiles that were asked for, 99 when empty: tables show them
+	// beside 50 and 90. They need not be among Percentiles.
+	Chosen  []float64
+	Goodput Objectives
+	// AsRun takes from the logs what is not given here: the objectives and the chosen
+	// percentiles that the run had.
+	AsRun bool
 	// MaxExact is how many samples of one distribution are kept for exact
 	// percentiles; beyond it they are read from a histogram of three significant
 	// digits. 1,000,000 when 0.
@@ -23,12 +29,9 @@ type Options struct {
 	Detail bool
 }
 
-// Objectives are what a good request meets; 0 is no objective. ITL is held against
-// the mean of a request's gaps. A request that has no such sample, such as a TPOT
-// of one token, meets the objective, as in vLLM's goodput.
-type Objectives struct {
-	TTFT, TPOT, ITL, E2E time.Duration
-}
+// Objectives are what a good request meets. A request that has no such sample, such
+// as a TPOT of one token, meets the objective, as in vLLM's goodput.
+type Objectives runlog.Objectives
 
 // Any says whether there is an objective at all.
 func (o Objectives) Any() bool { return o != Objectives{} }
@@ -47,6 +50,11 @@ type Report struct {
 	Damaged int
 	// Objectives are those that the goodput was counted by.
 	Objectives Objectives
+	// ObjectivesDiffer is true when the runs had different ones, so that none are
+	// counted by.
+	ObjectivesDiffer bool
+	// Chosen are the percentiles that were asked for, in the order given, or 99.
+	Chosen []float64
 }
 
 // Step is the report of one load level.
@@ -66,6 +74,8 @@ type Step struct {
 	// steady, with the reason in NotSteady, a clause such as "no request succeeded".
 	Steady    *Figures
 	NotSteady string
+	// Chosen are the report's.
+	Chosen []float64
 	// Checks say how far the figures can be trusted.
 	Checks  Checks
 	Dataset runlog.DatasetCount
@@ -152,8 +162,10 @@ type Figures struct {
 	RequestThroughput float64 `json:"request_throughput"` // Completed
 	OutputThroughput  float64 `json:"output_throughput"`  // tokens
 	TotalThroughput   float64 `json:"total_throughput"`   // prompt and output tokens
-	// Goodput is the good requests a second, nil without objectives.
+	// Goodput is the good requests that ended inside the window, a second; Good is how
+	// many of Account were good. Both are nil without objectives.
 	Goodput *float64 `json:"goodput,omitempty"`
+	Good    *int     `json:"good,omitempty"`
 	// PeakOutputThroughput is the most output tokens in any second of the window,
 	// or their mean where that is more, as in a window of less than a second;
 	// the seconds counted from its start, of the whole step also from that of its
@@ -177,6 +189,17 @@ type Figures struct {
 	Setup           Distribution `json:"setup"`        // resolve, connect and TLS, of new connections
 	PromptLength    Distribution `json:"prompt_length"`
 	OutputLength    Distribution `json:"output_length"`
+}
+
+// GoodRatio is the share of good requests among those of Account that ended by
+// themselves: a failed one is not good. It is known where there are objectives and
+// such requests.
+func (f *Figures) GoodRatio() (share float64, known bool) {
+	n := f.Account.Succeeded + f.Account.Failures()
+	if f.Good == nil || n == 0 {
+		return 0, false
+	}
+	return float64(*f.Good) / float64(n), true
 }
 
 // Distribution sums up samples: seconds, or tokens for lengths. All but Count is

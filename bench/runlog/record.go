@@ -72,6 +72,11 @@ type Run struct {
 	Tokenizer string            `json:"tokenizer,omitempty"`
 	Label     string            `json:"label,omitempty"`
 	Metadata  map[string]string `json:"metadata,omitempty"`
+	// Objectives are what a good request was to meet, nil where nothing was said.
+	// Percentiles are those that were asked for, in the order given; none where the
+	// usual ones were meant.
+	Objectives  *Objectives `json:"objectives,omitempty"`
+	Percentiles []float64   `json:"percentiles,omitempty"`
 	// Side names what is compared, see accelbench compare. Server is the process
 	// that was started for it, nil where none was.
 	Side   string  `json:"side,omitempty"`
@@ -92,6 +97,15 @@ type Lengths struct {
 	// Template is how many tokens that usage has beside the words, such as those of
 	// the chat template.
 	Template int `json:"template,omitempty"`
+}
+
+// Objectives are what a good request meets; 0 is no objective. ITL is held against
+// the mean of a request's gaps.
+type Objectives struct {
+	TTFT time.Duration `json:"ttft_ns,omitempty"`
+	TPOT time.Duration `json:"tpot_ns,omitempty"`
+	ITL  time.Duration `json:"itl_ns,omitempty"`
+	E2E  time.Duration `json:"e2el_ns,omitempty"`
 }
 
 // Server is a process that was started to be put under load, and where the kernel

@@ -187,6 +187,7 @@ func (s *compareSettings) measure(ctx context.Context, after []string, options r
 	if err != nil {
 		return exitNothing, err
 	}
+	inHead(&plan.Config.Run, options)
 	defer onSecondSignal(ctx, plan.Kill)()
 	result, err := plan.Run(ctx)
 	tell(stderr, result)
@@ -260,6 +261,7 @@ func parseRun(shown, args []string, stderr io.Writer) (*runSettings, sweep.Confi
 		return nil, sweep.Config{}, usageError{errors.New("after -- stands what is put on the endpoint: --format and --goodput belong before it, and result files are made by accelbench report")}
 	}
 	cfg, err := s.config(shown, stderr)
+	cfg.Run.Percentiles = s.render.percentiles
 	return s, cfg, err
 }
 

@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // outputFlags say where a run's files go and what is shown meanwhile.
@@ -57,7 +57,7 @@ const (
 type renderFlags struct {
 	formats     words
 	metrics     words
-	percentiles percentiles
+	percentiles percentiles // those that were asked for
 	goodput     []string
 }
 
@@ -66,24 +66,31 @@ func (r *renderFlags) register(c *kingpin.CmdClause, formats string) {
 	value(c.Flag("format", "What to print, a list of: "+strings.Join(r.formats.all, ", ")+". Default: "+formats+"."), &r.formats)
 	r.metrics = words{all: []string{"ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue"}, list: []string{"ttft", "tpot", "itl"}}
 	value(c.Flag("percentile-metrics", "Latencies in vLLM's block, a list of: "+strings.Join(r.metrics.all, ", ")+". Default: ttft,tpot,itl."), &r.metrics)
-	r.percentiles = percentiles{99}
-	value(c.Flag("metric-percentiles", "Percentiles in vLLM's block. Default: 99."), &r.percentiles)
-	c.Flag("goodput", "What a good request meets, in milliseconds: ttft:500 tpot:50 itl:80 e2el:30000.").StringsVar(&r.goodput)
+	value(c.Flag("metric-percentiles", "Percentiles in vLLM's block and, beside 50 and 90, in the tables. Default: 99; of report: those of the run."), &r.percentiles)
+	c.Flag("goodput", "What a good request meets, in milliseconds: ttft:500 tpot:50 itl:80 e2el:30000. Default of report: what the run had.").StringsVar(&r.goodput)
 }
 
 // options are what a report must hold for all formats: evalscope's percentiles
 // among them.
 func (r *renderFlags) options(detail bool) (report.Options, error) {
-	o := report.Options{Percentiles: []float64{50, 66, 75, 80, 90, 95, 98, 99}, Detail: detail}
-	o.Percentiles = append(o.Percentiles, r.percentiles...)
-	slices.Sort(o.Percentiles)
-	o.Percentiles = slices.Compact(o.Percentiles)
+	o := report.Options{Percentiles: []float64{50, 66, 75, 80, 90, 95, 98, 99}, Chosen: r.percentiles, Detail: detail}
 	for _, g := range r.goodput {
 		if err := addObjective(&o.Goodput, g); err != nil {
 			return o, fmt.Errorf("--goodput %s: %w", g, err)
 		}
 	}
 	return o, nil
+}
+
+// inHead keeps in a run's head what a report of it is to hold, so that one that is
+// made again holds it too.
+func inHead(run *runlog.Run, o report.Options) {
+	if len(o.Chosen) > 0 {
+		run.Percentiles = o.Chosen
+	}
+	if o.Goodput.Any() {
+		run.Objectives = new(runlog.Objectives(o.Goodput))
+	}
 }
 
 func addObjective(o *report.Objectives, text string) error {

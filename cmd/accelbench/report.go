@@ -31,6 +31,7 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 		if err != nil {
 			return exitUsage, usageError{err}
 		}
+		options.AsRun = true
 		if patience > 0 {
 			if err := await(ctx, time.Duration(patience), *folders, stderr); err != nil {
 				return exitNothing, fmt.Errorf("awaiting the runs: %w", err)
@@ -92,7 +93,7 @@ func (f *renderFlags) printOne(w io.Writer, r *report.Report, format string) err
 	switch format {
 	case formatVLLM, formatEvalscope, formatChecks:
 		for i := range r.Steps {
-			if err := f.printStep(w, &r.Steps[i], format); err != nil {
+			if err := f.printStep(w, r, &r.Steps[i], format); err != nil {
 				return err
 			}
 		}
@@ -109,19 +110,19 @@ func (f *renderFlags) printOne(w io.Writer, r *report.Report, format string) err
 	return nil
 }
 
-func (f *renderFlags) printStep(w io.Writer, s *report.Step, format string) error {
+func (f *renderFlags) printStep(w io.Writer, r *report.Report, s *report.Step, format string) error {
 	switch format {
 	case formatEvalscope:
 		return report.Evalscope(w, s)
 	case formatChecks:
 		return report.WriteChecks(w, s)
 	}
-	return report.VLLM(w, s, f.vllm(false))
+	return report.VLLM(w, s, f.vllm(r, false))
 }
 
-// vllm is how vLLM's forms are written.
-func (f *renderFlags) vllm(detail bool) report.VLLMOptions {
-	return report.VLLMOptions{Metrics: f.metrics.list, Percentiles: f.percentiles, Detail: detail}
+// vllm is how vLLM's forms of r are written.
+func (f *renderFlags) vllm(r *report.Report, detail bool) report.VLLMOptions {
+	return report.VLLMOptions{Metrics: f.metrics.list, Percentiles: r.Chosen, Detail: detail}
 }
 
 // file is one file of a report.

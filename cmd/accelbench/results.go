@@ -73,7 +73,7 @@ func (s *runSettings) saveResults(r *report.Report, stderr io.Writer) error {
 			name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), i+1, ext)
 		}
 		path := filepath.Join(s.out.resultDir, name)
-		write := func(w io.Writer) error { return report.VLLMResult(w, r, step, s.render.vllm(s.out.detailed)) }
+		write := func(w io.Writer) error { return report.VLLMResult(w, r, step, s.render.vllm(r, s.out.detailed)) }
 		save := writeFile
 		if s.out.addLine {
 			save = appendFile

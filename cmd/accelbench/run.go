@@ -36,6 +36,7 @@ func registerRun(app *kingpin.Application, commands map[string]command) {
 		if err != nil {
 			return exitUsage, usageError{err}
 		}
+		inHead(&cfg.Run, options)
 		sleepUntil(ctx, start.Time, stderr)
 		return s.run(ctx, cfg, options, stdout, stderr)
 	}

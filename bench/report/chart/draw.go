@@ -76,6 +76,19 @@ func (p *Panel) drawLegend(c draw.Canvas, size vg.Length, shown []series) {
 		c.FillText(label, vg.Point{X: at.X, Y: at.Y + 0.12*size}, s.name)
 		at.X += label.Width(s.name) + 1.4*size
 	}
+	if name := p.goalName(); name != "" {
+		if p.drawn() {
+			sample := 2.2 * size
+			c.StrokeLine2(goalStyle(), at.X, at.Y, at.X+sample, at.Y)
+			at.X += sample + 0.4*size
+		}
+		c.FillText(label, vg.Point{X: at.X, Y: at.Y + 0.12*size}, name)
+	}
+}
+
+// goalStyle is that of an objective, which is no series.
+func goalStyle() draw.LineStyle {
+	return draw.LineStyle{Color: ink(), Width: 1.1, Dashes: []vg.Length{8, 3, 1.5, 3}}
 }
 
 func (p *Panel) plot(size, width vg.Length) *plot.Plot {
@@ -120,6 +133,9 @@ func (p *Panel) addData(q *plot.Plot, size vg.Length) {
 	if len(p.bars) > 0 {
 		q.Add(&bars{panel: p, size: size})
 	}
+	if p.drawn() {
+		q.Add(goalLine{p.goal.value})
+	}
 	for _, s := range shown {
 		q.Add(&curve{axis: &p.axis, series: s})
 	}
@@ -155,6 +171,9 @@ func (p *Panel) levelTicks(q *plot.Plot, size, width vg.Length) []plot.Tick {
 func (p *Panel) room() float64 {
 	if len(p.bars) > 0 {
 		return 1.15 * p.largest()
+	}
+	if p.drawn() {
+		return max(p.largest(), p.goal.value)
 	}
 	return p.largest()
 }

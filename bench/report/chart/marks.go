@@ -101,6 +101,14 @@ func (v bar) label() []string {
 	}
 }
 
+// goalLine draws an objective across the panel.
+type goalLine struct{ value float64 }
+
+func (g goalLine) Plot(c draw.Canvas, q *plot.Plot) {
+	_, y := q.Transforms(&c)
+	c.StrokeLine2(goalStyle(), c.Min.X, y(g.value), c.Max.X, y(g.value))
+}
+
 // note writes one line into the middle of an empty panel.
 type note struct {
 	text string

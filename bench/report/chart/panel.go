@@ -15,6 +15,33 @@ type Panel struct {
 	axis   loadAxis
 	series []series
 	bars   []bar // one for each level, instead of series
+	goal   *goal // nil without an objective
+}
+
+// goal is an objective that the series are held against, in the panel's unit.
+type goal struct {
+	value float64
+	name  string
+}
+
+// farGoal is how many times the largest value an objective may be and still be drawn:
+// beyond it the series would be flat at the ground.
+const farGoal = 2
+
+// drawn reports whether the panel has a line for its objective.
+func (p *Panel) drawn() bool {
+	return p.goal != nil && len(p.shown()) > 0 && p.goal.value <= farGoal*p.largest()
+}
+
+// goalName is the objective as the legend has it, empty without one.
+func (p *Panel) goalName() string {
+	switch {
+	case p.goal == nil:
+		return ""
+	case p.drawn():
+		return p.goal.name
+	}
+	return p.goal.name + " (off the scale)"
 }
 
 // series are the samples of one line: for each level of the axis those of its
@@ -100,6 +127,9 @@ func (p *Panel) description() string {
 	}
 	if len(lines) == 0 {
 		lines = append(lines, "no samples")
+	}
+	if name := p.goalName(); name != "" {
+		lines = append(lines, name)
 	}
 	return p.title + " (" + p.unit + ") over " + p.axis.label + ": " + strings.Join(lines, "; ") + "."
 }

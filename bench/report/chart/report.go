@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 )
@@ -12,6 +13,8 @@ import (
 const (
 	second      = 1
 	millisecond = 1000
+
+	inMilliseconds = "milliseconds"
 )
 
 // window is a part of a step that has figures, and what it is called.
@@ -50,24 +53,43 @@ func Overview(r *report.Report) *Chart {
 }
 
 // Latency draws percentiles of TTFT, TPOT, ITL and of the whole request, of
-// the steady state of each step where every step has one, else of all of it.
+// the steady state of each step where every step has one, else of all of it. An
+// objective is a line across its panel, or a word where it is far above.
 func Latency(r *report.Report) *Chart {
 	a := newLoadAxis(r.Steps)
 	part := windows()[0]
 	if !slices.ContainsFunc(r.Steps, func(s report.Step) bool { return s.Steady == nil }) {
 		part = windows()[1]
 	}
-	panel := func(title string, of func(*report.Figures) report.Distribution) *Panel {
-		return percentilePanel(a, title+", "+part.name, func(s *report.Step) report.Distribution {
+	panel := func(title string, o time.Duration, of func(*report.Figures) report.Distribution) *Panel {
+		p := percentilePanel(a, title+", "+part.name, r.Chosen, func(s *report.Step) report.Distribution {
 			return of(part.of(s))
 		})
+		p.hold(o)
+		return p
+	}
+	o := r.Objectives
+	itl := panel("ITL", o.ITL, func(f *report.Figures) report.Distribution { return f.ITL })
+	if itl.goal != nil {
+		itl.goal.name += " for a request's mean"
 	}
 	return &Chart{Panels: []*Panel{
-		panel("TTFT", func(f *report.Figures) report.Distribution { return f.TTFT }),
-		panel("TPOT", func(f *report.Figures) report.Distribution { return f.TPOT }),
-		panel("ITL", func(f *report.Figures) report.Distribution { return f.ITL }),
-		panel("Latency", func(f *report.Figures) report.Distribution { return f.E2E }),
+		panel("TTFT", o.TTFT, func(f *report.Figures) report.Distribution { return f.TTFT }),
+		panel("TPOT", o.TPOT, func(f *report.Figures) report.Distribution { return f.TPOT }),
+		itl,
+		panel("Latency", o.E2E, func(f *report.Figures) report.Distribution { return f.E2E }),
 	}}
+}
+
+// hold sets the series of a panel of durations against an objective, 0 for none.
+func (p *Panel) hold(objective time.Duration) {
+	if objective <= 0 {
+		return
+	}
+	p.goal = &goal{value: objective.Seconds(), name: "objective " + objective.String()}
+	if p.unit == inMilliseconds {
+		p.goal.value *= millisecond
+	}
 }
 
 // Cards draws the load of the cards that serve the endpoint: utilization,
@@ -108,9 +130,9 @@ func perWindow(a loadAxis, of func(*report.Figures) float64) []series {
 }
 
 // percentilePanel is in milliseconds unless the largest value is some seconds.
-func percentilePanel(a loadAxis, title string, of func(*report.Step) report.Distribution) *Panel {
+func percentilePanel(a loadAxis, title string, chosen []float64, of func(*report.Step) report.Distribution) *Panel {
 	p := &Panel{title: title, unit: "seconds", axis: a}
-	for _, q := range shownPercentiles(a, of) {
+	for _, q := range shownPercentiles(a, chosen, of) {
 		p.series = append(p.series, series{
 			name: "p" + strconv.FormatFloat(q, 'g', -1, 64),
 			values: a.values(func(s *report.Step) float64 {
@@ -122,7 +144,7 @@ func percentilePanel(a loadAxis, title string, of func(*report.Step) report.Dist
 		})
 	}
 	if p.largest() < 2*second {
-		p.unit = "milliseconds"
+		p.unit = inMilliseconds
 		for _, s := range p.series {
 			for _, samples := range s.values {
 				for i := range samples {
@@ -134,9 +156,10 @@ func percentilePanel(a loadAxis, title string, of func(*report.Step) report.Dist
 	return p
 }
 
-// shownPercentiles picks three at most, as more lines cannot be told apart:
-// 50, 90 and 99, or else the first, the middle and the last there are.
-func shownPercentiles(a loadAxis, of func(*report.Step) report.Distribution) []float64 {
+// shownPercentiles picks three at most, as more lines cannot be told apart: 50, 90
+// and the highest chosen one above or 99, or else the first, the middle and the last
+// there are.
+func shownPercentiles(a loadAxis, chosen []float64, of func(*report.Step) report.Distribution) []float64 {
 	var all []float64
 	for _, l := range a.levels {
 		for _, s := range l.steps {
@@ -148,7 +171,11 @@ func shownPercentiles(a loadAxis, of func(*report.Step) report.Distribution) []f
 		}
 	}
 	slices.Sort(all)
-	usual := slices.DeleteFunc([]float64{50, 90, 99}, func(q float64) bool { return !slices.Contains(all, q) })
+	high := 99.0
+	if len(chosen) > 0 && slices.Max(chosen) > 90 {
+		high = slices.Max(chosen)
+	}
+	usual := slices.DeleteFunc([]float64{50, 90, high}, func(q float64) bool { return !slices.Contains(all, q) })
 	switch {
 	case len(all) <= 3:
 		return all

@@ -42,10 +42,10 @@ func TestSweep(t *testing.T) {
 	diff(t, [][]string{
 		{
 			"step", "in flight mean", "requests /s", "steady /s", "output tok/s", "steady tok/s", "latency mean s",
-			"attempted", "failed", "failed %", "canceled", "J per token",
+			"attempted", "failed", "failed %", "canceled", "client lag p99 ms", "J per token",
 		},
-		{"8", "7.86", "0.37", "0.39", "109.6", "116.2", "20.9", "1000", "0", "0", "0", "10.6"},
-		{"200", "196.6", "1.47", "1.56", "364.4", "386.3", "73.5", "1000", "164", "16.4", "0", "3.18"},
+		{"8", "7.86", "0.37", "0.39", "109.6", "116.2", "20.9", "1000", "0", "0", "0", "0.28", "10.6"},
+		{"200", "196.6", "1.47", "1.56", "364.4", "386.3", "73.5", "1000", "164", "16.4", "0", "0.28", "3.18"},
 	}, [][]string{load[0], load[1], load[8]})
 }
 
