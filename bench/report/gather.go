@@ -67,7 +67,7 @@ func newGather(opts Options, logs []*outline, j *joined) *gather {
 	if g.notSteady = why; why == "" {
 		g.steady, g.backlog = newTally(w), newBacklog(j.step, w, &g.curve)
 	}
-	g.cards, g.server = newCardWatch(g.whole.span), newServerWatch(g.whole.span)
+	g.cards, g.server = newCardWatch(g.whole.span), newServerWatch(g.whole.span, modelNames(runOf(logs, j.parts[0])))
 	g.cpus = make([]cpuWatch, len(j.parts))
 	return g
 }

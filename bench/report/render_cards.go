@@ -100,6 +100,7 @@ func (f *facts) server(s *Step) {
 		f.add("server", "not sampled")
 		return
 	}
+	f.add("server's model", serverModelText(v))
 	var parts []string
 	for _, g := range []struct {
 		name string
@@ -136,6 +137,46 @@ func (f *facts) server(s *Step) {
 	if v.TTFT != nil && v.TTFT.Count > 0 && s.Whole.TTFT.Count > 0 {
 		f.add("server TTFT", serverTTFTText(v, &s.Whole.TTFT))
 	}
+	f.add("server means", serverMeansText(s))
+}
+
+// serverModelText is empty where the server calls the model as requests do.
+func serverModelText(v *ServerSample) string {
+	const most = 4
+	switch {
+	case v.Model != "":
+		return clean(v.Model) + ", the only one that its metrics tell of: taken for the one that was asked for"
+	case len(v.Models) > most:
+		return fmt.Sprintf("none of the %d that its metrics tell of: %s, …", len(v.Models), clean(strings.Join(v.Models[:most], ", ")))
+	case len(v.Models) > 0:
+		return "none of those that its metrics tell of: " + clean(strings.Join(v.Models, ", "))
+	}
+	return ""
+}
+
+// serverMeansText sets the server's means beside ours where they are of the same
+// requests.
+func serverMeansText(s *Step) string {
+	var parts []string
+	for _, m := range []struct {
+		name   string
+		theirs *Mean
+		ours   Distribution
+	}{
+		{"TPOT", s.Server.TPOT, s.Whole.TPOT},
+		{"ITL", s.Server.ITL, s.Whole.ITL},
+		{"queue", s.Server.Queue, Distribution{}},
+	} {
+		if m.theirs == nil {
+			continue
+		}
+		text := fmt.Sprintf("%s %s ms", m.name, number(m.theirs.Mean*1e3))
+		if s.Server.TTFTOurs && m.ours.Count > 0 {
+			text += fmt.Sprintf(" (%s measured here)", meanMillis(m.ours))
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
 }
 
 func serverTTFTText(v *ServerSample, ours *Distribution) string {

@@ -105,6 +105,7 @@ func open() report.Step {
 	s.Server = &report.ServerSample{
 		Running: gauge(96.5, 100), Waiting: gauge(3.2, 17), CacheUsage: gauge(0.41, 0.77), TTFT: ptr(spread(940, 0.47)), TTFTOurs: true, PrefixOurs: true,
 		PrefixQueries: ptr(22512.0), PrefixHits: ptr(112.0), Preemptions: ptr(3.0),
+		Model: "Qwen/Qwen2.5-72B", TPOT: &report.Mean{Count: 940, Mean: 0.0385}, ITL: &report.Mean{Count: 180000, Mean: 0.0391}, Queue: &report.Mean{Count: 940, Mean: 0.012},
 	}
 	s.Requests = []report.Brief{
 		{

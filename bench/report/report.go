@@ -300,9 +300,14 @@ type Gauge struct {
 // ServerSample is what the server's own metrics showed during a step, over all
 // of its engines, as seen by the first machine that looked.
 type ServerSample struct {
-	Running    Gauge `json:"running"`
-	Waiting    Gauge `json:"waiting"`
-	CacheUsage Gauge `json:"cache_usage"` // 0 to 1
+	// Model is what the server calls the one model that it tells of, where it is not
+	// the name that requests asked for: it may be an alias of that. Models are what it
+	// calls several that are all called otherwise, so that the figures are not known.
+	Model      string   `json:"model,omitempty"`
+	Models     []string `json:"models,omitempty"`
+	Running    Gauge    `json:"running"`
+	Waiting    Gauge    `json:"waiting"`
+	CacheUsage Gauge    `json:"cache_usage"` // 0 to 1
 	// TooFew is true where a gauge was sampled, but fewer than 3 times during the
 	// step, and left out.
 	TooFew bool `json:"too_few_samples,omitempty"`
@@ -319,6 +324,18 @@ type ServerSample struct {
 	PrefixHits    *float64 `json:"prefix_hits,omitempty"`
 	PrefixOurs    bool     `json:"prefix_ours,omitempty"`
 	Preemptions   *float64 `json:"preemptions,omitempty"`
+	// TPOT is the mean of its requests', ITL that of the gaps between their tokens,
+	// Queue of their waits for a first place in the batch: of those that TTFT is of,
+	// nil where it does not tell.
+	TPOT  *Mean `json:"tpot,omitempty"`
+	ITL   *Mean `json:"itl,omitempty"`
+	Queue *Mean `json:"queue,omitempty"`
+}
+
+// Mean is the mean of so many samples, in seconds.
+type Mean struct {
+	Count int64   `json:"count"`
+	Mean  float64 `json:"mean"`
 }
 
 // Brief is one request as vLLM's detailed results list it. Durations of what did

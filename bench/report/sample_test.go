@@ -401,7 +401,7 @@ func TestRateBehindARamp(t *testing.T) {
 // A server may export anything: a boundary that is no number must not cost the
 // report.
 func TestServerWithABoundaryThatIsNoNumber(t *testing.T) {
-	w := newServerWatch(span{})
+	w := newServerWatch(span{}, nil)
 	for range 2 {
 		w.take(0, []runlog.Series{{Name: "vllm:time_to_first_token_seconds_bucket", Labels: map[string]string{"le": "NaN"}, Value: 1}})
 	}

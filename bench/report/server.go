@@ -21,16 +21,32 @@ const serverTTFT = "time_to_first_token_seconds"
 // serverWatch follows what the model server told of itself: vLLM's metrics of
 // every version, and MindIE's, which have the same names without "vllm:".
 type serverWatch struct {
+	asked                      []string // names of the model that was asked for, none for any
+	model                      string   // see [ServerSample.Model]
+	models                     []string // see [ServerSample.Models]
 	samples                    int
 	running, waiting, cache    watch
 	queries, hits, preemptions counter
 	latencySum, latencyCount   counter
 	latencyBuckets             map[float64]*counter // by upper bound
+	tpot, itl, queue           meanCounter
 }
 
-func newServerWatch(window span) *serverWatch {
+// meanCounter follows the sum and the count of a histogram.
+type meanCounter struct{ sum, count counter }
+
+// mean is over the step, nil where the histogram did not grow or is not there.
+func (c *meanCounter) mean() *Mean {
+	sum, count := c.sum.delta(), c.count.delta()
+	if sum == nil || count == nil || *count <= 0 {
+		return nil
+	}
+	return &Mean{Count: int64(*count), Mean: *sum / *count}
+}
+
+func newServerWatch(window span, asked []string) *serverWatch {
 	g := watch{window: window}
-	return &serverWatch{running: g, waiting: g, cache: g, latencyBuckets: map[float64]*counter{}}
+	return &serverWatch{asked: asked, running: g, waiting: g, cache: g, latencyBuckets: map[float64]*counter{}}
 }
 
 // total is the sum of a metric over its label sets, such as engines.
@@ -42,7 +58,7 @@ type total struct {
 // take reads one scrape.
 func (w *serverWatch) take(at int64, series []runlog.Series) {
 	totals, buckets := map[string]total{}, map[float64]float64{}
-	for _, s := range series {
+	for _, s := range w.ofModel(series) {
 		name := strings.TrimSuffix(strings.TrimPrefix(s.Name, "vllm:"), "_total")
 		if name == serverTTFT+"_bucket" {
 			if le, err := strconv.ParseFloat(s.Labels["le"], 64); err == nil && !math.IsNaN(le) { // a key that is never found again
@@ -74,6 +90,17 @@ func (w *serverWatch) take(at int64, series []runlog.Series) {
 	first(count(&w.preemptions), "num_preemptions")
 	first(count(&w.latencySum), serverTTFT+"_sum")
 	first(count(&w.latencyCount), serverTTFT+"_count")
+	for _, h := range []struct {
+		to    *meanCounter
+		names []string
+	}{
+		{&w.tpot, []string{"request_time_per_output_token_seconds"}},
+		{&w.itl, []string{"inter_token_latency_seconds", "time_per_output_token_seconds"}}, // the older name is a gap's too
+		{&w.queue, []string{"request_queue_time_seconds"}},
+	} {
+		first(count(&h.to.sum), suffixed(h.names, "_sum")...)
+		first(count(&h.to.count), suffixed(h.names, "_count")...)
+	}
 	for le, n := range buckets {
 		if w.latencyBuckets[le] == nil {
 			w.latencyBuckets[le] = new(counter)
@@ -82,12 +109,22 @@ func (w *serverWatch) take(at int64, series []runlog.Series) {
 	}
 }
 
+func suffixed(names []string, suffix string) []string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = name + suffix
+	}
+	return all
+}
+
 // report is nil when the server was never sampled.
 func (w *serverWatch) report(ps []float64) *ServerSample {
 	if w.samples == 0 {
 		return nil
 	}
 	s := &ServerSample{
+		Model: w.model, Models: w.models,
+		TPOT: w.tpot.mean(), ITL: w.itl.mean(), Queue: w.queue.mean(),
 		TTFT:          w.latency(ps),
 		PrefixQueries: w.queries.delta(), PrefixHits: w.hits.delta(), Preemptions: w.preemptions.delta(),
 	}

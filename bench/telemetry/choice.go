@@ -63,7 +63,9 @@ func isServerSeries(name []byte) bool {
 		"time_to_first_token_seconds_bucket",
 		"time_to_first_token_seconds_sum", "time_to_first_token_seconds_count",
 		"inter_token_latency_seconds_sum", "inter_token_latency_seconds_count",
-		"time_per_output_token_seconds_sum", "time_per_output_token_seconds_count":
+		"time_per_output_token_seconds_sum", "time_per_output_token_seconds_count",
+		"request_time_per_output_token_seconds_sum", "request_time_per_output_token_seconds_count",
+		"request_queue_time_seconds_sum", "request_queue_time_seconds_count":
 		return true
 	}
 	return false

@@ -115,6 +115,8 @@ func TestSampleOfAServer(t *testing.T) {
 		"vllm:time_to_first_token_seconds_sum":    1, "vllm:time_to_first_token_seconds_count": 1,
 		"vllm:inter_token_latency_seconds_sum": 1, "vllm:inter_token_latency_seconds_count": 1,
 		"vllm:time_per_output_token_seconds_sum": 1, "vllm:time_per_output_token_seconds_count": 1,
+		"vllm:request_time_per_output_token_seconds_sum": 1, "vllm:request_time_per_output_token_seconds_count": 1,
+		"vllm:request_queue_time_seconds_sum": 1, "vllm:request_queue_time_seconds_count": 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("series by name (-want +got):\n%s", diff)
