@@ -32,14 +32,16 @@ func TestServersModel(t *testing.T) {
 	}{
 		"as asked": {"qwen2.5", "", map[string]float64{"qwen2.5": 4}, &ServerSample{Running: Gauge{3, 4, 4}}, ""},
 		"an alias": {
-			"chat", "", map[string]float64{"Qwen/Qwen2.5-72B": 4},
+			"chat", "",
+			map[string]float64{"Qwen/Qwen2.5-72B": 4},
 			&ServerSample{Running: Gauge{3, 4, 4}, Model: "Qwen/Qwen2.5-72B"},
 			"Qwen/Qwen2.5-72B, the only one that its metrics tell of: taken for the one that was asked for",
 		},
 		"one of several":         {"b", "", map[string]float64{"a": 1, "b": 2, "c": 4}, &ServerSample{Running: Gauge{3, 2, 2}}, ""},
 		"several, by their path": {"x", "/models/b", map[string]float64{"a": 1, "/models/b": 2}, &ServerSample{Running: Gauge{3, 2, 2}}, ""},
 		"several others": {
-			"x", "", map[string]float64{"a": 1, "b": 2},
+			"x", "",
+			map[string]float64{"a": 1, "b": 2},
 			&ServerSample{Models: []string{"a", "b"}},
 			"none of those that its metrics tell of: a, b",
 		},

@@ -20,6 +20,8 @@ import (
 type Metrics struct {
 	// Exporter is the URL of accelerator_exporter's metrics, empty for none.
 	Exporter string
+	// ExporterHTTP is how to reach it: never with what the endpoint is given.
+	ExporterHTTP config.HTTPClientConfig
 	// Server is the URL of the model server's own metrics. Empty is /metrics
 	// beside the endpoint, if it answers there; [ServerOff] is none.
 	Server string
@@ -43,9 +45,12 @@ type sampler struct {
 func (r *run) openMetrics(ctx context.Context) error {
 	r.samplers = []*sampler{{Sampler: telemetry.Self(0), name: "this program"}}
 	if url := r.cfg.Metrics.Exporter; url != "" {
-		s, err := telemetry.New(telemetry.Config{URL: url, Source: runlog.SourceExporter})
+		s, err := telemetry.New(telemetry.Config{URL: url, Source: runlog.SourceExporter, HTTP: r.cfg.Metrics.ExporterHTTP})
 		if err == nil {
 			err = s.Check(ctx)
+		}
+		if errors.Is(err, telemetry.ErrUnauthorized) {
+			err = fmt.Errorf("%w: see --exporter-http-config and --exporter-credentials-file", err)
 		}
 		if err != nil {
 			return fmt.Errorf("--exporter: %w", err)

@@ -26,6 +26,9 @@ const (
 
 var errTooLarge = fmt.Errorf("the response is larger than %d MiB", maxBody>>20)
 
+// ErrUnauthorized is the error of a source that wants credentials, or other ones.
+var ErrUnauthorized = errors.New("credentials are missing or wrong")
+
 // target is a place with metrics.
 type target struct {
 	url     *url.URL
@@ -136,6 +139,10 @@ func (t *target) get(ctx context.Context) (reading, error) {
 	switch {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		return reading{}, fmt.Errorf("redirect not followed (HTTP status %d): give the URL it leads to", resp.StatusCode)
+	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
+		return reading{}, fmt.Errorf("%w (HTTP status %d %s)", ErrUnauthorized, resp.StatusCode, http.StatusText(resp.StatusCode))
+	case resp.StatusCode == http.StatusBadRequest && t.url.Scheme == "http":
+		return reading{}, errors.New("HTTP status 400 Bad Request: does it want https?")
 	case resp.StatusCode != http.StatusOK:
 		return reading{}, fmt.Errorf("HTTP status %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	}

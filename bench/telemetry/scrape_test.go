@@ -153,6 +153,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		{"a page", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html></html>") }, "text/html, not metrics"},
 		{"no such path", status(http.StatusNotFound), "HTTP status 404 Not Found"},
 		{"no access", status(http.StatusUnauthorized), "HTTP status 401 Unauthorized"},
+		{"plain HTTP to TLS", status(http.StatusBadRequest), "HTTP status 400 Bad Request: does it want https?"},
 		{"redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere?key=s3cret", http.StatusFound)
 		}, "redirect not followed (HTTP status 302)"},

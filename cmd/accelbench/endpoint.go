@@ -90,16 +90,9 @@ func (e *endpointFlags) modelPath() string {
 
 // http is the HTTP client's configuration: the file's, and the flags' in it.
 func (e *endpointFlags) http() (config.HTTPClientConfig, error) {
-	c := config.DefaultHTTPClientConfig
-	if e.httpConfig != "" {
-		fromFile, _, err := config.LoadHTTPConfigFile(e.httpConfig)
-		if err != nil {
-			return c, fmt.Errorf("reading --http-config: %w", err)
-		}
-		c = *fromFile
-	}
-	if e.insecure {
-		c.TLSConfig.InsecureSkipVerify = true
+	c, err := httpFlags{file: e.httpConfig, insecure: e.insecure}.config("--http-config")
+	if err != nil {
+		return c, err
 	}
 	if err := e.addHeaders(&c); err != nil {
 		return c, usageError{err}

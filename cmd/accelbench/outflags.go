@@ -21,6 +21,7 @@ type outputFlags struct {
 	quiet                         bool
 	webAddress, webConfig         string
 	exporter, server              string
+	exporterHTTP                  httpFlags
 }
 
 func (o *outputFlags) register(c *kingpin.CmdClause) {
@@ -37,6 +38,9 @@ func (o *outputFlags) register(c *kingpin.CmdClause) {
 	c.Flag("web.listen-address", "Address to serve the run's own metrics at while it runs, such as 127.0.0.1:10069.").StringVar(&o.webAddress)
 	c.Flag("web.config.file", "File with TLS and basic auth for that address.").StringVar(&o.webConfig)
 	c.Flag("exporter", "URL of accelerator_exporter's metrics, to sample the cards: http://127.0.0.1:10068/metrics.").StringVar(&o.exporter)
+	c.Flag("exporter-http-config", "YAML file with Prometheus' HTTP client configuration for the exporter: TLS, client certificate, basic auth.").StringVar(&o.exporterHTTP.file)
+	c.Flag("exporter-credentials-file", "File with a bearer token for the exporter.").StringVar(&o.exporterHTTP.credentialsFile)
+	c.Flag("exporter-insecure", "Do not verify the exporter's certificate.").BoolVar(&o.exporterHTTP.insecure)
 	c.Flag("server-metrics", "URL of the model server's own metrics, off for none. Default: /metrics beside the endpoint, if it is there.").
 		StringVar(&o.server)
 }

@@ -68,6 +68,10 @@ func (s *runSettings) endpointConfig(args []string) (sweep.Config, error) {
 	if err != nil {
 		return sweep.Config{}, err
 	}
+	exporterHTTP, err := s.out.exporterHTTP.config("--exporter-http-config")
+	if err != nil {
+		return sweep.Config{}, err
+	}
 	return sweep.Config{
 		Client: client,
 		Run: runlog.Run{
@@ -76,7 +80,7 @@ func (s *runSettings) endpointConfig(args []string) (sweep.Config, error) {
 			Backend: s.endpoint.backend, Tokenizer: s.out.tokenizer, Label: s.out.label, Metadata: s.out.metadata,
 		},
 		Folder:    filepath.Join(s.out.folder, folderName(time.Now(), model)),
-		Metrics:   sweep.Metrics{Exporter: s.out.exporter, Server: s.out.server, HTTP: client.HTTP},
+		Metrics:   sweep.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: client.HTTP},
 		Unchecked: s.endpoint.unchecked,
 	}, nil
 }
@@ -185,6 +189,7 @@ func (s *runSettings) tellUnused(kind dataset.Kind, steps []runlog.Step, stderr 
 		{s.load.burstinessSet && (closed || steps[0].Rate == 0), "--burstiness is without effect without a --request-rate"},
 		{len(s.data.inputs.given()) > 0 && !made, "the length of random prompts is without effect on a file"},
 		{s.out.webConfig != "" && s.out.webAddress == "", "--web.config.file is without effect without --web.listen-address"},
+		{s.out.exporterHTTP.any() && s.out.exporter == "", "the exporter's HTTP configuration is without effect without --exporter"},
 		{s.out.resultDir+s.out.resultFile+s.out.label != "" && !saved, "the name of vLLM's result file is without effect without --save-result"},
 		{steps[0].Arrival == runlog.ArrivalBurst, "all requests are sent at once, as there is no --request-rate and no --max-concurrency"},
 	} {

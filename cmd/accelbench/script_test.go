@@ -22,15 +22,21 @@ func TestMain(m *testing.M) {
 }
 
 // The scripts read as a user's terminal does. $URL is a server with the model
-// qwen2.5, $TLSURL one with a certificate that nobody vouches for.
+// qwen2.5, $TLSURL one with a certificate that nobody vouches for; $EXPORTER, $MUTUAL
+// and $BEARER are exporters as [exporters] has them, whose files are there.
 func TestScripts(t *testing.T) {
 	url := serve(t, httptest.NewServer)
 	tlsURL := serve(t, httptest.NewTLSServer)
+	secured := serveExporters(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("URL", url)
 			env.Setenv("TLSURL", tlsURL)
+			env.Setenv("EXPORTER", secured.basic)
+			env.Setenv("MUTUAL", secured.mutual)
+			env.Setenv("BEARER", secured.bearer)
+			secured.write(t, env.WorkDir)
 			env.Setenv("GOMAXPROCS", "1") // the scripts run side by side
 			return nil
 		},
