@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
@@ -73,6 +74,7 @@ func serverLatency(name string) latency {
 		itl:      {histogram: "vllm:inter_token_latency_seconds", older: "vllm:time_per_output_token_seconds", matchers: ofServer},
 		tpot:     {histogram: "vllm:request_time_per_output_token_seconds", matchers: ofServer},
 		duration: {histogram: "vllm:e2e_request_latency_seconds", matchers: ofServer},
+		"queue":  {histogram: "vllm:request_queue_time_seconds", matchers: ofServer},
 	}[name]
 }
 
@@ -102,7 +104,7 @@ func latencyPanel(title, description string, l latency, window string, more ...q
 	}
 	panel := logSeries(title, description, seconds, append(queries, more...)...).
 		Span(12).Height(8).
-		Legend(figures())
+		Legend(figures().Placement(common.LegendPlacementRight))
 	for _, p := range percentiles() {
 		panel = panel.OverrideByName(p.name, []property{colorOf(p.color)})
 	}

@@ -41,7 +41,7 @@ func loadAndLatency() panel {
 		overTime(probeLatency(ttft).mean("$window", ""), "time to first token, mean"),
 		overTime(probeLatency(itl).mean("$window", ""), "inter-token latency, mean"),
 		overTime(failureRatio(), "failed probes")).
-		Span(24).Height(12).
+		Span(24).Height(13).
 		Legend(figures()).
 		OverrideByQuery("A", onTheRight(ratio, colorOf("blue"), filled(25))).
 		OverrideByQuery("B", onTheRight(ratio, colorOf("super-light-blue"))).
