@@ -29,12 +29,7 @@ func latencyFollowsLoad(t *testing.T, p programs, versions []version) {
 			"vllm":                 {{Targets: []string{demoServer, steady.vllm, tested.vllm}}},
 		}))
 	}
-	results := filepath.Join(t.TempDir(), "results")
-	if _, err := output(t, p.path("accelbench"), "run", "--url=http://"+tested.vllm, "--concurrency=150,32,8", "--duration=70s",
-		"--input-len=30", "--random-output-len=100", "--output="+results); err != nil {
-		t.Fatal(err)
-	}
-	report := readReport(t, results)
+	report := loadTest(t, p, tested.vllm)
 	for i, m := range all {
 		t.Run("Prometheus "+versions[i].name, func(t *testing.T) {
 			programtest.Eventually(t, 6*time.Minute, "five minutes of samples", func() error {
@@ -182,16 +177,27 @@ func value(sample [2]any) float64 {
 // reported is what a report says of the time to first token of a step, in seconds.
 type reported struct{ p50, p99 float64 }
 
-func readReport(t *testing.T, results string) map[string]reported {
+// loadTest puts a falling load on a server and reads what accelbench reports of each number of users.
+func loadTest(t *testing.T, p programs, server string) map[string]reported {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(results, "*", "report.json"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("reports %q (%v)", files, err)
-	}
-	text, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	results := filepath.Join(t.TempDir(), "results")
+	bench := start(t, "accelbench", nil, p.path("accelbench"), "run", "--url=http://"+server, "--concurrency=150,32,8", "--duration=70s",
+		"--input-len=30", "--random-output-len=100", "--output="+results)
+	var text []byte
+	programtest.Eventually(t, 6*time.Minute, "accelbench's report", func() error {
+		files, err := filepath.Glob(filepath.Join(results, "*", "report.json"))
+		if err != nil || len(files) != 1 {
+			bench.Runs(t)
+			return fmt.Errorf("reports %q (%w)", files, err)
+		}
+		text, err = os.ReadFile(files[0])
+		return err
+	})
+	return readReport(t, text)
+}
+
+func readReport(t *testing.T, text []byte) map[string]reported {
+	t.Helper()
 	var report struct {
 		Steps []struct {
 			Name  string `json:"name"`
