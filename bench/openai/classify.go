@@ -52,8 +52,14 @@ func (x *exchange) expired() *Failure {
 
 // noResponse says why the transport failed.
 func (x *exchange) noResponse(err error) *Failure {
-	if f := x.expired(); f != nil {
+	x.mu.Lock()
+	unsent := x.stages.asked.IsZero()
+	x.mu.Unlock()
+	switch f := x.expired(); {
+	case f != nil && (!unsent || f.Reason == ReasonCanceled):
 		return f
+	case unsent:
+		return x.unsent(err.Error())
 	}
 	x.mu.Lock()
 	stages := x.stages
@@ -69,13 +75,23 @@ func (x *exchange) noResponse(err error) *Failure {
 		reason = ReasonDNS
 	case isTLSError(err), refused, !connected && stages.tlsFailed:
 		reason = ReasonTLS
-	case stages.asked.IsZero() && x.client.tlsUnusable():
-		reason = ReasonTLS
 	case answered && !cut:
 		reason = ReasonProtocol
 	}
 	f := x.failure(reason, err.Error())
 	f.Local = isLocal(err)
+	return f
+}
+
+// unsent is the failure of a request for which no connection to the server was
+// wanted yet: a file of credentials could not be read, a token could not be had.
+func (x *exchange) unsent(text string) *Failure {
+	reason := ReasonConnect
+	if x.client.tlsUnusable() {
+		reason = ReasonTLS
+	}
+	f := x.failure(reason, text)
+	f.Unsent = true
 	return f
 }
 

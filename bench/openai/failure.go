@@ -49,6 +49,11 @@ type Failure struct {
 	// Local is true when this machine itself refused: it had no file descriptor,
 	// no port or no memory left for a connection. It says nothing about the server.
 	Local bool `json:"local,omitempty"`
+	// Unsent is true when the request never left this program: a file of its HTTP
+	// configuration could not be read, an OAuth2 token could not be had, or the
+	// request contradicts itself. It says nothing about the server; Reason is then
+	// connect, or tls where the TLS files cannot be used.
+	Unsent bool `json:"unsent,omitempty"`
 }
 
 // Error is the reason, the status and the detail, as far as they are known.

@@ -70,7 +70,7 @@ type Request struct {
 // Stream sends r and reads the answer to its end. It always returns a Trace;
 // how the request failed, if it did, is in there. A deadline of ctx counts as
 // a timeout, any other end of ctx as canceled. A request that contradicts
-// itself is not sent ([ReasonConnect]).
+// itself is not sent ([Failure.Unsent]).
 func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 	if r.RequestID == "" {
 		r.RequestID = newRequestID()
@@ -87,7 +87,7 @@ func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 		t.Planned = x.started
 	}
 	if err != nil {
-		t.Failure = x.failure(ReasonConnect, "making the request: "+err.Error())
+		t.Failure = x.unsent("making the request: " + err.Error())
 	} else {
 		t.Failure = x.stream(c.newRequest(x.ctx, r, body), s)
 	}
