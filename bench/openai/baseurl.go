@@ -2,6 +2,7 @@ package openai
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -55,8 +56,9 @@ func rooted(u *url.URL) *url.URL {
 
 // ParseEndpoint reads what [ParseBaseURL] reads, or a URL with the whole path of
 // one of the APIs, such as http://127.0.0.1:8000/v1/chat/completions. It returns
-// the base URL, and the API where the path tells it, else "". Its errors are
-// those of ParseBaseURL.
+// the base URL, and the API where the path tells it, else "". Refused is what
+// ParseBaseURL refuses, and the path of another API, below which there is none of
+// these. Its errors too repeat no part of s but such a path.
 func ParseEndpoint(s string) (base string, api API, err error) {
 	u, err := ParseBaseURL(s)
 	if err != nil {
@@ -68,5 +70,19 @@ func ParseEndpoint(s string) (base string, api API, err error) {
 			return strings.TrimRight(rest, "/"), api, nil
 		}
 	}
+	for _, path := range otherPaths() {
+		if strings.HasSuffix(base, path) {
+			return "", "", fmt.Errorf("URL must not end in %s: end it before /v1, or in /v1/chat/completions or /v1/completions", path)
+		}
+	}
 	return base, "", nil
+}
+
+// otherPaths are those of a model server that people have at hand, and that generate
+// no text as this client asks for it.
+func otherPaths() []string {
+	return []string{
+		"/v1/models", "/v1/chat", "/v1/embeddings", "/v1/responses", "/v1/messages", "/v1/rerank", "/v1/score",
+		"/chat/completions", "/completions", "/metrics", "/health", "/tokenize", "/docs", "/generate", "/generate_stream",
+	}
 }

@@ -69,8 +69,7 @@ func TestParseEndpoint(t *testing.T) {
 		"http://127.0.0.1:8000/v1/completions":                {"http://127.0.0.1:8000", Completions},
 		"https://gate.example/a%2Fb//v1/completions":          {"https://gate.example/a%2Fb", Completions},
 		"https://gate.example/v1/chat/v1/chat/completions":    {"https://gate.example/v1/chat", Chat},
-		"https://gate.example/openai/v1/embeddings":           {"https://gate.example/openai/v1/embeddings", ""},
-		"https://gate.example/chat/completions":               {"https://gate.example/chat/completions", ""},
+		"https://gate.example/v1/team/openai":                 {"https://gate.example/v1/team/openai", ""},
 		"https://gate.example/v1/xcompletions":                {"https://gate.example/v1/xcompletions", ""},
 		"https://gate.example/v1/completions/v1/chat/complet": {"https://gate.example/v1/completions/v1/chat/complet", ""},
 	}
@@ -82,6 +81,19 @@ func TestParseEndpoint(t *testing.T) {
 		}
 		if u, err := ParseBaseURL(base); err != nil || u.String() != base {
 			t.Errorf("%q: the base URL %q becomes %v, %v", in, base, u, err)
+		}
+	}
+}
+
+// A path that is no endpoint's base would only ever give 404.
+func TestParseEndpointRefusesOtherAPIs(t *testing.T) {
+	for _, in := range []string{
+		"http://h:1/v1/models", "https://gate.example/openai/v1/embeddings/", "http://h:1/v1/chat", "http://h:1/metrics",
+		"https://gate.example/hunter22/chat/completions", "https://gate.example/completions",
+	} {
+		base, _, err := ParseEndpoint(in)
+		if err == nil || !strings.Contains(err.Error(), "end it before /v1") || strings.Contains(err.Error(), "hunter22") {
+			t.Errorf("%q: %q, error %v", in, base, err)
 		}
 	}
 }
