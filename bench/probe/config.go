@@ -1,14 +1,12 @@
 package probe
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -16,7 +14,6 @@ import (
 
 	"github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
@@ -26,8 +23,9 @@ import (
 type Spec struct {
 	// Name is the label "target"; the URL's host:port by default.
 	Name string `yaml:"name"`
-	// URL is the endpoint's base, with or without /v1.
-	URL string     `yaml:"url"`
+	// URL is the endpoint's base, with or without /v1, or the whole URL of its API.
+	URL string `yaml:"url"`
+	// API is what the URL tells by default, else chat.
 	API openai.API `yaml:"api"`
 	// Model is the first of /v1/models by default.
 	Model    string         `yaml:"model"`
@@ -78,7 +76,6 @@ const (
 // DefaultSpec returns a Spec with every default set.
 func DefaultSpec() Spec {
 	return Spec{
-		API:         openai.Chat,
 		Interval:    model.Duration(DefaultInterval),
 		Timeout:     model.Duration(DefaultTimeout),
 		IdleTimeout: model.Duration(DefaultIdleTimeout),
@@ -122,60 +119,6 @@ func (t Target) URL() *url.URL { return t.base }
 // Devices are the cards configured to serve the target, by vendor.
 func (t Target) Devices() map[string][]string { return t.spec.Devices }
 
-// ReadFile reads a configuration file. Every target in it is good, or the error
-// names the first that is not. The error holds no secret of the file.
-func ReadFile(path string) ([]Target, error) {
-	f, err := open(path)
-	if err != nil {
-		return nil, fmt.Errorf("opening the configuration: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("reading the configuration %s: %w", path, err)
-	case len(data) > maxConfigBytes:
-		return nil, fmt.Errorf("reading the configuration %s: more than %d bytes", path, maxConfigBytes)
-	}
-	targets, err := Parse(data, filepath.Dir(path))
-	if err != nil {
-		return nil, fmt.Errorf("configuration %s: %w", path, err)
-	}
-	return targets, nil
-}
-
-// Parse reads a configuration's text. Relative file names in it are taken from
-// dir.
-func Parse(data []byte, dir string) ([]Target, error) {
-	var file struct {
-		Probes []entry `yaml:"probes"`
-	}
-	d := yaml.NewDecoder(bytes.NewReader(data))
-	d.KnownFields(true)
-	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
-		return nil, withoutValues(err)
-	}
-	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return nil, errors.New("more than one YAML document")
-	}
-	written := readOutline(data)
-	if i := written.empty(); i >= 0 {
-		return nil, fmt.Errorf("%s: empty", written.name(i))
-	}
-	targets := make([]Target, 0, len(file.Probes))
-	for i, e := range file.Probes {
-		if e.err != nil {
-			return nil, fmt.Errorf("%s: %w", written.name(i), withoutValues(e.err))
-		}
-		t, err := e.spec.Validate(dir)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", written.name(i), err)
-		}
-		targets = append(targets, t)
-	}
-	return targets, Distinct(targets)
-}
-
 // Distinct returns an error when two targets have one name.
 func Distinct(targets []Target) error {
 	seen := make(map[string]bool, len(targets))
@@ -189,36 +132,71 @@ func Distinct(targets []Target) error {
 }
 
 // Validate returns the target that a Spec describes, with file names taken from
-// dir and files read, or what is wrong with it. It makes the file names in what
-// s.HTTP points to relative to dir, so it is called once for a Spec.
+// dir and files read. Its error is of type [Mistakes] and tells all that is wrong.
+// It makes the file names in what s.HTTP points to relative to dir, so it is called
+// once for a Spec.
 func (s Spec) Validate(dir string) (Target, error) {
-	base, err := openai.ParseBaseURL(s.URL)
-	if err != nil {
-		return Target{}, fmt.Errorf("url: %w", err)
-	}
-	if s.Name == "" {
+	base, mistakes := s.endpoint()
+	if s.Name == "" && base != nil {
 		s.Name = hostPort(base)
 	}
 	s.HTTP.SetDirectory(dir)
-	if err := s.check(); err != nil {
-		return Target{}, err
-	}
-	if err := s.checkKinds(); err != nil {
-		return Target{}, err
-	}
+	mistakes = append(mistakes, s.check()...)
+	kinds := s.checkKinds()
+	mistakes = append(mistakes, kinds...)
 	t := Target{spec: s, base: base, prompt: s.Prompt}
 	switch {
 	case s.PromptFile != "":
+		var err error
 		if t.prompt, err = readPrompt(config.JoinDir(dir, s.PromptFile)); err != nil {
-			return Target{}, err
+			mistakes = append(mistakes, Mistake{Field: "prompt_file", Text: err.Error()})
 		}
 	case s.Prompt == "" && s.RandomInputTokens == 0:
 		t.prompt = DefaultPrompt
 	}
-	if _, err := t.client(); err != nil {
-		return Target{}, fmt.Errorf("http: %w", err)
+	if base != nil && len(kinds) == 0 && !slices.ContainsFunc(mistakes, func(m Mistake) bool { return m.Field == "http" }) {
+		if _, err := t.client(); err != nil {
+			mistakes = append(mistakes, Mistake{Field: s.clientField(err), Text: err.Error()})
+		}
+	}
+	if len(mistakes) > 0 {
+		return Target{}, mistakes
 	}
 	return t, nil
+}
+
+// endpoint is the URL's base; where it tells the API, that is taken.
+func (s *Spec) endpoint() (*url.URL, Mistakes) {
+	if s.URL == "" {
+		return nil, Mistakes{wrong("url", "is missing")}
+	}
+	text, api, err := openai.ParseEndpoint(s.URL)
+	if err != nil {
+		return nil, Mistakes{wrong("url", "%v", err)}
+	}
+	base, err := openai.ParseBaseURL(text)
+	if err != nil {
+		return nil, Mistakes{wrong("url", "%v", err)}
+	}
+	switch {
+	case s.API == "" && api == "":
+		s.API = openai.Chat
+	case s.API == "":
+		s.API = api
+	case api != "" && api != s.API:
+		return base, Mistakes{{Field: "api", Text: fmt.Sprintf("is %s, but the URL ends in the path of %s: leave one of them out", s.API, api)}}
+	}
+	return base, nil
+}
+
+// clientField is the field that an error of making the HTTP client is about.
+func (s *Spec) clientField(err error) string {
+	for _, f := range s.files() {
+		if f.path != "" && strings.Contains(err.Error(), f.path) {
+			return f.field
+		}
+	}
+	return "http"
 }
 
 // client makes the target's HTTP client; it fails when a file it names is not there.
@@ -234,51 +212,51 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-func (s Spec) check() error {
-	prompts := 0
-	for _, set := range []bool{s.Prompt != "", s.PromptFile != "", s.RandomInputTokens != 0} {
+func (s *Spec) check() Mistakes {
+	var all Mistakes
+	refuse := func(bad bool, field, format string, args ...any) {
+		if bad {
+			all = append(all, wrong(field, format, args...))
+		}
+	}
+	refuse(s.Name != "" && !isLabel(s.Name), "name", "must be 1 to %d bytes of printable text", maxLabelBytes)
+	refuse(s.Model != "" && !isLabel(s.Model), "model", "must be at most %d bytes of printable text", maxLabelBytes)
+	refuse(s.API != "" && s.API != openai.Chat && s.API != openai.Completions, "api", "must be %s or %s", openai.Chat, openai.Completions)
+	refuse(time.Duration(s.Interval) < minInterval, "interval", "must be at least %s", minInterval)
+	refuse(s.Timeout <= 0, "timeout", "must be more than 0")
+	refuse(s.IdleTimeout <= 0, "idle_timeout", "must be more than 0")
+	refuse(s.MaxTokens < 1 || s.MaxTokens > maxTokens, "max_tokens", "must be 1 to %d", maxTokens)
+	refuse(s.RandomInputTokens < 0 || s.RandomInputTokens > maxRandomTokens, "random_input_tokens", "must be 1 to %d", maxRandomTokens)
+	var prompts []string
+	for field, set := range map[string]bool{"prompt": s.Prompt != "", "prompt_file": s.PromptFile != "", "random_input_tokens": s.RandomInputTokens != 0} {
 		if set {
-			prompts++
+			prompts = append(prompts, field)
 		}
 	}
-	switch {
-	case !isLabel(s.Name):
-		return errors.New("name: must be 1 to 256 bytes of printable text")
-	case s.Model != "" && !isLabel(s.Model):
-		return errors.New("model: must be at most 256 bytes of printable text")
-	case s.API != openai.Chat && s.API != openai.Completions:
-		return fmt.Errorf("api: must be %s or %s", openai.Chat, openai.Completions)
-	case time.Duration(s.Interval) < minInterval:
-		return fmt.Errorf("interval: must be at least %s", minInterval)
-	case s.Timeout <= 0:
-		return errors.New("timeout: must be more than 0")
-	case s.IdleTimeout <= 0:
-		return errors.New("idle_timeout: must be more than 0")
-	case s.MaxTokens < 1 || s.MaxTokens > maxTokens:
-		return fmt.Errorf("max_tokens: must be 1 to %d", maxTokens)
-	case s.RandomInputTokens < 0 || s.RandomInputTokens > maxRandomTokens:
-		return fmt.Errorf("random_input_tokens: must be 1 to %d", maxRandomTokens)
-	case prompts > 1:
-		return errors.New("at most one of prompt, prompt_file and random_input_tokens may be set")
+	if slices.Sort(prompts); len(prompts) > 1 {
+		all = append(all, Mistake{Field: prompts[len(prompts)-1], Text: "at most one of prompt, prompt_file and random_input_tokens may be set"})
 	}
-	for vendor, devices := range s.Devices {
-		for _, device := range devices {
-			if !isLabel(vendor) || !isLabel(device) {
-				return errors.New("devices: must be lists of device names by vendor")
-			}
-		}
-	}
+	refuse(!s.devicesAreNames(), "devices", "must be lists of device names by vendor")
 	if s.HTTP.HTTPHeaders != nil {
 		for name := range s.HTTP.HTTPHeaders.Headers {
-			if http.CanonicalHeaderKey(name) == "X-Request-Id" {
-				return errors.New("http_headers: X-Request-Id is the probe's own")
-			}
+			refuse(http.CanonicalHeaderKey(name) == "X-Request-Id", "http.http_headers", "X-Request-Id is the probe's own: use another")
 		}
 	}
 	if err := s.HTTP.Validate(); err != nil {
-		return fmt.Errorf("http: %w", err)
+		all = append(all, Mistake{Field: "http", Text: err.Error()})
 	}
-	return nil
+	return all
+}
+
+func (s *Spec) devicesAreNames() bool {
+	for vendor, devices := range s.Devices {
+		for _, device := range devices {
+			if !isLabel(vendor) || !isLabel(device) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func isLabel(s string) bool {
@@ -291,15 +269,15 @@ func isLabel(s string) bool {
 func readPrompt(path string) (string, error) {
 	f, err := open(path)
 	if err != nil {
-		return "", fmt.Errorf("prompt_file: %w", err)
+		return "", err
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxPromptBytes+1))
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("prompt_file: %w", err)
+		return "", err
 	case len(data) == 0 || len(data) > maxPromptBytes || !utf8.Valid(data):
-		return "", fmt.Errorf("prompt_file: %s must be 1 byte to 1 MiB of UTF-8 text", path)
+		return "", fmt.Errorf("%s must be 1 byte to 1 MiB of UTF-8 text", path)
 	}
 	return string(data), nil
 }

@@ -37,6 +37,16 @@ func certificate() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 }
 
+// parsed are the targets of a text that is good.
+func parsed(t testing.TB, text, dir string) []Target {
+	t.Helper()
+	file, err := Parse([]byte(text), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file.Targets
+}
+
 // specOptions compare Specs without what other packages keep to themselves.
 func specOptions() cmp.Options {
 	return cmp.Options{
@@ -87,11 +97,13 @@ func TestEveryField(t *testing.T) {
 	write(t, filepath.Join(dir, "prompts/letter.txt"), "Dear reader,\n")
 	write(t, filepath.Join(dir, "ca.pem"), certificate())
 	write(t, filepath.Join(dir, "probes.yml"), everyField)
-	targets, err := ReadFile(filepath.Join(dir, "probes.yml"))
+	file, err := ReadFile(filepath.Join(dir, "probes.yml"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	targets := file.Targets
 	second, third := DefaultSpec(), DefaultSpec()
+	second.API, third.API = openai.Chat, openai.Chat
 	second.Name, second.URL, second.Prompt = "second", "http://127.0.0.1:8000", "say: \"hello\"\n"
 	second.HTTP.BasicAuth = &config.BasicAuth{Username: "me", PasswordFile: dir + "/pw"}
 	third.Name, third.URL, third.RandomInputTokens = "third", "http://127.0.0.1:8000", 256
@@ -139,10 +151,7 @@ func TestEveryField(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	targets, err := Parse([]byte("probes: [{url: 'http://127.0.0.1:8000'}]"), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	targets := parsed(t, "probes: [{url: 'http://127.0.0.1:8000'}]", "")
 	want := Spec{
 		Name: "127.0.0.1:8000", URL: "http://127.0.0.1:8000", API: "chat", Interval: model.Duration(30 * time.Second),
 		Timeout: model.Duration(2 * time.Minute), IdleTimeout: model.Duration(30 * time.Second), MaxTokens: 64,
@@ -154,10 +163,8 @@ func TestDefaults(t *testing.T) {
 	if targets[0].prompt != DefaultPrompt {
 		t.Errorf("prompt %q", targets[0].prompt)
 	}
-	for _, text := range []string{"", "# nothing\n", "probes:\n", "probes: []", "{}", "---\n"} {
-		if targets, err := Parse([]byte(text), ""); err != nil || len(targets) != 0 {
-			t.Errorf("%q: %v, %v", text, targets, err)
-		}
+	if none := parsed(t, "probes: []", ""); len(none) != 0 {
+		t.Errorf("no probes: %v", none)
 	}
 }
 
@@ -179,115 +186,6 @@ func TestNameFromURL(t *testing.T) {
 		target, err := s.Validate("")
 		if (err != nil) != (want == "") || err == nil && target.Name() != want {
 			t.Errorf("%s: name %q, error %v; want %q", url, target.Name(), err, want)
-		}
-	}
-}
-
-func TestBadFiles(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "empty.txt"), "")
-	write(t, filepath.Join(dir, "latin1.txt"), "caf\xe9")
-	write(t, filepath.Join(dir, "large.txt"), strings.Repeat("a", maxPromptBytes+1))
-	write(t, filepath.Join(dir, "bad.pem"), "no certificate")
-	// Each text stands for a probe with a good URL, unless it has a line of its own.
-	tests := map[string]struct{ text, want string }{
-		"unknown field":              {"intervall: 30s", "line 2: unknown field intervall"},
-		"unknown field of http":      {"http: {authorisation: {}}", "line 2: unknown field authorisation"},
-		"unknown field of slo":       {"slo: {ttft: 1s}", "line 2: unknown field ttft"},
-		"unknown field at the top":   {"\nprobe: []", "line 2: unknown field probe"},
-		"field twice":                {"timeout: 1s, timeout: 2s", `line 2: a key that is there already`},
-		"two documents":              {"\nprobes: []\n---\nprobes: []", "more than one YAML document"},
-		"an end, then more":          {"\nprobes: []\n...\n}", "more than one YAML document"},
-		"no YAML":                    {"\nprobes: [", "line 2: did not find expected node content"},
-		"not a mapping":              {"\n- a", "line 2: "},
-		"a probe is no mapping":      {"\nprobes: [a]", "line 2: cannot read !!str as a mapping"},
-		"probes is no list":          {"\nprobes: {a: b}", "line 2: cannot read !!map as a list of probes"},
-		"names twice":                {"\nprobes: [{url: 'http://h:1', name: n}, {url: 'http://h:2', name: n}]", `two probes are named "n"`},
-		"default names twice":        {"\nprobes: [{url: 'http://h:80/a'}, {url: 'http://h/b'}]", `two probes are named "h:80"`},
-		"the second is bad":          {"\nprobes: [{url: 'http://h:1'}, {url: 'http://h:2', name: n, api: no}]", `probe 2 ("n"): api: must be chat or completions`},
-		"an empty probe":             {"\nprobes: [null, null]", "probe 1 (line 2, no name): empty"},
-		"the second is empty":        {"\nprobes:\n- url: http://h:1\n-\n", "probe 2 (line 4, no name): empty"},
-		"an alias of nothing":        {"\nprobes: [&x ~, *x]", "probe 1 (line 2, no name): empty"},
-		"nameless, by its URL":       {"\nprobes:\n- url: http://h:1\n- url: http://h:2/tenant\n  api: no\n", "probe 2 (line 4, no name, url http://h:2): api: must be"},
-		"nameless, without a line":   {"\nprobes:\n- url: http://h:1\n- url: https://h/\n  interval: 5\n", "probe 2 (line 4, no name, url https://h): not a valid duration string"},
-		"the name comes last":        {"\nprobes: [{url: 'http://h:1', interval: 5, name: late}]", `probe 1 ("late"): not a valid duration string`},
-		"a name by a merge":          {"\nprobes: [{<<: {name: m}, url: x}]", `probe 1 ("m"): url: `},
-		"api":                        {"api: embeddings", "api: must be chat or completions"},
-		"api empty":                  {"api: ''", "api: must be chat or completions"},
-		"interval negative":          {"interval: -5s", `probe 1 ("n"): not a valid duration string: …`},
-		"interval zero":              {"interval: 0s", "interval: must be at least 100ms"},
-		"interval short":             {"interval: 99ms", "interval: must be at least 100ms"},
-		"interval without a unit":    {"interval: 30", `probe 1 ("n"): not a valid duration string: …`},
-		"interval with two units":    {"interval: 1.5s", `probe 1 ("n"): `},
-		"interval endless":           {"interval: 1000y", `probe 1 ("n"): duration out of range`},
-		"interval is a list":         {"interval: [1s]", "line 2: cannot read !!seq as string"},
-		"timeout negative":           {"timeout: -1s", "not a valid duration"},
-		"timeout zero":               {"timeout: 0s", "timeout: must be more than 0"},
-		"idle timeout zero":          {"idle_timeout: 0s", "idle_timeout: must be more than 0"},
-		"objective negative":         {"slo: {time_to_first_token: -1s}", "not a valid duration"},
-		"max tokens zero":            {"max_tokens: 0", "max_tokens: must be 1 to 131072"},
-		"max tokens negative":        {"max_tokens: -1", "max_tokens: must be 1 to 131072"},
-		"max tokens large":           {"max_tokens: 131073", "max_tokens: must be 1 to 131072"},
-		"max tokens is text":         {"max_tokens: many", "line 2: cannot read !!str as int"},
-		"random words negative":      {"random_input_tokens: -1", "random_input_tokens: must be 1 to 131072"},
-		"random words large":         {"random_input_tokens: 131073", "random_input_tokens: must be 1 to 131072"},
-		"prompt and file":            {"prompt: a, prompt_file: empty.txt", "at most one of prompt, prompt_file and random_input_tokens may be set"},
-		"prompt and words":           {"prompt: a, random_input_tokens: 5", "at most one of prompt, prompt_file and random_input_tokens may be set"},
-		"file and words":             {"prompt_file: empty.txt, random_input_tokens: 5", "at most one of prompt, prompt_file and random_input_tokens may be set"},
-		"prompt file missing":        {"prompt_file: none.txt", "prompt_file: open " + dir + "/none.txt: no such file or directory"},
-		"prompt file empty":          {"prompt_file: empty.txt", "must be 1 byte to 1 MiB of UTF-8 text"},
-		"prompt file no UTF-8":       {"prompt_file: latin1.txt", "must be 1 byte to 1 MiB of UTF-8 text"},
-		"prompt file large":          {"prompt_file: large.txt", "must be 1 byte to 1 MiB of UTF-8 text"},
-		"prompt file is a folder":    {"prompt_file: .", "prompt_file: open " + dir + ": not a regular file"},
-		"no URL":                     {"\nprobes: [{name: n}]", `probe 1 ("n"): url: URL must start with http:// or https://`},
-		"URL without a scheme":       {"\nprobes: [{url: '127.0.0.1:8000'}]", "url: not a URL of the form http://host:port"},
-		"URL of another scheme":      {"\nprobes: [{url: 'unix:///run/x'}]", "url: URL must start with http:// or https://"},
-		"URL with user":              {"\nprobes: [{url: 'http://me@h:1'}]", "url: URL must not hold a user name or password"},
-		"URL with query":             {"\nprobes: [{url: 'http://h:1/?a=b'}]", "url: URL must not have a query"},
-		"URL with fragment":          {"\nprobes: [{url: 'http://h:1/#a'}]", "url: URL must not have a fragment"},
-		"URL without a host":         {"\nprobes: [{url: 'http://:80'}]", "url: URL has no host"},
-		"name of two lines":          {"\nprobes: [{url: 'http://h:1', name: \"a\\nb\"}]", "name: must be 1 to 256 bytes of printable text"},
-		"name too long":              {"\nprobes: [{url: 'http://h:1', name: " + strings.Repeat("n", 257) + "}]", "name: must be 1 to 256 bytes of printable text"},
-		"model of two lines":         {`model: "a\tb"`, "model: must be at most 256 bytes of printable text"},
-		"model too long":             {"model: " + strings.Repeat("m", 257), "model: must be at most 256 bytes of printable text"},
-		"model backwards":            {`model: "\u202Eabc"`, "model: must be at most 256 bytes of printable text"},
-		"device empty":               {"devices: {metax: ['']}", "devices: must be lists of device names by vendor"},
-		"device is no list":          {"devices: {metax: '0'}", "line 2: cannot read !!str as []string"},
-		"CA missing":                 {"http: {tls_config: {ca_file: none.pem}}", "http: configuring HTTP: unable to read CA cert: "},
-		"CA of no use":               {"http: {tls_config: {ca_file: bad.pem}}", "http: configuring HTTP: unable to use specified CA cert file " + dir + "/bad.pem"},
-		"certificate without key":    {"http: {tls_config: {cert_file: bad.pem}}", `probe 1 ("n"): exactly one of key or key_file must be configured`},
-		"certificate of no use":      {"http: {tls_config: {cert_file: bad.pem, key_file: bad.pem}}", "http: configuring HTTP: unable to use specified client cert"},
-		"two ways to authenticate":   {"http: {authorization: {credentials: x}, basic_auth: {username: y}}", `probe 1 ("n"): at most one of basic_auth, oauth2 & authorization must be configured`},
-		"header that is not allowed": {"http: {http_headers: {Content-Type: {values: [x]}}}", `probe 1 ("n"): setting header … is not allowed`},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			text, own := strings.CutPrefix(tt.text, "\n")
-			text = "# line 1\n" + text
-			if !own {
-				text = "probes: [\n{name: n, url: 'http://h:1', " + tt.text + "}]"
-			}
-			targets, err := Parse([]byte(text), dir)
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%d targets, error %q, want %q", len(targets), fmt.Sprint(err), tt.want)
-			}
-		})
-	}
-}
-
-func TestReadFileErrors(t *testing.T) {
-	dir := t.TempDir()
-	large, bad := filepath.Join(dir, "large.yml"), filepath.Join(dir, "bad.yml")
-	write(t, large, "#"+strings.Repeat("a", maxConfigBytes))
-	write(t, bad, "probes: [{url: x}]")
-	for path, want := range map[string]string{
-		filepath.Join(dir, "none.yml"): "opening the configuration: open " + dir + "/none.yml: no such file or directory",
-		dir:                            "opening the configuration: open " + dir + ": not a regular file",
-		large:                          "reading the configuration " + large + ": more than 1048576 bytes",
-		bad:                            "configuration " + bad + ": probe 1 (line 1, no name): url: URL must start with http:// or https://",
-	} {
-		if _, err := ReadFile(path); err == nil || err.Error() != want {
-			t.Errorf("error %q, want %q", fmt.Sprint(err), want)
 		}
 	}
 }

@@ -232,13 +232,10 @@ func TestKeyIsReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	url := serve(t, fakevllm.Config{APIKey: "k3y-of-today"})
 	write(t, filepath.Join(dir, "secrets/key"), "k3y-of-yesterday\n")
-	targets, err := Parse([]byte(`
+	targets := parsed(t, `
 probes:
   - {name: a, url: "`+url+`", interval: 100ms, max_tokens: 3, http: {authorization: {credentials_file: secrets/key}}}
-`), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+`, dir)
 	p := New(log.NewNopLogger())
 	apply(t, p, targets...)
 	stop := running(t, p)

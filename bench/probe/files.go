@@ -1,11 +1,16 @@
 package probe
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 )
+
+// maxCredentialBytes is how much of a file is looked at to see whether it is empty.
+const maxCredentialBytes = 64 << 10
 
 // namedFile is a file that a field names, "" for none.
 type namedFile struct {
@@ -16,28 +21,28 @@ type namedFile struct {
 func (s Spec) files() []namedFile {
 	h := &s.HTTP
 	all := []namedFile{
-		{"tls_config.ca_file", h.TLSConfig.CAFile},
-		{"tls_config.cert_file", h.TLSConfig.CertFile},
-		{"tls_config.key_file", h.TLSConfig.KeyFile},
+		{"http.tls_config.ca_file", h.TLSConfig.CAFile},
+		{"http.tls_config.cert_file", h.TLSConfig.CertFile},
+		{"http.tls_config.key_file", h.TLSConfig.KeyFile},
 	}
 	if a := h.Authorization; a != nil {
-		all = append(all, namedFile{"authorization.credentials_file", a.CredentialsFile})
+		all = append(all, namedFile{"http.authorization.credentials_file", a.CredentialsFile})
 	}
 	if b := h.BasicAuth; b != nil {
-		all = append(all, namedFile{"basic_auth.username_file", b.UsernameFile}, namedFile{"basic_auth.password_file", b.PasswordFile})
+		all = append(all, namedFile{"http.basic_auth.username_file", b.UsernameFile}, namedFile{"http.basic_auth.password_file", b.PasswordFile})
 	}
 	if o := h.OAuth2; o != nil {
 		all = append(all,
-			namedFile{"oauth2.client_secret_file", o.ClientSecretFile},
-			namedFile{"oauth2.client_certificate_key_file", o.ClientCertificateKeyFile},
-			namedFile{"oauth2.tls_config.ca_file", o.TLSConfig.CAFile},
-			namedFile{"oauth2.tls_config.cert_file", o.TLSConfig.CertFile},
-			namedFile{"oauth2.tls_config.key_file", o.TLSConfig.KeyFile})
+			namedFile{"http.oauth2.client_secret_file", o.ClientSecretFile},
+			namedFile{"http.oauth2.client_certificate_key_file", o.ClientCertificateKeyFile},
+			namedFile{"http.oauth2.tls_config.ca_file", o.TLSConfig.CAFile},
+			namedFile{"http.oauth2.tls_config.cert_file", o.TLSConfig.CertFile},
+			namedFile{"http.oauth2.tls_config.key_file", o.TLSConfig.KeyFile})
 	}
 	if h.HTTPHeaders != nil {
 		for _, header := range h.HTTPHeaders.Headers {
 			for _, path := range header.Files {
-				all = append(all, namedFile{"http_headers", path})
+				all = append(all, namedFile{"http.http_headers", path})
 			}
 		}
 	}
@@ -46,31 +51,45 @@ func (s Spec) files() []namedFile {
 
 // checkKinds refuses what would be waited for without end. What is not there yet may
 // come: it is read at each request.
-func (s Spec) checkKinds() error {
+func (s *Spec) checkKinds() Mistakes {
+	var all Mistakes
 	for _, f := range s.files() {
 		if err := checkKind(f.path); err != nil {
-			return fmt.Errorf("http: %s: %w", f.field, err)
+			all = append(all, Mistake{Field: f.field, Text: err.Error()})
 		}
 	}
-	return nil
+	return all
 }
 
-// CheckFiles opens every file that the target's requests need and returns an error
-// for each that cannot be read.
-func (t Target) CheckFiles() []error {
-	var errs []error
+// CheckFiles tells of every file that the target's requests need whether it cannot
+// be read now, or holds nothing where a credential is to be.
+func (t Target) CheckFiles() Mistakes {
+	var all Mistakes
 	for _, named := range t.spec.files() {
 		if named.path == "" {
 			continue
 		}
-		f, err := open(named.path)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: http: %s: %w", t, named.field, err))
-			continue
+		if err := check(named); err != nil {
+			all = append(all, Mistake{Field: named.field, Text: err.Error()})
 		}
-		f.Close()
 	}
-	return errs
+	return all
+}
+
+func check(named namedFile) error {
+	f, err := open(named.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxCredentialBytes))
+	switch {
+	case err != nil:
+		return err
+	case len(bytes.TrimSpace(data)) == 0:
+		return fmt.Errorf("%s is empty: write the key into it, and nothing else", named.path)
+	}
+	return nil
 }
 
 // open opens a file to read it to its end.

@@ -31,15 +31,15 @@ func TestCheckFiles(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			targets, err := Parse([]byte("probes: [{url: 'http://h:1', http: "+tt.http+"}]"), dir)
+			file, err := Parse([]byte("probes: [{url: 'http://h:1',\n http: "+tt.http+"}]"), dir)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var want, got []string
 			for _, field := range tt.want {
-				want = append(want, fmt.Sprintf(`probe "h:1": http: %s: open %s/none: no such file or directory`, field, dir))
+				want = append(want, fmt.Sprintf(`line 2: http.%s: open %s/none: no such file or directory`, field, dir))
 			}
-			for _, err := range targets[0].CheckFiles() {
+			for _, err := range file.Unreadable {
 				got = append(got, err.Error())
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -66,7 +66,7 @@ func TestNoFileIsForgotten(t *testing.T) {
 		"http_headers":                       "http_headers: {X: {files: [.]}}",
 	} {
 		_, err := Parse(fmt.Appendf(nil, text, http), t.TempDir())
-		if err == nil || !strings.Contains(err.Error(), "http: "+field+": open ") || !strings.HasSuffix(err.Error(), ": not a regular file") {
+		if err == nil || !strings.Contains(err.Error(), "http."+field+": open ") || !strings.HasSuffix(err.Error(), ": not a regular file") {
 			t.Errorf("%s is a folder: error %v", field, err)
 		}
 	}

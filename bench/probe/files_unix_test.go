@@ -21,9 +21,9 @@ func TestPipesAreRefused(t *testing.T) {
 		t.Errorf("as the configuration: %v", err)
 	}
 	for field, text := range map[string]string{
-		"prompt_file":                          "prompt_file: pipe",
-		"http: authorization.credentials_file": "http: {authorization: {credentials_file: pipe}}",
-		"http: tls_config.ca_file":             "http: {tls_config: {ca_file: pipe}}",
+		"prompt_file":                         "prompt_file: pipe",
+		"http.authorization.credentials_file": "http: {authorization: {credentials_file: pipe}}",
+		"http.tls_config.ca_file":             "http: {tls_config: {ca_file: pipe}}",
 	} {
 		_, err := Parse([]byte("probes: [{url: 'http://h:1', "+text+"}]"), dir)
 		if err == nil || !strings.HasSuffix(err.Error(), field+": open "+pipe+": not a regular file") {
@@ -41,7 +41,7 @@ func TestLinksAreFollowed(t *testing.T) {
 	if err := os.Symlink("data/probes.yml", link); err != nil {
 		t.Fatal(err)
 	}
-	if targets, err := ReadFile(link); err != nil || len(targets) != 1 {
-		t.Errorf("%d targets, %v", len(targets), err)
+	if file, err := ReadFile(link); err != nil || len(file.Targets) != 1 {
+		t.Errorf("%d targets, %v", len(file.Targets), err)
 	}
 }

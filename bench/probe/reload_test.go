@@ -90,11 +90,7 @@ func TestReloadOfTheSameFile(t *testing.T) {
 	write(t, filepath.Join(dir, "ca.pem"), certificate())
 	p := New(log.NewNopLogger())
 	load := func() map[string]*loop {
-		targets, err := Parse([]byte(everyField), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		apply(t, p, targets...)
+		apply(t, p, parsed(t, everyField, dir)...)
 		return p.loops
 	}
 	before := load()

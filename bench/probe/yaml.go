@@ -1,89 +1,240 @@
 package probe
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"net/url"
+	"io"
+	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// entry is one probe of a file. An error that tells no line is kept, to be told
-// with the probe's place.
-type entry struct {
-	spec Spec
-	err  error
+// exampleFile is the least that a file may hold.
+const exampleFile = "probes: [{url: http://127.0.0.1:8000}]"
+
+// File is what a configuration file holds.
+type File struct {
+	// Targets are the probes that are good.
+	Targets []Target
+	// Unreadable tells which files that requests need cannot be read now, or are
+	// empty: no mistake in the configuration, since they may come.
+	Unreadable Mistakes
 }
 
-// UnmarshalYAML implements yaml.Unmarshaler.
-func (e *entry) UnmarshalYAML(unmarshal func(any) error) error {
-	err := unmarshal(&e.spec)
-	if errors.As(err, new(*yaml.TypeError)) {
-		return err
+// ReadFile reads a configuration file. Its error is of type [Mistakes], tells all
+// that is wrong, and holds no secret of the file. What is good is returned beside it.
+func ReadFile(path string) (File, error) {
+	f, err := open(path)
+	if err != nil {
+		return File{}, Mistakes{{Text: fmt.Sprintf("opening the configuration: %v", err)}}
 	}
-	e.err = err
-	return nil
-}
-
-// outline is where the probes of a file are, for errors.
-type outline []yaml.Node
-
-// readOutline reads a file that was read before, so what is wrong is known.
-func readOutline(data []byte) outline {
-	var file struct {
-		Probes outline `yaml:"probes"`
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
+	switch {
+	case err != nil:
+		return File{}, Mistakes{{File: path, Text: fmt.Sprintf("reading the configuration: %v", err)}}
+	case len(data) > maxConfigBytes:
+		return File{}, Mistakes{{File: path, Text: fmt.Sprintf("more than %d bytes", maxConfigBytes)}}
 	}
-	_ = yaml.Unmarshal(data, &file)
-	return file.Probes
-}
-
-// empty returns the first entry with nothing in it, which the decoder leaves out,
-// -1 for none.
-func (o outline) empty() int {
-	return slices.IndexFunc(o, func(n yaml.Node) bool {
-		if n.Kind == yaml.AliasNode {
-			n = *n.Alias
+	file, mistakes := parse(data, filepath.Dir(path))
+	for _, all := range []Mistakes{mistakes, file.Unreadable} {
+		for i := range all {
+			all[i].File = path
 		}
-		return n.ShortTag() == "!!null"
-	})
+	}
+	return file, mistakes.err()
 }
 
-// name says which probe is meant: by its name, else by what else is known of it and
-// is no secret.
-func (o outline) name(i int) string {
-	var known struct{ Name, URL string }
-	_ = o[i].Decode(&known) // what is of another type stays empty
-	if known.Name != "" {
-		return fmt.Sprintf("probe %d (%.40q)", i+1, known.Name)
-	}
-	text := fmt.Sprintf("probe %d (line %d, no name", i+1, o[i].Line)
-	// Of the URL no more than the host: a path or a user may be a key.
-	if u, err := url.Parse(known.URL); err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") {
-		text += fmt.Sprintf(", url %s://%.80s", u.Scheme, u.Host)
-	}
-	return text + ")"
+// Parse reads a configuration's text. Relative file names in it are taken from
+// dir. Its error is that of [ReadFile], without the file's name.
+func Parse(data []byte, dir string) (File, error) {
+	file, mistakes := parse(data, dir)
+	return file, mistakes.err()
 }
 
-// shown is an error that repeats no value of the file.
-type shown string
-
-func (s shown) Error() string { return string(s) }
-
-// withoutValues is an error of reading YAML without what it repeats of the file:
-// a secret in the wrong place would be part of that.
-func withoutValues(err error) error {
-	if errors.As(err, new(shown)) {
-		return err
+func parse(data []byte, dir string) (File, Mistakes) {
+	root, mistakes := document(data)
+	if mistakes != nil {
+		return File{}, mistakes
 	}
-	if several := (*yaml.TypeError)(nil); errors.As(err, &several) {
-		lines := make([]string, 0, len(several.Errors))
-		for _, e := range several.Errors {
-			lines = append(lines, lineError(e))
+	left := maxNodes
+	entries, mistakes := probesOf(root, newChecker(&left))
+	var file File
+	names := map[string]*yaml.Node{}
+	for _, n := range entries {
+		if left <= 0 {
+			break
 		}
-		return shown(strings.Join(slices.Compact(lines), "; "))
+		c := newChecker(&left)
+		t := c.readEntry(n, dir)
+		found := c.mistakes
+		if len(found) == 0 {
+			found = sameName(names, n, t.Name())
+		}
+		mistakes = append(mistakes, found...)
+		if len(found) > 0 {
+			continue
+		}
+		file.Targets = append(file.Targets, t)
+		for _, m := range t.CheckFiles() {
+			file.Unreadable = append(file.Unreadable, placed(n, m))
+		}
+	}
+	return file, mistakes.sorted()
+}
+
+// document is the one document of a file.
+func document(data []byte) (*yaml.Node, Mistakes) {
+	var root, more yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	switch err := d.Decode(&root); {
+	case errors.Is(err, io.EOF):
+		return nil, Mistakes{{Line: 1, Text: "the file is empty, it must hold probes, such as " + exampleFile}}
+	case err != nil:
+		return nil, Mistakes{syntax(err)}
+	}
+	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
+		return nil, Mistakes{{Line: more.Line, Text: "more than one YAML document: remove the line ---"}}
+	}
+	return root.Content[0], nil
+}
+
+// probesOf are the entries of the list of probes.
+func probesOf(root *yaml.Node, c *checker) ([]*yaml.Node, Mistakes) {
+	none := func(n *yaml.Node, field, text string) ([]*yaml.Node, Mistakes) {
+		c.at(n, Mistake{Field: field, Text: text + ", such as " + exampleFile})
+		return nil, c.mistakes
+	}
+	switch {
+	case isNull(root):
+		return none(root, "", "the file is empty, it must hold probes")
+	case root.Kind != yaml.MappingNode:
+		return none(root, "", "must be the field probes with a list")
+	}
+	var list, key *yaml.Node
+	for k, value := range c.fields(root, "") {
+		switch {
+		case k.Value != "probes":
+			c.at(k, unknownField("", k.Value, []string{"probes"}))
+		case key != nil:
+			c.at(k, Mistake{Field: "probes", Text: fmt.Sprintf("is there twice, first in line %d", key.Line)})
+		default:
+			key, list = k, target(value)
+		}
+	}
+	switch {
+	case key == nil && len(c.mistakes) > 0:
+		return nil, c.mistakes
+	case key == nil:
+		return none(root, "", "the file has no probes")
+	case isNull(list):
+		return none(key, "probes", "has nothing in it; write [] for none, or a list")
+	case list.Kind != yaml.SequenceNode:
+		return none(list, "probes", "must be a list")
+	}
+	return list.Content, c.mistakes
+}
+
+// readEntry reads one probe. What has the wrong form is told and left out, so that
+// the rest is still looked at.
+func (c *checker) readEntry(entry *yaml.Node, dir string) Target {
+	n := target(entry)
+	if isNull(n) {
+		c.at(entry, Mistake{Field: "probes", Text: "an entry is empty: remove it, or give it a url"})
+		return Target{}
+	}
+	c.value(n, reflect.TypeFor[Spec](), "")
+	if n.Kind != yaml.MappingNode {
+		return Target{}
+	}
+	var spec Spec
+	if err := c.good(n).Decode(&spec); err != nil { // the only field that judges as it is read is http
+		c.mistakes = append(c.mistakes, placed(entry, Mistake{Field: "http", Text: withoutValues(err)}))
+		if err := c.good(n).Decode(&spec); err != nil {
+			return Target{}
+		}
+	}
+	t, err := spec.Validate(dir)
+	var more Mistakes
+	errors.As(err, &more)
+	for _, m := range more {
+		if !c.bad(m.Field) {
+			c.mistakes = append(c.mistakes, placed(entry, m))
+		}
+	}
+	return t
+}
+
+// good is an entry without what is wrong in it.
+func (c *checker) good(entry *yaml.Node) *yaml.Node {
+	known, _ := fieldsOf(reflect.TypeFor[Spec]())
+	rest := *entry
+	rest.Content = nil
+	for i := 0; i+1 < len(entry.Content); i += 2 {
+		key, value := entry.Content[i], entry.Content[i+1]
+		_, isKnown := known[target(key).Value]
+		if isKnown && !c.bad(target(key).Value) || key.Tag == mergeTag && len(c.mistakes) == 0 {
+			rest.Content = append(rest.Content, key, value)
+		}
+	}
+	return &rest
+}
+
+// bad reports whether something is wrong in the field of an entry that another
+// field is, or is within.
+func (c *checker) bad(field string) bool {
+	first, _, _ := strings.Cut(field, ".")
+	return slices.ContainsFunc(c.mistakes, func(m Mistake) bool { return m.Field == first || strings.HasPrefix(m.Field, first+".") })
+}
+
+// sameName tells when a name is another probe's already, and keeps it.
+func sameName(names map[string]*yaml.Node, n *yaml.Node, name string) Mistakes {
+	other, taken := names[name]
+	if !taken {
+		names[name] = n
+		return nil
+	}
+	return Mistakes{placed(n, wrong("name", "two probes are named %.40q, the first in line %d: give each its own", name, other.Line))}
+}
+
+// placed gives a mistake the line of its field: the innermost part of it that is in
+// the file.
+func placed(entry *yaml.Node, m Mistake) Mistake {
+	m.Line = entry.Line
+	n := target(entry)
+	for _, name := range strings.Split(m.Field, ".") {
+		i := slices.IndexFunc(n.Content, func(k *yaml.Node) bool { return k.Value == name })
+		if n.Kind != yaml.MappingNode || i < 0 || i%2 != 0 {
+			break
+		}
+		m.Line = n.Content[i].Line
+		n = target(n.Content[i+1])
+	}
+	return m
+}
+
+// syntax is what is wrong with a text that is no YAML.
+func syntax(err error) Mistake {
+	text := withoutValues(err)
+	m := Mistake{Text: "not YAML: " + text}
+	if at := regexp.MustCompile(`(?s)^line (\d+): (.*)$`).FindStringSubmatch(text); at != nil {
+		m.Line, _ = strconv.Atoi(at[1])
+		m.Text = "not YAML: " + at[2]
+	}
+	return m
+}
+
+// withoutValues is the text of an error of reading YAML without what it repeats of
+// the file: a secret in the wrong place would be part of that.
+func withoutValues(err error) string {
+	if errors.As(err, new(*yaml.TypeError)) { // the checker has told the usual ones, with their place
+		return "a value is not what belongs there"
 	}
 	// What is quoted may hold quotes: all from the first to the last goes.
 	text := regexp.MustCompile("(?s)[`'\"].*[`'\"]").ReplaceAllStringFunc(err.Error(), func(quoted string) string {
@@ -93,31 +244,5 @@ func withoutValues(err error) error {
 		return "…"
 	})
 	text = regexp.MustCompile(`(?s)(unknown TLS version|invalid map key):.*`).ReplaceAllString(text, "$1")
-	return shown(strings.TrimPrefix(text, "yaml: "))
-}
-
-// lineError tells what is known to hold no value of one of the decoder's errors,
-// which all start with the line.
-func lineError(e string) string {
-	line := regexp.MustCompile(`^line \d+: `).FindString(e)
-	// A name of another form may be a value that lost its field.
-	field := regexp.MustCompile(`^line \d+: field ([a-z_]{1,40}) (not found|already set) in type `).FindStringSubmatch(e)
-	mistyped := regexp.MustCompile(`(?s)^line \d+: cannot unmarshal (!!(?:str|int|float|bool|null|seq|map|timestamp|binary)) .*into (\S+)$`).FindStringSubmatch(e)
-	switch {
-	case field != nil && field[2] == "not found":
-		return line + "unknown field " + field[1]
-	case field != nil:
-		return line + "field " + field[1] + " is there twice"
-	case mistyped != nil && strings.HasSuffix(mistyped[2], ".entry"):
-		return line + "cannot read " + mistyped[1] + " as a list of probes"
-	case mistyped != nil && strings.HasSuffix(mistyped[2], ".plain"):
-		return line + "cannot read " + mistyped[1] + " as a mapping"
-	case mistyped != nil:
-		return line + "cannot read " + mistyped[1] + " as " + mistyped[2]
-	case strings.Contains(e, "not found in type"):
-		return line + "unknown field"
-	case strings.Contains(e, "already"):
-		return line + "a key that is there already"
-	}
-	return line + "not what belongs there"
+	return strings.TrimPrefix(text, "yaml: ")
 }

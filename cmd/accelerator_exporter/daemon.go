@@ -48,7 +48,7 @@ type daemon struct {
 	ready     atomic.Bool
 }
 
-func newDaemon(s *settings, targets []probe.Target, base log.Logger) (*daemon, error) {
+func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
 	d := &daemon{settings: s, base: base, logger: stamped(base), registry: prometheus.NewRegistry()}
 	vendors := s.enabledVendors()
 	d.hardware = collector.New(collector.Options{
@@ -56,7 +56,7 @@ func newDaemon(s *settings, targets []probe.Target, base log.Logger) (*daemon, e
 		Interval: s.interval, InventoryInterval: s.inventory, Timeout: s.timeout, Logger: d.logger,
 	})
 	d.prober = probe.New(d.logger)
-	if err := d.prober.Apply(targets); err != nil {
+	if err := d.prober.Apply(c.targets); err != nil {
 		return nil, err
 	}
 	d.placement = newPlacement(s.procfs, d.hardware, d.prober)
@@ -78,10 +78,19 @@ func newDaemon(s *settings, targets []probe.Target, base log.Logger) (*daemon, e
 	if len(vendors) == 0 {
 		level.Warn(d.logger).Log("msg", "no card metrics: none of mx-smi, ht-smi and npu-smi is on the PATH, or they were declined; see --collector.metax.command and --collector.ascend.command")
 	}
-	for _, t := range targets {
+	for _, t := range c.targets {
 		level.Info(d.logger).Log("msg", "probing", "target", t.Name(), "url", t.URL())
 	}
+	d.warnUnreadable(c)
 	return d, nil
+}
+
+// warnUnreadable tells which files are not there yet: probes are not sent before
+// they are.
+func (d *daemon) warnUnreadable(c configuration) {
+	for _, err := range c.unreadable {
+		level.Warn(d.logger).Log("msg", "a file that probes need cannot be used now; it is read again for each probe", "err", err)
+	}
 }
 
 // run serves until ctx ends or the listener fails, and then ends everything it
@@ -189,18 +198,21 @@ func (d *daemon) reloadOnHangup(ctx context.Context, hangup <-chan os.Signal) {
 func (d *daemon) reload() error {
 	d.reloadMu.Lock()
 	defer d.reloadMu.Unlock()
-	targets, err := d.settings.targets()
+	c, err := d.settings.configuration()
 	if err == nil {
-		err = d.prober.Apply(targets)
+		err = d.prober.Apply(c.targets)
 	}
 	if err != nil {
 		d.reloadOK.Set(0)
-		level.Error(d.logger).Log("msg", "the new configuration is not right, the old one stays", "err", err)
+		for _, one := range each(err) {
+			level.Error(d.logger).Log("msg", "the new configuration is not right, the old one stays", "err", one)
+		}
 		return err
 	}
+	d.warnUnreadable(c)
 	d.placement.changed()
 	d.reloadOK.Set(1)
 	d.reloadAt.SetToCurrentTime()
-	level.Info(d.logger).Log("msg", "configuration loaded", "probes", len(targets))
+	level.Info(d.logger).Log("msg", "configuration loaded", "probes", len(c.targets))
 	return nil
 }

@@ -41,6 +41,7 @@ type settings struct {
 	apiKeyFile  string
 	configFile  string
 	configCheck bool
+	probeOnce   bool
 }
 
 // vendorFlags are the flags of one vendor.
@@ -101,8 +102,8 @@ func (s *settings) collectorFlags(app *kingpin.Application) {
 
 func (s *settings) probeFlags(app *kingpin.Application) {
 	p := &s.probe
-	app.Flag("probe.target", "Base URL of a model server to probe, with or without /v1.").StringVar(&p.URL)
-	app.Flag("probe.api", "API to probe: chat or completions.").Default(string(openai.Chat)).
+	app.Flag("probe.target", "URL of a model server to probe: its base, with or without /v1, or the whole URL of its API.").StringVar(&p.URL)
+	app.Flag("probe.api", "API to probe: chat or completions. Default: what the URL tells, else chat.").
 		EnumVar((*string)(&p.API), string(openai.Chat), string(openai.Completions))
 	app.Flag("probe.model", "Model to ask for. Default: the first that the server lists.").StringVar(&p.Model)
 	app.Flag("probe.interval", "How often a probe is due.").Default(probe.DefaultInterval.String()).
@@ -115,6 +116,7 @@ func (s *settings) probeFlags(app *kingpin.Application) {
 	app.Flag("probe.prompt", "Prompt of a probe.").StringVar(&p.Prompt)
 	app.Flag("probe.cache-friendly", "Keep the prompt the same, so that a prefix cache may answer.").BoolVar(&p.CacheFriendly)
 	app.Flag("probe.api-key-file", "File with the API key, read again for each probe.").StringVar(&s.apiKeyFile)
+	app.Flag("probe.once", "Send one request to each target, print what it cost, and exit with 0 or 1.").BoolVar(&s.probeOnce)
 	app.Flag("config.file", "YAML file with probes.").StringVar(&s.configFile)
 	app.Flag("config.check", "Check the configuration, and that the files it names can be read, and exit.").BoolVar(&s.configCheck)
 }
@@ -137,16 +139,27 @@ func (s *settings) check() error {
 			return fmt.Errorf("--collector.%s.expected-devices must not be negative", v.known.Name)
 		}
 	}
+	if s.probeOnce && s.probe.URL == "" && s.configFile == "" {
+		return errors.New("--probe.once needs --probe.target or --config.file")
+	}
 	if p := s.telemetryPath; len(p) < 2 || p[0] != '/' || strings.HasPrefix(p, "/-/") || strings.ContainsAny(p, "{} \t") {
 		return errors.New("--web.telemetry-path must be a path such as /metrics, and not below /-/")
 	}
 	return nil
 }
 
-// targets are the probes of the flags and of the file. It is called again to
-// reload.
-func (s *settings) targets() ([]probe.Target, error) {
-	var targets []probe.Target
+// configuration is what the probes' flags and the file tell, as far as it is good,
+// and what is wrong with it. It is called again to reload.
+type configuration struct {
+	targets []probe.Target
+	// unreadable are the files that are read later and cannot be read now.
+	unreadable []error
+}
+
+// configuration reads the flags and the file. The error joins all that is wrong.
+func (s *settings) configuration() (configuration, error) {
+	var c configuration
+	var wrong []error
 	if s.probe.URL != "" {
 		spec := s.probe
 		if s.apiKeyFile != "" {
@@ -154,40 +167,76 @@ func (s *settings) targets() ([]probe.Target, error) {
 		}
 		t, err := spec.Validate("")
 		if err != nil {
-			return nil, fmt.Errorf("--probe.target: %w", err)
+			wrong = append(wrong, each(named(err))...)
+		} else {
+			c.targets = append(c.targets, t)
+			c.unreadable = append(c.unreadable, each(named(t.CheckFiles()))...)
 		}
-		targets = append(targets, t)
 	}
 	if s.configFile != "" {
-		more, err := probe.ReadFile(s.configFile)
-		if err != nil {
-			return nil, err
-		}
-		targets = append(targets, more...)
+		file, err := probe.ReadFile(s.configFile)
+		wrong = append(wrong, each(err)...)
+		c.targets = append(c.targets, file.Targets...)
+		c.unreadable = append(c.unreadable, each(file.Unreadable)...)
 	}
-	for _, t := range targets {
+	for _, t := range c.targets {
 		for vendor := range t.Devices() {
 			if !slices.ContainsFunc(s.vendors, func(v vendorFlags) bool { return v.known.Name == vendor }) {
-				return nil, fmt.Errorf("probe %q: devices: no vendor is called %q", t.Name(), vendor)
+				wrong = append(wrong, fmt.Errorf("probe %q: devices: no vendor is called %q, known: metax, ascend", t.Name(), vendor))
 			}
 		}
 	}
-	return targets, probe.Distinct(targets)
+	if err := probe.Distinct(c.targets); err != nil {
+		wrong = append(wrong, err)
+	}
+	return c, errors.Join(wrong...)
 }
 
-// checkFiles tells what is wrong with each file that is read later: those of the
-// targets' requests, the web configuration and its certificates.
-func (s *settings) checkFiles(targets []probe.Target) []error {
-	var errs []error
-	for _, t := range targets {
-		errs = append(errs, t.CheckFiles()...)
+// named is an error of a target of the flags, with the flags' names.
+func named(err error) error {
+	var mistakes probe.Mistakes
+	if !errors.As(err, &mistakes) {
+		return err
 	}
-	if err := web.Validate(*s.web.WebConfigFile); err != nil {
-		// What stands in backquotes is a value of the file, and may be a secret.
-		text := regexp.MustCompile("(?s)`.*`").ReplaceAllString(err.Error(), "…")
-		errs = append(errs, fmt.Errorf("--web.config.file %s: %s", *s.web.WebConfigFile, text))
+	renamed := slices.Clone(mistakes)
+	for i := range renamed {
+		switch field := &renamed[i].Field; *field {
+		case "url", "name": // the name is the URL's host
+			*field = "--probe.target"
+		case "http.authorization.credentials_file":
+			*field = "--probe.api-key-file"
+		default:
+			*field = "--probe." + strings.ReplaceAll(*field, "_", "-")
+		}
 	}
-	return errs
+	return renamed
+}
+
+// each are the errors that one joins.
+func each(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	switch {
+	case err == nil:
+		return nil
+	case !ok:
+		return []error{err}
+	}
+	var all []error
+	for _, one := range joined.Unwrap() {
+		all = append(all, each(one)...)
+	}
+	return all
+}
+
+// checkWeb tells what is wrong with the web configuration and its certificates.
+func (s *settings) checkWeb() error {
+	err := web.Validate(*s.web.WebConfigFile)
+	if err == nil {
+		return nil
+	}
+	// What stands in backquotes is a value of the file, and may be a secret.
+	text := regexp.MustCompile("(?s)`.*`").ReplaceAllString(err.Error(), "…")
+	return fmt.Errorf("--web.config.file %s: %s", *s.web.WebConfigFile, text)
 }
 
 // checkWebConfigKind refuses what would be waited for without end, such as a pipe.

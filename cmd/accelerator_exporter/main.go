@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/go-kit/log"
@@ -23,12 +24,12 @@ func main() {
 	// A reader of the log that goes away must not end the program. Asked for, not
 	// ignored: a signal that is ignored stays so in the tools.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	os.Exit(run(ctx, hangup, os.Args[1:], os.Stderr))
+	os.Exit(run(ctx, hangup, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // run is the whole program. It returns the exit status: 0 after a clean end, 1
-// when it could not run, 2 for a wrong command line.
-func run(ctx context.Context, hangup <-chan os.Signal, args []string, stderr io.Writer) int {
+// when it could not run or a single probe failed, 2 for a wrong command line.
+func run(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, stderr io.Writer) int {
 	s, err := parseFlags(args)
 	if err != nil {
 		fmt.Fprintf(stderr, "accelerator_exporter: %v, try --help\n", err)
@@ -43,22 +44,20 @@ func run(ctx context.Context, hangup <-chan os.Signal, args []string, stderr io.
 		level.Error(stamped(logger)).Log("msg", "the web configuration is not right", "err", err)
 		return 1
 	}
-	targets, err := s.targets()
+	c, err := s.configuration()
+	if s.configCheck {
+		return checked(s, c, err, stamped(logger))
+	}
 	if err != nil {
-		level.Error(stamped(logger)).Log("msg", "the probes are not right", "err", err)
+		for _, one := range each(err) {
+			level.Error(stamped(logger)).Log("msg", "the probes are not right", "err", one)
+		}
 		return 1
 	}
-	if s.configCheck {
-		if errs := s.checkFiles(targets); len(errs) > 0 {
-			for _, err := range errs {
-				level.Error(stamped(logger)).Log("msg", "the configuration is not right", "err", err)
-			}
-			return 1
-		}
-		level.Info(stamped(logger)).Log("msg", "the configuration is right", "probes", len(targets))
-		return 0
+	if s.probeOnce {
+		return probeOnce(ctx, c.targets, stdout)
 	}
-	d, err := newDaemon(s, targets, logger)
+	d, err := newDaemon(s, c, logger)
 	if err != nil {
 		level.Error(stamped(logger)).Log("msg", "cannot start", "err", err)
 		return 1
@@ -67,6 +66,20 @@ func run(ctx context.Context, hangup <-chan os.Signal, args []string, stderr io.
 		level.Error(stamped(logger)).Log("msg", "cannot serve", "err", err)
 		return 1
 	}
+	return 0
+}
+
+// checked tells all that is wrong with the configuration, and with the files that
+// are read later, and returns the exit status.
+func checked(s *settings, c configuration, err error, logger log.Logger) int {
+	wrong := slices.Concat(each(err), c.unreadable, each(s.checkWeb()))
+	for _, one := range wrong {
+		level.Error(logger).Log("msg", "the configuration is not right", "err", one)
+	}
+	if len(wrong) > 0 {
+		return 1
+	}
+	level.Info(logger).Log("msg", "the configuration is right", "probes", len(c.targets))
 	return 0
 }
 

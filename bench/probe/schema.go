@@ -1,0 +1,277 @@
+package probe
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/common/config"
+	"github.com/prometheus/common/model"
+	"go.yaml.in/yaml/v3"
+)
+
+// maxNodes bounds how many parts of a file are looked at: with aliases a small file
+// can have any number.
+const maxNodes = 50_000
+
+// mergeTag is the tag of the key <<.
+const mergeTag = "!!merge"
+
+// checker finds what is wrong with the shape of a YAML text, by the types it is to
+// be read into, and says where.
+type checker struct {
+	mistakes Mistakes
+	left     *int                // parts that may be looked at
+	within   map[*yaml.Node]bool // that are being looked at
+}
+
+func newChecker(left *int) *checker { return &checker{left: left, within: map[*yaml.Node]bool{}} }
+
+// at adds a mistake.
+func (c *checker) at(n *yaml.Node, m Mistake) {
+	m.Line = n.Line
+	c.mistakes = append(c.mistakes, m)
+}
+
+// mayLook counts a part, and tells when there are too many.
+func (c *checker) mayLook(n *yaml.Node) bool {
+	*c.left--
+	if *c.left == 0 {
+		c.at(n, Mistake{Text: "the file has too many parts"})
+	}
+	return *c.left > 0
+}
+
+// value looks at what is to be read into a type. A field with nothing in it keeps
+// its default.
+func (c *checker) value(n *yaml.Node, t reflect.Type, field string) {
+	if !c.mayLook(n) {
+		return
+	}
+	n = target(n)
+	if c.within[n] {
+		c.at(n, Mistake{Field: field, Text: "contains itself"})
+		return
+	}
+	c.within[n] = true
+	defer delete(c.within, n)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if isNull(n) {
+		return
+	}
+	switch {
+	case isMapping(t):
+		c.mapping(n, t, field)
+	case t.Kind() == reflect.Map:
+		c.pairs(n, t, field)
+	case t.Kind() == reflect.Slice:
+		if n.Kind != yaml.SequenceNode {
+			c.at(n, wrong(field, "must be a list"))
+			return
+		}
+		for _, item := range n.Content {
+			c.value(item, t.Elem(), field)
+		}
+	case t.Kind() == reflect.Interface:
+	default:
+		c.leaf(n, t, field)
+	}
+}
+
+// mapping looks at what is to be read into a struct.
+func (c *checker) mapping(n *yaml.Node, t reflect.Type, field string) {
+	if n.Kind != yaml.MappingNode {
+		c.at(n, wrong(field, "must be fields with values"))
+		return
+	}
+	known, others := fieldsOf(t)
+	seen := map[string]int{}
+	for key, value := range c.fields(n, field) {
+		line, twice := seen[key.Value]
+		inner, isKnown := known[key.Value]
+		switch {
+		case key.Tag == mergeTag:
+			c.merged(value, t, field)
+			continue
+		case twice:
+			c.at(key, Mistake{Field: within(field, safeName(key.Value)), Text: fmt.Sprintf("is there twice, first in line %d", line)})
+		case isKnown:
+			c.value(value, inner, within(field, key.Value))
+		case others != nil:
+			c.value(value, others, field)
+		default:
+			c.at(key, unknownField(field, key.Value, slices.Sorted(maps.Keys(known))))
+		}
+		seen[key.Value] = key.Line
+	}
+}
+
+// pairs looks at what is to be read into a map.
+func (c *checker) pairs(n *yaml.Node, t reflect.Type, field string) {
+	if n.Kind != yaml.MappingNode {
+		c.at(n, wrong(field, "must be fields with values"))
+		return
+	}
+	for key, value := range c.fields(n, field) {
+		if key.Tag == mergeTag {
+			c.merged(value, t, field)
+			continue
+		}
+		c.value(value, t.Elem(), field)
+	}
+}
+
+// merged looks at what a merge key takes in: a mapping, or a list of them.
+func (c *checker) merged(n *yaml.Node, t reflect.Type, field string) {
+	if target(n).Kind == yaml.SequenceNode {
+		t = reflect.SliceOf(t)
+	}
+	c.value(n, t, field)
+}
+
+// fields yields the keys of a mapping with their values.
+func (c *checker) fields(n *yaml.Node, field string) func(func(key, value *yaml.Node) bool) {
+	return func(yield func(key, value *yaml.Node) bool) {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key, value := target(n.Content[i]), n.Content[i+1]
+			if !c.mayLook(key) {
+				return
+			}
+			if key.Kind != yaml.ScalarNode {
+				c.at(key, Mistake{Field: field, Text: "has a key that is no name"})
+				continue
+			}
+			if !yield(key, value) {
+				return
+			}
+		}
+	}
+}
+
+// leaf looks at a value without parts.
+func (c *checker) leaf(n *yaml.Node, t reflect.Type, field string) {
+	into := reflect.New(t)
+	err := n.Decode(into.Interface())
+	if err == nil {
+		return
+	}
+	text := "cannot be read"
+	switch {
+	case t == reflect.TypeFor[model.Duration]():
+		text = badDuration(n, err)
+	case t == reflect.TypeFor[config.URL]():
+		text = "must be a URL"
+	case t == reflect.TypeFor[config.TLSVersion]():
+		text = "must be one of TLS10, TLS11, TLS12, TLS13"
+	case t.Kind() == reflect.Int:
+		text = "must be a whole number"
+	case t.Kind() == reflect.Bool:
+		text = "must be true or false"
+	case t.Kind() == reflect.String:
+		text = "must be text"
+	}
+	c.at(n, wrong(field, "%s", text))
+}
+
+func badDuration(n *yaml.Node, err error) string {
+	number, notANumber := strconv.ParseFloat(n.Value, 64)
+	switch {
+	case n.Kind != yaml.ScalarNode:
+		return "must be a length of time"
+	case strings.Contains(err.Error(), "out of range"):
+		return "is too long"
+	case notANumber == nil && number >= 0:
+		return "has no unit"
+	case strings.HasPrefix(n.Value, "-"):
+		return "must not be negative"
+	}
+	return "must be whole numbers with units (ms, s, m, h)"
+}
+
+// unknownField is one that is not there. Its name is told where it is one: else it
+// may be a value that lost its field.
+func unknownField(parent, name string, known []string) Mistake {
+	text := "unknown field"
+	if safeName(name) != "" {
+		text += " " + name
+	}
+	if near := nearest(strings.ToLower(name), known); near != "" {
+		text += ", did you mean " + near + "?"
+	} else if len(known) < 6 {
+		text += ", known: " + strings.Join(known, ", ")
+	}
+	return Mistake{Field: parent, Text: text}
+}
+
+// safeName is a key that has the form of a field's name, "" for another.
+func safeName(key string) string {
+	const longest = 40
+	if len(key) > longest || strings.Trim(key, "abcdefghijklmnopqrstuvwxyz_") != "" {
+		return ""
+	}
+	return key
+}
+
+func within(parent, field string) string {
+	if parent == "" || field == "" {
+		return parent + field
+	}
+	return parent + "." + field
+}
+
+// target is what a node or an alias stands for.
+func target(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == 0 || n.ShortTag() == "!!null" }
+
+// isMapping reports whether a type is read from fields with values.
+func isMapping(t reflect.Type) bool {
+	known, others := fieldsOf(t)
+	return len(known) > 0 || others != nil
+}
+
+// fieldsOf are the types of a struct's fields by their names in YAML, and the type
+// of fields with any name, nil if there are none.
+func fieldsOf(t reflect.Type) (known map[string]reflect.Type, others reflect.Type) {
+	known = map[string]reflect.Type{}
+	if t.Kind() != reflect.Struct {
+		return known, nil
+	}
+	for f := range fields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		switch {
+		case options == "inline" && f.Type.Kind() == reflect.Map:
+			others = f.Type.Elem()
+		case options == "inline":
+			inner, more := fieldsOf(f.Type)
+			maps.Copy(known, inner)
+			if more != nil {
+				others = more
+			}
+		case name != "" && name != "-":
+			known[name] = f.Type
+		}
+	}
+	return known, others
+}
+
+// fields yields the exported fields of a struct.
+func fields(t reflect.Type) func(func(reflect.StructField) bool) {
+	return func(yield func(reflect.StructField) bool) {
+		for i := range t.NumField() {
+			if f := t.Field(i); f.IsExported() && !yield(f) {
+				return
+			}
+		}
+	}
+}
