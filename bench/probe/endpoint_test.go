@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	stdcmp "cmp"
 	"context"
 	"fmt"
 	"io"
@@ -107,7 +108,10 @@ func TestFaultsSideBySide(t *testing.T) {
 	stop := running(t, p)
 	outcomes := func(since time.Time) func() bool {
 		return func() bool {
-			return !slices.ContainsFunc(p.Statuses(), func(s Status) bool { return !s.At.After(since) })
+			return !slices.ContainsFunc(p.Statuses(), func(s Status) bool {
+				last, _ := s.Last()
+				return !last.At.After(since)
+			})
 		}
 	}
 	eventually(t, "an outcome of every target", outcomes(time.Time{}))
@@ -168,7 +172,8 @@ func TestFaultsSideBySide(t *testing.T) {
 				t.Errorf("success is %v", success)
 			}
 			s := statuses[name]
-			if (s.Failure == nil) != (tt.want == "") || s.Failure != nil && s.Failure.Reason != tt.want || s.Model != served || s.At.IsZero() {
+			want := stdcmp.Or(string(tt.want), "success")
+			if last, ok := s.Last(); !ok || last.Result() != want || s.Model != served || (s.LastSuccess.E2E > 0) != (tt.want == "") {
 				t.Errorf("status %+v", s)
 			}
 		})
@@ -283,7 +288,9 @@ func TestSecretsStayInside(t *testing.T) {
 	var shown strings.Builder
 	fmt.Fprintf(&shown, "%s\n%+v\n%+v\n", output, p.Statuses(), p.Targets())
 	for _, s := range p.Statuses() {
-		fmt.Fprintln(&shown, s.Failure, s.URL)
+		for _, o := range s.History {
+			fmt.Fprintln(&shown, o.Failure, o.Hint, s.URL)
+		}
 	}
 	shown.WriteString(scrape(t, p, acceptOpenMetrics).Body.String())
 	for _, part := range []string{secret, "5ecret", "bWU6c2stNWVjcmV0"} { // the last as basic auth sends it
@@ -301,16 +308,25 @@ func TestSecretsStayInside(t *testing.T) {
 func TestLog(t *testing.T) {
 	output := new(logged)
 	l := newLoop(makeTarget(t, nil), nil, New(log.NewNopLogger()).metrics, level.NewFilter(log.NewLogfmtLogger(output), level.AllowInfo()))
+	probed := func(f *openai.Failure) {
+		l.ended(outcomeOf(l.target, &openai.Trace{RequestID: "id", Failure: f}))
+	}
 	for _, reason := range []openai.Reason{"", "connect", "connect", "http_5xx", "", "", "canceled"} {
 		var f *openai.Failure
 		if reason != "" {
 			f = &openai.Failure{Reason: reason, Detail: "why"}
 		}
-		l.ended(f, "id")
+		probed(f)
 	}
-	want := `level=warn target=a msg="probe failed" reason=connect status=0 detail=why request_id=id
+	probed(&openai.Failure{Reason: openai.ReasonConnect, Detail: "open /key: no such file or directory", Unsent: true})
+	probed(&openai.Failure{Reason: openai.ReasonHTTP4xx, Status: http.StatusUnauthorized, Detail: "why"})
+	l.ended(unlearned(l.target, &openai.Failure{Reason: openai.ReasonHTTP5xx, Status: http.StatusBadGateway}))
+	want := `level=warn target=a msg="probe failed" reason=connect status=0 detail=why request_id=id hint="does a server listen at 127.0.0.1:1?"
 level=warn target=a msg="probe failed" reason=http_5xx status=0 detail=why request_id=id
 level=info target=a msg="probe succeeds again"
+level=warn target=a msg="probe not sent" detail="open /key: no such file or directory" hint="the exporter's user must be able to read the file; it is read again for each probe"
+level=warn target=a msg="probe failed" reason=http_4xx status=401 detail=why request_id=id hint="the server wants a key: --probe.api-key-file, or http.authorization.credentials_file in YAML"
+level=warn target=a msg="asking for the list of models failed" url=http://127.0.0.1:1/v1/models reason=http_5xx status=502 detail=
 `
 	if diff := cmp.Diff(want, output.String()); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)

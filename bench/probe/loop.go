@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"hash/fnv"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,10 +34,11 @@ type loop struct {
 	running  sync.WaitGroup
 
 	mu      sync.Mutex
-	model   string // configured or learned; "" while not known
-	last    *openai.Failure
-	at      time.Time
-	mustAsk bool // the model was learned, and the last probe failed
+	model   string   // configured or learned; "" while not known
+	former  []string // models that were learned before, whose counters stay; oldest first
+	past    history
+	good    Outcome // the last success
+	mustAsk bool    // the model was learned, and the last probe failed
 }
 
 func newLoop(t Target, c client, m *metrics, logger log.Logger) *loop {
@@ -53,16 +55,24 @@ func newLoop(t Target, c client, m *metrics, logger log.Logger) *loop {
 // stopped: what it counted stays, unless it was about another model.
 func (l *loop) follow(old *loop) {
 	old.mu.Lock()
-	known, mustAsk := old.model, old.mustAsk
+	known, former, mustAsk := old.model, old.former, old.mustAsk
+	past, good := old.past, old.good
 	old.mu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	learned := l.target.spec.Model == "" && old.target.spec.Model == ""
-	switch {
-	case learned && l.target.URL().String() == old.target.URL().String():
-		l.model, l.mustAsk = known, mustAsk
-	case known != "" && known != l.model:
-		l.metrics.dropModel(l.target.Name(), known)
+	if learned && l.target.URL().String() == old.target.URL().String() {
+		l.model, l.former, l.mustAsk = known, former, mustAsk
+		l.past, l.good = past, good
+	} else {
+		for _, model := range append(former, known) {
+			if model != "" && model != l.model {
+				l.metrics.dropModel(l.target.Name(), model)
+			}
+		}
+		if known == l.model {
+			l.past, l.good = past, good
+		}
 	}
 	l.metrics.dropObjectives(l.target)
 }
@@ -138,26 +148,39 @@ func (l *loop) skip() {
 func (l *loop) probe(ctx context.Context, planned time.Time) {
 	model, failure := l.learn(ctx)
 	if failure != nil {
-		l.metrics.learnFailed(l.target, failure)
-		l.ended(failure, "")
+		if unsent(failure) {
+			l.metrics.notSent(l.target, model)
+		} else {
+			l.metrics.learnFailed(l.target, failure)
+		}
+		l.ended(unlearned(l.target, failure))
 		return
 	}
 	gauge := l.metrics.inFlight.WithLabelValues(l.target.Name(), model)
 	gauge.Set(1)
 	defer gauge.Set(0)
+	trace := l.client.Stream(ctx, l.target.request(model, planned))
+	if unsent(trace.Failure) {
+		l.metrics.notSent(l.target, model)
+	} else {
+		l.metrics.observe(l.target, trace)
+	}
+	l.ended(outcomeOf(l.target, trace))
+}
+
+// request is one of a target's requests.
+func (t Target) request(model string, planned time.Time) openai.Request {
 	id := newID()
-	trace := l.client.Stream(ctx, openai.Request{
-		API:         l.target.spec.API,
+	return openai.Request{
+		API:         t.spec.API,
 		Model:       model,
-		Prompt:      l.target.text(id),
-		MaxTokens:   l.target.spec.MaxTokens,
+		Prompt:      t.text(id),
+		MaxTokens:   t.spec.MaxTokens,
 		RequestID:   id,
 		Planned:     planned,
-		Timeout:     time.Duration(l.target.spec.Timeout),
-		IdleTimeout: time.Duration(l.target.spec.IdleTimeout),
-	})
-	l.metrics.observe(l.target, trace)
-	l.ended(trace.Failure, trace.RequestID)
+		Timeout:     time.Duration(t.spec.Timeout),
+		IdleTimeout: time.Duration(t.spec.IdleTimeout),
+	}
 }
 
 // learn returns the model to ask for: the configured one, or the first that the
@@ -182,8 +205,9 @@ func (l *loop) learn(ctx context.Context) (string, *openai.Failure) {
 	defer l.mu.Unlock()
 	if models[0] != model {
 		if model != "" {
-			l.metrics.dropModel(l.target.Name(), model)
+			l.retire(model)
 		}
+		l.former = slices.DeleteFunc(l.former, func(m string) bool { return m == models[0] })
 		l.metrics.open(l.target, models[0])
 	}
 	l.metrics.dropUnknown(l.target.Name())
@@ -191,41 +215,75 @@ func (l *loop) learn(ctx context.Context) (string, *openai.Failure) {
 	return l.model, nil
 }
 
+// retire leaves a model that was learned for another. Its counters stay, since the
+// failure after which the list was asked again is in them; but not of any number of
+// models, which a server could make up.
+func (l *loop) retire(model string) {
+	const most = 3
+	l.metrics.dropState(l.target.Name(), model)
+	l.former = append(slices.Clip(l.former), model)
+	if len(l.former) > most {
+		l.metrics.dropModel(l.target.Name(), l.former[0])
+		l.former = l.former[1:]
+	}
+}
+
 // ended keeps the outcome and logs it when it is another than the last. A request
 // that this program withdrew is no news.
-func (l *loop) ended(f *openai.Failure, id string) {
-	if f != nil && f.Reason == openai.ReasonCanceled {
+func (l *loop) ended(o Outcome) {
+	if o.Failure != nil && o.Failure.Reason == openai.ReasonCanceled {
 		return
 	}
 	l.mu.Lock()
-	last := l.last
-	l.last, l.at = f, time.Now()
-	l.mustAsk = f != nil && l.target.spec.Model == ""
+	last := "success"
+	if n := len(l.past); n > 0 {
+		last = l.past[n-1].Result()
+	}
+	l.past = l.past.with(o)
+	if o.Failure == nil {
+		l.good = o
+	}
+	if !unsent(o.Failure) {
+		l.mustAsk = o.Failure != nil && l.target.spec.Model == ""
+	}
 	l.mu.Unlock()
-	switch {
-	case f == nil && last != nil:
+	switch result := o.Result(); {
+	case result == last && o.Failure != nil:
+		l.logFailure(level.Debug(l.logger), o)
+	case o.Failure != nil:
+		l.logFailure(level.Warn(l.logger), o)
+	case last != result:
 		level.Info(l.logger).Log("msg", "probe succeeds again")
-	case f != nil && (last == nil || last.Reason != f.Reason):
-		l.logFailure(level.Warn(l.logger), f, id)
-	case f != nil:
-		l.logFailure(level.Debug(l.logger), f, id)
 	}
 }
 
 // logFailure tells a failed probe from a failure to learn the model, which has no
-// request id.
-func (l *loop) logFailure(logger log.Logger, f *openai.Failure, id string) {
-	if id == "" {
-		_ = logger.Log("msg", "asking for the list of models failed", "url", l.target.URL().JoinPath("v1", "models"), "reason", f.Reason, "status", f.Status, "detail", f.Detail)
-		return
+// request id, and both from what was not sent.
+func (l *loop) logFailure(logger log.Logger, o Outcome) {
+	f := o.Failure
+	words := []any{"msg", "probe failed", "reason", f.Reason, "status", f.Status, "detail", f.Detail}
+	switch {
+	case unsent(f):
+		words = []any{"msg", "probe not sent", "detail", f.Detail}
+	case o.RequestID == "":
+		words[1] = "asking for the list of models failed"
+		words = slices.Insert(words, 2, "url", any(l.target.URL().JoinPath("v1", "models")))
+	default:
+		words = append(words, "request_id", o.RequestID)
 	}
-	_ = logger.Log("msg", "probe failed", "reason", f.Reason, "status", f.Status, "detail", f.Detail, "request_id", id)
+	if o.Hint != "" {
+		words = append(words, "hint", o.Hint)
+	}
+	_ = logger.Log(words...)
 }
 
 func (l *loop) status() Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Status{Target: l.target.Name(), URL: l.target.URL().String(), Model: l.model, At: l.at, Failure: l.last}
+	return Status{
+		Target: l.target.Name(), URL: l.target.URL().String(), API: l.target.spec.API, Model: l.model,
+		Interval: time.Duration(l.target.spec.Interval), History: l.past, LastSuccess: l.good,
+	}
 }
 
 // newID is a request id that is also the prompt's nonce.

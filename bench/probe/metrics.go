@@ -54,7 +54,7 @@ func newMetrics() *metrics {
 	}
 	m.requests = counter("requests_total", "Probes sent, and attempts to learn the model that failed.")
 	m.failures = counter("failures_total", "Failed probes by reason.", "reason")
-	m.skipped = counter("skipped_total", "Probes that were due and not sent: the one before was still in flight, or the host slept.")
+	m.skipped = counter("skipped_total", "Probes that were due and not sent: the one before was still in flight, the host slept, or a key could not be read or a token not be had.")
 	m.violations = counter("slo_violations_total", "Probes that missed an objective.", "objective")
 	m.promptTokens = counter("prompt_tokens_total", "Prompt tokens as counted by the server.")
 	m.outputTokens = counter("output_tokens_total", "Output tokens as counted by the server.")
@@ -99,10 +99,17 @@ func (m *metrics) drop(target string) {
 	}
 }
 
-// dropModel removes the series of a model that a target no longer serves: a
-// target has one model at a time, whatever it answers.
+// dropModel removes every series of a model of a target.
 func (m *metrics) dropModel(target, model string) {
 	for _, v := range m.all {
+		v.DeletePartialMatch(prometheus.Labels{"target": target, "model": model})
+	}
+}
+
+// dropState removes the series of a model that a target no longer serves but for its
+// counters.
+func (m *metrics) dropState(target, model string) {
+	for _, v := range []vec{m.latency, m.success, m.lastSuccess, m.inFlight, m.phases} {
 		v.DeletePartialMatch(prometheus.Labels{"target": target, "model": model})
 	}
 }
@@ -159,4 +166,12 @@ func (m *metrics) learnFailed(t Target, f *openai.Failure) {
 	m.requests.WithLabelValues(t.Name(), "").Inc()
 	m.failures.WithLabelValues(t.Name(), "", string(f.Reason)).Inc()
 	m.success.WithLabelValues(t.Name(), "").Set(0)
+}
+
+// notSent counts a probe that was due and did not leave this machine: no failure of
+// the server, and no success.
+func (m *metrics) notSent(t Target, model string) {
+	m.openFailures(t, model)
+	m.skipped.WithLabelValues(t.Name(), model).Inc()
+	m.success.WithLabelValues(t.Name(), model).Set(0)
 }

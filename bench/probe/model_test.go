@@ -192,13 +192,13 @@ func TestKnownModelSurvivesABrokenList(t *testing.T) {
 	})
 }
 
-// A server that calls its model something else every time has one model's series,
-// not all of them, also while probes are skipped.
+// A server that calls its model something else every time has the series of one
+// model, and the counters of a few, also while probes are skipped.
 func TestModelsAreBounded(t *testing.T) {
 	for _, slow := range []time.Duration{0, 45 * time.Second} {
 		t.Run(fmt.Sprint("questions take ", slow), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				const names = 1000
+				const names, few = 300, 10
 				asked, probed, goOn := 0, make(chan string), make(chan struct{})
 				endpoint := fakeClient{
 					models: func(context.Context) ([]string, *openai.Failure) {
@@ -223,14 +223,16 @@ func TestModelsAreBounded(t *testing.T) {
 				series := 0
 				for i := range names {
 					name := <-probed
-					if i%50 == 0 {
+					if i >= few && i%50 == 0 {
 						all := samples(t, p)
-						// Instants that pass before the first answer count under no model.
-						if n := len(onlyModel(all, name)) + len(only(all, `skipped_total{model=""`)); len(all) != n {
-							t.Fatalf("series of another model than %s: %v", name, all)
+						for state := range all {
+							if !strings.Contains(state, "_total{") && !strings.Contains(state, fmt.Sprintf("model=%q", name)) {
+								t.Fatalf("state of another model than %s: %v", name, state)
+							}
 						}
-						if series != 0 && len(all) != series {
-							t.Fatalf("%d series, then %d at %s", series, len(all), name)
+						// Instants that pass before the first answer count under no model.
+						if n := len(all); series != 0 && n != series {
+							t.Fatalf("%d series, then %d at %s", series, n, name)
 						}
 						series = len(all)
 					}
@@ -240,4 +242,38 @@ func TestModelsAreBounded(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The failure after which a server turns out to serve another model stays counted:
+// else increase() would never see it.
+func TestFailuresOfAFormerModelStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const failed = openai.ReasonHTTP4xx
+		s := &script{probes: []openai.Reason{"", failed, failed, ""}, models: []any{"old", "new", "old"}}
+		p := play(t, makeTarget(t, func(s *Spec) { s.Model = "" }), s, 3)
+		want := map[string]float64{
+			`failures_total{model="old",reason="http_4xx",target="a"}`: 1,
+			`failures_total{model="new",reason="http_4xx",target="a"}`: 1,
+		}
+		all := samples(t, p)
+		if diff := cmp.Diff(want, only(all, "failures_total")); diff != "" {
+			t.Errorf("failures (-want +got):\n%s", diff)
+		}
+		if got := all[`requests_total{model="old",target="a"}`]; got != 2 {
+			t.Errorf("%v requests of the former model, want 2", got)
+		}
+		if _, there := all[`success{model="old",target="a"}`]; there {
+			t.Error("the former model still has a state")
+		}
+		// It comes back, and counts on.
+		s.models, s.probes = []any{"old", "old"}, []openai.Reason{failed}
+		l := p.loops["a"]
+		for range 2 {
+			l.probe(t.Context(), time.Now())
+		}
+		all = samples(t, p)
+		if got := all[`requests_total{model="old",target="a"}`]; got != 4 || all[`success{model="old",target="a"}`] != 1 {
+			t.Errorf("%v requests when it is back, want 4", got)
+		}
+	})
 }

@@ -124,9 +124,19 @@ func (p *Prober) Targets() []Target {
 
 // Status is the state of one target.
 type Status struct {
-	Target, URL, Model string
-	At                 time.Time       // of the last probe's end, zero before it
-	Failure            *openai.Failure // of the last probe, nil after a success
+	Target, URL, Model string // the model is "" while it is not known
+	API                openai.API
+	Interval           time.Duration
+	History            []Outcome // the last ones, oldest first, at most 20; not to be changed
+	LastSuccess        Outcome   // zero before there was one
+}
+
+// Last is the last outcome, false before there was one.
+func (s Status) Last() (Outcome, bool) {
+	if len(s.History) == 0 {
+		return Outcome{}, false
+	}
+	return s.History[len(s.History)-1], true
 }
 
 // Statuses returns the state of every target, by name.

@@ -362,7 +362,10 @@ func TestReloadConcurrently(t *testing.T) {
 	wg.Wait()
 	apply(t, p, all...)
 	eventually(t, "a success of every target", func() bool {
-		return !slices.ContainsFunc(p.Statuses(), func(s Status) bool { return s.At.IsZero() || s.Failure != nil })
+		return !slices.ContainsFunc(p.Statuses(), func(s Status) bool {
+			last, ok := s.Last()
+			return !ok || last.Failure != nil
+		})
 	})
 	stop()
 	close(done)

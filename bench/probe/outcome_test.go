@@ -1,0 +1,168 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-kit/log"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/config"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+)
+
+// A key that cannot be read, or a token that cannot be had, is no failure of the
+// server: it was not asked. The probe is skipped, and no success.
+func TestNotSent(t *testing.T) {
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		_, _ = io.WriteString(w, goodAnswer)
+	}))
+	t.Cleanup(server.Close)
+	tokens := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(tokens.Close)
+	key := filepath.Join(t.TempDir(), "key")
+	ways := map[string]func(h *config.HTTPClientConfig){
+		"key file": func(h *config.HTTPClientConfig) { h.Authorization = &config.Authorization{CredentialsFile: key} },
+		"password": func(h *config.HTTPClientConfig) { h.BasicAuth = &config.BasicAuth{Username: "me", PasswordFile: key} },
+		"token": func(h *config.HTTPClientConfig) {
+			h.OAuth2 = &config.OAuth2{ClientID: "id", ClientSecret: "5ecret", TokenURL: tokens.URL}
+		},
+	}
+	for name, way := range ways {
+		for _, model := range []string{"m", ""} {
+			t.Run(fmt.Sprintf("%s, model %q", name, model), func(t *testing.T) {
+				p := New(log.NewNopLogger())
+				apply(t, p, makeTarget(t, func(s *Spec) { s.URL, s.Model = server.URL, model; way(&s.HTTP) }))
+				l := p.loops["a"]
+				for range 2 {
+					l.probe(t.Context(), time.Now())
+				}
+				series := fmt.Sprintf(`{model=%q,target="a"}`, model)
+				all := samples(t, p)
+				want := map[string]float64{"skipped_total" + series: 2}
+				if diff := cmp.Diff(want, only(all, "")); diff != "" {
+					t.Errorf("series that are not 0 (-want +got):\n%s", diff)
+				}
+				if success, there := all["success"+series]; !there || success != 0 {
+					t.Errorf("success is %v, there: %v", success, there)
+				}
+				last, ok := p.Statuses()[0].Last()
+				if !ok || last.Result() != "not_sent" || last.Words() != "not sent" || last.Hint == "" || strings.Contains(last.Failure.Detail, "5ecret") {
+					t.Errorf("outcome %+v", last)
+				}
+				if n := asked.Load(); n > 0 {
+					t.Errorf("the server was asked %d times", n)
+				}
+			})
+		}
+	}
+}
+
+// The hint for a refused key names the flag and the field, for one that has a key
+// and for one that has none.
+func TestHints(t *testing.T) {
+	refused := &openai.Failure{Reason: openai.ReasonHTTP4xx, Status: http.StatusForbidden}
+	without := makeTarget(t, nil)
+	with := makeTarget(t, func(s *Spec) { s.HTTP.Authorization = &config.Authorization{CredentialsFile: "key"} })
+	for want, hint := range map[string]string{
+		"the server wants a key: --probe.api-key-file, or http.authorization.credentials_file in YAML":                   without.hint(refused),
+		"the server refuses the key in the file of --probe.api-key-file, or http.authorization.credentials_file in YAML": with.hint(refused),
+		"is the model's name right, and the URL's path? without a model the server's first is taken":                     with.hint(&openai.Failure{Status: http.StatusNotFound}),
+		"this machine has no descriptor, port or memory left":                                                            with.hint(&openai.Failure{Reason: openai.ReasonConnect, Local: true}),
+		"does a server listen at 127.0.0.1:1?":                                                                           with.hint(&openai.Failure{Reason: openai.ReasonConnect}),
+	} {
+		if hint != want {
+			t.Errorf("hint %q, want %q", hint, want)
+		}
+	}
+}
+
+// Every reason is told in words of its own.
+func TestWords(t *testing.T) {
+	seen := map[string]openai.Reason{}
+	for _, r := range openai.Reasons() {
+		text := words(r)
+		if other, there := seen[text]; there || text == "" || text == string(r) {
+			t.Errorf("%s is %q, as is %s", r, text, other)
+		}
+		seen[text] = r
+	}
+}
+
+func TestHistory(t *testing.T) {
+	reasons := []openai.Reason{"", openai.ReasonConnect, openai.ReasonCanceled}
+	calls := 0
+	p, l := fakeLoop(makeTarget(t, nil), fakeClient{stream: func(_ context.Context, r openai.Request) *openai.Trace {
+		calls++
+		if reason := reasons[calls%3]; reason != "" {
+			return failedTrace(r, reason)
+		}
+		return goodTrace(r)
+	}})
+	if s := p.Statuses()[0]; len(s.History) > 0 || s.LastSuccess.E2E != 0 {
+		t.Errorf("before the first: %+v", s)
+	}
+	for range 6 {
+		l.probe(t.Context(), time.Now())
+	}
+	var got []string
+	for _, o := range p.Statuses()[0].History {
+		got = append(got, o.Result())
+	}
+	if diff := cmp.Diff([]string{"connect", "success", "connect", "success"}, got); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+	for range 99 {
+		l.probe(t.Context(), time.Now())
+	}
+	s := p.Statuses()[0]
+	if len(s.History) != maxHistory || !s.History[0].At.Before(s.History[maxHistory-1].At) {
+		t.Errorf("%d outcomes", len(s.History))
+	}
+	const ms = time.Millisecond
+	if o := s.LastSuccess; o.TTFT != 100*ms || o.TPOT != 25*ms || o.E2E != 150*ms || o.RequestID == "" {
+		t.Errorf("last success %+v", o)
+	}
+}
+
+func TestOnce(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/good/v1/models":
+			_, _ = io.WriteString(w, `{"data":[{"id":"some"}]}`)
+		case "/good/v1/chat/completions":
+			_, _ = io.WriteString(w, goodAnswer)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	try := func(url, model string) Single {
+		return Once(t.Context(), makeTarget(t, func(s *Spec) { s.URL, s.Model = url, model }))
+	}
+	good := try(server.URL+"/good", "")
+	if good.Result() != "success" || good.Model != "some" || len(good.Trace.Chunks) != 2 || good.Trace.Phases.Wait <= 0 || good.E2E <= 0 {
+		t.Errorf("a good one: %+v", good)
+	}
+	if got := try(server.URL+"/bad", "m"); got.Result() != "http_4xx" || got.Trace == nil || got.Hint == "" {
+		t.Errorf("a bad one: %+v", got)
+	}
+	if got := try(server.URL+"/bad", ""); got.Result() != "http_4xx" || got.Trace != nil || got.Hint == "" {
+		t.Errorf("one without a list of models: %+v", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := Once(ctx, makeTarget(t, nil)); got.Result() != "canceled" {
+		t.Errorf("one that is withdrawn: %+v", got)
+	}
+}
