@@ -22,8 +22,9 @@ type Status struct {
 	LastSuccess time.Time
 	Failures    map[failure.Reason]uint64 // every reason, also at 0
 	Warnings    uint64
-	Stuck       int    // children that outlived SIGKILL
-	LastError   string // of the last poll, "" after a success
+	LeftOut     []string // the warnings that hold now; not to be changed
+	Stuck       int      // children that outlived SIGKILL
+	LastError   string   // of the last poll, "" after a success
 	LastReason  failure.Reason
 }
 
@@ -160,6 +161,7 @@ func (p *poller[T]) Status() Status {
 	defer p.mu.Unlock()
 	s := p.status
 	s.Failures = maps.Clone(s.Failures)
+	s.LeftOut = p.warnings
 	s.Stuck = p.source.stuck()
 	return s
 }

@@ -116,6 +116,9 @@ func (t Target) Name() string { return t.spec.Name }
 // URL is the endpoint's base; it holds no secret.
 func (t Target) URL() *url.URL { return t.base }
 
+// API is the one that is probed.
+func (t Target) API() openai.API { return t.spec.API }
+
 // Devices are the cards configured to serve the target, by vendor.
 func (t Target) Devices() map[string][]string { return t.spec.Devices }
 

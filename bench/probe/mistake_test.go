@@ -40,6 +40,7 @@ func TestMistakes(t *testing.T) {
 		"two letters swapped":        {"tiemout: 30s", "line 2: unknown field tiemout, did you mean timeout?"},
 		"in capitals":                {"URL: x", "line 2: unknown field, did you mean url?"},
 		"a field of its own":         {"colour: red", "line 2: unknown field colour"},
+		"at the wrong place":         {"authorization: {}", "line 2: unknown field authorization, did you mean http.authorization?"},
 		"unknown field of http":      {"http: {authorisation: {}}", "line 2: http: unknown field authorisation, did you mean authorization?"},
 		"unknown field within http":  {"http: {authorization: {credential_file: x}}", "line 2: http.authorization: unknown field credential_file, did you mean credentials_file?"},
 		"unknown field of slo":       {"slo: {ttft: 1s}", "line 2: slo: unknown field ttft, known: inter_token_latency, request_duration, time_per_output_token, time_to_first_token"},

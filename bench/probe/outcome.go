@@ -72,7 +72,7 @@ func words(r openai.Reason) string {
 	case openai.ReasonDNS:
 		return "the host name did not resolve"
 	case openai.ReasonConnect:
-		return "no connection, or it was closed before an answer"
+		return "no connection, or closed before an answer"
 	case openai.ReasonTLS:
 		return "TLS failed"
 	case openai.ReasonTimeoutFirstToken:

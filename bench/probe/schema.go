@@ -58,9 +58,7 @@ func (c *checker) value(n *yaml.Node, t reflect.Type, field string) {
 	}
 	c.within[n] = true
 	defer delete(c.within, n)
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
+	t = plain(t)
 	if isNull(n) {
 		return
 	}
@@ -105,7 +103,7 @@ func (c *checker) mapping(n *yaml.Node, t reflect.Type, field string) {
 		case others != nil:
 			c.value(value, others, field)
 		default:
-			c.at(key, unknownField(field, key.Value, slices.Sorted(maps.Keys(known))))
+			c.at(key, unknownField(field, key.Value, known))
 		}
 		seen[key.Value] = key.Line
 	}
@@ -195,17 +193,33 @@ func badDuration(n *yaml.Node, err error) string {
 
 // unknownField is one that is not there. Its name is told where it is one: else it
 // may be a value that lost its field.
-func unknownField(parent, name string, known []string) Mistake {
+func unknownField(parent, name string, known map[string]reflect.Type) Mistake {
 	text := "unknown field"
 	if safeName(name) != "" {
 		text += " " + name
 	}
-	if near := nearest(strings.ToLower(name), known); near != "" {
+	names := slices.Sorted(maps.Keys(known))
+	near := nearest(strings.ToLower(name), names)
+	for _, outer := range names {
+		if inner, _ := fieldsOf(plain(known[outer])); near == "" && inner[name] != nil {
+			near = outer + "." + name
+		}
+	}
+	switch {
+	case near != "":
 		text += ", did you mean " + near + "?"
-	} else if len(known) < 6 {
-		text += ", known: " + strings.Join(known, ", ")
+	case len(names) < 6:
+		text += ", known: " + strings.Join(names, ", ")
 	}
 	return Mistake{Field: parent, Text: text}
+}
+
+// plain is what a pointer points to.
+func plain(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
 }
 
 // safeName is a key that has the form of a field's name, "" for another.

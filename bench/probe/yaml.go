@@ -121,7 +121,7 @@ func probesOf(root *yaml.Node, c *checker) ([]*yaml.Node, Mistakes) {
 	for k, value := range c.fields(root, "") {
 		switch {
 		case k.Value != "probes":
-			c.at(k, unknownField("", k.Value, []string{"probes"}))
+			c.at(k, unknownField("", k.Value, map[string]reflect.Type{"probes": reflect.TypeFor[[]Spec]()}))
 		case key != nil:
 			c.at(k, Mistake{Field: "probes", Text: fmt.Sprintf("is there twice, first in line %d", key.Line)})
 		default:

@@ -165,7 +165,7 @@ func (d *daemon) handler() http.Handler {
 		fmt.Fprintln(w, "accelerator_exporter is ready.")
 	})
 	mux.HandleFunc("/-/reload", d.serveReload)
-	mux.HandleFunc("GET /{$}", d.serveLanding)
+	mux.HandleFunc("GET /{$}", d.landingHandler())
 	return mux
 }
 

@@ -55,7 +55,7 @@ func start(t testing.TB, args ...string) *program {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &program{log: &logBuffer{}, hangup: make(chan os.Signal), stop: cancel, status: make(chan int, 1)}
 	go func() {
-		p.status <- run(ctx, p.hangup, append([]string{"--web.listen-address=127.0.0.1:0"}, args...), p.log)
+		p.status <- run(ctx, p.hangup, append([]string{"--web.listen-address=127.0.0.1:0"}, args...), io.Discard, p.log)
 	}()
 	t.Cleanup(func() { p.end(t) })
 	address := regexp.MustCompile(`address"?[=:]"?(127[0-9.:]+)`)
@@ -285,6 +285,10 @@ func TestWrongCommandLines(t *testing.T) {
 		{"unknown flag", []string{"--nonsense"}, 2, "nonsense"},
 		{"bad interval", []string{"--collector.interval=0s"}, 2, "collector.interval"},
 		{"telemetry path below /-/", []string{"--web.telemetry-path=/-/healthy"}, 2, "telemetry-path"},
+		{"nothing to probe once", []string{"--probe.once"}, 2, "--probe.target or --config.file"},
+		{"another API's URL", []string{"--probe.target=http://h:1/v1/embeddings"}, 1, "--probe.target: URL must not end in /v1/embeddings"},
+		{"an API against its URL", []string{"--probe.target=http://h:1/v1/completions", "--probe.api=chat"}, 1, "--probe.api: is chat"},
+		{"two wrong flags", []string{"--probe.target=http://h", "--probe.max-tokens=0", "--probe.interval=1ms"}, 1, "--probe.max-tokens: must be 1 to 131072"},
 		{"target without a scheme", []string{"--probe.target=127.0.0.1:8000"}, 1, "probe.target"},
 		{"missing configuration", []string{"--config.file=/nonexistent.yml"}, 1, "/nonexistent.yml"},
 		{"missing API key file", []string{"--config.check", "--probe.target=http://h", "--probe.api-key-file=/nonexistent"}, 1, "/nonexistent"},
@@ -294,7 +298,7 @@ func TestWrongCommandLines(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var log logBuffer
-			status := run(t.Context(), nil, append([]string{"--no-collector.metax", "--no-collector.ascend"}, c.args...), &log)
+			status := run(t.Context(), nil, append([]string{"--no-collector.metax", "--no-collector.ascend"}, c.args...), io.Discard, &log)
 			if status != c.status || !strings.Contains(log.String(), c.says) {
 				t.Errorf("exit status %d, want %d, with %q in:\n%s", status, c.status, c.says, &log)
 			}
@@ -314,7 +318,11 @@ func TestConfigCheck(t *testing.T) {
 		says        []string // none for a good one
 	}{
 		{"good", probe("{authorization: {credentials_file: key}}"), "basic_auth_users: {}\n", nil},
-		{"bad field", "probes: [{name: a, url: 'http://h:1', api: sing}]\n", "", []string{"api: must be"}},
+		{"bad field", "probes: [{name: a, url: 'http://h:1', api: sing}]\n", "", []string{"probes.yml:1: api: must be chat or completions, such as chat"}},
+		{"everything at once", "probes:\n- {name: a, url: 'http://h:1', interval: 30}\n- name: b\n- {url: 'http://h:1', http: {authorization: {credentials_file: empty}}}\n", "tls_config: {}\n", []string{
+			"probes.yml:2: interval: has no unit, such as 30s", "probes.yml:3: url: is missing", "probes.yml:4: http.authorization.credentials_file: ", "/empty is empty", "--web.config.file",
+		}},
+		{"empty", "", "", []string{"probes.yml:1: the file is empty"}},
 		{"two files missing", probe("{basic_auth: {username_file: user, password_file: pw}}"), "", []string{"/user: no such file", "/pw: no such file"}},
 		{"certificate missing", probe("{tls_config: {cert_file: c.pem, key_file: k.pem}}"), "", []string{"/c.pem: no such file"}},
 		{"web certificate missing", probe("{}"), "tls_server_config: {cert_file: web.pem, key_file: web.key}\n", []string{"--web.config.file", "web.pem"}},
@@ -324,13 +332,13 @@ func TestConfigCheck(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			for name, text := range map[string]string{"probes.yml": c.probes, "web.yml": c.web, "key": "sk-1\n"} {
+			for name, text := range map[string]string{"probes.yml": c.probes, "web.yml": c.web, "key": "sk-1\n", "empty": ""} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
 			var log logBuffer
-			status := run(t.Context(), nil, []string{"--config.check", "--config.file=" + dir + "/probes.yml", "--web.config.file=" + dir + "/web.yml"}, &log)
+			status := run(t.Context(), nil, []string{"--config.check", "--config.file=" + dir + "/probes.yml", "--web.config.file=" + dir + "/web.yml"}, io.Discard, &log)
 			if status != min(len(c.says), 1) {
 				t.Errorf("exit status %d\n%s", status, &log)
 			}

@@ -68,7 +68,7 @@ func TestExpositionIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := newDaemon(s, nil, log.NewNopLogger())
+	d, err := newDaemon(s, configuration{}, log.NewNopLogger())
 	if err != nil {
 		t.Fatal(err)
 	}

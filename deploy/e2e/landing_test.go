@@ -38,10 +38,11 @@ func landingPage(t *testing.T, h *host) {
 		})
 		return dom
 	}
-	const works, fails = `<span class="good">works</span>`, `<span class="bad">driver</span>`
+	const works, fails = `<td class="good">works</td>`, `<td class="bad">driver</td>`
 	dom := shows("the page tells the state of every source",
 		"<td>metax</td>", "<td>ascend</td>", "<td>numa</td>", works,
-		"<td>"+h.probe+"</td>", "<td>http://"+h.vllm+"</td>", "<td>qwen2.5</td>", `<span class="good">success</span>`,
+		`<span class="good">8 of 8 cards, 8 healthy</span>`,
+		"<h3>"+h.probe+`: <span class="good">success</span>`, "http://"+h.vllm+" · chat · model qwen2.5", "TTFT <b>",
 		`href="/metrics"`, `href="-/healthy"`)
 	if strings.Count(dom, works) != 3 || strings.Contains(dom, `class="bad"`) {
 		t.Errorf("a healthy host's page has something bad:\n%s", dom)
@@ -52,7 +53,7 @@ func landingPage(t *testing.T, h *host) {
 		t.Errorf("one tool fails, and not two of three work:\n%s", dom)
 	}
 	picture := filepath.Join(reports(t), "landing-page.png")
-	if _, err := output(t, browser, append(headless(t), "--window-size=1100,500", "--screenshot="+picture, "http://"+h.exporter+"/")...); err != nil {
+	if _, err := output(t, browser, append(headless(t), "--window-size=1100,1400", "--screenshot="+picture, "http://"+h.exporter+"/")...); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(picture)

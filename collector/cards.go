@@ -1,0 +1,36 @@
+package collector
+
+import (
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+)
+
+// Cards are one vendor's cards as they are now.
+type Cards struct {
+	Vendor string
+	// Known is false while nothing fresh is known: then only Expected holds.
+	Known bool
+	// Devices are the cards of the main table, and then those that only an
+	// inventory lists. They are not to be changed.
+	Devices []model.Device
+	// Seen is how many of Devices are in the main table.
+	Seen int
+	// Expected is how many cards there ought to be, 0 while nothing has told.
+	Expected int
+	// Missing are cards that the main table lacks, as far as they are known: what was
+	// known of each, with the number it had.
+	Missing []model.Device
+}
+
+// Cards returns the cards of every enabled vendor.
+func (c *Collector) Cards() []Cards {
+	var all []Cards
+	for i := range c.cards {
+		v := &c.cards[i]
+		now := Cards{Vendor: v.poller.name, Expected: v.hardware.expected()}
+		if s, ok := v.poller.fresh(); ok {
+			now.Known, now.Devices, now.Seen, now.Missing = true, s.Devices, s.Seen, s.Missing
+		}
+		all = append(all, now)
+	}
+	return all
+}
