@@ -175,7 +175,7 @@ func TestMistakesAreBounded(t *testing.T) {
 	if len(lines) != maxMistakes+1 || lines[maxMistakes] != "and 19980 more" {
 		t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
 	}
-	if several := (Mistakes)(nil); !errors.As(err, &several) || len(several.Unwrap()) != maxMistakes+1 {
+	if several := Mistakes(nil); !errors.As(err, &several) || len(several.Unwrap()) != maxMistakes+1 {
 		t.Errorf("an error of type %T", err)
 	}
 }
@@ -217,7 +217,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("a target without a name or a URL: %v", target)
 			}
 		}
-		if several := (Mistakes)(nil); err != nil && (!errors.As(err, &several) || len(several.Unwrap()) > maxMistakes+1) {
+		if several := Mistakes(nil); err != nil && (!errors.As(err, &several) || len(several.Unwrap()) > maxMistakes+1) {
 			t.Errorf("error %v", err)
 		}
 		if err == nil && yaml.Unmarshal(data, new(any)) != nil && len(file.Targets) > 0 {

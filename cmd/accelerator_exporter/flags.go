@@ -92,10 +92,9 @@ func (s *settings) collectorFlags(app *kingpin.Application) {
 	}
 	app.Flag("collector.numa", "Collect the NUMA nodes.").Default("true").BoolVar(&s.numa)
 	app.Flag("collector.processes", "Collect the memory of each process on a card.").Default("true").BoolVar(&s.processes)
-	app.Flag("collector.interval", "How often the tools are asked, whoever scrapes.").Default("10s").DurationVar(&s.interval)
-	app.Flag("collector.inventory-interval", "How often what hardly changes, such as the topology, is asked.").
-		Default("5m").DurationVar(&s.inventory)
-	app.Flag("collector.timeout", "Longest run of a tool.").Default("10s").DurationVar(&s.timeout)
+	lengthOfTime(app, "collector.interval", "How often the tools are asked, whoever scrapes.", "10s", &s.interval)
+	lengthOfTime(app, "collector.inventory-interval", "How often what hardly changes, such as the topology, is asked.", "5m", &s.inventory)
+	lengthOfTime(app, "collector.timeout", "Longest run of a tool.", "10s", &s.timeout)
 	app.Flag("path.sysfs", "Mount point of sysfs.").Default("/sys").StringVar(&s.sysfs)
 	app.Flag("path.procfs", "Mount point of procfs.").Default("/proc").StringVar(&s.procfs)
 }
@@ -106,12 +105,9 @@ func (s *settings) probeFlags(app *kingpin.Application) {
 	app.Flag("probe.api", "API to probe: chat or completions. Default: what the URL tells, else chat.").
 		EnumVar((*string)(&p.API), string(openai.Chat), string(openai.Completions))
 	app.Flag("probe.model", "Model to ask for. Default: the first that the server lists.").StringVar(&p.Model)
-	app.Flag("probe.interval", "How often a probe is due.").Default(probe.DefaultInterval.String()).
-		DurationVar((*time.Duration)(&p.Interval))
-	app.Flag("probe.timeout", "Longest duration of a probe.").Default(probe.DefaultTimeout.String()).
-		DurationVar((*time.Duration)(&p.Timeout))
-	app.Flag("probe.idle-timeout", "Longest silence after the first text.").Default(probe.DefaultIdleTimeout.String()).
-		DurationVar((*time.Duration)(&p.IdleTimeout))
+	lengthOfTime(app, "probe.interval", "How often a probe is due.", probe.DefaultInterval.String(), (*time.Duration)(&p.Interval))
+	lengthOfTime(app, "probe.timeout", "Longest duration of a probe.", probe.DefaultTimeout.String(), (*time.Duration)(&p.Timeout))
+	lengthOfTime(app, "probe.idle-timeout", "Longest silence after the first text.", probe.DefaultIdleTimeout.String(), (*time.Duration)(&p.IdleTimeout))
 	app.Flag("probe.max-tokens", "Tokens a probe asks for.").Default(fmt.Sprint(probe.DefaultMaxTokens)).IntVar(&p.MaxTokens)
 	app.Flag("probe.prompt", "Prompt of a probe.").StringVar(&p.Prompt)
 	app.Flag("probe.cache-friendly", "Keep the prompt the same, so that a prefix cache may answer.").BoolVar(&p.CacheFriendly)
@@ -120,6 +116,30 @@ func (s *settings) probeFlags(app *kingpin.Application) {
 	app.Flag("config.file", "YAML file with probes.").StringVar(&s.configFile)
 	app.Flag("config.check", "Check the configuration, and that the files it names can be read, and exit.").BoolVar(&s.configCheck)
 }
+
+// lengthOfTime adds a flag. Its error says which one it is and how a value is written,
+// which kingpin's own does not.
+func lengthOfTime(app *kingpin.Application, name, help, byDefault string, into *time.Duration) {
+	app.Flag(name, help).Default(byDefault).SetValue(&duration{name, into})
+}
+
+// duration is a flag's length of time.
+type duration struct {
+	flag string
+	into *time.Duration
+}
+
+// Set implements kingpin.Value.
+func (d *duration) Set(text string) error {
+	parsed, err := time.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("--%s: %q is no length of time, such as 30s, 500ms or 2m", d.flag, text)
+	}
+	*d.into = parsed
+	return nil
+}
+
+func (d *duration) String() string { return d.into.String() }
 
 func (s *settings) check() error {
 	for _, f := range []struct {
@@ -148,15 +168,15 @@ func (s *settings) check() error {
 	return nil
 }
 
-// configuration is what the probes' flags and the file tell, as far as it is good,
-// and what is wrong with it. It is called again to reload.
+// configuration is what the probes' flags and the file tell.
 type configuration struct {
-	targets []probe.Target
+	targets []probe.Target // that are good
 	// unreadable are the files that are read later and cannot be read now.
 	unreadable []error
 }
 
-// configuration reads the flags and the file. The error joins all that is wrong.
+// configuration reads the flags and the file; it is called again to reload. The error
+// joins all that is wrong.
 func (s *settings) configuration() (configuration, error) {
 	var c configuration
 	var wrong []error

@@ -69,7 +69,7 @@ func (p *textPage) vendors(all []vendorView) {
 			// What is widest comes last and is cut.
 			fmt.Fprintf(t, "  %s\t%.13s\t%s\t%s\t%s\t%s\t%.14s\n", c.Device, c.State, c.Utilization, c.Temperature, c.Power, c.Memory, c.Name)
 		}
-		t.Flush()
+		_ = t.Flush() // to memory
 		if v.More > 0 {
 			fmt.Fprintf(p, "  and %d more\n", v.More)
 		}

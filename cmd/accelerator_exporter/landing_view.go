@@ -118,7 +118,7 @@ func cardsSummary(c collector.Cards) (text string, bad bool) {
 	}
 	var missing []string
 	for i := range c.Missing {
-		missing = append(missing, c.Missing[i].ID+because(c.Missing[i].Health))
+		missing = append(missing, short(c.Missing[i].ID)+because(c.Missing[i].Health))
 	}
 	if len(missing) > 0 {
 		text += "; missing: " + strings.Join(missing[:min(len(missing), maxCardsShown)], ", ")
@@ -139,7 +139,7 @@ func because(h *model.Health) string {
 
 func cardOf(d *model.Device) cardView {
 	v := cardView{
-		Device: d.ID, Name: cmp.Or(d.Name, absent), State: absent,
+		Device: short(d.ID), Name: short(cmp.Or(d.Name, absent)), State: absent,
 		Utilization: reading(d.UtilizationRatio, 100, "%.0f %%"),
 		Temperature: reading(d.TemperatureCelsius, 1, "%.0f °C"),
 		Power:       reading(d.PowerWatts, 1, "%.0f W"),
@@ -149,7 +149,7 @@ func cardOf(d *model.Device) cardView {
 		v.Power = fmt.Sprintf("%.0f/%.0f W", *d.PowerWatts, *d.PowerLimitWatts)
 	}
 	if h := d.Health; h != nil {
-		v.State, v.Bad = cmp.Or(h.State, absent), !h.OK
+		v.State, v.Bad = short(cmp.Or(h.State, absent)), !h.OK
 	}
 	// Of several kinds the one that holds most: models are in that.
 	most := 0.0

@@ -41,7 +41,7 @@ func probeOnce(ctx context.Context, targets []probe.Target, out io.Writer) int {
 // printSingle writes a line for each fact of a request.
 func printSingle(out io.Writer, t probe.Target, s probe.Single) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	defer w.Flush()
+	defer func() { _ = w.Flush() }() // who does not read gets nothing
 	fact := func(name, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
 	fact("target", "%s", t.Name())
 	fact("url", "%s", t.URL())
