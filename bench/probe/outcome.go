@@ -45,18 +45,21 @@ func (o Outcome) Result() string {
 	switch {
 	case o.Failure == nil:
 		return "success"
-	case unsent(o.Failure):
+	case !o.Sent():
 		return unsentResult
 	}
 	return string(o.Failure.Reason)
 }
+
+// Sent reports whether the probe left this machine.
+func (o Outcome) Sent() bool { return !unsent(o.Failure) }
 
 // Words is the result in words.
 func (o Outcome) Words() string {
 	switch {
 	case o.Failure == nil:
 		return "success"
-	case unsent(o.Failure):
+	case !o.Sent():
 		return "not sent"
 	}
 	return words(o.Failure.Reason)

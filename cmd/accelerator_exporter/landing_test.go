@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"html/template"
 	"io"
@@ -193,7 +194,7 @@ func TestProbeOnce(t *testing.T) {
 	}{
 		{"good", []string{"--probe.target=" + good + "/v1/chat/completions"}, 0, []string{"api         chat\n", "connect     ", "TTFT        ", "TPOT        ", "ITL         mean ", "E2E         ", "64 output\n", "result      success\n", "request id  "}},
 		{"refused", []string{"--probe.target=" + refusing.URL, "--probe.model=m"}, 1, []string{"http_4xx, status 401: the server refused the request\n", "--probe.api-key-file"}},
-		{"no key", []string{"--probe.target=" + good, "--probe.api-key-file=/nonexistent"}, 1, []string{"result  not_sent\n", "/nonexistent"}},
+		{"no key", []string{"--probe.target=" + good, "--probe.api-key-file=/nonexistent"}, 1, []string{"result  not sent\n", "/nonexistent"}},
 		{"all of a file", []string{"--config.file=" + config}, 1, []string{"target      one\n", "api         completions\n", "request_duration met\n", "success\n", "target      two\n", "status 401"}},
 		{"none in the file", []string{"--config.file=" + writeFile(t, "none.yml", "probes: []", 0o644)}, 1, []string{"no target"}},
 	} {
@@ -209,5 +210,39 @@ func TestProbeOnce(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An interrupt withdraws the request.
+func TestProbeOnceIsInterrupted(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		interrupt()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(silent.Close)
+	var out, log logBuffer
+	status := run(ctx, nil, []string{"--probe.once", "--probe.target=" + silent.URL, "--probe.model=m"}, &out, &log)
+	if status != 1 || !strings.Contains(out.String(), "canceled: withdrawn") {
+		t.Errorf("exit status %d\n%s", status, &out)
+	}
+}
+
+// A probe that cannot be sent says so on the page, with the file, and accuses nobody.
+func TestLandingPageOfWhatIsNotSent(t *testing.T) {
+	p := start(t, "--no-collector.metax", "--no-collector.ascend", "--probe.target="+server(t), "--probe.model=m", "--probe.interval=100ms", "--probe.api-key-file=/nonexistent/key")
+	waitFor(t, "the page says that nothing was sent", func() bool {
+		text, _ := landingAs(t, p, "*/*")
+		return strings.Contains(text, ": not sent\n") && strings.Contains(text, "/nonexistent/key") && strings.Contains(text, " x not sent\n")
+	})
+	_, metrics := p.get(t, "/metrics")
+	for line := range strings.Lines(metrics) {
+		if strings.HasPrefix(line, "accelerator_probe_failures_total{") && !strings.HasSuffix(line, " 0\n") {
+			t.Errorf("a failure is counted: %s", line)
+		}
+	}
+	if !strings.Contains(p.log.String(), "a file that probes need cannot be used now") {
+		t.Errorf("no warning at the start:\n%s", p.log)
 	}
 }

@@ -244,8 +244,8 @@ func runs(all []probe.Outcome, now time.Time) []runView {
 		if n > 1 {
 			v.When += "–" + clock(all[n-1].At, now)
 		}
-		if result := all[0].Result(); v.Bad && result != "not_sent" {
-			v.Words += " (" + result + ")"
+		if v.Bad && all[0].Sent() {
+			v.Words += " (" + all[0].Result() + ")"
 		}
 		views, all = append(views, v), all[n:]
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -93,15 +92,13 @@ func printSingle(out io.Writer, t probe.Target, s probe.Single) {
 
 // failed is a failure's reason, status and meaning.
 func failed(o probe.Outcome) string {
-	var b strings.Builder
-	b.WriteString(o.Result())
-	if o.Failure.Status != 0 {
-		fmt.Fprintf(&b, ", status %d", o.Failure.Status)
+	switch {
+	case !o.Sent():
+		return o.Words()
+	case o.Failure.Status != 0:
+		return fmt.Sprintf("%s, status %d: %s", o.Failure.Reason, o.Failure.Status, o.Words())
 	}
-	if words := o.Words(); o.Result() != "not_sent" {
-		fmt.Fprintf(&b, ": %s", words)
-	}
-	return b.String()
+	return fmt.Sprintf("%s: %s", o.Failure.Reason, o.Words())
 }
 
 // tokens are the server's counts, or that it told none.
