@@ -48,7 +48,7 @@ func TestLandingPage(t *testing.T) {
 	p := start(t, everything(t)...)
 	waitFor(t, "the page shows the cards and both probes", func() bool {
 		text, _ := landingAs(t, p, "*/*")
-		return strings.Contains(text, "metax: 3 of 4") && strings.Contains(text, "missing: 3") &&
+		return strings.Contains(text, "metax: 3 of 5") && strings.Contains(text, "missing: 3") &&
 			strings.Contains(text, "ascend: 4 of 4") && strings.Contains(text, "chat-c: success") && strings.Contains(text, "standby: connect")
 	})
 	text, header := landingAs(t, p, "*/*")
@@ -56,7 +56,7 @@ func TestLandingPage(t *testing.T) {
 		t.Errorf("for curl: %s, Vary %q", got, header.Get("Vary"))
 	}
 	for _, want := range []string{
-		"metax: 3 of 4 cards, 3 healthy; missing: 3 (Not Available: Layout Node Not", "ascend: 4 of 4 cards, 3 healthy",
+		"metax: 3 of 5 cards, 3 healthy; missing: 3 (Not Available: Layout Node Not", "ascend: 4 of 4 cards, 3 healthy",
 		"Alarm", " W ", " GiB", " °C", "TTFT ", "1 x success", "1 x no connection, or closed before an answer (connect)",
 		"hint: does a server listen at 127.0.0.1:9?", "numa: works",
 	} {
@@ -74,7 +74,7 @@ func TestLandingPage(t *testing.T) {
 		t.Errorf("for a browser: %s, %s", got, header)
 	}
 	for _, want := range []string{
-		"missing: 3 (Not Available: Layout Node Not Found)", `<td class="bad">Alarm</td>`, "TTFT <b>", "✕", "●", `href="/metrics"`,
+		"missing: 3 (Not Available: Layout Node Not Found), 4", `<td class="bad">Alarm</td>`, "TTFT <b>", "✕", "●", `href="/metrics"`,
 		"no connection, or closed before an answer (connect)",
 	} {
 		if !strings.Contains(html, want) {
