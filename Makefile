@@ -6,7 +6,8 @@ VERSION           := $(shell cat VERSION)
 REVISION          := $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
 BRANCH            := $(shell git rev-parse --abbrev-ref HEAD 2>/dev/null || echo unknown)
 VERSION_PKG       := github.com/prometheus/common/version
-LDFLAGS           := -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Revision=$(REVISION) -X $(VERSION_PKG).Branch=$(BRANCH)
+# -s -w: without symbols for a debugger, which are a third of a program; stack traces need none.
+LDFLAGS           := -s -w -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Revision=$(REVISION) -X $(VERSION_PKG).Branch=$(BRANCH)
 GOLANGCI_VERSION  := v2.15.0
 GOLANGCI          := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 # As deploy/go.mod has it, where it is called v0.315.0.
@@ -40,6 +41,7 @@ test: ## Run all tests with the race detector: no network, no root, no accelerat
 e2e: build $(PROMETHEUS) ## Run the programs as a user would, and the alerts with Prometheus and Alertmanager.
 	$(GO) test -race -count=1 -tags e2e -run '^TestEndToEnd$$' ./cmd/...
 	$(GO) test -C deploy -race -count=1 -timeout 30m -tags e2e -run '^TestEndToEnd$$' ./e2e
+	$(GO) test -C deploy -race -count=1 -timeout 30m -tags e2e -run '^TestEndToEnd$$' ./dist
 
 # Prometheus 3 beside a distribution's 2: from its module, without the service discoveries.
 $(PROMETHEUS) &: deploy/go.mod
@@ -53,6 +55,15 @@ tools: $(PROMETHEUS) ## Build Prometheus 3 and its promtool into bin/tools; test
 .PHONY: image
 image: ## Build the container image (BUILDER=docker, podman or buildah; PREBUILT=1 without a base image).
 	./deploy/container/build.sh
+
+.PHONY: dist
+dist: ## Build a release into dist/: programs for linux/amd64 and arm64, packages, the chart, digests.
+	rm -rf dist
+	./deploy/dist/build.sh dist
+
+.PHONY: dist-check
+dist-check: ## Build the release of dist/ again, elsewhere and from nothing, and compare the digests.
+	./deploy/dist/check.sh dist
 
 .PHONY: dashboards
 dashboards: ## Write dashboards/grafana from the Go code beside it.
