@@ -16,14 +16,11 @@ version=$(cat VERSION)
 tag=${1:-accelerator-exporter:$version}
 [ $# -eq 0 ] || shift
 builder=${BUILDER:-docker}
-# A tree without git, as from an archive, has no commit and no time.
-revision=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
 branch=$(git rev-parse --abbrev-ref HEAD 2>/dev/null || echo unknown)
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
-export SOURCE_DATE_EPOCH
+. deploy/commit.sh
 
 set -- "$@" --file deploy/container/Dockerfile --tag "$tag" \
-	--build-arg "VERSION=$version" --build-arg "REVISION=$revision" --build-arg "BRANCH=$branch"
+	--build-arg "VERSION=$version" --build-arg "REVISION=$REVISION" --build-arg "BRANCH=$branch"
 [ -z "${PLATFORM:-}" ] || set -- "$@" --platform "$PLATFORM"
 [ -z "${GOPROXY:-}" ] || set -- "$@" --build-arg "GOPROXY=$GOPROXY"
 case ${builder%% *} in
@@ -41,7 +38,7 @@ if [ "${PREBUILT:-}" = 1 ]; then
 		export GOOS GOARCH
 	fi
 	# The tree's state in git is not part of the programs, as it is not in the golang image.
-	GOFLAGS="${GOFLAGS:-} -buildvcs=false" make build BIN="$stage/out" REVISION="$revision" BRANCH="$branch"
+	GOFLAGS="${GOFLAGS:-} -buildvcs=false" make build BIN="$stage/out" REVISION="$REVISION" BRANCH="$branch"
 	mkdir -p "$stage/etc/ssl/certs"
 	for bundle in /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt; do
 		[ ! -r "$bundle" ] || cp "$bundle" "$stage/etc/ssl/certs/ca-certificates.crt"
