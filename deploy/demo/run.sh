@@ -11,6 +11,7 @@ FAKEHOST_STATE=$(mktemp -d)
 export FAKEHOST_STATE
 server='' exporter=''
 
+# shellcheck disable=SC2317 # the traps call it
 end() {
 	trap '' INT TERM HUP
 	for pid in $exporter $server; do kill -TERM "$pid" 2>/dev/null || true; done

@@ -134,4 +134,4 @@ for architecture in amd64 arm64; do
 done
 chart
 cd "$out"
-sha256sum -- *.deb *.tar.gz *.tgz >SHA256SUMS
+sha256sum -- accelerator* >SHA256SUMS
