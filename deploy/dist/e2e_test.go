@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"debug/buildinfo"
 	"debug/elf"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -48,10 +49,6 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("the same again", func(t *testing.T) {
 		again := append(env, "TZ=America/Los_Angeles", "GOAMD64=v3", "GOFLAGS=-tags=netgo")
 		output(t, root, again, "deploy/dist/check.sh", out)
-		programtest.Write(t, filepath.Join(out, "SHA256SUMS"), strings.ToUpper(programtest.Read(t, filepath.Join(out, "SHA256SUMS"))))
-		if text, err := command(t, root, again, "deploy/dist/check.sh", out).CombinedOutput(); err == nil {
-			t.Errorf("other digests pass:\n%s", text)
-		}
 	})
 }
 
@@ -224,6 +221,7 @@ func checkCompletions(t *testing.T, folder string) {
 
 // testChart: Helm reads the archive as the chart of the tree, without its links.
 func testChart(t *testing.T, out string) {
+	slog.SetLogLoggerLevel(slog.LevelWarn) // Helm tells of every symbolic link
 	file := filepath.Join(out, "accelerator-exporter-"+version(t)+".tgz")
 	for name, e := range readTarGzip(t, file) {
 		if mode := e.header.FileInfo().Mode(); !mode.IsRegular() && !mode.IsDir() {

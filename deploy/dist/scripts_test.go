@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -81,4 +82,48 @@ func TestCommit(t *testing.T) {
 	want(head, "1700000000")
 	programtest.Write(t, filepath.Join(tree, "other"), "text\n")
 	want(head+"-modified", "1700000000")
+}
+
+// TestCheck: a second build in another folder, by another user's settings, decides;
+// and the files must be those of the digests.
+func TestCheck(t *testing.T) {
+	programtest.Need(t, "git", "tar", "sha256sum")
+	tree, release := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{
+		"deploy/dist/check.sh": programtest.Read(t, "check.sh"),
+		"deploy/commit.sh":     programtest.Read(t, "../commit.sh"),
+		"bin/program":          "from an earlier build\n",
+		// Stands in for the build: its result depends on the source only.
+		"deploy/dist/build.sh": `#!/bin/sh
+set -e
+cd "$(dirname "$0")/../.."
+[ ! -e bin ] && [ "$(umask)" = 0077 ] && [ "$(stat -c %a source)" = 600 ] && [ "$PWD" != "$OTHER" ] && [ -n "$GOCACHE" ] || exit 1
+mkdir "$1" && cp source "$1/file" && cd "$1" && sha256sum file >SHA256SUMS
+`,
+		"source": "one\n",
+	} {
+		programtest.Write(t, filepath.Join(tree, name), text)
+	}
+	if err := os.Chmod(filepath.Join(tree, "deploy/dist/build.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	programtest.Write(t, filepath.Join(release, "file"), "one\n")
+	programtest.Write(t, filepath.Join(release, "SHA256SUMS"), output(t, release, nil, "sha256sum", "file"))
+	env := []string{"OTHER=" + tree, "GIT_CEILING_DIRECTORIES=" + filepath.Dir(tree), "GOCACHE="}
+	check := func() (string, error) {
+		out, err := command(t, tree, env, "sh", "deploy/dist/check.sh", release).CombinedOutput()
+		return string(out), err
+	}
+	if out, err := check(); err != nil {
+		t.Errorf("the same source: %v\n%s", err, out)
+	}
+	programtest.Write(t, filepath.Join(tree, "source"), "two\n")
+	if out, err := check(); err == nil || !strings.Contains(out, "another build of the same tree differs") {
+		t.Errorf("another source: %v\n%s", err, out)
+	}
+	programtest.Write(t, filepath.Join(tree, "source"), "one\n")
+	programtest.Write(t, filepath.Join(release, "file"), "changed\n")
+	if out, err := check(); err == nil || !strings.Contains(out, "file: FAILED") {
+		t.Errorf("a changed file: %v\n%s", err, out)
+	}
 }
