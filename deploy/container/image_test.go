@@ -191,8 +191,8 @@ func checkFiles(t *testing.T, root string) {
 	if diff := cmp.Diff(want, have); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// The three programs have some 70 MB; what doubles that was not meant.
-	if limit := int64(140 << 20); size > limit {
+	// The three programs have some 50 MB; what doubles that was not meant.
+	if limit := int64(100 << 20); size > limit {
 		t.Errorf("%d bytes of files, at most %d", size, limit)
 	}
 }
