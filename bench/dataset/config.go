@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
@@ -59,6 +60,8 @@ type Config struct {
 	// since special tokens often come first, to VocabularySize−1. 30000 when 0,
 	// which every current model exceeds.
 	VocabularySize int
+	// Trace says how the records of a replay are to be read.
+	Trace Trace
 	// Tokenizer makes random and prefix exact on the chat API. Without it they
 	// are made of words that are one token each in the usual vocabularies, as many as
 	// TokensPerWord says. A replay's always are.
@@ -73,6 +76,18 @@ type Config struct {
 	Tokenizer Tokenizer
 	// TokensPerWord is how many tokens the server counts for such a word, 1 when 0.
 	TokensPerWord float64
+}
+
+// Trace is the layout of a replay's records. Its zero value is that of Mooncake's
+// traces; vLLM's timed_trace counts in seconds and has blocks of 16 tokens.
+type Trace struct {
+	// Second is how many seconds one unit of a timestamp is, 0.001 when 0.
+	Second float64
+	// Block is the tokens of a block that one of the hash ids names, 512 when 0.
+	Block int
+	// Timestamp, InputLength, OutputLength and HashIDs are the keys of a record;
+	// timestamp, input_length, output_length and hash_ids where empty.
+	Timestamp, InputLength, OutputLength, HashIDs string
 }
 
 // Tokenizer asks the model server. Neither way adds special tokens or a chat
@@ -136,6 +151,7 @@ func (c Config) check() error {
 		{"output", c.OutputLen},
 		{"prefix", c.PrefixLen},
 		{"suffix", c.SuffixLen},
+		{"block", c.Trace.Block},
 		{"least prompt", c.MinPromptLength},
 		{"greatest prompt", c.MaxPromptLength},
 	} {
@@ -145,6 +161,9 @@ func (c Config) check() error {
 	}
 	if c.NumPrefixes < 0 || c.NumPrefixes > maxPromptTokens {
 		return fmt.Errorf("number of prefixes %d is not within 0 and %d", c.NumPrefixes, maxPromptTokens)
+	}
+	if s := c.Trace.Second; !(s >= 0) || math.IsInf(s, 0) {
+		return fmt.Errorf("a unit of %g seconds for timestamps is not above 0", s)
 	}
 	if !(c.RangeRatio >= 0 && c.RangeRatio < 1) { // NaN too
 		return fmt.Errorf("range ratio %v must be at least 0 and below 1; 0, not the 1 of old vLLM versions, keeps lengths fixed", c.RangeRatio)
@@ -178,4 +197,16 @@ func (c Config) withDefaults() Config {
 		set(&c.OutputLen, 128)
 	}
 	return c
+}
+
+// named fills in what the zero value stands for.
+func (t Trace) withDefaults() Trace {
+	return Trace{
+		Second:       cmp.Or(t.Second, 0.001),
+		Block:        cmp.Or(t.Block, 512),
+		Timestamp:    cmp.Or(t.Timestamp, "timestamp"),
+		InputLength:  cmp.Or(t.InputLength, "input_length"),
+		OutputLength: cmp.Or(t.OutputLength, "output_length"),
+		HashIDs:      cmp.Or(t.HashIDs, "hash_ids"),
+	}
 }

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"math"
@@ -135,19 +136,24 @@ func decode(record []byte, into any) error {
 	if !utf8.Valid(record) { // which encoding/json would mend without a word
 		return bad("not UTF-8 text")
 	}
-	err := json.Unmarshal(record, into)
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		what := "the record"
-		if wrong.Field != "" {
-			what = brief(wrong.Field)
-		}
-		is, _, _ := strings.Cut(wrong.Value, " ")
-		return bad("%s is of type %s, must be %s", what, is, jsonName(wrong.Type))
-	}
-	if err != nil {
-		return bad("not JSON: %v", err)
+	if err := json.Unmarshal(record, into); err != nil {
+		return notJSON(err, "")
 	}
 	return nil
+}
+
+// notJSON says what is wrong with a record, or with a field of it.
+func notJSON(err error, field string) error {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return bad("not JSON: %v", err)
+	}
+	what := "the record"
+	if field = cmp.Or(field, wrong.Field); field != "" {
+		what = brief(field)
+	}
+	is, _, _ := strings.Cut(wrong.Value, " ")
+	return bad("%s is of type %s, must be %s", what, is, jsonName(wrong.Type))
 }
 
 func jsonName(t reflect.Type) string {
@@ -156,7 +162,7 @@ func jsonName(t reflect.Type) string {
 		return "string"
 	case reflect.Slice:
 		return "array"
-	case reflect.Struct:
+	case reflect.Struct, reflect.Map:
 		return "object"
 	default:
 		return "a number that fits"

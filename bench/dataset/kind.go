@@ -24,7 +24,7 @@ const (
 	Lines    Kind = "lines"    // plain text, a prompt a line
 	Random   Kind = "random"   // made: so many tokens
 	Prefix   Kind = "prefix"   // made: few prefixes, many endings
-	Replay   Kind = "replay"   // timestamp in ms, and a prompt or lengths with hash_ids (Mooncake's traces)
+	Replay   Kind = "replay"   // timestamp, and a prompt or lengths with hash_ids (Mooncake's and vLLM's traces)
 )
 
 // Kinds are all kinds, in the order to tell them to a user.

@@ -2,13 +2,11 @@ package dataset
 
 import (
 	"encoding/json"
+	"math"
 	"time"
 )
 
-const (
-	traceBlock = 512                  // tokens of a block that one of hash_ids names
-	maxReplay  = 366 * 24 * time.Hour // from the first record to the last
-)
+const maxReplay = 366 * 24 * time.Hour // from the first record to the last
 
 // replay reads the records of a trace, which tell when each request is due.
 type replay struct {
@@ -16,13 +14,14 @@ type replay struct {
 	spell  speller
 	nonce  uint64  // one for all: what prompts share in the trace they go on sharing
 	begun  bool    // a record was good
-	first  float64 // its timestamp, in ms
+	first  float64 // its timestamp, in the trace's unit
 	last   float64 // the latest one
 	nBlock uint64  // records of lengths so far
 }
 
 func newReplay(cfg Config) *replay {
 	// No Tokenizer: asking the server between two instants would delay the second.
+	cfg.Trace = cfg.Trace.withDefaults()
 	return &replay{
 		cfg:   cfg,
 		spell: newSpeller(cfg, nil),
@@ -30,27 +29,52 @@ func newReplay(cfg Config) *replay {
 	}
 }
 
+// traceRecord is a record of a trace; the first two may be missing.
+type traceRecord struct {
+	timestamp, input, output *float64
+	ids                      []int64
+	prompt                   bool // it has a prompt or messages
+}
+
+// read takes out of a record what its keys are called in this trace.
+func (t *replay) read(record []byte) (v traceRecord, err error) {
+	var fields map[string]json.RawMessage
+	if err := decode(record, &fields); err != nil {
+		return v, err
+	}
+	v.prompt = fields["prompt"] != nil || fields["messages"] != nil
+	for _, f := range []struct {
+		key  string
+		into any
+	}{
+		{t.cfg.Trace.Timestamp, &v.timestamp},
+		{t.cfg.Trace.InputLength, &v.input},
+		{t.cfg.Trace.OutputLength, &v.output},
+		{t.cfg.Trace.HashIDs, &v.ids},
+	} {
+		if raw := fields[f.key]; raw != nil {
+			if err := json.Unmarshal(raw, f.into); err != nil {
+				return v, notJSON(err, f.key)
+			}
+		}
+	}
+	return v, nil
+}
+
 // parse makes a prompt that is due as long after the first one as its record's
 // timestamp is after the first record's.
 func (t *replay) parse(record []byte) (Prompt, error) {
-	var v struct {
-		Timestamp    *float64         `json:"timestamp"`
-		InputLength  *float64         `json:"input_length"`
-		OutputLength *float64         `json:"output_length"`
-		HashIDs      []int64          `json:"hash_ids"`
-		Prompt       *json.RawMessage `json:"prompt"`
-		Messages     *json.RawMessage `json:"messages"`
-	}
-	if err := decode(record, &v); err != nil {
+	v, err := t.read(record)
+	if err != nil {
 		return Prompt{}, err
 	}
-	at, err := t.due(v.Timestamp)
+	at, err := t.due(v.timestamp)
 	if err != nil {
 		return Prompt{}, err
 	}
 	var p Prompt
-	if v.InputLength != nil && v.Prompt == nil && v.Messages == nil {
-		p, err = t.blocks(*v.InputLength, v.OutputLength, v.HashIDs)
+	if v.input != nil && !v.prompt {
+		p, err = t.blocks(*v.input, v.output, v.ids)
 	} else {
 		p, err = parseCustom(record, t.cfg.API)
 	}
@@ -58,43 +82,44 @@ func (t *replay) parse(record []byte) (Prompt, error) {
 		return Prompt{}, err
 	}
 	if !t.begun {
-		t.begun, t.first = true, *v.Timestamp
+		t.begun, t.first = true, *v.timestamp
 	}
-	t.last = *v.Timestamp
+	t.last = *v.timestamp
 	p.At = at
 	return p, nil
 }
 
 func (t *replay) due(timestamp *float64) (time.Duration, error) {
+	key := brief(t.cfg.Trace.Timestamp)
 	switch {
 	case timestamp == nil:
-		return 0, bad(`no "timestamp"`)
+		return 0, bad("no %s", key)
 	case !t.begun:
 		return 0, nil
 	case *timestamp < t.last:
-		return 0, bad(`"timestamp" %v goes back behind %v`, *timestamp, t.last)
+		return 0, bad("%s %v goes back behind %v", key, *timestamp, t.last)
 	}
-	ms := *timestamp - t.first
-	if ms > float64(maxReplay/time.Millisecond) {
-		return 0, bad(`"timestamp" %v ms is more than %v after the first, %v`, *timestamp, maxReplay, t.first)
+	seconds := (*timestamp - t.first) * t.cfg.Trace.Second
+	if seconds > maxReplay.Seconds() {
+		return 0, bad("%s %v is more than %v after the first, %v, counted in units of %v s", key, *timestamp, maxReplay, t.first, t.cfg.Trace.Second)
 	}
-	return time.Duration(ms * float64(time.Millisecond)), nil
+	return time.Duration(math.Round(seconds * float64(time.Second))), nil
 }
 
 // blocks makes a prompt of a length. Equal ids stand for equal blocks of it; what
 // they do not cover is its own.
 func (t *replay) blocks(input float64, output *float64, ids []int64) (Prompt, error) {
-	n, err := count("input_length", input)
+	n, err := count(t.cfg.Trace.InputLength, input)
 	if err != nil {
 		return Prompt{}, err
 	}
 	var most int
 	if output != nil {
-		if most, err = count("output_length", *output); err != nil {
+		if most, err = count(t.cfg.Trace.OutputLength, *output); err != nil {
 			return Prompt{}, err
 		}
 	}
-	all, block := t.spell.letters(n), t.spell.letters(traceBlock)
+	all, block := t.spell.letters(n), t.spell.letters(t.cfg.Trace.Block)
 	letters := make([]int32, 0, all)
 	for _, id := range ids {
 		letters = t.spell.draw(letters, min(block, all-len(letters)), random(t.cfg.Seed, "block", uint64(id)))

@@ -3,6 +3,7 @@ package dataset
 import (
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -67,7 +68,7 @@ func TestReplayOfBlocks(t *testing.T) {
 	wantCount := runlog.DatasetCount{Prompts: 4, BadLine: 4, FirstBad: []string{
 		`line 4: "timestamp" 30000 goes back behind 30000.5`,
 		`line 5: "input_length" is 0, must be a whole number from 1 to 1048576`,
-		`line 6: "timestamp" 1e+15 ms is more than 8784h0m0s after the first, 27482`,
+		`line 6: "timestamp" 1e+15 is more than 8784h0m0s after the first, 27482, counted in units of 0.001 s`,
 		`line 7: no "timestamp"`,
 	}}
 	if diff := cmp.Diff(wantCount, s.Count()); diff != "" {
@@ -95,6 +96,27 @@ func TestReplayRecordErrors(t *testing.T) {
 	} {
 		if _, err := newReplay(Config{VocabularySize: DefaultVocabulary}).parse([]byte(record)); err == nil || err.Error() != want {
 			t.Errorf("%s:\ngot  %v\nwant %s", record, err, want)
+		}
+	}
+}
+
+// A trace in another layout: vLLM's timed_trace counts in seconds, has blocks of 16
+// tokens, and calls its keys what the command line says.
+func TestReplayOfTimedTrace(t *testing.T) {
+	path := write(t, "timed.jsonl", `{"ts": 5, "in": 40, "out": 7, "blocks": [1, 2, 3]}
+{"ts": 6.5, "in": 32, "out": 9, "blocks": [1, 4]}
+`)
+	trace := Trace{Second: 1, Block: 16, Timestamp: "ts", InputLength: "in", OutputLength: "out", HashIDs: "blocks"}
+	p := take(t, open(t, Config{Kind: Replay, Path: path, API: openai.Completions, ReusePrompts: true, Trace: trace}), 3)
+	if len(p) != 2 || p[1].At != 1500*time.Millisecond || len(p[0].Tokens) != 40 || p[0].MaxTokens != 7 || p[1].MaxTokens != 9 {
+		t.Fatalf("prompts %+v", p)
+	}
+	if !slices.Equal(p[0].Tokens[:16], p[1].Tokens[:16]) || slices.Equal(p[0].Tokens[16:32], p[1].Tokens[16:32]) {
+		t.Error("blocks of one id differ, or those of two do not")
+	}
+	for _, refused := range []Trace{{Second: -1}, {Second: math.NaN()}, {Second: math.Inf(1)}, {Block: -1}} {
+		if _, err := Open(Config{Kind: Replay, Path: path, ReusePrompts: true, Trace: refused}); err == nil {
+			t.Errorf("%+v is taken", refused)
 		}
 	}
 }

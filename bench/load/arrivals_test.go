@@ -181,3 +181,59 @@ func TestRareArrivalsDoNotOverflow(t *testing.T) {
 		t.Errorf("arrivals at %s", at)
 	}
 }
+
+// A rising rate is each request's own: of gaps between n requests, the one before
+// the last is drawn at the highest rate (vLLM's _get_current_request_rate).
+func TestRisingRate(t *testing.T) {
+	step := func(shape runlog.RiseShape, from, to float64, n int) runlog.Step {
+		return runlog.Step{Arrival: runlog.ArrivalConstant, Rise: runlog.Rise{Shape: shape, From: from, To: to}, Requests: n}
+	}
+	for _, tt := range []struct {
+		step runlog.Step
+		want []float64 // rates between requests
+	}{
+		{step(runlog.RiseLinear, 1, 5, 5), []float64{2, 3, 4, 5}},
+		{step(runlog.RiseLinear, 0, 4, 5), []float64{1, 2, 3, 4}},
+		{step(runlog.RiseExponential, 1, 16, 5), []float64{2, 4, 8, 16}},
+	} {
+		at := slices.Collect(offsets(tt.step, 1))
+		if len(at) != len(tt.want)+1 || at[0] != 0 {
+			t.Fatalf("%+v: due at %v", tt.step.Rise, at)
+		}
+		for i, want := range tt.want {
+			near(t, fmt.Sprintf("%s rate of request %d", tt.step.Rise.Shape, i+1), 1/(at[i+1]-at[i]).Seconds(), want)
+		}
+	}
+	for _, tt := range []struct {
+		shape runlog.RiseShape
+		mean  float64 // time, by the sum of 1/rate over the requests
+	}{{runlog.RiseLinear, arrivals * math.Log(10) / 90}, {runlog.RiseExponential, arrivals * 0.9 / 10 / math.Log(10)}} {
+		s := step(tt.shape, 10, 100, arrivals)
+		s.Arrival, s.Burstiness = runlog.ArrivalGamma, 0.5
+		at := slices.Collect(offsets(s, 3))
+		near(t, string(tt.shape)+": time of all", at[arrivals-1].Seconds(), tt.mean)
+	}
+}
+
+func TestRisingRateIsRefused(t *testing.T) {
+	good := runlog.Step{Arrival: runlog.ArrivalPoisson, Requests: 10, Rise: runlog.Rise{Shape: runlog.RiseLinear, From: 1, To: 2}}
+	if err := check(good); err != nil {
+		t.Fatal(err)
+	}
+	for what, change := range map[string]func(*runlog.Step){
+		"no number":          func(s *runlog.Step) { s.Requests, s.Duration = 0, time.Minute },
+		"a falling rate":     func(s *runlog.Step) { s.Rise.To = 0.5 },
+		"no shape":           func(s *runlog.Step) { s.Rise.Shape = "steep" },
+		"exponential from 0": func(s *runlog.Step) { s.Rise = runlog.Rise{Shape: runlog.RiseExponential, To: 2} },
+		"two rates":          func(s *runlog.Step) { s.Rate = 4 },
+		"two ramps":          func(s *runlog.Step) { s.RampUp = time.Second },
+		"no end":             func(s *runlog.Step) { s.Rise.To = math.Inf(1) },
+		"a rate below 0":     func(s *runlog.Step) { s.Rise.From = -1 },
+	} {
+		s := good
+		change(&s)
+		if check(s) == nil {
+			t.Errorf("%s: taken", what)
+		}
+	}
+}

@@ -50,6 +50,9 @@ func loadText(s *Step) string {
 	if s.RampUp > 0 {
 		parts = append(parts, "ramp-up "+s.RampUp.String())
 	}
+	if s.Warmups > 0 {
+		parts = append(parts, "after "+counted(s.Warmups, "request")+" to warm up")
+	}
 	if s.Timeout > 0 {
 		parts = append(parts, "timeout "+s.Timeout.String())
 	}
@@ -69,15 +72,22 @@ func arrivalText(s *runlog.Step) string {
 	case runlog.ArrivalBurst:
 		return "all at once"
 	case runlog.ArrivalConstant:
-		return fmt.Sprintf("%s req/s in equal gaps", number(s.Rate))
+		return rateText(s) + " in equal gaps"
 	case runlog.ArrivalPoisson:
-		return fmt.Sprintf("%s req/s, Poisson", number(s.Rate))
+		return rateText(s) + ", Poisson"
 	case runlog.ArrivalGamma:
-		return fmt.Sprintf("%s req/s, gamma of burstiness %s", number(s.Rate), number(s.Burstiness))
+		return rateText(s) + ", gamma of burstiness " + number(s.Burstiness)
 	case runlog.ArrivalReplay:
 		return "replay of the data set's instants"
 	}
 	return clean(string(s.Arrival))
+}
+
+func rateText(s *runlog.Step) string {
+	if r := s.Rise; r != (runlog.Rise{}) {
+		return fmt.Sprintf("%s to %s req/s, %s from the first request to the last", number(r.From), number(r.To), clean(string(r.Shape)))
+	}
+	return number(s.Rate) + " req/s"
 }
 
 func stopText(s runlog.Stop) string {

@@ -103,7 +103,15 @@ func vllmTraffic(s *Step) object {
 	if n := bound(&s.Step); n > 0 {
 		concurrency = n
 	}
-	return object{{"request_rate", rate}, {"burstiness", burstiness}, {"max_concurrency", concurrency}}
+	traffic := object{{"request_rate", rate}, {"burstiness", burstiness}, {"max_concurrency", concurrency}}
+	if r := s.Rise; r != (runlog.Rise{}) {
+		traffic = append(traffic, object{
+			{"ramp_up_strategy", string(r.Shape)},
+			{"ramp_up_start_rps", finite(r.From)},
+			{"ramp_up_end_rps", finite(r.To)},
+		}...)
+	}
+	return traffic
 }
 
 func vllmMeasured(s *Step, o VLLMOptions) object {

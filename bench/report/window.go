@@ -157,6 +157,8 @@ func steady(s runlog.Step, c *curve, warm, last int64) (w span, why string) {
 		w.from, least = from, max(least, users)
 	case s.Arrival == runlog.ArrivalBurst:
 		return span{}, "all requests were sent at once"
+	case s.Rise != (runlog.Rise{}):
+		return span{}, "the rate rises to the last request"
 	case warm == 0:
 		return span{}, "no request succeeded"
 	default:

@@ -15,6 +15,7 @@ package runlog
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -77,6 +78,10 @@ type Run struct {
 	// usual ones were meant.
 	Objectives  *Objectives `json:"objectives,omitempty"`
 	Percentiles []float64   `json:"percentiles,omitempty"`
+	// LoRAModules are the names that requests ask for in place of Model, in turn or
+	// at random as LoRAAssignment says; none for Model alone.
+	LoRAModules    []string       `json:"lora_modules,omitempty"`
+	LoRAAssignment LoRAAssignment `json:"lora_assignment,omitempty"`
 	// Side names what is compared, see accelbench compare. Server is the process
 	// that was started for it, nil where none was.
 	Side   string  `json:"side,omitempty"`
@@ -117,6 +122,15 @@ type Server struct {
 	Policy  string `json:"policy,omitempty"` // of its memory, such as bind:0
 }
 
+// LoRAAssignment says which of several modules a request asks for.
+type LoRAAssignment string
+
+// The assignments, named as vLLM's --lora-assignment.
+const (
+	LoRARandom     LoRAAssignment = "random"
+	LoRARoundRobin LoRAAssignment = "round-robin"
+)
+
 // Arrival says how the requests of a step come.
 type Arrival string
 
@@ -140,8 +154,12 @@ type Step struct {
 	// MaxConcurrency bounds the requests in flight, of a closed loop too; 0 for no
 	// bound.
 	MaxConcurrency int `json:"max_concurrency,omitempty"`
-	// Rate is the arrivals a second of an open loop with gaps, else 0.
+	// Rate is the arrivals a second of an open loop with gaps, else 0. It is 0 too
+	// where the rate follows Rise.
 	Rate float64 `json:"rate,omitempty"`
+	// Rise is how the rate of an open loop goes up from the first request to the
+	// last; the zero value for a rate that does not.
+	Rise Rise `json:"rise,omitzero"`
 	// Burstiness is the shape of gamma gaps: 1 is Poisson, less is burstier.
 	Burstiness float64 `json:"burstiness,omitempty"`
 	// Requests and Duration say when requests stop coming, 0 for no limit of that
@@ -157,7 +175,37 @@ type Step struct {
 	// MaxTokens is what each request asks for at most, 0 where the dataset or
 	// the server decides.
 	MaxTokens int `json:"max_tokens,omitempty"`
-	Repeat    int `json:"repeat,omitempty"` // from 0
+	// Warmups is how many requests were sent before the step, and are in none of
+	// its figures.
+	Warmups int `json:"warmups,omitempty"`
+	Repeat  int `json:"repeat,omitempty"` // from 0
+}
+
+// Rise is a rate that goes up with the number of the request, as vLLM's
+// --ramp-up-strategy has it: From requests a second at the first one, To at the
+// last.
+type Rise struct {
+	Shape RiseShape `json:"shape"`
+	From  float64   `json:"from"` // requests a second
+	To    float64   `json:"to"`   // requests a second
+}
+
+// RiseShape says how the rate gets from one end to the other.
+type RiseShape string
+
+// The shapes, named as vLLM's --ramp-up-strategy.
+const (
+	RiseLinear      RiseShape = "linear"
+	RiseExponential RiseShape = "exponential"
+)
+
+// At is the rate at the request number i of n, from 0.
+func (r Rise) At(i, n int) float64 {
+	progress := float64(i) / float64(max(n-1, 1))
+	if r.Shape == RiseExponential {
+		return r.From * math.Pow(r.To/r.From, progress)
+	}
+	return r.From + (r.To-r.From)*progress
 }
 
 // Request is one request that is over, well or not.
@@ -282,7 +330,7 @@ func (s Step) Title() string {
 	case ArrivalBurst:
 		title = "all at once"
 	default:
-		title = Step{Arrival: s.Arrival, Rate: s.Rate}.Name()
+		title = Step{Arrival: s.Arrival, Rate: s.Rate, Rise: s.Rise}.Name()
 	}
 	if s.MaxConcurrency > 0 {
 		title += fmt.Sprintf(", at most %d in flight", s.MaxConcurrency)
@@ -307,17 +355,19 @@ func (s Step) Level() int {
 }
 
 // Name is how the step is called where its level matters: "8" for so many users,
-// "4 req/s" for a rate, "inf" for a burst; " max 100" after it is a bound on the
+// "4 req/s" for a rate, "1-10 req/s linear" for one that rises, "inf" for a burst; " max 100" after it is a bound on the
 // requests in flight, " #2" the second of several repeats.
 func (s Step) Name() string {
 	var name string
-	switch s.Arrival {
-	case ArrivalClosed:
+	switch {
+	case s.Arrival == ArrivalClosed:
 		name = strconv.Itoa(s.Concurrency)
-	case ArrivalBurst:
+	case s.Arrival == ArrivalBurst:
 		name = "inf"
-	case ArrivalReplay:
+	case s.Arrival == ArrivalReplay:
 		name = "replay"
+	case s.Rise != (Rise{}):
+		name = fmt.Sprintf("%.6g-%.6g req/s %s", s.Rise.From, s.Rise.To, s.Rise.Shape)
 	default:
 		name = strconv.FormatFloat(s.Rate, 'g', 6, 64) + " req/s"
 	}

@@ -31,15 +31,16 @@ func (r *run) learn(ctx context.Context) error {
 	if r.cfg.Unchecked && model != "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
-	defer cancel()
-	models, failure := r.client.Models(ctx)
+	models, failure := r.models(ctx)
 	switch {
 	case failure == nil && model == "":
 		r.cfg.Run.Model = models[0]
-	case failure == nil && !slices.Contains(models, model):
-		return fmt.Errorf("the endpoint does not serve the model %q; it serves %s", model, listed(models))
 	case failure == nil:
+		for _, name := range append([]string{model}, r.cfg.Run.LoRAModules...) {
+			if !slices.Contains(models, name) {
+				return fmt.Errorf("the endpoint does not serve the model %q; it serves %s", name, listed(models))
+			}
+		}
 	case unreachable(failure):
 		return fmt.Errorf("asking %s for its models: %w", r.cfg.Run.URL, failure)
 	case model == "":
@@ -48,6 +49,27 @@ func (r *run) learn(ctx context.Context) error {
 		r.note("the endpoint's list of models could not be had (%v), so whether it serves %q is not known", failure, model)
 	}
 	return nil
+}
+
+// models asks for the list, again and again for as long as the configuration has
+// patience with an endpoint that is not there yet.
+func (r *run) models(ctx context.Context) ([]string, *openai.Failure) {
+	until := time.Now().Add(r.cfg.Ready)
+	for {
+		asking, cancel := context.WithTimeout(ctx, checkTime)
+		models, failure := r.client.Models(asking)
+		cancel()
+		if failure == nil || !time.Now().Before(until) {
+			return models, failure
+		}
+		pause := time.NewTimer(readyPause)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return nil, failure
+		}
+	}
 }
 
 // unreachable tells the failures with which no completion can succeed either.

@@ -33,6 +33,9 @@ type Config struct {
 	// it is there already.
 	Folder  string
 	Metrics Metrics
+	// Ready is how long to wait for an endpoint that does not list its models yet,
+	// 0 for not at all.
+	Ready time.Duration
 	// Unchecked leaves out the question whether the endpoint is there and serves
 	// the model.
 	Unchecked bool
@@ -44,6 +47,9 @@ type Ask struct {
 	IgnoreEOS       bool
 	ContinuousUsage bool
 	Extra           map[string]json.RawMessage // see [openai.Request.Extra]
+	// RequestIDPrefix begins every X-Request-Id, which are random without one. It must
+	// be fit for a header.
+	RequestIDPrefix string
 }
 
 // Watcher follows a run. Its methods are called one at a time but for
@@ -206,7 +212,10 @@ func (r *run) step(ctx context.Context, s runlog.Step) (runlog.StepEnd, error) {
 		return runlog.StepEnd{}, err
 	}
 	defer source.Close()
-	first := r.look(ctx, s.Index)
+	if err := r.warmUp(ctx, s); err != nil {
+		return runlog.StepEnd{}, err
+	}
+	first := r.look(ctx, s.Index) // behind the warm-up, which is in no figure
 	s.Started = time.Now()
 	for _, record := range append([]runlog.Record{{Step: &s}}, first...) {
 		if err := r.log.Write(record); err != nil {
@@ -244,7 +253,7 @@ func (r *run) done(q *runlog.Request) error {
 // comes before the dataset's.
 func (r *run) request(s runlog.Step, j load.Job) openai.Request {
 	q := openai.Request{
-		API: r.cfg.Run.API, Model: r.cfg.Run.Model,
+		API: r.cfg.Run.API, Model: r.model(s.Index, j.Seq),
 		Prompt: j.Prompt.Text, Messages: j.Prompt.Messages, PromptTokens: j.Prompt.Tokens,
 		MaxTokens: j.Prompt.MaxTokens, Planned: j.Planned,
 		Timeout: s.Timeout, IdleTimeout: r.cfg.Ask.IdleTimeout,
@@ -252,6 +261,9 @@ func (r *run) request(s runlog.Step, j load.Job) openai.Request {
 	}
 	if s.MaxTokens > 0 {
 		q.MaxTokens = s.MaxTokens
+	}
+	if prefix := r.cfg.Ask.RequestIDPrefix; prefix != "" {
+		q.RequestID = fmt.Sprintf("%s%d-%d", prefix, s.Index, j.Seq)
 	}
 	return q
 }
