@@ -15,7 +15,7 @@ type aliases struct {
 }
 
 // flag adds a flag to c under all of its names; adopt says where its value goes.
-func (a *aliases) flag(c *kingpin.CmdClause, help string, adopt func(*kingpin.FlagClause), names ...string) {
+func (a *aliases) flag(c flagSet, help string, adopt func(*kingpin.FlagClause), names ...string) {
 	if len(names) > 1 {
 		help += " Also --" + strings.Join(names[1:], ", --") + "."
 	}

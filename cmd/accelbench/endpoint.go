@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/common/version"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
 )
 
@@ -27,6 +28,9 @@ func (e *endpointFlags) address(vllm bool) (base string, api openai.API, err err
 	if e.positional.url != "" {
 		if url != "" {
 			return "", "", errors.New("two endpoints are given, one of them as --url")
+		}
+		if vllm && !isURL(e.positional.url) {
+			return "", "", fmt.Errorf("%q belongs to no flag: quote a value with blanks, and give the endpoint as --base-url", e.positional.url)
 		}
 		url = e.positional.url
 	}
@@ -78,6 +82,14 @@ func (e *endpointFlags) modelName() (string, error) {
 		return e.served, nil
 	}
 	return e.model, nil
+}
+
+// loraAssignment is empty where there are no modules to assign.
+func (e *endpointFlags) loraAssignment() runlog.LoRAAssignment {
+	if len(e.modules) == 0 {
+		return ""
+	}
+	return runlog.LoRAAssignment(e.assignment)
 }
 
 // modelPath is the model's own name where it is served under another.
@@ -142,9 +154,32 @@ func (e *endpointFlags) client(base string) (openai.Config, error) {
 }
 
 // config is what every request asks beside its prompt.
-func (a *askFlags) config(idle time.Duration) (sweep.Ask, error) {
+func (a *askFlags) config(idle time.Duration, api openai.API) (sweep.Ask, error) {
+	if strings.ContainsFunc(a.idPrefix, func(r rune) bool { return r < '!' || r > '~' }) {
+		return sweep.Ask{}, errors.New("--request-id-prefix must be of letters, digits and signs: it goes into a header")
+	}
 	extra, err := a.extraBody()
-	return sweep.Ask{IdleTimeout: idle, IgnoreEOS: a.ignoreEOS, ContinuousUsage: a.continuousUsage, Extra: extra}, err
+	if err == nil {
+		err = a.addLogprobs(extra, api)
+	}
+	return sweep.Ask{
+		IdleTimeout: idle, IgnoreEOS: a.ignoreEOS, ContinuousUsage: a.continuousUsage, Extra: extra, RequestIDPrefix: a.idPrefix,
+	}, err
+}
+
+// addLogprobs asks for the alternatives to each token, as the API calls it.
+func (a *askFlags) addLogprobs(extra map[string]json.RawMessage, api openai.API) error {
+	switch {
+	case !a.logprobsSet:
+		return nil
+	case a.logprobs < 0:
+		return errors.New("--logprobs must not be negative")
+	case api == openai.Completions:
+		extra["logprobs"] = json.RawMessage(strconv.Itoa(a.logprobs))
+	default:
+		extra["logprobs"], extra["top_logprobs"] = json.RawMessage("true"), json.RawMessage(strconv.Itoa(a.logprobs))
+	}
+	return nil
 }
 
 // extraBody are the members that are added to every request.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"math"
 	"strings"
 	"testing"
@@ -18,13 +17,22 @@ import (
 // parsed is what a command line of run means.
 func parsed(t *testing.T, line string) (sweep.Config, error) {
 	t.Helper()
+	_, cfg, _, err := parsedAll(t, line)
+	return cfg, err
+}
+
+// parsedAll is the same with the flags as given, and what was told beside.
+func parsedAll(t *testing.T, line string) (s *runSettings, cfg sweep.Config, told string, err error) {
+	t.Helper()
 	t.Setenv(apiKeyVariable, "")
 	app := kingpin.New("accelbench", "").Terminate(nil)
-	s := newRunSettings(app.Command("run", ""))
+	s = newRunSettings(app.Command("run", ""))
 	if _, err := app.Parse(respell(append([]string{"run"}, strings.Fields(line)...))); err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
-	return s.config([]string{"accelbench", "run"}, io.Discard)
+	var stderr strings.Builder
+	cfg, err = s.config([]string{"accelbench", "run"}, &stderr)
+	return s, cfg, stderr.String(), err
 }
 
 func TestLoads(t *testing.T) {
@@ -114,7 +122,12 @@ func TestRespell(t *testing.T) {
 	for line, want := range map[string]string{
 		"run --num_prompts 5 --base_url=http://a_b": "run --num-prompts 5 --base-url=http://a_b",
 		"run --goodput ttft:500 tpot:50 --model m":  "run --goodput=ttft:500 --goodput=tpot:50 --model m",
-		"run --metadata a=1 b=2 URL":                "run --metadata=a=1 --metadata=b=2 URL",
+		"run --metadata a=1 b=2 http://h m f":       "run --metadata=a=1 --metadata=b=2 http://h m f",
+		"run --header A=http://x --metadata --n 1":  "run --header=A=http://x --n 1",
+		"run --lora-modules a b --seed 1":           "run --lora-modules=a --lora-modules=b --seed 1",
+		"run --timeline-itl-thresholds 25 50":       "run --timeline-itl-thresholds=25 --timeline-itl-thresholds=50",
+		"run --custom-output-len -1 --port 1":       "run --custom-output-len=-1 --port 1",
+		"report --goodput ttft:500 folder":          "report --goodput=ttft:500 folder",
 		"run URL m f.jsonl --parallels 8 16 --n 5":  "run URL m f.jsonl --parallels=8 --parallels=16 --n 5",
 		"run --goodput": "run --goodput",
 		"compare --side a=b_c -- --num_prompts 5": "compare --side a=b_c -- --num_prompts 5",

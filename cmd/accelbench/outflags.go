@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/alecthomas/kingpin/v2"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -24,19 +22,19 @@ type outputFlags struct {
 	exporterHTTP                  httpFlags
 }
 
-func (o *outputFlags) register(c *kingpin.CmdClause) {
-	c.Flag("output", "Folder in which the run makes its own.").Default("results").StringVar(&o.folder)
+func (o *outputFlags) register(c flagSet) {
+	c.Flag("output", "Folder in which the run makes its own.").Default("results").SetValue((*path)(&o.folder))
 	c.Flag("save-result", "Write vLLM's result file for each step too.").BoolVar(&o.saveResult)
 	c.Flag("save-detailed", "With every request in it.").BoolVar(&o.detailed)
 	c.Flag("append-result", "Add the result to the file as a line.").BoolVar(&o.addLine)
-	c.Flag("result-dir", "Folder of vLLM's result file.").StringVar(&o.resultDir)
+	c.Flag("result-dir", "Folder of vLLM's result file.").SetValue((*path)(&o.resultDir))
 	c.Flag("result-filename", "Name of vLLM's result file.").StringVar(&o.resultFile)
 	value(c.Flag("metadata", "KEY=VALUE to keep with the result; repeatable."), &o.metadata)
 	c.Flag("label", "First part of the name of vLLM's result file. Default: the backend.").StringVar(&o.label)
-	c.Flag("tokenizer", "Only kept with the result: tokens are counted by the server.").StringVar(&o.tokenizer)
+	c.Flag("tokenizer", "Only kept with the result: tokens are counted by the server.").SetValue((*path)(&o.tokenizer))
 	c.Flag("quiet", "Show nothing while it runs.").Short('q').BoolVar(&o.quiet)
 	c.Flag("web.listen-address", "Address to serve the run's own metrics at while it runs, such as 127.0.0.1:10069.").StringVar(&o.webAddress)
-	c.Flag("web.config.file", "File with TLS and basic auth for that address.").StringVar(&o.webConfig)
+	c.Flag("web.config.file", "File with TLS and basic auth for that address.").SetValue((*path)(&o.webConfig))
 	c.Flag("exporter", "URL of accelerator_exporter's metrics, to sample the cards: http://127.0.0.1:10068/metrics.").StringVar(&o.exporter)
 	c.Flag("exporter-http-config", "YAML file with Prometheus' HTTP client configuration for the exporter: TLS, client certificate, basic auth.").StringVar(&o.exporterHTTP.file)
 	c.Flag("exporter-credentials-file", "File with a bearer token for the exporter.").StringVar(&o.exporterHTTP.credentialsFile)
@@ -65,7 +63,7 @@ type renderFlags struct {
 	goodput     []string
 }
 
-func (r *renderFlags) register(c *kingpin.CmdClause, formats string) {
+func (r *renderFlags) register(c flagSet, formats string) {
 	r.formats.all = []string{formatVLLM, formatEvalscope, formatChecks, formatTable, formatMarkdown, formatJSON, formatCSV, formatNone}
 	value(c.Flag("format", "What to print, a list of: "+strings.Join(r.formats.all, ", ")+". Default: "+formats+"."), &r.formats)
 	r.metrics = words{all: []string{"ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue"}, list: []string{"ttft", "tpot", "itl"}}

@@ -41,7 +41,7 @@ func (l *loadFlags) steps(maxTokens int, replay, vllm bool) ([]runlog.Step, erro
 				return nil, err
 			}
 			s.Timeout = time.Duration(l.timeout)
-			s.MaxFailureRatio, s.MaxTokens = l.maxFailureRatio, maxTokens
+			s.MaxFailureRatio, s.MaxTokens, s.Warmups = l.maxFailureRatio, maxTokens, l.warmups
 			if err := checkFiles(connections(s)); err != nil {
 				return nil, err
 			}
@@ -57,10 +57,36 @@ func (l *loadFlags) check() error {
 		return errors.New("--requests must be at least 1")
 	case l.maxConcurrency < 0:
 		return errors.New("--max-concurrency must not be negative")
+	case l.warmups < 0:
+		return errors.New("--warmup-requests must not be negative")
 	case l.repeat < 1 || l.repeat > maxSteps:
 		return fmt.Errorf("--repeat must be from 1 to %d", maxSteps)
 	case !(l.maxFailureRatio >= 0 && l.maxFailureRatio <= 1):
 		return errors.New("--max-failure-ratio must be between 0 and 1")
+	}
+	return l.checkRise()
+}
+
+// checkRise is about flags that only together make a rising rate.
+func (l *loadFlags) checkRise() error {
+	rise := runlog.Rise{Shape: runlog.RiseShape(l.rise), From: l.riseFrom, To: l.riseTo}
+	switch {
+	case l.rise == "" && (l.riseFromSet || l.riseToSet):
+		return errors.New("--ramp-up-start-rps and --ramp-up-end-rps need --ramp-up-strategy")
+	case l.rise == "":
+		return nil
+	case !l.riseFromSet || !l.riseToSet:
+		return errors.New("--ramp-up-strategy needs --ramp-up-start-rps and --ramp-up-end-rps")
+	case len(l.rates) > 0 || len(l.concurrency) > 0:
+		return errors.New("--ramp-up-strategy sets the rate: give neither --request-rate nor --concurrency (--max-concurrency bounds it)")
+	case l.rampUpSet:
+		return errors.New("--ramp-up-strategy raises the rate over all requests, --ramp-up over a time: give one of them")
+	case !(rise.From >= 0) || !(rise.To > 0) || rise.From > rise.To || math.IsInf(rise.To, 0):
+		return errors.New("--ramp-up-start-rps must be at least 0 and at most --ramp-up-end-rps")
+	case rise.Shape == runlog.RiseExponential && rise.From == 0:
+		return errors.New("--ramp-up-start-rps must be above 0 for --ramp-up-strategy exponential")
+	case l.requests == 0 && l.duration > 0:
+		return errors.New("--ramp-up-strategy needs a number of --requests: its rate is reached at the last of them")
 	}
 	return nil
 }
@@ -74,11 +100,11 @@ func (l *loadFlags) levels(replay, vllm bool) ([]runlog.Step, error) {
 		return nil, errors.New("--concurrency is a closed loop and --request-rate an open one: give one of them (--max-concurrency bounds an open loop)")
 	case len(users) > 0 && l.maxConcurrency > 0:
 		return nil, errors.New("--concurrency and --max-concurrency contradict each other")
-	case replay && (len(users) > 0 || len(l.rates) > 0):
-		return nil, errors.New("a replay has its own times: give neither --concurrency nor --request-rate")
+	case replay && (len(users) > 0 || len(l.rates) > 0 || l.rise != ""):
+		return nil, errors.New("a replay has its own times: give neither --concurrency nor --request-rate nor --ramp-up-strategy")
 	case replay:
 		return []runlog.Step{{Arrival: runlog.ArrivalReplay, MaxConcurrency: l.maxConcurrency}}, nil
-	case len(l.rates) > 0:
+	case len(l.rates) > 0 || l.rise != "":
 		return l.open()
 	case len(users) > 0:
 	case l.maxConcurrency > 0:
@@ -101,18 +127,26 @@ func (l *loadFlags) open() ([]runlog.Step, error) {
 	if err != nil || !(shape > 0) {
 		return nil, fmt.Errorf("--burstiness %q is no number above 0, nor inf", l.burstiness)
 	}
+	paced := runlog.Step{MaxConcurrency: l.maxConcurrency, Arrival: runlog.ArrivalGamma, Burstiness: shape}
+	switch {
+	case math.IsInf(shape, 1):
+		paced.Arrival, paced.Burstiness = runlog.ArrivalConstant, 0
+	case shape == 1:
+		paced.Arrival = runlog.ArrivalPoisson
+	}
+	if l.rise != "" {
+		paced.Rise = runlog.Rise{Shape: runlog.RiseShape(l.rise), From: l.riseFrom, To: l.riseTo}
+		return []runlog.Step{paced}, nil
+	}
 	steps := make([]runlog.Step, 0, len(l.rates))
 	for _, rate := range l.rates {
-		s := runlog.Step{Rate: rate, MaxConcurrency: l.maxConcurrency, Arrival: runlog.ArrivalGamma, Burstiness: shape}
+		s := paced
+		s.Rate = rate
 		switch {
 		case math.IsInf(rate, 1) && l.maxConcurrency > 0:
 			s = runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: l.maxConcurrency}
 		case math.IsInf(rate, 1):
 			s = runlog.Step{Arrival: runlog.ArrivalBurst}
-		case math.IsInf(shape, 1):
-			s.Arrival, s.Burstiness = runlog.ArrivalConstant, 0
-		case shape == 1:
-			s.Arrival = runlog.ArrivalPoisson
 		}
 		steps = append(steps, s)
 	}

@@ -44,22 +44,16 @@ func registerRun(app *kingpin.Application, commands map[string]command) {
 
 // newRunSettings registers the flags of a run on c.
 func newRunSettings(c *kingpin.CmdClause) *runSettings {
-	s := &runSettings{ignored: map[string]*bool{}}
-	s.endpoint.register(c)
-	s.load.register(c)
-	s.data.register(c)
-	s.ask.register(c)
-	s.out.register(c)
-	s.render.register(c, "vllm,checks,table, or evalscope,checks,table for an evalscope command line")
-	for name, takesValue := range noEffect() {
-		f := c.Flag(name, "Accepted, without effect.").Hidden()
-		s.ignored[name] = new(bool)
-		f.IsSetByUser(s.ignored[name])
-		if takesValue {
-			_ = f.String()
-		} else {
-			_ = f.Bool()
-		}
+	s := &runSettings{groups: newFlagGroups(c), foreign: foreignFlags()}
+	s.endpoint.register(s.groups.group("Server"), c)
+	s.load.register(s.groups.group("Load"))
+	s.data.register(s.groups.group("Data"))
+	s.ask.register(s.groups.group("Sampling"))
+	output := s.groups.group("Output")
+	s.out.register(output)
+	s.render.register(output, "vllm,checks,table, or evalscope,checks,table for an evalscope command line")
+	for i := range s.foreign {
+		s.foreign[i].register(c)
 	}
 	return s
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,7 +29,7 @@ func (s *runSettings) vllm() bool {
 // file that they name cannot be read. It tells on stderr which flags are without
 // effect.
 func (s *runSettings) config(args []string, stderr io.Writer) (sweep.Config, error) {
-	for _, a := range []*aliases{&s.endpoint.urls, &s.load.counts, &s.load.users, &s.load.limits, &s.data.kinds, &s.data.inputs, &s.data.outputs} {
+	for _, a := range []*aliases{&s.endpoint.urls, &s.load.counts, &s.load.users, &s.load.limits, &s.load.warm, &s.endpoint.backends, &s.endpoint.patience, &s.data.kinds, &s.data.inputs} {
 		if err := a.check(); err != nil {
 			return sweep.Config{}, usageError{err}
 		}
@@ -40,7 +39,7 @@ func (s *runSettings) config(args []string, stderr io.Writer) (sweep.Config, err
 	if err != nil {
 		return sweep.Config{}, err
 	}
-	if cfg.Ask, err = s.ask.config(time.Duration(s.load.idleTimeout)); err != nil {
+	if cfg.Ask, err = s.ask.config(time.Duration(s.load.idleTimeout), cfg.Run.API); err != nil {
 		return sweep.Config{}, usageError{err}
 	}
 	if cfg.Dataset, err = s.data.config(s.endpoint.positional.dataset); err != nil {
@@ -48,6 +47,9 @@ func (s *runSettings) config(args []string, stderr io.Writer) (sweep.Config, err
 	}
 	cfg.Run.Dataset, cfg.Run.DatasetPath = string(cfg.Dataset.Kind), cfg.Dataset.Path
 	if cfg.Steps, err = s.load.steps(s.ask.maxTokens, cfg.Dataset.Kind == dataset.Replay, s.vllm()); err != nil {
+		return sweep.Config{}, usageError{err}
+	}
+	if err := s.takeForeign(cfg.Dataset.Kind, stderr); err != nil {
 		return sweep.Config{}, usageError{err}
 	}
 	s.tellUnused(cfg.Dataset.Kind, cfg.Steps, stderr)
@@ -76,11 +78,13 @@ func (s *runSettings) endpointConfig(args []string) (sweep.Config, error) {
 		Client: client,
 		Run: runlog.Run{
 			Version: version.Version, Command: shownCommand(args), URL: base, API: api, Model: model, ModelPath: s.endpoint.modelPath(),
+			LoRAModules: s.endpoint.modules, LoRAAssignment: s.endpoint.loraAssignment(),
 			Seed: s.load.seed, Machine: s.load.machine, ReusePrompts: s.data.reuse,
 			Backend: s.endpoint.backend, Tokenizer: s.out.tokenizer, Label: s.out.label, Metadata: s.out.metadata,
 		},
 		Folder:    filepath.Join(s.out.folder, folderName(time.Now(), model)),
 		Metrics:   sweep.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: client.HTTP},
+		Ready:     time.Duration(s.endpoint.ready),
 		Unchecked: s.endpoint.unchecked,
 	}, nil
 }
@@ -116,7 +120,7 @@ func (d *dataFlags) config(positional string) (dataset.Config, error) {
 	}
 	c := dataset.Config{
 		Path: d.path + positional, MinPromptLength: d.minPrompt, MaxPromptLength: d.maxPrompt, MaxBadRecords: d.maxBad,
-		OutputLen: d.outputLen, InputLen: d.inputLen, RangeRatio: d.rangeRatio, PrefixLen: d.prefixLen, VocabularySize: d.vocabulary,
+		OutputLen: d.outputLen, InputLen: d.inputLen, RangeRatio: float64(d.rangeRatio), PrefixLen: d.prefixLen, VocabularySize: d.vocabulary,
 	}
 	if c.MaxBadRecords == 0 {
 		c.MaxBadRecords = -1 // none, see dataset.Config
@@ -137,6 +141,9 @@ func (d *dataFlags) config(positional string) (dataset.Config, error) {
 	default:
 		c.Kind = dataset.Random
 	}
+	if c.Trace, err = d.trace.config(d.kind); err != nil {
+		return c, usageError{err}
+	}
 	if c.Kind == dataset.Prefix {
 		c.NumPrefixes, c.PrefixLen, c.SuffixLen = d.sharedPrefixes, d.sharedPrefixLen, d.sharedSuffixLen
 	}
@@ -152,8 +159,6 @@ func (d *dataFlags) check(positional string) error {
 		return errors.New("--dataset-path is empty")
 	case positional != "" && d.path != "":
 		return errors.New("two data sets are given, one of them as --dataset-path")
-	case !(d.rangeRatio >= 0 && d.rangeRatio <= 1):
-		return errors.New("--random-range-ratio must be from 0 to below 1")
 	}
 	return nil
 }
@@ -166,6 +171,10 @@ func (d *dataFlags) outputOf(kind dataset.Kind) int {
 		return d.randomOutputLen
 	case kind == dataset.Prefix:
 		return d.sharedOutputLen
+	case kind == dataset.ShareGPT:
+		return d.shareGPTOutputLen
+	case kind == dataset.Custom && d.customOutputSet:
+		return max(0, d.customOutputLen) // -1 leaves it to the record
 	case kind == dataset.Custom && slices.Contains(d.kinds.given(), datasetName):
 		return vllmCustomOutput
 	}
@@ -174,11 +183,6 @@ func (d *dataFlags) outputOf(kind dataset.Kind) int {
 
 // tellUnused says which flags are without effect.
 func (s *runSettings) tellUnused(kind dataset.Kind, steps []runlog.Step, stderr io.Writer) {
-	for _, name := range slices.Sorted(maps.Keys(s.ignored)) {
-		if *s.ignored[name] {
-			fmt.Fprintf(stderr, "accelbench: --%s is accepted, and without effect here\n", name)
-		}
-	}
 	closed := steps[0].Arrival == runlog.ArrivalClosed
 	made := kind == dataset.Random || kind == dataset.Prefix
 	saved := s.out.saveResult || s.out.detailed || s.out.addLine
@@ -186,7 +190,7 @@ func (s *runSettings) tellUnused(kind dataset.Kind, steps []runlog.Step, stderr 
 		unused bool
 		text   string
 	}{
-		{s.load.burstinessSet && (closed || steps[0].Rate == 0), "--burstiness is without effect without a --request-rate"},
+		{s.load.burstinessSet && (closed || steps[0].Rate == 0 && s.load.rise == ""), "--burstiness is without effect without a --request-rate"},
 		{len(s.data.inputs.given()) > 0 && !made, "the length of random prompts is without effect on a file"},
 		{s.out.webConfig != "" && s.out.webAddress == "", "--web.config.file is without effect without --web.listen-address"},
 		{s.out.exporterHTTP.any() && s.out.exporter == "", "the exporter's HTTP configuration is without effect without --exporter"},

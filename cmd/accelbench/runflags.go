@@ -7,6 +7,8 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // The names by which a command line of vLLM's tool is known.
@@ -31,45 +33,63 @@ type runSettings struct {
 	ask      askFlags
 	out      outputFlags
 	render   renderFlags
-	ignored  map[string]*bool // flags without effect, whether given
+	foreign  []foreignFlag
+	groups   *flagGroups
 }
 
 // endpointFlags say where the endpoint is and how to talk to it.
 type endpointFlags struct {
 	positional struct{ url, model, dataset string }
 
-	urls                          aliases
+	urls, backends, patience      aliases // names of --url, --backend, --wait-ready
 	url, host, path, backend, api string
 	port                          int
 	model, served                 string
+	modules                       names
+	assignment                    string
+	ready                         seconds
 	apiKeyFile, httpConfig        string
 	headers                       pairs
 	insecure, unchecked           bool
 }
 
-func (e *endpointFlags) register(c *kingpin.CmdClause) {
-	c.Arg("URL", "Endpoint, as evalscope-perf takes it: with its full path.").StringVar(&e.positional.url)
-	c.Arg("MODEL", "Model, as evalscope-perf takes it.").StringVar(&e.positional.model)
-	c.Arg("DATASET", "File with prompts, as evalscope-perf takes it.").StringVar(&e.positional.dataset)
+func (e *endpointFlags) register(c flagSet, args *kingpin.CmdClause) {
+	args.Arg("URL", "Endpoint, as evalscope-perf takes it: with its full path.").StringVar(&e.positional.url)
+	args.Arg("MODEL", "Model, as evalscope-perf takes it.").StringVar(&e.positional.model)
+	args.Arg("DATASET", "File with prompts, as evalscope-perf takes it.").SetValue((*path)(&e.positional.dataset))
 	e.urls.flag(c, "Endpoint: a base URL such as http://127.0.0.1:8000, or with the full path.",
 		func(f *kingpin.FlagClause) { f.StringVar(&e.url) }, "url", "base-url")
 	c.Flag("host", "Host, where no URL is given.").Default("127.0.0.1").StringVar(&e.host)
 	c.Flag("port", "Port, where no URL is given.").Default("8000").IntVar(&e.port)
 	c.Flag("endpoint", "Path of the API, as vLLM calls it: /v1/completions or /v1/chat/completions.").StringVar(&e.path)
-	c.Flag("backend", "vLLM's name for the API: vllm and openai are completions, openai-chat is chat.").StringVar(&e.backend)
-	c.Flag("api", "API to use: chat or completions. Default: as the URL or the backend says, else chat; completions on a command line of vLLM's tool.").StringVar(&e.api)
+	e.backends.flag(c, "vLLM's name for the API: vllm and openai are completions, openai-chat is chat.",
+		func(f *kingpin.FlagClause) { f.SetValue(known{&e.backend, []string{"vllm", "openai", "openai-chat"}}) }, "backend", "endpoint-type")
+	c.Flag("api", "API to use: chat or completions. Default: as the URL or the backend says, else chat; completions on a command line of vLLM's tool.").
+		SetValue(known{&e.api, []string{string(openai.Chat), string(openai.Completions)}})
 	c.Flag("model", "Model to ask for. Default: the first that the server lists.").StringVar(&e.model)
 	c.Flag("served-model-name", "Model to ask for where --model is the path of its files.").StringVar(&e.served)
-	c.Flag("api-key-file", "File with the API key. Default: the environment's OPENAI_API_KEY.").StringVar(&e.apiKeyFile)
-	c.Flag("http-config", "YAML file with Prometheus' HTTP client configuration: TLS, client certificate, proxy, OAuth 2.").StringVar(&e.httpConfig)
+	value(c.Flag("lora-modules", "LoRA modules to ask for in place of the model, one a request; repeatable."), &e.modules)
+	e.assignment = string(runlog.LoRARandom)
+	value(c.Flag("lora-assignment", "Which module a request asks for: random, by --seed, or round-robin. Default: random."),
+		choice{&e.assignment, []string{string(runlog.LoRARandom), string(runlog.LoRARoundRobin)}})
+	c.Flag("api-key-file", "File with the API key. Default: the environment's OPENAI_API_KEY.").SetValue((*path)(&e.apiKeyFile))
+	c.Flag("http-config", "YAML file with Prometheus' HTTP client configuration: TLS, client certificate, proxy, OAuth 2.").SetValue((*path)(&e.httpConfig))
 	value(c.Flag("header", "Header to send, KEY=VALUE; repeatable."), &e.headers)
 	c.Flag("insecure", "Do not verify the server's certificate.").BoolVar(&e.insecure)
+	e.patience.flag(c, "Longest wait for a server that does not list its models yet, such as 10m. Default: none.",
+		func(f *kingpin.FlagClause) { value(f, &e.ready) }, "wait-ready", "ready-check-timeout-sec")
 	c.Flag("unchecked", "Do not ask first whether the server is there and serves the model, if one is named.").BoolVar(&e.unchecked)
 }
 
 // loadFlags say how many requests come when.
 type loadFlags struct {
 	counts, users, limits aliases // names of --requests, --concurrency, --timeout
+	warm                  aliases // names of --warmup-requests
+	warmups               int
+	rise                  string
+	riseFrom, riseTo      float64 // requests a second
+	riseFromSet           bool
+	riseToSet             bool
 	concurrency           levels
 	maxConcurrency        int
 	rates                 rates
@@ -86,15 +106,21 @@ type loadFlags struct {
 	machine               string
 }
 
-func (l *loadFlags) register(c *kingpin.CmdClause) {
+func (l *loadFlags) register(c flagSet) {
 	l.users.flag(c, "Closed loop: users that each wait for their answer; a list is a sweep. Default: 1; on a command line of vLLM's tool all requests at once.",
 		func(f *kingpin.FlagClause) { value(f, &l.concurrency) }, "concurrency", "parallels", "parallel")
 	c.Flag("max-concurrency", "Most requests in flight. Without a rate it is a closed loop of so many users.").IntVar(&l.maxConcurrency)
 	value(c.Flag("request-rate", "Open loop: requests a second, whatever the server does; a list is a sweep, inf sends all at once."), &l.rates)
 	c.Flag("burstiness", "Shape of the gaps between requests: 1 is Poisson, below 1 burstier, above 1 more even, inf constant.").
 		Default("1").IsSetByUser(&l.burstinessSet).StringVar(&l.burstiness)
+	value(c.Flag("ramp-up-strategy", "Raise the rate of an open loop from the first request to the last: linear or exponential; in place of --request-rate."),
+		choice{&l.rise, []string{string(runlog.RiseLinear), string(runlog.RiseExponential)}})
+	c.Flag("ramp-up-start-rps", "Requests a second at the first request of such a load.").IsSetByUser(&l.riseFromSet).Float64Var(&l.riseFrom)
+	c.Flag("ramp-up-end-rps", "Requests a second at the last.").IsSetByUser(&l.riseToSet).Float64Var(&l.riseTo)
 	l.counts.flag(c, "Requests of each step. Default: 1000, without limit if there is a --duration.",
 		func(f *kingpin.FlagClause) { f.IntVar(&l.requests) }, "requests", "n", "number", numPrompts)
+	l.warm.flag(c, "Requests before each step, to warm up: they are in no figure. Default: none.",
+		func(f *kingpin.FlagClause) { f.IntVar(&l.warmups) }, "warmup-requests", "num-warmups", "warmup-num")
 	value(c.Flag("duration", "Time for which a step sends requests."), &l.duration)
 	value(c.Flag("ramp-up", "Time over which users start, or the rate rises; 0 is all at once. Default: 20ms a user, none for a rate.").
 		IsSetByUser(&l.rampUpSet), &l.rampUp)
@@ -111,8 +137,7 @@ func (l *loadFlags) register(c *kingpin.CmdClause) {
 
 // dataFlags say where the prompts come from.
 type dataFlags struct {
-	kinds, inputs        aliases // names of --dataset, --input-len
-	outputs, paths       aliases // names of --output-len, --dataset-path
+	kinds, inputs, paths aliases // names of --dataset, --input-len, --dataset-path
 	kind, path           string
 	minPrompt, maxPrompt int
 	maxPromptSet         bool
@@ -121,38 +146,45 @@ type dataFlags struct {
 	inputLen             int
 	randomOutputLen      int
 	outputLen            int
-	rangeRatio           float64
+	rangeRatio           ratio
 	prefixLen            int
 	vocabulary           int
 	sharedPrefixes       int
 	sharedPrefixLen      int
 	sharedSuffixLen      int
 	sharedOutputLen      int
+	shareGPTOutputLen    int
+	customOutputLen      int
+	customOutputSet      bool
+	trace                traceFlags
 }
 
-func (d *dataFlags) register(c *kingpin.CmdClause) {
+func (d *dataFlags) register(c flagSet) {
 	kinds := make([]string, 0, 8)
 	for _, k := range dataset.Kinds() {
 		kinds = append(kinds, string(k))
 	}
 	d.kinds.flag(c, "Kind of prompts: "+strings.Join(kinds, ", ")+". Default: as the file looks, random without a file.",
-		func(f *kingpin.FlagClause) { f.StringVar(&d.kind) }, "dataset", datasetName)
-	d.paths.flag(c, "File with the prompts.", func(f *kingpin.FlagClause) { f.StringVar(&d.path) }, "dataset-path")
+		func(f *kingpin.FlagClause) { f.SetValue(known{&d.kind, kinds}) }, "dataset", datasetName)
+	d.paths.flag(c, "File with the prompts.", func(f *kingpin.FlagClause) { f.SetValue((*path)(&d.path)) }, "dataset-path")
 	c.Flag("min-prompt-length", "Skip prompts with fewer characters.").IntVar(&d.minPrompt)
 	c.Flag("max-prompt-length", "Skip prompts with more characters, 0 for none. Default: none; on a command line of evalscope-perf 256, as there.").IsSetByUser(&d.maxPromptSet).IntVar(&d.maxPrompt)
 	c.Flag("max-bad-records", "Records that may be unusable before the run stops.").Default("100").IntVar(&d.maxBad)
 	c.Flag("reuse-prompts", "Send prompts as they are, each step the same ones, although the server may have them in its cache.").BoolVar(&d.reuse)
 	d.inputs.flag(c, "Tokens of a random prompt: exactly as token ids or where the server tokenizes, else estimated.", func(f *kingpin.FlagClause) { f.Default("1024").IntVar(&d.inputLen) }, "input-len", "random-input-len")
 	c.Flag("random-output-len", "Tokens of the answer to a random prompt.").Default("128").IntVar(&d.randomOutputLen)
-	d.outputs.flag(c, "Tokens of an answer, whatever the data set says.",
-		func(f *kingpin.FlagClause) { f.IntVar(&d.outputLen) }, "output-len", "sharegpt-output-len", "custom-output-len")
-	c.Flag("random-range-ratio", "Spread of random lengths: uniform within so large a share of them, 0 to below 1.").Default("0").Float64Var(&d.rangeRatio)
+	c.Flag("output-len", "Tokens of an answer, whatever the data set says.").IntVar(&d.outputLen)
+	c.Flag("sharegpt-output-len", "Tokens of an answer to a question of ShareGPT.").IntVar(&d.shareGPTOutputLen)
+	c.Flag("custom-output-len", "Tokens of an answer to a prompt of kind custom; -1 as its record says. Default: -1; 256 for --dataset-name, as vLLM's tool has it.").
+		IsSetByUser(&d.customOutputSet).IntVar(&d.customOutputLen)
+	value(c.Flag("random-range-ratio", "Spread of random lengths: uniform within so large a share of them, 0 to below 1.").Default("0"), &d.rangeRatio)
 	c.Flag("random-prefix-len", "Tokens that all random prompts share at their start.").Default("0").IntVar(&d.prefixLen)
 	c.Flag("random-vocabulary-size", "Token ids of random prompts go from 1000 to below it, or below the model's vocabulary where the server tells that that is smaller.").Default("30000").IntVar(&d.vocabulary)
 	c.Flag("prefix-repetition-num-prefixes", "Different shared prefixes.").Default("10").IntVar(&d.sharedPrefixes)
 	c.Flag("prefix-repetition-prefix-len", "Tokens of a shared prefix.").Default("256").IntVar(&d.sharedPrefixLen)
 	c.Flag("prefix-repetition-suffix-len", "Tokens after a shared prefix.").Default("256").IntVar(&d.sharedSuffixLen)
 	c.Flag("prefix-repetition-output-len", "Tokens of the answer after a shared prefix.").Default("128").IntVar(&d.sharedOutputLen)
+	d.trace.register(c)
 }
 
 // askFlags say what a request asks beside its prompt.
@@ -163,9 +195,12 @@ type askFlags struct {
 	chatTemplate               string
 	stop                       []string
 	extra                      string
+	logprobs                   int
+	logprobsSet                bool
+	idPrefix                   string
 }
 
-func (a *askFlags) register(c *kingpin.CmdClause) {
+func (a *askFlags) register(c flagSet) {
 	c.Flag("max-tokens", "Most tokens of an answer, whatever the data set says. Default: what that says, else the server's own limit.").IntVar(&a.maxTokens)
 	c.Flag("ignore-eos", "Have the server generate to the limit of tokens (vLLM).").BoolVar(&a.ignoreEOS)
 	c.Flag("continuous-usage", "Ask for the usage with every chunk, for ITL a token (vLLM, SGLang).").BoolVar(&a.continuousUsage)
@@ -174,22 +209,9 @@ func (a *askFlags) register(c *kingpin.CmdClause) {
 		a.sampling[name] = c.Flag(name, "Sampling: "+name+". Default: "+map[bool]string{true: "0.", false: "the server's."}[name == "temperature"]).String()
 	}
 	c.Flag("chat-template-kwargs", "JSON object of arguments for the chat template (vLLM).").StringVar(&a.chatTemplate)
+	c.Flag("logprobs", "Alternatives to each token that the server tells with their probabilities. Default: none.").
+		IsSetByUser(&a.logprobsSet).IntVar(&a.logprobs)
 	c.Flag("stop", "Text at which an answer ends; repeatable. Default: none; on a command line of evalscope-perf <|im_end|>, as there.").StringsVar(&a.stop)
 	c.Flag("extra-body", "JSON object whose members are added to every request.").StringVar(&a.extra)
-}
-
-// noEffect are flags of vLLM and evalscope that are accepted so that their users'
-// commands run, and said to be without effect. The value tells whether they take
-// one.
-func noEffect() map[string]bool {
-	return map[string]bool{
-		"trust-remote-code": false, "disable-tqdm": false, "profile": false, "use-beam-search": false, "stream": false,
-		"debug": false, "disable-shuffle": false, "skip-chat-template": false, "skip-tokenizer-init": false,
-		"tokenizer-mode": true, "tokenizer-path": true, "best-of": true, "logprobs": true, "num-warmups": true,
-		"ready-check-timeout-sec": true, "hf-subset": true, "hf-split": true, "hf-name": true, "hf-output-len": true, "lora-modules": true,
-		"connect-timeout": true, "log-every-n-query": true, "query-template": true, "wandb-api-key": true, "name": true,
-		"sonnet-input-len": true, "sonnet-output-len": true, "sonnet-prefix-len": true, "request-id-prefix": true,
-		"ramp-up-strategy": true, "ramp-up-start-rps": true, "ramp-up-end-rps": true, "probe-request-rate": true, "lora-assignment": true,
-		"plot-timeline": false, "timeline-itl-thresholds": true, "plot-dataset-stats": false, "self-timed": false,
-	}
+	c.Flag("request-id-prefix", "Start of each X-Request-Id, before the numbers of step and request. Default: random ones.").StringVar(&a.idPrefix)
 }

@@ -5,26 +5,47 @@ import (
 	"strings"
 )
 
-// severalValues are the flags of vLLM and evalscope that take more than one word,
-// with what such a word looks like.
-func severalValues() map[string]*regexp.Regexp {
+// several is a flag that takes more than one word: vLLM's nargs, evalscope's lists.
+type several struct {
+	// word is what such a word looks like. Nil is anything but a URL, which is the
+	// endpoint of an evalscope command line.
+	word *regexp.Regexp
+	// none is true where there may be no word at all.
+	none bool
+}
+
+func severalValues() map[string]several {
 	number := regexp.MustCompile(`^[0-9]+(,[0-9]+)*$`)
-	pair := regexp.MustCompile(`^[A-Za-z0-9_.-]+=`)
-	return map[string]*regexp.Regexp{
-		"--goodput":     regexp.MustCompile(`^[a-z0-9]+:[0-9.]+$`),
-		"--metadata":    pair,
-		"--header":      pair,
-		"--parallel":    number,
-		"--parallels":   number,
-		"--concurrency": number,
+	return map[string]several{
+		"--goodput":                 {word: regexp.MustCompile(`^[a-z0-9_]+:[0-9.]+$`)}, // report and compare have folders behind it
+		"--metadata":                {none: true},
+		"--header":                  {none: true},
+		"--lora-modules":            {},
+		"--timeline-itl-thresholds": {word: regexp.MustCompile(`^[0-9.]+(,[0-9.]+)*$`)},
+		"--parallel":                {word: number},
+		"--parallels":               {word: number},
+		"--concurrency":             {word: number},
 	}
 }
 
+// takes reports whether a word is one of the flag's.
+func (s several) takes(word string) bool {
+	if s.word != nil {
+		return s.word.MatchString(word)
+	}
+	return !strings.HasPrefix(word, "-") && !isURL(word)
+}
+
+func isURL(word string) bool {
+	return strings.HasPrefix(word, "http://") || strings.HasPrefix(word, "https://")
+}
+
 // respell turns a command line written for vLLM or evalscope into one for
-// kingpin: underscores in a flag's name are dashes, and a flag with several
-// values is repeated. What follows "--" stays as it is.
+// kingpin: underscores in a flag's name are dashes, a flag with several values is
+// repeated, and a negative number is a value. What follows "--" stays as it is.
 func respell(args []string) []string {
-	several := severalValues()
+	all := severalValues()
+	negative := regexp.MustCompile(`^-[0-9.]+$`)
 	var out []string
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
@@ -41,17 +62,21 @@ func respell(args []string) []string {
 			out = append(out, name+"="+rest)
 			continue
 		}
-		word, ok := several[name]
+		flag, ok := all[name]
 		if !ok {
+			if i+1 < len(args) && negative.MatchString(args[i+1]) {
+				i++
+				name += "=" + args[i]
+			}
 			out = append(out, name)
 			continue
 		}
 		first := i
-		for i+1 < len(args) && word.MatchString(args[i+1]) {
+		for i+1 < len(args) && flag.takes(args[i+1]) {
 			i++
 			out = append(out, name+"="+args[i])
 		}
-		if i == first { // kingpin says what is wrong with it
+		if i == first && !flag.none { // kingpin says what is wrong with it
 			out = append(out, name)
 		}
 	}

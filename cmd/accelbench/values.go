@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -97,6 +98,12 @@ type words struct {
 
 func (w *words) String() string { return strings.Join(w.list, ",") }
 
+// Values are what completion offers, for each part of the list.
+func (w *words) Values() []string { return w.all }
+
+// IsList tells completion that several may be given, with commas between.
+func (w *words) IsList() bool { return true }
+
 func (w *words) Set(text string) error {
 	w.list = nil
 	for part := range strings.SplitSeq(text, ",") {
@@ -151,4 +158,93 @@ func (n named) Set(text string) error {
 func (n named) IsCumulative() bool {
 	c, ok := n.Value.(interface{ IsCumulative() bool })
 	return ok && c.IsCumulative()
+}
+
+// choice is one word out of a fixed set.
+type choice struct {
+	into *string
+	all  []string
+}
+
+func (c choice) String() string { return *c.into }
+
+func (c choice) Set(text string) error {
+	if !slices.Contains(c.all, text) {
+		return fmt.Errorf("%q is none of %s", text, strings.Join(c.all, ", "))
+	}
+	*c.into = text
+	return nil
+}
+
+// Values are what completion offers.
+func (c choice) Values() []string { return c.all }
+
+// known is a word that need not be one of those that completion offers.
+type known struct {
+	into *string
+	some []string
+}
+
+func (k known) String() string { return *k.into }
+
+func (k known) Set(text string) error {
+	*k.into = text
+	return nil
+}
+
+// Values are what completion offers.
+func (k known) Values() []string { return k.some }
+
+// path is the name of a file or folder, which completion looks up.
+type path string
+
+func (p *path) String() string { return string(*p) }
+
+func (p *path) Set(text string) error {
+	*p = path(text)
+	return nil
+}
+
+// IsPath tells completion what the value is.
+func (p *path) IsPath() bool { return true }
+
+// names are words, the flag repeated for each.
+type names []string
+
+func (n *names) String() string { return strings.Join(*n, " ") }
+
+// IsCumulative lets the flag be repeated.
+func (n *names) IsCumulative() bool { return true }
+
+func (n *names) Set(text string) error {
+	if strings.TrimSpace(text) == "" {
+		return errors.New("a name is empty")
+	}
+	*n = append(*n, text)
+	return nil
+}
+
+// ratio is a share of a length, or vLLM's JSON object with one for input and
+// output each.
+type ratio float64
+
+func (r *ratio) String() string { return fmt.Sprint(float64(*r)) }
+
+func (r *ratio) Set(text string) error {
+	share, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		var both struct{ Input, Output *float64 }
+		if json.Unmarshal([]byte(text), &both) != nil || both.Input == nil || both.Output == nil {
+			return fmt.Errorf("%q is no share from 0 to below 1", text)
+		}
+		if *both.Input != *both.Output {
+			return errors.New("one share for input and output is all that there is: give a number")
+		}
+		share = *both.Input
+	}
+	if !(share >= 0 && share <= 1) {
+		return fmt.Errorf("%q is no share from 0 to below 1", text)
+	}
+	*r = ratio(share)
+	return nil
 }

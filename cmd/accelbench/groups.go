@@ -1,0 +1,38 @@
+package main
+
+import "github.com/alecthomas/kingpin/v2"
+
+// flagSet is what flags are added to: a command, or a group of its flags.
+type flagSet interface {
+	Flag(name, help string) *kingpin.FlagClause
+}
+
+// flagGroups are the flags of a command in the groups in which help shows them, in
+// order. A flag is in the group through which it was added, so that no list has to
+// be kept beside.
+type flagGroups struct {
+	command *kingpin.CmdClause
+	titles  []string
+	of      map[string]string // the title by a flag's name
+}
+
+func newFlagGroups(c *kingpin.CmdClause) *flagGroups {
+	return &flagGroups{command: c, of: map[string]string{}}
+}
+
+// group adds a group behind those there are.
+func (g *flagGroups) group(title string) flagSet {
+	g.titles = append(g.titles, title)
+	return flagGroup{g, title}
+}
+
+type flagGroup struct {
+	all   *flagGroups
+	title string
+}
+
+// Flag adds a flag to the command and to the group.
+func (g flagGroup) Flag(name, help string) *kingpin.FlagClause {
+	g.all.of[name] = g.title
+	return g.all.command.Flag(name, help)
+}
