@@ -40,11 +40,11 @@ func registerCompare(app *kingpin.Application, commands map[string]command, afte
 	c := app.Command(compareCommand, "Compare runs: each folder is a side, and holds one run or repeats of it. "+
 		"With --side, start each side's command in turn and put load on it, as the flags of run after -- say.")
 	s := &compareSettings{formats: words{all: []string{"text", formatMarkdown, formatJSON}, list: []string{"text"}}}
-	c.Arg("FOLDER", "Folder of a side.").StringsVar(&s.folders)
+	c.Arg("FOLDER", "Folder of a side.").SetValue((*paths)(&s.folders))
 	c.Flag("side", "NAME=COMMAND that serves the endpoint while this side is measured; no shell reads it. Repeatable.").StringsVar(&s.sides)
 	c.Flag("repeat", "Times each side is measured, in turns.").Default("5").IntVar(&s.repeat)
 	c.Flag("ready-timeout", "Longest time from a command's start to an endpoint that lists its models.").Default("15m").DurationVar(&s.ready)
-	c.Flag("output", "Folder in which the comparison makes its own.").Default("results").StringVar(&s.output)
+	c.Flag("output", "Folder in which the comparison makes its own.").Default("results").SetValue((*path)(&s.output))
 	value(c.Flag("format", "What to print: text, md, json. Default: text."), &s.formats)
 	c.Flag("goodput", "What a good request meets, in milliseconds: ttft:500 tpot:50 itl:80 e2el:30000.").StringsVar(&s.goodput)
 	commands[compareCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {

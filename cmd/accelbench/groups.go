@@ -1,6 +1,10 @@
 package main
 
-import "github.com/alecthomas/kingpin/v2"
+import (
+	"slices"
+
+	"github.com/alecthomas/kingpin/v2"
+)
 
 // flagSet is what flags are added to: a command, or a group of its flags.
 type flagSet interface {
@@ -20,9 +24,11 @@ func newFlagGroups(c *kingpin.CmdClause) *flagGroups {
 	return &flagGroups{command: c, of: map[string]string{}}
 }
 
-// group adds a group behind those there are.
+// group is the group of that title, a new one behind the others if there is none.
 func (g *flagGroups) group(title string) flagSet {
-	g.titles = append(g.titles, title)
+	if !slices.Contains(g.titles, title) {
+		g.titles = append(g.titles, title)
+	}
 	return flagGroup{g, title}
 }
 

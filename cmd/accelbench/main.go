@@ -48,11 +48,21 @@ type command func(ctx context.Context, stdout, stderr io.Writer) (code int, err 
 
 // run is the whole program. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == completeCommand {
+		app, _ := newApp(nil, stdout, stderr)
+		if err := complete(stdout, app.Model(), args[1:]); err != nil {
+			return exitNothing
+		}
+		return exitMeasured
+	}
 	args, after := cut(respell(args))
 	app, commands := newApp(after, stdout, stderr)
-	name, err := app.Parse(args)
+	name, err := parse(app, args)
 	if err == nil && after != nil && name != compareCommand {
 		err = fmt.Errorf("%s takes nothing after --", name)
+	}
+	if errors.Is(err, syscall.EPIPE) { // nobody reads the help
+		return exitNothing
 	}
 	if err != nil {
 		return complain(stderr, usageError{err})
@@ -69,6 +79,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitFailures
 	}
 	return told
+}
+
+// parse is app.Parse, which panics when whoever reads the help has gone.
+func parse(app *kingpin.Application, args []string) (name string, err error) {
+	defer func() {
+		if cause, ok := recover().(error); ok {
+			if !errors.Is(cause, syscall.EPIPE) {
+				panic(cause)
+			}
+			err = cause
+		}
+	}()
+	return app.Parse(args)
 }
 
 // cut takes off what follows "--", and says so by a slice that is not nil.
@@ -109,7 +132,7 @@ func newApp(after []string, stdout, stderr io.Writer) (*kingpin.Application, map
 	app.Version(version.Print("accelbench"))
 	app.VersionFlag.Short('v')
 	commands := map[string]command{}
-	registerRun(app, commands)
+	setHelp(app, registerRun(app, commands))
 	registerReport(app, commands)
 	registerCompare(app, commands, after)
 	registerCompletion(app, commands)
@@ -121,18 +144,14 @@ func newApp(after []string, stdout, stderr io.Writer) (*kingpin.Application, map
 	return app, commands
 }
 
-// registerCompletion adds the command that prints a shell's completion script,
-// which is kingpin's own.
+// registerCompletion adds the command that prints a shell's completion script.
 func registerCompletion(app *kingpin.Application, commands map[string]command) {
-	c := app.Command("completion", "Print the completion script of a shell: source <(accelbench completion bash).")
-	shell := c.Arg("SHELL", "bash or zsh.").Default("bash").Enum("bash", "zsh")
+	scripts := map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}
+	c := app.Command("completion", "Print the completion script of a shell, bash, zsh or fish: source <(accelbench completion bash).")
+	shell := "bash"
+	c.Arg("SHELL", "bash, zsh or fish. Default: bash.").SetValue(choice{&shell, []string{"bash", "zsh", "fish"}})
 	commands["completion"] = func(_ context.Context, stdout, _ io.Writer) (int, error) {
-		template := map[string]string{"bash": kingpin.BashCompletionTemplate, "zsh": kingpin.ZshCompletionTemplate}[*shell]
-		app.UsageWriter(stdout)
-		context, err := app.ParseContext(nil)
-		if err != nil {
-			return exitNothing, err
-		}
-		return exitMeasured, app.UsageForContextWithTemplate(context, 2, template)
+		_, err := io.WriteString(stdout, scripts[shell])
+		return exitMeasured, err
 	}
 }

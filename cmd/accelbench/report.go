@@ -19,8 +19,9 @@ import (
 
 func registerReport(app *kingpin.Application, commands map[string]command) {
 	c := app.Command("report", "Report again from the traces that runs kept. Several folders are taken for one load from several machines.")
-	folders := c.Arg("FOLDER", "Folder of a run.").Required().Strings()
-	output := c.Flag("output", "Folder for report.json, .csv, .md, .html and the pictures. Default: the run's own, if it is one.").String()
+	folders, output := new(paths), new(path)
+	c.Arg("FOLDER", "Folder of a run.").Required().SetValue(folders)
+	c.Flag("output", "Folder for report.json, .csv, .md, .html and the pictures. Default: the run's own, if it is one.").SetValue(output)
 	var patience seconds
 	value(c.Flag("await", "Wait at most so long, such as 2h, until each FOLDER holds a run that is over. Default: do not wait."), &patience)
 	render := new(renderFlags)
@@ -41,7 +42,7 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 		if err != nil {
 			return exitNothing, err
 		}
-		into := *output
+		into := string(*output)
 		if into == "" && len(*folders) == 1 && len(r.Runs) == 1 {
 			into = runFolder((*folders)[0])
 		}

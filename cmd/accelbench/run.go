@@ -21,13 +21,16 @@ import (
 // folderTime is the part of a folder's or file's name that says when.
 const folderTime = "20060102-150405"
 
-func registerRun(app *kingpin.Application, commands map[string]command) {
-	c := app.Command("run", "Put load on an endpoint and report. The commands of evalscope-perf and of vLLM's benchmark_serving.py "+
+const runCommand = "run"
+
+// registerRun adds the command and returns its flags in their groups.
+func registerRun(app *kingpin.Application, commands map[string]command) *flagGroups {
+	c := app.Command(runCommand, "Put load on an endpoint and report. The commands of evalscope-perf and of vLLM's benchmark_serving.py "+
 		"run as they are, with only the program's name changed.")
 	s := newRunSettings(c)
 	var start instant
-	value(c.Flag("start-at", "When to begin, such as 2026-03-04T05:06:07Z: the machines of one load begin together. Default: at once."), &start)
-	commands["run"] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
+	value(s.groups.group("Load").Flag("start-at", "When to begin, such as 2026-03-04T05:06:07Z: the machines of one load begin together. Default: at once."), &start)
+	commands[runCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		cfg, err := s.config(os.Args, stderr)
 		if err != nil {
 			return exitNothing, err
@@ -40,6 +43,7 @@ func registerRun(app *kingpin.Application, commands map[string]command) {
 		sleepUntil(ctx, start.Time, stderr)
 		return s.run(ctx, cfg, options, stdout, stderr)
 	}
+	return s.groups
 }
 
 // newRunSettings registers the flags of a run on c.

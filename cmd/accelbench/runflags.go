@@ -41,7 +41,7 @@ type runSettings struct {
 type endpointFlags struct {
 	positional struct{ url, model, dataset string }
 
-	urls, backends, patience      aliases // names of --url, --backend, --wait-ready
+	urls, backends, patience      aliases // names of --url, --backend, --ready-timeout
 	url, host, path, backend, api string
 	port                          int
 	model, served                 string
@@ -77,7 +77,7 @@ func (e *endpointFlags) register(c flagSet, args *kingpin.CmdClause) {
 	value(c.Flag("header", "Header to send, KEY=VALUE; repeatable."), &e.headers)
 	c.Flag("insecure", "Do not verify the server's certificate.").BoolVar(&e.insecure)
 	e.patience.flag(c, "Longest wait for a server that does not list its models yet, such as 10m. Default: none.",
-		func(f *kingpin.FlagClause) { value(f, &e.ready) }, "wait-ready", "ready-check-timeout-sec")
+		func(f *kingpin.FlagClause) { value(f, &e.ready) }, "ready-timeout", "ready-check-timeout-sec")
 	c.Flag("unchecked", "Do not ask first whether the server is there and serves the model, if one is named.").BoolVar(&e.unchecked)
 }
 

@@ -37,7 +37,7 @@ func (t *traceFlags) register(c flagSet) {
 		{"output-length", "output_length", &t.output},
 		{"hash-ids", "hash_ids", &t.ids},
 	} {
-		c.Flag("timed-trace-label-"+key.flag, "Key of a replay's records that holds the "+key.flag+".").Default(key.name).StringVar(key.into)
+		c.Flag("timed-trace-label-"+key.flag, "Key of a replay's records that holds the "+key.flag+".").Hidden().Default(key.name).StringVar(key.into)
 	}
 }
 

@@ -208,6 +208,22 @@ func (p *path) Set(text string) error {
 // IsPath tells completion what the value is.
 func (p *path) IsPath() bool { return true }
 
+// paths are the names of files or folders, the argument repeated for each.
+type paths []string
+
+func (p *paths) String() string { return strings.Join(*p, " ") }
+
+// IsCumulative lets the argument be repeated.
+func (p *paths) IsCumulative() bool { return true }
+
+func (p *paths) Set(text string) error {
+	*p = append(*p, text)
+	return nil
+}
+
+// IsPath tells completion what the value is.
+func (p *paths) IsPath() bool { return true }
+
 // names are words, the flag repeated for each.
 type names []string
 
