@@ -104,9 +104,10 @@ func Compare(sides []Side) (*Comparison, error) {
 		unlike[i] = append(unlikeSettings(sides, levels, i), drift(sides, levels, i)...)
 		c.Warnings = append(c.Warnings, unlike[i]...)
 	}
+	needed := map[[2]int]float64{} // by the runs of both sides: it takes a while
 	for _, l := range levels {
 		if l.shared() {
-			c.addLevel(sides, l, unlike)
+			c.addLevel(sides, l, unlike, needed)
 		}
 	}
 	c.ExpectedFalse = alpha * float64(c.Tests)
@@ -137,7 +138,7 @@ func check(sides []Side) error {
 	return nil
 }
 
-func (c *Comparison) addLevel(sides []Side, l level, unlike [][]string) {
+func (c *Comparison) addLevel(sides []Side, l level, unlike [][]string, needed map[[2]int]float64) {
 	out := Level{Name: l.name, Part: "whole"}
 	if l.steady() {
 		out.Part = "steady"
@@ -147,16 +148,20 @@ func (c *Comparison) addLevel(sides []Side, l level, unlike [][]string) {
 			continue
 		}
 		p := Pair{Base: sides[0].Name, Side: sides[i].Name}
-		p.Warnings = doubts(sides[0].Name, l.runs[0], sides[i].Name, l.runs[i])
+		p.Warnings = doubts(sideNamed(sides[0].Name), l.runs[0], sideNamed(sides[i].Name), l.runs[i])
 		p.Doubtful = len(p.Warnings)+len(unlike[i]) > 0
 		for _, m := range metrics() {
 			base, side := m.values(l.runs[0], l.steady()), m.values(l.runs[i], l.steady())
 			if len(base)+len(side) == 0 {
 				continue
 			}
+			runs := [2]int{len(base), len(side)}
+			if _, ok := needed[runs]; !ok {
+				needed[runs] = detectable(len(base), len(side))
+			}
 			row := Row{
 				Metric: m.name, Unit: m.unit, label: m.label, scale: m.scale,
-				Base: estimate(base), Side: estimate(side), Verdict: judge(base, side, m),
+				Base: estimate(base), Side: estimate(side), Verdict: judge(base, side, m, needed[runs]),
 			}
 			if row.P != nil {
 				c.Tests++

@@ -85,7 +85,7 @@ func TestOneRunASideRanksNothing(t *testing.T) {
 				t.Errorf("%s of %s: %s", r.Metric, p.Side, r.Text)
 			}
 		}
-		if text := strings.Join(p.Warnings, "\n"); !strings.Contains(text, "achieved concurrency: none 74.0, ") {
+		if text := strings.Join(p.Warnings, "\n"); !strings.Contains(text, "achieved concurrency: side none 74.0, ") {
 			t.Errorf("%s: warnings\n%s", p.Side, text)
 		}
 	}
@@ -112,7 +112,7 @@ func TestRepeatsTellADifference(t *testing.T) {
 		t.Errorf("output throughput at 8: %s", same.Text)
 	}
 	notes := strings.Join(c.Notes, "\n")
-	if !strings.Contains(notes, "concurrency 200: not compared, as it was not run on none.") {
+	if !strings.Contains(notes, "concurrency 200: not compared, as it was not run on side none.") {
 		t.Errorf("notes:\n%s", notes)
 	}
 	if strings.Contains(notes, "came before") {
@@ -233,7 +233,7 @@ func TestSidesInSequenceAreSaidToBe(t *testing.T) {
 		}
 	}
 	c := compared(t, sides)
-	if warnings := strings.Join(c.Warnings, "\n"); !strings.Contains(warnings, "All runs of none came before all of node0") {
+	if warnings := strings.Join(c.Warnings, "\n"); !strings.Contains(warnings, "All runs of side none came before all of side node0") {
 		t.Errorf("warnings:\n%s", warnings)
 	}
 	if !c.Levels[0].Pairs[0].Doubtful {

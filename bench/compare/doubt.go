@@ -93,7 +93,7 @@ func unlikeSettings(sides []Side, levels []level, i int) []string {
 	for _, set := range settings() {
 		a, b := set.of(sides[0], levels, 0, i), set.of(sides[i], levels, i, 0)
 		if !slices.Equal(a, b) {
-			found = append(found, fmt.Sprintf("%s: %s %s, %s %s.", set.what, sides[0].Name, list(a), sides[i].Name, list(b)))
+			found = append(found, fmt.Sprintf("%s: %s %s, %s %s.", set.what, sideNamed(sides[0].Name), list(a), sideNamed(sides[i].Name), list(b)))
 		}
 	}
 	return found
@@ -187,7 +187,7 @@ func drift(sides []Side, levels []level, i int) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("All runs of %s came before all of %s: what else changed between (heat, other users, a fuller cache) "+
-		"looks like a difference. Interleave them with --side.", first, second)}
+		"looks like a difference. Interleave them with --side.", sideNamed(first), sideNamed(second))}
 }
 
 // warnedRuns says which sides have steps with warnings of their own.
@@ -205,7 +205,7 @@ func warnedRuns(sides []Side) []string {
 				}
 			}
 		}
-		parts = append(parts, fmt.Sprintf("%s %d of %d", s.Name, warned, steps))
+		parts = append(parts, fmt.Sprintf("%s %d of %d", sideNamed(s.Name), warned, steps))
 	}
 	if !some {
 		return nil

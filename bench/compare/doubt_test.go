@@ -73,9 +73,9 @@ func TestDifferentSettingsAreNamed(t *testing.T) {
 	}
 	c := compared(t, sides)
 	want := []string{
-		"different model: none qwen2.5, node0 qwen3.",
-		"different seed: none 0, node0 7.",
-		"different timeout of a request: none 2m0s, node0 1m0s.",
+		"different model: side none qwen2.5, side node0 qwen3.",
+		"different seed: side none 0, side node0 7.",
+		"different timeout of a request: side none 2m0s, side node0 1m0s.",
 	}
 	if got := strings.Join(c.Warnings, "\n"); got != strings.Join(want, "\n") {
 		t.Errorf("warnings:\n%s", got)

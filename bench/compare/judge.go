@@ -65,6 +65,10 @@ type Verdict struct {
 	// the difference. Nil where there is none, because the first is 0.
 	Change *float64 `json:"change"`
 	Better *bool    `json:"better,omitempty"` // only where a difference was found
+	// Detectable is the smallest true difference, told as Change is, that the test
+	// finds in [power] of such comparisons, for the spread of these runs and normal
+	// values. Nil where it was not tested, and where Change is nil.
+	Detectable *float64 `json:"detectable,omitempty"`
 	// P is the probability of so large a difference by chance, by the Mann-Whitney
 	// U test, two-sided. Nil where it was not tested.
 	P    *float64 `json:"p,omitempty"`
@@ -74,18 +78,21 @@ type Verdict struct {
 }
 
 // judge tests whether the values of two sides come from the same distribution.
-func judge(base, side []float64, m metric) Verdict {
+// needed is what [detectable] says of so many runs.
+func judge(base, side []float64, m metric, needed float64) Verdict {
 	v := Verdict{N1: len(base), N2: len(side)}
 	if v.N1 == 0 || v.N2 == 0 {
 		v.Finding, v.Text = Unpaired, "not measured on both"
 		return v
 	}
 	from, to := estimate(base).Median, estimate(side).Median
+	least := spread(base, side) * needed
 	switch {
 	case m.points:
 		v.Change = new(to - from)
 	case from != 0:
 		v.Change = new(to/from - 1)
+		least /= math.Abs(from)
 	}
 	all := slices.Concat(base, side)
 	switch {
@@ -93,18 +100,25 @@ func judge(base, side []float64, m metric) Verdict {
 		v.Finding, v.Text = Equal, fmt.Sprintf("equal in all runs (n=%d+%d)", v.N1, v.N2)
 		return v
 	case v.N1 == 1 && v.N2 == 1:
-		v.Finding, v.Text = TooFew, "no difference can be told: one run a side"
+		v.Finding, v.Text = TooFew, fmt.Sprintf("no difference can be told: one run a side, %s", seen(from, to, m))
 		return v
 	case !enough(v.N1, v.N2):
-		v.Finding, v.Text = TooFew, fmt.Sprintf("no difference can be told: %d+%d runs are too few", v.N1, v.N2)
+		v.Finding, v.Text = TooFew, fmt.Sprintf("no difference can be told: %d+%d runs are too few, %s", v.N1, v.N2, seen(from, to, m))
 		return v
 	}
 	p := min(1, benchmath.AssumeNothing.Compare(sample(base), sample(side)).P)
 	v.P = &p
+	if v.Change != nil && !math.IsNaN(least) {
+		v.Detectable = &least
+	}
 	evidence := fmt.Sprintf("(%s, n=%d+%d)", chance(p), v.N1, v.N2)
 	switch {
 	case p >= alpha:
-		v.Finding, v.Text = NotTold, "no difference can be told "+evidence
+		v.Finding, v.Text = NotTold, "no difference can be told: "+seen(from, to, m)
+		if v.Detectable != nil {
+			v.Text += ", needed " + m.difference(least)
+		}
+		v.Text += " " + evidence
 	case from == to:
 		v.Finding, v.Text = Differs, "differs, with equal medians "+evidence
 	default:
@@ -141,11 +155,30 @@ func enough(n1, n2 int) bool {
 func size(from, to float64, m metric, f Finding) string {
 	switch {
 	case m.points:
-		return fmt.Sprintf("%s points %s", figure(m.scale*math.Abs(to-from), 2), f)
+		return m.difference(math.Abs(to-from)) + " " + string(f)
 	case from == 0:
 		return string(f)
 	}
-	return fmt.Sprintf("%s %% %s", figure(100*math.Abs(to/from-1), 2), f)
+	return m.difference(math.Abs(to/from-1)) + " " + string(f)
+}
+
+// seen is the difference where nothing says that it is more than chance.
+func seen(from, to float64, m metric) string {
+	switch {
+	case to > from:
+		return "seen " + size(from, to, m, Higher)
+	case to < from:
+		return "seen " + size(from, to, m, Lower)
+	}
+	return "equal medians"
+}
+
+// difference is a size as [Verdict.Change] has it, in words.
+func (m metric) difference(size float64) string {
+	if m.points {
+		return figure(m.scale*size, 2) + " points"
+	}
+	return figure(100*size, 2) + " %"
 }
 
 func chance(p float64) string {

@@ -28,7 +28,7 @@ func TestFalseFindingsAreRare(t *testing.T) {
 		const draws = 12000
 		found := 0
 		for range draws {
-			if v := judge(draw(r, n, 100, 0.1), draw(r, n, 100, 0.1), plain()); v.Better != nil {
+			if v := judge(draw(r, n, 100, 0.1), draw(r, n, 100, 0.1), plain(), math.NaN()); v.Better != nil {
 				found++
 			}
 		}
@@ -46,7 +46,7 @@ func TestRealDifferencesAreFound(t *testing.T) {
 		const draws = 500
 		found := 0
 		for range draws {
-			v := judge(draw(r, 5, 100, 0.02), draw(r, 5, 100*tt.shift, 0.02), plain())
+			v := judge(draw(r, 5, 100, 0.02), draw(r, 5, 100*tt.shift, 0.02), plain(), math.NaN())
 			if v.Finding == Higher && *v.Better {
 				found++
 			}
@@ -68,7 +68,7 @@ func TestTiesFindNothing(t *testing.T) {
 		for i := range a {
 			a[i], b[i] = float64(r.IntN(3))/1000, float64(r.IntN(3))/1000
 		}
-		if v := judge(a, b, m); v.P != nil && *v.P < alpha {
+		if v := judge(a, b, m, math.NaN()); v.P != nil && *v.P < alpha {
 			found++
 		}
 	}
@@ -94,16 +94,16 @@ func TestVerdicts(t *testing.T) {
 		{"many runs", draw(rand.New(rand.NewPCG(1, 1)), 12, 1, 0), five(5), plain(), "600 % higher, better (p<0.001, n=12+5)"},
 		{"points", []float64{0, 0, 0, 0}, []float64{0.03, 0.031, 0.029, 0.03}, percent, "3.0 points higher, worse (p=0.029, n=4+4)"},
 		{"from nothing", []float64{0, 0, 0, 0}, five(1), plain(), "higher, better (p=0.016, n=4+5)"},
-		{"noise", five(100), five(101), plain(), "no difference can be told (p=0.444, n=5+5)"},
+		{"noise", five(100), five(101), plain(), "no difference can be told: seen 0.98 % higher, needed 3.6 % (p=0.444, n=5+5)"},
 		{"equal", []float64{0, 0}, []float64{0, 0, 0}, percent, "equal in all runs (n=2+3)"},
-		{"single", []float64{1}, []float64{2}, plain(), "no difference can be told: one run a side"},
-		{"three", []float64{1, 2, 3}, []float64{7, 8, 9}, plain(), "no difference can be told: 3+3 runs are too few"},
+		{"single", []float64{1}, []float64{2}, plain(), "no difference can be told: one run a side, seen 100 % higher"},
+		{"three", []float64{1, 2, 3}, []float64{7, 8, 9}, plain(), "no difference can be told: 3+3 runs are too few, seen 300 % higher"},
 		{"three and five", []float64{1, 2, 3}, five(10), plain(), "500 % higher, better (p=0.036, n=3+5)"},
 		{"one-sided", nil, five(10), plain(), "not measured on both"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := judge(tt.base, tt.side, tt.m).Text; got != tt.want {
+			if got := judge(tt.base, tt.side, tt.m, detectable(len(tt.base), len(tt.side))).Text; got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
@@ -166,5 +166,52 @@ func TestFigure(t *testing.T) {
 		if got := figure(tt.v, tt.digits); got != tt.want {
 			t.Errorf("figure(%g, %d) = %s, want %s", tt.v, tt.digits, got, tt.want)
 		}
+	}
+}
+
+// The difference that is said to be found in 80 of 100 comparisons is found so often,
+// by the test itself.
+func TestDetectableIsDetected(t *testing.T) {
+	r := rand.New(rand.NewPCG(37, 41))
+	for _, n := range [][2]int{{4, 4}, {5, 5}, {3, 5}, {8, 8}, {25, 25}} {
+		const draws = 3000
+		needed, found := detectable(n[0], n[1]), 0
+		for range draws {
+			base, side := make([]float64, n[0]), make([]float64, n[1])
+			for i := range base {
+				base[i] = 100 + r.NormFloat64()
+			}
+			for i := range side {
+				side[i] = 100 + r.NormFloat64() + needed
+			}
+			if judge(base, side, plain(), math.NaN()).Finding == Higher {
+				found++
+			}
+		}
+		if share := float64(found) / draws; math.Abs(share-power) > 0.03 {
+			t.Errorf("%d+%d runs: %.2f standard deviations are found in %.1f %%", n[0], n[1], needed, 100*share)
+		}
+	}
+	if few := detectable(3, 3); !math.IsNaN(few) {
+		t.Errorf("3+3 runs find %g", few)
+	}
+}
+
+// More repeats find smaller differences, across the change of method too.
+func TestDetectableShrinks(t *testing.T) {
+	last := math.Inf(1)
+	for _, n := range []int{4, 5, 8, 15, 20, 21, 40} {
+		needed := detectable(n, n)
+		if !(needed < last) {
+			t.Errorf("%d+%d runs need %g standard deviations, fewer runs %g", n, n, needed, last)
+		}
+		last = needed
+	}
+}
+
+// Of ten rankings of 2 and 3 values, U is 0 once, 1 once, 2 twice and so on.
+func TestRankings(t *testing.T) {
+	if diff := cmp.Diff([]float64{1, 1, 2, 2, 2, 1, 1}, rankings(2, 3)); diff != "" {
+		t.Errorf("rankings (-want +got):\n%s", diff)
 	}
 }

@@ -73,7 +73,7 @@ func (l level) missing(sides []Side) string {
 	var without []string
 	for i, runs := range l.runs {
 		if len(runs) == 0 {
-			without = append(without, sides[i].Name)
+			without = append(without, sideNamed(sides[i].Name))
 		}
 	}
 	switch {
