@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -55,6 +56,12 @@ func Parse(s string) (Side, error) {
 		}
 	}
 	return Side{Name: name, Argv: argv}, nil
+}
+
+// Container reports whether the command is the client of a container engine. The
+// server is then no descendant of it, and not bound as it is.
+func (s Side) Container() bool {
+	return slices.Contains([]string{"docker", "podman", "nerdctl"}, filepath.Base(s.Argv[0]))
 }
 
 // LookUp says why the side's program cannot be run, so that it is told before

@@ -98,3 +98,15 @@ func TestLookUpNamesTheProgram(t *testing.T) {
 		t.Errorf("LookUp: %v", err)
 	}
 }
+
+func TestContainer(t *testing.T) {
+	for text, want := range map[string]bool{
+		"a=docker run --rm image": true, "a=/usr/bin/podman run image": true, "a=nerdctl run image": true,
+		"a=vllm serve docker": false, "a=./docker.sh": false,
+	} {
+		s, err := Parse(text)
+		if err != nil || s.Container() != want {
+			t.Errorf("%s: %v %v", text, s.Container(), err)
+		}
+	}
+}

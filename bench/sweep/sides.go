@@ -206,11 +206,11 @@ func running(p *side.Process) bool {
 	}
 }
 
-// server says what was started; a command that has ended left its server to
-// others, of which nothing is known.
+// server says what was started. Of the binding of a server in a container nothing is
+// known, nor of one that a command which has ended left to others.
 func server(one side.Side, process *side.Process) *runlog.Server {
 	binding, err := process.Binding()
-	if err != nil {
+	if err != nil || one.Container() {
 		return &runlog.Server{Command: one.String()}
 	}
 	return &runlog.Server{Command: one.String(), CPUs: binding.CPUs, Mems: binding.Mems, Policy: binding.Policy}

@@ -165,3 +165,26 @@ func TestSidesKill(t *testing.T) {
 		t.Errorf("another turn: %v", err)
 	}
 }
+
+// The CPUs and nodes of a container engine's client are not those of the server in
+// the container.
+func TestSideInContainerHasNoBinding(t *testing.T) {
+	s := sidesAt(t, freeAddress(t))
+	docker := filepath.Join(t.TempDir(), "docker")
+	if err := os.WriteFile(docker, []byte("#!/bin/sh\nexec \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.Sides[0].Argv, s.Repeats = append([]string{docker}, s.Sides[0].Argv...), 1
+	if _, err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, bound := range []bool{false, true} {
+		logs, err := runlog.Find(SideFolder(s.Config.Folder, s.Sides[i]))
+		if err != nil || len(logs) != 1 {
+			t.Fatalf("logs: %v %v", logs, err)
+		}
+		if run, _, _ := kinds(t, filepath.Dir(logs[0])); run.Server == nil || run.Server.Command == "" || (run.Server.CPUs != "") != bound {
+			t.Errorf("%s: %+v", run.Side, run.Server)
+		}
+	}
+}
