@@ -65,7 +65,7 @@ func (e *endpointFlags) address(vllm bool) (base string, api openai.API, err err
 	case "openai-chat":
 		return base, openai.Chat, nil
 	}
-	return "", "", fmt.Errorf("the backend %q does not speak the OpenAI API, or is not known (known: vllm, openai, openai-chat, sglang, lmdeploy, scalellm)", e.backend)
+	return "", "", fmt.Errorf("the backend %q asks for neither chat nor completions, or is not known (known: vllm, openai, openai-chat, sglang, lmdeploy, scalellm)", e.backend)
 }
 
 // modelName is the model that requests ask for, empty for the server's first.
