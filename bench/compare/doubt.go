@@ -130,12 +130,19 @@ func settings() []setting {
 		run("different API", func(r runlog.Run) string { return string(r.API) }),
 		run("different dataset", datasetOf),
 		run("different seed", func(r runlog.Run) string { return strconv.FormatUint(r.Seed, 10) }),
+		run("different LoRA modules", func(r runlog.Run) string {
+			if len(r.LoRAModules) == 0 {
+				return "no modules"
+			}
+			return strings.Join(r.LoRAModules, " ") + " " + string(r.LoRAAssignment)
+		}),
 		run("prompts sent again as they are", func(r runlog.Run) string { return yesNo(r.ReusePrompts) }),
 		run("load from different machines", func(r runlog.Run) string { return r.Host }),
 		run("different versions of accelbench", func(r runlog.Run) string { return r.Version }),
 		step("different timeout of a request", func(s runlog.Step) string { return s.Timeout.String() }),
 		step("different limit of answer tokens", func(s runlog.Step) string { return strconv.Itoa(s.MaxTokens) }),
 		step("different number of requests", func(s runlog.Step) string { return strconv.Itoa(s.Requests) }),
+		step("different warm-up", func(s runlog.Step) string { return strconv.Itoa(s.Warmups) + " requests" }),
 		step("different duration", func(s runlog.Step) string { return s.Duration.String() }),
 		step("different ramp", func(s runlog.Step) string { return s.RampUp.String() }),
 	}

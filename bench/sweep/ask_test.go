@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -157,5 +158,29 @@ func TestWaitsForTheEndpoint(t *testing.T) {
 	cfg.Ready = time.Minute
 	if result, err := Run(t.Context(), cfg); err != nil || result.Succeeded != 20 {
 		t.Errorf("%+v %v", result, err)
+	}
+}
+
+// Who stops a run while it warms up gets an end at once, and no step.
+func TestInterruptedWarmUp(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var n atomic.Int32
+	cfg := plan(t, endpoint(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/completions") {
+				n.Add(1)
+				_, _ = io.Copy(io.Discard, r.Body) // else the server sees no client go
+				stop()
+				<-r.Context().Done()
+				return
+			}
+			h.ServeHTTP(w, r)
+		})
+	}))
+	cfg.Steps[0].Warmups = 4
+	result, err := Run(ctx, cfg)
+	if err != nil || result.Stop != runlog.StopInterrupted || result.Attempted != 0 || n.Load() > 4 {
+		t.Errorf("%+v %v, after %d requests", result, err, n.Load())
 	}
 }

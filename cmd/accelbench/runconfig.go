@@ -195,6 +195,7 @@ func (s *runSettings) tellUnused(kind dataset.Kind, steps []runlog.Step, stderr 
 		{s.out.webConfig != "" && s.out.webAddress == "", "--web.config.file is without effect without --web.listen-address"},
 		{s.out.exporterHTTP.any() && s.out.exporter == "", "the exporter's HTTP configuration is without effect without --exporter"},
 		{s.out.resultDir+s.out.resultFile+s.out.label != "" && !saved, "the name of vLLM's result file is without effect without --save-result"},
+		{steps[0].Warmups > 0, fmt.Sprintf("%d requests are sent before each step to warm up, and are in no figure", steps[0].Warmups)},
 		{steps[0].Arrival == runlog.ArrivalBurst, "all requests are sent at once, as there is no --request-rate and no --max-concurrency"},
 	} {
 		if f.unused {
