@@ -29,9 +29,6 @@ func (e *endpointFlags) address(vllm bool) (base string, api openai.API, err err
 		if url != "" {
 			return "", "", errors.New("two endpoints are given, one of them as --url")
 		}
-		if vllm && !isURL(e.positional.url) {
-			return "", "", fmt.Errorf("%q belongs to no flag: quote a value with blanks, and give the endpoint as --base-url", e.positional.url)
-		}
 		url = e.positional.url
 	}
 	if url == "" {

@@ -34,6 +34,9 @@ func (s *runSettings) config(args []string, stderr io.Writer) (sweep.Config, err
 			return sweep.Config{}, usageError{err}
 		}
 	}
+	if stray := s.endpoint.positional.url; s.vllm() && stray != "" && !isURL(stray) {
+		return sweep.Config{}, usageError{fmt.Errorf("%q belongs to no flag: quote a value with blanks, and give the endpoint as --base-url", stray)}
+	}
 	s.adopt(stderr)
 	cfg, err := s.endpointConfig(args)
 	if err != nil {
