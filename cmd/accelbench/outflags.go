@@ -36,8 +36,8 @@ func (o *outputFlags) register(c flagSet) {
 	c.Flag("web.listen-address", "Address to serve the run's own metrics at while it runs, such as 127.0.0.1:10069.").StringVar(&o.webAddress)
 	c.Flag("web.config.file", "File with TLS and basic auth for that address.").SetValue((*path)(&o.webConfig))
 	c.Flag("exporter", "URL of accelerator_exporter's metrics, to sample the cards: http://127.0.0.1:10068/metrics.").StringVar(&o.exporter)
-	c.Flag("exporter-http-config", "YAML file with Prometheus' HTTP client configuration for the exporter: TLS, client certificate, basic auth.").StringVar(&o.exporterHTTP.file)
-	c.Flag("exporter-credentials-file", "File with a bearer token for the exporter.").StringVar(&o.exporterHTTP.credentialsFile)
+	c.Flag("exporter-http-config", "YAML file with Prometheus' HTTP client configuration for the exporter: TLS, client certificate, basic auth.").SetValue((*path)(&o.exporterHTTP.file))
+	c.Flag("exporter-credentials-file", "File with a bearer token for the exporter.").SetValue((*path)(&o.exporterHTTP.credentialsFile))
 	c.Flag("exporter-insecure", "Do not verify the exporter's certificate.").BoolVar(&o.exporterHTTP.insecure)
 	c.Flag("server-metrics", "URL of the model server's own metrics, off for none. Default: /metrics beside the endpoint, if it is there.").
 		StringVar(&o.server)
