@@ -108,12 +108,12 @@ func (m *monitoring) instant(expr string) ([]series, error) {
 	return data.Result, err
 }
 
-// overTime asks for the last minutes, as a panel does.
+// overTime asks for the last minutes, as a panel does: at instants that all its queries have in common.
 func (m *monitoring) overTime(expr string, back, step time.Duration) ([]series, error) {
 	var data struct {
 		Result []series `json:"result"`
 	}
-	now := time.Now()
+	now := time.Now().Truncate(step)
 	err := m.get("/api/v1/query_range", url.Values{
 		"query": {expr},
 		"start": {fmt.Sprintf("%.3f", float64(now.Add(-back).UnixMilli())/1000)},
