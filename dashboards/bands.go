@@ -2,6 +2,7 @@ package dashboards
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 	"github.com/grafana/grafana-foundation-sdk/go/table"
@@ -14,13 +15,20 @@ type band struct {
 	names []string // of band 0, 1, …
 }
 
-// bandOf numbers the bands of a load that is given for an instant and for one step of the panel before it. The higher of
-// the two counts for what was observed between them: an observation that was begun under a high load and ended after it
-// tells nothing of a low one. "without ()" keeps the labels byTarget, of which "by (a, b, c)" loses some from the second
-// instant on in Prometheus 2.42.
-func bandOf(number, now, before string, names ...string) band {
-	higher := `max by (` + byTarget + `) (label_replace(` + now + `, "end", "1", "", "") or label_replace(` + before + `, "end", "0", "", ""))`
-	return band{expr: `count_values without () ("band", ` + fmt.Sprintf(number, higher) + `)`, names: names}
+// bandOf numbers the bands of a load. For what was observed in a step of the panel the highest of three loads counts: at
+// the step's end, at its start, and a step earlier, since an observation that was begun under a high load and ended after
+// it tells nothing of a low one. "without ()" keeps the labels byTarget, of which "by (a, b, c)" loses some from the
+// second instant on in Prometheus 2.42.
+func bandOf(number, load string, names ...string) band {
+	before := func(expr string) string {
+		return `last_over_time((` + expr + `)[$__interval:$__interval] offset $__interval)`
+	}
+	var ends []string
+	for i, end := range []string{load, before(load), before(before(load))} {
+		ends = append(ends, fmt.Sprintf(`label_replace(%s, "end", "%d", "", "")`, end, i))
+	}
+	highest := `max by (` + byTarget + `) (` + strings.Join(ends, " or ") + `)`
+	return band{expr: `count_values without () ("band", ` + fmt.Sprintf(number, highest) + `)`, names: names}
 }
 
 // observed is what a counter of probes grew by in each band, over the time range. Each step counts for its own load, from
@@ -68,15 +76,11 @@ func numbered(names []string) []dashboard.ValueMapping {
 }
 
 func latencyByLoad() []panel {
-	const ago = ` offset $__interval`
-	utilization := func(offset string) string {
-		return loadOfTargets(`accelerator_utilization_ratio{` + ofCard + `}` + offset)
-	}
 	return []panel{
 		bandTable("By utilization", "What probes took while the cards of their target were so busy.", "Utilization",
-			bandOf(`clamp_max(floor(%s * 5), 4)`, utilization(""), utilization(ago), "0–20 %", "20–40 %", "40–60 %", "60–80 %", "80–100 %")),
+			bandOf(`clamp_max(floor(%s * 5), 4)`, loadOfTargets(`accelerator_utilization_ratio{`+ofCard+`}`), "0–20 %", "20–40 %", "40–60 %", "60–80 %", "80–100 %")),
 		bandTable("By requests in the server", "What probes took while so many requests ran or waited in the servers of their target. Needs vLLM's own metrics.", "Requests",
-			bandOf(`clamp_max(floor(log2(clamp_min(%s, 0.25)) / 2) + 1, 6)`, requestsOfTargets(""), requestsOfTargets(ago),
+			bandOf(`clamp_max(floor(log2(clamp_min(%s, 0.25)) / 2) + 1, 6)`, requestsOfTargets(),
 				"none", "1–3", "4–15", "16–63", "64–255", "256–1023", "1024 and more")),
 		correlation(),
 	}

@@ -57,12 +57,11 @@ func serversOfTargets() string {
 		` or (` + nobodys + ` unless on (instance) ` + address + ` and on () ` + alone + `)`
 }
 
-// requestsOfTargets are the requests in the vLLM servers of each target, found as serversOfTargets finds them. The offset
-// is PromQL's, or empty.
-func requestsOfTargets(offset string) string {
+// requestsOfTargets are the requests in the vLLM servers of each target, found as serversOfTargets finds them.
+func requestsOfTargets() string {
 	in := func(by, matcher string) string {
 		of := func(gauge string) string {
-			return `sum` + by + `(vllm:num_requests_` + gauge + `{` + ofServer + `,` + matcher + `}` + offset + `)`
+			return `sum` + by + `(vllm:num_requests_` + gauge + `{` + ofServer + `,` + matcher + `})`
 		}
 		return `(` + of("running") + ` + ` + of("waiting") + `)`
 	}
