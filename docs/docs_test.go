@@ -46,7 +46,7 @@ var (
 	codeSpan   = regexp.MustCompile("`[^`\n]+`")
 	link       = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 	heading    = regexp.MustCompile(`(?m)^#{1,6} (.+)$`)
-	headMarker = regexp.MustCompile(`(?m)^<!-- README\.md#([a-z-]+) -->$`)
+	headMarker = regexp.MustCompile(`(?m)^<!-- (\S+\.md)#([a-z-]+) -->$`)
 )
 
 // TestLinksLead fails when a document links to a file or a heading that is not there.
@@ -130,45 +130,52 @@ func code(markdown string) []string {
 }
 
 // TestChineseReadmeAgrees fails when a command, a metric, a flag or an alert
-// stands in only one of the two.
+// stands only in a part of README.zh-CN.md, or only in the section of the English
+// document that the part names.
 func TestChineseReadmeAgrees(t *testing.T) {
-	english, chinese := read(t, root+"/README.md"), read(t, root+"/README.zh-CN.md")
+	chinese := read(t, root+"/README.zh-CN.md")
 	parts := headMarker.FindAllStringSubmatchIndex(chinese, -1)
 	var seen []string
 	for i, at := range parts {
-		name := chinese[at[2]:at[3]]
-		seen = append(seen, name)
+		document, name := chinese[at[2]:at[3]], chinese[at[4]:at[5]]
+		seen = append(seen, document+"#"+name)
 		end := len(chinese)
 		if i+1 < len(parts) {
 			end = parts[i+1][0]
 		}
-		want, ok := section(english, name)
+		want, ok := section(read(t, filepath.Join(root, document)), name)
 		if !ok {
-			t.Errorf("README.md has no section %q", name)
+			t.Errorf("%s has no section %q", document, name)
 			continue
 		}
 		if diff := cmp.Diff(code(want), code(chinese[at[1]:end])); diff != "" {
-			t.Errorf("section %q: README.md - README.zh-CN.md +\n%s", name, diff)
+			t.Errorf("section %q: %s - README.zh-CN.md +\n%s", name, document, diff)
 		}
 	}
-	for _, needed := range []string{"try-it", "on-a-real-server", "metrics", "alerts"} {
+	for _, needed := range []string{"README.md#try-it", "README.md#on-a-real-server", "README.md#metrics"} {
 		if !slices.Contains(seen, needed) {
-			t.Errorf("README.zh-CN.md has no part <!-- README.md#%s -->", needed)
+			t.Errorf("README.zh-CN.md has no part <!-- %s -->", needed)
 		}
 	}
 }
 
-// TestReadmeListsEveryAlert fails when the table of alerts and the rules differ.
-func TestReadmeListsEveryAlert(t *testing.T) {
+// TestChineseReadmeListsEveryAlert fails when the table of alerts and the rules differ.
+func TestChineseReadmeListsEveryAlert(t *testing.T) {
 	shipped := alertNames(t)
-	text, _ := section(read(t, root+"/README.md"), "alerts")
 	var listed []string
-	for _, m := range regexp.MustCompile("(?m)^\\| \\[?`(Accelerator[A-Za-z]+)`").FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| \\[?`(Accelerator[A-Za-z]+)`").FindAllStringSubmatch(read(t, root+"/README.zh-CN.md"), -1) {
 		listed = append(listed, m[1])
 	}
 	slices.Sort(shipped)
 	slices.Sort(listed)
 	if diff := cmp.Diff(shipped, listed); diff != "" {
-		t.Errorf("deploy/prometheus/rules/alerts.yml - README.md +\n%s", diff)
+		t.Errorf("deploy/prometheus/rules/alerts.yml - README.zh-CN.md +\n%s", diff)
+	}
+}
+
+// TestReadmeIsShort fails when the README grows over what is read in one sitting.
+func TestReadmeIsShort(t *testing.T) {
+	if size := len(read(t, root+"/README.md")); size > 10_000 {
+		t.Errorf("README.md has %d bytes, more than 10000: move details to docs", size)
 	}
 }

@@ -55,6 +55,14 @@ type vendorFlags struct {
 
 func parseFlags(args []string) (*settings, error) {
 	s := &settings{probe: probe.DefaultSpec()}
+	if _, err := s.commandLine().Parse(args); err != nil {
+		return nil, err
+	}
+	return s, s.check()
+}
+
+// commandLine has every flag, and sets s from them.
+func (s *settings) commandLine() *kingpin.Application {
 	app := kingpin.New("accelerator_exporter",
 		"Prometheus exporter for MetaX and Ascend accelerators, NUMA nodes, and the streaming latency of the model server beside them.")
 	app.UsageWriter(os.Stdout)
@@ -70,10 +78,7 @@ func parseFlags(args []string) (*settings, error) {
 		Default("info").EnumVar(&s.logLevel, "debug", "info", "warn", "error")
 	app.Flag("log.format", "Format of the log: logfmt or json.").
 		Default("logfmt").EnumVar(&s.logFormat, "logfmt", "json")
-	if _, err := app.Parse(args); err != nil {
-		return nil, err
-	}
-	return s, s.check()
+	return app
 }
 
 func (s *settings) collectorFlags(app *kingpin.Application) {
@@ -93,7 +98,7 @@ func (s *settings) collectorFlags(app *kingpin.Application) {
 	app.Flag("collector.numa", "Collect the NUMA nodes.").Default("true").BoolVar(&s.numa)
 	app.Flag("collector.processes", "Collect the memory of each process on a card.").Default("true").BoolVar(&s.processes)
 	lengthOfTime(app, "collector.interval", "How often the tools are asked, whoever scrapes.", "10s", &s.interval)
-	lengthOfTime(app, "collector.inventory-interval", "How often what hardly changes, such as the topology, is asked.", "5m", &s.inventory)
+	lengthOfTime(app, "collector.inventory-interval", "How often the topology and the lists of cards are read.", "5m", &s.inventory)
 	lengthOfTime(app, "collector.timeout", "Longest run of a tool.", "10s", &s.timeout)
 	app.Flag("path.sysfs", "Mount point of sysfs.").Default("/sys").StringVar(&s.sysfs)
 	app.Flag("path.procfs", "Mount point of procfs.").Default("/proc").StringVar(&s.procfs)
