@@ -97,7 +97,7 @@ func (s *settings) collectorFlags(app *kingpin.Application) {
 	}
 	app.Flag("collector.numa", "Collect the NUMA nodes.").Default("true").BoolVar(&s.numa)
 	app.Flag("collector.processes", "Collect the memory of each process on a card.").Default("true").BoolVar(&s.processes)
-	lengthOfTime(app, "collector.interval", "How often the tools are asked, whoever scrapes.", "10s", &s.interval)
+	lengthOfTime(app, "collector.interval", "How often the tools are run, independent of scrapes.", "10s", &s.interval)
 	lengthOfTime(app, "collector.inventory-interval", "How often the topology and the lists of cards are read.", "5m", &s.inventory)
 	lengthOfTime(app, "collector.timeout", "Longest run of a tool.", "10s", &s.timeout)
 	app.Flag("path.sysfs", "Mount point of sysfs.").Default("/sys").StringVar(&s.sysfs)
