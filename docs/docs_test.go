@@ -42,11 +42,10 @@ func read(t *testing.T, path string) string {
 }
 
 var (
-	fence      = regexp.MustCompile("(?ms)^[ \t]*```.*?^[ \t]*```[ \t]*$")
-	codeSpan   = regexp.MustCompile("`[^`\n]+`")
-	link       = regexp.MustCompile(`\]\(([^()\s]+)\)`)
-	heading    = regexp.MustCompile(`(?m)^#{1,6} (.+)$`)
-	headMarker = regexp.MustCompile(`(?m)^<!-- (\S+\.md)#([a-z-]+) -->$`)
+	fence    = regexp.MustCompile("(?ms)^[ \t]*```.*?^[ \t]*```[ \t]*$")
+	codeSpan = regexp.MustCompile("`[^`\n]+`")
+	link     = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	heading  = regexp.MustCompile(`(?m)^#{1,6} (.+)$`)
 )
 
 // TestLinksLead fails when a document links to a file or a heading that is not there.
@@ -109,68 +108,6 @@ func section(markdown, name string) (string, bool) {
 		at++
 	}
 	return "", false
-}
-
-// code lists the commands, names and flags of a text: its code spans and the
-// lines of its code blocks without their comments, each once.
-func code(markdown string) []string {
-	var all []string
-	for _, block := range fence.FindAllString(markdown, -1) {
-		lines := strings.Split(strings.TrimSpace(block), "\n")
-		for _, line := range lines[1 : len(lines)-1] {
-			line, _, _ = strings.Cut(line, " #")
-			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-				all = append(all, line)
-			}
-		}
-	}
-	all = append(all, codeSpan.FindAllString(fence.ReplaceAllString(markdown, ""), -1)...)
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// TestChineseReadmeAgrees fails when a command, a metric, a flag or an alert
-// stands only in a part of README.zh-CN.md, or only in the section of the English
-// document that the part names.
-func TestChineseReadmeAgrees(t *testing.T) {
-	chinese := read(t, root+"/README.zh-CN.md")
-	parts := headMarker.FindAllStringSubmatchIndex(chinese, -1)
-	var seen []string
-	for i, at := range parts {
-		document, name := chinese[at[2]:at[3]], chinese[at[4]:at[5]]
-		seen = append(seen, document+"#"+name)
-		end := len(chinese)
-		if i+1 < len(parts) {
-			end = parts[i+1][0]
-		}
-		want, ok := section(read(t, filepath.Join(root, document)), name)
-		if !ok {
-			t.Errorf("%s has no section %q", document, name)
-			continue
-		}
-		if diff := cmp.Diff(code(want), code(chinese[at[1]:end])); diff != "" {
-			t.Errorf("section %q: %s - README.zh-CN.md +\n%s", name, document, diff)
-		}
-	}
-	for _, needed := range []string{"README.md#try-it", "README.md#on-a-real-server", "README.md#metrics"} {
-		if !slices.Contains(seen, needed) {
-			t.Errorf("README.zh-CN.md has no part <!-- %s -->", needed)
-		}
-	}
-}
-
-// TestChineseReadmeListsEveryAlert fails when the table of alerts and the rules differ.
-func TestChineseReadmeListsEveryAlert(t *testing.T) {
-	shipped := alertNames(t)
-	var listed []string
-	for _, m := range regexp.MustCompile("(?m)^\\| \\[?`(Accelerator[A-Za-z]+)`").FindAllStringSubmatch(read(t, root+"/README.zh-CN.md"), -1) {
-		listed = append(listed, m[1])
-	}
-	slices.Sort(shipped)
-	slices.Sort(listed)
-	if diff := cmp.Diff(shipped, listed); diff != "" {
-		t.Errorf("deploy/prometheus/rules/alerts.yml - README.zh-CN.md +\n%s", diff)
-	}
 }
 
 // TestReadmeIsShort fails when the README grows over what is read in one sitting.
