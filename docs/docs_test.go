@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"unicode"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 const root = ".."
