@@ -50,8 +50,13 @@ func bandTable(title, description, load string, b band) *table.PanelBuilder {
 	first, gaps := probeLatency(ttft), probeLatency(itl)
 	return rowsOf(title, description+" Over the dashboard's time range, all chosen targets together; each probe counts for the load of its own target in the step it ended in.",
 		[]column{
-			{"band", load}, {"Value #A", "Probes"},
-			{"Value #B", "TTFT p50"}, {"Value #C", "TTFT p90"}, {"Value #D", "TTFT p99"}, {"Value #E", "ITL p50"}, {"Value #F", "ITL p99"},
+			{"band", load},
+			{"Value #A", "Probes"},
+			{"Value #B", "TTFT p50"},
+			{"Value #C", "TTFT p90"},
+			{"Value #D", "TTFT p99"},
+			{"Value #E", "ITL p50"},
+			{"Value #F", "ITL p99"},
 		},
 		asRows(b.observed(first.histogram+`_count{`+first.matchers+`}`, "")+` > 0`),
 		asRows(b.quantile(0.5, first)), asRows(b.quantile(0.9, first)), asRows(b.quantile(0.99, first)),
@@ -90,7 +95,7 @@ func latencyByLoad() []panel {
 func correlation() panel {
 	load := `avg(` + serving(servingLoad) + `)`
 	of := func(name string) string {
-		mean := `(` + probeLatency(name).mean("$window", "") + `)`
+		mean := `(` + probeLatency(name).mean() + `)`
 		both := func(f, expr string) string { return f + `((` + expr + `)[$__range:$__interval])` }
 		x, y := load+` and `+mean, mean+` and `+load
 		return `(` + both("avg_over_time", load+` * `+mean) + ` - ` + both("avg_over_time", x) + ` * ` + both("avg_over_time", y) + `)` +

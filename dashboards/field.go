@@ -20,11 +20,6 @@ func thresholds(base string, steps ...step) *dashboard.ThresholdsConfigBuilder {
 	return dashboard.NewThresholdsConfigBuilder().Mode(dashboard.ThresholdsModeAbsolute).Steps(out)
 }
 
-// byThreshold colours a value by the thresholds it passes, fixed by one colour.
-func byThreshold() *dashboard.FieldColorBuilder {
-	return dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdThresholds)
-}
-
 func fixed(color string) *dashboard.FieldColorBuilder {
 	return dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdFixed).FixedColor(color)
 }
@@ -88,15 +83,15 @@ func dashed(more ...property) []property {
 	}, more...)
 }
 
-// onTheRight gives a series the linear axis on the right. Ratios have all of 0 to 100 % there.
-func onTheRight(unit string, more ...property) []property {
-	all := []property{
-		unitOf(unit), {Id: "custom.axisPlacement", Value: "right"}, {Id: "custom.scaleDistribution", Value: map[string]any{"type": "linear"}}, {Id: "min", Value: 0},
-	}
-	if unit == ratio {
-		all = append(all, property{Id: "max", Value: 1})
-	}
-	return append(all, more...)
+// onTheRight gives a ratio the linear axis on the right, of 0 to 100 %.
+func onTheRight(more ...property) []property {
+	return append([]property{
+		unitOf(ratio),
+		{Id: "min", Value: 0},
+		{Id: "max", Value: 1},
+		{Id: "custom.axisPlacement", Value: "right"},
+		{Id: "custom.scaleDistribution", Value: map[string]any{"type": "linear"}},
+	}, more...)
 }
 
 // filled puts colour under a line.

@@ -30,8 +30,6 @@ const (
 	// held is the share of a card's memory in use, of the fuller kind where it has two.
 	held = `max by (` + byCard + `) (accelerator_memory_used_bytes{` + ofCard + `} / accelerator_memory_total_bytes{` + ofCard + `})`
 
-	meanLoad = `avg by (` + byCard + `) (avg_over_time(accelerator_utilization_ratio{` + ofCard + `}[$__range]))`
-
 	peakLoad = `max by (` + byCard + `) (max_over_time(accelerator_utilization_ratio{` + ofCard + `}[$__range]))`
 )
 

@@ -15,19 +15,20 @@ type latency struct {
 	older     string // name of the same histogram in older versions
 }
 
-// quantile is taken over all that happened in the window before each instant, for each value of the labels. The comparison
+// quantile is taken over all that happened in the window before each instant. The comparison
 // drops windows without an observation, whose quantile is not a number.
-func (l latency) quantile(q float64, window, labels string) string {
+func (l latency) quantile(q float64, window string) string {
 	return l.either(func(name string) string {
-		return fmt.Sprintf(`histogram_quantile(%g, %s (rate(%s_bucket{%s}[%s]))) >= 0`, q, sumBy(labels, "le"), name, l.matchers, window)
+		return fmt.Sprintf(`histogram_quantile(%g, sum by (le) (rate(%s_bucket{%s}[%s]))) >= 0`, q, name, l.matchers, window)
 	})
 }
 
-// mean is honest also of the few observations of a short window, where a high quantile is its slowest one.
-func (l latency) mean(window, labels string) string {
+// mean is that of the chosen window. It is honest also of the few observations of a short one, where a high quantile is
+// its slowest one.
+func (l latency) mean() string {
 	return l.either(func(name string) string {
 		of := func(part string) string {
-			return fmt.Sprintf(`%s (rate(%s_%s{%s}[%s]))`, sumBy(labels), name, part, l.matchers, window)
+			return fmt.Sprintf(`sum(rate(%s_%s{%s}[$window]))`, name, part, l.matchers)
 		}
 		return of("sum") + ` / (` + of("count") + ` > 0)`
 	})
@@ -100,9 +101,9 @@ func percentiles() []percentile {
 func latencyPanel(title, description string, l latency, window string, more ...query) *timeseries.PanelBuilder {
 	var queries []query
 	for _, p := range percentiles() {
-		queries = append(queries, overTime(l.quantile(p.q, window, ""), p.name))
+		queries = append(queries, overTime(l.quantile(p.q, window), p.name))
 	}
-	panel := logSeries(title, description, seconds, append(queries, more...)...).
+	panel := logSeries(title, description, append(queries, more...)...).
 		Span(12).Height(8).
 		Legend(figures().Placement(common.LegendPlacementRight))
 	for _, p := range percentiles() {

@@ -35,26 +35,25 @@ func loadAndLatency() panel {
 	load := serving(servingLoad)
 	return logSeries("Load and latency",
 		"Utilization of the cards that serve the chosen targets (right), and what their probes took (left): means of the same window, so that one line follows the other within it. Failed: the share of the probes. Choose one target to see it alone.",
-		seconds,
 		overTime(`avg(`+load+`)`, "utilization, mean"),
 		overTime(`max(`+load+`)`, "utilization, busiest card"),
-		overTime(probeLatency(ttft).mean("$window", ""), "time to first token, mean"),
-		overTime(probeLatency(itl).mean("$window", ""), "inter-token latency, mean"),
+		overTime(probeLatency(ttft).mean(), "time to first token, mean"),
+		overTime(probeLatency(itl).mean(), "inter-token latency, mean"),
 		overTime(failureRatio(), "failed probes")).
 		Span(24).Height(13).
 		Legend(figures()).
-		OverrideByQuery("A", onTheRight(ratio, colorOf("blue"), filled(25))).
-		OverrideByQuery("B", onTheRight(ratio, colorOf("super-light-blue"))).
+		OverrideByQuery("A", onTheRight(colorOf("blue"), filled(25))).
+		OverrideByQuery("B", onTheRight(colorOf("super-light-blue"))).
 		OverrideByQuery("C", []property{colorOf("orange"), thick()}).
 		OverrideByQuery("D", []property{colorOf("green"), thick()}).
-		OverrideByQuery("E", onTheRight(ratio, colorOf("red"), filled(50), property{Id: "custom.drawStyle", Value: "bars"}))
+		OverrideByQuery("E", onTheRight(colorOf("red"), filled(50), property{Id: "custom.drawStyle", Value: "bars"}))
 }
 
 // servingLoad is the utilization of each chosen card, as a mean over the window as the latencies are.
 const servingLoad = `avg_over_time(accelerator_utilization_ratio{` + ofCard + `}[$window])`
 
 func loadLatencyNow() []panel {
-	mean := func(name string) string { return probeLatency(name).mean("$window", "") }
+	mean := func(name string) string { return probeLatency(name).mean() }
 	return []panel{
 		alertCount(),
 		statPanel("Failed probes", "Share of the probes of the last window that failed, for whatever reason but that the exporter withdrew them.", ratio,
@@ -95,8 +94,14 @@ func failureRatio() string {
 func servingTable() panel {
 	return rowsOf("Cards that serve", "Cards known to serve the chosen targets; where none is known, all chosen cards of the exporter that probes. Unhealthy ones first.",
 		[]column{
-			{"Value #A", "Health"}, {"instance", "Host"}, {"vendor", "Vendor"}, {"device", "Card"},
-			{"Value #B", "Utilization"}, {"Value #C", "Memory"}, {"Value #D", "Power"}, {"Value #E", "°C"},
+			{"Value #A", "Health"},
+			{"instance", "Host"},
+			{"vendor", "Vendor"},
+			{"device", "Card"},
+			{"Value #B", "Utilization"},
+			{"Value #C", "Memory"},
+			{"Value #D", "Power"},
+			{"Value #E", "°C"},
 		},
 		asRows(`min by (`+byCard+`) (`+serving(`accelerator_healthy{`+ofCard+`}`)+`)`),
 		asRows(`max by (`+byCard+`) (`+serving(`accelerator_utilization_ratio{`+ofCard+`}`)+`)`),
@@ -130,7 +135,7 @@ func servingCards() []panel {
 func probeLatencies() []panel {
 	of := func(title, description, name string) panel {
 		return latencyPanel(title, description+" A p99 of a window with less than a hundred observations is its slowest one.", probeLatency(name), "$window",
-			overTime(serverLatency(name).mean("$window", ""), "server, mean")).
+			overTime(serverLatency(name).mean(), "server, mean")).
 			OverrideByName("server, mean", dashed(colorOf("text")))
 	}
 	const server = " Dashed: the mean of all requests that vLLM had, by its own clock; the distance is network and queueing before vLLM only where users' requests are like probes."
@@ -175,8 +180,8 @@ func probeTrust() []panel {
 			overTime(`avg by (phase) (avg_over_time(accelerator_probe_phase_seconds{`+ofProbe+`}[$window]))`, "{{phase}}")).
 			Span(12).Min(0).Stacking(stacked()).FillOpacity(30),
 		timeSeries("How late the prober is", "p99 of the time from the kernel's receipt of bytes to their reading, and from the instant a probe was due to its sending. Where these are not small against the latencies, the exporter's machine is too busy.", seconds,
-			overTime(probeLatency("client_lag").quantile(0.99, "$window", ""), "reading"),
-			overTime(probeLatency("start_delay").quantile(0.99, "$window", ""), "sending")).
+			overTime(probeLatency("client_lag").quantile(0.99, "$window"), "reading"),
+			overTime(probeLatency("start_delay").quantile(0.99, "$window"), "sending")).
 			Span(12).Min(0),
 	}
 }

@@ -122,12 +122,11 @@ func missAndLatency() panel {
 	first := probeLatency(ttft)
 	first.matchers = ofOneHost
 	return logSeries("Misses and the first token", "The mean time to the first token of the endpoints that this host probes, and on the right the worst miss ratio. Rising together, placement is the cause, not load.",
-		seconds,
-		overTime(first.mean("$window", ""), "time to first token, mean"),
+		overTime(first.mean(), "time to first token, mean"),
 		overTime(`max(`+missed("$window")+`)`, "worst miss ratio")).
 		Span(12).
 		OverrideByQuery("A", []property{colorOf("orange")}).
-		OverrideByQuery("B", onTheRight(ratio, colorOf("blue"), filled(15)))
+		OverrideByQuery("B", onTheRight(colorOf("blue"), filled(15)))
 }
 
 func distances() panel {

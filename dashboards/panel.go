@@ -1,7 +1,6 @@
 package dashboards
 
 import (
-	"github.com/grafana/grafana-foundation-sdk/go/bargauge"
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
@@ -31,10 +30,10 @@ func timeSeries(title, description, unit string, queries ...query) *timeseries.P
 	return lines(title, description, unit, queries...).NoValue("not reported")
 }
 
-// logSeries draws lines on an axis with a line for each power of ten: latencies span decades. It says Grafana's "No data",
+// logSeries draws latencies, on an axis with a line for each power of ten as they span decades. It says Grafana's "No data",
 // since Grafana 9.3 would write words of ours at every tick of such an axis that has no number.
-func logSeries(title, description, unit string, queries ...query) *timeseries.PanelBuilder {
-	return lines(title, description, unit, queries...).
+func logSeries(title, description string, queries ...query) *timeseries.PanelBuilder {
+	return lines(title, description, seconds, queries...).
 		ScaleDistribution(common.NewScaleDistributionConfigBuilder().Type(common.ScaleDistributionLog).Log(10))
 }
 
@@ -143,20 +142,6 @@ func tablePanel(title, description string, queries ...query) *table.PanelBuilder
 		MinWidth(60).
 		NoValue("none").
 		ShowHeader(true)
-}
-
-// barGauge shows one bar a series, half of the width.
-func barGauge(title, description, unit string, queries ...query) *bargauge.PanelBuilder {
-	return bargauge.NewPanelBuilder().
-		Title(title).Description(description).Unit(unit).
-		Datasource(source()).Targets(lettered(queries)).
-		Span(12).Height(8).
-		DisplayMode(common.BarGaugeDisplayModeGradient).
-		Orientation(common.VizOrientationHorizontal).
-		ShowUnfilled(true).
-		NoValue("not reported").
-		MinVizWidth(8).MinVizHeight(10).
-		ReduceOptions(lastValue())
 }
 
 func lastValue() *common.ReduceDataOptionsBuilder {

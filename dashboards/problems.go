@@ -87,8 +87,16 @@ func problemsNow() panel {
 	return rowsOf("Problems now", fmt.Sprintf("What is wrong now by the metrics alone, without rules, the grave ones first; at most %d rows. ", most)+
 		"Limits are those of the shipped alerts. Card missing: reset or power-cycle the host, and check the slot if it comes again. Tool stuck: the vendor's tool outlived SIGKILL, which points at the driver.",
 		[]column{
-			{"Value", "Gravity"}, {"problem", "Problem"}, {"instance", "Host"}, {"vendor", "Vendor"}, {"device", "Card"},
-			{"state", "State"}, {"reason", "Reason"}, {"bus_id", "Bus"}, {"collector", "Collector"}, {"target", "Target"},
+			{"Value", "Gravity"},
+			{"problem", "Problem"},
+			{"instance", "Host"},
+			{"vendor", "Vendor"},
+			{"device", "Card"},
+			{"state", "State"},
+			{"reason", "Reason"},
+			{"bus_id", "Bus"},
+			{"collector", "Collector"},
+			{"target", "Target"},
 		},
 		asRows(fmt.Sprintf(`topk(%d, %s)`, most, strings.Join(all, " or ")))).
 		NoValue("no problem").

@@ -22,8 +22,8 @@ func serverFigures() []panel {
 			overTime(rate("", "vllm:prompt_tokens_total"), "prompt"),
 			overTime(`sum(rate(accelerator_probe_output_tokens_total{`+ofProbe+`}[$window]))`, "probes' output")).
 			Span(12).Min(0).NoValue(none),
-		logSeries("Time in the queue", "How long requests waited in vLLM before they were run: what an overloaded server adds to the time to first token. The mean, since vLLM's first bucket ends at 0.3 s."+needs, seconds,
-			overTime(serverLatency("queue").mean("$window", ""), "mean")),
+		logSeries("Time in the queue", "How long requests waited in vLLM before they were run: what an overloaded server adds to the time to first token. The mean, since vLLM's first bucket ends at 0.3 s."+needs,
+			overTime(serverLatency("queue").mean(), "mean")),
 		timeSeries("Finish reasons", "Requests that ended, each second, by why: stop (the model ended), length (max_tokens), abort (the client went away), and others of newer versions."+needs, reqPerS,
 			overTime(rate("finished_reason", "vllm:request_success_total"), "{{finished_reason}}")).
 			Min(0).Stacking(stacked()).FillOpacity(30).NoValue(none),
