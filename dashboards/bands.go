@@ -91,7 +91,11 @@ func latencyByLoad() []panel {
 	}
 }
 
-// correlation is the dashboard's question as one figure: of the lines of its first panel.
+// leastSpread is the standard deviation of utilization below which a correlation would be one of rounding errors.
+const leastSpread = 0.0001
+
+// correlation is the dashboard's question as one figure: of the lines of its first panel. Its points need not be nearer to
+// one another than their window is long, and every one of them asks for all cards that serve.
 func correlation() panel {
 	load := `avg(` + serving(servingLoad) + `)`
 	of := func(name string) string {
@@ -99,11 +103,11 @@ func correlation() panel {
 		both := func(f, expr string) string { return f + `((` + expr + `)[$__range:$__interval])` }
 		x, y := load+` and `+mean, mean+` and `+load
 		return `(` + both("avg_over_time", load+` * `+mean) + ` - ` + both("avg_over_time", x) + ` * ` + both("avg_over_time", y) + `)` +
-			` / (` + both("stddev_over_time", x) + ` * ` + both("stddev_over_time", y) + `)`
+			fmt.Sprintf(` / ((%s > %g) * (%s > 0))`, both("stddev_over_time", x), leastSpread, both("stddev_over_time", y))
 	}
 	return statPanel("Correlation with utilization",
-		"Pearson's correlation, over the dashboard's time range, of the lines of the first panel: 1 is latency that follows load in a straight line, 0 is latency that has nothing to do with it. It says little where the load hardly changed.", plain,
+		"Pearson's correlation, over the dashboard's time range, of the lines of the first panel: 1 is latency that follows load in a straight line, 0 is latency that has nothing to do with it. Not known where the load did not change.", plain,
 		"not known", now(of(ttft), "TTFT"), now(of(itl), "ITL")).
 		Height(7).Min(-1).Max(1).Decimals(2).ColorScheme(fixed("text")).
-		Interval("15s").MaxDataPoints(240)
+		Interval("15s").MaxDataPoints(60)
 }

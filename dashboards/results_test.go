@@ -184,6 +184,25 @@ func TestResults(t *testing.T) {
 	}
 }
 
+// TestCorrelation: a latency that rises with the load has 1, and of a load that did not change nothing is known.
+func TestCorrelation(t *testing.T) {
+	expr := queryAt(t, "load-latency.json", "Correlation with utilization", "stat", 0)
+	for _, tc := range []struct{ name, load, want string }{
+		{"load and latency rise", "0+0.05x15", "          - {labels: '{}', value: 1}\n"},
+		{"the load stays", "0.83x15", "          []\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			rulesTest(t, promtools(t), fmt.Sprintf(`
+      - {series: 'accelerator_info{job="j",instance="a",vendor="metax",device="0"}', values: '1x15'}
+      - {series: 'accelerator_utilization_ratio{job="j",instance="a",vendor="metax",device="0"}', values: '%s'}
+      - {series: 'accelerator_probe_requests_total{job="j",instance="a",target="t",model="m"}', values: '0+1x15'}
+      - {series: 'accelerator_probe_time_to_first_token_seconds_count{job="j",instance="a",target="t",model="m"}', values: '0+1x15'}
+      - {series: 'accelerator_probe_time_to_first_token_seconds_sum{job="j",instance="a",target="t",model="m"}', values: '0 1 3 6 10 15 21 28 36 45 55 66 78 91 105 120'}
+`, tc.load), "round("+filled(expr, "$__range", "8m")+", 0.01)", "15m", tc.want)
+		})
+	}
+}
+
 // TestServers: the servers to choose from are those of the chosen targets.
 func TestServers(t *testing.T) {
 	programs := promtools(t)
