@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -74,8 +75,8 @@ func parse(data []byte, dir string) (File, Mistakes) {
 		c := newChecker(&left)
 		t := c.readEntry(n, dir)
 		found := c.mistakes
-		if len(found) == 0 {
-			found = sameName(names, n, t.Name())
+		if name := cmp.Or(t.Name(), c.writtenName(n)); name != "" {
+			found = append(found, sameName(names, n, name)...)
 		}
 		mistakes = append(mistakes, found...)
 		if len(found) > 0 {
@@ -191,6 +192,21 @@ func (c *checker) good(entry *yaml.Node) *yaml.Node {
 func (c *checker) bad(field string) bool {
 	first, _, _ := strings.Cut(field, ".")
 	return slices.ContainsFunc(c.mistakes, func(m Mistake) bool { return m.Field == first || strings.HasPrefix(m.Field, first+".") })
+}
+
+// writtenName is the name that an entry gives itself, "" for none: two of one name are
+// told also where something else is wrong with them.
+func (c *checker) writtenName(entry *yaml.Node) string {
+	n := target(entry)
+	if n.Kind != yaml.MappingNode || c.bad("name") {
+		return ""
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if value := target(n.Content[i+1]); target(n.Content[i]).Value == "name" && !isNull(value) {
+			return value.Value
+		}
+	}
+	return ""
 }
 
 // sameName tells when a name is another probe's already, and keeps it.
