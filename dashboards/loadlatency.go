@@ -173,7 +173,7 @@ func probeTrust() []panel {
 		timeSeries("Probes outside an objective", "Share of the probes of the window that missed an objective of the probe's slo.", ratio,
 			overTime(named(`sum by (`+byTarget+`, objective) (rate(accelerator_probe_slo_violations_total{`+ofProbe+`}[$window])) / on (`+byTarget+`) group_left () (sum by (`+byTarget+`) (rate(`+probed+`[$window])) > 0)`), targetLegend+" {{objective}}")).
 			NoValue("no objectives"),
-		timeSeries("Skipped probes", "Probes of the window that were due and not sent, as the one before was still in flight.", count,
+		timeSeries("Skipped probes", "Probes of the window that were due and not sent: the one before was still in flight, or a key could not be read or a token not be had.", count,
 			overTime(named(`sum by (`+byTarget+`) (increase(accelerator_probe_skipped_total{`+ofProbe+`}[$window]))`), targetLegend)).
 			Min(0),
 		timeSeries("Phases of a probe", "Where a probe's time goes before the response begins: name, connection, TLS, sending, and the wait for the response's headers. Mean over the window.", seconds,
