@@ -181,8 +181,12 @@ func (w *tally) tokens(t *openai.Trace, start int64) {
 }
 
 // met says whether a successful request met every objective that is set. One
-// that has no such sample, such as a TPOT of one token, meets it, as in vLLM.
+// that has no such sample, such as a TPOT of one token, meets it, as in vLLM. One
+// without any text meets none: nobody could read it, however soon it was over.
 func (o Objectives) met(t *openai.Trace) bool {
+	if len(t.Chunks) == 0 {
+		return false
+	}
 	meets := func(d time.Duration, objective time.Duration) bool { return objective <= 0 || d <= objective }
 	first, _ := openai.TTFT(t)
 	perToken, _ := openai.TPOT(t)

@@ -23,6 +23,9 @@ func TestAnswersWithoutText(t *testing.T) {
 	if n := s.Whole.TTFT.Count + s.Whole.E2E.Count + s.Whole.TPOT.Count + s.Whole.ITL.Count; n != 0 {
 		t.Errorf("%d samples of latency of answers without text", n)
 	}
+	if good, ok := s.Whole.GoodRatio(); !ok || good != 0 {
+		t.Errorf("%v of the answers without text are good (%t), want 0", good, ok)
+	}
 	want := Tokens{Textless: 60, Unreadable: 20, UnreadableTokens: 100}
 	if s.Checks.Tokens != want {
 		t.Errorf("tokens %+v, want %+v", s.Checks.Tokens, want)
