@@ -146,7 +146,7 @@ func enough(n1, n2 int) bool {
 	}
 	ways := 1.0
 	for i := 1; i <= n1; i++ {
-		ways *= float64(n2+i) / float64(i)
+		ways = ways * float64(n2+i) / float64(i) // a whole number each time: rounded, 39 runs beside 1 would seem enough
 	}
 	return 2/ways < alpha
 }

@@ -197,6 +197,22 @@ func TestDetectableIsDetected(t *testing.T) {
 	}
 }
 
+// 39 runs beside one can fall in 40 ways, of which 2 are no less than 0.05: too few,
+// whichever side they are on.
+func TestManyRunsBesideOneAreTooFew(t *testing.T) {
+	for _, n := range [][2]int{{39, 1}, {1, 39}} {
+		if enough(n[0], n[1]) {
+			t.Errorf("%d+%d runs are said to be enough", n[0], n[1])
+		}
+		if got := detectable(n[0], n[1]); !math.IsNaN(got) {
+			t.Errorf("%d+%d runs find %g", n[0], n[1], got)
+		}
+	}
+	if !enough(40, 1) || math.IsNaN(detectable(40, 1)) {
+		t.Error("40 runs beside one are said to be too few")
+	}
+}
+
 // More repeats find smaller differences, across the change of method too.
 func TestDetectableShrinks(t *testing.T) {
 	last := math.Inf(1)
