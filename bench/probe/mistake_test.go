@@ -63,6 +63,8 @@ line 3: url: URL must start with http:// or https://, such as http://127.0.0.1:8
 line 4: name: two probes are named "n", the first in line 3: give each its own, such as chat-short
 line 5: unknown field colour
 line 5: name: two probes are named "n", the first in line 3: give each its own, such as chat-short`[1:]},
+		"beside a merge":             {"\nprobes:\n- &a {url: 'http://h:1', name: n}\n- <<: *a\n  name: m\n  modell: m\n  max_tokens: 0", "line 6: unknown field modell, did you mean model?\nline 7: max_tokens: must be 1 to 131072, such as 64"},
+		"a mistake that is merged":   {"\nprobes:\n- &a {url: 'http://h:1', name: n, interval: 5}\n- <<: *a\n  name: m", "line 3: interval: has no unit, such as 30s"},
 		"default names twice":        {"\nprobes:\n- url: http://h:80/a\n- url: http://h/b", `line 4: name: two probes are named "h:80", the first in line 3: give each its own, such as chat-short`},
 		"api":                        {"api: embeddings", "line 2: api: must be chat or completions, such as chat"},
 		"api against the URL":        {"\nprobes:\n- url: http://h:1/v1/completions\n  api: chat", "line 4: api: is chat, but the URL ends in the path of completions: leave one of them out"},

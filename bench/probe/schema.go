@@ -24,6 +24,7 @@ const mergeTag = "!!merge"
 // be read into, and says where.
 type checker struct {
 	mistakes Mistakes
+	badMerge bool                // a merge key takes in what is wrong
 	left     *int                // parts that may be looked at
 	within   map[*yaml.Node]bool // that are being looked at
 }
@@ -129,7 +130,9 @@ func (c *checker) merged(n *yaml.Node, t reflect.Type, field string) {
 	if target(n).Kind == yaml.SequenceNode {
 		t = reflect.SliceOf(t)
 	}
+	before := len(c.mistakes)
 	c.value(n, t, field)
+	c.badMerge = c.badMerge || len(c.mistakes) > before
 }
 
 // fields yields the keys of a mapping with their values.

@@ -151,7 +151,7 @@ func (c *checker) readEntry(entry *yaml.Node, dir string) Target {
 		return Target{}
 	}
 	c.value(n, reflect.TypeFor[Spec](), "")
-	if n.Kind != yaml.MappingNode {
+	if n.Kind != yaml.MappingNode || c.badMerge { // without what it takes in, what is left says little
 		return Target{}
 	}
 	var spec Spec
@@ -180,7 +180,7 @@ func (c *checker) good(entry *yaml.Node) *yaml.Node {
 	for i := 0; i+1 < len(entry.Content); i += 2 {
 		key, value := entry.Content[i], entry.Content[i+1]
 		_, isKnown := known[target(key).Value]
-		if isKnown && !c.bad(target(key).Value) || key.Tag == mergeTag && len(c.mistakes) == 0 {
+		if isKnown && !c.bad(target(key).Value) || key.Tag == mergeTag {
 			rest.Content = append(rest.Content, key, value)
 		}
 	}
