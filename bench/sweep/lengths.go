@@ -23,16 +23,20 @@ const (
 // fitLengths finds out how prompts that are made to a length get it: as token ids
 // that the model has, as text that the server tokenizes, or as words where it does
 // not.
-func (r *run) fitLengths(ctx context.Context) error {
+func (r *run) fitLengths(ctx context.Context) error { return r.fitLengthsWithin(ctx, tokenizeTime) }
+
+// fitLengthsWithin asks for at most so long. A server that gives no answer meanwhile
+// does not tokenize: it may still complete.
+func (r *run) fitLengthsWithin(ctx context.Context, most time.Duration) error {
 	ids := r.cfg.Run.API == openai.Completions
 	switch kind := r.cfg.Dataset.Kind; {
 	case kind == dataset.Random, kind == dataset.Prefix, kind == dataset.Replay && ids:
 	default:
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, tokenizeTime)
+	asking, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	tooFew := r.fitVocabulary(ctx)
+	tooFew := r.fitVocabulary(asking)
 	if ids {
 		return tooFew
 	}
@@ -40,9 +44,11 @@ func (r *run) fitLengths(ctx context.Context) error {
 		r.lengths = &runlog.Lengths{Why: plaintext.Brief(tooFew.Error())}
 		return nil
 	}
-	f := r.tryTokenizer(ctx)
+	f := r.tryTokenizer(asking)
 	switch {
 	case f == nil:
+	case asking.Err() != nil && ctx.Err() == nil:
+		r.lengths = &runlog.Lengths{Why: fmt.Sprintf("the server does not tokenize: no answer within %s", most)}
 	case unreachable(f) && f.Status == 0:
 		return fmt.Errorf("asking the server to tokenize: %w", f)
 	default:

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -96,6 +98,41 @@ func TestServerThatDoesNotTokenize(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// hanging is a server that never answers when it is asked to tokenize, as a gateway
+// may be that does not know the path.
+type hanging struct{ wordy }
+
+func (s hanging) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "tokenize") {
+		_, _ = io.Copy(io.Discard, r.Body) // else the server does not see the client go
+		<-r.Context().Done()
+		return
+	}
+	s.wordy.ServeHTTP(w, r)
+}
+
+// TestTokenizerThatHangs: the run goes on with estimated lengths. That the user
+// withdraws it meanwhile ends it.
+func TestTokenizerThatHangs(t *testing.T) {
+	server := httptest.NewServer(hanging{wordy{perWord: 1}})
+	defer server.Close()
+	cfg := chatPlan(t, server.URL)
+	r := &run{cfg: cfg, client: clientOf(t, server.URL)}
+	const most = 100 * time.Millisecond
+	if err := r.fitLengthsWithin(t.Context(), most); err != nil {
+		t.Fatal(err)
+	}
+	want := &runlog.Lengths{Why: "the server does not tokenize: no answer within 100ms"}
+	if diff := cmp.Diff(want, r.lengths); diff != "" {
+		t.Errorf("lengths (-want +got):\n%s", diff)
+	}
+	withdrawn, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.fitLengthsWithin(withdrawn, most); err == nil {
+		t.Error("a run that was withdrawn goes on")
 	}
 }
 
