@@ -179,6 +179,19 @@ func (a *askFlags) addLogprobs(extra map[string]json.RawMessage, api openai.API)
 	return nil
 }
 
+// jsonNumber is a number as JSON has it: as it was given, or where JSON does not
+// write it so, as in .5, by its value. NaN and Inf are refused.
+func jsonNumber(text string) (json.RawMessage, error) {
+	n, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil:
+		return nil, err
+	case json.Valid([]byte(text)):
+		return json.RawMessage(text), nil
+	}
+	return json.Marshal(n)
+}
+
 // extraBody are the members that are added to every request.
 func (a *askFlags) extraBody() (map[string]json.RawMessage, error) {
 	extra := map[string]json.RawMessage{}
@@ -191,10 +204,11 @@ func (a *askFlags) extraBody() (map[string]json.RawMessage, error) {
 		if *text == "" {
 			continue
 		}
-		if _, err := strconv.ParseFloat(*text, 64); err != nil {
+		number, err := jsonNumber(*text)
+		if err != nil {
 			return nil, fmt.Errorf("--%s %q is no number", name, *text)
 		}
-		extra[strings.ReplaceAll(name, "-", "_")] = json.RawMessage(*text)
+		extra[strings.ReplaceAll(name, "-", "_")] = number
 	}
 	if a.chatTemplate != "" {
 		extra["chat_template_kwargs"] = json.RawMessage(a.chatTemplate)

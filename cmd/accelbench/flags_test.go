@@ -178,3 +178,23 @@ func TestRates(t *testing.T) {
 		}
 	}
 }
+
+// Sampling parameters are taken as Python's float takes them on vLLM's command line,
+// and sent as JSON. What is no number is told by the flag that it was given to.
+func TestSamplingNumbers(t *testing.T) {
+	for text, want := range map[string]string{".5": "0.5", "1.": "1", "+0.9": "0.9", "-.5": "-0.5", "40": "40", "0.10": "0.10", "1e-3": "1e-3"} {
+		cfg, err := parsed(t, "--frequency-penalty "+text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := string(cfg.Ask.Extra["frequency_penalty"]); got != want {
+			t.Errorf("%s is sent as %s, want %s", text, got, want)
+		}
+	}
+	for _, text := range []string{"NaN", "inf", "1e999", "warm"} {
+		if _, err := parsed(t, "--frequency-penalty "+text); err == nil || !strings.Contains(err.Error(), "--frequency-penalty \""+text+"\" is no number") {
+			t.Errorf("%s: error %v", text, err)
+		}
+	}
+}
