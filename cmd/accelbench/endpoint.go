@@ -108,7 +108,9 @@ func (e *endpointFlags) http() (config.HTTPClientConfig, error) {
 	}
 	switch {
 	case e.apiKeyFile != "":
-		c.Authorization = &config.Authorization{Type: "Bearer", CredentialsFile: e.apiKeyFile}
+		if c.Authorization, err = bearer("--api-key-file", e.apiKeyFile); err != nil {
+			return c, err
+		}
 	case os.Getenv(apiKeyVariable) != "" && c.Authorization == nil && c.BasicAuth == nil && c.OAuth2 == nil:
 		c.Authorization = &config.Authorization{Type: "Bearer", Credentials: config.Secret(os.Getenv(apiKeyVariable))}
 	}

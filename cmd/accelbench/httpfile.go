@@ -39,9 +39,22 @@ func (h httpFlags) config(flag string) (config.HTTPClientConfig, error) {
 		c.TLSConfig.InsecureSkipVerify = true
 	}
 	if h.credentialsFile != "" {
-		c.Authorization = &config.Authorization{Type: "Bearer", CredentialsFile: h.credentialsFile}
+		var err error
+		if c.Authorization, err = bearer("--exporter-credentials-file", h.credentialsFile); err != nil {
+			return c, err
+		}
 	}
 	return c, nil
+}
+
+// bearer is the token in a file, which is read again for each request. A pipe would
+// be empty from the second one on, and a device may never end, so both are refused;
+// that there is no such file is told when it is read.
+func bearer(flag, path string) (*config.Authorization, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: %s is not a regular file, and is to be read again for each request", flag, path)
+	}
+	return &config.Authorization{Type: "Bearer", CredentialsFile: path}, nil
 }
 
 // readHTTPConfig reads a file. The names of files in it are taken from its folder.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,5 +36,43 @@ func TestHTTPConfigErrorsRepeatNoValue(t *testing.T) {
 	}
 	if _, err := (httpFlags{file: "/nonexistent/http.yml"}).config("--http-config"); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+// TestKeysAreInFiles: a pipe, as of <(pass key), would give the key to the first
+// request alone, and the server would refuse all others.
+func TestKeysAreInFiles(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	defer write.Close()
+	pipe := fmt.Sprintf("/dev/fd/%d", read.Fd())
+	if _, err := os.Stat(pipe); err != nil {
+		t.Skipf("pipes have no names here: %v", err)
+	}
+	for flag, of := range map[string]func(string) error{
+		"--exporter-credentials-file": func(path string) error {
+			_, err := httpFlags{credentialsFile: path}.config("--exporter-http-config")
+			return err
+		},
+		"--api-key-file": func(path string) error {
+			_, err := (&endpointFlags{apiKeyFile: path}).http()
+			return err
+		},
+	} {
+		for _, path := range []string{pipe, t.TempDir()} {
+			if err := of(path); err == nil || !strings.Contains(err.Error(), flag+": "+path+" is not a regular file") {
+				t.Errorf("%s %s: error %v", flag, path, err)
+			}
+		}
+		key := filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(key, []byte("k"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := of(key); err != nil {
+			t.Errorf("%s of a file: %v", flag, err)
+		}
 	}
 }
