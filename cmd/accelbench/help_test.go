@@ -2,6 +2,8 @@ package main
 
 import (
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -108,5 +110,36 @@ func TestCandidates(t *testing.T) {
 	}
 	if all := candidates(app.Model(), []string{"run"}, "--"); slices.Contains(all, "--trust-remote-code") || !slices.Contains(all, "--url") {
 		t.Errorf("flags offered: %v", all)
+	}
+}
+
+// TestHelpThatCannotBeWritten: whoever stops reading the help, as head does, gets no
+// trace of a crash, and a full disk is told.
+func TestHelpThatCannotBeWritten(t *testing.T) {
+	read, gone, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read.Close()
+	defer gone.Close()
+	closed, err := os.Create(filepath.Join(t.TempDir(), "help"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	for _, tt := range []struct {
+		stdout io.Writer
+		want   string
+	}{
+		{gone, ""},
+		{closed, "accelbench: printing the help: write " + closed.Name() + ": file already closed\n"},
+	} {
+		for _, args := range [][]string{{"--help"}, {"run", "--help"}} {
+			var stderr strings.Builder
+			code := run(t.Context(), args, tt.stdout, &stderr)
+			if diff := cmp.Diff(tt.want, stderr.String()); code != exitNothing || diff != "" {
+				t.Errorf("%s: exit %d, stderr (-want +got):\n%s", args, code, diff)
+			}
+		}
 	}
 }

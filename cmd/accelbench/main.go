@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"os"
 	"os/signal"
@@ -61,8 +62,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil && after != nil && name != compareCommand {
 		err = fmt.Errorf("%s takes nothing after --", name)
 	}
-	if errors.Is(err, syscall.EPIPE) { // nobody reads the help
-		return exitNothing
+	if unread := (unprinted{}); errors.As(err, &unread) {
+		return unread.told(stderr)
 	}
 	if err != nil {
 		return complain(stderr, usageError{err})
@@ -81,17 +82,29 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return told
 }
 
-// parse is app.Parse, which panics when whoever reads the help has gone.
+// parse is app.Parse, which panics where the help cannot be written.
 func parse(app *kingpin.Application, args []string) (name string, err error) {
 	defer func() {
-		if cause, ok := recover().(error); ok {
-			if !errors.Is(cause, syscall.EPIPE) {
-				panic(cause)
-			}
-			err = cause
+		switch cause := recover().(type) {
+		case nil:
+		case *fs.PathError:
+			err = unprinted{cause}
+		default:
+			panic(cause)
 		}
 	}()
 	return app.Parse(args)
+}
+
+// unprinted is why the help could not be written.
+type unprinted struct{ error }
+
+// told returns the exit code. That nobody reads on is no news.
+func (u unprinted) told(stderr io.Writer) int {
+	if errors.Is(u.error, syscall.EPIPE) {
+		return exitNothing
+	}
+	return complain(stderr, fmt.Errorf("printing the help: %w", u.error))
 }
 
 // cut takes off what follows "--", and says so by a slice that is not nil.

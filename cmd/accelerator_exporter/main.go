@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -31,6 +32,9 @@ func main() {
 // when it could not run or a single probe failed, 2 for a wrong command line.
 func run(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, stderr io.Writer) int {
 	s, err := parseFlags(args)
+	if unread := (unprinted{}); errors.As(err, &unread) {
+		return unread.told(stderr)
+	}
 	if err != nil {
 		fmt.Fprintf(stderr, "accelerator_exporter: %v, try --help\n", err)
 		return 2
