@@ -3,7 +3,6 @@
 package live
 
 import (
-	"net/url"
 	"slices"
 	"sync"
 
@@ -65,13 +64,9 @@ func NewMetrics() *Metrics {
 
 // RunStarted takes the labels target, the endpoint's host and port, and model.
 func (m *Metrics) RunStarted(r runlog.Run) {
-	target := r.URL
-	if u, err := url.Parse(r.URL); err == nil {
-		target = u.Host
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.target, m.model = target, r.Model
+	m.target, m.model = openai.TargetName(r.URL), r.Model
 }
 
 // StepStarted opens the series of a step, all reasons at 0.

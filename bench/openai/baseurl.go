@@ -3,6 +3,7 @@ package openai
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strconv"
 	"strings"
@@ -43,6 +44,27 @@ func ParseBaseURL(s string) (*url.URL, error) {
 		base = rooted(base).JoinPath(path)
 	}
 	return base, nil
+}
+
+// HostPort returns the host and the port of an endpoint's URL, the scheme's own port
+// where the URL names none. It is the label target of a probe without a name and of
+// a load test, so that the two join.
+func HostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// TargetName is [HostPort] of an endpoint as text, which is returned as it is where it
+// is no URL.
+func TargetName(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" {
+		return endpoint
+	}
+	return HostPort(u)
 }
 
 // rooted gives u a path where it has none: only to such a URL a path can be

@@ -3,7 +3,6 @@ package probe
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -141,7 +140,7 @@ func Distinct(targets []Target) error {
 func (s Spec) Validate(dir string) (Target, error) {
 	base, mistakes := s.endpoint()
 	if s.Name == "" && base != nil {
-		s.Name = hostPort(base)
+		s.Name = openai.HostPort(base)
 	}
 	s.HTTP.SetDirectory(dir)
 	mistakes = append(mistakes, s.check()...)
@@ -205,14 +204,6 @@ func (s *Spec) clientField(err error) string {
 // client makes the target's HTTP client; it fails when a file it names is not there.
 func (t Target) client() (*openai.Client, error) {
 	return openai.NewClient(openai.Config{BaseURL: t.base.String(), HTTP: t.spec.HTTP, UserAgent: "accelerator_exporter"})
-}
-
-func hostPort(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return net.JoinHostPort(u.Hostname(), port)
 }
 
 func (s *Spec) check() Mistakes {

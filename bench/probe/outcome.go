@@ -124,7 +124,7 @@ func (t Target) hint(f *openai.Failure) string {
 	case f.Status == http.StatusNotFound:
 		return "is the model's name right, and the URL's path? without a model the server's first is taken"
 	case f.Reason == openai.ReasonConnect:
-		return "does a server listen at " + hostPort(t.base) + "?"
+		return "does a server listen at " + openai.HostPort(t.base) + "?"
 	case f.Reason == openai.ReasonTLS:
 		return "see http.tls_config (ca_file, cert_file, server_name), or is it a plain http:// server?"
 	}

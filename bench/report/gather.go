@@ -204,7 +204,7 @@ func (g *gather) failure(f *openai.Failure) {
 }
 
 // endpoint is what the exporter calls the endpoint.
-func (g *gather) endpoint() string { return targetName(runOf(g.logs, g.joined.parts[0]).URL) }
+func (g *gather) endpoint() string { return openai.TargetName(runOf(g.logs, g.joined.parts[0]).URL) }
 
 // stop is why the step stopped: of several machines the least usual reason, and
 // none when one was killed.

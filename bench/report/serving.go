@@ -1,10 +1,5 @@
 package report
 
-import (
-	"net"
-	"net/url"
-)
-
 // serves notes that a card serves a target of the exporter's probes.
 func (w *cardWatch) serves(target string, id cardID) {
 	if w.targets[target] == nil {
@@ -26,18 +21,4 @@ func (w *cardWatch) serving(endpoint string) (cards map[cardID]bool, known bool)
 		}
 	}
 	return nil, len(w.targets) == 0
-}
-
-// targetName is how the exporter names the probe of an endpoint that was given no
-// name: its host and port.
-func targetName(endpoint string) string {
-	u, err := url.Parse(endpoint)
-	if err != nil {
-		return endpoint
-	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return net.JoinHostPort(u.Hostname(), port)
 }
