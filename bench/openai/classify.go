@@ -58,6 +58,8 @@ func (x *exchange) noResponse(err error) *Failure {
 	switch f := x.expired(); {
 	case f != nil && (!unsent || f.Reason == ReasonCanceled):
 		return f
+	case f != nil:
+		return x.unsent("the request's time was over before it could leave: " + err.Error())
 	case unsent:
 		return x.unsent(err.Error())
 	}

@@ -17,9 +17,6 @@ const (
 	// idleConnTime is below the 5 s after which common servers close an idle
 	// connection, so that a request rarely meets one that is just going.
 	idleConnTime = 4 * time.Second
-	// asideTime bounds a connection to an OAuth2 token endpoint, which is
-	// asked without the request's context.
-	asideTime = 10 * time.Second
 )
 
 // Config says how to reach an endpoint.
@@ -47,9 +44,12 @@ type Client struct {
 	http      config.HTTPClientConfig
 	keepAlive bool
 	lanes     lanes
-	dialer    func(ctx context.Context, network, addr string) (net.Conn, error)
+	dialer    dialFunc
+	aside     *aside
 	buffers   sync.Pool
 }
+
+type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // NewClient returns a client for cfg. It fails for a base URL that
 // [ParseBaseURL] refuses and for an HTTP configuration that contradicts itself
@@ -59,7 +59,7 @@ func NewClient(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading base URL: %w", err)
 	}
-	c := &Client{base: base, http: cfg.HTTP, keepAlive: cfg.KeepAlive}
+	c := &Client{base: base, http: cfg.HTTP, keepAlive: cfg.KeepAlive, aside: newAside()}
 	if a := c.http.Authorization; a != nil {
 		c.http.Authorization = new(*a) // Validate writes to it
 	}
@@ -96,7 +96,7 @@ func (c *Client) CloseIdleConnections() { c.lanes.closeIdle() }
 func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	x := exchangeOf(ctx)
 	if x == nil {
-		return c.dialAside(ctx, network, addr)
+		return c.aside.dial(ctx, c.dialer, network, addr)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -112,20 +112,6 @@ func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	}
 	x.tookConn(conn)
 	return conn, nil
-}
-
-func (c *Client) dialAside(ctx context.Context, network, addr string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, asideTime)
-	defer cancel()
-	nc, err := c.dialer(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	if err := nc.SetDeadline(time.Now().Add(asideTime)); err != nil {
-		_ = nc.Close()
-		return nil, err
-	}
-	return nc, nil
 }
 
 // newTLSConfig is the package's own, but notes when the server asks for a

@@ -78,7 +78,9 @@ func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 	ln, err := x.client.lanes.enter()
 	if err == nil {
 		x.lane = ln
+		over := x.client.aside.endWith(x.ctx)
 		resp, err = ln.RoundTrip(req)
+		over()
 	}
 	if err != nil {
 		return nil, x.noResponse(err)
