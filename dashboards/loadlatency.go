@@ -20,7 +20,7 @@ func loadLatency() page {
 			{panels: []panel{loadAndLatency()}},
 			shown("Now", loadLatencyNow()...),
 			shown("Latency of the probes", probeLatencies()...),
-			shown("Latency by load", latencyByLoad()...),
+			folded("Latency by load", latencyByLoad()...),
 			shown("Cards that serve", servingCards()...),
 			shown("The server's own figures", serverFigures()...),
 			folded("Failures, and how far the probe can be trusted", probeTrust()...),
@@ -34,7 +34,7 @@ func loadLatency() page {
 func loadAndLatency() panel {
 	load := serving(servingLoad)
 	return logSeries("Load and latency",
-		"Utilization of the cards that serve the chosen targets (right), and what their probes took (left): means of the same window, so that one line follows the other within it. Failed: the share of the probes. Choose one target to see it alone.",
+		"Utilization of the cards that serve the chosen targets (right), and what their probes took (left): means of the same window, so that one line follows the other within it. Failed: the share of the probes. Choose one target to see it alone, and a longer window where no latency is shown.",
 		overTime(`avg(`+load+`)`, "utilization, mean"),
 		overTime(`max(`+load+`)`, "utilization, busiest card"),
 		overTime(probeLatency(ttft).mean(), "time to first token, mean"),
