@@ -208,6 +208,9 @@ func unknownField(parent, name string, known map[string]reflect.Type) Mistake {
 			near = outer + "." + name
 		}
 	}
+	if field := keyField(name, known); field != "" {
+		near = field
+	}
 	switch {
 	case near != "":
 		text += ", did you mean " + near + "?"
@@ -215,6 +218,21 @@ func unknownField(parent, name string, known map[string]reflect.Type) Mistake {
 		text += ", known: " + strings.Join(names, ", ")
 	}
 	return Mistake{Field: parent, Text: text}
+}
+
+// keyField is the field for the file of a key, as seen from fields that are known,
+// where a name asks for that; "" else.
+func keyField(name string, known map[string]reflect.Type) string {
+	asks := slices.Contains([]string{"api_key", "api_key_file", "apikey", "key", "key_file", "token", "token_file", "credentials", "credentials_file"}, strings.ToLower(name))
+	switch {
+	case !asks:
+		return ""
+	case known["http"] != nil:
+		return "http.authorization.credentials_file"
+	case known["authorization"] != nil:
+		return "authorization.credentials_file"
+	}
+	return ""
 }
 
 // plain is what a pointer points to.

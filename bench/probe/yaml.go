@@ -26,6 +26,19 @@ type File struct {
 	// Unreadable tells which files that requests need cannot be read now, or are
 	// empty: no mistake in the configuration, since they may come.
 	Unreadable Mistakes
+
+	path    string
+	entries map[string]*yaml.Node // by the names of Targets
+}
+
+// Mistake is one in a field of a target of the file, with its place.
+func (f File) Mistake(t Target, field, text string) Mistake {
+	m := Mistake{Field: field, Text: text}
+	if n := f.entries[t.Name()]; n != nil {
+		m = placed(n, m)
+	}
+	m.File = f.path
+	return m
 }
 
 // ReadFile reads a configuration file. Its error is of type [Mistakes], tells all
@@ -44,6 +57,7 @@ func ReadFile(path string) (File, error) {
 		return File{}, Mistakes{{File: path, Text: fmt.Sprintf("more than %d bytes", maxConfigBytes)}}
 	}
 	file, mistakes := parse(data, filepath.Dir(path))
+	file.path = path
 	for _, all := range []Mistakes{mistakes, file.Unreadable} {
 		for i := range all {
 			all[i].File = path
@@ -66,7 +80,7 @@ func parse(data []byte, dir string) (File, Mistakes) {
 	}
 	left := maxNodes
 	entries, mistakes := probesOf(root, newChecker(&left))
-	var file File
+	file := File{entries: map[string]*yaml.Node{}}
 	names := map[string]*yaml.Node{}
 	for _, n := range entries {
 		if left <= 0 {
@@ -83,6 +97,7 @@ func parse(data []byte, dir string) (File, Mistakes) {
 			continue
 		}
 		file.Targets = append(file.Targets, t)
+		file.entries[t.Name()] = n
 		for _, m := range t.CheckFiles() {
 			file.Unreadable = append(file.Unreadable, placed(n, m))
 		}

@@ -205,7 +205,7 @@ func (d *daemon) reload() error {
 	if err != nil {
 		d.reloadOK.Set(0)
 		for _, one := range each(err) {
-			level.Error(d.logger).Log("msg", "the new configuration is not right, the old one stays", "err", one)
+			level.Error(d.logger).Log("msg", "invalid configuration, the old one stays", "err", one)
 		}
 		return err
 	}

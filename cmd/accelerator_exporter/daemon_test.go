@@ -292,6 +292,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"two wrong flags", []string{"--probe.target=http://h", "--probe.max-tokens=0", "--probe.interval=1ms"}, 1, "--probe.max-tokens: must be 1 to 131072"},
 		{"target without a scheme", []string{"--probe.target=127.0.0.1:8000"}, 1, "probe.target"},
 		{"missing configuration", []string{"--config.file=/nonexistent.yml"}, 1, "/nonexistent.yml"},
+		{"nothing to check", []string{"--config.check"}, 1, "accelerator_exporter: nothing to check: no --config.file given\n"},
 		{"missing API key file", []string{"--config.check", "--probe.target=http://h", "--probe.api-key-file=/nonexistent"}, 1, "/nonexistent"},
 		{"API key file that is a folder", []string{"--probe.target=http://h", "--probe.api-key-file=/"}, 1, "not a regular file"},
 		{"web configuration that is a folder", []string{"--web.config.file=/"}, 1, "not a regular file"},
@@ -323,6 +324,8 @@ func TestConfigCheck(t *testing.T) {
 		{"everything at once", "probes:\n- {name: a, url: 'http://h:1', interval: 30}\n- name: b\n- {url: 'http://h:1', http: {authorization: {credentials_file: empty}}}\n", "tls_config: {}\n", []string{
 			"probes.yml:2: interval: has no unit, such as 30s", "probes.yml:3: url: is missing", "probes.yml:4: http.authorization.credentials_file: ", "/empty is empty", "--web.config.file",
 		}},
+		{"unknown vendor", "probes:\n- url: 'http://h:1'\n  devices: {nvidia: ['0']}\n", "", []string{"accelerator_exporter: ", `probes.yml:3: devices: no vendor is called "nvidia", known: metax, ascend`}},
+		{"the flag's name", "probes:\n- url: 'http://h:1'\n- {url: 'http://127.0.0.1:9/v1'}\n", "", []string{`probes.yml:3: name: the probe of --probe.target is named "127.0.0.1:9" too: give this one another name, or leave --probe.target out`}},
 		{"empty", "", "", []string{"probes.yml:1: the file is empty"}},
 		{"two files missing", probe("{basic_auth: {username_file: user, password_file: pw}}"), "", []string{"/user: no such file", "/pw: no such file"}},
 		{"certificate missing", probe("{tls_config: {cert_file: c.pem, key_file: k.pem}}"), "", []string{"/c.pem: no such file"}},
@@ -338,10 +341,15 @@ func TestConfigCheck(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			var log logBuffer
-			status := run(t.Context(), nil, []string{"--config.check", "--config.file=" + dir + "/probes.yml", "--web.config.file=" + dir + "/web.yml"}, io.Discard, &log)
-			if status != min(len(c.says), 1) {
-				t.Errorf("exit status %d\n%s", status, &log)
+			var out, log logBuffer
+			status := run(t.Context(), nil, []string{"--config.check", "--config.file=" + dir + "/probes.yml", "--probe.target=http://127.0.0.1:9", "--web.config.file=" + dir + "/web.yml"}, &out, &log)
+			if status != min(len(c.says), 1) || (status == 0) != strings.Contains(out.String(), "the configuration is valid, probes: 2\n") {
+				t.Errorf("exit status %d\n%s%s", status, &out, &log)
+			}
+			for line := range strings.Lines(log.String()) {
+				if !strings.HasPrefix(line, "accelerator_exporter: ") {
+					t.Errorf("not a plain line: %s", line)
+				}
 			}
 			for _, want := range c.says {
 				if !strings.Contains(log.String(), want) {

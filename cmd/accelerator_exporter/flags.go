@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -148,7 +149,7 @@ func (s *settings) probeFlags(app *kingpin.Application) {
 	app.Flag("probe.api-key-file", "File with the API key, read again for each probe.").StringVar(&s.apiKeyFile)
 	app.Flag("probe.once", "Send one request to each target, print what it cost, and exit with 0 or 1.").BoolVar(&s.probeOnce)
 	app.Flag("config.file", "YAML file with probes.").StringVar(&s.configFile)
-	app.Flag("config.check", "Check the configuration, and that the files it names can be read, and exit.").BoolVar(&s.configCheck)
+	app.Flag("config.check", "Check --config.file, and that the files it names can be read, and exit with 0 or 1.").BoolVar(&s.configCheck)
 }
 
 // lengthOfTime adds a flag. Its error says which one it is and how a value is written,
@@ -230,20 +231,32 @@ func (s *settings) configuration() (configuration, error) {
 	if s.configFile != "" {
 		file, err := probe.ReadFile(s.configFile)
 		wrong = append(wrong, each(err)...)
+		wrong = append(wrong, each(s.checkBeside(c.targets, file))...)
 		c.targets = append(c.targets, file.Targets...)
 		c.unreadable = append(c.unreadable, each(file.Unreadable)...)
 	}
-	for _, t := range c.targets {
-		for vendor := range t.Devices() {
-			if !slices.ContainsFunc(s.vendors, func(v vendorFlags) bool { return v.known.Name == vendor }) {
-				wrong = append(wrong, fmt.Errorf("probe %q: devices: no vendor is called %q, known: metax, ascend", t.Name(), vendor))
+	return c, errors.Join(wrong...)
+}
+
+// checkBeside tells what is wrong with a file in the light of the flags: vendors that
+// are not known, and the name of a target of the flags.
+func (s *settings) checkBeside(flags []probe.Target, file probe.File) error {
+	var vendors []string
+	for _, v := range s.vendors {
+		vendors = append(vendors, v.known.Name)
+	}
+	var wrong []error
+	for _, t := range file.Targets {
+		if slices.ContainsFunc(flags, func(f probe.Target) bool { return f.Name() == t.Name() }) {
+			wrong = append(wrong, file.Mistake(t, "name", fmt.Sprintf("the probe of --probe.target is named %q too: give this one another name, or leave --probe.target out", t.Name())))
+		}
+		for _, vendor := range slices.Sorted(maps.Keys(t.Devices())) {
+			if !slices.Contains(vendors, vendor) {
+				wrong = append(wrong, file.Mistake(t, "devices", fmt.Sprintf("no vendor is called %q, known: %s", vendor, strings.Join(vendors, ", "))))
 			}
 		}
 	}
-	if err := probe.Distinct(c.targets); err != nil {
-		wrong = append(wrong, err)
-	}
-	return c, errors.Join(wrong...)
+	return errors.Join(wrong...)
 }
 
 // named is an error of a target of the flags, with the flags' names.
@@ -284,13 +297,16 @@ func each(err error) []error {
 
 // checkWeb tells what is wrong with the web configuration and its certificates.
 func (s *settings) checkWeb() error {
+	if err := s.checkWebConfigKind(); err != nil {
+		return err
+	}
 	err := web.Validate(*s.web.WebConfigFile)
 	if err == nil {
 		return nil
 	}
 	// What stands in backquotes is a value of the file, and may be a secret.
 	text := regexp.MustCompile("(?s)`.*`").ReplaceAllString(err.Error(), "…")
-	return fmt.Errorf("--web.config.file %s: %s", *s.web.WebConfigFile, text)
+	return fmt.Errorf("--web.config.file %s: %s", *s.web.WebConfigFile, strings.Join(strings.Fields(text), " "))
 }
 
 // checkWebConfigKind refuses what would be waited for without end, such as a pipe.

@@ -44,22 +44,20 @@ func run(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, st
 		fmt.Fprintf(stderr, "accelerator_exporter: %v\n", err)
 		return 2
 	}
-	if err := s.checkWebConfigKind(); err != nil {
-		level.Error(stamped(logger)).Log("msg", "the web configuration is not right", "err", err)
-		return 1
-	}
 	c, err := s.configuration()
-	if s.configCheck {
-		return checked(s, c, err, stamped(logger))
+	switch {
+	case s.configCheck:
+		return checked(s, c, err, stdout, stderr)
+	case s.probeOnce && err != nil:
+		return typed(stderr, each(err))
+	case s.probeOnce:
+		return probeOnce(ctx, c.targets, stdout)
 	}
-	if err != nil {
+	if err := errors.Join(s.checkWebConfigKind(), err); err != nil {
 		for _, one := range each(err) {
-			level.Error(stamped(logger)).Log("msg", "the probes are not right", "err", one)
+			level.Error(stamped(logger)).Log("msg", "invalid configuration", "err", one)
 		}
 		return 1
-	}
-	if s.probeOnce {
-		return probeOnce(ctx, c.targets, stdout)
 	}
 	d, err := newDaemon(s, c, logger)
 	if err != nil {
@@ -75,16 +73,23 @@ func run(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, st
 
 // checked tells all that is wrong with the configuration, and with the files that
 // are read later, and returns the exit status.
-func checked(s *settings, c configuration, err error, logger log.Logger) int {
-	wrong := slices.Concat(each(err), c.unreadable, each(s.checkWeb()))
-	for _, one := range wrong {
-		level.Error(logger).Log("msg", "the configuration is not right", "err", one)
+func checked(s *settings, c configuration, err error, stdout, stderr io.Writer) int {
+	if s.probe.URL == "" && s.configFile == "" && *s.web.WebConfigFile == "" {
+		return typed(stderr, []error{errors.New("nothing to check: no --config.file given")})
 	}
-	if len(wrong) > 0 {
-		return 1
+	if wrong := slices.Concat(each(err), c.unreadable, each(s.checkWeb())); len(wrong) > 0 {
+		return typed(stderr, wrong)
 	}
-	level.Info(logger).Log("msg", "the configuration is right", "probes", len(c.targets))
+	fmt.Fprintf(stdout, "accelerator_exporter: the configuration is valid, probes: %d\n", len(c.targets))
 	return 0
+}
+
+// typed tells what is wrong to somebody at a terminal, and returns the exit status.
+func typed(stderr io.Writer, wrong []error) int {
+	for _, one := range wrong {
+		fmt.Fprintf(stderr, "accelerator_exporter: %v\n", one)
+	}
+	return 1
 }
 
 func newLogger(w io.Writer, lvl, format string) (log.Logger, error) {
