@@ -34,7 +34,9 @@ PATH="$bin/fake:$PATH" "$bin/accelerator_exporter" \
 exporter=$!
 
 echo "Metrics: http://$web/metrics    State: http://$web/    Ctrl-C ends it."
-echo "A fault, until its file is empty: echo 0 hot 112 >$FAKEHOST_STATE/mx-smi.card"
+echo "To make card 0 hot: echo 0 hot 112 >$FAKEHOST_STATE/mx-smi.card"
+echo "To end it: : >$FAKEHOST_STATE/mx-smi.card"
+echo "More faults: docs/design.md, section 6, The simulator"
 
 # Whichever ends first ends the other.
 while kill -0 "$server" 2>/dev/null && kill -0 "$exporter" 2>/dev/null; do
