@@ -1,6 +1,8 @@
 package collector
 
 import (
+	"time"
+
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
@@ -9,6 +11,8 @@ type Cards struct {
 	Vendor string
 	// Known is false while nothing fresh is known: then only Expected holds.
 	Known bool
+	// Taken is when the main table was last read, zero for never.
+	Taken time.Time
 	// Devices are the cards of the main table, and then those that only an
 	// inventory lists. They are not to be changed.
 	Devices []model.Device
@@ -26,7 +30,7 @@ func (c *Collector) Cards() []Cards {
 	var all []Cards
 	for i := range c.cards {
 		v := &c.cards[i]
-		now := Cards{Vendor: v.poller.name, Expected: v.hardware.expected()}
+		now := Cards{Vendor: v.poller.name, Taken: v.poller.lastTaken(), Expected: v.hardware.expected()}
 		if s, ok := v.poller.fresh(); ok {
 			now.Known, now.Devices, now.Seen, now.Missing = true, s.Devices, s.Seen, s.Missing
 		}

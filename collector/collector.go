@@ -98,7 +98,7 @@ func New(o Options) *Collector {
 		c.cards = append(c.cards, cards{poller: newPoller(v.Name, h, o), hardware: h, runner: r})
 	}
 	if o.NUMA {
-		c.numa = newPoller("numa", numaNodes{o.Sysfs}, o)
+		c.numa = newPoller(numaName, numaNodes{o.Sysfs}, o)
 	}
 	return c
 }

@@ -26,6 +26,7 @@ type Status struct {
 	Stuck       int      // children that outlived SIGKILL
 	LastError   string   // of the last poll, "" after a success
 	LastReason  failure.Reason
+	Hint        string // what to do about LastReason, "" after a success
 }
 
 // reading is what a source tells during a poll.
@@ -109,7 +110,7 @@ func (p *poller[T]) published(start time.Time, u reading[T]) {
 		level.Info(p.logger).Log("msg", "collector works again")
 	}
 	p.value, p.taken = &u.value, u.taken
-	p.status.Polled, p.status.Success, p.status.LastError, p.status.LastReason = true, true, "", ""
+	p.status.Polled, p.status.Success, p.status.LastError, p.status.LastReason, p.status.Hint = true, true, "", "", ""
 	p.status.LastSuccess, p.status.Duration = u.taken, time.Since(start)
 	p.status.Warnings += uint64(u.fresh)
 	p.warn(u.known)
@@ -118,8 +119,9 @@ func (p *poller[T]) published(start time.Time, u reading[T]) {
 // failed logs a failure once, not at every poll that repeats it.
 func (p *poller[T]) failed(err error) {
 	reason := failure.ReasonOf(err)
+	p.status.Hint = hint(p.name, reason)
 	if text := err.Error(); text != p.status.LastError {
-		level.Error(p.logger).Log("msg", "collector failed", "reason", reason, "err", err)
+		level.Error(p.logger).Log("msg", "collector failed", "reason", reason, "err", err, "hint", p.status.Hint)
 		p.status.LastError = text
 	}
 	p.status.Polled, p.status.Success, p.status.LastReason = true, false, reason
@@ -153,6 +155,13 @@ func (p *poller[T]) fresh() (*T, bool) {
 		return nil, false
 	}
 	return p.value, true
+}
+
+// lastTaken is when the last value was read, zero for never.
+func (p *poller[T]) lastTaken() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taken
 }
 
 // Status returns a copy that the caller may keep.

@@ -27,7 +27,7 @@ func (d *daemon) landingHandler() http.HandlerFunc {
 			Version:    version.Info(),
 			Metrics:    d.settings.telemetryPath,
 			Now:        now.UTC().Format(time.DateTime),
-			Vendors:    vendorViews(d.hardware.Cards()),
+			Vendors:    vendorViews(d.hardware.Cards(), now, d.settings.interval),
 			Collectors: collectorViews(d.hardware.Statuses(), now),
 		}
 		v.Probes, v.MoreProbes = probeViews(d.prober.Statuses(), now)

@@ -112,6 +112,49 @@ func TestCardsSummary(t *testing.T) {
 	}
 }
 
+// Who does not see all missing cards is told how many there are.
+func TestMissingCardsAreCounted(t *testing.T) {
+	c := collector.Cards{Known: true, Expected: 70}
+	for i := range 70 {
+		c.Missing = append(c.Missing, model.Device{ID: fmt.Sprint(i)})
+	}
+	if text, _ := cardsSummary(c); !strings.HasSuffix(text, ", 63, and 6 more") {
+		t.Errorf("summary: %s", text)
+	}
+}
+
+// The page says when a collector's values are old, and what to do about its failure.
+func TestLandingPageOfAHungTool(t *testing.T) {
+	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	cards := func(age time.Duration) landing {
+		return landing{
+			Vendors: vendorViews([]collector.Cards{{Vendor: "metax", Known: true, Taken: now.Add(-age), Seen: 8, Expected: 8}}, now, 10*time.Second),
+			Collectors: collectorViews([]collector.Status{{
+				Collector: "metax", Polled: true, LastReason: "timeout", LastError: "no answer", Hint: "a sick card?",
+			}}, now),
+		}
+	}
+	page := template.Must(template.New("").Parse(landingSource))
+	for age, want := range map[time.Duration]bool{20 * time.Second: false, 25 * time.Second: true} {
+		var text, html bytes.Buffer
+		if err := writeText(&text, cards(age)); err != nil {
+			t.Fatal(err)
+		}
+		if err := page.Execute(&html, cards(age)); err != nil {
+			t.Fatal(err)
+		}
+		const stale, advice = "last read at 11:59:35, 25s ago", "a sick card?"
+		for _, shown := range []string{text.String(), html.String()} {
+			if strings.Contains(shown, stale) != want || !strings.Contains(shown, advice) {
+				t.Errorf("after %s: stale %v wanted, and the hint:\n%s", age, want, shown)
+			}
+		}
+	}
+	if got := stale(collector.Cards{}, now, time.Second); got != "" {
+		t.Errorf("never read: %q", got)
+	}
+}
+
 // The history is told oldest first, equal outcomes in one line.
 func TestRuns(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
@@ -153,7 +196,7 @@ func TestLandingPageIsBounded(t *testing.T) {
 		devices[i] = model.Device{ID: evil[:100], Name: evil[:100], Health: &model.Health{State: evil, Reason: evil}}
 	}
 	v := landing{
-		Vendors:    vendorViews([]collector.Cards{{Vendor: "metax", Known: true, Devices: devices, Seen: 1, Expected: 5000}}),
+		Vendors:    vendorViews([]collector.Cards{{Vendor: "metax", Known: true, Devices: devices, Missing: devices, Seen: 1, Expected: 5000}}, now, time.Second),
 		Collectors: collectorViews([]collector.Status{{Collector: "metax", Polled: true, LastError: evil, LeftOut: left}}, now),
 	}
 	v.Probes, v.MoreProbes = probeViews(statuses, now)

@@ -60,6 +60,9 @@ func (p *textPage) vendors(all []vendorView) {
 	}
 	for _, v := range all {
 		p.paragraph("", v.Name+": "+v.Summary)
+		if v.Stale != "" {
+			p.paragraph("  ", v.Stale)
+		}
 		if len(v.Cards) == 0 {
 			continue
 		}
@@ -115,6 +118,9 @@ func (p *textPage) collectors(all []collectorView) {
 		p.paragraph("", fmt.Sprintf("%s: %s; last success %s, last poll took %s", v.Name, v.State, v.LastSuccess, v.Took))
 		if v.Error != "" {
 			p.paragraph("  ", "error: "+v.Error)
+		}
+		if v.Hint != "" {
+			p.paragraph("  ", "hint: "+v.Hint)
 		}
 		for _, w := range v.Warnings {
 			p.paragraph("  ", "left out: "+w)

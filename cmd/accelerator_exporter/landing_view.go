@@ -36,7 +36,8 @@ type landing struct {
 type vendorView struct {
 	Name    string
 	Summary string
-	Bad     bool // not all are there and healthy
+	Bad     bool   // not all are there and healthy
+	Stale   string // how old the values are, "" where they are not
 	Cards   []cardView
 	More    int // cards that are not shown
 }
@@ -48,10 +49,11 @@ type cardView struct {
 }
 
 type collectorView struct {
-	Name, State, LastSuccess, Took, Error string
-	Bad                                   bool
-	Warnings                              []string
-	More                                  int // warnings that are not shown
+	Name, State, LastSuccess, Took string
+	Error, Hint                    string // of the last poll
+	Bad                            bool
+	Warnings                       []string
+	More                           int // warnings that are not shown
 }
 
 type probeView struct {
@@ -78,10 +80,10 @@ type runView struct {
 	Bad   bool
 }
 
-func vendorViews(all []collector.Cards) []vendorView {
+func vendorViews(all []collector.Cards, now time.Time, interval time.Duration) []vendorView {
 	var views []vendorView
 	for _, c := range all {
-		v := vendorView{Name: c.Vendor}
+		v := vendorView{Name: c.Vendor, Stale: stale(c, now, interval)}
 		v.Summary, v.Bad = cardsSummary(c)
 		for i := range c.Devices {
 			if i == maxCardsShown {
@@ -93,6 +95,15 @@ func vendorViews(all []collector.Cards) []vendorView {
 		views = append(views, v)
 	}
 	return views
+}
+
+// stale tells how old the cards' values are where polls that were due brought no new ones.
+func stale(c collector.Cards, now time.Time, interval time.Duration) string {
+	age := now.Sub(c.Taken)
+	if c.Taken.IsZero() || age <= 2*interval {
+		return ""
+	}
+	return fmt.Sprintf("last read at %s, %s ago", clock(c.Taken, now), age.Round(time.Second))
 }
 
 // cardsSummary counts the cards, and names those that are missing.
@@ -118,10 +129,14 @@ func cardsSummary(c collector.Cards) (text string, bad bool) {
 	}
 	var missing []string
 	for i := range c.Missing {
+		if i == maxCardsShown {
+			missing = append(missing, fmt.Sprintf("and %d more", len(c.Missing)-i))
+			break
+		}
 		missing = append(missing, short(c.Missing[i].ID)+because(c.Missing[i].Health))
 	}
 	if len(missing) > 0 {
-		text += "; missing: " + strings.Join(missing[:min(len(missing), maxCardsShown)], ", ")
+		text += "; missing: " + strings.Join(missing, ", ")
 	}
 	return text, c.Seen < c.Expected || told && healthy < c.Seen
 }
@@ -174,7 +189,7 @@ func collectorViews(all []collector.Status, now time.Time) []collectorView {
 	var views []collectorView
 	for i := range all {
 		s := &all[i]
-		v := collectorView{Name: s.Collector, State: "works", LastSuccess: "never", Took: took(s.Duration), Error: short(s.LastError)}
+		v := collectorView{Name: s.Collector, State: "works", LastSuccess: "never", Took: took(s.Duration), Error: short(s.LastError), Hint: s.Hint}
 		switch {
 		case !s.Polled:
 			v.State = "not polled yet"

@@ -1,0 +1,44 @@
+package collector
+
+import (
+	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+)
+
+// numaName is the collector of the kernel's NUMA nodes.
+const numaName = "numa"
+
+// hint is what to do about a collector's failure.
+func hint(collector string, r failure.Reason) string {
+	if text := numaHints()[r]; collector == numaName && text != "" {
+		return text
+	}
+	return strings.ReplaceAll(hints()[r], "…", collector)
+}
+
+// hints are what to do about the failures of a vendor's tool, "…" is the vendor.
+func hints() map[failure.Reason]string {
+	return map[failure.Reason]string{
+		failure.NotFound:       "--collector.….command with the full path",
+		failure.Permission:     "root or the driver's group",
+		failure.NoDevice:       "container without devices? card lost?",
+		failure.Driver:         "LD_LIBRARY_PATH, devices, reboot after a driver upgrade",
+		failure.Busy:           "one container per card",
+		failure.Unsupported:    "a newer tool",
+		failure.Timeout:        "a sick card? else a longer --collector.timeout",
+		failure.Stuck:          "the driver hangs: dmesg, reset or reboot",
+		failure.Exit:           "run the tool by hand",
+		failure.OutputTooLarge: "run the tool by hand",
+		failure.Parse:          "send a capture",
+	}
+}
+
+// numaHints are those for the kernel's NUMA nodes, where they are others.
+func numaHints() map[failure.Reason]string {
+	return map[failure.Reason]string{
+		failure.NotFound:    "--path.sysfs",
+		failure.Permission:  "the rights of /sys/devices/system/node",
+		failure.Unsupported: "a kernel with NUMA, or --no-collector.numa",
+	}
+}
