@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -221,6 +222,9 @@ func TestLandingPageIsBounded(t *testing.T) {
 	}
 }
 
+// plainMistake is a mistake of a file as somebody at a terminal reads it.
+var plainMistake = regexp.MustCompile(`^accelerator_exporter: \S+/bad.yml:1: url: .*\n$`)
+
 // One request each, its phases and latencies on standard output, and 0 or 1.
 func TestProbeOnce(t *testing.T) {
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -235,16 +239,17 @@ func TestProbeOnce(t *testing.T) {
 		status int
 		says   []string
 	}{
-		{"good", []string{"--probe.target=" + good + "/v1/chat/completions"}, 0, []string{"api         chat\n", "connect     ", "TTFT        ", "TPOT        ", "ITL         mean ", "E2E         ", "64 output\n", "result      success\n", "request id  "}},
+		{"good", []string{"--probe.target=" + good + "/v1/chat/completions"}, 0, []string{"api         chat\n", "connect     ", "TTFT        ", "TPOT        ", "ITL         mean ", " gaps\n", " until the response's headers\n", "E2E         ", "64 output\n", "result      success\n", "request id  "}},
 		{"refused", []string{"--probe.target=" + refusing.URL, "--probe.model=m"}, 1, []string{"http_4xx, status 401: the server refused the request\n", "--probe.api-key-file"}},
 		{"no key", []string{"--probe.target=" + good, "--probe.api-key-file=/nonexistent"}, 1, []string{"result  not sent\n", "/nonexistent"}},
 		{"all of a file", []string{"--config.file=" + config}, 1, []string{"target      one\n", "api         completions\n", "request_duration met\n", "success\n", "target      two\n", "status 401"}},
+		{"a mistake in the file", []string{"--config.file=" + writeFile(t, "bad.yml", "probes: [{url: x}]", 0o644)}, 1, nil},
 		{"none in the file", []string{"--config.file=" + writeFile(t, "none.yml", "probes: []", 0o644)}, 1, []string{"no target"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out, log logBuffer
 			status := run(t.Context(), nil, append([]string{"--probe.once"}, c.args...), &out, &log)
-			if status != c.status || log.String() != "" {
+			if status != c.status || (log.String() != "") != (c.says == nil) || log.String() != "" && !plainMistake.MatchString(log.String()) {
 				t.Errorf("exit status %d, want %d; log %q", status, c.status, &log)
 			}
 			for _, want := range c.says {

@@ -57,12 +57,12 @@ func printSingle(out io.Writer, t probe.Target, s probe.Single) {
 		fact("connect", "%s", took(p.Connect))
 		fact("tls", "%s", took(p.TLS))
 		fact("send", "%s", took(p.Send))
-		fact("wait", "%s", took(p.Wait))
+		fact("wait", "%s", until(p.Wait, "the response's headers"))
 		fact("TTFT", "%s", took(s.TTFT))
 		fact("TPOT", "%s", took(s.TPOT))
 		if gaps := openai.ITLs(s.Trace); len(gaps) > 0 {
 			mean, longest := summary(gaps)
-			fact("ITL", "mean %s, max %s of %d", took(mean), took(longest), len(gaps))
+			fact("ITL", "mean %s, max %s of %d gaps", took(mean), took(longest), len(gaps))
 		}
 		fact("E2E", "%s", took(s.E2E))
 		if s.Trace.Usage != nil || len(s.Trace.Chunks) > 0 {
@@ -88,6 +88,14 @@ func printSingle(out io.Writer, t probe.Target, s probe.Single) {
 	if s.Hint != "" {
 		fact("hint", "%s", s.Hint)
 	}
+}
+
+// until is a duration with what it ended with.
+func until(d time.Duration, end string) string {
+	if d == 0 {
+		return took(d)
+	}
+	return took(d) + " until " + end
 }
 
 // failed is a failure's reason, status and meaning.
