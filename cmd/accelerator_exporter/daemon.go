@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -81,6 +82,9 @@ func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
 	for _, t := range c.targets {
 		level.Info(d.logger).Log("msg", "probing", "target", t.Name(), "url", t.URL())
 	}
+	if len(c.targets) == 0 {
+		level.Info(d.logger).Log("msg", "no probes configured: --probe.target or --config.file")
+	}
 	d.warnUnreadable(c)
 	return d, nil
 }
@@ -135,6 +139,9 @@ func (d *daemon) run(ctx context.Context, hangup <-chan os.Signal) error {
 	wg.Wait()
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
+	}
+	if listen := (*net.OpError)(nil); errors.As(err, &listen) && listen.Op == "listen" {
+		return fmt.Errorf("--web.listen-address: %w", err)
 	}
 	return err
 }

@@ -296,7 +296,8 @@ func TestWrongCommandLines(t *testing.T) {
 		{"missing API key file", []string{"--config.check", "--probe.target=http://h", "--probe.api-key-file=/nonexistent"}, 1, "/nonexistent"},
 		{"API key file that is a folder", []string{"--probe.target=http://h", "--probe.api-key-file=/"}, 1, "not a regular file"},
 		{"web configuration that is a folder", []string{"--web.config.file=/"}, 1, "not a regular file"},
-		{"address in use or not ours", []string{"--web.listen-address=192.0.2.1:1"}, 1, "cannot serve"},
+		{"address in use or not ours", []string{"--web.listen-address=192.0.2.1:1"}, 1, `msg="cannot serve" err="--web.listen-address: listen tcp 192.0.2.1:1: `},
+		{"nothing to probe", []string{"--web.listen-address=192.0.2.1:1"}, 1, `msg="no probes configured: --probe.target or --config.file"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var log logBuffer
