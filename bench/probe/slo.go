@@ -25,7 +25,8 @@ func (t Target) objectives() map[string]time.Duration {
 
 // missed tells for each set objective whether the request missed it. A request
 // that ran out of time waiting for its first token, or for its next, missed that
-// objective as surely as a slow one; other failures are counted as failures alone.
+// objective as surely as a slow one, and so did an answer that ended without text:
+// its user never saw a first token. Other failures are counted as failures alone.
 func (t Target) missed(tr *openai.Trace) map[string]bool {
 	measured := map[string]time.Duration{}
 	if d, ok := openai.TTFT(tr); ok {
@@ -51,10 +52,11 @@ func (t Target) missed(tr *openai.Trace) map[string]bool {
 			}
 		}
 	}
+	textless := tr.Failure == nil && len(tr.Chunks) == 0
 	missed := map[string]bool{}
 	for name, objective := range t.objectives() {
 		d, ok := measured[name]
-		missed[name] = ok && d > objective
+		missed[name] = ok && d > objective || textless && (name == objectiveTTFT || name == objectiveDuration)
 	}
 	return missed
 }
