@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/configfile"
 )
 
 // A small text that stands for a large one, by aliases, is not looked at for long.
@@ -183,10 +185,10 @@ func TestAllMistakesAtOnce(t *testing.T) {
 func TestMistakesAreBounded(t *testing.T) {
 	_, err := Parse([]byte("probes:\n"+strings.Repeat("- interval: 5\n", 10_000)), "")
 	lines := strings.Split(fmt.Sprint(err), "\n")
-	if len(lines) != maxMistakes+1 || lines[maxMistakes] != "and 19980 more" {
+	if len(lines) != configfile.MaxMistakes+1 || lines[configfile.MaxMistakes] != "and 19980 more" {
 		t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
 	}
-	if several := Mistakes(nil); !errors.As(err, &several) || len(several.Unwrap()) != maxMistakes+1 {
+	if several := Mistakes(nil); !errors.As(err, &several) || len(several.Unwrap()) != configfile.MaxMistakes+1 {
 		t.Errorf("an error of type %T", err)
 	}
 }
@@ -228,7 +230,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("a target without a name or a URL: %v", target)
 			}
 		}
-		if several := Mistakes(nil); err != nil && (!errors.As(err, &several) || len(several.Unwrap()) > maxMistakes+1) {
+		if several := Mistakes(nil); err != nil && (!errors.As(err, &several) || len(several.Unwrap()) > configfile.MaxMistakes+1) {
 			t.Errorf("error %v", err)
 		}
 		if err == nil && yaml.Unmarshal(data, new(any)) != nil && len(file.Targets) > 0 {

@@ -1,4 +1,4 @@
-package probe
+package configfile
 
 import (
 	"fmt"
@@ -13,54 +13,59 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxNodes bounds how many parts of a file are looked at: with aliases a small file
+// MaxNodes bounds how many parts of a file are looked at: with aliases a small file
 // can have any number.
-const maxNodes = 50_000
+const MaxNodes = 50_000
 
-// mergeTag is the tag of the key <<.
-const mergeTag = "!!merge"
+// MergeTag is the tag of the key <<.
+const MergeTag = "!!merge"
 
-// checker finds what is wrong with the shape of a YAML text, by the types it is to
+// Checker finds what is wrong with the shape of a YAML text, by the types it is to
 // be read into, and says where.
-type checker struct {
-	mistakes Mistakes
-	badMerge bool                // a merge key takes in what is wrong
+type Checker struct {
+	Mistakes Mistakes
+	BadMerge bool // a merge key takes in what is wrong
+
+	examples Examples
 	left     *int                // parts that may be looked at
 	within   map[*yaml.Node]bool // that are being looked at
 }
 
-func newChecker(left *int) *checker { return &checker{left: left, within: map[*yaml.Node]bool{}} }
+// NewChecker returns one that looks at no more than left parts, which several may share.
+func NewChecker(examples Examples, left *int) *Checker {
+	return &Checker{examples: examples, left: left, within: map[*yaml.Node]bool{}}
+}
 
-// at adds a mistake.
-func (c *checker) at(n *yaml.Node, m Mistake) {
+// At adds a mistake at a part.
+func (c *Checker) At(n *yaml.Node, m Mistake) {
 	m.Line = n.Line
-	c.mistakes = append(c.mistakes, m)
+	c.Mistakes = append(c.Mistakes, m)
 }
 
 // mayLook counts a part, and tells when there are too many.
-func (c *checker) mayLook(n *yaml.Node) bool {
+func (c *Checker) mayLook(n *yaml.Node) bool {
 	*c.left--
 	if *c.left == 0 {
-		c.at(n, Mistake{Text: "the file has too many parts"})
+		c.At(n, Mistake{Text: "the file has too many parts"})
 	}
 	return *c.left > 0
 }
 
-// value looks at what is to be read into a type. A field with nothing in it keeps
+// Value looks at what is to be read into a type. A field with nothing in it keeps
 // its default.
-func (c *checker) value(n *yaml.Node, t reflect.Type, field string) {
+func (c *Checker) Value(n *yaml.Node, t reflect.Type, field string) {
 	if !c.mayLook(n) {
 		return
 	}
-	n = target(n)
+	n = Target(n)
 	if c.within[n] {
-		c.at(n, Mistake{Field: field, Text: "contains itself"})
+		c.At(n, Mistake{Field: field, Text: "contains itself"})
 		return
 	}
 	c.within[n] = true
 	defer delete(c.within, n)
 	t = plain(t)
-	if isNull(n) {
+	if IsNull(n) {
 		return
 	}
 	switch {
@@ -70,11 +75,11 @@ func (c *checker) value(n *yaml.Node, t reflect.Type, field string) {
 		c.pairs(n, t, field)
 	case t.Kind() == reflect.Slice:
 		if n.Kind != yaml.SequenceNode {
-			c.at(n, wrong(field, "must be a list"))
+			c.At(n, c.examples.Wrong(field, "must be a list"))
 			return
 		}
 		for _, item := range n.Content {
-			c.value(item, t.Elem(), field)
+			c.Value(item, t.Elem(), field)
 		}
 	case t.Kind() == reflect.Interface:
 	default:
@@ -83,68 +88,68 @@ func (c *checker) value(n *yaml.Node, t reflect.Type, field string) {
 }
 
 // mapping looks at what is to be read into a struct.
-func (c *checker) mapping(n *yaml.Node, t reflect.Type, field string) {
+func (c *Checker) mapping(n *yaml.Node, t reflect.Type, field string) {
 	if n.Kind != yaml.MappingNode {
-		c.at(n, wrong(field, "must be fields with values"))
+		c.At(n, c.examples.Wrong(field, "must be fields with values"))
 		return
 	}
-	known, others := fieldsOf(t)
+	known, others := FieldsOf(t)
 	seen := map[string]int{}
-	for key, value := range c.fields(n, field) {
+	for key, value := range c.Fields(n, field) {
 		line, twice := seen[key.Value]
 		inner, isKnown := known[key.Value]
 		switch {
-		case key.Tag == mergeTag:
+		case key.Tag == MergeTag:
 			c.merged(value, t, field)
 			continue
 		case twice:
-			c.at(key, Mistake{Field: within(field, safeName(key.Value)), Text: fmt.Sprintf("is there twice, first in line %d", line)})
+			c.At(key, Mistake{Field: within(field, safeName(key.Value)), Text: fmt.Sprintf("is there twice, first in line %d", line)})
 		case isKnown:
-			c.value(value, inner, within(field, key.Value))
+			c.Value(value, inner, within(field, key.Value))
 		case others != nil:
-			c.value(value, others, field)
+			c.Value(value, others, field)
 		default:
-			c.at(key, unknownField(field, key.Value, known))
+			c.At(key, UnknownField(field, key.Value, known))
 		}
 		seen[key.Value] = key.Line
 	}
 }
 
 // pairs looks at what is to be read into a map.
-func (c *checker) pairs(n *yaml.Node, t reflect.Type, field string) {
+func (c *Checker) pairs(n *yaml.Node, t reflect.Type, field string) {
 	if n.Kind != yaml.MappingNode {
-		c.at(n, wrong(field, "must be fields with values"))
+		c.At(n, c.examples.Wrong(field, "must be fields with values"))
 		return
 	}
-	for key, value := range c.fields(n, field) {
-		if key.Tag == mergeTag {
+	for key, value := range c.Fields(n, field) {
+		if key.Tag == MergeTag {
 			c.merged(value, t, field)
 			continue
 		}
-		c.value(value, t.Elem(), field)
+		c.Value(value, t.Elem(), field)
 	}
 }
 
 // merged looks at what a merge key takes in: a mapping, or a list of them.
-func (c *checker) merged(n *yaml.Node, t reflect.Type, field string) {
-	if target(n).Kind == yaml.SequenceNode {
+func (c *Checker) merged(n *yaml.Node, t reflect.Type, field string) {
+	if Target(n).Kind == yaml.SequenceNode {
 		t = reflect.SliceOf(t)
 	}
-	before := len(c.mistakes)
-	c.value(n, t, field)
-	c.badMerge = c.badMerge || len(c.mistakes) > before
+	before := len(c.Mistakes)
+	c.Value(n, t, field)
+	c.BadMerge = c.BadMerge || len(c.Mistakes) > before
 }
 
-// fields yields the keys of a mapping with their values.
-func (c *checker) fields(n *yaml.Node, field string) func(func(key, value *yaml.Node) bool) {
+// Fields yields the keys of a mapping with their values.
+func (c *Checker) Fields(n *yaml.Node, field string) func(func(key, value *yaml.Node) bool) {
 	return func(yield func(key, value *yaml.Node) bool) {
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			key, value := target(n.Content[i]), n.Content[i+1]
+			key, value := Target(n.Content[i]), n.Content[i+1]
 			if !c.mayLook(key) {
 				return
 			}
 			if key.Kind != yaml.ScalarNode {
-				c.at(key, Mistake{Field: field, Text: "has a key that is no name"})
+				c.At(key, Mistake{Field: field, Text: "has a key that is no name"})
 				continue
 			}
 			if !yield(key, value) {
@@ -155,7 +160,7 @@ func (c *checker) fields(n *yaml.Node, field string) func(func(key, value *yaml.
 }
 
 // leaf looks at a value without parts.
-func (c *checker) leaf(n *yaml.Node, t reflect.Type, field string) {
+func (c *Checker) leaf(n *yaml.Node, t reflect.Type, field string) {
 	into := reflect.New(t)
 	err := n.Decode(into.Interface())
 	if err == nil {
@@ -176,7 +181,7 @@ func (c *checker) leaf(n *yaml.Node, t reflect.Type, field string) {
 	case t.Kind() == reflect.String:
 		text = "must be text"
 	}
-	c.at(n, wrong(field, "%s", text))
+	c.At(n, c.examples.Wrong(field, "%s", text))
 }
 
 func badDuration(n *yaml.Node, err error) string {
@@ -194,9 +199,9 @@ func badDuration(n *yaml.Node, err error) string {
 	return "must be whole numbers with units (ms, s, m, h)"
 }
 
-// unknownField is one that is not there. Its name is told where it is one: else it
+// UnknownField is one that is not there. Its name is told where it is one: else it
 // may be a value that lost its field.
-func unknownField(parent, name string, known map[string]reflect.Type) Mistake {
+func UnknownField(parent, name string, known map[string]reflect.Type) Mistake {
 	text := "unknown field"
 	if safeName(name) != "" {
 		text += " " + name
@@ -204,7 +209,7 @@ func unknownField(parent, name string, known map[string]reflect.Type) Mistake {
 	names := slices.Sorted(maps.Keys(known))
 	near := nearest(strings.ToLower(name), names)
 	for _, outer := range names {
-		if inner, _ := fieldsOf(plain(known[outer])); near == "" && inner[name] != nil {
+		if inner, _ := FieldsOf(plain(known[outer])); near == "" && inner[name] != nil {
 			near = outer + "." + name
 		}
 	}
@@ -259,25 +264,26 @@ func within(parent, field string) string {
 	return parent + "." + field
 }
 
-// target is what a node or an alias stands for.
-func target(n *yaml.Node) *yaml.Node {
+// Target is what a node or an alias stands for.
+func Target(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
 	}
 	return n
 }
 
-func isNull(n *yaml.Node) bool { return n.Kind == 0 || n.ShortTag() == "!!null" }
+// IsNull reports whether a part has nothing in it.
+func IsNull(n *yaml.Node) bool { return n.Kind == 0 || n.ShortTag() == "!!null" }
 
 // isMapping reports whether a type is read from fields with values.
 func isMapping(t reflect.Type) bool {
-	known, others := fieldsOf(t)
+	known, others := FieldsOf(t)
 	return len(known) > 0 || others != nil
 }
 
-// fieldsOf are the types of a struct's fields by their names in YAML, and the type
+// FieldsOf are the types of a struct's fields by their names in YAML, and the type
 // of fields with any name, nil if there are none.
-func fieldsOf(t reflect.Type) (known map[string]reflect.Type, others reflect.Type) {
+func FieldsOf(t reflect.Type) (known map[string]reflect.Type, others reflect.Type) {
 	known = map[string]reflect.Type{}
 	if t.Kind() != reflect.Struct {
 		return known, nil
@@ -288,7 +294,7 @@ func fieldsOf(t reflect.Type) (known map[string]reflect.Type, others reflect.Typ
 		case options == "inline" && f.Type.Kind() == reflect.Map:
 			others = f.Type.Elem()
 		case options == "inline":
-			inner, more := fieldsOf(f.Type)
+			inner, more := FieldsOf(f.Type)
 			maps.Copy(known, inner)
 			if more != nil {
 				others = more
