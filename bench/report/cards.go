@@ -97,36 +97,36 @@ func (w *cardWatch) reading(id cardID, scraped int64, g *watch, v float64) {
 	}
 }
 
-// report returns the cards in the order of their devices, and the energy that
+// report fills in the cards in the order of their devices, and the energy that
 // those took which serve the endpoint, nil unless it is known of each of them.
-func (w *cardWatch) report(endpoint string) (cards []Card, joules *float64) {
-	serving, known := w.serving(endpoint)
+func (w *cardWatch) report(endpoint string, s *Step) {
+	of := w.serving(endpoint)
+	s.AssumedTarget = of.assumed
 	for _, id := range slices.SortedFunc(maps.Keys(w.cards), compareCards) {
 		c := w.cards[id]
 		gauge := func(g *watch) Gauge { return g.gauge(pollsForMean) } // one poll is no mean of a step
-		cards = append(cards, Card{
-			Vendor: id.vendor, Device: id.device, Name: c.name, Serves: serving[id], NUMANode: c.node,
+		s.Cards = append(s.Cards, Card{
+			Vendor: id.vendor, Device: id.device, Name: c.name, Serves: of.cards[id], NUMANode: c.node,
 			Utilization: gauge(&c.utilization), Watts: gauge(&c.watts), Celsius: gauge(&c.celsius),
 			MemoryUsed: gauge(&c.used), MemoryTotal: gauge(&c.memory),
 		})
 	}
-	if len(serving) == 0 {
-		serving = map[cardID]bool{}
+	taking := of.cards
+	if len(taking) == 0 {
+		taking = map[cardID]bool{}
 		for id := range w.cards {
-			serving[id] = true
+			taking[id] = true
 		}
 	}
-	energy := 0.0
-	known = known && len(w.cards) > 0
-	for _, id := range slices.SortedFunc(maps.Keys(serving), compareCards) {
+	energy, known := 0.0, of.known && len(w.cards) > 0
+	for _, id := range slices.SortedFunc(maps.Keys(taking), compareCards) {
 		taken, ok := w.energy(id)
 		energy += taken
 		known = known && ok
 	}
-	if !known {
-		return cards, nil
+	if known {
+		s.Joules = &energy
 	}
-	return cards, &energy
 }
 
 // energy is what a card took, in joules, and whether that is known.

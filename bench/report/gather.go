@@ -169,7 +169,7 @@ func (g *gather) report() Step {
 	if s.Steady != nil { // its seconds begin elsewhere
 		s.Whole.PeakOutputThroughput = max(s.Whole.PeakOutputThroughput, s.Steady.PeakOutputThroughput)
 	}
-	s.Cards, s.Joules = g.cards.report(g.endpoint())
+	g.cards.report(g.endpoint(), &s)
 	s.Server = g.server.report(g.opts.Percentiles)
 	s.DatasetKnown = true
 	for _, p := range g.joined.parts {

@@ -63,14 +63,14 @@ func (w *cardWatch) warnings(endpoint string) []string {
 	if len(w.cards) == 0 {
 		return list
 	}
-	cards, known := w.serving(endpoint)
-	for _, id := range slices.SortedFunc(maps.Keys(cards), compareCards) {
+	of := w.serving(endpoint)
+	for _, id := range slices.SortedFunc(maps.Keys(of.cards), compareCards) {
 		if w.cards[id] == nil {
 			list = append(list, fmt.Sprintf("The exporter tells that card %.40q of %.40q serves the endpoint and shows no such card: no energy is told; check the devices of its probe.",
 				id.device, id.vendor))
 		}
 	}
-	if !known {
+	if !of.known {
 		list = append(list, fmt.Sprintf("The exporter tells which cards serve %s, and none of them is %s: no energy is told; name the probe of this endpoint so in the exporter's configuration, with its devices where they are on another machine.",
 			names(slices.Sorted(maps.Keys(w.targets))), endpoint))
 	}

@@ -98,11 +98,14 @@ func TestServing(t *testing.T) {
 		info    []runlog.Series
 		serve   string // cards
 		joules  *float64
+		assumed string
 		warning string
 	}{
-		"no target is told":      {info: nil, joules: new(70.0)},
-		"by host and port":       {info: append(serves("server:8000", "0", "1"), serves("server:8001", "2")...), serve: "01", joules: new(30.0)},
-		"one target by any name": {info: serves("chat", "1"), serve: "1", joules: new(20.0)},
+		"no target is told":          {info: nil, joules: new(70.0)},
+		"by host and port":           {info: append(serves("server:8000", "0", "1"), serves("server:8001", "2")...), serve: "01", joules: new(30.0)},
+		"one target by a name":       {info: serves("chat", "1"), serve: "1", joules: new(20.0), assumed: "chat"},
+		"one target by another host": {info: serves("127.0.0.1:8000", "1"), serve: "1", joules: new(20.0), assumed: "127.0.0.1:8000"},
+		"one target at another port": {info: serves("server:8001", "1"), joules: new(70.0)},
 		"the port of https": {
 			url: "https://server/llm", info: append(serves("server:443", "0"), serves("server:8000", "2")...), serve: "0", joules: new(10.0),
 		},
@@ -134,6 +137,9 @@ func TestServing(t *testing.T) {
 			}
 			if got != tt.serve || len(s.Cards) != 3 {
 				t.Errorf("cards %q of %d serve, want %q of 3", got, len(s.Cards), tt.serve)
+			}
+			if s.AssumedTarget != tt.assumed {
+				t.Errorf("assumed target %q, want %q", s.AssumedTarget, tt.assumed)
 			}
 			if diff := cmp.Diff(tt.joules, s.Joules, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
 				t.Errorf("joules (-want +got):\n%s", diff)

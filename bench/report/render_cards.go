@@ -49,7 +49,11 @@ func (f *facts) cards(s *Step) {
 	}
 	of := counted(known, "card") + " known to serve the endpoint"
 	text := fmt.Sprintf("%d sampled, %d known to serve the endpoint", all, known)
-	if known == 0 {
+	switch {
+	case s.AssumedTarget != "" && known > 0:
+		of = counted(known, "card") + " assumed to serve the endpoint"
+		text = fmt.Sprintf("%d sampled, %d assumed to serve the endpoint: those of the exporter's only target, %s", all, known, clean(s.AssumedTarget))
+	case known == 0:
 		of = "1 card (whether it serves the endpoint is not known)"
 		if all > 1 {
 			of = fmt.Sprintf("all %d cards (which serve the endpoint is not known)", all)

@@ -35,6 +35,10 @@ func TestFacts(t *testing.T) {
 			"cards":  "all 3 cards (which serve the endpoint is not known)",
 			"energy": "0.82 J for an output token, 153.9 kJ in all, of all 3 cards (which serve the endpoint is not known)",
 		}},
+		{"the only target taken for the endpoint", func(s *report.Step) { s.AssumedTarget = "chat" }, map[string]string{
+			"cards":  "3 sampled, 2 assumed to serve the endpoint: those of the exporter's only target, chat",
+			"energy": "0.82 J for an output token, 153.9 kJ in all, of 2 cards assumed to serve the endpoint",
+		}},
 		{"one card", func(s *report.Step) { s.Cards, s.Cards[0].Serves = s.Cards[:1], false }, map[string]string{
 			"cards": "1 card (whether it serves the endpoint is not known)",
 		}},

@@ -50,6 +50,7 @@ type jsonStep struct {
 	Checks         Checks                   `json:"checks"`
 	Dataset        *runlog.DatasetCount     `json:"dataset"`
 	Cards          []Card                   `json:"cards"`
+	AssumedTarget  string                   `json:"assumed_target,omitempty"`
 	Joules         *float64                 `json:"joules"`
 	JoulesPerToken *float64                 `json:"joules_per_output_token"`
 	Server         *ServerSample            `json:"server"`
@@ -58,21 +59,22 @@ type jsonStep struct {
 
 func newJSONStep(s *Step) jsonStep {
 	j := jsonStep{
-		Name:         s.Name,
-		Load:         s.Step,
-		Machines:     s.Machines,
-		Stop:         s.Stop,
-		Account:      s.Account,
-		FailureRatio: s.Account.FailureRatio(),
-		FailedAs:     s.FailedAs,
-		Whole:        s.Whole,
-		Steady:       s.Steady,
-		NotSteady:    s.NotSteady,
-		Checks:       s.Checks,
-		Cards:        s.Cards,
-		Joules:       s.Joules,
-		Server:       s.Server,
-		Warnings:     s.Warnings,
+		Name:          s.Name,
+		Load:          s.Step,
+		Machines:      s.Machines,
+		Stop:          s.Stop,
+		Account:       s.Account,
+		FailureRatio:  s.Account.FailureRatio(),
+		FailedAs:      s.FailedAs,
+		Whole:         s.Whole,
+		Steady:        s.Steady,
+		NotSteady:     s.NotSteady,
+		Checks:        s.Checks,
+		Cards:         s.Cards,
+		AssumedTarget: s.AssumedTarget,
+		Joules:        s.Joules,
+		Server:        s.Server,
+		Warnings:      s.Warnings,
 	}
 	if v, ok := s.JoulesPerToken(); ok {
 		j.JoulesPerToken = &v

@@ -83,6 +83,9 @@ type Step struct {
 	// killed; Dataset is what the others counted then.
 	DatasetKnown bool
 	Cards        []Card // as sampled during the step, empty without an exporter
+	// AssumedTarget is the exporter's only target where its cards are taken for the
+	// endpoint's although its name is not the endpoint's host and port.
+	AssumedTarget string
 	// Joules are of the Cards that serve the endpoint during Whole, of all Cards
 	// where none has Serves. Nil when not known.
 	Joules   *float64
