@@ -111,6 +111,7 @@ func (s *runSettings) adopt(stderr io.Writer) {
 		s.ask.stop = []string{evalscopeStop}
 		taken = append(taken, fmt.Sprintf("--stop '%s'", evalscopeStop))
 	}
+	fmt.Fprintln(stderr, "accelbench: the figures differ from evalscope-perf's in what they mean: see \"What differs from evalscope-perf\" in docs/accelbench.md")
 	if len(taken) > 0 {
 		fmt.Fprintf(stderr, "accelbench: as evalscope-perf does where its command line does not say: %s\n", strings.Join(taken, ", "))
 	}
