@@ -31,8 +31,10 @@ type Config struct {
 	Dataset dataset.Config
 	// Folder is where the log is made, or a folder of that name with a number when
 	// it is there already.
-	Folder  string
-	Metrics Metrics
+	Folder string
+	// FolderSuffix ends Folder's name, given the model in use; nil for none.
+	FolderSuffix func(model string) string
+	Metrics      Metrics
 	// Ready is how long to wait for an endpoint that does not list its models yet,
 	// 0 for not at all.
 	Ready time.Duration
@@ -83,7 +85,11 @@ func Run(ctx context.Context, cfg Config, watchers ...Watcher) (Result, error) {
 	if err := r.prepare(ctx); err != nil {
 		return r.result, err
 	}
-	if r.result.Folder, err = makeFolder(cfg.Folder); err != nil {
+	folder := cfg.Folder
+	if cfg.FolderSuffix != nil {
+		folder += cfg.FolderSuffix(r.cfg.Run.Model)
+	}
+	if r.result.Folder, err = makeFolder(folder); err != nil {
 		return r.result, err
 	}
 	r.log, err = runlog.Create(r.result.Folder, r.cfg.Run)

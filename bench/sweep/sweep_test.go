@@ -283,6 +283,18 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// Somebody who names no model finds in the folder's name which one it was.
+func TestFolderIsNamedByTheModel(t *testing.T) {
+	cfg := plan(t, endpoint(t, nil))
+	cfg.Steps = cfg.Steps[:1]
+	cfg.FolderSuffix = func(model string) string { return "-" + model }
+	var w watcher
+	result, err := Run(t.Context(), cfg, &w)
+	if want := cfg.Folder + "-" + w.model; err != nil || w.model == "" || result.Folder != want {
+		t.Errorf("folder %q, want %q (%v)", result.Folder, want, err)
+	}
+}
+
 // Two runs may begin in one second, and two load generators must not send at the
 // same instants.
 func TestRunsKeepApart(t *testing.T) {

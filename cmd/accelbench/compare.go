@@ -236,7 +236,7 @@ func (s *compareSettings) plan(ctx context.Context, after []string, stderr io.Wr
 	if err != nil {
 		return nil, err
 	}
-	cfg.Folder = filepath.Join(s.output, folderName(time.Now(), compareCommand))
+	cfg.Folder, cfg.FolderSuffix = filepath.Join(s.output, time.Now().Format(folderTime)+"-"+compareCommand), nil
 	return &sweep.Sides{
 		Config: cfg, Sides: sides, Repeats: s.repeat, Ready: s.ready,
 		Watch: func() ([]sweep.Watcher, func(), error) { return r.watchers(ctx, stderr) },

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 	"golang.org/x/term"
@@ -139,12 +138,7 @@ func columns(w io.Writer) int {
 	return width
 }
 
-// folderName is the name of a run's folder: when, and which model if it was
-// named.
-func folderName(now time.Time, model string) string {
-	name := now.Format(folderTime)
-	if model == "" {
-		return name
-	}
-	return name + "-" + report.FileName(filepath.Base(model), "model")
+// folderSuffix ends the name of a run's folder, which begins with the time.
+func folderSuffix(model string) string {
+	return "-" + report.FileName(filepath.Base(model), "model")
 }

@@ -85,10 +85,11 @@ func (s *runSettings) endpointConfig(args []string) (sweep.Config, error) {
 			Seed: s.load.seed, Machine: s.load.machine, ReusePrompts: s.data.reuse,
 			Backend: s.endpoint.backend, Tokenizer: s.out.tokenizer, Label: s.out.label, Metadata: s.out.metadata,
 		},
-		Folder:    filepath.Join(s.out.folder, folderName(time.Now(), model)),
-		Metrics:   sweep.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: client.HTTP},
-		Ready:     time.Duration(s.endpoint.ready),
-		Unchecked: s.endpoint.unchecked,
+		Folder:       filepath.Join(s.out.folder, time.Now().Format(folderTime)),
+		FolderSuffix: folderSuffix,
+		Metrics:      sweep.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: client.HTTP},
+		Ready:        time.Duration(s.endpoint.ready),
+		Unchecked:    s.endpoint.unchecked,
 	}, nil
 }
 

@@ -137,7 +137,7 @@ type meaning struct {
 func meant(t *testing.T, line string) (meaning, string, error) {
 	t.Helper()
 	s, cfg, told, err := parsedAll(t, line)
-	cfg.Folder = ""
+	cfg.Folder, cfg.FolderSuffix = "", nil // the same for all
 	return meaning{cfg, s.out, s.render}, told, err
 }
 
