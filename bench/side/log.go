@@ -19,15 +19,35 @@ const (
 
 // failure says how the command ended, and what it printed last.
 func (p *Process) failure(how string) error {
-	text, err := readTail(p.log, p.begin)
+	text, err := p.printed(tailLines)
 	switch {
 	case err != nil:
 		return fmt.Errorf("side %s: its command ended with %s, and reading its log: %w", p.side.Name, how, err)
-	case len(bytes.TrimSpace(text)) == 0:
+	case text == "":
 		return fmt.Errorf("side %s: its command ended with %s and printed nothing", p.side.Name, how)
 	}
-	clean := redact(redact(string(text), p.side.Argv), os.Environ())
-	return fmt.Errorf("side %s: its command ended with %s; the end of %s:\n%s", p.side.Name, how, p.log, lastLines(clean))
+	return fmt.Errorf("side %s: its command ended with %s; the end of %s:\n%s", p.side.Name, how, p.log, text)
+}
+
+// Said says where the command's log is, and its last line, on a line of its own.
+func (p *Process) Said() string {
+	text, err := p.printed(1)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("reading its log: %v", err)
+	case text == "":
+		return "it printed nothing to " + p.log
+	}
+	return fmt.Sprintf("the end of %s:\n%s", p.log, text)
+}
+
+// printed is the end of what the command printed, as it may be shown.
+func (p *Process) printed(lines int) (string, error) {
+	text, err := readTail(p.log, p.begin)
+	if err != nil || len(bytes.TrimSpace(text)) == 0 {
+		return "", err
+	}
+	return lastLines(redact(redact(string(text), p.side.Argv), os.Environ()), lines), nil
 }
 
 // readTail reads the last whole lines of a file, from begin on.
@@ -51,9 +71,9 @@ func readTail(path string, begin int64) ([]byte, error) {
 }
 
 // lastLines is the end of text as it may be shown on a terminal.
-func lastLines(text string) string {
+func lastLines(text string, most int) string {
 	lines := strings.Split(strings.TrimRight(text, " \t\r\n"), "\n")
-	lines = lines[max(0, len(lines)-tailLines):]
+	lines = lines[max(0, len(lines)-most):]
 	for i, line := range lines {
 		line = plaintext.Line(strings.TrimRight(line, "\r"))
 		if len(line) > lineLength {

@@ -180,7 +180,7 @@ func (s *Sides) await(ctx context.Context, client *openai.Client, process *side.
 		case before && !time.Now().Before(patience):
 			return fmt.Errorf("side %s: %s answered before its command was started, and still does, so another server would be measured: stop that one", one.Name, s.Config.Run.URL)
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
-			return fmt.Errorf("side %s: no list of models at %s within %s of the command's start; what the command says is beside its run's folder", one.Name, s.Config.Run.URL, s.Ready)
+			return fmt.Errorf("side %s: no list of models at %s within %s of the command's start (--ready-timeout); %s", one.Name, s.Config.Run.URL, s.Ready, process.Said())
 		case ctx.Err() != nil:
 			return fmt.Errorf("side %s: stopped while waiting for %s", one.Name, s.Config.Run.URL)
 		}

@@ -122,6 +122,8 @@ func TestSideThatFails(t *testing.T) {
 		"ends":       {[]string{"false"}, "side one"},
 		"not there":  {[]string{"no-such-program-here"}, "no-such-program-here"},
 		"not served": {[]string{"sleep", "60"}, "no list of models"},
+		"silent":     {[]string{"sleep", "60"}, "it printed nothing to "},
+		"says why":   {[]string{"sh", "-c", "echo loading; echo out of memory; exec sleep 60"}, filepath.Join("one", "1.log") + ":\n  out of memory"},
 	} {
 		s := sidesAt(t, freeAddress(t))
 		s.Sides[0].Argv, s.Ready = tc.argv, time.Second
