@@ -18,7 +18,7 @@ type gather struct {
 	account Account
 
 	whole, steady *tally // steady is nil when the load never was
-	notSteady     string
+	notSteady     unsteady
 	dueSteady     span      // in which those sent in the steady window were due
 	backlog       *backlog  // nil but for an open loop that may be steady
 	in, out       *measures // of the requests sent inside of the steady window and outside of it
@@ -64,7 +64,7 @@ func newGather(opts Options, logs []*outline, j *joined) *gather {
 	g.curve.sort()
 	g.whole = newTally(g.curve.whole())
 	w, why := steady(j.step, &g.curve, warm, last)
-	if g.notSteady = why; why == "" {
+	if g.notSteady = why; why == (unsteady{}) {
 		g.steady, g.backlog = newTally(w), newBacklog(j.step, w, &g.curve)
 	}
 	g.cards, g.server = newCardWatch(g.whole.span), newServerWatch(g.whole.span, modelNames(runOf(logs, j.parts[0])))
@@ -148,14 +148,14 @@ func (g *gather) sample(k int, s *runlog.Sample) {
 func (g *gather) report() Step {
 	if b := g.backlog; b != nil {
 		if why := b.grows(&g.curve, g.due()); why != "" {
-			g.steady, g.notSteady = nil, why
+			g.steady, g.notSteady = nil, unsteady{why: why}
 		} else {
 			g.backlog = nil
 		}
 	}
 	s := Step{
 		Step: g.joined.step, Machines: len(g.joined.parts), Account: g.account,
-		Stop: g.stop(), NotSteady: g.notSteady, Chosen: g.opts.Chosen, Requests: g.briefs,
+		Stop: g.stop(), NotSteady: g.notSteady.why, Chosen: g.opts.Chosen, Requests: g.briefs,
 	}
 	s.Account.Mismatch = g.mismatch()
 	if g.steady != nil {

@@ -122,7 +122,7 @@ func (f *facts) server(s *Step) {
 	if len(parts) > 0 {
 		parts = []string{"mean/max: " + strings.Join(parts, ", ")}
 	} else if v.TooFew {
-		parts = []string{"too few samples for its load"}
+		parts = []string{"sampled fewer than 3 times, too few for its running and waiting requests: run a longer step"}
 	}
 	if v.PrefixQueries != nil && v.PrefixHits != nil && *v.PrefixQueries > 0 {
 		text := fmt.Sprintf("%s of %s prefix tokens found in its cache", percent(*v.PrefixHits / *v.PrefixQueries), integer(*v.PrefixQueries))

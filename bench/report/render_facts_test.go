@@ -79,7 +79,7 @@ func TestFacts(t *testing.T) {
 			"steady state": "none: never reached",
 		}},
 		{"server sampled before and after", func(s *report.Step) { s.Server = &report.ServerSample{TooFew: true} }, map[string]string{
-			"server": "too few samples for its load",
+			"server": "sampled fewer than 3 times, too few for its running and waiting requests: run a longer step",
 		}},
 		{"server without metrics", func(s *report.Step) { s.Server = &report.ServerSample{} }, map[string]string{
 			"server": "its metrics show nothing of what is looked for", "server TTFT": "",

@@ -126,7 +126,11 @@ func (g *gather) loadWarnings(s *Step) []string {
 		return append(list, "No request was sent: there are no figures, so see why the step stopped, and run again.")
 	}
 	if s.NotSteady != "" {
-		list = append(list, fmt.Sprintf("The load never was steady, as %s: all figures are of the whole step, ramp and drain included.", s.NotSteady))
+		text := fmt.Sprintf("The load never was steady, as %s: all figures are of the whole step, ramp and drain included", s.NotSteady)
+		if remedy := g.notSteady.remedy(s); remedy != "" {
+			text += "; " + remedy
+		}
+		list = append(list, text+".")
 	}
 	if b := g.backlog; b != nil {
 		list = append(list, b.warning(s.NotSteady))
@@ -134,8 +138,15 @@ func (g *gather) loadWarnings(s *Step) []string {
 	list = append(list, g.serverWarning(s.Server)...)
 	c := &s.Checks
 	if users := s.Level(); users > 0 && c.Achieved < enoughLoad*float64(users) {
-		list = append(list, fmt.Sprintf("Only %s of %d requests were in flight on the mean of %s: the load was lower than its name says.",
-			number(c.Achieved), users, windowName(s)))
+		advice := "its ramp-up and drain are a large part of it, so run a longer step (--requests, --duration)"
+		switch {
+		case g.notSteady.full:
+			advice = "read the figures as those of that load"
+		case s.Steady != nil:
+			advice = "users waited before they sent, so give the load generator more cores, or prompts that the server need not tokenize"
+		}
+		list = append(list, fmt.Sprintf("On average only %s of %d requests were in flight in %s, fewer than the step is named by: %s.",
+			number(c.Achieved), users, windowName(s), advice))
 	}
 	return append(list, g.rateWarning(c)...)
 }

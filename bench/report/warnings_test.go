@@ -109,8 +109,8 @@ func TestWarnings(t *testing.T) {
 		"never steady": {
 			change: func(r *run) { r.step.Concurrency = 5 },
 			want: []string{
-				"The load never was steady, as no more than 4 of 5 requests were ever in flight at once: all figures are of the whole step, ramp and drain included.",
-				"Only 4.00 of 5 requests were in flight on the mean of the whole step: the load was lower than its name says.",
+				"The load never was steady, as never more than 4 of 5 requests were in flight at once: all figures are of the whole step, ramp and drain included; answers end sooner than users can send, so use longer answers (--max-tokens) or fewer users.",
+				"On average only 4.00 of 5 requests were in flight in the whole step, fewer than the step is named by: read the figures as those of that load.",
 			},
 		},
 		"users that pause": {
@@ -118,7 +118,7 @@ func TestWarnings(t *testing.T) {
 				t.Started = t.Started.Add(time.Duration(i/4) * 100 * time.Millisecond)
 				t.Planned = t.Started
 			}),
-			want: []string{"Only 3.64 of 4 requests were in flight on the mean of the steady part: the load was lower than its name says."},
+			want: []string{"On average only 3.64 of 4 requests were in flight in the steady part, fewer than the step is named by: users waited before they sent, so give the load generator more cores, or prompts that the server need not tokenize."},
 		},
 		"a rate that is kept":    {change: paced(time.Microsecond)},
 		"a low draw of arrivals": {change: func(r *run) { paced(0)(r); r.step.Rate = 11 }},

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -140,35 +141,86 @@ func (c *curve) mean(w span) float64 {
 	return inFlight / float64(w.to-w.from)
 }
 
+// unsteady is why a step has no steady part; the zero value is of one that has.
+type unsteady struct {
+	why string // a clause
+	// requests is how many it would take, as far as the step tells; 0 where their
+	// number is not why. full is true where all users had started.
+	requests int
+	full     bool
+}
+
 // steady is the part of a step without ramp and drain, or why there is none. warm
 // is when an open loop is over its start, 0 for never; last is when the last request
 // was sent, of several machines by the first that had none left.
-func steady(s runlog.Step, c *curve, warm, last int64) (w span, why string) {
-	w.to = last
-	least := fewest
+func steady(s runlog.Step, c *curve, warm, last int64) (span, unsteady) {
+	w, least := span{to: last}, fewest
 	switch users := s.Level(); {
 	case len(c.starts) == 0:
-		return span{}, "no request was sent"
+		return span{}, unsteady{why: "no request was sent"}
 	case users > 0:
+		least = max(least, users)
 		from, ok := c.reached(users)
 		if !ok {
-			return span{}, fmt.Sprintf("no more than %d of %d requests were ever in flight at once", c.peak(c.whole()), users)
+			why := fmt.Sprintf("never more than %d of %d requests were in flight at once", c.peak(c.whole()), users)
+			return span{}, c.neverFull(s, least, why)
 		}
-		w.from, least = from, max(least, users)
+		w.from = from
 	case s.Arrival == runlog.ArrivalBurst:
-		return span{}, "all requests were sent at once"
+		return span{}, unsteady{why: "all requests were sent at once"}
 	case s.Rise != (runlog.Rise{}):
-		return span{}, "the rate rises to the last request"
+		return span{}, unsteady{why: "the rate rises to the last request"}
 	case warm == 0:
-		return span{}, "no request succeeded"
+		return span{}, unsteady{why: "no request succeeded"}
 	default:
 		w.from = warm
 	}
 	if w.to <= w.from {
-		return span{}, "the last request was sent before the load was at its level for any time"
+		return span{}, unsteady{why: "the last request was sent before the load was at its level for any time", requests: len(c.starts) + least}
 	}
 	if n := c.sent(w); n < least {
-		return span{}, fmt.Sprintf("only %d of the %d requests it takes were sent while the load was at its level", n, least)
+		return span{}, unsteady{
+			why:      fmt.Sprintf("only %d requests were sent while the load was at its level, and it takes %d", n, least),
+			requests: len(c.starts) - n + least,
+		}
 	}
-	return w, ""
+	return w, unsteady{}
+}
+
+// neverFull estimates how many requests it takes until all users have started and
+// each has sent another one. The users start one after the other, so that what they
+// send beside their first requests grows with the square of the time.
+func (c *curve) neverFull(s runlog.Step, least int, why string) unsteady {
+	sending, sent := c.sending(c.whole())
+	users, ramp, took := float64(s.Level()), s.RampUp.Seconds(), sending.seconds()
+	if sent > s.Level() && took >= ramp {
+		return unsteady{why: why, full: true}
+	}
+	further := 0.0 // beside the users' first ones
+	if took > 0 && took < ramp {
+		share := took / ramp
+		further = max(0, float64(sent)-users*share) / (share * share)
+	}
+	return unsteady{why: why, requests: int(math.Ceil(users+further)) + least}
+}
+
+// remedy is what to do for a steady part, empty where the step does not tell.
+func (u unsteady) remedy(s *Step) string {
+	switch {
+	case u.full:
+		return "answers end sooner than users can send, so use longer answers (--max-tokens) or fewer users"
+	case u.requests == 0 || s.Stop != runlog.StopRequests && s.Stop != runlog.StopDuration:
+		return ""
+	}
+	text := "use a longer --duration"
+	if s.Stop == runlog.StopRequests {
+		text = fmt.Sprintf("use at least %d --requests", (u.requests+s.Machines-1)/s.Machines)
+		if s.Machines > 1 {
+			text += " on each machine"
+		}
+	}
+	if s.RampUp > 0 {
+		text += ", or a shorter --ramp-up"
+	}
+	return text
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -35,9 +36,9 @@ func TestSteadyWindow(t *testing.T) {
 	}{
 		"closed loop, full at its third request": {closed(3, 20), everySecond(20, 2500*time.Millisecond), 2 * time.Second, 19 * time.Second, ""},
 		// One that is over when the next is sent makes room for it.
-		"closed loop, never full":  {step: closed(3, 20), requests: everySecond(20, 2*time.Second), why: "no more than 2 of 3 requests were ever in flight at once"},
-		"closed loop, too short":   {step: closed(3, 11), requests: everySecond(11, 2500*time.Millisecond), why: "only 9 of the 10 requests it takes were sent while the load was at its level"},
-		"closed loop, many users":  {step: closed(12, 20), requests: everySecond(20, 11500*time.Millisecond), why: "only 9 of the 12 requests it takes were sent while the load was at its level"},
+		"closed loop, never full":  {step: closed(3, 20), requests: everySecond(20, 2*time.Second), why: "never more than 2 of 3 requests were in flight at once"},
+		"closed loop, too short":   {step: closed(3, 11), requests: everySecond(11, 2500*time.Millisecond), why: "only 9 requests were sent while the load was at its level, and it takes 10"},
+		"closed loop, many users":  {step: closed(12, 20), requests: everySecond(20, 11500*time.Millisecond), why: "only 9 requests were sent while the load was at its level, and it takes 12"},
 		"closed loop, one user":    {closed(1, 20), everySecond(20, time.Second), 0, 19 * time.Second, ""},
 		"full at the last request": {step: closed(5, 5), requests: everySecond(5, time.Minute), why: "the last request was sent before the load was at its level for any time"},
 		"open loop":                {open(runlog.ArrivalPoisson, 0), everySecond(20, 3*time.Second), 3 * time.Second, 19 * time.Second, ""},
@@ -65,6 +66,58 @@ func TestSteadyWindow(t *testing.T) {
 			}
 			if diff := cmp.Diff(Window{at(tt.from), at(tt.to)}, s.Steady.Window); diff != "" {
 				t.Errorf("steady window (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestRemedy: what to do for a steady part, and that doing it gives one.
+func TestRemedy(t *testing.T) {
+	// users start every second, and send again when an answer of 4.5 s is over.
+	load := func(users, n int) []runlog.Request {
+		var all []runlog.Request
+		next := make([]time.Duration, users)
+		for i := range next {
+			next[i] = time.Duration(i) * time.Second
+		}
+		for range n {
+			first := 0
+			for i := range next {
+				if next[i] < next[first] {
+					first = i
+				}
+			}
+			all = append(all, answered(next[first], 1, 2, time.Second, 4500*time.Millisecond))
+			next[first] += 4500 * time.Millisecond
+		}
+		return all
+	}
+	step := func(users, n int) runlog.Step {
+		s := closed(users, n)
+		s.RampUp = time.Duration(users) * time.Second
+		return s
+	}
+	for name, tt := range map[string]struct {
+		users, n int
+		want     string
+	}{
+		"never full": {8, 9, "use at least 24 --requests, or a shorter --ramp-up."},
+		"few":        {8, 15, "use at least 20 --requests, or a shorter --ramp-up."},
+		"enough":     {8, 20, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := reportOf(Options{Percentiles: []float64{50}}, newMemlog("a").step(step(tt.users, tt.n), load(tt.users, tt.n), false).over())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, w := range r.Steps[0].Warnings {
+				if _, remedy, ok := strings.Cut(w, "drain included; "); ok {
+					got = remedy
+				}
+			}
+			if got != tt.want || (r.Steps[0].Steady != nil) != (tt.want == "") {
+				t.Errorf("remedy %q, want %q; warnings %q", got, tt.want, r.Steps[0].Warnings)
 			}
 		})
 	}
