@@ -41,6 +41,7 @@ type Line struct {
 
 	mu   sync.Mutex
 	ttft *hdrhistogram.Histogram // µs, of the step
+	last int64                   // when the last request until now was over, Unix nanoseconds
 }
 
 // NewLine writes to out, which is a terminal of so many columns, or none if width
@@ -56,7 +57,7 @@ func (l *Line) RunStarted(r runlog.Run) { l.step, l.steps = 0, len(r.Steps) }
 func (l *Line) StepStarted(s runlog.Step, meter *load.Meter) {
 	l.step++
 	l.mu.Lock()
-	l.ttft = hdrhistogram.New(1, time.Hour.Microseconds(), 3)
+	l.ttft, l.last = hdrhistogram.New(1, time.Hour.Microseconds(), 3), 0
 	l.mu.Unlock()
 	l.stop = make(chan struct{})
 	l.stopped.Go(func() { l.follow(s, meter) })
@@ -64,12 +65,16 @@ func (l *Line) StepStarted(s runlog.Step, meter *load.Meter) {
 
 // RequestDone takes a request that is over.
 func (l *Line) RequestDone(r *runlog.Request) {
-	ttft, ok := openai.TTFT(&r.Trace)
-	if r.Never || !ok {
+	if r.Never {
 		return
 	}
+	ttft, ok := openai.TTFT(&r.Trace)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.last = max(l.last, r.Trace.Started.Add(r.Trace.End).UnixNano())
+	if !ok {
+		return
+	}
 	_ = l.ttft.RecordValue(min(ttft, time.Hour).Microseconds()) // fails beyond an hour only
 }
 
@@ -83,15 +88,12 @@ func (l *Line) follow(s runlog.Step, meter *load.Meter) {
 	draw, every := l.writer()
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	started := time.Now()
 	for {
 		select {
 		case <-ticker.C:
-			draw(l.state(s, meter, time.Since(started)), false)
+			draw(l.state(s, meter, false), false)
 		case <-l.stop:
-			st := l.state(s, meter, time.Since(started))
-			st.ended = true
-			draw(st, true)
+			draw(l.state(s, meter, true), true)
 			return
 		}
 	}
@@ -125,14 +127,21 @@ func (l *Line) writer() (func(st state, last bool), time.Duration) {
 	}, drawEvery
 }
 
-func (l *Line) state(s runlog.Step, meter *load.Meter, elapsed time.Duration) state {
+func (l *Line) state(s runlog.Step, meter *load.Meter, ended bool) state {
 	st := state{
-		name: s.Title(), requests: s.Requests, duration: s.Duration, elapsed: elapsed,
+		name: s.Title(), requests: s.Requests, duration: s.Duration, ended: ended,
 		attempted: meter.Attempted.Load(), queued: meter.Queued.Load(), inFlight: meter.InFlight.Load(),
 		succeeded: meter.Succeeded.Load(), failed: meter.Failed.Load(), canceled: meter.Canceled.Load(),
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if first := meter.FirstSent.Load(); first > 0 {
+		until := time.Now().UnixNano()
+		if ended {
+			until = l.last
+		}
+		st.elapsed = time.Duration(max(0, until-first))
+	}
 	if st.timed = l.ttft.TotalCount() > 0; st.timed {
 		st.p50 = time.Duration(l.ttft.ValueAtQuantile(50)) * time.Microsecond
 		st.p99 = time.Duration(l.ttft.ValueAtQuantile(99)) * time.Microsecond
@@ -142,9 +151,12 @@ func (l *Line) state(s runlog.Step, meter *load.Meter, elapsed time.Duration) st
 
 // state is what a line tells.
 type state struct {
-	name              string
-	requests          int
-	duration, elapsed time.Duration
+	name     string
+	requests int
+	duration time.Duration
+	// elapsed is since the first request was sent, of a step that has ended to the last
+	// one over: the whole step of a report.
+	elapsed time.Duration
 
 	attempted, queued, inFlight, succeeded, failed, canceled int64
 

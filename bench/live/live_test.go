@@ -70,6 +70,25 @@ func TestLine(t *testing.T) {
 	}
 }
 
+// The last line has the rate that the report has of the whole step: from the first
+// request sent, however long prompts were made before, to the last one over.
+func TestLineHasTheReportsRate(t *testing.T) {
+	var out bytes.Buffer
+	l := NewLine(&out, 0)
+	meter := new(load.Meter)
+	l.StepStarted(runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8, Requests: 8}, meter)
+	sent := time.Now().Add(-time.Hour)
+	meter.FirstSent.Store(sent.UnixNano())
+	r := done(nil)
+	r.Trace.Started, r.Trace.End = sent.Add(time.Second), time.Second
+	l.RequestDone(r)
+	meter.Succeeded.Add(8)
+	l.StepEnded(runlog.StepEnd{})
+	if !strings.Contains(out.String(), " 4.00 req/s") {
+		t.Errorf("%q, want 8 requests in 2 s", out.String())
+	}
+}
+
 func TestMetrics(t *testing.T) {
 	m := NewMetrics()
 	m.RunStarted(runlog.Run{URL: "http://127.0.0.1:8000/gateway", Model: "qwen2.5"})
