@@ -3,24 +3,14 @@ package live
 import (
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-	"github.com/schollz/progressbar/v3"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
-)
-
-// The columns of the bar, and of what stands around it: percent and brackets.
-const (
-	barWidth = 4
-	barFrame = 12
 )
 
 // How often a line is drawn anew on a terminal, and written elsewhere.
@@ -108,20 +98,10 @@ func (l *Line) writer() (func(st state, last bool), time.Duration) {
 	if l.width == 0 {
 		return func(st state, _ bool) { fmt.Fprintf(l.out, "%s%s: %s\n", place, st.name, st) }, writeEvery
 	}
-	const parts = 1000 // of the whole step, whatever bounds it
-	room := max(0, l.width-barWidth-barFrame)
-	bar := progressbar.NewOptions(parts,
-		progressbar.OptionSetWriter(l.out),
-		progressbar.OptionSetWidth(barWidth),
-		progressbar.OptionSetElapsedTime(false),
-		progressbar.OptionSetPredictTime(false),
-		progressbar.OptionShowDescriptionAtLineEnd(),
-	)
+	d := drawing{out: l.out, columns: l.width - 1} // a line as wide as the terminal would wrap
 	return func(st state, last bool) {
-		bar.Describe(st.fitting(place, room))
-		_ = bar.Set(int(parts * st.progress())) // a terminal that is gone is no reason to stop
+		d.draw(place, st)
 		if last {
-			_ = bar.Exit()
 			fmt.Fprintln(l.out)
 		}
 	}, drawEvery
@@ -129,7 +109,7 @@ func (l *Line) writer() (func(st state, last bool), time.Duration) {
 
 func (l *Line) state(s runlog.Step, meter *load.Meter, ended bool) state {
 	st := state{
-		name: s.Title(), requests: s.Requests, duration: s.Duration, ended: ended,
+		name: s.Title(), level: s.Level(), requests: s.Requests, duration: s.Duration, ended: ended,
 		attempted: meter.Attempted.Load(), queued: meter.Queued.Load(), inFlight: meter.InFlight.Load(),
 		succeeded: meter.Succeeded.Load(), failed: meter.Failed.Load(), canceled: meter.Canceled.Load(),
 	}
@@ -147,115 +127,4 @@ func (l *Line) state(s runlog.Step, meter *load.Meter, ended bool) state {
 		st.p99 = time.Duration(l.ttft.ValueAtQuantile(99)) * time.Microsecond
 	}
 	return st
-}
-
-// state is what a line tells.
-type state struct {
-	name     string
-	requests int
-	duration time.Duration
-	// elapsed is since the first request was sent, of a step that has ended to the last
-	// one over: the whole step of a report.
-	elapsed time.Duration
-
-	attempted, queued, inFlight, succeeded, failed, canceled int64
-
-	ended    bool // nothing more will come
-	timed    bool // p50 and p99 of the TTFT are known
-	p50, p99 time.Duration
-}
-
-func (s state) over() int64 { return s.succeeded + s.failed + s.canceled }
-
-// progress is the share of the step that is done, 0 to 1, by whichever limit
-// comes first; 0 for a step without any.
-func (s state) progress() float64 {
-	var done float64
-	if s.requests > 0 {
-		done = float64(s.over()) / float64(s.requests)
-	}
-	if s.duration > 0 {
-		done = max(done, s.elapsed.Seconds()/s.duration.Seconds())
-	}
-	return min(done, 1)
-}
-
-// left is the time the step will take yet, if it goes on as it went.
-func (s state) left() (time.Duration, bool) {
-	p := s.progress()
-	if p == 0 || s.ended {
-		return 0, false
-	}
-	return time.Duration(float64(s.elapsed) * (1 - p) / p), true
-}
-
-// fitting is the line in so many columns: in words, in few words, or cut.
-func (s state) fitting(place string, columns int) string {
-	brief := s.brief()
-	for _, text := range []string{place + s.name + ": " + s.String(), s.name + ": " + s.String(), place + s.name + ": " + brief, s.name + ": " + brief, brief} {
-		if utf8.RuneCountInString(text) <= columns {
-			return text
-		}
-	}
-	return string([]rune(brief)[:columns])
-}
-
-// String is the line without the step's name.
-func (s state) String() string {
-	if s.attempted == 0 && !s.ended {
-		return "making prompts"
-	}
-	parts := []string{s.done(), fmt.Sprintf("%.2f req/s", s.rate()), fmt.Sprintf("%d in flight", s.inFlight)}
-	if s.queued > 0 {
-		parts = append(parts, fmt.Sprintf("%d queued", s.queued))
-	}
-	parts = append(parts, fmt.Sprintf("%d failed", s.failed))
-	if s.canceled > 0 {
-		parts = append(parts, fmt.Sprintf("%d canceled", s.canceled))
-	}
-	if s.timed {
-		parts = append(parts, fmt.Sprintf("TTFT p50 %s p99 %s", short(s.p50), short(s.p99)))
-	}
-	if left, ok := s.left(); ok && left >= time.Second {
-		parts = append(parts, left.Round(time.Second).String()+" left")
-	}
-	return strings.Join(parts, ", ")
-}
-
-// brief is the same in few words, what matters most first.
-func (s state) brief() string {
-	text := fmt.Sprintf("%s, %.3g/s, %d on, %d failed", s.done(), s.rate(), s.inFlight, s.failed)
-	if s.timed {
-		text += fmt.Sprintf(", TTFT %s/%s", short(s.p50), short(s.p99))
-	}
-	if left, ok := s.left(); ok && left >= time.Second {
-		text += ", " + left.Round(time.Second).String() + " left"
-	}
-	return text
-}
-
-func (s state) done() string {
-	if s.requests > 0 {
-		return fmt.Sprintf("%d/%d", s.over(), s.requests)
-	}
-	return strconv.FormatInt(s.over(), 10)
-}
-
-// rate is the successful requests a second.
-func (s state) rate() float64 {
-	if s.elapsed <= 0 {
-		return 0
-	}
-	return float64(s.succeeded) / s.elapsed.Seconds()
-}
-
-// short writes a duration with three digits at most.
-func short(d time.Duration) string {
-	switch {
-	case d >= 10*time.Second:
-		return fmt.Sprintf("%.0fs", d.Seconds())
-	case d >= time.Second:
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	}
-	return fmt.Sprintf("%.0fms", float64(d)/float64(time.Millisecond))
 }

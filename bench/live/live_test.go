@@ -180,19 +180,46 @@ func TestLineFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// Eighty columns hold what people look at: rate, in flight, failures, TTFT and
-// the time left.
-func TestFitting(t *testing.T) {
-	s := state{name: "150 users", requests: 1000, attempted: 790, elapsed: 10 * time.Second, succeeded: 640, inFlight: 150, timed: true, p50: 630 * time.Millisecond, p99: 720 * time.Millisecond}
+// Eighty columns hold what people look at: rate, in flight, failures, TTFT and the
+// time left. A wider terminal has more words, and a bar in what is left.
+func TestDrawing(t *testing.T) {
+	s := state{name: "150 users", level: 150, requests: 1000, attempted: 790, elapsed: 10 * time.Second, succeeded: 640, inFlight: 150, timed: true, p50: 630 * time.Millisecond, p99: 720 * time.Millisecond}
 	for columns, want := range map[int]string{
-		200: "step 7 of 8, 150 users: 640/1000, 64.00 req/s, 150 in flight, 0 failed, TTFT p50 630ms p99 720ms, 6s left",
+		200: " 64% [#########################---------------] step 7 of 8, 150 users: 640/1000, 64.00 req/s, 150 in flight, 0 failed, TTFT p50 630ms p99 720ms, 6s left",
+		130: " 64% [#########------] step 7 of 8, 150 users: 640/1000, 64.00 req/s, 150 in flight, 0 failed, TTFT p50 630ms p99 720ms, 6s left",
 		100: "150 users: 640/1000, 64.00 req/s, 150 in flight, 0 failed, TTFT p50 630ms p99 720ms, 6s left",
-		64:  "640/1000, 64/s, 150 on, 0 failed, TTFT 630ms/720ms, 6s left",
-		24:  "640/1000, 64/s, 150 on, ",
+		79:  "150 users: 640/1000, 64/s, 150 active, 0 failed, TTFT p50 630ms, 6s left",
+		60:  "640/1000, 64/s, 0 failed, 6s left",
+		24:  "640/1000, 64/s, 0 failed",
 		0:   "",
 	} {
-		if got := s.fitting("step 7 of 8, ", columns); got != want {
-			t.Errorf("%d columns: %q, want %q", columns, got, want)
+		var out strings.Builder
+		d := drawing{out: &out, columns: columns}
+		d.draw("step 7 of 8, ", s)
+		if diff := cmp.Diff("\r"+want, out.String()); diff != "" {
+			t.Errorf("%d columns (-want +got):\n%s", columns, diff)
+		}
+	}
+}
+
+// A line whose label came and went, or whose bar changed its width, would flicker.
+func TestDrawingKeepsItsForm(t *testing.T) {
+	for _, columns := range []int{60, 79, 90, 119, 150} {
+		var out strings.Builder
+		d := drawing{out: &out, columns: columns}
+		s := state{name: "20 users", level: 20, requests: 200, attempted: 1}
+		labels, bars := map[bool]bool{}, map[int]bool{}
+		for n := range int64(201) {
+			out.Reset()
+			s.succeeded, s.attempted, s.inFlight, s.elapsed = n, n+1, 20, time.Duration(n)*25*time.Millisecond
+			s.timed, s.p50, s.p99, s.ended = n > 3, 43*time.Millisecond, 77*time.Millisecond, n == 200
+			d.draw("step 1 of 2, ", s)
+			line := out.String()
+			labels[strings.Contains(line, "step 1 of 2, 20 users: ")] = true
+			bars[strings.Count(line, "#")+strings.Count(line, "-")] = true
+		}
+		if len(labels) != 1 || len(bars) != 1 {
+			t.Errorf("%d columns: labels %v, columns of the bar %v", columns, labels, bars)
 		}
 	}
 }
