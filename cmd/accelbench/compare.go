@@ -38,7 +38,7 @@ const compareCommand = "compare"
 
 func registerCompare(app *kingpin.Application, commands map[string]command, after []string) {
 	c := app.Command(compareCommand, "Compare runs: each folder is a side, and holds one run or repeats of it. "+
-		"With --side, start each side's command in turn and put load on it, as the flags of run after -- say.")
+		"With --side, start each side's command in turn and put load on it. The flags of run for that load stand after --.")
 	s := &compareSettings{formats: words{all: []string{"text", formatMarkdown, formatJSON}, list: []string{"text"}}}
 	c.Arg("FOLDER", "Folder of a side.").SetValue((*paths)(&s.folders))
 	c.Flag("side", "NAME=COMMAND that serves the endpoint while this side is measured; no shell reads it. Repeatable.").StringsVar(&s.sides)

@@ -8,14 +8,20 @@ import (
 
 // examples are what help shows of the commonest uses.
 const examples = `Examples:
-  Sweep of 8, 16 and 32 users who each wait for their answer, with a file of questions:
-    accelbench run --url http://127.0.0.1:8000 --dataset-path open_qa.jsonl --concurrency 8,16,32 --requests 500
+  Sweep of 8, 16 and 32 users who each wait for their answer, with a file of
+  questions:
+    accelbench run --url http://127.0.0.1:8000 \
+      --dataset-path open_qa.jsonl --concurrency 8,16,32 --requests 500
 
   Open loop of 4 requests a second for 10 minutes, with the cards beside it:
-    accelbench run --url http://127.0.0.1:8000 --dataset-path open_qa.jsonl --request-rate 4 --duration 10m --exporter http://127.0.0.1:10068/metrics
+    accelbench run --url http://127.0.0.1:8000 \
+      --dataset-path open_qa.jsonl --request-rate 4 --duration 10m \
+      --exporter http://127.0.0.1:10068/metrics
 
   A command line of vLLM's tool, as it is:
-    accelbench run --backend vllm --model qwen2.5 --dataset-name sharegpt --dataset-path sharegpt.json --base-url http://127.0.0.1:8000 --num-prompts 1000
+    accelbench run --backend vllm --model qwen2.5 \
+      --dataset-name sharegpt --dataset-path sharegpt.json \
+      --base-url http://127.0.0.1:8000 --num-prompts 1000
 `
 
 // helpTemplate is kingpin's default, with the flags of a command in their groups.

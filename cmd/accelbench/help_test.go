@@ -50,11 +50,16 @@ func TestHelpIsGrouped(t *testing.T) {
 	}
 }
 
-// The examples of help are commands that can be run.
+// The examples of help are commands that can be run, in lines of 80 columns at most.
 func TestExamples(t *testing.T) {
+	for line := range strings.Lines(examples) {
+		if len(line) > 80 {
+			t.Errorf("%d columns: %s", len(line), line)
+		}
+	}
 	for _, help := range []string{helpOf(t, "--help"), helpOf(t, "run", "--help")} {
 		n := 0
-		for line := range strings.Lines(help) {
+		for line := range strings.Lines(strings.ReplaceAll(help, "\\\n", "")) {
 			command, ok := strings.CutPrefix(strings.TrimSpace(line), "accelbench run ")
 			if !ok || !strings.HasPrefix(line, "    ") {
 				continue

@@ -162,7 +162,7 @@ func registerCompletion(app *kingpin.Application, commands map[string]command) {
 	scripts := map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}
 	c := app.Command("completion", "Print the completion script of a shell, bash, zsh or fish: source <(accelbench completion bash).")
 	shell := "bash"
-	c.Arg("SHELL", "bash, zsh or fish. Default: bash.").SetValue(choice{&shell, []string{"bash", "zsh", "fish"}})
+	c.Arg("SHELL", "bash, zsh or fish. Default: bash.").SetValue(choice{into: &shell, all: []string{"bash", "zsh", "fish"}, what: "shell"})
 	commands["completion"] = func(_ context.Context, stdout, _ io.Writer) (int, error) {
 		_, err := io.WriteString(stdout, scripts[shell])
 		return exitMeasured, err

@@ -114,7 +114,7 @@ func (s *runSettings) adopt(stderr io.Writer) {
 	}
 	fmt.Fprintln(stderr, "accelbench: the figures differ from evalscope-perf's in what they mean: see \"What differs from evalscope-perf\" in docs/accelbench.md")
 	if len(taken) > 0 {
-		fmt.Fprintf(stderr, "accelbench: as evalscope-perf does where its command line does not say: %s\n", strings.Join(taken, ", "))
+		fmt.Fprintf(stderr, "accelbench: defaults of evalscope-perf used: %s\n", strings.Join(taken, ", "))
 	}
 }
 

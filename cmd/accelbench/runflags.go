@@ -71,7 +71,7 @@ func (e *endpointFlags) register(c flagSet, args *kingpin.CmdClause) {
 	value(c.Flag("lora-modules", "LoRA modules to ask for in place of the model, one a request; repeatable."), &e.modules)
 	e.assignment = string(runlog.LoRARandom)
 	value(c.Flag("lora-assignment", "Which module a request asks for: random, by --seed, or round-robin. Default: random."),
-		choice{&e.assignment, []string{string(runlog.LoRARandom), string(runlog.LoRARoundRobin)}})
+		choice{into: &e.assignment, all: []string{string(runlog.LoRARandom), string(runlog.LoRARoundRobin)}})
 	c.Flag("api-key-file", "File with the API key. Default: the environment's OPENAI_API_KEY.").SetValue((*path)(&e.apiKeyFile))
 	c.Flag("http-config", "YAML file with Prometheus' HTTP client configuration: TLS, client certificate, proxy, OAuth 2.").SetValue((*path)(&e.httpConfig))
 	value(c.Flag("header", "Header to send, KEY=VALUE; repeatable."), &e.headers)
@@ -114,7 +114,7 @@ func (l *loadFlags) register(c flagSet) {
 	c.Flag("burstiness", "Shape of the gaps between requests: 1 is Poisson, below 1 burstier, above 1 more even, inf constant.").
 		Default("1").IsSetByUser(&l.burstinessSet).StringVar(&l.burstiness)
 	value(c.Flag("ramp-up-strategy", "Raise the rate of an open loop from the first request to the last: linear or exponential; in place of --request-rate."),
-		choice{&l.rise, []string{string(runlog.RiseLinear), string(runlog.RiseExponential)}})
+		choice{into: &l.rise, all: []string{string(runlog.RiseLinear), string(runlog.RiseExponential)}})
 	c.Flag("ramp-up-start-rps", "Requests a second at the first request of such a load.").IsSetByUser(&l.riseFromSet).Float64Var(&l.riseFrom)
 	c.Flag("ramp-up-end-rps", "Requests a second at the last.").IsSetByUser(&l.riseToSet).Float64Var(&l.riseTo)
 	l.counts.flag(c, "Requests of each step. Default: 1000, without limit if there is a --duration.",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -109,7 +110,7 @@ func (w *words) Set(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
 		if !slices.Contains(w.all, part) {
-			return fmt.Errorf("%q is none of %s", part, strings.Join(w.all, ", "))
+			return fmt.Errorf("unknown value %q: use %s", part, oneOf(w.all))
 		}
 		w.list = append(w.list, part)
 	}
@@ -164,16 +165,26 @@ func (n named) IsCumulative() bool {
 type choice struct {
 	into *string
 	all  []string
+	what string // a choice is of, "value" if empty
 }
 
 func (c choice) String() string { return *c.into }
 
 func (c choice) Set(text string) error {
 	if !slices.Contains(c.all, text) {
-		return fmt.Errorf("%q is none of %s", text, strings.Join(c.all, ", "))
+		return fmt.Errorf("unknown %s %q: use %s", cmp.Or(c.what, "value"), text, oneOf(c.all))
 	}
 	*c.into = text
 	return nil
+}
+
+// oneOf lists words, as "a, b or c".
+func oneOf(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // Values are what completion offers.
