@@ -89,7 +89,7 @@ func TestOneRunASideRanksNothing(t *testing.T) {
 			t.Errorf("%s: warnings\n%s", p.Side, text)
 		}
 	}
-	if notes := strings.Join(c.Notes, "\n"); !strings.Contains(notes, "repeat with --repeat 5") {
+	if notes := strings.Join(c.Notes, "\n"); !strings.Contains(notes, "Repeat with --repeat 5") {
 		t.Errorf("notes:\n%s", notes)
 	}
 }

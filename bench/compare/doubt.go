@@ -176,11 +176,10 @@ func (c *Comparison) notes(sides []Side) []string {
 		}
 	}
 	if tooFew > 0 {
-		notes = append(notes, "The spread of one side is only known from repeats of it: repeat with --repeat 5. "+
-			"With 3 runs a side or fewer no difference can be told, however large.")
+		notes = append(notes, "Too few runs: with 3 a side or fewer no difference can be told, however large. Repeat with --repeat 5.")
 	}
 	if c.Tests > 0 {
-		notes = append(notes, fmt.Sprintf("%d tests (Mann-Whitney U, two-sided, alpha %g): when nothing differs, up to %s of them find a difference by chance.",
+		notes = append(notes, fmt.Sprintf("%d tests were made (Mann-Whitney U, two-sided, alpha %g). If nothing differed, up to %s of them would find a difference by chance.",
 			c.Tests, alpha, figure(alpha*float64(c.Tests), 2)))
 	}
 	return append(notes, warnedRuns(sides)...)

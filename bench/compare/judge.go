@@ -116,7 +116,7 @@ func judge(base, side []float64, m metric, needed float64) Verdict {
 	case p >= alpha:
 		v.Finding, v.Text = NotTold, "no difference can be told: "+seen(from, to, m)
 		if v.Detectable != nil {
-			v.Text += ", needed " + m.difference(least)
+			v.Text += ", " + m.difference(least) + " needed to tell"
 		}
 		v.Text += " " + evidence
 	case from == to:

@@ -94,7 +94,7 @@ func TestVerdicts(t *testing.T) {
 		{"many runs", draw(rand.New(rand.NewPCG(1, 1)), 12, 1, 0), five(5), plain(), "600 % higher, better (p<0.001, n=12+5)"},
 		{"points", []float64{0, 0, 0, 0}, []float64{0.03, 0.031, 0.029, 0.03}, percent, "3.0 points higher, worse (p=0.029, n=4+4)"},
 		{"from nothing", []float64{0, 0, 0, 0}, five(1), plain(), "higher, better (p=0.016, n=4+5)"},
-		{"noise", five(100), five(101), plain(), "no difference can be told: seen 0.98 % higher, needed 3.6 % (p=0.444, n=5+5)"},
+		{"noise", five(100), five(101), plain(), "no difference can be told: seen 0.98 % higher, 3.6 % needed to tell (p=0.444, n=5+5)"},
 		{"equal", []float64{0, 0}, []float64{0, 0, 0}, percent, "equal in all runs (n=2+3)"},
 		{"single", []float64{1}, []float64{2}, plain(), "no difference can be told: one run a side, seen 100 % higher"},
 		{"three", []float64{1, 2, 3}, []float64{7, 8, 9}, plain(), "no difference can be told: 3+3 runs are too few, seen 300 % higher"},

@@ -11,15 +11,15 @@ import (
 	"text/tabwriter"
 )
 
-const legend = "In brackets: the interval that holds the true median with 95 % confidence, from 6 runs on; " +
-	"with 2 to 5 runs it is all that was seen (confidence 50, 75, 87.5 and 93.75 %)."
+const legend = "In brackets: the 95 % confidence interval of the median; with fewer than 6 runs the lowest and the highest run, " +
+	"which hold it with less confidence (5 runs: 94 %, 2 runs: 50 %)."
 
-const legendWhole = "Failures and J/output token are of the whole step always."
+const legendWhole = "Failures and J/output token are always of the whole step."
 
-const legendPower = "Needed: the smallest true difference that the test finds in 80 of 100 such comparisons, if runs spread as these did " +
-	"(normal values, alpha 0.05). More repeats make it smaller."
+const legendPower = "Needed to tell: if runs spread as these did, a true difference of this size is found in 80 of 100 such comparisons. " +
+	"More repeats make it smaller."
 
-const legendDoubt = "Verdicts with ! are of sides that were not under the same load or settings: read the warnings first."
+const legendDoubt = "Marked !: these sides were not under the same load or settings. Read the warnings first."
 
 // Text writes the comparison for a terminal.
 func (c *Comparison) Text(w io.Writer) error {
