@@ -11,6 +11,8 @@ import (
 	"github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/accelerator-exporter/accelerator_exporter/internal/spelling"
 )
 
 // MaxNodes bounds how many parts of a file are looked at: with aliases a small file
@@ -207,7 +209,7 @@ func UnknownField(parent, name string, known map[string]reflect.Type) Mistake {
 		text += " " + name
 	}
 	names := slices.Sorted(maps.Keys(known))
-	near := nearest(strings.ToLower(name), names)
+	near := spelling.Nearest(strings.ToLower(name), names)
 	for _, outer := range names {
 		if inner, _ := FieldsOf(plain(known[outer])); near == "" && inner[name] != nil {
 			near = outer + "." + name

@@ -250,9 +250,10 @@ func (s *compareSettings) plan(ctx context.Context, after []string, stderr io.Wr
 // whole command line as the log may tell it.
 func parseRun(shown, args []string, stderr io.Writer) (*runSettings, sweep.Config, error) {
 	app := kingpin.New("accelbench compare … --", "")
-	s := newRunSettings(app.Command("run", ""))
-	if _, err := app.Parse(append([]string{"run"}, respell(args)...)); err != nil {
-		return nil, sweep.Config{}, usageError{err}
+	s := newRunSettings(app.Command(runCommand, ""))
+	line := append([]string{runCommand}, respell(args)...)
+	if _, err := app.Parse(line); err != nil {
+		return nil, sweep.Config{}, usageError{withGuess(err, flagsFor(app.Model(), line))}
 	}
 	switch {
 	case s.load.repeatSet:

@@ -59,6 +59,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	args, after := cut(respell(args))
 	app, commands := newApp(after, stdout, stderr)
 	name, err := parse(app, args)
+	err = withGuess(err, flagsFor(app.Model(), args))
 	if err == nil && after != nil && name != compareCommand {
 		err = fmt.Errorf("%s takes nothing after --", name)
 	}
