@@ -88,30 +88,14 @@ func TestChineseNames(t *testing.T) {
 // TestChineseAlerts fails when the tables of README.zh-CN.md lack an alert, or tell
 // another severity or other thresholds than the rules.
 func TestChineseAlerts(t *testing.T) {
-	recorded := map[string]string{}
-	for _, r := range rulesIn(t, "recording.yml") {
-		recorded[r.Record] = r.Expr
-	}
-	want, got := map[string]entry{}, map[string]entry{}
-	for _, r := range rulesIn(t, "alerts.yml") {
-		e := entry{Severity: r.Labels["severity"]}
-		if r.Alert != aboutAll {
-			e.Thresholds = thresholdsOf(r.Expr, recorded)
-		}
-		want[r.Alert] = e
-	}
+	got := map[string]entry{}
 	for _, m := range alertRow.FindAllStringSubmatch(read(t, chineseReadme), -1) {
 		if _, twice := got[m[1]]; twice {
 			t.Errorf("%s has two rows", m[1])
 		}
-		e := entry{Severity: m[2]}
-		for _, span := range codeSpan.FindAllString(m[3], -1) {
-			e.Thresholds = append(e.Thresholds, strings.Trim(span, "`"))
-		}
-		slices.Sort(e.Thresholds)
-		got[m[1]] = e
+		got[m[1]] = entryOf(m[2], m[3])
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(entries(t), got); diff != "" {
 		t.Errorf("rules - README.zh-CN.md +\n%s", diff)
 	}
 }

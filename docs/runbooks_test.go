@@ -90,21 +90,38 @@ var (
 	indexRow = regexp.MustCompile(`(?m)^\| \[(\w+)\]\((\w+)\.md\) \| (\w+) \|.*\| ([^|]*) \|$`)
 )
 
-// TestRunbookIndexAgrees fails when the index and the rules differ in an alert,
-// its place, its severity, or the thresholds that it compares with.
-func TestRunbookIndexAgrees(t *testing.T) {
+// entries are those of the rules, by alert.
+func entries(t *testing.T) map[string]entry {
+	t.Helper()
 	recorded := map[string]string{}
 	for _, r := range rulesIn(t, "recording.yml") {
 		recorded[r.Record] = r.Expr
 	}
-	want, got := map[string]entry{}, map[string]entry{}
+	all := map[string]entry{}
 	for _, r := range rulesIn(t, "alerts.yml") {
 		e := entry{Severity: r.Labels["severity"]}
 		if r.Alert != aboutAll {
 			e.Thresholds = thresholdsOf(r.Expr, recorded)
 		}
-		want[r.Alert] = e
+		all[r.Alert] = e
 	}
+	return all
+}
+
+// entryOf reads an alert's row: its severity, and the cell with the thresholds.
+func entryOf(severity, thresholds string) entry {
+	e := entry{Severity: severity}
+	for _, span := range codeSpan.FindAllString(thresholds, -1) {
+		e.Thresholds = append(e.Thresholds, strings.Trim(span, "`"))
+	}
+	slices.Sort(e.Thresholds)
+	return e
+}
+
+// TestRunbookIndexAgrees fails when the index and the rules differ in an alert,
+// its place, its severity, or the thresholds that it compares with.
+func TestRunbookIndexAgrees(t *testing.T) {
+	got := map[string]entry{}
 	var rows []string
 	for _, m := range indexRow.FindAllStringSubmatch(read(t, runbooks+"/README.md"), -1) {
 		if m[1] != m[2] {
@@ -114,14 +131,9 @@ func TestRunbookIndexAgrees(t *testing.T) {
 			t.Errorf("%s has two rows", m[1])
 		}
 		rows = append(rows, m[1])
-		e := entry{Severity: m[3]}
-		for _, span := range codeSpan.FindAllString(m[4], -1) {
-			e.Thresholds = append(e.Thresholds, strings.Trim(span, "`"))
-		}
-		slices.Sort(e.Thresholds)
-		got[m[1]] = e
+		got[m[1]] = entryOf(m[3], m[4])
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(entries(t), got); diff != "" {
 		t.Errorf("rules - docs/runbooks/README.md +\n%s", diff)
 	}
 	if diff := cmp.Diff(alertNames(t), rows); diff != "" {

@@ -32,14 +32,14 @@ func Document(data []byte) (*yaml.Node, Mistakes) {
 // the file.
 func Place(entry *yaml.Node, m Mistake) Mistake {
 	m.Line = entry.Line
-	n := Target(entry)
+	n := Resolved(entry)
 	for _, name := range strings.Split(m.Field, ".") {
 		i := slices.IndexFunc(n.Content, func(k *yaml.Node) bool { return k.Value == name })
 		if n.Kind != yaml.MappingNode || i < 0 || i%2 != 0 {
 			break
 		}
 		m.Line = n.Content[i].Line
-		n = Target(n.Content[i+1])
+		n = Resolved(n.Content[i+1])
 	}
 	return m
 }

@@ -59,7 +59,7 @@ func (c *Checker) Value(n *yaml.Node, t reflect.Type, field string) {
 	if !c.mayLook(n) {
 		return
 	}
-	n = Target(n)
+	n = Resolved(n)
 	if c.within[n] {
 		c.At(n, Mistake{Field: field, Text: "contains itself"})
 		return
@@ -134,7 +134,7 @@ func (c *Checker) pairs(n *yaml.Node, t reflect.Type, field string) {
 
 // merged looks at what a merge key takes in: a mapping, or a list of them.
 func (c *Checker) merged(n *yaml.Node, t reflect.Type, field string) {
-	if Target(n).Kind == yaml.SequenceNode {
+	if Resolved(n).Kind == yaml.SequenceNode {
 		t = reflect.SliceOf(t)
 	}
 	before := len(c.Mistakes)
@@ -146,7 +146,7 @@ func (c *Checker) merged(n *yaml.Node, t reflect.Type, field string) {
 func (c *Checker) Fields(n *yaml.Node, field string) func(func(key, value *yaml.Node) bool) {
 	return func(yield func(key, value *yaml.Node) bool) {
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			key, value := Target(n.Content[i]), n.Content[i+1]
+			key, value := Resolved(n.Content[i]), n.Content[i+1]
 			if !c.mayLook(key) {
 				return
 			}
@@ -266,8 +266,8 @@ func within(parent, field string) string {
 	return parent + "." + field
 }
 
-// Target is what a node or an alias stands for.
-func Target(n *yaml.Node) *yaml.Node {
+// Resolved is what a node or an alias stands for.
+func Resolved(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
 	}

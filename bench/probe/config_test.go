@@ -20,6 +20,12 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
+// readText reads a configuration as ReadFile does.
+func readText(text []byte, dir string) (File, error) {
+	file, mistakes := parse(text, dir)
+	return file, mistakes.Err()
+}
+
 func write(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -40,7 +46,7 @@ func certificate() string {
 // parsed are the targets of a text that is good.
 func parsed(t testing.TB, text, dir string) []Target {
 	t.Helper()
-	file, err := Parse([]byte(text), dir)
+	file, err := readText([]byte(text), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +246,7 @@ func TestErrorsHoldNoSecret(t *testing.T) {
 	}
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := Parse([]byte(text), t.TempDir())
+			_, err := readText([]byte(text), t.TempDir())
 			if err == nil {
 				t.Fatal("no error")
 			}

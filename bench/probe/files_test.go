@@ -31,7 +31,7 @@ func TestCheckFiles(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			file, err := Parse([]byte("probes: [{url: 'http://h:1',\n http: "+tt.http+"}]"), dir)
+			file, err := readText([]byte("probes: [{url: 'http://h:1',\n http: "+tt.http+"}]"), dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +65,7 @@ func TestNoFileIsForgotten(t *testing.T) {
 		"oauth2.tls_config.key_file":         "oauth2: {client_id: i, token_url: 'http://h/', tls_config: {cert_file: none, key_file: .}}",
 		"http_headers":                       "http_headers: {X: {files: [.]}}",
 	} {
-		_, err := Parse(fmt.Appendf(nil, text, http), t.TempDir())
+		_, err := readText(fmt.Appendf(nil, text, http), t.TempDir())
 		if err == nil || !strings.Contains(err.Error(), "http."+field+": open ") || !strings.HasSuffix(err.Error(), ": not a regular file") {
 			t.Errorf("%s is a folder: error %v", field, err)
 		}

@@ -25,7 +25,7 @@ func TestPipesAreRefused(t *testing.T) {
 		"http.authorization.credentials_file": "http: {authorization: {credentials_file: pipe}}",
 		"http.tls_config.ca_file":             "http: {tls_config: {ca_file: pipe}}",
 	} {
-		_, err := Parse([]byte("probes: [{url: 'http://h:1', "+text+"}]"), dir)
+		_, err := readText([]byte("probes: [{url: 'http://h:1', "+text+"}]"), dir)
 		if err == nil || !strings.HasSuffix(err.Error(), field+": open "+pipe+": not a regular file") {
 			t.Errorf("as the %s: %v", field, err)
 		}

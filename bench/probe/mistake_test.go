@@ -16,7 +16,7 @@ import (
 // A small text that stands for a large one, by aliases, is not looked at for long.
 func TestAliasesAreBounded(t *testing.T) {
 	text := "probes:\n- &a {url: 'http://h:1', http: {http_headers: &h {" + strings.Repeat("X: {values: [x, x]}, ", 1000) + "}}}\n" + strings.Repeat("- *a\n", 10_000)
-	if _, err := Parse([]byte(text), ""); err == nil || !strings.Contains(err.Error(), "the file has too many parts") && !strings.Contains(err.Error(), "and ") {
+	if _, err := readText([]byte(text), ""); err == nil || !strings.Contains(err.Error(), "the file has too many parts") && !strings.Contains(err.Error(), "and ") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -131,7 +131,7 @@ line 5: name: two probes are named "n", the first in line 3: give each its own, 
 			} else {
 				text = "probes: [\n{name: n, url: 'http://h:1', " + tt.text + "}]"
 			}
-			_, err := Parse([]byte(text), dir)
+			_, err := readText([]byte(text), dir)
 			if diff := cmp.Diff(tt.want, fmt.Sprint(err)); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
@@ -183,7 +183,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 }
 
 func TestMistakesAreBounded(t *testing.T) {
-	_, err := Parse([]byte("probes:\n"+strings.Repeat("- interval: 5\n", 10_000)), "")
+	_, err := readText([]byte("probes:\n"+strings.Repeat("- interval: 5\n", 10_000)), "")
 	lines := strings.Split(fmt.Sprint(err), "\n")
 	if len(lines) != configfile.MaxMistakes+1 || lines[configfile.MaxMistakes] != "and 19980 more" {
 		t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
@@ -209,7 +209,7 @@ func TestExamplesAreRight(t *testing.T) {
 		if path[0] != "url" {
 			text = strings.Replace(text, "{", "{url: http://h:1, ", 1)
 		}
-		file, err := Parse([]byte("probes: ["+text+"]"), dir)
+		file, err := readText([]byte("probes: ["+text+"]"), dir)
 		if err != nil || len(file.Unreadable) > 0 {
 			t.Errorf("%s: %v %v", text, err, file.Unreadable)
 		}
@@ -224,7 +224,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("a: &a [x]\nb: &b [*a, *a]\nprobes: [*b, *b, {devices: {metax: *b}}]"))
 	f.Add([]byte("probes:\n- url: http://h:1\n  http: {http_headers: {? [x] : y}}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := Parse(data, t.TempDir())
+		file, err := readText(data, t.TempDir())
 		for _, target := range file.Targets {
 			if target.Name() == "" || target.URL() == nil {
 				t.Errorf("a target without a name or a URL: %v", target)

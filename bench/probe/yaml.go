@@ -65,13 +65,8 @@ func ReadFile(path string) (File, error) {
 	return file, mistakes.Err()
 }
 
-// Parse reads a configuration's text. Relative file names in it are taken from
-// dir. Its error is that of [ReadFile], without the file's name.
-func Parse(data []byte, dir string) (File, error) {
-	file, mistakes := parse(data, dir)
-	return file, mistakes.Err()
-}
-
+// parse reads a configuration's text. Relative file names in it are taken from dir. Its
+// mistakes are those of [ReadFile], without the file's name.
 func parse(data []byte, dir string) (File, Mistakes) {
 	root, mistakes := configfile.Document(data)
 	switch {
@@ -127,7 +122,7 @@ func probesOf(root *yaml.Node, c *checker) ([]*yaml.Node, Mistakes) {
 		case key != nil:
 			c.At(k, Mistake{Field: "probes", Text: fmt.Sprintf("is there twice, first in line %d", key.Line)})
 		default:
-			key, list = k, configfile.Target(value)
+			key, list = k, configfile.Resolved(value)
 		}
 	}
 	switch {
@@ -146,7 +141,7 @@ func probesOf(root *yaml.Node, c *checker) ([]*yaml.Node, Mistakes) {
 // readEntry reads one probe. What has the wrong form is told and left out, so that
 // the rest is still looked at.
 func (c *checker) readEntry(entry *yaml.Node, dir string) Target {
-	n := configfile.Target(entry)
+	n := configfile.Resolved(entry)
 	if configfile.IsNull(n) {
 		c.At(entry, Mistake{Field: "probes", Text: "an entry is empty: remove it, or give it a url"})
 		return Target{}
@@ -180,8 +175,8 @@ func (c *checker) good(entry *yaml.Node) *yaml.Node {
 	rest.Content = nil
 	for i := 0; i+1 < len(entry.Content); i += 2 {
 		key, value := entry.Content[i], entry.Content[i+1]
-		_, isKnown := known[configfile.Target(key).Value]
-		if isKnown && !c.bad(configfile.Target(key).Value) || key.Tag == configfile.MergeTag {
+		_, isKnown := known[configfile.Resolved(key).Value]
+		if isKnown && !c.bad(configfile.Resolved(key).Value) || key.Tag == configfile.MergeTag {
 			rest.Content = append(rest.Content, key, value)
 		}
 	}
@@ -198,12 +193,12 @@ func (c *checker) bad(field string) bool {
 // writtenName is the name that an entry gives itself, "" for none: two of one name are
 // told also where something else is wrong with them.
 func (c *checker) writtenName(entry *yaml.Node) string {
-	n := configfile.Target(entry)
+	n := configfile.Resolved(entry)
 	if n.Kind != yaml.MappingNode || c.bad("name") {
 		return ""
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if value := configfile.Target(n.Content[i+1]); configfile.Target(n.Content[i]).Value == "name" && !configfile.IsNull(value) {
+		if value := configfile.Resolved(n.Content[i+1]); configfile.Resolved(n.Content[i]).Value == "name" && !configfile.IsNull(value) {
 			return value.Value
 		}
 	}

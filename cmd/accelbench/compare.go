@@ -21,6 +21,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/side"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/commandline"
 )
 
 // compareSettings are the flags of a comparison.
@@ -253,7 +254,7 @@ func parseRun(shown, args []string, stderr io.Writer) (*runSettings, sweep.Confi
 	s := newRunSettings(app.Command(runCommand, ""))
 	line := append([]string{runCommand}, respell(args)...)
 	if _, err := app.Parse(line); err != nil {
-		return nil, sweep.Config{}, usageError{withGuess(err, flagsFor(app.Model(), line))}
+		return nil, sweep.Config{}, usageError{commandline.Guess(err, flagsFor(app.Model(), line))}
 	}
 	switch {
 	case s.load.repeatSet:

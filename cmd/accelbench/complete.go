@@ -186,3 +186,12 @@ func fitting(words []string, typed string) []string {
 	}
 	return fit
 }
+
+// flagsFor are the flags that may stand in a command line.
+func flagsFor(app *kingpin.ApplicationModel, args []string) []*kingpin.FlagModel {
+	flags := app.Flags
+	if c, _ := commandOf(app, args); c != nil {
+		flags = append(append([]*kingpin.FlagModel{}, c.Flags...), flags...)
+	}
+	return flags
+}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log"
 	"os"
 	"os/signal"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/version"
+
+	"github.com/accelerator-exporter/accelerator_exporter/internal/commandline"
 )
 
 // The exit codes.
@@ -58,13 +59,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	args, after := cut(respell(args))
 	app, commands := newApp(after, stdout, stderr)
-	name, err := parse(app, args)
-	err = withGuess(err, flagsFor(app.Model(), args))
+	name, err := commandline.Parse(app, args)
+	err = commandline.Guess(err, flagsFor(app.Model(), args))
 	if err == nil && after != nil && name != compareCommand {
 		err = fmt.Errorf("%s takes nothing after --", name)
 	}
-	if unread := (unprinted{}); errors.As(err, &unread) {
-		return unread.told(stderr)
+	if help := (commandline.Unwritten{}); errors.As(err, &help) {
+		if help.Unread() {
+			return exitNothing
+		}
+		return complain(stderr, help)
 	}
 	if err != nil {
 		return complain(stderr, usageError{err})
@@ -81,31 +85,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitFailures
 	}
 	return told
-}
-
-// parse is app.Parse, which panics where the help cannot be written.
-func parse(app *kingpin.Application, args []string) (name string, err error) {
-	defer func() {
-		switch cause := recover().(type) {
-		case nil:
-		case *fs.PathError:
-			err = unprinted{cause}
-		default:
-			panic(cause)
-		}
-	}()
-	return app.Parse(args)
-}
-
-// unprinted is why the help could not be written.
-type unprinted struct{ error }
-
-// told returns the exit code. That nobody reads on is no news.
-func (u unprinted) told(stderr io.Writer) int {
-	if errors.Is(u.error, syscall.EPIPE) {
-		return exitNothing
-	}
-	return complain(stderr, fmt.Errorf("printing the help: %w", u.error))
 }
 
 // cut takes off what follows "--", and says so by a slice that is not nil.

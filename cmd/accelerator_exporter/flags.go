@@ -3,14 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -22,6 +19,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 	"github.com/accelerator-exporter/accelerator_exporter/collector"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/commandline"
 )
 
 // settings are the flags as given.
@@ -59,8 +57,9 @@ type vendorFlags struct {
 
 func parseFlags(args []string) (*settings, error) {
 	s := &settings{probe: probe.DefaultSpec()}
-	if err := parse(s.commandLine(), args); err != nil {
-		return nil, err
+	app := s.commandLine()
+	if _, err := commandline.Parse(app, args); err != nil {
+		return nil, commandline.Guess(err, app.Model().Flags)
 	}
 	return s, s.check()
 }
@@ -83,32 +82,6 @@ func (s *settings) commandLine() *kingpin.Application {
 	app.Flag("log.format", "Format of the log: logfmt or json.").
 		Default("logfmt").EnumVar(&s.logFormat, "logfmt", "json")
 	return app
-}
-
-// parse is app.Parse, which panics where the help cannot be written.
-func parse(app *kingpin.Application, args []string) (err error) {
-	defer func() {
-		switch cause := recover().(type) {
-		case nil:
-		case *fs.PathError:
-			err = unprinted{cause}
-		default:
-			panic(cause)
-		}
-	}()
-	_, err = app.Parse(args)
-	return err
-}
-
-// unprinted is why the help could not be written.
-type unprinted struct{ error }
-
-// told returns the exit status. That nobody reads on is no news.
-func (u unprinted) told(stderr io.Writer) int {
-	if !errors.Is(u.error, syscall.EPIPE) {
-		fmt.Fprintf(stderr, "accelerator_exporter: printing the help: %v\n", u.error)
-	}
-	return 1
 }
 
 func (s *settings) collectorFlags(app *kingpin.Application) {

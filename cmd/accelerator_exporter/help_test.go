@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kingpin/v2"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -40,16 +39,4 @@ func TestHelpThatCannotBeWritten(t *testing.T) {
 			t.Errorf("exit %d, stderr (-want +got):\n%s", code, diff)
 		}
 	}
-}
-
-// A mistake in the definition of the flags is no trouble with printing.
-func TestPanicsOfOtherKindsGoOn(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("the panic is lost")
-		}
-	}()
-	app := kingpin.New("x", "")
-	app.Flag("a", "").PreAction(func(*kingpin.ParseContext) error { panic("a mistake") }).Bool()
-	_ = parse(app, []string{"--a"})
 }

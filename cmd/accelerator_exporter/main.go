@@ -15,6 +15,8 @@ import (
 
 	"github.com/go-kit/log"
 	"github.com/go-kit/log/level"
+
+	"github.com/accelerator-exporter/accelerator_exporter/internal/commandline"
 )
 
 func main() {
@@ -32,8 +34,11 @@ func main() {
 // when it could not run or a single probe failed, 2 for a wrong command line.
 func run(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, stderr io.Writer) int {
 	s, err := parseFlags(args)
-	if unread := (unprinted{}); errors.As(err, &unread) {
-		return unread.told(stderr)
+	if help := (commandline.Unwritten{}); errors.As(err, &help) {
+		if !help.Unread() {
+			fmt.Fprintf(stderr, "accelerator_exporter: %v\n", help)
+		}
+		return 1
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "accelerator_exporter: %v, try --help\n", err)
