@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -142,27 +141,6 @@ func checkDerivations(t *testing.T, tr *Trace) {
 	}
 	if tpot < 0 || tpot > sum {
 		t.Errorf("TPOT %v outside 0 to %v", tpot, sum)
-	}
-}
-
-func TestTraceAsJSON(t *testing.T) {
-	at := time.Date(2026, 3, 1, 12, 0, 0, 5, time.UTC)
-	want := &Trace{
-		RequestID: "id", Model: "m", Planned: at, Started: at, Clock: ClockKernel, Events: 3, FirstEvent: 1, FirstAnswer: 2,
-		Chunks: []Chunk{{At: 2, Tokens: 3}, {At: 4, Reasoning: true}}, Usage: &Usage{1, 2, new(0)}, Textless: 6, TokenIDs: 7, TokenSource: TokensUsage,
-		Finish: "stop", Done: true, Phases: Phases{1, 2, 3, 4, 5}, Reused: true, Lags: []time.Duration{7}, Status: 200, End: 9,
-		Failure: &Failure{Reason: ReasonStalled, Status: 200, Detail: "d"},
-	}
-	text, err := json.Marshal(want)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got Trace
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, &got); diff != "" {
-		t.Errorf("read back (-want +got):\n%s\n%s", diff, text)
 	}
 }
 

@@ -25,26 +25,30 @@ const (
 
 // Trace is what the wire showed of one request. Instants are durations since
 // Started on one monotonic clock. It is plain data: a Trace can be written as
-// JSON and read back without loss but for the monotonic part of its times.
+// JSON and read back without loss but for the monotonic part of its times, see
+// [Trace.AppendJSON].
 type Trace struct {
-	RequestID string `json:"request_id"` // as sent in X-Request-Id
-	Model     string `json:"model"`      // as asked for
+	RequestID string `json:"request_id,omitempty"` // as sent in X-Request-Id
+	Model     string `json:"model,omitempty"`      // as asked for
 	// Planned is when the request was due, Started when it was handed to the
 	// transport, with its body ready.
-	Planned time.Time `json:"planned"`
-	Started time.Time `json:"started"`
-	Clock   Clock     `json:"clock"`
+	Planned time.Time `json:"planned,omitzero"`
+	Started time.Time `json:"started,omitzero"`
+	Clock   Clock     `json:"clock,omitempty"`
 
 	// Events counts the events that carried data, the end mark among them.
-	Events int `json:"events"`
+	Events int `json:"events,omitempty"`
 	// FirstEvent is the instant of the first of them, text or not. Meaningful
 	// when Events > 0.
-	FirstEvent time.Duration `json:"first_event_ns"`
+	FirstEvent time.Duration `json:"first_event_ns,omitempty"`
 	// FirstAnswer is the instant of the first text that is not reasoning.
 	// Meaningful when a chunk has Reasoning false.
-	FirstAnswer time.Duration `json:"first_answer_ns"`
-	// Chunks are the events that carried generated text, in order.
-	Chunks []Chunk `json:"chunks"`
+	FirstAnswer time.Duration `json:"first_answer_ns,omitempty"`
+
+	// Usage is the last usage the server told, nil when it told none.
+	Usage *Usage `json:"usage,omitempty"`
+	// TokenSource is where [OutputTokens] gets its number.
+	TokenSource TokenSource `json:"token_source,omitempty"`
 	// Textless counts the events that brought tokens and no text: half a character,
 	// or a special token such as the one that ends an answer. Only a running usage
 	// and token ids show them; the tokens are those of the next chunk with text.
@@ -52,38 +56,36 @@ type Trace struct {
 	// TokenIDs is how many token ids came with the answer, 0 where none were asked
 	// for (vLLM's return_token_ids).
 	TokenIDs int `json:"token_ids,omitempty"`
-
-	// Usage is the last usage the server told, nil when it told none.
-	Usage *Usage `json:"usage,omitempty"`
-	// TokenSource is where [OutputTokens] gets its number.
-	TokenSource TokenSource `json:"token_source"`
 	// Finish is the last finish_reason, "other" when it is none that servers are
 	// known to give, and empty when there was none.
 	Finish string `json:"finish,omitempty"`
-	Done   bool   `json:"done"` // [DONE] was seen
+	Done   bool   `json:"done,omitempty"` // [DONE] was seen
 
-	Phases Phases `json:"phases"`
-	Reused bool   `json:"reused"` // the connection had served a request before
-	// Lags are how late this program read what the kernel had received, one
-	// for each read of the response that has a kernel stamp.
-	Lags   []time.Duration `json:"lags_ns,omitempty"`
-	Status int             `json:"status,omitempty"` // HTTP status, 0 without a response
+	Phases Phases `json:"phases,omitzero"`
+	Reused bool   `json:"reused,omitempty"` // the connection had served a request before
+	Status int    `json:"status,omitempty"` // HTTP status, 0 without a response
 	// End is when the request was over, well or not.
-	End time.Duration `json:"end_ns"`
+	End time.Duration `json:"end_ns,omitempty"`
 	// Failure is nil for a request that ended properly.
 	Failure *Failure `json:"failure,omitempty"`
+
+	// Chunks are the events that carried generated text, in order.
+	Chunks []Chunk `json:"-"`
+	// Lags are how late this program read what the kernel had received, one
+	// for each read of the response that has a kernel stamp.
+	Lags []time.Duration `json:"-"`
 }
 
 // Chunk is one event that carried generated text: an answer, reasoning or a
 // tool call. The text itself is not kept.
 type Chunk struct {
-	At time.Duration `json:"at_ns"` // when the bytes that complete the event arrived
+	At time.Duration // when the bytes that complete the event arrived
 	// Tokens is how many tokens came since the chunk before, those without text
 	// among them, where the server sends its usage or token ids with every chunk,
 	// else 0.
-	Tokens int32 `json:"tokens,omitempty"`
+	Tokens int32
 	// Reasoning is true when the chunk carried reasoning and nothing else.
-	Reasoning bool `json:"reasoning,omitempty"`
+	Reasoning bool
 }
 
 // Usage is the server's own count. A number it did not give, or gave as
@@ -99,9 +101,9 @@ type Usage struct {
 // Phases are the parts of a request before its first response byte. A phase
 // that did not happen is 0; on a reused connection only Send and Wait happen.
 type Phases struct {
-	Resolve time.Duration `json:"resolve_ns"` // host name to addresses
-	Connect time.Duration `json:"connect_ns"` // TCP
-	TLS     time.Duration `json:"tls_ns"`     // handshake
-	Send    time.Duration `json:"send_ns"`    // connection in hand to request written
-	Wait    time.Duration `json:"wait_ns"`    // request written to first response byte
+	Resolve time.Duration `json:"resolve_ns,omitempty"` // host name to addresses
+	Connect time.Duration `json:"connect_ns,omitempty"` // TCP
+	TLS     time.Duration `json:"tls_ns,omitempty"`     // handshake
+	Send    time.Duration `json:"send_ns,omitempty"`    // connection in hand to request written
+	Wait    time.Duration `json:"wait_ns,omitempty"`    // request written to first response byte
 }

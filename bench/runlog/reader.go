@@ -172,32 +172,3 @@ func (r *Reader) readLong(start []byte) ([]byte, error) {
 		}
 	}
 }
-
-var errTwoKinds = errors.New("a line of two kinds")
-
-// decode reads one line. A record of a kind that is not known is the zero one.
-func decode(line []byte) (Record, error) {
-	// Nearly all lines are requests: those are not looked through twice.
-	if body, ok := bytes.CutPrefix(line, []byte(`{"request":{`)); ok && bytes.HasSuffix(body, []byte("}}")) {
-		var q Request
-		if q.UnmarshalJSON(line[len(`{"request":`):len(line)-1]) == nil {
-			return Record{Request: &q}, nil
-		}
-	}
-	var rec Record
-	if err := json.Unmarshal(line, &rec); err != nil {
-		return Record{}, err
-	}
-	kinds := 0
-	for _, set := range []bool{
-		rec.Run != nil, rec.Step != nil, rec.Request != nil, rec.Sample != nil, rec.StepEnd != nil, rec.RunEnd != nil,
-	} {
-		if set {
-			kinds++
-		}
-	}
-	if kinds > 1 {
-		return Record{}, errTwoKinds
-	}
-	return rec, nil
-}

@@ -138,6 +138,7 @@ func TestWhatIsReadOfALog(t *testing.T) {
 		{"unknown kinds", first + `{"new":{}}` + "\n{}\nnull\n" + `{"request":null}`, "0 records, 0 damaged"},
 		{"no objects", first + "[1]\n3\n" + `"request"`, "0 records, 3 damaged"},
 		{"two kinds", first + `{"request":{"trace":{}},"run_end":{"stop":"requests"}}`, "0 records, 1 damaged"},
+		{"a comma too many", first + `{"request":{,"trace":{}}}` + "\n" + `{"request":{"seq":0,"trace":{,"chunks_ns":[1]}}}`, "0 records, 2 damaged"},
 		{"wrong types", first + `{"request":{"seq":"0"}}` + "\n" + `{"request":{"trace":{"planned":"noon"}}}`, "0 records, 2 damaged"},
 		{"a long line", first + `{"new":"` + long + "\"}\n" + request(0), "1 records, 0 damaged"},
 		{"a line over the bound", first + `{"new":"` + long + long + "\"}\n" + request(0), "1 records, 1 damaged"},

@@ -1,7 +1,6 @@
 package runlog
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -63,24 +62,6 @@ func (w *Writer) Write(r Record) error {
 		w.failed = fmt.Errorf("writing traces %s: %w", w.file.Name(), cause(err))
 	}
 	return w.failed
-}
-
-// encode makes a record's line.
-func encode(r Record) ([]byte, error) {
-	if r.Request == nil || r != (Record{Request: r.Request}) {
-		line, err := json.Marshal(r)
-		return append(line, '\n'), err
-	}
-	// The same text without encoding/json looking through it twice.
-	body, err := r.Request.encode()
-	if err != nil {
-		return nil, err
-	}
-	const start, end = `{"request":`, "}\n"
-	line := make([]byte, 0, len(start)+len(body)+len(end))
-	line = append(line, start...)
-	line = append(line, body...)
-	return append(line, end...), nil
 }
 
 // Close brings the log to the disk and closes it. Calls after the first do

@@ -1,0 +1,183 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// fill puts random values into v, so that a field of a Trace that JSON
+// loses is found. About a third of all values are zero.
+func fill(t *testing.T, r *rand.Rand, v reflect.Value) {
+	t.Helper()
+	if r.IntN(3) == 0 {
+		return
+	}
+	if at, ok := v.Addr().Interface().(*time.Time); ok {
+		*at = time.Unix(r.Int64N(1<<33), r.Int64N(1e9)).In(time.FixedZone("", r.IntN(20)*3600-36000))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(t, r, v.Field(i))
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(t, r, v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), r.IntN(9), 9))
+		for i := range v.Len() {
+			fill(t, r, v.Index(i))
+		}
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64, reflect.Int32:
+		v.SetInt(int64(r.Uint64()) >> r.IntN(64) << r.IntN(2)) // any size, either sign
+	case reflect.String:
+		const letters = `ab"\<` + "\n\x00\u2028模,:[]{}"
+		all := []rune(letters)
+		for range r.IntN(6) {
+			v.SetString(v.String() + string(all[r.IntN(len(all))]))
+		}
+	default:
+		t.Fatalf("a field of kind %v: what does the log do with it?", v.Kind())
+	}
+}
+
+// TestTracesAreKeptWhole: what is read is what was written, also by a program
+// that writes the JSON in its own way.
+func TestTracesAreKeptWhole(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 1000 {
+		var want Trace
+		fill(t, r, reflect.ValueOf(&want).Elem())
+		line, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var indented bytes.Buffer
+		if err := json.Indent(&indented, line, "", " "); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range [][]byte{line, indented.Bytes()} {
+			var got Trace
+			if err := json.Unmarshal(text, &got); err != nil {
+				t.Fatalf("%v: %s", err, text)
+			}
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("(-written +read):\n%s\n%s", diff, text)
+			}
+		}
+	}
+}
+
+func TestUnfitLists(t *testing.T) {
+	for _, trace := range []string{
+		`{"chunks_ns":[1,2],"tokens":[1]}`,
+		`{"chunks_ns":[1,2],"tokens":[1,2147483648]}`,
+		`{"tokens":[1]}`,
+		`{"reasoning":[[0,1]]}`,
+		`{"reasoning":[[0,3]],"chunks_ns":[1,2]}`,
+		`{"reasoning":[[-1,1]],"chunks_ns":[1,2]}`,
+		`{"reasoning":[[0,1],[0,2]],"chunks_ns":[1,2]}`,
+		`{"reasoning":[[1,1]],"chunks_ns":[1,2]}`,
+		`{"chunks_ns":[1,2.5]}`,
+		`{"chunks_ns":[1,]}`,
+		`{"chunks_ns":[01]}`,
+		`{"chunks_ns":[-]}`,
+		`{"a":"b,"chunks_ns":[1]}`,
+		`{"end_ns":1,"chunks_ns":[9223372036854775808]}`,
+	} {
+		var got Trace
+		if err := json.Unmarshal([]byte(trace), &got); err == nil {
+			t.Errorf("%s: read as %+v", trace, got)
+		}
+	}
+}
+
+// TestListsElsewhere: lists of the same name that are not the trace's are not
+// taken for them.
+func TestListsElsewhere(t *testing.T) {
+	for _, text := range []string{
+		`{"events":1,"later":{"a":1,"chunks_ns":[1]}}`,
+		`{"events":1,"model":",\"chunks_ns\":[1]}"}`,
+		`{"events":1,"model":",\"chunks_ns\":[1]","later":{}}`,
+	} {
+		var got Trace
+		if err := json.Unmarshal([]byte(text), &got); err != nil || len(got.Chunks) != 0 || got.Events != 1 {
+			t.Errorf("%s: %v, read as %+v", text, err, got)
+		}
+	}
+}
+
+// TestCachedTokens: what a server did not tell stays untold, in logs of older
+// versions too, which left out 0.
+func TestCachedTokens(t *testing.T) {
+	for usage, want := range map[string]*int{
+		`{"prompt_tokens":31,"completion_tokens":4}`:                      nil,
+		`{"prompt_tokens":31,"completion_tokens":4,"cached_tokens":16}`:   new(16),
+		`{"prompt_tokens":31,"completion_tokens":4,"cached_tokens":0}`:    new(0),
+		`{"prompt_tokens":31,"completion_tokens":4,"cached_tokens":null}`: nil,
+	} {
+		var first, again Trace
+		if err := json.Unmarshal([]byte(`{"usage":`+usage+`}`), &first); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, first.Usage.CachedTokens); diff != "" {
+			t.Errorf("%s (-want +read):\n%s", usage, diff)
+		}
+		line, err := json.Marshal(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(line, &again); err != nil || !cmp.Equal(first, again) {
+			t.Errorf("%s: written again as %s: %v", usage, line, err)
+		}
+	}
+}
+
+// FuzzTraceJSON: a trace reads the same however it is laid out, and as it is written
+// again.
+func FuzzTraceJSON(f *testing.F) {
+	f.Add([]byte(`{"model":"x","usage":{"prompt_tokens":1},"reasoning":[[0,1]],"chunks_ns":[1,-2,3],"tokens":[0,0,1],"lags_ns":[5]}`))
+	f.Add([]byte(`{"a":"b,\"chunks_ns\":[1]","tokens":[],"chunks_ns":[01],"later":{"c":[{"chunks_ns":[1]}]}}`))
+	f.Add([]byte(`{"CHUNKS_NS":[7],"tokens":[1],"end_ns":1,"chunks_ns":[2]}`))
+	f.Add([]byte(`{,"chunks_ns":[0]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var got, wide, again Trace
+		err := got.UnmarshalJSON(text)
+		var spaced bytes.Buffer
+		if json.Indent(&spaced, text, "", " ") != nil {
+			if err == nil {
+				t.Fatalf("read %q, which is not JSON", text)
+			}
+			return
+		}
+		if wideErr := wide.UnmarshalJSON(spaced.Bytes()); (err == nil) != (wideErr == nil) {
+			t.Fatalf("%v, but %v when laid out otherwise", err, wideErr)
+		}
+		if err != nil {
+			return
+		}
+		if diff := cmp.Diff(got, wide, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("laid out otherwise: %s", diff)
+		}
+		line, err := json.Marshal(got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := again.UnmarshalJSON(line); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if diff := cmp.Diff(got, again, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("written again as %s: %s", line, diff)
+		}
+	})
+}
