@@ -1,5 +1,11 @@
 package openai
 
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
 const (
 	maxDepth = 10000 // of nesting, as in encoding/json
 	maxCount = 1e9   // a token count above it is not believed
@@ -20,200 +26,372 @@ type event struct {
 
 func (e *event) text() bool { return e.answer || e.reasoning }
 
-// eventParser reads events. It exists beside encoding/json because it checks
-// and reads an event in one pass without allocating; what it accepts is
-// exactly what encoding/json holds to be a valid object. A value of an
-// unexpected type is valid and says nothing.
-type eventParser struct {
-	scanner
-	ev event
-}
+// path is where a value stands in an event.
+type path uint8
 
-// parse reads data, which must be one JSON object.
-func (p *eventParser) parse(data []byte) bool {
-	p.scanner = scanner{b: data}
-	p.ev = event{prompt: noCount, completion: noCount, cached: noCount}
-	p.space()
-	if p.peek() != '{' || !p.members(topField) {
-		return false
-	}
-	p.space()
-	return p.i == len(p.b)
-}
+const (
+	pathOther path = iota // says nothing
+	pathTop
+	pathError
+	pathObject
+	pathChoices
+	pathChoice
+	pathDelta
+	pathAnswer
+	pathReasoning
+	pathFinish
+	pathTokenIDs
+	pathTokenID
+	pathToolCalls
+	pathToolCall
+	pathFunction
+	pathUsage
+	pathPrompt
+	pathCompletion
+	pathPromptDetails
+	pathCached
+)
 
-func topField(p *eventParser, key []byte) bool {
-	switch string(key) {
-	case "choices":
-		return p.elements(choice)
-	case "usage":
-		return p.members(usageField)
-	case "error":
-		p.ev.failed = p.ev.failed || p.peek() != 'n' // only null starts so
-	case "object":
-		s, ok := p.text()
-		p.ev.failed = p.ev.failed || string(s) == "error"
-		return ok
-	}
-	return p.skip()
-}
-
-func choice(p *eventParser) bool {
-	p.ev.choice = p.ev.choice || p.peek() == '{'
-	return p.members(choiceField)
-}
-
-func choiceField(p *eventParser, key []byte) bool {
-	switch string(key) {
-	case "delta":
-		return p.members(deltaField)
-	case "text":
-		return p.mark(&p.ev.answer)
-	case "finish_reason":
-		s, ok := p.text()
-		if len(s) > 0 {
-			p.ev.finish = s
+// member is the path of a member of an object. A name that another server gives a
+// field is one more word here.
+func (p path) member(name []byte) path {
+	switch p {
+	case pathTop:
+		switch string(name) {
+		case "choices":
+			return pathChoices
+		case "usage":
+			return pathUsage
+		case "error":
+			return pathError
+		case "object":
+			return pathObject
 		}
-		return ok
-	case "token_ids":
-		return p.elements(tokenID)
-	}
-	return p.skip()
-}
-
-// tokenID counts a token id: an integer of 0 to maxCount.
-func tokenID(p *eventParser) bool {
-	id := int32(noCount)
-	if !p.count(&id) {
-		return false
-	}
-	if id != noCount {
-		p.ev.ids++
-	}
-	return true
-}
-
-func deltaField(p *eventParser, key []byte) bool {
-	switch string(key) {
-	case "content":
-		return p.mark(&p.ev.answer)
-	case "reasoning", "reasoning_content":
-		return p.mark(&p.ev.reasoning)
-	case "tool_calls":
-		return p.elements(toolCall)
-	}
-	return p.skip()
-}
-
-func toolCall(p *eventParser) bool { return p.members(toolCallField) }
-
-func toolCallField(p *eventParser, key []byte) bool {
-	if string(key) == "function" {
-		return p.members(functionField)
-	}
-	return p.skip()
-}
-
-// functionField: a call's name is generated as well as its arguments; its id
-// and type are the server's.
-func functionField(p *eventParser, key []byte) bool {
-	switch string(key) {
-	case "name", "arguments":
-		return p.mark(&p.ev.answer)
-	}
-	return p.skip()
-}
-
-func usageField(p *eventParser, key []byte) bool {
-	switch string(key) {
-	case "prompt_tokens":
-		return p.count(&p.ev.prompt)
-	case "completion_tokens":
-		return p.count(&p.ev.completion)
-	case "prompt_tokens_details":
-		return p.members(promptDetailsField)
-	}
-	return p.skip()
-}
-
-func promptDetailsField(p *eventParser, key []byte) bool {
-	if string(key) == "cached_tokens" {
-		return p.count(&p.ev.cached)
-	}
-	return p.skip()
-}
-
-// members reads an object field by field; another kind of value is skipped.
-func (p *eventParser) members(field func(p *eventParser, key []byte) bool) bool {
-	if p.peek() != '{' {
-		return p.skip()
-	}
-	if !p.enter() {
-		return false
-	}
-	for more := p.peek() != '}'; more; {
-		key, ok := p.key()
-		if !ok || !field(p, key) {
-			return false
+	case pathChoice:
+		switch string(name) {
+		case "delta":
+			return pathDelta
+		case "text":
+			return pathAnswer
+		case "finish_reason":
+			return pathFinish
+		case "token_ids":
+			return pathTokenIDs
 		}
-		if more, ok = p.next('}'); !ok {
-			return false
+	case pathDelta:
+		switch string(name) {
+		case "content":
+			return pathAnswer
+		case "reasoning", "reasoning_content":
+			return pathReasoning
+		case "tool_calls":
+			return pathToolCalls
+		}
+	case pathToolCall:
+		if string(name) == "function" {
+			return pathFunction
+		}
+	case pathFunction: // a call's id and type are the server's
+		switch string(name) {
+		case "name", "arguments":
+			return pathAnswer
+		}
+	case pathUsage:
+		switch string(name) {
+		case "prompt_tokens":
+			return pathPrompt
+		case "completion_tokens":
+			return pathCompletion
+		case "prompt_tokens_details":
+			return pathPromptDetails
+		}
+	case pathPromptDetails:
+		if string(name) == "cached_tokens" {
+			return pathCached
 		}
 	}
-	return p.leave()
+	return pathOther
 }
 
-// elements reads an array value by value; another kind of value is skipped.
-func (p *eventParser) elements(element func(p *eventParser) bool) bool {
-	if p.peek() != '[' {
-		return p.skip()
+// element is the path of an element of an array.
+func (p path) element() path {
+	switch p {
+	case pathChoices:
+		return pathChoice
+	case pathTokenIDs:
+		return pathTokenID
+	case pathToolCalls:
+		return pathToolCall
 	}
-	if !p.enter() {
-		return false
-	}
-	for more := p.peek() != ']'; more; {
-		if !element(p) {
-			return false
+	return pathOther
+}
+
+// take notes what a value says, which is valid JSON. One of an unexpected type says
+// nothing.
+func (e *event) take(p path, value []byte) {
+	filled := value[0] == '"' && len(value) > len(`""`)
+	switch p {
+	case pathError:
+		e.failed = e.failed || value[0] != 'n' // only null starts so
+	case pathObject:
+		e.failed = e.failed || filled && string(unquoted(value)) == "error"
+	case pathChoice:
+		e.choice = e.choice || value[0] == '{'
+	case pathAnswer:
+		e.answer = e.answer || filled
+	case pathReasoning:
+		e.reasoning = e.reasoning || filled
+	case pathFinish:
+		if filled {
+			e.finish = unquoted(value)
 		}
-		var ok bool
-		if more, ok = p.next(']'); !ok {
-			return false
+	case pathTokenID:
+		if _, ok := count(value); ok {
+			e.ids++
 		}
+	case pathPrompt:
+		setCount(&e.prompt, value)
+	case pathCompletion:
+		setCount(&e.completion, value)
+	case pathCached:
+		setCount(&e.cached, value)
 	}
-	return p.leave()
 }
 
-// mark sets seen when the value is a string with something in it.
-func (p *eventParser) mark(seen *bool) bool {
-	if p.peek() != '"' {
-		return p.skip()
-	}
-	s, _, ok := p.str()
-	*seen = *seen || len(s) > 0
-	return ok
-}
-
-// count sets n when the value is an integer of 0 to maxCount.
-func (p *eventParser) count(n *int32) bool {
-	start := p.i
-	if !p.skip() {
-		return false
-	}
-	if v, ok := smallInteger(p.b[start:p.i]); ok {
+func setCount(n *int32, value []byte) {
+	if v, ok := count(value); ok {
 		*n = v
 	}
-	return true
 }
 
-func smallInteger(digits []byte) (int32, bool) {
-	if len(digits) > 10 {
+// count reads an integer of 0 to maxCount.
+func count(value []byte) (int32, bool) {
+	const digits = 10
+	if len(value) > digits {
 		return 0, false
 	}
 	n := int64(0)
-	for _, c := range digits {
-		if c < '0' || c > '9' {
+	for _, c := range value {
+		if !isDigit(c) {
 			return 0, false
 		}
 		n = n*10 + int64(c-'0')
 	}
 	return int32(n), n <= maxCount
 }
+
+// unquoted is what a string of JSON stands for.
+func unquoted(value []byte) []byte {
+	if bytes.IndexByte(value, '\\') < 0 {
+		return value[1 : len(value)-1 : len(value)-1]
+	}
+	var text string
+	_ = json.Unmarshal(value, &text) // it is a valid string
+	return []byte(text)
+}
+
+// eventParser reads events. It exists beside encoding/json because it checks
+// and reads an event in one pass without allocating; what it accepts is
+// exactly what encoding/json holds to be a valid object. Its methods read one
+// construct at the cursor and return false where the text is not valid JSON; the
+// cursor is of no use after that.
+type eventParser struct {
+	ev    event
+	b     []byte
+	i     int // the cursor
+	depth int
+}
+
+// parse reads data, which must be one JSON object.
+func (p *eventParser) parse(data []byte) bool {
+	*p = eventParser{b: data, ev: event{prompt: noCount, completion: noCount, cached: noCount}}
+	p.space()
+	if p.peek() != '{' || !p.value(pathTop) {
+		return false
+	}
+	p.space()
+	return p.i == len(p.b)
+}
+
+// value reads any value.
+func (p *eventParser) value(at path) (ok bool) {
+	start := p.i
+	switch c := p.peek(); {
+	case c == '"':
+		_, ok = p.str()
+	case c == '{':
+		ok = p.list(at, '}')
+	case c == '[':
+		ok = p.list(at, ']')
+	case c == 't':
+		ok = p.literal("true")
+	case c == 'f':
+		ok = p.literal("false")
+	case c == 'n':
+		ok = p.literal("null")
+	default:
+		ok = p.number()
+	}
+	if ok && at != pathOther {
+		p.ev.take(at, p.b[start:p.i])
+	}
+	return ok
+}
+
+// list reads the members of an object, or the elements of an array.
+func (p *eventParser) list(at path, closing byte) bool {
+	if p.depth++; p.depth > maxDepth {
+		return false
+	}
+	inner := at.element()
+	p.i++
+	p.space()
+	for more := p.peek() != closing; more; {
+		if closing == '}' {
+			name, ok := p.name()
+			if !ok {
+				return false
+			}
+			inner = at.member(name)
+		}
+		if !p.value(inner) {
+			return false
+		}
+		p.space()
+		switch p.peek() {
+		case ',':
+			p.i++
+			p.space()
+		case closing:
+			more = false
+		default:
+			return false
+		}
+	}
+	p.i++
+	p.depth--
+	return true
+}
+
+// name reads a member's name and its colon.
+func (p *eventParser) name() ([]byte, bool) {
+	start := p.i
+	if p.peek() != '"' {
+		return nil, false
+	}
+	escaped, ok := p.str()
+	if !ok {
+		return nil, false
+	}
+	name := p.b[start+1 : p.i-1]
+	if escaped {
+		name = unquoted(p.b[start:p.i])
+	}
+	p.space()
+	if p.peek() != ':' {
+		return nil, false
+	}
+	p.i++
+	p.space()
+	return name, true
+}
+
+// str reads a string, whose bytes need not be valid UTF-8, as in encoding/json.
+func (p *eventParser) str() (escaped, ok bool) {
+	for i := p.i + 1; i < len(p.b); i++ {
+		switch c := p.b[i]; {
+		case c == '"':
+			p.i = i + 1
+			return escaped, true
+		case c == '\\':
+			escaped = true
+			n := escape(p.b[i+1:])
+			if n == 0 {
+				return true, false
+			}
+			i += n
+		case c < ' ':
+			return escaped, false
+		}
+	}
+	return escaped, false
+}
+
+// escape is how many bytes of b follow the backslash of an escape, 0 for none.
+func escape(b []byte) int {
+	const hex = 4
+	switch {
+	case len(b) == 0:
+	case strings.IndexByte(`"\/bfnrt`, b[0]) >= 0:
+		return 1
+	case b[0] == 'u' && len(b) > hex:
+		for _, c := range b[1 : 1+hex] {
+			if !isDigit(c) && (c|0x20 < 'a' || c|0x20 > 'f') {
+				return 0
+			}
+		}
+		return 1 + hex
+	}
+	return 0
+}
+
+func (p *eventParser) literal(word string) bool {
+	end := p.i + len(word)
+	if end > len(p.b) || string(p.b[p.i:end]) != word {
+		return false
+	}
+	p.i = end
+	return true
+}
+
+func (p *eventParser) number() bool {
+	if p.peek() == '-' {
+		p.i++
+	}
+	if p.peek() == '0' {
+		p.i++
+	} else if !p.digits() {
+		return false
+	}
+	if p.peek() == '.' {
+		p.i++
+		if !p.digits() {
+			return false
+		}
+	}
+	if c := p.peek(); c == 'e' || c == 'E' {
+		p.i++
+		if c := p.peek(); c == '+' || c == '-' {
+			p.i++
+		}
+		return p.digits()
+	}
+	return true
+}
+
+// digits reads one digit or more.
+func (p *eventParser) digits() bool {
+	start := p.i
+	for isDigit(p.peek()) {
+		p.i++
+	}
+	return p.i > start
+}
+
+// peek is the byte at the cursor, 0 at the end: no construct starts with 0.
+func (p *eventParser) peek() byte {
+	if p.i < len(p.b) {
+		return p.b[p.i]
+	}
+	return 0
+}
+
+func (p *eventParser) space() {
+	for p.i < len(p.b) && isBlank(p.b[p.i]) {
+		p.i++
+	}
+}
+
+func isBlank(c byte) bool { return c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t') }
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
