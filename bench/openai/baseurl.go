@@ -46,16 +46,17 @@ func ParseBaseURL(s string) (*url.URL, error) {
 	return base, nil
 }
 
-// HostPort returns the host and the port of an endpoint's URL, the scheme's own port
-// where the URL names none. It is the label target of a probe without a name and of
-// a load test, so that the two join.
-func HostPort(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+// Port is the port of an endpoint's URL, the scheme's own where the URL names none.
+func Port(u *url.URL) string {
+	if port := u.Port(); port != "" {
+		return port
 	}
-	return net.JoinHostPort(u.Hostname(), port)
+	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
+
+// HostPort is the host and the [Port] of an endpoint's URL. It is the label target of
+// a probe without a name and of a load test, so that the two join.
+func HostPort(u *url.URL) string { return net.JoinHostPort(u.Hostname(), Port(u)) }
 
 // TargetName is [HostPort] of an endpoint as text, which is returned as it is where it
 // is no URL.

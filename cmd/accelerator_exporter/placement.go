@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net/url"
 	"slices"
 	"strconv"
 	"sync"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 	"github.com/accelerator-exporter/accelerator_exporter/collector"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/listening"
@@ -135,15 +135,6 @@ func localPort(ctx context.Context, t probe.Target) int {
 	if local, err := listening.IsLocal(ctx, t.URL().Hostname()); err != nil || !local {
 		return 0
 	}
-	return portOf(t.URL())
-}
-
-func portOf(u *url.URL) int {
-	if port, err := strconv.Atoi(u.Port()); err == nil {
-		return port
-	}
-	if u.Scheme == "https" {
-		return 443
-	}
-	return 80
+	port, _ := strconv.Atoi(openai.Port(t.URL())) // a valid URL has one
+	return port
 }

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"net"
+	"strconv"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/live"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// TestOneNameOfAnEndpoint: a dashboard joins what a probe, a load test and its report
+// say of an endpoint, and the cards behind it are those of the process at its port,
+// also where the URL names no port. TestServing in bench/report holds the report.
+func TestOneNameOfAnEndpoint(t *testing.T) {
+	for url, want := range map[string]string{
+		"http://127.0.0.1":            "127.0.0.1:80",
+		"https://127.0.0.1/llm/v1":    "127.0.0.1:443",
+		"http://127.0.0.1:8000/v1/":   "127.0.0.1:8000",
+		"https://[::1]":               "[::1]:443",
+		"https://localhost:8443/v1":   "localhost:8443",
+		"http://localhost:8080/a/b/c": "localhost:8080",
+	} {
+		spec := probe.DefaultSpec()
+		spec.URL = url
+		target, err := spec.Validate("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := target.Name(); got != want {
+			t.Errorf("probe of %s: target %q, want %q", url, got, want)
+		}
+		if got := targetOfRun(t, url); got != want {
+			t.Errorf("load test of %s: target %q, want %q", url, got, want)
+		}
+		if got := openai.TargetName(url); got != want {
+			t.Errorf("report of %s: target %q, want %q", url, got, want)
+		}
+		_, port, err := net.SplitHostPort(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strconv.Itoa(localPort(t.Context(), target)); got != port {
+			t.Errorf("cards of %s: port %s, want %s", url, got, port)
+		}
+	}
+}
+
+// targetOfRun is the label of a load test's own metrics.
+func targetOfRun(t *testing.T, url string) string {
+	t.Helper()
+	m := live.NewMetrics()
+	m.RunStarted(runlog.Run{URL: url, Model: "m"})
+	m.StepStarted(runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1}, new(load.Meter))
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, label := range family.GetMetric()[0].GetLabel() {
+			if label.GetName() == "target" {
+				return label.GetValue()
+			}
+		}
+	}
+	t.Fatal("no series has a target")
+	return ""
+}
