@@ -46,7 +46,7 @@ func (a *account) over(f *openai.Failure) {
 		a.meter.Canceled.Add(1)
 	default:
 		a.astray++
-		if !isAstray(f.Reason) {
+		if !f.Reason.Unreached() {
 			a.astray = 0
 		}
 		a.failed[f.Reason]++
@@ -74,11 +74,6 @@ func (a *account) telling() int {
 // it is not there any more. The next would fail at once, and all be used up in no
 // time.
 func (a *account) unreachable() bool { return a.astray >= a.telling() }
-
-// isAstray tells the failures of a request that never came as far as the server.
-func isAstray(r openai.Reason) bool {
-	return r == openai.ReasonDNS || r == openai.ReasonConnect || r == openai.ReasonTLS
-}
 
 // check is an error when a request was lost or counted twice: a bug.
 func (a *account) check() error {

@@ -2,57 +2,190 @@ package openai
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
-	"net/http"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
-// callTime bounds a call, if its context allows that much.
-const callTime = 30 * time.Second
+const (
+	callTime     = 30 * time.Second // bounds a call, if its context allows that much
+	maxModels    = 4 << 20          // bytes of the list of models
+	maxModelID   = 256              // bytes of a model's name
+	maxTokenList = 16 << 20         // bytes of an answer with token ids, or with their text
+)
+
+// Models asks which models the endpoint serves, in the server's order. It
+// takes at most 30 s. A name is 1 to 256 bytes of printable UTF-8; others are
+// left out, a list with no good name is refused (ReasonProtocol), and an empty
+// list is ReasonEmpty.
+func (c *Client) Models(ctx context.Context) ([]string, *Failure) {
+	var list struct {
+		Data *[]struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	var names []string
+	failure := c.ask(ctx, listOfModels(&list), func() *Failure {
+		switch {
+		case list.Data == nil:
+			return protocolFailure("")
+		case len(*list.Data) == 0:
+			return &Failure{Reason: ReasonEmpty, Detail: "the list of models is empty"}
+		}
+		for _, m := range *list.Data {
+			if isModelName(m.ID) {
+				names = append(names, m.ID)
+			}
+		}
+		if len(names) == 0 {
+			return protocolFailure("no model's name is 1 to 256 bytes of printable text")
+		}
+		return nil
+	})
+	return names, failure
+}
+
+// Vocabulary asks how many tokens a model knows, by its card in the list of models
+// (llama.cpp's meta.n_vocab). It is 0 where the list does not tell, as vLLM's. It
+// takes at most 30 s.
+func (c *Client) Vocabulary(ctx context.Context, model string) (int, *Failure) {
+	var list struct {
+		Data []struct {
+			ID   string `json:"id"`
+			Size int32  `json:"vocab_size"`
+			Meta struct {
+				Size int32 `json:"n_vocab"`
+			} `json:"meta"`
+		} `json:"data"`
+	}
+	failure := c.ask(ctx, listOfModels(&list), nil)
+	for _, m := range list.Data {
+		if m.ID == model && failure == nil {
+			return int(max(0, m.Size, m.Meta.Size)), nil
+		}
+	}
+	return 0, failure
+}
+
+func listOfModels(into any) call {
+	return call{what: "list of models", path: []string{"v1", "models"}, limit: maxModels, into: into}
+}
+
+// isModelName reports whether s is fit for labels, logs and pages.
+func isModelName(s string) bool {
+	if s == "" || len(s) > maxModelID {
+		return false
+	}
+	for _, r := range s {
+		// The JSON decoder puts RuneError in place of what is not UTF-8.
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// Tokenize asks for the token ids of a text, by POST /tokenize as vLLM has it,
+// beside /v1 and not below. No token is added for the model's sake. It takes at
+// most 30 s. A server that does not tokenize fails as it answers, mostly with
+// [ReasonHTTP4xx]; an answer without ids is ReasonProtocol, and one of no ids
+// for a text is ReasonEmpty.
+func (c *Client) Tokenize(ctx context.Context, model, text string) ([]int32, *Failure) {
+	var list struct {
+		Tokens *[]int32 `json:"tokens"`
+	}
+	question := map[string]any{"model": model, "prompt": text, "add_special_tokens": false}
+	failure := c.ask(ctx, call{what: "list of tokens", path: []string{"tokenize"}, body: question, limit: maxTokenList, into: &list}, func() *Failure {
+		if list.Tokens == nil {
+			return protocolFailure("")
+		}
+		for _, id := range *list.Tokens {
+			if id < 0 {
+				return protocolFailure("token id %d is negative", id)
+			}
+		}
+		if len(*list.Tokens) == 0 && text != "" {
+			return &Failure{Reason: ReasonEmpty, Detail: "the list of tokens is empty"}
+		}
+		return nil
+	})
+	if failure != nil {
+		return nil, failure
+	}
+	return *list.Tokens, nil
+}
+
+// Detokenize asks for the text of token ids, by vLLM's POST /detokenize. It
+// takes at most 30 s and fails as [Client.Tokenize] does.
+func (c *Client) Detokenize(ctx context.Context, model string, ids []int32) (string, *Failure) {
+	var reply struct {
+		Prompt *string `json:"prompt"`
+	}
+	question := map[string]any{"model": model, "tokens": append([]int32{}, ids...)} // a list, if it is empty
+	failure := c.ask(ctx, call{what: "text of tokens", path: []string{"detokenize"}, body: question, limit: maxTokenList, into: &reply}, func() *Failure {
+		switch {
+		case reply.Prompt == nil:
+			return protocolFailure("")
+		case *reply.Prompt == "" && len(ids) > 0:
+			return &Failure{Reason: ReasonEmpty, Detail: "the text of the tokens is empty"}
+		}
+		return nil
+	})
+	if failure != nil {
+		return "", failure
+	}
+	return *reply.Prompt, nil
+}
 
 // call is a short request whose answer is one JSON text.
 type call struct {
-	what  string   // is asked for, as in "the list of models"
-	path  []string // below the base URL
-	body  []byte   // nil for a GET
-	limit int      // bytes of the answer
-	// read takes the answer. Its failure's detail may hold anything.
-	read func(text []byte) *Failure
+	what  string         // is asked for, as in "list of models"
+	path  []string       // below the base URL
+	body  map[string]any // of strings and numbers; nil for a GET
+	limit int            // bytes of the answer
+	into  any            // takes the answer
 }
 
-// do makes a call and returns why it failed, nil if it did not.
-func (c *Client) do(ctx context.Context, q call) *Failure {
+// ask makes a call and returns why it failed, nil if it did not. check, if any, looks
+// at the answer; the detail of its failure may hold anything, and is the answer where
+// it is empty.
+func (c *Client) ask(ctx context.Context, q call, check func() *Failure) *Failure {
 	x := c.begin(ctx, callTime, 0)
 	defer x.finish(nil)
-	req := c.jsonRequest(x.ctx, q.body, q.path...)
-	req.Header.Set(requestIDHeader, newRequestID())
-
-	resp, failure := x.roundTrip(req)
+	var question []byte
+	if q.body != nil {
+		question, _ = json.Marshal(q.body) // strings and numbers: it cannot fail
+	}
+	resp, failure := x.roundTrip(c.jsonRequest(x.ctx, question, newRequestID(), q.path...))
 	if failure != nil {
 		return failure
 	}
 	defer resp.Body.Close()
-	text, err := answerText(resp, q.limit)
+	body, _, err := decodedBody(resp)
+	var answer []byte
+	if err == nil {
+		answer, err = io.ReadAll(io.LimitReader(body, int64(q.limit)+1))
+	}
 	switch {
 	case err != nil:
 		return x.cutAnswer(q.what, err)
-	case len(text) > q.limit:
-		return x.failure(ReasonProtocol, q.what+" is too long")
+	case len(answer) > q.limit:
+		return x.failure(ReasonProtocol, "the "+q.what+" is too long")
+	case json.Unmarshal(answer, q.into) != nil:
+		failure = protocolFailure("")
+	case check != nil:
+		failure = check()
 	}
-	if f := q.read(text); f != nil {
-		return x.failure(f.Reason, f.Detail)
+	if failure == nil {
+		return nil
 	}
-	return nil
-}
-
-// answerText is a response's body, one byte more than limit at most.
-func answerText(resp *http.Response, limit int) ([]byte, error) {
-	body, _, err := decodedBody(resp)
-	if err != nil {
-		return nil, err
+	if failure.Detail == "" {
+		failure.Detail = "not a " + q.what + ": " + string(answer)
 	}
-	return io.ReadAll(io.LimitReader(body, int64(limit)+1))
+	return x.failure(failure.Reason, failure.Detail)
 }
 
 // cutAnswer is the failure of an answer that could not be read to its end.
@@ -61,7 +194,7 @@ func (x *exchange) cutAnswer(what string, err error) *Failure {
 	case f != nil:
 		return f
 	case errors.Is(err, io.EOF): // nothing where gzip was announced
-		return x.failure(ReasonEmpty, what+" is empty")
+		return x.failure(ReasonEmpty, "the "+what+" is empty")
 	case isTLSError(err):
 		return x.failure(ReasonTLS, err.Error())
 	case isCut(err):

@@ -40,13 +40,13 @@ type Config struct {
 // Client sends requests to one endpoint. It may be used from several
 // goroutines at once.
 type Client struct {
-	base      *url.URL
-	http      config.HTTPClientConfig
-	keepAlive bool
-	lanes     lanes
-	dialer    dialFunc
-	aside     *aside
-	buffers   sync.Pool
+	base       *url.URL
+	http       config.HTTPClientConfig
+	keepAlive  bool
+	transports transports
+	dialer     dialFunc
+	tokenConns *tokenConns
+	buffers    sync.Pool
 }
 
 type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -59,7 +59,7 @@ func NewClient(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading base URL: %w", err)
 	}
-	c := &Client{base: base, http: cfg.HTTP, keepAlive: cfg.KeepAlive, aside: newAside()}
+	c := &Client{base: base, http: cfg.HTTP, keepAlive: cfg.KeepAlive, tokenConns: newTokenConns()}
 	if a := c.http.Authorization; a != nil {
 		c.http.Authorization = new(*a) // Validate writes to it
 	}
@@ -77,26 +77,26 @@ func NewClient(cfg Config) (*Client, error) {
 	if !cfg.KeepAlive {
 		opts = append(opts, config.WithKeepAlivesDisabled())
 	}
-	c.lanes.open = func() (http.RoundTripper, error) {
+	c.transports.open = func() (http.RoundTripper, error) {
 		return config.NewRoundTripperFromConfig(c.http, "openai", opts...)
 	}
-	first, err := c.lanes.enter()
+	first, err := c.transports.take()
 	if err != nil {
 		return nil, fmt.Errorf("configuring HTTP: %w", err)
 	}
-	c.lanes.leave(first)
+	c.transports.giveBack(first)
 	return c, nil
 }
 
 // CloseIdleConnections closes the connections that wait for a next request.
-func (c *Client) CloseIdleConnections() { c.lanes.closeIdle() }
+func (c *Client) CloseIdleConnections() { c.transports.closeIdle() }
 
 // dial makes the connection for an exchange, and for no longer than that lasts:
 // the transport by itself would go on dialing.
 func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	x := exchangeOf(ctx)
 	if x == nil {
-		return c.aside.dial(ctx, c.dialer, network, addr)
+		return c.tokenConns.dial(ctx, c.dialer, network, addr)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

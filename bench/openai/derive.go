@@ -103,7 +103,5 @@ func tokensSeen(t *Trace) (int, TokenSource) {
 	return len(t.Chunks), TokensChunks
 }
 
-// seenHolds says whether what was seen of a request before its end counts.
-func seenHolds(t *Trace) bool {
-	return t.Failure == nil || t.Failure.Reason == ReasonTimeout || t.Failure.Reason == ReasonStalled
-}
+// seenHolds reports whether what was seen of a request before its end counts.
+func seenHolds(t *Trace) bool { return t.Failure == nil || t.Failure.Reason.row().seen }

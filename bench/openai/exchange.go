@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net/http"
 	"net/http/httptrace"
@@ -24,13 +25,12 @@ type exchangeKey struct{}
 // exchange is one request on its way: it collects what the connection, the
 // transport and the body tell, each from its own goroutine.
 type exchange struct {
-	client  *Client
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	started time.Time
-	timeout time.Duration
-	idle    time.Duration
-	lane    *lane // that carries it, nil if none
+	client    *Client
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
+	started   time.Time
+	idle      time.Duration
+	transport *transport // that carries it, nil if none
 
 	mu     sync.Mutex
 	dialed *conn // the connection made for this request
@@ -46,9 +46,38 @@ type exchange struct {
 	body bodyState
 }
 
+// stages are the instants the transport tells, zero where it does not.
+type stages struct {
+	asked                   time.Time // a connection was wanted
+	dnsStart, dnsDone       time.Time
+	connectStart, connected time.Time
+	tlsStart, tlsDone       time.Time
+	gotConn, wrote          time.Time
+	firstByte               time.Time
+	tlsFailed, reused       bool
+}
+
+func (s *stages) phases() Phases {
+	p := Phases{Send: span(s.gotConn, s.wrote), Wait: span(s.wrote, s.firstByte)}
+	if !s.reused {
+		p.Resolve = span(s.dnsStart, s.dnsDone)
+		p.Connect = span(s.connectStart, s.connected)
+		p.TLS = span(s.tlsStart, s.tlsDone)
+	}
+	return p
+}
+
+// span is 0 unless both ends are known.
+func span(from, to time.Time) time.Duration {
+	if from.IsZero() || to.IsZero() {
+		return 0
+	}
+	return max(0, to.Sub(from))
+}
+
 // begin starts a request's clock. A timeout of 0 or less is none.
 func (c *Client) begin(parent context.Context, timeout, idle time.Duration) *exchange {
-	x := &exchange{client: c, started: time.Now(), timeout: timeout, idle: idle}
+	x := &exchange{client: c, started: time.Now(), idle: idle}
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, exchangeKey{}, x))
 	x.cancel = cancel
 	if timeout > 0 {
@@ -75,11 +104,11 @@ func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 	// The transport is asked directly: an http.Client would follow redirects
 	// and put the URL into its errors.
 	var resp *http.Response
-	ln, err := x.client.lanes.enter()
+	t, err := x.client.transports.take()
 	if err == nil {
-		x.lane = ln
-		over := x.client.aside.endWith(x.ctx)
-		resp, err = ln.RoundTrip(req)
+		x.transport = t
+		over := x.client.tokenConns.endWith(x.ctx)
+		resp, err = t.RoundTrip(req)
 		over()
 	}
 	if err != nil {
@@ -98,8 +127,8 @@ func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 // finish lets go of everything, and fills in what the exchange learned.
 func (x *exchange) finish(t *Trace) {
 	x.cancel(errOver)
-	if x.lane != nil {
-		x.client.lanes.leave(x.lane)
+	if x.transport != nil {
+		x.client.transports.giveBack(x.transport)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -117,6 +146,44 @@ func (x *exchange) finish(t *Trace) {
 	}
 	t.Lags, t.Status = x.lags, x.status
 	t.Phases, t.Reused = x.stages.phases(), x.stages.reused
+}
+
+// hooks are called by the transport from several goroutines, some after the
+// request is over.
+func (x *exchange) hooks() *httptrace.ClientTrace {
+	s := &x.stages
+	return &httptrace.ClientTrace{
+		GetConn:              func(string) { x.note(&s.asked) },
+		GotConn:              x.gotConn,
+		DNSStart:             func(httptrace.DNSStartInfo) { x.note(&s.dnsStart) },
+		DNSDone:              func(httptrace.DNSDoneInfo) { x.note(&s.dnsDone) },
+		ConnectStart:         func(string, string) { x.noteFirst(&s.connectStart) },
+		TLSHandshakeStart:    func() { x.note(&s.tlsStart) },
+		TLSHandshakeDone:     x.handshaken,
+		WroteHeaderField:     x.wroteHeader,
+		WroteRequest:         func(httptrace.WroteRequestInfo) { x.note(&s.wrote) },
+		GotFirstResponseByte: func() { x.note(&s.firstByte) },
+		ConnectDone: func(_, _ string, err error) {
+			if err == nil {
+				x.note(&s.connected)
+			}
+		},
+	}
+}
+
+func (x *exchange) note(instant *time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	*instant = time.Now()
+}
+
+// noteFirst keeps the first: several addresses may be tried.
+func (x *exchange) noteFirst(instant *time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if instant.IsZero() {
+		*instant = time.Now()
+	}
 }
 
 // gotConn takes the connection that will serve the request. The transport may
@@ -147,6 +214,24 @@ func (x *exchange) certAsked() {
 	if x.dialed != nil {
 		x.dialed.certAsked.Store(true)
 	}
+}
+
+func (x *exchange) handshaken(_ tls.ConnectionState, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.stages.tlsDone, x.stages.tlsFailed = time.Now(), err != nil
+	if err == nil && x.dialed != nil {
+		x.dialed.ready()
+	}
+}
+
+// wroteHeader keeps what must not be repeated of a header as it went out:
+// whatever the configuration says, this is what a server can echo.
+func (x *exchange) wroteHeader(name string, values []string) {
+	secrets := headerSecrets(name, values)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.sent = append(x.sent, secrets...)
 }
 
 // afterRead takes what a read of the connection brought, and when. Nothing

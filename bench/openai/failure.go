@@ -2,7 +2,6 @@ package openai
 
 import (
 	"fmt"
-	"strings"
 )
 
 // Reason is the class of a failed request. The set is closed, so a reason can
@@ -27,15 +26,62 @@ const (
 	ReasonCanceled          Reason = "canceled"            // the caller withdrew the request
 )
 
-// Reasons returns every reason, in a stable order.
-func Reasons() []Reason {
-	return []Reason{
-		ReasonDNS, ReasonConnect, ReasonTLS,
-		ReasonTimeoutFirstToken, ReasonTimeout, ReasonStalled,
-		ReasonHTTP4xx, ReasonHTTP429, ReasonHTTP5xx,
-		ReasonStreamError, ReasonProtocol, ReasonTruncated, ReasonEmpty, ReasonCanceled,
+// reasonRow is what the programs know of a reason.
+type reasonRow struct {
+	reason Reason
+	words  string // for somebody who meets it for the first time
+	// unreached: the request did not come as far as the server.
+	unreached bool
+	// seen: what was seen before the end counts, since leaving it out would flatter
+	// the figures.
+	seen bool
+}
+
+// reasonTable has all reasons. The documents' rows about them are held against it.
+func reasonTable() []reasonRow {
+	return []reasonRow{
+		{reason: ReasonDNS, words: "the host name did not resolve", unreached: true},
+		{reason: ReasonConnect, words: "no connection, or closed before an answer", unreached: true},
+		{reason: ReasonTLS, words: "TLS failed", unreached: true},
+		{reason: ReasonTimeoutFirstToken, words: "no text within the timeout"},
+		{reason: ReasonTimeout, words: "not over within the timeout", seen: true},
+		{reason: ReasonStalled, words: "the text stopped coming", seen: true},
+		{reason: ReasonHTTP4xx, words: "the server refused the request"},
+		{reason: ReasonHTTP429, words: "too many requests, says the server"},
+		{reason: ReasonHTTP5xx, words: "the server failed"},
+		{reason: ReasonStreamError, words: "an error in the middle of the stream"},
+		{reason: ReasonProtocol, words: "not the answer of a streaming API"},
+		{reason: ReasonTruncated, words: "the stream was cut"},
+		{reason: ReasonEmpty, words: "an answer without text"},
+		{reason: ReasonCanceled, words: "withdrawn"},
 	}
 }
+
+// Reasons returns every reason, in a stable order.
+func Reasons() []Reason {
+	var all []Reason
+	for _, row := range reasonTable() {
+		all = append(all, row.reason)
+	}
+	return all
+}
+
+// row is what is known of r; of a reason of a later version, that it is one.
+func (r Reason) row() reasonRow {
+	for _, row := range reasonTable() {
+		if row.reason == r {
+			return row
+		}
+	}
+	return reasonRow{reason: r, words: string(r)}
+}
+
+// Words tells a reason to somebody who meets it for the first time, in a clause.
+func (r Reason) Words() string { return r.row().words }
+
+// Unreached reports whether a request that failed so did not come as far as the
+// server.
+func (r Reason) Unreached() bool { return r.row().unreached }
 
 // Failure says why a request failed. It is an error.
 type Failure struct {
@@ -58,14 +104,16 @@ type Failure struct {
 
 // Error is the reason, the status and the detail, as far as they are known.
 func (f *Failure) Error() string {
-	var b strings.Builder
-	b.WriteString(string(f.Reason))
+	text := string(f.Reason)
 	if f.Status != 0 {
-		fmt.Fprintf(&b, ": status %d", f.Status)
+		text += fmt.Sprintf(": status %d", f.Status)
 	}
 	if f.Detail != "" {
-		b.WriteString(": ")
-		b.WriteString(f.Detail)
+		text += ": " + f.Detail
 	}
-	return b.String()
+	return text
+}
+
+func protocolFailure(format string, args ...any) *Failure {
+	return &Failure{Reason: ReasonProtocol, Detail: fmt.Sprintf(format, args...)}
 }

@@ -89,7 +89,7 @@ func TestUsersKeepTheirConnections(t *testing.T) {
 // More connections are kept than one transport of the library keeps.
 func TestManyIdleConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const users = laneSize + 100
+		const users = transportSize + 100
 		k := newCrowd(t)
 		for round, want := range []int{users, 0} {
 			if fresh := k.atOnce(t, users); fresh != want {

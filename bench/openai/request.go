@@ -6,8 +6,12 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -33,6 +37,12 @@ const requestIDHeader = "X-Request-Id"
 // maxRoom bounds the chunks that room is made for before any came: many
 // requests ask for far more than they get.
 const maxRoom = 256
+
+// Message is one turn of a conversation.
+type Message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
 
 // Request is one streaming request.
 type Request struct {
@@ -89,7 +99,9 @@ func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 	if err != nil {
 		t.Failure = x.unsent("making the request: " + err.Error())
 	} else {
-		t.Failure = x.stream(c.newRequest(x.ctx, r, body), s)
+		req := c.jsonRequest(x.ctx, body, r.RequestID, r.API.path()...)
+		req.Header.Set("Accept", "text/event-stream")
+		t.Failure = x.stream(req, s)
 	}
 	x.finish(t)
 	s.fill(t)
@@ -110,16 +122,10 @@ func (x *exchange) stream(req *http.Request, s *stream) *Failure {
 	return x.readStream(body, s, decoded)
 }
 
-func (c *Client) newRequest(ctx context.Context, r Request, body []byte) *http.Request {
-	req := c.jsonRequest(ctx, body, r.API.path()...)
-	req.Header.Set("Accept", "text/event-stream")
-	req.Header.Set(requestIDHeader, r.RequestID)
-	return req
-}
-
 // jsonRequest is a POST of body, or a GET when there is none.
-func (c *Client) jsonRequest(ctx context.Context, body []byte, path ...string) *http.Request {
+func (c *Client) jsonRequest(ctx context.Context, body []byte, id string, path ...string) *http.Request {
 	req := (&http.Request{Method: http.MethodGet, URL: rooted(c.base).JoinPath(path...), Header: make(http.Header)}).WithContext(ctx)
+	req.Header.Set(requestIDHeader, id)
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Accept-Encoding", "identity")
 	if body == nil {
@@ -137,4 +143,57 @@ func newRequestID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
+}
+
+// CheckExtra returns an error where fields may not be sent as [Request.Extra]: a value
+// is not JSON, or a field is model, messages, prompt, stream or stream_options, without
+// which nothing could be measured, or which a report says was asked. The error names a
+// field, and repeats no value.
+func CheckExtra(fields map[string]json.RawMessage) error {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		switch name {
+		case "model", "messages", "prompt", "stream", "stream_options":
+			return fmt.Errorf("extra field %q is set by the client itself", name)
+		}
+		if !json.Valid(fields[name]) {
+			return fmt.Errorf("extra field %q is not JSON", name)
+		}
+	}
+	return nil
+}
+
+// body is the request as JSON.
+func (r *Request) body() ([]byte, error) {
+	if err := CheckExtra(r.Extra); err != nil {
+		return nil, err
+	}
+	options := map[string]bool{"include_usage": true}
+	if r.ContinuousUsage {
+		options["continuous_usage_stats"] = true
+	}
+	fields := map[string]any{"model": r.Model, "temperature": 0, "stream": true, "stream_options": options}
+	switch chat := r.API != Completions; {
+	case r.Messages != nil && !chat:
+		return nil, errors.New("a conversation needs the chat API")
+	case r.PromptTokens != nil && chat:
+		return nil, errors.New("token ids need the completions API")
+	case r.Messages != nil:
+		fields["messages"] = r.Messages
+	case chat:
+		fields["messages"] = []Message{{Role: "user", Content: r.Prompt}}
+	case r.PromptTokens != nil:
+		fields["prompt"] = r.PromptTokens
+	default:
+		fields["prompt"] = r.Prompt
+	}
+	if r.MaxTokens > 0 {
+		fields["max_tokens"] = r.MaxTokens
+	}
+	if r.IgnoreEOS {
+		fields["ignore_eos"] = true
+	}
+	for name, value := range r.Extra {
+		fields[name] = value
+	}
+	return json.Marshal(fields)
 }

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 )
 
@@ -11,17 +10,13 @@ const (
 	maxBody = 64 << 20 // bytes of one response, decoded
 )
 
-// A sink takes the data of one event, valid during the call, and says whether
-// it wants more. The data is never empty.
-type sink interface {
-	event(data []byte) (more bool)
-}
-
 // decoder finds server-sent events in bytes that come in any pieces. It holds
 // back what is incomplete and nothing else, so an event is out as soon as the
 // blank line that ends it is in.
 type decoder struct {
-	sink    sink
+	// event takes the data of one event, which is never empty and valid during the
+	// call, and reports whether more is wanted.
+	event   func(data []byte) (more bool)
 	maxLine int
 	maxBody int
 
@@ -111,7 +106,7 @@ func (d *decoder) addData(value []byte) *Failure {
 func (d *decoder) dispatch() (more bool) {
 	data := bytes.TrimSpace(d.data)
 	d.data, d.lines = d.data[:0], 0
-	return len(data) == 0 || d.sink.event(data)
+	return len(data) == 0 || d.event(data)
 }
 
 // end takes the rest of a stream that stopped inside a line or before a blank
@@ -147,8 +142,4 @@ func isFieldName(name []byte) bool {
 		}
 	}
 	return true
-}
-
-func protocolFailure(format string, args ...any) *Failure {
-	return &Failure{Reason: ReasonProtocol, Detail: fmt.Sprintf(format, args...)}
 }

@@ -67,7 +67,7 @@ func chunksFor(tokens int) int {
 // newStream returns a stream with room for about chunks text chunks.
 func newStream(chunks int) *stream {
 	s := &stream{maxChunks: maxChunks, cached: noCount, chunks: make([]Chunk, 0, chunks), kernel: make([]time.Duration, 0, chunks)}
-	s.decoder = decoder{sink: s, maxLine: maxLine, maxBody: maxBody}
+	s.decoder = decoder{event: s.event, maxLine: maxLine, maxBody: maxBody}
 	return s
 }
 
@@ -137,7 +137,7 @@ func (s *stream) failEmpty(what string) {
 	s.fail(&Failure{Reason: ReasonEmpty, Detail: what})
 }
 
-// event takes one event's data. It is the decoder's sink.
+// event takes one event's data from the decoder.
 func (s *stream) event(data []byte) (more bool) {
 	s.note()
 	if isDone(data) {

@@ -62,47 +62,12 @@ func (o Outcome) Words() string {
 	case !o.Sent():
 		return "not sent"
 	}
-	return words(o.Failure.Reason)
+	return o.Failure.Reason.Words()
 }
 
 // unsent reports whether a failure is this machine's own and says nothing about the
 // server.
 func unsent(f *openai.Failure) bool { return f != nil && (f.Unsent || f.Local) }
-
-// words tell a reason to somebody who meets it for the first time.
-func words(r openai.Reason) string {
-	switch r {
-	case openai.ReasonDNS:
-		return "the host name did not resolve"
-	case openai.ReasonConnect:
-		return "no connection, or closed before an answer"
-	case openai.ReasonTLS:
-		return "TLS failed"
-	case openai.ReasonTimeoutFirstToken:
-		return "no text within the timeout"
-	case openai.ReasonTimeout:
-		return "not over within the timeout"
-	case openai.ReasonStalled:
-		return "the text stopped coming"
-	case openai.ReasonHTTP4xx:
-		return "the server refused the request"
-	case openai.ReasonHTTP429:
-		return "too many requests, says the server"
-	case openai.ReasonHTTP5xx:
-		return "the server failed"
-	case openai.ReasonStreamError:
-		return "an error in the middle of the stream"
-	case openai.ReasonProtocol:
-		return "not the answer of a streaming API"
-	case openai.ReasonTruncated:
-		return "the stream was cut"
-	case openai.ReasonEmpty:
-		return "an answer without text"
-	case openai.ReasonCanceled:
-		return "withdrawn"
-	}
-	return string(r)
-}
 
 // hint is what to do about a failure, "" where nothing can be said.
 func (t Target) hint(f *openai.Failure) string {

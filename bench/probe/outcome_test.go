@@ -91,7 +91,7 @@ func TestHints(t *testing.T) {
 func TestWords(t *testing.T) {
 	seen := map[string]openai.Reason{}
 	for _, r := range openai.Reasons() {
-		text := words(r)
+		text := r.Words()
 		if other, there := seen[text]; there || text == "" || text == string(r) {
 			t.Errorf("%s is %q, as is %s", r, text, other)
 		}

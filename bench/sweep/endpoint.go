@@ -72,13 +72,9 @@ func (r *run) models(ctx context.Context) ([]string, *openai.Failure) {
 	}
 }
 
-// unreachable tells the failures with which no completion can succeed either.
+// unreachable reports whether no completion can succeed either.
 func unreachable(f *openai.Failure) bool {
-	switch f.Reason {
-	case openai.ReasonDNS, openai.ReasonConnect, openai.ReasonTLS, openai.ReasonCanceled:
-		return true
-	}
-	return f.Status == 401 || f.Status == 403
+	return f.Reason.Unreached() || f.Reason == openai.ReasonCanceled || f.Status == 401 || f.Status == 403
 }
 
 func listed(models []string) string {

@@ -39,7 +39,7 @@ func TestTokenServerThatHangs(t *testing.T) {
 		select {
 		case f := <-done:
 			return f
-		case <-time.After(asideTime / 2):
+		case <-time.After(tokenConnTime / 2):
 			t.Fatal("the request waits for its token beyond its own time")
 			return nil
 		}
