@@ -71,7 +71,7 @@ func (c *Client) Vocabulary(ctx context.Context, model string) (int, *Failure) {
 }
 
 func listOfModels(into any) call {
-	return call{what: "list of models", path: []string{"v1", "models"}, limit: maxModels, into: into}
+	return call{what: "the list of models", unlike: "not a list of models", path: []string{"v1", "models"}, limit: maxModels, into: into}
 }
 
 // isModelName reports whether s is fit for labels, logs and pages.
@@ -98,7 +98,7 @@ func (c *Client) Tokenize(ctx context.Context, model, text string) ([]int32, *Fa
 		Tokens *[]int32 `json:"tokens"`
 	}
 	question := map[string]any{"model": model, "prompt": text, "add_special_tokens": false}
-	failure := c.ask(ctx, call{what: "list of tokens", path: []string{"tokenize"}, body: question, limit: maxTokenList, into: &list}, func() *Failure {
+	failure := c.ask(ctx, call{what: "the list of tokens", unlike: "not a list of tokens", path: []string{"tokenize"}, body: question, limit: maxTokenList, into: &list}, func() *Failure {
 		if list.Tokens == nil {
 			return protocolFailure("")
 		}
@@ -125,7 +125,7 @@ func (c *Client) Detokenize(ctx context.Context, model string, ids []int32) (str
 		Prompt *string `json:"prompt"`
 	}
 	question := map[string]any{"model": model, "tokens": append([]int32{}, ids...)} // a list, if it is empty
-	failure := c.ask(ctx, call{what: "text of tokens", path: []string{"detokenize"}, body: question, limit: maxTokenList, into: &reply}, func() *Failure {
+	failure := c.ask(ctx, call{what: "the text of the tokens", unlike: "not the text of tokens", path: []string{"detokenize"}, body: question, limit: maxTokenList, into: &reply}, func() *Failure {
 		switch {
 		case reply.Prompt == nil:
 			return protocolFailure("")
@@ -142,16 +142,17 @@ func (c *Client) Detokenize(ctx context.Context, model string, ids []int32) (str
 
 // call is a short request whose answer is one JSON text.
 type call struct {
-	what  string         // is asked for, as in "list of models"
-	path  []string       // below the base URL
-	body  map[string]any // of strings and numbers; nil for a GET
-	limit int            // bytes of the answer
-	into  any            // takes the answer
+	what   string         // is asked for
+	unlike string         // is said of another answer, before its text
+	path   []string       // below the base URL
+	body   map[string]any // of strings and numbers; nil for a GET
+	limit  int            // bytes of the answer
+	into   any            // takes the answer
 }
 
 // ask makes a call and returns why it failed, nil if it did not. check, if any, looks
 // at the answer; the detail of its failure may hold anything, and is the answer where
-// it is empty.
+// that is empty.
 func (c *Client) ask(ctx context.Context, q call, check func() *Failure) *Failure {
 	x := c.begin(ctx, callTime, 0)
 	defer x.finish(nil)
@@ -173,7 +174,7 @@ func (c *Client) ask(ctx context.Context, q call, check func() *Failure) *Failur
 	case err != nil:
 		return x.cutAnswer(q.what, err)
 	case len(answer) > q.limit:
-		return x.failure(ReasonProtocol, "the "+q.what+" is too long")
+		return x.failure(ReasonProtocol, q.what+" is too long")
 	case json.Unmarshal(answer, q.into) != nil:
 		failure = protocolFailure("")
 	case check != nil:
@@ -183,7 +184,7 @@ func (c *Client) ask(ctx context.Context, q call, check func() *Failure) *Failur
 		return nil
 	}
 	if failure.Detail == "" {
-		failure.Detail = "not a " + q.what + ": " + string(answer)
+		failure.Detail = q.unlike + ": " + string(answer)
 	}
 	return x.failure(failure.Reason, failure.Detail)
 }
@@ -194,7 +195,7 @@ func (x *exchange) cutAnswer(what string, err error) *Failure {
 	case f != nil:
 		return f
 	case errors.Is(err, io.EOF): // nothing where gzip was announced
-		return x.failure(ReasonEmpty, "the "+what+" is empty")
+		return x.failure(ReasonEmpty, what+" is empty")
 	case isTLSError(err):
 		return x.failure(ReasonTLS, err.Error())
 	case isCut(err):
