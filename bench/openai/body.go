@@ -58,6 +58,7 @@ func (x *exchange) readStream(body io.Reader, s *stream, decoded bool) *Failure 
 	}
 }
 
+// beginRead lets beforeRead look into the buffer of a read, if it is watched.
 func (x *exchange) beginRead(watched bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -77,12 +78,9 @@ func (x *exchange) endRead(n int) (over bool) {
 	return b.stream.over
 }
 
-// beforeRead is called when the connection is about to wait for more bytes. A
-// chunk of the transfer encoding that is cut by the network keeps the body's
-// Read waiting although it has bytes already; they are in buf, and an event
-// among them must not wait for the next one. Where they end is told by the
-// zeros that follow: no JSON text holds a zero byte, and a stream that does is
-// only given it later. It returns true when nobody wants more bytes.
+// beforeRead is called when the connection is about to wait for more bytes. What the
+// body's Read has put into buf so far is given to the stream: it ends where the zeros
+// begin, as no JSON text holds a zero byte. It reports whether nobody wants more.
 func (x *exchange) beforeRead() (abort bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

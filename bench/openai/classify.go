@@ -97,7 +97,7 @@ func (x *exchange) unsent(text string) *Failure {
 	return f
 }
 
-// isLocal says whether this machine had no means left for a connection.
+// isLocal reports whether this machine had no means left for a connection.
 func isLocal(err error) bool {
 	lookup, _ := errors.AsType[*net.DNSError](err)
 	for _, means := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM} {
@@ -109,7 +109,7 @@ func isLocal(err error) bool {
 	return false
 }
 
-// tlsUnusable says whether the TLS files cannot be used at the moment: the
+// tlsUnusable reports whether the TLS files cannot be used at the moment: the
 // transport reads them again for every request.
 func (c *Client) tlsUnusable() bool {
 	_, err := config.NewTLSConfig(&c.http.TLSConfig)
@@ -155,7 +155,7 @@ func (x *exchange) text(resp *http.Response) string {
 	return string(text)
 }
 
-// isTLSError says whether TLS itself failed, on either side.
+// isTLSError reports whether TLS itself failed, on either side.
 func isTLSError(err error) bool {
 	var (
 		alert  tls.AlertError
@@ -168,7 +168,7 @@ func isTLSError(err error) bool {
 		errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error")
 }
 
-// isCut says whether the connection ended, rather than said something wrong.
+// isCut reports whether the connection ended, rather than said something wrong.
 func isCut(err error) bool {
 	var (
 		op    *net.OpError

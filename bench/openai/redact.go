@@ -25,7 +25,7 @@ const (
 	redacted     = "<redacted>"
 )
 
-// publicHeaders are the headers whose values may be repeated. Every other
+// isPublicHeader reports whether the values of a header may be repeated. Every other
 // header that was sent may be a credential.
 func isPublicHeader(name string) bool {
 	switch http.CanonicalHeaderKey(name) {

@@ -124,8 +124,8 @@ func (d *decoder) end() (data []byte, cut bool, _ *Failure) {
 	return bytes.TrimSpace(d.data), false, nil
 }
 
-// isField: the fields of the format beside data, which may come without a
-// colon.
+// isField reports whether name is a field of the format beside data, which may come
+// without a colon.
 func isField(name []byte) bool {
 	switch string(name) {
 	case "event", "id", "retry":
@@ -134,7 +134,8 @@ func isField(name []byte) bool {
 	return false
 }
 
-// isFieldName: a line of text with a colon somewhere is not a field.
+// isFieldName reports whether name has the form of a field: a line of text with a colon
+// somewhere is none.
 func isFieldName(name []byte) bool {
 	for _, c := range name {
 		if !isDigit(c) && (c|0x20 < 'a' || c|0x20 > 'z') && c != '-' && c != '_' {

@@ -121,7 +121,7 @@ func (s *stream) judge(clean bool) {
 
 func (s *stream) fail(f *Failure) { s.failure, s.over = f, true }
 
-// empty says whether there is no token: no text, and none that the server counted.
+// empty reports whether there is no token: no text, and none that the server counted.
 // Tokens without text are an answer, although nobody can read it.
 func (s *stream) empty() bool {
 	return len(s.chunks) == 0 && s.usage.CompletionTokens == 0 && s.ids == 0
@@ -198,7 +198,7 @@ func (s *stream) addChunk(ev *event) {
 	}
 }
 
-// bringsTokens says whether an event without text brought tokens all the same. Its
+// bringsTokens reports whether an event without text brought tokens all the same. Its
 // token ids show it, or a running usage that has grown: the usage that comes first
 // beside a finish_reason is the whole answer's.
 func (s *stream) bringsTokens(ev *event) bool {
