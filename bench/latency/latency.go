@@ -48,40 +48,65 @@ func union(a, b []float64) []float64 {
 	return slices.Compact(all)
 }
 
+// figure is a histogram: what it counts of a trace.
+type figure struct {
+	name, help string
+	buckets    []float64
+	samples    func(*openai.Trace) []time.Duration
+	exemplar   bool // a success leaves its request id
+}
+
+func figures() []figure {
+	once := func(derive func(*openai.Trace) (time.Duration, bool)) func(*openai.Trace) []time.Duration {
+		return func(t *openai.Trace) []time.Duration {
+			if d, ok := derive(t); ok {
+				return []time.Duration{d}
+			}
+			return nil
+		}
+	}
+	return []figure{
+		{"time_to_first_token_seconds", "Time from sending to the first generated text.", TTFTBuckets(), once(openai.TTFT), true},
+		{"time_per_output_token_seconds", "Mean time of the output tokens after the first.", ITLBuckets(), once(openai.TPOT), true},
+		{"inter_token_latency_seconds", "Gaps between successive chunks with generated text.", ITLBuckets(), openai.ITLs, false},
+		{"request_duration_seconds", "Time from sending to the last generated text.", DurationBuckets(), once(openai.E2E), true},
+		{
+			"client_lag_seconds", "How late this program read what the kernel had received.", LagBuckets(),
+			func(t *openai.Trace) []time.Duration { return t.Lags }, false,
+		},
+		{
+			"start_delay_seconds", "Time from the instant a request was due to its sending; added to a latency, that is measured from there.", delayBuckets(),
+			func(t *openai.Trace) []time.Duration { return []time.Duration{max(0, t.Started.Sub(t.Planned))} }, false,
+		},
+	}
+}
+
 // Histograms hold what traces show. They are one Prometheus collector.
-type Histograms struct {
-	ttft, tpot, itl, duration, lag, delay *prometheus.HistogramVec
+type Histograms struct{ all []histogram }
+
+type histogram struct {
+	figure
+	*prometheus.HistogramVec
 }
 
 // NewHistograms returns histograms whose names start with prefix, such as
 // "accelerator_probe_", with the given labels.
 func NewHistograms(prefix string, labels ...string) *Histograms {
-	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: prefix + name, Help: help, Buckets: buckets,
+	h := new(Histograms)
+	for _, f := range figures() {
+		h.all = append(h.all, histogram{f, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: prefix + f.name, Help: f.help, Buckets: f.buckets,
 			NativeHistogramBucketFactor:     1.1,
 			NativeHistogramMaxBucketNumber:  160,
 			NativeHistogramMinResetDuration: time.Hour,
-		}, labels)
+		}, labels)})
 	}
-	return &Histograms{
-		ttft:     histogram("time_to_first_token_seconds", "Time from sending to the first generated text.", TTFTBuckets()),
-		tpot:     histogram("time_per_output_token_seconds", "Mean time of the output tokens after the first.", ITLBuckets()),
-		itl:      histogram("inter_token_latency_seconds", "Gaps between successive chunks with generated text.", ITLBuckets()),
-		duration: histogram("request_duration_seconds", "Time from sending to the last generated text.", DurationBuckets()),
-		lag:      histogram("client_lag_seconds", "How late this program read what the kernel had received.", LagBuckets()),
-		delay: histogram("start_delay_seconds",
-			"Time from the instant a request was due to its sending; added to a latency, that is measured from there.", delayBuckets()),
-	}
-}
-
-func (h *Histograms) all() []*prometheus.HistogramVec {
-	return []*prometheus.HistogramVec{h.ttft, h.tpot, h.itl, h.duration, h.lag, h.delay}
+	return h
 }
 
 // Open makes the series of the label values, empty.
 func (h *Histograms) Open(labels ...string) {
-	for _, v := range h.all() {
+	for _, v := range h.all {
 		v.WithLabelValues(labels...)
 	}
 }
@@ -89,29 +114,15 @@ func (h *Histograms) Open(labels ...string) {
 // Observe counts one request that is over. A success leaves its request id as an
 // exemplar.
 func (h *Histograms) Observe(t *openai.Trace, labels ...string) {
-	var exemplar prometheus.Labels
-	if t.Failure == nil {
-		exemplar = prometheus.Labels{"request_id": t.RequestID}
-	}
-	put := func(v *prometheus.HistogramVec, d time.Duration, ok bool) {
-		if ok {
-			v.WithLabelValues(labels...).(prometheus.ExemplarObserver).ObserveWithExemplar(d.Seconds(), exemplar)
+	for _, v := range h.all {
+		series := v.WithLabelValues(labels...)
+		for _, d := range v.samples(t) {
+			if v.exemplar && t.Failure == nil {
+				series.(prometheus.ExemplarObserver).ObserveWithExemplar(d.Seconds(), prometheus.Labels{"request_id": t.RequestID})
+			} else {
+				series.Observe(d.Seconds())
+			}
 		}
-	}
-	h.delay.WithLabelValues(labels...).Observe(max(0, t.Started.Sub(t.Planned)).Seconds())
-	ttft, ok := openai.TTFT(t)
-	put(h.ttft, ttft, ok)
-	tpot, ok := openai.TPOT(t)
-	put(h.tpot, tpot, ok)
-	e2e, ok := openai.E2E(t)
-	put(h.duration, e2e, ok)
-	itl := h.itl.WithLabelValues(labels...)
-	for _, gap := range openai.ITLs(t) {
-		itl.Observe(gap.Seconds())
-	}
-	lag := h.lag.WithLabelValues(labels...)
-	for _, d := range t.Lags {
-		lag.Observe(d.Seconds())
 	}
 }
 
@@ -119,7 +130,7 @@ func (h *Histograms) Observe(t *openai.Trace, labels ...string) {
 // there were.
 func (h *Histograms) DeletePartialMatch(labels prometheus.Labels) int {
 	n := 0
-	for _, v := range h.all() {
+	for _, v := range h.all {
 		n += v.DeletePartialMatch(labels)
 	}
 	return n
@@ -127,14 +138,14 @@ func (h *Histograms) DeletePartialMatch(labels prometheus.Labels) int {
 
 // Describe implements [prometheus.Collector].
 func (h *Histograms) Describe(ch chan<- *prometheus.Desc) {
-	for _, v := range h.all() {
+	for _, v := range h.all {
 		v.Describe(ch)
 	}
 }
 
 // Collect implements [prometheus.Collector].
 func (h *Histograms) Collect(ch chan<- prometheus.Metric) {
-	for _, v := range h.all() {
+	for _, v := range h.all {
 		v.Collect(ch)
 	}
 }
