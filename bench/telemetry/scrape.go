@@ -24,8 +24,6 @@ const (
 	accept = "text/plain;version=0.0.4;q=1,text/plain;q=0.5"
 )
 
-var errTooLarge = fmt.Errorf("the response is larger than %d MiB", maxBody>>20)
-
 // ErrUnauthorized is the error of a source that wants credentials, or other ones.
 var ErrUnauthorized = errors.New("credentials are missing or wrong")
 
@@ -154,6 +152,9 @@ func (t *target) get(ctx context.Context) (reading, error) {
 		return reading{}, err
 	}
 	series, known, err := parse(body, t.choice)
+	if errors.As(err, new(*http.MaxBytesError)) {
+		err = fmt.Errorf("the response is larger than %d MiB", maxBody>>20)
+	}
 	return reading{at: at, series: series, known: known}, err
 }
 
@@ -167,34 +168,19 @@ func checkType(contentType string) error {
 	return nil
 }
 
-// bounded is the body of resp, decompressed, which gives errTooLarge where it
-// grows too large.
+// bounded is the body of resp, decompressed, which fails with http.MaxBytesError where
+// it grows too large.
 func bounded(resp *http.Response) (io.Reader, error) {
 	switch encoding := resp.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
-		return &limited{r: resp.Body, left: maxBody}, nil
+		return http.MaxBytesReader(nil, resp.Body, maxBody), nil
 	case "gzip", "x-gzip":
 		z, err := gzip.NewReader(resp.Body)
 		if err != nil {
 			return nil, fmt.Errorf("decompressing the response: %w", err)
 		}
-		return &limited{r: z, left: maxBody}, nil
+		return http.MaxBytesReader(nil, z, maxBody), nil
 	default:
 		return nil, fmt.Errorf("the response is encoded as %.20q, which was not asked for", encoding)
 	}
-}
-
-// limited reads at most left bytes of r, and fails when there are more.
-type limited struct {
-	r    io.Reader
-	left int
-}
-
-func (l *limited) Read(p []byte) (int, error) {
-	n, err := l.r.Read(p[:min(len(p), l.left+1)])
-	if n > l.left {
-		return l.left, errTooLarge
-	}
-	l.left -= n
-	return n, err
 }
