@@ -7,9 +7,9 @@ import "time"
 const maxChunkTokens = 1024
 
 // TTFT is the time from Started to the first chunk that carries text. There
-// is none without text, though its tokens be an answer, and none for a failed request, except that what was
-// seen before a timeout or a stall stays: leaving it out would flatter the
-// figures.
+// is none without text, though its tokens be an answer, and none for a failed
+// request, except that what was seen before a timeout or a stall stays: leaving it
+// out would flatter the figures.
 func TTFT(t *Trace) (time.Duration, bool) {
 	if !seenHolds(t) || len(t.Chunks) == 0 {
 		return 0, false

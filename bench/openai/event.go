@@ -24,6 +24,7 @@ type event struct {
 	prompt, completion, cached int32
 }
 
+// text reports whether the event brings generated text.
 func (e *event) text() bool { return e.answer || e.reasoning }
 
 // path is where a value stands in an event.

@@ -200,7 +200,7 @@ func whatEncodingJSONSays(t *testing.T, data []byte) said {
 	return s
 }
 
-// repeatsKeys says whether an object in data has a member twice.
+// repeatsKeys reports whether an object in data has a member twice.
 func repeatsKeys(data []byte) bool {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	type level struct {

@@ -64,40 +64,43 @@ func headerSecrets(name string, values []string) []string {
 // configSecrets are the secrets of a configuration, those in files as they are
 // now. Most of them are headers too; a token endpoint's are not.
 func configSecrets(cfg *config.HTTPClientConfig) []string {
-	secrets := []string{string(cfg.BearerToken)}
-	files := []string{cfg.BearerTokenFile}
+	var secrets []string
+	add := func(value config.Secret, file string) {
+		secrets = append(secrets, string(value))
+		if file == "" {
+			return
+		}
+		if text, err := os.ReadFile(file); err == nil {
+			secrets = append(secrets, string(text))
+		}
+	}
+	add(cfg.BearerToken, cfg.BearerTokenFile)
 	if a := cfg.Authorization; a != nil {
-		secrets, files = append(secrets, string(a.Credentials)), append(files, a.CredentialsFile)
+		add(a.Credentials, a.CredentialsFile)
 	}
 	if b := cfg.BasicAuth; b != nil {
-		secrets, files = append(secrets, string(b.Password)), append(files, b.PasswordFile)
+		add(b.Password, b.PasswordFile)
 	}
 	if o := cfg.OAuth2; o != nil {
-		secrets, files = append(secrets, string(o.ClientSecret)), append(files, o.ClientSecretFile)
+		add(o.ClientSecret, o.ClientSecretFile)
 	}
 	if h := cfg.HTTPHeaders; h != nil {
 		for _, header := range h.Headers {
 			for _, s := range header.Secrets {
-				secrets = append(secrets, string(s))
+				add(s, "")
 			}
-			files = append(files, header.Files...)
+			for _, file := range header.Files {
+				add("", file)
+			}
 		}
 	}
 	if u := cfg.ProxyURL.URL; u != nil && u.User != nil {
 		password, _ := u.User.Password()
-		secrets = append(secrets, password)
+		add(config.Secret(password), "")
 	}
 	for _, values := range cfg.ProxyConnectHeader {
 		for _, s := range values {
-			secrets = append(secrets, string(s))
-		}
-	}
-	for _, file := range files {
-		if file == "" {
-			continue
-		}
-		if text, err := os.ReadFile(file); err == nil {
-			secrets = append(secrets, string(text))
+			add(s, "")
 		}
 	}
 	return secrets

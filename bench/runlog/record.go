@@ -272,7 +272,7 @@ const (
 	StopUnreachable Stop = "unreachable"
 )
 
-// Early says whether the stop ends a whole run: more load would only show the
+// Early reports whether the stop ends a whole run: more load would only show the
 // same.
 func (s Stop) Early() bool {
 	return s == StopFailureRatio || s == StopUnreachable || s == StopInterrupted

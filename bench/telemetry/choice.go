@@ -26,6 +26,7 @@ func choiceOf(source runlog.Source) choice {
 	return choice{keeps: isServerSeries, known: isServerSeries}
 }
 
+// isExporterSeries reports whether a series of accelerator_exporter is kept.
 func isExporterSeries(name []byte) bool {
 	switch string(name) {
 	case "accelerator_info",
@@ -43,9 +44,9 @@ func isExporterSeries(name []byte) bool {
 	return false
 }
 
-// isServerSeries knows the names of vLLM, old and new, and those of servers that
-// use the same without vLLM's prefix, such as MindIE. A counter is spelt with and
-// without _total.
+// isServerSeries reports whether a series of a model server is kept. It knows the names
+// of vLLM, old and new, and those of servers that use the same without vLLM's prefix,
+// such as MindIE. A counter is spelt with and without _total.
 func isServerSeries(name []byte) bool {
 	name = bytes.TrimPrefix(name, []byte("vllm:"))
 	switch string(bytes.TrimSuffix(name, []byte("_total"))) {
