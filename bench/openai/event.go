@@ -3,7 +3,6 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 )
 
 const (
@@ -217,18 +216,18 @@ func (p *eventParser) parse(data []byte) bool {
 // value reads any value.
 func (p *eventParser) value(at path) (ok bool) {
 	start := p.i
-	switch c := p.peek(); {
-	case c == '"':
+	switch p.peek() {
+	case '"':
 		_, ok = p.str()
-	case c == '{':
+	case '{':
 		ok = p.list(at, '}')
-	case c == '[':
+	case '[':
 		ok = p.list(at, ']')
-	case c == 't':
+	case 't':
 		ok = p.literal("true")
-	case c == 'f':
+	case 'f':
 		ok = p.literal("false")
-	case c == 'n':
+	case 'n':
 		ok = p.literal("null")
 	default:
 		ok = p.number()
@@ -244,16 +243,20 @@ func (p *eventParser) list(at path, closing byte) bool {
 	if p.depth++; p.depth > maxDepth {
 		return false
 	}
-	inner := at.element()
 	p.i++
 	p.space()
 	for more := p.peek() != closing; more; {
+		inner := pathOther
 		if closing == '}' {
 			name, ok := p.name()
 			if !ok {
 				return false
 			}
-			inner = at.member(name)
+			if at != pathOther {
+				inner = at.member(name)
+			}
+		} else if at != pathOther {
+			inner = at.element()
 		}
 		if !p.value(inner) {
 			return false
@@ -299,41 +302,42 @@ func (p *eventParser) name() ([]byte, bool) {
 
 // str reads a string, whose bytes need not be valid UTF-8, as in encoding/json.
 func (p *eventParser) str() (escaped, ok bool) {
-	for i := p.i + 1; i < len(p.b); i++ {
-		switch c := p.b[i]; {
+	for p.i++; p.i < len(p.b); {
+		switch c := p.b[p.i]; {
 		case c == '"':
-			p.i = i + 1
+			p.i++
 			return escaped, true
 		case c == '\\':
 			escaped = true
-			n := escape(p.b[i+1:])
-			if n == 0 {
+			if !p.escape() {
 				return true, false
 			}
-			i += n
 		case c < ' ':
 			return escaped, false
+		default:
+			p.i++
 		}
 	}
 	return escaped, false
 }
 
-// escape is how many bytes of b follow the backslash of an escape, 0 for none.
-func escape(b []byte) int {
-	const hex = 4
-	switch {
-	case len(b) == 0:
-	case strings.IndexByte(`"\/bfnrt`, b[0]) >= 0:
-		return 1
-	case b[0] == 'u' && len(b) > hex:
-		for _, c := range b[1 : 1+hex] {
-			if !isDigit(c) && (c|0x20 < 'a' || c|0x20 > 'f') {
-				return 0
+func (p *eventParser) escape() bool {
+	p.i++
+	switch p.peek() {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		p.i++
+		return true
+	case 'u':
+		p.i++
+		for range 4 {
+			if c := p.peek(); !isDigit(c) && (c|0x20 < 'a' || c|0x20 > 'f') {
+				return false
 			}
+			p.i++
 		}
-		return 1 + hex
+		return true
 	}
-	return 0
+	return false
 }
 
 func (p *eventParser) literal(word string) bool {
