@@ -53,64 +53,53 @@ const (
 )
 
 // member is the path of a member of an object. A name that another server gives a
-// field is one more word here.
+// field is one line here.
 func (p path) member(name []byte) path {
-	switch p {
-	case pathTop:
-		switch string(name) {
-		case "choices":
-			return pathChoices
-		case "usage":
-			return pathUsage
-		case "error":
-			return pathError
-		case "object":
-			return pathObject
-		}
-	case pathChoice:
-		switch string(name) {
-		case "delta":
-			return pathDelta
-		case "text":
-			return pathAnswer
-		case "finish_reason":
-			return pathFinish
-		case "token_ids":
-			return pathTokenIDs
-		}
-	case pathDelta:
-		switch string(name) {
-		case "content":
-			return pathAnswer
-		case "reasoning", "reasoning_content":
-			return pathReasoning
-		case "tool_calls":
-			return pathToolCalls
-		}
-	case pathToolCall:
-		if string(name) == "function" {
-			return pathFunction
-		}
-	case pathFunction: // a call's id and type are the server's
-		switch string(name) {
-		case "name", "arguments":
-			return pathAnswer
-		}
-	case pathUsage:
-		switch string(name) {
-		case "prompt_tokens":
-			return pathPrompt
-		case "completion_tokens":
-			return pathCompletion
-		case "prompt_tokens_details":
-			return pathPromptDetails
-		}
-	case pathPromptDetails:
-		if string(name) == "cached_tokens" {
-			return pathCached
-		}
+	switch string(name) {
+	case "choices":
+		return p.below(pathTop, pathChoices)
+	case "delta":
+		return p.below(pathChoice, pathDelta)
+	case "content":
+		return p.below(pathDelta, pathAnswer)
+	case "reasoning", "reasoning_content":
+		return p.below(pathDelta, pathReasoning)
+	case "text":
+		return p.below(pathChoice, pathAnswer)
+	case "tool_calls":
+		return p.below(pathDelta, pathToolCalls)
+	case "function":
+		return p.below(pathToolCall, pathFunction)
+	case "name", "arguments": // a call's id and type are the server's
+		return p.below(pathFunction, pathAnswer)
+	case "finish_reason":
+		return p.below(pathChoice, pathFinish)
+	case "token_ids":
+		return p.below(pathChoice, pathTokenIDs)
+	case "usage":
+		return p.below(pathTop, pathUsage)
+	case "prompt_tokens":
+		return p.below(pathUsage, pathPrompt)
+	case "completion_tokens":
+		return p.below(pathUsage, pathCompletion)
+	case "prompt_tokens_details":
+		return p.below(pathUsage, pathPromptDetails)
+	case "cached_tokens":
+		return p.below(pathPromptDetails, pathCached)
+	case "error":
+		return p.below(pathTop, pathError)
+	case "object":
+		return p.below(pathTop, pathObject)
 	}
 	return pathOther
+}
+
+// below is child below parent, and pathOther elsewhere.
+func (p path) below(parent, child path) path {
+	if p != parent {
+		return pathOther
+	}
+	return child
 }
 
 // element is the path of an element of an array.

@@ -100,11 +100,11 @@ func (s *stream) close(clean bool) {
 	case len(data) > 0:
 		cut = true
 	}
-	s.judge(clean && !cut)
+	s.checkEnd(clean && !cut)
 }
 
-// judge applies the end rule to a stream whose end was not [DONE].
-func (s *stream) judge(clean bool) {
+// checkEnd applies the end rule to a stream whose end was not [DONE].
+func (s *stream) checkEnd(clean bool) {
 	switch {
 	case s.over:
 	case !clean:

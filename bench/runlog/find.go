@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// packed is what gzip adds to a file's name.
-const packed = ".gz"
+// gzipSuffix is what gzip adds to a file's name.
+const gzipSuffix = ".gz"
 
 // Find returns the logs that paths stand for, in their order and each once. A
 // path is a log, a folder that holds one, or a folder of such folders; the last
@@ -75,7 +75,7 @@ func find(path string) ([]string, error) {
 
 // logIn returns the log in a folder, empty when there is none.
 func logIn(dir string) (string, error) {
-	for _, name := range []string{FileName, FileName + packed} {
+	for _, name := range []string{FileName, FileName + gzipSuffix} {
 		path := filepath.Join(dir, name)
 		info, err := os.Stat(path)
 		switch {

@@ -48,7 +48,7 @@ func newReader(name string, from io.Reader, longest int) (*Reader, error) {
 	if magic, _ := r.in.Peek(2); string(magic) == "\x1f\x8b" {
 		unpacked, err := gzip.NewReader(r.in)
 		if err != nil {
-			return nil, fmt.Errorf("reading traces %s: %w", name, err)
+			return nil, r.fail(err)
 		}
 		r.in = bufio.NewReaderSize(unpacked, room)
 	}
@@ -67,11 +67,11 @@ func (r *Reader) begin() error {
 	line, err := r.readLine()
 	switch {
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("reading traces %s: %w", r.name, errEmpty)
+		return r.fail(errEmpty)
 	case errors.Is(err, errTooLong):
-		return fmt.Errorf("reading traces %s: %w", r.name, errNoLog)
+		return r.fail(errNoLog)
 	case err != nil:
-		return r.wrong(err)
+		return r.failInLine(err)
 	}
 	// The schema alone comes first: a later one may have changed all the rest.
 	var first struct {
@@ -80,17 +80,17 @@ func (r *Reader) begin() error {
 		} `json:"run"`
 	}
 	if json.Unmarshal(line, &first) != nil || first.Run == nil || first.Run.Schema < 1 {
-		return fmt.Errorf("reading traces %s: %w", r.name, errNoLog)
+		return r.fail(errNoLog)
 	}
 	if s := first.Run.Schema; s > Schema {
-		return fmt.Errorf("reading traces %s: it was written by a later version (schema %d, this one reads %d): use that version", r.name, s, Schema)
+		return r.fail(fmt.Errorf("it was written by a later version (schema %d, this one reads %d): use that version", s, Schema))
 	}
 	rec, err := decode(line)
-	if err != nil {
-		return r.wrong(err)
-	}
-	if rec.Run == nil {
-		return fmt.Errorf("reading traces %s: %w", r.name, errNoLog)
+	switch {
+	case err != nil:
+		return r.failInLine(err)
+	case rec.Run == nil:
+		return r.fail(errNoLog)
 	}
 	r.run = *rec.Run
 	return nil
@@ -114,7 +114,7 @@ func (r *Reader) Next() (Record, error) {
 			r.damaged++
 			continue
 		case err != nil:
-			return Record{}, r.wrong(err)
+			return Record{}, r.failInLine(err)
 		case len(line) == 0:
 			continue
 		}
@@ -123,7 +123,7 @@ func (r *Reader) Next() (Record, error) {
 		case err != nil:
 			r.damaged++
 		case rec.Run != nil:
-			return Record{}, r.wrong(errSecond)
+			return Record{}, r.failInLine(errSecond)
 		case rec != Record{}:
 			return rec, nil
 		}
@@ -137,8 +137,12 @@ func (r *Reader) Damaged() int { return r.damaged }
 // Close closes the file.
 func (r *Reader) Close() error { return r.file.Close() }
 
-func (r *Reader) wrong(err error) error {
-	return fmt.Errorf("reading traces %s: line %d: %w", r.name, r.line, cause(err))
+func (r *Reader) fail(err error) error {
+	return fmt.Errorf("reading traces %s: %w", r.name, err)
+}
+
+func (r *Reader) failInLine(err error) error {
+	return r.fail(fmt.Errorf("line %d: %w", r.line, cause(err)))
 }
 
 // readLine returns the next line without its end, valid until the next call. A

@@ -355,8 +355,9 @@ func (s Step) Level() int {
 }
 
 // Name is how the step is called where its level matters: "8" for so many users,
-// "4 req/s" for a rate, "1-10 req/s linear" for one that rises, "inf" for a burst; " max 100" after it is a bound on the
-// requests in flight, " #2" the second of several repeats.
+// "4 req/s" for a rate, "1-10 req/s linear" for one that rises, "inf" for a burst;
+// " max 100" after it is a bound on the requests in flight, " #2" the second of several
+// repeats.
 func (s Step) Name() string {
 	var name string
 	switch {
