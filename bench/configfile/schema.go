@@ -73,8 +73,6 @@ func (c *Checker) Value(n *yaml.Node, t reflect.Type, field string) {
 	switch {
 	case isMapping(t):
 		c.mapping(n, t, field)
-	case t.Kind() == reflect.Map:
-		c.pairs(n, t, field)
 	case t.Kind() == reflect.Slice:
 		if n.Kind != yaml.SequenceNode {
 			c.At(n, c.examples.Wrong(field, "must be a list"))
@@ -89,7 +87,7 @@ func (c *Checker) Value(n *yaml.Node, t reflect.Type, field string) {
 	}
 }
 
-// mapping looks at what is to be read into a struct.
+// mapping looks at what is to be read into a struct or a map.
 func (c *Checker) mapping(n *yaml.Node, t reflect.Type, field string) {
 	if n.Kind != yaml.MappingNode {
 		c.At(n, c.examples.Wrong(field, "must be fields with values"))
@@ -114,21 +112,6 @@ func (c *Checker) mapping(n *yaml.Node, t reflect.Type, field string) {
 			c.At(key, UnknownField(field, key.Value, known))
 		}
 		seen[key.Value] = key.Line
-	}
-}
-
-// pairs looks at what is to be read into a map.
-func (c *Checker) pairs(n *yaml.Node, t reflect.Type, field string) {
-	if n.Kind != yaml.MappingNode {
-		c.At(n, c.examples.Wrong(field, "must be fields with values"))
-		return
-	}
-	for key, value := range c.Fields(n, field) {
-		if key.Tag == MergeTag {
-			c.merged(value, t, field)
-			continue
-		}
-		c.Value(value, t.Elem(), field)
 	}
 }
 
@@ -284,17 +267,21 @@ func isMapping(t reflect.Type) bool {
 }
 
 // FieldsOf are the types of a struct's fields by their names in YAML, and the type
-// of fields with any name, nil if there are none.
+// of fields with any name, as a map has them, nil if there are none.
 func FieldsOf(t reflect.Type) (known map[string]reflect.Type, others reflect.Type) {
 	known = map[string]reflect.Type{}
-	if t.Kind() != reflect.Struct {
+	switch t.Kind() {
+	case reflect.Map:
+		return known, t.Elem()
+	case reflect.Struct:
+	default:
 		return known, nil
 	}
-	for f := range fields(t) {
+	for i := range t.NumField() {
+		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		switch {
-		case options == "inline" && f.Type.Kind() == reflect.Map:
-			others = f.Type.Elem()
+		case !f.IsExported():
 		case options == "inline":
 			inner, more := FieldsOf(f.Type)
 			maps.Copy(known, inner)
@@ -306,15 +293,4 @@ func FieldsOf(t reflect.Type) (known map[string]reflect.Type, others reflect.Typ
 		}
 	}
 	return known, others
-}
-
-// fields yields the exported fields of a struct.
-func fields(t reflect.Type) func(func(reflect.StructField) bool) {
-	return func(yield func(reflect.StructField) bool) {
-		for i := range t.NumField() {
-			if f := t.Field(i); f.IsExported() && !yield(f) {
-				return
-			}
-		}
-	}
 }
