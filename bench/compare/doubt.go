@@ -41,8 +41,8 @@ func doubts(nameA string, a []*report.Step, nameB string, b []*report.Step) []st
 		what string
 		of   func(*report.Step) float64
 	}{
-		{"mean prompt length", func(s *report.Step) float64 { return s.Whole.PromptLength.Mean }},
-		{"mean answer length", func(s *report.Step) float64 { return s.Whole.OutputLength.Mean }},
+		{"mean prompt length", func(s *report.Step) float64 { return s.Whole.Of(report.PromptLength).Mean }},
+		{"mean answer length", func(s *report.Step) float64 { return s.Whole.Of(report.OutputLength).Mean }},
 	} {
 		if x, y := middle(a, length.of), middle(b, length.of); unlike(x, y) {
 			say("%s: %s %s, %s %s tokens. Latency and requests/s follow the length.", length.what, nameA, figure(x, 3), nameB, figure(y, 3))

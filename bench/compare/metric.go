@@ -47,10 +47,10 @@ func metrics() []metric {
 		name, label string
 		of          func(f *report.Figures) report.Distribution
 	}{
-		{"ttft", "TTFT", func(f *report.Figures) report.Distribution { return f.TTFT }},
-		{"tpot", "TPOT", func(f *report.Figures) report.Distribution { return f.TPOT }},
-		{"itl", "ITL", func(f *report.Figures) report.Distribution { return f.ITL }},
-		{"e2el", "E2E", func(f *report.Figures) report.Distribution { return f.E2E }},
+		{"ttft", "TTFT", func(f *report.Figures) report.Distribution { return f.Of(report.TTFT) }},
+		{"tpot", "TPOT", func(f *report.Figures) report.Distribution { return f.Of(report.TPOT) }},
+		{"itl", "ITL", func(f *report.Figures) report.Distribution { return f.Of(report.ITL) }},
+		{"e2el", "E2E", func(f *report.Figures) report.Distribution { return f.Of(report.E2E) }},
 	} {
 		for _, p := range []struct {
 			p    float64

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -120,7 +121,7 @@ func (b *backlog) warning(why string) string {
 		grow, advice = "requests wait ever longer", "lower the rate or raise the bound, and read latencies from when they were due"
 	}
 	return fmt.Sprintf("Only %s requests a second were over where %s arrived, so %s for as long as the load lasts: %s.",
-		number(b.ended), number(b.arrived), grow, advice)
+		words.Number(b.ended), words.Number(b.arrived), grow, advice)
 }
 
 // moments are Welford's running mean and sum of squares.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -138,7 +139,7 @@ func (w *serverWatch) report(ps []float64) *ServerSample {
 	return s
 }
 
-// near says whether two counts are the same within a percent, or 1.
+// near says whether two counts are the same within a words.Percent, or 1.
 func near(a, b float64) bool { return math.Abs(a-b) <= slack(b) }
 
 func slack(n float64) float64 { return max(1, 0.01*n) }
@@ -151,7 +152,7 @@ func (g *gather) compare(s *Step) {
 	if v == nil {
 		return
 	}
-	v.TTFTOurs = v.TTFT != nil && near(float64(v.TTFT.Count), float64(s.Whole.TTFT.Count))
+	v.TTFTOurs = v.TTFT != nil && near(float64(v.TTFT.Count), float64(s.Whole.Of(TTFT).Count))
 	if v.PrefixQueries != nil {
 		least, most := g.prompts()
 		v.PrefixOurs = least == 0 && v.TTFTOurs || least > 0 && *v.PrefixQueries >= least-slack(least) && *v.PrefixQueries <= most+slack(most)
@@ -178,13 +179,13 @@ func (g *gather) serverWarning(v *ServerSample) []string {
 	sent := float64(len(g.curve.starts))
 	if v.TTFT != nil {
 		if n := float64(v.TTFT.Count) - sent; n > slack(sent) {
-			return []string{fmt.Sprintf("The server answered %s other requests meanwhile: %s.", integer(n), advice)}
+			return []string{fmt.Sprintf("The server answered %s other requests meanwhile: %s.", words.Integer(n), advice)}
 		}
 		return nil
 	}
 	_, most := g.prompts()
 	if v.PrefixQueries != nil && most > 0 && *v.PrefixQueries > most+slack(most) {
-		return []string{fmt.Sprintf("The server read %s other prompt tokens meanwhile: %s.", integer(*v.PrefixQueries-most), advice)}
+		return []string{fmt.Sprintf("The server read %s other prompt tokens meanwhile: %s.", words.Integer(*v.PrefixQueries-most), advice)}
 	}
 	return nil
 }

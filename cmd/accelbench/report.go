@@ -14,6 +14,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report/chart"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report/page"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -78,7 +79,7 @@ func (f *renderFlags) print(w io.Writer, r *report.Report, otherwise []string) e
 	formats := f.formats.list
 	if len(formats) == 0 {
 		formats = otherwise
-		if err := report.Head(w, r); err != nil {
+		if err := render.Head(w, r); err != nil {
 			return fmt.Errorf("printing the report: %w", err)
 		}
 	}
@@ -100,13 +101,13 @@ func (f *renderFlags) printOne(w io.Writer, r *report.Report, format string) err
 		}
 		return nil
 	case formatTable:
-		return report.Table(w, r)
+		return render.Table(w, r)
 	case formatMarkdown:
-		return report.Markdown(w, r)
+		return render.Markdown(w, r)
 	case formatJSON:
-		return report.JSON(w, r)
+		return render.JSON(w, r)
 	case formatCSV:
-		return report.CSV(w, r)
+		return render.CSV(w, r)
 	}
 	return nil
 }
@@ -114,16 +115,16 @@ func (f *renderFlags) printOne(w io.Writer, r *report.Report, format string) err
 func (f *renderFlags) printStep(w io.Writer, r *report.Report, s *report.Step, format string) error {
 	switch format {
 	case formatEvalscope:
-		return report.Evalscope(w, s)
+		return render.Evalscope(w, s)
 	case formatChecks:
-		return report.WriteChecks(w, s)
+		return render.Checks(w, s)
 	}
-	return report.VLLM(w, s, f.vllm(r, false))
+	return render.VLLM(w, s, f.vllm(r, false))
 }
 
 // vllm is how vLLM's forms of r are written.
-func (f *renderFlags) vllm(r *report.Report, detail bool) report.VLLMOptions {
-	return report.VLLMOptions{Metrics: f.metrics.list, Percentiles: r.Chosen, Detail: detail}
+func (f *renderFlags) vllm(r *report.Report, detail bool) render.VLLMOptions {
+	return render.VLLMOptions{Metrics: f.metrics.list, Percentiles: r.Chosen, Detail: detail}
 }
 
 // file is one file of a report.
@@ -138,9 +139,9 @@ func writeReport(folder string, r *report.Report, stderr io.Writer) error {
 		return fmt.Errorf("making the report's folder: %w", err)
 	}
 	files := []file{
-		{"report.json", func(w io.Writer) error { return report.JSON(w, r) }},
-		{"report.csv", func(w io.Writer) error { return report.CSV(w, r) }},
-		{"report.md", func(w io.Writer) error { return report.Markdown(w, r) }},
+		{"report.json", func(w io.Writer) error { return render.JSON(w, r) }},
+		{"report.csv", func(w io.Writer) error { return render.CSV(w, r) }},
+		{"report.md", func(w io.Writer) error { return render.Markdown(w, r) }},
 		{"report.html", func(w io.Writer) error { return page.Write(w, r) }},
 		{"performance_metrics.png", chart.Overview(r).WritePNG},
 		{"latency.png", chart.Latency(r).WritePNG},

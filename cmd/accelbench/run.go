@@ -13,6 +13,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/live"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
 )
@@ -140,5 +141,5 @@ func columns(w io.Writer) int {
 
 // folderSuffix ends the name of a run's folder, which begins with the time.
 func folderSuffix(model string) string {
-	return "-" + report.FileName(filepath.Base(model), "model")
+	return "-" + render.FileName(filepath.Base(model), "model")
 }

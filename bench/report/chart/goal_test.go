@@ -68,8 +68,9 @@ func TestChosenPercentileIsDrawn(t *testing.T) {
 	r := reporttest.Sweep()
 	r.Chosen = []float64{99.9, 75}
 	for i := range r.Steps {
-		d := &r.Steps[i].Steady.TTFT
-		d.Percentiles = append(d.Percentiles, report.Percentile{P: 99.9, Value: 2 * d.Max})
+		reporttest.Change(r.Steps[i].Steady, report.TTFT, func(d *report.Distribution) {
+			d.Percentiles = append(d.Percentiles, report.Percentile{P: 99.9, Value: 2 * d.Max})
+		})
 	}
 	d := description(t, chart.Latency(r).Panels[0])
 	if !strings.Contains(d, "p99.9 ") || !strings.Contains(d, "p90 ") || strings.Contains(d, "p99 ") {

@@ -42,7 +42,7 @@ func Overview(r *report.Report) *Chart {
 		},
 		{
 			title: "Average latency", unit: "seconds to the last token", axis: a,
-			series: perWindow(a, func(f *report.Figures) float64 { return mean(f.E2E) }),
+			series: perWindow(a, func(f *report.Figures) float64 { return mean(f.Of(report.E2E)) }),
 		},
 		{
 			title: "Throughput", unit: "output tokens/s", axis: a,
@@ -69,15 +69,15 @@ func Latency(r *report.Report) *Chart {
 		return p
 	}
 	o := r.Objectives
-	itl := panel("ITL", o.ITL, func(f *report.Figures) report.Distribution { return f.ITL })
+	itl := panel("ITL", o.ITL, func(f *report.Figures) report.Distribution { return f.Of(report.ITL) })
 	if itl.goal != nil {
 		itl.goal.name += " for a request's mean"
 	}
 	return &Chart{Panels: []*Panel{
-		panel("TTFT", o.TTFT, func(f *report.Figures) report.Distribution { return f.TTFT }),
-		panel("TPOT", o.TPOT, func(f *report.Figures) report.Distribution { return f.TPOT }),
+		panel("TTFT", o.TTFT, func(f *report.Figures) report.Distribution { return f.Of(report.TTFT) }),
+		panel("TPOT", o.TPOT, func(f *report.Figures) report.Distribution { return f.Of(report.TPOT) }),
 		itl,
-		panel("Latency", o.E2E, func(f *report.Figures) report.Distribution { return f.E2E }),
+		panel("Latency", o.E2E, func(f *report.Figures) report.Distribution { return f.Of(report.E2E) }),
 	}}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -24,11 +25,11 @@ func title(r *report.Report) string {
 }
 
 // runFacts are what the logs say of their runs, each value once.
-func runFacts(r *report.Report) []report.Fact {
-	var all []report.Fact
+func runFacts(r *report.Report) []render.Fact {
+	var all []render.Fact
 	add := func(name, text string) {
 		if text != "" {
-			all = append(all, report.Fact{Name: name, Text: text})
+			all = append(all, render.Fact{Name: name, Text: text})
 		}
 	}
 	add("Model", distinct(r, func(run *runlog.Run) string { return run.Model }))
@@ -100,7 +101,7 @@ type stepRef struct{ Name, ID string }
 // warnings are those of the report, then those of the steps, each text once.
 func warnings(r *report.Report) []warning {
 	var all []warning
-	for _, text := range report.Notes(r) {
+	for _, text := range r.Notes() {
 		all = append(all, warning{Text: text})
 	}
 	at := map[string]int{}

@@ -1,4 +1,4 @@
-package report_test
+package render_test
 
 import (
 	"strings"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -81,6 +82,15 @@ func TestFacts(t *testing.T) {
 		{"server sampled before and after", func(s *report.Step) { s.Server = &report.ServerSample{TooFew: true} }, map[string]string{
 			"server": "sampled fewer than 3 times, too few for its running and waiting requests: run a longer step",
 		}},
+		{"a model by another name", func(s *report.Step) { s.Server = &report.ServerSample{Model: "Qwen/Qwen2.5-72B"} }, map[string]string{
+			"server's model": "Qwen/Qwen2.5-72B, the only one that its metrics tell of: taken for the one that was asked for",
+		}},
+		{"other models", func(s *report.Step) { s.Server = &report.ServerSample{Models: []string{"a", "b"}} }, map[string]string{
+			"server's model": "none of those that its metrics tell of: a, b",
+		}},
+		{"some of the server's means", func(s *report.Step) {
+			s.Server = &report.ServerSample{ITL: &report.Mean{Count: 20, Mean: 0.02}, Queue: &report.Mean{Count: 20, Mean: 0.03}}
+		}, map[string]string{"server means": "ITL 20.0 ms, queue 30.0 ms", "server's model": ""}},
 		{"server without metrics", func(s *report.Step) { s.Server = &report.ServerSample{} }, map[string]string{
 			"server": "its metrics show nothing of what is looked for", "server TTFT": "",
 		}},
@@ -89,7 +99,7 @@ func TestFacts(t *testing.T) {
 			s := open()
 			c.spoil(&s)
 			got := map[string]string{}
-			for _, f := range report.Facts(&s) {
+			for _, f := range render.Facts(&s) {
 				if _, ok := c.want[f.Name]; ok {
 					got[f.Name] = f.Text
 				}
@@ -106,6 +116,39 @@ func TestFacts(t *testing.T) {
 	}
 }
 
+// TestPromptLengths: a report says whether prompts had the length that was asked for.
+func TestPromptLengths(t *testing.T) {
+	how := &runlog.Lengths{Why: "the server does not tokenize: http_4xx: status 404", TokensPerWord: 1.5, Template: 21}
+	for want, prompts := range map[string]report.Prompts{
+		"": {},
+		"20 exact, and the server counts as many": {Exact: 20, ExactTold: 20},
+		"20 exact": {Exact: 20},
+		"20 exact, and the server counts 18 more each, of its template or a start token": {Exact: 20, ExactTold: 20, LeastMore: 18, MostMore: 18},
+		"20 exact, and the server's count differs by -1 to +2":                           {Exact: 20, ExactTold: 20, LeastMore: -1, MostMore: 2, Fewer: 5},
+		"19 exact, and the server counts as many; 1 inexact, as no text of that length was found; of those 500.0 tokens were asked for on the mean and 530.0 counted": {
+			Exact: 19, ExactTold: 19, Inexact: 1, Told: 1, AimedTokens: 500, CountedTokens: 530,
+		},
+		"20 estimated, 1.50 tokens a word and 21 of the template by 2 short answers, as the server does not tokenize: http_4xx: status 404; " +
+			"of those 510.0 tokens were asked for on the mean and 530.0 counted, 21 of them the template's": {
+			Estimated: 20, Told: 20, AimedTokens: 20 * 510, CountedTokens: 20 * 530, How: how,
+		},
+		"20 estimated, a token a word, as no usage came": {Estimated: 20, How: &runlog.Lengths{Why: "no usage came"}},
+		"20 estimated, a token a word":                   {Estimated: 20},
+	} {
+		s := closed()
+		s.Checks.Prompts = prompts
+		got := ""
+		for _, f := range render.Facts(&s) {
+			if f.Name == "prompt lengths" {
+				got = f.Text
+			}
+		}
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // A label as long as the longest reason must not run into its text.
 func TestLongLabels(t *testing.T) {
 	s := open()
@@ -114,7 +157,7 @@ func TestLongLabels(t *testing.T) {
 	r := sweep()
 	r.Steps = []report.Step{s}
 	var text strings.Builder
-	if err := report.Markdown(&text, r); err != nil {
+	if err := render.Markdown(&text, r); err != nil {
 		t.Fatal(err)
 	}
 	if want := "  first timeout_first_token no text after 2s\n"; !strings.Contains(text.String(), want) {

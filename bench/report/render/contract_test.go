@@ -1,4 +1,4 @@
-package report_test
+package render_test
 
 import (
 	"encoding/csv"
@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/reporttest"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -39,10 +41,12 @@ func TestEvalscopePerfFindsItsFigures(t *testing.T) {
 // head above none.
 func TestEvalscopeLeavesOutWhatIsNotThere(t *testing.T) {
 	s := closed()
-	s.Whole.TTFT.Percentiles = []report.Percentile{{P: 50, Value: 1}, {P: 99, Value: 2}}
-	s.Whole.E2E.Percentiles = nil
+	reporttest.Change(&s.Whole, report.TTFT, func(d *report.Distribution) {
+		d.Percentiles = []report.Percentile{{P: 50, Value: 1}, {P: 99, Value: 2}}
+	})
+	reporttest.Change(&s.Whole, report.E2E, func(d *report.Distribution) { d.Percentiles = nil })
 	var b strings.Builder
-	if err := report.Evalscope(&b, &s); err != nil {
+	if err := render.Evalscope(&b, &s); err != nil {
 		t.Fatal(err)
 	}
 	_, tail, _ := strings.Cut(b.String(), "Average package latency: 0.041\n")
@@ -56,9 +60,9 @@ func TestEvalscopeLeavesOutWhatIsNotThere(t *testing.T) {
 // for it.
 func TestEvalscopeWithoutStreaming(t *testing.T) {
 	s := closed()
-	s.Whole.ITL = report.Distribution{}
+	delete(s.Whole.Distributions, report.ITL)
 	var b strings.Builder
-	if err := report.Evalscope(&b, &s); err != nil {
+	if err := render.Evalscope(&b, &s); err != nil {
 		t.Fatal(err)
 	}
 	if want := " Average package per request: 1.000\n Average package latency: 0.500\n"; !strings.Contains(b.String(), want) {
@@ -257,12 +261,17 @@ func TestNoInfinityIsWritten(t *testing.T) {
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		for _, v := range []*float64{
-			&s.Rate, &s.Burstiness, &s.Whole.RequestThroughput, &s.Whole.OutputThroughput, &s.Whole.TTFT.Mean, &s.Whole.E2E.Mean,
+			&s.Rate, &s.Burstiness, &s.Whole.RequestThroughput, &s.Whole.OutputThroughput,
 			&s.Whole.PeakOutputThroughput, &s.Checks.Achieved, &s.Checks.AchievedWhole, &s.Checks.AchievedRate,
 		} {
 			*v = math.Inf(1)
 		}
-		s.Whole.ITL = report.Distribution{Count: 1, Mean: math.NaN(), Percentiles: []report.Percentile{{P: 50, Value: math.NaN()}}}
+		for _, key := range []report.Key{report.TTFT, report.E2E} {
+			reporttest.Change(&s.Whole, key, func(d *report.Distribution) { d.Mean = math.Inf(1) })
+		}
+		reporttest.Change(&s.Whole, report.ITL, func(d *report.Distribution) {
+			*d = report.Distribution{Count: 1, Mean: math.NaN(), Percentiles: []report.Percentile{{P: 50, Value: math.NaN()}}}
+		})
 		s.Joules, s.Whole.Goodput = ptr(math.NaN()), ptr(math.Inf(-1))
 		s.Server = &report.ServerSample{Preemptions: ptr(math.Inf(1)), Running: report.Gauge{Samples: 1, Mean: math.NaN()}}
 	}
@@ -292,13 +301,13 @@ func TestFileNames(t *testing.T) {
 		{strings.Repeat("模", 200), "d", strings.Repeat("模", 26) + "_d_p8.txt"},
 		{"a\x00\n\x1b[2J", "d", "a____2J_d_p8.txt"},
 	} {
-		if got := report.EvalscopeFileName(tt.model, tt.dataset, &eight); got != tt.want {
+		if got := render.EvalscopeFileName(tt.model, tt.dataset, &eight); got != tt.want {
 			t.Errorf("%q, %q: %s, want %s", tt.model, tt.dataset, got, tt.want)
 		}
 	}
 	again := closed()
 	again.Repeat = 1
-	if got := report.EvalscopeFileName("m", "d", &again); got != "m_d_p128_r2.txt" {
+	if got := render.EvalscopeFileName("m", "d", &again); got != "m_d_p128_r2.txt" {
 		t.Errorf("a repeat is called %s", got)
 	}
 	when := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -312,8 +321,41 @@ func TestFileNames(t *testing.T) {
 		{runlog.Run{Model: "x/..", API: "completions"}, nothing(), "openai-infqps-model-20260304-050607.json"},
 		{runlog.Run{Model: "m", Backend: "vllm"}, again, "vllm-infqps-concurrency128-m-20260304-050607-r2.json"},
 	} {
-		if got := report.VLLMFileName(&tt.run, &tt.step, when); got != tt.want {
+		if got := render.VLLMFileName(&tt.run, &tt.step, when); got != tt.want {
 			t.Errorf("%s, want %s", got, tt.want)
+		}
+	}
+}
+
+// TestChosenPercentileInEveryTable looks for p99.9 in each form that a user reads.
+func TestChosenPercentileInEveryTable(t *testing.T) {
+	r := sweep()
+	for i := range r.Steps {
+		r.Steps[i].Chosen = []float64{99.9}
+	}
+	r.Chosen = []float64{99.9}
+	for name, form := range map[string]struct {
+		write func(*strings.Builder) error
+		wants []string
+	}{
+		"table":    {func(b *strings.Builder) error { return render.Table(b, r) }, []string{"p50", "p90", "p99.9"}},
+		"Markdown": {func(b *strings.Builder) error { return render.Markdown(b, r) }, []string{"TTFT p90 (ms)", "E2E p99.9 (ms)"}},
+		"CSV":      {func(b *strings.Builder) error { return render.CSV(b, r) }, []string{"ttft_p90_ms", "steady_itl_p99.9_ms"}},
+		"checks":   {func(b *strings.Builder) error { return render.Checks(b, &r.Steps[0]) }, []string{"TPOT p50 / p90 / p99.9 (ms)"}},
+	} {
+		var b strings.Builder
+		if err := form.write(&b); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range form.wants {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("%s without %s:\n%s", name, want, b.String())
+			}
+		}
+	}
+	for _, g := range append(render.DistributionGrids(&r.Steps[0]), render.SweepGrids(r)[1]) {
+		if heads := strings.Join(g.Heads[0], " ") + strings.Join(g.Heads[len(g.Heads)-1], " "); !strings.Contains(heads, "p90") || !strings.Contains(heads, "p99.9") {
+			t.Errorf("%s has %s", g.Caption, heads)
 		}
 	}
 }

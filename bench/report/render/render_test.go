@@ -1,4 +1,4 @@
-package report_test
+package render_test
 
 import (
 	"bytes"
@@ -12,30 +12,31 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-var allMetrics = report.VLLMOptions{
+var allMetrics = render.VLLMOptions{
 	Metrics: []string{"ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue"}, Percentiles: []float64{90, 99, 99.9, 12.5}, Detail: true,
 }
 
 // renderings are every form of a report and of its steps, by file name.
 func renderings(r *report.Report) map[string]func(io.Writer) error {
 	all := map[string]func(io.Writer) error{
-		"table.txt":   func(w io.Writer) error { return report.Table(w, r) },
-		"report.md":   func(w io.Writer) error { return report.Markdown(w, r) },
-		"report.json": func(w io.Writer) error { return report.JSON(w, r) },
-		"report.csv":  func(w io.Writer) error { return report.CSV(w, r) },
+		"table.txt":   func(w io.Writer) error { return render.Table(w, r) },
+		"report.md":   func(w io.Writer) error { return render.Markdown(w, r) },
+		"report.json": func(w io.Writer) error { return render.JSON(w, r) },
+		"report.csv":  func(w io.Writer) error { return render.CSV(w, r) },
 	}
 	for i, name := range []string{"closed", "open", "nothing"} {
 		s := &r.Steps[i]
-		all["vllm-"+name+".txt"] = func(w io.Writer) error { return report.VLLM(w, s, report.VLLMOptions{}) }
-		all["vllm-all-"+name+".txt"] = func(w io.Writer) error { return report.VLLM(w, s, allMetrics) }
-		all["evalscope-"+name+".txt"] = func(w io.Writer) error { return report.Evalscope(w, s) }
-		all["checks-"+name+".txt"] = func(w io.Writer) error { return report.WriteChecks(w, s) }
-		all["result-"+name+".json"] = func(w io.Writer) error { return report.VLLMResult(w, r, s, report.VLLMOptions{}) }
-		all["result-all-"+name+".json"] = func(w io.Writer) error { return report.VLLMResult(w, r, s, allMetrics) }
+		all["vllm-"+name+".txt"] = func(w io.Writer) error { return render.VLLM(w, s, render.VLLMOptions{}) }
+		all["vllm-all-"+name+".txt"] = func(w io.Writer) error { return render.VLLM(w, s, allMetrics) }
+		all["evalscope-"+name+".txt"] = func(w io.Writer) error { return render.Evalscope(w, s) }
+		all["checks-"+name+".txt"] = func(w io.Writer) error { return render.Checks(w, s) }
+		all["result-"+name+".json"] = func(w io.Writer) error { return render.VLLMResult(w, r, s, render.VLLMOptions{}) }
+		all["result-all-"+name+".json"] = func(w io.Writer) error { return render.VLLMResult(w, r, s, allMetrics) }
 	}
 	return all
 }

@@ -1,4 +1,4 @@
-package report
+package render
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -26,7 +27,7 @@ const vllmDate = "20060102-150405"
 // were not paced, and the burstiness "inf" where gaps were equal. Metadata stand
 // at the top, as vLLM has them, except those that would replace another key: all
 // of them are in "x" too.
-func VLLMResult(w io.Writer, r *Report, s *Step, o VLLMOptions) error {
+func VLLMResult(w io.Writer, r *report.Report, s *report.Step, o VLLMOptions) error {
 	run := firstRun(r)
 	setup, traffic, result := vllmSetup(&run, s), vllmTraffic(s), vllmMeasured(s, o)
 	x := object{
@@ -51,14 +52,14 @@ func VLLMResult(w io.Writer, r *Report, s *Step, o VLLMOptions) error {
 	return json.NewEncoder(w).Encode(slices.Concat(setup, metadata, traffic, result, object{{"x", x}}))
 }
 
-func firstRun(r *Report) runlog.Run {
+func firstRun(r *report.Report) runlog.Run {
 	if len(r.Runs) == 0 {
 		return runlog.Run{}
 	}
 	return r.Runs[0]
 }
 
-func vllmSetup(run *runlog.Run, s *Step) object {
+func vllmSetup(run *runlog.Run, s *report.Step) object {
 	return object{
 		{"date", s.Started.Format(vllmDate)},
 		{"endpoint_type", vllmBackend(run)},
@@ -89,7 +90,7 @@ func orNull(text string) any {
 	return text
 }
 
-func vllmTraffic(s *Step) object {
+func vllmTraffic(s *report.Step) object {
 	var rate, burstiness, concurrency any = "inf", 1.0, nil
 	if s.Rate > 0 {
 		rate = finite(s.Rate)
@@ -114,7 +115,7 @@ func vllmTraffic(s *Step) object {
 	return traffic
 }
 
-func vllmMeasured(s *Step, o VLLMOptions) object {
+func vllmMeasured(s *report.Step, o VLLMOptions) object {
 	f := &s.Whole
 	var goodput any
 	if f.Goodput != nil {
@@ -146,7 +147,7 @@ func vllmMeasured(s *Step, o VLLMOptions) object {
 
 // vllmArrays are the values of each request: latencies and waits always, as vLLM's
 // own files have them, and the others in detail.
-func vllmArrays(requests []Brief, detail bool) object {
+func vllmArrays(requests []report.Brief, detail bool) object {
 	n := len(requests)
 	inputs, outputs := make([]int, n), make([]int, n)
 	ttfts, latencies, queues := make([]float64, n), make([]float64, n), make([]float64, n)
@@ -185,7 +186,7 @@ func vllmArrays(requests []Brief, detail bool) object {
 // without its folders; the second of several repeats has -r2 before the .json.
 // What a file name cannot safely hold is replaced, so that the name never leaves
 // its folder.
-func VLLMFileName(run *runlog.Run, s *Step, when time.Time) string {
+func VLLMFileName(run *runlog.Run, s *report.Step, when time.Time) string {
 	label := run.Label
 	if label == "" {
 		label = vllmBackend(run)

@@ -1,10 +1,12 @@
-package report
+package render
 
 import (
 	"io"
 	"slices"
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -29,7 +31,7 @@ type VLLMOptions struct {
 // no samples it says 0.00, as vLLM does. The users of a closed loop are its
 // maximum request concurrency; the peak of the output counts tokens, not chunks.
 // The wait in the client comes where it was asked for and there was a bound.
-func VLLM(w io.Writer, s *Step, o VLLMOptions) error {
+func VLLM(w io.Writer, s *report.Step, o VLLMOptions) error {
 	var p page
 	f := &s.Whole
 	p.line("%s", center(" Serving Benchmark Result ", "="))
@@ -97,7 +99,7 @@ type vllmValue struct {
 	millis     float64
 }
 
-func vllmSections(s *Step, o VLLMOptions) []vllmSection {
+func vllmSections(s *report.Step, o VLLMOptions) []vllmSection {
 	metrics := o.Metrics
 	if len(metrics) == 0 {
 		metrics = []string{"ttft", "tpot", "itl"}
@@ -108,23 +110,23 @@ func vllmSections(s *Step, o VLLMOptions) []vllmSection {
 	f := &s.Whole
 
 	var sections []vllmSection
-	add := func(wanted bool, attribute, name, title string, d Distribution) {
+	add := func(wanted bool, attribute, name, title string, d report.Distribution) {
 		if wanted {
 			sections = append(sections, vllmSection{attribute, name, title, vllmValues(d, o.Percentiles)})
 		}
 	}
-	add(asked("ttft"), "ttft", "TTFT", "Time to First Token", f.TTFT)
-	add(asked("tpot"), "tpot", "TPOT", "Time per Output Token (excl. 1st token)", f.TPOT)
-	add(asked("itl"), "itl", "ITL", "Inter-token Latency", f.ITL)
-	add(asked("e2el"), "e2el", "E2EL", "End-to-end Latency", f.E2E)
+	add(asked("ttft"), "ttft", "TTFT", "Time to First Token", f.Of(report.TTFT))
+	add(asked("tpot"), "tpot", "TPOT", "Time per Output Token (excl. 1st token)", f.Of(report.TPOT))
+	add(asked("itl"), "itl", "ITL", "Inter-token Latency", f.Of(report.ITL))
+	add(asked("e2el"), "e2el", "E2EL", "End-to-end Latency", f.Of(report.E2E))
 	add(bounded && asked("client_queue_time"),
-		"client_queue_time", "Client Queue Time", "Client-side Queueing", f.Queue)
+		"client_queue_time", "Client Queue Time", "Client-side Queueing", f.Of(report.Queue))
 	add(bounded && paced && asked("e2el_including_client_queue"),
-		"e2el_including_client_queue", "E2EL incl. Client Queue", "Queue-inclusive End-to-end Latency", f.E2EFromPlanned)
+		"e2el_including_client_queue", "E2EL incl. Client Queue", "Queue-inclusive End-to-end Latency", f.Of(report.E2EFromPlanned))
 	return sections
 }
 
-func vllmValues(d Distribution, percentiles []float64) []vllmValue {
+func vllmValues(d report.Distribution, percentiles []float64) []vllmValue {
 	if len(percentiles) == 0 {
 		percentiles = []float64{99}
 	}
@@ -139,7 +141,7 @@ func vllmValues(d Distribution, percentiles []float64) []vllmValue {
 		if !ok && d.Count > 0 {
 			continue
 		}
-		name := percentileName(p)
+		name := words.Percentile(p)
 		values = append(values, vllmValue{"p" + name, "P" + name, finite(v * 1e3)})
 	}
 	return values

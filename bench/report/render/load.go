@@ -1,21 +1,15 @@
-package report
+package render
 
 import (
 	"fmt"
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// Heading is the step's title, and what makes it unique in the report.
-func (s *Step) Heading() string {
-	if rest, ok := strings.CutPrefix(s.Name, s.Step.Name()); ok {
-		return s.Title() + rest
-	}
-	return s.Name
-}
-
-func (f *facts) load(s *Step) {
+func (f *facts) load(s *report.Step) {
 	f.add("load", loadText(s))
 	f.add("stopped", stopText(s.Stop))
 	f.add("concurrency", concurrencyText(s))
@@ -25,10 +19,10 @@ func (f *facts) load(s *Step) {
 		if s.Steady != nil {
 			part = "in the steady state"
 		}
-		f.add("rate", fmt.Sprintf("%s req/s configured, %s achieved %s", number(c.ConfiguredRate), number(c.AchievedRate), part))
+		f.add("rate", fmt.Sprintf("%s req/s configured, %s achieved %s", words.Number(c.ConfiguredRate), words.Number(c.AchievedRate), part))
 	}
 	if s.Steady == nil {
-		reason := clean(s.NotSteady)
+		reason := words.Clean(s.NotSteady)
 		if reason == "" {
 			reason = "never reached"
 		}
@@ -36,13 +30,13 @@ func (f *facts) load(s *Step) {
 	}
 }
 
-func loadText(s *Step) string {
+func loadText(s *report.Step) string {
 	parts := []string{arrivalText(&s.Step)}
 	if s.Concurrency == 0 && s.MaxConcurrency > 0 {
 		parts = append(parts, fmt.Sprintf("at most %d in flight", s.MaxConcurrency))
 	}
 	if n := s.Step.Requests; n > 0 {
-		parts = append(parts, counted(n, "request"))
+		parts = append(parts, words.Counted(n, "request"))
 	}
 	if s.Duration > 0 {
 		parts = append(parts, "for "+s.Duration.String())
@@ -51,13 +45,13 @@ func loadText(s *Step) string {
 		parts = append(parts, "ramp-up "+s.RampUp.String())
 	}
 	if s.Warmups > 0 {
-		parts = append(parts, "after "+counted(s.Warmups, "request")+" to warm up")
+		parts = append(parts, "after "+words.Counted(s.Warmups, "request")+" to warm up")
 	}
 	if s.Timeout > 0 {
 		parts = append(parts, "timeout "+s.Timeout.String())
 	}
 	if s.MaxTokens > 0 {
-		parts = append(parts, "at most "+counted(s.MaxTokens, "output token"))
+		parts = append(parts, "at most "+words.Counted(s.MaxTokens, "output token"))
 	}
 	if s.Machines > 1 {
 		parts = append(parts, fmt.Sprintf("from %d machines", s.Machines))
@@ -68,7 +62,7 @@ func loadText(s *Step) string {
 func arrivalText(s *runlog.Step) string {
 	switch s.Arrival {
 	case runlog.ArrivalClosed:
-		return "closed loop of " + counted(s.Concurrency, "user")
+		return "closed loop of " + words.Counted(s.Concurrency, "user")
 	case runlog.ArrivalBurst:
 		return "all at once"
 	case runlog.ArrivalConstant:
@@ -76,18 +70,18 @@ func arrivalText(s *runlog.Step) string {
 	case runlog.ArrivalPoisson:
 		return rateText(s) + ", Poisson"
 	case runlog.ArrivalGamma:
-		return rateText(s) + ", gamma of burstiness " + number(s.Burstiness)
+		return rateText(s) + ", gamma of burstiness " + words.Number(s.Burstiness)
 	case runlog.ArrivalReplay:
 		return "replay of the data set's instants"
 	}
-	return clean(string(s.Arrival))
+	return words.Clean(string(s.Arrival))
 }
 
 func rateText(s *runlog.Step) string {
 	if r := s.Rise; r != (runlog.Rise{}) {
-		return fmt.Sprintf("%s to %s req/s, %s from the first request to the last", number(r.From), number(r.To), clean(string(r.Shape)))
+		return fmt.Sprintf("%s to %s req/s, %s from the first request to the last", words.Number(r.From), words.Number(r.To), words.Clean(string(r.Shape)))
 	}
-	return number(s.Rate) + " req/s"
+	return words.Number(s.Rate) + " req/s"
 }
 
 func stopText(s runlog.Stop) string {
@@ -107,10 +101,10 @@ func stopText(s runlog.Stop) string {
 	case runlog.StopInterrupted:
 		return "interrupted by the user"
 	}
-	return clean(string(s))
+	return words.Clean(string(s))
 }
 
-func concurrencyText(s *Step) string {
+func concurrencyText(s *report.Step) string {
 	c := &s.Checks
 	configured, mean := "no bound", "%s achieved"
 	switch {
@@ -120,8 +114,8 @@ func concurrencyText(s *Step) string {
 		configured, mean = fmt.Sprintf("at most %d", c.Configured), "on the mean %s"
 	}
 	if s.Steady == nil {
-		return fmt.Sprintf("%s, "+mean+" over the whole step (mean, by Little's law)", configured, number(c.AchievedWhole))
+		return fmt.Sprintf("%s, "+mean+" over the whole step (mean, by Little's law)", configured, words.Number(c.AchievedWhole))
 	}
 	return fmt.Sprintf("%s, "+mean+" in the steady state, %s over the whole step (means, by Little's law)",
-		configured, number(c.Achieved), number(c.AchievedWhole))
+		configured, words.Number(c.Achieved), words.Number(c.AchievedWhole))
 }

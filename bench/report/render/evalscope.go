@@ -1,4 +1,4 @@
-package report
+package render
 
 import (
 	"fmt"
@@ -6,6 +6,9 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 )
 
 // Evalscope writes the summary of evalscope 0.5.5 of a whole step, and the line
@@ -17,7 +20,7 @@ import (
 // and percentiles are of the requests that gave samples. Of the percentiles
 // (50, 66, 75, 80, 90, 95, 98, 99) those are left out that the report does not
 // hold.
-func Evalscope(w io.Writer, s *Step) error {
+func Evalscope(w io.Writer, s *report.Step) error {
 	var p page
 	f, a := &s.Whole, &s.Account
 	p.line("Benchmarking summary: ")
@@ -28,31 +31,31 @@ func Evalscope(w io.Writer, s *Step) error {
 	p.line(" Succeed requests: %d", a.Succeeded)
 	p.line(" Failed requests: %d", a.Failures())
 	p.fact("Average QPS: %.3f", f.RequestThroughput)
-	p.fact("Average latency: %.3f", f.E2E.Mean)
+	p.fact("Average latency: %.3f", f.Of(report.E2E).Mean)
 	p.fact("Throughput(average output tokens per second): %.3f", f.OutputThroughput)
-	p.fact("Average time to first token: %.3f", f.TTFT.Mean)
+	p.fact("Average time to first token: %.3f", f.Of(report.TTFT).Mean)
 	p.fact("Average input tokens per request: %.3f", share(f.PromptTokens, int64(a.Succeeded)))
 	p.fact("Average output tokens per request: %.3f", share(f.OutputTokens, int64(a.Succeeded)))
-	p.fact("Average time per output token: %.5f", f.TPOT.Mean)
+	p.fact("Average time per output token: %.5f", f.Of(report.TPOT).Mean)
 	// Each request with text has one gap less than it has chunks.
-	p.fact("Average package per request: %.3f", share(f.ITL.Count+f.TTFT.Count, f.TTFT.Count))
-	packageLatency := f.ITL.Mean
-	if f.ITL.Count == 0 {
-		packageLatency = f.TTFT.Mean
+	p.fact("Average package per request: %.3f", share(f.Of(report.ITL).Count+f.Of(report.TTFT).Count, f.Of(report.TTFT).Count))
+	packageLatency := f.Of(report.ITL).Mean
+	if f.Of(report.ITL).Count == 0 {
+		packageLatency = f.Of(report.TTFT).Mean
 	}
 	p.fact("Average package latency: %.3f", packageLatency)
-	p.evalscopePercentiles("time to first token", f.TTFT)
-	p.evalscopePercentiles("request latency", f.E2E)
+	p.evalscopePercentiles("time to first token", f.Of(report.TTFT))
+	p.evalscopePercentiles("request latency", f.Of(report.E2E))
 	p.line("")
 	p.line("📌 Metrics: {'Average QPS': %s, 'Average latency': %s, 'Throughput': %s}",
-		pythonFloat(f.RequestThroughput), pythonFloat(f.E2E.Mean), pythonFloat(f.OutputThroughput))
+		pythonFloat(f.RequestThroughput), pythonFloat(f.Of(report.E2E).Mean), pythonFloat(f.OutputThroughput))
 	return p.writeTo(w)
 }
 
 // fact writes one line of evalscope's; format holds one verb.
 func (p *page) fact(format string, v float64) { p.line(" "+format, finite(v)) }
 
-func (p *page) evalscopePercentiles(name string, d Distribution) {
+func (p *page) evalscopePercentiles(name string, d report.Distribution) {
 	headed := false
 	for _, q := range []float64{50, 66, 75, 80, 90, 95, 98, 99} {
 		v, ok := d.At(q)
@@ -63,13 +66,13 @@ func (p *page) evalscopePercentiles(name string, d Distribution) {
 			p.line(" Percentile of %s: ", name)
 			headed = true
 		}
-		p.line("     p%s: %.4f", percentileName(q), finite(v))
+		p.line("     p%s: %.4f", words.Percentile(q), finite(v))
 	}
 }
 
 // expected is how many requests were asked for; all that were attempted where
 // another limit ended the step.
-func expected(s *Step) int {
+func expected(s *report.Step) int {
 	if s.Step.Requests > 0 {
 		return s.Step.Requests
 	}
@@ -77,7 +80,7 @@ func expected(s *Step) int {
 }
 
 // concurrency is the configured one, and the most that was seen where none was.
-func concurrency(s *Step) int {
+func concurrency(s *report.Step) int {
 	if n := bound(&s.Step); n > 0 {
 		return n
 	}
@@ -105,14 +108,14 @@ func pythonFloat(v float64) string {
 // repeats has _r2 before the .txt. A data set given by its path is named by its
 // file, up to the first dot. What a file name cannot safely hold is replaced, so
 // that the name never leaves its folder.
-func EvalscopeFileName(model, dataset string, s *Step) string {
+func EvalscopeFileName(model, dataset string, s *report.Step) string {
 	dataset = dataset[strings.LastIndexAny(dataset, `/\`)+1:]
 	dataset, _, _ = strings.Cut(dataset, ".")
 	return fmt.Sprintf("%s_%s_p%d%s.txt", FileName(model, "model"), FileName(dataset, "dataset"), s.Concurrency, repeatName("_r", s))
 }
 
 // repeatName tells repeats of one level apart; the first goes without.
-func repeatName(mark string, s *Step) string {
+func repeatName(mark string, s *report.Step) string {
 	if s.Repeat == 0 {
 		return ""
 	}
@@ -132,7 +135,7 @@ func FileName(name, fallback string) string {
 			return '_'
 		}
 		return r
-	}, clean(name))
+	}, words.Clean(name))
 	name = strings.Trim(name, "._-")
 	if len(name) > maxNamePart {
 		name = strings.ToValidUTF8(name[:maxNamePart], "")

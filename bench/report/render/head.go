@@ -1,16 +1,18 @@
-package report
+package render
 
 import (
 	"fmt"
 	"io"
 	"time"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // Head writes what was run, where and when, a line for each log: figures that are
 // pasted somewhere should say whose they are.
-func Head(w io.Writer, r *Report) error {
+func Head(w io.Writer, r *report.Report) error {
 	var p page
 	for i := range r.Runs {
 		run := &r.Runs[i]
@@ -19,7 +21,7 @@ func Head(w io.Writer, r *Report) error {
 		if run.Side != "" {
 			text += ", side " + run.Side
 		}
-		p.line("%s", clean(text))
+		p.line("%s", words.Clean(text))
 	}
 	return p.writeTo(w)
 }

@@ -1,8 +1,14 @@
-package report
+package render
 
 import (
-	"maps"
 	"slices"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+)
+
+const (
+	median          = 50
+	usualPercentile = 99 // where none was asked for
 )
 
 // tablePercentiles are those of held that tables have room for: 50, 90 and the
@@ -26,13 +32,12 @@ func tablePercentiles(chosen, held []float64) []float64 {
 }
 
 // reportPercentiles are those of tables over all steps.
-func reportPercentiles(r *Report) []float64 { return tablePercentiles(r.Chosen, heldPercentiles(r)) }
-
-// stepPercentiles are those of tables of one step.
-func stepPercentiles(s *Step) []float64 { return tablePercentiles(s.Chosen, held(s)) }
+func reportPercentiles(r *report.Report) []float64 {
+	return tablePercentiles(r.Chosen, heldPercentiles(r))
+}
 
 // heldPercentiles are all that some step holds of the whole of it, ascending.
-func heldPercentiles(r *Report) []float64 {
+func heldPercentiles(r *report.Report) []float64 {
 	var all []float64
 	for i := range r.Steps {
 		all = append(all, held(&r.Steps[i])...)
@@ -41,12 +46,13 @@ func heldPercentiles(r *Report) []float64 {
 	return slices.Compact(all)
 }
 
-func held(s *Step) []float64 {
-	seen := map[float64]bool{}
-	for _, d := range []Distribution{s.Whole.TTFT, s.Whole.E2E} {
-		for _, p := range d.Percentiles {
-			seen[p.P] = true
+func held(s *report.Step) []float64 {
+	var all []float64
+	for _, key := range []report.Key{report.TTFT, report.E2E} {
+		for _, p := range s.Whole.Of(key).Percentiles {
+			all = append(all, p.P)
 		}
 	}
-	return slices.Sorted(maps.Keys(seen))
+	slices.Sort(all)
+	return slices.Compact(all)
 }

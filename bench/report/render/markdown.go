@@ -1,26 +1,28 @@
-package report
+package render
 
 import (
-	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/kballard/go-shellquote"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // Markdown writes a report as a document: what was run, the sweep as a table of
 // one column a step, and the checks and warnings of each step.
-func Markdown(w io.Writer, r *Report) error {
+func Markdown(w io.Writer, r *report.Report) error {
 	var p page
 	run := firstRun(r)
-	p.line("# Load test of %s", markdown(orNone(run.Model)))
+	p.line("# Load test of %s", markdown(orUnknown(run.Model)))
 	p.line("")
 	p.runFacts(r)
-	for _, note := range Notes(r) {
+	for _, note := range r.Notes() {
 		p.line("")
 		p.line("**Warning:** %s", markdown(note))
 	}
@@ -45,7 +47,7 @@ func Markdown(w io.Writer, r *Report) error {
 	return p.writeTo(w)
 }
 
-func (p *page) runFacts(r *Report) {
+func (p *page) runFacts(r *report.Report) {
 	for i := range r.Runs {
 		run := &r.Runs[i]
 		if len(r.Runs) > 1 {
@@ -83,24 +85,30 @@ func datasetText(run *runlog.Run) string {
 
 // commandLine quotes a command as a shell reads it.
 func commandLine(command []string) string {
-	words := make([]string, len(command))
-	for i, word := range command {
-		words[i] = clean(word)
+	arguments := make([]string, len(command))
+	for i, argument := range command {
+		arguments[i] = words.Clean(argument)
 	}
-	return shellquote.Join(words...)
+	return shellquote.Join(arguments...)
 }
 
-func (p *page) markdownTable(r *Report) {
+// markdownTable has a row for each figure, with the names and in the order that
+// evalscope-perf's users know first.
+func (p *page) markdownTable(r *report.Report) {
 	names, rule := []string{"Metric"}, []string{"---"}
 	for i := range r.Steps {
 		names, rule = append(names, markdown(r.Steps[i].Name)), append(rule, "---:")
 	}
 	p.markdownRow(names)
 	p.markdownRow(rule)
-	for _, row := range sweepRows(r) {
-		cells := []string{row.name}
+	columns := report.Ordered(slices.Concat(report.MainColumns(reportPercentiles(r)), sweepColumns(r)),
+		"request_throughput_rps", "latency_s", "output_throughput_tok_s", "failed", "failure_ratio", "attempted", "canceled",
+		"configured_concurrency", "achieved_concurrency_whole", "achieved_concurrency_steady", "steady_request_throughput_rps",
+		"steady_output_throughput_tok_s", "rate_rps", "achieved_rate_rps", "request_goodput_rps", "good_ratio")
+	for _, c := range columns {
+		cells := []string{c.Row}
 		for i := range r.Steps {
-			cells = append(cells, row.text(&r.Steps[i]))
+			cells = append(cells, markdownCell(c, &r.Steps[i]))
 		}
 		p.markdownRow(cells)
 	}
@@ -108,79 +116,17 @@ func (p *page) markdownTable(r *Report) {
 
 func (p *page) markdownRow(cells []string) { p.line("| %s |", strings.Join(cells, " | ")) }
 
-type sweepRow struct {
-	name string
-	text func(*Step) string
+// markdownCell has two digits after the point, as the tables that people keep.
+func markdownCell(c report.Column, s *report.Step) string {
+	text := cell(c, s, &s.Whole)
+	if c.Fine || c.Unit == report.Count || text == words.Unknown {
+		return text
+	}
+	v, _ := c.Value(s, &s.Whole)
+	return strconv.FormatFloat(v*scale(c.Unit), 'f', 2, 64)
 }
 
-func sweepRows(r *Report) []sweepRow {
-	rows := []sweepRow{
-		{"QPS", func(s *Step) string { return fixed(s.Whole.RequestThroughput, true) }},
-		{"Latency (s)", func(s *Step) string { return fixed(s.Whole.E2E.Mean, s.Whole.E2E.Count > 0) }},
-		{"Throughput (tok/s)", func(s *Step) string { return fixed(s.Whole.OutputThroughput, true) }},
-		{"Failures", func(s *Step) string { return strconv.Itoa(s.Account.Failures()) }},
-		{"Failures (%)", func(s *Step) string { return fixed(s.Account.FailureRatio()*100, true) }},
-		{"Attempted", func(s *Step) string { return strconv.Itoa(s.Account.Attempted) }},
-		{"Canceled", func(s *Step) string { return strconv.Itoa(s.Account.Canceled) }},
-		{"In flight, users or bound", func(s *Step) string { return orNone(csvCount(s.Checks.Configured)) }},
-		{"In flight, mean", func(s *Step) string { return fixed(s.Checks.AchievedWhole, true) }},
-		{"In flight, mean, steady", func(s *Step) string { return fixed(s.Checks.Achieved, s.Steady != nil) }},
-		{"QPS, steady", steadyRow(func(f *Figures) float64 { return f.RequestThroughput })},
-		{"Throughput, steady (tok/s)", steadyRow(func(f *Figures) float64 { return f.OutputThroughput })},
-	}
-	if hasRate(r) {
-		rows = append(rows,
-			sweepRow{"Rate, configured (req/s)", func(s *Step) string { return fixed(s.Rate, s.Rate > 0) }},
-			sweepRow{"Rate, achieved (req/s)", func(s *Step) string { return fixed(s.Checks.AchievedRate, true) }})
-	}
-	if hasGoodput(r) {
-		rows = append(rows,
-			sweepRow{"Goodput (req/s)", func(s *Step) string { return goodputText(&s.Whole) }},
-			sweepRow{"Good (%)", func(s *Step) string {
-				v, ok := s.Whole.GoodRatio()
-				return fixed(v*100, ok)
-			}})
-	}
-	for _, d := range []struct {
-		name string
-		of   func(*Figures) Distribution
-	}{
-		{"TTFT", func(f *Figures) Distribution { return f.TTFT }},
-		{"TPOT", func(f *Figures) Distribution { return f.TPOT }},
-		{"ITL", func(f *Figures) Distribution { return f.ITL }},
-		{"E2E", func(f *Figures) Distribution { return f.E2E }},
-	} {
-		for _, q := range reportPercentiles(r) {
-			rows = append(rows, sweepRow{fmt.Sprintf("%s p%s (ms)", d.name, percentileName(q)), func(s *Step) string {
-				v, ok := d.of(&s.Whole).At(q)
-				return fixed(v*1e3, ok && d.of(&s.Whole).Count > 0)
-			}})
-		}
-	}
-	if hasEnergy(r) {
-		rows = append(rows, sweepRow{"Energy (J/token)", energyText})
-	}
-	return rows
-}
-
-func steadyRow(of func(*Figures) float64) func(*Step) string {
-	return func(s *Step) string {
-		if s.Steady == nil {
-			return noFigure
-		}
-		return fixed(of(s.Steady), true)
-	}
-}
-
-// fixed writes v with two digits, as the tables people keep do.
-func fixed(v float64, known bool) string {
-	if !known || number(v) == noFigure {
-		return noFigure
-	}
-	return strconv.FormatFloat(v, 'f', 2, 64)
-}
-
-func (p *page) markdownStep(s *Step) {
+func (p *page) markdownStep(s *report.Step) {
 	p.line("")
 	p.line("## %s", markdown(s.Heading()))
 	p.line("")
@@ -205,7 +151,7 @@ func (p *page) fenced(language, text string) {
 
 // code makes text from outside a span of code.
 func code(text string) string {
-	text = clean(text)
+	text = words.Clean(text)
 	fence := strings.Repeat("`", longestRun(text, '`')+1)
 	if len(fence) > 1 {
 		return fence + " " + text + " " + fence
@@ -230,7 +176,7 @@ func longestRun(text string, mark rune) int {
 // of it means anything to Markdown.
 func markdown(text string) string {
 	var b strings.Builder
-	for _, r := range clean(text) {
+	for _, r := range words.Clean(text) {
 		if strings.ContainsRune("\\`*_{}[]<>()#|~&!$", r) {
 			b.WriteByte('\\')
 		}

@@ -1,15 +1,20 @@
-package report
+package render
 
-import "io"
+import (
+	"io"
 
-// WriteChecks writes an empty line and then what says how far the figures of a
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
+)
+
+// Checks writes an empty line and then what says how far the figures of a
 // step can be trusted: its [Facts], the steady state beside the whole step, the
 // cards, and the warnings, each begun with "warning: ". It is at most 100 columns
 // wide; what is not known is "-".
-func WriteChecks(w io.Writer, s *Step) error {
+func Checks(w io.Writer, s *report.Step) error {
 	var p page
 	p.line("")
-	p.line("Checks, %s", fit(clean(s.Heading()), 80))
+	p.line("Checks, %s", fit(words.Clean(s.Heading()), 80))
 	p.checks(s)
 	for _, text := range s.Warnings {
 		p.warning(text)
@@ -17,7 +22,7 @@ func WriteChecks(w io.Writer, s *Step) error {
 	return p.writeTo(w)
 }
 
-func (p *page) checks(s *Step) {
+func (p *page) checks(s *report.Step) {
 	for _, f := range Facts(s) {
 		p.row(f.Name, f.Text)
 	}

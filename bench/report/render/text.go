@@ -1,22 +1,17 @@
-package report
+package render
 
 import (
 	"fmt"
 	"io"
-	"math"
-	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/plaintext"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 )
 
 const (
 	pageWidth  = 100 // columns of this program's own blocks
 	labelWidth = 18
-	noFigure   = "-" // where there is nothing to show
 )
 
 // page collects the lines of a text before they are written at once, so that
@@ -52,18 +47,13 @@ func (p *page) warning(text string) { p.marked("warning: ", text) }
 
 // marked writes a text after a mark, broken where it is too long for a line.
 func (p *page) marked(mark, text string) {
-	for i, part := range wrap(clean(text), pageWidth-len(mark)) {
+	for i, part := range wrap(words.Clean(text), pageWidth-len(mark)) {
 		if i == 0 {
 			p.line("%s%s", mark, part)
 			continue
 		}
 		p.line("%*s%s", len(mark), "", part)
 	}
-}
-
-// clean makes text from outside fit for a line of a terminal.
-func clean(text string) string {
-	return strings.TrimSpace(plaintext.Line(text))
 }
 
 // columns is the width of text on a terminal.
@@ -133,91 +123,8 @@ func wrap(text string, width int) []string {
 // finite is v, or 0 where v is not a number or without bound: neither may reach
 // a reader of ours.
 func finite(v float64) float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
+	if !words.Known(v) {
 		return 0
 	}
 	return v
-}
-
-// number writes v with as many digits as matter, in few columns, and "-" where it
-// is no finite number.
-func number(v float64) string {
-	switch a := math.Abs(v); {
-	case math.IsNaN(v) || math.IsInf(v, 0):
-		return noFigure
-	case a == 0:
-		return "0"
-	case a < 0.1:
-		return strconv.FormatFloat(v, 'f', min(1-int(math.Floor(math.Log10(a))), 9), 64)
-	case a < 10:
-		return strconv.FormatFloat(v, 'f', 2, 64)
-	case a < 1000:
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	case a < 1e9:
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
-}
-
-// integer writes a count that came as a float.
-func integer(v float64) string {
-	if number(v) == noFigure {
-		return noFigure
-	}
-	return strconv.FormatFloat(v, 'f', 0, 64)
-}
-
-// percent writes a share of 0 to 1.
-func percent(share float64) string {
-	if number(share*100) == noFigure {
-		return noFigure
-	}
-	return number(share*100) + " %"
-}
-
-// millis writes the percentile p in milliseconds.
-func millis(d Distribution, p float64) string {
-	v, ok := d.At(p)
-	if d.Count == 0 || !ok {
-		return noFigure
-	}
-	return number(v * 1e3)
-}
-
-// meanMillis writes the mean in milliseconds.
-func meanMillis(d Distribution) string {
-	if d.Count == 0 {
-		return noFigure
-	}
-	return number(d.Mean * 1e3)
-}
-
-// counted writes "1 line", "2 lines".
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// percentileName writes 99 as "99" and 99.9 as "99.9".
-func percentileName(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
-
-// reasons are the reasons of an account's failures, in the order of
-// [openai.Reasons], any others after them.
-func reasons(a Account) []openai.Reason {
-	var found []openai.Reason
-	for _, r := range openai.Reasons() {
-		if a.Failed[r] > 0 {
-			found = append(found, r)
-		}
-	}
-	known := len(found)
-	for r, n := range a.Failed {
-		if n > 0 && !slices.Contains(found[:known], r) {
-			found = append(found, r)
-		}
-	}
-	slices.Sort(found[known:])
-	return found
 }

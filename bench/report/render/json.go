@@ -1,4 +1,4 @@
-package report
+package render
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -41,23 +42,23 @@ type jsonStep struct {
 	Load           runlog.Step              `json:"load"`
 	Machines       int                      `json:"machines"`
 	Stop           runlog.Stop              `json:"stop"`
-	Account        Account                  `json:"account"`
+	Account        report.Account           `json:"account"`
 	FailureRatio   float64                  `json:"failure_ratio"`
 	FailedAs       map[openai.Reason]string `json:"failed_as,omitempty"`
-	Whole          Figures                  `json:"whole"`
-	Steady         *Figures                 `json:"steady"`
+	Whole          report.Figures           `json:"whole"`
+	Steady         *report.Figures          `json:"steady"`
 	NotSteady      string                   `json:"not_steady,omitempty"`
-	Checks         Checks                   `json:"checks"`
+	Checks         report.Checks            `json:"checks"`
 	Dataset        *runlog.DatasetCount     `json:"dataset"`
-	Cards          []Card                   `json:"cards"`
+	Cards          []report.Card            `json:"cards"`
 	AssumedTarget  string                   `json:"assumed_target,omitempty"`
 	Joules         *float64                 `json:"joules"`
 	JoulesPerToken *float64                 `json:"joules_per_output_token"`
-	Server         *ServerSample            `json:"server"`
+	Server         *report.ServerSample     `json:"server"`
 	Warnings       []string                 `json:"warnings"`
 }
 
-func newJSONStep(s *Step) jsonStep {
+func newJSONStep(s *report.Step) jsonStep {
 	j := jsonStep{
 		Name:          s.Name,
 		Load:          s.Step,
@@ -88,7 +89,7 @@ func newJSONStep(s *Step) jsonStep {
 // JSON writes the whole report, indented. Keys are snake case; durations are
 // seconds, except under "load", which is the log's own record and has its units
 // in its keys (_ns). What is not known is null.
-func JSON(w io.Writer, r *Report) error {
+func JSON(w io.Writer, r *report.Report) error {
 	j := jsonReport{
 		Schema:   jsonSchema,
 		Program:  "accelbench",
@@ -142,7 +143,17 @@ func copyFinite(dst, src reflect.Value) {
 				copyFinite(dst.Field(i), src.Field(i))
 			}
 		}
-	default: // the maps count
+	case reflect.Map:
+		if src.IsNil() {
+			return
+		}
+		dst.Set(reflect.MakeMapWithSize(src.Type(), src.Len()))
+		for key, value := range src.Seq2() {
+			copied := reflect.New(src.Type().Elem()).Elem()
+			copyFinite(copied, value)
+			dst.SetMapIndex(key, copied)
+		}
+	default:
 		dst.Set(src)
 	}
 }

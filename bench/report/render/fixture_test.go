@@ -1,10 +1,11 @@
-package report_test
+package render_test
 
 import (
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/reporttest"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -35,17 +36,19 @@ func figures(a report.Account, seconds float64) report.Figures {
 		TotalThroughput:      224 * float64(n) / seconds,
 		PeakOutputThroughput: 1234,
 		PeakConcurrency:      128,
-		TTFT:                 spread(n, 0.5),
-		FirstAnswer:          spread(n, 0.5),
-		TPOT:                 spread(n, 0.04),
-		ITL:                  spread(199*n, 0.041),
-		E2E:                  spread(n, 8.46),
-		TTFTFromPlanned:      spread(n, 0.6),
-		E2EFromPlanned:       spread(n, 8.56),
-		Lateness:             spread(n, 0.0001),
-		Setup:                spread(128, 0.0004),
-		PromptLength:         spread(n, 24),
-		OutputLength:         spread(n, 200),
+		Distributions: report.Distributions{
+			report.TTFT:           spread(n, 0.5),
+			report.FirstAnswer:    spread(n, 0.5),
+			report.TPOT:           spread(n, 0.04),
+			report.ITL:            spread(199*n, 0.041),
+			report.E2E:            spread(n, 8.46),
+			"ttft_from_planned":   spread(n, 0.6),
+			report.E2EFromPlanned: spread(n, 8.56),
+			report.Lateness:       spread(n, 0.0001),
+			report.Setup:          spread(128, 0.0004),
+			report.PromptLength:   spread(n, 24),
+			report.OutputLength:   spread(n, 200),
+		},
 	}
 }
 
@@ -87,10 +90,11 @@ func open() report.Step {
 	s.Name, s.Stop, s.Machines = "4 req/s max 100", runlog.StopDuration, 2
 	s.Whole.Goodput, s.Steady.Goodput = ptr(1.25), ptr(1.5)
 	s.Whole.Good, s.Steady.Good = ptr(788), ptr(720)
-	s.Whole.Queue, s.Steady.Queue = spread(938, 0.03), spread(780, 0.02)
-	s.Whole.FirstAnswer, s.Steady.FirstAnswer = spread(938, 2.5), spread(780, 2.4)
-	s.Whole.TokenITL, s.Steady.TokenITL = spread(180000, 0.02), spread(150000, 0.019)
-	s.Whole.ITL.Exact = false
+	whole, steady := s.Whole.Distributions, s.Steady.Distributions
+	whole[report.Queue], steady[report.Queue] = spread(938, 0.03), spread(780, 0.02)
+	whole[report.FirstAnswer], steady[report.FirstAnswer] = spread(938, 2.5), spread(780, 2.4)
+	whole["token_itl"], steady["token_itl"] = spread(180000, 0.02), spread(150000, 0.019)
+	reporttest.Change(&s.Whole, report.ITL, func(d *report.Distribution) { d.Exact = false })
 	s.Checks.Configured, s.Checks.ConfiguredRate, s.Checks.AchievedRate = 100, 4, 3.98
 	gauge := func(mean, most float64) report.Gauge { return report.Gauge{Samples: 60, Mean: mean, Max: most} }
 	card := func(device string, serves bool) report.Card {
