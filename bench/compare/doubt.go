@@ -219,7 +219,7 @@ func warnedRuns(sides []Side) []string {
 	return []string{"Steps with warnings of their own: " + strings.Join(parts, ", ") + ". accelbench report shows them."}
 }
 
-// inSequence says whether all repeats of one side came before all of the other.
+// inSequence reports whether all repeats of one side came before all of the other.
 func inSequence(sides []Side, levels []level, i int) (first, second string, ok bool) {
 	var a, b []*report.Step
 	repeated := false
@@ -242,7 +242,7 @@ func inSequence(sides []Side, levels []level, i int) (first, second string, ok b
 	return "", "", false
 }
 
-// unlike says whether two positive values are more than unlikeBy apart. What is
+// unlike reports whether two positive values are more than unlikeBy apart. What is
 // not known is like everything.
 func unlike(x, y float64) bool {
 	return x > 0 && y > 0 && max(x, y)/min(x, y) > 1+unlikeBy

@@ -26,6 +26,22 @@ const (
 	Joules
 )
 
+// Scale is from the unit to what is shown.
+func (u Unit) Scale() float64 {
+	switch u {
+	case Share:
+		return 100
+	case Milliseconds:
+		return 1e3
+	}
+	return 1
+}
+
+// String is the unit of the value itself, as a comparison's JSON has it.
+func (u Unit) String() string {
+	return [...]string{Share: "ratio", Milliseconds: "s", Seconds: "s", RequestRate: "req/s", TokenRate: "tok/s", Joules: "J"}[u]
+}
+
 // Column is one figure of a step, or of a window of it, and what it is called in each
 // form of a report. It is shown in those for which it has a name. A row in one of the
 // tables below is all that a new one takes.
@@ -36,12 +52,12 @@ type Column struct {
 	// the page, Row is its name in that of Markdown.
 	Head, Below, Row string
 	// Label is its name in the tables of one step and of a comparison, Metric that in a
-	// comparison's JSON. More is better where Better is set.
-	Label, Metric string
-	Better        bool
-	Unit          Unit
-	Steady        bool // a sweep's tables show it of the steady part too
-	Fine          bool // Markdown writes as many digits as matter, else two after the point
+	// comparison's JSON.
+	Label, Metric  string
+	HigherIsBetter bool
+	Unit           Unit
+	Steady         bool // a sweep's tables show it of the steady part too
+	Fine           bool // Markdown writes as many digits as matter, else two after the point
 	// When says which steps it is for: where no step is, a sweep's tables leave it out.
 	// Nil for all.
 	When func(*Step) bool
@@ -88,11 +104,11 @@ func WindowColumns() []Column {
 		{Key: "prompt_tokens", Label: "prompt tokens", Unit: Count, Value: ofWindow(func(f *Figures) float64 { return float64(f.PromptTokens) })},
 		{Key: "output_tokens", Label: "output tokens", Unit: Count, Value: ofWindow(func(f *Figures) float64 { return float64(f.OutputTokens) })},
 		{
-			Key: "request_throughput_rps", Head: "requests", Below: "/s", Row: "QPS", Steady: true, Label: "requests/s", Metric: "request_throughput", Better: true,
+			Key: "request_throughput_rps", Head: "requests", Below: "/s", Row: "QPS", Steady: true, Label: "requests/s", Metric: "request_throughput", HigherIsBetter: true,
 			Unit: RequestRate, Value: ofWindow(func(f *Figures) float64 { return f.RequestThroughput }),
 		},
 		{
-			Key: "request_goodput_rps", Head: "good", Below: "/s", Row: "Goodput (req/s)", Label: "good requests/s", Metric: "goodput", Better: true,
+			Key: "request_goodput_rps", Head: "good", Below: "/s", Row: "Goodput (req/s)", Label: "good requests/s", Metric: "goodput", HigherIsBetter: true,
 			Unit: RequestRate, Fine: true, When: hasGoodput, Value: func(_ *Step, f *Figures) (float64, bool) { return pointed(f.Goodput) },
 		},
 		{
@@ -100,7 +116,7 @@ func WindowColumns() []Column {
 			Value: func(_ *Step, f *Figures) (float64, bool) { return f.GoodRatio() },
 		},
 		{
-			Key: "output_throughput_tok_s", Head: "output", Below: "tok/s", Row: "Throughput (tok/s)", Steady: true, Label: "output tokens/s", Metric: "output_throughput", Better: true,
+			Key: "output_throughput_tok_s", Head: "output", Below: "tok/s", Row: "Throughput (tok/s)", Steady: true, Label: "output tokens/s", Metric: "output_throughput", HigherIsBetter: true,
 			Unit: TokenRate, Value: ofWindow(func(f *Figures) float64 { return f.OutputThroughput }),
 		},
 		{Key: "total_throughput_tok_s", Label: "all tokens/s", Value: ofWindow(func(f *Figures) float64 { return f.TotalThroughput })},

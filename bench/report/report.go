@@ -137,6 +137,9 @@ func (s *Step) Heading() string {
 	return s.Name
 }
 
+// Overloaded reports whether the server did not keep up with the rate of an open loop.
+func (s *Step) Overloaded() bool { return s.NotSteady == pilesUp || s.NotSteady == waitsUp }
+
 // JoulesPerToken is the energy of an output token, where the cards' is known.
 func (s *Step) JoulesPerToken() (float64, bool) {
 	if s.Joules == nil || s.Whole.OutputTokens <= 0 {

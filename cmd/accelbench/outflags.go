@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -43,15 +44,15 @@ func (o *outputFlags) register(c flagSet) {
 		StringVar(&o.server)
 }
 
-// The formats that can be printed.
+// The formats that are printed where none is asked for, and that are not of [render.Formats].
 const (
+	formatSummary   = "summary"
 	formatVLLM      = "vllm"
 	formatEvalscope = "evalscope"
 	formatChecks    = "checks"
 	formatTable     = "table"
 	formatMarkdown  = "md"
 	formatJSON      = "json"
-	formatCSV       = "csv"
 	formatNone      = "none"
 )
 
@@ -64,7 +65,10 @@ type renderFlags struct {
 }
 
 func (r *renderFlags) register(c flagSet, formats string) {
-	r.formats.all = []string{formatVLLM, formatEvalscope, formatChecks, formatTable, formatMarkdown, formatJSON, formatCSV, formatNone}
+	for _, f := range render.Formats() {
+		r.formats.all = append(r.formats.all, f.Name)
+	}
+	r.formats.all = append(r.formats.all, formatNone)
 	value(c.Flag("format", "What to print, a list of: "+strings.Join(r.formats.all, ", ")+". Default: "+formats+"."), &r.formats)
 	r.metrics = words{all: []string{"ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue"}, list: []string{"ttft", "tpot", "itl"}}
 	value(c.Flag("percentile-metrics", "Latencies in vLLM's block, a list of: "+strings.Join(r.metrics.all, ", ")+". Default: ttft,tpot,itl."), &r.metrics)

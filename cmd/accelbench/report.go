@@ -26,7 +26,7 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 	var patience seconds
 	value(c.Flag("await", "Wait at most so long, such as 2h, until each FOLDER holds a run that is over. Default: do not wait."), &patience)
 	render := new(renderFlags)
-	render.register(c, "vllm,checks,table")
+	render.register(c, formatSummary)
 	commands["report"] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		defer endAtOnce(ctx)()
 		options, err := render.options(false)
@@ -52,7 +52,7 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 		} else if err := writeReport(into, r, stderr); err != nil {
 			return exitNothing, err
 		}
-		if err := render.print(stdout, r, []string{formatVLLM, formatChecks, formatTable}); err != nil {
+		if err := render.print(stdout, r, []string{formatSummary}); err != nil {
 			return exitNothing, err
 		}
 		return exitMeasured, nil
@@ -83,43 +83,17 @@ func (f *renderFlags) print(w io.Writer, r *report.Report, otherwise []string) e
 			return fmt.Errorf("printing the report: %w", err)
 		}
 	}
-	for _, format := range formats {
-		if err := f.printOne(w, r, format); err != nil {
-			return fmt.Errorf("printing the report: %w", err)
-		}
-	}
-	return nil
-}
-
-func (f *renderFlags) printOne(w io.Writer, r *report.Report, format string) error {
-	switch format {
-	case formatVLLM, formatEvalscope, formatChecks:
-		for i := range r.Steps {
-			if err := f.printStep(w, r, &r.Steps[i], format); err != nil {
-				return err
+	for _, name := range formats {
+		for _, format := range render.Formats() {
+			if format.Name != name {
+				continue
+			}
+			if err := format.Write(w, r, f.vllm(r, false)); err != nil {
+				return fmt.Errorf("printing the report: %w", err)
 			}
 		}
-		return nil
-	case formatTable:
-		return render.Table(w, r)
-	case formatMarkdown:
-		return render.Markdown(w, r)
-	case formatJSON:
-		return render.JSON(w, r)
-	case formatCSV:
-		return render.CSV(w, r)
 	}
 	return nil
-}
-
-func (f *renderFlags) printStep(w io.Writer, r *report.Report, s *report.Step, format string) error {
-	switch format {
-	case formatEvalscope:
-		return render.Evalscope(w, s)
-	case formatChecks:
-		return render.Checks(w, s)
-	}
-	return render.VLLM(w, s, f.vllm(r, false))
 }
 
 // vllm is how vLLM's forms of r are written.

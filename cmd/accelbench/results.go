@@ -20,9 +20,12 @@ func (s *runSettings) report(folder string, options report.Options, stdout, stde
 	if err != nil {
 		return err
 	}
-	formats := []string{formatVLLM, formatChecks, formatTable}
-	if s.evalscope() {
-		formats[0] = formatEvalscope
+	formats := []string{formatSummary}
+	switch { // another tool's command line prints what that tool does
+	case s.evalscope():
+		formats = []string{formatEvalscope, formatChecks, formatTable}
+	case s.vllm():
+		formats = []string{formatVLLM, formatChecks, formatTable}
 	}
 	// Files first: whoever reads the output may have gone.
 	if err := writeReport(folder, r, stderr); err != nil {

@@ -55,7 +55,7 @@ func newRunSettings(c *kingpin.CmdClause) *runSettings {
 	s.ask.register(s.groups.group("Sampling"))
 	output := s.groups.group("Output")
 	s.out.register(output)
-	s.render.register(output, "vllm,checks,table, or evalscope,checks,table for an evalscope command line")
+	s.render.register(output, "summary; vllm,checks,table or evalscope,checks,table on a command line of those tools")
 	for i := range s.foreign {
 		s.foreign[i].register(c)
 	}

@@ -167,7 +167,7 @@ func TestMetadataCannotReplaceAKey(t *testing.T) {
 	}
 }
 
-var pageNames = regexp.MustCompile(`^(checks|table)`)
+var pageNames = regexp.MustCompile(`^(checks|table|summary)`)
 
 // What came from outside must not move a cursor, turn the writing round, or
 // make a line too long for the page.

@@ -41,18 +41,7 @@ func cell(c report.Column, s *report.Step, f *report.Figures) string {
 	case c.Unit == report.Count:
 		return words.Integer(v)
 	}
-	return words.Number(v * scale(c.Unit))
-}
-
-// scale is from a unit to what is shown.
-func scale(u report.Unit) float64 {
-	switch u {
-	case report.Share:
-		return 100
-	case report.Milliseconds:
-		return 1e3
-	}
-	return 1
+	return words.Number(v * c.Unit.Scale())
 }
 
 // widths are those of the columns.

@@ -123,7 +123,7 @@ func markdownCell(c report.Column, s *report.Step) string {
 		return text
 	}
 	v, _ := c.Value(s, &s.Whole)
-	return strconv.FormatFloat(v*scale(c.Unit), 'f', 2, 64)
+	return strconv.FormatFloat(v*c.Unit.Scale(), 'f', 2, 64)
 }
 
 func (p *page) markdownStep(s *report.Step) {

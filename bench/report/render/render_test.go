@@ -24,6 +24,7 @@ var allMetrics = render.VLLMOptions{
 // renderings are every form of a report and of its steps, by file name.
 func renderings(r *report.Report) map[string]func(io.Writer) error {
 	all := map[string]func(io.Writer) error{
+		"summary.txt": func(w io.Writer) error { return render.Summary(w, r) },
 		"table.txt":   func(w io.Writer) error { return render.Table(w, r) },
 		"report.md":   func(w io.Writer) error { return render.Markdown(w, r) },
 		"report.json": func(w io.Writer) error { return render.JSON(w, r) },
