@@ -132,9 +132,9 @@ func peakAnswer(all []level) string {
 	}
 	best := all[peak].middle()
 	if len(all) == 1 {
-		return fmt.Sprintf("%s: %s%s.", all[0].name, carried(best), cost(best))
+		return fmt.Sprintf("%s: %s.", all[0].name, carried(best))
 	}
-	text := fmt.Sprintf("Most output at %s: %s%s.", all[peak].name, carried(best), cost(best))
+	text := fmt.Sprintf("Most output at %s: %s.", all[peak].name, carried(best))
 	if near < peak {
 		s := all[near].middle()
 		text += fmt.Sprintf(" %s gave %s of that%s.", all[near].name, words.Percent(throughput(s)/throughput(best)), cost(s))
@@ -145,13 +145,13 @@ func peakAnswer(all []level) string {
 	return text
 }
 
-// carried is the throughput of a step.
+// carried is the throughput of a step, and at what cost.
 func carried(s *report.Step) string {
 	text := fmt.Sprintf("%s requests/s, %s output tokens/s", words.Number(s.Whole.RequestThroughput), words.Number(throughput(s)))
 	if s.Overloaded() {
 		text += " (the server did not keep up with the rate)"
 	}
-	return text
+	return text + cost(s)
 }
 
 // cost is what a user saw of a step, and what failed of it.

@@ -132,14 +132,14 @@ func TestAnswer(t *testing.T) {
 		},
 		"objectives met up to a load": {
 			good(1000, 995, 990, 910),
-			"The objectives were met for 99 % of the requests up to 32 users: 0.89 requests/s, 260.3 output tokens/s. At 64 users 91.0 % of the requests met them.",
+			"The objectives were met for 99 % of the requests up to 32 users: 0.89 requests/s, 260.3 output tokens/s at TTFT 342.5 ms (p99 1383), TPOT 115.7 ms (p99 184.2). At 64 users 91.0 % of the requests met them.",
 		},
 		"met once more above": {
 			good(1000, 400, 1000),
-			"The objectives were met for 99 % of the requests up to 8 users: 0.37 requests/s, 109.6 output tokens/s. At 16 users 40.0 % of the requests met them.",
+			"The objectives were met for 99 % of the requests up to 8 users: 0.37 requests/s, 109.6 output tokens/s at TTFT 175.4 ms (p99 708.3), TPOT 69.6 ms (p99 110.8). At 16 users 40.0 % of the requests met them.",
 		},
 		"never met":  {good(500), "No load met the objectives: at 8 users 50.0 % of the requests met them."},
-		"always met": {good(1000), "Every load met the objectives for 99 % of its requests, up to 200 users: 1.47 requests/s, 364.4 output tokens/s. A higher load may do so too."},
+		"always met": {good(1000), "Every load met the objectives for 99 % of its requests, up to 200 users: 1.47 requests/s, 364.4 output tokens/s at TTFT 4978 ms (p99 20103), TPOT 278.4 ms (p99 443.3), 16.4 % failed. A higher load may do so too."},
 		"a rate that the server does not bear": {
 			func(r *report.Report) {
 				good(1000)(r)
@@ -149,7 +149,7 @@ func TestAnswer(t *testing.T) {
 				}
 				r.Steps[4].Steady, r.Steps[4].NotSteady = nil, "the server did not keep up with the rate, so that requests piled up"
 			},
-			"The objectives were met for 99 % of the requests up to 4 req/s: 1.08 requests/s, 309.0 output tokens/s. At 5 req/s the server did not keep up with the rate.",
+			"The objectives were met for 99 % of the requests up to 4 req/s: 1.08 requests/s, 309.0 output tokens/s at TTFT 618.1 ms (p99 2496), TPOT 183.3 ms (p99 291.9), 1.40 % failed. At 5 req/s the server did not keep up with the rate.",
 		},
 		"nothing succeeded": {
 			func(r *report.Report) {
