@@ -85,7 +85,7 @@ func (b *backlog) grows(c *curve, due span) string {
 	return ""
 }
 
-// inFlight says whether ever more were in flight.
+// inFlight reports whether ever more were in flight.
 func (b *backlog) inFlight(c *curve) bool {
 	quarter := (b.to - b.from) / quarters
 	first, last := c.mean(span{b.from, b.from + quarter}), c.mean(span{b.to - quarter, b.to})
@@ -94,7 +94,7 @@ func (b *backlog) inFlight(c *curve) bool {
 	return b.ended < enoughLoad*b.arrived && last > grownShare*first+grownNumber+noise && grew(&b.early, &b.late)
 }
 
-// waiting says whether requests waited ever longer for their turn: in both late
+// waiting reports whether requests waited ever longer for their turn: in both late
 // quarters longer than in the early ones, and so long in the end that the bound
 // lowered the rate. A queue that comes and goes seldom does both by chance.
 func (b *backlog) waiting(c *curve, due span) bool {
@@ -105,7 +105,7 @@ func (b *backlog) waiting(c *curve, due span) bool {
 	return b.ended < enoughLoad*b.arrived && ever && grew(&w[0], &w[3])
 }
 
-// grew says whether the late durations are longer than the early ones.
+// grew reports whether the late durations are longer than the early ones.
 func grew(early, late *moments) bool {
 	if early.n < 2 || late.n < 2 {
 		return false

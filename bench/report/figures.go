@@ -79,7 +79,7 @@ func (w *tally) tokens(t *openai.Trace, start int64) {
 	flush()
 }
 
-// met says whether a successful request met every objective that is set. One
+// met reports whether a successful request met every objective that is set. One
 // that has no such sample, such as a TPOT of one token, meets it, as in vLLM. One
 // without any text meets none: nobody could read it, however soon it was over.
 func (o Objectives) met(t *openai.Trace) bool {

@@ -53,7 +53,7 @@ func (g *gather) limitWarning(s *Step) []string {
 		c.at[most], c.all, most)}
 }
 
-// asksLength says whether a part's requests ask for so many tokens, as far as its
+// asksLength reports whether a part's requests ask for so many tokens, as far as its
 // log tells.
 func (g *gather) asksLength(p part) bool {
 	run := runOf(g.logs, p)

@@ -139,7 +139,7 @@ func (w *serverWatch) report(ps []float64) *ServerSample {
 	return s
 }
 
-// near says whether two counts are the same within a words.Percent, or 1.
+// near reports whether two counts are the same within a percent, or 1.
 func near(a, b float64) bool { return math.Abs(a-b) <= slack(b) }
 
 func slack(n float64) float64 { return max(1, 0.01*n) }

@@ -79,7 +79,7 @@ func (g *gather) logWarnings(s *Step) []string {
 	return list
 }
 
-// together says whether all machines had requests in flight at one time.
+// together reports whether all machines had requests in flight at one time.
 func (g *gather) together() bool {
 	lastFirst, firstLast := int64(0), int64(0)
 	for _, p := range g.joined.parts {
@@ -231,7 +231,7 @@ func (g *gather) percentileWarning(s *Step) []string {
 	return nil
 }
 
-// meantToCache says whether hits in the server's prefix cache are what the
+// meantToCache reports whether hits in the server's prefix cache are what the
 // data set is for.
 func (g *gather) meantToCache() bool {
 	return slices.ContainsFunc(g.joined.parts, func(p part) bool {
