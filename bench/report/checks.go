@@ -21,7 +21,7 @@ type checker struct {
 	tokens           Tokens
 	prompts          Prompts
 	connections      int
-	cut              cutAnswers
+	cut              limitedAnswers
 }
 
 func (c *checker) take(r *runlog.Request) {

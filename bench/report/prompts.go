@@ -11,9 +11,9 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// nearLength is the share of the length asked for by which prompts may be off on the
+// maxLengthError is the share of the length asked for by which prompts may be off on the
 // mean without a warning.
-const nearLength = 0.02
+const maxLengthError = 0.02
 
 // Prompts say how long the prompts were that were made to a length, and whether the
 // server counts as many tokens.
@@ -109,7 +109,7 @@ func (p *Prompts) near() bool {
 	if p.How != nil {
 		off -= float64(p.How.Template * p.Told)
 	}
-	return p.Told > 0 && math.Abs(off) <= nearLength*float64(p.AimedTokens)
+	return p.Told > 0 && math.Abs(off) <= maxLengthError*float64(p.AimedTokens)
 }
 
 // vocabularyWarning explains the refusal of token ids that the model does not have.

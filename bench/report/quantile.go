@@ -61,12 +61,12 @@ func (s *samples) keep(v int64) {
 		s.kept = append(s.kept, v)
 		return
 	}
-	s.pour()
+	s.toHistogram()
 	s.count(v)
 }
 
-// pour moves what is kept into the histogram.
-func (s *samples) pour() {
+// toHistogram moves what is kept into the histogram.
+func (s *samples) toHistogram() {
 	if s.hist != nil {
 		return
 	}
@@ -99,7 +99,7 @@ func (s *samples) join(o *samples) {
 		s.kept = append(s.kept, o.kept...)
 		return
 	}
-	s.pour()
+	s.toHistogram()
 	for _, v := range o.kept {
 		s.count(v)
 	}

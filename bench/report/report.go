@@ -138,7 +138,7 @@ func (s *Step) Heading() string {
 }
 
 // Overloaded reports whether the server did not keep up with the rate of an open loop.
-func (s *Step) Overloaded() bool { return s.NotSteady == pilesUp || s.NotSteady == waitsUp }
+func (s *Step) Overloaded() bool { return s.NotSteady == requestsPileUp || s.NotSteady == waitsGrow }
 
 // JoulesPerToken is the energy of an output token, where the cards' is known.
 func (s *Step) JoulesPerToken() (float64, bool) {

@@ -26,7 +26,7 @@ type serverWatch struct {
 	model                      string   // see [ServerSample.Model]
 	models                     []string // see [ServerSample.Models]
 	samples                    int
-	running, waiting, cache    watch
+	running, waiting, cache    gaugeWatch
 	queries, hits, preemptions counter
 	latencySum, latencyCount   counter
 	latencyBuckets             map[float64]*counter // by upper bound
@@ -46,7 +46,7 @@ func (c *meanCounter) mean() *Mean {
 }
 
 func newServerWatch(window span, asked []string) *serverWatch {
-	g := watch{window: window}
+	g := gaugeWatch{window: window}
 	return &serverWatch{asked: asked, running: g, waiting: g, cache: g, latencyBuckets: map[float64]*counter{}}
 }
 
@@ -81,7 +81,7 @@ func (w *serverWatch) take(at int64, series []runlog.Series) {
 			}
 		}
 	}
-	gauge := func(g *watch) func(total) { return func(t total) { g.add(at, t.sum) } }
+	gauge := func(g *gaugeWatch) func(total) { return func(t total) { g.add(at, t.sum) } }
 	count := func(c *counter) func(total) { return func(t total) { c.add(t.sum) } }
 	first(gauge(&w.running), "num_requests_running")
 	first(gauge(&w.waiting), "num_requests_waiting")
@@ -130,7 +130,7 @@ func (w *serverWatch) report(ps []float64) *ServerSample {
 		PrefixQueries: w.queries.delta(), PrefixHits: w.hits.delta(), Preemptions: w.preemptions.delta(),
 	}
 	for _, g := range []struct {
-		from *watch
+		from *gaugeWatch
 		to   *Gauge
 	}{{&w.running, &s.Running}, {&w.waiting, &s.Waiting}, {&w.cache, &s.CacheUsage}} {
 		*g.to = g.from.gauge(samplesForMean)

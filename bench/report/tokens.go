@@ -8,9 +8,9 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// clearlyMerged is from how many tokens a chunk of text on the mean gaps between
+// minMergedTokens is from how many tokens a chunk of text on the mean gaps between
 // chunks must not be read as the time of a token.
-const clearlyMerged = 1.2
+const minMergedTokens = 1.2
 
 // Tokens sets the output tokens of the successful answers beside the events that
 // brought them.
@@ -55,7 +55,7 @@ func (c Tokens) PerChunk() float64 {
 // Merged reports whether chunks clearly hold several tokens each. The token that ends
 // an answer has no text and is left out: it would make short answers look so.
 func (c Tokens) Merged() bool {
-	return c.Chunks > 0 && float64(c.Counted-c.Answers) >= clearlyMerged*float64(c.Chunks)
+	return c.Chunks > 0 && float64(c.Counted-c.Answers) >= minMergedTokens*float64(c.Chunks)
 }
 
 // warnings are about what the tokens' count does to the latencies.

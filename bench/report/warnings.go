@@ -13,14 +13,14 @@ import (
 
 // From where on the figures are in doubt.
 const (
-	enoughLoad    = 0.95 // of what was configured
-	tooCached     = 0.01 // of the prompt tokens
-	tooBusy       = 0.8  // of the load generator's cores
-	smallDelay    = 0.05 // of a latency that a delay of the client's own is in
-	fewUserClocks = 0.99 // requests with the kernel's instants
-	alwaysSmall   = 1e-3 // seconds: delays of the client up to it are no news
-	wholeWindow   = "the whole step"
-	steadyWindow  = "the steady part"
+	minLoadShare    = 0.95 // of what was configured
+	maxCachedShare  = 0.01 // of the prompt tokens
+	maxCPUShare     = 0.8  // of the load generator's cores
+	maxDelayShare   = 0.05 // of a latency that a delay of the client's own is in
+	minKernelClock  = 0.99 // requests with the kernel's instants
+	negligibleDelay = 1e-3 // seconds: delays of the client up to it are no news
+	wholeWindow     = "the whole step"
+	steadyWindow    = "the steady part"
 )
 
 // warnings say what makes the figures of a step doubtful, the gravest first.
@@ -62,7 +62,7 @@ func (g *gather) logWarnings(s *Step) []string {
 	if !g.together() {
 		list = append(list, "The machines did not put on this load at the same time: start them together, or read their reports one by one.")
 	}
-	if g.joined.inStep() {
+	if g.joined.sameArrivals() {
 		list = append(list, "The machines sent at the same instants: give each its own --machine or --seed.")
 	}
 	if n := s.Dataset.Estimated; n > 0 {
@@ -136,7 +136,7 @@ func (g *gather) loadWarnings(s *Step) []string {
 	}
 	list = append(list, g.serverWarning(s.Server)...)
 	c := &s.Checks
-	if users := s.Level(); users > 0 && c.Achieved < enoughLoad*float64(users) {
+	if users := s.Level(); users > 0 && c.Achieved < minLoadShare*float64(users) {
 		advice := "its ramp-up and drain are a large part of it, so run a longer step (--requests, --duration)"
 		switch {
 		case g.notSteady.full:
@@ -158,7 +158,7 @@ func (g *gather) rateWarning(c *Checks) []string {
 		due = perSecondOf(g.curve.sent(g.steady.span), g.dueSteady)
 	}
 	waits := g.backlog != nil && g.backlog.bounded // which was told already
-	if waits || c.ConfiguredRate <= 0 || c.AchievedRate >= enoughLoad*c.ConfiguredRate || c.AchievedRate >= enoughLoad*due {
+	if waits || c.ConfiguredRate <= 0 || c.AchievedRate >= minLoadShare*c.ConfiguredRate || c.AchievedRate >= minLoadShare*due {
 		return nil
 	}
 	advice := "the load generator was late, so use more cores or machines, or prompts that the server need not tokenize"
@@ -173,25 +173,25 @@ func (g *gather) rateWarning(c *Checks) []string {
 func (g *gather) clientWarnings(s *Step) []string {
 	var list []string
 	c := &s.Checks
-	userClock := g.checks.answered > 0 && c.KernelClock < fewUserClocks
+	userClock := g.checks.answered > 0 && c.KernelClock < minKernelClock
 	if userClock {
 		list = append(list, fmt.Sprintf("The instants of %s of the answers are those at which this program read them, not the kernel's: a busy load generator makes latencies longer.",
 			words.Percent(1-c.KernelClock)))
 	}
 	gap, _ := s.Whole.Of(ITL).At(median)
-	if lag, ok := g.checks.lags.p99(); ok && s.Whole.Of(ITL).Count > 0 && lag > smallDelay*gap && (userClock || lag > alwaysSmall) {
+	if lag, ok := g.checks.lags.p99(); ok && s.Whole.Of(ITL).Count > 0 && lag > maxDelayShare*gap && (userClock || lag > negligibleDelay) {
 		list = append(list, fmt.Sprintf("This program read what had arrived %s late (p99), where gaps between chunks are %s: use more cores or fewer streams a machine.",
 			words.Seconds(lag), words.Seconds(gap)))
 	}
 	for i, p := range g.joined.parts {
 		run := runOf(g.logs, p)
-		if cores := g.cpus[i].cores(); run.GOMAXPROCS > 0 && cores > tooBusy*float64(run.GOMAXPROCS) {
+		if cores := g.cpus[i].cores(); run.GOMAXPROCS > 0 && cores > maxCPUShare*float64(run.GOMAXPROCS) {
 			list = append(list, fmt.Sprintf("The load generator on %s used %s of its %d cores: it may be what limits the figures, so give it more or use more machines.",
 				run.Host, words.Number(cores), run.GOMAXPROCS))
 		}
 	}
 	first, _ := s.Whole.Of(TTFT).At(median)
-	if late, ok := g.out.p99(Lateness); ok && s.Whole.Of(TTFT).Count > 0 && s.Arrival != runlog.ArrivalClosed && late > alwaysSmall && late > smallDelay*first {
+	if late, ok := g.out.p99(Lateness); ok && s.Whole.Of(TTFT).Count > 0 && s.Arrival != runlog.ArrivalClosed && late > negligibleDelay && late > maxDelayShare*first {
 		list = append(list, fmt.Sprintf("Requests were sent %s late (p99), for want of CPU or of prompts (those that the server must tokenize): read latencies from when they were due, or use more cores.",
 			words.Seconds(late)))
 	}
@@ -207,7 +207,7 @@ func (g *gather) figureWarnings(s *Step) []string {
 			n, s.Account.Succeeded))
 	}
 	list = append(append(list, c.Tokens.warnings()...), c.Prompts.warnings()...)
-	if share := c.CacheHitRatio(); c.CacheKnown && share >= tooCached && !g.meantToCache() {
+	if share := c.CacheHitRatio(); c.CacheKnown && share >= maxCachedShare && !g.wantsCacheHits() {
 		list = append(list, fmt.Sprintf("%s of the prompt tokens came from the server's prefix cache: TTFT and throughput are better than for new prompts, so send such as it has not seen, or turn the cache off.", words.Percent(share)))
 	}
 	return append(append(list, g.limitWarning(s)...), g.percentileWarning(s)...)
@@ -231,9 +231,9 @@ func (g *gather) percentileWarning(s *Step) []string {
 	return nil
 }
 
-// meantToCache reports whether hits in the server's prefix cache are what the
+// wantsCacheHits reports whether hits in the server's prefix cache are what the
 // data set is for.
-func (g *gather) meantToCache() bool {
+func (g *gather) wantsCacheHits() bool {
 	return slices.ContainsFunc(g.joined.parts, func(p part) bool {
 		run := runOf(g.logs, p)
 		return run.ReusePrompts || run.Dataset == string(dataset.Prefix) || run.Dataset == string(dataset.Replay)

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// enoughGood is the share of good requests from which on a load meets the objectives.
-	enoughGood = 0.99
-	// nearPeak is the share of the most throughput from which on more load gains little.
-	nearPeak = 0.9
-	// manyFailed is the share of failures that is told with a figure.
-	manyFailed = 0.01
+	// minGoodShare is the share of good requests from which on a load meets the objectives.
+	minGoodShare = 0.99
+	// nearPeakShare is the share of the most throughput from which on more load gains little.
+	nearPeakShare = 0.9
+	// notableFailures is the share of failures that is told with a figure.
+	notableFailures = 0.01
 )
 
 // level is one load with its repeats.
@@ -92,10 +92,10 @@ func metAnswer(all []level) string {
 	case -1:
 		last := all[len(all)-1]
 		return fmt.Sprintf("Every load met the objectives for %g %% of its requests, up to %s: %s. A higher load may do so too.",
-			100*enoughGood, last.name, carried(last.middle()))
+			100*minGoodShare, last.name, carried(last.middle()))
 	}
 	return fmt.Sprintf("The objectives were met for %g %% of the requests up to %s: %s. At %s %s.",
-		100*enoughGood, all[met-1].name, carried(all[met-1].middle()), all[met].name, missed(all[met]))
+		100*minGoodShare, all[met-1].name, carried(all[met-1].middle()), all[met].name, missed(all[met]))
 }
 
 // missed says how a load misses the objectives, by any of its repeats, and nothing
@@ -112,7 +112,7 @@ func missed(l level) string {
 		}
 		least = min(least, good)
 	}
-	if least >= enoughGood {
+	if least >= minGoodShare {
 		return ""
 	}
 	return words.Percent(least) + " of the requests met them"
@@ -127,7 +127,7 @@ func peakAnswer(all []level) string {
 			peak = i
 		}
 	}
-	for throughput(all[near].middle()) < nearPeak*throughput(all[peak].middle()) {
+	for throughput(all[near].middle()) < nearPeakShare*throughput(all[peak].middle()) {
 		near++
 	}
 	best := all[peak].middle()
@@ -167,7 +167,7 @@ func cost(s *report.Step) string {
 			parts = append(parts, fmt.Sprintf("%s %s ms (p%s %s)", m.Name, millis(d, median), words.Percentile(high), millis(d, high)))
 		}
 	}
-	if ratio := s.Account.FailureRatio(); ratio >= manyFailed {
+	if ratio := s.Account.FailureRatio(); ratio >= notableFailures {
 		parts = append(parts, words.Percent(ratio)+" failed")
 	}
 	if len(parts) == 0 {
