@@ -110,7 +110,7 @@ func grew(early, late *moments) bool {
 	if early.n < 2 || late.n < 2 {
 		return false
 	}
-	noise := timeNoise * math.Sqrt(early.variance()/early.n+late.variance()/late.n)
+	noise := timeNoise * math.Sqrt(early.variance()/float64(early.n)+late.variance()/float64(late.n))
 	return late.mean > minGrowth*early.mean && late.mean > early.mean+noise
 }
 
@@ -123,16 +123,3 @@ func (b *backlog) warning(why string) string {
 	return fmt.Sprintf("Only %s requests a second were over where %s arrived, so %s for as long as the load lasts: %s.",
 		words.Number(b.ended), words.Number(b.arrived), grow, advice)
 }
-
-// moments are Welford's running mean and sum of squares.
-type moments struct{ n, mean, m2 float64 }
-
-func (m *moments) add(v float64) {
-	m.n++
-	delta := v - m.mean
-	m.mean += delta / m.n
-	m.m2 += delta * (v - m.mean)
-}
-
-// variance is the sample's, of two values at least.
-func (m *moments) variance() float64 { return m.m2 / (m.n - 1) }

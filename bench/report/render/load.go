@@ -85,23 +85,19 @@ func rateText(s *runlog.Step) string {
 }
 
 func stopText(s runlog.Stop) string {
-	switch s {
-	case "":
-		return "the log ends before the step does"
-	case runlog.StopRequests:
-		return "all requests were sent"
-	case runlog.StopDuration:
-		return "the time was over"
-	case runlog.StopDataset:
-		return "the data set came to its end"
-	case runlog.StopFailureRatio:
-		return "too many requests failed"
-	case runlog.StopUnreachable:
-		return "the server could not be reached any more"
-	case runlog.StopInterrupted:
-		return "interrupted by the user"
+	text, known := map[runlog.Stop]string{
+		"":                      "the log ends before the step does",
+		runlog.StopRequests:     "all requests were sent",
+		runlog.StopDuration:     "the time was over",
+		runlog.StopDataset:      "the data set came to its end",
+		runlog.StopFailureRatio: "too many requests failed",
+		runlog.StopUnreachable:  "the server could not be reached any more",
+		runlog.StopInterrupted:  "interrupted by the user",
+	}[s]
+	if !known {
+		return words.Clean(string(s))
 	}
-	return words.Clean(string(s))
+	return text
 }
 
 func concurrencyText(s *report.Step) string {

@@ -81,6 +81,24 @@ func TestRenderings(t *testing.T) {
 	}
 }
 
+// Each format of --format has something to say of each step, and its own.
+func TestFormats(t *testing.T) {
+	seen := map[string]string{}
+	for _, f := range render.Formats() {
+		var b bytes.Buffer
+		if err := f.Write(&b, sweep(), render.VLLMOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if other, taken := seen[b.String()]; taken || b.Len() == 0 {
+			t.Errorf("%s prints %d bytes, the same as %s", f.Name, b.Len(), other)
+		}
+		seen[b.String()] = f.Name
+		if err := f.Write(full{}, sweep(), render.VLLMOptions{}); !errors.Is(err, errFull) {
+			t.Errorf("%s: error %v", f.Name, err)
+		}
+	}
+}
+
 type full struct{}
 
 var errFull = errors.New("no space left on device")

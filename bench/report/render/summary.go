@@ -133,11 +133,5 @@ func (p *page) doubt(d doubt, steps int) {
 		lines = lines[:mostDoubtLines]
 		lines[mostDoubtLines-1] = fit(lines[mostDoubtLines-1]+" …", pageWidth-len(mark)-1)
 	}
-	for i, line := range lines {
-		if i == 0 {
-			p.line("%s%s", mark, line)
-		} else {
-			p.line("%*s%s", len(mark), "", line)
-		}
-	}
+	p.behind(mark, lines)
 }

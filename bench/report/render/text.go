@@ -31,15 +31,10 @@ func (p *page) writeTo(w io.Writer) error {
 // row writes a label and its value, the value broken into as many lines as it
 // needs. A label that is longer than its column makes the value's narrower.
 func (p *page) row(label, value string) {
-	indent := strings.Repeat(" ", 2+labelWidth)
 	label = pad(fit(label, pageWidth/2), labelWidth-1) + " "
-	for i, part := range wrap(value, pageWidth-2-columns(label)) {
-		if i == 0 {
-			p.line("  %s%s", label, part)
-			continue
-		}
-		p.line("%s%s", indent, part)
-	}
+	lines := wrap(value, pageWidth-2-columns(label))
+	p.line("  %s%s", label, lines[0])
+	p.behind(strings.Repeat(" ", 2+labelWidth), lines[1:])
 }
 
 // warning writes one warning.
@@ -47,12 +42,16 @@ func (p *page) warning(text string) { p.marked("warning: ", text) }
 
 // marked writes a text after a mark, broken where it is too long for a line.
 func (p *page) marked(mark, text string) {
-	for i, part := range wrap(words.Clean(text), pageWidth-len(mark)) {
-		if i == 0 {
-			p.line("%s%s", mark, part)
-			continue
+	p.behind(mark, wrap(words.Clean(text), pageWidth-len(mark)))
+}
+
+// behind writes lines with a mark before the first.
+func (p *page) behind(mark string, lines []string) {
+	for i, line := range lines {
+		if i > 0 {
+			mark = strings.Repeat(" ", columns(mark))
 		}
-		p.line("%*s%s", len(mark), "", part)
+		p.line("%s%s", mark, line)
 	}
 }
 
