@@ -26,19 +26,19 @@ type askFlags struct {
 }
 
 func (a *askFlags) register(c flagSet) {
-	c.Flag("max-tokens", "Most tokens of an answer, whatever the data set says. Default: what that says, else the server's own limit.").IntVar(&a.maxTokens)
-	c.Flag("ignore-eos", "Have the server generate to the limit of tokens (vLLM).").BoolVar(&a.ignoreEOS)
-	c.Flag("continuous-usage", "Ask for the usage with every chunk, for ITL a token (vLLM, SGLang).").BoolVar(&a.continuousUsage)
+	c.Flag("max-tokens", "Maximum number of tokens of an answer. Default: that of the data set, else the server's own.").IntVar(&a.maxTokens)
+	c.Flag("ignore-eos", "Generate up to the maximum number of tokens, past the end of the answer (vLLM).").BoolVar(&a.ignoreEOS)
+	c.Flag("continuous-usage", "Ask for the usage with every chunk, for ITL per token (vLLM, SGLang).").BoolVar(&a.continuousUsage)
 	a.sampling = map[string]*string{}
 	for _, name := range []string{"temperature", "top-p", "top-k", "min-p", "frequency-penalty", "presence-penalty", "repetition-penalty"} {
-		a.sampling[name] = c.Flag(name, "Sampling: "+name+". Default: "+map[bool]string{true: "0.", false: "the server's."}[name == "temperature"]).String()
+		a.sampling[name] = c.Flag(name, "Sampling parameter "+name+". Default: "+map[bool]string{true: "0.", false: "the server's."}[name == "temperature"]).String()
 	}
 	c.Flag("chat-template-kwargs", "JSON object of arguments for the chat template (vLLM).").StringVar(&a.chatTemplate)
-	c.Flag("logprobs", "Alternatives to each token that the server tells with their probabilities. Default: none.").
+	c.Flag("logprobs", "Number of most likely tokens to return with their probabilities at each token. Default: none.").
 		IsSetByUser(&a.logprobsSet).IntVar(&a.logprobs)
-	c.Flag("stop", "Text at which an answer ends; repeatable. Default: none; on a command line of evalscope-perf <|im_end|>, as there.").StringsVar(&a.stop)
-	c.Flag("extra-body", "JSON object whose members are added to every request.").StringVar(&a.extra)
-	c.Flag("request-id-prefix", "Start of each X-Request-Id, before the numbers of step and request. Default: random ones.").StringVar(&a.idPrefix)
+	c.Flag("stop", "Stop sequence, at which an answer ends; repeatable. Default: none; on a command line of evalscope-perf <|im_end|>, as there.").StringsVar(&a.stop)
+	c.Flag("extra-body", "JSON object whose members are added to the body of every request.").StringVar(&a.extra)
+	c.Flag("request-id-prefix", "Prefix of each X-Request-Id, before the numbers of step and request. Default: random ids.").StringVar(&a.idPrefix)
 }
 
 // config is what every request asks beside its prompt.

@@ -41,10 +41,10 @@ func registerCompare(app *kingpin.Application, in *invocation, commands map[stri
 		"With --side, start each side's command in turn and put load on it. The flags of run for that load stand after --.")
 	s := &compareFlags{formats: []string{"text"}}
 	bind(c.Arg("FOLDER", "Folder of a side."), filenames(&s.folders))
-	c.Flag("side", "NAME=COMMAND that serves the endpoint while this side is measured; no shell reads it. Repeatable.").StringsVar(&s.sides)
-	c.Flag("repeat", "Times each side is measured, in turns.").Default("5").IntVar(&s.repeat)
-	c.Flag("ready-timeout", "Longest time from a command's start to an endpoint that lists its models.").Default("15m").DurationVar(&s.ready)
-	bind(c.Flag("output", "Folder in which the comparison makes its own.").Default("results"), filename(&s.output))
+	c.Flag("side", "Side to measure, NAME=COMMAND: the command serves the endpoint and is run without a shell; repeatable.").StringsVar(&s.sides)
+	c.Flag("repeat", "Number of times each side is measured, in turns.").Default("5").IntVar(&s.repeat)
+	c.Flag("ready-timeout", "Maximum time from the start of a command until the endpoint lists its models.").Default("15m").DurationVar(&s.ready)
+	bind(c.Flag("output", "Folder in which each comparison creates its own.").Default("results"), filename(&s.output))
 	bind(c.Flag("format", "What to print: text, md, json. Default: text."), choices(&s.formats, "text", formatMarkdown, formatJSON))
 	c.Flag("goodput", "What a good request meets, in milliseconds: ttft:500 tpot:50 itl:80 e2el:30000.").StringsVar(&s.goodput)
 	commands[compareCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {

@@ -28,31 +28,31 @@ func (d *dataFlags) register(c flagSet) {
 	}
 	o := &d.config
 	bind(c.Flag("dataset", "Kind of prompts: "+strings.Join(kinds, ", ")+". Default: as the file looks, random without a file."), known(&d.kind, kinds...))
-	bind(c.Flag("dataset-path", "File with the prompts.").IsSetByUser(&d.pathSet), filename(&d.path))
-	c.Flag("min-prompt-length", "Skip prompts with fewer characters.").IntVar(&o.MinPromptLength)
-	c.Flag("max-prompt-length", "Skip prompts with more characters, 0 for none. Default: none; on a command line of evalscope-perf 256, as there.").IntVar(&o.MaxPromptLength)
-	c.Flag("max-bad-records", "Records that may be unusable before the run stops.").Default("100").IntVar(&d.maxBad)
-	c.Flag("reuse-prompts", "Send prompts as they are, each step the same ones, although the server may have them in its cache.").BoolVar(&d.reuse)
-	c.Flag("input-len", "Tokens of a random prompt: exactly as token ids or where the server tokenizes, else estimated.").
+	bind(c.Flag("dataset-path", "Path of the file with the prompts.").IsSetByUser(&d.pathSet), filename(&d.path))
+	c.Flag("min-prompt-length", "Minimum length of a prompt in characters; shorter ones are skipped.").IntVar(&o.MinPromptLength)
+	c.Flag("max-prompt-length", "Maximum length of a prompt in characters; longer ones are skipped, 0 for none. Default: none; on a command line of evalscope-perf 256, as there.").IntVar(&o.MaxPromptLength)
+	c.Flag("max-bad-records", "Maximum number of unusable records, above which the run stops.").Default("100").IntVar(&d.maxBad)
+	c.Flag("reuse-prompts", "Send prompts verbatim and the same ones in each step, although the server may have them in its cache.").BoolVar(&d.reuse)
+	c.Flag("input-len", "Length of a random prompt in tokens: exact as token ids or where the server tokenizes, else estimated.").
 		Default("1024").IsSetByUser(&d.inputLenSet).IntVar(&o.InputLen)
 	d.outputLen = map[dataset.Kind]*int{}
 	length := func(kind dataset.Kind, f *kingpin.FlagClause) {
 		d.outputLen[kind] = f.Int()
 	}
-	length(dataset.Random, c.Flag("random-output-len", "Tokens of the answer to a random prompt.").Default("128"))
-	c.Flag("output-len", "Tokens of an answer, whatever the data set says.").IntVar(&o.OutputLen)
-	length(dataset.ShareGPT, c.Flag("sharegpt-output-len", "Tokens of an answer to a question of ShareGPT."))
-	length(dataset.Custom, c.Flag("custom-output-len", "Tokens of an answer to a prompt of kind custom; -1 as its record says. Default: -1; 256 for --dataset-name, as vLLM's tool has it."))
-	bind(c.Flag("random-range-ratio", "Spread of random lengths: uniform within so large a share of them, 0 to below 1.").Default("0"), one(&o.RangeRatio, parseRatio))
-	c.Flag("random-prefix-len", "Tokens that all random prompts share at their start.").Default("0").IntVar(&o.PrefixLen)
-	c.Flag("random-vocabulary-size", "Token ids of random prompts go from 1000 to below it, or below the model's vocabulary where the server tells that that is smaller.").Default("30000").IntVar(&o.VocabularySize)
-	c.Flag("prefix-repetition-num-prefixes", "Different shared prefixes.").Default("10").IntVar(&d.prefixes.number)
-	c.Flag("prefix-repetition-prefix-len", "Tokens of a shared prefix.").Default("256").IntVar(&d.prefixes.length)
-	c.Flag("prefix-repetition-suffix-len", "Tokens after a shared prefix.").Default("256").IntVar(&d.prefixes.suffix)
-	length(dataset.Prefix, c.Flag("prefix-repetition-output-len", "Tokens of the answer after a shared prefix.").Default("128"))
-	c.Flag("timed-trace-sec-multiplier", "Seconds that one unit of a replay's timestamps is. Default: 0.001; 1 for --dataset-name timed_trace, as vLLM's tool has it.").
+	length(dataset.Random, c.Flag("random-output-len", "Length of the answer to a random prompt in tokens.").Default("128"))
+	c.Flag("output-len", "Length of an answer in tokens, whatever the data set says.").IntVar(&o.OutputLen)
+	length(dataset.ShareGPT, c.Flag("sharegpt-output-len", "Length of the answer to a question of ShareGPT in tokens."))
+	length(dataset.Custom, c.Flag("custom-output-len", "Length of the answer to a prompt of kind custom in tokens; -1 as its record says. Default: -1; 256 for --dataset-name, as vLLM's tool has it."))
+	bind(c.Flag("random-range-ratio", "Spread of random lengths, uniform within this ratio of them: from 0 to below 1.").Default("0"), one(&o.RangeRatio, parseRatio))
+	c.Flag("random-prefix-len", "Length of the prefix that all random prompts share, in tokens.").Default("0").IntVar(&o.PrefixLen)
+	c.Flag("random-vocabulary-size", "Upper bound of the token ids of random prompts, which begin at 1000; the model's vocabulary where the server tells a smaller one.").Default("30000").IntVar(&o.VocabularySize)
+	c.Flag("prefix-repetition-num-prefixes", "Number of shared prefixes.").Default("10").IntVar(&d.prefixes.number)
+	c.Flag("prefix-repetition-prefix-len", "Length of a shared prefix in tokens.").Default("256").IntVar(&d.prefixes.length)
+	c.Flag("prefix-repetition-suffix-len", "Length of the prompt after a shared prefix in tokens.").Default("256").IntVar(&d.prefixes.suffix)
+	length(dataset.Prefix, c.Flag("prefix-repetition-output-len", "Length of the answer after a shared prefix in tokens.").Default("128"))
+	c.Flag("timed-trace-sec-multiplier", "Unit of a replay's timestamps in seconds. Default: 0.001; 1 for --dataset-name timed_trace, as vLLM's tool has it.").
 		IsSetByUser(&d.secondSet).Float64Var(&o.Trace.Second)
-	c.Flag("timed-trace-chunk-hash-size", "Tokens of a block that one of a replay's hash ids names. Default: 512; 16 for --dataset-name timed_trace.").
+	c.Flag("timed-trace-chunk-hash-size", "Length of the block that a hash id of a replay names, in tokens. Default: 512; 16 for --dataset-name timed_trace.").
 		IsSetByUser(&d.blockSet).IntVar(&o.Trace.Block)
 	c.Flag("timed-trace-label-timestamp", "Key of a replay's records that holds the timestamp.").Hidden().Default("timestamp").StringVar(&o.Trace.Timestamp)
 	c.Flag("timed-trace-label-input-length", "Key of a replay's records that holds the input-length.").Hidden().Default("input_length").StringVar(&o.Trace.InputLength)

@@ -33,26 +33,26 @@ type endpointFlags struct {
 }
 
 func (e *endpointFlags) register(c flagSet) {
-	c.Flag("url", "Endpoint: a base URL such as http://127.0.0.1:8000, or with the full path.").StringVar(&e.url)
-	c.Flag("host", "Host, where no URL is given.").Default("127.0.0.1").StringVar(&e.host)
-	c.Flag("port", "Port, where no URL is given.").Default("8000").IntVar(&e.port)
-	c.Flag("endpoint", "Path of the API, as vLLM calls it: /v1/completions or /v1/chat/completions.").StringVar(&e.path)
-	bind(c.Flag("backend", "vLLM's name for the API: vllm and openai are completions, openai-chat is chat."),
+	c.Flag("url", "URL of the endpoint: its base, such as http://127.0.0.1:8000, or the full path of its API.").StringVar(&e.url)
+	c.Flag("host", "Host of the endpoint, without --url.").Default("127.0.0.1").StringVar(&e.host)
+	c.Flag("port", "Port of the endpoint, without --url.").Default("8000").IntVar(&e.port)
+	c.Flag("endpoint", "Path of the API below the URL: /v1/completions or /v1/chat/completions.").StringVar(&e.path)
+	bind(c.Flag("backend", "Name of the API in vLLM: vllm and openai are completions, openai-chat is chat."),
 		known(&e.backend, "vllm", "openai", "openai-chat"))
-	bind(c.Flag("api", "API to use: chat or completions. Default: as the URL or the backend says, else chat; completions on a command line of vLLM's tool."),
+	bind(c.Flag("api", "API to use: chat or completions. Default: that of the URL or the backend, else chat; completions on a command line of vLLM's tool."),
 		known(&e.api, string(openai.Chat), string(openai.Completions)))
 	c.Flag("model", "Model to ask for. Default: the first that the server lists.").StringVar(&e.model)
 	c.Flag("served-model-name", "Model to ask for where --model is the path of its files.").StringVar(&e.served)
-	bind(c.Flag("lora-modules", "LoRA modules to ask for in place of the model, one a request; repeatable."), many(&e.modules, parseName))
+	bind(c.Flag("lora-modules", "LoRA modules to ask for in place of the model, one per request; repeatable."), many(&e.modules, parseName))
 	e.assignment = string(runlog.LoRARandom)
-	bind(c.Flag("lora-assignment", "Which module a request asks for: random, by --seed, or round-robin. Default: random."),
+	bind(c.Flag("lora-assignment", "Assignment of LoRA modules to requests: random, by --seed, or round-robin. Default: random."),
 		choice(&e.assignment, "", string(runlog.LoRARandom), string(runlog.LoRARoundRobin)))
 	bind(c.Flag("api-key-file", "File with the API key. Default: the environment's OPENAI_API_KEY."), filename(&e.apiKeyFile))
 	bind(c.Flag("http-config", "YAML file with Prometheus' HTTP client configuration: TLS, client certificate, proxy, OAuth 2."), filename(&e.httpConfig))
-	bind(c.Flag("header", "Header to send, KEY=VALUE; repeatable."), pairs(&e.headers))
+	bind(c.Flag("header", "HTTP header to send, KEY=VALUE; repeatable."), pairs(&e.headers))
 	c.Flag("insecure", "Do not verify the server's certificate.").BoolVar(&e.insecure)
-	bind(c.Flag("ready-timeout", "Longest wait for a server that does not list its models yet, such as 10m. Default: none."), duration(&e.ready))
-	c.Flag("unchecked", "Do not ask first whether the server is there and serves the model, if one is named.").BoolVar(&e.unchecked)
+	bind(c.Flag("ready-timeout", "Maximum time to wait for a server that does not list its models yet, such as 10m. Default: none."), duration(&e.ready))
+	c.Flag("unchecked", "Skip the check that the server is up and serves the model, if --model names one.").BoolVar(&e.unchecked)
 }
 
 // address is the base URL and the API that the flags name together: the API by the path

@@ -24,7 +24,7 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 	bind(c.Arg("FOLDER", "Folder of a run.").Required(), filenames(&folders))
 	bind(c.Flag("output", "Folder for report.json, .csv, .md, .html and the pictures. Default: the run's own, if it is one."), filename(&output))
 	var patience time.Duration
-	bind(c.Flag("await", "Wait at most so long, such as 2h, until each FOLDER holds a run that is over. Default: do not wait."), duration(&patience))
+	bind(c.Flag("await", "Maximum time to wait until each FOLDER holds a finished run, such as 2h. Default: do not wait."), duration(&patience))
 	render := new(renderFlags)
 	render.register(c, "head,vllm,checks,table")
 	commands["report"] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
