@@ -33,7 +33,7 @@ func (l *loadFlags) check(replay bool) error {
 		{!(l.maxFailures >= 0 && l.maxFailures <= 1), "--max-failure-ratio must be between 0 and 1"},
 
 		{!rises && (l.fromSet || l.toSet), "--ramp-up-start-rps and --ramp-up-end-rps need --ramp-up-strategy"},
-		{rises && !(l.fromSet && l.toSet), "--ramp-up-strategy needs --ramp-up-start-rps and --ramp-up-end-rps"},
+		{rises && (!l.fromSet || !l.toSet), "--ramp-up-strategy needs --ramp-up-start-rps and --ramp-up-end-rps"},
 		{rises && (open || closed), "--ramp-up-strategy sets the rate: give neither --request-rate nor --concurrency (--max-concurrency bounds it)"},
 		{rises && l.rampUpSet, "--ramp-up-strategy raises the rate over all requests, --ramp-up over a time: give one of them"},
 		{

@@ -5,35 +5,22 @@ import (
 	"strings"
 )
 
-// several is a flag that takes more than one word: vLLM's nargs, evalscope's lists.
-type several struct {
-	// word is what such a word looks like. Nil is anything but a URL, which is the
-	// endpoint of an evalscope command line.
-	word *regexp.Regexp
-	// none is true where there may be no word at all.
-	none bool
-}
-
-func severalValues() map[string]several {
-	number := regexp.MustCompile(`^[0-9]+(,[0-9]+)*$`)
-	return map[string]several{
-		"--goodput":                 {word: regexp.MustCompile(`^[a-z0-9_]+:[0-9.]+$`)}, // report and compare have folders behind it
-		"--metadata":                {none: true},
-		"--header":                  {none: true},
-		"--lora-modules":            {},
-		"--timeline-itl-thresholds": {word: regexp.MustCompile(`^[0-9.]+(,[0-9.]+)*$`)},
-		"--parallel":                {word: number},
-		"--parallels":               {word: number},
-		"--concurrency":             {word: number},
+// severalWords are the flags that take more than one word (vLLM's nargs, evalscope's
+// lists), with what such a word looks like.
+func severalWords() map[string]func(word string) bool {
+	like := func(pattern string) func(string) bool { return regexp.MustCompile("^(?:" + pattern + ")$").MatchString }
+	users := like(`[0-9]+(,[0-9]+)*`)
+	anything := func(word string) bool { return !strings.HasPrefix(word, "-") && !isURL(word) } // a URL is evalscope's first argument
+	return map[string]func(string) bool{
+		"--goodput":                 like(`[a-z0-9_]+:[0-9.]+`), // report and compare have folders behind it
+		"--metadata":                anything,
+		"--header":                  anything,
+		"--lora-modules":            anything,
+		"--timeline-itl-thresholds": like(`[0-9.]+(,[0-9.]+)*`),
+		"--parallel":                users,
+		"--parallels":               users,
+		"--concurrency":             users,
 	}
-}
-
-// takes reports whether a word is one of the flag's.
-func (s several) takes(word string) bool {
-	if s.word != nil {
-		return s.word.MatchString(word)
-	}
-	return !strings.HasPrefix(word, "-") && !isURL(word)
 }
 
 func isURL(word string) bool {
@@ -44,17 +31,15 @@ func isURL(word string) bool {
 // kingpin: underscores in a flag's name are dashes, a flag with several values is
 // repeated, and a negative number is a value. What follows "--" stays as it is.
 func respell(args []string) []string {
-	all := severalValues()
-	negative := regexp.MustCompile(`^-[0-9.]+$`)
+	several, negative := severalWords(), regexp.MustCompile(`^-[0-9.]+$`)
 	var out []string
 	for i := 0; i < len(args); i++ {
-		arg := args[i]
-		if arg == "--" {
+		if args[i] == "--" {
 			return append(out, args[i:]...)
 		}
-		name, rest, assigned := strings.Cut(arg, "=")
+		name, rest, assigned := strings.Cut(args[i], "=")
 		if !strings.HasPrefix(name, "--") {
-			out = append(out, arg)
+			out = append(out, args[i])
 			continue
 		}
 		name = strings.ReplaceAll(name, "_", "-")
@@ -62,21 +47,17 @@ func respell(args []string) []string {
 			out = append(out, name+"="+rest)
 			continue
 		}
-		flag, ok := all[name]
+		takes, ok := several[name]
 		if !ok {
-			if i+1 < len(args) && negative.MatchString(args[i+1]) {
-				i++
-				name += "=" + args[i]
-			}
-			out = append(out, name)
-			continue
+			takes = negative.MatchString
 		}
-		first := i
-		for i+1 < len(args) && flag.takes(args[i+1]) {
+		n := 0
+		for i+1 < len(args) && takes(args[i+1]) && (ok || n == 0) {
 			i++
+			n++
 			out = append(out, name+"="+args[i])
 		}
-		if i == first && !flag.none { // kingpin says what is wrong with it
+		if n == 0 && name != "--metadata" && name != "--header" { // which may have none; kingpin says what is wrong with others
 			out = append(out, name)
 		}
 	}
