@@ -239,14 +239,14 @@ func parseRun(shown, args []string, stderr io.Writer) (*runFlags, sweep.Config, 
 		err = usage(errors.New("after -- stands what is put on the endpoint: --format and --goodput belong before it, and result files are made by accelbench report"))
 	}
 	if err != nil {
-		return nil, sweep.Config{}, in.run.retell(err)
+		return nil, sweep.Config{}, in.run.withTypedNames(err)
 	}
 	cfg, notes, err := s.config(shown)
 	if err == nil {
 		tell(stderr, append(in.run.notes, notes...))
 	}
 	cfg.Run.Percentiles = s.render.percentiles
-	return s, cfg, in.run.retell(err)
+	return s, cfg, in.run.withTypedNames(err)
 }
 
 // onSecondSignal calls kill and ends the program on the first signal after ctx has

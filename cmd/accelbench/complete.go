@@ -51,7 +51,7 @@ func candidates(app *kingpin.ApplicationModel, typed []string, current string) [
 		for _, c := range app.Commands {
 			names = append(names, c.Name)
 		}
-		return fitting(append(names, flagNames(app.Flags)...), current)
+		return withPrefix(append(names, flagNames(app.Flags)...), current)
 	}
 	command, typed := commandNamed(app, typed[at]), typed[at+1:]
 	if i := slices.Index(typed, "--"); i >= 0 && command.Name == compareCommand { // the flags of run follow
@@ -78,11 +78,11 @@ func candidates(app *kingpin.ApplicationModel, typed []string, current string) [
 	case awaiting != nil:
 		return completed(awaiting.Value, "", current)
 	case strings.HasPrefix(current, "-"):
-		return fitting(append(flagNames(command.Flags), flagNames(app.Flags)...), current)
+		return withPrefix(append(flagNames(command.Flags), flagNames(app.Flags)...), current)
 	case len(command.Args) > 0:
 		return completed(command.Args[min(arguments, len(command.Args)-1)].Value, "", current)
 	}
-	return fitting(flagNames(command.Flags), current)
+	return withPrefix(flagNames(command.Flags), current)
 }
 
 // commandNamed is nil if there is none of that name.
@@ -125,14 +125,14 @@ func completed(value kingpin.Value, before, current string) []string {
 		i := strings.LastIndex(current, ",") + 1
 		before, current = before+current[:i], current[i:]
 	}
-	words := fitting(v.Words, current)
+	words := withPrefix(v.Words, current)
 	for i := range words {
 		words[i] = before + words[i]
 	}
 	return words
 }
 
-// fitting are the words that begin as typed.
-func fitting(words []string, typed string) []string {
+// withPrefix are the words that begin as typed.
+func withPrefix(words []string, typed string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(word string) bool { return !strings.HasPrefix(word, typed) })
 }

@@ -43,7 +43,7 @@ func (d *dataFlags) register(c flagSet) {
 	c.Flag("output-len", "Length of an answer in tokens, whatever the data set says.").IntVar(&o.OutputLen)
 	length(dataset.ShareGPT, c.Flag("sharegpt-output-len", "Length of the answer to a question of ShareGPT in tokens."))
 	length(dataset.Custom, c.Flag("custom-output-len", "Length of the answer to a prompt of kind custom in tokens; -1 as its record says. Default: -1; 256 for --dataset-name, as vLLM's tool has it."))
-	bind(c.Flag("random-range-ratio", "Spread of random lengths, uniform within this ratio of them: from 0 to below 1.").Default("0"), one(&o.RangeRatio, parseRatio))
+	bind(c.Flag("random-range-ratio", "Spread of random lengths, uniform within this ratio of them: from 0 to below 1.").Default("0"), scalar(&o.RangeRatio, parseRatio))
 	c.Flag("random-prefix-len", "Length of the prefix that all random prompts share, in tokens.").Default("0").IntVar(&o.PrefixLen)
 	c.Flag("random-vocabulary-size", "Upper bound of the token ids of random prompts, which begin at 1000; the model's vocabulary where the server tells a smaller one.").Default("30000").IntVar(&o.VocabularySize)
 	c.Flag("prefix-repetition-num-prefixes", "Number of shared prefixes.").Default("10").IntVar(&d.prefixes.number)

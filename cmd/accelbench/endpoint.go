@@ -43,7 +43,7 @@ func (e *endpointFlags) register(c flagSet) {
 		known(&e.api, string(openai.Chat), string(openai.Completions)))
 	c.Flag("model", "Model to ask for. Default: the first that the server lists.").StringVar(&e.model)
 	c.Flag("served-model-name", "Model to ask for where --model is the path of its files.").StringVar(&e.served)
-	bind(c.Flag("lora-modules", "LoRA modules to ask for in place of the model, one per request; repeatable."), many(&e.modules, parseName))
+	bind(c.Flag("lora-modules", "LoRA modules to ask for in place of the model, one per request; repeatable."), repeated(&e.modules, parseName))
 	e.assignment = string(runlog.LoRARandom)
 	bind(c.Flag("lora-assignment", "Assignment of LoRA modules to requests: random, by --seed, or round-robin. Default: random."),
 		choice(&e.assignment, "", string(runlog.LoRARandom), string(runlog.LoRARoundRobin)))

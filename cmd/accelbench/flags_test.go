@@ -29,13 +29,13 @@ func parsedAll(t *testing.T, line string) (s *runFlags, cfg sweep.Config, told s
 	s = newRunFlags(app.Command("run", ""))
 	in := &invocation{}
 	if _, err := in.parse(app, respell(append([]string{"run"}, strings.Fields(line)...))); err != nil {
-		return s, cfg, "", in.run.retell(err)
+		return s, cfg, "", in.run.withTypedNames(err)
 	}
 	cfg, notes, err := s.config([]string{"accelbench", "run"})
 	for _, note := range append(in.run.notes, notes...) {
 		told += "accelbench: " + note + "\n"
 	}
-	return s, cfg, told, in.run.retell(err)
+	return s, cfg, told, in.run.withTypedNames(err)
 }
 
 func TestLoads(t *testing.T) {
@@ -59,6 +59,8 @@ func TestLoads(t *testing.T) {
 		"--request-rate 4 --duration 90":           {open(func(s *runlog.Step) { s.Requests, s.Duration = 0, 90*time.Second })},
 		"--request-rate inf":                       {{Arrival: runlog.ArrivalBurst, Requests: 1000, Timeout: 10 * time.Minute}},
 		"--request-rate inf --max-concurrency 100": {closed(100, 2*time.Second)},
+		// An infinite rate says nothing of when, so a trace keeps its times.
+		"--request-rate inf --dataset replay --dataset-path f": {{Arrival: runlog.ArrivalReplay, Timeout: 10 * time.Minute}},
 		// vLLM's tool sends all at once unless it is told otherwise.
 		"--backend vllm --num-prompts 40":                         {{Arrival: runlog.ArrivalBurst, Requests: 40, Timeout: 10 * time.Minute}},
 		"--dataset-name random --num_prompts 40 --request-rate=4": {open(func(s *runlog.Step) { s.Requests = 40 })},

@@ -38,7 +38,7 @@ func (l *loadFlags) register(c flagSet) {
 	c.Flag("max-concurrency", "Maximum number of requests in flight. Without a rate it is a closed loop of that many users.").IntVar(&l.maxConcurrency)
 	bind(c.Flag("request-rate", "Open loop: requests per second, independent of the server; a list is a sweep, inf sends all at once."), rates(&l.rates))
 	bind(c.Flag("burstiness", "Burstiness of an open loop: 1 is Poisson, below 1 burstier, above 1 more even, inf constant.").
-		Default("1").IsSetByUser(&l.burstinessSet), one(&l.burstiness, number(positive, "number above 0, nor inf")))
+		Default("1").IsSetByUser(&l.burstinessSet), scalar(&l.burstiness, number(positive, "number above 0, nor inf")))
 	bind(c.Flag("ramp-up-strategy", "Shape of a rate that rises from the first request to the last, in place of --request-rate: linear or exponential."),
 		choice(&l.rise, "", string(runlog.RiseLinear), string(runlog.RiseExponential)))
 	c.Flag("ramp-up-start-rps", "Requests per second at the first request of a rising rate.").IsSetByUser(&l.fromSet).Float64Var(&l.from)

@@ -78,7 +78,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return code
 	}
-	told := commandline.Fail(stderr, "accelbench", in.run.retell(err))
+	told := commandline.Fail(stderr, "accelbench", in.run.withTypedNames(err))
 	switch {
 	case ctx.Err() != nil:
 		return exitInterrupted

@@ -35,14 +35,14 @@ type otherFlag struct {
 // word is a flag of a command line with its value, or an argument, which has no flag.
 type word struct {
 	flag, value string
-	bool        bool // the flag takes no value; it is "true", or "false" after --no-
+	isBool      bool // the flag takes no value; it is "true", or "false" after --no-
 }
 
 func (w word) String() string {
 	switch {
 	case w.flag == "":
 		return w.value
-	case !w.bool:
+	case !w.isBool:
 		return "--" + w.flag + "=" + w.value
 	case w.value == "false":
 		return "--no-" + w.flag
@@ -191,8 +191,8 @@ func (t *translation) add(flag, value string) bool {
 	return true
 }
 
-// retell puts the names that were typed in place of ours in an error.
-func (t *translation) retell(err error) error {
+// withTypedNames puts the names that were typed in place of ours in an error.
+func (t *translation) withTypedNames(err error) error {
 	if err == nil || len(t.names) == 0 {
 		return err
 	}
@@ -202,18 +202,18 @@ func (t *translation) retell(err error) error {
 		}
 		return flag
 	})
-	return retold{err, text}
+	return renamed{err, text}
 }
 
-// retold is an error in other words.
-type retold struct {
+// renamed is an error with other names of flags.
+type renamed struct {
 	error
 	text string
 }
 
-func (r retold) Error() string { return r.text }
+func (r renamed) Error() string { return r.text }
 
-func (r retold) Unwrap() error { return r.error }
+func (r renamed) Unwrap() error { return r.error }
 
 // registerOthers adds the flags of other tools to run, so that they are read, completed
 // and found when misspelt. Help does not show them, and none of them is left when a

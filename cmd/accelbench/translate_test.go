@@ -137,3 +137,25 @@ func TestTablesOfOtherTools(t *testing.T) {
 		}
 	}
 }
+
+// A command line of another tool may stand behind -- of compare too: what it implies of
+// output is nothing that was asked for there.
+func TestCompareTakesOtherTools(t *testing.T) {
+	for line, want := range map[string]string{
+		"--backend vllm --num-prompts 5 --dataset-name random":    "",
+		"http://h:1/v1/chat/completions m --n 5 --dataset random": "",
+		"--num-prompts 0":               "--num-prompts must be at least 1",
+		"--num-prompts 5 --format json": "--format and --goodput belong before it",
+		"--num-prompts 5 --save-result": "result files are made by accelbench report",
+		"--num-prompts 5 --repeat 2":    "--repeat belongs before --",
+		"--num-prompts 5 --number 6":    "--number and --num-prompts are the same",
+	} {
+		_, cfg, err := parseRun([]string{"accelbench"}, strings.Fields(line), io.Discard)
+		switch {
+		case want == "" && (err != nil || len(cfg.Steps) != 1 || cfg.Steps[0].Requests != 5):
+			t.Errorf("%s: %+v %v", line, cfg.Steps, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+}

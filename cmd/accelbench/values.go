@@ -19,8 +19,8 @@ import (
 // bind puts a value behind a flag or an argument.
 func bind(to kingpin.Settings, v commandline.Value) { commandline.Bind(to, v) }
 
-// one is a value that read makes of its text.
-func one[T any](into *T, read func(string) (T, error)) commandline.Value {
+// scalar is a value that read makes of its text.
+func scalar[T any](into *T, read func(string) (T, error)) commandline.Value {
 	return commandline.Value{Read: func(text string) error {
 		x, err := read(text)
 		if err == nil {
@@ -30,8 +30,8 @@ func one[T any](into *T, read func(string) (T, error)) commandline.Value {
 	}}
 }
 
-// many is a value that adds what read makes of its text, the flag repeated for each.
-func many[T any](into *[]T, read func(string) (T, error)) commandline.Value {
+// repeated is a value that adds what read makes of its text, the flag repeated for each.
+func repeated[T any](into *[]T, read func(string) (T, error)) commandline.Value {
 	return commandline.Value{Repeatable: true, Read: func(text string) error {
 		x, err := read(text)
 		if err == nil {
@@ -43,10 +43,10 @@ func many[T any](into *[]T, read func(string) (T, error)) commandline.Value {
 
 // list is a value of parts with commas between, or the flag repeated for each.
 func list[T any](into *[]T, read func(string) (T, error)) commandline.Value {
-	part := many(into, read)
+	part := repeated(into, read)
 	return commandline.Value{Repeatable: true, Read: func(text string) error {
-		for one := range strings.SplitSeq(text, ",") {
-			if err := part.Read(strings.TrimSpace(one)); err != nil {
+		for word := range strings.SplitSeq(text, ",") {
+			if err := part.Read(strings.TrimSpace(word)); err != nil {
 				return err
 			}
 		}
@@ -55,7 +55,7 @@ func list[T any](into *[]T, read func(string) (T, error)) commandline.Value {
 }
 
 // duration is a time as 120s, or in plain seconds as evalscope and vLLM write it.
-func duration(into *time.Duration) commandline.Value { return one(into, parseDuration) }
+func duration(into *time.Duration) commandline.Value { return scalar(into, parseDuration) }
 
 func parseDuration(text string) (time.Duration, error) {
 	if n, err := strconv.ParseFloat(text, 64); err == nil {
@@ -73,7 +73,7 @@ func parseDuration(text string) (time.Duration, error) {
 
 // instant is a time as 2026-03-04T05:06:07Z.
 func instant(into *time.Time) commandline.Value {
-	return one(into, func(text string) (time.Time, error) {
+	return scalar(into, func(text string) (time.Time, error) {
 		t, err := time.Parse(time.RFC3339, text)
 		if err != nil {
 			return t, fmt.Errorf("%q is no time such as 2026-03-04T05:06:07Z", text)
@@ -151,14 +151,14 @@ func anyText(text string) (string, error) { return text, nil }
 
 // known is a word that need not be one of those that completion offers.
 func known(into *string, words ...string) commandline.Value {
-	v := one(into, anyText)
+	v := scalar(into, anyText)
 	v.Words = words
 	return v
 }
 
 // choice is one of words. What it is of is told in errors, "value" if empty.
 func choice(into *string, what string, words ...string) commandline.Value {
-	v := one(into, oneOf(what, words))
+	v := scalar(into, oneOf(what, words))
 	v.Words = words
 	return v
 }
@@ -184,14 +184,14 @@ func choices(into *[]string, words ...string) commandline.Value {
 
 // filename is that of a file or folder.
 func filename(into *string) commandline.Value {
-	v := one(into, anyText)
+	v := scalar(into, anyText)
 	v.File = true
 	return v
 }
 
 // filenames are those of files or folders.
 func filenames(into *[]string) commandline.Value {
-	v := many(into, anyText)
+	v := repeated(into, anyText)
 	v.File = true
 	return v
 }
