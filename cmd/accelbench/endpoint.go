@@ -78,17 +78,6 @@ func (e *endpointFlags) address() (base string, api openai.API, err error) {
 	return base, api, err
 }
 
-// backendAPI is the API of one of vLLM's backends, chat where none is named.
-func backendAPI(backend string) (openai.API, error) {
-	switch backend {
-	case "", "openai-chat":
-		return openai.Chat, nil
-	case "vllm", "openai", "vllm-rlhf", "lmdeploy", "sglang", "scalellm", "llama.cpp":
-		return openai.Completions, nil
-	}
-	return "", fmt.Errorf("the backend %q asks for neither chat nor completions, or is not known (known: vllm, openai, openai-chat, sglang, lmdeploy, scalellm)", backend)
-}
-
 // setModel says what model is asked for; the server's first if no flag does.
 func (e *endpointFlags) setModel(run *runlog.Run) {
 	run.Model = e.model

@@ -3,12 +3,16 @@ package main
 import (
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kballard/go-shellquote"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // translateLine is what a command line of another tool is in flags of run.
@@ -157,5 +161,17 @@ func TestCompareTakesOtherTools(t *testing.T) {
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%s: %v, want %s", line, err, want)
 		}
+	}
+}
+
+// A trace that only its records tell keeps its times on a command line of vLLM's tool.
+func TestVLLMReplaysWhatLooksLikeATrace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trace.jsonl")
+	if err := os.WriteFile(path, []byte(`{"timestamp": 0, "input_length": 40, "output_length": 4, "hash_ids": [1]}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := parsed(t, "--backend vllm --dataset-path "+path)
+	if err != nil || len(cfg.Steps) != 1 || cfg.Steps[0].Arrival != runlog.ArrivalReplay {
+		t.Errorf("%+v %v", cfg.Steps, err)
 	}
 }

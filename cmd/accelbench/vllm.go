@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
 const noTokenizer = "no tokenizer is loaded"
@@ -106,6 +107,17 @@ func implyVLLM(t *translation) error {
 	}
 	t.add("format", "head,vllm,checks,table")
 	return nil
+}
+
+// backendAPI is the API of one of vLLM's backends, chat where none is named.
+func backendAPI(backend string) (openai.API, error) {
+	switch backend {
+	case "", "openai-chat":
+		return openai.Chat, nil
+	case "vllm", "openai", "vllm-rlhf", "lmdeploy", "sglang", "scalellm", "llama.cpp":
+		return openai.Completions, nil
+	}
+	return "", fmt.Errorf("the backend %q asks for neither chat nor completions, or is not known (known: vllm, openai, openai-chat, sglang, lmdeploy, scalellm)", backend)
 }
 
 // whenOn is for a flag that --no- takes back.
