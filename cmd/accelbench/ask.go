@@ -43,51 +43,23 @@ func (a *askFlags) register(c flagSet) {
 
 // config is what every request asks beside its prompt.
 func (a *askFlags) config(idle time.Duration, api openai.API) (sweep.Ask, error) {
-	if strings.ContainsFunc(a.idPrefix, func(r rune) bool { return r < '!' || r > '~' }) {
-		return sweep.Ask{}, errors.New("--request-id-prefix must be of letters, digits and signs: it goes into a header")
-	}
-	extra, err := a.extraBody()
-	if err == nil {
-		err = a.addLogprobs(extra, api)
-	}
-	return sweep.Ask{
-		IdleTimeout: idle, IgnoreEOS: a.ignoreEOS, ContinuousUsage: a.continuousUsage, Extra: extra, RequestIDPrefix: a.idPrefix,
-	}, err
-}
-
-// addLogprobs asks for the alternatives to each token, as the API calls it.
-func (a *askFlags) addLogprobs(extra map[string]json.RawMessage, api openai.API) error {
+	ask := sweep.Ask{IdleTimeout: idle, IgnoreEOS: a.ignoreEOS, ContinuousUsage: a.continuousUsage, RequestIDPrefix: a.idPrefix}
 	switch {
-	case !a.logprobsSet:
-		return nil
+	case strings.ContainsFunc(a.idPrefix, func(r rune) bool { return r < '!' || r > '~' }):
+		return ask, errors.New("--request-id-prefix must be of letters, digits and signs: it goes into a header")
 	case a.logprobs < 0:
-		return errors.New("--logprobs must not be negative")
-	case api == openai.Completions:
-		extra["logprobs"] = json.RawMessage(strconv.Itoa(a.logprobs))
-	default:
-		extra["logprobs"], extra["top_logprobs"] = json.RawMessage("true"), json.RawMessage(strconv.Itoa(a.logprobs))
+		return ask, errors.New("--logprobs must not be negative")
 	}
-	return nil
-}
-
-// jsonNumber is a number as JSON has it: as it was given, or where JSON does not
-// write it so, as in .5, by its value. NaN and Inf are refused.
-func jsonNumber(text string) (json.RawMessage, error) {
-	n, err := strconv.ParseFloat(text, 64)
-	switch {
-	case err != nil:
-		return nil, err
-	case json.Valid([]byte(text)):
-		return json.RawMessage(text), nil
-	}
-	return json.Marshal(n)
+	var err error
+	ask.Extra, err = a.extraBody(api)
+	return ask, err
 }
 
 // extraBody are the members that are added to every request.
-func (a *askFlags) extraBody() (map[string]json.RawMessage, error) {
+func (a *askFlags) extraBody(api openai.API) (map[string]json.RawMessage, error) {
 	extra := map[string]json.RawMessage{}
 	if a.extra != "" {
-		if err := json.Unmarshal([]byte(a.extra), &extra); err != nil {
+		if err := json.Unmarshal([]byte(a.extra), &extra); err != nil || extra == nil { // which null makes it
 			return nil, errors.New("--extra-body is no JSON object")
 		}
 	}
@@ -111,8 +83,26 @@ func (a *askFlags) extraBody() (map[string]json.RawMessage, error) {
 		}
 		extra["stop"] = list
 	}
+	if n := json.RawMessage(strconv.Itoa(a.logprobs)); a.logprobsSet && api == openai.Completions {
+		extra["logprobs"] = n
+	} else if a.logprobsSet {
+		extra["logprobs"], extra["top_logprobs"] = json.RawMessage("true"), n
+	}
 	if err := openai.CheckExtra(extra); err != nil {
 		return nil, fmt.Errorf("--extra-body: %w", err)
 	}
 	return extra, nil
+}
+
+// jsonNumber is a number as JSON has it: as it was given, or where JSON does not
+// write it so, as in .5, by its value. NaN and Inf are refused.
+func jsonNumber(text string) (json.RawMessage, error) {
+	n, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil:
+		return nil, err
+	case json.Valid([]byte(text)):
+		return json.RawMessage(text), nil
+	}
+	return json.Marshal(n)
 }

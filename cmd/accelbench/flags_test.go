@@ -197,6 +197,11 @@ func TestSamplingNumbers(t *testing.T) {
 			t.Errorf("%s is sent as %s, want %s", text, got, want)
 		}
 	}
+	for _, body := range []string{"null", "[]", "5", "{"} {
+		if _, err := parsed(t, "--top-p 0.5 --extra-body "+body); err == nil || !strings.Contains(err.Error(), "--extra-body is no JSON object") {
+			t.Errorf("body %s: error %v", body, err)
+		}
+	}
 	for _, text := range []string{"NaN", "inf", "1e999", "warm"} {
 		if _, err := parsed(t, "--frequency-penalty "+text); err == nil || !strings.Contains(err.Error(), "--frequency-penalty \""+text+"\" is no number") {
 			t.Errorf("%s: error %v", text, err)
