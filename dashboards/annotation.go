@@ -59,15 +59,17 @@ func stepMarks(matchers string) annotation {
 func alertTable() *table.PanelBuilder {
 	return rowsOf("Firing alerts", "Alerts of this project that fire now for the chosen hosts, the gravest first, at most 200. They need the rules of deploy/prometheus. Each has a runbook in docs/runbooks.",
 		[]column{
-			{"Value", "Severity"}, {"alertname", "Alert"}, {"instance", "Host"}, {"vendor", "Vendor"}, {"device", "Card"}, {"target", "Target"}, {"collector", "Collector"},
+			label("Value", "Severity", mappedCell(severities())...),
+			label("alertname", "Alert"),
+			hostColumn(),
+			label("vendor", "Vendor"),
+			cardColumn(),
+			targetColumn(),
+			label("collector", "Collector"),
 		},
 		asRows(`topk(200, 3 * ALERTS{`+firing+`,severity="critical"} or 2 * ALERTS{`+firing+`,severity="warning"} or ALERTS{`+firing+`,severity="info"})`)).
 		NoValue("no alert fires").
-		SortBy(descending("Severity")).
-		OverrideByName("Severity", mappedCell(severities())).
-		OverrideByName("Host", toHost()).
-		OverrideByName("Card", toCard()).
-		OverrideByName("Target", toTarget())
+		SortBy(descending("Severity"))
 }
 
 // alertCount is red as soon as one fires that somebody is told about.

@@ -59,18 +59,9 @@ func cardNow() []panel {
 func cardIdentity() panel {
 	return rowsOf("Identity and versions", "What to give to the vendor's support, and what to look for in the rack. Empty fields are not printed by the tool.",
 		[]column{
-			{"name", "Model"},
-			{"bus_id", "Bus"},
-			{"uuid", "UUID"},
-			{"board", "Board"},
-			{"npu", "NPU"},
-			{"chip", "Chip"},
-			{"cpus", "CPUs beside it"},
-			{"tool", "Tool"},
-			{"tool_version", "Tool version"},
-			{"driver_version", "Driver"},
-			{"runtime_version", "Runtime"},
-			{"firmware_version", "Firmware"},
+			label("name", "Model"), label("bus_id", "Bus"), label("uuid", "UUID"), label("board", "Board"), label("npu", "NPU"), label("chip", "Chip"),
+			label("cpus", "CPUs beside it"), label("tool", "Tool"), label("tool_version", "Tool version"), label("driver_version", "Driver"),
+			label("runtime_version", "Runtime"), label("firmware_version", "Firmware"),
 		},
 		asRows(`accelerator_info{`+ofOneCard+`}`),
 		asRows(`accelerator_cpu_affinity_info{`+ofOneCard+`}`),
@@ -136,10 +127,9 @@ func cardLevel() panel {
 
 func cardProcesses() panel {
 	return rowsOf("Processes", "What the tool lists now, PIDs of the host. npu-smi prints at most eight for a chip and no names in a container; a process on a slice is counted on the card. None: nobody uses the card, or the exporter was told not to list them.",
-		[]column{{"pid", "PID"}, {"process", "Process"}, {"Value", "Memory"}},
+		[]column{label("pid", "PID"), label("process", "Process"), label("Value", "Memory", unitOf(bytes))},
 		asRows(`max by (pid, process) (accelerator_process_memory_used_bytes{`+ofOneCard+`})`)).
 		Span(8).Height(7).
-		OverrideByName("Memory", []property{unitOf(bytes)}).
 		SortBy(descending("Memory"))
 }
 
@@ -151,15 +141,16 @@ func cardProcessMemory() panel {
 }
 
 func cardSlices() panel {
+	bySlice := func(metric string) string { return `max by (slice) (` + metric + `{` + ofOneCard + `})` }
 	return rowsOf("Slices", "What each slice of the card may use and uses. A slice at its memory quota fails to allocate while the card has room: raise its quota, or move it. None: the card is not sliced.",
 		[]column{
-			{"slice", "Slice"}, {"Value #A", "Memory used"}, {"Value #B", "Memory quota"}, {"Value #C", "Of its quota"}, {"Value #D", "Utilization"}, {"Value #E", "Compute quota"},
-		},
-		asRows(`max by (slice) (accelerator_slice_memory_used_bytes{`+ofOneCard+`})`),
-		asRows(`max by (slice) (accelerator_slice_memory_quota_bytes{`+ofOneCard+`})`),
-		asRows(`max by (slice) (accelerator_slice_memory_used_bytes{`+ofOneCard+`} / accelerator_slice_memory_quota_bytes{`+ofOneCard+`})`),
-		asRows(`max by (slice) (accelerator_slice_utilization_ratio{`+ofOneCard+`})`),
-		asRows(`max by (slice) (accelerator_slice_compute_quota_ratio{`+ofOneCard+`})`)).
+			label("slice", "Slice"),
+			value("Memory used", bySlice("accelerator_slice_memory_used_bytes")),
+			value("Memory quota", bySlice("accelerator_slice_memory_quota_bytes")),
+			value("Of its quota", `max by (slice) (accelerator_slice_memory_used_bytes{`+ofOneCard+`} / accelerator_slice_memory_quota_bytes{`+ofOneCard+`})`),
+			value("Utilization", bySlice("accelerator_slice_utilization_ratio")),
+			value("Compute quota", bySlice("accelerator_slice_compute_quota_ratio")),
+		}).
 		Height(6).
 		NoValue("the card is not sliced").
 		OverrideByRegexp("Memory .*", []property{unitOf(bytes)}).

@@ -3,12 +3,9 @@ package dashboards
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
-	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
-	"github.com/grafana/grafana-foundation-sdk/go/table"
 )
 
 // How a cell of a table shows its value, in the words of oldestGrafana.
@@ -17,16 +14,6 @@ const (
 	cellText       = "color-text"
 	cellGauge      = "gradient-gauge"
 )
-
-// rowsOf is a table whose columns are named and ordered; the fields of several queries meet in rows by the labels that are columns.
-// Other fields go before they meet: two queries never agree about __name__, and no row would be whole.
-func rowsOf(title, description string, columns []column, queries ...query) *table.PanelBuilder {
-	steps := columnsOf(columns...)
-	if len(queries) > 1 {
-		steps = slices.Insert(steps, 1, merged())
-	}
-	return tablePanel(title, description, queries...).Transformations(steps)
-}
 
 // cellLinks is a list of links that becomes JSON with its error.
 type cellLinks []cog.Builder[dashboard.DashboardLink]
@@ -41,15 +28,6 @@ func (c cellLinks) MarshalJSON() ([]byte, error) {
 		}
 	}
 	return json.Marshal(built)
-}
-
-// descending sorts a table by one column, the largest first; ascending the smallest.
-func descending(column string) []cog.Builder[common.TableSortByFieldState] {
-	return []cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName(column).Desc(true)}
-}
-
-func ascending(column string) []cog.Builder[common.TableSortByFieldState] {
-	return []cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName(column).Desc(false)}
 }
 
 // linkCell makes a column lead elsewhere.

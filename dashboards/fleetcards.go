@@ -57,23 +57,15 @@ func idleFullTable() panel {
 	return rowsOf("Idle with memory held", whichIdleFull()+"choose the range by how long a card may rest. Empty is good. "+
 		"The process is the one that holds the most, empty where the tool prints none: end it, or give the server work.",
 		[]column{
-			{"instance", "Host"},
-			{"vendor", "Vendor"},
-			{"device", "Card"},
-			{"Value #A", "Memory held"},
-			{"Value #B", "Highest utilization"},
-			{"process", "Process"},
-			{"pid", "PID"},
-			{"Value #C", "Process memory"},
-		},
-		asRows(top),
-		asRows(peakLoad+` and on (`+byCard+`) `+top),
-		asRows(`topk by (`+byCard+`) (1, max by (`+byCard+`, pid, process) (accelerator_process_memory_used_bytes{`+ofCard+`})) and on (`+byCard+`) `+top)).
-		OverrideByName("Host", toHost()).
-		OverrideByName("Card", toCard()).
-		OverrideByName("Memory held", gaugeCell("orange")).
-		OverrideByName("Highest utilization", []property{unitOf(ratio), {Id: "decimals", Value: 1}}).
-		OverrideByName("Process memory", []property{unitOf(bytes)}).
+			hostColumn(),
+			label("vendor", "Vendor"),
+			cardColumn(),
+			value("Memory held", top, gaugeCell("orange")...),
+			value("Highest utilization", peakLoad+` and on (`+byCard+`) `+top, unitOf(ratio), property{Id: "decimals", Value: 1}),
+			label("process", "Process"),
+			label("pid", "PID"),
+			value("Process memory", `topk by (`+byCard+`) (1, max by (`+byCard+`, pid, process) (accelerator_process_memory_used_bytes{`+ofCard+`})) and on (`+byCard+`) `+top, unitOf(bytes)),
+		}).
 		SortBy(descending("Memory held"))
 }
 
@@ -85,28 +77,20 @@ func cardTable() panel {
 	)
 	return rowsOf("Cards", "Every chosen card, at most 500: the unhealthy first. Click a head to sort by another column, such as the hottest or the fullest; the card leads to its own page.",
 		[]column{
-			{"Value #B", "Health"},
-			{"instance", "Host"},
-			{"vendor", "Vendor"},
-			{"device", "Card"},
-			{"name", "Model"},
-			{"Value #C", "Utilization"},
-			{"Value #D", "Memory held"},
-			{"Value #E", "Power"},
-			{"Value #F", "Temperature"},
-			{"node", "NUMA node"},
+			value("Health", `min by (`+byCard+`) (accelerator_healthy{`+ofCard+`})`+listed),
+			hostColumn(),
+			label("vendor", "Vendor"),
+			cardColumn(),
+			label("name", "Model"),
+			value("Utilization", load+listed),
+			value("Memory held", held+listed),
+			value("Power", `max by (`+byCard+`) (accelerator_power_watts{`+ofCard+`})`+listed),
+			value("Temperature", heatNow+listed),
+			{head: "NUMA node", field: "node", expr: nodeOf(ofCard) + listed},
 		},
-		asRows(`group by (`+byCard+`, name) (accelerator_info{`+ofCard+`})`+listed),
-		asRows(`min by (`+byCard+`) (accelerator_healthy{`+ofCard+`})`+listed),
-		asRows(load+listed),
-		asRows(held+listed),
-		asRows(`max by (`+byCard+`) (accelerator_power_watts{`+ofCard+`})`+listed),
-		asRows(heatNow+listed),
-		asRows(nodeOf(ofCard)+listed)).
+		asRows(`group by (`+byCard+`, name) (accelerator_info{`+ofCard+`})`+listed)).
 		Height(10).
 		SortBy(ascending("Health")).
-		OverrideByName("Host", toHost()).
-		OverrideByName("Card", toCard()).
 		OverrideByName("Health", mappedCell(healthMappings())).
 		OverrideByName("Utilization", gaugeCell("blue")).
 		OverrideByName("Memory held", gaugeCell("green", full()...)).

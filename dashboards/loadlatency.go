@@ -94,29 +94,17 @@ func failureRatio() string {
 func servingTable() panel {
 	return rowsOf("Cards that serve", "Cards known to serve the chosen targets; where none is known, all chosen cards of the exporter that probes. Unhealthy ones first.",
 		[]column{
-			{"Value #A", "Health"},
-			{"instance", "Host"},
-			{"vendor", "Vendor"},
-			{"device", "Card"},
-			{"Value #B", "Utilization"},
-			{"Value #C", "Memory"},
-			{"Value #D", "Power"},
-			{"Value #E", "°C"},
-		},
-		asRows(`min by (`+byCard+`) (`+serving(`accelerator_healthy{`+ofCard+`}`)+`)`),
-		asRows(`max by (`+byCard+`) (`+serving(`accelerator_utilization_ratio{`+ofCard+`}`)+`)`),
-		asRows(`max by (`+byCard+`) (`+serving(memoryShare)+`)`),
-		asRows(`max by (`+byCard+`) (`+serving(`accelerator_power_watts{`+ofCard+`}`)+`)`),
-		asRows(`max by (`+byCard+`) (`+serving(`accelerator_temperature_celsius{`+ofCard+`,sensor="chip"}`)+`)`)).
+			value("Health", `min by (`+byCard+`) (`+serving(`accelerator_healthy{`+ofCard+`}`)+`)`, mappedCell(healthMappings())...),
+			hostColumn(),
+			label("vendor", "Vendor"),
+			cardColumn(),
+			value("Utilization", `max by (`+byCard+`) (`+serving(`accelerator_utilization_ratio{`+ofCard+`}`)+`)`, gaugeCell("blue")...),
+			value("Memory", `max by (`+byCard+`) (`+serving(memoryShare)+`)`, gaugeCell("green", full()...)...),
+			value("Power", `max by (`+byCard+`) (`+serving(`accelerator_power_watts{`+ofCard+`}`)+`)`, unitOf(watts)),
+			value("°C", `max by (`+byCard+`) (`+serving(`accelerator_temperature_celsius{`+ofCard+`,sensor="chip"}`)+`)`, unitOf(plain)),
+		}).
 		Span(12).Height(7).
-		SortBy(ascending("Health")).
-		OverrideByName("Health", mappedCell(healthMappings())).
-		OverrideByName("Host", toHost()).
-		OverrideByName("Card", toCard()).
-		OverrideByName("Utilization", gaugeCell("blue")).
-		OverrideByName("Memory", gaugeCell("green", full()...)).
-		OverrideByName("Power", []property{unitOf(watts)}).
-		OverrideByName("°C", []property{unitOf(plain)})
+		SortBy(ascending("Health"))
 }
 
 const memoryShare = `accelerator_memory_used_bytes{` + ofCard + `} / accelerator_memory_total_bytes{` + ofCard + `}`

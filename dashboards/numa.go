@@ -65,27 +65,18 @@ func nodeTable() panel {
 	of := func(metric string) string { return `sum by (` + byNode + `) (` + metric + `{` + ofOneHost + `})` }
 	return rowsOf("Nodes", "One row a node, the one with most misses first. Cards on a node without CPUs or without memory are fed from elsewhere: that is how the firmware made the nodes (NPS or sub-NUMA clustering), to be changed there.",
 		[]column{
-			{"node", "Node"},
-			{"Value #A", "CPUs"},
-			{"Value #B", "Memory"},
-			{"Value #C", "Free"},
-			{"Value #D", "Used share"},
-			{"Value #E", "Cards"},
-			{"Value #F", "Card memory"},
-			{"Value #G", "Miss ratio"},
-			{"Value #H", "Used from other nodes"},
-		},
-		asRows(of("accelerator_numa_cpus")),
-		asRows(of("accelerator_numa_memory_total_bytes")),
-		asRows(of("accelerator_numa_memory_free_bytes")),
-		asRows(`max by (`+byNode+`) (`+usedShare+`)`),
-		asRows(`count by (`+byNode+`) (`+nodeOf(ofOneHost)+`)`),
-		asRows(`sum by (`+byNode+`) (sum by (`+byCard+`) (accelerator_memory_total_bytes{`+ofOneHost+`}) * on (`+byCard+`) group_right () `+nodeOf(ofOneHost)+`)`),
-		asRows(missed("$__range")),
-		asRows(elsewhere(byNode, "$__range"))).
+			label("node", "Node"),
+			value("CPUs", of("accelerator_numa_cpus"), textCell(plain, "orange", step{1, "text"})...),
+			value("Memory", of("accelerator_numa_memory_total_bytes")),
+			value("Free", of("accelerator_numa_memory_free_bytes")),
+			value("Used share", `max by (`+byNode+`) (`+usedShare+`)`),
+			value("Cards", `count by (`+byNode+`) (`+nodeOf(ofOneHost)+`)`),
+			value("Card memory", `sum by (`+byNode+`) (sum by (`+byCard+`) (accelerator_memory_total_bytes{`+ofOneHost+`}) * on (`+byCard+`) group_right () `+nodeOf(ofOneHost)+`)`),
+			value("Miss ratio", missed("$__range")),
+			value("Used from other nodes", elsewhere(byNode, "$__range")),
+		}).
 		Height(5).
 		SortBy(descending("Miss ratio")).
-		OverrideByName("CPUs", textCell(plain, "orange", step{1, "text"})).
 		OverrideByRegexp("(Memory|Free|Card memory)", []property{unitOf(bytes)}).
 		OverrideByName("Used share", gaugeCell("green", step{0.9, "orange"}, step{0.98, "red"})).
 		OverrideByName("Cards", []property{unitOf(plain)}).
@@ -141,7 +132,13 @@ func distances() panel {
 func cardNodes() panel {
 	return rowsOf("Cards and their nodes", "The node each card is attached to and the CPUs that the tool puts beside it. Start a server with numactl --cpunodebind and --membind of the node of its cards. A card without a row has no known node.",
 		[]column{
-			{"node", "Node"}, {"instance", "Host"}, {"vendor", "Vendor"}, {"device", "Card"}, {"cpus", "CPUs beside it"}, {"Value #B", "Utilization"}, {"Value #C", "Memory held"},
+			label("node", "Node"),
+			label("instance", "Host"),
+			label("vendor", "Vendor"),
+			cardColumn(),
+			label("cpus", "CPUs beside it"),
+			label("Value #B", "Utilization", gaugeCell("blue")...),
+			label("Value #C", "Memory held", gaugeCell("green", full()...)...),
 		},
 		asRows(nodeOf(ofOneHost)),
 		asRows(`avg by (`+byCard+`) (accelerator_utilization_ratio{`+ofOneHost+`})`),
@@ -149,8 +146,5 @@ func cardNodes() panel {
 		asRows(`accelerator_cpu_affinity_info{`+ofOneHost+`}`)).
 		Span(16).Height(8).
 		NoValue("no card's node is known").
-		SortBy(ascending("Node")).
-		OverrideByName("Card", toCard()).
-		OverrideByName("Utilization", gaugeCell("blue")).
-		OverrideByName("Memory held", gaugeCell("green", full()...))
+		SortBy(ascending("Node"))
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/heatmap"
 	"github.com/grafana/grafana-foundation-sdk/go/stat"
 	"github.com/grafana/grafana-foundation-sdk/go/statetimeline"
-	"github.com/grafana/grafana-foundation-sdk/go/table"
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
@@ -130,18 +129,6 @@ func stateTimeline(title, description string, mappings []dashboard.ValueMapping,
 		Tooltip(common.NewVizTooltipOptionsBuilder().
 			Mode(common.TooltipDisplayModeSingle).
 			Sort(common.SortOrderNone))
-}
-
-// tablePanel shows one row a series, the full width. Its queries are made by asRows, its columns are named by columnsOf.
-// Grafana's own minimum of 150 pixels a column would cut the last columns off.
-func tablePanel(title, description string, queries ...query) *table.PanelBuilder {
-	return table.NewPanelBuilder().
-		Title(title).Description(description).
-		Datasource(source()).Targets(lettered(queries)).
-		Span(24).Height(8).
-		MinWidth(60).
-		NoValue("none").
-		ShowHeader(true)
 }
 
 func lastValue() *common.ReduceDataOptionsBuilder {

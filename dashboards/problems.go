@@ -87,22 +87,18 @@ func problemsNow() panel {
 	return rowsOf("Problems now", fmt.Sprintf("What is wrong now by the metrics alone, without rules, the grave ones first; at most %d rows. ", most)+
 		"Limits are those of the shipped alerts. Card missing: reset or power-cycle the host, and check the slot if it comes again. Tool stuck: the vendor's tool outlived SIGKILL, which points at the driver.",
 		[]column{
-			{"Value", "Gravity"},
-			{"problem", "Problem"},
-			{"instance", "Host"},
-			{"vendor", "Vendor"},
-			{"device", "Card"},
-			{"state", "State"},
-			{"reason", "Reason"},
-			{"bus_id", "Bus"},
-			{"collector", "Collector"},
-			{"target", "Target"},
+			label("Value", "Gravity", mappedCell(words(word{"2", "grave", "red"}, word{"1", "look", "orange"}))...),
+			label("problem", "Problem"),
+			hostColumn(),
+			label("vendor", "Vendor"),
+			cardColumn(),
+			label("state", "State"),
+			label("reason", "Reason"),
+			label("bus_id", "Bus"),
+			label("collector", "Collector"),
+			targetColumn(),
 		},
 		asRows(fmt.Sprintf(`topk(%d, %s)`, most, strings.Join(all, " or ")))).
 		NoValue("no problem").
-		SortBy(descending("Gravity")).
-		OverrideByName("Gravity", mappedCell(words(word{"2", "grave", "red"}, word{"1", "look", "orange"}))).
-		OverrideByName("Host", toHost()).
-		OverrideByName("Card", toCard()).
-		OverrideByName("Target", toTarget())
+		SortBy(descending("Gravity"))
 }

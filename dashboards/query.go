@@ -39,7 +39,9 @@ func asBuckets(expr string) query {
 func lettered(queries []query) []cog.Builder[variants.Dataquery] {
 	out := make([]cog.Builder[variants.Dataquery], len(queries))
 	for i, q := range queries {
-		out[i] = q.RefId(string(rune('A' + i)))
+		out[i] = q.RefId(letter(i))
 	}
 	return out
 }
+
+func letter(i int) string { return string(rune('A' + i)) }
