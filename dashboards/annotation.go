@@ -59,15 +59,14 @@ func stepMarks(matchers string) annotation {
 func alertTable() *table.PanelBuilder {
 	return rowsOf("Firing alerts", "Alerts of this project that fire now for the chosen hosts, the gravest first, at most 200. They need the rules of deploy/prometheus. Each has a runbook in docs/runbooks.",
 		[]column{
-			label("Value", "Severity", mappedCell(severities())...),
+			value("Severity", `topk(200, 3 * ALERTS{`+firing+`,severity="critical"} or 2 * ALERTS{`+firing+`,severity="warning"} or ALERTS{`+firing+`,severity="info"})`, mappedCell(severities())...),
 			label("alertname", "Alert"),
 			hostColumn(),
 			label("vendor", "Vendor"),
 			cardColumn(),
 			targetColumn(),
 			label("collector", "Collector"),
-		},
-		asRows(`topk(200, 3 * ALERTS{`+firing+`,severity="critical"} or 2 * ALERTS{`+firing+`,severity="warning"} or ALERTS{`+firing+`,severity="info"})`)).
+		}).
 		NoValue("no alert fires").
 		SortBy(descending("Severity"))
 }

@@ -38,7 +38,7 @@ func benchmark() page {
 			many("step", "Step", `label_values(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint",model=~"$model"}, step)`),
 			serverVariable(serversOfBench()), jobVariable(), instanceVariable(),
 		}, cards(), []variable{linesVariable()}),
-		links:       header(uidBenchmark, chosen("instance", "vendor", "device")...),
+		scope:       chosenCards(),
 		annotations: []annotation{stepMarks(ofBench)},
 		rows: []row{
 			shown("Progress", append(benchProgress(), benchSteps())...),

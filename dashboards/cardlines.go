@@ -20,11 +20,9 @@ func named(expr string) string {
 // says. The expression is for each card, worst is how its highest value is called.
 func cardLines(title, description, unit, worst, expr string) *timeseries.PanelBuilder {
 	return timeSeries(title, description+" Lines of single cards as the variable Lines says.", unit,
-		overTime(`avg(`+expr+`)`, "mean"),
-		overTime(`max(`+expr+`)`, worst),
+		overTime(`avg(`+expr+`)`, "mean", colorOf("blue"), thick(), filled(15), noLink()),
+		overTime(`max(`+expr+`)`, worst, colorOf("orange"), thick(), noLink()),
 		overTime(named(expr)+` and on () count(`+expr+`) <= $lines`, cardLegend)).
 		Span(12).Height(8).Min(0).
-		DataLinks(cardLink(ofSeries)).
-		OverrideByQuery("A", []property{colorOf("blue"), thick(), filled(15), noLink()}).
-		OverrideByQuery("B", []property{colorOf("orange"), thick(), noLink()})
+		DataLinks(cardLink(ofSeries))
 }

@@ -49,7 +49,7 @@ func fleet() page {
 		description: "All hosts and all cards: what needs a hand now, how load, power and memory are spread, which collectors and probes fail, which versions run. " +
 			"Made for up to a thousand hosts: panels hold totals, or the few at the top.",
 		variables:   slices.Concat(hosts(), cards(), []variable{windowVariable(), topVariable()}),
-		links:       header(uidFleet, chosen("instance", "vendor", "device")...),
+		scope:       chosenCards(),
 		annotations: []annotation{alertMarks()},
 		rows: []row{
 			shown("Now", slices.Concat(fleetCounts(), fleetTroubles())...),

@@ -85,9 +85,8 @@ func toolVersions() panel {
 			label("driver_version", "Driver"),
 			label("runtime_version", "Runtime"),
 			label("firmware_version", "Firmware"),
-			label("Value", "Hosts", unitOf(count)),
-		},
-		asRows(hostsBy(`vendor, tool, tool_version, driver_version, runtime_version, firmware_version`, `accelerator_tool_info{`+ofVendor+`}`))).
+			value("Hosts", hostsBy(`vendor, tool, tool_version, driver_version, runtime_version, firmware_version`, `accelerator_tool_info{`+ofVendor+`}`), unitOf(count)),
+		}).
 		Span(14).Height(7)
 }
 
@@ -95,8 +94,7 @@ func exporterVersions() panel {
 	return rowsOf("Exporter versions", "Hosts by version of this exporter. Metrics keep their names between versions; a new one may read layouts that an older one warns about.",
 		[]column{
 			label("version", "Version"), label("revision", "Revision"), label("goversion", "Go"), label("goarch", "Architecture"),
-			label("Value", "Hosts", unitOf(count)),
-		},
-		asRows(hostsBy(`version, revision, goversion, goarch`, `accelerator_exporter_build_info{`+ofHost+`}`))).
+			value("Hosts", hostsBy(`version, revision, goversion, goarch`, `accelerator_exporter_build_info{`+ofHost+`}`), unitOf(count)),
+		}).
 		Span(10).Height(7)
 }

@@ -14,7 +14,7 @@ func loadLatency() page {
 		variables: slices.Concat(hosts(), cards(), probes(), []variable{
 			serverVariable(serversOfTargets()), windowVariable(), linesVariable(),
 		}),
-		links:       header(uidLoadLatency, chosen("instance", "vendor", "device")...),
+		scope:       chosenCards(),
 		annotations: []annotation{alertMarks(), stepMarks("")},
 		rows: []row{
 			{panels: []panel{loadAndLatency()}},
@@ -35,18 +35,13 @@ func loadAndLatency() panel {
 	load := serving(servingLoad)
 	return logSeries("Load and latency",
 		"Utilization of the cards that serve the chosen targets (right), and what their probes took (left): means of the same window, so that one line follows the other within it. Failed: the share of the probes. Choose one target to see it alone, and a longer window where no latency is shown.",
-		overTime(`avg(`+load+`)`, "utilization, mean"),
-		overTime(`max(`+load+`)`, "utilization, busiest card"),
-		overTime(probeLatency(ttft).mean(), "time to first token, mean"),
-		overTime(probeLatency(itl).mean(), "inter-token latency, mean"),
-		overTime(failureRatio(), "failed probes")).
+		overTime(`avg(`+load+`)`, "utilization, mean", onTheRight(colorOf("blue"), filled(25))...),
+		overTime(`max(`+load+`)`, "utilization, busiest card", onTheRight(colorOf("super-light-blue"))...),
+		overTime(probeLatency(ttft).mean(), "time to first token, mean", colorOf("orange"), thick()),
+		overTime(probeLatency(itl).mean(), "inter-token latency, mean", colorOf("green"), thick()),
+		overTime(failureRatio(), "failed probes", onTheRight(colorOf("red"), filled(50), property{Id: "custom.drawStyle", Value: "bars"})...)).
 		Span(24).Height(13).
-		Legend(figures()).
-		OverrideByQuery("A", onTheRight(colorOf("blue"), filled(25))).
-		OverrideByQuery("B", onTheRight(colorOf("super-light-blue"))).
-		OverrideByQuery("C", []property{colorOf("orange"), thick()}).
-		OverrideByQuery("D", []property{colorOf("green"), thick()}).
-		OverrideByQuery("E", onTheRight(colorOf("red"), filled(50), property{Id: "custom.drawStyle", Value: "bars"}))
+		Legend(figures())
 }
 
 // servingLoad is the utilization of each chosen card, as a mean over the window as the latencies are.

@@ -18,7 +18,7 @@ func numa() page {
 			one("host", "Host", `label_values(accelerator_numa_cpus{`+ofHost+`}, instance)`),
 			windowVariable(),
 		}),
-		links: header(uidNUMA, "var-instance=${host:percentencode}"),
+		scope: chosenHost(),
 		rows: []row{
 			shown("Now: $host", slices.Concat(numaNow(), []panel{nodeTable()})...),
 			shown("Memory and allocations", nodeUsed(), missRatio(), elsewhereRatio(), missAndLatency(), allocationRates()),

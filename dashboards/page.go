@@ -38,7 +38,7 @@ type page struct {
 	uid, title, description string
 	refresh                 string
 	variables               []variable
-	links                   []link
+	scope                   []string // what goes along to the other dashboards, as linksTo says
 	annotations             []annotation
 	rows                    []row
 }
@@ -67,28 +67,19 @@ type Dashboard struct {
 
 // All returns every dashboard, the one to open first first.
 func All() ([]Dashboard, error) {
-	pages := []struct {
-		file string
-		page page
-	}{
-		{"load-latency.json", loadLatency()},
-		{"fleet.json", fleet()},
-		{"card.json", card()},
-		{"numa.json", numa()},
-		{"benchmark.json", benchmark()},
-	}
+	pages := []page{loadLatency(), fleet(), card(), numa(), benchmark()}
 	var all []Dashboard
 	for _, p := range pages {
-		data, err := p.page.json()
+		data, err := p.json(p.linksTo(pages))
 		if err != nil {
-			return nil, fmt.Errorf("building %s: %w", p.file, err)
+			return nil, fmt.Errorf("building %s: %w", p.uid, err)
 		}
-		all = append(all, Dashboard{File: p.file, JSON: data})
+		all = append(all, Dashboard{File: strings.TrimPrefix(p.uid, tag+"-") + ".json", JSON: data})
 	}
 	return all, nil
 }
 
-func (p page) json() ([]byte, error) {
+func (p page) json(links []cog.Builder[dashboard.DashboardLink]) ([]byte, error) {
 	built, err := dashboard.NewDashboardBuilder(p.title).
 		Uid(p.uid).
 		Description(p.description).
@@ -97,7 +88,7 @@ func (p page) json() ([]byte, error) {
 		Time("now-"+timeRange, "now").
 		Refresh(p.refresh).
 		Tooltip(dashboard.DashboardCursorSyncCrosshair).
-		Links(builders(p.links)).
+		Links(links).
 		Variables(p.variables).
 		Build()
 	if err != nil {
@@ -187,8 +178,7 @@ func place(panels []panel, id, y uint32) ([]dashboard.Panel, uint32, error) {
 		at.X, at.Y = x, y+top
 		x, height = x+at.W, max(height, at.H)
 		id++
-		number, version := id, oldestGrafana
-		built.Id, built.PluginVersion, built.RepeatDirection = &number, &version, nil
+		built.Id, built.PluginVersion, built.RepeatDirection = cog.ToPtr(id), cog.ToPtr(oldestGrafana), nil
 		out = append(out, built)
 	}
 	return out, top + height, nil

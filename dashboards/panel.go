@@ -53,6 +53,11 @@ func lines(title, description, unit string, queries ...query) *timeseries.PanelB
 	if unit == ratio {
 		p = p.Min(0).Max(1)
 	}
+	for i, q := range queries {
+		if q.look != nil {
+			p = p.OverrideByQuery(letter(i), q.look)
+		}
+	}
 	return p
 }
 

@@ -87,7 +87,7 @@ func problemsNow() panel {
 	return rowsOf("Problems now", fmt.Sprintf("What is wrong now by the metrics alone, without rules, the grave ones first; at most %d rows. ", most)+
 		"Limits are those of the shipped alerts. Card missing: reset or power-cycle the host, and check the slot if it comes again. Tool stuck: the vendor's tool outlived SIGKILL, which points at the driver.",
 		[]column{
-			label("Value", "Gravity", mappedCell(words(word{"2", "grave", "red"}, word{"1", "look", "orange"}))...),
+			value("Gravity", fmt.Sprintf(`topk(%d, %s)`, most, strings.Join(all, " or ")), mappedCell(words(word{"2", "grave", "red"}, word{"1", "look", "orange"}))...),
 			label("problem", "Problem"),
 			hostColumn(),
 			label("vendor", "Vendor"),
@@ -97,8 +97,7 @@ func problemsNow() panel {
 			label("bus_id", "Bus"),
 			label("collector", "Collector"),
 			targetColumn(),
-		},
-		asRows(fmt.Sprintf(`topk(%d, %s)`, most, strings.Join(all, " or ")))).
+		}).
 		NoValue("no problem").
 		SortBy(descending("Gravity"))
 }

@@ -39,6 +39,13 @@ func rowsOf(title, description string, columns []column, queries ...query) *tabl
 			queries = append(queries, asRows(c.expr))
 		}
 	}
+	if len(queries) == 1 {
+		for i := range columns {
+			if columns[i].field == "Value #A" {
+				columns[i].field = "Value"
+			}
+		}
+	}
 	// Other fields go before rows meet: two queries never agree about __name__, and no row would be whole.
 	filtered, organized := arranged(columns)
 	steps := []dashboard.DataTransformerConfig{filtered, organized}
