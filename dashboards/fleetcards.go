@@ -17,39 +17,29 @@ func healthTimeline() panel {
 		DataLinks(cardLink(ofSeries))
 }
 
-func loadHeatmap() panel {
+func fleetLoad() []panel {
 	// "bool" has every band at 0 while no card is in it, and no band before there are cards.
 	var bands []string
 	for _, le := range []string{"0.05", "0.25", "0.5", "0.75", "0.95", "1"} {
 		bands = append(bands, `label_replace(sum(accelerator_utilization_ratio{`+ofCard+`} <= bool `+le+`), "le", "`+le+`", "", "")`)
 	}
-	return heatMap("Utilization of all cards", "How many cards were how busy: the brighter, the more cards in that band. Two bands far apart are work that is spread unevenly; a bright lowest band is unused capacity.",
-		ratio, asBuckets(strings.Join(bands, " or "))).
-		MaxDataPoints(60)
-}
-
-func memoryByVendor() panel {
-	return timeSeries("Memory held", "Share of all memory of a vendor's cards, by kind of memory. Steps are servers that start or end.",
-		ratio,
-		overTime(`sum by (vendor, type) (accelerator_memory_used_bytes{`+ofCard+`}) / sum by (vendor, type) (accelerator_memory_total_bytes{`+ofCard+`})`, "{{vendor}} {{type}}")).
-		Span(12).MaxDataPoints(300)
-}
-
-func powerByVendor() panel {
-	return timeSeries("Power", "Sum over a vendor's cards, and the sum of the limits of those that print one (MetaX from mx-smi 2.1.12). Plan feeds and cooling by the limit, not by the load of a day.",
-		watts,
-		overTime(`sum by (vendor) (accelerator_power_watts{`+ofCard+`})`, "{{vendor}}"),
-		overTime(`sum by (vendor) (accelerator_power_limit_watts{`+ofCard+`})`, "{{vendor}} limit")).
-		Span(12).MaxDataPoints(300).Min(0).
-		OverrideByRegexp(".* limit", dashed())
-}
-
-func temperatureByVendor() panel {
-	return timeSeries("Temperature", "Mean and hottest of a vendor's cards. A hottest card that leaves the mean behind has a cooling problem of its own; both rising together is the room.",
-		celsius,
-		overTime(`avg by (vendor) (accelerator_temperature_celsius{`+ofCard+`})`, "{{vendor}} mean"),
-		overTime(`max by (vendor) (accelerator_temperature_celsius{`+ofCard+`})`, "{{vendor}} hottest")).
-		Span(12).MaxDataPoints(300)
+	return []panel{
+		heatMap("Utilization of all cards", "How many cards were how busy: the brighter, the more cards in that band. Two bands far apart are work that is spread unevenly; a bright lowest band is unused capacity.", ratio,
+			asBuckets(strings.Join(bands, " or "))).
+			MaxDataPoints(60),
+		timeSeries("Memory held", "Share of all memory of a vendor's cards, by kind of memory. Steps are servers that start or end.", ratio,
+			overTime(`sum by (vendor, type) (accelerator_memory_used_bytes{`+ofCard+`}) / sum by (vendor, type) (accelerator_memory_total_bytes{`+ofCard+`})`, "{{vendor}} {{type}}")).
+			Span(12).MaxDataPoints(300),
+		timeSeries("Power", "Sum over a vendor's cards, and the sum of the limits of those that print one (MetaX from mx-smi 2.1.12). Plan feeds and cooling by the limit, not by the load of a day.", watts,
+			overTime(`sum by (vendor) (accelerator_power_watts{`+ofCard+`})`, "{{vendor}}"),
+			overTime(`sum by (vendor) (accelerator_power_limit_watts{`+ofCard+`})`, "{{vendor}} limit")).
+			Span(12).MaxDataPoints(300).Min(0).
+			OverrideByRegexp(".* limit", dashed()),
+		timeSeries("Temperature", "Mean and hottest of a vendor's cards. A hottest card that leaves the mean behind has a cooling problem of its own; both rising together is the room.", celsius,
+			overTime(`avg by (vendor) (accelerator_temperature_celsius{`+ofCard+`})`, "{{vendor}} mean"),
+			overTime(`max by (vendor) (accelerator_temperature_celsius{`+ofCard+`})`, "{{vendor}} hottest")).
+			Span(12).MaxDataPoints(300),
+	}
 }
 
 func idleFullTable() panel {

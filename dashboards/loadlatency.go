@@ -52,15 +52,13 @@ func loadLatencyNow() []panel {
 	return []panel{
 		alertCount(),
 		statPanel("Failed probes", "Share of the probes of the last window that failed, for whatever reason but that the exporter withdrew them.", ratio,
-			"no probe", now(failureRatio(), "")).
-			Thresholds(thresholds("green", failing()...)),
+			"no probe", now(failureRatio(), "")).Thresholds(thresholds("green", failing()...)),
 		statPanel("Last success", "Time since the last probe that succeeded, of the target that waits longest; never: none has since the exporter started.", seconds,
 			"no probe", now(`max(`+sinceSuccess(ofProbe)+`)`, "")).
 			Mappings(append(neverFrom(), absent("no probe"))).
 			Thresholds(thresholds("green", late()...)),
 		statPanel("Unhealthy serving cards", "Cards that serve the chosen targets and that their tool does not call Available or OK.", count,
-			"not reported", now(`sum(`+serving(`(accelerator_healthy{`+ofCard+`} == bool 0)`)+`)`, "")).
-			Thresholds(alarming()),
+			"not reported", now(`sum(`+serving(`(accelerator_healthy{`+ofCard+`} == bool 0)`)+`)`, "")).Thresholds(troubles("red")),
 		statPanel("Time to first token", "Mean over the last window.", seconds,
 			"no probe", now(mean(ttft), "")).ColorScheme(fixed("orange")),
 		statPanel("Time per output token", "Mean over the last window.", seconds,

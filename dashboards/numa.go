@@ -20,8 +20,8 @@ func numa() page {
 		}),
 		scope: chosenHost(),
 		rows: []row{
-			shown("Now: $host", slices.Concat(numaNow(), []panel{nodeTable()})...),
-			shown("Memory and allocations", nodeUsed(), missRatio(), elsewhereRatio(), missAndLatency(), allocationRates()),
+			shown("Now: $host", append(numaNow(), nodeTable())...),
+			shown("Memory and allocations", numaLines()...),
 			shown("Where things are", distances(), cardNodes()),
 		},
 	}
@@ -46,18 +46,36 @@ const usedShare = `accelerator_numa_memory_used_bytes{` + ofOneHost + `} / accel
 
 func numaNow() []panel {
 	return []panel{
-		statPanel("Nodes", "NUMA nodes of the host, those without memory or without CPUs too. One node: there is nothing to bind.",
-			count, "none", now(`count(accelerator_numa_cpus{`+ofOneHost+`})`, "")).
+		statPanel("Nodes", "NUMA nodes of the host, those without memory or without CPUs too. One node: there is nothing to bind.", count,
+			"none", now(`count(accelerator_numa_cpus{`+ofOneHost+`})`, "")).
 			Span(6).ColorScheme(fixed("blue")),
-		statPanel("Fullest node", "The node with the least room. Memory used holds the page cache, so a high figure is only bad when misses rise with it: then a process bound there takes pages from elsewhere.",
-			ratio, "not reported", now(`max(`+usedShare+`)`, "")).
+		statPanel("Fullest node", "The node with the least room. Memory used holds the page cache, so a high figure is only bad when misses rise with it: then a process bound there takes pages from elsewhere.", ratio,
+			"not reported", now(`max(`+usedShare+`)`, "")).
 			Span(6).Decimals(0).Thresholds(thresholds("green", step{0.9, "orange"}, step{0.98, "red"})),
-		statPanel("Worst miss ratio", "Of the node where most pages were wanted elsewhere, over the time range. Above a few per cent a node was short of memory: move a process, or bind memory with numactl --membind.",
-			ratio, "not reported", now(`max(`+missed("$__range")+`)`, "")).
+		statPanel("Worst miss ratio", "Of the node where most pages were wanted elsewhere, over the time range. Above a few per cent a node was short of memory: move a process, or bind memory with numactl --membind.", ratio,
+			"not reported", now(`max(`+missed("$__range")+`)`, "")).
 			Span(6).Decimals(1).Thresholds(thresholds("green", misses()...)),
-		statPanel("Used from other nodes", "Share of all pages given to a process that ran on another node, over the time range. High with few misses: processes run on other nodes than their memory; bind them with numactl --cpunodebind.",
-			ratio, "not reported", now(`max(`+elsewhere(`job, instance`, `$__range`)+`)`, "")).
+		statPanel("Used from other nodes", "Share of all pages given to a process that ran on another node, over the time range. High with few misses: processes run on other nodes than their memory; bind them with numactl --cpunodebind.", ratio,
+			"not reported", now(`max(`+elsewhere(`job, instance`, `$__range`)+`)`, "")).
 			Span(6).Decimals(1).Thresholds(thresholds("green", step{0.1, "orange"}, step{0.3, "red"})),
+	}
+}
+
+func numaLines() []panel {
+	first := probeLatency(ttft)
+	first.matchers = ofOneHost
+	return []panel{
+		timeSeries("Memory used", "Share of each node's memory, the page cache included. One node full while others are empty: everything was started on one node.", ratio,
+			overTime(usedShare, nodeLegend)).Span(12),
+		timeSeries("Miss ratio", "Share of a node's pages that were wanted on another node, which had no room. It should be nothing. Rising: the other node is full. No line: no pages were given out on that node.", ratio,
+			overTime(missed("$__rate_interval"), nodeLegend)).Span(12),
+		timeSeries("Used from other nodes", "Share of a node's pages that went to a process on another node's CPUs. High with no misses: the process is not bound, or is bound to the wrong node. Compare runs with accelbench compare.", ratio,
+			overTime(elsewhere(byNode, "$__rate_interval"), nodeLegend)).Span(12),
+		logSeries("Misses and the first token", "The mean time to the first token of the endpoints that this host probes, and on the right the worst miss ratio. Rising together, placement is the cause, not load.",
+			overTime(first.mean(), "time to first token, mean", colorOf("orange")),
+			overTime(`max(`+missed("$window")+`)`, "worst miss ratio", onTheRight(colorOf("blue"), filled(15))...)).Span(12),
+		timeSeries("Pages by result", "All nodes. hit: on the node wanted; miss: here, though wanted elsewhere; foreign: wanted here, given elsewhere; interleave_hit: as an interleave policy wanted; local_node and other_node: by where the process ran.", "suffix:pages/s",
+			overTime(allocations("result", "hit|miss|foreign|interleave_hit|local_node|other_node", "$__rate_interval"), "{{result}}")).Span(12).Min(0),
 	}
 }
 
@@ -82,42 +100,6 @@ func nodeTable() panel {
 		OverrideByName("Cards", []property{unitOf(plain)}).
 		OverrideByName("Miss ratio", textCell(ratio, "green", misses()...)).
 		OverrideByName("Used from other nodes", textCell(ratio, "green", step{0.1, "orange"}, step{0.3, "red"}))
-}
-
-func nodeUsed() panel {
-	return timeSeries("Memory used", "Share of each node's memory, the page cache included. One node full while others are empty: everything was started on one node.",
-		ratio, overTime(usedShare, nodeLegend)).
-		Span(12)
-}
-
-func missRatio() panel {
-	return timeSeries("Miss ratio", "Share of a node's pages that were wanted on another node, which had no room. It should be nothing. Rising: the other node is full. No line: no pages were given out on that node.",
-		ratio, overTime(missed("$__rate_interval"), nodeLegend)).
-		Span(12)
-}
-
-func elsewhereRatio() panel {
-	return timeSeries("Used from other nodes", "Share of a node's pages that went to a process on another node's CPUs. High with no misses: the process is not bound, or is bound to the wrong node. Compare runs with accelbench compare.",
-		ratio, overTime(elsewhere(byNode, "$__rate_interval"), nodeLegend)).
-		Span(12)
-}
-
-func allocationRates() panel {
-	return timeSeries("Pages by result", "All nodes. hit: on the node wanted; miss: here, though wanted elsewhere; foreign: wanted here, given elsewhere; interleave_hit: as an interleave policy wanted; local_node and other_node: by where the process ran.",
-		"suffix:pages/s",
-		overTime(allocations("result", "hit|miss|foreign|interleave_hit|local_node|other_node", "$__rate_interval"), "{{result}}")).
-		Span(12).Min(0)
-}
-
-func missAndLatency() panel {
-	first := probeLatency(ttft)
-	first.matchers = ofOneHost
-	return logSeries("Misses and the first token", "The mean time to the first token of the endpoints that this host probes, and on the right the worst miss ratio. Rising together, placement is the cause, not load.",
-		overTime(first.mean(), "time to first token, mean"),
-		overTime(`max(`+missed("$window")+`)`, "worst miss ratio")).
-		Span(12).
-		OverrideByQuery("A", []property{colorOf("orange")}).
-		OverrideByQuery("B", onTheRight(colorOf("blue"), filled(15)))
 }
 
 func distances() panel {
