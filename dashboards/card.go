@@ -15,7 +15,7 @@ func card() page {
 			one("card", "Card", `label_values(accelerator_info{`+ofMaker+`,device=~"$device"}, device)`),
 		}),
 		scope:       chosenHost(),
-		annotations: []annotation{{name: "Alerts", expr: `ALERTS{alertname=~"Accelerator.+",alertstate="firing",` + ofOneCard + `}`, title: "{{alertname}}", text: "{{severity}}", color: "red", step: "1m"}},
+		annotations: []annotation{alertMarks(`ALERTS{alertname=~"Accelerator.+",alertstate="firing",`+ofOneCard+`}`, "{{severity}}")},
 		rows: []row{
 			shown("Now: $maker $card on $host", cardNow()...),
 			shown("Load", cardLoad()...),

@@ -49,7 +49,7 @@ func fleet() page {
 			"Made for up to a thousand hosts: panels hold totals, or the few at the top.",
 		variables:   slices.Concat(hosts(), cards(), []variable{windowVariable(), topVariable()}),
 		scope:       chosenCards(),
-		annotations: []annotation{alertMarks()},
+		annotations: []annotation{hostAlerts()},
 		rows: []row{
 			shown("Now", fleetNow()...),
 			shown("What needs a hand", alertTable().Span(24).Height(7), problemsNow()),
@@ -77,10 +77,7 @@ func troubles(color string) *dashboard.ThresholdsConfigBuilder {
 const ofCollector = ofHost + `,collector=~"$vendor|numa"`
 
 func fleetNow() []panel {
-	problems := func(title, description string, p problem) panel {
-		return statPanel(title, description, count, "not reported", now(p.count(), "")).Thresholds(troubles("orange"))
-	}
-	return []panel{
+	panels := []panel{
 		statPanel("Hosts", "Hosts of the scrape jobs that hold exporters, whether they answer or not; several exporters of one instance are one host. Give exporters a scrape job of their own, or other programs are counted too.", count,
 			"none", now(`count(count by (job, instance) (`+exporters+`))`, "")).ColorScheme(fixed("blue")),
 		statPanel("Exporters down", "Exporters that Prometheus cannot scrape: host off, service stopped, or port closed. Their cards are in no other figure here.", count,
@@ -95,10 +92,9 @@ func fleetNow() []panel {
 			"none", now(`sum(accelerator_collector_success{`+ofCollector+`} == bool 0)`, "")).Thresholds(troubles("red")),
 		statPanel("Targets failing", "Probed endpoints whose last probe failed.", count,
 			"no probe", now(`sum(accelerator_probe_success{`+ofHost+`} == bool 0)`, "")).Thresholds(troubles("red")),
-		problems("Too hot", "Cards above the warning temperature of their vendor. "+heatColors(), hot()),
-		problems("Memory full", "Cards with "+percent(memoryFull)+" or more of a memory in use: the next allocation may fail.", memoryFullNow()),
-		problems("At their power limit", "Busy cards at "+percent(powerLimited)+" of their limit or more. Only cards that print a limit.", powerLimitedNow()),
-		problems("Throttled", "Busy cards that run "+fmt.Sprint(levelDrop)+" or more performance levels below the highest of the last day. Only cards that print a level (MetaX).", throttledNow()),
-		problems("Idle with memory held", whichIdleFull()+"forgotten processes, or servers that nobody asks.", idleWithMemory()),
 	}
+	for _, p := range cardProblems() {
+		panels = append(panels, p.number())
+	}
+	return panels
 }

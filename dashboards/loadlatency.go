@@ -15,7 +15,7 @@ func loadLatency() page {
 			serverVariable(serversOfTargets()), windowVariable(), linesVariable(),
 		}),
 		scope:       chosenCards(),
-		annotations: []annotation{alertMarks(), stepMarks("")},
+		annotations: []annotation{hostAlerts(), stepMarks("")},
 		rows: []row{
 			{panels: []panel{loadAndLatency()}},
 			shown("Now", loadLatencyNow()...),
