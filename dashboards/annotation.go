@@ -2,8 +2,6 @@ package dashboards
 
 import (
 	"github.com/grafana/grafana-foundation-sdk/go/common"
-	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
-	"github.com/grafana/grafana-foundation-sdk/go/stat"
 	"github.com/grafana/grafana-foundation-sdk/go/table"
 )
 
@@ -46,7 +44,7 @@ func stepMarks(matchers string) annotation {
 func alertTable() *table.PanelBuilder {
 	return rowsOf("Firing alerts", "Alerts of this project that fire now for the chosen hosts, the gravest first, at most 200. They need the rules of deploy/prometheus. Each has a runbook in docs/runbooks.",
 		[]column{
-			value("Severity", `topk(200, 3 * ALERTS{`+firing+`,severity="critical"} or 2 * ALERTS{`+firing+`,severity="warning"} or ALERTS{`+firing+`,severity="info"})`, mappedCell(severities())...),
+			value("Severity", `topk(200, 3 * ALERTS{`+firing+`,severity="critical"} or 2 * ALERTS{`+firing+`,severity="warning"} or ALERTS{`+firing+`,severity="info"})`, mappedCell(words(word{"3", "critical", "red"}, word{"2", "warning", "orange"}, word{"1", "info", "blue"}))...),
 			label("alertname", "Alert"),
 			hostColumn(),
 			label("vendor", "Vendor"),
@@ -56,15 +54,4 @@ func alertTable() *table.PanelBuilder {
 		}).
 		NoValue("no alert fires").
 		SortBy(descending("Severity"))
-}
-
-// alertCount is red as soon as one fires that somebody is told about.
-func alertCount() *stat.PanelBuilder {
-	return statPanel("Firing alerts", "Alerts that fire now for the chosen hosts, those of severity info left out. None: no alert fires, or Prometheus lacks the rules.",
-		count, "none", now(`count(ALERTS{`+firing+`,severity!="info"})`, "")).
-		Thresholds(thresholds("red"))
-}
-
-func severities() []dashboard.ValueMapping {
-	return words(word{"3", "critical", "red"}, word{"2", "warning", "orange"}, word{"1", "info", "blue"})
 }

@@ -53,19 +53,13 @@ func fleet() page {
 		rows: []row{
 			shown("Now", fleetNow()...),
 			shown("What needs a hand", alertTable().Span(24).Height(7), problemsNow()),
-			shown("Health", healthTimeline(), probeFailures(), collectorFailures()),
+			shown("Health", fleetHealth()...),
 			shown("Load, memory and power", fleetLoad()...),
 			shown("Cards, hosts and targets", cardTable(), hostTable(), targetTable()),
 			folded("Idle with memory held", idleFullTable()),
-			folded("Collectors and versions", collectorTable(), toolVersions(), exporterVersions()),
+			folded("Collectors and versions", append([]panel{collectorTable()}, versions()...)...),
 		},
 	}
-}
-
-// topVariable bounds every panel that names cards, targets or collectors.
-func topVariable() variable {
-	const chosen = "20"
-	return custom("top", "Top", "How many cards, targets or collectors the panels that name them show.", same([]string{"10", chosen, "50", "100"}), choice{chosen, chosen})
 }
 
 // troubles is green at nothing, and of a colour at one or more.

@@ -7,14 +7,24 @@ import "strings"
 const worst = `bottomk($top, sum_over_time((min by (` + byCard + `) (accelerator_healthy{` + ofCard + `}))[$__range:$__interval] @ end())` +
 	` / on (job, instance) group_left () count_over_time((group by (job, instance) (up{` + ofHost + `}))[$__range:$__interval] @ end()))`
 
-func healthTimeline() panel {
-	return stateTimeline("Health of the worst cards", "The cards that were healthy for the smallest share of the time range, as many as Top says; with few cards, all of them. "+
-		"A gap is a card that was not listed, or a host that could not be scraped. A click leads to the card. To see chosen cards, narrow host, vendor and device.",
-		healthMappings(),
-		overTime(named(`min by (`+byCard+`) (accelerator_healthy{`+ofCard+`}) and on (`+byCard+`) `+worst), cardLegend)).
-		Height(9).
-		MaxDataPoints(300).
-		DataLinks(cardLink(ofSeries))
+func fleetHealth() []panel {
+	return []panel{
+		stateTimeline("Health of the worst cards", "The cards that were healthy for the smallest share of the time range, as many as Top says; with few cards, all of them. "+
+			"A gap is a card that was not listed, or a host that could not be scraped. A click leads to the card. To see chosen cards, narrow host, vendor and device.",
+			healthMappings(),
+			overTime(named(`min by (`+byCard+`) (accelerator_healthy{`+ofCard+`}) and on (`+byCard+`) `+worst), cardLegend)).
+			Height(9).
+			MaxDataPoints(300).
+			DataLinks(cardLink(ofSeries)),
+		timeSeries("Probes that fail", "Share of all probes that failed, and by reason how much each adds; those that the exporter withdrew are left out. Many targets at once: look at the network or the exporters' side; one target: at its server. A line by reason is there only while something fails.", ratio,
+			overTime(`sum(rate(accelerator_probe_failures_total{`+ofHost+notCanceled+`}[$window])) / (sum(rate(accelerator_probe_requests_total{`+ofHost+`}[$window])) > 0)`, "all"),
+			overTime(`sum by (reason) (rate(accelerator_probe_failures_total{`+ofHost+notCanceled+`}[$window])) / on () group_left () (sum(rate(accelerator_probe_requests_total{`+ofHost+`}[$window])) > 0) > 0`, "{{reason}}")).
+			Span(12).MaxDataPoints(300).NoValue("no probe"),
+		timeSeries("Failed polls", "Failed polls of all collectors by reason, and parts of the tools' output that could not be read (warnings). timeout and stuck: the tool hangs, mostly on a sick card. driver: reload it. parse and warnings: a layout that the exporter does not know; send a capture. A line by reason is there only while something fails.", "suffix:/min",
+			overTime(`60 * sum by (collector, reason) (rate(accelerator_collector_failures_total{`+ofCollector+`}[$__rate_interval])) > 0`, "{{collector}} {{reason}}"),
+			overTime(`60 * sum by (collector) (rate(accelerator_parse_warnings_total{`+ofCollector+`}[$__rate_interval]))`, "{{collector}} warnings")).
+			Span(12).MaxDataPoints(300).Min(0),
+	}
 }
 
 func fleetLoad() []panel {

@@ -17,14 +17,6 @@ func hostTable() panel {
 		SortBy(descending("Missing"))
 }
 
-func probeFailures() panel {
-	return timeSeries("Probes that fail", "Share of all probes that failed, and by reason how much each adds; those that the exporter withdrew are left out. Many targets at once: look at the network or the exporters' side; one target: at its server. A line by reason is there only while something fails.",
-		ratio,
-		overTime(`sum(rate(accelerator_probe_failures_total{`+ofHost+notCanceled+`}[$window])) / (sum(rate(accelerator_probe_requests_total{`+ofHost+`}[$window])) > 0)`, "all"),
-		overTime(`sum by (reason) (rate(accelerator_probe_failures_total{`+ofHost+notCanceled+`}[$window])) / on () group_left () (sum(rate(accelerator_probe_requests_total{`+ofHost+`}[$window])) > 0) > 0`, "{{reason}}")).
-		Span(12).MaxDataPoints(300).NoValue("no probe")
-}
-
 func targetTable() panel {
 	const (
 		failed = `sum by (` + byTarget + `) (increase(accelerator_probe_failures_total{` + ofHost + notCanceled + `}[$__range]))`
@@ -43,14 +35,6 @@ func targetTable() panel {
 			value("Over objective", `sum by (`+byTarget+`) (increase(accelerator_probe_slo_violations_total{`+ofHost+`}[$__range]))`+listed, wholeCell(step{0.5, "orange"})...),
 		}).
 		SortBy(descending("Failed"))
-}
-
-func collectorFailures() panel {
-	return timeSeries("Failed polls", "Failed polls of all collectors by reason, and parts of the tools' output that could not be read (warnings). timeout and stuck: the tool hangs, mostly on a sick card. driver: reload it. parse and warnings: a layout that the exporter does not know; send a capture. A line by reason is there only while something fails.",
-		"suffix:/min",
-		overTime(`60 * sum by (collector, reason) (rate(accelerator_collector_failures_total{`+ofCollector+`}[$__rate_interval])) > 0`, "{{collector}} {{reason}}"),
-		overTime(`60 * sum by (collector) (rate(accelerator_parse_warnings_total{`+ofCollector+`}[$__rate_interval]))`, "{{collector}} warnings")).
-		Span(12).MaxDataPoints(300).Min(0)
 }
 
 func collectorTable() panel {
@@ -76,25 +60,24 @@ func hostsBy(labels, expr string) string {
 	return `count by (` + labels + `) (group by (job, instance, ` + labels + `) (` + expr + `))`
 }
 
-func toolVersions() panel {
-	return rowsOf("Tools and drivers", "Hosts by version of the vendor's tool, driver, runtime (MACA, HPCC) and firmware. More than one row a vendor is an unfinished upgrade; the same model behaving in two ways often sits on two rows. Empty columns are not printed by the tool.",
-		[]column{
-			label("vendor", "Vendor"),
-			label("tool", "Tool"),
-			label("tool_version", "Tool version"),
-			label("driver_version", "Driver"),
-			label("runtime_version", "Runtime"),
-			label("firmware_version", "Firmware"),
-			value("Hosts", hostsBy(`vendor, tool, tool_version, driver_version, runtime_version, firmware_version`, `accelerator_tool_info{`+ofVendor+`}`), unitOf(count)),
-		}).
-		Span(14).Height(7)
-}
-
-func exporterVersions() panel {
-	return rowsOf("Exporter versions", "Hosts by version of this exporter. Metrics keep their names between versions; a new one may read layouts that an older one warns about.",
-		[]column{
-			label("version", "Version"), label("revision", "Revision"), label("goversion", "Go"), label("goarch", "Architecture"),
-			value("Hosts", hostsBy(`version, revision, goversion, goarch`, `accelerator_exporter_build_info{`+ofHost+`}`), unitOf(count)),
-		}).
-		Span(10).Height(7)
+func versions() []panel {
+	return []panel{
+		rowsOf("Tools and drivers", "Hosts by version of the vendor's tool, driver, runtime (MACA, HPCC) and firmware. More than one row a vendor is an unfinished upgrade; the same model behaving in two ways often sits on two rows. Empty columns are not printed by the tool.",
+			[]column{
+				label("vendor", "Vendor"),
+				label("tool", "Tool"),
+				label("tool_version", "Tool version"),
+				label("driver_version", "Driver"),
+				label("runtime_version", "Runtime"),
+				label("firmware_version", "Firmware"),
+				value("Hosts", hostsBy(`vendor, tool, tool_version, driver_version, runtime_version, firmware_version`, `accelerator_tool_info{`+ofVendor+`}`), unitOf(count)),
+			}).
+			Span(14).Height(7),
+		rowsOf("Exporter versions", "Hosts by version of this exporter. Metrics keep their names between versions; a new one may read layouts that an older one warns about.",
+			[]column{
+				label("version", "Version"), label("revision", "Revision"), label("goversion", "Go"), label("goarch", "Architecture"),
+				value("Hosts", hostsBy(`version, revision, goversion, goarch`, `accelerator_exporter_build_info{`+ofHost+`}`), unitOf(count)),
+			}).
+			Span(10).Height(7),
+	}
 }

@@ -1,8 +1,6 @@
 package dashboards
 
-import (
-	"slices"
-)
+import "slices"
 
 func loadLatency() page {
 	return page{
@@ -48,9 +46,9 @@ func loadAndLatency() panel {
 const servingLoad = `avg_over_time(accelerator_utilization_ratio{` + ofCard + `}[$window])`
 
 func loadLatencyNow() []panel {
-	mean := func(name string) string { return probeLatency(name).mean() }
 	return []panel{
-		alertCount(),
+		statPanel("Firing alerts", "Alerts that fire now for the chosen hosts, those of severity info left out. None: no alert fires, or Prometheus lacks the rules.", count,
+			"none", now(`count(ALERTS{`+firing+`,severity!="info"})`, "")).Thresholds(thresholds("red")),
 		statPanel("Failed probes", "Share of the probes of the last window that failed, for whatever reason but that the exporter withdrew them.", ratio,
 			"no probe", now(failureRatio(), "")).Thresholds(thresholds("green", failing()...)),
 		statPanel("Last success", "Time since the last probe that succeeded, of the target that waits longest; never: none has since the exporter started.", seconds,
@@ -60,9 +58,9 @@ func loadLatencyNow() []panel {
 		statPanel("Unhealthy serving cards", "Cards that serve the chosen targets and that their tool does not call Available or OK.", count,
 			"not reported", now(`sum(`+serving(`(accelerator_healthy{`+ofCard+`} == bool 0)`)+`)`, "")).Thresholds(troubles("red")),
 		statPanel("Time to first token", "Mean over the last window.", seconds,
-			"no probe", now(mean(ttft), "")).ColorScheme(fixed("orange")),
+			"no probe", now(probeLatency(ttft).mean(), "")).ColorScheme(fixed("orange")),
 		statPanel("Time per output token", "Mean over the last window.", seconds,
-			"no probe", now(mean(tpot), "")).ColorScheme(fixed("green")),
+			"no probe", now(probeLatency(tpot).mean(), "")).ColorScheme(fixed("green")),
 		alertTable().Span(12).Height(7),
 		servingTable(),
 	}
@@ -128,21 +126,15 @@ func probeLatencies() []panel {
 	}
 }
 
+// latencyHeatMaps show the bounds that are given: more rows would write their labels over one another.
 func latencyHeatMaps() []panel {
+	first := probeLatency(ttft).buckets("0.01", "0.02", "0.04", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "20", "40")
+	gaps := probeLatency(itl).buckets("0.005", "0.01", "0.025", "0.05", "0.1", "0.2", "0.5", "1", "2.5", "5", "10")
 	// A column of a minute holds a probe or more at the default interval of 30 s.
 	return []panel{
-		heatMap("Time to first token", "Probes by the time to their first text.", seconds, asBuckets(probeLatency(ttft).buckets(ttftBounds()...))).Interval("1m"),
-		heatMap("Inter-token latency", "Gaps between chunks of text by their length.", seconds, asBuckets(probeLatency(itl).buckets(itlBounds()...))).Interval("1m"),
+		heatMap("Time to first token", "Probes by the time to their first text.", seconds, asBuckets(first)).Interval("1m"),
+		heatMap("Inter-token latency", "Gaps between chunks of text by their length.", seconds, asBuckets(gaps)).Interval("1m"),
 	}
-}
-
-// The bounds that heat maps show: more rows than these would write their labels over one another.
-func ttftBounds() []string {
-	return []string{"0.01", "0.02", "0.04", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "20", "40"}
-}
-
-func itlBounds() []string {
-	return []string{"0.005", "0.01", "0.025", "0.05", "0.1", "0.2", "0.5", "1", "2.5", "5", "10"}
 }
 
 func probeTrust() []panel {

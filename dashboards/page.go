@@ -84,7 +84,6 @@ func (p page) json(links []cog.Builder[dashboard.DashboardLink]) ([]byte, error)
 		Uid(p.uid).
 		Description(p.description).
 		Tags([]string{tag}).
-		Timezone("browser").
 		Time("now-"+timeRange, "now").
 		Refresh(p.refresh).
 		Tooltip(dashboard.DashboardCursorSyncCrosshair).

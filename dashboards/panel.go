@@ -63,10 +63,7 @@ func lines(title, description, unit string, queries ...query) *timeseries.PanelB
 
 func listLegend() *common.VizLegendOptionsBuilder {
 	return common.NewVizLegendOptionsBuilder().
-		ShowLegend(true).
-		DisplayMode(common.LegendDisplayModeList).
-		Placement(common.LegendPlacementBottom).
-		Calcs([]string{})
+		ShowLegend(true)
 }
 
 // figures is a legend as a table, for panels whose figures are read.
@@ -74,7 +71,6 @@ func figures() *common.VizLegendOptionsBuilder {
 	return common.NewVizLegendOptionsBuilder().
 		ShowLegend(true).
 		DisplayMode(common.LegendDisplayModeTable).
-		Placement(common.LegendPlacementBottom).
 		Calcs([]string{"lastNotNull", "mean", "max"})
 }
 
@@ -90,10 +86,7 @@ func statPanel(title, description, unit, none string, queries ...query) *stat.Pa
 		Datasource(source()).Targets(lettered(queries)).
 		Span(4).Height(4).
 		Mappings([]dashboard.ValueMapping{absent(none)}).
-		ColorMode(common.BigValueColorModeValue).
 		GraphMode(common.BigValueGraphModeNone).
-		JustifyMode(common.BigValueJustifyModeAuto).
-		TextMode(common.BigValueTextModeAuto).
 		Orientation(common.VizOrientationAuto).
 		ReduceOptions(lastValue())
 }
@@ -104,19 +97,15 @@ func heatMap(title, description, unit string, queries ...query) *heatmap.PanelBu
 		Title(title).Description(description).Unit(unit).
 		Datasource(source()).Targets(lettered(queries)).
 		Span(12).Height(8).
-		Calculate(false).
 		NoValue("not reported").
-		CellGap(1).
 		Color(heatmap.NewHeatmapColorOptionsBuilder().
 			Mode(heatmap.HeatmapColorModeScheme).
 			Scheme("Oranges").Fill("dark-orange").
 			Scale(heatmap.HeatmapColorScaleExponential).
 			Exponent(0.5).Steps(64)).
-		FilterValues(heatmap.NewFilterValueRangeBuilder().Le(1e-9)).
 		RowsFrame(heatmap.NewRowsHeatmapOptionsBuilder().Layout(common.HeatmapCellLayoutAuto)).
 		ShowValue(common.VisibilityModeNever).
 		YAxis(heatmap.NewYAxisConfigBuilder().Unit(unit).AxisPlacement(common.AxisPlacementLeft)).
-		ShowLegend().
 		Tooltip(heatmap.NewHeatmapTooltipBuilder().Mode(common.TooltipDisplayModeSingle).YHistogram(false))
 }
 
@@ -128,7 +117,6 @@ func stateTimeline(title, description string, mappings []dashboard.ValueMapping,
 		Span(24).Height(8).
 		ShowValue(common.VisibilityModeNever).
 		NoValue("not reported").
-		MergeValues(true).
 		RowHeight(0.9).LineWidth(0).FillOpacity(80).
 		Legend(listLegend()).
 		Tooltip(common.NewVizTooltipOptionsBuilder().
