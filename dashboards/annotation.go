@@ -52,6 +52,5 @@ func alertTable() *table.PanelBuilder {
 			targetColumn(),
 			label("collector", "Collector"),
 		}).
-		NoValue("no alert fires").
-		SortBy(descending("Severity"))
+		NoValue("no alert fires").SortBy(descending("Severity"))
 }

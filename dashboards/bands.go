@@ -60,9 +60,7 @@ func bandTable(title, description, load string, b band) *table.PanelBuilder {
 		}).
 		Span(10).Height(7).
 		// Steps of a scrape where the range allows it, and no more than Prometheus answers at once also for a month.
-		Interval("15s").MaxDataPoints(240).
-		NoValue("no probe, or its load is not known").
-		SortBy(ascending(load)).
+		Interval("15s").MaxDataPoints(240).NoValue("no probe, or its load is not known").SortBy(ascending(load)).
 		OverrideByRegexp("(TTFT|ITL) .*", []property{unitOf(seconds)})
 }
 

@@ -108,8 +108,7 @@ func benchLoad() []panel {
 			Span(12).Min(0).NoValue(none),
 		timeSeries("Failed requests by reason", "Share of the requests that end which failed for this reason.", ratio,
 			overTime(`sum by (reason) (rate(accelerator_bench_failures_total{`+ofBench+`}[$__rate_interval])) / on () group_left () (sum(rate(accelerator_bench_requests_total{`+ofBench+`}[$__rate_interval])) > 0)`, "{{reason}}")).
-			Span(12).Stacking(stacked()).FillOpacity(40).NoValue("no request failed").
-			Legend(figures().SortBy("Max").SortDesc(true)),
+			Span(12).Stacking(stacked()).FillOpacity(40).NoValue("no request failed").Legend(figures().SortBy("Max").SortDesc(true)),
 	}
 }
 
@@ -153,8 +152,7 @@ func benchSteps() panel {
 			value("Whole p99", quantileOfStep("0.99", duration), unitOf(seconds)),
 			value("Began", `1000 * min by (`+byStep+`) (min_over_time(timestamp(accelerator_bench_phase{`+ofBench+`})[$__range:5s]))`, unitOf("dateTimeAsIso")),
 		}).
-		Height(7).NoValue("no run").
-		SortBy(ascending("Began"))
+		Height(7).NoValue("no run").SortBy(ascending("Began"))
 }
 
 func benchTrust() []panel {

@@ -110,8 +110,7 @@ func cardExtras() []panel {
 func cardProcesses() panel {
 	return rowsOf("Processes", "What the tool lists now, PIDs of the host. npu-smi prints at most eight for a chip and no names in a container; a process on a slice is counted on the card. None: nobody uses the card, or the exporter was told not to list them.",
 		[]column{label("pid", "PID"), label("process", "Process"), value("Memory", memoryByProcess, unitOf(bytes))}).
-		Span(8).Height(7).
-		SortBy(descending("Memory"))
+		Span(8).Height(7).SortBy(descending("Memory"))
 }
 
 func cardProcessMemory() panel {
@@ -133,8 +132,7 @@ func cardSlices() panel {
 			value("Utilization", bySlice("accelerator_slice_utilization_ratio")),
 			value("Compute quota", bySlice("accelerator_slice_compute_quota_ratio")),
 		}).
-		Height(6).
-		NoValue("the card is not sliced").
+		Height(6).NoValue("the card is not sliced").
 		OverrideByRegexp("Memory .*", []property{unitOf(bytes)}).
 		OverrideByName("Of its quota", gaugeCell("green", step{0.9, "orange"}, step{0.98, "red"})).
 		OverrideByName("Utilization", gaugeCell("blue")).

@@ -23,6 +23,5 @@ func cardLines(title, description, unit, worst, expr string) *timeseries.PanelBu
 		overTime(`avg(`+expr+`)`, "mean", colorOf("blue"), thick(), filled(15), noLink()),
 		overTime(`max(`+expr+`)`, worst, colorOf("orange"), thick(), noLink()),
 		overTime(named(expr)+` and on () count(`+expr+`) <= $lines`, cardLegend)).
-		Span(12).Height(8).Min(0).
-		DataLinks(cardLink(ofSeries))
+		Span(12).Height(8).Min(0).DataLinks(toCardOfSeries())
 }

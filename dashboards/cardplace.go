@@ -23,8 +23,7 @@ func cardNode() panel {
 			value("Cards on it", onNodeOfCard(`count by (`+byNode+`) (`+nodeOf(ofOneHost)+`)`), unitOf(plain)),
 			value("Other nodes' share", onNodeOfCard(elsewhere(byNode, `$__range`)), textCell(ratio, "green", step{0.1, "orange"}, step{0.3, "red"})...),
 		}).
-		Height(3).
-		NoValue("the card's node is not known")
+		Height(3).NoValue("the card's node is not known")
 }
 
 func cardLinks() panel {
@@ -36,9 +35,7 @@ func cardLinks() panel {
 				`max by (`+byVendor+`, peer) (label_replace(accelerator_numa_node{`+ofMaker+`}, "peer", "$1", "device", "(.*)"))`, unitOf(plain)),
 		},
 		asRows(`accelerator_link_info{`+ofOneCard+`}`)).
-		Span(10).Height(9).
-		NoValue("no topology").
-		SortBy(ascending("Peer")).
+		Span(10).Height(9).NoValue("no topology").SortBy(ascending("Peer")).
 		OverrideByName("Link", linkWords())
 }
 
@@ -58,8 +55,7 @@ func hostLinks() panel {
 	return tablePanel("Links of all cards", "Rows and columns are the cards of this host and vendor, and its NICs as columns. Choose the cards of a server so that they meet over the same fast link.",
 		asRows(`accelerator_link_info{`+ofMaker+`}`)).
 		Transformations(matrix("device", "peer", "link")).
-		Span(14).Height(9).
-		NoValue("no topology").
+		Span(14).Height(9).NoValue("no topology").
 		OverrideByRegexp("[^\\\\]*", linkWords()).
 		OverrideByName(corner, []property{{Id: "displayName", Value: "Card"}})
 }
@@ -82,6 +78,5 @@ func cardTargets() panel {
 			value("First token p90", quantile("accelerator_probe_time_to_first_token_seconds_bucket"), unitOf(seconds)),
 			value("Per token p90", quantile("accelerator_probe_time_per_output_token_seconds_bucket"), unitOf(seconds)),
 		}).
-		Span(8).Height(7).
-		NoValue("no probed endpoint is known to use this card")
+		Span(8).Height(7).NoValue("no probed endpoint is known to use this card")
 }

@@ -1,12 +1,6 @@
 package dashboards
 
-import (
-	"encoding/json"
-	"fmt"
-
-	"github.com/grafana/grafana-foundation-sdk/go/cog"
-	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
-)
+import "github.com/grafana/grafana-foundation-sdk/go/dashboard"
 
 // How a cell of a table shows its value, in the words of oldestGrafana.
 const (
@@ -15,24 +9,9 @@ const (
 	cellGauge      = "gradient-gauge"
 )
 
-// cellLinks is a list of links that becomes JSON with its error.
-type cellLinks []cog.Builder[dashboard.DashboardLink]
-
-// MarshalJSON implements json.Marshaler.
-func (c cellLinks) MarshalJSON() ([]byte, error) {
-	built := make([]dashboard.DashboardLink, len(c))
-	for i, link := range c {
-		var err error
-		if built[i], err = link.Build(); err != nil {
-			return nil, fmt.Errorf("building a link: %w", err)
-		}
-	}
-	return json.Marshal(built)
-}
-
 // linkCell makes a column lead elsewhere.
-func linkCell(links ...cog.Builder[dashboard.DashboardLink]) []property {
-	return []property{{Id: "links", Value: cellLinks(links)}}
+func linkCell(links ...link) []property {
+	return []property{{Id: "links", Value: links}}
 }
 
 // wholeCell is a number without decimals: increases are extrapolated, and are whole in truth.

@@ -13,9 +13,7 @@ func fleetHealth() []panel {
 			"A gap is a card that was not listed, or a host that could not be scraped. A click leads to the card. To see chosen cards, narrow host, vendor and device.",
 			healthMappings(),
 			overTime(named(`min by (`+byCard+`) (accelerator_healthy{`+ofCard+`}) and on (`+byCard+`) `+worst), cardLegend)).
-			Height(9).
-			MaxDataPoints(300).
-			DataLinks(cardLink(ofSeries)),
+			Height(9).MaxDataPoints(300).DataLinks(toCardOfSeries()),
 		timeSeries("Probes that fail", "Share of all probes that failed, and by reason how much each adds; those that the exporter withdrew are left out. Many targets at once: look at the network or the exporters' side; one target: at its server. A line by reason is there only while something fails.", ratio,
 			overTime(`sum(rate(accelerator_probe_failures_total{`+ofHost+notCanceled+`}[$window])) / (sum(rate(accelerator_probe_requests_total{`+ofHost+`}[$window])) > 0)`, "all"),
 			overTime(`sum by (reason) (rate(accelerator_probe_failures_total{`+ofHost+notCanceled+`}[$window])) / on () group_left () (sum(rate(accelerator_probe_requests_total{`+ofHost+`}[$window])) > 0) > 0`, "{{reason}}")).
@@ -89,8 +87,7 @@ func cardTable() panel {
 			{head: "NUMA node", field: "node", expr: nodeOf(ofCard) + listed},
 		},
 		asRows(`group by (`+byCard+`, name) (accelerator_info{`+ofCard+`})`+listed)).
-		Height(10).
-		SortBy(ascending("Health")).
+		Height(10).SortBy(ascending("Health")).
 		OverrideByName("Health", mappedCell(healthMappings())).
 		OverrideByName("Utilization", gaugeCell("blue")).
 		OverrideByName("Memory held", gaugeCell("green", full()...)).

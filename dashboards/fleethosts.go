@@ -13,8 +13,7 @@ func hostTable() panel {
 			value("Memory held", `sum `+by+` (accelerator_memory_used_bytes{`+ofCard+`}) / sum `+by+` (accelerator_memory_total_bytes{`+ofCard+`})`, gaugeCell("green", full()...)...),
 			value("Hottest", `max `+by+` (accelerator_temperature_celsius{`+ofCard+`})`, unitOf(celsius)),
 		}).
-		Height(7).
-		SortBy(descending("Missing"))
+		Height(7).SortBy(descending("Missing"))
 }
 
 func targetTable() panel {

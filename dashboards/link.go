@@ -57,16 +57,17 @@ func linkTo(title, uid string, from where, parameters ...[2]string) link {
 }
 
 // cardLink leads to the card that a series or a row is about. The panel's data has the labels instance, vendor and device.
-func cardLink(from where) []cog.Builder[dashboard.DashboardLink] {
-	return []cog.Builder[dashboard.DashboardLink]{
-		linkTo("Open the card", uidCard, from, [2]string{"host", "instance"}, [2]string{"maker", "vendor"}, [2]string{"card", "device"}),
-	}
+func cardLink(from where) link {
+	return linkTo("Open the card", uidCard, from, [2]string{"host", "instance"}, [2]string{"maker", "vendor"}, [2]string{"card", "device"})
+}
+
+// toCardOfSeries makes the series of a panel lead to their cards.
+func toCardOfSeries() []cog.Builder[dashboard.DashboardLink] {
+	return []cog.Builder[dashboard.DashboardLink]{cardLink(ofSeries)}
 }
 
 // toCard makes the column of a card's number lead to the card.
-func toCard() []property {
-	return linkCell(cardLink(ofRow)...)
-}
+func toCard() []property { return linkCell(cardLink(ofRow)) }
 
 // toHost makes the column of a host lead to the pages about hosts.
 func toHost() []property {

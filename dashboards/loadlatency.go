@@ -38,8 +38,7 @@ func loadAndLatency() panel {
 		overTime(probeLatency(ttft).mean(), "time to first token, mean", colorOf("orange"), thick()),
 		overTime(probeLatency(itl).mean(), "inter-token latency, mean", colorOf("green"), thick()),
 		overTime(failureRatio(), "failed probes", onTheRight(colorOf("red"), filled(50), property{Id: "custom.drawStyle", Value: "bars"})...)).
-		Span(24).Height(13).
-		Legend(figures())
+		Span(24).Height(13).Legend(figures())
 }
 
 // servingLoad is the utilization of each chosen card, as a mean over the window as the latencies are.
@@ -94,8 +93,7 @@ func servingTable() panel {
 			value("Power", `max by (`+byCard+`) (`+serving(`accelerator_power_watts{`+ofCard+`}`)+`)`, unitOf(watts)),
 			value("°C", `max by (`+byCard+`) (`+serving(`accelerator_temperature_celsius{`+ofCard+`,sensor="chip"}`)+`)`, unitOf(plain)),
 		}).
-		Span(12).Height(7).
-		SortBy(ascending("Health"))
+		Span(12).Height(7).SortBy(ascending("Health"))
 }
 
 const memoryShare = `accelerator_memory_used_bytes{` + ofCard + `} / accelerator_memory_total_bytes{` + ofCard + `}`

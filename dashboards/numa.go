@@ -93,8 +93,7 @@ func nodeTable() panel {
 			value("Miss ratio", missed("$__range")),
 			value("Used from other nodes", elsewhere(byNode, "$__range")),
 		}).
-		Height(5).
-		SortBy(descending("Miss ratio")).
+		Height(5).SortBy(descending("Miss ratio")).
 		OverrideByRegexp("(Memory|Free|Card memory)", []property{unitOf(bytes)}).
 		OverrideByName("Used share", gaugeCell("green", step{0.9, "orange"}, step{0.98, "red"})).
 		OverrideByName("Cards", []property{unitOf(plain)}).
@@ -126,7 +125,5 @@ func cardNodes() panel {
 		asRows(`avg by (`+byCard+`) (accelerator_utilization_ratio{`+ofOneHost+`})`),
 		asRows(`max by (`+byCard+`) (accelerator_memory_used_bytes{`+ofOneHost+`} / accelerator_memory_total_bytes{`+ofOneHost+`})`),
 		asRows(`accelerator_cpu_affinity_info{`+ofOneHost+`}`)).
-		Span(16).Height(8).
-		NoValue("no card's node is known").
-		SortBy(ascending("Node"))
+		Span(16).Height(8).NoValue("no card's node is known").SortBy(ascending("Node"))
 }

@@ -88,7 +88,7 @@ func statPanel(title, description, unit, none string, queries ...query) *stat.Pa
 		Mappings([]dashboard.ValueMapping{absent(none)}).
 		GraphMode(common.BigValueGraphModeNone).
 		Orientation(common.VizOrientationAuto).
-		ReduceOptions(lastValue())
+		ReduceOptions(common.NewReduceDataOptionsBuilder().Values(false).Calcs([]string{"lastNotNull"}).Fields(""))
 }
 
 // heatMap shows a histogram over time, half of the width. Its queries are made by asBuckets.
@@ -122,8 +122,4 @@ func stateTimeline(title, description string, mappings []dashboard.ValueMapping,
 		Tooltip(common.NewVizTooltipOptionsBuilder().
 			Mode(common.TooltipDisplayModeSingle).
 			Sort(common.SortOrderNone))
-}
-
-func lastValue() *common.ReduceDataOptionsBuilder {
-	return common.NewReduceDataOptionsBuilder().Values(false).Calcs([]string{"lastNotNull"}).Fields("")
 }

@@ -103,6 +103,5 @@ func problemsNow() panel {
 			label("collector", "Collector"),
 			targetColumn(),
 		}).
-		NoValue("no problem").
-		SortBy(descending("Gravity"))
+		NoValue("no problem").SortBy(descending("Gravity"))
 }
