@@ -56,7 +56,7 @@ func cardNow() []panel {
 			Span(3).ColorScheme(fixed("blue")),
 		statPanel("Last good poll", "Age of the newest figures from the vendor's tool. It should stay under a few polling intervals; after 40 s, with the usual interval, the card's series end.", seconds,
 			"never", now(`max(time() - accelerator_collector_last_success_timestamp_seconds{`+ofOneHost+`,collector=~"$maker"})`, "")).
-			Span(3).Mappings(append(neverFrom(), absent("never"))).Thresholds(thresholds("green", step{40, "orange"}, step{120, "red"})),
+			Span(3).Mappings(append(neverWord(), absent("never"))).Thresholds(thresholds("green", silent()...)),
 		rowsOf("Identity and versions", "What to give to the vendor's support, and what to look for in the rack. Empty fields are not printed by the tool.",
 			[]column{
 				label("name", "Model"), label("bus_id", "Bus"), label("uuid", "UUID"), label("board", "Board"), label("npu", "NPU"), label("chip", "Chip"),
@@ -134,7 +134,7 @@ func cardSlices() panel {
 		}).
 		Height(6).NoValue("the card is not sliced").
 		OverrideByRegexp("Memory .*", []property{unitOf(bytes)}).
-		OverrideByName("Of its quota", gaugeCell("green", step{0.9, "orange"}, step{0.98, "red"})).
+		OverrideByName("Of its quota", gaugeCell("green", nearlyFull()...)).
 		OverrideByName("Utilization", gaugeCell("blue")).
 		OverrideByName("Compute quota", []property{unitOf(ratio)}).
 		SortBy(descending("Of its quota"))

@@ -21,7 +21,7 @@ func cardNode() panel {
 			value("Free", of("accelerator_numa_memory_free_bytes"), unitOf(bytes)),
 			value("CPUs", of("accelerator_numa_cpus"), unitOf(plain)),
 			value("Cards on it", onNodeOfCard(`count by (`+byNode+`) (`+nodeOf(ofOneHost)+`)`), unitOf(plain)),
-			value("Other nodes' share", onNodeOfCard(elsewhere(byNode, `$__range`)), textCell(ratio, "green", step{0.1, "orange"}, step{0.3, "red"})...),
+			value("Other nodes' share", onNodeOfCard(elsewhere(byNode, `$__range`)), textCell(ratio, "green", fromElsewhere()...)...),
 		}).
 		Height(3).NoValue("the card's node is not known")
 }

@@ -51,7 +51,7 @@ func colored(base string, steps ...step) property {
 
 // ageCell shows the time since something happened, or that it never did.
 func ageCell(steps ...step) []property {
-	return append(textCell(seconds, "green", steps...), property{Id: "mappings", Value: neverFrom()})
+	return append(textCell(seconds, "green", steps...), property{Id: "mappings", Value: neverWord()})
 }
 
 // mappedCell shows words for values.
@@ -59,8 +59,8 @@ func mappedCell(mappings []dashboard.ValueMapping) []property {
 	return []property{{Id: "mappings", Value: mappings}, {Id: "custom.displayMode", Value: cellText}}
 }
 
-// neverFrom maps an age counted from 1970, which is that of what never happened, to a word.
-func neverFrom() []dashboard.ValueMapping {
+// neverWord maps an age counted from 1970, which is that of what never happened, to a word.
+func neverWord() []dashboard.ValueMapping {
 	// Grafana 9.3 takes an open end for 0.
 	from, to, text, color := 1e9, 1e12, "never", "red"
 	return []dashboard.ValueMapping{{RangeMap: &dashboard.RangeMap{

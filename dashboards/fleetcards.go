@@ -12,7 +12,7 @@ func fleetHealth() []panel {
 		stateTimeline("Health of the worst cards", "The cards that were healthy for the smallest share of the time range, as many as Top says; with few cards, all of them. "+
 			"A gap is a card that was not listed, or a host that could not be scraped. A click leads to the card. To see chosen cards, narrow host, vendor and device.",
 			healthMappings(),
-			overTime(named(`min by (`+byCard+`) (accelerator_healthy{`+ofCard+`}) and on (`+byCard+`) `+worst), cardLegend)).
+			overTime(withHost(`min by (`+byCard+`) (accelerator_healthy{`+ofCard+`}) and on (`+byCard+`) `+worst), cardLegend)).
 			Height(9).MaxDataPoints(300).DataLinks(toCardOfSeries()),
 		timeSeries("Probes that fail", "Share of all probes that failed, and by reason how much each adds; those that the exporter withdrew are left out. Many targets at once: look at the network or the exporters' side; one target: at its server. A line by reason is there only while something fails.", ratio,
 			overTime(`sum(rate(accelerator_probe_failures_total{`+ofHost+notCanceled+`}[$window])) / (sum(rate(accelerator_probe_requests_total{`+ofHost+`}[$window])) > 0)`, "all"),

@@ -45,7 +45,7 @@ func collectorTable() panel {
 		[]column{
 			hostColumn(),
 			label("collector", "Collector"),
-			value("Last success", top, ageCell(step{40, "orange"}, step{120, "red"})...),
+			value("Last success", top, ageCell(silent()...)...),
 			value("Last poll", `accelerator_collector_success{`+ofCollector+`}`+listed, mappedCell(yesNo("succeeded", "failed"))...),
 			value("Took", `accelerator_collector_duration_seconds{`+ofCollector+`}`+listed, textCell(seconds, "green", step{5, "orange"}, step{10, "red"})...),
 			value("Failures in range", `sum by (`+byCollector+`) (increase(accelerator_collector_failures_total{`+ofCollector+`}[$__range]))`+listed, wholeCell(step{0.5, "orange"})...),

@@ -52,7 +52,7 @@ func loadLatencyNow() []panel {
 			"no probe", now(failureRatio(), "")).Thresholds(thresholds("green", failing()...)),
 		statPanel("Last success", "Time since the last probe that succeeded, of the target that waits longest; never: none has since the exporter started.", seconds,
 			"no probe", now(`max(`+sinceSuccess(ofProbe)+`)`, "")).
-			Mappings(append(neverFrom(), absent("no probe"))).
+			Mappings(append(neverWord(), absent("no probe"))).
 			Thresholds(thresholds("green", late()...)),
 		statPanel("Unhealthy serving cards", "Cards that serve the chosen targets and that their tool does not call Available or OK.", count,
 			"not reported", now(`sum(`+serving(`(accelerator_healthy{`+ofCard+`} == bool 0)`)+`)`, "")).Thresholds(troubles("red")),
@@ -142,10 +142,10 @@ func probeTrust() []panel {
 			Stacking(stacked()).FillOpacity(40).NoValue("no probe failed").
 			Legend(figures().SortBy("Max").SortDesc(true)),
 		timeSeries("Probes outside an objective", "Share of the probes of the window that missed an objective of the probe's slo.", ratio,
-			overTime(named(`sum by (`+byTarget+`, objective) (rate(accelerator_probe_slo_violations_total{`+ofProbe+`}[$window])) / on (`+byTarget+`) group_left () (sum by (`+byTarget+`) (rate(`+probed+`[$window])) > 0)`), targetLegend+" {{objective}}")).
+			overTime(withHost(`sum by (`+byTarget+`, objective) (rate(accelerator_probe_slo_violations_total{`+ofProbe+`}[$window])) / on (`+byTarget+`) group_left () (sum by (`+byTarget+`) (rate(`+probed+`[$window])) > 0)`), targetLegend+" {{objective}}")).
 			NoValue("no objectives"),
 		timeSeries("Skipped probes", "Probes of the window that were due and not sent: the one before was still in flight, or a key could not be read or a token not be had.", count,
-			overTime(named(`sum by (`+byTarget+`) (increase(accelerator_probe_skipped_total{`+ofProbe+`}[$window]))`), targetLegend)).
+			overTime(withHost(`sum by (`+byTarget+`) (increase(accelerator_probe_skipped_total{`+ofProbe+`}[$window]))`), targetLegend)).
 			Min(0),
 		timeSeries("Phases of a probe", "Where a probe's time goes before the response begins: name, connection, TLS, sending, and the wait for the response's headers. Mean over the window.", seconds,
 			overTime(`avg by (phase) (avg_over_time(accelerator_probe_phase_seconds{`+ofProbe+`}[$window]))`, "{{phase}}")).

@@ -51,13 +51,13 @@ func numaNow() []panel {
 			Span(6).ColorScheme(fixed("blue")),
 		statPanel("Fullest node", "The node with the least room. Memory used holds the page cache, so a high figure is only bad when misses rise with it: then a process bound there takes pages from elsewhere.", ratio,
 			"not reported", now(`max(`+usedShare+`)`, "")).
-			Span(6).Decimals(0).Thresholds(thresholds("green", step{0.9, "orange"}, step{0.98, "red"})),
+			Span(6).Decimals(0).Thresholds(thresholds("green", nearlyFull()...)),
 		statPanel("Worst miss ratio", "Of the node where most pages were wanted elsewhere, over the time range. Above a few per cent a node was short of memory: move a process, or bind memory with numactl --membind.", ratio,
 			"not reported", now(`max(`+missed("$__range")+`)`, "")).
 			Span(6).Decimals(1).Thresholds(thresholds("green", misses()...)),
 		statPanel("Used from other nodes", "Share of all pages given to a process that ran on another node, over the time range. High with few misses: processes run on other nodes than their memory; bind them with numactl --cpunodebind.", ratio,
 			"not reported", now(`max(`+elsewhere(`job, instance`, `$__range`)+`)`, "")).
-			Span(6).Decimals(1).Thresholds(thresholds("green", step{0.1, "orange"}, step{0.3, "red"})),
+			Span(6).Decimals(1).Thresholds(thresholds("green", fromElsewhere()...)),
 	}
 }
 
@@ -95,10 +95,10 @@ func nodeTable() panel {
 		}).
 		Height(5).SortBy(descending("Miss ratio")).
 		OverrideByRegexp("(Memory|Free|Card memory)", []property{unitOf(bytes)}).
-		OverrideByName("Used share", gaugeCell("green", step{0.9, "orange"}, step{0.98, "red"})).
+		OverrideByName("Used share", gaugeCell("green", nearlyFull()...)).
 		OverrideByName("Cards", []property{unitOf(plain)}).
 		OverrideByName("Miss ratio", textCell(ratio, "green", misses()...)).
-		OverrideByName("Used from other nodes", textCell(ratio, "green", step{0.1, "orange"}, step{0.3, "red"}))
+		OverrideByName("Used from other nodes", textCell(ratio, "green", fromElsewhere()...))
 }
 
 func distances() panel {

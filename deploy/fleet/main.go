@@ -41,14 +41,14 @@ type settings struct {
 func parse(args []string) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet("fleet", flag.ContinueOnError)
-	flags.Func("from", "exposition to make hosts of, a URL or a file; repeatable: the kinds alternate", func(source string) error {
+	flags.Func("from", "URL or file of an exposition to simulate; repeatable, hosts take them in turn.", func(source string) error {
 		s.from = append(s.from, source)
 		return nil
 	})
-	flags.IntVar(&s.hosts, "hosts", 100, "number of hosts")
-	flags.StringVar(&s.listen, "listen", "127.0.0.1:0", "address to serve at")
-	flags.StringVar(&s.targets, "targets", "", "file to write the targets to, for file_sd_configs")
-	flags.Float64Var(&s.speed, "speed", 1, "seconds that pass on the hosts in one second")
+	flags.IntVar(&s.hosts, "hosts", 100, "Number of hosts.")
+	flags.StringVar(&s.listen, "listen", "127.0.0.1:0", "Address to listen on.")
+	flags.StringVar(&s.targets, "targets", "", "File to write the targets to, for file_sd_configs.")
+	flags.Float64Var(&s.speed, "speed", 1, "Seconds that pass on the hosts in one second.")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
