@@ -112,10 +112,8 @@ func readable(built dashboard.Dashboard, annotations []annotation) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	decoder := json.NewDecoder(strings.NewReader(string(escaped)))
-	decoder.UseNumber()
 	var decoded map[string]any
-	if err := decoder.Decode(&decoded); err != nil {
+	if err := json.Unmarshal(escaped, &decoded); err != nil {
 		return nil, err
 	}
 	decoded["annotations"] = map[string]any{"list": append([]annotation{}, annotations...)}
@@ -123,10 +121,8 @@ func readable(built dashboard.Dashboard, annotations []annotation) ([]byte, erro
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(decoded); err != nil {
-		return nil, err
-	}
-	return []byte(out.String()), nil
+	err = encoder.Encode(decoded)
+	return []byte(out.String()), err
 }
 
 // arrange numbers the panels and puts each row's from left to right.
