@@ -15,33 +15,26 @@ import (
 )
 
 // report prints and writes all that a run's flags ask for.
-func (s *runSettings) report(folder string, options report.Options, stdout, stderr io.Writer) error {
+func (s *runFlags) report(folder string, options report.Options, stdout, stderr io.Writer) error {
 	r, err := report.Read(options, folder)
 	if err != nil {
 		return err
-	}
-	formats := []string{formatSummary}
-	switch { // another tool's command line prints what that tool does
-	case s.evalscope():
-		formats = []string{formatEvalscope, formatChecks, formatTable}
-	case s.vllm():
-		formats = []string{formatVLLM, formatChecks, formatTable}
 	}
 	// Files first: whoever reads the output may have gone.
 	if err := writeReport(folder, r, stderr); err != nil {
 		return err
 	}
-	if s.evalscope() {
+	if s.out.saveEvalscope {
 		if err := writeEvalscope(r, stderr); err != nil {
 			return err
 		}
 	}
-	if s.out.saveResult || s.out.detailed || s.out.addLine {
+	if s.out.vllmResult() {
 		if err := s.saveResults(r, stderr); err != nil {
 			return err
 		}
 	}
-	return s.render.print(stdout, r, formats)
+	return s.render.print(stdout, r)
 }
 
 // writeEvalscope writes into the working directory what evalscope-perf leaves
@@ -59,7 +52,7 @@ func writeEvalscope(r *report.Report, stderr io.Writer) error {
 }
 
 // saveResults writes vLLM's result file of each step.
-func (s *runSettings) saveResults(r *report.Report, stderr io.Writer) error {
+func (s *runFlags) saveResults(r *report.Report, stderr io.Writer) error {
 	if s.out.resultDir != "" {
 		if err := os.MkdirAll(s.out.resultDir, 0o755); err != nil {
 			return err

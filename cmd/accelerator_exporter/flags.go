@@ -59,9 +59,12 @@ func parseFlags(args []string) (*settings, error) {
 	s := &settings{probe: probe.DefaultSpec()}
 	app := s.commandLine()
 	if _, err := commandline.Parse(app, args); err != nil {
-		return nil, commandline.Guess(err, app.Model().Flags)
+		return nil, err
 	}
-	return s, s.check()
+	if err := s.check(); err != nil {
+		return nil, commandline.UsageError{Err: err}
+	}
+	return s, nil
 }
 
 // commandLine has every flag, and sets s from them.
@@ -125,29 +128,16 @@ func (s *settings) probeFlags(app *kingpin.Application) {
 	app.Flag("config.check", "Check --config.file, and that the files it names can be read, and exit with 0 or 1.").BoolVar(&s.configCheck)
 }
 
-// lengthOfTime adds a flag. Its error says which one it is and how a value is written,
-// which kingpin's own does not.
+// lengthOfTime adds a flag. Its error says how a value is written, which kingpin's own
+// does not.
 func lengthOfTime(app *kingpin.Application, name, help, byDefault string, into *time.Duration) {
-	app.Flag(name, help).Default(byDefault).SetValue(&duration{name, into})
+	commandline.Bind(app.Flag(name, help).Default(byDefault), commandline.Value{Read: func(text string) (err error) {
+		if *into, err = time.ParseDuration(text); err != nil {
+			return fmt.Errorf("%q is no length of time, such as 30s, 500ms or 2m", text)
+		}
+		return nil
+	}})
 }
-
-// duration is a flag's length of time.
-type duration struct {
-	flag string
-	into *time.Duration
-}
-
-// Set implements kingpin.Value.
-func (d *duration) Set(text string) error {
-	parsed, err := time.ParseDuration(text)
-	if err != nil {
-		return fmt.Errorf("--%s: %q is no length of time, such as 30s, 500ms or 2m", d.flag, text)
-	}
-	*d.into = parsed
-	return nil
-}
-
-func (d *duration) String() string { return d.into.String() }
 
 func (s *settings) check() error {
 	for _, f := range []struct {

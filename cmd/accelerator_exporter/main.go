@@ -34,15 +34,8 @@ func main() {
 // when it could not run or a single probe failed, 2 for a wrong command line.
 func run(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, stderr io.Writer) int {
 	s, err := parseFlags(args)
-	if help := (commandline.Unwritten{}); errors.As(err, &help) {
-		if !help.Unread() {
-			fmt.Fprintf(stderr, "accelerator_exporter: %v\n", help)
-		}
-		return 1
-	}
 	if err != nil {
-		fmt.Fprintf(stderr, "accelerator_exporter: %v, try --help\n", err)
-		return 2
+		return commandline.Fail(stderr, "accelerator_exporter", err)
 	}
 	logger, err := newLogger(stderr, s.logLevel, s.logFormat)
 	if err != nil {

@@ -13,10 +13,11 @@ type Format struct {
 	Write func(io.Writer, *report.Report, VLLMOptions) error
 }
 
-// Formats are all there are, the default first. A row here is all that a new one
+// Formats are all there are. A row here is all that a new one
 // takes.
 func Formats() []Format {
 	return []Format{
+		{"head", whole(Head)},
 		{"summary", whole(Summary)},
 		{"vllm", eachStep(VLLM)},
 		{"evalscope", eachStep(func(w io.Writer, s *report.Step, _ VLLMOptions) error { return Evalscope(w, s) })},
@@ -26,6 +27,15 @@ func Formats() []Format {
 		{"json", whole(JSON)},
 		{"csv", whole(CSV)},
 	}
+}
+
+// FormatNames are the names of [Formats].
+func FormatNames() []string {
+	var names []string
+	for _, f := range Formats() {
+		names = append(names, f.Name)
+	}
+	return names
 }
 
 func whole(write func(io.Writer, *report.Report) error) func(io.Writer, *report.Report, VLLMOptions) error {

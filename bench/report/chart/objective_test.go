@@ -63,6 +63,18 @@ func TestObjectiveAboveAllValues(t *testing.T) {
 	}
 }
 
+// TestObjectiveOfOnePercentile: its line is explained also where there is one series.
+func TestObjectiveOfOnePercentile(t *testing.T) {
+	r := reporttest.Sweep()
+	r.Objectives.TTFT = 5 * time.Second
+	for i := range r.Steps {
+		reporttest.Change(r.Steps[i].Steady, report.TTFT, func(d *report.Distribution) { d.Percentiles = d.Percentiles[:1] })
+	}
+	if shown := texts(t, svg(t, chart.Latency(r).Panels[0])); !slices.Contains(shown, "objective 5s") {
+		t.Errorf("%q", shown)
+	}
+}
+
 // TestChosenPercentileIsDrawn in the place of p99.
 func TestChosenPercentileIsDrawn(t *testing.T) {
 	r := reporttest.Sweep()
