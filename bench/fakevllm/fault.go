@@ -1,8 +1,14 @@
 package fakevllm
 
 import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // Fault is one way to misbehave. A fault touches the completion paths only,
@@ -13,104 +19,102 @@ type Fault string
 // the last one of a shorter answer; on a request that does not stream they cut
 // the JSON body in half, or do what their line says.
 const (
-	// FaultNone is no fault; in a path it also overrides the one set for all.
-	FaultNone Fault = "none"
-	// FaultHang accepts the request and never answers.
-	FaultHang Fault = "hang"
-	// FaultSlow makes a token take 20 steps.
-	FaultSlow Fault = "slow"
-	// FaultReset resets the connection before a response.
-	FaultReset Fault = "reset"
-	// FaultCloseBeforeResponse closes the connection before a response.
-	FaultCloseBeforeResponse Fault = "close_before_response"
-	// FaultStall falls silent mid-stream and keeps the connection.
-	FaultStall Fault = "stall"
-	// FaultSlowStream sends a token every fault pace, for ever.
-	FaultSlowStream Fault = "slow_stream"
-	// FaultHTTP400 to FaultHTTP503 answer with that status and an error in JSON,
-	// 503 with plain text.
-	FaultHTTP400 Fault = "http_400"
-	FaultHTTP401 Fault = "http_401" // the body is the flat {"error":"Unauthorized"}
-	FaultHTTP404 Fault = "http_404" // no such model
-	FaultHTTP429 Fault = "http_429" // with Retry-After
-	FaultHTTP500 Fault = "http_500"
-	FaultHTTP503 Fault = "http_503"
-	// FaultHTML502 answers 502 with a gateway's HTML page.
-	FaultHTML502 Fault = "html_502"
-	// FaultHTML200 answers 200 with an HTML page.
-	FaultHTML200 Fault = "html_200"
-	// FaultRedirect answers 307; the place it points to works.
-	FaultRedirect Fault = "redirect"
-	// FaultBadJSON sends an event with half a JSON object mid-stream, then [DONE].
-	FaultBadJSON Fault = "bad_json"
-	// FaultStreamError sends an error object mid-stream, then [DONE]; a request
-	// that does not stream gets a 500.
-	FaultStreamError Fault = "stream_error"
-	// FaultTruncated ends the body properly mid-stream, without finish or [DONE].
-	FaultTruncated Fault = "truncated"
-	// FaultCut closes the connection in the middle of an event.
-	FaultCut Fault = "cut"
-	// FaultResetStream resets the connection in the middle of an event.
-	FaultResetStream Fault = "reset_stream"
-	// FaultEmpty finishes properly without any text.
-	FaultEmpty Fault = "empty"
-	// FaultEmptyBody answers 200 and no byte.
-	FaultEmptyBody Fault = "empty_body"
-	// FaultRoleOnly sends a role frame and [DONE].
-	FaultRoleOnly Fault = "role_only"
-	// FaultEarlyRole sends the role frame at once and holds the request back
-	// for a fault pace before the engine sees it.
-	FaultEarlyRole Fault = "early_role"
-	// FaultNoUsage never sends usage.
-	FaultNoUsage Fault = "no_usage"
-	// FaultNoDone leaves out [DONE].
-	FaultNoDone Fault = "no_done"
-	// FaultCRLF ends lines with CR LF.
-	FaultCRLF Fault = "crlf"
-	// FaultComments puts a comment and an empty line before every event.
-	FaultComments Fault = "comments"
-	// FaultSplit writes every event in two pieces, cut inside a character, all
-	// of the text being such characters.
-	FaultSplit Fault = "split"
-	// FaultMerged writes ten events at a time, one token each.
-	FaultMerged Fault = "merged"
-	// FaultGzip compresses the response, asked for or not.
-	FaultGzip Fault = "gzip"
-	// FaultGarbage answers something that is not HTTP.
-	FaultGarbage Fault = "garbage"
-	// FaultHugeLine sends one line of 32 MiB.
-	FaultHugeLine Fault = "huge_line"
-	// FaultFlood sends text as fast as it is read, for ever.
-	FaultFlood Fault = "flood"
-	// FaultEndless sends a comment every fault pace, for ever, and nothing else.
-	FaultEndless Fault = "endless"
-	// FaultModels500 answers /v1/models with 500.
-	FaultModels500 Fault = "models_500"
-	// FaultModelsEmpty answers /v1/models with an empty list.
-	FaultModelsEmpty Fault = "models_empty"
-	// FaultModelsEvilName lists, and serves, a model with a name of quotes,
-	// line ends and 4 KiB length.
-	FaultModelsEvilName Fault = "models_evil_name"
-	// FaultModelsHang never answers /v1/models.
-	FaultModelsHang Fault = "models_hang"
+	FaultNone           Fault = "none"             // in a path it also overrides the one set for all
+	FaultHang           Fault = "hang"             // accepts the request and never answers
+	FaultSlow           Fault = "slow"             // a token takes 20 steps
+	FaultReset          Fault = "reset"            // resets the connection before a response
+	FaultStall          Fault = "stall"            // falls silent mid-stream and keeps the connection
+	FaultSlowStream     Fault = "slow_stream"      // a token every fault pace, for ever
+	FaultHTTP400        Fault = "http_400"         // that status, with an error in JSON
+	FaultHTTP404        Fault = "http_404"         // no such model
+	FaultHTTP429        Fault = "http_429"         // with Retry-After
+	FaultHTTP500        Fault = "http_500"         //
+	FaultHTML200        Fault = "html_200"         // status 200 with an HTML page
+	FaultRedirect       Fault = "redirect"         // 307 to a place that works
+	FaultBadJSON        Fault = "bad_json"         // half a JSON object mid-stream, then [DONE]
+	FaultStreamError    Fault = "stream_error"     // an error object mid-stream, then [DONE]; a 500 where it does not stream
+	FaultTruncated      Fault = "truncated"        // ends the body properly mid-stream, without finish or [DONE]
+	FaultEmpty          Fault = "empty"            // finishes properly without any text
+	FaultNoUsage        Fault = "no_usage"         // never sends usage
+	FaultCRLF           Fault = "crlf"             // lines end with CR LF
+	FaultSplit          Fault = "split"            // every event in two writes, cut inside a character; all text is such characters
+	FaultMerged         Fault = "merged"           // ten events a write, one token each
+	FaultGzip           Fault = "gzip"             // compresses the response, asked for or not
+	FaultFlood          Fault = "flood"            // text as fast as it is read, for ever
+	FaultEndless        Fault = "endless"          // a comment every fault pace, for ever, and nothing else
+	FaultModels500      Fault = "models_500"       // /v1/models answers 500
+	FaultModelsEmpty    Fault = "models_empty"     // /v1/models is an empty list
+	FaultModelsEvilName Fault = "models_evil_name" // lists, and serves, a name of quotes, line ends and 4 KiB
+	FaultModelsHang     Fault = "models_hang"      // /v1/models never answers
 )
 
-// Faults returns every fault, FaultNone first.
-func Faults() []Fault {
-	return []Fault{
-		FaultNone, FaultHang, FaultSlow, FaultReset, FaultCloseBeforeResponse, FaultStall, FaultSlowStream,
-		FaultHTTP400, FaultHTTP401, FaultHTTP404, FaultHTTP429, FaultHTTP500, FaultHTTP503,
-		FaultHTML502, FaultHTML200, FaultRedirect, FaultBadJSON, FaultStreamError, FaultTruncated,
-		FaultCut, FaultResetStream, FaultEmpty, FaultEmptyBody, FaultRoleOnly, FaultEarlyRole,
-		FaultNoUsage, FaultNoDone, FaultCRLF, FaultComments, FaultSplit, FaultMerged, FaultGzip,
-		FaultGarbage, FaultHugeLine, FaultFlood, FaultEndless,
-		FaultModels500, FaultModelsEmpty, FaultModelsEvilName, FaultModelsHang,
+// behavior is what the server does under a fault. Those without a function are
+// looked at where they change something: in wire, in a job's usage, in /v1/models.
+type behavior struct {
+	fault  Fault
+	refuse func(*Server, http.ResponseWriter, *http.Request, manner) // answers in place of the model
+	script func(*answer)                                             // streams without the engine
+	strike func(*answer)                                             // ends a stream after strikeAfter chunks
+	body   func(*answer, []byte)                                     // sends the JSON body of a request that does not stream
+}
+
+// behaviors has a line for each fault.
+func behaviors() []behavior {
+	return []behavior{
+		{fault: FaultNone},
+		{fault: FaultHang, refuse: func(s *Server, _ http.ResponseWriter, r *http.Request, _ manner) { s.park(r) }},
+		{fault: FaultSlow},
+		{fault: FaultReset, refuse: func(_ *Server, w http.ResponseWriter, _ *http.Request, _ manner) { reset(w) }},
+		{fault: FaultStall, strike: (*answer).stall, body: (*answer).halfBodyAndStall},
+		{fault: FaultSlowStream, script: func(a *answer) { a.babble(1, a.s.cfg.FaultPace) }},
+		{fault: FaultHTTP400, refuse: refuseWith(badRequest("the request was refused as asked for"))},
+		{fault: FaultHTTP404, refuse: func(s *Server, w http.ResponseWriter, _ *http.Request, m manner) {
+			writeError(w, noSuchModel(s.cfg.Model), m)
+		}},
+		{fault: FaultHTTP429, refuse: refuseWith(&apiError{http.StatusTooManyRequests, "RateLimitError", "too many requests, as asked for"})},
+		{fault: FaultHTTP500, refuse: refuseWith(internalError("the engine failed, as asked for"))},
+		{fault: FaultHTML200, refuse: htmlPage},
+		{fault: FaultRedirect, refuse: redirect},
+		{fault: FaultBadJSON, strike: func(a *answer) { a.event([]byte(`{"id":"half","choices":[{"index":0,"delta":{"con`)); a.done() }, body: (*answer).halfBody},
+		{fault: FaultStreamError, strike: (*answer).failMidStream, body: func(a *answer, _ []byte) {
+			writeError(a.w, internalError("the engine failed, as asked for"), a.manner)
+		}},
+		{fault: FaultTruncated, strike: func(a *answer) { a.o.finish() }, body: (*answer).halfBody},
+		{fault: FaultEmpty, script: (*answer).withoutText},
+		{fault: FaultNoUsage},
+		{fault: FaultCRLF},
+		{fault: FaultSplit},
+		{fault: FaultMerged},
+		{fault: FaultGzip, body: (*answer).gzipBody},
+		{fault: FaultFlood, script: func(a *answer) { a.babble(64, 0) }},
+		{fault: FaultEndless, script: (*answer).commentsOnly},
+		{fault: FaultModels500},
+		{fault: FaultModelsEmpty},
+		{fault: FaultModelsEvilName},
+		{fault: FaultModelsHang},
 	}
 }
 
+// Faults returns every fault, FaultNone first.
+func Faults() []Fault {
+	var all []Fault
+	for _, b := range behaviors() {
+		all = append(all, b.fault)
+	}
+	return all
+}
+
 // ParseFault returns the fault of that name; the error lists all of them.
-func ParseFault(name string) (Fault, error) {
-	return parseName(name, "fault", Faults())
+func ParseFault(name string) (Fault, error) { return parseName(name, "fault", Faults()) }
+
+// behavior is the fault's line; that of FaultNone for one that there is not.
+func (f Fault) behavior() behavior {
+	for _, b := range behaviors() {
+		if b.fault == f {
+			return b
+		}
+	}
+	return behavior{fault: FaultNone}
 }
 
 // standing is the fault that is set for all requests, or for the next few.
@@ -120,7 +124,7 @@ type standing struct {
 	left    atomic.Int64 // requests to hit yet, where it is limited
 }
 
-// slowsAll says whether the whole batch is slow, and not requests alone.
+// slowsAll reports whether the whole batch is slow, and not requests alone.
 func (f *standing) slowsAll() bool { return f.fault == FaultSlow && !f.limited }
 
 // next returns the fault of a request whose path names none, and whether that
@@ -138,3 +142,94 @@ func (f *standing) next(method, path string) (fault Fault, slow bool) {
 
 // slowFactor is how many steps a token takes under FaultSlow.
 const slowFactor = 20
+
+// refuseWith answers with an error.
+func refuseWith(e *apiError) func(*Server, http.ResponseWriter, *http.Request, manner) {
+	return func(_ *Server, w http.ResponseWriter, _ *http.Request, m manner) {
+		if e.status == http.StatusTooManyRequests {
+			w.Header().Set("Retry-After", "1")
+		}
+		writeError(w, e, m)
+	}
+}
+
+func htmlPage(_ *Server, w http.ResponseWriter, _ *http.Request, _ manner) {
+	const title = "Please log in"
+	writeBody(w, http.StatusOK, "text/html; charset=utf-8",
+		fmt.Appendf(nil, "<!DOCTYPE html>\n<html><head><title>%[1]s</title></head>\n<body><h1>%[1]s</h1></body></html>\n", title))
+}
+
+func redirect(_ *Server, w http.ResponseWriter, r *http.Request, m manner) {
+	w.Header().Set("Location", "/fault/none/dialect/"+string(m.dialect)+r.URL.Path)
+	w.WriteHeader(http.StatusTemporaryRedirect)
+}
+
+// babble sends words without the engine until nobody listens: so many a write, with
+// a pause after each write.
+func (a *answer) babble(words int, pause time.Duration) {
+	a.open()
+	a.sendRole()
+	for i := 0; a.o.err == nil; i++ {
+		a.words = a.s.lexicon.appendWord(a.words[:0], a.seed, i, false)
+		a.event(a.text(a.frame[:0], a.words, false, "", i+1))
+		a.sent, a.texts = i+1, i+1
+		if i%words == 0 {
+			a.o.flush()
+			a.wait(pause)
+		}
+	}
+}
+
+func (a *answer) commentsOnly() {
+	a.open()
+	for a.o.err == nil {
+		a.o.raw(": still here\n\n")
+		a.o.flush()
+		a.wait(a.s.cfg.FaultPace)
+	}
+}
+
+// withoutText ends an answer without a token.
+func (a *answer) withoutText() {
+	a.q.reason = finishStop
+	if !a.stream {
+		a.writeWhole(0)
+		return
+	}
+	a.open()
+	a.sendRole()
+	a.last(0)
+}
+
+// strikeAfter is how many chunks of text go out before a mid-stream fault.
+const strikeAfter = 3
+
+func (a *answer) stall() {
+	a.o.flush()
+	a.s.park(a.r)
+}
+
+func (a *answer) failMidStream() {
+	a.event([]byte(`{"error":{"message":"the engine failed mid-stream, as asked for","type":"InternalServerError","param":null,"code":500}}`))
+	a.done()
+}
+
+func (a *answer) halfBody(body []byte) { writeBody(a.w, http.StatusOK, jsonType, body[:len(body)/2]) }
+
+func (a *answer) halfBodyAndStall(body []byte) {
+	a.w.Header().Set("Content-Type", jsonType)
+	a.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	if _, err := a.w.Write(body[:len(body)/2]); err != nil || http.NewResponseController(a.w).Flush() != nil {
+		panic(http.ErrAbortHandler)
+	}
+	a.s.park(a.r)
+}
+
+func (a *answer) gzipBody(body []byte) {
+	var packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
+	_, _ = zip.Write(body) // a Buffer takes everything
+	_ = zip.Close()
+	a.w.Header().Set("Content-Encoding", "gzip")
+	writeBody(a.w, http.StatusOK, jsonType, packed.Bytes())
+}

@@ -28,6 +28,8 @@ type Server struct {
 	standing atomic.Pointer[standing]
 	running  atomic.Bool
 	mux      *http.ServeMux
+	truths   *journal      // of a fixed schedule
+	streams  atomic.Uint64 // on it, until now
 }
 
 // New returns a server; requests queue until Run is called. The error names
@@ -40,19 +42,24 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, lexicon: newLexicon(), mux: http.NewServeMux()}
 	s.SetFault(cfg.Fault)
 	s.engine = newEngine(cfg, func() bool { return s.standing.Load().slowsAll() })
-	s.mux.HandleFunc("POST /v1/chat/completions", s.chat)
-	s.mux.HandleFunc("POST /v1/completions", s.completions)
+	s.mux.HandleFunc("POST /v1/chat/completions", s.complete(true))
+	s.mux.HandleFunc("POST /v1/completions", s.complete(false))
 	s.mux.HandleFunc("GET /v1/models", s.models)
 	s.mux.HandleFunc("GET /health", s.health)
 	s.mux.HandleFunc("GET /ping", s.health)
 	s.mux.HandleFunc("GET /version", s.version)
 	s.mux.HandleFunc("POST /tokenize", s.tokenize)
 	s.mux.HandleFunc("POST /detokenize", s.detokenize)
-	s.mux.Handle("GET /metrics", promhttp.HandlerFor(s.engine.met.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	if cfg.Schedule.Gap > 0 { // without an engine there is nothing to measure
+		s.truths = newJournal(cfg.Schedule.Keep, maxInstants)
+		s.mux.HandleFunc("GET /truth", s.truth)
+	} else {
+		s.mux.Handle("GET /metrics", promhttp.HandlerFor(s.engine.met.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	}
 	return s, nil
 }
 
-// Run is the engine. It returns nil when ctx ends, after every request in it has
+// Run is the engine, which a server on a fixed schedule does not need. It returns nil when ctx ends, after every request in it has
 // been aborted, and an error if it was called before.
 func (s *Server) Run(ctx context.Context) error {
 	if !s.running.CompareAndSwap(false, true) {
@@ -104,10 +111,11 @@ func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 
 // manner is how one request is to be answered.
 type manner struct {
-	fault   Fault // empty until it is known
-	dialect Dialect
-	slow    bool     // FaultSlow for this request alone; set for all, it slows the engine
-	account *account // nil when nobody keeps one
+	behavior // of its fault; zero until that is known
+	dialect  Dialect
+	traits   traits  // of the dialect
+	slow     bool    // FaultSlow for this request alone; set for all, it slows the engine
+	record   *record // nil when nobody keeps one
 }
 
 type mannerKey struct{}
@@ -124,22 +132,24 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return
 	}
-	if m.account = s.openAccount(r, path); m.account != nil {
-		w = statusWriter{w, &m.account.Status}
-		defer s.closeAccount(m.account) // also when the handler gives the connection up by a panic
+	if m.record = s.openRecord(r, path); m.record != nil {
+		w = statusWriter{w, &m.record.Status}
+		defer s.closeRecord(m.record) // also when the handler gives the connection up by a panic
 	}
 	if id := r.Header.Get("X-Request-Id"); id != "" {
 		w.Header().Set("X-Request-Id", id)
 	}
 	if strings.HasPrefix(path, "/v1/") && !s.authorized(r) {
-		writeJSON(w, http.StatusUnauthorized, unauthorized())
+		writeJSON(w, http.StatusUnauthorized, map[string]string{"error": "Unauthorized"})
 		return
 	}
 	if m.fault == "" {
-		m.fault, m.slow = s.standing.Load().next(r.Method, path)
+		var fault Fault
+		fault, m.slow = s.standing.Load().next(r.Method, path)
+		m.behavior = fault.behavior()
 	}
-	if m.account != nil && m.fault != FaultNone {
-		m.account.Fault = m.fault
+	if m.record != nil && m.fault != FaultNone {
+		m.record.Fault = m.fault
 	}
 	r = r.WithContext(context.WithValue(r.Context(), mannerKey{}, m))
 	u := *r.URL
@@ -150,23 +160,46 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 
 // manner reads what a path says of it.
 func (s *Server) manner(path string) (manner, string, error) {
-	m := manner{dialect: s.cfg.Dialect}
-	for {
+	var m manner
+	var err error
+	m.dialect = s.cfg.Dialect
+	for err == nil {
 		kind, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 		name, rest, _ := strings.Cut(rest, "/")
-		var err error
 		switch kind {
 		case "fault":
-			m.fault, err = ParseFault(name)
-			m.slow = m.fault == FaultSlow
+			_, err = ParseFault(name)
+			m.behavior, m.slow = Fault(name).behavior(), Fault(name) == FaultSlow
 		case "dialect":
 			m.dialect, err = ParseDialect(name)
 		default:
+			m.traits = m.dialect.traits()
 			return m, path, nil
-		}
-		if err != nil {
-			return m, path, err
 		}
 		path = "/" + strings.TrimLeft(rest, "/")
 	}
+	return m, path, err
+}
+
+// pause waits; false when the client has gone or the engine has stopped.
+func (s *Server) pause(r *http.Request, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-r.Context().Done():
+	case <-s.engine.stopped:
+	}
+	return false
+}
+
+// park waits until the client has gone or the engine has stopped, and gives the
+// connection up.
+func (s *Server) park(r *http.Request) {
+	select {
+	case <-r.Context().Done():
+	case <-s.engine.stopped:
+	}
+	panic(http.ErrAbortHandler)
 }
