@@ -29,6 +29,11 @@ func newReplay(cfg Config) *replay {
 	}
 }
 
+func readReplay(cfg Config) reading {
+	t := newReplay(cfg)
+	return reading{parse: t.parse, sign: t.sign}
+}
+
 // traceRecord is a record of a trace; the first two may be missing.
 type traceRecord struct {
 	timestamp, input, output *float64
@@ -131,7 +136,7 @@ func (t *replay) blocks(input float64, output *float64, ids []int64) (Prompt, er
 	return p, nil
 }
 
-func (t *replay) sign(p *Prompt, _ uint64) {
+func (t *replay) sign(p *Prompt) {
 	if p.Tokens != nil {
 		t.spell.sign(p.Tokens, t.nonce)
 		return
