@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -69,12 +72,12 @@ func (s *vllmSettings) serve(ctx context.Context, st state, logger log.Logger) e
 		s.config.APIKey = strings.TrimSpace(string(key))
 	}
 	if s.requestLog != "" {
-		requests, err := openRequestLog(s.requestLog, logger)
+		file, err := os.OpenFile(s.requestLog, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 		if err != nil {
-			return err
+			return fmt.Errorf("opening the request log: %w", err)
 		}
-		defer requests.file.Close()
-		s.config.Log = requests.add
+		defer file.Close()
+		s.config.Log = logTo(file, logger)
 	}
 	if len(s.served) > 0 {
 		s.config.Model, s.config.Aliases = s.served[0], s.served[1:]
@@ -99,21 +102,34 @@ func (s *vllmSettings) serve(ctx context.Context, st state, logger log.Logger) e
 	return err
 }
 
+// logTo writes each request's record as a line when the request is over, so that the
+// server need not be stopped before it is read.
+func logTo(file io.Writer, logger log.Logger) func(fakevllm.RequestRecord) {
+	var mu sync.Mutex
+	lines := json.NewEncoder(file)
+	return func(rec fakevllm.RequestRecord) {
+		mu.Lock()
+		defer mu.Unlock()
+		if err := lines.Encode(rec); err != nil {
+			_ = logger.Log("msg", "failed to write the request log", "err", err)
+		}
+	}
+}
+
 // share writes the load for the tools and takes the fault from the state folder.
 func (s *vllmSettings) share(ctx context.Context, st state, server *fakevllm.Server, logger log.Logger) {
-	const pace = 200 * time.Millisecond
-	defer st.forget()
-	ticker := time.NewTicker(pace)
+	defer st.removeLoad()
+	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
-	fault, told := "", false
+	fault, logged := "", false
 	for {
 		if f := st.setting("vllm.fault"); f != fault {
 			fault = f
 			server.SetFault(faultNamed(f, s.config.Fault, logger))
 		}
-		if err := st.write(cards(server.Load())); err != nil && !told {
-			told = true
-			_ = logger.Log("msg", "the fake tools will print an idle machine", "err", err)
+		if err := st.writeLoad(cards(server.Load())); err != nil && !logged {
+			logged = true
+			_ = logger.Log("msg", "failed to write the load: mx-smi and npu-smi will print an idle machine", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -129,7 +145,7 @@ func faultNamed(name string, otherwise fakevllm.Fault, logger log.Logger) fakevl
 	}
 	f, err := fakevllm.ParseFault(name)
 	if err != nil {
-		_ = logger.Log("msg", "reading vllm.fault", "err", err)
+		_ = logger.Log("msg", "ignored vllm.fault", "err", err)
 		return otherwise
 	}
 	return f
@@ -140,8 +156,8 @@ func faultNamed(name string, otherwise fakevllm.Fault, logger log.Logger) fakevl
 func cards(l fakevllm.Load) fakesmi.Load {
 	const kernelNameLength = 15
 	const steepness = 20
-	name, _ := os.Executable()
-	name = name[strings.LastIndexByte(name, '/')+1:]
+	path, _ := os.Executable()
+	name := filepath.Base(path)
 	return fakesmi.Load{
 		Busy:    1 - math.Exp(-float64(l.Running)/steepness),
 		Cache:   l.KVCacheUsage,
