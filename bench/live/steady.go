@@ -17,8 +17,6 @@ const (
 	drain phase = "drain"
 )
 
-func phases() []phase { return []phase{ramp, level, drain} }
-
 // counts are what happened in a part of the steady time.
 type counts struct {
 	time     time.Duration
