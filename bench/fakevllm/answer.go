@@ -255,9 +255,5 @@ func (a *answer) writeWhole(n int) {
 	if a.usage {
 		body["usage"] = a.counts(n, true)
 	}
-	if a.body != nil {
-		a.behavior.body(a, quoted(body))
-		return
-	}
-	writeBody(a.w, http.StatusOK, jsonType, quoted(body))
+	writeJSON(a.w, http.StatusOK, body)
 }

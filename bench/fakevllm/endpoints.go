@@ -127,9 +127,9 @@ func readTokens(w http.ResponseWriter, r *http.Request, into any) (traits, bool)
 	return m.traits, failed == nil
 }
 
-const jsonType = "application/json"
-
-func writeJSON(w http.ResponseWriter, status int, v any) { writeBody(w, status, jsonType, quoted(v)) }
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	writeBody(w, status, "application/json", quoted(v))
+}
 
 // writeBody sends a body of known length; the client may be gone by then.
 func writeBody(w http.ResponseWriter, status int, kind string, body []byte) {

@@ -70,7 +70,6 @@ type engine struct {
 	waiting, running   []*sequence
 	cache              *prefixCache
 	rate               float64 // tokens/s of the last step
-	step               time.Duration
 	total              uint64
 	submitted          uint64
 	background, wanted int
@@ -175,7 +174,7 @@ func (e *engine) begin(now time.Time, elapsed time.Duration) time.Duration {
 	e.sweep()
 	prefill := e.admit(now)
 	if len(e.running) == 0 {
-		e.rate, e.step = 0, 0
+		e.rate = 0
 		return 0
 	}
 	d := e.cfg.StepBase.Seconds() + e.cfg.StepPerSequence.Seconds()*float64(len(e.running)) +
@@ -183,8 +182,7 @@ func (e *engine) begin(now time.Time, elapsed time.Duration) time.Duration {
 	if e.slow() {
 		d *= slowFactor
 	}
-	e.step = max(time.Duration(math.Round(d/e.cfg.Speed*float64(time.Second))), 1)
-	return e.step
+	return max(time.Duration(math.Round(d/e.cfg.Speed*float64(time.Second))), 1)
 }
 
 // sweep removes cancelled sequences from the queue and the batch.
@@ -305,7 +303,7 @@ func (e *engine) stop() {
 	for _, q := range append(e.running, e.waiting...) {
 		e.end(q, finishAbort)
 	}
-	e.running, e.waiting, e.rate, e.step = nil, nil, 0, 0
+	e.running, e.waiting, e.rate = nil, nil, 0
 	close(e.stopped)
 }
 
@@ -357,7 +355,7 @@ func (e *engine) load() Load {
 	defer e.mu.Unlock()
 	return Load{
 		Running: len(e.running), Waiting: len(e.waiting), MaxNumSeqs: e.cfg.MaxNumSeqs,
-		BackgroundUsers: e.wanted, TokensPerSecond: e.rate, Step: e.step, GeneratedTokens: e.total,
+		BackgroundUsers: e.wanted, TokensPerSecond: e.rate, GeneratedTokens: e.total,
 		KVCacheUsage: float64(e.usedBlocks()) / float64(e.capacity()),
 	}
 }

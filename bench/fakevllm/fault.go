@@ -1,11 +1,8 @@
 package fakevllm
 
 import (
-	"bytes"
-	"compress/gzip"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -15,9 +12,8 @@ import (
 // except the models_* ones, which touch /v1/models only.
 type Fault string
 
-// The faults. Those "mid-stream" strike after three chunks of text, or after
-// the last one of a shorter answer; on a request that does not stream they cut
-// the JSON body in half, or do what their line says.
+// The faults. Those "mid-stream" strike after three chunks of text, or after the last
+// one of a shorter answer; a request that does not stream they leave alone.
 const (
 	FaultNone           Fault = "none"             // in a path it also overrides the one set for all
 	FaultHang           Fault = "hang"             // accepts the request and never answers
@@ -32,14 +28,14 @@ const (
 	FaultHTML200        Fault = "html_200"         // status 200 with an HTML page
 	FaultRedirect       Fault = "redirect"         // 307 to a place that works
 	FaultBadJSON        Fault = "bad_json"         // half a JSON object mid-stream, then [DONE]
-	FaultStreamError    Fault = "stream_error"     // an error object mid-stream, then [DONE]; a 500 where it does not stream
+	FaultStreamError    Fault = "stream_error"     // an error object mid-stream, then [DONE]
 	FaultTruncated      Fault = "truncated"        // ends the body properly mid-stream, without finish or [DONE]
 	FaultEmpty          Fault = "empty"            // finishes properly without any text
 	FaultNoUsage        Fault = "no_usage"         // never sends usage
 	FaultCRLF           Fault = "crlf"             // lines end with CR LF
 	FaultSplit          Fault = "split"            // every event in two writes, cut inside a character; all text is such characters
 	FaultMerged         Fault = "merged"           // ten events a write, one token each
-	FaultGzip           Fault = "gzip"             // compresses the response, asked for or not
+	FaultGzip           Fault = "gzip"             // compresses the stream, asked for or not
 	FaultFlood          Fault = "flood"            // text as fast as it is read, for ever
 	FaultEndless        Fault = "endless"          // a comment every fault pace, for ever, and nothing else
 	FaultModels500      Fault = "models_500"       // /v1/models answers 500
@@ -55,7 +51,6 @@ type behavior struct {
 	refuse func(*Server, http.ResponseWriter, *http.Request, manner) // answers in place of the model
 	script func(*answer)                                             // streams without the engine
 	strike func(*answer)                                             // ends a stream after strikeAfter chunks
-	body   func(*answer, []byte)                                     // sends the JSON body of a request that does not stream
 }
 
 // behaviors has a line for each fault.
@@ -65,7 +60,7 @@ func behaviors() []behavior {
 		{fault: FaultHang, refuse: func(s *Server, _ http.ResponseWriter, r *http.Request, _ manner) { s.park(r) }},
 		{fault: FaultSlow},
 		{fault: FaultReset, refuse: func(_ *Server, w http.ResponseWriter, _ *http.Request, _ manner) { reset(w) }},
-		{fault: FaultStall, strike: (*answer).stall, body: (*answer).halfBodyAndStall},
+		{fault: FaultStall, strike: (*answer).stall},
 		{fault: FaultSlowStream, script: func(a *answer) { a.babble(1, a.s.cfg.FaultPace) }},
 		{fault: FaultHTTP400, refuse: refuseWith(badRequest("the request was refused as asked for"))},
 		{fault: FaultHTTP404, refuse: func(s *Server, w http.ResponseWriter, _ *http.Request, m manner) {
@@ -75,17 +70,15 @@ func behaviors() []behavior {
 		{fault: FaultHTTP500, refuse: refuseWith(internalError("the engine failed, as asked for"))},
 		{fault: FaultHTML200, refuse: htmlPage},
 		{fault: FaultRedirect, refuse: redirect},
-		{fault: FaultBadJSON, strike: func(a *answer) { a.event([]byte(`{"id":"half","choices":[{"index":0,"delta":{"con`)); a.done() }, body: (*answer).halfBody},
-		{fault: FaultStreamError, strike: (*answer).failMidStream, body: func(a *answer, _ []byte) {
-			writeError(a.w, internalError("the engine failed, as asked for"), a.manner)
-		}},
-		{fault: FaultTruncated, strike: func(a *answer) { a.o.finish() }, body: (*answer).halfBody},
+		{fault: FaultBadJSON, strike: func(a *answer) { a.event([]byte(`{"id":"half","choices":[{"index":0,"delta":{"con`)); a.done() }},
+		{fault: FaultStreamError, strike: (*answer).failMidStream},
+		{fault: FaultTruncated, strike: func(a *answer) { a.o.finish() }},
 		{fault: FaultEmpty, script: (*answer).withoutText},
 		{fault: FaultNoUsage},
 		{fault: FaultCRLF},
 		{fault: FaultSplit},
 		{fault: FaultMerged},
-		{fault: FaultGzip, body: (*answer).gzipBody},
+		{fault: FaultGzip},
 		{fault: FaultFlood, script: func(a *answer) { a.babble(64, 0) }},
 		{fault: FaultEndless, script: (*answer).commentsOnly},
 		{fault: FaultModels500},
@@ -212,24 +205,4 @@ func (a *answer) stall() {
 func (a *answer) failMidStream() {
 	a.event([]byte(`{"error":{"message":"the engine failed mid-stream, as asked for","type":"InternalServerError","param":null,"code":500}}`))
 	a.done()
-}
-
-func (a *answer) halfBody(body []byte) { writeBody(a.w, http.StatusOK, jsonType, body[:len(body)/2]) }
-
-func (a *answer) halfBodyAndStall(body []byte) {
-	a.w.Header().Set("Content-Type", jsonType)
-	a.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	if _, err := a.w.Write(body[:len(body)/2]); err != nil || http.NewResponseController(a.w).Flush() != nil {
-		panic(http.ErrAbortHandler)
-	}
-	a.s.park(a.r)
-}
-
-func (a *answer) gzipBody(body []byte) {
-	var packed bytes.Buffer
-	zip := gzip.NewWriter(&packed)
-	_, _ = zip.Write(body) // a Buffer takes everything
-	_ = zip.Close()
-	a.w.Header().Set("Content-Encoding", "gzip")
-	writeBody(a.w, http.StatusOK, jsonType, packed.Bytes())
 }

@@ -218,36 +218,6 @@ func (x exchange) done() bool {
 	return strings.HasSuffix(x.body, "data: [DONE]\n\n") && x.bodyEnd == nil
 }
 
-// TestFaultsWithoutStreaming: the same faults on a request for one JSON body.
-func TestFaultsWithoutStreaming(t *testing.T) {
-	_, hs := serve(t, quick())
-	addr := hs.Listener.Addr().String()
-	valid := func(x exchange) bool { return json.Valid([]byte(x.body)) }
-	for fault, want := range map[Fault]func(exchange) bool{
-		FaultNone:        func(x exchange) bool { return valid(x) && strings.Contains(x.body, `"completion_tokens":12`) },
-		FaultBadJSON:     func(x exchange) bool { return x.status() == 200 && !valid(x) && x.bodyEnd == nil },
-		FaultTruncated:   func(x exchange) bool { return x.status() == 200 && !valid(x) && x.bodyEnd == nil },
-		FaultStreamError: func(x exchange) bool { return x.status() == 500 && valid(x) },
-		FaultStall:       func(x exchange) bool { return x.timedOut() && len(x.body) > 50 && !valid(x) },
-		FaultNoUsage:     func(x exchange) bool { return valid(x) && !strings.Contains(x.body, "usage") },
-		FaultEmpty:       func(x exchange) bool { return valid(x) && strings.Contains(x.body, `"content":""`) },
-		FaultGzip:        func(x exchange) bool { return strings.HasPrefix(x.body, "\x1f\x8b") && x.bodyEnd == nil },
-		FaultSplit:       valid,
-	} {
-		t.Run(string(fault), func(t *testing.T) {
-			t.Parallel()
-			patience := 20 * time.Second
-			if fault == FaultStall {
-				patience = 300 * time.Millisecond
-			}
-			x := talk(t, addr, "/fault/"+string(fault)+"/v1/chat/completions", `{"messages":[{"content":"hi"}],"max_tokens":12,"ignore_eos":true}`, patience, 1<<20)
-			if !want(x) {
-				t.Errorf("end %v, body's end %v: %q", x.end, x.bodyEnd, x.raw)
-			}
-		})
-	}
-}
-
 func TestModelsFaults(t *testing.T) {
 	s, hs := serve(t, quick())
 	list := func(prefix string) (int, []string) {

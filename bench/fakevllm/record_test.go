@@ -60,7 +60,9 @@ func TestRecords(t *testing.T) {
 		{"truncated", "/fault/truncated", "k3y", `"stream":true,"max_tokens":2000`, RequestRecord{
 			Fault: FaultTruncated, PromptTokens: 2, Finish: "abort", Status: 200, Stream: true,
 		}, strikeAfter},
-		{"stall", "/fault/stall", "k3y", ``, RequestRecord{Fault: FaultStall, PromptTokens: 2, OutputTokens: 12, Finish: "length", Status: 200}, 1},
+		{"stall", "/fault/stall", "k3y", `"stream":true,"max_tokens":2000`, RequestRecord{
+			Fault: FaultStall, PromptTokens: 2, Finish: "abort", Status: 200, Stream: true,
+		}, strikeAfter},
 		{"client leaves", "", "k3y", `"stream":true,"max_tokens":30000`, RequestRecord{PromptTokens: 2, Finish: "abort", Status: 200, Stream: true}, 0},
 		{"without an engine", "/fault/slow_stream", "k3y", `"stream":true`, RequestRecord{
 			Fault: FaultSlowStream, PromptTokens: 2, Status: 200, Stream: true,

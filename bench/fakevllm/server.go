@@ -95,8 +95,6 @@ type Load struct {
 	TokensPerSecond float64
 	// GeneratedTokens counts the tokens made since the start.
 	GeneratedTokens uint64
-	// Step is the length of the current step, 0 when idle.
-	Step time.Duration
 	// KVCacheUsage is the share of the cache in use, 0–1.
 	KVCacheUsage float64
 }
