@@ -118,7 +118,7 @@ func Open(cfg Config) (Source, error) {
 	if form, _ := cfg.Kind.form(); form.read != nil {
 		return openFile(cfg, form)
 	}
-	return newMade(cfg), nil
+	return newSynthetic(cfg), nil
 }
 
 func (c Config) check() error {

@@ -11,8 +11,8 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// maxTold bounds how many bad records are told one by one.
-const maxTold = 5
+// maxBadShown bounds how many bad records are told one by one.
+const maxBadShown = 5
 
 // reading is how the records of a file become prompts.
 type reading struct {
@@ -35,12 +35,12 @@ type file struct {
 	pass   int    // from 0
 	usable bool   // a record of this pass was
 	// seen are the records of the first pass; later ones tell nothing new.
-	seen    int
-	bad     int
-	told    []string // the first bad ones
-	problem string   // why the first that gave no prompt did not
-	count   runlog.DatasetCount
-	err     error // for good
+	seen     int
+	bad      int
+	firstBad []string // as an error tells them
+	problem  string   // why the first that gave no prompt did not
+	count    runlog.DatasetCount
+	err      error // for good
 }
 
 func openFile(cfg Config, form form) (Source, error) {
@@ -174,12 +174,12 @@ func (s *file) leave(left *leftOut) error {
 	}
 	s.bad++
 	s.count.BadLine++
-	if len(s.told) < maxTold {
-		s.told = append(s.told, told)
+	if len(s.firstBad) < maxBadShown {
+		s.firstBad = append(s.firstBad, told)
 		s.count.FirstBad = append(s.count.FirstBad, told)
 	}
 	if most := max(0, s.cfg.MaxBadRecords); s.bad > most {
-		return fmt.Errorf("more than %d bad records: %s%s", most, strings.Join(s.told, "; "), s.otherKind())
+		return fmt.Errorf("more than %d bad records: %s%s", most, strings.Join(s.firstBad, "; "), s.otherKind())
 	}
 	return nil
 }
