@@ -26,7 +26,7 @@ const (
 // complete.
 func (r *run) fitLengths(ctx context.Context, timeout time.Duration) error {
 	ids, kind := r.cfg.Run.API == openai.Completions, r.cfg.Dataset.Kind
-	if kind != dataset.Random && kind != dataset.Prefix && !(kind == dataset.Replay && ids) {
+	if kind != dataset.Random && kind != dataset.Prefix && (kind != dataset.Replay || !ids) {
 		return nil
 	}
 	asking, cancel := context.WithTimeout(ctx, timeout)
