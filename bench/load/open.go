@@ -190,32 +190,37 @@ func (d *dispatcher) wants() (chan<- struct{}, <-chan item) {
 	return nil, d.feed.items
 }
 
-// pop takes out the first request that waits; its prompt may be none.
-func (d *dispatcher) pop() Job {
-	a := d.waiting[0]
-	j := Job{Seq: d.head, Planned: d.start.Add(a.at)}
-	if a.prompt != nil {
-		j.Prompt = *a.prompt
-	}
+// pop takes out the first request that waits.
+func (d *dispatcher) pop() (seq int, a arrival) {
+	seq, a = d.head, d.waiting[0]
 	d.waiting[0] = arrival{} // lets go of the prompt
 	d.waiting = d.waiting[1:]
 	d.head++
 	d.placed = false
 	d.meter.Queued.Add(-1)
+	return seq, a
+}
+
+// job is the request of an arrival; its prompt may be none.
+func (d *dispatcher) job(seq int, a arrival) Job {
+	j := Job{Seq: seq, Planned: d.start.Add(a.at)}
+	if a.prompt != nil {
+		j.Prompt = *a.prompt
+	}
 	return j
 }
 
 func (d *dispatcher) launch() {
-	j := d.pop()
-	queued := max(0, d.full.Sub(j.Planned))
-	d.requests.Go(func() { d.request(j, queued) })
+	seq, a := d.pop()
+	queued := max(0, d.full.Sub(d.start.Add(a.at)))
+	d.requests.Go(func() { d.request(d.job(seq, a), queued) })
 }
 
 // withdrawAll withdraws all that waits and all that is still announced.
 func (d *dispatcher) withdrawAll(due <-chan arrival) {
 	for {
 		for len(d.waiting) > 0 {
-			d.unsent(d.pop())
+			d.unsent(d.job(d.pop()))
 		}
 		a, ok := <-due
 		if !ok {
