@@ -73,17 +73,14 @@ func (s *Server) onSchedule(w http.ResponseWriter, r *http.Request, req *request
 	j := &job{manner: mannerOf(r), chat: chat, model: req.Model, created: received.Unix(), usage: true, q: newSequence(0, nil, chunks, finishLength)}
 	j.traits.cachedTokens = false // there is no cache
 	j.name(id, 0)
+	a := &answer{s: s, framer: newFramer(j), o: &wire{out: w, rc: http.NewResponseController(w)}}
 	due := received.Add(gap + phase(number, gap))
-	a := timedAnswer{event: newStampedEvent(newFramer(j)), due: due, gap: gap, chunks: chunks, truth: &Truth{
-		ID: id, Received: received.UnixNano(), Due: due.UnixNano(), Gap: int64(gap), Chunks: make([]int64, 0, chunks),
-	}}
+	t := &Truth{ID: id, Received: received.UnixNano(), Due: due.UnixNano(), Gap: int64(gap), Chunks: make([]int64, 0, chunks)}
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-	whole := a.write(r.Context(), w)
-	s.truths.add(a.truth) // before the end mark goes out, so that a client that saw it can ask
+	whole := t.write(r.Context(), a.o, newStampedEvent(a.framer), due, chunks)
+	s.truths.add(t) // before the end mark goes out, so that a client that saw it can ask
 	if whole {
-		end := answer{framer: newFramer(j), o: &wire{out: w, rc: http.NewResponseController(w)}}
-		end.q.reason = finishLength
-		end.last(chunks)
+		a.last(chunks)
 	}
 	return nil
 }
@@ -121,24 +118,13 @@ func (e stampedEvent) stamped(now int64) []byte {
 	return e.text
 }
 
-// timedAnswer is an answer on its way.
-type timedAnswer struct {
-	event  stampedEvent
-	truth  *Truth
-	due    time.Time // of the first chunk
-	gap    time.Duration
-	chunks int
-}
-
-// write sends the chunks, each when it is due, and reports whether it came to the
-// last one.
-func (a *timedAnswer) write(ctx context.Context, w http.ResponseWriter) (whole bool) {
-	out := http.NewResponseController(w)
-	timer := time.NewTimer(time.Until(a.due))
+// write sends the chunks, the first at due, and reports whether it came to the last one.
+func (t *Truth) write(ctx context.Context, o *wire, event stampedEvent, due time.Time, chunks int) (whole bool) {
+	timer := time.NewTimer(time.Until(due))
 	defer timer.Stop()
-	for i := range a.chunks {
+	for i := range chunks {
 		if i > 0 {
-			timer.Reset(time.Until(a.due.Add(time.Duration(i) * a.gap)))
+			timer.Reset(time.Until(due.Add(time.Duration(i) * time.Duration(t.Gap))))
 		}
 		select {
 		case <-ctx.Done():
@@ -146,8 +132,8 @@ func (a *timedAnswer) write(ctx context.Context, w http.ResponseWriter) (whole b
 		case <-timer.C:
 		}
 		now := time.Now().UnixNano()
-		a.truth.Chunks = append(a.truth.Chunks, now)
-		if _, err := w.Write(a.event.stamped(now)); err != nil || out.Flush() != nil {
+		t.Chunks = append(t.Chunks, now)
+		if o.write(event.stamped(now)); o.err != nil {
 			return false
 		}
 	}
