@@ -16,10 +16,10 @@ const maxBadShown = 5
 
 // reading is how the records of a file become prompts.
 type reading struct {
-	parse parse
-	limit func(context.Context, *Prompt) error // of the answer; nil where the file tells, or nobody
-	sign  func(*Prompt)                        // makes a prompt new; nil for a nonce before its text
-	why   func() string                        // why lengths are estimated; nil where none ever are
+	parse    parse
+	limit    func(context.Context, *Prompt) error // of the answer; nil where the file tells, or nobody
+	addNonce func(*Prompt)                        // makes a prompt new; nil for a nonce before its text
+	why      func() string                        // why lengths are estimated; nil where none ever are
 }
 
 // file gives out the prompts of a file, again and again unless they are timed.
@@ -105,7 +105,7 @@ func (s *file) find(ctx context.Context) (Prompt, error) {
 			s.seen++
 		}
 		if left, ok := errors.AsType[*leftOut](err); ok {
-			if err := s.leave(left); err != nil {
+			if err := s.leaveOut(left); err != nil {
 				return Prompt{}, err
 			}
 			continue
@@ -120,10 +120,10 @@ func (s *file) find(ctx context.Context) (Prompt, error) {
 		}
 		switch {
 		case s.cfg.ReusePrompts:
-		case s.sign != nil:
-			s.sign(&p)
+		case s.addNonce != nil:
+			s.addNonce(&p)
 		default:
-			sign(&p, s.nonces.at(s.seq))
+			addNonce(&p, s.nonces.at(s.seq))
 		}
 		s.seq++
 		return p, nil
@@ -154,9 +154,9 @@ func (s *file) prompt(ctx context.Context, record []byte) (Prompt, error) {
 	return p, nil
 }
 
-// leave counts a record that gives no prompt, once, and fails when too many are
+// leaveOut counts a record that gives no prompt, once, and fails when too many are
 // bad.
-func (s *file) leave(left *leftOut) error {
+func (s *file) leaveOut(left *leftOut) error {
 	if s.pass > 0 {
 		return nil
 	}

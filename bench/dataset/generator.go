@@ -51,8 +51,8 @@ func (g generator) draw(units []int32, n int, r *rand.Rand) []int32 {
 	return units
 }
 
-// sign writes a nonce over the first units, as many as it takes.
-func (g generator) sign(units []int32, nonce uint64) {
+// addNonce writes a nonce over the first units, as many as it takes.
+func (g generator) addNonce(units []int32, nonce uint64) {
 	for i, left := 0, uint64(nonceMask); i < len(units) && left > 0; i++ {
 		units[i] = g.base + int32(nonce%uint64(g.size))
 		nonce /= uint64(g.size)

@@ -31,7 +31,7 @@ func newReplay(cfg Config) *replay {
 
 func readReplay(cfg Config) reading {
 	t := newReplay(cfg)
-	return reading{parse: t.parse, sign: t.sign}
+	return reading{parse: t.parse, addNonce: t.addNonce}
 }
 
 // traceRecord is a record of a trace; the first two may be missing.
@@ -136,10 +136,10 @@ func (t *replay) blocks(input float64, output *float64, ids []int64) (Prompt, er
 	return p, nil
 }
 
-func (t *replay) sign(p *Prompt) {
+func (t *replay) addNonce(p *Prompt) {
 	if p.Tokens != nil {
-		t.gen.sign(p.Tokens, t.nonce)
+		t.gen.addNonce(p.Tokens, t.nonce)
 		return
 	}
-	sign(p, t.nonce)
+	addNonce(p, t.nonce)
 }

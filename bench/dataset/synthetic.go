@@ -44,9 +44,9 @@ func (s *synthetic) Next(ctx context.Context) (Prompt, error) {
 	switch {
 	case s.cfg.ReusePrompts:
 	case s.cfg.PrefixLen > 0: // the prefix is shared in the step, and new to it
-		s.gen.sign(units[:shared], s.nonces.at(uint64(prefix)))
+		s.gen.addNonce(units[:shared], s.nonces.at(uint64(prefix)))
 	default:
-		s.gen.sign(units, s.nonces.at(s.seq))
+		s.gen.addNonce(units, s.nonces.at(s.seq))
 	}
 	p := s.gen.plain(units, s.cfg.PrefixLen+body)
 	if s.gen.tokenizer != nil {

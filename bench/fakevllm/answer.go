@@ -11,7 +11,7 @@ func (s *Server) complete(chat bool) http.HandlerFunc {
 		received := time.Now()
 		var req request
 		failed := readBody(w, r, &req)
-		m := mannerOf(r)
+		m := styleOf(r)
 		if m.refuse != nil {
 			m.refuse(s, w, r, m)
 			return
@@ -92,7 +92,7 @@ func (a *answer) wait(d time.Duration) {
 func (a *answer) refuseToken(id int32) {
 	e := badRequest("Token id %d is out of vocabulary", id)
 	if !a.stream {
-		writeError(a.w, e, a.manner)
+		writeError(a.w, e, a.style)
 		return
 	}
 	a.open()
@@ -113,8 +113,8 @@ func (a *answer) streamed() {
 		if n := int(a.q.produced.Load()); over || a.sent == 0 || n-a.sent >= a.s.cfg.StreamInterval {
 			a.send(n, over)
 		}
-		if a.strike != nil && (over || a.texts >= strikeAfter) {
-			a.strike(a)
+		if a.interrupt != nil && (over || a.texts >= interruptAfter) {
+			a.interrupt(a)
 			return
 		}
 		if over {
@@ -129,7 +129,7 @@ func (a *answer) streamed() {
 func (a *answer) submit() bool {
 	err := a.s.engine.submit(a.q)
 	if err != nil {
-		writeError(a.w, &apiError{http.StatusServiceUnavailable, "ServiceUnavailableError", err.Error()}, a.manner)
+		writeError(a.w, &apiError{http.StatusServiceUnavailable, "ServiceUnavailableError", err.Error()}, a.style)
 	}
 	return err == nil
 }
@@ -175,7 +175,7 @@ func (a *answer) send(n int, over bool) {
 			to = a.sent + 1
 		}
 		finish := finishReason("")
-		if over && to == n && a.q.reason == finishLength && !a.traits.emptyFinish && a.strike == nil {
+		if over && to == n && a.q.reason == finishLength && !a.traits.emptyFinish && a.interrupt == nil {
 			finish, a.finished = finishLength, true // the last token itself was one too many
 		}
 		a.words = a.words[:0]

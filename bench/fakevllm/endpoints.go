@@ -18,7 +18,7 @@ func (s *Server) authorized(r *http.Request) bool {
 }
 
 func (s *Server) models(w http.ResponseWriter, r *http.Request) {
-	m := mannerOf(r)
+	m := styleOf(r)
 	names := append([]string{s.cfg.Model}, s.cfg.Aliases...)
 	switch m.fault {
 	case FaultModels500:
@@ -61,7 +61,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Server) version(w http.ResponseWriter, r *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]string{"version": mannerOf(r).traits.version})
+	writeJSON(w, http.StatusOK, map[string]string{"version": styleOf(r).traits.version})
 }
 
 // tokenize takes a prompt or messages; in llama.cpp's dialect a text called content,
@@ -115,7 +115,7 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {
 
 // readTokens reads a question about tokens and reports whether it is to be answered.
 func readTokens(w http.ResponseWriter, r *http.Request, into any) (traits, bool) {
-	m := mannerOf(r)
+	m := styleOf(r)
 	if m.traits.noTokenizer {
 		http.NotFound(w, r)
 		return m.traits, false

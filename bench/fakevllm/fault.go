@@ -12,7 +12,7 @@ import (
 // except the models_* ones, which touch /v1/models only.
 type Fault string
 
-// The faults. Those "mid-stream" strike after three chunks of text, or after the last
+// The faults. Those "mid-stream" come after three chunks of text, or after the last
 // one of a shorter answer; a request that does not stream they leave alone.
 const (
 	FaultNone           Fault = "none"             // in a path it also overrides the one set for all
@@ -47,39 +47,39 @@ const (
 // behavior is what the server does under a fault. Those without a function are
 // looked at where they change something: in wire, in a job's usage, in /v1/models.
 type behavior struct {
-	fault  Fault
-	refuse func(*Server, http.ResponseWriter, *http.Request, manner) // answers in place of the model
-	script func(*answer)                                             // streams without the engine
-	strike func(*answer)                                             // ends a stream after strikeAfter chunks
+	fault     Fault
+	refuse    func(*Server, http.ResponseWriter, *http.Request, style) // answers in place of the model
+	script    func(*answer)                                            // streams without the engine
+	interrupt func(*answer)                                            // ends a stream after interruptAfter chunks
 }
 
 // behaviors has a line for each fault.
 func behaviors() []behavior {
 	return []behavior{
 		{fault: FaultNone},
-		{fault: FaultHang, refuse: func(s *Server, _ http.ResponseWriter, r *http.Request, _ manner) { s.park(r) }},
+		{fault: FaultHang, refuse: func(s *Server, _ http.ResponseWriter, r *http.Request, _ style) { s.park(r) }},
 		{fault: FaultSlow},
-		{fault: FaultReset, refuse: func(_ *Server, w http.ResponseWriter, _ *http.Request, _ manner) { reset(w) }},
-		{fault: FaultStall, strike: (*answer).stall},
-		{fault: FaultSlowStream, script: func(a *answer) { a.babble(1, a.s.cfg.FaultPace) }},
+		{fault: FaultReset, refuse: func(_ *Server, w http.ResponseWriter, _ *http.Request, _ style) { reset(w) }},
+		{fault: FaultStall, interrupt: (*answer).stall},
+		{fault: FaultSlowStream, script: func(a *answer) { a.endlessText(1, a.s.cfg.FaultPace) }},
 		{fault: FaultHTTP400, refuse: refuseWith(badRequest("the request was refused as asked for"))},
-		{fault: FaultHTTP404, refuse: func(s *Server, w http.ResponseWriter, _ *http.Request, m manner) {
+		{fault: FaultHTTP404, refuse: func(s *Server, w http.ResponseWriter, _ *http.Request, m style) {
 			writeError(w, noSuchModel(s.cfg.Model), m)
 		}},
 		{fault: FaultHTTP429, refuse: refuseWith(&apiError{http.StatusTooManyRequests, "RateLimitError", "too many requests, as asked for"})},
 		{fault: FaultHTTP500, refuse: refuseWith(internalError("the engine failed, as asked for"))},
 		{fault: FaultHTML200, refuse: htmlPage},
 		{fault: FaultRedirect, refuse: redirect},
-		{fault: FaultBadJSON, strike: func(a *answer) { a.event([]byte(`{"id":"half","choices":[{"index":0,"delta":{"con`)); a.done() }},
-		{fault: FaultStreamError, strike: (*answer).failMidStream},
-		{fault: FaultTruncated, strike: func(a *answer) { a.o.finish() }},
+		{fault: FaultBadJSON, interrupt: func(a *answer) { a.event([]byte(`{"id":"half","choices":[{"index":0,"delta":{"con`)); a.done() }},
+		{fault: FaultStreamError, interrupt: (*answer).failMidStream},
+		{fault: FaultTruncated, interrupt: func(a *answer) { a.o.finish() }},
 		{fault: FaultEmpty, script: (*answer).withoutText},
 		{fault: FaultNoUsage},
 		{fault: FaultCRLF},
 		{fault: FaultSplit},
 		{fault: FaultMerged},
 		{fault: FaultGzip},
-		{fault: FaultFlood, script: func(a *answer) { a.babble(64, 0) }},
+		{fault: FaultFlood, script: func(a *answer) { a.endlessText(64, 0) }},
 		{fault: FaultEndless, script: (*answer).commentsOnly},
 		{fault: FaultModels500},
 		{fault: FaultModelsEmpty},
@@ -110,19 +110,19 @@ func (f Fault) behavior() behavior {
 	return behavior{fault: FaultNone}
 }
 
-// standing is the fault that is set for all requests, or for the next few.
-type standing struct {
+// serverFault is the fault that is set for all requests, or for the next few.
+type serverFault struct {
 	fault   Fault
 	limited bool
 	left    atomic.Int64 // requests to hit yet, where it is limited
 }
 
 // slowsAll reports whether the whole batch is slow, and not requests alone.
-func (f *standing) slowsAll() bool { return f.fault == FaultSlow && !f.limited }
+func (f *serverFault) slowsAll() bool { return f.fault == FaultSlow && !f.limited }
 
 // next returns the fault of a request whose path names none, and whether that
 // slows this request alone.
-func (f *standing) next(method, path string) (fault Fault, slow bool) {
+func (f *serverFault) next(method, path string) (fault Fault, slow bool) {
 	touched := completionAPI(method, path) != ""
 	if strings.HasPrefix(string(f.fault), "models_") {
 		touched = path == "/v1/models"
@@ -137,8 +137,8 @@ func (f *standing) next(method, path string) (fault Fault, slow bool) {
 const slowFactor = 20
 
 // refuseWith answers with an error.
-func refuseWith(e *apiError) func(*Server, http.ResponseWriter, *http.Request, manner) {
-	return func(_ *Server, w http.ResponseWriter, _ *http.Request, m manner) {
+func refuseWith(e *apiError) func(*Server, http.ResponseWriter, *http.Request, style) {
+	return func(_ *Server, w http.ResponseWriter, _ *http.Request, m style) {
 		if e.status == http.StatusTooManyRequests {
 			w.Header().Set("Retry-After", "1")
 		}
@@ -146,20 +146,20 @@ func refuseWith(e *apiError) func(*Server, http.ResponseWriter, *http.Request, m
 	}
 }
 
-func htmlPage(_ *Server, w http.ResponseWriter, _ *http.Request, _ manner) {
+func htmlPage(_ *Server, w http.ResponseWriter, _ *http.Request, _ style) {
 	const title = "Please log in"
 	writeBody(w, http.StatusOK, "text/html; charset=utf-8",
 		fmt.Appendf(nil, "<!DOCTYPE html>\n<html><head><title>%[1]s</title></head>\n<body><h1>%[1]s</h1></body></html>\n", title))
 }
 
-func redirect(_ *Server, w http.ResponseWriter, r *http.Request, m manner) {
+func redirect(_ *Server, w http.ResponseWriter, r *http.Request, m style) {
 	w.Header().Set("Location", "/fault/none/dialect/"+string(m.dialect)+r.URL.Path)
 	w.WriteHeader(http.StatusTemporaryRedirect)
 }
 
-// babble sends words without the engine until nobody listens: so many a write, with
+// endlessText sends words without the engine until nobody listens: so many a write, with
 // a pause after each write.
-func (a *answer) babble(words int, pause time.Duration) {
+func (a *answer) endlessText(words int, pause time.Duration) {
 	a.open()
 	a.sendRole()
 	for i := 0; a.o.err == nil; i++ {
@@ -194,8 +194,8 @@ func (a *answer) withoutText() {
 	a.last(0)
 }
 
-// strikeAfter is how many chunks of text go out before a mid-stream fault.
-const strikeAfter = 3
+// interruptAfter is how many chunks of text go out before a mid-stream fault.
+const interruptAfter = 3
 
 func (a *answer) stall() {
 	a.o.flush()

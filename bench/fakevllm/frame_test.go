@@ -84,7 +84,7 @@ func TestFrames(t *testing.T) {
 
 // exampleJob is a chat with 5 prompt tokens, 3 of them cached.
 func exampleJob(d Dialect) *job {
-	j := &job{manner: manner{dialect: d, traits: d.traits()}, chat: true, model: "m", id: "chatcmpl-7", created: 9, usage: true}
+	j := &job{style: style{dialect: d, traits: d.traits()}, chat: true, model: "m", id: "chatcmpl-7", created: 9, usage: true}
 	j.q = newSequence(5, nil, 2, finishStop)
 	j.q.cached = 3
 	j.q.scheduled = time.Unix(100, 0)

@@ -59,10 +59,10 @@ func TestRecords(t *testing.T) {
 		{"reset", "/fault/reset", "k3y", ``, RequestRecord{Fault: FaultReset}, 0},
 		{"truncated", "/fault/truncated", "k3y", `"stream":true,"max_tokens":2000`, RequestRecord{
 			Fault: FaultTruncated, PromptTokens: 2, Finish: "abort", Status: 200, Stream: true,
-		}, strikeAfter},
+		}, interruptAfter},
 		{"stall", "/fault/stall", "k3y", `"stream":true,"max_tokens":2000`, RequestRecord{
 			Fault: FaultStall, PromptTokens: 2, Finish: "abort", Status: 200, Stream: true,
-		}, strikeAfter},
+		}, interruptAfter},
 		{"client leaves", "", "k3y", `"stream":true,"max_tokens":30000`, RequestRecord{PromptTokens: 2, Finish: "abort", Status: 200, Stream: true}, 0},
 		{"without an engine", "/fault/slow_stream", "k3y", `"stream":true`, RequestRecord{
 			Fault: FaultSlowStream, PromptTokens: 2, Status: 200, Stream: true,
@@ -156,9 +156,9 @@ func TestFaultRequests(t *testing.T) {
 		t.Errorf("statuses after SetFault (-want +got):\n%s", diff)
 	}
 	s.SetFault(FaultSlow)
-	slow := []bool{s.standing.Load().slowsAll()}
+	slow := []bool{s.serverFault.Load().slowsAll()}
 	for range 4 {
-		_, alone := s.standing.Load().next(http.MethodPost, "/v1/completions")
+		_, alone := s.serverFault.Load().next(http.MethodPost, "/v1/completions")
 		slow = append(slow, alone)
 	}
 	if diff := cmp.Diff([]bool{false, true, true, true, false}, slow); diff != "" {

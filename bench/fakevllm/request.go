@@ -117,7 +117,7 @@ func internalError(message string) *apiError {
 }
 
 // writeError answers with an error, in the dialect's form.
-func writeError(w http.ResponseWriter, e *apiError, m manner) {
+func writeError(w http.ResponseWriter, e *apiError, m style) {
 	writeJSON(w, e.status, e.body(m.traits))
 }
 
@@ -153,7 +153,7 @@ func readBody(w http.ResponseWriter, r *http.Request, into any) *apiError {
 
 // job is an accepted request: a sequence for the engine and how to write it down.
 type job struct {
-	manner
+	style
 	q                *sequence
 	chat             bool
 	model, id        string
@@ -169,8 +169,8 @@ const defaultCompletionTokens = 16
 
 // accept checks a request and turns it into a job.
 func (s *Server) accept(r *http.Request, req *request, chat bool) (*job, *apiError) {
-	m := mannerOf(r)
-	j := &job{manner: m, chat: chat, model: s.cfg.Model, stream: req.Stream}
+	m := styleOf(r)
+	j := &job{style: m, chat: chat, model: s.cfg.Model, stream: req.Stream}
 	if m.fault == FaultModelsEvilName && req.Model == evilName() {
 		j.model = req.Model
 	}

@@ -70,7 +70,7 @@ func (s *Server) onSchedule(w http.ResponseWriter, r *http.Request, req *request
 	case len(id) > maxID:
 		return badRequest("X-Request-Id is longer than %d bytes", maxID)
 	}
-	j := &job{manner: mannerOf(r), chat: chat, model: req.Model, created: received.Unix(), usage: true, q: newSequence(0, nil, chunks, finishLength)}
+	j := &job{style: styleOf(r), chat: chat, model: req.Model, created: received.Unix(), usage: true, q: newSequence(0, nil, chunks, finishLength)}
 	j.traits.cachedTokens = false // there is no cache
 	j.name(id, 0)
 	a := &answer{s: s, framer: newFramer(j), o: &wire{out: w, rc: http.NewResponseController(w)}}
@@ -147,7 +147,7 @@ func (s *Server) truth(w http.ResponseWriter, r *http.Request) {
 			writeJSON(w, http.StatusOK, t)
 			return
 		}
-		writeError(w, &apiError{http.StatusNotFound, "NotFoundError", "no request of this id is over, or it is too long ago"}, mannerOf(r))
+		writeError(w, &apiError{http.StatusNotFound, "NotFoundError", "no request of this id is over, or it is too long ago"}, styleOf(r))
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")

@@ -22,14 +22,14 @@ import (
 
 // Server is one model behind HTTP. Make it with New.
 type Server struct {
-	cfg      Config
-	engine   *engine
-	lexicon  *lexicon
-	standing atomic.Pointer[standing]
-	running  atomic.Bool
-	mux      *http.ServeMux
-	truths   *journal      // of a fixed schedule
-	streams  atomic.Uint64 // on it, until now
+	cfg         Config
+	engine      *engine
+	lexicon     *lexicon
+	serverFault atomic.Pointer[serverFault]
+	running     atomic.Bool
+	mux         *http.ServeMux
+	truths      *journal      // of a fixed schedule
+	streams     atomic.Uint64 // on it, until now
 }
 
 // New returns a server; requests queue until Run is called. The error names
@@ -41,7 +41,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, lexicon: newLexicon(), mux: http.NewServeMux()}
 	s.SetFault(cfg.Fault)
-	s.engine = newEngine(cfg, func() bool { return s.standing.Load().slowsAll() })
+	s.engine = newEngine(cfg, func() bool { return s.serverFault.Load().slowsAll() })
 	s.mux.HandleFunc("POST /v1/chat/completions", s.complete(true))
 	s.mux.HandleFunc("POST /v1/completions", s.complete(false))
 	s.mux.HandleFunc("GET /v1/models", s.models)
@@ -77,9 +77,9 @@ func (s *Server) SetFault(f Fault) {
 	if _, err := ParseFault(string(f)); err != nil {
 		f = FaultNone
 	}
-	st := &standing{fault: f, limited: s.cfg.FaultRequests > 0}
+	st := &serverFault{fault: f, limited: s.cfg.FaultRequests > 0}
 	st.left.Store(int64(s.cfg.FaultRequests))
-	s.standing.Store(st)
+	s.serverFault.Store(st)
 }
 
 // Load is a snapshot of the engine.
@@ -107,8 +107,8 @@ func (s *Server) Load() Load { return s.engine.load() }
 // client that does not read holds its handler until http.Server.Close.
 func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 
-// manner is how one request is to be answered.
-type manner struct {
+// style is how one request is to be answered.
+type style struct {
 	behavior // of its fault; zero until that is known
 	dialect  Dialect
 	traits   traits  // of the dialect
@@ -116,16 +116,16 @@ type manner struct {
 	record   *record // nil when nobody keeps one
 }
 
-type mannerKey struct{}
+type styleKey struct{}
 
-func mannerOf(r *http.Request) manner {
-	m, _ := r.Context().Value(mannerKey{}).(manner)
+func styleOf(r *http.Request) style {
+	m, _ := r.Context().Value(styleKey{}).(style)
 	return m
 }
 
 // serve takes the fault and dialect out of the path and passes on the rest.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	m, path, err := s.manner(r.URL.Path)
+	m, path, err := s.style(r.URL.Path)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return
@@ -143,22 +143,22 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	if m.fault == "" {
 		var fault Fault
-		fault, m.slow = s.standing.Load().next(r.Method, path)
+		fault, m.slow = s.serverFault.Load().next(r.Method, path)
 		m.behavior = fault.behavior()
 	}
 	if m.record != nil && m.fault != FaultNone {
 		m.record.Fault = m.fault
 	}
-	r = r.WithContext(context.WithValue(r.Context(), mannerKey{}, m))
+	r = r.WithContext(context.WithValue(r.Context(), styleKey{}, m))
 	u := *r.URL
 	u.Path, u.RawPath = path, ""
 	r.URL = &u
 	s.mux.ServeHTTP(w, r)
 }
 
-// manner reads what a path says of it.
-func (s *Server) manner(path string) (manner, string, error) {
-	var m manner
+// style reads what a path says of it.
+func (s *Server) style(path string) (style, string, error) {
+	var m style
 	var err error
 	m.dialect = s.cfg.Dialect
 	for err == nil {
