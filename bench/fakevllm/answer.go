@@ -1,47 +1,57 @@
 package fakevllm
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 )
 
-func (s *Server) chat(w http.ResponseWriter, r *http.Request) { s.complete(w, r, true) }
-
-func (s *Server) completions(w http.ResponseWriter, r *http.Request) { s.complete(w, r, false) }
-
-// complete answers one request.
-func (s *Server) complete(w http.ResponseWriter, r *http.Request, chat bool) {
-	var req request
-	failed := readBody(w, r, &req)
-	m := mannerOf(r)
-	if s.refuse(w, r, m) {
-		return
+// complete answers requests for a completion.
+func (s *Server) complete(chat bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		received := time.Now()
+		var req request
+		failed := readBody(w, r, &req)
+		m := styleOf(r)
+		if m.refuse != nil {
+			m.refuse(s, w, r, m)
+			return
+		}
+		if failed == nil {
+			failed = s.answer(w, r, &req, chat, received)
+		}
+		if failed != nil {
+			writeError(w, failed, m)
+		}
 	}
-	var j *job
-	if failed == nil {
-		j, failed = s.accept(r, &req, chat)
+}
+
+// answer answers a request, unless the error it returns is to be the answer.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, req *request, chat bool, received time.Time) *apiError {
+	if s.cfg.Schedule.Gap > 0 {
+		return s.onSchedule(w, r, req, chat, received)
 	}
+	j, failed := s.accept(r, req, chat)
 	if failed != nil {
-		writeJSON(w, failed.status, failed.body(m.dialect))
-		return
-	}
-	if id, found := s.stranger(&req); found && !chat {
-		s.refuseToken(w, r, j, id)
-		return
+		return failed
 	}
 	j.created = time.Now().Unix()
 	a := &answer{s: s, w: w, r: r, framer: newFramer(j)}
-	if m.account != nil {
-		m.account.answer = a
+	if id, found := s.unknownToken(req); found && !j.chat {
+		a.refuseToken(id)
+		return nil
+	}
+	if j.record != nil {
+		j.record.answer = a
 	}
 	switch {
-	case a.scripted():
+	case j.script != nil:
+		j.script(a)
 	case j.stream:
 		a.streamed()
 	default:
 		a.whole()
 	}
+	return nil
 }
 
 // answer is one request being answered.
@@ -52,6 +62,7 @@ type answer struct {
 	*framer
 	o        *wire
 	words    []byte // of the chunk being made
+	frame    []byte // that chunk
 	sent     int    // tokens
 	texts    int    // chunks with text
 	roleSent bool
@@ -63,31 +74,47 @@ func (a *answer) open() {
 	a.o = newWire(a.w, a.fault, func(d time.Duration) bool { return a.s.pause(a.r, d) })
 }
 
+// event adds an event, whose memory the next one may take.
+func (a *answer) event(data []byte) {
+	a.frame = data
+	a.o.event(data)
+}
+
+// wait pauses between two writes and gives the connection up when nobody waits.
+func (a *answer) wait(d time.Duration) {
+	if !a.s.pause(a.r, d) {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// refuseToken refuses a token id as vLLM's engine does: after the response began,
+// where it streams.
+func (a *answer) refuseToken(id int32) {
+	e := badRequest("Token id %d is out of vocabulary", id)
+	if !a.stream {
+		writeError(a.w, e, a.style)
+		return
+	}
+	a.open()
+	a.event(quoted(e.body(a.traits)))
+	a.done()
+}
+
 // streamed sends tokens as the engine makes them; what it made while the last
 // write took is one chunk.
 func (a *answer) streamed() {
-	if a.fault == FaultEarlyRole {
-		a.open()
-		a.sendRole()
-		a.o.flush()
-		if !a.s.pause(a.r, a.s.cfg.FaultPace) {
-			panic(http.ErrAbortHandler)
-		}
-	}
 	if !a.submit() {
 		return
 	}
 	defer a.s.engine.cancel(a.q)
-	if a.o == nil {
-		a.open()
-	}
+	a.open()
 	for a.o.err == nil {
 		over := a.progress()
 		if n := int(a.q.produced.Load()); over || a.sent == 0 || n-a.sent >= a.s.cfg.StreamInterval {
 			a.send(n, over)
 		}
-		if a.strikes() && (over || a.texts >= strikeAfter) {
-			a.strike()
+		if a.interrupt != nil && (over || a.texts >= interruptAfter) {
+			a.interrupt(a)
 			return
 		}
 		if over {
@@ -101,15 +128,10 @@ func (a *answer) streamed() {
 // submit hands the sequence to the engine; the client gets a 503 if it is gone.
 func (a *answer) submit() bool {
 	err := a.s.engine.submit(a.q)
-	if err == nil {
-		return true
+	if err != nil {
+		writeError(a.w, &apiError{http.StatusServiceUnavailable, "ServiceUnavailableError", err.Error()}, a.style)
 	}
-	if a.o != nil {
-		panic(http.ErrAbortHandler) // too late for a status
-	}
-	e := &apiError{http.StatusServiceUnavailable, "ServiceUnavailableError", err.Error()}
-	writeJSON(a.w, e.status, e.body(a.dialect))
-	return false
+	return err == nil
 }
 
 // progress waits for new tokens and reports whether they are the last. It gives
@@ -134,14 +156,14 @@ func (a *answer) progress() (over bool) {
 
 func (a *answer) sendRole() {
 	if a.chat && !a.roleSent {
-		a.o.event(a.role)
+		a.event(a.role(a.frame[:0]))
 	}
 	a.roleSent = true
 }
 
 // send adds the tokens up to the n-th as chunks.
 func (a *answer) send(n int, over bool) {
-	if n > 0 && a.dialect != DialectMindIE {
+	if n > 0 && !a.traits.roleInEach {
 		a.sendRole()
 	}
 	for a.sent < n {
@@ -153,14 +175,14 @@ func (a *answer) send(n int, over bool) {
 			to = a.sent + 1
 		}
 		finish := finishReason("")
-		if over && to == n && a.q.reason == finishLength && !a.finishesApart() && !a.strikes() {
+		if over && to == n && a.q.reason == finishLength && !a.traits.emptyFinish && a.interrupt == nil {
 			finish, a.finished = finishLength, true // the last token itself was one too many
 		}
 		a.words = a.words[:0]
 		for i := a.sent; i < to; i++ {
-			a.words = a.word(a.words, i, a.fault == FaultSplit)
+			a.words = a.word(a.words, i)
 		}
-		a.o.event(func(dst []byte) []byte { return a.text(dst, a.words, reasoning, finish, to) })
+		a.event(a.text(a.frame[:0], a.words, reasoning, finish, to))
 		a.sent = to
 		if len(a.words) > 0 {
 			a.texts++
@@ -169,28 +191,26 @@ func (a *answer) send(n int, over bool) {
 }
 
 // word appends the text of the answer's i-th token.
-func (a *answer) word(dst []byte, i int, wide bool) []byte {
-	if a.dialect == DialectVLLMBytes && i%2 == 0 {
-		return dst // half a word
+func (a *answer) word(dst []byte, i int) []byte {
+	if a.traits.everyOtherEmpty && i%2 == 0 {
+		return dst
 	}
-	return a.s.lexicon.appendWord(dst, a.seed, i, wide)
+	return a.s.lexicon.appendWord(dst, a.seed, i, a.fault == FaultSplit)
 }
 
 // last ends the stream properly after n tokens.
 func (a *answer) last(n int) {
 	if !a.finished {
-		a.o.event(func(dst []byte) []byte { return a.finish(dst, a.q.reason, n) })
+		a.event(a.finish(a.frame[:0], a.q.reason, n))
 	}
 	if a.usageApart() {
-		a.o.event(func(dst []byte) []byte { return a.lastUsage(dst, n) })
+		a.event(a.lastUsage(a.frame[:0], n))
 	}
 	a.done()
 }
 
 func (a *answer) done() {
-	if a.fault != FaultNoDone {
-		a.o.event(func(dst []byte) []byte { return append(dst, "[DONE]"...) })
-	}
+	a.event([]byte("[DONE]"))
 	a.o.finish()
 }
 
@@ -212,9 +232,9 @@ func (a *answer) writeWhole(n int) {
 	var reasoning, text []byte
 	for i := range n {
 		if i < a.reasoning {
-			reasoning = a.word(reasoning, i, false)
+			reasoning = a.word(reasoning, i)
 		} else {
-			text = a.word(text, i, a.fault == FaultSplit)
+			text = a.word(text, i)
 		}
 	}
 	choice := map[string]any{"index": 0, "logprobs": nil, "finish_reason": a.q.reason, "stop_reason": nil}
@@ -223,7 +243,7 @@ func (a *answer) writeWhole(n int) {
 		object = "chat.completion"
 		said := map[string]any{"role": "assistant", "content": string(text), "tool_calls": []any{}}
 		if a.reasoning > 0 {
-			said[a.reasoningKey()] = string(reasoning)
+			said[a.traits.reasoningKey] = string(reasoning)
 		}
 		choice["message"] = said
 	} else {
@@ -235,9 +255,5 @@ func (a *answer) writeWhole(n int) {
 	if a.usage {
 		body["usage"] = a.counts(n, true)
 	}
-	b, err := json.Marshal(body)
-	if err != nil {
-		panic(http.ErrAbortHandler) // cannot be: nothing in it fails to marshal
-	}
-	a.deliver(b)
+	writeJSON(a.w, http.StatusOK, body)
 }

@@ -1,4 +1,4 @@
-package pace
+package fakevllm
 
 import (
 	"bufio"
@@ -17,16 +17,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"go.uber.org/goleak"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func newServer(t *testing.T, cfg Config) *Server {
+func scheduled(t *testing.T, schedule Schedule) *Server {
 	t.Helper()
-	s, err := New(cfg)
+	s, err := New(Config{Model: "pace", Schedule: schedule})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +59,7 @@ func TestSchedule(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const gap = 20 * time.Millisecond
-				s := newServer(t, Config{Tokens: 3})
+				s := scheduled(t, Schedule{Gap: gap, Tokens: 3})
 				start := time.Now()
 				w := answerTo(t.Context(), s, "POST", path, `{"model":"any \"model\""}`, "the-id")
 				var stamps []int64
@@ -87,8 +84,8 @@ func TestSchedule(t *testing.T) {
 }
 
 // The answer is one that our client, and so any, understands.
-func TestAnswerIsUnderstood(t *testing.T) {
-	server := httptest.NewServer(newServer(t, Config{Gap: time.Millisecond}).Handler())
+func TestScheduleIsUnderstood(t *testing.T) {
+	server := httptest.NewServer(scheduled(t, Schedule{Gap: time.Millisecond}).Handler())
 	defer server.Close()
 	c, err := openai.NewClient(openai.Config{BaseURL: server.URL, KeepAlive: true})
 	if err != nil {
@@ -111,8 +108,8 @@ func TestAnswerIsUnderstood(t *testing.T) {
 	}
 }
 
-func TestRefusedRequests(t *testing.T) {
-	s := newServer(t, Config{})
+func TestScheduleRefuses(t *testing.T) {
+	s := scheduled(t, Schedule{Gap: time.Second})
 	tests := map[string]struct {
 		method, path, body, id string
 		want                   int
@@ -137,7 +134,7 @@ func TestRefusedRequests(t *testing.T) {
 // went away has what it was sent.
 func TestTruthOfAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t, Config{Gap: time.Second})
+		s := scheduled(t, Schedule{Gap: time.Second})
 		var wg sync.WaitGroup
 		wg.Go(func() { answerTo(t.Context(), s, "POST", "/v1/completions", `{"max_tokens":9}`, "long") })
 		wg.Go(func() {
@@ -167,7 +164,7 @@ func TestTruthOfAll(t *testing.T) {
 
 func TestJournalIsBounded(t *testing.T) {
 	truth := func(id string, chunks int) *Truth { return &Truth{ID: id, Chunks: make([]int64, chunks)} }
-	j := journal{keep: 3, maxInstants: 10, byID: map[string]*Truth{}}
+	j := newJournal(3, 10)
 	ids := func() string {
 		all := ""
 		for _, t := range j.list() {
@@ -194,7 +191,7 @@ func TestJournalIsBounded(t *testing.T) {
 		}
 		for id, want := range step.lookup {
 			got := -1
-			if t, ok := j.find(id); ok {
+			if t := j.find(id); t != nil {
 				got = len(t.Chunks)
 			}
 			if got != want {
@@ -223,22 +220,22 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-func TestSettings(t *testing.T) {
+func TestScheduleSettings(t *testing.T) {
 	for _, tt := range []struct {
-		cfg  Config
-		want string
+		schedule Schedule
+		want     string
 	}{
-		{Config{Gap: -1}, "checking settings: gap -1ns is outside 0 to 1h0m0s"},
-		{Config{Gap: time.Hour + 1}, "checking settings: gap 1h0m0.000000001s is outside 0 to 1h0m0s"},
-		{Config{Tokens: -1}, "checking settings: -1 tokens are outside 1 to 1048576"},
-		{Config{Tokens: 1<<20 + 1}, "checking settings: 1048577 tokens are outside 1 to 1048576"},
-		{Config{Keep: -1}, "checking settings: -1 requests cannot be kept"},
+		{Schedule{Gap: -1}, "gap -1ns is outside 0 to 1h0m0s"},
+		{Schedule{Gap: time.Hour + 1}, "gap 1h0m0.000000001s is outside 0 to 1h0m0s"},
+		{Schedule{Tokens: -1}, "-1 tokens are outside 1 to 1048576"},
+		{Schedule{Tokens: 1<<20 + 1}, "1048577 tokens are outside 1 to 1048576"},
+		{Schedule{Keep: -1}, "-1 requests cannot be kept"},
 	} {
-		if _, err := New(tt.cfg); err == nil || err.Error() != tt.want {
-			t.Errorf("%+v: %v, want %s", tt.cfg, err, tt.want)
+		if _, err := New(Config{Schedule: tt.schedule}); err == nil || err.Error() != "configuring the stand-in server: "+tt.want {
+			t.Errorf("%+v: %v, want %s", tt.schedule, err, tt.want)
 		}
 	}
-	if s := newServer(t, Config{Gap: time.Second}); s.cfg != (Config{Model: "pace", Gap: time.Second, Tokens: 256, Keep: 16384}) {
-		t.Errorf("settings %+v", s.cfg)
+	if got := scheduled(t, Schedule{Gap: time.Second}).cfg.Schedule; got != (Schedule{Gap: time.Second, Tokens: 256, Keep: 16384}) {
+		t.Errorf("settings %+v", got)
 	}
 }

@@ -57,15 +57,17 @@ func TestRecords(t *testing.T) {
 		{"refused", "/fault/http_429", "k3y", ``, RequestRecord{Fault: FaultHTTP429, Status: 429}, 0},
 		{"hang", "/fault/hang", "k3y", ``, RequestRecord{Fault: FaultHang}, 0},
 		{"reset", "/fault/reset", "k3y", ``, RequestRecord{Fault: FaultReset}, 0},
-		{"cut", "/fault/cut", "k3y", `"stream":true,"max_tokens":2000`, RequestRecord{
-			Fault: FaultCut, PromptTokens: 2, Finish: "abort", Status: 200, Stream: true,
-		}, strikeAfter},
-		{"stall", "/fault/stall", "k3y", ``, RequestRecord{Fault: FaultStall, PromptTokens: 2, OutputTokens: 12, Finish: "length", Status: 200}, 1},
+		{"truncated", "/fault/truncated", "k3y", `"stream":true,"max_tokens":2000`, RequestRecord{
+			Fault: FaultTruncated, PromptTokens: 2, Finish: "abort", Status: 200, Stream: true,
+		}, interruptAfter},
+		{"stall", "/fault/stall", "k3y", `"stream":true,"max_tokens":2000`, RequestRecord{
+			Fault: FaultStall, PromptTokens: 2, Finish: "abort", Status: 200, Stream: true,
+		}, interruptAfter},
 		{"client leaves", "", "k3y", `"stream":true,"max_tokens":30000`, RequestRecord{PromptTokens: 2, Finish: "abort", Status: 200, Stream: true}, 0},
 		{"without an engine", "/fault/slow_stream", "k3y", `"stream":true`, RequestRecord{
 			Fault: FaultSlowStream, PromptTokens: 2, Status: 200, Stream: true,
 		}, 0},
-		{"other dialect", "/dialect/sglang", "k3y", `"stream":true`, whole, 0},
+		{"other dialect", "/dialect/mindie", "k3y", `"stream":true`, whole, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			fields := `{"messages":[{"content":"say it"}],"max_tokens":12,"ignore_eos":true,"stream_options":null`
@@ -119,7 +121,7 @@ func TestRecords(t *testing.T) {
 // TestFaultRequests: a server that misbehaves for its first requests only.
 func TestFaultRequests(t *testing.T) {
 	cfg := quick()
-	cfg.Fault, cfg.FaultRequests = FaultHTTP503, 3
+	cfg.Fault, cfg.FaultRequests = FaultHTTP500, 3
 	s, url, records := kept(t, cfg)
 	ask := func(path string) int {
 		resp, _ := post(t, url+path, `{"prompt":"a","max_tokens":1}`)
@@ -138,14 +140,14 @@ func TestFaultRequests(t *testing.T) {
 	for range 5 {
 		got = append(got, ask("/v1/completions"))
 	}
-	if diff := cmp.Diff([]int{200, 200, 200, 400, 503, 503, 503, 200, 200}, got); diff != "" {
+	if diff := cmp.Diff([]int{200, 200, 200, 400, 500, 500, 500, 200, 200}, got); diff != "" {
 		t.Errorf("statuses (-want +got):\n%s", diff)
 	}
 	faults := []Fault{}
 	for range 7 {
 		faults = append(faults, next(t, records).Fault)
 	}
-	if diff := cmp.Diff([]Fault{"", FaultHTTP400, FaultHTTP503, FaultHTTP503, FaultHTTP503, "", ""}, faults); diff != "" {
+	if diff := cmp.Diff([]Fault{"", FaultHTTP400, FaultHTTP500, FaultHTTP500, FaultHTTP500, "", ""}, faults); diff != "" {
 		t.Errorf("faults in the records (-want +got):\n%s", diff)
 	}
 	s.SetFault(FaultModels500)
@@ -154,9 +156,9 @@ func TestFaultRequests(t *testing.T) {
 		t.Errorf("statuses after SetFault (-want +got):\n%s", diff)
 	}
 	s.SetFault(FaultSlow)
-	slow := []bool{s.standing.Load().slowsAll()}
+	slow := []bool{s.serverFault.Load().slowsAll()}
 	for range 4 {
-		_, alone := s.standing.Load().next(http.MethodPost, "/v1/completions")
+		_, alone := s.serverFault.Load().next(http.MethodPost, "/v1/completions")
 		slow = append(slow, alone)
 	}
 	if diff := cmp.Diff([]bool{false, true, true, true, false}, slow); diff != "" {
@@ -178,7 +180,7 @@ func TestTokenCounts(t *testing.T) {
 		ids = append(ids, id)
 	}
 	for id := range int32(20) { // and those learned
-		ids = append(ids, int32(len(newLexicon().words))+id)
+		ids = append(ids, int32(len(newLexicon().own))+id)
 	}
 	detokenize := func(ids []int32) string {
 		var text struct{ Prompt string }

@@ -9,54 +9,48 @@ import (
 // the truth that a client's figures can be compared with. What did not happen,
 // or was never learned, is zero.
 type RequestRecord struct {
-	RequestID string `json:"request_id,omitempty"` // X-Request-Id, 128 bytes of it at most
-	API       string `json:"api"`                  // "chat" or "completions"
-	Stream    bool   `json:"stream,omitempty"`
-	Fault     Fault  `json:"fault,omitempty"` // empty for FaultNone
-	// PromptTokens is the length of the prompt, CachedTokens how many of them were
-	// in the prefix cache.
-	PromptTokens int `json:"prompt_tokens,omitempty"`
-	CachedTokens int `json:"cached_tokens,omitempty"`
-	// OutputTokens were sent to the client, in Chunks events with text.
-	OutputTokens int `json:"output_tokens,omitempty"`
-	Chunks       int `json:"chunks,omitempty"`
-	// Arrived is when the request's header had been read, Scheduled when it was
-	// first in the batch, First and Last when its tokens were made, and Ended when
-	// it had been answered or given up.
-	Arrived   time.Time `json:"arrived"`
-	Scheduled time.Time `json:"scheduled,omitzero"`
-	First     time.Time `json:"first,omitzero"`
-	Last      time.Time `json:"last,omitzero"`
-	Ended     time.Time `json:"ended"`
+	RequestID    string    `json:"request_id,omitempty"` // X-Request-Id, 128 bytes of it at most
+	API          string    `json:"api"`                  // "chat" or "completions"
+	Stream       bool      `json:"stream,omitempty"`
+	Fault        Fault     `json:"fault,omitempty"` // empty for FaultNone
+	PromptTokens int       `json:"prompt_tokens,omitempty"`
+	CachedTokens int       `json:"cached_tokens,omitempty"` // of the prompt, found in the prefix cache
+	OutputTokens int       `json:"output_tokens,omitempty"` // sent to the client
+	Chunks       int       `json:"chunks,omitempty"`        // events with text that these were sent in
+	Arrived      time.Time `json:"arrived"`                 // when the request's header had been read
+	Scheduled    time.Time `json:"scheduled,omitzero"`      // when it was first in the batch
+	First        time.Time `json:"first,omitzero"`          // when its first token was made
+	Last         time.Time `json:"last,omitzero"`           // and its last
+	Ended        time.Time `json:"ended"`                   // when it had been answered or given up
 	// Finish is "stop", "length", or "abort" when the client or a fault ended the
 	// request; empty for one that never was in the engine.
 	Finish string `json:"finish,omitempty"`
 	Status int    `json:"status,omitempty"` // HTTP status, 0 without a response
 }
 
-// account gathers a request's record.
-type account struct {
+// record gathers a RequestRecord.
+type record struct {
 	RequestRecord
 	answer *answer // nil until the request is accepted
 }
 
-// openAccount begins the record of a request; nil when it is not for a completion,
+// openRecord begins the record of a request; nil when it is not for a completion,
 // or nobody wants to know.
-func (s *Server) openAccount(r *http.Request, path string) *account {
+func (s *Server) openRecord(r *http.Request, path string) *record {
 	api := completionAPI(r.Method, path)
 	if s.cfg.Log == nil || api == "" {
 		return nil
 	}
-	return &account{RequestRecord: RequestRecord{
+	return &record{RequestRecord: RequestRecord{
 		RequestID: shortID(r.Header.Get("X-Request-Id")), API: api, Arrived: time.Now(),
 	}}
 }
 
-// closeAccount hands the record on when the request is over.
-func (s *Server) closeAccount(c *account) {
+// closeRecord hands the record on when the request is over.
+func (s *Server) closeRecord(c *record) {
 	if a := c.answer; a != nil {
 		c.Stream, c.PromptTokens, c.OutputTokens, c.Chunks = a.stream, a.q.prompt, a.sent, a.texts
-		s.engine.tell(a.q, &c.RequestRecord)
+		s.engine.fill(&c.RequestRecord, a.q)
 	}
 	c.Ended = time.Now()
 	s.cfg.Log(c.RequestRecord)
@@ -74,8 +68,8 @@ func completionAPI(method, path string) string {
 	return ""
 }
 
-// tell writes down what became of a sequence, which may still be in the batch.
-func (e *engine) tell(q *sequence, rec *RequestRecord) {
+// fill writes down what became of a sequence, which may still be in the batch.
+func (e *engine) fill(rec *RequestRecord, q *sequence) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if q.arrived.IsZero() {

@@ -14,61 +14,61 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
-// speller makes prompts of exact lengths from letters: token ids where the
+// generator makes prompts of exact lengths from units: token ids where the
 // prompt can be sent so or a server can turn them into text, else words.
-type speller struct {
-	words     []string  // nil when letters are token ids
-	tokenizer Tokenizer // nil when letters are sent as they are
-	base      int32     // the first letter
-	size      int32     // letters there are
-	perLetter float64   // tokens
+type generator struct {
+	words     []string  // nil when units are token ids
+	tokenizer Tokenizer // nil when units are sent as they are
+	base      int32     // the first unit
+	size      int32     // units there are
+	perUnit   float64   // tokens
 }
 
-// newSpeller makes the speller of cfg; tokenizer is its own, or nil.
-func newSpeller(cfg Config, tokenizer Tokenizer) speller {
+// newGenerator makes the generator of cfg; tokenizer is its own, or nil.
+func newGenerator(cfg Config, tokenizer Tokenizer) generator {
 	if cfg.API == openai.Completions {
 		tokenizer = nil
 	} else if tokenizer == nil {
 		usual := vocabulary.Words()
-		return speller{words: usual, size: int32(len(usual)), perLetter: cfg.TokensPerWord}
+		return generator{words: usual, size: int32(len(usual)), perUnit: cfg.TokensPerWord}
 	}
-	return speller{tokenizer: tokenizer, base: FirstToken, size: int32(cfg.VocabularySize - FirstToken), perLetter: 1}
+	return generator{tokenizer: tokenizer, base: FirstToken, size: int32(cfg.VocabularySize - FirstToken), perUnit: 1}
 }
 
-// letters is how many letters make so many tokens.
-func (s speller) letters(tokens int) int {
+// units is how many units make so many tokens.
+func (g generator) units(tokens int) int {
 	if tokens == 0 {
 		return 0
 	}
-	return max(1, int(math.Round(float64(tokens)/s.perLetter)))
+	return max(1, int(math.Round(float64(tokens)/g.perUnit)))
 }
 
-// draw adds n letters.
-func (s speller) draw(letters []int32, n int, r *rand.Rand) []int32 {
+// draw adds n units.
+func (g generator) draw(units []int32, n int, r *rand.Rand) []int32 {
 	for range n {
-		letters = append(letters, s.base+r.Int32N(s.size))
+		units = append(units, g.base+r.Int32N(g.size))
 	}
-	return letters
+	return units
 }
 
-// sign writes a nonce over the first letters, as many as it takes.
-func (s speller) sign(letters []int32, nonce uint64) {
-	for i, left := 0, uint64(nonceMask); i < len(letters) && left > 0; i++ {
-		letters[i] = s.base + int32(nonce%uint64(s.size))
-		nonce /= uint64(s.size)
-		left /= uint64(s.size)
+// addNonce writes a nonce over the first units, as many as it takes.
+func (g generator) addNonce(units []int32, nonce uint64) {
+	for i, left := 0, uint64(nonceMask); i < len(units) && left > 0; i++ {
+		units[i] = g.base + int32(nonce%uint64(g.size))
+		nonce /= uint64(g.size)
+		left /= uint64(g.size)
 	}
 }
 
-// plain spells the letters, which are to make so many tokens, without asking
+// plain is a prompt of the units, which are to make so many tokens, without asking
 // anybody. It may keep them.
-func (s speller) plain(letters []int32, tokens int) Prompt {
-	if s.words == nil {
-		return Prompt{Tokens: letters, ExpectedTokens: len(letters)}
+func (g generator) plain(units []int32, tokens int) Prompt {
+	if g.words == nil {
+		return Prompt{Tokens: units, ExpectedTokens: len(units)}
 	}
-	words := make([]string, len(letters))
-	for i, l := range letters {
-		words[i] = s.words[l]
+	words := make([]string, len(units))
+	for i, l := range units {
+		words[i] = g.words[l]
 	}
 	return Prompt{Text: strings.Join(words, " "), AimedTokens: tokens}
 }
@@ -80,14 +80,14 @@ const maxFits = 8
 // may be fewer or more when that text is read again, so what the server read is
 // cut or lengthened until it agrees; a text that never does is taken for what it
 // is, and the prompt says so.
-func (s speller) fit(ctx context.Context, tokens []int32, r *rand.Rand) (Prompt, error) {
+func (g generator) fit(ctx context.Context, tokens []int32, r *rand.Rand) (Prompt, error) {
 	want := len(tokens)
 	for fits := 1; ; fits++ {
-		text, err := s.tokenizer.Detokenize(ctx, tokens)
+		text, err := g.tokenizer.Detokenize(ctx, tokens)
 		if err != nil {
 			return Prompt{}, fmt.Errorf("making text of %d tokens: %w", len(tokens), err)
 		}
-		tokens, err = s.tokenizer.Tokenize(ctx, text)
+		tokens, err = g.tokenizer.Tokenize(ctx, text)
 		if err != nil {
 			return Prompt{}, fmt.Errorf("counting the tokens of a text: %w", err)
 		}
@@ -102,7 +102,7 @@ func (s speller) fit(ctx context.Context, tokens []int32, r *rand.Rand) (Prompt,
 			return p, nil
 		}
 		tokens = tokens[:min(len(tokens), want)]
-		tokens = s.draw(tokens, want-len(tokens), r)
+		tokens = g.draw(tokens, want-len(tokens), r)
 	}
 }
 
