@@ -23,6 +23,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 	"github.com/accelerator-exporter/accelerator_exporter/collector"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 // Bounds on what a client of the web port may cost.
@@ -60,7 +61,7 @@ func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
 	if err := d.prober.Apply(c.targets); err != nil {
 		return nil, err
 	}
-	d.placement = newPlacement(s.procfs, d.hardware, d.prober)
+	d.placement = newPlacement(process.FS(s.procfs), d.hardware, d.prober)
 	d.reloadOK = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "accelerator_exporter_config_last_reload_successful", Help: "Whether the last load of the configuration was good.",
 	})
