@@ -29,7 +29,7 @@ import (
 // Bounds on what a client of the web port may cost.
 const (
 	readTimeout    = 30 * time.Second
-	writeTimeout   = 15 * time.Second // longer than any scrape waits by default
+	writeTimeout   = 10 * time.Second // as long as a scrape waits by default
 	drainTimeout   = 3 * time.Second  // leaves time for the rest of a stop within 5 s
 	maxHeaderBytes = 16 << 10
 	maxStreams     = 16 // of one HTTP/2 connection
@@ -109,20 +109,11 @@ func (d *daemon) run(ctx context.Context, hangup <-chan os.Signal) error {
 	wg.Go(func() { d.placement.run(background, d.settings.interval) })
 	wg.Go(func() { d.reloadOnHangup(background, hangup) })
 
-	server := &http.Server{
-		Handler:           d.handler(),
-		ReadHeaderTimeout: readTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-		ConnState:         newConnections(maxConnections).track,
-		ErrorLog:          slog.NewLogLogger(sloggokit.NewGoKitHandler(d.base, nil), slog.LevelDebug),
-	}
+	library := sloggokit.NewGoKitHandler(d.base, nil)
+	server := newServer(d.handler())
+	server.ErrorLog = slog.NewLogLogger(library, slog.LevelDebug)
 	failed := make(chan error, 1)
-	go func() {
-		failed <- web.ListenAndServe(server, d.settings.web, slog.New(sloggokit.NewGoKitHandler(d.base, nil)))
-	}()
+	go func() { failed <- web.ListenAndServe(server, d.settings.web, slog.New(library)) }()
 	d.ready.Store(true)
 	var err error
 	select {
@@ -147,6 +138,19 @@ func (d *daemon) run(ctx context.Context, hangup <-chan os.Signal) error {
 	return err
 }
 
+// newServer is a web server with bounds on what a client may cost.
+func newServer(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: readTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		ConnState:         newConnections(maxConnections).track,
+	}
+}
+
 // drain ends the web server; scrapes that do not end in time are cut, since a
 // slow client must not keep the program from stopping.
 func drain(server *http.Server) error {
@@ -161,7 +165,7 @@ func drain(server *http.Server) error {
 
 func (d *daemon) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET "+d.settings.telemetryPath, newScrapes(d.registry, scrapePatience, d.logger))
+	mux.Handle("GET "+d.settings.telemetryPath, scrapeHandler(d.registry, d.logger))
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "accelerator_exporter is healthy.")
 	})
