@@ -51,7 +51,7 @@ type daemon struct {
 }
 
 func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
-	d := &daemon{settings: s, base: base, logger: stamped(base), registry: prometheus.NewRegistry()}
+	d := &daemon{settings: s, base: base, logger: withTimestamp(base), registry: prometheus.NewRegistry()}
 	vendors := s.enabledVendors()
 	d.hardware = collector.New(collector.Options{
 		Vendors: vendors, NUMA: s.numa, Processes: s.processes, Sysfs: s.sysfs,
@@ -78,7 +78,7 @@ func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
 		level.Info(d.logger).Log("msg", "collecting", "vendor", v.Name, "command", v.Command)
 	}
 	if len(vendors) == 0 {
-		level.Warn(d.logger).Log("msg", "no card metrics: none of mx-smi, ht-smi and npu-smi is on the PATH, or they were declined; see --collector.metax.command and --collector.ascend.command")
+		level.Warn(d.logger).Log("msg", "no card metrics: no collector of a vendor is enabled; see --collector.metax.command and --collector.ascend.command")
 	}
 	for _, t := range c.targets {
 		level.Info(d.logger).Log("msg", "probing", "target", t.Name(), "url", t.URL())
@@ -90,11 +90,11 @@ func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
 	return d, nil
 }
 
-// warnUnreadable tells which files are not there yet: probes are not sent before
+// warnUnreadable logs which files cannot be read yet: probes are not sent before
 // they are.
 func (d *daemon) warnUnreadable(c configuration) {
 	for _, err := range c.unreadable {
-		level.Warn(d.logger).Log("msg", "a file that probes need cannot be used now; it is read again for each probe", "err", err)
+		level.Warn(d.logger).Log("msg", "file of a probe is not readable, it is read again for each probe", "err", err)
 	}
 }
 
@@ -216,8 +216,8 @@ func (d *daemon) reload() error {
 	}
 	if err != nil {
 		d.reloadOK.Set(0)
-		for _, one := range each(err) {
-			level.Error(d.logger).Log("msg", "invalid configuration, the old one stays", "err", one)
+		for _, one := range flatten(err) {
+			level.Error(d.logger).Log("msg", "invalid configuration, keeping the previous one", "err", one)
 		}
 		return err
 	}

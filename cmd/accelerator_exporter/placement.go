@@ -29,7 +29,7 @@ type placement struct {
 	prober   *probe.Prober
 	desc     *prometheus.Desc
 
-	poke chan struct{} // the targets are others
+	wake chan struct{} // the targets are others
 
 	mu    sync.Mutex
 	cards map[string][]collector.DeviceRef // by target
@@ -37,7 +37,7 @@ type placement struct {
 
 func newPlacement(procfs process.FS, hardware *collector.Collector, prober *probe.Prober) *placement {
 	return &placement{
-		procfs: procfs, hardware: hardware, prober: prober, poke: make(chan struct{}, 1),
+		procfs: procfs, hardware: hardware, prober: prober, wake: make(chan struct{}, 1),
 		desc: prometheus.NewDesc("accelerator_probe_target_device_info",
 			"Which cards serve a target, constant 1.", []string{"target", "vendor", "device"}, nil),
 	}
@@ -55,20 +55,20 @@ func (p *placement) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// run looks at every interval, and sooner after a change and at the start, when the
+// run updates at every interval, and sooner after a change and at the start, when the
 // tools have only just answered.
 func (p *placement) run(ctx context.Context, interval time.Duration) {
 	const early = time.Second
 	timer := time.NewTimer(min(early, interval))
 	defer timer.Stop()
 	for {
-		p.look(ctx)
+		p.update(ctx)
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
 			timer.Reset(interval)
-		case <-p.poke:
+		case <-p.wake:
 		}
 	}
 }
@@ -76,12 +76,12 @@ func (p *placement) run(ctx context.Context, interval time.Duration) {
 // changed has the cards of new targets looked for at once.
 func (p *placement) changed() {
 	select {
-	case p.poke <- struct{}{}:
-	default: // it will look anyway
+	case p.wake <- struct{}{}:
+	default: // it will update anyway
 	}
 }
 
-func (p *placement) look(ctx context.Context) {
+func (p *placement) update(ctx context.Context) {
 	targets := p.prober.Targets()
 	portOfTarget := map[string]int{}
 	var ports []int
