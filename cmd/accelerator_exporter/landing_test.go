@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"html/template"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -135,13 +134,12 @@ func TestLandingPageOfAHungTool(t *testing.T) {
 			}}, now),
 		}
 	}
-	page := template.Must(template.New("").Parse(landingSource))
 	for age, want := range map[time.Duration]bool{20 * time.Second: false, 25 * time.Second: true} {
 		var text, html bytes.Buffer
-		if err := writeText(&text, cards(age)); err != nil {
+		if err := textPage()(&text, cards(age)); err != nil {
 			t.Fatal(err)
 		}
-		if err := page.Execute(&html, cards(age)); err != nil {
+		if err := htmlPage()(&html, cards(age)); err != nil {
 			t.Fatal(err)
 		}
 		const stale, advice = "last read at 11:59:35, 25s ago", "a sick card?"
@@ -202,10 +200,10 @@ func TestLandingPageIsBounded(t *testing.T) {
 	}
 	v.Probes, v.MoreProbes = probeViews(statuses, now)
 	var text, page bytes.Buffer
-	if err := writeText(&text, v); err != nil {
+	if err := textPage()(&text, v); err != nil {
 		t.Fatal(err)
 	}
-	if err := template.Must(template.New("").Parse(landingSource)).Execute(&page, v); err != nil {
+	if err := htmlPage()(&page, v); err != nil {
 		t.Fatal(err)
 	}
 	const most = 1 << 20
