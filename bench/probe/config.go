@@ -132,7 +132,7 @@ func (s Spec) Validate(dir string) (Target, error) {
 	}
 	s.HTTP.SetDirectory(dir)
 	mistakes = append(mistakes, s.check()...)
-	kinds := s.checkKinds()
+	kinds := s.checkFiles(checkKind)
 	mistakes = append(mistakes, kinds...)
 	t := Target{spec: s, base: base, prompt: s.Prompt}
 	switch {

@@ -52,35 +52,25 @@ func newLoop(t Target, c client, m *metrics, logger log.Logger) *loop {
 }
 
 // takeOver takes over from the loop that had the same name before, which must have
-// stopped: what it counted stays, unless it was about another model.
+// stopped, before l starts: what it counted stays, unless it was about another model.
 func (l *loop) takeOver(old *loop) {
-	old.mu.Lock()
-	known, former, relearn := old.model, old.former, old.relearn
-	history, lastSuccess := old.history, old.lastSuccess
-	old.mu.Unlock()
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	learned := l.target.spec.Model == "" && old.target.spec.Model == ""
 	if learned && l.target.URL().String() == old.target.URL().String() {
-		l.model, l.former, l.relearn = known, former, relearn
-		l.history, l.lastSuccess = history, lastSuccess
-	} else {
-		for _, model := range append(former, known) {
-			if model != "" && model != l.model {
-				l.metrics.dropModel(l.target.Name(), model)
-			}
+		l.model, l.former, l.relearn = old.model, old.former, old.relearn
+	}
+	for _, model := range slices.Concat(old.former, []string{old.model}) {
+		if model != "" && model != l.model && !slices.Contains(l.former, model) {
+			l.metrics.dropModel(l.target.Name(), model)
 		}
-		if known == l.model {
-			l.history, l.lastSuccess = history, lastSuccess
-		}
+	}
+	if l.model == old.model {
+		l.history, l.lastSuccess = old.history, old.lastSuccess
 	}
 	l.metrics.dropObjectives(l.target)
 }
 
-// open makes the series of a target whose model is known.
+// open makes the series of a target whose model is known, before l starts.
 func (l *loop) open() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.model != "" {
 		l.metrics.open(l.target, l.model)
 	}
@@ -257,8 +247,8 @@ func (l *loop) record(o Outcome) {
 	}
 }
 
-// logFailure tells a failed probe from a failure to learn the model, which has no
-// request id, and both from what was not sent.
+// logFailure logs a failed probe, a failure to learn the model, which has no request
+// id, or a probe that was not sent.
 func (l *loop) logFailure(logger log.Logger, o Outcome) {
 	f := o.Failure
 	words := []any{"msg", "probe failed", "reason", f.Reason, "status", f.Status, "detail", f.Detail}

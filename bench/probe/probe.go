@@ -136,7 +136,7 @@ type Status struct {
 	LastSuccess        Outcome   // zero before there was one
 }
 
-// Last is the last outcome, false before there was one.
+// Last is the last outcome; it reports false before there was one.
 func (s Status) Last() (Outcome, bool) {
 	if len(s.History) == 0 {
 		return Outcome{}, false

@@ -15,8 +15,8 @@ const (
 	// killTime is how long what was killed may take to be gone. A process in
 	// uninterruptible sleep takes longer than anybody wants to wait.
 	killTime = 10 * time.Second
-	// hurryTime is the same for somebody who does not want to wait at all.
-	hurryTime = time.Second
+	// interruptTime is the same for a user who does not want to wait at all.
+	interruptTime = time.Second
 )
 
 // Process is a side's command while it runs, with everything that it starts in
@@ -32,16 +32,10 @@ type Process struct {
 	err     error         // set before that
 }
 
-// Start runs the command of s in a session of its own, with nothing to read, and
-// appends what it prints to logFile, which only the user may read: a server's
-// log may hold keys. On Linux the command itself gets SIGTERM when this program
-// dies; what it started is told nothing.
-//
-// One command runs at a time, and this program must start no other in a session of
-// its own meanwhile: see [process.Command].
-//
-// When ctx ends, all that the command started is killed; to end it in order, let
-// ctx live on and call Stop. The error of a program that is not there says so.
+// Start runs the command of s as [process.Start] does, one at a time, and appends
+// what it prints to logFile, which only the user may read: a server's log may hold
+// keys. When ctx ends, all that the command started is killed; to end it in order,
+// let ctx live on and call Stop. The error of a program that is not there says so.
 func Start(ctx context.Context, s Side, logFile string) (*Process, error) {
 	path, err := s.program()
 	if err != nil {
@@ -115,7 +109,7 @@ func (p *Process) Stop(grace time.Duration) error {
 // who does not wait for Stop, which may be under way.
 func (p *Process) Kill() {
 	p.release()
-	p.killed(hurryTime)
+	p.killed(interruptTime)
 }
 
 // killed sends SIGKILL to all of the command, and reports whether nothing of it lives

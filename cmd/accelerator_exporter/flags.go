@@ -268,7 +268,7 @@ func flatten(err error) []error {
 	return all
 }
 
-// checkWeb tells what is wrong with the web configuration and its certificates.
+// checkWeb returns what is wrong with the web configuration and its certificates.
 func (s *settings) checkWeb() error {
 	if err := s.checkWebConfigKind(); err != nil {
 		return err

@@ -94,7 +94,7 @@ func vendorViews(all []collector.Cards, now time.Time, interval time.Duration) [
 	return views
 }
 
-// stale tells how old the cards' values are where polls that were due brought no new ones.
+// stale says how old the cards' values are where polls that were due brought no new ones.
 func stale(c collector.Cards, now time.Time, interval time.Duration) string {
 	age := now.Sub(c.Taken)
 	if c.Taken.IsZero() || age <= 2*interval {

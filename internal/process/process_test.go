@@ -70,7 +70,8 @@ func TestStat(t *testing.T) {
 func TestMembers(t *testing.T) {
 	self := os.Getpid()
 	all := []Stat{
-		{PID: 1}, {PID: self, Parent: 1, Group: self, Session: 5, Start: 10},
+		{PID: 1},
+		{PID: self, Parent: 1, Group: self, Session: 5, Start: 10},
 		{PID: 100, Parent: self, Group: 100, Session: 100, Start: 20},
 		{PID: 101, Parent: 100, Group: 100, Session: 100, Start: 21}, // a worker
 		{PID: 102, Parent: 1, Group: 102, Session: 100, Start: 22},   // a job whose parent is gone

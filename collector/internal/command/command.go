@@ -73,17 +73,13 @@ func New(path string, timeout time.Duration) *Runner {
 	return r
 }
 
-// Run starts the program with args and returns what it printed. It waits for
-// its turn for as long as ctx allows; the timeout starts with the turn, and Run
-// returns at most about 1.5 s after it.
-//
-// The error is a *failure.Error: not_found, permission, timeout, stuck,
-// output_too_large, or exit for a program that cannot be started otherwise or
-// was killed by somebody else's signal. When ctx ends or the Runner is closed,
-// the class is timeout and the error wraps ctx.Err() or context.Canceled. A
-// non-zero exit status is no error, because the tools' statuses say little:
-// the caller judges by what was printed. What was printed before an error is
-// returned beside it.
+// Run starts the program with args and returns what it printed, also beside an
+// error. It waits for its turn for as long as ctx allows; the timeout starts with
+// the turn, and Run returns at most about 1.5 s after it. The error is a
+// *failure.Error: not_found, permission, timeout (also when ctx ends or the Runner
+// is closed), stuck, output_too_large, or exit for a program that cannot be started
+// otherwise or was killed by somebody else's signal. A non-zero exit status is no
+// error: the tools' statuses say little, and the caller judges by what was printed.
 func (r *Runner) Run(ctx context.Context, args ...string) (Output, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -19,14 +19,11 @@ import (
 const maxTable = 16 << 20
 
 // Find returns, for each port, the processes that hold a listening TCP socket
-// of it and all that descend from these, by ascending PID: a server's workers
-// are the children of the process that listens. A port that nobody listens on,
-// or only processes that we may not look at, is missing from the result.
-//
-// The sockets are those of this process's own network namespace, the PIDs those of
-// proc's PID namespace. Without root's privileges only one's own processes can be
-// looked at. The error says that no socket table, or not the list of processes,
-// could be read.
+// of it and all that descend from these, as a server's workers do, by ascending PID.
+// A port that nobody listens on, or only processes that we may not look at, which
+// takes root's privileges for those of others, is missing. The sockets are those of
+// our own network namespace, the PIDs those of proc's PID namespace. The error says
+// that no socket table, or not the list of processes, could be read.
 func Find(proc process.FS, ports []int) (map[int][]int, error) {
 	sockets, err := listeners(string(proc), ports)
 	if err != nil || len(sockets) == 0 {
@@ -39,8 +36,7 @@ func Find(proc process.FS, ports []int) (map[int][]int, error) {
 	owners := make(map[int]map[int]bool) // port, PID
 	for _, st := range all {
 		for target := range proc.Files(st.PID) {
-			inode, _ := socketInode(target)
-			port, ok := sockets[inode]
+			port, ok := sockets[socketInode(target)]
 			if !ok {
 				continue
 			}

@@ -40,11 +40,13 @@ func parseSockets(table io.Reader, ports []int, sockets map[uint64]int) error {
 	return lines.Err()
 }
 
-// socketInode reads the target of a file descriptor's link, such as socket:[1234].
-func socketInode(target string) (uint64, bool) {
-	if !strings.HasPrefix(target, "socket:[") || !strings.HasSuffix(target, "]") {
-		return 0, false
+// socketInode is the inode in the target of a file descriptor's link, such as
+// socket:[1234], 0 for what is no socket.
+func socketInode(target string) uint64 {
+	rest, isSocket := strings.CutPrefix(target, "socket:[")
+	n, err := strconv.ParseUint(strings.TrimSuffix(rest, "]"), 10, 64)
+	if err != nil || !isSocket || !strings.HasSuffix(rest, "]") {
+		return 0
 	}
-	n, err := strconv.ParseUint(target[len("socket:["):len(target)-1], 10, 64)
-	return n, err == nil
+	return n
 }
