@@ -70,7 +70,7 @@ func Start(ctx context.Context, s Side, logFile string) (*Process, error) {
 func (p *Process) await() {
 	defer close(p.exited)
 	<-p.tree.Exited()
-	if exit := p.tree.Exit(); exit.Code != 0 && !exit.Told {
+	if exit := p.tree.Exit(); exit.Code != 0 && !exit.Signaled {
 		p.err = p.failure(exit.String())
 	}
 }
@@ -98,7 +98,7 @@ func (p *Process) Err() error {
 func (p *Process) Stop(grace time.Duration) error {
 	p.release()
 	p.tree.Signal(syscall.SIGTERM)
-	if p.goneWithin(grace, nil) || p.killed(killTime) {
+	if p.goneWithin(grace, nil) || p.killWithin(killTime) {
 		return nil
 	}
 	return fmt.Errorf("stopping side %s: something that process %d started still lives %s after SIGKILL", p.side.Name, p.tree.PID(), killTime)
@@ -109,12 +109,12 @@ func (p *Process) Stop(grace time.Duration) error {
 // who does not wait for Stop, which may be under way.
 func (p *Process) Kill() {
 	p.release()
-	p.killed(interruptTime)
+	p.killWithin(interruptTime)
 }
 
-// killed sends SIGKILL to all of the command, and reports whether nothing of it lives
+// killWithin sends SIGKILL to all of the command, and reports whether nothing of it lives
 // any more before d has passed.
-func (p *Process) killed(d time.Duration) bool {
+func (p *Process) killWithin(d time.Duration) bool {
 	kill := func() { p.tree.Signal(syscall.SIGKILL) }
 	kill()
 	return p.goneWithin(d, kill) // again each time: what was just forked was not there to be killed

@@ -150,8 +150,8 @@ func TestExit(t *testing.T) {
 		} {
 			tr := tree(t, daemons, script)
 			<-tr.Exited()
-			if got := tr.Exit(); got.String() != want || got.Told || tr.Started() != nil {
-				t.Errorf("%s: %s, told %t, start %v", script, got, got.Told, tr.Started())
+			if got := tr.Exit(); got.String() != want || got.Signaled || tr.Started() != nil {
+				t.Errorf("%s: %s, signaled %t, start %v", script, got, got.Signaled, tr.Started())
 			}
 		}
 	}

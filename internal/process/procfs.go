@@ -105,8 +105,8 @@ func parseStat(text string) (Stat, bool) {
 	return st, errors.Join(err, e) == nil
 }
 
-// Descend adds to set all that descend from its members.
-func Descend(set map[int]bool, all []Stat) {
+// AddDescendants adds to set all that descend from its members.
+func AddDescendants(set map[int]bool, all []Stat) {
 	children := make(map[int][]int, len(all))
 	for _, st := range all {
 		children[st.Parent] = append(children[st.Parent], st.PID)

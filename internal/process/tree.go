@@ -38,7 +38,7 @@ type Exit struct {
 	Code       int            // the exit status; -1 for one that did not exit by itself
 	Signal     syscall.Signal // that ended it, else 0
 	CoreDumped bool
-	Told       bool  // we had sent it a signal before
+	Signaled   bool  // we had sent it a signal before
 	Err        error // why its end could not be seen
 }
 
@@ -69,12 +69,12 @@ type Tree struct {
 	over    chan struct{} // closed when nothing of it lives
 	workers sync.WaitGroup
 
-	mu     sync.Mutex
-	cmd    *exec.Cmd
-	pid    int  // 0 before the start; also the group's and the session's number
-	told   bool // was sent a signal, perhaps before it started
-	reaped bool // the leader's number may be another's
-	known  map[Process]bool
+	mu       sync.Mutex
+	cmd      *exec.Cmd
+	pid      int  // 0 before the start; also the group's and the session's number
+	signaled bool // was sent a signal, perhaps before it started
+	reaped   bool // the leader's number may be another's
+	known    map[Process]bool // what was seen of the tree, and whether it is in the leader's group
 
 	// Set before exited is closed.
 	startErr error
@@ -115,7 +115,7 @@ func (t *Tree) run() {
 	exit := awaitExit(t.cmd)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.exit, t.exit.Told = exit, t.told
+	t.exit, t.exit.Signaled = exit, t.signaled
 	if !t.command.Daemons {
 		_ = t.command.Kill(-t.pid, syscall.SIGKILL)
 		_ = t.cmd.Wait() // how it ended is known
@@ -135,7 +135,7 @@ func (t *Tree) start() error {
 	cmd.Stdout, cmd.Stderr = t.command.Stdout, t.command.Stderr // files, so Wait waits for no pipe
 	cmd.SysProcAttr = attributes()
 	t.mu.Lock()
-	canceled := t.told
+	canceled := t.signaled
 	t.mu.Unlock()
 	if canceled {
 		return fmt.Errorf("starting %s: %w", path, context.Canceled)
@@ -146,7 +146,7 @@ func (t *Tree) start() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.cmd, t.pid = cmd, cmd.Process.Pid
-	if t.told {
+	if t.signaled {
 		_ = t.command.Kill(-t.pid, syscall.SIGKILL)
 	}
 	return nil
@@ -203,7 +203,7 @@ func isClosed(c <-chan struct{}) bool {
 func (t *Tree) Signal(sig syscall.Signal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.told = true
+	t.signaled = true
 	if t.pid == 0 || isClosed(t.over) {
 		return
 	}
@@ -304,7 +304,7 @@ func members(all []Stat, leader int, orphans bool) []Stat {
 			tree[pid] = true
 		}
 	}
-	Descend(tree, all)
+	AddDescendants(tree, all)
 	var found []Stat
 	for _, st := range all {
 		if st.PID != leader && st.PID != os.Getpid() && (st.Group == leader || st.Session == leader || tree[st.PID]) {

@@ -48,7 +48,7 @@ func Find(proc process.FS, ports []int) (map[int][]int, error) {
 	}
 	found := make(map[int][]int, len(owners))
 	for port, pids := range owners {
-		process.Descend(pids, all)
+		process.AddDescendants(pids, all)
 		found[port] = slices.Sorted(maps.Keys(pids))
 	}
 	return found, nil
