@@ -119,8 +119,8 @@ func TestNumbersUsedAgain(t *testing.T) {
 	}
 }
 
-// tree starts a shell's script and ends what is left of it.
-func tree(t *testing.T, daemons bool, script string) *Tree {
+// run starts a shell's script, calls f with its tree, and ends what is left of it.
+func run(t *testing.T, daemons bool, script string, f func(tr *Tree)) {
 	t.Helper()
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
@@ -130,15 +130,13 @@ func tree(t *testing.T, daemons bool, script string) *Tree {
 		Find: func() (string, error) { return LookPath("sh") },
 		Argv: []string{"sh", "-c", script}, Stdout: null, Stderr: null, Daemons: daemons,
 	})
-	t.Cleanup(func() {
-		tr.Signal(syscall.SIGKILL)
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if !tr.Gone(ctx, func() { tr.Signal(syscall.SIGKILL) }) {
-			t.Error("something is left")
-		}
-	})
-	return tr
+	f(tr)
+	tr.Signal(syscall.SIGKILL)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if !tr.Gone(ctx, func() { tr.Signal(syscall.SIGKILL) }) {
+		t.Fatal("something is left")
+	}
 }
 
 func TestExit(t *testing.T) {
@@ -148,11 +146,12 @@ func TestExit(t *testing.T) {
 			"exit 7":        "exit status 7",
 			"kill -KILL $$": "SIGKILL",
 		} {
-			tr := tree(t, daemons, script)
-			<-tr.Exited()
-			if got := tr.Exit(); got.String() != want || got.Signaled || tr.Started() != nil {
-				t.Errorf("%s: %s, signaled %t, start %v", script, got, got.Signaled, tr.Started())
-			}
+			run(t, daemons, script, func(tr *Tree) {
+				<-tr.Exited()
+				if got := tr.Exit(); got.String() != want || got.Signaled || tr.Started() != nil {
+					t.Errorf("%s: %s, signaled %t, start %v", script, got, got.Signaled, tr.Started())
+				}
+			})
 		}
 	}
 }
@@ -160,18 +159,20 @@ func TestExit(t *testing.T) {
 // What a server leaves behind is part of it; what a tool leaves behind is not wanted.
 func TestWhatTheLeaderLeavesBehind(t *testing.T) {
 	for _, daemons := range []bool{false, true} {
-		tr := tree(t, daemons, "sleep 1000 & exit 0")
-		<-tr.Exited()
-		ctx, cancel := context.WithCancel(t.Context())
-		looks := 0
-		gone := tr.Gone(ctx, func() {
-			if looks++; daemons && looks == 3 {
-				cancel()
+		run(t, daemons, "sleep 1000 & exit 0", func(tr *Tree) {
+			<-tr.Exited()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			looks := 0
+			gone := tr.Gone(ctx, func() {
+				if looks++; daemons && looks == 3 {
+					cancel()
+				}
+			})
+			if gone == daemons {
+				t.Errorf("with daemons %t: gone %t", daemons, gone)
 			}
 		})
-		if cancel(); gone == daemons {
-			t.Errorf("with daemons %t: gone %t", daemons, gone)
-		}
 	}
 }
 

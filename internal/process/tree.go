@@ -71,9 +71,9 @@ type Tree struct {
 
 	mu       sync.Mutex
 	cmd      *exec.Cmd
-	pid      int  // 0 before the start; also the group's and the session's number
-	signaled bool // was sent a signal, perhaps before it started
-	reaped   bool // the leader's number may be another's
+	pid      int              // 0 before the start; also the group's and the session's number
+	signaled bool             // was sent a signal, perhaps before it started
+	reaped   bool             // the leader's number may be another's
 	known    map[Process]bool // what was seen of the tree, and whether it is in the leader's group
 
 	// Set before exited is closed.
