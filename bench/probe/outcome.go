@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"time"
@@ -71,37 +72,22 @@ func unsent(f *openai.Failure) bool { return f != nil && (f.Unsent || f.Local) }
 
 // words tell a reason to somebody who meets it for the first time.
 func words(r openai.Reason) string {
-	switch r {
-	case openai.ReasonDNS:
-		return "the host name did not resolve"
-	case openai.ReasonConnect:
-		return "no connection, or closed before an answer"
-	case openai.ReasonTLS:
-		return "TLS failed"
-	case openai.ReasonTimeoutFirstToken:
-		return "no text within the timeout"
-	case openai.ReasonTimeout:
-		return "not over within the timeout"
-	case openai.ReasonStalled:
-		return "the text stopped coming"
-	case openai.ReasonHTTP4xx:
-		return "the server refused the request"
-	case openai.ReasonHTTP429:
-		return "too many requests, says the server"
-	case openai.ReasonHTTP5xx:
-		return "the server failed"
-	case openai.ReasonStreamError:
-		return "an error in the middle of the stream"
-	case openai.ReasonProtocol:
-		return "not the answer of a streaming API"
-	case openai.ReasonTruncated:
-		return "the stream was cut"
-	case openai.ReasonEmpty:
-		return "an answer without text"
-	case openai.ReasonCanceled:
-		return "withdrawn"
-	}
-	return string(r)
+	return cmp.Or(map[openai.Reason]string{
+		openai.ReasonDNS:               "the host name did not resolve",
+		openai.ReasonConnect:           "no connection, or closed before an answer",
+		openai.ReasonTLS:               "TLS failed",
+		openai.ReasonTimeoutFirstToken: "no text within the timeout",
+		openai.ReasonTimeout:           "not finished within the timeout",
+		openai.ReasonStalled:           "the text stopped coming",
+		openai.ReasonHTTP4xx:           "the server refused the request",
+		openai.ReasonHTTP429:           "too many requests for the server",
+		openai.ReasonHTTP5xx:           "the server failed",
+		openai.ReasonStreamError:       "an error in the middle of the stream",
+		openai.ReasonProtocol:          "not the answer of a streaming API",
+		openai.ReasonTruncated:         "the stream was cut",
+		openai.ReasonEmpty:             "an answer without text",
+		openai.ReasonCanceled:          "canceled by the exporter",
+	}[r], string(r))
 }
 
 // hint is what to do about a failure, "" where nothing can be said.

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// IsLocal tells whether a connection to host, as in a URL, ends on this
+// IsLocal reports whether a connection to host, as in a URL, ends on this
 // machine: localhost and what is below it, this machine's own name, and a
 // loopback, unspecified or interface address. Any other name is looked up, and
 // is this machine's when all its addresses are; only that can take time or
@@ -43,7 +43,7 @@ func isLocal(ctx context.Context, host, self string,
 	return len(addrs) > 0 && all(addrs, own), nil
 }
 
-// all tells whether every address is this machine's.
+// all reports whether every address is this machine's.
 func all(addrs []netip.Addr, own func() map[netip.Addr]bool) bool {
 	var mine map[netip.Addr]bool
 	for _, addr := range addrs {
