@@ -74,7 +74,7 @@ type Collector struct {
 	cards     []cards
 	numa      *poller[numa.Snapshot]
 	processes bool
-	descs     descs
+	series    map[string]series
 }
 
 // cards is one enabled vendor.
@@ -87,7 +87,7 @@ type cards struct {
 // New prepares the collector. Nothing is run or read before Run. Unknown vendor
 // names are ignored: the caller made its choice from Vendors.
 func New(o Options) *Collector {
-	c := &Collector{processes: o.Processes, descs: newDescs()}
+	c := &Collector{processes: o.Processes, series: newSeries()}
 	for _, v := range vendors() {
 		i := slices.IndexFunc(o.Vendors, func(e VendorOptions) bool { return e.Name == v.Name })
 		if i < 0 {

@@ -9,24 +9,21 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
-// Header words, as boxtable spells them.
+// Header words of the cells that tell a chip or a process, or its rows, apart.
 const (
 	colNPU        = "npu"
 	colNPUID      = "npu id" // Ascend 950
 	colName       = "name"
 	colHealth     = "health"
-	colPower      = "power"
 	colTemp       = "temp"
-	colHugepages  = "hugepages-usage"
 	colChip       = "chip"
 	colDevice     = "device"
 	colPhyID      = "phy-id"
 	colBusID      = "bus-id"
-	colAICore     = "aicore"
-	colNPUUtil    = "npu util" // Ascend 950
 	colDDR        = "memory-usage"
 	colHBM        = "hbm-usage"
 	colPID        = "process id"
@@ -34,11 +31,25 @@ const (
 	colProcessMem = "process memory"
 )
 
+// vocabulary is one line for each header word that holds blanks, or has values
+// that do, or is a metric.
 func vocabulary() boxtable.Vocabulary {
+	chip, ddr, hbm := []string{"chip"}, []string{"ddr"}, []string{"hbm"}
 	return boxtable.Vocabulary{
-		Scalars: []string{colNPUID, colNPUUtil, colPID, colProcessMem, "process id in container"},
-		Pairs:   []string{colHugepages, colDDR, colHBM},
-		Phrases: []string{colName, colProcess},
+		{Text: colNPUID},
+		{Text: colName, Phrase: true},
+		{Text: "power", Field: printed.Field{Metric: "power_watts", Unit: printed.Watts}},
+		{Text: colTemp, Field: printed.Field{Metric: "temperature_celsius", Labels: chip, Unit: printed.Celsius}},
+		{Text: "aicore", Field: printed.Field{Metric: "utilization_ratio", Unit: printed.Percent}},
+		{Text: "npu util", Field: printed.Field{Metric: "utilization_ratio", Unit: printed.Percent}}, // Ascend 950
+		{Text: "hugepages-usage", Field: printed.Field{Metric: "hugepages_used", Total: "hugepages_total", Unit: printed.Pages}},
+		{Text: colDDR, Field: printed.Field{Metric: "memory_used_bytes", Total: "memory_total_bytes", Labels: ddr, Unit: printed.Bytes}},
+		{Text: colHBM, Field: printed.Field{Metric: "memory_used_bytes", Total: "memory_total_bytes", Labels: hbm, Unit: printed.Bytes}},
+
+		{Text: colPID},
+		{Text: "process id in container"},
+		{Text: colProcess, Phrase: true},
+		{Text: colProcessMem},
 	}
 }
 
@@ -165,7 +176,7 @@ func (p *infoParser) title(cells []string) error {
 
 func firstVersion(s string) string {
 	if fields := strings.Fields(s); len(fields) > 0 {
-		return boxtable.Label(fields[0])
+		return printed.Label(fields[0])
 	}
 	return ""
 }

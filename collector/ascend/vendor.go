@@ -17,6 +17,7 @@ func Vendor() smi.Vendor {
 	return smi.Vendor{
 		Name:  "ascend",
 		Tools: []string{"npu-smi"},
+		Words: vocabulary(),
 		Table: smi.Query{Name: "info", Args: [][]string{{"info"}}, Parse: ParseInfo},
 		Sides: []smi.Query{
 			{Name: "mapping", Args: [][]string{{"info", "-m"}}, Inventory: true, Parse: ParseMapping},

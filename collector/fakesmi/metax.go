@@ -3,6 +3,7 @@ package fakesmi
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,38 +42,31 @@ func (l MetaXLayout) Name() string {
 
 // MetaXLayoutNamed finds a layout by name.
 func MetaXLayoutNamed(name string) (MetaXLayout, error) {
-	var names []string
-	for _, l := range MetaXLayouts() {
-		if l.Name() == name {
-			return l, nil
-		}
-		names = append(names, l.Name())
-	}
-	return MetaXLayout{}, fmt.Errorf("no layout %q of mx-smi; there are %s", name, strings.Join(names, ", "))
+	return layoutNamed("mx-smi", MetaXLayouts(), name, MetaXLayout.Name)
 }
 
 // Reduce returns the part of a model that the layout can show.
 func (l MetaXLayout) Reduce(r model.Report) model.Report {
-	r.Devices = append([]model.Device(nil), r.Devices...)
+	shown := []model.Metric{"utilization_ratio", "power_watts", "temperature_celsius", "memory_used_bytes", "memory_total_bytes"}
+	if l.cap {
+		shown = append(shown, "power_limit_watts")
+	}
+	if l.perf {
+		shown = append(shown, "performance_level")
+	} else {
+		r.Slices = nil
+	}
+	r.Devices = slices.Clone(r.Devices)
 	for i := range r.Devices {
 		d := &r.Devices[i]
 		d.UUID, d.NPU, d.Chip, d.CPUAffinity, d.NUMANode = "", "", "", "", nil
-		d.HugepagesUsed, d.HugepagesTotal = nil, nil
-		if !l.cap {
-			d.PowerLimitWatts = nil
-		}
+		d.Readings = keep(d.Readings, shown...)
 		if !l.state {
 			d.Health = nil
-		}
-		if !l.perf {
-			d.PerformanceLevel = nil
 		}
 		if !l.board {
 			d.Board = ""
 		}
-	}
-	if !l.perf {
-		r.Slices = nil
 	}
 	return r
 }
@@ -121,14 +115,7 @@ func (l MetaXLayout) titles(x *box, t *model.Tool) {
 		runtime = "HPCC"
 	}
 	x.row(fmt.Sprintf(" %-35s Kernel Mode Driver Version: %s", strings.ToUpper(l.tool())+" "+t.Version, t.DriverVersion))
-	x.row(fmt.Sprintf(" %-35s BIOS Version: %s", runtime+" Version: "+orUnknown(t.RuntimeVersion), t.FirmwareVersion))
-}
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
+	x.row(fmt.Sprintf(" %-35s BIOS Version: %s", runtime+" Version: "+text(t.RuntimeVersion, "unknown"), t.FirmwareVersion))
 }
 
 func (l MetaXLayout) cards(x *box, r model.Report) {
@@ -185,19 +172,19 @@ func (l MetaXLayout) header() [2][]string {
 }
 
 func (l MetaXLayout) rows(d *model.Device, sliced bool) (first, second []string) {
-	util := number(d.UtilizationRatio, 100, "%")
-	temp := number(d.TemperatureCelsius, 1, "C")
-	power := number(d.PowerWatts, 1, "W")
+	rs := d.Readings
+	util := whole(rs, 100, "%", "utilization_ratio")
+	temp := whole(rs, 1, "C", "temperature_celsius", "chip")
+	power := whole(rs, 1, "W", "power_watts")
 	if l.cap {
-		power += " / " + number(d.PowerLimitWatts, 1, "W")
+		power += " / " + whole(rs, 1, "W", "power_limit_watts")
 	}
 	perf := notPrinted
-	if d.PerformanceLevel != nil {
-		perf = "P" + number(d.PerformanceLevel, 1, "")
+	if _, ok := rs.Get("performance_level"); ok {
+		perf = "P" + whole(rs, 1, "", "performance_level")
 	}
-	m := memoryOf(d, "vram")
-	memory := fmt.Sprintf(" %s/%s MiB", number(m.UsedBytes, mib, ""), number(m.TotalBytes, mib, ""))
-	bus := " " + text(d.BusID)
+	memory := " " + whole(rs, mib, "", "memory_used_bytes", "vram") + "/" + whole(rs, mib, "", "memory_total_bytes", "vram") + " MiB"
+	bus := " " + text(d.BusID, notPrinted)
 	state := ""
 	if l.state {
 		state = " " + stateOf(d.Health)
@@ -248,9 +235,9 @@ func printSlices(x *box, slices []model.Slice) {
 	x.row(" Minor    GPU    sGPU-Id    Compute", " Vram Quota", " sGPU-Util")
 	x.rule("|", "+", "|", '=')
 	for i, s := range slices {
-		x.row(fmt.Sprintf(" %03d      %-7s%-11s%s", 22+i, s.Device, s.ID, number(s.ComputeQuotaRatio, 100, "%")),
-			fmt.Sprintf(" %s/%s MiB", number(s.MemoryUsedBytes, mib, ""), number(s.MemoryQuotaBytes, mib, "")),
-			" "+number(s.UtilizationRatio, 100, "%"))
+		x.row(fmt.Sprintf(" %03d      %-7s%-11s%s", 22+i, s.Device, s.ID, whole(s.Readings, 100, "%", "slice_compute_quota_ratio")),
+			" "+whole(s.Readings, mib, "", "slice_memory_used_bytes")+"/"+whole(s.Readings, mib, "", "slice_memory_quota_bytes")+" MiB",
+			" "+whole(s.Readings, 100, "%", "slice_utilization_ratio"))
 	}
 	x.rule("+", "+", "+", '-')
 }
@@ -293,8 +280,8 @@ func (l MetaXLayout) PrintTopology(w io.Writer, r model.Report, nics []string, a
 	l.preamble(x, at)
 	x.line("Attached GPUs                                     : %d", len(r.Devices))
 	x.line("Device link type matrix")
-	return Matrix{
-		Header: x.b.String(), CardPrefix: "GPU", NICs: nics, Width: 8, Node: true, CPUs: true, None: "NA", Self: "X",
-		LegendLines: "  X    = the card itself\n  MX   = over MetaXLink\n  NODE = inside one NUMA node\n  SYS  = between NUMA nodes\n  NA   = not known\n",
-	}.Print(w, r)
+	return matrix{
+		header: x.b.String(), cardPrefix: "GPU", nics: nics, width: 8, node: true,
+		legend: "  X    = the card itself\n  MX   = over MetaXLink\n  NODE = inside one NUMA node\n  SYS  = between NUMA nodes\n  NA   = not known\n",
+	}.print(w, r)
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
@@ -66,22 +66,22 @@ func cutCard(line string) (number, rest string, ok bool) {
 // listed reads what follows the number: a name that may hold blanks, the bus
 // id, a state that may hold a blank, and a UUID or a reason in parentheses.
 func listed(number, rest string) (model.Device, bool) {
-	if _, ok := boxtable.Index(number); !ok {
+	if _, ok := printed.Index(number); !ok {
 		return model.Device{}, false
 	}
 	fields := strings.Fields(rest)
 	for i, f := range fields {
-		if !boxtable.PCIAddress(f) && (i == 0 || !boxtable.Absent(f)) {
+		if !printed.PCIAddress(f) && (i == 0 || !printed.Absent(f)) {
 			continue
 		}
 		h := health(strings.Join(fields[i+1:], " "))
 		if h == nil {
 			return model.Device{}, false
 		}
-		d := model.Device{ID: number, Name: strings.Join(fields[:i], " "), BusID: boxtable.Label(f), Health: h}
+		d := model.Device{ID: number, Name: strings.Join(fields[:i], " "), BusID: printed.Label(f), Health: h}
 		if uuid, ok := strings.CutPrefix(h.Reason, "UUID:"); ok {
 			uuid, _, _ = strings.Cut(uuid, ")")
-			d.UUID, h.Reason = boxtable.Label(strings.TrimSpace(uuid)), ""
+			d.UUID, h.Reason = printed.Label(strings.TrimSpace(uuid)), ""
 		}
 		return d, true
 	}

@@ -15,6 +15,7 @@ func Vendor() smi.Vendor {
 	return smi.Vendor{
 		Name:  "metax",
 		Tools: []string{"mx-smi", "ht-smi"},
+		Words: vocabulary(),
 		Table: smi.Query{Name: "table", Args: [][]string{{}}, Parse: ParseTable},
 		Sides: []smi.Query{
 			{Name: "list", Args: [][]string{{"-L"}}, Parse: ParseList},

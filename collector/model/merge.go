@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -114,15 +115,18 @@ func (m *merger) addSlices(all []Slice) {
 	}
 }
 
-// addListed takes identity and state from an inventory, and adds the cards that
-// the inventory calls broken, which a main table leaves out.
+// addListed takes identity, state and readings from a side command where no report
+// before it told them, and adds the cards that it calls broken, which a main table
+// leaves out.
 func (m *merger) addListed(listed []Device) {
 	for _, l := range listed {
 		if i, ok := m.find(l); ok {
 			d := &m.Devices[i]
-			d.UUID = l.UUID
-			if d.Health == nil {
-				d.Health = l.Health
+			d.UUID = cmp.Or(d.UUID, l.UUID)
+			d.Health = cmp.Or(d.Health, l.Health)
+			d.Readings = slices.Clip(d.Readings) // the table's own is not to be changed
+			for _, r := range l.Readings {
+				d.Readings.Add(r)
 			}
 			continue
 		}

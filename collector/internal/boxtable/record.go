@@ -3,6 +3,8 @@ package boxtable
 import (
 	"iter"
 	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
 )
 
 // Record is the values of one row under its header. Read fills it anew, so that a
@@ -132,7 +134,7 @@ func appendTokens(dst []string, cell string, pairs, phrase bool) []string {
 		begin := at + strings.Index(cell[at:], f)
 		at = begin + len(f)
 		joins := joining || pairs && f[0] == '/' ||
-			isUnit(f) && len(dst) > base && endsInDigit(dst[len(dst)-1]) && (!phrase || at == len(cell))
+			printed.IsSymbol(f) && len(dst) > base && endsInDigit(dst[len(dst)-1]) && (!phrase || at == len(cell))
 		if joins && len(dst) > base {
 			dst[len(dst)-1] = cell[start:at]
 		} else {
@@ -142,14 +144,6 @@ func appendTokens(dst []string, cell string, pairs, phrase bool) []string {
 		joining = pairs && f[len(f)-1] == '/'
 	}
 	return dst
-}
-
-func isUnit(s string) bool {
-	switch s {
-	case "C", "W", "%", "KB", "KiB", "MB", "MiB", "GB", "GiB", "MHz":
-		return true
-	}
-	return false
 }
 
 func endsInDigit(s string) bool {

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
@@ -99,7 +99,7 @@ func (p *parser) isName(s string) bool { return p.isCard(s) || numbered(s, p.nam
 func numbered(s string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool {
 		number, ok := strings.CutPrefix(s, prefix)
-		_, isIndex := boxtable.Index(number)
+		_, isIndex := printed.Index(number)
 		return ok && isIndex
 	})
 }
@@ -174,7 +174,7 @@ func (p *parser) link(name, peer, kind string) {
 }
 
 func (p *parser) cpuList(name, s string) string {
-	if boxtable.Absent(s) {
+	if printed.Absent(s) {
 		return ""
 	}
 	if strings.Trim(s, "0123456789,-") != "" {
@@ -185,10 +185,10 @@ func (p *parser) cpuList(name, s string) string {
 }
 
 func (p *parser) numaNode(name, s string) *int {
-	if boxtable.Absent(s) || s == "-1" {
+	if printed.Absent(s) || s == "-1" {
 		return nil
 	}
-	n, ok := boxtable.Index(s)
+	n, ok := printed.Index(s)
 	if !ok {
 		p.warn("cannot read the node affinity of %s from %.40q", name, s)
 		return nil

@@ -5,6 +5,7 @@ package modeltest
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -92,8 +93,8 @@ func Read(t testing.TB, name string) []byte {
 	return text
 }
 
-// render writes what a parser gave as JSON, without the fields that say nothing
-// and with numbers in full.
+// render writes what a parser gave as JSON, without the fields that say nothing,
+// with numbers in full and readings by their names.
 func render(t *testing.T, report model.Report, failed error) string {
 	t.Helper()
 	var v any = report
@@ -124,10 +125,12 @@ func prune(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, x := range v {
-			if x = prune(x); x == nil || x == "" {
+			x = prune(x)
+			if readings, ok := x.([]any); ok && key == "Readings" {
+				x = byName(readings)
+			}
+			if v[key] = x; x == nil || x == "" {
 				delete(v, key)
-			} else {
-				v[key] = x
 			}
 		}
 	case []any:
@@ -140,4 +143,18 @@ func prune(v any) any {
 		}
 	}
 	return v
+}
+
+// byName is a list of readings as an object, from metric and labels to value.
+func byName(readings []any) any {
+	all := map[string]any{}
+	for _, r := range readings {
+		r := r.(map[string]any)
+		labels, _ := r["Labels"].([]any)
+		all[strings.TrimSpace(fmt.Sprintln(append([]any{r["Metric"]}, labels...)...))] = r["Value"]
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
 }

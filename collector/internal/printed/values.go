@@ -1,4 +1,6 @@
-package boxtable
+// Package printed reads what vendor tools print for one value: numbers with their
+// units, pairs with a slash, names, and the words that stand for nothing.
+package printed
 
 import (
 	"strconv"
@@ -22,15 +24,9 @@ func Label(s string) string {
 	return s
 }
 
-// Number reads a decimal number that may end in the given unit. Signs and a
-// fraction are understood; exponents, hexadecimal and names such as "inf" are
-// not numbers of any tool.
-func Number(s, unit string) (float64, bool) {
-	if unit != "" {
-		if cut := len(s) - len(unit); cut > 0 && strings.EqualFold(s[cut:], unit) {
-			s = strings.TrimSpace(s[:cut])
-		}
-	}
+// Number reads a decimal number. A minus sign and a fraction are understood;
+// exponents, hexadecimal and names such as "inf" are not numbers of any tool.
+func Number(s string) (float64, bool) {
 	const longest = 20
 	if s == "" || len(s) > longest {
 		return 0, false
