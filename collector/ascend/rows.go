@@ -59,7 +59,7 @@ func (p *infoParser) firstRow(cells []string) {
 		p.warn("a row identifies no NPU: %.60q", strings.Join(cells, "|"))
 		return
 	}
-	r := &record{place: place{npu: npu}, device: model.Device{NPU: npu, Health: health(state)}}
+	r := &record{place: place{npu: npu}, device: model.Device{NPU: npu, Health: health(state), Readings: make(model.Readings, 0, 8)}}
 	if name, ok := p.row.Get(colName); ok {
 		r.device.Name = printed.Label(name)
 	}

@@ -31,7 +31,7 @@ func (p *tableParser) card(cells []string) {
 
 // firstRow starts a card.
 func (p *tableParser) firstRow(id, bus string) {
-	d := &model.Device{ID: id, BusID: printed.Label(bus)}
+	d := &model.Device{ID: id, BusID: printed.Label(bus), Readings: make(model.Readings, 0, 8)}
 	if name, ok := p.row.Get(colName); ok {
 		d.Name = printed.Label(name)
 	}

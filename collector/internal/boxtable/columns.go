@@ -95,33 +95,35 @@ func (v Vocabulary) appendColumns(cols []Column, cell string) []Column {
 			cols[len(cols)-1].Unit = strings.TrimSpace(unit)
 			continue
 		}
-		column := v.next(rest)
-		rest = rest[len(column.Word):]
-		column.Word = strings.ToLower(column.Word)
-		cols = append(cols, column)
+		n, known := v.next(rest)
+		c := Column{Word: strings.ToLower(rest[:n])}
+		if known != nil {
+			c.Phrase = known.Phrase
+			if known.Field.Metric != "" {
+				c.Field = &known.Field
+			}
+		}
+		cols = append(cols, c)
+		rest = rest[n:]
 	}
 	return cols
 }
 
-// next finds the longest known word that s starts with, else takes what stands
-// before the next blank or parenthesis.
-func (v Vocabulary) next(s string) (c Column) {
+// next returns the length of the longest known word that s starts with, else of
+// what stands before the next blank or parenthesis.
+func (v Vocabulary) next(s string) (length int, known *Word) {
 	for i := range v {
-		k := &v[i]
-		if n := len(k.Text); n > len(c.Word) && n <= len(s) && strings.EqualFold(s[:n], k.Text) && endsWord(s[n:]) {
-			c = Column{Word: s[:n], Phrase: k.Phrase}
-			if k.Field.Metric != "" {
-				c.Field = &k.Field
-			}
+		w := &v[i]
+		if n := len(w.Text); n > length && n <= len(s) && s[0]|0x20 == w.Text[0]|0x20 && endsWord(s[n:]) && strings.EqualFold(s[:n], w.Text) {
+			length, known = n, w
 		}
 	}
-	if c.Word != "" {
-		return c
+	if known == nil {
+		if length = strings.IndexAny(s[1:], wordEnds) + 1; length == 0 {
+			length = len(s)
+		}
 	}
-	if end := strings.IndexAny(s[1:], wordEnds); end >= 0 {
-		s = s[:end+1]
-	}
-	return Column{Word: s}
+	return length, known
 }
 
 const wordEnds = " \t("

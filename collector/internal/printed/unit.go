@@ -86,10 +86,13 @@ func (u Unit) amount(number, symbol string) (float64, bool) {
 // "65536", "MiB", and "NA MiB" is "NA", "MiB".
 func cutUnit(s string) (number, symbol string) {
 	end := strings.IndexByte(s, ' ')
-	if end < 0 && !Absent(s) {
-		end = strings.LastIndexAny(s, "0123456789") + 1
+	if end < 0 {
+		end = len(s)
+		for end > 0 && (s[end-1] < '0' || s[end-1] > '9') {
+			end--
+		}
 	}
-	if end <= 0 {
+	if end == 0 {
 		return s, ""
 	}
 	return s[:end], strings.TrimSpace(s[end:])

@@ -9,11 +9,15 @@ import (
 
 // Absent reports whether a cell says that there is no value.
 func Absent(s string) bool {
-	switch s {
-	case "", "-", "--":
+	switch len(s) {
+	case 0:
 		return true
+	case 1, 2:
+		return s == "-" || s == "--" || strings.EqualFold(s, "na")
+	case 3:
+		return strings.EqualFold(s, "n/a")
 	}
-	return strings.EqualFold(s, "na") || strings.EqualFold(s, "n/a") || strings.EqualFold(s, "unknown")
+	return strings.EqualFold(s, "unknown")
 }
 
 // Label returns s, or "" when s says that there is no value.
