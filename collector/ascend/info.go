@@ -96,7 +96,7 @@ func ParseInfo(out []byte) (model.Report, error) {
 		case boxtable.Torn:
 			p.dropPending("its second row is cut")
 			p.warn("a row is cut: %.60q", line.Text)
-		case boxtable.Separator, boxtable.Elision:
+		case boxtable.Separator:
 			p.dropPending("its second row is missing")
 		case boxtable.Row:
 			if err := p.cells(line.Cells); err != nil {

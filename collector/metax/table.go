@@ -108,7 +108,7 @@ func (p *tableParser) line(line boxtable.Line) error {
 	case boxtable.Torn:
 		p.dropPending("its second row is cut")
 		p.warn("a row is cut: %.60q", line.Text)
-	case boxtable.Separator, boxtable.Elision:
+	case boxtable.Separator:
 		p.dropPending("its second row is missing")
 	case boxtable.Row:
 		return p.cells(line.Cells)

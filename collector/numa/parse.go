@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
@@ -130,32 +131,16 @@ func parseNumastat(text string) (rs model.Readings, problems []error) {
 }
 
 // pciName returns the name of a PCI device in sysfs: the address in lower case
-// with a domain of at least four digits. It returns nothing that could leave
-// the folder of devices.
+// with a domain of no more digits than it needs, four at least.
 func pciName(address string) (string, bool) {
-	rest, function, ok1 := strings.Cut(address, ".")
-	f := strings.Split(rest, ":")
-	if !ok1 || len(f) != 3 || len(f[0]) < 4 {
-		return "", false
+	if !printed.PCIAddress(address) {
+		return "", false // also for what could leave the folder of devices
 	}
-	domain, ok1 := parseHex(f[0], 8)
-	bus, ok2 := parseHex(f[1], 2)
-	device, ok3 := parseHex(f[2], 2)
-	slot, ok4 := parseHex(function, 1)
-	if !ok1 || !ok2 || !ok3 || !ok4 || device > 0x1f || slot > 7 {
-		return "", false
+	name := strings.ToLower(strings.TrimSpace(address))
+	for name[0] == '0' && strings.IndexByte(name, ':') > 4 {
+		name = name[1:]
 	}
-	return fmt.Sprintf("%04x:%02x:%02x.%x", domain, bus, device, slot), true
-}
-
-// parseHex reads hexadecimal digits without a sign or prefix, at most as many
-// as given.
-func parseHex(s string, digits int) (uint64, bool) {
-	if len(s) > digits {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(s, 16, 64)
-	return n, err == nil
+	return name, true
 }
 
 // parseID reads the number of a CPU or node: digits only, below maxID.

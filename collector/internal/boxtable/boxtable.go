@@ -17,10 +17,9 @@ type Kind uint8
 // The kinds of line.
 const (
 	Text      Kind = iota // anything outside a table, blank lines too
-	Separator             // +----+====+
+	Separator             // +----+====+, or ... where somebody cut rows out
 	Row                   // | a | b |
 	Torn                  // | a | b   without its closing bar
-	Elision               // ... where somebody cut rows out
 )
 
 // Line is one line of output. Cells belong to the iterator and are valid only
@@ -55,33 +54,21 @@ func classify(s string) Line {
 	line := Line{Text: s}
 	switch {
 	case s == "":
-	case isSeparator(s):
+	case isSeparator(s), len(s) >= 3 && strings.Trim(s, ".… ") == "":
 		line.Kind = Separator
 	case s[0] == '|' && len(s) > 1 && s[len(s)-1] == '|':
 		line.Kind = Row
 	case s[0] == '|':
 		line.Kind = Torn
-	case len(s) >= 3 && strings.Trim(s, ".… ") == "":
-		line.Kind = Elision
 	}
 	return line
 }
 
-// isSeparator accepts any mixture of rule characters: real tools print
-// |---+---|, +---+===+ and even +-----=+. A blank makes it a row of "-", which
-// says that nothing is known.
+// isSeparator accepts any mixture of rule characters: real tools print |---+---|,
+// +---+===+ and even +-----=+. A blank makes it a row of "-", which says that
+// nothing is known.
 func isSeparator(s string) bool {
-	rule := false
-	for i := range len(s) {
-		switch s[i] {
-		case '-', '=':
-			rule = true
-		case '+', '|':
-		default:
-			return false
-		}
-	}
-	return rule
+	return strings.Trim(s, "+-=|") == "" && strings.ContainsAny(s, "-=")
 }
 
 func appendCells(cells []string, row string) []string {

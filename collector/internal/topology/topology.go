@@ -108,18 +108,16 @@ func numbered(s string, prefixes []string) bool {
 // cells come first and are all there or the row is refused; affinities are read
 // only when none of them is missing, since which one is cannot be known.
 func (p *parser) row(fields []string, whole bool) {
-	name, cells := fields[0], fields[1:]
-	want := len(p.columns)
+	name, cells, links := fields[0], fields[1:], len(p.columns)
+	want := links
 	if p.node {
 		want++
 	}
 	if p.cpus {
+		cells = joinList(cells, want)
 		want++
 	}
-	if p.cpus {
-		cells = joinList(cells, want-1)
-	}
-	if len(cells) < len(p.columns) || len(cells) > want || !whole {
+	if len(cells) < links || len(cells) > want || !whole {
 		p.warn("the row of %s is cut", name)
 		return
 	}
@@ -135,12 +133,11 @@ func (p *parser) row(fields []string, whole bool) {
 		}
 	}
 	a := model.Affinity{Name: name}
-	full := len(cells) == want
-	if p.cpus && full {
+	if p.cpus && len(cells) == want {
 		a.CPUs = p.cpuList(name, cells[want-1])
 	}
-	if p.node && full {
-		a.NUMANode = p.numaNode(name, cells[len(p.columns)])
+	if p.node && len(cells) == want {
+		a.NUMANode = p.numaNode(name, cells[links])
 	}
 	p.report.Affinities = append(p.report.Affinities, a)
 }
@@ -160,17 +157,14 @@ func joinList(cells []string, at int) []string {
 }
 
 func (p *parser) link(name, peer, kind string) {
-	for _, c := range kind {
-		if (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' {
-			p.warn("cannot read the link of %s to %s from %.20q", name, peer, kind)
-			return
-		}
-	}
-	if kind == self {
+	switch {
+	case strings.Trim(kind, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "":
+		p.warn("cannot read the link of %s to %s from %.20q", name, peer, kind)
+	case kind == self:
 		p.warn("the link of %s to %s is printed as its own", name, peer)
-		return
+	default:
+		p.report.Links = append(p.report.Links, model.Link{Device: name, Peer: peer, Type: kind})
 	}
-	p.report.Links = append(p.report.Links, model.Link{Device: name, Peer: peer, Type: kind})
 }
 
 func (p *parser) cpuList(name, s string) string {
