@@ -50,9 +50,9 @@ type Options struct {
 	Processes bool
 	// Sysfs is where sysfs is mounted, usually /sys.
 	Sysfs string
-	// Interval is how often the tools' main tables and the nodes are read.
+	// Interval is the polling interval of the tools' main tables and of the NUMA nodes.
 	Interval time.Duration
-	// InventoryInterval is how often what hardly changes is read, such as a topology.
+	// InventoryInterval is the polling interval of slow-changing data such as topology.
 	InventoryInterval time.Duration
 	// Timeout bounds one run of a tool.
 	Timeout time.Duration
@@ -63,8 +63,8 @@ type Options struct {
 type VendorOptions struct {
 	Name    string
 	Command string // program name or path
-	// ExpectedDevices is how many cards there ought to be, or 0 for the most ever
-	// seen or announced.
+	// ExpectedDevices is the expected number of cards, or 0 for the most ever seen or
+	// announced.
 	ExpectedDevices int
 }
 

@@ -370,13 +370,15 @@ func TestConcurrentScrapes(t *testing.T) {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	const patience = 30 * time.Second
-	deadline := time.Now().Add(patience)
+	const limit = 30 * time.Second
+	deadline, tick := time.After(limit), time.NewTicker(20*time.Millisecond)
+	defer tick.Stop()
 	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s", patience, what)
+		select {
+		case <-deadline:
+			t.Fatalf("not within %s: %s", limit, what)
+		case <-tick.C:
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }
 

@@ -15,7 +15,7 @@ type Metric struct {
 	Labels []string             // beside those of its section
 	Help   string
 
-	// For docs/metrics.md: what the name's ending does not tell, and where the values come from.
+	// For docs/metrics.md: the unit where the name's ending does not say it, and where the values come from.
 	Unit, Values, Source, Absent string
 }
 
@@ -44,13 +44,13 @@ func Metrics() []Section {
 			{Name: "slice_compute_quota_ratio", Help: "Share of the card's compute that the slice may use, 0 to 1.", Source: "Compute", Absent: "not printed"},
 			{Name: "slice_utilization_ratio", Help: "Share of the card's compute that the slice uses, 0 to 1.", Source: "sGPU-Util", Absent: "not printed"},
 		}},
-		{Name: "numa", Labels: []string{"node"}, Metrics: []Metric{
-			{Name: "numa_memory_total_bytes", Help: "Memory of the NUMA node.", Source: "meminfo", Absent: "a node without memory"},
-			{Name: "numa_memory_free_bytes", Help: "Free memory of the NUMA node.", Source: "same", Absent: "same"},
-			{Name: "numa_memory_used_bytes", Help: "Used memory of the NUMA node.", Source: "same", Absent: "same"},
-			{Name: "numa_cpus", Help: "CPUs of the NUMA node.", Unit: "CPUs", Source: "cpulist", Absent: "unreadable; a node without CPUs has 0"},
-			{Name: "numa_distance", Labels: []string{"peer"}, Help: "Relative cost of access from one NUMA node to another, 10 being local.", Unit: "10 is local", Source: "distance", Absent: "unreadable"},
-			{Name: "numa_allocations_total", Type: prometheus.CounterValue, Labels: []string{"result"}, Help: "Pages allocated on the NUMA node, by how the kernel came to it.", Unit: "pages", Source: "numastat", Absent: "not in the file"},
+		{Name: "numa", Metrics: []Metric{
+			{Name: "numa_memory_total_bytes", Labels: []string{"node"}, Help: "Memory of the NUMA node.", Source: "meminfo", Absent: "a node without memory"},
+			{Name: "numa_memory_free_bytes", Labels: []string{"node"}, Help: "Free memory of the NUMA node.", Source: "same", Absent: "same"},
+			{Name: "numa_memory_used_bytes", Labels: []string{"node"}, Help: "Used memory of the NUMA node.", Source: "same", Absent: "same"},
+			{Name: "numa_cpus", Labels: []string{"node"}, Help: "CPUs of the NUMA node.", Unit: "CPUs", Source: "cpulist", Absent: "unreadable; a node without CPUs has 0"},
+			{Name: "numa_distance", Labels: []string{"node", "peer"}, Help: "Relative cost of access from one NUMA node to another, 10 being local.", Unit: "10 is local", Source: "distance", Absent: "unreadable"},
+			{Name: "numa_allocations_total", Type: prometheus.CounterValue, Labels: []string{"node", "result"}, Help: "Pages allocated on the NUMA node, by how the kernel came to it.", Unit: "pages", Source: "numastat", Absent: "not in the file"},
 		}},
 		{Name: "collectors", Labels: []string{"collector"}, Metrics: []Metric{
 			{Name: "collector_success", Help: "Whether the collector's last poll read its main table.", Values: "0 or 1"},

@@ -33,8 +33,8 @@ func ParseMapping(out []byte) (model.Report, error) {
 	return r, nil
 }
 
-// isChip tells a chip's line, which starts with three numbers, from that of an Mcu,
-// which has no logic id, and of an NPU that is called -1.
+// isChip reports whether a line is a chip's, which starts with three numbers: that
+// of an Mcu has no logic id, and an NPU may be called -1.
 func isChip(fields []string) bool {
 	for _, f := range fields[:3] {
 		if _, ok := printed.Index(f); !ok {

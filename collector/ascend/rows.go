@@ -28,8 +28,9 @@ func (p *infoParser) device(cells []string) {
 	}
 }
 
-// hasUsage and hasTemperature tell a chip's rows apart where neither has a word in
-// its second cell: under the same columns, one has a pair and the other a number.
+// hasUsage and hasTemperature report whether a row is a chip's second or its first
+// where neither has a word in its second cell: under the same columns, one has a
+// pair and the other a number.
 func (p *infoParser) hasUsage() bool {
 	for _, word := range []string{colDDR, colHBM} {
 		if value, ok := p.row.Get(word); ok {
@@ -74,8 +75,8 @@ func (p *infoParser) npu() (string, bool) {
 	return p.row.Get(colNPUID)
 }
 
-// isState accepts a word or nothing: a number there means that the row is not a
-// device's.
+// isState reports whether s is a word or nothing: a number there means that the row
+// is not a device's.
 func isState(s string) bool {
 	return printed.Absent(s) || 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z'
 }

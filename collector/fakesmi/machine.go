@@ -51,7 +51,7 @@ func MetaXMachine(version string, l Load, faults ...Fault) model.Report {
 		case i == last:
 			w = m.slice(&d)
 		default:
-			m.leaveBehind(&d, c500)
+			m.addForgotten(&d, c500)
 		}
 		busy := m.read(&d, i, w, c500)
 		put(&d.Readings, "performance_level", m.level(&d, busy))
@@ -172,9 +172,9 @@ func (m *machine) serve(d *model.Device, i int, c card) work {
 	return w
 }
 
-// leaveBehind gives a card that nobody uses, and that is nevertheless full, the
+// addForgotten gives a card that nobody uses, and that is nevertheless full, the
 // process of somebody who forgot it.
-func (m *machine) leaveBehind(d *model.Device, c card) {
+func (m *machine) addForgotten(d *model.Device, c card) {
 	if held := m.faults.held(d.ID, 0, c); held > 0 {
 		m.report.Processes = append(m.report.Processes, model.Process{Device: d.ID, PID: "4194303", Name: "python3.11", UsedBytes: held * bytesPerMiB})
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Kind tells what a line of output is.
+// Kind is what a line of output is.
 type Kind uint8
 
 // The kinds of line.

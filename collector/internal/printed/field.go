@@ -20,9 +20,9 @@ type Field struct {
 // IsPair reports whether a slash is expected in the values.
 func (f *Field) IsPair() bool { return f.Total != "" || f.Limit != "" }
 
-// Read adds the readings that text tells; their unit stands behind the number,
-// else it is headerUnit. It reports whether all of text makes sense: an absent
-// value does, and a part that does not costs only itself.
+// Read adds the readings in text; their unit stands behind the number, else it is
+// headerUnit. It reports whether all of text makes sense: an absent value does, and
+// a part that does not costs only itself.
 func (f *Field) Read(to *model.Readings, text, headerUnit string) bool {
 	if Absent(text) {
 		return true

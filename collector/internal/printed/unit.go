@@ -18,7 +18,7 @@ const (
 	Level // P9, with the letter before the number
 )
 
-// scale tells what a printed symbol means: its unit, and what to multiply with and
+// scale returns what a printed symbol means: its unit, and what to multiply with and
 // to divide by for the base unit. Memory is binary throughout: both vendors divide
 // by 1024 and write MB or MiB as they please.
 func scale(symbol string) (u Unit, times, per float64) {
@@ -56,8 +56,8 @@ func (u Unit) Value(text, headerUnit string) (float64, bool) {
 	return v, known
 }
 
-// parse tells an absent value, which is unknown and fine, from one that cannot be
-// read. Only temperatures may be negative, and what no machine holds is refused: an
+// parse reads one value. An absent one is not known and fine, one that cannot be
+// read is neither. Only temperatures may be negative, and what no machine holds is refused: an
 // unsigned counter that went below zero prints as an enormous number.
 func (u Unit) parse(text, headerUnit string) (v float64, known, ok bool) {
 	const most = 1 << 60

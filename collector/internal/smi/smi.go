@@ -31,7 +31,7 @@ type Query struct {
 	// Args are the argument lists to try, in order, until one gives an answer
 	// that parses: older tools know fewer of them.
 	Args [][]string
-	// Inventory marks what hardly ever changes, and is asked rarely.
+	// Inventory marks slow-changing data, which is asked for at the inventory interval.
 	Inventory bool
 	// Parse reads standard output. It must not keep out.
 	Parse func(out []byte) (model.Report, error)
