@@ -96,7 +96,7 @@ func toy() smi.Vendor {
 		Name:    "toy",
 		Table:   smi.Query{Name: "table", Args: [][]string{{"table"}}, Parse: table},
 		Sides:   []smi.Query{{Name: "list", Args: [][]string{{"list"}}, Parse: side}, {Name: "inventory", Args: [][]string{{"new"}, {"old"}}, Inventory: true, Parse: side}},
-		Resolve: func(name string, _ []model.Device) (string, bool) { return name, true },
+		Resolve: func(name string, _ []model.Device) string { return name },
 		Classify: func(text []byte) (failure.Reason, string, bool) {
 			return failure.Driver, "driver", strings.Contains(string(text), "driver")
 		},

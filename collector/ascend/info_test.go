@@ -261,26 +261,25 @@ func TestTopologyNames(t *testing.T) {
 	places := []model.Device{{ID: "2.0", NPU: "2", Chip: "0"}, {ID: "2.1", NPU: "2", Chip: "1"}, {ID: "3.0", NPU: "3", Chip: "0"}}
 	logical := []model.Device{{ID: "0", NPU: "4", Chip: "0"}, {ID: "1", NPU: "9", Chip: "0"}}
 	for _, c := range []struct {
-		name     string
-		devices  []model.Device
-		id       string
-		isDevice bool
+		name    string
+		devices []model.Device
+		id      string
 	}{
-		{"NPU0", single, "0", true},
-		{"NPU5", single, "5", true},
-		{"NPU3", single, "3", false},
-		{"Phy-ID13", physical, "13", true},
-		{"Phy-ID6", physical, "6", false},
-		{"NPU6", physical, "NPU6", false},
-		{"NPU3", places, "3.0", true},
-		{"NPU2", places, "NPU2", false},
-		{"Phy-ID4", places, "4", false},
-		{"NPU4", logical, "0", true},
-		{"NPU1", logical, "NPU1", false},
-		{"hns_0", single, "hns_0", false},
+		{"NPU0", single, "0"},
+		{"NPU5", single, "5"},
+		{"NPU3", single, "3"},
+		{"Phy-ID13", physical, "13"},
+		{"Phy-ID6", physical, "6"},
+		{"NPU6", physical, "NPU6"},
+		{"NPU3", places, "3.0"},
+		{"NPU2", places, "NPU2"},
+		{"Phy-ID4", places, "4"},
+		{"NPU4", logical, "0"},
+		{"NPU1", logical, "NPU1"},
+		{"hns_0", single, "hns_0"},
 	} {
-		if id, isDevice := ascend.Vendor().Resolve(c.name, c.devices); id != c.id || isDevice != c.isDevice {
-			t.Errorf("%s among %v means %q, %v, want %q, %v", c.name, c.devices, id, isDevice, c.id, c.isDevice)
+		if id := ascend.Vendor().Resolve(c.name, c.devices); id != c.id {
+			t.Errorf("%s among %v means %q, want %q", c.name, c.devices, id, c.id)
 		}
 	}
 }

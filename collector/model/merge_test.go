@@ -11,18 +11,7 @@ import (
 )
 
 // byNumber takes the number off "GPU3".
-func byNumber(name string, devices []model.Device) (string, bool) {
-	number, ok := strings.CutPrefix(name, "GPU")
-	if !ok {
-		return name, false
-	}
-	for _, d := range devices {
-		if d.ID == number {
-			return number, true
-		}
-	}
-	return number, false
-}
+func byNumber(name string, _ []model.Device) string { return strings.TrimPrefix(name, "GPU") }
 
 func device(id, bus string) model.Device { return model.Device{ID: id, BusID: bus} }
 
