@@ -71,11 +71,12 @@ func (l MetaXLayout) Reduce(r model.Report) model.Report {
 	return r
 }
 
-func (l MetaXLayout) tool() string {
+// names are those of the tool, the brand and the runtime.
+func (l MetaXLayout) names() (tool, brand, runtime string) {
 	if l.OEM {
-		return "ht-smi"
+		return "ht-smi", "Mars", "HPCC"
 	}
-	return "mx-smi"
+	return "mx-smi", "MetaX", "MACA"
 }
 
 // Print writes what the tool prints without arguments. At is the local time in
@@ -95,11 +96,8 @@ func (l MetaXLayout) Print(w io.Writer, r model.Report, at time.Time) error {
 }
 
 func (l MetaXLayout) preamble(x *box, at time.Time) {
-	brand := "MetaX"
-	if l.OEM {
-		brand = "Mars"
-	}
-	x.line("%s  version: %s\n", l.tool(), l.Version)
+	tool, brand, _ := l.names()
+	x.line("%s  version: %s\n", tool, l.Version)
 	x.line("=================== %s System Management Interface Log ===================", brand)
 	x.line("Timestamp                                         : %s\n", at.Format(time.ANSIC))
 }
@@ -110,106 +108,91 @@ func (l MetaXLayout) titles(x *box, t *model.Tool) {
 	if t == nil {
 		return
 	}
-	runtime := "MACA"
-	if l.OEM {
-		runtime = "HPCC"
-	}
-	x.row(fmt.Sprintf(" %-35s Kernel Mode Driver Version: %s", strings.ToUpper(l.tool())+" "+t.Version, t.DriverVersion))
+	tool, _, runtime := l.names()
+	x.row(fmt.Sprintf(" %-35s Kernel Mode Driver Version: %s", strings.ToUpper(tool)+" "+t.Version, t.DriverVersion))
 	x.row(fmt.Sprintf(" %-35s BIOS Version: %s", runtime+" Version: "+text(t.RuntimeVersion, "unknown"), t.FirmwareVersion))
 }
 
 func (l MetaXLayout) cards(x *box, r model.Report) {
-	sliced := map[string]bool{}
-	for _, s := range r.Slices {
-		sliced[s.Device] = true
+	end := "+"
+	x.widths = []int{36, 21, 22}
+	if l.board {
+		end = "|"
+		x.widths = []int{18, 17, 21, 22}
+	}
+	x.rule("|", "+", end, '-')
+	words := record{
+		board: "Board", name: "NAME", gpu: "GPU", persistence: "Persistence-M", bus: "Bus-id", util: "GPU-Util", mode: "sGPU-M",
+		power: "Power", temp: "Temp", perf: "Perf", memory: "Memory-Usage", state: "GPU-State",
+	}
+	if l.cap {
+		words.power = "Pwr:Usage/Cap"
 	}
 	if l.board {
-		x.widths = []int{18, 17, 21, 22}
-	} else {
-		x.widths = []int{36, 21, 22}
+		words.name, words.persistence = "Name", "Persist-M"
 	}
-	x.rule("|", "+", l.ruleEnd(), '-')
-	for _, row := range l.header() {
-		x.row(row...)
-	}
+	l.rows(x, words)
 	x.rule("|", "+", "|", '=')
 	for i := range r.Devices {
-		first, second := l.rows(&r.Devices[i], sliced[r.Devices[i].ID])
-		x.row(first...)
-		x.row(second...)
+		d := &r.Devices[i]
+		isSliced := slices.ContainsFunc(r.Slices, func(s model.Slice) bool { return s.Device == d.ID })
+		l.rows(x, l.record(d, isSliced))
 		x.rule("+", "+", "+", '-')
 	}
 }
 
-func (l MetaXLayout) ruleEnd() string {
-	if l.board {
-		return "|"
-	}
-	return "+"
+// record is the texts of a card's two rows, or of the header's.
+type record struct {
+	board, name, gpu, persistence, bus, util, mode string
+	power, temp, perf, memory, state               string
 }
 
-func (l MetaXLayout) header() [2][]string {
-	switch {
-	case l.board:
-		return [2][]string{
-			{ends(18, "Board", "Name"), ends(17, "GPU", "Persist-M"), " Bus-id", ends(22, "GPU-Util", "sGPU-M")},
-			{" Pwr:Usage/Cap", ends(17, "Temp", "Perf"), " Memory-Usage", " GPU-State"},
-		}
-	case l.perf:
-		return [2][]string{
-			{ends(36, "GPU     NAME", "Persistence-M"), " Bus-id", ends(22, "GPU-Util", "sGPU-M")},
-			{ends(36, "Temp    Pwr:Usage/Cap", "Perf"), " Memory-Usage", " GPU-State"},
-		}
-	}
-	power, state := " Temp        Power", ""
-	if l.cap {
-		power = " Temp        Pwr:Usage/Cap"
-	}
-	if l.state {
-		state = " GPU-State"
-	}
-	return [2][]string{{" GPU         NAME", " Bus-id", " GPU-Util"}, {power, " Memory-Usage", state}}
-}
-
-func (l MetaXLayout) rows(d *model.Device, sliced bool) (first, second []string) {
+func (l MetaXLayout) record(d *model.Device, isSliced bool) record {
 	rs := d.Readings
-	util := whole(rs, 100, "%", "utilization_ratio")
-	temp := whole(rs, 1, "C", "temperature_celsius", "chip")
-	power := whole(rs, 1, "W", "power_watts")
+	c := record{
+		board: d.Board, name: d.Name, gpu: d.ID, persistence: "Off", bus: text(d.BusID, notPrinted), mode: l.sliceMode(isSliced),
+		util:   whole(rs, 100, "%", "utilization_ratio"),
+		power:  whole(rs, 1, "W", "power_watts"),
+		temp:   whole(rs, 1, "C", "temperature_celsius", "chip"),
+		perf:   notPrinted,
+		memory: whole(rs, mib, "", "memory_used_bytes", "vram") + "/" + whole(rs, mib, "", "memory_total_bytes", "vram") + " MiB",
+		state:  stateOf(d.Health),
+	}
 	if l.cap {
-		power += " / " + whole(rs, 1, "W", "power_limit_watts")
+		c.power += " / " + whole(rs, 1, "W", "power_limit_watts")
 	}
-	perf := notPrinted
 	if _, ok := rs.Get("performance_level"); ok {
-		perf = "P" + whole(rs, 1, "", "performance_level")
+		c.perf = "P" + whole(rs, 1, "", "performance_level")
 	}
-	memory := " " + whole(rs, mib, "", "memory_used_bytes", "vram") + "/" + whole(rs, mib, "", "memory_total_bytes", "vram") + " MiB"
-	bus := " " + text(d.BusID, notPrinted)
-	state := ""
-	if l.state {
-		state = " " + stateOf(d.Health)
+	return c
+}
+
+func (l MetaXLayout) rows(x *box, c record) {
+	bus, memory, state := " "+c.bus, " "+c.memory, " "+c.state
+	if !l.state {
+		state = ""
 	}
-	mode := l.sliceMode(sliced)
 	switch {
 	case l.board:
-		return []string{ends(18, d.Board, d.Name), ends(17, d.ID, "Off"), bus, ends(22, util, mode)},
-			[]string{" " + power, ends(17, temp, perf), memory, state}
+		x.row(ends(18, c.board, c.name), ends(17, c.gpu, c.persistence), bus, ends(22, c.util, c.mode))
+		x.row(" "+c.power, ends(17, c.temp, c.perf), memory, state)
 	case l.perf:
-		return []string{ends(36, fmt.Sprintf("%-8s%s", d.ID, d.Name), "Off"), bus, ends(22, util, mode)},
-			[]string{ends(36, fmt.Sprintf("%-8s%s", temp, power), perf), memory, state}
+		x.row(ends(36, fmt.Sprintf("%-8s%s", c.gpu, c.name), c.persistence), bus, ends(22, c.util, c.mode))
+		x.row(ends(36, fmt.Sprintf("%-8s%s", c.temp, c.power), c.perf), memory, state)
+	default:
+		x.row(fmt.Sprintf(" %-12s%s", c.gpu, c.name), bus, " "+c.util)
+		x.row(fmt.Sprintf(" %-12s%s", c.temp, c.power), memory, state)
 	}
-	return []string{fmt.Sprintf(" %-12s%s", d.ID, d.Name), bus, " " + util},
-		[]string{fmt.Sprintf(" %-12s%s", temp, power), memory, state}
 }
 
 // sliceMode is the cell sGPU-M, whose words changed with 2.2.9.
-func (l MetaXLayout) sliceMode(sliced bool) string {
+func (l MetaXLayout) sliceMode(isSliced bool) string {
 	switch {
-	case l.board && sliced:
+	case l.board && isSliced:
 		return "Enabled"
 	case l.board:
 		return "Disabled"
-	case sliced:
+	case isSliced:
 		return "*sGPU"
 	}
 	return "Native"
@@ -262,7 +245,8 @@ func printProcesses(x *box, processes []model.Process) {
 // PrintList writes what the tool prints for -L.
 func (l MetaXLayout) PrintList(w io.Writer, r model.Report) error {
 	x := &box{}
-	x.line("%s  version: %s", l.tool(), l.Version)
+	tool, _, _ := l.names()
+	x.line("%s  version: %s", tool, l.Version)
 	for _, d := range r.Devices {
 		state := stateOf(d.Health)
 		if d.UUID != "" {
