@@ -4,7 +4,6 @@
 package ascend
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
@@ -95,7 +94,7 @@ func ParseInfo(out []byte) (model.Report, error) {
 		switch line.Kind {
 		case boxtable.Torn:
 			p.dropPending("its second row is cut")
-			p.warn("a row is cut: %.60q", line.Text)
+			p.report.Warn("a row is cut: %.60q", line.Text)
 		case boxtable.Separator:
 			p.dropPending("its second row is missing")
 		case boxtable.Row:
@@ -192,7 +191,7 @@ func (p *infoParser) name() {
 	seen := make(map[string]bool, len(p.records))
 	for _, r := range p.records {
 		if _, twice := ids[r.place]; twice {
-			p.warn("chip %s of NPU %s is printed twice", r.chip, r.npu)
+			p.report.Warn("chip %s of NPU %s is printed twice", r.chip, r.npu)
 			continue
 		}
 		r.device.ID = r.number
@@ -214,7 +213,7 @@ func (p *infoParser) name() {
 	for _, o := range p.owners {
 		id, ok := ids[o.place]
 		if !ok {
-			p.warn("process %s runs on a chip that the device table lacks", o.process.PID)
+			p.report.Warn("process %s runs on a chip that the device table lacks", o.process.PID)
 			continue
 		}
 		o.process.Device = id
@@ -222,13 +221,9 @@ func (p *infoParser) name() {
 	}
 }
 
-func (p *infoParser) warn(format string, args ...any) {
-	p.report.Warnings = append(p.report.Warnings, fmt.Sprintf(format, args...))
-}
-
 func (p *infoParser) dropPending(why string) {
 	if p.pending != nil {
-		p.warn("NPU %s is left out: %s", p.pending.npu, why)
+		p.report.Warn("NPU %s is left out: %s", p.pending.npu, why)
 		p.pending = nil
 	}
 }

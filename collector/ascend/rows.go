@@ -54,10 +54,10 @@ func (p *infoParser) firstRow(cells []string) {
 	_, isIndex := printed.Index(npu)
 	switch {
 	case okState && (printed.PCIAddress(state) || health(state) == nil && !p.hasTemperature()):
-		p.warn("a chip is left out: its first row is missing before %.60q", strings.Join(cells, "|"))
+		p.report.Warn("a chip is left out: its first row is missing before %.60q", strings.Join(cells, "|"))
 		return
 	case !ok || !okState || !isIndex || !isState(state):
-		p.warn("a row identifies no NPU: %.60q", strings.Join(cells, "|"))
+		p.report.Warn("a row identifies no NPU: %.60q", strings.Join(cells, "|"))
 		return
 	}
 	r := &record{place: place{npu: npu}, device: model.Device{NPU: npu, Health: health(state), Readings: make(model.Readings, 0, 8)}}
@@ -97,16 +97,14 @@ func (p *infoParser) secondRow(bus string) {
 	if p.lower.Has(colChip) {
 		chip, _ := p.row.Lead(colChip)
 		if _, ok := printed.Index(chip); !ok {
-			p.warn("NPU %s is left out: its chip is not printed in %.60q", r.npu, p.row.Cell(colChip))
+			p.report.Warn("NPU %s is left out: its chip is not printed in %.60q", r.npu, p.row.Cell(colChip))
 			return
 		}
 		r.chip, r.device.Chip = chip, chip
 	}
 	for _, word := range []string{colPhyID, colDevice} {
-		if number, ok := p.row.Get(word); ok {
-			if _, ok := printed.Index(number); ok {
-				r.number = number
-			}
+		if number, ok := p.row.Index(word); ok {
+			r.number = number
 		}
 	}
 	p.readings(r)
@@ -123,7 +121,7 @@ func (p *infoParser) checkQueried(d *model.Device) {
 	if !ok || temperature != 0 || slices.ContainsFunc(d.Readings, func(r model.Reading) bool { return asked(r) && r.Value != 0 }) {
 		return
 	}
-	p.warn("NPU %s: every reading is zero, which is what a failed query prints", d.NPU)
+	p.report.Warn("NPU %s: every reading is zero, which is what a failed query prints", d.NPU)
 	d.Readings = slices.DeleteFunc(d.Readings, asked)
 	if d.Health != nil && d.Health.OK {
 		d.Health = nil
@@ -136,10 +134,10 @@ func (p *infoParser) readings(r *record) {
 		switch c := v.Column; {
 		case v.Fits:
 			if !c.Read(&r.device.Readings, v.Text) {
-				p.warn("NPU %s: cannot read %s from %.40q", r.npu, c.Word, v.Text)
+				p.report.Warn("NPU %s: cannot read %s from %.40q", r.npu, c.Word, v.Text)
 			}
 		case v.First && v.Cell != "" && !isIdentity(c.Word):
-			p.warn("NPU %s: %.60q has other values than its header has words", r.npu, v.Cell)
+			p.report.Warn("NPU %s: %.60q has other values than its header has words", r.npu, v.Cell)
 		}
 	}
 }
@@ -158,17 +156,16 @@ func (p *infoParser) process(cells []string) {
 		return
 	}
 	if !p.row.Read(p.upper, cells) {
-		p.warn("a process row has other cells than its header: %.60q", row)
+		p.report.Warn("a process row has other cells than its header: %.60q", row)
 		return
 	}
 	npu, ok := p.npu()
 	chip, _ := p.row.Get(colChip)
-	pid, okPID := p.row.Get(colPID)
+	pid, okPID := p.row.Index(colPID)
 	name, _ := p.row.Get(colProcess)
 	mem, okMem := p.row.Get(colProcessMem)
-	_, isPID := printed.Index(pid)
-	if !ok || !okPID || !okMem || !isPID {
-		p.warn("cannot read a process row: %.60q", row)
+	if !ok || !okPID || !okMem {
+		p.report.Warn("cannot read a process row: %.60q", row)
 		return
 	}
 	if printed.Absent(mem) {
@@ -176,7 +173,7 @@ func (p *infoParser) process(cells []string) {
 	}
 	bytes, ok := printed.Bytes.Value(mem, p.upper.Columns[p.upper.Find(colProcessMem)].Unit)
 	if !ok {
-		p.warn("process %s: cannot read its memory from %.40q", pid, mem)
+		p.report.Warn("process %s: cannot read its memory from %.40q", pid, mem)
 		return
 	}
 	p.owners = append(p.owners, owner{

@@ -2,7 +2,6 @@ package metax
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
@@ -28,17 +27,18 @@ func ParseList(out []byte) (model.Report, error) {
 	known := map[string]bool{}
 	for raw := range bytes.Lines(out) {
 		line := strings.TrimSpace(string(raw))
-		number, rest, ok := cutCard(line)
+		card, ok := strings.CutPrefix(line, "GPU#")
 		if !ok {
 			continue
 		}
+		number, rest, _ := strings.Cut(card, " ")
 		d, ok := listed(number, rest)
 		cut := raw[len(raw)-1] != '\n' && !strings.HasSuffix(line, ")")
 		switch {
 		case !ok || cut:
-			r.Warnings = append(r.Warnings, fmt.Sprintf("cannot read a line of the list: %.80q", line))
+			r.Warn("cannot read a line of the list: %.80q", line)
 		case known[number]:
-			r.Warnings = append(r.Warnings, fmt.Sprintf("card %s is listed twice", number))
+			r.Warn("card %s is listed twice", number)
 		case strings.HasSuffix(d.Health.Reason, withheld):
 			hidden++
 			known[number] = true
@@ -52,15 +52,6 @@ func ParseList(out []byte) (model.Report, error) {
 		return model.Report{}, failure.New(failure.Parse, "no card in the list")
 	}
 	return r, nil
-}
-
-func cutCard(line string) (number, rest string, ok bool) {
-	after, ok := strings.CutPrefix(line, "GPU#")
-	if !ok {
-		return "", "", false
-	}
-	number, rest, _ = strings.Cut(after, " ")
-	return number, rest, true
 }
 
 // listed reads what follows the number: a name that may hold blanks, the bus

@@ -25,7 +25,7 @@ func (p *tableParser) card(cells []string) {
 	case isIndex && okBus && (printed.Absent(bus) || printed.PCIAddress(bus)):
 		p.firstRow(id, bus)
 	default:
-		p.warn("a row identifies no card: %.60q", strings.Join(cells, "|"))
+		p.report.Warn("a row identifies no card: %.60q", strings.Join(cells, "|"))
 	}
 }
 
@@ -50,7 +50,7 @@ func (p *tableParser) secondRow(cells []string) {
 	}
 	p.pending = nil
 	if p.known[d.ID] {
-		p.warn("card %s is printed twice", d.ID)
+		p.report.Warn("card %s is printed twice", d.ID)
 		return
 	}
 	p.readings(d)
@@ -70,7 +70,7 @@ func (p *tableParser) readings(d *model.Device) {
 			}
 			var ok bool
 			if text, ok = onlyOne(v.Column.Field, v.Cell); !ok {
-				p.warn("card %s: cannot tell which part of %.40q is %s", d.ID, v.Cell, v.Column.Word)
+				p.report.Warn("card %s: cannot tell which part of %.40q is %s", d.ID, v.Cell, v.Column.Word)
 				continue
 			}
 		}
@@ -79,7 +79,7 @@ func (p *tableParser) readings(d *model.Device) {
 			continue
 		}
 		if !v.Column.Read(&d.Readings, text) {
-			p.warn("card %s: cannot read %s from %.40q", d.ID, v.Column.Word, text)
+			p.report.Warn("card %s: cannot read %s from %.40q", d.ID, v.Column.Word, text)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func (p *tableParser) state(d *model.Device, text string) {
 		return
 	}
 	if d.Health = health(text); d.Health == nil {
-		p.warn("card %s: cannot read its state from %.40q", d.ID, text)
+		p.report.Warn("card %s: cannot read its state from %.40q", d.ID, text)
 	}
 }
 
@@ -131,27 +131,25 @@ func health(s string) *model.Health {
 // slice reads a row of the sliced-GPU box.
 func (p *tableParser) slice(cells []string) {
 	if !p.row.Read(p.upper, cells) {
-		p.warn("a slice row has other cells than its header: %.60q", strings.Join(cells, "|"))
+		p.report.Warn("a slice row has other cells than its header: %.60q", strings.Join(cells, "|"))
 		return
 	}
-	gpu, okGPU := p.row.Get(colGPU)
-	id, okID := p.row.Get(colSliceID)
-	_, isGPU := printed.Index(gpu)
-	_, isID := printed.Index(id)
+	gpu, okGPU := p.row.Index(colGPU)
+	id, okID := p.row.Index(colSliceID)
 	key := [2]string{gpu, id}
 	switch {
-	case !okGPU || !okID || !isGPU || !isID:
-		p.warn("a slice row identifies no slice: %.60q", strings.Join(cells, "|"))
+	case !okGPU || !okID:
+		p.report.Warn("a slice row identifies no slice: %.60q", strings.Join(cells, "|"))
 		return
 	case p.sliced[key]:
-		p.warn("slice %s of card %s is printed twice", id, gpu)
+		p.report.Warn("slice %s of card %s is printed twice", id, gpu)
 		return
 	}
 	p.sliced[key] = true
 	s := model.Slice{Device: gpu, ID: id}
 	for v := range p.row.Values() {
 		if v.Fits && !v.Column.Read(&s.Readings, v.Text) {
-			p.warn("slice %s of card %s: cannot read %s from %.40q", id, gpu, v.Column.Word, v.Text)
+			p.report.Warn("slice %s of card %s: cannot read %s from %.40q", id, gpu, v.Column.Word, v.Text)
 		}
 	}
 	p.report.Slices = append(p.report.Slices, s)
@@ -166,14 +164,13 @@ func (p *tableParser) process(cells []string) {
 	}
 	p.row.Read(p.upper, cells) // not with a bar in the name: a part of it would be taken for the memory
 	gpu, okGPU := p.row.Get(colGPU)
-	pid, okPID := p.row.Get(colPID)
+	pid, okPID := p.row.Index(colPID)
 	name, _ := p.row.Get(colProcess)
 	mem, okMem := p.row.Get(colProcessMem)
 	gpu, _, onSlice := strings.Cut(gpu, "-s")
 	_, isGPU := printed.Index(gpu)
-	_, isPID := printed.Index(pid)
-	if !okGPU || !okPID || !okMem || !isGPU || !isPID {
-		p.warn("cannot read a process row: %.60q", row)
+	if !okGPU || !okPID || !okMem || !isGPU {
+		p.report.Warn("cannot read a process row: %.60q", row)
 		return
 	}
 	if printed.Absent(mem) {
@@ -181,7 +178,7 @@ func (p *tableParser) process(cells []string) {
 	}
 	bytes, ok := printed.Bytes.Value(mem, p.upper.Columns[p.upper.Find(colProcessMem)].Unit)
 	if !ok {
-		p.warn("process %s on card %s: cannot read its memory from %.40q", pid, gpu, mem)
+		p.report.Warn("process %s on card %s: cannot read its memory from %.40q", pid, gpu, mem)
 		return
 	}
 	key := [2]string{gpu, pid}

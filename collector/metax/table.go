@@ -7,7 +7,6 @@
 package metax
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
@@ -107,7 +106,7 @@ func (p *tableParser) line(line boxtable.Line) error {
 		return p.text(line.Text)
 	case boxtable.Torn:
 		p.dropPending("its second row is cut")
-		p.warn("a row is cut: %.60q", line.Text)
+		p.report.Warn("a row is cut: %.60q", line.Text)
 	case boxtable.Separator:
 		p.dropPending("its second row is missing")
 	case boxtable.Row:
@@ -250,13 +249,9 @@ func version(s string) string {
 	return word
 }
 
-func (p *tableParser) warn(format string, args ...any) {
-	p.report.Warnings = append(p.report.Warnings, fmt.Sprintf(format, args...))
-}
-
 func (p *tableParser) dropPending(why string) {
 	if p.pending != nil {
-		p.warn("card %s is left out: %s", p.pending.ID, why)
+		p.report.Warn("card %s is left out: %s", p.pending.ID, why)
 		p.pending = nil
 	}
 }

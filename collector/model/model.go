@@ -5,6 +5,8 @@
 // in here is ever a zero that stands for an unknown.
 package model
 
+import "fmt"
+
 // Report is what one command's output told. A vendor's commands each give one
 // Report; Merge joins them.
 type Report struct {
@@ -23,6 +25,11 @@ type Report struct {
 	// Warnings are the parts of the output that could not be read, one short
 	// sentence each.
 	Warnings []string
+}
+
+// Warn adds a warning.
+func (r *Report) Warn(format string, args ...any) {
+	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }
 
 // Tool is the identity in the title rows of a vendor tool.

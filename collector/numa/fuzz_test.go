@@ -100,7 +100,7 @@ func FuzzParseNumastat(f *testing.F) {
 }
 
 func FuzzPCIName(f *testing.F) {
-	for _, seed := range []string{"0000:3b:00.0", "0000:3B:00.0", "10000:e1:1f.7", "00000000:05:00.0", "3b:00.0", "../../x", "0000:3b:00.0/..", "NA"} {
+	for _, seed := range []string{"0000:3b:00.0", "0000:3B:00.0", "10000:e1:1f.7", "00000000:05:00.0", "3b:00.0", "../../x", "0000:3b:00.0/..", "0000:3b:00. 0", "NA"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, address string) {

@@ -104,7 +104,7 @@ func vocabulary() boxtable.Vocabulary {
 
 func TestColumnsFindWordsAndUnits(t *testing.T) {
 	scalar := func(word, unit string) boxtable.Column { return boxtable.Column{Word: word, Unit: unit} }
-	pair, cap := &vocabulary()[4].Field, &vocabulary()[6].Field
+	pair, limit := &vocabulary()[4].Field, &vocabulary()[6].Field
 	for _, c := range []struct {
 		cell string
 		want []boxtable.Column
@@ -125,7 +125,7 @@ func TestColumnsFindWordsAndUnits(t *testing.T) {
 		}},
 		{"Usage(MiB", []boxtable.Column{scalar("usage", "MiB")}},
 		{"(MiB)", []boxtable.Column{scalar("(mib)", "")}},
-		{"Temp\tPwr:Usage/Cap", []boxtable.Column{scalar("temp", ""), {Word: "pwr:usage/cap", Field: cap}}},
+		{"Temp\tPwr:Usage/Cap", []boxtable.Column{scalar("temp", ""), {Word: "pwr:usage/cap", Field: limit}}},
 		{"(((", []boxtable.Column{scalar("(", "(")}},
 	} {
 		if diff := cmp.Diff(c.want, vocabulary().Columns(c.cell)); diff != "" {

@@ -70,6 +70,14 @@ func (r *Record) Get(word string) (string, bool) {
 	return r.values[i], r.fits[r.header.cellOf(i)]
 }
 
+// Index returns the value under a word where it is a small whole number: a card's,
+// a chip's, a process's.
+func (r *Record) Index(word string) (string, bool) {
+	value, ok := r.Get(word)
+	_, isIndex := printed.Index(value)
+	return value, ok && isIndex
+}
+
 // Lead returns the value under the first word of a cell. It stands first even
 // where the values beside it are not printed.
 func (r *Record) Lead(word string) (string, bool) {

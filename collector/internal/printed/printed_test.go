@@ -58,7 +58,7 @@ func TestPCIAddress(t *testing.T) {
 	}
 	for _, s := range []string{
 		"", "NA", "0000", "0000:3b:00", "0000:3b:00.", "3b:00.0", "0000:3g:00.0", "0000:3b:00:0", "OK", "36C", "000:3b:00.0",
-		"000000000:3b:00.0", "0000:3b:00.0000", "0000:3b-00.0", "0000::3b:00.0",
+		"000000000:3b:00.0", "0000:3b:00.0000", "0000:3b-00.0", "0000::3b:00.0", "0000:3b:00. 0",
 	} {
 		if printed.PCIAddress(s) {
 			t.Errorf("%q is taken for a PCI address", s)
@@ -166,9 +166,18 @@ func TestCarries(t *testing.T) {
 		text  string
 		want  bool
 	}{
-		{power, "201W", true}, {power, "201W / 350W", true}, {power, "-1W", true}, {power, "201", false}, {power, "61C", false}, {power, "NA / 350W", false},
-		{memory, "1/2 MiB", true}, {memory, "2 MiB", false}, {memory, "1/2", false},
-		{level, "P9", true}, {level, "9", false}, {level, "Off", false},
+		{power, "201W", true},
+		{power, "201W / 350W", true},
+		{power, "-1W", true},
+		{power, "201", false},
+		{power, "61C", false},
+		{power, "NA / 350W", false},
+		{memory, "1/2 MiB", true},
+		{memory, "2 MiB", false},
+		{memory, "1/2", false},
+		{level, "P9", true},
+		{level, "9", false},
+		{level, "Off", false},
 	} {
 		if got := c.field.Carries(c.text); got != c.want {
 			t.Errorf("%q as a value of %d: %v", c.text, c.field.Unit, got)

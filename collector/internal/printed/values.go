@@ -61,7 +61,7 @@ func PCIAddress(s string) bool {
 		return false
 	}
 	return isHex(domain) && isHex(rest[:2]) && rest[2] == ':' && isHex(rest[3:5]) &&
-		rest[5] == '.' && isHex(strings.TrimSpace(rest[6:]))
+		rest[5] == '.' && isHex(strings.TrimRight(rest[6:], " "))
 }
 
 func isHex(s string) bool {

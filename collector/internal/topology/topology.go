@@ -4,7 +4,6 @@ package topology
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -118,12 +117,12 @@ func (p *parser) row(fields []string, whole bool) {
 		want++
 	}
 	if len(cells) < links || len(cells) > want || !whole {
-		p.warn("the row of %s is cut", name)
+		p.report.Warn("the row of %s is cut", name)
 		return
 	}
 	for i, peer := range p.columns {
 		if peer == name && cells[i] != self || cells[i][0] <= '9' {
-			p.warn("the links of %s do not line up with the header", name)
+			p.report.Warn("the links of %s do not line up with the header", name)
 			return
 		}
 	}
@@ -159,9 +158,9 @@ func joinList(cells []string, at int) []string {
 func (p *parser) link(name, peer, kind string) {
 	switch {
 	case strings.Trim(kind, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "":
-		p.warn("cannot read the link of %s to %s from %.20q", name, peer, kind)
+		p.report.Warn("cannot read the link of %s to %s from %.20q", name, peer, kind)
 	case kind == self:
-		p.warn("the link of %s to %s is printed as its own", name, peer)
+		p.report.Warn("the link of %s to %s is printed as its own", name, peer)
 	default:
 		p.report.Links = append(p.report.Links, model.Link{Device: name, Peer: peer, Type: kind})
 	}
@@ -172,7 +171,7 @@ func (p *parser) cpuList(name, s string) string {
 		return ""
 	}
 	if strings.Trim(s, "0123456789,-") != "" {
-		p.warn("cannot read the CPU affinity of %s from %.40q", name, s)
+		p.report.Warn("cannot read the CPU affinity of %s from %.40q", name, s)
 		return ""
 	}
 	return s
@@ -184,7 +183,7 @@ func (p *parser) numaNode(name, s string) *int {
 	}
 	n, ok := printed.Index(s)
 	if !ok {
-		p.warn("cannot read the node affinity of %s from %.40q", name, s)
+		p.report.Warn("cannot read the node affinity of %s from %.40q", name, s)
 		return nil
 	}
 	return &n
@@ -196,8 +195,4 @@ func (p *parser) legendLine(fields []string) {
 	if ok && len(fields) == 2 && numbered(name, p.names.Others) {
 		p.legend[name] = fields[1]
 	}
-}
-
-func (p *parser) warn(format string, args ...any) {
-	p.report.Warnings = append(p.report.Warnings, fmt.Sprintf(format, args...))
 }
