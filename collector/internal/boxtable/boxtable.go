@@ -54,12 +54,14 @@ func classify(s string) Line {
 	line := Line{Text: s}
 	switch {
 	case s == "":
-	case isSeparator(s), len(s) >= 3 && strings.Trim(s, ".… ") == "":
+	case isSeparator(s):
 		line.Kind = Separator
 	case s[0] == '|' && len(s) > 1 && s[len(s)-1] == '|':
 		line.Kind = Row
 	case s[0] == '|':
 		line.Kind = Torn
+	case len(s) >= 3 && strings.Trim(s, ".… ") == "":
+		line.Kind = Separator
 	}
 	return line
 }
@@ -68,7 +70,17 @@ func classify(s string) Line {
 // +---+===+ and even +-----=+. A blank makes it a row of "-", which says that
 // nothing is known.
 func isSeparator(s string) bool {
-	return strings.Trim(s, "+-=|") == "" && strings.ContainsAny(s, "-=")
+	rule := false
+	for i := range len(s) {
+		switch s[i] {
+		case '-', '=':
+			rule = true
+		case '+', '|':
+		default:
+			return false
+		}
+	}
+	return rule
 }
 
 func appendCells(cells []string, row string) []string {
