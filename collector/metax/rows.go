@@ -31,14 +31,17 @@ func (p *tableParser) card(cells []string) {
 
 // firstRow starts a card.
 func (p *tableParser) firstRow(id, bus string) {
-	d := &model.Device{ID: id, BusID: printed.Label(bus), Readings: make(model.Readings, 0, 8)}
+	d := &model.Device{ID: id, BusID: printed.Label(bus)}
 	if name, ok := p.row.Get(colName); ok {
 		d.Name = printed.Label(name)
 	}
 	if board, ok := p.row.Get(colBoard); ok {
 		d.Board = printed.Label(board)
 	}
-	p.readings(d)
+	if !p.known[id] { // else it is left out after its second row
+		d.Readings = make(model.Readings, 0, 8)
+		p.readings(d)
+	}
 	p.pending = d
 }
 
