@@ -152,34 +152,36 @@ func because(h *model.Health) string {
 func cardOf(d *model.Device) cardView {
 	v := cardView{
 		Device: short(d.ID), Name: short(cmp.Or(d.Name, absent)), State: absent,
-		Utilization: reading(d.UtilizationRatio, 100, "%.0f %%"),
-		Temperature: reading(d.TemperatureCelsius, 1, "%.0f °C"),
-		Power:       reading(d.PowerWatts, 1, "%.0f W"),
+		Utilization: reading(d.Readings, 100, "%.0f %%", "utilization_ratio"),
+		Temperature: reading(d.Readings, 1, "%.0f °C", "temperature_celsius", "chip"),
+		Power:       reading(d.Readings, 1, "%.0f W", "power_watts"),
 		Memory:      absent,
 	}
-	if d.PowerWatts != nil && d.PowerLimitWatts != nil {
-		v.Power = fmt.Sprintf("%.0f/%.0f W", *d.PowerWatts, *d.PowerLimitWatts)
+	if limit, ok := d.Readings.Get("power_limit_watts"); ok && v.Power != absent {
+		v.Power = fmt.Sprintf("%s/%.0f W", strings.TrimSuffix(v.Power, " W"), limit)
 	}
 	if h := d.Health; h != nil {
 		v.State, v.Bad = short(cmp.Or(h.State, absent)), !h.OK
 	}
 	// Of several kinds the one that holds most: models are in that.
 	most := 0.0
-	for _, m := range d.Memory {
-		if m.UsedBytes != nil && m.TotalBytes != nil && *m.TotalBytes > most {
+	for _, r := range d.Readings {
+		used, ok := d.Readings.Get("memory_used_bytes", r.Labels...)
+		if ok && r.Metric == "memory_total_bytes" && r.Value > most {
 			const gib = 1 << 30
-			most = *m.TotalBytes
-			v.Memory = fmt.Sprintf("%.1f/%.1f GiB", *m.UsedBytes/gib, most/gib)
+			most = r.Value
+			v.Memory = fmt.Sprintf("%.1f/%.1f GiB", used/gib, most/gib)
 		}
 	}
 	return v
 }
 
-func reading(v *float64, factor float64, format string) string {
-	if v == nil {
+func reading(rs model.Readings, factor float64, format string, m model.Metric, labels ...string) string {
+	v, ok := rs.Get(m, labels...)
+	if !ok {
 		return absent
 	}
-	return fmt.Sprintf(format, *v*factor)
+	return fmt.Sprintf(format, v*factor)
 }
 
 func collectorViews(all []collector.Status, now time.Time) []collectorView {

@@ -1,4 +1,6 @@
-package boxtable
+// Package printed reads what vendor tools print for one value: numbers with their
+// units, pairs with a slash, names, and the words that stand for nothing.
+package printed
 
 import (
 	"strconv"
@@ -7,11 +9,15 @@ import (
 
 // Absent reports whether a cell says that there is no value.
 func Absent(s string) bool {
-	switch s {
-	case "", "-", "--":
+	switch len(s) {
+	case 0:
 		return true
+	case 1, 2:
+		return s == "-" || s == "--" || strings.EqualFold(s, "na")
+	case 3:
+		return strings.EqualFold(s, "n/a")
 	}
-	return strings.EqualFold(s, "na") || strings.EqualFold(s, "n/a") || strings.EqualFold(s, "unknown")
+	return strings.EqualFold(s, "unknown")
 }
 
 // Label returns s, or "" when s says that there is no value.
@@ -22,15 +28,9 @@ func Label(s string) string {
 	return s
 }
 
-// Number reads a decimal number that may end in the given unit. Signs and a
-// fraction are understood; exponents, hexadecimal and names such as "inf" are
-// not numbers of any tool.
-func Number(s, unit string) (float64, bool) {
-	if unit != "" {
-		if cut := len(s) - len(unit); cut > 0 && strings.EqualFold(s[cut:], unit) {
-			s = strings.TrimSpace(s[:cut])
-		}
-	}
+// Number reads a decimal number. A minus sign and a fraction are understood;
+// exponents, hexadecimal and names such as "inf" are not numbers of any tool.
+func Number(s string) (float64, bool) {
 	const longest = 20
 	if s == "" || len(s) > longest {
 		return 0, false
@@ -61,7 +61,7 @@ func PCIAddress(s string) bool {
 		return false
 	}
 	return isHex(domain) && isHex(rest[:2]) && rest[2] == ':' && isHex(rest[3:5]) &&
-		rest[5] == '.' && isHex(strings.TrimSpace(rest[6:]))
+		rest[5] == '.' && isHex(strings.TrimRight(rest[6:], " "))
 }
 
 func isHex(s string) bool {
