@@ -50,9 +50,9 @@ type Options struct {
 	Processes bool
 	// Sysfs is where sysfs is mounted, usually /sys.
 	Sysfs string
-	// Interval is how often the tools' main tables and the nodes are read.
+	// Interval is the polling interval of the tools' main tables and of the NUMA nodes.
 	Interval time.Duration
-	// InventoryInterval is how often what hardly changes is read, such as a topology.
+	// InventoryInterval is the polling interval of slow-changing data such as topology.
 	InventoryInterval time.Duration
 	// Timeout bounds one run of a tool.
 	Timeout time.Duration
@@ -63,8 +63,8 @@ type Options struct {
 type VendorOptions struct {
 	Name    string
 	Command string // program name or path
-	// ExpectedDevices is how many cards there ought to be, or 0 for the most ever
-	// seen or announced.
+	// ExpectedDevices is the expected number of cards, or 0 for the most ever seen or
+	// announced.
 	ExpectedDevices int
 }
 
@@ -74,7 +74,7 @@ type Collector struct {
 	cards     []cards
 	numa      *poller[numa.Snapshot]
 	processes bool
-	descs     descs
+	series    map[string]series
 }
 
 // cards is one enabled vendor.
@@ -87,7 +87,7 @@ type cards struct {
 // New prepares the collector. Nothing is run or read before Run. Unknown vendor
 // names are ignored: the caller made its choice from Vendors.
 func New(o Options) *Collector {
-	c := &Collector{processes: o.Processes, descs: newDescs()}
+	c := &Collector{processes: o.Processes, series: newSeries()}
 	for _, v := range vendors() {
 		i := slices.IndexFunc(o.Vendors, func(e VendorOptions) bool { return e.Name == v.Name })
 		if i < 0 {

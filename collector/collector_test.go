@@ -22,6 +22,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/fakesmi"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/command"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -139,6 +140,38 @@ func TestScrape(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("scrape differs from %s (-update writes it anew):\n%s", golden, diff)
+	}
+}
+
+// What a vendor's table reads must be a metric of this package with as many labels,
+// or a scrape would fail as soon as a tool prints it.
+func TestEveryReadingIsAMetric(t *testing.T) {
+	type known struct{ section, labels int }
+	metrics := map[model.Metric]known{}
+	for _, section := range Metrics() {
+		for _, m := range section.Metrics {
+			if _, twice := metrics[model.Metric(m.Name)]; twice || m.Name == "" || m.Help == "" {
+				t.Errorf("%q is there twice, or has no name or help", m.Name)
+			}
+			metrics[model.Metric(m.Name)] = known{len(section.Labels), len(m.Labels)}
+		}
+	}
+	for _, v := range vendors() {
+		read := 0
+		for _, w := range v.Words {
+			for _, m := range []model.Metric{w.Field.Metric, w.Field.Total, w.Field.Limit} {
+				if m == "" {
+					continue
+				}
+				read++
+				if k, ok := metrics[m]; !ok || k.section < 2 || k.labels != len(w.Field.Labels) {
+					t.Errorf("%s reads %q into %s with the labels %q, metrics.go has %+v", v.Name, w.Text, m, w.Field.Labels, k)
+				}
+			}
+		}
+		if read < 8 {
+			t.Errorf("%s reads %d metrics", v.Name, read)
+		}
 	}
 }
 
@@ -337,13 +370,15 @@ func TestConcurrentScrapes(t *testing.T) {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	const patience = 30 * time.Second
-	deadline := time.Now().Add(patience)
+	const limit = 30 * time.Second
+	deadline, tick := time.After(limit), time.NewTicker(20*time.Millisecond)
+	defer tick.Stop()
 	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s", patience, what)
+		select {
+		case <-deadline:
+			t.Fatalf("not within %s: %s", limit, what)
+		case <-tick.C:
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }
 

@@ -22,7 +22,7 @@ type runner interface {
 	Stuck() int
 }
 
-// locator finds a card's NUMA node where the tool's topology does not tell.
+// locator finds a card's NUMA node where the tool's topology has none.
 type locator interface {
 	locate(devices []model.Device)
 }
@@ -35,7 +35,7 @@ type hardware struct {
 	configured int // cards there ought to be, 0 where nobody said
 	inventory  time.Duration
 	retry      time.Duration // until a failed side command is asked again
-	patience   time.Duration // how old the main table may be for another question
+	maxAge     time.Duration // of the main table, for a side command to be asked still
 	sides      []side
 	known      []model.Device // cards of the last table, and the missing ones
 	mostSeen   atomic.Int64
@@ -57,7 +57,7 @@ func newHardware(v smi.Vendor, r runner, l locator, configured int, o Options) *
 		locator:    l,
 		inventory:  o.InventoryInterval,
 		retry:      max(o.Interval, o.InventoryInterval/5),
-		patience:   o.Interval,
+		maxAge:     o.Interval,
 		sides:      make([]side, len(v.Sides)),
 	}
 }
@@ -67,30 +67,30 @@ func (h *hardware) stuck() int { return h.runner.Stuck() }
 // read asks for the main table and publishes it with what the side commands
 // told before; then it asks the side commands that are due, and publishes after
 // each, so that a slow one delays nobody but itself.
-func (h *hardware) read(ctx context.Context, publish func(reading[model.Snapshot])) error {
+func (h *hardware) read(ctx context.Context, publish func(result[model.Snapshot])) error {
 	table, warnings, err := h.ask(ctx, h.vendor.Table)
 	if err != nil {
 		return err
 	}
 	taken := time.Now()
 	warnings = append(warnings, table.Warnings...)
-	tell := func(fresh int) {
+	publishMerged := func(newWarnings int) {
 		s := h.merge(table)
 		known := slices.Concat(warnings, s.Warnings)
 		for i := range h.sides {
 			known = append(known, h.sides[i].warnings...)
 		}
-		publish(reading[model.Snapshot]{value: s, taken: taken, fresh: fresh, known: known})
+		publish(result[model.Snapshot]{value: s, taken: taken, newWarnings: newWarnings, warnings: known})
 	}
-	tell(len(warnings))
+	publishMerged(len(warnings))
 	for i := range h.sides {
 		if time.Now().Before(h.sides[i].due) {
 			continue
 		}
-		if ctx.Err() != nil || time.Since(taken) > h.patience {
+		if ctx.Err() != nil || time.Since(taken) > h.maxAge {
 			break // the main table must not grow stale: the rest stays due
 		}
-		tell(h.askSide(ctx, i))
+		publishMerged(h.askSide(ctx, i))
 	}
 	return ctx.Err()
 }
@@ -111,7 +111,7 @@ func (h *hardware) merge(table model.Report) model.Snapshot {
 }
 
 // askSide asks one side command and returns how many warnings that brought. Of one
-// that fails, a topology and the number of cards are kept, which hardly change;
+// that fails, a topology and the number of cards are kept, which change slowly;
 // states are not.
 func (h *hardware) askSide(ctx context.Context, i int) int {
 	// A slow tool is asked for its states less often, so that most of its time
@@ -159,23 +159,23 @@ func (h *hardware) ask(ctx context.Context, q smi.Query) (report model.Report, w
 // judge goes by what was printed before it goes by the exit status: the tools
 // print errors to stdout and may exit 0, and may exit 1 after a whole table.
 func (h *hardware) judge(q smi.Query, out command.Output) (model.Report, error) {
-	report, err := q.Parse(legible(out.Stdout))
+	report, err := q.Parse(printable(out.Stdout))
 	if err == nil {
 		return report, nil
 	}
-	text := legible(slices.Concat(out.Stdout, []byte("\n"), out.Stderr))
+	text := printable(slices.Concat(out.Stdout, []byte("\n"), out.Stderr))
 	if reason, line, ok := h.vendor.Classify(text); ok {
 		return model.Report{}, failure.New(reason, "%s", line)
 	}
 	if out.ExitCode != 0 {
-		return model.Report{}, failure.New(failure.Exit, "exit status %d: %s", out.ExitCode, lastWords(out))
+		return model.Report{}, failure.New(failure.Exit, "exit status %d: %s", out.ExitCode, firstLine(out))
 	}
 	return model.Report{}, err
 }
 
-// legible puts U+FFFD for what is no UTF-8 or cannot be seen: names become labels,
+// printable puts U+FFFD for what is no UTF-8 or cannot be seen: names become labels,
 // where a scrape must not fail over them and a terminal must not obey them.
-func legible(text []byte) []byte {
+func printable(text []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || unicode.IsGraphic(r):
@@ -187,11 +187,11 @@ func legible(text []byte) []byte {
 	}, text)
 }
 
-func lastWords(out command.Output) string {
+func firstLine(out command.Output) string {
 	for _, b := range [][]byte{out.Stderr, out.Stdout} {
 		if b = bytes.TrimSpace(b); len(b) > 0 {
 			line, _, _ := bytes.Cut(b, []byte("\n"))
-			return failure.Excerpt(legible(line))
+			return failure.Excerpt(printable(line))
 		}
 	}
 	return "nothing printed"

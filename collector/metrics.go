@@ -1,162 +1,116 @@
 package collector
 
 import (
-	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/numa"
 )
 
-// Describe implements prometheus.Collector; the set is static.
-func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range c.descs.all {
-		ch <- d
+const namespace = "accelerator_"
+
+// Metric is what users hold on to of a metric: its name and labels never change.
+type Metric struct {
+	Name   string               // without the prefix
+	Type   prometheus.ValueType // a gauge where it is left out
+	Labels []string             // beside those of its section
+	Help   string
+
+	// For docs/metrics.md: the unit where the name's ending does not say it, and where the values come from.
+	Unit, Values, Source, Absent string
+}
+
+// Section is the metrics of one table of docs/metrics.md, with the labels that all
+// of them begin with.
+type Section struct {
+	Name    string
+	Labels  []string
+	Metrics []Metric
+}
+
+// Metrics returns every metric of this package: the one place where a metric of a
+// card, a slice or a NUMA node is declared. A vendor's tables say what is read
+// into it.
+func Metrics() []Section {
+	return []Section{
+		{Name: "cards", Labels: []string{"vendor", "device"}, Metrics: cardMetrics()},
+		{Name: "tools", Metrics: toolMetrics()},
+		{Name: "processes", Labels: []string{"vendor", "device"}, Metrics: []Metric{
+			{Name: "process_memory_used_bytes", Labels: []string{"pid", "process"}, Help: "Memory of the card that a process holds.", Source: "process table", Absent: "no processes; `--no-collector.processes`"},
+		}},
+		{Name: "slices", Labels: []string{"vendor", "device", "slice"}, Metrics: []Metric{
+			{Name: "slice_info", Help: "A slice of a card, constant 1.", Source: "sliced GPUs"},
+			{Name: "slice_memory_used_bytes", Help: "Memory that the slice uses.", Source: "Vram Quota", Absent: "not printed"},
+			{Name: "slice_memory_quota_bytes", Help: "Memory that the slice may use.", Source: "same", Absent: "same"},
+			{Name: "slice_compute_quota_ratio", Help: "Share of the card's compute that the slice may use, 0 to 1.", Source: "Compute", Absent: "not printed"},
+			{Name: "slice_utilization_ratio", Help: "Share of the card's compute that the slice uses, 0 to 1.", Source: "sGPU-Util", Absent: "not printed"},
+		}},
+		{Name: "numa", Metrics: []Metric{
+			{Name: "numa_memory_total_bytes", Labels: []string{"node"}, Help: "Memory of the NUMA node.", Source: "meminfo", Absent: "a node without memory"},
+			{Name: "numa_memory_free_bytes", Labels: []string{"node"}, Help: "Free memory of the NUMA node.", Source: "same", Absent: "same"},
+			{Name: "numa_memory_used_bytes", Labels: []string{"node"}, Help: "Used memory of the NUMA node.", Source: "same", Absent: "same"},
+			{Name: "numa_cpus", Labels: []string{"node"}, Help: "CPUs of the NUMA node.", Unit: "CPUs", Source: "cpulist", Absent: "unreadable; a node without CPUs has 0"},
+			{Name: "numa_distance", Labels: []string{"node", "peer"}, Help: "Relative cost of access from one NUMA node to another, 10 being local.", Unit: "10 is local", Source: "distance", Absent: "unreadable"},
+			{Name: "numa_allocations_total", Type: prometheus.CounterValue, Labels: []string{"node", "result"}, Help: "Pages allocated on the NUMA node, by how the kernel came to it.", Unit: "pages", Source: "numastat", Absent: "not in the file"},
+		}},
+		{Name: "collectors", Labels: []string{"collector"}, Metrics: []Metric{
+			{Name: "collector_success", Help: "Whether the collector's last poll read its main table.", Values: "0 or 1"},
+			{Name: "collector_duration_seconds", Help: "How long the collector's last poll took."},
+			{Name: "collector_last_success_timestamp_seconds", Help: "When the collector last succeeded, 0 before it did."},
+			{Name: "collector_failures_total", Type: prometheus.CounterValue, Labels: []string{"reason"}, Help: "Failed polls by reason.", Unit: "polls"},
+			{Name: "collector_stuck_processes", Help: "Children of the collector that outlived SIGKILL.", Unit: "processes", Values: "0 or 1"},
+			{Name: "parse_warnings_total", Type: prometheus.CounterValue, Help: "Parts of the output that could not be read and were left out.", Unit: "parts of the output"},
+		}},
 	}
 }
 
-// Collect implements prometheus.Collector from memory alone: it runs no tool and
-// reads no file.
-func (c *Collector) Collect(ch chan<- prometheus.Metric) {
-	e := emitter{descs: &c.descs, ch: ch}
-	for i := range c.cards {
-		v := &c.cards[i]
-		e.vendor = v.poller.name
-		e.status(v.poller.Status())
-		if n := v.hardware.expected(); n > 0 {
-			e.gauge(e.devicesExpected, float64(n), e.vendor)
-		}
-		if s, ok := v.poller.fresh(); ok {
-			e.snapshot(s, c.processes)
-		}
-	}
-	if c.numa != nil {
-		e.status(c.numa.Status())
-		if s, ok := c.numa.fresh(); ok {
-			e.nodes(s)
-		}
-	}
-}
-
-// emitter writes const metrics of one scrape.
-type emitter struct {
-	*descs
-	ch     chan<- prometheus.Metric
-	vendor string
-}
-
-func (e emitter) gauge(d *prometheus.Desc, v float64, labels ...string) {
-	e.ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-}
-
-func (e emitter) counter(d *prometheus.Desc, v float64, labels ...string) {
-	e.ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
-}
-
-// optional leaves out what was not printed.
-func (e emitter) optional(d *prometheus.Desc, v *float64, labels ...string) {
-	if v != nil {
-		e.gauge(d, *v, labels...)
-	}
-}
-
-func (e emitter) status(s Status) {
-	e.gauge(e.success, oneIf(s.Success), s.Collector)
-	e.gauge(e.duration, s.Duration.Seconds(), s.Collector)
-	last := 0.0
-	if !s.LastSuccess.IsZero() {
-		last = float64(s.LastSuccess.UnixMilli()) / 1e3
-	}
-	e.gauge(e.lastSuccess, last, s.Collector)
-	for _, r := range failure.Reasons() {
-		e.counter(e.failures, float64(s.Failures[r]), s.Collector, string(r))
-	}
-	e.gauge(e.stuck, float64(s.Stuck), s.Collector)
-	e.counter(e.warnings, float64(s.Warnings), s.Collector)
-}
-
-func oneIf(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-func (e emitter) snapshot(s *model.Snapshot, processes bool) {
-	if t := s.Tool; t != nil {
-		e.gauge(e.toolInfo, 1, e.vendor, t.Name, t.Version, t.DriverVersion, t.RuntimeVersion, t.FirmwareVersion)
-	}
-	e.gauge(e.devices, float64(s.Seen), e.vendor)
-	for i := range s.Devices {
-		e.device(&s.Devices[i])
-	}
-	for _, d := range s.Missing {
-		e.gauge(e.missingInfo, 1, e.vendor, d.ID, d.Name, d.BusID, d.UUID)
-	}
-	for _, l := range s.Links {
-		e.gauge(e.link, 1, e.vendor, l.Device, l.Peer, l.Type)
-	}
-	for _, x := range s.Slices {
-		e.gauge(e.sliceInfo, 1, e.vendor, x.Device, x.ID)
-		e.optional(e.sliceUsed, x.MemoryUsedBytes, e.vendor, x.Device, x.ID)
-		e.optional(e.sliceQuota, x.MemoryQuotaBytes, e.vendor, x.Device, x.ID)
-		e.optional(e.sliceCompute, x.ComputeQuotaRatio, e.vendor, x.Device, x.ID)
-		e.optional(e.sliceUtil, x.UtilizationRatio, e.vendor, x.Device, x.ID)
-	}
-	if !processes {
-		return
-	}
-	for _, p := range s.Processes {
-		e.gauge(e.process, p.UsedBytes, e.vendor, p.Device, p.PID, p.Name)
-	}
-}
-
-func (e emitter) device(d *model.Device) {
-	e.gauge(e.info, 1, e.vendor, d.ID, d.Name, d.BusID, d.UUID, d.Board, d.NPU, d.Chip)
-	if h := d.Health; h != nil {
-		e.gauge(e.healthy, oneIf(h.OK), e.vendor, d.ID)
-		e.gauge(e.healthInfo, 1, e.vendor, d.ID, h.State, h.Reason)
-	}
-	e.optional(e.utilization, d.UtilizationRatio, e.vendor, d.ID)
-	e.optional(e.power, d.PowerWatts, e.vendor, d.ID)
-	e.optional(e.powerLimit, d.PowerLimitWatts, e.vendor, d.ID)
-	e.optional(e.temperature, d.TemperatureCelsius, e.vendor, d.ID, "chip")
-	for _, m := range d.Memory {
-		e.optional(e.memoryUsed, m.UsedBytes, e.vendor, d.ID, m.Type)
-		e.optional(e.memoryTotal, m.TotalBytes, e.vendor, d.ID, m.Type)
-	}
-	e.optional(e.hugepagesUsed, d.HugepagesUsed, e.vendor, d.ID)
-	if d.HugepagesTotal != nil {
+func cardMetrics() []Metric {
+	return []Metric{
+		{Name: "info", Labels: []string{"name", "bus_id", "uuid", "board", "npu", "chip"}, Help: "Identity of a card, constant 1.", Source: "table; `uuid` from `mx-smi -L`"},
+		{Name: "healthy", Help: "Whether the tool calls the card Available or OK.", Values: "0 or 1", Source: "MetaX: GPU-State, else `-L`; Ascend: Health", Absent: "the tool prints no state"},
+		{Name: "health_info", Labels: []string{"state", "reason"}, Help: "State of the card as printed, constant 1.", Source: "same", Absent: "same"},
+		{Name: "utilization_ratio", Help: "Share of time the compute cores were busy, 0 to 1.", Source: "GPU-Util; AICore, on 950 NPU Util", Absent: "not printed"},
+		{Name: "power_watts", Help: "Power drawn by the card.", Source: "table", Absent: "not printed: 310P, the second die of an A3"},
+		{Name: "power_limit_watts", Help: "Power limit of the card.", Source: "MetaX Usage/Cap", Absent: "Ascend; mx-smi before 2.1.12; cap `NA`"},
+		{Name: "temperature_celsius", Labels: []string{"sensor"}, Help: "Temperature of the card.", Source: "table", Absent: "not printed"},
+		{Name: "memory_used_bytes", Labels: []string{"type"}, Help: "Memory in use, the driver's own included.", Source: "Memory-Usage, HBM-Usage", Absent: "not printed, or total 0"},
+		{Name: "memory_total_bytes", Labels: []string{"type"}, Help: "Memory of the card.", Source: "same", Absent: "same"},
+		{Name: "hugepages_used", Help: "Huge pages in use, in pages.", Unit: "pages", Source: "Ascend Hugepages-Usage", Absent: "MetaX; no such column; total 0"},
 		// Untyped, since a gauge must not be called _total and this is no counter.
-		e.ch <- prometheus.MustNewConstMetric(e.hugepagesTotal, prometheus.UntypedValue, *d.HugepagesTotal, e.vendor, d.ID)
-	}
-	e.optional(e.performance, d.PerformanceLevel, e.vendor, d.ID)
-	if d.NUMANode != nil {
-		e.gauge(e.numaNode, float64(*d.NUMANode), e.vendor, d.ID)
-	}
-	if d.CPUAffinity != "" {
-		e.gauge(e.cpuAffinity, 1, e.vendor, d.ID, d.CPUAffinity)
+		{Name: "hugepages_total", Type: prometheus.UntypedValue, Help: "Huge pages set aside, in pages.", Unit: "pages", Source: "same", Absent: "same"},
+		{Name: "performance_level", Help: "Performance level of the compute cores, larger is faster.", Unit: "level", Source: "MetaX `P<n>`", Absent: "Ascend; mx-smi before 2.2.6"},
+		{Name: "numa_node", Help: "NUMA node the card is attached to.", Unit: "node number", Source: "see below", Absent: "unknown"},
+		{Name: "cpu_affinity_info", Labels: []string{"cpus"}, Help: "CPUs near to the card, constant 1.", Source: "topology", Absent: "not printed"},
+		{Name: "link_info", Labels: []string{"peer", "link"}, Help: "How the card is connected to a peer, constant 1.", Source: "topology", Absent: "no topology yet"},
 	}
 }
 
-func (e emitter) nodes(s *numa.Snapshot) {
-	for _, n := range s.Nodes {
-		node := strconv.Itoa(n.ID)
-		e.optional(e.nodeTotal, n.MemoryTotalBytes, node)
-		e.optional(e.nodeFree, n.MemoryFreeBytes, node)
-		e.optional(e.nodeUsed, n.MemoryUsedBytes, node)
-		if n.CPUs != nil {
-			e.gauge(e.nodeCPUs, float64(len(n.CPUs)), node)
-		}
-		for peer, distance := range n.Distances {
-			e.gauge(e.nodeDistance, float64(distance), node, strconv.Itoa(peer))
-		}
-		for _, result := range slices.Sorted(maps.Keys(n.Allocations)) {
-			e.counter(e.nodeAllocations, float64(n.Allocations[result]), node, result)
+func toolMetrics() []Metric {
+	const announced = "`Attached GPUs`, `-L`, `info -m`, `info -l`"
+	return []Metric{
+		{Name: "tool_info", Labels: []string{"vendor", "tool", "tool_version", "driver_version", "runtime_version", "firmware_version"}, Help: "Versions in the title rows of the vendor's tool, constant 1.", Source: "title rows", Absent: "no title rows in the output"},
+		{Name: "devices", Labels: []string{"vendor"}, Help: "Cards in the last good main table.", Unit: "cards", Source: "table", Absent: "as card series"},
+		{Name: "devices_expected", Labels: []string{"vendor"}, Help: "Cards there ought to be: configured, else the larger of the most ever seen and what the tool announces.", Unit: "cards", Source: "the flag; else the table, and " + announced, Absent: "before the first good table, without the flag"},
+		{Name: "device_missing_info", Labels: []string{"vendor", "device", "name", "bus_id", "uuid"}, Help: "Identity of an expected card that the main table lacks, with the number it had last, constant 1.", Source: "`-L`, earlier tables", Absent: "no card is missing, or nothing tells which"},
+	}
+}
+
+// series is what a sample needs to know of its metric.
+type series struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+}
+
+// newSeries prepares every metric for its samples, by name.
+func newSeries() map[string]series {
+	all := map[string]series{}
+	for _, section := range Metrics() {
+		for _, m := range section.Metrics {
+			s := series{desc: prometheus.NewDesc(namespace+m.Name, m.Help, slices.Concat(section.Labels, m.Labels), nil), kind: m.Type}
+			if s.kind == 0 {
+				s.kind = prometheus.GaugeValue
+			}
+			all[m.Name] = s
 		}
 	}
+	return all
 }

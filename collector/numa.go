@@ -15,13 +15,13 @@ type numaNodes struct {
 
 func (n numaNodes) stuck() int { return 0 }
 
-func (n numaNodes) read(_ context.Context, publish func(reading[numa.Snapshot])) error {
+func (n numaNodes) read(_ context.Context, publish func(result[numa.Snapshot])) error {
 	taken := time.Now()
 	s, err := numa.Read(n.sysfs)
 	if err != nil {
 		return err
 	}
-	publish(reading[numa.Snapshot]{value: s, taken: taken, fresh: len(s.Warnings), known: s.Warnings})
+	publish(result[numa.Snapshot]{value: s, taken: taken, newWarnings: len(s.Warnings), warnings: s.Warnings})
 	return nil
 }
 

@@ -29,18 +29,18 @@ type Status struct {
 	Hint        string // what to do about LastReason, "" after a success
 }
 
-// reading is what a source tells during a poll.
-type reading[T any] struct {
-	value T
-	taken time.Time // when the main part of the value was read
-	fresh int       // warnings met since the reading before
-	known []string  // every warning that holds now
+// result is what a source publishes during a poll.
+type result[T any] struct {
+	value       T
+	taken       time.Time // when the main part of the value was read
+	newWarnings int       // met since the result before
+	warnings    []string  // every one that holds now
 }
 
 // source is what a poller polls. read publishes a value as soon as the main part
 // of it is there, and again when there is more. It is never called twice at a time.
 type source[T any] interface {
-	read(ctx context.Context, publish func(reading[T])) error
+	read(ctx context.Context, publish func(result[T])) error
 	stuck() int
 }
 
@@ -91,7 +91,7 @@ func (p *poller[T]) run(ctx context.Context) {
 
 func (p *poller[T]) poll(ctx context.Context) {
 	start := time.Now()
-	err := p.source.read(ctx, func(u reading[T]) { p.published(start, u) })
+	err := p.source.read(ctx, func(u result[T]) { p.published(start, u) })
 	if ctx.Err() != nil {
 		return // shutting down is no failure of the tool
 	}
@@ -103,7 +103,7 @@ func (p *poller[T]) poll(ctx context.Context) {
 	}
 }
 
-func (p *poller[T]) published(start time.Time, u reading[T]) {
+func (p *poller[T]) published(start time.Time, u result[T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.status.LastError != "" {
@@ -112,8 +112,8 @@ func (p *poller[T]) published(start time.Time, u reading[T]) {
 	p.value, p.taken = &u.value, u.taken
 	p.status.Polled, p.status.Success, p.status.LastError, p.status.LastReason, p.status.Hint = true, true, "", "", ""
 	p.status.LastSuccess, p.status.Duration = u.taken, time.Since(start)
-	p.status.Warnings += uint64(u.fresh)
-	p.warn(u.known)
+	p.status.Warnings += uint64(u.newWarnings)
+	p.warn(u.warnings)
 }
 
 // failed logs a failure once, not at every poll that repeats it.

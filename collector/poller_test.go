@@ -96,7 +96,7 @@ func toy() smi.Vendor {
 		Name:    "toy",
 		Table:   smi.Query{Name: "table", Args: [][]string{{"table"}}, Parse: table},
 		Sides:   []smi.Query{{Name: "list", Args: [][]string{{"list"}}, Parse: side}, {Name: "inventory", Args: [][]string{{"new"}, {"old"}}, Inventory: true, Parse: side}},
-		Resolve: func(name string, _ []model.Device) (string, bool) { return name, true },
+		Resolve: func(name string, _ []model.Device) string { return name },
 		Classify: func(text []byte) (failure.Reason, string, bool) {
 			return failure.Driver, "driver", strings.Contains(string(text), "driver")
 		},
@@ -186,7 +186,7 @@ func TestOutputIsJudgedBeforeTheExitStatus(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := &scripted{answer: func(context.Context, []string) (command.Output, error) { return c.out, nil }}
 			h := newHardware(toy(), s, nowhere{}, 0, options())
-			err := h.read(t.Context(), func(reading[model.Snapshot]) {})
+			err := h.read(t.Context(), func(result[model.Snapshot]) {})
 			if got := failure.ReasonOf(err); got != c.reason {
 				t.Errorf("class %q (%v), want %q", got, err, c.reason)
 			}
@@ -290,7 +290,7 @@ func TestSideCommandsDoNotRejuvenateTheTable(t *testing.T) {
 		start := time.Now()
 		h := newHardware(toy(), s, nowhere{}, 0, options())
 		published := 0
-		err := h.read(t.Context(), func(r reading[model.Snapshot]) {
+		err := h.read(t.Context(), func(r result[model.Snapshot]) {
 			published++
 			if !r.taken.Equal(start) {
 				t.Errorf("publication %d says the table was read %s later than it was", published, r.taken.Sub(start))
@@ -308,7 +308,7 @@ func TestExpectedIsTheMostEverSeenOrAnnounced(t *testing.T) {
 	if got := h.expected(); got != 0 {
 		t.Errorf("expected %d cards before anything is known", got)
 	}
-	if err := h.read(t.Context(), func(reading[model.Snapshot]) {}); err != nil {
+	if err := h.read(t.Context(), func(result[model.Snapshot]) {}); err != nil {
 		t.Fatal(err)
 	}
 	if got := h.expected(); got != 2 { // one in the table, two announced by the list
@@ -336,7 +336,7 @@ func TestMissingCardsAreNamed(t *testing.T) {
 	} {
 		shown = poll.shown
 		var got []model.Device
-		if err := h.read(t.Context(), func(r reading[model.Snapshot]) { got = r.value.Missing }); err != nil {
+		if err := h.read(t.Context(), func(r result[model.Snapshot]) { got = r.value.Missing }); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(poll.missing, got); diff != "" {

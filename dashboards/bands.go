@@ -50,24 +50,17 @@ func bandTable(title, description, load string, b band) *table.PanelBuilder {
 	first, gaps := probeLatency(ttft), probeLatency(itl)
 	return rowsOf(title, description+" Over the dashboard's time range, all chosen targets together; each probe counts for the load of its own target in the step it ended in.",
 		[]column{
-			{"band", load},
-			{"Value #A", "Probes"},
-			{"Value #B", "TTFT p50"},
-			{"Value #C", "TTFT p90"},
-			{"Value #D", "TTFT p99"},
-			{"Value #E", "ITL p50"},
-			{"Value #F", "ITL p99"},
-		},
-		asRows(b.observed(first.histogram+`_count{`+first.matchers+`}`, "")+` > 0`),
-		asRows(b.quantile(0.5, first)), asRows(b.quantile(0.9, first)), asRows(b.quantile(0.99, first)),
-		asRows(b.quantile(0.5, gaps)), asRows(b.quantile(0.99, gaps))).
+			label("band", load, property{Id: "mappings", Value: numbered(b.names)}),
+			value("Probes", b.observed(first.histogram+`_count{`+first.matchers+`}`, "")+` > 0`, unitOf(count), property{Id: "decimals", Value: 0}),
+			value("TTFT p50", b.quantile(0.5, first)),
+			value("TTFT p90", b.quantile(0.9, first)),
+			value("TTFT p99", b.quantile(0.99, first)),
+			value("ITL p50", b.quantile(0.5, gaps)),
+			value("ITL p99", b.quantile(0.99, gaps)),
+		}).
 		Span(10).Height(7).
 		// Steps of a scrape where the range allows it, and no more than Prometheus answers at once also for a month.
-		Interval("15s").MaxDataPoints(240).
-		NoValue("no probe, or its load is not known").
-		SortBy(ascending(load)).
-		OverrideByName(load, []property{{Id: "mappings", Value: numbered(b.names)}}).
-		OverrideByName("Probes", []property{unitOf(count), {Id: "decimals", Value: 0}}).
+		Interval("15s").MaxDataPoints(240).NoValue("no probe, or its load is not known").SortBy(ascending(load)).
 		OverrideByRegexp("(TTFT|ITL) .*", []property{unitOf(seconds)})
 }
 

@@ -38,7 +38,7 @@ func benchmark() page {
 			many("step", "Step", `label_values(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint",model=~"$model"}, step)`),
 			serverVariable(serversOfBench()), jobVariable(), instanceVariable(),
 		}, cards(), []variable{linesVariable()}),
-		links:       header(uidBenchmark, chosen("instance", "vendor", "device")...),
+		scope:       chosenCards(),
 		annotations: []annotation{stepMarks(ofBench)},
 		rows: []row{
 			shown("Progress", append(benchProgress(), benchSteps())...),
@@ -108,8 +108,7 @@ func benchLoad() []panel {
 			Span(12).Min(0).NoValue(none),
 		timeSeries("Failed requests by reason", "Share of the requests that end which failed for this reason.", ratio,
 			overTime(`sum by (reason) (rate(accelerator_bench_failures_total{`+ofBench+`}[$__rate_interval])) / on () group_left () (sum(rate(accelerator_bench_requests_total{`+ofBench+`}[$__rate_interval])) > 0)`, "{{reason}}")).
-			Span(12).Stacking(stacked()).FillOpacity(40).NoValue("no request failed").
-			Legend(figures().SortBy("Max").SortDesc(true)),
+			Span(12).Stacking(stacked()).FillOpacity(40).NoValue("no request failed").Legend(figures().SortBy("Max").SortDesc(true)),
 	}
 }
 
@@ -135,33 +134,25 @@ func benchSteps() panel {
 		last := func(name string) string { return `last_over_time(` + name + `{` + ofBench + `}[$__range])` }
 		return `sum by (` + byStep + `) (` + last(counter) + ` / (` + last("accelerator_bench_steady_seconds_total") + ` > 0))`
 	}
-	columns := []struct{ name, unit, expr string }{
-		{"Requests", count, ofStep("accelerator_bench_requests_total")},
-		{"Failed", ratio, ofStep("accelerator_bench_failures_total") + ` / (` + ofStep("accelerator_bench_requests_total") + ` > 0)`},
-		{"Requests/s", reqPerS, mean("accelerator_bench_steady_requests_total")},
-		{"Output tokens/s", tokensPerSec, mean("accelerator_bench_steady_output_tokens_total")},
-		{"TTFT p50", seconds, quantileOfStep("0.5", ttft)},
-		{"TTFT p90", seconds, quantileOfStep("0.9", ttft)},
-		{"TTFT p99", seconds, quantileOfStep("0.99", ttft)},
-		{"TPOT p50", seconds, quantileOfStep("0.5", tpot)},
-		{"TPOT p99", seconds, quantileOfStep("0.99", tpot)},
-		{"ITL p99", seconds, quantileOfStep("0.99", itl)},
-		{"Whole p99", seconds, quantileOfStep("0.99", duration)},
-		{"Began", "dateTimeAsIso", `1000 * min by (` + byStep + `) (min_over_time(timestamp(accelerator_bench_phase{` + ofBench + `})[$__range:5s]))`},
-	}
-	shown := []column{{"target", "Endpoint"}, {"model", "Model"}, {"step", "Step"}}
-	var queries []query
-	for i, c := range columns {
-		queries = append(queries, asRows(c.expr))
-		shown = append(shown, column{"Value #" + string(rune('A'+i)), c.name})
-	}
-	panel := rowsOf("Steps", "Each step so far: whole-step quantiles from the histograms' buckets, and the rates of its steady time, without ramp and drain, as in the report. Several load generators are added up. Where one of them repeats a step, at the same endpoint and with the same model, the later run counts. The report of the run has exact figures.", shown, queries...).
-		Height(7).NoValue("no run").
-		SortBy(ascending("Began"))
-	for _, c := range columns {
-		panel = panel.OverrideByName(c.name, []property{unitOf(c.unit)})
-	}
-	return panel
+	return rowsOf("Steps", "Each step so far: whole-step quantiles from the histograms' buckets, and the rates of its steady time, without ramp and drain, as in the report. Several load generators are added up. Where one of them repeats a step, at the same endpoint and with the same model, the later run counts. The report of the run has exact figures.",
+		[]column{
+			label("target", "Endpoint"),
+			label("model", "Model"),
+			label("step", "Step"),
+			value("Requests", ofStep("accelerator_bench_requests_total"), unitOf(count)),
+			value("Failed", ofStep("accelerator_bench_failures_total")+` / (`+ofStep("accelerator_bench_requests_total")+` > 0)`, unitOf(ratio)),
+			value("Requests/s", mean("accelerator_bench_steady_requests_total"), unitOf(reqPerS)),
+			value("Output tokens/s", mean("accelerator_bench_steady_output_tokens_total"), unitOf(tokensPerSec)),
+			value("TTFT p50", quantileOfStep("0.5", ttft), unitOf(seconds)),
+			value("TTFT p90", quantileOfStep("0.9", ttft), unitOf(seconds)),
+			value("TTFT p99", quantileOfStep("0.99", ttft), unitOf(seconds)),
+			value("TPOT p50", quantileOfStep("0.5", tpot), unitOf(seconds)),
+			value("TPOT p99", quantileOfStep("0.99", tpot), unitOf(seconds)),
+			value("ITL p99", quantileOfStep("0.99", itl), unitOf(seconds)),
+			value("Whole p99", quantileOfStep("0.99", duration), unitOf(seconds)),
+			value("Began", `1000 * min by (`+byStep+`) (min_over_time(timestamp(accelerator_bench_phase{`+ofBench+`})[$__range:5s]))`, unitOf("dateTimeAsIso")),
+		}).
+		Height(7).NoValue("no run").SortBy(ascending("Began"))
 }
 
 func benchTrust() []panel {

@@ -2,15 +2,15 @@ package dashboards
 
 import "github.com/grafana/grafana-foundation-sdk/go/timeseries"
 
-// The names of cards, targets and nodes: the label "at" is made by named and is empty while one host is chosen.
+// The names of cards, targets and nodes: the label "at" is made by withHost and is empty while one host is chosen.
 const (
 	cardLegend   = `{{at}}{{vendor}} {{device}}`
 	targetLegend = `{{at}}{{target}}`
 )
 
-// named gives each series of expr a label "at" with its host, where several hosts are chosen: legends then tell them apart,
+// withHost gives each series of expr a label "at" with its host, where several hosts are chosen: legends then tell them apart,
 // and are short otherwise.
-func named(expr string) string {
+func withHost(expr string) string {
 	const several = `count_values("several", count(group by (instance) (accelerator_exporter_build_info{` + ofHost + `})) > bool 1 or vector(0))`
 	return `label_replace(label_replace(label_join((` + expr + `) * on () group_left (several) ` + several +
 		`, "at", " ", "several", "instance"), "at", "$1 · ", "at", "1 (.*)"), "at", "", "at", "0 .*")`
@@ -20,11 +20,8 @@ func named(expr string) string {
 // says. The expression is for each card, worst is how its highest value is called.
 func cardLines(title, description, unit, worst, expr string) *timeseries.PanelBuilder {
 	return timeSeries(title, description+" Lines of single cards as the variable Lines says.", unit,
-		overTime(`avg(`+expr+`)`, "mean"),
-		overTime(`max(`+expr+`)`, worst),
-		overTime(named(expr)+` and on () count(`+expr+`) <= $lines`, cardLegend)).
-		Span(12).Height(8).Min(0).
-		DataLinks(cardLink(ofSeries)).
-		OverrideByQuery("A", []property{colorOf("blue"), thick(), filled(15), noLink()}).
-		OverrideByQuery("B", []property{colorOf("orange"), thick(), noLink()})
+		overTime(`avg(`+expr+`)`, "mean", colorOf("blue"), thick(), filled(15), noLink()),
+		overTime(`max(`+expr+`)`, worst, colorOf("orange"), thick(), noLink()),
+		overTime(withHost(expr)+` and on () count(`+expr+`) <= $lines`, cardLegend)).
+		Span(12).Height(8).Min(0).DataLinks(toCardOfSeries())
 }

@@ -16,32 +16,26 @@ func cardNode() panel {
 	}
 	return rowsOf("Its NUMA node", "The memory and CPUs beside the card, and how many cards share them. A node short of free memory makes the feeding process take pages from another node, which is slower. Other nodes' share: pages given here to processes that run elsewhere.",
 		[]column{
-			{"node", "Node"}, {"Value #A", "Memory"}, {"Value #B", "Free"}, {"Value #C", "CPUs"}, {"Value #D", "Cards on it"}, {"Value #E", "Other nodes' share"},
-		},
-		asRows(of("accelerator_numa_memory_total_bytes")),
-		asRows(of("accelerator_numa_memory_free_bytes")),
-		asRows(of("accelerator_numa_cpus")),
-		asRows(onNodeOfCard(`count by (`+byNode+`) (`+nodeOf(ofOneHost)+`)`)),
-		asRows(onNodeOfCard(elsewhere(byNode, `$__range`)))).
-		Height(3).
-		NoValue("the card's node is not known").
-		OverrideByName("Memory", []property{unitOf(bytes)}).
-		OverrideByName("Free", []property{unitOf(bytes)}).
-		OverrideByName("CPUs", []property{unitOf(plain)}).
-		OverrideByName("Cards on it", []property{unitOf(plain)}).
-		OverrideByName("Other nodes' share", textCell(ratio, "green", step{0.1, "orange"}, step{0.3, "red"}))
+			label("node", "Node"),
+			value("Memory", of("accelerator_numa_memory_total_bytes"), unitOf(bytes)),
+			value("Free", of("accelerator_numa_memory_free_bytes"), unitOf(bytes)),
+			value("CPUs", of("accelerator_numa_cpus"), unitOf(plain)),
+			value("Cards on it", onNodeOfCard(`count by (`+byNode+`) (`+nodeOf(ofOneHost)+`)`), unitOf(plain)),
+			value("Other nodes' share", onNodeOfCard(elsewhere(byNode, `$__range`)), textCell(ratio, "green", fromElsewhere()...)...),
+		}).
+		Height(3).NoValue("the card's node is not known")
 }
 
 func cardLinks() panel {
 	return rowsOf("Links", "What joins this card to each other card and NIC, as the tool prints it, and the other's NUMA node. Cards of one tensor-parallel server should meet over the fast link (MX, HCCS, SIO); PHB, NODE and SYS go through the host.",
-		[]column{{"peer", "Peer"}, {"link", "Link"}, {"Value #B", "Peer's node"}},
-		asRows(`accelerator_link_info{`+ofOneCard+`}`),
-		asRows(`group by (`+byCard+`, peer) (accelerator_link_info{`+ofOneCard+`}) * on (`+byVendor+`, peer) group_left () `+
-			`max by (`+byVendor+`, peer) (label_replace(accelerator_numa_node{`+ofMaker+`}, "peer", "$1", "device", "(.*)"))`)).
-		Span(10).Height(9).
-		NoValue("no topology").
-		SortBy(ascending("Peer")).
-		OverrideByName("Peer's node", []property{unitOf(plain)}).
+		[]column{
+			label("peer", "Peer"),
+			label("link", "Link"),
+			value("Peer's node", `group by (`+byCard+`, peer) (accelerator_link_info{`+ofOneCard+`}) * on (`+byVendor+`, peer) group_left () `+
+				`max by (`+byVendor+`, peer) (label_replace(accelerator_numa_node{`+ofMaker+`}, "peer", "$1", "device", "(.*)"))`, unitOf(plain)),
+		},
+		asRows(`accelerator_link_info{`+ofOneCard+`}`)).
+		Span(10).Height(9).NoValue("no topology").SortBy(ascending("Peer")).
 		OverrideByName("Link", linkWords())
 }
 
@@ -61,8 +55,7 @@ func hostLinks() panel {
 	return tablePanel("Links of all cards", "Rows and columns are the cards of this host and vendor, and its NICs as columns. Choose the cards of a server so that they meet over the same fast link.",
 		asRows(`accelerator_link_info{`+ofMaker+`}`)).
 		Transformations(matrix("device", "peer", "link")).
-		Span(14).Height(9).
-		NoValue("no topology").
+		Span(14).Height(9).NoValue("no topology").
 		OverrideByRegexp("[^\\\\]*", linkWords()).
 		OverrideByName(corner, []property{{Id: "displayName", Value: "Card"}})
 }
@@ -78,18 +71,12 @@ func cardTargets() panel {
 	}
 	return rowsOf("Probed endpoints", "Endpoints whose process uses this card, over the time range. A target leads to its load and latency, where the load of its cards is drawn beside it.",
 		[]column{
-			{"instance", "Host"}, {"target", "Target"}, {"Value #A", "Last probe"}, {"Value #B", "Failed"}, {"Value #C", "First token p90"}, {"Value #D", "Per token p90"},
-		},
-		asRows(`min by (`+byTarget+`) (accelerator_probe_success{`+ofOneHost+`})`+served),
-		asRows(failed+` / (`+sent+` > 0)`+served),
-		asRows(quantile("accelerator_probe_time_to_first_token_seconds_bucket")),
-		asRows(quantile("accelerator_probe_time_per_output_token_seconds_bucket"))).
-		Span(8).Height(7).
-		NoValue("no probed endpoint is known to use this card").
-		OverrideByName("Host", toHost()).
-		OverrideByName("Target", toTarget()).
-		OverrideByName("Last probe", mappedCell(yesNo("succeeded", "failed"))).
-		OverrideByName("Failed", textCell(ratio, "green", failing()...)).
-		OverrideByName("First token p90", []property{unitOf(seconds)}).
-		OverrideByName("Per token p90", []property{unitOf(seconds)})
+			hostColumn(),
+			targetColumn(),
+			value("Last probe", `min by (`+byTarget+`) (accelerator_probe_success{`+ofOneHost+`})`+served, mappedCell(yesNo("succeeded", "failed"))...),
+			value("Failed", failed+` / (`+sent+` > 0)`+served, textCell(ratio, "green", failing()...)...),
+			value("First token p90", quantile("accelerator_probe_time_to_first_token_seconds_bucket"), unitOf(seconds)),
+			value("Per token p90", quantile("accelerator_probe_time_per_output_token_seconds_bucket"), unitOf(seconds)),
+		}).
+		Span(8).Height(7).NoValue("no probed endpoint is known to use this card")
 }

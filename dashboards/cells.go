@@ -1,15 +1,6 @@
 package dashboards
 
-import (
-	"encoding/json"
-	"fmt"
-	"slices"
-
-	"github.com/grafana/grafana-foundation-sdk/go/cog"
-	"github.com/grafana/grafana-foundation-sdk/go/common"
-	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
-	"github.com/grafana/grafana-foundation-sdk/go/table"
-)
+import "github.com/grafana/grafana-foundation-sdk/go/dashboard"
 
 // How a cell of a table shows its value, in the words of oldestGrafana.
 const (
@@ -18,43 +9,9 @@ const (
 	cellGauge      = "gradient-gauge"
 )
 
-// rowsOf is a table whose columns are named and ordered; the fields of several queries meet in rows by the labels that are columns.
-// Other fields go before they meet: two queries never agree about __name__, and no row would be whole.
-func rowsOf(title, description string, columns []column, queries ...query) *table.PanelBuilder {
-	steps := columnsOf(columns...)
-	if len(queries) > 1 {
-		steps = slices.Insert(steps, 1, merged())
-	}
-	return tablePanel(title, description, queries...).Transformations(steps)
-}
-
-// cellLinks is a list of links that becomes JSON with its error.
-type cellLinks []cog.Builder[dashboard.DashboardLink]
-
-// MarshalJSON implements json.Marshaler.
-func (c cellLinks) MarshalJSON() ([]byte, error) {
-	built := make([]dashboard.DashboardLink, len(c))
-	for i, link := range c {
-		var err error
-		if built[i], err = link.Build(); err != nil {
-			return nil, fmt.Errorf("building a link: %w", err)
-		}
-	}
-	return json.Marshal(built)
-}
-
-// descending sorts a table by one column, the largest first; ascending the smallest.
-func descending(column string) []cog.Builder[common.TableSortByFieldState] {
-	return []cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName(column).Desc(true)}
-}
-
-func ascending(column string) []cog.Builder[common.TableSortByFieldState] {
-	return []cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName(column).Desc(false)}
-}
-
 // linkCell makes a column lead elsewhere.
-func linkCell(links ...cog.Builder[dashboard.DashboardLink]) []property {
-	return []property{{Id: "links", Value: cellLinks(links)}}
+func linkCell(links ...link) []property {
+	return []property{{Id: "links", Value: links}}
 }
 
 // wholeCell is a number without decimals: increases are extrapolated, and are whole in truth.
@@ -94,7 +51,7 @@ func colored(base string, steps ...step) property {
 
 // ageCell shows the time since something happened, or that it never did.
 func ageCell(steps ...step) []property {
-	return append(textCell(seconds, "green", steps...), property{Id: "mappings", Value: neverFrom()})
+	return append(textCell(seconds, "green", steps...), property{Id: "mappings", Value: neverWord()})
 }
 
 // mappedCell shows words for values.
@@ -102,8 +59,8 @@ func mappedCell(mappings []dashboard.ValueMapping) []property {
 	return []property{{Id: "mappings", Value: mappings}, {Id: "custom.displayMode", Value: cellText}}
 }
 
-// neverFrom maps an age counted from 1970, which is that of what never happened, to a word.
-func neverFrom() []dashboard.ValueMapping {
+// neverWord maps an age counted from 1970, which is that of what never happened, to a word.
+func neverWord() []dashboard.ValueMapping {
 	// Grafana 9.3 takes an open end for 0.
 	from, to, text, color := 1e9, 1e12, "never", "red"
 	return []dashboard.ValueMapping{{RangeMap: &dashboard.RangeMap{

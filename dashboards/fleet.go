@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
-	"github.com/grafana/grafana-foundation-sdk/go/stat"
 )
 
 const (
@@ -49,74 +48,47 @@ func fleet() page {
 		description: "All hosts and all cards: what needs a hand now, how load, power and memory are spread, which collectors and probes fail, which versions run. " +
 			"Made for up to a thousand hosts: panels hold totals, or the few at the top.",
 		variables:   slices.Concat(hosts(), cards(), []variable{windowVariable(), topVariable()}),
-		links:       header(uidFleet, chosen("instance", "vendor", "device")...),
-		annotations: []annotation{alertMarks()},
+		scope:       chosenCards(),
+		annotations: []annotation{hostAlerts()},
 		rows: []row{
-			shown("Now", slices.Concat(fleetCounts(), fleetTroubles())...),
+			shown("Now", fleetNow()...),
 			shown("What needs a hand", alertTable().Span(24).Height(7), problemsNow()),
-			shown("Health", healthTimeline(), probeFailures(), collectorFailures()),
-			shown("Load, memory and power", loadHeatmap(), memoryByVendor(), powerByVendor(), temperatureByVendor()),
+			shown("Health", fleetHealth()...),
+			shown("Load, memory and power", fleetLoad()...),
 			shown("Cards, hosts and targets", cardTable(), hostTable(), targetTable()),
 			folded("Idle with memory held", idleFullTable()),
-			folded("Collectors and versions", collectorTable(), toolVersions(), exporterVersions()),
+			folded("Collectors and versions", append([]panel{collectorTable()}, versions()...)...),
 		},
 	}
 }
 
-// topVariable bounds every panel that names cards, targets or collectors.
-func topVariable() variable {
-	const chosen = "20"
-	return custom("top", "Top", "How many cards, targets or collectors the panels that name them show.", same([]string{"10", chosen, "50", "100"}), choice{chosen, chosen})
-}
-
-// alarming is green at nothing and red at one or more.
-func alarming() *dashboard.ThresholdsConfigBuilder {
-	return thresholds("green", step{1, "red"})
-}
-
-// notable is green at nothing and orange at one or more.
-func notable() *dashboard.ThresholdsConfigBuilder {
-	return thresholds("green", step{1, "orange"})
-}
-
-func fleetCounts() []panel {
-	return []panel{
-		statPanel("Hosts", "Hosts of the scrape jobs that hold exporters, whether they answer or not; several exporters of one instance are one host. Give exporters a scrape job of their own, or other programs are counted too.",
-			count, "none", now(`count(count by (job, instance) (`+exporters+`))`, "")).
-			ColorScheme(fixed("blue")),
-		statPanel("Exporters down", "Exporters that Prometheus cannot scrape: host off, service stopped, or port closed. Their cards are in no other figure here.",
-			count, "no exporter", now(`sum(`+exporters+` == bool 0)`, "")).
-			Thresholds(alarming()),
-		statPanel("Cards", "Cards in the vendors' tables now.",
-			count, "none", now(`sum(max by (`+byVendor+`) (accelerator_devices{`+ofVendor+`}))`, "")).
-			ColorScheme(fixed("blue")),
-		statPanel("Cards missing", "Cards expected and not in the tool's table, as AcceleratorCardsMissing counts them: all cards of a host whose tool fails, and MetaX cards that only mx-smi -L still lists. The problems below name them.",
-			count, "no cards", now(`sum(`+missing+`)`, "")).
-			Thresholds(alarming()),
-		statPanel("Cards unhealthy", "Cards in a state other than Available or OK. The problems below have the state as printed: take such a card out of service.",
-			count, "not reported", now(`sum(accelerator_healthy{`+ofCard+`} == bool 0)`, "")).
-			Thresholds(alarming()),
-		statPanel("Collectors failing", "Collectors whose last poll failed. While one fails its cards have no data after three intervals and a timeout.",
-			count, "none", now(`sum(accelerator_collector_success{`+ofCollector+`} == bool 0)`, "")).
-			Thresholds(alarming()),
-	}
+// troubles is green at nothing, and of a colour at one or more.
+func troubles(color string) *dashboard.ThresholdsConfigBuilder {
+	return thresholds("green", step{1, color})
 }
 
 // ofCollector follows the choice of vendors, and always holds the reader of NUMA nodes.
 const ofCollector = ofHost + `,collector=~"$vendor|numa"`
 
-func fleetTroubles() []panel {
-	counted := func(p problem, title, description string) *stat.PanelBuilder {
-		return statPanel(title, description, count, "not reported", now(p.count(), "")).Thresholds(notable())
+func fleetNow() []panel {
+	panels := []panel{
+		statPanel("Hosts", "Hosts of the scrape jobs that hold exporters, whether they answer or not; several exporters of one instance are one host. Give exporters a scrape job of their own, or other programs are counted too.", count,
+			"none", now(`count(count by (job, instance) (`+exporters+`))`, "")).ColorScheme(fixed("blue")),
+		statPanel("Exporters down", "Exporters that Prometheus cannot scrape: host off, service stopped, or port closed. Their cards are in no other figure here.", count,
+			"no exporter", now(`sum(`+exporters+` == bool 0)`, "")).Thresholds(troubles("red")),
+		statPanel("Cards", "Cards in the vendors' tables now.", count,
+			"none", now(`sum(max by (`+byVendor+`) (accelerator_devices{`+ofVendor+`}))`, "")).ColorScheme(fixed("blue")),
+		statPanel("Cards missing", "Cards expected and not in the tool's table, as AcceleratorCardsMissing counts them: all cards of a host whose tool fails, and MetaX cards that only mx-smi -L still lists. The problems below name them.", count,
+			"no cards", now(`sum(`+missing+`)`, "")).Thresholds(troubles("red")),
+		statPanel("Cards unhealthy", "Cards in a state other than Available or OK. The problems below have the state as printed: take such a card out of service.", count,
+			"not reported", now(`sum(accelerator_healthy{`+ofCard+`} == bool 0)`, "")).Thresholds(troubles("red")),
+		statPanel("Collectors failing", "Collectors whose last poll failed. While one fails its cards have no data after three intervals and a timeout.", count,
+			"none", now(`sum(accelerator_collector_success{`+ofCollector+`} == bool 0)`, "")).Thresholds(troubles("red")),
+		statPanel("Targets failing", "Probed endpoints whose last probe failed.", count,
+			"no probe", now(`sum(accelerator_probe_success{`+ofHost+`} == bool 0)`, "")).Thresholds(troubles("red")),
 	}
-	return []panel{
-		statPanel("Targets failing", "Probed endpoints whose last probe failed.",
-			count, "no probe", now(`sum(accelerator_probe_success{`+ofHost+`} == bool 0)`, "")).
-			Thresholds(alarming()),
-		counted(hot(), "Too hot", "Cards above the warning temperature of their vendor. "+heatColors()),
-		counted(memoryFullNow(), "Memory full", "Cards with "+percent(memoryFull)+" or more of a memory in use: the next allocation may fail."),
-		counted(powerLimitedNow(), "At their power limit", "Busy cards at "+percent(powerLimited)+" of their limit or more. Only cards that print a limit."),
-		counted(throttledNow(), "Throttled", "Busy cards that run "+fmt.Sprint(levelDrop)+" or more performance levels below the highest of the last day. Only cards that print a level (MetaX)."),
-		counted(idleWithMemory(), "Idle with memory held", whichIdleFull()+"forgotten processes, or servers that nobody asks."),
+	for _, p := range cardProblems() {
+		panels = append(panels, p.number())
 	}
+	return panels
 }

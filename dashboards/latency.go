@@ -104,8 +104,7 @@ func latencyPanel(title, description string, l latency, window string, more ...q
 		queries = append(queries, overTime(l.quantile(p.q, window), p.name))
 	}
 	panel := logSeries(title, description, append(queries, more...)...).
-		Span(12).Height(8).
-		Legend(figures().Placement(common.LegendPlacementRight))
+		Span(12).Height(8).Legend(figures().Placement(common.LegendPlacementRight))
 	for _, p := range percentiles() {
 		panel = panel.OverrideByName(p.name, []property{colorOf(p.color)})
 	}

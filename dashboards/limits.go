@@ -63,6 +63,15 @@ func late() []step { return []step{{noSuccess, "orange"}, {3 * noSuccess, "red"}
 // full are the colours of a card's memory in use: red as the alert comes, orange shortly before.
 func full() []step { return []step{{0.95, "orange"}, {memoryFull, "red"}} }
 
+// nearlyFull are the colours of a share of a NUMA node's memory, or of a slice's quota, in use.
+func nearlyFull() []step { return []step{{0.9, "orange"}, {0.98, "red"}} }
+
+// fromElsewhere are the colours of a share of pages that went to processes on another NUMA node.
+func fromElsewhere() []step { return []step{{0.1, "orange"}, {0.3, "red"}} }
+
+// silent are the colours of the age of a collector's last success: from 40 s on its series end, with the usual interval.
+func silent() []step { return []step{{40, "orange"}, {120, "red"}} }
+
 // failing are the colours of a share of failed probes: more than the budget, and so many that it is soon spent.
 func failing() []step { return []step{{failureBudget, "orange"}, {0.1, "red"}} }
 

@@ -12,42 +12,30 @@ type link dashboard.DashboardLink
 
 func (l link) Build() (dashboard.DashboardLink, error) { return dashboard.DashboardLink(l), nil }
 
-// builders makes the SDK's form of links.
-func builders(links []link) []cog.Builder[dashboard.DashboardLink] {
-	out := make([]cog.Builder[dashboard.DashboardLink], len(links))
-	for i, l := range links {
-		out[i] = l
-	}
-	return out
-}
-
-// header leads from a dashboard to each of the others, with time range, data source and job. The scope is what else goes
+// linksTo leads from a dashboard to each of the others, with time range, data source and job. The scope is what else goes
 // along: parameters of the address that say which hosts and cards. Where it is "all", as "All" or as "$__all", the
 // other page takes it for any: the pages of one card and one host then choose the first.
-func header(from string, scope ...string) []link {
-	var links []link
-	for _, to := range []struct{ uid, title string }{
-		{uidLoadLatency, "Load and latency"}, {uidFleet, "Fleet"}, {uidCard, "Card"}, {uidNUMA, "NUMA"}, {uidBenchmark, "Benchmark"},
-	} {
-		if to.uid == from {
+func (p page) linksTo(pages []page) []cog.Builder[dashboard.DashboardLink] {
+	var links []cog.Builder[dashboard.DashboardLink]
+	for _, to := range pages {
+		if to.uid == p.uid {
 			continue
 		}
-		url := "/d/" + to.uid + "?" + strings.Join(append([]string{"${datasource:queryparam}", "${job:queryparam}"}, scope...), "&")
+		name := strings.TrimPrefix(to.title, "Accelerators: ")
+		url := "/d/" + to.uid + "?" + strings.Join(append([]string{"${datasource:queryparam}", "${job:queryparam}"}, p.scope...), "&")
 		links = append(links, link{
-			Title: to.title, Type: dashboard.DashboardLinkTypeLink, Icon: "dashboard", Url: &url, Tags: []string{}, KeepTime: true,
+			Title: strings.ToUpper(name[:1]) + name[1:], Type: dashboard.DashboardLinkTypeLink, Icon: "dashboard", Url: &url, Tags: []string{}, KeepTime: true,
 		})
 	}
 	return links
 }
 
-// chosen are the scope of a dashboard whose variables name hosts and cards.
-func chosen(variables ...string) []string {
-	scope := make([]string, len(variables))
-	for i, name := range variables {
-		scope[i] = "${" + name + ":queryparam}"
-	}
-	return scope
+// chosenCards are the scope of a dashboard whose variables name hosts and cards, chosenHost of one about a single host.
+func chosenCards() []string {
+	return []string{"${instance:queryparam}", "${vendor:queryparam}", "${device:queryparam}"}
 }
+
+func chosenHost() []string { return []string{"var-instance=${host:percentencode}"} }
 
 // where says where in the data a link finds its values.
 type where string
@@ -69,16 +57,17 @@ func linkTo(title, uid string, from where, parameters ...[2]string) link {
 }
 
 // cardLink leads to the card that a series or a row is about. The panel's data has the labels instance, vendor and device.
-func cardLink(from where) []cog.Builder[dashboard.DashboardLink] {
-	return []cog.Builder[dashboard.DashboardLink]{
-		linkTo("Open the card", uidCard, from, [2]string{"host", "instance"}, [2]string{"maker", "vendor"}, [2]string{"card", "device"}),
-	}
+func cardLink(from where) link {
+	return linkTo("Open the card", uidCard, from, [2]string{"host", "instance"}, [2]string{"maker", "vendor"}, [2]string{"card", "device"})
+}
+
+// toCardOfSeries makes the series of a panel lead to their cards.
+func toCardOfSeries() []cog.Builder[dashboard.DashboardLink] {
+	return []cog.Builder[dashboard.DashboardLink]{cardLink(ofSeries)}
 }
 
 // toCard makes the column of a card's number lead to the card.
-func toCard() []property {
-	return linkCell(cardLink(ofRow)...)
-}
+func toCard() []property { return linkCell(cardLink(ofRow)) }
 
 // toHost makes the column of a host lead to the pages about hosts.
 func toHost() []property {

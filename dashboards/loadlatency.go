@@ -1,8 +1,6 @@
 package dashboards
 
-import (
-	"slices"
-)
+import "slices"
 
 func loadLatency() page {
 	return page{
@@ -14,8 +12,8 @@ func loadLatency() page {
 		variables: slices.Concat(hosts(), cards(), probes(), []variable{
 			serverVariable(serversOfTargets()), windowVariable(), linesVariable(),
 		}),
-		links:       header(uidLoadLatency, chosen("instance", "vendor", "device")...),
-		annotations: []annotation{alertMarks(), stepMarks("")},
+		scope:       chosenCards(),
+		annotations: []annotation{hostAlerts(), stepMarks("")},
 		rows: []row{
 			{panels: []panel{loadAndLatency()}},
 			shown("Now", loadLatencyNow()...),
@@ -35,41 +33,33 @@ func loadAndLatency() panel {
 	load := serving(servingLoad)
 	return logSeries("Load and latency",
 		"Utilization of the cards that serve the chosen targets (right), and what their probes took (left): means of the same window, so that one line follows the other within it. Failed: the share of the probes. Choose one target to see it alone, and a longer window where no latency is shown.",
-		overTime(`avg(`+load+`)`, "utilization, mean"),
-		overTime(`max(`+load+`)`, "utilization, busiest card"),
-		overTime(probeLatency(ttft).mean(), "time to first token, mean"),
-		overTime(probeLatency(itl).mean(), "inter-token latency, mean"),
-		overTime(failureRatio(), "failed probes")).
-		Span(24).Height(13).
-		Legend(figures()).
-		OverrideByQuery("A", onTheRight(colorOf("blue"), filled(25))).
-		OverrideByQuery("B", onTheRight(colorOf("super-light-blue"))).
-		OverrideByQuery("C", []property{colorOf("orange"), thick()}).
-		OverrideByQuery("D", []property{colorOf("green"), thick()}).
-		OverrideByQuery("E", onTheRight(colorOf("red"), filled(50), property{Id: "custom.drawStyle", Value: "bars"}))
+		overTime(`avg(`+load+`)`, "utilization, mean", onTheRight(colorOf("blue"), filled(25))...),
+		overTime(`max(`+load+`)`, "utilization, busiest card", onTheRight(colorOf("super-light-blue"))...),
+		overTime(probeLatency(ttft).mean(), "time to first token, mean", colorOf("orange"), thick()),
+		overTime(probeLatency(itl).mean(), "inter-token latency, mean", colorOf("green"), thick()),
+		overTime(failureRatio(), "failed probes", onTheRight(colorOf("red"), filled(50), property{Id: "custom.drawStyle", Value: "bars"})...)).
+		Span(24).Height(13).Legend(figures())
 }
 
 // servingLoad is the utilization of each chosen card, as a mean over the window as the latencies are.
 const servingLoad = `avg_over_time(accelerator_utilization_ratio{` + ofCard + `}[$window])`
 
 func loadLatencyNow() []panel {
-	mean := func(name string) string { return probeLatency(name).mean() }
 	return []panel{
-		alertCount(),
+		statPanel("Firing alerts", "Alerts that fire now for the chosen hosts, those of severity info left out. None: no alert fires, or Prometheus lacks the rules.", count,
+			"none", now(`count(ALERTS{`+firing+`,severity!="info"})`, "")).Thresholds(thresholds("red")),
 		statPanel("Failed probes", "Share of the probes of the last window that failed, for whatever reason but that the exporter withdrew them.", ratio,
-			"no probe", now(failureRatio(), "")).
-			Thresholds(thresholds("green", failing()...)),
+			"no probe", now(failureRatio(), "")).Thresholds(thresholds("green", failing()...)),
 		statPanel("Last success", "Time since the last probe that succeeded, of the target that waits longest; never: none has since the exporter started.", seconds,
 			"no probe", now(`max(`+sinceSuccess(ofProbe)+`)`, "")).
-			Mappings(append(neverFrom(), absent("no probe"))).
+			Mappings(append(neverWord(), absent("no probe"))).
 			Thresholds(thresholds("green", late()...)),
 		statPanel("Unhealthy serving cards", "Cards that serve the chosen targets and that their tool does not call Available or OK.", count,
-			"not reported", now(`sum(`+serving(`(accelerator_healthy{`+ofCard+`} == bool 0)`)+`)`, "")).
-			Thresholds(alarming()),
+			"not reported", now(`sum(`+serving(`(accelerator_healthy{`+ofCard+`} == bool 0)`)+`)`, "")).Thresholds(troubles("red")),
 		statPanel("Time to first token", "Mean over the last window.", seconds,
-			"no probe", now(mean(ttft), "")).ColorScheme(fixed("orange")),
+			"no probe", now(probeLatency(ttft).mean(), "")).ColorScheme(fixed("orange")),
 		statPanel("Time per output token", "Mean over the last window.", seconds,
-			"no probe", now(mean(tpot), "")).ColorScheme(fixed("green")),
+			"no probe", now(probeLatency(tpot).mean(), "")).ColorScheme(fixed("green")),
 		alertTable().Span(12).Height(7),
 		servingTable(),
 	}
@@ -94,29 +84,16 @@ func failureRatio() string {
 func servingTable() panel {
 	return rowsOf("Cards that serve", "Cards known to serve the chosen targets; where none is known, all chosen cards of the exporter that probes. Unhealthy ones first.",
 		[]column{
-			{"Value #A", "Health"},
-			{"instance", "Host"},
-			{"vendor", "Vendor"},
-			{"device", "Card"},
-			{"Value #B", "Utilization"},
-			{"Value #C", "Memory"},
-			{"Value #D", "Power"},
-			{"Value #E", "°C"},
-		},
-		asRows(`min by (`+byCard+`) (`+serving(`accelerator_healthy{`+ofCard+`}`)+`)`),
-		asRows(`max by (`+byCard+`) (`+serving(`accelerator_utilization_ratio{`+ofCard+`}`)+`)`),
-		asRows(`max by (`+byCard+`) (`+serving(memoryShare)+`)`),
-		asRows(`max by (`+byCard+`) (`+serving(`accelerator_power_watts{`+ofCard+`}`)+`)`),
-		asRows(`max by (`+byCard+`) (`+serving(`accelerator_temperature_celsius{`+ofCard+`,sensor="chip"}`)+`)`)).
-		Span(12).Height(7).
-		SortBy(ascending("Health")).
-		OverrideByName("Health", mappedCell(healthMappings())).
-		OverrideByName("Host", toHost()).
-		OverrideByName("Card", toCard()).
-		OverrideByName("Utilization", gaugeCell("blue")).
-		OverrideByName("Memory", gaugeCell("green", full()...)).
-		OverrideByName("Power", []property{unitOf(watts)}).
-		OverrideByName("°C", []property{unitOf(plain)})
+			value("Health", `min by (`+byCard+`) (`+serving(`accelerator_healthy{`+ofCard+`}`)+`)`, mappedCell(healthMappings())...),
+			hostColumn(),
+			label("vendor", "Vendor"),
+			cardColumn(),
+			value("Utilization", `max by (`+byCard+`) (`+serving(`accelerator_utilization_ratio{`+ofCard+`}`)+`)`, gaugeCell("blue")...),
+			value("Memory", `max by (`+byCard+`) (`+serving(memoryShare)+`)`, gaugeCell("green", full()...)...),
+			value("Power", `max by (`+byCard+`) (`+serving(`accelerator_power_watts{`+ofCard+`}`)+`)`, unitOf(watts)),
+			value("°C", `max by (`+byCard+`) (`+serving(`accelerator_temperature_celsius{`+ofCard+`,sensor="chip"}`)+`)`, unitOf(plain)),
+		}).
+		Span(12).Height(7).SortBy(ascending("Health"))
 }
 
 const memoryShare = `accelerator_memory_used_bytes{` + ofCard + `} / accelerator_memory_total_bytes{` + ofCard + `}`
@@ -147,21 +124,15 @@ func probeLatencies() []panel {
 	}
 }
 
+// latencyHeatMaps show the bounds that are given: more rows would write their labels over one another.
 func latencyHeatMaps() []panel {
+	first := probeLatency(ttft).buckets("0.01", "0.02", "0.04", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "20", "40")
+	gaps := probeLatency(itl).buckets("0.005", "0.01", "0.025", "0.05", "0.1", "0.2", "0.5", "1", "2.5", "5", "10")
 	// A column of a minute holds a probe or more at the default interval of 30 s.
 	return []panel{
-		heatMap("Time to first token", "Probes by the time to their first text.", seconds, asBuckets(probeLatency(ttft).buckets(ttftBounds()...))).Interval("1m"),
-		heatMap("Inter-token latency", "Gaps between chunks of text by their length.", seconds, asBuckets(probeLatency(itl).buckets(itlBounds()...))).Interval("1m"),
+		heatMap("Time to first token", "Probes by the time to their first text.", seconds, asBuckets(first)).Interval("1m"),
+		heatMap("Inter-token latency", "Gaps between chunks of text by their length.", seconds, asBuckets(gaps)).Interval("1m"),
 	}
-}
-
-// The bounds that heat maps show: more rows than these would write their labels over one another.
-func ttftBounds() []string {
-	return []string{"0.01", "0.02", "0.04", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "20", "40"}
-}
-
-func itlBounds() []string {
-	return []string{"0.005", "0.01", "0.025", "0.05", "0.1", "0.2", "0.5", "1", "2.5", "5", "10"}
 }
 
 func probeTrust() []panel {
@@ -171,10 +142,10 @@ func probeTrust() []panel {
 			Stacking(stacked()).FillOpacity(40).NoValue("no probe failed").
 			Legend(figures().SortBy("Max").SortDesc(true)),
 		timeSeries("Probes outside an objective", "Share of the probes of the window that missed an objective of the probe's slo.", ratio,
-			overTime(named(`sum by (`+byTarget+`, objective) (rate(accelerator_probe_slo_violations_total{`+ofProbe+`}[$window])) / on (`+byTarget+`) group_left () (sum by (`+byTarget+`) (rate(`+probed+`[$window])) > 0)`), targetLegend+" {{objective}}")).
+			overTime(withHost(`sum by (`+byTarget+`, objective) (rate(accelerator_probe_slo_violations_total{`+ofProbe+`}[$window])) / on (`+byTarget+`) group_left () (sum by (`+byTarget+`) (rate(`+probed+`[$window])) > 0)`), targetLegend+" {{objective}}")).
 			NoValue("no objectives"),
 		timeSeries("Skipped probes", "Probes of the window that were due and not sent: the one before was still in flight, or a key could not be read or a token not be had.", count,
-			overTime(named(`sum by (`+byTarget+`) (increase(accelerator_probe_skipped_total{`+ofProbe+`}[$window]))`), targetLegend)).
+			overTime(withHost(`sum by (`+byTarget+`) (increase(accelerator_probe_skipped_total{`+ofProbe+`}[$window]))`), targetLegend)).
 			Min(0),
 		timeSeries("Phases of a probe", "Where a probe's time goes before the response begins: name, connection, TLS, sending, and the wait for the response's headers. Mean over the window.", seconds,
 			overTime(`avg by (phase) (avg_over_time(accelerator_probe_phase_seconds{`+ofProbe+`}[$window]))`, "{{phase}}")).

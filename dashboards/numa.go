@@ -18,10 +18,10 @@ func numa() page {
 			one("host", "Host", `label_values(accelerator_numa_cpus{`+ofHost+`}, instance)`),
 			windowVariable(),
 		}),
-		links: header(uidNUMA, "var-instance=${host:percentencode}"),
+		scope: chosenHost(),
 		rows: []row{
-			shown("Now: $host", slices.Concat(numaNow(), []panel{nodeTable()})...),
-			shown("Memory and allocations", nodeUsed(), missRatio(), elsewhereRatio(), missAndLatency(), allocationRates()),
+			shown("Now: $host", append(numaNow(), nodeTable())...),
+			shown("Memory and allocations", numaLines()...),
 			shown("Where things are", distances(), cardNodes()),
 		},
 	}
@@ -46,18 +46,36 @@ const usedShare = `accelerator_numa_memory_used_bytes{` + ofOneHost + `} / accel
 
 func numaNow() []panel {
 	return []panel{
-		statPanel("Nodes", "NUMA nodes of the host, those without memory or without CPUs too. One node: there is nothing to bind.",
-			count, "none", now(`count(accelerator_numa_cpus{`+ofOneHost+`})`, "")).
+		statPanel("Nodes", "NUMA nodes of the host, those without memory or without CPUs too. One node: there is nothing to bind.", count,
+			"none", now(`count(accelerator_numa_cpus{`+ofOneHost+`})`, "")).
 			Span(6).ColorScheme(fixed("blue")),
-		statPanel("Fullest node", "The node with the least room. Memory used holds the page cache, so a high figure is only bad when misses rise with it: then a process bound there takes pages from elsewhere.",
-			ratio, "not reported", now(`max(`+usedShare+`)`, "")).
-			Span(6).Decimals(0).Thresholds(thresholds("green", step{0.9, "orange"}, step{0.98, "red"})),
-		statPanel("Worst miss ratio", "Of the node where most pages were wanted elsewhere, over the time range. Above a few per cent a node was short of memory: move a process, or bind memory with numactl --membind.",
-			ratio, "not reported", now(`max(`+missed("$__range")+`)`, "")).
+		statPanel("Fullest node", "The node with the least room. Memory used holds the page cache, so a high figure is only bad when misses rise with it: then a process bound there takes pages from elsewhere.", ratio,
+			"not reported", now(`max(`+usedShare+`)`, "")).
+			Span(6).Decimals(0).Thresholds(thresholds("green", nearlyFull()...)),
+		statPanel("Worst miss ratio", "Of the node where most pages were wanted elsewhere, over the time range. Above a few per cent a node was short of memory: move a process, or bind memory with numactl --membind.", ratio,
+			"not reported", now(`max(`+missed("$__range")+`)`, "")).
 			Span(6).Decimals(1).Thresholds(thresholds("green", misses()...)),
-		statPanel("Used from other nodes", "Share of all pages given to a process that ran on another node, over the time range. High with few misses: processes run on other nodes than their memory; bind them with numactl --cpunodebind.",
-			ratio, "not reported", now(`max(`+elsewhere(`job, instance`, `$__range`)+`)`, "")).
-			Span(6).Decimals(1).Thresholds(thresholds("green", step{0.1, "orange"}, step{0.3, "red"})),
+		statPanel("Used from other nodes", "Share of all pages given to a process that ran on another node, over the time range. High with few misses: processes run on other nodes than their memory; bind them with numactl --cpunodebind.", ratio,
+			"not reported", now(`max(`+elsewhere(`job, instance`, `$__range`)+`)`, "")).
+			Span(6).Decimals(1).Thresholds(thresholds("green", fromElsewhere()...)),
+	}
+}
+
+func numaLines() []panel {
+	first := probeLatency(ttft)
+	first.matchers = ofOneHost
+	return []panel{
+		timeSeries("Memory used", "Share of each node's memory, the page cache included. One node full while others are empty: everything was started on one node.", ratio,
+			overTime(usedShare, nodeLegend)).Span(12),
+		timeSeries("Miss ratio", "Share of a node's pages that were wanted on another node, which had no room. It should be nothing. Rising: the other node is full. No line: no pages were given out on that node.", ratio,
+			overTime(missed("$__rate_interval"), nodeLegend)).Span(12),
+		timeSeries("Used from other nodes", "Share of a node's pages that went to a process on another node's CPUs. High with no misses: the process is not bound, or is bound to the wrong node. Compare runs with accelbench compare.", ratio,
+			overTime(elsewhere(byNode, "$__rate_interval"), nodeLegend)).Span(12),
+		logSeries("Misses and the first token", "The mean time to the first token of the endpoints that this host probes, and on the right the worst miss ratio. Rising together, placement is the cause, not load.",
+			overTime(first.mean(), "time to first token, mean", colorOf("orange")),
+			overTime(`max(`+missed("$window")+`)`, "worst miss ratio", onTheRight(colorOf("blue"), filled(15))...)).Span(12),
+		timeSeries("Pages by result", "All nodes. hit: on the node wanted; miss: here, though wanted elsewhere; foreign: wanted here, given elsewhere; interleave_hit: as an interleave policy wanted; local_node and other_node: by where the process ran.", "suffix:pages/s",
+			overTime(allocations("result", "hit|miss|foreign|interleave_hit|local_node|other_node", "$__rate_interval"), "{{result}}")).Span(12).Min(0),
 	}
 }
 
@@ -65,68 +83,22 @@ func nodeTable() panel {
 	of := func(metric string) string { return `sum by (` + byNode + `) (` + metric + `{` + ofOneHost + `})` }
 	return rowsOf("Nodes", "One row a node, the one with most misses first. Cards on a node without CPUs or without memory are fed from elsewhere: that is how the firmware made the nodes (NPS or sub-NUMA clustering), to be changed there.",
 		[]column{
-			{"node", "Node"},
-			{"Value #A", "CPUs"},
-			{"Value #B", "Memory"},
-			{"Value #C", "Free"},
-			{"Value #D", "Used share"},
-			{"Value #E", "Cards"},
-			{"Value #F", "Card memory"},
-			{"Value #G", "Miss ratio"},
-			{"Value #H", "Used from other nodes"},
-		},
-		asRows(of("accelerator_numa_cpus")),
-		asRows(of("accelerator_numa_memory_total_bytes")),
-		asRows(of("accelerator_numa_memory_free_bytes")),
-		asRows(`max by (`+byNode+`) (`+usedShare+`)`),
-		asRows(`count by (`+byNode+`) (`+nodeOf(ofOneHost)+`)`),
-		asRows(`sum by (`+byNode+`) (sum by (`+byCard+`) (accelerator_memory_total_bytes{`+ofOneHost+`}) * on (`+byCard+`) group_right () `+nodeOf(ofOneHost)+`)`),
-		asRows(missed("$__range")),
-		asRows(elsewhere(byNode, "$__range"))).
-		Height(5).
-		SortBy(descending("Miss ratio")).
-		OverrideByName("CPUs", textCell(plain, "orange", step{1, "text"})).
+			label("node", "Node"),
+			value("CPUs", of("accelerator_numa_cpus"), textCell(plain, "orange", step{1, "text"})...),
+			value("Memory", of("accelerator_numa_memory_total_bytes")),
+			value("Free", of("accelerator_numa_memory_free_bytes")),
+			value("Used share", `max by (`+byNode+`) (`+usedShare+`)`),
+			value("Cards", `count by (`+byNode+`) (`+nodeOf(ofOneHost)+`)`),
+			value("Card memory", `sum by (`+byNode+`) (sum by (`+byCard+`) (accelerator_memory_total_bytes{`+ofOneHost+`}) * on (`+byCard+`) group_right () `+nodeOf(ofOneHost)+`)`),
+			value("Miss ratio", missed("$__range")),
+			value("Used from other nodes", elsewhere(byNode, "$__range")),
+		}).
+		Height(5).SortBy(descending("Miss ratio")).
 		OverrideByRegexp("(Memory|Free|Card memory)", []property{unitOf(bytes)}).
-		OverrideByName("Used share", gaugeCell("green", step{0.9, "orange"}, step{0.98, "red"})).
+		OverrideByName("Used share", gaugeCell("green", nearlyFull()...)).
 		OverrideByName("Cards", []property{unitOf(plain)}).
 		OverrideByName("Miss ratio", textCell(ratio, "green", misses()...)).
-		OverrideByName("Used from other nodes", textCell(ratio, "green", step{0.1, "orange"}, step{0.3, "red"}))
-}
-
-func nodeUsed() panel {
-	return timeSeries("Memory used", "Share of each node's memory, the page cache included. One node full while others are empty: everything was started on one node.",
-		ratio, overTime(usedShare, nodeLegend)).
-		Span(12)
-}
-
-func missRatio() panel {
-	return timeSeries("Miss ratio", "Share of a node's pages that were wanted on another node, which had no room. It should be nothing. Rising: the other node is full. No line: no pages were given out on that node.",
-		ratio, overTime(missed("$__rate_interval"), nodeLegend)).
-		Span(12)
-}
-
-func elsewhereRatio() panel {
-	return timeSeries("Used from other nodes", "Share of a node's pages that went to a process on another node's CPUs. High with no misses: the process is not bound, or is bound to the wrong node. Compare runs with accelbench compare.",
-		ratio, overTime(elsewhere(byNode, "$__rate_interval"), nodeLegend)).
-		Span(12)
-}
-
-func allocationRates() panel {
-	return timeSeries("Pages by result", "All nodes. hit: on the node wanted; miss: here, though wanted elsewhere; foreign: wanted here, given elsewhere; interleave_hit: as an interleave policy wanted; local_node and other_node: by where the process ran.",
-		"suffix:pages/s",
-		overTime(allocations("result", "hit|miss|foreign|interleave_hit|local_node|other_node", "$__rate_interval"), "{{result}}")).
-		Span(12).Min(0)
-}
-
-func missAndLatency() panel {
-	first := probeLatency(ttft)
-	first.matchers = ofOneHost
-	return logSeries("Misses and the first token", "The mean time to the first token of the endpoints that this host probes, and on the right the worst miss ratio. Rising together, placement is the cause, not load.",
-		overTime(first.mean(), "time to first token, mean"),
-		overTime(`max(`+missed("$window")+`)`, "worst miss ratio")).
-		Span(12).
-		OverrideByQuery("A", []property{colorOf("orange")}).
-		OverrideByQuery("B", onTheRight(colorOf("blue"), filled(15)))
+		OverrideByName("Used from other nodes", textCell(ratio, "green", fromElsewhere()...))
 }
 
 func distances() panel {
@@ -141,16 +113,17 @@ func distances() panel {
 func cardNodes() panel {
 	return rowsOf("Cards and their nodes", "The node each card is attached to and the CPUs that the tool puts beside it. Start a server with numactl --cpunodebind and --membind of the node of its cards. A card without a row has no known node.",
 		[]column{
-			{"node", "Node"}, {"instance", "Host"}, {"vendor", "Vendor"}, {"device", "Card"}, {"cpus", "CPUs beside it"}, {"Value #B", "Utilization"}, {"Value #C", "Memory held"},
+			label("node", "Node"),
+			label("instance", "Host"),
+			label("vendor", "Vendor"),
+			cardColumn(),
+			label("cpus", "CPUs beside it"),
+			label("Value #B", "Utilization", gaugeCell("blue")...),
+			label("Value #C", "Memory held", gaugeCell("green", full()...)...),
 		},
 		asRows(nodeOf(ofOneHost)),
 		asRows(`avg by (`+byCard+`) (accelerator_utilization_ratio{`+ofOneHost+`})`),
 		asRows(`max by (`+byCard+`) (accelerator_memory_used_bytes{`+ofOneHost+`} / accelerator_memory_total_bytes{`+ofOneHost+`})`),
 		asRows(`accelerator_cpu_affinity_info{`+ofOneHost+`}`)).
-		Span(16).Height(8).
-		NoValue("no card's node is known").
-		SortBy(ascending("Node")).
-		OverrideByName("Card", toCard()).
-		OverrideByName("Utilization", gaugeCell("blue")).
-		OverrideByName("Memory held", gaugeCell("green", full()...))
+		Span(16).Height(8).NoValue("no card's node is known").SortBy(ascending("Node"))
 }

@@ -38,7 +38,7 @@ type page struct {
 	uid, title, description string
 	refresh                 string
 	variables               []variable
-	links                   []link
+	scope                   []string // what goes along to the other dashboards, as linksTo says
 	annotations             []annotation
 	rows                    []row
 }
@@ -67,37 +67,27 @@ type Dashboard struct {
 
 // All returns every dashboard, the one to open first first.
 func All() ([]Dashboard, error) {
-	pages := []struct {
-		file string
-		page page
-	}{
-		{"load-latency.json", loadLatency()},
-		{"fleet.json", fleet()},
-		{"card.json", card()},
-		{"numa.json", numa()},
-		{"benchmark.json", benchmark()},
-	}
+	pages := []page{loadLatency(), fleet(), card(), numa(), benchmark()}
 	var all []Dashboard
 	for _, p := range pages {
-		data, err := p.page.json()
+		data, err := p.json(p.linksTo(pages))
 		if err != nil {
-			return nil, fmt.Errorf("building %s: %w", p.file, err)
+			return nil, fmt.Errorf("building %s: %w", p.uid, err)
 		}
-		all = append(all, Dashboard{File: p.file, JSON: data})
+		all = append(all, Dashboard{File: strings.TrimPrefix(p.uid, tag+"-") + ".json", JSON: data})
 	}
 	return all, nil
 }
 
-func (p page) json() ([]byte, error) {
+func (p page) json(links []cog.Builder[dashboard.DashboardLink]) ([]byte, error) {
 	built, err := dashboard.NewDashboardBuilder(p.title).
 		Uid(p.uid).
 		Description(p.description).
 		Tags([]string{tag}).
-		Timezone("browser").
 		Time("now-"+timeRange, "now").
 		Refresh(p.refresh).
 		Tooltip(dashboard.DashboardCursorSyncCrosshair).
-		Links(builders(p.links)).
+		Links(links).
 		Variables(p.variables).
 		Build()
 	if err != nil {
@@ -122,10 +112,8 @@ func readable(built dashboard.Dashboard, annotations []annotation) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	decoder := json.NewDecoder(strings.NewReader(string(escaped)))
-	decoder.UseNumber()
 	var decoded map[string]any
-	if err := decoder.Decode(&decoded); err != nil {
+	if err := json.Unmarshal(escaped, &decoded); err != nil {
 		return nil, err
 	}
 	decoded["annotations"] = map[string]any{"list": append([]annotation{}, annotations...)}
@@ -133,10 +121,8 @@ func readable(built dashboard.Dashboard, annotations []annotation) ([]byte, erro
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(decoded); err != nil {
-		return nil, err
-	}
-	return []byte(out.String()), nil
+	err = encoder.Encode(decoded)
+	return []byte(out.String()), err
 }
 
 // arrange numbers the panels and puts each row's from left to right.
@@ -187,8 +173,7 @@ func place(panels []panel, id, y uint32) ([]dashboard.Panel, uint32, error) {
 		at.X, at.Y = x, y+top
 		x, height = x+at.W, max(height, at.H)
 		id++
-		number, version := id, oldestGrafana
-		built.Id, built.PluginVersion, built.RepeatDirection = &number, &version, nil
+		built.Id, built.PluginVersion, built.RepeatDirection = cog.ToPtr(id), cog.ToPtr(oldestGrafana), nil
 		out = append(out, built)
 	}
 	return out, top + height, nil

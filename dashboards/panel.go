@@ -7,7 +7,6 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/heatmap"
 	"github.com/grafana/grafana-foundation-sdk/go/stat"
 	"github.com/grafana/grafana-foundation-sdk/go/statetimeline"
-	"github.com/grafana/grafana-foundation-sdk/go/table"
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
@@ -54,15 +53,17 @@ func lines(title, description, unit string, queries ...query) *timeseries.PanelB
 	if unit == ratio {
 		p = p.Min(0).Max(1)
 	}
+	for i, q := range queries {
+		if q.look != nil {
+			p = p.OverrideByQuery(letter(i), q.look)
+		}
+	}
 	return p
 }
 
 func listLegend() *common.VizLegendOptionsBuilder {
 	return common.NewVizLegendOptionsBuilder().
-		ShowLegend(true).
-		DisplayMode(common.LegendDisplayModeList).
-		Placement(common.LegendPlacementBottom).
-		Calcs([]string{})
+		ShowLegend(true)
 }
 
 // figures is a legend as a table, for panels whose figures are read.
@@ -70,7 +71,6 @@ func figures() *common.VizLegendOptionsBuilder {
 	return common.NewVizLegendOptionsBuilder().
 		ShowLegend(true).
 		DisplayMode(common.LegendDisplayModeTable).
-		Placement(common.LegendPlacementBottom).
 		Calcs([]string{"lastNotNull", "mean", "max"})
 }
 
@@ -86,12 +86,9 @@ func statPanel(title, description, unit, none string, queries ...query) *stat.Pa
 		Datasource(source()).Targets(lettered(queries)).
 		Span(4).Height(4).
 		Mappings([]dashboard.ValueMapping{absent(none)}).
-		ColorMode(common.BigValueColorModeValue).
 		GraphMode(common.BigValueGraphModeNone).
-		JustifyMode(common.BigValueJustifyModeAuto).
-		TextMode(common.BigValueTextModeAuto).
 		Orientation(common.VizOrientationAuto).
-		ReduceOptions(lastValue())
+		ReduceOptions(common.NewReduceDataOptionsBuilder().Values(false).Calcs([]string{"lastNotNull"}).Fields(""))
 }
 
 // heatMap shows a histogram over time, half of the width. Its queries are made by asBuckets.
@@ -100,19 +97,15 @@ func heatMap(title, description, unit string, queries ...query) *heatmap.PanelBu
 		Title(title).Description(description).Unit(unit).
 		Datasource(source()).Targets(lettered(queries)).
 		Span(12).Height(8).
-		Calculate(false).
 		NoValue("not reported").
-		CellGap(1).
 		Color(heatmap.NewHeatmapColorOptionsBuilder().
 			Mode(heatmap.HeatmapColorModeScheme).
 			Scheme("Oranges").Fill("dark-orange").
 			Scale(heatmap.HeatmapColorScaleExponential).
 			Exponent(0.5).Steps(64)).
-		FilterValues(heatmap.NewFilterValueRangeBuilder().Le(1e-9)).
 		RowsFrame(heatmap.NewRowsHeatmapOptionsBuilder().Layout(common.HeatmapCellLayoutAuto)).
 		ShowValue(common.VisibilityModeNever).
 		YAxis(heatmap.NewYAxisConfigBuilder().Unit(unit).AxisPlacement(common.AxisPlacementLeft)).
-		ShowLegend().
 		Tooltip(heatmap.NewHeatmapTooltipBuilder().Mode(common.TooltipDisplayModeSingle).YHistogram(false))
 }
 
@@ -124,26 +117,9 @@ func stateTimeline(title, description string, mappings []dashboard.ValueMapping,
 		Span(24).Height(8).
 		ShowValue(common.VisibilityModeNever).
 		NoValue("not reported").
-		MergeValues(true).
 		RowHeight(0.9).LineWidth(0).FillOpacity(80).
 		Legend(listLegend()).
 		Tooltip(common.NewVizTooltipOptionsBuilder().
 			Mode(common.TooltipDisplayModeSingle).
 			Sort(common.SortOrderNone))
-}
-
-// tablePanel shows one row a series, the full width. Its queries are made by asRows, its columns are named by columnsOf.
-// Grafana's own minimum of 150 pixels a column would cut the last columns off.
-func tablePanel(title, description string, queries ...query) *table.PanelBuilder {
-	return table.NewPanelBuilder().
-		Title(title).Description(description).
-		Datasource(source()).Targets(lettered(queries)).
-		Span(24).Height(8).
-		MinWidth(60).
-		NoValue("none").
-		ShowHeader(true)
-}
-
-func lastValue() *common.ReduceDataOptionsBuilder {
-	return common.NewReduceDataOptionsBuilder().Values(false).Calcs([]string{"lastNotNull"}).Fields("")
 }

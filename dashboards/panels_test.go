@@ -139,7 +139,7 @@ func checkLegend(t *testing.T, q target) {
 	}
 }
 
-// matchesLegend says whether some series may have a name that Grafana takes the pattern for. Without slashes around it,
+// matchesLegend reports whether some series may have a name that Grafana takes the pattern for. Without slashes around it,
 // a pattern must match the whole name. Columns are the business of TestColumns.
 func matchesLegend(p panel, pattern string) bool {
 	if p.Type == "table" {

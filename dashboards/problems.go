@@ -10,13 +10,14 @@ type problem struct {
 	name string
 	// of has a series for each thing that has the problem.
 	of string
-	// known has a series for each thing of which it is known whether it has the problem.
-	known string
+	// known has a series for each thing of which it is known whether it has the problem. It, the title and the description
+	// are for problems with a panel of their number.
+	known, title, description string
 }
 
-// count is how many have the problem; there is no value where it is not known of any.
-func (p problem) count() string {
-	return `count(` + p.of + `) or 0 * count(` + p.known + `)`
+// number is a panel with how many have the problem; there is no value where it is not known of any.
+func (p problem) number() panel {
+	return statPanel(p.title, p.description, count, "not reported", now(`count(`+p.of+`) or 0 * count(`+p.known+`)`, "")).Thresholds(troubles("orange"))
 }
 
 // listed has a label with the problem's name. The value is for the alert's gravity: 2 pages, 1 does not.
@@ -36,29 +37,34 @@ func ifBusy(expr string) string {
 	return fmt.Sprintf(`%s and on (`+byCard+`) %s >= %g`, expr, busyLoad, busy)
 }
 
-// hot are cards above the warning temperature of their vendor.
-func hot() problem {
-	var parts []string
+// cardProblems are those of cards that work and should not go on so.
+func cardProblems() []problem {
+	var hot []string
 	for _, h := range heats() {
-		parts = append(parts, fmt.Sprintf(`max by (`+byCard+`) (accelerator_temperature_celsius{`+ofCard+`,vendor="%s"}) > %g`, h.vendor, h.warning))
+		hot = append(hot, fmt.Sprintf(`max by (`+byCard+`) (accelerator_temperature_celsius{`+ofCard+`,vendor="%s"}) > %g`, h.vendor, h.warning))
 	}
-	return problem{"hot", strings.Join(parts, " or "), heatNow}
-}
-
-func memoryFullNow() problem {
-	return problem{"memory full", fmt.Sprintf(`%s >= %g`, held, memoryFull), held}
-}
-
-func powerLimitedNow() problem {
-	return problem{"at its power limit", ifBusy(fmt.Sprintf(`%s >= %g`, powerNow, powerLimited)), powerNow}
-}
-
-func throttledNow() problem {
-	return problem{"throttled", ifBusy(fmt.Sprintf(`%s - %s >= %d`, topLevel, level, levelDrop)), level}
-}
-
-func idleWithMemory() problem {
-	return problem{"idle with memory held", idleFull(), `accelerator_utilization_ratio{` + ofCard + `}`}
+	return []problem{
+		{
+			"hot", strings.Join(hot, " or "), heatNow,
+			"Too hot", "Cards above the warning temperature of their vendor. " + heatColors(),
+		},
+		{
+			"memory full", fmt.Sprintf(`%s >= %g`, held, memoryFull), held,
+			"Memory full", "Cards with " + percent(memoryFull) + " or more of a memory in use: the next allocation may fail.",
+		},
+		{
+			"at its power limit", ifBusy(fmt.Sprintf(`%s >= %g`, powerNow, powerLimited)), powerNow,
+			"At their power limit", "Busy cards at " + percent(powerLimited) + " of their limit or more. Only cards that print a limit.",
+		},
+		{
+			"throttled", ifBusy(fmt.Sprintf(`%s - %s >= %d`, topLevel, level, levelDrop)), level,
+			"Throttled", "Busy cards that run " + fmt.Sprint(levelDrop) + " or more performance levels below the highest of the last day. Only cards that print a level (MetaX).",
+		},
+		{
+			"idle with memory held", idleFull(), `accelerator_utilization_ratio{` + ofCard + `}`,
+			"Idle with memory held", whichIdleFull() + "forgotten processes, or servers that nobody asks.",
+		},
+	}
 }
 
 // problemsNow needs no rules in Prometheus.
@@ -72,11 +78,10 @@ func problemsNow() panel {
 		{name: "tool stuck", of: `sum by (` + byCollector + `) (accelerator_collector_stuck_processes{` + ofCollector + `}) > 0`},
 		{name: "probe failing", of: `count by (` + byTarget + `) (accelerator_probe_success{` + ofHost + `} == 0)`},
 	}
-	others := []problem{
-		hot(), memoryFullNow(), powerLimitedNow(), throttledNow(), idleWithMemory(),
+	others := append(cardProblems(), []problem{
 		{name: "collector failing", of: `count by (` + byCollector + `) (accelerator_collector_success{` + ofCollector + `} == 0)`},
 		{name: "configuration not loaded", of: `count by (job, instance) (accelerator_exporter_config_last_reload_successful{` + ofHost + `} == 0)`},
-	}
+	}...)
 	var all []string
 	for _, p := range grave {
 		all = append(all, p.listed(2))
@@ -87,22 +92,16 @@ func problemsNow() panel {
 	return rowsOf("Problems now", fmt.Sprintf("What is wrong now by the metrics alone, without rules, the grave ones first; at most %d rows. ", most)+
 		"Limits are those of the shipped alerts. Card missing: reset or power-cycle the host, and check the slot if it comes again. Tool stuck: the vendor's tool outlived SIGKILL, which points at the driver.",
 		[]column{
-			{"Value", "Gravity"},
-			{"problem", "Problem"},
-			{"instance", "Host"},
-			{"vendor", "Vendor"},
-			{"device", "Card"},
-			{"state", "State"},
-			{"reason", "Reason"},
-			{"bus_id", "Bus"},
-			{"collector", "Collector"},
-			{"target", "Target"},
-		},
-		asRows(fmt.Sprintf(`topk(%d, %s)`, most, strings.Join(all, " or ")))).
-		NoValue("no problem").
-		SortBy(descending("Gravity")).
-		OverrideByName("Gravity", mappedCell(words(word{"2", "grave", "red"}, word{"1", "look", "orange"}))).
-		OverrideByName("Host", toHost()).
-		OverrideByName("Card", toCard()).
-		OverrideByName("Target", toTarget())
+			value("Gravity", fmt.Sprintf(`topk(%d, %s)`, most, strings.Join(all, " or ")), mappedCell(words(word{"2", "grave", "red"}, word{"1", "look", "orange"}))...),
+			label("problem", "Problem"),
+			hostColumn(),
+			label("vendor", "Vendor"),
+			cardColumn(),
+			label("state", "State"),
+			label("reason", "Reason"),
+			label("bus_id", "Bus"),
+			label("collector", "Collector"),
+			targetColumn(),
+		}).
+		NoValue("no problem").SortBy(descending("Gravity"))
 }

@@ -110,64 +110,51 @@ func probes() []variable {
 
 // windowVariable is the time over which rates of sparse events such as probes are taken.
 func windowVariable() variable {
-	lengths := []string{"30s", "1m", "2m", "5m", "15m", "30m", "1h", "6h", "1d"}
-	const chosen = "1m"
+	const lengths = "30s,1m,2m,5m,15m,30m,1h,6h,1d"
+	all, chosen := options(lengths, "1m")
 	return dashboard.NewIntervalVariableBuilder("window").
 		Label("Window").
 		Description("Time over which means, quantiles and rates are taken. It should hold two probes and four scrapes, so that lines follow the load.").
-		Values(dashboard.StringOrMap{String: cog.ToPtr(strings.Join(lengths, ","))}).
-		Options(options(same(lengths), chosen)).
-		Current(option(choice{chosen, chosen}, true))
-}
-
-// choice is a value of a variable and how it is called.
-type choice struct{ text, value string }
-
-func same(values []string) []choice {
-	out := make([]choice, len(values))
-	for i, v := range values {
-		out[i] = choice{v, v}
-	}
-	return out
-}
-
-// custom is a variable without a query.
-func custom(name, label, description string, choices []choice, chosen choice) variable {
-	written := make([]string, len(choices))
-	for i, c := range choices {
-		written[i] = c.value
-		if c.text != c.value {
-			written[i] = c.text + " : " + c.value
-		}
-	}
-	return dashboard.NewCustomVariableBuilder(name).
-		Label(label).
-		Description(description).
-		Values(dashboard.StringOrMap{String: cog.ToPtr(strings.Join(written, ","))}).
-		Options(options(choices, chosen.value)).
-		Current(option(chosen, true))
+		Values(dashboard.StringOrMap{String: cog.ToPtr(lengths)}).
+		Options(all).Current(chosen)
 }
 
 // linesVariable is the most cards that have lines of their own.
 func linesVariable() variable {
-	few := choice{"up to 8 cards", "8"}
 	return custom("lines", "Lines", "Panels show the mean and the worst of the cards. Lines of each card are added where there are few, or for all cards.",
-		[]choice{few, {"all cards", "100000"}}, few)
+		"up to 8 cards : 8,all cards : 100000", "8")
 }
 
-// options are what a variable without a query offers.
-func options(choices []choice, chosen string) []dashboard.VariableOption {
-	var out []dashboard.VariableOption
-	for _, c := range choices {
-		out = append(out, option(c, c.value == chosen))
-	}
-	return out
+// topVariable bounds every panel that names cards, targets or collectors.
+func topVariable() variable {
+	return custom("top", "Top", "How many cards, targets or collectors the panels that name them show.", "10,20,50,100", "20")
 }
 
-func option(c choice, selected bool) dashboard.VariableOption {
-	return dashboard.VariableOption{
-		Selected: &selected,
-		Text:     dashboard.StringOrArrayOfString{String: &c.text},
-		Value:    dashboard.StringOrArrayOfString{String: &c.value},
+// custom is a variable without a query. Its choices are values, or texts and values as in "few : 8".
+func custom(name, label, description, choices, chosen string) variable {
+	all, current := options(choices, chosen)
+	return dashboard.NewCustomVariableBuilder(name).
+		Label(label).
+		Description(description).
+		Values(dashboard.StringOrMap{String: &choices}).
+		Options(all).Current(current)
+}
+
+// options are what a variable without a query offers, and which of them has the chosen value.
+func options(choices, chosen string) (all []dashboard.VariableOption, current dashboard.VariableOption) {
+	for _, choice := range strings.Split(choices, ",") {
+		text, value, named := strings.Cut(choice, " : ")
+		if !named {
+			value = text
+		}
+		o := dashboard.VariableOption{
+			Selected: cog.ToPtr(value == chosen),
+			Text:     dashboard.StringOrArrayOfString{String: &text},
+			Value:    dashboard.StringOrArrayOfString{String: &value},
+		}
+		if all = append(all, o); value == chosen {
+			current = o
+		}
 	}
+	return all, current
 }

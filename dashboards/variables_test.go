@@ -132,7 +132,7 @@ func TestVariablesAreUsed(t *testing.T) {
 	})
 }
 
-// hidden tells whether a variable only says what another is chosen among.
+// hidden reports whether a variable only says what another is chosen among.
 func hidden(b board, name string) bool {
 	return slices.ContainsFunc(b.Templating.List, func(v variable) bool { return v.Name == name && v.Hide == 2 })
 }
@@ -241,7 +241,7 @@ func checkLinkPart(t *testing.T, b board, p panel, part string) string {
 	return set
 }
 
-// unlinked tells whether an override takes the panel's links off the series of a query.
+// unlinked reports whether an override takes the panel's links off the series of a query.
 func unlinked(p panel, q target) bool {
 	for _, o := range p.FieldConfig.Overrides {
 		if o.Matcher.ID != "byFrameRefID" || o.Matcher.Options != q.RefID {

@@ -15,12 +15,13 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/accelerator-exporter/accelerator_exporter/collector"
 	"github.com/accelerator-exporter/accelerator_exporter/docs/expositiontest"
 )
 
 var update = flag.Bool("update", false, "write the generated parts of metrics.md anew")
 
-// metricLine is what metrics.yml tells of one metric.
+// metricLine is what metrics.yml, or the collector's table, tells of one metric.
 type metricLine struct {
 	Name    string `yaml:"name"`
 	Unit    string `yaml:"unit"`
@@ -94,10 +95,25 @@ func newReference(t *testing.T) *reference {
 	if err := decoder.Decode(&sections); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range sections {
+	for _, s := range append(sections, collectorSections()...) {
 		r.sections[s.Section] = s
 	}
 	return r
+}
+
+// collectorSections are what the collector's own table tells.
+func collectorSections() []metricSection {
+	var sections []metricSection
+	for _, from := range collector.Metrics() {
+		s := metricSection{Section: from.Name, Labels: from.Labels}
+		for _, m := range from.Metrics {
+			s.Metrics = append(s.Metrics, metricLine{
+				Name: "accelerator_" + m.Name, Unit: m.Unit, Values: m.Values, Source: m.Source, Absent: m.Absent,
+			})
+		}
+		sections = append(sections, s)
+	}
+	return sections
 }
 
 // checkNames holds that metrics.yml has each metric once and no other.

@@ -151,7 +151,7 @@ func (c *Comparison) addLevel(sides []Side, l level, unlike [][]string, needed m
 		p.Warnings = doubts(sideNamed(sides[0].Name), l.runs[0], sideNamed(sides[i].Name), l.runs[i])
 		p.Doubtful = len(p.Warnings)+len(unlike[i]) > 0
 		for _, m := range metrics() {
-			base, side := m.values(l.runs[0], l.steady()), m.values(l.runs[i], l.steady())
+			base, side := values(m, l.runs[0], l.steady()), values(m, l.runs[i], l.steady())
 			if len(base)+len(side) == 0 {
 				continue
 			}
@@ -160,7 +160,7 @@ func (c *Comparison) addLevel(sides []Side, l level, unlike [][]string, needed m
 				needed[runs] = detectable(len(base), len(side))
 			}
 			row := Row{
-				Metric: m.name, Unit: m.unit, label: m.label, scale: m.scale,
+				Metric: m.Metric, Unit: m.Unit.String(), label: m.Label, scale: m.Unit.Scale(),
 				Base: estimate(base), Side: estimate(side), Verdict: judge(base, side, m, needed[runs]),
 			}
 			if row.P != nil {

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// unlikeBy is the relative difference from which two loads, or the lengths of
+	// maxDifference is the relative difference from which two loads, or the lengths of
 	// their texts, are not the same.
-	unlikeBy = 0.05
-	// unlikeShare is the same for shares.
-	unlikeShare = 0.01
+	maxDifference = 0.05
+	// maxShareDifference is the same for shares.
+	maxShareDifference = 0.01
 )
 
 // doubts are why the runs of two sides at one level cannot be compared as they
@@ -33,7 +33,7 @@ func doubts(nameA string, a []*report.Step, nameB string, b []*report.Step) []st
 				what, nameA, figure(x, 3), nameB, figure(y, 3), configured(a[0]))
 		}
 	}
-	if x, y := failureShare(a), failureShare(b); math.Abs(x-y) > unlikeShare {
+	if x, y := failureShare(a), failureShare(b); math.Abs(x-y) > maxShareDifference {
 		say("failures: %s %s %%, %s %s %%. Latencies are of the requests that succeeded, which are not the same share.",
 			nameA, figure(100*x, 2), nameB, figure(100*y, 2))
 	}
@@ -41,8 +41,8 @@ func doubts(nameA string, a []*report.Step, nameB string, b []*report.Step) []st
 		what string
 		of   func(*report.Step) float64
 	}{
-		{"mean prompt length", func(s *report.Step) float64 { return s.Whole.PromptLength.Mean }},
-		{"mean answer length", func(s *report.Step) float64 { return s.Whole.OutputLength.Mean }},
+		{"mean prompt length", func(s *report.Step) float64 { return s.Whole.Of(report.PromptLength).Mean }},
+		{"mean answer length", func(s *report.Step) float64 { return s.Whole.Of(report.OutputLength).Mean }},
 	} {
 		if x, y := middle(a, length.of), middle(b, length.of); unlike(x, y) {
 			say("%s: %s %s, %s %s tokens. Latency and requests/s follow the length.", length.what, nameA, figure(x, 3), nameB, figure(y, 3))
@@ -50,7 +50,7 @@ func doubts(nameA string, a []*report.Step, nameB string, b []*report.Step) []st
 	}
 	x, knownX := cachedShare(a)
 	y, knownY := cachedShare(b)
-	if knownX && knownY && math.Abs(x-y) > unlikeShare {
+	if knownX && knownY && math.Abs(x-y) > maxShareDifference {
 		say("prompt tokens from the server's prefix cache: %s %s %%, %s %s %%. The fuller cache flatters TTFT and throughput.",
 			nameA, figure(100*x, 2), nameB, figure(100*y, 2))
 	}
@@ -219,7 +219,7 @@ func warnedRuns(sides []Side) []string {
 	return []string{"Steps with warnings of their own: " + strings.Join(parts, ", ") + ". accelbench report shows them."}
 }
 
-// inSequence says whether all repeats of one side came before all of the other.
+// inSequence reports whether all repeats of one side came before all of the other.
 func inSequence(sides []Side, levels []level, i int) (first, second string, ok bool) {
 	var a, b []*report.Step
 	repeated := false
@@ -242,10 +242,10 @@ func inSequence(sides []Side, levels []level, i int) (first, second string, ok b
 	return "", "", false
 }
 
-// unlike says whether two positive values are more than unlikeBy apart. What is
+// unlike reports whether two positive values are more than maxDifference apart. What is
 // not known is like everything.
 func unlike(x, y float64) bool {
-	return x > 0 && y > 0 && max(x, y)/min(x, y) > 1+unlikeBy
+	return x > 0 && y > 0 && max(x, y)/min(x, y) > 1+maxDifference
 }
 
 // middle is the median of a value over runs, 0 where no run has one.

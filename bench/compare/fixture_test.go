@@ -1,7 +1,9 @@
 package compare
 
 import (
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -24,8 +26,10 @@ func users(n int, change ...func(*report.Step)) report.Step {
 		Stop:    runlog.StopRequests,
 		Whole: report.Figures{
 			RequestThroughput: 8, OutputThroughput: 2000, OutputTokens: 250_000,
-			TTFT: d(0.25, 1.5), TPOT: d(0.04, 0.06), ITL: d(0.035, 0.2), E2E: d(10, 14),
-			PromptLength: report.Distribution{Count: 1000, Mean: 220}, OutputLength: report.Distribution{Count: 1000, Mean: 250},
+			Distributions: report.Distributions{
+				report.TTFT: d(0.25, 1.5), report.TPOT: d(0.04, 0.06), report.ITL: d(0.035, 0.2), report.E2E: d(10, 14),
+				report.PromptLength: {Count: 1000, Mean: 220}, report.OutputLength: {Count: 1000, Mean: 250},
+			},
 		},
 		Checks: report.Checks{Configured: n, Achieved: float64(n), KernelClock: 1},
 	}
@@ -72,13 +76,7 @@ func noisy(r *rand.Rand, spread float64) func(*report.Step) {
 		vary := func(v *float64) { *v *= 1 + spread*r.NormFloat64() }
 		vary(&s.Whole.RequestThroughput)
 		vary(&s.Whole.OutputThroughput)
-		for _, d := range []*report.Distribution{&s.Whole.TTFT, &s.Whole.TPOT, &s.Whole.ITL, &s.Whole.E2E} {
-			percentiles := append([]report.Percentile(nil), d.Percentiles...)
-			for i := range percentiles {
-				vary(&percentiles[i].Value)
-			}
-			d.Percentiles = percentiles
-		}
+		changed(s, vary, report.TTFT, report.TPOT, report.ITL, report.E2E)
 	}
 }
 
@@ -87,13 +85,20 @@ func faster(by float64) func(*report.Step) {
 	return func(s *report.Step) {
 		s.Whole.RequestThroughput *= by
 		s.Whole.OutputThroughput *= by
-		for _, d := range []*report.Distribution{&s.Whole.TPOT, &s.Whole.ITL, &s.Whole.E2E} {
-			percentiles := append([]report.Percentile(nil), d.Percentiles...)
-			for i := range percentiles {
-				percentiles[i].Value /= by
-			}
-			d.Percentiles = percentiles
+		changed(s, func(v *float64) { *v /= by }, report.TPOT, report.ITL, report.E2E)
+	}
+}
+
+// changed changes the percentiles of some latencies of the whole step, and of no copy.
+func changed(s *report.Step, change func(*float64), keys ...report.Key) {
+	s.Whole.Distributions = maps.Clone(s.Whole.Distributions)
+	for _, key := range keys {
+		d := s.Whole.Of(key)
+		d.Percentiles = slices.Clone(d.Percentiles)
+		for i := range d.Percentiles {
+			change(&d.Percentiles[i].Value)
 		}
+		s.Whole.Distributions[key] = d
 	}
 }
 

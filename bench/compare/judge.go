@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"golang.org/x/perf/benchmath"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 )
 
 // confidence is that of an interval where there are runs enough for it.
@@ -79,7 +81,7 @@ type Verdict struct {
 
 // judge tests whether the values of two sides come from the same distribution.
 // needed is what [detectable] says of so many runs.
-func judge(base, side []float64, m metric, needed float64) Verdict {
+func judge(base, side []float64, c report.Column, needed float64) Verdict {
 	v := Verdict{N1: len(base), N2: len(side)}
 	if v.N1 == 0 || v.N2 == 0 {
 		v.Finding, v.Text = Unpaired, "not measured on both"
@@ -88,7 +90,7 @@ func judge(base, side []float64, m metric, needed float64) Verdict {
 	from, to := estimate(base).Median, estimate(side).Median
 	least := spread(base, side) * needed
 	switch {
-	case m.points:
+	case c.Unit == report.Share:
 		v.Change = new(to - from)
 	case from != 0:
 		v.Change = new(to/from - 1)
@@ -100,10 +102,10 @@ func judge(base, side []float64, m metric, needed float64) Verdict {
 		v.Finding, v.Text = Equal, fmt.Sprintf("equal in all runs (n=%d+%d)", v.N1, v.N2)
 		return v
 	case v.N1 == 1 && v.N2 == 1:
-		v.Finding, v.Text = TooFew, fmt.Sprintf("no difference can be told: one run a side, %s", seen(from, to, m))
+		v.Finding, v.Text = TooFew, fmt.Sprintf("no difference can be told: one run a side, %s", seen(from, to, c.Unit))
 		return v
 	case !enough(v.N1, v.N2):
-		v.Finding, v.Text = TooFew, fmt.Sprintf("no difference can be told: %d+%d runs are too few, %s", v.N1, v.N2, seen(from, to, m))
+		v.Finding, v.Text = TooFew, fmt.Sprintf("no difference can be told: %d+%d runs are too few, %s", v.N1, v.N2, seen(from, to, c.Unit))
 		return v
 	}
 	p := min(1, benchmath.AssumeNothing.Compare(sample(base), sample(side)).P)
@@ -114,9 +116,9 @@ func judge(base, side []float64, m metric, needed float64) Verdict {
 	evidence := fmt.Sprintf("(%s, n=%d+%d)", chance(p), v.N1, v.N2)
 	switch {
 	case p >= alpha:
-		v.Finding, v.Text = NotTold, "no difference can be told: "+seen(from, to, m)
+		v.Finding, v.Text = NotTold, "no difference can be told: "+seen(from, to, c.Unit)
 		if v.Detectable != nil {
-			v.Text += ", " + m.difference(least) + " needed to tell"
+			v.Text += ", " + difference(least, c.Unit) + " needed to tell"
 		}
 		v.Text += " " + evidence
 	case from == to:
@@ -126,18 +128,18 @@ func judge(base, side []float64, m metric, needed float64) Verdict {
 		if to > from {
 			v.Finding = Higher
 		}
-		better := (to > from) == m.more
+		better := (to > from) == c.HigherIsBetter
 		v.Better = &better
 		worth := "worse"
 		if better {
 			worth = "better"
 		}
-		v.Text = fmt.Sprintf("%s, %s %s", size(from, to, m, v.Finding), worth, evidence)
+		v.Text = fmt.Sprintf("%s, %s %s", size(from, to, c.Unit, v.Finding), worth, evidence)
 	}
 	return v
 }
 
-// enough says whether the test can find a difference at all: the least p is that
+// enough reports whether the test can find a difference at all: the least p is that
 // of all runs of one side above all of the other, one of the ways in which the
 // ranks can fall, either way round.
 func enough(n1, n2 int) bool {
@@ -152,31 +154,31 @@ func enough(n1, n2 int) bool {
 }
 
 // size is the difference between two medians in words.
-func size(from, to float64, m metric, f Finding) string {
+func size(from, to float64, u report.Unit, f Finding) string {
 	switch {
-	case m.points:
-		return m.difference(math.Abs(to-from)) + " " + string(f)
+	case u == report.Share:
+		return difference(math.Abs(to-from), u) + " " + string(f)
 	case from == 0:
 		return string(f)
 	}
-	return m.difference(math.Abs(to/from-1)) + " " + string(f)
+	return difference(math.Abs(to/from-1), u) + " " + string(f)
 }
 
 // seen is the difference where nothing says that it is more than chance.
-func seen(from, to float64, m metric) string {
+func seen(from, to float64, u report.Unit) string {
 	switch {
 	case to > from:
-		return "seen " + size(from, to, m, Higher)
+		return "seen " + size(from, to, u, Higher)
 	case to < from:
-		return "seen " + size(from, to, m, Lower)
+		return "seen " + size(from, to, u, Lower)
 	}
 	return "equal medians"
 }
 
 // difference is a size as [Verdict.Change] has it, in words.
-func (m metric) difference(size float64) string {
-	if m.points {
-		return figure(m.scale*size, 2) + " points"
+func difference(size float64, u report.Unit) string {
+	if u == report.Share {
+		return figure(u.Scale()*size, 2) + " points"
 	}
 	return figure(100*size, 2) + " %"
 }

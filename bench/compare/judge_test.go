@@ -7,9 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 )
 
-func plain() metric { return metric{name: "x", scale: 1, more: true} }
+func plain() report.Column { return report.Column{HigherIsBetter: true} }
 
 func draw(r *rand.Rand, n int, center, spread float64) []float64 {
 	values := make([]float64, n)
@@ -60,7 +62,7 @@ func TestRealDifferencesAreFound(t *testing.T) {
 // With ties, which failure shares have, the test must not find more than it should.
 func TestTiesFindNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 17))
-	m := metric{name: "failure_ratio", scale: 100, points: true}
+	m := report.Column{Unit: report.Share}
 	const draws = 3000
 	found := 0
 	for range draws {
@@ -78,13 +80,13 @@ func TestTiesFindNothing(t *testing.T) {
 }
 
 func TestVerdicts(t *testing.T) {
-	percent := metric{name: "failure_ratio", scale: 100, points: true}
-	latency := metric{name: "ttft_p50", scale: 1000}
+	percent := report.Column{Unit: report.Share}
+	latency := report.Column{Unit: report.Milliseconds}
 	five := func(from float64) []float64 { return []float64{from, from + 1, from + 2, from + 3, from + 4} }
 	tests := []struct {
 		name       string
 		base, side []float64
-		m          metric
+		m          report.Column
 		want       string
 	}{
 		{"higher is better", five(100), five(112), plain(), "12 % higher, better (p=0.008, n=5+5)"},

@@ -63,7 +63,7 @@ func levelName(s runlog.Step) string {
 	return name
 }
 
-// shared says whether the first side and another ran the level.
+// shared reports whether the first side and another ran the level.
 func (l level) shared() bool {
 	return len(l.runs[0]) > 0 && slices.ContainsFunc(l.runs[1:], func(runs []*report.Step) bool { return len(runs) > 0 })
 }

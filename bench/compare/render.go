@@ -128,7 +128,7 @@ func (p Pair) cells(r Row) [4]string {
 	return [4]string{r.label, r.Base.text(r.scale), r.Side.text(r.scale), verdict}
 }
 
-// doubts says whether a difference was found that is to be read with care.
+// doubts reports whether a difference was found that is to be read with care.
 func (p Pair) doubts(r Row) bool {
 	return p.Doubtful && (r.Finding == Higher || r.Finding == Lower || r.Finding == Differs)
 }

@@ -33,13 +33,9 @@ type Config struct {
 	// bound. Others are skipped and counted.
 	MinPromptLength, MaxPromptLength int
 	// OutputLen is the number of tokens to ask for. 0 leaves it to the records:
-	// max_tokens of custom, output_length of a replay, the length of the answer that
-	// follows the question in ShareGPT, none of the others. 0 is 128 for random and
-	// prefix, as in vLLM.
-	//
-	// When it is 0, questions and answers of ShareGPT with fewer than 4 tokens,
-	// questions with more than 1,024 and both with more than 2,048 together are
-	// skipped and counted, as in vLLM (benchmarks/datasets, is_valid_sequence).
+	// max_tokens of custom, output_length of a replay, for ShareGPT the length of the
+	// recorded answer, with vLLM's bounds on question and answer (is_valid_sequence);
+	// and is 128 for random and prefix.
 	OutputLen int
 	// MaxBadRecords is how many records of a file may be unusable. 100 when 0,
 	// none when negative.
@@ -62,17 +58,10 @@ type Config struct {
 	VocabularySize int
 	// Trace says how the records of a replay are to be read.
 	Trace Trace
-	// Tokenizer makes random and prefix exact on the chat API. Without it they
-	// are made of words that are one token each in the usual vocabularies, as many as
-	// TokensPerWord says. A replay's always are.
-	//
-	// It also counts the questions and answers of ShareGPT when OutputLen is 0, with
-	// two calls a record at most, of texts up to 64 KiB. Without it, and from its
-	// first error on, which Count tells, their lengths are estimated and
-	// [Prompt.Estimated] is true: a token for each 4 ASCII characters and for each 1.5
-	// others, rounded up. That is the rule of thumb of OpenAI for English (4
-	// characters a token), and near DeepSeek's for Chinese (0.6 tokens a character);
-	// tokenizers differ, and other scripts more.
+	// Tokenizer makes random and prefix exact on the chat API; without it they are
+	// words, as many as TokensPerWord says. It also counts the texts of ShareGPT where
+	// OutputLen is 0; without it, and from its first error on, they are estimated: a
+	// token for each 4 ASCII characters and each 1.5 others, rounded up.
 	Tokenizer Tokenizer
 	// TokensPerWord is how many tokens the server counts for such a word, 1 when 0.
 	TokensPerWord float64
@@ -106,10 +95,9 @@ const (
 	LeastVocabulary = 2 * FirstToken
 
 	maxPromptTokens = 1 << 20 // of one made prompt
-	defaultMaxBad   = 100
 )
 
-// PlausibleTokensPerWord says whether a tokenizer may make so many tokens of a short
+// PlausibleTokensPerWord reports whether a tokenizer may make so many tokens of a short
 // English word: from a quarter, which would join several, to 16.
 func PlausibleTokensPerWord(tokens float64) bool { return tokens >= 0.25 && tokens <= 16 }
 
@@ -127,17 +115,18 @@ func Open(cfg Config) (Source, error) {
 		return nil, fmt.Errorf("opening data set: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	if !cfg.Kind.hasFile() {
-		return newMade(cfg), nil
+	if form, _ := cfg.Kind.form(); form.read != nil {
+		return openFile(cfg, form)
 	}
-	return openFile(cfg)
+	return newSynthetic(cfg), nil
 }
 
 func (c Config) check() error {
-	if kind, err := ParseKind(string(c.Kind)); err != nil || kind != c.Kind {
+	form, known := c.Kind.form()
+	if !known {
 		return unknownKind(string(c.Kind))
 	}
-	if c.Kind.hasFile() && c.Path == "" {
+	if form.read != nil && c.Path == "" {
 		return fmt.Errorf("kind %s needs a file", c.Kind)
 	}
 	if !c.ReusePrompts && c.RunID == "" {
@@ -147,20 +136,18 @@ func (c Config) check() error {
 		name string
 		n    int
 	}{
-		{"input", c.InputLen},
-		{"output", c.OutputLen},
-		{"prefix", c.PrefixLen},
-		{"suffix", c.SuffixLen},
-		{"block", c.Trace.Block},
-		{"least prompt", c.MinPromptLength},
-		{"greatest prompt", c.MaxPromptLength},
+		{"input length", c.InputLen},
+		{"output length", c.OutputLen},
+		{"prefix length", c.PrefixLen},
+		{"suffix length", c.SuffixLen},
+		{"block length", c.Trace.Block},
+		{"least prompt length", c.MinPromptLength},
+		{"greatest prompt length", c.MaxPromptLength},
+		{"number of prefixes", c.NumPrefixes},
 	} {
 		if l.n < 0 || l.n > maxPromptTokens {
-			return fmt.Errorf("%s length %d is not within 0 and %d", l.name, l.n, maxPromptTokens)
+			return fmt.Errorf("%s %d is not within 0 and %d", l.name, l.n, maxPromptTokens)
 		}
-	}
-	if c.NumPrefixes < 0 || c.NumPrefixes > maxPromptTokens {
-		return fmt.Errorf("number of prefixes %d is not within 0 and %d", c.NumPrefixes, maxPromptTokens)
 	}
 	if s := c.Trace.Second; !(s >= 0) || math.IsInf(s, 0) {
 		return fmt.Errorf("a unit of %g seconds for timestamps is not above 0", s)
@@ -178,28 +165,22 @@ func (c Config) check() error {
 }
 
 func (c Config) withDefaults() Config {
-	set := func(n *int, value int) {
-		if *n == 0 {
-			*n = value
-		}
-	}
-	set(&c.MaxBadRecords, defaultMaxBad)
-	set(&c.VocabularySize, DefaultVocabulary)
+	c.MaxBadRecords = cmp.Or(c.MaxBadRecords, 100)
+	c.VocabularySize = cmp.Or(c.VocabularySize, DefaultVocabulary)
 	c.TokensPerWord = cmp.Or(c.TokensPerWord, 1)
-	switch c.Kind {
-	case Random:
-		set(&c.InputLen, 1024)
-		set(&c.OutputLen, 128)
-	case Prefix:
-		set(&c.NumPrefixes, 10)
-		set(&c.PrefixLen, 256)
-		set(&c.SuffixLen, 256)
-		set(&c.OutputLen, 128)
+	c.InputLen = cmp.Or(c.InputLen, 1024)
+	if c.Kind == Prefix {
+		c.NumPrefixes = cmp.Or(c.NumPrefixes, 10)
+		c.PrefixLen = cmp.Or(c.PrefixLen, 256)
+		c.SuffixLen = cmp.Or(c.SuffixLen, 256)
+	}
+	if c.Kind == Prefix || c.Kind == Random {
+		c.OutputLen = cmp.Or(c.OutputLen, 128)
 	}
 	return c
 }
 
-// named fills in what the zero value stands for.
+// withDefaults fills in what the zero value stands for.
 func (t Trace) withDefaults() Trace {
 	return Trace{
 		Second:       cmp.Or(t.Second, 0.001),

@@ -11,39 +11,40 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// maxTold bounds how many bad records are told one by one.
-const maxTold = 5
+// maxBadShown bounds how many bad records are told one by one.
+const maxBadShown = 5
 
-// file gives out the prompts of a file, again and again unless it is a trace.
+// reading is how the records of a file become prompts.
+type reading struct {
+	parse    parse
+	limit    func(context.Context, *Prompt) error // of the answer; nil where the file tells, or nobody
+	addNonce func(*Prompt)                        // makes a prompt new; nil for a nonce before its text
+	why      func() string                        // why lengths are estimated; nil where none ever are
+}
+
+// file gives out the prompts of a file, again and again unless they are timed.
 type file struct {
-	cfg   Config
-	f     *os.File
-	rec   *records
-	parse parse
-	limit func(context.Context, *Prompt) error // of the answer; nil where the file tells, or nobody
-	sign  func(*Prompt, uint64)                // of the i-th prompt; nil leaves it as it is
-	// why is why lengths are estimated, nil where none ever are.
-	why func() string
+	reading
+	cfg    Config
+	form   form
+	f      *os.File
+	rec    *records
+	nonces nonces
 
 	seq    uint64 // prompts so far
 	pass   int    // from 0
 	usable bool   // a record of this pass was
 	// seen are the records of the first pass; later ones tell nothing new.
-	seen    int
-	bad     int
-	told    []string // the first bad ones
-	problem string   // why the first that gave no prompt did not
-	count   runlog.DatasetCount
-	err     error // for good
+	seen     int
+	bad      int
+	firstBad []string // as an error tells them
+	problem  string   // why the first that gave no prompt did not
+	count    runlog.DatasetCount
+	err      error // for good
 }
 
-func openFile(cfg Config) (Source, error) {
-	s := &file{cfg: cfg, rec: newRecords(maxRecord)}
-	s.parse, s.sign = parserOf(cfg)
-	if cfg.Kind == ShareGPT {
-		g := &shareGPT{tokenizer: cfg.Tokenizer}
-		s.parse, s.limit, s.why = g.parse, g.limit, func() string { return g.why }
-	}
+func openFile(cfg Config, form form) (Source, error) {
+	s := &file{cfg: cfg, form: form, reading: form.read(cfg), rec: newRecords(maxRecord), nonces: newNonces(cfg.RunID, cfg.Step)}
 	var err error
 	if s.f, err = openRegular(cfg.Path); err != nil {
 		return nil, readingError(cfg.Path, err)
@@ -55,29 +56,6 @@ func openFile(cfg Config) (Source, error) {
 	return s, nil
 }
 
-func parserOf(cfg Config) (parse, func(*Prompt, uint64)) {
-	nonces := newNonces(cfg.RunID, cfg.Step)
-	mark := func(p *Prompt, i uint64) { sign(p, nonces.at(i)) }
-	var read parse
-	switch cfg.Kind {
-	case OpenQA:
-		read = parseOpenQA
-	case Codefuse:
-		read = parseCodefuse
-	case Custom:
-		read = func(record []byte) (Prompt, error) { return parseCustom(record, cfg.API) }
-	case Lines:
-		read = parseLine
-	case Replay:
-		t := newReplay(cfg)
-		read, mark = t.parse, t.sign
-	}
-	if cfg.ReusePrompts {
-		mark = nil
-	}
-	return read, mark
-}
-
 func (s *file) rewind() error {
 	if _, err := s.f.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -86,7 +64,7 @@ func (s *file) rewind() error {
 	if err != nil {
 		return err
 	}
-	s.rec.reset(in, s.cfg.Kind == Lines)
+	s.rec.reset(in, s.form.text)
 	s.usable = false
 	return nil
 }
@@ -127,7 +105,7 @@ func (s *file) find(ctx context.Context) (Prompt, error) {
 			s.seen++
 		}
 		if left, ok := errors.AsType[*leftOut](err); ok {
-			if err := s.leave(left); err != nil {
+			if err := s.leaveOut(left); err != nil {
 				return Prompt{}, err
 			}
 			continue
@@ -140,8 +118,12 @@ func (s *file) find(ctx context.Context) (Prompt, error) {
 		if p.Estimated {
 			s.count.Estimated++
 		}
-		if s.sign != nil {
-			s.sign(&p, s.seq)
+		switch {
+		case s.cfg.ReusePrompts:
+		case s.addNonce != nil:
+			s.addNonce(&p)
+		default:
+			addNonce(&p, s.nonces.at(s.seq))
 		}
 		s.seq++
 		return p, nil
@@ -172,9 +154,9 @@ func (s *file) prompt(ctx context.Context, record []byte) (Prompt, error) {
 	return p, nil
 }
 
-// leave counts a record that gives no prompt, once, and fails when too many are
+// leaveOut counts a record that gives no prompt, once, and fails when too many are
 // bad.
-func (s *file) leave(left *leftOut) error {
+func (s *file) leaveOut(left *leftOut) error {
 	if s.pass > 0 {
 		return nil
 	}
@@ -192,14 +174,12 @@ func (s *file) leave(left *leftOut) error {
 	}
 	s.bad++
 	s.count.BadLine++
-	if len(s.count.FirstBad) < maxTold {
+	if len(s.firstBad) < maxBadShown {
+		s.firstBad = append(s.firstBad, told)
 		s.count.FirstBad = append(s.count.FirstBad, told)
 	}
-	if len(s.told) < maxTold {
-		s.told = append(s.told, told)
-	}
 	if most := max(0, s.cfg.MaxBadRecords); s.bad > most {
-		return fmt.Errorf("more than %d bad records: %s%s", most, strings.Join(s.told, "; "), s.otherKind())
+		return fmt.Errorf("more than %d bad records: %s%s", most, strings.Join(s.firstBad, "; "), s.otherKind())
 	}
 	return nil
 }
@@ -208,7 +188,7 @@ func (s *file) leave(left *leftOut) error {
 // it.
 func (s *file) endOfPass() error {
 	switch {
-	case s.usable && s.cfg.Kind == Replay:
+	case s.usable && s.form.timed:
 		return io.EOF
 	case s.usable:
 		s.pass++

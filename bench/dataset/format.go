@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -57,6 +58,10 @@ type customRecord struct {
 	} `json:"messages"`
 	MaxTokens    *float64 `json:"max_tokens"`
 	OutputTokens *float64 `json:"output_tokens"`
+}
+
+func readCustom(cfg Config) reading {
+	return reading{parse: func(record []byte) (Prompt, error) { return parseCustom(record, cfg.API) }}
 }
 
 // parseCustom takes messages before prompt where the API has them.
@@ -167,4 +172,24 @@ func jsonName(t reflect.Type) string {
 	default:
 		return "a number that fits"
 	}
+}
+
+// leftOut is why a record gives no prompt. Reading goes on behind it.
+type leftOut struct {
+	fault  fault
+	reason string
+}
+
+type fault int
+
+const (
+	unusable fault = iota // the record is wrong
+	tooLong               // for Config.MaxPromptLength
+	skipped               // right, but not wanted: too short, a question without an answer
+)
+
+func (l *leftOut) Error() string { return l.reason }
+
+func bad(format string, args ...any) error {
+	return &leftOut{unusable, fmt.Sprintf(format, args...)}
 }

@@ -27,27 +27,62 @@ const (
 	Replay   Kind = "replay"   // timestamp, and a prompt or lengths with hash_ids (Mooncake's and vLLM's traces)
 )
 
+// form is how a kind of data set is told and read.
+type form struct {
+	kind    Kind
+	aliases []string // in evalscope and vLLM
+	text    bool     // plain text, not JSON
+	timed   bool     // records say when they are due: the file is read once
+	// looksLike reports whether the keys of a record are those of the kind; a record with
+	// a timestamp is of a timed kind anyway.
+	looksLike func(has func(key string) bool) bool
+	read      func(Config) reading // nil for prompts that are made of a seed
+}
+
+// forms has a line for each kind, in the order to tell them to a user.
+func forms() []form {
+	just := func(p parse) func(Config) reading { return func(Config) reading { return reading{parse: p} } }
+	return []form{
+		{kind: OpenQA, read: just(parseOpenQA), looksLike: func(has func(string) bool) bool { return has("question") && !has("conversations") }},
+		{kind: Codefuse, read: just(parseCodefuse), looksLike: func(has func(string) bool) bool {
+			return has("input") && !has("instruction") && !has("conversations") // with an instruction, input is a mere supplement
+		}},
+		{kind: ShareGPT, aliases: []string{"share_gpt"}, read: readShareGPT, looksLike: func(has func(string) bool) bool { return has("conversations") }},
+		{kind: Custom, read: readCustom, looksLike: func(has func(string) bool) bool { return has("prompt") || has("messages") }},
+		{kind: Lines, aliases: []string{"line_by_line"}, text: true, read: just(parseLine)},
+		{kind: Random},
+		{kind: Prefix, aliases: []string{"prefix_repetition", "shared_prefix"}},
+		{kind: Replay, aliases: []string{"timed_trace", "mooncake"}, timed: true, read: readReplay},
+	}
+}
+
+// form is the kind's line; false for a kind that there is not.
+func (k Kind) form() (form, bool) {
+	all := forms()
+	i := slices.IndexFunc(all, func(f form) bool { return f.kind == k })
+	if i < 0 {
+		return form{}, false
+	}
+	return all[i], true
+}
+
 // Kinds are all kinds, in the order to tell them to a user.
 func Kinds() []Kind {
-	return []Kind{OpenQA, Codefuse, ShareGPT, Custom, Lines, Random, Prefix, Replay}
+	var all []Kind
+	for _, f := range forms() {
+		all = append(all, f.kind)
+	}
+	return all
 }
 
 // ParseKind reads the name of a kind, as this package, evalscope or vLLM has it,
 // in any case and with - for _.
 func ParseKind(name string) (Kind, error) {
 	clean := strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "-", "_")
-	if kind := Kind(clean); slices.Contains(Kinds(), kind) {
-		return kind, nil
-	}
-	switch clean {
-	case "share_gpt":
-		return ShareGPT, nil
-	case "line_by_line":
-		return Lines, nil
-	case "prefix_repetition", "shared_prefix":
-		return Prefix, nil
-	case "timed_trace", "mooncake":
-		return Replay, nil
+	for _, f := range forms() {
+		if string(f.kind) == clean || slices.Contains(f.aliases, clean) {
+			return f.kind, nil
+		}
 	}
 	return "", unknownKind(name)
 }
@@ -60,14 +95,9 @@ func unknownKind(name string) error {
 }
 
 func kindNames() string {
-	names := make([]string, 0, len(Kinds()))
-	for _, k := range Kinds() {
-		names = append(names, string(k))
-	}
-	return strings.Join(names, ", ")
+	all := fmt.Sprint(Kinds())
+	return strings.ReplaceAll(strings.Trim(all, "[]"), " ", ", ")
 }
-
-func (k Kind) hasFile() bool { return k != Random && k != Prefix }
 
 const (
 	detectRecords = 10       // looked at
@@ -146,17 +176,11 @@ func keysOf(raw []byte) []string {
 
 func kindOf(keys []string) Kind {
 	has := func(key string) bool { return slices.Contains(keys, key) }
-	switch {
-	case has("timestamp") && (has("input_length") || has("prompt") || has("messages")):
-		return Replay
-	case has("conversations"):
-		return ShareGPT
-	case has("question"):
-		return OpenQA
-	case has("input") && !has("instruction"): // with one, input is a mere supplement
-		return Codefuse
-	case has("prompt"), has("messages"):
-		return Custom
+	timed := has("timestamp") && (has("input_length") || has("prompt") || has("messages"))
+	for _, f := range forms() {
+		if timed && f.timed || !timed && f.looksLike != nil && f.looksLike(has) {
+			return f.kind
+		}
 	}
 	return ""
 }

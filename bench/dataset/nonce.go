@@ -32,9 +32,9 @@ func (n nonces) at(i uint64) uint64 {
 	return x ^ x>>20
 }
 
-// sign puts a nonce before the prompt's text, in a conversation before the first
+// addNonce puts a nonce before the prompt's text, in a conversation before the first
 // message.
-func sign(p *Prompt, nonce uint64) {
+func addNonce(p *Prompt, nonce uint64) {
 	text := &p.Text
 	if len(p.Messages) > 0 {
 		text = &p.Messages[0].Content

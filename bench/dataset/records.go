@@ -60,7 +60,7 @@ type records struct {
 	array bool
 	ended bool // the array is closed
 	n     int  // of the current line or element, from 1
-	bytes int  // of an array's file that were read
+	bytes int  // read so far
 }
 
 func newRecords(limit int) *records {
@@ -96,88 +96,71 @@ func (r *records) where() string { return fmt.Sprintf("%s %d", r.unit(), r.n) }
 // next call. It returns io.EOF at the end and a leftOut error for a record over
 // the limit; no other error can be read past.
 func (r *records) next(ctx context.Context) ([]byte, error) {
-	var whole bool
-	err := ctx.Err()
-	if err != nil {
-		return nil, err
-	}
-	if r.array {
-		whole, err = r.element(ctx)
-	} else {
-		whole, err = r.line(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !whole {
-		return nil, bad("larger than %d bytes", r.max)
-	}
-	return bytes.TrimSpace(r.buf), nil
-}
-
-// line reads the next line that is not blank into buf and says whether it fits.
-func (r *records) line(ctx context.Context) (whole bool, err error) {
 	for {
-		if ctx.Err() != nil { // blank lines may go on for ever, too
-			return false, ctx.Err()
+		if r.ended {
+			return nil, r.rest(ctx)
 		}
-		r.n++
-		r.buf, whole = r.buf[:0], true
-		part, err := r.in.ReadSlice('\n')
-		for ; errors.Is(err, bufio.ErrBufferFull); part, err = r.in.ReadSlice('\n') {
-			if ctx.Err() != nil {
-				return false, ctx.Err()
-			}
-			whole = whole && r.keep(part)
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return false, fmt.Errorf("%s: %w", r.where(), err)
-		}
-		whole = whole && r.keep(part)
-		if !whole || len(bytes.TrimSpace(r.buf)) > 0 {
-			return whole, nil
-		}
+		whole, err := r.read(ctx)
 		if err != nil {
-			r.n--
-			return false, io.EOF
+			return nil, err
+		}
+		record := bytes.TrimSpace(r.buf)
+		switch {
+		case !whole:
+			return nil, bad("larger than %d bytes", r.max)
+		case len(record) == 0 && (!r.array || r.ended && r.n == 1): // a blank line, or []
+		default:
+			return record, nil
 		}
 	}
 }
 
-// element reads the next element of the array into buf and says whether it fits.
-func (r *records) element(ctx context.Context) (whole bool, err error) {
-	if r.ended {
-		return false, r.rest(ctx)
-	}
+// read reads the next line or element into buf and reports whether it fits.
+func (r *records) read(ctx context.Context) (whole bool, err error) {
 	r.n++
 	r.buf, whole = r.buf[:0], true
 	start := r.bytes
 	var scan elementScan
 	for {
-		if ctx.Err() != nil {
-			return false, ctx.Err()
-		}
-		if _, err := r.in.Peek(1); errors.Is(err, io.EOF) {
+		part, err := r.peek(ctx)
+		switch {
+		case errors.Is(err, io.EOF) && r.array:
 			return false, fmt.Errorf("%s, which begins at byte %d: the file ends before the array does", r.where(), start)
-		} else if err != nil {
+		case errors.Is(err, io.EOF) && r.bytes > start:
+			return whole, nil // a last line without an end
+		case errors.Is(err, io.EOF):
+			r.n--
+			return false, io.EOF
+		case ctx.Err() != nil:
+			return false, ctx.Err()
+		case err != nil:
 			return false, fmt.Errorf("%s: %w", r.where(), err)
 		}
-		part, _ := r.in.Peek(r.in.Buffered())
-		end := scan.end(part)
+		end := bytes.IndexByte(part, '\n')
+		if r.array {
+			end = scan.end(part)
+		}
 		if end < 0 {
 			whole = whole && r.keep(part)
 			r.skip(len(part))
 			continue
 		}
 		whole = whole && r.keep(part[:end])
-		r.ended = part[end] == ']'
+		r.ended = r.array && part[end] == ']'
 		r.skip(end + 1)
-		if r.ended && r.n == 1 && whole && len(bytes.TrimSpace(r.buf)) == 0 {
-			r.n = 0
-			return false, r.rest(ctx) // []
-		}
 		return whole, nil
 	}
+}
+
+// peek returns what is in the buffer, at least a byte.
+func (r *records) peek(ctx context.Context) ([]byte, error) {
+	if ctx.Err() != nil { // a few kilobytes of gzip hold hours of nothing
+		return nil, ctx.Err()
+	}
+	if _, err := r.in.Peek(1); err != nil {
+		return nil, err
+	}
+	return r.in.Peek(r.in.Buffered())
 }
 
 // skip goes on behind n bytes that are in the buffer.
@@ -216,7 +199,7 @@ func (s *elementScan) end(part []byte) int {
 	return -1
 }
 
-// keep adds to the record and says whether it still fits.
+// keep adds to the record and reports whether it still fits.
 func (r *records) keep(part []byte) bool {
 	if len(r.buf)+len(part) > r.max {
 		return false
@@ -228,15 +211,15 @@ func (r *records) keep(part []byte) bool {
 // rest returns io.EOF when nothing follows the array.
 func (r *records) rest(ctx context.Context) error {
 	for {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if _, err := r.in.Peek(1); errors.Is(err, io.EOF) {
+		part, err := r.peek(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
 			return io.EOF
-		} else if err != nil {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
 			return fmt.Errorf("after the array: %w", err)
 		}
-		part, _ := r.in.Peek(r.in.Buffered())
 		blank := len(part) - len(bytes.TrimLeft(part, " \t\r\n"))
 		r.skip(blank)
 		if blank < len(part) {

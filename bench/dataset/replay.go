@@ -11,7 +11,7 @@ const maxReplay = 366 * 24 * time.Hour // from the first record to the last
 // replay reads the records of a trace, which tell when each request is due.
 type replay struct {
 	cfg    Config
-	spell  speller
+	gen    generator
 	nonce  uint64  // one for all: what prompts share in the trace they go on sharing
 	begun  bool    // a record was good
 	first  float64 // its timestamp, in the trace's unit
@@ -24,9 +24,14 @@ func newReplay(cfg Config) *replay {
 	cfg.Trace = cfg.Trace.withDefaults()
 	return &replay{
 		cfg:   cfg,
-		spell: newSpeller(cfg, nil),
+		gen:   newGenerator(cfg, nil),
 		nonce: newNonces(cfg.RunID, cfg.Step).at(0),
 	}
+}
+
+func readReplay(cfg Config) reading {
+	t := newReplay(cfg)
+	return reading{parse: t.parse, addNonce: t.addNonce}
 }
 
 // traceRecord is a record of a trace; the first two may be missing.
@@ -119,22 +124,22 @@ func (t *replay) blocks(input float64, output *float64, ids []int64) (Prompt, er
 			return Prompt{}, err
 		}
 	}
-	all, block := t.spell.letters(n), t.spell.letters(t.cfg.Trace.Block)
-	letters := make([]int32, 0, all)
+	all, block := t.gen.units(n), t.gen.units(t.cfg.Trace.Block)
+	units := make([]int32, 0, all)
 	for _, id := range ids {
-		letters = t.spell.draw(letters, min(block, all-len(letters)), random(t.cfg.Seed, "block", uint64(id)))
+		units = t.gen.draw(units, min(block, all-len(units)), random(t.cfg.Seed, "block", uint64(id)))
 	}
-	letters = t.spell.draw(letters, all-len(letters), random(t.cfg.Seed, "trace", t.nBlock))
+	units = t.gen.draw(units, all-len(units), random(t.cfg.Seed, "trace", t.nBlock))
 	t.nBlock++
-	p := t.spell.plain(letters, n)
+	p := t.gen.plain(units, n)
 	p.MaxTokens = most
 	return p, nil
 }
 
-func (t *replay) sign(p *Prompt, _ uint64) {
+func (t *replay) addNonce(p *Prompt) {
 	if p.Tokens != nil {
-		t.spell.sign(p.Tokens, t.nonce)
+		t.gen.addNonce(p.Tokens, t.nonce)
 		return
 	}
-	sign(p, t.nonce)
+	addNonce(p, t.nonce)
 }

@@ -26,6 +26,11 @@ type shareGPT struct {
 	answer    string    // of the record parsed last
 }
 
+func readShareGPT(cfg Config) reading {
+	s := &shareGPT{tokenizer: cfg.Tokenizer}
+	return reading{parse: s.parse, limit: s.limit, why: func() string { return s.why }}
+}
+
 // parse takes the first question of a conversation, which must have an answer
 // too, as vLLM asks of it.
 func (s *shareGPT) parse(record []byte) (Prompt, error) {

@@ -1,11 +1,11 @@
 package fakevllm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -69,62 +69,36 @@ type Config struct {
 	// Seed varies lengths and texts; the same seed and order of requests give
 	// the same answers.
 	Seed uint64
+	// Schedule, where its Gap is above 0, takes the place of the engine.
+	Schedule Schedule
 	// Log, if not nil, is called when a request for a completion is over, however
 	// it ended; from several goroutines. The client may have seen the end before.
 	Log func(RequestRecord)
 }
 
-// The defaults reproduce Qwen2.5-72B on four MXC500, measured with 8 to 200
-// users. A straight line through the time per token over the requests really in
-// flight gives the step; about 102 is where throughput stopped growing. That
-// client lost every answer above two minutes, so its mean of 296 tokens at 8
-// users had shrunk to 266 at 150: 283 is the length that serves both within
-// 4 %, and the spread is that of its latency percentiles.
-const (
-	defaultModel            = "qwen2.5"
-	defaultMaxNumSeqs       = 102
-	defaultStepBase         = 59 * time.Millisecond
-	defaultStepPerSequence  = 1840 * time.Microsecond
-	defaultPrefillRate      = 3000
-	defaultMeanOutput       = 283
-	defaultOutputSpread     = 0.4
-	defaultMaxModelLen      = 32768
-	defaultKVCacheTokens    = 262144
-	defaultFaultPace        = 500 * time.Millisecond
-	defaultBackgroundPeriod = 4 * time.Minute
-)
-
-// DefaultConfig returns the configuration that the zero Config stands for.
-func DefaultConfig() Config {
-	return Config{}.withDefaults()
-}
+// DefaultConfig returns the configuration that the zero Config stands for. The
+// engine's part of it reproduces one measured machine; docs/design.md says which.
+func DefaultConfig() Config { return Config{}.withDefaults() }
 
 func (c Config) withDefaults() Config {
-	c.Model = orDefault(c.Model, defaultModel)
-	c.MaxNumSeqs = orDefault(c.MaxNumSeqs, defaultMaxNumSeqs)
-	c.StepBase = orDefault(c.StepBase, defaultStepBase)
-	c.StepPerSequence = orDefault(c.StepPerSequence, defaultStepPerSequence)
-	c.PrefillTokensPerSecond = orDefault(c.PrefillTokensPerSecond, defaultPrefillRate)
-	c.MeanOutputTokens = orDefault(c.MeanOutputTokens, defaultMeanOutput)
-	c.OutputSpread = orDefault(c.OutputSpread, defaultOutputSpread)
-	c.MaxModelLen = orDefault(c.MaxModelLen, defaultMaxModelLen)
-	c.KVCacheTokens = orDefault(c.KVCacheTokens, max(defaultKVCacheTokens, blocksOf(c.MaxModelLen)*blockTokens))
-	c.Speed = orDefault(c.Speed, 1)
-	c.StreamInterval = orDefault(c.StreamInterval, 1)
-	c.Dialect = orDefault(c.Dialect, DialectVLLM)
-	c.Fault = orDefault(c.Fault, FaultNone)
-	c.FaultPace = orDefault(c.FaultPace, defaultFaultPace)
-	c.BackgroundPeriod = orDefault(c.BackgroundPeriod, defaultBackgroundPeriod)
-	c.OutputSpread = max(c.OutputSpread, 0)
+	c.Model = cmp.Or(c.Model, "qwen2.5")
+	c.MaxNumSeqs = cmp.Or(c.MaxNumSeqs, 102)
+	c.StepBase = cmp.Or(c.StepBase, 59*time.Millisecond)
+	c.StepPerSequence = cmp.Or(c.StepPerSequence, 1840*time.Microsecond)
+	c.PrefillTokensPerSecond = cmp.Or(c.PrefillTokensPerSecond, 3000)
+	c.MeanOutputTokens = cmp.Or(c.MeanOutputTokens, 283)
+	c.OutputSpread = max(cmp.Or(c.OutputSpread, 0.4), 0)
+	c.MaxModelLen = cmp.Or(c.MaxModelLen, 32768)
+	c.KVCacheTokens = cmp.Or(c.KVCacheTokens, max(262144, blocksOf(c.MaxModelLen)*blockTokens))
+	c.Speed = cmp.Or(c.Speed, 1)
+	c.Dialect = cmp.Or(c.Dialect, DialectVLLM)
+	c.Fault = cmp.Or(c.Fault, FaultNone)
+	c.FaultPace = cmp.Or(c.FaultPace, 500*time.Millisecond)
+	c.BackgroundPeriod = cmp.Or(c.BackgroundPeriod, 4*time.Minute)
+	c.StreamInterval = cmp.Or(c.StreamInterval, 1)
+	c.Schedule.Tokens = cmp.Or(c.Schedule.Tokens, 256)
+	c.Schedule.Keep = cmp.Or(c.Schedule.Keep, 16384)
 	return c
-}
-
-func orDefault[T comparable](v, def T) T {
-	var zero T
-	if v == zero {
-		return def
-	}
-	return v
 }
 
 // validate reports every field out of range, of a Config with defaults filled in.
@@ -153,59 +127,10 @@ func (c Config) validate() error {
 	check(c.FaultPace > 0, "fault pace %v is not positive", c.FaultPace)
 	check(c.BackgroundUsers >= 0, "background users %d is negative", c.BackgroundUsers)
 	check(c.BackgroundPeriod > 0, "background period %v is not positive", c.BackgroundPeriod)
-	if _, err := ParseDialect(string(c.Dialect)); err != nil {
-		errs = append(errs, err)
-	}
-	if _, err := ParseFault(string(c.Fault)); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// Dialect is the way a family of servers writes its frames and errors.
-type Dialect string
-
-// The dialects.
-const (
-	// DialectVLLM is vLLM as of 2026: role frame with the first output, usage
-	// in a chunk without choices, nested errors, "reasoning".
-	DialectVLLM Dialect = "vllm"
-	// DialectVLLM06 is vLLM 0.6–0.7: flat errors, "reasoning_content".
-	DialectVLLM06 Dialect = "vllm-0.6"
-	// DialectVLLMBytes is vLLM with a model that writes each character in two tokens:
-	// the first half of a word comes as a chunk with an empty text.
-	DialectVLLMBytes Dialect = "vllm-bytes"
-	// DialectMindIE repeats the role in every chunk and puts usage into the
-	// last chunk with choices, whatever stream_options says. It does not tokenize.
-	DialectMindIE Dialect = "mindie"
-	// DialectSGLang writes nulls for absent fields and usage into the finish chunk.
-	DialectSGLang Dialect = "sglang"
-	// DialectLlamaCPP starts with a null content and ends with timings. It tokenizes
-	// "content", not "prompt", and lists the size of its vocabulary.
-	DialectLlamaCPP Dialect = "llamacpp"
-)
-
-// Dialects returns every dialect, the default first.
-func Dialects() []Dialect {
-	return []Dialect{DialectVLLM, DialectVLLM06, DialectVLLMBytes, DialectMindIE, DialectSGLang, DialectLlamaCPP}
-}
-
-// newVLLM says whether the dialect is that of a newer vLLM.
-func (d Dialect) newVLLM() bool { return d == DialectVLLM || d == DialectVLLMBytes }
-
-// ParseDialect returns the dialect of that name; the error lists all of them.
-func ParseDialect(name string) (Dialect, error) {
-	return parseName(name, "dialect", Dialects())
-}
-
-// parseName returns the one of all that is called name.
-func parseName[T ~string](name, kind string, all []T) (T, error) {
-	names := make([]string, 0, len(all))
-	for _, v := range all {
-		if string(v) == name {
-			return v, nil
-		}
-		names = append(names, string(v))
-	}
-	return "", fmt.Errorf("unknown %s %q (known: %s)", kind, name, strings.Join(names, ", "))
+	check(c.Schedule.Gap >= 0 && c.Schedule.Gap <= maxGap, "gap %v is outside 0 to %v", c.Schedule.Gap, maxGap)
+	check(c.Schedule.Tokens >= 1 && c.Schedule.Tokens <= maxChunks, "%d tokens are outside 1 to %d", c.Schedule.Tokens, maxChunks)
+	check(c.Schedule.Keep >= 1, "%d requests cannot be kept", c.Schedule.Keep)
+	_, badDialect := ParseDialect(string(c.Dialect))
+	_, badFault := ParseFault(string(c.Fault))
+	return errors.Join(append(errs, badDialect, badFault)...)
 }

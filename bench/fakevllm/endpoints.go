@@ -2,7 +2,6 @@ package fakevllm
 
 import (
 	"crypto/subtle"
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -19,18 +18,16 @@ func (s *Server) authorized(r *http.Request) bool {
 }
 
 func (s *Server) models(w http.ResponseWriter, r *http.Request) {
-	m := mannerOf(r)
+	m := styleOf(r)
 	names := append([]string{s.cfg.Model}, s.cfg.Aliases...)
 	switch m.fault {
 	case FaultModels500:
-		e := &apiError{http.StatusInternalServerError, "InternalServerError", "no list of models, as asked for"}
-		writeJSON(w, e.status, e.body(m.dialect))
+		writeError(w, internalError("no list of models, as asked for"), m)
 		return
 	case FaultModelsHang:
 		s.park(r)
 	case FaultModelsEmpty:
-		writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{}})
-		return
+		names = nil
 	case FaultModelsEvilName:
 		names = []string{evilName()}
 	}
@@ -40,7 +37,7 @@ func (s *Server) models(w http.ResponseWriter, r *http.Request) {
 			"id": name, "object": "model", "created": time.Now().Unix(), "owned_by": "vllm",
 			"root": names[0], "parent": nil, "max_model_len": s.cfg.MaxModelLen, "permission": []any{},
 		}
-		if m.dialect == DialectLlamaCPP && s.cfg.VocabularySize > 0 {
+		if m.traits.listsVocabulary && s.cfg.VocabularySize > 0 {
 			card["meta"] = map[string]any{"n_vocab": s.cfg.VocabularySize}
 		}
 		cards[i] = card
@@ -64,30 +61,26 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Server) version(w http.ResponseWriter, r *http.Request) {
-	version := "0.19.0"
-	if mannerOf(r).dialect == DialectVLLM06 {
-		version = "0.6.6"
-	}
-	writeJSON(w, http.StatusOK, map[string]string{"version": version})
+	writeJSON(w, http.StatusOK, map[string]string{"version": styleOf(r).traits.version})
 }
 
-// tokenize takes a prompt or messages; a text called content, and nothing else, in
-// llama.cpp's dialect.
+// tokenize takes a prompt or messages; in llama.cpp's dialect a text called content,
+// and nothing else.
 func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 	var req struct {
 		Prompt   string    `json:"prompt"`
 		Messages []message `json:"messages"`
 		Content  string    `json:"content"`
 	}
-	m := mannerOf(r)
-	if !readTokens(w, r, m.dialect, &req) {
+	t, ok := readTokens(w, r, &req)
+	if !ok {
 		return
 	}
 	texts := []string{req.Prompt}
 	for _, m := range req.Messages {
 		texts = append(texts, string(m.Content))
 	}
-	if m.dialect == DialectLlamaCPP {
+	if t.tokenizes == "content" {
 		texts = []string{req.Content}
 	}
 	ids := []int32{}
@@ -96,21 +89,19 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 			ids = append(ids, s.lexicon.id(token))
 		}
 	}
-	if m.dialect == DialectLlamaCPP {
-		writeJSON(w, http.StatusOK, map[string]any{"tokens": ids})
-		return
+	answer := map[string]any{"tokens": ids}
+	if t.tokenizes == "prompt" {
+		answer["count"], answer["max_model_len"], answer["token_strs"] = len(ids), s.cfg.MaxModelLen, nil
 	}
-	writeJSON(w, http.StatusOK, map[string]any{
-		"count": len(ids), "max_model_len": s.cfg.MaxModelLen, "tokens": ids, "token_strs": nil,
-	})
+	writeJSON(w, http.StatusOK, answer)
 }
 
 func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {
 	var req struct {
 		Tokens []int32 `json:"tokens"`
 	}
-	m := mannerOf(r)
-	if !readTokens(w, r, m.dialect, &req) {
+	t, ok := readTokens(w, r, &req)
+	if !ok {
 		return
 	}
 	var text []byte
@@ -119,33 +110,25 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {
 			text = s.lexicon.appendToken(text, s.lexicon.token(id), len(text) == 0)
 		}
 	}
-	key := "prompt"
-	if m.dialect == DialectLlamaCPP {
-		key = "content"
-	}
-	writeJSON(w, http.StatusOK, map[string]string{key: string(text)})
+	writeJSON(w, http.StatusOK, map[string]string{t.tokenizes: string(text)})
 }
 
-// readTokens reads a question about tokens and says whether it is to be answered.
-func readTokens(w http.ResponseWriter, r *http.Request, d Dialect, into any) bool {
-	if d == DialectMindIE {
+// readTokens reads a question about tokens and reports whether it is to be answered.
+func readTokens(w http.ResponseWriter, r *http.Request, into any) (traits, bool) {
+	m := styleOf(r)
+	if m.traits.noTokenizer {
 		http.NotFound(w, r)
-		return false
+		return m.traits, false
 	}
 	failed := readBody(w, r, into)
 	if failed != nil {
-		writeJSON(w, failed.status, failed.body(d))
+		writeError(w, failed, m)
 	}
-	return failed == nil
+	return m.traits, failed == nil
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		http.Error(w, "writing JSON failed", http.StatusInternalServerError)
-		return
-	}
-	writeBody(w, status, "application/json", b)
+	writeBody(w, status, "application/json", quoted(v))
 }
 
 // writeBody sends a body of known length; the client may be gone by then.

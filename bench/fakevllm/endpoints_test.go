@@ -100,7 +100,7 @@ func TestSmallEndpoints(t *testing.T) {
 	for path, want := range map[string]string{
 		"/health": "200 ", "/ping": "200 ", "/version": `200 {"version":"0.19.0"}`,
 		"/dialect/vllm-0.6/version": `200 {"version":"0.6.6"}`,
-		"/dialect/x/version":        "404 unknown dialect \"x\" (known: vllm, vllm-0.6, vllm-bytes, mindie, sglang, llamacpp)\n",
+		"/dialect/x/version":        "404 unknown dialect \"x\" (known: vllm, vllm-0.6, vllm-bytes, mindie, llamacpp)\n",
 		"/fault/hang/health":        "200 ",
 	} {
 		if diff := cmp.Diff(want, get(path)); diff != "" {

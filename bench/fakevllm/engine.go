@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,7 +70,6 @@ type engine struct {
 	waiting, running   []*sequence
 	cache              *prefixCache
 	rate               float64 // tokens/s of the last step
-	step               time.Duration
 	total              uint64
 	submitted          uint64
 	background, wanted int
@@ -149,7 +149,7 @@ func (e *engine) run(ctx context.Context) {
 	}
 }
 
-// idle waits for work, or for the background wave to rise; false when ctx ends.
+// idle waits for work, or for the background wave to rise, and reports whether ctx goes on.
 func (e *engine) idle(ctx context.Context, timer *time.Timer) bool {
 	var tick <-chan time.Time
 	if e.cfg.BackgroundUsers > 0 {
@@ -174,7 +174,7 @@ func (e *engine) begin(now time.Time, elapsed time.Duration) time.Duration {
 	e.sweep()
 	prefill := e.admit(now)
 	if len(e.running) == 0 {
-		e.rate, e.step = 0, 0
+		e.rate = 0
 		return 0
 	}
 	d := e.cfg.StepBase.Seconds() + e.cfg.StepPerSequence.Seconds()*float64(len(e.running)) +
@@ -182,27 +182,22 @@ func (e *engine) begin(now time.Time, elapsed time.Duration) time.Duration {
 	if e.slow() {
 		d *= slowFactor
 	}
-	e.step = max(time.Duration(math.Round(d/e.cfg.Speed*float64(time.Second))), 1)
-	return e.step
+	return max(time.Duration(math.Round(d/e.cfg.Speed*float64(time.Second))), 1)
 }
 
 // sweep removes cancelled sequences from the queue and the batch.
 func (e *engine) sweep() {
-	e.waiting = e.keep(e.waiting)
-	e.running = e.keep(e.running)
+	e.waiting = slices.DeleteFunc(e.waiting, e.cancelled)
+	e.running = slices.DeleteFunc(e.running, e.cancelled)
 }
 
-func (e *engine) keep(all []*sequence) []*sequence {
-	kept := all[:0]
-	for _, q := range all {
-		if q.cancelled.Load() {
-			e.end(q, finishAbort)
-			continue
-		}
-		kept = append(kept, q)
+// cancelled ends a sequence that was cancelled, and reports whether it was.
+func (e *engine) cancelled(q *sequence) bool {
+	gone := q.cancelled.Load()
+	if gone {
+		e.end(q, finishAbort)
 	}
-	clear(all[len(kept):])
-	return kept
+	return gone
 }
 
 // admit moves waiting sequences into the batch, in order of arrival, and returns
@@ -227,9 +222,7 @@ func (e *engine) admit(now time.Time) int {
 		}
 		e.running = append(e.running, q)
 	}
-	rest := copy(e.waiting, e.waiting[taken:])
-	clear(e.waiting[rest:])
-	e.waiting = e.waiting[:rest]
+	e.waiting = slices.Delete(e.waiting, 0, taken)
 	return prefill
 }
 
@@ -249,22 +242,16 @@ func (e *engine) finish(now time.Time, length time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	made := 0
-	kept := e.running[:0]
-	for _, q := range e.running {
-		if q.cancelled.Load() {
-			e.end(q, finishAbort)
-			continue
+	e.running = slices.DeleteFunc(e.running, func(q *sequence) bool {
+		if e.cancelled(q) {
+			return true
 		}
-		if q.steps++; q.steps%q.stride == 0 {
-			made++
-			if e.token(q, now) {
-				continue
-			}
+		if q.steps++; q.steps%q.stride != 0 {
+			return false
 		}
-		kept = append(kept, q)
-	}
-	clear(e.running[len(kept):])
-	e.running = kept
+		made++
+		return e.token(q, now)
+	})
 	e.total += uint64(made)
 	e.rate = float64(made) / length.Seconds()
 	e.preempt()
@@ -292,9 +279,8 @@ func (e *engine) preempt() {
 	for used := e.usedBlocks(); used > e.capacity(); {
 		last := len(e.running) - 1
 		q := e.running[last]
-		e.running[last] = nil
-		e.running = e.running[:last]
-		e.waiting = append([]*sequence{q}, e.waiting...)
+		e.running = slices.Delete(e.running, last, last+1)
+		e.waiting = slices.Insert(e.waiting, 0, q)
 		used -= blocksOf(q.size())
 		e.met.preemptions.Inc()
 	}
@@ -317,7 +303,7 @@ func (e *engine) stop() {
 	for _, q := range append(e.running, e.waiting...) {
 		e.end(q, finishAbort)
 	}
-	e.running, e.waiting, e.rate, e.step = nil, nil, 0, 0
+	e.running, e.waiting, e.rate = nil, nil, 0
 	close(e.stopped)
 }
 
@@ -369,7 +355,7 @@ func (e *engine) load() Load {
 	defer e.mu.Unlock()
 	return Load{
 		Running: len(e.running), Waiting: len(e.waiting), MaxNumSeqs: e.cfg.MaxNumSeqs,
-		BackgroundUsers: e.wanted, TokensPerSecond: e.rate, Step: e.step, GeneratedTokens: e.total,
+		BackgroundUsers: e.wanted, TokensPerSecond: e.rate, GeneratedTokens: e.total,
 		KVCacheUsage: float64(e.usedBlocks()) / float64(e.capacity()),
 	}
 }

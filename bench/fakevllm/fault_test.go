@@ -119,23 +119,19 @@ func TestFaultsOnTheWire(t *testing.T) {
 		patience time.Duration
 		want     func(exchange) bool
 	}{
-		FaultNone:                {long, exchange.proper},
-		FaultHang:                {short, func(x exchange) bool { return x.raw == "" && x.timedOut() }},
-		FaultSlow:                {long, exchange.proper}, // its pace: TestStepTimes, TestSlowPath
-		FaultReset:               {long, func(x exchange) bool { return x.raw == "" && errors.Is(x.end, syscall.ECONNRESET) }},
-		FaultCloseBeforeResponse: {long, func(x exchange) bool { return x.raw == "" && x.end == nil }},
-		FaultStall:               {short, func(x exchange) bool { return x.midstream() && x.timedOut() }},
+		FaultNone:  {long, exchange.proper},
+		FaultHang:  {short, func(x exchange) bool { return x.raw == "" && x.timedOut() }},
+		FaultSlow:  {long, exchange.proper}, // its pace: TestStepTimes, TestSlowPath
+		FaultReset: {long, func(x exchange) bool { return x.raw == "" && errors.Is(x.end, syscall.ECONNRESET) }},
+		FaultStall: {short, func(x exchange) bool { return x.midstream() && x.timedOut() }},
 		FaultSlowStream: {short, func(x exchange) bool {
 			words, texts := x.words()
 			return x.midstream() && x.timedOut() && words == texts && words <= 41
 		}},
 		FaultHTTP400: {long, status(400, `"code":400`)},
-		FaultHTTP401: {long, status(401, `{"error":"Unauthorized"}`)},
 		FaultHTTP404: {long, status(404, "does not exist")},
 		FaultHTTP429: {long, func(x exchange) bool { return x.status() == 429 && x.resp.Header.Get("Retry-After") == "1" }},
 		FaultHTTP500: {long, status(500, `"code":500`)},
-		FaultHTTP503: {long, status(503, "no backend")},
-		FaultHTML502: {long, status(502, "<html>")},
 		FaultHTML200: {long, status(200, "<html>")},
 		FaultRedirect: {long, func(x exchange) bool {
 			return x.status() == 307 && x.resp.Header.Get("Location") == "/fault/none/dialect/vllm/v1/chat/completions"
@@ -151,27 +147,12 @@ func TestFaultsOnTheWire(t *testing.T) {
 		FaultTruncated: {long, func(x exchange) bool {
 			return x.midstream() && x.end == nil && x.bodyEnd == nil && strings.HasSuffix(x.body, "}\n\n")
 		}},
-		FaultCut: {long, func(x exchange) bool {
-			return x.midstream() && errors.Is(x.bodyEnd, io.ErrUnexpectedEOF) && x.end == nil && !strings.HasSuffix(x.body, "\n")
-		}},
-		FaultResetStream: {long, func(x exchange) bool { return x.midstream() && errors.Is(x.end, syscall.ECONNRESET) }},
 		FaultEmpty: {long, func(x exchange) bool {
 			return strings.Contains(x.body, `"finish_reason":"stop"`) && strings.Contains(x.body, `"completion_tokens":0`) && noWords(x) && x.done()
 		}},
-		FaultEmptyBody: {long, func(x exchange) bool { return x.status() == 200 && x.body == "" && x.bodyEnd == nil }},
-		FaultRoleOnly: {long, func(x exchange) bool {
-			return len(events(x.body)) == 2 && strings.Contains(x.body, `"role":"assistant"`) && noWords(x) && x.done()
-		}},
-		FaultEarlyRole: {long, func(x exchange) bool { return x.proper() && strings.Count(x.body, `"role"`) == 1 }}, // its time: TestEarlyRole
-		FaultNoUsage:   {long, func(x exchange) bool { return x.proper() && !strings.Contains(x.body, "usage") }},
-		FaultNoDone: {long, func(x exchange) bool {
-			return x.bodyEnd == nil && strings.Contains(x.body, `"finish_reason":"length"`) && !strings.Contains(x.body, "DONE")
-		}},
+		FaultNoUsage: {long, func(x exchange) bool { return x.proper() && !strings.Contains(x.body, "usage") }},
 		FaultCRLF: {long, func(x exchange) bool {
 			return x.proper() && strings.Count(x.body, "\n") == strings.Count(x.body, "\r\n")
-		}},
-		FaultComments: {long, func(x exchange) bool {
-			return x.proper() && strings.Count(x.body, ": still here\n\n\n") == len(events(x.body))
 		}},
 		FaultSplit: {long, func(x exchange) bool {
 			torn := 0
@@ -199,9 +180,7 @@ func TestFaultsOnTheWire(t *testing.T) {
 			x.body = string(plain)
 			return err == nil && x.proper()
 		}},
-		FaultGarbage:  {long, func(x exchange) bool { return x.raw != "" && x.resp == nil }},
-		FaultHugeLine: {long, func(x exchange) bool { return len(events(x.body)[0]) > 32<<20 && x.bodyEnd == nil }},
-		FaultFlood:    {long, func(x exchange) bool { return x.midstream() && len(x.raw) >= floodRead }},
+		FaultFlood: {long, func(x exchange) bool { return x.midstream() && len(x.raw) >= floodRead }},
 		FaultEndless: {short, func(x exchange) bool {
 			return x.timedOut() && strings.Count(x.body, ": still here\n\n") >= 3 && len(events(x.body)) == 0
 		}},
@@ -237,38 +216,6 @@ func noWords(x exchange) bool {
 
 func (x exchange) done() bool {
 	return strings.HasSuffix(x.body, "data: [DONE]\n\n") && x.bodyEnd == nil
-}
-
-// TestFaultsWithoutStreaming: the same faults on a request for one JSON body.
-func TestFaultsWithoutStreaming(t *testing.T) {
-	_, hs := serve(t, quick())
-	addr := hs.Listener.Addr().String()
-	valid := func(x exchange) bool { return json.Valid([]byte(x.body)) }
-	for fault, want := range map[Fault]func(exchange) bool{
-		FaultNone:        func(x exchange) bool { return valid(x) && strings.Contains(x.body, `"completion_tokens":12`) },
-		FaultBadJSON:     func(x exchange) bool { return x.status() == 200 && !valid(x) && x.bodyEnd == nil },
-		FaultTruncated:   func(x exchange) bool { return x.status() == 200 && !valid(x) && x.bodyEnd == nil },
-		FaultStreamError: func(x exchange) bool { return x.status() == 500 && valid(x) },
-		FaultStall:       func(x exchange) bool { return x.timedOut() && len(x.body) > 50 && !valid(x) },
-		FaultCut:         func(x exchange) bool { return errors.Is(x.bodyEnd, io.ErrUnexpectedEOF) && x.end == nil },
-		FaultResetStream: func(x exchange) bool { return len(x.body) > 50 && errors.Is(x.end, syscall.ECONNRESET) },
-		FaultNoUsage:     func(x exchange) bool { return valid(x) && !strings.Contains(x.body, "usage") },
-		FaultEmpty:       func(x exchange) bool { return valid(x) && strings.Contains(x.body, `"content":""`) },
-		FaultGzip:        func(x exchange) bool { return strings.HasPrefix(x.body, "\x1f\x8b") && x.bodyEnd == nil },
-		FaultSplit:       valid,
-	} {
-		t.Run(string(fault), func(t *testing.T) {
-			t.Parallel()
-			patience := 20 * time.Second
-			if fault == FaultStall {
-				patience = 300 * time.Millisecond
-			}
-			x := talk(t, addr, "/fault/"+string(fault)+"/v1/chat/completions", `{"messages":[{"content":"hi"}],"max_tokens":12,"ignore_eos":true}`, patience, 1<<20)
-			if !want(x) {
-				t.Errorf("end %v, body's end %v: %q", x.end, x.bodyEnd, x.raw)
-			}
-		})
-	}
 }
 
 func TestModelsFaults(t *testing.T) {
@@ -328,7 +275,7 @@ func TestSetFault(t *testing.T) {
 		{FaultHTTP500, "", 500},
 		{FaultHTTP500, "/fault/none", 200},
 		{FaultHTTP500, "/fault/http_429", 429},
-		{FaultHTTP500, "/dialect/sglang/fault/http_429", 429},
+		{FaultHTTP500, "/dialect/mindie/fault/http_429", 429},
 		{"unheard-of", "", 200},
 		{FaultHTTP500, "/fault/unheard-of", 404},
 		{FaultRedirect, "/fault/none/dialect/vllm", 200},
@@ -347,36 +294,6 @@ func TestSlowPath(t *testing.T) {
 	post(t, hs.URL+"/fault/slow//v1/completions", `{"prompt":"a","max_tokens":4,"ignore_eos":true}`)
 	if took := time.Since(start); took < 80*3*time.Millisecond {
 		t.Errorf("80 steps of 3 ms took %v", took)
-	}
-}
-
-// TestEarlyRole: the role frame is there a fault pace before the first text.
-func TestEarlyRole(t *testing.T) {
-	cfg := quick()
-	cfg.FaultPace = 400 * time.Millisecond
-	_, hs := serve(t, cfg)
-	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(
-		newPost(hs.URL+"/fault/early_role/v1/chat/completions", `{"messages":[{"content":"hi"}],"max_tokens":4,"stream":true}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	var role, text time.Time
-	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		data := events(lines.Text())
-		var c chunk
-		switch {
-		case len(data) == 0 || data[0] == "[DONE]":
-		case json.Unmarshal([]byte(data[0]), &c) != nil:
-			t.Fatal(data[0])
-		case c.Choices[0].Delta.Role != "":
-			role = time.Now()
-		case c.said() != "" && text.IsZero():
-			text = time.Now()
-		}
-	}
-	if gap := text.Sub(role); role.IsZero() || text.IsZero() || gap < 200*time.Millisecond {
-		t.Errorf("the role frame came %v before the first text", gap)
 	}
 }
 

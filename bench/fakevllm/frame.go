@@ -2,7 +2,7 @@ package fakevllm
 
 import (
 	"encoding/json"
-	"strconv"
+	"fmt"
 )
 
 // framer writes the JSON of a job's chunks in its dialect. The words of the
@@ -17,92 +17,60 @@ func newFramer(j *job) *framer {
 	if j.chat {
 		object = "chat.completion.chunk"
 	}
-	head := append([]byte(`{"id":`), quoted(j.id)...)
-	head = append(head, `,"object":"`+object+`","created":`...)
-	head = strconv.AppendInt(head, j.created, 10)
-	head = append(head, `,"model":`...)
-	head = append(head, quoted(j.model)...)
-	return &framer{job: j, head: append(head, `,"choices":[`...)}
+	return &framer{job: j, head: fmt.Appendf(nil, `{"id":%s,"object":%q,"created":%d,"model":%s,"choices":[`,
+		quoted(j.id), object, j.created, quoted(j.model))}
 }
 
-// quoted returns a string as JSON.
-func quoted(s string) []byte {
-	b, err := json.Marshal(s)
-	if err != nil {
-		return []byte(`""`) // cannot be: any string marshals
-	}
+// quoted returns s, which is a string or of strings and numbers, as JSON.
+func quoted(s any) []byte {
+	b, _ := json.Marshal(s) // such a value always marshals
 	return b
 }
 
 // role is the frame that names the assistant and carries no text.
 func (f *framer) role(dst []byte) []byte {
-	delta := `"role":"assistant","content":""`
-	if f.dialect == DialectSGLang || f.dialect == DialectLlamaCPP {
-		delta = `"role":"assistant","content":null`
+	content := `""`
+	if f.traits.nullRole {
+		content = "null"
 	}
 	dst = append(dst, f.head...)
-	dst = append(dst, `{"index":0,"delta":{`+delta+`},"logprobs":null,"finish_reason":null}]`...)
+	dst = append(dst, `{"index":0,"delta":{"role":"assistant","content":`+content+`},"logprobs":null,"finish_reason":null}]`...)
 	return f.close(dst, 0)
 }
 
 // text is a chunk with words; finish is empty unless the answer ends with it,
 // and n counts the tokens sent so far, these among them.
 func (f *framer) text(dst, words []byte, reasoning bool, finish finishReason, n int) []byte {
-	dst = append(dst, f.head...)
-	if !f.chat {
-		dst = append(dst, `{"index":0,"text":"`...)
-		dst = append(dst, words...)
-		dst = append(dst, `","logprobs":null,`...)
-	} else {
-		before, after := f.around(reasoning)
-		dst = append(dst, `{"index":0,"delta":{`+before+`"`...)
-		dst = append(dst, words...)
-		dst = append(dst, `"`+after+`},"logprobs":null,`...)
+	before, after := `{"index":0,"text":"`, `","logprobs":null,`
+	if f.chat {
+		before, after = `{"index":0,"delta":{`+f.textKey(reasoning)+`:"`, `"},"logprobs":null,`
 	}
+	dst = append(append(dst, f.head...), before...)
+	dst = append(append(dst, words...), after...)
 	return f.end(dst, finish, n)
 }
 
-// around is what a chat delta has before and after its words.
-func (f *framer) around(reasoning bool) (before, after string) {
+// textKey is what a chat delta has before its words.
+func (f *framer) textKey(reasoning bool) string {
+	key := `"content"`
+	if reasoning {
+		key = `"` + f.traits.reasoningKey + `"`
+	}
 	switch {
-	case f.dialect == DialectSGLang && reasoning:
-		return `"role":null,"content":null,"reasoning_content":`, `,"tool_calls":null`
-	case f.dialect == DialectSGLang:
-		return `"role":null,"content":`, `,"reasoning_content":null,"tool_calls":null`
-	case f.dialect == DialectMindIE && reasoning:
-		return `"role":"assistant","content":"","reasoning_content":`, ""
-	case f.dialect == DialectMindIE:
-		return `"role":"assistant","content":`, ""
-	case reasoning:
-		return `"` + f.reasoningKey() + `":`, ""
+	case f.traits.roleInEach && reasoning:
+		return `"role":"assistant","content":"",` + key
+	case f.traits.roleInEach:
+		return `"role":"assistant",` + key
 	}
-	return `"content":`, ""
-}
-
-func (f *framer) reasoningKey() string {
-	if f.dialect.newVLLM() {
-		return "reasoning"
-	}
-	return "reasoning_content"
-}
-
-// finishesApart reports whether the dialect never ends on a chunk with words.
-func (f *framer) finishesApart() bool {
-	return f.dialect == DialectSGLang || f.dialect == DialectLlamaCPP
+	return key
 }
 
 // finish is the chunk that ends the answer without words.
 func (f *framer) finish(dst []byte, reason finishReason, n int) []byte {
-	if !f.chat || !f.finishesApart() {
+	if !f.chat || !f.traits.emptyFinish {
 		return f.text(dst, nil, false, reason, n)
 	}
-	delta := ""
-	if f.dialect == DialectSGLang {
-		delta = `"role":null,"content":null,"reasoning_content":null,"tool_calls":null`
-	}
-	dst = append(dst, f.head...)
-	dst = append(dst, `{"index":0,"delta":{`+delta+`},"logprobs":null,`...)
-	return f.end(dst, reason, n)
+	return f.end(append(append(dst, f.head...), `{"index":0,"delta":{},"logprobs":null,`...), reason, n)
 }
 
 // end writes a choice from its finish_reason on, and the rest of the chunk.
@@ -112,21 +80,17 @@ func (f *framer) end(dst []byte, reason finishReason, n int) []byte {
 	} else {
 		dst = append(dst, `"finish_reason":"`+string(reason)+`"`...)
 	}
-	switch {
-	case f.dialect == DialectSGLang:
-		dst = append(dst, `,"matched_stop":null`...)
-	case reason != "" || !f.chat:
+	if reason != "" || !f.chat {
 		dst = append(dst, `,"stop_reason":null`...)
 	}
 	dst = append(dst, `}]`...)
 	if reason == "" {
 		return f.close(dst, n)
 	}
-	here := f.dialect == DialectMindIE || f.dialect == DialectSGLang
-	if f.usage && (here || f.eachUsage) {
-		dst = f.appendUsage(dst, n, here)
+	if f.usage && (f.traits.usageInFinish || f.eachUsage) {
+		dst = f.appendUsage(dst, n, f.traits.usageInFinish)
 	}
-	if f.dialect == DialectLlamaCPP && !f.usage {
+	if f.traits.timings && !f.usage {
 		dst = f.appendTimings(dst, n)
 	}
 	return append(dst, '}')
@@ -141,15 +105,13 @@ func (f *framer) close(dst []byte, n int) []byte {
 }
 
 // usageApart reports whether usage comes in a chunk of its own, without choices.
-func (f *framer) usageApart() bool {
-	return f.usage && f.dialect != DialectMindIE && f.dialect != DialectSGLang
-}
+func (f *framer) usageApart() bool { return f.usage && !f.traits.usageInFinish }
 
 // lastUsage is that chunk.
 func (f *framer) lastUsage(dst []byte, n int) []byte {
 	dst = append(append(dst, f.head...), ']')
 	dst = f.appendUsage(dst, n, true)
-	if f.dialect == DialectLlamaCPP {
+	if f.traits.timings {
 		dst = f.appendTimings(dst, n)
 	}
 	return append(dst, '}')
@@ -157,12 +119,7 @@ func (f *framer) lastUsage(dst []byte, n int) []byte {
 
 // appendUsage writes the counts; the cached ones are known when the sequence is over.
 func (f *framer) appendUsage(dst []byte, n int, over bool) []byte {
-	u := f.counts(n, over)
-	b, err := json.Marshal(u)
-	if err != nil {
-		return dst
-	}
-	return append(append(dst, `,"usage":`...), b...)
+	return append(append(dst, `,"usage":`...), quoted(f.counts(n, over))...)
 }
 
 type usage struct {
@@ -178,7 +135,7 @@ type usageDetails struct {
 
 func (f *framer) counts(n int, over bool) *usage {
 	u := &usage{PromptTokens: f.q.prompt, TotalTokens: f.q.prompt + n, CompletionTokens: n}
-	if over && f.dialect.newVLLM() {
+	if over && f.traits.cachedTokens {
 		u.Details = &usageDetails{f.q.cached}
 	}
 	return u
@@ -191,14 +148,10 @@ func (f *framer) appendTimings(dst []byte, n int) []byte {
 	prompt := f.q.first.Sub(f.q.scheduled).Seconds() * 1e3
 	predicted := f.q.last.Sub(f.q.first).Seconds() * 1e3
 	computed := f.q.prompt - f.q.cached
-	b, err := json.Marshal(map[string]any{
+	return append(append(dst, `,"timings":`...), quoted(map[string]any{
 		"prompt_n": computed, "prompt_ms": prompt, "cache_n": f.q.cached,
 		"prompt_per_token_ms": per(prompt, computed), "prompt_per_second": rate(prompt, computed),
 		"predicted_n": n, "predicted_ms": predicted,
 		"predicted_per_token_ms": per(predicted, n), "predicted_per_second": rate(predicted, n),
-	})
-	if err != nil {
-		return dst
-	}
-	return append(append(dst, `,"timings":`...), b...)
+	})...)
 }

@@ -46,13 +46,6 @@ func TestFrames(t *testing.T) {
 			head + `"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":"stop","stop_reason":null}],` + both + `}}`,
 			"",
 		},
-		DialectSGLang: {
-			head + `"delta":{"role":"assistant","content":null},` + nils + `}]}`,
-			head + `"delta":{"role":null,"content":null,"reasoning_content":"why","tool_calls":null},` + nils + `,"matched_stop":null}]}`,
-			head + `"delta":{"role":null,"content":" so","reasoning_content":null,"tool_calls":null},` + nils + `,"matched_stop":null}]}`,
-			head + `"delta":{"role":null,"content":null,"reasoning_content":null,"tool_calls":null},"logprobs":null,"finish_reason":"stop","matched_stop":null}],` + both + `}}`,
-			"",
-		},
 		DialectLlamaCPP: {
 			head + `"delta":{"role":"assistant","content":null},` + nils + `}]}`,
 			head + `"delta":{"reasoning_content":"why"},` + nils + `}]}`,
@@ -91,7 +84,7 @@ func TestFrames(t *testing.T) {
 
 // exampleJob is a chat with 5 prompt tokens, 3 of them cached.
 func exampleJob(d Dialect) *job {
-	j := &job{manner: manner{dialect: d}, chat: true, model: "m", id: "chatcmpl-7", created: 9, usage: true}
+	j := &job{style: style{dialect: d, traits: d.traits()}, chat: true, model: "m", id: "chatcmpl-7", created: 9, usage: true}
 	j.q = newSequence(5, nil, 2, finishStop)
 	j.q.cached = 3
 	j.q.scheduled = time.Unix(100, 0)

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -112,8 +112,17 @@ func noSuchModel(name string) *apiError {
 	return &apiError{http.StatusNotFound, "NotFoundError", fmt.Sprintf("The model `%s` does not exist.", name)}
 }
 
+func internalError(message string) *apiError {
+	return &apiError{http.StatusInternalServerError, "InternalServerError", message}
+}
+
+// writeError answers with an error, in the dialect's form.
+func writeError(w http.ResponseWriter, e *apiError, m style) {
+	writeJSON(w, e.status, e.body(m.traits))
+}
+
 // body returns the dialect's form of the error.
-func (e *apiError) body(d Dialect) any {
+func (e *apiError) body(t traits) any {
 	type flat struct {
 		Object  string  `json:"object,omitempty"`
 		Message string  `json:"message"`
@@ -121,25 +130,22 @@ func (e *apiError) body(d Dialect) any {
 		Param   *string `json:"param"`
 		Code    int     `json:"code"`
 	}
-	if d == DialectVLLM06 {
+	if t.flatErrors {
 		return flat{"error", e.message, e.kind, nil, e.status}
 	}
 	return map[string]any{"error": flat{"", e.message, e.kind, nil, e.status}}
 }
 
-func unauthorized() any { return map[string]string{"error": "Unauthorized"} }
-
 // readBody decodes a bounded JSON body.
 func readBody(w http.ResponseWriter, r *http.Request, into any) *apiError {
-	var buf bytes.Buffer
-	if _, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody)); err != nil {
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
-			return &apiError{http.StatusRequestEntityTooLarge, "BadRequestError", "the request body is larger than " + strconv.Itoa(maxBody) + " bytes"}
-		}
-		return badRequest("reading the request body: %v", err)
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return &apiError{http.StatusRequestEntityTooLarge, "BadRequestError", fmt.Sprintf("the request body is larger than %d bytes", maxBody)}
 	}
-	if err := json.Unmarshal(buf.Bytes(), into); err != nil {
+	if err == nil {
+		err = json.Unmarshal(body, into)
+	}
+	if err != nil {
 		return badRequest("reading the request as JSON: %v", err)
 	}
 	return nil
@@ -147,7 +153,7 @@ func readBody(w http.ResponseWriter, r *http.Request, into any) *apiError {
 
 // job is an accepted request: a sequence for the engine and how to write it down.
 type job struct {
-	manner
+	style
 	q                *sequence
 	chat             bool
 	model, id        string
@@ -163,8 +169,8 @@ const defaultCompletionTokens = 16
 
 // accept checks a request and turns it into a job.
 func (s *Server) accept(r *http.Request, req *request, chat bool) (*job, *apiError) {
-	m := mannerOf(r)
-	j := &job{manner: m, chat: chat, model: s.cfg.Model, stream: req.Stream}
+	m := styleOf(r)
+	j := &job{style: m, chat: chat, model: s.cfg.Model, stream: req.Stream}
 	if m.fault == FaultModelsEvilName && req.Model == evilName() {
 		j.model = req.Model
 	}
@@ -196,8 +202,8 @@ func (s *Server) accept(r *http.Request, req *request, chat bool) (*job, *apiErr
 	return j, nil
 }
 
-// stranger is the first token id of a prompt that the vocabulary does not have.
-func (s *Server) stranger(req *request) (id int32, found bool) {
+// unknownToken is the first token id of a prompt that the vocabulary does not have.
+func (s *Server) unknownToken(req *request) (id int32, found bool) {
 	for _, id := range req.Prompt.ids {
 		if n := s.cfg.VocabularySize; n > 0 && int(id) >= n {
 			return id, true
@@ -284,14 +290,14 @@ func shortID(id string) string { return id[:min(len(id), 128)] }
 
 // wantUsage decides where usage goes, by what was asked and what the dialect heeds.
 func (j *job) wantUsage(o *streamOptions) {
-	if o != nil && j.dialect != DialectMindIE {
-		j.usage = j.dialect.newVLLM() // newest vLLM: options without include_usage mean yes
+	if o != nil {
+		j.usage = j.traits.usageByDefault
 		if o.IncludeUsage != nil {
 			j.usage = *o.IncludeUsage
 		}
-		j.eachUsage = j.usage && o.ContinuousUsageStats && j.dialect != DialectLlamaCPP
+		j.eachUsage = j.usage && o.ContinuousUsageStats && j.traits.continuousUsage
 	}
-	j.usage = j.usage || j.dialect == DialectMindIE || !j.stream
+	j.usage = j.usage || j.traits.usageInFinish || !j.stream
 	if j.fault == FaultNoUsage {
 		j.usage, j.eachUsage = false, false
 	}

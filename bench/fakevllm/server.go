@@ -22,12 +22,14 @@ import (
 
 // Server is one model behind HTTP. Make it with New.
 type Server struct {
-	cfg      Config
-	engine   *engine
-	lexicon  *lexicon
-	standing atomic.Pointer[standing]
-	running  atomic.Bool
-	mux      *http.ServeMux
+	cfg         Config
+	engine      *engine
+	lexicon     *lexicon
+	serverFault atomic.Pointer[serverFault]
+	running     atomic.Bool
+	mux         *http.ServeMux
+	truths      *journal      // of a fixed schedule
+	streams     atomic.Uint64 // on it, until now
 }
 
 // New returns a server; requests queue until Run is called. The error names
@@ -39,20 +41,25 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, lexicon: newLexicon(), mux: http.NewServeMux()}
 	s.SetFault(cfg.Fault)
-	s.engine = newEngine(cfg, func() bool { return s.standing.Load().slowsAll() })
-	s.mux.HandleFunc("POST /v1/chat/completions", s.chat)
-	s.mux.HandleFunc("POST /v1/completions", s.completions)
+	s.engine = newEngine(cfg, func() bool { return s.serverFault.Load().slowsAll() })
+	s.mux.HandleFunc("POST /v1/chat/completions", s.complete(true))
+	s.mux.HandleFunc("POST /v1/completions", s.complete(false))
 	s.mux.HandleFunc("GET /v1/models", s.models)
 	s.mux.HandleFunc("GET /health", s.health)
 	s.mux.HandleFunc("GET /ping", s.health)
 	s.mux.HandleFunc("GET /version", s.version)
 	s.mux.HandleFunc("POST /tokenize", s.tokenize)
 	s.mux.HandleFunc("POST /detokenize", s.detokenize)
-	s.mux.Handle("GET /metrics", promhttp.HandlerFor(s.engine.met.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	if cfg.Schedule.Gap > 0 { // without an engine there is nothing to measure
+		s.truths = newJournal(cfg.Schedule.Keep, maxInstants)
+		s.mux.HandleFunc("GET /truth", s.truth)
+	} else {
+		s.mux.Handle("GET /metrics", promhttp.HandlerFor(s.engine.met.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	}
 	return s, nil
 }
 
-// Run is the engine. It returns nil when ctx ends, after every request in it has
+// Run is the engine, which a server on a fixed schedule does not need. It returns nil when ctx ends, after every request in it has
 // been aborted, and an error if it was called before.
 func (s *Server) Run(ctx context.Context) error {
 	if !s.running.CompareAndSwap(false, true) {
@@ -70,9 +77,9 @@ func (s *Server) SetFault(f Fault) {
 	if _, err := ParseFault(string(f)); err != nil {
 		f = FaultNone
 	}
-	st := &standing{fault: f, limited: s.cfg.FaultRequests > 0}
+	st := &serverFault{fault: f, limited: s.cfg.FaultRequests > 0}
 	st.left.Store(int64(s.cfg.FaultRequests))
-	s.standing.Store(st)
+	s.serverFault.Store(st)
 }
 
 // Load is a snapshot of the engine.
@@ -88,8 +95,6 @@ type Load struct {
 	TokensPerSecond float64
 	// GeneratedTokens counts the tokens made since the start.
 	GeneratedTokens uint64
-	// Step is the length of the current step, 0 when idle.
-	Step time.Duration
 	// KVCacheUsage is the share of the cache in use, 0–1.
 	KVCacheUsage float64
 }
@@ -102,71 +107,97 @@ func (s *Server) Load() Load { return s.engine.load() }
 // client that does not read holds its handler until http.Server.Close.
 func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 
-// manner is how one request is to be answered.
-type manner struct {
-	fault   Fault // empty until it is known
-	dialect Dialect
-	slow    bool     // FaultSlow for this request alone; set for all, it slows the engine
-	account *account // nil when nobody keeps one
+// style is how one request is to be answered.
+type style struct {
+	behavior // of its fault; zero until that is known
+	dialect  Dialect
+	traits   traits  // of the dialect
+	slow     bool    // FaultSlow for this request alone; set for all, it slows the engine
+	record   *record // nil when nobody keeps one
 }
 
-type mannerKey struct{}
+type styleKey struct{}
 
-func mannerOf(r *http.Request) manner {
-	m, _ := r.Context().Value(mannerKey{}).(manner)
+func styleOf(r *http.Request) style {
+	m, _ := r.Context().Value(styleKey{}).(style)
 	return m
 }
 
 // serve takes the fault and dialect out of the path and passes on the rest.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	m, path, err := s.manner(r.URL.Path)
+	m, path, err := s.style(r.URL.Path)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return
 	}
-	if m.account = s.openAccount(r, path); m.account != nil {
-		w = statusWriter{w, &m.account.Status}
-		defer s.closeAccount(m.account) // also when the handler gives the connection up by a panic
+	if m.record = s.openRecord(r, path); m.record != nil {
+		w = statusWriter{w, &m.record.Status}
+		defer s.closeRecord(m.record) // also when the handler gives the connection up by a panic
 	}
 	if id := r.Header.Get("X-Request-Id"); id != "" {
 		w.Header().Set("X-Request-Id", id)
 	}
 	if strings.HasPrefix(path, "/v1/") && !s.authorized(r) {
-		writeJSON(w, http.StatusUnauthorized, unauthorized())
+		writeJSON(w, http.StatusUnauthorized, map[string]string{"error": "Unauthorized"})
 		return
 	}
 	if m.fault == "" {
-		m.fault, m.slow = s.standing.Load().next(r.Method, path)
+		var fault Fault
+		fault, m.slow = s.serverFault.Load().next(r.Method, path)
+		m.behavior = fault.behavior()
 	}
-	if m.account != nil && m.fault != FaultNone {
-		m.account.Fault = m.fault
+	if m.record != nil && m.fault != FaultNone {
+		m.record.Fault = m.fault
 	}
-	r = r.WithContext(context.WithValue(r.Context(), mannerKey{}, m))
+	r = r.WithContext(context.WithValue(r.Context(), styleKey{}, m))
 	u := *r.URL
 	u.Path, u.RawPath = path, ""
 	r.URL = &u
 	s.mux.ServeHTTP(w, r)
 }
 
-// manner reads what a path says of it.
-func (s *Server) manner(path string) (manner, string, error) {
-	m := manner{dialect: s.cfg.Dialect}
-	for {
+// style reads what a path says of it.
+func (s *Server) style(path string) (style, string, error) {
+	var m style
+	var err error
+	m.dialect = s.cfg.Dialect
+	for err == nil {
 		kind, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 		name, rest, _ := strings.Cut(rest, "/")
-		var err error
 		switch kind {
 		case "fault":
-			m.fault, err = ParseFault(name)
-			m.slow = m.fault == FaultSlow
+			_, err = ParseFault(name)
+			m.behavior, m.slow = Fault(name).behavior(), Fault(name) == FaultSlow
 		case "dialect":
 			m.dialect, err = ParseDialect(name)
 		default:
+			m.traits = m.dialect.traits()
 			return m, path, nil
-		}
-		if err != nil {
-			return m, path, err
 		}
 		path = "/" + strings.TrimLeft(rest, "/")
 	}
+	return m, path, err
+}
+
+// pause waits; false when the client has gone or the engine has stopped.
+func (s *Server) pause(r *http.Request, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-r.Context().Done():
+	case <-s.engine.stopped:
+	}
+	return false
+}
+
+// park waits until the client has gone or the engine has stopped, and gives the
+// connection up.
+func (s *Server) park(r *http.Request) {
+	select {
+	case <-r.Context().Done():
+	case <-s.engine.stopped:
+	}
+	panic(http.ErrAbortHandler)
 }

@@ -166,7 +166,7 @@ func checkStream(t *testing.T, all []chunk, dialect Dialect) {
 		if c.Usage != nil {
 			last = c.Usage
 		}
-		if eachChunk := dialect == DialectVLLM || dialect == DialectVLLM06 || dialect == DialectSGLang; eachChunk {
+		if eachChunk := dialect == DialectVLLM || dialect == DialectVLLM06; eachChunk {
 			if c.Usage == nil {
 				t.Fatalf("chunk %d has no usage, continuous usage was asked for", i)
 			}
@@ -178,7 +178,7 @@ func checkStream(t *testing.T, all []chunk, dialect Dialect) {
 		if c.finish() != "" {
 			finishes++
 		}
-		if !strings.HasSuffix(c.ID, "cmpl-abc") || c.Model != defaultModel {
+		if !strings.HasSuffix(c.ID, "cmpl-abc") || c.Model != DefaultConfig().Model {
 			t.Errorf("chunk %d is of %q, model %q", i, c.ID, c.Model)
 		}
 	}

@@ -2,6 +2,7 @@ package fakevllm
 
 import (
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -20,16 +21,15 @@ only forward passes run measure first calm second busy compare both trust neithe
 	wideWords = `模型推理延迟吞吐显存缓存请求排队批次步长温度功率节点链路调度用户负载首字后续均值分位`
 )
 
-// lexicon maps tokens to ids and back. Ids below len(words) are the server's own
-// words; other words get an id when they are first met.
+// lexicon maps tokens to ids and back. The lowest ids are the server's own words;
+// other words get an id when they are first met.
 type lexicon struct {
-	words []string // plain ones first
-	plain int      // how many of words are plain
-	ids   map[string]int32
+	own   []string // plain ones first
+	plain int      // how many of own are plain
 
-	mu      sync.Mutex
-	learned []string
-	known   map[string]int32
+	mu    sync.Mutex
+	words []string // own ones and those learned
+	ids   map[string]int32
 }
 
 // These bound the words kept for clients; the rest share one id.
@@ -39,46 +39,38 @@ const (
 )
 
 func newLexicon() *lexicon {
-	words := []string{}
-	seen := map[string]bool{}
-	for w := range tokens(plainWords) {
-		if !seen[w] {
-			words = append(words, w)
+	l := &lexicon{ids: map[string]int32{}}
+	for _, text := range []string{plainWords, wideWords} {
+		l.plain = len(l.words)
+		for w := range tokens(text) {
+			l.learn(w)
 		}
-		seen[w] = true
 	}
-	plain := len(words)
-	for w := range tokens(wideWords) {
-		if !seen[w] {
-			words = append(words, w)
-		}
-		seen[w] = true
-	}
-	l := &lexicon{words: words, plain: plain, ids: make(map[string]int32, len(words)), known: map[string]int32{}}
-	for i, w := range words {
-		l.ids[w] = int32(i)
-	}
+	l.own = slices.Clone(l.words)
 	return l
+}
+
+func (l *lexicon) learn(token string) int32 {
+	id, known := l.ids[token]
+	if !known {
+		id = int32(len(l.words))
+		l.ids[token] = id
+		l.words = append(l.words, token)
+	}
+	return id
 }
 
 // id returns the id of a token, learning it if there is room.
 func (l *lexicon) id(token string) int32 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if id, ok := l.ids[token]; ok {
 		return id
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if id, ok := l.known[token]; ok {
-		return id
+	if full := len(l.own) + maxLearned; len(l.words) == full || len(token) > maxLearnedLen {
+		return int32(full)
 	}
-	if len(l.learned) == maxLearned || len(token) > maxLearnedLen {
-		return int32(len(l.words) + maxLearned)
-	}
-	id := int32(len(l.words) + len(l.learned))
-	token = strings.Clone(token)
-	l.learned = append(l.learned, token)
-	l.known[token] = id
-	return id
+	return l.learn(strings.Clone(token))
 }
 
 // token returns the word of an id. An id nobody has learned is read as one of
@@ -86,21 +78,21 @@ func (l *lexicon) id(token string) int32 {
 func (l *lexicon) token(id int32) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := int(id) - len(l.words); i >= 0 && i < len(l.learned) {
-		return l.learned[i]
+	if id >= 0 && int(id) < len(l.words) {
+		return l.words[id]
 	}
-	return l.words[uint32(id)%uint32(len(l.words))]
+	return l.own[uint32(id)%uint32(len(l.own))]
 }
 
 // appendWord appends the answer's i-th word, with the blank that parts it from
 // the one before.
 func (l *lexicon) appendWord(dst []byte, seed uint64, i int, wide bool) []byte {
 	h := mix(seed + uint64(i))
-	n := uint64(len(l.words))
+	n := uint64(len(l.own))
 	if wide {
-		return append(dst, l.words[l.plain+int(h%(n-uint64(l.plain)))]...)
+		return append(dst, l.own[l.plain+int(h%(n-uint64(l.plain)))]...)
 	}
-	return l.appendToken(dst, l.words[h%n], i == 0)
+	return l.appendToken(dst, l.own[h%n], i == 0)
 }
 
 func (l *lexicon) appendToken(dst []byte, word string, first bool) []byte {

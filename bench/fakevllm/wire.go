@@ -40,17 +40,13 @@ func newWire(w http.ResponseWriter, fault Fault, pause func(time.Duration) bool)
 	return o
 }
 
-// event adds one event with the data that build appends.
-func (o *wire) event(build func(dst []byte) []byte) {
-	eol := "\n"
+// event adds one event.
+func (o *wire) event(data []byte) {
+	end := "\n\n"
 	if o.fault == FaultCRLF {
-		eol = "\r\n"
+		end = "\r\n\r\n"
 	}
-	if o.fault == FaultComments {
-		o.buf = append(o.buf, ": still here"+eol+eol+eol...)
-	}
-	o.buf = append(o.buf, "data: "...)
-	o.buf = append(build(o.buf), eol+eol...)
+	o.buf = append(append(append(o.buf, "data: "...), data...), end...)
 	o.held++
 	if o.fault == FaultSplit {
 		o.flush()
@@ -62,39 +58,34 @@ func (o *wire) raw(text string) { o.buf = append(o.buf, text...) }
 
 // send writes what has been added, under FaultMerged only when it is enough.
 func (o *wire) send() {
-	if o.fault == FaultMerged && o.held < mergedEvents {
-		return
+	if o.fault != FaultMerged || o.held >= mergedEvents {
+		o.flush()
 	}
-	o.flush()
 }
 
 func (o *wire) flush() {
-	if o.fault == FaultSplit && o.err == nil && len(o.buf) > 1 {
-		at := insideRune(o.buf)
-		o.write(o.buf[:at])
-		if !o.pause(splitPause) {
+	rest := o.buf
+	if at := insideRune(rest); o.fault == FaultSplit && at > 0 {
+		o.write(rest[:at])
+		if o.err != nil || !o.pause(splitPause) {
 			return
 		}
-		o.write(o.buf[at:])
-	} else if len(o.buf) > 0 {
-		o.write(o.buf)
+		rest = rest[at:]
 	}
+	o.write(rest)
 	o.buf, o.held = o.buf[:0], 0
 }
 
 func (o *wire) write(b []byte) {
-	if o.err != nil {
+	if o.err != nil || len(b) == 0 {
 		return
 	}
-	if _, o.err = o.out.Write(b); o.err != nil {
-		return
+	if _, o.err = o.out.Write(b); o.err == nil && o.zip != nil {
+		o.err = o.zip.Flush()
 	}
-	if o.zip != nil {
-		if o.err = o.zip.Flush(); o.err != nil {
-			return
-		}
+	if o.err == nil {
+		o.err = o.rc.Flush()
 	}
-	o.err = o.rc.Flush()
 }
 
 // finish writes what is left.
@@ -116,19 +107,16 @@ func insideRune(b []byte) int {
 	return len(b) / 2
 }
 
-// hangUp takes the connection from the HTTP server, writes last and closes it.
-func hangUp(w http.ResponseWriter, last string, reset bool) {
+// reset takes the connection from the HTTP server and resets it.
+func reset(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler) // HTTP/2: the next best
 	}
-	if last != "" && conn.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
-		_, _ = io.WriteString(conn, last) // nobody to tell when it fails
-	}
 	if t, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = t.NetConn() // TLS: no goodbye
 	}
-	if t, ok := conn.(*net.TCPConn); ok && reset {
+	if t, ok := conn.(*net.TCPConn); ok {
 		_ = t.SetLinger(0) // what is left is a plain close
 	}
 	_ = conn.Close()

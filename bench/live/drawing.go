@@ -29,13 +29,9 @@ type drawing struct {
 
 // forms are a state as text, the longest first.
 func forms(place string, s state) []string {
+	name := s.name + ": "
 	return []string{
-		place + s.name + ": " + s.String(),
-		s.name + ": " + s.String(),
-		place + s.name + ": " + s.brief(),
-		s.name + ": " + s.brief(),
-		s.brief(),
-		s.briefest(),
+		place + name + s.text(full), name + s.text(full), place + name + s.text(brief), name + s.text(brief), s.text(brief), s.text(least),
 	}
 }
 

@@ -65,7 +65,7 @@ func (l *Line) RequestDone(r *runlog.Request) {
 	if !ok {
 		return
 	}
-	_ = l.ttft.RecordValue(min(ttft, time.Hour).Microseconds()) // fails beyond an hour only
+	_ = l.ttft.RecordValue(min(ttft, time.Hour).Microseconds()) // fails afterLast an hour only
 }
 
 // StepEnded ends the line.

@@ -17,14 +17,15 @@ import (
 // Metrics are the run's own series, named as the probe's with
 // accelerator_bench_ for a prefix and with the step as a label.
 type Metrics struct {
-	latency                    *latency.Histograms
-	requests, failures         *prometheus.CounterVec
-	promptTokens, outputTokens *prometheus.CounterVec
-	concurrency, rate          *prometheus.GaugeVec
-	inFlight, queued, phase    *prometheus.Desc
-	steadySeconds              *prometheus.CounterVec
-	steadyRequests             *prometheus.CounterVec
-	steadyTokens               *prometheus.CounterVec
+	latency                                     *latency.Histograms
+	requests, failures                          *prometheus.CounterVec
+	promptTokens, outputTokens                  *prometheus.CounterVec
+	steadySeconds, steadyRequests, steadyTokens *prometheus.CounterVec
+	concurrency, rate                           *prometheus.GaugeVec
+	inFlight, queued, phase                     *prometheus.Desc
+
+	collectors []prometheus.Collector   // all but the three above
+	fromZero   []*prometheus.CounterVec // those that each step begins at 0
 
 	mu            sync.Mutex
 	target, model string
@@ -38,28 +39,34 @@ type Metrics struct {
 func NewMetrics() *Metrics {
 	const prefix = "accelerator_bench_"
 	labels := []string{"target", "model", "step"}
-	counter := func(name, help string, more ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, append(slices.Clone(labels), more...))
+	m := &Metrics{latency: latency.NewHistograms(prefix, labels...)}
+	counter := func(name, help string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
+		m.fromZero, m.collectors = append(m.fromZero, c), append(m.collectors, c)
+		return c
 	}
 	gauge := func(name, help string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + name, Help: help}, labels)
+		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + name, Help: help}, labels)
+		m.collectors = append(m.collectors, g)
+		return g
 	}
-	return &Metrics{
-		latency:      latency.NewHistograms(prefix, labels...),
-		requests:     counter("requests_total", "Requests that are over."),
-		failures:     counter("failures_total", "Failed requests by reason.", "reason"),
-		promptTokens: counter("prompt_tokens_total", "Prompt tokens as counted by the server."),
-		outputTokens: counter("output_tokens_total", "Output tokens as counted by the server."),
-		concurrency:  gauge("concurrency", "Requests that are to be in flight, or at most; absent without a bound."),
-		rate:         gauge("request_rate", "Requests a second that are to be sent; absent for a closed loop."),
-		inFlight:     prometheus.NewDesc(prefix+"in_flight", "Requests in flight, of the present step.", labels, nil),
-		phase: prometheus.NewDesc(prefix+"phase", "1 for what the present step does: ramp (the load comes to its level), steady, or drain (nothing is sent any more). Absent between steps.",
-			append(slices.Clone(labels), "phase"), nil),
-		steadySeconds:  counter("steady_seconds_total", "Time at the step's load: from all users in flight, or an open loop's first answer, to the last request sent until now."),
-		steadyRequests: counter("steady_requests_total", "Successful requests that were over in that time."),
-		steadyTokens:   counter("steady_output_tokens_total", "Output tokens of successful requests that came in that time."),
-		queued:         prometheus.NewDesc(prefix+"queued", "Requests that wait in this program for their turn, of the present step.", labels, nil),
+	desc := func(name, help string, more ...string) *prometheus.Desc {
+		return prometheus.NewDesc(prefix+name, help, append(slices.Clone(labels), more...), nil)
 	}
+	m.failures = prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "failures_total", Help: "Failed requests by reason."}, append(slices.Clone(labels), "reason"))
+	m.collectors = append(m.collectors, m.latency, m.failures)
+	m.requests = counter("requests_total", "Requests that are over.")
+	m.promptTokens = counter("prompt_tokens_total", "Prompt tokens as counted by the server.")
+	m.outputTokens = counter("output_tokens_total", "Output tokens as counted by the server.")
+	m.steadySeconds = counter("steady_seconds_total", "Time at the step's load: from all users in flight, or an open loop's first answer, to the last request sent until now.")
+	m.steadyRequests = counter("steady_requests_total", "Successful requests that were over in that time.")
+	m.steadyTokens = counter("steady_output_tokens_total", "Output tokens of successful requests that came in that time.")
+	m.concurrency = gauge("concurrency", "Requests that are to be in flight, or at most; absent without a bound.")
+	m.rate = gauge("request_rate", "Requests a second that are to be sent; absent for a closed loop.")
+	m.inFlight = desc("in_flight", "Requests in flight, of the present step.")
+	m.queued = desc("queued", "Requests that wait in this program for their turn, of the present step.")
+	m.phase = desc("phase", "1 for what the present step does: ramp (the load comes to its level), steady, or drain (nothing is sent any more). Absent between steps.", "phase")
+	return m
 }
 
 // RunStarted takes the labels target, the endpoint's host and port, and model.
@@ -76,7 +83,7 @@ func (m *Metrics) StepStarted(s runlog.Step, meter *load.Meter) {
 	m.labels, m.meter, m.steady, m.running = labels, meter, newSteady(s, meter), true
 	m.mu.Unlock()
 	m.latency.Open(labels...)
-	for _, c := range []*prometheus.CounterVec{m.requests, m.promptTokens, m.outputTokens, m.steadySeconds, m.steadyRequests, m.steadyTokens} {
+	for _, c := range m.fromZero {
 		c.WithLabelValues(labels...)
 	}
 	for _, r := range openai.Reasons() {
@@ -130,13 +137,9 @@ func (m *Metrics) settle() {
 	m.steadyTokens.WithLabelValues(m.labels...).Add(grown.tokens)
 }
 
-func (m *Metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.latency, m.requests, m.failures, m.promptTokens, m.outputTokens, m.concurrency, m.rate, m.steadySeconds, m.steadyRequests, m.steadyTokens}
-}
-
 // Describe implements [prometheus.Collector].
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, c := range m.all() {
+	for _, c := range m.collectors {
 		c.Describe(ch)
 	}
 	ch <- m.inFlight
@@ -151,22 +154,25 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	if m.meter != nil {
 		m.settle()
 	}
-	for _, c := range m.all() {
+	for _, c := range m.collectors {
 		c.Collect(ch)
 	}
 	if m.meter == nil {
 		return
 	}
+	gauge := func(desc *prometheus.Desc, value int64, more ...string) {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), append(slices.Clone(m.labels), more...)...)
+	}
 	if m.running {
 		now := m.steady.phase()
-		for _, p := range phases() {
-			value := 0.0
+		for _, p := range []phase{ramp, level, drain} {
+			value := int64(0)
 			if p == now {
 				value = 1
 			}
-			ch <- prometheus.MustNewConstMetric(m.phase, prometheus.GaugeValue, value, append(slices.Clone(m.labels), string(p))...)
+			gauge(m.phase, value, string(p))
 		}
 	}
-	ch <- prometheus.MustNewConstMetric(m.inFlight, prometheus.GaugeValue, float64(m.meter.InFlight.Load()), m.labels...)
-	ch <- prometheus.MustNewConstMetric(m.queued, prometheus.GaugeValue, float64(m.meter.Queued.Load()), m.labels...)
+	gauge(m.inFlight, m.meter.InFlight.Load())
+	gauge(m.queued, m.meter.Queued.Load())
 }

@@ -48,47 +48,42 @@ func (s state) left() (time.Duration, bool) {
 	return time.Duration(float64(s.elapsed) * (1 - p) / p), true
 }
 
+// detail is how much a line says.
+type detail int
+
+const (
+	full detail = iota
+	brief
+	least // what matters most
+)
+
 // String is the line without the step's name.
-func (s state) String() string {
-	if s.attempted == 0 && !s.ended {
+func (s state) String() string { return s.text(full) }
+
+func (s state) text(d detail) string {
+	if s.attempted == 0 && !s.ended && d != least {
 		return "making prompts"
 	}
-	parts := []string{s.done(), fmt.Sprintf("%.2f req/s", s.rate()), fmt.Sprintf("%d in flight", s.inFlight)}
-	if s.queued > 0 {
-		parts = append(parts, fmt.Sprintf("%d queued", s.queued))
+	rate, active := "%.3g/s", "%d active"
+	if d == full {
+		rate, active = "%.2f req/s", "%d in flight"
 	}
-	parts = append(parts, fmt.Sprintf("%d failed", s.failed))
-	if s.canceled > 0 {
-		parts = append(parts, fmt.Sprintf("%d canceled", s.canceled))
+	var parts []string
+	add := func(shown bool, format string, args ...any) {
+		if shown {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
 	}
-	if s.timed {
-		parts = append(parts, fmt.Sprintf("TTFT p50 %s p99 %s", short(s.p50), short(s.p99)))
-	}
-	return s.withLeft(parts)
-}
-
-// brief is the same in fewer words.
-func (s state) brief() string {
-	if s.attempted == 0 && !s.ended {
-		return "making prompts"
-	}
-	parts := []string{s.done(), fmt.Sprintf("%.3g/s", s.rate()), fmt.Sprintf("%d active", s.inFlight), fmt.Sprintf("%d failed", s.failed)}
-	if s.timed {
-		parts = append(parts, "TTFT p50 "+short(s.p50))
-	}
-	return s.withLeft(parts)
-}
-
-// briefest is what matters most.
-func (s state) briefest() string {
-	return s.withLeft([]string{s.done(), fmt.Sprintf("%.3g/s", s.rate()), fmt.Sprintf("%d failed", s.failed)})
-}
-
-// withLeft joins parts and the time that is left.
-func (s state) withLeft(parts []string) string {
-	if left, ok := s.left(); ok && left >= time.Second {
-		parts = append(parts, rough(left)+" left")
-	}
+	left, known := s.left()
+	add(true, "%s", s.done())
+	add(true, rate, s.rate())
+	add(d != least, active, s.inFlight)
+	add(d == full && s.queued > 0, "%d queued", s.queued)
+	add(true, "%d failed", s.failed)
+	add(d == full && s.canceled > 0, "%d canceled", s.canceled)
+	add(d == full && s.timed, "TTFT p50 %s p99 %s", short(s.p50), short(s.p99))
+	add(d == brief && s.timed, "TTFT p50 %s", short(s.p50))
+	add(known && left >= time.Second, "%s left", rough(left))
 	return strings.Join(parts, ", ")
 }
 

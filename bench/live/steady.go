@@ -17,8 +17,6 @@ const (
 	drain phase = "drain"
 )
 
-func phases() []phase { return []phase{ramp, level, drain} }
-
 // counts are what happened in a part of the steady time.
 type counts struct {
 	time     time.Duration
@@ -34,11 +32,11 @@ type steady struct {
 	step  runlog.Step
 	meter *load.Meter
 
-	from    int64  // Unix nanoseconds, 0 while the load is on its way
-	to      int64  // the time until here is counted
-	inside  counts // counted and not yet settled
-	beyond  counts // after the last request sent, to count with the next
-	beyondT int64  // until when beyond reaches
+	from           int64  // Unix nanoseconds, 0 while the load is on its way
+	to             int64  // the time until here is counted
+	counted        counts // counted and not yet settled
+	afterLast      counts // after the last request sent, to count with the next
+	afterLastUntil int64  // until when afterLast reaches
 }
 
 func newSteady(s runlog.Step, meter *load.Meter) steady { return steady{step: s, meter: meter} }
@@ -71,10 +69,10 @@ func (w *steady) take(t *openai.Trace) {
 	w.advance()
 	part := func(at int64) *counts {
 		if at <= w.to {
-			return &w.inside
+			return &w.counted
 		}
-		w.beyondT = max(w.beyondT, at)
-		return &w.beyond
+		w.afterLastUntil = max(w.afterLastUntil, at)
+		return &w.afterLast
 	}
 	if end >= w.from {
 		part(end).requests++
@@ -93,12 +91,12 @@ func (w *steady) advance() {
 	if w.from == 0 || last <= max(w.from, w.to) {
 		return
 	}
-	w.inside.time += time.Duration(last - max(w.from, w.to))
+	w.counted.time += time.Duration(last - max(w.from, w.to))
 	w.to = last
-	if w.beyondT <= last {
-		w.inside.requests += w.beyond.requests
-		w.inside.tokens += w.beyond.tokens
-		w.beyond = counts{}
+	if w.afterLastUntil <= last {
+		w.counted.requests += w.afterLast.requests
+		w.counted.tokens += w.afterLast.tokens
+		w.afterLast = counts{}
 	}
 }
 
@@ -106,8 +104,8 @@ func (w *steady) advance() {
 func (w *steady) settle() counts {
 	w.begin(0)
 	w.advance()
-	grown := w.inside
-	w.inside = counts{}
+	grown := w.counted
+	w.counted = counts{}
 	return grown
 }
 

@@ -9,8 +9,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -25,7 +23,7 @@ func offsets(s runlog.Step, seed uint64) iter.Seq[time.Duration] {
 		sum, gap := 0.0, gaps(s, seed)
 		for n := 0; s.Requests == 0 || n < s.Requests; n++ {
 			at := sum
-			if s.Arrival == runlog.ArrivalConstant {
+			if s.Arrival == runlog.ArrivalConstant { // without the error of a sum
 				at = float64(n) / s.Rate
 			}
 			if !yield(duration(ramped(at, s.RampUp.Seconds()))) {
@@ -46,11 +44,7 @@ func rising(s runlog.Step, seed uint64) iter.Seq[time.Duration] {
 		at, gap := 0.0, gaps(unit, seed)
 		for n := range s.Requests {
 			if n > 0 {
-				drawn := 1.0
-				if s.Arrival != runlog.ArrivalConstant {
-					drawn = gap()
-				}
-				at += drawn / s.Rise.At(n, s.Requests)
+				at += gap() / s.Rise.At(n, s.Requests)
 			}
 			if !yield(duration(at)) {
 				return
@@ -59,22 +53,13 @@ func rising(s runlog.Step, seed uint64) iter.Seq[time.Duration] {
 	}
 }
 
-// gaps draws the seconds between arrivals at the full rate. Gamma gaps have the
-// burstiness for their shape and the mean 1/rate, as in vLLM's
-// benchmarks/serve.py, but are not stretched to a given sum: that would make the
-// process another.
+// gaps draws the seconds between arrivals at the full rate.
 func gaps(s runlog.Step, seed uint64) func() float64 {
 	// A seed is hashed into the whole state: PCG itself would give the streams of
 	// neighboring seeds one half of it in common.
 	h := sha256.Sum256(fmt.Appendf(nil, "gaps/%d", seed))
 	source := rand.NewPCG(binary.BigEndian.Uint64(h[:]), binary.BigEndian.Uint64(h[8:]))
-	switch s.Arrival {
-	case runlog.ArrivalPoisson:
-		return distuv.Exponential{Rate: s.Rate, Src: source}.Rand
-	case runlog.ArrivalGamma:
-		return distuv.Gamma{Alpha: s.Burstiness, Beta: s.Rate * s.Burstiness, Src: source}.Rand
-	}
-	return func() float64 { return 0 } // a burst; constant gaps are not summed up
+	return processes()[s.Arrival].gaps(s, source)
 }
 
 // ramped maps an instant of a process at its full rate to one whose rate rises

@@ -39,19 +39,19 @@ func (s *run) user(first time.Time) {
 			}
 			return
 		}
-		s.account.takeUp()
+		s.account.attempt()
 		job := Job{Seq: i.seq, Prompt: i.prompt, Planned: free}
 		queued, ok := s.queue(free)
 		if !ok {
-			s.never(job.Seq, job.Planned, &job.Prompt)
+			s.unsent(job)
 			return
 		}
-		free = s.fly(job, queued)
+		free = s.request(job, queued)
 	}
 }
 
 // queue waits for a place under the bound on concurrency, first come, first
-// served, and says for how long. It is false when the sending ended before.
+// served, and returns for how long. It is false when the sending ended before.
 func (s *run) queue(since time.Time) (time.Duration, bool) {
 	if s.slots == nil {
 		return 0, true

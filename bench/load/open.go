@@ -26,15 +26,15 @@ type arrival struct {
 // does nothing else; another gives due requests a place and a prompt.
 func (s *run) openLoop(seed uint64) {
 	due := make(chan arrival, announced)
-	var clock, flights sync.WaitGroup
-	d := dispatcher{run: s, flights: &flights}
+	var clock, requests sync.WaitGroup
+	d := dispatcher{run: s, requests: &requests}
 	clock.Go(func() {
 		defer close(due)
 		d.timeUp = s.announce(due, s.schedule(seed))
 	})
 	d.dispatch(due)
 	clock.Wait()
-	flights.Wait()
+	requests.Wait()
 }
 
 // schedule yields when requests are due; a replay's come with their prompts.
@@ -57,7 +57,7 @@ func (s *run) schedule(seed uint64) iter.Seq[arrival] {
 	}
 }
 
-// announce tells of each request when it is due, and says whether the time of the
+// announce tells of each request when it is due, and reports whether the time of the
 // step ended it. When the sending ends it tells of those that were due by then, and
 // of none after.
 func (s *run) announce(due chan<- arrival, schedule iter.Seq[arrival]) (timeUp bool) {
@@ -70,7 +70,7 @@ func (s *run) announce(due chan<- arrival, schedule iter.Seq[arrival]) (timeUp b
 			return true
 		}
 		at := s.start.Add(a.at)
-		sleepUntil(s.sending, at.Add(-coarse))
+		sleepUntil(s.sending, at.Add(-timerError))
 		if s.sending.Err() == nil {
 			timer.until(at)
 		} else if ended.IsZero() {
@@ -87,13 +87,13 @@ func (s *run) announce(due chan<- arrival, schedule iter.Seq[arrival]) (timeUp b
 // dispatcher sends requests that are due, in their order.
 type dispatcher struct {
 	*run
-	flights *sync.WaitGroup
-	waiting []arrival
-	head    int       // Seq of the first of them
-	placed  bool      // the first has its place under the bound
-	refused bool      // it has none yet because all are taken
-	full    time.Time // until when all were
-	timeUp  bool      // the time ended the arrivals; to be read when they are closed
+	requests *sync.WaitGroup
+	waiting  []arrival
+	head     int       // Seq of the first of them
+	placed   bool      // the first has its place under the bound
+	refused  bool      // it has none yet because all are taken
+	full     time.Time // until when all were
+	timeUp   bool      // the time ended the arrivals; to be read when they are closed
 }
 
 // dispatch returns when all that was announced was sent or withdrawn. It is the
@@ -102,7 +102,7 @@ func (d *dispatcher) dispatch(due <-chan arrival) {
 	in := due
 	for in != nil || len(d.waiting) > 0 {
 		if d.sending.Err() != nil {
-			d.giveUp(due)
+			d.withdrawAll(due)
 			return
 		}
 		if d.ready() {
@@ -146,11 +146,11 @@ func (d *dispatcher) room(in <-chan arrival) <-chan arrival {
 
 func (d *dispatcher) push(a arrival) {
 	d.waiting = append(d.waiting, a)
-	d.account.takeUp()
+	d.account.attempt()
 	d.meter.Queued.Add(1)
 }
 
-// ready says whether the first request that waits can be sent.
+// ready reports whether the first request that waits can be sent.
 func (d *dispatcher) ready() bool {
 	if len(d.waiting) == 0 {
 		return false
@@ -191,28 +191,36 @@ func (d *dispatcher) wants() (chan<- struct{}, <-chan item) {
 }
 
 // pop takes out the first request that waits.
-func (d *dispatcher) pop() (seq int, planned time.Time, prompt *dataset.Prompt) {
-	a := d.waiting[0]
-	seq = d.head
+func (d *dispatcher) pop() (seq int, a arrival) {
+	seq, a = d.head, d.waiting[0]
 	d.waiting[0] = arrival{} // lets go of the prompt
 	d.waiting = d.waiting[1:]
 	d.head++
 	d.placed = false
 	d.meter.Queued.Add(-1)
-	return seq, d.start.Add(a.at), a.prompt
+	return seq, a
+}
+
+// job is the request of an arrival; its prompt may be none.
+func (d *dispatcher) job(seq int, a arrival) Job {
+	j := Job{Seq: seq, Planned: d.start.Add(a.at)}
+	if a.prompt != nil {
+		j.Prompt = *a.prompt
+	}
+	return j
 }
 
 func (d *dispatcher) launch() {
-	seq, planned, prompt := d.pop()
-	queued := max(0, d.full.Sub(planned))
-	d.flights.Go(func() { d.fly(Job{Seq: seq, Prompt: *prompt, Planned: planned}, queued) })
+	seq, a := d.pop()
+	queued := max(0, d.full.Sub(d.start.Add(a.at)))
+	d.requests.Go(func() { d.request(d.job(seq, a), queued) })
 }
 
-// giveUp withdraws all that waits and all that is still announced.
-func (d *dispatcher) giveUp(due <-chan arrival) {
+// withdrawAll withdraws all that waits and all that is still announced.
+func (d *dispatcher) withdrawAll(due <-chan arrival) {
 	for {
 		for len(d.waiting) > 0 {
-			d.never(d.pop())
+			d.unsent(d.job(d.pop()))
 		}
 		a, ok := <-due
 		if !ok {

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,37 +25,13 @@ var (
 )
 
 // Run puts the load of p on the endpoint and returns when every request that was
-// taken up is over and Done was called for it.
-//
-// The users of a closed loop start evenly spread over Step.RampUp, all at once
-// when it is 0. A request of theirs is planned for the instant its user became
-// free. The rate of an open loop rises in a line from 0 over Step.RampUp; a burst
-// and a replay have no ramp-up. The clock starts when the first 1,024 prompts are at
-// hand, or all where there are fewer; except in a replay, the first request is due
-// then. Requests above
-// Step.MaxConcurrency wait in the order in which they were due.
-//
-// No requests come after Step.Requests, after Step.Duration, at the end of a replay,
-// when ctx is done, or when prompts fails. Those of an open loop that were due before
-// the end of Step.Duration or of a replay and still wait for their turn are sent, so
-// that the step may last longer: were they left out, a server that cannot keep up
-// would look as if it could. A burst is due as a whole at its start, whatever
-// Step.Duration. Users who wait for their turn when Step.Duration is over withdraw
-// their request, unsent.
-//
-// When ctx is done, all is withdrawn, in flight or waiting; when prompts fails, what
-// waits. The step stops, and withdraws all, when more than Step.MaxFailureRatio of the
-// requests that ended by themselves failed: not before 20 of them are over and two
-// for each user or place under the bound, or all. It stops so too, with or without
-// such a ratio, when as many that ended one after the other failed and none came as
-// far as the server ([openai.ReasonDNS], [openai.ReasonConnect], [openai.ReasonTLS]).
-// A replay that falls behind its bound reads some 1,000 requests ahead: when it is
-// withdrawn, those due beyond are not attempted.
+// taken up is over and Done was called for it. What ends a step, and what is then
+// withdrawn or still sent, stands in docs/design.md, "What ends a step".
 //
 // The errors are those of the plan, with nothing done; of prompts, if the step came
-// as far as where they fail, and of Done, with an account of what was; and a sum that does not hold, which is a bug. DatasetCount
-// leaves out prompts that were read and not sent, but for bad, long and skipped records
-// on the way to them.
+// as far as where they fail, and of Done, with an account of what was; and a sum that
+// does not hold, which is a bug. DatasetCount leaves out prompts that were read and
+// not sent, but for bad, long and skipped records on the way to them.
 func (r *Runner) Run(ctx context.Context, p Plan, prompts dataset.Source) (runlog.StepEnd, error) {
 	if err := check(p.Step); err != nil {
 		return runlog.StepEnd{}, fmt.Errorf("planning the step: %w", err)
@@ -86,45 +63,37 @@ func (r *Runner) Run(ctx context.Context, p Plan, prompts dataset.Source) (runlo
 
 // run is one step while it runs.
 type run struct {
-	send func(context.Context, Job) *openai.Trace
-	done func(*runlog.Request) error
-
+	*Runner
 	step    runlog.Step
 	start   time.Time
 	feed    *feed
 	account account
 	meter   *Meter
-	// sending is done when no more requests are to be sent, flying when those in
+	// sending is done when no more requests are to be sent, inFlight when those in
 	// flight are withdrawn; their causes say why.
-	sending, flying         context.Context
-	stopSending, stopFlying context.CancelCauseFunc
+	sending, inFlight         context.Context
+	stopSending, stopInFlight context.CancelCauseFunc
 
-	slots chan struct{} // holds one for each request in flight, nil without a bound
-	sent  atomic.Int64
-	// estimated are those sent whose prompt's MaxTokens was estimated.
-	estimated atomic.Int64
+	slots     chan struct{} // holds one for each request in flight, nil without a bound
+	sent      atomic.Int64
+	estimated atomic.Int64 // those sent whose prompt's MaxTokens was estimated
 	over      chan *runlog.Request
-	lost      error // of done
+	doneErr   error // the first of Done
 }
 
 func newRun(ctx context.Context, r *Runner, p Plan) *run {
-	step := p.Step
-	s := &run{send: r.Send, done: r.Done, step: step, meter: r.Meter, feed: newFeed(p.ReadAhead)}
-	if s.meter == nil {
-		s.meter = new(Meter)
-	}
+	s := &run{Runner: r, step: p.Step, meter: cmp.Or(r.Meter, new(Meter)), feed: newFeed(p.ReadAhead), over: make(chan *runlog.Request, 256)}
 	s.meter.reset()
-	s.account = account{meter: s.meter, step: step, failed: make(map[openai.Reason]int)}
+	s.account = account{Meter: s.meter, step: p.Step, failed: make(map[openai.Reason]int)}
 	sending, stop := context.WithCancelCause(ctx)
 	s.sending, s.stopSending = sending, func(cause error) {
 		s.meter.SendingOver.Store(true)
 		stop(cause)
 	}
 	// A deadline of ctx is an interruption and must not look like a timeout.
-	s.flying, s.stopFlying = context.WithCancelCause(context.WithoutCancel(ctx))
-	s.over = make(chan *runlog.Request, 256)
-	if step.MaxConcurrency > 0 {
-		s.slots = make(chan struct{}, step.MaxConcurrency)
+	s.inFlight, s.stopInFlight = context.WithCancelCause(context.WithoutCancel(ctx))
+	if n := p.Step.MaxConcurrency; n > 0 {
+		s.slots = make(chan struct{}, n)
 	}
 	return s
 }
@@ -132,7 +101,7 @@ func newRun(ctx context.Context, r *Runner, p Plan) *run {
 // withdraw stops the sending and takes back what is in flight.
 func (s *run) withdraw(cause error) {
 	s.stopSending(cause)
-	s.stopFlying(cause)
+	s.stopInFlight(cause)
 }
 
 // exhausted stops the sending when the feed has ended before the limit.
@@ -176,8 +145,8 @@ func (s *run) watch(ctx context.Context, idle <-chan struct{}) {
 	}
 }
 
-// fly sends one request, hands it on, and returns when it was over.
-func (s *run) fly(j Job, queued time.Duration) time.Time {
+// request sends one request, hands it on, and returns when it was over.
+func (s *run) request(j Job, queued time.Duration) time.Time {
 	if s.sent.Add(1) == int64(s.step.Requests) {
 		s.stopSending(errRequests)
 	}
@@ -185,33 +154,27 @@ func (s *run) fly(j Job, queued time.Duration) time.Time {
 		s.estimated.Add(1)
 	}
 	s.meter.sent(time.Now(), s.step.Level())
-	t := s.send(s.flying, j)
+	t := s.Send(s.inFlight, j)
 	over := time.Now()
 	s.meter.InFlight.Add(-1)
 	if s.slots != nil {
 		<-s.slots
 	}
-	q := &runlog.Request{
-		Step:           s.step.Index,
-		Seq:            j.Seq,
-		Queued:         queued,
-		ExpectedTokens: j.Prompt.ExpectedTokens,
-		AimedTokens:    j.Prompt.AimedTokens,
-		Trace:          *t,
-	}
-	q.Trace.Planned = j.Planned
-	s.over <- q
+	s.handOn(j, &runlog.Request{Queued: queued, Trace: *t})
 	return over
 }
 
-// never hands on a request that was taken up and withdrawn before it was sent.
-func (s *run) never(seq int, planned time.Time, prompt *dataset.Prompt) {
-	q := &runlog.Request{Step: s.step.Index, Seq: seq, Never: true}
-	if prompt != nil {
-		q.ExpectedTokens, q.AimedTokens = prompt.ExpectedTokens, prompt.AimedTokens
-	}
-	q.Trace.Planned = planned
-	q.Trace.Failure = &openai.Failure{Reason: openai.ReasonCanceled, Detail: "withdrawn before it was sent"}
+// unsent hands on a request that was taken up and withdrawn before it was sent.
+func (s *run) unsent(j Job) {
+	failure := &openai.Failure{Reason: openai.ReasonCanceled, Detail: "withdrawn before it was sent"}
+	s.handOn(j, &runlog.Request{Never: true, Trace: openai.Trace{Failure: failure}})
+}
+
+// handOn completes the record of a request that is over.
+func (s *run) handOn(j Job, q *runlog.Request) {
+	q.Step, q.Seq = s.step.Index, j.Seq
+	q.ExpectedTokens, q.AimedTokens = j.Prompt.ExpectedTokens, j.Prompt.AimedTokens
+	q.Trace.Planned = j.Planned
 	s.over <- q
 }
 
@@ -219,19 +182,19 @@ func (s *run) never(seq int, planned time.Time, prompt *dataset.Prompt) {
 // a slow disk does not delay them at once.
 func (s *run) keep() {
 	for q := range s.over {
-		s.account.over(q.Trace.Failure)
+		s.account.end(q.Trace.Failure)
 		if s.account.unreachable() {
 			s.withdraw(errUnreachable)
 		}
-		if s.account.enough() && s.account.tooMany() {
+		if s.account.ended() >= s.account.minSample() && s.account.tooManyFailed() {
 			s.withdraw(errFailures)
 		}
-		if s.lost != nil {
+		if s.doneErr != nil {
 			continue
 		}
-		if err := s.done(q); err != nil {
-			s.lost = fmt.Errorf("keeping traces: %w", err)
-			s.withdraw(s.lost)
+		if err := s.Done(q); err != nil {
+			s.doneErr = fmt.Errorf("keeping traces: %w", err)
+			s.withdraw(s.doneErr)
 		}
 	}
 }
@@ -250,19 +213,19 @@ func (s *run) end() (runlog.StepEnd, error) {
 		err = errors.Join(fmt.Errorf("taking prompts: %w", failure), err)
 	}
 	e.Stop = s.stop()
-	return e, errors.Join(s.lost, err)
+	return e, errors.Join(s.doneErr, err)
 }
 
 // stop says what ended the step.
 func (s *run) stop() runlog.Stop {
-	switch cause := context.Cause(s.flying); {
+	switch cause := context.Cause(s.inFlight); {
 	case errors.Is(cause, errUnreachable):
 		return runlog.StopUnreachable
 	case errors.Is(cause, errFailures):
 		return runlog.StopFailureRatio
 	case cause != nil:
 		return runlog.StopInterrupted
-	case s.account.tooMany(): // when all were over
+	case s.account.tooManyFailed(): // when all were over
 		return runlog.StopFailureRatio
 	}
 	switch cause := context.Cause(s.sending); {

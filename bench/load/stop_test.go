@@ -293,10 +293,10 @@ func TestTracesThatCannotBeKeptEndTheRun(t *testing.T) {
 }
 
 func TestALostRequestIsTold(t *testing.T) {
-	a := account{meter: new(Meter), failed: make(map[openai.Reason]int)}
-	a.takeUp()
-	a.takeUp()
-	a.over(nil)
+	a := account{Meter: new(Meter), failed: make(map[openai.Reason]int)}
+	a.attempt()
+	a.attempt()
+	a.end(nil)
 	if err := a.check(); err == nil || !strings.HasPrefix(err.Error(), "accounting: 2 requests") {
 		t.Errorf("one of two requests was lost: %v", err)
 	}

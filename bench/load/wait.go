@@ -21,8 +21,8 @@ func sleepUntil(ctx context.Context, at time.Time) {
 	}
 }
 
-// coarse is how early a fine timer takes over to make up for that.
-const coarse = 1200 * time.Microsecond
+// timerError is how early a fine timer takes over to make up for that.
+const timerError = 1200 * time.Microsecond
 
 // until returns at the given instant, some 10 µs late where the system allows.
 func (t fineTimer) until(at time.Time) {

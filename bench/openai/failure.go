@@ -45,16 +45,16 @@ func reasonTable() [14]reasonRow {
 		{reason: ReasonConnect, words: "no connection, or closed before an answer", unreached: true},
 		{reason: ReasonTLS, words: "TLS failed", unreached: true},
 		{reason: ReasonTimeoutFirstToken, words: "no text within the timeout"},
-		{reason: ReasonTimeout, words: "not over within the timeout", seen: true},
+		{reason: ReasonTimeout, words: "not finished within the timeout", seen: true},
 		{reason: ReasonStalled, words: "the text stopped coming", seen: true},
 		{reason: ReasonHTTP4xx, words: "the server refused the request"},
-		{reason: ReasonHTTP429, words: "too many requests, says the server"},
+		{reason: ReasonHTTP429, words: "too many requests for the server"},
 		{reason: ReasonHTTP5xx, words: "the server failed"},
 		{reason: ReasonStreamError, words: "an error in the middle of the stream"},
 		{reason: ReasonProtocol, words: "not the answer of a streaming API"},
 		{reason: ReasonTruncated, words: "the stream was cut"},
 		{reason: ReasonEmpty, words: "an answer without text"},
-		{reason: ReasonCanceled, words: "withdrawn"},
+		{reason: ReasonCanceled, words: "canceled by the client"},
 	}
 }
 

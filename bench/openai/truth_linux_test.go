@@ -21,7 +21,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/pace"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
 )
 
 // rampGap lies between the starts of two streams: 5,000 connections at once
@@ -113,7 +113,7 @@ func (c truthCase) run(b *testing.B) *truthRow {
 	return row
 }
 
-func (row *truthRow) compare(traces []*Trace, truth map[string]*pace.Truth) {
+func (row *truthRow) compare(traces []*Trace, truth map[string]*fakevllm.Truth) {
 	for _, t := range traces {
 		want := truth[t.RequestID]
 		row.chunks += len(t.Chunks)
@@ -150,7 +150,7 @@ func TestPaceProcess(t *testing.T) {
 	if err != nil {
 		t.Skip("for BenchmarkTruth")
 	}
-	server, err := pace.New(pace.Config{Gap: gap})
+	server, err := fakevllm.New(fakevllm.Config{Model: "pace", Schedule: fakevllm.Schedule{Gap: gap}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,16 +187,16 @@ func startPace(b *testing.B, gap time.Duration) string {
 	return address
 }
 
-func readTruth(b *testing.B, base string) map[string]*pace.Truth {
+func readTruth(b *testing.B, base string) map[string]*fakevllm.Truth {
 	resp, err := http.Get(base + "/truth")
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer http.DefaultClient.CloseIdleConnections()
 	defer resp.Body.Close()
-	all := make(map[string]*pace.Truth)
+	all := make(map[string]*fakevllm.Truth)
 	for lines := json.NewDecoder(resp.Body); ; {
-		t := new(pace.Truth)
+		t := new(fakevllm.Truth)
 		if err := lines.Decode(t); err == io.EOF {
 			return all
 		} else if err != nil {

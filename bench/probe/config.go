@@ -18,40 +18,40 @@ import (
 )
 
 // Spec is one probe as a user writes it, in the file or by flags. It must pass
-// Validate before it is of any use.
+// Validate before it is of any use. Each field has a right value as an example.
 type Spec struct {
 	// Name is the label "target"; the URL's host:port by default.
-	Name string `yaml:"name"`
+	Name string `yaml:"name" example:"chat-short"`
 	// URL is the endpoint's base, with or without /v1, or the whole URL of its API.
-	URL string `yaml:"url"`
+	URL string `yaml:"url" example:"http://127.0.0.1:8000"`
 	// API is what the URL tells by default, else chat.
-	API openai.API `yaml:"api"`
+	API openai.API `yaml:"api" example:"chat"`
 	// Model is the first of /v1/models by default.
-	Model    string         `yaml:"model"`
-	Interval model.Duration `yaml:"interval"`
+	Model    string         `yaml:"model" example:"qwen2.5"`
+	Interval model.Duration `yaml:"interval" example:"30s"`
 	// Timeout bounds a whole request, IdleTimeout the silence after the first text.
-	Timeout     model.Duration `yaml:"timeout"`
-	IdleTimeout model.Duration `yaml:"idle_timeout"`
-	MaxTokens   int            `yaml:"max_tokens"`
+	Timeout     model.Duration `yaml:"timeout" example:"120s"`
+	IdleTimeout model.Duration `yaml:"idle_timeout" example:"30s"`
+	MaxTokens   int            `yaml:"max_tokens" example:"64"`
 	// At most one of Prompt, PromptFile and RandomInputTokens is set.
-	Prompt            string `yaml:"prompt"`
-	PromptFile        string `yaml:"prompt_file"`
-	RandomInputTokens int    `yaml:"random_input_tokens"`
+	Prompt            string `yaml:"prompt" example:"\"Name three rivers.\""`
+	PromptFile        string `yaml:"prompt_file" example:"prompt.txt"`
+	RandomInputTokens int    `yaml:"random_input_tokens" example:"256"`
 	// CacheFriendly keeps the prompt the same, so that a prefix cache may answer.
-	CacheFriendly bool                    `yaml:"cache_friendly"`
-	HTTP          config.HTTPClientConfig `yaml:"http"`
-	SLO           SLO                     `yaml:"slo"`
+	CacheFriendly bool                    `yaml:"cache_friendly" example:"false"`
+	HTTP          config.HTTPClientConfig `yaml:"http" example:"{authorization: {credentials_file: key}}"`
+	SLO           SLO                     `yaml:"slo" example:"{time_to_first_token: 2s}"`
 	// Devices names the cards that serve the target, by vendor, where they cannot
 	// be found through the listening process.
-	Devices map[string][]string `yaml:"devices"`
+	Devices map[string][]string `yaml:"devices" example:"{metax: [\"0\", \"1\"]}"`
 }
 
 // SLO are objectives for one request; 0 means none.
 type SLO struct {
-	TimeToFirstToken   model.Duration `yaml:"time_to_first_token"`
-	TimePerOutputToken model.Duration `yaml:"time_per_output_token"`
-	InterTokenLatency  model.Duration `yaml:"inter_token_latency"`
-	RequestDuration    model.Duration `yaml:"request_duration"`
+	TimeToFirstToken   model.Duration `yaml:"time_to_first_token" example:"2s"`
+	TimePerOutputToken model.Duration `yaml:"time_per_output_token" example:"100ms"`
+	InterTokenLatency  model.Duration `yaml:"inter_token_latency" example:"500ms"`
+	RequestDuration    model.Duration `yaml:"request_duration" example:"20s"`
 }
 
 // Defaults of a Spec.
@@ -121,18 +121,6 @@ func (t Target) API() openai.API { return t.spec.API }
 // Devices are the cards configured to serve the target, by vendor.
 func (t Target) Devices() map[string][]string { return t.spec.Devices }
 
-// Distinct returns an error when two targets have one name.
-func Distinct(targets []Target) error {
-	seen := make(map[string]bool, len(targets))
-	for _, t := range targets {
-		if seen[t.Name()] {
-			return fmt.Errorf("two probes are named %q", t.Name())
-		}
-		seen[t.Name()] = true
-	}
-	return nil
-}
-
 // Validate returns the target that a Spec describes, with file names taken from
 // dir and files read. Its error is of type [Mistakes] and tells all that is wrong.
 // It makes the file names in what s.HTTP points to relative to dir, so it is called
@@ -144,7 +132,7 @@ func (s Spec) Validate(dir string) (Target, error) {
 	}
 	s.HTTP.SetDirectory(dir)
 	mistakes = append(mistakes, s.check()...)
-	kinds := s.checkKinds()
+	kinds := s.checkFiles(checkKind)
 	mistakes = append(mistakes, kinds...)
 	t := Target{spec: s, base: base, prompt: s.Prompt}
 	switch {
@@ -170,15 +158,15 @@ func (s Spec) Validate(dir string) (Target, error) {
 // endpoint is the URL's base; where it tells the API, that is taken.
 func (s *Spec) endpoint() (*url.URL, Mistakes) {
 	if s.URL == "" {
-		return nil, Mistakes{wrong("url", "is missing")}
+		return nil, Mistakes{mistake("url", "is missing")}
 	}
 	text, api, err := openai.ParseEndpoint(s.URL)
 	if err != nil {
-		return nil, Mistakes{wrong("url", "%v", err)}
+		return nil, Mistakes{mistake("url", "%v", err)}
 	}
 	base, err := openai.ParseBaseURL(text)
 	if err != nil {
-		return nil, Mistakes{wrong("url", "%v", err)}
+		return nil, Mistakes{mistake("url", "%v", err)}
 	}
 	switch {
 	case s.API == "" && api == "":
@@ -210,7 +198,7 @@ func (s *Spec) check() Mistakes {
 	var all Mistakes
 	refuse := func(bad bool, field, format string, args ...any) {
 		if bad {
-			all = append(all, wrong(field, format, args...))
+			all = append(all, mistake(field, format, args...))
 		}
 	}
 	refuse(s.Name != "" && !isLabel(s.Name), "name", "must be 1 to %d bytes of printable text", maxLabelBytes)
@@ -230,7 +218,10 @@ func (s *Spec) check() Mistakes {
 	if slices.Sort(prompts); len(prompts) > 1 {
 		all = append(all, Mistake{Field: prompts[len(prompts)-1], Text: "at most one of prompt, prompt_file and random_input_tokens may be set"})
 	}
-	refuse(!s.devicesAreNames(), "devices", "must be lists of device names by vendor")
+	for vendor, devices := range s.Devices {
+		bad := slices.ContainsFunc(devices, func(device string) bool { return !isLabel(device) })
+		refuse(bad || !isLabel(vendor), "devices", "must be lists of device names by vendor")
+	}
 	if s.HTTP.HTTPHeaders != nil {
 		for name := range s.HTTP.HTTPHeaders.Headers {
 			refuse(http.CanonicalHeaderKey(name) == "X-Request-Id", "http.http_headers", "X-Request-Id is the probe's own: use another")
@@ -240,17 +231,6 @@ func (s *Spec) check() Mistakes {
 		all = append(all, Mistake{Field: "http", Text: err.Error()})
 	}
 	return all
-}
-
-func (s *Spec) devicesAreNames() bool {
-	for vendor, devices := range s.Devices {
-		for _, device := range devices {
-			if !isLabel(vendor) || !isLabel(device) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 func isLabel(s string) bool {

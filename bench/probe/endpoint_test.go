@@ -309,7 +309,7 @@ func TestLog(t *testing.T) {
 	output := new(logged)
 	l := newLoop(makeTarget(t, nil), nil, New(log.NewNopLogger()).metrics, level.NewFilter(log.NewLogfmtLogger(output), level.AllowInfo()))
 	probed := func(f *openai.Failure) {
-		l.ended(outcomeOf(l.target, &openai.Trace{RequestID: "id", Failure: f}))
+		l.record(outcomeOf(l.target, &openai.Trace{RequestID: "id", Failure: f}))
 	}
 	for _, reason := range []openai.Reason{"", "connect", "connect", "http_5xx", "", "", "canceled"} {
 		var f *openai.Failure
@@ -320,7 +320,7 @@ func TestLog(t *testing.T) {
 	}
 	probed(&openai.Failure{Reason: openai.ReasonConnect, Detail: "open /key: no such file or directory", Unsent: true})
 	probed(&openai.Failure{Reason: openai.ReasonHTTP4xx, Status: http.StatusUnauthorized, Detail: "why"})
-	l.ended(unlearned(l.target, &openai.Failure{Reason: openai.ReasonHTTP5xx, Status: http.StatusBadGateway}))
+	l.record(unlearned(l.target, &openai.Failure{Reason: openai.ReasonHTTP5xx, Status: http.StatusBadGateway}))
 	want := `level=warn target=a msg="probe failed" reason=connect status=0 detail=why request_id=id hint="does a server listen at 127.0.0.1:1?"
 level=warn target=a msg="probe failed" reason=http_5xx status=0 detail=why request_id=id
 level=info target=a msg="probe succeeds again"

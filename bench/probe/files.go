@@ -49,35 +49,27 @@ func (s Spec) files() []namedFile {
 	return all
 }
 
-// checkKinds refuses what would be waited for without end. What is not there yet may
-// come: it is read at each request.
-func (s *Spec) checkKinds() Mistakes {
+// CheckFiles returns which files that the target's requests need cannot be read now,
+// or hold nothing where a credential is to be.
+func (t Target) CheckFiles() Mistakes { return t.spec.checkFiles(checkContent) }
+
+// checkFiles returns what check says of each file. What is not there yet may come: it
+// is read at each request.
+func (s Spec) checkFiles(check func(path string) error) Mistakes {
 	var all Mistakes
 	for _, f := range s.files() {
-		if err := checkKind(f.path); err != nil {
+		if f.path == "" {
+			continue
+		}
+		if err := check(f.path); err != nil {
 			all = append(all, Mistake{Field: f.field, Text: err.Error()})
 		}
 	}
 	return all
 }
 
-// CheckFiles tells of every file that the target's requests need whether it cannot
-// be read now, or holds nothing where a credential is to be.
-func (t Target) CheckFiles() Mistakes {
-	var all Mistakes
-	for _, named := range t.spec.files() {
-		if named.path == "" {
-			continue
-		}
-		if err := check(named); err != nil {
-			all = append(all, Mistake{Field: named.field, Text: err.Error()})
-		}
-	}
-	return all
-}
-
-func check(named namedFile) error {
-	f, err := open(named.path)
+func checkContent(path string) error {
+	f, err := open(path)
 	if err != nil {
 		return err
 	}
@@ -87,7 +79,7 @@ func check(named namedFile) error {
 	case err != nil:
 		return err
 	case len(bytes.TrimSpace(data)) == 0:
-		return fmt.Errorf("%s is empty: write the key into it, and nothing else", named.path)
+		return fmt.Errorf("%s is empty: write the key into it, and nothing else", path)
 	}
 	return nil
 }

@@ -33,12 +33,12 @@ type loop struct {
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
 
-	mu      sync.Mutex
-	model   string   // configured or learned; "" while not known
-	former  []string // models that were learned before, whose counters stay; oldest first
-	past    history
-	good    Outcome // the last success
-	mustAsk bool    // the model was learned, and the last probe failed
+	mu          sync.Mutex
+	model       string   // configured or learned; "" while not known
+	former      []string // models that were learned before, whose counters stay; oldest first
+	history     history
+	lastSuccess Outcome
+	relearn     bool // the model was learned, and the last probe failed
 }
 
 func newLoop(t Target, c client, m *metrics, logger log.Logger) *loop {
@@ -51,36 +51,26 @@ func newLoop(t Target, c client, m *metrics, logger log.Logger) *loop {
 	}
 }
 
-// follow takes over from the loop that had the same name before, which must have
-// stopped: what it counted stays, unless it was about another model.
-func (l *loop) follow(old *loop) {
-	old.mu.Lock()
-	known, former, mustAsk := old.model, old.former, old.mustAsk
-	past, good := old.past, old.good
-	old.mu.Unlock()
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// takeOver takes over from the loop that had the same name before, which must have
+// stopped, before l starts: what it counted stays, unless it was about another model.
+func (l *loop) takeOver(old *loop) {
 	learned := l.target.spec.Model == "" && old.target.spec.Model == ""
 	if learned && l.target.URL().String() == old.target.URL().String() {
-		l.model, l.former, l.mustAsk = known, former, mustAsk
-		l.past, l.good = past, good
-	} else {
-		for _, model := range append(former, known) {
-			if model != "" && model != l.model {
-				l.metrics.dropModel(l.target.Name(), model)
-			}
+		l.model, l.former, l.relearn = old.model, old.former, old.relearn
+	}
+	for _, model := range slices.Concat(old.former, []string{old.model}) {
+		if model != "" && model != l.model && !slices.Contains(l.former, model) {
+			l.metrics.dropModel(l.target.Name(), model)
 		}
-		if known == l.model {
-			l.past, l.good = past, good
-		}
+	}
+	if l.model == old.model {
+		l.history, l.lastSuccess = old.history, old.lastSuccess
 	}
 	l.metrics.dropObjectives(l.target)
 }
 
-// open makes the series of a target whose model is known.
+// open makes the series of a target whose model is known, before l starts.
 func (l *loop) open() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.model != "" {
 		l.metrics.open(l.target, l.model)
 	}
@@ -153,7 +143,7 @@ func (l *loop) probe(ctx context.Context, planned time.Time) {
 		} else {
 			l.metrics.learnFailed(l.target, failure)
 		}
-		l.ended(unlearned(l.target, failure))
+		l.record(unlearned(l.target, failure))
 		return
 	}
 	gauge := l.metrics.inFlight.WithLabelValues(l.target.Name(), model)
@@ -165,7 +155,7 @@ func (l *loop) probe(ctx context.Context, planned time.Time) {
 	} else {
 		l.metrics.observe(l.target, trace)
 	}
-	l.ended(outcomeOf(l.target, trace))
+	l.record(outcomeOf(l.target, trace))
 }
 
 // request is one of a target's requests.
@@ -187,7 +177,7 @@ func (t Target) request(model string, planned time.Time) openai.Request {
 // endpoint lists, asked again after a probe failed.
 func (l *loop) learn(ctx context.Context) (string, *openai.Failure) {
 	l.mu.Lock()
-	model, ask := l.model, l.model == "" || l.mustAsk
+	model, ask := l.model, l.model == "" || l.relearn
 	l.mu.Unlock()
 	if !ask {
 		return model, nil
@@ -211,7 +201,7 @@ func (l *loop) learn(ctx context.Context) (string, *openai.Failure) {
 		l.metrics.open(l.target, models[0])
 	}
 	l.metrics.dropUnknown(l.target.Name())
-	l.model, l.mustAsk = models[0], false
+	l.model, l.relearn = models[0], false
 	return l.model, nil
 }
 
@@ -228,23 +218,23 @@ func (l *loop) retire(model string) {
 	}
 }
 
-// ended keeps the outcome and logs it when it is another than the last. A request
-// that this program withdrew is no news.
-func (l *loop) ended(o Outcome) {
+// record keeps the outcome and logs it when it is another than the last. A request
+// that this program canceled is no news.
+func (l *loop) record(o Outcome) {
 	if o.Failure != nil && o.Failure.Reason == openai.ReasonCanceled {
 		return
 	}
 	l.mu.Lock()
 	last := "success"
-	if n := len(l.past); n > 0 {
-		last = l.past[n-1].Result()
+	if n := len(l.history); n > 0 {
+		last = l.history[n-1].Result()
 	}
-	l.past = l.past.with(o)
+	l.history = l.history.with(o)
 	if o.Failure == nil {
-		l.good = o
+		l.lastSuccess = o
 	}
 	if !unsent(o.Failure) {
-		l.mustAsk = o.Failure != nil && l.target.spec.Model == ""
+		l.relearn = o.Failure != nil && l.target.spec.Model == ""
 	}
 	l.mu.Unlock()
 	switch result := o.Result(); {
@@ -257,8 +247,8 @@ func (l *loop) ended(o Outcome) {
 	}
 }
 
-// logFailure tells a failed probe from a failure to learn the model, which has no
-// request id, and both from what was not sent.
+// logFailure logs a failed probe, a failure to learn the model, which has no request
+// id, or a probe that was not sent.
 func (l *loop) logFailure(logger log.Logger, o Outcome) {
 	f := o.Failure
 	words := []any{"msg", "probe failed", "reason", f.Reason, "status", f.Status, "detail", f.Detail}
@@ -282,7 +272,7 @@ func (l *loop) status() Status {
 	defer l.mu.Unlock()
 	return Status{
 		Target: l.target.Name(), URL: l.target.URL().String(), API: l.target.spec.API, Model: l.model,
-		Interval: time.Duration(l.target.spec.Interval), History: l.past, LastSuccess: l.good,
+		Interval: time.Duration(l.target.spec.Interval), History: l.history, LastSuccess: l.lastSuccess,
 	}
 }
 

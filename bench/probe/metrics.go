@@ -92,26 +92,24 @@ func (m *metrics) openFailures(t Target, model string) {
 	}
 }
 
-// drop removes every series of a target.
-func (m *metrics) drop(target string) {
-	for _, v := range m.all {
-		v.DeletePartialMatch(prometheus.Labels{"target": target})
+func remove(labels prometheus.Labels, from ...vec) {
+	for _, v := range from {
+		v.DeletePartialMatch(labels)
 	}
 }
 
+// drop removes every series of a target.
+func (m *metrics) drop(target string) { remove(prometheus.Labels{"target": target}, m.all...) }
+
 // dropModel removes every series of a model of a target.
 func (m *metrics) dropModel(target, model string) {
-	for _, v := range m.all {
-		v.DeletePartialMatch(prometheus.Labels{"target": target, "model": model})
-	}
+	remove(prometheus.Labels{"target": target, "model": model}, m.all...)
 }
 
 // dropState removes the series of a model that a target no longer serves but for its
 // counters.
 func (m *metrics) dropState(target, model string) {
-	for _, v := range []vec{m.latency, m.success, m.lastSuccess, m.inFlight, m.phases} {
-		v.DeletePartialMatch(prometheus.Labels{"target": target, "model": model})
-	}
+	remove(prometheus.Labels{"target": target, "model": model}, m.latency, m.success, m.lastSuccess, m.inFlight, m.phases)
 }
 
 // dropObjectives removes the series of the objectives that a target does not have.
@@ -127,9 +125,7 @@ func (m *metrics) dropObjectives(t Target) {
 // dropUnknown removes the gauges of the time when the model was not known; the
 // failures of that time stay counted.
 func (m *metrics) dropUnknown(target string) {
-	for _, v := range []vec{m.success, m.inFlight, m.phases} {
-		v.DeletePartialMatch(prometheus.Labels{"target": target, "model": ""})
-	}
+	remove(prometheus.Labels{"target": target, "model": ""}, m.success, m.inFlight, m.phases)
 }
 
 // observe counts one finished request.

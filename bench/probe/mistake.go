@@ -1,6 +1,10 @@
 package probe
 
-import "github.com/accelerator-exporter/accelerator_exporter/bench/configfile"
+import (
+	"reflect"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/configfile"
+)
 
 // Mistake is one thing that is wrong with a configuration.
 type Mistake = configfile.Mistake
@@ -15,36 +19,23 @@ func newChecker(left *int) *checker {
 	return &checker{configfile.NewChecker(examples(), left)}
 }
 
-// wrong is a mistake in a field, with the example of the field.
-func wrong(field, format string, args ...any) Mistake {
+// mistake is one in a field, with the example of the field.
+func mistake(field, format string, args ...any) Mistake {
 	return examples().Wrong(field, format, args...)
 }
 
 // examples are right values, as YAML, by field.
 func examples() configfile.Examples {
-	all := configfile.Examples{
-		"name":                      "chat-short",
-		"url":                       "http://127.0.0.1:8000",
-		"api":                       "chat",
-		"model":                     "qwen2.5",
-		"interval":                  "30s",
-		"timeout":                   "120s",
-		"idle_timeout":              "30s",
-		"max_tokens":                "64",
-		"prompt":                    `"Name three rivers."`,
-		"prompt_file":               "prompt.txt",
-		"random_input_tokens":       "256",
-		"cache_friendly":            "false",
-		"slo":                       "{time_to_first_token: 2s}",
-		"slo.time_to_first_token":   "2s",
-		"slo.time_per_output_token": "100ms",
-		"slo.inter_token_latency":   "500ms",
-		"slo.request_duration":      "20s",
-		"devices":                   `{metax: ["0", "1"]}`,
-		"http":                      "{authorization: {credentials_file: key}}",
-	}
+	all := configfile.Examples{}
 	for field, example := range configfile.HTTPExamples() {
 		all["http."+field] = example
 	}
+	add := func(prefix string, t reflect.Type) {
+		for _, f := range reflect.VisibleFields(t) {
+			all[prefix+f.Tag.Get("yaml")] = f.Tag.Get("example")
+		}
+	}
+	add("", reflect.TypeFor[Spec]())
+	add("slo.", reflect.TypeFor[SLO]())
 	return all
 }

@@ -7,6 +7,7 @@ package probe
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -54,11 +55,11 @@ func (p *Prober) Collect(ch chan<- prometheus.Metric) {
 // cancelled and counts on under the same name, where its model is still the same;
 // one that is gone loses its series.
 func (p *Prober) Apply(targets []Target) error {
-	if err := Distinct(targets); err != nil {
-		return err
-	}
 	fresh := make(map[string]*loop, len(targets))
 	for _, t := range targets {
+		if fresh[t.Name()] != nil {
+			return fmt.Errorf("two probes are named %q", t.Name())
+		}
 		c, err := t.client()
 		if err != nil {
 			return fmt.Errorf("probe %.40q: %w", t.Name(), err)
@@ -75,7 +76,7 @@ func (p *Prober) Apply(targets []Target) error {
 		}
 		old.stop()
 		if stays {
-			l.follow(old)
+			l.takeOver(old)
 		} else {
 			p.metrics.drop(name)
 		}
@@ -110,15 +111,19 @@ func (p *Prober) Run(ctx context.Context) {
 	p.ctx = nil // what is applied from now on must not start
 }
 
-// Targets returns the present targets, by name.
-func (p *Prober) Targets() []Target {
+// sorted are the loops by the names of their targets.
+func (p *Prober) sorted() []*loop {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	targets := make([]Target, 0, len(p.loops))
-	for _, l := range p.loops {
+	return slices.SortedFunc(maps.Values(p.loops), func(a, b *loop) int { return strings.Compare(a.target.Name(), b.target.Name()) })
+}
+
+// Targets returns the present targets, by name.
+func (p *Prober) Targets() []Target {
+	targets := []Target{}
+	for _, l := range p.sorted() {
 		targets = append(targets, l.target)
 	}
-	slices.SortFunc(targets, func(a, b Target) int { return strings.Compare(a.Name(), b.Name()) })
 	return targets
 }
 
@@ -131,7 +136,7 @@ type Status struct {
 	LastSuccess        Outcome   // zero before there was one
 }
 
-// Last is the last outcome, false before there was one.
+// Last is the last outcome; it reports false before there was one.
 func (s Status) Last() (Outcome, bool) {
 	if len(s.History) == 0 {
 		return Outcome{}, false
@@ -141,12 +146,9 @@ func (s Status) Last() (Outcome, bool) {
 
 // Statuses returns the state of every target, by name.
 func (p *Prober) Statuses() []Status {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	all := make([]Status, 0, len(p.loops))
-	for _, l := range p.loops {
+	all := []Status{}
+	for _, l := range p.sorted() {
 		all = append(all, l.status())
 	}
-	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Target, b.Target) })
 	return all
 }

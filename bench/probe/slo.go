@@ -23,7 +23,7 @@ func (t Target) objectives() map[string]time.Duration {
 	return set
 }
 
-// missed tells for each set objective whether the request missed it. A request
+// missed reports for each set objective whether the request missed it. A request
 // that ran out of time waiting for its first token, or for its next, missed that
 // objective as surely as a slow one, and so did an answer that ended without text:
 // its user never saw a first token. Other failures are counted as failures alone.

@@ -87,7 +87,7 @@ func parse(data []byte, dir string) (File, Mistakes) {
 		t := c.readEntry(n, dir)
 		found := c.Mistakes
 		if name := cmp.Or(t.Name(), c.writtenName(n)); name != "" {
-			found = append(found, sameName(names, n, name)...)
+			found = append(found, duplicateName(names, n, name)...)
 		}
 		mistakes = append(mistakes, found...)
 		if len(found) > 0 {
@@ -151,9 +151,9 @@ func (c *checker) readEntry(entry *yaml.Node, dir string) Target {
 		return Target{}
 	}
 	var spec Spec
-	if err := c.good(n).Decode(&spec); err != nil { // the only field that judges as it is read is http
+	if err := c.withoutMistakes(n).Decode(&spec); err != nil { // the only field that judges as it is read is http
 		c.Mistakes = append(c.Mistakes, configfile.Place(entry, Mistake{Field: "http", Text: configfile.WithoutValues(err)}))
-		if err := c.good(n).Decode(&spec); err != nil {
+		if err := c.withoutMistakes(n).Decode(&spec); err != nil {
 			return Target{}
 		}
 	}
@@ -161,31 +161,31 @@ func (c *checker) readEntry(entry *yaml.Node, dir string) Target {
 	var more Mistakes
 	errors.As(err, &more)
 	for _, m := range more {
-		if !c.bad(m.Field) {
+		if !c.hasMistake(m.Field) {
 			c.Mistakes = append(c.Mistakes, configfile.Place(entry, m))
 		}
 	}
 	return t
 }
 
-// good is an entry without what is wrong in it.
-func (c *checker) good(entry *yaml.Node) *yaml.Node {
+// withoutMistakes is an entry without what is wrong in it.
+func (c *checker) withoutMistakes(entry *yaml.Node) *yaml.Node {
 	known, _ := configfile.FieldsOf(reflect.TypeFor[Spec]())
 	rest := *entry
 	rest.Content = nil
 	for i := 0; i+1 < len(entry.Content); i += 2 {
 		key, value := entry.Content[i], entry.Content[i+1]
 		_, isKnown := known[configfile.Resolved(key).Value]
-		if isKnown && !c.bad(configfile.Resolved(key).Value) || key.Tag == configfile.MergeTag {
+		if isKnown && !c.hasMistake(configfile.Resolved(key).Value) || key.Tag == configfile.MergeTag {
 			rest.Content = append(rest.Content, key, value)
 		}
 	}
 	return &rest
 }
 
-// bad reports whether something is wrong in the field of an entry that another
+// hasMistake reports whether something is wrong in the field of an entry that another
 // field is, or is within.
-func (c *checker) bad(field string) bool {
+func (c *checker) hasMistake(field string) bool {
 	first, _, _ := strings.Cut(field, ".")
 	return slices.ContainsFunc(c.Mistakes, func(m Mistake) bool { return m.Field == first || strings.HasPrefix(m.Field, first+".") })
 }
@@ -194,7 +194,7 @@ func (c *checker) bad(field string) bool {
 // told also where something else is wrong with them.
 func (c *checker) writtenName(entry *yaml.Node) string {
 	n := configfile.Resolved(entry)
-	if n.Kind != yaml.MappingNode || c.bad("name") {
+	if n.Kind != yaml.MappingNode || c.hasMistake("name") {
 		return ""
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -205,12 +205,13 @@ func (c *checker) writtenName(entry *yaml.Node) string {
 	return ""
 }
 
-// sameName tells when a name is another probe's already, and keeps it.
-func sameName(names map[string]*yaml.Node, n *yaml.Node, name string) Mistakes {
+// duplicateName is the mistake of a name that another probe has already; else it keeps
+// the name.
+func duplicateName(names map[string]*yaml.Node, n *yaml.Node, name string) Mistakes {
 	other, taken := names[name]
 	if !taken {
 		names[name] = n
 		return nil
 	}
-	return Mistakes{configfile.Place(n, wrong("name", "two probes are named %.40q, the first in line %d: give each its own", name, other.Line))}
+	return Mistakes{configfile.Place(n, mistake("name", "two probes are named %.40q, the first in line %d: give each its own", name, other.Line))}
 }

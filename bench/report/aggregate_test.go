@@ -37,9 +37,11 @@ func TestFiguresByHand(t *testing.T) {
 	figures := func(n int64) Figures {
 		return Figures{
 			Account: Account{Attempted: int(n), Succeeded: int(n)},
-			TTFT:    constant(n, 0.2), FirstAnswer: constant(n, 0.2), E2E: constant(n, 1), ITL: constant(n, 0.8),
-			TPOT: constant(n, 0.266666666), TTFTFromPlanned: constant(n, 0.2), E2EFromPlanned: constant(n, 1),
-			Lateness: constant(n, 0), PromptLength: constant(n, 10), OutputLength: constant(n, 4),
+			Distributions: Distributions{
+				TTFT: constant(n, 0.2), FirstAnswer: constant(n, 0.2), E2E: constant(n, 1), ITL: constant(n, 0.8),
+				TPOT: constant(n, 0.266666666), "ttft_from_planned": constant(n, 0.2), E2EFromPlanned: constant(n, 1),
+				Lateness: constant(n, 0), PromptLength: constant(n, 10), OutputLength: constant(n, 4),
+			},
 			PeakConcurrency: 2, PeakOutputThroughput: 8,
 			Goodput: new(0.0), Good: new(0), // a TPOT of 266.7 ms is over 266 ms
 		}
@@ -96,8 +98,8 @@ func TestFirstRequestsHang(t *testing.T) {
 	if s.Account.FailureRatio() != 0.012 || s.Whole.Account.FailureRatio() != 0.012 {
 		t.Errorf("failure ratio %v, of the whole step %v, want 0.012", s.Account.FailureRatio(), s.Whole.Account.FailureRatio())
 	}
-	if s.Whole.E2E.Count != n-hang || s.Whole.Completed != n-hang || s.Whole.OutputTokens != 50*(n-hang) {
-		t.Errorf("%d latencies, %d completed, %d tokens of %d answers", s.Whole.E2E.Count, s.Whole.Completed, s.Whole.OutputTokens, n-hang)
+	if s.Whole.Of(E2E).Count != n-hang || s.Whole.Completed != n-hang || s.Whole.OutputTokens != 50*(n-hang) {
+		t.Errorf("%d latencies, %d completed, %d tokens of %d answers", s.Whole.Of(E2E).Count, s.Whole.Completed, s.Whole.OutputTokens, n-hang)
 	}
 	// All users stay: the failing ones were in flight for their 30 s.
 	if s.Checks.Achieved < 15.999 || s.Checks.Configured != users {
@@ -227,7 +229,7 @@ func TestNeverSent(t *testing.T) {
 	if diff := cmp.Diff(Account{Attempted: 2, Canceled: 2}, s.Account); diff != "" {
 		t.Errorf("account (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(Figures{}, s.Whole); diff != "" {
+	if diff := cmp.Diff(Figures{Distributions: Distributions{}}, s.Whole); diff != "" {
 		t.Errorf("figures (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"No request was sent: there are no figures, so see why the step stopped, and run again."}, s.Warnings); diff != "" || len(s.Requests) != 0 {
@@ -317,8 +319,8 @@ func TestOddRecords(t *testing.T) {
 			if _, err := json.Marshal(s.Whole); err != nil || s.Whole.Completed != len(requests) || s.Whole.Window.Duration() < 0 {
 				t.Errorf("writing the figures: %v; %d completed in %v", err, s.Whole.Completed, s.Whole.Window.Duration())
 			}
-			if s.Whole.Lateness.Max != 0 || s.Whole.E2E.Min < 0 {
-				t.Errorf("lateness %+v, E2E %+v", s.Whole.Lateness, s.Whole.E2E)
+			if s.Whole.Of(Lateness).Max != 0 || s.Whole.Of(E2E).Min < 0 {
+				t.Errorf("lateness %+v, E2E %+v", s.Whole.Of(Lateness), s.Whole.Of(E2E))
 			}
 		})
 	}

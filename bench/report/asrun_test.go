@@ -76,69 +76,14 @@ func TestAsRun(t *testing.T) {
 			if diff := cmp.Diff(tt.want, outcome{r.Objectives, r.ObjectivesDiffer, r.Chosen, good}); diff != "" {
 				t.Errorf("report (-want +got):\n%s", diff)
 			}
-			if told := strings.Contains(strings.Join(Notes(r), " "), "different objectives"); told != tt.want.Differ {
-				t.Errorf("notes: %q", Notes(r))
+			if told := strings.Contains(strings.Join(r.Notes(), " "), "different objectives"); told != tt.want.Differ {
+				t.Errorf("notes: %q", r.Notes())
 			}
 			for _, p := range tt.want.Chosen {
-				if _, ok := r.Steps[0].Whole.TTFT.At(p); !ok {
+				if _, ok := r.Steps[0].Whole.Of(TTFT).At(p); !ok {
 					t.Errorf("p%v was asked for and is not there", p)
 				}
 			}
 		})
-	}
-}
-
-// TestTablePercentiles: every table has 50, 90 and the chosen ones, as far as they
-// are held.
-func TestTablePercentiles(t *testing.T) {
-	usual := []float64{50, 66, 75, 80, 90, 95, 98, 99}
-	for name, tt := range map[string]struct{ chosen, held, want []float64 }{
-		"nothing chosen":   {nil, usual, []float64{50, 90, 99}},
-		"others":           {[]float64{99.9, 25}, append(usual, 99.9, 25), []float64{25, 50, 90, 99.9}},
-		"chosen already":   {[]float64{90, 50}, usual, []float64{50, 90}},
-		"not held":         {[]float64{99.9}, usual, []float64{50, 90}},
-		"others are held":  {nil, []float64{25, 50, 75}, []float64{50, 75}},
-		"only the median":  {nil, []float64{50}, []float64{50}},
-		"nothing is known": {nil, nil, []float64{50, 90, 99}},
-	} {
-		if diff := cmp.Diff(tt.want, tablePercentiles(tt.chosen, tt.held)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
-// TestChosenPercentileInEveryTable looks for p99.9 in each form that a user reads.
-func TestChosenPercentileInEveryTable(t *testing.T) {
-	var requests []runlog.Request
-	for i := range 20 {
-		requests = append(requests, answered(time.Duration(i)*500*time.Millisecond, 10, 4, 200*time.Millisecond, time.Second))
-	}
-	r, err := reportOf(Options{Chosen: []float64{99.9}}, newMemlog("a").step(closed(2, 20), requests, false).over())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, render := range map[string]struct {
-		write func(*strings.Builder) error
-		wants []string
-	}{
-		"table":    {func(b *strings.Builder) error { return Table(b, r) }, []string{"p50", "p90", "p99.9"}},
-		"Markdown": {func(b *strings.Builder) error { return Markdown(b, r) }, []string{"TTFT p90 (ms)", "E2E p99.9 (ms)"}},
-		"CSV":      {func(b *strings.Builder) error { return CSV(b, r) }, []string{"ttft_p90_ms", "steady_itl_p99.9_ms"}},
-		"checks":   {func(b *strings.Builder) error { return WriteChecks(b, &r.Steps[0]) }, []string{"TPOT p50 / p90 / p99.9 (ms)"}},
-	} {
-		var b strings.Builder
-		if err := render.write(&b); err != nil {
-			t.Fatal(err)
-		}
-		for _, want := range render.wants {
-			if !strings.Contains(b.String(), want) {
-				t.Errorf("%s without %s:\n%s", name, want, b.String())
-			}
-		}
-	}
-	for _, g := range append(DistributionGrids(&r.Steps[0]), SweepGrids(r)[1]) {
-		if heads := strings.Join(g.Heads[0], " ") + strings.Join(g.Heads[len(g.Heads)-1], " "); !strings.Contains(heads, "p90") || !strings.Contains(heads, "p99.9") {
-			t.Errorf("%s has %s", g.Caption, heads)
-		}
 	}
 }

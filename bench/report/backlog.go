@@ -5,24 +5,25 @@ import (
 	"math"
 	"slices"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // From where on requests pile up. All of it has to hold: arrivals come in bursts by
 // chance, and at the start of a load every server has less in flight than later.
 const (
-	grownShare  = 1.1 // of in flight or latency in the window's last quarter to those in its first
-	grownNumber = 2   // requests in flight
-	flightNoise = 2   // standard deviations of numbers in flight that are Poisson's
-	timeNoise   = 3   // standard errors of the difference of two means
+	minGrowth         = 1.1 // of in flight or latency in the window's last quarter to those in its first
+	minGrowthInFlight = 2   // requests in flight
+	flightNoise       = 2   // standard deviations of numbers in flight that are Poisson's
+	timeNoise         = 3   // standard errors of the difference of two means
 )
 
 // Why a load is not steady that the server cannot bear. Under a bound requests do
 // not pile up in flight but before it.
 const (
-	pilesUp  = "the server did not keep up with the rate, so that requests piled up"
-	waitsUp  = "the server did not keep up with the rate, so that requests waited ever longer for their turn"
-	quarters = 4
+	requestsPileUp = "the server did not keep up with the rate, so that requests piled up"
+	waitsGrow      = "the server did not keep up with the rate, so that requests waited ever longer for their turn"
+	quarters       = 4
 )
 
 // backlog tells whether an open loop sends more than the server answers: then no
@@ -77,23 +78,23 @@ func (b *backlog) take(r *runlog.Request) {
 func (b *backlog) grows(c *curve, due span) string {
 	switch {
 	case b.inFlight(c):
-		return pilesUp
+		return requestsPileUp
 	case b.bounded && b.waiting(c, due):
-		return waitsUp
+		return waitsGrow
 	}
 	return ""
 }
 
-// inFlight says whether ever more were in flight.
+// inFlight reports whether ever more were in flight.
 func (b *backlog) inFlight(c *curve) bool {
 	quarter := (b.to - b.from) / quarters
 	first, last := c.mean(span{b.from, b.from + quarter}), c.mean(span{b.to - quarter, b.to})
 	b.arrived, b.ended = float64(c.sent(b.span))/b.seconds(), float64(c.over(b.span))/b.seconds()
 	noise := flightNoise * math.Sqrt((first+last)/b.burstiness)
-	return b.ended < enoughLoad*b.arrived && last > grownShare*first+grownNumber+noise && grew(&b.early, &b.late)
+	return b.ended < minLoadShare*b.arrived && last > minGrowth*first+minGrowthInFlight+noise && grew(&b.early, &b.late)
 }
 
-// waiting says whether requests waited ever longer for their turn: in both late
+// waiting reports whether requests waited ever longer for their turn: in both late
 // quarters longer than in the early ones, and so long in the end that the bound
 // lowered the rate. A queue that comes and goes seldom does both by chance.
 func (b *backlog) waiting(c *curve, due span) bool {
@@ -101,37 +102,24 @@ func (b *backlog) waiting(c *curve, due span) bool {
 	b.arrived, b.ended = perSecondOf(n, due), perSecondOf(n, sending)
 	w := &b.waits
 	ever := min(w[2].mean, w[3].mean) > max(w[0].mean, w[1].mean)
-	return b.ended < enoughLoad*b.arrived && ever && grew(&w[0], &w[3])
+	return b.ended < minLoadShare*b.arrived && ever && grew(&w[0], &w[3])
 }
 
-// grew says whether the late durations are longer than the early ones.
+// grew reports whether the late durations are longer than the early ones.
 func grew(early, late *moments) bool {
 	if early.n < 2 || late.n < 2 {
 		return false
 	}
-	noise := timeNoise * math.Sqrt(early.variance()/early.n+late.variance()/late.n)
-	return late.mean > grownShare*early.mean && late.mean > early.mean+noise
+	noise := timeNoise * math.Sqrt(early.variance()/float64(early.n)+late.variance()/float64(late.n))
+	return late.mean > minGrowth*early.mean && late.mean > early.mean+noise
 }
 
 // warning says by how much the rate was too high.
 func (b *backlog) warning(why string) string {
 	grow, advice := "latencies grow", "lower the rate"
-	if why == waitsUp {
+	if why == waitsGrow {
 		grow, advice = "requests wait ever longer", "lower the rate or raise the bound, and read latencies from when they were due"
 	}
 	return fmt.Sprintf("Only %s requests a second were over where %s arrived, so %s for as long as the load lasts: %s.",
-		number(b.ended), number(b.arrived), grow, advice)
+		words.Number(b.ended), words.Number(b.arrived), grow, advice)
 }
-
-// moments are Welford's running mean and sum of squares.
-type moments struct{ n, mean, m2 float64 }
-
-func (m *moments) add(v float64) {
-	m.n++
-	delta := v - m.mean
-	m.mean += delta / m.n
-	m.m2 += delta * (v - m.mean)
-}
-
-// variance is the sample's, of two values at least.
-func (m *moments) variance() float64 { return m.m2 / (m.n - 1) }

@@ -39,7 +39,7 @@ func TestRateOverCapacity(t *testing.T) {
 	step := runlog.Step{Started: noon, Arrival: runlog.ArrivalConstant, Rate: 10}
 	requests := queued(400, 1, always(100*time.Millisecond), always(200*time.Millisecond))
 	s := stepOf(t, Options{}, newMemlog("a").step(step, requests, false).over())
-	if s.Steady != nil || s.NotSteady != pilesUp {
+	if s.Steady != nil || s.NotSteady != requestsPileUp {
 		t.Errorf("steady %v, not steady as %q", s.Steady, s.NotSteady)
 	}
 	want := []string{
@@ -91,7 +91,7 @@ func TestPilesUp(t *testing.T) {
 				}
 				takes := func() time.Duration { return tt.least + time.Duration(r.ExpFloat64()*float64(tt.mean)) + 1 }
 				s := stepOf(t, Options{}, newMemlog("a").step(step, queued(tt.n, min(tt.places, tt.n), gap, takes), false).over())
-				if s.NotSteady == pilesUp {
+				if s.NotSteady == requestsPileUp {
 					got++
 				}
 			}

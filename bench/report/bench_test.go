@@ -61,7 +61,7 @@ func BenchmarkMillionRequests(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if n := r.Steps[0].Whole.ITL.Count; n != requests*(chunks-1) {
+		if n := r.Steps[0].Whole.Of(ITL).Count; n != requests*(chunks-1) {
 			b.Fatalf("%d gaps", n)
 		}
 	}

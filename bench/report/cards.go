@@ -23,7 +23,7 @@ type cardWatch struct {
 type cardState struct {
 	name                                      string
 	node                                      *int
-	utilization, watts, celsius, used, memory watch
+	utilization, watts, celsius, used, memory gaugeWatch
 }
 
 func newCardWatch(window span) *cardWatch {
@@ -36,7 +36,7 @@ func newCardWatch(window span) *cardWatch {
 func (w *cardWatch) card(id cardID) *cardState {
 	c := w.cards[id]
 	if c == nil {
-		g := watch{window: w.window}
+		g := gaugeWatch{window: w.window}
 		c = &cardState{utilization: g, watts: g, celsius: g, used: g, memory: g}
 		w.cards[id] = c
 	}
@@ -87,7 +87,7 @@ func (w *cardWatch) take(at int64, series []runlog.Series) {
 
 // reading adds what a scrape showed of a card, as of when the card was polled where
 // that is known. What was polled outside of the window says nothing about it.
-func (w *cardWatch) reading(id cardID, scraped int64, g *watch, v float64) {
+func (w *cardWatch) reading(id cardID, scraped int64, g *gaugeWatch, v float64) {
 	p := w.polls[id.vendor]
 	switch {
 	case p == nil:
@@ -104,7 +104,7 @@ func (w *cardWatch) report(endpoint string, s *Step) {
 	s.AssumedTarget = of.assumed
 	for _, id := range slices.SortedFunc(maps.Keys(w.cards), compareCards) {
 		c := w.cards[id]
-		gauge := func(g *watch) Gauge { return g.gauge(pollsForMean) } // one poll is no mean of a step
+		gauge := func(g *gaugeWatch) Gauge { return g.gauge(pollsForMean) } // one poll is no mean of a step
 		s.Cards = append(s.Cards, Card{
 			Vendor: id.vendor, Device: id.device, Name: c.name, Serves: of.cards[id], NUMANode: c.node,
 			Utilization: gauge(&c.utilization), Watts: gauge(&c.watts), Celsius: gauge(&c.celsius),

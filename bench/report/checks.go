@@ -21,7 +21,7 @@ type checker struct {
 	tokens           Tokens
 	prompts          Prompts
 	connections      int
-	cut              cutAnswers
+	cut              limitedAnswers
 }
 
 func (c *checker) take(r *runlog.Request) {
@@ -131,7 +131,7 @@ func (g *gather) mismatch() string {
 func inWords(a Account) string {
 	words := fmt.Sprintf("%d requests (%d succeeded", a.Attempted, a.Succeeded)
 	if n := a.Failures(); n > 0 {
-		words += fmt.Sprintf(", %d failed: %s", n, failureText(a))
+		words += fmt.Sprintf(", %d failed: %s", n, a.FailureText())
 	}
 	if a.Canceled > 0 {
 		words += fmt.Sprintf(", %d canceled", a.Canceled)

@@ -8,107 +8,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// measure is one distribution of [Figures].
-type measure int
-
-const (
-	ttft measure = iota
-	firstAnswer
-	tpot
-	itl
-	tokenITL
-	e2e
-	ttftFromPlanned
-	e2eFromPlanned
-	queue
-	lateness
-	setup
-	promptLength
-	outputLength
-	measureCount
-)
-
-// measures are the samples of the requests that were sent in some span.
-type measures [measureCount]samples
-
-func newMeasures(limit int) *measures {
-	m := new(measures)
-	for i := range m {
-		m[i].limit = limit
-	}
-	return m
-}
-
-// take adds all samples that a request gives. bounded is true where requests
-// wait in this program for their turn.
-func (m *measures) take(r *runlog.Request, bounded bool) {
-	t := &r.Trace
-	late := int64(max(0, t.Started.Sub(planned(t))))
-	m.duration(firstAnswer)(openai.FirstAnswer(t))
-	m.duration(tpot)(openai.TPOT(t))
-	if d, ok := openai.TTFT(t); ok {
-		m[ttft].add(int64(d))
-		m[ttftFromPlanned].add(int64(d) + late)
-	}
-	if d, ok := openai.E2E(t); ok {
-		m[e2e].add(int64(d))
-		m[e2eFromPlanned].add(int64(d) + late)
-	}
-	for _, d := range openai.ITLs(t) {
-		m[itl].add(int64(d))
-	}
-	for _, d := range openai.TokenITLs(t) {
-		m[tokenITL].add(int64(d))
-	}
-	if bounded {
-		m[queue].add(int64(r.Queued))
-	}
-	m[lateness].add(late - int64(r.Queued))
-	if madeConnection(t) {
-		m[setup].add(int64(t.Phases.Resolve + t.Phases.Connect + t.Phases.TLS))
-	}
-	if t.Failure == nil {
-		tokens, _ := openai.OutputTokens(t)
-		m[outputLength].add(int64(tokens))
-		if n := promptTokens(r); n > 0 {
-			m[promptLength].add(int64(n))
-		}
-	}
-}
-
-// duration adds what a function of bench/openai derived, if it did.
-func (m *measures) duration(k measure) func(time.Duration, bool) {
-	return func(d time.Duration, ok bool) {
-		if ok {
-			m[k].add(int64(d))
-		}
-	}
-}
-
-// madeConnection says whether the request had to make its own connection, and
-// got it.
-func madeConnection(t *openai.Trace) bool { return !t.Reused && t.Phases.Connect > 0 }
-
-// promptTokens is the length of the prompt as the server counted it, else as the
-// dataset made it, 0 when neither tells.
-func promptTokens(r *runlog.Request) int {
-	if u := r.Trace.Usage; u != nil && u.PromptTokens > 0 {
-		return u.PromptTokens
-	}
-	return r.ExpectedTokens
-}
-
-// fill writes the distributions into f.
-func (m *measures) fill(f *Figures, ps []float64) {
-	sum := func(k measure, unit float64) Distribution { return m[k].distribution(ps, unit) }
-	f.TTFT, f.FirstAnswer = sum(ttft, perSecond), sum(firstAnswer, perSecond)
-	f.TPOT, f.ITL, f.TokenITL = sum(tpot, perSecond), sum(itl, perSecond), sum(tokenITL, perSecond)
-	f.E2E = sum(e2e, perSecond)
-	f.TTFTFromPlanned, f.E2EFromPlanned = sum(ttftFromPlanned, perSecond), sum(e2eFromPlanned, perSecond)
-	f.Queue, f.Lateness, f.Setup = sum(queue, perSecond), sum(lateness, perSecond), sum(setup, perSecond)
-	f.PromptLength, f.OutputLength = sum(promptLength, perToken), sum(outputLength, perToken)
-}
-
 // tally counts what happened inside a window.
 type tally struct {
 	span
@@ -180,7 +79,7 @@ func (w *tally) tokens(t *openai.Trace, start int64) {
 	flush()
 }
 
-// met says whether a successful request met every objective that is set. One
+// met reports whether a successful request met every objective that is set. One
 // that has no such sample, such as a TPOT of one token, meets it, as in vLLM. One
 // without any text meets none: nobody could read it, however soon it was over.
 func (o Objectives) met(t *openai.Trace) bool {
@@ -205,7 +104,7 @@ func meanITL(t *openai.Trace) time.Duration {
 }
 
 // figures are those of the window, of the requests in m.
-func (w *tally) figures(c *curve, m *measures, opts Options) Figures {
+func (w *tally) figures(c *curve, m *recorder, opts Options) Figures {
 	f := Figures{
 		Window: w.window(), Account: w.account, Completed: w.completed,
 		PromptTokens: w.prompt, OutputTokens: int64(math.Round(w.output)), PeakConcurrency: c.peak(w.span),
@@ -225,6 +124,6 @@ func (w *tally) figures(c *curve, m *measures, opts Options) Figures {
 	for _, tokens := range w.seconds {
 		f.PeakOutputThroughput = max(f.PeakOutputThroughput, tokens)
 	}
-	m.fill(&f, opts.Percentiles)
+	f.Distributions = m.distributions(opts.Percentiles)
 	return f
 }

@@ -21,7 +21,7 @@ type gather struct {
 	notSteady     unsteady
 	dueSteady     span      // in which those sent in the steady window were due
 	backlog       *backlog  // nil but for an open loop that may be steady
-	in, out       *measures // of the requests sent inside of the steady window and outside of it
+	in, out       *recorder // of the requests sent inside of the steady window and outside of it
 
 	failedAs      map[openai.Reason]string
 	localFailures int
@@ -41,7 +41,7 @@ var errChanged = errors.New("the log was cut while it was read: try again")
 
 func newGather(opts Options, logs []*outline, j *joined) *gather {
 	g := &gather{opts: opts, logs: logs, joined: j, cardsFrom: -1, serverFrom: -1, failedAs: map[openai.Reason]string{}}
-	g.in, g.out = newMeasures(opts.MaxExact), newMeasures(opts.MaxExact)
+	g.in, g.out = newRecorder(opts.MaxExact), newRecorder(opts.MaxExact)
 	g.checks.lags.limit = opts.MaxExact
 	warm, last := int64(0), int64(0)
 	for i, p := range j.parts {
@@ -161,10 +161,7 @@ func (g *gather) report() Step {
 	if g.steady != nil {
 		s.Steady = new(g.steady.figures(&g.curve, g.in, g.opts))
 	}
-	for k := range g.out {
-		g.out[k].join(&g.in[k])
-		g.in[k] = samples{}
-	}
+	g.out.join(g.in)
 	s.Whole = g.whole.figures(&g.curve, g.out, g.opts)
 	if s.Steady != nil { // its seconds begin elsewhere
 		s.Whole.PeakOutputThroughput = max(s.Whole.PeakOutputThroughput, s.Steady.PeakOutputThroughput)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// watch follows a gauge over a window. Between two samples the gauge is taken to
+// gaugeWatch follows a gauge over a window. Between two samples the gauge is taken to
 // go on a straight line; before the first and after the last it holds.
-type watch struct {
+type gaugeWatch struct {
 	window    span
 	n, inside int // samples in all, and those inside the window
 	max       float64
@@ -19,7 +19,7 @@ type watch struct {
 
 // add takes a sample. One that is not newer than the one before is left out, as is
 // what is no number.
-func (g *watch) add(at int64, v float64) {
+func (g *gaugeWatch) add(at int64, v float64) {
 	if math.IsNaN(v) || math.IsInf(v, 0) || g.n > 0 && at <= g.at {
 		return
 	}
@@ -37,7 +37,7 @@ func (g *watch) add(at int64, v float64) {
 }
 
 // line adds the part of a straight line that is inside the window.
-func (g *watch) line(from int64, a float64, to int64, b float64) {
+func (g *gaugeWatch) line(from int64, a float64, to int64, b float64) {
 	left, right := g.window.clamp(from), g.window.clamp(to)
 	if right <= left {
 		return
@@ -48,7 +48,7 @@ func (g *watch) line(from int64, a float64, to int64, b float64) {
 
 // total is the integral over the whole window. It is not known from less than two
 // samples, nor when they span less than half of the window.
-func (g *watch) total() (float64, bool) {
+func (g *gaugeWatch) total() (float64, bool) {
 	if g.n < 2 {
 		return 0, false
 	}
@@ -56,14 +56,14 @@ func (g *watch) total() (float64, bool) {
 	return g.all(), seen > 0 && seen >= (g.window.to-g.window.from)/2
 }
 
-func (g *watch) all() float64 {
-	rest := watch{window: g.window}
+func (g *gaugeWatch) all() float64 {
+	rest := gaugeWatch{window: g.window}
 	rest.line(max(g.at, g.window.from), g.last, g.window.to, g.last)
 	return g.integral + rest.integral
 }
 
 // gauge sums up the samples, if there are so many inside the window.
-func (g *watch) gauge(least int) Gauge {
+func (g *gaugeWatch) gauge(least int) Gauge {
 	if g.n == 0 || g.inside < least {
 		return Gauge{}
 	}

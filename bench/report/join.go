@@ -137,8 +137,8 @@ const (
 	samePlan = 5
 )
 
-// inStep says whether two machines drew the same gaps between their requests.
-func (j *joined) inStep() bool {
+// sameArrivals reports whether two machines drew the same gaps between their requests.
+func (j *joined) sameArrivals() bool {
 	if j.step.Arrival != runlog.ArrivalPoisson && j.step.Arrival != runlog.ArrivalGamma {
 		return false // nothing is drawn
 	}

@@ -113,11 +113,13 @@ func naiveFigures(w Window, all []runlog.Request, opts Options, bounded bool) Fi
 			samples[12] = append(samples[12], float64(n))
 		}
 	}
-	for i, d := range []*Distribution{
-		&f.TTFT, &f.TTFTFromPlanned, &f.FirstAnswer, &f.TPOT, &f.E2E, &f.E2EFromPlanned, &f.ITL, &f.TokenITL,
-		&f.Queue, &f.Lateness, &f.Setup, &f.PromptLength, &f.OutputLength,
+	f.Distributions = Distributions{}
+	for i, key := range []Key{
+		TTFT, "ttft_from_planned", FirstAnswer, TPOT, E2E, E2EFromPlanned, ITL, "token_itl", Queue, Lateness, Setup, PromptLength, OutputLength,
 	} {
-		*d = naiveDistribution(samples[i], opts.Percentiles)
+		if len(samples[i]) > 0 {
+			f.Distributions[key] = naiveDistribution(samples[i], opts.Percentiles)
+		}
 	}
 	f.OutputTokens, f.PeakOutputThroughput = int64(math.Round(tokens)), max(slices.Max(perSecond), tokens/length)
 	f.RequestThroughput, f.OutputThroughput = float64(f.Completed)/length, tokens/length

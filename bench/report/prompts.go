@@ -7,12 +7,13 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// nearLength is the share of the length asked for by which prompts may be off on the
+// maxLengthError is the share of the length asked for by which prompts may be off on the
 // mean without a warning.
-const nearLength = 0.02
+const maxLengthError = 0.02
 
 // Prompts say how long the prompts were that were made to a length, and whether the
 // server counts as many tokens.
@@ -75,51 +76,10 @@ func (p *Prompts) exact(more int) {
 	}
 }
 
-// prompts tell whether prompts have the length that was asked for.
-func (f *facts) prompts(p *Prompts) {
-	var parts []string
-	if p.Exact > 0 {
-		parts = append(parts, fmt.Sprintf("%d exact%s", p.Exact, p.exactText()))
-	}
-	if p.Inexact > 0 {
-		parts = append(parts, fmt.Sprintf("%d inexact, as no text of that length was found", p.Inexact))
-	}
-	if p.Estimated > 0 {
-		parts = append(parts, fmt.Sprintf("%d estimated%s", p.Estimated, p.howText()))
-	}
-	if p.Told > 0 {
-		parts = append(parts, "of those "+p.aimedText())
-	}
-	f.add("prompt lengths", clean(strings.Join(parts, "; ")))
-}
-
-func (p *Prompts) exactText() string {
-	switch {
-	case p.ExactTold == 0:
-		return ""
-	case p.LeastMore == 0 && p.MostMore == 0:
-		return ", and the server counts as many"
-	case p.LeastMore == p.MostMore && p.LeastMore > 0:
-		return fmt.Sprintf(", and the server counts %d more each, of its template or a start token", p.LeastMore)
-	}
-	return fmt.Sprintf(", and the server's count differs by %+d to %+d", p.LeastMore, p.MostMore)
-}
-
-func (p *Prompts) howText() string {
-	switch h := p.How; {
-	case h == nil:
-		return ", a token a word"
-	case h.TokensPerWord == 0:
-		return ", a token a word, as " + h.Why
-	default:
-		return fmt.Sprintf(", %s tokens a word and %d of the template by 2 short answers, as %s", number(h.TokensPerWord), h.Template, h.Why)
-	}
-}
-
-// aimedText sets the lengths asked for beside those that the server counted.
-func (p *Prompts) aimedText() string {
+// Lengths sets the lengths asked for beside those that the server counted.
+func (p *Prompts) Lengths() string {
 	n := float64(p.Told)
-	text := fmt.Sprintf("%s tokens were asked for on the mean and %s counted", number(float64(p.AimedTokens)/n), number(float64(p.CountedTokens)/n))
+	text := fmt.Sprintf("%s tokens were asked for on the mean and %s counted", words.Number(float64(p.AimedTokens)/n), words.Number(float64(p.CountedTokens)/n))
 	if p.How != nil && p.How.Template > 0 {
 		text += fmt.Sprintf(", %d of them the template's", p.How.Template)
 	}
@@ -132,24 +92,24 @@ func (p *Prompts) warnings() []string {
 	if n := p.Estimated + p.Inexact; n > 0 && !p.near() {
 		counted := "the server tells of none how long it was"
 		if p.Told > 0 {
-			counted = p.aimedText()
+			counted = p.Lengths()
 		}
-		list = append(list, fmt.Sprintf("%s not exactly the length that was asked for, so go by the tokens that the server counts: %s.", have(n, "prompt"), counted))
+		list = append(list, fmt.Sprintf("%s not exactly the length that was asked for, so go by the tokens that the server counts: %s.", words.CountedVerb(n, "prompt", "has", "have"), counted))
 	}
 	if p.Fewer > 0 {
-		list = append(list, fmt.Sprintf("The server counted fewer tokens than were sent for %s: it may cut prompts, or read token ids as text.", counted(p.Fewer, "prompt")))
+		list = append(list, fmt.Sprintf("The server counted fewer tokens than were sent for %s: it may cut prompts, or read token ids as text.", words.Counted(p.Fewer, "prompt")))
 	}
 	return list
 }
 
-// near says whether the lengths that were asked for are about those that the server
+// near reports whether the lengths that were asked for are about those that the server
 // counted, the chat template left out.
 func (p *Prompts) near() bool {
 	off := float64(p.CountedTokens - p.AimedTokens)
 	if p.How != nil {
 		off -= float64(p.How.Template * p.Told)
 	}
-	return p.Told > 0 && math.Abs(off) <= nearLength*float64(p.AimedTokens)
+	return p.Told > 0 && math.Abs(off) <= maxLengthError*float64(p.AimedTokens)
 }
 
 // vocabularyWarning explains the refusal of token ids that the model does not have.

@@ -29,13 +29,36 @@ const (
 	perToken  = 1
 )
 
+// moments are Welford's running mean and sum of squares.
+type moments struct {
+	n        int64
+	mean, m2 float64
+}
+
+func (m *moments) add(v float64) {
+	m.n++
+	delta := v - m.mean
+	m.mean += delta / float64(m.n)
+	m.m2 += delta * (v - m.mean)
+}
+
+// variance is the sample's, of two values at least.
+func (m *moments) variance() float64 { return m.m2 / float64(m.n-1) }
+
+// join adds the values of o.
+func (m *moments) join(o moments) {
+	n, delta := float64(m.n+o.n), o.mean-m.mean
+	m.m2 += o.m2 + delta*delta*float64(m.n)*float64(o.n)/n
+	m.mean += delta * float64(o.n) / n
+	m.n += o.n
+}
+
 // samples are one distribution, in bounded memory: up to limit samples are kept
 // as they are, more are counted in a histogram. Count, mean, deviation, minimum
 // and maximum are exact either way.
 type samples struct {
+	moments  // in the samples' own units
 	limit    int
-	n        int64
-	mean, m2 float64 // of the samples' own units: Welford's running mean and sum of squares
 	min, max int64
 	kept     []int64
 	hist     *hdrhistogram.Histogram // nil while all samples are kept
@@ -48,11 +71,8 @@ func (s *samples) add(v int64) {
 	if s.n == 0 {
 		s.min, s.max = v, v
 	}
-	s.n++
 	s.min, s.max = min(s.min, v), max(s.max, v)
-	delta := float64(v) - s.mean
-	s.mean += delta / float64(s.n)
-	s.m2 += delta * (float64(v) - s.mean)
+	s.moments.add(float64(v))
 	s.keep(v)
 }
 
@@ -61,12 +81,12 @@ func (s *samples) keep(v int64) {
 		s.kept = append(s.kept, v)
 		return
 	}
-	s.pour()
+	s.toHistogram()
 	s.count(v)
 }
 
-// pour moves what is kept into the histogram.
-func (s *samples) pour() {
+// toHistogram moves what is kept into the histogram.
+func (s *samples) toHistogram() {
 	if s.hist != nil {
 		return
 	}
@@ -90,16 +110,13 @@ func (s *samples) join(o *samples) {
 		*s = *o
 		return
 	}
-	n, delta := float64(s.n+o.n), o.mean-s.mean
-	s.m2 += o.m2 + delta*delta*float64(s.n)*float64(o.n)/n
-	s.mean += delta * float64(o.n) / n
+	s.moments.join(o.moments)
 	s.min, s.max = min(s.min, o.min), max(s.max, o.max)
-	s.n += o.n
 	if s.hist == nil && o.hist == nil && len(s.kept)+len(o.kept) <= s.limit {
 		s.kept = append(s.kept, o.kept...)
 		return
 	}
-	s.pour()
+	s.toHistogram()
 	for _, v := range o.kept {
 		s.count(v)
 	}

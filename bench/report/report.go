@@ -3,9 +3,15 @@
 package report
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -33,8 +39,22 @@ type Options struct {
 // as a TPOT of one token, meets the objective, as in vLLM's goodput.
 type Objectives runlog.Objectives
 
-// Any says whether there is an objective at all.
+// Any reports whether there is an objective at all.
 func (o Objectives) Any() bool { return o != Objectives{} }
+
+// String says what a good request meets, empty without objectives.
+func (o Objectives) String() string {
+	var parts []string
+	for _, x := range []struct {
+		name  string
+		bound time.Duration
+	}{{"TTFT", o.TTFT}, {"TPOT", o.TPOT}, {"ITL", o.ITL}, {"E2E", o.E2E}} {
+		if x.bound > 0 {
+			parts = append(parts, x.name+" of at most "+x.bound.String())
+		}
+	}
+	return strings.Join(parts, ", ")
+}
 
 // Report is what is known of one run, or of several that were one load.
 type Report struct {
@@ -55,6 +75,21 @@ type Report struct {
 	ObjectivesDiffer bool
 	// Chosen are the percentiles that were asked for, in the order given, or 99.
 	Chosen []float64
+}
+
+// Notes are the warnings about the report as a whole, one sentence each.
+func (r *Report) Notes() []string {
+	var all []string
+	if !r.Complete {
+		all = append(all, "A log has no end: its run was killed or still goes on, and the requests then in flight are not in the report.")
+	}
+	if r.ObjectivesDiffer {
+		all = append(all, "The runs had different objectives, so no request is counted as good: give them with --goodput.")
+	}
+	if r.Damaged > 0 {
+		all = append(all, words.Counted(r.Damaged, "line")+" of the logs could not be read, and what was in them is not in the report.")
+	}
+	return all
 }
 
 // Step is the report of one load level.
@@ -94,6 +129,17 @@ type Step struct {
 	Requests []Brief       // per request, only where Options asked for detail
 }
 
+// Heading is the step's title, and what makes it unique in the report.
+func (s *Step) Heading() string {
+	if rest, ok := strings.CutPrefix(s.Name, s.Step.Name()); ok {
+		return s.Title() + rest
+	}
+	return s.Name
+}
+
+// Overloaded reports whether the server did not keep up with the rate of an open loop.
+func (s *Step) Overloaded() bool { return s.NotSteady == requestsPileUp || s.NotSteady == waitsGrow }
+
 // JoulesPerToken is the energy of an output token, where the cards' is known.
 func (s *Step) JoulesPerToken() (float64, bool) {
 	if s.Joules == nil || s.Whole.OutputTokens <= 0 {
@@ -131,6 +177,30 @@ func (a Account) FailureRatio() float64 {
 		return float64(a.Failures()) / float64(n)
 	}
 	return 0
+}
+
+// Reasons are those of the failures, in the order of [openai.Reasons], any others after
+// them.
+func (a Account) Reasons() []openai.Reason {
+	known := openai.Reasons()
+	rank := func(r openai.Reason) int {
+		if i := slices.Index(known, r); i >= 0 {
+			return i
+		}
+		return len(known)
+	}
+	found := slices.DeleteFunc(slices.Collect(maps.Keys(a.Failed)), func(r openai.Reason) bool { return a.Failed[r] <= 0 })
+	slices.SortFunc(found, func(x, y openai.Reason) int { return cmp.Or(rank(x)-rank(y), cmp.Compare(x, y)) })
+	return found
+}
+
+// FailureText is the number of failures of each reason, on one line.
+func (a Account) FailureText() string {
+	var parts []string
+	for _, r := range a.Reasons() {
+		parts = append(parts, fmt.Sprintf("%s %d", words.Clean(string(r)), a.Failed[r]))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Window is a span of time: all of a step from the first request sent to the
@@ -177,22 +247,12 @@ type Figures struct {
 	PeakOutputThroughput float64 `json:"peak_output_throughput"`
 	PeakConcurrency      int     `json:"peak_concurrency"`
 
-	TTFT        Distribution `json:"ttft"`         // until the first text
-	FirstAnswer Distribution `json:"first_answer"` // until the first text that is not reasoning
-	TPOT        Distribution `json:"tpot"`
-	ITL         Distribution `json:"itl"`       // gaps between chunks of text
-	TokenITL    Distribution `json:"token_itl"` // the same a token, where the server tells
-	E2E         Distribution `json:"e2el"`
-	// FromPlanned are TTFT and E2E measured from when the request was due, the
-	// wait in this program included.
-	TTFTFromPlanned Distribution `json:"ttft_from_planned"`
-	E2EFromPlanned  Distribution `json:"e2el_from_planned"`
-	Queue           Distribution `json:"client_queue"` // waiting under a bound on concurrency
-	Lateness        Distribution `json:"lateness"`     // of the client itself
-	Setup           Distribution `json:"setup"`        // resolve, connect and TLS, of new connections
-	PromptLength    Distribution `json:"prompt_length"`
-	OutputLength    Distribution `json:"output_length"`
+	// Distributions are by the key of their [Measure], beside the other figures in JSON.
+	Distributions Distributions `json:"-"`
 }
+
+// Distributions are by the key of their [Measure]; one without samples is missing.
+type Distributions map[Key]Distribution
 
 // GoodRatio is the share of good requests among those of Account that ended by
 // themselves: a failed one is not good. It is known where there are objectives and
@@ -262,7 +322,7 @@ type Checks struct {
 	Tokens   Tokens                     `json:"tokens,omitzero"`
 	Prompts  Prompts                    `json:"prompt_lengths,omitzero"`
 	// CachedTokens is how many of the PromptTokens came from the server's prefix
-	// cache; CacheKnown says whether the server told, in its usage or its metrics.
+	// cache; CacheKnown reports whether the server told, in its usage or its metrics.
 	// CacheTold counts the answers whose usage told, of those Answered whose usage
 	// told of the prompt: some versions of vLLM say nothing in place of 0.
 	CachedTokens int64 `json:"cached_tokens"`
@@ -276,13 +336,21 @@ type Checks struct {
 	ClientCPU float64 `json:"client_cpu"`
 }
 
+// CacheHitRatio is the share of PromptTokens that came from the server's prefix cache.
+func (c *Checks) CacheHitRatio() float64 {
+	if c.PromptTokens == 0 {
+		return 0
+	}
+	return float64(c.CachedTokens) / float64(c.PromptTokens)
+}
+
 // Card is what was seen of one card during a step, by the first machine that
 // looked.
 type Card struct {
 	Vendor string `json:"vendor"`
 	Device string `json:"device"`
 	Name   string `json:"name,omitempty"`
-	// Serves says whether the exporter told that the card serves the endpoint.
+	// Serves reports whether the exporter told that the card serves the endpoint.
 	Serves      bool  `json:"serves"`
 	NUMANode    *int  `json:"numa_node,omitempty"`
 	Utilization Gauge `json:"utilization"` // 0 to 1
@@ -317,7 +385,7 @@ type ServerSample struct {
 	// TTFT is the server's own histogram over the step, nil where it has none. Its
 	// percentiles are interpolated within buckets; it has no Std, Min and Max.
 	TTFT *Distribution `json:"ttft,omitempty"`
-	// TTFTOurs says whether TTFT is of as many requests as Whole.TTFT, within a
+	// TTFTOurs reports whether TTFT is of as many requests as Whole.Of(TTFT), within a
 	// percent or 1: only then one can be held against the other. Else others used the
 	// server too, or samples are missing.
 	TTFTOurs bool `json:"ttft_ours,omitempty"`

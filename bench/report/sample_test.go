@@ -364,10 +364,10 @@ func TestChecks(t *testing.T) {
 	if diff := cmp.Diff(want, s.Checks, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
 		t.Errorf("checks (-want +got):\n%s", diff)
 	}
-	if d := s.Whole.Setup; d.Count != 2 || d.Mean != 0.006 {
+	if d := s.Whole.Of(Setup); d.Count != 2 || d.Mean != 0.006 {
 		t.Errorf("setup %+v, want 2 of 6 ms", d)
 	}
-	if d := s.Whole.PromptLength; d.Count != 19 || d.Min != 1 || d.Max != 100 {
+	if d := s.Whole.Of(PromptLength); d.Count != 19 || d.Min != 1 || d.Max != 100 {
 		t.Errorf("prompt lengths %+v, want 19: one was told by nobody", d)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -25,7 +26,7 @@ type serverWatch struct {
 	model                      string   // see [ServerSample.Model]
 	models                     []string // see [ServerSample.Models]
 	samples                    int
-	running, waiting, cache    watch
+	running, waiting, cache    gaugeWatch
 	queries, hits, preemptions counter
 	latencySum, latencyCount   counter
 	latencyBuckets             map[float64]*counter // by upper bound
@@ -45,7 +46,7 @@ func (c *meanCounter) mean() *Mean {
 }
 
 func newServerWatch(window span, asked []string) *serverWatch {
-	g := watch{window: window}
+	g := gaugeWatch{window: window}
 	return &serverWatch{asked: asked, running: g, waiting: g, cache: g, latencyBuckets: map[float64]*counter{}}
 }
 
@@ -80,7 +81,7 @@ func (w *serverWatch) take(at int64, series []runlog.Series) {
 			}
 		}
 	}
-	gauge := func(g *watch) func(total) { return func(t total) { g.add(at, t.sum) } }
+	gauge := func(g *gaugeWatch) func(total) { return func(t total) { g.add(at, t.sum) } }
 	count := func(c *counter) func(total) { return func(t total) { c.add(t.sum) } }
 	first(gauge(&w.running), "num_requests_running")
 	first(gauge(&w.waiting), "num_requests_waiting")
@@ -129,7 +130,7 @@ func (w *serverWatch) report(ps []float64) *ServerSample {
 		PrefixQueries: w.queries.delta(), PrefixHits: w.hits.delta(), Preemptions: w.preemptions.delta(),
 	}
 	for _, g := range []struct {
-		from *watch
+		from *gaugeWatch
 		to   *Gauge
 	}{{&w.running, &s.Running}, {&w.waiting, &s.Waiting}, {&w.cache, &s.CacheUsage}} {
 		*g.to = g.from.gauge(samplesForMean)
@@ -138,7 +139,7 @@ func (w *serverWatch) report(ps []float64) *ServerSample {
 	return s
 }
 
-// near says whether two counts are the same within a percent, or 1.
+// near reports whether two counts are the same within a percent, or 1.
 func near(a, b float64) bool { return math.Abs(a-b) <= slack(b) }
 
 func slack(n float64) float64 { return max(1, 0.01*n) }
@@ -151,7 +152,7 @@ func (g *gather) compare(s *Step) {
 	if v == nil {
 		return
 	}
-	v.TTFTOurs = v.TTFT != nil && near(float64(v.TTFT.Count), float64(s.Whole.TTFT.Count))
+	v.TTFTOurs = v.TTFT != nil && near(float64(v.TTFT.Count), float64(s.Whole.Of(TTFT).Count))
 	if v.PrefixQueries != nil {
 		least, most := g.prompts()
 		v.PrefixOurs = least == 0 && v.TTFTOurs || least > 0 && *v.PrefixQueries >= least-slack(least) && *v.PrefixQueries <= most+slack(most)
@@ -178,13 +179,13 @@ func (g *gather) serverWarning(v *ServerSample) []string {
 	sent := float64(len(g.curve.starts))
 	if v.TTFT != nil {
 		if n := float64(v.TTFT.Count) - sent; n > slack(sent) {
-			return []string{fmt.Sprintf("The server answered %s other requests meanwhile: %s.", integer(n), advice)}
+			return []string{fmt.Sprintf("The server answered %s other requests meanwhile: %s.", words.Integer(n), advice)}
 		}
 		return nil
 	}
 	_, most := g.prompts()
 	if v.PrefixQueries != nil && most > 0 && *v.PrefixQueries > most+slack(most) {
-		return []string{fmt.Sprintf("The server read %s other prompt tokens meanwhile: %s.", integer(*v.PrefixQueries-most), advice)}
+		return []string{fmt.Sprintf("The server read %s other prompt tokens meanwhile: %s.", words.Integer(*v.PrefixQueries-most), advice)}
 	}
 	return nil
 }

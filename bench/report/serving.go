@@ -29,7 +29,7 @@ func (w *cardWatch) serving(endpoint string) served {
 	}
 	if len(w.targets) == 1 {
 		for target, cards := range w.targets {
-			if mayBe(target, endpoint) {
+			if couldBe(target, endpoint) {
 				return served{cards: cards, known: true, assumed: target}
 			}
 		}
@@ -37,9 +37,9 @@ func (w *cardWatch) serving(endpoint string) served {
 	return served{known: len(w.targets) <= 1}
 }
 
-// mayBe reports whether a target may be the endpoint by another name: a name that
+// couldBe reports whether a target may be the endpoint by another name: a name that
 // somebody chose, or the same port by another name of the host.
-func mayBe(target, endpoint string) bool {
+func couldBe(target, endpoint string) bool {
 	_, port, err := net.SplitHostPort(target)
 	if err != nil {
 		return true

@@ -87,7 +87,7 @@ func (s *section) request(r *runlog.Request) {
 	}
 }
 
-// wasSent says whether r has instants.
+// wasSent reports whether r has instants.
 func wasSent(r *runlog.Request) bool { return !r.Never && !r.Trace.Started.IsZero() }
 
 // instants are when r was sent and when it was over.

@@ -17,10 +17,10 @@ func TestAnswersWithoutText(t *testing.T) {
 		r.Usage = &openai.Usage{PromptTokens: 10, CompletionTokens: 5}
 	}
 	s := stepOf(t, Options{Goodput: Objectives{TTFT: time.Millisecond}}, newMemlog("a").step(closed(1, 20), requests, false).over())
-	if a := s.Account; a.Succeeded != 20 || s.Whole.OutputTokens != 100 || s.Whole.OutputLength.Mean != 5 {
-		t.Errorf("%d succeeded with %d tokens, %v each; want 20 with 100, 5 each", a.Succeeded, s.Whole.OutputTokens, s.Whole.OutputLength.Mean)
+	if a := s.Account; a.Succeeded != 20 || s.Whole.OutputTokens != 100 || s.Whole.Of(OutputLength).Mean != 5 {
+		t.Errorf("%d succeeded with %d tokens, %v each; want 20 with 100, 5 each", a.Succeeded, s.Whole.OutputTokens, s.Whole.Of(OutputLength).Mean)
 	}
-	if n := s.Whole.TTFT.Count + s.Whole.E2E.Count + s.Whole.TPOT.Count + s.Whole.ITL.Count; n != 0 {
+	if n := s.Whole.Of(TTFT).Count + s.Whole.Of(E2E).Count + s.Whole.Of(TPOT).Count + s.Whole.Of(ITL).Count; n != 0 {
 		t.Errorf("%d samples of latency of answers without text", n)
 	}
 	if good, ok := s.Whole.GoodRatio(); !ok || good != 0 {

@@ -4,24 +4,23 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // From where on the figures are in doubt.
 const (
-	enoughLoad    = 0.95 // of what was configured
-	tooCached     = 0.01 // of the prompt tokens
-	tooBusy       = 0.8  // of the load generator's cores
-	smallDelay    = 0.05 // of a latency that a delay of the client's own is in
-	fewUserClocks = 0.99 // requests with the kernel's instants
-	alwaysSmall   = 1e-3 // seconds: delays of the client up to it are no news
-	wholeWindow   = "the whole step"
-	steadyWindow  = "the steady part"
+	minLoadShare    = 0.95 // of what was configured
+	maxCachedShare  = 0.01 // of the prompt tokens
+	maxCPUShare     = 0.8  // of the load generator's cores
+	maxDelayShare   = 0.05 // of a latency that a delay of the client's own is in
+	minKernelClock  = 0.99 // requests with the kernel's instants
+	negligibleDelay = 1e-3 // seconds: delays of the client up to it are no news
+	wholeWindow     = "the whole step"
+	steadyWindow    = "the steady part"
 )
 
 // warnings say what makes the figures of a step doubtful, the gravest first.
@@ -48,10 +47,10 @@ func (g *gather) logWarnings(s *Step) []string {
 		case p.end != nil:
 		case last && !log.complete:
 			list = append(list, fmt.Sprintf("The run on %s was killed or still goes on: %s known, those in flight at the end are not; the last figures lean to the fast requests.",
-				log.run.Host, requestsAre(p.account.Attempted)))
+				log.run.Host, words.CountedVerb(p.account.Attempted, "request", "is", "are")))
 		default:
 			list = append(list, fmt.Sprintf("The line that ends this step is missing in the log of %s: %s known, and nothing to check that number against.",
-				log.run.Host, requestsAre(p.account.Attempted)))
+				log.run.Host, words.CountedVerb(p.account.Attempted, "request", "is", "are")))
 		}
 	}
 	if missing := len(g.logs) - len(g.joined.parts); missing > 0 {
@@ -63,7 +62,7 @@ func (g *gather) logWarnings(s *Step) []string {
 	if !g.together() {
 		list = append(list, "The machines did not put on this load at the same time: start them together, or read their reports one by one.")
 	}
-	if g.joined.inStep() {
+	if g.joined.sameArrivals() {
 		list = append(list, "The machines sent at the same instants: give each its own --machine or --seed.")
 	}
 	if n := s.Dataset.Estimated; n > 0 {
@@ -80,7 +79,7 @@ func (g *gather) logWarnings(s *Step) []string {
 	return list
 }
 
-// together says whether all machines had requests in flight at one time.
+// together reports whether all machines had requests in flight at one time.
 func (g *gather) together() bool {
 	lastFirst, firstLast := int64(0), int64(0)
 	for _, p := range g.joined.parts {
@@ -102,13 +101,13 @@ func (g *gather) loadWarnings(s *Step) []string {
 		advice := "latencies are of those that did not, so read them beside this share"
 		switch {
 		case s.Account.Succeeded > 0:
-		case s.Whole.TTFT.Count > 0:
+		case s.Whole.Of(TTFT).Count > 0:
 			advice = "latencies are of what was seen before they did, so see what the first failure said"
 		default:
 			advice = "there are no latencies, so see what the first failure said"
 		}
 		list = append(list, fmt.Sprintf("%d of %d requests failed (%s: %s): %s.",
-			n, s.Account.Attempted-s.Account.Canceled, percent(s.Account.FailureRatio()), failureText(s.Account), advice))
+			n, s.Account.Attempted-s.Account.Canceled, words.Percent(s.Account.FailureRatio()), s.Account.FailureText(), advice))
 	}
 	list = append(list, g.vocabularyWarning()...)
 	if n := s.LocalFailures; n > 0 {
@@ -137,7 +136,7 @@ func (g *gather) loadWarnings(s *Step) []string {
 	}
 	list = append(list, g.serverWarning(s.Server)...)
 	c := &s.Checks
-	if users := s.Level(); users > 0 && c.Achieved < enoughLoad*float64(users) {
+	if users := s.Level(); users > 0 && c.Achieved < minLoadShare*float64(users) {
 		advice := "its ramp-up and drain are a large part of it, so run a longer step (--requests, --duration)"
 		switch {
 		case g.notSteady.full:
@@ -146,7 +145,7 @@ func (g *gather) loadWarnings(s *Step) []string {
 			advice = "users waited before they sent, so give the load generator more cores, or prompts that the server need not tokenize"
 		}
 		list = append(list, fmt.Sprintf("On average only %s of %d requests were in flight in %s, fewer than the step is named by: %s.",
-			number(c.Achieved), users, windowName(s), advice))
+			words.Number(c.Achieved), users, windowName(s), advice))
 	}
 	return append(list, g.rateWarning(c)...)
 }
@@ -159,7 +158,7 @@ func (g *gather) rateWarning(c *Checks) []string {
 		due = perSecondOf(g.curve.sent(g.steady.span), g.dueSteady)
 	}
 	waits := g.backlog != nil && g.backlog.bounded // which was told already
-	if waits || c.ConfiguredRate <= 0 || c.AchievedRate >= enoughLoad*c.ConfiguredRate || c.AchievedRate >= enoughLoad*due {
+	if waits || c.ConfiguredRate <= 0 || c.AchievedRate >= minLoadShare*c.ConfiguredRate || c.AchievedRate >= minLoadShare*due {
 		return nil
 	}
 	advice := "the load generator was late, so use more cores or machines, or prompts that the server need not tokenize"
@@ -167,34 +166,34 @@ func (g *gather) rateWarning(c *Checks) []string {
 		advice = fmt.Sprintf("at most %d in flight held requests back, so read latencies from when they were due", c.Configured)
 	}
 	return []string{fmt.Sprintf("Only %s requests a second were sent where %s were asked for: %s.",
-		number(c.AchievedRate), number(c.ConfiguredRate), advice)}
+		words.Number(c.AchievedRate), words.Number(c.ConfiguredRate), advice)}
 }
 
 // clientWarnings are about this program's part in the figures.
 func (g *gather) clientWarnings(s *Step) []string {
 	var list []string
 	c := &s.Checks
-	userClock := g.checks.answered > 0 && c.KernelClock < fewUserClocks
+	userClock := g.checks.answered > 0 && c.KernelClock < minKernelClock
 	if userClock {
 		list = append(list, fmt.Sprintf("The instants of %s of the answers are those at which this program read them, not the kernel's: a busy load generator makes latencies longer.",
-			percent(1-c.KernelClock)))
+			words.Percent(1-c.KernelClock)))
 	}
-	gap, _ := s.Whole.ITL.At(median)
-	if lag, ok := g.checks.lags.p99(); ok && s.Whole.ITL.Count > 0 && lag > smallDelay*gap && (userClock || lag > alwaysSmall) {
+	gap, _ := s.Whole.Of(ITL).At(median)
+	if lag, ok := g.checks.lags.p99(); ok && s.Whole.Of(ITL).Count > 0 && lag > maxDelayShare*gap && (userClock || lag > negligibleDelay) {
 		list = append(list, fmt.Sprintf("This program read what had arrived %s late (p99), where gaps between chunks are %s: use more cores or fewer streams a machine.",
-			inSeconds(lag), inSeconds(gap)))
+			words.Seconds(lag), words.Seconds(gap)))
 	}
 	for i, p := range g.joined.parts {
 		run := runOf(g.logs, p)
-		if cores := g.cpus[i].cores(); run.GOMAXPROCS > 0 && cores > tooBusy*float64(run.GOMAXPROCS) {
+		if cores := g.cpus[i].cores(); run.GOMAXPROCS > 0 && cores > maxCPUShare*float64(run.GOMAXPROCS) {
 			list = append(list, fmt.Sprintf("The load generator on %s used %s of its %d cores: it may be what limits the figures, so give it more or use more machines.",
-				run.Host, number(cores), run.GOMAXPROCS))
+				run.Host, words.Number(cores), run.GOMAXPROCS))
 		}
 	}
-	first, _ := s.Whole.TTFT.At(median)
-	if late, ok := g.out[lateness].p99(); ok && s.Whole.TTFT.Count > 0 && s.Arrival != runlog.ArrivalClosed && late > alwaysSmall && late > smallDelay*first {
+	first, _ := s.Whole.Of(TTFT).At(median)
+	if late, ok := g.out.p99(Lateness); ok && s.Whole.Of(TTFT).Count > 0 && s.Arrival != runlog.ArrivalClosed && late > negligibleDelay && late > maxDelayShare*first {
 		list = append(list, fmt.Sprintf("Requests were sent %s late (p99), for want of CPU or of prompts (those that the server must tokenize): read latencies from when they were due, or use more cores.",
-			inSeconds(late)))
+			words.Seconds(late)))
 	}
 	return list
 }
@@ -208,12 +207,8 @@ func (g *gather) figureWarnings(s *Step) []string {
 			n, s.Account.Succeeded))
 	}
 	list = append(append(list, c.Tokens.warnings()...), c.Prompts.warnings()...)
-	share := 0.0
-	if c.PromptTokens > 0 {
-		share = float64(c.CachedTokens) / float64(c.PromptTokens)
-	}
-	if c.CacheKnown && share >= tooCached && !g.meantToCache() {
-		list = append(list, fmt.Sprintf("%s of the prompt tokens came from the server's prefix cache: TTFT and throughput are better than for new prompts, so send such as it has not seen, or turn the cache off.", percent(share)))
+	if share := c.CacheHitRatio(); c.CacheKnown && share >= maxCachedShare && !g.wantsCacheHits() {
+		list = append(list, fmt.Sprintf("%s of the prompt tokens came from the server's prefix cache: TTFT and throughput are better than for new prompts, so send such as it has not seen, or turn the cache off.", words.Percent(share)))
 	}
 	return append(append(list, g.limitWarning(s)...), g.percentileWarning(s)...)
 }
@@ -225,20 +220,20 @@ func (g *gather) percentileWarning(s *Step) []string {
 	if s.Steady != nil {
 		f = s.Steady
 	}
-	n := f.TTFT.Count
+	n := f.Of(TTFT).Count
 	for _, p := range g.opts.Percentiles {
 		quoted := p == 90 || p == 95 || p >= 99
 		if least := int64(math.Ceil(100/(100-p) - 1e-6)); quoted && n > 0 && n < least {
 			return []string{fmt.Sprintf("p%s needs %d requests and %s has %d: run more (--requests, --duration), or do not quote it.",
-				percentileName(p), least, windowName(s), n)}
+				words.Percentile(p), least, windowName(s), n)}
 		}
 	}
 	return nil
 }
 
-// meantToCache says whether hits in the server's prefix cache are what the
+// wantsCacheHits reports whether hits in the server's prefix cache are what the
 // data set is for.
-func (g *gather) meantToCache() bool {
+func (g *gather) wantsCacheHits() bool {
 	return slices.ContainsFunc(g.joined.parts, func(p part) bool {
 		run := runOf(g.logs, p)
 		return run.ReusePrompts || run.Dataset == string(dataset.Prefix) || run.Dataset == string(dataset.Replay)
@@ -251,21 +246,4 @@ func windowName(s *Step) string {
 		return steadyWindow
 	}
 	return wholeWindow
-}
-
-// inSeconds writes a duration with a fitting unit and three digits.
-func inSeconds(seconds float64) string {
-	d, unit := time.Duration(seconds*float64(time.Second)), time.Duration(1)
-	for d/unit >= 1000 {
-		unit *= 10
-	}
-	return d.Round(unit).String()
-}
-
-// requestsAre is "1 request is" or "2 requests are".
-func requestsAre(n int) string {
-	if n == 1 {
-		return "1 request is"
-	}
-	return strconv.Itoa(n) + " requests are"
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// fewest is how many requests a steady window holds at least.
-const fewest = 10
+// minSteadyRequests is how many requests a steady window holds at least.
+const minSteadyRequests = 10
 
 // span is a Window in nanoseconds since 1970.
 type span struct{ from, to int64 }
@@ -154,7 +154,7 @@ type unsteady struct {
 // is when an open loop is over its start, 0 for never; last is when the last request
 // was sent, of several machines by the first that had none left.
 func steady(s runlog.Step, c *curve, warm, last int64) (span, unsteady) {
-	w, least := span{to: last}, fewest
+	w, least := span{to: last}, minSteadyRequests
 	switch users := s.Level(); {
 	case len(c.starts) == 0:
 		return span{}, unsteady{why: "no request was sent"}
@@ -163,7 +163,7 @@ func steady(s runlog.Step, c *curve, warm, last int64) (span, unsteady) {
 		from, ok := c.reached(users)
 		if !ok {
 			why := fmt.Sprintf("never more than %d of %d requests were in flight at once", c.peak(c.whole()), users)
-			return span{}, c.neverFull(s, least, why)
+			return span{}, c.neverAtLevel(s, least, why)
 		}
 		w.from = from
 	case s.Arrival == runlog.ArrivalBurst:
@@ -187,10 +187,10 @@ func steady(s runlog.Step, c *curve, warm, last int64) (span, unsteady) {
 	return w, unsteady{}
 }
 
-// neverFull estimates how many requests it takes until all users have started and
+// neverAtLevel estimates how many requests it takes until all users have started and
 // each has sent another one. The users start one after the other, so that what they
 // send beside their first requests grows with the square of the time.
-func (c *curve) neverFull(s runlog.Step, least int, why string) unsteady {
+func (c *curve) neverAtLevel(s runlog.Step, least int, why string) unsteady {
 	sending, sent := c.sending(c.whole())
 	users, ramp, took := float64(s.Level()), s.RampUp.Seconds(), sending.seconds()
 	if sent > s.Level() && took >= ramp {

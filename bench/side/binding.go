@@ -25,19 +25,17 @@ type Binding struct {
 // way for it by then. It fails when the command has ended, and on systems
 // without /proc.
 func (p *Process) Binding() (Binding, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock() // the number stays the command's
+	dir := fmt.Sprintf("/proc/%d/", p.tree.PID())
+	b, err := readStatus(dir + "status")
+	b.Policy = readPolicy(dir + "numa_maps")
 	select {
-	case <-p.exited:
+	case <-p.tree.Exited(): // the number may be another's by now
 		return Binding{}, fmt.Errorf("side %s: reading its binding: the command has ended", p.side.Name)
 	default:
 	}
-	dir := fmt.Sprintf("/proc/%d/", p.pid)
-	b, err := readStatus(dir + "status")
 	if err != nil {
 		return Binding{}, fmt.Errorf("side %s: reading its binding: %w", p.side.Name, err)
 	}
-	b.Policy = readPolicy(dir + "numa_maps")
 	return b, nil
 }
 

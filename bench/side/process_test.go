@@ -45,7 +45,7 @@ func act(name string, args []string) int {
 		fmt.Println("shut down in order")
 		return 3
 	case "stubborn": // stubborn PIDFILE
-		signal.Ignore(syscall.SIGTERM)
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM) // and nobody looks
 		record(args[0])
 		select {}
 	case "background": // background PIDFILE
@@ -295,7 +295,7 @@ func TestStartRefuses(t *testing.T) {
 		name, program, log, want string
 	}{
 		{"no program", filepath.Join(dir, "none"), filepath.Join(dir, "log"), "side a: looking up " + dir + "/none: "},
-		{"no interpreter", script, filepath.Join(dir, "log"), "side a: starting " + script + ": no such file"},
+		{"no interpreter", script, filepath.Join(dir, "log"), "side a: starting " + script + ": its interpreter: no such file"},
 		{"no folder", program()[0], filepath.Join(dir, "no", "log"), "side a: opening its log: "},
 	}
 	for _, tt := range tests {

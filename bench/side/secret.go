@@ -10,8 +10,8 @@ const (
 	minSecret = 4 // bytes; to blank out a shorter value would spoil the text
 )
 
-// secretAt says from where on argument i holds a secret: all of it after
-// --api-key, what follows the sign in --api-key=….
+// secretAt reports whether argument i holds a secret, and from where on: all of it
+// after --api-key, what follows the sign in --api-key=….
 func secretAt(argv []string, i int) (from int, ok bool) {
 	if name, value, found := strings.Cut(argv[i], "="); found && isSecretName(name) {
 		return len(argv[i]) - len(value), true
@@ -28,7 +28,7 @@ func secretAt(argv []string, i int) (from int, ok bool) {
 	return 0, false
 }
 
-// isSecretName knows the names of options and variables such as --api-key,
+// isSecretName reports whether a name is one of options and variables such as --api-key,
 // HF_TOKEN and --ssl-keyfile-password. Tokens that are counted are no secret.
 func isSecretName(name string) bool {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '-' || r == '_' })

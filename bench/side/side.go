@@ -1,25 +1,17 @@
 // Package side runs the command of each side of a comparison: a server under
-// one binding, then the same under another. It is beside
-// collector/internal/command the one place that runs programs; what it runs is a
-// long-lived server whose output goes to a file, not a tool whose output is read.
-//
-// What a command started ends with its side: its group, its session, its
-// descendants, and on Linux also daemons. Two things get away: what runs as another
-// user whom this one may not signal, and, when this program itself is killed with
-// SIGKILL, all but the command. The kernel then sends SIGTERM to the command and to
-// nothing else, so that a server which takes its workers along leaves none, and one
-// behind a shell script or one that became a daemon lives on.
+// one binding, then the same under another. What a command started ends with its
+// side, on Linux also daemons; docs/design.md says what gets away.
 package side
 
 import (
-	"errors"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/kballard/go-shellquote"
+
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 const maxName = 64
@@ -72,11 +64,7 @@ func (s Side) LookUp() error {
 }
 
 func (s Side) program() (string, error) {
-	path, err := exec.LookPath(s.Argv[0])
-	var named *exec.Error
-	if errors.As(err, &named) {
-		err = named.Err
-	}
+	path, err := process.LookPath(s.Argv[0])
 	if err != nil {
 		return "", fmt.Errorf("side %s: looking up %s: %w", s.Name, s.Argv[0], err)
 	}
@@ -126,7 +114,7 @@ func isName(s string) bool {
 	}) < 0
 }
 
-// isAssignment tells NAME=value, which a shell would take as a variable.
+// isAssignment reports whether s is NAME=value, which a shell would take as a variable.
 func isAssignment(s string) bool {
 	name, _, found := strings.Cut(s, "=")
 	return found && name != "" && !strings.ContainsAny(name, "/.-")

@@ -92,11 +92,11 @@ func TestStopEndsAWrapperAndItsServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			server := waitFor(file)
-			if server == p.pid || !lives(server) {
-				t.Fatalf("server %d, shell %d", server, p.pid)
+			if server == p.tree.PID() || !lives(server) {
+				t.Fatalf("server %d, shell %d", server, p.tree.PID())
 			}
-			if err := p.Stop(50 * time.Millisecond); err != nil || lives(server) || isListed(p.pid) {
-				t.Errorf("Stop = %v, server lives %t, shell is there %t", err, lives(server), isListed(p.pid))
+			if err := p.Stop(50 * time.Millisecond); err != nil || lives(server) || isListed(p.tree.PID()) {
+				t.Errorf("Stop = %v, server lives %t, shell is there %t", err, lives(server), isListed(p.tree.PID()))
 			}
 		})
 	}

@@ -19,14 +19,14 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// checkTime bounds the question for the list of models: a server under load may
+// modelsTimeout bounds the question for the list of models: a server under load may
 // take its time, one that hangs is still worth measuring.
-const checkTime = 10 * time.Second
+const modelsTimeout = 10 * time.Second
 
-// learn asks the endpoint for its models: for the one to use where none is
+// checkModels asks the endpoint for its models: for the one to use where none is
 // named, and otherwise whether the named one is served. A list that cannot be
 // had is no reason to stop where the completions may work.
-func (r *run) learn(ctx context.Context) error {
+func (r *run) checkModels(ctx context.Context) error {
 	model := r.cfg.Run.Model
 	if r.cfg.Unchecked && model != "" {
 		return nil
@@ -56,7 +56,7 @@ func (r *run) learn(ctx context.Context) error {
 func (r *run) models(ctx context.Context) ([]string, *openai.Failure) {
 	until := time.Now().Add(r.cfg.Ready)
 	for {
-		asking, cancel := context.WithTimeout(ctx, checkTime)
+		asking, cancel := context.WithTimeout(ctx, modelsTimeout)
 		models, failure := r.client.Models(asking)
 		cancel()
 		if failure == nil || !time.Now().Before(until) {
@@ -72,7 +72,7 @@ func (r *run) models(ctx context.Context) ([]string, *openai.Failure) {
 	}
 }
 
-// unreachable reports whether no completion can succeed either.
+// unreachable reports whether no completion can succeed either after that failure.
 func unreachable(f *openai.Failure) bool {
 	return f.Reason.Unreached() || f.Reason == openai.ReasonCanceled || f.Status == 401 || f.Status == 403
 }

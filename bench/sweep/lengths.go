@@ -14,27 +14,22 @@ import (
 )
 
 const (
-	tokenizeTime = 10 * time.Second // to find out whether the server tokenizes
-	answerTime   = 30 * time.Second // for one of the answers that tell a length
-	tokenizeTry  = 8                // token ids to try it with
-	longestWords = 256              // of the prompts of those answers
+	tokenizeTimeout = 10 * time.Second // to find out whether the server tokenizes
+	answerTimeout   = 30 * time.Second // for one of the answers that tell a length
+	tokenizeIDs     = 8                // token ids to try it with
+	maxWords        = 256              // of the prompts of those answers
 )
 
 // fitLengths finds out how prompts that are made to a length get it: as token ids
 // that the model has, as text that the server tokenizes, or as words where it does
-// not.
-func (r *run) fitLengths(ctx context.Context) error { return r.fitLengthsWithin(ctx, tokenizeTime) }
-
-// fitLengthsWithin asks for at most so long. A server that gives no answer meanwhile
-// does not tokenize: it may still complete.
-func (r *run) fitLengthsWithin(ctx context.Context, most time.Duration) error {
-	ids := r.cfg.Run.API == openai.Completions
-	switch kind := r.cfg.Dataset.Kind; {
-	case kind == dataset.Random, kind == dataset.Prefix, kind == dataset.Replay && ids:
-	default:
+// not. A server that gives no answer within timeout does not tokenize: it may still
+// complete.
+func (r *run) fitLengths(ctx context.Context, timeout time.Duration) error {
+	ids, kind := r.cfg.Run.API == openai.Completions, r.cfg.Dataset.Kind
+	if kind != dataset.Random && kind != dataset.Prefix && (kind != dataset.Replay || !ids) {
 		return nil
 	}
-	asking, cancel := context.WithTimeout(ctx, most)
+	asking, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	tooFew := r.fitVocabulary(asking)
 	if ids {
@@ -48,7 +43,7 @@ func (r *run) fitLengthsWithin(ctx context.Context, most time.Duration) error {
 	switch {
 	case f == nil:
 	case asking.Err() != nil && ctx.Err() == nil:
-		r.lengths = &runlog.Lengths{Why: fmt.Sprintf("the server does not tokenize: no answer within %s", most)}
+		r.lengths = &runlog.Lengths{Why: fmt.Sprintf("the server does not tokenize: no answer within %s", timeout)}
 	case unreachable(f) && f.Status == 0:
 		return fmt.Errorf("asking the server to tokenize: %w", f)
 	default:
@@ -59,7 +54,7 @@ func (r *run) fitLengthsWithin(ctx context.Context, most time.Duration) error {
 
 // tryTokenizer asks both ways once, with the lowest ids that prompts are made of.
 func (r *run) tryTokenizer(ctx context.Context) *openai.Failure {
-	ids := make([]int32, tokenizeTry)
+	ids := make([]int32, tokenizeIDs)
 	for i := range ids {
 		ids[i] = int32(dataset.FirstToken + i)
 	}
@@ -81,7 +76,7 @@ func (r *run) fitVocabulary(ctx context.Context) error {
 	source := "its card"
 	size, _ := r.client.Vocabulary(ctx, r.cfg.Run.Model)
 	if size == 0 {
-		size, source = r.knownIDs(ctx, wanted), "what it detokenizes"
+		size, source = r.usableIDs(ctx, wanted), "what it detokenizes"
 	}
 	switch {
 	case size == 0 || size >= wanted:
@@ -95,10 +90,10 @@ func (r *run) fitVocabulary(ctx context.Context) error {
 	return nil
 }
 
-// knownIDs is a number of token ids, at most wanted, of which the highest is a text
+// usableIDs is a number of token ids, at most wanted, of which the highest is a text
 // to the server; 0 where it does not detokenize, or not the lowest id. Ids without
 // text may be between, so it may be less than the vocabulary has.
-func (r *run) knownIDs(ctx context.Context, wanted int) int {
+func (r *run) usableIDs(ctx context.Context, wanted int) int {
 	known := func(id int) (yes, told bool) {
 		_, f := r.client.Detokenize(ctx, r.cfg.Run.Model, []int32{int32(id)})
 		// What lies beyond the vocabulary has no text, or is refused.
@@ -136,12 +131,12 @@ func (r *run) estimateLengths(ctx context.Context, aimed int) {
 	if r.lengths == nil {
 		r.lengths = &runlog.Lengths{Why: "a replay does not wait for a tokenizer"}
 	}
-	many := min(max(aimed, tokenizeTry), longestWords)
+	many := min(max(aimed, tokenizeIDs), maxWords)
 	few := many / 4
-	short := r.countWords(ctx, few)
+	short := r.tokensOfWords(ctx, few)
 	long := 0
 	if short > 0 {
-		long = r.countWords(ctx, many)
+		long = r.tokensOfWords(ctx, many)
 	}
 	perWord := float64(long-short) / float64(many-few)
 	if !dataset.PlausibleTokensPerWord(perWord) {
@@ -155,9 +150,9 @@ func (r *run) estimateLengths(ctx context.Context, aimed int) {
 		perWord, r.lengths.Template, r.lengths.Why)
 }
 
-// countWords is how many tokens the server counts in a prompt of so many words, 0
+// tokensOfWords is how many tokens the server counts in a prompt of so many words, 0
 // where it does not tell.
-func (r *run) countWords(ctx context.Context, words int) int {
+func (r *run) tokensOfWords(ctx context.Context, words int) int {
 	source, err := dataset.Open(dataset.Config{
 		Kind: dataset.Random, API: openai.Chat, Seed: r.cfg.Run.Seed, RunID: fmt.Sprintf("%s/%d words", r.cfg.Run.ID, words), InputLen: words, OutputLen: 1,
 	})
@@ -170,7 +165,7 @@ func (r *run) countWords(ctx context.Context, words int) int {
 		return 0 // ctx is over
 	}
 	t := r.client.Stream(ctx, openai.Request{
-		API: openai.Chat, Model: r.cfg.Run.Model, Prompt: p.Text, MaxTokens: 1, Timeout: answerTime, Extra: r.cfg.Ask.Extra,
+		API: openai.Chat, Model: r.cfg.Run.Model, Prompt: p.Text, MaxTokens: 1, Timeout: answerTimeout, Extra: r.cfg.Ask.Extra,
 	})
 	if t.Usage == nil {
 		return 0

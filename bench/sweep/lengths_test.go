@@ -122,7 +122,7 @@ func TestTokenizerThatHangs(t *testing.T) {
 	cfg := chatPlan(t, server.URL)
 	r := &run{cfg: cfg, client: clientOf(t, server.URL)}
 	const most = 100 * time.Millisecond
-	if err := r.fitLengthsWithin(t.Context(), most); err != nil {
+	if err := r.fitLengths(t.Context(), most); err != nil {
 		t.Fatal(err)
 	}
 	want := &runlog.Lengths{Why: "the server does not tokenize: no answer within 100ms"}
@@ -131,7 +131,7 @@ func TestTokenizerThatHangs(t *testing.T) {
 	}
 	withdrawn, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := r.fitLengthsWithin(withdrawn, most); err == nil {
+	if err := r.fitLengths(withdrawn, most); err == nil {
 		t.Error("a run that was withdrawn goes on")
 	}
 }
@@ -253,7 +253,7 @@ func TestTinyVocabulary(t *testing.T) {
 	r := &run{cfg: chatPlan(t, server.URL)}
 	r.cfg.Run.Model, r.cfg.Dataset.Kind = "m", dataset.Random
 	r.client = clientOf(t, server.URL)
-	if err := r.fitLengths(t.Context()); err != nil || r.lengths == nil || !strings.Contains(r.lengths.Why, "1500 tokens") {
+	if err := r.fitLengths(t.Context(), tokenizeTimeout); err != nil || r.lengths == nil || !strings.Contains(r.lengths.Why, "1500 tokens") {
 		t.Errorf("chat: %+v %v", r.lengths, err)
 	}
 }

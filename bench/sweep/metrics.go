@@ -41,14 +41,11 @@ type sampler struct {
 	first  error // the first failure
 }
 
-// openMetrics looks at every source once. One that was asked for must answer.
-func (r *run) openMetrics(ctx context.Context) error {
+// openSamplers checks every source once. One that was asked for must answer.
+func (r *run) openSamplers(ctx context.Context) error {
 	r.samplers = []*sampler{{Sampler: telemetry.Self(0), name: "this program"}}
 	if url := r.cfg.Metrics.Exporter; url != "" {
-		s, err := telemetry.New(telemetry.Config{URL: url, Source: runlog.SourceExporter, HTTP: r.cfg.Metrics.ExporterHTTP})
-		if err == nil {
-			err = s.Check(ctx)
-		}
+		s, err := openSampler(ctx, telemetry.Config{URL: url, Source: runlog.SourceExporter, HTTP: r.cfg.Metrics.ExporterHTTP})
 		if errors.Is(err, telemetry.ErrUnauthorized) {
 			err = fmt.Errorf("%w: see --exporter-http-config and --exporter-credentials-file", err)
 		}
@@ -64,6 +61,14 @@ func (r *run) openMetrics(ctx context.Context) error {
 	return err
 }
 
+func openSampler(ctx context.Context, cfg telemetry.Config) (*telemetry.Sampler, error) {
+	s, err := telemetry.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.Check(ctx)
+}
+
 // serverMetrics is nil where there are none and none were asked for: an endpoint
 // need not have any.
 func (r *run) serverMetrics(ctx context.Context) (*telemetry.Sampler, error) {
@@ -71,40 +76,37 @@ func (r *run) serverMetrics(ctx context.Context) (*telemetry.Sampler, error) {
 	if url == ServerOff {
 		return nil, nil
 	}
-	guessed := url == ""
-	if guessed {
+	asked := url != ""
+	if !asked {
 		base, err := openai.ParseBaseURL(r.cfg.Client.BaseURL)
 		if err != nil {
 			return nil, err
 		}
 		url = base.JoinPath("metrics").String()
 	}
-	s, err := telemetry.New(telemetry.Config{URL: url, Source: runlog.SourceServer, HTTP: r.cfg.Metrics.HTTP})
-	if err == nil {
-		err = s.Check(ctx)
-	}
+	s, err := openSampler(ctx, telemetry.Config{URL: url, Source: runlog.SourceServer, HTTP: r.cfg.Metrics.HTTP})
 	switch {
 	case err == nil:
 		return s, nil
-	case guessed:
-		return nil, nil
+	case asked:
+		return nil, fmt.Errorf("--server-metrics: %w", err)
 	}
-	return nil, fmt.Errorf("--server-metrics: %w", err)
+	return nil, nil
 }
 
-// lookTime bounds the samples before a step: a source that hangs must not keep the
-// load waiting.
-const lookTime = 2 * time.Second
+// firstSampleTimeout bounds the samples before a step: a source that hangs must not
+// keep the load waiting.
+const firstSampleTimeout = 2 * time.Second
 
-// look takes a sample of every source before the first request of a step, so that
+// sampleOnce takes a sample of every source before the first request of a step, so that
 // the server's counters cover all of its requests.
-func (r *run) look(ctx context.Context, step int) []runlog.Record {
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+func (r *run) sampleOnce(ctx context.Context, step int) []runlog.Record {
+	ctx, cancel := context.WithTimeout(ctx, firstSampleTimeout)
 	defer cancel()
 	taken := make([]runlog.Record, len(r.samplers))
-	var looking sync.WaitGroup
+	var sampling sync.WaitGroup
 	for i, s := range r.samplers {
-		looking.Go(func() {
+		sampling.Go(func() {
 			switch sample, err := s.Sample(ctx); {
 			case err == nil:
 				sample.Step = step
@@ -114,13 +116,13 @@ func (r *run) look(ctx context.Context, step int) []runlog.Record {
 			}
 		})
 	}
-	looking.Wait()
+	sampling.Wait()
 	return slices.DeleteFunc(taken, func(r runlog.Record) bool { return r.Sample == nil })
 }
 
-// sample keeps samples of every source until the returned function is called,
+// keepSampling keeps samples of every source until the returned function is called,
 // which waits for the last ones.
-func (r *run) sample(ctx context.Context, step int) (stop func() error) {
+func (r *run) keepSampling(ctx context.Context, step int) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	errs := make([]error, len(r.samplers))
@@ -148,8 +150,8 @@ func (s *sampler) fail(err error) {
 	s.failed++
 }
 
-// tellSamples notes which sources did not always answer.
-func (r *run) tellSamples() {
+// noteFailedSamples notes which sources did not always answer.
+func (r *run) noteFailedSamples() {
 	for _, s := range r.samplers {
 		s.mu.Lock()
 		if s.failed > 0 {

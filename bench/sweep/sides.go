@@ -187,7 +187,7 @@ func (s *Sides) await(ctx context.Context, client *openai.Client, process *side.
 	}
 }
 
-// answers says whether something serves the endpoint now.
+// answers reports whether something serves the endpoint now.
 func answers(ctx context.Context, client *openai.Client) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -195,7 +195,7 @@ func answers(ctx context.Context, client *openai.Client) bool {
 	return failure == nil
 }
 
-// running says whether the command itself lives: one that has ended only
+// running reports whether the command itself lives: one that has ended only
 // switched a server that is not its own.
 func running(p *side.Process) bool {
 	select {

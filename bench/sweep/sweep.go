@@ -100,7 +100,7 @@ func Run(ctx context.Context, cfg Config, watchers ...Watcher) (Result, error) {
 		w.RunStarted(r.cfg.Run)
 	}
 	err = r.steps(ctx)
-	r.tellSamples()
+	r.noteFailedSamples()
 	if err == nil {
 		err = r.log.Write(runlog.Record{RunEnd: &runlog.RunEnd{Ended: time.Now(), Stop: r.result.Stop}})
 	}
@@ -129,22 +129,22 @@ type run struct {
 
 // prepare finds out what can be known to go wrong before the first request.
 func (r *run) prepare(ctx context.Context) error {
-	if err := r.learn(ctx); err != nil {
+	if err := r.checkModels(ctx); err != nil {
 		return err
 	}
 	if err := describe(&r.cfg.Run, r.cfg.Steps); err != nil {
 		return err
 	}
-	if err := r.tryDataset(ctx); err != nil {
+	if err := r.checkDataset(ctx); err != nil {
 		return err
 	}
-	return r.openMetrics(ctx)
+	return r.openSamplers(ctx)
 }
 
-// tryDataset takes a first prompt, so that a file that cannot serve is told
+// checkDataset takes a first prompt, so that a file that cannot serve is told
 // before a step begins.
-func (r *run) tryDataset(ctx context.Context) error {
-	if err := r.fitLengths(ctx); err != nil {
+func (r *run) checkDataset(ctx context.Context) error {
+	if err := r.fitLengths(ctx, tokenizeTimeout); err != nil {
 		return err
 	}
 	source, err := dataset.Open(r.dataset(runlog.Step{}))
@@ -221,14 +221,14 @@ func (r *run) step(ctx context.Context, s runlog.Step) (runlog.StepEnd, error) {
 	if err := r.warmUp(ctx, s); err != nil {
 		return runlog.StepEnd{}, err
 	}
-	first := r.look(ctx, s.Index) // behind the warm-up, which is in no figure
+	first := r.sampleOnce(ctx, s.Index) // behind the warm-up, which is in no figure
 	s.Started = time.Now()
 	for _, record := range append([]runlog.Record{{Step: &s}}, first...) {
 		if err := r.log.Write(record); err != nil {
 			return runlog.StepEnd{}, err
 		}
 	}
-	stopSampling := r.sample(ctx, s.Index)
+	stopSampling := r.keepSampling(ctx, s.Index)
 	var meter load.Meter
 	for _, w := range r.watchers {
 		w.StepStarted(s, &meter)

@@ -370,7 +370,7 @@ func TestLookPassesOverASourceThatHangs(t *testing.T) {
 	r := &run{samplers: []*sampler{{Sampler: hung}, {Sampler: telemetry.Self(0)}}}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	first := r.look(ctx, 3)
+	first := r.sampleOnce(ctx, 3)
 	if len(first) != 1 || first[0].Sample.Source != runlog.SourceClient || first[0].Sample.Step != 3 || r.samplers[0].failed != 1 {
 		t.Errorf("%d samples, %d failures of the source that hangs, want 1 and 1: %+v", len(first), r.samplers[0].failed, first)
 	}

@@ -21,40 +21,39 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/side"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
-	"github.com/accelerator-exporter/accelerator_exporter/internal/commandline"
 )
 
-// compareSettings are the flags of a comparison.
-type compareSettings struct {
+// compareFlags are the flags of a comparison.
+type compareFlags struct {
 	folders []string
 	sides   []string
 	repeat  int
 	ready   time.Duration
 	output  string
-	formats words
+	formats []string
 	goodput []string
 }
 
 const compareCommand = "compare"
 
-func registerCompare(app *kingpin.Application, commands map[string]command, after []string) {
+func registerCompare(app *kingpin.Application, in *invocation, commands map[string]command) {
 	c := app.Command(compareCommand, "Compare runs: each folder is a side, and holds one run or repeats of it. "+
 		"With --side, start each side's command in turn and put load on it. The flags of run for that load stand after --.")
-	s := &compareSettings{formats: words{all: []string{"text", formatMarkdown, formatJSON}, list: []string{"text"}}}
-	c.Arg("FOLDER", "Folder of a side.").SetValue((*paths)(&s.folders))
-	c.Flag("side", "NAME=COMMAND that serves the endpoint while this side is measured; no shell reads it. Repeatable.").StringsVar(&s.sides)
-	c.Flag("repeat", "Times each side is measured, in turns.").Default("5").IntVar(&s.repeat)
-	c.Flag("ready-timeout", "Longest time from a command's start to an endpoint that lists its models.").Default("15m").DurationVar(&s.ready)
-	c.Flag("output", "Folder in which the comparison makes its own.").Default("results").SetValue((*path)(&s.output))
-	value(c.Flag("format", "What to print: text, md, json. Default: text."), &s.formats)
+	s := &compareFlags{formats: []string{"text"}}
+	bind(c.Arg("FOLDER", "Folder of a side."), filenames(&s.folders))
+	c.Flag("side", "Side to measure, NAME=COMMAND: the command serves the endpoint and is run without a shell; repeatable.").StringsVar(&s.sides)
+	c.Flag("repeat", "Number of times each side is measured, in turns.").Default("5").IntVar(&s.repeat)
+	c.Flag("ready-timeout", "Maximum time from the start of a command until the endpoint lists its models.").Default("15m").DurationVar(&s.ready)
+	bind(c.Flag("output", "Folder in which each comparison creates its own.").Default("results"), filename(&s.output))
+	bind(c.Flag("format", "What to print: text, md, json. Default: text."), choices(&s.formats, "text", "md", "json"))
 	c.Flag("goodput", "What a good request meets, in milliseconds: ttft:500 tpot:50 itl:80 e2el:30000.").StringsVar(&s.goodput)
 	commands[compareCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		if err := s.check(after); err != nil {
-			return exitUsage, usageError{err}
+		if err := s.check(in.after); err != nil {
+			return exitUsage, usage(err)
 		}
 		options, err := (&renderFlags{goodput: s.goodput}).options(false)
 		if err != nil {
-			return exitUsage, usageError{err}
+			return exitUsage, usage(err)
 		}
 		if len(s.sides) == 0 {
 			defer endAtOnce(ctx)()
@@ -70,11 +69,11 @@ func registerCompare(app *kingpin.Application, commands map[string]command, afte
 			}
 			return exitMeasured, s.print(stdout, c)
 		}
-		return s.measure(ctx, after, options, stdout, stderr)
+		return s.measure(ctx, in.after, options, stdout, stderr)
 	}
 }
 
-func (s *compareSettings) check(after []string) error {
+func (s *compareFlags) check(after []string) error {
 	switch {
 	case len(s.sides) == 0 && len(s.folders) == 0:
 		return errors.New("two sides or more are needed: folders of runs, a folder of such folders, or --side NAME=COMMAND")
@@ -90,15 +89,30 @@ func (s *compareSettings) check(after []string) error {
 	return nil
 }
 
-// compareFolders compares the sides in the folders.
+// compareFolders compares the sides in the folders. A side has the last element of its
+// path for a name, or all of it where those are not distinct.
 func compareFolders(folders []string, options report.Options) (*compare.Comparison, error) {
-	sides := make([]compare.Side, 0, len(folders))
-	for i, name := range sideNames(folders) {
-		one, err := readSide(name, folders[i], options)
+	names := map[string]bool{}
+	for _, folder := range folders {
+		names[filepath.Base(filepath.Clean(folder))] = true
+	}
+	sides := make([]compare.Side, len(folders))
+	for i, folder := range folders {
+		sides[i].Name = folder
+		if len(names) == len(folders) {
+			sides[i].Name = filepath.Base(filepath.Clean(folder))
+		}
+		logs, err := runlog.Find(folder)
 		if err != nil {
 			return nil, err
 		}
-		sides = append(sides, one)
+		for _, log := range logs {
+			r, err := report.Read(options, log)
+			if err != nil {
+				return nil, err
+			}
+			sides[i].Reports = append(sides[i].Reports, r)
+		}
 	}
 	return compare.Compare(sides)
 }
@@ -129,9 +143,9 @@ func sidesIn(folder string) ([]string, error) {
 }
 
 // print writes the comparison in the formats asked for.
-func (s *compareSettings) print(w io.Writer, c *compare.Comparison) error {
-	for _, format := range s.formats.list {
-		render := map[string]func(io.Writer) error{"text": c.Text, formatMarkdown: c.Markdown, formatJSON: c.JSON}[format]
+func (s *compareFlags) print(w io.Writer, c *compare.Comparison) error {
+	for _, format := range s.formats {
+		render := map[string]func(io.Writer) error{"text": c.Text, "md": c.Markdown, "json": c.JSON}[format]
 		if err := render(w); err != nil {
 			return fmt.Errorf("printing the comparison: %w", err)
 		}
@@ -149,41 +163,9 @@ func writeComparison(folder string, c *compare.Comparison) error {
 	return nil
 }
 
-// sideNames are the last elements of the paths, or all of them where those are
-// not distinct.
-func sideNames(folders []string) []string {
-	names := make([]string, len(folders))
-	seen := map[string]bool{}
-	for i, folder := range folders {
-		names[i] = filepath.Base(filepath.Clean(folder))
-		seen[names[i]] = true
-	}
-	if len(seen) < len(folders) {
-		return folders
-	}
-	return names
-}
-
-// readSide reads every run below a folder as one side.
-func readSide(name, folder string, options report.Options) (compare.Side, error) {
-	logs, err := runlog.Find(folder)
-	if err != nil {
-		return compare.Side{}, err
-	}
-	one := compare.Side{Name: name}
-	for _, log := range logs {
-		r, err := report.Read(options, log)
-		if err != nil {
-			return compare.Side{}, err
-		}
-		one.Reports = append(one.Reports, r)
-	}
-	return one, nil
-}
-
 // measure runs the sides' commands in turns under the load that the flags after
 // -- say, and compares.
-func (s *compareSettings) measure(ctx context.Context, after []string, options report.Options, stdout, stderr io.Writer) (int, error) {
+func (s *compareFlags) measure(ctx context.Context, after []string, options report.Options, stdout, stderr io.Writer) (int, error) {
 	plan, err := s.plan(ctx, after, stderr)
 	if err != nil {
 		return exitNothing, err
@@ -191,20 +173,15 @@ func (s *compareSettings) measure(ctx context.Context, after []string, options r
 	inHead(&plan.Config.Run, options)
 	defer onSecondSignal(ctx, plan.Kill)()
 	result, err := plan.Run(ctx)
-	tell(stderr, result)
+	tell(stderr, result.Notes)
 	if result.Attempted > 0 {
 		fmt.Fprintf(stderr, "accelbench: the runs are in %s\n", result.Folder)
 	}
 	if err != nil || result.Attempted == 0 {
 		return exitNothing, err
 	}
-	folders := make([]string, 0, len(plan.Sides))
-	for _, one := range plan.Sides {
-		if folder := sweep.SideFolder(result.Folder, one); exists(folder) {
-			folders = append(folders, folder)
-		}
-	}
-	if len(folders) < 2 {
+	folders, err := sidesIn(result.Folder)
+	if err != nil {
 		fmt.Fprintf(stderr, "accelbench: only one side was measured, so there is nothing to compare\n")
 		return exitCode(result)
 	}
@@ -222,13 +199,13 @@ func (s *compareSettings) measure(ctx context.Context, after []string, options r
 }
 
 // plan is what the flags of both halves of the command line ask for.
-func (s *compareSettings) plan(ctx context.Context, after []string, stderr io.Writer) (*sweep.Sides, error) {
+func (s *compareFlags) plan(ctx context.Context, after []string, stderr io.Writer) (*sweep.Sides, error) {
 	sides := make([]side.Side, 0, len(s.sides))
 	shown := []string{"accelbench", compareCommand, "--repeat=" + strconv.Itoa(s.repeat)}
 	for _, text := range s.sides {
 		one, err := side.Parse(text)
 		if err != nil {
-			return nil, usageError{err}
+			return nil, usage(err)
 		}
 		sides = append(sides, one)
 		shown = append(shown, "--side", one.String())
@@ -247,29 +224,29 @@ func (s *compareSettings) plan(ctx context.Context, after []string, stderr io.Wr
 	}, nil
 }
 
-// parseRun reads flags of run that stand after another command's. shown is the
-// whole command line as the log may tell it.
-func parseRun(shown, args []string, stderr io.Writer) (*runSettings, sweep.Config, error) {
+// parseRun reads flags of run that stand after another command's. shown is the whole
+// command line as the log may tell it.
+func parseRun(shown, args []string, stderr io.Writer) (*runFlags, sweep.Config, error) {
+	in := &invocation{}
 	app := kingpin.New("accelbench compare … --", "")
-	s := newRunSettings(app.Command(runCommand, ""))
-	line := append([]string{runCommand}, respell(args)...)
-	if _, err := app.Parse(line); err != nil {
-		return nil, sweep.Config{}, usageError{commandline.Guess(err, flagsFor(app.Model(), line))}
-	}
+	s := newRunFlags(app.Command(runCommand, ""))
+	_, err := in.parse(app, append([]string{runCommand}, respell(args)...))
 	switch {
-	case s.load.repeatSet:
-		return nil, sweep.Config{}, usageError{errors.New("--repeat belongs before --: repeats of one start of a server are not independent of each other")}
-	case len(s.render.formats.list)+len(s.render.goodput) > 0, s.out.saveResult, s.out.detailed, s.out.addLine:
-		return nil, sweep.Config{}, usageError{errors.New("after -- stands what is put on the endpoint: --format and --goodput belong before it, and result files are made by accelbench report")}
+	case err != nil:
+	case in.run.wasTyped("repeat"):
+		err = usage(errors.New("--repeat belongs before --: repeats of one start of a server are not independent of each other"))
+	case in.run.wasTyped("format", "goodput", "save-result", "save-detailed", "append-result", "save-evalscope", "print-command"):
+		err = usage(errors.New("after -- stands what is put on the endpoint: --format and --goodput belong before it, and result files are made by accelbench report"))
 	}
-	cfg, err := s.config(shown, stderr)
+	if err != nil {
+		return nil, sweep.Config{}, in.run.withTypedNames(err)
+	}
+	cfg, notes, err := s.config(shown)
+	if err == nil {
+		tell(stderr, append(in.run.notes, notes...))
+	}
 	cfg.Run.Percentiles = s.render.percentiles
-	return s, cfg, err
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
+	return s, cfg, in.run.withTypedNames(err)
 }
 
 // onSecondSignal calls kill and ends the program on the first signal after ctx has

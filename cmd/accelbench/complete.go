@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/accelerator-exporter/accelerator_exporter/internal/commandline"
 )
 
 // completeCommand is what the shells' scripts run: its arguments are the words typed
@@ -43,55 +45,52 @@ func complete(w io.Writer, app *kingpin.ApplicationModel, words []string) error 
 
 // candidates are the words that may stand in place of current behind typed.
 func candidates(app *kingpin.ApplicationModel, typed []string, current string) []string {
-	command, behind := commandOf(app, typed)
-	if command == nil {
-		return fitting(append(commandNames(app), flagNames(app.Flags)...), current)
+	at := slices.IndexFunc(typed, func(word string) bool { return commandNamed(app, word) != nil })
+	if at < 0 {
+		names := []string{}
+		for _, c := range app.Commands {
+			names = append(names, c.Name)
+		}
+		return withPrefix(append(names, flagNames(app.Flags)...), current)
 	}
-	if i := slices.Index(behind, "--"); i >= 0 && command.Name == compareCommand { // the flags of run follow
-		command, behind = commandNamed(app, runCommand), behind[i+1:]
+	command, typed := commandNamed(app, typed[at]), typed[at+1:]
+	if i := slices.Index(typed, "--"); i >= 0 && command.Name == compareCommand { // the flags of run follow
+		command, typed = commandNamed(app, runCommand), typed[i+1:]
+	}
+	var awaiting *kingpin.FlagModel // whose value comes next
+	arguments := 0
+	for _, word := range typed {
+		switch {
+		case awaiting != nil:
+			awaiting = nil
+		case !strings.HasPrefix(word, "-"):
+			arguments++
+		default:
+			if f := flagOf(command, word); f != nil && !f.IsBoolFlag() {
+				awaiting = f
+			}
+		}
 	}
 	name, value, assigned := strings.Cut(current, "=")
-	switch last := lastOf(behind); {
-	case assigned && strings.HasPrefix(name, "--"):
-		return valuesOf(flagOf(command, name), name+"=", value)
-	case takesValue(flagOf(command, last)):
-		return valuesOf(flagOf(command, last), "", current)
+	switch f := flagOf(command, name); {
+	case assigned && f != nil:
+		return completed(f.Value, name+"=", value)
+	case awaiting != nil:
+		return completed(awaiting.Value, "", current)
 	case strings.HasPrefix(current, "-"):
-		return fitting(append(flagNames(command.Flags), flagNames(app.Flags)...), current)
+		return withPrefix(append(flagNames(command.Flags), flagNames(app.Flags)...), current)
 	case len(command.Args) > 0:
-		return argument(command, len(positional(command, behind)), current)
+		return completed(command.Args[min(arguments, len(command.Args)-1)].Value, "", current)
 	}
-	return fitting(flagNames(command.Flags), current)
+	return withPrefix(flagNames(command.Flags), current)
 }
 
-// commandOf is the command among words and what stands behind it, nil if there is
-// none yet.
-func commandOf(app *kingpin.ApplicationModel, words []string) (*kingpin.CmdModel, []string) {
-	for i, word := range words {
-		if c := commandNamed(app, word); c != nil {
-			return c, words[i+1:]
-		}
-	}
-	return nil, nil
-}
-
+// commandNamed is nil if there is none of that name.
 func commandNamed(app *kingpin.ApplicationModel, name string) *kingpin.CmdModel {
-	for _, c := range app.Commands {
-		if c.Name == name {
-			return c
-		}
+	if i := slices.IndexFunc(app.Commands, func(c *kingpin.CmdModel) bool { return c.Name == name }); i >= 0 {
+		return app.Commands[i]
 	}
 	return nil
-}
-
-func commandNames(app *kingpin.ApplicationModel) []string {
-	var all []string
-	for _, c := range app.Commands {
-		if !c.Hidden {
-			all = append(all, c.Name)
-		}
-	}
-	return all
 }
 
 func flagNames(flags []*kingpin.FlagModel) []string {
@@ -106,92 +105,34 @@ func flagNames(flags []*kingpin.FlagModel) []string {
 
 // flagOf is the flag that a word names, nil if it names none.
 func flagOf(c *kingpin.CmdModel, word string) *kingpin.FlagModel {
-	name, isFlag := strings.CutPrefix(strings.ReplaceAll(word, "_", "-"), "--")
-	for _, f := range c.Flags {
-		if isFlag && f.Name == name {
-			return f
-		}
+	word = strings.ReplaceAll(word, "_", "-")
+	if i := slices.IndexFunc(c.Flags, func(f *kingpin.FlagModel) bool { return "--"+f.Name == word }); i >= 0 {
+		return c.Flags[i]
 	}
 	return nil
 }
 
-func takesValue(f *kingpin.FlagModel) bool { return f != nil && !f.IsBoolFlag() }
-
-func lastOf(words []string) string {
-	if len(words) == 0 {
-		return ""
-	}
-	return words[len(words)-1]
-}
-
-// positional are the words that are neither flags nor their values.
-func positional(c *kingpin.CmdModel, words []string) []string {
-	var all []string
-	for i := 0; i < len(words); i++ {
-		switch {
-		case !strings.HasPrefix(words[i], "-"):
-			all = append(all, words[i])
-		case takesValue(flagOf(c, words[i])):
-			i++
-		}
-	}
-	return all
-}
-
-// argument completes the argument number n, or the last if that takes all the rest.
-func argument(c *kingpin.CmdModel, n int, current string) []string {
-	arg := c.Args[min(n, len(c.Args)-1)]
-	return completed(arg.Value, "", current)
-}
-
-func valuesOf(f *kingpin.FlagModel, before, current string) []string {
-	if f == nil {
-		return nil
-	}
-	return completed(f.Value, before, current)
-}
-
-// completed asks a value what it can be. What stands before it in its word is put
-// before each.
+// completed are the words that a value can be, each behind what stands before it in its
+// word.
 func completed(value kingpin.Value, before, current string) []string {
-	if n, ok := value.(named); ok {
-		value = n.Value
-	}
-	if p, ok := value.(interface{ IsPath() bool }); ok && p.IsPath() {
-		return []string{filesHere}
-	}
-	v, ok := value.(interface{ Values() []string })
-	if !ok {
+	v, ok := value.(*commandline.Value)
+	switch {
+	case !ok:
 		return nil
+	case v.File:
+		return []string{filesHere}
+	case v.List:
+		i := strings.LastIndex(current, ",") + 1
+		before, current = before+current[:i], current[i:]
 	}
-	if l, ok := value.(interface{ IsList() bool }); ok && l.IsList() {
-		if i := strings.LastIndex(current, ","); i >= 0 {
-			before, current = before+current[:i+1], current[i+1:]
-		}
-	}
-	words := fitting(v.Values(), current)
+	words := withPrefix(v.Words, current)
 	for i := range words {
 		words[i] = before + words[i]
 	}
 	return words
 }
 
-// fitting are the words that begin as typed.
-func fitting(words []string, typed string) []string {
-	var fit []string
-	for _, word := range words {
-		if strings.HasPrefix(word, typed) {
-			fit = append(fit, word)
-		}
-	}
-	return fit
-}
-
-// flagsFor are the flags that may stand in a command line.
-func flagsFor(app *kingpin.ApplicationModel, args []string) []*kingpin.FlagModel {
-	flags := app.Flags
-	if c, _ := commandOf(app, args); c != nil {
-		flags = append(append([]*kingpin.FlagModel{}, c.Flags...), flags...)
-	}
-	return flags
+// withPrefix are the words that begin as typed.
+func withPrefix(words []string, typed string) []string {
+	return slices.DeleteFunc(slices.Clone(words), func(word string) bool { return !strings.HasPrefix(word, typed) })
 }

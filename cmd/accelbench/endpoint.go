@@ -1,8 +1,7 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -15,25 +14,51 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
 )
 
 // apiKeyVariable is where vLLM's own benchmark takes the key from.
 const apiKeyVariable = "OPENAI_API_KEY"
 
-// address is the base URL and the API that the flags name together. Completions
-// are the default of vLLM's tool, chat is ours.
-func (e *endpointFlags) address(vllm bool) (base string, api openai.API, err error) {
-	url := e.url
-	if e.positional.url != "" {
-		if url != "" {
-			return "", "", errors.New("two endpoints are given, one of them as --url")
-		}
-		url = e.positional.url
-	}
-	if url == "" {
-		url = "http://" + net.JoinHostPort(e.host, strconv.Itoa(e.port))
-	}
+// endpointFlags say where the endpoint is and how to talk to it.
+type endpointFlags struct {
+	url, host, path, backend, api string
+	port                          int
+	model, served                 string
+	modules                       []string
+	assignment                    string
+	ready                         time.Duration
+	apiKeyFile, httpConfig        string
+	headers                       map[string]string
+	insecure, unchecked           bool
+}
+
+func (e *endpointFlags) register(c flagSet) {
+	c.Flag("url", "URL of the endpoint: its base, such as http://127.0.0.1:8000, or the full path of its API.").StringVar(&e.url)
+	c.Flag("host", "Host of the endpoint, without --url.").Default("127.0.0.1").StringVar(&e.host)
+	c.Flag("port", "Port of the endpoint, without --url.").Default("8000").IntVar(&e.port)
+	c.Flag("endpoint", "Path of the API below the URL: /v1/completions or /v1/chat/completions.").StringVar(&e.path)
+	bind(c.Flag("backend", "Name of the API in vLLM: vllm and openai are completions, openai-chat is chat."),
+		known(&e.backend, "vllm", "openai", "openai-chat"))
+	bind(c.Flag("api", "API to use: chat or completions. Default: that of the URL or the backend, else chat; completions on a command line of vLLM's tool."),
+		known(&e.api, string(openai.Chat), string(openai.Completions)))
+	c.Flag("model", "Model to ask for. Default: the first that the server lists.").StringVar(&e.model)
+	c.Flag("served-model-name", "Model to ask for where --model is the path of its files.").StringVar(&e.served)
+	bind(c.Flag("lora-modules", "LoRA modules to ask for in place of the model, one per request; repeatable."), repeated(&e.modules, parseName))
+	e.assignment = string(runlog.LoRARandom)
+	bind(c.Flag("lora-assignment", "Assignment of LoRA modules to requests: random, by --seed, or round-robin. Default: random."),
+		choice(&e.assignment, "", string(runlog.LoRARandom), string(runlog.LoRARoundRobin)))
+	bind(c.Flag("api-key-file", "File with the API key. Default: the environment's OPENAI_API_KEY."), filename(&e.apiKeyFile))
+	bind(c.Flag("http-config", "YAML file with Prometheus' HTTP client configuration: TLS, client certificate, proxy, OAuth 2."), filename(&e.httpConfig))
+	bind(c.Flag("header", "HTTP header to send, KEY=VALUE; repeatable."), pairs(&e.headers))
+	c.Flag("insecure", "Do not verify the server's certificate.").BoolVar(&e.insecure)
+	bind(c.Flag("ready-timeout", "Maximum time to wait for a server that does not list its models yet, such as 10m. Default: none."), duration(&e.ready))
+	c.Flag("unchecked", "Skip the check that the server is up and serves the model, if --model names one.").BoolVar(&e.unchecked)
+}
+
+// address is the base URL and the API that the flags name together: the API by the path
+// of the URL, else by --api, else by vLLM's name for it.
+func (e *endpointFlags) address() (base string, api openai.API, err error) {
+	url := cmp.Or(e.url, "http://"+net.JoinHostPort(e.host, strconv.Itoa(e.port)))
 	if !strings.Contains(url, "://") && !strings.ContainsAny(url, "@ ") { // what has an @ may hold a secret
 		return "", "", fmt.Errorf("the endpoint has no scheme: http://%s ?", url)
 	}
@@ -41,60 +66,27 @@ func (e *endpointFlags) address(vllm bool) (base string, api openai.API, err err
 	if err != nil {
 		return "", "", fmt.Errorf("reading the endpoint's URL: %w", err)
 	}
-	if api != "" {
-		return base, api, nil
-	}
-	switch e.api {
-	case string(openai.Completions), string(openai.Chat):
-		return base, openai.API(e.api), nil
-	case "", "openai": // evalscope's name for it
+	switch named := openai.API(e.api); {
+	case api != "":
+	case named == openai.Completions, named == openai.Chat:
+		api = named
+	case named != "":
+		err = fmt.Errorf("no API is called %q (known: chat, completions)", e.api)
 	default:
-		return "", "", fmt.Errorf("no API is called %q (known: chat, completions)", e.api)
+		api, err = backendAPI(e.backend)
 	}
-	switch e.backend {
-	case "":
-		if vllm {
-			return base, openai.Completions, nil
-		}
-		return base, openai.Chat, nil
-	case "vllm", "openai", "vllm-rlhf", "lmdeploy", "sglang", "scalellm", "llama.cpp":
-		return base, openai.Completions, nil
-	case "openai-chat":
-		return base, openai.Chat, nil
-	}
-	return "", "", fmt.Errorf("the backend %q asks for neither chat nor completions, or is not known (known: vllm, openai, openai-chat, sglang, lmdeploy, scalellm)", e.backend)
+	return base, api, err
 }
 
-// modelName is the model that requests ask for, empty for the server's first.
-func (e *endpointFlags) modelName() (string, error) {
-	if _, err := os.Stat(e.positional.model); err == nil && e.positional.dataset == "" && strings.Contains(e.positional.model, ".json") {
-		return "", fmt.Errorf("%s is a file: the model is missing between the URL and the data set", e.positional.model)
-	}
-	switch {
-	case e.positional.model != "" && e.model != "":
-		return "", errors.New("two models are given, one of them as --model")
-	case e.positional.model != "":
-		return e.positional.model, nil
-	case e.served != "":
-		return e.served, nil
-	}
-	return e.model, nil
-}
-
-// loraAssignment is empty where there are no modules to assign.
-func (e *endpointFlags) loraAssignment() runlog.LoRAAssignment {
-	if len(e.modules) == 0 {
-		return ""
-	}
-	return runlog.LoRAAssignment(e.assignment)
-}
-
-// modelPath is the model's own name where it is served under another.
-func (e *endpointFlags) modelPath() string {
+// setModel says what model is asked for; the server's first if no flag does.
+func (e *endpointFlags) setModel(run *runlog.Run) {
+	run.Model = e.model
 	if e.served != "" {
-		return e.model
+		run.Model, run.ModelPath = e.served, e.model
 	}
-	return ""
+	if len(e.modules) > 0 {
+		run.LoRAModules, run.LoRAAssignment = e.modules, runlog.LoRAAssignment(e.assignment)
+	}
 }
 
 // http is the HTTP client's configuration: the file's, and the flags' in it.
@@ -104,7 +96,7 @@ func (e *endpointFlags) http() (config.HTTPClientConfig, error) {
 		return c, err
 	}
 	if err := e.addHeaders(&c); err != nil {
-		return c, usageError{err}
+		return c, usage(err)
 	}
 	switch {
 	case e.apiKeyFile != "":
@@ -150,80 +142,4 @@ func (e *endpointFlags) client(base string) (openai.Config, error) {
 	cfg := openai.Config{BaseURL: base, HTTP: http, KeepAlive: true, UserAgent: "accelbench/" + version.Version}
 	_, err = openai.NewClient(cfg) // says what is wrong before anything is made
 	return cfg, err
-}
-
-// config is what every request asks beside its prompt.
-func (a *askFlags) config(idle time.Duration, api openai.API) (sweep.Ask, error) {
-	if strings.ContainsFunc(a.idPrefix, func(r rune) bool { return r < '!' || r > '~' }) {
-		return sweep.Ask{}, errors.New("--request-id-prefix must be of letters, digits and signs: it goes into a header")
-	}
-	extra, err := a.extraBody()
-	if err == nil {
-		err = a.addLogprobs(extra, api)
-	}
-	return sweep.Ask{
-		IdleTimeout: idle, IgnoreEOS: a.ignoreEOS, ContinuousUsage: a.continuousUsage, Extra: extra, RequestIDPrefix: a.idPrefix,
-	}, err
-}
-
-// addLogprobs asks for the alternatives to each token, as the API calls it.
-func (a *askFlags) addLogprobs(extra map[string]json.RawMessage, api openai.API) error {
-	switch {
-	case !a.logprobsSet:
-		return nil
-	case a.logprobs < 0:
-		return errors.New("--logprobs must not be negative")
-	case api == openai.Completions:
-		extra["logprobs"] = json.RawMessage(strconv.Itoa(a.logprobs))
-	default:
-		extra["logprobs"], extra["top_logprobs"] = json.RawMessage("true"), json.RawMessage(strconv.Itoa(a.logprobs))
-	}
-	return nil
-}
-
-// jsonNumber is a number as JSON has it: as it was given, or where JSON does not
-// write it so, as in .5, by its value. NaN and Inf are refused.
-func jsonNumber(text string) (json.RawMessage, error) {
-	n, err := strconv.ParseFloat(text, 64)
-	switch {
-	case err != nil:
-		return nil, err
-	case json.Valid([]byte(text)):
-		return json.RawMessage(text), nil
-	}
-	return json.Marshal(n)
-}
-
-// extraBody are the members that are added to every request.
-func (a *askFlags) extraBody() (map[string]json.RawMessage, error) {
-	extra := map[string]json.RawMessage{}
-	if a.extra != "" {
-		if err := json.Unmarshal([]byte(a.extra), &extra); err != nil {
-			return nil, errors.New("--extra-body is no JSON object")
-		}
-	}
-	for name, text := range a.sampling {
-		if *text == "" {
-			continue
-		}
-		number, err := jsonNumber(*text)
-		if err != nil {
-			return nil, fmt.Errorf("--%s %q is no number", name, *text)
-		}
-		extra[strings.ReplaceAll(name, "-", "_")] = number
-	}
-	if a.chatTemplate != "" {
-		extra["chat_template_kwargs"] = json.RawMessage(a.chatTemplate)
-	}
-	if len(a.stop) > 0 {
-		list, err := json.Marshal(a.stop)
-		if err != nil {
-			return nil, err
-		}
-		extra["stop"] = list
-	}
-	if err := openai.CheckExtra(extra); err != nil {
-		return nil, fmt.Errorf("--extra-body: %w", err)
-	}
-	return extra, nil
 }

@@ -22,17 +22,20 @@ func parsed(t *testing.T, line string) (sweep.Config, error) {
 }
 
 // parsedAll is the same with the flags as given, and what was told beside.
-func parsedAll(t *testing.T, line string) (s *runSettings, cfg sweep.Config, told string, err error) {
+func parsedAll(t *testing.T, line string) (s *runFlags, cfg sweep.Config, told string, err error) {
 	t.Helper()
 	t.Setenv(apiKeyVariable, "")
 	app := kingpin.New("accelbench", "").Terminate(nil)
-	s = newRunSettings(app.Command("run", ""))
-	if _, err := app.Parse(respell(append([]string{"run"}, strings.Fields(line)...))); err != nil {
-		t.Fatalf("%s: %v", line, err)
+	s = newRunFlags(app.Command("run", ""))
+	in := &invocation{}
+	if _, err := in.parse(app, respell(append([]string{"run"}, strings.Fields(line)...))); err != nil {
+		return s, cfg, "", in.run.withTypedNames(err)
 	}
-	var stderr strings.Builder
-	cfg, err = s.config([]string{"accelbench", "run"}, &stderr)
-	return s, cfg, stderr.String(), err
+	cfg, notes, err := s.config([]string{"accelbench", "run"})
+	for _, note := range append(in.run.notes, notes...) {
+		told += "accelbench: " + note + "\n"
+	}
+	return s, cfg, told, in.run.withTypedNames(err)
 }
 
 func TestLoads(t *testing.T) {
@@ -56,6 +59,8 @@ func TestLoads(t *testing.T) {
 		"--request-rate 4 --duration 90":           {open(func(s *runlog.Step) { s.Requests, s.Duration = 0, 90*time.Second })},
 		"--request-rate inf":                       {{Arrival: runlog.ArrivalBurst, Requests: 1000, Timeout: 10 * time.Minute}},
 		"--request-rate inf --max-concurrency 100": {closed(100, 2*time.Second)},
+		// An infinite rate says nothing of when, so a trace keeps its times.
+		"--request-rate inf --dataset replay --dataset-path f": {{Arrival: runlog.ArrivalReplay, Timeout: 10 * time.Minute}},
 		// vLLM's tool sends all at once unless it is told otherwise.
 		"--backend vllm --num-prompts 40":                         {{Arrival: runlog.ArrivalBurst, Requests: 40, Timeout: 10 * time.Minute}},
 		"--dataset-name random --num_prompts 40 --request-rate=4": {open(func(s *runlog.Step) { s.Requests = 40 })},
@@ -147,33 +152,33 @@ func TestShownCommand(t *testing.T) {
 		"accelbench run --exporter=http://h/metrics?token=s3cret": "accelbench run --exporter=http://h/metrics",
 		"accelbench run --api-key-file key":                       "accelbench run --api-key-file key",
 	} {
-		if got := strings.Join(shownCommand(strings.Fields(line)), " "); got != want {
+		if got := strings.Join(withoutSecrets(strings.Fields(line)), " "); got != want {
 			t.Errorf("%s: %s", line, got)
 		}
 	}
 }
 
-func TestSeconds(t *testing.T) {
+func TestDurations(t *testing.T) {
 	for text, want := range map[string]time.Duration{"120": 2 * time.Minute, "1.5": 1500 * time.Millisecond, "90s": 90 * time.Second, "2m": 2 * time.Minute, "0": 0} {
-		var s seconds
-		if err := s.Set(text); err != nil || time.Duration(s) != want {
-			t.Errorf("%q: %v %v", text, time.Duration(s), err)
+		if got, err := parseDuration(text); err != nil || got != want {
+			t.Errorf("%q: %v %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"", "-1", "-5s", "NaN", "inf", "1e300", "soon"} {
-		if err := new(seconds).Set(text); err == nil {
+		if _, err := parseDuration(text); err == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}
 }
 
 func TestRates(t *testing.T) {
-	var r rates
-	if err := r.Set("1, 2.5,inf"); err != nil || len(r) != 3 || !math.IsInf(r[2], 1) {
+	var r []float64
+	rates := rates(&r)
+	if err := rates.Set("1, 2.5,inf"); err != nil || len(r) != 3 || !math.IsInf(r[2], 1) {
 		t.Errorf("%v %v", r, err)
 	}
 	for _, text := range []string{"", "0", "-1", "NaN", "1,,2"} {
-		if err := new(rates).Set(text); err == nil {
+		if err := rates.Set(text); err == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}
@@ -190,6 +195,11 @@ func TestSamplingNumbers(t *testing.T) {
 		}
 		if got := string(cfg.Ask.Extra["frequency_penalty"]); got != want {
 			t.Errorf("%s is sent as %s, want %s", text, got, want)
+		}
+	}
+	for _, body := range []string{"null", "[]", "5", "{"} {
+		if _, err := parsed(t, "--top-p 0.5 --extra-body "+body); err == nil || !strings.Contains(err.Error(), "--extra-body is no JSON object") {
+			t.Errorf("body %s: error %v", body, err)
 		}
 	}
 	for _, text := range []string{"NaN", "inf", "1e999", "warm"} {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -35,15 +36,21 @@ const helpTemplate = `{{define "Usage" -}}
 {{$command := .Context.SelectedCommand -}}
 {{if $command -}}
 usage: {{.App.Name}} {{$command}}{{template "Usage" $command}}
-{{range Grouped $command.Name .Context.Flags -}}
+{{if IsRun $command -}}
+{{$flags := .Context.Flags -}}
+{{range Groups -}}
 {{.Title}}:
-{{.Flags|FlagsToTwoColumns|FormatTwoColumns}}
+{{.Flags $flags|FlagsToTwoColumns|FormatTwoColumns}}
+{{end -}}
+{{else -}}
+Flags:
+{{.Context.Flags|FlagsToTwoColumns|FormatTwoColumns}}
 {{end -}}
 {{with .Context.Args -}}
 Args:
 {{.|ArgsToTwoColumns|FormatTwoColumns}}
 {{end -}}
-{{if HasExamples $command.Name}}{{Examples}}{{end -}}
+{{if IsRun $command}}{{Examples}}{{end -}}
 {{else -}}
 usage: {{.App.Name}}{{template "Usage" .App}}
 Commands:
@@ -56,76 +63,58 @@ Flags of every command:
 {{end -}}
 `
 
-// helpGroup is a title of help with what stands under it.
-type helpGroup struct {
+// flagSet is what flags are added to: a command, or a group of its flags.
+type flagSet interface {
+	Flag(name, help string) *kingpin.FlagClause
+}
+
+// flagGroup is a title of help with the flags of run that stand under it.
+type flagGroup struct {
 	Title string
-	Flags []*kingpin.FlagModel
+	run   *kingpin.CmdClause
+	names []string
+}
+
+// Flag adds a flag to run and to the group. Its help ends with the names that it has in
+// other tools.
+func (g *flagGroup) Flag(name, help string) *kingpin.FlagClause {
+	g.names = append(g.names, name)
+	return g.run.Flag(name, help+otherNames(name))
+}
+
+// Flags are those of all that are in the group.
+func (g *flagGroup) Flags(all []*kingpin.FlagModel) []*kingpin.FlagModel {
+	var flags []*kingpin.FlagModel
+	for _, f := range all {
+		if slices.Contains(g.names, f.Name) && !f.Hidden {
+			flags = append(flags, f)
+		}
+	}
+	return flags
 }
 
 // setHelp has help show the flags of run in their groups.
-func setHelp(app *kingpin.Application, run *flagGroups) {
+func setHelp(app *kingpin.Application, groups []*flagGroup) {
 	app.UsageTemplate(helpTemplate)
-	grouped := func(command string, flags []*kingpin.FlagModel) []helpGroup {
-		if command != runCommand {
-			return []helpGroup{{"Flags", flags}}
-		}
-		return run.split(flags)
-	}
 	app.UsageFuncs(map[string]any{
-		"Examples":    func() string { return examples },
-		"HasExamples": func(command string) bool { return command == runCommand },
-		"Grouped":     grouped,
+		"Examples": func() string { return examples },
+		"IsRun":    func(command *kingpin.CmdModel) bool { return command.Name == runCommand },
+		"Groups": func() []*flagGroup {
+			return append(slices.Clone(groups), &flagGroup{Title: "Other", names: []string{"help", "version"}})
+		},
 		"CommandRows": func(app *kingpin.ApplicationModel) [][2]string {
 			var rows [][2]string
 			for _, c := range app.Commands {
-				if !c.Hidden {
-					rows = append(rows, [2]string{c.Name, c.Help})
-				}
+				rows = append(rows, [2]string{c.Name, c.Help})
 			}
 			return rows
 		},
 		"FlagRows": func(app *kingpin.ApplicationModel) [][2]string {
 			var rows [][2]string
-			for _, c := range app.Commands {
-				if c.Name != runCommand {
-					continue
-				}
-				for _, g := range run.split(c.Flags) {
-					rows = append(rows, [2]string{g.Title, g.names()})
-				}
+			for _, g := range groups {
+				rows = append(rows, [2]string{g.Title, strings.Join(flagNames(g.Flags(commandNamed(app, runCommand).Flags)), " ")})
 			}
 			return rows
 		},
 	})
-}
-
-// split puts flags under the titles of their groups, those without one under Other.
-func (g *flagGroups) split(flags []*kingpin.FlagModel) []helpGroup {
-	const other = "Other"
-	byTitle := map[string][]*kingpin.FlagModel{}
-	for _, f := range flags {
-		title := other
-		if t, ok := g.of[f.Name]; ok {
-			title = t
-		}
-		if !f.Hidden {
-			byTitle[title] = append(byTitle[title], f)
-		}
-	}
-	var groups []helpGroup
-	for _, title := range append(g.titles, other) {
-		if len(byTitle[title]) > 0 {
-			groups = append(groups, helpGroup{title, byTitle[title]})
-		}
-	}
-	return groups
-}
-
-// names are the flags of the group in one text.
-func (g helpGroup) names() string {
-	names := make([]string, 0, len(g.Flags))
-	for _, f := range g.Flags {
-		names = append(names, "--"+f.Name)
-	}
-	return strings.Join(names, " ")
 }

@@ -16,7 +16,7 @@ import (
 func helpOf(t *testing.T, args ...string) string {
 	t.Helper()
 	var out strings.Builder
-	app, _ := newApp(nil, &out, io.Discard)
+	app, _ := newApp(&invocation{}, &out, io.Discard)
 	app.Terminate(func(int) { panic("over") })
 	func() {
 		defer func() { _ = recover() }() // help ends the program
@@ -28,9 +28,9 @@ func helpOf(t *testing.T, args ...string) string {
 // Every flag of run is in one of the five groups, in help and in its overview.
 func TestHelpIsGrouped(t *testing.T) {
 	commands := map[string]command{}
-	groups := registerRun(kingpin.New("accelbench", ""), commands)
+	groups := registerRun(kingpin.New("accelbench", ""), &invocation{}, commands)
 	var titles []string
-	for _, g := range groups.split(groups.command.Model().Flags) {
+	for _, g := range groups {
 		titles = append(titles, g.Title)
 	}
 	if diff := cmp.Diff([]string{"Server", "Load", "Data", "Sampling", "Output"}, titles); diff != "" {
@@ -77,7 +77,7 @@ func TestExamples(t *testing.T) {
 }
 
 func TestCandidates(t *testing.T) {
-	app, _ := newApp(nil, io.Discard, io.Discard)
+	app, _ := newApp(&invocation{}, io.Discard, io.Discard)
 	files := []string{filesHere}
 	for line, want := range map[string][]string{
 		"":                         {"run", "report", "compare", "completion", "version", "--help", "--version"},
@@ -141,7 +141,7 @@ func TestHelpThatCannotBeWritten(t *testing.T) {
 	} {
 		for _, args := range [][]string{{"--help"}, {"run", "--help"}} {
 			var stderr strings.Builder
-			code := run(t.Context(), args, tt.stdout, &stderr)
+			code := run(t.Context(), append([]string{"accelbench"}, args...), tt.stdout, &stderr)
 			if diff := cmp.Diff(tt.want, stderr.String()); code != exitNothing || diff != "" {
 				t.Errorf("%s: exit %d, stderr (-want +got):\n%s", args, code, diff)
 			}

@@ -4,12 +4,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -20,11 +20,11 @@ import (
 
 // The exit codes.
 const (
-	exitMeasured    = 0   // something was measured and accounted for
-	exitNothing     = 1   // nothing could be
-	exitUsage       = 2   // the command line is wrong
-	exitFailures    = 3   // stopped by a failure limit
-	exitInterrupted = 130 // withdrawn by the user
+	exitMeasured    = 0                       // something was measured and accounted for
+	exitNothing     = commandline.ExitFailure // nothing could be
+	exitUsage       = commandline.ExitUsage   // the command line is wrong
+	exitFailures    = 3                       // stopped by a failure limit
+	exitInterrupted = 130                     // withdrawn by the user
 )
 
 func main() {
@@ -41,43 +41,44 @@ func main() {
 		stop() // a second signal ends the program at once
 		fmt.Fprintln(os.Stderr, "\naccelbench: stopping, with a report of what there is; once more ends at once, with the traces kept")
 	})
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	code := run(ctx, os.Args, os.Stdout, os.Stderr)
 	os.Exit(code)
 }
 
 // command is one of the program's commands.
 type command func(ctx context.Context, stdout, stderr io.Writer) (code int, err error)
 
+// invocation is what the program was called with.
+type invocation struct {
+	args  []string // as typed, the program's name first
+	after []string // what stood after "--", nil if there was none
+	run   *translation
+}
+
 // run is the whole program. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	in := &invocation{args: args}
+	app, commands := newApp(in, stdout, stderr)
+	args = args[1:]
 	if len(args) > 0 && args[0] == completeCommand {
-		app, _ := newApp(nil, stdout, stderr)
 		if err := complete(stdout, app.Model(), args[1:]); err != nil {
 			return exitNothing
 		}
 		return exitMeasured
 	}
-	args, after := cut(respell(args))
-	app, commands := newApp(after, stdout, stderr)
-	name, err := commandline.Parse(app, args)
-	err = commandline.Guess(err, flagsFor(app.Model(), args))
-	if err == nil && after != nil && name != compareCommand {
-		err = fmt.Errorf("%s takes nothing after --", name)
+	args, in.after = cut(respell(args))
+	name, err := in.parse(app, args)
+	if err == nil && in.after != nil && name != compareCommand {
+		err = usage(fmt.Errorf("%s takes nothing after --", name))
 	}
-	if help := (commandline.Unwritten{}); errors.As(err, &help) {
-		if help.Unread() {
-			return exitNothing
-		}
-		return complain(stderr, help)
+	code := exitUsage
+	if err == nil {
+		code, err = commands[name](ctx, stdout, stderr)
 	}
-	if err != nil {
-		return complain(stderr, usageError{err})
-	}
-	code, err := commands[name](ctx, stdout, stderr)
 	if err == nil {
 		return code
 	}
-	told := complain(stderr, err)
+	told := commandline.Fail(stderr, "accelbench", in.run.withTypedNames(err))
 	switch {
 	case ctx.Err() != nil:
 		return exitInterrupted
@@ -87,36 +88,32 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return told
 }
 
+// parse reads a command line, one of run in its translation.
+func (in *invocation) parse(app *kingpin.Application, args []string) (command string, err error) {
+	in.run = &translation{}
+	if words := readRun(app, args); words != nil {
+		if in.run, err = translate(words); err != nil {
+			return "", usage(err)
+		}
+		args = in.run.args()
+	}
+	return commandline.Parse(app, args)
+}
+
 // cut takes off what follows "--", and says so by a slice that is not nil.
 func cut(args []string) (before, after []string) {
-	for i, a := range args {
-		if a == "--" {
-			return args[:i], append([]string{}, args[i+1:]...)
-		}
+	i := slices.Index(args, "--")
+	if i < 0 {
+		return args, nil
 	}
-	return args, nil
+	return args[:i], append([]string{}, args[i+1:]...)
 }
 
-// usageError is a wrong command line.
-type usageError struct{ err error }
+// usage marks the error of a wrong command line.
+func usage(err error) error { return commandline.UsageError{Err: err} }
 
-func (e usageError) Error() string { return e.err.Error() }
-
-func (e usageError) Unwrap() error { return e.err }
-
-// complain writes one line and returns the exit code for it.
-func complain(stderr io.Writer, err error) int {
-	if usage := (usageError{}); errors.As(err, &usage) {
-		fmt.Fprintf(stderr, "accelbench: %v, try --help\n", err)
-		return exitUsage
-	}
-	fmt.Fprintf(stderr, "accelbench: %v\n", err)
-	return exitNothing
-}
-
-// newApp returns the command line and what each of its commands does. What stood
-// after "--" is for compare.
-func newApp(after []string, stdout, stderr io.Writer) (*kingpin.Application, map[string]command) {
+// newApp returns the command line and what each of its commands does.
+func newApp(in *invocation, stdout, stderr io.Writer) (*kingpin.Application, map[string]command) {
 	app := kingpin.New("accelbench", "Load tests for language model servers with the OpenAI API. "+
 		"Exit codes: 0 measured, 1 nothing could be measured, 2 wrong command line, 3 stopped by a failure limit, 130 interrupted.")
 	app.UsageWriter(stdout)
@@ -125,15 +122,12 @@ func newApp(after []string, stdout, stderr io.Writer) (*kingpin.Application, map
 	app.Version(version.Print("accelbench"))
 	app.VersionFlag.Short('v')
 	commands := map[string]command{}
-	setHelp(app, registerRun(app, commands))
+	setHelp(app, registerRun(app, in, commands))
 	registerReport(app, commands)
-	registerCompare(app, commands, after)
+	registerCompare(app, in, commands)
 	registerCompletion(app, commands)
 	app.Command("version", "Print the version.")
-	commands["version"] = func(_ context.Context, stdout, _ io.Writer) (int, error) {
-		_, err := fmt.Fprintln(stdout, version.Print("accelbench"))
-		return exitMeasured, err
-	}
+	commands["version"] = printer(func() string { return version.Print("accelbench") + "\n" })
 	return app, commands
 }
 
@@ -142,9 +136,14 @@ func registerCompletion(app *kingpin.Application, commands map[string]command) {
 	scripts := map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}
 	c := app.Command("completion", "Print the completion script of a shell, bash, zsh or fish: source <(accelbench completion bash).")
 	shell := "bash"
-	c.Arg("SHELL", "bash, zsh or fish. Default: bash.").SetValue(choice{into: &shell, all: []string{"bash", "zsh", "fish"}, what: "shell"})
-	commands["completion"] = func(_ context.Context, stdout, _ io.Writer) (int, error) {
-		_, err := io.WriteString(stdout, scripts[shell])
+	bind(c.Arg("SHELL", "bash, zsh or fish. Default: bash."), choice(&shell, "shell", "bash", "zsh", "fish"))
+	commands["completion"] = printer(func() string { return scripts[shell] })
+}
+
+// printer is a command that prints a text.
+func printer(text func() string) command {
+	return func(_ context.Context, stdout, _ io.Writer) (int, error) {
+		_, err := io.WriteString(stdout, text())
 		return exitMeasured, err
 	}
 }

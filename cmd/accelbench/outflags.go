@@ -6,15 +6,18 @@ import (
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // outputFlags say where a run's files go and what is shown meanwhile.
 type outputFlags struct {
 	folder                        string
+	printCommand                  bool
+	saveEvalscope                 bool
 	saveResult, detailed, addLine bool
 	resultDir, resultFile         string
-	metadata                      pairs
+	metadata                      map[string]string
 	label, tokenizer              string
 	quiet                         bool
 	webAddress, webConfig         string
@@ -23,52 +26,52 @@ type outputFlags struct {
 }
 
 func (o *outputFlags) register(c flagSet) {
-	c.Flag("output", "Folder in which the run makes its own.").Default("results").SetValue((*path)(&o.folder))
-	c.Flag("save-result", "Write vLLM's result file for each step too.").BoolVar(&o.saveResult)
-	c.Flag("save-detailed", "With every request in it.").BoolVar(&o.detailed)
-	c.Flag("append-result", "Add the result to the file as a line.").BoolVar(&o.addLine)
-	c.Flag("result-dir", "Folder of vLLM's result file.").SetValue((*path)(&o.resultDir))
+	bind(c.Flag("output", "Folder in which each run creates its own.").Default("results"), filename(&o.folder))
+	c.Flag("print-command", "Print the command line in flags of accelbench and exit, to see what a command of another tool means.").BoolVar(&o.printCommand)
+	c.Flag("save-evalscope", "Also write evalscope-perf's files into the working directory: a summary for each step, and performance_metrics.png.").BoolVar(&o.saveEvalscope)
+	c.Flag("save-result", "Also write vLLM's result file for each step.").BoolVar(&o.saveResult)
+	c.Flag("save-detailed", "Also write vLLM's result file, with every request.").BoolVar(&o.detailed)
+	c.Flag("append-result", "Also write vLLM's result file, each result as a line at its end.").BoolVar(&o.addLine)
+	bind(c.Flag("result-dir", "Folder of vLLM's result file."), filename(&o.resultDir))
 	c.Flag("result-filename", "Name of vLLM's result file.").StringVar(&o.resultFile)
-	value(c.Flag("metadata", "KEY=VALUE to keep with the result; repeatable."), &o.metadata)
+	bind(c.Flag("metadata", "KEY=VALUE to keep with the result; repeatable."), pairs(&o.metadata))
 	c.Flag("label", "First part of the name of vLLM's result file. Default: the backend.").StringVar(&o.label)
-	c.Flag("tokenizer", "Only kept with the result: tokens are counted by the server.").SetValue((*path)(&o.tokenizer))
-	c.Flag("quiet", "Show nothing while it runs.").Short('q').BoolVar(&o.quiet)
+	bind(c.Flag("tokenizer", "Tokenizer to keep with the result; tokens are counted by the server."), filename(&o.tokenizer))
+	c.Flag("quiet", "Do not show progress.").Short('q').BoolVar(&o.quiet)
 	c.Flag("web.listen-address", "Address to serve the run's own metrics at while it runs, such as 127.0.0.1:10069.").StringVar(&o.webAddress)
-	c.Flag("web.config.file", "File with TLS and basic auth for that address.").SetValue((*path)(&o.webConfig))
+	bind(c.Flag("web.config.file", "File with TLS and basic auth for that address."), filename(&o.webConfig))
 	c.Flag("exporter", "URL of accelerator_exporter's metrics, to sample the cards: http://127.0.0.1:10068/metrics.").StringVar(&o.exporter)
-	c.Flag("exporter-http-config", "YAML file with Prometheus' HTTP client configuration for the exporter: TLS, client certificate, basic auth.").SetValue((*path)(&o.exporterHTTP.file))
-	c.Flag("exporter-credentials-file", "File with a bearer token for the exporter.").SetValue((*path)(&o.exporterHTTP.credentialsFile))
+	bind(c.Flag("exporter-http-config", "YAML file with Prometheus' HTTP client configuration for the exporter: TLS, client certificate, basic auth."), filename(&o.exporterHTTP.file))
+	bind(c.Flag("exporter-credentials-file", "File with a bearer token for the exporter."), filename(&o.exporterHTTP.credentialsFile))
 	c.Flag("exporter-insecure", "Do not verify the exporter's certificate.").BoolVar(&o.exporterHTTP.insecure)
 	c.Flag("server-metrics", "URL of the model server's own metrics, off for none. Default: /metrics beside the endpoint, if it is there.").
 		StringVar(&o.server)
 }
 
-// The formats that can be printed.
-const (
-	formatVLLM      = "vllm"
-	formatEvalscope = "evalscope"
-	formatChecks    = "checks"
-	formatTable     = "table"
-	formatMarkdown  = "md"
-	formatJSON      = "json"
-	formatCSV       = "csv"
-	formatNone      = "none"
-)
+// vllmResult reports whether vLLM's result file is asked for.
+func (o *outputFlags) vllmResult() bool { return o.saveResult || o.detailed || o.addLine }
+
+// formatNone prints nothing.
+const formatNone = "none"
+
+// defaultFormats are printed where no format is asked for.
+func defaultFormats() []string { return []string{"head", "summary"} }
 
 // renderFlags say how a report is shown.
 type renderFlags struct {
-	formats     words
-	metrics     words
-	percentiles percentiles // those that were asked for
+	formats     []string // those that were asked for
+	metrics     []string
+	percentiles []float64 // those that were asked for
 	goodput     []string
 }
 
 func (r *renderFlags) register(c flagSet, formats string) {
-	r.formats.all = []string{formatVLLM, formatEvalscope, formatChecks, formatTable, formatMarkdown, formatJSON, formatCSV, formatNone}
-	value(c.Flag("format", "What to print, a list of: "+strings.Join(r.formats.all, ", ")+". Default: "+formats+"."), &r.formats)
-	r.metrics = words{all: []string{"ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue"}, list: []string{"ttft", "tpot", "itl"}}
-	value(c.Flag("percentile-metrics", "Latencies in vLLM's block, a list of: "+strings.Join(r.metrics.all, ", ")+". Default: ttft,tpot,itl."), &r.metrics)
-	value(c.Flag("metric-percentiles", "Percentiles in vLLM's block and, beside 50 and 90, in the tables. Default: 99; of report: those of the run."), &r.percentiles)
+	all := append(render.FormatNames(), formatNone)
+	bind(c.Flag("format", "What to print, a list of: "+strings.Join(all, ", ")+". Default: "+formats+"."), choices(&r.formats, all...))
+	r.metrics = []string{"ttft", "tpot", "itl"}
+	metrics := []string{"ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue"}
+	bind(c.Flag("percentile-metrics", "Latencies in vLLM's block, a list of: "+strings.Join(metrics, ", ")+". Default: ttft,tpot,itl."), choices(&r.metrics, metrics...))
+	bind(c.Flag("metric-percentiles", "Percentiles in vLLM's block and, beside 50 and 90, in the tables. Default: 99; of report: those of the run."), percentiles(&r.percentiles))
 	c.Flag("goodput", "What a good request meets, in milliseconds: ttft:500 tpot:50 itl:80 e2el:30000. Default of report: what the run had.").StringsVar(&r.goodput)
 }
 

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -16,15 +16,77 @@ const (
 	maxSteps        = 10_000
 )
 
-// steps are the sweep that the flags ask for, repeated as often as they say.
-func (l *loadFlags) steps(maxTokens int, replay, vllm bool) ([]runlog.Step, error) {
-	if err := l.check(); err != nil {
+// check says what is wrong with a load, be it a flag's value or flags that do not go
+// together.
+func (l *loadFlags) check(replay bool) error {
+	closed, open, rises := len(l.users) > 0, len(l.rates) > 0, l.rise != ""
+	paced := slices.ContainsFunc(l.rates, func(rate float64) bool { return !math.IsInf(rate, 1) })
+	burst := open && l.maxConcurrency == 0 && slices.ContainsFunc(l.rates, func(rate float64) bool { return math.IsInf(rate, 1) })
+	for _, rule := range []struct {
+		broken bool
+		text   string
+	}{
+		{l.requests < 1 && l.requestsSet, "--requests must be at least 1"},
+		{l.maxConcurrency < 0, "--max-concurrency must not be negative"},
+		{l.warmups < 0, "--warmup-requests must not be negative"},
+		{l.repeat < 1 || l.repeat > maxSteps, fmt.Sprintf("--repeat must be from 1 to %d", maxSteps)},
+		{!(l.maxFailures >= 0 && l.maxFailures <= 1), "--max-failure-ratio must be between 0 and 1"},
+
+		{!rises && (l.fromSet || l.toSet), "--ramp-up-start-rps and --ramp-up-end-rps need --ramp-up-strategy"},
+		{rises && (!l.fromSet || !l.toSet), "--ramp-up-strategy needs --ramp-up-start-rps and --ramp-up-end-rps"},
+		{rises && (open || closed), "--ramp-up-strategy sets the rate: give neither --request-rate nor --concurrency (--max-concurrency bounds it)"},
+		{rises && l.rampUpSet, "--ramp-up-strategy raises the rate over all requests, --ramp-up over a time: give one of them"},
+		{
+			rises && (!(l.from >= 0) || !(l.to > 0) || l.from > l.to || math.IsInf(l.to, 0)),
+			"--ramp-up-start-rps must be at least 0 and at most --ramp-up-end-rps",
+		},
+		{
+			runlog.RiseShape(l.rise) == runlog.RiseExponential && l.from == 0,
+			"--ramp-up-start-rps must be above 0 for --ramp-up-strategy exponential",
+		},
+		{
+			rises && l.requests == 0 && l.duration > 0,
+			"--ramp-up-strategy needs a number of --requests: its rate is reached at the last of them",
+		},
+
+		{closed && open, "--concurrency is a closed loop and --request-rate an open one: give one of them (--max-concurrency bounds an open loop)"},
+		{closed && l.maxConcurrency > 0, "--concurrency and --max-concurrency contradict each other"},
+		{replay && (closed || paced || rises), "a replay has its own times: give neither --concurrency nor --request-rate nor --ramp-up-strategy"},
+		{
+			l.rampUp > 0 && (burst || replay),
+			"--ramp-up is for users and for rates: there is none when all is sent at once, or in a replay",
+		},
+		{replay && l.selfTimedSet && !l.selfTimed, "--no-self-timed is refused: " + selfTimedAlways},
+		{!replay && l.selfTimed, "--self-timed is refused: " + selfTimedAlways},
+	} {
+		if rule.broken {
+			return errors.New(rule.text)
+		}
+	}
+	return nil
+}
+
+const selfTimedAlways = "a replay keeps the times of its trace, and nothing else has any"
+
+// unused are the flags of a load that change nothing in it.
+func (l *loadFlags) unused(first runlog.Step) []string {
+	var told []string
+	if l.selfTimedSet {
+		told = append(told, fmt.Sprintf("--%sself-timed is accepted, and without effect: %s", map[bool]string{false: "no-"}[l.selfTimed], selfTimedAlways))
+	}
+	if l.burstinessSet && first.Rate == 0 && l.rise == "" {
+		told = append(told, "--burstiness is without effect without a --request-rate")
+	}
+	return told
+}
+
+// steps are the sweep that the flags ask for, repeated as often as they say. A replay
+// has its own times, also where the rate is infinite, which says no other.
+func (l *loadFlags) steps(maxTokens int, replay bool) ([]runlog.Step, error) {
+	if err := l.check(replay); err != nil {
 		return nil, err
 	}
-	levels, err := l.levels(replay, vllm)
-	if err != nil {
-		return nil, err
-	}
+	levels := l.levels(replay)
 	if len(levels)*l.repeat > maxSteps {
 		return nil, fmt.Errorf("%d steps are more than %d", len(levels)*l.repeat, maxSteps)
 	}
@@ -32,16 +94,16 @@ func (l *loadFlags) steps(maxTokens int, replay, vllm bool) ([]runlog.Step, erro
 	for repeat := range l.repeat {
 		for _, s := range levels {
 			s.Index, s.Repeat = len(steps), repeat
-			s.Requests, s.Duration = l.requests, time.Duration(l.duration)
+			s.Requests, s.Duration = l.requests, l.duration
 			unlimited := s.Requests == 0 && s.Duration == 0 && !replay
 			if unlimited || s.Requests == 0 && s.Arrival == runlog.ArrivalBurst {
 				s.Requests = defaultRequests
 			}
-			if s.RampUp, err = l.rampUpOf(s); err != nil {
-				return nil, err
+			s.RampUp = l.rampUp
+			if s.Arrival == runlog.ArrivalClosed && !l.rampUpSet { // so that not all wait for one another's prefill
+				s.RampUp = time.Duration(s.Concurrency) * rampUpPerUser
 			}
-			s.Timeout = time.Duration(l.timeout)
-			s.MaxFailureRatio, s.MaxTokens, s.Warmups = l.maxFailureRatio, maxTokens, l.warmups
+			s.Timeout, s.MaxFailureRatio, s.MaxTokens, s.Warmups = l.timeout, l.maxFailures, maxTokens, l.warmups
 			if err := checkFiles(connections(s)); err != nil {
 				return nil, err
 			}
@@ -51,118 +113,51 @@ func (l *loadFlags) steps(maxTokens int, replay, vllm bool) ([]runlog.Step, erro
 	return steps, nil
 }
 
-func (l *loadFlags) check() error {
+// levels are the loads of a sweep: the instants of a replay, rates or users.
+func (l *loadFlags) levels(replay bool) []runlog.Step {
 	switch {
-	case l.requests < 1 && len(l.counts.given()) > 0:
-		return errors.New("--requests must be at least 1")
-	case l.maxConcurrency < 0:
-		return errors.New("--max-concurrency must not be negative")
-	case l.warmups < 0:
-		return errors.New("--warmup-requests must not be negative")
-	case l.repeat < 1 || l.repeat > maxSteps:
-		return fmt.Errorf("--repeat must be from 1 to %d", maxSteps)
-	case !(l.maxFailureRatio >= 0 && l.maxFailureRatio <= 1):
-		return errors.New("--max-failure-ratio must be between 0 and 1")
-	}
-	return l.checkRise()
-}
-
-// checkRise is about flags that only together make a rising rate.
-func (l *loadFlags) checkRise() error {
-	rise := runlog.Rise{Shape: runlog.RiseShape(l.rise), From: l.riseFrom, To: l.riseTo}
-	switch {
-	case l.rise == "" && (l.riseFromSet || l.riseToSet):
-		return errors.New("--ramp-up-start-rps and --ramp-up-end-rps need --ramp-up-strategy")
-	case l.rise == "":
-		return nil
-	case !l.riseFromSet || !l.riseToSet:
-		return errors.New("--ramp-up-strategy needs --ramp-up-start-rps and --ramp-up-end-rps")
-	case len(l.rates) > 0 || len(l.concurrency) > 0:
-		return errors.New("--ramp-up-strategy sets the rate: give neither --request-rate nor --concurrency (--max-concurrency bounds it)")
-	case l.rampUpSet:
-		return errors.New("--ramp-up-strategy raises the rate over all requests, --ramp-up over a time: give one of them")
-	case !(rise.From >= 0) || !(rise.To > 0) || rise.From > rise.To || math.IsInf(rise.To, 0):
-		return errors.New("--ramp-up-start-rps must be at least 0 and at most --ramp-up-end-rps")
-	case rise.Shape == runlog.RiseExponential && rise.From == 0:
-		return errors.New("--ramp-up-start-rps must be above 0 for --ramp-up-strategy exponential")
-	case l.requests == 0 && l.duration > 0:
-		return errors.New("--ramp-up-strategy needs a number of --requests: its rate is reached at the last of them")
-	}
-	return nil
-}
-
-// levels are the loads of a sweep: users, rates, the instants of a replay, or,
-// on a vLLM command line that says neither, everything at once.
-func (l *loadFlags) levels(replay, vllm bool) ([]runlog.Step, error) {
-	users := []int(l.concurrency)
-	switch {
-	case len(users) > 0 && len(l.rates) > 0:
-		return nil, errors.New("--concurrency is a closed loop and --request-rate an open one: give one of them (--max-concurrency bounds an open loop)")
-	case len(users) > 0 && l.maxConcurrency > 0:
-		return nil, errors.New("--concurrency and --max-concurrency contradict each other")
-	case replay && (len(users) > 0 || len(l.rates) > 0 || l.rise != ""):
-		return nil, errors.New("a replay has its own times: give neither --concurrency nor --request-rate nor --ramp-up-strategy")
 	case replay:
-		return []runlog.Step{{Arrival: runlog.ArrivalReplay, MaxConcurrency: l.maxConcurrency}}, nil
-	case len(l.rates) > 0 || l.rise != "":
-		return l.open()
-	case len(users) > 0:
-	case l.maxConcurrency > 0:
-		users = []int{l.maxConcurrency} // all at once behind a bound is a closed loop
-	case vllm:
-		return []runlog.Step{{Arrival: runlog.ArrivalBurst}}, nil
-	default:
-		users = []int{1}
+		return []runlog.Step{{Arrival: runlog.ArrivalReplay, MaxConcurrency: l.maxConcurrency}}
+	case l.rise != "":
+		s := l.paced()
+		s.Rise = runlog.Rise{Shape: runlog.RiseShape(l.rise), From: l.from, To: l.to}
+		return []runlog.Step{s}
 	}
-	steps := make([]runlog.Step, len(users))
-	for i, n := range users {
-		steps[i] = runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: n}
-	}
-	return steps, nil
-}
-
-// open are the levels of an open loop.
-func (l *loadFlags) open() ([]runlog.Step, error) {
-	shape, err := strconv.ParseFloat(l.burstiness, 64)
-	if err != nil || !(shape > 0) {
-		return nil, fmt.Errorf("--burstiness %q is no number above 0, nor inf", l.burstiness)
-	}
-	paced := runlog.Step{MaxConcurrency: l.maxConcurrency, Arrival: runlog.ArrivalGamma, Burstiness: shape}
-	switch {
-	case math.IsInf(shape, 1):
-		paced.Arrival, paced.Burstiness = runlog.ArrivalConstant, 0
-	case shape == 1:
-		paced.Arrival = runlog.ArrivalPoisson
-	}
-	if l.rise != "" {
-		paced.Rise = runlog.Rise{Shape: runlog.RiseShape(l.rise), From: l.riseFrom, To: l.riseTo}
-		return []runlog.Step{paced}, nil
-	}
-	steps := make([]runlog.Step, 0, len(l.rates))
+	var steps []runlog.Step
 	for _, rate := range l.rates {
-		s := paced
+		s := l.paced()
 		s.Rate = rate
 		switch {
-		case math.IsInf(rate, 1) && l.maxConcurrency > 0:
+		case math.IsInf(rate, 1) && l.maxConcurrency > 0: // all at once behind a bound is a closed loop
 			s = runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: l.maxConcurrency}
 		case math.IsInf(rate, 1):
 			s = runlog.Step{Arrival: runlog.ArrivalBurst}
 		}
 		steps = append(steps, s)
 	}
-	return steps, nil
+	if len(steps) > 0 {
+		return steps
+	}
+	users := l.users
+	if len(users) == 0 {
+		users = []int{max(l.maxConcurrency, 1)}
+	}
+	for _, n := range users {
+		steps = append(steps, runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: n})
+	}
+	return steps
 }
 
-// rampUpOf spreads the first requests of a closed loop by default, so that not
-// all of them wait for one another's prefill.
-func (l *loadFlags) rampUpOf(s runlog.Step) (time.Duration, error) {
+// paced is a step of an open loop, without its rate.
+func (l *loadFlags) paced() runlog.Step {
+	s := runlog.Step{MaxConcurrency: l.maxConcurrency, Arrival: runlog.ArrivalGamma, Burstiness: l.burstiness}
 	switch {
-	case s.Arrival == runlog.ArrivalClosed && !l.rampUpSet:
-		return time.Duration(s.Concurrency) * rampUpPerUser, nil
-	case l.rampUp > 0 && (s.Arrival == runlog.ArrivalBurst || s.Arrival == runlog.ArrivalReplay):
-		return 0, errors.New("--ramp-up is for users and for rates: there is none when all is sent at once, or in a replay")
+	case math.IsInf(l.burstiness, 1):
+		s.Arrival, s.Burstiness = runlog.ArrivalConstant, 0
+	case l.burstiness == 1:
+		s.Arrival = runlog.ArrivalPoisson
 	}
-	return time.Duration(l.rampUp), nil
+	return s
 }
 
 // connections is how many a step may need at once, as far as it is known.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -14,44 +15,46 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report/chart"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report/page"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 func registerReport(app *kingpin.Application, commands map[string]command) {
 	c := app.Command("report", "Report again from the traces that runs kept. Several folders are taken for one load from several machines.")
-	folders, output := new(paths), new(path)
-	c.Arg("FOLDER", "Folder of a run.").Required().SetValue(folders)
-	c.Flag("output", "Folder for report.json, .csv, .md, .html and the pictures. Default: the run's own, if it is one.").SetValue(output)
-	var patience seconds
-	value(c.Flag("await", "Wait at most so long, such as 2h, until each FOLDER holds a run that is over. Default: do not wait."), &patience)
+	var folders []string
+	var output string
+	bind(c.Arg("FOLDER", "Folder of a run.").Required(), filenames(&folders))
+	bind(c.Flag("output", "Folder for report.json, .csv, .md, .html and the pictures. Default: the run's own, if it is one."), filename(&output))
+	var patience time.Duration
+	bind(c.Flag("await", "Maximum time to wait until each FOLDER holds a finished run, such as 2h. Default: do not wait."), duration(&patience))
 	render := new(renderFlags)
-	render.register(c, "vllm,checks,table")
+	render.register(c, strings.Join(defaultFormats(), ","))
 	commands["report"] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		defer endAtOnce(ctx)()
 		options, err := render.options(false)
 		if err != nil {
-			return exitUsage, usageError{err}
+			return exitUsage, usage(err)
 		}
 		options.AsRun = true
 		if patience > 0 {
-			if err := await(ctx, time.Duration(patience), *folders, stderr); err != nil {
+			if err := await(ctx, patience, folders, stderr); err != nil {
 				return exitNothing, fmt.Errorf("awaiting the runs: %w", err)
 			}
 		}
-		r, err := report.Read(options, *folders...)
+		r, err := report.Read(options, folders...)
 		if err != nil {
 			return exitNothing, err
 		}
-		into := string(*output)
-		if into == "" && len(*folders) == 1 && len(r.Runs) == 1 {
-			into = runFolder((*folders)[0])
+		into := output
+		if into == "" && len(folders) == 1 && len(r.Runs) == 1 {
+			into = runFolder(folders[0])
 		}
 		if into == "" {
 			fmt.Fprintln(stderr, "accelbench: no files are written: several runs were given, and no --output")
 		} else if err := writeReport(into, r, stderr); err != nil {
 			return exitNothing, err
 		}
-		if err := render.print(stdout, r, []string{formatVLLM, formatChecks, formatTable}); err != nil {
+		if err := render.print(stdout, r); err != nil {
 			return exitNothing, err
 		}
 		return exitMeasured, nil
@@ -73,57 +76,28 @@ func runFolder(path string) string {
 	return filepath.Dir(logs[0])
 }
 
-// print writes r in the formats asked for, or in otherwise.
-func (f *renderFlags) print(w io.Writer, r *report.Report, otherwise []string) error {
-	formats := f.formats.list
+// print writes r in the formats asked for.
+func (f *renderFlags) print(w io.Writer, r *report.Report) error {
+	formats := f.formats
 	if len(formats) == 0 {
-		formats = otherwise
-		if err := report.Head(w, r); err != nil {
-			return fmt.Errorf("printing the report: %w", err)
-		}
+		formats = defaultFormats()
 	}
-	for _, format := range formats {
-		if err := f.printOne(w, r, format); err != nil {
-			return fmt.Errorf("printing the report: %w", err)
-		}
-	}
-	return nil
-}
-
-func (f *renderFlags) printOne(w io.Writer, r *report.Report, format string) error {
-	switch format {
-	case formatVLLM, formatEvalscope, formatChecks:
-		for i := range r.Steps {
-			if err := f.printStep(w, r, &r.Steps[i], format); err != nil {
-				return err
+	for _, name := range formats {
+		for _, format := range render.Formats() {
+			if format.Name != name {
+				continue
+			}
+			if err := format.Write(w, r, f.vllm(r, false)); err != nil {
+				return fmt.Errorf("printing the report: %w", err)
 			}
 		}
-		return nil
-	case formatTable:
-		return report.Table(w, r)
-	case formatMarkdown:
-		return report.Markdown(w, r)
-	case formatJSON:
-		return report.JSON(w, r)
-	case formatCSV:
-		return report.CSV(w, r)
 	}
 	return nil
-}
-
-func (f *renderFlags) printStep(w io.Writer, r *report.Report, s *report.Step, format string) error {
-	switch format {
-	case formatEvalscope:
-		return report.Evalscope(w, s)
-	case formatChecks:
-		return report.WriteChecks(w, s)
-	}
-	return report.VLLM(w, s, f.vllm(r, false))
 }
 
 // vllm is how vLLM's forms of r are written.
-func (f *renderFlags) vllm(r *report.Report, detail bool) report.VLLMOptions {
-	return report.VLLMOptions{Metrics: f.metrics.list, Percentiles: r.Chosen, Detail: detail}
+func (f *renderFlags) vllm(r *report.Report, detail bool) render.VLLMOptions {
+	return render.VLLMOptions{Metrics: f.metrics, Percentiles: r.Chosen, Detail: detail}
 }
 
 // file is one file of a report.
@@ -138,9 +112,9 @@ func writeReport(folder string, r *report.Report, stderr io.Writer) error {
 		return fmt.Errorf("making the report's folder: %w", err)
 	}
 	files := []file{
-		{"report.json", func(w io.Writer) error { return report.JSON(w, r) }},
-		{"report.csv", func(w io.Writer) error { return report.CSV(w, r) }},
-		{"report.md", func(w io.Writer) error { return report.Markdown(w, r) }},
+		{"report.json", func(w io.Writer) error { return render.JSON(w, r) }},
+		{"report.csv", func(w io.Writer) error { return render.CSV(w, r) }},
+		{"report.md", func(w io.Writer) error { return render.Markdown(w, r) }},
 		{"report.html", func(w io.Writer) error { return page.Write(w, r) }},
 		{"performance_metrics.png", chart.Overview(r).WritePNG},
 		{"latency.png", chart.Latency(r).WritePNG},

@@ -11,33 +11,30 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report/chart"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
 )
 
 // report prints and writes all that a run's flags ask for.
-func (s *runSettings) report(folder string, options report.Options, stdout, stderr io.Writer) error {
+func (s *runFlags) report(folder string, options report.Options, stdout, stderr io.Writer) error {
 	r, err := report.Read(options, folder)
 	if err != nil {
 		return err
-	}
-	formats := []string{formatVLLM, formatChecks, formatTable}
-	if s.evalscope() {
-		formats[0] = formatEvalscope
 	}
 	// Files first: whoever reads the output may have gone.
 	if err := writeReport(folder, r, stderr); err != nil {
 		return err
 	}
-	if s.evalscope() {
+	if s.out.saveEvalscope {
 		if err := writeEvalscope(r, stderr); err != nil {
 			return err
 		}
 	}
-	if s.out.saveResult || s.out.detailed || s.out.addLine {
+	if s.out.vllmResult() {
 		if err := s.saveResults(r, stderr); err != nil {
 			return err
 		}
 	}
-	return s.render.print(stdout, r, formats)
+	return s.render.print(stdout, r)
 }
 
 // writeEvalscope writes into the working directory what evalscope-perf leaves
@@ -45,8 +42,8 @@ func (s *runSettings) report(folder string, options report.Options, stdout, stde
 func writeEvalscope(r *report.Report, stderr io.Writer) error {
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		name := report.EvalscopeFileName(r.Runs[0].Model, cmp.Or(r.Runs[0].DatasetPath, r.Runs[0].Dataset), s)
-		if err := writeFile(name, func(w io.Writer) error { return report.Evalscope(w, s) }); err != nil {
+		name := render.EvalscopeFileName(r.Runs[0].Model, cmp.Or(r.Runs[0].DatasetPath, r.Runs[0].Dataset), s)
+		if err := writeFile(name, func(w io.Writer) error { return render.Evalscope(w, s) }); err != nil {
 			return err
 		}
 		fmt.Fprintf(stderr, "accelbench: evalscope's summary is in %s\n", name)
@@ -55,7 +52,7 @@ func writeEvalscope(r *report.Report, stderr io.Writer) error {
 }
 
 // saveResults writes vLLM's result file of each step.
-func (s *runSettings) saveResults(r *report.Report, stderr io.Writer) error {
+func (s *runFlags) saveResults(r *report.Report, stderr io.Writer) error {
 	if s.out.resultDir != "" {
 		if err := os.MkdirAll(s.out.resultDir, 0o755); err != nil {
 			return err
@@ -67,13 +64,13 @@ func (s *runSettings) saveResults(r *report.Report, stderr io.Writer) error {
 		name := s.out.resultFile
 		switch {
 		case name == "":
-			name = report.VLLMFileName(&r.Runs[0], step, now)
+			name = render.VLLMFileName(&r.Runs[0], step, now)
 		case i > 0 && !s.out.addLine: // the next step must not replace the first one's
 			ext := filepath.Ext(name)
 			name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), i+1, ext)
 		}
 		path := filepath.Join(s.out.resultDir, name)
-		write := func(w io.Writer) error { return report.VLLMResult(w, r, step, s.render.vllm(r, s.out.detailed)) }
+		write := func(w io.Writer) error { return render.VLLMResult(w, r, step, s.render.vllm(r, s.out.detailed)) }
 		save := writeFile
 		if s.out.addLine {
 			save = appendFile

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+	"time"
 
 	"github.com/alecthomas/kingpin/v2"
+	"github.com/kballard/go-shellquote"
 	"golang.org/x/term"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/live"
@@ -17,59 +18,66 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
 )
 
-// folderTime is the part of a folder's or file's name that says when.
-const folderTime = "20060102-150405"
-
 const runCommand = "run"
 
 // registerRun adds the command and returns its flags in their groups.
-func registerRun(app *kingpin.Application, commands map[string]command) *flagGroups {
+func registerRun(app *kingpin.Application, in *invocation, commands map[string]command) []*flagGroup {
 	c := app.Command(runCommand, "Put load on an endpoint and report. The commands of evalscope-perf and of vLLM's benchmark_serving.py "+
 		"run as they are, with only the program's name changed.")
-	s := newRunSettings(c)
-	var start instant
-	value(s.groups.group("Load").Flag("start-at", "When to begin, such as 2026-03-04T05:06:07Z: the machines of one load begin together. Default: at once."), &start)
+	s := newRunFlags(c)
 	commands[runCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		cfg, err := s.config(os.Args, stderr)
+		if s.out.printCommand {
+			in.run.drop("print-command")
+			tell(stderr, in.run.notes)
+			_, err := fmt.Fprintln(stdout, shellquote.Join(append([]string{"accelbench"}, in.run.args()...)...))
+			return exitMeasured, err
+		}
+		cfg, notes, err := s.config(in.args)
 		if err != nil {
 			return exitNothing, err
 		}
-		options, err := s.render.options(s.out.saveResult || s.out.detailed || s.out.addLine)
+		tell(stderr, append(in.run.notes, notes...))
+		options, err := s.render.options(s.out.vllmResult())
 		if err != nil {
-			return exitUsage, usageError{err}
+			return exitUsage, usage(err)
 		}
 		inHead(&cfg.Run, options)
-		sleepUntil(ctx, start.Time, stderr)
+		sleepUntil(ctx, s.load.start, stderr)
 		return s.run(ctx, cfg, options, stdout, stderr)
 	}
 	return s.groups
 }
 
-// newRunSettings registers the flags of a run on c.
-func newRunSettings(c *kingpin.CmdClause) *runSettings {
-	s := &runSettings{groups: newFlagGroups(c), foreign: foreignFlags()}
-	s.endpoint.register(s.groups.group("Server"), c)
-	s.load.register(s.groups.group("Load"))
-	s.data.register(s.groups.group("Data"))
-	s.ask.register(s.groups.group("Sampling"))
-	output := s.groups.group("Output")
-	s.out.register(output)
-	s.render.register(output, "vllm,checks,table, or evalscope,checks,table for an evalscope command line")
-	for i := range s.foreign {
-		s.foreign[i].register(c)
+// sleepUntil returns at start, which is when the machines of one load begin
+// together, or when ctx ends. One that comes too late begins at once, and says
+// so: the others already wait for nobody.
+func sleepUntil(ctx context.Context, start time.Time, stderr io.Writer) {
+	if start.IsZero() {
+		return
 	}
-	return s
+	left := time.Until(start)
+	if left <= 0 {
+		fmt.Fprintf(stderr, "accelbench: --start-at was %s ago: beginning at once\n", (-left).Round(time.Millisecond))
+		return
+	}
+	fmt.Fprintf(stderr, "accelbench: beginning in %s\n", left.Round(time.Second))
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
 }
 
 // run puts the load on and reports.
-func (s *runSettings) run(ctx context.Context, cfg sweep.Config, options report.Options, stdout, stderr io.Writer) (int, error) {
+func (s *runFlags) run(ctx context.Context, cfg sweep.Config, options report.Options, stdout, stderr io.Writer) (int, error) {
 	watchers, stop, err := s.watchers(ctx, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
 	defer stop()
 	result, err := sweep.Run(ctx, cfg, watchers...)
-	tell(stderr, result)
+	tell(stderr, result.Notes)
 	if result.Attempted == 0 {
 		if err == nil {
 			err = errors.New("no request was sent")
@@ -86,9 +94,9 @@ func (s *runSettings) run(ctx context.Context, cfg sweep.Config, options report.
 	return exitCode(result)
 }
 
-// tell writes what the user should know beside the report.
-func tell(stderr io.Writer, result sweep.Result) {
-	for _, note := range result.Notes {
+// tell writes what the user should know beside the report, a line each.
+func tell(stderr io.Writer, notes []string) {
+	for _, note := range notes {
 		fmt.Fprintf(stderr, "accelbench: %s\n", note)
 	}
 }
@@ -109,7 +117,7 @@ func exitCode(result sweep.Result) (int, error) {
 }
 
 // watchers are what shows the run while it goes, and what ends them.
-func (s *runSettings) watchers(ctx context.Context, stderr io.Writer) (watchers []sweep.Watcher, stop func(), err error) {
+func (s *runFlags) watchers(ctx context.Context, stderr io.Writer) (watchers []sweep.Watcher, stop func(), err error) {
 	stop = func() {}
 	if !s.out.quiet {
 		watchers = append(watchers, live.NewLine(stderr, columns(stderr)))
@@ -136,9 +144,4 @@ func columns(w io.Writer) int {
 		return 80
 	}
 	return width
-}
-
-// folderSuffix ends the name of a run's folder, which begins with the time.
-func folderSuffix(model string) string {
-	return "-" + report.FileName(filepath.Base(model), "model")
 }

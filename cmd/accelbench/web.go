@@ -11,12 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-kit/log"
-	"github.com/go-kit/log/level"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/exporter-toolkit/web"
-	sloggokit "github.com/tjhop/slog-gokit"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/live"
 )
@@ -50,8 +47,7 @@ func serveMetrics(ctx context.Context, m *live.Metrics, address, configFile stri
 		}
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 15 * time.Second, MaxHeaderBytes: 64 << 10}
-	quiet := level.NewFilter(log.NewLogfmtLogger(log.NewSyncWriter(stderr)), level.AllowWarn())
-	logger := slog.New(sloggokit.NewGoKitHandler(quiet, nil))
+	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	socket := false
 	flags := &web.FlagConfig{WebListenAddresses: &[]string{address}, WebSystemdSocket: &socket, WebConfigFile: &configFile}
 	var running sync.WaitGroup

@@ -45,8 +45,8 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// endOne closes the connection that has waited longest, and is false when none
-// waits.
+// endOne closes the connection that has waited longest, and reports whether one
+// waited.
 func (c *connections) endOne() bool {
 	var longest net.Conn
 	var since time.Time

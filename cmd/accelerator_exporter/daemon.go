@@ -23,12 +23,13 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 	"github.com/accelerator-exporter/accelerator_exporter/collector"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 // Bounds on what a client of the web port may cost.
 const (
 	readTimeout    = 30 * time.Second
-	writeTimeout   = 15 * time.Second // longer than any scrape waits by default
+	writeTimeout   = 10 * time.Second // as long as a scrape waits by default
 	drainTimeout   = 3 * time.Second  // leaves time for the rest of a stop within 5 s
 	maxHeaderBytes = 16 << 10
 	maxStreams     = 16 // of one HTTP/2 connection
@@ -50,7 +51,7 @@ type daemon struct {
 }
 
 func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
-	d := &daemon{settings: s, base: base, logger: stamped(base), registry: prometheus.NewRegistry()}
+	d := &daemon{settings: s, base: base, logger: withTimestamp(base), registry: prometheus.NewRegistry()}
 	vendors := s.enabledVendors()
 	d.hardware = collector.New(collector.Options{
 		Vendors: vendors, NUMA: s.numa, Processes: s.processes, Sysfs: s.sysfs,
@@ -60,7 +61,7 @@ func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
 	if err := d.prober.Apply(c.targets); err != nil {
 		return nil, err
 	}
-	d.placement = newPlacement(s.procfs, d.hardware, d.prober)
+	d.placement = newPlacement(process.FS(s.procfs), d.hardware, d.prober)
 	d.reloadOK = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "accelerator_exporter_config_last_reload_successful", Help: "Whether the last load of the configuration was good.",
 	})
@@ -77,7 +78,7 @@ func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
 		level.Info(d.logger).Log("msg", "collecting", "vendor", v.Name, "command", v.Command)
 	}
 	if len(vendors) == 0 {
-		level.Warn(d.logger).Log("msg", "no card metrics: none of mx-smi, ht-smi and npu-smi is on the PATH, or they were declined; see --collector.metax.command and --collector.ascend.command")
+		level.Warn(d.logger).Log("msg", "no card metrics: no collector of a vendor is enabled; see --collector.metax.command and --collector.ascend.command")
 	}
 	for _, t := range c.targets {
 		level.Info(d.logger).Log("msg", "probing", "target", t.Name(), "url", t.URL())
@@ -89,11 +90,11 @@ func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
 	return d, nil
 }
 
-// warnUnreadable tells which files are not there yet: probes are not sent before
+// warnUnreadable logs which files cannot be read yet: probes are not sent before
 // they are.
 func (d *daemon) warnUnreadable(c configuration) {
 	for _, err := range c.unreadable {
-		level.Warn(d.logger).Log("msg", "a file that probes need cannot be used now; it is read again for each probe", "err", err)
+		level.Warn(d.logger).Log("msg", "file of a probe is not readable, it is read again for each probe", "err", err)
 	}
 }
 
@@ -108,20 +109,11 @@ func (d *daemon) run(ctx context.Context, hangup <-chan os.Signal) error {
 	wg.Go(func() { d.placement.run(background, d.settings.interval) })
 	wg.Go(func() { d.reloadOnHangup(background, hangup) })
 
-	server := &http.Server{
-		Handler:           d.handler(),
-		ReadHeaderTimeout: readTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-		ConnState:         newConnections(maxConnections).track,
-		ErrorLog:          slog.NewLogLogger(sloggokit.NewGoKitHandler(d.base, nil), slog.LevelDebug),
-	}
+	library := sloggokit.NewGoKitHandler(d.base, nil)
+	server := newServer(d.handler())
+	server.ErrorLog = slog.NewLogLogger(library, slog.LevelDebug)
 	failed := make(chan error, 1)
-	go func() {
-		failed <- web.ListenAndServe(server, d.settings.web, slog.New(sloggokit.NewGoKitHandler(d.base, nil)))
-	}()
+	go func() { failed <- web.ListenAndServe(server, d.settings.web, slog.New(library)) }()
 	d.ready.Store(true)
 	var err error
 	select {
@@ -146,6 +138,19 @@ func (d *daemon) run(ctx context.Context, hangup <-chan os.Signal) error {
 	return err
 }
 
+// newServer is a web server with bounds on what a client may cost.
+func newServer(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: readTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		ConnState:         newConnections(maxConnections).track,
+	}
+}
+
 // drain ends the web server; scrapes that do not end in time are cut, since a
 // slow client must not keep the program from stopping.
 func drain(server *http.Server) error {
@@ -160,7 +165,7 @@ func drain(server *http.Server) error {
 
 func (d *daemon) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET "+d.settings.telemetryPath, newScrapes(d.registry, scrapePatience, d.logger))
+	mux.Handle("GET "+d.settings.telemetryPath, scrapeHandler(d.registry, d.logger))
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "accelerator_exporter is healthy.")
 	})
@@ -211,8 +216,8 @@ func (d *daemon) reload() error {
 	}
 	if err != nil {
 		d.reloadOK.Set(0)
-		for _, one := range each(err) {
-			level.Error(d.logger).Log("msg", "invalid configuration, the old one stays", "err", one)
+		for _, one := range flatten(err) {
+			level.Error(d.logger).Log("msg", "invalid configuration, keeping the previous one", "err", one)
 		}
 		return err
 	}

@@ -487,7 +487,15 @@ func (h *host) logReaderGone(t *testing.T) {
 
 func (h *host) terminate(t *testing.T) {
 	h.setFault(t, "mx-smi", "ignore_term")
-	time.Sleep(300 * time.Millisecond) // let it hang in a tool; nothing shows that from outside
+	var before []byte
+	eventually(t, "it hangs in a tool", func() error {
+		tool, _ := exec.Command("pgrep", "-f", h.path("mx-smi")).Output()
+		if bytes.Count(tool, []byte("\n")) < 2 || !bytes.Equal(tool, before) { // the exporter itself has the path on its command line
+			before = tool
+			return fmt.Errorf("processes %q", tool)
+		}
+		return nil
+	})
 	start := time.Now()
 	if err := h.process.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

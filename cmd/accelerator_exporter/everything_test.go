@@ -65,10 +65,12 @@ func metaxAnswers(t testing.TB) map[string]string {
 	layout, at := fakesmi.MetaXLayouts()[4], time.Unix(0, 0).UTC()
 	m := few(fakesmi.MetaXMachine("2.2.9", fakesmi.Load{Busy: 0.6, Cache: 0.3, PID: 4242, Process: "VLLM::EngineCor"}), 4)
 	*m.Devices[1].NUMANode, m.Devices[1].CPUAffinity = 1, "2-3"
-	m.Slices = []model.Slice{{
-		Device: "2", ID: "0", MemoryUsedBytes: number(2 << 30), MemoryQuotaBytes: number(8 << 30),
-		ComputeQuotaRatio: number(0.25), UtilizationRatio: number(0.2),
-	}}
+	m.Slices = []model.Slice{{Device: "2", ID: "0", Readings: model.Readings{
+		{Metric: "slice_memory_used_bytes", Value: 2 << 30},
+		{Metric: "slice_memory_quota_bytes", Value: 8 << 30},
+		{Metric: "slice_compute_quota_ratio", Value: 0.25},
+		{Metric: "slice_utilization_ratio", Value: 0.2},
+	}}}
 	m.Links = append(m.Links, model.Link{Device: "0", Peer: "mlx5_0", Type: "PXB"}, model.Link{Device: "1", Peer: "mlx5_0", Type: "NODE"})
 	// The last card is broken: -L knows it, the table and the topology do not.
 	m.Devices[3].Health = &model.Health{State: "Not Available", Reason: "Layout Node Not Found"}
@@ -92,8 +94,11 @@ func ascendAnswers(t testing.TB) map[string]string {
 	for i := range m.Devices {
 		d := &m.Devices[i]
 		d.CPUAffinity = "2-3"
-		d.HugepagesUsed, d.HugepagesTotal = number(20), number(40)
-		d.Memory = append(d.Memory, model.Memory{Type: "ddr", UsedBytes: number(1 << 30), TotalBytes: number(16 << 30)})
+		d.Readings = append(d.Readings,
+			model.Reading{Metric: "hugepages_used", Value: 20},
+			model.Reading{Metric: "hugepages_total", Value: 40},
+			model.Reading{Metric: "memory_used_bytes", Labels: []string{"ddr"}, Value: 1 << 30},
+			model.Reading{Metric: "memory_total_bytes", Labels: []string{"ddr"}, Value: 16 << 30})
 	}
 	m.Devices[3].Health = &model.Health{State: "Alarm"}
 	return map[string]string{
@@ -116,8 +121,6 @@ func few(r model.Report, n int) model.Report {
 	r.Announced = n
 	return r
 }
-
-func number(v float64) *float64 { return &v }
 
 // nodes makes a sysfs of two NUMA nodes.
 func nodes(t testing.TB) string {

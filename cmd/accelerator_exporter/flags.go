@@ -59,9 +59,12 @@ func parseFlags(args []string) (*settings, error) {
 	s := &settings{probe: probe.DefaultSpec()}
 	app := s.commandLine()
 	if _, err := commandline.Parse(app, args); err != nil {
-		return nil, commandline.Guess(err, app.Model().Flags)
+		return nil, err
 	}
-	return s, s.check()
+	if err := s.check(); err != nil {
+		return nil, commandline.UsageError{Err: err}
+	}
+	return s, nil
 }
 
 // commandLine has every flag, and sets s from them.
@@ -73,13 +76,13 @@ func (s *settings) commandLine() *kingpin.Application {
 	app.HelpFlag.Short('h')
 	app.VersionFlag.Short('v')
 	s.web = kingpinflag.AddFlags(app, ":10068")
-	app.Flag("web.telemetry-path", "Path of the metrics.").Default("/metrics").StringVar(&s.telemetryPath)
-	app.Flag("web.enable-lifecycle", "Serve POST /-/reload.").BoolVar(&s.enableLifecycle)
+	app.Flag("web.telemetry-path", "Path under which to expose metrics.").Default("/metrics").StringVar(&s.telemetryPath)
+	app.Flag("web.enable-lifecycle", "Enable reload by POST /-/reload.").BoolVar(&s.enableLifecycle)
 	s.collectorFlags(app)
 	s.probeFlags(app)
-	app.Flag("log.level", "Only log messages of this severity or above: debug, info, warn, error.").
+	app.Flag("log.level", "Only log messages with the given severity or above: debug, info, warn, error.").
 		Default("info").EnumVar(&s.logLevel, "debug", "info", "warn", "error")
-	app.Flag("log.format", "Format of the log: logfmt or json.").
+	app.Flag("log.format", "Output format of log messages: logfmt or json.").
 		Default("logfmt").EnumVar(&s.logFormat, "logfmt", "json")
 	return app
 }
@@ -91,63 +94,49 @@ func (s *settings) collectorFlags(app *kingpin.Application) {
 		v := &s.vendors[i]
 		v.known = k
 		name := "collector." + k.Name
-		app.Flag(name, fmt.Sprintf("Collect from %s. Default: if it is on the PATH.", k.Tools[0])).
+		app.Flag(name, fmt.Sprintf("Enable the %s collector. Default: enabled if %s is on the PATH.", k.Name, strings.Join(k.Tools, " or "))).
 			IsSetByUser(&v.asked).BoolVar(&v.enabled)
-		app.Flag(name+".command", "Name or path of the vendor's tool.").
+		app.Flag(name+".command", "Name or path of the vendor's tool. Giving one enables the collector.").
 			Default(k.Tools[0]).IsSetByUser(&v.named).StringVar(&v.command)
-		app.Flag(name+".expected-devices", "Cards there ought to be. Default: the most ever seen or announced.").
+		app.Flag(name+".expected-devices", "Expected number of cards. 0: the highest number seen or announced.").
 			Default("0").IntVar(&v.expected)
 	}
-	app.Flag("collector.numa", "Collect the NUMA nodes.").Default("true").BoolVar(&s.numa)
-	app.Flag("collector.processes", "Collect the memory of each process on a card.").Default("true").BoolVar(&s.processes)
-	lengthOfTime(app, "collector.interval", "How often the tools are run, independent of scrapes.", "10s", &s.interval)
-	lengthOfTime(app, "collector.inventory-interval", "How often the topology and the lists of cards are read.", "5m", &s.inventory)
-	lengthOfTime(app, "collector.timeout", "Longest run of a tool.", "10s", &s.timeout)
-	app.Flag("path.sysfs", "Mount point of sysfs.").Default("/sys").StringVar(&s.sysfs)
-	app.Flag("path.procfs", "Mount point of procfs.").Default("/proc").StringVar(&s.procfs)
+	app.Flag("collector.numa", "Enable the numa collector.").Default("true").BoolVar(&s.numa)
+	app.Flag("collector.processes", "Expose the memory of each process on a card.").Default("true").BoolVar(&s.processes)
+	durationVar(app, "collector.interval", "Polling interval of the vendors' tools, independent of scrapes.", "10s", &s.interval)
+	durationVar(app, "collector.inventory-interval", "Polling interval of slow-changing data such as topology.", "5m", &s.inventory)
+	durationVar(app, "collector.timeout", "Timeout of one run of a vendor's tool.", "10s", &s.timeout)
+	app.Flag("path.sysfs", "sysfs mountpoint.").Default("/sys").StringVar(&s.sysfs)
+	app.Flag("path.procfs", "procfs mountpoint.").Default("/proc").StringVar(&s.procfs)
 }
 
 func (s *settings) probeFlags(app *kingpin.Application) {
 	p := &s.probe
 	app.Flag("probe.target", "URL of a model server to probe: its base, with or without /v1, or the whole URL of its API.").StringVar(&p.URL)
-	app.Flag("probe.api", "API to probe: chat or completions. Default: what the URL tells, else chat.").
+	app.Flag("probe.api", "API to probe: chat or completions. Default: from the URL, else chat.").
 		EnumVar((*string)(&p.API), string(openai.Chat), string(openai.Completions))
-	app.Flag("probe.model", "Model to ask for. Default: the first that the server lists.").StringVar(&p.Model)
-	lengthOfTime(app, "probe.interval", "How often a probe is due.", probe.DefaultInterval.String(), (*time.Duration)(&p.Interval))
-	lengthOfTime(app, "probe.timeout", "Longest duration of a probe.", probe.DefaultTimeout.String(), (*time.Duration)(&p.Timeout))
-	lengthOfTime(app, "probe.idle-timeout", "Longest silence after the first text.", probe.DefaultIdleTimeout.String(), (*time.Duration)(&p.IdleTimeout))
-	app.Flag("probe.max-tokens", "Tokens a probe asks for.").Default(fmt.Sprint(probe.DefaultMaxTokens)).IntVar(&p.MaxTokens)
-	app.Flag("probe.prompt", "Prompt of a probe.").StringVar(&p.Prompt)
-	app.Flag("probe.cache-friendly", "Keep the prompt the same, so that a prefix cache may answer.").BoolVar(&p.CacheFriendly)
+	app.Flag("probe.model", "Model to request. Default: the first that the server lists.").StringVar(&p.Model)
+	durationVar(app, "probe.interval", "Interval between probes.", probe.DefaultInterval.String(), (*time.Duration)(&p.Interval))
+	durationVar(app, "probe.timeout", "Timeout of a probe.", probe.DefaultTimeout.String(), (*time.Duration)(&p.Timeout))
+	durationVar(app, "probe.idle-timeout", "Timeout between two chunks, after the first text.", probe.DefaultIdleTimeout.String(), (*time.Duration)(&p.IdleTimeout))
+	app.Flag("probe.max-tokens", "Maximum number of tokens to generate per probe.").Default(fmt.Sprint(probe.DefaultMaxTokens)).IntVar(&p.MaxTokens)
+	app.Flag("probe.prompt", "Prompt to send. Default: a built-in one.").StringVar(&p.Prompt)
+	app.Flag("probe.cache-friendly", "Send the same prompt each time, so that a prefix cache may answer.").BoolVar(&p.CacheFriendly)
 	app.Flag("probe.api-key-file", "File with the API key, read again for each probe.").StringVar(&s.apiKeyFile)
-	app.Flag("probe.once", "Send one request to each target, print what it cost, and exit with 0 or 1.").BoolVar(&s.probeOnce)
-	app.Flag("config.file", "YAML file with probes.").StringVar(&s.configFile)
-	app.Flag("config.check", "Check --config.file, and that the files it names can be read, and exit with 0 or 1.").BoolVar(&s.configCheck)
+	app.Flag("probe.once", "Send one request to each target, print the result and exit with 0 or 1.").BoolVar(&s.probeOnce)
+	app.Flag("config.file", "Path of the probe configuration file (YAML).").StringVar(&s.configFile)
+	app.Flag("config.check", "Check the configuration and the files that it names, and exit with 0 or 1.").BoolVar(&s.configCheck)
 }
 
-// lengthOfTime adds a flag. Its error says which one it is and how a value is written,
-// which kingpin's own does not.
-func lengthOfTime(app *kingpin.Application, name, help, byDefault string, into *time.Duration) {
-	app.Flag(name, help).Default(byDefault).SetValue(&duration{name, into})
+// durationVar adds a flag. Its error gives an example, which kingpin's own does not.
+func durationVar(app *kingpin.Application, name, help, byDefault string, into *time.Duration) {
+	commandline.Bind(app.Flag(name, help).Default(byDefault), commandline.Value{Read: func(text string) (err error) {
+		if *into, err = time.ParseDuration(text); err != nil {
+			return fmt.Errorf("invalid duration %q, must be such as 30s, 500ms or 2m", text)
+		}
+		return nil
+	}})
 }
-
-// duration is a flag's length of time.
-type duration struct {
-	flag string
-	into *time.Duration
-}
-
-// Set implements kingpin.Value.
-func (d *duration) Set(text string) error {
-	parsed, err := time.ParseDuration(text)
-	if err != nil {
-		return fmt.Errorf("--%s: %q is no length of time, such as 30s, 500ms or 2m", d.flag, text)
-	}
-	*d.into = parsed
-	return nil
-}
-
-func (d *duration) String() string { return d.into.String() }
 
 func (s *settings) check() error {
 	for _, f := range []struct {
@@ -195,25 +184,25 @@ func (s *settings) configuration() (configuration, error) {
 		}
 		t, err := spec.Validate("")
 		if err != nil {
-			wrong = append(wrong, each(named(err))...)
+			wrong = append(wrong, flatten(withFlagNames(err))...)
 		} else {
 			c.targets = append(c.targets, t)
-			c.unreadable = append(c.unreadable, each(named(t.CheckFiles()))...)
+			c.unreadable = append(c.unreadable, flatten(withFlagNames(t.CheckFiles()))...)
 		}
 	}
 	if s.configFile != "" {
 		file, err := probe.ReadFile(s.configFile)
-		wrong = append(wrong, each(err)...)
-		wrong = append(wrong, each(s.checkBeside(c.targets, file))...)
+		wrong = append(wrong, flatten(err)...)
+		wrong = append(wrong, flatten(s.checkWithFlags(c.targets, file))...)
 		c.targets = append(c.targets, file.Targets...)
-		c.unreadable = append(c.unreadable, each(file.Unreadable)...)
+		c.unreadable = append(c.unreadable, flatten(file.Unreadable)...)
 	}
 	return c, errors.Join(wrong...)
 }
 
-// checkBeside tells what is wrong with a file in the light of the flags: vendors that
-// are not known, and the name of a target of the flags.
-func (s *settings) checkBeside(flags []probe.Target, file probe.File) error {
+// checkWithFlags returns what is wrong with a file in the light of the flags: vendors
+// that are not known, and the name of a target of the flags.
+func (s *settings) checkWithFlags(flags []probe.Target, file probe.File) error {
 	var vendors []string
 	for _, v := range s.vendors {
 		vendors = append(vendors, v.known.Name)
@@ -232,8 +221,8 @@ func (s *settings) checkBeside(flags []probe.Target, file probe.File) error {
 	return errors.Join(wrong...)
 }
 
-// named is an error of a target of the flags, with the flags' names.
-func named(err error) error {
+// withFlagNames is an error of a target of the flags, with the flags' names.
+func withFlagNames(err error) error {
 	var mistakes probe.Mistakes
 	if !errors.As(err, &mistakes) {
 		return err
@@ -252,8 +241,8 @@ func named(err error) error {
 	return renamed
 }
 
-// each are the errors that one joins.
-func each(err error) []error {
+// flatten returns the errors that one joins.
+func flatten(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	switch {
 	case err == nil:
@@ -263,12 +252,12 @@ func each(err error) []error {
 	}
 	var all []error
 	for _, one := range joined.Unwrap() {
-		all = append(all, each(one)...)
+		all = append(all, flatten(one)...)
 	}
 	return all
 }
 
-// checkWeb tells what is wrong with the web configuration and its certificates.
+// checkWeb returns what is wrong with the web configuration and its certificates.
 func (s *settings) checkWeb() error {
 	if err := s.checkWebConfigKind(); err != nil {
 		return err

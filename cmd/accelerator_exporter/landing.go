@@ -14,31 +14,31 @@ import (
 )
 
 //go:embed landing.html
-var landingSource string
+var landingHTML string
+
+// page writes the landing page in one form.
+type page func(w io.Writer, v landing) error
+
+// htmlPage is the page for a browser. html/template escapes all of it: error texts
+// hold what a tool or a server printed.
+func htmlPage() page {
+	html := template.Must(template.New("landing").Parse(landingHTML))
+	return func(w io.Writer, v landing) error { return html.Execute(w, v) }
+}
 
 // landingHandler shows the state of everything, from memory alone: as HTML to who
-// asks for it, else as text. html/template escapes all of it: error texts hold what
-// a tool or a server printed.
+// asks for it, else as text.
 func (d *daemon) landingHandler() http.HandlerFunc {
-	page := template.Must(template.New("landing").Parse(landingSource))
+	html, text := htmlPage(), textPage()
 	return func(w http.ResponseWriter, r *http.Request) {
-		now := time.Now()
-		v := landing{
-			Version:    version.Info(),
-			Metrics:    d.settings.telemetryPath,
-			Now:        now.UTC().Format(time.DateTime),
-			Vendors:    vendorViews(d.hardware.Cards(), now, d.settings.interval),
-			Collectors: collectorViews(d.hardware.Statuses(), now),
-		}
-		v.Probes, v.MoreProbes = probeViews(d.prober.Statuses(), now)
-		write, kind := writeText, "text/plain; charset=utf-8"
+		write, kind := text, "text/plain; charset=utf-8"
 		if wantsHTML(r) {
-			write, kind = func(w io.Writer, v landing) error { return page.Execute(w, v) }, "text/html; charset=utf-8"
+			write, kind = html, "text/html; charset=utf-8"
 		}
 		var body bytes.Buffer
-		if err := write(&body, v); err != nil {
-			level.Error(d.logger).Log("msg", "making the landing page", "err", err)
-			http.Error(w, "The page could not be made.", http.StatusInternalServerError)
+		if err := write(&body, d.landing(time.Now())); err != nil {
+			level.Error(d.logger).Log("msg", "rendering the landing page", "err", err)
+			http.Error(w, "The page could not be rendered.", http.StatusInternalServerError)
 			return
 		}
 		h := w.Header()
@@ -50,6 +50,18 @@ func (d *daemon) landingHandler() http.HandlerFunc {
 			level.Debug(d.logger).Log("msg", "serving the landing page", "err", err)
 		}
 	}
+}
+
+func (d *daemon) landing(now time.Time) landing {
+	v := landing{
+		Version:    version.Info(),
+		Metrics:    d.settings.telemetryPath,
+		Now:        now.UTC().Format(time.DateTime),
+		Vendors:    vendorViews(d.hardware.Cards(), now, d.settings.interval),
+		Collectors: collectorViews(d.hardware.Statuses(), now),
+	}
+	v.Probes, v.MoreProbes = probeViews(d.prober.Statuses(), now)
+	return v
 }
 
 // wantsHTML reports whether a client names HTML among what it takes, as browsers do

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"html/template"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -135,13 +134,12 @@ func TestLandingPageOfAHungTool(t *testing.T) {
 			}}, now),
 		}
 	}
-	page := template.Must(template.New("").Parse(landingSource))
 	for age, want := range map[time.Duration]bool{20 * time.Second: false, 25 * time.Second: true} {
 		var text, html bytes.Buffer
-		if err := writeText(&text, cards(age)); err != nil {
+		if err := textPage()(&text, cards(age)); err != nil {
 			t.Fatal(err)
 		}
-		if err := page.Execute(&html, cards(age)); err != nil {
+		if err := htmlPage()(&html, cards(age)); err != nil {
 			t.Fatal(err)
 		}
 		const stale, advice = "last read at 11:59:35, 25s ago", "a sick card?"
@@ -169,7 +167,7 @@ func TestRuns(t *testing.T) {
 	got := runs([]probe.Outcome{at(-1500, ""), at(-5, ""), at(-4, openai.ReasonHTTP429), at(-3, openai.ReasonHTTP429), at(-2, openai.ReasonConnect)}, now)
 	want := []runView{
 		{When: "03-01 11:00:00–11:55:00", Count: 2, Words: "success"},
-		{When: "11:56:00–11:57:00", Count: 2, Words: "too many requests, says the server (http_429)", Bad: true},
+		{When: "11:56:00–11:57:00", Count: 2, Words: "too many requests for the server (http_429)", Bad: true},
 		{When: "11:58:00", Count: 1, Words: "not sent", Bad: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -202,10 +200,10 @@ func TestLandingPageIsBounded(t *testing.T) {
 	}
 	v.Probes, v.MoreProbes = probeViews(statuses, now)
 	var text, page bytes.Buffer
-	if err := writeText(&text, v); err != nil {
+	if err := textPage()(&text, v); err != nil {
 		t.Fatal(err)
 	}
-	if err := template.Must(template.New("").Parse(landingSource)).Execute(&page, v); err != nil {
+	if err := htmlPage()(&page, v); err != nil {
 		t.Fatal(err)
 	}
 	const most = 1 << 20
@@ -261,7 +259,7 @@ func TestProbeOnce(t *testing.T) {
 	}
 }
 
-// An interrupt withdraws the request.
+// An interrupt cancels the request.
 func TestProbeOnceIsInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -272,7 +270,7 @@ func TestProbeOnceIsInterrupted(t *testing.T) {
 	t.Cleanup(silent.Close)
 	var out, log logBuffer
 	status := run(ctx, nil, []string{"--probe.once", "--probe.target=" + silent.URL, "--probe.model=m"}, &out, &log)
-	if status != 1 || !strings.Contains(out.String(), "canceled: withdrawn") {
+	if status != 1 || !strings.Contains(out.String(), "canceled: canceled by the client") {
 		t.Errorf("exit status %d\n%s", status, &out)
 	}
 }
@@ -290,7 +288,7 @@ func TestLandingPageOfWhatIsNotSent(t *testing.T) {
 			t.Errorf("a failure is counted: %s", line)
 		}
 	}
-	if !strings.Contains(p.log.String(), "a file that probes need cannot be used now") {
+	if !strings.Contains(p.log.String(), "file of a probe is not readable") {
 		t.Errorf("no warning at the start:\n%s", p.log)
 	}
 }

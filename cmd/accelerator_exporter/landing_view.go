@@ -85,11 +85,8 @@ func vendorViews(all []collector.Cards, now time.Time, interval time.Duration) [
 	for _, c := range all {
 		v := vendorView{Name: c.Vendor, Stale: stale(c, now, interval)}
 		v.Summary, v.Bad = cardsSummary(c)
+		c.Devices, v.More = atMost(maxCardsShown, c.Devices)
 		for i := range c.Devices {
-			if i == maxCardsShown {
-				v.More = len(c.Devices) - i
-				break
-			}
 			v.Cards = append(v.Cards, cardOf(&c.Devices[i]))
 		}
 		views = append(views, v)
@@ -97,7 +94,7 @@ func vendorViews(all []collector.Cards, now time.Time, interval time.Duration) [
 	return views
 }
 
-// stale tells how old the cards' values are where polls that were due brought no new ones.
+// stale says how old the cards' values are where polls that were due brought no new ones.
 func stale(c collector.Cards, now time.Time, interval time.Duration) string {
 	age := now.Sub(c.Taken)
 	if c.Taken.IsZero() || age <= 2*interval {
@@ -128,12 +125,12 @@ func cardsSummary(c collector.Cards) (text string, bad bool) {
 		text += fmt.Sprintf(", %d healthy", healthy)
 	}
 	var missing []string
-	for i := range c.Missing {
-		if i == maxCardsShown {
-			missing = append(missing, fmt.Sprintf("and %d more", len(c.Missing)-i))
-			break
-		}
-		missing = append(missing, short(c.Missing[i].ID)+because(c.Missing[i].Health))
+	shown, more := atMost(maxCardsShown, c.Missing)
+	for i := range shown {
+		missing = append(missing, short(shown[i].ID)+because(shown[i].Health))
+	}
+	if more > 0 {
+		missing = append(missing, fmt.Sprintf("and %d more", more))
 	}
 	if len(missing) > 0 {
 		text += "; missing: " + strings.Join(missing, ", ")
@@ -155,34 +152,36 @@ func because(h *model.Health) string {
 func cardOf(d *model.Device) cardView {
 	v := cardView{
 		Device: short(d.ID), Name: short(cmp.Or(d.Name, absent)), State: absent,
-		Utilization: reading(d.UtilizationRatio, 100, "%.0f %%"),
-		Temperature: reading(d.TemperatureCelsius, 1, "%.0f °C"),
-		Power:       reading(d.PowerWatts, 1, "%.0f W"),
+		Utilization: reading(d.Readings, 100, "%.0f %%", "utilization_ratio"),
+		Temperature: reading(d.Readings, 1, "%.0f °C", "temperature_celsius", "chip"),
+		Power:       reading(d.Readings, 1, "%.0f W", "power_watts"),
 		Memory:      absent,
 	}
-	if d.PowerWatts != nil && d.PowerLimitWatts != nil {
-		v.Power = fmt.Sprintf("%.0f/%.0f W", *d.PowerWatts, *d.PowerLimitWatts)
+	if limit, ok := d.Readings.Get("power_limit_watts"); ok && v.Power != absent {
+		v.Power = fmt.Sprintf("%s/%.0f W", strings.TrimSuffix(v.Power, " W"), limit)
 	}
 	if h := d.Health; h != nil {
 		v.State, v.Bad = short(cmp.Or(h.State, absent)), !h.OK
 	}
 	// Of several kinds the one that holds most: models are in that.
 	most := 0.0
-	for _, m := range d.Memory {
-		if m.UsedBytes != nil && m.TotalBytes != nil && *m.TotalBytes > most {
+	for _, r := range d.Readings {
+		used, ok := d.Readings.Get("memory_used_bytes", r.Labels...)
+		if ok && r.Metric == "memory_total_bytes" && r.Value > most {
 			const gib = 1 << 30
-			most = *m.TotalBytes
-			v.Memory = fmt.Sprintf("%.1f/%.1f GiB", *m.UsedBytes/gib, most/gib)
+			most = r.Value
+			v.Memory = fmt.Sprintf("%.1f/%.1f GiB", used/gib, most/gib)
 		}
 	}
 	return v
 }
 
-func reading(v *float64, factor float64, format string) string {
-	if v == nil {
+func reading(rs model.Readings, factor float64, format string, m model.Metric, labels ...string) string {
+	v, ok := rs.Get(m, labels...)
+	if !ok {
 		return absent
 	}
-	return fmt.Sprintf(format, *v*factor)
+	return fmt.Sprintf(format, v*factor)
 }
 
 func collectorViews(all []collector.Status, now time.Time) []collectorView {
@@ -199,22 +198,18 @@ func collectorViews(all []collector.Status, now time.Time) []collectorView {
 		if !s.LastSuccess.IsZero() {
 			v.LastSuccess = clock(s.LastSuccess, now)
 		}
-		for i, w := range s.LeftOut {
-			if i == maxWarningsShown {
-				v.More = len(s.LeftOut) - i
-				break
-			}
+		warnings, more := atMost(maxWarningsShown, s.LeftOut)
+		for _, w := range warnings {
 			v.Warnings = append(v.Warnings, short(w))
 		}
+		v.More = more
 		views = append(views, v)
 	}
 	return views
 }
 
 func probeViews(all []probe.Status, now time.Time) (views []probeView, more int) {
-	if len(all) > maxProbesShown {
-		all, more = all[:maxProbesShown], len(all)-maxProbesShown
-	}
+	all, more = atMost(maxProbesShown, all)
 	for _, s := range all {
 		v := probeView{
 			Target: s.Target, URL: s.URL, API: string(s.API), Model: cmp.Or(s.Model, "not known yet"),
@@ -274,6 +269,12 @@ func clock(t, now time.Time) string {
 		return t.Format(time.TimeOnly)
 	}
 	return t.Format("01-02 15:04:05")
+}
+
+// atMost are the first n of all, and how many more there are.
+func atMost[T any](n int, all []T) (shown []T, more int) {
+	shown = all[:min(n, len(all))]
+	return shown, len(all) - len(shown)
 }
 
 // short cuts a text that a tool or a server printed.

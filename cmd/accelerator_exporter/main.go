@@ -34,15 +34,8 @@ func main() {
 // when it could not run or a single probe failed, 2 for a wrong command line.
 func run(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, stderr io.Writer) int {
 	s, err := parseFlags(args)
-	if help := (commandline.Unwritten{}); errors.As(err, &help) {
-		if !help.Unread() {
-			fmt.Fprintf(stderr, "accelerator_exporter: %v\n", help)
-		}
-		return 1
-	}
 	if err != nil {
-		fmt.Fprintf(stderr, "accelerator_exporter: %v, try --help\n", err)
-		return 2
+		return commandline.Fail(stderr, "accelerator_exporter", err)
 	}
 	logger, err := newLogger(stderr, s.logLevel, s.logFormat)
 	if err != nil {
@@ -52,45 +45,45 @@ func run(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, st
 	c, err := s.configuration()
 	switch {
 	case s.configCheck:
-		return checked(s, c, err, stdout, stderr)
+		return checkConfiguration(s, c, err, stdout, stderr)
 	case s.probeOnce && err != nil:
-		return typed(stderr, each(err))
+		return printErrors(stderr, flatten(err))
 	case s.probeOnce:
 		return probeOnce(ctx, c.targets, stdout)
 	}
 	if err := errors.Join(s.checkWebConfigKind(), err); err != nil {
-		for _, one := range each(err) {
-			level.Error(stamped(logger)).Log("msg", "invalid configuration", "err", one)
+		for _, one := range flatten(err) {
+			level.Error(withTimestamp(logger)).Log("msg", "invalid configuration", "err", one)
 		}
 		return 1
 	}
 	d, err := newDaemon(s, c, logger)
 	if err != nil {
-		level.Error(stamped(logger)).Log("msg", "cannot start", "err", err)
+		level.Error(withTimestamp(logger)).Log("msg", "cannot start", "err", err)
 		return 1
 	}
 	if err := d.run(ctx, hangup); err != nil {
-		level.Error(stamped(logger)).Log("msg", "cannot serve", "err", err)
+		level.Error(withTimestamp(logger)).Log("msg", "cannot serve", "err", err)
 		return 1
 	}
 	return 0
 }
 
-// checked tells all that is wrong with the configuration, and with the files that
+// checkConfiguration prints all that is wrong with the configuration, and with the files that
 // are read later, and returns the exit status.
-func checked(s *settings, c configuration, err error, stdout, stderr io.Writer) int {
+func checkConfiguration(s *settings, c configuration, err error, stdout, stderr io.Writer) int {
 	if s.probe.URL == "" && s.configFile == "" && *s.web.WebConfigFile == "" {
-		return typed(stderr, []error{errors.New("nothing to check: no --config.file given")})
+		return printErrors(stderr, []error{errors.New("nothing to check: no --config.file given")})
 	}
-	if wrong := slices.Concat(each(err), c.unreadable, each(s.checkWeb())); len(wrong) > 0 {
-		return typed(stderr, wrong)
+	if wrong := slices.Concat(flatten(err), c.unreadable, flatten(s.checkWeb())); len(wrong) > 0 {
+		return printErrors(stderr, wrong)
 	}
 	fmt.Fprintf(stdout, "accelerator_exporter: the configuration is valid, probes: %d\n", len(c.targets))
 	return 0
 }
 
-// typed tells what is wrong to somebody at a terminal, and returns the exit status.
-func typed(stderr io.Writer, wrong []error) int {
+// printErrors prints what is wrong for somebody at a terminal, and returns the exit status.
+func printErrors(stderr io.Writer, wrong []error) int {
 	for _, one := range wrong {
 		fmt.Fprintf(stderr, "accelerator_exporter: %v\n", one)
 	}
@@ -110,8 +103,8 @@ func newLogger(w io.Writer, lvl, format string) (log.Logger, error) {
 	return level.NewFilter(logger, level.Allow(allowed)), nil
 }
 
-// stamped adds what every line of our own has; libraries that log through an
+// withTimestamp adds what every line of our own has; libraries that log through an
 // adapter add their own.
-func stamped(logger log.Logger) log.Logger {
+func withTimestamp(logger log.Logger) log.Logger {
 	return log.With(logger, "ts", log.DefaultTimestampUTC, "caller", log.DefaultCaller)
 }

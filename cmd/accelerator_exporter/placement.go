@@ -12,7 +12,8 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 	"github.com/accelerator-exporter/accelerator_exporter/collector"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/listening"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process/listening"
 )
 
 // lookupTimeout bounds finding out whether a host name is this machine's.
@@ -22,20 +23,20 @@ const lookupTimeout = 2 * time.Second
 // configured ones, else those on which the process that listens at the target's
 // port, or a child of it, holds memory.
 type placement struct {
-	procfs   string
+	procfs   process.FS
 	hardware *collector.Collector
 	prober   *probe.Prober
 	desc     *prometheus.Desc
 
-	poke chan struct{} // the targets are others
+	wake chan struct{} // the targets are others
 
 	mu    sync.Mutex
 	cards map[string][]collector.DeviceRef // by target
 }
 
-func newPlacement(procfs string, hardware *collector.Collector, prober *probe.Prober) *placement {
+func newPlacement(procfs process.FS, hardware *collector.Collector, prober *probe.Prober) *placement {
 	return &placement{
-		procfs: procfs, hardware: hardware, prober: prober, poke: make(chan struct{}, 1),
+		procfs: procfs, hardware: hardware, prober: prober, wake: make(chan struct{}, 1),
 		desc: prometheus.NewDesc("accelerator_probe_target_device_info",
 			"Which cards serve a target, constant 1.", []string{"target", "vendor", "device"}, nil),
 	}
@@ -53,20 +54,20 @@ func (p *placement) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// run looks at every interval, and sooner after a change and at the start, when the
+// run updates at every interval, and sooner after a change and at the start, when the
 // tools have only just answered.
 func (p *placement) run(ctx context.Context, interval time.Duration) {
 	const early = time.Second
 	timer := time.NewTimer(min(early, interval))
 	defer timer.Stop()
 	for {
-		p.look(ctx)
+		p.update(ctx)
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
 			timer.Reset(interval)
-		case <-p.poke:
+		case <-p.wake:
 		}
 	}
 }
@@ -74,12 +75,12 @@ func (p *placement) run(ctx context.Context, interval time.Duration) {
 // changed has the cards of new targets looked for at once.
 func (p *placement) changed() {
 	select {
-	case p.poke <- struct{}{}:
-	default: // it will look anyway
+	case p.wake <- struct{}{}:
+	default: // it will update anyway
 	}
 }
 
-func (p *placement) look(ctx context.Context) {
+func (p *placement) update(ctx context.Context) {
 	targets := p.prober.Targets()
 	portOfTarget := map[string]int{}
 	var ports []int

@@ -2,8 +2,8 @@
 // accelerators. It is one binary with three names: fakehost vllm serves an
 // OpenAI-compatible endpoint whose load drives what fakehost mx-smi and
 // fakehost npu-smi print. Called by a link named mx-smi, ht-smi or npu-smi it is
-// that tool. Apart from these, fakehost pace serves an endpoint that tells when
-// it wrote what, for checking a load generator.
+// that tool. fakehost pace is the same server on a fixed schedule, which it tells,
+// for checking a load generator.
 package main
 
 import (
@@ -51,7 +51,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return runServer("fakehost vllm", "Serve an OpenAI-compatible endpoint with vLLM's continuous batching and no model.",
 			&vllmSettings{}, st, rest, stderr)
 	case "pace":
-		return runServer("fakehost pace", "Serve an OpenAI-compatible endpoint that writes at known instants and tells them, to check a load generator against.",
+		return runServer("fakehost pace", "Serve an OpenAI-compatible endpoint that streams on a fixed schedule. GET /truth tells when each chunk was written, to check a load generator.",
 			&paceSettings{}, st, rest, stderr)
 	case childName:
 		hang()

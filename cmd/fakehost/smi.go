@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -58,12 +59,7 @@ func (t *smi) call(st state, args []string, stdout io.Writer) int {
 }
 
 // layout reads a tool's chosen layout, or its usual one.
-func layout(st state, tool, usual string) string {
-	if name := st.setting(tool + ".layout"); name != "" {
-		return name
-	}
-	return usual
-}
+func layout(st state, tool, usual string) string { return cmp.Or(st.setting(tool+".layout"), usual) }
 
 func answerMetaX(st state, name string, args []string) ([]byte, bool, error) {
 	usual := "2.2.9"
@@ -74,28 +70,20 @@ func answerMetaX(st state, name string, args []string) ([]byte, bool, error) {
 	if err != nil {
 		return nil, true, err
 	}
-	faults, err := st.cardFaults(name)
+	machine, err := st.machine(name, func(load fakesmi.Load, faults fakesmi.Faults) model.Report {
+		return fakesmi.MetaXMachine(l.Version, load, faults...)
+	})
 	if err != nil {
 		return nil, true, err
 	}
-	machine := fakesmi.MetaXMachine(l.Version, st.load(), faults...)
-	if err := faults.Check(machine.Devices); err != nil {
-		return nil, true, err
-	}
-	var b bytes.Buffer
-	switch strings.Join(args, " ") {
-	case "":
-		err = l.Print(&b, withoutLost(st, name, l.Reduce(fakesmi.Available(machine))), time.Now())
-	case "-L":
-		err = l.PrintList(&b, machine)
-	case "topo -m":
-		err = l.PrintTopology(&b, machine, nil, time.Now())
-	case "topo -n":
-		err = l.PrintTopology(&b, machine, []string{"mlx5_0", "mlx5_1"}, time.Now())
-	default:
-		return nil, false, nil
-	}
-	return b.Bytes(), true, err
+	return printed(args, map[string]func(io.Writer) error{
+		"": func(w io.Writer) error {
+			return l.Print(w, withoutLost(st, name, l.Reduce(fakesmi.Available(machine))), time.Now())
+		},
+		"-L":      func(w io.Writer) error { return l.PrintList(w, machine) },
+		"topo -m": func(w io.Writer) error { return l.PrintTopology(w, machine, nil, time.Now()) },
+		"topo -n": func(w io.Writer) error { return l.PrintTopology(w, machine, []string{"mlx5_0", "mlx5_1"}, time.Now()) },
+	})
 }
 
 func answerAscend(st state, args []string) ([]byte, bool, error) {
@@ -103,28 +91,27 @@ func answerAscend(st state, args []string) ([]byte, bool, error) {
 	if err != nil {
 		return nil, true, err
 	}
-	faults, err := st.cardFaults("npu-smi")
+	whole, err := st.machine("npu-smi", func(load fakesmi.Load, faults fakesmi.Faults) model.Report { return ascendMachine(l, load, faults) })
 	if err != nil {
 		return nil, true, err
 	}
-	whole := ascendMachine(l, st.load(), faults)
-	if err := faults.Check(whole.Devices); err != nil {
-		return nil, true, err
-	}
 	machine := l.Reduce(whole)
-	var b bytes.Buffer
-	switch strings.Join(args, " ") {
-	case "info":
-		err = l.Print(&b, withoutLost(st, "npu-smi", machine))
-	case "info -m":
-		err = l.PrintMapping(&b, machine)
-	case "info -l":
-		err = l.PrintList(&b, machine)
-	case "info -t topo":
-		err = l.PrintTopology(&b, whole)
-	default:
+	return printed(args, map[string]func(io.Writer) error{
+		"info":         func(w io.Writer) error { return l.Print(w, withoutLost(st, "npu-smi", machine)) },
+		"info -m":      func(w io.Writer) error { return l.PrintMapping(w, machine) },
+		"info -l":      func(w io.Writer) error { return l.PrintList(w, machine) },
+		"info -t topo": func(w io.Writer) error { return l.PrintTopology(w, whole) },
+	})
+}
+
+// printed is what the arguments ask for, and whether they are known.
+func printed(args []string, commands map[string]func(io.Writer) error) ([]byte, bool, error) {
+	command, known := commands[strings.Join(args, " ")]
+	if !known {
 		return nil, false, nil
 	}
+	var b bytes.Buffer
+	err := command(&b)
 	return b.Bytes(), true, err
 }
 

@@ -2,13 +2,13 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/fakesmi"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
 // state is the folder through which the server tells the tools its load, and a
@@ -28,23 +28,20 @@ const loadAge = 5 * time.Second
 
 func (s state) path(name string) string { return filepath.Join(s.dir, name) }
 
-// write replaces the load at once, so that a tool never reads half of it.
-func (s state) write(l fakesmi.Load) error {
+// writeLoad replaces the load at once, so that a tool never reads half of it.
+func (s state) writeLoad(l fakesmi.Load) error {
 	data, err := json.Marshal(loadFile{At: time.Now(), Cards: l})
 	if err != nil {
-		return fmt.Errorf("writing the load: %w", err)
+		return err
 	}
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
-		return fmt.Errorf("making the state folder: %w", err)
+		return err
 	}
 	temporary := s.path("load.json.new")
 	if err := os.WriteFile(temporary, data, 0o600); err != nil {
-		return fmt.Errorf("writing the load: %w", err)
+		return err
 	}
-	if err := os.Rename(temporary, s.path("load.json")); err != nil {
-		return fmt.Errorf("writing the load: %w", err)
-	}
-	return nil
+	return os.Rename(temporary, s.path("load.json"))
 }
 
 // load is what the server does now; an idle machine when there is none.
@@ -66,10 +63,16 @@ func (s state) setting(name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// cardFaults reads what is wrong with the cards of a tool, such as mx-smi.card.
-func (s state) cardFaults(tool string) (fakesmi.Faults, error) {
-	return fakesmi.ParseFaults(s.setting(tool + ".card"))
+// machine makes the machine of a tool, under the load and with what is wrong with its
+// cards, such as mx-smi.card.
+func (s state) machine(tool string, newMachine func(fakesmi.Load, fakesmi.Faults) model.Report) (model.Report, error) {
+	faults, err := fakesmi.ParseFaults(s.setting(tool + ".card"))
+	if err != nil {
+		return model.Report{}, err
+	}
+	m := newMachine(s.load(), faults)
+	return m, faults.Check(m.Devices)
 }
 
-// forget removes the load when the server ends.
-func (s state) forget() { _ = os.Remove(s.path("load.json")) }
+// removeLoad removes the load when the server ends.
+func (s state) removeLoad() { _ = os.Remove(s.path("load.json")) }

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -27,28 +30,28 @@ type vllmSettings struct {
 
 func (s *vllmSettings) flags(app *kingpin.Application) {
 	c, d := &s.config, fakevllm.DefaultConfig()
-	app.Flag("listen-address", "Address to serve at.").Default("127.0.0.1:8000").StringVar(&s.listen)
+	app.Flag("listen-address", "Address on which to serve.").Default("127.0.0.1:8000").StringVar(&s.listen)
 	app.Flag("model", "Name of the model.").Default(d.Model).StringVar(&c.Model)
-	app.Flag("served-model-name", "Name that requests may use in place of --model; repeatable, and the first is the one in metrics.").StringsVar(&s.served)
-	app.Flag("max-num-seqs", "Requests that decode at once; more wait.").Default(fmt.Sprint(d.MaxNumSeqs)).IntVar(&c.MaxNumSeqs)
-	app.Flag("max-model-len", "Longest prompt and answer, in tokens.").Default(fmt.Sprint(d.MaxModelLen)).IntVar(&c.MaxModelLen)
-	app.Flag("step-base", "Time of a decode step without requests.").Default(d.StepBase.String()).DurationVar(&c.StepBase)
-	app.Flag("step-per-sequence", "Time each running request adds to a step.").Default(d.StepPerSequence.String()).DurationVar(&c.StepPerSequence)
-	app.Flag("prefill-rate", "Prompt tokens prefilled in a second.").Default(fmt.Sprint(d.PrefillTokensPerSecond)).Float64Var(&c.PrefillTokensPerSecond)
-	app.Flag("output-tokens", "Mean length of an answer that max_tokens does not cut.").Default(fmt.Sprint(d.MeanOutputTokens)).IntVar(&c.MeanOutputTokens)
-	app.Flag("stream-interval", "Tokens of a chunk after the first.").Default(fmt.Sprint(d.StreamInterval)).IntVar(&c.StreamInterval)
-	app.Flag("vocabulary-size", "Token ids there are; prompts with others are refused. 0 for any.").Default("0").IntVar(&c.VocabularySize)
-	app.Flag("speed", "How many times faster than the measured machine to run.").Default("1").Float64Var(&c.Speed)
-	app.Flag("dialect", "Server family to imitate: "+names(fakevllm.Dialects())+".").Default(string(d.Dialect)).StringVar((*string)(&c.Dialect))
-	app.Flag("fault", "Fault of every request, also by the path /fault/NAME/v1/...: "+names(fakevllm.Faults())+".").
+	app.Flag("served-model-name", "Name of the model instead of --model; the first is the one in metrics. Repeatable.").StringsVar(&s.served)
+	app.Flag("max-num-seqs", "Maximum number of requests in the batch.").Default(fmt.Sprint(d.MaxNumSeqs)).IntVar(&c.MaxNumSeqs)
+	app.Flag("max-model-len", "Maximum number of tokens of prompt and answer.").Default(fmt.Sprint(d.MaxModelLen)).IntVar(&c.MaxModelLen)
+	app.Flag("step-base", "Duration of a decode step without requests.").Default(d.StepBase.String()).DurationVar(&c.StepBase)
+	app.Flag("step-per-sequence", "Duration that each running request adds to a step.").Default(d.StepPerSequence.String()).DurationVar(&c.StepPerSequence)
+	app.Flag("prefill-rate", "Prompt tokens prefilled per second.").Default(fmt.Sprint(d.PrefillTokensPerSecond)).Float64Var(&c.PrefillTokensPerSecond)
+	app.Flag("output-tokens", "Mean number of tokens of an answer without max_tokens.").Default(fmt.Sprint(d.MeanOutputTokens)).IntVar(&c.MeanOutputTokens)
+	app.Flag("stream-interval", "Tokens per chunk after the first.").Default(fmt.Sprint(d.StreamInterval)).IntVar(&c.StreamInterval)
+	app.Flag("vocabulary-size", "Number of token ids; prompts with others are refused. 0 for no limit.").Default("0").IntVar(&c.VocabularySize)
+	app.Flag("speed", "Factor by which every step is shortened.").Default("1").Float64Var(&c.Speed)
+	app.Flag("dialect", "Server to imitate: "+names(fakevllm.Dialects())+".").Default(string(d.Dialect)).StringVar((*string)(&c.Dialect))
+	app.Flag("fault", "Fault of every request; /fault/NAME/v1/... is that of one. One of: "+names(fakevllm.Faults())+".").
 		Default(string(fakevllm.FaultNone)).StringVar((*string)(&c.Fault))
-	app.Flag("fault-requests", "How many requests --fault, or the fault in the state folder, hits before it is over; 0 for all.").Default("0").IntVar(&c.FaultRequests)
-	app.Flag("reasoning", "Answer with reasoning first.").BoolVar(&c.Reasoning)
-	app.Flag("api-key-file", "File with the API key that requests must carry.").StringVar(&s.apiKeyFile)
-	app.Flag("request-log", "File to add a JSON line to for each completion that is over: what the server did, and when.").StringVar(&s.requestLog)
-	app.Flag("background-users", "Crest of a wave of users that keep the server busy.").Default("0").IntVar(&c.BackgroundUsers)
-	app.Flag("background-period", "Length of that wave.").Default(d.BackgroundPeriod.String()).DurationVar(&c.BackgroundPeriod)
-	app.Flag("seed", "Varies lengths and texts.").Default("0").Uint64Var(&c.Seed)
+	app.Flag("fault-requests", "Number of requests after which --fault, or the fault of the state folder, is over. 0 for no limit.").Default("0").IntVar(&c.FaultRequests)
+	app.Flag("reasoning", "Begin answers with reasoning.").BoolVar(&c.Reasoning)
+	app.Flag("api-key-file", "File with the API key that requests must have.").StringVar(&s.apiKeyFile)
+	app.Flag("request-log", "File to which a JSON line is appended for each completion.").StringVar(&s.requestLog)
+	app.Flag("background-users", "Maximum number of simulated users, who come and go in a wave.").Default("0").IntVar(&c.BackgroundUsers)
+	app.Flag("background-period", "Period of that wave.").Default(d.BackgroundPeriod.String()).DurationVar(&c.BackgroundPeriod)
+	app.Flag("seed", "Seed of the lengths and texts of answers.").Default("0").Uint64Var(&c.Seed)
 }
 
 func names[T ~string](all []T) string {
@@ -69,12 +72,12 @@ func (s *vllmSettings) serve(ctx context.Context, st state, logger log.Logger) e
 		s.config.APIKey = strings.TrimSpace(string(key))
 	}
 	if s.requestLog != "" {
-		requests, err := openRequestLog(s.requestLog, logger)
+		file, err := os.OpenFile(s.requestLog, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 		if err != nil {
-			return err
+			return fmt.Errorf("opening the request log: %w", err)
 		}
-		defer requests.file.Close()
-		s.config.Log = requests.add
+		defer file.Close()
+		s.config.Log = logTo(file, logger)
 	}
 	if len(s.served) > 0 {
 		s.config.Model, s.config.Aliases = s.served[0], s.served[1:]
@@ -99,21 +102,34 @@ func (s *vllmSettings) serve(ctx context.Context, st state, logger log.Logger) e
 	return err
 }
 
+// logTo writes each request's record as a line when the request is over, so that the
+// server need not be stopped before it is read.
+func logTo(file io.Writer, logger log.Logger) func(fakevllm.RequestRecord) {
+	var mu sync.Mutex
+	lines := json.NewEncoder(file)
+	return func(rec fakevllm.RequestRecord) {
+		mu.Lock()
+		defer mu.Unlock()
+		if err := lines.Encode(rec); err != nil {
+			_ = logger.Log("msg", "failed to write the request log", "err", err)
+		}
+	}
+}
+
 // share writes the load for the tools and takes the fault from the state folder.
 func (s *vllmSettings) share(ctx context.Context, st state, server *fakevllm.Server, logger log.Logger) {
-	const pace = 200 * time.Millisecond
-	defer st.forget()
-	ticker := time.NewTicker(pace)
+	defer st.removeLoad()
+	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
-	fault, told := "", false
+	fault, logged := "", false
 	for {
 		if f := st.setting("vllm.fault"); f != fault {
 			fault = f
 			server.SetFault(faultNamed(f, s.config.Fault, logger))
 		}
-		if err := st.write(cards(server.Load())); err != nil && !told {
-			told = true
-			_ = logger.Log("msg", "the fake tools will print an idle machine", "err", err)
+		if err := st.writeLoad(cards(server.Load())); err != nil && !logged {
+			logged = true
+			_ = logger.Log("msg", "failed to write the load: mx-smi and npu-smi will print an idle machine", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -129,7 +145,7 @@ func faultNamed(name string, otherwise fakevllm.Fault, logger log.Logger) fakevl
 	}
 	f, err := fakevllm.ParseFault(name)
 	if err != nil {
-		_ = logger.Log("msg", "reading vllm.fault", "err", err)
+		_ = logger.Log("msg", "ignored vllm.fault", "err", err)
 		return otherwise
 	}
 	return f
@@ -140,8 +156,8 @@ func faultNamed(name string, otherwise fakevllm.Fault, logger log.Logger) fakevl
 func cards(l fakevllm.Load) fakesmi.Load {
 	const kernelNameLength = 15
 	const steepness = 20
-	name, _ := os.Executable()
-	name = name[strings.LastIndexByte(name, '/')+1:]
+	path, _ := os.Executable()
+	name := filepath.Base(path)
 	return fakesmi.Load{
 		Busy:    1 - math.Exp(-float64(l.Running)/steepness),
 		Cache:   l.KVCacheUsage,

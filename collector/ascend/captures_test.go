@@ -178,26 +178,22 @@ func tables() map[string]facts {
 
 func reading(d model.Device) string {
 	const none = "-"
-	number := func(v *float64, scale float64, unit string) string {
-		if v == nil {
+	number := func(scale float64, unit string, m model.Metric, labels ...string) string {
+		v, ok := d.Readings.Get(m, labels...)
+		if !ok {
 			return none
 		}
-		n, err := strconv.ParseFloat(strconv.FormatFloat(*v*scale, 'f', 6, 64), 64)
+		n, err := strconv.ParseFloat(strconv.FormatFloat(v*scale, 'f', 6, 64), 64)
 		if err != nil {
 			return err.Error()
 		}
 		return strconv.FormatFloat(n, 'f', -1, 64) + unit
 	}
-	pair := func(used, total *float64, scale float64) string {
-		if used == nil && total == nil {
-			return none
-		}
-		return number(used, scale, "") + "/" + number(total, scale, "")
+	pair := func(scale float64, used, total model.Metric, labels ...string) string {
+		pair := number(scale, "", used, labels...) + "/" + number(scale, "", total, labels...)
+		return strings.Replace(pair, "-/-", none, 1)
 	}
-	memory := map[string]string{"ddr": none, "hbm": none}
-	for _, m := range d.Memory {
-		memory[m.Type] = pair(m.UsedBytes, m.TotalBytes, 1.0/(1<<20))
-	}
+	const mib = 1.0 / (1 << 20)
 	bus, health := d.BusID, none
 	if bus == "" {
 		bus = none
@@ -206,8 +202,9 @@ func reading(d model.Device) string {
 		health = d.Health.State
 	}
 	return fmt.Sprintf("%s (%s.%s) %s %s %s %s %s %s pages=%s ddr=%s hbm=%s", d.ID, d.NPU, d.Chip, d.Name, bus, health,
-		number(d.PowerWatts, 1, "W"), number(d.TemperatureCelsius, 1, "C"), number(d.UtilizationRatio, 100, "%"),
-		pair(d.HugepagesUsed, d.HugepagesTotal, 1), memory["ddr"], memory["hbm"])
+		number(1, "W", "power_watts"), number(1, "C", "temperature_celsius", "chip"), number(100, "%", "utilization_ratio"),
+		pair(1, "hugepages_used", "hugepages_total"),
+		pair(mib, "memory_used_bytes", "memory_total_bytes", "ddr"), pair(mib, "memory_used_bytes", "memory_total_bytes", "hbm"))
 }
 
 func TestCapturedTables(t *testing.T) {

@@ -4,29 +4,25 @@
 package ascend
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
-// Header words, as boxtable spells them.
+// Header words of the cells that tell a chip or a process, or its rows, apart.
 const (
 	colNPU        = "npu"
 	colNPUID      = "npu id" // Ascend 950
 	colName       = "name"
 	colHealth     = "health"
-	colPower      = "power"
 	colTemp       = "temp"
-	colHugepages  = "hugepages-usage"
 	colChip       = "chip"
 	colDevice     = "device"
 	colPhyID      = "phy-id"
 	colBusID      = "bus-id"
-	colAICore     = "aicore"
-	colNPUUtil    = "npu util" // Ascend 950
 	colDDR        = "memory-usage"
 	colHBM        = "hbm-usage"
 	colPID        = "process id"
@@ -34,11 +30,25 @@ const (
 	colProcessMem = "process memory"
 )
 
+// vocabulary is one line for each header word that holds blanks, or has values
+// that do, or is a metric.
 func vocabulary() boxtable.Vocabulary {
+	chip, ddr, hbm := []string{"chip"}, []string{"ddr"}, []string{"hbm"}
 	return boxtable.Vocabulary{
-		Scalars: []string{colNPUID, colNPUUtil, colPID, colProcessMem, "process id in container"},
-		Pairs:   []string{colHugepages, colDDR, colHBM},
-		Phrases: []string{colName, colProcess},
+		{Text: colNPUID},
+		{Text: colName, Phrase: true},
+		{Text: "power", Field: printed.Field{Metric: "power_watts", Unit: printed.Watts}},
+		{Text: colTemp, Field: printed.Field{Metric: "temperature_celsius", Labels: chip, Unit: printed.Celsius}},
+		{Text: "aicore", Field: printed.Field{Metric: "utilization_ratio", Unit: printed.Percent}},
+		{Text: "npu util", Field: printed.Field{Metric: "utilization_ratio", Unit: printed.Percent}}, // Ascend 950
+		{Text: "hugepages-usage", Field: printed.Field{Metric: "hugepages_used", Total: "hugepages_total", Unit: printed.Pages}},
+		{Text: colDDR, Field: printed.Field{Metric: "memory_used_bytes", Total: "memory_total_bytes", Labels: ddr, Unit: printed.Bytes}},
+		{Text: colHBM, Field: printed.Field{Metric: "memory_used_bytes", Total: "memory_total_bytes", Labels: hbm, Unit: printed.Bytes}},
+
+		{Text: colPID},
+		{Text: "process id in container"},
+		{Text: colProcess, Phrase: true},
+		{Text: colProcessMem},
 	}
 }
 
@@ -84,8 +94,8 @@ func ParseInfo(out []byte) (model.Report, error) {
 		switch line.Kind {
 		case boxtable.Torn:
 			p.dropPending("its second row is cut")
-			p.warn("a row is cut: %.60q", line.Text)
-		case boxtable.Separator, boxtable.Elision:
+			p.report.Warn("a row is cut: %.60q", line.Text)
+		case boxtable.Separator:
 			p.dropPending("its second row is missing")
 		case boxtable.Row:
 			if err := p.cells(line.Cells); err != nil {
@@ -165,7 +175,7 @@ func (p *infoParser) title(cells []string) error {
 
 func firstVersion(s string) string {
 	if fields := strings.Fields(s); len(fields) > 0 {
-		return boxtable.Label(fields[0])
+		return printed.Label(fields[0])
 	}
 	return ""
 }
@@ -181,7 +191,7 @@ func (p *infoParser) name() {
 	seen := make(map[string]bool, len(p.records))
 	for _, r := range p.records {
 		if _, twice := ids[r.place]; twice {
-			p.warn("chip %s of NPU %s is printed twice", r.chip, r.npu)
+			p.report.Warn("chip %s of NPU %s is printed twice", r.chip, r.npu)
 			continue
 		}
 		r.device.ID = r.number
@@ -203,7 +213,7 @@ func (p *infoParser) name() {
 	for _, o := range p.owners {
 		id, ok := ids[o.place]
 		if !ok {
-			p.warn("process %s runs on a chip that the device table lacks", o.process.PID)
+			p.report.Warn("process %s runs on a chip that the device table lacks", o.process.PID)
 			continue
 		}
 		o.process.Device = id
@@ -211,13 +221,9 @@ func (p *infoParser) name() {
 	}
 }
 
-func (p *infoParser) warn(format string, args ...any) {
-	p.report.Warnings = append(p.report.Warnings, fmt.Sprintf(format, args...))
-}
-
 func (p *infoParser) dropPending(why string) {
 	if p.pending != nil {
-		p.warn("NPU %s is left out: %s", p.pending.npu, why)
+		p.report.Warn("NPU %s is left out: %s", p.pending.npu, why)
 		p.pending = nil
 	}
 }

@@ -2,6 +2,7 @@ package ascend_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/ascend"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -25,15 +27,26 @@ func chip910B(health, power, temp, hugepages, aicore, ddr, hbm string) string {
 `, health, power, temp, hugepages, aicore, ddr, hbm)
 }
 
-func mib(v float64) *float64 { return ptr(v * (1 << 20)) }
+func util(v float64) model.Readings    { return modeltest.Reading("utilization_ratio", v) }
+func watts(v float64) model.Readings   { return modeltest.Reading("power_watts", v) }
+func celsius(v float64) model.Readings { return modeltest.Reading("temperature_celsius", v, "chip") }
+
+func pages(used, total *float64) model.Readings {
+	return modeltest.Usage("hugepages_", "", 1, used, total)
+}
+
+func ddr(used, total *float64) model.Readings {
+	return modeltest.Usage("memory_", "_bytes", 1<<20, used, total, "ddr")
+}
+
+func hbm(used, total *float64) model.Readings {
+	return modeltest.Usage("memory_", "_bytes", 1<<20, used, total, "hbm")
+}
 
 // A user would notice a reading that the chip never had.
 func TestCells(t *testing.T) {
 	ok := &model.Health{OK: true, State: "OK"}
 	type d = model.Device
-	hbm := func(used, total *float64) []model.Memory {
-		return []model.Memory{{Type: "hbm", UsedBytes: used, TotalBytes: total}}
-	}
 	for _, c := range []struct {
 		name, out string
 		want      model.Device
@@ -41,25 +54,19 @@ func TestCells(t *testing.T) {
 	}{
 		{
 			name: "all is printed", out: chip910B("OK", "107.3", "44", "15   / 970", "9", "1203 / 13553", "29611/ 32768"),
-			want: d{
-				Health: ok, PowerWatts: ptr(107.3), TemperatureCelsius: ptr(44.), HugepagesUsed: ptr(15.), HugepagesTotal: ptr(970.), UtilizationRatio: ptr(0.09),
-				Memory: []model.Memory{{Type: "ddr", UsedBytes: mib(1203), TotalBytes: mib(13553)}, {Type: "hbm", UsedBytes: mib(29611), TotalBytes: mib(32768)}},
-			},
+			want: d{Health: ok, Readings: slices.Concat(watts(107.3), celsius(44), util(0.09), ddr(ptr(1203.), ptr(13553.)), hbm(ptr(29611.), ptr(32768.)), pages(ptr(15.), ptr(970.)))},
 		},
 		{
 			name: "no blanks, all of them", out: chip910B("OK", "1", "2", "3/4", "100", "5/6", "7    /    8"),
-			want: d{
-				Health: ok, PowerWatts: ptr(1.), TemperatureCelsius: ptr(2.), HugepagesUsed: ptr(3.), HugepagesTotal: ptr(4.), UtilizationRatio: ptr(1.),
-				Memory: []model.Memory{{Type: "ddr", UsedBytes: mib(5), TotalBytes: mib(6)}, {Type: "hbm", UsedBytes: mib(7), TotalBytes: mib(8)}},
-			},
+			want: d{Health: ok, Readings: slices.Concat(watts(1), celsius(2), util(1), ddr(ptr(5.), ptr(6.)), hbm(ptr(7.), ptr(8.)), pages(ptr(3.), ptr(4.)))},
 		},
 		{
 			name: "a total of 0 is none", out: chip910B("OK", "88.0", "35", "0    / 0", "0", "0    / 0", "2833 / 32768"),
-			want: d{Health: ok, PowerWatts: ptr(88.), TemperatureCelsius: ptr(35.), UtilizationRatio: ptr(0.), Memory: hbm(mib(2833), mib(32768))},
+			want: d{Health: ok, Readings: slices.Concat(watts(88), celsius(35), util(0), hbm(ptr(2833.), ptr(32768.)))},
 		},
 		{
 			name: "the second die has no power of its own", out: chip910B("OK", "-", "35", "0 / 0", "0", "0 / 0", "2833 / 32768"),
-			want: d{Health: ok, TemperatureCelsius: ptr(35.), UtilizationRatio: ptr(0.), Memory: hbm(mib(2833), mib(32768))},
+			want: d{Health: ok, Readings: slices.Concat(celsius(35), util(0), hbm(ptr(2833.), ptr(32768.)))},
 		},
 		{
 			name: "not printed", out: chip910B("NA", "NA", "NA", "NA", "NA", "NA", "NA"),
@@ -69,40 +76,34 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "half printed", out: chip910B("OK", "unknown", "35", "NA / 970", "7", "NA / 44280", "5 / NA"),
-			want: d{
-				Health: ok, TemperatureCelsius: ptr(35.), HugepagesTotal: ptr(970.), UtilizationRatio: ptr(0.07),
-				Memory: []model.Memory{{Type: "ddr", TotalBytes: mib(44280)}, {Type: "hbm", UsedBytes: mib(5)}},
-			},
+			want: d{Health: ok, Readings: slices.Concat(celsius(35), util(0.07), ddr(nil, ptr(44280.)), hbm(ptr(5.), nil), pages(nil, ptr(970.)))},
 		},
 		{
 			name: "units in the cells", out: chip910B("OK", "88.5 W", "35C", "1 / 2", "7 %", "0 / 0", "1 GB / 2 GB"),
-			want: d{Health: ok, PowerWatts: ptr(88.5), TemperatureCelsius: ptr(35.), HugepagesUsed: ptr(1.), HugepagesTotal: ptr(2.), UtilizationRatio: ptr(0.07), Memory: hbm(mib(1024), mib(2048))},
+			want: d{Health: ok, Readings: slices.Concat(watts(88.5), celsius(35), util(0.07), hbm(ptr(1024.), ptr(2048.)), pages(ptr(1.), ptr(2.)))},
 		},
 		{
 			name: "below zero", out: chip910B("OK", "-0.5", "-12", "-1 / 5", "-1", "-3 / 4", "-24 / 32768"),
-			want: d{
-				Health: ok, TemperatureCelsius: ptr(-12.), HugepagesTotal: ptr(5.),
-				Memory: []model.Memory{{Type: "ddr", TotalBytes: mib(4)}, {Type: "hbm", TotalBytes: mib(32768)}},
-			},
+			want: d{Health: ok, Readings: slices.Concat(celsius(-12), ddr(nil, ptr(4.)), hbm(nil, ptr(32768.)), pages(nil, ptr(5.)))},
 			warnings: []string{
 				`NPU 6: cannot read power from "-0.5"`,
-				`NPU 6: hugepages-usage: cannot believe the used part of "-1 / 5"`,
+				`NPU 6: cannot read hugepages-usage from "-1 / 5"`,
 				`NPU 6: cannot read aicore from "-1"`,
-				`NPU 6: memory-usage: cannot believe the used part of "-3 / 4"`,
-				`NPU 6: hbm-usage: cannot believe the used part of "-24 / 32768"`,
+				`NPU 6: cannot read memory-usage from "-3 / 4"`,
+				`NPU 6: cannot read hbm-usage from "-24 / 32768"`,
 			},
 		},
 		{
 			name: "more than there can be", out: chip910B("OK", "88.0", "35", "0 / 0", "101", "0 / 0", "4294967272/ 32768"),
-			want:     d{Health: ok, PowerWatts: ptr(88.), TemperatureCelsius: ptr(35.), Memory: hbm(nil, mib(32768))},
-			warnings: []string{`NPU 6: cannot read aicore from "101"`, `NPU 6: hbm-usage: cannot believe the used part of "4294967272/ 32768"`},
+			want:     d{Health: ok, Readings: slices.Concat(watts(88), celsius(35), hbm(nil, ptr(32768.)))},
+			warnings: []string{`NPU 6: cannot read aicore from "101"`, `NPU 6: cannot read hbm-usage from "4294967272/ 32768"`},
 		},
 		{
 			name: "words", out: chip910B("OK", "ERR!", "hot", "1 / 2", "busy", "0 / 0", "full"),
-			want: d{Health: ok, HugepagesUsed: ptr(1.), HugepagesTotal: ptr(2.)},
+			want: d{Health: ok, Readings: slices.Concat(pages(ptr(1.), ptr(2.)))},
 			warnings: []string{
 				`NPU 6: cannot read power from "ERR!"`, `NPU 6: cannot read temp from "hot"`,
-				`NPU 6: cannot read aicore from "busy"`, `NPU 6: hbm-usage: "full" is not used/total`,
+				`NPU 6: cannot read aicore from "busy"`, `NPU 6: cannot read hbm-usage from "full"`,
 			},
 		},
 		{
@@ -123,7 +124,7 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "any other word is ill", out: chip910B("Important", "1.0", "2", "0 / 0", "0", "0 / 0", "0 / 0"),
-			want: d{Health: &model.Health{State: "Important"}, PowerWatts: ptr(1.), TemperatureCelsius: ptr(2.), UtilizationRatio: ptr(0.)},
+			want: d{Health: &model.Health{State: "Important"}, Readings: slices.Concat(watts(1), celsius(2), util(0))},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -132,7 +133,7 @@ func TestCells(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.want.ID, c.want.NPU, c.want.Chip, c.want.Name, c.want.BusID = "13", "6", "1", "910B4", "0000:C1:00.0"
-			if diff := cmp.Diff([]model.Device{c.want}, r.Devices); diff != "" {
+			if diff := cmp.Diff([]model.Device{c.want}, r.Devices, modeltest.InAnyOrder()); diff != "" {
 				t.Errorf("want (-) and got (+) differ:\n%s", diff)
 			}
 			if diff := cmp.Diff(c.warnings, r.Warnings); diff != "" {
@@ -260,26 +261,25 @@ func TestTopologyNames(t *testing.T) {
 	places := []model.Device{{ID: "2.0", NPU: "2", Chip: "0"}, {ID: "2.1", NPU: "2", Chip: "1"}, {ID: "3.0", NPU: "3", Chip: "0"}}
 	logical := []model.Device{{ID: "0", NPU: "4", Chip: "0"}, {ID: "1", NPU: "9", Chip: "0"}}
 	for _, c := range []struct {
-		name     string
-		devices  []model.Device
-		id       string
-		isDevice bool
+		name    string
+		devices []model.Device
+		id      string
 	}{
-		{"NPU0", single, "0", true},
-		{"NPU5", single, "5", true},
-		{"NPU3", single, "3", false},
-		{"Phy-ID13", physical, "13", true},
-		{"Phy-ID6", physical, "6", false},
-		{"NPU6", physical, "NPU6", false},
-		{"NPU3", places, "3.0", true},
-		{"NPU2", places, "NPU2", false},
-		{"Phy-ID4", places, "4", false},
-		{"NPU4", logical, "0", true},
-		{"NPU1", logical, "NPU1", false},
-		{"hns_0", single, "hns_0", false},
+		{"NPU0", single, "0"},
+		{"NPU5", single, "5"},
+		{"NPU3", single, "3"},
+		{"Phy-ID13", physical, "13"},
+		{"Phy-ID6", physical, "6"},
+		{"NPU6", physical, "NPU6"},
+		{"NPU3", places, "3.0"},
+		{"NPU2", places, "NPU2"},
+		{"Phy-ID4", places, "4"},
+		{"NPU4", logical, "0"},
+		{"NPU1", logical, "NPU1"},
+		{"hns_0", single, "hns_0"},
 	} {
-		if id, isDevice := ascend.Vendor().Resolve(c.name, c.devices); id != c.id || isDevice != c.isDevice {
-			t.Errorf("%s among %v means %q, %v, want %q, %v", c.name, c.devices, id, isDevice, c.id, c.isDevice)
+		if id := ascend.Vendor().Resolve(c.name, c.devices); id != c.id {
+			t.Errorf("%s among %v means %q, want %q", c.name, c.devices, id, c.id)
 		}
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
@@ -33,11 +33,11 @@ func ParseMapping(out []byte) (model.Report, error) {
 	return r, nil
 }
 
-// isChip tells a chip's line, which starts with three numbers, from that of an Mcu,
-// which has no logic id, and of an NPU that is called -1.
+// isChip reports whether a line is a chip's, which starts with three numbers: that
+// of an Mcu has no logic id, and an NPU may be called -1.
 func isChip(fields []string) bool {
 	for _, f := range fields[:3] {
-		if _, ok := boxtable.Index(f); !ok {
+		if _, ok := printed.Index(f); !ok {
 			return false
 		}
 	}
@@ -50,7 +50,7 @@ func ParseList(out []byte) (model.Report, error) {
 	cards, listed, chips := 0, 0, 0
 	for raw := range bytes.Lines(out) {
 		key, value, ok := strings.Cut(string(raw), ":")
-		n, isNumber := boxtable.Index(strings.TrimSpace(value))
+		n, isNumber := printed.Index(strings.TrimSpace(value))
 		if !ok || !isNumber {
 			continue
 		}

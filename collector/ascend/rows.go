@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
@@ -20,7 +20,7 @@ func (p *infoParser) device(cells []string) {
 	switch {
 	case !aligned:
 		p.dropPending("its second row has other cells than the header")
-	case ok && (boxtable.PCIAddress(bus) || boxtable.Absent(bus) && p.hasUsage()):
+	case ok && (printed.PCIAddress(bus) || printed.Absent(bus) && p.hasUsage()):
 		p.secondRow(bus)
 	default:
 		p.dropPending("its second row is missing")
@@ -28,12 +28,13 @@ func (p *infoParser) device(cells []string) {
 	}
 }
 
-// hasUsage and hasTemperature tell a chip's rows apart where neither has a word in
-// its second cell: under the same columns, one has a pair and the other a number.
+// hasUsage and hasTemperature report whether a row is a chip's second or its first
+// where neither has a word in its second cell: under the same columns, one has a
+// pair and the other a number.
 func (p *infoParser) hasUsage() bool {
 	for _, word := range []string{colDDR, colHBM} {
 		if value, ok := p.row.Get(word); ok {
-			_, _, isPair := boxtable.CutPair(value)
+			_, _, isPair := printed.CutPair(value)
 			return isPair
 		}
 	}
@@ -42,26 +43,26 @@ func (p *infoParser) hasUsage() bool {
 
 func (p *infoParser) hasTemperature() bool {
 	value, ok := p.row.Get(colTemp)
-	_, isNumber := boxtable.Number(value, "C")
-	return ok && (isNumber || boxtable.Absent(value))
+	_, isNumber := printed.Celsius.Value(value, "C")
+	return ok && (isNumber || printed.Absent(value))
 }
 
 func (p *infoParser) firstRow(cells []string) {
 	p.row.Read(p.upper, cells)
 	npu, ok := p.npu()
 	state, okState := p.row.Get(colHealth)
-	_, isIndex := boxtable.Index(npu)
+	_, isIndex := printed.Index(npu)
 	switch {
-	case okState && (boxtable.PCIAddress(state) || health(state) == nil && !p.hasTemperature()):
-		p.warn("a chip is left out: its first row is missing before %.60q", strings.Join(cells, "|"))
+	case okState && (printed.PCIAddress(state) || health(state) == nil && !p.hasTemperature()):
+		p.report.Warn("a chip is left out: its first row is missing before %.60q", strings.Join(cells, "|"))
 		return
 	case !ok || !okState || !isIndex || !isState(state):
-		p.warn("a row identifies no NPU: %.60q", strings.Join(cells, "|"))
+		p.report.Warn("a row identifies no NPU: %.60q", strings.Join(cells, "|"))
 		return
 	}
-	r := &record{place: place{npu: npu}, device: model.Device{NPU: npu, Health: health(state)}}
+	r := &record{place: place{npu: npu}, device: model.Device{NPU: npu, Health: health(state), Readings: make(model.Readings, 0, 8)}}
 	if name, ok := p.row.Get(colName); ok {
-		r.device.Name = boxtable.Label(name)
+		r.device.Name = printed.Label(name)
 	}
 	p.readings(r)
 	p.pending = r
@@ -74,16 +75,16 @@ func (p *infoParser) npu() (string, bool) {
 	return p.row.Get(colNPUID)
 }
 
-// isState accepts a word or nothing: a number there means that the row is not a
-// device's.
+// isState reports whether s is a word or nothing: a number there means that the row
+// is not a device's.
 func isState(s string) bool {
-	return boxtable.Absent(s) || 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z'
+	return printed.Absent(s) || 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z'
 }
 
 // health reads the Health column: OK, Warning, Alarm, Critical, or UNKNOWN for a
 // device that is absent or not started, which is a state and not a lack of one.
 func health(s string) *model.Health {
-	if boxtable.Absent(s) && !strings.EqualFold(s, "unknown") {
+	if printed.Absent(s) && !strings.EqualFold(s, "unknown") {
 		return nil
 	}
 	return &model.Health{OK: s == "OK", State: s}
@@ -92,20 +93,18 @@ func health(s string) *model.Health {
 func (p *infoParser) secondRow(bus string) {
 	r := p.pending
 	p.pending = nil
-	r.device.BusID = boxtable.Label(bus)
+	r.device.BusID = printed.Label(bus)
 	if p.lower.Has(colChip) {
 		chip, _ := p.row.Lead(colChip)
-		if _, ok := boxtable.Index(chip); !ok {
-			p.warn("NPU %s is left out: its chip is not printed in %.60q", r.npu, p.row.Cell(colChip))
+		if _, ok := printed.Index(chip); !ok {
+			p.report.Warn("NPU %s is left out: its chip is not printed in %.60q", r.npu, p.row.Cell(colChip))
 			return
 		}
 		r.chip, r.device.Chip = chip, chip
 	}
 	for _, word := range []string{colPhyID, colDevice} {
-		if number, ok := p.row.Get(word); ok {
-			if _, ok := boxtable.Index(number); ok {
-				r.number = number
-			}
+		if number, ok := p.row.Index(word); ok {
+			r.number = number
 		}
 	}
 	p.readings(r)
@@ -114,14 +113,16 @@ func (p *infoParser) secondRow(bus string) {
 }
 
 // checkQueried drops the readings of a chip that npu-smi could not ask: every
-// field then keeps its zero, the health too, and a zero health prints as OK.
+// field then keeps its zero, the health too, and a zero health prints as OK. Huge
+// pages come from another query.
 func (p *infoParser) checkQueried(d *model.Device) {
-	zero := func(v *float64) bool { return v == nil || *v == 0 }
-	if d.TemperatureCelsius == nil || *d.TemperatureCelsius != 0 || !zero(d.PowerWatts) || !zero(d.UtilizationRatio) || len(d.Memory) > 0 {
+	temperature, ok := d.Readings.Get("temperature_celsius", "chip")
+	asked := func(r model.Reading) bool { return !strings.HasPrefix(string(r.Metric), "hugepages_") }
+	if !ok || temperature != 0 || slices.ContainsFunc(d.Readings, func(r model.Reading) bool { return asked(r) && r.Value != 0 }) {
 		return
 	}
-	p.warn("NPU %s: every reading is zero, which is what a failed query prints", d.NPU)
-	d.TemperatureCelsius, d.PowerWatts, d.UtilizationRatio = nil, nil, nil
+	p.report.Warn("NPU %s: every reading is zero, which is what a failed query prints", d.NPU)
+	d.Readings = slices.DeleteFunc(d.Readings, asked)
 	if d.Health != nil && d.Health.OK {
 		d.Health = nil
 	}
@@ -130,78 +131,21 @@ func (p *infoParser) checkQueried(d *model.Device) {
 // readings reads every value of a row whose header word is known.
 func (p *infoParser) readings(r *record) {
 	for v := range p.row.Values() {
-		switch {
+		switch c := v.Column; {
 		case v.Fits:
-			p.reading(r, v.Column, v.Text)
-		case v.First && v.Cell != "" && !isIdentity(v.Column.Word):
-			p.warn("NPU %s: %.60q has other values than its header has words", r.npu, v.Cell)
+			if !c.Read(&r.device.Readings, v.Text) {
+				p.report.Warn("NPU %s: cannot read %s from %.40q", r.npu, c.Word, v.Text)
+			}
+		case v.First && v.Cell != "" && !isIdentity(c.Word):
+			p.report.Warn("NPU %s: %.60q has other values than its header has words", r.npu, v.Cell)
 		}
 	}
 }
 
-// isIdentity tells the cells that say which chip it is: a number may be missing
+// isIdentity reports whether a cell says which chip it is: a number may be missing
 // there without harm.
 func isIdentity(word string) bool {
 	return word == colNPU || word == colNPUID || word == colChip
-}
-
-func (p *infoParser) reading(r *record, col *boxtable.Column, value string) {
-	if boxtable.Absent(value) {
-		return
-	}
-	d, ok := &r.device, true
-	switch col.Word {
-	case colPower:
-		d.PowerWatts, ok = atLeastZero(boxtable.Number(value, col.Unit))
-	case colTemp:
-		v, isNumber := boxtable.Number(value, col.Unit)
-		d.TemperatureCelsius, ok = reading(v, isNumber)
-	case colAICore, colNPUUtil:
-		v, isNumber := boxtable.Number(value, "%")
-		d.UtilizationRatio, ok = reading(v/100, isNumber && v >= 0 && v <= 100)
-	case colHugepages:
-		var u boxtable.Usage
-		u, ok = p.usage(r, col, value)
-		d.HugepagesUsed, d.HugepagesTotal = u.Used, u.Total
-	case colDDR, colHBM:
-		var u boxtable.Usage
-		u, ok = p.usage(r, col, value)
-		addMemory(d, col.Word, u)
-	}
-	if !ok {
-		p.warn("NPU %s: cannot read %s from %.40q", r.npu, col.Word, value)
-	}
-}
-
-func (p *infoParser) usage(r *record, col *boxtable.Column, value string) (boxtable.Usage, bool) {
-	u, err := boxtable.ParseUsage(value, col.Unit)
-	if err != nil {
-		p.warn("NPU %s: %s: %v", r.npu, col.Word, err)
-	}
-	return u, true
-}
-
-func addMemory(d *model.Device, word string, u boxtable.Usage) {
-	kind := "ddr"
-	if word == colHBM {
-		kind = "hbm"
-	}
-	same := func(m model.Memory) bool { return m.Type == kind }
-	if u.Used == nil && u.Total == nil || slices.ContainsFunc(d.Memory, same) { // a header may say a word twice
-		return
-	}
-	d.Memory = append(d.Memory, model.Memory{Type: kind, UsedBytes: u.Used, TotalBytes: u.Total})
-}
-
-func reading(v float64, ok bool) (*float64, bool) {
-	if !ok {
-		return nil, false
-	}
-	return &v, true
-}
-
-func atLeastZero(v float64, ok bool) (*float64, bool) {
-	return reading(v, ok && v >= 0)
 }
 
 // process reads a row of the process table. Its last column, where there is one,
@@ -212,29 +156,28 @@ func (p *infoParser) process(cells []string) {
 		return
 	}
 	if !p.row.Read(p.upper, cells) {
-		p.warn("a process row has other cells than its header: %.60q", row)
+		p.report.Warn("a process row has other cells than its header: %.60q", row)
 		return
 	}
 	npu, ok := p.npu()
 	chip, _ := p.row.Get(colChip)
-	pid, okPID := p.row.Get(colPID)
+	pid, okPID := p.row.Index(colPID)
 	name, _ := p.row.Get(colProcess)
 	mem, okMem := p.row.Get(colProcessMem)
-	_, isPID := boxtable.Index(pid)
-	if !ok || !okPID || !okMem || !isPID {
-		p.warn("cannot read a process row: %.60q", row)
+	if !ok || !okPID || !okMem {
+		p.report.Warn("cannot read a process row: %.60q", row)
 		return
 	}
-	if boxtable.Absent(mem) {
+	if printed.Absent(mem) {
 		return
 	}
-	bytes, ok := boxtable.Bytes(mem, p.upper.Columns[p.upper.Find(colProcessMem)].Unit)
+	bytes, ok := printed.Bytes.Value(mem, p.upper.Columns[p.upper.Find(colProcessMem)].Unit)
 	if !ok {
-		p.warn("process %s: cannot read its memory from %.40q", pid, mem)
+		p.report.Warn("process %s: cannot read its memory from %.40q", pid, mem)
 		return
 	}
 	p.owners = append(p.owners, owner{
 		place:   place{npu, chip},
-		process: model.Process{PID: pid, Name: boxtable.Label(name), UsedBytes: bytes},
+		process: model.Process{PID: pid, Name: printed.Label(name), UsedBytes: bytes},
 	})
 }

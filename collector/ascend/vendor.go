@@ -17,6 +17,7 @@ func Vendor() smi.Vendor {
 	return smi.Vendor{
 		Name:  "ascend",
 		Tools: []string{"npu-smi"},
+		Words: vocabulary(),
 		Table: smi.Query{Name: "info", Args: [][]string{{"info"}}, Parse: ParseInfo},
 		Sides: []smi.Query{
 			{Name: "mapping", Args: [][]string{{"info", "-m"}}, Inventory: true, Parse: ParseMapping},
@@ -42,34 +43,32 @@ func ParseTopology(out []byte) (model.Report, error) {
 
 // resolve finds the device of "NPU3", by NPU id where that is one device's, or of
 // "Phy-ID12", which is printed where the table prints the same number.
-func resolve(name string, devices []model.Device) (string, bool) {
+func resolve(name string, devices []model.Device) string {
 	if number, ok := strings.CutPrefix(name, phyPrefix); ok {
-		return number, indexOf(devices, func(d *model.Device) bool { return d.ID == number }) >= 0
+		return number
 	}
 	number, ok := strings.CutPrefix(name, npuPrefix)
 	if !ok {
-		return name, false
+		return name
 	}
-	sameNPU := func(d *model.Device) bool { return d.NPU == number }
-	if i := indexOf(devices, sameNPU); i >= 0 && indexOf(devices[i+1:], sameNPU) < 0 {
-		return devices[i].ID, true
-	}
-	if indexOf(devices, func(d *model.Device) bool { return d.ID != d.NPU }) < 0 {
-		return number, false // a card that is lost, and would be called so
-	}
-	return name, false // none, or several chips: which one is meant is not printed
-}
-
-func indexOf(devices []model.Device, is func(*model.Device) bool) int {
+	found, id, numbersDiffer := 0, "", false
 	for i := range devices {
-		if is(&devices[i]) {
-			return i
+		d := &devices[i]
+		if d.NPU == number {
+			found, id = found+1, d.ID
 		}
+		numbersDiffer = numbersDiffer || d.ID != d.NPU
 	}
-	return -1
+	switch {
+	case found == 1:
+		return id
+	case !numbersDiffer:
+		return number // a card that is lost, and would be called so
+	}
+	return name // none, or several chips: which one is meant is not printed
 }
 
-// Classify tells what an error text of npu-smi or of the driver's interface
+// Classify returns what an error text of npu-smi or of the driver's interface
 // (DCMI) means. Nearly all of them are printed to stdout, some with exit status 0.
 func Classify(text []byte) (failure.Reason, string, bool) {
 	reason, line, ok := failure.Match(text, append(failure.LoaderPatterns(), []failure.Pattern{

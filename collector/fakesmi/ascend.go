@@ -3,7 +3,8 @@ package fakesmi
 import (
 	"fmt"
 	"io"
-	"strings"
+	"slices"
+	"strconv"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
@@ -39,54 +40,38 @@ func AscendLayouts() []AscendLayout {
 
 // AscendLayoutNamed finds a layout by name.
 func AscendLayoutNamed(name string) (AscendLayout, error) {
-	var names []string
-	for _, l := range AscendLayouts() {
-		if l.Name == name {
-			return l, nil
-		}
-		names = append(names, l.Name)
-	}
-	return AscendLayout{}, fmt.Errorf("no layout %q of npu-smi; there are %s", name, strings.Join(names, ", "))
+	return layoutNamed("npu-smi", AscendLayouts(), name, func(l AscendLayout) string { return l.Name })
 }
 
 // Reduce returns the part of a model that the layout can show, with the device
 // numbers that it gives.
 func (l AscendLayout) Reduce(r model.Report) model.Report {
-	r.Devices = append([]model.Device(nil), r.Devices...)
-	r.Processes = append([]model.Process(nil), r.Processes...)
+	shown := []model.Metric{"utilization_ratio", "power_watts", "temperature_celsius", "memory_used_bytes", "memory_total_bytes"}
+	if l.hugepages {
+		shown = append(shown, "hugepages_used", "hugepages_total")
+	}
+	isOther := func(m model.Reading) bool {
+		return len(m.Labels) > 0 && m.Labels[0] != "chip" && m.Labels[0] != "ddr" && (m.Labels[0] != "hbm" || !l.hbm)
+	}
+	r.Devices, r.Processes = slices.Clone(r.Devices), slices.Clone(r.Processes)
 	r.Slices, r.Announced = nil, 0
 	for i := range r.Devices {
 		d := &r.Devices[i]
-		d.UUID, d.Board, d.CPUAffinity, d.NUMANode, d.PowerLimitWatts, d.PerformanceLevel = "", "", "", nil, nil, nil
-		if !l.hugepages {
-			d.HugepagesUsed, d.HugepagesTotal = nil, nil
-		}
+		d.UUID, d.Board, d.CPUAffinity, d.NUMANode = "", "", "", nil
+		d.Readings = slices.DeleteFunc(keep(d.Readings, shown...), isOther)
 		if l.noChip {
 			d.Chip = ""
 		}
-		if l.number == "" {
-			l.renumber(&r, i)
-		}
-		memory := d.Memory
-		d.Memory = nil
-		for _, m := range memory {
-			if m.Type == "ddr" || m.Type == "hbm" && l.hbm {
-				d.Memory = append(d.Memory, m)
+		if l.number == "" { // a card is called by its NPU id
+			for j := range r.Processes {
+				if r.Processes[j].Device == d.ID {
+					r.Processes[j].Device = d.NPU
+				}
 			}
+			d.ID = d.NPU
 		}
 	}
 	return r
-}
-
-// renumber calls a card by its NPU id, as layouts without a number column do.
-func (l AscendLayout) renumber(r *model.Report, i int) {
-	old := r.Devices[i].ID
-	r.Devices[i].ID = r.Devices[i].NPU
-	for j := range r.Processes {
-		if r.Processes[j].Device == old {
-			r.Processes[j].Device = r.Devices[i].NPU
-		}
-	}
 }
 
 // Print writes what npu-smi info prints.
@@ -130,19 +115,18 @@ func (l AscendLayout) identity(a, b string) []string {
 }
 
 func (l AscendLayout) header() (first, second []string) {
-	pages, hbm := "", ""
+	npu, chip, util, pages, hbm := "NPU", "Chip", "AICore(%)", "", ""
+	if l.noChip {
+		npu, chip, util = "NPU ID", "", "NPU Util(%)"
+	}
 	if l.hugepages {
 		pages = "Hugepages-Usage(page)"
 	}
 	if l.hbm {
 		hbm = "HBM-Usage(MB)"
 	}
-	if l.noChip {
-		return append(l.identity("NPU ID", "Name"), " Health", l.readings("Power(W)", "Temp(C)", pages)),
-			append(l.identity("", ""), " Bus-Id", l.readings("NPU Util(%)", "Memory-Usage(MB)", hbm))
-	}
-	return append(l.identity("NPU", "Name"), " Health", l.readings("Power(W)", "Temp(C)", pages)),
-		append(l.identity("Chip", l.number), " Bus-Id", l.readings("AICore(%)", "Memory-Usage(MB)", hbm))
+	return append(l.identity(npu, "Name"), " Health", l.readings("Power(W)", "Temp(C)", pages)),
+		append(l.identity(chip, l.number), " Bus-Id", l.readings(util, "Memory-Usage(MB)", hbm))
 }
 
 func (l AscendLayout) readings(a, b, c string) string {
@@ -150,49 +134,46 @@ func (l AscendLayout) readings(a, b, c string) string {
 }
 
 func (l AscendLayout) rows(d *model.Device) (upper, lower []string) {
-	pages, hbm := "", ""
-	if l.hugepages {
-		pages = usage(d.HugepagesUsed, d.HugepagesTotal, 1)
-	}
-	if l.hbm {
-		m := memoryOf(d, "hbm")
-		hbm = usage(m.UsedBytes, m.TotalBytes, mib)
-	}
-	ddr := memoryOf(d, "ddr")
-	health := notPrinted
+	health, power, pages, hbm, number := notPrinted, notPrinted, "", "", ""
 	if d.Health != nil {
 		health = d.Health.State
 	}
-	number := ""
+	if v, ok := d.Readings.Get("power_watts"); ok {
+		power = strconv.FormatFloat(v, 'f', 1, 64)
+	} else if l.number == "Phy-ID" {
+		power = "-" // the second die of an A3 card
+	}
+	if l.hugepages {
+		pages = usage(d.Readings, 1, "hugepages_used", "hugepages_total")
+	}
+	if l.hbm {
+		hbm = usage(d.Readings, mib, "memory_used_bytes", "memory_total_bytes", "hbm")
+	}
 	if l.number != "" {
 		number = d.ID
 	}
-	none := notPrinted
-	if l.number == "Phy-ID" {
-		none = "-" // the second die of an A3 card
-	}
 	upper = append(l.identity(d.NPU, d.Name), " "+health,
-		l.readings(tenths(d.PowerWatts, none), number1(d.TemperatureCelsius), pages))
-	chip := d.Chip
-	if l.noChip {
-		chip = ""
-	}
-	lower = append(l.identity(chip, number), " "+text(d.BusID),
-		l.readings(number100(d.UtilizationRatio), usage(ddr.UsedBytes, ddr.TotalBytes, mib), hbm))
+		l.readings(power, whole(d.Readings, 1, "", "temperature_celsius", "chip"), pages))
+	lower = append(l.identity(l.chip(d), number), " "+text(d.BusID, notPrinted),
+		l.readings(whole(d.Readings, 100, "", "utilization_ratio"), usage(d.Readings, mib, "memory_used_bytes", "memory_total_bytes", "ddr"), hbm))
 	return upper, lower
 }
 
-func number1(v *float64) string { return number(v, 1, "") }
-
-func number100(v *float64) string { return number(v, 100, "") }
+func (l AscendLayout) chip(d *model.Device) string {
+	if l.noChip {
+		return ""
+	}
+	return d.Chip
+}
 
 // usage prints "used / total" with the tool's five digits, so that a full card
 // has no blank before the slash; a memory that is not there prints as 0 / 0.
-func usage(used, total *float64, scale float64) string {
-	if used == nil && total == nil {
-		return fmt.Sprintf("%-5d/ %d", 0, 0)
+func usage(rs model.Readings, scale float64, used, total model.Metric, labels ...string) string {
+	part, all := whole(rs, scale, "", used, labels...), whole(rs, scale, "", total, labels...)
+	if part == notPrinted && all == notPrinted {
+		part, all = "0", "0"
 	}
-	return fmt.Sprintf("%-5s/ %s", number(used, scale, ""), number(total, scale, ""))
+	return fmt.Sprintf("%-5s/ %s", part, all)
 }
 
 func (l AscendLayout) processes(x *box, r model.Report) {
@@ -217,10 +198,7 @@ func (l AscendLayout) processes(x *box, r model.Report) {
 				continue
 			}
 			none = false
-			at := fmt.Sprintf(" %-8s%s", d.NPU, d.Chip)
-			if l.noChip {
-				at = " " + d.NPU
-			}
+			at := fmt.Sprintf(" %-8s%s", d.NPU, l.chip(d))
 			cells := []string{at, " " + p.PID, " " + p.Name, fmt.Sprintf(" %.0f", p.UsedBytes*mib)}
 			if l.container {
 				cells = append(cells, " "+notPrinted)
@@ -240,11 +218,7 @@ func (l AscendLayout) PrintMapping(w io.Writer, r model.Report) error {
 	x := &box{}
 	x.line("\t%-31s%-31s%-31s%s", "NPU ID", "Chip ID", "Chip Logic ID", "Chip Name")
 	for i, d := range r.Devices {
-		chip := d.Chip
-		if chip == "" {
-			chip = "0"
-		}
-		x.line("\t%-31s%-31s%-31d%s", d.NPU, chip, i, "Ascend "+d.Name)
+		x.line("\t%-31s%-31s%-31d%s", d.NPU, text(d.Chip, "0"), i, "Ascend "+d.Name)
 		if i+1 == len(r.Devices) || r.Devices[i+1].NPU != d.NPU {
 			x.line("\t%-31s%-31d%-31s%s", d.NPU, 9, "-", "Mcu")
 		}
@@ -276,8 +250,8 @@ func (l AscendLayout) PrintTopology(w io.Writer, r model.Report) error {
 	if l.number == "Phy-ID" {
 		prefix = "Phy-ID"
 	}
-	return Matrix{
-		CardPrefix: prefix, Width: 11, CPUs: true, None: "NA", Self: "X",
-		LegendLines: "\n  X    = the card itself\n  HCCS = over HCCS\n  SIO  = between two dies\n  SYS  = between NUMA nodes\n  NA   = not known\n",
-	}.Print(w, r)
+	return matrix{
+		cardPrefix: prefix, width: 11,
+		legend: "\n  X    = the card itself\n  HCCS = over HCCS\n  SIO  = between two dies\n  SYS  = between NUMA nodes\n  NA   = not known\n",
+	}.print(w, r)
 }

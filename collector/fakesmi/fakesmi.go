@@ -6,6 +6,7 @@ package fakesmi
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,118 +55,109 @@ func ends(width int, left, right string) string {
 	return " " + left + strings.Repeat(" ", gap) + right + " "
 }
 
-// number prints a value without a fraction, or what stands for none.
-func number(v *float64, scale float64, unit string) string {
-	if v == nil {
+// whole prints a reading times scale without a fraction, or what stands for none.
+func whole(rs model.Readings, scale float64, unit string, m model.Metric, labels ...string) string {
+	v, ok := rs.Get(m, labels...)
+	if !ok {
 		return notPrinted
 	}
-	return strconv.FormatFloat(*v*scale, 'f', 0, 64) + unit
+	return strconv.FormatFloat(v*scale, 'f', 0, 64) + unit
 }
 
-func tenths(v *float64, none string) string {
-	if v == nil {
-		return none
+// keep returns the readings of some metrics.
+func keep(rs model.Readings, metrics ...model.Metric) model.Readings {
+	var kept model.Readings
+	for _, r := range rs {
+		if slices.Contains(metrics, r.Metric) {
+			kept = append(kept, r)
+		}
 	}
-	return strconv.FormatFloat(*v, 'f', 1, 64)
+	return kept
 }
 
-func text(s string) string {
+// text is what is printed for s, none where s is empty.
+func text(s, none string) string {
 	if s == "" {
-		return notPrinted
+		return none
 	}
 	return s
 }
 
 const mib = 1.0 / (1 << 20)
 
-// memoryOf finds one type of memory of a card.
-func memoryOf(d *model.Device, kind string) model.Memory {
-	for _, m := range d.Memory {
-		if m.Type == kind {
-			return m
+// layoutNamed finds one of a tool's layouts.
+func layoutNamed[L any](tool string, layouts []L, name string, nameOf func(L) string) (L, error) {
+	var names []string
+	for _, l := range layouts {
+		if nameOf(l) == name {
+			return l, nil
 		}
+		names = append(names, nameOf(l))
 	}
-	return model.Memory{}
+	var none L
+	return none, fmt.Errorf("no layout %q of %s; there are %s", name, tool, strings.Join(names, ", "))
 }
 
-// Matrix prints a link matrix with its margins and affinities. Names come from
-// label; links between cards that the model lacks print as none.
-type Matrix struct {
-	Header      string   // what the tool prints above the matrix, with its line ends
-	CardPrefix  string   // GPU, NPU, Phy-ID
-	NICs        []string // device names, printed as NIC0, NIC1, ... with a legend
-	Width       int
-	Node, CPUs  bool
-	None, Self  string
-	LegendLines string
+// matrix prints how cards are connected, with their affinities. Links that the model
+// lacks print as none.
+type matrix struct {
+	header     string   // what the tool prints above the matrix, with its line ends
+	cardPrefix string   // GPU, NPU, Phy-ID
+	nics       []string // device names, printed as NIC0, NIC1, ... with a legend
+	width      int
+	node       bool // whether Node Affinity is printed
+	legend     string
 }
 
-// Print writes the matrix.
-func (m Matrix) Print(w io.Writer, r model.Report) error {
-	names := make([]string, 0, len(r.Devices)+len(m.NICs))
+func (m matrix) print(w io.Writer, r model.Report) error {
+	var peers []string
 	for _, d := range r.Devices {
-		names = append(names, d.ID)
+		peers = append(peers, d.ID)
+	}
+	peers = append(peers, m.nics...)
+	types := make(map[[2]string]string, len(r.Links))
+	for _, l := range r.Links {
+		types[[2]string{l.Device, l.Peer}] = l.Type
 	}
 	var b strings.Builder
-	b.WriteString(m.Header)
-	fmt.Fprintf(&b, "%-*s", m.Width, "")
-	for _, n := range names {
-		fmt.Fprintf(&b, "%-*s", m.Width, m.CardPrefix+n)
+	fmt.Fprintf(&b, "%s%-*s", m.header, m.width, "")
+	for i, peer := range peers {
+		name := m.cardPrefix + peer
+		if nic := i - len(r.Devices); nic >= 0 {
+			name = "NIC" + strconv.Itoa(nic)
+		}
+		fmt.Fprintf(&b, "%-*s", m.width, name)
 	}
-	for i := range m.NICs {
-		fmt.Fprintf(&b, "%-*s", m.Width, "NIC"+strconv.Itoa(i))
-	}
-	if m.Node {
+	if m.node {
 		fmt.Fprintf(&b, "%-15s", "Node Affinity")
 	}
-	if m.CPUs {
-		b.WriteString("CPU Affinity")
-	}
-	b.WriteByte('\n')
-	links := linkTypes(r.Links)
+	b.WriteString("CPU Affinity\n")
 	for i := range r.Devices {
-		m.row(&b, &r.Devices[i], names, links)
+		d := &r.Devices[i]
+		fmt.Fprintf(&b, "%-*s", m.width, m.cardPrefix+d.ID)
+		for _, peer := range peers {
+			cell := text(types[[2]string{d.ID, peer}], notPrinted)
+			if peer == d.ID {
+				cell = "X"
+			}
+			fmt.Fprintf(&b, "%-*s", m.width, cell)
+		}
+		if m.node {
+			node := notPrinted
+			if d.NUMANode != nil {
+				node = strconv.Itoa(*d.NUMANode)
+			}
+			fmt.Fprintf(&b, "%-15s", node)
+		}
+		b.WriteString(text(d.CPUAffinity, notPrinted) + "\n")
 	}
-	b.WriteString("\nLegend:\n" + m.LegendLines)
-	if len(m.NICs) > 0 {
+	b.WriteString("\nLegend:\n" + m.legend)
+	if len(m.nics) > 0 {
 		b.WriteString("\nNIC Legend:\n\n")
-		for i, nic := range m.NICs {
+		for i, nic := range m.nics {
 			fmt.Fprintf(&b, "  NIC%d: %s\n", i, nic)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-func linkTypes(links []model.Link) map[[2]string]string {
-	types := make(map[[2]string]string, len(links))
-	for _, l := range links {
-		types[[2]string{l.Device, l.Peer}] = l.Type
-	}
-	return types
-}
-
-func (m Matrix) row(b *strings.Builder, d *model.Device, names []string, links map[[2]string]string) {
-	fmt.Fprintf(b, "%-*s", m.Width, m.CardPrefix+d.ID)
-	for _, peer := range append(names[:len(names):len(names)], m.NICs...) {
-		cell, ok := links[[2]string{d.ID, peer}]
-		switch {
-		case peer == d.ID:
-			cell = m.Self
-		case !ok:
-			cell = m.None
-		}
-		fmt.Fprintf(b, "%-*s", m.Width, cell)
-	}
-	if m.Node {
-		node := notPrinted
-		if d.NUMANode != nil {
-			node = strconv.Itoa(*d.NUMANode)
-		}
-		fmt.Fprintf(b, "%-15s", node)
-	}
-	if m.CPUs {
-		b.WriteString(text(d.CPUAffinity))
-	}
-	b.WriteByte('\n')
 }

@@ -1,6 +1,7 @@
 package fakesmi
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -112,14 +113,19 @@ func (all Faults) has(device string, kind FaultKind) bool {
 	return ok
 }
 
-// health is what the tool says of a card: ok, unless it is unhealthy, and then
-// what otherwise says with the fault's text.
-func (all Faults) health(device, ok string, otherwise func(text string) model.Health) *model.Health {
-	if f, bad := all.of(device, FaultUnhealthy); bad {
-		h := otherwise(f.Text)
-		return &h
+// health is what the tool says of a card: ok, unless it is unhealthy. The fault's
+// text then takes the place of the reason, or of the state where a tool has none.
+func (all Faults) health(device, ok string, bad model.Health) *model.Health {
+	f, isBad := all.of(device, FaultUnhealthy)
+	switch {
+	case !isBad:
+		return &model.Health{OK: true, State: ok}
+	case bad.Reason != "":
+		bad.Reason = cmp.Or(f.Text, bad.Reason)
+	default:
+		bad.State = cmp.Or(f.Text, bad.State)
 	}
-	return &model.Health{OK: true, State: ok}
+	return &bad
 }
 
 // shared is a card's part of work that a group of cards shares.
@@ -158,17 +164,24 @@ func (all Faults) held(device string, held float64, c card) float64 {
 	return held
 }
 
-// readings changes what a card shows.
-func (all Faults) readings(d *model.Device) {
-	if f, ok := all.of(d.ID, FaultHot); ok {
-		d.TemperatureCelsius = value(hotCelsius)
-		if degrees, err := strconv.ParseFloat(f.Text, 64); err == nil {
-			d.TemperatureCelsius = value(degrees)
-		}
+// celsius is how hot a card is that would be so many degrees without its faults.
+func (all Faults) celsius(device string, degrees float64) float64 {
+	f, hot := all.of(device, FaultHot)
+	if !hot {
+		return degrees
 	}
-	if all.has(d.ID, FaultPowerCap) && d.PowerLimitWatts != nil {
-		d.PowerWatts = value(*d.PowerLimitWatts)
+	if told, err := strconv.ParseFloat(f.Text, 64); err == nil {
+		return told
 	}
+	return hotCelsius
+}
+
+// watts is what a card draws that would draw so much without its faults.
+func (all Faults) watts(device string, watts float64, c card) float64 {
+	if all.has(device, FaultPowerCap) && c.limitWatts > 0 {
+		return c.limitWatts
+	}
+	return watts
 }
 
 // Available leaves out the cards that are not, as mx-smi's table does: only its

@@ -12,6 +12,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/fakesmi"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/metax"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
 )
 
 // metaxCards are the cards an exporter would read, table and list together.
@@ -62,6 +63,15 @@ func byID(s model.Snapshot) map[string]model.Device {
 	return all
 }
 
+// readings are a card's by metric: these cards have none twice.
+func readings(d model.Device) map[string]float64 {
+	all := map[string]float64{}
+	for _, r := range d.Readings {
+		all[string(r.Metric)] = r.Value
+	}
+	return all
+}
+
 func faults(t *testing.T, text string) fakesmi.Faults {
 	t.Helper()
 	all, err := fakesmi.ParseFaults(text)
@@ -76,7 +86,8 @@ func faults(t *testing.T, text string) fakesmi.Faults {
 func TestFaultsArePrinted(t *testing.T) {
 	type cards = map[string]model.Device
 	load := fakesmi.Load{Busy: 0.5, Cache: 0.3, PID: 4242, Process: "VLLM::EngineCor"}
-	used := func(d model.Device) float64 { return *d.Memory[0].UsedBytes / *d.Memory[0].TotalBytes }
+	value := func(d model.Device, metric string) float64 { return readings(d)[metric] }
+	used := func(d model.Device) float64 { return value(d, "memory_used_bytes") / value(d, "memory_total_bytes") }
 	for text, c := range map[string]struct {
 		print   func(*testing.T, fakesmi.Load, string) map[string]model.Device
 		changed []string // cards whose record differs from a healthy machine's
@@ -84,35 +95,35 @@ func TestFaultsArePrinted(t *testing.T) {
 	}{
 		"2 unhealthy": {metaxCards, []string{"2"}, func(c cards) bool {
 			d := c["2"]
-			return cmp.Equal(d.Health, &model.Health{State: "Not Available", Reason: "Layout Node Not Found"}) && d.TemperatureCelsius == nil && d.UUID == ""
+			return cmp.Equal(d.Health, &model.Health{State: "Not Available", Reason: "Layout Node Not Found"}) && d.Readings == nil && d.UUID == ""
 		}},
 		"2 unhealthy MetaX Kernel Driver Not Found": {metaxCards, []string{"2"}, func(c cards) bool {
 			return cmp.Equal(c["2"].Health, &model.Health{State: "Not Available", Reason: "MetaX Kernel Driver Not Found"})
 		}},
 		"5 unhealthy": {ascendCards, []string{"5"}, func(c cards) bool {
-			return cmp.Equal(c["5"].Health, &model.Health{State: "Alarm"}) && c["5"].TemperatureCelsius != nil
+			return cmp.Equal(c["5"].Health, &model.Health{State: "Alarm"}) && value(c["5"], "temperature_celsius") > 0
 		}},
 		"5 unhealthy Critical": {ascendCards, []string{"5"}, func(c cards) bool { return cmp.Equal(c["5"].Health, &model.Health{State: "Critical"}) }},
-		"0 hot\n":              {metaxCards, []string{"0"}, func(c cards) bool { return *c["0"].TemperatureCelsius == 105 }},
+		"0 hot\n":              {metaxCards, []string{"0"}, func(c cards) bool { return value(c["0"], "temperature_celsius") == 105 }},
 		"hot 91": {ascendCards, []string{"0", "1", "2", "3", "4", "5", "6", "7"}, func(c cards) bool {
-			return *c["0"].TemperatureCelsius == 91 && *c["7"].TemperatureCelsius == 91
+			return value(c["0"], "temperature_celsius") == 91 && value(c["7"], "temperature_celsius") == 91
 		}},
 		"1 power_cap": {metaxCards, []string{"1"}, func(c cards) bool {
-			return *c["1"].PowerWatts == *c["1"].PowerLimitWatts && *c["1"].UtilizationRatio > 0.9 && *c["1"].PerformanceLevel < 5
+			return value(c["1"], "power_watts") == value(c["1"], "power_limit_watts") && value(c["1"], "utilization_ratio") > 0.9 && value(c["1"], "performance_level") < 5
 		}},
 		"3 memory_full": {metaxCards, []string{"3"}, func(c cards) bool { return used(c["3"]) > 0.999 && used(c["3"]) < 1 }},
 		"6 memory_full": {ascendCards, []string{"6"}, func(c cards) bool { return used(c["6"]) > 0.998 && used(c["6"]) < 1 }},
 		"6 idle_held": {metaxCards, []string{"6"}, func(c cards) bool {
-			return *c["6"].UtilizationRatio == 0 && used(c["6"]) > 0.7
+			return value(c["6"], "utilization_ratio") == 0 && used(c["6"]) > 0.7
 		}},
 		"4 idle_held": {ascendCards, []string{"4"}, func(c cards) bool {
-			return *c["4"].UtilizationRatio == 0 && used(c["4"]) > 0.7
+			return value(c["4"], "utilization_ratio") == 0 && used(c["4"]) > 0.7
 		}},
 		"1 uneven": {metaxCards, []string{"0", "1", "2", "3"}, func(c cards) bool {
-			return *c["1"].UtilizationRatio > 0.9 && *c["0"].UtilizationRatio < 0.2 && *c["1"].PowerWatts > 2**c["0"].PowerWatts
+			return value(c["1"], "utilization_ratio") > 0.9 && value(c["0"], "utilization_ratio") < 0.2 && value(c["1"], "power_watts") > 2*value(c["0"], "power_watts")
 		}},
 		"0 hot\n5 hot 99": {metaxCards, []string{"0", "5"}, func(c cards) bool {
-			return *c["0"].TemperatureCelsius == 105 && *c["5"].TemperatureCelsius == 99
+			return value(c["0"], "temperature_celsius") == 105 && value(c["5"], "temperature_celsius") == 99
 		}},
 	} {
 		t.Run(text, func(t *testing.T) {
@@ -166,7 +177,7 @@ func TestMachinesParseBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := metax.ParseTable(b.Bytes())
-		if diff := cmp.Diff(want, got); diff != "" || err != nil || len(got.Slices) == 0 {
+		if diff := cmp.Diff(want, got, modeltest.InAnyOrder()); diff != "" || err != nil || len(got.Slices) == 0 {
 			t.Errorf("mx-smi: %v, printed (-) and parsed (+) differ:\n%s", err, diff)
 		}
 		npu, err := fakesmi.AscendLayoutNamed("310p-25.5")
@@ -180,7 +191,7 @@ func TestMachinesParseBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err = ascend.ParseInfo(b.Bytes())
-		if diff := cmp.Diff(want, got); diff != "" || err != nil || got.Devices[0].HugepagesTotal == nil {
+		if diff := cmp.Diff(want, got, modeltest.InAnyOrder()); diff != "" || err != nil || readings(got.Devices[0])["hugepages_total"] == 0 {
 			t.Errorf("npu-smi: %v, printed (-) and parsed (+) differ:\n%s", err, diff)
 		}
 	}

@@ -3,6 +3,7 @@ package fakesmi
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,47 +42,41 @@ func (l MetaXLayout) Name() string {
 
 // MetaXLayoutNamed finds a layout by name.
 func MetaXLayoutNamed(name string) (MetaXLayout, error) {
-	var names []string
-	for _, l := range MetaXLayouts() {
-		if l.Name() == name {
-			return l, nil
-		}
-		names = append(names, l.Name())
-	}
-	return MetaXLayout{}, fmt.Errorf("no layout %q of mx-smi; there are %s", name, strings.Join(names, ", "))
+	return layoutNamed("mx-smi", MetaXLayouts(), name, MetaXLayout.Name)
 }
 
 // Reduce returns the part of a model that the layout can show.
 func (l MetaXLayout) Reduce(r model.Report) model.Report {
-	r.Devices = append([]model.Device(nil), r.Devices...)
+	shown := []model.Metric{"utilization_ratio", "power_watts", "temperature_celsius", "memory_used_bytes", "memory_total_bytes"}
+	if l.cap {
+		shown = append(shown, "power_limit_watts")
+	}
+	if l.perf {
+		shown = append(shown, "performance_level")
+	} else {
+		r.Slices = nil
+	}
+	r.Devices = slices.Clone(r.Devices)
 	for i := range r.Devices {
 		d := &r.Devices[i]
 		d.UUID, d.NPU, d.Chip, d.CPUAffinity, d.NUMANode = "", "", "", "", nil
-		d.HugepagesUsed, d.HugepagesTotal = nil, nil
-		if !l.cap {
-			d.PowerLimitWatts = nil
-		}
+		d.Readings = keep(d.Readings, shown...)
 		if !l.state {
 			d.Health = nil
-		}
-		if !l.perf {
-			d.PerformanceLevel = nil
 		}
 		if !l.board {
 			d.Board = ""
 		}
 	}
-	if !l.perf {
-		r.Slices = nil
-	}
 	return r
 }
 
-func (l MetaXLayout) tool() string {
+// names are those of the tool, the brand and the runtime.
+func (l MetaXLayout) names() (tool, brand, runtime string) {
 	if l.OEM {
-		return "ht-smi"
+		return "ht-smi", "Mars", "HPCC"
 	}
-	return "mx-smi"
+	return "mx-smi", "MetaX", "MACA"
 }
 
 // Print writes what the tool prints without arguments. At is the local time in
@@ -101,11 +96,8 @@ func (l MetaXLayout) Print(w io.Writer, r model.Report, at time.Time) error {
 }
 
 func (l MetaXLayout) preamble(x *box, at time.Time) {
-	brand := "MetaX"
-	if l.OEM {
-		brand = "Mars"
-	}
-	x.line("%s  version: %s\n", l.tool(), l.Version)
+	tool, brand, _ := l.names()
+	x.line("%s  version: %s\n", tool, l.Version)
 	x.line("=================== %s System Management Interface Log ===================", brand)
 	x.line("Timestamp                                         : %s\n", at.Format(time.ANSIC))
 }
@@ -116,113 +108,91 @@ func (l MetaXLayout) titles(x *box, t *model.Tool) {
 	if t == nil {
 		return
 	}
-	runtime := "MACA"
-	if l.OEM {
-		runtime = "HPCC"
-	}
-	x.row(fmt.Sprintf(" %-35s Kernel Mode Driver Version: %s", strings.ToUpper(l.tool())+" "+t.Version, t.DriverVersion))
-	x.row(fmt.Sprintf(" %-35s BIOS Version: %s", runtime+" Version: "+orUnknown(t.RuntimeVersion), t.FirmwareVersion))
-}
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
+	tool, _, runtime := l.names()
+	x.row(fmt.Sprintf(" %-35s Kernel Mode Driver Version: %s", strings.ToUpper(tool)+" "+t.Version, t.DriverVersion))
+	x.row(fmt.Sprintf(" %-35s BIOS Version: %s", runtime+" Version: "+text(t.RuntimeVersion, "unknown"), t.FirmwareVersion))
 }
 
 func (l MetaXLayout) cards(x *box, r model.Report) {
-	sliced := map[string]bool{}
-	for _, s := range r.Slices {
-		sliced[s.Device] = true
+	end := "+"
+	x.widths = []int{36, 21, 22}
+	if l.board {
+		end = "|"
+		x.widths = []int{18, 17, 21, 22}
+	}
+	x.rule("|", "+", end, '-')
+	words := record{
+		board: "Board", name: "NAME", gpu: "GPU", persistence: "Persistence-M", bus: "Bus-id", util: "GPU-Util", mode: "sGPU-M",
+		power: "Power", temp: "Temp", perf: "Perf", memory: "Memory-Usage", state: "GPU-State",
+	}
+	if l.cap {
+		words.power = "Pwr:Usage/Cap"
 	}
 	if l.board {
-		x.widths = []int{18, 17, 21, 22}
-	} else {
-		x.widths = []int{36, 21, 22}
+		words.name, words.persistence = "Name", "Persist-M"
 	}
-	x.rule("|", "+", l.ruleEnd(), '-')
-	for _, row := range l.header() {
-		x.row(row...)
-	}
+	l.rows(x, words)
 	x.rule("|", "+", "|", '=')
 	for i := range r.Devices {
-		first, second := l.rows(&r.Devices[i], sliced[r.Devices[i].ID])
-		x.row(first...)
-		x.row(second...)
+		d := &r.Devices[i]
+		isSliced := slices.ContainsFunc(r.Slices, func(s model.Slice) bool { return s.Device == d.ID })
+		l.rows(x, l.record(d, isSliced))
 		x.rule("+", "+", "+", '-')
 	}
 }
 
-func (l MetaXLayout) ruleEnd() string {
-	if l.board {
-		return "|"
-	}
-	return "+"
+// record is the texts of a card's two rows, or of the header's.
+type record struct {
+	board, name, gpu, persistence, bus, util, mode string
+	power, temp, perf, memory, state               string
 }
 
-func (l MetaXLayout) header() [2][]string {
-	switch {
-	case l.board:
-		return [2][]string{
-			{ends(18, "Board", "Name"), ends(17, "GPU", "Persist-M"), " Bus-id", ends(22, "GPU-Util", "sGPU-M")},
-			{" Pwr:Usage/Cap", ends(17, "Temp", "Perf"), " Memory-Usage", " GPU-State"},
-		}
-	case l.perf:
-		return [2][]string{
-			{ends(36, "GPU     NAME", "Persistence-M"), " Bus-id", ends(22, "GPU-Util", "sGPU-M")},
-			{ends(36, "Temp    Pwr:Usage/Cap", "Perf"), " Memory-Usage", " GPU-State"},
-		}
+func (l MetaXLayout) record(d *model.Device, isSliced bool) record {
+	rs := d.Readings
+	c := record{
+		board: d.Board, name: d.Name, gpu: d.ID, persistence: "Off", bus: text(d.BusID, notPrinted), mode: l.sliceMode(isSliced),
+		util:   whole(rs, 100, "%", "utilization_ratio"),
+		power:  whole(rs, 1, "W", "power_watts"),
+		temp:   whole(rs, 1, "C", "temperature_celsius", "chip"),
+		perf:   notPrinted,
+		memory: whole(rs, mib, "", "memory_used_bytes", "vram") + "/" + whole(rs, mib, "", "memory_total_bytes", "vram") + " MiB",
+		state:  stateOf(d.Health),
 	}
-	power, state := " Temp        Power", ""
 	if l.cap {
-		power = " Temp        Pwr:Usage/Cap"
+		c.power += " / " + whole(rs, 1, "W", "power_limit_watts")
 	}
-	if l.state {
-		state = " GPU-State"
+	if _, ok := rs.Get("performance_level"); ok {
+		c.perf = "P" + whole(rs, 1, "", "performance_level")
 	}
-	return [2][]string{{" GPU         NAME", " Bus-id", " GPU-Util"}, {power, " Memory-Usage", state}}
+	return c
 }
 
-func (l MetaXLayout) rows(d *model.Device, sliced bool) (first, second []string) {
-	util := number(d.UtilizationRatio, 100, "%")
-	temp := number(d.TemperatureCelsius, 1, "C")
-	power := number(d.PowerWatts, 1, "W")
-	if l.cap {
-		power += " / " + number(d.PowerLimitWatts, 1, "W")
+func (l MetaXLayout) rows(x *box, c record) {
+	bus, memory, state := " "+c.bus, " "+c.memory, " "+c.state
+	if !l.state {
+		state = ""
 	}
-	perf := notPrinted
-	if d.PerformanceLevel != nil {
-		perf = "P" + number(d.PerformanceLevel, 1, "")
-	}
-	m := memoryOf(d, "vram")
-	memory := fmt.Sprintf(" %s/%s MiB", number(m.UsedBytes, mib, ""), number(m.TotalBytes, mib, ""))
-	bus := " " + text(d.BusID)
-	state := ""
-	if l.state {
-		state = " " + stateOf(d.Health)
-	}
-	mode := l.sliceMode(sliced)
 	switch {
 	case l.board:
-		return []string{ends(18, d.Board, d.Name), ends(17, d.ID, "Off"), bus, ends(22, util, mode)},
-			[]string{" " + power, ends(17, temp, perf), memory, state}
+		x.row(ends(18, c.board, c.name), ends(17, c.gpu, c.persistence), bus, ends(22, c.util, c.mode))
+		x.row(" "+c.power, ends(17, c.temp, c.perf), memory, state)
 	case l.perf:
-		return []string{ends(36, fmt.Sprintf("%-8s%s", d.ID, d.Name), "Off"), bus, ends(22, util, mode)},
-			[]string{ends(36, fmt.Sprintf("%-8s%s", temp, power), perf), memory, state}
+		x.row(ends(36, fmt.Sprintf("%-8s%s", c.gpu, c.name), c.persistence), bus, ends(22, c.util, c.mode))
+		x.row(ends(36, fmt.Sprintf("%-8s%s", c.temp, c.power), c.perf), memory, state)
+	default:
+		x.row(fmt.Sprintf(" %-12s%s", c.gpu, c.name), bus, " "+c.util)
+		x.row(fmt.Sprintf(" %-12s%s", c.temp, c.power), memory, state)
 	}
-	return []string{fmt.Sprintf(" %-12s%s", d.ID, d.Name), bus, " " + util},
-		[]string{fmt.Sprintf(" %-12s%s", temp, power), memory, state}
 }
 
 // sliceMode is the cell sGPU-M, whose words changed with 2.2.9.
-func (l MetaXLayout) sliceMode(sliced bool) string {
+func (l MetaXLayout) sliceMode(isSliced bool) string {
 	switch {
-	case l.board && sliced:
+	case l.board && isSliced:
 		return "Enabled"
 	case l.board:
 		return "Disabled"
-	case sliced:
+	case isSliced:
 		return "*sGPU"
 	}
 	return "Native"
@@ -248,9 +218,9 @@ func printSlices(x *box, slices []model.Slice) {
 	x.row(" Minor    GPU    sGPU-Id    Compute", " Vram Quota", " sGPU-Util")
 	x.rule("|", "+", "|", '=')
 	for i, s := range slices {
-		x.row(fmt.Sprintf(" %03d      %-7s%-11s%s", 22+i, s.Device, s.ID, number(s.ComputeQuotaRatio, 100, "%")),
-			fmt.Sprintf(" %s/%s MiB", number(s.MemoryUsedBytes, mib, ""), number(s.MemoryQuotaBytes, mib, "")),
-			" "+number(s.UtilizationRatio, 100, "%"))
+		x.row(fmt.Sprintf(" %03d      %-7s%-11s%s", 22+i, s.Device, s.ID, whole(s.Readings, 100, "%", "slice_compute_quota_ratio")),
+			" "+whole(s.Readings, mib, "", "slice_memory_used_bytes")+"/"+whole(s.Readings, mib, "", "slice_memory_quota_bytes")+" MiB",
+			" "+whole(s.Readings, 100, "%", "slice_utilization_ratio"))
 	}
 	x.rule("+", "+", "+", '-')
 }
@@ -275,7 +245,8 @@ func printProcesses(x *box, processes []model.Process) {
 // PrintList writes what the tool prints for -L.
 func (l MetaXLayout) PrintList(w io.Writer, r model.Report) error {
 	x := &box{}
-	x.line("%s  version: %s", l.tool(), l.Version)
+	tool, _, _ := l.names()
+	x.line("%s  version: %s", tool, l.Version)
 	for _, d := range r.Devices {
 		state := stateOf(d.Health)
 		if d.UUID != "" {
@@ -293,8 +264,8 @@ func (l MetaXLayout) PrintTopology(w io.Writer, r model.Report, nics []string, a
 	l.preamble(x, at)
 	x.line("Attached GPUs                                     : %d", len(r.Devices))
 	x.line("Device link type matrix")
-	return Matrix{
-		Header: x.b.String(), CardPrefix: "GPU", NICs: nics, Width: 8, Node: true, CPUs: true, None: "NA", Self: "X",
-		LegendLines: "  X    = the card itself\n  MX   = over MetaXLink\n  NODE = inside one NUMA node\n  SYS  = between NUMA nodes\n  NA   = not known\n",
-	}.Print(w, r)
+	return matrix{
+		header: x.b.String(), cardPrefix: "GPU", nics: nics, width: 8, node: true,
+		legend: "  X    = the card itself\n  MX   = over MetaXLink\n  NODE = inside one NUMA node\n  SYS  = between NUMA nodes\n  NA   = not known\n",
+	}.print(w, r)
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/fakesmi"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/metax"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
 )
 
 const rounds = 200
@@ -34,7 +37,7 @@ func TestMetaXPrintsParseBack(t *testing.T) {
 				if err != nil {
 					t.Fatalf("seed %d: %v\n%s", seed, err, b.String())
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
+				if diff := cmp.Diff(want, got, modeltest.InAnyOrder()); diff != "" {
 					t.Fatalf("seed %d: printed (-) and parsed (+) differ:\n%s\n%s", seed, diff, b.String())
 				}
 			}
@@ -56,7 +59,7 @@ func TestAscendPrintsParseBack(t *testing.T) {
 				if err != nil {
 					t.Fatalf("seed %d: %v\n%s", seed, err, b.String())
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
+				if diff := cmp.Diff(want, got, modeltest.InAnyOrder()); diff != "" {
 					t.Fatalf("seed %d: printed (-) and parsed (+) differ:\n%s\n%s", seed, diff, b.String())
 				}
 			}
@@ -68,32 +71,30 @@ func TestAscendPrintsParseBack(t *testing.T) {
 func TestCutOutputInventsNothing(t *testing.T) {
 	g := generator{rand.New(rand.NewPCG(7, 3))}
 	for _, layout := range fakesmi.MetaXLayouts() {
-		whole := layout.Reduce(g.metax(layout.Name()))
 		var b bytes.Buffer
-		if err := layout.Print(&b, whole, time.Unix(0, 0)); err != nil {
+		if err := layout.Print(&b, layout.Reduce(g.metax(layout.Name())), time.Unix(0, 0)); err != nil {
 			t.Fatal(err)
 		}
-		cutEverywhere(t, layout.Name(), b.Bytes(), whole, metax.ParseTable)
+		cutEverywhere(t, layout.Name(), b.Bytes(), metax.ParseTable)
 	}
 	for _, layout := range fakesmi.AscendLayouts() {
-		whole := layout.Reduce(g.ascend(layout.Version))
 		var b bytes.Buffer
-		if err := layout.Print(&b, whole); err != nil {
+		if err := layout.Print(&b, layout.Reduce(g.ascend(layout.Version))); err != nil {
 			t.Fatal(err)
 		}
-		cutEverywhere(t, layout.Name, b.Bytes(), whole, ascend.ParseInfo)
+		cutEverywhere(t, layout.Name, b.Bytes(), ascend.ParseInfo)
 	}
 }
 
-func cutEverywhere(t *testing.T, name string, out []byte, whole model.Report, parse func([]byte) (model.Report, error)) {
+func cutEverywhere(t *testing.T, name string, out []byte, parse modeltest.Parse) {
 	t.Helper()
+	whole, err := parse(out)
+	if err != nil {
+		t.Fatal(err)
+	}
 	devices := map[string]model.Device{}
 	for _, d := range whole.Devices {
 		devices[d.ID] = d
-	}
-	processes := map[model.Process]bool{}
-	for _, p := range whole.Processes {
-		processes[p] = true
 	}
 	const stride = 5 // meets every column of every row, as lines have other lengths
 	for n := 0; n < len(out); n += stride {
@@ -102,12 +103,12 @@ func cutEverywhere(t *testing.T, name string, out []byte, whole model.Report, pa
 			continue
 		}
 		for _, d := range got.Devices {
-			if diff := cmp.Diff(devices[d.ID], d); diff != "" {
-				t.Fatalf("%s cut after %d bytes changes card %s:\n%s\n%s", name, n, d.ID, diff, out[:n])
+			if !reflect.DeepEqual(devices[d.ID], d) {
+				t.Fatalf("%s cut after %d bytes changes card %s:\n%s\n%s", name, n, d.ID, cmp.Diff(devices[d.ID], d), out[:n])
 			}
 		}
 		for _, p := range got.Processes {
-			if !processes[p] {
+			if !slices.Contains(whole.Processes, p) {
 				t.Fatalf("%s cut after %d bytes invents process %+v", name, n, p)
 			}
 		}
@@ -185,25 +186,31 @@ func ptr[T any](v T) *T { return &v }
 
 func (g generator) pick(words ...string) string { return words[g.IntN(len(words))] }
 
-// maybe is a whole number up to most, or nothing.
-func (g generator) maybe(most int, scale float64) *float64 {
-	if g.IntN(5) == 0 {
-		return nil
+// reading is a whole number up to most, times scale, or nothing.
+func (g generator) reading(to *model.Readings, most int, scale float64, m model.Metric, labels ...string) {
+	if g.IntN(5) > 0 {
+		*to = append(*to, modeltest.Reading(m, float64(g.IntN(most+1))*scale, labels...)...)
 	}
-	return ptr(float64(g.IntN(most+1)) * scale)
 }
 
-func (g generator) memory(kind string) []model.Memory {
-	const mib = 1 << 20
-	total := 1 + g.IntN(90000)
-	m := model.Memory{Type: kind, UsedBytes: ptr(float64(g.IntN(total+1)) * mib), TotalBytes: ptr(float64(total) * mib)}
+// percent is a whole percentage, made the way a parser makes it.
+func (g generator) percent(to *model.Readings, m model.Metric) {
+	if g.IntN(5) > 0 {
+		*to = append(*to, modeltest.Reading(m, float64(g.IntN(101))/100)...)
+	}
+}
+
+// usage is a total up to most, with its used part or without, or nothing.
+func (g generator) usage(to *model.Readings, most int, scale float64, prefix, unit string, labels ...string) {
+	total := 1 + g.IntN(most)
+	all, used := float64(total), float64(g.IntN(total+1))
 	switch g.IntN(6) {
 	case 0:
-		m.UsedBytes = nil
+		*to = append(*to, modeltest.Usage(prefix, unit, scale, nil, &all, labels...)...)
 	case 1:
-		return nil
+	default:
+		*to = append(*to, modeltest.Usage(prefix, unit, scale, &used, &all, labels...)...)
 	}
-	return []model.Memory{m}
 }
 
 func (g generator) metax(version string) model.Report {
@@ -214,15 +221,15 @@ func (g generator) metax(version string) model.Report {
 	for i := range 1 + g.IntN(16) {
 		d := model.Device{
 			ID: strconv.Itoa(i), Name: g.pick("MXC500", "MetaX C550", "MetaX N260 VF"), Board: strconv.Itoa(i / 2),
-			BusID:              g.pick("", fmt.Sprintf("%04x:%02x:00.0", g.IntN(2), i+3)),
-			Health:             &model.Health{OK: true, State: "Available"},
-			UtilizationRatio:   g.percent(),
-			PowerWatts:         g.maybe(450, 1),
-			PowerLimitWatts:    ptr(float64(100 + g.IntN(400))),
-			TemperatureCelsius: g.maybe(110, 1),
-			PerformanceLevel:   g.maybe(9, 1),
-			Memory:             g.memory("vram"),
+			BusID:    g.pick("", fmt.Sprintf("%04x:%02x:00.0", g.IntN(2), i+3)),
+			Health:   &model.Health{OK: true, State: "Available"},
+			Readings: modeltest.Reading("power_limit_watts", float64(100+g.IntN(400))),
 		}
+		g.percent(&d.Readings, "utilization_ratio")
+		g.reading(&d.Readings, 450, 1, "power_watts")
+		g.reading(&d.Readings, 110, 1, "temperature_celsius", "chip")
+		g.reading(&d.Readings, 9, 1, "performance_level")
+		g.usage(&d.Readings, 90000, 1<<20, "memory_", "_bytes", "vram")
 		if g.IntN(6) == 0 {
 			d.Health = &model.Health{State: "Not Available", Reason: "Layout Node Not Found"}
 		}
@@ -232,18 +239,13 @@ func (g generator) metax(version string) model.Report {
 		}
 	}
 	if g.IntN(2) == 0 {
-		r.Slices = []model.Slice{{Device: "0", ID: "3", MemoryUsedBytes: ptr(float64(7 << 20)), MemoryQuotaBytes: ptr(float64(900 << 20)), ComputeQuotaRatio: ptr(0.25), UtilizationRatio: ptr(0.5)}}
+		r.Slices = []model.Slice{{Device: "0", ID: "3", Readings: slices.Concat(
+			modeltest.Reading("slice_memory_used_bytes", 7<<20), modeltest.Reading("slice_memory_quota_bytes", 900<<20),
+			modeltest.Reading("slice_compute_quota_ratio", 0.25), modeltest.Reading("slice_utilization_ratio", 0.5),
+		)}}
 	}
 	r.Announced = len(r.Devices) + g.IntN(2)
 	return r
-}
-
-// percent is a whole percentage, made the way a parser makes it.
-func (g generator) percent() *float64 {
-	if g.IntN(5) == 0 {
-		return nil
-	}
-	return ptr(float64(g.IntN(101)) / 100)
 }
 
 func (g generator) ascend(version string) model.Report {
@@ -252,14 +254,14 @@ func (g generator) ascend(version string) model.Report {
 		d := model.Device{
 			ID: strconv.Itoa(i + 4), NPU: strconv.Itoa(i*32 + 1), Chip: strconv.Itoa(i % 2),
 			Name: g.pick("910B4", "Ascend910", "310P3"), BusID: g.pick("", fmt.Sprintf("0000:%02X:00.0", i+1)),
-			Health:             g.state(),
-			UtilizationRatio:   g.percent(),
-			PowerWatts:         g.maybe(4000, 0.5),
-			TemperatureCelsius: ptr(float64(1 + g.IntN(100))),
-			HugepagesTotal:     ptr(float64(1 + g.IntN(2000))),
-			Memory:             append(g.memory("ddr"), g.memory("hbm")...),
+			Health:   g.state(),
+			Readings: modeltest.Reading("temperature_celsius", float64(1+g.IntN(100)), "chip"),
 		}
-		d.HugepagesUsed = ptr(float64(g.IntN(int(*d.HugepagesTotal) + 1)))
+		g.percent(&d.Readings, "utilization_ratio")
+		g.reading(&d.Readings, 4000, 0.5, "power_watts")
+		g.usage(&d.Readings, 2000, 1, "hugepages_", "")
+		g.usage(&d.Readings, 90000, 1<<20, "memory_", "_bytes", "ddr")
+		g.usage(&d.Readings, 90000, 1<<20, "memory_", "_bytes", "hbm")
 		r.Devices = append(r.Devices, d)
 		for p := range g.IntN(4) {
 			r.Processes = append(r.Processes, model.Process{Device: d.ID, PID: strconv.Itoa(1000*i + p + 1), Name: g.pick("", "python3.10", "/opt/venv/bin/py", "a b"), UsedBytes: float64(g.IntN(30000)) * (1 << 20)})

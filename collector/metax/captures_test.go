@@ -3,6 +3,7 @@ package metax_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -123,19 +124,18 @@ func tables() map[string]facts {
 }
 
 func readingOf(d model.Device) reading {
-	whole := func(v *float64, scale float64) int {
-		if v == nil {
+	whole := func(scale float64, m model.Metric, labels ...string) int {
+		v, ok := d.Readings.Get(m, labels...)
+		if !ok {
 			return -1
 		}
-		return int(*v*scale + 0.5)
+		return int(v*scale + 0.5)
 	}
 	r := reading{
 		id: d.ID, name: d.Name, bus: d.BusID,
-		util: whole(d.UtilizationRatio, 100), watts: whole(d.PowerWatts, 1), limit: whole(d.PowerLimitWatts, 1),
-		celsius: whole(d.TemperatureCelsius, 1), perf: whole(d.PerformanceLevel, 1),
-	}
-	for _, m := range d.Memory {
-		r.usedMiB, r.totalMiB = whole(m.UsedBytes, 1.0/(1<<20)), whole(m.TotalBytes, 1.0/(1<<20))
+		util: whole(100, "utilization_ratio"), watts: whole(1, "power_watts"), limit: whole(1, "power_limit_watts"),
+		celsius: whole(1, "temperature_celsius", "chip"), perf: whole(1, "performance_level"),
+		usedMiB: whole(1.0/(1<<20), "memory_used_bytes", "vram"), totalMiB: whole(1.0/(1<<20), "memory_total_bytes", "vram"),
 	}
 	if d.Health != nil {
 		r.state = d.Health.State
@@ -179,14 +179,17 @@ func TestCapturedTables(t *testing.T) {
 func TestCapturedSlices(t *testing.T) {
 	needCaptures(t)
 	const mib = 1 << 20
-	for name, want := range map[string]model.Slice{
-		"default-2.2.6-mxc500-sgpu25-idle.txt":           {MemoryUsedBytes: ptr(0.), UtilizationRatio: ptr(0.)},
-		"default-2.2.6-mxc500-sgpu25-loaded.txt":         {MemoryUsedBytes: ptr(558. * mib), UtilizationRatio: ptr(0.21)},
-		"default-2.2.12-mxc500-sgpu25-idle.txt":          {MemoryUsedBytes: ptr(0.), UtilizationRatio: ptr(0.)},
-		"default-2.2.12-mxc500-sgpu25-vllm-loaded.txt":   {MemoryUsedBytes: ptr(10998. * mib), UtilizationRatio: ptr(0.03)},
-		"default-2.2.12-mxc500-sgpu25-vllm-loaded-2.txt": {MemoryUsedBytes: ptr(11084. * mib), UtilizationRatio: ptr(0.02)},
+	for name, told := range map[string]struct{ usedMiB, util float64 }{
+		"default-2.2.6-mxc500-sgpu25-idle.txt":           {0, 0},
+		"default-2.2.6-mxc500-sgpu25-loaded.txt":         {558, 0.21},
+		"default-2.2.12-mxc500-sgpu25-idle.txt":          {0, 0},
+		"default-2.2.12-mxc500-sgpu25-vllm-loaded.txt":   {10998, 0.03},
+		"default-2.2.12-mxc500-sgpu25-vllm-loaded-2.txt": {11084, 0.02},
 	} {
-		want.Device, want.ID, want.ComputeQuotaRatio, want.MemoryQuotaBytes = "0", "3", ptr(0.25), ptr(16000.*mib)
+		want := model.Slice{Device: "0", ID: "3", Readings: slices.Concat(
+			modeltest.Reading("slice_compute_quota_ratio", 0.25), modeltest.Reading("slice_memory_used_bytes", told.usedMiB*mib),
+			modeltest.Reading("slice_memory_quota_bytes", 16000*mib), modeltest.Reading("slice_utilization_ratio", told.util),
+		)}
 		r, err := metax.ParseTable(modeltest.Read(t, filepath.Join(captures, name)))
 		if diff := cmp.Diff([]model.Slice{want}, r.Slices); err != nil || diff != "" {
 			t.Errorf("%s: %v, want (-) and got (+) differ:\n%s", name, err, diff)

@@ -2,11 +2,10 @@ package metax
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
@@ -28,17 +27,18 @@ func ParseList(out []byte) (model.Report, error) {
 	known := map[string]bool{}
 	for raw := range bytes.Lines(out) {
 		line := strings.TrimSpace(string(raw))
-		number, rest, ok := cutCard(line)
+		card, ok := strings.CutPrefix(line, "GPU#")
 		if !ok {
 			continue
 		}
+		number, rest, _ := strings.Cut(card, " ")
 		d, ok := listed(number, rest)
 		cut := raw[len(raw)-1] != '\n' && !strings.HasSuffix(line, ")")
 		switch {
 		case !ok || cut:
-			r.Warnings = append(r.Warnings, fmt.Sprintf("cannot read a line of the list: %.80q", line))
+			r.Warn("cannot read a line of the list: %.80q", line)
 		case known[number]:
-			r.Warnings = append(r.Warnings, fmt.Sprintf("card %s is listed twice", number))
+			r.Warn("card %s is listed twice", number)
 		case strings.HasSuffix(d.Health.Reason, withheld):
 			hidden++
 			known[number] = true
@@ -54,34 +54,25 @@ func ParseList(out []byte) (model.Report, error) {
 	return r, nil
 }
 
-func cutCard(line string) (number, rest string, ok bool) {
-	after, ok := strings.CutPrefix(line, "GPU#")
-	if !ok {
-		return "", "", false
-	}
-	number, rest, _ = strings.Cut(after, " ")
-	return number, rest, true
-}
-
 // listed reads what follows the number: a name that may hold blanks, the bus
 // id, a state that may hold a blank, and a UUID or a reason in parentheses.
 func listed(number, rest string) (model.Device, bool) {
-	if _, ok := boxtable.Index(number); !ok {
+	if _, ok := printed.Index(number); !ok {
 		return model.Device{}, false
 	}
 	fields := strings.Fields(rest)
 	for i, f := range fields {
-		if !boxtable.PCIAddress(f) && (i == 0 || !boxtable.Absent(f)) {
+		if !printed.PCIAddress(f) && (i == 0 || !printed.Absent(f)) {
 			continue
 		}
 		h := health(strings.Join(fields[i+1:], " "))
 		if h == nil {
 			return model.Device{}, false
 		}
-		d := model.Device{ID: number, Name: strings.Join(fields[:i], " "), BusID: boxtable.Label(f), Health: h}
+		d := model.Device{ID: number, Name: strings.Join(fields[:i], " "), BusID: printed.Label(f), Health: h}
 		if uuid, ok := strings.CutPrefix(h.Reason, "UUID:"); ok {
 			uuid, _, _ = strings.Cut(uuid, ")")
-			d.UUID, h.Reason = boxtable.Label(strings.TrimSpace(uuid)), ""
+			d.UUID, h.Reason = printed.Label(strings.TrimSpace(uuid)), ""
 		}
 		return d, true
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
@@ -13,31 +14,34 @@ func (p *tableParser) card(cells []string) {
 	p.row.Read(p.upper, cells)
 	id, _ := p.row.Lead(colGPU)
 	bus, okBus := p.row.Get(colBusID)
-	_, isIndex := boxtable.Index(id)
-	_, _, isPair := boxtable.CutPair(bus)
-	if isIndex && !isPair || boxtable.PCIAddress(bus) {
+	_, isIndex := printed.Index(id)
+	_, _, isPair := printed.CutPair(bus)
+	if isIndex && !isPair || printed.PCIAddress(bus) {
 		p.dropPending("its second row is missing")
 	}
 	switch {
 	case p.pending != nil:
 		p.secondRow(cells)
-	case isIndex && okBus && (boxtable.Absent(bus) || boxtable.PCIAddress(bus)):
+	case isIndex && okBus && (printed.Absent(bus) || printed.PCIAddress(bus)):
 		p.firstRow(id, bus)
 	default:
-		p.warn("a row identifies no card: %.60q", strings.Join(cells, "|"))
+		p.report.Warn("a row identifies no card: %.60q", strings.Join(cells, "|"))
 	}
 }
 
 // firstRow starts a card.
 func (p *tableParser) firstRow(id, bus string) {
-	d := &model.Device{ID: id, BusID: boxtable.Label(bus)}
+	d := &model.Device{ID: id, BusID: printed.Label(bus)}
 	if name, ok := p.row.Get(colName); ok {
-		d.Name = boxtable.Label(name)
+		d.Name = printed.Label(name)
 	}
 	if board, ok := p.row.Get(colBoard); ok {
-		d.Board = boxtable.Label(board)
+		d.Board = printed.Label(board)
 	}
-	p.readings(d)
+	if !p.known[id] { // else it is left out after its second row
+		d.Readings = make(model.Readings, 0, 8)
+		p.readings(d)
+	}
 	p.pending = d
 }
 
@@ -49,7 +53,7 @@ func (p *tableParser) secondRow(cells []string) {
 	}
 	p.pending = nil
 	if p.known[d.ID] {
-		p.warn("card %s is printed twice", d.ID)
+		p.report.Warn("card %s is printed twice", d.ID)
 		return
 	}
 	p.readings(d)
@@ -58,154 +62,49 @@ func (p *tableParser) secondRow(cells []string) {
 }
 
 // readings reads every value of a row whose header word is known. Where values
-// and words do not line up, a value is still known by its unit, if it is the
-// only one of that unit.
+// and words do not line up, a value is still known by its unit, if it is the only
+// one with that unit.
 func (p *tableParser) readings(d *model.Device) {
 	for v := range p.row.Values() {
-		switch {
-		case v.Fits:
-			p.reading(d, v.Column, v.Text)
-		case v.Cell != "" && isReading(v.Column.Word):
-			if value, ok := byUnit(v.Column.Word, v.Cell); ok {
-				p.reading(d, v.Column, value)
-			} else {
-				p.warn("card %s: cannot tell which part of %.40q is %s", d.ID, v.Cell, v.Column.Word)
+		text := v.Text
+		if !v.Fits {
+			if v.Cell == "" || v.Column.Field == nil {
+				continue
+			}
+			var ok bool
+			if text, ok = onlyOne(v.Column.Field, v.Cell); !ok {
+				p.report.Warn("card %s: cannot tell which part of %.40q is %s", d.ID, v.Cell, v.Column.Word)
+				continue
 			}
 		}
+		if v.Column.Word == colState || isState(text) { // one release prints GPU-Util over the states
+			p.state(d, text)
+			continue
+		}
+		if !v.Column.Read(&d.Readings, text) {
+			p.report.Warn("card %s: cannot read %s from %.40q", d.ID, v.Column.Word, text)
+		}
 	}
 }
 
-func byUnit(word, cell string) (string, bool) {
-	found, n := "", 0
+// onlyOne finds the only part of a cell that has a field's unit.
+func onlyOne(f *printed.Field, cell string) (text string, ok bool) {
+	n := 0
 	for _, token := range boxtable.Tokens(cell) {
-		if carriesUnit(word, token) {
-			found, n = token, n+1
+		if f.Carries(token) {
+			text, n = token, n+1
 		}
 	}
-	return found, n == 1
+	return text, n == 1
 }
 
-func isReading(word string) bool {
-	switch word {
-	case colUtil, colTemp, colPower, colPowerAndCap, colPerf, colMemory:
-		return true
-	}
-	return false
-}
-
-func carriesUnit(word, token string) bool {
-	ok := false
-	switch word {
-	case colUtil:
-		_, ok = unitNumber(token, "%")
-	case colTemp:
-		_, ok = unitNumber(token, "C")
-	case colPower, colPowerAndCap:
-		used, _ := cutPower(token)
-		_, ok = unitNumber(used, "W")
-	case colPerf:
-		_, ok = level(token)
-	case colMemory:
-		ok = strings.HasSuffix(token, "MiB") && strings.Contains(token, "/")
-	}
-	return ok
-}
-
-// unitNumber reads a number that must carry its unit.
-func unitNumber(s, unit string) (float64, bool) {
-	s = strings.TrimSpace(s)
-	if !strings.HasSuffix(s, unit) {
-		return 0, false
-	}
-	return boxtable.Number(s, unit)
-}
-
-// level reads P<n>, the DPM level of the compute core: larger is faster.
-func level(s string) (float64, bool) {
-	n, ok := strings.CutPrefix(s, "P")
-	if !ok {
-		return 0, false
-	}
-	i, ok := boxtable.Index(n)
-	return float64(i), ok
-}
-
-func (p *tableParser) reading(d *model.Device, col *boxtable.Column, value string) {
-	if boxtable.Absent(value) {
+func (p *tableParser) state(d *model.Device, text string) {
+	if printed.Absent(text) {
 		return
 	}
-	if col.Word == colState || strings.HasPrefix(value, available) || strings.HasPrefix(value, notAvailable) {
-		d.Health = health(value) // one release prints GPU-Util over the states
-		if d.Health == nil {
-			p.warn("card %s: cannot read its state from %.40q", d.ID, value)
-		}
-		return
+	if d.Health = health(text); d.Health == nil {
+		p.report.Warn("card %s: cannot read its state from %.40q", d.ID, text)
 	}
-	ok := true
-	switch col.Word {
-	case colUtil:
-		d.UtilizationRatio, ok = percent(value)
-	case colTemp:
-		d.TemperatureCelsius, ok = reading(unitNumber(value, "C"))
-	case colPower, colPowerAndCap:
-		ok = power(d, value)
-	case colPerf:
-		d.PerformanceLevel, ok = reading(level(value))
-	case colMemory:
-		if ok = strings.HasSuffix(value, "B"); ok { // without a unit it is not memory
-			u, err := boxtable.ParseUsage(value, "")
-			d.Memory, ok = memory(u), err == nil
-		}
-	}
-	if !ok {
-		p.warn("card %s: cannot read %s from %.40q", d.ID, col.Word, value)
-	}
-}
-
-func memory(u boxtable.Usage) []model.Memory {
-	if u.Used == nil && u.Total == nil {
-		return nil
-	}
-	return []model.Memory{{Type: "vram", UsedBytes: u.Used, TotalBytes: u.Total}}
-}
-
-func reading(v float64, ok bool) (*float64, bool) {
-	if !ok {
-		return nil, false
-	}
-	return &v, true
-}
-
-// percent reads "36%" as 0.36 and refuses what is no share.
-func percent(s string) (*float64, bool) {
-	v, ok := unitNumber(s, "%")
-	return reading(v/100, ok && v >= 0 && v <= 100)
-}
-
-// power reads "71W", "69W / 350W" and "97W / NA".
-func power(d *model.Device, value string) bool {
-	used, limit := cutPower(value)
-	okUsed, okLimit := true, true
-	if !boxtable.Absent(used) {
-		w, ok := unitNumber(used, "W")
-		d.PowerWatts, okUsed = reading(w, ok && w >= 0)
-	}
-	if !boxtable.Absent(limit) {
-		w, ok := unitNumber(limit, "W")
-		d.PowerLimitWatts, okLimit = reading(w, ok && w >= 0)
-		if ok && w == 0 {
-			d.PowerLimitWatts = nil // a limit of 0 is a total of 0: none is known
-		}
-	}
-	return okUsed && okLimit
-}
-
-func cutPower(value string) (used, limit string) {
-	used, limit, ok := boxtable.CutPair(value)
-	if !ok {
-		return value, ""
-	}
-	return used, limit
 }
 
 // The two states met so far.
@@ -214,10 +113,14 @@ const (
 	notAvailable = "Not Available"
 )
 
+func isState(s string) bool {
+	return strings.HasPrefix(s, available) || strings.HasPrefix(s, notAvailable)
+}
+
 // health reads a state word such as "Available" or
 // "Not Available(MetaX Sysfs File Unaccessible)".
 func health(s string) *model.Health {
-	if boxtable.Absent(s) || !letterFirst(s) {
+	if printed.Absent(s) || !letterFirst(s) {
 		return nil
 	}
 	state, reason, _ := strings.Cut(s, "(")
@@ -231,47 +134,28 @@ func health(s string) *model.Health {
 // slice reads a row of the sliced-GPU box.
 func (p *tableParser) slice(cells []string) {
 	if !p.row.Read(p.upper, cells) {
-		p.warn("a slice row has other cells than its header: %.60q", strings.Join(cells, "|"))
+		p.report.Warn("a slice row has other cells than its header: %.60q", strings.Join(cells, "|"))
 		return
 	}
-	gpu, okGPU := p.row.Get(colGPU)
-	id, okID := p.row.Get(colSliceID)
-	_, isGPU := boxtable.Index(gpu)
-	_, isID := boxtable.Index(id)
+	gpu, okGPU := p.row.Index(colGPU)
+	id, okID := p.row.Index(colSliceID)
 	key := [2]string{gpu, id}
 	switch {
-	case !okGPU || !okID || !isGPU || !isID:
-		p.warn("a slice row identifies no slice: %.60q", strings.Join(cells, "|"))
+	case !okGPU || !okID:
+		p.report.Warn("a slice row identifies no slice: %.60q", strings.Join(cells, "|"))
 		return
 	case p.sliced[key]:
-		p.warn("slice %s of card %s is printed twice", id, gpu)
+		p.report.Warn("slice %s of card %s is printed twice", id, gpu)
 		return
 	}
 	p.sliced[key] = true
 	s := model.Slice{Device: gpu, ID: id}
-	p.share(&s, &s.ComputeQuotaRatio, colCompute)
-	p.share(&s, &s.UtilizationRatio, colSliceUtil)
-	if quota, ok := p.row.Get(colQuota); ok {
-		u, err := boxtable.ParseUsage(quota, "MiB")
-		if err != nil {
-			p.warn("slice %s of card %s: %v", id, gpu, err)
+	for v := range p.row.Values() {
+		if v.Fits && !v.Column.Read(&s.Readings, v.Text) {
+			p.report.Warn("slice %s of card %s: cannot read %s from %.40q", id, gpu, v.Column.Word, v.Text)
 		}
-		s.MemoryUsedBytes, s.MemoryQuotaBytes = u.Used, u.Total
 	}
 	p.report.Slices = append(p.report.Slices, s)
-}
-
-func (p *tableParser) share(s *model.Slice, dst **float64, word string) {
-	value, ok := p.row.Get(word)
-	if !ok || boxtable.Absent(value) {
-		return
-	}
-	ratio, ok := percent(value)
-	if !ok {
-		p.warn("slice %s of card %s: cannot read %s from %.40q", s.ID, s.Device, word, value)
-		return
-	}
-	*dst = ratio
 }
 
 // process reads a row of the process box. A process on a slice has the card
@@ -283,22 +167,21 @@ func (p *tableParser) process(cells []string) {
 	}
 	p.row.Read(p.upper, cells) // not with a bar in the name: a part of it would be taken for the memory
 	gpu, okGPU := p.row.Get(colGPU)
-	pid, okPID := p.row.Get(colPID)
+	pid, okPID := p.row.Index(colPID)
 	name, _ := p.row.Get(colProcess)
 	mem, okMem := p.row.Get(colProcessMem)
 	gpu, _, onSlice := strings.Cut(gpu, "-s")
-	_, isGPU := boxtable.Index(gpu)
-	_, isPID := boxtable.Index(pid)
-	if !okGPU || !okPID || !okMem || !isGPU || !isPID {
-		p.warn("cannot read a process row: %.60q", row)
+	_, isGPU := printed.Index(gpu)
+	if !okGPU || !okPID || !okMem || !isGPU {
+		p.report.Warn("cannot read a process row: %.60q", row)
 		return
 	}
-	if boxtable.Absent(mem) {
+	if printed.Absent(mem) {
 		return
 	}
-	bytes, ok := boxtable.Bytes(mem, p.upper.Columns[p.upper.Find(colProcessMem)].Unit)
+	bytes, ok := printed.Bytes.Value(mem, p.upper.Columns[p.upper.Find(colProcessMem)].Unit)
 	if !ok {
-		p.warn("process %s on card %s: cannot read its memory from %.40q", pid, gpu, mem)
+		p.report.Warn("process %s on card %s: cannot read its memory from %.40q", pid, gpu, mem)
 		return
 	}
 	key := [2]string{gpu, pid}
@@ -310,7 +193,7 @@ func (p *tableParser) process(cells []string) {
 	}
 	p.held[key] = holding{index: len(p.report.Processes), onSlice: onSlice}
 	p.report.Processes = append(p.report.Processes,
-		model.Process{Device: gpu, PID: pid, Name: boxtable.Label(name), UsedBytes: bytes})
+		model.Process{Device: gpu, PID: pid, Name: printed.Label(name), UsedBytes: bytes})
 }
 
 // holding is where a process was met on a card.

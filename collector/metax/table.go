@@ -7,41 +7,48 @@
 package metax
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
-// Header words, as boxtable spells them.
+// Header words of the cells that tell which card, slice or process it is.
 const (
-	colGPU         = "gpu"
-	colName        = "name"
-	colBoard       = "board"
-	colBusID       = "bus-id"
-	colUtil        = "gpu-util"
-	colTemp        = "temp"
-	colPower       = "power"
-	colPowerAndCap = "pwr:usage/cap"
-	colPerf        = "perf"
-	colMemory      = "memory-usage"
-	colState       = "gpu-state"
-	colSliceID     = "sgpu-id"
-	colCompute     = "compute"
-	colQuota       = "vram quota"
-	colSliceUtil   = "sgpu-util"
-	colPID         = "pid"
-	colProcess     = "process name"
-	colProcessMem  = "gpu memory"
+	colGPU        = "gpu"
+	colName       = "name"
+	colBoard      = "board"
+	colBusID      = "bus-id"
+	colMemory     = "memory-usage"
+	colState      = "gpu-state"
+	colSliceID    = "sgpu-id"
+	colPID        = "pid"
+	colProcess    = "process name"
+	colProcessMem = "gpu memory"
 )
 
+// vocabulary is one line for each header word that holds blanks, or has values
+// that do, or is a metric.
 func vocabulary() boxtable.Vocabulary {
+	vram, chip := []string{"vram"}, []string{"chip"}
 	return boxtable.Vocabulary{
-		Scalars: []string{colProcessMem},
-		Pairs:   []string{colPowerAndCap, colMemory, colQuota},
-		Phrases: []string{colName, colState, colProcess},
+		{Text: colName, Phrase: true},
+		{Text: colState, Phrase: true},
+		{Text: "gpu-util", Field: printed.Field{Metric: "utilization_ratio", Unit: printed.Percent}},
+		{Text: "temp", Field: printed.Field{Metric: "temperature_celsius", Labels: chip, Unit: printed.Celsius}},
+		{Text: "power", Field: printed.Field{Metric: "power_watts", Limit: "power_limit_watts", Unit: printed.Watts}},
+		{Text: "pwr:usage/cap", Field: printed.Field{Metric: "power_watts", Limit: "power_limit_watts", Unit: printed.Watts}},
+		{Text: "perf", Field: printed.Field{Metric: "performance_level", Unit: printed.Level}},
+		{Text: colMemory, Field: printed.Field{Metric: "memory_used_bytes", Total: "memory_total_bytes", Labels: vram, Unit: printed.Bytes}},
+
+		{Text: "compute", Field: printed.Field{Metric: "slice_compute_quota_ratio", Unit: printed.Percent}},
+		{Text: "vram quota", Field: printed.Field{Metric: "slice_memory_used_bytes", Total: "slice_memory_quota_bytes", Unit: printed.Bytes}},
+		{Text: "sgpu-util", Field: printed.Field{Metric: "slice_utilization_ratio", Unit: printed.Percent}},
+
+		{Text: colProcess, Phrase: true},
+		{Text: colProcessMem},
 	}
 }
 
@@ -99,8 +106,8 @@ func (p *tableParser) line(line boxtable.Line) error {
 		return p.text(line.Text)
 	case boxtable.Torn:
 		p.dropPending("its second row is cut")
-		p.warn("a row is cut: %.60q", line.Text)
-	case boxtable.Separator, boxtable.Elision:
+		p.report.Warn("a row is cut: %.60q", line.Text)
+	case boxtable.Separator:
 		p.dropPending("its second row is missing")
 	case boxtable.Row:
 		return p.cells(line.Cells)
@@ -112,7 +119,7 @@ func (p *tableParser) line(line boxtable.Line) error {
 func (p *tableParser) text(s string) error {
 	if count, ok := strings.CutPrefix(s, "Attached GPUs"); ok {
 		_, count, _ = strings.Cut(count, ":")
-		if n, ok := boxtable.Index(strings.TrimSpace(count)); ok {
+		if n, ok := printed.Index(strings.TrimSpace(count)); ok {
 			p.report.Announced, p.none = n, n == 0
 		}
 		return nil
@@ -200,35 +207,36 @@ func letterFirst(s string) bool {
 
 // title reads the rows above the header: names and versions.
 func (p *tableParser) title(cells []string) error {
+	var t model.Tool
+	if p.report.Tool != nil {
+		t = *p.report.Tool
+	}
 	for _, cell := range cells {
 		first, rest, _ := strings.Cut(cell, " ")
 		switch {
 		case isTool(first):
-			p.tool().Name = strings.ToLower(first)
-			p.tool().Version = version(rest)
+			t.Name, t.Version = strings.ToLower(first), version(rest)
 		case strings.HasSuffix(strings.ToUpper(first), "-SMI"):
 			return failure.New(failure.Parse, "the title is that of %.40q, not of mx-smi or ht-smi", first)
 		}
-		p.version(cell, "Kernel Mode Driver Version:", func(t *model.Tool) *string { return &t.DriverVersion })
-		p.version(cell, "MACA Version:", func(t *model.Tool) *string { return &t.RuntimeVersion })
-		p.version(cell, "HPCC Version:", func(t *model.Tool) *string { return &t.RuntimeVersion })
-		p.version(cell, "BIOS Version:", func(t *model.Tool) *string { return &t.FirmwareVersion })
+		for _, f := range []struct {
+			label string
+			value *string
+		}{
+			{"Kernel Mode Driver Version:", &t.DriverVersion},
+			{"MACA Version:", &t.RuntimeVersion},
+			{"HPCC Version:", &t.RuntimeVersion},
+			{"BIOS Version:", &t.FirmwareVersion},
+		} {
+			if _, after, ok := strings.Cut(cell, f.label); ok && version(after) != "" {
+				*f.value = version(after)
+			}
+		}
+	}
+	if t != (model.Tool{}) {
+		p.report.Tool = &t
 	}
 	return nil
-}
-
-func (p *tableParser) tool() *model.Tool {
-	if p.report.Tool == nil {
-		p.report.Tool = &model.Tool{}
-	}
-	return p.report.Tool
-}
-
-// version reads the word after a label.
-func (p *tableParser) version(cell, label string, field func(*model.Tool) *string) {
-	if _, after, ok := strings.Cut(cell, label); ok && version(after) != "" {
-		*field(p.tool()) = version(after)
-	}
 }
 
 // version is the first word of s. One without a digit is no version: it is
@@ -241,13 +249,9 @@ func version(s string) string {
 	return word
 }
 
-func (p *tableParser) warn(format string, args ...any) {
-	p.report.Warnings = append(p.report.Warnings, fmt.Sprintf(format, args...))
-}
-
 func (p *tableParser) dropPending(why string) {
 	if p.pending != nil {
-		p.warn("card %s is left out: %s", p.pending.ID, why)
+		p.report.Warn("card %s is left out: %s", p.pending.ID, why)
 		p.pending = nil
 	}
 }

@@ -2,6 +2,7 @@ package metax_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/metax"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -36,14 +38,14 @@ func oldCard(util, tempPower, memory string) string {
 `, util, tempPower, memory)
 }
 
-func memory(used, total *float64) []model.Memory {
-	const mib = 1 << 20
-	for _, v := range []*float64{used, total} {
-		if v != nil {
-			*v *= mib
-		}
-	}
-	return []model.Memory{{Type: "vram", UsedBytes: used, TotalBytes: total}}
+func util(v float64) model.Readings    { return modeltest.Reading("utilization_ratio", v) }
+func watts(v float64) model.Readings   { return modeltest.Reading("power_watts", v) }
+func limit(v float64) model.Readings   { return modeltest.Reading("power_limit_watts", v) }
+func celsius(v float64) model.Readings { return modeltest.Reading("temperature_celsius", v, "chip") }
+func level(v float64) model.Readings   { return modeltest.Reading("performance_level", v) }
+
+func vram(used, total *float64) model.Readings {
+	return modeltest.Usage("memory_", "_bytes", 1<<20, used, total, "vram")
 }
 
 // A user would notice a reading that the card never had.
@@ -59,30 +61,30 @@ func TestCells(t *testing.T) {
 	}{
 		{
 			name: "all is printed", out: newCard("37%   Enabled", "201W / 350W", "61C   P9", "5680/65536 MiB", "Available"),
-			want: d{UtilizationRatio: ptr(0.37), PowerWatts: ptr(201.), PowerLimitWatts: ptr(350.), TemperatureCelsius: ptr(61.), PerformanceLevel: ptr(9.), Memory: memory(ptr(5680.), ptr(65536.)), Health: health("Available", "")},
+			want: d{Health: health("Available", ""), Readings: slices.Concat(util(0.37), watts(201), limit(350), celsius(61), level(9), vram(ptr(5680.), ptr(65536.)))},
 		},
 		{
 			name: "blanks before units", out: newCard("37 % *sGPU", "201 W / 350 W", "61 C  P 9", "5680 / 65536 MiB", "Available"),
-			want: d{UtilizationRatio: ptr(0.37), PowerWatts: ptr(201.), PowerLimitWatts: ptr(350.), TemperatureCelsius: ptr(61.), Memory: memory(ptr(5680.), ptr(65536.)), Health: health("Available", "")},
+			want: d{Health: health("Available", ""), Readings: slices.Concat(util(0.37), watts(201), limit(350), celsius(61), vram(ptr(5680.), ptr(65536.)))},
 			warnings: []string{
 				`card 2: cannot tell which part of "61 C  P 9" is perf`,
 			},
 		},
 		{
 			name: "no blanks", out: newCard("0% Native", "69W/350W", "0C P0", "0/65536MiB", "Available"),
-			want: d{UtilizationRatio: ptr(0.), PowerWatts: ptr(69.), PowerLimitWatts: ptr(350.), TemperatureCelsius: ptr(0.), PerformanceLevel: ptr(0.), Memory: memory(ptr(0.), ptr(65536.)), Health: health("Available", "")},
+			want: d{Health: health("Available", ""), Readings: slices.Concat(util(0), watts(69), limit(350), celsius(0), level(0), vram(ptr(0.), ptr(65536.)))},
 		},
 		{
 			name: "no cap", out: newCard("100% Off", "97W / NA", "61C P9", "65536/65536 MiB", "Available"),
-			want: d{UtilizationRatio: ptr(1.), PowerWatts: ptr(97.), TemperatureCelsius: ptr(61.), PerformanceLevel: ptr(9.), Memory: memory(ptr(65536.), ptr(65536.)), Health: health("Available", "")},
+			want: d{Health: health("Available", ""), Readings: slices.Concat(util(1), watts(97), celsius(61), level(9), vram(ptr(65536.), ptr(65536.)))},
 		},
 		{
 			name: "no cap at all", out: newCard("1% Off", "97W", "61C P9", "1/65536 MiB", "Available"),
-			want: d{UtilizationRatio: ptr(0.01), PowerWatts: ptr(97.), TemperatureCelsius: ptr(61.), PerformanceLevel: ptr(9.), Memory: memory(ptr(1.), ptr(65536.)), Health: health("Available", "")},
+			want: d{Health: health("Available", ""), Readings: slices.Concat(util(0.01), watts(97), celsius(61), level(9), vram(ptr(1.), ptr(65536.)))},
 		},
 		{
 			name: "no draw", out: newCard("1% Off", "N/A / 350W", "61C P9", "1/65536 MiB", "Available"),
-			want: d{UtilizationRatio: ptr(0.01), PowerLimitWatts: ptr(350.), TemperatureCelsius: ptr(61.), PerformanceLevel: ptr(9.), Memory: memory(ptr(1.), ptr(65536.)), Health: health("Available", "")},
+			want: d{Health: health("Available", ""), Readings: slices.Concat(util(0.01), limit(350), celsius(61), level(9), vram(ptr(1.), ptr(65536.)))},
 		},
 		{
 			name: "nothing", out: newCard("NA NA", "NA / NA", "NA NA", "NA/NA MiB", "NA"),
@@ -95,7 +97,7 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "words are not numbers", out: newCard("busy Off", "much / 350W", "hot P-9", "full/65536 MiB", "Available"),
-			want: d{PowerLimitWatts: ptr(350.), Memory: memory(nil, ptr(65536.)), Health: health("Available", "")},
+			want: d{Health: health("Available", ""), Readings: slices.Concat(limit(350), vram(nil, ptr(65536.)))},
 			warnings: []string{
 				`card 2: cannot read gpu-util from "busy"`,
 				`card 2: cannot read pwr:usage/cap from "much / 350W"`,
@@ -117,7 +119,7 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "out of range", out: newCard("101% Off", "-1W / -2W", "-5C P99999999999", "65537/65536 MiB", "Available"),
-			want: d{TemperatureCelsius: ptr(-5.), Memory: memory(nil, ptr(65536.)), Health: health("Available", "")},
+			want: d{Health: health("Available", ""), Readings: slices.Concat(celsius(-5), vram(nil, ptr(65536.)))},
 			warnings: []string{
 				`card 2: cannot read gpu-util from "101%"`,
 				`card 2: cannot read pwr:usage/cap from "-1W / -2W"`,
@@ -127,41 +129,41 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "a value too few: what is left is known by its unit", out: newCard("37%", "201W / 350W", "P9", "5680/65536 MiB", "Available"),
-			want: d{UtilizationRatio: ptr(0.37), PowerWatts: ptr(201.), PowerLimitWatts: ptr(350.), PerformanceLevel: ptr(9.), Memory: memory(ptr(5680.), ptr(65536.)), Health: health("Available", "")},
+			want: d{Health: health("Available", ""), Readings: slices.Concat(util(0.37), watts(201), limit(350), level(9), vram(ptr(5680.), ptr(65536.)))},
 			warnings: []string{
 				`card 2: cannot tell which part of "P9" is temp`,
 			},
 		},
 		{
 			name: "a value too much", out: newCard("37% 38% Off", "201W / 350W", "61C up P9", "5680/65536 MiB", "Available"),
-			want: d{PowerWatts: ptr(201.), PowerLimitWatts: ptr(350.), TemperatureCelsius: ptr(61.), PerformanceLevel: ptr(9.), Memory: memory(ptr(5680.), ptr(65536.)), Health: health("Available", "")},
+			want: d{Health: health("Available", ""), Readings: slices.Concat(watts(201), limit(350), celsius(61), level(9), vram(ptr(5680.), ptr(65536.)))},
 			warnings: []string{
 				`card 2: cannot tell which part of "37% 38% Off" is gpu-util`,
 			},
 		},
 		{
 			name: "another state", out: newCard("0% Off", "9W / 350W", "30C P0", "1/65536 MiB", "Resetting"),
-			want: d{UtilizationRatio: ptr(0.), PowerWatts: ptr(9.), PowerLimitWatts: ptr(350.), TemperatureCelsius: ptr(30.), PerformanceLevel: ptr(0.), Memory: memory(ptr(1.), ptr(65536.)), Health: health("Resetting", "")},
+			want: d{Health: health("Resetting", ""), Readings: slices.Concat(util(0), watts(9), limit(350), celsius(30), level(0), vram(ptr(1.), ptr(65536.)))},
 		},
 		{
 			name: "a state with its reason", out: newCard("0% Off", "NA", "NA NA", "NA", "Not Available(Layout Node Not Found)"),
-			want: d{UtilizationRatio: ptr(0.), Health: health("Not Available", "Layout Node Not Found")},
+			want: d{Health: health("Not Available", "Layout Node Not Found"), Readings: slices.Concat(util(0))},
 		},
 		{
 			name: "states are matched as printed", out: newCard("0% Off", "NA", "NA NA", "NA", "available"),
-			want: d{UtilizationRatio: ptr(0.), Health: health("available", "")},
+			want: d{Health: health("available", ""), Readings: slices.Concat(util(0))},
 		},
 		{
 			name: "the old layout", out: oldCard("37%", "61C   201W", "5680/65536 MiB"),
-			want: d{UtilizationRatio: ptr(0.37), PowerWatts: ptr(201.), TemperatureCelsius: ptr(61.), Memory: memory(ptr(5680.), ptr(65536.))},
+			want: d{Readings: slices.Concat(util(0.37), watts(201), celsius(61), vram(ptr(5680.), ptr(65536.)))},
 		},
 		{
 			name: "the old layout with a cap nobody announced", out: oldCard("37%", "61C   201W / 350W", "5680/65536 MiB"),
-			want: d{UtilizationRatio: ptr(0.37), PowerWatts: ptr(201.), PowerLimitWatts: ptr(350.), TemperatureCelsius: ptr(61.), Memory: memory(ptr(5680.), ptr(65536.))},
+			want: d{Readings: slices.Concat(util(0.37), watts(201), limit(350), celsius(61), vram(ptr(5680.), ptr(65536.)))},
 		},
 		{
 			name: "the old layout without a temperature", out: oldCard("37%", "201W", "5680/65536 MiB"),
-			want:     d{UtilizationRatio: ptr(0.37), PowerWatts: ptr(201.), Memory: memory(ptr(5680.), ptr(65536.))},
+			want:     d{Readings: slices.Concat(util(0.37), watts(201), vram(ptr(5680.), ptr(65536.)))},
 			warnings: []string{`card 2: cannot tell which part of "201W" is temp`},
 		},
 	} {
@@ -174,7 +176,7 @@ func TestCells(t *testing.T) {
 			if c.want.Name, c.want.Board = "MXC500", ""; strings.Contains(c.out, "Board") {
 				c.want.Name, c.want.Board = "MetaX C500", "1"
 			}
-			if diff := cmp.Diff([]model.Device{c.want}, r.Devices); diff != "" {
+			if diff := cmp.Diff([]model.Device{c.want}, r.Devices, modeltest.InAnyOrder()); diff != "" {
 				t.Errorf("want (-) and got (+) differ:\n%s", diff)
 			}
 			if diff := cmp.Diff(c.warnings, r.Warnings); diff != "" {
@@ -255,19 +257,9 @@ func TestVendorOnlyReads(t *testing.T) {
 }
 
 func TestTopologyNamesAreCardNumbers(t *testing.T) {
-	devices := []model.Device{{ID: "0"}, {ID: "12"}}
-	for _, c := range []struct {
-		name, id string
-		isDevice bool
-	}{
-		{"GPU0", "0", true},
-		{"GPU12", "12", true},
-		{"GPU1", "1", false},
-		{"mlx5_0", "mlx5_0", false},
-		{"NIC0", "NIC0", false},
-	} {
-		if id, isDevice := metax.Vendor().Resolve(c.name, devices); id != c.id || isDevice != c.isDevice {
-			t.Errorf("%s means %q, %v, want %q, %v", c.name, id, isDevice, c.id, c.isDevice)
+	for name, want := range map[string]string{"GPU0": "0", "GPU12": "12", "mlx5_0": "mlx5_0", "NIC0": "NIC0"} {
+		if id := metax.Vendor().Resolve(name, nil); id != want {
+			t.Errorf("%s means %q, want %q", name, id, want)
 		}
 	}
 }

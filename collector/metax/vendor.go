@@ -15,6 +15,7 @@ func Vendor() smi.Vendor {
 	return smi.Vendor{
 		Name:  "metax",
 		Tools: []string{"mx-smi", "ht-smi"},
+		Words: vocabulary(),
 		Table: smi.Query{Name: "table", Args: [][]string{{}}, Parse: ParseTable},
 		Sides: []smi.Query{
 			{Name: "list", Args: [][]string{{"-L"}}, Parse: ParseList},
@@ -32,20 +33,9 @@ func ParseTopology(out []byte) (model.Report, error) {
 }
 
 // resolve takes the number off "GPU3": it is the GPU number of the table.
-func resolve(name string, devices []model.Device) (string, bool) {
-	number, ok := strings.CutPrefix(name, "GPU")
-	if !ok {
-		return name, false
-	}
-	for i := range devices {
-		if devices[i].ID == number {
-			return number, true
-		}
-	}
-	return number, false
-}
+func resolve(name string, _ []model.Device) string { return strings.TrimPrefix(name, "GPU") }
 
-// Classify tells what an error text of mx-smi or of its library means.
+// Classify returns what an error text of mx-smi or of its library means.
 func Classify(text []byte) (failure.Reason, string, bool) {
 	return failure.Match(text, append(failure.LoaderPatterns(), []failure.Pattern{
 		{Text: "No available devices were discovered", Reason: failure.NoDevice},

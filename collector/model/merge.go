@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,10 +23,9 @@ type Snapshot struct {
 	Warnings  []string // what did not fit together; the reports keep their own
 }
 
-// Resolver finds the device that a topology's name ("GPU0", "NPU3",
-// "Phy-ID12") means. It returns the name to use as a peer, and whether it is
-// that of one of the devices.
-type Resolver func(name string, devices []Device) (id string, isDevice bool)
+// Resolver finds the ID of the device that a topology's name ("GPU0", "NPU3",
+// "Phy-ID12") means, or the name to use for what is none of the devices.
+type Resolver func(name string, devices []Device) string
 
 // Merge joins the main table with what the side commands told. It does not
 // change its arguments.
@@ -39,7 +39,7 @@ func Merge(table Report, sides []Report, resolve Resolver) Snapshot {
 		},
 		byID:    make(map[string]int, len(table.Devices)),
 		byBus:   make(map[string]int, len(table.Devices)),
-		meaning: map[string]meaning{},
+		ids:     map[string]string{},
 		resolve: resolve,
 	}
 	for i := range m.Devices {
@@ -62,15 +62,9 @@ func Merge(table Report, sides []Report, resolve Resolver) Snapshot {
 // topology names every card once for each other card.
 type merger struct {
 	Snapshot
-	byID, byBus map[string]int // places in Devices
-	meaning     map[string]meaning
+	byID, byBus map[string]int    // places in Devices
+	ids         map[string]string // by a topology's name
 	resolve     Resolver
-}
-
-// meaning is what a topology's name was resolved to.
-type meaning struct {
-	id       string
-	isDevice bool
 }
 
 func (m *merger) index(i int) {
@@ -114,15 +108,18 @@ func (m *merger) addSlices(all []Slice) {
 	}
 }
 
-// addListed takes identity and state from an inventory, and adds the cards that
-// the inventory calls broken, which a main table leaves out.
+// addListed takes identity, state and readings from a side command where no report
+// before it told them, and adds the cards that it calls broken, which a main table
+// leaves out.
 func (m *merger) addListed(listed []Device) {
 	for _, l := range listed {
 		if i, ok := m.find(l); ok {
 			d := &m.Devices[i]
-			d.UUID = l.UUID
-			if d.Health == nil {
-				d.Health = l.Health
+			d.UUID = cmp.Or(d.UUID, l.UUID)
+			d.Health = cmp.Or(d.Health, l.Health)
+			d.Readings = slices.Clip(d.Readings) // the table's own is not to be changed
+			for _, r := range l.Readings {
+				d.Readings.Add(r)
 			}
 			continue
 		}
@@ -148,20 +145,19 @@ func (m *merger) find(l Device) (int, bool) {
 	return i, ok && (l.BusID == "" || m.Devices[i].BusID == "")
 }
 
-// device says what a topology's name means.
-func (m *merger) device(name string) (id string, isDevice bool) {
-	known, ok := m.meaning[name]
+// id is what a topology's name means.
+func (m *merger) id(name string) string {
+	id, ok := m.ids[name]
 	if !ok {
-		known.id, known.isDevice = m.resolve(name, m.Devices)
-		m.meaning[name] = known
+		id = m.resolve(name, m.Devices)
+		m.ids[name] = id
 	}
-	return known.id, known.isDevice
+	return id
 }
 
 func (m *merger) addAffinities(affinities []Affinity) {
 	for _, a := range affinities {
-		id, _ := m.device(a.Name)
-		i, ok := m.byID[id]
+		i, ok := m.byID[m.id(a.Name)]
 		if !ok {
 			m.warn("the topology has a row %s that is no card of the table", a.Name)
 			continue
@@ -174,11 +170,10 @@ func (m *merger) addLinks(links []Link) {
 	type pair struct{ device, peer string }
 	seen := make(map[pair]bool, len(links))
 	for _, l := range links {
-		id, ok := m.device(l.Device)
-		if !ok {
+		id, peer := m.id(l.Device), m.id(l.Peer)
+		if !m.has(id) {
 			continue // said already by addAffinities
 		}
-		peer, _ := m.device(l.Peer)
 		key := pair{id, peer}
 		if peer == id || seen[key] {
 			m.warn("the topology links %s to %s twice or to itself", l.Device, l.Peer)

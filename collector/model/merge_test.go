@@ -11,18 +11,7 @@ import (
 )
 
 // byNumber takes the number off "GPU3".
-func byNumber(name string, devices []model.Device) (string, bool) {
-	number, ok := strings.CutPrefix(name, "GPU")
-	if !ok {
-		return name, false
-	}
-	for _, d := range devices {
-		if d.ID == number {
-			return number, true
-		}
-	}
-	return number, false
-}
+func byNumber(name string, _ []model.Device) string { return strings.TrimPrefix(name, "GPU") }
 
 func device(id, bus string) model.Device { return model.Device{ID: id, BusID: bus} }
 
@@ -79,6 +68,23 @@ func TestMerge(t *testing.T) {
 			table: model.Report{Devices: []model.Device{{ID: "0", BusID: "0000:0a:00.0", Health: broken("")}}},
 			sides: []model.Report{{Listed: []model.Device{{ID: "0", BusID: "0000:0a:00.0", UUID: "a", Health: ok()}}}},
 			want:  model.Snapshot{Seen: 1, Announced: 1, Devices: []model.Device{{ID: "0", BusID: "0000:0a:00.0", UUID: "a", Health: broken("")}}},
+		},
+		{
+			name:  "of two reports that tell a metric the table holds, then the first one",
+			table: model.Report{Devices: []model.Device{{ID: "0", Readings: model.Readings{{Metric: "power_watts", Value: 71}}}}},
+			sides: []model.Report{
+				{Listed: []model.Device{{ID: "0", Readings: model.Readings{
+					{Metric: "power_watts", Value: 99}, {Metric: "clock_hertz", Labels: []string{"core"}, Value: 1e9},
+				}}}},
+				{Listed: []model.Device{{ID: "0", Readings: model.Readings{
+					{Metric: "clock_hertz", Labels: []string{"core"}, Value: 2e9}, {Metric: "clock_hertz", Labels: []string{"memory"}, Value: 3e9},
+				}}}},
+			},
+			want: model.Snapshot{Seen: 1, Announced: 1, Devices: []model.Device{{ID: "0", Readings: model.Readings{
+				{Metric: "power_watts", Value: 71},
+				{Metric: "clock_hertz", Labels: []string{"core"}, Value: 1e9},
+				{Metric: "clock_hertz", Labels: []string{"memory"}, Value: 3e9},
+			}}}},
 		},
 		{
 			name:  "a broken card is only in the inventory; a good one that the table lacks is missing",
@@ -193,17 +199,22 @@ func TestMerge(t *testing.T) {
 // The poller keeps reports and merges them again at every poll.
 func TestMergeDoesNotChangeItsArguments(t *testing.T) {
 	table := func() model.Report {
-		return model.Report{Devices: []model.Device{device("0", "0000:0a:00.0")}, Processes: []model.Process{{Device: "0", PID: "1"}, {Device: "0", PID: "1"}}}
+		d := device("0", "0000:0a:00.0")
+		d.Readings = append(make(model.Readings, 0, 8), model.Reading{Metric: "power_watts", Value: 71})
+		return model.Report{Devices: []model.Device{d}, Processes: []model.Process{{Device: "0", PID: "1"}, {Device: "0", PID: "1"}}}
 	}
 	sides := func() []model.Report {
 		return []model.Report{
-			{Listed: []model.Device{{ID: "0", BusID: "0000:0a:00.0", UUID: "a", Health: ok()}, {ID: "1", BusID: "0000:0b:00.0", Health: broken("x")}}},
+			{Listed: []model.Device{{ID: "0", BusID: "0000:0a:00.0", UUID: "a", Health: ok(), Readings: model.Readings{{Metric: "clock_hertz", Value: 1}}}, {ID: "1", BusID: "0000:0b:00.0", Health: broken("x")}}},
 			{Affinities: []model.Affinity{{Name: "GPU0", NUMANode: node(0)}, {Name: "GPU1", CPUs: "0"}}, Links: []model.Link{{Device: "GPU0", Peer: "GPU1", Type: "MX"}}},
 		}
 	}
 	givenTable, givenSides := table(), sides()
 	first := model.Merge(givenTable, givenSides, byNumber)
 	second := model.Merge(givenTable, givenSides, byNumber)
+	if spare := givenTable.Devices[0].Readings[:2]; spare[1].Metric != "" {
+		t.Errorf("the table's readings were written behind: %v", spare)
+	}
 	if diff := cmp.Diff(table(), givenTable); diff != "" {
 		t.Errorf("the table was changed:\n%s", diff)
 	}

@@ -5,6 +5,8 @@
 // in here is ever a zero that stands for an unknown.
 package model
 
+import "fmt"
+
 // Report is what one command's output told. A vendor's commands each give one
 // Report; Merge joins them.
 type Report struct {
@@ -23,6 +25,11 @@ type Report struct {
 	// Warnings are the parts of the output that could not be read, one short
 	// sentence each.
 	Warnings []string
+}
+
+// Warn adds a warning.
+func (r *Report) Warn(format string, args ...any) {
+	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }
 
 // Tool is the identity in the title rows of a vendor tool.
@@ -45,16 +52,8 @@ type Device struct {
 	NPU   string // Ascend NPU id
 	Chip  string // Ascend chip index inside the NPU
 
-	Health *Health
-
-	UtilizationRatio   *float64 // 0 to 1
-	PowerWatts         *float64
-	PowerLimitWatts    *float64
-	TemperatureCelsius *float64
-	PerformanceLevel   *float64 // MetaX P<n>: larger is faster
-	HugepagesUsed      *float64 // pages
-	HugepagesTotal     *float64 // pages
-	Memory             []Memory
+	Health   *Health
+	Readings Readings
 
 	NUMANode    *int
 	CPUAffinity string // a CPU list such as 0-31,64-95
@@ -67,13 +66,6 @@ type Health struct {
 	Reason string // as printed beside it, often empty
 }
 
-// Memory is one kind of memory of a card. Used and Total are nil when not printed.
-type Memory struct {
-	Type       string // vram, hbm, ddr
-	UsedBytes  *float64
-	TotalBytes *float64
-}
-
 // Process is one process's memory on one card.
 type Process struct {
 	Device    string
@@ -84,12 +76,9 @@ type Process struct {
 
 // Slice is a part of a card with its own quota (MetaX sGPU).
 type Slice struct {
-	Device            string
-	ID                string
-	MemoryUsedBytes   *float64
-	MemoryQuotaBytes  *float64
-	ComputeQuotaRatio *float64 // 0 to 1
-	UtilizationRatio  *float64 // 0 to 1
+	Device   string
+	ID       string
+	Readings Readings
 }
 
 // Link is one printed cell of a topology matrix, never mirrored.

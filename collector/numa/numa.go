@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
 const (
@@ -26,22 +27,14 @@ const (
 	maxID = 1 << 16
 )
 
-// Node is one NUMA node. What was not printed, or could not be read, is nil.
+// Node is one NUMA node.
 type Node struct {
 	ID int
-	// CPUs are the node's online CPUs, ascending. A node without CPUs has an
-	// empty list that is not nil.
+	// CPUs are the node's online CPUs, ascending: nil where they could not be read,
+	// empty and not nil for a node without CPUs.
 	CPUs []int
-	// The memory figures are all nil for a node without memory.
-	MemoryTotalBytes *float64
-	MemoryFreeBytes  *float64
-	MemoryUsedBytes  *float64
-	// Distances are by the other node's ID, this node's own included; 10 is
-	// local, 255 unreachable.
-	Distances map[int]int
-	// Allocations count pages since boot, by hit, miss, foreign,
-	// interleave_hit, local_node and other_node.
-	Allocations map[string]uint64
+	// Readings are what its files tell; of memory nothing for a node without any.
+	Readings model.Readings
 }
 
 // Snapshot is the machine's NUMA nodes at one instant.
@@ -76,25 +69,12 @@ func (s Snapshot) NodeOfCPUs(list string) (int, bool) {
 	}
 	found, id := 0, 0
 	for _, n := range s.Nodes {
-		if holds(n.CPUs, cpus) {
-			found++
-			id = n.ID
+		isElsewhere := func(cpu int) bool { _, ok := slices.BinarySearch(n.CPUs, cpu); return !ok }
+		if !slices.ContainsFunc(cpus, isElsewhere) {
+			found, id = found+1, n.ID
 		}
 	}
-	if found != 1 {
-		return 0, false
-	}
-	return id, true
-}
-
-// holds tells whether all, which is ascending, contains every one of some.
-func holds(all, some []int) bool {
-	for _, cpu := range some {
-		if _, ok := slices.BinarySearch(all, cpu); !ok {
-			return false
-		}
-	}
-	return true
+	return id, found == 1
 }
 
 // PCINode returns the NUMA node that sysfs tells for the PCI device with the
@@ -159,32 +139,25 @@ func readNode(fsys fs.FS, id int, all []int) (Node, []error) {
 	var problems []error
 	for _, file := range []struct {
 		name  string
-		parse func(text string) []error
+		parse func(text string) (model.Readings, []error)
 	}{
-		{"cpulist", func(text string) []error {
+		{"cpulist", func(text string) (model.Readings, []error) {
 			var err error
 			if n.CPUs, err = ParseCPUList(text); err != nil {
-				return []error{err}
+				return nil, []error{err}
 			}
-			return nil
+			return model.Readings{{Metric: "numa_cpus", Value: float64(len(n.CPUs))}}, nil
 		}},
-		{"meminfo", func(text string) (errs []error) {
-			n.MemoryTotalBytes, n.MemoryFreeBytes, n.MemoryUsedBytes, errs = parseMeminfo(text, id)
-			return errs
-		}},
-		{"distance", func(text string) (errs []error) {
-			n.Distances, errs = parseDistances(text, all)
-			return errs
-		}},
-		{"numastat", func(text string) (errs []error) {
-			n.Allocations, errs = parseNumastat(text)
-			return errs
-		}},
+		{"meminfo", func(text string) (model.Readings, []error) { return parseMeminfo(text, id) }},
+		{"distance", func(text string) (model.Readings, []error) { return parseDistances(text, all) }},
+		{"numastat", parseNumastat},
 	} {
 		text, err := readFile(fsys, nodeDir+"/node"+strconv.Itoa(id)+"/"+file.name)
 		errs := []error{err}
 		if err == nil {
-			errs = file.parse(text)
+			var readings model.Readings
+			readings, errs = file.parse(text)
+			n.Readings = append(n.Readings, readings...)
 		}
 		for _, err := range errs {
 			problems = append(problems, fmt.Errorf("reading %s: %w", file.name, err))

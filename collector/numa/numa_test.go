@@ -2,15 +2,19 @@ package numa
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
 // tree is a fake sysfs: file names below devices/system/node and what they hold.
@@ -52,22 +56,61 @@ other_node %[1]d05
 `, id+1)
 }
 
-func bytes(kB int) *float64 {
-	b := float64(kB) * 1024
-	return &b
+func reading(m model.Metric, v float64, labels ...string) model.Reading {
+	return model.Reading{Metric: m, Labels: labels, Value: v}
+}
+
+// memory is what is told of it, in kB; a part below 0 is not.
+func memory(total, free, used int) (rs model.Readings) {
+	for i, part := range []string{"total", "free", "used"} {
+		if kB := []int{total, free, used}[i]; kB >= 0 {
+			rs = append(rs, reading(model.Metric("numa_memory_"+part+"_bytes"), float64(kB)*1024))
+		}
+	}
+	return rs
+}
+
+func counts(of map[string]int) (rs model.Readings) {
+	for _, result := range []string{"hit", "miss", "foreign", "interleave_hit", "local_node", "other_node"} {
+		if n, ok := of[result]; ok {
+			rs = append(rs, reading("numa_allocations_total", float64(n), result))
+		}
+	}
+	return rs
+}
+
+// files are what one node's files tell.
+type files struct {
+	cpus             []int
+	distances        map[int]int
+	memory, numastat model.Readings
+}
+
+func (f files) node(id int) Node {
+	n := Node{ID: id, CPUs: f.cpus}
+	if f.cpus != nil {
+		n.Readings = append(n.Readings, reading("numa_cpus", float64(len(f.cpus))))
+	}
+	n.Readings = append(n.Readings, f.memory...)
+	for _, peer := range slices.Sorted(maps.Keys(f.distances)) {
+		n.Readings = append(n.Readings, reading("numa_distance", float64(f.distances[peer]), strconv.Itoa(peer)))
+	}
+	n.Readings = append(n.Readings, f.numastat...)
+	return n
+}
+
+func whole(id int, cpus []int, distances map[int]int, totalKB int) files {
+	f := files{cpus: cpus, distances: distances}
+	if totalKB > 0 {
+		f.memory = memory(totalKB, totalKB/4, totalKB-totalKB/4)
+	}
+	n := 100 * (id + 1)
+	f.numastat = counts(map[string]int{"hit": n, "miss": n + 1, "foreign": n + 2, "interleave_hit": n + 3, "local_node": n + 4, "other_node": n + 5})
+	return f
 }
 
 func wantNode(id int, cpus []int, distances map[int]int, totalKB int) Node {
-	n := Node{ID: id, CPUs: cpus, Distances: distances, Allocations: map[string]uint64{}}
-	if totalKB > 0 {
-		n.MemoryTotalBytes = bytes(totalKB)
-		n.MemoryFreeBytes = bytes(totalKB / 4)
-		n.MemoryUsedBytes = bytes(totalKB - totalKB/4)
-	}
-	for i, result := range []string{"hit", "miss", "foreign", "interleave_hit", "local_node", "other_node"} {
-		n.Allocations[result] = uint64(100*(id+1) + i)
-	}
-	return n
+	return whole(id, cpus, distances, totalKB).node(id)
 }
 
 func span(first, last int) []int {
@@ -140,25 +183,15 @@ func check(t *testing.T, tr tree, want Snapshot) {
 
 // One bad file of node 1 costs its own fields only, and somebody is told.
 func TestReadTornFiles(t *testing.T) {
-	whole := wantNode(1, []int{1}, map[int]int{0: 20, 1: 10}, 8000)
-	noCPUs, noDistances, noCounts, noMemory := whole, whole, whole, whole
-	noCPUs.CPUs = nil
-	noDistances.Distances = nil
-	noCounts.Allocations = nil
-	noMemory.MemoryTotalBytes, noMemory.MemoryFreeBytes, noMemory.MemoryUsedBytes = nil, nil, nil
-	memory := func(total, free, used *float64) Node {
-		n := whole
-		n.MemoryTotalBytes, n.MemoryFreeBytes, n.MemoryUsedBytes = total, free, used
-		return n
-	}
-	counts := func(c map[string]uint64) Node {
-		n := whole
-		n.Allocations = c
-		return n
-	}
+	all := whole(1, []int{1}, map[int]int{0: 20, 1: 10}, 8000)
+	noCPUs, noDistances := all, all
+	noCPUs.cpus, noDistances.distances = nil, nil
+	with := func(memory model.Readings) files { f := all; f.memory = memory; return f }
+	counted := func(of map[string]int) files { f := all; f.numastat = counts(of); return f }
+	noMemory, noCounts := with(nil), counted(nil)
 	cases := []struct {
 		name, file, text string
-		want             Node
+		want             files
 		warnings         []string
 	}{
 		{"CPUs cut", "cpulist", "1-\n", noCPUs, []string{`node1: reading cpulist: "1-" is no range of CPUs`}},
@@ -173,22 +206,22 @@ func TestReadTornFiles(t *testing.T) {
 		{"memory of another node", "meminfo", "Node 0 MemTotal: 80 kB\n", noMemory, []string{`node1: reading meminfo: "Node 0 MemTotal: 80 kB" is no reading of node 1`}},
 		{"memory in another unit", "meminfo", "Node 1 MemTotal: 80 MB\n", noMemory, []string{`node1: reading meminfo: "Node 1 MemTotal: 80 MB" is no reading of node 1`}},
 		{
-			"memory twice", "meminfo", "Node 1 MemTotal: 80 kB\nNode 1 MemTotal: 90 kB\n", memory(bytes(80), nil, nil),
+			"memory twice", "meminfo", "Node 1 MemTotal: 80 kB\nNode 1 MemTotal: 90 kB\n", with(memory(80, -1, -1)),
 			[]string{`node1: reading meminfo: "Node 1 MemTotal: 90 kB" is no reading of node 1`},
 		},
-		{"memory without use printed", "meminfo", "\nNode 1 MemTotal: 80 kB\nNode 1 MemFree: 30 kB\n", memory(bytes(80), bytes(30), bytes(50)), nil},
-		{"nothing free", "meminfo", "Node 1 MemTotal: 80 kB\nNode 1 MemFree: 0 kB\nNode 1 MemUsed: 80 kB\n", memory(bytes(80), bytes(0), bytes(80)), nil},
-		{"more free than there is", "meminfo", "Node 1 MemTotal: 80 kB\nNode 1 MemFree: 90 kB\n", memory(bytes(80), bytes(90), nil), nil},
+		{"memory without use printed", "meminfo", "\nNode 1 MemTotal: 80 kB\nNode 1 MemFree: 30 kB\n", with(memory(80, 30, 50)), nil},
+		{"nothing free", "meminfo", "Node 1 MemTotal: 80 kB\nNode 1 MemFree: 0 kB\nNode 1 MemUsed: 80 kB\n", with(memory(80, 0, 80)), nil},
+		{"more free than there is", "meminfo", "Node 1 MemTotal: 80 kB\nNode 1 MemFree: 90 kB\n", with(memory(80, 90, -1)), nil},
 		{
-			"counts cut", "numastat", "numa_hit 5\nnuma_miss\n", counts(map[string]uint64{"hit": 5}),
+			"counts cut", "numastat", "numa_hit 5\nnuma_miss\n", counted(map[string]int{"hit": 5}),
 			[]string{`node1: reading numastat: "numa_miss" is no count of pages`},
 		},
 		{
-			"a count below 0", "numastat", "numa_hit -5\nnuma_miss 0\nnew_word x\n", counts(map[string]uint64{"miss": 0}),
+			"a count below 0", "numastat", "numa_hit -5\nnuma_miss 0\nnew_word x\n", counted(map[string]int{"miss": 0}),
 			[]string{`node1: reading numastat: "numa_hit -5" is no count of pages`},
 		},
 		{
-			"a count twice", "numastat", "numa_hit 5\nnuma_hit 6\n", counts(map[string]uint64{"hit": 5}),
+			"a count twice", "numastat", "numa_hit 5\nnuma_hit 6\n", counted(map[string]int{"hit": 5}),
 			[]string{`node1: reading numastat: "numa_hit 6" is no count of pages`},
 		},
 		{"no counts", "numastat", "\x00\n", noCounts, []string{"node1: reading numastat: no counts"}},
@@ -200,7 +233,7 @@ func TestReadTornFiles(t *testing.T) {
 			tr.node(1, "1", "20 10", 8000)
 			tr["node1/"+c.file] = c.text
 			check(t, tr, Snapshot{
-				Nodes:    []Node{wantNode(0, []int{0}, map[int]int{0: 10, 1: 20}, 4000), c.want},
+				Nodes:    []Node{wantNode(0, []int{0}, map[int]int{0: 10, 1: 20}, 4000), c.want.node(1)},
 				Warnings: c.warnings,
 			})
 		})
@@ -215,7 +248,7 @@ func TestReadMissingFiles(t *testing.T) {
 	}
 	got, err := Read(sysfs)
 	want := Snapshot{
-		Nodes: []Node{{ID: 3, CPUs: span(0, 3)}},
+		Nodes: []Node{files{cpus: span(0, 3)}.node(3)},
 		Warnings: []string{
 			"node3: reading meminfo: no such file or directory",
 			"node3: reading distance: not a file",
@@ -289,14 +322,14 @@ func TestReadThisMachine(t *testing.T) {
 	cpus, memory := 0, 0.0
 	for _, n := range s.Nodes {
 		cpus += len(n.CPUs)
-		if n.MemoryTotalBytes != nil {
-			memory += *n.MemoryTotalBytes
-			if *n.MemoryUsedBytes+*n.MemoryFreeBytes != *n.MemoryTotalBytes {
-				t.Errorf("node %d: %.0f used + %.0f free is not %.0f", n.ID, *n.MemoryUsedBytes, *n.MemoryFreeBytes, *n.MemoryTotalBytes)
-			}
+		get := func(m model.Metric, labels ...string) float64 { v, _ := n.Readings.Get(m, labels...); return v }
+		total := get("numa_memory_total_bytes")
+		memory += total
+		if used, free := get("numa_memory_used_bytes"), get("numa_memory_free_bytes"); used+free != total {
+			t.Errorf("node %d: %.0f used + %.0f free is not %.0f", n.ID, used, free, total)
 		}
-		if n.Distances[n.ID] != 10 || len(n.Distances) != len(s.Nodes) || len(n.Allocations) != 6 {
-			t.Errorf("node %d: distances %v, allocations %v", n.ID, n.Distances, n.Allocations)
+		if get("numa_distance", strconv.Itoa(n.ID)) != 10 || total > 0 && len(n.Readings) != 1+3+len(s.Nodes)+6 {
+			t.Errorf("node %d: %v", n.ID, n.Readings)
 		}
 	}
 	if cpus < runtime.NumCPU() || memory < 1<<20 {

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
 // ParseCPUList reads a list such as 0-31,64-95 as the kernel writes it, into
@@ -45,36 +48,34 @@ func ParseCPUList(list string) ([]int, error) {
 // parseMeminfo reads a node's meminfo, in bytes. A line looks like
 //
 //	Node 0 MemTotal:       65536000 kB
-func parseMeminfo(text string, id int) (total, free, used *float64, problems []error) {
-	figures := map[string]**float64{"MemTotal:": &total, "MemFree:": &free, "MemUsed:": &used}
+func parseMeminfo(text string, id int) (rs model.Readings, problems []error) {
+	const total, free, used = "numa_memory_total_bytes", "numa_memory_free_bytes", "numa_memory_used_bytes"
+	metrics := map[string]model.Metric{"MemTotal:": total, "MemFree:": free, "MemUsed:": used}
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
-		if len(f) < 3 || f[0] != "Node" {
+		if len(f) < 3 || f[0] != "Node" || metrics[f[2]] == "" {
 			continue
 		}
-		figure := figures[f[2]]
-		if figure == nil {
-			continue
-		}
+		metric := metrics[f[2]]
 		bytes, ok := parseKilobytes(f[3:])
-		if !ok || f[1] != strconv.Itoa(id) || *figure != nil {
+		if _, twice := rs.Get(metric); !ok || twice || f[1] != strconv.Itoa(id) {
 			problems = append(problems, fmt.Errorf("%s is no reading of node %d", quote(strings.TrimSpace(line)), id))
 			continue
 		}
-		*figure = &bytes
+		rs.Add(model.Reading{Metric: metric, Value: bytes})
 	}
+	all, ok := rs.Get(total)
 	switch {
-	case total == nil:
-		if len(problems) == 0 {
-			problems = append(problems, errors.New("no MemTotal"))
+	case !ok && len(problems) == 0:
+		problems = append(problems, errors.New("no MemTotal"))
+	case ok && all == 0: // a node without memory has nothing that is free either
+		return nil, problems
+	case ok:
+		if rest, ok := rs.Get(free); ok && rest <= all {
+			rs.Add(model.Reading{Metric: used, Value: all - rest})
 		}
-	case *total == 0: // a node without memory has nothing that is free either
-		return nil, nil, nil, problems
-	case used == nil && free != nil && *free <= *total:
-		rest := *total - *free
-		used = &rest
 	}
-	return total, free, used, problems
+	return rs, problems
 }
 
 func parseKilobytes(f []string) (bytes float64, ok bool) {
@@ -85,38 +86,32 @@ func parseKilobytes(f []string) (bytes float64, ok bool) {
 	return float64(n) * 1024, err == nil
 }
 
-// parseDistances reads one figure for each of the nodes in all, in that order.
-func parseDistances(text string, all []int) (map[int]int, []error) {
+// parseDistances reads one figure for each of the nodes in all, in that order: 10
+// is local, 255 unreachable.
+func parseDistances(text string, all []int) (rs model.Readings, problems []error) {
 	f := strings.Fields(text)
 	if len(f) != len(all) {
 		return nil, []error{fmt.Errorf("%d figures for %d nodes", len(f), len(all))}
 	}
-	distances := make(map[int]int, len(all))
 	for i, id := range all {
 		d, err := strconv.ParseUint(f[i], 10, 8)
 		if err != nil || d == 0 {
 			return nil, []error{fmt.Errorf("%s is no distance", quote(f[i]))}
 		}
-		distances[id] = int(d)
+		rs = append(rs, model.Reading{Metric: "numa_distance", Labels: []string{strconv.Itoa(id)}, Value: float64(d)})
 	}
-	return distances, nil
+	return rs, nil
 }
 
-// parseNumastat reads lines of a name and a count of pages.
-func parseNumastat(text string) (map[string]uint64, []error) {
-	names := map[string]string{
-		"numa_hit": "hit", "numa_miss": "miss", "numa_foreign": "foreign",
-		"interleave_hit": "interleave_hit", "local_node": "local_node", "other_node": "other_node",
-	}
-	counts := make(map[string]uint64, len(names))
-	var problems []error
+// parseNumastat reads lines of a name and a count of pages since boot.
+func parseNumastat(text string) (rs model.Readings, problems []error) {
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
-		if len(f) == 0 || names[f[0]] == "" {
+		if len(f) == 0 || !slices.Contains([]string{"numa_hit", "numa_miss", "numa_foreign", "interleave_hit", "local_node", "other_node"}, f[0]) {
 			continue
 		}
-		name := names[f[0]]
-		_, twice := counts[name]
+		r := model.Reading{Metric: "numa_allocations_total", Labels: []string{strings.TrimPrefix(f[0], "numa_")}}
+		_, twice := rs.Get(r.Metric, r.Labels...)
 		var n uint64
 		err := errors.New("not two words")
 		if len(f) == 2 {
@@ -126,44 +121,26 @@ func parseNumastat(text string) (map[string]uint64, []error) {
 			problems = append(problems, fmt.Errorf("%s is no count of pages", quote(strings.TrimSpace(line))))
 			continue
 		}
-		counts[name] = n
+		r.Value = float64(n)
+		rs = append(rs, r)
 	}
-	if len(counts) == 0 {
-		if len(problems) == 0 {
-			problems = append(problems, errors.New("no counts"))
-		}
-		return nil, problems
+	if len(rs)+len(problems) == 0 {
+		problems = append(problems, errors.New("no counts"))
 	}
-	return counts, problems
+	return rs, problems
 }
 
 // pciName returns the name of a PCI device in sysfs: the address in lower case
-// with a domain of at least four digits. It returns nothing that could leave
-// the folder of devices.
+// with a domain of no more digits than it needs, four at least.
 func pciName(address string) (string, bool) {
-	rest, function, ok1 := strings.Cut(address, ".")
-	f := strings.Split(rest, ":")
-	if !ok1 || len(f) != 3 || len(f[0]) < 4 {
-		return "", false
+	if !printed.PCIAddress(address) {
+		return "", false // also for what could leave the folder of devices
 	}
-	domain, ok1 := parseHex(f[0], 8)
-	bus, ok2 := parseHex(f[1], 2)
-	device, ok3 := parseHex(f[2], 2)
-	slot, ok4 := parseHex(function, 1)
-	if !ok1 || !ok2 || !ok3 || !ok4 || device > 0x1f || slot > 7 {
-		return "", false
+	name := strings.ToLower(strings.TrimSpace(address))
+	for name[0] == '0' && strings.IndexByte(name, ':') > 4 {
+		name = name[1:]
 	}
-	return fmt.Sprintf("%04x:%02x:%02x.%x", domain, bus, device, slot), true
-}
-
-// parseHex reads hexadecimal digits without a sign or prefix, at most as many
-// as given.
-func parseHex(s string, digits int) (uint64, bool) {
-	if len(s) > digits {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(s, 16, 64)
-	return n, err == nil
+	return name, true
 }
 
 // parseID reads the number of a CPU or node: digits only, below maxID.

@@ -46,7 +46,7 @@ func startReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// got says whether a message about an alert arrived.
+// got reports whether a message about an alert arrived.
 func (r *receiver) got(to, status string, labels map[string]string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,7 +58,7 @@ func (r *receiver) got(to, status string, labels map[string]string) bool {
 	return false
 }
 
-// matches says whether all the wanted labels are among those there.
+// matches reports whether all the wanted labels are among those there.
 func matches(there, wanted map[string]string) bool {
 	for name, value := range wanted {
 		if there[name] != value {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -15,7 +16,7 @@ import (
 // speedup makes time in rules and configuration pass faster.
 type speedup struct {
 	factor int64
-	// isSpan says whether the value of a recorded series is a length of time that
+	// isSpan reports whether the value of a recorded series is a length of time that
 	// rules hold against the clock. A latency is none: requests take as long as ever.
 	isSpan func(record string) bool
 }
@@ -94,17 +95,15 @@ func (s speedup) numbers(e parser.Expr) {
 func (s speedup) config(node *yaml.Node, keys ...string) error {
 	if node.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(node.Content); i += 2 {
-			value := node.Content[i+1]
-			for _, key := range keys {
-				if node.Content[i].Value != key || value.Kind != yaml.ScalarNode {
-					continue
-				}
-				d, err := model.ParseDuration(value.Value)
-				if err != nil {
-					return fmt.Errorf("line %d: %s: %w", value.Line, key, err)
-				}
-				value.SetString(model.Duration(s.span(time.Duration(d))).String())
+			key, value := node.Content[i].Value, node.Content[i+1]
+			if !slices.Contains(keys, key) || value.Kind != yaml.ScalarNode {
+				continue
 			}
+			d, err := model.ParseDuration(value.Value)
+			if err != nil {
+				return fmt.Errorf("line %d: %s: %w", value.Line, key, err)
+			}
+			value.SetString(model.Duration(s.span(time.Duration(d))).String())
 		}
 	}
 	for _, child := range node.Content {

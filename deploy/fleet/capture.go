@@ -12,7 +12,6 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 )
 
 // protobufFirst asks for the only format with native histograms.
@@ -47,28 +46,16 @@ func capture(ctx context.Context, source string) ([]*dto.MetricFamily, error) {
 // decode reads families until the end, in the order of their names.
 func decode(r io.Reader, format expfmt.Format) ([]*dto.MetricFamily, error) {
 	var families []*dto.MetricFamily
-	if format.FormatType() == expfmt.TypeTextPlain {
-		parser := expfmt.NewTextParser(model.UTF8Validation)
-		byName, err := parser.TextToMetricFamilies(r)
+	for decoder := expfmt.NewDecoder(r, format); ; {
+		family := new(dto.MetricFamily)
+		err := decoder.Decode(family)
+		if errors.Is(err, io.EOF) {
+			break
+		}
 		if err != nil {
 			return nil, err
 		}
-		for _, family := range byName {
-			families = append(families, family)
-		}
-	} else {
-		decoder := expfmt.NewDecoder(r, format)
-		for {
-			family := new(dto.MetricFamily)
-			err := decoder.Decode(family)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return nil, err
-			}
-			families = append(families, family)
-		}
+		families = append(families, family)
 	}
 	if len(families) == 0 {
 		return nil, errors.New("no metric in it")

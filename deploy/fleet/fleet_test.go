@@ -37,7 +37,7 @@ func TestFleet(t *testing.T) {
 		})
 	}
 	t.Run("the same series", func(t *testing.T) { sameSeries(t, kinds) })
-	t.Run("counters never fall", func(t *testing.T) { neverFall(t, kinds) })
+	t.Run("counters never fall", func(t *testing.T) { countersRise(t, kinds) })
 	t.Run("text", func(t *testing.T) { servesText(t, kinds) })
 	t.Run("in Prometheus", func(t *testing.T) { inPrometheus(t, kinds) })
 }
@@ -62,9 +62,9 @@ func count(families []*dto.MetricFamily) int {
 	return len(expand(families))
 }
 
-// neverFall looks at many moments: a counter or a bucket that falls would be
+// countersRise looks at many moments: a counter or a bucket that falls would be
 // taken for a restart.
-func neverFall(t *testing.T, kinds [][]*dto.MetricFamily) {
+func countersRise(t *testing.T, kinds [][]*dto.MetricFamily) {
 	var at float64
 	h := newHost(3, kinds[0], time.Now(), func() float64 { return at })
 	last := make(map[string]float64)

@@ -190,22 +190,11 @@ func (h *host) move(name string, metric *dto.Metric, at float64, seed uint64) (*
 // hash is a number that looks random and is the same each time.
 func hash(seed uint64, text string) uint64 {
 	sum := fnv.New64a()
-	var bytes [8]byte
-	for i := range bytes {
-		bytes[i] = byte(seed >> (8 * i)) //nolint:gosec // that is what cutting is for
-	}
-	_, _ = sum.Write(bytes[:])
-	_, _ = sum.Write([]byte(text))
+	fmt.Fprint(sum, seed, " ", text)
 	return sum.Sum64()
 }
 
 // noise is -1 to 1, the same for the same seed and step.
 func noise(seed uint64, step float64) float64 {
-	x := seed ^ math.Float64bits(math.Floor(step))
-	x ^= x >> 30
-	x *= 0xbf58476d1ce4e5b9
-	x ^= x >> 27
-	x *= 0x94d049bb133111eb
-	x ^= x >> 31
-	return float64(x>>11)/(1<<52) - 1
+	return 2*rand.New(rand.NewPCG(seed, math.Float64bits(math.Floor(step)))).Float64() - 1 //nolint:gosec // the same each time
 }

@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -32,31 +31,24 @@ func main() {
 
 // settings are the command line.
 type settings struct {
-	from    sources
+	from    []string // expositions to make hosts of: URLs or files
 	hosts   int
 	listen  string
 	targets string
 	speed   float64
 }
 
-// sources are expositions to make hosts of: URLs or files.
-type sources []string
-
-func (s *sources) String() string { return strings.Join(*s, ",") }
-
-func (s *sources) Set(value string) error {
-	*s = append(*s, value)
-	return nil
-}
-
 func parse(args []string) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet("fleet", flag.ContinueOnError)
-	flags.Var(&s.from, "from", "exposition to make hosts of, a URL or a file; repeatable: the kinds alternate")
-	flags.IntVar(&s.hosts, "hosts", 100, "number of hosts")
-	flags.StringVar(&s.listen, "listen", "127.0.0.1:0", "address to serve at")
-	flags.StringVar(&s.targets, "targets", "", "file to write the targets to, for file_sd_configs")
-	flags.Float64Var(&s.speed, "speed", 1, "seconds that pass on the hosts in one second")
+	flags.Func("from", "URL or file of an exposition to simulate; repeatable, hosts take them in turn.", func(source string) error {
+		s.from = append(s.from, source)
+		return nil
+	})
+	flags.IntVar(&s.hosts, "hosts", 100, "Number of hosts.")
+	flags.StringVar(&s.listen, "listen", "127.0.0.1:0", "Address to listen on.")
+	flags.StringVar(&s.targets, "targets", "", "File to write the targets to, for file_sd_configs.")
+	flags.Float64Var(&s.speed, "speed", 1, "Seconds that pass on the hosts in one second.")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
@@ -95,21 +87,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 	}
 	fmt.Fprintf(out, "serving %d hosts at http://%s/hosts/0/metrics and so on\n", s.hosts, listener.Addr())
-	return serve(ctx, listener, fleet)
-}
-
-func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
-	select {
-	case err := <-ended:
+	server := &http.Server{Handler: fleet, ReadHeaderTimeout: 10 * time.Second}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
-	case <-ctx.Done():
 	}
-	err := server.Close()
-	if why := <-ended; !errors.Is(why, http.ErrServerClosed) {
-		err = errors.Join(err, why)
-	}
-	return err
+	return nil
 }

@@ -94,11 +94,10 @@ func measureAgent(t *testing.T, program string, vendors []vendor, hosts int) {
 	config = strings.Replace(config, "  evaluation_interval: "+interval.String()+"\n", "", 1) // an agent evaluates nothing
 	scraper, agentURL, _ := startPrometheus(t, config, "--agent")
 
-	time.Sleep(*measureFor / 2)
+	scraped(t, receiverURL, hosts)
 	before, cpu, receiverCPU := scrapeItself(t, agentURL), cpuSeconds(t, scraper.Pid), cpuSeconds(t, receiver.Pid)
-	began := time.Now()
-	time.Sleep(*measureFor / 2)
-	after, took := scrapeItself(t, agentURL), time.Since(began).Seconds()
+	took := scraped(t, receiverURL, hosts).Seconds()
+	after := scrapeItself(t, agentURL)
 	sent := func(name string) float64 { return after[name] - before[name] }
 	samples := sent("prometheus_remote_storage_samples_total") + sent("prometheus_remote_storage_histograms_total")
 	t.Logf("| %d | %.0f | %.0f | %.2f | %.1f | %.0f | %.2f | %s |", hosts, samples/took,
@@ -112,12 +111,10 @@ func measure(t *testing.T, program string, vendors []vendor, hosts int) {
 	simulator, targets := simulate(t, program, vendors, hosts)
 	process, prometheus, data := startPrometheus(t, measuredConfig(t, targets), "--web.enable-admin-api")
 
-	time.Sleep(*measureFor / 2) // the first half: every target found, every cache warm
+	scraped(t, prometheus, hosts) // every target found, every cache warm
 	before, cpu, simCPU := scrapeItself(t, prometheus), cpuSeconds(t, process.Pid), cpuSeconds(t, simulator.Pid)
-	began := time.Now()
-	time.Sleep(*measureFor / 2)
+	took := scraped(t, prometheus, hosts).Seconds()
 	after := scrapeItself(t, prometheus)
-	took := time.Since(began).Seconds()
 	cpu, simCPU = cpuSeconds(t, process.Pid)-cpu, cpuSeconds(t, simulator.Pid)-simCPU
 
 	appended := after["prometheus_tsdb_head_samples_appended_total"]
@@ -135,6 +132,24 @@ func measure(t *testing.T, program string, vendors []vendor, hosts int) {
 		t.Logf("instant %4.0f ms, range %5.0f ms: %s", timed(t, prometheus, query, false), timed(t, prometheus, query, true), query)
 	}
 	t.Logf("block: %s", snapshot(t, prometheus, data))
+}
+
+// scraped waits until every host has been scraped as often as in half of the
+// measurement, and returns how long that took.
+func scraped(t *testing.T, prometheus string, hosts int) time.Duration {
+	t.Helper()
+	began := time.Now()
+	scrapes := int(*measureFor / 2 / *interval)
+	programtest.Eventually(t, *measureFor, fmt.Sprintf("%d hosts have %d scrapes each", hosts, scrapes), func() error {
+		// Seconds are whole, so that a scrape of just before the start may count.
+		query := fmt.Sprintf(`count(sum_over_time(up{job="accelerator_exporter"}[%.0fs]) >= %d)`, math.Ceil(time.Since(began).Seconds()), scrapes)
+		got, err := ask(prometheus, query)
+		if err == nil && (len(got) != 1 || int(got[0]) < hosts) {
+			err = fmt.Errorf("%v have", got)
+		}
+		return err
+	})
+	return time.Since(began)
 }
 
 // measuredConfig scrapes as the project's configuration does.

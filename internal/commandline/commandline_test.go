@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -25,19 +26,18 @@ func TestHelpThatCannotBeWritten(t *testing.T) {
 	}
 	closed.Close()
 	for _, tt := range []struct {
-		to     *os.File
-		unread bool
-		want   string
+		to   *os.File
+		want string
 	}{
-		{gone, true, "printing the help: write |1: broken pipe"},
-		{closed, false, "printing the help: write " + closed.Name() + ": file already closed"},
+		{gone, ""},
+		{closed, "prog: printing the help: write " + closed.Name() + ": file already closed\n"},
 	} {
 		app := kingpin.New("x", "")
 		app.UsageWriter(tt.to).Terminate(nil)
 		_, err := commandline.Parse(app, []string{"--help"})
-		var u commandline.Unwritten
-		if !errors.As(err, &u) || u.Unread() != tt.unread || u.Error() != tt.want {
-			t.Errorf("error %v, unread %t, want %q", err, u.Unread(), tt.want)
+		var stderr strings.Builder
+		if code := commandline.Fail(&stderr, "prog", err); code != commandline.ExitFailure || stderr.String() != tt.want {
+			t.Errorf("exit code %d, told %q, want %q", code, stderr.String(), tt.want)
 		}
 	}
 }
@@ -54,22 +54,30 @@ func TestPanicsOfOtherKindsGoOn(t *testing.T) {
 	_, _ = commandline.Parse(app, []string{"--a"})
 }
 
-func TestGuess(t *testing.T) {
+// A wrong command line is told with what was meant, and with exit code 2.
+func TestWrongCommandLines(t *testing.T) {
 	app := kingpin.New("x", "").Terminate(nil)
-	app.Flag("concurrency", "").Int()
-	app.Flag("currency", "").Hidden().Int()
+	app.Flag("verbose", "").Bool()
+	run := app.Command("run", "")
+	run.Flag("concurrency", "").Int()
+	run.Flag("currency", "").Hidden().Int()
+	commandline.Bind(run.Flag("port", ""), commandline.Value{Read: func(string) error { return errors.New("no port") }})
 	for given, want := range map[string]string{
-		"--concurency=1": "unknown flag --concurency (did you mean --concurrency?)",
-		"--currrency=1":  "unknown flag --currrency (did you mean --currency?)",
-		"--xyz":          "unknown flag --xyz",
-		"stray":          "unexpected stray",
+		"run --concurency=1": "unknown flag --concurency (did you mean --concurrency?)",
+		"run --currrency=1":  "unknown flag --currrency (did you mean --currency?)",
+		"run --verbos":       "unknown flag --verbos (did you mean --verbose?)",
+		"--concurency=1":     "unknown flag --concurency",
+		"run --xyz":          "unknown flag --xyz",
+		"run stray":          "unexpected stray",
+		"run --port x":       "--port: no port",
 	} {
-		_, err := commandline.Parse(app, []string{given})
-		if got := commandline.Guess(err, app.Model().Flags); got == nil || got.Error() != want {
-			t.Errorf("%s: %v, want %s", given, got, want)
+		_, err := commandline.Parse(app, strings.Fields(given))
+		var stderr strings.Builder
+		if code := commandline.Fail(&stderr, "prog", err); code != commandline.ExitUsage || stderr.String() != "prog: "+want+", try --help\n" {
+			t.Errorf("%s: exit code %d, told %s, want %s", given, code, stderr.String(), want)
 		}
 	}
-	if err := commandline.Guess(nil, nil); err != nil {
+	if _, err := commandline.Parse(app, []string{"run", "--concurrency=1"}); err != nil {
 		t.Error(err)
 	}
 }

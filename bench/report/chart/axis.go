@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"gonum.org/v1/plot"
+
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -20,13 +22,13 @@ type loadAxis struct {
 	levels []level
 	// numeric is false where levels stand beside each other without a scale.
 	numeric bool
-	log     bool
+	scale   plot.Normalizer // linear or logarithmic
 }
 
 // level is one level of load with all its repeats.
 type level struct {
 	x     float64
-	label string
+	name  string
 	steps []*report.Step
 }
 
@@ -67,19 +69,19 @@ func loadOf(s *report.Step) load {
 // kind, else beside each other in the order in which they were run.
 func newLoadAxis(steps []report.Step) loadAxis {
 	var loads []load
-	groups := map[load][]*report.Step{}
+	repeats := map[load][]*report.Step{}
 	for i := range steps {
 		l := loadOf(&steps[i])
-		if groups[l] == nil {
+		if repeats[l] == nil {
 			loads = append(loads, l)
 		}
-		groups[l] = append(groups[l], &steps[i])
+		repeats[l] = append(repeats[l], &steps[i])
 	}
-	a := loadAxis{label: string(kindNone), numeric: oneKind(loads)}
+	a := loadAxis{label: string(kindNone), numeric: oneKind(loads), scale: plot.LinearScale{}}
 	for i, l := range loads {
-		v := level{x: float64(i + 1), label: groups[l][0].Name, steps: groups[l]}
+		v := level{x: float64(i + 1), name: repeats[l][0].Name, steps: repeats[l]}
 		if a.numeric {
-			v.x, v.label = l.value, strconv.FormatFloat(l.value, 'g', 6, 64)
+			v.x, v.name = l.value, strconv.FormatFloat(l.value, 'g', 6, 64)
 		}
 		a.levels = append(a.levels, v)
 	}
@@ -88,13 +90,16 @@ func newLoadAxis(steps []report.Step) loadAxis {
 	}
 	a.label = string(loads[0].kind)
 	slices.SortFunc(a.levels, func(p, q level) int { return cmp.Compare(p.x, q.x) })
-	if a.log = a.wantsLog(); a.log {
-		a.label += ", log scale"
+	// Levels such as 1, 2, 4, … 512 would stick together on a linear axis.
+	log := a
+	log.label, log.scale = a.label+", log scale", plot.LogScale{}
+	if linear := a.closest(); linear < closestLinear && log.closest() > linear {
+		return log
 	}
 	return a
 }
 
-// oneKind says whether every load has a number, of one kind, and none twice.
+// oneKind reports whether every load has a number, of one kind, and none twice.
 func oneKind(loads []load) bool {
 	seen := map[float64]bool{}
 	for _, l := range loads {
@@ -106,23 +111,13 @@ func oneKind(loads []load) bool {
 	return len(loads) > 0
 }
 
-// wantsLog says whether the levels, such as 1, 2, 4, … 512, would stick
-// together on a linear axis.
-func (a *loadAxis) wantsLog() bool {
-	same := func(x float64) float64 { return x }
-	linear := a.closest(same)
-	return linear < closestLinear && a.closest(math.Log) > linear
-}
-
-// closest is the least distance of two levels, as a part of the axis.
-func (a *loadAxis) closest(scale func(float64) float64) float64 {
+// closest is the least distance of two levels, as a part of that of the
+// outermost.
+func (a *loadAxis) closest() float64 {
 	least := 1.0
-	if len(a.levels) < 2 {
-		return least
-	}
-	span := scale(a.levels[len(a.levels)-1].x) - scale(a.levels[0].x)
-	for i, l := range a.levels[1:] {
-		least = min(least, (scale(l.x)-scale(a.levels[i].x))/span)
+	for i := 1; i < len(a.levels); i++ {
+		low, high := a.levels[0].x, a.levels[len(a.levels)-1].x
+		least = min(least, a.scale.Normalize(low, high, a.levels[i].x)-a.scale.Normalize(low, high, a.levels[i-1].x))
 	}
 	return least
 }
@@ -134,13 +129,21 @@ func (a *loadAxis) limits() (low, high float64) {
 	}
 	const room = 0.04
 	low, high = a.levels[0].x, a.levels[len(a.levels)-1].x
-	switch {
-	case low == high:
+	if low == high {
 		return low - 1, high + 1
-	case a.log:
+	}
+	if _, log := a.scale.(plot.LogScale); log {
 		f := math.Pow(high/low, room)
 		return low / f, high * f
 	}
 	pad := (high - low) * room
 	return low - pad, high + pad
+}
+
+func (a *loadAxis) names() []string {
+	names := make([]string, len(a.levels))
+	for i, l := range a.levels {
+		names[i] = l.name
+	}
+	return names
 }

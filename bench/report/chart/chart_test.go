@@ -164,7 +164,7 @@ func TestPercentilesShown(t *testing.T) {
 			for _, p := range c.have {
 				all = append(all, report.Percentile{P: p, Value: p})
 			}
-			r.Steps[i].Steady.TTFT.Percentiles = all
+			reporttest.Change(r.Steps[i].Steady, report.TTFT, func(d *report.Distribution) { d.Percentiles = all })
 		}
 		got := description(t, chart.Latency(r).Panels[0])
 		for _, p := range c.have {
@@ -232,18 +232,23 @@ func TestAxis(t *testing.T) {
 // TestGaps counts the strokes of the first line: one for the legend, one for
 // each unbroken piece.
 func TestGaps(t *testing.T) {
+	drop := func(s *report.Step) {
+		reporttest.Change(&s.Whole, report.E2E, func(d *report.Distribution) { *d = report.Distribution{} })
+	}
 	for _, c := range []struct {
 		name  string
 		spoil func(*report.Report)
 		want  int
 	}{
 		{"none", func(*report.Report) {}, 2},
-		{"no sample", func(r *report.Report) { r.Steps[3].Whole.E2E = report.Distribution{} }, 3},
-		{"not a number", func(r *report.Report) { r.Steps[3].Whole.E2E.Mean = math.NaN() }, 3},
-		{"at the end", func(r *report.Report) { r.Steps[7].Whole.E2E = report.Distribution{} }, 2},
+		{"no sample", func(r *report.Report) { drop(&r.Steps[3]) }, 3},
+		{"not a number", func(r *report.Report) {
+			reporttest.Change(&r.Steps[3].Whole, report.E2E, func(d *report.Distribution) { d.Mean = math.NaN() })
+		}, 3},
+		{"at the end", func(r *report.Report) { drop(&r.Steps[7]) }, 2},
 		{"one repeat has samples", func(r *report.Report) {
 			r.Steps = append(r.Steps, r.Steps[3])
-			r.Steps[3].Whole.E2E = report.Distribution{}
+			drop(&r.Steps[3])
 		}, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {

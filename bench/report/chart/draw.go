@@ -52,130 +52,90 @@ func (p *Panel) draw(c draw.Canvas, size vg.Length) {
 	title.YAlign = draw.YTop
 	c.FillText(title, vg.Point{X: c.Min.X, Y: c.Max.Y}, p.title)
 	c.Max.Y -= 1.7 * size
-	if shown := p.shown(); len(p.series) > 1 && len(shown) > 0 {
-		p.drawLegend(c, size, shown)
+	width := c.Max.X - c.Min.X - 6*size // of the data, about
+	q := p.plot(size, width)
+	legend := p.addMarks(q, size, width)
+	if len(legend) > 0 && (len(p.series) > 1 || p.objectiveName != "") {
+		drawLegend(c, size, legend)
 		c.Max.Y -= 1.2 * size
 	}
 	c.Max.Y -= 0.6 * size
-	q := p.plot(size, c.Max.X-c.Min.X)
 	q.Draw(c)
+	if note := p.note(); note != "" {
+		label := face(size)
+		label.XAlign, label.YAlign = draw.XCenter, draw.YCenter
+		data := q.DataCanvas(c)
+		c.FillText(label, data.Center(), note)
+	}
 }
 
-// drawLegend writes the series' names in one row, above the data and never over
-// it.
-func (p *Panel) drawLegend(c draw.Canvas, size vg.Length, shown []series) {
-	label := face(size)
-	label.YAlign = draw.YCenter
-	at := vg.Point{X: c.Min.X, Y: c.Max.Y - 0.5*size}
-	for _, s := range shown {
-		stroke, glyph := style(s.nth)
-		sample := 2.2 * size
-		c.StrokeLine2(stroke, at.X, at.Y, at.X+sample, at.Y)
-		c.DrawGlyph(glyph, vg.Point{X: at.X + sample/2, Y: at.Y})
-		at.X += sample + 0.4*size
-		c.FillText(label, vg.Point{X: at.X, Y: at.Y + 0.12*size}, s.name)
-		at.X += label.Width(s.name) + 1.4*size
-	}
-	if name := p.goalName(); name != "" {
-		if p.drawn() {
-			sample := 2.2 * size
-			c.StrokeLine2(goalStyle(), at.X, at.Y, at.X+sample, at.Y)
-			at.X += sample + 0.4*size
+// entry is a name in the legend and the marks it explains.
+type entry struct {
+	name  string
+	marks []plot.Thumbnailer
+}
+
+// drawLegend writes the entries in one row, above the data and never over it:
+// a legend of the library has its entries below each other.
+func drawLegend(c draw.Canvas, size vg.Length, entries []entry) {
+	x := vg.Length(0)
+	for _, e := range entries {
+		l := plot.NewLegend()
+		l.Top, l.Left, l.XOffs = true, true, x
+		l.TextStyle = face(size)
+		if l.ThumbnailWidth = 2.2 * size; e.marks == nil {
+			l.ThumbnailWidth = 0
 		}
-		c.FillText(label, vg.Point{X: at.X, Y: at.Y + 0.12*size}, name)
+		l.Add(e.name, e.marks...)
+		l.Draw(c)
+		x += l.Rectangle(c).Size().X + 1.4*size
 	}
 }
 
-// goalStyle is that of an objective, which is no series.
-func goalStyle() draw.LineStyle {
-	return draw.LineStyle{Color: ink(), Width: 1.1, Dashes: []vg.Length{8, 3, 1.5, 3}}
-}
-
+// plot is the panel's axes and grid.
 func (p *Panel) plot(size, width vg.Length) *plot.Plot {
 	q := plot.New()
 	q.BackgroundColor = nil
 	q.X.Min, q.X.Max = p.axis.limits()
+	q.X.Scale = p.axis.scale
 	q.Y.Min = 0
-	ticks := valueTicks(p.room())
+	ticks := valueTicks(max(p.largest(), p.objective))
 	q.Y.Max = max(ticks[len(ticks)-1].Value, 1e-9)
 	q.Y.Tick.Marker = plot.ConstantTicks(ticks)
-	if p.axis.log {
-		q.X.Scale = plot.LogScale{}
-	}
-	q.X.Tick.Marker = plot.ConstantTicks(p.levelTicks(q, size, width-6*size))
 	q.X.Label.Text, q.Y.Label.Text = p.axis.label, p.unit
 	for _, a := range []*plot.Axis{&q.X, &q.Y} {
 		a.Padding = 0
 		a.Color, a.Tick.Color = ink(), ink()
-		dress(&a.Label.TextStyle, size)
-		dress(&a.Tick.Label, size*0.95)
+		a.Label.TextStyle.Color, a.Label.TextStyle.Font = ink(), face(size).Font
+		a.Tick.Label.Color, a.Tick.Label.Font = ink(), face(size*0.95).Font
 		a.Label.Padding = 0.3 * size
 	}
+	var levels []plot.Tick
+	for i, name := range p.fitting(q, q.X.Tick.Label, width, p.axis.names()) {
+		levels = append(levels, plot.Tick{Value: p.axis.levels[i].x, Label: name})
+	}
+	q.X.Tick.Marker = plot.ConstantTicks(levels)
 	grid := plotter.NewGrid()
 	grid.Vertical.Width = 0
 	grid.Horizontal.Color = faint()
 	grid.Horizontal.Width = 0.8
 	q.Add(grid)
-	p.addData(q, size)
 	return q
 }
 
-func dress(s *text.Style, size vg.Length) {
-	f := face(size)
-	s.Color, s.Font = f.Color, f.Font
-}
-
-func (p *Panel) addData(q *plot.Plot, size vg.Length) {
-	shown := p.shown()
-	if len(shown) == 0 && p.largest() == 0 {
-		q.Add(note{p.nothing(), size})
-	}
-	if len(p.bars) > 0 {
-		q.Add(&bars{panel: p, size: size})
-	}
-	if p.drawn() {
-		q.Add(goalLine{p.goal.value})
-	}
-	for _, s := range shown {
-		q.Add(&curve{axis: &p.axis, series: s})
-	}
-}
-
-// nothing is what an empty panel says.
-func (p *Panel) nothing() string {
-	if len(p.bars) > 0 {
-		return "no request failed"
-	}
-	return "no samples"
-}
-
-// levelTicks marks every level, and labels as many as there is room for.
-func (p *Panel) levelTicks(q *plot.Plot, size, width vg.Length) []plot.Tick {
-	label := face(size * 0.95)
-	var ticks []plot.Tick
+// fitting leaves out labels of levels for which there is no room beside the one
+// before. width is that of the data.
+func (p *Panel) fitting(q *plot.Plot, s text.Style, width vg.Length, labels []string) []string {
+	thin := make([]string, len(labels))
 	free := vg.Length(math.Inf(-1))
-	for _, l := range p.axis.levels {
-		t := plot.Tick{Value: l.x}
-		half := label.Width(l.label) / 2
-		middle := vg.Length(q.X.Scale.Normalize(q.X.Min, q.X.Max, l.x)) * width
-		if middle-half >= free {
-			t.Label = l.label
-			free = middle + half + 0.3*size
+	for i, label := range labels {
+		at := vg.Length(q.X.Norm(p.axis.levels[i].x)) * width
+		if half := s.Rectangle(label).Size().X / 2; label != "" && at-half >= free {
+			thin[i] = label
+			free = at + half + 0.3*s.Font.Size
 		}
-		ticks = append(ticks, t)
 	}
-	return ticks
-}
-
-// room is how high the panel must be: bars have two lines of text above them.
-func (p *Panel) room() float64 {
-	if len(p.bars) > 0 {
-		return 1.15 * p.largest()
-	}
-	if p.drawn() {
-		return max(p.largest(), p.goal.value)
-	}
-	return p.largest()
+	return thin
 }
 
 // valueTicks are round numbers from 0 to the first that is not below the

@@ -2,8 +2,10 @@ package chart
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 )
@@ -14,46 +16,21 @@ type Panel struct {
 	unit   string
 	axis   loadAxis
 	series []series
-	bars   []bar // one for each level, instead of series
-	goal   *goal // nil without an objective
-}
-
-// goal is an objective that the series are held against, in the panel's unit.
-type goal struct {
-	value float64
-	name  string
-}
-
-// farGoal is how many times the largest value an objective may be and still be drawn:
-// beyond it the series would be flat at the ground.
-const farGoal = 2
-
-// drawn reports whether the panel has a line for its objective.
-func (p *Panel) drawn() bool {
-	return p.goal != nil && len(p.shown()) > 0 && p.goal.value <= farGoal*p.largest()
-}
-
-// goalName is the objective as the legend has it, empty without one.
-func (p *Panel) goalName() string {
-	switch {
-	case p.goal == nil:
-		return ""
-	case p.drawn():
-		return p.goal.name
-	}
-	return p.goal.name + " (off the scale)"
+	// bars are the labels of bars, one for each level, where the one series is
+	// drawn so. A level without a bar has none.
+	bars []string
+	// objective is what the series should stay below, in the panel's unit: 0
+	// without one, and where it is too far above to be drawn.
+	objective     float64
+	objectiveName string
 }
 
 // series are the samples of one line: for each level of the axis those of its
 // repeats. A level without samples is a gap.
 type series struct {
 	name   string
-	nth    int // of the panel, which gives it its looks
 	values [][]float64
 }
-
-// bar is the height at one level and which share of all it is.
-type bar struct{ height, share float64 }
 
 // values are the samples of all levels; what is no finite number is left out.
 func (a *loadAxis) values(of func(*report.Step) float64) [][]float64 {
@@ -69,7 +46,7 @@ func (a *loadAxis) values(of func(*report.Step) float64) [][]float64 {
 }
 
 // at is the mean of the samples at a level, and whether there are any.
-func (s *series) at(i int) (float64, bool) {
+func (s series) at(i int) (float64, bool) {
 	if len(s.values[i]) == 0 {
 		return 0, false
 	}
@@ -80,20 +57,12 @@ func (s *series) at(i int) (float64, bool) {
 	return sum / float64(len(s.values[i])), true
 }
 
-func (s *series) empty() bool {
-	for i := range s.values {
-		if len(s.values[i]) > 0 {
-			return false
-		}
-	}
-	return true
+func (s series) empty() bool {
+	return !slices.ContainsFunc(s.values, func(samples []float64) bool { return len(samples) > 0 })
 }
 
 func (p *Panel) largest() float64 {
 	most := 0.0
-	for _, b := range p.bars {
-		most = max(most, b.height)
-	}
 	for _, s := range p.series {
 		for _, samples := range s.values {
 			for _, v := range samples {
@@ -104,41 +73,59 @@ func (p *Panel) largest() float64 {
 	return most
 }
 
-// shown are the series that have a sample.
-func (p *Panel) shown() []series {
-	var all []series
-	for i, s := range p.series {
-		if s.nth = i; !s.empty() {
-			all = append(all, s)
-		}
+// setObjective takes an objective, 0 for none. suffix says what of a request it
+// is about. One of more than twice the largest value is not drawn: the series
+// would be flat at the ground.
+func (p *Panel) setObjective(objective time.Duration, suffix string) {
+	if objective <= 0 {
+		return
 	}
-	return all
+	p.objectiveName = "objective " + objective.String() + suffix
+	p.objective = objective.Seconds()
+	if p.unit == milliseconds {
+		p.objective *= 1000
+	}
+	if p.objective > 2*p.largest() {
+		p.objective = 0
+		p.objectiveName += " (off the scale)"
+	}
+}
+
+// note is what stands in a panel without marks.
+func (p *Panel) note() string {
+	switch {
+	case !slices.ContainsFunc(p.series, func(s series) bool { return !s.empty() }):
+		return "no samples"
+	case p.bars != nil && p.largest() == 0:
+		return "no request failed"
+	}
+	return ""
 }
 
 // description says in words what the panel shows, for those who cannot see it:
 // the first and the last value of each line.
 func (p *Panel) description() string {
-	var lines []string
-	for _, s := range p.shown() {
-		lines = append(lines, s.name+" "+p.ends(s.at))
+	var parts []string
+	for _, s := range p.series {
+		if !s.empty() {
+			parts = append(parts, strings.TrimSpace(s.name+" "+p.ends(s)))
+		}
 	}
-	if len(p.bars) > 0 {
-		lines = append(lines, p.ends(func(i int) (float64, bool) { return p.bars[i].height, true }))
+	if len(parts) == 0 {
+		parts = append(parts, "no samples")
 	}
-	if len(lines) == 0 {
-		lines = append(lines, "no samples")
+	if p.objectiveName != "" {
+		parts = append(parts, p.objectiveName)
 	}
-	if name := p.goalName(); name != "" {
-		lines = append(lines, name)
-	}
-	return p.title + " (" + p.unit + ") over " + p.axis.label + ": " + strings.Join(lines, "; ") + "."
+	return p.title + " (" + p.unit + ") over " + p.axis.label + ": " + strings.Join(parts, "; ") + "."
 }
 
-func (p *Panel) ends(at func(int) (float64, bool)) string {
+// ends are the first and the last value of a series that has one.
+func (p *Panel) ends(s series) string {
 	var points []string
 	for i, l := range p.axis.levels {
-		if v, ok := at(i); ok {
-			points = append(points, strconv.FormatFloat(v, 'g', 4, 64)+" at "+l.label)
+		if v, ok := s.at(i); ok {
+			points = append(points, strconv.FormatFloat(v, 'g', 4, 64)+" at "+l.name)
 		}
 	}
 	if len(points) > 1 {

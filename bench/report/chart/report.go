@@ -9,13 +9,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 )
 
-// second and millisecond are units of a panel: how many there are in a second.
-const (
-	second      = 1
-	millisecond = 1000
-
-	inMilliseconds = "milliseconds"
-)
+const milliseconds = "milliseconds"
 
 // window is a part of a step that has figures, and what it is called.
 type window struct {
@@ -35,21 +29,52 @@ func windows() []window {
 // whole step and of its steady state.
 func Overview(r *report.Report) *Chart {
 	a := newLoadAxis(r.Steps)
+	perWindow := func(title, unit string, of func(*report.Figures) float64) *Panel {
+		p := &Panel{title: title, unit: unit, axis: a}
+		for _, w := range windows() {
+			p.series = append(p.series, series{w.name, a.values(func(s *report.Step) float64 {
+				if f := w.of(s); f != nil && f.Window.Duration() > 0 {
+					return of(f)
+				}
+				return math.NaN()
+			})})
+		}
+		return p
+	}
 	return &Chart{Panels: []*Panel{
-		{
-			title: "Average QPS", unit: "successful requests/s", axis: a,
-			series: perWindow(a, func(f *report.Figures) float64 { return f.RequestThroughput }),
-		},
-		{
-			title: "Average latency", unit: "seconds to the last token", axis: a,
-			series: perWindow(a, func(f *report.Figures) float64 { return mean(f.E2E) }),
-		},
-		{
-			title: "Throughput", unit: "output tokens/s", axis: a,
-			series: perWindow(a, func(f *report.Figures) float64 { return f.OutputThroughput }),
-		},
-		{title: "Failed requests, and their share", unit: "requests", axis: a, bars: failures(a)},
+		perWindow("Average QPS", "successful requests/s", func(f *report.Figures) float64 { return f.RequestThroughput }),
+		perWindow("Average latency", "seconds to the last token", func(f *report.Figures) float64 {
+			d := f.Of(report.E2E)
+			if d.Count == 0 {
+				return math.NaN()
+			}
+			return d.Mean
+		}),
+		perWindow("Throughput", "output tokens/s", func(f *report.Figures) float64 { return f.OutputThroughput }),
+		failures(a),
 	}}
+}
+
+// failures has a bar for each level: the failed requests of a repeat, on the
+// mean, and their share of those that ended by themselves.
+func failures(a loadAxis) *Panel {
+	failed := func(s *report.Step) float64 { return float64(s.Account.Failures()) }
+	p := &Panel{
+		title: "Failed requests, and their share", unit: "requests", axis: a,
+		series: []series{{values: a.values(failed)}}, bars: make([]string, len(a.levels)),
+	}
+	for i, l := range a.levels {
+		sum, ended := 0.0, 0.0
+		for _, s := range l.steps {
+			sum += failed(s)
+			ended += failed(s) + float64(s.Account.Succeeded)
+		}
+		if sum > 0 {
+			mean := sum / float64(len(l.steps))
+			p.bars[i] = strconv.FormatFloat(mean, 'g', 6, 64) + "\n" + strconv.FormatFloat(100*sum/ended, 'g', 3, 64) + " %"
+		}
+	}
+	return p
 }
 
 // Latency draws percentiles of TTFT, TPOT, ITL and of the whole request, of
@@ -61,35 +86,24 @@ func Latency(r *report.Report) *Chart {
 	if !slices.ContainsFunc(r.Steps, func(s report.Step) bool { return s.Steady == nil }) {
 		part = windows()[1]
 	}
-	panel := func(title string, o time.Duration, of func(*report.Figures) report.Distribution) *Panel {
-		p := percentilePanel(a, title+", "+part.name, r.Chosen, func(s *report.Step) report.Distribution {
-			return of(part.of(s))
-		})
-		p.hold(o)
-		return p
+	c := &Chart{}
+	for _, l := range []struct {
+		title     string
+		of        func(*report.Figures) report.Distribution
+		objective time.Duration
+		suffix    string
+	}{
+		{"TTFT", func(f *report.Figures) report.Distribution { return f.Of(report.TTFT) }, r.Objectives.TTFT, ""},
+		{"TPOT", func(f *report.Figures) report.Distribution { return f.Of(report.TPOT) }, r.Objectives.TPOT, ""},
+		{"ITL", func(f *report.Figures) report.Distribution { return f.Of(report.ITL) }, r.Objectives.ITL, " for a request's mean"},
+		{"Latency", func(f *report.Figures) report.Distribution { return f.Of(report.E2E) }, r.Objectives.E2E, ""},
+	} {
+		p := percentilePanel(a, r.Chosen, func(s *report.Step) report.Distribution { return l.of(part.of(s)) })
+		p.title = l.title + ", " + part.name
+		p.setObjective(l.objective, l.suffix)
+		c.Panels = append(c.Panels, p)
 	}
-	o := r.Objectives
-	itl := panel("ITL", o.ITL, func(f *report.Figures) report.Distribution { return f.ITL })
-	if itl.goal != nil {
-		itl.goal.name += " for a request's mean"
-	}
-	return &Chart{Panels: []*Panel{
-		panel("TTFT", o.TTFT, func(f *report.Figures) report.Distribution { return f.TTFT }),
-		panel("TPOT", o.TPOT, func(f *report.Figures) report.Distribution { return f.TPOT }),
-		itl,
-		panel("Latency", o.E2E, func(f *report.Figures) report.Distribution { return f.E2E }),
-	}}
-}
-
-// hold sets the series of a panel of durations against an objective, 0 for none.
-func (p *Panel) hold(objective time.Duration) {
-	if objective <= 0 {
-		return
-	}
-	p.goal = &goal{value: objective.Seconds(), name: "objective " + objective.String()}
-	if p.unit == inMilliseconds {
-		p.goal.value *= millisecond
-	}
+	return c
 }
 
 // Cards draws the load of the cards that serve the endpoint: utilization,
@@ -100,60 +114,35 @@ func Cards(r *report.Report) *Chart {
 		return nil
 	}
 	a := newLoadAxis(r.Steps)
+	panel := func(title, unit, name string, of func(*report.Step) float64) *Panel {
+		return &Panel{title: title, unit: unit, axis: a, series: []series{{name, a.values(of)}}}
+	}
 	return &Chart{Panels: []*Panel{
-		{title: "Utilization, mean over the cards", unit: "%", axis: a, series: []series{
-			{name: "mean", values: a.values(func(s *report.Step) float64 { return 100 * meanOver(s, utilization) })},
-		}},
-		{title: "Power, all cards together", unit: "watts", axis: a, series: []series{
-			{name: "mean", values: a.values(func(s *report.Step) float64 { return sumOver(s, watts) })},
-		}},
-		{title: "Temperature, the hottest card", unit: "°C", axis: a, series: []series{
-			{name: "maximum", values: a.values(hottest)},
-		}},
-		{title: "Energy for an output token", unit: "joules", axis: a, series: []series{
-			{name: "mean", values: a.values(perToken)},
-		}},
+		panel("Utilization, mean over the cards", "%", "mean", func(s *report.Step) float64 { return 100 * meanOver(s, utilization) }),
+		panel("Power, all cards together", "watts", "mean", func(s *report.Step) float64 { return sumOver(s, watts) }),
+		panel("Temperature, the hottest card", "°C", "maximum", hottest),
+		panel("Energy for an output token", "joules", "mean", perToken),
 	}}
 }
 
-func perWindow(a loadAxis, of func(*report.Figures) float64) []series {
-	var all []series
-	for _, part := range windows() {
-		all = append(all, series{name: part.name, values: a.values(func(s *report.Step) float64 {
-			if f := part.of(s); f != nil && f.Window.Duration() > 0 {
-				return of(f)
-			}
-			return math.NaN()
-		})})
-	}
-	return all
-}
-
 // percentilePanel is in milliseconds unless the largest value is some seconds.
-func percentilePanel(a loadAxis, title string, chosen []float64, of func(*report.Step) report.Distribution) *Panel {
-	p := &Panel{title: title, unit: "seconds", axis: a}
-	for _, q := range shownPercentiles(a, chosen, of) {
-		p.series = append(p.series, series{
-			name: "p" + strconv.FormatFloat(q, 'g', -1, 64),
-			values: a.values(func(s *report.Step) float64 {
+func percentilePanel(a loadAxis, chosen []float64, of func(*report.Step) report.Distribution) *Panel {
+	in := func(unit string, perSecond float64) *Panel {
+		p := &Panel{unit: unit, axis: a}
+		for _, q := range shownPercentiles(a, chosen, of) {
+			p.series = append(p.series, series{"p" + strconv.FormatFloat(q, 'g', -1, 64), a.values(func(s *report.Step) float64 {
 				if v, ok := of(s).At(q); ok {
-					return v
+					return v * perSecond
 				}
 				return math.NaN()
-			}),
-		})
-	}
-	if p.largest() < 2*second {
-		p.unit = inMilliseconds
-		for _, s := range p.series {
-			for _, samples := range s.values {
-				for i := range samples {
-					samples[i] *= millisecond
-				}
-			}
+			})})
 		}
+		return p
 	}
-	return p
+	if p := in("seconds", 1); p.largest() >= 2 {
+		return p
+	}
+	return in(milliseconds, 1000)
 }
 
 // shownPercentiles picks three at most, as more lines cannot be told apart: 50, 90
@@ -183,28 +172,4 @@ func shownPercentiles(a loadAxis, chosen []float64, of func(*report.Step) report
 		return usual
 	}
 	return []float64{all[0], all[len(all)/2], all[len(all)-1]}
-}
-
-func failures(a loadAxis) []bar {
-	var all []bar
-	for _, l := range a.levels {
-		b := bar{}
-		ended := 0
-		for _, s := range l.steps {
-			b.height += float64(s.Account.Failures()) / float64(len(l.steps))
-			ended += s.Account.Succeeded + s.Account.Failures()
-		}
-		if ended > 0 {
-			b.share = b.height * float64(len(l.steps)) / float64(ended)
-		}
-		all = append(all, b)
-	}
-	return all
-}
-
-func mean(d report.Distribution) float64 {
-	if d.Count == 0 {
-		return math.NaN()
-	}
-	return d.Mean
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report/chart"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
 )
 
 //go:embed page.html
@@ -21,7 +22,7 @@ var source string
 // escaped by the template; only the drawings are taken as they are.
 type view struct {
 	Title    string
-	Facts    []report.Fact
+	Facts    []render.Fact
 	Commands []string
 	Warnings []warning
 	Sweep    []table
@@ -43,7 +44,7 @@ type row struct {
 }
 
 // newTable has the lines of a grid's heads in one.
-func newTable(g report.Grid) table {
+func newTable(g render.Grid) table {
 	t := table{Caption: g.Caption}
 	for i := range g.Heads[0] {
 		var words []string
@@ -61,7 +62,7 @@ func newTable(g report.Grid) table {
 // sweep are the tables of one row a step.
 func sweep(r *report.Report) []table {
 	var all []table
-	for _, g := range report.SweepGrids(r) {
+	for _, g := range render.SweepGrids(r) {
 		t := newTable(g)
 		for i := range t.Rows {
 			t.Rows[i].Link = stepID(i)
@@ -99,7 +100,7 @@ func Write(w io.Writer, r *report.Report) error {
 
 func newView(r *report.Report) (*view, error) {
 	v := &view{
-		Title: title(r), Facts: runFacts(r), Commands: commands(r), Warnings: warnings(r), Sweep: sweep(r), NotRun: report.NotRun(r),
+		Title: title(r), Facts: runFacts(r), Commands: commands(r), Warnings: warnings(r), Sweep: sweep(r), NotRun: render.NotRun(r),
 	}
 	for i := range r.Steps {
 		v.Steps = append(v.Steps, newStep(i, &r.Steps[i]))

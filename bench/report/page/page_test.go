@@ -55,7 +55,7 @@ func TestStep(t *testing.T) {
 	s := &r.Steps[7]
 	good := 1.2
 	s.Whole.Goodput = &good
-	s.Whole.ITL.Exact = false
+	reporttest.Change(&s.Whole, report.ITL, func(d *report.Distribution) { d.Exact = false })
 	s.Cards = s.Cards[:1]
 	s.Cards[0].Watts = report.Gauge{}
 	s.Cards[0].NUMANode = nil
@@ -150,8 +150,11 @@ func TestPercentiles(t *testing.T) {
 	r := reporttest.Sweep()
 	for i := range r.Steps {
 		w := &r.Steps[i].Whole
-		w.E2E.Percentiles = []report.Percentile{{P: 50, Value: 1}, {P: 99.9, Value: 2}}
-		w.TTFT.Percentiles = w.E2E.Percentiles
+		for _, key := range []report.Key{report.TTFT, report.E2E} {
+			reporttest.Change(w, key, func(d *report.Distribution) {
+				d.Percentiles = []report.Percentile{{P: 50, Value: 1}, {P: 99.9, Value: 2}}
+			})
+		}
 	}
 	latency := parse(t, write(t, r)).tables["Latencies of the whole step in ms"]
 	if !slices.Contains(latency[0], "E2E p99.9") || latency[1][8] != "2000" {

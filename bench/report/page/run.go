@@ -10,6 +10,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -17,46 +18,49 @@ import (
 const timeLayout = "2006-01-02 15:04:05 -07:00"
 
 func title(r *report.Report) string {
-	if models := distinct(r, func(run *runlog.Run) string { return run.Model }); models != "" {
-		return "Load test of " + models
+	if models := distinct(r, func(run *runlog.Run) string { return run.Model }); len(models) > 0 {
+		return "Load test of " + strings.Join(models, ", ")
 	}
 	return "Load test"
 }
 
 // runFacts are what the logs say of their runs, each value once.
-func runFacts(r *report.Report) []report.Fact {
-	var all []report.Fact
-	add := func(name, text string) {
-		if text != "" {
-			all = append(all, report.Fact{Name: name, Text: text})
+func runFacts(r *report.Report) []render.Fact {
+	var all []render.Fact
+	for _, f := range []struct {
+		name string
+		of   func(*runlog.Run) string
+	}{
+		{"Model", func(run *runlog.Run) string { return run.Model }},
+		{"Endpoint", func(run *runlog.Run) string { return run.URL }},
+		{"API", func(run *runlog.Run) string { return string(run.API) }},
+		{"Started", func(run *runlog.Run) string { return run.Started.Format(timeLayout) }},
+		{"Load from", func(run *runlog.Run) string { return fmt.Sprintf("%s (%d cores)", run.Host, run.GOMAXPROCS) }},
+		{"Data set", datasetText},
+		{"Seed", func(run *runlog.Run) string { return strconv.FormatUint(run.Seed, 10) }},
+		{"A good request has a", func(*runlog.Run) string { return r.Objectives.String() }},
+		{"Label", func(run *runlog.Run) string { return run.Label }},
+		{"Side", func(run *runlog.Run) string { return run.Side }},
+		{"Metadata", metadata},
+		{"accelbench", func(run *runlog.Run) string { return run.Version }},
+		{"Run", func(run *runlog.Run) string { return run.ID }},
+	} {
+		if values := distinct(r, f.of); len(values) > 0 {
+			all = append(all, render.Fact{Name: f.name, Text: strings.Join(values, ", ")})
 		}
 	}
-	add("Model", distinct(r, func(run *runlog.Run) string { return run.Model }))
-	add("Endpoint", distinct(r, func(run *runlog.Run) string { return run.URL }))
-	add("API", distinct(r, func(run *runlog.Run) string { return string(run.API) }))
-	add("Started", distinct(r, func(run *runlog.Run) string { return run.Started.Format(timeLayout) }))
-	add("Load from", distinct(r, func(run *runlog.Run) string {
-		return fmt.Sprintf("%s (%d cores)", run.Host, run.GOMAXPROCS)
-	}))
-	add("Data set", distinct(r, datasetText))
-	add("Seed", distinct(r, func(run *runlog.Run) string { return strconv.FormatUint(run.Seed, 10) }))
-	add("A good request has a", r.Objectives.String())
-	add("Label", distinct(r, func(run *runlog.Run) string { return run.Label }))
-	add("Side", distinct(r, func(run *runlog.Run) string { return run.Side }))
-	add("Metadata", distinct(r, metadata))
-	add("accelbench", distinct(r, func(run *runlog.Run) string { return run.Version }))
-	add("Run", distinct(r, func(run *runlog.Run) string { return run.ID }))
 	return all
 }
 
-func distinct(r *report.Report, of func(*runlog.Run) string) string {
+// distinct are the values of the runs, each once and none empty.
+func distinct(r *report.Report, of func(*runlog.Run) string) []string {
 	var all []string
 	for i := range r.Runs {
 		if v := of(&r.Runs[i]); v != "" && !slices.Contains(all, v) {
 			all = append(all, v)
 		}
 	}
-	return strings.Join(all, ", ")
+	return all
 }
 
 func datasetText(run *runlog.Run) string {
@@ -78,15 +82,9 @@ func metadata(run *runlog.Run) string {
 	return strings.Join(all, ", ")
 }
 
-// commands are the command lines as a shell would take them, each once.
+// commands are the command lines as a shell would take them.
 func commands(r *report.Report) []string {
-	var all []string
-	for _, run := range r.Runs {
-		if c := shellquote.Join(run.Command...); c != "" && !slices.Contains(all, c) {
-			all = append(all, c)
-		}
-	}
-	return all
+	return distinct(r, func(run *runlog.Run) string { return shellquote.Join(run.Command...) })
 }
 
 // warning is one sentence and the steps that it is about, none for all.
@@ -100,7 +98,7 @@ type stepRef struct{ Name, ID string }
 // warnings are those of the report, then those of the steps, each text once.
 func warnings(r *report.Report) []warning {
 	var all []warning
-	for _, text := range report.Notes(r) {
+	for _, text := range r.Notes() {
 		all = append(all, warning{Text: text})
 	}
 	at := map[string]int{}

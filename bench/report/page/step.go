@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
 )
 
 // step is the part of the page about one step.
@@ -11,18 +12,18 @@ type step struct {
 	ID       string
 	Name     string
 	Warnings []string
-	Facts    []report.Fact
+	Facts    []render.Fact
 	Tables   []table
 }
 
 func stepID(i int) string { return fmt.Sprintf("step-%d", i) }
 
 func newStep(i int, s *report.Step) step {
-	grids := append([]report.Grid{report.RateGrid(s)}, report.DistributionGrids(s)...)
+	grids := append([]render.Grid{render.RateGrid(s)}, render.DistributionGrids(s)...)
 	if len(s.Cards) > 0 {
-		grids = append(grids, report.CardGrid(s))
+		grids = append(grids, render.CardGrid(s))
 	}
-	v := step{ID: stepID(i), Name: s.Heading(), Warnings: s.Warnings, Facts: report.Facts(s)}
+	v := step{ID: stepID(i), Name: s.Heading(), Warnings: s.Warnings, Facts: render.Facts(s)}
 	for _, g := range grids {
 		v.Tables = append(v.Tables, newTable(g))
 	}

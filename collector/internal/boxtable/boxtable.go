@@ -11,16 +11,15 @@ import (
 	"strings"
 )
 
-// Kind tells what a line of output is.
+// Kind is what a line of output is.
 type Kind uint8
 
 // The kinds of line.
 const (
 	Text      Kind = iota // anything outside a table, blank lines too
-	Separator             // +----+====+
+	Separator             // +----+====+, or ... where somebody cut rows out
 	Row                   // | a | b |
 	Torn                  // | a | b   without its closing bar
-	Elision               // ... where somebody cut rows out
 )
 
 // Line is one line of output. Cells belong to the iterator and are valid only
@@ -62,14 +61,14 @@ func classify(s string) Line {
 	case s[0] == '|':
 		line.Kind = Torn
 	case len(s) >= 3 && strings.Trim(s, ".… ") == "":
-		line.Kind = Elision
+		line.Kind = Separator
 	}
 	return line
 }
 
-// isSeparator accepts any mixture of rule characters: real tools print
-// |---+---|, +---+===+ and even +-----=+. A blank makes it a row of "-", which
-// says that nothing is known.
+// isSeparator accepts any mixture of rule characters: real tools print |---+---|,
+// +---+===+ and even +-----=+. A blank makes it a row of "-", which says that
+// nothing is known.
 func isSeparator(s string) bool {
 	rule := false
 	for i := range len(s) {

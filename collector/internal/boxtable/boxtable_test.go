@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
 )
 
 func lines(out string) []boxtable.Line {
@@ -38,10 +39,10 @@ func TestLinesTellRowsFromRulesTextAndCuts(t *testing.T) {
 		{"+-----------=+", boxtable.Separator, nil},
 		{"+====+----+----+", boxtable.Separator, nil},
 		{"====", boxtable.Separator, nil},
-		{"...", boxtable.Elision, nil},
-		{" ......  ", boxtable.Elision, nil},
-		{"…", boxtable.Elision, nil},
-		{". . .", boxtable.Elision, nil},
+		{"...", boxtable.Separator, nil},
+		{" ......  ", boxtable.Separator, nil},
+		{"…", boxtable.Separator, nil},
+		{". . .", boxtable.Separator, nil},
 		{"..", boxtable.Text, nil},
 		{"| 0  A | OK |", boxtable.Row, []string{"0  A", "OK"}},
 		{"| 0  A | OK |   ", boxtable.Row, []string{"0  A", "OK"}},
@@ -87,15 +88,23 @@ func TestLinesStopWhenAsked(t *testing.T) {
 }
 
 func vocabulary() boxtable.Vocabulary {
+	pair := printed.Field{Metric: "used", Total: "total", Unit: printed.Bytes}
 	return boxtable.Vocabulary{
-		Scalars: []string{"npu id", "process id", "process id in container", "gpu memory"},
-		Pairs:   []string{"memory-usage", "hbm-usage", "pwr:usage/cap"},
-		Phrases: []string{"name", "process name"},
+		{Text: "npu id"},
+		{Text: "process id"},
+		{Text: "process id in container"},
+		{Text: "gpu memory"},
+		{Text: "memory-usage", Field: pair},
+		{Text: "hbm-usage", Field: pair},
+		{Text: "pwr:usage/cap", Field: printed.Field{Metric: "watts", Limit: "limit", Unit: printed.Watts}},
+		{Text: "name", Phrase: true},
+		{Text: "process name", Phrase: true},
 	}
 }
 
 func TestColumnsFindWordsAndUnits(t *testing.T) {
 	scalar := func(word, unit string) boxtable.Column { return boxtable.Column{Word: word, Unit: unit} }
+	pair, limit := &vocabulary()[4].Field, &vocabulary()[6].Field
 	for _, c := range []struct {
 		cell string
 		want []boxtable.Column
@@ -103,20 +112,20 @@ func TestColumnsFindWordsAndUnits(t *testing.T) {
 		{"", nil},
 		{"Power(W)    Temp(C)", []boxtable.Column{scalar("power", "W"), scalar("temp", "C")}},
 		{"Power (W)  Temp ( C )", []boxtable.Column{scalar("power", "W"), scalar("temp", "C")}},
-		{"NPU Name", []boxtable.Column{scalar("npu", ""), {Word: "name", Shape: boxtable.Phrase}}},
+		{"NPU Name", []boxtable.Column{scalar("npu", ""), {Word: "name", Phrase: true}}},
 		{"NPU ID", []boxtable.Column{scalar("npu id", "")}},
 		{"NPU IDs", []boxtable.Column{scalar("npu", ""), scalar("ids", "")}},
 		{"Process id", []boxtable.Column{scalar("process id", "")}},
 		{"Process id in container", []boxtable.Column{scalar("process id in container", "")}},
 		{"GPU  PID  Process Name  GPU Memory", []boxtable.Column{
-			scalar("gpu", ""), scalar("pid", ""), {Word: "process name", Shape: boxtable.Phrase}, scalar("gpu memory", ""),
+			scalar("gpu", ""), scalar("pid", ""), {Word: "process name", Phrase: true}, scalar("gpu memory", ""),
 		}},
 		{"Memory-Usage(MB)HBM-Usage(MB)", []boxtable.Column{
-			{Word: "memory-usage", Unit: "MB", Shape: boxtable.Pair}, {Word: "hbm-usage", Unit: "MB", Shape: boxtable.Pair},
+			{Word: "memory-usage", Unit: "MB", Field: pair}, {Word: "hbm-usage", Unit: "MB", Field: pair},
 		}},
 		{"Usage(MiB", []boxtable.Column{scalar("usage", "MiB")}},
 		{"(MiB)", []boxtable.Column{scalar("(mib)", "")}},
-		{"Temp\tPwr:Usage/Cap", []boxtable.Column{scalar("temp", ""), {Word: "pwr:usage/cap", Shape: boxtable.Pair}}},
+		{"Temp\tPwr:Usage/Cap", []boxtable.Column{scalar("temp", ""), {Word: "pwr:usage/cap", Field: limit}}},
 		{"(((", []boxtable.Column{scalar("(", "(")}},
 	} {
 		if diff := cmp.Diff(c.want, vocabulary().Columns(c.cell)); diff != "" {

@@ -1,29 +1,36 @@
 package boxtable
 
-import "strings"
+import (
+	"strings"
 
-// Shape tells what a column's values look like inside a shared cell.
-type Shape uint8
-
-// The shapes.
-const (
-	Scalar Shape = iota // one word
-	Pair                // used / total, with or without blanks round the slash
-	Phrase              // free text that may hold blanks; at most one a cell
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
-// Vocabulary is the header words a vendor's tool uses, lower case and without
-// units, by the shape of their values. A word may hold blanks ("npu id"). A word
-// it lacks is a Scalar without blanks, so that it still takes its place.
-type Vocabulary struct {
-	Scalars, Pairs, Phrases []string
+// Word is a header word that the caller knows, lower case and without its unit. It
+// may hold blanks ("npu id").
+type Word struct {
+	Text   string
+	Phrase bool          // values are free text that may hold blanks; at most one a cell
+	Field  printed.Field // what is read from the values, nothing where it has no metric
 }
 
-// Column is one header word.
+// Vocabulary is the header words of a vendor's tables. A word that it lacks has no
+// blanks, and values without blanks, so that it still takes its place.
+type Vocabulary []Word
+
+// Column is one header word of a table.
 type Column struct {
-	Word  string // lower case, without the unit
-	Unit  string // what stood in parentheses: W, C, %, MB, page; often empty
-	Shape Shape
+	Word   string // lower case, without the unit
+	Unit   string // what stood in parentheses: W, C, %, MB, page; often empty
+	Phrase bool
+	Field  *printed.Field // nil where no metric is read from the values
+}
+
+// Read adds the readings of a value in this column, and reports whether all of it
+// made sense.
+func (c *Column) Read(to *model.Readings, text string) bool {
+	return c.Field == nil || c.Field.Read(to, text, c.Unit)
 }
 
 // Header is one header row: the columns of all its cells, in order.
@@ -48,9 +55,9 @@ func (v Vocabulary) Header(cells []string) *Header {
 		s.end = len(h.Columns)
 		for i, c := range h.Columns[s.first:] {
 			switch {
-			case c.Shape == Pair:
+			case c.Field != nil && c.Field.IsPair():
 				s.pairs = true
-			case c.Shape == Phrase && s.phrase < 0:
+			case c.Phrase && s.phrase < 0:
 				s.phrase = s.first + i
 			}
 		}
@@ -88,30 +95,35 @@ func (v Vocabulary) appendColumns(cols []Column, cell string) []Column {
 			cols[len(cols)-1].Unit = strings.TrimSpace(unit)
 			continue
 		}
-		word, shape := v.next(rest)
-		cols = append(cols, Column{Word: strings.ToLower(word), Shape: shape})
-		rest = rest[len(word):]
+		n, known := v.next(rest)
+		c := Column{Word: strings.ToLower(rest[:n])}
+		if known != nil {
+			c.Phrase = known.Phrase
+			if known.Field.Metric != "" {
+				c.Field = &known.Field
+			}
+		}
+		cols = append(cols, c)
+		rest = rest[n:]
 	}
 	return cols
 }
 
-// next finds the longest known word that s starts with, else takes what stands
-// before the next blank or parenthesis.
-func (v Vocabulary) next(s string) (word string, shape Shape) {
-	for i, known := range [...][]string{Scalar: v.Scalars, Pair: v.Pairs, Phrase: v.Phrases} {
-		for _, k := range known {
-			if n := len(k); n > len(word) && n <= len(s) && strings.EqualFold(s[:n], k) && endsWord(s[n:]) {
-				word, shape = s[:n], Shape(i)
-			}
+// next returns the length of the longest known word that s starts with, else of
+// what stands before the next blank or parenthesis.
+func (v Vocabulary) next(s string) (length int, known *Word) {
+	for i := range v {
+		w := &v[i]
+		if n := len(w.Text); n > length && n <= len(s) && s[0]|0x20 == w.Text[0]|0x20 && endsWord(s[n:]) && strings.EqualFold(s[:n], w.Text) {
+			length, known = n, w
 		}
 	}
-	if word != "" {
-		return word, shape
+	if known == nil {
+		if length = strings.IndexAny(s[1:], wordEnds) + 1; length == 0 {
+			length = len(s)
+		}
 	}
-	if end := strings.IndexAny(s[1:], wordEnds); end >= 0 {
-		return s[:end+1], Scalar
-	}
-	return s, Scalar
+	return length, known
 }
 
 const wordEnds = " \t("

@@ -3,6 +3,8 @@ package boxtable
 import (
 	"iter"
 	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
 )
 
 // Record is the values of one row under its header. Read fills it anew, so that a
@@ -66,6 +68,14 @@ func (r *Record) Get(word string) (string, bool) {
 		return "", false
 	}
 	return r.values[i], r.fits[r.header.cellOf(i)]
+}
+
+// Index returns the value under a word where it is a small whole number: a card's,
+// a chip's, a process's.
+func (r *Record) Index(word string) (string, bool) {
+	value, ok := r.Get(word)
+	_, isIndex := printed.Index(value)
+	return value, ok && isIndex
 }
 
 // Lead returns the value under the first word of a cell. It stands first even
@@ -132,7 +142,7 @@ func appendTokens(dst []string, cell string, pairs, phrase bool) []string {
 		begin := at + strings.Index(cell[at:], f)
 		at = begin + len(f)
 		joins := joining || pairs && f[0] == '/' ||
-			isUnit(f) && len(dst) > base && endsInDigit(dst[len(dst)-1]) && (!phrase || at == len(cell))
+			printed.IsSymbol(f) && len(dst) > base && endsInDigit(dst[len(dst)-1]) && (!phrase || at == len(cell))
 		if joins && len(dst) > base {
 			dst[len(dst)-1] = cell[start:at]
 		} else {
@@ -142,14 +152,6 @@ func appendTokens(dst []string, cell string, pairs, phrase bool) []string {
 		joining = pairs && f[len(f)-1] == '/'
 	}
 	return dst
-}
-
-func isUnit(s string) bool {
-	switch s {
-	case "C", "W", "%", "KB", "KiB", "MB", "MiB", "GB", "GiB", "MHz":
-		return true
-	}
-	return false
 }
 
 func endsInDigit(s string) bool {

@@ -65,7 +65,7 @@ func (c *capture) space() []byte {
 	return c.buf[len(c.buf):min(cap(c.buf), c.limit+1)]
 }
 
-// readRest takes what lies in the pipe without waiting for more, and tells
+// readRest takes what lies in the pipe without waiting for more, and reports
 // whether that was its end: on a loaded machine the deadline may pass before
 // this goroutine got to read at all.
 func (c *capture) readRest() (end bool) {
@@ -96,8 +96,8 @@ func (c *capture) readRest() (end bool) {
 	return end
 }
 
-// finish lets the reading go on for d at most, closes the pipe, and tells
-// whether somebody still held its other end.
+// finish lets the reading go on for d at most, closes the pipe, and
+// reports whether somebody still held its other end.
 func (c *capture) finish(d time.Duration) (held bool) {
 	if err := c.pipe.SetReadDeadline(time.Now().Add(d)); err == nil {
 		<-c.done

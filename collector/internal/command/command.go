@@ -7,9 +7,7 @@ package command
 
 import (
 	"context"
-	"path/filepath"
-	"strings"
-	"sync"
+	"fmt"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -45,13 +43,13 @@ type Runner struct {
 	reap    time.Duration // from SIGKILL until what still lives is stuck
 	drain   time.Duration // how long a pipe may stay open after the child's end
 
-	turn    chan struct{} // holds a token while a Run is under way
-	closing chan struct{}
-	once    sync.Once
-	stuck   atomic.Int64
+	turn  chan struct{}   // holds a token while a Run is under way
+	open  context.Context // until Close
+	close context.CancelFunc
+	stuck atomic.Int64
 
-	find   func(name string) (path string, err error)
-	signal func(pid int, sig syscall.Signal) error
+	find func(name string) (path string, err error)
+	kill func(pid int, sig syscall.Signal) error // kill(2) if nil
 }
 
 // New returns a Runner for the program at path, or found on the PATH by that
@@ -61,7 +59,7 @@ func New(path string, timeout time.Duration) *Runner {
 	if timeout <= 0 {
 		timeout = DefaultTimeout
 	}
-	return &Runner{
+	r := &Runner{
 		path:    path,
 		timeout: timeout,
 		limit:   OutputLimit,
@@ -69,30 +67,31 @@ func New(path string, timeout time.Duration) *Runner {
 		reap:    500 * time.Millisecond,
 		drain:   250 * time.Millisecond,
 		turn:    make(chan struct{}, 1),
-		closing: make(chan struct{}),
 		find:    lookUp,
-		signal:  syscall.Kill,
 	}
+	r.open, r.close = context.WithCancel(context.Background())
+	return r
 }
 
-// Run starts the program with args and returns what it printed. It waits for
-// its turn for as long as ctx allows; the timeout starts with the turn, and Run
-// returns at most about 1.5 s after it.
-//
-// The error is a *failure.Error: not_found, permission, timeout, stuck,
-// output_too_large, or exit for a program that cannot be started otherwise or
-// was killed by somebody else's signal. When ctx ends or the Runner is closed,
-// the class is timeout and the error wraps ctx.Err() or context.Canceled. A
-// non-zero exit status is no error, because the tools' statuses say little:
-// the caller judges by what was printed. What was printed before an error is
-// returned beside it.
+// Run starts the program with args and returns what it printed, also beside an
+// error. It waits for its turn for as long as ctx allows; the timeout starts with
+// the turn, and Run returns at most about 1.5 s after it. The error is a
+// *failure.Error: not_found, permission, timeout (also when ctx ends or the Runner
+// is closed), stuck, output_too_large, or exit for a program that cannot be started
+// otherwise or was killed by somebody else's signal. A non-zero exit status is no
+// error: the tools' statuses say little, and the caller judges by what was printed.
 func (r *Runner) Run(ctx context.Context, args ...string) (Output, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(r.open, func() { cancel(errShutDown) })()
 	if err := r.takeTurn(ctx); err != nil {
 		return Output{ExitCode: -1}, err
 	}
 	defer func() { <-r.turn }()
 
 	began := time.Now()
+	ctx, stop := context.WithTimeoutCause(ctx, r.timeout, fmt.Errorf("no complete answer within %s", r.timeout))
+	defer stop()
 	c, err := r.launch(args)
 	if err != nil {
 		return Output{ExitCode: -1, Duration: time.Since(began)}, err
@@ -103,11 +102,14 @@ func (r *Runner) Run(ctx context.Context, args ...string) (Output, error) {
 	out := Output{
 		Stdout:   c.stdout.buf,
 		Stderr:   c.stderr.buf,
-		ExitCode: c.exitCode(),
+		ExitCode: c.Exit().Code,
 		Duration: time.Since(began),
 	}
 	return out, r.judge(c, stopped)
 }
+
+// errShutDown is why a Runner that was closed runs nothing.
+var errShutDown = fmt.Errorf("shutting down: %w", context.Canceled)
 
 // Stuck returns how many children outlived SIGKILL and still live, 0 or 1:
 // while there is one, Run starts no other.
@@ -117,88 +119,74 @@ func (r *Runner) Stuck() int { return int(r.stuck.Load()) }
 // further ones. It returns within about 1.5 s; a goroutine is left behind only
 // for a child that Stuck still counts.
 func (r *Runner) Close() {
-	r.once.Do(func() { close(r.closing) })
+	r.close()
 	r.turn <- struct{}{}
 	<-r.turn
 }
 
-// takeTurn waits until no other Run is under way, and refuses when a child is stuck.
+// takeTurn waits until no other Run is under way, and refuses when nothing may be
+// started then.
 func (r *Runner) takeTurn(ctx context.Context) error {
 	select {
 	case r.turn <- struct{}{}:
 	case <-ctx.Done():
-		return failure.New(failure.Timeout, "waiting to run %s: %w", r.name(), ctx.Err())
-	case <-r.closing:
-		return r.closed()
+		return failure.New(failure.Timeout, "waiting to run %s: %w", r.name(), context.Cause(ctx))
 	}
-	err := r.refusal(ctx)
-	if err != nil {
-		<-r.turn
-	}
-	return err
-}
-
-// refusal says why nothing may be started now. select picks at random among
-// the channels that are ready, so what ended before the turn is asked again.
-func (r *Runner) refusal(ctx context.Context) error {
-	select {
-	case <-r.closing:
-		return r.closed()
+	// select picks at random among the channels that are ready, so ask again.
+	var err error
+	switch {
+	case r.open.Err() != nil:
+		err = failure.New(failure.Timeout, "running %s: %w", r.name(), errShutDown)
+	case ctx.Err() != nil:
+		err = failure.New(failure.Timeout, "running %s: %w", r.name(), context.Cause(ctx))
+	case r.Stuck() > 0:
+		err = failure.New(failure.Stuck, "an earlier %s outlived SIGKILL, so no other is started", r.name())
 	default:
+		return nil
 	}
-	if err := ctx.Err(); err != nil {
-		return failure.New(failure.Timeout, "running %s: %w", r.name(), err)
-	}
-	if r.Stuck() > 0 {
-		return failure.New(failure.Stuck, "an earlier %s outlived SIGKILL, so no other is started", r.name())
-	}
-	return nil
+	<-r.turn
+	return err
 }
 
 // watch waits for the child's end. When it must not go on, watch kills it and
 // returns why.
 func (r *Runner) watch(ctx context.Context, c *child) error {
-	deadline := time.NewTimer(r.timeout)
-	defer deadline.Stop()
-
-	var why error
 	select {
-	case <-c.exited:
+	case <-c.Exited():
 		return nil
 	case <-c.flood:
-		c.kill()
+		c.Signal(syscall.SIGKILL)
 		return nil // judge sees the flood, also one that is only found after the end
 	case <-ctx.Done():
-		why = failure.New(failure.Timeout, "running %s: %w", c, ctx.Err())
-	case <-r.closing:
-		why = r.closed()
-	case <-deadline.C:
-		why = failure.New(failure.Timeout, "running %s: no complete answer within %s", c, r.timeout)
 	}
-	if c.ended() {
+	select {
+	case <-c.Exited():
 		return nil // in the same instant
+	default:
 	}
-	c.terminate(r.grace)
-	return why
+	c.Signal(syscall.SIGTERM)
+	c.exitedWithin(r.grace)
+	c.Signal(syscall.SIGKILL)
+	return failure.New(failure.Timeout, "running %s: %w", c, context.Cause(ctx))
 }
 
 // settle reads the rest of the output and makes sure that nothing of the child
 // lives on, or counts it as stuck and leaves a goroutine that waits for it.
 func (r *Runner) settle(c *child) {
 	drain := time.Duration(0)
-	if within(c.exited, r.reap) {
+	if c.exitedWithin(r.reap) {
 		drain = r.drain
 	}
 	// The group is dead by now, so whoever still holds a pipe has left it.
 	if held := c.finishOutput(drain); held && drain > 0 {
-		c.killStrays()
+		c.Signal(syscall.SIGKILL)
 	}
 	if c.goneWithin(r.reap) {
 		return
 	}
 	r.stuck.Add(1)
 	go func() {
-		if c.gone(r.closing) {
+		if c.Gone(r.open, nil) {
 			r.stuck.Add(-1)
 		}
 	}()
@@ -216,27 +204,4 @@ func (r *Runner) judge(c *child, stopped error) error {
 		return stopped
 	}
 	return c.failure()
-}
-
-func (r *Runner) closed() error {
-	return failure.New(failure.Timeout, "running %s: shutting down: %w", r.name(), context.Canceled)
-}
-
-func (r *Runner) name() string { return filepath.Base(r.path) }
-
-// String names the command as one would type it.
-func (c *child) String() string {
-	return strings.Join(append([]string{filepath.Base(c.path)}, c.args...), " ")
-}
-
-// within tells whether done is closed before d has passed.
-func within(done <-chan struct{}, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-done:
-		return true
-	case <-t.C:
-		return false
-	}
 }

@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 // deaf stands in for kill(2) on a process in uninterruptible sleep: signals
@@ -76,7 +76,7 @@ func TestSurvivesSIGKILL(t *testing.T) {
 	writeFile(t, sick, "", 0o644)
 	r := New(script(t, `[ -e "`+sick+`" ] || { echo well; exit; }
 echo half; exec sleep 1000`), 2*time.Second)
-	r.signal = deaf
+	r.kill = deaf
 
 	out, err := run(t, r)
 	if failure.ReasonOf(err) != failure.Timeout || string(out.Stdout) != "half\n" || out.ExitCode != -1 {
@@ -97,7 +97,7 @@ func TestGrandchildSurvivesSIGKILL(t *testing.T) {
 	writeFile(t, sick, "", 0o644)
 	r := New(script(t, `[ -e "`+sick+`" ] || { echo well; exit; }
 sleep 1000 & echo table`), 30*time.Second)
-	r.signal = deaf
+	r.kill = deaf
 
 	out, err := run(t, r)
 	if err != nil || string(out.Stdout) != "table\n" || out.ExitCode != 0 {
@@ -186,7 +186,7 @@ func TestClose(t *testing.T) {
 func TestCloseWithStuckChild(t *testing.T) {
 	watchLeaks(t)
 	r := New(script(t, `sleep 1000 & echo table`), time.Minute)
-	r.signal = deaf
+	r.kill = deaf
 	if _, err := run(t, r); err != nil {
 		t.Fatal(err)
 	}
@@ -326,13 +326,13 @@ func TestReapsWhatItInherits(t *testing.T) {
 			t.Errorf("error %v, want class timeout", err)
 		}
 	}
-	procs, err := procfs.AllProcs()
+	all, err := process.FS("/proc").Processes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range procs {
-		if st, err := p.Stat(); err == nil && st.PPID == os.Getpid() {
-			t.Errorf("child %d (%s) is left in state %s", st.PID, st.Comm, st.State)
+	for _, p := range all {
+		if p.Parent == os.Getpid() {
+			t.Errorf("child %d is left in state %c", p.PID, p.State)
 		}
 	}
 }
@@ -342,14 +342,6 @@ func TestErrorNamesTheCommand(t *testing.T) {
 	_, err := run(t, New(script(t, `sleep 1000`), 50*time.Millisecond), "topo", "-m")
 	if want := "running smi topo -m: no complete answer within 50ms"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
-	}
-}
-
-func TestNeverSignalsTheWholeSystem(t *testing.T) {
-	for _, pid := range []int{0, 1} {
-		if found := strays(pid); len(found) > 0 {
-			t.Errorf("strays(%d) are %d processes", pid, len(found))
-		}
 	}
 }
 

@@ -3,6 +3,7 @@
 package smi
 
 import (
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
@@ -12,13 +13,15 @@ import (
 type Vendor struct {
 	Name  string   // value of the label "vendor", and the collector's name
 	Tools []string // program names, the usual one first
+	// Words are the header words of the main table: which metric is read under which.
+	Words boxtable.Vocabulary
 	// Table is the command whose success is the collector's success.
 	Table Query
 	// Sides cost only their own series when they fail.
 	Sides []Query
 	// Resolve finds the device a topology's row or column name means.
 	Resolve model.Resolver
-	// Classify tells what an error text means; line is the text's telling line.
+	// Classify tells what an error text means; line is the one that says so.
 	Classify func(text []byte) (reason failure.Reason, line string, ok bool)
 }
 
@@ -28,7 +31,7 @@ type Query struct {
 	// Args are the argument lists to try, in order, until one gives an answer
 	// that parses: older tools know fewer of them.
 	Args [][]string
-	// Inventory marks what hardly ever changes, and is asked rarely.
+	// Inventory marks slow-changing data, which is asked for at the inventory interval.
 	Inventory bool
 	// Parse reads standard output. It must not keep out.
 	Parse func(out []byte) (model.Report, error)

@@ -4,12 +4,11 @@ package topology
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
@@ -99,7 +98,7 @@ func (p *parser) isName(s string) bool { return p.isCard(s) || numbered(s, p.nam
 func numbered(s string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool {
 		number, ok := strings.CutPrefix(s, prefix)
-		_, isIndex := boxtable.Index(number)
+		_, isIndex := printed.Index(number)
 		return ok && isIndex
 	})
 }
@@ -108,24 +107,22 @@ func numbered(s string, prefixes []string) bool {
 // cells come first and are all there or the row is refused; affinities are read
 // only when none of them is missing, since which one is cannot be known.
 func (p *parser) row(fields []string, whole bool) {
-	name, cells := fields[0], fields[1:]
-	want := len(p.columns)
+	name, cells, links := fields[0], fields[1:], len(p.columns)
+	want := links
 	if p.node {
 		want++
 	}
 	if p.cpus {
+		cells = joinList(cells, want)
 		want++
 	}
-	if p.cpus {
-		cells = joinList(cells, want-1)
-	}
-	if len(cells) < len(p.columns) || len(cells) > want || !whole {
-		p.warn("the row of %s is cut", name)
+	if len(cells) < links || len(cells) > want || !whole {
+		p.report.Warn("the row of %s is cut", name)
 		return
 	}
 	for i, peer := range p.columns {
 		if peer == name && cells[i] != self || cells[i][0] <= '9' {
-			p.warn("the links of %s do not line up with the header", name)
+			p.report.Warn("the links of %s do not line up with the header", name)
 			return
 		}
 	}
@@ -135,12 +132,11 @@ func (p *parser) row(fields []string, whole bool) {
 		}
 	}
 	a := model.Affinity{Name: name}
-	full := len(cells) == want
-	if p.cpus && full {
+	if p.cpus && len(cells) == want {
 		a.CPUs = p.cpuList(name, cells[want-1])
 	}
-	if p.node && full {
-		a.NUMANode = p.numaNode(name, cells[len(p.columns)])
+	if p.node && len(cells) == want {
+		a.NUMANode = p.numaNode(name, cells[links])
 	}
 	p.report.Affinities = append(p.report.Affinities, a)
 }
@@ -160,37 +156,34 @@ func joinList(cells []string, at int) []string {
 }
 
 func (p *parser) link(name, peer, kind string) {
-	for _, c := range kind {
-		if (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' {
-			p.warn("cannot read the link of %s to %s from %.20q", name, peer, kind)
-			return
-		}
+	switch {
+	case strings.Trim(kind, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "":
+		p.report.Warn("cannot read the link of %s to %s from %.20q", name, peer, kind)
+	case kind == self:
+		p.report.Warn("the link of %s to %s is printed as its own", name, peer)
+	default:
+		p.report.Links = append(p.report.Links, model.Link{Device: name, Peer: peer, Type: kind})
 	}
-	if kind == self {
-		p.warn("the link of %s to %s is printed as its own", name, peer)
-		return
-	}
-	p.report.Links = append(p.report.Links, model.Link{Device: name, Peer: peer, Type: kind})
 }
 
 func (p *parser) cpuList(name, s string) string {
-	if boxtable.Absent(s) {
+	if printed.Absent(s) {
 		return ""
 	}
 	if strings.Trim(s, "0123456789,-") != "" {
-		p.warn("cannot read the CPU affinity of %s from %.40q", name, s)
+		p.report.Warn("cannot read the CPU affinity of %s from %.40q", name, s)
 		return ""
 	}
 	return s
 }
 
 func (p *parser) numaNode(name, s string) *int {
-	if boxtable.Absent(s) || s == "-1" {
+	if printed.Absent(s) || s == "-1" {
 		return nil
 	}
-	n, ok := boxtable.Index(s)
+	n, ok := printed.Index(s)
 	if !ok {
-		p.warn("cannot read the node affinity of %s from %.40q", name, s)
+		p.report.Warn("cannot read the node affinity of %s from %.40q", name, s)
 		return nil
 	}
 	return &n
@@ -202,8 +195,4 @@ func (p *parser) legendLine(fields []string) {
 	if ok && len(fields) == 2 && numbered(name, p.names.Others) {
 		p.legend[name] = fields[1]
 	}
-}
-
-func (p *parser) warn(format string, args ...any) {
-	p.report.Warnings = append(p.report.Warnings, fmt.Sprintf(format, args...))
 }

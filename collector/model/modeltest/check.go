@@ -18,43 +18,18 @@ import (
 func CheckReport(t testing.TB, r model.Report) {
 	t.Helper()
 	seen := once{t, map[[3]string]bool{}}
-	for _, d := range r.Devices {
-		seen.once("card", d.ID, "")
-		device(t, seen, &d)
-	}
+	seen.cards(r.Devices)
 	for _, d := range r.Listed {
 		seen.once("listed card", d.ID, "")
 	}
-	for _, s := range r.Slices {
-		seen.once("slice", s.Device, s.ID)
-		share(t, "slice", s.ComputeQuotaRatio, s.UtilizationRatio)
-		used(t, "slice", s.MemoryUsedBytes, s.MemoryQuotaBytes)
-	}
+	seen.slices(r.Slices)
 	for _, p := range r.Processes {
-		notNegative(t, "process", &p.UsedBytes)
-		if p.Device == "" || p.PID == "" {
-			t.Errorf("a process that nothing names: %+v", p)
+		if p.Device == "" || p.PID == "" || !(p.UsedBytes >= 0 && p.UsedBytes < most) {
+			t.Errorf("a process that nothing names, or with no memory: %+v", p)
 		}
 	}
 	if r.Announced < 0 {
 		t.Errorf("%d cards are announced", r.Announced)
-	}
-}
-
-func device(t testing.TB, seen once, d *model.Device) {
-	t.Helper()
-	share(t, "card "+d.ID, d.UtilizationRatio)
-	notNegative(t, "card "+d.ID, d.PowerWatts, d.PowerLimitWatts, d.PerformanceLevel)
-	used(t, "hugepages of card "+d.ID, d.HugepagesUsed, d.HugepagesTotal)
-	for _, m := range d.Memory {
-		seen.once("memory", d.ID, m.Type)
-		used(t, m.Type+" of card "+d.ID, m.UsedBytes, m.TotalBytes)
-		if m.UsedBytes == nil && m.TotalBytes == nil {
-			t.Errorf("card %s has %s of which nothing is known", d.ID, m.Type)
-		}
-	}
-	if h := d.Health; h != nil && (h.State == "" || h.OK != (h.State == "Available" || h.State == "OK")) {
-		t.Errorf("card %s has the health %+v", d.ID, *h)
 	}
 }
 
@@ -63,16 +38,13 @@ func device(t testing.TB, seen once, d *model.Device) {
 func CheckSnapshot(t testing.TB, s model.Snapshot) {
 	t.Helper()
 	seen := once{t, map[[3]string]bool{}}
-	for _, d := range s.Devices {
-		seen.once("card", d.ID, "")
-		device(t, seen, &d)
-	}
+	seen.cards(s.Devices)
+	seen.slices(s.Slices)
 	for _, p := range s.Processes {
 		seen.once("process", p.Device, p.PID)
 		seen.card(p.Device)
 	}
 	for _, x := range s.Slices {
-		seen.once("slice", x.Device, x.ID)
 		seen.card(x.Device)
 	}
 	for _, l := range s.Links {
@@ -86,6 +58,9 @@ func CheckSnapshot(t testing.TB, s model.Snapshot) {
 		t.Errorf("%d cards seen, %d announced, %d in all", s.Seen, s.Announced, len(s.Devices))
 	}
 }
+
+// most is more than any tool can mean.
+const most = 1e20
 
 type once struct {
 	t    testing.TB
@@ -108,29 +83,39 @@ func (o once) card(id string) {
 	}
 }
 
-func share(t testing.TB, what string, values ...*float64) {
-	t.Helper()
-	for _, v := range values {
-		if v != nil && !(*v >= 0 && *v <= 1) {
-			t.Errorf("%s has a share of %v", what, *v)
+func (o once) cards(devices []model.Device) {
+	o.t.Helper()
+	for _, d := range devices {
+		o.once("card", d.ID, "")
+		o.readings("card "+d.ID, d.Readings)
+		if h := d.Health; h != nil && (h.State == "" || h.OK != (h.State == "Available" || h.State == "OK")) {
+			o.t.Errorf("card %s has the health %+v", d.ID, *h)
 		}
 	}
 }
 
-func notNegative(t testing.TB, what string, values ...*float64) {
-	t.Helper()
-	for _, v := range values {
-		if v != nil && !(*v >= 0 && *v < 1e20) {
-			t.Errorf("%s has a value of %v", what, *v)
-		}
+func (o once) slices(all []model.Slice) {
+	o.t.Helper()
+	for _, s := range all {
+		o.once("slice", s.Device, s.ID)
+		o.readings("slice "+s.ID+" of card "+s.Device, s.Readings)
 	}
 }
 
-func used(t testing.TB, what string, used, total *float64) {
-	t.Helper()
-	notNegative(t, what, used, total)
-	if total != nil && (*total == 0 || used != nil && *used > *total) {
-		t.Errorf("%s has a total of %v", what, *total)
+func (o once) readings(of string, rs model.Readings) {
+	o.t.Helper()
+	for _, r := range rs {
+		o.once(of, string(r.Metric), strings.Join(r.Labels, ","))
+		isRatio, isTemperature := strings.HasSuffix(string(r.Metric), "_ratio"), strings.HasSuffix(string(r.Metric), "_celsius")
+		if !(r.Value > -most && r.Value < most) || r.Value < 0 && !isTemperature || r.Value > 1 && isRatio {
+			o.t.Errorf("%s has a %s of %v", of, r.Metric, r.Value)
+		}
+		for _, whole := range []string{"total", "quota"} {
+			total, ok := rs.Get(model.Metric(strings.Replace(string(r.Metric), "used", whole, 1)), r.Labels...)
+			if ok && strings.Contains(string(r.Metric), "used") && (total == 0 || r.Value > total) {
+				o.t.Errorf("%s has a %s of %v and a %s of %v", of, r.Metric, r.Value, whole, total)
+			}
+		}
 	}
 }
 
@@ -141,8 +126,7 @@ func CheckPrinted(t testing.TB, text string, other int, devices []model.Device) 
 	t.Helper()
 	number := regexp.MustCompile(`\d+(\.\d+)?`)
 	lines := strings.Split(text, "\n")
-	for i := range devices {
-		d := &devices[i]
+	for _, d := range devices {
 		var rows []string
 		for n, line := range lines {
 			if d.BusID != "" && strings.Contains(line, d.BusID) && n+other >= 0 && n+other < len(lines) {
@@ -156,35 +140,24 @@ func CheckPrinted(t testing.TB, text string, other int, devices []model.Device) 
 		for _, n := range number.FindAllString(rows[0], -1) {
 			printed[strings.TrimSuffix(n, ".0")] = true
 		}
-		for what, v := range numbers(d) {
-			if v != nil && !printed[strconv.FormatFloat(*v, 'f', -1, 64)] {
-				t.Errorf("card %s has %v %s, which its rows do not print:\n%s", d.ID, *v, what, rows[0])
+		for _, r := range d.Readings {
+			if !printed[asPrinted(r)] {
+				t.Errorf("card %s has a %s of %v, which its rows do not print:\n%s", d.ID, r.Metric, r.Value, rows[0])
 			}
 		}
 	}
 }
 
-// numbers are a card's readings in the units that tools print.
-func numbers(d *model.Device) map[string]*float64 {
-	scaled := func(v *float64, scale float64) *float64 {
-		if v == nil {
-			return nil
-		}
-		n := *v * scale
-		return &n
+// asPrinted writes a reading in the unit that tables print it in.
+func asPrinted(r model.Reading) string {
+	v := r.Value
+	switch name := string(r.Metric); {
+	case strings.HasSuffix(name, "_ratio"):
+		v, _ = strconv.ParseFloat(strconv.FormatFloat(v*100, 'f', 6, 64), 64)
+	case strings.HasSuffix(name, "_bytes"):
+		v /= 1 << 20
 	}
-	all := map[string]*float64{
-		"W": d.PowerWatts, "W at most": d.PowerLimitWatts, "C": d.TemperatureCelsius, "as level": d.PerformanceLevel,
-		"pages": d.HugepagesUsed, "pages in all": d.HugepagesTotal,
-	}
-	if d.UtilizationRatio != nil {
-		percent, _ := strconv.ParseFloat(strconv.FormatFloat(*d.UtilizationRatio*100, 'f', 6, 64), 64)
-		all["%"] = &percent
-	}
-	for _, m := range d.Memory {
-		all["MiB "+m.Type], all["MiB "+m.Type+" in all"] = scaled(m.UsedBytes, 1.0/(1<<20)), scaled(m.TotalBytes, 1.0/(1<<20))
-	}
-	return all
+	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
 // MustBegin holds that what was read before a cut is the beginning of the whole.
@@ -202,4 +175,35 @@ func MustBegin[T any](t testing.TB, what string, whole, part []T) {
 func WholeLines(out []byte, cut int) []byte {
 	out = out[:max(0, min(cut, len(out)))]
 	return out[:bytes.LastIndexByte(out, '\n')+1]
+}
+
+// InAnyOrder compares readings whatever their order, which is that of the columns.
+func InAnyOrder() cmp.Option {
+	return cmp.Transformer("byName", func(rs model.Readings) map[string]float64 { return ByName(rs) })
+}
+
+// ByName is readings by their metric and labels: "power_watts", "memory_used_bytes hbm".
+func ByName(rs model.Readings) map[string]float64 {
+	all := make(map[string]float64, len(rs))
+	for _, r := range rs {
+		all[strings.Join(append([]string{string(r.Metric)}, r.Labels...), " ")] = r.Value
+	}
+	return all
+}
+
+// Reading is what a test expects of one metric.
+func Reading(m model.Metric, v float64, labels ...string) model.Readings {
+	return model.Readings{{Metric: m, Labels: labels, Value: v}}
+}
+
+// Usage is what a test expects of "used / total", scaled; a part that is nil is
+// not printed.
+func Usage(prefix, unit string, scale float64, used, total *float64, labels ...string) (rs model.Readings) {
+	if used != nil {
+		rs = append(rs, Reading(model.Metric(prefix+"used"+unit), *used*scale, labels...)...)
+	}
+	if total != nil {
+		rs = append(rs, Reading(model.Metric(prefix+"total"+unit), *total*scale, labels...)...)
+	}
+	return rs
 }

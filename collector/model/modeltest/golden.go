@@ -5,9 +5,9 @@ package modeltest
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -92,8 +92,8 @@ func Read(t testing.TB, name string) []byte {
 	return text
 }
 
-// render writes what a parser gave as JSON, without the fields that say nothing
-// and with numbers in full.
+// render writes what a parser gave as JSON, without the fields that say nothing,
+// and with readings by their names.
 func render(t *testing.T, report model.Report, failed error) string {
 	t.Helper()
 	var v any = report
@@ -104,10 +104,8 @@ func render(t *testing.T, report model.Report, failed error) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
 	var plain any
-	if err := d.Decode(&plain); err != nil {
+	if err := json.Unmarshal(text, &plain); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
@@ -124,20 +122,32 @@ func prune(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, x := range v {
-			if x = prune(x); x == nil || x == "" {
+			x = prune(x)
+			if readings, ok := x.([]any); ok && key == "Readings" {
+				x = byName(readings)
+			}
+			if v[key] = x; x == nil || x == "" {
 				delete(v, key)
-			} else {
-				v[key] = x
 			}
 		}
 	case []any:
 		for i := range v {
 			v[i] = prune(v[i])
 		}
-	case json.Number:
-		if f, err := v.Float64(); err == nil {
-			return json.Number(strconv.FormatFloat(f, 'f', -1, 64))
-		}
 	}
 	return v
+}
+
+// byName is a list of readings as an object, from metric and labels to value.
+func byName(readings []any) any {
+	all := map[string]any{}
+	for _, r := range readings {
+		r := r.(map[string]any)
+		labels, _ := r["Labels"].([]any)
+		all[strings.TrimSpace(fmt.Sprintln(append([]any{r["Metric"]}, labels...)...))] = r["Value"]
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
 }

@@ -1,6 +1,8 @@
 package programtest
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"sync"
@@ -12,55 +14,47 @@ import (
 // vendors' tools.
 func Build(t *testing.T) string {
 	t.Helper()
-	folder := makeFolder(t)
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	buildInto(t, folder)
-	return folder
+	programs := new(Programs)
+	t.Cleanup(programs.Remove)
+	return programs.Folder(t)
 }
 
 // Programs are those of this repository, built once for the tests of a package.
 type Programs struct {
-	once          sync.Once
-	folder, built string
+	once   sync.Once
+	folder string
+	err    error
 }
 
 // Folder is where they are, as Build leaves them.
 func (p *Programs) Folder(t *testing.T) string {
 	t.Helper()
-	p.once.Do(func() {
-		p.folder = makeFolder(t)
-		buildInto(t, p.folder)
-		p.built = p.folder
-	})
-	if p.built == "" {
-		t.Fatal("the programs were not built")
+	root := Root(t)
+	p.once.Do(func() { p.err = p.build(t.Context(), root) })
+	if p.err != nil {
+		t.Fatal(p.err)
 	}
-	return p.built
+	return p.folder
+}
+
+// build builds into a folder that is not the test's own, whose parents only its
+// user enters.
+func (p *Programs) build(ctx context.Context, root string) (err error) {
+	if p.folder, err = os.MkdirTemp("", "accelerator-programs-"); err != nil {
+		return err
+	}
+	if err := os.Chmod(p.folder, 0o755); err != nil { //nolint:gosec // other users run what is in it
+		return err
+	}
+	if out, err := exec.CommandContext(ctx, "make", "-C", root, "build", "BIN="+p.folder).CombinedOutput(); err != nil {
+		return fmt.Errorf("make build: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // Remove is for when all tests are over.
 func (p *Programs) Remove() {
 	if p.folder != "" {
 		_ = os.RemoveAll(p.folder)
-	}
-}
-
-// makeFolder makes one that is not the test's own, whose parents only its user enters.
-func makeFolder(t *testing.T) string {
-	t.Helper()
-	folder, err := os.MkdirTemp("", "accelerator-programs-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return folder
-}
-
-func buildInto(t *testing.T, folder string) {
-	t.Helper()
-	if out, err := exec.CommandContext(t.Context(), "make", "-C", Root(t), "build", "BIN="+folder).CombinedOutput(); err != nil {
-		t.Fatalf("make build: %v\n%s", err, out)
 	}
 }

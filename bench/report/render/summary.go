@@ -1,0 +1,137 @@
+package render
+
+import (
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
+)
+
+// What a summary has room for, so that one of eight steps fits a terminal of 40 lines.
+const (
+	mostDoubts     = 5
+	mostDoubtLines = 3
+)
+
+// Summary writes a report on one screen: the sweep as one table, what makes a figure
+// doubtful, and the [Answer]. It is at most 100 columns wide, and 40 lines long for
+// eight steps: columns that do not fit are left out, and so are doubts beyond the
+// first five.
+func Summary(w io.Writer, r *report.Report) error {
+	var p page
+	g := stepGrid(r, "", summaryColumns(r))
+	g.shorten()
+	g.cut(1 + fitting(g.widths(), 1, 0))
+	p.line("")
+	p.line("Whole steps, ramp and drain included; latencies in ms")
+	g.write(&p, 0)
+	if r.Objectives.Any() {
+		p.line("good: %s", r.Objectives)
+	}
+	p.doubts(r)
+	p.line("")
+	for _, line := range wrap(Answer(r), pageWidth) {
+		p.line("%s", line)
+	}
+	return p.writeTo(w)
+}
+
+// summaryColumns are the most telling first.
+func summaryColumns(r *report.Report) []report.Column {
+	shown := reportPercentiles(r)
+	high := shown[len(shown)-1]
+	var keys []string
+	for _, m := range report.Main() {
+		if m.Key == report.TTFT || m.Key == report.TPOT {
+			keys = append(keys, m.PercentileColumn(median).Key)
+		}
+		if m.Key != report.ITL {
+			keys = append(keys, m.PercentileColumn(high).Key)
+		}
+	}
+	keys = slices.Concat([]string{"achieved_concurrency_whole", "request_throughput_rps", "output_throughput_tok_s", "failure_ratio", "good_ratio"}, keys)
+	keys = append(keys, "energy_joules_per_output_token")
+	columns := report.Ordered(slices.Concat(sweepColumns(r), report.MainColumns([]float64{median, high})), keys...)
+	return slices.DeleteFunc(columns, func(c report.Column) bool { return !slices.Contains(keys, c.Key) })
+}
+
+// cut leaves out what comes after so many columns.
+func (g *Grid) cut(columns int) {
+	for _, lines := range [][][]string{g.Heads, g.Rows} {
+		for i := range lines {
+			lines[i] = lines[i][:columns]
+		}
+	}
+}
+
+// doubt is a warning and the steps that it is about, none for all.
+type doubt struct {
+	text  string // with the figures of the last of the steps
+	steps []string
+}
+
+// varying is what differs between the same warning about two steps.
+var varying = regexp.MustCompile(`\([^)]*\)|[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?(?:[nµm]?s)?`)
+
+// doubts are the warnings, each once where it differs only in figures.
+func doubts(r *report.Report) []doubt {
+	var all []doubt
+	for _, text := range r.Notes() {
+		all = append(all, doubt{text: text})
+	}
+	at := map[string]int{}
+	for i := range r.Steps {
+		for _, text := range r.Steps[i].Warnings {
+			kind := varying.ReplaceAllString(text, "0")
+			n, known := at[kind]
+			if !known {
+				n = len(all)
+				at[kind] = n
+				all = append(all, doubt{})
+			}
+			all[n].text = text
+			all[n].steps = append(all[n].steps, words.Clean(r.Steps[i].Name))
+		}
+	}
+	return all
+}
+
+func (p *page) doubts(r *report.Report) {
+	if names := NotRun(r); names != "" {
+		p.line("%s", fit("not run: "+names, pageWidth-1))
+	}
+	all := doubts(r)
+	if len(all) > 0 {
+		p.line("")
+	}
+	for i, d := range all {
+		if i == mostDoubts {
+			p.line("! %s more: see --format checks", words.Counted(len(all)-i, "doubt"))
+			return
+		}
+		p.doubt(d, len(r.Steps))
+	}
+}
+
+func (p *page) doubt(d doubt, steps int) {
+	text := words.Clean(d.text)
+	switch n := len(d.steps); {
+	case n == 0 || steps == 1:
+	case n == 1:
+		text = d.steps[0] + ": " + text
+	case n == steps:
+		text = "all steps (shown: " + d.steps[n-1] + "): " + text
+	default:
+		text = fit(strings.Join(d.steps, ", "), pageWidth/2) + " (shown: " + d.steps[n-1] + "): " + text
+	}
+	const mark = "! "
+	lines := wrap(text, pageWidth-len(mark))
+	if len(lines) > mostDoubtLines {
+		lines = lines[:mostDoubtLines]
+		lines[mostDoubtLines-1] = fit(lines[mostDoubtLines-1]+" …", pageWidth-len(mark)-1)
+	}
+	p.behind(mark, lines)
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
+)
+
+// askFlags say what a request asks beside its prompt.
+type askFlags struct {
+	maxTokens                  int
+	ignoreEOS, continuousUsage bool
+	sampling                   map[string]*string // members of the body by their flags
+	chatTemplate               string
+	stop                       []string
+	extra                      string
+	logprobs                   int
+	logprobsSet                bool
+	idPrefix                   string
+}
+
+func (a *askFlags) register(c flagSet) {
+	c.Flag("max-tokens", "Maximum number of tokens of an answer. Default: that of the data set, else the server's own.").IntVar(&a.maxTokens)
+	c.Flag("ignore-eos", "Generate up to the maximum number of tokens, past the end of the answer (vLLM).").BoolVar(&a.ignoreEOS)
+	c.Flag("continuous-usage", "Ask for the usage with every chunk, for ITL per token (vLLM, SGLang).").BoolVar(&a.continuousUsage)
+	a.sampling = map[string]*string{}
+	for _, name := range []string{"temperature", "top-p", "top-k", "min-p", "frequency-penalty", "presence-penalty", "repetition-penalty"} {
+		a.sampling[name] = c.Flag(name, "Sampling parameter "+name+". Default: "+map[bool]string{true: "0.", false: "the server's."}[name == "temperature"]).String()
+	}
+	c.Flag("chat-template-kwargs", "JSON object of arguments for the chat template (vLLM).").StringVar(&a.chatTemplate)
+	c.Flag("logprobs", "Number of most likely tokens to return with their probabilities at each token. Default: none.").
+		IsSetByUser(&a.logprobsSet).IntVar(&a.logprobs)
+	c.Flag("stop", "Stop sequence, at which an answer ends; repeatable. Default: none; on a command line of evalscope-perf <|im_end|>, as there.").StringsVar(&a.stop)
+	c.Flag("extra-body", "JSON object whose members are added to the body of every request.").StringVar(&a.extra)
+	c.Flag("request-id-prefix", "Prefix of each X-Request-Id, before the numbers of step and request. Default: random ids.").StringVar(&a.idPrefix)
+}
+
+// config is what every request asks beside its prompt.
+func (a *askFlags) config(idle time.Duration, api openai.API) (sweep.Ask, error) {
+	ask := sweep.Ask{IdleTimeout: idle, IgnoreEOS: a.ignoreEOS, ContinuousUsage: a.continuousUsage, RequestIDPrefix: a.idPrefix}
+	switch {
+	case strings.ContainsFunc(a.idPrefix, func(r rune) bool { return r < '!' || r > '~' }):
+		return ask, errors.New("--request-id-prefix must be of letters, digits and signs: it goes into a header")
+	case a.logprobs < 0:
+		return ask, errors.New("--logprobs must not be negative")
+	}
+	var err error
+	ask.Extra, err = a.extraBody(api)
+	return ask, err
+}
+
+// extraBody are the members that are added to every request.
+func (a *askFlags) extraBody(api openai.API) (map[string]json.RawMessage, error) {
+	extra := map[string]json.RawMessage{}
+	if a.extra != "" {
+		if err := json.Unmarshal([]byte(a.extra), &extra); err != nil || extra == nil { // which null makes it
+			return nil, errors.New("--extra-body is no JSON object")
+		}
+	}
+	for name, text := range a.sampling {
+		if *text == "" {
+			continue
+		}
+		number, err := jsonNumber(*text)
+		if err != nil {
+			return nil, fmt.Errorf("--%s %q is no number", name, *text)
+		}
+		extra[strings.ReplaceAll(name, "-", "_")] = number
+	}
+	if a.chatTemplate != "" {
+		extra["chat_template_kwargs"] = json.RawMessage(a.chatTemplate)
+	}
+	if len(a.stop) > 0 {
+		list, err := json.Marshal(a.stop)
+		if err != nil {
+			return nil, err
+		}
+		extra["stop"] = list
+	}
+	if n := json.RawMessage(strconv.Itoa(a.logprobs)); a.logprobsSet && api == openai.Completions {
+		extra["logprobs"] = n
+	} else if a.logprobsSet {
+		extra["logprobs"], extra["top_logprobs"] = json.RawMessage("true"), n
+	}
+	if err := openai.CheckExtra(extra); err != nil {
+		return nil, fmt.Errorf("--extra-body: %w", err)
+	}
+	return extra, nil
+}
+
+// jsonNumber is a number as JSON has it: as it was given, or where JSON does not
+// write it so, as in .5, by its value. NaN and Inf are refused.
+func jsonNumber(text string) (json.RawMessage, error) {
+	n, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil:
+		return nil, err
+	case json.Valid([]byte(text)):
+		return json.RawMessage(text), nil
+	}
+	return json.Marshal(n)
+}

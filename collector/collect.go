@@ -1,0 +1,130 @@
+package collector
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/numa"
+)
+
+// Describe implements prometheus.Collector; the set is static.
+func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, s := range c.series {
+		ch <- s.desc
+	}
+}
+
+// Collect implements prometheus.Collector from memory alone: it runs no tool and
+// reads no file.
+func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+	e := emitter{series: c.series, ch: ch}
+	for i := range c.cards {
+		v := &c.cards[i]
+		e.vendor = v.poller.name
+		e.status(v.poller.Status())
+		if n := v.hardware.expected(); n > 0 {
+			e.put("devices_expected", float64(n), e.vendor)
+		}
+		if s, ok := v.poller.fresh(); ok {
+			e.snapshot(s, c.processes)
+		}
+	}
+	if c.numa != nil {
+		e.status(c.numa.Status())
+		if s, ok := c.numa.fresh(); ok {
+			e.nodes(s)
+		}
+	}
+}
+
+// emitter writes const metrics of one scrape.
+type emitter struct {
+	series map[string]series
+	ch     chan<- prometheus.Metric
+	vendor string
+}
+
+// put writes a sample of one of Metrics, with all its labels.
+func (e emitter) put(name string, v float64, labels ...string) {
+	s := e.series[name]
+	e.ch <- prometheus.MustNewConstMetric(s.desc, s.kind, v, labels...)
+}
+
+// readings writes what was printed, behind the labels of its card, slice or node.
+func (e emitter) readings(all model.Readings, labels ...string) {
+	for i := range all {
+		e.put(string(all[i].Metric), all[i].Value, append(labels, all[i].Labels...)...)
+	}
+}
+
+func (e emitter) status(s Status) {
+	e.put("collector_success", oneIf(s.Success), s.Collector)
+	e.put("collector_duration_seconds", s.Duration.Seconds(), s.Collector)
+	last := 0.0
+	if !s.LastSuccess.IsZero() {
+		last = float64(s.LastSuccess.UnixMilli()) / 1e3
+	}
+	e.put("collector_last_success_timestamp_seconds", last, s.Collector)
+	for _, r := range failure.Reasons() {
+		e.put("collector_failures_total", float64(s.Failures[r]), s.Collector, string(r))
+	}
+	e.put("collector_stuck_processes", float64(s.Stuck), s.Collector)
+	e.put("parse_warnings_total", float64(s.Warnings), s.Collector)
+}
+
+func oneIf(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (e emitter) snapshot(s *model.Snapshot, processes bool) {
+	if t := s.Tool; t != nil {
+		e.put("tool_info", 1, e.vendor, t.Name, t.Version, t.DriverVersion, t.RuntimeVersion, t.FirmwareVersion)
+	}
+	e.put("devices", float64(s.Seen), e.vendor)
+	for i := range s.Devices {
+		e.device(&s.Devices[i])
+	}
+	for _, d := range s.Missing {
+		e.put("device_missing_info", 1, e.vendor, d.ID, d.Name, d.BusID, d.UUID)
+	}
+	for _, l := range s.Links {
+		e.put("link_info", 1, e.vendor, l.Device, l.Peer, l.Type)
+	}
+	for _, x := range s.Slices {
+		e.put("slice_info", 1, e.vendor, x.Device, x.ID)
+		e.readings(x.Readings, e.vendor, x.Device, x.ID)
+	}
+	if !processes {
+		return
+	}
+	for _, p := range s.Processes {
+		e.put("process_memory_used_bytes", p.UsedBytes, e.vendor, p.Device, p.PID, p.Name)
+	}
+}
+
+func (e emitter) device(d *model.Device) {
+	e.put("info", 1, e.vendor, d.ID, d.Name, d.BusID, d.UUID, d.Board, d.NPU, d.Chip)
+	if h := d.Health; h != nil {
+		e.put("healthy", oneIf(h.OK), e.vendor, d.ID)
+		e.put("health_info", 1, e.vendor, d.ID, h.State, h.Reason)
+	}
+	e.readings(d.Readings, e.vendor, d.ID)
+	if d.NUMANode != nil {
+		e.put("numa_node", float64(*d.NUMANode), e.vendor, d.ID)
+	}
+	if d.CPUAffinity != "" {
+		e.put("cpu_affinity_info", 1, e.vendor, d.ID, d.CPUAffinity)
+	}
+}
+
+func (e emitter) nodes(s *numa.Snapshot) {
+	for _, n := range s.Nodes {
+		e.readings(n.Readings, strconv.Itoa(n.ID))
+	}
+}

@@ -1,0 +1,95 @@
+package printed
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+)
+
+// Field is what stands under a header word or behind a key: one line in a vendor's
+// table. One with a Total or a Limit is printed as a pair with a slash.
+type Field struct {
+	Metric model.Metric
+	Labels []string // values of the metric's own labels
+	Unit   Unit
+	Total  model.Metric // "used / total"; under a total of 0, which a failed query prints, both are unknown
+	Limit  model.Metric // "value / limit", or the value alone; a limit of 0 is unknown
+}
+
+// IsPair reports whether a slash is expected in the values.
+func (f *Field) IsPair() bool { return f.Total != "" || f.Limit != "" }
+
+// Read adds the readings in text; their unit stands behind the number, else it is
+// headerUnit. It reports whether all of text makes sense: an absent value does, and
+// a part that does not costs only itself.
+func (f *Field) Read(to *model.Readings, text, headerUnit string) bool {
+	if Absent(text) {
+		return true
+	}
+	if f.Total != "" {
+		return f.readUsage(to, text, headerUnit)
+	}
+	value, limit, isPair := CutPair(text)
+	if !isPair || f.Limit == "" {
+		value, limit = text, ""
+	}
+	v, known, ok := f.Unit.parse(value, headerUnit)
+	f.add(to, f.Metric, v, known)
+	v, known, okLimit := f.Unit.parse(limit, headerUnit)
+	f.add(to, f.Limit, v, known && v != 0)
+	return ok && okLimit
+}
+
+func (f *Field) readUsage(to *model.Readings, text, headerUnit string) bool {
+	used, total, isPair := CutPair(text)
+	_, unit := cutUnit(total)
+	unit = cmp.Or(unit, headerUnit)
+	all, knownAll, ok := f.Unit.parse(total, unit)
+	if !isPair || !ok || knownAll && all == 0 {
+		return isPair && ok
+	}
+	part, knownPart, ok := f.Unit.parse(used, unit)
+	if knownPart && knownAll && part > all {
+		knownPart, ok = false, false
+	}
+	f.add(to, f.Metric, part, knownPart)
+	f.add(to, f.Total, all, knownAll)
+	return ok
+}
+
+func (f *Field) add(to *model.Readings, m model.Metric, v float64, known bool) {
+	if known {
+		to.Add(model.Reading{Metric: m, Labels: f.Labels, Value: v})
+	}
+}
+
+// Carries reports whether text has the field's unit itself, so that it can be
+// nothing else's value.
+func (f *Field) Carries(text string) bool {
+	value, total, isPair := CutPair(text)
+	switch {
+	case f.Total != "":
+		_, symbol := cutUnit(total)
+		unit, _, _ := scale(symbol)
+		return isPair && unit == f.Unit
+	case f.Limit != "" && isPair:
+		text = value
+	}
+	_, ok := f.Unit.amount(cutUnit(text))
+	return ok
+}
+
+// CutPair cuts "used / total" at the slash that is not part of an "N/A".
+func CutPair(cell string) (used, total string, ok bool) {
+	const none = "n/a"
+	from := 0
+	if len(cell) >= len(none) && strings.EqualFold(cell[:len(none)], none) {
+		from = len(none)
+	}
+	slash := strings.IndexByte(cell[from:], '/')
+	if slash < 0 {
+		return "", "", false
+	}
+	return strings.TrimSpace(cell[:from+slash]), strings.TrimSpace(cell[from+slash+1:]), true
+}

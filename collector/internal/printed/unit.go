@@ -1,0 +1,99 @@
+package printed
+
+import (
+	"cmp"
+	"strings"
+)
+
+// Unit is what a value is measured in, however it is written.
+type Unit uint8
+
+// The units.
+const (
+	Percent Unit = iota + 1 // a share: 36% is read as 0.36
+	Watts
+	Celsius
+	Bytes
+	Pages
+	Level // P9, with the letter before the number
+)
+
+// scale returns what a printed symbol means: its unit, and what to multiply with and
+// to divide by for the base unit. Memory is binary throughout: both vendors divide
+// by 1024 and write MB or MiB as they please.
+func scale(symbol string) (u Unit, times, per float64) {
+	switch symbol {
+	case "%":
+		return Percent, 1, 100
+	case "W":
+		return Watts, 1, 1
+	case "C":
+		return Celsius, 1, 1
+	case "B":
+		return Bytes, 1, 1
+	case "KB", "KiB", "kB":
+		return Bytes, 1 << 10, 1
+	case "MB", "MiB":
+		return Bytes, 1 << 20, 1
+	case "GB", "GiB":
+		return Bytes, 1 << 30, 1
+	case "page":
+		return Pages, 1, 1
+	}
+	return 0, 1, 1
+}
+
+// IsSymbol reports whether s is how a unit is written behind a number.
+func IsSymbol(s string) bool {
+	u, _, _ := scale(s)
+	return u != 0
+}
+
+// Value reads one value in base units. Its unit stands behind the number, else it
+// is headerUnit; without either, or out of range, it is not read.
+func (u Unit) Value(text, headerUnit string) (float64, bool) {
+	v, known, _ := u.parse(text, headerUnit)
+	return v, known
+}
+
+// parse reads one value. An absent one is not known and fine, one that cannot be
+// read is neither. Only temperatures may be negative, and what no machine holds is refused: an
+// unsigned counter that went below zero prints as an enormous number.
+func (u Unit) parse(text, headerUnit string) (v float64, known, ok bool) {
+	const most = 1 << 60
+	number, symbol := cutUnit(text)
+	if Absent(number) {
+		return 0, false, true
+	}
+	v, ok = u.amount(number, cmp.Or(symbol, headerUnit))
+	ok = ok && (v >= 0 || u == Celsius) && v < most && (v <= 1 || u != Percent)
+	return v, ok, ok
+}
+
+// amount reads a number with the symbol of the unit, whatever its range.
+func (u Unit) amount(number, symbol string) (float64, bool) {
+	if u == Level {
+		digits, hasLetter := strings.CutPrefix(number, "P")
+		n, ok := Index(digits)
+		return float64(n), ok && hasLetter && symbol == ""
+	}
+	unit, times, per := scale(symbol)
+	v, ok := Number(number)
+	return v * times / per, ok && unit == u
+}
+
+// cutUnit takes the unit off the end of a number: "65536 MiB" and "65536MiB" are
+// "65536", "MiB", and "NA MiB" is "NA", "MiB".
+func cutUnit(s string) (number, symbol string) {
+	end := strings.IndexByte(s, ' ')
+	if end < 0 {
+		end = len(s)
+		for end > 0 && (s[end-1] < '0' || s[end-1] > '9') {
+			end--
+		}
+	}
+	if end == 0 {
+		return s, ""
+	}
+	return s[:end], strings.TrimSpace(s[end:])
+}

@@ -1,0 +1,36 @@
+package model
+
+import "slices"
+
+// Metric is the name of a metric of cards or slices without the prefix "accelerator_".
+// The package collector has the table of all of them; a test there holds every
+// vendor's tables against it.
+type Metric string
+
+// Reading is one value that a tool printed, in base units.
+type Reading struct {
+	Metric Metric
+	Labels []string // values of the metric's own labels, in the order of its table
+	Value  float64
+}
+
+// Readings are those of one card or slice, each metric once for the same labels.
+type Readings []Reading
+
+// Get returns the value of a metric, false when it was not printed.
+func (rs Readings) Get(m Metric, labels ...string) (float64, bool) {
+	for i := range rs {
+		if rs[i].Metric == m && slices.Equal(rs[i].Labels, labels) {
+			return rs[i].Value, true
+		}
+	}
+	return 0, false
+}
+
+// Add adds a reading, unless there is one of the same metric and labels already:
+// what was told first holds.
+func (rs *Readings) Add(r Reading) {
+	if _, known := rs.Get(r.Metric, r.Labels...); !known {
+		*rs = append(*rs, r)
+	}
+}

@@ -1,0 +1,310 @@
+package listening
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
+)
+
+func needProc(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat("/proc/net/tcp"); err != nil {
+		t.Skip("no procfs here:", err)
+	}
+}
+
+func listen(t *testing.T, network, address string) (net.Listener, int) {
+	t.Helper()
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l, l.Addr().(*net.TCPAddr).Port
+}
+
+// startFamily starts a shell and below it a sleeper, and returns both PIDs.
+func startFamily(t *testing.T, files ...*os.File) []int {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", "sleep 1000 & echo $!; wait")
+	cmd.ExtraFiles = files
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	sleeper, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if p, err := os.FindProcess(sleeper); err == nil {
+			_ = p.Kill()
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	pids := []int{cmd.Process.Pid, sleeper}
+	slices.Sort(pids)
+	return pids
+}
+
+func TestFindOnThisMachine(t *testing.T) {
+	needProc(t)
+	_, ours := listen(t, "tcp4", "127.0.0.1:0")
+	family := startFamily(t)
+
+	// The second one listens on a socket that only the family still holds.
+	l, theirs := listen(t, "tcp4", "127.0.0.1:0")
+	f, err := l.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := startFamily(t, f)
+	f.Close()
+	l.Close()
+
+	closed, nobodys := listen(t, "tcp4", "127.0.0.1:0")
+	closed.Close()
+
+	got, err := Find("/proc", []int{ours, theirs, nobodys, 0, -1, 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := slices.Sorted(slices.Values(slices.Concat([]int{os.Getpid()}, family, others)))
+	if diff := cmp.Diff(map[int][]int{ours: all, theirs: others}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFindIPv6(t *testing.T) {
+	needProc(t)
+	_, port := listen(t, "tcp6", "[::1]:0")
+	got, err := Find("/proc", []int{port})
+	if err != nil || !slices.Contains(got[port], os.Getpid()) {
+		t.Errorf("Find = %v, %v, want %d", got, err, os.Getpid())
+	}
+}
+
+// A connection to a port is not a listener on it.
+func TestFindIgnoresClients(t *testing.T) {
+	needProc(t)
+	l, port := listen(t, "tcp4", "127.0.0.1:0")
+	conn, err := net.Dial("tcp4", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	server, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	l.Close()
+	if got, err := Find("/proc", []int{port}); err != nil || len(got) != 0 {
+		t.Errorf("Find = %v, %v, want nothing", got, err)
+	}
+}
+
+const header = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+
+func socket(port int, state string, inode int) string {
+	return fmt.Sprintf("   0: 0100007F:%04X 00000000:0000 %s 00000000:00000000 00:00000000 00000000     0        0 %d 1 0000000000000000 100 0 0 10 0\n", port, state, inode)
+}
+
+// fakeProc is a proc file system: what each process is called, its parent, and
+// where its files point.
+type fakeProc map[int]struct {
+	comm   string
+	parent int
+	files  []string
+}
+
+func (p fakeProc) write(t *testing.T, tables map[string]string) process.FS {
+	t.Helper()
+	root := t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.Mkdir(filepath.Join(root, "net"), 0o755))
+	for name, text := range tables {
+		must(os.WriteFile(filepath.Join(root, "net", name), []byte(text), 0o644))
+	}
+	for pid, one := range p {
+		dir := filepath.Join(root, strconv.Itoa(pid))
+		must(os.MkdirAll(filepath.Join(dir, "fd"), 0o755))
+		stat := fmt.Sprintf("%d (%s) S %d %d %d 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 100\n", pid, one.comm, one.parent, pid, pid)
+		must(os.WriteFile(filepath.Join(dir, "stat"), []byte(stat), 0o644))
+		for fd, target := range one.files {
+			must(os.Symlink(target, filepath.Join(dir, "fd", strconv.Itoa(fd))))
+		}
+	}
+	return process.FS(root)
+}
+
+func TestFindInTree(t *testing.T) {
+	procs := fakeProc{
+		1:   {"init", 0, []string{"/dev/null", "socket:[900]"}},
+		100: {"vllm serve", 1, []string{"/dev/null", "pipe:[5]", "socket:[501]", "socket:[777]"}},
+		110: {"odd) S 1 (name", 100, []string{"/dev/null"}},
+		120: {"worker", 110, nil},
+		130: {"worker", 110, nil},
+		200: {"other", 1, []string{"socket:[602]", "socket:[x]", "socket:[602"}},
+		210: {"its child", 200, nil},
+		300: {"two ports", 1, []string{"socket:[502]", "socket:[603]"}},
+	}
+	root := procs.write(t, map[string]string{
+		"tcp": header + socket(8000, "01", 777) + socket(8000, "0A", 501) + socket(9999, "0A", 900) +
+			"torn line 0A\n" + socket(8001, "0A", 602),
+		"tcp6": header + socket(8000, "0A", 502) + socket(8001, "0A", 0) + socket(8002, "0A", 603),
+	})
+	// Gone between the listing and the look, as processes are.
+	if err := os.Mkdir(filepath.Join(string(root), "400"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Find(root, []int{8000, 8001, 8002, 8003})
+	want := map[int][]int{
+		8000: {100, 110, 120, 130, 300},
+		8001: {200, 210},
+		8002: {300},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("(-want +got):\n%s%v", diff, err)
+	}
+}
+
+func TestFindWithoutIPv6(t *testing.T) {
+	procs := fakeProc{7: {"server", 1, []string{"socket:[501]"}}}
+	root := procs.write(t, map[string]string{"tcp": header + socket(8000, "0A", 501)})
+	got, err := Find(root, []int{8000})
+	if diff := cmp.Diff(map[int][]int{8000: {7}}, got); diff != "" || err != nil {
+		t.Errorf("(-want +got):\n%s%v", diff, err)
+	}
+}
+
+// A process that is its own ancestor in a torn reading must not hang Find.
+func TestFindSurvivesLoops(t *testing.T) {
+	procs := fakeProc{7: {"a", 8, []string{"socket:[501]"}}, 8: {"b", 7, nil}}
+	root := procs.write(t, map[string]string{"tcp": header + socket(8000, "0A", 501)})
+	got, err := Find(root, []int{8000})
+	if diff := cmp.Diff(map[int][]int{8000: {7, 8}}, got); diff != "" || err != nil {
+		t.Errorf("(-want +got):\n%s%v", diff, err)
+	}
+}
+
+func TestFindFails(t *testing.T) {
+	if got, err := Find(process.FS(t.TempDir()), []int{8000}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without socket tables: %v, %v", got, err)
+	}
+}
+
+func TestIsLocal(t *testing.T) {
+	own := func() map[netip.Addr]bool {
+		return map[netip.Addr]bool{
+			netip.MustParseAddr("10.1.2.3"): true,
+			netip.MustParseAddr("fe80::1"):  true,
+		}
+	}
+	names := map[string][]netip.Addr{
+		"gpu7.example":  {netip.MustParseAddr("10.1.2.3"), netip.MustParseAddr("fe80::1%eth0")},
+		"mixed.example": {netip.MustParseAddr("10.1.2.3"), netip.MustParseAddr("10.9.9.9")},
+		"empty.example": {},
+	}
+	lookUp := func(_ context.Context, name string) ([]netip.Addr, error) {
+		addrs, ok := names[name]
+		if !ok {
+			return nil, &net.DNSError{Name: name, Err: "no such host", IsNotFound: true}
+		}
+		return addrs, nil
+	}
+	cases := []struct {
+		host  string
+		want  bool
+		fails bool
+	}{
+		{"localhost", true, false},
+		{"LocalHost.", true, false},
+		{"vllm.localhost", true, false},
+		{"", true, false},
+		{"Node-A", true, false},
+		{"127.0.0.1", true, false},
+		{"127.8.9.10", true, false},
+		{"0.0.0.0", true, false},
+		{"::1", true, false},
+		{"[::1]", true, false},
+		{"::", true, false},
+		{"::ffff:127.0.0.1", true, false},
+		{"10.1.2.3", true, false},
+		{"fe80::1%eth0", true, false},
+		{"10.1.2.4", false, false},
+		{"fe80::2", false, false},
+		{"gpu7.example", true, false},
+		{"mixed.example", false, false},
+		{"empty.example", false, false},
+		{"unknown.example", false, true},
+		{"localhost.example", false, true},
+	}
+	for _, c := range cases {
+		got, err := isLocal(t.Context(), c.host, "node-a", own, lookUp)
+		if got != c.want || (err != nil) != c.fails {
+			t.Errorf("isLocal(%q) = %t, %v, want %t", c.host, got, err, c.want)
+		}
+	}
+}
+
+// No name server is asked for an address, nor for localhost: the context has ended.
+func TestIsLocalOnThisMachine(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	hosts := map[string]bool{"localhost": true, "127.0.0.1": true, "::1": true, "192.0.2.1": false, "2001:db8::1": false}
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range addrs {
+		hosts[a.(*net.IPNet).IP.String()] = true
+	}
+	for host, want := range hosts {
+		if got, err := IsLocal(ctx, host); got != want || err != nil {
+			t.Errorf("IsLocal(%q) = %t, %v, want %t", host, got, err, want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(header + socket(8000, "0A", 501))
+	f.Add("socket:[123]")
+	f.Fuzz(func(t *testing.T, text string) {
+		sockets := map[uint64]int{}
+		_ = parseSockets(strings.NewReader(text), []int{8000}, sockets)
+		for inode, port := range sockets {
+			if inode == 0 || port != 8000 {
+				t.Errorf("socket %d of port %d", inode, port)
+			}
+		}
+		socketInode(text)
+	})
+}
