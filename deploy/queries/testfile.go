@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -61,43 +60,30 @@ func readRuleTests(file string) ([]RuleTest, error) {
 	return all, nil
 }
 
-// SeriesProblems tells what is wrong with a series that is fed to a test: it must be
-// one that a program exports.
-func (c *Catalogue) SeriesProblems(text string) []string {
+// SeriesProblems tells what is wrong with a series that is fed to a test: it must be one that a program exports.
+func (g *Golden) SeriesProblems(text string) []string {
 	fed, err := parser.NewParser(parser.Options{}).ParseMetric(text)
 	if err != nil {
 		return []string{fmt.Sprintf("not a series: %v", err)}
 	}
-	name := fed.Get(model.MetricNameLabel)
-	m, ok := c.metrics[name]
-	if !ok {
-		return []string{name + " is no metric that is known"}
-	}
-	var problems []string
+	e := &parser.VectorSelector{Name: fed.Get(labels.MetricName)}
 	fed.Range(func(l labels.Label) {
-		_, ok := m.labels[l.Name]
-		switch values := m.values[l.Name]; {
-		case l.Name == model.MetricNameLabel || l.Value == "":
-		case !ok && !m.open:
-			problems = append(problems, fmt.Sprintf("%s has no label %s, but %s", name, l.Name, shape{labels: m.labels}))
-		case l.Name == labels.BucketLabel:
-			if values != nil && !hasBoundary(values, l.Value) {
-				problems = append(problems, fmt.Sprintf("le of %s is never %q, but %s", name, l.Value, list(values)))
-			}
-		case values != nil && !values[l.Value]:
-			problems = append(problems, fmt.Sprintf("%s of %s is never %q, but %s", l.Name, name, l.Value, list(values)))
+		kind := labels.MatchEqual
+		if l.Name == labels.BucketLabel {
+			kind = labels.MatchRegexp // in any format
+			l.Value = regexp.QuoteMeta(l.Value)
+		}
+		if l.Value != "" {
+			e.LabelMatchers = append(e.LabelMatchers, labels.MustNewMatcher(kind, l.Name, l.Value))
 		}
 	})
-	if len(problems) == 0 && !m.occurs(func(label, value string) bool {
-		return !fed.Has(label) || fed.Get(label) == value
-	}) {
-		problems = append(problems, fmt.Sprintf("%s: %s has no such series", text, name))
-	}
-	return problems
+	c := &check{golden: g}
+	c.selector(e)
+	return c.problems
 }
 
-// HasAlert tells whether one of the rules is an alert of that name.
-func (c *Catalogue) HasAlert(name string) bool { return c.alerts[name] }
+// HasAlert reports whether one of the rules is an alert of that name.
+func (g *Golden) HasAlert(name string) bool { return g.alerts[name] }
 
 // Markdown reads the PromQL of a document: the blocks marked promql. What stands
 // between blank lines or comments is one query, or one on each line.
