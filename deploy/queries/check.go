@@ -142,7 +142,7 @@ func (g *Golden) ask(e parser.Expr, at time.Time) answer {
 
 func (g *Golden) exec(expr string, at time.Time) answer {
 	ctx := context.Background()
-	q, err := g.engine.NewInstantQuery(ctx, g, nil, expr, at)
+	q, err := g.engine.NewInstantQuery(ctx, g.queryable(), nil, expr, at)
 	if err != nil {
 		return answer{err: err}
 	}

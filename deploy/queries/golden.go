@@ -1,8 +1,9 @@
 package queries
 
 import (
+	"errors"
 	"fmt"
-	"maps"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,10 +12,9 @@ import (
 	"sync"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/textparse"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -76,26 +76,42 @@ func Load(root string, pods ...string) (*Golden, error) {
 		}),
 	}
 	scrapes := map[string][]series{}
+	targets := map[string][]string{} // that the programs' series name
 	for job, file := range goldenFiles() {
-		if scrapes[job], err = readExposition(filepath.Join(root, file)); err != nil {
-			return nil, err
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			return nil, fmt.Errorf("reading exposition: %w", err)
+		}
+		if scrapes[job], err = readExposition(text); err != nil {
+			return nil, fmt.Errorf("reading exposition %s: %w", file, err)
+		}
+		for _, s := range scrapes[job] {
+			if target := s.labels.Get("target"); target != "" && !slices.Contains(targets[job], target) {
+				targets[job] = append(targets[job], target)
+			}
 		}
 	}
-	targets := targetsOf(scrapes)
-	scrapes[VLLM] = vllmSeries()
+	if scrapes[VLLM], err = readExposition(vllmExposition()); err != nil {
+		return nil, fmt.Errorf("reading the stated metrics of vLLM: %w", err)
+	}
+	scrapes[VLLM] = slices.DeleteFunc(scrapes[VLLM], func(s series) bool { return s.kind == Native })
 	for _, s := range scrapes[Exporter] { // a library's, in every program
-		if name := s.labels.Get(labels.MetricName); strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_") {
+		if strings.HasPrefix(s.name(), "go_") || strings.HasPrefix(s.name(), "process_") {
 			scrapes[Bench], scrapes[VLLM] = append(scrapes[Bench], s), append(scrapes[VLLM], s)
 		}
 	}
 	for _, job := range jobs {
-		scrapes[job.Name] = append(scrapes[job.Name], ofScrape()...)
+		for _, name := range []string{
+			"up", "scrape_duration_seconds", "scrape_samples_scraped", "scrape_samples_post_metric_relabeling", "scrape_series_added",
+		} {
+			scrapes[job.Name] = append(scrapes[job.Name], series{labels.FromStrings(labels.MetricName, name), Gauge, 1})
+		}
+		scrapedBy := []string{""}
+		if job.Name == Exporter && len(pods) > 0 {
+			scrapedBy = pods
+		}
 		for i, at := range job.places(targets) {
-			podsHere := pods
-			if job.Name != Exporter || len(pods) == 0 {
-				podsHere = []string{""}
-			}
-			for _, pod := range podsHere {
+			for _, pod := range scrapedBy {
 				for _, s := range scrapes[job.Name] {
 					g.add(s.scraped(at, pod, i == 1))
 				}
@@ -103,31 +119,6 @@ func Load(root string, pods ...string) (*Golden, error) {
 		}
 	}
 	return g, nil
-}
-
-// ofScrape are the series that Prometheus itself makes of every scrape.
-func ofScrape() []series {
-	var all []series
-	for _, name := range []string{
-		"up", "scrape_duration_seconds", "scrape_samples_scraped", "scrape_samples_post_metric_relabeling", "scrape_series_added",
-	} {
-		all = append(all, series{labels: labels.FromStrings(labels.MetricName, name), kind: Gauge, value: 1})
-	}
-	return all
-}
-
-// targetsOf are the targets that the programs' series name.
-func targetsOf(scrapes map[string][]series) map[string][]string {
-	targets := map[string][]string{}
-	for job, all := range scrapes {
-		for _, s := range all {
-			if target := s.labels.Get("target"); target != "" && !slices.Contains(targets[job], target) {
-				targets[job] = append(targets[job], target)
-			}
-		}
-		slices.Sort(targets[job])
-	}
-	return targets
 }
 
 // places are the labels of a job's targets. vLLM's servers are those that the exporters' probes and the benches ask: by
@@ -160,22 +151,23 @@ func (j Job) places(targets map[string][]string) []map[string]string {
 }
 
 // scraped is the series with what a scrape adds. Another version of a program may fill labels that are empty here, and
-// one of Prometheus before 3.0 keeps the boundary of a bucket as it is sent: 1.0 for a whole number in OpenMetrics.
+// one of Prometheus before 3.0 keeps 1 as the boundary of a bucket where this has 1.0.
 func (s series) scraped(at map[string]string, pod string, other bool) series {
 	b := labels.NewBuilder(s.labels)
-	for _, label := range s.empty {
-		if other && !closed(s.labels.Get(labels.MetricName), label) {
-			b.Set(label, "filled")
+	s.labels.Range(func(l labels.Label) {
+		switch {
+		case l.Value == "" && other && !closed(s.name(), l.Name):
+			b.Set(l.Name, "filled")
+		case l.Value == "":
+			b.Del(l.Name)
+		case l.Name == labels.BucketLabel && other:
+			b.Set(l.Name, strings.TrimSuffix(l.Value, ".0"))
 		}
-	}
+	})
 	for label, value := range at {
 		b.Set(label, value)
 	}
-	b.Set("pod", pod)
-	if le := s.labels.Get(labels.BucketLabel); other && le != "" && !strings.ContainsAny(le, ".eI") {
-		b.Set(labels.BucketLabel, le+".0")
-	}
-	s.labels = b.Labels()
+	s.labels = b.Set("pod", pod).Labels()
 	return s
 }
 
@@ -192,69 +184,46 @@ func closed(name, label string) bool {
 	return false
 }
 
-// readExposition reads the series of a file in the text format, as what Prometheus makes of them.
-func readExposition(file string) ([]series, error) {
-	text, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("reading exposition: %w", err)
-	}
-	defer text.Close()
-	p := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := p.TextToMetricFamilies(text)
-	if err != nil {
-		return nil, fmt.Errorf("reading exposition %s: %w", file, err)
-	}
+// readExposition reads the series of the text format, as what Prometheus makes of them.
+func readExposition(text []byte) ([]series, error) {
+	p := textparse.NewPromParser(text, labels.NewSymbolTable(), false)
 	var all []series
-	for _, name := range slices.Sorted(maps.Keys(families)) {
-		for _, m := range families[name].GetMetric() {
-			b := labels.NewBuilder(labels.EmptyLabels())
-			var empty []string
-			for _, l := range m.GetLabel() {
-				b.Set(l.GetName(), l.GetValue())
-				if l.GetValue() == "" {
-					empty = append(empty, l.GetName())
-				}
-			}
-			for _, s := range seriesOf(name, families[name].GetType(), b.Labels(), bounds(m)) {
-				s.empty = empty
-				all = append(all, s)
-			}
+	var of model.MetricType
+	for {
+		switch entry, err := p.Next(); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, err
+		case entry == textparse.EntryType:
+			_, of = p.Type()
+		case entry == textparse.EntrySeries:
+			var l labels.Labels
+			p.Labels(&l)
+			all = append(all, seriesOf(l, of)...)
 		}
 	}
-	return all, nil
 }
 
-func bounds(m *dto.Metric) []string {
-	var all []string
-	for _, b := range m.GetHistogram().GetBucket() {
-		all = append(all, strconv.FormatFloat(b.GetUpperBound(), 'g', -1, 64))
-	}
-	return all
-}
-
-// seriesOf are what one metric of a family becomes in Prometheus.
-func seriesOf(name string, of dto.MetricType, l labels.Labels, bounds []string) []series {
-	as := func(suffix string, kind Kind, value float64, more ...string) series {
-		b := labels.NewBuilder(l).Set(labels.MetricName, name+suffix)
-		if len(more) == 2 {
-			b.Set(more[0], more[1])
-		}
-		return series{labels: b.Labels(), kind: kind, value: value}
-	}
+// seriesOf are what a line of an exposition becomes: the count of a histogram stands for the native one too.
+func seriesOf(l labels.Labels, of model.MetricType) []series {
+	const fastest = 1e6 // of all the buckets of a histogram
+	name := l.Get(labels.MetricName)
+	le, err := strconv.ParseFloat(l.Get(labels.BucketLabel), 64)
+	count, isCount := strings.CutSuffix(name, "_count")
 	switch {
-	case of == dto.MetricType_COUNTER:
-		return []series{as("", Counter, 1)}
-	case of == dto.MetricType_HISTOGRAM:
-		n := float64(len(bounds))
-		all := []series{as("", Native, n), as("_sum", Counter, n), as("_count", Counter, n)}
-		for i, bound := range bounds {
-			all = append(all, as("_bucket", Counter, float64(i+1), labels.BucketLabel, bound))
-		}
-		return all
-	case of == dto.MetricType_GAUGE && strings.HasSuffix(name, "_ratio"):
-		return []series{as("", Gauge, ratio)}
+	case of == model.MetricTypeCounter:
+		return []series{{l, Counter, 1}}
+	case of == model.MetricTypeHistogram && err == nil:
+		return []series{{l, Counter, 1 + min(le, fastest-1)}}
+	case of == model.MetricTypeHistogram && isCount:
+		return []series{{l, Counter, fastest}, {labels.NewBuilder(l).Set(labels.MetricName, count).Labels(), Native, fastest}}
+	case of == model.MetricTypeHistogram:
+		return []series{{l, Counter, fastest}}
+	case of == model.MetricTypeGauge && strings.HasSuffix(name, "_ratio"):
+		return []series{{l, Gauge, ratio}}
 	}
-	return []series{as("", Gauge, 1)}
+	return []series{{l, Gauge, 1}}
 }
 
 // isNative reports whether a metric is a native histogram.

@@ -2,6 +2,7 @@ package queries
 
 import (
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -111,14 +112,14 @@ func TestRuleTests(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.String(), func(t *testing.T) {
 			for _, s := range test.Series {
-				report(t, c.SeriesProblems(s))
+				report(t, c.SeriesProblems(s.Series))
 			}
 			for _, e := range test.Exprs {
-				report(t, c.Problems(e))
+				report(t, c.Problems(e.Expr))
 			}
 			for _, a := range test.Alerts {
-				if !c.HasAlert(a) {
-					t.Errorf("no alert is called %s", a)
+				if !c.HasAlert(a.Alertname) {
+					t.Errorf("no alert is called %s", a.Alertname)
 				}
 			}
 		})
@@ -156,7 +157,7 @@ func TestDocuments(t *testing.T) {
 
 // TestStandInIsPartOfVLLM: what the stand-in exports is what vLLM is said to.
 func TestStandInIsPartOfVLLM(t *testing.T) {
-	golden, err := readExposition(filepath.Join(root, goldenFiles()[VLLM]))
+	text, err := os.ReadFile(filepath.Join(root, goldenFiles()[VLLM]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +165,11 @@ func TestStandInIsPartOfVLLM(t *testing.T) {
 		kind   Kind
 		labels map[string]bool
 	}
-	read := func(all []series) (map[string]metric, map[string]bool) {
+	read := func(text []byte) (map[string]metric, map[string]bool) {
+		all, err := readExposition(text)
+		if err != nil {
+			t.Fatal(err)
+		}
 		metrics, reasons := map[string]metric{}, map[string]bool{}
 		for _, s := range all {
 			if s.kind == Native {
@@ -181,8 +186,8 @@ func TestStandInIsPartOfVLLM(t *testing.T) {
 		}
 		return metrics, reasons
 	}
-	stated, reasons := read(vllmSeries())
-	got, gotReasons := read(golden)
+	stated, reasons := read(vllmExposition())
+	got, gotReasons := read(text)
 	if len(got) < 40 {
 		t.Errorf("only %d metrics", len(got))
 	}

@@ -125,9 +125,12 @@ tests:
     alert_rule_test: [{eval_time: 1m, alertname: Down}]
     promql_expr_test: [{expr: sum(up), eval_time: 1m}]
 `))
-	want := []RuleTest{{File: "a.yml", Name: "number 1", Series: []string{`up{job="vllm"}`}, Exprs: []string{"sum(up)"}, Alerts: []string{"Down"}}}
-	if diff := cmp.Diff(want, tests); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+	if err != nil || len(tests) != 1 {
+		t.Fatalf("%v, %v", tests, err)
+	}
+	got := []string{tests[0].String(), tests[0].Series[0].Series, tests[0].Exprs[0].Expr, tests[0].Alerts[0].Alertname}
+	if diff := cmp.Diff([]string{`a.yml test "number 1"`, `up{job="vllm"}`, "sum(up)", "Down"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

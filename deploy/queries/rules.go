@@ -13,47 +13,36 @@ import (
 
 // Rule is a recording or alerting rule.
 type Rule struct {
-	File, Group   string
-	Record, Alert string // one of them is set
-	Expr          string
-	Labels        map[string]string
-	Annotations   map[string]string
+	File, Group         string `yaml:"-"`
+	Record, Alert       string // one of them is set
+	Expr                string
+	Labels, Annotations map[string]string
 }
 
-// Name is what the rule makes.
-func (r Rule) Name() string { return r.Record + r.Alert }
-
 // String tells where the rule stands.
-func (r Rule) String() string { return fmt.Sprintf("%s group %q rule %s", r.File, r.Group, r.Name()) }
+func (r Rule) String() string {
+	return fmt.Sprintf("%s group %q rule %s", r.File, r.Group, r.Record+r.Alert)
+}
 
 // Rules reads all rule files of a folder, which may have none.
 func Rules(dir string) ([]Rule, error) {
-	return fromFiles(dir, "*.yml", "rules", readRules)
-}
-
-func readRules(file string) ([]Rule, error) {
-	var f struct {
-		Groups []struct {
-			Name  string
-			Rules []struct {
-				Record, Alert, Expr string
-				Labels, Annotations map[string]string
+	return fromFiles(dir, "*.yml", "rules", func(file string) ([]Rule, error) {
+		var f struct {
+			Groups []struct {
+				Name  string
+				Rules []Rule
 			}
 		}
-	}
-	if err := readYAML(file, &f); err != nil {
-		return nil, err
-	}
-	var all []Rule
-	for _, g := range f.Groups {
-		for _, r := range g.Rules {
-			all = append(all, Rule{
-				File: filepath.Base(file), Group: g.Name, Record: r.Record, Alert: r.Alert,
-				Expr: r.Expr, Labels: r.Labels, Annotations: r.Annotations,
-			})
+		err := readYAML(file, &f)
+		var all []Rule
+		for _, g := range f.Groups {
+			for _, r := range g.Rules {
+				r.File, r.Group = filepath.Base(file), g.Name
+				all = append(all, r)
+			}
 		}
-	}
-	return all, nil
+		return all, err
+	})
 }
 
 // AddRules adds what rules record, and a series of ALERTS for all that each alert may be about. A rule that has problems
@@ -119,7 +108,7 @@ func (g *Golden) record(r Rule, name string) {
 		for label, value := range r.Labels {
 			b.Set(label, value)
 		}
-		g.add(series{labels: b.Labels(), kind: Gauge, value: s.F})
+		g.add(series{b.Labels(), Gauge, s.F})
 		g.recorded[name] = true
 	}
 	clear(g.answers)
@@ -136,7 +125,7 @@ func (r Rule) with(more map[string]string) Rule {
 // exceptionsTo are the labels, by threshold, with which other rules look for exceptions that an operator may add: for
 // one instance, one target, or both.
 func (g *Golden) exceptionsTo(rules []Rule) map[string][]map[string]string {
-	probes := g.find(labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, "accelerator_probe_success"))
+	probes := last(g.metrics["accelerator_probe_success"])
 	of := map[string]string{"instance": values(probes, "instance")[0], "target": values(probes, "target")[0]}
 	found := map[string][]map[string]string{}
 	for _, r := range rules {

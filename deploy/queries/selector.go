@@ -22,7 +22,7 @@ func (c *check) selector(e *parser.VectorSelector) part {
 			others = append(others, m)
 		}
 	}
-	found := c.golden.find(named...)
+	found := last(c.golden.find(named...))
 	before := len(c.problems)
 	if len(found) == 0 {
 		c.problem("%s is no metric that is known", e)
@@ -41,17 +41,10 @@ func (c *check) selector(e *parser.VectorSelector) part {
 		c.problem("no series of %s fits all its matchers", e)
 		return part{expr: e, broken: true}
 	}
-	p := part{expr: &parser.VectorSelector{Name: e.Name, LabelMatchers: append(slices.Clone(named), fitted...)}}
-	for _, s := range found {
-		sample := promql.Sample{Metric: s.Metric}
-		if len(s.Floats) > 0 {
-			sample.F = s.Floats[len(s.Floats)-1].F
-		} else {
-			sample.H = s.Histograms[len(s.Histograms)-1].H
-		}
-		p.series = append(p.series, sample)
+	return part{
+		expr:   &parser.VectorSelector{Name: e.Name, LabelMatchers: append(slices.Clone(named), fitted...)},
+		series: found,
 	}
-	return p
 }
 
 // names checks each alternative of a name that is asked for by regular expression.
@@ -64,17 +57,13 @@ func (c *check) names(e *parser.VectorSelector, m *labels.Matcher) {
 }
 
 // values checks the label of a matcher, and each value of a closed one for itself.
-func (c *check) values(e *parser.VectorSelector, m *labels.Matcher, among []promql.Series) {
+func (c *check) values(e *parser.VectorSelector, m *labels.Matcher, among promql.Vector) {
 	if len(among) == 0 {
 		return
 	}
 	known := values(among, m.Name)
 	if len(known) == 0 {
-		var all promql.Vector
-		for _, s := range among {
-			all = append(all, promql.Sample{Metric: s.Metric})
-		}
-		c.problem("%s has no label %s, but %s", e, m.Name, list(labelNames(all)))
+		c.problem("%s has no label %s, but %s", e, m.Name, list(labelNames(among)))
 		return
 	}
 	if m.Value == anything || !closedIn(among, m.Name) {
@@ -93,18 +82,18 @@ func (c *check) values(e *parser.VectorSelector, m *labels.Matcher, among []prom
 }
 
 // closedIn reports whether all values of a label are known.
-func closedIn(among []promql.Series, label string) bool {
-	return !slices.ContainsFunc(among, func(s promql.Series) bool { return !closed(s.Metric.Get(labels.MetricName), label) })
+func closedIn(among promql.Vector, label string) bool {
+	return !slices.ContainsFunc(among, func(s promql.Sample) bool { return !closed(s.Metric.Get(labels.MetricName), label) })
 }
 
 // having are the series that have a label.
-func having(all []promql.Series, label string) []promql.Series {
-	return slices.DeleteFunc(slices.Clone(all), func(s promql.Series) bool { return s.Metric.Get(label) == "" })
+func having(all promql.Vector, label string) promql.Vector {
+	return slices.DeleteFunc(slices.Clone(all), func(s promql.Sample) bool { return s.Metric.Get(label) == "" })
 }
 
 // fit returns matchers that find what fits those given, and what that is. Of an open label, whose values are not known,
 // a value stands for the first there is, and an expression for any.
-func fit(matchers []*labels.Matcher, among []promql.Series) ([]*labels.Matcher, []promql.Series) {
+func fit(matchers []*labels.Matcher, among promql.Vector) ([]*labels.Matcher, promql.Vector) {
 	var fitted, open []*labels.Matcher
 	for _, m := range matchers {
 		if m.Value != "" && (!closedIn(among, m.Name) || m.Value == anything) {
@@ -126,12 +115,12 @@ func fit(matchers []*labels.Matcher, among []promql.Series) ([]*labels.Matcher, 
 }
 
 // fitting are the series that a matcher finds.
-func fitting(m *labels.Matcher, among []promql.Series) []promql.Series {
-	return slices.DeleteFunc(slices.Clone(among), func(s promql.Series) bool { return !m.Matches(s.Metric.Get(m.Name)) })
+func fitting(m *labels.Matcher, among promql.Vector) promql.Vector {
+	return slices.DeleteFunc(slices.Clone(among), func(s promql.Sample) bool { return !m.Matches(s.Metric.Get(m.Name)) })
 }
 
 // opened is the matcher of an open label that finds something.
-func opened(m *labels.Matcher, among []promql.Series) *labels.Matcher {
+func opened(m *labels.Matcher, among promql.Vector) *labels.Matcher {
 	known := values(among, m.Name)
 	switch {
 	case m.Type == labels.MatchEqual && len(known) > 0 && !slices.Contains(known, m.Value):

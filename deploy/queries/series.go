@@ -1,7 +1,6 @@
 package queries
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"time"
@@ -26,32 +25,33 @@ func now() time.Time { return time.UnixMilli(0).Add((samples - 1) * step) }
 type series struct {
 	labels labels.Labels
 	kind   Kind
-	value  float64  // of a gauge always, of the others what a step adds
-	empty  []string // labels that are exported without a value
+	value  float64 // of a gauge always, of the others what a step adds
 }
+
+func (s series) name() string { return s.labels.Get(labels.MetricName) }
 
 // points are the samples of a series.
 func (s series) points() promql.Series {
 	p := promql.Series{Metric: s.labels}
 	for i := range samples {
-		at, grown := int64(i)*step.Milliseconds(), float64(i)*s.value
-		switch s.kind {
-		case Native:
-			p.Histograms = append(p.Histograms, promql.HPoint{T: at, H: &histogram.FloatHistogram{
-				Count: grown, Sum: grown, PositiveSpans: []histogram.Span{{Length: 1}}, PositiveBuckets: []float64{grown},
-			}})
-		case Counter:
-			p.Floats = append(p.Floats, promql.FPoint{T: at, F: grown})
-		default:
-			p.Floats = append(p.Floats, promql.FPoint{T: at, F: s.value})
+		at, value := int64(i)*step.Milliseconds(), s.value
+		if s.kind != Gauge {
+			value *= float64(i)
 		}
+		if s.kind != Native {
+			p.Floats = append(p.Floats, promql.FPoint{T: at, F: value})
+			continue
+		}
+		p.Histograms = append(p.Histograms, promql.HPoint{T: at, H: &histogram.FloatHistogram{
+			Count: value, Sum: value, PositiveSpans: []histogram.Span{{Length: 1}}, PositiveBuckets: []float64{value},
+		}})
 	}
 	return p
 }
 
 // add stores a series, unless it is there already.
 func (g *Golden) add(s series) {
-	name := s.labels.Get(labels.MetricName)
+	name := s.name()
 	if !slices.ContainsFunc(g.metrics[name], func(known promql.Series) bool { return labels.Equal(known.Metric, s.labels) }) {
 		g.metrics[name] = append(g.metrics[name], s.points())
 	}
@@ -59,14 +59,13 @@ func (g *Golden) add(s series) {
 
 // find returns the series that fit all matchers.
 func (g *Golden) find(matchers ...*labels.Matcher) []promql.Series {
-	misses := func(m *labels.Matcher, of labels.Labels) bool { return !m.Matches(of.Get(m.Name)) }
 	var all []promql.Series
 	for name, of := range g.metrics {
 		if slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return m.Name == labels.MetricName && !m.Matches(name) }) {
 			continue
 		}
 		for _, s := range of {
-			if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return misses(m, s.Metric) }) {
+			if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(s.Metric.Get(m.Name)) }) {
 				all = append(all, s)
 			}
 		}
@@ -74,25 +73,14 @@ func (g *Golden) find(matchers ...*labels.Matcher) []promql.Series {
 	return all
 }
 
-// Querier lets Prometheus' engine evaluate over the series.
-func (g *Golden) Querier(int64, int64) (storage.Querier, error) { return querier{g}, nil }
-
-type querier struct{ golden *Golden }
-
-func (q querier) Select(_ context.Context, _ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
-	return &seriesSet{rest: q.golden.find(matchers...)}
+// queryable lets Prometheus' engine evaluate over the series.
+func (g *Golden) queryable() storage.Queryable {
+	return &storage.MockQueryable{MockQuerier: &storage.MockQuerier{
+		SelectMockFunction: func(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+			return &seriesSet{rest: g.find(matchers...)}
+		},
+	}}
 }
-
-// LabelValues and LabelNames serve an API that nothing here asks.
-func (q querier) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
-	return nil, nil, nil
-}
-
-func (q querier) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
-	return nil, nil, nil
-}
-
-func (q querier) Close() error { return nil }
 
 // seriesSet hands out series one by one.
 type seriesSet struct {
@@ -112,6 +100,21 @@ func (s *seriesSet) At() storage.Series                { return promql.NewStorag
 func (s *seriesSet) Err() error                        { return nil }
 func (s *seriesSet) Warnings() annotations.Annotations { return nil }
 
+// last are the samples of series at the time of evaluation.
+func last(all []promql.Series) promql.Vector {
+	var v promql.Vector
+	for _, s := range all {
+		sample := promql.Sample{Metric: s.Metric}
+		if n := len(s.Floats); n > 0 {
+			sample.F = s.Floats[n-1].F
+		} else {
+			sample.H = s.Histograms[len(s.Histograms)-1].H
+		}
+		v = append(v, sample)
+	}
+	return v
+}
+
 // labelNames are the labels that some of the series have, but the name.
 func labelNames(all promql.Vector) map[string]bool {
 	names := map[string]bool{}
@@ -126,7 +129,7 @@ func labelNames(all promql.Vector) map[string]bool {
 }
 
 // values are those of a label among series, without the empty one.
-func values(all []promql.Series, label string) []string {
+func values(all promql.Vector, label string) []string {
 	found := map[string]bool{}
 	for _, s := range all {
 		found[s.Metric.Get(label)] = true

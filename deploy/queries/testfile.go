@@ -14,10 +14,11 @@ import (
 
 // RuleTest is what a file for "promtool test rules" feeds and asks for.
 type RuleTest struct {
-	File, Name string
-	Series     []string // name and labels
-	Exprs      []string
-	Alerts     []string // names of alerts
+	File   string `yaml:"-"`
+	Name   string
+	Series []struct{ Series string }    `yaml:"input_series"`
+	Alerts []struct{ Alertname string } `yaml:"alert_rule_test"`
+	Exprs  []struct{ Expr string }      `yaml:"promql_expr_test"`
 }
 
 // String tells where the test stands.
@@ -25,39 +26,17 @@ func (t RuleTest) String() string { return fmt.Sprintf("%s test %q", t.File, t.N
 
 // RuleTests reads the test files of a folder, which may have none.
 func RuleTests(dir string) ([]RuleTest, error) {
-	return fromFiles(dir, "*.yml", "rule tests", readRuleTests)
-}
-
-func readRuleTests(file string) ([]RuleTest, error) {
-	var f struct {
-		Tests []struct {
-			Name        string
-			InputSeries []struct{ Series string }    `yaml:"input_series"`
-			AlertTests  []struct{ Alertname string } `yaml:"alert_rule_test"`
-			ExprTests   []struct{ Expr string }      `yaml:"promql_expr_test"`
+	return fromFiles(dir, "*.yml", "rule tests", func(file string) ([]RuleTest, error) {
+		var f struct{ Tests []RuleTest }
+		err := readYAML(file, &f)
+		for i := range f.Tests {
+			f.Tests[i].File = filepath.Base(file)
+			if f.Tests[i].Name == "" {
+				f.Tests[i].Name = fmt.Sprintf("number %d", i+1)
+			}
 		}
-	}
-	if err := readYAML(file, &f); err != nil {
-		return nil, err
-	}
-	var all []RuleTest
-	for i, t := range f.Tests {
-		test := RuleTest{File: filepath.Base(file), Name: t.Name}
-		if test.Name == "" {
-			test.Name = fmt.Sprintf("number %d", i+1)
-		}
-		for _, s := range t.InputSeries {
-			test.Series = append(test.Series, s.Series)
-		}
-		for _, a := range t.AlertTests {
-			test.Alerts = append(test.Alerts, a.Alertname)
-		}
-		for _, e := range t.ExprTests {
-			test.Exprs = append(test.Exprs, e.Expr)
-		}
-		all = append(all, test)
-	}
-	return all, nil
+		return f.Tests, err
+	})
 }
 
 // SeriesProblems tells what is wrong with a series that is fed to a test: it must be one that a program exports.
