@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -339,9 +340,9 @@ func text(e parser.Expr) string {
 // nothing is a selector that no series fits, with the labels that absent makes of the one given.
 func nothing(of *parser.VectorSelector) *parser.VectorSelector {
 	const name = "nothing"
-	s := &parser.VectorSelector{Name: name, LabelMatchers: []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, name)}}
+	s := &parser.VectorSelector{Name: name, LabelMatchers: []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, model.MetricNameLabel, name)}}
 	for _, m := range of.LabelMatchers {
-		if m.Name != labels.MetricName {
+		if m.Name != model.MetricNameLabel {
 			s.LabelMatchers = append(s.LabelMatchers, m)
 		}
 	}

@@ -104,7 +104,7 @@ func Load(root string, pods ...string) (*Golden, error) {
 		for _, name := range []string{
 			"up", "scrape_duration_seconds", "scrape_samples_scraped", "scrape_samples_post_metric_relabeling", "scrape_series_added",
 		} {
-			scrapes[job.Name] = append(scrapes[job.Name], series{labels.FromStrings(labels.MetricName, name), Gauge, 1})
+			scrapes[job.Name] = append(scrapes[job.Name], series{labels.FromStrings(model.MetricNameLabel, name), Gauge, 1})
 		}
 		scrapedBy := []string{""}
 		if job.Name == Exporter && len(pods) > 0 {
@@ -208,7 +208,7 @@ func readExposition(text []byte) ([]series, error) {
 // seriesOf are what a line of an exposition becomes: the count of a histogram stands for the native one too.
 func seriesOf(l labels.Labels, of model.MetricType) []series {
 	const fastest = 1e6 // of all the buckets of a histogram
-	name := l.Get(labels.MetricName)
+	name := l.Get(model.MetricNameLabel)
 	le, err := strconv.ParseFloat(l.Get(labels.BucketLabel), 64)
 	count, isCount := strings.CutSuffix(name, "_count")
 	switch {
@@ -217,7 +217,7 @@ func seriesOf(l labels.Labels, of model.MetricType) []series {
 	case of == model.MetricTypeHistogram && err == nil:
 		return []series{{l, Counter, 1 + min(le, fastest-1)}}
 	case of == model.MetricTypeHistogram && isCount:
-		return []series{{l, Counter, fastest}, {labels.NewBuilder(l).Set(labels.MetricName, count).Labels(), Native, fastest}}
+		return []series{{l, Counter, fastest}, {labels.NewBuilder(l).Set(model.MetricNameLabel, count).Labels(), Native, fastest}}
 	case of == model.MetricTypeHistogram:
 		return []series{{l, Counter, fastest}}
 	case of == model.MetricTypeGauge && strings.HasSuffix(name, "_ratio"):

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 )
 
@@ -175,7 +176,7 @@ func TestStandInIsPartOfVLLM(t *testing.T) {
 			if s.kind == Native {
 				continue // classic alone, as vLLM's
 			}
-			name := s.labels.Get(labels.MetricName)
+			name := s.labels.Get(model.MetricNameLabel)
 			if metrics[name].labels == nil {
 				metrics[name] = metric{s.kind, map[string]bool{}}
 			}

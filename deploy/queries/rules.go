@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -104,7 +105,7 @@ func asked(expr string) []string {
 func (g *Golden) record(r Rule, name string) {
 	result, _ := g.evaluate(r.Expr) // its problems are the rule's own
 	for _, s := range result {
-		b := labels.NewBuilder(s.Metric).Set(labels.MetricName, name)
+		b := labels.NewBuilder(s.Metric).Set(model.MetricNameLabel, name)
 		for label, value := range r.Labels {
 			b.Set(label, value)
 		}

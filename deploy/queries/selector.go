@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -16,7 +17,7 @@ func (c *check) selector(e *parser.VectorSelector) part {
 	var named, others []*labels.Matcher
 	for _, m := range e.LabelMatchers {
 		switch {
-		case m.Name == labels.MetricName:
+		case m.Name == model.MetricNameLabel:
 			named = append(named, m)
 		case !takesAny(m):
 			others = append(others, m)
@@ -83,7 +84,7 @@ func (c *check) values(e *parser.VectorSelector, m *labels.Matcher, among promql
 
 // closedIn reports whether all values of a label are known.
 func closedIn(among promql.Vector, label string) bool {
-	return !slices.ContainsFunc(among, func(s promql.Sample) bool { return !closed(s.Metric.Get(labels.MetricName), label) })
+	return !slices.ContainsFunc(among, func(s promql.Sample) bool { return !closed(s.Metric.Get(model.MetricNameLabel), label) })
 }
 
 // having are the series that have a label.

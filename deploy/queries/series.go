@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
@@ -28,7 +29,7 @@ type series struct {
 	value  float64 // of a gauge always, of the others what a step adds
 }
 
-func (s series) name() string { return s.labels.Get(labels.MetricName) }
+func (s series) name() string { return s.labels.Get(model.MetricNameLabel) }
 
 // points are the samples of a series.
 func (s series) points() promql.Series {
@@ -61,7 +62,7 @@ func (g *Golden) add(s series) {
 func (g *Golden) find(matchers ...*labels.Matcher) []promql.Series {
 	var all []promql.Series
 	for name, of := range g.metrics {
-		if slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return m.Name == labels.MetricName && !m.Matches(name) }) {
+		if slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return m.Name == model.MetricNameLabel && !m.Matches(name) }) {
 			continue
 		}
 		for _, s := range of {
@@ -120,7 +121,7 @@ func labelNames(all promql.Vector) map[string]bool {
 	names := map[string]bool{}
 	for _, s := range all {
 		s.Metric.Range(func(l labels.Label) {
-			if l.Name != labels.MetricName && l.Value != "" {
+			if l.Name != model.MetricNameLabel && l.Value != "" {
 				names[l.Name] = true
 			}
 		})

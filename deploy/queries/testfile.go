@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -45,7 +46,7 @@ func (g *Golden) SeriesProblems(text string) []string {
 	if err != nil {
 		return []string{fmt.Sprintf("not a series: %v", err)}
 	}
-	e := &parser.VectorSelector{Name: fed.Get(labels.MetricName)}
+	e := &parser.VectorSelector{Name: fed.Get(model.MetricNameLabel)}
 	fed.Range(func(l labels.Label) {
 		kind := labels.MatchEqual
 		if l.Name == labels.BucketLabel {
