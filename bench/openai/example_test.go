@@ -71,7 +71,7 @@ func ExampleFailure() {
 	fmt.Println("TTFT:", ok)
 	// Output:
 	// http_429: status 429: slow down
-	// too many requests, says the server
+	// too many requests for the server
 	// TTFT: false
 }
 

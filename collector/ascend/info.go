@@ -37,11 +37,11 @@ func vocabulary() boxtable.Vocabulary {
 	return boxtable.Vocabulary{
 		{Text: colNPUID},
 		{Text: colName, Phrase: true},
-		{Text: "power", Field: printed.Field{Metric: "power_watts", Unit: printed.Watts}},
-		{Text: colTemp, Field: printed.Field{Metric: "temperature_celsius", Labels: chip, Unit: printed.Celsius}},
-		{Text: "aicore", Field: printed.Field{Metric: "utilization_ratio", Unit: printed.Percent}},
-		{Text: "npu util", Field: printed.Field{Metric: "utilization_ratio", Unit: printed.Percent}}, // Ascend 950
-		{Text: "hugepages-usage", Field: printed.Field{Metric: "hugepages_used", Total: "hugepages_total", Unit: printed.Pages}},
+		{Text: "power", Field: printed.Field{Metric: "power_watts", Unit: printed.Watts, Assumed: "W"}},
+		{Text: colTemp, Field: printed.Field{Metric: "temperature_celsius", Labels: chip, Unit: printed.Celsius, Assumed: "C"}},
+		{Text: "aicore", Field: printed.Field{Metric: "utilization_ratio", Unit: printed.Percent, Assumed: "%"}},
+		{Text: "npu util", Field: printed.Field{Metric: "utilization_ratio", Unit: printed.Percent, Assumed: "%"}}, // Ascend 950
+		{Text: "hugepages-usage", Field: printed.Field{Metric: "hugepages_used", Total: "hugepages_total", Unit: printed.Pages, Assumed: "page"}},
 		{Text: colDDR, Field: printed.Field{Metric: "memory_used_bytes", Total: "memory_total_bytes", Labels: ddr, Unit: printed.Bytes}},
 		{Text: colHBM, Field: printed.Field{Metric: "memory_used_bytes", Total: "memory_total_bytes", Labels: hbm, Unit: printed.Bytes}},
 

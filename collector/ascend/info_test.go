@@ -83,6 +83,12 @@ func TestCells(t *testing.T) {
 			want: d{Health: ok, Readings: slices.Concat(watts(88.5), celsius(35), util(0.07), hbm(ptr(1024.), ptr(2048.)), pages(ptr(1.), ptr(2.)))},
 		},
 		{
+			name:     "no unit anywhere, but for memory, which is not guessed at",
+			out:      strings.NewReplacer("(W)", "", "(C)", "", "(page)", "", "(%)", "", "(MB)", "").Replace(chip910B("OK", "88.5", "35", "1 / 2", "7", "1 / 2", "3 / 4")),
+			want:     d{Health: ok, Readings: slices.Concat(watts(88.5), celsius(35), util(0.07), pages(ptr(1.), ptr(2.)))},
+			warnings: []string{`NPU 6: cannot read memory-usage from "1 / 2"`, `NPU 6: cannot read hbm-usage from "3 / 4"`},
+		},
+		{
 			name: "below zero", out: chip910B("OK", "-0.5", "-12", "-1 / 5", "-1", "-3 / 4", "-24 / 32768"),
 			want: d{Health: ok, Readings: slices.Concat(celsius(-12), ddr(nil, ptr(4.)), hbm(nil, ptr(32768.)), pages(nil, ptr(5.)))},
 			warnings: []string{

@@ -77,23 +77,3 @@ func TestRecordedNames(t *testing.T) {
 		}
 	}
 }
-
-// A rule whose input no other rule makes any more is silent.
-func TestRecordedSeriesExist(t *testing.T) {
-	made := map[string]bool{}
-	files := []string{"thresholds.yml", "effective.yml", "recording.yml", "alerts.yml"}
-	for _, file := range files {
-		for _, r := range readRules(t, file) {
-			made[r.Record] = true
-		}
-	}
-	for _, file := range files {
-		for _, r := range readRules(t, file) {
-			for _, name := range series(t, r.Expr) {
-				if slices.Contains([]byte(name), ':') && !made[name] && !regexp.MustCompile(`^vllm:`).MatchString(name) {
-					t.Errorf("%s uses %s, which no rule records", r.Record+r.Alert, name)
-				}
-			}
-		}
-	}
-}

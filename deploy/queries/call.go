@@ -1,160 +1,139 @@
 package queries
 
 import (
-	"regexp"
 	"slices"
+	"strings"
 
-	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// call checks a function's argument and infers what it returns.
-func (k *checker) call(e *parser.Call) shape {
-	var s shape // of the vector among the arguments
-	vector := false
-	for _, arg := range e.Args {
-		this := k.walk(arg)
-		if t := arg.Type(); t == parser.ValueTypeVector || t == parser.ValueTypeMatrix {
-			s, vector = this, true
-		}
+// call checks a function's arguments.
+func (c *check) call(e *parser.Call) part {
+	args := make([]part, len(e.Args))
+	made := *e
+	made.Args = nil
+	broken := false
+	for i, arg := range e.Args {
+		args[i] = c.part(arg)
+		made.Args = append(made.Args, args[i].expr)
+		broken = broken || args[i].broken
+	}
+	if broken {
+		return part{expr: &made, broken: true}
 	}
 	switch e.Func.Name {
-	case "label_replace":
-		return k.labelReplace(e, s)
-	case "label_join":
-		return k.labelJoin(e, s)
-	case "absent", "absent_over_time":
-		return absent(e.Args[0])
-	case "histogram_quantile":
-		return k.quantile(e, s)
-	case "vector":
-		return shape{labels: labelSet{}}
-	case "sort", "sort_desc":
-		return s
 	case "rate", "irate", "increase", "resets":
-		switch s.kind {
-		case Counter:
-			s.kind = ""
-		case Bucket:
-			s.kind = Buckets
-		case Native:
-		default:
-			k.problem("%s is of %s, not of a counter", e, orComputed(s.kind))
-		}
-		return s
-	case "quantile_over_time":
-		k.level(e.Args[0])
-		k.grows(e, s)
+		c.counter(e, args[0])
 	case "delta", "idelta", "deriv", "predict_linear", "avg_over_time", "sum_over_time", "stddev_over_time", "stdvar_over_time":
-		k.grows(e, s)
-		if s.kind == Buckets && (e.Func.Name == "avg_over_time" || e.Func.Name == "sum_over_time") {
-			return s
-		}
-	case "histogram_count", "histogram_sum", "histogram_avg", "histogram_stddev", "histogram_stdvar", "histogram_fraction":
-		if s.kind != Native {
-			k.problem("%s is of %s, not of a native histogram", e, orComputed(s.kind))
-		}
-	case "last_over_time", "clamp_min":
-		return s
+		c.noCounter(e, args[0])
+	case "quantile_over_time":
+		c.noCounter(e, args[1])
+	case "histogram_quantile":
+		c.quantile(e, args[1])
+	case "label_replace":
+		c.reads(e, args[0].series, e.Args[3])
+	case "label_join":
+		c.reads(e, args[0].series, e.Args[3:]...)
+	case "absent", "absent_over_time":
+		return c.absent(e)
 	}
-	if e.Func.ReturnType == parser.ValueTypeScalar {
-		return shape{scalar: true}
-	}
-	if !vector {
-		return shape{labels: labelSet{}}
-	}
-	s.kind = ""
-	return s
+	return c.evaluated(e, &made, args...)
 }
 
-func orComputed(kind Kind) string {
-	if kind == "" {
-		return "a computed value"
+// counter checks that values only grow, and are a metric's own: a sum of counters falls where one of them goes away.
+func (c *check) counter(e *parser.Call, arg part) {
+	computed := false
+	if sub, ok := e.Args[0].(*parser.SubqueryExpr); ok {
+		_, selected := sub.Expr.(*parser.VectorSelector)
+		computed = !selected
 	}
-	return "a " + string(kind)
-}
-
-// grows checks that values may fall too.
-func (k *checker) grows(e *parser.Call, s shape) {
-	if s.kind == Counter || s.kind == Bucket {
-		k.problem("%s is of a %s, which only grows: take its rate", e, s.kind)
+	if computed {
+		c.problem("%s is of a computed value, not of a counter", e)
+	} else if !c.grows(arg) {
+		c.problem("%s is of values that do not grow, not of a counter", e)
 	}
 }
 
-// level checks which quantile is asked for.
-func (k *checker) level(e parser.Expr) {
-	if n, ok := e.(*parser.NumberLiteral); ok && !(n.Val >= 0 && n.Val <= 1) {
-		k.problem("%s is no quantile of 0 to 1", n)
+// noCounter checks that values may fall too.
+func (c *check) noCounter(e *parser.Call, arg part) {
+	if c.grows(arg) && !slices.ContainsFunc(arg.series, func(s promql.Sample) bool { return s.H != nil }) {
+		c.problem("%s is of a counter, which only grows: take its rate", e)
 	}
 }
 
-// quantile checks that there are buckets to take a quantile of.
-func (k *checker) quantile(e *parser.Call, s shape) shape {
-	k.level(e.Args[0])
-	// A bench's histograms are of one step: what they hold since its start is the result.
-	if s.kind == Bucket && (len(s.origins) != 1 || !s.origins[Bench]) {
-		k.problem("%s is of all since the start of the program: take the buckets' rate", e)
-	}
-	switch s.kind {
-	case Native:
-	case Bucket, Buckets:
-		if !s.may(labels.BucketLabel) {
-			k.problem("%s is of buckets that lost their le: the labels are %s", e, s)
-		}
-	default:
-		k.problem("%s is of %s, not of a histogram's buckets", e, orComputed(s.kind))
-	}
-	s.kind = ""
-	return s.without(labels.BucketLabel)
-}
-
-// absent infers the labels that absent() makes from its argument: those of matchers
-// for equality.
-func absent(arg parser.Expr) shape {
-	s := shape{labels: labelSet{}}
-	if m, ok := arg.(*parser.MatrixSelector); ok {
-		arg = m.VectorSelector
-	}
-	if v, ok := arg.(*parser.VectorSelector); ok {
-		for _, m := range v.LabelMatchers {
-			if m.Type == labels.MatchEqual && m.Name != model.MetricNameLabel && m.Value != "" {
-				s.labels[m.Name] = true
+// quantile checks that what it is of are buckets, of a time that is meant. The engine itself warns of lost boundaries.
+func (c *check) quantile(e *parser.Call, arg part) {
+	parser.Inspect(e.Args[1], func(n parser.Node, _ []parser.Node) error {
+		switch n := n.(type) {
+		case *parser.AggregateExpr:
+			adds := []parser.ItemType{parser.SUM, parser.AVG, parser.TOPK, parser.BOTTOMK, parser.LIMITK, parser.LIMIT_RATIO}
+			if hasBuckets(n.Expr) && !slices.Contains(adds, n.Op) {
+				c.problem("%s of buckets is a computed value, and no histogram's buckets", n.Op)
+			}
+		case *parser.BinaryExpr:
+			arithmetic := !n.Op.IsSetOperator() && !n.Op.IsComparisonOperator() && n.Op != parser.ADD
+			if arithmetic && hasBuckets(n.LHS) && hasBuckets(n.RHS) && !isGrowth(n) {
+				c.problem("%s is a computed value, and no histogram's buckets", n)
 			}
 		}
+		return nil
+	})
+	// A bench's histograms are of one step: what they hold since its start is the result.
+	if hasBuckets(e.Args[1]) && !slices.Equal(c.jobs(e.Args[1]), []string{Bench}) && c.grows(arg) {
+		c.problem("%s is of all since the start of the program: take the buckets' rate", e)
 	}
-	return s
 }
 
-// labelReplace is label_replace(v, dst, replacement, src, regex).
-func (k *checker) labelReplace(e *parser.Call, s shape) shape {
-	dst, src := text(e.Args[1]), text(e.Args[3])
-	if src != "" && !s.may(src) {
-		k.problem("%s reads %s, which is no label of its argument: those are %s", e, src, s)
-	}
-	if _, err := regexp.Compile("^(?s:" + text(e.Args[4]) + ")$"); err != nil {
-		k.problem("%s: %v", e, err)
-	}
-	s = s.without()
-	s.labels[dst] = s.labels[dst] && dst == src
-	return s
+// hasBuckets reports whether an expression selects classic buckets.
+func hasBuckets(e parser.Expr) bool {
+	return slices.ContainsFunc(selectors(e), func(s *parser.VectorSelector) bool { return strings.HasSuffix(s.Name, "_bucket") })
 }
 
-// labelJoin is label_join(v, dst, separator, src, …).
-func (k *checker) labelJoin(e *parser.Call, s shape) shape {
-	for _, arg := range slices.Clone(e.Args[3:]) {
-		if src := text(arg); !s.may(src) {
-			k.problem("%s reads %s, which is no label of its argument: those are %s", e, src, s)
+// selectors are those of an expression.
+func selectors(e parser.Expr) []*parser.VectorSelector {
+	var all []*parser.VectorSelector
+	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+		if s, ok := n.(*parser.VectorSelector); ok {
+			all = append(all, s)
+		}
+		return nil
+	})
+	return all
+}
+
+// isGrowth reports whether an earlier value of a selector is taken from its present one.
+func isGrowth(e *parser.BinaryExpr) bool {
+	now, isNow := e.LHS.(*parser.VectorSelector)
+	before, isBefore := e.RHS.(*parser.VectorSelector)
+	if e.Op != parser.SUB || !isNow || !isBefore || before.OriginalOffset <= now.OriginalOffset {
+		return false
+	}
+	shifted := *before
+	shifted.OriginalOffset = now.OriginalOffset
+	return shifted.String() == now.String()
+}
+
+// reads checks that the labels which a function reads are there.
+func (c *check) reads(e *parser.Call, of promql.Vector, sources ...parser.Expr) {
+	has := labelNames(of)
+	for _, source := range sources {
+		if name := text(source); name != "" && !has[name] {
+			c.problem("%s reads %s, which is no label of its argument: those are %s", e, name, list(has))
 		}
 	}
-	s = s.without()
-	s.labels[text(e.Args[1])] = false
-	return s
 }
 
-func text(e parser.Expr) string {
-	if s, ok := e.(*parser.StringLiteral); ok {
-		return s.Val
+// absent evaluates for something that is absent.
+func (c *check) absent(e *parser.Call) part {
+	made := *e
+	switch arg := e.Args[0].(type) {
+	case *parser.VectorSelector:
+		made.Args = parser.Expressions{nothing(arg)}
+	case *parser.MatrixSelector:
+		made.Args = parser.Expressions{&parser.MatrixSelector{VectorSelector: nothing(arg.VectorSelector.(*parser.VectorSelector)), Range: window}}
+	default:
+		return c.evaluated(e, &parser.Call{Func: parser.Functions["vector"], Args: parser.Expressions{&parser.NumberLiteral{Val: 1}}})
 	}
-	return ""
+	return c.evaluated(e, &made)
 }

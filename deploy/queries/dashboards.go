@@ -150,10 +150,8 @@ func (v variable) text() (string, error) {
 	var object struct {
 		Query string `json:"query"`
 	}
-	if err := json.Unmarshal(v.Query, &object); err != nil {
-		return "", err
-	}
-	return object.Query, nil
+	err := json.Unmarshal(v.Query, &object)
+	return object.Query, err
 }
 
 // read takes the selector or expression out of label_values(…) or query_result(…).
@@ -162,17 +160,15 @@ func (v variable) read(base Query) (Query, error) {
 	if err != nil {
 		return Query{}, err
 	}
-	q := base
-	q.Panel, q.Instant = "variable "+v.Name, true
-	if m := regexp.MustCompile(`^\s*label_values\(\s*(.+?)\s*,\s*(\w+)\s*\)\s*$`).FindStringSubmatch(text); m != nil {
-		q.Expr, q.Labels = m[1], []string{m[2]}
-		return q, nil
+	m := regexp.MustCompile(`^\s*(?:label_values\(\s*(.+?)\s*,\s*(\w+)|query_result\(\s*(.+?))\s*\)\s*$`).FindStringSubmatch(text)
+	if m == nil {
+		return Query{}, fmt.Errorf("neither label_values(metric, label) nor query_result(…): %s", text)
 	}
-	if m := regexp.MustCompile(`^\s*query_result\(\s*(.+?)\s*\)\s*$`).FindStringSubmatch(text); m != nil {
-		q.Expr = m[1]
-		return q, nil
+	base.Panel, base.Instant, base.Expr = "variable "+v.Name, true, m[1]+m[3]
+	if m[2] != "" {
+		base.Labels = []string{m[2]}
 	}
-	return Query{}, fmt.Errorf("neither label_values(metric, label) nor query_result(…): %s", text)
+	return base, nil
 }
 
 // value is what the variable holds when the dashboard is opened, as PromQL sees it.

@@ -20,10 +20,8 @@ type Job struct {
 func Jobs(file string) ([]Job, error) {
 	var config struct {
 		ScrapeConfigs []struct {
-			JobName string `yaml:"job_name"`
-			FileSD  []struct {
-				Files []string `yaml:"files"`
-			} `yaml:"file_sd_configs"`
+			JobName string                     `yaml:"job_name"`
+			FileSD  []struct{ Files []string } `yaml:"file_sd_configs"`
 		} `yaml:"scrape_configs"`
 	}
 	if err := readYAML(file, &config); err != nil {
@@ -31,38 +29,30 @@ func Jobs(file string) ([]Job, error) {
 	}
 	var jobs []Job
 	for _, s := range config.ScrapeConfigs {
-		labels := map[string]bool{}
+		labels := map[string]string{}
 		for _, sd := range s.FileSD {
 			for _, pattern := range sd.Files {
-				if err := addTargetLabels(labels, filepath.Join(filepath.Dir(file), pattern)); err != nil {
-					return nil, fmt.Errorf("reading targets of job %s: %w", s.JobName, err)
+				groups, err := fromFiles(filepath.Dir(file), pattern, "targets", readTargets)
+				if err != nil {
+					return nil, err
+				}
+				for _, group := range groups {
+					maps.Copy(labels, group.Labels)
 				}
 			}
 		}
-		jobs = append(jobs, Job{Name: s.JobName, Labels: slices.Sorted(maps.Keys(labels))})
+		jobs = append(jobs, Job{s.JobName, slices.Sorted(maps.Keys(labels))})
 	}
 	return jobs, nil
 }
 
-func addTargetLabels(labels map[string]bool, pattern string) error {
-	files, err := filepath.Glob(pattern)
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		var groups []struct {
-			Labels map[string]string `yaml:"labels"`
-		}
-		if err := readYAML(file, &groups); err != nil {
-			return err
-		}
-		for _, g := range groups {
-			for label := range g.Labels {
-				labels[label] = true
-			}
-		}
-	}
-	return nil
+// targetGroup is one of a target file.
+type targetGroup struct{ Labels map[string]string }
+
+func readTargets(file string) ([]targetGroup, error) {
+	var groups []targetGroup
+	err := readYAML(file, &groups)
+	return groups, err
 }
 
 func readYAML(file string, into any) error {

@@ -4,115 +4,88 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
 // Rule is a recording or alerting rule.
 type Rule struct {
-	File, Group   string
-	Record, Alert string // one of them is set
-	Expr          string
-	Labels        map[string]string
-	Annotations   map[string]string
+	File, Group         string `yaml:"-"`
+	Record, Alert       string // one of them is set
+	Expr                string
+	Labels, Annotations map[string]string
 }
 
-// Name is what the rule makes.
-func (r Rule) Name() string { return r.Record + r.Alert }
-
 // String tells where the rule stands.
-func (r Rule) String() string { return fmt.Sprintf("%s group %q rule %s", r.File, r.Group, r.Name()) }
-
-// Uses are the labels that the alert's texts take from the result.
-func (r Rule) Uses() []string {
-	var uses []string
-	template := regexp.MustCompile(`\$labels\.(\w+)|\.Labels\.(\w+)`)
-	for _, texts := range []map[string]string{r.Labels, r.Annotations} {
-		for _, text := range texts {
-			for _, m := range template.FindAllStringSubmatch(text, -1) {
-				uses = append(uses, m[1]+m[2])
-			}
-		}
-	}
-	slices.Sort(uses)
-	return slices.Compact(uses)
+func (r Rule) String() string {
+	return fmt.Sprintf("%s group %q rule %s", r.File, r.Group, r.Record+r.Alert)
 }
 
 // Rules reads all rule files of a folder, which may have none.
 func Rules(dir string) ([]Rule, error) {
-	return fromFiles(dir, "*.yml", "rules", readRules)
-}
-
-func readRules(file string) ([]Rule, error) {
-	var f struct {
-		Groups []struct {
-			Name  string
-			Rules []struct {
-				Record, Alert, Expr string
-				Labels, Annotations map[string]string
+	return fromFiles(dir, "*.yml", "rules", func(file string) ([]Rule, error) {
+		var f struct {
+			Groups []struct {
+				Name  string
+				Rules []Rule
 			}
 		}
-	}
-	if err := readYAML(file, &f); err != nil {
-		return nil, err
-	}
-	var all []Rule
-	for _, g := range f.Groups {
-		for _, r := range g.Rules {
-			all = append(all, Rule{
-				File: filepath.Base(file), Group: g.Name, Record: r.Record, Alert: r.Alert,
-				Expr: r.Expr, Labels: r.Labels, Annotations: r.Annotations,
-			})
+		err := readYAML(file, &f)
+		var all []Rule
+		for _, g := range f.Groups {
+			for _, r := range g.Rules {
+				r.File, r.Group = filepath.Base(file), g.Name
+				all = append(all, r)
+			}
 		}
-	}
-	return all, nil
+		return all, err
+	})
 }
 
-// AddRules adds what rules record, with the labels that their expressions give, and
-// the names of their alerts.
-func (c *Catalogue) AddRules(rules []Rule) {
+// AddRules adds what rules record, and a series of ALERTS for all that each alert may be about. A rule that has problems
+// adds nothing.
+func (g *Golden) AddRules(rules []Rule) {
 	waiting := map[string][]Rule{}
 	for _, r := range rules {
-		if r.Alert != "" {
-			c.alerts[r.Alert] = true
-			continue
+		if r.Record != "" {
+			waiting[r.Record] = append(waiting[r.Record], r)
 		}
-		waiting[r.Record] = append(waiting[r.Record], r)
 	}
-	// A rule may build on another of any file: each round adds those that need none
-	// that still waits.
-	for len(waiting) > 0 {
-		progress := false
+	exceptions := g.exceptionsTo(rules)
+	// A rule may build on another of any file: each round adds those that need none that still waits.
+	for progress := true; progress; {
+		progress = false
 		for _, name := range slices.Sorted(maps.Keys(waiting)) {
-			if needs(waiting[name], waiting) {
+			if slices.ContainsFunc(waiting[name], func(r Rule) bool { return r.needs(waiting) }) {
 				continue
 			}
-			c.record(name, waiting[name])
+			for _, r := range waiting[name] {
+				g.record(r, name)
+				for _, labels := range exceptions[name] {
+					g.record(r.with(labels), name)
+				}
+			}
 			delete(waiting, name)
 			progress = true
 		}
-		if !progress { // a circle: nothing certain can be said of its labels
-			for name := range waiting {
-				c.metrics[name] = metric{open: true, labels: labelSet{}, kind: Gauge}
+	}
+	for _, r := range rules {
+		if r.Alert != "" {
+			for _, state := range []string{"pending", "firing"} {
+				g.record(r.with(map[string]string{"alertname": r.Alert, "alertstate": state}), "ALERTS")
 			}
-			return
+			g.alerts[r.Alert] = true
 		}
 	}
 }
 
-// needs tells whether one of the rules asks for one of the names.
-func needs(rules []Rule, names map[string][]Rule) bool {
-	for _, r := range rules {
-		for _, name := range asked(r.Expr) {
-			if _, ok := names[name]; ok {
-				return true
-			}
-		}
-	}
-	return false
+// needs reports whether the rule asks for one of the names.
+func (r Rule) needs(names map[string][]Rule) bool {
+	return slices.ContainsFunc(asked(r.Expr), func(name string) bool { return names[name] != nil })
 }
 
 // asked are the names of the metrics in an expression, none of one that cannot be read.
@@ -122,68 +95,56 @@ func asked(expr string) []string {
 		return nil
 	}
 	var names []string
-	parser.Inspect(e, func(node parser.Node, _ []parser.Node) error {
-		if v, ok := node.(*parser.VectorSelector); ok {
-			names = append(names, v.Name)
-		}
-		return nil
-	})
+	for _, s := range selectors(e) {
+		names = append(names, s.Name)
+	}
 	return names
 }
 
-func (c *Catalogue) record(name string, rules []Rule) {
-	var all shape
-	values := map[string]map[string]bool{}
-	for i, r := range rules {
-		s, _ := c.infer(r.Expr) // its problems are the rule's own
-		if s.labels == nil {
-			s.labels = labelSet{}
-		}
+// record adds what a rule makes, under a name.
+func (g *Golden) record(r Rule, name string) {
+	result, _ := g.evaluate(r.Expr) // its problems are the rule's own
+	for _, s := range result {
+		b := labels.NewBuilder(s.Metric).Set(model.MetricNameLabel, name)
 		for label, value := range r.Labels {
-			s.labels[label] = value != "" && !strings.Contains(value, "{{")
+			b.Set(label, value)
 		}
-		if i == 0 {
-			all = s
-		} else {
-			all = either(all, s)
+		g.add(series{b.Labels(), Gauge, s.F})
+		g.recorded[name] = true
+	}
+	clear(g.answers)
+}
+
+// with is the rule with more labels.
+func (r Rule) with(more map[string]string) Rule {
+	all := maps.Clone(more)
+	maps.Copy(all, r.Labels)
+	r.Labels = all
+	return r
+}
+
+// exceptionsTo are the labels, by threshold, with which other rules look for exceptions that an operator may add: for
+// one instance, one target, or both.
+func (g *Golden) exceptionsTo(rules []Rule) map[string][]map[string]string {
+	probes := last(g.metrics["accelerator_probe_success"])
+	of := map[string]string{"instance": values(probes, "instance")[0], "target": values(probes, "target")[0]}
+	found := map[string][]map[string]string{}
+	for _, r := range rules {
+		e, err := parser.NewParser(parser.Options{}).ParseExpr(r.Expr)
+		if err != nil {
+			continue
 		}
-	}
-	kind := all.kind
-	if kind == "" {
-		kind = Gauge
-	}
-	if _, ok := all.labels["vendor"]; ok {
-		for _, m := range c.metrics {
-			if m.origin == Exporter {
-				values["vendor"] = merged(values["vendor"], m.values["vendor"])
+		for _, s := range selectors(e) {
+			exception := map[string]string{}
+			for _, m := range s.LabelMatchers {
+				if m.Type == labels.MatchNotEqual && m.Value == "" && of[m.Name] != "" {
+					exception[m.Name] = of[m.Name]
+				}
+			}
+			if strings.HasPrefix(s.Name, "accelerator:threshold_") && len(exception) > 0 {
+				found[s.Name] = append(found[s.Name], exception)
 			}
 		}
 	}
-	if strings.HasPrefix(name, thresholds) {
-		for _, label := range []string{"instance", "target"} {
-			if _, ok := all.labels[label]; !ok {
-				all.labels[label] = false
-			}
-		}
-	}
-	c.metrics[name] = metric{kind: kind, labels: all.labels, open: all.open, values: values}
-}
-
-// thresholds begin the names of the rules to which an operator may add more, for one
-// instance or one target.
-const thresholds = "accelerator:threshold_"
-
-func merged(a, b map[string]bool) map[string]bool {
-	if a == nil {
-		a = map[string]bool{}
-	}
-	maps.Copy(a, b)
-	return a
-}
-
-// unmade are the labels that a rule's texts use and that the rule does not make itself.
-func (r Rule) unmade() []string {
-	return slices.DeleteFunc(r.Uses(), func(label string) bool {
-		return r.Labels[label] != "" && !strings.Contains(r.Labels[label], "{{")
-	})
+	return found
 }

@@ -1,7 +1,6 @@
 package queries
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -9,146 +8,138 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// selector checks the name, labels and values of a vector selector.
-func (k *checker) selector(e *parser.VectorSelector) shape {
-	found := k.catalogue.named(e)
-	if len(found) == 0 {
-		k.problem("%s is no metric that is known", e)
-		return shape{open: true}
-	}
-	k.names(e)
-	fitting := slices.DeleteFunc(slices.Clone(found), func(name string) bool {
-		return len(k.catalogue.refused(name, e.LabelMatchers)) > 0
-	})
-	if len(fitting) == 0 {
-		if len(found) > 1 {
-			k.problem("%s fits none of the %d metrics that have such names", e, len(found))
-		} else {
-			k.problems = append(k.problems, k.catalogue.refused(found[0], e.LabelMatchers)...)
-		}
-		fitting = found
-	}
-	s := k.catalogue.metrics[fitting[0]].shape()
-	for _, name := range fitting[1:] {
-		s = either(s, k.catalogue.metrics[name].shape())
-	}
+// selector checks that a selector finds series, and each of its matchers something.
+func (c *check) selector(e *parser.VectorSelector) part {
+	var named, others []*labels.Matcher
 	for _, m := range e.LabelMatchers {
 		switch {
-		case m.Name == model.MetricNameLabel || !s.may(m.Name):
-		case m.Matches(""):
-			if m.Type == labels.MatchEqual { // {label=""} asks for series without it
-				delete(s.labels, m.Name)
-			}
-		default:
-			s.labels[m.Name] = true
-			if m.Type == labels.MatchEqual {
-				s.fixed[m.Name] = m.Value
-			}
+		case m.Name == model.MetricNameLabel:
+			named = append(named, m)
+		case !takesAny(m):
+			others = append(others, m)
 		}
 	}
-	return s
-}
-
-// shape is what is known of all series of a metric.
-func (m metric) shape() shape {
-	s := shape{labels: maps.Clone(m.labels), open: m.open, kind: m.kind, origins: map[string]bool{m.origin: true}, fixed: map[string]string{}}
-	for label, values := range m.values {
-		if len(values) == 1 && m.labels[label] {
-			s.fixed[label] = list(values)
-		}
+	found := last(c.golden.find(named...))
+	before := len(c.problems)
+	if len(found) == 0 {
+		c.problem("%s is no metric that is known", e)
 	}
-	return s
+	for _, m := range named {
+		c.names(e, m)
+	}
+	for _, m := range others {
+		c.values(e, m, found)
+	}
+	if len(c.problems) > before {
+		return part{expr: e, broken: true}
+	}
+	fitted, found := fit(others, found)
+	if len(found) == 0 {
+		c.problem("no series of %s fits all its matchers", e)
+		return part{expr: e, broken: true}
+	}
+	return part{
+		expr:   &parser.VectorSelector{Name: e.Name, LabelMatchers: append(slices.Clone(named), fitted...)},
+		series: found,
+	}
 }
 
 // names checks each alternative of a name that is asked for by regular expression.
-func (k *checker) names(e *parser.VectorSelector) {
-	for _, m := range e.LabelMatchers {
-		if m.Name != model.MetricNameLabel || m.Type != labels.MatchRegexp {
+func (c *check) names(e *parser.VectorSelector, m *labels.Matcher) {
+	for _, alternative := range parts(m) {
+		if m.Type == labels.MatchRegexp && !slices.ContainsFunc(slices.Collect(maps.Keys(c.golden.metrics)), alternative.Matches) {
+			c.problem("%s: %s is no metric that is known", e, alternative.Value)
+		}
+	}
+}
+
+// values checks the label of a matcher, and each value of a closed one for itself.
+func (c *check) values(e *parser.VectorSelector, m *labels.Matcher, among promql.Vector) {
+	if len(among) == 0 {
+		return
+	}
+	known := values(among, m.Name)
+	if len(known) == 0 {
+		c.problem("%s has no label %s, but %s", e, m.Name, list(labelNames(among)))
+		return
+	}
+	if m.Value == anything || !closedIn(among, m.Name) {
+		return
+	}
+	for _, alternative := range parts(m) {
+		if alternative.Value != "" && !slices.ContainsFunc(known, alternative.Matches) &&
+			(!alternative.Matches("") || len(among) == len(having(among, m.Name))) {
+			c.problem("%s of %s is never %q, but %s", m.Name, e, alternative.Value, strings.Join(known, ", "))
+		}
+	}
+	// Which of 1 and 1.0 is written depends on the format of the scrape.
+	if number, err := strconv.Atoi(m.Value); m.Name == labels.BucketLabel && err == nil && (m.Type == labels.MatchEqual || m.Type == labels.MatchNotEqual) {
+		c.problem(`le=%q of %s is written %d.0 in OpenMetrics; ask for le=~"%d|%d.0"`, m.Value, e, number, number, number)
+	}
+}
+
+// closedIn reports whether all values of a label are known.
+func closedIn(among promql.Vector, label string) bool {
+	return !slices.ContainsFunc(among, func(s promql.Sample) bool { return !closed(s.Metric.Get(model.MetricNameLabel), label) })
+}
+
+// having are the series that have a label.
+func having(all promql.Vector, label string) promql.Vector {
+	return slices.DeleteFunc(slices.Clone(all), func(s promql.Sample) bool { return s.Metric.Get(label) == "" })
+}
+
+// fit returns matchers that find what fits those given, and what that is. Of an open label, whose values are not known,
+// a value stands for the first there is, and an expression for any.
+func fit(matchers []*labels.Matcher, among promql.Vector) ([]*labels.Matcher, promql.Vector) {
+	var fitted, open []*labels.Matcher
+	for _, m := range matchers {
+		if m.Value != "" && (!closedIn(among, m.Name) || m.Value == anything) {
+			open = append(open, m)
 			continue
 		}
-		for _, part := range parts(m) {
-			if !slices.ContainsFunc(slices.Collect(maps.Keys(k.catalogue.metrics)), part.Matches) {
-				k.problem("%s: %s is no metric that is known", e, part.Value)
-			}
+		among, fitted = fitting(m, among), append(fitted, m)
+	}
+	for _, m := range open {
+		if !m.Matches("") {
+			among = having(among, m.Name)
 		}
 	}
+	for _, m := range open {
+		m = opened(m, among)
+		among, fitted = fitting(m, among), append(fitted, m)
+	}
+	return fitted, among
 }
 
-// named are the metrics that a selector means by name.
-func (c *Catalogue) named(e *parser.VectorSelector) []string {
-	if e.Name != "" {
-		if _, ok := c.metrics[e.Name]; ok {
-			return []string{e.Name}
-		}
-		return nil
-	}
-	var found []string
-	for _, name := range slices.Sorted(maps.Keys(c.metrics)) {
-		if !slices.ContainsFunc(e.LabelMatchers, func(m *labels.Matcher) bool {
-			return m.Name == model.MetricNameLabel && !m.Matches(name)
-		}) {
-			found = append(found, name)
-		}
-	}
-	return found
+// fitting are the series that a matcher finds.
+func fitting(m *labels.Matcher, among promql.Vector) promql.Vector {
+	return slices.DeleteFunc(slices.Clone(among), func(s promql.Sample) bool { return !m.Matches(s.Metric.Get(m.Name)) })
 }
 
-// refused tells what is wrong with the label matchers for a metric.
-func (c *Catalogue) refused(name string, matchers []*labels.Matcher) []string {
-	known := c.metrics[name]
-	var problems []string
-	for _, m := range matchers {
-		_, has := known.labels[m.Name]
-		switch values, isClosed := known.values[m.Name]; {
-		case m.Name == model.MetricNameLabel || takesAny(m):
-		case !has && !known.open:
-			problems = append(problems, fmt.Sprintf("%s has no label %s, but %s", name, m.Name, known.shape()))
-		case m.Value == "" && m.Matches("") && known.labels[m.Name]:
-			problems = append(problems, fmt.Sprintf("%s of %s is never empty", m.Name, name))
-		case !isClosed || m.Value == "":
-		case m.Name == labels.BucketLabel:
-			problems = append(problems, boundary(name, m, values)...)
-		default:
-			problems = append(problems, outside(name, m, values, !known.labels[m.Name])...)
-		}
+// opened is the matcher of an open label that finds something.
+func opened(m *labels.Matcher, among promql.Vector) *labels.Matcher {
+	known := values(among, m.Name)
+	switch {
+	case m.Type == labels.MatchEqual && len(known) > 0 && !slices.Contains(known, m.Value):
+		return labels.MustNewMatcher(labels.MatchEqual, m.Name, known[0])
+	case m.Type == labels.MatchRegexp && m.Matches(""), m.Type == labels.MatchNotRegexp, m.Type == labels.MatchNotEqual:
+		return labels.MustNewMatcher(labels.MatchRegexp, m.Name, anything)
+	case m.Type == labels.MatchRegexp:
+		return labels.MustNewMatcher(labels.MatchRegexp, m.Name, ".+")
 	}
-	if len(problems) == 0 && !known.occurs(func(label, value string) bool {
-		return !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool {
-			return m.Name == label && !takesAny(m) && !m.Matches(value)
-		})
-	}) {
-		problems = append(problems, fmt.Sprintf("no series of %s fits all of %s", name, matchers))
-	}
-	return problems
+	return m
 }
 
-// takesAny tells whether a matcher holds a variable whose values are not known.
+// takesAny reports whether a matcher holds a variable that takes any value.
 func takesAny(m *labels.Matcher) bool {
-	return slices.Contains(alternatives(m.Value), anything)
+	return (m.Type == labels.MatchRegexp || m.Type == labels.MatchNotRegexp) && slices.Contains(alternatives(m.Value), anything)
 }
 
-// outside tells what a matcher asks for and a closed label never has.
-func outside(name string, m *labels.Matcher, values map[string]bool, mayLack bool) []string {
-	some := func(m *labels.Matcher) bool {
-		return mayLack && m.Matches("") || slices.ContainsFunc(slices.Collect(maps.Keys(values)), m.Matches)
-	}
-	var problems []string
-	for _, part := range parts(m) {
-		if part.Value != "" && !some(part) {
-			problems = append(problems, fmt.Sprintf("%s of %s is never %q, but %s", m.Name, name, part.Value, list(values)))
-		}
-	}
-	if len(problems) == 0 && !some(m) {
-		problems = append(problems, fmt.Sprintf("%s leaves none of %s of %s", m, list(values), name))
-	}
-	return problems
-}
-
-// parts are what a matcher asks for, each in a matcher of its own, also where it asks
-// for all others.
+// parts are what a matcher asks for, each in a matcher of its own, also where it asks for all others.
 func parts(m *labels.Matcher) []*labels.Matcher {
 	kind, asked := labels.MatchEqual, m.SetMatches()
 	switch {
@@ -168,8 +159,7 @@ func parts(m *labels.Matcher) []*labels.Matcher {
 	return all
 }
 
-// alternatives are what stands between the bars of a regular expression, brackets
-// taken as a whole.
+// alternatives are what stands between the bars of a regular expression, brackets taken as a whole.
 func alternatives(expr string) []string {
 	if strings.Contains(expr, "(?") || strings.Contains(expr, `\Q`) {
 		return []string{expr} // flags hold for what follows them
@@ -193,32 +183,4 @@ func alternatives(expr string) []string {
 		}
 	}
 	return append(all, expr[start:])
-}
-
-// boundary checks a bucket's boundary. Prometheus before 3.0 keeps the text that was
-// sent, which for a whole number is 1.0 in OpenMetrics and 1 elsewhere: only a
-// regular expression finds both.
-func boundary(name string, m *labels.Matcher, boundaries map[string]bool) []string {
-	var problems []string
-	asked := m.SetMatches()
-	whole := false
-	if m.Type == labels.MatchEqual || m.Type == labels.MatchNotEqual {
-		asked, whole = []string{m.Value}, true
-	}
-	for _, value := range asked {
-		if !hasBoundary(boundaries, value) {
-			problems = append(problems, fmt.Sprintf("le of %s is never %q, but %s", name, value, list(boundaries)))
-			continue
-		}
-		number, _ := strconv.ParseFloat(value, 64) // is one
-		plain := strconv.FormatFloat(number, 'f', -1, 64)
-		if whole && !strings.ContainsAny(plain, ".I") {
-			problems = append(problems, fmt.Sprintf(`le=%q of %s is written %s.0 in OpenMetrics; ask for le=~"%s|%s.0"`, value, name, plain, plain, plain))
-		}
-	}
-	return problems
-}
-
-func list(values map[string]bool) string {
-	return strings.Join(slices.Sorted(maps.Keys(values)), ", ")
 }

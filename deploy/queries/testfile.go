@@ -15,10 +15,11 @@ import (
 
 // RuleTest is what a file for "promtool test rules" feeds and asks for.
 type RuleTest struct {
-	File, Name string
-	Series     []string // name and labels
-	Exprs      []string
-	Alerts     []string // names of alerts
+	File   string `yaml:"-"`
+	Name   string
+	Series []struct{ Series string }    `yaml:"input_series"`
+	Alerts []struct{ Alertname string } `yaml:"alert_rule_test"`
+	Exprs  []struct{ Expr string }      `yaml:"promql_expr_test"`
 }
 
 // String tells where the test stands.
@@ -26,78 +27,43 @@ func (t RuleTest) String() string { return fmt.Sprintf("%s test %q", t.File, t.N
 
 // RuleTests reads the test files of a folder, which may have none.
 func RuleTests(dir string) ([]RuleTest, error) {
-	return fromFiles(dir, "*.yml", "rule tests", readRuleTests)
+	return fromFiles(dir, "*.yml", "rule tests", func(file string) ([]RuleTest, error) {
+		var f struct{ Tests []RuleTest }
+		err := readYAML(file, &f)
+		for i := range f.Tests {
+			f.Tests[i].File = filepath.Base(file)
+			if f.Tests[i].Name == "" {
+				f.Tests[i].Name = fmt.Sprintf("number %d", i+1)
+			}
+		}
+		return f.Tests, err
+	})
 }
 
-func readRuleTests(file string) ([]RuleTest, error) {
-	var f struct {
-		Tests []struct {
-			Name        string
-			InputSeries []struct{ Series string }    `yaml:"input_series"`
-			AlertTests  []struct{ Alertname string } `yaml:"alert_rule_test"`
-			ExprTests   []struct{ Expr string }      `yaml:"promql_expr_test"`
-		}
-	}
-	if err := readYAML(file, &f); err != nil {
-		return nil, err
-	}
-	var all []RuleTest
-	for i, t := range f.Tests {
-		test := RuleTest{File: filepath.Base(file), Name: t.Name}
-		if test.Name == "" {
-			test.Name = fmt.Sprintf("number %d", i+1)
-		}
-		for _, s := range t.InputSeries {
-			test.Series = append(test.Series, s.Series)
-		}
-		for _, a := range t.AlertTests {
-			test.Alerts = append(test.Alerts, a.Alertname)
-		}
-		for _, e := range t.ExprTests {
-			test.Exprs = append(test.Exprs, e.Expr)
-		}
-		all = append(all, test)
-	}
-	return all, nil
-}
-
-// SeriesProblems tells what is wrong with a series that is fed to a test: it must be
-// one that a program exports.
-func (c *Catalogue) SeriesProblems(text string) []string {
+// SeriesProblems tells what is wrong with a series that is fed to a test: it must be one that a program exports.
+func (g *Golden) SeriesProblems(text string) []string {
 	fed, err := parser.NewParser(parser.Options{}).ParseMetric(text)
 	if err != nil {
 		return []string{fmt.Sprintf("not a series: %v", err)}
 	}
-	name := fed.Get(model.MetricNameLabel)
-	m, ok := c.metrics[name]
-	if !ok {
-		return []string{name + " is no metric that is known"}
-	}
-	var problems []string
+	e := &parser.VectorSelector{Name: fed.Get(model.MetricNameLabel)}
 	fed.Range(func(l labels.Label) {
-		_, ok := m.labels[l.Name]
-		switch values := m.values[l.Name]; {
-		case l.Name == model.MetricNameLabel || l.Value == "":
-		case !ok && !m.open:
-			problems = append(problems, fmt.Sprintf("%s has no label %s, but %s", name, l.Name, shape{labels: m.labels}))
-		case l.Name == labels.BucketLabel:
-			if values != nil && !hasBoundary(values, l.Value) {
-				problems = append(problems, fmt.Sprintf("le of %s is never %q, but %s", name, l.Value, list(values)))
-			}
-		case values != nil && !values[l.Value]:
-			problems = append(problems, fmt.Sprintf("%s of %s is never %q, but %s", l.Name, name, l.Value, list(values)))
+		kind := labels.MatchEqual
+		if l.Name == labels.BucketLabel {
+			kind = labels.MatchRegexp // in any format
+			l.Value = regexp.QuoteMeta(l.Value)
+		}
+		if l.Value != "" {
+			e.LabelMatchers = append(e.LabelMatchers, labels.MustNewMatcher(kind, l.Name, l.Value))
 		}
 	})
-	if len(problems) == 0 && !m.occurs(func(label, value string) bool {
-		return !fed.Has(label) || fed.Get(label) == value
-	}) {
-		problems = append(problems, fmt.Sprintf("%s: %s has no such series", text, name))
-	}
-	return problems
+	c := &check{golden: g}
+	c.selector(e)
+	return c.problems
 }
 
-// HasAlert tells whether one of the rules is an alert of that name.
-func (c *Catalogue) HasAlert(name string) bool { return c.alerts[name] }
+// HasAlert reports whether one of the rules is an alert of that name.
+func (g *Golden) HasAlert(name string) bool { return g.alerts[name] }
 
 // Markdown reads the PromQL of a document: the blocks marked promql. What stands
 // between blank lines or comments is one query, or one on each line.

@@ -10,23 +10,25 @@ import (
 // Field is what stands under a header word or behind a key: one line in a vendor's
 // table. One with a Total or a Limit is printed as a pair with a slash.
 type Field struct {
-	Metric model.Metric
-	Labels []string // values of the metric's own labels
-	Unit   Unit
-	Total  model.Metric // "used / total"; under a total of 0, which a failed query prints, both are unknown
-	Limit  model.Metric // "value / limit", or the value alone; a limit of 0 is unknown
+	Metric  model.Metric
+	Labels  []string // values of the metric's own labels
+	Unit    Unit
+	Assumed string       // symbol of the unit where neither value nor header has one
+	Total   model.Metric // "used / total"; under a total of 0, which a failed query prints, both are unknown
+	Limit   model.Metric // "value / limit", or the value alone; a limit of 0 is unknown
 }
 
 // IsPair reports whether a slash is expected in the values.
 func (f *Field) IsPair() bool { return f.Total != "" || f.Limit != "" }
 
 // Read adds the readings in text; their unit stands behind the number, else it is
-// headerUnit. It reports whether all of text makes sense: an absent value does, and
+// headerUnit, else the assumed one. It reports whether all of text makes sense: an absent value does, and
 // a part that does not costs only itself.
 func (f *Field) Read(to *model.Readings, text, headerUnit string) bool {
 	if Absent(text) {
 		return true
 	}
+	headerUnit = cmp.Or(headerUnit, f.Assumed)
 	if f.Total != "" {
 		return f.readUsage(to, text, headerUnit)
 	}
