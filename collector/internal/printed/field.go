@@ -55,6 +55,11 @@ func (f *Field) readUsage(to *model.Readings, text, headerUnit string) bool {
 	if knownPart && knownAll && part > all {
 		knownPart, ok = false, false
 	}
+	_, toldPart := to.Get(f.Metric, f.Labels...)
+	_, toldAll := to.Get(f.Total, f.Labels...)
+	if toldPart || toldAll { // halves of two pairs are no pair
+		return ok
+	}
 	f.add(to, f.Metric, part, knownPart)
 	f.add(to, f.Total, all, knownAll)
 	return ok

@@ -154,6 +154,11 @@ func TestFieldKeepsWhatWasTold(t *testing.T) {
 	if !f.Read(&rs, "2W", "") || !cmp.Equal(rs, one(1)) {
 		t.Errorf("got %v", rs)
 	}
+	rs = all(20)
+	f = printed.Field{Metric: "value", Total: "total", Unit: printed.Pages}
+	if !f.Read(&rs, "30 / 40", "page") || !cmp.Equal(rs, all(20)) {
+		t.Errorf("got %v", rs)
+	}
 }
 
 // A value is known by its unit where it cannot be by its place.
