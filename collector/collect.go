@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,7 +51,11 @@ type emitter struct {
 // put writes a sample of one of Metrics, with all its labels.
 func (e emitter) put(name string, v float64, labels ...string) {
 	s := e.series[name]
-	e.ch <- prometheus.MustNewConstMetric(s.desc, s.kind, v, labels...)
+	m, err := prometheus.NewConstMetric(s.desc, s.kind, v, labels...)
+	if err != nil { // a panic here would cost the other collectors their series
+		m = prometheus.NewInvalidMetric(s.desc, fmt.Errorf("%s: %w", name, err))
+	}
+	e.ch <- m
 }
 
 // readings writes what was printed, behind the labels of its card, slice or node.

@@ -27,7 +27,7 @@ type outputFlags struct {
 
 func (o *outputFlags) register(c flagSet) {
 	bind(c.Flag("output", "Folder in which each run creates its own.").Default("results"), filename(&o.folder))
-	c.Flag("print-command", "Print the command line in flags of accelbench and exit, to see what a command of another tool means.").BoolVar(&o.printCommand)
+	c.Flag("print-command", "Print the command line in flags of accelbench and exit, to see what a command of another tool means; secrets are hidden.").BoolVar(&o.printCommand)
 	c.Flag("save-evalscope", "Also write evalscope-perf's files into the working directory: a summary for each step, and performance_metrics.png.").BoolVar(&o.saveEvalscope)
 	c.Flag("save-result", "Also write vLLM's result file for each step.").BoolVar(&o.saveResult)
 	c.Flag("save-detailed", "Also write vLLM's result file, with every request.").BoolVar(&o.detailed)

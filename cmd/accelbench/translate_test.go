@@ -110,9 +110,9 @@ func runLine(t *testing.T, line string) (code int, told string) {
 // --print-command shows what a command of another tool means, and does nothing.
 func TestPrintCommand(t *testing.T) {
 	var stdout, stderr strings.Builder
-	args := []string{"accelbench", "run", "http://h:1/v1/chat/completions", "m", "my file.jsonl", "--n", "5", "--print-command", "--debug"}
+	args := []string{"accelbench", "run", "http://h:1/v1/chat/completions", "m", "my file.jsonl", "--n", "5", "--print-command", "--debug", "--header", "Authorization=Bearer s3cret"}
 	code := run(t.Context(), args, &stdout, &stderr)
-	want := "accelbench run --requests=5 --url=http://h:1/v1/chat/completions --model=m '--dataset-path=my file.jsonl' --max-prompt-length=256 --timeout=30 " +
+	want := "accelbench run --requests=5 --header=\\<hidden\\> --url=http://h:1/v1/chat/completions --model=m '--dataset-path=my file.jsonl' --max-prompt-length=256 --timeout=30 " +
 		"--stop=\\<\\|im_end\\|\\> --format=head,evalscope,checks,table --save-evalscope\n"
 	if diff := cmp.Diff(want, stdout.String()); code != exitMeasured || diff != "" {
 		t.Errorf("exit code %d (-want +got):\n%s", code, diff)

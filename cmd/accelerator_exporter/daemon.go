@@ -29,7 +29,7 @@ import (
 // Bounds on what a client of the web port may cost.
 const (
 	readTimeout    = 30 * time.Second
-	writeTimeout   = 10 * time.Second // as long as a scrape waits by default
+	writeTimeout   = 15 * time.Second // longer than any scrape waits by default
 	drainTimeout   = 3 * time.Second  // leaves time for the rest of a stop within 5 s
 	maxHeaderBytes = 16 << 10
 	maxStreams     = 16 // of one HTTP/2 connection
@@ -165,7 +165,7 @@ func drain(server *http.Server) error {
 
 func (d *daemon) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET "+d.settings.telemetryPath, scrapeHandler(d.registry, d.logger))
+	mux.Handle("GET "+d.settings.telemetryPath, newScrapes(d.registry, scrapePatience, d.logger))
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "accelerator_exporter is healthy.")
 	})

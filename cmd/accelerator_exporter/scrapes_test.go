@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -10,8 +9,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-kit/log"
@@ -19,14 +18,38 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// gone is a client that left.
-type gone struct{ header http.Header }
+// client is a ResponseWriter whose reader has gone or does not read.
+type client struct {
+	header  http.Header
+	status  int
+	stalled chan struct{} // nil for one that has gone
+	writing chan struct{} // closed at the first write
+	once    sync.Once
+}
 
-func (g gone) Header() http.Header { return g.header }
+func gone() *client { return &client{header: http.Header{}, writing: make(chan struct{})} }
 
-func (gone) WriteHeader(int) {}
+func stalled() *client {
+	c := gone()
+	c.stalled = make(chan struct{})
+	return c
+}
 
-func (gone) Write([]byte) (int, error) { return 0, errors.New("write: broken pipe") }
+func (c *client) Header() http.Header    { return c.header }
+func (c *client) WriteHeader(status int) { c.status = status }
+
+func (c *client) Write([]byte) (int, error) {
+	c.once.Do(func() { close(c.writing) })
+	if c.stalled != nil {
+		<-c.stalled
+	}
+	return 0, errors.New("write: broken pipe")
+}
+
+func (c *client) SetWriteDeadline(time.Time) error {
+	close(c.stalled)
+	return nil
+}
 
 // broken is a collector whose metrics cannot be gathered.
 type broken struct{}
@@ -64,14 +87,15 @@ func TestAtMostOneLogLineAScrape(t *testing.T) {
 		allow    level.Option
 		want     string // "" for no line
 	}{
-		"a client that left is no error":       {many(t), gone{http.Header{}}, level.AllowInfo(), ""},
-		"but is told to who asks for it":       {many(t), gone{http.Header{}}, level.AllowDebug(), `msg="client left before it had read all metrics"`},
+		"a client that left is no error":       {many(t), gone(), level.AllowInfo(), ""},
+		"but is told to who asks for it":       {many(t), gone(), level.AllowDebug(), `msg="a scraper left before it had read all"`},
 		"metrics that cannot be gathered":      {bad, httptest.NewRecorder(), level.AllowInfo(), `msg="rendering the metrics"`},
-		"they and a client that left, at info": {bad, gone{http.Header{}}, level.AllowInfo(), `msg="rendering the metrics"`},
+		"they and a client that left, at info": {bad, gone(), level.AllowInfo(), `msg="rendering the metrics"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			scrapeHandler(c.registry, level.NewFilter(log.NewLogfmtLogger(&b), c.allow)).ServeHTTP(c.w, get())
+			s := newScrapes(c.registry, time.Hour, level.NewFilter(log.NewLogfmtLogger(&b), c.allow))
+			s.ServeHTTP(c.w, get())
 			lines := strings.Count(b.String(), "\n")
 			if want := min(len(c.want), 1); lines != want || !strings.Contains(b.String(), c.want) {
 				t.Errorf("%d lines, want %d with %s:\n%.2000s", lines, want, c.want, &b)
@@ -85,71 +109,76 @@ func TestBrokenMetricsCostOnlyThemselves(t *testing.T) {
 	registry := many(t)
 	registry.MustRegister(broken{})
 	w := httptest.NewRecorder()
-	scrapeHandler(registry, log.NewNopLogger()).ServeHTTP(w, get())
+	newScrapes(registry, time.Hour, log.NewNopLogger()).ServeHTTP(w, get())
 	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `accelerator_many_499{l="v"} 1`) {
 		t.Errorf("status %d, and not the other metrics", w.Code)
 	}
 }
 
-// A client that leaves is no error of the metrics, which an alert may be about.
-func TestLeavingIsNotCounted(t *testing.T) {
-	registry := many(t)
-	h := scrapeHandler(registry, log.NewNopLogger())
-	h.ServeHTTP(gone{http.Header{}}, get())
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, get())
-	if want := `promhttp_metric_handler_errors_total{cause="encoding"} 0`; !strings.Contains(w.Body.String(), want) {
-		t.Errorf("no %s", want)
-	}
-}
-
-// pipes is a listener whose connections hold nothing that was not read.
-type pipes chan net.Conn
-
-func (p pipes) Accept() (net.Conn, error) {
-	conn, ok := <-p
-	if !ok {
-		return nil, net.ErrClosed
-	}
-	return conn, nil
-}
-
-func (p pipes) Close() error { close(p); return nil }
-
-func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
-
-// scrape asks for the metrics.
-func (p pipes) scrape(t *testing.T) net.Conn {
-	t.Helper()
-	ours, theirs := net.Pipe()
-	p <- theirs
-	if _, err := io.WriteString(ours, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	return ours
-}
-
-// Clients that do not read take the places of scrapes only until the server's time
-// for writing is over.
-func TestReadersThatDoNotRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		clients := make(pipes)
-		server := newServer(scrapeHandler(many(t), log.NewNopLogger()))
-		go server.Serve(clients)
-		defer server.Close()
-		for range maxScrapes {
-			defer clients.scrape(t).Close()
-		}
-		synctest.Wait()
-		for _, want := range []int{http.StatusServiceUnavailable, http.StatusOK} {
-			conn := clients.scrape(t)
-			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err != nil || response.StatusCode != want {
-				t.Errorf("status %v, error %v, want %d", response.Status, err, want)
+// Clients that do not read take the places of scrapes for a short time only.
+func TestStalledScrapesGiveWay(t *testing.T) {
+	for _, c := range []struct {
+		patience time.Duration
+		status   int
+	}{
+		{time.Hour, http.StatusServiceUnavailable},
+		{0, http.StatusOK},
+	} {
+		t.Run(c.patience.String(), func(t *testing.T) {
+			s := newScrapes(many(t), c.patience, log.NewNopLogger())
+			var wg sync.WaitGroup
+			clients := make([]*client, maxScrapes)
+			for i := range clients {
+				clients[i] = stalled()
+				wg.Go(func() { s.ServeHTTP(clients[i], get()) })
+				<-clients[i].writing
 			}
-			conn.Close()
-			time.Sleep(writeTimeout)
-			synctest.Wait()
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, get())
+			if w.Code != c.status {
+				t.Errorf("status %d, want %d", w.Code, c.status)
+			}
+			for i, client := range clients {
+				select {
+				case <-client.stalled:
+					if i > 0 || c.status != http.StatusOK {
+						t.Errorf("client %d was cut", i)
+					}
+				default:
+					close(client.stalled)
+				}
+			}
+			wg.Wait()
+			if len(s.serving) > 0 {
+				t.Errorf("%d places are still taken", len(s.serving))
+			}
+		})
+	}
+}
+
+// The same on real connections: clients that send many requests and never read.
+func TestReadersThatDoNotRead(t *testing.T) {
+	s := newScrapes(many(t), 10*time.Millisecond, log.NewNopLogger())
+	server := httptest.NewServer(s)
+	defer server.Close()
+	request := strings.Repeat("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 50)
+	for range 2 * maxScrapes {
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
 		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waitFor(t, "every place is taken", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.serving) == maxScrapes
+	})
+	waitFor(t, "a scrape is served all the same", func() bool {
+		status, _ := fetch(t, http.MethodGet, server.URL)
+		return status == http.StatusOK
 	})
 }

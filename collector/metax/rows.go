@@ -66,6 +66,9 @@ func (p *tableParser) secondRow(cells []string) {
 // one with that unit.
 func (p *tableParser) readings(d *model.Device) {
 	for v := range p.row.Values() {
+		if isSlice(v.Column) {
+			continue
+		}
 		text := v.Text
 		if !v.Fits {
 			if v.Cell == "" || v.Column.Field == nil {
@@ -85,6 +88,12 @@ func (p *tableParser) readings(d *model.Device) {
 			p.report.Warn("card %s: cannot read %s from %.40q", d.ID, v.Column.Word, text)
 		}
 	}
+}
+
+// isSlice reports whether a column holds a metric of slices: a word of one box may
+// stand in another.
+func isSlice(c *boxtable.Column) bool {
+	return c.Field != nil && strings.HasPrefix(string(c.Field.Metric), "slice_")
 }
 
 // onlyOne finds the only part of a cell that has a field's unit.
@@ -151,7 +160,7 @@ func (p *tableParser) slice(cells []string) {
 	p.sliced[key] = true
 	s := model.Slice{Device: gpu, ID: id}
 	for v := range p.row.Values() {
-		if v.Fits && !v.Column.Read(&s.Readings, v.Text) {
+		if v.Fits && isSlice(v.Column) && !v.Column.Read(&s.Readings, v.Text) {
 			p.report.Warn("slice %s of card %s: cannot read %s from %.40q", id, gpu, v.Column.Word, v.Text)
 		}
 	}

@@ -263,3 +263,18 @@ func TestTopologyNamesAreCardNumbers(t *testing.T) {
 		}
 	}
 }
+
+// A release that prints a word of one box in another: a scrape must have no series
+// that the card or the slice never had.
+func TestWordsOfAnotherBox(t *testing.T) {
+	text := modeltest.Read(t, "testdata/table-2.2.12-slices.txt")
+	words := []string{"GPU-Util ", "Pwr:Usage/Cap", "Temp ", "Perf ", "Memory-Usage", "Compute ", "Vram Quota", "sGPU-Util"}
+	for _, from := range words {
+		for _, to := range words {
+			out := strings.Replace(string(text), from, to, 1)
+			if r, err := metax.ParseTable([]byte(out)); err == nil {
+				modeltest.CheckReport(t, r)
+			}
+		}
+	}
+}

@@ -174,6 +174,7 @@ func TestRecordGivesNoValueItCannotPlace(t *testing.T) {
 		{"AICore(%) Memory-Usage(MB) HBM-Usage(MB)", "0 0    / 0 31859/ 32768", "hbm-usage", value{"31859/ 32768", true}},
 		{"AICore(%) Memory-Usage(MB) HBM-Usage(MB)", "0 1 /2 3/4", "memory-usage", value{"1 /2", true}},
 		{"GPU NAME Persistence-M", "0 MetaX C500 Off", "name", value{"MetaX C500", true}},
+		{"GPU NAME", "0 MXC550    B", "name", value{"MXC550 B", true}},
 		{"GPU NAME Persistence-M", "0 Off", "name", value{"", true}},
 		{"GPU NAME Persistence-M", "0", "gpu", value{"", false}},
 		{"GPU PID Process Name GPU Memory", "0 7 a  b / c 12", "process name", value{"a b / c", true}},

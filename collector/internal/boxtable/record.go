@@ -143,9 +143,12 @@ func appendTokens(dst []string, cell string, pairs, phrase bool) []string {
 		at = begin + len(f)
 		joins := joining || pairs && f[0] == '/' ||
 			printed.IsSymbol(f) && len(dst) > base && endsInDigit(dst[len(dst)-1]) && (!phrase || at == len(cell))
-		if joins && len(dst) > base {
+		switch {
+		case joins && phrase && len(dst) > base: // part of a name
+			dst[len(dst)-1] += " " + f
+		case joins && len(dst) > base:
 			dst[len(dst)-1] = cell[start:at]
-		} else {
+		default:
 			start = begin
 			dst = append(dst, cell[start:at])
 		}

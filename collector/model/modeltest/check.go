@@ -106,6 +106,9 @@ func (o once) readings(of string, rs model.Readings) {
 	o.t.Helper()
 	for _, r := range rs {
 		o.once(of, string(r.Metric), strings.Join(r.Labels, ","))
+		if strings.HasPrefix(of, "slice") != strings.HasPrefix(string(r.Metric), "slice_") {
+			o.t.Errorf("%s has a %s", of, r.Metric)
+		}
 		isRatio, isTemperature := strings.HasSuffix(string(r.Metric), "_ratio"), strings.HasSuffix(string(r.Metric), "_celsius")
 		if !(r.Value > -most && r.Value < most) || r.Value < 0 && !isTemperature || r.Value > 1 && isRatio {
 			o.t.Errorf("%s has a %s of %v", of, r.Metric, r.Value)
