@@ -1,14 +1,13 @@
 package report
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -162,32 +161,31 @@ func (g *gather) compare(s *Step) {
 // prompts are the tokens of all prompts as the server's usages tell them, at least
 // and at most, 0 where they tell nothing.
 func (g *gather) prompts() (least, most float64) {
-	if g.checks.told == 0 {
+	if g.checks.Answered == 0 {
 		return 0, 0
 	}
-	least = float64(g.checks.prompt)
-	return least, least * float64(len(g.curve.starts)) / float64(g.checks.told)
+	least = float64(g.checks.PromptTokens)
+	return least, least * float64(len(g.curve.starts)) / float64(g.checks.Answered)
 }
 
 // serverWarning is about load that was not this report's. While requests of a step
 // that has no end may be in flight, they may be what the server counted.
-func (g *gather) serverWarning(v *ServerSample) []string {
-	if v == nil || slices.ContainsFunc(g.joined.parts, func(p part) bool { return p.end == nil }) {
+func (g *gather) serverWarning(v *ServerSample) (list words.List) {
+	if v == nil || slices.ContainsFunc(g.joined.parts, func(p *section) bool { return p.end == nil }) {
 		return nil
 	}
 	const advice = "the load was not only ours, so run when nobody else uses the server"
-	sent := float64(len(g.curve.starts))
 	if v.TTFT != nil {
-		if n := float64(v.TTFT.Count) - sent; n > slack(sent) {
-			return []string{fmt.Sprintf("The server answered %s other requests meanwhile: %s.", words.Integer(n), advice)}
-		}
-		return nil
+		sent := float64(len(g.curve.starts))
+		others := float64(v.TTFT.Count) - sent
+		list.If(others > slack(sent), "The server answered %s other requests meanwhile: %s.", words.Integer(others), advice)
+		return list
 	}
-	_, most := g.prompts()
-	if v.PrefixQueries != nil && most > 0 && *v.PrefixQueries > most+slack(most) {
-		return []string{fmt.Sprintf("The server read %s other prompt tokens meanwhile: %s.", words.Integer(*v.PrefixQueries-most), advice)}
+	if _, most := g.prompts(); v.PrefixQueries != nil && most > 0 {
+		others := *v.PrefixQueries - most
+		list.If(others > slack(most), "The server read %s other prompt tokens meanwhile: %s.", words.Integer(others), advice)
 	}
-	return nil
+	return list
 }
 
 // latency is the histogram's growth over the step.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 )
 
 const gibibyte = 1 << 30

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 )
 
 // CSV writes one row a step, as RFC 4180 has it, under a row of names with the

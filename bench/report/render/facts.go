@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 

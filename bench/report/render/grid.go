@@ -3,8 +3,8 @@ package render
 import (
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 )
 
 // Grid is a table of texts: a first column of names, and columns of figures. What

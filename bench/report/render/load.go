@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 

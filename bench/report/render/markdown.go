@@ -9,8 +9,8 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
