@@ -140,6 +140,17 @@ func (s *Step) Heading() string {
 // Overloaded reports whether the server did not keep up with the rate of an open loop.
 func (s *Step) Overloaded() bool { return s.NotSteady == requestsPileUp || s.NotSteady == waitsGrow }
 
+// ServingCards is how many of the Cards are known to serve the endpoint.
+func (s *Step) ServingCards() int {
+	n := 0
+	for i := range s.Cards {
+		if s.Cards[i].Serves {
+			n++
+		}
+	}
+	return n
+}
+
 // JoulesPerToken is the energy of an output token, where the cards' is known.
 func (s *Step) JoulesPerToken() (float64, bool) {
 	if s.Joules == nil || s.Whole.OutputTokens <= 0 {
