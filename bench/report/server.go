@@ -27,9 +27,8 @@ type serverWatch struct {
 	samples                    int
 	running, waiting, cache    gaugeWatch
 	queries, hits, preemptions counter
-	latencySum, latencyCount   counter
-	latencyBuckets             map[float64]*counter // by upper bound
-	tpot, itl, queue           meanCounter
+	ttft, tpot, itl, queue     meanCounter
+	buckets                    map[float64]*counter // of the TTFT, by upper bound
 }
 
 // meanCounter follows the sum and the count of a histogram.
@@ -46,7 +45,7 @@ func (c *meanCounter) mean() *Mean {
 
 func newServerWatch(window span, asked []string) *serverWatch {
 	g := gaugeWatch{window: window}
-	return &serverWatch{asked: asked, running: g, waiting: g, cache: g, latencyBuckets: map[float64]*counter{}}
+	return &serverWatch{asked: asked, running: g, waiting: g, cache: g, buckets: map[float64]*counter{}}
 }
 
 // total is the sum of a metric over its label sets, such as engines.
@@ -88,12 +87,11 @@ func (w *serverWatch) take(at int64, series []runlog.Series) {
 	first(count(&w.queries), "prefix_cache_queries", "gpu_prefix_cache_queries")
 	first(count(&w.hits), "prefix_cache_hits", "gpu_prefix_cache_hits")
 	first(count(&w.preemptions), "num_preemptions")
-	first(count(&w.latencySum), serverTTFT+"_sum")
-	first(count(&w.latencyCount), serverTTFT+"_count")
 	for _, h := range []struct {
 		to    *meanCounter
 		names []string
 	}{
+		{&w.ttft, []string{serverTTFT}},
 		{&w.tpot, []string{"request_time_per_output_token_seconds"}},
 		{&w.itl, []string{"inter_token_latency_seconds", "time_per_output_token_seconds"}}, // the older name is a gap's too
 		{&w.queue, []string{"request_queue_time_seconds"}},
@@ -102,10 +100,10 @@ func (w *serverWatch) take(at int64, series []runlog.Series) {
 		first(count(&h.to.count), suffixed(h.names, "_count")...)
 	}
 	for le, n := range buckets {
-		if w.latencyBuckets[le] == nil {
-			w.latencyBuckets[le] = new(counter)
+		if w.buckets[le] == nil {
+			w.buckets[le] = new(counter)
 		}
-		w.latencyBuckets[le].add(n)
+		w.buckets[le].add(n)
 	}
 }
 
@@ -190,17 +188,17 @@ func (g *gather) serverWarning(v *ServerSample) (list words.List) {
 
 // latency is the histogram's growth over the step.
 func (w *serverWatch) latency(ps []float64) *Distribution {
-	sum, count := w.latencySum.delta(), w.latencyCount.delta()
+	sum, count := w.ttft.sum.delta(), w.ttft.count.delta()
 	if sum == nil || count == nil {
 		return nil
 	}
 	if *count == 0 {
 		return &Distribution{}
 	}
-	bounds := slices.Sorted(maps.Keys(w.latencyBuckets))
+	bounds := slices.Sorted(maps.Keys(w.buckets))
 	grown := make([]float64, len(bounds))
 	for i, le := range bounds {
-		d := w.latencyBuckets[le].delta()
+		d := w.buckets[le].delta()
 		if d == nil {
 			return nil
 		}
