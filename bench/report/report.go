@@ -130,15 +130,9 @@ func (s *Step) Heading() string {
 // Overloaded reports whether the server did not keep up with the rate of an open loop.
 func (s *Step) Overloaded() bool { return s.NotSteady == requestsPileUp || s.NotSteady == waitsGrow }
 
-// ServingCards is how many of the Cards are known to serve the endpoint.
-func (s *Step) ServingCards() int {
-	n := 0
-	for i := range s.Cards {
-		if s.Cards[i].Serves {
-			n++
-		}
-	}
-	return n
+// Serving are the Cards known to serve the endpoint.
+func (s *Step) Serving() []Card {
+	return slices.DeleteFunc(slices.Clone(s.Cards), func(c Card) bool { return !c.Serves })
 }
 
 // JoulesPerToken is the energy of an output token, where the cards' is known.

@@ -19,7 +19,7 @@ func CardGrid(s *report.Step) Grid {
 		{"", "", "", "", "mean/max", "mean/max", "mean/max", "most/in all"},
 	}}
 	others := words.Unknown // of the cards that are not known to serve
-	if s.ServingCards() > 0 {
+	if len(s.Serving()) > 0 {
 		others = "no"
 	}
 	for i := range s.Cards {
@@ -40,7 +40,7 @@ func CardGrid(s *report.Step) Grid {
 }
 
 func (f *facts) cards(s *report.Step) {
-	all, known := len(s.Cards), s.ServingCards()
+	all, known := len(s.Cards), len(s.Serving())
 	if all == 0 {
 		f.add("cards", "not sampled")
 		return

@@ -44,6 +44,17 @@ func cell(c report.Column, s *report.Step, f *report.Figures) string {
 	return words.Number(v * c.Unit.Scale())
 }
 
+// Head is the heads in one line.
+func (g *Grid) Head() []string {
+	head := make([]string, len(g.Heads[0]))
+	for _, line := range g.Heads {
+		for i, text := range line {
+			head[i] = strings.TrimSpace(head[i] + " " + text)
+		}
+	}
+	return head
+}
+
 // widths are those of the columns.
 func (g *Grid) widths() []int {
 	widths := make([]int, len(g.Heads[0]))
