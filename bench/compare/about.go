@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -30,17 +31,11 @@ func serverOf(r runlog.Run) string {
 	if r.Server == nil {
 		return ""
 	}
-	parts := []string{strings.TrimPrefix(r.Server.Command, r.Side+"=")}
-	for _, part := range []struct{ what, value string }{
-		{"CPUs ", r.Server.CPUs},
-		{"nodes ", r.Server.Mems},
-		{"memory policy ", r.Server.Policy},
-	} {
-		if part.value != "" {
-			parts = append(parts, part.what+part.value)
-		}
-	}
-	return strings.Join(parts, ", ")
+	parts := words.List{strings.TrimPrefix(r.Server.Command, r.Side+"=")}
+	parts.If(r.Server.CPUs != "", "CPUs %s", r.Server.CPUs)
+	parts.If(r.Server.Mems != "", "nodes %s", r.Server.Mems)
+	parts.If(r.Server.Policy != "", "memory policy %s", r.Server.Policy)
+	return parts.String()
 }
 
 // ofRuns are the distinct values over the runs of a side.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -23,44 +24,31 @@ const (
 // doubts are why the runs of two sides at one level cannot be compared as they
 // stand.
 func doubts(nameA string, a []*report.Step, nameB string, b []*report.Step) []string {
-	var found []string
-	say := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
-
+	var found words.List
 	if what, of := loadOf(a[0].Step); of != nil {
 		x, y := middle(a, of), middle(b, of)
-		if unlike(x, y) {
-			say("%s: %s %s, %s %s%s. Throughput and latency are of different loads.",
-				what, nameA, figure(x, 3), nameB, figure(y, 3), configured(a[0]))
-		}
+		found.If(unlike(x, y), "%s: %s %s, %s %s%s. Throughput and latency are of different loads.",
+			what, nameA, figure(x, 3), nameB, figure(y, 3), configured(a[0]))
 	}
-	if x, y := failureShare(a), failureShare(b); math.Abs(x-y) > maxShareDifference {
-		say("failures: %s %s %%, %s %s %%. Latencies are of the requests that succeeded, which are not the same share.",
-			nameA, figure(100*x, 2), nameB, figure(100*y, 2))
-	}
+	x, y := failureShare(a), failureShare(b)
+	found.If(math.Abs(x-y) > maxShareDifference, "failures: %s %s %%, %s %s %%. Latencies are of the requests that succeeded, which are not the same share.",
+		nameA, figure(100*x, 2), nameB, figure(100*y, 2))
 	for _, length := range []struct {
 		what string
-		of   func(*report.Step) float64
-	}{
-		{"mean prompt length", func(s *report.Step) float64 { return s.Whole.Of(report.PromptLength).Mean }},
-		{"mean answer length", func(s *report.Step) float64 { return s.Whole.Of(report.OutputLength).Mean }},
-	} {
-		if x, y := middle(a, length.of), middle(b, length.of); unlike(x, y) {
-			say("%s: %s %s, %s %s tokens. Latency and requests/s follow the length.", length.what, nameA, figure(x, 3), nameB, figure(y, 3))
-		}
+		of   report.Key
+	}{{"mean prompt length", report.PromptLength}, {"mean answer length", report.OutputLength}} {
+		mean := func(s *report.Step) float64 { return s.Whole.Of(length.of).Mean }
+		x, y := middle(a, mean), middle(b, mean)
+		found.If(unlike(x, y), "%s: %s %s, %s %s tokens. Latency and requests/s follow the length.", length.what, nameA, figure(x, 3), nameB, figure(y, 3))
 	}
 	x, knownX := cachedShare(a)
 	y, knownY := cachedShare(b)
-	if knownX && knownY && math.Abs(x-y) > maxShareDifference {
-		say("prompt tokens from the server's prefix cache: %s %s %%, %s %s %%. The fuller cache flatters TTFT and throughput.",
-			nameA, figure(100*x, 2), nameB, figure(100*y, 2))
-	}
+	found.If(knownX && knownY && math.Abs(x-y) > maxShareDifference, "prompt tokens from the server's prefix cache: %s %s %%, %s %s %%. The fuller cache flatters TTFT and throughput.",
+		nameA, figure(100*x, 2), nameB, figure(100*y, 2))
 	kernel := func(s *report.Step) float64 { return s.Checks.KernelClock }
-	if x, y := middle(a, kernel), middle(b, kernel); (x >= 0.5) != (y >= 0.5) {
-		say("clock: one side's instants are the kernel's, the other's this program's own, which are later.")
-	}
-	if x, y := cutShort(a), cutShort(b); x+y > 0 {
-		say("cut short (killed, interrupted, too many failures, or the server gone): %s %d of %d runs, %s %d of %d.", nameA, x, len(a), nameB, y, len(b))
-	}
+	found.If((middle(a, kernel) >= 0.5) != (middle(b, kernel) >= 0.5), "clock: one side's instants are the kernel's, the other's this program's own, which are later.")
+	n, m := cutShort(a), cutShort(b)
+	found.If(n+m > 0, "cut short (killed, interrupted, too many failures, or the server gone): %s %d of %d runs, %s %d of %d.", nameA, n, len(a), nameB, m, len(b))
 	return found
 }
 
@@ -89,12 +77,10 @@ func configured(s *report.Step) string {
 // unlikeSettings are the settings in which side i is unlike the first, at the
 // levels that both ran.
 func unlikeSettings(sides []Side, levels []level, i int) []string {
-	var found []string
+	var found words.List
 	for _, set := range settings() {
 		a, b := set.of(sides[0], levels, 0, i), set.of(sides[i], levels, i, 0)
-		if !slices.Equal(a, b) {
-			found = append(found, fmt.Sprintf("%s: %s %s, %s %s.", set.what, sideNamed(sides[0].Name), list(a), sideNamed(sides[i].Name), list(b)))
-		}
+		found.If(!slices.Equal(a, b), "%s: %s %s, %s %s.", set.what, sideNamed(sides[0].Name), list(a), sideNamed(sides[i].Name), list(b))
 	}
 	return found
 }
@@ -164,59 +150,37 @@ func yesNo(b bool) string {
 
 // notes are what a reader of the verdicts should know.
 func (c *Comparison) notes(sides []Side) []string {
-	var notes []string
-	tooFew := 0
-	for _, l := range c.Levels {
-		for _, p := range l.Pairs {
-			for _, r := range p.Rows {
-				if r.Finding == TooFew {
-					tooFew++
-				}
-			}
-		}
-	}
-	if tooFew > 0 {
-		notes = append(notes, "Too few runs: with 3 a side or fewer no difference can be told, however large. Repeat with --repeat 5.")
-	}
-	if c.Tests > 0 {
-		notes = append(notes, fmt.Sprintf("%d tests were made (Mann-Whitney U, two-sided, alpha %g). If nothing differed, up to %s of them would find a difference by chance.",
-			c.Tests, alpha, figure(alpha*float64(c.Tests), 2)))
-	}
-	return append(notes, warnedRuns(sides)...)
-}
-
-// drift warns when all runs of the first side came before all of side i, or after:
-// a test tells that they differ, but not that the sides are why.
-func drift(sides []Side, levels []level, i int) []string {
-	first, second, ok := inSequence(sides, levels, i)
-	if !ok {
-		return nil
-	}
-	return []string{fmt.Sprintf("All runs of %s came before all of %s: what else changed between (heat, other users, a fuller cache) "+
-		"looks like a difference. Interleave them with --side.", sideNamed(first), sideNamed(second))}
-}
-
-// warnedRuns says which sides have steps with warnings of their own.
-func warnedRuns(sides []Side) []string {
-	var parts []string
+	var notes words.List
+	notes.If(c.anyRow(func(_ Pair, r Row) bool { return r.Finding == TooFew }),
+		"Too few runs: with 3 a side or fewer no difference can be told, however large. Repeat with --repeat 5.")
+	notes.If(c.Tests > 0, "%d tests were made (Mann-Whitney U, two-sided, alpha %g). If nothing differed, up to %s of them would find a difference by chance.",
+		c.Tests, alpha, figure(alpha*float64(c.Tests), 2))
+	var warned words.List // sides with steps that have warnings of their own
 	some := false
 	for _, s := range sides {
-		steps, warned := 0, 0
+		steps, n := 0, 0
 		for _, r := range s.Reports {
 			for _, step := range r.Steps {
 				steps++
 				if len(step.Warnings) > 0 || step.Account.Mismatch != "" {
-					warned++
-					some = true
+					n++
 				}
 			}
 		}
-		parts = append(parts, fmt.Sprintf("%s %d of %d", sideNamed(s.Name), warned, steps))
+		some = some || n > 0
+		warned = append(warned, fmt.Sprintf("%s %d of %d", sideNamed(s.Name), n, steps))
 	}
-	if !some {
-		return nil
-	}
-	return []string{"Steps with warnings of their own: " + strings.Join(parts, ", ") + ". accelbench report shows them."}
+	notes.If(some, "Steps with warnings of their own: %s. accelbench report shows them.", warned)
+	return notes
+}
+
+// drift warns when all runs of the first side came before all of side i, or after:
+// a test tells that they differ, but not that the sides are why.
+func drift(sides []Side, levels []level, i int) (warnings words.List) {
+	first, second, ok := inSequence(sides, levels, i)
+	warnings.If(ok, "All runs of %s came before all of %s: what else changed between (heat, other users, a fuller cache) "+
+		"looks like a difference. Interleave them with --side.", sideNamed(first), sideNamed(second))
+	return warnings
 }
 
 // inSequence reports whether all repeats of one side came before all of the other.

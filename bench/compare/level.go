@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -70,11 +71,9 @@ func (l level) shared() bool {
 
 // missing says which sides did not run the level, nothing when all did.
 func (l level) missing(sides []Side) string {
-	var without []string
+	var without words.List
 	for i, runs := range l.runs {
-		if len(runs) == 0 {
-			without = append(without, sideNamed(sides[i].Name))
-		}
+		without.If(len(runs) == 0, "%s", sideNamed(sides[i].Name))
 	}
 	switch {
 	case len(without) == 0:

@@ -6,51 +6,39 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 )
 
-const legend = "In brackets: the 95 % confidence interval of the median; with fewer than 6 runs the lowest and the highest run, " +
-	"which hold it with less confidence (5 runs: 94 %, 2 runs: 50 %)."
+const (
+	legend = "In brackets: the 95 % confidence interval of the median; with fewer than 6 runs the lowest and the highest run, " +
+		"which hold it with less confidence (5 runs: 94 %, 2 runs: 50 %)."
+	legendWhole = "Failures and J/output token are always of the whole step."
+	legendPower = "Needed to tell: if runs spread as these did, a true difference of this size is found in 80 of 100 such comparisons. " +
+		"More repeats make it smaller."
+	legendDoubt = "Marked !: these sides were not under the same load or settings. Read the warnings first."
+)
 
-const legendWhole = "Failures and J/output token are always of the whole step."
-
-const legendPower = "Needed to tell: if runs spread as these did, a true difference of this size is found in 80 of 100 such comparisons. " +
-	"More repeats make it smaller."
-
-const legendDoubt = "Marked !: these sides were not under the same load or settings. Read the warnings first."
+// form is how a text shows the parts of a comparison: by formats, of a line each.
+type form struct {
+	side, title, warning, note string
+	head, row, between         string // of a table: both sides, the cells, and what is between two
+	escape                     func(string) string
+}
 
 // Text writes the comparison for a terminal.
 func (c *Comparison) Text(w io.Writer) error {
 	var out bytes.Buffer
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	for _, s := range c.Sides {
-		fmt.Fprintf(table, "%s\t%s\n", sideNamed(s.Name), s.text())
-	}
+	c.write(table, form{
+		side: "%s\t%s\n", title: "\n%s\n", warning: "! %s\n", note: "%s\n",
+		head: "\t%s\t%s\t\n", row: "%s\n", between: "\t", escape: func(text string) string { return strings.ReplaceAll(text, "\t", " ") },
+	})
 	_ = table.Flush()
-	for _, warning := range c.Warnings {
-		fmt.Fprintf(&out, "! %s\n", warning)
-	}
-	for _, l := range c.Levels {
-		for _, p := range l.Pairs {
-			fmt.Fprintf(&out, "\n%s\n", l.title(p))
-			table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-			fmt.Fprintf(table, "\t%s\t%s\t\n", sideNamed(p.Base), sideNamed(p.Side))
-			for _, r := range p.Rows {
-				cells := p.cells(r)
-				fmt.Fprintf(table, "%s\n", strings.Join(cells[:], "\t"))
-			}
-			_ = table.Flush()
-			for _, warning := range p.Warnings {
-				fmt.Fprintf(&out, "! %s\n", warning)
-			}
-		}
-	}
-	fmt.Fprintln(&out)
-	for _, note := range c.footnotes() {
-		fmt.Fprintln(&out, note)
-	}
 	_, err := w.Write(trimLines(out.Bytes()))
 	return err
 }
@@ -58,34 +46,49 @@ func (c *Comparison) Text(w io.Writer) error {
 // Markdown writes the comparison as tables for a document.
 func (c *Comparison) Markdown(w io.Writer) error {
 	var out bytes.Buffer
+	c.write(&out, form{
+		side: "- **%s**: %s\n", title: "\n### %s\n\n", warning: "\n> **!** %s\n", note: "- %s\n",
+		head: "| | %s | %s | |\n|---|---:|---:|---|\n", row: "| %s |\n", between: " | ", escape: markdown,
+	})
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+// write writes the comparison in a form, into memory.
+func (c *Comparison) write(w io.Writer, f form) {
+	line := func(format string, texts ...string) {
+		escaped := make([]any, len(texts))
+		for i, text := range texts {
+			escaped[i] = f.escape(text)
+		}
+		fmt.Fprintf(w, format, escaped...)
+	}
 	for _, s := range c.Sides {
-		fmt.Fprintf(&out, "- **%s**: %s\n", markdown(sideNamed(s.Name)), markdown(s.text()))
+		line(f.side, sideNamed(s.Name), s.text())
 	}
 	for _, warning := range c.Warnings {
-		fmt.Fprintf(&out, "\n> **!** %s\n", markdown(warning))
+		line(f.warning, warning)
 	}
 	for _, l := range c.Levels {
 		for _, p := range l.Pairs {
-			fmt.Fprintf(&out, "\n### %s\n\n", markdown(l.title(p)))
-			fmt.Fprintf(&out, "| | %s | %s | |\n|---|---:|---:|---|\n", markdown(sideNamed(p.Base)), markdown(sideNamed(p.Side)))
+			line(f.title, l.title(p))
+			line(f.head, sideNamed(p.Base), sideNamed(p.Side))
 			for _, r := range p.Rows {
-				cells := p.cells(r)
-				for i, cell := range cells {
-					cells[i] = markdown(cell)
+				cells := []string{r.label, r.Base.text(r.scale), r.Side.text(r.scale), p.verdict(r)}
+				for i := range cells {
+					cells[i] = f.escape(cells[i])
 				}
-				fmt.Fprintf(&out, "| %s |\n", strings.Join(cells[:], " | "))
+				fmt.Fprintf(w, f.row, strings.Join(cells, f.between))
 			}
 			for _, warning := range p.Warnings {
-				fmt.Fprintf(&out, "\n> **!** %s\n", markdown(warning))
+				line(f.warning, warning)
 			}
 		}
 	}
-	fmt.Fprintln(&out)
+	fmt.Fprintln(w)
 	for _, note := range c.footnotes() {
-		fmt.Fprintf(&out, "- %s\n", markdown(note))
+		line(f.note, note)
 	}
-	_, err := w.Write(out.Bytes())
-	return err
 }
 
 // JSON writes the comparison as one object, indented.
@@ -97,15 +100,9 @@ func (c *Comparison) JSON(w io.Writer) error {
 }
 
 func (a About) text() string {
-	runs := "1 run"
-	if a.Runs != 1 {
-		runs = strconv.Itoa(a.Runs) + " runs"
-	}
-	text := fmt.Sprintf("%s, model %s, dataset %s", runs, a.Model, a.Dataset)
-	if a.Server != "" {
-		text += ", " + a.Server
-	}
-	return text
+	parts := words.List{words.Counted(a.Runs, "run"), "model " + a.Model, "dataset " + a.Dataset}
+	parts.If(a.Server != "", "%s", a.Server)
+	return parts.String()
 }
 
 func (l Level) title(p Pair) string {
@@ -119,13 +116,12 @@ func (l Level) title(p Pair) string {
 // sideNamed is a side in a text: its name alone may be any word, such as none.
 func sideNamed(name string) string { return "side " + name }
 
-// cells are a row as text: label, both sides, verdict.
-func (p Pair) cells(r Row) [4]string {
-	verdict := r.Text
+// verdict is what can be said of a row.
+func (p Pair) verdict(r Row) string {
 	if p.doubts(r) {
-		verdict += " !"
+		return r.Text + " !"
 	}
-	return [4]string{r.label, r.Base.text(r.scale), r.Side.text(r.scale), verdict}
+	return r.Text
 }
 
 // doubts reports whether a difference was found that is to be read with care.
@@ -134,43 +130,30 @@ func (p Pair) doubts(r Row) bool {
 }
 
 func (e Estimate) text(scale float64) string {
-	switch len(e.Values) {
-	case 0:
+	switch {
+	case len(e.Values) == 0:
 		return "–"
-	case 1:
-		return figure(scale*e.Median, 4)
-	}
-	if e.Low == e.High {
+	case len(e.Values) == 1 || e.Low == e.High:
 		return figure(scale*e.Median, 4)
 	}
 	return fmt.Sprintf("%s (%s–%s)", figure(scale*e.Median, 4), figure(scale*e.Low, 4), figure(scale*e.High, 4))
 }
 
+// anyRow reports whether some row is so.
+func (c *Comparison) anyRow(is func(Pair, Row) bool) bool {
+	return slices.ContainsFunc(c.Levels, func(l Level) bool {
+		return slices.ContainsFunc(l.Pairs, func(p Pair) bool {
+			return slices.ContainsFunc(p.Rows, func(r Row) bool { return is(p, r) })
+		})
+	})
+}
+
 func (c *Comparison) footnotes() []string {
-	var notes []string
-	brackets, doubt, steady, needed := false, false, false, false
-	for _, l := range c.Levels {
-		steady = steady || l.Part == "steady"
-		for _, p := range l.Pairs {
-			for _, r := range p.Rows {
-				doubt = doubt || p.doubts(r)
-				needed = needed || r.Finding == NotTold && r.Detectable != nil
-				brackets = brackets || len(r.Base.Values) > 1 || len(r.Side.Values) > 1
-			}
-		}
-	}
-	if brackets {
-		notes = append(notes, legend)
-	}
-	if steady {
-		notes = append(notes, legendWhole)
-	}
-	if needed {
-		notes = append(notes, legendPower)
-	}
-	if doubt {
-		notes = append(notes, legendDoubt)
-	}
+	var notes words.List
+	notes.If(c.anyRow(func(_ Pair, r Row) bool { return len(r.Base.Values) > 1 || len(r.Side.Values) > 1 }), "%s", legend)
+	notes.If(slices.ContainsFunc(c.Levels, func(l Level) bool { return l.Part == "steady" }), "%s", legendWhole)
+	notes.If(c.anyRow(func(_ Pair, r Row) bool { return r.Finding == NotTold && r.Detectable != nil }), "%s", legendPower)
+	notes.If(c.anyRow(Pair.doubts), "%s", legendDoubt)
 	return append(notes, c.Notes...)
 }
 

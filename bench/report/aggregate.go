@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -77,14 +76,13 @@ func (o *Options) adopt(runs []runlog.Run) (differ bool) {
 
 // figuresOf reads the logs for the second time.
 func figuresOf(opts Options, logs []*outline, steps []*joined) ([]Step, error) {
-	cursors := make([]*cursor, len(logs))
-	for i, o := range logs {
+	for _, o := range logs {
 		in, err := o.open()
 		if err != nil {
 			return nil, fmt.Errorf("reading a second time: %w", err)
 		}
 		defer in.Close()
-		if cursors[i], err = newCursor(in, o.records); err != nil {
+		if o.again, err = newCursor(in, o.records); err != nil {
 			return nil, fmt.Errorf("reading %s: %w", o.name, err)
 		}
 	}
@@ -92,12 +90,11 @@ func figuresOf(opts Options, logs []*outline, steps []*joined) ([]Step, error) {
 	reported := make([]Step, len(steps))
 	for i, j := range steps {
 		g := newGather(opts, logs, j)
-		for k := range j.parts {
-			log := j.parts[k].log
-			if err := g.read(k, cursors[log]); err != nil {
-				return nil, fmt.Errorf("reading %s: %w", logs[log].name, err)
+		for k, p := range j.parts {
+			if err := g.read(k, p.log.again); err != nil {
+				return nil, fmt.Errorf("reading %s: %w", p.log.name, err)
 			}
-			j.parts[k].curve = curve{} // its memory is for the next step
+			p.curve = curve{} // its memory is for the next step
 		}
 		reported[i] = g.report()
 		reported[i].Name = unique(j.step.Name(), names)
@@ -129,16 +126,3 @@ func notRun(r runlog.Run, steps []*joined) []string {
 	}
 	return left
 }
-
-// hosts are the machines that took part in a step, each once.
-func hosts(logs []*outline, parts []part) []string {
-	var names []string
-	for _, p := range parts {
-		names = append(names, logs[p.log].run.Host)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// runOf is the run that a part belongs to.
-func runOf(logs []*outline, p part) runlog.Run { return logs[p.log].run }

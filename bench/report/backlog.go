@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 

@@ -102,7 +102,8 @@ func (w *cardWatch) reading(id cardID, scraped int64, g *gaugeWatch, v float64) 
 func (w *cardWatch) report(endpoint string, s *Step) {
 	of := w.serving(endpoint)
 	s.AssumedTarget = of.assumed
-	for _, id := range slices.SortedFunc(maps.Keys(w.cards), compareCards) {
+	ids := slices.SortedFunc(maps.Keys(w.cards), compareCards)
+	for _, id := range ids {
 		c := w.cards[id]
 		gauge := func(g *gaugeWatch) Gauge { return g.gauge(pollsForMean) } // one poll is no mean of a step
 		s.Cards = append(s.Cards, Card{
@@ -111,15 +112,11 @@ func (w *cardWatch) report(endpoint string, s *Step) {
 			MemoryUsed: gauge(&c.used), MemoryTotal: gauge(&c.memory),
 		})
 	}
-	taking := of.cards
-	if len(taking) == 0 {
-		taking = map[cardID]bool{}
-		for id := range w.cards {
-			taking[id] = true
-		}
+	if len(of.cards) > 0 {
+		ids = slices.SortedFunc(maps.Keys(of.cards), compareCards)
 	}
 	energy, known := 0.0, of.known && len(w.cards) > 0
-	for _, id := range slices.SortedFunc(maps.Keys(taking), compareCards) {
+	for _, id := range ids {
 		taken, ok := w.energy(id)
 		energy += taken
 		known = known && ok

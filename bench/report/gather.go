@@ -19,7 +19,9 @@ type gather struct {
 
 	whole, steady *tally // steady is nil when the load never was
 	notSteady     unsteady
-	dueSteady     span      // in which those sent in the steady window were due
+	all           span      // while all machines send: none where to is before from
+	due           span      // in which the requests that were sent were due
+	dueSteady     span      // the same of those sent in the steady window
 	backlog       *backlog  // nil but for an open loop that may be steady
 	in, out       *recorder // of the requests sent inside of the steady window and outside of it
 
@@ -43,7 +45,7 @@ func newGather(opts Options, logs []*outline, j *joined) *gather {
 	g := &gather{opts: opts, logs: logs, joined: j, cardsFrom: -1, serverFrom: -1, failedAs: map[openai.Reason]string{}}
 	g.in, g.out = newRecorder(opts.MaxExact), newRecorder(opts.MaxExact)
 	g.checks.lags.limit = opts.MaxExact
-	warm, last := int64(0), int64(0)
+	warm := int64(0)
 	for i, p := range j.parts {
 		if i == 0 {
 			g.curve = p.curve
@@ -51,23 +53,24 @@ func newGather(opts Options, logs []*outline, j *joined) *gather {
 			g.curve.join(p.curve)
 		}
 		g.account.join(p.account)
-		if p.first == 0 {
-			continue
-		}
+		g.due.join(p.planned)
 		if p.done > 0 {
-			warm = max(warm, p.done, p.first+int64(p.step.RampUp))
+			warm = max(warm, p.done, p.sending.from+int64(p.step.RampUp))
 		}
-		if last == 0 || p.last < last {
-			last = p.last
+		switch {
+		case g.all == span{}:
+			g.all = p.sending
+		case p.sending != span{}:
+			g.all = span{max(g.all.from, p.sending.from), min(g.all.to, p.sending.to)}
 		}
 	}
 	g.curve.sort()
 	g.whole = newTally(g.curve.whole())
-	w, why := steady(j.step, &g.curve, warm, last)
+	w, why := steady(j.step, &g.curve, warm, g.all.to)
 	if g.notSteady = why; why == (unsteady{}) {
 		g.steady, g.backlog = newTally(w), newBacklog(j.step, w, &g.curve)
 	}
-	g.cards, g.server = newCardWatch(g.whole.span), newServerWatch(g.whole.span, modelNames(runOf(logs, j.parts[0])))
+	g.cards, g.server = newCardWatch(g.whole.span), newServerWatch(g.whole.span, modelNames(j.parts[0].log.run))
 	g.cpus = make([]cpuWatch, len(j.parts))
 	return g
 }
@@ -147,7 +150,7 @@ func (g *gather) sample(k int, s *runlog.Sample) {
 // report ends the step. Nothing can be added afterwards.
 func (g *gather) report() Step {
 	if b := g.backlog; b != nil {
-		if why := b.grows(&g.curve, g.due()); why != "" {
+		if why := b.grows(&g.curve, g.due); why != "" {
 			g.steady, g.notSteady = nil, unsteady{why: why}
 		} else {
 			g.backlog = nil
@@ -201,7 +204,7 @@ func (g *gather) failure(f *openai.Failure) {
 }
 
 // endpoint is what the exporter calls the endpoint.
-func (g *gather) endpoint() string { return openai.TargetName(runOf(g.logs, g.joined.parts[0]).URL) }
+func (g *gather) endpoint() string { return openai.TargetName(g.joined.parts[0].log.run.URL) }
 
 // stop is why the step stopped: of several machines the least usual reason, and
 // none when one was killed.

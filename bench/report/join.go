@@ -13,16 +13,10 @@ import (
 // advice ends the errors of logs that are not one load.
 const advice = "give one run, or several that were one load; accelbench compare sets others side by side"
 
-// part is one step in one log that takes part in the report.
-type part struct {
-	log int // index of the log
-	*section
-}
-
 // joined is one step of the report.
 type joined struct {
 	step  runlog.Step // summed over the machines
-	parts []part
+	parts []*section
 }
 
 // joinable says why the logs are not one load, nil when they are.
@@ -78,38 +72,28 @@ func overlap(logs []*outline) error {
 func (o *outline) over() time.Time {
 	last := o.run.Started
 	for _, s := range o.sections {
-		if n := len(s.curve.ends); n > 0 {
-			last = later(last, time.Unix(0, slices.Max(s.curve.ends)))
-		}
-		last = later(last, s.step.Started)
+		last = slices.MaxFunc([]time.Time{last, time.Unix(0, s.over), s.step.Started}, time.Time.Compare)
 	}
 	return last
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // join puts the steps of the logs together by their index.
 func join(logs []*outline) ([]*joined, error) {
 	byIndex := map[int]*joined{}
 	var steps []*joined
-	for i, o := range logs {
+	for _, o := range logs {
 		for _, s := range o.sections {
 			j := byIndex[s.step.Index]
 			if j == nil {
-				j = &joined{step: s.step, parts: []part{{i, s}}}
+				j = &joined{step: s.step, parts: []*section{s}}
 				byIndex[s.step.Index], steps = j, append(steps, j)
 				continue
 			}
 			if err := sameLevel(j.parts[0].step, s.step); err != nil {
 				return nil, fmt.Errorf("%s and %s are not one load: step %d: %w: %s",
-					logs[j.parts[0].log].name, o.name, s.step.Index, err, advice)
+					j.parts[0].log.name, o.name, s.step.Index, err, advice)
 			}
-			j.add(part{i, s})
+			j.add(s)
 		}
 	}
 	slices.SortFunc(steps, func(a, b *joined) int { return cmp.Compare(a.step.Index, b.step.Index) })
@@ -143,7 +127,7 @@ func (j *joined) sameArrivals() bool {
 		return false // nothing is drawn
 	}
 	for i, p := range j.parts {
-		if slices.ContainsFunc(j.parts[:i], func(o part) bool { return sameGaps(&o.plan, &p.plan) }) {
+		if slices.ContainsFunc(j.parts[:i], func(o *section) bool { return sameGaps(&o.plan, &p.plan) }) {
 			return true
 		}
 	}
@@ -168,7 +152,7 @@ func sameGaps(a, b *[planSize]int64) bool {
 	return common >= samePlan
 }
 
-func (j *joined) add(p part) {
+func (j *joined) add(p *section) {
 	j.parts = append(j.parts, p)
 	j.step.Concurrency += p.step.Concurrency
 	j.step.MaxConcurrency += p.step.MaxConcurrency

@@ -1,10 +1,10 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -35,9 +35,9 @@ func (c *limitedAnswers) take(r *runlog.Request) {
 
 // limitWarning is about a limit of the server's own, which nobody asked for: the
 // completions API has one of 16 tokens.
-func (g *gather) limitWarning(s *Step) []string {
+func (g *gather) limitWarning(s *Step) (list words.List) {
 	c := &g.checks.cut
-	if s.MaxTokens > 0 || c.all < minLimitedAnswers || slices.ContainsFunc(g.joined.parts, g.asksLength) {
+	if s.MaxTokens > 0 || c.all < minLimitedAnswers || slices.ContainsFunc(g.joined.parts, asksLength) {
 		return nil
 	}
 	most := 0
@@ -46,17 +46,15 @@ func (g *gather) limitWarning(s *Step) []string {
 			most = tokens
 		}
 	}
-	if float64(c.at[most]) < minLimitedShare*float64(c.all) {
-		return nil
-	}
-	return []string{fmt.Sprintf("%d of %d answers stopped at %d tokens, which is the server's own limit where the data set asks for none: give --max-tokens.",
-		c.at[most], c.all, most)}
+	list.If(float64(c.at[most]) >= minLimitedShare*float64(c.all),
+		"%d of %d answers stopped at %d tokens, which is the server's own limit where the data set asks for none: give --max-tokens.", c.at[most], c.all, most)
+	return list
 }
 
-// asksLength reports whether a part's requests ask for so many tokens, as far as its
+// asksLength reports whether a section's requests ask for so many tokens, as far as its
 // log tells.
-func (g *gather) asksLength(p part) bool {
-	run := runOf(g.logs, p)
+func asksLength(p *section) bool {
+	run := p.log.run
 	switch dataset.Kind(run.Dataset) {
 	case dataset.Random, dataset.Prefix, dataset.ShareGPT, dataset.Replay:
 		return true

@@ -172,11 +172,12 @@ func promptTokens(r *runlog.Request) int {
 type recorder struct {
 	measures []Measure
 	samples  []samples // of each measure
+	one      sent      // the request that is taken
 }
 
 func newRecorder(limit int) *recorder {
 	all := Measures()
-	r := &recorder{all, make([]samples, len(all))}
+	r := &recorder{measures: all, samples: make([]samples, len(all))}
 	for i := range r.samples {
 		r.samples[i].limit = limit
 	}
@@ -186,9 +187,9 @@ func newRecorder(limit int) *recorder {
 // take adds all samples that a request gives.
 func (c *recorder) take(r *runlog.Request, bounded bool) {
 	late := max(0, r.Trace.Started.Sub(planned(&r.Trace)))
-	one := sent{r, late, bounded}
+	c.one = sent{r, late, bounded}
 	for i := range c.measures {
-		c.measures[i].sample(&c.samples[i], &one)
+		c.measures[i].sample(&c.samples[i], &c.one)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 )
 
 // How many polls of a card inside a step it takes.
@@ -51,29 +53,23 @@ func (w *cardWatch) poll(vendor string, at int64) {
 
 // warnings say what the polls of the cards were too few for, and which cards the
 // energy could not be told of.
-func (w *cardWatch) warnings(endpoint string) []string {
-	var list []string
+func (w *cardWatch) warnings(endpoint string) (list words.List) {
+	ids := slices.SortedFunc(maps.Keys(w.cards), compareCards)
 	for _, vendor := range slices.Sorted(maps.Keys(w.polls)) {
-		shown := slices.ContainsFunc(slices.Collect(maps.Keys(w.cards)), func(id cardID) bool { return id.vendor == vendor })
-		if want := w.polls[vendor].tooFewFor(w.window); shown && want != "" {
-			list = append(list, fmt.Sprintf("The %s cards were %s: %s; run longer steps or the exporter with a shorter --collector.interval.",
-				vendor, w.polls[vendor].inWords(), want))
-		}
+		p := w.polls[vendor]
+		shown, want := slices.ContainsFunc(ids, func(id cardID) bool { return id.vendor == vendor }), p.tooFewFor(w.window)
+		list.If(shown && want != "", "The %s cards were %s: %s; run longer steps or the exporter with a shorter --collector.interval.", vendor, p.inWords(), want)
 	}
-	if len(w.cards) == 0 {
+	if len(ids) == 0 {
 		return list
 	}
 	of := w.serving(endpoint)
 	for _, id := range slices.SortedFunc(maps.Keys(of.cards), compareCards) {
-		if w.cards[id] == nil {
-			list = append(list, fmt.Sprintf("The exporter tells that card %.40q of %.40q serves the endpoint and shows no such card: no energy is told; check the devices of its probe.",
-				id.device, id.vendor))
-		}
+		list.If(w.cards[id] == nil, "The exporter tells that card %.40q of %.40q serves the endpoint and shows no such card: no energy is told; check the devices of its probe.",
+			id.device, id.vendor)
 	}
-	if !of.known {
-		list = append(list, fmt.Sprintf("The exporter tells which cards serve %s, and none of them is %s: no energy is told; name the probe of this endpoint so in the exporter's configuration, with its devices where they are on another machine.",
-			names(slices.Sorted(maps.Keys(w.targets))), endpoint))
-	}
+	list.If(!of.known, "The exporter tells which cards serve %s, and none of them is %s: no energy is told; name the probe of this endpoint so in the exporter's configuration, with its devices where they are on another machine.",
+		names(slices.Sorted(maps.Keys(w.targets))), endpoint)
 	return list
 }
 
@@ -110,15 +106,12 @@ func (p *polls) inWords() string {
 // names lists at most three.
 func names(all []string) string {
 	const most = 3
-	text := ""
-	for i, name := range all {
-		switch {
-		case i == most:
-			return text + fmt.Sprintf(" and %d more", len(all)-most)
-		case i > 0:
-			text += ", "
-		}
-		text += fmt.Sprintf("%.60q", name)
+	var shown words.List
+	for _, name := range all[:min(most, len(all))] {
+		shown = append(shown, fmt.Sprintf("%.60q", name))
 	}
-	return text
+	if len(all) > most {
+		return fmt.Sprintf("%s and %d more", shown, len(all)-most)
+	}
+	return shown.String()
 }

@@ -3,11 +3,12 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -87,18 +88,14 @@ func (p *Prompts) Lengths() string {
 }
 
 // warnings are about prompts that may not have the length that was asked for.
-func (p *Prompts) warnings() []string {
-	var list []string
-	if n := p.Estimated + p.Inexact; n > 0 && !p.near() {
-		counted := "the server tells of none how long it was"
-		if p.Told > 0 {
-			counted = p.Lengths()
-		}
-		list = append(list, fmt.Sprintf("%s not exactly the length that was asked for, so go by the tokens that the server counts: %s.", words.CountedVerb(n, "prompt", "has", "have"), counted))
+func (p *Prompts) warnings() (list words.List) {
+	counted := "the server tells of none how long it was"
+	if p.Told > 0 {
+		counted = p.Lengths()
 	}
-	if p.Fewer > 0 {
-		list = append(list, fmt.Sprintf("The server counted fewer tokens than were sent for %s: it may cut prompts, or read token ids as text.", words.Counted(p.Fewer, "prompt")))
-	}
+	n := p.Estimated + p.Inexact
+	list.If(n > 0 && !p.near(), "%s not exactly the length that was asked for, so go by the tokens that the server counts: %s.", words.CountedVerb(n, "prompt", "has", "have"), counted)
+	list.If(p.Fewer > 0, "The server counted fewer tokens than were sent for %s: it may cut prompts, or read token ids as text.", words.Counted(p.Fewer, "prompt"))
 	return list
 }
 
@@ -113,20 +110,17 @@ func (p *Prompts) near() bool {
 }
 
 // vocabularyWarning explains the refusal of token ids that the model does not have.
-func (g *gather) vocabularyWarning() []string {
-	for _, why := range []openai.Reason{openai.ReasonStreamError, openai.ReasonHTTP4xx, openai.ReasonHTTP5xx} {
-		said := strings.ToLower(g.failedAs[why])
-		if !strings.Contains(said, "vocab") && !strings.Contains(said, "invalid token") {
-			continue
-		}
-		for _, part := range g.joined.parts {
-			switch run := runOf(g.logs, part); dataset.Kind(run.Dataset) {
-			case dataset.Random, dataset.Prefix, dataset.Replay:
-				if run.API == openai.Completions {
-					return []string{"The server refused token ids that the model does not have: give its vocab_size (config.json) as --random-vocabulary-size."}
-				}
-			}
-		}
+func (g *gather) vocabularyWarning() (list words.List) {
+	said := func(why openai.Reason) bool {
+		text := strings.ToLower(g.failedAs[why])
+		return strings.Contains(text, "vocab") || strings.Contains(text, "invalid token")
 	}
-	return nil
+	byID := func(p *section) bool {
+		made := []dataset.Kind{dataset.Random, dataset.Prefix, dataset.Replay}
+		return p.log.run.API == openai.Completions && slices.Contains(made, dataset.Kind(p.log.run.Dataset))
+	}
+	refused := slices.ContainsFunc([]openai.Reason{openai.ReasonStreamError, openai.ReasonHTTP4xx, openai.ReasonHTTP5xx}, said)
+	list.If(refused && slices.ContainsFunc(g.joined.parts, byID),
+		"The server refused token ids that the model does not have: give its vocab_size (config.json) as --random-vocabulary-size.")
+	return list
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -44,16 +44,12 @@ func (o Objectives) Any() bool { return o != Objectives{} }
 
 // String says what a good request meets, empty without objectives.
 func (o Objectives) String() string {
-	var parts []string
-	for _, x := range []struct {
-		name  string
-		bound time.Duration
-	}{{"TTFT", o.TTFT}, {"TPOT", o.TPOT}, {"ITL", o.ITL}, {"E2E", o.E2E}} {
-		if x.bound > 0 {
-			parts = append(parts, x.name+" of at most "+x.bound.String())
-		}
-	}
-	return strings.Join(parts, ", ")
+	var parts words.List
+	parts.If(o.TTFT > 0, "TTFT of at most %s", o.TTFT)
+	parts.If(o.TPOT > 0, "TPOT of at most %s", o.TPOT)
+	parts.If(o.ITL > 0, "ITL of at most %s", o.ITL)
+	parts.If(o.E2E > 0, "E2E of at most %s", o.E2E)
+	return parts.String()
 }
 
 // Report is what is known of one run, or of several that were one load.
@@ -79,16 +75,10 @@ type Report struct {
 
 // Notes are the warnings about the report as a whole, one sentence each.
 func (r *Report) Notes() []string {
-	var all []string
-	if !r.Complete {
-		all = append(all, "A log has no end: its run was killed or still goes on, and the requests then in flight are not in the report.")
-	}
-	if r.ObjectivesDiffer {
-		all = append(all, "The runs had different objectives, so no request is counted as good: give them with --goodput.")
-	}
-	if r.Damaged > 0 {
-		all = append(all, words.Counted(r.Damaged, "line")+" of the logs could not be read, and what was in them is not in the report.")
-	}
+	var all words.List
+	all.If(!r.Complete, "A log has no end: its run was killed or still goes on, and the requests then in flight are not in the report.")
+	all.If(r.ObjectivesDiffer, "The runs had different objectives, so no request is counted as good: give them with --goodput.")
+	all.If(r.Damaged > 0, "%s of the logs could not be read, and what was in them is not in the report.", words.Counted(r.Damaged, "line"))
 	return all
 }
 
@@ -139,6 +129,11 @@ func (s *Step) Heading() string {
 
 // Overloaded reports whether the server did not keep up with the rate of an open loop.
 func (s *Step) Overloaded() bool { return s.NotSteady == requestsPileUp || s.NotSteady == waitsGrow }
+
+// Serving are the Cards known to serve the endpoint.
+func (s *Step) Serving() []Card {
+	return slices.DeleteFunc(slices.Clone(s.Cards), func(c Card) bool { return !c.Serves })
+}
 
 // JoulesPerToken is the energy of an output token, where the cards' is known.
 func (s *Step) JoulesPerToken() (float64, bool) {
@@ -196,11 +191,11 @@ func (a Account) Reasons() []openai.Reason {
 
 // FailureText is the number of failures of each reason, on one line.
 func (a Account) FailureText() string {
-	var parts []string
+	var parts words.List
 	for _, r := range a.Reasons() {
 		parts = append(parts, fmt.Sprintf("%s %d", words.Clean(string(r)), a.Failed[r]))
 	}
-	return strings.Join(parts, ", ")
+	return parts.String()
 }
 
 // Window is a span of time: all of a step from the first request sent to the

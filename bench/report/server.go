@@ -1,14 +1,13 @@
 package report
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -28,9 +27,8 @@ type serverWatch struct {
 	samples                    int
 	running, waiting, cache    gaugeWatch
 	queries, hits, preemptions counter
-	latencySum, latencyCount   counter
-	latencyBuckets             map[float64]*counter // by upper bound
-	tpot, itl, queue           meanCounter
+	ttft, tpot, itl, queue     meanCounter
+	buckets                    map[float64]*counter // of the TTFT, by upper bound
 }
 
 // meanCounter follows the sum and the count of a histogram.
@@ -47,7 +45,7 @@ func (c *meanCounter) mean() *Mean {
 
 func newServerWatch(window span, asked []string) *serverWatch {
 	g := gaugeWatch{window: window}
-	return &serverWatch{asked: asked, running: g, waiting: g, cache: g, latencyBuckets: map[float64]*counter{}}
+	return &serverWatch{asked: asked, running: g, waiting: g, cache: g, buckets: map[float64]*counter{}}
 }
 
 // total is the sum of a metric over its label sets, such as engines.
@@ -89,12 +87,11 @@ func (w *serverWatch) take(at int64, series []runlog.Series) {
 	first(count(&w.queries), "prefix_cache_queries", "gpu_prefix_cache_queries")
 	first(count(&w.hits), "prefix_cache_hits", "gpu_prefix_cache_hits")
 	first(count(&w.preemptions), "num_preemptions")
-	first(count(&w.latencySum), serverTTFT+"_sum")
-	first(count(&w.latencyCount), serverTTFT+"_count")
 	for _, h := range []struct {
 		to    *meanCounter
 		names []string
 	}{
+		{&w.ttft, []string{serverTTFT}},
 		{&w.tpot, []string{"request_time_per_output_token_seconds"}},
 		{&w.itl, []string{"inter_token_latency_seconds", "time_per_output_token_seconds"}}, // the older name is a gap's too
 		{&w.queue, []string{"request_queue_time_seconds"}},
@@ -103,10 +100,10 @@ func (w *serverWatch) take(at int64, series []runlog.Series) {
 		first(count(&h.to.count), suffixed(h.names, "_count")...)
 	}
 	for le, n := range buckets {
-		if w.latencyBuckets[le] == nil {
-			w.latencyBuckets[le] = new(counter)
+		if w.buckets[le] == nil {
+			w.buckets[le] = new(counter)
 		}
-		w.latencyBuckets[le].add(n)
+		w.buckets[le].add(n)
 	}
 }
 
@@ -162,47 +159,46 @@ func (g *gather) compare(s *Step) {
 // prompts are the tokens of all prompts as the server's usages tell them, at least
 // and at most, 0 where they tell nothing.
 func (g *gather) prompts() (least, most float64) {
-	if g.checks.told == 0 {
+	if g.checks.Answered == 0 {
 		return 0, 0
 	}
-	least = float64(g.checks.prompt)
-	return least, least * float64(len(g.curve.starts)) / float64(g.checks.told)
+	least = float64(g.checks.PromptTokens)
+	return least, least * float64(len(g.curve.starts)) / float64(g.checks.Answered)
 }
 
 // serverWarning is about load that was not this report's. While requests of a step
 // that has no end may be in flight, they may be what the server counted.
-func (g *gather) serverWarning(v *ServerSample) []string {
-	if v == nil || slices.ContainsFunc(g.joined.parts, func(p part) bool { return p.end == nil }) {
+func (g *gather) serverWarning(v *ServerSample) (list words.List) {
+	if v == nil || slices.ContainsFunc(g.joined.parts, func(p *section) bool { return p.end == nil }) {
 		return nil
 	}
 	const advice = "the load was not only ours, so run when nobody else uses the server"
-	sent := float64(len(g.curve.starts))
 	if v.TTFT != nil {
-		if n := float64(v.TTFT.Count) - sent; n > slack(sent) {
-			return []string{fmt.Sprintf("The server answered %s other requests meanwhile: %s.", words.Integer(n), advice)}
-		}
-		return nil
+		sent := float64(len(g.curve.starts))
+		others := float64(v.TTFT.Count) - sent
+		list.If(others > slack(sent), "The server answered %s other requests meanwhile: %s.", words.Integer(others), advice)
+		return list
 	}
-	_, most := g.prompts()
-	if v.PrefixQueries != nil && most > 0 && *v.PrefixQueries > most+slack(most) {
-		return []string{fmt.Sprintf("The server read %s other prompt tokens meanwhile: %s.", words.Integer(*v.PrefixQueries-most), advice)}
+	if _, most := g.prompts(); v.PrefixQueries != nil && most > 0 {
+		others := *v.PrefixQueries - most
+		list.If(others > slack(most), "The server read %s other prompt tokens meanwhile: %s.", words.Integer(others), advice)
 	}
-	return nil
+	return list
 }
 
 // latency is the histogram's growth over the step.
 func (w *serverWatch) latency(ps []float64) *Distribution {
-	sum, count := w.latencySum.delta(), w.latencyCount.delta()
+	sum, count := w.ttft.sum.delta(), w.ttft.count.delta()
 	if sum == nil || count == nil {
 		return nil
 	}
 	if *count == 0 {
 		return &Distribution{}
 	}
-	bounds := slices.Sorted(maps.Keys(w.latencyBuckets))
+	bounds := slices.Sorted(maps.Keys(w.buckets))
 	grown := make([]float64, len(bounds))
 	for i, le := range bounds {
-		d := w.latencyBuckets[le].delta()
+		d := w.buckets[le].delta()
 		if d == nil {
 			return nil
 		}

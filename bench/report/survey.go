@@ -17,20 +17,22 @@ type outline struct {
 	complete bool
 	records  int
 	damaged  int
+	again    *cursor // reads it for the second time
 }
 
 // section is one step in one log.
 type section struct {
+	log     *outline
 	step    runlog.Step
 	end     *runlog.StepEnd // nil when the run was killed
 	account Account         // of the lines
 	curve   curve
-	// first is when the first request was sent, last the last, both in
-	// nanoseconds since 1970, and 0 without any. done is when the first successful
-	// one was over, and planned the span in which those sent were due.
-	first, last, done int64
-	planned           span
-	plan              [planSize]int64 // when the first requests were due, by their number; 0 where not known
+	// sending is from the first request sent to the last, planned the span in which
+	// they were due; both are zero without any. done is when the first successful one
+	// was over, over when the last was.
+	sending, planned span
+	done, over       int64
+	plan             [planSize]int64 // when the first requests were due, by their number; 0 where not known
 }
 
 // survey reads a log for the first time.
@@ -43,7 +45,7 @@ func survey(log source) (*outline, error) {
 	o := &outline{source: log, run: in.Run()}
 	c, err := newCursor(in, math.MaxInt)
 	for err == nil && c.next != nil {
-		s := &section{step: *c.next}
+		s := &section{log: o, step: *c.next}
 		o.sections = append(o.sections, s)
 		err = c.step(s.take)
 	}
@@ -76,12 +78,9 @@ func (s *section) request(r *runlog.Request) {
 	}
 	start, end := instants(r)
 	s.curve.add(start, end)
-	due := planned(&r.Trace).UnixNano()
-	if s.first == 0 {
-		s.first, s.last, s.planned = start, start, span{due, due}
-	}
-	s.first, s.last = min(s.first, start), max(s.last, start)
-	s.planned = span{min(s.planned.from, due), max(s.planned.to, due)}
+	s.sending.add(start)
+	s.planned.add(planned(&r.Trace).UnixNano())
+	s.over = max(s.over, end)
 	if r.Trace.Failure == nil && s.done == 0 {
 		s.done = end // a log has requests in the order in which they ended
 	}
@@ -106,22 +105,16 @@ func planned(t *openai.Trace) time.Time {
 
 // add counts one request.
 func (a *Account) add(t *openai.Trace) {
-	a.Attempted++
+	one := Account{Attempted: 1}
 	switch {
 	case t.Failure == nil:
-		a.Succeeded++
+		one.Succeeded = 1
 	case t.Failure.Reason == openai.ReasonCanceled:
-		a.Canceled++
+		one.Canceled = 1
 	default:
-		a.fail(t.Failure.Reason, 1)
+		one.Failed = map[openai.Reason]int{t.Failure.Reason: 1}
 	}
-}
-
-func (a *Account) fail(why openai.Reason, n int) {
-	if a.Failed == nil {
-		a.Failed = map[openai.Reason]int{}
-	}
-	a.Failed[why] += n
+	a.join(one)
 }
 
 // join adds the account of another log.
@@ -129,7 +122,10 @@ func (a *Account) join(b Account) {
 	a.Attempted += b.Attempted
 	a.Succeeded += b.Succeeded
 	a.Canceled += b.Canceled
+	if a.Failed == nil && len(b.Failed) > 0 {
+		a.Failed = map[openai.Reason]int{}
+	}
 	for why, n := range b.Failed {
-		a.fail(why, n)
+		a.Failed[why] += n
 	}
 }

@@ -1,11 +1,8 @@
 package report
 
 import (
-	"fmt"
-
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // minMergedTokens is from how many tokens a chunk of text on the mean gaps between
@@ -59,30 +56,12 @@ func (c Tokens) Merged() bool {
 }
 
 // warnings are about what the tokens' count does to the latencies.
-func (c Tokens) warnings() []string {
-	var list []string
-	if c.Merged() {
-		list = append(list, fmt.Sprintf("A chunk of text stands for %s tokens on the mean (the server's --stream-interval, speculative decoding, characters of several tokens, or chunks joined on the way): "+
-			"ITL is the gap between chunks, so read TPOT for the time of a token.", words.Number(c.PerChunk())))
-	}
-	if c.Unreadable > 0 {
-		list = append(list, fmt.Sprintf("%s no text, though %s counted for them: they are special tokens, or half a character where the limit of tokens cut it; "+
-			"such answers count as successes and have no latency, so see what the model writes, or ask for more tokens.",
-			words.CountedVerb(c.Unreadable, "answer", "has", "have"), words.CountedVerb(int(c.UnreadableTokens), "token", "was", "were")))
-	}
+func (c Tokens) warnings() words.List {
+	var list words.List
+	list.If(c.Merged(), "A chunk of text stands for %s tokens on the mean (the server's --stream-interval, speculative decoding, characters of several tokens, or chunks joined on the way): "+
+		"ITL is the gap between chunks, so read TPOT for the time of a token.", words.Number(c.PerChunk()))
+	list.If(c.Unreadable > 0, "%s no text, though %s counted for them: they are special tokens, or half a character where the limit of tokens cut it; "+
+		"such answers count as successes and have no latency, so see what the model writes, or ask for more tokens.",
+		words.CountedVerb(c.Unreadable, "answer", "has", "have"), words.CountedVerb(int(c.UnreadableTokens), "token", "was", "were"))
 	return list
-}
-
-// takeCache counts what a usage told of the prompt.
-func (c *checker) takeCache(r *runlog.Request) {
-	u := r.Trace.Usage
-	if u == nil || u.PromptTokens == 0 {
-		return
-	}
-	c.told++
-	c.prompt += int64(u.PromptTokens)
-	if u.CachedTokens != nil {
-		c.cacheTold++
-		c.cached += int64(min(*u.CachedTokens, u.PromptTokens)) // whatever a server claims
-	}
 }

@@ -25,6 +25,14 @@ func (s *span) add(at int64) {
 	s.from, s.to = min(s.from, at), max(s.to, at)
 }
 
+// join widens s to hold another.
+func (s *span) join(o span) {
+	if o != (span{}) {
+		s.add(o.from)
+		s.add(o.to)
+	}
+}
+
 func (s span) seconds() float64 { return time.Duration(s.to - s.from).Seconds() }
 
 func (s span) clamp(at int64) int64 { return min(max(at, s.from), s.to) }
@@ -204,17 +212,18 @@ func (c *curve) neverAtLevel(s runlog.Step, least int, why string) unsteady {
 	return unsteady{why: why, requests: int(math.Ceil(users+further)) + least}
 }
 
-// remedy is what to do for a steady part, empty where the step does not tell.
+// remedy is what to do for a steady part, after a semicolon; empty where the step does
+// not tell.
 func (u unsteady) remedy(s *Step) string {
 	switch {
 	case u.full:
-		return "answers end sooner than users can send, so use longer answers (--max-tokens) or fewer users"
+		return "; answers end sooner than users can send, so use longer answers (--max-tokens) or fewer users"
 	case u.requests == 0 || s.Stop != runlog.StopRequests && s.Stop != runlog.StopDuration:
 		return ""
 	}
-	text := "use a longer --duration"
+	text := "; use a longer --duration"
 	if s.Stop == runlog.StopRequests {
-		text = fmt.Sprintf("use at least %d --requests", (u.requests+s.Machines-1)/s.Machines)
+		text = fmt.Sprintf("; use at least %d --requests", (u.requests+s.Machines-1)/s.Machines)
 		if s.Machines > 1 {
 			text += " on each machine"
 		}

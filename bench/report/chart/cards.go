@@ -6,22 +6,13 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 )
 
-func utilization(c *report.Card) report.Gauge { return c.Utilization }
-func watts(c *report.Card) report.Gauge       { return c.Watts }
-
 // serving are the cards that serve the endpoint; all of them where none is
 // known to.
 func serving(s *report.Step) []report.Card {
-	var known []report.Card
-	for _, c := range s.Cards {
-		if c.Serves {
-			known = append(known, c)
-		}
+	if known := s.Serving(); len(known) > 0 {
+		return known
 	}
-	if len(known) == 0 {
-		return s.Cards
-	}
-	return known
+	return s.Cards
 }
 
 // sumOver adds up the means of a gauge. There is no sum when a card has no
@@ -40,10 +31,6 @@ func sumOver(s *report.Step, of func(*report.Card) report.Gauge) float64 {
 		sum += g.Mean
 	}
 	return sum
-}
-
-func meanOver(s *report.Step, of func(*report.Card) report.Gauge) float64 {
-	return sumOver(s, of) / float64(len(serving(s)))
 }
 
 func hottest(s *report.Step) float64 {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 )
 
@@ -50,11 +52,7 @@ func (s series) at(i int) (float64, bool) {
 	if len(s.values[i]) == 0 {
 		return 0, false
 	}
-	sum := 0.0
-	for _, v := range s.values[i] {
-		sum += v
-	}
-	return sum / float64(len(s.values[i])), true
+	return stat.Mean(s.values[i], nil), true
 }
 
 func (s series) empty() bool {
@@ -64,11 +62,7 @@ func (s series) empty() bool {
 func (p *Panel) largest() float64 {
 	most := 0.0
 	for _, s := range p.series {
-		for _, samples := range s.values {
-			for _, v := range samples {
-				most = max(most, v)
-			}
-		}
+		most = max(most, slices.Max(append(slices.Concat(s.values...), 0)))
 	}
 	return most
 }

@@ -89,16 +89,16 @@ func Latency(r *report.Report) *Chart {
 	c := &Chart{}
 	for _, l := range []struct {
 		title     string
-		of        func(*report.Figures) report.Distribution
+		of        report.Key
 		objective time.Duration
 		suffix    string
 	}{
-		{"TTFT", func(f *report.Figures) report.Distribution { return f.Of(report.TTFT) }, r.Objectives.TTFT, ""},
-		{"TPOT", func(f *report.Figures) report.Distribution { return f.Of(report.TPOT) }, r.Objectives.TPOT, ""},
-		{"ITL", func(f *report.Figures) report.Distribution { return f.Of(report.ITL) }, r.Objectives.ITL, " for a request's mean"},
-		{"Latency", func(f *report.Figures) report.Distribution { return f.Of(report.E2E) }, r.Objectives.E2E, ""},
+		{"TTFT", report.TTFT, r.Objectives.TTFT, ""},
+		{"TPOT", report.TPOT, r.Objectives.TPOT, ""},
+		{"ITL", report.ITL, r.Objectives.ITL, " for a request's mean"},
+		{"Latency", report.E2E, r.Objectives.E2E, ""},
 	} {
-		p := percentilePanel(a, r.Chosen, func(s *report.Step) report.Distribution { return l.of(part.of(s)) })
+		p := percentilePanel(a, r.Chosen, func(s *report.Step) report.Distribution { return part.of(s).Of(l.of) })
 		p.title = l.title + ", " + part.name
 		p.setObjective(l.objective, l.suffix)
 		c.Panels = append(c.Panels, p)
@@ -118,8 +118,12 @@ func Cards(r *report.Report) *Chart {
 		return &Panel{title: title, unit: unit, axis: a, series: []series{{name, a.values(of)}}}
 	}
 	return &Chart{Panels: []*Panel{
-		panel("Utilization, mean over the cards", "%", "mean", func(s *report.Step) float64 { return 100 * meanOver(s, utilization) }),
-		panel("Power, all cards together", "watts", "mean", func(s *report.Step) float64 { return sumOver(s, watts) }),
+		panel("Utilization, mean over the cards", "%", "mean", func(s *report.Step) float64 {
+			return 100 * (sumOver(s, func(c *report.Card) report.Gauge { return c.Utilization }) / float64(len(serving(s))))
+		}),
+		panel("Power, all cards together", "watts", "mean", func(s *report.Step) float64 {
+			return sumOver(s, func(c *report.Card) report.Gauge { return c.Watts })
+		}),
 		panel("Temperature, the hottest card", "°C", "maximum", hottest),
 		panel("Energy for an output token", "joules", "mean", perToken),
 	}}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report/chart"
@@ -24,52 +23,36 @@ type view struct {
 	Title    string
 	Facts    []render.Fact
 	Commands []string
-	Warnings []warning
+	Warnings []render.Doubt
 	Sweep    []table
 	NotRun   string
 	Charts   []charts
 	Steps    []step
 }
 
-// table has a head of one row. The first cell of a row is its heading.
+// table is a grid; where Linked, each row is of the step with its number.
 type table struct {
-	Caption string
-	Head    []string
-	Rows    []row
+	render.Grid
+	Linked bool
 }
 
-type row struct {
-	Link  string // of the heading, without its #; empty for none
-	Cells []string
+// step is the part of the page about one step.
+type step struct {
+	*report.Step
+	Facts  []render.Fact
+	Tables []table
 }
 
-// newTable has the lines of a grid's heads in one.
-func newTable(g render.Grid) table {
-	t := table{Caption: g.Caption}
-	for i := range g.Heads[0] {
-		var words []string
-		for _, line := range g.Heads {
-			words = append(words, line[i])
-		}
-		t.Head = append(t.Head, strings.TrimSpace(strings.Join(words, " ")))
+func newStep(s *report.Step) step {
+	grids := append([]render.Grid{render.RateGrid(s)}, render.DistributionGrids(s)...)
+	if len(s.Cards) > 0 {
+		grids = append(grids, render.CardGrid(s))
 	}
-	for _, cells := range g.Rows {
-		t.Rows = append(t.Rows, row{Cells: cells})
+	v := step{Step: s, Facts: render.Facts(s)}
+	for _, g := range grids {
+		v.Tables = append(v.Tables, table{Grid: g})
 	}
-	return t
-}
-
-// sweep are the tables of one row a step.
-func sweep(r *report.Report) []table {
-	var all []table
-	for _, g := range render.SweepGrids(r) {
-		t := newTable(g)
-		for i := range t.Rows {
-			t.Rows[i].Link = stepID(i)
-		}
-		all = append(all, t)
-	}
-	return all
+	return v
 }
 
 // charts are drawings under one heading.
@@ -100,10 +83,14 @@ func Write(w io.Writer, r *report.Report) error {
 
 func newView(r *report.Report) (*view, error) {
 	v := &view{
-		Title: title(r), Facts: runFacts(r), Commands: commands(r), Warnings: warnings(r), Sweep: sweep(r), NotRun: render.NotRun(r),
+		Title: title(r), Facts: runFacts(r), Commands: commands(r), NotRun: render.NotRun(r),
+		Warnings: render.Doubts(r, func(text string) string { return text }),
+	}
+	for _, g := range render.SweepGrids(r) {
+		v.Sweep = append(v.Sweep, table{g, true})
 	}
 	for i := range r.Steps {
-		v.Steps = append(v.Steps, newStep(i, &r.Steps[i]))
+		v.Steps = append(v.Steps, newStep(&r.Steps[i]))
 	}
 	if len(r.Steps) == 0 {
 		return v, nil

@@ -86,32 +86,3 @@ func metadata(run *runlog.Run) string {
 func commands(r *report.Report) []string {
 	return distinct(r, func(run *runlog.Run) string { return shellquote.Join(run.Command...) })
 }
-
-// warning is one sentence and the steps that it is about, none for all.
-type warning struct {
-	Text  string
-	Steps []stepRef
-}
-
-type stepRef struct{ Name, ID string }
-
-// warnings are those of the report, then those of the steps, each text once.
-func warnings(r *report.Report) []warning {
-	var all []warning
-	for _, text := range r.Notes() {
-		all = append(all, warning{Text: text})
-	}
-	at := map[string]int{}
-	for i := range r.Steps {
-		for _, text := range r.Steps[i].Warnings {
-			n, ok := at[text]
-			if !ok {
-				n = len(all)
-				at[text] = n
-				all = append(all, warning{Text: text})
-			}
-			all[n].Steps = append(all[n].Steps, stepRef{Name: r.Steps[i].Heading(), ID: stepID(i)})
-		}
-	}
-	return all
-}

@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 )
 
 const (
@@ -156,22 +155,19 @@ func carried(s *report.Step) string {
 
 // cost is what a user saw of a step, and what failed of it.
 func cost(s *report.Step) string {
-	var parts []string
+	var parts words.List
 	for _, m := range report.Main() {
 		if m.Key != report.TTFT && m.Key != report.TPOT {
 			continue
 		}
 		d := s.Whole.Of(m.Key)
 		shown := tablePercentiles(s.Chosen, held(s))
-		if high := shown[len(shown)-1]; d.Count > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s ms (p%s %s)", m.Name, millis(d, median), words.Percentile(high), millis(d, high)))
-		}
+		high := shown[len(shown)-1]
+		parts.If(d.Count > 0, "%s %s ms (p%s %s)", m.Name, millis(d, median), words.Percentile(high), millis(d, high))
 	}
-	if ratio := s.Account.FailureRatio(); ratio >= notableFailures {
-		parts = append(parts, words.Percent(ratio)+" failed")
-	}
+	parts.If(s.Account.FailureRatio() >= notableFailures, "%s failed", words.Percent(s.Account.FailureRatio()))
 	if len(parts) == 0 {
 		return ""
 	}
-	return " at " + strings.Join(parts, ", ")
+	return " at " + parts.String()
 }

@@ -1,13 +1,13 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 )
 
 const gibibyte = 1 << 30
@@ -18,34 +18,29 @@ func CardGrid(s *report.Step) Grid {
 		{"card", "name", "serves", "NUMA", "util %", "W", "°C", "memory GiB"},
 		{"", "", "", "", "mean/max", "mean/max", "mean/max", "most/in all"},
 	}}
-	known := len(serving(s.Cards)) > 0
+	others := words.Unknown // of the cards that are not known to serve
+	if len(s.Serving()) > 0 {
+		others = "no"
+	}
 	for i := range s.Cards {
 		c := &s.Cards[i]
-		serves, node := words.Unknown, words.Unknown
-		switch {
-		case c.Serves:
+		serves, node := others, words.Unknown
+		if c.Serves {
 			serves = "yes"
-		case known:
-			serves = "no"
 		}
 		if c.NUMANode != nil {
 			node = strconv.Itoa(*c.NUMANode)
 		}
 		g.Rows = append(g.Rows, []string{
-			words.Clean(c.Vendor + " " + c.Device), orUnknown(words.Clean(c.Name)), serves, node,
+			words.Clean(c.Vendor + " " + c.Device), cmp.Or(words.Clean(c.Name), words.Unknown), serves, node,
 			meanMax(c.Utilization, 100), meanMax(c.Watts, 1), meanMax(c.Celsius, 1), memoryText(c),
 		})
 	}
 	return g
 }
 
-// serving are the cards known to serve the endpoint.
-func serving(cards []report.Card) []report.Card {
-	return slices.DeleteFunc(slices.Clone(cards), func(c report.Card) bool { return !c.Serves })
-}
-
 func (f *facts) cards(s *report.Step) {
-	all, known := len(s.Cards), len(serving(s.Cards))
+	all, known := len(s.Cards), len(s.Serving())
 	if all == 0 {
 		f.add("cards", "not sampled")
 		return
@@ -72,13 +67,6 @@ func (f *facts) cards(s *report.Step) {
 		energy = words.Number(v) + " J for an output token, " + energy
 	}
 	f.add("energy", energy+", of "+of)
-}
-
-func orUnknown(text string) string {
-	if text == "" {
-		return words.Unknown
-	}
-	return text
 }
 
 // meanMax writes a gauge's mean and greatest value, times a factor.
@@ -108,25 +96,16 @@ func (f *facts) server(s *report.Step) {
 		return
 	}
 	f.add("server's model", serverModelText(v))
-	var parts []string
-	for _, g := range []struct {
-		name string
-		text string
-		unit string
-	}{
-		{"running ", meanMax(v.Running, 1), ""},
-		{"waiting ", meanMax(v.Waiting, 1), ""},
-		{"cache ", meanMax(v.CacheUsage, 100), " %"},
+	var parts, gauges words.List
+	for _, g := range []struct{ name, text, unit string }{
+		{"running", meanMax(v.Running, 1), ""},
+		{"waiting", meanMax(v.Waiting, 1), ""},
+		{"cache", meanMax(v.CacheUsage, 100), " %"},
 	} {
-		if g.text != words.Unknown {
-			parts = append(parts, g.name+g.text+g.unit)
-		}
+		gauges.If(g.text != words.Unknown, "%s %s%s", g.name, g.text, g.unit)
 	}
-	if len(parts) > 0 {
-		parts = []string{"mean/max: " + strings.Join(parts, ", ")}
-	} else if v.TooFew {
-		parts = []string{"sampled fewer than 3 times, too few for its running and waiting requests: run a longer step"}
-	}
+	parts.If(len(gauges) > 0, "mean/max: %s", gauges)
+	parts.If(len(gauges) == 0 && v.TooFew, "sampled fewer than 3 times, too few for its running and waiting requests: run a longer step")
 	if v.PrefixQueries != nil && v.PrefixHits != nil && *v.PrefixQueries > 0 {
 		text := fmt.Sprintf("%s of %s prefix tokens found in its cache", words.Percent(*v.PrefixHits / *v.PrefixQueries), words.Integer(*v.PrefixQueries))
 		if !v.PrefixOurs {
@@ -137,10 +116,7 @@ func (f *facts) server(s *report.Step) {
 	if v.Preemptions != nil {
 		parts = append(parts, words.Integer(*v.Preemptions)+" preemptions")
 	}
-	if len(parts) == 0 {
-		parts = append(parts, "its metrics show nothing of what is looked for")
-	}
-	f.add("server", strings.Join(parts, "; "))
+	f.add("server", cmp.Or(strings.Join(parts, "; "), "its metrics show nothing of what is looked for"))
 	if v.TTFT != nil && v.TTFT.Count > 0 && s.Whole.Of(report.TTFT).Count > 0 {
 		f.add("server TTFT", serverTTFTText(v, s.Whole.Of(report.TTFT)))
 	}
@@ -164,7 +140,7 @@ func serverModelText(v *report.ServerSample) string {
 // serverMeansText sets the server's means beside ours where they are of the same
 // requests.
 func serverMeansText(s *report.Step) string {
-	var parts []string
+	var parts words.List
 	for _, m := range []struct {
 		name   string
 		theirs *report.Mean
@@ -183,7 +159,7 @@ func serverMeansText(s *report.Step) string {
 		}
 		parts = append(parts, text)
 	}
-	return strings.Join(parts, ", ")
+	return parts.String()
 }
 
 func serverTTFTText(v *report.ServerSample, ours report.Distribution) string {

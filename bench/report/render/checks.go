@@ -3,8 +3,8 @@ package render
 import (
 	"io"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 )
 
 // Checks writes an empty line and then what says how far the figures of a

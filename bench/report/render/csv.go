@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 )
 
 // CSV writes one row a step, as RFC 4180 has it, under a row of names with the
@@ -26,29 +26,26 @@ func CSV(w io.Writer, r *report.Report) error {
 	c := csv.NewWriter(&b)
 	c.UseCRLF = true
 	run := firstRun(r)
-	names := []string{"model", "dataset"}
-	rows := make([][]string, len(r.Steps))
-	for i := range rows {
-		rows[i] = []string{csvText(run.Model), csvText(run.Dataset)}
+	lines := make([][]string, 1+len(r.Steps))
+	lines[0] = []string{"model", "dataset"}
+	for i := range r.Steps {
+		lines[1+i] = []string{csvText(run.Model), csvText(run.Dataset)}
 	}
-	add := func(prefix string, columns []report.Column, of func(*report.Step) *report.Figures) {
-		for _, c := range columns {
-			if c.NoCSV {
-				continue
-			}
-			names = append(names, prefix+c.Key)
-			for i := range r.Steps {
-				rows[i] = append(rows[i], csvCell(c, &r.Steps[i], of(&r.Steps[i])))
-			}
+	window := windowAndLatencies(r)
+	steady := make([]report.Column, len(window))
+	for i, c := range window {
+		steady[i] = steadily(c)
+	}
+	for _, c := range slices.Concat(report.StepColumns(), window, steady, report.CheckColumns()) {
+		if c.NoCSV {
+			continue
+		}
+		lines[0] = append(lines[0], c.Key)
+		for i := range r.Steps {
+			lines[1+i] = append(lines[1+i], csvCell(c, &r.Steps[i]))
 		}
 	}
-	whole := func(s *report.Step) *report.Figures { return &s.Whole }
-	window := windowAndLatencies(r)
-	add("", report.StepColumns(), whole)
-	add("", window, whole)
-	add("steady_", window, func(s *report.Step) *report.Figures { return s.Steady })
-	add("", report.CheckColumns(), whole)
-	_ = c.WriteAll(append([][]string{names}, rows...)) // into memory: it cannot fail
+	_ = c.WriteAll(lines) // into memory: it cannot fail
 	_, err := b.WriteTo(w)
 	return err
 }
@@ -63,15 +60,12 @@ func windowAndLatencies(r *report.Report) []report.Column {
 	return columns
 }
 
-// csvCell is a column's value in one window, which is nil where a step has no such.
-func csvCell(c report.Column, s *report.Step, f *report.Figures) string {
+// csvCell is a column's value of a step.
+func csvCell(c report.Column, s *report.Step) string {
 	if c.Text != nil {
 		return csvText(c.Text(s))
 	}
-	if f == nil {
-		return ""
-	}
-	v, known := c.Value(s, f)
+	v, known := c.Value(s, &s.Whole)
 	switch {
 	case !known || !words.Known(v):
 		return ""

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -69,11 +69,9 @@ func (f *facts) client(s *report.Step) {
 	f.add("client lag", lag)
 	f.add("client lateness", msText(s.Whole.Of(report.Lateness)))
 	f.add("client queue", msText(s.Whole.Of(report.Queue)))
-	connections := fmt.Sprintf("%d new", c.NewConnections)
-	if setup := msText(s.Whole.Of(report.Setup)); setup != "" {
-		connections += ", set-up " + setup
-	}
-	f.add("connections", connections)
+	connections, setup := words.List{fmt.Sprintf("%d new", c.NewConnections)}, msText(s.Whole.Of(report.Setup))
+	connections.If(setup != "", "set-up %s", setup)
+	f.add("connections", connections.String())
 	if c.ClientCPU > 0 {
 		f.add("client CPU", words.Number(c.ClientCPU)+" cores")
 	}
@@ -110,42 +108,29 @@ func (f *facts) dataset(s *report.Step) {
 }
 
 func datasetCountText(d *runlog.DatasetCount) string {
-	parts := []string{words.Counted(d.Prompts, "prompt"), words.Counted(d.BadLine, "bad record")}
-	for _, p := range []struct {
-		n    int
-		text string
-	}{
-		{d.TooLong, "%d too long"},
-		{d.Skipped, "%d skipped (too short, or unusable conversations)"},
-		{d.Estimated, "%d with an estimated length of the answer"},
-	} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf(p.text, p.n))
-		}
-	}
-	if d.Passes > 0 {
-		parts = append(parts, "begun again "+words.Counted(d.Passes, "time"))
-	}
-	return strings.Join(parts, ", ")
+	parts := words.List{words.Counted(d.Prompts, "prompt"), words.Counted(d.BadLine, "bad record")}
+	parts.If(d.TooLong > 0, "%d too long", d.TooLong)
+	parts.If(d.Skipped > 0, "%d skipped (too short, or unusable conversations)", d.Skipped)
+	parts.If(d.Estimated > 0, "%d with an estimated length of the answer", d.Estimated)
+	parts.If(d.Passes > 0, "begun again %s", words.Counted(d.Passes, "time"))
+	return parts.String()
 }
 
 // tokens are where the numbers of tokens come from.
 func (f *facts) tokens(c *report.Checks) {
-	var parts []string
+	var parts words.List
 	for _, by := range []struct {
 		source openai.TokenSource
 		text   string
 	}{
-		{openai.TokensUsage, "%d by the server's usage"},
-		{openai.TokensContinuous, "%d by its running usage"},
-		{openai.TokensIDs, "%d by counting token ids"},
-		{openai.TokensChunks, "%d by counting chunks, one token each"},
+		{openai.TokensUsage, "the server's usage"},
+		{openai.TokensContinuous, "its running usage"},
+		{openai.TokensIDs, "counting token ids"},
+		{openai.TokensChunks, "counting chunks, one token each"},
 	} {
-		if n := c.TokensBy[by.source]; n > 0 {
-			parts = append(parts, fmt.Sprintf(by.text, n))
-		}
+		parts.If(c.TokensBy[by.source] > 0, "%d by %s", c.TokensBy[by.source], by.text)
 	}
-	f.add("output tokens", strings.Join(parts, ", "))
+	f.add("output tokens", parts.String())
 	t := c.Tokens
 	if t.Chunks > 0 {
 		f.add("tokens a chunk", fmt.Sprintf("%s: %s counted, and %s with text came", words.Number(t.PerChunk()),
@@ -173,16 +158,10 @@ func cacheText(c *report.Checks) string {
 
 // prompts tell whether prompts have the length that was asked for.
 func (f *facts) prompts(p *report.Prompts) {
-	var parts []string
-	if p.Exact > 0 {
-		parts = append(parts, fmt.Sprintf("%d exact%s", p.Exact, exactText(p)))
-	}
-	if p.Inexact > 0 {
-		parts = append(parts, fmt.Sprintf("%d inexact, as no text of that length was found", p.Inexact))
-	}
-	if p.Estimated > 0 {
-		parts = append(parts, fmt.Sprintf("%d estimated%s", p.Estimated, estimateText(p.How)))
-	}
+	var parts words.List
+	parts.If(p.Exact > 0, "%d exact%s", p.Exact, exactText(p))
+	parts.If(p.Inexact > 0, "%d inexact, as no text of that length was found", p.Inexact)
+	parts.If(p.Estimated > 0, "%d estimated%s", p.Estimated, estimateText(p.How))
 	if p.Told > 0 {
 		parts = append(parts, "of those "+p.Lengths())
 	}

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 )
 
 // both are a figure's texts of the whole step and of the steady state, if there is one.

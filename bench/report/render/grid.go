@@ -3,8 +3,8 @@ package render
 import (
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 )
 
 // Grid is a table of texts: a first column of names, and columns of figures. What
@@ -42,6 +42,17 @@ func cell(c report.Column, s *report.Step, f *report.Figures) string {
 		return words.Integer(v)
 	}
 	return words.Number(v * c.Unit.Scale())
+}
+
+// Head is the heads in one line.
+func (g *Grid) Head() []string {
+	head := make([]string, len(g.Heads[0]))
+	for _, line := range g.Heads {
+		for i, text := range line {
+			head[i] = strings.TrimSpace(head[i] + " " + text)
+		}
+	}
+	return head
 }
 
 // widths are those of the columns.

@@ -8,106 +8,71 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // jsonSchema is the version of what [JSON] writes. Keys may be added to one
 // version; none is renamed or taken away.
 const jsonSchema = 1
 
-type jsonReport struct {
-	Schema     int             `json:"schema"`
-	Program    string          `json:"program"`
-	Complete   bool            `json:"complete"`
-	Damaged    int             `json:"damaged_lines"`
-	Objectives *jsonObjectives `json:"objectives_seconds,omitempty"`
-	Runs       []runlog.Run    `json:"runs"`
-	Steps      []jsonStep      `json:"steps"`
-	NotRun     []string        `json:"not_run"`
-}
-
-type jsonObjectives struct {
-	TTFT float64 `json:"ttft,omitempty"`
-	TPOT float64 `json:"tpot,omitempty"`
-	ITL  float64 `json:"itl,omitempty"`
-	E2E  float64 `json:"e2el,omitempty"`
-}
-
-// jsonStep is a [Step] as it is written, without what there is for each request:
+// stepObject is a step as it is written, without what there is for each request:
 // that is in the log.
-type jsonStep struct {
-	Name           string                   `json:"name"`
-	Load           runlog.Step              `json:"load"`
-	Machines       int                      `json:"machines"`
-	Stop           runlog.Stop              `json:"stop"`
-	Account        report.Account           `json:"account"`
-	FailureRatio   float64                  `json:"failure_ratio"`
-	FailedAs       map[openai.Reason]string `json:"failed_as,omitempty"`
-	Whole          report.Figures           `json:"whole"`
-	Steady         *report.Figures          `json:"steady"`
-	NotSteady      string                   `json:"not_steady,omitempty"`
-	Checks         report.Checks            `json:"checks"`
-	Dataset        *runlog.DatasetCount     `json:"dataset"`
-	Cards          []report.Card            `json:"cards"`
-	AssumedTarget  string                   `json:"assumed_target,omitempty"`
-	Joules         *float64                 `json:"joules"`
-	JoulesPerToken *float64                 `json:"joules_per_output_token"`
-	Server         *report.ServerSample     `json:"server"`
-	Warnings       []string                 `json:"warnings"`
-}
-
-func newJSONStep(s *report.Step) jsonStep {
-	j := jsonStep{
-		Name:          s.Name,
-		Load:          s.Step,
-		Machines:      s.Machines,
-		Stop:          s.Stop,
-		Account:       s.Account,
-		FailureRatio:  s.Account.FailureRatio(),
-		FailedAs:      s.FailedAs,
-		Whole:         s.Whole,
-		Steady:        s.Steady,
-		NotSteady:     s.NotSteady,
-		Checks:        s.Checks,
-		Cards:         s.Cards,
-		AssumedTarget: s.AssumedTarget,
-		Joules:        s.Joules,
-		Server:        s.Server,
-		Warnings:      s.Warnings,
-	}
-	if v, ok := s.JoulesPerToken(); ok {
-		j.JoulesPerToken = &v
+func stepObject(of *report.Step) object {
+	plain := *of
+	plain.Requests = nil
+	s := finiteCopy(plain)
+	var perToken, dataset any
+	if v, ok := of.JoulesPerToken(); ok && words.Known(v) {
+		perToken = v
 	}
 	if s.DatasetKnown {
-		j.Dataset = &s.Dataset
+		dataset = s.Dataset
 	}
-	return finiteCopy(j)
+	return object{
+		{"name", s.Name},
+		{"load", s.Step},
+		{"machines", s.Machines},
+		{"stop", s.Stop},
+		{"account", s.Account},
+		{"failure_ratio", s.Account.FailureRatio()},
+		{"failed_as", where(len(s.FailedAs) > 0, s.FailedAs)},
+		{"whole", s.Whole},
+		{"steady", s.Steady},
+		{"not_steady", where(s.NotSteady != "", s.NotSteady)},
+		{"checks", s.Checks},
+		{"dataset", dataset},
+		{"cards", s.Cards},
+		{"assumed_target", where(s.AssumedTarget != "", s.AssumedTarget)},
+		{"joules", s.Joules},
+		{"joules_per_output_token", perToken},
+		{"server", s.Server},
+		{"warnings", s.Warnings},
+	}
 }
 
 // JSON writes the whole report, indented. Keys are snake case; durations are
 // seconds, except under "load", which is the log's own record and has its units
 // in its keys (_ns). What is not known is null.
 func JSON(w io.Writer, r *report.Report) error {
-	j := jsonReport{
-		Schema:   jsonSchema,
-		Program:  "accelbench",
-		Complete: r.Complete,
-		Damaged:  r.Damaged,
-		Runs:     r.Runs,
-		Steps:    []jsonStep{},
-		NotRun:   append([]string{}, r.NotRun...),
-	}
-	if o := r.Objectives; o.Any() {
-		j.Objectives = &jsonObjectives{o.TTFT.Seconds(), o.TPOT.Seconds(), o.ITL.Seconds(), o.E2E.Seconds()}
-	}
+	steps := make([]object, len(r.Steps))
 	for i := range r.Steps {
-		j.Steps = append(j.Steps, newJSONStep(&r.Steps[i]))
+		steps[i] = stepObject(&r.Steps[i])
 	}
+	seconds := func(d time.Duration) any { return where(d != 0, d.Seconds()) }
+	o := r.Objectives
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	return e.Encode(j)
+	return e.Encode(object{
+		{"schema", jsonSchema},
+		{"program", "accelbench"},
+		{"complete", r.Complete},
+		{"damaged_lines", r.Damaged},
+		{"objectives_seconds", where(o.Any(), object{{"ttft", seconds(o.TTFT)}, {"tpot", seconds(o.TPOT)}, {"itl", seconds(o.ITL)}, {"e2el", seconds(o.E2E)}})},
+		{"runs", r.Runs},
+		{"steps", steps},
+		{"not_run", append([]string{}, r.NotRun...)},
+	})
 }
 
 // finiteCopy copies v with every number in it finite, as JSON needs it: a
@@ -170,13 +135,24 @@ type member struct {
 	value any
 }
 
+// absent is the value of a member that is left out.
+type absent struct{}
+
+// where is a value where it applies.
+func where(applies bool, value any) any {
+	if !applies {
+		return absent{}
+	}
+	return value
+}
+
 // MarshalJSON writes the members in their order.
 func (o object) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, m := range o {
-		if i > 0 {
-			b.WriteByte(',')
+	mark := byte('{')
+	for _, m := range o {
+		if m.value == (absent{}) {
+			continue
 		}
 		key, err := json.Marshal(m.key)
 		if err != nil {
@@ -186,9 +162,14 @@ func (o object) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		b.WriteByte(mark)
 		b.Write(key)
 		b.WriteByte(':')
 		b.Write(value)
+		mark = ','
+	}
+	if b.Len() == 0 {
+		b.WriteByte(mark)
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil

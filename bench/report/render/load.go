@@ -1,11 +1,11 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -22,41 +22,21 @@ func (f *facts) load(s *report.Step) {
 		f.add("rate", fmt.Sprintf("%s req/s configured, %s achieved %s", words.Number(c.ConfiguredRate), words.Number(c.AchievedRate), part))
 	}
 	if s.Steady == nil {
-		reason := words.Clean(s.NotSteady)
-		if reason == "" {
-			reason = "never reached"
-		}
-		f.add("steady state", "none: "+reason)
+		f.add("steady state", "none: "+cmp.Or(words.Clean(s.NotSteady), "never reached"))
 	}
 }
 
 func loadText(s *report.Step) string {
-	parts := []string{arrivalText(&s.Step)}
-	if s.Concurrency == 0 && s.MaxConcurrency > 0 {
-		parts = append(parts, fmt.Sprintf("at most %d in flight", s.MaxConcurrency))
-	}
-	if n := s.Step.Requests; n > 0 {
-		parts = append(parts, words.Counted(n, "request"))
-	}
-	if s.Duration > 0 {
-		parts = append(parts, "for "+s.Duration.String())
-	}
-	if s.RampUp > 0 {
-		parts = append(parts, "ramp-up "+s.RampUp.String())
-	}
-	if s.Warmups > 0 {
-		parts = append(parts, "after "+words.Counted(s.Warmups, "request")+" to warm up")
-	}
-	if s.Timeout > 0 {
-		parts = append(parts, "timeout "+s.Timeout.String())
-	}
-	if s.MaxTokens > 0 {
-		parts = append(parts, "at most "+words.Counted(s.MaxTokens, "output token"))
-	}
-	if s.Machines > 1 {
-		parts = append(parts, fmt.Sprintf("from %d machines", s.Machines))
-	}
-	return strings.Join(parts, ", ")
+	parts := words.List{arrivalText(&s.Step)}
+	parts.If(s.Concurrency == 0 && s.MaxConcurrency > 0, "at most %d in flight", s.MaxConcurrency)
+	parts.If(s.Step.Requests > 0, "%s", words.Counted(s.Step.Requests, "request"))
+	parts.If(s.Duration > 0, "for %s", s.Duration)
+	parts.If(s.RampUp > 0, "ramp-up %s", s.RampUp)
+	parts.If(s.Warmups > 0, "after %s to warm up", words.Counted(s.Warmups, "request"))
+	parts.If(s.Timeout > 0, "timeout %s", s.Timeout)
+	parts.If(s.MaxTokens > 0, "at most %s", words.Counted(s.MaxTokens, "output token"))
+	parts.If(s.Machines > 1, "from %d machines", s.Machines)
+	return parts.String()
 }
 
 func arrivalText(s *runlog.Step) string {

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"io"
 	"slices"
 	"strconv"
@@ -9,8 +10,8 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -19,7 +20,7 @@ import (
 func Markdown(w io.Writer, r *report.Report) error {
 	var p page
 	run := firstRun(r)
-	p.line("# Load test of %s", markdown(orUnknown(run.Model)))
+	p.line("# Load test of %s", markdown(cmp.Or(run.Model, words.Unknown)))
 	p.line("")
 	p.runFacts(r)
 	for _, note := range r.Notes() {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
 )
 
 // What a summary has room for, so that one of eight steps fits a terminal of 40 lines.
@@ -67,33 +67,31 @@ func (g *Grid) cut(columns int) {
 	}
 }
 
-// doubt is a warning and the steps that it is about, none for all.
-type doubt struct {
-	text  string // with the figures of the last of the steps
-	steps []string
+// Doubt is a warning and the numbers of the steps that it is about, none for all.
+type Doubt struct {
+	Text  string // with the figures of the last of the steps
+	Steps []int
 }
 
 // varying is what differs between the same warning about two steps.
 var varying = regexp.MustCompile(`\([^)]*\)|[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?(?:[nµm]?s)?`)
 
-// doubts are the warnings, each once where it differs only in figures.
-func doubts(r *report.Report) []doubt {
-	var all []doubt
+// Doubts are the notes and then the warnings of the steps, each kind once.
+func Doubts(r *report.Report, kind func(warning string) string) []Doubt {
+	var all []Doubt
 	for _, text := range r.Notes() {
-		all = append(all, doubt{text: text})
+		all = append(all, Doubt{Text: text})
 	}
 	at := map[string]int{}
 	for i := range r.Steps {
 		for _, text := range r.Steps[i].Warnings {
-			kind := varying.ReplaceAllString(text, "0")
-			n, known := at[kind]
+			n, known := at[kind(text)]
 			if !known {
 				n = len(all)
-				at[kind] = n
-				all = append(all, doubt{})
+				at[kind(text)] = n
+				all = append(all, Doubt{})
 			}
-			all[n].text = text
-			all[n].steps = append(all[n].steps, words.Clean(r.Steps[i].Name))
+			all[n] = Doubt{text, append(all[n].Steps, i)}
 		}
 	}
 	return all
@@ -103,7 +101,7 @@ func (p *page) doubts(r *report.Report) {
 	if names := NotRun(r); names != "" {
 		p.line("%s", fit("not run: "+names, pageWidth-1))
 	}
-	all := doubts(r)
+	all := Doubts(r, func(text string) string { return varying.ReplaceAllString(text, "0") })
 	if len(all) > 0 {
 		p.line("")
 	}
@@ -112,20 +110,24 @@ func (p *page) doubts(r *report.Report) {
 			p.line("! %s more: see --format checks", words.Counted(len(all)-i, "doubt"))
 			return
 		}
-		p.doubt(d, len(r.Steps))
+		p.doubt(d, r.Steps)
 	}
 }
 
-func (p *page) doubt(d doubt, steps int) {
-	text := words.Clean(d.text)
-	switch n := len(d.steps); {
-	case n == 0 || steps == 1:
+func (p *page) doubt(d Doubt, steps []report.Step) {
+	names := make([]string, len(d.Steps))
+	for i, n := range d.Steps {
+		names[i] = words.Clean(steps[n].Name)
+	}
+	text := words.Clean(d.Text)
+	switch n := len(names); {
+	case n == 0 || len(steps) == 1:
 	case n == 1:
-		text = d.steps[0] + ": " + text
-	case n == steps:
-		text = "all steps (shown: " + d.steps[n-1] + "): " + text
+		text = names[0] + ": " + text
+	case n == len(steps):
+		text = "all steps (shown: " + names[n-1] + "): " + text
 	default:
-		text = fit(strings.Join(d.steps, ", "), pageWidth/2) + " (shown: " + d.steps[n-1] + "): " + text
+		text = fit(strings.Join(names, ", "), pageWidth/2) + " (shown: " + names[n-1] + "): " + text
 	}
 	const mark = "! "
 	lines := wrap(text, pageWidth-len(mark))

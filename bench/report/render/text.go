@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/words"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 )
 
 const (

@@ -37,7 +37,7 @@ func VLLMResult(w io.Writer, r *report.Report, s *report.Step, o VLLMOptions) er
 		{"complete", r.Complete},
 		{"runs", r.Runs},
 		{"metadata", run.Metadata},
-		{"step", newJSONStep(s)},
+		{"step", stepObject(s)},
 	}
 	taken := map[string]bool{"x": true}
 	for _, m := range slices.Concat(setup, traffic, result) {
@@ -148,37 +148,36 @@ func vllmMeasured(s *report.Step, o VLLMOptions) object {
 // vllmArrays are the values of each request: latencies and waits always, as vLLM's
 // own files have them, and the others in detail.
 func vllmArrays(requests []report.Brief, detail bool) object {
-	n := len(requests)
-	inputs, outputs := make([]int, n), make([]int, n)
-	ttfts, latencies, queues := make([]float64, n), make([]float64, n), make([]float64, n)
-	starts, itls := make([]float64, n), make([][]float64, n)
-	texts, failures := make([]string, n), make([]string, n)
-	for i, q := range requests {
-		inputs[i], outputs[i] = q.PromptTokens, q.OutputTokens
-		ttfts[i], latencies[i], queues[i] = q.TTFT.Seconds(), q.E2E.Seconds(), q.Queue.Seconds()
-		if !q.Started.IsZero() {
-			starts[i] = float64(q.Started.UnixMicro()) / 1e6
-		}
-		itls[i] = make([]float64, len(q.ITLs))
-		for k, gap := range q.ITLs {
-			itls[i][k] = gap.Seconds()
-		}
-		failures[i] = q.Failure
-	}
+	latencies := member{"latencies", arrayOf(requests, func(q report.Brief) float64 { return q.E2E.Seconds() })}
+	queues := member{"queue_times", arrayOf(requests, func(q report.Brief) float64 { return q.Queue.Seconds() })}
 	if !detail {
-		return object{{"latencies", latencies}, {"queue_times", queues}}
+		return object{latencies, queues}
 	}
 	return object{
-		{"input_lens", inputs},
-		{"output_lens", outputs},
-		{"ttfts", ttfts},
-		{"itls", itls},
-		{"latencies", latencies},
-		{"start_times", starts},
-		{"queue_times", queues},
-		{"generated_texts", texts},
-		{"errors", failures},
+		{"input_lens", arrayOf(requests, func(q report.Brief) int { return q.PromptTokens })},
+		{"output_lens", arrayOf(requests, func(q report.Brief) int { return q.OutputTokens })},
+		{"ttfts", arrayOf(requests, func(q report.Brief) float64 { return q.TTFT.Seconds() })},
+		{"itls", arrayOf(requests, func(q report.Brief) []float64 { return arrayOf(q.ITLs, time.Duration.Seconds) })},
+		latencies,
+		{"start_times", arrayOf(requests, func(q report.Brief) float64 {
+			if q.Started.IsZero() {
+				return 0
+			}
+			return float64(q.Started.UnixMicro()) / 1e6
+		})},
+		queues,
+		{"generated_texts", make([]string, len(requests))},
+		{"errors", arrayOf(requests, func(q report.Brief) string { return q.Failure })},
 	}
+}
+
+// arrayOf has one value of each of all; it is never null.
+func arrayOf[T, V any](all []T, of func(T) V) []V {
+	values := make([]V, len(all))
+	for i := range all {
+		values[i] = of(all[i])
+	}
+	return values
 }
 
 // VLLMFileName is the name that vLLM gives such a file:
@@ -187,10 +186,6 @@ func vllmArrays(requests []report.Brief, detail bool) object {
 // What a file name cannot safely hold is replaced, so that the name never leaves
 // its folder.
 func VLLMFileName(run *runlog.Run, s *report.Step, when time.Time) string {
-	label := run.Label
-	if label == "" {
-		label = vllmBackend(run)
-	}
 	rate := "inf"
 	if s.Rate > 0 {
 		rate = strconv.FormatFloat(finite(s.Rate), 'f', -1, 64)
@@ -203,6 +198,6 @@ func VLLMFileName(run *runlog.Run, s *report.Step, when time.Time) string {
 		concurrency = fmt.Sprintf("-concurrency%d", n)
 	}
 	model := run.Model[strings.LastIndex(run.Model, "/")+1:]
-	return fmt.Sprintf("%s-%sqps%s-%s-%s%s.json", FileName(label, "accelbench"), rate, concurrency,
+	return fmt.Sprintf("%s-%sqps%s-%s-%s%s.json", FileName(cmp.Or(run.Label, vllmBackend(run)), "accelbench"), rate, concurrency,
 		FileName(model, "model"), when.Format(vllmDate), repeatName("-r", s))
 }

@@ -82,3 +82,16 @@ func CountedVerb(n int, what, one, many string) string {
 	}
 	return Counted(n, what) + " " + many
 }
+
+// List collects sentences, or the parts of one.
+type List []string
+
+// If adds a text where it applies, made of a format and its arguments.
+func (l *List) If(applies bool, format string, args ...any) {
+	if applies {
+		*l = append(*l, fmt.Sprintf(format, args...))
+	}
+}
+
+// String is the parts with commas between.
+func (l List) String() string { return strings.Join(l, ", ") }
