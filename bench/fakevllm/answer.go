@@ -2,6 +2,7 @@ package fakevllm
 
 import (
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -36,9 +37,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, req *request, ch
 	}
 	j.created = time.Now().Unix()
 	a := &answer{s: s, w: w, r: r, framer: newFramer(j)}
-	if id, found := s.unknownToken(req); found && !j.chat {
-		a.refuseToken(id)
-		return nil
+	if ids := req.Prompt.ids; !chat {
+		if i := slices.IndexFunc(ids, func(id int32) bool { return !s.isToken(id) }); i >= 0 {
+			a.refuseToken(ids[i])
+			return nil
+		}
 	}
 	if j.record != nil {
 		j.record.answer = a

@@ -36,8 +36,6 @@ type Config struct {
 	// KVCacheTokens is the room for the tokens of running requests, in blocks
 	// of 16, at least MaxModelLen; default 262144. Running out of it preempts.
 	KVCacheTokens int
-	// DisablePrefixCache makes every prompt prefill in full.
-	DisablePrefixCache bool
 	// Speed divides every step's time, > 0; default 1, the real machine.
 	Speed float64
 	// Dialect is the server family that is imitated; default DialectVLLM.

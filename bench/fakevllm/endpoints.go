@@ -106,7 +106,7 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {
 	}
 	var text []byte
 	for _, id := range req.Tokens {
-		if n := s.cfg.VocabularySize; n == 0 || int(id) < n { // others are no text
+		if s.isToken(id) { // others are no text
 			text = s.lexicon.appendToken(text, s.lexicon.token(id), len(text) == 0)
 		}
 	}

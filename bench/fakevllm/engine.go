@@ -16,14 +16,7 @@ const (
 	finishStop   finishReason = "stop"
 	finishLength finishReason = "length"
 	finishAbort  finishReason = "abort"
-	// The stand-in ends nothing by these two; vLLM has their series from the start.
-	finishError      finishReason = "error"
-	finishRepetition finishReason = "repetition"
 )
-
-func finishReasons() []finishReason {
-	return []finishReason{finishStop, finishLength, finishAbort, finishError, finishRepetition}
-}
 
 // sequence is one request in the engine. The first group is set before submit
 // and constant from then on; the last belongs to the engine until done closes.
@@ -69,8 +62,6 @@ type engine struct {
 	over               bool
 	waiting, running   []*sequence
 	cache              *prefixCache
-	rate               float64 // tokens/s of the last step
-	total              uint64
 	submitted          uint64
 	background, wanted int
 }
@@ -145,7 +136,7 @@ func (e *engine) run(ctx context.Context) {
 				return
 			}
 		}
-		e.finish(time.Now(), length)
+		e.finish(time.Now())
 	}
 }
 
@@ -174,7 +165,6 @@ func (e *engine) begin(now time.Time, elapsed time.Duration) time.Duration {
 	e.sweep()
 	prefill := e.admit(now)
 	if len(e.running) == 0 {
-		e.rate = 0
 		return 0
 	}
 	d := e.cfg.StepBase.Seconds() + e.cfg.StepPerSequence.Seconds()*float64(len(e.running)) +
@@ -211,10 +201,7 @@ func (e *engine) admit(now time.Time) int {
 		}
 		used += need
 		taken++
-		cached := 0
-		if !e.cfg.DisablePrefixCache {
-			cached = e.cache.use(q.blocks, q.prompt)
-		}
+		cached := e.cache.use(q.blocks, q.prompt)
 		prefill += q.size() - 1 - cached
 		if q.scheduled.IsZero() {
 			q.scheduled, q.cached = now, cached
@@ -236,24 +223,18 @@ func (e *engine) usedBlocks() int {
 	return used
 }
 
-// finish ends a step that lasted length: every running sequence has one token
-// more, and those that are complete leave.
-func (e *engine) finish(now time.Time, length time.Duration) {
+// finish ends a step: every running sequence has one token more, and those that are
+// complete leave.
+func (e *engine) finish(now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	made := 0
 	e.running = slices.DeleteFunc(e.running, func(q *sequence) bool {
 		if e.cancelled(q) {
 			return true
 		}
-		if q.steps++; q.steps%q.stride != 0 {
-			return false
-		}
-		made++
-		return e.token(q, now)
+		q.steps++
+		return q.steps%q.stride == 0 && e.token(q, now)
 	})
-	e.total += uint64(made)
-	e.rate = float64(made) / length.Seconds()
 	e.preempt()
 }
 
@@ -303,7 +284,7 @@ func (e *engine) stop() {
 	for _, q := range append(e.running, e.waiting...) {
 		e.end(q, finishAbort)
 	}
-	e.running, e.waiting, e.rate = nil, nil, 0
+	e.running, e.waiting = nil, nil
 	close(e.stopped)
 }
 
@@ -354,8 +335,7 @@ func (e *engine) load() Load {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return Load{
-		Running: len(e.running), Waiting: len(e.waiting), MaxNumSeqs: e.cfg.MaxNumSeqs,
-		BackgroundUsers: e.wanted, TokensPerSecond: e.rate, GeneratedTokens: e.total,
+		Running: len(e.running), Waiting: len(e.waiting), BackgroundUsers: e.wanted,
 		KVCacheUsage: float64(e.usedBlocks()) / float64(e.capacity()),
 	}
 }

@@ -21,23 +21,6 @@ type metrics struct {
 	requestPromptTokens, requestGenerationTokens prometheus.Histogram
 }
 
-// vLLM's own boundaries.
-func firstTokenBuckets() []float64 {
-	return []float64{
-		0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560,
-	}
-}
-
-func interTokenBuckets() []float64 {
-	return []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
-}
-
-func requestBuckets() []float64 {
-	return []float64{
-		0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680,
-	}
-}
-
 // tokenBuckets are 1, 2, 5, 10, … up to and including limit.
 func tokenBuckets(limit int) []float64 {
 	buckets := []float64{}
@@ -80,22 +63,28 @@ func newMetrics(model string, maxModelLen int, load func() Load) *metrics {
 	m.cacheQueries = counter("prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", nil)
 	m.cacheHits = counter("prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", nil)
 	m.preemptions = counter("num_preemptions_total", "Requests sent back to the queue for want of cache.", nil)
-	for _, r := range finishReasons() {
+	// The stand-in ends nothing by the last two; vLLM has their series from the start.
+	for _, r := range []finishReason{finishStop, finishLength, finishAbort, "error", "repetition"} {
 		m.finished[r] = counter("request_success_total", "Requests that ended, by reason.",
 			prometheus.Labels{"finished_reason": string(r)})
 	}
 
-	m.firstToken = histogram("time_to_first_token_seconds", "Time from arrival to the first token.", firstTokenBuckets())
-	m.interToken = histogram("inter_token_latency_seconds", "Time between tokens of a request.", interTokenBuckets())
-	m.perToken = histogram("time_per_output_token_seconds", "Older name of inter_token_latency_seconds.", interTokenBuckets())
-	m.requestPerToken = histogram("request_time_per_output_token_seconds", "Mean time of a token after a request's first.", interTokenBuckets())
-	m.e2e = histogram("e2e_request_latency_seconds", "Time from arrival to the last token.", requestBuckets())
-	m.queued = histogram("request_queue_time_seconds", "Time from arrival to admission.", requestBuckets())
-	m.inference = histogram("request_inference_time_seconds", "Time from admission to the last token.", requestBuckets())
-	m.prefill = histogram("request_prefill_time_seconds", "Time from admission to the first token.", requestBuckets())
-	m.decode = histogram("request_decode_time_seconds", "Time from the first token to the last.", requestBuckets())
-	m.requestPromptTokens = histogram("request_prompt_tokens", "Prompt tokens of a request.", tokenBuckets(maxModelLen))
-	m.requestGenerationTokens = histogram("request_generation_tokens", "Tokens generated for a request.", tokenBuckets(maxModelLen))
+	// vLLM's own boundaries.
+	firstToken := []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
+	interToken := []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
+	request := []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
+	tokens := tokenBuckets(maxModelLen)
+	m.firstToken = histogram("time_to_first_token_seconds", "Time from arrival to the first token.", firstToken)
+	m.interToken = histogram("inter_token_latency_seconds", "Time between tokens of a request.", interToken)
+	m.perToken = histogram("time_per_output_token_seconds", "Older name of inter_token_latency_seconds.", interToken)
+	m.requestPerToken = histogram("request_time_per_output_token_seconds", "Mean time of a token after a request's first.", interToken)
+	m.e2e = histogram("e2e_request_latency_seconds", "Time from arrival to the last token.", request)
+	m.queued = histogram("request_queue_time_seconds", "Time from arrival to admission.", request)
+	m.inference = histogram("request_inference_time_seconds", "Time from admission to the last token.", request)
+	m.prefill = histogram("request_prefill_time_seconds", "Time from admission to the first token.", request)
+	m.decode = histogram("request_decode_time_seconds", "Time from the first token to the last.", request)
+	m.requestPromptTokens = histogram("request_prompt_tokens", "Prompt tokens of a request.", tokens)
+	m.requestGenerationTokens = histogram("request_generation_tokens", "Tokens generated for a request.", tokens)
 	return m
 }
 

@@ -85,15 +85,11 @@ func (p *promptField) UnmarshalJSON(data []byte) error {
 func (p *promptField) one(data []byte) bool {
 	var text string
 	var ids []int32
-	if json.Unmarshal(data, &text) == nil {
-		*p = promptField{text: text, set: true}
-		return true
+	if json.Unmarshal(data, &text) != nil && json.Unmarshal(data, &ids) != nil {
+		return false
 	}
-	if json.Unmarshal(data, &ids) == nil {
-		*p = promptField{ids: ids, set: true}
-		return true
-	}
-	return false
+	*p = promptField{text: text, ids: ids, set: true}
+	return true
 }
 
 // apiError is an error the way the API words it.
@@ -202,14 +198,9 @@ func (s *Server) accept(r *http.Request, req *request, chat bool) (*job, *apiErr
 	return j, nil
 }
 
-// unknownToken is the first token id of a prompt that the vocabulary does not have.
-func (s *Server) unknownToken(req *request) (id int32, found bool) {
-	for _, id := range req.Prompt.ids {
-		if n := s.cfg.VocabularySize; n > 0 && int(id) >= n {
-			return id, true
-		}
-	}
-	return 0, false
+// isToken reports whether the vocabulary has a token id.
+func (s *Server) isToken(id int32) bool {
+	return s.cfg.VocabularySize == 0 || int(id) < s.cfg.VocabularySize
 }
 
 // promptDigest counts and hashes the prompt.

@@ -87,14 +87,8 @@ type Load struct {
 	// Running and Waiting are requests in the batch and in the queue, those of
 	// background users among them.
 	Running, Waiting int
-	// MaxNumSeqs is the most that Running can be.
-	MaxNumSeqs int
 	// BackgroundUsers is the number of synthetic users wanted at the moment.
 	BackgroundUsers int
-	// TokensPerSecond is the rate of the last step, 0 when idle.
-	TokensPerSecond float64
-	// GeneratedTokens counts the tokens made since the start.
-	GeneratedTokens uint64
 	// KVCacheUsage is the share of the cache in use, 0–1.
 	KVCacheUsage float64
 }

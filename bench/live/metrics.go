@@ -22,9 +22,9 @@ type Metrics struct {
 	promptTokens, outputTokens                  *prometheus.CounterVec
 	steadySeconds, steadyRequests, steadyTokens *prometheus.CounterVec
 	concurrency, rate                           *prometheus.GaugeVec
-	inFlight, queued, phase                     *prometheus.Desc
+	inFlight, queued, phase                     *prometheus.GaugeVec // of the present step
 
-	collectors []prometheus.Collector   // all but the three above
+	collectors []prometheus.Collector   // all of them
 	fromZero   []*prometheus.CounterVec // those that each step begins at 0
 
 	mu            sync.Mutex
@@ -39,22 +39,20 @@ type Metrics struct {
 func NewMetrics() *Metrics {
 	const prefix = "accelerator_bench_"
 	labels := []string{"target", "model", "step"}
-	m := &Metrics{latency: latency.NewHistograms(prefix, labels...)}
+	histograms := latency.NewHistograms(prefix, labels...)
+	m := &Metrics{latency: histograms, collectors: []prometheus.Collector{histograms}}
 	counter := func(name, help string) *prometheus.CounterVec {
 		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
 		m.fromZero, m.collectors = append(m.fromZero, c), append(m.collectors, c)
 		return c
 	}
-	gauge := func(name, help string) *prometheus.GaugeVec {
-		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + name, Help: help}, labels)
+	gauge := func(name, help string, more ...string) *prometheus.GaugeVec {
+		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + name, Help: help}, slices.Concat(labels, more))
 		m.collectors = append(m.collectors, g)
 		return g
 	}
-	desc := func(name, help string, more ...string) *prometheus.Desc {
-		return prometheus.NewDesc(prefix+name, help, append(slices.Clone(labels), more...), nil)
-	}
 	m.failures = prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "failures_total", Help: "Failed requests by reason."}, append(slices.Clone(labels), "reason"))
-	m.collectors = append(m.collectors, m.latency, m.failures)
+	m.collectors = append(m.collectors, m.failures)
 	m.requests = counter("requests_total", "Requests that are over.")
 	m.promptTokens = counter("prompt_tokens_total", "Prompt tokens as counted by the server.")
 	m.outputTokens = counter("output_tokens_total", "Output tokens as counted by the server.")
@@ -63,9 +61,9 @@ func NewMetrics() *Metrics {
 	m.steadyTokens = counter("steady_output_tokens_total", "Output tokens of successful requests that came in that time.")
 	m.concurrency = gauge("concurrency", "Requests that are to be in flight, or at most; absent without a bound.")
 	m.rate = gauge("request_rate", "Requests a second that are to be sent; absent for a closed loop.")
-	m.inFlight = desc("in_flight", "Requests in flight, of the present step.")
-	m.queued = desc("queued", "Requests that wait in this program for their turn, of the present step.")
-	m.phase = desc("phase", "1 for what the present step does: ramp (the load comes to its level), steady, or drain (nothing is sent any more). Absent between steps.", "phase")
+	m.inFlight = gauge("in_flight", "Requests in flight, of the present step.")
+	m.queued = gauge("queued", "Requests that wait in this program for their turn, of the present step.")
+	m.phase = gauge("phase", "1 for what the present step does: ramp (the load comes to its level), steady, or drain (nothing is sent any more). Absent between steps.", "phase")
 	return m
 }
 
@@ -142,9 +140,6 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, c := range m.collectors {
 		c.Describe(ch)
 	}
-	ch <- m.inFlight
-	ch <- m.queued
-	ch <- m.phase
 }
 
 // Collect implements [prometheus.Collector].
@@ -153,26 +148,25 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	defer m.mu.Unlock()
 	if m.meter != nil {
 		m.settle()
+		m.setPresent()
 	}
 	for _, c := range m.collectors {
 		c.Collect(ch)
 	}
-	if m.meter == nil {
+}
+
+// setPresent sets the gauges of the present step. The caller holds mu.
+func (m *Metrics) setPresent() {
+	for _, g := range []*prometheus.GaugeVec{m.inFlight, m.queued, m.phase} {
+		g.Reset() // lets go of the step before
+	}
+	m.inFlight.WithLabelValues(m.labels...).Set(float64(m.meter.InFlight.Load()))
+	m.queued.WithLabelValues(m.labels...).Set(float64(m.meter.Queued.Load()))
+	if !m.running {
 		return
 	}
-	gauge := func(desc *prometheus.Desc, value int64, more ...string) {
-		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), append(slices.Clone(m.labels), more...)...)
+	for _, p := range []phase{ramp, level, drain} {
+		m.phase.WithLabelValues(append(slices.Clone(m.labels), string(p))...)
 	}
-	if m.running {
-		now := m.steady.phase()
-		for _, p := range []phase{ramp, level, drain} {
-			value := int64(0)
-			if p == now {
-				value = 1
-			}
-			gauge(m.phase, value, string(p))
-		}
-	}
-	gauge(m.inFlight, m.meter.InFlight.Load())
-	gauge(m.queued, m.meter.Queued.Load())
+	m.phase.WithLabelValues(append(slices.Clone(m.labels), string(m.steady.phase()))...).Set(1)
 }

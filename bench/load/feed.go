@@ -75,16 +75,13 @@ func (f *feed) fill(ctx context.Context, source dataset.Source, limit int) {
 	}
 }
 
-// toldBad bounds how many bad records are told one by one.
-const toldBad = 5
-
 // count takes what the source counted up to the prompt seq.
 func (f *feed) count(c runlog.DatasetCount, seq int) {
 	a := &f.counted
 	a.BadLine += c.BadLine
 	a.TooLong += c.TooLong
 	a.Skipped += c.Skipped
-	a.FirstBad = append(a.FirstBad, c.FirstBad[:min(len(c.FirstBad), toldBad-len(a.FirstBad))]...)
+	a.FirstBad = append(a.FirstBad, c.FirstBad...) // the source bounds them
 	a.EstimatedWhy = cmp.Or(a.EstimatedWhy, c.EstimatedWhy)
 	for range c.Passes {
 		f.passes = append(f.passes, seq)

@@ -34,7 +34,7 @@ type Job struct {
 	Planned time.Time
 }
 
-// Runner runs steps, one at a time. Send and Done must be set.
+// Runner runs a step. Send and Done must be set.
 type Runner struct {
 	// Send sends one request and returns when it is over, at the latest soon
 	// after ctx is done. It is called from many goroutines. Its trace's Planned is
@@ -43,8 +43,8 @@ type Runner struct {
 	// Done takes each request that is over, one call at a time. An error ends the
 	// run: what cannot be kept need not be measured.
 	Done func(*runlog.Request) error
-	// Meter, if not nil, is kept up to date for whoever watches. Each step begins
-	// at 0.
+	// Meter, if not nil, is kept up to date for whoever watches. Each step has its
+	// own.
 	Meter *Meter
 }
 
@@ -74,14 +74,4 @@ func (m *Meter) sent(at time.Time, level int) {
 	if n := m.InFlight.Add(1); level > 0 && n >= int64(level) {
 		m.Reached.CompareAndSwap(0, now)
 	}
-}
-
-// reset sets all to 0.
-func (m *Meter) reset() {
-	for _, n := range []*atomic.Int64{
-		&m.Attempted, &m.Queued, &m.InFlight, &m.Succeeded, &m.Failed, &m.Canceled, &m.FirstSent, &m.LastSent, &m.Reached,
-	} {
-		n.Store(0)
-	}
-	m.SendingOver.Store(false)
 }

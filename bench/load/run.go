@@ -83,7 +83,6 @@ type run struct {
 
 func newRun(ctx context.Context, r *Runner, p Plan) *run {
 	s := &run{Runner: r, step: p.Step, meter: cmp.Or(r.Meter, new(Meter)), feed: newFeed(p.ReadAhead), over: make(chan *runlog.Request, 256)}
-	s.meter.reset()
 	s.account = account{Meter: s.meter, step: p.Step, failed: make(map[openai.Reason]int)}
 	sending, stop := context.WithCancelCause(ctx)
 	s.sending, s.stopSending = sending, func(cause error) {

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -241,12 +240,7 @@ func isLabel(s string) bool {
 }
 
 func readPrompt(path string) (string, error) {
-	f, err := open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxPromptBytes+1))
+	data, err := read(path, maxPromptBytes+1)
 	switch {
 	case err != nil:
 		return "", err

@@ -69,12 +69,7 @@ func (s Spec) checkFiles(check func(path string) error) Mistakes {
 }
 
 func checkContent(path string) error {
-	f, err := open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxCredentialBytes))
+	data, err := read(path, maxCredentialBytes)
 	switch {
 	case err != nil:
 		return err
@@ -84,12 +79,17 @@ func checkContent(path string) error {
 	return nil
 }
 
-// open opens a file to read it to its end.
-func open(path string) (*os.File, error) {
+// read returns what a file holds, as much of it as limit bytes.
+func read(path string, limit int64) ([]byte, error) {
 	if err := checkKind(path); err != nil {
 		return nil, err
 	}
-	return os.Open(path)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit))
 }
 
 // checkKind returns an error for what is there and is no file: a pipe would be waited

@@ -34,9 +34,9 @@ type loop struct {
 	running  sync.WaitGroup
 
 	mu          sync.Mutex
-	model       string   // configured or learned; "" while not known
-	former      []string // models that were learned before, whose counters stay; oldest first
-	history     history
+	model       string    // configured or learned; "" while not known
+	former      []string  // models that were learned before, whose counters stay; oldest first
+	history     []Outcome // the last ones, oldest first
 	lastSuccess Outcome
 	relearn     bool // the model was learned, and the last probe failed
 }
@@ -229,7 +229,7 @@ func (l *loop) record(o Outcome) {
 	if n := len(l.history); n > 0 {
 		last = l.history[n-1].Result()
 	}
-	l.history = l.history.with(o)
+	l.history = append(slices.Clip(l.history[max(0, len(l.history)+1-maxHistory):]), o)
 	if o.Failure == nil {
 		l.lastSuccess = o
 	}

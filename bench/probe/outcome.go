@@ -95,13 +95,3 @@ func (t Target) hint(f *openai.Failure) string {
 	}
 	return ""
 }
-
-// history is the last outcomes of a target, oldest first.
-type history []Outcome
-
-func (h history) with(o Outcome) history {
-	if len(h) == maxHistory {
-		h = h[1:]
-	}
-	return append(slices.Clip(h), o)
-}

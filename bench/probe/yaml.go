@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -43,15 +42,10 @@ func (f File) Mistake(t Target, field, text string) Mistake {
 // ReadFile reads a configuration file. Its error is of type [Mistakes], tells all
 // that is wrong, and holds no secret of the file. What is good is returned beside it.
 func ReadFile(path string) (File, error) {
-	f, err := open(path)
-	if err != nil {
-		return File{}, Mistakes{{Text: fmt.Sprintf("opening the configuration: %v", err)}}
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
+	data, err := read(path, maxConfigBytes+1)
 	switch {
 	case err != nil:
-		return File{}, Mistakes{{File: path, Text: fmt.Sprintf("reading the configuration: %v", err)}}
+		return File{}, Mistakes{{Text: fmt.Sprintf("opening the configuration: %v", err)}}
 	case len(data) > maxConfigBytes:
 		return File{}, Mistakes{{File: path, Text: fmt.Sprintf("more than %d bytes", maxConfigBytes)}}
 	}

@@ -141,18 +141,15 @@ func (s *Sides) turn(ctx context.Context, folder string, one side.Side, repeat i
 		return Result{}, err
 	}
 	cfg.Run.Server = server(one, process)
-	return s.measure(ctx, cfg)
-}
-
-func (s *Sides) measure(ctx context.Context, cfg Config) (Result, error) {
-	if s.Watch == nil {
-		return Run(ctx, cfg)
+	var watchers []Watcher
+	if s.Watch != nil {
+		all, stop, err := s.Watch()
+		if err != nil {
+			return Result{}, err
+		}
+		defer stop()
+		watchers = all
 	}
-	watchers, stop, err := s.Watch()
-	if err != nil {
-		return Result{}, err
-	}
-	defer stop()
 	return Run(ctx, cfg, watchers...)
 }
 

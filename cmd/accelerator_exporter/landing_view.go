@@ -217,9 +217,9 @@ func probeViews(all []probe.Status, now time.Time) (views []probeView, more int)
 			Marks: marks(s.History, now), Runs: runs(s.History, now),
 		}
 		if last, ok := s.Last(); ok {
-			v.At, v.State, v.Bad, v.Hint = clock(last.At, now), "success", last.Failure != nil, last.Hint
-			if last.Failure != nil {
-				v.State, v.Detail = failed(last), short(last.Failure.Detail)
+			v.At, v.State, v.Bad, v.Hint = clock(last.At, now), result(last), last.Failure != nil, last.Hint
+			if v.Bad {
+				v.Detail = short(last.Failure.Detail)
 			}
 		}
 		if g := s.LastSuccess; !g.At.IsZero() {

@@ -37,11 +37,7 @@ func run(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, st
 	if err != nil {
 		return commandline.Fail(stderr, "accelerator_exporter", err)
 	}
-	logger, err := newLogger(stderr, s.logLevel, s.logFormat)
-	if err != nil {
-		fmt.Fprintf(stderr, "accelerator_exporter: %v\n", err)
-		return 2
-	}
+	logger := newLogger(stderr, s.logLevel, s.logFormat)
 	c, err := s.configuration()
 	switch {
 	case s.configCheck:
@@ -90,17 +86,14 @@ func printErrors(stderr io.Writer, wrong []error) int {
 	return 1
 }
 
-func newLogger(w io.Writer, lvl, format string) (log.Logger, error) {
-	allowed, err := level.Parse(lvl)
-	if err != nil {
-		return nil, fmt.Errorf("unknown log level %q", lvl)
-	}
+// newLogger takes a level and a format that the flags have checked.
+func newLogger(w io.Writer, lvl, format string) log.Logger {
 	sync := log.NewSyncWriter(w)
 	logger := log.NewLogfmtLogger(sync)
 	if format == "json" {
 		logger = log.NewJSONLogger(sync)
 	}
-	return level.NewFilter(logger, level.Allow(allowed)), nil
+	return level.NewFilter(logger, level.Allow(level.ParseDefault(lvl, level.InfoValue())))
 }
 
 // withTimestamp adds what every line of our own has; libraries that log through an

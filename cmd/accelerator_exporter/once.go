@@ -37,71 +37,55 @@ func probeOnce(ctx context.Context, targets []probe.Target, out io.Writer) int {
 	return status
 }
 
-// printSingle writes a line for each fact of a request.
+// printSingle writes a line for each fact of a request that is known.
 func printSingle(out io.Writer, t probe.Target, s probe.Single) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	defer func() { _ = w.Flush() }() // who does not read gets nothing
-	fact := func(name, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
-	fact("target", "%s", t.Name())
-	fact("url", "%s", t.URL())
-	fact("api", "%s", t.API())
-	if s.Model != "" {
-		fact("model", "%s", s.Model)
+	fact := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(w, "%s\t%s\n", name, text)
+		}
 	}
-	if s.RequestID != "" {
-		fact("request id", "%s", s.RequestID)
-	}
+	fact("target", t.Name())
+	fact("url", t.URL().String())
+	fact("api", string(t.API()))
+	fact("model", s.Model)
+	fact("request id", s.RequestID)
 	if s.Trace != nil {
-		p := s.Trace.Phases
-		fact("resolve", "%s", took(p.Resolve))
-		fact("connect", "%s", took(p.Connect))
-		fact("tls", "%s", took(p.TLS))
-		fact("send", "%s", took(p.Send))
-		fact("wait", "%s", until(p.Wait, "the response's headers"))
-		fact("TTFT", "%s", took(s.TTFT))
-		fact("TPOT", "%s", took(s.TPOT))
-		if gaps := openai.ITLs(s.Trace); len(gaps) > 0 {
-			mean, longest := summary(gaps)
-			fact("ITL", "mean %s, max %s of %d gaps", took(mean), took(longest), len(gaps))
+		p, wait := s.Trace.Phases, ""
+		if p.Wait != 0 {
+			wait = " until the response's headers"
 		}
-		fact("E2E", "%s", took(s.E2E))
-		if s.Trace.Usage != nil || len(s.Trace.Chunks) > 0 {
-			fact("tokens", "%s", tokens(s.Trace))
-		}
+		fact("resolve", took(p.Resolve))
+		fact("connect", took(p.Connect))
+		fact("tls", took(p.TLS))
+		fact("send", took(p.Send))
+		fact("wait", took(p.Wait)+wait)
+		fact("TTFT", took(s.TTFT))
+		fact("TPOT", took(s.TPOT))
+		fact("ITL", gaps(openai.ITLs(s.Trace)))
+		fact("E2E", took(s.E2E))
+		fact("tokens", tokens(s.Trace))
 	}
 	for _, objective := range slices.Sorted(maps.Keys(s.Missed)) {
 		switch {
 		case s.Missed[objective]:
-			fact("slo", "%s missed", objective)
+			fact("slo", objective+" missed")
 		case s.Failure == nil:
-			fact("slo", "%s met", objective)
+			fact("slo", objective+" met")
 		}
 	}
-	if s.Failure == nil {
-		fact("result", "success")
-		return
+	fact("result", result(s.Outcome))
+	if s.Failure != nil {
+		fact("detail", s.Failure.Detail)
 	}
-	fact("result", "%s", failed(s.Outcome))
-	if s.Failure.Detail != "" {
-		fact("detail", "%s", s.Failure.Detail)
-	}
-	if s.Hint != "" {
-		fact("hint", "%s", s.Hint)
-	}
+	fact("hint", s.Hint)
 }
 
-// until is a duration with what it ended with.
-func until(d time.Duration, end string) string {
-	if d == 0 {
-		return took(d)
-	}
-	return took(d) + " until " + end
-}
-
-// failed is a failure's reason, status and meaning.
-func failed(o probe.Outcome) string {
+// result is how a probe ended: of a failure the reason, status and meaning.
+func result(o probe.Outcome) string {
 	switch {
-	case !o.Sent():
+	case o.Failure == nil, !o.Sent():
 		return o.Words()
 	case o.Failure.Status != 0:
 		return fmt.Sprintf("%s, status %d: %s", o.Failure.Reason, o.Failure.Status, o.Words())
@@ -109,22 +93,28 @@ func failed(o probe.Outcome) string {
 	return fmt.Sprintf("%s: %s", o.Failure.Reason, o.Words())
 }
 
-// tokens are the server's counts, or that it told none.
+// tokens are the server's counts, or that it told none; empty without either.
 func tokens(tr *openai.Trace) string {
 	output, source := openai.OutputTokens(tr)
-	if tr.Usage == nil || source == openai.TokensChunks {
+	switch {
+	case tr.Usage == nil && len(tr.Chunks) == 0:
+		return ""
+	case tr.Usage == nil || source == openai.TokensChunks:
 		return fmt.Sprintf("%d chunks with text; the server told no count", output)
 	}
 	return fmt.Sprintf("%d prompt, %d output", tr.Usage.PromptTokens, output)
 }
 
-// summary is the mean and the longest of at least one duration.
-func summary(all []time.Duration) (mean, longest time.Duration) {
+// gaps are the mean and the longest of some durations, empty for none.
+func gaps(all []time.Duration) string {
+	if len(all) == 0 {
+		return ""
+	}
 	var sum time.Duration
 	for _, d := range all {
 		sum += d
 	}
-	return sum / time.Duration(len(all)), slices.Max(all)
+	return fmt.Sprintf("mean %s, max %s of %d gaps", took(sum/time.Duration(len(all))), took(slices.Max(all)), len(all))
 }
 
 // took is a duration with the digits that a reader compares, "-" for none.

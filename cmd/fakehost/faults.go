@@ -10,63 +10,47 @@ import (
 	"time"
 )
 
-// The faults of a tool, as written to its .fault file.
-const (
-	faultHang       = "hang"        // never answer
-	faultHangChild  = "hang_child"  // never answer, and have a child that does not either
-	faultIgnoreTerm = "ignore_term" // never answer, and ignore SIGTERM
-	faultHalf       = "half"        // print half the answer, then hang
-	faultSlow       = "slow"        // answer after 8 seconds
-	faultExit       = "exit"        // exit 1 without a word
-	faultExitAfter  = "exit_after"  // answer, then exit 1
-	faultFlood      = "flood"       // print without end
-	faultTorn       = "torn"        // lose the end of the answer, in the middle of a row
-	faultCardLost   = "card_lost"   // answer without the last card
-	faultNoDevice   = "no_device"   // say that there is no card
-	faultDriver     = "driver"      // say that the driver does not answer, and exit 0
-	faultGarbage    = "garbage"     // print another program's table
-)
+// faultCardLost, as written to a tool's .fault file, is an answer without the last card.
+const faultCardLost = "card_lost"
 
-// childName is what the child of faultHangChild is called with.
+// childName is what the child of the fault hang_child is called with.
 const childName = "hang"
-
-const slowAnswer = 8 * time.Second
 
 // misbehave prints text in the manner of a fault and returns the exit status.
 func misbehave(t *smi, fault string, text []byte, stdout io.Writer) int {
 	status := 0
 	switch fault {
 	case "", faultCardLost:
-	case faultHang:
+	case "hang": // never answer
 		hang()
-	case faultHangChild:
+	case "hang_child": // never answer, and have a child that does not either
 		startChild()
 		hang()
-	case faultIgnoreTerm:
+	case "ignore_term": // never answer, and ignore SIGTERM
 		signal.Ignore(syscall.SIGTERM)
 		hang()
-	case faultHalf:
+	case "half": // print half the answer, then hang
 		_, _ = stdout.Write(text[:len(text)/2])
 		hang()
-	case faultSlow:
-		time.Sleep(slowAnswer)
-	case faultExit:
+	case "slow": // answer after 8 seconds
+		time.Sleep(8 * time.Second)
+	case "exit": // exit 1 without a word
 		return 1
-	case faultExitAfter:
+	case "exit_after": // answer, then exit 1
 		status = 1
-	case faultFlood:
+	case "flood": // print without end
 		for {
 			if _, err := stdout.Write(text); err != nil {
 				return 1
 			}
 		}
-	case faultTorn:
+	case "torn": // lose the end of the answer, in the middle of a row
 		text = text[:bytes.LastIndexByte(text[:len(text)/2], '\n')+20]
-	case faultNoDevice:
+	case "no_device": // say that there is no card
 		text, status = []byte(t.noDevice), 2
-	case faultDriver:
+	case "driver": // say that the driver does not answer, and exit 0
 		text = []byte(t.driver)
-	case faultGarbage:
+	case "garbage": // print another program's table
 		text = []byte("+-----+\n| OTHER-SMI 1.0 |\n+-----+\n")
 	default:
 		fmt.Fprintf(stdout, "%s: unknown fault %q\n", t.name, fault)

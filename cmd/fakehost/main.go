@@ -46,13 +46,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if t := tool(name); t != nil {
 		return t.call(st, rest, stdout)
 	}
+	var s server
 	switch name {
 	case "vllm":
-		return runServer("fakehost vllm", "Serve an OpenAI-compatible endpoint with vLLM's continuous batching and no model.",
-			&vllmSettings{}, st, rest, stderr)
+		return s.run("fakehost vllm", "Serve an OpenAI-compatible endpoint with vLLM's continuous batching and no model.",
+			s.vllmFlags, st, rest, stderr)
 	case "pace":
-		return runServer("fakehost pace", "Serve an OpenAI-compatible endpoint that streams on a fixed schedule. GET /truth tells when each chunk was written, to check a load generator.",
-			&paceSettings{}, st, rest, stderr)
+		return s.run("fakehost pace", "Serve an OpenAI-compatible endpoint that streams on a fixed schedule. GET /truth tells when each chunk was written, to check a load generator.",
+			s.paceFlags, st, rest, stderr)
 	case childName:
 		hang()
 	}

@@ -20,7 +20,7 @@ func TestPaceServes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	address, ended := make(chan string, 1), make(chan error, 1)
-	s := &paceSettings{listen: "127.0.0.1:0", schedule: fakevllm.Schedule{Gap: time.Minute}}
+	s := &server{listen: "127.0.0.1:0", config: fakevllm.Config{Schedule: fakevllm.Schedule{Gap: time.Minute}}}
 	go func() {
 		ended <- s.serve(ctx, state{}, log.LoggerFunc(func(keyvals ...any) error {
 			address <- keyvals[3].(string)

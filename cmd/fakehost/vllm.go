@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,8 +23,8 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/fakesmi"
 )
 
-// vllmSettings are the flags of fakehost vllm.
-type vllmSettings struct {
+// server is a stand-in of a model server, as its flags say.
+type server struct {
 	listen     string
 	config     fakevllm.Config
 	apiKeyFile string
@@ -28,7 +32,22 @@ type vllmSettings struct {
 	served     []string
 }
 
-func (s *vllmSettings) flags(app *kingpin.Application) {
+// paceFlags are those of fakehost pace: the same server on a fixed schedule.
+func (s *server) paceFlags(app *kingpin.Application) {
+	c, d := &s.config.Schedule, fakevllm.DefaultConfig().Schedule
+	app.Flag("listen-address", "Address on which to serve.").Default("127.0.0.1:8000").StringVar(&s.listen)
+	app.Flag("model", "Name of the model.").Default("pace").StringVar(&s.config.Model)
+	app.Flag("gap", "Time between two chunks of a stream.").Default("20ms").DurationVar(&c.Gap)
+	app.Flag("tokens", "Chunks of an answer when the request has no max_tokens.").Default(fmt.Sprint(d.Tokens)).IntVar(&c.Tokens)
+	app.Flag("keep", "Number of requests to keep for GET /truth.").Default(fmt.Sprint(d.Keep)).IntVar(&c.Keep)
+	app.Action(func(*kingpin.ParseContext) error {
+		c.Gap = cmp.Or(c.Gap, 20*time.Millisecond) // 0 is no schedule
+		return nil
+	})
+}
+
+// vllmFlags are those of fakehost vllm.
+func (s *server) vllmFlags(app *kingpin.Application) {
 	c, d := &s.config, fakevllm.DefaultConfig()
 	app.Flag("listen-address", "Address on which to serve.").Default("127.0.0.1:8000").StringVar(&s.listen)
 	app.Flag("model", "Name of the model.").Default(d.Model).StringVar(&c.Model)
@@ -62,8 +81,8 @@ func names[T ~string](all []T) string {
 	return strings.Join(words, ", ")
 }
 
-// serve runs the server until ctx ends, and writes its load for the tools.
-func (s *vllmSettings) serve(ctx context.Context, st state, logger log.Logger) error {
+// serve runs the server until ctx ends. One with an engine writes its load for the tools.
+func (s *server) serve(ctx context.Context, st state, logger log.Logger) error {
 	if s.apiKeyFile != "" {
 		key, err := os.ReadFile(s.apiKeyFile)
 		if err != nil {
@@ -82,23 +101,31 @@ func (s *vllmSettings) serve(ctx context.Context, st state, logger log.Logger) e
 	if len(s.served) > 0 {
 		s.config.Model, s.config.Aliases = s.served[0], s.served[1:]
 	}
-	server, err := fakevllm.New(s.config)
+	standIn, err := fakevllm.New(s.config)
 	if err != nil {
 		return err
 	}
-	listener, err := listen(ctx, s.listen)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.listen)
 	if err != nil {
-		return err
+		return fmt.Errorf("listening: %w", err)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = server.Run(ctx) }) // its only error is a second Run
-	wg.Go(func() { s.share(ctx, st, server, logger) })
+	if s.config.Schedule.Gap == 0 {
+		wg.Go(func() { _ = standIn.Run(ctx) }) // its only error is a second Run
+		wg.Go(func() { s.share(ctx, st, standIn, logger) })
+	}
 	_ = logger.Log("msg", "serving", "address", "http://"+listener.Addr().String(), "model", s.config.Model)
-	err = serveHTTP(ctx, listener, server.Handler())
+	web := &http.Server{Handler: standIn.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	// Streams for ever are among the faults: do not wait for them.
+	defer context.AfterFunc(ctx, func() { _ = web.Close() })()
+	err = web.Serve(listener)
 	stop()
 	wg.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
 	return err
 }
 
@@ -117,7 +144,7 @@ func logTo(file io.Writer, logger log.Logger) func(fakevllm.RequestRecord) {
 }
 
 // share writes the load for the tools and takes the fault from the state folder.
-func (s *vllmSettings) share(ctx context.Context, st state, server *fakevllm.Server, logger log.Logger) {
+func (s *server) share(ctx context.Context, st state, standIn *fakevllm.Server, logger log.Logger) {
 	defer st.removeLoad()
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
@@ -125,9 +152,9 @@ func (s *vllmSettings) share(ctx context.Context, st state, server *fakevllm.Ser
 	for {
 		if f := st.setting("vllm.fault"); f != fault {
 			fault = f
-			server.SetFault(faultNamed(f, s.config.Fault, logger))
+			standIn.SetFault(faultNamed(f, s.config.Fault, logger))
 		}
-		if err := st.writeLoad(cards(server.Load())); err != nil && !logged {
+		if err := st.writeLoad(cards(standIn.Load())); err != nil && !logged {
 			logged = true
 			_ = logger.Log("msg", "failed to write the load: mx-smi and npu-smi will print an idle machine", "err", err)
 		}

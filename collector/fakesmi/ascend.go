@@ -1,6 +1,7 @@
 package fakesmi
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -78,12 +79,10 @@ func (l AscendLayout) Reduce(r model.Report) model.Report {
 func (l AscendLayout) Print(w io.Writer, r model.Report) error {
 	x := &box{}
 	if r.Tool != nil {
-		x.widths = []int{l.inner()}
-		x.rule("+", "+", "+", '-')
+		x.begin(l.inner())
 		x.row(fmt.Sprintf(" npu-smi %-24s Version: %s", r.Tool.Version, r.Tool.DriverVersion))
 	}
-	x.widths = l.widths
-	x.rule("+", "+", "+", '-')
+	x.begin(l.widths...)
 	first, second := l.header()
 	x.row(first...)
 	x.row(second...)
@@ -154,16 +153,9 @@ func (l AscendLayout) rows(d *model.Device) (upper, lower []string) {
 	}
 	upper = append(l.identity(d.NPU, d.Name), " "+health,
 		l.readings(power, whole(d.Readings, 1, "", "temperature_celsius", "chip"), pages))
-	lower = append(l.identity(l.chip(d), number), " "+text(d.BusID, notPrinted),
+	lower = append(l.identity(d.Chip, number), " "+cmp.Or(d.BusID, notPrinted),
 		l.readings(whole(d.Readings, 100, "", "utilization_ratio"), usage(d.Readings, mib, "memory_used_bytes", "memory_total_bytes", "ddr"), hbm))
 	return upper, lower
-}
-
-func (l AscendLayout) chip(d *model.Device) string {
-	if l.noChip {
-		return ""
-	}
-	return d.Chip
 }
 
 // usage prints "used / total" with the tool's five digits, so that a full card
@@ -177,17 +169,16 @@ func usage(rs model.Readings, scale float64, used, total model.Metric, labels ..
 }
 
 func (l AscendLayout) processes(x *box, r model.Report) {
-	x.widths = []int{l.inner() - 70, 15, 26, 26}
+	widths := []int{l.inner() - 70, 15, 26, 26}
 	head := []string{" NPU     Chip", " Process id", " Process name", " Process memory(MB)"}
 	if l.noChip {
 		head[0] = " NPU ID"
 	}
 	if l.container {
-		x.widths = append(x.widths[:4:4], 25)
-		x.widths[0] = 25
+		widths = []int{25, 15, 26, 26, 25}
 		head = append(head, " Process id in container")
 	}
-	x.rule("+", "+", "+", '-')
+	x.begin(widths...)
 	x.row(head...)
 	x.rule("+", "+", "+", '=')
 	for i := range r.Devices {
@@ -198,7 +189,7 @@ func (l AscendLayout) processes(x *box, r model.Report) {
 				continue
 			}
 			none = false
-			at := fmt.Sprintf(" %-8s%s", d.NPU, l.chip(d))
+			at := fmt.Sprintf(" %-8s%s", d.NPU, d.Chip)
 			cells := []string{at, " " + p.PID, " " + p.Name, fmt.Sprintf(" %.0f", p.UsedBytes*mib)}
 			if l.container {
 				cells = append(cells, " "+notPrinted)
@@ -218,7 +209,7 @@ func (l AscendLayout) PrintMapping(w io.Writer, r model.Report) error {
 	x := &box{}
 	x.line("\t%-31s%-31s%-31s%s", "NPU ID", "Chip ID", "Chip Logic ID", "Chip Name")
 	for i, d := range r.Devices {
-		x.line("\t%-31s%-31s%-31d%s", d.NPU, text(d.Chip, "0"), i, "Ascend "+d.Name)
+		x.line("\t%-31s%-31s%-31d%s", d.NPU, cmp.Or(d.Chip, "0"), i, "Ascend "+d.Name)
 		if i+1 == len(r.Devices) || r.Devices[i+1].NPU != d.NPU {
 			x.line("\t%-31s%-31d%-31s%s", d.NPU, 9, "-", "Mcu")
 		}
@@ -250,8 +241,10 @@ func (l AscendLayout) PrintTopology(w io.Writer, r model.Report) error {
 	if l.number == "Phy-ID" {
 		prefix = "Phy-ID"
 	}
-	return matrix{
+	x := &box{}
+	matrix{
 		cardPrefix: prefix, width: 11,
 		legend: "\n  X    = the card itself\n  HCCS = over HCCS\n  SIO  = between two dies\n  SYS  = between NUMA nodes\n  NA   = not known\n",
-	}.print(w, r)
+	}.print(x, r)
+	return x.flush(w)
 }

@@ -4,6 +4,7 @@
 package fakesmi
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -34,6 +35,12 @@ func (x *box) rule(edge, joint, last string, fill byte) {
 		parts[i] = strings.Repeat(string(fill), w)
 	}
 	x.line("%s%s%s", edge, strings.Join(parts, joint), last)
+}
+
+// begin starts a part of cells of these widths.
+func (x *box) begin(widths ...int) {
+	x.widths = widths
+	x.rule("+", "+", "+", '-')
 }
 
 func (x *box) row(cells ...string) {
@@ -75,14 +82,6 @@ func keep(rs model.Readings, metrics ...model.Metric) model.Readings {
 	return kept
 }
 
-// text is what is printed for s, none where s is empty.
-func text(s, none string) string {
-	if s == "" {
-		return none
-	}
-	return s
-}
-
 const mib = 1.0 / (1 << 20)
 
 // layoutNamed finds one of a tool's layouts.
@@ -101,7 +100,6 @@ func layoutNamed[L any](tool string, layouts []L, name string, nameOf func(L) st
 // matrix prints how cards are connected, with their affinities. Links that the model
 // lacks print as none.
 type matrix struct {
-	header     string   // what the tool prints above the matrix, with its line ends
 	cardPrefix string   // GPU, NPU, Phy-ID
 	nics       []string // device names, printed as NIC0, NIC1, ... with a legend
 	width      int
@@ -109,7 +107,8 @@ type matrix struct {
 	legend     string
 }
 
-func (m matrix) print(w io.Writer, r model.Report) error {
+// print adds the matrix to x.
+func (m matrix) print(x *box, r model.Report) {
 	var peers []string
 	for _, d := range r.Devices {
 		peers = append(peers, d.ID)
@@ -119,45 +118,43 @@ func (m matrix) print(w io.Writer, r model.Report) error {
 	for _, l := range r.Links {
 		types[[2]string{l.Device, l.Peer}] = l.Type
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s%-*s", m.header, m.width, "")
+	b := &x.b
+	fmt.Fprintf(b, "%-*s", m.width, "")
 	for i, peer := range peers {
 		name := m.cardPrefix + peer
 		if nic := i - len(r.Devices); nic >= 0 {
 			name = "NIC" + strconv.Itoa(nic)
 		}
-		fmt.Fprintf(&b, "%-*s", m.width, name)
+		fmt.Fprintf(b, "%-*s", m.width, name)
 	}
 	if m.node {
-		fmt.Fprintf(&b, "%-15s", "Node Affinity")
+		fmt.Fprintf(b, "%-15s", "Node Affinity")
 	}
 	b.WriteString("CPU Affinity\n")
 	for i := range r.Devices {
 		d := &r.Devices[i]
-		fmt.Fprintf(&b, "%-*s", m.width, m.cardPrefix+d.ID)
+		fmt.Fprintf(b, "%-*s", m.width, m.cardPrefix+d.ID)
 		for _, peer := range peers {
-			cell := text(types[[2]string{d.ID, peer}], notPrinted)
+			cell := cmp.Or(types[[2]string{d.ID, peer}], notPrinted)
 			if peer == d.ID {
 				cell = "X"
 			}
-			fmt.Fprintf(&b, "%-*s", m.width, cell)
+			fmt.Fprintf(b, "%-*s", m.width, cell)
 		}
 		if m.node {
 			node := notPrinted
 			if d.NUMANode != nil {
 				node = strconv.Itoa(*d.NUMANode)
 			}
-			fmt.Fprintf(&b, "%-15s", node)
+			fmt.Fprintf(b, "%-15s", node)
 		}
-		b.WriteString(text(d.CPUAffinity, notPrinted) + "\n")
+		b.WriteString(cmp.Or(d.CPUAffinity, notPrinted) + "\n")
 	}
 	b.WriteString("\nLegend:\n" + m.legend)
 	if len(m.nics) > 0 {
 		b.WriteString("\nNIC Legend:\n\n")
 		for i, nic := range m.nics {
-			fmt.Fprintf(&b, "  NIC%d: %s\n", i, nic)
+			fmt.Fprintf(b, "  NIC%d: %s\n", i, nic)
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

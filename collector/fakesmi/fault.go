@@ -68,18 +68,15 @@ func parseFault(line string) (Fault, error) {
 		word, rest, _ = strings.Cut(strings.TrimSpace(rest), " ")
 	}
 	f.Kind, f.Text = FaultKind(word), strings.TrimSpace(rest)
-	switch f.Kind {
-	case FaultUnhealthy:
-	case FaultHot:
-		if _, err := strconv.ParseUint(f.Text, 10, 16); f.Text != "" && err != nil {
-			return f, fmt.Errorf("%q is no whole number of degrees", f.Text)
-		}
-	case FaultPowerCap, FaultMemoryFull, FaultIdleHeld, FaultUneven:
-		if f.Text != "" {
-			return f, fmt.Errorf("%s takes nothing beside it", f.Kind)
-		}
-	default:
+	_, notDegrees := strconv.ParseUint(f.Text, 10, 16)
+	switch {
+	case !slices.Contains(FaultKinds(), f.Kind):
 		return f, fmt.Errorf("no kind %q; there are %v", f.Kind, FaultKinds())
+	case f.Text == "", f.Kind == FaultUnhealthy:
+	case f.Kind != FaultHot:
+		return f, fmt.Errorf("%s takes nothing beside it", f.Kind)
+	case notDegrees != nil:
+		return f, fmt.Errorf("%q is no whole number of degrees", f.Text)
 	}
 	if f.Kind == FaultUneven && f.Device == "" {
 		return f, fmt.Errorf("%s needs the number of the card that works", f.Kind)

@@ -1,6 +1,7 @@
 package fakesmi
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -103,14 +104,13 @@ func (l MetaXLayout) preamble(x *box, at time.Time) {
 }
 
 func (l MetaXLayout) titles(x *box, t *model.Tool) {
-	x.widths = []int{81}
-	x.rule("+", "+", "+", '-')
+	x.begin(81)
 	if t == nil {
 		return
 	}
 	tool, _, runtime := l.names()
 	x.row(fmt.Sprintf(" %-35s Kernel Mode Driver Version: %s", strings.ToUpper(tool)+" "+t.Version, t.DriverVersion))
-	x.row(fmt.Sprintf(" %-35s BIOS Version: %s", runtime+" Version: "+text(t.RuntimeVersion, "unknown"), t.FirmwareVersion))
+	x.row(fmt.Sprintf(" %-35s BIOS Version: %s", runtime+" Version: "+cmp.Or(t.RuntimeVersion, "unknown"), t.FirmwareVersion))
 }
 
 func (l MetaXLayout) cards(x *box, r model.Report) {
@@ -150,7 +150,7 @@ type record struct {
 func (l MetaXLayout) record(d *model.Device, isSliced bool) record {
 	rs := d.Readings
 	c := record{
-		board: d.Board, name: d.Name, gpu: d.ID, persistence: "Off", bus: text(d.BusID, notPrinted), mode: l.sliceMode(isSliced),
+		board: d.Board, name: d.Name, gpu: d.ID, persistence: "Off", bus: cmp.Or(d.BusID, notPrinted), mode: l.sliceMode(isSliced),
 		util:   whole(rs, 100, "%", "utilization_ratio"),
 		power:  whole(rs, 1, "W", "power_watts"),
 		temp:   whole(rs, 1, "C", "temperature_celsius", "chip"),
@@ -210,8 +210,7 @@ func stateOf(h *model.Health) string {
 
 func printSlices(x *box, slices []model.Slice) {
 	x.line("")
-	x.widths = []int{81}
-	x.rule("+", "+", "+", '-')
+	x.begin(81)
 	x.row(" Sliced GPU")
 	x.widths = []int{36, 21, 22}
 	x.rule("|", "+", "|", '-')
@@ -227,8 +226,7 @@ func printSlices(x *box, slices []model.Slice) {
 
 func printProcesses(x *box, processes []model.Process) {
 	x.line("")
-	x.widths = []int{81}
-	x.rule("+", "+", "+", '-')
+	x.begin(81)
 	x.row(" Process:")
 	x.row("  GPU                    PID         Process Name                 GPU Memory")
 	x.row("                                                                  Usage(MiB)")
@@ -250,7 +248,7 @@ func (l MetaXLayout) PrintList(w io.Writer, r model.Report) error {
 	for _, d := range r.Devices {
 		state := stateOf(d.Health)
 		if d.UUID != "" {
-			state = stateOf(d.Health) + " (UUID: " + d.UUID + ")"
+			state += " (UUID: " + d.UUID + ")"
 		}
 		x.line("GPU#%-5s%-12s%-15s%s", d.ID, d.Name, d.BusID, state)
 	}
@@ -264,8 +262,9 @@ func (l MetaXLayout) PrintTopology(w io.Writer, r model.Report, nics []string, a
 	l.preamble(x, at)
 	x.line("Attached GPUs                                     : %d", len(r.Devices))
 	x.line("Device link type matrix")
-	return matrix{
-		header: x.b.String(), cardPrefix: "GPU", nics: nics, width: 8, node: true,
+	matrix{
+		cardPrefix: "GPU", nics: nics, width: 8, node: true,
 		legend: "  X    = the card itself\n  MX   = over MetaXLink\n  NODE = inside one NUMA node\n  SYS  = between NUMA nodes\n  NA   = not known\n",
-	}.print(w, r)
+	}.print(x, r)
+	return x.flush(w)
 }
