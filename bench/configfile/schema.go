@@ -44,7 +44,8 @@ func (c *Checker) At(n *yaml.Node, m Mistake) {
 	c.Mistakes = append(c.Mistakes, m)
 }
 
-// mayLook counts a part, and tells when there are too many.
+// mayLook counts a part, and reports whether it may be looked at: not when there are
+// too many.
 func (c *Checker) mayLook(n *yaml.Node) bool {
 	*c.left--
 	if *c.left == 0 {

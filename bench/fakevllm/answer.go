@@ -128,7 +128,8 @@ func (a *answer) streamed() {
 	}
 }
 
-// submit hands the sequence to the engine; the client gets a 503 if it is gone.
+// submit hands the sequence to the engine, and reports whether there is one; else the
+// client gets a 503.
 func (a *answer) submit() bool {
 	err := a.s.engine.submit(a.q)
 	if err != nil {

@@ -173,7 +173,7 @@ func (s *Server) style(path string) (style, string, error) {
 	return m, path, err
 }
 
-// pause waits; false when the client has gone or the engine has stopped.
+// pause waits, and reports whether client and engine are still there.
 func (s *Server) pause(r *http.Request, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -28,7 +28,7 @@ func (t fineTimer) sleep(d time.Duration) {
 	}
 }
 
-// expire waits until the timer, set to d, has expired.
+// expire waits for the timer, set to d, and reports whether it has expired.
 func (t fineTimer) expire(d time.Duration) bool {
 	raw, err := t.file.SyscallConn()
 	if err != nil {

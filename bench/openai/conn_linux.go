@@ -78,7 +78,7 @@ func (r *receiver) opError(err error) error {
 	return &net.OpError{Op: "read", Net: "tcp", Source: r.LocalAddr(), Addr: r.RemoteAddr(), Err: err}
 }
 
-// try makes one attempt; false means that nothing is there to read yet.
+// try makes one attempt, and reports whether there was something to read.
 func (r *receiver) try(fd uintptr) bool {
 	for {
 		n, oobn, _, _, err := unix.Recvmsg(int(fd), r.p, r.oob[:], 0)

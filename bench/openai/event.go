@@ -191,7 +191,7 @@ type eventParser struct {
 	depth int
 }
 
-// parse reads data, which must be one JSON object.
+// parse reads data, and reports whether it is one JSON object.
 func (p *eventParser) parse(data []byte) bool {
 	*p = eventParser{b: data, ev: event{prompt: noCount, completion: noCount, cached: noCount}}
 	p.space()
@@ -227,7 +227,8 @@ func (p *eventParser) value(at path) (ok bool) {
 	return ok
 }
 
-// list reads the members of an object, or the elements of an array.
+// list reads the members of an object, or the elements of an array, and reports
+// whether they are well formed.
 func (p *eventParser) list(at path, closing byte) bool {
 	if p.depth++; p.depth > maxDepth {
 		return false
@@ -363,7 +364,7 @@ func (p *eventParser) number() bool {
 	return true
 }
 
-// digits reads one digit or more.
+// digits reads digits, and reports whether there was one.
 func (p *eventParser) digits() bool {
 	start := p.i
 	for isDigit(p.peek()) {

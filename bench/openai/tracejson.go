@@ -75,7 +75,7 @@ func (t *Trace) UnmarshalJSON(data []byte) error {
 }
 
 // readListsByHand reads a trace whose lists stand at its end as they are written,
-// without a blank, and returns false for any other: encoding/json takes ten times as
+// without a blank, and reports whether it is such a one: encoding/json takes ten times as
 // long, and a report reads a million of them. What stands before the lists is an
 // object without them, or the whole is no object.
 func (w *jsonTrace) readListsByHand(data []byte) bool {

@@ -134,7 +134,7 @@ func (j *joined) sameArrivals() bool {
 	return false
 }
 
-// sameGaps compares when requests were due, since the first that both plans have:
+// sameGaps reports whether requests were due alike, since the first that both plans have:
 // the machines' clocks and starts are not the same.
 func sameGaps(a, b *[planSize]int64) bool {
 	common, offset := 0, int64(0)

@@ -196,9 +196,10 @@ func (t *translation) withTypedNames(err error) error {
 	if err == nil || len(t.names) == 0 {
 		return err
 	}
-	text := regexp.MustCompile(`--[a-z0-9.-]*[a-z0-9]`).ReplaceAllStringFunc(err.Error(), func(flag string) string {
-		if name, ok := t.names[flag[2:]]; ok {
-			return "--" + name
+	text := regexp.MustCompile(`(--|flag ')[a-z0-9.-]*[a-z0-9]`).ReplaceAllStringFunc(err.Error(), func(flag string) string {
+		start := len(flag) - len(strings.TrimLeft(strings.TrimPrefix(flag, "flag '"), "-"))
+		if name, ok := t.names[flag[start:]]; ok {
+			return flag[:start] + name
 		}
 		return flag
 	})

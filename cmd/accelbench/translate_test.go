@@ -84,6 +84,7 @@ func TestErrorsNameWhatWasTyped(t *testing.T) {
 		"--num-warmups -1":                "--num-warmups must not be negative",
 		"--parallel 2 --request-rate 3":   "--parallel is a closed loop and --request-rate an open one",
 		"--read-timeout soon":             `--read-timeout: "soon" is no duration`,
+		"--n 5 --n 6":                     "flag 'n' cannot be repeated",
 		"--requests 5 --n 6":              "--requests and --n are the same: give one of them",
 		"--num-prompts 5 --number 6":      "--number and --num-prompts are the same: give one of them",
 		"http://h m f.jsonl --base-url x": "two endpoints are given, one of them as --base-url",

@@ -120,7 +120,7 @@ func backendAPI(backend string) (openai.API, error) {
 	return "", fmt.Errorf("the backend %q asks for neither chat nor completions, or is not known (known: vllm, openai, openai-chat, sglang, lmdeploy, scalellm)", backend)
 }
 
-// whenOn is for a flag that --no- takes back.
+// whenOn reports whether a flag that --no- takes back is on.
 func whenOn(_ *translation, value string) bool { return value != "false" }
 
 // unlessNumber refuses every value but one.

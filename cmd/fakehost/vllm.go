@@ -60,9 +60,9 @@ func (s *server) vllmFlags(app *kingpin.Application) {
 	app.Flag("output-tokens", "Mean number of tokens of an answer without max_tokens.").Default(fmt.Sprint(d.MeanOutputTokens)).IntVar(&c.MeanOutputTokens)
 	app.Flag("stream-interval", "Tokens per chunk after the first.").Default(fmt.Sprint(d.StreamInterval)).IntVar(&c.StreamInterval)
 	app.Flag("vocabulary-size", "Number of token ids; prompts with others are refused. 0 for no limit.").Default("0").IntVar(&c.VocabularySize)
-	app.Flag("speed", "Factor by which every step is shortened.").Default("1").Float64Var(&c.Speed)
+	app.Flag("speed", "Speed, as a multiple of the measured machine's.").Default("1").Float64Var(&c.Speed)
 	app.Flag("dialect", "Server to imitate: "+names(fakevllm.Dialects())+".").Default(string(d.Dialect)).StringVar((*string)(&c.Dialect))
-	app.Flag("fault", "Fault of every request; /fault/NAME/v1/... is that of one. One of: "+names(fakevllm.Faults())+".").
+	app.Flag("fault", "Fault of every request, within a stream only where one is asked for; /fault/NAME/v1/... is that of one request. One of: "+names(fakevllm.Faults())+".").
 		Default(string(fakevllm.FaultNone)).StringVar((*string)(&c.Fault))
 	app.Flag("fault-requests", "Number of requests after which --fault, or the fault of the state folder, is over. 0 for no limit.").Default("0").IntVar(&c.FaultRequests)
 	app.Flag("reasoning", "Begin answers with reasoning.").BoolVar(&c.Reasoning)

@@ -130,7 +130,8 @@ func (p *infoParser) cells(cells []string) error {
 	return nil
 }
 
-// header recognises header rows by their words and enters the table they open.
+// header reports whether a row is a header row, by its words, and enters the table that
+// it opens.
 // The process table must be entered here: its rows look like a chip's.
 func (p *infoParser) header(cells []string) bool {
 	inRecord := p.section == devices && p.lower != nil // where the first cell may be blank

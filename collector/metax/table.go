@@ -157,7 +157,8 @@ func (p *tableParser) cells(cells []string) error {
 	return nil
 }
 
-// header recognises header rows by their words and enters the box they open.
+// header reports whether a row is a header row, by its words, and enters the box that it
+// opens.
 func (p *tableParser) header(cells []string) bool {
 	if len(cells) == 1 && (cells[0] == "Process:" || cells[0] == "Sliced GPU") {
 		p.leave()

@@ -218,8 +218,8 @@ func (t *Tree) Signal(sig syscall.Signal) {
 	}
 }
 
-// Gone waits until nothing of the tree lives, and reports false when ctx ends before
-// that. It calls again each time that it looked and something did; nil for nothing.
+// Gone waits until nothing of the tree lives, and reports whether that came before ctx
+// ended. It calls again each time that it looked and something did; nil for nothing.
 func (t *Tree) Gone(ctx context.Context, again func()) bool {
 	select {
 	case <-t.exited:

@@ -66,7 +66,7 @@ func classify(s string) Line {
 	return line
 }
 
-// isSeparator accepts any mixture of rule characters: real tools print |---+---|,
+// isSeparator reports whether a row is any mixture of rule characters: real tools print |---+---|,
 // +---+===+ and even +-----=+. A blank makes it a row of "-", which says that
 // nothing is known.
 func isSeparator(s string) bool {

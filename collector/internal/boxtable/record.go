@@ -17,8 +17,8 @@ type Record struct {
 	tokens []string
 }
 
-// Read splits a row into one value a column. It reports false, and the record has
-// no value at all, when there is no header or the row has other cells than it. The
+// Read splits a row into one value a column, and reports whether it did. Else the
+// record has no value at all: when there is no header or the row has other cells than it. The
 // record is valid as long as cells.
 func (r *Record) Read(h *Header, cells []string) bool {
 	if h == nil || len(cells) != len(h.cells) {

@@ -63,7 +63,7 @@ func Parse(out []byte, names Names) (model.Report, error) {
 	return p.report, nil
 }
 
-// isHeader accepts a line of names alone: one name more than once, or several
+// isHeader reports whether a line has names alone: one name more than once, or several
 // names, before the affinity columns.
 func (p *parser) isHeader(fields []string) bool {
 	if !p.isName(fields[0]) {
