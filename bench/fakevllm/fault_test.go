@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -79,6 +80,20 @@ func (x exchange) status() int {
 		return 0
 	}
 	return x.resp.StatusCode
+}
+
+// pieces are what the server sent at once: the chunks of the transfer encoding, as
+// several of them can come with one read.
+func (x exchange) pieces() (all []string) {
+	_, rest, _ := strings.Cut(x.raw, "\r\n\r\n")
+	for {
+		head, tail, _ := strings.Cut(rest, "\r\n")
+		size, err := strconv.ParseUint(head, 16, 16)
+		if err != nil || size == 0 || int(size)+2 > len(tail) {
+			return all
+		}
+		all, rest = append(all, tail[:size]), tail[size+2:]
+	}
 }
 
 // words counts the tokens of the text in the events that are whole.
@@ -156,8 +171,8 @@ func TestFaultsOnTheWire(t *testing.T) {
 		}},
 		FaultSplit: {long, func(x exchange) bool {
 			torn := 0
-			for _, r := range x.reads {
-				if r, _ := utf8.DecodeLastRuneInString(strings.TrimSuffix(r, "\r\n")); r == utf8.RuneError {
+			for _, piece := range x.pieces() {
+				if r, _ := utf8.DecodeLastRuneInString(piece); r == utf8.RuneError {
 					torn++
 				}
 			}

@@ -51,10 +51,6 @@ func tlsServer(t *testing.T, cfg *tls.Config) *httptest.Server {
 	return server
 }
 
-// times is how often a test is run that depends on which of two things the
-// network does first.
-const times = 40
-
 func TestTLS(t *testing.T) {
 	ours, other := newKeyPair(t, "ours"), newKeyPair(t, "other")
 	pool := x509.NewCertPool()
@@ -103,30 +99,35 @@ func TestTLS(t *testing.T) {
 		url    string
 		config config.TLSConfig
 		want   Reason
+		racing bool // the request is on its way while the server refuses: either can be seen first
 	}{
-		"TLS 1.3":                               {tlsServer(t, serverTLS(func(*tls.Config) {})).URL, trusting, ""},
-		"TLS 1.2":                               {tlsServer(t, old).URL, trusting, ""},
-		"client certificate, TLS 1.3":           {tlsServer(t, mutual(tls.VersionTLS13)).URL, with(ours), ""},
-		"client certificate, TLS 1.2":           {tlsServer(t, mutual(tls.VersionTLS12)).URL, with(ours), ""},
-		"no client certificate, TLS 1.3":        {tlsServer(t, mutual(tls.VersionTLS13)).URL, trusting, ReasonTLS},
-		"no client certificate, TLS 1.2":        {tlsServer(t, mutual(tls.VersionTLS12)).URL, trusting, ReasonTLS},
-		"wrong client certificate, TLS 1.3":     {tlsServer(t, mutual(tls.VersionTLS13)).URL, with(other), ReasonTLS},
-		"wrong client certificate, TLS 1.2":     {tlsServer(t, mutual(tls.VersionTLS12)).URL, with(other), ReasonTLS},
-		"client certificate refused by a reset": {"https://" + resetting, trusting, ReasonTLS},
-		"unknown authority":                     {tlsServer(t, serverTLS(func(*tls.Config) {})).URL, config.TLSConfig{}, ReasonTLS},
-		"another authority":                     {tlsServer(t, serverTLS(func(*tls.Config) {})).URL, config.TLSConfig{CA: other.cert}, ReasonTLS},
-		"another name":                          {tlsServer(t, serverTLS(func(*tls.Config) {})).URL, config.TLSConfig{CA: ours.cert, ServerName: "elsewhere.invalid"}, ReasonTLS},
-		"no common version":                     {tlsServer(t, old).URL, config.TLSConfig{CA: ours.cert, MinVersion: tls.VersionTLS13}, ReasonTLS},
-		"https against a plain port":            {"https://" + plain.Listener.Addr().String(), trusting, ReasonTLS},
-		"reset in the handshake":                {"https://" + silent, trusting, ReasonTLS},
-		"reset after the handshake":             {"https://" + impolite, trusting, ReasonConnect},
-		"noise instead of a record":             {"https://" + noisy, trusting, ReasonTLS},
-		"http against a TLS port":               {"http://" + tlsServer(t, serverTLS(func(*tls.Config) {})).Listener.Addr().String(), trusting, ReasonHTTP4xx},
+		"TLS 1.3":                               {tlsServer(t, serverTLS(func(*tls.Config) {})).URL, trusting, "", false},
+		"TLS 1.2":                               {tlsServer(t, old).URL, trusting, "", false},
+		"client certificate, TLS 1.3":           {tlsServer(t, mutual(tls.VersionTLS13)).URL, with(ours), "", false},
+		"client certificate, TLS 1.2":           {tlsServer(t, mutual(tls.VersionTLS12)).URL, with(ours), "", false},
+		"no client certificate, TLS 1.3":        {tlsServer(t, mutual(tls.VersionTLS13)).URL, trusting, ReasonTLS, true},
+		"no client certificate, TLS 1.2":        {tlsServer(t, mutual(tls.VersionTLS12)).URL, trusting, ReasonTLS, false},
+		"wrong client certificate, TLS 1.3":     {tlsServer(t, mutual(tls.VersionTLS13)).URL, with(other), ReasonTLS, true},
+		"wrong client certificate, TLS 1.2":     {tlsServer(t, mutual(tls.VersionTLS12)).URL, with(other), ReasonTLS, false},
+		"client certificate refused by a reset": {"https://" + resetting, trusting, ReasonTLS, true},
+		"unknown authority":                     {tlsServer(t, serverTLS(func(*tls.Config) {})).URL, config.TLSConfig{}, ReasonTLS, false},
+		"another authority":                     {tlsServer(t, serverTLS(func(*tls.Config) {})).URL, config.TLSConfig{CA: other.cert}, ReasonTLS, false},
+		"another name":                          {tlsServer(t, serverTLS(func(*tls.Config) {})).URL, config.TLSConfig{CA: ours.cert, ServerName: "elsewhere.invalid"}, ReasonTLS, false},
+		"no common version":                     {tlsServer(t, old).URL, config.TLSConfig{CA: ours.cert, MinVersion: tls.VersionTLS13}, ReasonTLS, false},
+		"https against a plain port":            {"https://" + plain.Listener.Addr().String(), trusting, ReasonTLS, true},
+		"reset in the handshake":                {"https://" + silent, trusting, ReasonTLS, true},
+		"reset after the handshake":             {"https://" + impolite, trusting, ReasonConnect, true},
+		"noise instead of a record":             {"https://" + noisy, trusting, ReasonTLS, true},
+		"http against a TLS port":               {"http://" + tlsServer(t, serverTLS(func(*tls.Config) {})).Listener.Addr().String(), trusting, ReasonHTTP4xx, false},
 	}
 	for name, tt := range tests {
 		for _, keep := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, keep alive %v", name, keep), func(t *testing.T) {
 				c := newTestClient(t, Config{BaseURL: tt.url, KeepAlive: keep, HTTP: config.HTTPClientConfig{TLSConfig: tt.config}})
+				times := 3
+				if tt.racing {
+					times = 20
+				}
 				for i := range times {
 					tr := c.Stream(t.Context(), Request{Timeout: patience})
 					var got Reason

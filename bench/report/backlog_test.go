@@ -20,7 +20,10 @@ func queued(n, places int, gap, takes func() time.Duration) []runlog.Request {
 	free := make([]time.Duration, places)
 	var all []runlog.Request
 	for start := time.Duration(0); len(all) < n; start += gap() {
-		place := slices.Index(free, slices.Min(free))
+		place := slices.IndexFunc(free, func(t time.Duration) bool { return t <= start })
+		if place < 0 {
+			place = slices.Index(free, slices.Min(free))
+		}
 		free[place] = max(start, free[place]) + takes()
 		latency := free[place] - start
 		all = append(all, answered(start, 10, 3, latency/2, latency))

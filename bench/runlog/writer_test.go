@@ -49,7 +49,7 @@ func readAll(t testing.TB, path string) (records []Record, damaged int) {
 
 // TestManyWriters: lines written at the same time do not mix.
 func TestManyWriters(t *testing.T) {
-	const writers, each = 8, 50
+	const writers, each = 8, 15
 	w, path := create(t)
 	var wg sync.WaitGroup
 	for i := range writers {

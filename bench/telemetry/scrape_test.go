@@ -182,7 +182,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			timeout := scrapeTime
+			timeout := time.Minute
 			if strings.HasPrefix(tt.name, "slow") {
 				timeout = 300 * time.Millisecond
 			}

@@ -1,0 +1,206 @@
+package openai
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// dialects are whole streams as the servers write them, with what they say.
+func dialects() map[string]struct {
+	body string
+	want outcome
+} {
+	u := func(prompt, completion int) *Usage { return &Usage{PromptTokens: prompt, CompletionTokens: completion} }
+	return map[string]struct {
+		body string
+		want outcome
+	}{
+		"vLLM chat": {
+			events(role, word, word, `{"choices":[{"delta":{"content":""},"finish_reason":"stop","stop_reason":null}]}`, `{"choices":[],`+usage("9", "3")+`}`, done),
+			outcome{Text: "aa", Events: 6, Usage: u(9, 3), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"vLLM completions": {
+			events(`{"object":"text_completion","choices":[{"text":"a","finish_reason":null}]}`, `{"choices":[{"text":"b","finish_reason":"length"}]}`, `{"choices":[],`+usage("5", "2")+`}`, done),
+			outcome{Text: "aa", Events: 4, Usage: u(5, 2), Source: TokensUsage, Finish: "length", Done: true},
+		},
+		"reasoning, new name and old": {
+			events(role, `{"choices":[{"delta":{"reasoning":"hm"}}]}`, `{"choices":[{"delta":{"reasoning_content":"so"}}]}`, word, stop, done),
+			outcome{Text: "rra", Events: 6, Source: TokensChunks, Finish: "stop", Done: true},
+		},
+		"tool call": {
+			events(role, `{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"look","arguments":""}}]}}]}`,
+				`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}}]}`, `{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}`, done),
+			outcome{Text: "aa", Events: 5, Source: TokensChunks, Finish: "tool_calls", Done: true},
+		},
+		"MindIE: role in each chunk, usage beside the last choices": {
+			events(`{"choices":[{"delta":{"role":"assistant","content":"a"},"finish_reason":null}]}`, `{"choices":[{"delta":{"role":"assistant","content":"b"},"finish_reason":null}]}`,
+				`{"choices":[{"delta":{"role":"assistant","content":""},"finish_reason":"length"}],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10,"batch_size":[1,1,1],"queue_wait_time":[5]}}`, done),
+			outcome{Text: "aa", Events: 4, Usage: u(7, 3), Source: TokensUsage, Finish: "length", Done: true},
+		},
+		"MindIE: the last choices hold text": {
+			events(`{"choices":[{"delta":{"role":"assistant","content":"a"}}]}`, `{"choices":[{"delta":{"role":"assistant","content":"b"},"finish_reason":"stop"}],`+usage("7", "2")+`}`, done),
+			outcome{Text: "aa", Events: 3, Usage: u(7, 2), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"SGLang: usage in the finish chunk, null role and content": {
+			events(`{"choices":[{"delta":{"role":null,"content":null}}]}`, word, word, `{"choices":[{"delta":{"content":null},"finish_reason":"stop"}],`+usage("4", "2")+`}`, done),
+			outcome{Text: "aa", Events: 5, Usage: u(4, 2), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"llama.cpp: role with null content, timings": {
+			events(`{"choices":[{"delta":{"role":"assistant","content":null}}]}`, word, `{"choices":[{"delta":{},"finish_reason":"stop"}],"timings":{"prompt_ms":1.5}}`, `{"choices":[],`+usage("3", "1")+`}`, done),
+			outcome{Text: "a", Events: 5, Usage: u(3, 1), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"continuous usage": {
+			events(`{"choices":[{"delta":{"role":"assistant","content":""}}],`+usage("9", "0")+`}`, `{"choices":[{"delta":{"content":"a"}}],`+usage("9", "1")+`}`,
+				`{"choices":[{"delta":{"content":"bcd"}}],`+usage("9", "4")+`}`, `{"choices":[{"delta":{},"finish_reason":"stop"}],`+usage("9", "5")+`}`, `{"choices":[],`+usage("9", "5")+`}`, done),
+			outcome{Text: "aa", Tokens: []int32{1, 3}, Textless: 1, Events: 6, Usage: u(9, 5), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"halves of characters by a running usage: their tokens are the next chunk's": {
+			events(running(role, 0), running(quiet, 1), running(word, 2), running(quiet, 3), running(quiet, 4), running(word, 5), running(quiet, 5), running(stop, 6), `{"choices":[],`+usage("9", "6")+`}`, done),
+			outcome{Text: "aa", Tokens: []int32{2, 3}, Textless: 4, Events: 10, Usage: u(9, 6), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"halves of characters by token ids": {
+			events(role, withIDs(quiet, 7), withIDs(word, 8), withIDs(word, 9, 10), withIDs(stop, 2), done),
+			outcome{Text: "aa", Tokens: []int32{2, 2}, Textless: 2, IDs: 5, Events: 6, Source: TokensIDs, Finish: "stop", Done: true},
+		},
+		"token ids beside a usage": {
+			events(role, withIDs(word, 8), withIDs(stop, 2), `{"choices":[],`+usage("9", "2")+`}`, done),
+			outcome{Text: "a", Tokens: []int32{1}, Textless: 1, IDs: 2, Events: 5, Usage: u(9, 2), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"token ids of a part of the chunks": {
+			events(withIDs(word, 8), word, word, done),
+			outcome{Text: "aaa", Tokens: []int32{1, 0, 0}, IDs: 1, Events: 4, Source: TokensChunks, Done: true},
+		},
+		"only tokens without text, by the final usage": {
+			events(role, quiet, quiet, stop, `{"choices":[],`+usage("9", "2")+`}`, done),
+			outcome{Events: 6, Usage: u(9, 2), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"only tokens without text, usage beside the finish": {
+			events(quiet, running(stop, 2), done),
+			outcome{Events: 3, Usage: u(9, 2), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"only tokens without text, by a running usage and no end mark": {
+			events(running(role, 0), running(quiet, 1), running(stop, 2)),
+			outcome{Textless: 2, Events: 3, Usage: u(9, 2), Source: TokensUsage, Finish: "stop"},
+		},
+		"only tokens without text, by token ids": {
+			events(role, withIDs(quiet, 7), withIDs(stop, 2), done),
+			outcome{Textless: 2, IDs: 2, Events: 4, Source: TokensIDs, Finish: "stop", Done: true},
+		},
+		"no cached tokens, and so told": {
+			events(word, stop, `{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":0}}}`, `{"choices":[],`+usage("9", "1")+`}`, done),
+			outcome{Text: "a", Events: 5, Usage: &Usage{PromptTokens: 9, CompletionTokens: 1, CachedTokens: new(0)}, Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"usage null in every chunk, no role content, own finish chunk": {
+			events(`{"choices":[{"delta":{"role":"assistant"}}],"usage":null}`, `{"choices":[{"delta":{"content":"a"}}],"usage":null}`, stop, `{"choices":[],`+usage("1", "1")+`}`, done),
+			outcome{Text: "a", Events: 5, Usage: u(1, 1), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"no end mark but a finish_reason": {
+			events(word, stop),
+			outcome{Text: "a", Events: 2, Source: TokensChunks, Finish: "stop"},
+		},
+		"no finish_reason but an end mark": {
+			events(word, done),
+			outcome{Text: "a", Events: 2, Source: TokensChunks, Done: true},
+		},
+		"CRLF, comments, other fields, no blank after the colon, byte order mark": {
+			"\ufeff: ping\r\nevent: message\r\nid: 1\r\nretry: 50\r\nx-trace: a:b\r\ndata:" + word + "\r\n\r\n\r\n:\r\n\r\ndata: " + stop + "\r\n\r\ndata:[DONE]\r\n\r\n",
+			outcome{Text: "a", Events: 3, Source: TokensChunks, Finish: "stop", Done: true},
+		},
+		"an event over several data lines": {
+			"data: {\"choices\":[\ndata: {\"delta\":{\"content\":\"a\"}}\ndata:]}\n\ndata: [DONE]\n\n",
+			outcome{Text: "a", Events: 2, Source: TokensChunks, Done: true},
+		},
+		"empty data": {
+			"data:\n\ndata: \n\ndata\n\n" + events(word, done),
+			outcome{Text: "a", Events: 2, Source: TokensChunks, Done: true},
+		},
+		"the last event without its blank line": {
+			events(word) + "data: [DONE]",
+			outcome{Text: "a", Events: 2, Source: TokensChunks, Done: true},
+		},
+		"nothing is read after the end mark": {
+			events(word, done, `{"error":"late"}`) + "<html>",
+			outcome{Text: "a", Events: 2, Source: TokensChunks, Done: true},
+		},
+		"text beyond ASCII": {
+			events(`{"choices":[{"delta":{"content":"你好"}}]}`, `{"choices":[{"delta":{"content":"é"}}]}`, done),
+			outcome{Text: "aa", Events: 3, Source: TokensChunks, Done: true},
+		},
+		"an unusual finish_reason": {
+			events(word, `{"choices":[{"delta":{},"finish_reason":"be good, or else: \n"}]}`, done),
+			outcome{Text: "a", Events: 3, Source: TokensChunks, Finish: "other", Done: true},
+		},
+		"TGI: its own finish_reason": {
+			events(word, `{"choices":[{"delta":{},"finish_reason":"eos_token"}]}`, done),
+			outcome{Text: "a", Events: 3, Source: TokensChunks, Finish: "eos_token", Done: true},
+		},
+		"a plain word that no server gives": {
+			events(word, `{"choices":[{"delta":{},"finish_reason":"sk-12345678"}]}`, done),
+			outcome{Text: "a", Events: 3, Source: TokensChunks, Finish: "other", Done: true},
+		},
+		// Failures.
+		"zero bytes":                {"", outcome{Source: TokensChunks, Failure: ReasonEmpty}},
+		"comments only":             {": a\n\n: b\n\n", outcome{Source: TokensChunks, Failure: ReasonEmpty}},
+		"end mark only":             {events(done), outcome{Events: 1, Source: TokensChunks, Done: true, Failure: ReasonEmpty}},
+		"finish without text":       {events(role, stop), outcome{Events: 2, Source: TokensChunks, Finish: "stop", Failure: ReasonEmpty}},
+		"role and end mark":         {events(role, done), outcome{Events: 2, Source: TokensChunks, Done: true, Failure: ReasonEmpty}},
+		"tokens by usage are 0":     {events(role, stop, `{"choices":[],`+usage("9", "0")+`}`, done), outcome{Events: 4, Usage: u(9, 0), Source: TokensChunks, Finish: "stop", Done: true, Failure: ReasonEmpty}},
+		"textless, no proper end":   {events(running(role, 0), running(quiet, 1)), outcome{Textless: 1, Events: 2, Usage: u(9, 1), Source: TokensContinuous, Failure: ReasonTruncated}},
+		"no proper end":             {events(role, word), outcome{Text: "a", Events: 2, Source: TokensChunks, Failure: ReasonTruncated}},
+		"half an event":             {events(word, stop) + `data: {"choices":[],"usa`, outcome{Text: "a", Events: 2, Source: TokensChunks, Finish: "stop", Failure: ReasonTruncated}},
+		"half a field name":         {events(word, stop) + `dat`, outcome{Text: "a", Events: 2, Source: TokensChunks, Finish: "stop", Failure: ReasonTruncated}},
+		"error object":              {events(role, word, `{"error":{"message":"boom","code":500}}`, done), outcome{Text: "a", Events: 3, Source: TokensChunks, Failure: ReasonStreamError}},
+		"error text":                {events(`{"error":"boom"}`), outcome{Events: 1, Source: TokensChunks, Failure: ReasonStreamError}},
+		"flat error":                {events(`{"object":"error","message":"boom"}`), outcome{Events: 1, Source: TokensChunks, Failure: ReasonStreamError}},
+		"error beside text":         {events(`{"error":{},"choices":[{"delta":{"content":"x"}}]}`), outcome{Events: 1, Source: TokensChunks, Failure: ReasonStreamError}},
+		"error without blank line":  {"data: {\"error\":{}}", outcome{Events: 1, Source: TokensChunks, Failure: ReasonStreamError}},
+		"not JSON":                  {events("hello"), outcome{Events: 1, Source: TokensChunks, Failure: ReasonProtocol}},
+		"not an object":             {events(`["a"]`), outcome{Events: 1, Source: TokensChunks, Failure: ReasonProtocol}},
+		"cut JSON in a whole event": {events(word, `{"choices":[`), outcome{Text: "a", Events: 2, Source: TokensChunks, Failure: ReasonProtocol}},
+		"HTML":                      {"<!doctype html>\n<p>Bad Gateway", outcome{Source: TokensChunks, Failure: ReasonProtocol}},
+		"HTML without a line end":   {"<html>", outcome{Source: TokensChunks, Failure: ReasonProtocol}},
+		"bare JSON lines":           {word + "\n" + stop + "\n", outcome{Source: TokensChunks, Failure: ReasonProtocol}},
+		"plain text":                {"upstream connect error", outcome{Source: TokensChunks, Failure: ReasonProtocol}},
+		"plain text with a colon":   {"Error: no healthy upstream\n", outcome{Source: TokensChunks, Failure: ReasonProtocol}},
+	}
+}
+
+func TestDialects(t *testing.T) {
+	for name, tt := range dialects() {
+		t.Run(name, func(t *testing.T) {
+			s := newStream(0)
+			s.feed([]byte(tt.body), ms(1))
+			s.close(true)
+			if diff := cmp.Diff(tt.want, outcomeOf(s)); diff != "" {
+				t.Errorf("outcome (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// However the network cuts a stream, it says the same.
+func TestDialectsCutAnywhere(t *testing.T) {
+	for name, tt := range dialects() {
+		t.Run(name, func(t *testing.T) {
+			body := []byte(tt.body)
+			for cut := range len(body) + 1 {
+				s := newStream(0)
+				s.feed(body[:cut], ms(1))
+				s.feed(body[cut:], ms(2))
+				s.close(true)
+				if diff := cmp.Diff(tt.want, outcomeOf(s)); diff != "" {
+					t.Fatalf("cut at %d, before %.20q: outcome (-want +got):\n%s", cut, body[cut:], diff)
+				}
+			}
+			s := newStream(0)
+			for i := range body {
+				s.feed(body[i:i+1], ms(i))
+			}
+			s.close(true)
+			if diff := cmp.Diff(tt.want, outcomeOf(s)); diff != "" {
+				t.Fatalf("byte by byte: outcome (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

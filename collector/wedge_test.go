@@ -1,0 +1,166 @@
+package collector
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-kit/log"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+)
+
+// wedges are the ways a vendor's tool goes wrong, as shell scripts. %s is the
+// file of a whole table.
+func wedges() map[string]struct {
+	script string
+	reason failure.Reason
+} {
+	return map[string]struct {
+		script string
+		reason failure.Reason
+	}{
+		"hangs":                {"sleep 600", failure.Timeout},
+		"hangs with a child":   {"sleep 600 & sleep 601 & wait", failure.Timeout},
+		"ignores SIGTERM":      {"trap '' TERM; sleep 600; sleep 600", failure.Timeout},
+		"endless output":       {"exec yes 'a row without end'", failure.OutputTooLarge},
+		"half a table, hangs":  {"head -c 900 %s; sleep 600", failure.Timeout},
+		"error text, exit 0":   {"echo 'Driver is not loaded'", failure.Driver},
+		"no device, exit 2":    {"echo 'No available devices were discovered'; exit 2", failure.NoDevice},
+		"busy":                 {"echo 'Device is busy'; exit 23", failure.Busy},
+		"another program":      {"echo '| NVIDIA-SMI 570.1 |'", failure.Parse},
+		"silent, exit 3":       {"exit 3", failure.Exit},
+		"dies by a signal":     {"kill -SEGV $$", failure.Exit},
+		"refuses this user":    {"echo 'Permission denied'; exit 8", failure.Permission},
+		"unknown option":       {"echo 'PARSE ERROR: Argument: x'; exit 1", failure.Unsupported},
+		"half a table, exit 0": {"head -c 900 %s", failure.Parse},
+	}
+}
+
+// After each wedge: the class is right, the scrape answered at once, the cards
+// are gone when stale, no process is left, and the collector recovers by itself.
+func TestWedgedTool(t *testing.T) {
+	for name, w := range wedges() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			table := filepath.Join(dir, "table.txt")
+			out, _ := machine(t, "mx-smi")(t.Context(), nil)
+			if err := os.WriteFile(table, out.Stdout, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			tool := filepath.Join(dir, "mx-smi")
+			healthy := "cat " + table
+			write := func(body string) {
+				script := fmt.Sprintf("#!/bin/sh\n# %s\ncase \"$*\" in '') %s ;; *) exit 1 ;; esac\n", dir, body)
+				if err := os.WriteFile(tool+".new", []byte(script), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Rename(tool+".new", tool); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(healthy)
+			const timeout = 700 * time.Millisecond
+			c := New(Options{
+				Vendors:  []VendorOptions{{Name: "metax", Command: tool}},
+				Interval: 100 * time.Millisecond, InventoryInterval: time.Hour, Timeout: timeout, Logger: log.NewNopLogger(),
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			wg.Go(func() { c.Run(ctx) })
+			const card = `accelerator_utilization_ratio{device="0",vendor="metax"}`
+			eventually(t, "the healthy tool's cards appear", func() bool { return strings.Contains(scrape(t, c), card) })
+
+			write(strings.ReplaceAll(w.script, "%s", table))
+			failed := fmt.Sprintf("accelerator_collector_failures_total{collector=\"metax\",reason=%q} ", w.reason)
+			eventually(t, "the failure is counted as "+string(w.reason), func() bool {
+				start := time.Now()
+				text := scrape(t, c)
+				if took := time.Since(start); took >= timeout {
+					t.Errorf("a scrape took %s while the tool hangs, as if it waited for it", took)
+				}
+				return strings.Contains(text, failed) && !strings.Contains(text, failed+"0\n")
+			})
+			eventually(t, "the stale cards are gone", func() bool { return !strings.Contains(scrape(t, c), card) })
+			for _, r := range failure.Reasons() {
+				if n := c.Statuses()[0].Failures[r]; r != w.reason && n > 0 {
+					t.Errorf("counted %d failures as %s, want all as %s", n, r, w.reason)
+				}
+			}
+
+			write(healthy)
+			eventually(t, "the collector recovers", func() bool { return strings.Contains(scrape(t, c), card) })
+			cancel()
+			wg.Wait()
+			if left := processesNaming(t, dir); len(left) > 0 {
+				t.Errorf("left behind: %q", left)
+			}
+		})
+	}
+}
+
+// A tool that vanishes, or may not be run, is a class of its own, and both heal.
+func TestToolComesAndGoes(t *testing.T) {
+	tool := filepath.Join(t.TempDir(), "mx-smi")
+	c := New(Options{Vendors: []VendorOptions{{Name: "metax", Command: tool}}, Interval: 50 * time.Millisecond, InventoryInterval: time.Hour, Timeout: time.Second, Logger: log.NewNopLogger()})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { c.Run(ctx) })
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	eventually(t, "not_found is counted", func() bool { return c.Statuses()[0].Failures[failure.NotFound] > 0 })
+	if err := os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "permission is counted", func() bool { return c.Statuses()[0].Failures[failure.Permission] > 0 })
+}
+
+func TestConcurrentScrapes(t *testing.T) {
+	c := simulated(t)
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(c)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 20 {
+				if _, err := r.Gather(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 20 {
+		for _, v := range c.cards {
+			v.poller.poll(t.Context())
+		}
+	}
+	wg.Wait()
+}
+
+// processesNaming finds the processes whose command line has the folder in it.
+func processesNaming(t *testing.T, dir string) []string {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, path := range lines {
+		line, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(line, []byte(dir)) {
+			left = append(left, string(line))
+		}
+	}
+	return left
+}
