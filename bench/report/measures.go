@@ -44,7 +44,7 @@ type Measure struct {
 	Key  Key
 	Name string // in tables
 	Kind Kind
-	// Main measures are in every table, comparison and picture.
+	// Main measures are in every table and comparison.
 	Main   bool
 	sample func(*samples, *sent)
 }

@@ -10,7 +10,8 @@ type Unit uint8
 
 // The units.
 const (
-	Percent Unit = iota + 1 // a share: 36% is read as 0.36
+	Count   Unit = iota // a bare number
+	Percent             // a share: 36% is read as 0.36
 	Watts
 	Celsius
 	Bytes
@@ -79,7 +80,7 @@ func (u Unit) amount(number, symbol string) (float64, bool) {
 	}
 	unit, times, per := scale(symbol)
 	v, ok := Number(number)
-	return v * times / per, ok && unit == u
+	return v * times / per, ok && unit == u && (u != Count || symbol == "")
 }
 
 // cutUnit takes the unit off the end of a number: "65536 MiB" and "65536MiB" are
