@@ -270,13 +270,27 @@ func (t *Tree) lives() bool {
 }
 
 // anyAlive reports whether a known process lives, and reaps and forgets what does not.
+// One whose parent has yet to reap it, or to die and leave it to us, counts as living.
 func (t *Tree) anyAlive() bool {
 	for p := range t.known {
-		if !p.Alive() {
+		if p.Alive() {
+			continue
+		}
+		if st, ok := FS("/proc").Stat(p.pid); !ok || st.Start != p.start || st.Parent != os.Getpid() && !t.knows(st.Parent) {
 			delete(t.known, p)
 		}
 	}
 	return len(t.known) > 0
+}
+
+// knows reports whether the process of that number is a known one.
+func (t *Tree) knows(pid int) bool {
+	for p := range t.known {
+		if p.pid == pid {
+			return true
+		}
+	}
+	return false
 }
 
 // survey gets to know all that is in the tree but the leader, dead ones that nobody

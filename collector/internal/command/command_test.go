@@ -326,15 +326,18 @@ func TestReapsWhatItInherits(t *testing.T) {
 			t.Errorf("error %v, want class timeout", err)
 		}
 	}
-	all, err := process.FS("/proc").Processes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range all {
-		if p.Parent == os.Getpid() {
-			t.Errorf("child %d is left in state %c", p.PID, p.State)
+	eventually(t, "every child is reaped", func() error {
+		all, err := process.FS("/proc").Processes()
+		if err != nil {
+			return err
 		}
-	}
+		for _, p := range all {
+			if p.Parent == os.Getpid() {
+				return fmt.Errorf("child %d is left in state %c", p.PID, p.State)
+			}
+		}
+		return nil
+	})
 }
 
 func TestErrorNamesTheCommand(t *testing.T) {
