@@ -14,6 +14,7 @@ GOLANGCI          := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 PROMETHEUS_VERSION := 3.15.0
 PROMETHEUS        := $(BIN)/tools/prometheus $(BIN)/tools/promtool
 FUZZTIME          ?= 30s
+SOAK              ?= 10m
 # What only draws and compresses, in one goroutine: the race detector made each picture take seconds. Nothing that
 # instantiates a generic type of sync may be here: the linker would take its copy, and see races that are none.
 UNWATCHED         := codeberg.org git.sr.ht github.com/ajstarks github.com/golang/freetype gonum.org golang.org/x/image image compress
@@ -50,6 +51,10 @@ e2e: build $(PROMETHEUS) ## Run the programs as a user would, and the alerts wit
 	$(GO) test -race -count=1 -tags e2e -run '^TestEndToEnd$$' ./cmd/...
 	$(GO) test -C deploy -count=1 -timeout 30m -tags e2e -run '^TestEndToEnd$$' ./e2e
 	$(GO) test -C deploy -count=1 -timeout 30m -tags e2e -run '^TestEndToEnd$$' ./dist
+
+.PHONY: e2e-soak
+e2e-soak: ## Let everything around the exporter misbehave for SOAK (10m), and look at what it holds.
+	$(GO) test -count=1 -timeout 0 -v -tags e2e -run '^TestSoak$$' ./cmd/accelerator_exporter -soak $(SOAK)
 
 # Prometheus 3 beside a distribution's 2: from its module, without the service discoveries.
 $(PROMETHEUS) &: deploy/go.mod

@@ -46,13 +46,7 @@ func TestEndToEnd(t *testing.T) {
 func startHost(t *testing.T) *host {
 	t.Helper()
 	h := &host{dir: t.TempDir()}
-	build := exec.Command("go", "build", "-o", h.dir+"/", "../accelerator_exporter", "../fakehost")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the programs: %v\n%s", err, out)
-	}
-	if err := os.MkdirAll(h.path("state"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	h.buildPrograms(t)
 	for _, tool := range []string{"mx-smi", "npu-smi"} {
 		if err := os.Symlink("fakehost", h.path(tool)); err != nil {
 			t.Fatal(err)
@@ -65,6 +59,17 @@ func startHost(t *testing.T) *host {
 		"--collector.metax.command="+h.path("mx-smi"), "--collector.ascend.command="+h.path("npu-smi"),
 		"--collector.interval=200ms", "--collector.inventory-interval=1s", "--collector.timeout=1s")
 	return h
+}
+
+func (h *host) buildPrograms(t *testing.T) {
+	t.Helper()
+	build := exec.Command("go", "build", "-o", h.dir+"/", "../accelerator_exporter", "../fakehost")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the programs: %v\n%s", err, out)
+	}
+	if err := os.MkdirAll(h.path("state"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (h *host) path(name string) string { return filepath.Join(h.dir, name) }
