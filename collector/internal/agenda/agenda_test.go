@@ -1,0 +1,164 @@
+package agenda_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/agenda"
+)
+
+type key struct {
+	command string
+	card    int
+}
+
+// host is eight cards with the questions of a long plan.
+func host(cards int) []agenda.Question[key] {
+	all := []agenda.Question[key]{{Key: key{"watch", -1}, Every: time.Minute}}
+	for command, every := range map[string]time.Duration{
+		"common": time.Minute, "stat": time.Minute, "link": time.Minute, "hccs": time.Minute,
+		"usages": 5 * time.Minute, "ecc": 5 * time.Minute, "sensors": 5 * time.Minute, "volt": 5 * time.Minute,
+		"board": time.Hour, "enable": time.Hour,
+	} {
+		for card := range cards {
+			all = append(all, agenda.Question[key]{Key: key{command, card}, Group: fmt.Sprint(card), Every: every, Phase: float64(card+1) / float64(cards)})
+		}
+	}
+	return all
+}
+
+// run asks for so long, each question taking what cost says, and tells when each was asked.
+func run(a *agenda.Agenda[key], length time.Duration, cost func(key) (cost, rest time.Duration)) (asked map[key][]time.Duration, busy map[int]time.Duration) {
+	asked, busy = map[key][]time.Duration{}, map[int]time.Duration{}
+	start := time.Unix(0, 0)
+	for now := start; now.Sub(start) < length; {
+		k, ok, again := a.Next(now)
+		if !ok {
+			now = again
+			continue
+		}
+		asked[k] = append(asked[k], now.Sub(start))
+		took, rest := cost(k)
+		now = now.Add(took)
+		busy[k.card] += took
+		a.Done(now, k, took, rest)
+	}
+	return asked, busy
+}
+
+func constant(d time.Duration) func(key) (cost, rest time.Duration) {
+	return func(key) (time.Duration, time.Duration) { return d, 0 }
+}
+
+// A user would notice a detail that appears minutes after the start, and one that is
+// older than it has to be.
+func TestQuickToolIsAskedInTime(t *testing.T) {
+	a := agenda.New[key](0.2)
+	a.Set(time.Unix(0, 0), host(8))
+	asked, _ := run(a, time.Hour, constant(100*time.Millisecond))
+	for _, q := range host(8) {
+		times := asked[q.Key]
+		if len(times) == 0 || times[0] > 20*time.Second {
+			t.Errorf("%v: first asked at %v", q.Key, times)
+			continue
+		}
+		for i := 1; i < len(times); i++ {
+			if gap := times[i] - times[i-1]; gap > q.Every+5*time.Second {
+				t.Errorf("%v: not asked for %s", q.Key, gap)
+			}
+		}
+	}
+}
+
+// An operator would notice a tool that is never at rest.
+func TestSlowToolKeepsToItsShare(t *testing.T) {
+	for _, c := range []struct {
+		cost  time.Duration
+		cards int
+		share float64
+	}{
+		{500 * time.Millisecond, 8, 0.2}, {2 * time.Second, 8, 0.2}, {2 * time.Second, 16, 0.2}, {5 * time.Second, 16, 0.1}, {2 * time.Second, 16, 1},
+	} {
+		a := agenda.New[key](c.share)
+		a.Set(time.Unix(0, 0), host(c.cards))
+		asked, busy := run(a, 10*time.Hour, constant(c.cost))
+		var total time.Duration
+		for _, d := range busy {
+			total += d
+		}
+		if share := total.Hours() / 10; share > c.share+0.01 {
+			t.Errorf("%+v: busy for a share of %.3f", c, share)
+		}
+		for _, q := range host(c.cards) {
+			times, interval := asked[q.Key], a.Interval(q.Key)
+			if len(times) == 0 {
+				t.Errorf("%+v: %v was never asked", c, q.Key)
+			}
+			for i := max(1, len(times)/2); i < len(times); i++ {
+				if gap := times[i] - times[i-1]; gap > 2*interval+time.Minute {
+					t.Errorf("%+v: %v is asked every %s, and was not for %s", c, q.Key, interval, gap)
+				}
+			}
+		}
+	}
+}
+
+// A sick card, each of whose questions takes until the timeout, costs its own details
+// only.
+func TestSickCardCostsItsOwn(t *testing.T) {
+	const sick = 3
+	cost := func(k key) (time.Duration, time.Duration) {
+		if k.card == sick {
+			return 10 * time.Second, 5 * time.Minute
+		}
+		return 100 * time.Millisecond, 0
+	}
+	a := agenda.New[key](0.2)
+	a.Set(time.Unix(0, 0), host(8))
+	asked, busy := run(a, time.Hour, cost)
+	for _, q := range host(8) {
+		if q.Key.card == sick {
+			continue
+		}
+		times := asked[q.Key]
+		for i := 1; i < len(times); i++ {
+			if gap := times[i] - times[i-1]; gap > q.Every+30*time.Second {
+				t.Errorf("%v: not asked for %s", q.Key, gap)
+			}
+		}
+	}
+	if share := busy[sick].Hours(); share > 0.2 {
+		t.Errorf("the sick card takes a share of %.2f", share)
+	}
+}
+
+// Calls about one thing are spread over its interval, not fired together.
+func TestCardsAreSpread(t *testing.T) {
+	a := agenda.New[key](0.2)
+	a.Set(time.Unix(0, 0), host(8))
+	asked, _ := run(a, time.Hour, constant(100*time.Millisecond))
+	for card := range 7 {
+		first, second := asked[key{"ecc", card}], asked[key{"ecc", card + 1}]
+		if apart := (second[5] - first[5]).Seconds(); math.Abs(apart-37.5) > 10 {
+			t.Errorf("cards %d and %d are asked %.0f s apart, want about 37.5", card, card+1, apart)
+		}
+	}
+}
+
+// What is refused rests, and a card that goes takes its questions along.
+func TestRestAndRemoval(t *testing.T) {
+	start := time.Unix(0, 0)
+	a := agenda.New[key](1)
+	a.Set(start, []agenda.Question[key]{{Key: key{"ecc", 0}, Every: time.Minute}})
+	a.Done(start, key{"ecc", 0}, time.Second, time.Hour)
+	if _, ok, again := a.Next(start); ok || again != start.Add(time.Hour) {
+		t.Errorf("a question that rests: %v, again at %s", ok, again)
+	}
+	a.Set(start, nil)
+	a.Done(start, key{"ecc", 0}, time.Second, 0)
+	if _, ok, again := a.Next(start.Add(2 * time.Hour)); ok || !again.IsZero() || a.Interval(key{"ecc", 0}) != 0 {
+		t.Error("a question that was taken away is asked")
+	}
+}
