@@ -19,10 +19,17 @@ type Vendor struct {
 	Table Query
 	// Sides cost only their own series when they fail.
 	Sides []Query
+	// Details are the deeper commands, in the order of their precedence.
+	Details []Detail
+	// NetworkTools are names and usual paths of the program that knows the cards' network ports, none where there is no
+	// such program.
+	NetworkTools []string
 	// Resolve finds the device a topology's row or column name means.
 	Resolve model.Resolver
 	// Classify tells what an error text means; line is the one that says so.
 	Classify func(text []byte) (reason failure.Reason, line string, ok bool)
+	// ClassifyNetwork tells the same of the network tool's texts.
+	ClassifyNetwork func(text []byte) (reason failure.Reason, line string, ok bool)
 }
 
 // Query is one question to the tool.
