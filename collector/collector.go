@@ -54,6 +54,9 @@ type Options struct {
 	Interval time.Duration
 	// InventoryInterval is the polling interval of slow-changing data such as topology.
 	InventoryInterval time.Duration
+	// DetailShare is the share of the time that a tool may be busy with details, above 0 and
+	// up to 1.
+	DetailShare float64
 	// Timeout bounds one run of a tool.
 	Timeout time.Duration
 	Logger  log.Logger

@@ -19,6 +19,8 @@ import (
 // runner runs one command of a tool and waits for its end.
 type runner interface {
 	Run(ctx context.Context, args ...string) (command.Output, error)
+	// RunUntil ends the command when enough says so of what it has printed; nil for never.
+	RunUntil(ctx context.Context, enough func(out []byte) bool, args ...string) (command.Output, error)
 	Stuck() int
 }
 
@@ -160,17 +162,22 @@ func (h *hardware) ask(ctx context.Context, q smi.Query) (report model.Report, w
 // print errors to stdout and may exit 0, and may exit 1 after a whole table.
 func (h *hardware) judge(q smi.Query, out command.Output) (model.Report, error) {
 	report, err := q.Parse(printable(out.Stdout))
-	if err == nil {
-		return report, nil
+	if err != nil {
+		return model.Report{}, explain(h.vendor.Classify, out, err)
 	}
+	return report, nil
+}
+
+// explain is why an output could not be parsed, by the tool's own words where it has any.
+func explain(classify classifier, out command.Output, err error) error {
 	text := printable(slices.Concat(out.Stdout, []byte("\n"), out.Stderr))
-	if reason, line, ok := h.vendor.Classify(text); ok {
-		return model.Report{}, failure.New(reason, "%s", line)
+	if reason, line, ok := classify(text); ok {
+		return failure.New(reason, "%s", line)
 	}
 	if out.ExitCode != 0 {
-		return model.Report{}, failure.New(failure.Exit, "exit status %d: %s", out.ExitCode, firstLine(out))
+		return failure.New(failure.Exit, "exit status %d: %s", out.ExitCode, firstLine(out))
 	}
-	return model.Report{}, err
+	return err
 }
 
 // printable puts U+FFFD for what is no UTF-8 or cannot be seen: names become labels,

@@ -51,6 +51,10 @@ func (s *scripted) Run(ctx context.Context, args ...string) (command.Output, err
 	return out, err
 }
 
+func (s *scripted) RunUntil(ctx context.Context, _ func([]byte) bool, args ...string) (command.Output, error) {
+	return s.Run(ctx, args...)
+}
+
 func (s *scripted) Stuck() int { return s.stuckN }
 
 func (s *scripted) asked(args string) int {

@@ -82,6 +82,9 @@ func (a *Agenda[K]) Set(now time.Time, all []Question[K]) {
 	a.allot()
 }
 
+// Forget makes a question due at once, as if it were new, when questions are set next.
+func (a *Agenda[K]) Forget(key K) { delete(a.questions, key) }
+
 // Next returns the question to ask now. Without one it returns when to look again, a
 // zero time for never.
 func (a *Agenda[K]) Next(now time.Time) (key K, ok bool, again time.Time) {
@@ -115,17 +118,23 @@ func (a *Agenda[K]) at(now time.Time, q *question) time.Time {
 	return at
 }
 
-// Done says that a question was asked, until now and for so long, and is to rest for a
-// while, 0 for no longer than its interval.
-func (a *Agenda[K]) Done(now time.Time, key K, cost, rest time.Duration) {
+// Spent says that asking a question took a while, until now. It stays due.
+func (a *Agenda[K]) Spent(now time.Time, key K, cost time.Duration) {
 	a.refill(now)
+	if q := a.questions[key]; q != nil { // else its card has gone meanwhile
+		a.groups[q.group].balance -= cost
+	}
+}
+
+// Done says the same, and that the question was answered or is to rest: for its interval,
+// and at least for rest.
+func (a *Agenda[K]) Done(now time.Time, key K, cost, rest time.Duration) {
+	a.Spent(now, key, cost)
 	q := a.questions[key]
 	if q == nil {
-		return // its card has gone meanwhile
+		return
 	}
-	a.groups[q.group].balance -= cost
-	q.cost = cost
-	q.rests = now.Add(rest)
+	q.cost, q.rests = cost, now.Add(rest)
 	a.allot()
 	q.due = a.next(now, q)
 	if q.due.Before(q.rests) {

@@ -1,0 +1,173 @@
+package collector
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-kit/log"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/agenda"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+)
+
+// How long a command is not asked of a card that refused it, or did not answer in time.
+const (
+	restRefused  = time.Hour
+	restTimedOut = 5 * time.Minute
+)
+
+// details asks one tool for what the main table lacks, one call at a time, in the time
+// that is left to it.
+type details struct {
+	runner   runner
+	classify classifier
+	plan     []smi.Detail
+	timeout  time.Duration
+	commands *commands
+	logger   log.Logger
+	changed  chan struct{} // gets a token when there are other cards
+
+	mu      sync.Mutex
+	agenda  *agenda.Agenda[detailKey]
+	asked   map[detailKey]*detailState
+	order   []detailKey // of precedence
+	cards   []model.Device
+	refused map[string]bool // commands whose refusal was logged
+}
+
+// detailKey is one command about one card, die or host. Those of a card's ports are
+// counted.
+type detailKey struct {
+	command, card string
+	port          int
+}
+
+// detailState is what is known of one question.
+type detailState struct {
+	detail  smi.Detail
+	cards   []model.Device
+	variant int // of the argument lists, the one that was not refused
+	flags   flags
+	more    []smi.Detail
+	told    []smi.Told
+	taken   time.Time
+	failed  string // why the last call told nothing
+}
+
+// classifier tells what an error text of a tool means.
+type classifier func(text []byte) (reason failure.Reason, line string, ok bool)
+
+func newDetails(plan []smi.Detail, r runner, classify classifier, commands *commands, o Options) *details {
+	return &details{
+		runner: r, classify: classify, plan: plan, timeout: o.Timeout, commands: commands, logger: o.Logger,
+		changed: make(chan struct{}, 1), agenda: agenda.New[detailKey](o.DetailShare),
+		asked: map[detailKey]*detailState{}, refused: map[string]bool{},
+	}
+}
+
+// setCards says which cards there are to be asked about.
+func (d *details) setCards(cards []model.Device) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cards = cards
+	d.replan()
+	select {
+	case d.changed <- struct{}{}:
+	default:
+	}
+}
+
+// replan makes the questions from plan and cards, and forgets what was told of cards that
+// are gone or others now. Under mu.
+func (d *details) replan() {
+	known := d.asked
+	d.asked, d.order = make(map[detailKey]*detailState, len(known)), d.order[:0]
+	var questions []agenda.Question[detailKey]
+	var add func(detail smi.Detail, cards []model.Device, card string, port int, phase float64)
+	add = func(detail smi.Detail, cards []model.Device, card string, port int, phase float64) {
+		if detail.When != nil && !slices.ContainsFunc(cards, func(c model.Device) bool { return detail.When(&c) }) {
+			return
+		}
+		key := detailKey{detail.Name, card, port}
+		st := known[key]
+		if st == nil {
+			st = &detailState{}
+		} else if st.setCards(cards) {
+			d.agenda.Forget(key)
+		}
+		st.detail, st.cards = detail, cards
+		d.asked[key], d.order = st, append(d.order, key)
+		questions = append(questions, agenda.Question[detailKey]{Key: key, Group: group(detail, cards), Every: detail.Every, Phase: phase})
+		for i, more := range st.more {
+			add(more, cards, card, i+1, phase)
+		}
+	}
+	for _, detail := range d.plan {
+		about := subjects(detail.Scope, d.cards)
+		for i, cards := range about {
+			add(detail, cards, subject(detail, cards), 0, float64(i+1)/float64(len(about)))
+		}
+	}
+	d.agenda.Set(time.Now(), questions)
+}
+
+// subjects are the cards of each call.
+func subjects(s smi.Scope, cards []model.Device) [][]model.Device {
+	if s == smi.Host {
+		if len(cards) == 0 {
+			return nil
+		}
+		return [][]model.Device{cards}
+	}
+	var all [][]model.Device
+	for _, c := range cards {
+		i := -1
+		if s == smi.Card && c.NPU != "" {
+			i = slices.IndexFunc(all, func(of []model.Device) bool { return of[0].NPU == c.NPU })
+		}
+		if i < 0 {
+			all = append(all, []model.Device{c})
+		} else {
+			all[i] = append(all[i], c)
+		}
+	}
+	return all
+}
+
+func subject(d smi.Detail, cards []model.Device) string {
+	if d.Scope == smi.Host {
+		return ""
+	}
+	return cards[0].ID
+}
+
+// group is whose time a question takes: a card's with all its dies, or the host's.
+func group(d smi.Detail, cards []model.Device) string {
+	switch {
+	case d.Scope == smi.Host:
+		return ""
+	case cards[0].NPU != "":
+		return "npu " + cards[0].NPU
+	}
+	return "card " + cards[0].ID
+}
+
+// setCards drops what was told of other cards than these, and reports whether one of these
+// is new.
+func (st *detailState) setCards(cards []model.Device) (isNew bool) {
+	known := func(c model.Device) bool {
+		return slices.ContainsFunc(st.cards, func(old model.Device) bool { return sameCard(old, c) })
+	}
+	st.told = slices.DeleteFunc(slices.Clone(st.told), func(t smi.Told) bool {
+		return !slices.ContainsFunc(cards, func(c model.Device) bool { return c.ID == t.Device && known(c) })
+	})
+	return slices.ContainsFunc(cards, func(c model.Device) bool { return !known(c) })
+}
+
+// sameCard reports whether a number still means the same card.
+func sameCard(a, b model.Device) bool {
+	return a.ID == b.ID && a.BusID == b.BusID && a.NPU == b.NPU && a.Chip == b.Chip
+}
