@@ -1,14 +1,11 @@
 package side
 
 import (
-	"slices"
 	"strings"
 )
 
-const (
-	redacted  = "<redacted>"
-	minSecret = 4 // bytes; to blank out a shorter value would spoil the text
-)
+// redacted stands in place of a secret in a command line.
+const redacted = "<redacted>"
 
 // secretAt reports whether argument i holds a secret, and from where on: all of it
 // after --api-key, what follows the sign in --api-key=….
@@ -43,18 +40,13 @@ func isSecretName(name string) bool {
 	return false
 }
 
-// redact takes the secrets of argv out of text.
-func redact(text string, argv []string) string {
+// secretsOf are the secrets of a command line, or of an environment.
+func secretsOf(argv []string) []string {
 	var secrets []string
 	for i, arg := range argv {
-		if from, ok := secretAt(argv, i); ok && len(arg)-from >= minSecret {
+		if from, ok := secretAt(argv, i); ok {
 			secrets = append(secrets, arg[from:])
 		}
 	}
-	// The longest first: one secret may be the beginning of another.
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	for _, s := range secrets {
-		text = strings.ReplaceAll(text, s, redacted)
-	}
-	return text
+	return secrets
 }

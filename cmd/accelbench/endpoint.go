@@ -139,7 +139,10 @@ func (e *endpointFlags) client(base string) (openai.Config, error) {
 	if err != nil {
 		return openai.Config{}, err
 	}
-	cfg := openai.Config{BaseURL: base, HTTP: http, KeepAlive: true, UserAgent: "accelbench/" + version.Version}
+	cfg := openai.Config{
+		BaseURL: base, HTTP: http, KeepAlive: true, UserAgent: "accelbench/" + version.Version,
+		KnownModels: append([]string{e.model, e.served}, e.modules...),
+	}
 	_, err = openai.NewClient(cfg) // says what is wrong before anything is made
 	return cfg, err
 }
