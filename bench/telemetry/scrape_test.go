@@ -214,11 +214,11 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 func TestNoCredentialIsKept(t *testing.T) {
 	s := secretive(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-		fmt.Fprintf(w, "accelerator_power_watts{device=\"0\"} 1\naccelerator_power_watts{device=%q} 2\naccelerator_power_watts{device=\"1\",name=\"a%%2Fs3cret&#x2d;too\"} 3\naccelerator_power_watts{device=%q} 4\n",
+		fmt.Fprintf(w, "accelerator_power_watts{device=\"0\",target=\"vllm:8000\"} 1\naccelerator_power_watts{device=%q} 2\naccelerator_power_watts{device=\"1\",name=\"a%%2Fs3cret&#x2d;too\"} 3\naccelerator_power_watts{device=%q} 4\n",
 			token, r.URL.Query().Get("key"))
 	})), scrapeTime)
 	sample, err := s.Sample(t.Context())
-	want := []runlog.Series{{Name: "accelerator_power_watts", Labels: map[string]string{"device": "0"}, Value: 1}}
+	want := []runlog.Series{{Name: "accelerator_power_watts", Labels: map[string]string{"device": "0", "target": "vllm:8000"}, Value: 1}}
 	if diff := cmp.Diff(want, sample.Series); err != nil || diff != "" {
 		t.Errorf("error %v; series (-want +got):\n%s", err, diff)
 	}
@@ -240,7 +240,7 @@ func TestNoCredentialIsKept(t *testing.T) {
 // credentials.
 func secretive(t *testing.T, place string, timeout time.Duration) *Sampler {
 	t.Helper()
-	u, err := parseURL(place + "/metrics?key=s3cret")
+	u, err := parseURL(place + "/metrics?key=s3cret&target=vllm:8000")
 	if err != nil {
 		t.Fatal(err)
 	}

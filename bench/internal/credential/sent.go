@@ -175,14 +175,17 @@ func ofProxy(p *config.ProxyConfig) []string {
 	return secrets
 }
 
-// OfURL are the password and the values of the query of a URL.
+// OfURL are the password of a URL, and what its query names as a credential: other
+// values may be what is asked for.
 func OfURL(u *url.URL) []string {
 	var secrets []string
 	if password, ok := u.User.Password(); ok {
 		secrets = append(secrets, password, pair(u.User.Username(), password))
 	}
-	for _, values := range u.Query() {
-		secrets = append(secrets, values...)
+	for name, values := range u.Query() {
+		if IsName(name) {
+			secrets = append(secrets, values...)
+		}
 	}
 	return secrets
 }
