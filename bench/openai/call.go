@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/credential"
 )
 
 const (
@@ -20,7 +23,8 @@ const (
 // Models asks which models the endpoint serves, in the server's order. It
 // takes at most 30 s. A name is 1 to 256 bytes of printable UTF-8; others are
 // left out, a list with no good name is refused (ReasonProtocol), and an empty
-// list is ReasonEmpty.
+// list is ReasonEmpty. A list with a name that repeats a credential is refused, unless
+// that is one of [Config.KnownModels].
 func (c *Client) Models(ctx context.Context) ([]string, *Failure) {
 	var list struct {
 		Data *[]struct {
@@ -28,17 +32,23 @@ func (c *Client) Models(ctx context.Context) ([]string, *Failure) {
 		} `json:"data"`
 	}
 	var names []string
-	failure := c.ask(ctx, listOfModels(&list), func() *Failure {
+	failure := c.ask(ctx, listOfModels(&list), func(x *exchange) *Failure {
 		switch {
 		case list.Data == nil:
 			return protocolFailure("")
 		case len(*list.Data) == 0:
 			return &Failure{Reason: ReasonEmpty, Detail: "the list of models is empty"}
 		}
+		secrets := x.secrets()
 		for _, m := range *list.Data {
-			if isModelName(m.ID) {
-				names = append(names, m.ID)
+			if !isModelName(m.ID) {
+				continue
 			}
+			if !slices.Contains(c.knownModels, m.ID) && credential.In(m.ID, secrets) {
+				names = nil
+				return protocolFailure("the name of a model repeats a credential: name the model to ask for")
+			}
+			names = append(names, m.ID)
 		}
 		if len(names) == 0 {
 			return protocolFailure("no model's name is 1 to 256 bytes of printable text")
@@ -98,7 +108,7 @@ func (c *Client) Tokenize(ctx context.Context, model, text string) ([]int32, *Fa
 		Tokens *[]int32 `json:"tokens"`
 	}
 	question := map[string]any{"model": model, "prompt": text, "add_special_tokens": false}
-	failure := c.ask(ctx, call{what: "the list of tokens", unlike: "not a list of tokens", path: []string{"tokenize"}, body: question, limit: maxTokenList, into: &list}, func() *Failure {
+	failure := c.ask(ctx, call{what: "the list of tokens", unlike: "not a list of tokens", path: []string{"tokenize"}, body: question, limit: maxTokenList, into: &list}, func(*exchange) *Failure {
 		if list.Tokens == nil {
 			return protocolFailure("")
 		}
@@ -125,7 +135,7 @@ func (c *Client) Detokenize(ctx context.Context, model string, ids []int32) (str
 		Prompt *string `json:"prompt"`
 	}
 	question := map[string]any{"model": model, "tokens": append([]int32{}, ids...)} // a list, if it is empty
-	failure := c.ask(ctx, call{what: "the text of the tokens", unlike: "not the text of tokens", path: []string{"detokenize"}, body: question, limit: maxTokenList, into: &reply}, func() *Failure {
+	failure := c.ask(ctx, call{what: "the text of the tokens", unlike: "not the text of tokens", path: []string{"detokenize"}, body: question, limit: maxTokenList, into: &reply}, func(*exchange) *Failure {
 		switch {
 		case reply.Prompt == nil:
 			return protocolFailure("")
@@ -153,7 +163,7 @@ type call struct {
 // ask makes a call and returns why it failed, nil if it did not. check, if any, looks
 // at the answer; the detail of its failure may hold anything, and is the answer where
 // that is empty.
-func (c *Client) ask(ctx context.Context, q call, check func() *Failure) *Failure {
+func (c *Client) ask(ctx context.Context, q call, check func(*exchange) *Failure) *Failure {
 	x := c.begin(ctx, callTime, 0)
 	defer x.finish(nil)
 	var question []byte
@@ -178,7 +188,7 @@ func (c *Client) ask(ctx context.Context, q call, check func() *Failure) *Failur
 	case json.Unmarshal(answer, q.into) != nil:
 		failure = protocolFailure("")
 	case check != nil:
-		failure = check()
+		failure = check(x)
 	}
 	if failure == nil {
 		return nil

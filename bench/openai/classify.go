@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/prometheus/common/config"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/credential"
 )
 
 // What a response to a plain http request starts with.
@@ -25,10 +27,15 @@ const errorBodyTime = 5 * time.Second
 
 // failure builds a Failure that is fit to be shown.
 func (x *exchange) failure(reason Reason, text string) *Failure {
+	detail := cleanDetail(text, x.secrets())
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	secrets := append(configSecrets(&x.client.http), x.sent...)
-	return &Failure{Reason: reason, Status: x.status, Detail: cleanDetail(text, secrets)}
+	return &Failure{Reason: reason, Status: x.status, Detail: detail}
+}
+
+// secrets are what the endpoint, a token endpoint or a proxy got and may say back.
+func (x *exchange) secrets() []string {
+	return append(credential.OfConfig(&x.client.http), x.sent.Values()...)
 }
 
 // expired is the failure of a request whose context ended, nil otherwise.

@@ -35,18 +35,22 @@ type Config struct {
 	KeepAlive bool
 	// UserAgent is sent as such, Go's own when empty.
 	UserAgent string
+	// KnownModels are names that are not learned from the endpoint: it may list them
+	// whatever they repeat, see [Client.Models].
+	KnownModels []string
 }
 
 // Client sends requests to one endpoint. It may be used from several
 // goroutines at once.
 type Client struct {
-	base       *url.URL
-	http       config.HTTPClientConfig
-	keepAlive  bool
-	transports transports
-	dialer     dialFunc
-	tokenConns *tokenConns
-	buffers    sync.Pool
+	base        *url.URL
+	http        config.HTTPClientConfig
+	keepAlive   bool
+	knownModels []string
+	transports  transports
+	dialer      dialFunc
+	tokenConns  *tokenConns
+	buffers     sync.Pool
 }
 
 type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -59,7 +63,7 @@ func NewClient(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading base URL: %w", err)
 	}
-	c := &Client{base: base, http: cfg.HTTP, keepAlive: cfg.KeepAlive, tokenConns: newTokenConns()}
+	c := &Client{base: base, http: cfg.HTTP, keepAlive: cfg.KeepAlive, knownModels: cfg.KnownModels, tokenConns: newTokenConns()}
 	if a := c.http.Authorization; a != nil {
 		c.http.Authorization = new(*a) // Validate writes to it
 	}

@@ -8,6 +8,8 @@ import (
 	"net/http/httptrace"
 	"sync"
 	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/credential"
 )
 
 // The causes with which an exchange ends its own context.
@@ -31,12 +33,12 @@ type exchange struct {
 	started   time.Time
 	idle      time.Duration
 	transport *transport // that carries it, nil if none
+	sent      credential.Sent
 
 	mu     sync.Mutex
 	dialed *conn // the connection made for this request
 	conn   *conn // the connection that serves it
 	stages stages
-	sent   []string        // parts of the sent headers that must not be repeated
 	head   []byte          // the response's first bytes, where they are not encrypted
 	ended  bool            // the connection gives no more
 	last   instant         // of the latest read
@@ -160,7 +162,7 @@ func (x *exchange) hooks() *httptrace.ClientTrace {
 		ConnectStart:         func(string, string) { x.noteFirst(&s.connectStart) },
 		TLSHandshakeStart:    func() { x.note(&s.tlsStart) },
 		TLSHandshakeDone:     x.handshaken,
-		WroteHeaderField:     x.wroteHeader,
+		WroteHeaderField:     x.sent.Note, // whatever the configuration says, this can be said back
 		WroteRequest:         func(httptrace.WroteRequestInfo) { x.note(&s.wrote) },
 		GotFirstResponseByte: func() { x.note(&s.firstByte) },
 		ConnectDone: func(_, _ string, err error) {
@@ -223,15 +225,6 @@ func (x *exchange) handshaken(_ tls.ConnectionState, err error) {
 	if err == nil && x.dialed != nil {
 		x.dialed.ready()
 	}
-}
-
-// wroteHeader keeps what must not be repeated of a header as it went out:
-// whatever the configuration says, this is what a server can echo.
-func (x *exchange) wroteHeader(name string, values []string) {
-	secrets := headerSecrets(name, values)
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.sent = append(x.sent, secrets...)
 }
 
 // afterRead takes what a read of the connection brought, and when. Nothing

@@ -9,12 +9,18 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/prometheus/common/config"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/credential"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/plaintext"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 const (
@@ -30,6 +36,7 @@ var ErrUnauthorized = errors.New("credentials are missing or wrong")
 // target is a place with metrics.
 type target struct {
 	url     *url.URL
+	http    config.HTTPClientConfig
 	client  *http.Client
 	timeout time.Duration
 	choice  choice
@@ -44,7 +51,7 @@ func newTarget(u *url.URL, cfg Config) (*target, error) {
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return &target{url: u, client: client, timeout: scrapeTime, choice: choiceOf(cfg.Source)}, nil
+	return &target{url: u, http: cfg.HTTP, client: client, timeout: scrapeTime, choice: choiceOf(cfg.Source)}, nil
 }
 
 // parseURL reads the place of metrics. No error repeats any part of s: it may
@@ -106,14 +113,42 @@ func (t *target) scrape(ctx context.Context) (reading, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	r, err := t.get(ctx)
+	var sent credential.Sent
+	r, err := t.get(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaderField: sent.Note}))
+	secrets := slices.Concat(credential.OfConfig(&t.http), credential.OfURL(t.url), sent.Values())
 	switch {
 	case err == nil:
+		r.series = withoutSecrets(r.series, secrets)
 		return r, nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		err = fmt.Errorf("not over after %s", limit.Round(time.Millisecond))
+	case !errors.Is(err, ErrUnauthorized): // any other may have text of the source in it
+		text := plaintext.Brief(err.Error())
+		if credential.In(text, secrets) {
+			text = credential.Hidden
+		}
+		err = errors.New(text)
 	}
 	return reading{}, fmt.Errorf("sampling %s: %w", shown(t.url), err)
+}
+
+// withoutSecrets leaves out the series with a label that repeats a secret: a log keeps
+// labels.
+func withoutSecrets(all []runlog.Series, secrets []string) []runlog.Series {
+	asked := map[string]bool{} // series share most values
+	return slices.DeleteFunc(all, func(s runlog.Series) bool {
+		for _, value := range s.Labels {
+			repeats, known := asked[value]
+			if !known {
+				repeats = credential.In(value, secrets)
+				asked[value] = repeats
+			}
+			if repeats {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 func (t *target) get(ctx context.Context) (reading, error) {
