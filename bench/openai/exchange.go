@@ -25,18 +25,17 @@ type exchangeKey struct{}
 // exchange is one request on its way: it collects what the connection, the
 // transport and the body tell, each from its own goroutine.
 type exchange struct {
-	client    *Client
-	ctx       context.Context
-	cancel    context.CancelCauseFunc
-	started   time.Time
-	idle      time.Duration
-	transport *transport // that carries it, nil if none
+	client  *Client
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	started time.Time
+	idle    time.Duration
 
 	mu     sync.Mutex
 	dialed *conn // the connection made for this request
 	conn   *conn // the connection that serves it
 	stages stages
-	sent   []string        // parts of the sent headers that must not be repeated
+	sent   []string        // what was sent and must not be repeated
 	head   []byte          // the response's first bytes, where they are not encrypted
 	ended  bool            // the connection gives no more
 	last   instant         // of the latest read
@@ -103,14 +102,9 @@ func exchangeOf(ctx context.Context) *exchange {
 func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 	// The transport is asked directly: an http.Client would follow redirects
 	// and put the URL into its errors.
-	var resp *http.Response
-	t, err := x.client.transports.take()
-	if err == nil {
-		x.transport = t
-		over := x.client.tokenConns.endWith(x.ctx)
-		resp, err = t.RoundTrip(req)
-		over()
-	}
+	over := x.client.tokenConns.endWith(x.ctx)
+	resp, err := x.client.transport.RoundTrip(req)
+	over()
 	if err != nil {
 		return nil, x.noResponse(err)
 	}
@@ -127,9 +121,6 @@ func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 // finish lets go of everything, and fills in what the exchange learned.
 func (x *exchange) finish(t *Trace) {
 	x.cancel(errOver)
-	if x.transport != nil {
-		x.client.transports.giveBack(x.transport)
-	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.body.release(x.client)
@@ -232,6 +223,16 @@ func (x *exchange) wroteHeader(name string, values []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.sent = append(x.sent, secrets...)
+}
+
+// keepSecret keeps a credential that was read for the exchange of ctx: some are sent to
+// a token endpoint, which may echo them.
+func keepSecret(ctx context.Context, credential string) {
+	if x := exchangeOf(ctx); x != nil {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.sent = append(x.sent, credential)
+	}
 }
 
 // afterRead takes what a read of the connection brought, and when. Nothing

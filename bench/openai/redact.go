@@ -6,7 +6,6 @@ import (
 	"html"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,46 +60,35 @@ func headerSecrets(name string, values []string) []string {
 	return secrets
 }
 
-// configSecrets are the secrets of a configuration, those in files as they are
-// now. Most of them are headers too; a token endpoint's are not.
+// configSecrets are the secrets of a configuration, those in files not among them: an
+// exchange keeps what was read for it. Most are headers too; a token endpoint's are not.
 func configSecrets(cfg *config.HTTPClientConfig) []string {
 	var secrets []string
-	add := func(value config.Secret, file string) {
-		secrets = append(secrets, string(value))
-		if file == "" {
-			return
-		}
-		if text, err := os.ReadFile(file); err == nil {
-			secrets = append(secrets, string(text))
-		}
-	}
-	add(cfg.BearerToken, cfg.BearerTokenFile)
+	add := func(value config.Secret) { secrets = append(secrets, string(value)) }
+	add(cfg.BearerToken)
 	if a := cfg.Authorization; a != nil {
-		add(a.Credentials, a.CredentialsFile)
+		add(a.Credentials)
 	}
 	if b := cfg.BasicAuth; b != nil {
-		add(b.Password, b.PasswordFile)
+		add(b.Password)
 	}
 	if o := cfg.OAuth2; o != nil {
-		add(o.ClientSecret, o.ClientSecretFile)
+		add(o.ClientSecret)
 	}
 	if h := cfg.HTTPHeaders; h != nil {
 		for _, header := range h.Headers {
 			for _, s := range header.Secrets {
-				add(s, "")
-			}
-			for _, file := range header.Files {
-				add("", file)
+				add(s)
 			}
 		}
 	}
 	if u := cfg.ProxyURL.URL; u != nil && u.User != nil {
 		password, _ := u.User.Password()
-		add(config.Secret(password), "")
+		add(config.Secret(password))
 	}
 	for _, values := range cfg.ProxyConnectHeader {
 		for _, s := range values {
-			add(s, "")
+			add(s)
 		}
 	}
 	return secrets

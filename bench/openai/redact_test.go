@@ -191,20 +191,27 @@ func TestSecretsOfATokenEndpoint(t *testing.T) {
 		http.Error(w, "not with "+r.Header.Get("Authorization"), http.StatusForbidden)
 	}))
 	defer server.Close()
-	try := func() *Failure {
-		c := newTestClient(t, Config{BaseURL: server.URL, HTTP: config.HTTPClientConfig{
-			OAuth2: &config.OAuth2{ClientID: "id", ClientSecret: secret, TokenURL: tokens.URL},
-		}})
-		return c.Stream(t.Context(), Request{Timeout: patience}).Failure
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	f := try()
-	if f == nil || f.Reason != ReasonHTTP4xx || strings.Contains(f.Detail, token) {
-		t.Errorf("failure %v, want http_4xx without the token", f)
+	for _, oauth := range []config.OAuth2{
+		{ClientID: "id", ClientSecret: secret, TokenURL: tokens.URL},
+		{ClientID: "id", ClientSecretFile: file, TokenURL: tokens.URL},
+	} {
+		try := func() *Failure {
+			c := newTestClient(t, Config{BaseURL: server.URL, HTTP: config.HTTPClientConfig{OAuth2: &oauth}})
+			return c.Stream(t.Context(), Request{Timeout: patience}).Failure
+		}
+		refuse = false
+		f := try()
+		if f == nil || f.Reason != ReasonHTTP4xx || strings.Contains(f.Detail, token) {
+			t.Errorf("failure %v, want http_4xx without the token", f)
+		}
+		refuse = true
+		f = try()
+		if f == nil || !strings.Contains(f.Detail, "no such client") || strings.Contains(f.Detail, secret) {
+			t.Errorf("failure %v, want one without the secret", f)
+		}
 	}
-	refuse = true
-	f = try()
-	if f == nil || strings.Contains(f.Detail, secret) {
-		t.Errorf("failure %v, want one without the secret", f)
-	}
-	t.Log(f)
 }

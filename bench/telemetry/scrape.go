@@ -1,7 +1,7 @@
 package telemetry
 
 import (
-	"compress/gzip"
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/prometheus/common/config"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/gunzip"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/transport"
 )
 
 const (
@@ -36,12 +39,12 @@ type target struct {
 }
 
 func newTarget(u *url.URL, cfg Config) (*target, error) {
-	transport, err := newTransport(cfg.HTTP)
+	rt, err := newTransport(cfg.HTTP)
 	if err != nil {
 		return nil, err
 	}
 	client := &http.Client{
-		Transport:     transport,
+		Transport:     rt,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return &target{url: u, client: client, timeout: scrapeTime, choice: choiceOf(cfg.Source)}, nil
@@ -69,12 +72,6 @@ func parseURL(s string) (*url.URL, error) {
 }
 
 func newTransport(cfg config.HTTPClientConfig) (http.RoundTripper, error) {
-	if a := cfg.Authorization; a != nil {
-		cfg.Authorization = new(*a) // Validate writes to it
-	}
-	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("checking HTTP configuration: %w", err)
-	}
 	// A connection for each scrape leaves none idle between two, and its deadline
 	// bounds the asking for a token too, which is done without a context.
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -89,13 +86,7 @@ func newTransport(cfg config.HTTPClientConfig) (http.RoundTripper, error) {
 		}
 		return conn, nil
 	}
-	transport, err := config.NewRoundTripperFromConfig(cfg, "telemetry",
-		config.WithHTTP2Disabled(), config.WithKeepAlivesDisabled(),
-		config.WithDialContextFunc(dial), config.WithUserAgent(userAgent))
-	if err != nil {
-		return nil, fmt.Errorf("configuring HTTP: %w", err)
-	}
-	return transport, nil
+	return transport.New(cfg, transport.Options{Files: new(transport.Files), Dial: dial, DialToken: dial, UserAgent: userAgent})
 }
 
 // scrape asks for the metrics once and keeps what was chosen of them.
@@ -175,11 +166,11 @@ func bounded(resp *http.Response) (io.Reader, error) {
 	case "", "identity":
 		return http.MaxBytesReader(nil, resp.Body, maxBody), nil
 	case "gzip", "x-gzip":
-		z, err := gzip.NewReader(resp.Body)
+		z, err := gunzip.NewReader(bufio.NewReader(resp.Body))
 		if err != nil {
 			return nil, fmt.Errorf("decompressing the response: %w", err)
 		}
-		return http.MaxBytesReader(nil, z, maxBody), nil
+		return http.MaxBytesReader(nil, io.NopCloser(z), maxBody), nil
 	default:
 		return nil, fmt.Errorf("the response is encoded as %.20q, which was not asked for", encoding)
 	}
