@@ -14,9 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/prometheus/common/config"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/credential"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/transport"
 )
 
 // What a response to a plain http request starts with.
@@ -119,8 +118,7 @@ func isLocal(err error) bool {
 // tlsUnusable reports whether the TLS files cannot be used at the moment: the
 // transport reads them again for every request.
 func (c *Client) tlsUnusable() bool {
-	_, err := config.NewTLSConfig(&c.http.TLSConfig)
-	return err != nil
+	return transport.CheckTLS(c.http, &c.files) != nil
 }
 
 // badStatus is the failure of a response outside 2xx, nil otherwise.

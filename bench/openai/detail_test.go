@@ -246,27 +246,34 @@ func TestSecretsOfATokenEndpoint(t *testing.T) {
 		http.Error(w, "not with "+r.Header.Get("Authorization"), http.StatusForbidden)
 	}))
 	defer server.Close()
-	try := func() *Failure {
-		c := newTestClient(t, Config{BaseURL: server.URL, HTTP: config.HTTPClientConfig{
-			OAuth2: &config.OAuth2{
-				ClientID: "id", ClientSecret: secret, TokenURL: tokens.URL + "?tenant-key=t3nant-key",
-				EndpointParams: map[string]string{"password": "us3r-passw0rd", "audience": "everyone"},
-			},
-		}})
-		return c.Stream(t.Context(), Request{Timeout: patience}).Failure
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	f := try()
-	if f == nil || f.Reason != ReasonHTTP4xx || strings.Contains(f.Detail, token) {
-		t.Errorf("failure %v, want http_4xx without the token", f)
+	inline := config.OAuth2{
+		ClientID: "id", ClientSecret: secret, TokenURL: tokens.URL + "?tenant-key=t3nant-key",
+		EndpointParams: map[string]string{"password": "us3r-passw0rd", "audience": "everyone"},
 	}
-	for _, echo = range []func(*http.Request) string{
-		func(*http.Request) string { return secret },
-		func(r *http.Request) string { return r.Form.Encode() + " " + r.Header.Get("Authorization") },
-		func(r *http.Request) string { return r.URL.Query().Get("tenant-key") },
-		func(r *http.Request) string { return r.Form.Get("password") + r.Form.Get("audience") },
-	} {
-		if f = try(); f == nil || f.Detail != credential.Hidden {
-			t.Errorf("failure %v, want detail %q", f, credential.Hidden)
+	fromFile := inline
+	fromFile.ClientSecret, fromFile.ClientSecretFile = "", file
+	for name, oauth := range map[string]config.OAuth2{"inline": inline, "from a file": fromFile} {
+		try := func() *Failure {
+			c := newTestClient(t, Config{BaseURL: server.URL, HTTP: config.HTTPClientConfig{OAuth2: &oauth}})
+			return c.Stream(t.Context(), Request{Timeout: patience}).Failure
+		}
+		echo = nil
+		if f := try(); f == nil || f.Reason != ReasonHTTP4xx || strings.Contains(f.Detail, token) {
+			t.Errorf("%s: failure %v, want http_4xx without the token", name, f)
+		}
+		for _, echo = range []func(*http.Request) string{
+			func(*http.Request) string { return secret },
+			func(r *http.Request) string { return r.Form.Encode() + " " + r.Header.Get("Authorization") },
+			func(r *http.Request) string { return r.URL.Query().Get("tenant-key") },
+			func(r *http.Request) string { return r.Form.Get("password") + r.Form.Get("audience") },
+		} {
+			if f := try(); f == nil || f.Detail != credential.Hidden {
+				t.Errorf("%s: failure %v, want detail %q", name, f, credential.Hidden)
+			}
 		}
 	}
 }

@@ -27,13 +27,12 @@ type exchangeKey struct{}
 // exchange is one request on its way: it collects what the connection, the
 // transport and the body tell, each from its own goroutine.
 type exchange struct {
-	client    *Client
-	ctx       context.Context
-	cancel    context.CancelCauseFunc
-	started   time.Time
-	idle      time.Duration
-	transport *transport // that carries it, nil if none
-	sent      credential.Sent
+	client  *Client
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	started time.Time
+	idle    time.Duration
+	sent    credential.Sent
 
 	mu     sync.Mutex
 	dialed *conn // the connection made for this request
@@ -105,14 +104,9 @@ func exchangeOf(ctx context.Context) *exchange {
 func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 	// The transport is asked directly: an http.Client would follow redirects
 	// and put the URL into its errors.
-	var resp *http.Response
-	t, err := x.client.transports.take()
-	if err == nil {
-		x.transport = t
-		over := x.client.tokenConns.endWith(x.ctx)
-		resp, err = t.RoundTrip(req)
-		over()
-	}
+	over := x.client.tokenConns.endWith(x.ctx)
+	resp, err := x.client.transport.RoundTrip(req)
+	over()
 	if err != nil {
 		return nil, x.noResponse(err)
 	}
@@ -129,9 +123,6 @@ func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 // finish lets go of everything, and fills in what the exchange learned.
 func (x *exchange) finish(t *Trace) {
 	x.cancel(errOver)
-	if x.transport != nil {
-		x.client.transports.giveBack(x.transport)
-	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.body.release(x.client)
@@ -224,6 +215,14 @@ func (x *exchange) handshaken(_ tls.ConnectionState, err error) {
 	x.stages.tlsDone, x.stages.tlsFailed = time.Now(), err != nil
 	if err == nil && x.dialed != nil {
 		x.dialed.ready()
+	}
+}
+
+// keepSecret keeps a credential that was read for the exchange of ctx: some are sent to
+// a token endpoint, which may echo them.
+func keepSecret(ctx context.Context, credential string) {
+	if x := exchangeOf(ctx); x != nil {
+		x.sent.Keep(credential)
 	}
 }
 

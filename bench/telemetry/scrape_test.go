@@ -161,6 +161,17 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		}, "redirect not followed (HTTP status 302)"},
 		{"huge", func(w http.ResponseWriter, _ *http.Request) { writeMuch(w, 17<<20) }, "larger than 16 MiB"},
 		{"gzip bomb", gzipBomb(t, 17<<20), "larger than 16 MiB"},
+		{"gzip that holds nothing", gzipOfNothing(4 << 20), "of gzip hold no more than 0"},
+		{"endless header", func(w http.ResponseWriter, _ *http.Request) {
+			c, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n")
+			_, _ = io.WriteString(c, strings.Repeat("A: b\r\n", 1<<20))
+		}, "response headers exceeded 65536 bytes"},
 		{"binary", text(string(random)), "a line of more than 64 KiB"},
 		{"broken gzip", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
@@ -278,6 +289,16 @@ func gzipBomb(t *testing.T, n int) http.HandlerFunc {
 		w.Header().Set("Content-Encoding", "gzip")
 		w.Header().Set("Content-Type", "text/plain")
 		_, _ = w.Write(bomb.Bytes())
+	}
+}
+
+// gzipOfNothing is n bytes of members that are empty.
+func gzipOfNothing(n int) http.HandlerFunc {
+	var member bytes.Buffer
+	_ = gzip.NewWriter(&member).Close()
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(bytes.Repeat(member.Bytes(), n/member.Len()))
 	}
 }
 

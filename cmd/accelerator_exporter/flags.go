@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -165,6 +166,10 @@ func (s *settings) check() error {
 	return nil
 }
 
+// loadTime bounds the reading of the configuration and of all the files it names, each
+// of which may lie on a mount that hangs.
+const loadTime = 20 * time.Second
+
 // configuration is what the probes' flags and the file tell.
 type configuration struct {
 	targets []probe.Target // that are good
@@ -174,7 +179,9 @@ type configuration struct {
 
 // configuration reads the flags and the file; it is called again to reload. The error
 // joins all that is wrong.
-func (s *settings) configuration() (configuration, error) {
+func (s *settings) configuration(ctx context.Context) (configuration, error) {
+	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	defer cancel()
 	var c configuration
 	var wrong []error
 	if s.probe.URL != "" {
@@ -182,16 +189,16 @@ func (s *settings) configuration() (configuration, error) {
 		if s.apiKeyFile != "" {
 			spec.HTTP.Authorization = &config.Authorization{Type: "Bearer", CredentialsFile: s.apiKeyFile}
 		}
-		t, err := spec.Validate("")
+		t, err := spec.Validate(ctx, "")
 		if err != nil {
 			wrong = append(wrong, flatten(withFlagNames(err))...)
 		} else {
 			c.targets = append(c.targets, t)
-			c.unreadable = append(c.unreadable, flatten(withFlagNames(t.CheckFiles()))...)
+			c.unreadable = append(c.unreadable, flatten(withFlagNames(t.CheckFiles(ctx)))...)
 		}
 	}
 	if s.configFile != "" {
-		file, err := probe.ReadFile(s.configFile)
+		file, err := probe.ReadFile(ctx, s.configFile)
 		wrong = append(wrong, flatten(err)...)
 		wrong = append(wrong, flatten(s.checkWithFlags(c.targets, file))...)
 		c.targets = append(c.targets, file.Targets...)

@@ -175,6 +175,20 @@ func TestRuns(t *testing.T) {
 	}
 }
 
+// Where a server has named too many models, the page says which is probed and where it counts.
+func TestModelOnThePage(t *testing.T) {
+	for want, s := range map[string]probe.Status{
+		"not known yet": {},
+		"m":             {Model: "m", Label: "m"},
+		`m (series: model="other", the server has named too many)`: {Model: "m", Label: "other"},
+	} {
+		views, _ := probeViews([]probe.Status{s}, time.Now())
+		if got := views[0].Model; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // Whatever tools and servers print, the page stays small, and shows it as text.
 func TestLandingPageIsBounded(t *testing.T) {
 	evil := "<script>alert(1)</script>" + strings.Repeat("x", 10_000)

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/common/config"
 )
 
-// Sent collects the credentials of headers as they go out. It may be used from several
+// Sent collects credentials as they go out. It may be used from several
 // goroutines at once.
 type Sent struct {
 	mu     sync.Mutex
@@ -21,13 +21,21 @@ type Sent struct {
 
 // Note takes a header. It is a hook of [net/http/httptrace.ClientTrace].
 func (s *Sent) Note(name string, values []string) {
-	secrets := ofHeader(name, values)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.values = append(s.values, secrets...)
+	for _, secret := range ofHeader(name, values) {
+		s.Keep(secret)
+	}
 }
 
-// Values are the credentials of all headers so far.
+// Keep takes a credential that goes out in another way, such as to a token endpoint.
+func (s *Sent) Keep(secret string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.values, secret) {
+		s.values = append(s.values, secret)
+	}
+}
+
+// Values are all credentials so far, each once.
 func (s *Sent) Values() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,24 +99,21 @@ func isScheme(word string) bool {
 	return false
 }
 
-// OfConfig are the secrets of a configuration, those in files as they are now. Most of
-// them go out in headers too; those for a token endpoint and for a proxy do not.
+// OfConfig are the secrets of a configuration but for those in files, which whoever reads
+// them keeps. Most go out in headers too; those for a token endpoint and for a proxy do not.
 func OfConfig(cfg *config.HTTPClientConfig) []string {
-	secrets := append(ofFile(cfg.BearerTokenFile), string(cfg.BearerToken))
+	secrets := []string{string(cfg.BearerToken)}
 	if a := cfg.Authorization; a != nil {
-		secrets = append(secrets, append(ofFile(a.CredentialsFile), string(a.Credentials))...)
+		secrets = append(secrets, string(a.Credentials))
 	}
 	if b := cfg.BasicAuth; b != nil {
-		secrets = append(secrets, append(ofFile(b.PasswordFile), string(b.Password))...)
+		secrets = append(secrets, string(b.Password))
 	}
 	if h := cfg.HTTPHeaders; h != nil {
 		for name, header := range h.Headers {
 			values := slices.Clone(header.Values)
 			for _, s := range header.Secrets {
 				values = append(values, string(s))
-			}
-			for _, file := range header.Files {
-				values = append(values, ofFile(file)...)
 			}
 			secrets = append(secrets, ofHeader(name, values)...)
 		}
@@ -119,24 +124,10 @@ func OfConfig(cfg *config.HTTPClientConfig) []string {
 	return append(secrets, ofProxy(&cfg.ProxyConfig)...)
 }
 
-func ofFile(file string) []string {
-	if file == "" {
-		return nil
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil
-	}
-	return []string{string(text)}
-}
-
 // ofOAuth2 are what a token endpoint is asked with.
 func ofOAuth2(o *config.OAuth2) []string {
-	secrets := ofProxy(&o.ProxyConfig)
-	for _, s := range append(ofFile(o.ClientSecretFile), string(o.ClientSecret)) {
-		s = strings.TrimSpace(s)
-		secrets = append(secrets, s, pair(url.QueryEscape(o.ClientID), url.QueryEscape(s)))
-	}
+	secret := strings.TrimSpace(string(o.ClientSecret))
+	secrets := append(ofProxy(&o.ProxyConfig), secret, pair(url.QueryEscape(o.ClientID), url.QueryEscape(secret)))
 	for name, value := range o.EndpointParams {
 		switch name {
 		case "audience", "grant_type", "resource", "scope":
