@@ -187,3 +187,26 @@ func FuzzScrape(f *testing.F) {
 		}
 	})
 }
+
+// A table of ten thousand made-up processes is not ten thousand series.
+func TestMadeUpRowsAreNotSeries(t *testing.T) {
+	families := gathered(t, 0, "mx-smi", func(args string, out []byte) []byte {
+		if args != "" {
+			return out
+		}
+		var rows strings.Builder
+		for i := range 10_000 {
+			fmt.Fprintf(&rows, "|  0                  %7d         made-up                      1              |\n", i)
+		}
+		return bytes.Replace(out, []byte("Usage(MiB)     |\n"), []byte("Usage(MiB)     |\n"+rows.String()), 1)
+	})
+	processes := 0
+	for _, f := range families {
+		if f.GetName() == "accelerator_process_memory_used_bytes" {
+			processes = len(f.GetMetric())
+		}
+	}
+	if processes != 1024 {
+		t.Errorf("%d series of processes", processes)
+	}
+}
