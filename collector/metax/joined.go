@@ -52,9 +52,9 @@ func (p *tableParser) dropUnclosed(where rules) {
 	p.closing = false
 }
 
-// dropJoined leaves out the cards beside a hole that took whole lines: their rows
-// may be those of two cards. There is one where fewer cards are printed than the
-// tool says are attached, and numbers are missing without a trace.
+// dropJoined leaves out the card before a hole that took whole lines: its rows may be
+// those of two cards. There is one where fewer cards are printed than the tool says are
+// attached, and numbers are missing without a trace.
 func (p *tableParser) dropJoined() {
 	cards, o := p.report.Devices, &p.order
 	if len(cards) == 0 || p.report.Announced <= len(cards)+o.breaks {
@@ -64,7 +64,7 @@ func (p *tableParser) dropJoined() {
 	doubted := make([]bool, len(cards))
 	for i := 1; i < len(cards); i++ {
 		if o.whole[i] && number(i) != number(i-1)+1 {
-			doubted[i-1], doubted[i] = true, true
+			doubted[i-1] = true
 		}
 	}
 	if last := len(cards) - 1; !o.open && number(last) < p.report.Announced-1 {
@@ -73,7 +73,7 @@ func (p *tableParser) dropJoined() {
 	p.report.Devices = cards[:0]
 	for i := range cards {
 		if doubted[i] {
-			p.report.Warn("card %s is left out: lines beside it are lost, so that its rows may be two cards'", cards[i].ID)
+			p.report.Warn("card %s is left out: lines after it are lost, so that its rows may be two cards'", cards[i].ID)
 			continue
 		}
 		p.report.Devices = append(p.report.Devices, cards[i])

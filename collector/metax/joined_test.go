@@ -37,9 +37,9 @@ func TestCardsBesideLostLines(t *testing.T) {
 		cards string
 	}{
 		{"nothing is lost", func(l []string, _ int) []string { return l }, "01234567"},
-		{"from one card's second row to the next one's: fewer cards than are attached", without(1, 3), "34567"},
+		{"from one card's second row to the next one's: fewer cards than are attached", without(1, 3), "234567"},
 		{"the last two cards become one", without(19, 3), "012345"},
-		{"a whole card: it may be the same", without(3, 3), "34567"},
+		{"a whole card: it may be the same", without(3, 3), "234567"},
 		{"one row: what is left tells which card it was", without(4, 1), "0234567"},
 		{"a rule", without(5, 1), "0234567"},
 		{"as many cards as are attached, although a number is missing", func(l []string, card0 int) []string {

@@ -38,7 +38,7 @@ func Lines(out []byte) iter.Seq[Line] {
 	return func(yield func(Line) bool) {
 		rest := string(out)
 		cells := make([]string, 0, 8)
-		var f frame
+		f := frame{out: rest}
 		for rest != "" {
 			text, tail, _ := strings.Cut(rest, "\n")
 			rest = tail
