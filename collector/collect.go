@@ -48,9 +48,13 @@ type emitter struct {
 	vendor string
 }
 
-// put writes a sample of one of Metrics, with all its labels.
+// put writes a sample of one of Metrics, with all its labels: the one place where
+// texts of tools become labels. It may shorten what is in labels.
 func (e emitter) put(name string, v float64, labels ...string) {
 	s := e.series[name]
+	for i := range labels {
+		labels[i] = label(labels[i])
+	}
 	m, err := prometheus.NewConstMetric(s.desc, s.kind, v, labels...)
 	if err != nil { // a panic here would cost the other collectors their series
 		m = prometheus.NewInvalidMetric(s.desc, fmt.Errorf("%s: %w", name, err))

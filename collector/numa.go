@@ -21,7 +21,7 @@ func (n numaNodes) read(_ context.Context, publish func(result[numa.Snapshot])) 
 	if err != nil {
 		return err
 	}
-	publish(result[numa.Snapshot]{value: s, taken: taken, newWarnings: len(s.Warnings), warnings: s.Warnings})
+	publish(result[numa.Snapshot]{value: s, taken: taken, newWarnings: s.Warnings.Count, warnings: s.Warnings})
 	return nil
 }
 

@@ -210,7 +210,7 @@ func TestLandingPageIsBounded(t *testing.T) {
 	}
 	v := landing{
 		Vendors:    vendorViews([]collector.Cards{{Vendor: "metax", Known: true, Devices: devices, Missing: devices, Seen: 1, Expected: 5000}}, now, time.Second),
-		Collectors: collectorViews([]collector.Status{{Collector: "metax", Polled: true, LastError: evil, LeftOut: left}}, now),
+		Collectors: collectorViews([]collector.Status{{Collector: "metax", Polled: true, LastError: evil, LeftOut: model.Warnings{Texts: left, Count: len(left)}}}, now),
 	}
 	v.Probes, v.MoreProbes = probeViews(statuses, now)
 	var text, page bytes.Buffer

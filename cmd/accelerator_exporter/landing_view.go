@@ -198,11 +198,11 @@ func collectorViews(all []collector.Status, now time.Time) []collectorView {
 		if !s.LastSuccess.IsZero() {
 			v.LastSuccess = clock(s.LastSuccess, now)
 		}
-		warnings, more := atMost(maxWarningsShown, s.LeftOut)
+		warnings, _ := atMost(maxWarningsShown, s.LeftOut.Texts)
 		for _, w := range warnings {
 			v.Warnings = append(v.Warnings, short(w))
 		}
-		v.More = more
+		v.More = s.LeftOut.Count - len(warnings)
 		views = append(views, v)
 	}
 	return views
