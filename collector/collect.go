@@ -9,6 +9,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/numa"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/label"
 )
 
 // Describe implements prometheus.Collector; the set is static.
@@ -53,7 +54,7 @@ type emitter struct {
 func (e emitter) put(name string, v float64, labels ...string) {
 	s := e.series[name]
 	for i := range labels {
-		labels[i] = label(labels[i])
+		labels[i] = label.Value(labels[i])
 	}
 	m, err := prometheus.NewConstMetric(s.desc, s.kind, v, labels...)
 	if err != nil { // a panic here would cost the other collectors their series

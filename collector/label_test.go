@@ -12,6 +12,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/command"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/label"
 )
 
 // A label must be short, say that it was shortened, and stay another one than that
@@ -21,11 +22,11 @@ func TestLabel(t *testing.T) {
 	seen := map[string]string{}
 	for _, text := range []string{
 		"", "C500", strings.Repeat("b", 196), strings.Repeat("b", 197), strings.Repeat("b", 200), strings.Repeat("b", 201),
-		long, long + "1", long + "2", label(long), label(long)[:196], strings.Repeat("曦", 60), strings.Repeat("曦", 70), "x" + strings.Repeat("曦", 70), "xy" + strings.Repeat("曦", 70),
+		long, long + "1", long + "2", label.Value(long), label.Value(long)[:196], strings.Repeat("曦", 60), strings.Repeat("曦", 70), "x" + strings.Repeat("曦", 70), "xy" + strings.Repeat("曦", 70),
 		strings.Repeat("\U0001F600", 60), strings.Repeat("\x80", 300),
 	} {
-		got := label(text)
-		if len(got) > longestLabel || utf8.ValidString(text) && !utf8.ValidString(got) {
+		got := label.Value(text)
+		if len(got) > 200 || utf8.ValidString(text) && !utf8.ValidString(got) {
 			t.Errorf("%.20q… of %d bytes gives %d bytes: %q", text, len(text), len(got), got)
 		}
 		if (got != text) != (len(text) > 196) || got != text && !strings.Contains(got, "…") {
@@ -67,7 +68,7 @@ func checkLabels(t testing.TB, families []*dto.MetricFamily) {
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
-				if len(l.GetValue()) > longestLabel || !utf8.ValidString(l.GetValue()) {
+				if len(l.GetValue()) > 200 || !utf8.ValidString(l.GetValue()) {
 					t.Errorf("%s has the label %s of %d bytes", f.GetName(), l.GetName(), len(l.GetValue()))
 				}
 			}
@@ -116,7 +117,7 @@ func TestNamesWithOneBeginningAreTwoSeries(t *testing.T) {
 			return out
 		}
 		text := strings.ReplaceAll(string(out), "NIC0", "NIC0 NIC1 NIC2")
-		text = strings.ReplaceAll(text, "NIC0 NIC1 NIC2: mlx5_0", fmt.Sprintf("NIC0: %s0\n NIC1: %s1\n NIC2: %s", long, long, label(long+"0")))
+		text = strings.ReplaceAll(text, "NIC0 NIC1 NIC2: mlx5_0", fmt.Sprintf("NIC0: %s0\n NIC1: %s1\n NIC2: %s", long, long, label.Value(long+"0")))
 		var lines []string
 		for line := range strings.Lines(text) {
 			if f := strings.Fields(line); len(f) == 11 && strings.HasPrefix(f[0], "GPU") { // name, 8 cards, the NIC, node or CPUs

@@ -71,7 +71,7 @@ const (
 	maxRandomTokens = 1 << 17
 	maxConfigBytes  = 1 << 20
 	maxPromptBytes  = 1 << 20
-	maxLabelBytes   = 256
+	maxLabelBytes   = 200
 )
 
 // DefaultSpec returns a Spec with every default set.
