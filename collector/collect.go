@@ -3,12 +3,14 @@ package collector
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/numa"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/label"
 )
 
 // Describe implements prometheus.Collector; the set is static.
@@ -26,12 +28,17 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		v := &c.cards[i]
 		e.vendor = v.poller.name
 		e.status(v.poller.Status())
+		e.commands(v.hardware.commands.all())
 		if n := v.hardware.expected(); n > 0 {
 			e.put("devices_expected", float64(n), e.vendor)
 		}
-		if s, ok := v.poller.fresh(); ok {
+		s, ok := v.poller.fresh()
+		if ok {
 			e.snapshot(s, c.processes)
+		} else {
+			s = &model.Snapshot{}
 		}
+		e.details(s.Devices, v.hardware.details)
 	}
 	if c.numa != nil {
 		e.status(c.numa.Status())
@@ -48,9 +55,13 @@ type emitter struct {
 	vendor string
 }
 
-// put writes a sample of one of Metrics, with all its labels.
+// put writes a sample of one of Metrics, with all its labels: the one place where
+// texts of tools become labels. It may shorten what is in labels.
 func (e emitter) put(name string, v float64, labels ...string) {
 	s := e.series[name]
+	for i := range labels {
+		labels[i] = label.Value(labels[i])
+	}
 	m, err := prometheus.NewConstMetric(s.desc, s.kind, v, labels...)
 	if err != nil { // a panic here would cost the other collectors their series
 		m = prometheus.NewInvalidMetric(s.desc, fmt.Errorf("%s: %w", name, err))
@@ -78,6 +89,39 @@ func (e emitter) status(s Status) {
 	}
 	e.put("collector_stuck_processes", float64(s.Stuck), s.Collector)
 	e.put("parse_warnings_total", float64(s.Warnings), s.Collector)
+}
+
+func (e emitter) commands(all []commandRun) {
+	for _, r := range all {
+		e.put("collector_command_duration_seconds", r.duration.Seconds(), e.vendor, r.command)
+		e.put("collector_command_success", oneIf(r.success), e.vendor, r.command)
+	}
+}
+
+// details writes what the details tell and the main table does not; of two that tell the
+// same, the first holds.
+func (e emitter) details(table []model.Device, all []*details) {
+	type sample struct {
+		metric         model.Metric
+		device, labels string
+	}
+	written := map[sample]bool{}
+	for i := range table {
+		for _, r := range table[i].Readings {
+			written[sample{r.Metric, table[i].ID, strings.Join(r.Labels, "\xff")}] = true
+		}
+	}
+	for _, d := range all {
+		for _, t := range d.told() {
+			for _, r := range t.Readings {
+				id := sample{r.Metric, t.Device, strings.Join(r.Labels, "\xff")}
+				if !written[id] {
+					written[id] = true
+					e.put(string(r.Metric), r.Value, append([]string{e.vendor, t.Device}, r.Labels...)...)
+				}
+			}
+		}
+	}
 }
 
 func oneIf(b bool) float64 {

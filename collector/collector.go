@@ -19,6 +19,9 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/numa"
 )
 
+// forEver is longer than any program runs.
+const forEver = 100 * 365 * 24 * time.Hour
+
 // vendors is the one list a new vendor is added to.
 func vendors() []smi.Vendor {
 	return []smi.Vendor{metax.Vendor(), ascend.Vendor()}
@@ -26,15 +29,16 @@ func vendors() []smi.Vendor {
 
 // Known is a vendor that this program can collect from.
 type Known struct {
-	Name  string   // value of the label "vendor" and of the collector's flag
-	Tools []string // the program's names, the usual one first
+	Name    string   // value of the label "vendor" and of the collector's flag
+	Tools   []string // the program's names, the usual one first
+	Network []string // names and usual paths of the program that knows the network ports, the usual one first; often none
 }
 
 // Vendors returns the known vendors, in the order of their flags.
 func Vendors() []Known {
 	var known []Known
 	for _, v := range vendors() {
-		known = append(known, Known{Name: v.Name, Tools: v.Tools})
+		known = append(known, Known{Name: v.Name, Tools: v.Tools, Network: v.NetworkTools})
 	}
 	return known
 }
@@ -54,18 +58,35 @@ type Options struct {
 	Interval time.Duration
 	// InventoryInterval is the polling interval of slow-changing data such as topology.
 	InventoryInterval time.Duration
+	// Detail says what is asked beyond the main tables.
+	Detail Detail
 	// DetailShare is the share of the time that a tool may be busy with details, above 0 and
 	// up to 1.
 	DetailShare float64
+	// Serials enables accelerator_board_info.
+	Serials bool
 	// Timeout bounds one run of a tool.
 	Timeout time.Duration
 	Logger  log.Logger
 }
 
+// Detail is how much is asked beyond the main tables.
+type Detail string
+
+// The levels of detail.
+const (
+	DetailOff  Detail = "off"
+	DetailLean Detail = "lean" // what costs few calls
+	DetailFull Detail = "full"
+)
+
 // VendorOptions enables a vendor by its name.
 type VendorOptions struct {
 	Name    string
 	Command string // program name or path
+	// Network is the name or path of the program that knows the cards' network ports, ""
+	// for none.
+	Network string
 	// ExpectedDevices is the expected number of cards, or 0 for the most ever seen or
 	// announced.
 	ExpectedDevices int
@@ -85,6 +106,7 @@ type cards struct {
 	poller   *poller[model.Snapshot]
 	hardware *hardware
 	runner   *command.Runner
+	network  *command.Runner // nil for none
 }
 
 // New prepares the collector. Nothing is run or read before Run. Unknown vendor
@@ -98,12 +120,32 @@ func New(o Options) *Collector {
 		}
 		r := command.New(o.Vendors[i].Command, o.Timeout)
 		h := newHardware(v, r, numaNodes{o.Sysfs}, o.Vendors[i].ExpectedDevices, o)
-		c.cards = append(c.cards, cards{poller: newPoller(v.Name, h, o), hardware: h, runner: r})
+		one := cards{poller: newPoller(v.Name, h, o), hardware: h, runner: r}
+		own := newDetails(o.plan(v.Details, false), r, v.Classify, h.commands, o)
+		h.details, one.poller.spare = []*details{own}, own.spend
+		if o.Vendors[i].Network != "" {
+			one.network = command.New(o.Vendors[i].Network, o.Timeout)
+			h.details = append(h.details, newDetails(o.plan(v.Details, true), one.network, v.ClassifyNetwork, h.commands, o))
+		}
+		c.cards = append(c.cards, one)
 	}
 	if o.NUMA {
 		c.numa = newPoller(numaName, numaNodes{o.Sysfs}, o)
 	}
 	return c
+}
+
+// plan are the details to be asked: of the tool itself, or of the network tool.
+func (o Options) plan(all []smi.Detail, network bool) []smi.Detail {
+	return slices.DeleteFunc(slices.Clone(all), func(d smi.Detail) bool {
+		switch {
+		case d.Network != network || o.Detail == DetailOff:
+			return true
+		case d.Serials:
+			return !o.Serials
+		}
+		return o.Detail == DetailLean && !d.Lean
+	})
 }
 
 // Run polls until ctx ends, then kills what still runs.
@@ -114,6 +156,12 @@ func (c *Collector) Run(ctx context.Context) {
 			v.poller.run(ctx)
 			v.runner.Close()
 		})
+		if v.network != nil {
+			wg.Go(func() {
+				v.hardware.details[1].spend(ctx, time.Now().Add(forEver))
+				v.network.Close()
+			})
+		}
 	}
 	if c.numa != nil {
 		wg.Go(func() { c.numa.run(ctx) })
@@ -159,11 +207,15 @@ func (c *Collector) DevicesOf(isOne func(pid string) bool) []DeviceRef {
 
 // Detect returns the first of the vendor's tools that can be run, and false when
 // there is none.
-func (k Known) Detect() (tool string, ok bool) {
-	for _, tool := range k.Tools {
-		if command.Available(tool) {
-			return tool, true
-		}
+func (k Known) Detect() (tool string, ok bool) { return firstAvailable(k.Tools) }
+
+// DetectNetwork does the same for the vendor's network tools.
+func (k Known) DetectNetwork() (tool string, ok bool) { return firstAvailable(k.Network) }
+
+func firstAvailable(tools []string) (string, bool) {
+	i := slices.IndexFunc(tools, command.Available)
+	if i < 0 {
+		return "", false
 	}
-	return "", false
+	return tools[i], true
 }

@@ -261,17 +261,18 @@ func (d *details) told() []smi.Told {
 }
 
 // warnings are the questions that fail now, and what their answers hold that cannot be read.
-func (d *details) warnings() []string {
+func (d *details) warnings() (all model.Warnings) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var all []string
 	for _, key := range d.order {
 		st := d.asked[key]
 		if st.failed != "" {
-			all = append(all, fmt.Sprintf("asking %s: %s", key, st.failed))
+			all.Add("asking for %s: %s", key, st.failed)
 		}
 		for _, t := range st.told {
-			all = append(all, t.Warnings...)
+			for _, text := range t.Warnings {
+				all.Add("%s: %s", key, text)
+			}
 		}
 	}
 	return all

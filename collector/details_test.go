@@ -117,7 +117,7 @@ func TestDetailsGrowOld(t *testing.T) {
 		if tell(d)["ecc"] != "0" {
 			t.Error("gone before its time")
 		}
-		if w := d.warnings(); len(w) != 1 || !strings.Contains(w[0], "ecc of card 0") {
+		if w := d.warnings().Texts; len(w) != 1 || !strings.Contains(w[0], "ecc of card 0") {
 			t.Errorf("warnings %q", w)
 		}
 		spendFor(t, d, 12*time.Second)

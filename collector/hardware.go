@@ -3,7 +3,6 @@ package collector
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -39,6 +38,8 @@ type hardware struct {
 	retry      time.Duration // until a failed side command is asked again
 	maxAge     time.Duration // of the main table, for a side command to be asked still
 	sides      []side
+	commands   *commands
+	details    []*details     // of the tool itself, and of its network tool
 	known      []model.Device // cards of the last table, and the missing ones
 	mostSeen   atomic.Int64
 	announced  atomic.Int64
@@ -47,7 +48,7 @@ type hardware struct {
 // side is what a side command told last, and when to ask it again.
 type side struct {
 	report   model.Report
-	warnings []string // of the last question, a failure's among them
+	warnings model.Warnings // of the last question, a failure's among them
 	due      time.Time
 }
 
@@ -61,30 +62,47 @@ func newHardware(v smi.Vendor, r runner, l locator, configured int, o Options) *
 		retry:      max(o.Interval, o.InventoryInterval/5),
 		maxAge:     o.Interval,
 		sides:      make([]side, len(v.Sides)),
+		commands:   &commands{},
 	}
 }
 
-func (h *hardware) stuck() int { return h.runner.Stuck() }
+func (h *hardware) stuck() int {
+	n := h.runner.Stuck()
+	for _, d := range h.details {
+		if d.runner != h.runner {
+			n += d.runner.Stuck()
+		}
+	}
+	return n
+}
+
+// failing are the details that fail or cannot be read whole.
+func (h *hardware) failing() (all model.Warnings) {
+	for _, d := range h.details {
+		all.Join(d.warnings())
+	}
+	return all
+}
 
 // read asks for the main table and publishes it with what the side commands
 // told before; then it asks the side commands that are due, and publishes after
 // each, so that a slow one delays nobody but itself.
 func (h *hardware) read(ctx context.Context, publish func(result[model.Snapshot])) error {
-	table, warnings, err := h.ask(ctx, h.vendor.Table)
+	table, err := h.ask(ctx, h.vendor.Table)
 	if err != nil {
 		return err
 	}
 	taken := time.Now()
-	warnings = append(warnings, table.Warnings...)
 	publishMerged := func(newWarnings int) {
 		s := h.merge(table)
-		known := slices.Concat(warnings, s.Warnings)
+		known := table.Warnings
+		known.Join(s.Warnings)
 		for i := range h.sides {
-			known = append(known, h.sides[i].warnings...)
+			known.Join(h.sides[i].warnings)
 		}
 		publish(result[model.Snapshot]{value: s, taken: taken, newWarnings: newWarnings, warnings: known})
 	}
-	publishMerged(len(warnings))
+	publishMerged(table.Warnings.Count)
 	for i := range h.sides {
 		if time.Now().Before(h.sides[i].due) {
 			continue
@@ -107,8 +125,11 @@ func (h *hardware) merge(table model.Report) model.Snapshot {
 	h.mostSeen.Store(max(h.mostSeen.Load(), int64(s.Seen)))
 	h.announced.Store(int64(s.Announced))
 	shown := s.Devices[:s.Seen]
-	s.Missing = model.Missing(shown, slices.Concat(s.Devices[s.Seen:], s.Missing, h.known), h.expected()-s.Seen)
+	s.Missing = model.Missing(shown, slices.Concat(s.Devices[s.Seen:], s.Missing, h.known), min(h.expected(), model.MaxDevices)-s.Seen)
 	h.known = slices.Concat(shown, s.Missing)
+	for _, d := range h.details {
+		d.setCards(shown)
+	}
 	return s
 }
 
@@ -120,42 +141,45 @@ func (h *hardware) askSide(ctx context.Context, i int) int {
 	// is left to the main table.
 	const restFactor = 4
 	q, s, start := h.vendor.Sides[i], &h.sides[i], time.Now()
-	report, warnings, err := h.ask(ctx, q)
+	report, err := h.ask(ctx, q)
 	s.due = time.Now().Add(restFactor * time.Since(start))
 	switch {
 	case err != nil:
-		s.warnings = []string{fmt.Sprintf("asking for the %s: %v", q.Name, err)}
+		s.warnings = model.Warnings{}
+		s.warnings.Add("asking for the %s: %v", q.Name, err)
 		s.report.Listed = nil
 		s.due = time.Now().Add(h.retry)
 	default:
-		s.warnings = append(warnings, report.Warnings...)
+		s.warnings = report.Warnings
 		s.report = report
 		if q.Inventory {
 			s.due = time.Now().Add(h.inventory)
 		}
 	}
-	return len(s.warnings)
+	return s.warnings.Count
 }
 
 // ask tries a query's argument lists until one gives an answer.
-func (h *hardware) ask(ctx context.Context, q smi.Query) (report model.Report, warnings []string, err error) {
+func (h *hardware) ask(ctx context.Context, q smi.Query) (report model.Report, err error) {
 	for _, args := range q.Args {
 		var out command.Output
+		start := time.Now()
 		out, err = h.runner.Run(ctx, args...)
 		if err == nil {
 			report, err = h.judge(q, out)
 		}
+		h.commands.ran(q.Name, time.Since(start), err == nil)
 		if err == nil {
 			if out.ExitCode != 0 {
-				warnings = append(warnings, fmt.Sprintf("the %s is whole, but the tool exited with status %d", q.Name, out.ExitCode))
+				report.Warn("the %s is whole, but the tool exited with status %d", q.Name, out.ExitCode)
 			}
-			return report, warnings, nil
+			return report, nil
 		}
 		if reason := failure.ReasonOf(err); reason == failure.Timeout || reason == failure.Stuck || ctx.Err() != nil {
 			break // asking such a tool again only costs another deadline
 		}
 	}
-	return model.Report{}, nil, err
+	return model.Report{}, err
 }
 
 // judge goes by what was printed before it goes by the exit status: the tools
@@ -165,6 +189,7 @@ func (h *hardware) judge(q smi.Query, out command.Output) (model.Report, error) 
 	if err != nil {
 		return model.Report{}, explain(h.vendor.Classify, out, err)
 	}
+	report.Limit()
 	return report, nil
 }
 

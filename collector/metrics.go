@@ -58,6 +58,8 @@ func Metrics() []Section {
 			{Name: "collector_last_success_timestamp_seconds", Help: "When the collector last succeeded, 0 before it did."},
 			{Name: "collector_failures_total", Type: prometheus.CounterValue, Labels: []string{"reason"}, Help: "Failed polls by reason.", Unit: "polls"},
 			{Name: "collector_stuck_processes", Help: "Children of the collector that outlived SIGKILL.", Unit: "processes", Values: "0 or 1"},
+			{Name: "collector_command_duration_seconds", Labels: []string{"command"}, Help: "How long the last run of a command took.", Absent: "before its first run"},
+			{Name: "collector_command_success", Labels: []string{"command"}, Help: "Whether the last run of a command told something.", Values: "0 or 1", Absent: "same"},
 			{Name: "parse_warnings_total", Type: prometheus.CounterValue, Help: "Parts of the output that could not be read and were left out.", Unit: "parts of the output"},
 		}},
 	}

@@ -15,13 +15,15 @@ type numaNodes struct {
 
 func (n numaNodes) stuck() int { return 0 }
 
+func (numaNodes) failing() model.Warnings { return model.Warnings{} }
+
 func (n numaNodes) read(_ context.Context, publish func(result[numa.Snapshot])) error {
 	taken := time.Now()
 	s, err := numa.Read(n.sysfs)
 	if err != nil {
 		return err
 	}
-	publish(result[numa.Snapshot]{value: s, taken: taken, newWarnings: len(s.Warnings), warnings: s.Warnings})
+	publish(result[numa.Snapshot]{value: s, taken: taken, newWarnings: s.Warnings.Count, warnings: s.Warnings})
 	return nil
 }
 

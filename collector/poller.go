@@ -3,7 +3,6 @@ package collector
 import (
 	"context"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/go-kit/log/level"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
 // Status is the health of one collector, known from the moment it exists.
@@ -22,9 +22,9 @@ type Status struct {
 	LastSuccess time.Time
 	Failures    map[failure.Reason]uint64 // every reason, also at 0
 	Warnings    uint64
-	LeftOut     []string // the warnings that hold now; not to be changed
-	Stuck       int      // children that outlived SIGKILL
-	LastError   string   // of the last poll, "" after a success
+	LeftOut     model.Warnings // those that hold now; not to be changed
+	Stuck       int            // children that outlived SIGKILL
+	LastError   string         // of the last poll, "" after a success
 	LastReason  failure.Reason
 	Hint        string // what to do about LastReason, "" after a success
 }
@@ -32,9 +32,9 @@ type Status struct {
 // result is what a source publishes during a poll.
 type result[T any] struct {
 	value       T
-	taken       time.Time // when the main part of the value was read
-	newWarnings int       // met since the result before
-	warnings    []string  // every one that holds now
+	taken       time.Time      // when the main part of the value was read
+	newWarnings int            // met since the result before
+	warnings    model.Warnings // every one that holds now
 }
 
 // source is what a poller polls. read publishes a value as soon as the main part
@@ -42,6 +42,8 @@ type result[T any] struct {
 type source[T any] interface {
 	read(ctx context.Context, publish func(result[T])) error
 	stuck() int
+	// failing are warnings of what is asked beside the results.
+	failing() model.Warnings
 }
 
 // poller asks one source at a steady pace, whoever scrapes and however often.
@@ -50,13 +52,15 @@ type poller[T any] struct {
 	interval time.Duration
 	maxAge   time.Duration
 	source   source[T]
+	spare    func(ctx context.Context, until time.Time) // uses the time between two polls, nil for nobody
 	logger   log.Logger
 
-	mu       sync.Mutex
-	status   Status
-	value    *T
-	taken    time.Time
-	warnings []string // those that hold, each logged when it appears
+	mu     sync.Mutex // a scrape waits for it: held for assignments alone
+	status Status
+	value  *T
+	taken  time.Time
+
+	logged map[string]bool // the warnings of the last result; of the goroutine that polls
 }
 
 func newPoller[T any](name string, s source[T], o Options) *poller[T] {
@@ -75,16 +79,20 @@ func newPoller[T any](name string, s source[T], o Options) *poller[T] {
 }
 
 // run polls at once and then every interval until ctx ends. A poll that takes
-// longer than the interval costs the ticks it missed.
+// longer than the interval costs those it missed.
 func (p *poller[T]) run(ctx context.Context) {
-	ticker := time.NewTicker(p.interval)
-	defer ticker.Stop()
-	for {
+	for next := time.Now(); ctx.Err() == nil; {
 		p.poll(ctx)
+		next = next.Add(p.interval)
+		if late := time.Since(next); late > 0 {
+			next = next.Add(late.Truncate(p.interval) + p.interval)
+		}
+		if p.spare != nil {
+			p.spare(ctx, next)
+		}
 		select {
 		case <-ctx.Done():
-			return
-		case <-ticker.C:
+		case <-time.After(time.Until(next)):
 		}
 	}
 }
@@ -95,55 +103,65 @@ func (p *poller[T]) poll(ctx context.Context) {
 	if ctx.Err() != nil {
 		return // shutting down is no failure of the tool
 	}
+	if err != nil {
+		p.failed(start, err)
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.status.Duration = time.Since(start)
-	if err != nil {
-		p.failed(err)
-	}
 }
 
 func (p *poller[T]) published(start time.Time, u result[T]) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.status.LastError != "" {
+	if p.keep(start, u) {
 		level.Info(p.logger).Log("msg", "collector works again")
 	}
+	p.logNew(u.warnings)
+}
+
+// keep makes a result what scrapes see, and reports whether it ends a failure.
+func (p *poller[T]) keep(start time.Time, u result[T]) (again bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	again = p.status.LastError != ""
 	p.value, p.taken = &u.value, u.taken
 	p.status.Polled, p.status.Success, p.status.LastError, p.status.LastReason, p.status.Hint = true, true, "", "", ""
 	p.status.LastSuccess, p.status.Duration = u.taken, time.Since(start)
 	p.status.Warnings += uint64(u.newWarnings)
-	p.warn(u.warnings)
+	p.status.LeftOut = u.warnings
+	return again
 }
 
 // failed logs a failure once, not at every poll that repeats it.
-func (p *poller[T]) failed(err error) {
-	reason := failure.ReasonOf(err)
-	p.status.Hint = hint(p.name, reason)
-	if text := err.Error(); text != p.status.LastError {
-		level.Error(p.logger).Log("msg", "collector failed", "reason", reason, "err", err, "hint", p.status.Hint)
-		p.status.LastError = text
-	}
-	p.status.Polled, p.status.Success, p.status.LastReason = true, false, reason
+func (p *poller[T]) failed(start time.Time, err error) {
+	reason, text := failure.ReasonOf(err), err.Error()
+	what := hint(p.name, reason)
+	p.mu.Lock()
+	isNew := text != p.status.LastError
+	p.status.Polled, p.status.Success, p.status.Duration = true, false, time.Since(start)
+	p.status.LastError, p.status.LastReason, p.status.Hint = text, reason, what
 	p.status.Failures[reason]++
+	p.mu.Unlock()
+	if isNew {
+		level.Error(p.logger).Log("msg", "collector failed", "reason", reason, "err", err, "hint", what)
+	}
 }
 
-// warn logs the warnings that were not there before, and the first few of many: a
-// broken table has one for each row.
-func (p *poller[T]) warn(known []string) {
-	const most = 20
-	logged := 0
-	for _, w := range known {
-		if slices.Contains(p.warnings, w) {
-			continue
+// logNew logs the warnings that were not there before, as far as they have a text.
+func (p *poller[T]) logNew(known model.Warnings) {
+	now := make(map[string]bool, len(known.Texts))
+	isNew := false
+	for _, w := range known.Texts {
+		if !p.logged[w] && !now[w] {
+			isNew = true
+			level.Warn(p.logger).Log("msg", "part of the output is left out", "why", w)
 		}
-		if logged++; logged > most {
-			level.Warn(p.logger).Log("msg", "more parts of the output are left out", "warnings", len(known))
-			break
-		}
-		level.Warn(p.logger).Log("msg", "part of the output is left out", "why", w)
+		now[w] = true
 	}
-	p.warnings = known
+	if isNew && known.Count > len(known.Texts) {
+		level.Warn(p.logger).Log("msg", "more parts of the output are left out", "warnings", known.Count)
+	}
+	p.logged = now
 }
 
 // fresh returns the last value, unless it is older than three intervals and a
@@ -170,7 +188,7 @@ func (p *poller[T]) Status() Status {
 	defer p.mu.Unlock()
 	s := p.status
 	s.Failures = maps.Clone(s.Failures)
-	s.LeftOut = p.warnings
 	s.Stuck = p.source.stuck()
+	s.LeftOut.Join(p.source.failing())
 	return s
 }

@@ -348,3 +348,80 @@ func TestMissingCardsAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// stalled is a log that nobody reads: writing to it waits until the test ends.
+type stalled struct{ reached, end chan struct{} }
+
+func (s stalled) Log(...any) error {
+	select {
+	case s.reached <- struct{}{}:
+	default:
+	}
+	<-s.end
+	return nil
+}
+
+// A scrape must not wait for the log: not while a warning is written, nor a failure.
+func TestStalledLogDoesNotDelayAScrape(t *testing.T) {
+	table := func(out []byte) (model.Report, error) {
+		r := model.Report{Devices: []model.Device{{ID: "0"}}}
+		if string(out) != "card" {
+			return r, failure.New(failure.Parse, "not a card")
+		}
+		r.Warn("a row is cut")
+		return r, nil
+	}
+	for name, text := range map[string]string{"a warning": "card", "a failure": "none"} {
+		t.Run(name, func(t *testing.T) {
+			vendor, o := toy(), options()
+			vendor.Table.Parse, vendor.Sides = table, nil
+			logger := stalled{make(chan struct{}, 1), make(chan struct{})}
+			o.Logger = logger
+			p := newPoller("toy", newHardware(vendor, &scripted{answer: prints(text)}, nowhere{}, 0, o), o)
+			var wg sync.WaitGroup
+			wg.Go(func() { p.poll(t.Context()) })
+			defer wg.Wait()
+			defer close(logger.end)
+			<-logger.reached
+			scraped := make(chan Status)
+			go func() {
+				p.fresh()
+				p.lastTaken()
+				scraped <- p.Status()
+			}()
+			select {
+			case s := <-scraped:
+				if !s.Polled || s.Success != (text == "card") {
+					t.Errorf("the scrape saw %+v", s)
+				}
+			case <-time.After(10 * time.Second):
+				t.Error("a scrape waits for the log")
+			}
+		})
+	}
+}
+
+// Every row of a large broken table counts, few are kept and logged, and a poll that
+// finds the same again logs nothing.
+func TestManyWarningsAreLoggedOnce(t *testing.T) {
+	const rows = 100_000
+	vendor, o := toy(), options()
+	vendor.Sides = nil
+	vendor.Table.Parse = func([]byte) (model.Report, error) {
+		r := model.Report{Devices: []model.Device{{ID: "0"}}}
+		for i := range rows {
+			r.Warn("row %d is cut", i)
+		}
+		return r, nil
+	}
+	lines := 0
+	o.Logger = log.LoggerFunc(func(...any) error { lines++; return nil })
+	p := newPoller("toy", newHardware(vendor, &scripted{answer: prints("card")}, nowhere{}, 0, o), o)
+	for n := 1; n <= 2; n++ {
+		p.poll(t.Context())
+		s := p.Status()
+		if s.Warnings != uint64(n*rows) || s.LeftOut.Count != rows || len(s.LeftOut.Texts) != 20 || lines != 21 {
+			t.Errorf("after poll %d: %d warnings in all, %d now, %d kept, %d lines logged", n, s.Warnings, s.LeftOut.Count, len(s.LeftOut.Texts), lines)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/label"
 )
 
 // Metrics are the run's own series, named as the probe's with
@@ -71,7 +72,7 @@ func NewMetrics() *Metrics {
 func (m *Metrics) RunStarted(r runlog.Run) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.target, m.model = openai.TargetName(r.URL), r.Model
+	m.target, m.model = label.Value(openai.TargetName(r.URL)), label.Value(r.Model)
 }
 
 // StepStarted opens the series of a step, all reasons at 0.

@@ -2,12 +2,13 @@ package openai
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/gunzip"
 )
 
 const (
@@ -191,22 +192,9 @@ func decodedBody(resp *http.Response) (_ io.Reader, decoded bool, _ error) {
 	case "", "identity":
 		return resp.Body, false, nil
 	case "gzip", "x-gzip":
-		// gzip reads byte by byte from such a reader, so that it never waits
-		// for more than it needs.
-		zr, err := gzip.NewReader(&byteReader{Reader: resp.Body})
-		return zr, true, err
+		body, err := gunzip.NewReader(resp.Body)
+		return body, true, err
 	default:
 		return nil, false, errors.New("content encoding is neither gzip nor identity")
 	}
-}
-
-type byteReader struct {
-	io.Reader
-	b [1]byte
-}
-
-// ReadByte reads one byte.
-func (r *byteReader) ReadByte() (byte, error) {
-	_, err := io.ReadFull(r.Reader, r.b[:])
-	return r.b[0], err
 }

@@ -4,23 +4,31 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/credential"
 )
 
 const (
 	callTime     = 30 * time.Second // bounds a call, if its context allows that much
 	maxModels    = 4 << 20          // bytes of the list of models
-	maxModelID   = 256              // bytes of a model's name
+	maxModelID   = 200              // bytes of a model's name
 	maxTokenList = 16 << 20         // bytes of an answer with token ids, or with their text
+	maxTokenRest = 64 << 10         // of those, for what stands beside them
+	maxTokenID   = 64               // for the id of a token and its text again, to a byte of the text
+	maxTokenText = 1 << 10          // for the text of a token: the longest are some hundred blanks
 )
 
 // Models asks which models the endpoint serves, in the server's order. It
-// takes at most 30 s. A name is 1 to 256 bytes of printable UTF-8; others are
+// takes at most 30 s. A name is 1 to 200 bytes of printable UTF-8; others are
 // left out, a list with no good name is refused (ReasonProtocol), and an empty
-// list is ReasonEmpty.
+// list is ReasonEmpty. A list with a name that repeats a credential is refused, unless
+// that is one of [Config.KnownModels].
 func (c *Client) Models(ctx context.Context) ([]string, *Failure) {
 	var list struct {
 		Data *[]struct {
@@ -28,20 +36,26 @@ func (c *Client) Models(ctx context.Context) ([]string, *Failure) {
 		} `json:"data"`
 	}
 	var names []string
-	failure := c.ask(ctx, listOfModels(&list), func() *Failure {
+	failure := c.ask(ctx, listOfModels(&list), func(x *exchange) *Failure {
 		switch {
 		case list.Data == nil:
 			return protocolFailure("")
 		case len(*list.Data) == 0:
 			return &Failure{Reason: ReasonEmpty, Detail: "the list of models is empty"}
 		}
+		secrets := x.secrets()
 		for _, m := range *list.Data {
-			if isModelName(m.ID) {
-				names = append(names, m.ID)
+			if !isModelName(m.ID) {
+				continue
 			}
+			if !slices.Contains(c.knownModels, m.ID) && credential.In(m.ID, secrets) {
+				names = nil
+				return protocolFailure("the name of a model repeats a credential: name the model to ask for")
+			}
+			names = append(names, m.ID)
 		}
 		if len(names) == 0 {
-			return protocolFailure("no model's name is 1 to 256 bytes of printable text")
+			return protocolFailure("no model's name is 1 to %d bytes of printable text", maxModelID)
 		}
 		return nil
 	})
@@ -91,14 +105,18 @@ func isModelName(s string) bool {
 // Tokenize asks for the token ids of a text, by POST /tokenize as vLLM has it,
 // beside /v1 and not below. No token is added for the model's sake. It takes at
 // most 30 s. A server that does not tokenize fails as it answers, mostly with
-// [ReasonHTTP4xx]; an answer without ids is ReasonProtocol, and one of no ids
-// for a text is ReasonEmpty.
+// [ReasonHTTP4xx]; an answer without ids, or longer than any of such a text, is
+// ReasonProtocol, and one of no ids for a text is ReasonEmpty.
 func (c *Client) Tokenize(ctx context.Context, model, text string) ([]int32, *Failure) {
 	var list struct {
 		Tokens *[]int32 `json:"tokens"`
 	}
 	question := map[string]any{"model": model, "prompt": text, "add_special_tokens": false}
-	failure := c.ask(ctx, call{what: "the list of tokens", unlike: "not a list of tokens", path: []string{"tokenize"}, body: question, limit: maxTokenList, into: &list}, func() *Failure {
+	q := call{
+		what: fmt.Sprintf("the list of tokens of %d bytes of text", len(text)), unlike: "not a list of tokens", path: []string{"tokenize"}, body: question,
+		limit: tokenLimit(len(text), maxTokenID), into: &list,
+	}
+	failure := c.ask(ctx, q, func(*exchange) *Failure {
 		if list.Tokens == nil {
 			return protocolFailure("")
 		}
@@ -125,7 +143,11 @@ func (c *Client) Detokenize(ctx context.Context, model string, ids []int32) (str
 		Prompt *string `json:"prompt"`
 	}
 	question := map[string]any{"model": model, "tokens": append([]int32{}, ids...)} // a list, if it is empty
-	failure := c.ask(ctx, call{what: "the text of the tokens", unlike: "not the text of tokens", path: []string{"detokenize"}, body: question, limit: maxTokenList, into: &reply}, func() *Failure {
+	q := call{
+		what: fmt.Sprintf("the text of %d tokens", len(ids)), unlike: "not the text of tokens", path: []string{"detokenize"}, body: question,
+		limit: tokenLimit(len(ids), maxTokenText), into: &reply,
+	}
+	failure := c.ask(ctx, q, func(*exchange) *Failure {
 		switch {
 		case reply.Prompt == nil:
 			return protocolFailure("")
@@ -140,6 +162,10 @@ func (c *Client) Detokenize(ctx context.Context, model string, ids []int32) (str
 	return *reply.Prompt, nil
 }
 
+// tokenLimit is how long an answer about tokens may be, in bytes: each of n parts of the
+// question may take so many.
+func tokenLimit(n, each int) int { return min(maxTokenList, maxTokenRest+each*n) }
+
 // call is a short request whose answer is one JSON text.
 type call struct {
 	what   string         // is asked for
@@ -153,7 +179,7 @@ type call struct {
 // ask makes a call and returns why it failed, nil if it did not. check, if any, looks
 // at the answer; the detail of its failure may hold anything, and is the answer where
 // that is empty.
-func (c *Client) ask(ctx context.Context, q call, check func() *Failure) *Failure {
+func (c *Client) ask(ctx context.Context, q call, check func(*exchange) *Failure) *Failure {
 	x := c.begin(ctx, callTime, 0)
 	defer x.finish(nil)
 	var question []byte
@@ -174,11 +200,11 @@ func (c *Client) ask(ctx context.Context, q call, check func() *Failure) *Failur
 	case err != nil:
 		return x.cutAnswer(q.what, err)
 	case len(answer) > q.limit:
-		return x.failure(ReasonProtocol, q.what+" is too long")
+		return x.failure(ReasonProtocol, fmt.Sprintf("%s is longer than %d KiB", q.what, q.limit>>10))
 	case json.Unmarshal(answer, q.into) != nil:
 		failure = protocolFailure("")
 	case check != nil:
-		failure = check()
+		failure = check(x)
 	}
 	if failure == nil {
 		return nil

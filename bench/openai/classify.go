@@ -14,7 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/prometheus/common/config"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/credential"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/transport"
 )
 
 // What a response to a plain http request starts with.
@@ -25,10 +26,15 @@ const errorBodyTime = 5 * time.Second
 
 // failure builds a Failure that is fit to be shown.
 func (x *exchange) failure(reason Reason, text string) *Failure {
+	detail := cleanDetail(text, x.secrets())
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	secrets := append(configSecrets(&x.client.http), x.sent...)
-	return &Failure{Reason: reason, Status: x.status, Detail: cleanDetail(text, secrets)}
+	return &Failure{Reason: reason, Status: x.status, Detail: detail}
+}
+
+// secrets are what the endpoint, a token endpoint or a proxy got and may say back.
+func (x *exchange) secrets() []string {
+	return append(credential.OfConfig(&x.client.http), x.sent.Values()...)
 }
 
 // expired is the failure of a request whose context ended, nil otherwise.
@@ -112,8 +118,7 @@ func isLocal(err error) bool {
 // tlsUnusable reports whether the TLS files cannot be used at the moment: the
 // transport reads them again for every request.
 func (c *Client) tlsUnusable() bool {
-	_, err := config.NewTLSConfig(&c.http.TLSConfig)
-	return err != nil
+	return transport.CheckTLS(c.http, &c.files) != nil
 }
 
 // badStatus is the failure of a response outside 2xx, nil otherwise.

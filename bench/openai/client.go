@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/common/config"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/transport"
 )
 
 const (
@@ -35,18 +37,23 @@ type Config struct {
 	KeepAlive bool
 	// UserAgent is sent as such, Go's own when empty.
 	UserAgent string
+	// KnownModels are names that are not learned from the endpoint: it may list them
+	// whatever they repeat, see [Client.Models].
+	KnownModels []string
 }
 
 // Client sends requests to one endpoint. It may be used from several
 // goroutines at once.
 type Client struct {
-	base       *url.URL
-	http       config.HTTPClientConfig
-	keepAlive  bool
-	transports transports
-	dialer     dialFunc
-	tokenConns *tokenConns
-	buffers    sync.Pool
+	base        *url.URL
+	http        config.HTTPClientConfig
+	keepAlive   bool
+	knownModels []string
+	files       transport.Files
+	transport   http.RoundTripper
+	dialer      dialFunc
+	tokenConns  *tokenConns
+	buffers     sync.Pool
 }
 
 type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -59,45 +66,26 @@ func NewClient(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading base URL: %w", err)
 	}
-	c := &Client{base: base, http: cfg.HTTP, keepAlive: cfg.KeepAlive, tokenConns: newTokenConns()}
-	if a := c.http.Authorization; a != nil {
-		c.http.Authorization = new(*a) // Validate writes to it
-	}
-	if err := c.http.Validate(); err != nil {
-		return nil, fmt.Errorf("checking HTTP configuration: %w", err)
-	}
+	c := &Client{base: base, http: cfg.HTTP, keepAlive: cfg.KeepAlive, knownModels: cfg.KnownModels, tokenConns: newTokenConns()}
+	c.files.Sent = keepSecret
 	c.dialer = (&net.Dialer{Control: wantStamps}).DialContext
-	opts := []config.HTTPClientOption{
-		config.WithHTTP2Disabled(),
-		config.WithDialContextFunc(c.dial),
-		config.WithNewTLSConfigFunc(newTLSConfig),
-		config.WithIdleConnTimeout(idleConnTime),
-		config.WithUserAgent(cfg.UserAgent),
+	o := transport.Options{
+		Files: &c.files, Dial: c.dial, DialToken: c.dialToken, TLS: newTLSConfig, UserAgent: cfg.UserAgent,
 	}
-	if !cfg.KeepAlive {
-		opts = append(opts, config.WithKeepAlivesDisabled())
+	if cfg.KeepAlive {
+		o.KeepAlive = idleConnTime
 	}
-	c.transports.open = func() (http.RoundTripper, error) {
-		return config.NewRoundTripperFromConfig(c.http, "openai", opts...)
-	}
-	first, err := c.transports.take()
-	if err != nil {
-		return nil, fmt.Errorf("configuring HTTP: %w", err)
-	}
-	c.transports.giveBack(first)
-	return c, nil
+	c.transport, err = transport.New(c.http, o)
+	return c, err
 }
 
 // CloseIdleConnections closes the connections that wait for a next request.
-func (c *Client) CloseIdleConnections() { c.transports.closeIdle() }
+func (c *Client) CloseIdleConnections() { transport.CloseIdle(c.transport) }
 
 // dial makes the connection for an exchange, and for no longer than that lasts:
 // the transport by itself would go on dialing.
 func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	x := exchangeOf(ctx)
-	if x == nil {
-		return c.tokenConns.dial(ctx, c.dialer, network, addr)
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(x.ctx, cancel)()
@@ -114,7 +102,12 @@ func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return conn, nil
 }
 
-// newTLSConfig is the package's own, but notes when the server asks for a
+// dialToken makes a connection to a token endpoint.
+func (c *Client) dialToken(ctx context.Context, network, addr string) (net.Conn, error) {
+	return c.tokenConns.dial(ctx, c.dialer, network, addr)
+}
+
+// newTLSConfig is the library's own, but notes when the server asks for a
 // client certificate, also where there is none to give.
 func newTLSConfig(ctx context.Context, cfg *config.TLSConfig, opts ...config.TLSConfigOption) (*tls.Config, error) {
 	t, err := config.NewTLSConfigWithContext(ctx, cfg, opts...)

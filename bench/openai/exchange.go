@@ -8,6 +8,8 @@ import (
 	"net/http/httptrace"
 	"sync"
 	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/credential"
 )
 
 // The causes with which an exchange ends its own context.
@@ -25,18 +27,17 @@ type exchangeKey struct{}
 // exchange is one request on its way: it collects what the connection, the
 // transport and the body tell, each from its own goroutine.
 type exchange struct {
-	client    *Client
-	ctx       context.Context
-	cancel    context.CancelCauseFunc
-	started   time.Time
-	idle      time.Duration
-	transport *transport // that carries it, nil if none
+	client  *Client
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	started time.Time
+	idle    time.Duration
+	sent    credential.Sent
 
 	mu     sync.Mutex
 	dialed *conn // the connection made for this request
 	conn   *conn // the connection that serves it
 	stages stages
-	sent   []string        // parts of the sent headers that must not be repeated
 	head   []byte          // the response's first bytes, where they are not encrypted
 	ended  bool            // the connection gives no more
 	last   instant         // of the latest read
@@ -103,14 +104,9 @@ func exchangeOf(ctx context.Context) *exchange {
 func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 	// The transport is asked directly: an http.Client would follow redirects
 	// and put the URL into its errors.
-	var resp *http.Response
-	t, err := x.client.transports.take()
-	if err == nil {
-		x.transport = t
-		over := x.client.tokenConns.endWith(x.ctx)
-		resp, err = t.RoundTrip(req)
-		over()
-	}
+	over := x.client.tokenConns.endWith(x.ctx)
+	resp, err := x.client.transport.RoundTrip(req)
+	over()
 	if err != nil {
 		return nil, x.noResponse(err)
 	}
@@ -127,9 +123,6 @@ func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 // finish lets go of everything, and fills in what the exchange learned.
 func (x *exchange) finish(t *Trace) {
 	x.cancel(errOver)
-	if x.transport != nil {
-		x.client.transports.giveBack(x.transport)
-	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.body.release(x.client)
@@ -160,7 +153,7 @@ func (x *exchange) hooks() *httptrace.ClientTrace {
 		ConnectStart:         func(string, string) { x.noteFirst(&s.connectStart) },
 		TLSHandshakeStart:    func() { x.note(&s.tlsStart) },
 		TLSHandshakeDone:     x.handshaken,
-		WroteHeaderField:     x.wroteHeader,
+		WroteHeaderField:     x.sent.Note, // whatever the configuration says, this can be said back
 		WroteRequest:         func(httptrace.WroteRequestInfo) { x.note(&s.wrote) },
 		GotFirstResponseByte: func() { x.note(&s.firstByte) },
 		ConnectDone: func(_, _ string, err error) {
@@ -225,13 +218,12 @@ func (x *exchange) handshaken(_ tls.ConnectionState, err error) {
 	}
 }
 
-// wroteHeader keeps what must not be repeated of a header as it went out:
-// whatever the configuration says, this is what a server can echo.
-func (x *exchange) wroteHeader(name string, values []string) {
-	secrets := headerSecrets(name, values)
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.sent = append(x.sent, secrets...)
+// keepSecret keeps a credential that was read for the exchange of ctx: some are sent to
+// a token endpoint, which may echo them.
+func keepSecret(ctx context.Context, credential string) {
+	if x := exchangeOf(ctx); x != nil {
+		x.sent.Keep(credential)
+	}
 }
 
 // afterRead takes what a read of the connection brought, and when. Nothing

@@ -90,8 +90,8 @@ type Failure struct {
 	// Status is the HTTP status, 0 when there was no response.
 	Status int `json:"status,omitempty"`
 	// Detail is at most 256 bytes of the response body or of an error's text:
-	// valid UTF-8 on one line, without any credential that was sent. It may be
-	// empty.
+	// valid UTF-8 on one line, or a fixed text where that would repeat a credential
+	// that was sent. It may be empty.
 	Detail string `json:"detail,omitempty"`
 	// Local is true when this machine itself refused: it had no file descriptor,
 	// no port or no memory left for a connection. It says nothing about the server.

@@ -3,65 +3,9 @@ package openai
 import (
 	"context"
 	"net"
-	"net/http"
 	"sync"
 	"time"
 )
-
-// transportSize is how many idle connections to one host the library's transport
-// keeps, which cannot be told to keep more; it closes what comes back above it.
-const transportSize = 1000
-
-// transports spreads requests over transports, each of which serves at most
-// transportSize at a time: so every connection can be kept for the next request. The
-// first with room is taken, so that the connections of the others are not spread
-// thinner than need be.
-type transports struct {
-	open func() (http.RoundTripper, error)
-
-	mu  sync.Mutex
-	all []*transport
-}
-
-type transport struct {
-	http.RoundTripper
-	busy int
-}
-
-// take returns a transport for one request, to be given back when that is over.
-func (ts *transports) take() (*transport, error) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	for _, t := range ts.all {
-		if t.busy < transportSize {
-			t.busy++
-			return t, nil
-		}
-	}
-	opened, err := ts.open()
-	if err != nil {
-		return nil, err
-	}
-	t := &transport{RoundTripper: opened, busy: 1}
-	ts.all = append(ts.all, t)
-	return t, nil
-}
-
-func (ts *transports) giveBack(t *transport) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	t.busy--
-}
-
-func (ts *transports) closeIdle() {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	for _, t := range ts.all {
-		if c, ok := t.RoundTripper.(interface{ CloseIdleConnections() }); ok {
-			c.CloseIdleConnections()
-		}
-	}
-}
 
 // tokenConnTime bounds a connection to an OAuth2 token endpoint, which the library
 // asks without the request's context.

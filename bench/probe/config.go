@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,6 +15,7 @@ import (
 	"github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/transport"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
@@ -68,7 +71,7 @@ const (
 	maxRandomTokens = 1 << 17
 	maxConfigBytes  = 1 << 20
 	maxPromptBytes  = 1 << 20
-	maxLabelBytes   = 256
+	maxLabelBytes   = 200
 )
 
 // DefaultSpec returns a Spec with every default set.
@@ -123,27 +126,31 @@ func (t Target) Devices() map[string][]string { return t.spec.Devices }
 // Validate returns the target that a Spec describes, with file names taken from
 // dir and files read. Its error is of type [Mistakes] and tells all that is wrong.
 // It makes the file names in what s.HTTP points to relative to dir, so it is called
-// once for a Spec.
-func (s Spec) Validate(dir string) (Target, error) {
+// once for a Spec. It takes 5 s for a file that hangs, and no longer than ctx.
+func (s Spec) Validate(ctx context.Context, dir string) (Target, error) {
+	return s.validate(ctx, dir, new(transport.Files))
+}
+
+func (s Spec) validate(ctx context.Context, dir string, read *transport.Files) (Target, error) {
 	base, mistakes := s.endpoint()
 	if s.Name == "" && base != nil {
 		s.Name = openai.HostPort(base)
 	}
 	s.HTTP.SetDirectory(dir)
 	mistakes = append(mistakes, s.check()...)
-	kinds := s.checkFiles(checkKind)
-	mistakes = append(mistakes, kinds...)
+	unfit := s.unfitFiles(ctx, read)
+	mistakes = append(mistakes, unfit...)
 	t := Target{spec: s, base: base, prompt: s.Prompt}
 	switch {
 	case s.PromptFile != "":
 		var err error
-		if t.prompt, err = readPrompt(config.JoinDir(dir, s.PromptFile)); err != nil {
+		if t.prompt, err = readPrompt(ctx, read, config.JoinDir(dir, s.PromptFile)); err != nil {
 			mistakes = append(mistakes, Mistake{Field: "prompt_file", Text: err.Error()})
 		}
 	case s.Prompt == "" && s.RandomInputTokens == 0:
 		t.prompt = DefaultPrompt
 	}
-	if base != nil && len(kinds) == 0 && !slices.ContainsFunc(mistakes, func(m Mistake) bool { return m.Field == "http" }) {
+	if base != nil && len(unfit) == 0 && !slices.ContainsFunc(mistakes, func(m Mistake) bool { return m.Field == "http" }) {
 		if _, err := t.client(); err != nil {
 			mistakes = append(mistakes, Mistake{Field: s.clientField(err), Text: err.Error()})
 		}
@@ -181,8 +188,8 @@ func (s *Spec) endpoint() (*url.URL, Mistakes) {
 // clientField is the field that an error of making the HTTP client is about.
 func (s *Spec) clientField(err error) string {
 	for _, f := range s.files() {
-		if f.path != "" && strings.Contains(err.Error(), f.path) {
-			return f.field
+		if strings.Contains(err.Error(), f.Path) {
+			return f.Field
 		}
 	}
 	return "http"
@@ -239,13 +246,13 @@ func isLabel(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
-func readPrompt(path string) (string, error) {
-	data, err := read(path, maxPromptBytes+1)
+func readPrompt(ctx context.Context, read *transport.Files, path string) (string, error) {
+	text, err := read.Read(ctx, path, maxPromptBytes)
 	switch {
-	case err != nil:
+	case err != nil && !errors.Is(err, transport.ErrTooLarge):
 		return "", err
-	case len(data) == 0 || len(data) > maxPromptBytes || !utf8.Valid(data):
+	case err != nil || text == "" || !utf8.ValidString(text):
 		return "", fmt.Errorf("%s must be 1 byte to 1 MiB of UTF-8 text", path)
 	}
-	return string(data), nil
+	return text, nil
 }

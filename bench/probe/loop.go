@@ -35,7 +35,8 @@ type loop struct {
 
 	mu          sync.Mutex
 	model       string    // configured or learned; "" while not known
-	former      []string  // models that were learned before, whose counters stay; oldest first
+	label       string    // of its series: the model, or otherModel
+	former      []string  // labels of models that were learned before, whose counters stay; oldest first
 	history     []Outcome // the last ones, oldest first
 	lastSuccess Outcome
 	relearn     bool // the model was learned, and the last probe failed
@@ -48,6 +49,7 @@ func newLoop(t Target, c client, m *metrics, logger log.Logger) *loop {
 		metrics: m,
 		logger:  log.With(logger, "target", t.Name()),
 		model:   t.spec.Model,
+		label:   t.spec.Model,
 	}
 }
 
@@ -56,11 +58,11 @@ func newLoop(t Target, c client, m *metrics, logger log.Logger) *loop {
 func (l *loop) takeOver(old *loop) {
 	learned := l.target.spec.Model == "" && old.target.spec.Model == ""
 	if learned && l.target.URL().String() == old.target.URL().String() {
-		l.model, l.former, l.relearn = old.model, old.former, old.relearn
+		l.model, l.label, l.former, l.relearn = old.model, old.label, old.former, old.relearn
 	}
-	for _, model := range slices.Concat(old.former, []string{old.model}) {
-		if model != "" && model != l.model && !slices.Contains(l.former, model) {
-			l.metrics.dropModel(l.target.Name(), model)
+	for _, label := range slices.Concat(old.former, []string{old.label}) {
+		if label != "" && label != l.label && !slices.Contains(l.former, label) {
+			l.metrics.dropModel(l.target.Name(), label)
 		}
 	}
 	if l.model == old.model {
@@ -71,8 +73,8 @@ func (l *loop) takeOver(old *loop) {
 
 // open makes the series of a target whose model is known, before l starts.
 func (l *loop) open() {
-	if l.model != "" {
-		l.metrics.open(l.target, l.model)
+	if l.label != "" {
+		l.metrics.open(l.target, l.label)
 	}
 	if l.target.spec.Model != "" {
 		l.metrics.dropUnknown(l.target.Name())
@@ -131,29 +133,29 @@ func (l *loop) run(ctx context.Context) {
 func (l *loop) skip() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.metrics.skipped.WithLabelValues(l.target.Name(), l.model).Inc()
+	l.metrics.skipped.WithLabelValues(l.target.Name(), l.label).Inc()
 }
 
 // probe sends one request, and asks for the model first where it must.
 func (l *loop) probe(ctx context.Context, planned time.Time) {
-	model, failure := l.learn(ctx)
+	model, label, failure := l.learn(ctx)
 	if failure != nil {
 		if unsent(failure) {
-			l.metrics.notSent(l.target, model)
+			l.metrics.notSent(l.target, label)
 		} else {
 			l.metrics.learnFailed(l.target, failure)
 		}
 		l.record(unlearned(l.target, failure))
 		return
 	}
-	gauge := l.metrics.inFlight.WithLabelValues(l.target.Name(), model)
+	gauge := l.metrics.inFlight.WithLabelValues(l.target.Name(), label)
 	gauge.Set(1)
 	defer gauge.Set(0)
 	trace := l.client.Stream(ctx, l.target.request(model, planned))
 	if unsent(trace.Failure) {
-		l.metrics.notSent(l.target, model)
+		l.metrics.notSent(l.target, label)
 	} else {
-		l.metrics.observe(l.target, trace)
+		l.metrics.observe(l.target, label, trace)
 	}
 	l.record(outcomeOf(l.target, trace))
 }
@@ -170,51 +172,6 @@ func (t Target) request(model string, planned time.Time) openai.Request {
 		Planned:     planned,
 		Timeout:     time.Duration(t.spec.Timeout),
 		IdleTimeout: time.Duration(t.spec.IdleTimeout),
-	}
-}
-
-// learn returns the model to ask for: the configured one, or the first that the
-// endpoint lists, asked again after a probe failed.
-func (l *loop) learn(ctx context.Context) (string, *openai.Failure) {
-	l.mu.Lock()
-	model, ask := l.model, l.model == "" || l.relearn
-	l.mu.Unlock()
-	if !ask {
-		return model, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(l.target.spec.Timeout))
-	defer cancel()
-	models, failure := l.client.Models(ctx)
-	switch {
-	case failure != nil && model != "":
-		return model, nil // the completions may work although the list does not
-	case failure != nil:
-		return "", failure
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if models[0] != model {
-		if model != "" {
-			l.retire(model)
-		}
-		l.former = slices.DeleteFunc(l.former, func(m string) bool { return m == models[0] })
-		l.metrics.open(l.target, models[0])
-	}
-	l.metrics.dropUnknown(l.target.Name())
-	l.model, l.relearn = models[0], false
-	return l.model, nil
-}
-
-// retire leaves a model that was learned for another. Its counters stay, since the
-// failure after which the list was asked again is in them; but not of any number of
-// models, which a server could make up.
-func (l *loop) retire(model string) {
-	const most = 3
-	l.metrics.dropState(l.target.Name(), model)
-	l.former = append(slices.Clip(l.former), model)
-	if len(l.former) > most {
-		l.metrics.dropModel(l.target.Name(), l.former[0])
-		l.former = l.former[1:]
 	}
 }
 
@@ -271,7 +228,7 @@ func (l *loop) status() Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return Status{
-		Target: l.target.Name(), URL: l.target.URL().String(), API: l.target.spec.API, Model: l.model,
+		Target: l.target.Name(), URL: l.target.URL().String(), API: l.target.spec.API, Model: l.model, Label: l.label,
 		Interval: time.Duration(l.target.spec.Interval), History: l.history, LastSuccess: l.lastSuccess,
 	}
 }

@@ -128,30 +128,30 @@ func (m *metrics) dropUnknown(target string) {
 	remove(prometheus.Labels{"target": target, "model": ""}, m.success, m.inFlight, m.phases)
 }
 
-// observe counts one finished request.
-func (m *metrics) observe(t Target, tr *openai.Trace) {
+// observe counts one finished request under the label of its model.
+func (m *metrics) observe(t Target, model string, tr *openai.Trace) {
 	name := t.Name()
-	m.requests.WithLabelValues(name, tr.Model).Inc()
-	m.latency.Observe(tr, name, tr.Model)
+	m.requests.WithLabelValues(name, model).Inc()
+	m.latency.Observe(tr, name, model)
 	if tr.Failure == nil {
-		m.success.WithLabelValues(name, tr.Model).Set(1)
-		m.lastSuccess.WithLabelValues(name, tr.Model).SetToCurrentTime()
+		m.success.WithLabelValues(name, model).Set(1)
+		m.lastSuccess.WithLabelValues(name, model).SetToCurrentTime()
 	} else {
-		m.failures.WithLabelValues(name, tr.Model, string(tr.Failure.Reason)).Inc()
+		m.failures.WithLabelValues(name, model, string(tr.Failure.Reason)).Inc()
 		if tr.Failure.Reason != openai.ReasonCanceled { // which says nothing of the target
-			m.success.WithLabelValues(name, tr.Model).Set(0)
+			m.success.WithLabelValues(name, model).Set(0)
 		}
 	}
 	for phase, d := range phases(tr.Phases) {
-		m.phases.WithLabelValues(name, tr.Model, phase).Set(d.Seconds())
+		m.phases.WithLabelValues(name, model, phase).Set(d.Seconds())
 	}
 	if tr.Usage != nil {
-		m.promptTokens.WithLabelValues(name, tr.Model).Add(float64(tr.Usage.PromptTokens))
-		m.outputTokens.WithLabelValues(name, tr.Model).Add(float64(tr.Usage.CompletionTokens))
+		m.promptTokens.WithLabelValues(name, model).Add(float64(tr.Usage.PromptTokens))
+		m.outputTokens.WithLabelValues(name, model).Add(float64(tr.Usage.CompletionTokens))
 	}
 	for objective, missed := range t.missed(tr) {
 		if missed {
-			m.violations.WithLabelValues(name, tr.Model, objective).Inc()
+			m.violations.WithLabelValues(name, model, objective).Inc()
 		}
 	}
 }

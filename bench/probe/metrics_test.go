@@ -77,7 +77,7 @@ func observed(t *testing.T, target Target, trace *openai.Trace) map[string]float
 		t.Fatal(err)
 	}
 	trace.RequestID, trace.Model = "id", "m"
-	p.metrics.observe(target, trace)
+	p.metrics.observe(target, trace.Model, trace)
 	got := map[string]float64{}
 	for series, v := range only(samples(t, p), "") {
 		series = strings.NewReplacer(`{model="m",target="a"}`, "", `model="m",`, "", `,target="a"`, "").Replace(series)
@@ -288,7 +288,7 @@ func TestHistogramsAreNativeAndClassic(t *testing.T) {
 	p, _ := fakeLoop(target, fakeClient{})
 	trace := goodTrace(openai.Request{Model: "m", RequestID: "id", Planned: time.Now()})
 	trace.Lags = []time.Duration{time.Millisecond}
-	p.metrics.observe(target, trace)
+	p.metrics.observe(target, trace.Model, trace)
 	w := scrape(t, p, acceptProtobuf)
 	type histogram struct {
 		Classic, Native uint64

@@ -107,15 +107,15 @@ line 5: name: two probes are named "n", the first in line 3: give each its own, 
 		"URL with user":              {"\nprobes: [{url: 'http://me@h:1'}]", "line 2: url: URL must not hold a user name or password: use the http configuration, such as http://127.0.0.1:8000"},
 		"URL with query":             {"\nprobes: [{url: 'http://h:1/?a=b'}]", "line 2: url: URL must not have a query, such as http://127.0.0.1:8000"},
 		"URL is a list":              {"\nprobes: [{url: ['http://h:1']}]", "line 2: url: must be text, such as http://127.0.0.1:8000"},
-		"name of two lines":          {"\nprobes: [{url: 'http://h:1', name: \"a\\nb\"}]", "line 2: name: must be 1 to 256 bytes of printable text, such as chat-short"},
-		"name too long":              {"\nprobes: [{url: 'http://h:1', name: " + strings.Repeat("n", 257) + "}]", "line 2: name: must be 1 to 256 bytes of printable text, such as chat-short"},
-		"model backwards":            {`model: "\u202Eabc"`, "line 2: model: must be at most 256 bytes of printable text, such as qwen2.5"},
+		"name of two lines":          {"\nprobes: [{url: 'http://h:1', name: \"a\\nb\"}]", "line 2: name: must be 1 to 200 bytes of printable text, such as chat-short"},
+		"name too long":              {"\nprobes: [{url: 'http://h:1', name: " + strings.Repeat("n", 257) + "}]", "line 2: name: must be 1 to 200 bytes of printable text, such as chat-short"},
+		"model backwards":            {`model: "\u202Eabc"`, "line 2: model: must be at most 200 bytes of printable text, such as qwen2.5"},
 		"device empty":               {"devices: {metax: ['']}", `line 2: devices: must be lists of device names by vendor, such as {metax: ["0", "1"]}`},
 		"device is no list":          {"devices: {metax: '0'}", `line 2: devices: must be a list, such as {metax: ["0", "1"]}`},
-		"CA missing":                 {"http: {\n tls_config: {\n ca_file: none.pem}}", "line 4: http.tls_config.ca_file: configuring HTTP: unable to read CA cert: unable to read file " + dir + "/none.pem: open " + dir + "/none.pem: no such file or directory"},
-		"CA of no use":               {"http: {tls_config: {ca_file: bad.pem}}", "line 2: http.tls_config.ca_file: configuring HTTP: unable to use specified CA cert file " + dir + "/bad.pem"},
+		"CA missing":                 {"http: {\n tls_config: {\n ca_file: none.pem}}", "line 4: http.tls_config.ca_file: configuring HTTP: unable to read CA cert: open " + dir + "/none.pem: no such file or directory"},
+		"CA of no use":               {"http: {tls_config: {ca_file: bad.pem}}", "line 2: http.tls_config.ca_file: configuring HTTP: unable to use specified CA cert ref " + dir + "/bad.pem"},
 		"certificate without key":    {"http: {tls_config: {cert_file: bad.pem}}", "line 2: http: exactly one of key or key_file must be configured when a client certificate is configured"},
-		"certificate of no use":      {"http: {tls_config: {cert_file: bad.pem, key_file: bad.pem}}", "line 2: http.tls_config.cert_file: configuring HTTP: unable to use specified client cert (file " + dir + "/bad.pem) & key (file " + dir + "/bad.pem): tls: failed to find any PEM data in certificate input"},
+		"certificate of no use":      {"http: {tls_config: {cert_file: bad.pem, key_file: bad.pem}}", "line 2: http.tls_config.cert_file: configuring HTTP: unable to use specified client cert (ref " + dir + "/bad.pem) & key (ref " + dir + "/bad.pem): tls: failed to find any PEM data in certificate input"},
 		"TLS version":                {"http: {tls_config: {min_version: '1.2'}}", "line 2: http.tls_config.min_version: must be one of TLS10, TLS11, TLS12, TLS13"},
 		"proxy":                      {"http: {proxy_url: 'http://%zz'}", "line 2: http.proxy_url: must be a URL, such as http://proxy.example:3128"},
 		"two ways to authenticate":   {"http: {authorization: {credentials: x}, basic_auth: {username: y}}", "line 2: http: at most one of basic_auth, oauth2 & authorization must be configured"},
@@ -159,7 +159,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
   max_tokens: 0
 - url: http://h:1/
 `)
-	file, err := ReadFile(path)
+	file, err := ReadFile(t.Context(), path)
 	want := []string{
 		path + ":6: url: is missing, such as http://127.0.0.1:8000",
 		path + ":7: unknown field intervall, did you mean interval?",

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/transport"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
@@ -80,9 +81,9 @@ func (t Target) hint(f *openai.Failure) string {
 	case f.Unsent && t.spec.HTTP.OAuth2 != nil:
 		return "see http.oauth2: its files, token_url and what the token server says"
 	case f.Unsent:
-		return "the exporter's user must be able to read the file; it is read again for each probe"
+		return "the exporter's user must be able to read the file, a regular file of at most 64 KiB (certificates: 1 MiB); it is read again for each probe"
 	case f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden:
-		if slices.ContainsFunc(t.spec.files(), func(n namedFile) bool { return n.field == "http.authorization.credentials_file" && n.path != "" }) {
+		if slices.ContainsFunc(t.spec.files(), func(f transport.File) bool { return f.Field == "http.authorization.credentials_file" }) {
 			return "the server refuses the key in the file of " + flags
 		}
 		return "the server wants a key: " + flags

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/configfile"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/transport"
 )
 
 // exampleFile is the least that a file may hold.
@@ -41,15 +43,16 @@ func (f File) Mistake(t Target, field, text string) Mistake {
 
 // ReadFile reads a configuration file. Its error is of type [Mistakes], tells all
 // that is wrong, and holds no secret of the file. What is good is returned beside it.
-func ReadFile(path string) (File, error) {
-	data, err := read(path, maxConfigBytes+1)
+// It takes 5 s for a file that hangs, and no longer than ctx.
+func ReadFile(ctx context.Context, path string) (File, error) {
+	text, err := new(transport.Files).Read(ctx, path, maxConfigBytes)
 	switch {
+	case errors.Is(err, transport.ErrTooLarge):
+		return File{}, Mistakes{{File: path, Text: fmt.Sprintf("more than %d bytes", maxConfigBytes)}}
 	case err != nil:
 		return File{}, Mistakes{{Text: fmt.Sprintf("opening the configuration: %v", err)}}
-	case len(data) > maxConfigBytes:
-		return File{}, Mistakes{{File: path, Text: fmt.Sprintf("more than %d bytes", maxConfigBytes)}}
 	}
-	file, mistakes := parse(data, filepath.Dir(path))
+	file, mistakes := parse(ctx, []byte(text), filepath.Dir(path))
 	file.path = path
 	for _, all := range []Mistakes{mistakes, file.Unreadable} {
 		for i := range all {
@@ -61,7 +64,7 @@ func ReadFile(path string) (File, error) {
 
 // parse reads a configuration's text. Relative file names in it are taken from dir. Its
 // mistakes are those of [ReadFile], without the file's name.
-func parse(data []byte, dir string) (File, Mistakes) {
+func parse(ctx context.Context, data []byte, dir string) (File, Mistakes) {
 	root, mistakes := configfile.Document(data)
 	switch {
 	case mistakes != nil:
@@ -73,12 +76,14 @@ func parse(data []byte, dir string) (File, Mistakes) {
 	entries, mistakes := probesOf(root, newChecker(&left))
 	file := File{entries: map[string]*yaml.Node{}}
 	names := map[string]*yaml.Node{}
+	read := new(transport.Files)
+	validate := func(s Spec) (Target, error) { return s.validate(ctx, dir, read) }
 	for _, n := range entries {
 		if left <= 0 {
 			break
 		}
 		c := newChecker(&left)
-		t := c.readEntry(n, dir)
+		t := c.readEntry(n, validate)
 		found := c.Mistakes
 		if name := cmp.Or(t.Name(), c.writtenName(n)); name != "" {
 			found = append(found, duplicateName(names, n, name)...)
@@ -89,7 +94,7 @@ func parse(data []byte, dir string) (File, Mistakes) {
 		}
 		file.Targets = append(file.Targets, t)
 		file.entries[t.Name()] = n
-		for _, m := range t.CheckFiles() {
+		for _, m := range t.checkFiles(ctx, read) {
 			file.Unreadable = append(file.Unreadable, configfile.Place(n, m))
 		}
 	}
@@ -134,7 +139,7 @@ func probesOf(root *yaml.Node, c *checker) ([]*yaml.Node, Mistakes) {
 
 // readEntry reads one probe. What has the wrong form is told and left out, so that
 // the rest is still looked at.
-func (c *checker) readEntry(entry *yaml.Node, dir string) Target {
+func (c *checker) readEntry(entry *yaml.Node, validate func(Spec) (Target, error)) Target {
 	n := configfile.Resolved(entry)
 	if configfile.IsNull(n) {
 		c.At(entry, Mistake{Field: "probes", Text: "an entry is empty: remove it, or give it a url"})
@@ -151,7 +156,7 @@ func (c *checker) readEntry(entry *yaml.Node, dir string) Target {
 			return Target{}
 		}
 	}
-	t, err := spec.Validate(dir)
+	t, err := validate(spec)
 	var more Mistakes
 	errors.As(err, &more)
 	for _, m := range more {

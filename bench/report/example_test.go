@@ -11,6 +11,20 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
+// readBack is the report of a run that was logged.
+func readBack(opts report.Options) *report.Report {
+	folder, err := logged()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	r, err := report.Read(opts, folder)
+	if err != nil {
+		log.Panic(err)
+	}
+	return r
+}
+
 // logged keeps a run of one user on disk: ten answers of four tokens, a second each.
 func logged() (folder string, err error) {
 	folder, err = os.MkdirTemp("", "accelbench")
@@ -40,15 +54,7 @@ func logged() (folder string, err error) {
 }
 
 func ExampleRead() {
-	folder, err := logged()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(folder)
-	r, err := report.Read(report.Options{Goodput: report.Objectives{TTFT: 500 * time.Millisecond}}, folder)
-	if err != nil {
-		log.Fatal(err)
-	}
+	r := readBack(report.Options{Goodput: report.Objectives{TTFT: 500 * time.Millisecond}})
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		p99, _ := s.Whole.Of(report.TTFT).At(99)
@@ -60,15 +66,7 @@ func ExampleRead() {
 
 // A table of what a report measures is made without naming any of it.
 func ExampleMeasures() {
-	folder, err := logged()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(folder)
-	r, err := report.Read(report.Options{}, folder)
-	if err != nil {
-		log.Fatal(err)
-	}
+	r := readBack(report.Options{})
 	s := &r.Steps[0]
 	for _, m := range report.Measures() {
 		if m.ShownFor(s) {
@@ -87,15 +85,7 @@ func ExampleMeasures() {
 
 // A column knows how to find its value in a step and how it is called in each form.
 func ExampleColumn() {
-	folder, err := logged()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(folder)
-	r, err := report.Read(report.Options{}, folder)
-	if err != nil {
-		log.Fatal(err)
-	}
+	r := readBack(report.Options{})
 	s := &r.Steps[0]
 	for _, c := range report.MainColumns([]float64{50}) {
 		v, _ := c.Value(s, &s.Whole)

@@ -44,13 +44,13 @@ type Measure struct {
 	Key  Key
 	Name string // in tables
 	Kind Kind
-	// Main measures are in every table and comparison.
+	// Main measures are in every table, in comparisons and in the picture of latencies.
 	Main   bool
 	sample func(*samples, *sent)
 }
 
-// Measures are all there are, in the order of tables. A row here is all that a new
-// one takes.
+// Measures are all there are, in the order of tables. A row here is all that a new one
+// takes, unless it has an objective, see [Objectives.Of].
 func Measures() []Measure {
 	return []Measure{
 		{TTFT, "TTFT", Latency, true, once(openai.TTFT)},
@@ -69,7 +69,7 @@ func Measures() []Measure {
 	}
 }
 
-// Main are the measures that every table, comparison and picture has.
+// Main are the measures that every table, comparison and picture of latencies has.
 func Main() []Measure {
 	return slices.DeleteFunc(Measures(), func(m Measure) bool { return !m.Main })
 }

@@ -45,11 +45,25 @@ func (o Objectives) Any() bool { return o != Objectives{} }
 // String says what a good request meets, empty without objectives.
 func (o Objectives) String() string {
 	var parts words.List
-	parts.If(o.TTFT > 0, "TTFT of at most %s", o.TTFT)
-	parts.If(o.TPOT > 0, "TPOT of at most %s", o.TPOT)
-	parts.If(o.ITL > 0, "ITL of at most %s", o.ITL)
-	parts.If(o.E2E > 0, "E2E of at most %s", o.E2E)
+	for _, m := range Main() {
+		parts.If(o.Of(m.Key) > 0, "%s of at most %s", m.Name, o.Of(m.Key))
+	}
 	return parts.String()
+}
+
+// Of is the objective of a measure, 0 for none.
+func (o Objectives) Of(key Key) time.Duration {
+	switch key {
+	case TTFT:
+		return o.TTFT
+	case TPOT:
+		return o.TPOT
+	case ITL:
+		return o.ITL
+	case E2E:
+		return o.E2E
+	}
+	return 0
 }
 
 // Report is what is known of one run, or of several that were one load.

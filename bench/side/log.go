@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/credential"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/plaintext"
 )
 
@@ -47,7 +48,7 @@ func (p *Process) printed(lines int) (string, error) {
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
 		return "", err
 	}
-	return lastLines(redact(redact(string(text), p.side.Argv), os.Environ()), lines), nil
+	return lastLines(string(text), lines, append(secretsOf(p.side.Argv), secretsOf(os.Environ())...)), nil
 }
 
 // readTail reads the last whole lines of a file, from begin on.
@@ -70,8 +71,9 @@ func readTail(path string, begin int64) ([]byte, error) {
 	return text, err
 }
 
-// lastLines is the end of text as it may be shown on a terminal.
-func lastLines(text string, most int) string {
+// lastLines is the end of text as it may be shown on a terminal, without the lines that
+// repeat a secret.
+func lastLines(text string, most int, secrets []string) string {
 	lines := strings.Split(strings.TrimRight(text, " \t\r\n"), "\n")
 	lines = lines[max(0, len(lines)-most):]
 	for i, line := range lines {
@@ -82,6 +84,9 @@ func lastLines(text string, most int) string {
 				cut--
 			}
 			line = line[:cut] + "…"
+		}
+		if credential.In(line, secrets) {
+			line = credential.Hidden
 		}
 		lines[i] = "  " + line
 	}

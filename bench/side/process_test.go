@@ -210,11 +210,13 @@ func TestErrSaysHowTheCommandEnded(t *testing.T) {
 		{"status and last lines", []string{"say", "2", "1", "2", "3", "4", "5", "6", "7", "OSError: \x1b[31mport 8000\x1b[0m", "in use"}, "ended with exit status 2; the end of LOG:\n" +
 			"  2\n  3\n  4\n  5\n  6\n  7\n  OSError:  [31mport 8000 [0m\n  in use"},
 		{"long line", []string{"say", "1", long}, "ended with exit status 1; the end of LOG:\n  " + long[:200] + "…"},
-		{"key", []string{"say", "1", "args: {'api_key': ['s3cret-1']}", "--api-key", "s3cret-1"}, "ended with exit status 1; the end of LOG:\n" +
-			"  args: {'api_key': ['<redacted>']}\n  --api-key\n  <redacted>"},
+		{"key", []string{"say", "1", "args: {'api_key': ['s3cret=1']}", "port 8000 in use", "GET /?key=s3cret%3d1", `{"key":"s3cret\u003d1"}`, "--api-key", "s3cret=1"}, "ended with exit status 1; the end of LOG:\n" +
+			"  not shown: it repeats a credential\n  port 8000 in use\n" + strings.Repeat("  not shown: it repeats a credential\n", 2) + "  --api-key\n  not shown: it repeats a credential"},
+		{"key of the environment", []string{"say", "1", "token s3cret&#45;of-the-host"}, "ended with exit status 1; the end of LOG:\n  not shown: it repeats a credential"},
 		{"nothing printed", []string{"say", "1"}, "ended with exit status 1 and printed nothing"},
 		{"signal", []string{"die"}, "ended with SIGKILL and printed nothing"},
 	}
+	t.Setenv("HF_TOKEN", "s3cret-of-the-host")
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p, log := start(t, t.Context(), tt.args...)

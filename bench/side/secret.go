@@ -1,19 +1,18 @@
 package side
 
 import (
-	"slices"
 	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/credential"
 )
 
-const (
-	redacted  = "<redacted>"
-	minSecret = 4 // bytes; to blank out a shorter value would spoil the text
-)
+// redacted stands in place of a secret in a command line.
+const redacted = "<redacted>"
 
 // secretAt reports whether argument i holds a secret, and from where on: all of it
 // after --api-key, what follows the sign in --api-key=….
 func secretAt(argv []string, i int) (from int, ok bool) {
-	if name, value, found := strings.Cut(argv[i], "="); found && isSecretName(name) {
+	if name, value, found := strings.Cut(argv[i], "="); found && credential.IsName(name) {
 		return len(argv[i]) - len(value), true
 	}
 	if i == 0 || strings.HasPrefix(argv[i], "-") {
@@ -22,39 +21,19 @@ func secretAt(argv []string, i int) (from int, ok bool) {
 	// vLLM takes several keys after one --api-key.
 	for i--; i > 0; i-- {
 		if strings.HasPrefix(argv[i], "-") {
-			return 0, isSecretName(argv[i]) && !strings.Contains(argv[i], "=")
+			return 0, credential.IsName(argv[i]) && !strings.Contains(argv[i], "=")
 		}
 	}
 	return 0, false
 }
 
-// isSecretName reports whether a name is one of options and variables such as --api-key,
-// HF_TOKEN and --ssl-keyfile-password. Tokens that are counted are no secret.
-func isSecretName(name string) bool {
-	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '-' || r == '_' })
-	for i, word := range words {
-		switch word {
-		case "password", "passwd", "secret", "apikey", "token", "key":
-			if i == len(words)-1 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// redact takes the secrets of argv out of text.
-func redact(text string, argv []string) string {
+// secretsOf are the secrets of a command line, or of an environment.
+func secretsOf(argv []string) []string {
 	var secrets []string
 	for i, arg := range argv {
-		if from, ok := secretAt(argv, i); ok && len(arg)-from >= minSecret {
+		if from, ok := secretAt(argv, i); ok {
 			secrets = append(secrets, arg[from:])
 		}
 	}
-	// The longest first: one secret may be the beginning of another.
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	for _, s := range secrets {
-		text = strings.ReplaceAll(text, s, redacted)
-	}
-	return text
+	return secrets
 }

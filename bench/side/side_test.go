@@ -71,6 +71,7 @@ func TestStringHidesSecrets(t *testing.T) {
 		{"vllm serve m --api-key s3cret s3cret2", "a=vllm serve m --api-key <redacted> <redacted>"},
 		{"vllm serve m --api-key=s3cret", "a=vllm serve m --api-key=<redacted>"},
 		{"env HF_TOKEN=s3cret vllm serve", "a=env HF_TOKEN=<redacted> vllm serve"},
+		{"env PGPASSWORD=s3cret HOTKEYS=on vllm serve", "a=env PGPASSWORD=<redacted> HOTKEYS=on vllm serve"},
 		{"vllm serve --max-num-batched-tokens 8192", "a=vllm serve --max-num-batched-tokens 8192"},
 	}
 	for _, tt := range tests {

@@ -1,7 +1,7 @@
 package telemetry
 
 import (
-	"compress/gzip"
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,12 +9,20 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/prometheus/common/config"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/credential"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/gunzip"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/plaintext"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/transport"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 const (
@@ -30,21 +38,24 @@ var ErrUnauthorized = errors.New("credentials are missing or wrong")
 // target is a place with metrics.
 type target struct {
 	url     *url.URL
+	http    config.HTTPClientConfig
 	client  *http.Client
 	timeout time.Duration
 	choice  choice
+	sent    credential.Sent // what went out, and must not be kept
 }
 
 func newTarget(u *url.URL, cfg Config) (*target, error) {
-	transport, err := newTransport(cfg.HTTP)
+	t := &target{url: u, http: cfg.HTTP, timeout: scrapeTime, choice: choiceOf(cfg.Source)}
+	rt, err := newTransport(cfg.HTTP, &t.sent)
 	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{
-		Transport:     transport,
+	t.client = &http.Client{
+		Transport:     rt,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return &target{url: u, client: client, timeout: scrapeTime, choice: choiceOf(cfg.Source)}, nil
+	return t, nil
 }
 
 // parseURL reads the place of metrics. No error repeats any part of s: it may
@@ -68,13 +79,7 @@ func parseURL(s string) (*url.URL, error) {
 	return u, nil
 }
 
-func newTransport(cfg config.HTTPClientConfig) (http.RoundTripper, error) {
-	if a := cfg.Authorization; a != nil {
-		cfg.Authorization = new(*a) // Validate writes to it
-	}
-	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("checking HTTP configuration: %w", err)
-	}
+func newTransport(cfg config.HTTPClientConfig, sent *credential.Sent) (http.RoundTripper, error) {
 	// A connection for each scrape leaves none idle between two, and its deadline
 	// bounds the asking for a token too, which is done without a context.
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -89,13 +94,8 @@ func newTransport(cfg config.HTTPClientConfig) (http.RoundTripper, error) {
 		}
 		return conn, nil
 	}
-	transport, err := config.NewRoundTripperFromConfig(cfg, "telemetry",
-		config.WithHTTP2Disabled(), config.WithKeepAlivesDisabled(),
-		config.WithDialContextFunc(dial), config.WithUserAgent(userAgent))
-	if err != nil {
-		return nil, fmt.Errorf("configuring HTTP: %w", err)
-	}
-	return transport, nil
+	files := &transport.Files{Sent: func(_ context.Context, secret string) { sent.Keep(secret) }}
+	return transport.New(cfg, transport.Options{Files: files, Dial: dial, DialToken: dial, UserAgent: userAgent})
 }
 
 // scrape asks for the metrics once and keeps what was chosen of them.
@@ -106,14 +106,41 @@ func (t *target) scrape(ctx context.Context) (reading, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	r, err := t.get(ctx)
+	r, err := t.get(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaderField: t.sent.Note}))
+	secrets := slices.Concat(credential.OfConfig(&t.http), credential.OfURL(t.url), t.sent.Values())
 	switch {
 	case err == nil:
+		r.series = withoutSecrets(r.series, secrets)
 		return r, nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		err = fmt.Errorf("not over after %s", limit.Round(time.Millisecond))
+	case !errors.Is(err, ErrUnauthorized): // any other may have text of the source in it
+		text := plaintext.Brief(err.Error())
+		if credential.In(text, secrets) {
+			text = credential.Hidden
+		}
+		err = errors.New(text)
 	}
 	return reading{}, fmt.Errorf("sampling %s: %w", shown(t.url), err)
+}
+
+// withoutSecrets leaves out the series with a label that repeats a secret: a log keeps
+// labels.
+func withoutSecrets(all []runlog.Series, secrets []string) []runlog.Series {
+	asked := map[string]bool{} // series share most values
+	return slices.DeleteFunc(all, func(s runlog.Series) bool {
+		for _, value := range s.Labels {
+			repeats, known := asked[value]
+			if !known {
+				repeats = credential.In(value, secrets)
+				asked[value] = repeats
+			}
+			if repeats {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 func (t *target) get(ctx context.Context) (reading, error) {
@@ -175,11 +202,11 @@ func bounded(resp *http.Response) (io.Reader, error) {
 	case "", "identity":
 		return http.MaxBytesReader(nil, resp.Body, maxBody), nil
 	case "gzip", "x-gzip":
-		z, err := gzip.NewReader(resp.Body)
+		z, err := gunzip.NewReader(bufio.NewReader(resp.Body))
 		if err != nil {
 			return nil, fmt.Errorf("decompressing the response: %w", err)
 		}
-		return http.MaxBytesReader(nil, z, maxBody), nil
+		return http.MaxBytesReader(nil, io.NopCloser(z), maxBody), nil
 	default:
 		return nil, fmt.Errorf("the response is encoded as %.20q, which was not asked for", encoding)
 	}

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/rand"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 	"github.com/prometheus/common/config"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/credential"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -159,6 +161,17 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		}, "redirect not followed (HTTP status 302)"},
 		{"huge", func(w http.ResponseWriter, _ *http.Request) { writeMuch(w, 17<<20) }, "larger than 16 MiB"},
 		{"gzip bomb", gzipBomb(t, 17<<20), "larger than 16 MiB"},
+		{"gzip that holds nothing", gzipOfNothing(4 << 20), "of gzip hold no more than 0"},
+		{"endless header", func(w http.ResponseWriter, _ *http.Request) {
+			c, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n")
+			_, _ = io.WriteString(c, strings.Repeat("A: b\r\n", 1<<20))
+		}, "response headers exceeded 65536 bytes"},
 		{"binary", text(string(random)), "a line of more than 64 KiB"},
 		{"broken gzip", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
@@ -207,11 +220,38 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 	})
 }
 
+// What a source says back of what it was sent gets neither into a log, whose samples keep
+// labels, nor into a line on the terminal.
+func TestNoCredentialIsKept(t *testing.T) {
+	s := secretive(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		fmt.Fprintf(w, "accelerator_power_watts{device=\"0\",target=\"vllm:8000\"} 1\naccelerator_power_watts{device=%q} 2\naccelerator_power_watts{device=\"1\",name=\"a%%2Fs3cret&#x2d;too\"} 3\naccelerator_power_watts{device=%q} 4\n",
+			token, r.URL.Query().Get("key"))
+	})), scrapeTime)
+	sample, err := s.Sample(t.Context())
+	want := []runlog.Series{{Name: "accelerator_power_watts", Labels: map[string]string{"device": "0", "target": "vllm:8000"}, Value: 1}}
+	if diff := cmp.Diff(want, sample.Series); err != nil || diff != "" {
+		t.Errorf("error %v; series (-want +got):\n%s", err, diff)
+	}
+	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, `{"error":"no client has `+strings.ReplaceAll(r.FormValue("client_secret"), "=", `\u003d`)+`"}`, http.StatusUnauthorized)
+	}))
+	defer tokens.Close()
+	cfg := config.HTTPClientConfig{OAuth2: &config.OAuth2{ClientID: "id", ClientSecret: "cl13nt=s3cret", TokenURL: tokens.URL}}
+	s, err = New(Config{URL: tokens.URL, Source: runlog.SourceExporter, HTTP: cfg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(t.Context()); err == nil || !strings.HasSuffix(err.Error(), "/metrics: "+credential.Hidden) {
+		t.Errorf("Check: %v, want %q", err, credential.Hidden)
+	}
+}
+
 // secretive is a sampler of the exporter with a secret in its query and in its
 // credentials.
 func secretive(t *testing.T, place string, timeout time.Duration) *Sampler {
 	t.Helper()
-	u, err := parseURL(place + "/metrics?key=s3cret")
+	u, err := parseURL(place + "/metrics?key=s3cret&target=vllm:8000")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,6 +289,16 @@ func gzipBomb(t *testing.T, n int) http.HandlerFunc {
 		w.Header().Set("Content-Encoding", "gzip")
 		w.Header().Set("Content-Type", "text/plain")
 		_, _ = w.Write(bomb.Bytes())
+	}
+}
+
+// gzipOfNothing is n bytes of members that are empty.
+func gzipOfNothing(n int) http.HandlerFunc {
+	var member bytes.Buffer
+	_ = gzip.NewWriter(&member).Close()
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(bytes.Repeat(member.Bytes(), n/member.Len()))
 	}
 }
 

@@ -37,7 +37,7 @@ func (a *askFlags) register(c flagSet) {
 	c.Flag("logprobs", "Number of most likely tokens to return with their probabilities at each token. Default: none.").
 		IsSetByUser(&a.logprobsSet).IntVar(&a.logprobs)
 	c.Flag("stop", "Stop sequence, at which an answer ends; repeatable. Default: none; on a command line of evalscope-perf <|im_end|>, as there.").StringsVar(&a.stop)
-	c.Flag("extra-body", "JSON object whose members are added to the body of every request.").StringVar(&a.extra)
+	bind(c.Flag("extra-body", "JSON object whose members are added to the body of every request."), secret(known(&a.extra)))
 	c.Flag("request-id-prefix", "Prefix of each X-Request-Id, before the numbers of step and request. Default: random ids.").StringVar(&a.idPrefix)
 }
 

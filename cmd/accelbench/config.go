@@ -14,6 +14,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/commandline"
 )
 
 // runFlags are the flags of a run.
@@ -24,12 +25,13 @@ type runFlags struct {
 	ask      askFlags
 	out      outputFlags
 	render   renderFlags
+	command  *kingpin.CmdClause
 	groups   []*flagGroup // as help shows them
 }
 
 // newRunFlags registers the flags of a run on c.
 func newRunFlags(c *kingpin.CmdClause) *runFlags {
-	s := &runFlags{}
+	s := &runFlags{command: c}
 	group := func(title string) *flagGroup {
 		s.groups = append(s.groups, &flagGroup{Title: title, run: c})
 		return s.groups[len(s.groups)-1]
@@ -77,7 +79,7 @@ func (s *runFlags) config(shown []string) (cfg sweep.Config, notes []string, err
 		return cfg, nil, usage(err)
 	}
 	run := runlog.Run{
-		Version: version.Version, Command: withoutSecrets(shown), URL: base, API: api, Dataset: string(data.Kind), DatasetPath: data.Path,
+		Version: version.Version, Command: withoutSecrets(s.command.Model(), shown), URL: base, API: api, Dataset: string(data.Kind), DatasetPath: data.Path,
 		Seed: s.load.seed, Machine: s.load.machine, ReusePrompts: s.data.reuse,
 		Backend: s.endpoint.backend, Tokenizer: s.out.tokenizer, Label: s.out.label, Metadata: s.out.metadata,
 	}
@@ -121,8 +123,9 @@ func folderSuffix(model string) string {
 	return "-" + render.FileName(filepath.Base(model), "model")
 }
 
-// withoutSecrets is a command line without what may be a secret.
-func withoutSecrets(args []string) []string {
+// withoutSecrets is a command line without what may be a secret: the values of flags
+// that run holds for one, and the queries of URLs.
+func withoutSecrets(run *kingpin.CmdModel, args []string) []string {
 	shown := slices.Clone(args)
 	if len(shown) > 0 {
 		shown[0] = filepath.Base(shown[0])
@@ -130,7 +133,7 @@ func withoutSecrets(args []string) []string {
 	hide := false
 	for i, a := range shown {
 		name, _, assigned := strings.Cut(a, "=")
-		secret := slices.Contains([]string{"--header", "--extra-body", "--wandb-api-key"}, strings.ReplaceAll(name, "_", "-"))
+		secret := isSecret(flagOf(run, name))
 		switch {
 		case hide && !strings.HasPrefix(a, "--"):
 			shown[i] = "<hidden>"
@@ -142,4 +145,13 @@ func withoutSecrets(args []string) []string {
 		hide = secret && !assigned || hide && !strings.HasPrefix(a, "--")
 	}
 	return shown
+}
+
+// isSecret reports whether the value of a flag, nil for none, must not be repeated.
+func isSecret(f *kingpin.FlagModel) bool {
+	if f == nil {
+		return false
+	}
+	v, ok := f.Value.(*commandline.Value)
+	return ok && v.Secret
 }

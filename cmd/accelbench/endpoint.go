@@ -49,7 +49,7 @@ func (e *endpointFlags) register(c flagSet) {
 		choice(&e.assignment, "", string(runlog.LoRARandom), string(runlog.LoRARoundRobin)))
 	bind(c.Flag("api-key-file", "File with the API key. Default: the environment's OPENAI_API_KEY."), filename(&e.apiKeyFile))
 	bind(c.Flag("http-config", "YAML file with Prometheus' HTTP client configuration: TLS, client certificate, proxy, OAuth 2."), filename(&e.httpConfig))
-	bind(c.Flag("header", "HTTP header to send, KEY=VALUE; repeatable."), pairs(&e.headers))
+	bind(c.Flag("header", "HTTP header to send, KEY=VALUE; repeatable."), secret(pairs(&e.headers)))
 	c.Flag("insecure", "Do not verify the server's certificate.").BoolVar(&e.insecure)
 	bind(c.Flag("ready-timeout", "Maximum time to wait for a server that does not list its models yet, such as 10m. Default: none."), duration(&e.ready))
 	c.Flag("unchecked", "Skip the check that the server is up and serves the model, if --model names one.").BoolVar(&e.unchecked)
@@ -139,7 +139,10 @@ func (e *endpointFlags) client(base string) (openai.Config, error) {
 	if err != nil {
 		return openai.Config{}, err
 	}
-	cfg := openai.Config{BaseURL: base, HTTP: http, KeepAlive: true, UserAgent: "accelbench/" + version.Version}
+	cfg := openai.Config{
+		BaseURL: base, HTTP: http, KeepAlive: true, UserAgent: "accelbench/" + version.Version,
+		KnownModels: append([]string{e.model, e.served}, e.modules...),
+	}
 	_, err = openai.NewClient(cfg) // says what is wrong before anything is made
 	return cfg, err
 }

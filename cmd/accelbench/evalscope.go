@@ -23,7 +23,7 @@ func evalscope() otherTool {
 		{name: "debug", because: noLog},
 		{name: "log-every-n-query", value: true, because: noLog},
 		{name: "connect-timeout", value: true, because: "--timeout bounds connecting too"},
-		{name: "wandb-api-key", value: true, because: noTracker},
+		{name: "wandb-api-key", value: true, secret: true, because: noTracker},
 		{name: "name", value: true, because: noTracker},
 		{name: "stream", because: "answers are always streamed"},
 		{name: "query-template", value: true, because: "add members to the body with --extra-body", refused: always},

@@ -145,6 +145,8 @@ func TestRespell(t *testing.T) {
 
 // What the log and every report repeat holds no secret.
 func TestShownCommand(t *testing.T) {
+	run := kingpin.New("accelbench", "").Command(runCommand, "")
+	newRunFlags(run)
 	for line, want := range map[string]string{
 		"/usr/bin/accelbench run --header X-Key=s3cret --model m": "accelbench run --header <hidden> --model m",
 		"accelbench run --header=X-Key=s3cret":                    "accelbench run --header=<hidden>",
@@ -152,7 +154,7 @@ func TestShownCommand(t *testing.T) {
 		"accelbench run --exporter=http://h/metrics?token=s3cret": "accelbench run --exporter=http://h/metrics",
 		"accelbench run --api-key-file key":                       "accelbench run --api-key-file key",
 	} {
-		if got := strings.Join(withoutSecrets(strings.Fields(line)), " "); got != want {
+		if got := strings.Join(withoutSecrets(run.Model(), strings.Fields(line)), " "); got != want {
 			t.Errorf("%s: %s", line, got)
 		}
 	}

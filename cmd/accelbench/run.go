@@ -29,7 +29,7 @@ func registerRun(app *kingpin.Application, in *invocation, commands map[string]c
 		if s.out.printCommand {
 			in.run.drop("print-command")
 			tell(stderr, in.run.notes)
-			_, err := fmt.Fprintln(stdout, shellquote.Join(withoutSecrets(append([]string{"accelbench"}, in.run.args()...))...))
+			_, err := fmt.Fprintln(stdout, shellquote.Join(withoutSecrets(c.Model(), append([]string{"accelbench"}, in.run.args()...))...))
 			return exitMeasured, err
 		}
 		cfg, notes, err := s.config(in.args)

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
-
-	"github.com/accelerator-exporter/accelerator_exporter/internal/commandline"
 )
 
 // otherTool is a tool whose command lines accelbench takes.
@@ -27,6 +25,7 @@ type otherFlag struct {
 	name    string
 	ours    string // the flag of run that it is; "" for none, and then:
 	value   bool   // it takes one
+	secret  bool   // which must not be repeated
 	because string // why it changes nothing, or why it is refused
 	// refused reports whether it asks for something that is not done; nil is never.
 	refused func(t *translation, value string) bool
@@ -227,7 +226,9 @@ func registerOthers(run *kingpin.CmdClause) {
 			case f.ours != "":
 				flag.SetValue(run.GetFlag(f.ours).Model().Value)
 			case f.value:
-				commandline.Bind(flag, known(new(string)))
+				v := known(new(string))
+				v.Secret = f.secret
+				bind(flag, v)
 			default:
 				flag.Bool()
 			}

@@ -196,6 +196,12 @@ func filenames(into *[]string) commandline.Value {
 	return v
 }
 
+// secret is a value that no log and no report repeats.
+func secret(v commandline.Value) commandline.Value {
+	v.Secret = true
+	return v
+}
+
 // pairs are KEY=VALUE, the flag repeated for each.
 func pairs(into *map[string]string) commandline.Value {
 	return commandline.Value{Repeatable: true, Read: func(text string) error {

@@ -55,6 +55,7 @@ func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
 	vendors := s.enabledVendors()
 	d.hardware = collector.New(collector.Options{
 		Vendors: vendors, NUMA: s.numa, Processes: s.processes, Sysfs: s.sysfs,
+		Detail: s.detail, DetailShare: s.detailShare, Serials: s.serials,
 		Interval: s.interval, InventoryInterval: s.inventory, Timeout: s.timeout, Logger: d.logger,
 	})
 	d.prober = probe.New(d.logger)
@@ -189,7 +190,7 @@ func (d *daemon) serveReload(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "POST, PUT")
 		http.Error(w, "Only POST or PUT requests are allowed.", http.StatusMethodNotAllowed)
 	default:
-		if err := d.reload(); err != nil {
+		if err := d.reload(r.Context()); err != nil {
 			http.Error(w, fmt.Sprintf("reloading failed: %v", err), http.StatusInternalServerError)
 		}
 	}
@@ -201,16 +202,16 @@ func (d *daemon) reloadOnHangup(ctx context.Context, hangup <-chan os.Signal) {
 		case <-ctx.Done():
 			return
 		case <-hangup:
-			_ = d.reload() // logged there
+			_ = d.reload(ctx) // logged there
 		}
 	}
 }
 
 // reload reads the configuration again. A bad one changes nothing.
-func (d *daemon) reload() error {
+func (d *daemon) reload(ctx context.Context) error {
 	d.reloadMu.Lock()
 	defer d.reloadMu.Unlock()
-	c, err := d.settings.configuration()
+	c, err := d.settings.configuration(ctx)
 	if err == nil {
 		err = d.prober.Apply(c.targets)
 	}

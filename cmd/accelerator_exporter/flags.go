@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -33,11 +34,15 @@ type settings struct {
 	vendors   []vendorFlags
 	numa      bool
 	processes bool
+	detail    collector.Detail
+	serials   bool
 	interval  time.Duration
 	inventory time.Duration
 	timeout   time.Duration
 	sysfs     string
 	procfs    string
+
+	detailShare float64 // of the time
 
 	probe       probe.Spec
 	apiKeyFile  string
@@ -53,6 +58,8 @@ type vendorFlags struct {
 	command        string
 	named          bool // the command was given, not defaulted
 	expected       int
+	network        string
+	namedNetwork   bool
 }
 
 func parseFlags(args []string) (*settings, error) {
@@ -100,9 +107,17 @@ func (s *settings) collectorFlags(app *kingpin.Application) {
 			Default(k.Tools[0]).IsSetByUser(&v.named).StringVar(&v.command)
 		app.Flag(name+".expected-devices", "Expected number of cards. 0: the highest number seen or announced.").
 			Default("0").IntVar(&v.expected)
+		if len(k.Network) > 0 {
+			app.Flag(name+"."+strings.TrimSuffix(k.Network[0], "_tool")+"-command", "Name or path of the tool for the cards' network ports. Default: "+k.Network[0]+" if it is found.").
+				IsSetByUser(&v.namedNetwork).StringVar(&v.network)
+		}
 	}
 	app.Flag("collector.numa", "Enable the numa collector.").Default("true").BoolVar(&s.numa)
 	app.Flag("collector.processes", "Expose the memory of each process on a card.").Default("true").BoolVar(&s.processes)
+	app.Flag("collector.detail", "Details to ask for beyond the main tables: off, lean or full.").
+		Default(string(collector.DetailLean)).EnumVar((*string)(&s.detail), string(collector.DetailOff), string(collector.DetailLean), string(collector.DetailFull))
+	app.Flag("collector.detail-share", "Share of the time that a tool may be busy with details.").Default("0.2").Float64Var(&s.detailShare)
+	app.Flag("collector.serials", "Expose the serial numbers of boards.").BoolVar(&s.serials)
 	durationVar(app, "collector.interval", "Polling interval of the vendors' tools, independent of scrapes.", "10s", &s.interval)
 	durationVar(app, "collector.inventory-interval", "Polling interval of slow-changing data such as topology.", "5m", &s.inventory)
 	durationVar(app, "collector.timeout", "Timeout of one run of a vendor's tool.", "10s", &s.timeout)
@@ -151,6 +166,9 @@ func (s *settings) check() error {
 			return fmt.Errorf("--%s must be at least 1ms", f.name)
 		}
 	}
+	if s.detailShare <= 0 || s.detailShare > 1 {
+		return errors.New("--collector.detail-share must be above 0 and at most 1")
+	}
 	for _, v := range s.vendors {
 		if v.expected < 0 {
 			return fmt.Errorf("--collector.%s.expected-devices must not be negative", v.known.Name)
@@ -165,6 +183,10 @@ func (s *settings) check() error {
 	return nil
 }
 
+// loadTime bounds the reading of the configuration and of all the files it names, each
+// of which may lie on a mount that hangs.
+const loadTime = 20 * time.Second
+
 // configuration is what the probes' flags and the file tell.
 type configuration struct {
 	targets []probe.Target // that are good
@@ -174,7 +196,9 @@ type configuration struct {
 
 // configuration reads the flags and the file; it is called again to reload. The error
 // joins all that is wrong.
-func (s *settings) configuration() (configuration, error) {
+func (s *settings) configuration(ctx context.Context) (configuration, error) {
+	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	defer cancel()
 	var c configuration
 	var wrong []error
 	if s.probe.URL != "" {
@@ -182,16 +206,16 @@ func (s *settings) configuration() (configuration, error) {
 		if s.apiKeyFile != "" {
 			spec.HTTP.Authorization = &config.Authorization{Type: "Bearer", CredentialsFile: s.apiKeyFile}
 		}
-		t, err := spec.Validate("")
+		t, err := spec.Validate(ctx, "")
 		if err != nil {
 			wrong = append(wrong, flatten(withFlagNames(err))...)
 		} else {
 			c.targets = append(c.targets, t)
-			c.unreadable = append(c.unreadable, flatten(withFlagNames(t.CheckFiles()))...)
+			c.unreadable = append(c.unreadable, flatten(withFlagNames(t.CheckFiles(ctx)))...)
 		}
 	}
 	if s.configFile != "" {
-		file, err := probe.ReadFile(s.configFile)
+		file, err := probe.ReadFile(ctx, s.configFile)
 		wrong = append(wrong, flatten(err)...)
 		wrong = append(wrong, flatten(s.checkWithFlags(c.targets, file))...)
 		c.targets = append(c.targets, file.Targets...)
@@ -295,7 +319,11 @@ func (s *settings) enabledVendors() []collector.VendorOptions {
 			wanted = v.named || there
 		}
 		if wanted {
-			enabled = append(enabled, collector.VendorOptions{Name: v.known.Name, Command: command, ExpectedDevices: v.expected})
+			network := v.network
+			if !v.namedNetwork {
+				network, _ = v.known.DetectNetwork()
+			}
+			enabled = append(enabled, collector.VendorOptions{Name: v.known.Name, Command: command, Network: network, ExpectedDevices: v.expected})
 		}
 	}
 	return enabled

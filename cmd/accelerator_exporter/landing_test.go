@@ -175,6 +175,20 @@ func TestRuns(t *testing.T) {
 	}
 }
 
+// Where a server has named too many models, the page says which is probed and where it counts.
+func TestModelOnThePage(t *testing.T) {
+	for want, s := range map[string]probe.Status{
+		"not known yet": {},
+		"m":             {Model: "m", Label: "m"},
+		`m (series: model="other", the server has named too many)`: {Model: "m", Label: "other"},
+	} {
+		views, _ := probeViews([]probe.Status{s}, time.Now())
+		if got := views[0].Model; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // Whatever tools and servers print, the page stays small, and shows it as text.
 func TestLandingPageIsBounded(t *testing.T) {
 	evil := "<script>alert(1)</script>" + strings.Repeat("x", 10_000)
@@ -196,7 +210,7 @@ func TestLandingPageIsBounded(t *testing.T) {
 	}
 	v := landing{
 		Vendors:    vendorViews([]collector.Cards{{Vendor: "metax", Known: true, Devices: devices, Missing: devices, Seen: 1, Expected: 5000}}, now, time.Second),
-		Collectors: collectorViews([]collector.Status{{Collector: "metax", Polled: true, LastError: evil, LeftOut: left}}, now),
+		Collectors: collectorViews([]collector.Status{{Collector: "metax", Polled: true, LastError: evil, LeftOut: model.Warnings{Texts: left, Count: len(left)}}}, now),
 	}
 	v.Probes, v.MoreProbes = probeViews(statuses, now)
 	var text, page bytes.Buffer

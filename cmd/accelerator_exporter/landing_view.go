@@ -198,11 +198,11 @@ func collectorViews(all []collector.Status, now time.Time) []collectorView {
 		if !s.LastSuccess.IsZero() {
 			v.LastSuccess = clock(s.LastSuccess, now)
 		}
-		warnings, more := atMost(maxWarningsShown, s.LeftOut)
+		warnings, _ := atMost(maxWarningsShown, s.LeftOut.Texts)
 		for _, w := range warnings {
 			v.Warnings = append(v.Warnings, short(w))
 		}
-		v.More = more
+		v.More = s.LeftOut.Count - len(warnings)
 		views = append(views, v)
 	}
 	return views
@@ -212,7 +212,7 @@ func probeViews(all []probe.Status, now time.Time) (views []probeView, more int)
 	all, more = atMost(maxProbesShown, all)
 	for _, s := range all {
 		v := probeView{
-			Target: s.Target, URL: s.URL, API: string(s.API), Model: cmp.Or(s.Model, "not known yet"),
+			Target: s.Target, URL: s.URL, API: string(s.API), Model: modelText(s),
 			State: "none yet", TTFT: absent, TPOT: absent, E2E: absent,
 			Marks: marks(s.History, now), Runs: runs(s.History, now),
 		}
@@ -228,6 +228,15 @@ func probeViews(all []probe.Status, now time.Time) (views []probeView, more int)
 		views = append(views, v)
 	}
 	return views, more
+}
+
+// modelText is a target's model, and the label of its series where that is another.
+func modelText(s probe.Status) string {
+	switch s.Label {
+	case s.Model, "":
+		return cmp.Or(s.Model, "not known yet")
+	}
+	return fmt.Sprintf("%s (series: model=%q, the server has named too many)", s.Model, s.Label)
 }
 
 func marks(all []probe.Outcome, now time.Time) []markView {

@@ -38,7 +38,7 @@ func run(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, st
 		return commandline.Fail(stderr, "accelerator_exporter", err)
 	}
 	logger := newLogger(stderr, s.logLevel, s.logFormat)
-	c, err := s.configuration()
+	c, err := s.configuration(ctx)
 	switch {
 	case s.configCheck:
 		return checkConfiguration(s, c, err, stdout, stderr)

@@ -28,7 +28,7 @@ func TestOneNameOfAnEndpoint(t *testing.T) {
 	} {
 		spec := probe.DefaultSpec()
 		spec.URL = url
-		target, err := spec.Validate("")
+		target, err := spec.Validate(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -219,7 +219,7 @@ func TestCapturedTables(t *testing.T) {
 			modeltest.CheckReport(t, r)
 			modeltest.CheckPrinted(t, string(text), -1, r.Devices)
 			got := facts{
-				chips: len(r.Devices), processes: len(r.Processes), warnings: len(r.Warnings),
+				chips: len(r.Devices), processes: len(r.Processes), warnings: r.Warnings.Count,
 				first: reading(r.Devices[0]), last: reading(r.Devices[len(r.Devices)-1]),
 			}
 			if r.Tool != nil {
@@ -230,7 +230,7 @@ func TestCapturedTables(t *testing.T) {
 				got.topProcess = strings.Join([]string{p.Device, p.PID, p.Name, strconv.Itoa(int(p.UsedBytes) >> 20)}, " ")
 			}
 			if diff := cmp.Diff(want, got, cmp.AllowUnexported(facts{})); diff != "" {
-				t.Errorf("what a person reads (-) and what is read (+) differ:\n%s\nwarnings: %q", diff, r.Warnings)
+				t.Errorf("what a person reads (-) and what is read (+) differ:\n%s\nwarnings: %q", diff, r.Warnings.Texts)
 			}
 		})
 	}
@@ -271,8 +271,8 @@ func TestCapturedTopologies(t *testing.T) {
 	}
 	for name, want := range matrices {
 		r, err := ascend.ParseTopology(modeltest.Read(t, filepath.Join(captures, name)))
-		if err != nil || len(r.Warnings) > 0 || len(r.Affinities) != 8 || len(r.Links) != 56 {
-			t.Errorf("%s: %v, %d chips, %d links, warnings %q", name, err, len(r.Affinities), len(r.Links), r.Warnings)
+		if err != nil || r.Warnings.Count > 0 || len(r.Affinities) != 8 || len(r.Links) != 56 {
+			t.Errorf("%s: %v, %d chips, %d links, warnings %q", name, err, len(r.Affinities), len(r.Links), r.Warnings.Texts)
 			continue
 		}
 		link := func(l model.Link) string { return l.Device + " " + l.Type + " " + l.Peer }

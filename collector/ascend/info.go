@@ -66,6 +66,8 @@ type record struct {
 	place
 	number string // Device or Phy-ID, "" where there is none
 	device model.Device
+	broken bool // something is left out behind it
+	doubt  bool // its rows may be two chips'
 }
 
 // owner is a process row and the chip it names.
@@ -84,35 +86,60 @@ type infoParser struct {
 	owners       []owner
 	report       model.Report
 	headers      int
+	dropped      map[string]bool // NPUs of which something is left out
+	listed       []string        // NPUs of the process table, in its order
+	rules        rules           // that the box was drawn with so far
+	closing      bool            // the last line ended a chip, so that its rule is next
 }
 
 // ParseInfo reads the output of npu-smi info. It fails with failure.Parse when the
 // output is another program's or holds no whole chip.
 func ParseInfo(out []byte) (model.Report, error) {
-	p := &infoParser{words: vocabulary()}
+	p := &infoParser{words: vocabulary(), dropped: map[string]bool{}}
 	for line := range boxtable.Lines(out) {
-		switch line.Kind {
-		case boxtable.Torn:
-			p.dropPending("its second row is cut")
-			p.report.Warn("a row is cut: %.60q", line.Text)
-		case boxtable.Separator:
-			p.dropPending("its second row is missing")
-		case boxtable.Row:
-			if err := p.cells(line.Cells); err != nil {
-				return model.Report{}, err
-			}
-		case boxtable.Text:
+		if err := p.line(line); err != nil {
+			return model.Report{}, err
 		}
 	}
 	p.dropPending("the output ends before its second row")
+	p.doubtJoined()
+	p.name()
 	switch {
 	case p.headers == 0:
 		return model.Report{}, failure.New(failure.Parse, "no device table in the output")
-	case len(p.records) == 0:
+	case len(p.report.Devices) == 0:
 		return model.Report{}, failure.New(failure.Parse, "no whole chip in the device table")
 	}
-	p.name()
 	return p.report, nil
+}
+
+func (p *infoParser) line(line boxtable.Line) error {
+	switch line.Kind {
+	case boxtable.Torn:
+		p.cut(line)
+	case boxtable.Separator:
+		p.dropPending("its second row is missing")
+		p.ruleMet()
+		if line.Elided {
+			p.broken()
+		}
+	case boxtable.Row:
+		if !line.Damaged || strings.HasPrefix(line.Cells[0], noProcesses) { // which is not padded everywhere
+			return p.cells(line.Cells)
+		}
+		p.cut(line)
+	case boxtable.Text:
+		p.closing = false
+	}
+	return nil
+}
+
+// cut leaves out a row that lost something, and the chip it is of.
+func (p *infoParser) cut(line boxtable.Line) {
+	p.doubtUnclosed(chipRule)
+	p.dropPending("its second row is cut")
+	p.broken()
+	p.report.Warn("a row is cut: %.60q", line.Text)
 }
 
 func (p *infoParser) cells(cells []string) error {
@@ -142,11 +169,13 @@ func (p *infoParser) header(cells []string) bool {
 	npu := h.Has(colNPU) || h.Has(colNPUID)
 	switch {
 	case npu && h.Has(colPID):
+		p.doubtUnclosed(headRule)
 		p.dropPending("its second row is missing")
 		p.section, p.upper = processes, h
 	case npu && h.Has(colHealth):
+		p.doubtUnclosed(headRule)
 		p.dropPending("its second row is missing")
-		p.section, p.upper, p.lower = devices, h, nil
+		p.section, p.upper, p.lower, p.rules = devices, h, nil, 0
 		p.headers++
 	case p.section == devices && p.lower == nil && h.Has(colBusID):
 		p.lower = h
@@ -195,6 +224,10 @@ func (p *infoParser) name() {
 			p.report.Warn("chip %s of NPU %s is printed twice", r.chip, r.npu)
 			continue
 		}
+		if r.doubt {
+			ids[r.place] = ""
+			continue
+		}
 		r.device.ID = r.number
 		if r.number == "" {
 			r.device.ID = r.npu
@@ -212,8 +245,8 @@ func (p *infoParser) name() {
 		}
 	}
 	for _, o := range p.owners {
-		id, ok := ids[o.place]
-		if !ok {
+		id := ids[o.place]
+		if id == "" {
 			p.report.Warn("process %s runs on a chip that the device table lacks", o.process.PID)
 			continue
 		}
@@ -225,6 +258,8 @@ func (p *infoParser) name() {
 func (p *infoParser) dropPending(why string) {
 	if p.pending != nil {
 		p.report.Warn("NPU %s is left out: %s", p.pending.npu, why)
+		p.dropped[p.pending.npu] = true
 		p.pending = nil
+		p.broken()
 	}
 }

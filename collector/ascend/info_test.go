@@ -21,7 +21,7 @@ func chip910B(health, power, temp, hugepages, aicore, ddr, hbm string) string {
 	return fmt.Sprintf(`
 | NPU   Name   | Health        | Power(W)    Temp(C)           Hugepages-Usage(page)|
 | Chip  Phy-ID | Bus-Id        | AICore(%%)   Memory-Usage(MB)  HBM-Usage(MB)        |
-+==============+===============+====================================================+
++==+
 | 6     910B4  | %s | %s  %s  %s |
 | 1     13     | 0000:C1:00.0  | %s  %s  %s |
 `, health, power, temp, hugepages, aicore, ddr, hbm)
@@ -86,30 +86,30 @@ func TestCells(t *testing.T) {
 			name:     "no unit anywhere, but for memory, which is not guessed at",
 			out:      strings.NewReplacer("(W)", "", "(C)", "", "(page)", "", "(%)", "", "(MB)", "").Replace(chip910B("OK", "88.5", "35", "1 / 2", "7", "1 / 2", "3 / 4")),
 			want:     d{Health: ok, Readings: slices.Concat(watts(88.5), celsius(35), util(0.07), pages(ptr(1.), ptr(2.)))},
-			warnings: []string{`NPU 6: cannot read memory-usage from "1 / 2"`, `NPU 6: cannot read hbm-usage from "3 / 4"`},
+			warnings: []string{`NPU 6: cannot read memory-usage from "1 / 2": its total: no unit, or another one`, `NPU 6: cannot read hbm-usage from "3 / 4": its total: no unit, or another one`},
 		},
 		{
 			name: "below zero", out: chip910B("OK", "-0.5", "-12", "-1 / 5", "-1", "-3 / 4", "-24 / 32768"),
 			want: d{Health: ok, Readings: slices.Concat(celsius(-12), ddr(nil, ptr(4.)), hbm(nil, ptr(32768.)), pages(nil, ptr(5.)))},
 			warnings: []string{
-				`NPU 6: cannot read power from "-0.5"`,
-				`NPU 6: cannot read hugepages-usage from "-1 / 5"`,
-				`NPU 6: cannot read aicore from "-1"`,
-				`NPU 6: cannot read memory-usage from "-3 / 4"`,
-				`NPU 6: cannot read hbm-usage from "-24 / 32768"`,
+				`NPU 6: cannot read power from "-0.5": beyond what a machine can have`,
+				`NPU 6: cannot read hugepages-usage from "-1 / 5": its used part: beyond what a machine can have`,
+				`NPU 6: cannot read aicore from "-1": beyond what a machine can have`,
+				`NPU 6: cannot read memory-usage from "-3 / 4": its used part: beyond what a machine can have`,
+				`NPU 6: cannot read hbm-usage from "-24 / 32768": its used part: beyond what a machine can have`,
 			},
 		},
 		{
 			name: "more than there can be", out: chip910B("OK", "88.0", "35", "0 / 0", "101", "0 / 0", "4294967272/ 32768"),
 			want:     d{Health: ok, Readings: slices.Concat(watts(88), celsius(35), hbm(nil, ptr(32768.)))},
-			warnings: []string{`NPU 6: cannot read aicore from "101"`, `NPU 6: cannot read hbm-usage from "4294967272/ 32768"`},
+			warnings: []string{`NPU 6: cannot read aicore from "101": beyond what a machine can have`, `NPU 6: cannot read hbm-usage from "4294967272/ 32768": used is more than the total`},
 		},
 		{
 			name: "words", out: chip910B("OK", "ERR!", "hot", "1 / 2", "busy", "0 / 0", "full"),
 			want: d{Health: ok, Readings: slices.Concat(pages(ptr(1.), ptr(2.)))},
 			warnings: []string{
-				`NPU 6: cannot read power from "ERR!"`, `NPU 6: cannot read temp from "hot"`,
-				`NPU 6: cannot read aicore from "busy"`, `NPU 6: cannot read hbm-usage from "full"`,
+				`NPU 6: cannot read power from "ERR!": no number`, `NPU 6: cannot read temp from "hot": no number`,
+				`NPU 6: cannot read aicore from "busy": no number`, `NPU 6: cannot read hbm-usage from "full": no pair with a slash`,
 			},
 		},
 		{
@@ -142,7 +142,7 @@ func TestCells(t *testing.T) {
 			if diff := cmp.Diff([]model.Device{c.want}, r.Devices, modeltest.InAnyOrder()); diff != "" {
 				t.Errorf("want (-) and got (+) differ:\n%s", diff)
 			}
-			if diff := cmp.Diff(c.warnings, r.Warnings); diff != "" {
+			if diff := cmp.Diff(c.warnings, r.Warnings.Texts); diff != "" {
 				t.Errorf("warnings wanted (-) and got (+) differ:\n%s", diff)
 			}
 		})

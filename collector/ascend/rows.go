@@ -54,12 +54,17 @@ func (p *infoParser) firstRow(cells []string) {
 	_, isIndex := printed.Index(npu)
 	switch {
 	case okState && (printed.PCIAddress(state) || health(state) == nil && !p.hasTemperature()):
+		p.doubtUnclosed(headRule)
+		p.broken()
 		p.report.Warn("a chip is left out: its first row is missing before %.60q", strings.Join(cells, "|"))
 		return
 	case !ok || !okState || !isIndex || !isState(state):
+		p.doubtUnclosed(headRule)
+		p.broken()
 		p.report.Warn("a row identifies no NPU: %.60q", strings.Join(cells, "|"))
 		return
 	}
+	p.doubtUnclosed(chipRule)
 	r := &record{place: place{npu: npu}, device: model.Device{NPU: npu, Health: health(state), Readings: make(model.Readings, 0, 8)}}
 	if name, ok := p.row.Get(colName); ok {
 		r.device.Name = printed.Label(name)
@@ -97,6 +102,8 @@ func (p *infoParser) secondRow(bus string) {
 	if p.lower.Has(colChip) {
 		chip, _ := p.row.Lead(colChip)
 		if _, ok := printed.Index(chip); !ok {
+			p.broken()
+			p.dropped[r.npu] = true
 			p.report.Warn("NPU %s is left out: its chip is not printed in %.60q", r.npu, p.row.Cell(colChip))
 			return
 		}
@@ -110,6 +117,7 @@ func (p *infoParser) secondRow(bus string) {
 	p.readings(r)
 	p.checkQueried(&r.device)
 	p.records = append(p.records, *r)
+	p.closing = true
 }
 
 // checkQueried drops the readings of a chip that npu-smi could not ask: every
@@ -133,8 +141,8 @@ func (p *infoParser) readings(r *record) {
 	for v := range p.row.Values() {
 		switch c := v.Column; {
 		case v.Fits:
-			if !c.Read(&r.device.Readings, v.Text) {
-				p.report.Warn("NPU %s: cannot read %s from %.40q", r.npu, c.Word, v.Text)
+			if err := c.Read(&r.device.Readings, v.Text); err != nil {
+				p.report.Warn("NPU %s: cannot read %s from %.40q: %v", r.npu, c.Word, v.Text, err)
 			}
 		case v.First && v.Cell != "" && !isIdentity(c.Word):
 			p.report.Warn("NPU %s: %.60q has other values than its header has words", r.npu, v.Cell)
@@ -148,11 +156,20 @@ func isIdentity(word string) bool {
 	return word == colNPU || word == colNPUID || word == colChip
 }
 
+// noProcesses begins a row of the process table that has no process.
+const noProcesses = "No running processes found"
+
 // process reads a row of the process table. Its last column, where there is one,
 // is the process id inside a container; the host's is the one that is kept.
 func (p *infoParser) process(cells []string) {
 	row := strings.Join(cells, "|")
-	if strings.Trim(row, "|") == "" || strings.HasPrefix(row, "No running processes found") {
+	if rest, ok := strings.CutPrefix(row, noProcesses); ok {
+		if npu, ok := strings.CutPrefix(rest, " in NPU "); ok {
+			p.list(npu)
+		}
+		return
+	}
+	if strings.Trim(row, "|") == "" {
 		return
 	}
 	if !p.row.Read(p.upper, cells) {
@@ -168,6 +185,7 @@ func (p *infoParser) process(cells []string) {
 		p.report.Warn("cannot read a process row: %.60q", row)
 		return
 	}
+	p.list(npu)
 	if printed.Absent(mem) {
 		return
 	}

@@ -18,7 +18,7 @@ func Vendor() smi.Vendor {
 		Name:  "ascend",
 		Tools: []string{"npu-smi"},
 		Words: vocabulary(),
-		Table: smi.Query{Name: "info", Args: [][]string{{"info"}}, Parse: ParseInfo},
+		Table: smi.Query{Name: "table", Args: [][]string{{"info"}}, Parse: ParseInfo},
 		Sides: []smi.Query{
 			{Name: "mapping", Args: [][]string{{"info", "-m"}}, Inventory: true, Parse: ParseMapping},
 			{Name: "list", Args: [][]string{{"info", "-l"}}, Inventory: true, Parse: ParseList},

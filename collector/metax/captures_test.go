@@ -155,7 +155,7 @@ func TestCapturedTables(t *testing.T) {
 			modeltest.CheckReport(t, r)
 			modeltest.CheckPrinted(t, string(text), 1, r.Devices)
 			got := facts{
-				cards: len(r.Devices), processes: len(r.Processes), warnings: len(r.Warnings), slices: len(r.Slices),
+				cards: len(r.Devices), processes: len(r.Processes), warnings: r.Warnings.Count, slices: len(r.Slices),
 				first: readingOf(r.Devices[0]), last: readingOf(r.Devices[len(r.Devices)-1]),
 			}
 			if r.Tool != nil {
@@ -166,7 +166,7 @@ func TestCapturedTables(t *testing.T) {
 				got.topProcess = strings.Join([]string{p.Device, p.PID, p.Name, strconv.Itoa(int(p.UsedBytes) >> 20)}, " ")
 			}
 			if diff := cmp.Diff(want, got, cmp.AllowUnexported(facts{}, reading{})); diff != "" {
-				t.Errorf("what a person reads (-) and what is read (+) differ:\n%s\nwarnings: %q", diff, r.Warnings)
+				t.Errorf("what a person reads (-) and what is read (+) differ:\n%s\nwarnings: %q", diff, r.Warnings.Texts)
 			}
 			if r.Announced != want.cards {
 				t.Errorf("announces %d cards, want %d", r.Announced, want.cards)
@@ -240,8 +240,8 @@ func TestCapturedTopologies(t *testing.T) {
 	}
 	for name, want := range matrices {
 		r, err := metax.ParseTopology(modeltest.Read(t, filepath.Join(captures, name)))
-		if err != nil || len(r.Warnings) > 0 || len(r.Affinities) != want.cards || len(r.Links) != want.links {
-			t.Errorf("%s: %v, %d cards, %d links, warnings %q", name, err, len(r.Affinities), len(r.Links), r.Warnings)
+		if err != nil || r.Warnings.Count > 0 || len(r.Affinities) != want.cards || len(r.Links) != want.links {
+			t.Errorf("%s: %v, %d cards, %d links, warnings %q", name, err, len(r.Affinities), len(r.Links), r.Warnings.Texts)
 			continue
 		}
 		has := map[model.Link]bool{}

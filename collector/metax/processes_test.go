@@ -35,8 +35,8 @@ func TestProcessesOnSlices(t *testing.T) {
 		{Device: "0", PID: "71", Name: "python", UsedBytes: 120 * mib},
 		{Device: "0", PID: "72", Name: "python", UsedBytes: 300 * mib},
 	}
-	if diff := cmp.Diff(want, report.Processes); diff != "" || len(report.Warnings) > 0 {
-		t.Errorf("processes (-want +got):\n%s\nwarnings: %q", diff, report.Warnings)
+	if diff := cmp.Diff(want, report.Processes); diff != "" || report.Warnings.Count > 0 {
+		t.Errorf("processes (-want +got):\n%s\nwarnings: %q", diff, report.Warnings.Texts)
 	}
 }
 

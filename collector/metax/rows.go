@@ -22,15 +22,26 @@ func (p *tableParser) card(cells []string) {
 	switch {
 	case p.pending != nil:
 		p.secondRow(cells)
-	case isIndex && okBus && (printed.Absent(bus) || printed.PCIAddress(bus)):
+	case isIndex && okBus && (printed.Absent(bus) || printed.PCIAddress(bus)) && p.isBoard():
 		p.firstRow(id, bus)
 	default:
+		p.dropUnclosed(headRule)
+		p.order.broken()
 		p.report.Warn("a row identifies no card: %.60q", strings.Join(cells, "|"))
 	}
 }
 
+// isBoard reports whether a board's number stands where there is one: what begins as
+// another row does has something else there.
+func (p *tableParser) isBoard() bool {
+	board, _ := p.row.Get(colBoard)
+	_, isIndex := printed.Index(board)
+	return isIndex || printed.Absent(board)
+}
+
 // firstRow starts a card.
 func (p *tableParser) firstRow(id, bus string) {
+	p.dropUnclosed(cardRule)
 	d := &model.Device{ID: id, BusID: printed.Label(bus)}
 	if name, ok := p.row.Get(colName); ok {
 		d.Name = printed.Label(name)
@@ -53,11 +64,14 @@ func (p *tableParser) secondRow(cells []string) {
 	}
 	p.pending = nil
 	if p.known[d.ID] {
+		p.order.broken()
 		p.report.Warn("card %s is printed twice", d.ID)
 		return
 	}
 	p.readings(d)
 	p.known[d.ID] = true
+	p.order.add()
+	p.closing = true
 	p.report.Devices = append(p.report.Devices, *d)
 }
 
@@ -66,7 +80,7 @@ func (p *tableParser) secondRow(cells []string) {
 // one with that unit.
 func (p *tableParser) readings(d *model.Device) {
 	for v := range p.row.Values() {
-		if isSlice(v.Column) {
+		if ofSlice(v.Column) {
 			continue
 		}
 		text := v.Text
@@ -84,16 +98,16 @@ func (p *tableParser) readings(d *model.Device) {
 			p.state(d, text)
 			continue
 		}
-		if !v.Column.Read(&d.Readings, text) {
-			p.report.Warn("card %s: cannot read %s from %.40q", d.ID, v.Column.Word, text)
+		if err := v.Column.Read(&d.Readings, text); err != nil {
+			p.report.Warn("card %s: cannot read %s from %.40q: %v", d.ID, v.Column.Word, text, err)
 		}
 	}
 }
 
-// isSlice reports whether a column holds a metric of slices: a word of one box may
+// ofSlice reports whether a column holds a metric of slices: a word of one box may
 // stand in another.
-func isSlice(c *boxtable.Column) bool {
-	return c.Field != nil && strings.HasPrefix(string(c.Field.Metric), "slice_")
+func ofSlice(c *boxtable.Column) bool {
+	return c.Field != nil && c.Field.Metric.OfSlice()
 }
 
 // onlyOne finds the only part of a cell that has a field's unit.
@@ -137,6 +151,9 @@ func health(s string) *model.Health {
 		reason = reason[:end]
 	}
 	state = strings.TrimSpace(state)
+	if state != available && strings.HasPrefix(available, state) { // cut
+		return nil
+	}
 	return &model.Health{OK: state == available, State: state, Reason: strings.TrimSpace(reason)}
 }
 
@@ -160,8 +177,11 @@ func (p *tableParser) slice(cells []string) {
 	p.sliced[key] = true
 	s := model.Slice{Device: gpu, ID: id}
 	for v := range p.row.Values() {
-		if v.Fits && isSlice(v.Column) && !v.Column.Read(&s.Readings, v.Text) {
-			p.report.Warn("slice %s of card %s: cannot read %s from %.40q", id, gpu, v.Column.Word, v.Text)
+		if !v.Fits || !ofSlice(v.Column) {
+			continue
+		}
+		if err := v.Column.Read(&s.Readings, v.Text); err != nil {
+			p.report.Warn("slice %s of card %s: cannot read %s from %.40q: %v", id, gpu, v.Column.Word, v.Text, err)
 		}
 	}
 	p.report.Slices = append(p.report.Slices, s)

@@ -76,6 +76,9 @@ type tableParser struct {
 	held    map[[2]string]holding // by card and process
 	headers int                   // card headers met
 	none    bool                  // "Attached GPUs : 0"
+	order   cardOrder
+	rules   rules // that the box was drawn with so far
+	closing bool  // the last line ended a card, so that its rule is next
 }
 
 // ParseTable reads the output of mx-smi without arguments. It fails with
@@ -89,6 +92,7 @@ func ParseTable(out []byte) (model.Report, error) {
 		}
 	}
 	p.dropPending("the output ends before its second row")
+	p.dropJoined()
 	switch {
 	case len(p.report.Devices) == 0 && p.none:
 		return model.Report{}, failure.New(failure.NoDevice, "the tool says that no GPU is attached")
@@ -103,16 +107,31 @@ func ParseTable(out []byte) (model.Report, error) {
 func (p *tableParser) line(line boxtable.Line) error {
 	switch line.Kind {
 	case boxtable.Text:
+		p.closing = false
 		return p.text(line.Text)
 	case boxtable.Torn:
-		p.dropPending("its second row is cut")
-		p.report.Warn("a row is cut: %.60q", line.Text)
+		p.cut(line)
 	case boxtable.Separator:
 		p.dropPending("its second row is missing")
+		p.ruleMet()
+		if line.Elided {
+			p.order.broken()
+		}
 	case boxtable.Row:
-		return p.cells(line.Cells)
+		if !line.Damaged {
+			return p.cells(line.Cells)
+		}
+		p.cut(line)
 	}
 	return nil
+}
+
+// cut leaves out a row that lost something, and the card it is of.
+func (p *tableParser) cut(line boxtable.Line) {
+	p.dropUnclosed(cardRule)
+	p.dropPending("its second row is cut")
+	p.order.broken()
+	p.report.Warn("a row is cut: %.60q", line.Text)
 }
 
 // text reads the lines outside the boxes: the banner proves whose output it is.
@@ -171,7 +190,7 @@ func (p *tableParser) header(cells []string) bool {
 	switch {
 	case h.Has(colGPU) && h.Has(colBusID):
 		p.leave()
-		p.section, p.upper, p.lower = cards, h, nil
+		p.section, p.upper, p.lower, p.rules = cards, h, nil, 0
 		p.headers++
 	case p.section == cards && h.Has(colMemory):
 		p.lower = h
@@ -198,6 +217,7 @@ func (p *tableParser) memoryUnit(unit string) {
 }
 
 func (p *tableParser) leave() {
+	p.dropUnclosed(headRule)
 	p.dropPending("its second row is missing")
 	p.section = outside
 }
@@ -254,5 +274,6 @@ func (p *tableParser) dropPending(why string) {
 	if p.pending != nil {
 		p.report.Warn("card %s is left out: %s", p.pending.ID, why)
 		p.pending = nil
+		p.order.broken()
 	}
 }

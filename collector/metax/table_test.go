@@ -21,7 +21,7 @@ func newCard(util, power, temp, memory, state string) string {
 	return fmt.Sprintf(`
 | Board       Name | GPU   Persist-M | Bus-id       | GPU-Util      sGPU-M |
 | Pwr:Usage/Cap    | Temp       Perf | Memory-Usage | GPU-State            |
-|==================+=================+==============+======================|
+|==|
 | 1     MetaX C500 | 2           Off | 0000:0e:00.0 | %s |
 | %s | %s | %s | %s |
 `, util, power, temp, memory, state)
@@ -32,7 +32,7 @@ func oldCard(util, tempPower, memory string) string {
 	return fmt.Sprintf(`
 | GPU         NAME   | Bus-id         | GPU-Util |
 | Temp        Power  | Memory-Usage   |          |
-|====================+================+==========|
+|==|
 | 2           MXC500 | 0000:0e:00.0   | %s       |
 | %s                 | %s             |          |
 `, util, tempPower, memory)
@@ -99,32 +99,32 @@ func TestCells(t *testing.T) {
 			name: "words are not numbers", out: newCard("busy Off", "much / 350W", "hot P-9", "full/65536 MiB", "Available"),
 			want: d{Health: health("Available", ""), Readings: slices.Concat(limit(350), vram(nil, ptr(65536.)))},
 			warnings: []string{
-				`card 2: cannot read gpu-util from "busy"`,
-				`card 2: cannot read pwr:usage/cap from "much / 350W"`,
-				`card 2: cannot read temp from "hot"`,
-				`card 2: cannot read perf from "P-9"`,
-				`card 2: cannot read memory-usage from "full/65536 MiB"`,
+				`card 2: cannot read gpu-util from "busy": no number`,
+				`card 2: cannot read pwr:usage/cap from "much / 350W": no number`,
+				`card 2: cannot read temp from "hot": no number`,
+				`card 2: cannot read perf from "P-9": no number`,
+				`card 2: cannot read memory-usage from "full/65536 MiB": its used part: no number`,
 			},
 		},
 		{
 			name: "numbers without their unit", out: newCard("37 Off", "201 / 350", "61 9", "5680/65536", "Available"),
 			want: d{Health: health("Available", "")},
 			warnings: []string{
-				`card 2: cannot read gpu-util from "37"`,
-				`card 2: cannot read pwr:usage/cap from "201 / 350"`,
-				`card 2: cannot read temp from "61"`,
-				`card 2: cannot read perf from "9"`,
-				`card 2: cannot read memory-usage from "5680/65536"`,
+				`card 2: cannot read gpu-util from "37": no unit, or another one`,
+				`card 2: cannot read pwr:usage/cap from "201 / 350": no unit, or another one`,
+				`card 2: cannot read temp from "61": no unit, or another one`,
+				`card 2: cannot read perf from "9": no number`,
+				`card 2: cannot read memory-usage from "5680/65536": its total: no unit, or another one`,
 			},
 		},
 		{
 			name: "out of range", out: newCard("101% Off", "-1W / -2W", "-5C P99999999999", "65537/65536 MiB", "Available"),
 			want: d{Health: health("Available", ""), Readings: slices.Concat(celsius(-5), vram(nil, ptr(65536.)))},
 			warnings: []string{
-				`card 2: cannot read gpu-util from "101%"`,
-				`card 2: cannot read pwr:usage/cap from "-1W / -2W"`,
-				`card 2: cannot read perf from "P99999999999"`,
-				`card 2: cannot read memory-usage from "65537/65536 MiB"`,
+				`card 2: cannot read gpu-util from "101%": beyond what a machine can have`,
+				`card 2: cannot read pwr:usage/cap from "-1W / -2W": beyond what a machine can have`,
+				`card 2: cannot read perf from "P99999999999": no number`,
+				`card 2: cannot read memory-usage from "65537/65536 MiB": used is more than the total`,
 			},
 		},
 		{
@@ -179,7 +179,7 @@ func TestCells(t *testing.T) {
 			if diff := cmp.Diff([]model.Device{c.want}, r.Devices, modeltest.InAnyOrder()); diff != "" {
 				t.Errorf("want (-) and got (+) differ:\n%s", diff)
 			}
-			if diff := cmp.Diff(c.warnings, r.Warnings); diff != "" {
+			if diff := cmp.Diff(c.warnings, r.Warnings.Texts); diff != "" {
 				t.Errorf("warnings wanted (-) and got (+) differ:\n%s", diff)
 			}
 		})

@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -20,7 +19,7 @@ type Snapshot struct {
 	Processes []Process
 	Slices    []Slice
 	Links     []Link
-	Warnings  []string // what did not fit together; the reports keep their own
+	Warnings  Warnings // what did not fit together; the reports keep their own
 }
 
 // Resolver finds the ID of the device that a topology's name ("GPU0", "NPU3",
@@ -88,9 +87,9 @@ func (m *merger) addProcesses(processes []Process) {
 		k := key{p.Device, p.PID}
 		switch {
 		case !m.has(p.Device):
-			m.warn("process %s is on card %s, which the table lacks", p.PID, p.Device)
+			m.Warnings.Add("process %s is on card %s, which the table lacks", p.PID, p.Device)
 		case seen[k]:
-			m.warn("process %s is printed twice on card %s", p.PID, p.Device)
+			m.Warnings.Add("process %s is printed twice on card %s", p.PID, p.Device)
 		default:
 			seen[k] = true
 			m.Processes = append(m.Processes, p)
@@ -101,7 +100,7 @@ func (m *merger) addProcesses(processes []Process) {
 func (m *merger) addSlices(all []Slice) {
 	for _, x := range all {
 		if !m.has(x.Device) {
-			m.warn("slice %s is on card %s, which the table lacks", x.ID, x.Device)
+			m.Warnings.Add("slice %s is on card %s, which the table lacks", x.ID, x.Device)
 			continue
 		}
 		m.Slices = append(m.Slices, x)
@@ -128,7 +127,7 @@ func (m *merger) addListed(listed []Device) {
 			continue
 		}
 		if m.has(l.ID) {
-			m.warn("the listed card %s (%s) has the number of another card", l.ID, l.BusID)
+			m.Warnings.Add("the listed card %s (%s) has the number of another card", l.ID, l.BusID)
 			continue
 		}
 		m.Devices = append(m.Devices, l)
@@ -159,7 +158,7 @@ func (m *merger) addAffinities(affinities []Affinity) {
 	for _, a := range affinities {
 		i, ok := m.byID[m.id(a.Name)]
 		if !ok {
-			m.warn("the topology has a row %s that is no card of the table", a.Name)
+			m.Warnings.Add("the topology has a row %s that is no card of the table", a.Name)
 			continue
 		}
 		m.Devices[i].NUMANode, m.Devices[i].CPUAffinity = a.NUMANode, a.CPUs
@@ -176,14 +175,10 @@ func (m *merger) addLinks(links []Link) {
 		}
 		key := pair{id, peer}
 		if peer == id || seen[key] {
-			m.warn("the topology links %s to %s twice or to itself", l.Device, l.Peer)
+			m.Warnings.Add("the topology links %s to %s twice or to itself", l.Device, l.Peer)
 			continue
 		}
 		seen[key] = true
 		m.Links = append(m.Links, Link{Device: id, Peer: peer, Type: l.Type})
 	}
-}
-
-func (m *merger) warn(format string, args ...any) {
-	m.Warnings = append(m.Warnings, fmt.Sprintf(format, args...))
 }

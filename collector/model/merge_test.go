@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
 )
 
 // byNumber takes the number off "GPU3".
@@ -110,10 +111,10 @@ func TestMerge(t *testing.T) {
 			want: model.Snapshot{
 				Seen: 2, Announced: 2,
 				Devices: []model.Device{two[0], two[1], {ID: "2", BusID: "0000:0d:00.0", Health: broken("y")}},
-				Warnings: []string{
+				Warnings: modeltest.Warnings(
 					"the listed card 1 (0000:0c:00.0) has the number of another card",
 					"the listed card 2 (0000:0e:00.0) has the number of another card",
-				},
+				),
 			},
 		},
 		{
@@ -127,7 +128,7 @@ func TestMerge(t *testing.T) {
 			want: model.Snapshot{
 				Devices: two, Seen: 2, Announced: 2,
 				Processes: []model.Process{{Device: "0", PID: "7", Name: "a", UsedBytes: 1}, {Device: "1", PID: "7", Name: "a", UsedBytes: 2}},
-				Warnings:  []string{"process 7 is printed twice on card 0", "process 7 is on card 5, which the table lacks"},
+				Warnings:  modeltest.Warnings("process 7 is printed twice on card 0", "process 7 is on card 5, which the table lacks"),
 			},
 		},
 		{
@@ -135,7 +136,7 @@ func TestMerge(t *testing.T) {
 			table: model.Report{Devices: two, Slices: []model.Slice{{Device: "1", ID: "3"}, {Device: "4", ID: "3"}}},
 			want: model.Snapshot{
 				Devices: two, Seen: 2, Announced: 2, Slices: []model.Slice{{Device: "1", ID: "3"}},
-				Warnings: []string{"slice 3 is on card 4, which the table lacks"},
+				Warnings: modeltest.Warnings("slice 3 is on card 4, which the table lacks"),
 			},
 		},
 		{
@@ -162,7 +163,7 @@ func TestMerge(t *testing.T) {
 					{Device: "0", Peer: "7", Type: "SYS"},
 					{Device: "1", Peer: "0", Type: "MX"},
 				},
-				Warnings: []string{"the topology has a row GPU7 that is no card of the table"},
+				Warnings: modeltest.Warnings("the topology has a row GPU7 that is no card of the table"),
 			},
 		},
 		{
@@ -173,7 +174,7 @@ func TestMerge(t *testing.T) {
 			}}},
 			want: model.Snapshot{
 				Devices: two, Seen: 2, Announced: 2, Links: []model.Link{{Device: "0", Peer: "eth0", Type: "PIX"}},
-				Warnings: []string{"the topology links GPU0 to eth0 twice or to itself", "the topology links GPU0 to GPU0 twice or to itself"},
+				Warnings: modeltest.Warnings("the topology links GPU0 to eth0 twice or to itself", "the topology links GPU0 to GPU0 twice or to itself"),
 			},
 		},
 		{

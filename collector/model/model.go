@@ -5,8 +5,6 @@
 // in here is ever a zero that stands for an unknown.
 package model
 
-import "fmt"
-
 // Report is what one command's output told. A vendor's commands each give one
 // Report; Merge joins them.
 type Report struct {
@@ -22,14 +20,12 @@ type Report struct {
 	// Announced is how many cards the output says there are, 0 when it says
 	// nothing. It may exceed len(Devices): cut output, or a card that failed.
 	Announced int
-	// Warnings are the parts of the output that could not be read, one short
-	// sentence each.
-	Warnings []string
+	Warnings  Warnings
 }
 
 // Warn adds a warning.
 func (r *Report) Warn(format string, args ...any) {
-	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
+	r.Warnings.Add(format, args...)
 }
 
 // Tool is the identity in the title rows of a vendor tool.

@@ -1,11 +1,17 @@
 package model
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Metric is the name of a metric of cards or slices without the prefix "accelerator_".
 // The package collector has the table of all of them; a test there holds every
 // vendor's tables against it.
 type Metric string
+
+// OfSlice reports whether the metric is one of slices, and no card's.
+func (m Metric) OfSlice() bool { return strings.HasPrefix(string(m), "slice_") }
 
 // Reading is one value that a tool printed, in base units.
 type Reading struct {

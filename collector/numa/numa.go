@@ -39,10 +39,8 @@ type Node struct {
 
 // Snapshot is the machine's NUMA nodes at one instant.
 type Snapshot struct {
-	Nodes []Node // by ID
-	// Warnings are the parts that could not be read, one short sentence each,
-	// in a stable order.
-	Warnings []string
+	Nodes    []Node         // by ID
+	Warnings model.Warnings // in a stable order
 }
 
 // Read reads all nodes below sysfs, which is /sys or a tree like it. The error
@@ -105,7 +103,7 @@ func read(fsys fs.FS) (Snapshot, error) {
 		n, problems := readNode(fsys, id, ids)
 		s.Nodes = append(s.Nodes, n)
 		for _, p := range problems {
-			s.Warnings = append(s.Warnings, fmt.Sprintf("node%d: %v", id, p))
+			s.Warnings.Add("node%d: %v", id, p)
 		}
 	}
 	return s, nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
 )
 
 // tree is a fake sysfs: file names below devices/system/node and what they hold.
@@ -234,7 +235,7 @@ func TestReadTornFiles(t *testing.T) {
 			tr["node1/"+c.file] = c.text
 			check(t, tr, Snapshot{
 				Nodes:    []Node{wantNode(0, []int{0}, map[int]int{0: 10, 1: 20}, 4000), c.want.node(1)},
-				Warnings: c.warnings,
+				Warnings: modeltest.Warnings(c.warnings...),
 			})
 		})
 	}
@@ -249,11 +250,11 @@ func TestReadMissingFiles(t *testing.T) {
 	got, err := Read(sysfs)
 	want := Snapshot{
 		Nodes: []Node{files{cpus: span(0, 3)}.node(3)},
-		Warnings: []string{
+		Warnings: modeltest.Warnings(
 			"node3: reading meminfo: no such file or directory",
 			"node3: reading distance: not a file",
 			"node3: reading numastat: no such file or directory",
-		},
+		),
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("(-want +got):\n%s%v", diff, err)
@@ -316,8 +317,8 @@ func TestReadThisMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Warnings) > 0 {
-		t.Errorf("warnings: %q", s.Warnings)
+	if s.Warnings.Count > 0 {
+		t.Errorf("warnings: %q", s.Warnings.Texts)
 	}
 	cpus, memory := 0, 0.0
 	for _, n := range s.Nodes {

@@ -13,6 +13,7 @@ type Value struct {
 	Words      []string                // that completion offers
 	List       bool                    // whether it is a list of Words, with commas between
 	File       bool                    // whether it is the name of a file or folder
+	Secret     bool                    // whether it must not be repeated
 
 	flag string
 }

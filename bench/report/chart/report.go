@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 )
@@ -77,9 +76,9 @@ func failures(a loadAxis) *Panel {
 	return p
 }
 
-// Latency draws percentiles of TTFT, TPOT, ITL and of the whole request, of
-// the steady state of each step where every step has one, else of all of it. An
-// objective is a line across its panel, or a word where it is far above.
+// Latency draws percentiles of the main measures, of the steady state of each step
+// where every step has one, else of all of it. An objective is a line across its
+// panel, or a word where it is far above.
 func Latency(r *report.Report) *Chart {
 	a := newLoadAxis(r.Steps)
 	part := windows()[0]
@@ -87,20 +86,17 @@ func Latency(r *report.Report) *Chart {
 		part = windows()[1]
 	}
 	c := &Chart{}
-	for _, l := range []struct {
-		title     string
-		of        report.Key
-		objective time.Duration
-		suffix    string
-	}{
-		{"TTFT", report.TTFT, r.Objectives.TTFT, ""},
-		{"TPOT", report.TPOT, r.Objectives.TPOT, ""},
-		{"ITL", report.ITL, r.Objectives.ITL, " for a request's mean"},
-		{"Latency", report.E2E, r.Objectives.E2E, ""},
-	} {
-		p := percentilePanel(a, r.Chosen, func(s *report.Step) report.Distribution { return part.of(s).Of(l.of) })
-		p.title = l.title + ", " + part.name
-		p.setObjective(l.objective, l.suffix)
+	for _, m := range report.Main() {
+		title, suffix := m.Name, ""
+		switch m.Key {
+		case report.E2E:
+			title = "Latency"
+		case report.ITL:
+			suffix = " for a request's mean"
+		}
+		p := percentilePanel(a, r.Chosen, func(s *report.Step) report.Distribution { return part.of(s).Of(m.Key) })
+		p.title = title + ", " + part.name
+		p.setObjective(r.Objectives.Of(m.Key), suffix)
 		c.Panels = append(c.Panels, p)
 	}
 	return c

@@ -254,6 +254,26 @@ func TestCSVIsReadBack(t *testing.T) {
 	}
 }
 
+// A spreadsheet must not run what a server calls its model: none of these begins a cell,
+// nor does what a spreadsheet strips before it.
+func TestNoFormulaInCSV(t *testing.T) {
+	for _, sign := range []string{"=", "+", "-", "@", "＝", "＋", "－", "＠"} {
+		for _, before := range []string{"", " ", "\t", "\r", "\n", "\u200b", "\ufeff", "\u3000", "\u00a0"} {
+			r := sweep()
+			r.Runs[0].Model = before + sign + "1+1"
+			rows, err := csv.NewReader(strings.NewReader(rendered(t, renderings(r)["report.csv"]))).ReadAll()
+			if err != nil || rows[1][0] != "'"+sign+"1+1" {
+				t.Errorf("model %q: %q, %v", r.Runs[0].Model, rows[1][0], err)
+			}
+		}
+	}
+	r := sweep()
+	r.Runs[0].Model = "模型＝1"
+	if rows, _ := csv.NewReader(strings.NewReader(rendered(t, renderings(r)["report.csv"]))).ReadAll(); rows[1][0] != "模型＝1" {
+		t.Errorf("a name without a formula: %q", rows[1][0])
+	}
+}
+
 // Figures that are no numbers are a fault of ours; they must not make a file
 // that nothing can read.
 func TestNoInfinityIsWritten(t *testing.T) {

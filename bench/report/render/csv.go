@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
@@ -77,9 +78,11 @@ func csvCell(c report.Column, s *report.Step) string {
 	return strconv.FormatFloat(math.Round(v*1e6)/1e6, 'f', -1, 64)
 }
 
+// csvText begins with an apostrophe what a spreadsheet would take for a formula; those of
+// China and Japan take signs of full width for the plain ones.
 func csvText(text string) string {
 	text = words.Clean(text)
-	if text != "" && strings.ContainsRune("=+-@", rune(text[0])) {
+	if first, _ := utf8.DecodeRuneInString(text); text != "" && strings.ContainsRune("=+-@＝＋－＠", first) {
 		return "'" + text
 	}
 	return text

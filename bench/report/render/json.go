@@ -59,8 +59,11 @@ func JSON(w io.Writer, r *report.Report) error {
 	for i := range r.Steps {
 		steps[i] = stepObject(&r.Steps[i])
 	}
-	seconds := func(d time.Duration) any { return where(d != 0, d.Seconds()) }
-	o := r.Objectives
+	var objectives object
+	for _, m := range report.Main() {
+		d := r.Objectives.Of(m.Key)
+		objectives = append(objectives, member{string(m.Key), where(d != 0, d.Seconds())})
+	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(object{
@@ -68,7 +71,7 @@ func JSON(w io.Writer, r *report.Report) error {
 		{"program", "accelbench"},
 		{"complete", r.Complete},
 		{"damaged_lines", r.Damaged},
-		{"objectives_seconds", where(o.Any(), object{{"ttft", seconds(o.TTFT)}, {"tpot", seconds(o.TPOT)}, {"itl", seconds(o.ITL)}, {"e2el", seconds(o.E2E)}})},
+		{"objectives_seconds", where(r.Objectives.Any(), objectives)},
 		{"runs", r.Runs},
 		{"steps", steps},
 		{"not_run", append([]string{}, r.NotRun...)},

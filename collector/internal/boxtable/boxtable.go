@@ -28,6 +28,9 @@ type Line struct {
 	Kind  Kind
 	Text  string   // trimmed
 	Cells []string // of a Row: trimmed, as many as the bars enclose
+	// Damaged reports whether a Row is shorter than the rules that its box is drawn with.
+	Damaged bool
+	Elided  bool // a Separator is dots, where somebody cut rows out
 }
 
 // Lines splits output into lines. Line ends may be LF or CRLF.
@@ -35,6 +38,7 @@ func Lines(out []byte) iter.Seq[Line] {
 	return func(yield func(Line) bool) {
 		rest := string(out)
 		cells := make([]string, 0, 8)
+		f := frame{out: rest}
 		for rest != "" {
 			text, tail, _ := strings.Cut(rest, "\n")
 			rest = tail
@@ -43,6 +47,7 @@ func Lines(out []byte) iter.Seq[Line] {
 				cells = appendCells(cells[:0], line.Text)
 				line.Cells = cells
 			}
+			line.Damaged = f.add(line)
 			if !yield(line) {
 				return
 			}
@@ -61,7 +66,7 @@ func classify(s string) Line {
 	case s[0] == '|':
 		line.Kind = Torn
 	case len(s) >= 3 && strings.Trim(s, ".… ") == "":
-		line.Kind = Separator
+		line.Kind, line.Elided = Separator, true
 	}
 	return line
 }

@@ -56,7 +56,8 @@ func TestLinesTellRowsFromRulesTextAndCuts(t *testing.T) {
 		{"| 0  A | OK", boxtable.Torn, nil},
 		{"| 0  A | OK |x", boxtable.Torn, nil},
 	} {
-		want := []boxtable.Line{{Kind: c.kind, Text: strings.TrimSpace(c.line), Cells: c.cells}}
+		dots := c.kind == boxtable.Separator && strings.ContainsAny(c.line, ".…")
+		want := []boxtable.Line{{Kind: c.kind, Text: strings.TrimSpace(c.line), Cells: c.cells, Elided: dots}}
 		if diff := cmp.Diff(want, lines(c.line+"\n")); diff != "" {
 			t.Errorf("%q: want (-) and got (+) differ:\n%s", c.line, diff)
 		}
@@ -278,6 +279,46 @@ func TestTokens(t *testing.T) {
 	} {
 		if diff := cmp.Diff(want, boxtable.Tokens(cell)); diff != "" {
 			t.Errorf("%q: want (-) and got (+) differ:\n%s", cell, diff)
+		}
+	}
+}
+
+// A header of a hundred thousand words would cost as much again for every row under it.
+func TestHeaderIsBounded(t *testing.T) {
+	h := boxtable.Vocabulary{}.Header([]string{strings.Repeat("a ", 100_000), "b"})
+	var r boxtable.Record
+	if n := len(h.Columns); n != 64 || !r.Read(h, []string{"1", "2"}) {
+		t.Errorf("%d columns", n)
+	}
+}
+
+// A number from which a digit was lost is a wrong number: the row is shorter than
+// its box. Where no row of a box is as long as its rule, somebody drew it by hand.
+func TestRowsThatLostAPart(t *testing.T) {
+	const rule, row, short, long = "+-----+\n", "| 123 |\n", "| 12 |\n", "| 12345678 |\n"
+	for _, c := range []struct {
+		name, out string
+		damaged   []int // lines
+	}{
+		{"a short row", rule + row + rule + short + row, []int{3}},
+		{"several", rule + row + short + rule + short, []int{2, 4}},
+		{"a long one has a long value", rule + row + long + row, nil},
+		{"the first row says nothing: it may be a title", rule + short + row + rule + short, []int{4}},
+		{"no row fits", rule + short + rule + short + long + short, nil},
+		{"no rule", row + short, nil},
+		{"another box, behind two rules", rule + row + rule + rule + short + rule + short, nil},
+		{"another box, behind a blank line", rule + row + rule + "\n" + short, nil},
+		{"another rule", rule + row + "+--------+\n" + row, nil},
+		{"dots are no rule", rule + row + "...\n" + short, []int{3}},
+	} {
+		var damaged []int
+		for i, line := range lines(c.out) {
+			if line.Damaged {
+				damaged = append(damaged, i)
+			}
+		}
+		if diff := cmp.Diff(c.damaged, damaged); diff != "" {
+			t.Errorf("%s: damaged lines, wanted (-) and got (+):\n%s", c.name, diff)
 		}
 	}
 }

@@ -27,10 +27,13 @@ type Column struct {
 	Field  *printed.Field // nil where no metric is read from the values
 }
 
-// Read adds the readings of a value in this column, and reports whether all of it
-// made sense.
-func (c *Column) Read(to *model.Readings, text string) bool {
-	return c.Field == nil || c.Field.Read(to, text, c.Unit)
+// Read adds the readings of a value in this column. The error says why a part of
+// it is left out.
+func (c *Column) Read(to *model.Readings, text string) error {
+	if c.Field == nil {
+		return nil
+	}
+	return c.Field.Read(to, text, c.Unit)
 }
 
 // Header is one header row: the columns of all its cells, in order.
@@ -45,6 +48,9 @@ type span struct {
 	phrase     int // the one that may hold blanks, -1 for none
 	pairs      bool
 }
+
+// maxColumns bounds what every row under a header costs. Real headers have ten words.
+const maxColumns = 64
 
 // Header reads the header words of a row.
 func (v Vocabulary) Header(cells []string) *Header {
@@ -89,7 +95,7 @@ func (v Vocabulary) Columns(cell string) []Column { return v.appendColumns(nil, 
 
 func (v Vocabulary) appendColumns(cols []Column, cell string) []Column {
 	before := len(cols)
-	for rest := strings.TrimSpace(cell); rest != ""; rest = strings.TrimSpace(rest) {
+	for rest := strings.TrimSpace(cell); rest != "" && len(cols) < maxColumns; rest = strings.TrimSpace(rest) {
 		if unit, ok := strings.CutPrefix(rest, "("); ok && len(cols) > before {
 			unit, rest, _ = strings.Cut(unit, ")")
 			cols[len(cols)-1].Unit = strings.TrimSpace(unit)

@@ -44,7 +44,7 @@ func (r *Record) split(s span, cell string) bool {
 	}
 	r.tokens = appendTokens(r.tokens[:0], cell, s.pairs, s.phrase >= 0)
 	switch {
-	case len(r.tokens) == n:
+	case len(r.tokens) == n && s.phrase < 0:
 		r.values = append(r.values, r.tokens...)
 		return true
 	case s.phrase < 0 || len(r.tokens) < n-1:
@@ -55,9 +55,18 @@ func (r *Record) split(s span, cell string) bool {
 	}
 	before, after := s.phrase-s.first, s.end-1-s.phrase
 	r.values = append(r.values, r.tokens[:before]...)
-	r.values = append(r.values, strings.Join(r.tokens[before:len(r.tokens)-after], " "))
+	r.values = append(r.values, oneLine(r.tokens[before:len(r.tokens)-after]))
 	r.values = append(r.values, r.tokens[len(r.tokens)-after:]...)
 	return true
+}
+
+// oneLine is a name of several tokens with one blank between its words.
+func oneLine(tokens []string) string {
+	name := strings.Join(tokens, " ")
+	if strings.Contains(name, "  ") {
+		name = strings.Join(strings.Fields(name), " ")
+	}
+	return name
 }
 
 // Get returns the value under a word, and false when the header lacks the word or
@@ -144,8 +153,6 @@ func appendTokens(dst []string, cell string, pairs, phrase bool) []string {
 		joins := joining || pairs && f[0] == '/' ||
 			printed.IsSymbol(f) && len(dst) > base && endsInDigit(dst[len(dst)-1]) && (!phrase || at == len(cell))
 		switch {
-		case joins && phrase && len(dst) > base: // part of a name
-			dst[len(dst)-1] += " " + f
 		case joins && len(dst) > base:
 			dst[len(dst)-1] = cell[start:at]
 		default:

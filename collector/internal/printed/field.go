@@ -2,6 +2,7 @@ package printed
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
@@ -22,11 +23,12 @@ type Field struct {
 func (f *Field) IsPair() bool { return f.Total != "" || f.Limit != "" }
 
 // Read adds the readings in text; their unit stands behind the number, else it is
-// headerUnit, else the assumed one. It reports whether all of text makes sense: an absent value does, and
-// a part that does not costs only itself.
-func (f *Field) Read(to *model.Readings, text, headerUnit string) bool {
+// headerUnit, else the assumed one. An absent value is no error; a part that
+// cannot be read costs only itself, and the error is a Mistake, which a pair's
+// says of "its used part", "its total" or "its limit".
+func (f *Field) Read(to *model.Readings, text, headerUnit string) error {
 	if Absent(text) {
-		return true
+		return nil
 	}
 	headerUnit = cmp.Or(headerUnit, f.Assumed)
 	if f.Total != "" {
@@ -36,33 +38,45 @@ func (f *Field) Read(to *model.Readings, text, headerUnit string) bool {
 	if !isPair || f.Limit == "" {
 		value, limit = text, ""
 	}
-	v, known, ok := f.Unit.parse(value, headerUnit)
+	v, known, err := f.Unit.parse(value, headerUnit)
 	f.add(to, f.Metric, v, known)
-	v, known, okLimit := f.Unit.parse(limit, headerUnit)
+	v, known, errLimit := f.Unit.parse(limit, headerUnit)
 	f.add(to, f.Limit, v, known && v != 0)
-	return ok && okLimit
+	return cmp.Or(err, of("its limit", errLimit))
 }
 
-func (f *Field) readUsage(to *model.Readings, text, headerUnit string) bool {
+func (f *Field) readUsage(to *model.Readings, text, headerUnit string) error {
 	used, total, isPair := CutPair(text)
+	if !isPair {
+		return NoPair
+	}
 	_, unit := cutUnit(total)
 	unit = cmp.Or(unit, headerUnit)
-	all, knownAll, ok := f.Unit.parse(total, unit)
-	if !isPair || !ok || knownAll && all == 0 {
-		return isPair && ok
+	all, knownAll, err := f.Unit.parse(total, unit)
+	if err != nil || knownAll && all == 0 {
+		return of("its total", err)
 	}
-	part, knownPart, ok := f.Unit.parse(used, unit)
+	part, knownPart, err := f.Unit.parse(used, unit)
+	err = of("its used part", err)
 	if knownPart && knownAll && part > all {
-		knownPart, ok = false, false
+		knownPart, err = false, UsedAbove
 	}
 	_, toldPart := to.Get(f.Metric, f.Labels...)
 	_, toldAll := to.Get(f.Total, f.Labels...)
 	if toldPart || toldAll { // halves of two pairs are no pair
-		return ok
+		return err
 	}
 	f.add(to, f.Metric, part, knownPart)
 	f.add(to, f.Total, all, knownAll)
-	return ok
+	return err
+}
+
+// of says which part of a pair an error is about.
+func of(part string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", part, err)
 }
 
 func (f *Field) add(to *model.Readings, m model.Metric, v float64, known bool) {

@@ -21,7 +21,7 @@ func FuzzField(f *testing.F) {
 			{Metric: "value", Limit: "total", Unit: printed.Unit(u)},
 		} {
 			var rs model.Readings
-			ok := field.Read(&rs, text, unit)
+			ok := field.Read(&rs, text, unit) == nil
 			value, hasValue := rs.Get("value")
 			total, hasTotal := rs.Get("total")
 			switch {

@@ -82,26 +82,26 @@ func TestField(t *testing.T) {
 		field      printed.Field
 		text, unit string
 		want       model.Readings
-		unreadable bool
+		why        string // it cannot be read
 	}{
 		{field: value(printed.Watts), text: "71W", want: one(71)},
 		{field: value(printed.Watts), text: "71.5 W", want: one(71.5)},
 		{field: value(printed.Watts), text: "71", unit: "W", want: one(71)},
-		{field: value(printed.Watts), text: "71", unreadable: true},
-		{field: value(printed.Watts), text: "71C", unit: "W", unreadable: true},
-		{field: value(printed.Watts), text: "-1W", unreadable: true},
-		{field: value(printed.Watts), text: "W", unreadable: true},
+		{field: value(printed.Watts), text: "71", why: "no unit, or another one"},
+		{field: value(printed.Watts), text: "71C", unit: "W", why: "no unit, or another one"},
+		{field: value(printed.Watts), text: "-1W", why: "beyond what a machine can have"},
+		{field: value(printed.Watts), text: "W", why: "no number"},
 		{field: value(printed.Watts), text: "NA", unit: "W"},
 		{field: value(printed.Celsius), text: "-12", unit: "C", want: one(-12)},
 		{field: value(printed.Percent), text: "36 %", want: one(0.36)},
 		{field: value(printed.Percent), text: "100%", want: one(1)},
-		{field: value(printed.Percent), text: "101%", unreadable: true},
+		{field: value(printed.Percent), text: "101%", why: "beyond what a machine can have"},
 		{field: value(printed.Count), text: "7", want: one(7)},
-		{field: value(printed.Count), text: "7 of", unreadable: true},
-		{field: value(printed.Count), text: "7W", unreadable: true},
+		{field: value(printed.Count), text: "7 of", why: "no unit, or another one"},
+		{field: value(printed.Count), text: "7W", why: "no unit, or another one"},
 		{field: value(printed.Level), text: "P9", want: one(9)},
-		{field: value(printed.Level), text: "9", unreadable: true},
-		{field: value(printed.Level), text: "P-9", unreadable: true},
+		{field: value(printed.Level), text: "9", why: "no number"},
+		{field: value(printed.Level), text: "P-9", why: "no number"},
 
 		{field: power, text: "69W / 350W", want: both(69, 350)},
 		{field: power, text: "450W/350W", want: both(450, 350)},
@@ -109,8 +109,8 @@ func TestField(t *testing.T) {
 		{field: power, text: "97W", want: one(97)},
 		{field: power, text: "N/A / 350W", want: all(350)},
 		{field: power, text: "70W / 0W", want: one(70)},
-		{field: power, text: "201 / 350", unreadable: true},
-		{field: power, text: "much / 350W", want: all(350), unreadable: true},
+		{field: power, text: "201 / 350", why: "no unit, or another one"},
+		{field: power, text: "much / 350W", want: all(350), why: "no number"},
 
 		{field: memory, text: "5680/65536 MiB", want: both(5680*mib, 65536*mib)},
 		{field: memory, text: "5680/65536MiB", want: both(5680*mib, 65536*mib)},
@@ -118,7 +118,7 @@ func TestField(t *testing.T) {
 		{field: memory, text: "31859/ 32768", unit: "MB", want: both(31859*mib, 32768*mib)},
 		{field: memory, text: "0    / 32768", unit: "MB", want: both(0, 32768*mib)},
 		{field: pages, text: "15   / 15", unit: "page", want: both(15, 15)},
-		{field: memory, text: "3 / 4", unreadable: true},
+		{field: memory, text: "3 / 4", why: "its total: no unit, or another one"},
 		{field: memory, text: "0    / 0", unit: "MB"},
 		{field: memory, text: "7    / 0", unit: "MB"},
 		{field: memory, text: "NA", unit: "MB"},
@@ -132,20 +132,23 @@ func TestField(t *testing.T) {
 		{field: memory, text: "5680 / N/A", unit: "MB", want: one(5680 * mib)},
 		{field: memory, text: "NA/NA MiB"},
 		{field: memory, text: "NA/65536 MiB", want: all(65536 * mib)},
-		{field: memory, text: "-24 / 32768", unit: "MB", want: all(32768 * mib), unreadable: true},
-		{field: memory, text: "32769/ 32768", unit: "MB", want: all(32768 * mib), unreadable: true},
-		{field: memory, text: "18446744073709551592 / 32768", unit: "MB", want: all(32768 * mib), unreadable: true},
-		{field: memory, text: "x / 32768", unit: "MB", want: all(32768 * mib), unreadable: true},
-		{field: pages, text: "1 / 18446744073709551615", unit: "page", unreadable: true},
-		{field: memory, text: "1 / -4", unit: "MB", unreadable: true},
-		{field: memory, text: "1 / 4 TB", unreadable: true},
-		{field: memory, text: "1/2/3", unit: "MB", unreadable: true},
-		{field: memory, text: "12345", unit: "MB", unreadable: true},
+		{field: memory, text: "-24 / 32768", unit: "MB", want: all(32768 * mib), why: "its used part: beyond what a machine can have"},
+		{field: memory, text: "32769/ 32768", unit: "MB", want: all(32768 * mib), why: "used is more than the total"},
+		{field: memory, text: "18446744073709551592 / 32768", unit: "MB", want: all(32768 * mib), why: "its used part: beyond what a machine can have"},
+		{field: memory, text: "x / 32768", unit: "MB", want: all(32768 * mib), why: "its used part: no number"},
+		{field: pages, text: "1 / 18446744073709551615", unit: "page", why: "its total: beyond what a machine can have"},
+		{field: memory, text: "1 / -4", unit: "MB", why: "its total: beyond what a machine can have"},
+		{field: memory, text: "1 / 4 TB", why: "its total: no unit, or another one"},
+		{field: memory, text: "1/2/3", unit: "MB", why: "its total: no number"},
+		{field: memory, text: "12345", unit: "MB", why: "no pair with a slash"},
 	} {
 		var got model.Readings
-		ok := c.field.Read(&got, c.text, c.unit)
-		if diff := cmp.Diff(c.want, got); diff != "" || ok == c.unreadable {
-			t.Errorf("%q (%s): makes sense: %v, want (-) and got (+) differ:\n%s", c.text, c.unit, ok, diff)
+		why := ""
+		if err := c.field.Read(&got, c.text, c.unit); err != nil {
+			why = err.Error()
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" || why != c.why {
+			t.Errorf("%q (%s): %q, want %q; want (-) and got (+) differ:\n%s", c.text, c.unit, why, c.why, diff)
 		}
 	}
 }
@@ -154,12 +157,12 @@ func TestField(t *testing.T) {
 func TestFieldKeepsWhatWasTold(t *testing.T) {
 	rs := one(1)
 	f := printed.Field{Metric: "value", Unit: printed.Watts}
-	if !f.Read(&rs, "2W", "") || !cmp.Equal(rs, one(1)) {
+	if err := f.Read(&rs, "2W", ""); err != nil || !cmp.Equal(rs, one(1)) {
 		t.Errorf("got %v", rs)
 	}
 	rs = all(20)
 	f = printed.Field{Metric: "value", Total: "total", Unit: printed.Pages}
-	if !f.Read(&rs, "30 / 40", "page") || !cmp.Equal(rs, all(20)) {
+	if err := f.Read(&rs, "30 / 40", "page"); err != nil || !cmp.Equal(rs, all(20)) {
 		t.Errorf("got %v", rs)
 	}
 }

@@ -57,18 +57,25 @@ func (u Unit) Value(text, headerUnit string) (float64, bool) {
 	return v, known
 }
 
-// parse reads one value. An absent one is not known and fine, one that cannot be
-// read is neither. Only temperatures may be negative, and what no machine holds is refused: an
+// parse reads one value. An absent one is not known and no error. Only temperatures may be negative, and what no machine holds is refused: an
 // unsigned counter that went below zero prints as an enormous number.
-func (u Unit) parse(text, headerUnit string) (v float64, known, ok bool) {
+func (u Unit) parse(text, headerUnit string) (v float64, known bool, err error) {
 	const most = 1 << 60
 	number, symbol := cutUnit(text)
 	if Absent(number) {
-		return 0, false, true
+		return 0, false, nil
 	}
-	v, ok = u.amount(number, cmp.Or(symbol, headerUnit))
-	ok = ok && (v >= 0 || u == Celsius) && v < most && (v <= 1 || u != Percent)
-	return v, ok, ok
+	v, ok := u.amount(number, cmp.Or(symbol, headerUnit))
+	switch {
+	case !ok:
+		if _, isNumber := Number(number); isNumber && u != Level {
+			return 0, false, WrongUnit
+		}
+		return 0, false, NoNumber
+	case v < 0 && u != Celsius, v >= most, v > 1 && u == Percent:
+		return 0, false, OutOfRange
+	}
+	return v, true, nil
 }
 
 // amount reads a number with the symbol of the unit, whatever its range.

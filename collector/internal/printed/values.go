@@ -45,9 +45,10 @@ func Number(s string) (float64, bool) {
 	return f, err == nil
 }
 
-// Index reads a small non-negative whole number: a card's, a chip's, a node's.
+// Index reads a small non-negative whole number as tools print it: a card's, a
+// chip's, a node's. One that begins with a 0 has lost what was before it.
 func Index(s string) (int, bool) {
-	if s == "" || s[0] < '0' || s[0] > '9' { // saves making an error for most cells
+	if s == "" || s[0] < '0' || s[0] > '9' || s[0] == '0' && len(s) > 1 { // saves making an error for most cells
 		return 0, false
 	}
 	n, err := strconv.ParseUint(s, 10, 31)

@@ -10,6 +10,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/topology"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
 )
 
 func names() topology.Names {
@@ -161,13 +162,13 @@ GPU2    MX      ETH     X       7              0-3
 			want: model.Report{
 				Links:      []model.Link{link("GPU1", "GPU0", "MX"), link("GPU2", "GPU0", "MX"), link("GPU2", "GPU1", "ETH")},
 				Affinities: []model.Affinity{{Name: "GPU0", CPUs: "0-3"}, {Name: "GPU1", NUMANode: node(0)}, {Name: "GPU2", NUMANode: node(7), CPUs: "0-3"}},
-				Warnings: []string{
+				Warnings: modeltest.Warnings(
 					"the link of GPU0 to GPU1 is printed as its own",
 					`cannot read the link of GPU0 to GPU2 from "self"`,
 					`cannot read the node affinity of GPU0 from "zero"`,
 					`cannot read the link of GPU1 to GPU2 from "MX?"`,
 					`cannot read the CPU affinity of GPU1 from "all"`,
-				},
+				),
 			},
 		},
 		{
@@ -177,7 +178,7 @@ GPU2    MX      ETH     X       7              0-3
 GPU0    X       MX
 GPU1    MX      X       MX      0-3     8
 GPU2    MX      MX      X       0-1`,
-			want: model.Report{Warnings: []string{"the row of GPU0 is cut", "the row of GPU1 is cut", "the row of GPU2 is cut"}},
+			want: model.Report{Warnings: modeltest.Warnings("the row of GPU0 is cut", "the row of GPU1 is cut", "the row of GPU2 is cut")},
 		},
 		{
 			name: "CRLF, and noise on all sides",
@@ -198,7 +199,7 @@ NPU2    HCCS    SIO     X       24-47
 			want: model.Report{
 				Links:      []model.Link{link("NPU2", "NPU0", "HCCS"), link("NPU2", "NPU1", "SIO")},
 				Affinities: []model.Affinity{{Name: "NPU2", CPUs: "24-47"}},
-				Warnings:   []string{"the links of NPU0 do not line up with the header", "the links of NPU1 do not line up with the header"},
+				Warnings:   modeltest.Warnings("the links of NPU0 do not line up with the header", "the links of NPU1 do not line up with the header"),
 			},
 		},
 		{

@@ -106,7 +106,7 @@ func (o once) readings(of string, rs model.Readings) {
 	o.t.Helper()
 	for _, r := range rs {
 		o.once(of, string(r.Metric), strings.Join(r.Labels, ","))
-		if strings.HasPrefix(of, "slice") != strings.HasPrefix(string(r.Metric), "slice_") {
+		if strings.HasPrefix(of, "slice") != r.Metric.OfSlice() {
 			o.t.Errorf("%s has a %s", of, r.Metric)
 		}
 		isRatio, isTemperature := strings.HasSuffix(string(r.Metric), "_ratio"), strings.HasSuffix(string(r.Metric), "_celsius")
@@ -174,6 +174,21 @@ func MustBegin[T any](t testing.TB, what string, whole, part []T) {
 	}
 }
 
+// MustAgree holds that a card that was read before a cut is the same in the whole,
+// where it is in it: what follows may tell that lines were lost beside it.
+func MustAgree(t testing.TB, whole, part []model.Device) {
+	t.Helper()
+	known := map[[3]string]model.Device{}
+	for _, d := range whole {
+		known[[3]string{d.ID, d.NPU, d.Chip}] = d
+	}
+	for _, d := range part {
+		if all, ok := known[[3]string{d.ID, d.NPU, d.Chip}]; ok && !reflect.DeepEqual(all, d) {
+			t.Fatalf("a card in all (-) and before the cut (+) differ:\n%s", cmp.Diff(all, d))
+		}
+	}
+}
+
 // WholeLines is the lines that end before a cut.
 func WholeLines(out []byte, cut int) []byte {
 	out = out[:max(0, min(cut, len(out)))]
@@ -209,4 +224,9 @@ func Usage(prefix, unit string, scale float64, used, total *float64, labels ...s
 		rs = append(rs, Reading(model.Metric(prefix+"total"+unit), *total*scale, labels...)...)
 	}
 	return rs
+}
+
+// Warnings is what a test expects of warnings that all have their text.
+func Warnings(texts ...string) model.Warnings {
+	return model.Warnings{Texts: texts, Count: len(texts)}
 }

@@ -123,8 +123,15 @@ func prune(v any) any {
 	case map[string]any:
 		for key, x := range v {
 			x = prune(x)
-			if readings, ok := x.([]any); ok && key == "Readings" {
-				x = byName(readings)
+			switch inner := x.(type) {
+			case []any:
+				if key == "Readings" {
+					x = byName(inner)
+				}
+			case map[string]any:
+				if key == "Warnings" {
+					x = inner["Texts"]
+				}
 			}
 			if v[key] = x; x == nil || x == "" {
 				delete(v, key)

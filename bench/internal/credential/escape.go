@@ -1,0 +1,101 @@
+package credential
+
+import (
+	"html"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+)
+
+// unescape takes one round of the escapes of strings (of JSON, Go, Python, a shell), of
+// URLs and of HTML off text. What is none stays as it is.
+func unescape(text string) string {
+	if !strings.ContainsAny(text, `\%&`) {
+		return text
+	}
+	b := make([]byte, 0, len(text))
+	for len(text) > 0 {
+		n := 0
+		switch text[0] {
+		case '\\':
+			b, n = appendString(b, text)
+		case '%':
+			b, n = appendCode(b, text, 1, 2)
+		case '&':
+			b, n = appendEntity(b, text)
+		}
+		if n == 0 {
+			b, n = append(b, text[0]), 1
+		}
+		text = text[n:]
+	}
+	return string(b)
+}
+
+// appendString appends what the escape of a string at the beginning of text stands for,
+// and says how long the escape is, 0 where it is none.
+func appendString(b []byte, text string) ([]byte, int) {
+	if len(text) < 2 {
+		return b, 0
+	}
+	switch c := text[1]; {
+	case c == 'u':
+		return appendUnit(b, text)
+	case c == 'x':
+		return appendCode(b, text, 2, 2)
+	case strings.IndexByte("abfnrtv0", c) >= 0:
+		return append(b, ' '), 2
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		return b, 0
+	default:
+		return append(b, c), 2
+	}
+}
+
+// appendCode appends the byte whose hexadecimal digits stand at a place of text.
+func appendCode(b []byte, text string, at, digits int) ([]byte, int) {
+	code, ok := hexAt(text, at, digits)
+	if !ok {
+		return b, 0
+	}
+	return append(b, byte(code)), at + digits
+}
+
+// appendUnit appends the character of \uXXXX, or of two of them that are one.
+func appendUnit(b []byte, text string) ([]byte, int) {
+	const size = len(`\u003d`)
+	unit, ok := hexAt(text, 2, 4)
+	if !ok {
+		return b, 0
+	}
+	r, n := rune(unit), size
+	if utf16.IsSurrogate(r) && strings.HasPrefix(text[size:], `\u`) {
+		if low, ok := hexAt(text, size+2, 4); ok {
+			r, n = utf16.DecodeRune(r, rune(low)), 2*size
+		}
+	}
+	return append(b, string(r)...), n
+}
+
+// appendEntity appends the character of &#61;, &#x3d; or &equals;.
+func appendEntity(b []byte, text string) ([]byte, int) {
+	const longest = 34
+	end := strings.IndexByte(text[:min(len(text), longest)], ';')
+	if end < 0 {
+		return b, 0
+	}
+	entity := text[:end+1]
+	plain := html.UnescapeString(entity)
+	if strings.HasSuffix(plain, ";") && plain != ";" {
+		return b, 0
+	}
+	return append(b, plain...), len(entity)
+}
+
+func hexAt(text string, at, digits int) (uint64, bool) {
+	if len(text) < at+digits {
+		return 0, false
+	}
+	code, err := strconv.ParseUint(text[at:at+digits], 16, 32)
+	return code, err == nil
+}

@@ -1,0 +1,213 @@
+package collector
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/command"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/label"
+)
+
+// A label must be short, say that it was shortened, and stay another one than that
+// of any other text.
+func TestLabel(t *testing.T) {
+	long := strings.Repeat("a", 5000)
+	seen := map[string]string{}
+	for _, text := range []string{
+		"", "C500", strings.Repeat("b", 196), strings.Repeat("b", 197), strings.Repeat("b", 200), strings.Repeat("b", 201),
+		long, long + "1", long + "2", label.Value(long), label.Value(long)[:196], strings.Repeat("曦", 60), strings.Repeat("曦", 70), "x" + strings.Repeat("曦", 70), "xy" + strings.Repeat("曦", 70),
+		strings.Repeat("\U0001F600", 60), strings.Repeat("\x80", 300),
+	} {
+		got := label.Value(text)
+		if len(got) > 200 || utf8.ValidString(text) && !utf8.ValidString(got) {
+			t.Errorf("%.20q… of %d bytes gives %d bytes: %q", text, len(text), len(got), got)
+		}
+		if (got != text) != (len(text) > 196) || got != text && !strings.Contains(got, "…") {
+			t.Errorf("%.20q… of %d bytes gives %q", text, len(text), got)
+		}
+		if other, twice := seen[got]; twice {
+			t.Errorf("%q is the label of two texts, of %d and %d bytes", got, len(text), len(other))
+		}
+		seen[got] = text
+	}
+}
+
+// gathered polls a vendor once, with answers that edit changes, and returns what a scrape gets.
+func gathered(t testing.TB, vendor int, tool string, edit func(args string, out []byte) []byte) []*dto.MetricFamily {
+	t.Helper()
+	o := options()
+	answer := machine(t, tool)
+	edited := func(ctx context.Context, args []string) (command.Output, error) {
+		out, err := answer(ctx, args)
+		out.Stdout = edit(strings.Join(args, " "), out.Stdout)
+		return out, err
+	}
+	h := newHardware(vendors()[vendor], &scripted{answer: edited}, nowhere{}, 0, o)
+	c := New(Options{Processes: true, Interval: o.Interval, InventoryInterval: o.InventoryInterval, Timeout: o.Timeout, Logger: o.Logger})
+	c.cards = append(c.cards, cards{poller: newPoller(vendors()[vendor].Name, h, o), hardware: h})
+	c.cards[0].poller.poll(t.Context())
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(c)
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkLabels(t, families)
+	return families
+}
+
+func checkLabels(t testing.TB, families []*dto.MetricFamily) {
+	t.Helper()
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if len(l.GetValue()) > 200 || !utf8.ValidString(l.GetValue()) {
+					t.Errorf("%s has the label %s of %d bytes", f.GetName(), l.GetName(), len(l.GetValue()))
+				}
+			}
+		}
+	}
+}
+
+// One name of 5,000 bytes made Prometheus drop the whole scrape. Names that agree in
+// their beginnings are still two series.
+func TestLongNamesAreBounded(t *testing.T) {
+	long := strings.Repeat("曦", 1700)
+	families := gathered(t, 0, "mx-smi", func(args string, out []byte) []byte {
+		for _, word := range []string{"C500", "VLLM::EngineCor", "2.2.9", "3.9.12", "3.5.1.8", "1.31.4.0", "GPU-7c1e"} {
+			out = bytes.ReplaceAll(out, []byte(word), []byte(long+word))
+		}
+		if args == "topo -n" {
+			out = bytes.ReplaceAll(out, []byte("NIC0: mlx5_0"), []byte("NIC0: "+long+"0"))
+		}
+		return out
+	})
+	long200 := map[string]int{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if strings.Contains(l.GetValue(), "…") {
+					long200[f.GetName()+" "+l.GetName()]++
+				}
+			}
+		}
+	}
+	for name, least := range map[string]int{
+		"accelerator_info name": 8, "accelerator_info uuid": 8, "accelerator_process_memory_used_bytes process": 4,
+		"accelerator_tool_info driver_version": 1, "accelerator_tool_info tool_version": 1, "accelerator_link_info peer": 8,
+	} {
+		if long200[name] < least {
+			t.Errorf("%d shortened labels %s, want %d: %v", long200[name], name, least, long200)
+		}
+	}
+}
+
+// Two NICs whose names differ only behind 200 bytes, and one called as the first is shown.
+func TestNamesWithOneBeginningAreTwoSeries(t *testing.T) {
+	long := strings.Repeat("n", 300)
+	families := gathered(t, 0, "mx-smi", func(args string, out []byte) []byte {
+		if args != "topo -n" {
+			return out
+		}
+		text := strings.ReplaceAll(string(out), "NIC0", "NIC0 NIC1 NIC2")
+		text = strings.ReplaceAll(text, "NIC0 NIC1 NIC2: mlx5_0", fmt.Sprintf("NIC0: %s0\n NIC1: %s1\n NIC2: %s", long, long, label.Value(long+"0")))
+		var lines []string
+		for line := range strings.Lines(text) {
+			if f := strings.Fields(line); len(f) == 11 && strings.HasPrefix(f[0], "GPU") { // name, 8 cards, the NIC, node or CPUs
+				line = strings.Join(append(f[:9:9], f[9], f[9], f[9], f[10]), " ") + "\n"
+			} else if len(f) == 12 && strings.HasPrefix(f[0], "GPU") {
+				line = strings.Join(append(f[:9:9], f[9], f[9], f[9], f[10], f[11]), " ") + "\n"
+			}
+			lines = append(lines, line)
+		}
+		return []byte(strings.Join(lines, ""))
+	})
+	peers := map[string]bool{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if f.GetName() == "accelerator_link_info" && l.GetName() == "peer" && strings.HasPrefix(l.GetValue(), "nnn") {
+					peers[l.GetValue()] = true
+				}
+			}
+		}
+	}
+	if len(peers) != 3 {
+		t.Errorf("three NICs are %d peers: %v", len(peers), peers)
+	}
+}
+
+// FuzzScrape holds that whatever the tools print a scrape succeeds: no series twice,
+// no label that is too long, no more series than Prometheus takes.
+func FuzzScrape(f *testing.F) {
+	for vendor, tool := range []string{"mx-smi", "npu-smi"} {
+		answer := machine(f, tool)
+		args := [][]string{{}, {"-L"}, {"topo", "-n"}}
+		if vendor == 1 {
+			args = [][]string{{"info"}, {"info", "-m"}, {"info", "-t", "topo"}}
+		}
+		var texts [3][]byte
+		for i, a := range args {
+			out, err := answer(f.Context(), a)
+			if err != nil {
+				f.Fatal(err)
+			}
+			texts[i] = out.Stdout
+		}
+		f.Add(vendor == 1, texts[0], texts[1], texts[2], "500", strings.Repeat("x", 400))
+		f.Add(vendor == 1, texts[0], texts[1], texts[2], "0", "00")
+		f.Add(vendor == 1, texts[0], texts[1], texts[2], "\n", "\n| 7 |\n")
+	}
+	f.Fuzz(func(t *testing.T, ascend bool, table, list, topology []byte, from, to string) {
+		vendor, tool := 0, "mx-smi"
+		if ascend {
+			vendor, tool = 1, "npu-smi"
+		}
+		texts := map[string][]byte{"": table, "info": table, "-L": list, "info -m": list, "topo -n": topology, "info -t topo": topology}
+		families := gathered(t, vendor, tool, func(args string, _ []byte) []byte {
+			out := texts[args]
+			if from != "" && len(to) < 1000 {
+				out = bytes.Replace(out, []byte(from), []byte(to), 100)
+			}
+			return out
+		})
+		const most = 20_000 // sample_limit in deploy/prometheus
+		n := 0
+		for _, family := range families {
+			n += len(family.GetMetric())
+		}
+		if n > most {
+			t.Errorf("%d series", n)
+		}
+	})
+}
+
+// A table of ten thousand made-up processes is not ten thousand series.
+func TestMadeUpRowsAreNotSeries(t *testing.T) {
+	families := gathered(t, 0, "mx-smi", func(args string, out []byte) []byte {
+		if args != "" {
+			return out
+		}
+		var rows strings.Builder
+		for i := range 10_000 {
+			fmt.Fprintf(&rows, "|  0                  %7d         made-up                      1              |\n", i)
+		}
+		return bytes.Replace(out, []byte("Usage(MiB)     |\n"), []byte("Usage(MiB)     |\n"+rows.String()), 1)
+	})
+	processes := 0
+	for _, f := range families {
+		if f.GetName() == "accelerator_process_memory_used_bytes" {
+			processes = len(f.GetMetric())
+		}
+	}
+	if processes != 1024 {
+		t.Errorf("%d series of processes", processes)
+	}
+}
