@@ -48,7 +48,8 @@ type daemon struct {
 	ready     atomic.Bool
 }
 
-func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
+// newDaemon wires the program. linesDropped is the metric of its log.
+func newDaemon(s *settings, c configuration, base log.Logger, linesDropped prometheus.Collector) (*daemon, error) {
 	d := &daemon{settings: s, base: base, logger: withTimestamp(base), registry: prometheus.NewRegistry()}
 	vendors := s.enabledVendors()
 	d.hardware = collector.New(collector.Options{
@@ -68,7 +69,7 @@ func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
 	})
 	d.reloadOK.Set(1)
 	d.reloadAt.SetToCurrentTime()
-	d.registry.MustRegister(d.hardware, d.prober, d.placement, d.reloadOK, d.reloadAt,
+	d.registry.MustRegister(d.hardware, d.prober, d.placement, d.reloadOK, d.reloadAt, linesDropped,
 		versioncollector.NewCollector("accelerator_exporter"),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	level.Info(d.logger).Log("msg", "starting accelerator_exporter", "version", version.Info(), "build_context", version.BuildContext())

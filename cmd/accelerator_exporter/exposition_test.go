@@ -2,9 +2,11 @@ package main
 
 import (
 	"flag"
+	"io"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-kit/log"
 	dto "github.com/prometheus/client_model/go"
@@ -68,7 +70,9 @@ func TestExpositionIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := newDaemon(s, configuration{}, log.NewNopLogger())
+	lines := newLogQueue(io.Discard, 0, nil)
+	defer lines.close(time.Minute)
+	d, err := newDaemon(s, configuration{}, log.NewNopLogger(), lines.dropped)
 	if err != nil {
 		t.Fatal(err)
 	}
