@@ -166,7 +166,8 @@ func (d *daemon) handler() http.Handler {
 		}
 		fmt.Fprintln(w, "accelerator_exporter is ready.")
 	})
-	mux.HandleFunc("/-/reload", d.serveReload)
+	// A page of another site must not make a browser reload that knows the password.
+	mux.Handle("/-/reload", http.NewCrossOriginProtection().Handler(http.HandlerFunc(d.serveReload)))
 	mux.Handle("GET /{$}", pages.Held(d.landingHandler()))
 	return mux
 }

@@ -122,6 +122,38 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// A page of another site, open in a browser that knows the password, cannot reload.
+func TestReloadFromAnotherSite(t *testing.T) {
+	p := start(t, "--no-collector.metax", "--no-collector.ascend", "--web.enable-lifecycle")
+	for _, c := range []struct {
+		header, value string
+		status        int
+	}{
+		{"Sec-Fetch-Site", "cross-site", http.StatusForbidden},
+		{"Sec-Fetch-Site", "same-site", http.StatusForbidden},
+		{"Origin", "http://evil.example", http.StatusForbidden},
+		{"Origin", "null", http.StatusForbidden},
+		{"Sec-Fetch-Site", "same-origin", http.StatusOK},
+		{"Origin", p.url, http.StatusOK},
+	} {
+		for _, method := range []string{http.MethodPost, http.MethodPut} {
+			request, err := http.NewRequestWithContext(t.Context(), method, p.url+"/-/reload", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set(c.header, c.value)
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			if response.StatusCode != c.status {
+				t.Errorf("%s with %s: %s: %d, want %d", method, c.header, c.value, response.StatusCode, c.status)
+			}
+		}
+	}
+}
+
 // The API key reaches the server and nothing else: no log, metric or page.
 func TestSecretsStaySecret(t *testing.T) {
 	const secret = "sk-verysecret-0123456789"
