@@ -52,7 +52,7 @@ func TestVendorsAreFoundByTheirTool(t *testing.T) {
 		{"named", []string{"--collector.metax.command=/x/mx-smi"}, "metax=/x/mx-smi"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, err := parseFlags(c.args)
+			s, err := parseFlags(c.args, io.Discard)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -66,7 +66,7 @@ func isWhole(body string) bool {
 
 // TestExpositionIsComplete holds the golden file against all that the program registers.
 func TestExpositionIsComplete(t *testing.T) {
-	s, err := parseFlags(nil)
+	s, err := parseFlags(nil, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

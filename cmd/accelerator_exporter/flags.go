@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"regexp"
@@ -55,9 +56,11 @@ type vendorFlags struct {
 	expected       int
 }
 
-func parseFlags(args []string) (*settings, error) {
+// parseFlags prints help to stdout where args ask for it.
+func parseFlags(args []string, stdout io.Writer) (*settings, error) {
 	s := &settings{probe: probe.DefaultSpec()}
 	app := s.commandLine()
+	app.UsageWriter(stdout)
 	if _, err := commandline.Parse(app, args); err != nil {
 		return nil, err
 	}
@@ -71,7 +74,6 @@ func parseFlags(args []string) (*settings, error) {
 func (s *settings) commandLine() *kingpin.Application {
 	app := kingpin.New("accelerator_exporter",
 		"Prometheus exporter for MetaX and Ascend accelerators, NUMA nodes, and the streaming latency of the model server beside them.")
-	app.UsageWriter(os.Stdout)
 	app.Version(version.Print("accelerator_exporter"))
 	app.HelpFlag.Short('h')
 	app.VersionFlag.Short('v')

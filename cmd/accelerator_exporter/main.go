@@ -39,7 +39,7 @@ func main() {
 // run is the whole program. It returns the exit status: 0 after a clean end, 1
 // when it could not run or a single probe failed, 2 for a wrong command line.
 func run(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, stderr io.Writer) int {
-	s, err := parseFlags(args)
+	s, err := parseFlags(args, stdout)
 	if err != nil {
 		return commandline.Fail(stderr, "accelerator_exporter", err)
 	}
