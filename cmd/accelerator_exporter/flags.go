@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -161,10 +162,17 @@ func (s *settings) check() error {
 	if s.probeOnce && s.probe.URL == "" && s.configFile == "" {
 		return errors.New("--probe.once needs --probe.target or --config.file")
 	}
-	if p := s.telemetryPath; len(p) < 2 || p[0] != '/' || strings.HasPrefix(p, "/-/") || strings.ContainsAny(p, "{} \t") {
-		return errors.New("--web.telemetry-path must be a path such as /metrics, and not below /-/")
+	if !isTelemetryPath(s.telemetryPath) {
+		return errors.New("--web.telemetry-path must be a path such as /metrics, of at most 256 characters, and not below /-/")
 	}
 	return nil
+}
+
+// isTelemetryPath reports whether requests can have this path, and no other page has it.
+func isTelemetryPath(p string) bool {
+	const longest = 256
+	return len(p) <= longest && regexp.MustCompile(`^(/[\w.~!$&'()*+,;=:@-]+)+/?$`).MatchString(p) &&
+		path.Clean(p) == strings.TrimSuffix(p, "/") && !strings.HasPrefix(p, "/-/")
 }
 
 // configuration is what the probes' flags and the file tell.
