@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 const (
@@ -170,4 +171,14 @@ func connections(s runlog.Step) int {
 		n = min(n, s.Requests)
 	}
 	return n
+}
+
+// checkFiles says when a step needs more connections than this process may have
+// files: its requests would fail, and the server be blamed.
+func checkFiles(connections int) error {
+	const others = 40 // files beside connections, those of maxScrapers among them
+	if need, limit := connections+others, process.MaxFiles(); need > limit {
+		return fmt.Errorf("%d requests in flight need more files than the %d this process may open: ulimit -n %d", connections, limit, need)
+	}
+	return nil
 }

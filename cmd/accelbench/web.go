@@ -16,11 +16,16 @@ import (
 	"github.com/prometheus/exporter-toolkit/web"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/live"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/webserver"
 )
 
 // linger is how long the metrics stay after the run for one more scrape, if there
 // was any before: the last requests would be missing in Prometheus.
 const linger = 20 * time.Second
+
+// maxScrapers is how many clients may be connected, so that strangers do not take the
+// files of the load's own connections.
+const maxScrapers = 16
 
 // serveMetrics serves a run's own metrics at an address until stop is called, and
 // then for one more scrape of whoever scraped before.
@@ -38,7 +43,8 @@ func serveMetrics(ctx context.Context, m *live.Metrics, address, configFile stri
 	}
 	mux := http.NewServeMux()
 	scrapes := make(chan struct{}, 1)
-	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
+	pages := webserver.NewPages(maxScrapers, func(*http.Request, error) {}) // who leaves asks again
+	metrics := pages.Held(promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		metrics.ServeHTTP(w, r)
 		select {
@@ -46,8 +52,9 @@ func serveMetrics(ctx context.Context, m *live.Metrics, address, configFile stri
 		default:
 		}
 	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 15 * time.Second, MaxHeaderBytes: 64 << 10}
 	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	server := webserver.New(mux, maxScrapers)
+	server.ErrorLog = slog.NewLogLogger(logger.Handler(), slog.LevelDebug) // strangers must not write on the terminal
 	socket := false
 	flags := &web.FlagConfig{WebListenAddresses: &[]string{address}, WebSystemdSocket: &socket, WebConfigFile: &configFile}
 	var running sync.WaitGroup

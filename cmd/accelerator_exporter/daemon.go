@@ -24,15 +24,13 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 	"github.com/accelerator-exporter/accelerator_exporter/collector"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/webserver"
 )
 
-// Bounds on what a client of the web port may cost.
 const (
-	readTimeout    = 30 * time.Second
-	writeTimeout   = 15 * time.Second // longer than any scrape waits by default
-	drainTimeout   = 3 * time.Second  // leaves time for the rest of a stop within 5 s
-	maxHeaderBytes = 16 << 10
-	maxStreams     = 16 // of one HTTP/2 connection
+	maxConnections = 512
+	maxPages       = 16              // that are rendered or written at once
+	drainTimeout   = 3 * time.Second // leaves time for the rest of a stop within 5 s
 )
 
 // daemon is the running program: everything wired together.
@@ -50,7 +48,8 @@ type daemon struct {
 	ready     atomic.Bool
 }
 
-func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
+// newDaemon wires the program. linesDropped is the metric of its log.
+func newDaemon(s *settings, c configuration, base log.Logger, linesDropped prometheus.Collector) (*daemon, error) {
 	d := &daemon{settings: s, base: base, logger: withTimestamp(base), registry: prometheus.NewRegistry()}
 	vendors := s.enabledVendors()
 	d.hardware = collector.New(collector.Options{
@@ -71,7 +70,7 @@ func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
 	})
 	d.reloadOK.Set(1)
 	d.reloadAt.SetToCurrentTime()
-	d.registry.MustRegister(d.hardware, d.prober, d.placement, d.reloadOK, d.reloadAt,
+	d.registry.MustRegister(d.hardware, d.prober, d.placement, d.reloadOK, d.reloadAt, linesDropped,
 		versioncollector.NewCollector("accelerator_exporter"),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	level.Info(d.logger).Log("msg", "starting accelerator_exporter", "version", version.Info(), "build_context", version.BuildContext())
@@ -111,7 +110,8 @@ func (d *daemon) run(ctx context.Context, hangup <-chan os.Signal) error {
 	wg.Go(func() { d.reloadOnHangup(background, hangup) })
 
 	library := sloggokit.NewGoKitHandler(d.base, nil)
-	server := newServer(d.handler())
+	// The other half of the files is for tools' pipes and probes.
+	server := webserver.New(d.handler(), min(maxConnections, process.MaxFiles()/2))
 	server.ErrorLog = slog.NewLogLogger(library, slog.LevelDebug)
 	failed := make(chan error, 1)
 	go func() { failed <- web.ListenAndServe(server, d.settings.web, slog.New(library)) }()
@@ -139,19 +139,6 @@ func (d *daemon) run(ctx context.Context, hangup <-chan os.Signal) error {
 	return err
 }
 
-// newServer is a web server with bounds on what a client may cost.
-func newServer(handler http.Handler) *http.Server {
-	return &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: readTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-		ConnState:         newConnections(maxConnections).track,
-	}
-}
-
 // drain ends the web server; scrapes that do not end in time are cut, since a
 // slow client must not keep the program from stopping.
 func drain(server *http.Server) error {
@@ -165,8 +152,11 @@ func drain(server *http.Server) error {
 }
 
 func (d *daemon) handler() http.Handler {
+	pages := webserver.NewPages(maxPages, func(r *http.Request, err error) {
+		level.Debug(d.logger).Log("msg", "a client left before it had read all", "path", r.URL.Path, "address", r.RemoteAddr, "err", err)
+	})
 	mux := http.NewServeMux()
-	mux.Handle("GET "+d.settings.telemetryPath, newScrapes(d.registry, scrapePatience, d.logger))
+	mux.Handle("GET "+d.settings.telemetryPath, pages.Held(newScrapes(d.registry, d.logger)))
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "accelerator_exporter is healthy.")
 	})
@@ -177,8 +167,9 @@ func (d *daemon) handler() http.Handler {
 		}
 		fmt.Fprintln(w, "accelerator_exporter is ready.")
 	})
-	mux.HandleFunc("/-/reload", d.serveReload)
-	mux.HandleFunc("GET /{$}", d.landingHandler())
+	// A page of another site must not make a browser reload that knows the password.
+	mux.Handle("/-/reload", http.NewCrossOriginProtection().Handler(http.HandlerFunc(d.serveReload)))
+	mux.Handle("GET /{$}", pages.Held(d.landingHandler()))
 	return mux
 }
 

@@ -52,7 +52,7 @@ func TestVendorsAreFoundByTheirTool(t *testing.T) {
 		{"named", []string{"--collector.metax.command=/x/mx-smi"}, "metax=/x/mx-smi"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, err := parseFlags(c.args)
+			s, err := parseFlags(c.args, io.Discard)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,6 +122,38 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// A page of another site, open in a browser that knows the password, cannot reload.
+func TestReloadFromAnotherSite(t *testing.T) {
+	p := start(t, "--no-collector.metax", "--no-collector.ascend", "--web.enable-lifecycle")
+	for _, c := range []struct {
+		header, value string
+		status        int
+	}{
+		{"Sec-Fetch-Site", "cross-site", http.StatusForbidden},
+		{"Sec-Fetch-Site", "same-site", http.StatusForbidden},
+		{"Origin", "http://evil.example", http.StatusForbidden},
+		{"Origin", "null", http.StatusForbidden},
+		{"Sec-Fetch-Site", "same-origin", http.StatusOK},
+		{"Origin", p.url, http.StatusOK},
+	} {
+		for _, method := range []string{http.MethodPost, http.MethodPut} {
+			request, err := http.NewRequestWithContext(t.Context(), method, p.url+"/-/reload", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set(c.header, c.value)
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			if response.StatusCode != c.status {
+				t.Errorf("%s with %s: %s: %d, want %d", method, c.header, c.value, response.StatusCode, c.status)
+			}
+		}
+	}
+}
+
 // The API key reaches the server and nothing else: no log, metric or page.
 func TestSecretsStaySecret(t *testing.T) {
 	const secret = "sk-verysecret-0123456789"
@@ -158,7 +190,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"unknown flag", []string{"--nonsense"}, 2, "nonsense"},
 		{"bad interval", []string{"--collector.interval=0s"}, 2, "collector.interval"},
 		{"interval without a unit", []string{"--probe.interval=30"}, 2, `--probe.interval: invalid duration "30", must be such as 30s`},
-		{"telemetry path below /-/", []string{"--web.telemetry-path=/-/healthy"}, 2, "telemetry-path"},
+		{"telemetry path of another page", []string{"--web.telemetry-path=/-/healthy"}, 2, "--web.telemetry-path must be a path such as /metrics"},
 		{"nothing to probe once", []string{"--probe.once"}, 2, "--probe.target or --config.file"},
 		{"another API's URL", []string{"--probe.target=http://h:1/v1/embeddings"}, 1, "--probe.target: URL must not end in /v1/embeddings"},
 		{"an API against its URL", []string{"--probe.target=http://h:1/v1/completions", "--probe.api=chat"}, 1, "--probe.api: is chat"},

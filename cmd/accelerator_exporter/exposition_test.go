@@ -2,9 +2,11 @@ package main
 
 import (
 	"flag"
+	"io"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-kit/log"
 	dto "github.com/prometheus/client_model/go"
@@ -64,11 +66,13 @@ func isWhole(body string) bool {
 
 // TestExpositionIsComplete holds the golden file against all that the program registers.
 func TestExpositionIsComplete(t *testing.T) {
-	s, err := parseFlags(nil)
+	s, err := parseFlags(nil, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := newDaemon(s, configuration{}, log.NewNopLogger())
+	lines := newLogQueue(io.Discard, 0, nil)
+	defer lines.close(time.Minute)
+	d, err := newDaemon(s, configuration{}, log.NewNopLogger(), lines.dropped)
 	if err != nil {
 		t.Fatal(err)
 	}

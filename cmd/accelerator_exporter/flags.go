@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -62,9 +64,11 @@ type vendorFlags struct {
 	namedNetwork   bool
 }
 
-func parseFlags(args []string) (*settings, error) {
+// parseFlags prints help to stdout where args ask for it.
+func parseFlags(args []string, stdout io.Writer) (*settings, error) {
 	s := &settings{probe: probe.DefaultSpec()}
 	app := s.commandLine()
+	app.UsageWriter(stdout)
 	if _, err := commandline.Parse(app, args); err != nil {
 		return nil, err
 	}
@@ -78,7 +82,6 @@ func parseFlags(args []string) (*settings, error) {
 func (s *settings) commandLine() *kingpin.Application {
 	app := kingpin.New("accelerator_exporter",
 		"Prometheus exporter for MetaX and Ascend accelerators, NUMA nodes, and the streaming latency of the model server beside them.")
-	app.UsageWriter(os.Stdout)
 	app.Version(version.Print("accelerator_exporter"))
 	app.HelpFlag.Short('h')
 	app.VersionFlag.Short('v')
@@ -177,8 +180,8 @@ func (s *settings) check() error {
 	if s.probeOnce && s.probe.URL == "" && s.configFile == "" {
 		return errors.New("--probe.once needs --probe.target or --config.file")
 	}
-	if p := s.telemetryPath; len(p) < 2 || p[0] != '/' || strings.HasPrefix(p, "/-/") || strings.ContainsAny(p, "{} \t") {
-		return errors.New("--web.telemetry-path must be a path such as /metrics, and not below /-/")
+	if !isTelemetryPath(s.telemetryPath) {
+		return errors.New("--web.telemetry-path must be a path such as /metrics, of at most 256 characters, and not below /-/")
 	}
 	return nil
 }
@@ -186,6 +189,13 @@ func (s *settings) check() error {
 // loadTime bounds the reading of the configuration and of all the files it names, each
 // of which may lie on a mount that hangs.
 const loadTime = 20 * time.Second
+
+// isTelemetryPath reports whether requests can have this path, and no other page has it.
+func isTelemetryPath(p string) bool {
+	const longest = 256
+	return len(p) <= longest && regexp.MustCompile(`^(/[\w.~!$&'()*+,;=:@-]+)+/?$`).MatchString(p) &&
+		path.Clean(p) == strings.TrimSuffix(p, "/") && !strings.HasPrefix(p, "/-/")
+}
 
 // configuration is what the probes' flags and the file tell.
 type configuration struct {

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"runtime"
@@ -8,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-kit/log"
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 )
@@ -60,4 +65,32 @@ func sameDuration(a, b string) bool {
 	x, errX := time.ParseDuration(a)
 	y, errY := time.ParseDuration(b)
 	return errX == nil && errY == nil && x == y
+}
+
+// A path that no request can have, or that another page has, is told; it is no crash.
+func TestTelemetryPath(t *testing.T) {
+	for _, path := range []string{
+		"", " ", "/", "//", "/-/", "/-/ready", "metrics", "./metrics", "http://h/metrics", "GET /metrics", "/a b", "/a//b", "//a", "/a//", "/a/./b", "/../a",
+		"/{x}", "/a{x...}", "/{$}", "/a%2fb", "/%zz", "/a?b", "/a#b", "/a\\b", "/a\x00b", "/a\n", "/" + strings.Repeat("a", 256),
+	} {
+		var told logBuffer
+		if status := run(t.Context(), nil, []string{"--web.telemetry-path=" + path}, io.Discard, &told); status != 2 || !strings.Contains(told.String(), "--web.telemetry-path must be a path") {
+			t.Errorf("%.20q: exit status %d\n%s", path, status, &told)
+		}
+	}
+	for _, path := range []string{"/m", "/a/b", "/a.b-c_d~e/:1@2", "/a/", "/-", "/..."} {
+		s, err := parseFlags([]string{"--no-collector.metax", "--no-collector.ascend", "--no-collector.numa", "--web.telemetry-path=" + path}, io.Discard)
+		if err != nil {
+			t.Errorf("%q: %v", path, err)
+			continue
+		}
+		d, err := newDaemon(s, configuration{}, log.NewNopLogger(), prometheus.NewCounter(prometheus.CounterOpts{Name: "c"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		if d.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil)); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "accelerator_exporter_build_info") {
+			t.Errorf("GET %s: %d", path, w.Code)
+		}
+	}
 }

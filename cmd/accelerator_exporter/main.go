@@ -12,11 +12,17 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/go-kit/log"
 	"github.com/go-kit/log/level"
 
 	"github.com/accelerator-exporter/accelerator_exporter/internal/commandline"
+)
+
+const (
+	maxLogQueue  = 1 << 20 // bytes; some thousand lines
+	flushTimeout = time.Second
 )
 
 func main() {
@@ -33,11 +39,10 @@ func main() {
 // run is the whole program. It returns the exit status: 0 after a clean end, 1
 // when it could not run or a single probe failed, 2 for a wrong command line.
 func run(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, stderr io.Writer) int {
-	s, err := parseFlags(args)
+	s, err := parseFlags(args, stdout)
 	if err != nil {
 		return commandline.Fail(stderr, "accelerator_exporter", err)
 	}
-	logger := newLogger(stderr, s.logLevel, s.logFormat)
 	c, err := s.configuration(ctx)
 	switch {
 	case s.configCheck:
@@ -47,13 +52,19 @@ func run(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, st
 	case s.probeOnce:
 		return probeOnce(ctx, c.targets, stdout)
 	}
+	direct := withTimestamp(newLogger(stderr, s.logLevel, s.logFormat))
+	lines := newLogQueue(stderr, maxLogQueue, func(n int) {
+		level.Warn(direct).Log("msg", "lines of the log were dropped, since its reader did not take those before", "lines", n)
+	})
+	defer lines.close(flushTimeout)
+	logger := newLogger(lines, s.logLevel, s.logFormat)
 	if err := errors.Join(s.checkWebConfigKind(), err); err != nil {
 		for _, one := range flatten(err) {
 			level.Error(withTimestamp(logger)).Log("msg", "invalid configuration", "err", one)
 		}
 		return 1
 	}
-	d, err := newDaemon(s, c, logger)
+	d, err := newDaemon(s, c, logger, lines.dropped)
 	if err != nil {
 		level.Error(withTimestamp(logger)).Log("msg", "cannot start", "err", err)
 		return 1
