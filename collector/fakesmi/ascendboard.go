@@ -8,7 +8,7 @@ import (
 )
 
 // boardFields are those of a card.
-func boardFields(npu func(*AscendCard) string) []field {
+func boardFields() []field {
 	named := everyFamily &^ (is310 | is910A)
 	bus := func(c *AscendCard) string { return c.BusID }
 	version := func(c *AscendCard) string { return c.Version }
@@ -42,11 +42,11 @@ func boardFields(npu func(*AscendCard) string) []field {
 }
 
 // chipFields are those of a die.
-func chipFields(npu func(*AscendCard) string) []field {
+func chipFields() []field {
 	two := is910A | is910B | isA3
 	return []field{
 		{hasDies, "NPU ID", npu},
-		{hasDies, chipID, func(c *AscendCard) string { return c.Chip }},
+		{hasDies, chipID, chip},
 		{hasDies, "Chip Type", fixed("Ascend")},
 		{hasDies, "Chip Name", func(c *AscendCard) string { return c.Name }},
 		{hasDies, "Chip Version", fixed("V1")},
@@ -56,7 +56,7 @@ func chipFields(npu func(*AscendCard) string) []field {
 		{two, "VDie ID", dieID},
 		{two, "NDie ID", dieID},
 		{hasDies &^ two, "Die ID", dieID},
-		{hasDies, "Chip Position ID", func(c *AscendCard) string { return c.Chip }},
+		{hasDies, "Chip Position ID", chip},
 		{hasDies, "PCIe Bus Info", func(c *AscendCard) string { return c.BusID }},
 		{hasDies, "Firmware Version", fixed("7.5.0.3.220")},
 	}
@@ -64,6 +64,29 @@ func chipFields(npu func(*AscendCard) string) []field {
 
 func dieID(c *AscendCard) string {
 	return fmt.Sprintf("10000000 20000000 30000000 40000000 5000%04s", c.Device)
+}
+
+func npu(c *AscendCard) string { return c.NPU }
+
+func chip(c *AscendCard) string { return c.Chip }
+
+// healthFields are those of a card: but on a 950 without codes.
+func healthFields() []field {
+	return []field{
+		{everyFamily, "Health", func(c *AscendCard) string { return cmp.Or(c.Health, notPrinted) }},
+		{is950, "Error Code", errorCode},
+		{is950, "Error Information", errorText},
+		closing(),
+	}
+}
+
+// codedHealthFields are those of a die.
+func codedHealthFields() []field {
+	return []field{
+		{hasDies, "Health Status", codedHealth},
+		{hasDies, "Error Code", errorCode},
+		{hasDies, "Error Information", errorText},
+	}
 }
 
 // codedHealth is the health behind -c: what has no code is told as OK there.

@@ -21,8 +21,9 @@ type AscendCard struct {
 	Use                       AscendUse
 	RatedMHz, MHz, Cores      float64
 	Celsius, Watts, Volts     float64
-	SocMax, SFP, NDIE         float64 // °C
-	BoardCelsius, BoardWatts  float64
+	SocMax, SFP, NDIE         float64    // °C
+	BoardCelsius              [2]float64 // of the two sensors beside the chips
+	BoardWatts                float64
 	Links                     []HCCSLink
 	FirstErrorLane            int // -1 for none
 	PCIe                      PCIeErrors
@@ -116,7 +117,8 @@ func (c *AscendCard) work(d *model.Device, throttled bool) {
 	c.Celsius, c.Watts = reading(d, "temperature_celsius", "chip"), reading(d, "power_watts")
 	c.Volts = 0.72 + math.Round(16*busy)/100
 	c.SocMax, c.SFP, c.NDIE = c.Celsius+2, math.NaN(), c.Celsius-2
-	c.BoardCelsius, c.BoardWatts = math.Round(30+8*busy), math.Round(10*(40+60*busy))/10
+	board := math.Round(30 + 8*busy)
+	c.BoardCelsius, c.BoardWatts = [2]float64{board, board + 1}, math.Round(10*(40+60*busy))/10
 }
 
 // remember fills in the memories.

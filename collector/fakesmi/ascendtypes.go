@@ -1,7 +1,6 @@
 package fakesmi
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,17 +17,25 @@ const (
 
 // queries are the types of npu-smi info -t.
 func queries() []query {
-	npu := func(c *AscendCard) string { return c.NPU }
 	return []query{
 		{name: "usages", on: everyFamily, width: narrow, fields: usageFields()},
 		{name: "common", on: everyFamily, width: narrow, fields: commonFields(), board: []field{
 			{hasMCU, "Chip Name", fixed("mcu")},
-			{hasMCU, "Temperature(C)", number(0, func(c *AscendCard) float64 { return c.BoardCelsius })},
+			{hasMCU, "Temperature(C)", number(0, func(c *AscendCard) float64 { return c.BoardCelsius[0] })},
 			{is310P | is910A, "NPU Real-time Power(W)", number(1, func(c *AscendCard) float64 { return c.BoardWatts })},
 		}},
 		{name: "volt", on: everyFamily, width: narrow, fields: []field{
 			{everyFamily, "Voltage(V)", number(2, func(c *AscendCard) float64 { return c.Volts })},
 			closing(),
+		}},
+		{name: "temp", on: everyFamily, width: narrow, fields: []field{
+			{is910A | is910B | isA3, "NPU Temperature (C)", celsius},
+			{is310 | is310P | is950, "Temperature (C)", celsius},
+			closing(),
+		}, board: []field{
+			{hasMCU, "LM75A_TE (C)", number(0, func(c *AscendCard) float64 { return c.BoardCelsius[0] })},
+			{hasMCU, "LM75B_TE (C)", number(0, func(c *AscendCard) float64 { return c.BoardCelsius[1] })},
+			{hasMCU, "Chip Name", fixed("MCU")},
 		}},
 		{name: "memory", on: everyFamily, width: narrow, fields: memoryFields()},
 		{name: "ecc", on: everyFamily, width: wide, fields: eccFields()},
@@ -37,31 +44,18 @@ func queries() []query {
 			{is310P | is910A, "DDR ECC-Enable Status", truth(func(c *AscendCard) bool { return c.DDR.ECCEnabled })},
 			{hasHBM &^ is910A, "HBM ECC-Enable Status", truth(func(c *AscendCard) bool { return c.HBM.ECCEnabled })},
 		}},
-		{name: "health", on: everyFamily, width: narrow, fields: []field{
-			{everyFamily, "Health", func(c *AscendCard) string { return cmp.Or(c.Health, notPrinted) }},
-			{is950, "Error Code", errorCode},
-			{is950, "Error Information", errorText},
-			closing(),
-		}, chip: []field{
-			{hasDies, "Health Status", codedHealth},
-			{hasDies, "Error Code", errorCode},
-			{hasDies, "Error Information", errorText},
-		}, board: []field{{hasMCU, "Health", fixed("OK")}, {hasMCU, "Chip Name", fixed("MCU")}}},
-		{name: "board", on: everyFamily, width: narrow, bare: everyFamily, fields: boardFields(npu), chip: chipFields(npu)},
-		{name: "hccs", on: is310P | is910A | is910B | isA3, width: narrow, die: true, fields: hccsFields()},
+		{name: "health", on: everyFamily, width: narrow, fields: healthFields(), chip: codedHealthFields(), board: []field{
+			{hasMCU, "Health", fixed("OK")}, {hasMCU, "Chip Name", fixed("MCU")},
+		}},
+		{name: "board", on: everyFamily, width: narrow, bare: everyFamily, fields: boardFields(), chip: chipFields()},
+		{name: "hccs", on: hasHBM&^is950 | is310P, width: narrow, die: true, fields: hccsFields()},
 		{name: "sensors", on: everyFamily &^ is310, width: narrow, die: true, bare: everyFamily, fields: []field{
 			{everyFamily, "Soc Max Temperature (C)", number(0, func(c *AscendCard) float64 { return c.SocMax })},
 			{hasHBM, "SFP Temperature (C)", number(0, func(c *AscendCard) float64 { return c.SFP })},
 			{hasHBM, "NDIE Temperature (C)", number(0, func(c *AscendCard) float64 { return c.NDIE })},
 			{hasHBM, "HBM Temperature (C)", number(0, func(c *AscendCard) float64 { return c.HBM.Celsius })},
 		}},
-		{name: "pcie-err", on: everyFamily &^ is310, width: narrow, die: true, fields: []field{
-			{everyFamily, "TX Error Count", counter(func(c *AscendCard) uint64 { return c.PCIe.Send })},
-			{everyFamily, "RX Error Count", counter(func(c *AscendCard) uint64 { return c.PCIe.Receive })},
-			{everyFamily, "Lcrc Error Count", counter(func(c *AscendCard) uint64 { return c.PCIe.LCRC })},
-			{everyFamily, "Ecrc Error Count", counter(func(c *AscendCard) uint64 { return c.PCIe.ECRC })},
-			{everyFamily, "Retry Count", counter(func(c *AscendCard) uint64 { return c.PCIe.Retries })},
-		}},
+		{name: "pcie-err", on: everyFamily &^ is310, width: narrow, die: true, fields: pcieFields()},
 		{name: "sio-info", on: isA3 | is950, die: true, bare: everyFamily, fields: []field{
 			{everyFamily, "TX Error Count", counter(func(c *AscendCard) uint64 { return c.SIOSend })},
 			{everyFamily, "RX Error Count", counter(func(c *AscendCard) uint64 { return c.SIOReceive })},
@@ -69,8 +63,20 @@ func queries() []query {
 	}
 }
 
+func pcieFields() []field {
+	return []field{
+		{everyFamily, "TX Error Count", counter(func(c *AscendCard) uint64 { return c.PCIe.Send })},
+		{everyFamily, "RX Error Count", counter(func(c *AscendCard) uint64 { return c.PCIe.Receive })},
+		{everyFamily, "Lcrc Error Count", counter(func(c *AscendCard) uint64 { return c.PCIe.LCRC })},
+		{everyFamily, "Ecrc Error Count", counter(func(c *AscendCard) uint64 { return c.PCIe.ECRC })},
+		{everyFamily, "Retry Count", counter(func(c *AscendCard) uint64 { return c.PCIe.Retries })},
+	}
+}
+
+func celsius(c *AscendCard) string { return decimals(c.Celsius, 0) }
+
 // closing is the line that ends a die's block.
-func closing() field { return field{hasDies, chipID, func(c *AscendCard) string { return c.Chip }} }
+func closing() field { return field{hasDies, chipID, chip} }
 
 func truth(of func(*AscendCard) bool) func(*AscendCard) string {
 	return func(c *AscendCard) string {
@@ -121,7 +127,7 @@ func commonFields() []field {
 		{everyFamily, "Aicore Freq(MHZ)", number(0, func(c *AscendCard) float64 { return c.RatedMHz })},
 		{everyFamily, "Aicore curFreq(MHZ)", number(0, func(c *AscendCard) float64 { return c.MHz })},
 		{hasHBM, "Aicore Count", number(0, func(c *AscendCard) float64 { return c.Cores })},
-		{everyFamily, "Temperature(C)", number(0, func(c *AscendCard) float64 { return c.Celsius })},
+		{everyFamily, "Temperature(C)", celsius},
 		{hasHBM, "NPU Real-time Power(W)", number(1, func(c *AscendCard) float64 { return c.Watts })},
 	}
 }
@@ -142,7 +148,7 @@ func memoryFields() []field {
 
 func eccFields() []field {
 	fields := []field{
-		{is310, chipID, closing().value},
+		{is310, chipID, chip},
 		{is310, "Single-bit Error Count", counter(func(c *AscendCard) uint64 { return c.DDR.ECC.Single })},
 		{is310, "Double-bit Error Count", counter(func(c *AscendCard) uint64 { return c.DDR.ECC.Double })},
 	}
@@ -166,7 +172,7 @@ func eccFields() []field {
 		add(m.on&^is910A, "Single Bit Next-Isolated Pages Count", func(e *AscendECC) uint64 { return e.NextSingle })
 		add(m.on&^is910A, "Double Bit Next-Isolated Pages Count", func(e *AscendECC) uint64 { return e.NextDouble })
 	}
-	return append(fields, field{hasDies &^ is310, chipID, closing().value})
+	return append(fields, field{hasDies &^ is310, chipID, chip})
 }
 
 func hccsFields() []field {

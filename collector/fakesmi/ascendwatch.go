@@ -20,10 +20,10 @@ func columns() []column {
 	const cell, wideCell = 12, 15
 	has950 := isA3 | is950
 	return []column{
-		{everyFamily, 0, "NpuID(Idx)", cell, func(c *AscendCard) string { return c.NPU }},
-		{hasDies, 0, "ChipId(Idx)", cell, func(c *AscendCard) string { return c.Chip }},
+		{everyFamily, 0, "NpuID(Idx)", cell, npu},
+		{hasDies, 0, "ChipId(Idx)", cell, chip},
 		{everyFamily, 'p', "Pwr(W)", cell, watchedWatts},
-		{everyFamily, 't', "Temp(C)", cell, number(0, func(c *AscendCard) float64 { return c.Celsius })},
+		{everyFamily, 't', "Temp(C)", cell, celsius},
 		{everyFamily, 'a', "AI Core(%)", cell, number(0, func(c *AscendCard) float64 { return c.Use.Core })},
 		{everyFamily, 'i', "AI Cpu(%)", cell, number(0, func(c *AscendCard) float64 { return c.Use.AICPU })},
 		{everyFamily, 'c', "Ctrl Cpu(%)", cell, number(0, func(c *AscendCard) float64 { return c.Use.ControlCPU })},

@@ -85,6 +85,7 @@ func TestAscendPrintsAsTheToolDoes(t *testing.T) {
 	for _, c := range []struct {
 		capture, layout, kind, chip string
 		change                      func([]fakesmi.AscendCard)
+		before                      string // what the capture's author cut off
 	}{
 		{capture: "usages-23.0.5-910a.txt", layout: "910a-21.0.3", kind: "usages"},
 		{capture: "usages-910.txt", layout: "910a-21.0.3", kind: "usages"},
@@ -95,6 +96,8 @@ func TestAscendPrintsAsTheToolDoes(t *testing.T) {
 		{capture: "common-910-mcu.txt", layout: "910a-21.0.3", kind: "common"},
 		{capture: "common-310p-duo-mcu.txt", layout: "310p-25.5", kind: "common", change: twoDies},
 		{capture: "common-950.txt", layout: "950-25.6", kind: "common"},
+		{capture: "temp-950.txt", layout: "950-25.6", kind: "temp"},
+		{capture: "temp-25.5.1-910b-mcu.txt", layout: "910b-23.0", kind: "temp", before: "NPU ID                         : 0\nChip Count                     : 1\n\n"},
 		{capture: "volt-950.txt", layout: "950-25.6", kind: "volt"},
 		{capture: "volt-a3-src-2dies-na.txt", layout: "a3-26.0", kind: "volt", change: func(cards []fakesmi.AscendCard) { cards[1].Volts = math.NaN() }},
 		{capture: "memory-950.txt", layout: "950-25.6", kind: "memory"},
@@ -125,7 +128,7 @@ func TestAscendPrintsAsTheToolDoes(t *testing.T) {
 		{capture: "error-src-must-input-chip.txt", layout: "910b-23.0", kind: "hccs"},
 	} {
 		t.Run(c.capture, func(t *testing.T) {
-			want := captured(t, filepath.Join("npu-smi", c.capture))
+			want := c.before + captured(t, filepath.Join("npu-smi", c.capture))
 			layout, cards := ascendDetails(t, c.layout, "", time.Hour)
 			if c.change != nil {
 				c.change(cards)
