@@ -47,7 +47,7 @@ func startHost(t *testing.T) *host {
 	t.Helper()
 	h := &host{dir: t.TempDir()}
 	h.buildPrograms(t)
-	for _, tool := range []string{"mx-smi", "npu-smi"} {
+	for _, tool := range []string{"mx-smi", "npu-smi", "hccn_tool"} {
 		if err := os.Symlink("fakehost", h.path(tool)); err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ func TestSoak(t *testing.T) {
 	h := &host{dir: t.TempDir()}
 	h.buildPrograms(t)
 	s := &soak{host: h}
-	for _, tool := range []string{"mx-smi", "npu-smi"} {
+	for _, tool := range []string{"mx-smi", "npu-smi", "hccn_tool"} {
 		s.wrapTool(t, tool)
 	}
 	_, h.vllm = h.start(t, regexp.MustCompile(`address=http://(\S+)`), "fakehost", "vllm", "--listen-address=127.0.0.1:0", "--speed=50", "--background-users=10")

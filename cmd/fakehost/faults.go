@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -16,9 +15,17 @@ const faultCardLost = "card_lost"
 // childName is what the child of the fault hang_child is called with.
 const childName = "hang"
 
-// misbehave prints text in the manner of a fault and returns the exit status.
-func misbehave(t *smi, fault string, text []byte, stdout io.Writer) int {
-	status := 0
+// toolFaultKinds are what misbehave knows, and those that only take time.
+func toolFaultKinds() []string {
+	return []string{
+		"hang", "hang_child", "ignore_term", "half", faultSlow, faultDelay, "exit", "exit_after", "flood", "torn",
+		faultCardLost, "no_device", "driver", "garbage",
+	}
+}
+
+// misbehave prints text in the manner of a fault and returns the exit status, which
+// without one is status.
+func misbehave(t *smi, fault string, text []byte, status int, stdout io.Writer) int {
 	switch fault {
 	case "", faultCardLost:
 	case "hang": // never answer
@@ -32,8 +39,6 @@ func misbehave(t *smi, fault string, text []byte, stdout io.Writer) int {
 	case "half": // print half the answer, then hang
 		_, _ = stdout.Write(text[:len(text)/2])
 		hang()
-	case "slow": // answer after 8 seconds
-		time.Sleep(8 * time.Second)
 	case "exit": // exit 1 without a word
 		return 1
 	case "exit_after": // answer, then exit 1
@@ -45,16 +50,13 @@ func misbehave(t *smi, fault string, text []byte, stdout io.Writer) int {
 			}
 		}
 	case "torn": // lose the end of the answer, in the middle of a row
-		text = text[:bytes.LastIndexByte(text[:len(text)/2], '\n')+20]
+		text = text[:min(len(text)-1, bytes.LastIndexByte(text[:len(text)/2], '\n')+20)]
 	case "no_device": // say that there is no card
 		text, status = []byte(t.noDevice), 2
 	case "driver": // say that the driver does not answer, and exit 0
 		text = []byte(t.driver)
 	case "garbage": // print another program's table
 		text = []byte("+-----+\n| OTHER-SMI 1.0 |\n+-----+\n")
-	default:
-		fmt.Fprintf(stdout, "%s: unknown fault %q\n", t.name, fault)
-		return 3
 	}
 	if _, err := stdout.Write(text); err != nil {
 		return 1

@@ -1,9 +1,9 @@
 // Command fakehost stands in for the hardware and the model server of a host with
-// accelerators. It is one binary with three names: fakehost vllm serves an
-// OpenAI-compatible endpoint whose load drives what fakehost mx-smi and
-// fakehost npu-smi print. Called by a link named mx-smi, ht-smi or npu-smi it is
-// that tool. fakehost pace is the same server on a fixed schedule, which it tells,
-// for checking a load generator.
+// accelerators. It is one binary with several names: fakehost vllm serves an
+// OpenAI-compatible endpoint whose load drives what fakehost mx-smi, fakehost npu-smi
+// and fakehost hccn_tool print. Called by a link with the name of a tool it is that
+// tool. fakehost pace is the same server on a fixed schedule, which it tells, for
+// checking a load generator.
 package main
 
 import (
@@ -20,16 +20,22 @@ usage: fakehost vllm [flags]     serve the stand-in of vLLM (see fakehost vllm -
        fakehost pace [flags]     serve streams on a known schedule (see fakehost pace --help)
        fakehost mx-smi [args]    print as mx-smi does; ht-smi likewise
        fakehost npu-smi [args]   print as npu-smi does
+       fakehost hccn_tool [args] print as hccn_tool does, of the cards of npu-smi
 
 fakehost vllm and the tools share a folder, $FAKEHOST_STATE. What stands in its files
 holds from the next call on:
 
   mx-smi.layout  npu-smi.layout   the version to print as
-  mx-smi.fault   npu-smi.fault    what the tool does wrong: hang, card_lost, ...
+  mx-smi.fault   npu-smi.fault    what the tool does wrong, one a line: hang, card_lost, ...,
+  hccn_tool.fault                 "slow 2s" or "delay 500ms", which may stand beside another.
+                                  "ecc hang" is of one command, "card 3 slow 2s" of the calls
+                                  about one card
   mx-smi.card    npu-smi.card     what is wrong with cards, one a line: the card's number
                                   (left out: all cards), and unhealthy, hot, power_cap,
-                                  memory_full, idle_held or uneven. "2 unhealthy Critical"
-                                  and "0 hot 98" say what state and how many degrees
+                                  memory_full, idle_held, uneven, ecc, link_lanes, pcie_slow,
+                                  port_down, optics_fade or ras. "2 unhealthy Critical",
+                                  "0 hot 98" and "3 ras 80E18401" say what state, how many
+                                  degrees and which code
   vllm.fault                      what the server does wrong (see fakehost vllm --help)
 `
 
@@ -44,7 +50,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	st := state{dir: stateDir()}
 	if t := tool(name); t != nil {
-		return t.call(st, rest, stdout)
+		return t.call(st, rest, stdout, stderr)
 	}
 	var s server
 	switch name {

@@ -3,23 +3,39 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
-
-	"github.com/accelerator-exporter/accelerator_exporter/collector/fakesmi"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
 // smi is one of the vendor tools.
 type smi struct {
 	name string
-	// commands are what it prints, by its arguments.
-	commands func(st state) (map[string]func(io.Writer) error, error)
+	// answer is what it says to one call.
+	answer func(st state, args []string) (answer, error)
+	// commands are the names that a .fault file may have for its calls.
+	commands  []string
+	asksCards bool // some calls are about one card
 	// noDevice and driver are error texts in the tool's own words.
 	noDevice, driver string
 	unknown          string // the answer to arguments it does not know
+}
+
+// answer is what a tool says to one call, before the call's faults.
+type answer struct {
+	command string // its name among the tool's commands; "" for one that is not known
+	card    string // the card that the call is about; "" for all of them
+	text    string
+	isError bool // the text goes to stderr
+	status  int
+	wait    time.Duration // before it answers
+	// again is the text of the next round, for a command that does not end; every is
+	// the time between two.
+	again func() (string, error)
+	every time.Duration
 }
 
 // tool finds a tool by name, nil when there is none of that name.
@@ -28,104 +44,109 @@ func tool(name string) *smi {
 	case "mx-smi", "ht-smi":
 		return &smi{
 			name:     name,
-			commands: func(st state) (map[string]func(io.Writer) error, error) { return metaXCommands(st, name) },
+			answer:   func(st state, args []string) (answer, error) { return metaXAnswer(st, name, args) },
+			commands: metaXNames(),
 			noDevice: name + "  version: 2.2.9\n\nNo available devices were discovered\n",
 			driver:   name + "  version: 2.2.9\n\nDriver is not loaded\n",
 			unknown:  "PARSE ERROR: Argument: %s\n             Couldn't find match for argument\n",
 		}
 	case "npu-smi":
 		return &smi{
-			name:     name,
-			commands: ascendCommands,
-			noDevice: "There is no NPU card on this server.\n",
-			driver:   "dcmi module initialize failed. ret is -8005\n",
-			unknown:  "Error parameter of %s\nUsage: npu-smi info <watch|-h|-m|-l|-t type> [Options...]\n",
+			name:      name,
+			answer:    ascendAnswer,
+			commands:  ascendNames(),
+			asksCards: true,
+			noDevice:  "There is no NPU card on this server.\n",
+			driver:    "dcmi module initialize failed. ret is -8005\n",
+			unknown:   "Error parameter of %s\nUsage: npu-smi info <watch|-h|-m|-l|-t type> [Options...]\n",
+		}
+	case "hccn_tool":
+		return &smi{
+			name:      name,
+			answer:    networkAnswer,
+			commands:  networkNames(),
+			asksCards: true,
+			noDevice:  "The device is not exist!\n",
+			driver:    "Get device health status failed!\n",
+			unknown:   "Error parameter of %s\nUsage: hccn_tool -i <device_id> -<cmd> -g\n",
 		}
 	}
 	return nil
 }
 
 // call prints what the tool prints, and misbehaves as the state folder says.
-func (t *smi) call(st state, args []string, stdout io.Writer) int {
-	var text bytes.Buffer
-	commands, err := t.commands(st)
-	command, known := commands[strings.Join(args, " ")]
-	if known {
-		err = command(&text)
+func (t *smi) call(st state, args []string, stdout, stderr io.Writer) int {
+	faults, err := t.parseFaults(st.setting(t.name + ".fault"))
+	if err != nil {
+		return t.fail(err, stdout)
 	}
+	if t.name == networkTool {
+		unlock, err := st.lockNetwork()
+		switch {
+		case errors.Is(err, errLocked):
+			fmt.Fprint(stdout, "hccn_tool is busy, please try again.\n")
+			return statusBusy
+		case err != nil:
+			return t.fail(err, stdout)
+		}
+		defer unlock()
+	}
+	a, err := t.answer(st, args)
 	switch {
 	case err != nil:
-		fmt.Fprintf(stdout, "%s: %v\n", t.name, err)
-		return 3
-	case !known:
-		fmt.Fprintf(stdout, t.unknown, strings.Join(args, " "))
+		return t.fail(err, stdout)
+	case a.command == "":
+		fmt.Fprintf(stdout, t.unknown, cmp.Or(a.text, strings.Join(args, " ")))
 		return 1
 	}
-	return misbehave(t, st.setting(t.name+".fault"), text.Bytes(), stdout)
+	wait, fault := faults.of(a.command, a.card)
+	time.Sleep(a.wait + wait)
+	out := stdout
+	if a.isError {
+		out = stderr
+	}
+	if a.again != nil && (fault == "" || fault == faultCardLost) {
+		return t.goOn(a, out)
+	}
+	return misbehave(t, fault, []byte(a.text), a.status, out)
+}
+
+func (t *smi) fail(err error, stdout io.Writer) int {
+	fmt.Fprintf(stdout, "%s: %v\n", t.name, err)
+	return 3
+}
+
+// goOn prints round after round, each card's line when it is there, until nobody reads.
+func (t *smi) goOn(a answer, stdout io.Writer) int {
+	for text := a.text; ; {
+		for line := range strings.Lines(text) {
+			if _, err := io.WriteString(stdout, line); err != nil {
+				return 1
+			}
+		}
+		time.Sleep(a.every)
+		var err error
+		if text, err = a.again(); err != nil {
+			return t.fail(err, stdout)
+		}
+	}
 }
 
 // layout reads a tool's chosen layout, or its usual one.
 func layout(st state, tool, usual string) string { return cmp.Or(st.setting(tool+".layout"), usual) }
 
-func metaXCommands(st state, name string) (map[string]func(io.Writer) error, error) {
-	usual := "2.2.9"
-	if name == "ht-smi" {
-		usual = "ht-2.2.9"
-	}
-	l, err := fakesmi.MetaXLayoutNamed(layout(st, name, usual))
-	if err != nil {
-		return nil, err
-	}
-	machine, err := st.machine(name, func(load fakesmi.Load, faults fakesmi.Faults) model.Report {
-		return fakesmi.MetaXMachine(l.Version, load, faults...)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return map[string]func(io.Writer) error{
-		"": func(w io.Writer) error {
-			return l.Print(w, withoutLost(st, name, l.Reduce(fakesmi.Available(machine))), time.Now())
-		},
-		"-L":      func(w io.Writer) error { return l.PrintList(w, machine) },
-		"topo -m": func(w io.Writer) error { return l.PrintTopology(w, machine, nil, time.Now()) },
-		"topo -n": func(w io.Writer) error { return l.PrintTopology(w, machine, []string{"mlx5_0", "mlx5_1"}, time.Now()) },
-	}, nil
+// printed is what one of the printers writes.
+func printed(write func(io.Writer) error) (string, error) {
+	var b bytes.Buffer
+	err := write(&b)
+	return b.String(), err
 }
 
-func ascendCommands(st state) (map[string]func(io.Writer) error, error) {
-	l, err := fakesmi.AscendLayoutNamed(layout(st, "npu-smi", "910b-23.0"))
-	if err != nil {
-		return nil, err
+// option takes the value behind an argument out of arguments, "" where it is not there.
+func option(args []string, name string) (value string, rest []string) {
+	i := slices.Index(args, name)
+	if i < 0 || i+1 == len(args) {
+		return "", args
 	}
-	whole, err := st.machine("npu-smi", func(load fakesmi.Load, faults fakesmi.Faults) model.Report { return ascendMachine(l, load, faults) })
-	if err != nil {
-		return nil, err
-	}
-	machine := l.Reduce(whole)
-	return map[string]func(io.Writer) error{
-		"info":         func(w io.Writer) error { return l.Print(w, withoutLost(st, "npu-smi", machine)) },
-		"info -m":      func(w io.Writer) error { return l.PrintMapping(w, machine) },
-		"info -l":      func(w io.Writer) error { return l.PrintList(w, machine) },
-		"info -t topo": func(w io.Writer) error { return l.PrintTopology(w, whole) },
-	}, nil
-}
-
-// ascendMachine is a server with the chips that a layout is printed for.
-func ascendMachine(l fakesmi.AscendLayout, load fakesmi.Load, faults fakesmi.Faults) model.Report {
-	switch {
-	case strings.HasPrefix(l.Name, "310"):
-		return fakesmi.Ascend310PMachine(l.Version, load, faults...)
-	case strings.HasPrefix(l.Name, "a3"):
-		return fakesmi.AscendMachine(l.Version, 2, load, faults...)
-	}
-	return fakesmi.AscendMachine(l.Version, 1, load, faults...)
-}
-
-// withoutLost takes the last card off the table while the fault card_lost holds:
-// the inventory commands still know it.
-func withoutLost(st state, tool string, r model.Report) model.Report {
-	if st.setting(tool+".fault") != faultCardLost {
-		return r
-	}
-	return fakesmi.WithoutLast(r)
+	return args[i+1], slices.Concat(args[:i], args[i+2:])
 }

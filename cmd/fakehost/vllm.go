@@ -145,7 +145,7 @@ func logTo(file io.Writer, logger log.Logger) func(fakevllm.RequestRecord) {
 
 // share writes the load for the tools and takes the fault from the state folder.
 func (s *server) share(ctx context.Context, st state, standIn *fakevllm.Server, logger log.Logger) {
-	defer st.removeLoad()
+	defer st.endLoad()
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
 	fault, logged := "", false
@@ -158,6 +158,7 @@ func (s *server) share(ctx context.Context, st state, standIn *fakevllm.Server, 
 			logged = true
 			_ = logger.Log("msg", "failed to write the load: mx-smi and npu-smi will print an idle machine", "err", err)
 		}
+		st.keepLives()
 		select {
 		case <-ctx.Done():
 			return

@@ -24,18 +24,33 @@ type AscendLayout struct {
 	number    string // Device, Phy-ID, or "" where the layout has neither
 	container bool   // the process table has a column for the id in a container
 	noChip    bool   // the NPU has a cell of its own and no chip (Ascend 950)
+	family    family // of the chips, by which the deeper commands differ
 }
+
+// family is a kind of chips, or several.
+type family uint8
+
+const (
+	is310 family = 1 << iota
+	is310P
+	is910A
+	is910B
+	isA3
+	is950
+
+	everyFamily = is310 | is310P | is910A | is910B | isA3 | is950
+)
 
 // AscendLayouts returns every layout: families A to E.
 func AscendLayouts() []AscendLayout {
 	return []AscendLayout{
-		{Name: "310-21.0.3", Version: "21.0.3.1", widths: []int{19, 17, 40}, first: 8, power: 18, middle: 20, number: "Device"},
-		{Name: "310p-25.5", Version: "25.5.1", widths: []int{31, 17, 54}, first: 8, power: 13, middle: 18, hugepages: true, number: "Device"},
-		{Name: "910a-21.0.3", Version: "21.0.3.2", widths: []int{22, 15, 45}, first: 6, power: 11, middle: 18, hbm: true},
-		{Name: "910b-23.0", Version: "23.0.7", widths: []int{27, 15, 52}, first: 6, power: 12, middle: 18, hugepages: true, hbm: true},
-		{Name: "a3-25.2", Version: "25.2.0", widths: []int{27, 15, 52}, first: 6, power: 12, middle: 18, hugepages: true, hbm: true, number: "Phy-ID"},
-		{Name: "a3-26.0", Version: "26.0.rc1", widths: []int{31, 19, 62}, first: 8, power: 14, middle: 20, hugepages: true, hbm: true, number: "Phy-ID", container: true},
-		{Name: "950-25.6", Version: "25.6.rc1", widths: []int{8, 18, 15, 53}, first: 0, power: 12, middle: 18, hugepages: true, hbm: true, noChip: true},
+		{Name: "310-21.0.3", Version: "21.0.3.1", widths: []int{19, 17, 40}, first: 8, power: 18, middle: 20, number: "Device", family: is310},
+		{Name: "310p-25.5", Version: "25.5.1", widths: []int{31, 17, 54}, first: 8, power: 13, middle: 18, hugepages: true, number: "Device", family: is310P},
+		{Name: "910a-21.0.3", Version: "21.0.3.2", widths: []int{22, 15, 45}, first: 6, power: 11, middle: 18, hbm: true, family: is910A},
+		{Name: "910b-23.0", Version: "23.0.7", widths: []int{27, 15, 52}, first: 6, power: 12, middle: 18, hugepages: true, hbm: true, family: is910B},
+		{Name: "a3-25.2", Version: "25.2.0", widths: []int{27, 15, 52}, first: 6, power: 12, middle: 18, hugepages: true, hbm: true, number: "Phy-ID", family: isA3},
+		{Name: "a3-26.0", Version: "26.0.rc1", widths: []int{31, 19, 62}, first: 8, power: 14, middle: 20, hugepages: true, hbm: true, number: "Phy-ID", container: true, family: isA3},
+		{Name: "950-25.6", Version: "25.6.rc1", widths: []int{8, 18, 15, 53}, first: 0, power: 12, middle: 18, hugepages: true, hbm: true, noChip: true, family: is950},
 	}
 }
 

@@ -13,19 +13,77 @@ import (
 // FaultKind is what can be wrong with a card.
 type FaultKind string
 
-// The faults of a card.
+// The faults of a card. What one counts, it counts from the first call that meets it.
 const (
 	FaultUnhealthy  FaultKind = "unhealthy"   // the tool says so: text is the reason (MetaX) or the state (Ascend)
-	FaultHot        FaultKind = "hot"         // 105 °C, or as many as the text says
+	FaultHot        FaultKind = "hot"         // 105 °C, or as many as the text says, and slower for it
 	FaultPowerCap   FaultKind = "power_cap"   // busy, at its power limit and at a low performance level
 	FaultMemoryFull FaultKind = "memory_full" // all but a few MiB in use
 	FaultIdleHeld   FaultKind = "idle_held"   // does nothing and keeps its memory
 	FaultUneven     FaultKind = "uneven"      // works alone while the cards beside it wait
+	FaultECC        FaultKind = "ecc"         // memory errors grow, and pages are retired
+	FaultLinkLanes  FaultKind = "link_lanes"  // a link with half its lanes: of HCCS (Ascend), of PCIe (MetaX)
+	FaultPCIeSlow   FaultKind = "pcie_slow"   // PCIe below its best speed (MetaX), with errors (Ascend)
+	FaultPortDown   FaultKind = "port_down"   // the RoCE port has no link (Ascend)
+	FaultOpticsFade FaultKind = "optics_fade" // the optical module receives too little light (Ascend)
+	FaultRAS        FaultKind = "ras"         // errors of hardware units (MetaX); a warning with the codes of the text (Ascend)
 )
+
+// faultKind is what may stand beside a kind: takes says what is wrong with it.
+type faultKind struct {
+	kind  FaultKind
+	takes func(text string) error
+}
+
+func faultKinds() []faultKind {
+	return []faultKind{
+		{FaultUnhealthy, anything},
+		{FaultHot, degrees},
+		{FaultPowerCap, nothing},
+		{FaultMemoryFull, nothing},
+		{FaultIdleHeld, nothing},
+		{FaultUneven, nothing},
+		{FaultECC, nothing},
+		{FaultLinkLanes, nothing},
+		{FaultPCIeSlow, nothing},
+		{FaultPortDown, nothing},
+		{FaultOpticsFade, nothing},
+		{FaultRAS, errorCodes},
+	}
+}
+
+func anything(string) error { return nil }
+
+func nothing(text string) error {
+	if text != "" {
+		return fmt.Errorf("it takes nothing beside it")
+	}
+	return nil
+}
+
+func degrees(text string) error {
+	if _, err := strconv.ParseUint(text, 10, 16); text != "" && err != nil {
+		return fmt.Errorf("%q is no whole number of degrees", text)
+	}
+	return nil
+}
+
+func errorCodes(text string) error {
+	for _, code := range strings.Fields(text) {
+		if _, err := strconv.ParseUint(code, 16, 32); err != nil {
+			return fmt.Errorf("%q is no code of hexadecimal digits", code)
+		}
+	}
+	return nil
+}
 
 // FaultKinds returns every kind.
 func FaultKinds() []FaultKind {
-	return []FaultKind{FaultUnhealthy, FaultHot, FaultPowerCap, FaultMemoryFull, FaultIdleHeld, FaultUneven}
+	var all []FaultKind
+	for _, k := range faultKinds() {
+		all = append(all, k.kind)
+	}
+	return all
 }
 
 // Fault is what is wrong with one card.
@@ -68,15 +126,13 @@ func parseFault(line string) (Fault, error) {
 		word, rest, _ = strings.Cut(strings.TrimSpace(rest), " ")
 	}
 	f.Kind, f.Text = FaultKind(word), strings.TrimSpace(rest)
-	_, notDegrees := strconv.ParseUint(f.Text, 10, 16)
-	switch {
-	case !slices.Contains(FaultKinds(), f.Kind):
+	kinds := faultKinds()
+	i := slices.IndexFunc(kinds, func(k faultKind) bool { return k.kind == f.Kind })
+	if i < 0 {
 		return f, fmt.Errorf("no kind %q; there are %v", f.Kind, FaultKinds())
-	case f.Text == "", f.Kind == FaultUnhealthy:
-	case f.Kind != FaultHot:
-		return f, fmt.Errorf("%s takes nothing beside it", f.Kind)
-	case notDegrees != nil:
-		return f, fmt.Errorf("%q is no whole number of degrees", f.Text)
+	}
+	if err := kinds[i].takes(f.Text); err != nil {
+		return f, err
 	}
 	if f.Kind == FaultUneven && f.Device == "" {
 		return f, fmt.Errorf("%s needs the number of the card that works", f.Kind)
@@ -108,6 +164,20 @@ func (all Faults) of(device string, kind FaultKind) (Fault, bool) {
 func (all Faults) has(device string, kind FaultKind) bool {
 	_, ok := all.of(device, kind)
 	return ok
+}
+
+// throttled reports whether a card is slower than it could be.
+func (all Faults) throttled(device string) bool {
+	return all.has(device, FaultHot) || all.has(device, FaultPowerCap)
+}
+
+// codes are the error codes of a card, none without the fault.
+func (all Faults) codes(device string) []string {
+	f, ok := all.of(device, FaultRAS)
+	if !ok {
+		return nil
+	}
+	return strings.Fields(strings.ToUpper(cmp.Or(f.Text, "80E18401")))
 }
 
 // health is what the tool says of a card: ok, unless it is unhealthy. The fault's

@@ -122,6 +122,7 @@ func TestFaultsArePrinted(t *testing.T) {
 		"1 uneven": {metaxCards, []string{"0", "1", "2", "3"}, func(c cards) bool {
 			return value(c["1"], "utilization_ratio") > 0.9 && value(c["0"], "utilization_ratio") < 0.2 && value(c["1"], "power_watts") > 2*value(c["0"], "power_watts")
 		}},
+		"4 ras": {ascendCards, []string{"4"}, func(c cards) bool { return cmp.Equal(c["4"].Health, &model.Health{State: "Warning"}) }},
 		"0 hot\n5 hot 99": {metaxCards, []string{"0", "5"}, func(c cards) bool {
 			return value(c["0"], "temperature_celsius") == 105 && value(c["5"], "temperature_celsius") == 99
 		}},
@@ -146,11 +147,12 @@ func TestFaultsArePrinted(t *testing.T) {
 
 func TestBadFaultsAreSaid(t *testing.T) {
 	for text, want := range map[string]string{
-		"2 tired":       `no kind "tired"`,
-		"hot very":      "no whole number",
-		"3":             `no kind ""`,
-		"uneven":        "number of the card",
-		"1 power_cap 3": "takes nothing",
+		"2 tired":        `no kind "tired"`,
+		"hot very":       "no whole number",
+		"3":              `no kind ""`,
+		"uneven":         "number of the card",
+		"1 power_cap 3":  "takes nothing",
+		"1 ras 80E1840Z": "no code of hexadecimal digits",
 	} {
 		if _, err := fakesmi.ParseFaults(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q in it", text, err, want)

@@ -113,6 +113,17 @@ func Ascend310PMachine(version string, l Load, faults ...Fault) model.Report {
 	return m.linked(func(int, int) string { return "PHB" })
 }
 
+// Machine is a server with the chips that the layout is printed for.
+func (l AscendLayout) Machine(load Load, faults ...Fault) model.Report {
+	switch l.family {
+	case is310, is310P:
+		return Ascend310PMachine(l.Version, load, faults...)
+	case isA3:
+		return AscendMachine(l.Version, 2, load, faults...)
+	}
+	return AscendMachine(l.Version, 1, load, faults...)
+}
+
 func ascendMachine(version string, l Load, faults Faults) machine {
 	m := machine{load: l, faults: faults}
 	m.report.Tool = &model.Tool{Name: "npu-smi", Version: version, DriverVersion: version}
@@ -127,6 +138,9 @@ func (m *machine) addChip(i, chips int, name string, bus int, c card) (*model.De
 		BusID:       fmt.Sprintf("0000:%02X:00.0", bus),
 		Health:      m.faults.health(id, "OK", model.Health{State: "Alarm"}),
 		CPUAffinity: "0-1",
+	}
+	if d.Health.OK && m.faults.has(id, FaultRAS) {
+		d.Health = &model.Health{State: "Warning"}
 	}
 	w := m.serve(&d, i, c)
 	m.read(&d, i, w, c)

@@ -80,6 +80,7 @@ func (e *engine) programs(t *testing.T, image string) (files map[string]string, 
 		return map[string]string{
 			"/usr/local/bin/accelerator_exporter": e.built + "/accelerator_exporter",
 			"/usr/local/bin/fakehost":             e.built + "/fakehost",
+			"/usr/local/bin/fake/hccn_tool":       e.built + "/fakehost",
 			"/usr/local/bin/fake/mx-smi":          e.built + "/fakehost",
 			"/usr/local/bin/fake/npu-smi":         e.built + "/fakehost",
 		}, []string{"/usr/local/bin/accelerator_exporter"}

@@ -166,6 +166,7 @@ func checkFiles(t *testing.T, root string) {
 		"etc/ssl/certs/ca-certificates.crt":  0o644,
 		"usr/local/bin/accelbench":           0o755,
 		"usr/local/bin/accelerator_exporter": 0o755,
+		"usr/local/bin/fake/hccn_tool":       fs.ModeSymlink | 0o777,
 		"usr/local/bin/fake/mx-smi":          fs.ModeSymlink | 0o777,
 		"usr/local/bin/fake/npu-smi":         fs.ModeSymlink | 0o777,
 		"usr/local/bin/fakehost":             0o755,

@@ -10,8 +10,8 @@ import (
 )
 
 // Build builds this repository's programs as users do, into a new folder of the
-// test that other users can read: fake/mx-smi and fake/npu-smi stand in for the
-// vendors' tools.
+// test that other users can read: fake/mx-smi, fake/npu-smi and fake/hccn_tool stand
+// in for the vendors' tools.
 func Build(t *testing.T) string {
 	t.Helper()
 	programs := new(Programs)
