@@ -57,6 +57,9 @@ type Options struct {
 	InventoryInterval time.Duration
 	// Timeout bounds one run of a tool.
 	Timeout time.Duration
+	// Variables are the names of variables of our environment that tools get besides
+	// the usual ones.
+	Variables []string
 	// Subreaper starts the tools. Several Collectors of one program share one; nil
 	// makes one.
 	Subreaper *process.Subreaper
@@ -101,7 +104,7 @@ func New(o Options) *Collector {
 			continue
 		}
 		r := command.New(command.Options{
-			Path: o.Vendors[i].Command, Timeout: o.Timeout, Subreaper: o.Subreaper,
+			Path: o.Vendors[i].Command, Timeout: o.Timeout, Variables: o.Variables, Subreaper: o.Subreaper,
 		})
 		h := newHardware(v, r, numaNodes{o.Sysfs}, o.Vendors[i].ExpectedDevices, o)
 		c.cards = append(c.cards, cards{poller: newPoller(v.Name, h, o), hardware: h, runner: r})

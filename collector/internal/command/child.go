@@ -35,7 +35,7 @@ func (r *Runner) launch(args []string) (*child, error) {
 	}
 	c.Tree = r.subreaper.Start(process.Command{
 		Find: func() (string, error) { return r.find(r.path) },
-		Argv: append([]string{r.path}, args...), Env: append(os.Environ(), "LC_ALL=C"),
+		Argv: append([]string{r.path}, args...), Env: environment(os.LookupEnv, r.variables),
 		Stdout: stdout, Stderr: stderr, Kill: r.kill,
 	})
 	return c, nil

@@ -45,6 +45,7 @@ type Runner struct {
 	drain   time.Duration // how long a pipe may stay open after the child's end
 
 	subreaper *process.Subreaper
+	variables []string // of our environment, passed on besides the usual ones
 
 	turn  chan struct{}   // holds a token while a Run is under way
 	open  context.Context // until Close
@@ -62,6 +63,9 @@ type Options struct {
 	Path string
 	// Timeout bounds one Run; DefaultTimeout if 0 or less.
 	Timeout time.Duration
+	// Variables are the names of variables of our environment that the program gets
+	// besides the usual ones.
+	Variables []string
 	// Subreaper is the one that all Runners share.
 	Subreaper *process.Subreaper
 }
@@ -76,6 +80,7 @@ func New(o Options) *Runner {
 		timeout:   o.Timeout,
 		limit:     OutputLimit,
 		subreaper: o.Subreaper,
+		variables: o.Variables,
 		grace:     250 * time.Millisecond,
 		reap:      500 * time.Millisecond,
 		drain:     250 * time.Millisecond,

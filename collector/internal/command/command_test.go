@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 // deaf stands in for kill(2) on a process in uninterruptible sleep: signals
@@ -239,6 +240,23 @@ printf '[%s]\n' "$@"
 	want := "[-L]\n[a b]\n[$(id)]\n[]\nleader\n"
 	if diff := cmp.Diff(want, string(out.Stdout)); diff != "" || err != nil {
 		t.Errorf("(-want +got):\n%s%v %s", diff, err, out.Stderr)
+	}
+}
+
+// A tool finds its libraries, speaks English, and gets no key of ours, no proxy and
+// nothing to load.
+func TestEnvironmentOfATool(t *testing.T) {
+	for name, value := range map[string]string{
+		"PATH": os.Getenv("PATH"), "LD_LIBRARY_PATH": "/opt/driver/lib64", "HOME": "/root", "TMPDIR": "/var/tmp", "SITE_CONFIG": "/etc/site",
+		"LC_ALL": "zh_CN.UTF-8", "OPENAI_API_KEY": "secret", "http_proxy": "http://user:secret@proxy", "LD_PRELOAD": "",
+	} {
+		t.Setenv(name, value)
+	}
+	r := New(Options{Path: "env", Timeout: time.Minute, Variables: []string{"SITE_CONFIG", "NOT_SET"}, Subreaper: process.NewSubreaper()})
+	out, err := run(t, r)
+	want := "PATH=" + os.Getenv("PATH") + "\nLD_LIBRARY_PATH=/opt/driver/lib64\nHOME=/root\nTMPDIR=/var/tmp\nSITE_CONFIG=/etc/site\nLC_ALL=C\n"
+	if diff := cmp.Diff(want, string(out.Stdout)); diff != "" || err != nil {
+		t.Errorf("(-want +got):\n%s%v", diff, err)
 	}
 }
 

@@ -105,7 +105,7 @@ func TestTwoToolsAtOnce(t *testing.T) {
 				pid := filepath.Join(dir, name)
 				r := New(Options{Path: script(t, daemon(t, pid)+`
 : >`+pid+`-ready; while ! [ -e `+pid+`-end ]; do sleep 0.01; done
-grep -c '^State:.[RSD]' /proc/$(cat `+pid+`)/status`), Timeout: time.Minute, Subreaper: shared})
+grep -c '^State:.[RSD]' /proc/$(cat `+pid+`)/status`), Timeout: time.Minute, Variables: []string{markName}, Subreaper: shared})
 				ended[name] = make(chan string, 1)
 				go func() {
 					out, err := run(t, r)

@@ -128,7 +128,7 @@ func script(t *testing.T, body string) string {
 
 // runner returns a Runner whose programs inherit the mark of the test.
 func runner(path string, timeout time.Duration) *Runner {
-	return New(Options{Path: path, Timeout: timeout, Subreaper: process.NewSubreaper()})
+	return New(Options{Path: path, Timeout: timeout, Variables: []string{markName}, Subreaper: process.NewSubreaper()})
 }
 
 // run runs and checks what holds for every run, whatever the command does.
