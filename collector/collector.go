@@ -17,6 +17,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/metax"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/numa"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 // vendors is the one list a new vendor is added to.
@@ -56,7 +57,13 @@ type Options struct {
 	InventoryInterval time.Duration
 	// Timeout bounds one run of a tool.
 	Timeout time.Duration
-	Logger  log.Logger
+	// Variables are the names of variables of our environment that tools get besides
+	// the usual ones.
+	Variables []string
+	// Subreaper starts the tools. Several Collectors of one program share one; nil
+	// makes one.
+	Subreaper *process.Subreaper
+	Logger    log.Logger
 }
 
 // VendorOptions enables a vendor by its name.
@@ -88,12 +95,17 @@ type cards struct {
 // names are ignored: the caller made its choice from Vendors.
 func New(o Options) *Collector {
 	c := &Collector{processes: o.Processes, series: newSeries()}
+	if o.Subreaper == nil {
+		o.Subreaper = process.NewSubreaper()
+	}
 	for _, v := range vendors() {
 		i := slices.IndexFunc(o.Vendors, func(e VendorOptions) bool { return e.Name == v.Name })
 		if i < 0 {
 			continue
 		}
-		r := command.New(o.Vendors[i].Command, o.Timeout)
+		r := command.New(command.Options{
+			Path: o.Vendors[i].Command, Timeout: o.Timeout, Variables: o.Variables, Subreaper: o.Subreaper,
+		})
 		h := newHardware(v, r, numaNodes{o.Sysfs}, o.Vendors[i].ExpectedDevices, o)
 		c.cards = append(c.cards, cards{poller: newPoller(v.Name, h, o), hardware: h, runner: r})
 	}
