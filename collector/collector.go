@@ -17,6 +17,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/metax"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/numa"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 // forEver is longer than any program runs.
@@ -67,7 +68,13 @@ type Options struct {
 	Serials bool
 	// Timeout bounds one run of a tool.
 	Timeout time.Duration
-	Logger  log.Logger
+	// Variables are the names of variables of our environment that tools get besides
+	// the usual ones.
+	Variables []string
+	// Subreaper starts the tools. Several Collectors of one program share one; nil
+	// makes one.
+	Subreaper *process.Subreaper
+	Logger    log.Logger
 }
 
 // Detail is how much is asked beyond the main tables.
@@ -113,12 +120,17 @@ type cards struct {
 // names are ignored: the caller made its choice from Vendors.
 func New(o Options) *Collector {
 	c := &Collector{processes: o.Processes, series: newSeries()}
+	if o.Subreaper == nil {
+		o.Subreaper = process.NewSubreaper()
+	}
 	for _, v := range vendors() {
 		i := slices.IndexFunc(o.Vendors, func(e VendorOptions) bool { return e.Name == v.Name })
 		if i < 0 {
 			continue
 		}
-		r := command.New(o.Vendors[i].Command, o.Timeout)
+		r := command.New(command.Options{
+			Path: o.Vendors[i].Command, Timeout: o.Timeout, Variables: o.Variables, Subreaper: o.Subreaper,
+		})
 		h := newHardware(v, r, numaNodes{o.Sysfs}, o.Vendors[i].ExpectedDevices, o)
 		one := cards{poller: newPoller(v.Name, h, o), hardware: h, runner: r}
 		own := newDetails(o.plan(v.Details, false), r, v.Classify, h.commands, o)

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 // wedges are the ways a vendor's tool goes wrong, as shell scripts. %s is the
@@ -48,6 +49,7 @@ func wedges() map[string]struct {
 // After each wedge: the class is right, the scrape answered at once, the cards
 // are gone when stale, no process is left, and the collector recovers by itself.
 func TestWedgedTool(t *testing.T) {
+	shared := process.NewSubreaper()
 	for name, w := range wedges() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,7 +74,7 @@ func TestWedgedTool(t *testing.T) {
 			const timeout = 700 * time.Millisecond
 			c := New(Options{
 				Vendors:  []VendorOptions{{Name: "metax", Command: tool}},
-				Interval: 100 * time.Millisecond, InventoryInterval: time.Hour, Timeout: timeout, Logger: log.NewNopLogger(),
+				Interval: 100 * time.Millisecond, InventoryInterval: time.Hour, Timeout: timeout, Logger: log.NewNopLogger(), Subreaper: shared,
 			})
 			ctx, cancel := context.WithCancel(t.Context())
 			var wg sync.WaitGroup

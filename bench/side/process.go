@@ -32,11 +32,11 @@ type Process struct {
 	err     error         // set before that
 }
 
-// Start runs the command of s as [process.Start] does, one at a time, and appends
-// what it prints to logFile, which only the user may read: a server's log may hold
-// keys. When ctx ends, all that the command started is killed; to end it in order,
-// let ctx live on and call Stop. The error of a program that is not there says so.
-func Start(ctx context.Context, s Side, logFile string) (*Process, error) {
+// Start runs the command of s as [process.Subreaper.Start] does, and appends what it
+// prints to logFile, which only the user may read: a server's log may hold keys. When
+// ctx ends, all that the command started is killed; to end it in order, let ctx live
+// on and call Stop. The error of a program that is not there says so.
+func Start(ctx context.Context, subreaper *process.Subreaper, s Side, logFile string) (*Process, error) {
 	path, err := s.program()
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func Start(ctx context.Context, s Side, logFile string) (*Process, error) {
 		return nil, fmt.Errorf("side %s: opening its log: %w", s.Name, err)
 	}
 	p := &Process{side: s, log: logFile, begin: begin, exited: make(chan struct{})}
-	p.tree = process.Start(process.Command{
+	p.tree = subreaper.Start(process.Command{
 		Find: func() (string, error) { return path, nil },
 		Argv: s.Argv, Stdout: log, Stderr: log, Daemons: true,
 	})

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/kballard/go-shellquote"
+
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 // isListed is true for a process that is dead and not reaped, too.
@@ -31,6 +33,38 @@ func TestStopEndsADaemon(t *testing.T) {
 	}
 	if isListed(pid) {
 		t.Errorf("process %d, alive %t, is still there", pid, lives(pid))
+	}
+}
+
+// Two commands at a time: the end of one leaves the other's daemon alone.
+func TestStopLeavesTheOtherSideAlone(t *testing.T) {
+	subreaper := process.NewSubreaper()
+	var both []*Process
+	var daemons []int
+	for range 2 {
+		dir := t.TempDir()
+		p, err := Start(t.Context(), subreaper, Side{Name: "a", Argv: program("daemon", filepath.Join(dir, "daemon"), filepath.Join(dir, "leader"))}, filepath.Join(dir, "log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		waitFor(filepath.Join(dir, "leader"))
+		both, daemons = append(both, p), append(daemons, waitFor(filepath.Join(dir, "daemon")))
+		for began := time.Now(); time.Since(began) < 20*time.Millisecond; time.Sleep(time.Millisecond) {
+			continue // start times are told in clock ticks
+		}
+	}
+	for i, p := range both {
+		for _, pid := range daemons[i:] {
+			if !lives(pid) {
+				t.Errorf("daemon %d ended before its side", pid)
+			}
+		}
+		if err := p.Stop(50 * time.Millisecond); err != nil {
+			t.Error(err)
+		}
+		if isListed(daemons[i]) {
+			t.Errorf("daemon %d is still there", daemons[i])
+		}
 	}
 }
 
@@ -87,7 +121,7 @@ func TestStopEndsAWrapperAndItsServer(t *testing.T) {
 			if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			p, err := Start(t.Context(), Side{"a", []string{script}}, filepath.Join(dir, "log"))
+			p, err := Start(t.Context(), process.NewSubreaper(), Side{"a", []string{script}}, filepath.Join(dir, "log"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/side"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 const (
@@ -35,6 +36,8 @@ type Sides struct {
 	Watch func() (watchers []Watcher, stop func(), err error)
 	// Turn is told of each run before it begins; may be nil.
 	Turn func(s side.Side, repeat int)
+
+	subreaper *process.Subreaper // made by Run
 
 	mu      sync.Mutex
 	process *side.Process // of this turn, nil between two
@@ -62,7 +65,7 @@ func (s *Sides) start(ctx context.Context, one side.Side, log string) (*side.Pro
 	}
 	var err error
 	// The command outlives ctx, so that what is in flight ends before its server.
-	s.process, err = side.Start(context.WithoutCancel(ctx), one, log)
+	s.process, err = side.Start(context.WithoutCancel(ctx), s.subreaper, one, log)
 	return s.process, err
 }
 
@@ -92,6 +95,7 @@ func (s *Sides) Run(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	s.subreaper = process.NewSubreaper()
 	all := Result{Folder: folder}
 	for _, turn := range side.Turns(len(s.Sides), s.Repeats) {
 		one, err := s.turn(ctx, folder, s.Sides[turn.Side], turn.Repeat)

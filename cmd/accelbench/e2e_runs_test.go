@@ -194,7 +194,7 @@ func (b *bench) machines(t *testing.T) {
 // metrics samples the cards and the server, and serves the run's own series.
 func (b *bench) metrics(t *testing.T) {
 	url := b.server(t, "--speed=20")
-	exporter := b.start(t, regexp.MustCompile(`Listening on.* address=(\S+)`), "accelerator_exporter", "--web.listen-address=127.0.0.1:0",
+	exporter := b.start(t, regexp.MustCompile(`Listening on.* address=(\S+)`), "accelerator_exporter", "--web.listen-address=127.0.0.1:0", "--collector.environment=FAKEHOST_STATE",
 		"--collector.metax.command="+b.path("mx-smi"), "--collector.interval=200ms", "--no-collector.ascend")
 	eventually(t, "cards are exported", func() error {
 		if text, err := get("http://" + exporter + "/metrics"); err != nil || !strings.Contains(text, "accelerator_power_watts{") {

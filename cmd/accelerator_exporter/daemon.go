@@ -55,7 +55,7 @@ func newDaemon(s *settings, c configuration, base log.Logger, linesDropped prome
 	d.hardware = collector.New(collector.Options{
 		Vendors: vendors, NUMA: s.numa, Processes: s.processes, Sysfs: s.sysfs,
 		Detail: s.detail, DetailShare: s.detailShare, Serials: s.serials,
-		Interval: s.interval, InventoryInterval: s.inventory, Timeout: s.timeout, Logger: d.logger,
+		Interval: s.interval, InventoryInterval: s.inventory, Timeout: s.timeout, Variables: s.variables, Logger: d.logger,
 	})
 	d.prober = probe.New(d.logger)
 	if err := d.prober.Apply(c.targets); err != nil {

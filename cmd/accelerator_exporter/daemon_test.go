@@ -191,6 +191,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"bad interval", []string{"--collector.interval=0s"}, 2, "collector.interval"},
 		{"interval without a unit", []string{"--probe.interval=30"}, 2, `--probe.interval: invalid duration "30", must be such as 30s`},
 		{"telemetry path of another page", []string{"--web.telemetry-path=/-/healthy"}, 2, "--web.telemetry-path must be a path such as /metrics"},
+		{"a variable with its value, which ps would show", []string{"--collector.environment=KEY=secret"}, 2, "without a value"},
 		{"nothing to probe once", []string{"--probe.once"}, 2, "--probe.target or --config.file"},
 		{"another API's URL", []string{"--probe.target=http://h:1/v1/embeddings"}, 1, "--probe.target: URL must not end in /v1/embeddings"},
 		{"an API against its URL", []string{"--probe.target=http://h:1/v1/completions", "--probe.api=chat"}, 1, "--probe.api: is chat"},

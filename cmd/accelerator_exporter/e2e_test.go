@@ -55,7 +55,7 @@ func startHost(t *testing.T) *host {
 	_, h.vllm = h.start(t, regexp.MustCompile(`address=http://(\S+)`), "fakehost", "vllm", "--listen-address=127.0.0.1:0", "--speed=50", "--background-users=10")
 	h.writeProbes(t, "64")
 	h.process, h.exporter = h.start(t, regexp.MustCompile(`Listening on.* address=(\S+)`), "accelerator_exporter",
-		"--web.listen-address=127.0.0.1:0", "--web.enable-lifecycle", "--config.file="+h.path("probes.yml"),
+		"--web.listen-address=127.0.0.1:0", "--web.enable-lifecycle", "--collector.environment=FAKEHOST_STATE", "--config.file="+h.path("probes.yml"),
 		"--collector.metax.command="+h.path("mx-smi"), "--collector.ascend.command="+h.path("npu-smi"),
 		"--collector.interval=200ms", "--collector.inventory-interval=1s", "--collector.timeout=1s")
 	return h

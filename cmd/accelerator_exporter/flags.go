@@ -41,6 +41,7 @@ type settings struct {
 	interval  time.Duration
 	inventory time.Duration
 	timeout   time.Duration
+	variables []string
 	sysfs     string
 	procfs    string
 
@@ -124,6 +125,8 @@ func (s *settings) collectorFlags(app *kingpin.Application) {
 	durationVar(app, "collector.interval", "Polling interval of the vendors' tools, independent of scrapes.", "10s", &s.interval)
 	durationVar(app, "collector.inventory-interval", "Polling interval of slow-changing data such as topology.", "5m", &s.inventory)
 	durationVar(app, "collector.timeout", "Timeout of one run of a vendor's tool.", "10s", &s.timeout)
+	app.Flag("collector.environment", "Name of an environment variable to pass on to the vendors' tools, which get PATH, LD_LIBRARY_PATH, HOME and TMPDIR only. Repeatable.").
+		PlaceHolder("NAME").StringsVar(&s.variables)
 	app.Flag("path.sysfs", "sysfs mountpoint.").Default("/sys").StringVar(&s.sysfs)
 	app.Flag("path.procfs", "procfs mountpoint.").Default("/proc").StringVar(&s.procfs)
 }
@@ -175,6 +178,11 @@ func (s *settings) check() error {
 	for _, v := range s.vendors {
 		if v.expected < 0 {
 			return fmt.Errorf("--collector.%s.expected-devices must not be negative", v.known.Name)
+		}
+	}
+	for _, name := range s.variables {
+		if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(name) {
+			return errors.New("--collector.environment must be a name such as SITE_CONFIG, without a value: the value is that of the exporter's own environment")
 		}
 	}
 	if s.probeOnce && s.probe.URL == "" && s.configFile == "" {

@@ -25,8 +25,8 @@ type trouble func(ctx context.Context, random *mathrand.Rand)
 
 // troubles go on side by side.
 func (s *soak) troubles(t *testing.T) []trouble {
-	all := []trouble{s.troubleTools, s.troubleCards, s.troubleServer, s.troubleKey, s.troubleLog,
-		func(ctx context.Context, random *mathrand.Rand) { s.troubleConfiguration(t, ctx, random) }}
+	all := []trouble{s.troubleTools, s.troubleCards, s.troubleServer, s.troubleKey, s.troubleLog}
+	all = append(all, func(ctx context.Context, random *mathrand.Rand) { s.troubleConfiguration(ctx, t, random) })
 	for range 6 {
 		all = append(all, s.troubleConnections)
 	}
@@ -84,7 +84,7 @@ func (s *soak) troubleLog(ctx context.Context, random *mathrand.Rand) {
 	wait(ctx, random, 10*time.Second)
 }
 
-func (s *soak) troubleConfiguration(t *testing.T, ctx context.Context, random *mathrand.Rand) {
+func (s *soak) troubleConfiguration(ctx context.Context, t *testing.T, random *mathrand.Rand) {
 	s.writeProbes(t, pick(random, "",
 		fmt.Sprintf("  - {name: other-%d, url: %q, interval: 500ms, timeout: 1s}\n", random.IntN(3), "http://"+s.vllm),
 		fmt.Sprintf("  - {name: gone, url: %q, model: x, interval: 500ms, timeout: 1s}\n", "http://127.0.0.1:9"),

@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 )
 
 const usage = `fakehost stands in for a host with accelerators.
@@ -22,8 +21,9 @@ usage: fakehost vllm [flags]     serve the stand-in of vLLM (see fakehost vllm -
        fakehost npu-smi [args]   print as npu-smi does
        fakehost hccn_tool [args] print as hccn_tool does, of the cards of npu-smi
 
-fakehost vllm and the tools share a folder, $FAKEHOST_STATE. What stands in its files
-holds from the next call on:
+fakehost vllm and the tools share a folder, $FAKEHOST_STATE, by default fakehost-UID in
+the temporary folder, which only you may enter. What stands in its files holds from the
+next call on:
 
   mx-smi.layout  npu-smi.layout   the version to print as
   mx-smi.fault   npu-smi.fault    what the tool does wrong, one a line: hang, card_lost, ...,
@@ -48,29 +48,27 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if tool(name) == nil && name != "vllm" && len(rest) > 0 {
 		name, rest = rest[0], rest[1:]
 	}
-	st := state{dir: stateDir()}
-	if t := tool(name); t != nil {
-		return t.call(st, rest, stdout, stderr)
+	t := tool(name)
+	switch {
+	case name == childName:
+		hang()
+	case t == nil && name != "vllm" && name != "pace":
+		fmt.Fprint(stderr, usage)
+		return 2
+	}
+	st, err := openState()
+	if err != nil {
+		fmt.Fprintf(stderr, "fakehost: %v\n", err)
+		return 1
 	}
 	var s server
-	switch name {
-	case "vllm":
+	switch {
+	case t != nil:
+		return t.call(st, rest, stdout, stderr)
+	case name == "vllm":
 		return s.run("fakehost vllm", "Serve an OpenAI-compatible endpoint with vLLM's continuous batching and no model.",
 			s.vllmFlags, st, rest, stderr)
-	case "pace":
-		return s.run("fakehost pace", "Serve an OpenAI-compatible endpoint that streams on a fixed schedule. GET /truth tells when each chunk was written, to check a load generator.",
-			s.paceFlags, st, rest, stderr)
-	case childName:
-		hang()
 	}
-	fmt.Fprint(stderr, usage)
-	return 2
-}
-
-// stateDir is the folder the three share: one for each user, unless told otherwise.
-func stateDir() string {
-	if dir := os.Getenv("FAKEHOST_STATE"); dir != "" {
-		return dir
-	}
-	return filepath.Join(os.TempDir(), "fakehost-"+strconv.Itoa(os.Getuid()))
+	return s.run("fakehost pace", "Serve an OpenAI-compatible endpoint that streams on a fixed schedule. GET /truth tells when each chunk was written, to check a load generator.",
+		s.paceFlags, st, rest, stderr)
 }

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -18,6 +20,28 @@ import (
 // user tells all three what to do.
 type state struct {
 	dir string
+}
+
+// openState returns the folder that the user named, or else his own in the temporary
+// folder. That one's name can be foretold, so it is made for him alone, and what
+// somebody else may have put in its place is refused.
+func openState() (state, error) {
+	if dir := os.Getenv("FAKEHOST_STATE"); dir != "" {
+		return state{dir: dir}, nil
+	}
+	st := state{dir: filepath.Join(os.TempDir(), "fakehost-"+strconv.Itoa(os.Getuid()))}
+	if err := os.Mkdir(st.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return state{}, fmt.Errorf("making the state folder: %w", err)
+	}
+	info, err := os.Lstat(st.dir) // not what a link points at
+	if err != nil {
+		return state{}, fmt.Errorf("looking at the state folder: %w", err)
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || !ok || int(owner.Uid) != os.Getuid() || info.Mode().Perm() != 0o700 {
+		return state{}, fmt.Errorf("%s must be a folder of your own with mode 0700, and is %s of user %d: remove it, or set FAKEHOST_STATE", st.dir, info.Mode(), owner.Uid)
+	}
+	return st, nil
 }
 
 // loadFile is what the server writes.

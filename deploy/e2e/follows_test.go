@@ -96,7 +96,7 @@ func startServer(t *testing.T, p programs, flags ...string) *host {
 func (h *host) startProbing(t *testing.T, server *host, interval string) {
 	t.Helper()
 	h.daemon = start(t, "exporter", []string{"FAKEHOST_STATE=" + h.path("state")}, h.programs.path("accelerator_exporter"),
-		"--web.listen-address=127.0.0.1:0", "--collector.interval=2s", "--collector.metax.command="+h.programs.path("fake/mx-smi"),
+		"--web.listen-address=127.0.0.1:0", "--collector.environment=FAKEHOST_STATE", "--collector.interval=2s", "--collector.metax.command="+h.programs.path("fake/mx-smi"),
 		"--probe.target=http://"+server.vllm, "--probe.interval="+interval, "--probe.timeout=30s", "--probe.max-tokens=32")
 	h.exporter = served(t, h.daemon)
 }

@@ -70,7 +70,7 @@ func (h *host) startExporter(t *testing.T) {
 	h.daemon = start(t, "exporter", []string{"FAKEHOST_STATE=" + h.path("state")}, h.programs.path("accelerator_exporter"),
 		"--web.listen-address="+h.exporter, "--config.file="+h.path("probes.yml"), "--path.sysfs="+h.sysfs,
 		"--collector.metax.command="+h.programs.path("fake/mx-smi"), "--collector.ascend.command="+h.programs.path("fake/npu-smi"),
-		"--collector.interval=1s", "--collector.inventory-interval=5s", "--collector.timeout=2s")
+		"--collector.environment=FAKEHOST_STATE", "--collector.interval=1s", "--collector.inventory-interval=5s", "--collector.timeout=2s")
 	h.exporter = served(t, h.daemon)
 }
 

@@ -36,7 +36,7 @@ func startReal(t *testing.T) []vendor {
 	server := start(t, env, regexp.MustCompile(`address=http://(\S+)`), filepath.Join(programs, "fakehost"), "vllm", "--listen-address=127.0.0.1:0", "--speed=8", "--background-users=40")
 	exporter := func(flags ...string) string {
 		flags = append(flags, "--web.listen-address=127.0.0.1:0", "--path.sysfs="+sysfs, "--probe.target=http://"+server,
-			"--collector.interval=2s", "--probe.interval=2s")
+			"--collector.environment=FAKEHOST_STATE", "--collector.interval=2s", "--probe.interval=2s")
 		return "http://" + start(t, env, regexp.MustCompile(`Listening on.* address=(\S+)`), filepath.Join(programs, "accelerator_exporter"), flags...) + "/metrics"
 	}
 	vendors := []vendor{

@@ -21,17 +21,10 @@ type Process struct {
 	start uint64 // clock ticks after boot
 }
 
-// Alive reports whether the process still runs. A dead one that is our own child,
-// because it lost its parent and came to us, is reaped.
-func (p Process) Alive() bool {
+// stat reads the process, and reports false when it is not there any more.
+func (p Process) stat() (Stat, bool) {
 	st, ok := FS("/proc").Stat(p.pid)
-	if !ok || st.Start != p.start {
-		return false
-	}
-	if st.dead() && st.Parent == os.Getpid() {
-		reap(p.pid)
-	}
-	return !st.dead()
+	return st, ok && st.Start == p.start
 }
 
 // Signal sends sig to the process if it still runs.
@@ -43,7 +36,7 @@ func (p Process) Signal(sig syscall.Signal) {
 		return
 	}
 	defer func() { _ = proc.Release() }()
-	if p.Alive() {
+	if st, ok := p.stat(); ok && !st.dead() {
 		_ = proc.Signal(sig)
 	}
 }

@@ -22,14 +22,11 @@ type Command struct {
 	// Stdout and Stderr get the output. They are closed on our side as soon as the
 	// program has them or cannot be started.
 	Stdout, Stderr *os.File
-	// Daemons says that what the program leaves behind when it ends, daemons
-	// included, is part of it until it is stopped; otherwise what is left of its
-	// group is killed at once. On Linux we become the parent of every descendant
-	// that loses its own, for good, so only one such program may run at a time, and
-	// nothing else may be started in a session of its own meanwhile.
+	// Daemons says that what the program leaves behind when it ends lives on until it
+	// is stopped; otherwise it is killed at once.
 	Daemons bool
 	// Kill is kill(2) if nil. A test's own stands in for processes that no signal
-	// reaches.
+	// reaches; the tree then gets no cgroup, by which the kernel would kill them.
 	Kill func(pid int, sig syscall.Signal) error
 }
 
@@ -55,9 +52,8 @@ func (e Exit) String() string {
 	return signalName(e.Signal)
 }
 
-// Tree is one started program, the leader, with everything that it starts in turn:
-// its process group, its session, and what left these but descends from it. Its
-// methods may be called from several goroutines at once.
+// Tree is one started program, the leader, with everything that it starts in turn,
+// on Linux daemons included. Its methods may be called from several goroutines at once.
 //
 // A goroutine of its own looks the program up, starts it and waits for it, as each
 // of these can block for ever. Until the dead leader is reaped it keeps its number,
@@ -69,34 +65,21 @@ type Tree struct {
 	over    chan struct{} // closed when nothing of it lives
 	workers sync.WaitGroup
 
-	mu       sync.Mutex
+	subreaper *Subreaper
+
+	// Under the subreaper's mu.
 	cmd      *exec.Cmd
 	pid      int              // 0 before the start; also the group's and the session's number
+	begin    uint64           // the leader's start in clock ticks after boot; 0 while it is not known
+	cgroup   string           // folder of the tree's own cgroup, "" without one
 	signaled bool             // was sent a signal, perhaps before it started
+	killed   bool             // was sent SIGKILL as a whole
 	reaped   bool             // the leader's number may be another's
-	known    map[Process]bool // what was seen of the tree, and whether it is in the leader's group
+	known    map[Process]Stat // what was last seen of the tree
 
 	// Set before exited is closed.
 	startErr error
 	exit     Exit
-}
-
-// Start starts a program in the background, in a session of its own, so that it has
-// no terminal, and with nothing to read. On Linux the program itself, but nothing
-// that it started, gets SIGTERM when we die.
-func Start(c Command) *Tree {
-	if c.Kill == nil {
-		c.Kill = syscall.Kill
-	}
-	t := &Tree{
-		command: c, started: make(chan struct{}), exited: make(chan struct{}), over: make(chan struct{}),
-		known: map[Process]bool{}, exit: Exit{Code: -1},
-	}
-	if c.Daemons {
-		adoptOrphans()
-	}
-	go t.run()
-	return t
 }
 
 func (t *Tree) run() {
@@ -113,13 +96,16 @@ func (t *Tree) run() {
 		t.workers.Go(t.reapOrphans)
 	}
 	exit := awaitExit(t.cmd)
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.subreaper.mu.Lock()
+	defer t.subreaper.mu.Unlock()
 	t.exit, t.exit.Signaled = exit, t.signaled
-	if !t.command.Daemons {
-		_ = t.command.Kill(-t.pid, syscall.SIGKILL)
-		_ = t.cmd.Wait() // how it ended is known
-		t.reaped = true
+	if t.command.Daemons {
+		return
+	}
+	_ = t.kill(-t.pid, syscall.SIGKILL)
+	t.reapLeader()
+	if t.killed = true; hasChildren() {
+		t.signal(syscall.SIGKILL)
 	}
 }
 
@@ -130,26 +116,33 @@ func (t *Tree) start() error {
 	if err != nil {
 		return err
 	}
+	if !t.subreaper.admit(t) {
+		return fmt.Errorf("starting %s: %w", path, context.Canceled)
+	}
+	cmd, cgroup, err := t.startLeader(path)
+	t.subreaper.mu.Lock()
+	defer t.subreaper.mu.Unlock()
+	if err != nil {
+		delete(t.subreaper.trees, t)
+		return fmt.Errorf("starting %s: %w", path, startError(path, err))
+	}
+	t.cmd, t.pid, t.cgroup = cmd, cmd.Process.Pid, cgroup
+	if st, ok := FS("/proc").Stat(t.pid); ok {
+		t.begin = st.Start
+	}
+	if t.signaled {
+		t.signal(syscall.SIGKILL)
+	}
+	return nil
+}
+
+// leader is the program at path, ready to be started.
+func (t *Tree) leader(path string) *exec.Cmd {
 	cmd := exec.Command(path) //nolint:noctx // a context would kill the leader only
 	cmd.Args, cmd.Env = t.command.Argv, t.command.Env
 	cmd.Stdout, cmd.Stderr = t.command.Stdout, t.command.Stderr // files, so Wait waits for no pipe
 	cmd.SysProcAttr = attributes()
-	t.mu.Lock()
-	canceled := t.signaled
-	t.mu.Unlock()
-	if canceled {
-		return fmt.Errorf("starting %s: %w", path, context.Canceled)
-	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("starting %s: %w", path, startError(path, err))
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.cmd, t.pid = cmd, cmd.Process.Pid
-	if t.signaled {
-		_ = t.command.Kill(-t.pid, syscall.SIGKILL)
-	}
-	return nil
+	return cmd
 }
 
 // startError is why the program at path did not start, without repeating the path.
@@ -174,8 +167,8 @@ func (t *Tree) Started() error {
 // PID is the leader's number, 0 before the start. It is nobody else's before Exited
 // is closed; of a tree with Daemons, before Gone.
 func (t *Tree) PID() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.subreaper.mu.Lock()
+	defer t.subreaper.mu.Unlock()
 	return t.pid
 }
 
@@ -201,20 +194,40 @@ func isClosed(c <-chan struct{}) bool {
 
 // Signal sends sig to the whole tree. Before the start it prevents that.
 func (t *Tree) Signal(sig syscall.Signal) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.subreaper.mu.Lock()
+	defer t.subreaper.mu.Unlock()
 	t.signaled = true
+	t.killed = t.killed || t.pid == 0 // what starts nevertheless gets SIGKILL
 	if t.pid == 0 || isClosed(t.over) {
 		return
 	}
-	t.survey() // first: the children of a dead process descend from nobody
-	if !t.reaped {
-		_ = t.command.Kill(-t.pid, sig)
+	t.signal(sig)
+}
+
+// signal sends sig to the whole tree. What forks while it is killed is chased from the
+// second time on, where the kernel does not kill it by its cgroup. Under mu.
+func (t *Tree) signal(sig syscall.Signal) {
+	before, chase := t.known, false
+	if sig == syscall.SIGKILL {
+		chase = !killCgroup(t.cgroup) && t.killed
+		t.killed = true
 	}
-	for p, inGroup := range t.known {
-		if !inGroup {
+	t.survey() // first: the children of a dead process descend from nobody
+	group, grown := !t.reaped, false
+	for p, st := range t.known {
+		if st.Group != t.pid {
 			p.Signal(sig)
+		} else if !st.dead() {
+			group = true // it holds the number of a reaped leader
 		}
+		_, seen := before[p]
+		grown = grown || !seen
+	}
+	if group {
+		_ = t.kill(-t.pid, sig)
+	}
+	if chase && grown {
+		t.chase()
 	}
 }
 
@@ -241,109 +254,41 @@ func (t *Tree) Gone(ctx context.Context, again func()) bool {
 	return true
 }
 
-// lives reports whether something of the tree does, and lets go of the leader's number
-// where nothing does.
+// lives reports whether something of the tree does, and ends the tree where nothing
+// does: it lets go of the leader's number and of the cgroup.
 func (t *Tree) lives() bool {
 	if !isClosed(t.exited) {
 		return true
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.subreaper.mu.Lock()
+	defer t.subreaper.mu.Unlock()
 	if t.pid == 0 || isClosed(t.over) {
 		return false
 	}
-	if t.anyAlive() {
+	if hasChildren() && t.survey() {
 		return true
 	}
-	// Of a reaped leader's group the kernel says cheaply whether anything is left.
-	if group := t.command.Kill(-t.pid, 0); !t.reaped || !errors.Is(group, syscall.ESRCH) {
-		if t.survey(); t.anyAlive() || !hasProc && group == nil {
-			return true
-		}
+	t.reapLeader()
+	if !removeCgroup(t.cgroup) {
+		return true
 	}
-	if !t.reaped {
-		_ = t.cmd.Wait() // how it ended is known
-		t.reaped = true
-	}
+	delete(t.subreaper.trees, t)
 	close(t.over)
 	return false
 }
 
-// anyAlive reports whether a known process lives, and reaps and forgets what does not.
-// One whose parent has yet to reap it, or to die and leave it to us, counts as living.
-func (t *Tree) anyAlive() bool {
-	for p := range t.known {
-		if p.Alive() {
-			continue
-		}
-		if st, ok := FS("/proc").Stat(p.pid); !ok || st.Start != p.start || st.Parent != os.Getpid() && !t.knows(st.Parent) {
-			delete(t.known, p)
-		}
+// kill is kill(2).
+func (t *Tree) kill(pid int, sig syscall.Signal) error {
+	if t.command.Kill != nil {
+		return t.command.Kill(pid, sig)
 	}
-	return len(t.known) > 0
+	return syscall.Kill(pid, sig)
 }
 
-// knows reports whether the process of that number is a known one.
-func (t *Tree) knows(pid int) bool {
-	for p := range t.known {
-		if p.pid == pid {
-			return true
-		}
+// reapLeader lets go of the number of the leader, which has ended. Under mu.
+func (t *Tree) reapLeader() {
+	if !t.reaped {
+		_ = t.cmd.Wait() // how it ended is known
+		t.reaped = true
 	}
-	return false
-}
-
-// survey gets to know all that is in the tree but the leader, dead ones that nobody
-// reaped included. Under mu.
-func (t *Tree) survey() {
-	all, err := FS("/proc").Processes()
-	if err != nil {
-		return
-	}
-	for _, st := range members(all, t.pid, t.command.Daemons) {
-		t.known[Process{st.PID, st.Start}] = st.Group == t.pid
-	}
-}
-
-// members are those of all that are in the leader's tree, itself apart: in its group,
-// its session, or descended from it or, with orphans, from a process that came to us
-// since.
-func members(all []Stat, leader int, orphans bool) []Stat {
-	if leader <= 1 {
-		return nil // everything descends from these
-	}
-	tree := map[int]bool{leader: true}
-	if orphans {
-		for _, pid := range adopted(all, leader) {
-			tree[pid] = true
-		}
-	}
-	AddDescendants(tree, all)
-	var found []Stat
-	for _, st := range all {
-		if st.PID != leader && st.PID != os.Getpid() && (st.Group == leader || st.Session == leader || tree[st.PID]) {
-			found = append(found, st)
-		}
-	}
-	return found
-}
-
-// adopted are the orphans that came to us. They can be told from programs that we
-// started for ourselves by their session: the leader's, or one made since it started.
-func adopted(all []Stat, leader int) []int {
-	byPID := make(map[int]Stat, len(all))
-	for _, st := range all {
-		byPID[st.PID] = st
-	}
-	first, self := byPID[leader], os.Getpid()
-	if first.PID == 0 {
-		return nil
-	}
-	var found []int
-	for _, st := range all {
-		if st.Parent == self && st.PID != leader && st.Session != byPID[self].Session && st.Start >= first.Start {
-			found = append(found, st.PID)
-		}
-	}
-	return found
 }

@@ -1,18 +1,20 @@
 package process
 
 import (
+	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
-
-// hasProc says that processes can be listed.
-const hasProc = true
 
 func attributes() *syscall.SysProcAttr {
 	// A session of its own is a group of its own too, and Ctrl-C does not reach
@@ -57,10 +59,83 @@ func awaitExit(cmd *exec.Cmd) Exit {
 
 func signalName(sig syscall.Signal) string { return unix.SignalName(sig) }
 
-// adoptOrphans makes us the parent of those of our descendants that lose theirs: a
-// daemon is in a session of its own and would descend from nobody that is known
-// here. Where the kernel does not let us, daemons are not found.
+// adoptOrphans makes us the parent of those of our descendants that lose theirs.
 func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// hasChildren reports whether we have any child, dead ones included. Where we have
+// none, nothing of a tree is left, and that is told without a look at every process.
+func hasChildren() bool {
+	return !errors.Is(unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil), unix.ECHILD)
+}
+
+// survey gets to know all that is in the tree but the leader, reaps what came to us
+// and is dead, whosever it was, and reports whether there was anything of the tree.
+// What was dead counts: it may have forked what the survey was too late for. Under mu.
+func (t *Tree) survey() (found bool) {
+	all, err := FS("/proc").Processes()
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist) // with no /proc at all, daemons are not found
+	}
+	members := t.subreaper.members(t, all)
+	t.known = make(map[Process]Stat, len(members))
+	for _, st := range members {
+		t.known[Process{st.PID, st.Start}] = st
+	}
+	self := statOf(all, os.Getpid())
+	for _, st := range all {
+		if st.dead() && st.Parent == self.PID && st.Session != self.Session && !t.subreaper.isLeader(st.PID) {
+			_, _ = unix.Wait4(st.PID, nil, unix.WNOHANG, nil)
+		}
+	}
+	return len(t.known) > 0
+}
+
+// How long, and among how many of the newest processes, what forks is chased before
+// others have their turn.
+const (
+	chaseTime   = 20 * time.Millisecond
+	chaseNumber = 1024
+)
+
+// chase kills what forks and ends faster than a survey gets to it: it looks at the
+// numbers that were given out since its last look only. Under mu.
+func (t *Tree) chase() {
+	self, ok := FS("/proc").Stat(os.Getpid())
+	last := newest()
+	for end := time.Now().Add(chaseTime); ok && time.Now().Before(end); {
+		now := newest()
+		for pid := now; pid >= last && pid > now-chaseNumber; pid-- {
+			if st, ok := FS("/proc").Stat(pid); ok && !st.dead() && t.includes(st, self) {
+				Process{st.PID, st.Start}.Signal(syscall.SIGKILL)
+			}
+		}
+		last = now
+	}
+}
+
+// includes reports whether the process is in the tree but not in the leader's group,
+// which is killed as a whole. Under mu.
+func (t *Tree) includes(st, self Stat) bool {
+	const generations = 8
+	inGroup := st.Group == t.pid
+	for range generations {
+		if st.Parent == self.PID {
+			return !inGroup && t.subreaper.owns(t, st, self.Session)
+		}
+		st, _ = FS("/proc").Stat(st.Parent)
+	}
+	return false
+}
+
+// newest is the number that was given out last, 0 where the kernel does not tell.
+func newest() int {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text[bytes.LastIndexByte(text, ' ')+1:])))
+	return pid
+}
 
 // reapOrphans reaps what came to us without a parent as soon as it is dead: a script
 // that waits for a server to be gone waits for that too.
@@ -69,12 +144,11 @@ func (t *Tree) reapOrphans() {
 	signal.Notify(dead, syscall.SIGCHLD)
 	defer signal.Stop(dead)
 	for {
-		t.mu.Lock()
+		t.subreaper.mu.Lock()
 		if !isClosed(t.over) {
 			t.survey()
-			t.anyAlive()
 		}
-		t.mu.Unlock()
+		t.subreaper.mu.Unlock()
 		select {
 		case <-dead:
 		case <-t.over:
@@ -82,5 +156,3 @@ func (t *Tree) reapOrphans() {
 		}
 	}
 }
-
-func reap(pid int) { _, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) }

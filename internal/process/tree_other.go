@@ -7,8 +7,6 @@ import (
 	"syscall"
 )
 
-const hasProc = false
-
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 // awaitExit waits for the end of our child and reaps it.
@@ -26,7 +24,17 @@ func awaitExit(cmd *exec.Cmd) Exit {
 
 func signalName(sig syscall.Signal) string { return sig.String() }
 
-// There is no Linux /proc to find daemons in.
-func adoptOrphans()        {}
-func (*Tree) reapOrphans() {}
-func reap(int)             {}
+func (t *Tree) startLeader(path string) (*exec.Cmd, string, error) {
+	cmd := t.leader(path)
+	return cmd, "", cmd.Start()
+}
+
+// There is no Linux /proc to find daemons in, so the tree is its leader's group.
+func hasChildren() bool        { return true }
+func (t *Tree) survey() bool   { return t.kill(-t.pid, 0) == nil }
+func (*Tree) chase()           {}
+func (*Tree) reapOrphans()     {}
+func adoptOrphans()            {}
+func ownCgroup() string        { return "" }
+func killCgroup(string) bool   { return false }
+func removeCgroup(string) bool { return true }

@@ -19,7 +19,6 @@ type capture struct {
 	// Valid when done is closed.
 	buf  []byte
 	over bool // more than limit was printed
-	held bool // the pipe was still open when reading had to end
 }
 
 // newCapture starts reading and returns the end that the child writes to.
@@ -42,7 +41,7 @@ func (c *capture) read() {
 		n, err := c.pipe.Read(c.space())
 		c.buf = c.buf[:len(c.buf)+n]
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			c.held = !c.readRest()
+			c.readRest()
 			break
 		}
 		if err != nil {
@@ -65,16 +64,15 @@ func (c *capture) space() []byte {
 	return c.buf[len(c.buf):min(cap(c.buf), c.limit+1)]
 }
 
-// readRest takes what lies in the pipe without waiting for more, and reports
-// whether that was its end: on a loaded machine the deadline may pass before
-// this goroutine got to read at all.
-func (c *capture) readRest() (end bool) {
+// readRest takes what lies in the pipe without waiting for more: on a loaded
+// machine the deadline may pass before this goroutine got to read at all.
+func (c *capture) readRest() {
 	if c.pipe.SetReadDeadline(time.Time{}) != nil {
-		return false
+		return
 	}
 	conn, err := c.pipe.SyscallConn()
 	if err != nil {
-		return false
+		return
 	}
 	_ = conn.Read(func(fd uintptr) bool {
 		for len(c.buf) <= c.limit {
@@ -82,27 +80,20 @@ func (c *capture) readRest() (end bool) {
 			if errors.Is(err, syscall.EINTR) {
 				continue
 			}
-			if err != nil {
-				break // nothing there now
-			}
-			if n == 0 {
-				end = true
-				break
+			if err != nil || n == 0 {
+				break // nothing there now, or its end
 			}
 			c.buf = c.buf[:len(c.buf)+n]
 		}
 		return true
 	})
-	return end
 }
 
-// finish lets the reading go on for d at most, closes the pipe, and
-// reports whether somebody still held its other end.
-func (c *capture) finish(d time.Duration) (held bool) {
+// finish lets the reading go on for d at most, and closes the pipe.
+func (c *capture) finish(d time.Duration) {
 	if err := c.pipe.SetReadDeadline(time.Now().Add(d)); err == nil {
 		<-c.done
 	}
 	c.pipe.Close()
 	<-c.done
-	return c.held
 }

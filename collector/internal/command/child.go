@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
@@ -32,21 +33,19 @@ func (r *Runner) launch(args []string) (*child, error) {
 		c.stdout.finish(0)
 		return nil, failure.New(failure.Exit, "opening a pipe for %s: %w", r.name(), err)
 	}
-	c.Tree = process.Start(process.Command{
+	c.Tree = r.subreaper.Start(process.Command{
 		Find: func() (string, error) { return r.find(r.path) },
-		Argv: append([]string{r.path}, args...), Env: append(os.Environ(), "LC_ALL=C"),
+		Argv: append([]string{r.path}, args...), Env: environment(os.LookupEnv, r.variables),
 		Stdout: stdout, Stderr: stderr, Kill: r.kill,
 	})
 	return c, nil
 }
 
-// finishOutput reads what is still in the pipes, for at most d, closes them,
-// and reports whether somebody kept one open.
-func (c *child) finishOutput(d time.Duration) (held bool) {
+// finishOutput reads what is still in the pipes, for at most d, and closes them.
+func (c *child) finishOutput(d time.Duration) {
 	until := time.Now().Add(d)
-	heldOut := c.stdout.finish(time.Until(until))
-	heldErr := c.stderr.finish(time.Until(until))
-	return heldOut || heldErr
+	c.stdout.finish(time.Until(until))
+	c.stderr.finish(time.Until(until))
 }
 
 // exitedWithin reports whether the program itself ends before d has passed.
@@ -59,12 +58,16 @@ func (c *child) exitedWithin(d time.Duration) bool {
 	}
 }
 
-// goneWithin reports whether nothing of the child lives any more before d has passed.
+// goneWithin kills what is left of the child, and reports whether nothing of it lives
+// any more before d has passed.
 func (c *child) goneWithin(d time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
-	return c.Gone(ctx, nil)
+	return c.Gone(ctx, c.kill)
 }
+
+// kill sends SIGKILL to all of the child.
+func (c *child) kill() { c.Signal(syscall.SIGKILL) }
 
 // failure returns why a child that ended did not exit by itself, a
 // *failure.Error or nil.

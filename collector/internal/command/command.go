@@ -2,7 +2,7 @@
 //
 // A vendor tool on a sick card hangs, floods its output, leaves children
 // behind, or sleeps where no signal reaches it. Run answers in bounded time
-// whatever happens, and leaves no process of its group alive that can be killed.
+// whatever happens, and ends what the command started, on Linux daemons included.
 package command
 
 import (
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 // DefaultTimeout is how long a command may take when New is given no timeout.
@@ -43,6 +44,9 @@ type Runner struct {
 	reap    time.Duration // from SIGKILL until what still lives is stuck
 	drain   time.Duration // how long a pipe may stay open after the child's end
 
+	subreaper *process.Subreaper
+	variables []string // of our environment, passed on besides the usual ones
+
 	turn  chan struct{}   // holds a token while a Run is under way
 	open  context.Context // until Close
 	close context.CancelFunc
@@ -52,22 +56,36 @@ type Runner struct {
 	kill func(pid int, sig syscall.Signal) error // kill(2) if nil
 }
 
-// New returns a Runner for the program at path, or found on the PATH by that
-// name. The program is looked up at each Run, so one that is installed later is
-// found. A timeout of 0 or less is DefaultTimeout.
-func New(path string, timeout time.Duration) *Runner {
-	if timeout <= 0 {
-		timeout = DefaultTimeout
+// Options says what a Runner runs, and how.
+type Options struct {
+	// Path is that of the program, or a name to be found on the PATH. It is looked up
+	// at each Run, so one that is installed later is found.
+	Path string
+	// Timeout bounds one Run; DefaultTimeout if 0 or less.
+	Timeout time.Duration
+	// Variables are the names of variables of our environment that the program gets
+	// besides the usual ones.
+	Variables []string
+	// Subreaper is the one that all Runners share.
+	Subreaper *process.Subreaper
+}
+
+// New returns a Runner.
+func New(o Options) *Runner {
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
 	}
 	r := &Runner{
-		path:    path,
-		timeout: timeout,
-		limit:   OutputLimit,
-		grace:   250 * time.Millisecond,
-		reap:    500 * time.Millisecond,
-		drain:   250 * time.Millisecond,
-		turn:    make(chan struct{}, 1),
-		find:    lookUp,
+		path:      o.Path,
+		timeout:   o.Timeout,
+		limit:     OutputLimit,
+		subreaper: o.Subreaper,
+		variables: o.Variables,
+		grace:     250 * time.Millisecond,
+		reap:      500 * time.Millisecond,
+		drain:     250 * time.Millisecond,
+		turn:      make(chan struct{}, 1),
+		find:      lookUp,
 	}
 	r.open, r.close = context.WithCancel(context.Background())
 	return r
@@ -155,7 +173,7 @@ func (r *Runner) watch(ctx context.Context, c *child) error {
 	case <-c.Exited():
 		return nil
 	case <-c.flood:
-		c.Signal(syscall.SIGKILL)
+		c.kill()
 		return nil // judge sees the flood, also one that is only found after the end
 	case <-ctx.Done():
 	}
@@ -166,7 +184,7 @@ func (r *Runner) watch(ctx context.Context, c *child) error {
 	}
 	c.Signal(syscall.SIGTERM)
 	c.exitedWithin(r.grace)
-	c.Signal(syscall.SIGKILL)
+	c.kill()
 	return failure.New(failure.Timeout, "running %s: %w", c, context.Cause(ctx))
 }
 
@@ -177,16 +195,13 @@ func (r *Runner) settle(c *child) {
 	if c.exitedWithin(r.reap) {
 		drain = r.drain
 	}
-	// The group is dead by now, so whoever still holds a pipe has left it.
-	if held := c.finishOutput(drain); held && drain > 0 {
-		c.Signal(syscall.SIGKILL)
-	}
+	c.finishOutput(drain)
 	if c.goneWithin(r.reap) {
 		return
 	}
 	r.stuck.Add(1)
 	go func() {
-		if c.Gone(r.open, nil) {
+		if c.Gone(r.open, c.kill) {
 			r.stuck.Add(-1)
 		}
 	}()

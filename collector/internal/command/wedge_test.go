@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 // bounded is far more than Run may take beyond its timeout, and far less than
@@ -30,7 +30,7 @@ const markName = "WEDGE_MARK"
 
 func TestMain(m *testing.M) {
 	// What the runtime opens for good, it opens now.
-	if _, err := New("/bin/sh", 0).Run(context.Background(), "-c", "exit 0"); err != nil {
+	if _, err := runner("/bin/sh", 0).Run(context.Background(), "-c", "exit 0"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -126,6 +126,11 @@ func script(t *testing.T, body string) string {
 	return writeFile(t, filepath.Join(t.TempDir(), "smi"), "#!/bin/sh\n"+body+"\n", 0o755)
 }
 
+// runner returns a Runner whose programs inherit the mark of the test.
+func runner(path string, timeout time.Duration) *Runner {
+	return New(Options{Path: path, Timeout: timeout, Variables: []string{markName}, Subreaper: process.NewSubreaper()})
+}
+
 // run runs and checks what holds for every run, whatever the command does.
 func run(t *testing.T, r *Runner, args ...string) (Output, error) {
 	t.Helper()
@@ -187,7 +192,7 @@ func TestWedged(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			watchLeaks(t)
-			r := New(script(t, c.script), c.timeout)
+			r := runner(script(t, c.script), c.timeout)
 			out, err := run(t, r)
 			got := result{failure.ReasonOf(err), out.ExitCode, head(out.Stdout), head(out.Stderr)}
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -201,7 +206,7 @@ func TestWedged(t *testing.T) {
 			}
 			// Nothing of it may be in the way of the next run.
 			eventually(t, "no stuck child", func() error { return none(r.Stuck()) })
-			if _, err := run(t, New(script(t, `exit 0`), long)); err != nil {
+			if _, err := run(t, runner(script(t, `exit 0`), long)); err != nil {
 				t.Errorf("the next run: %v", err)
 			}
 		})
@@ -246,7 +251,7 @@ func TestNotStarted(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			watchLeaks(t)
-			r := New(c.path, time.Minute)
+			r := runner(c.path, time.Minute)
 			out, err := run(t, r)
 			if got := failure.ReasonOf(err); got != c.want {
 				t.Errorf("class %q, want %q: %v", got, c.want, err)
@@ -269,7 +274,7 @@ func TestInstalledLater(t *testing.T) {
 	watchLeaks(t)
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
-	r := New("late-smi", time.Minute)
+	r := runner("late-smi", time.Minute)
 	if _, err := run(t, r); failure.ReasonOf(err) != failure.NotFound {
 		t.Fatalf("before: %v", err)
 	}
@@ -277,39 +282,5 @@ func TestInstalledLater(t *testing.T) {
 	out, err := run(t, r)
 	if err != nil || string(out.Stdout) != "here\n" {
 		t.Errorf("after: %q, %v", out.Stdout, err)
-	}
-}
-
-// A daemon that the tool starts for good keeps our pipes open; it is not ours
-// to kill once the tool ended well, and must not hold Run up.
-func TestGrandchildInItsOwnSession(t *testing.T) {
-	if _, err := exec.LookPath("setsid"); err != nil {
-		t.Skip("no setsid(1) here")
-	}
-	watchLeaks(t)
-	pidFile := filepath.Join(t.TempDir(), "pid")
-	r := New(script(t, `setsid sh -c 'echo $$ > "$0".new; mv "$0".new "$0"; exec sleep 1000' "`+pidFile+`" &
-while ! [ -e "`+pidFile+`" ]; do :; done
-echo table`), 30*time.Second)
-	out, err := run(t, r)
-	if err != nil || string(out.Stdout) != "table\n" || out.ExitCode != 0 {
-		t.Errorf("%q, exit %d, %v", out.Stdout, out.ExitCode, err)
-	}
-	if out.Duration > 15*time.Second {
-		t.Errorf("took %s", out.Duration)
-	}
-	if r.Stuck() != 0 {
-		t.Error("counts as stuck")
-	}
-	text, err := os.ReadFile(pidFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Errorf("the daemon %d did not live on: %v", pid, err)
 	}
 }

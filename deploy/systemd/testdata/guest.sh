@@ -97,7 +97,7 @@ check "credentials: web" sh -c 'curl -si http://127.0.0.1:10068/ | grep -i x-fra
 undrop credentials.conf
 
 # The server's process is root's: its files are hidden from the exporter, as is its load.
-flags "--probe.target=http://127.0.0.1:8000 --collector.interval=2s --collector.metax.command=/repository/bin/fake/mx-smi"
+flags "--probe.target=http://127.0.0.1:8000 --collector.environment=FAKEHOST_STATE --collector.interval=2s --collector.metax.command=/repository/bin/fake/mx-smi"
 restart
 check "find cards: not without rights" page 'accelerator_devices{vendor="metax"} 8'
 check "find cards: none found" sh -c '! grep accelerator_probe_target_device_info{ /tmp/page'
