@@ -1,0 +1,302 @@
+package collector
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
+)
+
+const fixtures = "testdata/details"
+
+// dev is a device as the main table gives it: "1 0.1 hbm" is device 1, chip 1 of NPU 0, with
+// HBM; MetaX's is a number and a bus id.
+func dev(t testing.TB, s string) model.Device {
+	t.Helper()
+	f := strings.Fields(s)
+	if strings.Contains(s, ":") {
+		return model.Device{ID: f[0], BusID: f[1]}
+	}
+	d := model.Device{ID: f[0]}
+	d.NPU, d.Chip, _ = strings.Cut(f[1], ".")
+	for _, memory := range f[2:] {
+		d.Readings.Add(model.Reading{Metric: "memory_total_bytes", Labels: []string{memory}, Value: 1})
+	}
+	return d
+}
+
+func devs(t testing.TB, list string) []model.Device {
+	t.Helper()
+	var all []model.Device
+	for s := range strings.SplitSeq(list, ",") {
+		all = append(all, dev(t, s))
+	}
+	return all
+}
+
+// detailOf finds a vendor's detail; one of Ascend 950's ports is that of the port 4 of
+// its die 0.
+func detailOf(t testing.TB, vendor, name string, cards []model.Device) smi.Detail {
+	t.Helper()
+	for _, v := range vendors() {
+		if v.Name != vendor {
+			continue
+		}
+		details := v.Details
+		if cards[0].Chip == "" && vendor == "ascend" {
+			details = slices.Concat(portDetails(t, cards[0]), details)
+		}
+		for _, d := range details {
+			if d.Name == name {
+				return d
+			}
+		}
+	}
+	t.Fatalf("%s has no detail %s", vendor, name)
+	return smi.Detail{}
+}
+
+func portDetails(t testing.TB, d model.Device) []smi.Detail {
+	t.Helper()
+	for _, v := range vendors() {
+		for _, detail := range v.Details {
+			if detail.More != nil {
+				return detail.More(modeltest.Read(t, filepath.Join(fixtures, "ascend-hccn_dev_info-950.txt")), d)
+			}
+		}
+	}
+	return nil
+}
+
+// told writes what a user gets of a text: a line a sample, and one a warning.
+func told(d smi.Detail, text []byte, cards []model.Device) string {
+	all, err := d.Parse(text, cards)
+	if err != nil {
+		return "refused: " + err.Error() + "\n"
+	}
+	var b strings.Builder
+	for _, x := range all {
+		var lines []string
+		for _, r := range x.Readings {
+			lines = append(lines, fmt.Sprintf("%s %s{%s} %s\n", x.Device, r.Metric, strings.Join(r.Labels, ","), strconv.FormatFloat(r.Value, 'f', -1, 64)))
+		}
+		slices.Sort(lines)
+		for _, w := range x.Warnings {
+			lines = append(lines, x.Device+" ! "+w+"\n")
+		}
+		if len(lines) == 0 {
+			lines = append(lines, x.Device+" -\n")
+		}
+		b.WriteString(strings.Join(lines, ""))
+	}
+	return b.String()
+}
+
+// compare holds sections of text against a golden file.
+func compare(t *testing.T, golden, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(strings.Split(string(modeltest.Read(t, golden)), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s (-) and what is read (+) differ:\n%s", golden, diff)
+	}
+}
+
+// cardsOf are the cards that a fixture is about, by its name.
+func cardsOf(t testing.TB, name string, scope smi.Scope) []model.Device {
+	t.Helper()
+	twoDies := "0 0.0 hbm,1 0.1 hbm"
+	switch {
+	case strings.HasPrefix(name, "metax-"):
+		return devs(t, "0 0000:08:00.0,1 0000:09:00.0")
+	case strings.Contains(name, "-950"):
+		return devs(t, "9 9 hbm")
+	case scope == smi.Host:
+		return devs(t, twoDies+",5 5.0 hbm,8 8.0 ddr")
+	case strings.Contains(name, "-910a"):
+		return devs(t, "5 5.0 ddr hbm")
+	case strings.Contains(name, "-310p"):
+		return devs(t, "5 5.0 ddr")
+	case strings.Contains(name, "-x2"):
+		return devs(t, twoDies)
+	}
+	return devs(t, "5 5.0 hbm")
+}
+
+// fixture is a committed text, the detail that reads it, and the cards that it is about.
+type fixture struct {
+	name   string
+	text   []byte
+	detail smi.Detail
+	cards  []model.Device
+}
+
+func allFixtures(t testing.TB) []fixture {
+	t.Helper()
+	var all []fixture
+	for _, file := range modeltest.Glob(t, filepath.Join(fixtures, "*-*.txt")) {
+		f := fixture{name: strings.TrimSuffix(filepath.Base(file), ".txt"), text: modeltest.Read(t, file)}
+		parts := strings.SplitN(f.name, "-", 3)
+		d := detailOf(t, parts[0], parts[1], cardsOf(t, f.name, smi.Card))
+		f.cards = cardsOf(t, f.name, d.Scope)
+		f.detail = d
+		all = append(all, f)
+	}
+	return all
+}
+
+// Each fixture is own text in a layout that has been met, or a way in which output goes
+// wrong. The golden file is what a user gets of all: look at its diff before keeping it.
+func TestDetailsGolden(t *testing.T) {
+	var b strings.Builder
+	for _, f := range allFixtures(t) {
+		fmt.Fprintf(&b, "== %s\n%s", f.name, told(f.detail, f.text, f.cards))
+	}
+	compare(t, filepath.Join(fixtures, "golden.txt"), b.String())
+}
+
+// A user would notice a series that a scrape refuses, and a metric that nothing tells.
+func TestDetailsTellEveryMetric(t *testing.T) {
+	type known struct{ labels, told int }
+	metrics := map[model.Metric]*known{}
+	for _, s := range Metrics() {
+		for _, m := range s.Metrics {
+			metrics[model.Metric(m.Name)] = &known{labels: len(m.Labels)}
+		}
+	}
+	for _, f := range allFixtures(t) {
+		all, _ := f.detail.Parse(f.text, f.cards)
+		for _, x := range all {
+			for _, r := range x.Readings {
+				k := metrics[r.Metric]
+				if k == nil || k.labels != len(r.Labels) {
+					t.Errorf("%s: %s has the labels %q, metrics.go has %+v", f.name, r.Metric, r.Labels, k)
+					continue
+				}
+				k.told++
+			}
+		}
+	}
+	for _, s := range detailSections() {
+		for _, m := range s.Metrics {
+			if metrics[model.Metric(m.Name)].told == 0 {
+				t.Errorf("no fixture tells %s", m.Name)
+			}
+		}
+	}
+}
+
+// Output that is cut, or lacks lines, tells less and nothing else: a user would act on a
+// number of another card.
+func TestDetailsOfDamagedText(t *testing.T) {
+	for _, f := range allFixtures(t) {
+		if strings.Contains(f.name, "-other-") || f.detail.Serials { // refused for one line; told with what is printed
+			continue
+		}
+		whole := samples(f.detail, f.text, f.cards)
+		check := func(how string, text []byte) {
+			for name, v := range samples(f.detail, text, f.cards) {
+				if want, ok := whole[name]; !ok || v != want {
+					t.Errorf("%s %s: %s is %v, of the whole text %v", f.name, how, name, v, want)
+				}
+			}
+		}
+		for n := range f.text {
+			if step := max(1, len(f.text)/200); n%step == 0 {
+				check(fmt.Sprintf("cut at byte %d", n), f.text[:n])
+			}
+		}
+		lines := bytes.SplitAfter(f.text, []byte("\n"))
+		for first := range lines {
+			for last := first + 1; last <= min(first+4, len(lines)); last++ {
+				kept := slices.Concat(lines[:first], lines[last:])
+				check(fmt.Sprintf("without the lines %d to %d", first+1, last), bytes.Join(kept, nil))
+			}
+		}
+	}
+}
+
+func samples(d smi.Detail, text []byte, cards []model.Device) map[string]float64 {
+	all, _ := d.Parse(text, cards)
+	values := map[string]float64{}
+	for _, x := range all {
+		for name, v := range modeltest.ByName(x.Readings) {
+			values[x.Device+" "+name] = v
+		}
+	}
+	return values
+}
+
+// A command's name is a label, and its arguments are what is run on a user's host: only
+// reading ones, as this file has them.
+func TestDetailsPlan(t *testing.T) {
+	var b strings.Builder
+	line := func(vendor string, d smi.Detail, card model.Device) {
+		level := map[bool]string{true: "lean", false: "full"}[d.Lean]
+		if d.Serials {
+			level = "serials"
+		}
+		scope := []string{"host", "card", "die"}[d.Scope]
+		fmt.Fprintf(&b, "%s %s for each %s every %s, %s: %q %q\n", vendor, d.Name, scope, d.Every, level, d.Args(card), d.Flags)
+	}
+	kinds := map[string]map[string]model.Device{
+		"metax":  {"": {ID: "3"}},
+		"ascend": {"A3": dev(t, "7 3.1 hbm"), "950": dev(t, "9 9 hbm"), "no number": dev(t, "3.1 3.1 hbm")},
+	}
+	for _, v := range vendors() {
+		for _, kind := range slices.Sorted(maps.Keys(kinds[v.Name])) {
+			card := kinds[v.Name][kind]
+			card.Health = &model.Health{State: "Alarm"}
+			for _, d := range v.Details {
+				if d.When == nil || d.When(&card) {
+					line(strings.TrimSpace(v.Name+" "+kind), d, card)
+				}
+				if card.Health.OK = true; d.Name == "health" && d.When(&card) {
+					t.Error("a card that is well is asked for its fault codes")
+				}
+				card.Health.OK = false
+			}
+		}
+	}
+	for _, d := range portDetails(t, dev(t, "9 9 hbm")) {
+		line("ascend 950 port", d, dev(t, "9 9 hbm"))
+	}
+	compare(t, filepath.Join(fixtures, "plan.txt"), b.String())
+}
+
+// A watch that is ended before the last card told costs that card its series; one that
+// is not ended costs the tool its time.
+func TestWatchIsEnough(t *testing.T) {
+	cards := devs(t, "0 0.0 hbm,1 0.1 hbm,5 5.0 hbm")
+	d := detailOf(t, "ascend", "watch", cards)
+	const header = "NpuID(Idx)  ChipId(Idx) Pwr(W)      AI Core(%)\n"
+	for text, want := range map[string]bool{
+		"":                                false,
+		header:                            false,
+		header + "0 0 90.1 3\n0 1 NA 4\n": false,
+		header + "0 0 90.1 3\n0 1 NA 4\n5 0 60.5 7":        false,
+		header + "0 0 90.1 3\n0 1 NA 4\n5 0 60.5 7\n":      true,
+		header + "0 0 90.1 3\n0 1 NA 4\n5 0 60.5 7\n0 0 9": true,
+		header + "0 0 90.1 3\n0 2 NA 4\n5 0 60.5 7\n":      false,
+		header + "0 0 90.1\n0 1 NA 4\n5 0 60.5 7\n":        false,
+		"0 0 90.1 3\n0 1 NA 4\n5 0 60.5 7\n" + header:      false,
+	} {
+		if got := d.Enough([]byte(text), cards); got != want {
+			t.Errorf("enough: %t, want %t, of:\n%s", got, want, text)
+		}
+	}
+}
