@@ -128,21 +128,26 @@ func New(o Options) *Collector {
 		if i < 0 {
 			continue
 		}
-		r := command.New(command.Options{
-			Path: o.Vendors[i].Command, Timeout: o.Timeout, Variables: o.Variables, Subreaper: o.Subreaper,
-		})
-		h := newHardware(v, r, numaNodes{o.Sysfs}, o.Vendors[i].ExpectedDevices, o)
-		one := cards{poller: newPoller(v.Name, h, o), hardware: h, runner: r}
-		own := newDetails(o.plan(v.Details, false), r, v.Classify, h.commands, o)
-		h.details, one.poller.spare = []*details{own}, own.spend
-		if o.Vendors[i].Network != "" {
-			one.network = command.New(o.Vendors[i].Network, o.Timeout)
-			h.details = append(h.details, newDetails(o.plan(v.Details, true), one.network, v.ClassifyNetwork, h.commands, o))
-		}
-		c.cards = append(c.cards, one)
+		c.cards = append(c.cards, newCards(v, o.Vendors[i], o))
 	}
 	if o.NUMA {
 		c.numa = newPoller(numaName, numaNodes{o.Sysfs}, o)
+	}
+	return c
+}
+
+func newCards(v smi.Vendor, enabled VendorOptions, o Options) cards {
+	newRunner := func(path string) *command.Runner {
+		return command.New(command.Options{Path: path, Timeout: o.Timeout, Variables: o.Variables, Subreaper: o.Subreaper})
+	}
+	r := newRunner(enabled.Command)
+	h := newHardware(v, r, numaNodes{o.Sysfs}, enabled.ExpectedDevices, o)
+	c := cards{poller: newPoller(v.Name, h, o), hardware: h, runner: r}
+	own := newDetails(o.plan(v.Details, false), r, v.Classify, h.commands, o)
+	h.details, c.poller.spare = []*details{own}, own.spend
+	if enabled.Network != "" {
+		c.network = newRunner(enabled.Network)
+		h.details = append(h.details, newDetails(o.plan(v.Details, true), c.network, v.ClassifyNetwork, h.commands, o))
 	}
 	return c
 }

@@ -2,290 +2,301 @@ package collector
 
 import (
 	"bytes"
-	"context"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"github.com/go-kit/log"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/command"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
 )
 
-// toyDetail asks "name card" and reads "name card=value" lines.
-func toyDetail(name string, scope smi.Scope, every time.Duration) smi.Detail {
-	return smi.Detail{
-		Name: name, Scope: scope, Every: every,
-		Args: func(d model.Device) [][]string { return [][]string{{name, d.ID}} },
-		Parse: func(out []byte, cards []model.Device) ([]smi.Told, error) {
-			var all []smi.Told
-			for _, c := range cards {
-				if bytes.Contains(out, []byte("card "+c.ID+" tells")) || bytes.Contains(out, []byte("all tell")) {
-					all = append(all, smi.Told{Device: c.ID, Readings: modeltest.Reading(model.Metric(name), 1)})
-				}
-			}
-			if all == nil {
-				return nil, failure.New(failure.Parse, "nothing told")
-			}
-			return all, nil
-		},
-	}
-}
+const fixtures = "testdata/details"
 
-func toyCards(n int) []model.Device {
-	var all []model.Device
-	for i := range n {
-		all = append(all, model.Device{ID: fmt.Sprint(i), NPU: fmt.Sprint(i / 2), Chip: fmt.Sprint(i % 2)})
-	}
-	return all
-}
-
-// takes answers after a while, as the function says.
-func takes(d time.Duration, answer func(args string) (string, error)) func(context.Context, []string) (command.Output, error) {
-	return func(ctx context.Context, args []string) (command.Output, error) {
-		select {
-		case <-time.After(d):
-		case <-ctx.Done():
-			return command.Output{}, failure.New(failure.Timeout, "ended: %w", ctx.Err())
-		}
-		text, err := answer(strings.Join(args, " "))
-		return command.Output{Stdout: []byte(text)}, err
-	}
-}
-
-func always(text string) func(string) (string, error) {
-	return func(string) (string, error) { return text, nil }
-}
-
-// tell is which commands tell something of which cards.
-func tell(d *details) map[string]string {
-	all := map[string]string{}
-	for _, t := range d.told() {
-		for _, r := range t.Readings {
-			all[string(r.Metric)] += t.Device
-		}
-	}
-	return all
-}
-
-func newToyDetails(plan []smi.Detail, r runner) *details {
-	classify := func(text []byte) (failure.Reason, string, bool) {
-		return failure.Match(text, []failure.Pattern{{Text: "does not support", Reason: failure.Unsupported}})
-	}
-	return newDetails(plan, r, classify, &commands{}, Options{Timeout: 10 * time.Second, DetailShare: 0.2, Logger: log.NewNopLogger()})
-}
-
-// spendFor lets the details have the tool for so long.
-func spendFor(t *testing.T, d *details, length time.Duration) {
+// dev is a device as the main table gives it: "1 0.1 hbm" is device 1, chip 1 of NPU 0, with
+// HBM; MetaX's is a number and a bus id.
+func dev(t testing.TB, s string) model.Device {
 	t.Helper()
-	d.spend(t.Context(), time.Now().Add(length))
+	f := strings.Fields(s)
+	if strings.Contains(s, ":") {
+		return model.Device{ID: f[0], BusID: f[1]}
+	}
+	d := model.Device{ID: f[0]}
+	d.NPU, d.Chip, _ = strings.Cut(f[1], ".")
+	for _, memory := range f[2:] {
+		d.Readings.Add(model.Reading{Metric: "memory_total_bytes", Labels: []string{memory}, Value: 1})
+	}
+	return d
 }
 
-// A user would notice a card that is not asked about, or a card that is asked more often
-// than one call for all of them needs.
-func TestDetailsAskHostCardAndDie(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := &scripted{answer: takes(100*time.Millisecond, always("all tell"))}
-		d := newToyDetails([]smi.Detail{toyDetail("watch", smi.Host, time.Minute), toyDetail("ecc", smi.Card, time.Minute), toyDetail("hccs", smi.Die, time.Minute)}, r)
-		d.setCards(toyCards(4))
-		spendFor(t, d, 5*time.Second)
-		if diff := cmp.Diff(map[string]string{"watch": "0123", "ecc": "0123", "hccs": "0123"}, tell(d)); diff != "" {
-			t.Errorf("want (-) and got (+) differ:\n%s", diff)
-		}
-		if diff := cmp.Diff([]string{"watch ", "ecc 0", "ecc 2", "hccs 0", "hccs 1", "hccs 2", "hccs 3"}, r.calls); diff != "" {
-			t.Errorf("calls: want (-) and got (+) differ:\n%s", diff)
-		}
-	})
+func devs(t testing.TB, list string) []model.Device {
+	t.Helper()
+	var all []model.Device
+	for s := range strings.SplitSeq(list, ",") {
+		all = append(all, dev(t, s))
+	}
+	return all
 }
 
-// What is old is not shown: three intervals and a timeout after the last answer.
-func TestDetailsGrowOld(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := &scripted{answer: takes(time.Millisecond, always("all tell"))}
-		d := newToyDetails([]smi.Detail{toyDetail("ecc", smi.Die, time.Minute)}, r)
-		d.setCards(toyCards(1))
-		spendFor(t, d, time.Second)
-		r.set(takes(time.Millisecond, func(string) (string, error) { return "", failure.New(failure.Exit, "broken") }))
-		spendFor(t, d, 3*time.Minute)
-		if tell(d)["ecc"] != "0" {
-			t.Error("gone before its time")
+// detailOf finds a vendor's detail; one of Ascend 950's ports is that of the port 4 of
+// its die 0.
+func detailOf(t testing.TB, vendor, name string, cards []model.Device) smi.Detail {
+	t.Helper()
+	for _, v := range vendors() {
+		if v.Name != vendor {
+			continue
 		}
-		if w := d.warnings().Texts; len(w) != 1 || !strings.Contains(w[0], "ecc of card 0") {
-			t.Errorf("warnings %q", w)
+		details := v.Details
+		if cards[0].Chip == "" && vendor == "ascend" {
+			details = slices.Concat(portDetails(t, cards[0]), details)
 		}
-		spendFor(t, d, 12*time.Second)
-		if tell(d)["ecc"] != "" {
-			t.Error("still shown after three intervals and a timeout")
+		for _, d := range details {
+			if d.Name == name {
+				return d
+			}
 		}
-	})
+	}
+	t.Fatalf("%s has no detail %s", vendor, name)
+	return smi.Detail{}
 }
 
-// A card that is lost, or another one under its number, takes its details along.
-func TestDetailsGoWithTheirCard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := &scripted{answer: takes(time.Millisecond, always("all tell"))}
-		d := newToyDetails([]smi.Detail{toyDetail("ecc", smi.Die, time.Minute)}, r)
-		cards := toyCards(3)
-		d.setCards(cards)
-		spendFor(t, d, time.Second)
-		other := append([]model.Device(nil), cards[:2]...)
-		other[1].BusID = "0000:99:00.0"
-		d.setCards(other)
-		if got := tell(d)["ecc"]; got != "0" {
-			t.Errorf("told of %q, want card 0 only", got)
+func portDetails(t testing.TB, d model.Device) []smi.Detail {
+	t.Helper()
+	for _, v := range vendors() {
+		for _, detail := range v.Details {
+			if detail.More != nil {
+				return detail.More(modeltest.Read(t, filepath.Join(fixtures, "ascend-hccn_dev_info-950.txt")), d)
+			}
 		}
-		spendFor(t, d, time.Second)
-		if got := tell(d)["ecc"]; got != "01" {
-			t.Errorf("told of %q, want both cards", got)
-		}
-	})
+	}
+	return nil
 }
 
-// One call tells of all cards: a card that is lost must not take the others' details along.
-func TestDetailsOfAHostOutliveALostCard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := &scripted{answer: takes(time.Millisecond, always("all tell"))}
-		d := newToyDetails([]smi.Detail{toyDetail("watch", smi.Host, time.Minute)}, r)
-		d.setCards(toyCards(3))
-		spendFor(t, d, time.Second)
-		d.setCards(toyCards(2))
-		if got := tell(d)["watch"]; got != "01" {
-			t.Errorf("told of %q, want the two that are left", got)
+// told writes what a user gets of a text: a line a sample, and one a warning.
+func told(d smi.Detail, text []byte, cards []model.Device) string {
+	all, err := d.Parse(text, cards)
+	if err != nil {
+		return "refused: " + err.Error() + "\n"
+	}
+	var b strings.Builder
+	for _, x := range all {
+		var lines []string
+		for _, r := range x.Readings {
+			lines = append(lines, fmt.Sprintf("%s %s{%s} %s\n", x.Device, r.Metric, strings.Join(r.Labels, ","), strconv.FormatFloat(r.Value, 'f', -1, 64)))
 		}
-	})
+		slices.Sort(lines)
+		for _, w := range x.Warnings {
+			lines = append(lines, x.Device+" ! "+w+"\n")
+		}
+		if len(lines) == 0 {
+			lines = append(lines, x.Device+" -\n")
+		}
+		b.WriteString(strings.Join(lines, ""))
+	}
+	return b.String()
 }
 
-// A refused type is asked again after an hour, one that timed out after five minutes, and
-// only for its card.
-func TestDetailsRest(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		answer func(string) (string, error)
-		rest   time.Duration
-	}{
-		{"refused", func(args string) (string, error) { return "This device does not support querying ecc.", nil }, time.Hour},
-		{"timed out", func(string) (string, error) { return "", failure.New(failure.Timeout, "too late") }, 5 * time.Minute},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := &scripted{answer: takes(time.Millisecond, func(args string) (string, error) {
-					if args == "ecc 1" {
-						return c.answer(args)
-					}
-					return "all tell", nil
-				})}
-				d := newToyDetails([]smi.Detail{toyDetail("ecc", smi.Die, time.Minute)}, r)
-				d.setCards(toyCards(4))
-				spendFor(t, d, c.rest-time.Second)
-				if n := r.asked("ecc 1"); n != 1 {
-					t.Errorf("asked %d times in %s", n, c.rest)
-				}
-				if n := r.asked("ecc 0"); n < int(c.rest/time.Minute)-1 {
-					t.Errorf("the card beside it was asked %d times only", n)
-				}
-				spendFor(t, d, time.Minute)
-				if n := r.asked("ecc 1"); n != 2 {
-					t.Errorf("asked %d times after its rest, want 2", n)
-				}
-			})
-		})
+// compare holds sections of text against a golden file.
+func compare(t *testing.T, golden, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(strings.Split(string(modeltest.Read(t, golden)), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s (-) and what is read (+) differ:\n%s", golden, diff)
 	}
 }
 
-// Each flag is tried alone once, and then those that were accepted go together.
-func TestDetailsCombineFlags(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		detail := toyDetail("counters", smi.Host, time.Minute)
-		detail.Args = func(model.Device) [][]string { return [][]string{{}} }
-		detail.Flags = []string{"--ecc", "--new", "--pcie"}
-		r := &scripted{answer: takes(time.Millisecond, func(args string) (string, error) {
-			if strings.Contains(args, "--new") {
-				return "this tool does not support it", nil
-			}
-			return "all tell", nil
-		})}
-		d := newToyDetails([]smi.Detail{detail}, r)
-		d.setCards(toyCards(1))
-		spendFor(t, d, 90*time.Second)
-		if diff := cmp.Diff([]string{"--ecc", "--new", "--pcie", "--ecc --pcie"}, r.calls); diff != "" {
-			t.Errorf("calls: want (-) and got (+) differ:\n%s", diff)
-		}
-		if tell(d)["counters"] != "0" {
-			t.Error("nothing told")
-		}
-	})
+// cardsOf are the cards that a fixture is about, by its name.
+func cardsOf(t testing.TB, name string, scope smi.Scope) []model.Device {
+	t.Helper()
+	twoDies := "0 0.0 hbm,1 0.1 hbm"
+	switch {
+	case strings.HasPrefix(name, "metax-"):
+		return devs(t, "0 0000:08:00.0,1 0000:09:00.0")
+	case strings.Contains(name, "-950"):
+		return devs(t, "9 9 hbm")
+	case scope == smi.Host:
+		return devs(t, twoDies+",5 5.0 hbm,8 8.0 ddr")
+	case strings.Contains(name, "-910a"):
+		return devs(t, "5 5.0 ddr hbm")
+	case strings.Contains(name, "-310p"):
+		return devs(t, "5 5.0 ddr")
+	case strings.Contains(name, "-x2"):
+		return devs(t, twoDies)
+	}
+	return devs(t, "5 5.0 hbm")
 }
 
-// A command that another family refuses is asked in that family's way.
-func TestDetailsTryOtherArguments(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		detail := toyDetail("hccs", smi.Die, time.Minute)
-		detail.Args = func(d model.Device) [][]string { return [][]string{{"-c", d.ID}, {"-i", d.ID}} }
-		r := &scripted{answer: takes(time.Millisecond, func(args string) (string, error) {
-			if strings.HasPrefix(args, "-c") {
-				return "-c: does not support", nil
-			}
-			return "all tell", nil
-		})}
-		d := newToyDetails([]smi.Detail{detail}, r)
-		d.setCards(toyCards(1))
-		spendFor(t, d, 2*time.Minute)
-		if diff := cmp.Diff([]string{"-c 0", "-i 0", "-i 0"}, r.calls[:3]); diff != "" {
-			t.Errorf("calls: want (-) and got (+) differ:\n%s", diff)
-		}
-	})
+// fixture is a committed text, the detail that reads it, and the cards that it is about.
+type fixture struct {
+	name   string
+	text   []byte
+	detail smi.Detail
+	cards  []model.Device
 }
 
-// A question for sick cards is asked while there is one.
-func TestDetailsAskWhen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		detail := toyDetail("health", smi.Die, time.Minute)
-		detail.When = func(d *model.Device) bool { return d.Health != nil && !d.Health.OK }
-		r := &scripted{answer: takes(time.Millisecond, always("all tell"))}
-		d := newToyDetails([]smi.Detail{detail}, r)
-		cards := toyCards(2)
-		d.setCards(cards)
-		spendFor(t, d, time.Minute)
-		cards = toyCards(2)
-		cards[1].Health = &model.Health{State: "Alarm"}
-		d.setCards(cards)
-		spendFor(t, d, time.Second)
-		if diff := cmp.Diff([]string{"health 1"}, r.calls); diff != "" {
-			t.Errorf("calls: want (-) and got (+) differ:\n%s", diff)
-		}
-		d.setCards(toyCards(2))
-		if len(tell(d)) != 0 {
-			t.Error("codes are shown of a card that is well again")
-		}
-	})
+func allFixtures(t testing.TB) []fixture {
+	t.Helper()
+	var all []fixture
+	for _, file := range modeltest.Glob(t, filepath.Join(fixtures, "*-*.txt")) {
+		f := fixture{name: strings.TrimSuffix(filepath.Base(file), ".txt"), text: modeltest.Read(t, file)}
+		parts := strings.SplitN(f.name, "-", 3)
+		d := detailOf(t, parts[0], parts[1], cardsOf(t, f.name, smi.Card))
+		f.cards = cardsOf(t, f.name, d.Scope)
+		f.detail = d
+		all = append(all, f)
+	}
+	return all
 }
 
-// An answer may name ports, which are asked about one by one.
-func TestDetailsAskForPorts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		detail := toyDetail("dev_info", smi.Die, time.Minute)
-		detail.More = func(_ []byte, d model.Device) []smi.Detail {
-			var ports []smi.Detail
-			for _, port := range []string{"4", "5"} {
-				one := toyDetail("stat", smi.Die, time.Minute)
-				one.Args = func(model.Device) [][]string { return [][]string{{"stat", d.ID, port}} }
-				ports = append(ports, one)
+// Each fixture is own text in a layout that has been met, or a way in which output goes
+// wrong. The golden file is what a user gets of all: look at its diff before keeping it.
+func TestDetailsGolden(t *testing.T) {
+	var b strings.Builder
+	for _, f := range allFixtures(t) {
+		fmt.Fprintf(&b, "== %s\n%s", f.name, told(f.detail, f.text, f.cards))
+	}
+	compare(t, filepath.Join(fixtures, "golden.txt"), b.String())
+}
+
+// A user would notice a series that a scrape refuses, and a metric that nothing tells.
+func TestDetailsTellEveryMetric(t *testing.T) {
+	type known struct{ labels, told int }
+	metrics := map[model.Metric]*known{}
+	for _, s := range Metrics() {
+		for _, m := range s.Metrics {
+			metrics[model.Metric(m.Name)] = &known{labels: len(m.Labels)}
+		}
+	}
+	for _, f := range allFixtures(t) {
+		all, _ := f.detail.Parse(f.text, f.cards)
+		for _, x := range all {
+			for _, r := range x.Readings {
+				k := metrics[r.Metric]
+				if k == nil || k.labels != len(r.Labels) {
+					t.Errorf("%s: %s has the labels %q, metrics.go has %+v", f.name, r.Metric, r.Labels, k)
+					continue
+				}
+				k.told++
 			}
-			return ports
 		}
-		r := &scripted{answer: takes(time.Millisecond, always("all tell"))}
-		d := newToyDetails([]smi.Detail{detail}, r)
-		d.setCards(toyCards(1))
-		spendFor(t, d, time.Second)
-		if diff := cmp.Diff([]string{"dev_info 0", "stat 0 4", "stat 0 5"}, r.calls[:3]); diff != "" {
-			t.Errorf("calls: want (-) and got (+) differ:\n%s", diff)
+	}
+	for _, s := range detailSections() {
+		for _, m := range s.Metrics {
+			if metrics[model.Metric(m.Name)].told == 0 {
+				t.Errorf("no fixture tells %s", m.Name)
+			}
 		}
-	})
+	}
+}
+
+// Output that is cut, or lacks lines, tells less and nothing else: a user would act on a
+// number of another card.
+func TestDetailsOfDamagedText(t *testing.T) {
+	for _, f := range allFixtures(t) {
+		if strings.Contains(f.name, "-other-") || f.detail.Serials { // refused for one line; told with what is printed
+			continue
+		}
+		whole := samples(f.detail, f.text, f.cards)
+		check := func(how string, text []byte) {
+			for name, v := range samples(f.detail, text, f.cards) {
+				if want, ok := whole[name]; !ok || v != want {
+					t.Errorf("%s %s: %s is %v, of the whole text %v", f.name, how, name, v, want)
+				}
+			}
+		}
+		for n := range f.text {
+			if step := max(1, len(f.text)/200); n%step == 0 {
+				check(fmt.Sprintf("cut at byte %d", n), f.text[:n])
+			}
+		}
+		lines := bytes.SplitAfter(f.text, []byte("\n"))
+		for first := range lines {
+			for last := first + 1; last <= min(first+4, len(lines)); last++ {
+				kept := slices.Concat(lines[:first], lines[last:])
+				check(fmt.Sprintf("without the lines %d to %d", first+1, last), bytes.Join(kept, nil))
+			}
+		}
+	}
+}
+
+func samples(d smi.Detail, text []byte, cards []model.Device) map[string]float64 {
+	all, _ := d.Parse(text, cards)
+	values := map[string]float64{}
+	for _, x := range all {
+		for name, v := range modeltest.ByName(x.Readings) {
+			values[x.Device+" "+name] = v
+		}
+	}
+	return values
+}
+
+// A command's name is a label, and its arguments are what is run on a user's host: only
+// reading ones, as this file has them.
+func TestDetailsPlan(t *testing.T) {
+	var b strings.Builder
+	line := func(vendor string, d smi.Detail, card model.Device) {
+		level := map[bool]string{true: "lean", false: "full"}[d.Lean]
+		if d.Serials {
+			level = "serials"
+		}
+		scope := []string{"host", "card", "die"}[d.Scope]
+		fmt.Fprintf(&b, "%s %s for each %s every %s, %s: %q %q\n", vendor, d.Name, scope, d.Every, level, d.Args(card), d.Flags)
+	}
+	kinds := map[string]map[string]model.Device{
+		"metax":  {"": {ID: "3"}},
+		"ascend": {"A3": dev(t, "7 3.1 hbm"), "950": dev(t, "9 9 hbm"), "no number": dev(t, "3.1 3.1 hbm")},
+	}
+	for _, v := range vendors() {
+		for _, kind := range slices.Sorted(maps.Keys(kinds[v.Name])) {
+			card := kinds[v.Name][kind]
+			card.Health = &model.Health{State: "Alarm"}
+			for _, d := range v.Details {
+				if d.When == nil || d.When(&card) {
+					line(strings.TrimSpace(v.Name+" "+kind), d, card)
+				}
+				if card.Health.OK = true; d.Name == "health" && d.When(&card) {
+					t.Error("a card that is well is asked for its fault codes")
+				}
+				card.Health.OK = false
+			}
+		}
+	}
+	for _, d := range portDetails(t, dev(t, "9 9 hbm")) {
+		line("ascend 950 port", d, dev(t, "9 9 hbm"))
+	}
+	compare(t, filepath.Join(fixtures, "plan.txt"), b.String())
+}
+
+// A watch that is ended before the last card told costs that card its series; one that
+// is not ended costs the tool its time.
+func TestWatchIsEnough(t *testing.T) {
+	cards := devs(t, "0 0.0 hbm,1 0.1 hbm,5 5.0 hbm")
+	d := detailOf(t, "ascend", "watch", cards)
+	const header = "NpuID(Idx)  ChipId(Idx) Pwr(W)      AI Core(%)\n"
+	for text, want := range map[string]bool{
+		"":                                false,
+		header:                            false,
+		header + "0 0 90.1 3\n0 1 NA 4\n": false,
+		header + "0 0 90.1 3\n0 1 NA 4\n5 0 60.5 7":        false,
+		header + "0 0 90.1 3\n0 1 NA 4\n5 0 60.5 7\n":      true,
+		header + "0 0 90.1 3\n0 1 NA 4\n5 0 60.5 7\n0 0 9": true,
+		header + "0 0 90.1 3\n0 2 NA 4\n5 0 60.5 7\n":      false,
+		header + "0 0 90.1\n0 1 NA 4\n5 0 60.5 7\n":        false,
+		"0 0 90.1 3\n0 1 NA 4\n5 0 60.5 7\n" + header:      false,
+	} {
+		if got := d.Enough([]byte(text), cards); got != want {
+			t.Errorf("enough: %t, want %t, of:\n%s", got, want, text)
+		}
+	}
 }

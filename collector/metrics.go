@@ -31,7 +31,7 @@ type Section struct {
 // card, a slice or a NUMA node is declared. A vendor's tables say what is read
 // into it.
 func Metrics() []Section {
-	return []Section{
+	return slices.Concat([]Section{
 		{Name: "cards", Labels: []string{"vendor", "device"}, Metrics: cardMetrics()},
 		{Name: "tools", Metrics: toolMetrics()},
 		{Name: "processes", Labels: []string{"vendor", "device"}, Metrics: []Metric{
@@ -62,7 +62,7 @@ func Metrics() []Section {
 			{Name: "collector_command_success", Labels: []string{"command"}, Help: "Whether the last run of a command told something.", Values: "0 or 1", Absent: "same"},
 			{Name: "parse_warnings_total", Type: prometheus.CounterValue, Help: "Parts of the output that could not be read and were left out.", Unit: "parts of the output"},
 		}},
-	}
+	}, detailSections())
 }
 
 func cardMetrics() []Metric {
@@ -72,9 +72,9 @@ func cardMetrics() []Metric {
 		{Name: "health_info", Labels: []string{"state", "reason"}, Help: "State of the card as printed, constant 1.", Source: "same", Absent: "same"},
 		{Name: "utilization_ratio", Help: "Share of time the compute cores were busy, 0 to 1.", Source: "GPU-Util; AICore, on 950 NPU Util", Absent: "not printed"},
 		{Name: "power_watts", Help: "Power drawn by the card.", Source: "table", Absent: "not printed: 310P, the second die of an A3"},
-		{Name: "power_limit_watts", Help: "Power limit of the card.", Source: "MetaX Usage/Cap", Absent: "Ascend; mx-smi before 2.1.12; cap `NA`"},
-		{Name: "temperature_celsius", Labels: []string{"sensor"}, Help: "Temperature of the card.", Source: "table", Absent: "not printed"},
-		{Name: "memory_used_bytes", Labels: []string{"type"}, Help: "Memory in use, the driver's own included.", Source: "Memory-Usage, HBM-Usage", Absent: "not printed, or total 0"},
+		{Name: "power_limit_watts", Help: "Power limit of the card.", Source: "MetaX Usage/Cap, else `mx-smi -s`", Absent: "Ascend; mx-smi before 2.1.12; cap `NA`"},
+		{Name: "temperature_celsius", Labels: []string{"sensor"}, Help: "Temperature of the card.", Source: "table: `chip`; `mx-smi -s`; `npu-smi info -t sensors`, `memory`, `temp`", Absent: "not printed"},
+		{Name: "memory_used_bytes", Labels: []string{"type"}, Help: "Memory in use, the driver's own included.", Source: "Memory-Usage, HBM-Usage; `host_mapped`: `mx-smi -s`", Absent: "not printed, or total 0"},
 		{Name: "memory_total_bytes", Labels: []string{"type"}, Help: "Memory of the card.", Source: "same", Absent: "same"},
 		{Name: "hugepages_used", Help: "Huge pages in use, in pages.", Unit: "pages", Source: "Ascend Hugepages-Usage", Absent: "MetaX; no such column; total 0"},
 		// Untyped, since a gauge must not be called _total and this is no counter.

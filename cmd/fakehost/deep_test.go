@@ -128,10 +128,19 @@ func TestWatchGoesOn(t *testing.T) {
 	})
 }
 
+func mustState(t *testing.T) state {
+	t.Helper()
+	st, err := openState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
 // hccn_tool is not for two at a time.
 func TestNetworkToolIsBusy(t *testing.T) {
 	host(t)
-	unlock, err := state{dir: stateDir()}.lockNetwork()
+	unlock, err := mustState(t).lockNetwork()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +232,7 @@ func TestBadToolFaultsAreSaid(t *testing.T) {
 // that ends nor a server that stops may do that, nor a tool that may not write.
 func TestWhatWasCountedStays(t *testing.T) {
 	host(t)
-	st := state{dir: stateDir()}
+	st := mustState(t)
 	if err := os.Mkdir(st.path("npu-smi.lock"), 0o755); err != nil { // a tool that finds it locks nothing, and writes nothing
 		t.Fatal(err)
 	}
@@ -296,7 +305,7 @@ func TestTheServerKeepsLives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := state{dir: stateDir()}
+	st := mustState(t)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 		defer stop()

@@ -11,8 +11,8 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
-// Vendor says how npu-smi is asked. One npu-smi info holds nearly everything;
-// the per-card questions (-t usages -i N) would cost a process each.
+// Vendor says how npu-smi and hccn_tool are asked. One npu-smi info holds what is needed
+// often; the details cost a process for each card.
 func Vendor() smi.Vendor {
 	return smi.Vendor{
 		Name:  "ascend",
@@ -24,8 +24,11 @@ func Vendor() smi.Vendor {
 			{Name: "list", Args: [][]string{{"info", "-l"}}, Inventory: true, Parse: ParseList},
 			{Name: "topology", Args: [][]string{{"info", "-t", "topo"}}, Inventory: true, Parse: ParseTopology},
 		},
-		Resolve:  resolve,
-		Classify: Classify,
+		Details:         details(),
+		NetworkTools:    networkTools(),
+		ClassifyNetwork: ClassifyNetwork,
+		Resolve:         resolve,
+		Classify:        Classify,
 	}
 }
 

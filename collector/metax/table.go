@@ -134,7 +134,7 @@ func (p *tableParser) cut(line boxtable.Line) {
 	p.report.Warn("a row is cut: %.60q", line.Text)
 }
 
-// text reads the lines outside the boxes: the banner proves whose output it is.
+// text reads the lines outside the boxes.
 func (p *tableParser) text(s string) error {
 	if count, ok := strings.CutPrefix(s, "Attached GPUs"); ok {
 		_, count, _ = strings.Cut(count, ":")
@@ -143,6 +143,11 @@ func (p *tableParser) text(s string) error {
 		}
 		return nil
 	}
+	return checkBanner(s)
+}
+
+// checkBanner returns an error for a banner or title of another tool.
+func checkBanner(s string) error {
 	if before, ok := strings.CutSuffix(strings.Trim(s, "= "), "System Management Interface Log"); ok {
 		if brand := strings.TrimSpace(before); brand != "MetaX" && brand != "Mars" {
 			return failure.New(failure.Parse, "the banner is that of %.40q, not of MetaX or Mars", brand)

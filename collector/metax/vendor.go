@@ -21,6 +21,7 @@ func Vendor() smi.Vendor {
 			{Name: "list", Args: [][]string{{"-L"}}, Parse: ParseList},
 			{Name: "topology", Args: [][]string{{"topo", "-n"}, {"topo", "-m"}}, Inventory: true, Parse: ParseTopology},
 		},
+		Details:  details(),
 		Resolve:  resolve,
 		Classify: Classify,
 	}

@@ -14,21 +14,23 @@ type capture struct {
 	limit int
 	pipe  *os.File
 	flood chan<- struct{}
+	ask   func(out []byte) bool // whether this is enough, asked until it is; nil for never
 	done  chan struct{}
 
 	// Valid when done is closed.
-	buf  []byte
-	over bool // more than limit was printed
+	buf    []byte
+	over   bool // more than limit was printed
+	enough bool // ask said so
 }
 
 // newCapture starts reading and returns the end that the child writes to.
-func newCapture(name string, limit int, flood chan<- struct{}) (*capture, *os.File, error) {
+func newCapture(name string, limit int, flood chan<- struct{}, ask func([]byte) bool) (*capture, *os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
 	}
 	c := &capture{
-		name: name, limit: limit, pipe: r, flood: flood,
+		name: name, limit: limit, pipe: r, flood: flood, ask: ask,
 		done: make(chan struct{}), buf: make([]byte, 0, 4096),
 	}
 	go c.read()
@@ -40,6 +42,9 @@ func (c *capture) read() {
 	for len(c.buf) <= c.limit {
 		n, err := c.pipe.Read(c.space())
 		c.buf = c.buf[:len(c.buf)+n]
+		if n > 0 && !c.enough && c.ask != nil {
+			c.enough = c.ask(c.buf)
+		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			c.readRest()
 			break

@@ -18,17 +18,18 @@ type child struct {
 	words          []string // as one would type it
 	stdout, stderr *capture
 	flood          chan struct{} // gets a token when a stream is over its limit
+	sated          chan struct{} // is closed when enough was printed
 }
 
 // launch starts the program in the background. The error is a *failure.Error.
-func (r *Runner) launch(args []string) (*child, error) {
-	c := &child{words: append([]string{r.name()}, args...), flood: make(chan struct{}, 1)}
+func (r *Runner) launch(args []string, enough func([]byte) bool) (*child, error) {
+	c := &child{words: append([]string{r.name()}, args...), flood: make(chan struct{}, 1), sated: make(chan struct{})}
 	var err error
 	var stdout, stderr *os.File
-	if c.stdout, stdout, err = newCapture("stdout", r.limit, c.flood); err != nil {
+	if c.stdout, stdout, err = newCapture("stdout", r.limit, c.flood, c.untilEnough(enough)); err != nil {
 		return nil, failure.New(failure.Exit, "opening a pipe for %s: %w", r.name(), err)
 	}
-	if c.stderr, stderr, err = newCapture("stderr", r.limit, c.flood); err != nil {
+	if c.stderr, stderr, err = newCapture("stderr", r.limit, c.flood, nil); err != nil {
 		stdout.Close()
 		c.stdout.finish(0)
 		return nil, failure.New(failure.Exit, "opening a pipe for %s: %w", r.name(), err)
@@ -39,6 +40,20 @@ func (r *Runner) launch(args []string) (*child, error) {
 		Stdout: stdout, Stderr: stderr, Kill: r.kill,
 	})
 	return c, nil
+}
+
+// untilEnough is enough, which tells the child the first time that it is true.
+func (c *child) untilEnough(enough func([]byte) bool) func([]byte) bool {
+	if enough == nil {
+		return nil
+	}
+	return func(out []byte) bool {
+		if !enough(out) {
+			return false
+		}
+		close(c.sated)
+		return true
+	}
 }
 
 // finishOutput reads what is still in the pipes, for at most d, and closes them.

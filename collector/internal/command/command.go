@@ -99,6 +99,12 @@ func New(o Options) *Runner {
 // otherwise or was killed by somebody else's signal. A non-zero exit status is no
 // error: the tools' statuses say little, and the caller judges by what was printed.
 func (r *Runner) Run(ctx context.Context, args ...string) (Output, error) {
+	return r.RunUntil(ctx, nil, args...)
+}
+
+// RunUntil does the same with a program that may never end: it is ended, without an
+// error, when enough says so of what it has printed on stdout. Nil is never.
+func (r *Runner) RunUntil(ctx context.Context, enough func(out []byte) bool, args ...string) (Output, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(r.open, func() { cancel(errShutDown) })()
@@ -110,7 +116,7 @@ func (r *Runner) Run(ctx context.Context, args ...string) (Output, error) {
 	began := time.Now()
 	ctx, stop := context.WithTimeoutCause(ctx, r.timeout, fmt.Errorf("no complete answer within %s", r.timeout))
 	defer stop()
-	c, err := r.launch(args)
+	c, err := r.launch(args, enough)
 	if err != nil {
 		return Output{ExitCode: -1, Duration: time.Since(began)}, err
 	}
@@ -175,6 +181,9 @@ func (r *Runner) watch(ctx context.Context, c *child) error {
 	case <-c.flood:
 		c.kill()
 		return nil // judge sees the flood, also one that is only found after the end
+	case <-c.sated:
+		c.kill()
+		return nil
 	case <-ctx.Done():
 	}
 	select {
@@ -215,7 +224,7 @@ func (r *Runner) judge(c *child, stopped error) error {
 			return failure.New(failure.OutputTooLarge, "running %s: more than %d bytes on %s", c, r.limit, s.name)
 		}
 	}
-	if stopped != nil {
+	if stopped != nil || c.stdout.enough {
 		return stopped
 	}
 	return c.failure()

@@ -17,11 +17,19 @@ const (
 	Bytes
 	Pages
 	Level // P9, with the letter before the number
+	Volts
+	Amperes
+	Hertz
+	Transfers // of a bus, each second
+	ByteRate  // bytes each second
+	BitRate   // bits each second
+	Decibels
+	Lanes // x16, with the letter before the number
 )
 
 // scale returns what a printed symbol means: its unit, and what to multiply with and
-// to divide by for the base unit. Memory is binary throughout: both vendors divide
-// by 1024 and write MB or MiB as they please.
+// to divide by for the base unit. Memory is binary throughout, and so is MetaX's traffic:
+// both vendors divide by 1024 and write MB or MiB as they please. Links and networks are decimal.
 func scale(symbol string) (u Unit, times, per float64) {
 	switch symbol {
 	case "%":
@@ -40,6 +48,28 @@ func scale(symbol string) (u Unit, times, per float64) {
 		return Bytes, 1 << 30, 1
 	case "page":
 		return Pages, 1, 1
+	case "mW":
+		return Watts, 1, 1e3
+	case "V":
+		return Volts, 1, 1
+	case "mV":
+		return Volts, 1, 1e3
+	case "A":
+		return Amperes, 1, 1
+	case "mA":
+		return Amperes, 1, 1e3
+	case "MHz", "MHZ":
+		return Hertz, 1e6, 1
+	case "GT/s":
+		return Transfers, 1e9, 1
+	case "MBytes/s":
+		return ByteRate, 1 << 20, 1
+	case "Mb/s":
+		return BitRate, 1e6, 1
+	case "Gb/s", "Gbps", "G":
+		return BitRate, 1e9, 1
+	case "dB":
+		return Decibels, 1, 1
 	}
 	return 0, 1, 1
 }
@@ -57,7 +87,7 @@ func (u Unit) Value(text, headerUnit string) (float64, bool) {
 	return v, known
 }
 
-// parse reads one value. An absent one is not known and no error. Only temperatures may be negative, and what no machine holds is refused: an
+// parse reads one value. An absent one is not known and no error. Only temperatures and decibels may be negative, and what no machine holds is refused: an
 // unsigned counter that went below zero prints as an enormous number.
 func (u Unit) parse(text, headerUnit string) (v float64, known bool, err error) {
 	const most = 1 << 60
@@ -68,20 +98,31 @@ func (u Unit) parse(text, headerUnit string) (v float64, known bool, err error) 
 	v, ok := u.amount(number, cmp.Or(symbol, headerUnit))
 	switch {
 	case !ok:
-		if _, isNumber := Number(number); isNumber && u != Level {
+		if _, isNumber := Number(number); isNumber && u.letter() == "" {
 			return 0, false, WrongUnit
 		}
 		return 0, false, NoNumber
-	case v < 0 && u != Celsius, v >= most, v > 1 && u == Percent:
+	case v < 0 && u != Celsius && u != Decibels, v >= most, v > 1 && u == Percent:
 		return 0, false, OutOfRange
 	}
 	return v, true, nil
 }
 
+// letter is what stands before a number of the unit, "" for nothing.
+func (u Unit) letter() string {
+	switch u {
+	case Level:
+		return "P"
+	case Lanes:
+		return "x"
+	}
+	return ""
+}
+
 // amount reads a number with the symbol of the unit, whatever its range.
 func (u Unit) amount(number, symbol string) (float64, bool) {
-	if u == Level {
-		digits, hasLetter := strings.CutPrefix(number, "P")
+	if letter := u.letter(); letter != "" {
+		digits, hasLetter := strings.CutPrefix(number, letter)
 		n, ok := Index(digits)
 		return float64(n), ok && hasLetter && symbol == ""
 	}

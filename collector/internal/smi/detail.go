@@ -47,8 +47,8 @@ type Detail struct {
 	// Parse reads standard output, whole or cut after a line. Cards are those that the call is about; nothing is told of
 	// another. It must not keep out. The error is a *failure.Error.
 	Parse func(out []byte, cards []model.Device) ([]Told, error)
-	// More returns the questions that an answer gives rise to, such as one for each of a card's network ports: they
-	// replace those of the answer before. Nil for none.
+	// More returns the questions that an answer gives rise to, such as those about each of a card's network ports: they
+	// replace those of the answer before. Some share a name, and each tells readings of its own. Nil for none.
 	More func(out []byte, card model.Device) []Detail
 }
 

@@ -110,13 +110,16 @@ func (d *details) run(ctx context.Context, c call) answer {
 	if c.detail.Enough != nil {
 		enough = func(out []byte) bool { return c.detail.Enough(out, c.cards) }
 	}
-	out, err := d.runner.RunUntil(ctx, enough, c.args...)
-	if err != nil {
-		return answer{err: err}
+	out, late := d.runner.RunUntil(ctx, enough, c.args...)
+	if late != nil && (enough == nil || failure.ReasonOf(late) != failure.Timeout) {
+		return answer{err: late}
 	}
 	text := printable(out.Stdout)
 	told, err := c.detail.Parse(text, c.cards)
-	if err != nil {
+	switch {
+	case err != nil && late != nil:
+		return answer{err: late}
+	case err != nil:
 		return answer{err: explain(d.classify, out, err)}
 	}
 	a := answer{told: told}
