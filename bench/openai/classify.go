@@ -72,7 +72,8 @@ func (x *exchange) noResponse(err error) *Failure {
 	x.mu.Lock()
 	stages := x.stages
 	// A head that is cut inside a line is malformed to the transport.
-	cut := (x.ended || isCut(err)) && bytes.HasPrefix([]byte(httpPrefix), x.head)
+	// The transport itself closes a connection whose head it refuses.
+	cut := (x.ended || isCut(err) && !errors.Is(err, net.ErrClosed)) && bytes.HasPrefix([]byte(httpPrefix), x.head)
 	connected, answered := !stages.gotConn.IsZero(), !stages.firstByte.IsZero()
 	refused := x.conn != nil && x.conn.certAsked.Load() && !stages.reused && !answered
 	x.mu.Unlock()

@@ -127,11 +127,7 @@ func (t Target) Devices() map[string][]string { return t.spec.Devices }
 // dir and files read. Its error is of type [Mistakes] and tells all that is wrong.
 // It makes the file names in what s.HTTP points to relative to dir, so it is called
 // once for a Spec. It takes 5 s for a file that hangs, and no longer than ctx.
-func (s Spec) Validate(ctx context.Context, dir string) (Target, error) {
-	return s.validate(ctx, dir, new(transport.Files))
-}
-
-func (s Spec) validate(ctx context.Context, dir string, read *transport.Files) (Target, error) {
+func (s Spec) Validate(ctx context.Context, dir string, read *Files) (Target, error) {
 	base, mistakes := s.endpoint()
 	if s.Name == "" && base != nil {
 		s.Name = openai.HostPort(base)
@@ -246,7 +242,7 @@ func isLabel(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
-func readPrompt(ctx context.Context, read *transport.Files, path string) (string, error) {
+func readPrompt(ctx context.Context, read *Files, path string) (string, error) {
 	text, err := read.Read(ctx, path, maxPromptBytes)
 	switch {
 	case err != nil && !errors.Is(err, transport.ErrTooLarge):

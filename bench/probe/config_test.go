@@ -23,7 +23,7 @@ import (
 
 // readText reads a configuration as ReadFile does.
 func readText(text []byte, dir string) (File, error) {
-	file, mistakes := parse(context.Background(), text, dir)
+	file, mistakes := parse(context.Background(), text, dir, new(Files))
 	return file, mistakes.Err()
 }
 
@@ -104,7 +104,7 @@ func TestEveryField(t *testing.T) {
 	write(t, filepath.Join(dir, "prompts/letter.txt"), "Dear reader,\n")
 	write(t, filepath.Join(dir, "ca.pem"), certificate())
 	write(t, filepath.Join(dir, "probes.yml"), everyField)
-	file, err := ReadFile(t.Context(), filepath.Join(dir, "probes.yml"))
+	file, err := ReadFile(t.Context(), filepath.Join(dir, "probes.yml"), new(Files))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestNameFromURL(t *testing.T) {
 	} {
 		s := DefaultSpec()
 		s.URL = url
-		target, err := s.Validate(t.Context(), "")
+		target, err := s.Validate(t.Context(), "", new(Files))
 		if (err != nil) != (want == "") || err == nil && target.Name() != want {
 			t.Errorf("%s: name %q, error %v; want %q", url, target.Name(), err, want)
 		}
@@ -269,7 +269,7 @@ func TestPrintingHoldsNoSecret(t *testing.T) {
 	s.HTTP.ProxyURL.URL = &url.URL{Scheme: "http", User: url.UserPassword("me", secret), Host: "proxy:1"}
 	s.HTTP.ProxyConnectHeader = config.ProxyHeader{"X": {secret}}
 	s.HTTP.HTTPHeaders = &config.Headers{Headers: map[string]config.Header{"X": {Secrets: []config.Secret{secret}}}}
-	target, err := s.Validate(t.Context(), "")
+	target, err := s.Validate(t.Context(), "", new(Files))
 	if err != nil {
 		t.Fatal(err)
 	}

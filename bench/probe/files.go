@@ -18,14 +18,14 @@ func (s Spec) files() []transport.File {
 	return all
 }
 
+// Files reads files that may hang. A program has one: while a read hangs, no other of the
+// same file is started. The zero value is ready.
+type Files = transport.Files
+
 // CheckFiles returns which files that the target's requests need cannot be read now,
 // or hold nothing where a credential is to be. It takes 5 s for a file that hangs, and
 // no longer than ctx.
-func (t Target) CheckFiles(ctx context.Context) Mistakes {
-	return t.checkFiles(ctx, new(transport.Files))
-}
-
-func (t Target) checkFiles(ctx context.Context, read *transport.Files) Mistakes {
+func (t Target) CheckFiles(ctx context.Context, read *Files) Mistakes {
 	var all Mistakes
 	for _, f := range t.spec.files() {
 		text, err := read.Read(ctx, f.Path, f.Limit)
@@ -41,7 +41,7 @@ func (t Target) checkFiles(ctx context.Context, read *transport.Files) Mistakes 
 
 // unfitFiles are the files with which no request could be sent: what is there and is
 // none, and what the client needs to be made and hangs. What is not there yet may come.
-func (s Spec) unfitFiles(ctx context.Context, read *transport.Files) Mistakes {
+func (s Spec) unfitFiles(ctx context.Context, read *Files) Mistakes {
 	var all Mistakes
 	for _, f := range s.files() {
 		_, err := read.Read(ctx, f.Path, f.Limit)

@@ -24,7 +24,7 @@ func TestPipesAreRefused(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadFile(t.Context(), pipe); err == nil || !strings.Contains(err.Error(), "opening the configuration: open "+pipe+": not a regular file") {
+	if _, err := ReadFile(t.Context(), pipe, new(Files)); err == nil || !strings.Contains(err.Error(), "opening the configuration: open "+pipe+": not a regular file") {
 		t.Errorf("as the configuration: %v", err)
 	}
 	for field, text := range map[string]string{
@@ -48,7 +48,7 @@ func TestLinksAreFollowed(t *testing.T) {
 	if err := os.Symlink("data/probes.yml", link); err != nil {
 		t.Fatal(err)
 	}
-	if file, err := ReadFile(t.Context(), link); err != nil || len(file.Targets) != 1 {
+	if file, err := ReadFile(t.Context(), link, new(Files)); err != nil || len(file.Targets) != 1 {
 		t.Errorf("%d targets, %v", len(file.Targets), err)
 	}
 }

@@ -159,7 +159,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
   max_tokens: 0
 - url: http://h:1/
 `)
-	file, err := ReadFile(t.Context(), path)
+	file, err := ReadFile(t.Context(), path, new(Files))
 	want := []string{
 		path + ":6: url: is missing, such as http://127.0.0.1:8000",
 		path + ":7: unknown field intervall, did you mean interval?",

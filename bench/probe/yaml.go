@@ -44,15 +44,15 @@ func (f File) Mistake(t Target, field, text string) Mistake {
 // ReadFile reads a configuration file. Its error is of type [Mistakes], tells all
 // that is wrong, and holds no secret of the file. What is good is returned beside it.
 // It takes 5 s for a file that hangs, and no longer than ctx.
-func ReadFile(ctx context.Context, path string) (File, error) {
-	text, err := new(transport.Files).Read(ctx, path, maxConfigBytes)
+func ReadFile(ctx context.Context, path string, read *Files) (File, error) {
+	text, err := read.Read(ctx, path, maxConfigBytes)
 	switch {
 	case errors.Is(err, transport.ErrTooLarge):
 		return File{}, Mistakes{{File: path, Text: fmt.Sprintf("more than %d bytes", maxConfigBytes)}}
 	case err != nil:
 		return File{}, Mistakes{{Text: fmt.Sprintf("opening the configuration: %v", err)}}
 	}
-	file, mistakes := parse(ctx, []byte(text), filepath.Dir(path))
+	file, mistakes := parse(ctx, []byte(text), filepath.Dir(path), read)
 	file.path = path
 	for _, all := range []Mistakes{mistakes, file.Unreadable} {
 		for i := range all {
@@ -64,7 +64,7 @@ func ReadFile(ctx context.Context, path string) (File, error) {
 
 // parse reads a configuration's text. Relative file names in it are taken from dir. Its
 // mistakes are those of [ReadFile], without the file's name.
-func parse(ctx context.Context, data []byte, dir string) (File, Mistakes) {
+func parse(ctx context.Context, data []byte, dir string, read *Files) (File, Mistakes) {
 	root, mistakes := configfile.Document(data)
 	switch {
 	case mistakes != nil:
@@ -76,8 +76,7 @@ func parse(ctx context.Context, data []byte, dir string) (File, Mistakes) {
 	entries, mistakes := probesOf(root, newChecker(&left))
 	file := File{entries: map[string]*yaml.Node{}}
 	names := map[string]*yaml.Node{}
-	read := new(transport.Files)
-	validate := func(s Spec) (Target, error) { return s.validate(ctx, dir, read) }
+	validate := func(s Spec) (Target, error) { return s.Validate(ctx, dir, read) }
 	for _, n := range entries {
 		if left <= 0 {
 			break
@@ -94,7 +93,7 @@ func parse(ctx context.Context, data []byte, dir string) (File, Mistakes) {
 		}
 		file.Targets = append(file.Targets, t)
 		file.entries[t.Name()] = n
-		for _, m := range t.checkFiles(ctx, read) {
+		for _, m := range t.CheckFiles(ctx, read) {
 			file.Unreadable = append(file.Unreadable, configfile.Place(n, m))
 		}
 	}

@@ -52,6 +52,8 @@ type settings struct {
 	configFile  string
 	configCheck bool
 	probeOnce   bool
+
+	read probe.Files // reads what the configuration names
 }
 
 // vendorFlags are the flags of one vendor.
@@ -224,16 +226,16 @@ func (s *settings) configuration(ctx context.Context) (configuration, error) {
 		if s.apiKeyFile != "" {
 			spec.HTTP.Authorization = &config.Authorization{Type: "Bearer", CredentialsFile: s.apiKeyFile}
 		}
-		t, err := spec.Validate(ctx, "")
+		t, err := spec.Validate(ctx, "", &s.read)
 		if err != nil {
 			wrong = append(wrong, flatten(withFlagNames(err))...)
 		} else {
 			c.targets = append(c.targets, t)
-			c.unreadable = append(c.unreadable, flatten(withFlagNames(t.CheckFiles(ctx)))...)
+			c.unreadable = append(c.unreadable, flatten(withFlagNames(t.CheckFiles(ctx, &s.read)))...)
 		}
 	}
 	if s.configFile != "" {
-		file, err := probe.ReadFile(ctx, s.configFile)
+		file, err := probe.ReadFile(ctx, s.configFile, &s.read)
 		wrong = append(wrong, flatten(err)...)
 		wrong = append(wrong, flatten(s.checkWithFlags(c.targets, file))...)
 		c.targets = append(c.targets, file.Targets...)

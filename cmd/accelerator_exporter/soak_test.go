@@ -34,6 +34,10 @@ func TestSoak(t *testing.T) {
 	s.writeProbes(t, "")
 	s.startLogged(t)
 	eventually(t, "cards of both vendors, and a probe", func() error { return s.well(t) })
+	before, err := s.look(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 
 	ctx, stop := context.WithTimeout(t.Context(), *soakTime)
 	defer stop()
@@ -57,8 +61,9 @@ func TestSoak(t *testing.T) {
 		}
 		return nil
 	})
-	t.Logf("%d scrapes were answered and %d were not\n%s", s.answered, s.unanswered, s.curves)
 	s.checkCurves(t)
+	http.DefaultClient.CloseIdleConnections()
+	eventually(t, "it holds what it held before", func() error { return s.asBefore(t.Context(), before) })
 }
 
 // soak is a host where everything misbehaves.

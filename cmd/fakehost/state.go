@@ -30,10 +30,11 @@ func openState() (state, error) {
 		return state{dir: dir}, nil
 	}
 	st := state{dir: filepath.Join(os.TempDir(), "fakehost-"+strconv.Itoa(os.Getuid()))}
-	if err := os.Mkdir(st.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return state{}, fmt.Errorf("making the state folder: %w", err)
-	}
+	_ = os.Mkdir(st.dir, 0o700)
 	info, err := os.Lstat(st.dir) // not what a link points at
+	if errors.Is(err, fs.ErrNotExist) {
+		return st, nil // no place to make it, as in an image without /tmp: no load, and no orders
+	}
 	if err != nil {
 		return state{}, fmt.Errorf("looking at the state folder: %w", err)
 	}
@@ -63,7 +64,7 @@ func (s state) replace(name string, content any) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
 	temporary := s.path(name + ".new")

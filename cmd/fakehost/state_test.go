@@ -55,3 +55,13 @@ func TestStateFolderIsPrivate(t *testing.T) {
 		})
 	}
 }
+
+// In an image without a temporary folder the tools print an idle machine.
+func TestStateFolderThatCannotBeMade(t *testing.T) {
+	t.Setenv("FAKEHOST_STATE", "")
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
+	var stdout, stderr bytes.Buffer
+	if status := run([]string{"mx-smi"}, &stdout, &stderr); status != 0 || stdout.Len() == 0 {
+		t.Errorf("status %d, %d bytes, %s", status, stdout.Len(), stderr.String())
+	}
+}

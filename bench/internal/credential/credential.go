@@ -4,6 +4,7 @@ package credential
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"html"
 	"iter"
 	"slices"
@@ -22,8 +23,8 @@ const (
 // In reports whether text repeats one of secrets: eight bytes in a row of it, or all of
 // one of 4 to 7 bytes. Blanks around a secret are no part of it, and shorter ones are
 // none. A repetition is also found behind the escapes of JSON, program text, HTML and
-// URLs, one around the other; one of eight bytes also in base64, in other letters of
-// case, and with other marks between its letters and digits. A text that is escaped more
+// URLs, one around the other, in quoted-printable and in letters of full width; one of
+// eight bytes also in base64, in hexadecimal digits, in other letters of case, and with other marks between its letters and digits. A text that is escaped more
 // than 16 times over counts as one. The work grows linearly with text and secrets.
 func In(text string, secrets []string) bool {
 	secrets = trimmed(secrets)
@@ -47,7 +48,7 @@ func In(text string, secrets []string) bool {
 				return true
 			}
 		}
-		for _, form := range append(own, inBase64(s)...) {
+		for _, form := range append(own, encoded(s)...) {
 			for p := range pieces(form) {
 				if told.has(p) {
 					return true
@@ -126,13 +127,15 @@ func pieces(s string) iter.Seq[uint64] {
 }
 
 // spellings are text as it is, and with one round after the other of its escapes taken
-// off until none is left, which plain tells. Of HTML's those without a semicolon are
-// taken off aside: each may be half of one.
+// off until none is left, which plain tells. What may be no escape is taken off aside,
+// such as HTML's without a semicolon.
 func spellings(text string) (all []string, plain bool) {
 	for range maxRounds {
 		all = append(all, text)
-		if loose := html.UnescapeString(text); loose != text {
-			all = append(all, loose)
+		for _, aside := range []func(string) string{html.UnescapeString, unquotePrintable, halfWidth} {
+			if loose := aside(text); loose != text {
+				all = append(all, loose)
+			}
 		}
 		next := unescape(text)
 		if next == text {
@@ -143,13 +146,13 @@ func spellings(text string) (all []string, plain bool) {
 	return all, false
 }
 
-// inBase64 is what base64 makes of s, for each of the three places in which it can stand
+// encoded is what hexadecimal digits and base64 make of s; base64 for each of the three places in which it can stand
 // among the bytes that are encoded with it, without what those take part in.
-func inBase64(s string) []string {
+func encoded(s string) []string {
 	if len(s) < piece {
 		return nil
 	}
-	var all []string
+	all := []string{hex.EncodeToString([]byte(s))}
 	for before, shared := range []int{0, 2, 3} {
 		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, before, before+len(s)), s...))
 		if (before+len(s))%3 != 0 {
