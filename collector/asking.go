@@ -2,7 +2,6 @@ package collector
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -13,14 +12,20 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
+// stuckPause is how often it is looked whether a tool that outlived SIGKILL has gone.
+const stuckPause = time.Second
+
 // spend asks what is due until ctx ends or the time has come. A call that has begun is
 // waited for.
 func (d *details) spend(ctx context.Context, until time.Time) {
 	for ctx.Err() == nil && time.Now().Before(until) {
 		key, due, again := d.next()
-		if due {
+		switch {
+		case due && d.runner.Stuck() == 0:
 			d.ask(ctx, key)
 			continue
+		case due: // no card is to blame for a call that could not begin
+			again = time.Now().Add(stuckPause)
 		}
 		if again.IsZero() || again.After(until) {
 			again = until
@@ -50,7 +55,7 @@ type call struct {
 type answer struct {
 	told []smi.Told
 	more []smi.Detail
-	err  error
+	err  error // why nothing was told, or a part only
 }
 
 // ask makes one call and keeps what it told.
@@ -65,7 +70,12 @@ func (d *details) ask(ctx context.Context, key detailKey) {
 		return // shutting down is no failure of the tool
 	}
 	d.commands.ran(key.command, time.Since(start), a.err == nil)
-	d.end(key, start, a)
+	switch d.end(key, c, start, a) {
+	case newRefusal:
+		level.Info(d.logger).Log("msg", "the tool does not tell this", "command", key.command, "device", key.card, "err", a.err)
+	case newFailure:
+		level.Warn(d.logger).Log("msg", "asking for a detail failed", "command", key.command, "device", key.card, "port", key.port, "err", a.err)
+	}
 }
 
 // begin says what to run for a question, false for nothing.
@@ -111,7 +121,8 @@ func (d *details) run(ctx context.Context, c call) answer {
 		enough = func(out []byte) bool { return c.detail.Enough(out, c.cards) }
 	}
 	out, late := d.runner.RunUntil(ctx, enough, c.args...)
-	if late != nil && (enough == nil || failure.ReasonOf(late) != failure.Timeout) {
+	// One call for all cards hangs at a sick one: what was printed of others holds.
+	if late != nil && (c.detail.Scope != smi.Host || failure.ReasonOf(late) != failure.Timeout) {
 		return answer{err: late}
 	}
 	text := printable(out.Stdout)
@@ -122,51 +133,87 @@ func (d *details) run(ctx context.Context, c call) answer {
 	case err != nil:
 		return answer{err: explain(d.classify, out, err)}
 	}
-	a := answer{told: told}
+	a := answer{told: told, err: late}
 	if c.detail.More != nil {
 		a.more = c.detail.More(text, c.cards[0])
 	}
 	return a
 }
 
+// news is what of a call's outcome is to be logged.
+type news uint8
+
+const (
+	nothingNew news = iota
+	newRefusal
+	newFailure
+)
+
 // end keeps what a call brought, and says when to ask again.
-func (d *details) end(key detailKey, start time.Time, a answer) {
+func (d *details) end(key detailKey, c call, start time.Time, a answer) news {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now, st := time.Now(), d.asked[key]
-	if st == nil {
-		return // its card has gone meanwhile
-	}
-	rest := restAfter(a.err)
-	trying := st.flags.trying
-	again := st.tryAgain(now, a.err, rest)
-	if again {
+	if st == nil || !slices.EqualFunc(st.cards, c.cards, sameCard) {
 		d.agenda.Spent(now, key, now.Sub(start))
-	} else {
+		return nothingNew // the answer is about a card that has gone meanwhile
+	}
+	trying, rest := st.flags.trying != "", restAfter(a, st.detail.Every)
+	again := st.tryAgain(now, a, rest)
+	switch {
+	case again:
+		d.agenda.Spent(now, key, now.Sub(start))
+	case trying: // the flag rests, not the question
+		d.agenda.Done(now, key, now.Sub(start), 0)
+	default:
 		d.agenda.Done(now, key, now.Sub(start), rest)
 	}
-	if a.err != nil {
-		if !again || trying != "" {
-			d.logFailure(key, st, a.err)
+	d.leftOut += a.unread()
+	if a.told != nil {
+		st.hear(a, start, trying)
+		if st.detail.More != nil {
+			st.more = a.more
+			d.replan()
 		}
-		return // what was told before grows old by itself
 	}
-	st.failed, st.taken = "", start
-	if trying != "" {
-		a.told = slices.Concat(st.told, a.told)
+	if a.err != nil && again && !trying {
+		return nothingNew
 	}
-	st.told = a.told
-	if st.detail.More != nil {
-		st.more = a.more
-		d.replan()
+	return d.fail(key.command, st, a.err)
+}
+
+// unread is how many parts of an answer could not be read.
+func (a *answer) unread() (n uint64) {
+	for _, t := range a.told {
+		n += uint64(len(t.Warnings))
 	}
+	if a.err != nil && failure.ReasonOf(a.err) == failure.Parse {
+		n++
+	}
+	return n
+}
+
+// hear keeps what was told. What a whole answer does not tell any more has gone; what
+// only a part lacks grows old by itself, and so does all that was told before a failure.
+func (st *detailState) hear(a answer, at time.Time, trying bool) {
+	var all []heard
+	for _, t := range a.told {
+		all = append(all, heard{t, at})
+	}
+	for _, old := range st.told {
+		toldAgain := slices.ContainsFunc(a.told, func(t smi.Told) bool { return t.Device == old.Device })
+		if trying || a.err != nil && !toldAgain {
+			all = append(all, old)
+		}
+	}
+	st.told = all
 }
 
 // tryAgain reports whether the question is to be asked in another way at once.
-func (st *detailState) tryAgain(now time.Time, err error, rest time.Duration) bool {
-	refused := err != nil && failure.ReasonOf(err) == failure.Unsupported
+func (st *detailState) tryAgain(now time.Time, a answer, rest time.Duration) bool {
+	refused := a.err != nil && failure.ReasonOf(a.err) == failure.Unsupported
 	if len(st.detail.Flags) > 0 {
-		return st.flags.tried(st.detail.Flags, now, err == nil, refused, rest)
+		return st.flags.tried(st.detail.Flags, now, a.told != nil, refused, rest)
 	}
 	if refused && st.variant+1 < len(st.detail.Args(st.cards[0])) {
 		st.variant++
@@ -178,35 +225,36 @@ func (st *detailState) tryAgain(now time.Time, err error, rest time.Duration) bo
 	return false
 }
 
-// restAfter is how long a question rests after a failure.
-func restAfter(err error) time.Duration {
-	if err == nil {
+// restAfter is how long a question rests after a failure, 0 for its interval. One that is
+// asked rarely does not wait for that: the tool may have been busy.
+func restAfter(a answer, every time.Duration) time.Duration {
+	switch {
+	case a.err == nil || a.told != nil:
 		return 0
-	}
-	switch failure.ReasonOf(err) {
-	case failure.Unsupported:
+	case failure.ReasonOf(a.err) == failure.Unsupported:
 		return restRefused
-	case failure.Timeout, failure.Stuck:
+	case failure.ReasonOf(a.err) == failure.Timeout || every > restTimedOut:
 		return restTimedOut
 	}
 	return 0
 }
 
-// logFailure logs a failure once, not at every call that repeats it, and a refusal once
-// for all cards. Under mu.
-func (d *details) logFailure(key detailKey, st *detailState, err error) {
-	if failure.ReasonOf(err) == failure.Unsupported {
-		st.failed = ""
-		if !d.refused[key.command] {
-			d.refused[key.command] = true
-			level.Info(d.logger).Log("msg", "the tool does not tell this", "command", key.command, "device", key.card, "err", err)
+// fail keeps why a call failed, nil for not. A failure is news once, not at every call that
+// repeats it, and a refusal once for all cards. Under mu.
+func (d *details) fail(command string, st *detailState, err error) news {
+	before := st.failed
+	st.failed = ""
+	switch {
+	case err == nil:
+	case failure.ReasonOf(err) != failure.Unsupported:
+		if st.failed = err.Error(); st.failed != before {
+			return newFailure
 		}
-		return
+	case !d.refused[command]:
+		d.refused[command] = true
+		return newRefusal
 	}
-	if text := err.Error(); text != st.failed {
-		st.failed = text
-		level.Warn(d.logger).Log("msg", "asking for a detail failed", "command", key.command, "device", key.card, "err", err)
-	}
+	return nothingNew
 }
 
 // flags are the arguments of a command that are tried one by one and then asked together.
@@ -255,30 +303,37 @@ func (d *details) told() []smi.Told {
 	defer d.mu.Unlock()
 	var all []smi.Told
 	for _, key := range d.order {
-		st := d.asked[key]
-		if time.Since(st.taken) <= 3*d.agenda.Interval(key)+d.timeout {
-			all = append(all, st.told...)
-		}
+		d.fresh(key, func(t smi.Told) { all = append(all, t) })
 	}
 	return all
 }
 
-// warnings are the questions that fail now, and what their answers hold that cannot be read.
-func (d *details) warnings() (all model.Warnings) {
+// fresh passes on what was told within three intervals and a timeout. Under mu.
+func (d *details) fresh(key detailKey, to func(smi.Told)) {
+	maxAge := 3*d.agenda.Interval(key) + d.timeout
+	for _, t := range d.asked[key].told {
+		if time.Since(t.at) <= maxAge {
+			to(t.Told)
+		}
+	}
+}
+
+// warnings are the questions that fail now and what cannot be read of the others' answers,
+// and how many parts of all answers so far could not be read.
+func (d *details) warnings() (now model.Warnings, leftOut uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, key := range d.order {
-		st := d.asked[key]
-		if st.failed != "" {
-			all.Add("asking for %s: %s", key, st.failed)
+		if failed := d.asked[key].failed; failed != "" {
+			now.Add("asking for %s: %s", key, failed)
 		}
-		for _, t := range st.told {
+		d.fresh(key, func(t smi.Told) {
 			for _, text := range t.Warnings {
-				all.Add("%s: %s", key, text)
+				now.Add("%s: %s", key, text)
 			}
-		}
+		})
 	}
-	return all
+	return now, d.leftOut
 }
 
 // String is the question in words.
@@ -287,8 +342,8 @@ func (k detailKey) String() string {
 	if k.card != "" {
 		text += " of card " + k.card
 	}
-	if k.port > 0 {
-		text += fmt.Sprintf(", port %d", k.port)
+	if k.port != "" {
+		text += ", port " + k.port
 	}
 	return text
 }

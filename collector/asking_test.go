@@ -117,8 +117,8 @@ func TestDetailsGrowOld(t *testing.T) {
 		if tell(d)["ecc"] != "0" {
 			t.Error("gone before its time")
 		}
-		if w := d.warnings().Texts; len(w) != 1 || !strings.Contains(w[0], "ecc of card 0") {
-			t.Errorf("warnings %q", w)
+		if w, _ := d.warnings(); len(w.Texts) != 1 || !strings.Contains(w.Texts[0], "ecc of card 0") {
+			t.Errorf("warnings %q", w.Texts)
 		}
 		spendFor(t, d, 12*time.Second)
 		if tell(d)["ecc"] != "" {
@@ -275,6 +275,7 @@ func TestDetailsAskForPorts(t *testing.T) {
 			var ports []smi.Detail
 			for _, port := range []string{"4", "5"} {
 				one := toyDetail("stat", smi.Die, time.Minute)
+				one.Port = port
 				one.Args = func(model.Device) [][]string { return [][]string{{"stat", d.ID, port}} }
 				ports = append(ports, one)
 			}

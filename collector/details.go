@@ -36,13 +36,12 @@ type details struct {
 	order   []detailKey // of precedence
 	cards   []model.Device
 	refused map[string]bool // commands whose refusal was logged
+	leftOut uint64          // parts of all answers so far that could not be read
 }
 
-// detailKey is one command about one card, die or host. Those of a card's ports are
-// counted.
+// detailKey is one command about one card, die, port or host.
 type detailKey struct {
-	command, card string
-	port          int
+	command, card, port string
 }
 
 // detailState is what is known of one question.
@@ -52,9 +51,14 @@ type detailState struct {
 	variant int // of the argument lists, the one that was not refused
 	flags   flags
 	more    []smi.Detail
-	told    []smi.Told
-	taken   time.Time
-	failed  string // why the last call told nothing
+	told    []heard
+	failed  string // why the last call told nothing, or a part only
+}
+
+// heard is what was told of a card, and when it was asked.
+type heard struct {
+	smi.Told
+	at time.Time
 }
 
 // classifier tells what an error text of a tool means.
@@ -86,29 +90,32 @@ func (d *details) replan() {
 	known := d.asked
 	d.asked, d.order = make(map[detailKey]*detailState, len(known)), d.order[:0]
 	var questions []agenda.Question[detailKey]
-	var add func(detail smi.Detail, cards []model.Device, card string, port int, phase float64)
-	add = func(detail smi.Detail, cards []model.Device, card string, port int, phase float64) {
+	var add func(detail smi.Detail, cards []model.Device, phase, step float64)
+	add = func(detail smi.Detail, cards []model.Device, phase, step float64) {
 		if detail.When != nil && !slices.ContainsFunc(cards, func(c model.Device) bool { return detail.When(&c) }) {
 			return
 		}
-		key := detailKey{detail.Name, card, port}
+		key := detailKey{detail.Name, subject(detail, cards), detail.Port}
 		st := known[key]
 		if st == nil {
 			st = &detailState{}
 		} else if st.setCards(cards) {
+			st.more = nil
 			d.agenda.Forget(key)
 		}
 		st.detail, st.cards = detail, cards
 		d.asked[key], d.order = st, append(d.order, key)
 		questions = append(questions, agenda.Question[detailKey]{Key: key, Group: group(detail, cards), Every: detail.Every, Phase: phase})
 		for i, more := range st.more {
-			add(more, cards, card, i+1, phase)
+			part := step / float64(len(st.more))
+			add(more, cards, phase-part*float64(i), part)
 		}
 	}
 	for _, detail := range d.plan {
 		about := subjects(detail.Scope, d.cards)
 		for i, cards := range about {
-			add(detail, cards, subject(detail, cards), 0, float64(i+1)/float64(len(about)))
+			step := 1 / float64(len(about))
+			add(detail, cards, step*float64(i+1), step)
 		}
 	}
 	d.agenda.Set(time.Now(), questions)
@@ -161,7 +168,7 @@ func (st *detailState) setCards(cards []model.Device) (isNew bool) {
 	known := func(c model.Device) bool {
 		return slices.ContainsFunc(st.cards, func(old model.Device) bool { return sameCard(old, c) })
 	}
-	st.told = slices.DeleteFunc(slices.Clone(st.told), func(t smi.Told) bool {
+	st.told = slices.DeleteFunc(slices.Clone(st.told), func(t heard) bool {
 		return !slices.ContainsFunc(cards, func(c model.Device) bool { return c.ID == t.Device && known(c) })
 	})
 	return slices.ContainsFunc(cards, func(c model.Device) bool { return !known(c) })

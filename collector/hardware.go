@@ -76,12 +76,13 @@ func (h *hardware) stuck() int {
 	return n
 }
 
-// failing are the details that fail or cannot be read whole.
-func (h *hardware) failing() (all model.Warnings) {
+func (h *hardware) beside() (now model.Warnings, leftOut uint64) {
 	for _, d := range h.details {
-		all.Join(d.warnings())
+		warnings, n := d.warnings()
+		now.Join(warnings)
+		leftOut += n
 	}
-	return all
+	return now, leftOut
 }
 
 // read asks for the main table and publishes it with what the side commands

@@ -15,7 +15,7 @@ type numaNodes struct {
 
 func (n numaNodes) stuck() int { return 0 }
 
-func (numaNodes) failing() model.Warnings { return model.Warnings{} }
+func (numaNodes) beside() (now model.Warnings, leftOut uint64) { return model.Warnings{}, 0 }
 
 func (n numaNodes) read(_ context.Context, publish func(result[numa.Snapshot])) error {
 	taken := time.Now()

@@ -42,8 +42,9 @@ type result[T any] struct {
 type source[T any] interface {
 	read(ctx context.Context, publish func(result[T])) error
 	stuck() int
-	// failing are warnings of what is asked beside the results.
-	failing() model.Warnings
+	// beside are the warnings that hold now of what is asked beside the results, and how many parts of all its answers so
+	// far could not be read.
+	beside() (now model.Warnings, leftOut uint64)
 }
 
 // poller asks one source at a steady pace, whoever scrapes and however often.
@@ -184,11 +185,14 @@ func (p *poller[T]) lastTaken() time.Time {
 
 // Status returns a copy that the caller may keep.
 func (p *poller[T]) Status() Status {
+	stuck := p.source.stuck()
+	warnings, leftOut := p.source.beside()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.status
 	s.Failures = maps.Clone(s.Failures)
-	s.Stuck = p.source.stuck()
-	s.LeftOut.Join(p.source.failing())
+	s.Stuck = stuck
+	s.LeftOut.Join(warnings)
+	s.Warnings += leftOut
 	return s
 }

@@ -77,7 +77,7 @@ func portDetails(out []byte, _ model.Device) []smi.Detail {
 		}
 		seen[id] = true
 		ask := func(name, command string, d smi.Detail) smi.Detail {
-			d.Name, d.Network, d.Scope = name, true, smi.Die
+			d.Name, d.Port, d.Network, d.Scope = name, udie+"/"+port, true, smi.Die
 			d.Args = func(d model.Device) [][]string {
 				return [][]string{{"-g", command, "-i", d.NPU, "-u", udie, "-p", port}}
 			}

@@ -5,6 +5,7 @@
 package agenda
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -33,6 +34,7 @@ type Agenda[K comparable] struct {
 	questions map[K]*question
 	groups    map[string]*group
 	looked    time.Time // when the groups' balances were true
+	started   bool      // startup was given
 }
 
 type question struct {
@@ -43,7 +45,9 @@ type question struct {
 	due   time.Time
 	asked bool
 	cost  time.Duration // of the last time
-	rests time.Time     // until then it is not asked and costs nothing
+	rest  time.Duration // that the last time asked for, 0 for none
+
+	planned time.Duration // the interval by which it is due
 }
 
 // group is the time that some questions share.
@@ -60,7 +64,8 @@ func New[K comparable](share float64) *Agenda[K] {
 }
 
 // Set replaces the questions. Those of the same key keep their times; new ones are due at
-// once.
+// once. Startup is for the first ones: cards that come and go all the time must not keep
+// the tool busy.
 func (a *Agenda[K]) Set(now time.Time, all []Question[K]) {
 	wanted := map[K]bool{}
 	groups := map[string]bool{}
@@ -76,9 +81,10 @@ func (a *Agenda[K]) Set(now time.Time, all []Question[K]) {
 	a.refill(now)
 	for name := range groups {
 		if a.groups[name] == nil {
-			a.groups[name] = &group{balance: startup / time.Duration(len(groups)), starts: true}
+			a.groups[name] = &group{balance: startup / time.Duration(len(groups)), starts: !a.started}
 		}
 	}
+	a.started = a.started || len(groups) > 0
 	a.allot()
 }
 
@@ -126,19 +132,19 @@ func (a *Agenda[K]) Spent(now time.Time, key K, cost time.Duration) {
 	}
 }
 
-// Done says the same, and that the question was answered or is to rest: for its interval,
-// and at least for rest.
+// Done says the same, and that the question was answered: it is due after its interval, or
+// after rest where that is not 0. Both stretch.
 func (a *Agenda[K]) Done(now time.Time, key K, cost, rest time.Duration) {
 	a.Spent(now, key, cost)
 	q := a.questions[key]
 	if q == nil {
 		return
 	}
-	q.cost, q.rests = cost, now.Add(rest)
+	q.cost, q.rest = cost, rest
 	a.allot()
-	q.due = a.next(now, q)
-	if q.due.Before(q.rests) {
-		q.due = q.rests
+	q.planned = a.stretched(q)
+	if q.due = a.next(now, q); rest > 0 {
+		q.due = now.Add(a.stretch(q, rest))
 	}
 	q.asked = true
 }
@@ -158,16 +164,19 @@ func (a *Agenda[K]) next(now time.Time, q *question) time.Time {
 }
 
 // Interval returns how often a question is asked now: its own interval, or a longer one
-// where the tool is too slow for that. It returns 0 for a question that is not there.
+// where the tool is too slow for that, or was when it was asked last. It returns 0 for a
+// question that is not there.
 func (a *Agenda[K]) Interval(key K) time.Duration {
 	if q := a.questions[key]; q != nil {
-		return a.stretched(q)
+		return max(q.planned, a.stretched(q))
 	}
 	return 0
 }
 
-func (a *Agenda[K]) stretched(q *question) time.Duration {
-	return time.Duration(float64(q.every) * a.groups[q.group].stretch)
+func (a *Agenda[K]) stretched(q *question) time.Duration { return a.stretch(q, q.every) }
+
+func (a *Agenda[K]) stretch(q *question, d time.Duration) time.Duration {
+	return time.Duration(float64(d) * a.groups[q.group].stretch)
 }
 
 // refill gives the groups the time that has come since it was looked last.
@@ -191,15 +200,14 @@ func (a *Agenda[K]) refill(now time.Time) {
 func (a *Agenda[K]) allot() {
 	need := make(map[string]float64, len(a.groups))
 	for _, q := range a.questions {
-		if !q.rests.After(a.looked) {
-			need[q.group] += q.cost.Seconds() / q.every.Seconds()
+		every := q.every
+		if q.rest > 0 {
+			every = q.rest
 		}
+		need[q.group] += q.cost.Seconds() / every.Seconds()
 	}
 	names := slices.SortedFunc(maps.Keys(a.groups), func(x, y string) int {
-		if need[x] < need[y] {
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(need[x], need[y]), cmp.Compare(x, y))
 	})
 	left := a.share
 	for i, name := range names {

@@ -162,3 +162,50 @@ func TestRestAndRemoval(t *testing.T) {
 		t.Error("a question that was taken away is asked")
 	}
 }
+
+// Cards that are lost and found all the time are asked anew each time, hardly above the share.
+func TestCardsThatComeAndGoKeepToTheShare(t *testing.T) {
+	a := agenda.New[key](0.2)
+	var busy time.Duration
+	start := time.Unix(0, 0)
+	now := start
+	for poll := range 360 {
+		cards := 8
+		if poll%2 == 1 {
+			cards = 1
+		}
+		a.Set(now, host(cards))
+		for until := start.Add(time.Duration(poll+1) * 10 * time.Second); now.Before(until); {
+			k, ok, again := a.Next(now)
+			if !ok {
+				if now = until; !again.IsZero() && again.Before(until) {
+					now = again
+				}
+				continue
+			}
+			now, busy = now.Add(100*time.Millisecond), busy+100*time.Millisecond
+			a.Done(now, k, 100*time.Millisecond, 0)
+		}
+	}
+	if share := busy.Hours(); share > 0.3 {
+		t.Errorf("busy for a share of %.2f", share)
+	}
+}
+
+// What was planned while the tool was slow is not due earlier when it is quick again, so
+// that an answer has to last until then.
+func TestIntervalLastsUntilTheNextTime(t *testing.T) {
+	start := time.Unix(0, 0)
+	a := agenda.New[key](0.2)
+	slow, quick := key{"slow", 0}, key{"quick", 0}
+	a.Set(start, []agenda.Question[key]{{Key: slow, Every: time.Minute, Phase: 1}, {Key: quick, Every: time.Minute, Phase: 1}})
+	a.Done(start, slow, 60*time.Second, 0)
+	a.Done(start, quick, time.Second, 0)
+	if got := a.Interval(quick); got < 5*time.Minute {
+		t.Fatalf("the interval is %s beside a question that takes a minute each minute", got)
+	}
+	a.Done(start.Add(time.Second), slow, time.Millisecond, 0)
+	if got := a.Interval(quick); got < 5*time.Minute {
+		t.Errorf("the interval is %s, and the next time in five minutes", got)
+	}
+}

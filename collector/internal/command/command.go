@@ -219,12 +219,15 @@ func (r *Runner) settle(c *child) {
 // judge gives the run its error. stopped is why the child was killed, nil when
 // it ended by itself or flooded.
 func (r *Runner) judge(c *child, stopped error) error {
+	if c.stdout.enough { // whatever it did then, until it was ended
+		return nil
+	}
 	for _, s := range []*capture{c.stdout, c.stderr} {
 		if s.over {
 			return failure.New(failure.OutputTooLarge, "running %s: more than %d bytes on %s", c, r.limit, s.name)
 		}
 	}
-	if stopped != nil || c.stdout.enough {
+	if stopped != nil {
 		return stopped
 	}
 	return c.failure()

@@ -29,6 +29,7 @@ const (
 // holds, then the detail that stands first.
 type Detail struct {
 	Name    string // value of the label "command"
+	Port    string // of a question that another's answer gave rise to: which port it is about, in words
 	Network bool   // asked of the vendor's network tool instead
 	// Args are the argument lists to try for a card, in order, until one is not refused; none where the card cannot be
 	// asked. For Host the device is the zero one, for Card one of its dies.
@@ -48,7 +49,8 @@ type Detail struct {
 	// another. It must not keep out. The error is a *failure.Error.
 	Parse func(out []byte, cards []model.Device) ([]Told, error)
 	// More returns the questions that an answer gives rise to, such as those about each of a card's network ports: they
-	// replace those of the answer before. Some share a name, and each tells readings of its own. Nil for none.
+	// replace those of the answer before. Some share a name, each with a Port of its own, and each tells readings of its
+	// own. Nil for none.
 	More func(out []byte, card model.Device) []Detail
 }
 
