@@ -152,10 +152,11 @@ func (d *details) end(key detailKey, start time.Time, a answer) {
 		return // what was told before grows old by itself
 	}
 	st.failed, st.taken = "", start
+	told := tellings(a.told)
 	if trying != "" {
-		a.told = slices.Concat(st.told, a.told)
+		told = slices.Concat(st.told, told)
 	}
-	st.told = a.told
+	st.told = told
 	if st.detail.More != nil {
 		st.more = a.more
 		d.replan()
@@ -250,10 +251,10 @@ func (f *flags) tried(all []string, now time.Time, ok, refused bool, rest time.D
 }
 
 // told is what the details tell now, the one that holds first.
-func (d *details) told() []smi.Told {
+func (d *details) told() []*telling {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var all []smi.Told
+	var all []*telling
 	for _, key := range d.order {
 		st := d.asked[key]
 		if time.Since(st.taken) <= 3*d.agenda.Interval(key)+d.timeout {

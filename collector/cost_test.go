@@ -60,6 +60,12 @@ func (r *timedTool) RunUntil(ctx context.Context, _ func([]byte) bool, args ...s
 
 func (*timedTool) Stuck() int { return 0 }
 
+func (r *timedTool) started() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.starts
+}
+
 // ages are the longest times between two answers to a question, by how often it is to be asked.
 type ages struct {
 	mu      sync.Mutex
@@ -133,15 +139,15 @@ func costOf(t *testing.T, m machineOf, detail Detail, takes time.Duration) (c co
 		wg.Go(func() { h.details[1].spend(ctx, time.Now().Add(forEver)) })
 		time.Sleep(settle)
 		a.forget()
-		before := [2]int{tools[0].starts, tools[1].starts}
+		before := [2]int{tools[0].started(), tools[1].started()}
 		time.Sleep(length)
 		for i, tool := range tools {
-			n := float64(tool.starts - before[i])
+			n := float64(tool.started() - before[i])
 			c.starts[i], c.busy[i] = n/length.Minutes(), n*takes.Seconds()/length.Seconds()
 		}
-		c.longest = a.longest
 		stop()
 		wg.Wait()
+		c.longest = a.longest
 	})
 	return c
 }

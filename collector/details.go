@@ -52,7 +52,7 @@ type detailState struct {
 	variant int // of the argument lists, the one that was not refused
 	flags   flags
 	more    []smi.Detail
-	told    []smi.Told
+	told    []*telling
 	taken   time.Time
 	failed  string // why the last call told nothing
 }
@@ -161,7 +161,7 @@ func (st *detailState) setCards(cards []model.Device) (isNew bool) {
 	known := func(c model.Device) bool {
 		return slices.ContainsFunc(st.cards, func(old model.Device) bool { return sameCard(old, c) })
 	}
-	st.told = slices.DeleteFunc(slices.Clone(st.told), func(t smi.Told) bool {
+	st.told = slices.DeleteFunc(slices.Clone(st.told), func(t *telling) bool {
 		return !slices.ContainsFunc(cards, func(c model.Device) bool { return c.ID == t.Device && known(c) })
 	})
 	return slices.ContainsFunc(cards, func(c model.Device) bool { return !known(c) })
