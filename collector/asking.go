@@ -198,7 +198,7 @@ func (a *answer) unread() (n uint64) {
 func (st *detailState) hear(a answer, at time.Time, trying bool) {
 	var all []heard
 	for _, t := range a.told {
-		all = append(all, heard{t, at})
+		all = append(all, heard{telling: &telling{Told: t}, at: at})
 	}
 	for _, old := range st.told {
 		toldAgain := slices.ContainsFunc(a.told, func(t smi.Told) bool { return t.Device == old.Device })
@@ -298,22 +298,22 @@ func (f *flags) tried(all []string, now time.Time, ok, refused bool, rest time.D
 }
 
 // told is what the details tell now, the one that holds first.
-func (d *details) told() []smi.Told {
+func (d *details) told() []*telling {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var all []smi.Told
+	var all []*telling
 	for _, key := range d.order {
-		d.fresh(key, func(t smi.Told) { all = append(all, t) })
+		d.fresh(key, func(t *telling) { all = append(all, t) })
 	}
 	return all
 }
 
 // fresh passes on what was told within three intervals and a timeout. Under mu.
-func (d *details) fresh(key detailKey, to func(smi.Told)) {
+func (d *details) fresh(key detailKey, to func(*telling)) {
 	maxAge := 3*d.agenda.Interval(key) + d.timeout
 	for _, t := range d.asked[key].told {
 		if time.Since(t.at) <= maxAge {
-			to(t.Told)
+			to(t.telling)
 		}
 	}
 }
@@ -327,7 +327,7 @@ func (d *details) warnings() (now model.Warnings, leftOut uint64) {
 		if failed := d.asked[key].failed; failed != "" {
 			now.Add("asking for %s: %s", key, failed)
 		}
-		d.fresh(key, func(t smi.Told) {
+		d.fresh(key, func(t *telling) {
 			for _, text := range t.Warnings {
 				now.Add("%s: %s", key, text)
 			}

@@ -2,12 +2,15 @@ package collector
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/numa"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/label"
@@ -55,9 +58,12 @@ type emitter struct {
 	vendor string
 }
 
-// put writes a sample of one of Metrics, with all its labels: the one place where
-// texts of tools become labels. It may shorten what is in labels.
-func (e emitter) put(name string, v float64, labels ...string) {
+// put writes a sample of one of Metrics, with all its labels. It may shorten what is in
+// labels.
+func (e emitter) put(name string, v float64, labels ...string) { e.ch <- e.metric(name, v, labels) }
+
+// metric makes a sample: the one place where texts of tools become labels.
+func (e emitter) metric(name string, v float64, labels []string) prometheus.Metric {
 	s := e.series[name]
 	for i := range labels {
 		labels[i] = label.Value(labels[i])
@@ -66,7 +72,7 @@ func (e emitter) put(name string, v float64, labels ...string) {
 	if err != nil { // a panic here would cost the other collectors their series
 		m = prometheus.NewInvalidMetric(s.desc, fmt.Errorf("%s: %w", name, err))
 	}
-	e.ch <- m
+	return m
 }
 
 // readings writes what was printed, behind the labels of its card, slice or node.
@@ -101,27 +107,50 @@ func (e emitter) commands(all []commandRun) {
 // details writes what the details tell and the main table does not; of two that tell the
 // same, the first holds.
 func (e emitter) details(table []model.Device, all []*details) {
-	type sample struct {
-		metric         model.Metric
-		device, labels string
-	}
-	written := map[sample]bool{}
+	written := map[string]bool{}
 	for i := range table {
 		for _, r := range table[i].Readings {
-			written[sample{r.Metric, table[i].ID, strings.Join(r.Labels, "\xff")}] = true
+			written[sampleID(table[i].ID, r)] = true
 		}
 	}
 	for _, d := range all {
 		for _, t := range d.told() {
-			for _, r := range t.Readings {
-				id := sample{r.Metric, t.Device, strings.Join(r.Labels, "\xff")}
-				if !written[id] {
-					written[id] = true
-					e.put(string(r.Metric), r.Value, append([]string{e.vendor, t.Device}, r.Labels...)...)
+			for _, s := range t.samples(e) {
+				if !written[s.id] {
+					written[s.id] = true
+					e.ch <- s.metric
 				}
 			}
 		}
 	}
+}
+
+// telling is what one answer told of a card. Its samples are made for the first scrape and
+// kept: there are thousands, and an answer outlives many scrapes.
+type telling struct {
+	smi.Told
+	once sync.Once
+	made []sample
+}
+
+type sample struct {
+	id     string // of its metric, card and labels
+	metric prometheus.Metric
+}
+
+func (t *telling) samples(e emitter) []sample {
+	t.once.Do(func() {
+		t.made = make([]sample, len(t.Readings))
+		for i, r := range t.Readings {
+			labels := slices.Concat([]string{e.vendor, t.Device}, r.Labels)
+			t.made[i] = sample{sampleID(t.Device, r), e.metric(string(r.Metric), r.Value, labels)}
+		}
+	})
+	return t.made
+}
+
+func sampleID(device string, r model.Reading) string {
+	return string(r.Metric) + "\xff" + device + "\xff" + strings.Join(r.Labels, "\xff")
 }
 
 func oneIf(b bool) float64 {

@@ -57,7 +57,7 @@ type detailState struct {
 
 // heard is what was told of a card, and when it was asked.
 type heard struct {
-	smi.Told
+	*telling
 	at time.Time
 }
 

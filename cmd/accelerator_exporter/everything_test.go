@@ -34,7 +34,9 @@ func everything(t testing.TB) []string {
 	return []string{
 		"--collector.metax.command=" + tool(t, "mx-smi", metaxAnswers(t)),
 		"--collector.ascend.command=" + tool(t, "npu-smi", ascendAnswers(t)),
+		"--collector.ascend.hccn-command=" + tool(t, "hccn_tool", networkAnswers(ascendMachine())),
 		"--collector.interval=1h", "--collector.inventory-interval=1h",
+		"--collector.detail=full", "--collector.detail-share=1", "--collector.serials",
 		"--path.sysfs=" + nodes(t),
 		"--config.file=" + writeFile(t, "probes.yml", probes, 0o644),
 	}
@@ -80,15 +82,17 @@ func metaxAnswers(t testing.TB) map[string]string {
 	lost := m.Devices[2]
 	lost.ID, lost.Board, lost.BusID, lost.UUID = "4", "4", "0000:99:00.0", "GPU-4"
 	list.Devices = append(slices.Clone(m.Devices), lost)
-	return map[string]string{
+	answers := map[string]string{
 		"":        printed(t, func(b *bytes.Buffer) error { return layout.Print(b, table, at) }),
 		"-L":      printed(t, func(b *bytes.Buffer) error { return layout.PrintList(b, list) }),
 		"topo -n": printed(t, func(b *bytes.Buffer) error { return layout.PrintTopology(b, table, []string{"mlx5_0"}, at) }),
 	}
+	deepMetaX(t, answers, layout, table)
+	return answers
 }
 
-func ascendAnswers(t testing.TB) map[string]string {
-	t.Helper()
+// ascendMachine is four dies on two cards, the last of which raises an alarm.
+func ascendMachine() (fakesmi.AscendLayout, model.Report) {
 	layout := fakesmi.AscendLayouts()[4]
 	m := few(fakesmi.AscendMachine("25.2.0", 2, fakesmi.Load{Busy: 0.6, Cache: 0.3, PID: 4343, Process: "python3"}), 4)
 	for i := range m.Devices {
@@ -101,12 +105,20 @@ func ascendAnswers(t testing.TB) map[string]string {
 			model.Reading{Metric: "memory_total_bytes", Labels: []string{"ddr"}, Value: 16 << 30})
 	}
 	m.Devices[3].Health = &model.Health{State: "Alarm"}
-	return map[string]string{
+	return layout, m
+}
+
+func ascendAnswers(t testing.TB) map[string]string {
+	t.Helper()
+	layout, m := ascendMachine()
+	answers := map[string]string{
 		"info":         printed(t, func(b *bytes.Buffer) error { return layout.Print(b, m) }),
 		"info -m":      printed(t, func(b *bytes.Buffer) error { return layout.PrintMapping(b, m) }),
 		"info -l":      printed(t, func(b *bytes.Buffer) error { return layout.PrintList(b, m) }),
 		"info -t topo": printed(t, func(b *bytes.Buffer) error { return layout.PrintTopology(b, m) }),
 	}
+	deepAscend(t, answers, layout, m)
+	return answers
 }
 
 // few keeps the first n cards and what is about them.

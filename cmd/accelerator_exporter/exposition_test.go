@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -34,12 +35,16 @@ func TestExposition(t *testing.T) {
 	var before string
 	waitFor(t, "cards, links and both probes are there, and nothing changes any more", func() bool {
 		_, body := p.get(t, "/metrics")
+		if !isWhole(body) || !detailsTold(body) {
+			return false
+		}
 		all = steady(expositiontest.Families(t, body))
 		text := expositiontest.Text(t, all)
 		same := text == before
 		before = text
-		return same && isWhole(body)
+		return same
 	})
+	maps.Copy(all, otherPorts(t))
 	expositiontest.Compare(t, exposition, all, *update)
 }
 
@@ -119,7 +124,8 @@ func fix(name string, m *dto.Metric) {
 		set(1)
 	case strings.HasSuffix(name, "_timestamp_seconds"):
 		set(instant)
-	case name == "accelerator_collector_duration_seconds", name == "accelerator_probe_phase_seconds":
+	case name == "accelerator_collector_duration_seconds", name == "accelerator_collector_command_duration_seconds",
+		name == "accelerator_probe_phase_seconds":
 		set(span)
 	case name == "accelerator_exporter_build_info":
 		for _, l := range m.Label {

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -80,5 +82,58 @@ func TestBrokenMetricsCostOnlyThemselves(t *testing.T) {
 	newScrapes(registry, log.NewNopLogger()).ServeHTTP(w, get())
 	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `accelerator_many_499{l="v"} 1`) {
 		t.Errorf("status %d, and not the other metrics", w.Code)
+	}
+}
+
+// Who asks for gzip gets the same page, and who does not, or says so, gets text.
+func TestScrapesAreCompressedForWhoAsks(t *testing.T) {
+	s := newScrapes(many(t), log.NewNopLogger())
+	page := func(accept string) (encoding, text string) {
+		w, r := httptest.NewRecorder(), get()
+		r.Header.Set("Accept-Encoding", accept)
+		s.ServeHTTP(w, r)
+		body := w.Body.String()
+		if encoding = w.Header().Get("Content-Encoding"); encoding == "gzip" {
+			plain, err := gzip.NewReader(w.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole, err := io.ReadAll(plain)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(body) > len(whole)/4 {
+				t.Errorf("%d bytes of %d", len(body), len(whole))
+			}
+			body = string(whole)
+		}
+		return encoding, body
+	}
+	_, want := page("")
+	if !strings.Contains(want, `accelerator_many_499{l="v"} 1`) {
+		t.Fatal("no whole page without compression")
+	}
+	for accept, encoding := range map[string]string{
+		"": "", "identity": "", "deflate, br": "", "gzip;q=0": "", "gzip; q=0.0": "",
+		"gzip": "gzip", "deflate, gzip;q=0.5": "gzip", "br,GZIP ; q=1": "gzip",
+	} {
+		got, text := page(accept)
+		if got != encoding || text != want {
+			t.Errorf("%q: encoding %q, want %q; the same page: %t", accept, got, encoding, text == want)
+		}
+	}
+}
+
+// An error is told as text, whatever the client takes.
+func TestAnErrorIsNotCompressed(t *testing.T) {
+	s := newScrapes(prometheus.NewRegistry(), log.NewNopLogger())
+	s.render = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no metrics", http.StatusInternalServerError)
+	})
+	w, r := httptest.NewRecorder(), get()
+	r.Header.Set("Accept-Encoding", "gzip")
+	s.ServeHTTP(w, r)
+	if w.Code != http.StatusInternalServerError || w.Header().Get("Content-Encoding") != "" || w.Body.String() != "no metrics\n" {
+		t.Errorf("%d, %q: %q", w.Code, w.Header().Get("Content-Encoding"), w.Body)
 	}
 }

@@ -32,7 +32,7 @@ func details() []smi.Detail {
 		{Name: "pcie_err", Scope: smi.Die, Every: smi.FiveMinutes, Args: die("pcie-err"), Parse: parseAsked(pcieErrRows())},
 		{Name: "sio_info", Scope: smi.Die, Every: smi.FiveMinutes, Args: die("sio-info"), Parse: parseAsked(sioRows())},
 		{Name: "health", Scope: smi.Die, Every: smi.Minute, Args: die("health"), When: isSick, Parse: parseAsked(healthRows())},
-		{Name: "board", Scope: smi.Card, Every: smi.Hour, Serials: true, Args: card("board"), Parse: parseAsked(boardRows())},
+		{Name: "board", Scope: smi.Card, Every: smi.Hour, Serials: true, Args: card("board"), Parse: parseText(boardRows(), askedFirst)},
 	}
 	return slices.Concat(all, networkDetails())
 }
@@ -110,7 +110,7 @@ func asked(b *keyvalue.Block, cards []model.Device) (int, error) {
 	return -1, nil
 }
 
-// askedFirst is asked for an answer that is about the first chip and does not say so.
+// askedFirst is asked for an answer that is about the first chip, or about the whole card, and does not say so.
 func askedFirst(b *keyvalue.Block, cards []model.Device) (int, error) {
 	at := slices.IndexFunc(cards, func(d model.Device) bool { return d.Chip == "0" })
 	if b.Chip != "" || at < 0 {

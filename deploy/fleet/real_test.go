@@ -41,17 +41,18 @@ func startReal(t *testing.T) []vendor {
 	}
 	vendors := []vendor{
 		{"metax", exporter("--no-collector.ascend", "--collector.metax.command="+filepath.Join(programs, "fake/mx-smi"))},
-		{"ascend", exporter("--no-collector.metax", "--collector.ascend.command="+filepath.Join(programs, "fake/npu-smi"))},
+		{"ascend", exporter("--no-collector.metax", "--collector.ascend.command="+filepath.Join(programs, "fake/npu-smi"),
+			"--collector.ascend.hccn-command="+filepath.Join(programs, "fake/hccn_tool"))},
 	}
 	for _, v := range vendors {
-		programtest.Eventually(t, time.Minute, v.name+" is complete", func() error { return complete(v.url) })
+		programtest.Eventually(t, time.Minute, v.name+" is complete", func() error { return complete(v) })
 	}
 	return vendors
 }
 
-// complete wants cards, links and one finished probe.
-func complete(url string) error {
-	families, err := capture(context.Background(), url)
+// complete wants cards, links, their details and one finished probe.
+func complete(v vendor) error {
+	families, err := capture(context.Background(), v.url)
 	if err != nil {
 		return err
 	}
@@ -62,6 +63,16 @@ func complete(url string) error {
 	for _, name := range []string{"accelerator_utilization_ratio", "accelerator_link_info", "accelerator_probe_success", "accelerator_probe_target_device_info"} {
 		if byName[name] == nil {
 			return fmt.Errorf("no %s yet", name)
+		}
+	}
+	last := map[string][]string{ // of the details, by vendor
+		"metax":  {"accelerator_pci_events_total", "accelerator_memory_bandwidth_bytes_per_second"},
+		"ascend": {"accelerator_ecc_pending_pages", "accelerator_network_up", "accelerator_network_fcs_errors_total"},
+	}
+	cards := len(byName["accelerator_healthy"].GetMetric())
+	for _, name := range last[v.name] {
+		if n := len(byName[name].GetMetric()); n < cards {
+			return fmt.Errorf("%d series of %s for %d cards", n, name, cards)
 		}
 	}
 	e2e := byName["accelerator_probe_request_duration_seconds"]

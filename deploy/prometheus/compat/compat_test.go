@@ -3,6 +3,7 @@
 package compat
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,9 +106,15 @@ func TestDocumentNamesEveryRule(t *testing.T) {
 				switch table.header {
 				case "old name|new expression":
 					for _, row := range table.rows {
-						name := strings.Trim(row[0], "`")
-						documented = append(documented, name)
-						checkExpression(t, name, strings.Trim(row[1], "`"), rules[name])
+						for _, name := range names(row[0]) {
+							documented = append(documented, name)
+							checkExpression(t, name, strings.Trim(row[1], "`"), rules[name])
+						}
+					}
+				case "old name|new metric":
+					for _, row := range table.rows {
+						noRule(t, row[0], rules)
+						metrics(t, row[0], strings.Trim(row[1], "`"))
 					}
 				case "old name|what to do":
 					for _, row := range table.rows {
@@ -115,17 +122,25 @@ func TestDocumentNamesEveryRule(t *testing.T) {
 					}
 				}
 			}
-			var names []string
-			for name := range rules {
-				names = append(names, name)
-			}
-			slices.Sort(names)
 			slices.Sort(documented)
-			if diff := cmp.Diff(documented, names); diff != "" {
+			if diff := cmp.Diff(documented, slices.Sorted(maps.Keys(rules))); diff != "" {
 				t.Errorf("names of %s and of the document differ (-document +rules):\n%s", file, diff)
 			}
 		})
 	}
+}
+
+// names are those of a cell: one, or "`name_1` to `name_7`".
+func names(cell string) []string {
+	m := regexp.MustCompile("^`(\\w+)_(\\d)` to `(\\w+)_(\\d)`$").FindStringSubmatch(cell)
+	if m == nil || m[1] != m[3] {
+		return []string{strings.Trim(cell, "`")}
+	}
+	var all []string
+	for digit := m[2][0]; digit <= m[4][0]; digit++ {
+		all = append(all, m[1]+"_"+string(digit))
+	}
+	return all
 }
 
 // noRule wants none of a row's names, patterns among them, to be recorded.
@@ -133,7 +148,7 @@ func noRule(t *testing.T, cell string, rules map[string]string) {
 	t.Helper()
 	for _, quoted := range regexp.MustCompile("`[^`]+`").FindAllString(cell, -1) {
 		name, labels, _ := strings.Cut(strings.Trim(quoted, "`"), "{")
-		if labels != "" || strings.HasSuffix(name, "overall_utilization") {
+		if labels != "" {
 			continue // a part of what the old name held
 		}
 		pattern := regexp.MustCompile("^" + strings.ReplaceAll(name, "*", ".*") + "$")
