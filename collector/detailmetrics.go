@@ -119,6 +119,9 @@ func opticalMetrics() []Metric {
 		gauge("optical_power_watts", "Optical power of a lane; lane is empty where the tool prints one for all.", fromOptical, "direction", "lane"),
 		gauge("optical_bias_amperes", "Laser bias current of a lane.", fromOptical, "lane"),
 		gauge("optical_snr_decibels", "Signal-to-noise ratio of a lane.", fromOptical, "side", "lane"),
+		gauge("optical_temperature_limit_celsius", "Temperature that the optical module is to stay within; bound is low or high.", fromOptical, "bound"),
+		gauge("optical_voltage_limit_volts", "Supply voltage that the optical module is to stay within; bound is low or high.", fromOptical, "bound"),
+		gauge("optical_power_limit_watts", "Optical power that each lane is to stay within; bound is low or high.", fromOptical, "direction", "bound"),
 		gauge("optical_signal_lost", "Whether a lane has no signal.", fromOptical, "direction", "lane").yesNo(),
 	}
 	for i := range all[1:] {

@@ -18,9 +18,13 @@ func card() page {
 		annotations: []annotation{alertMarks(`ALERTS{alertname=~"Accelerator.+",alertstate="firing",`+ofOneCard+`}`, "{{severity}}")},
 		rows: []row{
 			shown("Now: $maker $card on $host", cardNow()...),
-			shown("Load", cardLoad()...),
+			shown("Load", append(cardLoad(), cardClocks()...)...),
 			shown("Processes and endpoints", cardProcesses(), cardProcessMemory(), cardTargets()),
 			folded("Where it sits", cardNode(), cardLinks(), hostLinks()),
+			folded("Memory errors, hardware errors and fault codes", cardErrors()...),
+			folded("Links and PCIe", cardLinkState()...),
+			folded("Network and optics", append(cardNetwork(), cardOptics()...)...),
+			folded("Engines, memory bandwidth and rails", cardEngines()...),
 			folded("Slices (MetaX sGPU)", cardSlices()),
 			folded("Performance level (MetaX) and huge pages (Ascend)", cardExtras()...),
 		},
@@ -84,9 +88,9 @@ func cardLoad() []panel {
 			overTime(ofTheCard("accelerator_power_watts"), "this card", filled(15)),
 			overTime(ofTheCard("accelerator_power_limit_watts"), "limit", dashed(colorOf("red"))...)).
 			Span(12).Min(0),
-		timeSeries("Temperature", "This card by sensor, and the hottest other card of the host. Hotter than its neighbours at the same power: dust, a fan, or bad seating.", celsius,
+		timeSeries("Temperature", "This card by sensor, and the hottest chip of the host's other cards. Hotter than its neighbours at the same power: dust, a fan, or bad seating.", celsius,
 			overTime(`max by (sensor) (accelerator_temperature_celsius{`+ofOneCard+`})`, "this card, {{sensor}}"),
-			overTime(`max(accelerator_temperature_celsius{`+others+`})`, "hottest other", dashed()...)).
+			overTime(`max(accelerator_temperature_celsius{`+others+`,sensor="chip"})`, "hottest other chip", dashed()...)).
 			Span(12),
 		timeSeries("Memory", "In use and present, by kind: vram on MetaX, hbm and ddr on Ascend. Use that climbs without new work is a leak; the processes below tell whose.", bytes,
 			overTime(`max by (type) (accelerator_memory_used_bytes{`+ofOneCard+`})`, "{{type}} used"),

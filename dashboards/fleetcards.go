@@ -43,9 +43,9 @@ func fleetLoad() []panel {
 			overTime(`sum by (vendor) (accelerator_power_limit_watts{`+ofCard+`})`, "{{vendor}} limit")).
 			Span(12).MaxDataPoints(300).Min(0).
 			OverrideByRegexp(".* limit", dashed()),
-		timeSeries("Temperature", "Mean and hottest of a vendor's cards. A hottest card that leaves the mean behind has a cooling problem of its own; both rising together is the room.", celsius,
-			overTime(`avg by (vendor) (accelerator_temperature_celsius{`+ofCard+`})`, "{{vendor}} mean"),
-			overTime(`max by (vendor) (accelerator_temperature_celsius{`+ofCard+`})`, "{{vendor}} hottest")).
+		timeSeries("Temperature", "Mean and hottest chip of a vendor's cards. A hottest card that leaves the mean behind has a cooling problem of its own; both rising together is the room.", celsius,
+			overTime(`avg by (vendor) (accelerator_temperature_celsius{`+ofCard+`,sensor="chip"})`, "{{vendor}} mean"),
+			overTime(`max by (vendor) (accelerator_temperature_celsius{`+ofCard+`,sensor="chip"})`, "{{vendor}} hottest")).
 			Span(12).MaxDataPoints(300),
 	}
 }

@@ -23,6 +23,8 @@ const (
 	busy = 0.8
 	// levelDrop is how many performance levels below the day's highest tell a card that is held back.
 	levelDrop = 2
+	// clockDrop is the share of the day's highest clock below which a busy card is held back.
+	clockDrop = 0.9
 	// numaMisses is the share of a node's pages that were wanted on another node.
 	numaMisses = 0.1
 )

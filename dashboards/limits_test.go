@@ -163,6 +163,7 @@ func TestQueriesCompareAsAlerts(t *testing.T) {
 		{"At their power limit", "stat", ">= ", "power_limited_ratio"},
 		{"At their power limit", "stat", `accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor",device=~"$device"}) >= `, "utilization_busy_ratio"},
 		{"Throttled", "stat", ">= ", "performance_level_drop"},
+		{"Throttled", "stat", `[1d])) < `, "clock_drop_ratio"},
 		{"Memory full", "stat", ">= ", "memory_full_ratio"},
 		{"Too hot", "stat", `vendor="metax"}) > `, "temperature_warning_celsius/metax"},
 		{"Too hot", "stat", `vendor="ascend"}) > `, "temperature_warning_celsius/ascend"},

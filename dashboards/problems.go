@@ -29,9 +29,58 @@ const (
 	busyLoad = `max by (` + byCard + `) (accelerator_utilization_ratio{` + ofCard + `})`
 	level    = `max by (` + byCard + `) (accelerator_performance_level{` + ofCard + `})`
 	topLevel = `max by (` + byCard + `) (max_over_time(accelerator_performance_level{` + ofCard + `}[1d]))`
-	heatNow  = `max by (` + byCard + `) (accelerator_temperature_celsius{` + ofCard + `})`
+	heatNow  = `max by (` + byCard + `) (accelerator_temperature_celsius{` + ofCard + `,sensor="chip"})`
 	powerNow = `max by (` + byCard + `) (accelerator_power_watts{` + ofCard + `} / accelerator_power_limit_watts{` + ofCard + `})`
 )
+
+// reasons are those for which the alerts call a clock held down: heat and power.
+const reasons = `max by (` + byCard + `) (accelerator_throttled{` + ofCard + `,reason!~"idle|applications_limit|low_usage|didt|other"})`
+
+// heldDown are the busy cards whose level or clock is low, or which say that heat or power holds it down. Without reasons
+// (Ascend) ten minutes count: between requests a clock is low and the card idle.
+func heldDown() string {
+	const (
+		core = `accelerator_clock_hertz{` + ofCard + `,clock="core"}`
+		top  = `max by (` + byCard + `) (max_over_time(` + core + `[1d]))`
+		best = `max by (` + byCard + `) (max_over_time(` + core + `[10m])) / ` + top
+	)
+	return fmt.Sprintf(`(%s) or (%s) or (%s and on (`+byCard+`) accelerator_clock_max_hertz{`+ofCard+`})`,
+		ifBusy(fmt.Sprintf(`%s - %s >= %d`, topLevel, level, levelDrop)), ifBusy(reasons+` == 1`), ifBusy(fmt.Sprintf(`%s < %g`, best, clockDrop)))
+}
+
+// belowUsual are the cards with a link below what it was a day or a week ago: two instants cost little, also of a large fleet.
+func belowUsual() string {
+	var all []string
+	for _, metric := range linkReadings() {
+		for _, ago := range []string{"1d", "7d"} {
+			all = append(all, fmt.Sprintf(`(%s{`+ofCard+`} < %[1]s{`+ofCard+`} offset %s)`, metric, ago))
+		}
+	}
+	return `count by (` + byCard + `) (` + strings.Join(all, " or ") + `)`
+}
+
+func linkReadings() []string {
+	return []string{
+		"accelerator_pcie_link_transfers_per_second", "accelerator_pcie_link_width",
+		"accelerator_link_speed_bits_per_second", "accelerator_link_width", "accelerator_network_up",
+	}
+}
+
+// anyLink has a series for each card of which a link is told.
+func anyLink() string {
+	var all []string
+	for _, metric := range linkReadings() {
+		all = append(all, metric+`{`+ofCard+`}`)
+	}
+	return `count by (` + byCard + `) (` + strings.Join(all, " or ") + `)`
+}
+
+// moreErrors are the cards with uncorrectable errors, or more retired pages, in the time range.
+func moreErrors() string {
+	return `sum by (` + byCard + `) (increase(accelerator_ecc_errors_total{` + ofCard + `,type="uncorrectable"}[$__range])) > 0` +
+		` or sum by (` + byCard + `) (increase(accelerator_ras_errors_total{` + ofCard + `,type="uncorrectable"}[$__range])) > 0` +
+		` or sum by (` + byCard + `) (accelerator_ecc_retired_pages{` + ofCard + `} - min_over_time(accelerator_ecc_retired_pages{` + ofCard + `}[$__range])) > 0`
+}
 
 func ifBusy(expr string) string {
 	return fmt.Sprintf(`%s and on (`+byCard+`) %s >= %g`, expr, busyLoad, busy)
@@ -41,7 +90,7 @@ func ifBusy(expr string) string {
 func cardProblems() []problem {
 	var hot []string
 	for _, h := range heats() {
-		hot = append(hot, fmt.Sprintf(`max by (`+byCard+`) (accelerator_temperature_celsius{`+ofCard+`,vendor="%s"}) > %g`, h.vendor, h.warning))
+		hot = append(hot, fmt.Sprintf(`max by (`+byCard+`) (accelerator_temperature_celsius{`+ofCard+`,sensor="chip",vendor="%s"}) > %g`, h.vendor, h.warning))
 	}
 	return []problem{
 		{
@@ -57,8 +106,16 @@ func cardProblems() []problem {
 			"At their power limit", "Busy cards at " + percent(powerLimited) + " of their limit or more. Only cards that print a limit.",
 		},
 		{
-			"throttled", ifBusy(fmt.Sprintf(`%s - %s >= %d`, topLevel, level, levelDrop)), level,
-			"Throttled", "Busy cards that run " + fmt.Sprint(levelDrop) + " or more performance levels below the highest of the last day. Only cards that print a level (MetaX).",
+			"throttled", heldDown(), level + ` or ` + reasons + ` or max by (` + byCard + `) (accelerator_clock_max_hertz{` + ofCard + `})`,
+			"Throttled", "Busy cards that run " + fmt.Sprint(levelDrop) + " or more performance levels below the highest of the last day, whose clock heat or power holds down by mx-smi's own word, or whose clock stays below " + percent(clockDrop) + " of the day's highest (Ascend).",
+		},
+		{
+			"errors", moreErrors(), `accelerator_ecc_errors_total{` + ofCard + `}`,
+			"Errors grow", "Cards with uncorrectable errors of memory or hardware, or more retired pages, in the time range. Drain such a card, then reset it.",
+		},
+		{
+			"link below its usual", belowUsual(), anyLink(),
+			"Links below usual", "Cards with a link, PCIe or a network port slower, narrower or down, compared with a day or a week ago.",
 		},
 		{
 			"idle with memory held", idleFull(), `accelerator_utilization_ratio{` + ofCard + `}`,

@@ -160,6 +160,52 @@ func TestResults(t *testing.T) {
 `,
 		},
 		{
+			name: "what holds a busy card down is counted; what is normal, and a card that rests, is not",
+			file: "fleet.json", title: "Throttled", kind: "stat",
+			input: `
+      - {series: 'accelerator_utilization_ratio{job="j",instance="a",vendor="metax",device="0"}', values: '0.9x30'}
+      - {series: 'accelerator_throttled{job="j",instance="a",vendor="metax",device="0",reason="over_power"}', values: '1x30'}
+      - {series: 'accelerator_utilization_ratio{job="j",instance="a",vendor="metax",device="1"}', values: '0.9x30'}
+      - {series: 'accelerator_throttled{job="j",instance="a",vendor="metax",device="1",reason="applications_limit"}', values: '1x30'}
+      - {series: 'accelerator_utilization_ratio{job="j",instance="a",vendor="metax",device="2"}', values: '0x30'}
+      - {series: 'accelerator_throttled{job="j",instance="a",vendor="metax",device="2",reason="over_power"}', values: '1x30'}
+      - {series: 'accelerator_utilization_ratio{job="j",instance="a",vendor="ascend",device="0"}', values: '0.9x30'}
+      - {series: 'accelerator_clock_hertz{job="j",instance="a",vendor="ascend",device="0",clock="core"}', values: '1800x10 1500x20'}
+      - {series: 'accelerator_clock_max_hertz{job="j",instance="a",vendor="ascend",device="0",clock="core"}', values: '1800x30'}
+      - {series: 'accelerator_utilization_ratio{job="j",instance="a",vendor="ascend",device="1"}', values: '0.9x30'}
+      - {series: 'accelerator_clock_hertz{job="j",instance="a",vendor="ascend",device="1",clock="core"}', values: '1800x25 800x5'}
+      - {series: 'accelerator_clock_max_hertz{job="j",instance="a",vendor="ascend",device="1",clock="core"}', values: '1800x30'}
+`,
+			at: "30m", result: `
+          - {labels: '{}', value: 2}
+`,
+		},
+		{
+			name: "a card with a lane less than yesterday, and none for a slot of eight lanes",
+			file: "fleet.json", title: "Links below usual", kind: "stat",
+			input: `
+      - {series: 'accelerator_pcie_link_width{job="j",instance="a",vendor="metax",device="0"}', values: '16x100 8x1500'}
+      - {series: 'accelerator_pcie_link_width{job="j",instance="a",vendor="metax",device="1"}', values: '8x1600'}
+      - {series: 'accelerator_network_up{job="j",instance="a",vendor="ascend",device="0",udie="",port=""}', values: '0x1600'}
+`,
+			at: "25h", result: `
+          - {labels: '{}', value: 1}
+`,
+		},
+		{
+			name: "uncorrectable errors and a retired page are two cards; corrected errors are none",
+			file: "fleet.json", title: "Errors grow", kind: "stat",
+			input: `
+      - {series: 'accelerator_ecc_errors_total{job="j",instance="a",vendor="metax",device="0",memory="dram",type="uncorrectable"}', values: '0x5 1x5'}
+      - {series: 'accelerator_ecc_errors_total{job="j",instance="a",vendor="metax",device="1",memory="dram",type="correctable"}', values: '0+1x10'}
+      - {series: 'accelerator_ecc_retired_pages{job="j",instance="a",vendor="ascend",device="0",memory="hbm",type="uncorrectable"}', values: '3x5 4x5'}
+      - {series: 'accelerator_ecc_retired_pages{job="j",instance="a",vendor="ascend",device="1",memory="hbm",type="uncorrectable"}', values: '64x10'}
+`,
+			at: "9m", result: `
+          - {labels: '{}', value: 2}
+`,
+		},
+		{
 			name: "steps of the same name at two endpoints are two",
 			file: "benchmark.json", title: "Steps", kind: "table",
 			input: `

@@ -117,12 +117,17 @@ func statRows() []detail.Row {
 	return rows
 }
 
-// opticalRows: older tools print one lane, and not which.
+// opticalRows: older tools print one lane, and not which. A limit of 0 is one that the module
+// does not tell; only that of cold may be 0.
 func opticalRows() []detail.Row {
 	present := detail.Key("present", "optical_present", printed.Count).Of(map[string]float64{"present": 1, "not present": 0})
 	present.Gate = true
 	rows := []detail.Row{
 		present,
+		detail.Key("temp high thres", "optical_temperature_limit_celsius", printed.Celsius, "high").NotZero(),
+		detail.Key("temp low thres", "optical_temperature_limit_celsius", printed.Celsius, "low"),
+		detail.Key("vcc high thres", "optical_voltage_limit_volts", printed.Volts, "high").NotZero(),
+		detail.Key("vcc low thres", "optical_voltage_limit_volts", printed.Volts, "low").NotZero(),
 		detail.Key("temperature", "optical_temperature_celsius", printed.Celsius),
 		detail.Key("vcc", "optical_volts", printed.Volts),
 		detail.Key("tx bias", "optical_bias_amperes", printed.Amperes, ""),
@@ -134,6 +139,8 @@ func opticalRows() []detail.Row {
 		lost := detail.Key(d[0]+" los flag", "optical_signal_lost", printed.Count, d[1], "*").As(detail.Bits)
 		lost.Lanes = d[0] + " power*"
 		rows = append(rows, lost,
+			detail.Key(d[0]+"power high thres", "optical_power_limit_watts", printed.Watts, d[1], "high").NotZero(),
+			detail.Key(d[0]+"power low thres", "optical_power_limit_watts", printed.Watts, d[1], "low").NotZero(),
 			detail.Key(d[0]+" power", "optical_power_watts", printed.Watts, d[1], ""),
 			detail.Key(d[0]+" power*", "optical_power_watts", printed.Watts, d[1], "*"))
 	}

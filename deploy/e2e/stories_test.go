@@ -45,13 +45,16 @@ func sickCards() []fault {
 	metax := fault{host: "alpha", name: "MetaX cards", tells: []alert{
 		{name: "AcceleratorCardTooHot", severity: "critical", labels: card("metax", "0")},
 		{name: "AcceleratorCardHot", severity: "warning", labels: card("metax", "0"), inhibited: true},
-		{name: "AcceleratorCardThrottled", severity: "warning", labels: card("metax", "1")},
+		{name: "AcceleratorClockHeldDown", severity: "warning", labels: map[string]string{"vendor": "metax", "device": "1", "reason": "over_power"}},
+		{name: "AcceleratorCardThrottled", severity: "warning", labels: card("metax", "1"), inhibited: true},
 		{name: "AcceleratorCardPowerLimited", severity: "info", labels: card("metax", "1"), inhibited: true},
 		{name: "AcceleratorCardUnhealthy", severity: "critical", labels: card("metax", "2")},
 		{name: "AcceleratorCardsMissing", severity: "critical", labels: map[string]string{"vendor": "metax"}},
 		{name: "AcceleratorMemoryFull", severity: "warning", labels: card("metax", "3")},
-	}, after: []string{"AcceleratorCardsUneven"}}
-	metax.put, metax.clear = inFile("mx-smi.card", "0 hot 112", "1 power_cap", "2 unhealthy", "3 memory_full")
+		{name: "AcceleratorMemoryErrorsUncorrectable", severity: "critical", labels: card("metax", "4"), slow: true},
+		{name: "AcceleratorLinkBelowBest", severity: "warning", labels: card("metax", "5"), slow: true},
+	}, after: []string{"AcceleratorCardsUneven", "AcceleratorClockHeldDown", "AcceleratorMemoryPagesRetired"}}
+	metax.put, metax.clear = inFile("mx-smi.card", "0 hot 112", "1 power_cap", "2 unhealthy", "3 memory_full", "4 ecc", "5 link_lanes")
 	ascend := fault{host: "alpha", name: "Ascend cards", tells: []alert{
 		{name: "AcceleratorCardUnhealthy", severity: "critical", labels: card("ascend", "5")},
 		{name: "AcceleratorCardHealthWarning", severity: "warning", labels: card("ascend", "6")},
@@ -153,6 +156,12 @@ func untried() map[string]string {
 		"AcceleratorExpectedCardsDropped": "the stand-in's lists go on naming a lost card, as the real ones do",
 		"AcceleratorExporterAbsent":       "it would silence all others",
 		"AcceleratorThresholdsMissing":    "it would silence all others",
+		"AcceleratorMemoryPagesRetired":   "it holds for a day, which is 24 minutes here",
+		"AcceleratorHardwareErrors":       "its counter grows more rarely than the hour that it looks at, which is a minute here",
+		"AcceleratorFaultCode":            "codes are asked with --collector.detail=full only",
+		"AcceleratorLinkErrors":           "links are asked with --collector.detail=full only",
+		"AcceleratorNetworkPortDown":      "the hosts here have no hccn_tool",
+		"AcceleratorOpticsOutOfRange":     "the hosts here have no hccn_tool",
 	}
 }
 

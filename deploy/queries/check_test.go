@@ -43,7 +43,7 @@ func TestProblems(t *testing.T) {
 		{"by what was summed away", `sum by (vendor) (sum by (instance, vendor, device) (accelerator_power_watts))`, `sum by (device) (sum by (vendor) (accelerator_power_watts))`, "groups by device"},
 		{"without", `sum without (device) (accelerator_power_watts)`, `sum without (gpu) (accelerator_power_watts)`, "groups by gpu"},
 		{"on", `accelerator_memory_used_bytes / on (instance, vendor, device, type) accelerator_memory_total_bytes`, `accelerator_memory_used_bytes / on (instance, card) accelerator_memory_total_bytes`, "neither side has it"},
-		{"ignoring", `accelerator_healthy * ignoring (reason, state) accelerator_health_info`, `accelerator_healthy * ignoring (reason, state, sensor) accelerator_health_info`, "neither side has it"},
+		{"ignoring", `accelerator_healthy * ignoring (sensor) accelerator_temperature_celsius{sensor="chip"}`, `accelerator_healthy * ignoring (sensors) accelerator_temperature_celsius`, "neither side has it"},
 		{"group_left", `accelerator_healthy * on (instance, vendor, device) group_left (name) accelerator_info`, `accelerator_healthy * on (instance, vendor, device) group_left (model) accelerator_info`, "takes model from the right side, which has no such label"},
 		{"group_right", `accelerator_info * on (instance, vendor, device) group_right (name) accelerator_temperature_celsius`, `accelerator_info * on (instance, vendor, device) group_right (sensor) accelerator_temperature_celsius`, "takes sensor from the left side, which has no such label"},
 		{"one side has a label more", `accelerator_healthy * on (instance, vendor, device) accelerator_power_watts`, `accelerator_healthy * accelerator_temperature_celsius`, "never returns anything"},
