@@ -1,7 +1,7 @@
 #!/bin/sh
-# Collects what mx-smi, ht-smi and npu-smi print on this server, to be sent in as
+# Collects what mx-smi, ht-smi, npu-smi and hccn_tool print on this server, to be sent in as
 # a capture. It runs reading commands only, each with a time limit, and masks
-# serial numbers, UUIDs, MAC addresses and the host's name.
+# serial numbers, UUIDs, MAC and IP addresses and the host's name.
 set -eu
 
 usage() {
@@ -68,7 +68,8 @@ mask() {
 	sed -E \
 		-e "s/$hex{8}-$hex{4}-$hex{4}-$hex{4}-$hex{12}/xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx/g" \
 		-e "s/(^|[^0-9A-Fa-f:])($hex{2}[:-]){5}$hex{2}([^0-9A-Fa-f:]|\$)/\\1xx:xx:xx:xx:xx:xx\\3/g" \
-		-e 's/^([[:space:]]*([A-Za-z]* )?(SN|[Ss]erial|UUID|[A-Za-z]*[Dd]ie ID)[A-Za-z ]*: *)[^[:space:]].*/\1MASKED/' \
+		-e 's/^([[:space:]]*([A-Za-z]* )?([Ss][Nn]|[Ss]erial|UUID|[A-Za-z]*[Dd]ie ID)[A-Za-z ]*: *)[^[:space:]].*/\1MASKED/' \
+		-e 's/(([Ii][Pp]|[Aa]ddr|[Gg]ateway|[Nn]etmask).*[^0-9.])([0-9]{1,3}\.){3}[0-9]{1,3}/\1x.x.x.x/' \
 		-e "s/(^|$edge)($fqdn|$short)($edge|\$)/\\1HOST\\3/g" \
 		-e "s/(^|$edge)($fqdn|$short)($edge|\$)/\\1HOST\\3/g"
 }
@@ -120,17 +121,20 @@ ask() {
 # find_tool looks for a tool on the PATH and where the drivers put it.
 find_tool() {
 	command -v "$1" && return 0
-	for dir in /opt/mxdriver/bin /opt/maca/bin /usr/local/bin /usr/local/sbin; do
+	for dir in /opt/mxdriver/bin /opt/maca/bin /usr/local/bin /usr/local/sbin /usr/local/Ascend/driver/tools; do
 		[ -x "$dir/$1" ] && echo "$dir/$1" && return 0
 	done
 	return 1
 }
 
+# first_npu is the number of one card, from what info -l has printed.
+first_npu() { sed -n 's/^[[:space:]]*NPU ID[[:space:]]*:[[:space:]]*\([0-9]\{1,3\}\)[[:space:]]*$/\1/p' "$folder"/*npu-smi-info-l.txt 2>/dev/null | sed -n 1p; }
+
 setsid=$(command -v setsid || true)
 hung=''
 found=0
 say "collect.sh on $(uname -srm), user id $(id -u)"
-for tool in mx-smi ht-smi npu-smi; do
+for tool in mx-smi ht-smi npu-smi hccn_tool; do
 	path=$(find_tool "$tool") || {
 		say "$tool: not found"
 		continue
@@ -143,12 +147,25 @@ for tool in mx-smi ht-smi npu-smi; do
 		ask "$path" info -l
 		ask "$path" info -m
 		ask "$path" info -t topo
+		for npu in $(first_npu); do
+			for type in usages common ecc memory temp volt; do ask "$path" info -t "$type" -i "$npu"; done
+			for type in hccs sensors pcie-err sio-info health; do ask "$path" info -t "$type" -i "$npu" -c 0; done
+		done
+		;;
+	hccn_tool)
+		for command in link link_stat stat speed net_health optical; do ask "$path" -i 0 "-$command" -g; done
+		ask "$path" -g -dev_info -i 0
 		;;
 	*)
 		ask "$path"
 		ask "$path" -L
 		ask "$path" topo -m
 		ask "$path" topo -n
+		for flag in count-ecc show-clk-tr show-temperature show-metaxlink-bandwidth show-pcie-slot; do ask "$path" "--$flag"; done
+		for flag in show show-state show-peer show-traffic-stat show-aer; do ask "$path" mxlk "--$flag"; done
+		for flag in show-bandwidth show-usage show-ras-count show-status show-clock; do ask "$path" eth "--$flag"; done
+		for flag in show-status show-info show-rx-status; do ask "$path" om "--$flag"; done
+		ask "$path" ras --show-count
 		;;
 	esac
 done
@@ -161,6 +178,6 @@ tar -cf "$folder.tar" -C "$(dirname "$folder")" "$(basename "$folder")"
 cat <<END
 
 Wrote $folder and $folder.tar.
-Masked: UUIDs, serial numbers, MAC addresses, this host's name. Not masked: process
+Masked: UUIDs, serial numbers, MAC and IP addresses, this host's name. Not masked: process
 names, process ids, PCI addresses, versions. Read the files before you send them.
 END
