@@ -247,7 +247,9 @@ func (h *host) probeFailures(t *testing.T) {
 
 func (h *host) toolFaults(t *testing.T) {
 	// What the table alone tells: details grow stale later.
-	card := func(vendor string) string { return fmt.Sprintf(`accelerator_info\{[^}]*device="0"[^}]*vendor=%q\}`, vendor) }
+	card := func(vendor string) string {
+		return fmt.Sprintf(`accelerator_info\{[^}]*device="0"[^}]*vendor=%q\}`, vendor)
+	}
 	for _, c := range []struct{ tool, collector, fault, reason string }{
 		{"mx-smi", "metax", "hang", "timeout"},
 		{"mx-smi", "metax", "ignore_term", "timeout"},

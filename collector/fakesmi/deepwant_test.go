@@ -2,7 +2,6 @@ package fakesmi_test
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -250,8 +249,8 @@ func wantOptical(add adder, o fakesmi.Optical) {
 		add("optical_bias_amperes", rounded(o.Bias[i], 4)/1000, lane)
 		add("optical_power_watts", rounded(o.SendPower[i], 4)/1000, "transmit", lane)
 		add("optical_power_watts", rounded(o.ReceivePower[i], 4)/1000, "receive", lane)
-		add("optical_signal_lost", math.Trunc(float64(o.SendLost>>i&1)), "transmit", lane)
-		add("optical_signal_lost", math.Trunc(float64(o.ReceiveLost>>i&1)), "receive", lane)
+		add("optical_signal_lost", float64(o.SendLost>>i&1), "transmit", lane)
+		add("optical_signal_lost", float64(o.ReceiveLost>>i&1), "receive", lane)
 		add("optical_snr_decibels", rounded(o.HostSNR[i], 4), "host", lane)
 		add("optical_snr_decibels", rounded(o.MediaSNR[i], 4), "media", lane)
 	}
