@@ -32,6 +32,8 @@ type host struct {
 func TestEndToEnd(t *testing.T) {
 	h := startHost(t)
 	t.Run("cards, nodes and histograms", h.shows)
+	t.Run("details", h.details)
+	t.Run("a detail that hangs", h.detailHangs)
 	t.Run("every probe failure reason", h.probeFailures)
 	t.Run("every tool fault", h.toolFaults)
 	t.Run("promtool", h.promtool)
@@ -55,10 +57,18 @@ func startHost(t *testing.T) *host {
 	_, h.vllm = h.start(t, regexp.MustCompile(`address=http://(\S+)`), "fakehost", "vllm", "--listen-address=127.0.0.1:0", "--speed=50", "--background-users=10")
 	h.writeProbes(t, "64")
 	h.process, h.exporter = h.start(t, regexp.MustCompile(`Listening on.* address=(\S+)`), "accelerator_exporter",
-		"--web.listen-address=127.0.0.1:0", "--web.enable-lifecycle", "--collector.environment=FAKEHOST_STATE", "--config.file="+h.path("probes.yml"),
-		"--collector.metax.command="+h.path("mx-smi"), "--collector.ascend.command="+h.path("npu-smi"),
-		"--collector.interval=200ms", "--collector.inventory-interval=1s", "--collector.timeout=1s")
+		append(h.collecting(), "--web.enable-lifecycle", "--config.file="+h.path("probes.yml"))...)
 	return h
+}
+
+// collecting are the arguments of an exporter of the stand-ins.
+func (h *host) collecting() []string {
+	return []string{
+		"--web.listen-address=127.0.0.1:0", "--collector.environment=FAKEHOST_STATE",
+		"--collector.metax.command=" + h.path("mx-smi"), "--collector.ascend.command=" + h.path("npu-smi"),
+		"--collector.ascend.hccn-command=" + h.path("hccn_tool"), "--collector.detail=full", "--collector.detail-share=1",
+		"--collector.interval=200ms", "--collector.inventory-interval=1s", "--collector.timeout=1s",
+	}
 }
 
 func (h *host) buildPrograms(t *testing.T) {
@@ -236,6 +246,10 @@ func (h *host) probeFailures(t *testing.T) {
 }
 
 func (h *host) toolFaults(t *testing.T) {
+	// What the table alone tells: details grow stale later.
+	card := func(vendor string) string {
+		return fmt.Sprintf(`accelerator_info\{[^}]*device="0"[^}]*vendor=%q\}`, vendor)
+	}
 	for _, c := range []struct{ tool, collector, fault, reason string }{
 		{"mx-smi", "metax", "hang", "timeout"},
 		{"mx-smi", "metax", "ignore_term", "timeout"},
@@ -253,7 +267,7 @@ func (h *host) toolFaults(t *testing.T) {
 			if err := has(metrics, fmt.Sprintf(`accelerator_collector_failures_total\{collector=%q,reason=%q\}`, c.collector, c.reason)); err != nil {
 				return err
 			}
-			if strings.Contains(metrics, fmt.Sprintf(`accelerator_power_watts{device="0",vendor=%q}`, c.collector)) {
+			if has(metrics, card(c.collector)) == nil {
 				return fmt.Errorf("stale cards are still there")
 			}
 			return nil
@@ -261,7 +275,7 @@ func (h *host) toolFaults(t *testing.T) {
 		h.setFault(t, c.tool, "")
 		eventually(t, c.tool+" recovers", func() error {
 			metrics, _ := h.get(t, "/metrics", "")
-			return has(metrics, fmt.Sprintf(`accelerator_power_watts\{device="0",vendor=%q\}`, c.collector))
+			return has(metrics, card(c.collector))
 		})
 	}
 	h.setFault(t, "npu-smi", "card_lost")

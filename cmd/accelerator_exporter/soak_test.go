@@ -125,6 +125,7 @@ func (s *soak) startLogged(t *testing.T) {
 	}
 	s.process = exec.Command(s.path("accelerator_exporter"), "--web.listen-address=127.0.0.1:0", "--web.enable-lifecycle",
 		"--config.file="+s.path("probes.yml"), "--collector.metax.command="+s.path("mx-smi"), "--collector.ascend.command="+s.path("npu-smi"),
+		"--collector.ascend.hccn-command="+s.path("hccn_tool"), "--collector.detail=full",
 		"--collector.interval=300ms", "--collector.inventory-interval=1s", "--collector.timeout=1s")
 	s.process.Stderr = w
 	if err := s.process.Start(); err != nil {
@@ -176,7 +177,7 @@ func (s *soak) well(t *testing.T) error {
 	if err != nil {
 		return err
 	}
-	return has(response, `accelerator_power_watts\{device="0",vendor="metax"\}`, `accelerator_power_watts\{device="0",vendor="ascend"\}`,
+	return has(response, `accelerator_info\{[^}]*device="0"[^}]*vendor="metax"\}`, `accelerator_info\{[^}]*device="0"[^}]*vendor="ascend"\}`,
 		`accelerator_probe_success\{model="qwen2.5",target="good"\}`, `accelerator_probe_success\{model="qwen2.5",target="moody"\}`,
 		`accelerator_probe_success\{model="qwen2.5",target="key"\}`)
 }
@@ -195,7 +196,9 @@ func (s *soak) scrape(ctx context.Context) (string, error) {
 // behave ends all that is wrong.
 func (s *soak) behave(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{"mx-smi.fault", "npu-smi.fault", "mx-smi.card", "npu-smi.card", "mx-smi.daemon", "npu-smi.daemon", "vllm.fault"} {
+	for _, name := range []string{
+		"mx-smi.fault", "npu-smi.fault", "hccn_tool.fault", "mx-smi.card", "npu-smi.card", "mx-smi.daemon", "npu-smi.daemon", "hccn_tool.daemon", "vllm.fault",
+	} {
 		s.set(name, "")
 	}
 	s.writeKey()

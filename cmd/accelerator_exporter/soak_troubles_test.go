@@ -37,8 +37,10 @@ func (s *soak) troubles(t *testing.T) []trouble {
 }
 
 func (s *soak) troubleTools(ctx context.Context, random *mathrand.Rand) {
-	tool := pick(random, "mx-smi", "npu-smi")
-	s.set(tool+".fault", pick(random, "", "", "hang", "hang_child", "ignore_term", "half", "exit", "exit_after", "flood", "torn", "no_device", "driver", "garbage", "card_lost"))
+	tool := pick(random, "mx-smi", "npu-smi", "hccn_tool")
+	s.set(tool+".fault", pick(random, "", "", "hang", "hang_child", "ignore_term", "half", "exit", "exit_after", "flood", "torn", "no_device", "driver", "garbage", "card_lost",
+		map[string]string{"mx-smi": "summary flood", "npu-smi": "ecc hang", "hccn_tool": "stat half"}[tool],
+		map[string]string{"mx-smi": "counters slow 500ms", "npu-smi": "card 3 slow 500ms", "hccn_tool": "card 3 hang_child"}[tool]))
 	s.set(tool+".daemon", pick(random, "", "setsid", "twice", "closed", "group"))
 	wait(ctx, random, 2*time.Second)
 }

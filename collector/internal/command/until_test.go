@@ -58,7 +58,8 @@ func TestRunUntil(t *testing.T) {
 			if n := bytes.Count(out.Stdout, []byte("row\n")); n < c.rows {
 				t.Errorf("%d rows, want %d", n, c.rows)
 			}
-			if out.ExitCode != c.exit && !(c.exit == -1 && out.ExitCode == 0) { // it may end in the same moment
+			endedItself := c.exit == -1 && out.ExitCode == 0 // in the same moment
+			if out.ExitCode != c.exit && !endedItself {
 				t.Errorf("exit status %d, want %d", out.ExitCode, c.exit)
 			}
 		})
