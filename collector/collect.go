@@ -41,7 +41,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		} else {
 			s = &model.Snapshot{}
 		}
-		e.details(s.Devices, v.hardware.details)
+		e.details(s.Devices, v.hardware.details, func(m model.Metric) bool { return ok || !v.hardware.vendor.InTable(m) })
 	}
 	if c.numa != nil {
 		e.status(c.numa.Status())
@@ -105,8 +105,8 @@ func (e emitter) commands(all []commandRun) {
 }
 
 // details writes what the details tell and the main table does not; of two that tell the
-// same, the first holds.
-func (e emitter) details(table []model.Device, all []*details) {
+// same, the first holds. A metric of a table that is stale is not wanted from them either.
+func (e emitter) details(table []model.Device, all []*details, wanted func(model.Metric) bool) {
 	written := map[string]bool{}
 	for i := range table {
 		for _, r := range table[i].Readings {
@@ -116,7 +116,7 @@ func (e emitter) details(table []model.Device, all []*details) {
 	for _, d := range all {
 		for _, t := range d.told() {
 			for _, s := range t.samples(e) {
-				if !written[s.id] {
+				if !written[s.id] && wanted(s.of) {
 					written[s.id] = true
 					e.ch <- s.metric
 				}
@@ -135,6 +135,7 @@ type telling struct {
 
 type sample struct {
 	id     string // of its metric, card and labels
+	of     model.Metric
 	metric prometheus.Metric
 }
 
@@ -143,7 +144,7 @@ func (t *telling) samples(e emitter) []sample {
 		t.made = make([]sample, len(t.Readings))
 		for i, r := range t.Readings {
 			labels := slices.Concat([]string{e.vendor, t.Device}, r.Labels)
-			t.made[i] = sample{sampleID(t.Device, r), e.metric(string(r.Metric), r.Value, labels)}
+			t.made[i] = sample{sampleID(t.Device, r), r.Metric, e.metric(string(r.Metric), r.Value, labels)}
 		}
 	})
 	return t.made

@@ -74,10 +74,11 @@ func scale(symbol string) (u Unit, times, per float64) {
 	return 0, 1, 1
 }
 
-// IsSymbol reports whether s is how a unit is written behind a number.
+// IsSymbol reports whether s is how a unit is written behind a number in the main tables:
+// a card or process may be called as the unit of another text, such as A.
 func IsSymbol(s string) bool {
 	u, _, _ := scale(s)
-	return u != 0
+	return u != 0 && u <= Level && s != "mW"
 }
 
 // Value reads one value in base units. Its unit stands behind the number, else it

@@ -3,6 +3,8 @@
 package smi
 
 import (
+	"slices"
+
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
@@ -42,4 +44,11 @@ type Query struct {
 	Inventory bool
 	// Parse reads standard output. It must not keep out.
 	Parse func(out []byte) (model.Report, error)
+}
+
+// InTable reports whether the main table tells a metric.
+func (v *Vendor) InTable(m model.Metric) bool {
+	return slices.ContainsFunc(v.Words, func(w boxtable.Word) bool {
+		return m != "" && (w.Field.Metric == m || w.Field.Total == m || w.Field.Limit == m)
+	})
 }
