@@ -26,8 +26,9 @@ const (
 
 	expected = `max by (` + byVendor + `) (accelerator_devices_expected{` + ofVendor + `})`
 
-	// held is the share of a card's memory in use, of the fuller kind where it has two.
-	held = `max by (` + byCard + `) (accelerator_memory_used_bytes{` + ofCard + `} / accelerator_memory_total_bytes{` + ofCard + `})`
+	// held is the share of a card's memory in use, of the fuller kind where it has two. Memory of the host that a card maps
+	// is none of it.
+	held = `max by (` + byCard + `) (accelerator_memory_used_bytes{` + ofCard + `,type!="host_mapped"} / accelerator_memory_total_bytes{` + ofCard + `,type!="host_mapped"})`
 
 	peakLoad = `max by (` + byCard + `) (max_over_time(accelerator_utilization_ratio{` + ofCard + `}[$__range]))`
 )

@@ -10,7 +10,7 @@ func hostTable() panel {
 			value("Missing", missing, textCell(count, "green", step{1, "red"})...),
 			value("Unhealthy", `sum `+by+` (accelerator_healthy{`+ofCard+`} == bool 0)`, textCell(count, "green", step{1, "red"})...),
 			value("Utilization", `avg `+by+` (accelerator_utilization_ratio{`+ofCard+`})`, gaugeCell("blue")...),
-			value("Memory held", `sum `+by+` (accelerator_memory_used_bytes{`+ofCard+`}) / sum `+by+` (accelerator_memory_total_bytes{`+ofCard+`})`, gaugeCell("green", full()...)...),
+			value("Memory held", `sum `+by+` (accelerator_memory_used_bytes{`+ofCard+`,type!="host_mapped"}) / sum `+by+` (accelerator_memory_total_bytes{`+ofCard+`,type!="host_mapped"})`, gaugeCell("green", full()...)...),
 			value("Hottest", `max `+by+` (accelerator_temperature_celsius{`+ofCard+`,sensor="chip"})`, unitOf(celsius)),
 		}).
 		Height(7).SortBy(descending("Missing"))

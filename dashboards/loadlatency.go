@@ -96,7 +96,7 @@ func servingTable() panel {
 		Span(12).Height(7).SortBy(ascending("Health"))
 }
 
-const memoryShare = `accelerator_memory_used_bytes{` + ofCard + `} / accelerator_memory_total_bytes{` + ofCard + `}`
+const memoryShare = `accelerator_memory_used_bytes{` + ofCard + `,type!="host_mapped"} / accelerator_memory_total_bytes{` + ofCard + `,type!="host_mapped"}`
 
 func servingCards() []panel {
 	return []panel{

@@ -89,7 +89,7 @@ func nodeTable() panel {
 			value("Free", of("accelerator_numa_memory_free_bytes")),
 			value("Used share", `max by (`+byNode+`) (`+usedShare+`)`),
 			value("Cards", `count by (`+byNode+`) (`+nodeOf(ofOneHost)+`)`),
-			value("Card memory", `sum by (`+byNode+`) (sum by (`+byCard+`) (accelerator_memory_total_bytes{`+ofOneHost+`}) * on (`+byCard+`) group_right () `+nodeOf(ofOneHost)+`)`),
+			value("Card memory", `sum by (`+byNode+`) (sum by (`+byCard+`) (accelerator_memory_total_bytes{`+ofOneHost+`,type!="host_mapped"}) * on (`+byCard+`) group_right () `+nodeOf(ofOneHost)+`)`),
 			value("Miss ratio", missed("$__range")),
 			value("Used from other nodes", elsewhere(byNode, "$__range")),
 		}).
@@ -123,7 +123,7 @@ func cardNodes() panel {
 		},
 		asRows(nodeOf(ofOneHost)),
 		asRows(`avg by (`+byCard+`) (accelerator_utilization_ratio{`+ofOneHost+`})`),
-		asRows(`max by (`+byCard+`) (accelerator_memory_used_bytes{`+ofOneHost+`} / accelerator_memory_total_bytes{`+ofOneHost+`})`),
+		asRows(`max by (`+byCard+`) (accelerator_memory_used_bytes{`+ofOneHost+`,type!="host_mapped"} / accelerator_memory_total_bytes{`+ofOneHost+`,type!="host_mapped"})`),
 		asRows(`accelerator_cpu_affinity_info{`+ofOneHost+`}`)).
 		Span(16).Height(8).NoValue("no card's node is known").SortBy(ascending("Node"))
 }

@@ -189,7 +189,7 @@ func oneAtATime(t *testing.T) map[string]bool {
 // choices are the hosts and cards to look at where a dashboard shows one of them.
 func (f *fleet) choices() []map[string]string {
 	var all []map[string]string
-	for _, c := range [][3]string{{"alpha", "metax", "0"}, {"alpha", "metax", "7"}, {"alpha", "ascend", "0"}, {"omega", "ascend", "0"}} {
+	for _, c := range [][3]string{{"alpha", "metax", "0"}, {"alpha", "metax", "7"}, {"alpha", "ascend", "0"}, {"alpha", "ascend", "4"}, {"omega", "ascend", "0"}} {
 		one := windows()
 		one["host"], one["maker"], one["card"] = f.hosts[c[0]].exporter, c[1], c[2]
 		all = append(all, one)
@@ -197,6 +197,11 @@ func (f *fleet) choices() []map[string]string {
 	return all
 }
 
-// silent are the queries that rightly return nothing here, each with the reason. It is empty on purpose: the faults and
-// loads of this test make every query of every panel show a number. One that cannot belongs here, by name.
-func silent() map[place]string { return map[place]string{} }
+// silent are the queries that rightly return nothing here, each with the reason. The faults and loads of this test make
+// every other query of every panel show a number.
+func silent() map[place]string {
+	return map[place]string{
+		{"accelerator-card", "Errors", "E"}:          "only a card of two dies has a link between them, and no host here has such",
+		{"accelerator-card", "Network trouble", "E"}: "only a 950 has the unified bus, and no host here has one",
+	}
+}

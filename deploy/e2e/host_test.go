@@ -64,13 +64,22 @@ probes:
 
 func (h *host) path(name string) string { return filepath.Join(h.dir, name) }
 
+// everyDetail is the host that is asked for all details, those of the network too. It takes starts of tools, of which one
+// host's are enough.
+const everyDetail = "alpha"
+
 // startExporter starts the exporter at the address it had before, if any.
 func (h *host) startExporter(t *testing.T) {
 	t.Helper()
-	h.daemon = start(t, "exporter", []string{"FAKEHOST_STATE=" + h.path("state")}, h.programs.path("accelerator_exporter"),
+	env, detail := []string{"FAKEHOST_STATE=" + h.path("state")}, "lean"
+	if h.name == everyDetail {
+		env, detail = append(env, "PATH="+h.programs.path("fake")+":"+os.Getenv("PATH")), "full" // where hccn_tool is
+	}
+	h.daemon = start(t, "exporter", env, h.programs.path("accelerator_exporter"),
 		"--web.listen-address="+h.exporter, "--config.file="+h.path("probes.yml"), "--path.sysfs="+h.sysfs,
 		"--collector.metax.command="+h.programs.path("fake/mx-smi"), "--collector.ascend.command="+h.programs.path("fake/npu-smi"),
-		"--collector.environment=FAKEHOST_STATE", "--collector.interval=1s", "--collector.inventory-interval=5s", "--collector.timeout=2s")
+		"--collector.environment=FAKEHOST_STATE", "--collector.interval=1s", "--collector.inventory-interval=5s", "--collector.timeout=2s",
+		"--collector.detail="+detail)
 	h.exporter = served(t, h.daemon)
 }
 

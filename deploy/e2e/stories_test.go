@@ -59,8 +59,11 @@ func sickCards() []fault {
 		{name: "AcceleratorCardUnhealthy", severity: "critical", labels: card("ascend", "5")},
 		{name: "AcceleratorCardHealthWarning", severity: "warning", labels: card("ascend", "6")},
 		{name: "AcceleratorCardHot", severity: "warning", labels: card("ascend", "7")},
-	}}
-	ascend.put, ascend.clear = inFile("npu-smi.card", "5 unhealthy Critical", "6 unhealthy Warning", "7 hot 90")
+		{name: "AcceleratorFaultCode", severity: "info", labels: map[string]string{"vendor": "ascend", "device": "4", "code": "80E18401"}, slow: true},
+		{name: "AcceleratorLinkErrors", severity: "warning", labels: map[string]string{"vendor": "ascend", "device": "3", "of": "link"}, slow: true},
+		{name: "AcceleratorNetworkPortDown", severity: "warning", labels: card("ascend", "2"), slow: true},
+	}, after: []string{"AcceleratorLinkBelowBest", "AcceleratorOpticsOutOfRange"}}
+	ascend.put, ascend.clear = inFile("npu-smi.card", "2 port_down", "3 link_lanes", "4 ras", "5 unhealthy Critical", "6 unhealthy Warning", "7 hot 90")
 	return []fault{metax, ascend}
 }
 
@@ -158,10 +161,7 @@ func untried() map[string]string {
 		"AcceleratorThresholdsMissing":    "it would silence all others",
 		"AcceleratorMemoryPagesRetired":   "it holds for a day, which is 24 minutes here",
 		"AcceleratorHardwareErrors":       "its counter grows more rarely than the hour that it looks at, which is a minute here",
-		"AcceleratorFaultCode":            "codes are asked with --collector.detail=full only",
-		"AcceleratorLinkErrors":           "links are asked with --collector.detail=full only",
-		"AcceleratorNetworkPortDown":      "the hosts here have no hccn_tool",
-		"AcceleratorOpticsOutOfRange":     "the hosts here have no hccn_tool",
+		"AcceleratorOpticsOutOfRange":     "optics are asked every 5 minutes, which are 5 hours here",
 	}
 }
 
