@@ -244,6 +244,14 @@ func wantOptical(add adder, o fakesmi.Optical) {
 	}
 	add("optical_temperature_celsius", rounded(o.Celsius, 0))
 	add("optical_volts", rounded(o.Millivolts, 2)/1000)
+	for bound, v := range map[string]struct{ celsius, volts, transmit, receive float64 }{
+		"high": {70, 3.465, 3.5481, 3.5481}, "low": {0, 3.135, 0.2818, 0.1445},
+	} {
+		add("optical_temperature_limit_celsius", v.celsius, bound)
+		add("optical_voltage_limit_volts", v.volts, bound)
+		add("optical_power_limit_watts", v.transmit/1000, "transmit", bound)
+		add("optical_power_limit_watts", v.receive/1000, "receive", bound)
+	}
 	for i := range 4 {
 		lane := strconv.Itoa(i)
 		add("optical_bias_amperes", rounded(o.Bias[i], 4)/1000, lane)
