@@ -38,7 +38,7 @@ var tools = []tool{
 		program: "/usr/local/bin/npu-smi", library: "/usr/local/Ascend/driver/lib64/common/libc_sec.so",
 		answers:   "/usr/local/dcmi",
 		questions: []string{"info", "info -m", "info -l", "info -t topo"},
-		others:    []string{"/usr/local/Ascend/driver/version.info", "/etc/ascend_install.info"},
+		others:    []string{"/usr/local/Ascend/driver/version.info", "/usr/local/Ascend/driver/tools/upgrade-tool", "/etc/ascend_install.info"},
 		devices:   []string{"/dev/davinci_manager", "/dev/devmm_svm", "/dev/hisi_hdc", "/dev/davinci[0-9]*"},
 	},
 }
