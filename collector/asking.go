@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"time"
@@ -130,6 +131,8 @@ func (d *details) run(ctx context.Context, c call) answer {
 	switch {
 	case err != nil && late != nil:
 		return answer{err: late}
+	case err != nil && out.ExitCode == 0 && len(bytes.TrimSpace(out.Stdout))+len(bytes.TrimSpace(out.Stderr)) == 0:
+		return answer{err: failure.New(failure.Exit, "nothing printed")} // hccn_tool does: no text that could not be read
 	case err != nil:
 		return answer{err: explain(d.classify, out, err)}
 	}
@@ -172,7 +175,7 @@ func (d *details) end(key detailKey, c call, start time.Time, a answer) news {
 	if a.told != nil {
 		st.hear(a, start, trying)
 		if st.detail.More != nil {
-			st.more = a.more
+			st.more = slices.DeleteFunc(a.more, func(more smi.Detail) bool { return !d.wants(more) })
 			d.replan()
 		}
 	}

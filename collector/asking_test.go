@@ -290,3 +290,38 @@ func TestDetailsAskForPorts(t *testing.T) {
 		}
 	})
 }
+
+// The questions that an answer gives rise to are of the level that was asked for: ports
+// of a 950 cost a call each.
+func TestDetailsAskForPortsOfTheirLevel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		detail := toyDetail("dev_info", smi.Die, time.Minute)
+		detail.Lean = true
+		detail.More = func(_ []byte, d model.Device) []smi.Detail {
+			lean, full := toyDetail("link", smi.Die, time.Minute), toyDetail("stat", smi.Die, time.Minute)
+			lean.Lean, lean.Port, full.Port = true, "4", "4"
+			return []smi.Detail{lean, full}
+		}
+		r := &scripted{answer: takes(time.Millisecond, always("all tell"))}
+		o := Options{Timeout: 10 * time.Second, DetailShare: 0.2, Detail: DetailLean, Logger: log.NewNopLogger()}
+		d := newDetails([]smi.Detail{detail}, r, newToyDetails(nil, r).classify, &commands{}, o)
+		d.setCards(toyCards(1))
+		spendFor(t, d, time.Second)
+		if diff := cmp.Diff([]string{"dev_info 0", "link 0"}, r.calls); diff != "" {
+			t.Errorf("calls: want (-) and got (+) differ:\n%s", diff)
+		}
+	})
+}
+
+// A tool that prints nothing is no text that could not be read: nobody is to send a capture.
+func TestDetailsThatPrintNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &scripted{answer: takes(time.Millisecond, always("\n"))}
+		d := newToyDetails([]smi.Detail{toyDetail("ecc", smi.Die, time.Minute)}, r)
+		d.setCards(toyCards(1))
+		spendFor(t, d, 5*time.Minute)
+		if now, leftOut := d.warnings(); leftOut != 0 || now.Count != 1 {
+			t.Errorf("%d parts could not be read, warnings %q", leftOut, now.Texts)
+		}
+	})
+}

@@ -155,14 +155,19 @@ func newCards(v smi.Vendor, enabled VendorOptions, o Options) cards {
 // plan are the details to be asked: of the tool itself, or of the network tool.
 func (o Options) plan(all []smi.Detail, network bool) []smi.Detail {
 	return slices.DeleteFunc(slices.Clone(all), func(d smi.Detail) bool {
-		switch {
-		case d.Network != network || o.Detail == DetailOff:
-			return true
-		case d.Serials:
-			return !o.Serials
-		}
-		return o.Detail == DetailLean && !d.Lean
+		return d.Network != network || !o.wants(d)
 	})
+}
+
+// wants reports whether a detail is part of what is asked for.
+func (o Options) wants(d smi.Detail) bool {
+	switch {
+	case o.Detail == DetailOff:
+		return false
+	case d.Serials:
+		return o.Serials
+	}
+	return o.Detail != DetailLean || d.Lean
 }
 
 // Run polls until ctx ends, then kills what still runs.

@@ -25,6 +25,7 @@ type details struct {
 	runner   runner
 	classify classifier
 	plan     []smi.Detail
+	wants    func(smi.Detail) bool // of those that an answer gives rise to
 	timeout  time.Duration
 	commands *commands
 	logger   log.Logger
@@ -66,7 +67,7 @@ type classifier func(text []byte) (reason failure.Reason, line string, ok bool)
 
 func newDetails(plan []smi.Detail, r runner, classify classifier, commands *commands, o Options) *details {
 	return &details{
-		runner: r, classify: classify, plan: plan, timeout: o.Timeout, commands: commands, logger: o.Logger,
+		runner: r, classify: classify, plan: plan, wants: o.wants, timeout: o.Timeout, commands: commands, logger: o.Logger,
 		changed: make(chan struct{}, 1), agenda: agenda.New[detailKey](o.DetailShare),
 		asked: map[detailKey]*detailState{}, refused: map[string]bool{},
 	}

@@ -134,11 +134,17 @@ func parseWatch(out []byte, cards []model.Device) ([]smi.Told, error) {
 	return detail.Parse(keyvalue.Columns(out, watchLayout()), watchRows(), watched, cards)
 }
 
-// watchedAll reports whether a row of every card was printed.
+// watchedAll reports whether a row of every card was printed, or one of a card again: the
+// round is over then, and what it lacks is not printed.
 func watchedAll(out []byte, cards []model.Device) bool {
 	seen := make([]bool, len(cards))
 	for _, b := range keyvalue.Columns(out, watchLayout()) {
-		if at, _ := watched(&b, cards); at >= 0 {
+		at, _ := watched(&b, cards)
+		switch {
+		case at < 0:
+		case seen[at]:
+			return true
+		default:
 			seen[at] = true
 		}
 	}
