@@ -95,13 +95,17 @@ func (d *details) begin(key detailKey, now time.Time) (call, bool) {
 	return call{detail: st.detail, cards: st.cards, args: args}, true
 }
 
+// lists are the argument lists to try.
+func (st *detailState) lists() [][]string {
+	if st.detail.Scope == smi.Host {
+		return st.detail.Args(model.Device{})
+	}
+	return st.detail.Args(st.cards[0])
+}
+
 // arguments are those of the next call, nil where there is no way to ask.
 func (st *detailState) arguments(now time.Time) []string {
-	var about model.Device
-	if st.detail.Scope != smi.Host {
-		about = st.cards[0]
-	}
-	lists := st.detail.Args(about)
+	lists := st.lists()
 	if len(lists) == 0 {
 		return nil
 	}
@@ -218,7 +222,7 @@ func (st *detailState) tryAgain(now time.Time, a answer, rest time.Duration) boo
 	if len(st.detail.Flags) > 0 {
 		return st.flags.tried(st.detail.Flags, now, a.told != nil, refused, rest)
 	}
-	if refused && st.variant+1 < len(st.detail.Args(st.cards[0])) {
+	if refused && st.variant+1 < len(st.lists()) {
 		st.variant++
 		return true
 	}

@@ -88,8 +88,7 @@ type infoParser struct {
 	headers      int
 	dropped      map[string]bool // NPUs of which something is left out
 	listed       []string        // NPUs of the process table, in its order
-	rules        rules           // that the box was drawn with so far
-	closing      bool            // the last line ended a chip, so that its rule is next
+	rules        boxtable.Rules
 }
 
 // ParseInfo reads the output of npu-smi info. It fails with failure.Parse when the
@@ -119,7 +118,7 @@ func (p *infoParser) line(line boxtable.Line) error {
 		p.cut(line)
 	case boxtable.Separator:
 		p.dropPending("its second row is missing")
-		p.ruleMet()
+		p.rules.Met()
 		if line.Elided {
 			p.broken()
 		}
@@ -129,14 +128,14 @@ func (p *infoParser) line(line boxtable.Line) error {
 		}
 		p.cut(line)
 	case boxtable.Text:
-		p.closing = false
+		p.rules.Left()
 	}
 	return nil
 }
 
 // cut leaves out a row that lost something, and the chip it is of.
 func (p *infoParser) cut(line boxtable.Line) {
-	p.doubtUnclosed(chipRule)
+	p.doubtUnclosed(boxtable.BehindRecord)
 	p.dropPending("its second row is cut")
 	p.broken()
 	p.report.Warn("a row is cut: %.60q", line.Text)
@@ -169,13 +168,13 @@ func (p *infoParser) header(cells []string) bool {
 	npu := h.Has(colNPU) || h.Has(colNPUID)
 	switch {
 	case npu && h.Has(colPID):
-		p.doubtUnclosed(headRule)
+		p.doubtUnclosed(boxtable.BelowHeader)
 		p.dropPending("its second row is missing")
 		p.section, p.upper = processes, h
 	case npu && h.Has(colHealth):
-		p.doubtUnclosed(headRule)
+		p.doubtUnclosed(boxtable.BelowHeader)
 		p.dropPending("its second row is missing")
-		p.section, p.upper, p.lower, p.rules = devices, h, nil, 0
+		p.section, p.upper, p.lower, p.rules = devices, h, nil, boxtable.Rules{}
 		p.headers++
 	case p.section == devices && p.lower == nil && h.Has(colBusID):
 		p.lower = h

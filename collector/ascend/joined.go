@@ -1,5 +1,7 @@
 package ascend
 
+import "github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
+
 // broken notes that something is left out behind the last chip.
 func (p *infoParser) broken() {
 	if last := len(p.records) - 1; last >= 0 && p.section == devices {
@@ -14,32 +16,16 @@ func (p *infoParser) list(npu string) {
 	}
 }
 
-// rules are how a table is drawn, as far as it was read.
-type rules uint8
-
-const (
-	headRule rules = 1 + iota // a rule below the header
-	chipRule                  // and one behind a chip
-)
-
-func (p *infoParser) ruleMet() {
-	p.rules = max(p.rules, headRule)
-	if p.closing {
-		p.rules, p.closing = chipRule, false
-	}
-}
-
 // doubtUnclosed leaves out the last chip where no rule is behind it, in a table that
 // has had them at such places: its second row may be another chip's, or a row of
 // the next table.
-func (p *infoParser) doubtUnclosed(where rules) {
-	if p.closing && p.rules >= where {
+func (p *infoParser) doubtUnclosed(where boxtable.Place) {
+	if p.rules.Lost(where) {
 		r := &p.records[len(p.records)-1]
 		r.doubt = true
 		p.report.Warn("chip %s of NPU %s is left out: the rule after it is lost", r.chip, r.npu)
 		p.broken()
 	}
-	p.closing = false
 }
 
 // doubtJoined leaves out the chip before a hole that took whole lines: its rows may

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
@@ -54,17 +55,17 @@ func (p *infoParser) firstRow(cells []string) {
 	_, isIndex := printed.Index(npu)
 	switch {
 	case okState && (printed.PCIAddress(state) || health(state) == nil && !p.hasTemperature()):
-		p.doubtUnclosed(headRule)
+		p.doubtUnclosed(boxtable.BelowHeader)
 		p.broken()
 		p.report.Warn("a chip is left out: its first row is missing before %.60q", strings.Join(cells, "|"))
 		return
 	case !ok || !okState || !isIndex || !isState(state):
-		p.doubtUnclosed(headRule)
+		p.doubtUnclosed(boxtable.BelowHeader)
 		p.broken()
 		p.report.Warn("a row identifies no NPU: %.60q", strings.Join(cells, "|"))
 		return
 	}
-	p.doubtUnclosed(chipRule)
+	p.doubtUnclosed(boxtable.BehindRecord)
 	r := &record{place: place{npu: npu}, device: model.Device{NPU: npu, Health: health(state), Readings: make(model.Readings, 0, 8)}}
 	if name, ok := p.row.Get(colName); ok {
 		r.device.Name = printed.Label(name)
@@ -117,7 +118,7 @@ func (p *infoParser) secondRow(bus string) {
 	p.readings(r)
 	p.checkQueried(&r.device)
 	p.records = append(p.records, *r)
-	p.closing = true
+	p.rules.EndRecord()
 }
 
 // checkQueried drops the readings of a chip that npu-smi could not ask: every

@@ -1,6 +1,7 @@
 package metax
 
 import (
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
 )
 
@@ -24,32 +25,16 @@ func (o *cardOrder) add() {
 	o.open = false
 }
 
-// rules are how a table is drawn, as far as it was read.
-type rules uint8
-
-const (
-	headRule rules = 1 + iota // a rule below the header
-	cardRule                  // and one behind a card
-)
-
-func (p *tableParser) ruleMet() {
-	p.rules = max(p.rules, headRule)
-	if p.closing {
-		p.rules, p.closing = cardRule, false
-	}
-}
-
 // dropUnclosed leaves out the last card where no rule is behind it, in a table that
 // has had them at such places: its second row may be another card's, or a row of
 // the next box.
-func (p *tableParser) dropUnclosed(where rules) {
+func (p *tableParser) dropUnclosed(where boxtable.Place) {
 	last := len(p.report.Devices) - 1
-	if p.closing && p.rules >= where {
+	if p.rules.Lost(where) {
 		p.report.Warn("card %s is left out: the rule after it is lost", p.report.Devices[last].ID)
 		p.report.Devices, p.order.whole = p.report.Devices[:last], p.order.whole[:last]
 		p.order.broken()
 	}
-	p.closing = false
 }
 
 // dropJoined leaves out the card before a hole that took whole lines: its rows may be

@@ -25,7 +25,7 @@ func (p *tableParser) card(cells []string) {
 	case isIndex && okBus && (printed.Absent(bus) || printed.PCIAddress(bus)) && p.isBoard():
 		p.firstRow(id, bus)
 	default:
-		p.dropUnclosed(headRule)
+		p.dropUnclosed(boxtable.BelowHeader)
 		p.order.broken()
 		p.report.Warn("a row identifies no card: %.60q", strings.Join(cells, "|"))
 	}
@@ -41,7 +41,7 @@ func (p *tableParser) isBoard() bool {
 
 // firstRow starts a card.
 func (p *tableParser) firstRow(id, bus string) {
-	p.dropUnclosed(cardRule)
+	p.dropUnclosed(boxtable.BehindRecord)
 	d := &model.Device{ID: id, BusID: printed.Label(bus)}
 	if name, ok := p.row.Get(colName); ok {
 		d.Name = printed.Label(name)
@@ -71,7 +71,7 @@ func (p *tableParser) secondRow(cells []string) {
 	p.readings(d)
 	p.known[d.ID] = true
 	p.order.add()
-	p.closing = true
+	p.rules.EndRecord()
 	p.report.Devices = append(p.report.Devices, *d)
 }
 

@@ -77,8 +77,7 @@ type tableParser struct {
 	headers int                   // card headers met
 	none    bool                  // "Attached GPUs : 0"
 	order   cardOrder
-	rules   rules // that the box was drawn with so far
-	closing bool  // the last line ended a card, so that its rule is next
+	rules   boxtable.Rules
 }
 
 // ParseTable reads the output of mx-smi without arguments. It fails with
@@ -107,13 +106,13 @@ func ParseTable(out []byte) (model.Report, error) {
 func (p *tableParser) line(line boxtable.Line) error {
 	switch line.Kind {
 	case boxtable.Text:
-		p.closing = false
+		p.rules.Left()
 		return p.text(line.Text)
 	case boxtable.Torn:
 		p.cut(line)
 	case boxtable.Separator:
 		p.dropPending("its second row is missing")
-		p.ruleMet()
+		p.rules.Met()
 		if line.Elided {
 			p.order.broken()
 		}
@@ -128,7 +127,7 @@ func (p *tableParser) line(line boxtable.Line) error {
 
 // cut leaves out a row that lost something, and the card it is of.
 func (p *tableParser) cut(line boxtable.Line) {
-	p.dropUnclosed(cardRule)
+	p.dropUnclosed(boxtable.BehindRecord)
 	p.dropPending("its second row is cut")
 	p.order.broken()
 	p.report.Warn("a row is cut: %.60q", line.Text)
@@ -195,7 +194,7 @@ func (p *tableParser) header(cells []string) bool {
 	switch {
 	case h.Has(colGPU) && h.Has(colBusID):
 		p.leave()
-		p.section, p.upper, p.lower, p.rules = cards, h, nil, 0
+		p.section, p.upper, p.lower, p.rules = cards, h, nil, boxtable.Rules{}
 		p.headers++
 	case p.section == cards && h.Has(colMemory):
 		p.lower = h
@@ -222,7 +221,7 @@ func (p *tableParser) memoryUnit(unit string) {
 }
 
 func (p *tableParser) leave() {
-	p.dropUnclosed(headRule)
+	p.dropUnclosed(boxtable.BelowHeader)
 	p.dropPending("its second row is missing")
 	p.section = outside
 }

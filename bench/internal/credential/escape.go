@@ -123,7 +123,7 @@ func halfWidth(text string) string {
 	}, text)
 }
 
-// appendUnit appends the character of \uXXXX, or of two of them that are one.
+// appendUnit appends the character of a \u and four digits, or of two of them that are one.
 func appendUnit(b []byte, text string) ([]byte, int) {
 	const size = len(`\u003d`)
 	unit, ok := hexAt(text, 2, 4)
