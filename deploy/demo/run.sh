@@ -27,7 +27,7 @@ server=$!
 
 PATH="$bin/fake:$PATH" "$bin/accelerator_exporter" \
 	--web.listen-address="$web" \
-	--collector.metax.command="$bin/fake/mx-smi" --collector.ascend.command="$bin/fake/npu-smi" \
+	--collector.metax.command="$bin/fake/mx-smi" --collector.ascend.command="$bin/fake/npu-smi" --collector.ascend.hccn-command="$bin/fake/hccn_tool" \
 	--collector.environment=FAKEHOST_STATE \
 	--collector.interval=2s --collector.inventory-interval=30s \
 	--probe.target="http://$vllm" --probe.interval=2s --probe.timeout=30s --probe.max-tokens=32 \
