@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -25,6 +27,7 @@ func TestParseStat(t *testing.T) {
 	}{
 		{"12 (smi) S 1 12 11 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 3 0 8000", Stat{Parent: 1, Group: 12, Session: 11, Threads: 3, State: 'S', Start: 8000}, true},
 		{"12 (odd) R 9 (name) Z 1 12 11 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 8000 0 0", Stat{Parent: 1, Group: 12, Session: 11, Threads: 1, State: 'Z', Start: 8000}, true},
+		{"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1", Stat{Threads: 1, State: 'S', Kernel: true, Start: 1}, true},
 		{"12 (cut) S 1 12 11 0 -1", Stat{}, false},
 		{"12 (words) S one 12 11 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 8000", Stat{Group: 12, Session: 11, Threads: 1, State: 'S', Start: 8000}, false},
 		{"", Stat{}, false},
@@ -45,7 +48,11 @@ func FuzzParseStat(f *testing.F) {
 		if !ok {
 			return
 		}
-		again := fmt.Sprintf("1 (x) %s %d %d %d 0 0 0 0 0 0 0 0 0 0 0 0 0 %d 0 %d", string([]byte{st.State}), st.Parent, st.Group, st.Session, st.Threads, st.Start)
+		flags := 0
+		if st.Kernel {
+			flags = 0x00200000
+		}
+		again := fmt.Sprintf("1 (x) %s %d %d %d 0 0 %d 0 0 0 0 0 0 0 0 0 0 %d 0 %d", string([]byte{st.State}), st.Parent, st.Group, st.Session, flags, st.Threads, st.Start)
 		if same, ok := parseStat(again); !ok || same != st {
 			t.Errorf("%+v of %q, and %+v of the same", st, text, same)
 		}
@@ -119,5 +126,29 @@ func TestLookPath(t *testing.T) {
 	}
 	if _, err := LookPath("none"); err == nil || errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "none") {
 		t.Errorf("no file: %v", err)
+	}
+}
+
+// The kernel's ticks and our clock must agree: a process that is taken to begin too late is
+// not told where it runs.
+func TestBegan(t *testing.T) {
+	before := time.Now()
+	cmd := exec.Command("sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Skip(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	after := time.Now()
+	st, ok := FS("/proc").Stat(cmd.Process.Pid)
+	began := st.Began()
+	if !ok || began.IsZero() {
+		t.Skip("no procfs, or no clock")
+	}
+	const tick = 10 * time.Millisecond
+	if began.Before(before.Add(-2*tick)) || began.After(after) {
+		t.Errorf("began at %s, want %s to %s", began, before, after)
 	}
 }

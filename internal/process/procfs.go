@@ -26,6 +26,7 @@ type Stat struct {
 	Group       int // process group
 	Session     int
 	Threads     int
+	Kernel      bool   // a thread of the kernel
 	State       byte   // such as R, S, D, and Z for one that is dead and not reaped
 	Start       uint64 // clock ticks after boot
 }
@@ -100,9 +101,12 @@ func parseStat(text string) (Stat, bool) {
 		return int(n)
 	}
 	st.Parent, st.Group, st.Session, st.Threads = number(f[1]), number(f[2]), number(f[3]), number(f[17])
-	start, e := strconv.ParseUint(f[19], 10, 64)
+	const kernelThread = 0x00200000 // PF_KTHREAD of the kernel, which no program can have
+	flags, eFlags := strconv.ParseUint(f[6], 10, 32)
+	st.Kernel = flags&kernelThread != 0
+	start, eStart := strconv.ParseUint(f[19], 10, 64)
 	st.Start = start
-	return st, errors.Join(err, e) == nil
+	return st, errors.Join(err, eFlags, eStart) == nil
 }
 
 // AddDescendants adds to set all that descend from its members.
