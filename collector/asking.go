@@ -132,6 +132,11 @@ func (d *details) run(ctx context.Context, c call) answer {
 	}
 	text := printable(out.Stdout)
 	told, err := c.detail.Parse(text, c.cards)
+	if err != nil && late == nil && c.detail.Stderr {
+		if said, errs := c.detail.Parse(printable(out.Stderr), c.cards); errs == nil {
+			told, err = said, nil
+		}
+	}
 	switch {
 	case err != nil && late != nil:
 		return answer{err: late}
@@ -166,7 +171,7 @@ func (d *details) end(key detailKey, c call, start time.Time, a answer) news {
 		return nothingNew // the answer is about a card that has gone meanwhile
 	}
 	trying, rest := st.flags.trying != "", restAfter(a, st.detail.Every)
-	again := st.tryAgain(now, a, rest)
+	again, rests := st.tryAgain(now, a, rest), rest
 	switch {
 	case again:
 		d.agenda.Spent(now, key, now.Sub(start))
@@ -174,10 +179,11 @@ func (d *details) end(key detailKey, c call, start time.Time, a answer) news {
 		d.agenda.Done(now, key, now.Sub(start), 0)
 	default:
 		d.agenda.Done(now, key, now.Sub(start), rest)
+		rests = d.agenda.Rest(key)
 	}
 	d.leftOut += a.unread()
 	if a.told != nil {
-		st.hear(a, start, trying)
+		st.hear(a, start, rests, trying)
 		if st.detail.More != nil {
 			st.more = slices.DeleteFunc(a.more, func(more smi.Detail) bool { return !d.wants(more) })
 			d.replan()
@@ -202,10 +208,10 @@ func (a *answer) unread() (n uint64) {
 
 // hear keeps what was told. What a whole answer does not tell any more has gone; what
 // only a part lacks grows old by itself, and so does all that was told before a failure.
-func (st *detailState) hear(a answer, at time.Time, trying bool) {
+func (st *detailState) hear(a answer, at time.Time, rests time.Duration, trying bool) {
 	var all []heard
 	for _, t := range a.told {
-		all = append(all, heard{telling: &telling{Told: t}, at: at})
+		all = append(all, heard{telling: &telling{Told: t}, at: at, rests: rests})
 	}
 	for _, old := range st.told {
 		toldAgain := slices.ContainsFunc(a.told, func(t smi.Told) bool { return t.Device == old.Device })
@@ -233,10 +239,11 @@ func (st *detailState) tryAgain(now time.Time, a answer, rest time.Duration) boo
 }
 
 // restAfter is how long a question rests after a failure, 0 for its interval. One that is
-// asked rarely does not wait for that: the tool may have been busy.
+// asked rarely does not wait for that: the tool may have been busy. A timeout is one also
+// where other cards were told: at a sick card the next call waits as long.
 func restAfter(a answer, every time.Duration) time.Duration {
 	switch {
-	case a.err == nil || a.told != nil:
+	case a.err == nil:
 		return 0
 	case failure.ReasonOf(a.err) == failure.Unsupported:
 		return restRefused
@@ -317,9 +324,11 @@ func (d *details) told() []*telling {
 
 // fresh passes on what was told within three intervals and a timeout. Under mu.
 func (d *details) fresh(key detailKey, to func(*telling)) {
-	maxAge := 3*d.agenda.Interval(key) + d.timeout
+	every := d.agenda.Interval(key)
 	for _, t := range d.asked[key].told {
-		if time.Since(t.at) <= maxAge {
+		// The rest after a timeout is the first of the three for the cards that were told before it, so that a sick card
+		// costs nobody else; for the sick card, which was not told, it is not.
+		if time.Since(t.at) <= max(every, t.rests)+2*every+d.timeout {
 			to(t.telling)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/accelerator-exporter/accelerator_exporter/collector/container"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
@@ -47,7 +48,17 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		e.status(c.numa.Status())
 		if s, ok := c.numa.fresh(); ok {
 			e.nodes(s)
+			e.memory(s.memory)
 		}
+	}
+	if c.containers != nil {
+		e.status(c.containers.Status())
+		if c.processes {
+			e.places(c.placed())
+		}
+	}
+	if c.allocations != nil {
+		c.allocated(e)
 	}
 }
 
@@ -185,6 +196,32 @@ func (e emitter) snapshot(s *model.Snapshot, processes bool) {
 	for _, p := range s.Processes {
 		e.put("process_memory_used_bytes", p.UsedBytes, e.vendor, p.Device, p.PID, p.Name)
 	}
+	e.placements(s)
+}
+
+func (e emitter) placements(s *model.Snapshot) {
+	if s.Unplaced != nil {
+		e.put("process_placement_unknown", float64(*s.Unplaced), e.vendor)
+	}
+	for _, p := range s.Placements {
+		if p.CPUs != "" {
+			e.put("process_cpus_info", 1, e.vendor, p.PID, p.CPUs, p.Nodes)
+		}
+		for _, near := range p.Near {
+			if near.CPUs != nil {
+				e.put("process_near_cpus_ratio", *near.CPUs, e.vendor, near.Device, p.PID)
+			}
+			if near.Memory != nil {
+				e.put("process_near_memory_allowed", oneIf(*near.Memory), e.vendor, near.Device, p.PID)
+			}
+		}
+	}
+}
+
+func (e emitter) places(all []container.Process) {
+	for _, p := range all {
+		e.put("process_container_info", 1, p.Vendor, p.PID, p.Place.ContainerID, p.Place.PodUID, p.Place.Namespace, p.Place.Pod, p.Place.Container)
+	}
 }
 
 func (e emitter) device(d *model.Device) {
@@ -197,13 +234,26 @@ func (e emitter) device(d *model.Device) {
 	if d.NUMANode != nil {
 		e.put("numa_node", float64(*d.NUMANode), e.vendor, d.ID)
 	}
+	if d.NUMAConflict != nil {
+		e.put("numa_node_conflict", oneIf(*d.NUMAConflict), e.vendor, d.ID)
+	}
 	if d.CPUAffinity != "" {
 		e.put("cpu_affinity_info", 1, e.vendor, d.ID, d.CPUAffinity)
 	}
 }
 
-func (e emitter) nodes(s *numa.Snapshot) {
+func (e emitter) nodes(s *numaState) {
 	for _, n := range s.Nodes {
-		e.readings(n.Readings, strconv.Itoa(n.ID))
+		id := strconv.Itoa(n.ID)
+		e.readings(n.Readings, id)
+		if n.CPUs != nil {
+			e.put("numa_cpu_list_info", 1, id, numa.FormatList(n.CPUs))
+		}
+	}
+}
+
+func (e emitter) memory(held []heldMemory) {
+	for _, h := range held {
+		e.put("process_node_memory_bytes", float64(h.bytes), h.Vendor, h.PID, strconv.Itoa(h.node))
 	}
 }

@@ -11,12 +11,13 @@ import (
 
 	"github.com/go-kit/log"
 
+	"github.com/accelerator-exporter/accelerator_exporter/collector/allocation"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/ascend"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/container"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/command"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/metax"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/numa"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
@@ -51,11 +52,24 @@ type Options struct {
 	Vendors []VendorOptions
 	// NUMA enables the metrics of the NUMA nodes.
 	NUMA bool
-	// Processes enables accelerator_process_memory_used_bytes.
+	// NUMAMaps enables accelerator_process_node_memory_bytes, where NUMA and Processes are
+	// enabled too.
+	NUMAMaps bool
+	// Processes enables what is told by process.
 	Processes bool
-	// Sysfs is where sysfs is mounted, usually /sys.
-	Sysfs string
-	// Interval is the polling interval of the tools' main tables and of the NUMA nodes.
+	// Containers enables accelerator_process_container_info, where a vendor is enabled.
+	Containers bool
+	// PodLogs is the folder of the kubelet's log folders, usually /var/log/pods. It need not
+	// be there.
+	PodLogs string
+	// PodResources is the kubelet's socket of the PodResources API, "" for none: then nothing of a kubelet is opened.
+	PodResources string
+	// TrustDeviceIDs are the vendors, of TrustedIDs, whose device plugins' ids name cards.
+	TrustDeviceIDs []string
+	// Sysfs and Procfs are where these are mounted, usually /sys and /proc.
+	Sysfs, Procfs string
+	// Interval is the polling interval of the tools' main tables, of the NUMA nodes, of the
+	// processes' containers and of the kubelet.
 	Interval time.Duration
 	// InventoryInterval is the polling interval of slow-changing data such as topology.
 	InventoryInterval time.Duration
@@ -103,9 +117,16 @@ type VendorOptions struct {
 // told. Run must be called for anything but the health series to appear.
 type Collector struct {
 	cards     []cards
-	numa      *poller[numa.Snapshot]
+	numa      *poller[numaState]
 	processes bool
+	timeout   time.Duration
 	series    map[string]series
+
+	containers *poller[container.Snapshot] // nil where it is off
+	reader     container.Reader            // of containers
+
+	allocations *poller[[]allocation.Allocation] // nil when off
+	conflicts   *allocations                     // its source
 }
 
 // cards is one enabled vendor.
@@ -119,7 +140,7 @@ type cards struct {
 // New prepares the collector. Nothing is run or read before Run. Unknown vendor
 // names are ignored: the caller made its choice from Vendors.
 func New(o Options) *Collector {
-	c := &Collector{processes: o.Processes, series: newSeries()}
+	c := &Collector{processes: o.Processes, timeout: o.Timeout, series: newSeries()}
 	if o.Subreaper == nil {
 		o.Subreaper = process.NewSubreaper()
 	}
@@ -131,7 +152,18 @@ func New(o Options) *Collector {
 		c.cards = append(c.cards, newCards(v, o.Vendors[i], o))
 	}
 	if o.NUMA {
-		c.numa = newPoller(numaName, numaNodes{o.Sysfs}, o)
+		source := &numaSource{nodes: numaNodes{o.Sysfs}}
+		if o.NUMAMaps && o.Processes {
+			source.memory = newNodeMemory(c, o)
+		}
+		c.numa = newPoller(numaName, source, o)
+	}
+	if o.Containers && len(c.cards) > 0 {
+		c.addContainers(o)
+	}
+	if o.PodResources != "" {
+		c.conflicts = newAllocations(c, o)
+		c.allocations = newPoller(allocationsName, c.conflicts, o)
 	}
 	return c
 }
@@ -142,6 +174,9 @@ func newCards(v smi.Vendor, enabled VendorOptions, o Options) cards {
 	}
 	r := newRunner(enabled.Command)
 	h := newHardware(v, r, numaNodes{o.Sysfs}, enabled.ExpectedDevices, o)
+	if o.NUMA && o.Processes {
+		h.places = &places{procfs: process.FS(o.Procfs), sysfs: o.Sysfs}
+	}
 	c := cards{poller: newPoller(v.Name, h, o), hardware: h, runner: r}
 	own := newDetails(o.plan(v.Details, false), r, v.Classify, h.commands, o)
 	h.details, c.poller.spare = []*details{own}, own.spend
@@ -188,6 +223,15 @@ func (c *Collector) Run(ctx context.Context) {
 	if c.numa != nil {
 		wg.Go(func() { c.numa.run(ctx) })
 	}
+	if c.containers != nil {
+		wg.Go(func() { c.containers.run(ctx) })
+	}
+	if c.allocations != nil {
+		wg.Go(func() {
+			c.awaitTables(ctx, c.timeout)
+			c.allocations.run(ctx)
+		})
+	}
 	wg.Wait()
 }
 
@@ -199,6 +243,12 @@ func (c *Collector) Statuses() []Status {
 	}
 	if c.numa != nil {
 		all = append(all, c.numa.Status())
+	}
+	if c.containers != nil {
+		all = append(all, c.containers.Status())
+	}
+	if c.allocations != nil {
+		all = append(all, c.allocations.Status())
 	}
 	return all
 }

@@ -11,6 +11,7 @@ const (
 	fromHCCS     = "`npu-smi info -t hccs`"
 	fromStat     = "`hccn_tool -stat`"
 	fromOptical  = "`hccn_tool -optical`"
+	fromLists    = "`mx-smi -j`: the sum of a list whose content nobody has published; it may get smaller"
 	notPrinted   = "not printed; not asked"
 )
 
@@ -69,9 +70,9 @@ func errorMetrics() []Metric {
 		gauge("ecc_retired_pages", "Memory pages that are used no more for their errors.", fromCounters+"; "+fromECC, "memory", "type").in("pages"),
 		gauge("ecc_pending_pages", "Memory pages that will be retired at the next start.", fromECC, "memory", "type").in("pages"),
 		gauge("ecc_enabled", "Whether errors of the memory are corrected; memory is empty where the tool speaks of the card.", "`mx-smi --show-ecc-state`; `npu-smi info -t ecc-enable`", "memory").yesNo(),
-		counter("ras_errors_total", "Errors that the card's RAS units counted.", "errors", "`mx-smi -j`", "type"),
+		counter("ras_errors_total", "Errors that the card's RAS units counted.", "errors", fromLists, "type"),
 		gauge("ras_status", "Value of a RAS register.", "`mx-smi -j`", "register").in("register value"),
-		counter("pci_events_total", "PCI events that the tool lists.", "events", "`mx-smi -j`", "event"),
+		counter("pci_events_total", "PCI events that the tool lists.", "events", fromLists, "event"),
 		counter("pcie_errors_total", "Errors of the card's PCIe link.", "errors", "`npu-smi info -t pcie-err`", "type"),
 		counter("sio_errors_total", "Errors between the two dies of a card.", "errors", "`npu-smi info -t sio-info`", "direction"),
 	}

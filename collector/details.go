@@ -56,10 +56,12 @@ type detailState struct {
 	failed  string // why the last call told nothing, or a part only
 }
 
-// heard is what was told of a card, and when it was asked.
+// heard is what was told of a card, when it was asked, and how long the question rests
+// after that, 0 for its interval.
 type heard struct {
 	*telling
-	at time.Time
+	at    time.Time
+	rests time.Duration
 }
 
 // classifier tells what an error text of a tool means.

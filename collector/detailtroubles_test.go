@@ -289,51 +289,6 @@ func TestDetailsWaitForAStuckTool(t *testing.T) {
 	})
 }
 
-// What is asked once an hour is asked again soon, where the tool was busy.
-func TestDetailsAskedRarelyAreAskedAgainAfterAFailure(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, reason := range []failure.Reason{failure.Busy, failure.Timeout} {
-			r := &scripted{answer: fails(reason)}
-			d := newToyDetails([]smi.Detail{toyDetail("enable", smi.Die, time.Hour)}, r)
-			d.setCards(toyCards(1))
-			spendFor(t, d, time.Second)
-			r.set(takes(time.Millisecond, always("all tell")))
-			spendFor(t, d, 5*time.Minute)
-			if tell(d)["enable"] != "0" {
-				t.Errorf("%s: not told after five minutes", reason)
-			}
-		}
-	})
-}
-
-// What a host's call told of a card before is kept where the next one hangs before that
-// card, and only for its time.
-func TestDetailsOfAHostThatHangsHalfway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := &scripted{answer: takes(time.Millisecond, always("all tell"))}
-		d := newToyDetails([]smi.Detail{toyDetail("summary", smi.Host, time.Minute)}, r)
-		d.setCards(toyCards(3))
-		spendFor(t, d, time.Second)
-		r.set(func(context.Context, []string) (command.Output, error) {
-			return command.Output{Stdout: []byte("card 0 tells\n")}, failure.New(failure.Timeout, "late")
-		})
-		spendFor(t, d, 3*time.Minute)
-		if got := tell(d)["summary"]; got != "012" {
-			t.Errorf("told of %q before their time, want all", got)
-		}
-		spendFor(t, d, 2*time.Minute)
-		if got := tell(d)["summary"]; got != "0" {
-			t.Errorf("told of %q, want the card before which it hangs not", got)
-		}
-		if now, _ := d.warnings(); now.Count != 1 || !strings.Contains(now.Texts[0], "late") {
-			t.Errorf("warnings %q", now.Texts)
-		}
-		if all := d.commands.all(); all[0].success {
-			t.Error("a call that hung counts as a success")
-		}
-	})
-}
-
 // Parts of details that could not be read are counted as those of the table are, once for
 // each answer, and a refusal is none.
 func TestDetailWarningsAreCounted(t *testing.T) {

@@ -25,7 +25,7 @@ type runner interface {
 
 // locator finds a card's NUMA node where the tool's topology has none.
 type locator interface {
-	locate(devices []model.Device)
+	locate(devices []model.Device, warnings *model.Warnings)
 }
 
 // hardware is one vendor's tool as a source of snapshots.
@@ -33,7 +33,8 @@ type hardware struct {
 	vendor     smi.Vendor
 	runner     runner
 	locator    locator
-	configured int // cards there ought to be, 0 where nobody said
+	places     *places // nil where nobody asks where processes may run
+	configured int     // cards there ought to be, 0 where nobody said
 	inventory  time.Duration
 	retry      time.Duration // until a failed side command is asked again
 	maxAge     time.Duration // of the main table, for a side command to be asked still
@@ -94,8 +95,10 @@ func (h *hardware) read(ctx context.Context, publish func(result[model.Snapshot]
 		return err
 	}
 	taken := time.Now()
+	found := h.places.look(table.Processes)
 	publishMerged := func(newWarnings int) {
 		s := h.merge(table)
+		found.tell(&s)
 		known := table.Warnings
 		known.Join(s.Warnings)
 		for i := range h.sides {
@@ -122,7 +125,7 @@ func (h *hardware) merge(table model.Report) model.Snapshot {
 		reports[i] = h.sides[i].report
 	}
 	s := model.Merge(table, reports, h.vendor.Resolve)
-	h.locator.locate(s.Devices)
+	h.locator.locate(s.Devices, &s.Warnings)
 	h.mostSeen.Store(max(h.mostSeen.Load(), int64(s.Seen)))
 	h.announced.Store(int64(s.Announced))
 	shown := s.Devices[:s.Seen]

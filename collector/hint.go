@@ -11,7 +11,10 @@ const numaName = "numa"
 
 // hint is what to do about a collector's failure.
 func hint(collector string, r failure.Reason) string {
-	if text := numaHints()[r]; collector == numaName && text != "" {
+	own := map[string]map[failure.Reason]string{
+		numaName: numaHints(), containersName: containersHints(), allocationsName: kubeletHints(),
+	}
+	if text := own[collector][r]; text != "" {
 		return text
 	}
 	return strings.ReplaceAll(hints()[r], "…", collector)
@@ -40,5 +43,30 @@ func numaHints() map[failure.Reason]string {
 		failure.NotFound:    "--path.sysfs",
 		failure.Permission:  "the rights of /sys/devices/system/node",
 		failure.Unsupported: "a kernel with NUMA, or --no-collector.numa",
+	}
+}
+
+// containersHints are those for the containers of processes, where they are others.
+func containersHints() map[failure.Reason]string {
+	return map[failure.Reason]string{
+		failure.NotFound:    "--path.procfs",
+		failure.Permission:  "root, or the group of the mount option gid= beside hidepid=",
+		failure.Unsupported: "hostPID: true, or the host's /proc mounted read-only and --path.procfs, or --no-collector.containers",
+		failure.Timeout:     "a mount that hangs below --kubernetes.pod-logs?",
+	}
+}
+
+// kubeletHints are those for the kubelet's PodResources.
+func kubeletHints() map[failure.Reason]string {
+	return map[failure.Reason]string{
+		failure.NotFound:       "--kubernetes.pod-resources; mount the folder, not the socket",
+		failure.Permission:     "uid 0 and a folder that it may read; SELinux?",
+		failure.Driver:         "is the kubelet running? mount the folder, not the socket",
+		failure.Busy:           "who else asks this kubelet so often?",
+		failure.Unsupported:    "Kubernetes 1.15 or newer",
+		failure.Timeout:        "the kubelet hangs or is overloaded: its log",
+		failure.Exit:           "the kubelet's log",
+		failure.OutputTooLarge: "a device plugin with an id for each MiB?",
+		failure.Parse:          "is it the kubelet's pod-resources socket?",
 	}
 }

@@ -23,6 +23,12 @@ func TestHintsAreTheDocumented(t *testing.T) {
 		if numa := numaHints()[r]; numa != "" {
 			want += "; for numa: " + numa
 		}
+		if containers := containersHints()[r]; containers != "" {
+			want += "; for containers: " + containers
+		}
+		if kubelet := kubeletHints()[r]; kubelet != "" {
+			want += "; for allocations: " + kubelet
+		}
 		row := regexp.MustCompile(`(?m)^\| ` + string(r) + ` \|.*\| (.*) \|$`).FindStringSubmatch(plain)
 		if row == nil || row[1] != want {
 			t.Errorf("%s: docs/troubleshooting.md says %q, the hint is %q", r, row, want)
@@ -31,7 +37,13 @@ func TestHintsAreTheDocumented(t *testing.T) {
 	if got := hint("metax", failure.NotFound); got != "--collector.metax.command with the full path" {
 		t.Errorf("metax: %s", got)
 	}
+	if got := hint("allocations", failure.Busy); got != "who else asks this kubelet so often?" {
+		t.Errorf("allocations: %s", got)
+	}
 	if got := hint("numa", failure.NotFound); got != "--path.sysfs" {
 		t.Errorf("numa: %s", got)
+	}
+	if got := hint("containers", failure.NotFound); got != "--path.procfs" {
+		t.Errorf("containers: %s", got)
 	}
 }

@@ -37,6 +37,19 @@ func Metrics() []Section {
 		{Name: "processes", Labels: []string{"vendor", "device"}, Metrics: []Metric{
 			{Name: "process_memory_used_bytes", Labels: []string{"pid", "process"}, Help: "Memory of the card that a process holds.", Source: "process table", Absent: "no processes; `--no-collector.processes`"},
 		}},
+		{Name: "containers", Labels: []string{"vendor", "pid"}, Metrics: []Metric{
+			{
+				Name: "process_container_info", Labels: []string{"container_id", "pod_uid", "namespace", "pod", "container"},
+				Help:   "Container and pod that a listed process runs in, constant 1; a label is empty where that is not known.",
+				Source: "`/proc/PID/cgroup`; names of the folders in `--kubernetes.pod-logs`",
+				Absent: "the process is in no container; `--no-collector.containers`; `--no-collector.processes`",
+			},
+		}},
+		{Name: "allocations", Labels: []string{"vendor"}, Metrics: []Metric{
+			{Name: "device_allocation_info", Labels: []string{"device", "resource", "namespace", "pod", "container"}, Help: "A card that the kubelet allocated to a container, constant 1.", Source: "the kubelet's PodResources", Absent: "`--kubernetes.pod-resources` not given; the card not known, or in doubt: see below"},
+			{Name: "allocation_conflicts_total", Type: prometheus.CounterValue, Help: "Allocations that cannot be true: a process on a card that its pod was not allocated, or one whole card of two pods.", Unit: "conflicts", Source: "same, and where processes run", Absent: "`--kubernetes.pod-resources` not given"},
+		}},
+		{Name: "process_places", Metrics: placementMetrics()},
 		{Name: "slices", Labels: []string{"vendor", "device", "slice"}, Metrics: []Metric{
 			{Name: "slice_info", Help: "A slice of a card, constant 1.", Source: "sliced GPUs"},
 			{Name: "slice_memory_used_bytes", Help: "Memory that the slice uses.", Source: "Vram Quota", Absent: "not printed"},
@@ -49,6 +62,7 @@ func Metrics() []Section {
 			{Name: "numa_memory_free_bytes", Labels: []string{"node"}, Help: "Free memory of the NUMA node.", Source: "same", Absent: "same"},
 			{Name: "numa_memory_used_bytes", Labels: []string{"node"}, Help: "Used memory of the NUMA node.", Source: "same", Absent: "same"},
 			{Name: "numa_cpus", Labels: []string{"node"}, Help: "CPUs of the NUMA node.", Unit: "CPUs", Source: "cpulist", Absent: "unreadable; a node without CPUs has 0"},
+			{Name: "numa_cpu_list_info", Labels: []string{"node", "cpus"}, Help: "CPUs of the NUMA node that are online, constant 1.", Source: "cpulist", Absent: "unreadable; a node without CPUs has an empty list"},
 			{Name: "numa_distance", Labels: []string{"node", "peer"}, Help: "Relative cost of access from one NUMA node to another, 10 being local.", Unit: "10 is local", Source: "distance", Absent: "unreadable"},
 			{Name: "numa_allocations_total", Type: prometheus.CounterValue, Labels: []string{"node", "result"}, Help: "Pages allocated on the NUMA node, by how the kernel came to it.", Unit: "pages", Source: "numastat", Absent: "not in the file"},
 		}},
@@ -81,8 +95,20 @@ func cardMetrics() []Metric {
 		{Name: "hugepages_total", Type: prometheus.UntypedValue, Help: "Huge pages set aside, in pages.", Unit: "pages", Source: "same", Absent: "same"},
 		{Name: "performance_level", Help: "Performance level of the compute cores, larger is faster.", Unit: "level", Source: "MetaX `P<n>`", Absent: "Ascend; mx-smi before 2.2.6"},
 		{Name: "numa_node", Help: "NUMA node the card is attached to.", Unit: "node number", Source: "see below", Absent: "unknown"},
+		{Name: "numa_node_conflict", Help: "Whether the tool's topology and the card's PCI device tell different NUMA nodes.", Values: "0 or 1", Source: "topology; `numa_node` in sysfs", Absent: "only one of them tells"},
 		{Name: "cpu_affinity_info", Labels: []string{"cpus"}, Help: "CPUs near to the card, constant 1.", Source: "topology", Absent: "not printed"},
 		{Name: "link_info", Labels: []string{"peer", "link"}, Help: "How the card is connected to a peer, constant 1.", Source: "topology", Absent: "no topology yet"},
+	}
+}
+
+func placementMetrics() []Metric {
+	const noProcess = "the process cannot be looked at, or has ended; "
+	return []Metric{
+		{Name: "process_near_cpus_ratio", Labels: []string{"vendor", "device", "pid"}, Help: "Share of the online CPUs on which a process may run that are on the NUMA node of its card, 0 to 1.", Source: "Cpus_allowed_list", Absent: noProcess + "the card's node is not known or has no CPUs"},
+		{Name: "process_near_memory_allowed", Labels: []string{"vendor", "device", "pid"}, Help: "Whether a process may take memory on the NUMA node of its card.", Values: "0 or 1", Source: "Mems_allowed_list", Absent: noProcess + "the card's node is not known or has no memory"},
+		{Name: "process_cpus_info", Labels: []string{"vendor", "pid", "cpus", "mems"}, Help: "Online CPUs on which a process may run and NUMA nodes on which it may take memory, constant 1.", Source: "both", Absent: noProcess + "a node's CPUs are unreadable"},
+		{Name: "process_placement_unknown", Labels: []string{"vendor"}, Help: "Processes on cards that could not be looked at.", Unit: "processes", Source: "process table, procfs", Absent: "as card series; the kernel shows no NUMA nodes"},
+		{Name: "process_node_memory_bytes", Labels: []string{"vendor", "pid", "node"}, Help: "Memory of a process on a NUMA node.", Source: "`numa_maps`", Absent: "without `--collector.numa-maps`; unreadable, too long or too slow; none on the node"},
 	}
 }
 

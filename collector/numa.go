@@ -8,36 +8,72 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/numa"
 )
 
-// numaNodes is the kernel's view of the NUMA nodes as a source.
+// numaNodes is the kernel's view of the NUMA nodes.
 type numaNodes struct {
 	sysfs string
 }
 
-func (n numaNodes) stuck() int { return 0 }
+// numaState is what the numa collector knows.
+type numaState struct {
+	numa.Snapshot
+	memory []heldMemory
+}
 
-func (numaNodes) beside() (now model.Warnings, leftOut uint64) { return model.Warnings{}, 0 }
+// numaSource reads the nodes, and where it is asked for the memory of processes on them.
+type numaSource struct {
+	nodes  numaNodes
+	memory *nodeMemory // nil for none
+}
 
-func (n numaNodes) read(_ context.Context, publish func(result[numa.Snapshot])) error {
+func (n *numaSource) stuck() int { return 0 }
+
+func (*numaSource) beside() (now model.Warnings, leftOut uint64) { return model.Warnings{}, 0 }
+
+// read publishes the nodes, with the processes' memory as it was before, and then again
+// with what that is now: a process that is slow to tell delays no node.
+func (n *numaSource) read(ctx context.Context, publish func(result[numaState])) error {
 	taken := time.Now()
-	s, err := numa.Read(n.sysfs)
+	s, err := numa.Read(n.nodes.sysfs)
 	if err != nil {
 		return err
 	}
-	publish(result[numa.Snapshot]{value: s, taken: taken, newWarnings: s.Warnings.Count, warnings: s.Warnings})
-	return nil
+	publishWith := func(newWarnings int) {
+		u := result[numaState]{value: numaState{Snapshot: s}, taken: taken, newWarnings: newWarnings}
+		u.warnings.Join(s.Warnings)
+		if n.memory != nil {
+			u.value.memory = n.memory.held
+			u.warnings.Join(n.memory.warnings)
+		}
+		publish(u)
+	}
+	publishWith(s.Warnings.Count)
+	if n.memory != nil {
+		n.memory.read(ctx)
+		publishWith(n.memory.warnings.Count)
+	}
+	return ctx.Err()
 }
 
 // locate fills in the NUMA nodes that the tool's topology did not tell: the PCI
 // device's, else the one node that holds all CPUs the card is near to.
-func (n numaNodes) locate(devices []model.Device) {
+// Where both tell and disagree, a warning is added.
+func (n numaNodes) locate(devices []model.Device, warnings *model.Warnings) {
 	var nodes numa.Snapshot
 	for i := range devices {
 		d := &devices[i]
-		if d.NUMANode != nil {
+		node, ok := numa.PCINode(n.sysfs, d.BusID)
+		switch {
+		case ok && d.NUMANode != nil:
+			conflict := node != *d.NUMANode
+			d.NUMAConflict = &conflict
+			if conflict {
+				warnings.Add("card %s is on NUMA node %d by the tool's topology, which is taken, and on node %d by its PCI device", d.ID, *d.NUMANode, node)
+			}
 			continue
-		}
-		if node, ok := numa.PCINode(n.sysfs, d.BusID); ok {
+		case ok:
 			d.NUMANode = &node
+			continue
+		case d.NUMANode != nil:
 			continue
 		}
 		if d.CPUAffinity == "" {

@@ -54,7 +54,10 @@ type poller[T any] struct {
 	maxAge   time.Duration
 	source   source[T]
 	spare    func(ctx context.Context, until time.Time) // uses the time between two polls, nil for nobody
+	told     func()                                     // is called after each result, nil for nobody
 	logger   log.Logger
+
+	first chan struct{} // closed when the first poll has ended, all that it asks with it
 
 	mu     sync.Mutex // a scrape waits for it: held for assignments alone
 	status Status
@@ -75,6 +78,7 @@ func newPoller[T any](name string, s source[T], o Options) *poller[T] {
 		maxAge:   3*o.Interval + o.Timeout,
 		source:   s,
 		logger:   log.With(o.Logger, "collector", name),
+		first:    make(chan struct{}),
 		status:   Status{Collector: name, Failures: failures},
 	}
 }
@@ -82,8 +86,10 @@ func newPoller[T any](name string, s source[T], o Options) *poller[T] {
 // run polls at once and then every interval until ctx ends. A poll that takes
 // longer than the interval costs those it missed.
 func (p *poller[T]) run(ctx context.Context) {
+	ended := sync.OnceFunc(func() { close(p.first) })
 	for next := time.Now(); ctx.Err() == nil; {
 		p.poll(ctx)
+		ended()
 		next = next.Add(p.interval)
 		if late := time.Since(next); late > 0 {
 			next = next.Add(late.Truncate(p.interval) + p.interval)
@@ -118,6 +124,9 @@ func (p *poller[T]) published(start time.Time, u result[T]) {
 		level.Info(p.logger).Log("msg", "collector works again")
 	}
 	p.logNew(u.warnings)
+	if p.told != nil {
+		p.told()
+	}
 }
 
 // keep makes a result what scrapes see, and reports whether it ends a failure.

@@ -109,7 +109,7 @@ func toy() smi.Vendor {
 
 type nowhere struct{}
 
-func (nowhere) locate([]model.Device) {}
+func (nowhere) locate([]model.Device, *model.Warnings) {}
 
 func options() Options {
 	return Options{Interval: 10 * time.Second, InventoryInterval: 5 * time.Minute, Timeout: 10 * time.Second, Logger: log.NewNopLogger()}

@@ -55,6 +55,7 @@ type engine struct {
 	cfg     Config
 	met     *metrics
 	slow    func() bool
+	penalty atomic.Uint64 // bits of the factor of every step, 0 for none
 	kick    chan struct{} // holds one token when there may be work
 	stopped chan struct{} // closed when run is over
 
@@ -171,6 +172,9 @@ func (e *engine) begin(now time.Time, elapsed time.Duration) time.Duration {
 		float64(prefill)/e.cfg.PrefillTokensPerSecond
 	if e.slow() {
 		d *= slowFactor
+	}
+	if penalty := math.Float64frombits(e.penalty.Load()); penalty > 0 {
+		d *= penalty
 	}
 	return max(time.Duration(math.Round(d/e.cfg.Speed*float64(time.Second))), 1)
 }

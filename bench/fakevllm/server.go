@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -80,6 +81,16 @@ func (s *Server) SetFault(f Fault) {
 	st := &serverFault{fault: f, limited: s.cfg.FaultRequests > 0}
 	st.left.Store(int64(s.cfg.FaultRequests))
 	s.serverFault.Store(st)
+}
+
+// SetPenalty multiplies the time of every step from the next one on, as a model server
+// that runs far from its cards takes longer: 1 for none. A factor that is no positive
+// number is none.
+func (s *Server) SetPenalty(factor float64) {
+	if !(factor > 0) || math.IsInf(factor, 0) {
+		factor = 1
+	}
+	s.engine.penalty.Store(math.Float64bits(factor))
 }
 
 // Load is a snapshot of the engine.

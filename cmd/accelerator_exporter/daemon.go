@@ -53,8 +53,10 @@ func newDaemon(s *settings, c configuration, base log.Logger, linesDropped prome
 	d := &daemon{settings: s, base: base, logger: withTimestamp(base), registry: prometheus.NewRegistry()}
 	vendors := s.enabledVendors()
 	d.hardware = collector.New(collector.Options{
-		Vendors: vendors, NUMA: s.numa, Processes: s.processes, Sysfs: s.sysfs,
+		Vendors: vendors, NUMA: s.numa, NUMAMaps: s.numaMaps, Processes: s.processes, Sysfs: s.sysfs,
+		Containers: s.containers, PodLogs: s.podLogs, Procfs: s.procfs,
 		Detail: s.detail, DetailShare: s.detailShare, Serials: s.serials,
+		PodResources: s.podResources, TrustDeviceIDs: s.trustIDs,
 		Interval: s.interval, InventoryInterval: s.inventory, Timeout: s.timeout, Variables: s.variables, Logger: d.logger,
 	})
 	d.prober = probe.New(d.logger)

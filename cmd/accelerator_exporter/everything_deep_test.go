@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -81,30 +79,57 @@ func networkAnswers(l fakesmi.AscendLayout, m model.Report) map[string]string {
 	return answers
 }
 
-// otherPorts are the metrics that no machine has together with those of everything: of
-// the ports of an Ascend 950.
-func otherPorts(t testing.TB) map[string]*dto.MetricFamily {
+// addPorts adds an Ascend 950, which no machine has together with the cards of everything:
+// it has several ports, where others have one without a number.
+func addPorts(t testing.TB, to map[string]*dto.MetricFamily) {
 	t.Helper()
+	const device = "8"
 	layout, err := fakesmi.AscendLayoutNamed("950-25.6")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := layout.Reduce(few(layout.Machine(fakesmi.Load{Busy: 0.6, PID: 1, Process: "python3"}), 1))
-	p := start(t, "--no-collector.metax", "--no-collector.numa", "--collector.interval=1h", "--collector.detail=full", "--collector.detail-share=1",
-		"--collector.ascend.command="+tool(t, "npu-smi", map[string]string{
-			"info": printed(t, func(b *bytes.Buffer) error { return layout.Print(b, m) }),
-		}),
+	m := few(layout.Machine(fakesmi.Load{Busy: 0.6, PID: 4444, Process: "python3"}), 1)
+	m.Devices[0].ID, m.Devices[0].NPU = device, device
+	for i := range m.Processes {
+		m.Processes[i].Device = device
+	}
+	m = layout.Reduce(m)
+	answers := map[string]string{"info": printed(t, func(b *bytes.Buffer) error { return layout.Print(b, m) })}
+	deepAscend(t, answers, layout, m)
+	p := start(t, "--no-collector.metax", "--no-collector.numa", "--collector.interval=1h",
+		"--collector.detail=full", "--collector.detail-share=1", "--collector.serials",
+		"--collector.ascend.command="+tool(t, "npu-smi", answers),
 		"--collector.ascend.hccn-command="+tool(t, "hccn_tool", networkAnswers(layout, m)))
-	var all map[string]*dto.MetricFamily
-	waitFor(t, "every port has told", func() bool {
+	var ofCard map[string]*dto.MetricFamily
+	before := ""
+	waitFor(t, "every port has told, and the card what is asked last, and nothing changes any more", func() bool {
 		_, body := p.get(t, "/metrics")
-		told := regexp.MustCompile(`accelerator_ub_errors_total{[^}]*kind="crc"`).FindAllString(body, -1)
-		up := regexp.MustCompile(`(?m)^accelerator_network_up{.* 1$`).FindAllString(body, -1)
-		all = expositiontest.Families(t, body)
-		return len(up) > 0 && len(told) == len(up)
+		ofCard = expositiontest.Families(t, body)
+		for name, f := range ofCard {
+			if f.Metric = slices.DeleteFunc(f.Metric, isOther(device)); len(f.Metric) == 0 {
+				delete(ofCard, name)
+			}
+		}
+		text := expositiontest.Text(t, ofCard)
+		same := text == before
+		before = text
+		up := strings.Count(text, "accelerator_network_speed_bits_per_second{")
+		return same && up > 1 && strings.Count(text, `kind="crc"`) == up && strings.Contains(text, "accelerator_board_info{")
 	})
-	maps.DeleteFunc(all, func(name string, _ *dto.MetricFamily) bool { return !strings.HasPrefix(name, "accelerator_ub_") })
-	return all
+	for name, f := range ofCard {
+		if to[name] == nil {
+			to[name] = f
+		} else {
+			to[name].Metric = append(to[name].Metric, f.Metric...)
+		}
+	}
+}
+
+// isOther reports whether a series is not of a card.
+func isOther(device string) func(*dto.Metric) bool {
+	return func(m *dto.Metric) bool {
+		return !slices.ContainsFunc(m.Label, func(l *dto.LabelPair) bool { return l.GetName() == "device" && l.GetValue() == device })
+	}
 }
 
 // detailsTold reports whether every detail of the machine of everything has told: those

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,12 +14,13 @@ import (
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/fakesmi"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/kubelet/kubelettest"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
 // everything makes a machine that has one of everything a metric can tell of, and
 // returns the flags to look at it: cards of both vendors, a broken one, a sliced
-// one, processes, NICs, two NUMA nodes, a target that answers and one that does not.
+// one, processes in containers, NICs, two NUMA nodes, a kubelet, a target that answers and one that does not.
 func everything(t testing.TB) []string {
 	t.Helper()
 	probes := fmt.Sprintf(`probes:
@@ -28,7 +31,7 @@ func everything(t testing.TB) []string {
     interval: 1h
     max_tokens: 4
     slo: {time_to_first_token: 10s, time_per_output_token: 10s, inter_token_latency: 10s, request_duration: 10s}
-    devices: {metax: ["0", "1"], ascend: ["0", "1"]}
+    devices: {metax: ["0", "1"], ascend: ["0", "1", "8"]}
   - {name: standby, url: "http://127.0.0.1:9", model: qwen2.5, interval: 1h, slo: {time_to_first_token: 2s}}
 `, server(t))
 	return []string{
@@ -37,9 +40,22 @@ func everything(t testing.TB) []string {
 		"--collector.ascend.hccn-command=" + tool(t, "hccn_tool", networkAnswers(ascendMachine())),
 		"--collector.interval=1h", "--collector.inventory-interval=1h",
 		"--collector.detail=full", "--collector.detail-share=1", "--collector.serials",
-		"--path.sysfs=" + nodes(t),
+		"--collector.numa-maps", "--path.sysfs=" + nodes(t), "--path.procfs=" + processes(t), "--kubernetes.pod-logs=" + podLogs(t),
+		"--kubernetes.pod-resources=" + kubelet(t),
 		"--config.file=" + writeFile(t, "probes.yml", probes, 0o644),
 	}
+}
+
+// kubelet allocated a whole card to one pod, shares of another to two, and a card by DRA.
+func kubelet(t testing.TB) string {
+	t.Helper()
+	pod := func(name, container string, devices ...string) string {
+		return kubelettest.Pod("inference", name, kubelettest.Container(container, devices...))
+	}
+	const gpu, first, second = "metax-tech.com/gpu", "GPU-7c1e0000-0d5a-4b1f-9a11-5e0000000000", "GPU-7c1e0101-0d5a-4b1f-9a11-5e0000000001"
+	answer := pod("qwen-0", "vllm", kubelettest.Devices(gpu, first)) + pod("embed-0", "vllm", kubelettest.Devices(gpu, second+"::0")) +
+		pod("rerank-0", "vllm", kubelettest.Devices(gpu, second+"::1")) + pod("mindie-0", "mindie", kubelettest.Dynamic("npu.huawei.com", "ascend910-1"))
+	return kubelettest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { kubelettest.Answer(w, answer) }))
 }
 
 // tool writes a program that prints a text for each list of arguments.
@@ -134,7 +150,8 @@ func few(r model.Report, n int) model.Report {
 	return r
 }
 
-// nodes makes a sysfs of two NUMA nodes.
+// nodes makes a sysfs of two NUMA nodes, which agrees with the topology on the node of one
+// card and not on that of another.
 func nodes(t testing.TB) string {
 	t.Helper()
 	root := t.TempDir()
@@ -153,6 +170,92 @@ func nodes(t testing.TB) string {
 				t.Fatal(err)
 			}
 		}
+	}
+	for _, card := range []string{"0000:11:00.0", "0000:19:00.0"} {
+		dir := filepath.Join(root, "bus/pci/devices", card)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "numa_node"), []byte("0\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// A pod and its container of everything.
+const (
+	podUID      = "6a4ce4a0-ba47-11ea-b2a7-0cc47ac5979e"
+	containerID = "17db96a24ae1e9dd57143e62b1cb0d2d35e693c65c774c7470e87b0572e07c1a"
+)
+
+// processes makes a procfs of a host where the process on the MetaX cards is in a pod, and
+// that on the Ascend cards in a container of docker.
+func processes(t testing.TB) string {
+	t.Helper()
+	return procfs(t, map[int]fakeProcess{
+		4242: {parent: 1, cgroup: "/kubepods/burstable/pod" + podUID + "/" + containerID, cpus: "0-3", mems: "0-1"},
+		4343: {parent: 1, cgroup: "/system.slice/docker-" + containerID + ".scope", cpus: "0-1", mems: "0"},
+	})
+}
+
+// fakeProcess is a process of a procfs that a test makes.
+type fakeProcess struct {
+	parent  int
+	cgroup  string
+	sockets []int // that it holds, by inode
+
+	cpus, mems string // that it may use
+}
+
+// procfs makes a procfs as the host's PID namespace shows it.
+func procfs(t testing.TB, all map[int]fakeProcess) string {
+	t.Helper()
+	root := t.TempDir()
+	write := func(text string, path ...string) {
+		file := filepath.Join(append([]string{root}, path...)...)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all = maps.Clone(all)
+	all[1] = fakeProcess{cgroup: "/init.scope"}
+	for pid, p := range all {
+		number := strconv.Itoa(pid)
+		write(fmt.Sprintf("%d (python3) S %d 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100\n", pid, p.parent), number, "stat")
+		write("0::"+p.cgroup+"\n", number, "cgroup")
+		write(fmt.Sprintf("Cpus_allowed_list:\t%s\nMems_allowed_list:\t%s\n", p.cpus, p.mems), number, "status")
+		write("7f0000000000 default anon=3072 N0=1024 N1=2048 kernelpagesize_kB=4\n", number, "numa_maps")
+		for fd, inode := range p.sockets {
+			file := filepath.Join(root, number, "fd", strconv.Itoa(fd))
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(fmt.Sprintf("socket:[%d]", inode), file); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// From a container: the host is known by kthreadd.
+	if err := os.MkdirAll(filepath.Join(root, "self/ns"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("pid:[4026532801]", filepath.Join(root, "self/ns/pid")); err != nil {
+		t.Fatal(err)
+	}
+	write("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1\n", "2", "stat")
+	return root
+}
+
+// podLogs makes the kubelet's log folder of the pod.
+func podLogs(t testing.TB) string {
+	t.Helper()
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "team-a_llm-0_"+podUID, "vllm"), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	return root
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"flag"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -44,7 +43,7 @@ func TestExposition(t *testing.T) {
 		before = text
 		return same
 	})
-	maps.Copy(all, otherPorts(t))
+	addPorts(t, all)
 	expositiontest.Compare(t, exposition, all, *update)
 }
 
@@ -54,6 +53,12 @@ func isWhole(body string) bool {
 		`accelerator_collector_success{collector="metax"} 1`,
 		`accelerator_collector_success{collector="ascend"} 1`,
 		`accelerator_collector_success{collector="numa"} 1`,
+		`accelerator_collector_success{collector="containers"} 1`,
+		`accelerator_process_container_info{container="vllm",container_id="` + containerID + `",namespace="team-a",pid="4242",pod="llm-0",pod_uid="` + podUID + `",vendor="metax"} 1`,
+		`accelerator_process_container_info{container="",container_id="` + containerID + `",namespace="",pid="4343",pod="",pod_uid="",vendor="ascend"} 1`,
+		`accelerator_collector_success{collector="allocations"} 1`,
+		`accelerator_process_node_memory_bytes{node="1",pid="4343",vendor="ascend"} 8.388608e+06`,
+		`accelerator_numa_node_conflict{device="1",vendor="metax"} 1`,
 		`accelerator_link_info{device="0",link="SIO",peer="1",vendor="ascend"} 1`,
 		`accelerator_link_info{device="0",link="PXB",peer="mlx5_0",vendor="metax"} 1`,
 		`accelerator_probe_target_device_info{device="0",target="chat-c",vendor="metax"} 1`,

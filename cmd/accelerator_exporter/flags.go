@@ -35,6 +35,7 @@ type settings struct {
 
 	vendors   []vendorFlags
 	numa      bool
+	numaMaps  bool
 	processes bool
 	detail    collector.Detail
 	serials   bool
@@ -44,6 +45,11 @@ type settings struct {
 	variables []string
 	sysfs     string
 	procfs    string
+
+	containers   bool
+	podLogs      string
+	podResources string
+	trustIDs     []string
 
 	detailShare float64 // of the time
 
@@ -119,7 +125,10 @@ func (s *settings) collectorFlags(app *kingpin.Application) {
 		}
 	}
 	app.Flag("collector.numa", "Enable the numa collector.").Default("true").BoolVar(&s.numa)
-	app.Flag("collector.processes", "Expose the memory of each process on a card.").Default("true").BoolVar(&s.processes)
+	app.Flag("collector.numa-maps", "Expose on which NUMA nodes the memory of each process on a card lies. Reading that from the kernel stops the process's memory management meanwhile.").
+		BoolVar(&s.numaMaps)
+	app.Flag("collector.processes", "Expose each process on a card: its memory, where it may run, and its container.").Default("true").BoolVar(&s.processes)
+	app.Flag("collector.containers", "Expose which container and pod each process on a card runs in.").Default("true").BoolVar(&s.containers)
 	app.Flag("collector.detail", "Details to ask for beyond the main tables: off, lean or full.").
 		Default(string(collector.DetailLean)).EnumVar((*string)(&s.detail), string(collector.DetailOff), string(collector.DetailLean), string(collector.DetailFull))
 	app.Flag("collector.detail-share", "Share of the time that a tool may be busy with details.").Default("0.2").Float64Var(&s.detailShare)
@@ -129,8 +138,13 @@ func (s *settings) collectorFlags(app *kingpin.Application) {
 	durationVar(app, "collector.timeout", "Timeout of one run of a vendor's tool.", "10s", &s.timeout)
 	app.Flag("collector.environment", "Name of an environment variable to pass on to the vendors' tools, which get PATH, LD_LIBRARY_PATH, HOME and TMPDIR only. Repeatable.").
 		PlaceHolder("NAME").StringsVar(&s.variables)
+	app.Flag("kubernetes.pod-logs", "Folder of the kubelet's log folders, whose names tell the names of pods.").Default("/var/log/pods").StringVar(&s.podLogs)
+	app.Flag("kubernetes.pod-resources", "Socket of the kubelet's PodResources API, to expose which container has which card. Default: none.").
+		PlaceHolder("SOCKET").StringVar(&s.podResources)
+	app.Flag("kubernetes.trust-device-ids", "Vendor whose device plugin's ids name cards, where neither volcano nor HAMi hands them out: ascend. Repeatable.").
+		PlaceHolder("VENDOR").EnumsVar(&s.trustIDs, collector.TrustedIDs()...)
 	app.Flag("path.sysfs", "sysfs mountpoint.").Default("/sys").StringVar(&s.sysfs)
-	app.Flag("path.procfs", "procfs mountpoint.").Default("/proc").StringVar(&s.procfs)
+	app.Flag("path.procfs", "procfs mountpoint. In a container without the host's PIDs: the host's, mounted read-only.").Default("/proc").StringVar(&s.procfs)
 }
 
 func (s *settings) probeFlags(app *kingpin.Application) {
@@ -187,11 +201,26 @@ func (s *settings) check() error {
 			return errors.New("--collector.environment must be a name such as SITE_CONFIG, without a value: the value is that of the exporter's own environment")
 		}
 	}
+	if err := s.checkKubernetes(); err != nil {
+		return err
+	}
 	if s.probeOnce && s.probe.URL == "" && s.configFile == "" {
 		return errors.New("--probe.once needs --probe.target or --config.file")
 	}
 	if !isTelemetryPath(s.telemetryPath) {
 		return errors.New("--web.telemetry-path must be a path such as /metrics, of at most 256 characters, and not below /-/")
+	}
+	return nil
+}
+
+// checkKubernetes refuses what could never be connected to.
+func (s *settings) checkKubernetes() error {
+	const longest = 107 // of a socket's path on Linux, in bytes
+	switch {
+	case s.podResources == "" && len(s.trustIDs) > 0:
+		return errors.New("--kubernetes.trust-device-ids needs --kubernetes.pod-resources")
+	case s.podResources != "" && (!strings.HasPrefix(s.podResources, "/") || len(s.podResources) > longest):
+		return fmt.Errorf("--kubernetes.pod-resources must be a path that begins with / and has at most %d bytes, such as /var/lib/kubelet/pod-resources/kubelet.sock", longest)
 	}
 	return nil
 }

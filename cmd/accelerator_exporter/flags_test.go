@@ -94,3 +94,26 @@ func TestTelemetryPath(t *testing.T) {
 		}
 	}
 }
+
+// What could never be connected to is told at the start, not at each poll.
+func TestKubernetesFlags(t *testing.T) {
+	const socket = "--kubernetes.pod-resources=/var/lib/kubelet/pod-resources/kubelet.sock"
+	for _, c := range []struct {
+		args []string
+		want string // of the error
+	}{
+		{nil, ""},
+		{[]string{socket}, ""},
+		{[]string{socket, "--kubernetes.trust-device-ids=ascend"}, ""},
+		{[]string{"--kubernetes.trust-device-ids=ascend"}, "--kubernetes.trust-device-ids needs --kubernetes.pod-resources"},
+		{[]string{socket, "--kubernetes.trust-device-ids=metax"}, "enum value must be one of ascend"},
+		{[]string{"--kubernetes.pod-resources=kubelet.sock"}, "--kubernetes.pod-resources must be a path that begins with /"},
+		{[]string{"--kubernetes.pod-resources=@kubelet"}, "--kubernetes.pod-resources must be a path that begins with /"},
+		{[]string{"--kubernetes.pod-resources=/" + strings.Repeat("a", 107)}, "at most 107 bytes"},
+	} {
+		_, err := parseFlags(c.args, io.Discard)
+		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: got %v, want %q", c.args, err, c.want)
+		}
+	}
+}

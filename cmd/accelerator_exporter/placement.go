@@ -12,6 +12,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 	"github.com/accelerator-exporter/accelerator_exporter/collector"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/container"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process/listening"
 )
@@ -21,7 +22,7 @@ const lookupTimeout = 2 * time.Second
 
 // placement joins the probed targets with the cards that serve them: the
 // configured ones, else those on which the process that listens at the target's
-// port, or a child of it, holds memory.
+// port, a child of it, or another process of its container holds memory.
 type placement struct {
 	procfs   process.FS
 	hardware *collector.Collector
@@ -90,28 +91,51 @@ func (p *placement) update(ctx context.Context) {
 			ports = append(ports, port)
 		}
 	}
-	byPort := map[int][]int{}
+	byPort := map[int]listening.Server{}
 	if len(ports) > 0 {
 		// What cannot be seen, for lack of rights or of a procfs, is not told.
 		byPort, _ = listening.Find(p.procfs, ports)
 	}
-	cards := map[string][]collector.DeviceRef{}
+	places, cards := p.hardware.Places(), map[string][]collector.DeviceRef{}
 	for _, t := range targets {
 		if refs := configured(t); len(refs) > 0 {
 			cards[t.Name()] = refs
 			continue
 		}
-		pids := map[string]bool{}
-		for _, pid := range byPort[portOfTarget[t.Name()]] {
-			pids[strconv.Itoa(pid)] = true
-		}
-		if len(pids) > 0 {
-			cards[t.Name()] = p.hardware.DevicesOf(func(pid string) bool { return pids[pid] })
+		if server := byPort[portOfTarget[t.Name()]]; len(server.Processes) > 0 {
+			cards[t.Name()] = p.hardware.DevicesOf(p.serving(server, byPort, places))
 		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cards = cards
+}
+
+// serving tells which processes are of a server: those behind its port, and where a listener
+// is in a container of a pod, all of that container that are not behind another target's port.
+// Engines of vLLM and workers of Ray may have another parent.
+func (p *placement) serving(server listening.Server, all map[int]listening.Server, places map[string]container.Place) func(pid string) bool {
+	pids, behindAPort := map[string]bool{}, map[string]bool{}
+	for _, pid := range server.Processes {
+		pids[strconv.Itoa(pid)] = true
+	}
+	for _, s := range all {
+		for _, pid := range s.Processes {
+			behindAPort[strconv.Itoa(pid)] = true
+		}
+	}
+	type ids struct{ pod, container string }
+	own := map[ids]bool{}
+	if len(places) > 0 {
+		for _, pid := range server.Listeners {
+			at := p.hardware.ContainerOf(pid)
+			own[ids{at.PodUID, at.ContainerID}] = at.PodUID != "" && at.ContainerID != ""
+		}
+	}
+	return func(pid string) bool {
+		at := places[pid]
+		return pids[pid] || own[ids{at.PodUID, at.ContainerID}] && !behindAPort[pid]
+	}
 }
 
 func configured(t probe.Target) []collector.DeviceRef {

@@ -36,6 +36,8 @@ next call on:
                                   port_down, optics_fade or ras. "2 unhealthy Critical",
                                   "0 hot 98" and "3 ras 80E18401" say what state, how many
                                   degrees and which code
+  mx-smi.processes                who holds the cards in place of the server, one a line: card,
+  npu-smi.processes               PID, name and MiB, such as "0 15652 python 60032"
   vllm.fault                      what the server does wrong (see fakehost vllm --help)
 `
 

@@ -37,9 +37,16 @@ func TestCardFaultsFromTheStateFolder(t *testing.T) {
 		{"mx-smi.card", "0 burnt\n", []string{"mx-smi"}, `no kind "burnt"`, "Attached", 3},
 		{"npu-smi.card", "9 hot\n", []string{"npu-smi", "info"}, "there is no card 9", "910B4", 3},
 		{"mx-smi.card", "", []string{"mx-smi"}, "Sliced GPU", "Not Available", 0},
+		{"mx-smi.processes", "2 15652 python 60032\n", []string{"mx-smi"}, "  2                    15652         python                       60032", "no process found", 0},
+		{"npu-smi.processes", "3 15652 python 60032\n", []string{"npu-smi", "info"}, "15652", "process found in NPU 3", 0},
+		{"mx-smi.processes", "2 15652 python\n", []string{"mx-smi"}, `must be such as "0 15652 python 60032"`, "Attached", 3},
+		{"mx-smi.processes", "2 0 python 1\n", []string{"mx-smi"}, "PID and MiB must be numbers", "Attached", 3},
+		{"mx-smi.processes", "8 7 python 1\n", []string{"mx-smi"}, "there is no card 8", "Attached", 3},
 	} {
 		write("mx-smi.card", "")
 		write("npu-smi.card", "")
+		write("mx-smi.processes", "")
+		write("npu-smi.processes", "")
 		write(c.file, c.text)
 		out, status := call(c.call...)
 		if status != c.status || !strings.Contains(out, c.has) || strings.Contains(out, c.lacks) {

@@ -120,6 +120,11 @@ func (s state) machine(tool string, newMachine func(fakesmi.Load, fakesmi.Faults
 		return model.Report{}, nil, err
 	}
 	m := newMachine(s.load(), faults)
+	if text := s.setting(tool + ".processes"); text != "" {
+		if m.Processes, err = fakesmi.ParseProcesses(text, m.Devices); err != nil {
+			return model.Report{}, nil, err
+		}
+	}
 	return m, faults, faults.Check(m.Devices)
 }
 

@@ -30,6 +30,7 @@ type server struct {
 	apiKeyFile string
 	requestLog string
 	served     []string
+	numa       numa
 }
 
 // paceFlags are those of fakehost pace: the same server on a fixed schedule.
@@ -70,6 +71,9 @@ func (s *server) vllmFlags(app *kingpin.Application) {
 	app.Flag("request-log", "File to which a JSON line is appended for each completion.").StringVar(&s.requestLog)
 	app.Flag("background-users", "Maximum number of simulated users, who come and go in a wave.").Default("0").IntVar(&c.BackgroundUsers)
 	app.Flag("background-period", "Period of that wave.").Default(d.BackgroundPeriod.String()).DurationVar(&c.BackgroundPeriod)
+	app.Flag("numa-penalty", "Factor by which the model is slower while the process may run on CPUs off the node of its cards.").Default("1").Float64Var(&s.numa.penalty)
+	app.Flag("numa-node", "NUMA node of its cards.").Default("0").IntVar(&s.numa.node)
+	app.Flag("path.sysfs", "sysfs mountpoint, or a made-up tree with the CPUs of that node.").Default("/sys").StringVar(&s.numa.sysfs)
 	app.Flag("seed", "Seed of the lengths and texts of answers.").Default("0").Uint64Var(&c.Seed)
 }
 
@@ -105,6 +109,11 @@ func (s *server) serve(ctx context.Context, st state, logger log.Logger) error {
 	if err != nil {
 		return err
 	}
+	penalty, err := s.numa.factor()
+	if err != nil {
+		return err
+	}
+	standIn.SetPenalty(penalty)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.listen)
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
@@ -153,6 +162,9 @@ func (s *server) share(ctx context.Context, st state, standIn *fakevllm.Server, 
 		if f := st.setting("vllm.fault"); f != fault {
 			fault = f
 			standIn.SetFault(faultNamed(f, s.config.Fault, logger))
+		}
+		if penalty, err := s.numa.factor(); err == nil { // taskset may have moved it
+			standIn.SetPenalty(penalty)
 		}
 		if err := st.writeLoad(cards(standIn.Load())); err != nil && !logged {
 			logged = true

@@ -17,7 +17,7 @@ func usagesRows() []detail.Row {
 	} {
 		rows = append(rows, detail.Key(e[0]+" usage rate", "engine_utilization_ratio", printed.Percent, e[1]))
 	}
-	return rows
+	return append(rows, detail.Key("npu utilization", "engine_utilization_ratio", printed.Percent, "npu"))
 }
 
 func watchRows() []detail.Row {
@@ -26,6 +26,7 @@ func watchRows() []detail.Row {
 		detail.Key("ai cube", "engine_utilization_ratio", printed.Percent, "cube"),
 		detail.Key("ai cpu", "engine_utilization_ratio", printed.Percent, "ai_cpu"),
 		detail.Key("ctrl cpu", "engine_utilization_ratio", printed.Percent, "control_cpu"),
+		detail.Key("npu util", "engine_utilization_ratio", printed.Percent, "npu"),
 		detail.Key("memory bw", "memory_bandwidth_ratio", printed.Percent, "hbm").If(hasHBM),
 		detail.Key("memory bw", "memory_bandwidth_ratio", printed.Percent, "ddr").If(hasDDRAlone),
 	}
@@ -114,8 +115,13 @@ func voltRows() []detail.Row {
 	return []detail.Row{detail.Key("voltage", "rail_volts", printed.Volts, "core")}
 }
 
+// pcieErrRows know the counts of older chips, of which there are others, and tell none of
+// them: a chip that prints only these is well.
 func pcieErrRows() []detail.Row {
 	var rows []detail.Row
+	for _, older := range []string{"pcs rx", "phy lane", "dl lcrc", "dl dcrc"} {
+		rows = append(rows, detail.Row{Key: older + " error count"})
+	}
 	for _, e := range [][2]string{
 		{"tx error", "tx"}, {"rx error", "rx"}, {"lcrc error", "lcrc"}, {"ecrc error", "ecrc"}, {"retry", "retry"},
 	} {

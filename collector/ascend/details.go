@@ -31,7 +31,7 @@ func details() []smi.Detail {
 		{Name: "volt", Scope: smi.Card, Every: smi.FiveMinutes, Args: card("volt"), Parse: parseAsked(voltRows())},
 		{Name: "pcie_err", Scope: smi.Die, Every: smi.FiveMinutes, Args: die("pcie-err"), Parse: parseAsked(pcieErrRows())},
 		{Name: "sio_info", Scope: smi.Die, Every: smi.FiveMinutes, Args: die("sio-info"), Parse: parseAsked(sioRows())},
-		{Name: "health", Scope: smi.Die, Every: smi.Minute, Args: die("health"), When: isSick, Parse: parseAsked(healthRows())},
+		{Name: "health", Scope: smi.Die, Every: smi.Minute, Lean: true, Args: die("health"), When: isSick, Parse: parseAsked(healthRows())},
 		{Name: "board", Scope: smi.Card, Every: smi.Hour, Serials: true, Args: card("board"), Parse: parseText(boardRows(), askedFirst)},
 	}
 	return slices.Concat(all, networkDetails())

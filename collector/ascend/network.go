@@ -1,6 +1,7 @@
 package ascend
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 
@@ -30,7 +31,7 @@ func networkDetails() []smi.Detail {
 		port("hccn_stat", "-stat", smi.Detail{Every: smi.Minute, Lean: true}, statRows()),
 		port("hccn_link_stat", "-link_stat", smi.Detail{Every: smi.FiveMinutes}, linkStatRows("", "")),
 		port("hccn_net_health", "-net_health", smi.Detail{Every: smi.FiveMinutes}, netHealthRows()),
-		port("hccn_optical", "-optical", smi.Detail{Every: smi.FiveMinutes}, opticalRows()),
+		optical(port("hccn_optical", "-optical", smi.Detail{Every: smi.FiveMinutes, Stderr: true}, opticalRows())),
 		port("hccn_speed", "-speed", smi.Detail{Every: smi.Hour}, speedRows()),
 		devInfo(),
 	}
@@ -147,6 +148,28 @@ func opticalRows() []detail.Row {
 	return rows
 }
 
+// optical adds the other answer where there is no module: a sentence on standard error.
+func optical(d smi.Detail) smi.Detail {
+	parse := d.Parse
+	d.Parse = func(out []byte, cards []model.Device) ([]smi.Told, error) {
+		told, err := parse(out, cards)
+		if err != nil && len(cards) == 1 && saysNoModule(out) {
+			return []smi.Told{{Device: cards[0].ID, Readings: model.Readings{{Metric: "optical_present", Value: 0}}}}, nil
+		}
+		return told, err
+	}
+	return d
+}
+
+func saysNoModule(out []byte) bool {
+	for line := range bytes.Lines(out) {
+		if bytes.EqualFold(bytes.TrimSpace(line), []byte("Optical module is not present.")) {
+			return true
+		}
+	}
+	return false
+}
+
 // ClassifyNetwork returns what an error text of hccn_tool means. Most go to stderr, and
 // exit statuses collide, so the sentence decides.
 func ClassifyNetwork(text []byte) (failure.Reason, string, bool) {
@@ -155,7 +178,7 @@ func ClassifyNetwork(text []byte) (failure.Reason, string, bool) {
 		{Text: "i2c is busy", Reason: failure.Busy},
 		{Text: "Control link unreachable", Reason: failure.Busy}, // the other die reads the module
 		{Text: "is not supported on this product", Reason: failure.Unsupported},
-		{Text: "Optical module is not present", Reason: failure.Unsupported}, // such as a copper cable
+		{Text: "Optical module is not present", Reason: failure.Unsupported}, // to -optical, an answer
 		{Text: "permission denied", Reason: failure.Permission},
 		{Text: "The device is not exist", Reason: failure.NoDevice},
 		{Text: "Get device health status failed", Reason: failure.Driver},

@@ -102,7 +102,7 @@ func parsePortSpeed(out []byte, cards []model.Device) ([]smi.Told, error) {
 }
 
 // unifiedBusRows read -stat of a port of the unified bus. Its first two keys are no
-// counters.
+// counters. The tool's document spells three kinds in another way than its source.
 func unifiedBusRows(udie, port string) []detail.Row {
 	var rows []detail.Row
 	packets := func(key, kind, direction string) {
@@ -117,6 +117,9 @@ func unifiedBusRows(udie, port string) []detail.Row {
 			"unknown_pkt", "to_host_pkt", "to_imp_pkt", "to_mar_pkt", "to_link_pkt", "to_noc_pkt", "lpbk_ind",
 		} {
 			packets(kind+"_cnt_"+d[0], strings.TrimSuffix(kind, "_pkt"), d[1])
+		}
+		for _, kind := range [][2]string{{"ub_ipv4", "ub_glb_ipv4"}, {"ub_ipv6", "ub_glb_ipv6"}, {"ub_compact", "ub_clan"}} {
+			packets(kind[0]+"_pkt_cnt_"+d[0], kind[1], d[1])
 		}
 		packets(d[0]+"_busi_flit_num", "busi_flit", d[1])
 		for _, kind := range []string{"drop_ind", "err_ind", "route_err", "out_err", "length_err"} {

@@ -95,6 +95,7 @@ func wantUse(add adder, name string, is func(string) bool, c *fakesmi.AscendCard
 	ratio("control_cpu", c.Use.ControlCPU)
 	if is("a3 950") {
 		ratio("cube", c.Use.Cube)
+		ratio("npu", c.Use.NPU)
 	}
 	switch {
 	case watch:

@@ -19,7 +19,11 @@ type Snapshot struct {
 	Processes []Process
 	Slices    []Slice
 	Links     []Link
-	Warnings  Warnings // what did not fit together; the reports keep their own
+	// Placements are of those processes that could be looked at.
+	Placements []Placement
+	// Unplaced is how many processes could not be; nil where nobody looked.
+	Unplaced *int
+	Warnings Warnings // what did not fit together; the reports keep their own
 }
 
 // Resolver finds the ID of the device that a topology's name ("GPU0", "NPU3",

@@ -53,6 +53,9 @@ type Device struct {
 
 	NUMANode    *int
 	CPUAffinity string // a CPU list such as 0-31,64-95
+	// NUMAConflict is whether the tool's topology and the kernel tell different nodes; nil
+	// where only one tells.
+	NUMAConflict *bool
 }
 
 // Health is the state a tool prints for a card.
@@ -68,6 +71,23 @@ type Process struct {
 	PID       string
 	Name      string // cut at 15 characters by the kernel, empty where the tool prints none
 	UsedBytes float64
+}
+
+// Placement is what a process on cards may use of the machine.
+type Placement struct {
+	PID   string
+	CPUs  string // a list such as 0-31,64-95 of online CPUs, empty where not known
+	Nodes string // a list of the NUMA nodes on which it may take memory
+	Near  []Nearness
+}
+
+// Nearness is a process's place beside one of its cards.
+type Nearness struct {
+	Device string
+	// CPUs is the share of its CPUs that are on the card's node, 0 to 1.
+	CPUs *float64
+	// Memory is whether it may take memory on the card's node.
+	Memory *bool
 }
 
 // Slice is a part of a card with its own quota (MetaX sGPU).

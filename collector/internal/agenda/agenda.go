@@ -173,6 +173,14 @@ func (a *Agenda[K]) Interval(key K) time.Duration {
 	return 0
 }
 
+// Rest returns how long a question rests since it was asked last, 0 for its interval.
+func (a *Agenda[K]) Rest(key K) time.Duration {
+	if q := a.questions[key]; q != nil {
+		return a.stretch(q, q.rest)
+	}
+	return 0
+}
+
 func (a *Agenda[K]) stretched(q *question) time.Duration { return a.stretch(q, q.every) }
 
 func (a *Agenda[K]) stretch(q *question, d time.Duration) time.Duration {
@@ -199,7 +207,8 @@ func (a *Agenda[K]) refill(now time.Time) {
 // what they need, and the others the rest in equal parts.
 func (a *Agenda[K]) allot() {
 	need := make(map[string]float64, len(a.groups))
-	for _, q := range a.questions {
+	inOrder := func(x, y *question) int { return cmp.Compare(x.order, y.order) } // a sum depends on it, in its last digits
+	for _, q := range slices.SortedFunc(maps.Values(a.questions), inOrder) {
 		every := q.every
 		if q.rest > 0 {
 			every = q.rest

@@ -209,3 +209,25 @@ func TestIntervalLastsUntilTheNextTime(t *testing.T) {
 		t.Errorf("the interval is %s, and the next time in five minutes", got)
 	}
 }
+
+// A rest stretches as its question does, and ends with the next answer.
+func TestRestIsUntilTheNextTime(t *testing.T) {
+	start := time.Unix(0, 0)
+	a := agenda.New[key](0.2)
+	watch := key{"watch", 0}
+	a.Set(start, []agenda.Question[key]{{Key: watch, Every: time.Minute, Phase: 1}})
+	for _, c := range []struct{ cost, rest, want time.Duration }{
+		{time.Second, 0, 0},
+		{10 * time.Second, 5 * time.Minute, 5 * time.Minute},
+		{2 * time.Minute, 5 * time.Minute, 10 * time.Minute}, // of which two minutes are a fifth
+		{time.Second, 0, 0},
+	} {
+		a.Done(start, watch, c.cost, c.rest)
+		if got := a.Rest(watch).Round(time.Second); got != c.want {
+			t.Errorf("after %s with a rest of %s: rests %s, want %s", c.cost, c.rest, got, c.want)
+		}
+	}
+	if got := a.Rest(key{"gone", 0}); got != 0 {
+		t.Errorf("a question that is not there rests %s", got)
+	}
+}

@@ -163,7 +163,7 @@ func TestWedged(t *testing.T) {
 		{"hangs", `exec sleep 1000`, short, result{failure.Timeout, -1, "", ""}},
 		{"hangs with a child", `sleep 1000 & sleep 1000`, short, result{failure.Timeout, -1, "", ""}},
 		{"ignores SIGTERM, and its child too", `trap '' TERM; sleep 1000 & sleep 1000; sleep 1000`, short, result{failure.Timeout, -1, "", ""}},
-		{"hangs with a child in a group of its own", `timeout 1000 sleep 1000`, short, result{failure.Timeout, -1, "", ""}},
+		{"hangs with a child in a group of its own", `timeout 1000 sleep 1000 & sleep 1000`, short, result{failure.Timeout, -1, "", ""}},
 		{"hangs with a child in a session of its own", `setsid sleep 1000 & sleep 1000`, short, result{failure.Timeout, -1, "", ""}},
 		{"is stopped", `kill -STOP $$`, short, result{failure.Timeout, -1, "", ""}},
 		{

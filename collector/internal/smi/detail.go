@@ -48,6 +48,9 @@ type Detail struct {
 	// Parse reads standard output, whole or cut after a line. Cards are those that the call is about; nothing is told of
 	// another. It must not keep out. The error is a *failure.Error.
 	Parse func(out []byte, cards []model.Device) ([]Told, error)
+	// Stderr marks a command of which a sentence on standard error is an answer. That is parsed where standard output is
+	// none, whatever the exit status.
+	Stderr bool
 	// More returns the questions that an answer gives rise to, such as those about each of a card's network ports: they
 	// replace those of the answer before. Some share a name, each with a Port of its own, and each tells readings of its
 	// own. Nil for none.

@@ -18,13 +18,17 @@ import (
 // first in it.
 const maxTable = 16 << 20
 
-// Find returns, for each port, the processes that hold a listening TCP socket
-// of it and all that descend from these, as a server's workers do, by ascending PID.
-// A port that nobody listens on, or only processes that we may not look at, which
+// Server is the processes behind a port, by ascending PID.
+type Server struct {
+	Listeners []int // hold a listening TCP socket of the port
+	Processes []int // these and all that descend from them, as a server's workers do
+}
+
+// Find returns, for each port, the processes that serve it. A port that nobody listens on, or only processes that we may not look at, which
 // takes root's privileges for those of others, is missing. The sockets are those of
 // our own network namespace, the PIDs those of proc's PID namespace. The error says
 // that no socket table, or not the list of processes, could be read.
-func Find(proc process.FS, ports []int) (map[int][]int, error) {
+func Find(proc process.FS, ports []int) (map[int]Server, error) {
 	sockets, err := listeners(string(proc), ports)
 	if err != nil || len(sockets) == 0 {
 		return nil, err
@@ -46,10 +50,11 @@ func Find(proc process.FS, ports []int) (map[int][]int, error) {
 			owners[port][st.PID] = true
 		}
 	}
-	found := make(map[int][]int, len(owners))
+	found := make(map[int]Server, len(owners))
 	for port, pids := range owners {
+		listeners := slices.Sorted(maps.Keys(pids))
 		process.AddDescendants(pids, all)
-		found[port] = slices.Sorted(maps.Keys(pids))
+		found[port] = Server{Listeners: listeners, Processes: slices.Sorted(maps.Keys(pids))}
 	}
 	return found, nil
 }

@@ -92,7 +92,8 @@ func TestFindOnThisMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := slices.Sorted(slices.Values(slices.Concat([]int{os.Getpid()}, family, others)))
-	if diff := cmp.Diff(map[int][]int{ours: all, theirs: others}, got); diff != "" {
+	want := map[int]Server{ours: {[]int{os.Getpid()}, all}, theirs: {others, others}}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -101,7 +102,7 @@ func TestFindIPv6(t *testing.T) {
 	needProc(t)
 	_, port := listen(t, "tcp6", "[::1]:0")
 	got, err := Find("/proc", []int{port})
-	if err != nil || !slices.Contains(got[port], os.Getpid()) {
+	if err != nil || !slices.Contains(got[port].Listeners, os.Getpid()) {
 		t.Errorf("Find = %v, %v, want %d", got, err, os.Getpid())
 	}
 }
@@ -186,10 +187,10 @@ func TestFindInTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := Find(root, []int{8000, 8001, 8002, 8003})
-	want := map[int][]int{
-		8000: {100, 110, 120, 130, 300},
-		8001: {200, 210},
-		8002: {300},
+	want := map[int]Server{
+		8000: {[]int{100, 300}, []int{100, 110, 120, 130, 300}},
+		8001: {[]int{200}, []int{200, 210}},
+		8002: {[]int{300}, []int{300}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("(-want +got):\n%s%v", diff, err)
@@ -200,7 +201,7 @@ func TestFindWithoutIPv6(t *testing.T) {
 	procs := fakeProc{7: {"server", 1, []string{"socket:[501]"}}}
 	root := procs.write(t, map[string]string{"tcp": header + socket(8000, "0A", 501)})
 	got, err := Find(root, []int{8000})
-	if diff := cmp.Diff(map[int][]int{8000: {7}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(map[int]Server{8000: {[]int{7}, []int{7}}}, got); diff != "" || err != nil {
 		t.Errorf("(-want +got):\n%s%v", diff, err)
 	}
 }
@@ -210,7 +211,7 @@ func TestFindSurvivesLoops(t *testing.T) {
 	procs := fakeProc{7: {"a", 8, []string{"socket:[501]"}}, 8: {"b", 7, nil}}
 	root := procs.write(t, map[string]string{"tcp": header + socket(8000, "0A", 501)})
 	got, err := Find(root, []int{8000})
-	if diff := cmp.Diff(map[int][]int{8000: {7, 8}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(map[int]Server{8000: {[]int{7}, []int{7, 8}}}, got); diff != "" || err != nil {
 		t.Errorf("(-want +got):\n%s%v", diff, err)
 	}
 }

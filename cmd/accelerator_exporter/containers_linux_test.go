@@ -1,0 +1,101 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// opened watches folders, and returns what tells which entries of them were opened since.
+func opened(t *testing.T, dirs ...string) func() map[string]bool {
+	t.Helper()
+	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+	if err != nil {
+		t.Skip("no inotify:", err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	watched := map[int32]string{}
+	for _, dir := range dirs {
+		wd, err := unix.InotifyAddWatch(fd, dir, unix.IN_OPEN)
+		if err != nil {
+			t.Skip("no inotify:", err)
+		}
+		watched[int32(wd)] = filepath.Base(dir)
+	}
+	all := map[string]bool{}
+	return func() map[string]bool {
+		var buf [64 << 10]byte
+		for {
+			n, err := unix.Read(fd, buf[:])
+			if err != nil {
+				return all
+			}
+			for at := 0; at < n; {
+				event := (*unix.InotifyEvent)(unsafe.Pointer(&buf[at]))
+				at += unix.SizeofInotifyEvent
+				name := strings.TrimRight(string(buf[at:at+int(event.Len)]), "\x00")
+				at += int(event.Len)
+				all[filepath.Join(watched[event.Wd], name)] = true
+			}
+		}
+	}
+}
+
+// Off is off: neither the processes nor the pods' folders are opened, which the same
+// machine shows when it is on. A process's environment is never opened.
+func TestContainersOff(t *testing.T) {
+	for flag, want := range map[string]bool{"--collector.containers": true, "--no-collector.containers": false} {
+		root, logs := processes(t), podLogs(t)
+		secrets := []string{"4242/environ", "4242/cmdline"}
+		for _, secret := range secrets {
+			if err := os.WriteFile(filepath.Join(root, secret), []byte("TOKEN=x"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		files := opened(t, filepath.Join(root, "1"), filepath.Join(root, "2"), filepath.Join(root, "4242"), logs)
+		p := start(t, "--collector.metax.command="+busyCards(t, "4242"), "--no-collector.ascend", "--no-collector.numa",
+			"--collector.interval=20ms", "--path.procfs="+root, "--kubernetes.pod-logs="+logs, flag)
+		polls := 0
+		waitFor(t, "polls", func() bool {
+			_, body := p.get(t, "/metrics")
+			if strings.Contains(body, `accelerator_process_memory_used_bytes{`) {
+				polls++
+			}
+			if strings.Contains(body, `accelerator_process_container_info{`) != want || strings.Contains(body, `collector="containers"`) != want {
+				polls = 0
+			}
+			return polls > 10
+		})
+		seen := files()
+		if want != seen["4242/cgroup"] || want != seen["4242/stat"] || want != seen[filepath.Base(logs)] || !want && len(seen) > 0 {
+			t.Errorf("%s: opened %v", flag, seen)
+		}
+		for _, secret := range secrets {
+			if seen[secret] {
+				t.Errorf("%s: opened %s", flag, secret)
+			}
+		}
+	}
+}
+
+// In a container without the host's processes the page says that nothing is known of
+// containers, and what to do.
+func TestLandingPageOfAForeignPIDNamespace(t *testing.T) {
+	root := processes(t)
+	if err := os.RemoveAll(filepath.Join(root, "2")); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, "--collector.metax.command="+busyCards(t, "4242"), "--no-collector.ascend", "--no-collector.numa", "--path.procfs="+root)
+	waitFor(t, "the page says so", func() bool {
+		text, _ := landingAs(t, p, "*/*")
+		text = strings.Join(strings.Fields(text), " ")
+		return strings.Contains(text, "containers: unsupported") && strings.Contains(text, "hint: hostPID: true, or the host's /proc mounted read-only and --path.procfs")
+	})
+	if _, body := p.get(t, "/metrics"); strings.Contains(body, "accelerator_process_container_info{") || strings.Contains(body, `accelerator_collector_failures_total{collector="containers",reason="unsupported"} 0`) {
+		t.Error("the scrape does not say so")
+	}
+}

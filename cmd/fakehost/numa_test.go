@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	nodes "github.com/accelerator-exporter/accelerator_exporter/collector/numa"
+)
+
+// sysfsOf is a made-up tree whose node 1 has those CPUs.
+func sysfsOf(t *testing.T, cpus string) string {
+	t.Helper()
+	root := t.TempDir()
+	dir := filepath.Join(root, "devices", "system", "node", "node1")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "cpulist"), []byte(cpus+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// The model is slower exactly where the process may run off the node of its cards.
+func TestNumaPenalty(t *testing.T) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Skip(err)
+	}
+	allowed, err := nodes.ParseAllowed(string(status))
+	if err != nil {
+		t.Skip(err)
+	}
+	own := nodes.FormatList(allowed.CPUs)
+	for _, tt := range []struct {
+		cpus    string
+		penalty float64
+		want    float64
+		err     string
+	}{
+		{own, 1.2, 1, ""},
+		{own + ",8000-8001", 1.2, 1, ""},
+		{"8000-8001", 1.2, 1.2, ""},
+		{"8000", 1, 1, ""},
+		{"", 1.2, 1.2, ""},
+		{"0-", 1.2, 0, "CPUs of node 1"},
+		{own, -1, 0, "above 0"},
+	} {
+		got, err := numa{penalty: tt.penalty, node: 1, sysfs: sysfsOf(t, tt.cpus)}.factor()
+		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("node of CPUs %q, penalty %g: %g, %v", tt.cpus, tt.penalty, got, err)
+		}
+	}
+	if _, err := (numa{penalty: 1.2, node: 2, sysfs: sysfsOf(t, own)}).factor(); err == nil || !strings.Contains(err.Error(), "CPUs of node 2") {
+		t.Errorf("a node that is not there: %v", err)
+	}
+}
