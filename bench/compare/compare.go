@@ -29,7 +29,9 @@ type Comparison struct {
 	Sides []About `json:"sides"`
 	// Warnings are what makes sides unlike as a whole, one sentence each.
 	Warnings []string `json:"warnings,omitempty"`
-	Levels   []Level  `json:"levels"` // that more than one side ran
+	// Bindings sum each level up where the sides are bindings of one server.
+	Bindings []Bindings `json:"bindings,omitempty"`
+	Levels   []Level    `json:"levels"` // that more than one side ran
 	// Tests is how many tests were made, those without runs enough not among them,
 	// and ExpectedFalse how many of them find a difference by chance when there is
 	// none, at most.
@@ -171,4 +173,5 @@ func (c *Comparison) addLevel(sides []Side, l level, unlike [][]string, needed m
 		out.Pairs = append(out.Pairs, p)
 	}
 	c.Levels = append(c.Levels, out)
+	c.addBindings(sides, l, out)
 }

@@ -45,7 +45,7 @@ func find(t *testing.T, c *Comparison, level, side, metric string) Row {
 
 // The golden files are what a user reads: look at their difference as one would.
 func TestGolden(t *testing.T) {
-	fixtures := map[string][]Side{"numa": numaTable(), "interleaved": interleaved()}
+	fixtures := map[string][]Side{"numa": numaTable(), "interleaved": interleaved(), "bindings": bindings(1, 5, 0.02, 1.2)}
 	for name, sides := range fixtures {
 		c := compared(t, sides)
 		for ext, write := range map[string]func(io.Writer) error{"txt": c.Text, "md": c.Markdown, "json": c.JSON} {

@@ -27,6 +27,8 @@ const (
 type form struct {
 	side, title, warning, note string
 	head, row, between         string // of a table: both sides, the cells, and what is between two
+	rule                       string // below the names of columns, for five of them
+	sentence                   string
 	escape                     func(string) string
 }
 
@@ -36,7 +38,7 @@ func (c *Comparison) Text(w io.Writer) error {
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	c.write(table, form{
 		side: "%s\t%s\n", title: "\n%s\n", warning: "! %s\n", note: "%s\n",
-		head: "\t%s\t%s\t\n", row: "%s\n", between: "\t", escape: func(text string) string { return strings.ReplaceAll(text, "\t", " ") },
+		sentence: "%s\n", head: "\t%s\t%s\t\n", row: "%s\n", between: "\t", escape: func(text string) string { return strings.ReplaceAll(text, "\t", " ") },
 	})
 	_ = table.Flush()
 	_, err := w.Write(trimLines(out.Bytes()))
@@ -48,7 +50,7 @@ func (c *Comparison) Markdown(w io.Writer) error {
 	var out bytes.Buffer
 	c.write(&out, form{
 		side: "- **%s**: %s\n", title: "\n### %s\n\n", warning: "\n> **!** %s\n", note: "- %s\n",
-		head: "| | %s | %s | |\n|---|---:|---:|---|\n", row: "| %s |\n", between: " | ", escape: markdown,
+		sentence: "**%s**\n\n", rule: "|---|---:|---:|---:|---:|\n", head: "| | %s | %s | |\n|---|---:|---:|---|\n", row: "| %s |\n", between: " | ", escape: markdown,
 	})
 	_, err := w.Write(out.Bytes())
 	return err
@@ -68,6 +70,19 @@ func (c *Comparison) write(w io.Writer, f form) {
 	}
 	for _, warning := range c.Warnings {
 		line(f.warning, warning)
+	}
+	for _, b := range c.Bindings {
+		line(f.title, b.Level+": bindings")
+		line(f.sentence, b.Verdict)
+		for i, cells := range b.table() {
+			for j := range cells {
+				cells[j] = f.escape(cells[j])
+			}
+			fmt.Fprintf(w, f.row, strings.Join(cells, f.between))
+			if i == 0 {
+				fmt.Fprint(w, f.rule)
+			}
+		}
 	}
 	for _, l := range c.Levels {
 		for _, p := range l.Pairs {
@@ -89,6 +104,15 @@ func (c *Comparison) write(w io.Writer, f form) {
 	for _, note := range c.footnotes() {
 		line(f.note, note)
 	}
+}
+
+// table is the names of the columns and a row for each binding.
+func (b Bindings) table() [][]string {
+	rows := [][]string{{"binding", "requests/s", "mean latency, s", "output tokens/s", "TPOT p50, ms"}}
+	for _, r := range b.Rows {
+		rows = append(rows, []string{r.Binding, r.Requests.text(1), r.Latency.text(1), r.Output.text(1), r.TPOT.text(1e3)})
+	}
+	return rows
 }
 
 // JSON writes the comparison as one object, indented.

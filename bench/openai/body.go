@@ -120,7 +120,7 @@ func (x *exchange) feed(p []byte) {
 	}
 	b.settled, b.end = true, time.Since(x.started)
 	if b.stream.failure == nil && x.client.keepAlive {
-		b.drain = time.AfterFunc(drainTime, func() { x.cancel(errOver) })
+		b.drain = time.AfterFunc(x.client.drainTime, func() { x.cancel(errOver) })
 	}
 }
 

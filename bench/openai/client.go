@@ -48,6 +48,7 @@ type Client struct {
 	base        *url.URL
 	http        config.HTTPClientConfig
 	keepAlive   bool
+	drainTime   time.Duration // for which a finished response is read on at most
 	knownModels []string
 	files       transport.Files
 	transport   http.RoundTripper
@@ -66,7 +67,7 @@ func NewClient(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading base URL: %w", err)
 	}
-	c := &Client{base: base, http: cfg.HTTP, keepAlive: cfg.KeepAlive, knownModels: cfg.KnownModels, tokenConns: newTokenConns()}
+	c := &Client{base: base, http: cfg.HTTP, keepAlive: cfg.KeepAlive, drainTime: drainTime, knownModels: cfg.KnownModels, tokenConns: newTokenConns()}
 	c.files.Sent = keepSecret
 	c.dialer = (&net.Dialer{Control: wantStamps}).DialContext
 	o := transport.Options{

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -33,7 +34,8 @@ func aggregate(opts Options, logs []source) (*Report, error) {
 	if opts.AsRun {
 		r.ObjectivesDiffer = opts.adopt(r.Runs)
 	}
-	if opts.Percentiles, err = percentiles(ps, opts.Chosen); err != nil {
+	opts.limits = limitsOf(r.Runs)
+	if opts.Percentiles, err = percentiles(ps, slices.Concat(opts.Chosen, percentilesOf(opts.limits))); err != nil {
 		return nil, err
 	}
 	if len(opts.Chosen) == 0 {
@@ -45,8 +47,11 @@ func aggregate(opts Options, logs []source) (*Report, error) {
 		return nil, err
 	}
 	r.NotRun = notRun(outlines[0].run, steps)
-	r.Steps, err = figuresOf(opts, outlines, steps)
-	return r, err
+	if r.Steps, err = figuresOf(opts, outlines, steps); err != nil {
+		return nil, err
+	}
+	r.Capacity = capacityOf(r)
+	return r, nil
 }
 
 // adopt takes what is not given from the runs' heads, and reports whether their

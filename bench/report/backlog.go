@@ -26,6 +26,9 @@ const (
 	quarters       = 4
 )
 
+// Overloaded reports whether the server did not keep up with the rate of an open loop.
+func (s *Step) Overloaded() bool { return s.NotSteady == requestsPileUp || s.NotSteady == waitsGrow }
+
 // backlog tells whether an open loop sends more than the server answers: then no
 // part of it is steady.
 type backlog struct {

@@ -14,7 +14,8 @@ import (
 type checker struct {
 	Checks
 	lags             samples
-	answered, kernel int // requests with an answer, and those with the kernel's instants
+	ends             moments // lags of the last read of each answer, after which a user goes on
+	answered, kernel int     // requests with an answer, and those with the kernel's instants
 	cut              limitedAnswers
 }
 
@@ -23,6 +24,9 @@ func (c *checker) take(r *runlog.Request) {
 	c.cut.take(r)
 	for _, lag := range t.Lags {
 		c.lags.add(int64(lag))
+	}
+	if n := len(t.Lags); n > 0 {
+		c.ends.add(max(0, t.Lags[n-1].Seconds()))
 	}
 	if t.Events > 0 {
 		c.answered++

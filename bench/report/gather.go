@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -27,6 +28,8 @@ type gather struct {
 
 	failedAs      map[openai.Reason]string
 	localFailures int
+	unreached     int // requests in a row, until now
+	lost          int // the same, and those whose answer was cut
 
 	checks checker
 	// What more than one machine sampled is taken from the first that did: they
@@ -158,14 +161,18 @@ func (g *gather) report() Step {
 	}
 	s := Step{
 		Step: g.joined.step, Machines: len(g.joined.parts), Account: g.account,
-		Stop: g.stop(), NotSteady: g.notSteady.why, Chosen: g.opts.Chosen, Requests: g.briefs,
+		Stop: g.stop(), NotSteady: g.notSteady.why, SteadyTakes: g.notSteady.requests, Chosen: g.opts.Chosen, Requests: g.briefs,
 	}
 	s.Account.Mismatch = g.mismatch()
 	if g.steady != nil {
 		s.Steady = new(g.steady.figures(&g.curve, g.in, g.opts))
+		s.Held = held(g.opts.limits, g.in, s.Steady)
 	}
 	g.out.join(g.in)
 	s.Whole = g.whole.figures(&g.curve, g.out, g.opts)
+	if g.steady == nil {
+		s.Held = held(g.opts.limits, g.out, &s.Whole)
+	}
 	if s.Steady != nil { // its seconds begin elsewhere
 		s.Whole.PeakOutputThroughput = max(s.Whole.PeakOutputThroughput, s.Steady.PeakOutputThroughput)
 	}
@@ -184,14 +191,24 @@ func (g *gather) report() Step {
 	if len(g.failedAs) > 0 {
 		s.FailedAs = g.failedAs
 	}
-	s.LocalFailures = g.localFailures
+	s.LocalFailures, s.Unreached, s.Lost = g.localFailures, g.unreached, g.lost
+	s.ClientLimit = g.clientLimit(&s)
 	s.Warnings = g.warnings(&s)
 	slices.SortStableFunc(s.Requests, func(a, b Brief) int { return a.Started.Compare(b.Started) })
 	return s
 }
 
-// failure keeps what the first failure of each reason said.
+// failure counts the requests at the end that lost the server, and keeps what the first
+// failure of each reason said.
 func (g *gather) failure(f *openai.Failure) {
+	g.unreached, g.lost = g.unreached+1, g.lost+1
+	unreached := f != nil && f.Reason.Unreached()
+	if !unreached {
+		g.unreached = 0
+	}
+	if !unreached && (f == nil || f.Reason != openai.ReasonTruncated) {
+		g.lost = 0
+	}
 	if f == nil || f.Reason == openai.ReasonCanceled {
 		return
 	}
@@ -220,6 +237,17 @@ func (g *gather) stop() runlog.Stop {
 		}
 	}
 	return stop
+}
+
+// Brief is one request as vLLM's detailed results list it. Durations of what did
+// not happen are 0.
+type Brief struct {
+	Started          time.Time
+	PromptTokens     int
+	OutputTokens     int
+	TTFT, E2E, Queue time.Duration
+	ITLs             []time.Duration
+	Failure          string // empty for a success
 }
 
 func brief(r *runlog.Request) Brief {

@@ -203,8 +203,12 @@ func (c *recorder) join(o *recorder) {
 
 // p99 is in seconds. It is of a distribution that was summed up.
 func (c *recorder) p99(key Key) (seconds float64, ok bool) {
-	i := slices.IndexFunc(c.measures, func(m Measure) bool { return m.Key == key })
-	return c.samples[i].p99()
+	return c.samples[c.index(key)].p99()
+}
+
+// index is where a measure's samples are, -1 for one that is not known.
+func (c *recorder) index(key Key) int {
+	return slices.IndexFunc(c.measures, func(m Measure) bool { return m.Key == key })
 }
 
 func (c *recorder) distributions(ps []float64) Distributions {

@@ -3,9 +3,6 @@
 package report
 
 import (
-	"cmp"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +30,8 @@ type Options struct {
 	MaxExact int
 	// Detail keeps [Step.Requests]: memory grows with the number of requests.
 	Detail bool
+
+	limits []runlog.Limit // those of the search that chose the steps
 }
 
 // Report is what is known of one run, or of several that were one load.
@@ -54,12 +53,17 @@ type Report struct {
 	ObjectivesDiffer bool
 	// Chosen are the percentiles that were asked for, in the order given, or 99.
 	Chosen []float64
+	// Capacity is the answer of a run that searched for it, nil for any other.
+	Capacity *Capacity
 }
 
 // Notes are the warnings about the report as a whole, one sentence each.
 func (r *Report) Notes() []string {
 	var all words.List
 	all.If(!r.Complete, "A log has no end: its run was killed or still goes on, and the requests then in flight are not in the report.")
+	if c := r.Capacity; c != nil && c.Changed > 0 {
+		all = append(all, c.changeNote())
+	}
 	all.If(r.ObjectivesDiffer, "The runs had different objectives, so no request is counted as good: give them with --goodput.")
 	all.If(r.Damaged > 0, "%s of the logs could not be read, and what was in them is not in the report.", words.Counted(r.Damaged, "line"))
 	return all
@@ -76,12 +80,18 @@ type Step struct {
 	FailedAs map[openai.Reason]string
 	// LocalFailures failed for want of this machine's own means: files, ports.
 	LocalFailures int
-	Stop          runlog.Stop // empty when the log ended before the step did
-	Whole         Figures     // of the whole step, ramp and drain included
+	// Unreached is how many requests in a row, at the step's end, did not come as far as
+	// the server. Lost counts those too whose answer was cut.
+	Unreached, Lost int
+	Stop            runlog.Stop // empty when the log ended before the step did
+	Whole           Figures     // of the whole step, ramp and drain included
 	// Steady is without ramp and drain, see [Window]. Nil when the load never was
 	// steady, with the reason in NotSteady, a clause such as "no request succeeded".
 	Steady    *Figures
 	NotSteady string
+	// SteadyTakes is how many requests it takes to be steady, where their number is why
+	// the step was not; else 0.
+	SteadyTakes int
 	// Chosen are the report's.
 	Chosen []float64
 	// Checks say how far the figures can be trusted.
@@ -96,10 +106,15 @@ type Step struct {
 	AssumedTarget string
 	// Joules are of the Cards that serve the endpoint during Whole, of all Cards
 	// where none has Serves. Nil when not known.
-	Joules   *float64
-	Server   *ServerSample // nil without the server's metrics
-	Warnings []string      // one sentence each: what makes a figure doubtful, and what to do
-	Requests []Brief       // per request, only where Options asked for detail
+	Joules *float64
+	Server *ServerSample // nil without the server's metrics
+	// Held are the figures that a search for the capacity goes by, of Steady where there
+	// is one.
+	Held     []Held
+	Warnings []string // one sentence each: what makes a figure doubtful, and what to do
+	// ClientLimit says how the load generator was what limited the step, empty if it was not.
+	ClientLimit string
+	Requests    []Brief // per request, only where Options asked for detail
 }
 
 // Heading is the step's title, and what makes it unique in the report.
@@ -109,9 +124,6 @@ func (s *Step) Heading() string {
 	}
 	return s.Name
 }
-
-// Overloaded reports whether the server did not keep up with the rate of an open loop.
-func (s *Step) Overloaded() bool { return s.NotSteady == requestsPileUp || s.NotSteady == waitsGrow }
 
 // Serving are the Cards known to serve the endpoint.
 func (s *Step) Serving() []Card {
@@ -124,61 +136,6 @@ func (s *Step) JoulesPerToken() (float64, bool) {
 		return 0, false
 	}
 	return *s.Joules / float64(s.Whole.OutputTokens), true
-}
-
-// Account says what became of every request. Attempted is always the sum of the
-// others.
-type Account struct {
-	Attempted int `json:"attempted"`
-	Succeeded int `json:"succeeded"`
-	Canceled  int `json:"canceled"`
-	// Failed counts by reason, openai.ReasonCanceled not among them.
-	Failed map[openai.Reason]int `json:"failed,omitempty"`
-	// Mismatch is empty when the requests' lines agree with the count that the
-	// load generator kept, else what does not.
-	Mismatch string `json:"mismatch,omitempty"`
-}
-
-// Failures is the number of failed requests of every reason.
-func (a Account) Failures() int {
-	n := 0
-	for _, k := range a.Failed {
-		n += k
-	}
-	return n
-}
-
-// FailureRatio is the share of failed requests among those that ended by
-// themselves, 0 when there are none.
-func (a Account) FailureRatio() float64 {
-	if n := a.Succeeded + a.Failures(); n > 0 {
-		return float64(a.Failures()) / float64(n)
-	}
-	return 0
-}
-
-// Reasons are those of the failures, in the order of [openai.Reasons], any others after
-// them.
-func (a Account) Reasons() []openai.Reason {
-	known := openai.Reasons()
-	rank := func(r openai.Reason) int {
-		if i := slices.Index(known, r); i >= 0 {
-			return i
-		}
-		return len(known)
-	}
-	found := slices.DeleteFunc(slices.Collect(maps.Keys(a.Failed)), func(r openai.Reason) bool { return a.Failed[r] <= 0 })
-	slices.SortFunc(found, func(x, y openai.Reason) int { return cmp.Or(rank(x)-rank(y), cmp.Compare(x, y)) })
-	return found
-}
-
-// FailureText is the number of failures of each reason, on one line.
-func (a Account) FailureText() string {
-	var parts words.List
-	for _, r := range a.Reasons() {
-		parts = append(parts, fmt.Sprintf("%s %d", words.Clean(string(r)), a.Failed[r]))
-	}
-	return parts.String()
 }
 
 // Window is a span of time: all of a step from the first request sent to the
@@ -385,15 +342,4 @@ type ServerSample struct {
 type Mean struct {
 	Count int64   `json:"count"`
 	Mean  float64 `json:"mean"`
-}
-
-// Brief is one request as vLLM's detailed results list it. Durations of what did
-// not happen are 0.
-type Brief struct {
-	Started          time.Time
-	PromptTokens     int
-	OutputTokens     int
-	TTFT, E2E, Queue time.Duration
-	ITLs             []time.Duration
-	Failure          string // empty for a success
 }

@@ -75,12 +75,12 @@ func (g *gather) loadWarnings(s *Step) (list words.List) {
 	if len(g.curve.starts) == 0 {
 		return append(list, "No request was sent: there are no figures, so see why the step stopped, and run again.")
 	}
-	list.If(s.NotSteady != "", "The load never was steady, as %s: all figures are of the whole step, ramp and drain included%s.", s.NotSteady, g.notSteady.remedy(s))
+	list.If(s.NotSteady != "", "The load never was steady, as %s: all figures are of the whole step, ramp and drain included%s.", s.NotSteady, g.notSteady.remedy(s, g.opts))
 	if g.backlog != nil {
 		list = append(list, g.backlog.warning(s.NotSteady))
 	}
 	list = append(list, g.serverWarning(s.Server)...)
-	advice = "its ramp-up and drain are a large part of it, so run a longer step (--requests, --duration)"
+	advice = "its ramp-up and drain are a large part of it, so run a longer step (" + g.opts.longer() + ")"
 	switch {
 	case g.notSteady.full:
 		advice = "read the figures as those of that load"
@@ -153,8 +153,8 @@ func (g *gather) percentileWarning(s *Step) []string {
 	for _, p := range g.opts.Percentiles {
 		quoted := p == 90 || p == 95 || p >= 99
 		if least := int64(math.Ceil(100/(100-p) - 1e-6)); quoted && n > 0 && n < least {
-			return []string{fmt.Sprintf("p%s needs %d requests and %s has %d: run more (--requests, --duration), or do not quote it.",
-				words.Percentile(p), least, windowName(s), n)}
+			return []string{fmt.Sprintf("p%s needs %d requests and %s has %d: run more (%s), or do not quote it.",
+				words.Percentile(p), least, windowName(s), n, g.opts.longer())}
 		}
 	}
 	return nil

@@ -214,16 +214,16 @@ func (c *curve) neverAtLevel(s runlog.Step, least int, why string) unsteady {
 
 // remedy is what to do for a steady part, after a semicolon; empty where the step does
 // not tell.
-func (u unsteady) remedy(s *Step) string {
+func (u unsteady) remedy(s *Step, o Options) string {
 	switch {
 	case u.full:
 		return "; answers end sooner than users can send, so use longer answers (--max-tokens) or fewer users"
 	case u.requests == 0 || s.Stop != runlog.StopRequests && s.Stop != runlog.StopDuration:
 		return ""
 	}
-	text := "; use a longer --duration"
+	text := "; use a longer " + o.durationFlag()
 	if s.Stop == runlog.StopRequests {
-		text = fmt.Sprintf("; use at least %d --requests", (u.requests+s.Machines-1)/s.Machines)
+		text = fmt.Sprintf("; use at least %d %s", (u.requests+s.Machines-1)/s.Machines, o.requestsFlag())
 		if s.Machines > 1 {
 			text += " on each machine"
 		}

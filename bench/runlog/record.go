@@ -78,6 +78,8 @@ type Run struct {
 	// usual ones were meant.
 	Objectives  *Objectives `json:"objectives,omitempty"`
 	Percentiles []float64   `json:"percentiles,omitempty"`
+	// Capacity is what chose the steps, nil where they were given.
+	Capacity *Capacity `json:"capacity,omitempty"`
 	// LoRAModules are the names that requests ask for in place of Model, in turn or
 	// at random as LoRAAssignment says; none for Model alone.
 	LoRAModules    []string       `json:"lora_modules,omitempty"`
@@ -120,6 +122,10 @@ type Server struct {
 	CPUs    string `json:"cpus,omitempty"`
 	Mems    string `json:"mems,omitempty"`   // NUMA nodes of its cpuset
 	Policy  string `json:"policy,omitempty"` // of its memory, such as bind:0
+	// Binding is what a comparison of bindings started it with, in words such as bound
+	// to node 0, and Recommended that it is the one that the cards' node asks for.
+	Binding     string `json:"binding,omitempty"`
+	Recommended bool   `json:"recommended,omitempty"`
 }
 
 // LoRAAssignment says which of several modules a request asks for.

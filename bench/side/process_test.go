@@ -71,7 +71,7 @@ func act(name string, args []string) int {
 		spawn(&syscall.SysProcAttr{Setsid: true}, "stubborn", args[0])
 		return 0
 	case "parent": // parent PIDFILE: runs a side, until it is killed itself
-		p, err := Start(context.Background(), process.NewSubreaper(), Side{"a", program("serve", args[0])}, args[0]+".log")
+		p, err := Start(context.Background(), process.NewSubreaper(), Side{Name: "a", Argv: program("serve", args[0])}, args[0]+".log")
 		if err != nil {
 			fmt.Println(err)
 			return 1
@@ -236,7 +236,7 @@ func TestErrSaysHowTheCommandEnded(t *testing.T) {
 func TestLogIsAppendedTo(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "server.log")
 	for i, want := range []string{"  first", "  second"} {
-		p, err := Start(t.Context(), process.NewSubreaper(), Side{"a", program("say", "1", []string{"first", "second"}[i])}, log)
+		p, err := Start(t.Context(), process.NewSubreaper(), Side{Name: "a", Argv: program("say", "1", []string{"first", "second"}[i])}, log)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +267,7 @@ func TestContextKillsAll(t *testing.T) {
 	if err := p.Err(); err != nil {
 		t.Errorf("Err after the context's end: %v", err)
 	}
-	if _, err := Start(ctx, process.NewSubreaper(), Side{"a", program("say", "0")}, filepath.Join(t.TempDir(), "log")); err == nil {
+	if _, err := Start(ctx, process.NewSubreaper(), Side{Name: "a", Argv: program("say", "0")}, filepath.Join(t.TempDir(), "log")); err == nil {
 		t.Error("a context that was over started a command")
 	}
 }
@@ -304,7 +304,7 @@ func TestStartRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Start(t.Context(), process.NewSubreaper(), Side{"a", []string{tt.program}}, tt.log)
+			_, err := Start(t.Context(), process.NewSubreaper(), Side{Name: "a", Argv: []string{tt.program}}, tt.log)
 			if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 				t.Errorf("Start: %v, want %s…", err, tt.want)
 			}
@@ -333,7 +333,7 @@ func TestBinding(t *testing.T) {
 				t.Skipf("this machine does not let %s do it: %v", tt.argv[0], err)
 			}
 			file := filepath.Join(t.TempDir(), "pid")
-			p, err := Start(t.Context(), process.NewSubreaper(), Side{"a", slices.Concat(tt.argv, program("serve", file))}, filepath.Join(t.TempDir(), "log"))
+			p, err := Start(t.Context(), process.NewSubreaper(), Side{Name: "a", Argv: slices.Concat(tt.argv, program("serve", file))}, filepath.Join(t.TempDir(), "log"))
 			if err != nil {
 				t.Fatal(err)
 			}

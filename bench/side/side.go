@@ -4,6 +4,7 @@
 package side
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,10 @@ const maxName = 64
 type Side struct {
 	Name string   // 1 to 64 letters, digits, '.', '_' and '-', fit for a file name
 	Argv []string // the program and its arguments, at least one; no shell reads them
+	// Binding is what the command is bound to in words, in a comparison of bindings, and
+	// Recommended that it is the one that the cards' node asks for.
+	Binding     string
+	Recommended bool
 }
 
 // Parse reads "name=command line". Quotes and backslashes are read as a shell
@@ -33,21 +38,62 @@ func Parse(s string) (Side, error) {
 	case !isName(name):
 		return Side{}, fmt.Errorf("reading side %.40q: its name must be 1 to %d letters, digits, '.', '_' or '-'", name, maxName)
 	}
+	argv, err := split(line)
+	if err != nil {
+		return Side{}, fmt.Errorf("reading side %s: %w", name, err)
+	}
+	return Side{Name: name, Argv: argv}, nil
+}
+
+// split reads a command line.
+func split(line string) ([]string, error) {
 	argv, err := shellquote.Split(line)
 	switch {
 	case err != nil:
-		return Side{}, fmt.Errorf("reading side %s: %s", name, lowerFirst(err.Error()))
+		return nil, errors.New(lowerFirst(err.Error()))
 	case len(argv) == 0 || argv[0] == "":
-		return Side{}, fmt.Errorf("reading side %s: it has no command", name)
+		return nil, errors.New("it has no command")
 	case isAssignment(argv[0]):
-		return Side{}, fmt.Errorf("reading side %s: no shell reads the command: write env before %s…", name, argv[0][:strings.Index(argv[0], "=")+1])
+		return nil, fmt.Errorf("no shell reads the command: write env before %s…", argv[0][:strings.Index(argv[0], "=")+1])
 	}
 	for _, arg := range argv {
 		if slices.Contains([]string{"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"}, arg) {
-			return Side{}, fmt.Errorf("reading side %s: no shell reads the command, so %q means nothing in it: put it into a script", name, arg)
+			return nil, fmt.Errorf("no shell reads the command, so %q means nothing in it: put it into a script", arg)
 		}
 	}
-	return Side{Name: name, Argv: argv}, nil
+	return argv, nil
+}
+
+// prefixMark stands in a command for what is to be put before a program.
+const prefixMark = "{}"
+
+// Template is the command of a server with a place for what binds it.
+type Template struct {
+	argv []string
+	at   int // of the mark
+}
+
+// ParseTemplate reads a command line as [Parse] does, in which the word {} stands once.
+func ParseTemplate(line string) (Template, error) {
+	argv, err := split(line)
+	if err != nil {
+		return Template{}, fmt.Errorf("reading the server's command: %w", err)
+	}
+	at := slices.Index(argv, prefixMark)
+	switch {
+	case at < 0:
+		return Template{}, errors.New("reading the server's command: it must have {} where the binding goes, as in '{} vllm serve MODEL'")
+	case slices.Contains(argv[at+1:], prefixMark):
+		return Template{}, errors.New("reading the server's command: it has {} more than once")
+	case at+1 == len(argv):
+		return Template{}, errors.New("reading the server's command: nothing stands behind {}")
+	}
+	return Template{argv, at}, nil
+}
+
+// With is the command with a prefix in its place, none for an empty one.
+func (t Template) With(prefix []string) []string {
+	return slices.Concat(t.argv[:t.at], prefix, t.argv[t.at+1:])
 }
 
 // Container reports whether the command is the client of a container engine. The

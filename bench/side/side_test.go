@@ -13,13 +13,13 @@ func TestParse(t *testing.T) {
 		want Side
 		err  string
 	}{
-		{text: "none=vllm serve Qwen/Qwen2.5-72B", want: Side{"none", []string{"vllm", "serve", "Qwen/Qwen2.5-72B"}}},
+		{text: "none=vllm serve Qwen/Qwen2.5-72B", want: Side{Name: "none", Argv: []string{"vllm", "serve", "Qwen/Qwen2.5-72B"}}},
 		{
 			text: `node0=numactl -N0 -m0 vllm serve m --served-model-name "my model" --opt='{"a": 1}'`,
-			want: Side{"node0", []string{"numactl", "-N0", "-m0", "vllm", "serve", "m", "--served-model-name", "my model", `--opt={"a": 1}`}},
+			want: Side{Name: "node0", Argv: []string{"numactl", "-N0", "-m0", "vllm", "serve", "m", "--served-model-name", "my model", `--opt={"a": 1}`}},
 		},
-		{text: "0-2=env OMP_NUM_THREADS=8 ./start.sh", want: Side{"0-2", []string{"env", "OMP_NUM_THREADS=8", "./start.sh"}}},
-		{text: `home=echo $HOME '~'`, want: Side{"home", []string{"echo", "$HOME", "~"}}},
+		{text: "0-2=env OMP_NUM_THREADS=8 ./start.sh", want: Side{Name: "0-2", Argv: []string{"env", "OMP_NUM_THREADS=8", "./start.sh"}}},
+		{text: `home=echo $HOME '~'`, want: Side{Name: "home", Argv: []string{"echo", "$HOME", "~"}}},
 
 		{text: "vllm serve", err: "must be name=command line"},
 		{text: "=vllm", err: "its name must be"},
@@ -108,6 +108,39 @@ func TestContainer(t *testing.T) {
 		s, err := Parse(text)
 		if err != nil || s.Container() != want {
 			t.Errorf("%s: %v %v", text, s.Container(), err)
+		}
+	}
+}
+
+// The prefix goes where the mark stands, and nowhere else.
+func TestTemplate(t *testing.T) {
+	for text, want := range map[string]string{
+		"{} vllm serve m":                     "P Q vllm serve m",
+		"env A=1 {} vllm serve m --opt='{}x'": "env A=1 P Q vllm serve m --opt={}x",
+	} {
+		command, err := ParseTemplate(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := strings.Join(command.With([]string{"P", "Q"}), " "); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+		if got := strings.Join(command.With(nil), " "); got != strings.Replace(want, "P Q ", "", 1) {
+			t.Errorf("%s without a prefix: %s", text, got)
+		}
+	}
+	for text, want := range map[string]string{
+		"vllm serve m":    "must have {} where the binding goes",
+		"{} {} vllm":      "more than once",
+		"env {}":          "nothing stands behind {}",
+		"A=1 {} vllm":     "write env before A=",
+		"{} vllm | tee x": `"|" means nothing`,
+		"{} 'vllm":        "unterminated",
+		"":                "no command",
+	} {
+		if _, err := ParseTemplate(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
 }

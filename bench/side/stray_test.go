@@ -121,7 +121,7 @@ func TestStopEndsAWrapperAndItsServer(t *testing.T) {
 			if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			p, err := Start(t.Context(), process.NewSubreaper(), Side{"a", []string{script}}, filepath.Join(dir, "log"))
+			p, err := Start(t.Context(), process.NewSubreaper(), Side{Name: "a", Argv: []string{script}}, filepath.Join(dir, "log"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -210,9 +210,10 @@ func running(p *side.Process) bool {
 // server says what was started. Of the binding of a server in a container nothing is
 // known, nor of one that a command which has ended left to others.
 func server(one side.Side, process *side.Process) *runlog.Server {
+	s := &runlog.Server{Command: one.String(), Binding: one.Binding, Recommended: one.Recommended}
 	binding, err := process.Binding()
-	if err != nil || one.Container() {
-		return &runlog.Server{Command: one.String()}
+	if err == nil && !one.Container() {
+		s.CPUs, s.Mems, s.Policy = binding.CPUs, binding.Mems, binding.Policy
 	}
-	return &runlog.Server{Command: one.String(), CPUs: binding.CPUs, Mems: binding.Mems, Policy: binding.Policy}
+	return s
 }

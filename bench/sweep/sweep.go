@@ -25,7 +25,11 @@ type Config struct {
 	// Model is the first that the endpoint lists.
 	Run   runlog.Run
 	Steps []runlog.Step
-	Ask   Ask
+	// Next, where it is not nil, chooses each step in place of Steps, given the folder of
+	// the log with those before; ok is false after the last. A step that too many
+	// failures ended is one like others then.
+	Next func(folder string) (s runlog.Step, ok bool, err error)
+	Ask  Ask
 	// Dataset makes the prompts; what depends on the run and on the step is
 	// filled in.
 	Dataset dataset.Config
@@ -197,7 +201,15 @@ func (r *run) dataset(s runlog.Step) dataset.Config {
 }
 
 func (r *run) steps(ctx context.Context) error {
-	for _, s := range r.cfg.Steps {
+	next := r.cfg.Next
+	if next == nil {
+		next = given(r.cfg.Steps)
+	}
+	for {
+		s, more, err := next(r.result.Folder)
+		if err != nil || !more {
+			return err
+		}
 		end, err := r.step(ctx, s)
 		r.result.Attempted += end.Attempted
 		r.result.Succeeded += end.Succeeded
@@ -205,11 +217,22 @@ func (r *run) steps(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if end.Stop.Early() {
+		if end.Stop.Early() && (r.cfg.Next == nil || end.Stop != runlog.StopFailureRatio) {
 			return nil
 		}
 	}
-	return nil
+}
+
+// given gives steps one after the other.
+func given(steps []runlog.Step) func(string) (runlog.Step, bool, error) {
+	n := 0
+	return func(string) (s runlog.Step, more bool, err error) {
+		if more = n < len(steps); more {
+			s = steps[n]
+		}
+		n++
+		return s, more, nil
+	}
 }
 
 func (r *run) step(ctx context.Context, s runlog.Step) (runlog.StepEnd, error) {

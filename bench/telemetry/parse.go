@@ -49,7 +49,7 @@ func parse(r io.Reader, want choice) (series []runlog.Series, known bool, err er
 		}
 		for _, m := range families[name].GetMetric() {
 			value := m.GetUntyped().GetValue()
-			labels, ok := labelsOf(m)
+			labels, ok := want.labelsOf(m)
 			if !ok || math.IsNaN(value) || math.Abs(value) > maxValue {
 				continue
 			}
@@ -72,8 +72,8 @@ func chosenLines(r io.Reader, want choice) (text *bytes.Buffer, known bool, err 
 		name := nameOf(line)
 		known = known || want.known(name)
 		if want.keeps(name) {
-			if kept++; kept > maxSeries {
-				return nil, false, fmt.Errorf("reading metrics: more than %d series", maxSeries)
+			if kept++; kept > want.most {
+				return nil, false, fmt.Errorf("reading metrics: more than %d series", want.most)
 			}
 			text.Write(line)
 		}
@@ -100,17 +100,15 @@ func nameOf(line []byte) []byte {
 	return line[:end]
 }
 
-// labelsOf returns the labels that a report reads, nil without any, and false where
-// one of them is too long.
-func labelsOf(m *dto.Metric) (map[string]string, bool) {
+// labelsOf returns the labels that are kept, nil without any, and false where one of
+// them is too long.
+func (c choice) labelsOf(m *dto.Metric) (map[string]string, bool) {
 	var labels map[string]string
 	for _, p := range m.GetLabel() {
-		switch p.GetName() {
-		case "le", "engine", "model_name", "vendor", "device", "name", "sensor", "type", "target", "collector":
-		default:
+		if !c.labels(p.GetName()) {
 			continue
 		}
-		if len(p.GetValue()) > maxLabel {
+		if len(p.GetValue()) > c.longest {
 			return nil, false
 		}
 		if labels == nil {

@@ -80,6 +80,31 @@ func New(cfg Config) (*Sampler, error) {
 	return s, nil
 }
 
+// Placement reads the page of accelerator_exporter at cfg.URL once and returns the
+// series that say where cards and their processes are, ordered by name. It takes 5 s at
+// most, and less where ctx ends. Source and Interval of cfg are without effect. No error
+// holds a secret.
+func Placement(ctx context.Context, cfg Config) ([]runlog.Series, error) {
+	u, err := parseURL(cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Source = runlog.SourceExporter
+	t, err := newTarget(u, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", shown(u), err)
+	}
+	t.choice = placementChoice()
+	r, err := t.scrape(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case !r.known:
+		return nil, fmt.Errorf("reading %s: metrics are there, but none of accelerator_exporter's: is it the right URL?", shown(u))
+	}
+	return r.series, nil
+}
+
 // Self returns a sampler of this process, every interval (1 s when 0):
 // process_cpu_seconds_total, process_resident_memory_bytes (Linux), and
 // go_gc_duration_seconds_sum and _count, the pauses of the garbage collector.

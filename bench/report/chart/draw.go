@@ -55,7 +55,7 @@ func (p *Panel) draw(c draw.Canvas, size vg.Length) {
 	width := c.Max.X - c.Min.X - 6*size // of the data, about
 	q := p.plot(size, width)
 	legend := p.addMarks(q, size, width)
-	if len(legend) > 0 && (len(p.series) > 1 || p.objectiveName != "") {
+	if len(legend) > 0 && (len(p.series) > 1 || len(p.objectives) > 0 || p.answer > 0) {
 		drawLegend(c, size, legend)
 		c.Max.Y -= 1.2 * size
 	}
@@ -99,7 +99,7 @@ func (p *Panel) plot(size, width vg.Length) *plot.Plot {
 	q.X.Min, q.X.Max = p.axis.limits()
 	q.X.Scale = p.axis.scale
 	q.Y.Min = 0
-	ticks := valueTicks(max(p.largest(), p.objective))
+	ticks := valueTicks(p.top())
 	q.Y.Max = max(ticks[len(ticks)-1].Value, 1e-9)
 	q.Y.Tick.Marker = plot.ConstantTicks(ticks)
 	q.X.Label.Text, q.Y.Label.Text = p.axis.label, p.unit

@@ -7,33 +7,47 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// addMarks adds the data and the objective to a plot, and returns the legend.
+// addMarks adds the data, the objectives and the answer to a plot, and returns the legend.
 func (p *Panel) addMarks(q *plot.Plot, size, width vg.Length) []entry {
 	if p.bars != nil {
 		p.addBars(q, size, width)
 		return nil
 	}
-	var legend []entry
-	line := &plotter.Line{
-		XYs:       plotter.XYs{{X: q.X.Min, Y: p.objective}, {X: q.X.Max, Y: p.objective}},
-		LineStyle: draw.LineStyle{Color: ink(), Width: 1.1, Dashes: []vg.Length{8, 3, 1.5, 3}},
+	var legend, goals []entry
+	for _, o := range p.objectives {
+		goals = append(goals, p.addObjectiveLine(q, o))
 	}
-	if p.objective > 0 {
+	if p.answer > 0 {
+		line := &plotter.Line{
+			XYs:       plotter.XYs{{X: p.answer, Y: q.Y.Min}, {X: p.answer, Y: q.Y.Max}},
+			LineStyle: draw.LineStyle{Color: ink(), Width: 1.1},
+		}
 		q.Add(line)
+		goals = append(goals, entry{p.answerName, []plot.Thumbnailer{line}})
 	}
 	for n, s := range p.series {
 		if !s.empty() {
 			legend = append(legend, p.addSeries(q, n, s))
 		}
 	}
-	if p.objectiveName != "" && len(legend) > 0 {
-		e := entry{name: p.objectiveName}
-		if p.objective > 0 {
-			e.marks = []plot.Thumbnailer{line}
-		}
-		legend = append(legend, e)
+	if len(legend) > 0 {
+		legend = append(legend, goals...)
 	}
 	return legend
+}
+
+// addObjectiveLine adds a line across the panel where the objective is on its scale.
+func (p *Panel) addObjectiveLine(q *plot.Plot, o objective) entry {
+	e := entry{name: o.name}
+	if o.value > 0 {
+		line := &plotter.Line{
+			XYs:       plotter.XYs{{X: q.X.Min, Y: o.value}, {X: q.X.Max, Y: o.value}},
+			LineStyle: draw.LineStyle{Color: ink(), Width: 1.1, Dashes: []vg.Length{8, 3, 1.5, 3}},
+		}
+		q.Add(line)
+		e.marks = []plot.Thumbnailer{line}
+	}
+	return e
 }
 
 // unpadded keeps a plot from making room below its axis for marks near 0.

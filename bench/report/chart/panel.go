@@ -20,11 +20,18 @@ type Panel struct {
 	series []series
 	// bars are the labels of bars, one for each level, where the one series is
 	// drawn so. A level without a bar has none.
-	bars []string
-	// objective is what the series should stay below, in the panel's unit: 0
-	// without one, and where it is too far above to be drawn.
-	objective     float64
-	objectiveName string
+	bars       []string
+	objectives []objective
+	// answer is the level that a search for the capacity ended on, 0 for none.
+	answer     float64
+	answerName string
+}
+
+// objective is what the series should stay below, in the panel's unit: 0 where it is
+// too far above to be drawn.
+type objective struct {
+	value float64
+	name  string
 }
 
 // series are the samples of one line: for each level of the axis those of its
@@ -67,22 +74,30 @@ func (p *Panel) largest() float64 {
 	return most
 }
 
-// setObjective takes an objective, 0 for none. suffix says what of a request it
-// is about. One of more than twice the largest value is not drawn: the series
-// would be flat at the ground.
-func (p *Panel) setObjective(objective time.Duration, suffix string) {
-	if objective <= 0 {
+// addObjective takes an objective, 0 for none. suffix says what of a request it is
+// about. One of more than twice the largest value is not drawn: the series would be
+// flat at the ground.
+func (p *Panel) addObjective(most time.Duration, suffix string) {
+	if most <= 0 {
 		return
 	}
-	p.objectiveName = "objective " + objective.String() + suffix
-	p.objective = objective.Seconds()
+	o := objective{most.Seconds(), "objective " + most.String() + suffix}
 	if p.unit == milliseconds {
-		p.objective *= 1000
+		o.value *= 1000
 	}
-	if p.objective > 2*p.largest() {
-		p.objective = 0
-		p.objectiveName += " (off the scale)"
+	if o.value > 2*p.largest() {
+		o = objective{name: o.name + " (off the scale)"}
 	}
+	p.objectives = append(p.objectives, o)
+}
+
+// top is the most that the panel has to show.
+func (p *Panel) top() float64 {
+	most := p.largest()
+	for _, o := range p.objectives {
+		most = max(most, o.value)
+	}
+	return most
 }
 
 // note is what stands in a panel without marks.
@@ -108,8 +123,11 @@ func (p *Panel) description() string {
 	if len(parts) == 0 {
 		parts = append(parts, "no samples")
 	}
-	if p.objectiveName != "" {
-		parts = append(parts, p.objectiveName)
+	for _, o := range p.objectives {
+		parts = append(parts, o.name)
+	}
+	if p.answer > 0 {
+		parts = append(parts, p.answerName)
 	}
 	return p.title + " (" + p.unit + ") over " + p.axis.label + ": " + strings.Join(parts, "; ") + "."
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 )
@@ -40,7 +41,7 @@ func Overview(r *report.Report) *Chart {
 		}
 		return p
 	}
-	return &Chart{Panels: []*Panel{
+	c := &Chart{Panels: []*Panel{
 		perWindow("Average QPS", "successful requests/s", func(f *report.Figures) float64 { return f.RequestThroughput }),
 		perWindow("Average latency", "seconds to the last token", func(f *report.Figures) float64 {
 			d := f.Of(report.E2E)
@@ -52,6 +53,8 @@ func Overview(r *report.Report) *Chart {
 		perWindow("Throughput", "output tokens/s", func(f *report.Figures) float64 { return f.OutputThroughput }),
 		failures(a),
 	}}
+	markAnswer(r, c)
+	return c
 }
 
 // failures has a bar for each level: the failed requests of a repeat, on the
@@ -96,10 +99,35 @@ func Latency(r *report.Report) *Chart {
 		}
 		p := percentilePanel(a, r.Chosen, func(s *report.Step) report.Distribution { return part.of(s).Of(m.Key) })
 		p.title = title + ", " + part.name
-		p.setObjective(r.Objectives.Of(m.Key), suffix)
+		p.addObjective(r.Objectives.Of(m.Key), suffix)
+		if r.Capacity != nil {
+			p.addLimits(r.Capacity, m.Key)
+		}
 		c.Panels = append(c.Panels, p)
 	}
+	markAnswer(r, c)
 	return c
+}
+
+// addLimits adds those of a search that are on a measure.
+func (p *Panel) addLimits(c *report.Capacity, key report.Key) {
+	for _, l := range c.Limits {
+		if l.Name == string(key) {
+			p.addObjective(time.Duration(l.Limit*float64(time.Second)), " for p"+strconv.FormatFloat(l.Percentile, 'g', -1, 64))
+		}
+	}
+}
+
+// markAnswer marks the level that a search for the capacity ended on.
+func markAnswer(r *report.Report, c *Chart) {
+	if r.Capacity == nil || r.Capacity.Value == 0 {
+		return
+	}
+	for _, p := range c.Panels {
+		if p.axis.numeric && p.bars == nil {
+			p.answer, p.answerName = r.Capacity.Value, "carries "+strconv.FormatFloat(r.Capacity.Value, 'g', -1, 64)
+		}
+	}
 }
 
 // Cards draws the load of the cards that serve the endpoint: utilization,

@@ -24,6 +24,8 @@ type view struct {
 	Facts    []render.Fact
 	Commands []string
 	Warnings []render.Doubt
+	Answer   string // of a search for the capacity, else empty
+	Capacity []table
 	Sweep    []table
 	NotRun   string
 	Charts   []charts
@@ -85,6 +87,12 @@ func newView(r *report.Report) (*view, error) {
 	v := &view{
 		Title: title(r), Facts: runFacts(r), Commands: commands(r), NotRun: render.NotRun(r),
 		Warnings: render.Doubts(r, func(text string) string { return text }),
+	}
+	if r.Capacity != nil {
+		v.Answer = render.Answer(r)
+		for _, g := range render.CapacityGrids(r) {
+			v.Capacity = append(v.Capacity, table{Grid: g})
+		}
 	}
 	for _, g := range render.SweepGrids(r) {
 		v.Sweep = append(v.Sweep, table{g, true})

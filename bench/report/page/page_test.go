@@ -108,6 +108,22 @@ func TestOpenLoop(t *testing.T) {
 }
 
 // TestWarnings wants each once, on top, with the steps it is about.
+// TestCapacity: a search has its answer and its levels in front of the sweep.
+func TestCapacity(t *testing.T) {
+	got := write(t, reporttest.Searched())
+	for _, want := range []string{
+		"<h2 id=\"capacity\">Capacity</h2>\n<p>carries 64 users; 100 miss TPOT p90 (272 ms of 250)", "<caption>Objectives</caption>",
+		"not judged", "objective 250ms for p90",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if strings.Contains(write(t, reporttest.Sweep()), "Capacity") {
+		t.Error("a capacity that nobody searched for")
+	}
+}
+
 func TestWarnings(t *testing.T) {
 	r := reporttest.Sweep()
 	r.Complete, r.Damaged = false, 2

@@ -59,8 +59,12 @@ func throughput(s *report.Step) float64 { return s.Whole.OutputThroughput }
 
 // Answer says in a sentence or two what the sweep shows: up to which load the
 // objectives were met, or where none were given which load brought the most output
-// tokens, and at what latencies.
+// tokens, and at what latencies. Of a search for the capacity it is what the server
+// carries.
 func Answer(r *report.Report) string {
+	if r.Capacity != nil {
+		return capacityAnswer(r)
+	}
 	all := levels(r)
 	if len(all) == 0 {
 		return failedAnswer(r)

@@ -19,6 +19,7 @@ func Formats() []Format {
 	return []Format{
 		{"head", whole(Head)},
 		{"summary", whole(Summary)},
+		{"capacity", whole(Capacity)},
 		{"vllm", eachStep(VLLM)},
 		{"evalscope", eachStep(func(w io.Writer, s *report.Step, _ VLLMOptions) error { return Evalscope(w, s) })},
 		{"checks", eachStep(func(w io.Writer, s *report.Step, _ VLLMOptions) error { return Checks(w, s) })},

@@ -72,6 +72,7 @@ func JSON(w io.Writer, r *report.Report) error {
 		{"complete", r.Complete},
 		{"damaged_lines", r.Damaged},
 		{"objectives_seconds", where(r.Objectives.Any(), objectives)},
+		{"capacity", capacityObject(r)},
 		{"runs", r.Runs},
 		{"steps", steps},
 		{"not_run", append([]string{}, r.NotRun...)},

@@ -27,6 +27,7 @@ func Markdown(w io.Writer, r *report.Report) error {
 		p.line("")
 		p.line("**Warning:** %s", markdown(note))
 	}
+	p.markdownCapacity(r)
 	p.line("")
 	p.line("## Sweep")
 	p.line("")
@@ -46,6 +47,30 @@ func Markdown(w io.Writer, r *report.Report) error {
 		p.markdownStep(&r.Steps[i])
 	}
 	return p.writeTo(w)
+}
+
+// markdownCapacity is the answer of a search, where there was one.
+func (p *page) markdownCapacity(r *report.Report) {
+	if r.Capacity == nil {
+		return
+	}
+	p.line("")
+	p.line("## Capacity")
+	p.line("")
+	p.line("%s.", markdown(Answer(r)))
+	for _, g := range CapacityGrids(r) {
+		p.line("")
+		head := g.Head()
+		rule := make([]string, len(head))
+		for i := range head {
+			head[i], rule[i] = markdown(head[i]), "---:"
+		}
+		p.markdownRow(head)
+		p.markdownRow(rule)
+		for _, row := range g.Rows {
+			p.markdownRow(row)
+		}
+	}
 }
 
 func (p *page) runFacts(r *report.Report) {

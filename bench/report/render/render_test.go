@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/reporttest"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
 )
 
@@ -30,6 +31,15 @@ func renderings(r *report.Report) map[string]func(io.Writer) error {
 		"report.json": func(w io.Writer) error { return render.JSON(w, r) },
 		"report.csv":  func(w io.Writer) error { return render.CSV(w, r) },
 	}
+	searched := reporttest.Searched()
+	searched.Steps, searched.Capacity.Levels = searched.Steps[2:5], searched.Capacity.Levels[2:5]
+	for i := range searched.Capacity.Levels {
+		l := &searched.Capacity.Levels[i]
+		l.Steps, l.Told = []int{i}, i
+	}
+	all["capacity.txt"] = func(w io.Writer) error { return render.Capacity(w, searched) }
+	all["capacity.md"] = func(w io.Writer) error { return render.Markdown(w, searched) }
+	all["capacity.json"] = func(w io.Writer) error { return render.JSON(w, searched) }
 	for i, name := range []string{"closed", "open", "nothing"} {
 		s := &r.Steps[i]
 		all["vllm-"+name+".txt"] = func(w io.Writer) error { return render.VLLM(w, s, render.VLLMOptions{}) }
@@ -97,6 +107,18 @@ func TestFormats(t *testing.T) {
 			t.Errorf("%s: error %v", f.Name, err)
 		}
 	}
+}
+
+// formatNamed writes a report in one format.
+func formatNamed(t *testing.T, name string, r *report.Report) func(io.Writer) error {
+	t.Helper()
+	for _, f := range render.Formats() {
+		if f.Name == name {
+			return func(w io.Writer) error { return f.Write(w, r, render.VLLMOptions{}) }
+		}
+	}
+	t.Fatalf("no format %s", name)
+	return nil
 }
 
 type full struct{}

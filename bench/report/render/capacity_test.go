@@ -1,0 +1,58 @@
+package render_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/reporttest"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// The answer is one sentence, whatever came out.
+func TestCapacityAnswer(t *testing.T) {
+	for want, change := range map[string]func(*report.Report){
+		"carries 64 users; 100 miss TPOT p90 (272 ms of 250); 1.14 requests/s, 327.6 tokens/s; cards at 58 %, 3.75 J a token": func(*report.Report) {},
+		"carries at least 100 users, the most that were tried; 1.45 requests/s": func(r *report.Report) {
+			r.Capacity.Answer = capacity.Answer{Value: 100, Done: true, AtLeast: true}
+		},
+		"carries at least 150 users; 200 could not be judged (the load generator was the limit: it used 14.2 of its 16 cores); 1.57 requests/s": func(r *report.Report) {
+			r.Capacity.Answer = capacity.Answer{Value: 150, VoidAt: 200, Done: true, AtLeast: true}
+		},
+		"carries at least 32 users, as far as it was measured; 64 miss": func(r *report.Report) {
+			r.Capacity.Answer = capacity.Answer{Value: 32, FailedAt: 64, AtLeast: true}
+			r.Steps[3].Held[0].Value = 0.3
+		},
+		"carries none: 8 users miss TPOT p90 (300 ms of 250)": func(r *report.Report) {
+			r.Capacity.Answer = capacity.Answer{FailedAt: 8, Done: true}
+			r.Steps[0].Held[0].Value = 0.3
+		},
+		"carries none: 1 user misses failures (20 % of 1)": func(r *report.Report) {
+			r.Capacity.Answer = capacity.Answer{FailedAt: 1, Done: true}
+			r.Capacity.Levels[0].Level = 1
+			r.Steps[0].Held[2].Value = 0.2
+		},
+		"What the server carries is not known: 200 users could not be judged (the load": func(r *report.Report) {
+			r.Capacity.Answer = capacity.Answer{VoidAt: 200, Done: true}
+		},
+		"What the server carries is not known: no level was measured to its end": func(r *report.Report) {
+			r.Capacity.Answer, r.Capacity.Levels = capacity.Answer{}, nil
+		},
+		"carries 4.2 requests/s; at 4.4 requests pile up (1.37 a second were over); 1.14 requests/s": func(r *report.Report) {
+			r.Capacity.Variable, r.Capacity.Answer = runlog.VariableRequestRate, capacity.Answer{Value: 4.2, FailedAt: 4.4, Done: true}
+			r.Capacity.Levels[3].Level, r.Capacity.Levels[4].Level = 4.2, 4.4
+			r.Steps[4].Held[0].Value = 0.2
+		},
+	} {
+		r := reporttest.Searched()
+		change(r)
+		if got := render.Answer(r); !strings.HasPrefix(got, want) {
+			t.Errorf("answer\n%s\nwant\n%s", got, want)
+		}
+		if got := rendered(t, formatNamed(t, "capacity", r)); !strings.Contains(strings.Join(strings.Fields(got), " "), want) {
+			t.Errorf("it is not printed: %s", got)
+		}
+	}
+}
