@@ -32,16 +32,23 @@ type compareFlags struct {
 	output  string
 	formats []string
 	goodput []string
+
+	bindings string // command of a server whose bindings are the sides
+	machine  machineFlags
 }
 
 const compareCommand = "compare"
 
 func registerCompare(app *kingpin.Application, in *invocation, commands map[string]command) {
 	c := app.Command(compareCommand, "Compare runs: each folder is a side, and holds one run or repeats of it. "+
-		"With --side, start each side's command in turn and put load on it. The flags of run for that load stand after --.")
+		"With --side, start each side's command in turn and put load on it; with --bindings, the sides are NUMA bindings of one command. "+
+		"The flags of run for that load stand after --.")
 	s := &compareFlags{formats: []string{"text"}}
 	bind(c.Arg("FOLDER", "Folder of a side."), filenames(&s.folders))
 	c.Flag("side", "Side to measure, NAME=COMMAND: the command serves the endpoint and is run without a shell; repeatable.").StringsVar(&s.sides)
+	c.Flag("bindings", "Command of a server, {} where what binds it goes: '{} vllm serve MODEL'. The sides are none, the binding to the node of its cards, "+
+		"that to each other node and all nodes interleaved, by numactl and what the exporter's page says of the machine.").StringVar(&s.bindings)
+	s.machine.register(c)
 	c.Flag("repeat", "Number of times each side is measured, in turns.").Default("5").IntVar(&s.repeat)
 	c.Flag("ready-timeout", "Maximum time from the start of a command until the endpoint lists its models.").Default("15m").DurationVar(&s.ready)
 	bind(c.Flag("output", "Folder in which each comparison creates its own.").Default("results"), filename(&s.output))
@@ -55,7 +62,7 @@ func registerCompare(app *kingpin.Application, in *invocation, commands map[stri
 		if err != nil {
 			return exitUsage, usage(err)
 		}
-		if len(s.sides) == 0 {
+		if len(s.sides) == 0 && s.bindings == "" {
 			defer endAtOnce(ctx)()
 			folders := s.folders
 			if len(folders) == 1 {
@@ -74,13 +81,18 @@ func registerCompare(app *kingpin.Application, in *invocation, commands map[stri
 }
 
 func (s *compareFlags) check(after []string) error {
+	started := len(s.sides) > 0 || s.bindings != ""
 	switch {
-	case len(s.sides) == 0 && len(s.folders) == 0:
-		return errors.New("two sides or more are needed: folders of runs, a folder of such folders, or --side NAME=COMMAND")
-	case len(s.sides) == 0 && after != nil:
-		return errors.New("flags of run after -- go with --side")
-	case len(s.sides) > 0 && len(s.folders) > 0:
+	case !started && len(s.folders) == 0:
+		return errors.New("two sides or more are needed: folders of runs, a folder of such folders, --side NAME=COMMAND, or --bindings COMMAND")
+	case !started && after != nil:
+		return errors.New("flags of run after -- go with --side or --bindings")
+	case started && len(s.folders) > 0:
 		return errors.New("give folders or --side, not both")
+	case len(s.sides) > 0 && s.bindings != "":
+		return errors.New("give --side or --bindings, not both")
+	case s.bindings == "" && s.machine.given():
+		return errors.New("--exporter, --devices and --target before -- go with --bindings; those of the load stand after --")
 	case len(s.sides) == 1:
 		return errors.New("two sides or more are needed")
 	case s.repeat < 1:
@@ -200,15 +212,9 @@ func (s *compareFlags) measure(ctx context.Context, after []string, options repo
 
 // plan is what the flags of both halves of the command line ask for.
 func (s *compareFlags) plan(ctx context.Context, after []string, stderr io.Writer) (*sweep.Sides, error) {
-	sides := make([]side.Side, 0, len(s.sides))
-	shown := []string{"accelbench", compareCommand, "--repeat=" + strconv.Itoa(s.repeat)}
-	for _, text := range s.sides {
-		one, err := side.Parse(text)
-		if err != nil {
-			return nil, usage(err)
-		}
-		sides = append(sides, one)
-		shown = append(shown, "--side", one.String())
+	sides, shown, err := s.started(ctx, stderr)
+	if err != nil {
+		return nil, err
 	}
 	r, cfg, err := parseRun(append(append(shown, "--"), after...), after, stderr)
 	if err != nil {
@@ -222,6 +228,26 @@ func (s *compareFlags) plan(ctx context.Context, after []string, stderr io.Write
 			fmt.Fprintf(stderr, "accelbench: side %s, repeat %d of %d: starting its command and waiting for %s\n", one.Name, repeat+1, s.repeat, cfg.Run.URL)
 		},
 	}, nil
+}
+
+// started are the sides whose commands are started, and the command line as the log may
+// tell it.
+func (s *compareFlags) started(ctx context.Context, stderr io.Writer) ([]side.Side, []string, error) {
+	shown := []string{"accelbench", compareCommand, "--repeat=" + strconv.Itoa(s.repeat)}
+	if s.bindings != "" {
+		sides, command, err := s.bound(ctx, stderr)
+		return sides, append(shown, "--bindings", command), err
+	}
+	sides := make([]side.Side, 0, len(s.sides))
+	for _, text := range s.sides {
+		one, err := side.Parse(text)
+		if err != nil {
+			return nil, nil, usage(err)
+		}
+		sides = append(sides, one)
+		shown = append(shown, "--side", one.String())
+	}
+	return sides, shown, nil
 }
 
 // parseRun reads flags of run that stand after another command's. shown is the whole

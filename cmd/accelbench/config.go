@@ -32,15 +32,11 @@ type runFlags struct {
 // newRunFlags registers the flags of a run on c.
 func newRunFlags(c *kingpin.CmdClause) *runFlags {
 	s := &runFlags{command: c}
-	group := func(title string) *flagGroup {
-		s.groups = append(s.groups, &flagGroup{Title: title, run: c})
-		return s.groups[len(s.groups)-1]
-	}
-	s.endpoint.register(group("Server"))
-	s.load.register(group("Load"))
-	s.data.register(group("Data"))
-	s.ask.register(group("Sampling"))
-	output := group("Output")
+	s.endpoint.register(s.group("Server"))
+	s.load.register(s.group("Load"))
+	s.data.register(s.group("Data"))
+	s.ask.register(s.group("Sampling"))
+	output := s.group("Output")
 	s.out.register(output)
 	s.render.register(output, strings.Join(defaultFormats(), ",")+"; on a command line of evalscope-perf or vLLM: head,evalscope,checks,table or head,vllm,checks,table")
 	registerOthers(c)
@@ -49,6 +45,12 @@ func newRunFlags(c *kingpin.CmdClause) *runFlags {
 	c.Arg("MODEL", "Model, as evalscope-perf takes it.").String()
 	bind(c.Arg("DATASET", "File with prompts, as evalscope-perf takes it."), filename(new(string)))
 	return s
+}
+
+// group begins a group of flags.
+func (s *runFlags) group(title string) *flagGroup {
+	s.groups = append(s.groups, &flagGroup{Title: title, command: s.command})
+	return s.groups[len(s.groups)-1]
 }
 
 // config turns the flags into what to run, and into what to tell of them. shown is the

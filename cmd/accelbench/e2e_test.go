@@ -29,6 +29,8 @@ type bench struct {
 func TestEndToEnd(t *testing.T) {
 	b := newBench(t)
 	t.Run("a sweep against the server's own log", b.sweep)
+	t.Run("how much the server carries", b.capacity)
+	t.Run("how much, and the load generator is the limit", b.throttled)
 	t.Run("the first requests hang", b.hangsAtFirst)
 	t.Run("every failure reason", b.failures)
 	t.Run("kill -9, then report", b.killed)
@@ -39,7 +41,7 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("full disk", b.fullDisk)
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t testing.TB) *bench {
 	t.Helper()
 	b := &bench{dir: t.TempDir()}
 	build := exec.Command("go", "build", "-o", b.dir+"/", "../accelbench", "../fakehost", "../accelerator_exporter")
@@ -62,13 +64,16 @@ func newBench(t *testing.T) *bench {
 func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
 
 // server starts a stand-in server and returns its URL.
-func (b *bench) server(t *testing.T, args ...string) string {
+func (b *bench) server(t testing.TB, args ...string) string {
 	t.Helper()
-	return "http://" + b.start(t, regexp.MustCompile(`address=http://(\S+)`), "fakehost", append([]string{"vllm", "--listen-address=127.0.0.1:0"}, args...)...)
+	return "http://" + b.start(t, serverAddress(), "fakehost", append([]string{"vllm", "--listen-address=127.0.0.1:0"}, args...)...)
 }
 
+// serverAddress finds what a stand-in server logs.
+func serverAddress() *regexp.Regexp { return regexp.MustCompile(`address=http://(\S+)`) }
+
 // start runs a program until the test ends, and returns the address it logs.
-func (b *bench) start(t *testing.T, address *regexp.Regexp, name string, args ...string) string {
+func (b *bench) start(t testing.TB, address *regexp.Regexp, name string, args ...string) string {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
@@ -97,7 +102,7 @@ func (b *bench) start(t *testing.T, address *regexp.Regexp, name string, args ..
 	return found
 }
 
-func eventually(t *testing.T, what string, check func() error) {
+func eventually(t testing.TB, what string, check func() error) {
 	t.Helper()
 	var err error
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
@@ -228,6 +233,24 @@ func (b *bench) sweep(t *testing.T) {
 	}
 	greps(t, o.stdout, levels)
 	vllmFiles(t, filepath.Join(filepath.Dir(filepath.Dir(o.folder)), "vllm"), levels, requests)
+}
+
+// capacity searches where every level meets, and has the same answer from the log.
+func (b *bench) capacity(t *testing.T) {
+	url := b.server(t, "--speed=10")
+	cmd := exec.Command(b.path("accelbench"), "capacity", "--url="+url, "--dataset-path="+b.path("open_qa.jsonl"), "--output=results",
+		"--slo", "tpot:p90<1s", "ttft:p90<20s", "--concurrency=2..8", "--step-requests=24", "--max-tokens=20", "--ramp-up=0")
+	cmd.Dir = t.TempDir()
+	cmd.Stdout, cmd.Stderr = new(bytes.Buffer), new(bytes.Buffer)
+	o := b.finish(t, cmd)
+	answer := regexp.MustCompile(`(?m)^carries at least 8 users, the most that were tried; [0-9.]+ requests/s, [0-9.]+ tokens/s$`)
+	if o.code != 0 || !answer.MatchString(o.stdout) || len(o.report.Steps) < 3 {
+		t.Fatalf("exit %d, %d steps\n%s\n%s", o.code, len(o.report.Steps), o.stdout, o.stderr)
+	}
+	again, err := exec.Command(b.path("accelbench"), "report", o.folder).Output()
+	if err != nil || string(again) != o.stdout {
+		t.Errorf("report: %v\n%s\nthe search printed\n%s", err, again, o.stdout)
+	}
 }
 
 // freeAddress is an address of the loopback that nobody listens at.

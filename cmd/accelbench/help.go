@@ -36,9 +36,9 @@ const helpTemplate = `{{define "Usage" -}}
 {{$command := .Context.SelectedCommand -}}
 {{if $command -}}
 usage: {{.App.Name}} {{$command}}{{template "Usage" $command}}
-{{if IsRun $command -}}
+{{if IsGrouped $command -}}
 {{$flags := .Context.Flags -}}
-{{range Groups -}}
+{{range Groups $command -}}
 {{.Title}}:
 {{.Flags $flags|FlagsToTwoColumns|FormatTwoColumns}}
 {{end -}}
@@ -68,18 +68,21 @@ type flagSet interface {
 	Flag(name, help string) *kingpin.FlagClause
 }
 
-// flagGroup is a title of help with the flags of run that stand under it.
+// flagGroup is a title of help with the flags of a command that stand under it.
 type flagGroup struct {
-	Title string
-	run   *kingpin.CmdClause
-	names []string
+	Title   string
+	command *kingpin.CmdClause
+	names   []string
 }
 
-// Flag adds a flag to run and to the group. Its help ends with the names that it has in
-// other tools.
+// Flag adds a flag to the command and to the group. Its help ends with the names that
+// it has in other tools, whose command lines are run's.
 func (g *flagGroup) Flag(name, help string) *kingpin.FlagClause {
 	g.names = append(g.names, name)
-	return g.run.Flag(name, help+otherNames(name))
+	if g.command.Model().Name == runCommand {
+		help += otherNames(name)
+	}
+	return g.command.Flag(name, help)
 }
 
 // Flags are those of all that are in the group.
@@ -93,14 +96,15 @@ func (g *flagGroup) Flags(all []*kingpin.FlagModel) []*kingpin.FlagModel {
 	return flags
 }
 
-// setHelp has help show the flags of run in their groups.
-func setHelp(app *kingpin.Application, groups []*flagGroup) {
+// setHelp has help show the flags of commands in their groups.
+func setHelp(app *kingpin.Application, groups map[string][]*flagGroup) {
 	app.UsageTemplate(helpTemplate)
 	app.UsageFuncs(map[string]any{
-		"Examples": func() string { return examples },
-		"IsRun":    func(command *kingpin.CmdModel) bool { return command.Name == runCommand },
-		"Groups": func() []*flagGroup {
-			return append(slices.Clone(groups), &flagGroup{Title: "Other", names: []string{"help", "version"}})
+		"Examples":  func() string { return examples },
+		"IsRun":     func(command *kingpin.CmdModel) bool { return command.Name == runCommand },
+		"IsGrouped": func(command *kingpin.CmdModel) bool { return groups[command.Name] != nil },
+		"Groups": func(command *kingpin.CmdModel) []*flagGroup {
+			return append(slices.Clone(groups[command.Name]), &flagGroup{Title: "Other", names: []string{"help", "version"}})
 		},
 		"CommandRows": func(app *kingpin.ApplicationModel) [][2]string {
 			var rows [][2]string
@@ -111,7 +115,7 @@ func setHelp(app *kingpin.Application, groups []*flagGroup) {
 		},
 		"FlagRows": func(app *kingpin.ApplicationModel) [][2]string {
 			var rows [][2]string
-			for _, g := range groups {
+			for _, g := range groups[runCommand] {
 				rows = append(rows, [2]string{g.Title, strings.Join(flagNames(g.Flags(commandNamed(app, runCommand).Flags)), " ")})
 			}
 			return rows

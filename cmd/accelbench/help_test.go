@@ -50,6 +50,24 @@ func TestHelpIsGrouped(t *testing.T) {
 	}
 }
 
+// The flags of capacity are in groups too, and none of another tool is among them.
+func TestHelpOfCapacity(t *testing.T) {
+	help := helpOf(t, "capacity", "--help")
+	last := 0
+	for _, title := range []string{"Server", "Search", "Load", "Data", "Sampling", "Output"} {
+		at := strings.Index(help, "\n"+title+":\n")
+		if at < last {
+			t.Errorf("help has no group %s, or not in its place:\n%s", title, help)
+		}
+		last = at
+	}
+	for _, other := range []string{"--save-result", "--num-prompts", "--goodput", "--max-concurrency", "Also --"} {
+		if strings.Contains(help, other) {
+			t.Errorf("help of capacity has %s", other)
+		}
+	}
+}
+
 // The examples of help are commands that can be run, in lines of 80 columns at most.
 func TestExamples(t *testing.T) {
 	for line := range strings.Lines(examples) {
@@ -80,7 +98,7 @@ func TestCandidates(t *testing.T) {
 	app, _ := newApp(&invocation{}, io.Discard, io.Discard)
 	files := []string{filesHere}
 	for line, want := range map[string][]string{
-		"":                         {"run", "report", "compare", "completion", "version", "--help", "--version"},
+		"":                         {"run", "capacity", "report", "compare", "placement", "completion", "version", "--help", "--version"},
 		"re":                       {"report"},
 		"run --api ":               {"chat", "completions"},
 		"run --api ch":             {"chat"},
@@ -102,6 +120,8 @@ func TestCandidates(t *testing.T) {
 		"run http://h ":            nil,
 		"report ":                  files,
 		"report a b ":              files,
+		"capacity --step":          {"--step-requests", "--step-duration"},
+		"capacity --dataset ran":   {"random"},
 		"report --outp":            {"--output"},
 		"compare --format m":       {"md"},
 		"compare --side a=b -- --ramp-up-strategy e": {"exponential"},

@@ -19,6 +19,13 @@ type httpFlags struct {
 // any reports whether one of them was given.
 func (h httpFlags) any() bool { return h != httpFlags{} }
 
+// registerExporter adds the flags of how to talk to accelerator_exporter.
+func (h *httpFlags) registerExporter(c flagSet) {
+	bind(c.Flag("exporter-http-config", "YAML file with Prometheus' HTTP client configuration for the exporter: TLS, client certificate, basic auth."), filename(&h.file))
+	bind(c.Flag("exporter-credentials-file", "File with a bearer token for the exporter."), filename(&h.credentialsFile))
+	c.Flag("exporter-insecure", "Do not verify the exporter's certificate.").BoolVar(&h.insecure)
+}
+
 // config is the file's, and the flags' in it. flag names the file in errors, which
 // repeat nothing of what is in it.
 func (h httpFlags) config(flag string) (config.HTTPClientConfig, error) {

@@ -24,6 +24,7 @@ const (
 	exitNothing     = commandline.ExitFailure // nothing could be
 	exitUsage       = commandline.ExitUsage   // the command line is wrong
 	exitFailures    = 3                       // stopped by a failure limit
+	exitMisplaced   = 4                       // a process is not where it could be
 	exitInterrupted = 130                     // withdrawn by the user
 )
 
@@ -115,16 +116,19 @@ func usage(err error) error { return commandline.UsageError{Err: err} }
 // newApp returns the command line and what each of its commands does.
 func newApp(in *invocation, stdout, stderr io.Writer) (*kingpin.Application, map[string]command) {
 	app := kingpin.New("accelbench", "Load tests for language model servers with the OpenAI API. "+
-		"Exit codes: 0 measured, 1 nothing could be measured, 2 wrong command line, 3 stopped by a failure limit, 130 interrupted.")
+		"Exit codes: 0 measured, 1 nothing could be measured, 2 wrong command line, 3 stopped by a failure limit, 4 (placement) a process is misplaced, 130 interrupted.")
 	app.UsageWriter(stdout)
 	app.ErrorWriter(stderr)
 	app.HelpFlag.Short('h')
 	app.Version(version.Print("accelbench"))
 	app.VersionFlag.Short('v')
 	commands := map[string]command{}
-	setHelp(app, registerRun(app, in, commands))
+	setHelp(app, map[string][]*flagGroup{
+		runCommand: registerRun(app, in, commands), capacityCommand: registerCapacity(app, in, commands),
+	})
 	registerReport(app, commands)
 	registerCompare(app, in, commands)
+	registerPlacement(app, commands)
 	registerCompletion(app, commands)
 	app.Command("version", "Print the version.")
 	commands["version"] = printer(func() string { return version.Print("accelbench") + "\n" })

@@ -26,7 +26,7 @@ type outputFlags struct {
 }
 
 func (o *outputFlags) register(c flagSet) {
-	bind(c.Flag("output", "Folder in which each run creates its own.").Default("results"), filename(&o.folder))
+	o.registerFolder(c)
 	c.Flag("print-command", "Print the command line in flags of accelbench and exit, to see what a command of another tool means; secrets are hidden.").BoolVar(&o.printCommand)
 	c.Flag("save-evalscope", "Also write evalscope-perf's files into the working directory: a summary for each step, and performance_metrics.png.").BoolVar(&o.saveEvalscope)
 	c.Flag("save-result", "Also write vLLM's result file for each step.").BoolVar(&o.saveResult)
@@ -34,16 +34,24 @@ func (o *outputFlags) register(c flagSet) {
 	c.Flag("append-result", "Also write vLLM's result file, each result as a line at its end.").BoolVar(&o.addLine)
 	bind(c.Flag("result-dir", "Folder of vLLM's result file."), filename(&o.resultDir))
 	c.Flag("result-filename", "Name of vLLM's result file.").StringVar(&o.resultFile)
-	bind(c.Flag("metadata", "KEY=VALUE to keep with the result; repeatable."), pairs(&o.metadata))
 	c.Flag("label", "First part of the name of vLLM's result file. Default: the backend.").StringVar(&o.label)
 	bind(c.Flag("tokenizer", "Tokenizer to keep with the result; tokens are counted by the server."), filename(&o.tokenizer))
+	o.registerSources(c)
+}
+
+// registerFolder adds where a run is kept, and what is kept with it.
+func (o *outputFlags) registerFolder(c flagSet) {
+	bind(c.Flag("output", "Folder in which each run creates its own.").Default("results"), filename(&o.folder))
+	bind(c.Flag("metadata", "KEY=VALUE to keep with the result; repeatable."), pairs(&o.metadata))
+}
+
+// registerSources adds what is shown while a run goes, and sampled beside it.
+func (o *outputFlags) registerSources(c flagSet) {
 	c.Flag("quiet", "Do not show progress.").Short('q').BoolVar(&o.quiet)
 	c.Flag("web.listen-address", "Address to serve the run's own metrics at while it runs, such as 127.0.0.1:10069.").StringVar(&o.webAddress)
 	bind(c.Flag("web.config.file", "File with TLS and basic auth for that address."), filename(&o.webConfig))
 	c.Flag("exporter", "URL of accelerator_exporter's metrics, to sample the cards: http://127.0.0.1:10068/metrics.").StringVar(&o.exporter)
-	bind(c.Flag("exporter-http-config", "YAML file with Prometheus' HTTP client configuration for the exporter: TLS, client certificate, basic auth."), filename(&o.exporterHTTP.file))
-	bind(c.Flag("exporter-credentials-file", "File with a bearer token for the exporter."), filename(&o.exporterHTTP.credentialsFile))
-	c.Flag("exporter-insecure", "Do not verify the exporter's certificate.").BoolVar(&o.exporterHTTP.insecure)
+	o.exporterHTTP.registerExporter(c)
 	c.Flag("server-metrics", "URL of the model server's own metrics, off for none. Default: /metrics beside the endpoint, if it is there.").
 		StringVar(&o.server)
 }
@@ -57,6 +65,9 @@ const formatNone = "none"
 // defaultFormats are printed where no format is asked for.
 func defaultFormats() []string { return []string{"head", "summary"} }
 
+// capacityFormats are those of a run that searched for the capacity.
+func capacityFormats() []string { return []string{"head", "capacity"} }
+
 // renderFlags say how a report is shown.
 type renderFlags struct {
 	formats     []string // those that were asked for
@@ -66,13 +77,18 @@ type renderFlags struct {
 }
 
 func (r *renderFlags) register(c flagSet, formats string) {
-	all := append(render.FormatNames(), formatNone)
-	bind(c.Flag("format", "What to print, a list of: "+strings.Join(all, ", ")+". Default: "+formats+"."), choices(&r.formats, all...))
+	r.registerFormat(c, formats)
 	r.metrics = []string{"ttft", "tpot", "itl"}
 	metrics := []string{"ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue"}
 	bind(c.Flag("percentile-metrics", "Latencies in vLLM's block, a list of: "+strings.Join(metrics, ", ")+". Default: ttft,tpot,itl."), choices(&r.metrics, metrics...))
 	bind(c.Flag("metric-percentiles", "Percentiles in vLLM's block and, beside 50 and 90, in the tables. Default: 99; of report: those of the run."), percentiles(&r.percentiles))
 	c.Flag("goodput", "What a good request meets, in milliseconds: ttft:500 tpot:50 itl:80 e2el:30000. Default of report: what the run had.").StringsVar(&r.goodput)
+}
+
+// registerFormat adds what is printed.
+func (r *renderFlags) registerFormat(c flagSet, formats string) {
+	all := append(render.FormatNames(), formatNone)
+	bind(c.Flag("format", "What to print, a list of: "+strings.Join(all, ", ")+". Default: "+formats+"."), choices(&r.formats, all...))
 }
 
 // options are what a report must hold for all formats: evalscope's percentiles

@@ -28,7 +28,7 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 	var patience time.Duration
 	bind(c.Flag("await", "Maximum time to wait until each FOLDER holds a finished run, such as 2h. Default: do not wait."), duration(&patience))
 	render := new(renderFlags)
-	render.register(c, strings.Join(defaultFormats(), ","))
+	render.register(c, strings.Join(defaultFormats(), ",")+"; of a run of capacity: "+strings.Join(capacityFormats(), ","))
 	commands["report"] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		defer endAtOnce(ctx)()
 		options, err := render.options(false)
@@ -79,7 +79,11 @@ func runFolder(path string) string {
 // print writes r in the formats asked for.
 func (f *renderFlags) print(w io.Writer, r *report.Report) error {
 	formats := f.formats
-	if len(formats) == 0 {
+	switch {
+	case len(formats) > 0:
+	case r.Capacity != nil:
+		formats = capacityFormats()
+	default:
 		formats = defaultFormats()
 	}
 	for _, name := range formats {

@@ -13,6 +13,7 @@ func severalWords() map[string]func(word string) bool {
 	anything := func(word string) bool { return !strings.HasPrefix(word, "-") && !isURL(word) } // a URL is evalscope's first argument
 	return map[string]func(string) bool{
 		"--goodput":                 like(`[a-z0-9_]+:[0-9.]+`), // report and compare have folders behind it
+		"--slo":                     like(`[a-z0-9_]+(:p[0-9.]+)? *<.*`),
 		"--metadata":                anything,
 		"--header":                  anything,
 		"--lora-modules":            anything,

@@ -23,7 +23,8 @@ func TestMain(m *testing.M) {
 
 // The scripts read as a user's terminal does. $URL is a server with the model
 // qwen2.5, $TLSURL one with a certificate that nobody vouches for; $EXPORTER, $MUTUAL
-// and $BEARER are exporters as [exporters] has them, whose files are there.
+// and $BEARER are exporters as [exporters] has them, whose files are there; $PAGES serves
+// the script's own folder, for pages of an exporter. $BIN is the folder of accelbench.
 func TestScripts(t *testing.T) {
 	url := serve(t, httptest.NewServer)
 	tlsURL := serve(t, httptest.NewTLSServer)
@@ -37,6 +38,11 @@ func TestScripts(t *testing.T) {
 			env.Setenv("MUTUAL", secured.mutual)
 			env.Setenv("BEARER", secured.bearer)
 			secured.write(t, env.WorkDir)
+			pages := httptest.NewServer(http.FileServer(http.Dir(env.WorkDir)))
+			env.Defer(pages.Close)
+			env.Setenv("PAGES", pages.URL)
+			bin, _, _ := strings.Cut(env.Getenv("PATH"), string(filepath.ListSeparator))
+			env.Setenv("BIN", bin)
 			env.Setenv("GOMAXPROCS", "1") // the scripts run side by side
 			return nil
 		},

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// standIn is a server whose time to the first token is a known function of its load.
+type standIn struct {
+	base, perUser time.Duration // TTFT is base and so much for each request in flight
+	service       time.Duration // one request after the other, before that
+	slowAfter     int64         // requests, after which TTFT is three times as long; 0 for never
+	dieAfter      int64         // requests; 0 for never
+	then          func()        // called once after so many requests as thenAfter says
+	thenAfter     int64
+
+	seen, inFlight atomic.Int64
+	mu             sync.Mutex
+	free           time.Time
+	server         *httptest.Server
+}
+
+func (s *standIn) start(t *testing.T) string {
+	t.Helper()
+	s.server = httptest.NewServer(s)
+	t.Cleanup(s.server.Close)
+	return s.server.URL
+}
+
+func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/models") {
+		fmt.Fprint(w, `{"object":"list","data":[{"id":"m","object":"model"}]}`)
+		return
+	}
+	if !strings.HasSuffix(r.URL.Path, "/completions") {
+		http.NotFound(w, r)
+		return
+	}
+	_, _ = io.Copy(io.Discard, r.Body)
+	n, seen := s.inFlight.Add(1), s.seen.Add(1)
+	defer s.inFlight.Add(-1)
+	if s.dieAfter > 0 && seen >= s.dieAfter {
+		_ = s.server.Listener.Close()
+		panic(http.ErrAbortHandler)
+	}
+	if s.thenAfter == seen && s.then != nil {
+		s.then()
+	}
+	wait := s.base + time.Duration(n)*s.perUser
+	if s.slowAfter > 0 && seen > s.slowAfter {
+		wait *= 3
+	}
+	s.mu.Lock()
+	now := time.Now()
+	if s.free.Before(now) {
+		s.free = now
+	}
+	s.free = s.free.Add(s.service)
+	due := s.free.Add(wait)
+	s.mu.Unlock()
+	select {
+	case <-time.After(time.Until(due)):
+	case <-r.Context().Done():
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	const chunk = `data: {"id":"1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"content":%q},"finish_reason":%s}]}` + "\n\n"
+	fmt.Fprintf(w, chunk, "word", "null")
+	fmt.Fprintf(w, chunk, "", `"stop"`)
+	fmt.Fprint(w, `data: {"id":"1","object":"chat.completion.chunk","model":"m","choices":[],"usage":{"prompt_tokens":5,"completion_tokens":1,"total_tokens":6}}`+"\n\ndata: [DONE]\n\n")
+}
+
+// found is what a search left.
+type found struct {
+	code           int
+	stdout, stderr string
+	folder         string
+	Capacity       *struct {
+		Value    *float64 `json:"value"`
+		FailedAt *float64 `json:"failed_at"`
+		AtLeast  bool     `json:"at_least"`
+		Finished bool     `json:"finished"`
+		Binding  string   `json:"binding"`
+	} `json:"capacity"`
+}
+
+func (f *found) value() float64 {
+	if f.Capacity == nil || f.Capacity.Value == nil {
+		return 0
+	}
+	return *f.Capacity.Value
+}
+
+func searchCapacity(ctx context.Context, t *testing.T, url string, flags ...string) *found {
+	t.Helper()
+	dir := t.TempDir()
+	data := filepath.Join(dir, "qa.jsonl")
+	if err := os.WriteFile(data, []byte(`{"question": "What is a ferry?"}`+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr strings.Builder
+	args := append([]string{"accelbench", "capacity", "--url", url, "--dataset-path", data, "--output", filepath.Join(dir, "out"), "--ramp-up", "0"}, flags...)
+	f := &found{code: run(ctx, args, &stdout, &stderr)}
+	f.stdout, f.stderr = stdout.String(), stderr.String()
+	reports, _ := filepath.Glob(filepath.Join(dir, "out", "*", "report.json"))
+	if len(reports) == 1 {
+		text, err := os.ReadFile(reports[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, f); err != nil {
+			t.Fatal(err)
+		}
+		f.folder = filepath.Dir(reports[0])
+	}
+	return f
+}
+
+// TestCapacityOfUsers: 100 ms and 20 ms for each user are at most 350 ms for 12 users, and
+// on a busy machine for fewer.
+func TestCapacityOfUsers(t *testing.T) {
+	t.Parallel()
+	s := &standIn{base: 100 * time.Millisecond, perUser: 20 * time.Millisecond}
+	f := searchCapacity(t.Context(), t, s.start(t), "--slo", "ttft:p90<350ms", "--concurrency", "2..16")
+	if f.code != exitMeasured || f.value() < 4 || f.value() > 13 {
+		t.Errorf("exit %d, %+v\n%s\n%s", f.code, f.Capacity, f.stdout, f.stderr)
+	}
+	if !strings.Contains(f.stderr, "accelbench: carries at least 2 users, as far as it was measured; ") ||
+		!strings.Contains(f.stderr, "; next: 4 users; at most ") {
+		t.Errorf("progress:\n%s", f.stderr)
+	}
+	// The same answer from the log alone.
+	if f.folder == "" {
+		t.Fatal("no report")
+	}
+	if err := os.Remove(filepath.Join(f.folder, "report.json")); err != nil {
+		t.Fatal(err)
+	}
+	var stdout strings.Builder
+	if code := run(t.Context(), []string{"accelbench", "report", f.folder}, &stdout, io.Discard); code != exitMeasured || stdout.String() != f.stdout {
+		t.Errorf("report: exit %d, prints\n%s\nthe search printed\n%s", code, stdout.String(), f.stdout)
+	}
+	if _, err := os.Stat(filepath.Join(f.folder, "report.json")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCapacityOfRates: one request after the other, 50 ms each, are 20 a second. Of 60
+// requests nine in ten wait for less than a second at up to 31 a second.
+func TestCapacityOfRates(t *testing.T) {
+	t.Parallel()
+	s := &standIn{base: time.Second, service: 50 * time.Millisecond}
+	f := searchCapacity(t.Context(), t, s.start(t), "--slo", "ttft:p90<2s", "--request-rate", "10..40", "--burstiness", "inf",
+		"--step-requests", "60", "--precision", "20%", "--repeat", "1")
+	if f.code != exitMeasured || f.value() < 10 || f.value() > 35 || f.Capacity.FailedAt == nil {
+		t.Errorf("exit %d, %+v\n%s\n%s", f.code, f.Capacity, f.stdout, f.stderr)
+	}
+}
+
+func TestCapacityThatIsNone(t *testing.T) {
+	t.Parallel()
+	s := &standIn{base: 200 * time.Millisecond}
+	f := searchCapacity(t.Context(), t, s.start(t), "--slo", "ttft:p90<20ms", "--concurrency", "2..8", "--quiet")
+	if f.code != exitNothing || !strings.Contains(f.stdout, "carries none: 2 users miss TTFT p90 (") || !strings.Contains(f.stdout, " ms of 20)") {
+		t.Errorf("exit %d\n%s\n%s", f.code, f.stdout, f.stderr)
+	}
+	if strings.Contains(f.stderr, "next:") {
+		t.Errorf("progress in spite of --quiet: %s", f.stderr)
+	}
+}
+
+func TestCapacityBeyondWhatIsTried(t *testing.T) {
+	t.Parallel()
+	s := &standIn{base: 200 * time.Millisecond}
+	f := searchCapacity(t.Context(), t, s.start(t), "--slo", "ttft:p90<20s", "--concurrency", "2..4", "--quiet")
+	if f.code != exitMeasured || !f.Capacity.AtLeast || !strings.Contains(f.stdout, "carries at least 4 users, the most that were tried; ") {
+		t.Errorf("exit %d\n%s\n%s", f.code, f.stdout, f.stderr)
+	}
+}
+
+// TestCapacityOfAServerThatSlowsDown is of what it is at the end, and says so.
+func TestCapacityOfAServerThatSlowsDown(t *testing.T) {
+	t.Parallel()
+	// 2 users meet 300 ms and 4 do not. Before another number of them is tried, 2 do not
+	// any more either.
+	s := &standIn{perUser: 100 * time.Millisecond, slowAfter: 20}
+	f := searchCapacity(t.Context(), t, s.start(t), "--slo", "ttft:p90<300ms", "--concurrency", "2..64", "--step-requests", "12", "--quiet")
+	if !strings.Contains(strings.Join(strings.Fields(f.stdout), " "), "The server's capacity changed while it was measured: 2 users met") {
+		t.Errorf("exit %d\n%s\n%s", f.code, f.stdout, f.stderr)
+	}
+}
+
+// TestCapacityOfAServerThatGoes: what is known until then is told.
+func TestCapacityOfAServerThatGoes(t *testing.T) {
+	t.Parallel()
+	s := &standIn{base: 200 * time.Millisecond, dieAfter: 25}
+	f := searchCapacity(t.Context(), t, s.start(t), "--slo", "ttft:p90<20s", "--quiet")
+	if f.code != exitFailures || !strings.Contains(f.stdout, "carries at least 1 user, as far as it was measured") || !strings.Contains(f.stderr, "could not be reached any more") {
+		t.Errorf("exit %d\n%s\n%s", f.code, f.stdout, f.stderr)
+	}
+	if f := searchCapacity(t.Context(), t, s.server.URL, "--slo", "ttft:p90<2s", "--quiet"); f.code != exitNothing || f.folder != "" {
+		t.Errorf("one that was never there: exit %d, %s", f.code, f.stderr)
+	}
+}
+
+// TestCapacityOfAServerThatMakesPromptsAndGoes: that no prompt can be made is the server's
+// end too.
+func TestCapacityOfAServerThatMakesPromptsAndGoes(t *testing.T) {
+	t.Parallel()
+	var seen atomic.Int64
+	url := serve(t, func(h http.Handler) *httptest.Server {
+		var web *httptest.Server
+		web = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/completions") && seen.Add(1) == 25 {
+				_ = web.Listener.Close()
+			}
+			if seen.Load() >= 25 {
+				panic(http.ErrAbortHandler)
+			}
+			h.ServeHTTP(w, r)
+		}))
+		web.Start()
+		return web
+	})
+	f := searchCapacity(t.Context(), t, url, "--slo", "ttft:p90<20s", "--dataset", "random", "--step-requests", "25", "--quiet")
+	if f.code != exitFailures || !strings.Contains(f.stderr, "the server went away") {
+		t.Errorf("exit %d\n%s\n%s", f.code, f.stdout, f.stderr)
+	}
+	if strings.Contains(f.stdout, "no request was sent)") || !strings.Contains(f.stdout, "is not known") {
+		t.Errorf("answer\n%s", f.stdout)
+	}
+}
+
+// TestCapacityInterrupted: Ctrl-C reports what is known so far.
+func TestCapacityInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s := &standIn{base: 200 * time.Millisecond, thenAfter: 30, then: cancel}
+	f := searchCapacity(ctx, t, s.start(t), "--slo", "ttft:p90<20s", "--quiet")
+	if f.code != exitInterrupted || f.value() != 1 || f.Capacity.Finished || !strings.Contains(f.stdout, "as far as it was measured") {
+		t.Errorf("exit %d, %+v\n%s\n%s", f.code, f.Capacity, f.stdout, f.stderr)
+	}
+}
+
+func TestCapacityUsage(t *testing.T) {
+	for line, want := range map[string]string{
+		"":                                                         "--slo is needed: what a user is to wait at most",
+		"--slo ttft:2s":                                            "want a figure, < and its limit, such as ttft:p90<2s or failures<1%",
+		"--slo ttft:p90<2s --slo ttft:p90<3s":                      "--slo gives two limits of TTFT p90",
+		"--slo ttft:p90<2s --concurrency 8":                        `"8" is no range of users such as 1..256`,
+		"--slo ttft:p90<2s --concurrency 8..4":                     `"8..4" is no range of users`,
+		"--slo ttft:p90<2s --concurrency 0..4":                     "is no range of users",
+		"--slo ttft:p90<2s --concurrency 1.5..4":                   "is no range of users",
+		"--slo ttft:p90<2s --request-rate 1..inf":                  `"1..inf" is no range of rates such as 0.5..20`,
+		"--slo ttft:p90<2s --request-rate NaN..2":                  "is no range of rates",
+		"--slo ttft:p90<2s --request-rate 1..2 --concurrency 1..2": "give one of them",
+		"--slo ttft:p90<2s --precision 0":                          `"0" is no share from 0.1% to 50%, such as 5%`,
+		"--slo ttft:p90<2s --precision 60%":                        "is no share",
+		"--slo ttft:p90<2s --repeat 0":                             "--repeat must be from 1 to 20",
+		"--slo ttft:p90<2s --step-requests 0":                      "--step-requests must be at least 1",
+		"--slo ttft:p90<2s --step-requests 9 --step-duration 1m":   "give one of them",
+		"--slo ttft:p90<2s --dataset replay --dataset-path f":      "a replay has its own times",
+		"--slo ttft:p90<2s --concurrency 1..900000":                "requests in flight need more files",
+		"--slo ttft:p90<2s -- --requests 5":                        "capacity takes nothing after --",
+	} {
+		var stderr strings.Builder
+		code := run(t.Context(), append([]string{"accelbench", "capacity"}, strings.Fields(line)...), io.Discard, &stderr)
+		if code != exitUsage || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%s: exit %d, told %q, want %q", line, code, &stderr, want)
+		}
+	}
+}
+
+// Several objectives may stand behind one --slo, as goodput's do.
+func TestCapacityObjectives(t *testing.T) {
+	got := respell(strings.Fields("capacity --slo ttft:p90<2s failures<1% --url http://h"))
+	if want := strings.Fields("capacity --slo=ttft:p90<2s --slo=failures<1% --url http://h"); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

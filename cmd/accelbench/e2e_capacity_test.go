@@ -1,0 +1,196 @@
+//go:build e2e
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"text/tabwriter"
+	"time"
+)
+
+// Searches of BenchmarkCapacity: how many of each kind, all at once, and how many of
+// them must be right.
+const (
+	seeds     = 20
+	mustRight = 18
+)
+
+// knownServer is a stand-in whose every decode step takes base and so much more for
+// each request in its batch, and an objective for its TPOT.
+type knownServer struct {
+	base, perRequest, limit time.Duration
+	carries                 float64 // users, or requests a second
+	flags                   []string
+}
+
+const (
+	tokens    = 4 // of an answer
+	precision = 0.05
+)
+
+// knownUsers is a server that carries so many users. They all start at once, so all are
+// in each step of the batch, and the limit lies half a user above what they take.
+func knownUsers(seed uint64) knownServer {
+	users := 4 + rand.New(rand.NewPCG(seed, 1)).IntN(13)
+	s := knownServer{base: 100 * time.Millisecond, perRequest: 20 * time.Millisecond, carries: float64(users)}
+	s.limit = s.base + time.Duration(users)*s.perRequest + s.perRequest/2
+	s.flags = []string{"--concurrency=1..64", "--ramp-up=0"}
+	return s
+}
+
+// knownRates is a server that carries so many requests a second. By Little's law rate ×
+// tokens × step of them are in the batch, so that a step takes base / (1 - perRequest ×
+// rate × tokens).
+func knownRates(seed uint64) knownServer {
+	rate := 6 + 14*rand.New(rand.NewPCG(seed, 2)).Float64()
+	s := knownServer{base: 100 * time.Millisecond, limit: 280 * time.Millisecond, carries: rate}
+	s.perRequest = time.Duration((1 - float64(s.base)/float64(s.limit)) / (rate * tokens) * float64(time.Second))
+	s.flags = []string{"--request-rate=2..64", "--burstiness=inf", "--step-duration=25s"}
+	return s
+}
+
+// searchRow is what became of one search.
+type searchRow struct {
+	knownServer
+	answer float64
+	runs   int // of levels
+	took   time.Duration
+	said   string
+}
+
+func (r searchRow) right() bool {
+	allowed := precision * r.carries
+	if r.carries == math.Trunc(r.carries) {
+		allowed = max(allowed, 1) // a user
+	}
+	return math.Abs(r.answer-r.carries) <= allowed
+}
+
+// BenchmarkCapacity asks accelbench capacity for answers that are known, over HTTP; see
+// make bench-capacity.
+func BenchmarkCapacity(b *testing.B) {
+	programs := newBench(b)
+	for _, kind := range []struct {
+		name  string
+		known func(seed uint64) knownServer
+	}{{"users", knownUsers}, {"rates", knownRates}} {
+		b.Run(kind.name, func(b *testing.B) {
+			for range b.N {
+				rows := make([]searchRow, seeds)
+				var wg sync.WaitGroup
+				for seed := range rows {
+					s := kind.known(uint64(seed))
+					url := programs.server(b, "--step-base="+s.base.String(), "--step-per-sequence="+s.perRequest.String(),
+						"--prefill-rate=1e9", "--max-num-seqs=256")
+					folder := b.TempDir()
+					wg.Go(func() { rows[seed] = programs.find(s, url, folder, seed) })
+				}
+				wg.Wait()
+				b.ReportMetric(0, "ns/op")
+				if right := printSearches(os.Stdout, kind.name, rows); right < mustRight {
+					b.Errorf("%d of %d answers are within the precision, want %d", right, seeds, mustRight)
+				}
+			}
+		})
+	}
+}
+
+// find searches once.
+func (b *bench) find(s knownServer, url, folder string, seed int) searchRow {
+	start := time.Now()
+	cmd := exec.Command(b.path("accelbench"), append([]string{
+		"capacity", "--url=" + url, "--dataset-path=" + b.path("open_qa.jsonl"), "--output=" + folder, "--quiet", "--ignore-eos",
+		"--slo=tpot:p50<" + s.limit.String(), "--max-tokens=" + strconv.Itoa(tokens),
+		"--precision=" + strconv.FormatFloat(precision, 'g', -1, 64), "--seed=" + strconv.Itoa(seed),
+	}, s.flags...)...)
+	said, _ := cmd.CombinedOutput()
+	row := searchRow{knownServer: s, took: time.Since(start), said: string(said)}
+	var r struct {
+		Capacity struct{ Value float64 }
+		Steps    []struct{}
+	}
+	reports, _ := filepath.Glob(filepath.Join(folder, "*", "report.json"))
+	if len(reports) == 1 {
+		text, _ := os.ReadFile(reports[0])
+		_ = json.Unmarshal(text, &r) // an answer of 0 is wrong
+	}
+	row.answer, row.runs = r.Capacity.Value, len(r.Steps)
+	return row
+}
+
+// printSearches prints a table, and returns how many answers are right.
+func printSearches(w io.Writer, name string, rows []searchRow) (right int) {
+	load, _ := os.ReadFile("/proc/loadavg")
+	average, _, _ := strings.Cut(string(load), " ")
+	fmt.Fprintf(w, "\n%s: %d searches at once, %d cores, load average %s\n", name, len(rows), runtime.NumCPU(), average)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "seed\tcarries\tanswer\toff\truns\ttook\tright\t")
+	worst := 0.0
+	for seed, r := range rows {
+		off := r.answer/r.carries - 1
+		worst = max(worst, math.Abs(off))
+		if r.right() {
+			right++
+		}
+		fmt.Fprintf(t, "%d\t%.4g\t%.4g\t%+.1f %%\t%d\t%.0f s\t%t\t\n", seed, r.carries, r.answer, 100*off, r.runs, r.took.Seconds(), r.right())
+	}
+	_ = t.Flush()
+	fmt.Fprintf(w, "%d of %d right, at most %.1f %% off\n", right, len(rows), 100*worst)
+	for seed, r := range rows {
+		if !r.right() {
+			lines := strings.Split(strings.TrimSpace(r.said), "\n")
+			fmt.Fprintf(w, "seed %d: %s\n", seed, lines[len(lines)-1])
+		}
+	}
+	return right
+}
+
+// throttled searches with a load generator that runs for a fifth of the time only.
+func (b *bench) throttled(t *testing.T) {
+	url := "http://" + b.start(t, serverAddress(), "fakehost", "pace", "--listen-address=127.0.0.1:0", "--gap=20ms", "--tokens=10")
+	cmd := b.command(t)
+	cmd.Args = []string{
+		cmd.Args[0], "capacity", "--url=" + url, "--dataset-path=" + b.path("open_qa.jsonl"), "--output=results",
+		"--slo=tpot:p90<10s", "--concurrency=2..64", "--quiet",
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			for _, turn := range []struct {
+				signal syscall.Signal
+				lasts  time.Duration
+			}{{syscall.SIGSTOP, 80 * time.Millisecond}, {syscall.SIGCONT, 20 * time.Millisecond}} {
+				_ = cmd.Process.Signal(turn.signal)
+				select {
+				case <-over:
+					return
+				case <-time.After(turn.lasts):
+				}
+			}
+		}
+	})
+	o := b.finish(t, cmd)
+	close(over)
+	wg.Wait()
+	said := strings.Join(strings.Fields(o.stdout), " ")
+	if o.code != exitNothing || !strings.Contains(said, "could not be judged") || !strings.Contains(said, "the load generator was the limit: ") {
+		t.Errorf("exit %d\n%s\n%s", o.code, o.stdout, o.stderr)
+	}
+}

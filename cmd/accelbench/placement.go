@@ -1,0 +1,106 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/placement"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/telemetry"
+)
+
+const placementCommand = "placement"
+
+// exporterURL is where an exporter on this host serves its metrics.
+const exporterURL = "http://127.0.0.1:10068/metrics"
+
+// machineFlags say of which machine's cards the placement is asked.
+type machineFlags struct {
+	exporter string
+	http     httpFlags
+	devices  string
+	target   string
+}
+
+func (f *machineFlags) register(c *kingpin.CmdClause) {
+	c.Flag("exporter", "URL of accelerator_exporter's metrics. Default: "+exporterURL+".").StringVar(&f.exporter)
+	f.http.registerExporter(c)
+	c.Flag("devices", "Cards of the server, such as 0-3 or metax/0,1. Default: all.").StringVar(&f.devices)
+	c.Flag("target", "Target of the exporter's probe that names the cards of the server.").StringVar(&f.target)
+}
+
+// given reports whether one of them was.
+func (f *machineFlags) given() bool {
+	return f.exporter != "" || f.http.any() || f.devices != "" || f.target != ""
+}
+
+// read is the machine, with the cards alone that are meant.
+func (f *machineFlags) read(ctx context.Context) (*placement.Machine, error) {
+	if f.devices != "" && f.target != "" {
+		return nil, usage(errors.New("give --devices or --target, not both"))
+	}
+	var meant func(placement.CardID) bool
+	if f.devices != "" {
+		var err error
+		if meant, err = placement.ParseDevices(f.devices); err != nil {
+			return nil, usage(fmt.Errorf("--devices: %w", err))
+		}
+	}
+	http, err := f.http.config("--exporter-http-config")
+	if err != nil {
+		return nil, err
+	}
+	page, err := telemetry.Placement(ctx, telemetry.Config{URL: cmp.Or(f.exporter, exporterURL), HTTP: http})
+	switch {
+	case errors.Is(err, telemetry.ErrUnauthorized):
+		return nil, fmt.Errorf("--exporter: %w: see --exporter-http-config and --exporter-credentials-file", err)
+	case err != nil:
+		return nil, fmt.Errorf("--exporter: %w", err)
+	}
+	m := placement.Read(page)
+	switch {
+	case f.target != "":
+		if m, err = m.OfTarget(f.target); err != nil {
+			return nil, fmt.Errorf("--target: %w", err)
+		}
+	case meant != nil:
+		if m, err = m.Only(meant); err != nil {
+			return nil, fmt.Errorf("--devices: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// registerPlacement adds the command that says whether servers run where they should.
+func registerPlacement(app *kingpin.Application, commands map[string]command) {
+	c := app.Command(placementCommand, "Say whether the processes on the cards run on the NUMA node of their cards, and how to bind them there, "+
+		"from accelerator_exporter's page. Exit codes: 0 all well placed or nothing to gain, 4 a process is not where it could be, 1 it cannot be told.")
+	var machine machineFlags
+	machine.register(c)
+	asJSON := c.Flag("json", "Print JSON.").Bool()
+	commands[placementCommand] = func(ctx context.Context, stdout, _ io.Writer) (int, error) {
+		m, err := machine.read(ctx)
+		if err != nil {
+			return exitNothing, err
+		}
+		result := placement.Judge(m)
+		render := result.Text
+		if *asJSON {
+			render = result.JSON
+		}
+		if err := render(stdout); err != nil {
+			return exitNothing, fmt.Errorf("printing the placement: %w", err)
+		}
+		switch result.Outcome() {
+		case placement.Misplaced:
+			return exitMisplaced, nil
+		case placement.NotKnown:
+			return exitNothing, nil
+		}
+		return exitMeasured, nil
+	}
+}

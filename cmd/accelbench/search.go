@@ -1,0 +1,167 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// search chooses the steps of a run from its log.
+type search struct {
+	*capacityFlags
+	log     *runlog.Capacity
+	options report.Options
+	stderr  io.Writer
+	steps   int  // that were chosen
+	gone    bool // none of the last step's requests came as far as the server
+}
+
+// next is the step that follows those in the log of a folder.
+func (q *search) next(folder string) (s runlog.Step, more bool, err error) {
+	var r *report.Report
+	level, more := report.SearchOf(q.log).Next(nil)
+	if q.steps > 0 {
+		if r, err = report.Read(q.options, folder); err != nil {
+			return s, false, fmt.Errorf("choosing the next level: %w", err)
+		}
+		level, more = r.Capacity.Search.Next(r.Capacity.Trials)
+		last := &r.Steps[len(r.Steps)-1]
+		q.gone = last.Unreached > 0 && last.Unreached == last.Account.Failures()+last.Account.Succeeded
+	}
+	if !more || q.gone {
+		return s, false, nil
+	}
+	atLeast, runs := 0, 0
+	if r != nil {
+		atLeast = q.ramping(r, level)
+		if l := r.Capacity.At(level); l != nil {
+			runs = len(l.Steps)
+			if retry := r.Steps[l.Steps[runs-1]]; retry.Steady == nil && retry.Step.Requests > 0 {
+				atLeast = max(2*retry.Step.Requests, 3*retry.SteadyTakes/2)
+			}
+		}
+		q.tell(r, level)
+	}
+	load := q.load(level, atLeast)
+	steps, err := load.steps(q.ask.maxTokens, false)
+	if err != nil {
+		return s, false, err
+	}
+	s = steps[0]
+	s.Index, s.Repeat = q.steps, runs
+	q.steps++
+	return s, true, nil
+}
+
+// load are the flags of one level, of so many requests at least unless flags say how
+// many.
+func (q *search) load(level float64, atLeast int) loadFlags {
+	l := q.runFlags.load
+	l.users, l.rates = nil, nil
+	most := 50.0
+	for _, limit := range q.limits {
+		most = max(most, limit.Percentile)
+	}
+	atLeast = max(atLeast, int(math.Ceil(2*100/(100-most))), leastRequests)
+	if q.log.Variable == runlog.VariableConcurrency {
+		l.users = []int{int(level)}
+		atLeast = max(atLeast, requestsPerUser*int(level))
+	} else {
+		l.rates = []float64{level}
+		atLeast = max(atLeast, int(math.Ceil(level*rateTime.Seconds())))
+	}
+	switch {
+	case q.stepDuration > 0:
+		l.requests, l.duration = 0, q.stepDuration
+	case q.requestsSet:
+		l.requests = q.stepRequests
+	default:
+		l.requests = atLeast
+	}
+	return l
+}
+
+// How long a level is where no flag says so.
+const (
+	leastRequests   = 20
+	requestsPerUser = 6
+	rateTime        = time.Minute
+)
+
+// ramping is how many requests a level takes with those that users send while others
+// still start, which are many where answers are short.
+func (q *search) ramping(r *report.Report, level float64) int {
+	last := r.Steps[len(r.Steps)-1].Whole.Of(report.E2E)
+	if q.log.Variable != runlog.VariableConcurrency || last.Count == 0 || last.Mean <= 0 {
+		return 0
+	}
+	ramp := q.runFlags.load.rampUp
+	if !q.runFlags.load.rampUpSet {
+		ramp = time.Duration(level) * rampUpPerUser
+	}
+	return int(level * (requestsPerUser + ramp.Seconds()/(2*last.Mean)))
+}
+
+// tell says what is tried, what is known, and how long it may take yet.
+func (q *search) tell(r *report.Report, level float64) {
+	if q.out.quiet {
+		return
+	}
+	c := r.Capacity
+	left, longest := c.Search.Left(c.Trials), time.Duration(0)
+	for i := range r.Steps {
+		longest = max(longest, r.Steps[i].Whole.Window.Duration())
+	}
+	fmt.Fprintf(q.stderr, "accelbench: %s; next: %s; at most %s to come, %s if none takes longer than the longest so far; those near the edge are repeated\n",
+		render.Answer(r), c.Title(level), levelCount(left), (time.Duration(left) * longest).Round(time.Second))
+}
+
+// parseUserRange reads 1..256.
+func parseUserRange(text string) (levels, error) {
+	return parseRange(text, "range of users such as 1..256", func(part string) (float64, error) {
+		n, err := strconv.Atoi(part)
+		return float64(n), err
+	})
+}
+
+// parseRateRange reads 0.5..20.
+func parseRateRange(text string) (levels, error) {
+	return parseRange(text, "range of rates such as 0.5..20", func(part string) (float64, error) { return strconv.ParseFloat(part, 64) })
+}
+
+func parseRange(text, what string, number func(string) (float64, error)) (levels, error) {
+	from, to, found := strings.Cut(text, "..")
+	low, errLow := number(from)
+	high, errHigh := number(to)
+	if !found || errLow != nil || errHigh != nil || !(low > 0) || !(low <= high) || math.IsInf(high, 0) {
+		return levels{}, fmt.Errorf("%q is no %s", text, what)
+	}
+	return levels{low, high}, nil
+}
+
+// parsePrecision reads 5% or 0.05.
+func parsePrecision(text string) (float64, error) {
+	number, percent := strings.CutSuffix(text, "%")
+	share, err := strconv.ParseFloat(number, 64)
+	if percent {
+		share /= 100
+	}
+	if err != nil || !(share >= 0.001 && share <= 0.5) {
+		return 0, fmt.Errorf("%q is no share from 0.1%% to 50%%, such as 5%%", text)
+	}
+	return share, nil
+}
+
+func levelCount(n int) string {
+	if n == 1 {
+		return "1 level"
+	}
+	return fmt.Sprintf("%d levels", n)
+}
