@@ -23,7 +23,7 @@ UNWATCHED         := codeberg.org git.sr.ht github.com/ajstarks github.com/golan
 
 .PHONY: help
 help: ## Show this list.
-	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build the programs into bin/.
@@ -55,6 +55,17 @@ e2e: build $(PROMETHEUS) ## Run the programs as a user would, and the alerts wit
 .PHONY: e2e-soak
 e2e-soak: ## Let everything around the exporter misbehave for SOAK (10m), and look at what it holds.
 	$(GO) test -count=1 -timeout 0 -v -tags e2e -run '^TestSoak$$' ./cmd/accelerator_exporter -soak $(SOAK)
+
+.PHONY: e2e-numa
+e2e-numa: $(BIN)/tools/numa ## Compare the exporter with numactl on a kernel with four NUMA nodes, in QEMU; takes minutes.
+	$(GO) test -C deploy -count=1 -timeout 30m -tags e2e_numa -run '^TestEndToEnd$$' ./numa
+
+# The guest's kernel and shell are Debian's, unpacked and not installed.
+$(BIN)/tools/numa:
+	rm -rf $@.new && mkdir -p $@.new/deb
+	cd $@.new/deb && apt-get download busybox-static $$(apt-cache depends linux-image-cloud-amd64 | awk '$$1 == "Depends:" && $$2 ~ /^linux-image-/ {print $$2; exit}')
+	for deb in $@.new/deb/*.deb; do dpkg -x $$deb $@.new || exit 1; done
+	mv $@.new $@
 
 # Prometheus 3 beside a distribution's 2: from its module, without the service discoveries.
 $(PROMETHEUS) &: deploy/go.mod
@@ -117,3 +128,7 @@ bench: ## Run the benchmarks.
 .PHONY: bench-truth
 bench-truth: ## Measure the error of the measurement against a server that knows the truth; takes 2 minutes.
 	@$(GO) test -run '^$$' -bench '^BenchmarkTruth$$' -benchtime 1x ./bench/openai
+
+.PHONY: bench-capacity
+bench-capacity: ## Ask accelbench capacity for answers that are known; takes 10 minutes.
+	@$(GO) test -tags e2e -run '^$$' -bench '^BenchmarkCapacity$$' -benchtime 1x -timeout 1h ./cmd/accelbench

@@ -20,6 +20,7 @@ func card() page {
 			shown("Now: $maker $card on $host", cardNow()...),
 			shown("Load", append(cardLoad(), cardClocks()...)...),
 			shown("Processes and endpoints", cardProcesses(), cardProcessMemory(), cardTargets()),
+			folded("Pods", cardPods()),
 			folded("Where it sits", cardNode(), cardLinks(), hostLinks()),
 			folded("Memory errors, hardware errors and fault codes", cardErrors()...),
 			folded("Links and PCIe", cardLinkState()...),
@@ -113,7 +114,10 @@ func cardExtras() []panel {
 
 func cardProcesses() panel {
 	return rowsOf("Processes", "What the tool lists now, PIDs of the host. npu-smi prints at most eight for a chip and no names in a container; a process on a slice is counted on the card. None: nobody uses the card, or the exporter was told not to list them.",
-		[]column{label("pid", "PID"), label("process", "Process"), value("Memory", memoryByProcess, unitOf(bytes))}).
+		[]column{
+			label("pid", "PID"), label("process", "Process"), value("Memory", memoryInPods(ofOneCard)+` or on (`+byProcess+`) `+memoryOf(ofOneCard), unitOf(bytes)),
+			label("namespace", "Namespace"), label("pod", "Pod"), label("container", "Container"),
+		}).
 		Span(8).Height(7).SortBy(descending("Memory"))
 }
 

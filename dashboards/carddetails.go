@@ -21,6 +21,13 @@ func perSecond(labels, metric string) string {
 	return `sum by (` + labels + `) (rate(` + metric + `{` + ofOneCard + `}[$__rate_interval]))`
 }
 
+// longer is how fast the sum of a list of the chosen card grows, by the given labels. A list may get shorter, which is
+// no counter that began anew: where it does, there is no point.
+func longer(labels, metric string) string {
+	of := metric + `{` + ofOneCard + `}[$__rate_interval]`
+	return `sum by (` + labels + `) (rate(` + of + `) unless resets(` + of + `) > 0)`
+}
+
 // largest is the largest value of a metric of the chosen card, by the given labels.
 func largest(labels, metric string) string {
 	return `max by (` + labels + `) (` + metric + `{` + ofOneCard + `})`
@@ -74,8 +81,8 @@ func cardErrors() []panel {
 			Span(10).NoValue("none, or not reported"),
 		timeSeries("Errors", "Errors and events by kind, at the time they were counted: memory, RAS units and PCI events (MetaX), PCIe and the link between dies (Ascend). Corrected ones are a sign, uncorrected ones a fault.", eventsPerSec,
 			overTime(perSecond("memory, type", "accelerator_ecc_errors_total"), "{{memory}} {{type}}"),
-			overTime(perSecond("type", "accelerator_ras_errors_total"), "RAS {{type}}"),
-			overTime(perSecond("event", "accelerator_pci_events_total"), "PCI {{event}}"),
+			overTime(longer("type", "accelerator_ras_errors_total"), "RAS {{type}}"),
+			overTime(longer("event", "accelerator_pci_events_total"), "PCI {{event}}"),
 			overTime(perSecond("type", "accelerator_pcie_errors_total"), "PCIe {{type}}"),
 			overTime(perSecond("direction", "accelerator_sio_errors_total"), "dies {{direction}}")).
 			Span(24).Min(0),
@@ -133,7 +140,10 @@ func cardNetwork() []panel {
 			overTime(perSecond("direction", "accelerator_network_pfc_frames_total"), "priority pause {{direction}}"),
 			overTime(perSecond("event", "accelerator_roce_events_total"), "RoCE {{event}}"),
 			overTime(perSecond("kind", "accelerator_ub_errors_total")+` > 0`, "bus {{kind}}")).
-			Span(24).Min(0),
+			Span(12).Min(0),
+		timeSeries("Traffic of the unified bus", "Flits through each port of an Ascend 950, over 15 minutes, as the tool is asked every 5. How many bytes a flit has is not documented: compare ports, and a port with itself.", "suffix: flits/s",
+			overTime(`sum by (udie, port, direction) (rate(accelerator_ub_packets_total{`+ofOneCard+`,kind="busi_flit"}[15m]))`, "{{udie}}/{{port}} {{direction}}")).
+			Span(12).Min(0),
 	}
 }
 

@@ -57,6 +57,7 @@ func fleet() page {
 			shown("Health", fleetHealth()...),
 			shown("Load, memory and power", fleetLoad()...),
 			shown("Cards, hosts and targets", cardTable(), hostTable(), targetTable()),
+			folded("Cards by namespace", namespaceTable()),
 			folded("Idle with memory held", idleFullTable()),
 			folded("Collectors and versions", append([]panel{collectorTable()}, versions()...)...),
 		},

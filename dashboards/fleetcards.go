@@ -73,8 +73,8 @@ func cardTable() panel {
 		shown  = `topk(500, ` + load + ` or 2 * group by (` + byCard + `) (accelerator_info{` + ofCard + `}))`
 		listed = ` and on (` + byCard + `) ` + shown
 	)
-	return rowsOf("Cards", "Every chosen card, at most 500: the unhealthy first. Click a head to sort by another column, such as the hottest or the fullest; the card leads to its own page.",
-		[]column{
+	return rowsOf("Cards", "Every chosen card, at most 500: the unhealthy first. Click a head to sort by another column, such as the hottest or the fullest; the card leads to its own page. Of several pods on a card one is named: the card's page has all.",
+		append([]column{
 			value("Health", `min by (`+byCard+`) (accelerator_healthy{`+ofCard+`})`+listed),
 			hostColumn(),
 			label("vendor", "Vendor"),
@@ -85,7 +85,7 @@ func cardTable() panel {
 			value("Power", `max by (`+byCard+`) (accelerator_power_watts{`+ofCard+`})`+listed),
 			value("Temperature", heatNow+listed),
 			{head: "NUMA node", field: "node", expr: nodeOf(ofCard) + listed},
-		},
+		}, onePod(workloads(ofCard)+listed)...),
 		asRows(`group by (`+byCard+`, name) (accelerator_info{`+ofCard+`})`+listed)).
 		Height(10).SortBy(ascending("Health")).
 		OverrideByName("Health", mappedCell(healthMappings())).

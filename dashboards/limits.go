@@ -25,6 +25,8 @@ const (
 	levelDrop = 2
 	// clockDrop is the share of the day's highest clock below which a busy card is held back.
 	clockDrop = 0.9
+	// clockRated is the share of its rated clock below which a busy card is held back, whatever its highest was.
+	clockRated = 0.75
 	// numaMisses is the share of a node's pages that were wanted on another node.
 	numaMisses = 0.1
 )

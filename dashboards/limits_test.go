@@ -164,6 +164,7 @@ func TestQueriesCompareAsAlerts(t *testing.T) {
 		{"At their power limit", "stat", `accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor",device=~"$device"}) >= `, "utilization_busy_ratio"},
 		{"Throttled", "stat", ">= ", "performance_level_drop"},
 		{"Throttled", "stat", `[1d])) < `, "clock_drop_ratio"},
+		{"Throttled", "stat", `accelerator_clock_max_hertz{job=~"$job",instance=~"$instance",vendor=~"$vendor",device=~"$device"}) < `, "clock_rated_ratio"},
 		{"Memory full", "stat", ">= ", "memory_full_ratio"},
 		{"Too hot", "stat", `vendor="metax"}) > `, "temperature_warning_celsius/metax"},
 		{"Too hot", "stat", `vendor="ascend"}) > `, "temperature_warning_celsius/ascend"},

@@ -82,8 +82,8 @@ func failureRatio() string {
 
 // servingTable has the cards that serve, those that need a look first.
 func servingTable() panel {
-	return rowsOf("Cards that serve", "Cards known to serve the chosen targets; where none is known, all chosen cards of the exporter that probes. Unhealthy ones first.",
-		[]column{
+	return rowsOf("Cards that serve", "Cards known to serve the chosen targets; where none is known, all chosen cards of the exporter that probes. Unhealthy ones first. Process: the share of the CPUs of the process on the card that are on the card's NUMA node. Of several pods on a card one is named.",
+		append([]column{
 			value("Health", `min by (`+byCard+`) (`+serving(`accelerator_healthy{`+ofCard+`}`)+`)`, mappedCell(healthMappings())...),
 			hostColumn(),
 			label("vendor", "Vendor"),
@@ -92,7 +92,8 @@ func servingTable() panel {
 			value("Memory", `max by (`+byCard+`) (`+serving(memoryShare)+`)`, gaugeCell("green", full()...)...),
 			value("Power", `max by (`+byCard+`) (`+serving(`accelerator_power_watts{`+ofCard+`}`)+`)`, unitOf(watts)),
 			value("°C", `max by (`+byCard+`) (`+serving(`accelerator_temperature_celsius{`+ofCard+`,sensor="chip"}`)+`)`, unitOf(plain)),
-		}).
+			servedFrom(),
+		}, onePod(serving(workloads(ofCard)))...)).
 		Span(12).Height(7).SortBy(ascending("Health"))
 }
 

@@ -21,8 +21,10 @@ func numa() page {
 		scope: chosenHost(),
 		rows: []row{
 			shown("Now: $host", append(numaNow(), nodeTable())...),
+			shown("Processes and their cards", processPlaces()),
 			shown("Memory and allocations", numaLines()...),
 			shown("Where things are", distances(), cardNodes()),
+			folded("Memory of processes by node", processPages()),
 		},
 	}
 }
@@ -118,12 +120,14 @@ func cardNodes() panel {
 			label("vendor", "Vendor"),
 			cardColumn(),
 			label("cpus", "CPUs beside it"),
+			label("Value #E", "Tool and kernel", mappedCell(words(word{"0", "agree", "green"}, word{"1", "disagree", "red"}))...),
 			label("Value #B", "Utilization", gaugeCell("blue")...),
 			label("Value #C", "Memory held", gaugeCell("green", full()...)...),
 		},
 		asRows(nodeOf(ofOneHost)),
 		asRows(`avg by (`+byCard+`) (accelerator_utilization_ratio{`+ofOneHost+`})`),
 		asRows(`max by (`+byCard+`) (accelerator_memory_used_bytes{`+ofOneHost+`,type!="host_mapped"} / accelerator_memory_total_bytes{`+ofOneHost+`,type!="host_mapped"})`),
-		asRows(`accelerator_cpu_affinity_info{`+ofOneHost+`}`)).
+		asRows(`accelerator_cpu_affinity_info{`+ofOneHost+`}`),
+		asRows(`max by (`+byCard+`) (accelerator_numa_node_conflict{`+ofOneHost+`})`)).
 		Span(16).Height(8).NoValue("no card's node is known").SortBy(ascending("Node"))
 }

@@ -42,10 +42,12 @@ func heldDown() string {
 	const (
 		core = `accelerator_clock_hertz{` + ofCard + `,clock="core"}`
 		top  = `max by (` + byCard + `) (max_over_time(` + core + `[1d]))`
-		best = `max by (` + byCard + `) (max_over_time(` + core + `[10m])) / ` + top
+		now  = `max by (` + byCard + `) (max_over_time(` + core + `[10m]))`
+		rate = `max by (` + byCard + `) (accelerator_clock_max_hertz{` + ofCard + `})`
 	)
-	return fmt.Sprintf(`(%s) or (%s) or (%s and on (`+byCard+`) accelerator_clock_max_hertz{`+ofCard+`})`,
-		ifBusy(fmt.Sprintf(`%s - %s >= %d`, topLevel, level, levelDrop)), ifBusy(reasons+` == 1`), ifBusy(fmt.Sprintf(`%s < %g`, best, clockDrop)))
+	return fmt.Sprintf(`(%s) or (%s) or (%s and on (`+byCard+`) %s) or (%s)`,
+		ifBusy(fmt.Sprintf(`%s - %s >= %d`, topLevel, level, levelDrop)), ifBusy(reasons+` == 1`),
+		ifBusy(fmt.Sprintf(`%s / %s < %g`, now, top, clockDrop)), rate, ifBusy(fmt.Sprintf(`%s / %s < %g`, now, rate, clockRated)))
 }
 
 // belowUsual are the cards with a link below what it was a day or a week ago: two instants cost little, also of a large fleet.
@@ -62,7 +64,8 @@ func belowUsual() string {
 func linkReadings() []string {
 	return []string{
 		"accelerator_pcie_link_transfers_per_second", "accelerator_pcie_link_width",
-		"accelerator_link_speed_bits_per_second", "accelerator_link_width", "accelerator_network_up",
+		"accelerator_link_speed_bits_per_second", "accelerator_link_width", "accelerator_links_healthy",
+		"accelerator_network_up", "accelerator_network_speed_bits_per_second",
 	}
 }
 
@@ -75,11 +78,17 @@ func anyLink() string {
 	return `count by (` + byCard + `) (` + strings.Join(all, " or ") + `)`
 }
 
-// moreErrors are the cards with uncorrectable errors, or more retired pages, in the time range.
+// moreErrors are the cards with uncorrectable errors, or more retired pages, in the time range. A driver's restart resets
+// the first counter and not the second; the third is the sum of a list that may get shorter.
 func moreErrors() string {
 	return `sum by (` + byCard + `) (increase(accelerator_ecc_errors_total{` + ofCard + `,type="uncorrectable"}[$__range])) > 0` +
-		` or sum by (` + byCard + `) (increase(accelerator_ras_errors_total{` + ofCard + `,type="uncorrectable"}[$__range])) > 0` +
-		` or sum by (` + byCard + `) (accelerator_ecc_retired_pages{` + ofCard + `} - min_over_time(accelerator_ecc_retired_pages{` + ofCard + `}[$__range])) > 0`
+		aboveLeast(`accelerator_ecc_lifetime_errors_total{`+ofCard+`,type="uncorrectable"}`) +
+		aboveLeast(`accelerator_ras_errors_total{`+ofCard+`,type="uncorrectable"}`) +
+		aboveLeast(`accelerator_ecc_retired_pages{`+ofCard+`}`)
+}
+
+func aboveLeast(selector string) string {
+	return fmt.Sprintf(` or sum by (`+byCard+`) (%[1]s - min_over_time(%[1]s[$__range])) > 0`, selector)
 }
 
 func ifBusy(expr string) string {
@@ -107,7 +116,7 @@ func cardProblems() []problem {
 		},
 		{
 			"throttled", heldDown(), level + ` or ` + reasons + ` or max by (` + byCard + `) (accelerator_clock_max_hertz{` + ofCard + `})`,
-			"Throttled", "Busy cards that run " + fmt.Sprint(levelDrop) + " or more performance levels below the highest of the last day, whose clock heat or power holds down by mx-smi's own word, or whose clock stays below " + percent(clockDrop) + " of the day's highest (Ascend).",
+			"Throttled", "Busy cards that run " + fmt.Sprint(levelDrop) + " or more performance levels below the highest of the last day, whose clock heat or power holds down by mx-smi's own word, or whose clock stays below " + percent(clockDrop) + " of the day's highest or below " + percent(clockRated) + " of the rated clock (Ascend).",
 		},
 		{
 			"errors", moreErrors(), `accelerator_ecc_errors_total{` + ofCard + `}`,

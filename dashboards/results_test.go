@@ -37,6 +37,29 @@ func TestResults(t *testing.T) {
 `,
 		},
 		{
+			name: "a process on cards of two nodes that is bound to neither is misplaced, as the alert has it",
+			file: "numa.json", title: "Processes and their cards", kind: "table", query: 1,
+			input: `
+      - {series: 'accelerator_numa_node{job="j",instance="a",vendor="metax",device="0"}', values: '0x10'}
+      - {series: 'accelerator_numa_node{job="j",instance="a",vendor="metax",device="1"}', values: '1x10'}
+      - {series: 'accelerator_process_memory_used_bytes{job="j",instance="a",vendor="metax",device="0",pid="5",process="p"}', values: '1x10'}
+      - {series: 'accelerator_process_near_cpus_ratio{job="j",instance="a",vendor="metax",device="0",pid="5"}', values: '0x10'}
+      - {series: 'accelerator_process_memory_used_bytes{job="j",instance="a",vendor="metax",device="1",pid="5",process="p"}', values: '1x10'}
+      - {series: 'accelerator_process_near_cpus_ratio{job="j",instance="a",vendor="metax",device="1",pid="5"}', values: '0x10'}
+      - {series: 'accelerator_process_memory_used_bytes{job="j",instance="a",vendor="metax",device="0",pid="6",process="p"}', values: '1x10'}
+      - {series: 'accelerator_process_near_cpus_ratio{job="j",instance="a",vendor="metax",device="0",pid="6"}', values: '0.5x10'}
+      - {series: 'accelerator_process_memory_used_bytes{job="j",instance="a",vendor="metax",device="1",pid="6",process="p"}', values: '1x10'}
+      - {series: 'accelerator_process_near_cpus_ratio{job="j",instance="a",vendor="metax",device="1",pid="6"}', values: '0.5x10'}
+      - {series: 'accelerator_process_memory_used_bytes{job="j",instance="a",vendor="metax",device="0",pid="7",process="p"}', values: '1x10'}
+      - {series: 'accelerator_process_near_cpus_ratio{job="j",instance="a",vendor="metax",device="0",pid="7"}', values: '1x10'}
+`,
+			at: "5m", result: `
+          - {labels: '{job="j",instance="a",vendor="metax",pid="5"}', value: 1}
+          - {labels: '{job="j",instance="a",vendor="metax",pid="6"}', value: 3}
+          - {labels: '{job="j",instance="a",vendor="metax",pid="7"}', value: 4}
+`,
+		},
+		{
 			name: "a reload withdraws probes, which is no failure of the endpoint",
 			file: "load-latency.json", title: "Failed probes", kind: "stat",
 			input: withdrawn, at: "5m", result: `
@@ -175,34 +198,53 @@ func TestResults(t *testing.T) {
       - {series: 'accelerator_utilization_ratio{job="j",instance="a",vendor="ascend",device="1"}', values: '0.9x30'}
       - {series: 'accelerator_clock_hertz{job="j",instance="a",vendor="ascend",device="1",clock="core"}', values: '1800x25 800x5'}
       - {series: 'accelerator_clock_max_hertz{job="j",instance="a",vendor="ascend",device="1",clock="core"}', values: '1800x30'}
+      - {series: 'accelerator_utilization_ratio{job="j",instance="a",vendor="ascend",device="2"}', values: '0.9x30'}
+      - {series: 'accelerator_clock_hertz{job="j",instance="a",vendor="ascend",device="2",clock="core"}', values: '1200x30'}
+      - {series: 'accelerator_clock_max_hertz{job="j",instance="a",vendor="ascend",device="2",clock="core"}', values: '1800x30'}
 `,
 			at: "30m", result: `
-          - {labels: '{}', value: 2}
+          - {labels: '{}', value: 3}
 `,
 		},
 		{
-			name: "a card with a lane less than yesterday, and none for a slot of eight lanes",
+			name: "a card with a lane less than yesterday and one with a slower port, and none for a slot of eight lanes",
 			file: "fleet.json", title: "Links below usual", kind: "stat",
 			input: `
       - {series: 'accelerator_pcie_link_width{job="j",instance="a",vendor="metax",device="0"}', values: '16x100 8x1500'}
       - {series: 'accelerator_pcie_link_width{job="j",instance="a",vendor="metax",device="1"}', values: '8x1600'}
       - {series: 'accelerator_network_up{job="j",instance="a",vendor="ascend",device="0",udie="",port=""}', values: '0x1600'}
+      - {series: 'accelerator_network_speed_bits_per_second{job="j",instance="a",vendor="ascend",device="1",udie="0",port="4"}', values: '400x1600'}
+      - {series: 'accelerator_network_speed_bits_per_second{job="j",instance="a",vendor="ascend",device="1",udie="0",port="5"}', values: '400x100 200x1500'}
 `,
 			at: "25h", result: `
-          - {labels: '{}', value: 1}
+          - {labels: '{}', value: 2}
 `,
 		},
 		{
-			name: "uncorrectable errors and a retired page are two cards; corrected errors are none",
+			name: "uncorrectable errors, one that a driver's restart hid, and a retired page are three cards; corrected errors and a list that gets shorter are none",
 			file: "fleet.json", title: "Errors grow", kind: "stat",
 			input: `
       - {series: 'accelerator_ecc_errors_total{job="j",instance="a",vendor="metax",device="0",memory="dram",type="uncorrectable"}', values: '0x5 1x5'}
       - {series: 'accelerator_ecc_errors_total{job="j",instance="a",vendor="metax",device="1",memory="dram",type="correctable"}', values: '0+1x10'}
       - {series: 'accelerator_ecc_retired_pages{job="j",instance="a",vendor="ascend",device="0",memory="hbm",type="uncorrectable"}', values: '3x5 4x5'}
       - {series: 'accelerator_ecc_retired_pages{job="j",instance="a",vendor="ascend",device="1",memory="hbm",type="uncorrectable"}', values: '64x10'}
+      - {series: 'accelerator_ecc_errors_total{job="j",instance="a",vendor="ascend",device="2",memory="hbm",type="uncorrectable"}', values: '2x5 0x5'}
+      - {series: 'accelerator_ecc_lifetime_errors_total{job="j",instance="a",vendor="ascend",device="2",memory="hbm",type="uncorrectable"}', values: '5x5 6x5'}
+      - {series: 'accelerator_ras_errors_total{job="j",instance="a",vendor="metax",device="2",type="uncorrectable"}', values: '5x5 2x5'}
 `,
 			at: "9m", result: `
-          - {labels: '{}', value: 2}
+          - {labels: '{}', value: 3}
+`,
+		},
+		{
+			name: "a list that gets shorter is no error",
+			file: "card.json", title: "Errors", kind: "timeseries", query: 1,
+			input: `
+      - {series: 'accelerator_ras_errors_total{job="j",instance="a",vendor="metax",device="0",type="uncorrectable"}', values: '5x5 2x5'}
+      - {series: 'accelerator_ras_errors_total{job="j",instance="a",vendor="metax",device="0",type="correctable"}', values: '0+6x10'}
+`,
+			at: "9m", result: `
+          - {labels: '{type="correctable"}', value: 0.1}
 `,
 		},
 		{

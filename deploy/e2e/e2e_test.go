@@ -21,6 +21,8 @@ func TestEndToEnd(t *testing.T) {
 		{name: "2", path: programtest.Find(t, "prometheus"), config: "prometheus-2.yml"},
 		{name: "3", path: programtest.Find(t, "bin/tools/prometheus"), config: "prometheus.yml", native: true, brief: true},
 	}
+	t.Run("pods", func(t *testing.T) { pods(t, p, versions) })
+	t.Run("files opened for pods", func(t *testing.T) { filesOpened(t, p) })
 	t.Run("latency follows load", func(t *testing.T) { latencyFollowsLoad(t, p, versions) })
 	for _, v := range versions {
 		t.Run("Prometheus "+v.name, func(t *testing.T) { watch(t, p, v) })

@@ -40,17 +40,17 @@ func landingPage(t *testing.T, h *host) {
 	}
 	const works, fails = `<td class="good">works</td>`, `<td class="bad">driver</td>`
 	dom := shows("the page tells the state of every source",
-		"<td>metax</td>", "<td>ascend</td>", "<td>numa</td>", works,
+		"<td>metax</td>", "<td>ascend</td>", "<td>numa</td>", "<td>containers</td>", works,
 		`<span class="good">8 of 8 cards, 8 healthy</span>`,
 		"<h3>"+h.probe+`: <span class="good">success</span>`, "http://"+h.vllm+" · chat · model qwen2.5", "TTFT <b>",
 		`href="/metrics"`, `href="-/healthy"`)
-	if strings.Count(dom, works) != 3 || strings.Contains(dom, `class="bad"`) {
+	if strings.Count(dom, works) != 4 || strings.Contains(dom, `class="bad"`) {
 		t.Errorf("a healthy host's page has something bad:\n%s", dom)
 	}
 	h.set(t, "npu-smi.fault", "driver")
 	dom = shows("the page tells what fails", fails, "-8005")
-	if strings.Count(dom, works) != 2 {
-		t.Errorf("one tool fails, and not two of three work:\n%s", dom)
+	if strings.Count(dom, works) != 3 {
+		t.Errorf("one tool fails, and not all of the rest work:\n%s", dom)
 	}
 	picture := filepath.Join(reports(t), "landing-page.png")
 	if _, err := output(t, browser, append(headless(t), "--window-size=1100,1400", "--screenshot="+picture, "http://"+h.exporter+"/")...); err != nil {

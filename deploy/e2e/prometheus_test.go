@@ -43,6 +43,13 @@ func startMonitoring(t *testing.T, v version, receiver string, jobs map[string][
 	m.alertmanager = served(t, am)
 	jobs["alertmanager"] = []targets{{Targets: []string{m.alertmanager}}}
 	m.preparePrometheus(t, v.config, jobs)
+	m.startPrometheus(t, v)
+	return m
+}
+
+// startPrometheus starts one with the configuration that was written, and waits until it answers.
+func (m *monitoring) startPrometheus(t *testing.T, v version) {
+	t.Helper()
 	p := start(t, "prometheus", nil, v.path,
 		"--config.file="+m.path("prometheus.yml"), "--storage.tsdb.path="+m.path("prometheus"),
 		"--web.listen-address=127.0.0.1:0", "--query.lookback-delta="+lookback())
@@ -51,7 +58,6 @@ func startMonitoring(t *testing.T, v version, receiver string, jobs map[string][
 		_, err := programtest.Get(t, "http://"+m.prometheus+"/-/ready")
 		return err
 	})
-	return m
 }
 
 func (m *monitoring) path(name string) string { return filepath.Join(m.dir, name) }

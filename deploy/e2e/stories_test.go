@@ -161,6 +161,7 @@ func untried() map[string]string {
 		"AcceleratorThresholdsMissing":    "it would silence all others",
 		"AcceleratorMemoryPagesRetired":   "it holds for a day, which is 24 minutes here",
 		"AcceleratorHardwareErrors":       "its counter grows more rarely than the hour that it looks at, which is a minute here",
+		"AcceleratorProcessMisplaced":     "it takes a machine of several NUMA nodes; make e2e-numa has one, with a process on the wrong node",
 		"AcceleratorOpticsOutOfRange":     "optics are asked every 5 minutes, which are 5 hours here",
 	}
 }

@@ -26,7 +26,13 @@ ascend:
   deviceGroups: [1000]
   hostPID: true
 `
-	both     = metax + "ascend: {enabled: true, privileged: true, runAsUser: 0}\n"
+	both        = metax + "ascend: {enabled: true, privileged: true, runAsUser: 0}\n"
+	attribution = image + `
+metax: {enabled: true, deviceGroups: [39]}
+ascend: {enabled: true, runtimeClassName: ascend, deviceGroups: [1000]}
+attribution: {enabled: true, trustDeviceIDs: [ascend]}
+monitor: {enabled: true}
+`
 	hostNode = image + `
 metax:
   enabled: true
@@ -106,6 +112,7 @@ func forms() []form {
 		{"metax", metax, "DaemonSet/" + p + "-metax Service/" + p + account},
 		{"ascend", ascend, "DaemonSet/" + p + "-ascend Service/" + p + account},
 		{"both", both, "DaemonSet/" + p + "-metax DaemonSet/" + p + "-ascend Service/" + p + account},
+		{"attribution", attribution, "DaemonSet/" + p + "-metax DaemonSet/" + p + "-ascend ServiceMonitor/" + p + " Service/" + p + account},
 		{"cards with probes", hostNode, "ConfigMap/" + p + "-metax DaemonSet/" + p + "-metax Service/" + p + account},
 		{"prober", prober, "ConfigMap/" + p + "-prober Deployment/" + p + "-prober Service/" + p + account},
 		{"sidecar", sidecar, "ServiceAccount/" + p + " ConfigMap/" + p + "-sidecar Deployment/" + p + "-vllm Service/" + p + "-vllm"},
@@ -177,7 +184,7 @@ func TestForms(t *testing.T) {
 func TestGolden(t *testing.T) {
 	for _, f := range forms() {
 		switch f.name {
-		case "metax", "ascend", "prober", "sidecar", "benchmark", "monitors", "policies":
+		case "metax", "ascend", "prober", "sidecar", "benchmark", "monitors", "policies", "attribution":
 		default:
 			continue
 		}

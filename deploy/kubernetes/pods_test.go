@@ -48,7 +48,7 @@ func TestRights(t *testing.T) {
 				if p.Spec.AutomountServiceAccountToken == nil || *p.Spec.AutomountServiceAccountToken {
 					t.Errorf("%s has a token", p.owner)
 				}
-				if p.Spec.HostIPC || p.Spec.HostPID != (f.name == "ascend") || p.Spec.HostNetwork != (f.name == "cards with probes") {
+				if p.Spec.HostIPC || p.Spec.HostPID != (f.name == "ascend" || f.name == "attribution") || p.Spec.HostNetwork != (f.name == "cards with probes") {
 					t.Errorf("%s: hostIPC %v, hostPID %v, hostNetwork %v", p.owner, p.Spec.HostIPC, p.Spec.HostPID, p.Spec.HostNetwork)
 				}
 				for _, c := range p.Spec.Containers {
@@ -56,7 +56,8 @@ func TestRights(t *testing.T) {
 						continue
 					}
 					asked := strings.Contains(f.values, "privileged: true") && !strings.Contains(p.owner, "vllm")
-					checkContainer(t, p.owner, &c, asked, strings.Contains(f.values, "runAsUser: 0") && strings.HasSuffix(p.owner, "ascend"))
+					asRoot := f.name == "attribution" || strings.Contains(f.values, "runAsUser: 0") && strings.HasSuffix(p.owner, "ascend")
+					checkContainer(t, p.owner, &c, asked, asRoot)
 				}
 			}
 		})
@@ -102,6 +103,53 @@ func TestDefaultsGrantNothing(t *testing.T) {
 				t.Errorf("%s: %+v", p.owner, p.Spec)
 			}
 		}
+	}
+}
+
+// TestAttribution: what the pods of cards get for it, and only then: the kubelet's folder rather than its socket, which
+// the kubelet renews, and the node's processes in one of two ways.
+func TestAttribution(t *testing.T) {
+	for _, tc := range []struct {
+		values  string
+		hostPID bool
+		mounts  []string // of the node's paths that attribution takes
+		args    []string
+	}{
+		{"{}", false, nil, nil},
+		{
+			"{enabled: true}", true,
+			[]string{"/var/log/pods at /var/log/pods", "/var/lib/kubelet/pod-resources at /var/lib/kubelet/pod-resources"},
+			[]string{"--kubernetes.pod-logs=/var/log/pods", "--kubernetes.pod-resources=/var/lib/kubelet/pod-resources/kubelet.sock"},
+		},
+		{
+			"{enabled: true, procfs: mount, podLogs: /data/logs/pods, podResources: /data/kubelet/pod-resources, trustDeviceIDs: [ascend]}", false,
+			[]string{"/data/logs/pods at /var/log/pods", "/data/kubelet/pod-resources at /var/lib/kubelet/pod-resources", "/proc at /host/proc"},
+			[]string{
+				"--kubernetes.pod-logs=/var/log/pods", "--kubernetes.pod-resources=/var/lib/kubelet/pod-resources/kubelet.sock",
+				"--path.procfs=/host/proc", "--kubernetes.trust-device-ids=ascend",
+			},
+		},
+	} {
+		p := pods(render(t, image+"ascend: {enabled: true}\nattribution: "+tc.values))[0]
+		c := p.Spec.Containers[0]
+		var mounts, args []string
+		for _, m := range c.VolumeMounts {
+			for _, v := range p.Spec.Volumes {
+				ours := strings.HasPrefix(m.Name, "host-pod-") || m.Name == "host-proc"
+				if v.Name == m.Name && ours {
+					mounts = append(mounts, v.HostPath.Path+" at "+m.MountPath)
+				}
+			}
+		}
+		for _, a := range c.Args {
+			if strings.HasPrefix(a, "--kubernetes.") || strings.HasPrefix(a, "--path.") {
+				args = append(args, a)
+			}
+		}
+		if diff := cmp.Diff([]any{tc.hostPID, tc.mounts, tc.args}, []any{p.Spec.HostPID, mounts, args}); diff != "" {
+			t.Errorf("%s: host processes, mounts, flags (-want +got):\n%s", tc.values, diff)
+		}
+		checkContainer(t, p.owner, &c, false, tc.mounts != nil)
 	}
 }
 

@@ -175,6 +175,31 @@ func TestTargetLabels(t *testing.T) {
 	}
 }
 
+// TestHonouredLabels: Prometheus keeps the labels of this project's programs, where namespace, pod and container
+// are a workload's, and puts its own before those of vLLM, which must not pass for another target.
+func TestHonouredLabels(t *testing.T) {
+	for _, kind := range []string{"ServiceMonitor", "PodMonitor"} {
+		r := render(t, scrapedAs(kind))
+		got := map[string]bool{}
+		for _, m := range all[*monitoringv1.ServiceMonitor](r) {
+			for _, e := range m.Spec.Endpoints {
+				got[m.Name+" "+e.Port] = e.HonorLabels
+			}
+		}
+		for _, m := range all[*monitoringv1.PodMonitor](r) {
+			for _, e := range m.Spec.PodMetricsEndpoints {
+				got[m.Name+" "+*e.Port] = e.HonorLabels
+			}
+		}
+		want := map[string]bool{
+			full + " metrics": true, full + "-vllm metrics": true, full + "-vllm http": false, full + "-sidecars metrics": true, full + "-benchmark metrics": true,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", kind, diff)
+		}
+	}
+}
+
 // TestRenewedPods: the series of cards and of the prober go on when their pod is
 // another, to the last label.
 func TestRenewedPods(t *testing.T) {

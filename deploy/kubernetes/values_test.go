@@ -54,6 +54,9 @@ func TestRefused(t *testing.T) {
 
 		{"metax: {enabled: true}", "image.repository is not set, and no image is published: build one"},
 		{image + "prober: {enabled: true}", "prober.enabled without probes"},
+		{image + "attribution: {enabled: true}", "attribution.enabled without metax.enabled or ascend.enabled"},
+		{"attribution: {procfs: host}", "at '/attribution/procfs': value must be one of 'hostPID', 'mount'"},
+		{"attribution: {trustDeviceIDs: [metax]}", "at '/attribution/trustDeviceIDs/0': value must be 'ascend'"},
 		{image + "vllm: {enabled: true}", "vllm.image.repository is not set"},
 		{image + "vllm: {enabled: true, image: {repository: a}}", "vllm.image.tag is not set"},
 		{image + "benchmark: {enabled: true}", "benchmark.run is not set"},

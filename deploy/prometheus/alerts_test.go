@@ -12,6 +12,10 @@ import (
 
 const runbookURL = "https://github.com/accelerator-exporter/accelerator_exporter/blob/main/docs/runbooks/"
 
+// podsOnIt ends the text of each alert on a card: a template of an alert cannot be shared with another.
+const podsOnIt = `{{ with printf "card_pod:accelerator_workload:info{instance='%s',vendor='%s',device='%s'}" $labels.instance $labels.vendor $labels.device | query }}` +
+	` Pods on it:{{ range . }} {{ .Labels.namespace }}/{{ .Labels.pod }}{{ end }}.{{ end }}`
+
 func TestAlertsAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, a := range readRules(t, "alerts.yml") {
@@ -26,7 +30,11 @@ func TestAlertsAreComplete(t *testing.T) {
 			if got, want := slices.Sorted(maps.Keys(a.Annotations)), []string{"description", "runbook_url", "summary"}; !slices.Equal(got, want) {
 				t.Errorf("annotations %q, want %q", got, want)
 			}
-			if d := a.Annotations["description"]; !strings.HasSuffix(d, ".") || len(d) < 40 {
+			d, ofCard := strings.CutSuffix(a.Annotations["description"], podsOnIt)
+			if names := strings.Contains(a.Annotations["summary"]+d, "$labels.device"); names != ofCard {
+				t.Errorf("it is of a card %v, and names the pods on it %v: %q", names, ofCard, d)
+			}
+			if !strings.HasSuffix(d, ".") || len(d) < 40 {
 				t.Errorf("description is no sentence: %q", d)
 			}
 			if s := a.Annotations["summary"]; s == "" || strings.HasSuffix(s, ".") || len(s) > 120 {

@@ -48,6 +48,7 @@ func TestProblems(t *testing.T) {
 		{"group_right", `accelerator_info * on (instance, vendor, device) group_right (name) accelerator_temperature_celsius`, `accelerator_info * on (instance, vendor, device) group_right (sensor) accelerator_temperature_celsius`, "takes sensor from the left side, which has no such label"},
 		{"one side has a label more", `accelerator_healthy * on (instance, vendor, device) accelerator_power_watts`, `accelerator_healthy * accelerator_temperature_celsius`, "never returns anything"},
 		{"on one side alone", `sum by (instance, vendor) (accelerator_power_watts) / on (instance, vendor) accelerator_devices`, `sum by (instance) (accelerator_power_watts) / on (vendor) accelerator_devices`, "found duplicate series for the match group {vendor="},
+		{"card with several ports", `accelerator_healthy * on (instance, vendor, device) max by (instance, vendor, device) (accelerator_network_up)`, `accelerator_healthy * on (instance, vendor, device) accelerator_network_up`, "duplicate series for the match group"},
 		{"unless that never returns anything", `accelerator_devices_expected unless accelerator_devices`, `accelerator_info unless accelerator_devices`, "never returns anything"},
 		{"instance", `accelerator_power_watts and on (instance, vendor, device) accelerator_healthy == 0`, `accelerator_power_watts and on (vendor, device) accelerator_healthy == 0`, "differ in instance"},
 		{"instance that does not matter", `accelerator_power_watts and on () up`, `accelerator_power_watts and on (vendor) accelerator_devices`, "differ in instance"},
@@ -82,6 +83,10 @@ func TestProblems(t *testing.T) {
 		{"alternative with bars", `accelerator_probe_failures_total{reason=~"(tls|d.s)|[t|]+imeout|http_\\d.+"}`, `accelerator_probe_failures_total{reason!~"(tls|d.s)|[x|]+imeout"}`, `is never "[x|]+imeout"`},
 		{"alternative with flags", `accelerator_probe_failures_total{reason=~"(?i)TLS|DNS"}`, `accelerator_probe_failures_total{reason=~"(?i)x|y"}`, "is never"},
 		{"nameless", `{__name__=~"accelerator_.+",sensor="chip"}`, `{__name__=~"accelerator_.+",sensor="chips"}`, "is never"},
+		{
+			"renamed label", `accelerator_device_allocation_info{exported_pod=""}`, `accelerator_device_allocation_info{exported_gpu=""}`,
+			"has no label exported_gpu",
+		},
 		{"nameless label", `{__name__=~"accelerator_memory_.+",type="hbm"}`, `{__name__=~"accelerator_memory_.+",kind="hbm"}`, "has no label kind"},
 		{"nameless single one", `{__name__="accelerator_devices",vendor="metax"}`, `{__name__="accelerator_devices",sensor="chip"}`, "has no label sensor"},
 		{"nameless alternative", `{__name__=~"accelerator_devices|up"}`, `{__name__=~"accelerator_devices|upp"}`, "upp is no metric that is known"},

@@ -167,7 +167,10 @@ func (s series) scraped(at map[string]string, pod string, other bool) series {
 	for label, value := range at {
 		b.Set(label, value)
 	}
-	s.labels = b.Set("pod", pod).Labels()
+	if !s.labels.Has("pod") { // honor_labels: the pod of a workload stays, and so does that there is none
+		b.Set("pod", pod)
+	}
+	s.labels = b.Labels()
 	return s
 }
 

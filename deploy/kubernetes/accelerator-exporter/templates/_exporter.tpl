@@ -80,6 +80,27 @@ seccompProfile: {type: RuntimeDefault}
 {{- end }}
 {{- end -}}
 
+{{/*
+The values of a vendor's cards, as JSON, and with attribution what that takes: uid 0, since the kubelet's folder is
+root's, the node's processes, and the two folders. The argument is a dict of root and vendor.
+*/}}
+{{- define "accelerator-exporter.cardSection" -}}
+{{- $section := deepCopy (index .root.Values .vendor) -}}
+{{- with .root.Values.attribution -}}
+{{- if .enabled -}}
+{{- $mounts := list (dict "name" "pod-logs" "path" .podLogs "mountPath" "/var/log/pods" "type" "Directory")
+  (dict "name" "pod-resources" "path" .podResources "mountPath" "/var/lib/kubelet/pod-resources" "type" "Directory") -}}
+{{- if eq .procfs "mount" -}}
+{{- $mounts = append $mounts (dict "name" "proc" "path" "/proc" "mountPath" "/host/proc" "type" "Directory") -}}
+{{- end -}}
+{{- $_ := set $section "runAsUser" 0 -}}
+{{- $_ := set $section "hostPID" (or $section.hostPID (eq .procfs "hostPID")) -}}
+{{- $_ := set $section "mounts" (concat $section.mounts $mounts) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $section -}}
+{{- end -}}
+
 {{- define "accelerator-exporter.mounts" -}}
 {{- $ := .root -}}
 {{- if .probes }}

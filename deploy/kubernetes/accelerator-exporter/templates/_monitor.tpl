@@ -1,13 +1,18 @@
 {{/*
 One endpoint of a monitor. The argument is a dict: root; port, its name; job, as
 the rules and dashboards know it; guarded, whether webConfig is in the way;
-lasting, whether the series outlive their pod; target, the probe that asks there.
+lasting, whether the series outlive their pod; own, whether it is one of this project's
+programs, whose labels hold; target, the probe that asks there.
 */}}
 {{- define "accelerator-exporter.endpoint" -}}
 {{- $monitor := .root.Values.monitor -}}
 port: {{ .port }}
 interval: {{ $monitor.interval }}
 scrapeTimeout: {{ $monitor.scrapeTimeout }}
+{{- if .own }}
+# The labels namespace, pod and container of attribution's series are a workload's, not those of the pod that is scraped.
+honorLabels: true
+{{- end }}
 {{- if and .guarded (ne $monitor.scheme "http") }}
 scheme: {{ $monitor.scheme }}
 {{- end }}

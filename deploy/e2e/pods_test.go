@@ -1,0 +1,351 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	v1 "k8s.io/kubelet/pkg/apis/podresources/v1"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/kubelet"
+)
+
+// The pace of a node's exporter. Nothing is told that is older than three intervals and a timeout.
+const (
+	nodeInterval = time.Second
+	nodeTimeout  = 2 * time.Second
+	nodeMaxAge   = 3*nodeInterval + nodeTimeout
+)
+
+// podUID and containerID are of the pod that has a process on a card.
+const (
+	podUID      = "0c3f6f1e-2a41-4d0b-9a53-6f5e1d2b7a90"
+	containerID = "5f1d0a9be2c7463895ab04e1d7f2c3865f1d0a9be2c7463895ab04e1d7f2c386"
+)
+
+// node is a host of Kubernetes whose exporter asks a kubelet.
+type node struct {
+	host
+	kubelet *kubelet.Server
+	socket  string
+	stop    func()         // ends the kubelet
+	uuids   map[int]string // of the cards
+	cards   string         // what a scrape tells of cards and processes, "" for not known yet
+}
+
+// pods shows what the exporter tells of a kubelet's allocations, what Prometheus makes of it, and that the cards' series
+// are the same whatever the kubelet does.
+func pods(t *testing.T, p programs, versions []version) {
+	n := startNode(t, p)
+	n.kubelet.Says(n.given()...)
+	conflict := append(n.allocated(), `accelerator_allocation_conflicts_total{vendor="metax"} 1`)
+	n.tells(t, "two pods on one card", conflict...)
+	n.cards = cardSeries(n.scrape(t))
+	for _, want := range []string{"accelerator_utilization_ratio{", "accelerator_process_memory_used_bytes{", "accelerator_process_container_info{"} {
+		if !strings.Contains(n.cards, want) {
+			t.Fatalf("nothing to compare: no %s in\n%s", want, n.cards)
+		}
+	}
+	for _, v := range versions {
+		t.Run("Prometheus "+v.name, func(t *testing.T) { n.inPrometheus(t, v) })
+	}
+	n.kubelet.Says(slices.DeleteFunc(n.given(), func(p *v1.PodResources) bool { return p.Name == "train-1" })...)
+	ended := append(n.allocated(), n.allocation(3, "team-a", "train-2", "train"), `accelerator_allocation_conflicts_total{vendor="metax"} 1`)
+	n.tells(t, "the ended pod is gone", ended...)
+	n.restarts(t)
+	n.hangs(t)
+	n.answersWrong(t)
+	t.Run("nobody answers for a day", func(t *testing.T) { deadSocket(t, p) })
+}
+
+// startNode starts a host with eight cards and a kubelet that allocated none.
+func startNode(t *testing.T, p programs) *node {
+	t.Helper()
+	n := &node{host: host{programs: p, dir: t.TempDir()}, kubelet: new(kubelet.Server), socket: kubelet.Socket(t), uuids: map[int]string{}}
+	// A load that is the same for ever, by a stamp that does not grow old: series of cards are to be compared.
+	n.write(t, "state/load.json", fmt.Sprintf(`{"at": %q, "cards": {"Busy": 0.9, "PID": 4242}}`, time.Now().AddDate(1, 0, 0).Format(time.RFC3339)))
+	n.write(t, "state/mx-smi.processes", "0 4242 python3 60032\n4 4343 python3 1024\n5 4444 python3 512\n")
+	n.process(t, 1, "/init.scope")
+	n.process(t, 2, "/")
+	n.process(t, 4242, "/kubepods/burstable/pod"+podUID+"/"+containerID)
+	n.process(t, 4343, "/system.slice/docker-"+containerID+".scope")
+	n.process(t, 4444, "/system.slice/vllm.service")
+	n.write(t, "proc/self/status", "")
+	n.write(t, "logs/team-a_llm-0_"+podUID+"/vllm/0.log", "")
+	n.kubelet.Says()
+	n.stop = kubelet.Serve(t, n.socket, n.kubelet.Register)
+	n.daemon = start(t, "exporter", []string{"FAKEHOST_STATE=" + n.path("state")}, p.path("accelerator_exporter"),
+		append([]string{"--kubernetes.pod-resources=" + n.socket}, n.flags()...)...)
+	n.exporter = served(t, n.daemon)
+	info := regexp.MustCompile(`(?m)^accelerator_info\{.*device="(\d)".*uuid="([^"]+)".*\} 1$`)
+	programtest.Eventually(t, patience, "the cards' UUIDs", func() error {
+		for _, m := range info.FindAllStringSubmatch(n.scrape(t), -1) {
+			device, err := strconv.Atoi(m[1])
+			n.uuids[device] = m[2]
+			if err != nil {
+				return err
+			}
+		}
+		if len(n.uuids) != 8 {
+			return fmt.Errorf("UUIDs %v", n.uuids)
+		}
+		return nil
+	})
+	return n
+}
+
+// flags are those of an exporter of the node, but for the kubelet's socket. Details are left out: their counters grow.
+func (n *node) flags() []string {
+	return []string{
+		"--web.listen-address=127.0.0.1:0", "--collector.metax.command=" + n.programs.path("fake/mx-smi"), "--no-collector.ascend", "--no-collector.numa",
+		"--collector.environment=FAKEHOST_STATE", "--collector.detail=off",
+		"--collector.interval=" + nodeInterval.String(), "--collector.timeout=" + nodeTimeout.String(),
+		"--path.procfs=" + n.path("proc"), "--kubernetes.pod-logs=" + n.path("logs"),
+	}
+}
+
+// process is one of the node's, with what nobody is to read.
+func (n *node) process(t *testing.T, pid int, cgroup string) {
+	t.Helper()
+	parent, flags := 1, 0
+	if pid == 2 { // by which the host's procfs is known
+		parent, flags = 0, 2129984
+	}
+	dir := fmt.Sprintf("proc/%d/", pid)
+	n.write(t, dir+"stat", fmt.Sprintf("%d (python3) S %d 0 0 0 -1 %d 0 0 0 0 0 0 0 0 20 0 1 0 100\n", pid, parent, flags))
+	n.write(t, dir+"cgroup", "0::"+cgroup+"\n")
+	n.write(t, dir+"status", "Cpus_allowed_list:\t0-3\nMems_allowed_list:\t0-1\n")
+	n.write(t, dir+"environ", "TOKEN=x")
+}
+
+// given is what the kubelet allocated: a card whose pod works, one that two pods share, an idle one, and one that a pod
+// got while the kubelet still lists the one before.
+func (n *node) given() []*v1.PodResources {
+	gpu := func(namespace, pod, container, id string) *v1.PodResources {
+		return kubelet.Pod(namespace, pod, container, "metax-tech.com/gpu", id)
+	}
+	return []*v1.PodResources{
+		gpu("team-a", "llm-0", "vllm", n.uuids[0]),
+		gpu("team-b", "notebook-0", "jupyter", n.uuids[1]+"::0"), gpu("team-b", "notebook-1", "jupyter", n.uuids[1]+"::1"),
+		gpu("team-a", "idle-0", "vllm", n.uuids[2]),
+		gpu("team-a", "train-1", "train", n.uuids[3]), gpu("team-a", "train-2", "train", n.uuids[3]),
+		kubelet.Pod("team-a", "web-0", "web", "cpu"),
+	}
+}
+
+func (*node) allocation(device int, namespace, pod, container string) string {
+	return fmt.Sprintf(`accelerator_device_allocation_info{container=%q,device="%d",namespace=%q,pod=%q,resource="metax-tech.com/gpu",vendor="metax"} 1`, container, device, namespace, pod)
+}
+
+// allocated are the series of what is given, without those of the card that has two pods.
+func (n *node) allocated() []string {
+	return []string{
+		n.allocation(0, "team-a", "llm-0", "vllm"), n.allocation(1, "team-b", "notebook-0", "jupyter"),
+		n.allocation(1, "team-b", "notebook-1", "jupyter"), n.allocation(2, "team-a", "idle-0", "vllm"),
+	}
+}
+
+// scrape fails the test where the cards' series are others than before.
+func (n *node) scrape(t *testing.T) string {
+	t.Helper()
+	page, err := programtest.Get(t, "http://"+n.exporter+"/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.cards != "" {
+		if diff := cmp.Diff(strings.Split(n.cards, "\n"), strings.Split(cardSeries(page), "\n")); diff != "" {
+			t.Fatalf("the cards' series (-before +now):\n%s", diff)
+		}
+	}
+	return page
+}
+
+// cardSeries are the lines of a scrape that tell of cards and the processes on them.
+func cardSeries(page string) string {
+	about := regexp.MustCompile(`^(# (HELP|TYPE) )?accelerator_(collector|exporter|device_allocation|allocation)_`)
+	var lines []string
+	for line := range strings.Lines(page) {
+		if strings.Contains(line, "accelerator_") && !about.MatchString(line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// allocations are the lines of a scrape that tell of what the kubelet allocated.
+func allocations(page string) []string {
+	return regexp.MustCompile(`(?m)^accelerator_(device_allocation_info|allocation_conflicts_total)\{.*$`).FindAllString(page, -1)
+}
+
+// tells waits until the kubelet's allocations are told so.
+func (n *node) tells(t *testing.T, what string, want ...string) {
+	t.Helper()
+	slices.Sort(want)
+	programtest.Eventually(t, patience, what, func() error {
+		got := allocations(n.scrape(t))
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("(-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// figure is the value of a series.
+func figure(t *testing.T, page, series string) float64 {
+	t.Helper()
+	for line := range strings.Lines(page) {
+		if text, ok := strings.CutPrefix(line, series+" "); ok {
+			v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+	}
+	t.Fatalf("no %s", series)
+	return 0
+}
+
+// failed is how often the kubelet was asked in vain for a reason, and whether the last question was.
+func failed(t *testing.T, page, reason string) (times float64, now bool) {
+	t.Helper()
+	return figure(t, page, `accelerator_collector_failures_total{collector="allocations",reason="`+reason+`"}`),
+		figure(t, page, `accelerator_collector_success{collector="allocations"}`) == 0
+}
+
+// fails waits until the kubelet is asked in vain for a reason, after something was done to it.
+func (n *node) fails(t *testing.T, reason string, do func()) {
+	t.Helper()
+	before, _ := failed(t, n.scrape(t), reason)
+	do()
+	programtest.Eventually(t, patience, "the collector fails as "+reason, func() error {
+		if times, now := failed(t, n.scrape(t), reason); times <= before || !now {
+			return fmt.Errorf("%v failures, before %v; fails now: %v", times, before, now)
+		}
+		return nil
+	})
+}
+
+// restarts ends the kubelet and starts it with another socket in the place of the first.
+func (n *node) restarts(t *testing.T) {
+	inode := func() os.FileInfo {
+		info, err := os.Stat(n.socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	before := inode()
+	n.fails(t, "driver", n.stop)
+	n.kubelet.Says(kubelet.Pod("team-c", "after-0", "vllm", "metax-tech.com/gpu", n.uuids[6]))
+	n.stop = kubelet.Serve(t, n.socket, n.kubelet.Register)
+	if os.SameFile(before, inode()) {
+		t.Error("the kubelet started at the same socket")
+	}
+	n.tells(t, "the new kubelet's allocations", n.allocation(6, "team-c", "after-0", "vllm"), `accelerator_allocation_conflicts_total{vendor="metax"} 1`)
+}
+
+// hangs has the kubelet not answer until its allocations are gone, and answer again.
+func (n *node) hangs(t *testing.T) {
+	n.kubelet.Says(n.given()[:4]...)
+	want := append(n.allocated(), `accelerator_allocation_conflicts_total{vendor="metax"} 1`)
+	n.tells(t, "allocations before it hangs", want...)
+	n.kubelet.Does(func(ctx context.Context) (*v1.ListPodResourcesResponse, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	held := 0
+	programtest.Eventually(t, patience, "the collector fails as timeout and the allocations go", func() error {
+		began := time.Now()
+		page := n.scrape(t)
+		ended := time.Now()
+		last := figure(t, page, `accelerator_collector_last_success_timestamp_seconds{collector="allocations"}`)
+		answered := time.UnixMicro(int64(last * 1e6))
+		told := len(allocations(page)) - 1
+		times, now := failed(t, page, "timeout")
+		const blur = 5 * time.Millisecond // of stamps as decimals, and of clocks that are set
+		switch {
+		case ended.Sub(answered) < nodeMaxAge-blur && told != len(n.allocated()):
+			t.Fatalf("%d allocations after %v at most", told, ended.Sub(answered))
+		case began.Sub(answered) > nodeMaxAge+blur && told != 0:
+			t.Fatalf("%d allocations after %v", told, began.Sub(answered))
+		}
+		if told > 0 && now {
+			held++
+		}
+		if times == 0 || told > 0 || !now {
+			return fmt.Errorf("%v timeouts, %d allocations, fails now: %v", times, told, now)
+		}
+		return nil
+	})
+	if held == 0 {
+		t.Log("no scrape came while the collector failed and its allocations were still told")
+	}
+	n.kubelet.Says(n.given()[:4]...)
+	n.tells(t, "allocations after it hung", want...)
+}
+
+// answersWrong has the kubelet, or who sits at its socket, answer what is no list.
+func (n *node) answersWrong(t *testing.T) {
+	with := func(pod *v1.PodResources) kubelet.Answer {
+		answer := &v1.ListPodResourcesResponse{PodResources: []*v1.PodResources{pod}}
+		return func(context.Context) (*v1.ListPodResourcesResponse, error) { return answer, nil }
+	}
+	for _, c := range []struct {
+		what, reason string
+		answer       kubelet.Answer
+	}{
+		{"17 MiB", "output_too_large", with(kubelet.Huge("metax-tech.com/gpu", 17<<20))},
+		{"an error", "exit", kubelet.Refusal(codes.Internal, "no")},
+		{"a refusal", "permission", kubelet.Refusal(codes.PermissionDenied, "go away")},
+		{"another API", "unsupported", kubelet.Refusal(codes.Unimplemented, "no such service")},
+		{"a name without end", "parse", with(kubelet.Pod(strings.Repeat("a", 254), "a", "c", "metax-tech.com/gpu", n.uuids[0]))},
+	} {
+		t.Run(c.what, func(t *testing.T) { n.fails(t, c.reason, func() { n.kubelet.Does(c.answer) }) })
+	}
+	t.Run("no gRPC", func(t *testing.T) {
+		n.fails(t, "parse", func() {
+			n.stop()
+			greet(t, n.socket, "SSH-2.0-OpenSSH_9.2\r\n\r\n")
+		})
+	})
+	n.kubelet.Says(n.given()[:4]...)
+	n.stop = kubelet.Serve(t, n.socket, n.kubelet.Register)
+	n.tells(t, "allocations after all", append(n.allocated(), `accelerator_allocation_conflicts_total{vendor="metax"} 1`)...)
+}
+
+// greet sits at a socket and says the same to everybody.
+func greet(t *testing.T, socket, text string) {
+	t.Helper()
+	listener := kubelet.Listen(t, socket)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err == nil {
+				_, _ = io.WriteString(conn, text)
+				conn.Close()
+			}
+		}
+	}()
+	t.Cleanup(func() { listener.Close(); <-done })
+}
