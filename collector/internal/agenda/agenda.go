@@ -13,9 +13,12 @@ import (
 
 // startup is how long a tool may be busy after the start before the share holds, so that
 // everything is asked once soon; reserve is how much a tool that did nothing may catch up.
+// slack is by how much intervals stretch beyond what just fits: a queue that is full to the
+// last never gets shorter, and what waits longer than its interval is skipped once.
 const (
 	startup = 20 * time.Second
 	reserve = 2 * time.Second
+	slack   = 1.1
 )
 
 // Question is something to be asked again and again.
@@ -221,7 +224,9 @@ func (a *Agenda[K]) allot() {
 	left := a.share
 	for i, name := range names {
 		g, part := a.groups[name], left/float64(len(names)-i)
-		g.stretch = max(1, need[name]/part)
+		if g.stretch = 1; need[name] > part {
+			g.stretch = slack * need[name] / part
+		}
 		left -= min(need[name], part)
 		g.rate = part // what it does not need, nobody else gets: it keeps pace after a slow call
 	}
