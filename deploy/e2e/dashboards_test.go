@@ -206,7 +206,6 @@ func silent() map[place]string {
 	)
 	return map[place]string{
 		{"accelerator-card", "Pods", "A"}:                        noPods,
-		{"accelerator-card", "Pods", "B"}:                        noPods,
 		{"accelerator-fleet", "Cards", "H"}:                      noPods,
 		{"accelerator-fleet", "Cards by namespace", "A"}:         noPods,
 		{"accelerator-fleet", "Cards by namespace", "B"}:         noPods,
