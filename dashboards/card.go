@@ -21,7 +21,7 @@ func card() page {
 			shown("Load", append(cardLoad(), cardClocks()...)...),
 			shown("Processes and endpoints", cardProcesses(), cardProcessMemory(), cardTargets()),
 			folded("Pods", cardPods()),
-			folded("Where it sits", cardNode(), cardLinks(), hostLinks()),
+			folded("Where it sits", cardLinks(), hostLinks()),
 			folded("Memory errors, hardware errors and fault codes", cardErrors()...),
 			folded("Links and PCIe", cardLinkState()...),
 			folded("Network and optics", append(cardNetwork(), cardOptics()...)...),

@@ -5,27 +5,6 @@ func nodeOf(matchers string) string {
 	return `count_values by (` + byCard + `) ("node", accelerator_numa_node{` + matchers + `})`
 }
 
-// onNodeOfCard are the figures of the NUMA node that the chosen card is attached to.
-func onNodeOfCard(expr string) string {
-	return expr + ` and on (job, instance, node) ` + nodeOf(ofOneCard)
-}
-
-func cardNode() panel {
-	of := func(metric string) string {
-		return onNodeOfCard(`sum by (` + byNode + `) (` + metric + `{` + ofOneHost + `})`)
-	}
-	return rowsOf("Its NUMA node", "The memory and CPUs beside the card, and how many cards share them. A node short of free memory makes the feeding process take pages from another node, which is slower. Other nodes' share: pages given here to processes that run elsewhere.",
-		[]column{
-			label("node", "Node"),
-			value("Memory", of("accelerator_numa_memory_total_bytes"), unitOf(bytes)),
-			value("Free", of("accelerator_numa_memory_free_bytes"), unitOf(bytes)),
-			value("CPUs", of("accelerator_numa_cpus"), unitOf(plain)),
-			value("Cards on it", onNodeOfCard(`count by (`+byNode+`) (`+nodeOf(ofOneHost)+`)`), unitOf(plain)),
-			value("Other nodes' share", onNodeOfCard(elsewhere(byNode, `$__range`)), textCell(ratio, "green", fromElsewhere()...)...),
-		}).
-		Height(3).NoValue("the card's node is not known")
-}
-
 func cardLinks() panel {
 	return rowsOf("Links", "What joins this card to each other card and NIC, as the tool prints it, and the other's NUMA node. Cards of one tensor-parallel server should meet over the fast link (MX, HCCS, SIO); PHB, NODE and SYS go through the host.",
 		[]column{

@@ -326,7 +326,7 @@ func TestSize(t *testing.T) {
 			queries += len(p.Targets)
 		}
 	}
-	if panels > 140 || queries > 310 {
+	if panels > 135 || queries > 290 {
 		t.Errorf("%d panels and %d queries: take something away before adding to them", panels, queries)
 	}
 }

@@ -24,42 +24,35 @@ func numa() page {
 			shown("Processes and their cards", processPlaces()),
 			shown("Memory and allocations", numaLines()...),
 			shown("Where things are", distances(), cardNodes()),
-			folded("Memory of processes by node", processPages()),
 		},
 	}
 }
 
-// allocations is the rate of pages that ended as result says.
-func allocations(by, result, over string) string {
-	return `sum by (` + by + `) (rate(accelerator_numa_allocations_total{` + ofOneHost + `,result=~"` + result + `"}[` + over + `]))`
+// allocations is the rate of a node's pages that ended as result says.
+func allocations(result, over string) string {
+	return `sum by (` + byNode + `) (rate(accelerator_numa_allocations_total{` + ofOneHost + `,result=~"` + result + `"}[` + over + `]))`
 }
 
 // missed is the share of a node's pages that were wanted on another node.
 func missed(over string) string {
-	return allocations(byNode, "miss", over) + ` / (` + allocations(byNode, "hit|miss", over) + ` > 0)`
+	return allocations("miss", over) + ` / (` + allocations("hit|miss", over) + ` > 0)`
 }
 
 // elsewhere is the share of a node's pages that went to processes on another node's CPUs.
-func elsewhere(by, over string) string {
-	return allocations(by, "other_node", over) + ` / (` + allocations(by, "local_node|other_node", over) + ` > 0)`
+func elsewhere(over string) string {
+	return allocations("other_node", over) + ` / (` + allocations("local_node|other_node", over) + ` > 0)`
 }
 
 const usedShare = `accelerator_numa_memory_used_bytes{` + ofOneHost + `} / accelerator_numa_memory_total_bytes{` + ofOneHost + `}`
 
 func numaNow() []panel {
 	return []panel{
-		statPanel("Nodes", "NUMA nodes of the host, those without memory or without CPUs too. One node: there is nothing to bind.", count,
-			"none", now(`count(accelerator_numa_cpus{`+ofOneHost+`})`, "")).
-			Span(6).ColorScheme(fixed("blue")),
 		statPanel("Fullest node", "The node with the least room. Memory used holds the page cache, so a high figure is only bad when misses rise with it: then a process bound there takes pages from elsewhere.", ratio,
 			"not reported", now(`max(`+usedShare+`)`, "")).
-			Span(6).Decimals(0).Thresholds(thresholds("green", nearlyFull()...)),
+			Span(12).Decimals(0).Thresholds(thresholds("green", nearlyFull()...)),
 		statPanel("Worst miss ratio", "Of the node where most pages were wanted elsewhere, over the time range. Above a few per cent a node was short of memory: move a process, or bind memory with numactl --membind.", ratio,
 			"not reported", now(`max(`+missed("$__range")+`)`, "")).
-			Span(6).Decimals(1).Thresholds(thresholds("green", misses()...)),
-		statPanel("Used from other nodes", "Share of all pages given to a process that ran on another node, over the time range. High with few misses: processes run on other nodes than their memory; bind them with numactl --cpunodebind.", ratio,
-			"not reported", now(`max(`+elsewhere(`job, instance`, `$__range`)+`)`, "")).
-			Span(6).Decimals(1).Thresholds(thresholds("green", fromElsewhere()...)),
+			Span(12).Decimals(1).Thresholds(thresholds("green", misses()...)),
 	}
 }
 
@@ -71,33 +64,28 @@ func numaLines() []panel {
 			overTime(usedShare, nodeLegend)).Span(12),
 		timeSeries("Miss ratio", "Share of a node's pages that were wanted on another node, which had no room. It should be nothing. Rising: the other node is full. No line: no pages were given out on that node.", ratio,
 			overTime(missed("$__rate_interval"), nodeLegend)).Span(12),
-		timeSeries("Used from other nodes", "Share of a node's pages that went to a process on another node's CPUs. High with no misses: the process is not bound, or is bound to the wrong node. Compare runs with accelbench compare.", ratio,
-			overTime(elsewhere(byNode, "$__rate_interval"), nodeLegend)).Span(12),
+		timeSeries("Used from other nodes", "Share of a node's pages that went to a process on another node's CPUs. High with no misses: the process is not bound, or is bound to the wrong node: bind it with numactl --cpunodebind. Compare runs with accelbench compare.", ratio,
+			overTime(elsewhere("$__rate_interval"), nodeLegend)).Span(12),
 		logSeries("Misses and the first token", "The mean time to the first token of the endpoints that this host probes, and on the right the worst miss ratio. Rising together, placement is the cause, not load.",
 			overTime(first.mean(), "time to first token, mean", colorOf("orange")),
 			overTime(`max(`+missed("$window")+`)`, "worst miss ratio", onTheRight(colorOf("blue"), filled(15))...)).Span(12),
-		timeSeries("Pages by result", "All nodes. hit: on the node wanted; miss: here, though wanted elsewhere; foreign: wanted here, given elsewhere; interleave_hit: as an interleave policy wanted; local_node and other_node: by where the process ran.", "suffix:pages/s",
-			overTime(allocations("result", "hit|miss|foreign|interleave_hit|local_node|other_node", "$__rate_interval"), "{{result}}")).Span(12).Min(0),
 	}
 }
 
 func nodeTable() panel {
 	of := func(metric string) string { return `sum by (` + byNode + `) (` + metric + `{` + ofOneHost + `})` }
-	return rowsOf("Nodes", "One row a node, the one with most misses first. Cards on a node without CPUs or without memory are fed from elsewhere: that is how the firmware made the nodes (NPS or sub-NUMA clustering), to be changed there.",
+	return rowsOf("Nodes", "One row a node, the one with most misses first. One row: there is nothing to bind. Cards on a node without CPUs or without memory are fed from elsewhere: that is how the firmware made the nodes (NPS or sub-NUMA clustering), to be changed there.",
 		[]column{
 			label("node", "Node"),
 			value("CPUs", of("accelerator_numa_cpus"), textCell(plain, "orange", step{1, "text"})...),
 			value("Memory", of("accelerator_numa_memory_total_bytes")),
 			value("Free", of("accelerator_numa_memory_free_bytes")),
-			value("Used share", `max by (`+byNode+`) (`+usedShare+`)`),
 			value("Cards", `count by (`+byNode+`) (`+nodeOf(ofOneHost)+`)`),
-			value("Card memory", `sum by (`+byNode+`) (sum by (`+byCard+`) (accelerator_memory_total_bytes{`+ofOneHost+`,type!="host_mapped"}) * on (`+byCard+`) group_right () `+nodeOf(ofOneHost)+`)`),
 			value("Miss ratio", missed("$__range")),
-			value("Used from other nodes", elsewhere(byNode, "$__range")),
+			value("Used from other nodes", elsewhere("$__range")),
 		}).
 		Height(5).SortBy(descending("Miss ratio")).
-		OverrideByRegexp("(Memory|Free|Card memory)", []property{unitOf(bytes)}).
-		OverrideByName("Used share", gaugeCell("green", nearlyFull()...)).
+		OverrideByRegexp("(Memory|Free)", []property{unitOf(bytes)}).
 		OverrideByName("Cards", []property{unitOf(plain)}).
 		OverrideByName("Miss ratio", textCell(ratio, "green", misses()...)).
 		OverrideByName("Used from other nodes", textCell(ratio, "green", fromElsewhere()...))
@@ -120,12 +108,10 @@ func cardNodes() panel {
 			label("vendor", "Vendor"),
 			cardColumn(),
 			label("cpus", "CPUs beside it"),
-			label("Value #E", "Tool and kernel", mappedCell(words(word{"0", "agree", "green"}, word{"1", "disagree", "red"}))...),
-			label("Value #B", "Utilization", gaugeCell("blue")...),
-			label("Value #C", "Memory held", gaugeCell("green", full()...)...),
+			label("Value #D", "Tool and kernel", mappedCell(words(word{"0", "agree", "green"}, word{"1", "disagree", "red"}))...),
+			label("Value #B", "Memory held", gaugeCell("green", full()...)...),
 		},
 		asRows(nodeOf(ofOneHost)),
-		asRows(`avg by (`+byCard+`) (accelerator_utilization_ratio{`+ofOneHost+`})`),
 		asRows(`max by (`+byCard+`) (accelerator_memory_used_bytes{`+ofOneHost+`,type!="host_mapped"} / accelerator_memory_total_bytes{`+ofOneHost+`,type!="host_mapped"})`),
 		asRows(`accelerator_cpu_affinity_info{`+ofOneHost+`}`),
 		asRows(`max by (`+byCard+`) (accelerator_numa_node_conflict{`+ofOneHost+`})`)).

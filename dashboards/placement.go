@@ -5,12 +5,8 @@ import "slices"
 // byPID are the labels that tell one process from all others.
 const byPID = `job, instance, vendor, pid`
 
-// nearCPUs are the smallest share of its CPUs that a process has on the node of one of its cards, nearMemory whether it may
-// take memory on all these nodes.
-const (
-	nearCPUs   = `min by (` + byPID + `) (accelerator_process_near_cpus_ratio{` + ofOneHost + `})`
-	nearMemory = `min by (` + byPID + `) (accelerator_process_near_memory_allowed{` + ofOneHost + `})`
-)
+// nearCPUs is the smallest share of its CPUs that a process has on the node of one of its cards.
+const nearCPUs = `min by (` + byPID + `) (accelerator_process_near_cpus_ratio{` + ofOneHost + `})`
 
 // verdicts are what is said of where a process runs, in the words of accelbench placement; the first whose expression has
 // the process holds. As in the alert, of cards on several nodes one that the process may use is enough.
@@ -53,18 +49,10 @@ func processPlaces() panel {
 			label("vendor", "Vendor"), label("pid", "PID"), label("process", "Process"),
 			value("Memory held", `sum by (`+byPID+`, process) (`+memoryOf(ofOneHost)+`)`, unitOf(bytes)),
 			verdictColumn(),
-			value("CPUs on its cards' node", nearCPUs, gaugeCell("blue")...),
-			value("Memory there", nearMemory, mappedCell(yesNo("allowed", "not allowed"))...),
 			{head: "May run on CPUs", field: "cpus", expr: `group by (` + byPID + `, cpus, mems) (accelerator_process_cpus_info{` + ofOneHost + `})`},
 			label("mems", "Memory of nodes"),
 		}).
 		Height(7).NoValue("no process is listed").SortBy(descending("Memory held"))
-}
-
-func processPages() panel {
-	return timeSeries("Memory of processes by node", "Pages of each process on a card, by the node that they are on. A server that was bound after it had loaded its model keeps its pages where they were.", bytes,
-		overTime(`sum by (pid, node) (accelerator_process_node_memory_bytes{`+ofOneHost+`})`, "{{pid}} on node {{node}}")).
-		Height(7).Min(0).NoValue("not asked for: --collector.numa-maps")
 }
 
 // servedFrom are the columns of how the process on a card that serves is placed.

@@ -35,11 +35,10 @@ func cardPods() panel {
 		by        = `by (namespace, pod, container) `
 		allocated = `accelerator_device_allocation_info{` + ofOneCard + `,exported_pod=""}`
 	)
-	return rowsOf("Pods", "Pods whose processes are on the card, and those that the kubelet gave it to. No memory held: the pod has the card and does not use it. No resource: the pod uses the card and the kubelet says nothing of it, or is not asked (--kubernetes.pod-resources).",
+	return rowsOf("Pods", "Pods whose processes are on the card, and those that the kubelet gave it to (--kubernetes.pod-resources). No memory held: the pod has the card and does not use it.",
 		[]column{
 			label("namespace", "Namespace"), label("pod", "Pod"), label("container", "Container"),
 			value("Memory held", `sum `+by+`(`+memoryInPods(ofOneCard)+`) or 0 * group `+by+`(`+allocated+`)`, unitOf(bytes)),
-			{head: "Allocated as", field: "resource", expr: `group by (namespace, pod, container, resource) (` + allocated + `)`},
 		}).
 		Height(6).NoValue("no pod is known").SortBy(descending("Memory held"))
 }

@@ -205,18 +205,16 @@ func silent() map[place]string {
 		no950  = "only a 950 has the unified bus, and no host here has one"
 	)
 	return map[place]string{
-		{"accelerator-card", "Pods", "A"}:                        noPods,
-		{"accelerator-card", "Pods", "B"}:                        noPods,
-		{"accelerator-fleet", "Cards", "H"}:                      noPods,
-		{"accelerator-fleet", "Cards by namespace", "A"}:         noPods,
-		{"accelerator-fleet", "Cards by namespace", "B"}:         noPods,
-		{"accelerator-fleet", "Cards by namespace", "C"}:         noPods,
-		{"accelerator-fleet", "Cards by namespace", "D"}:         noPods,
-		{"accelerator-load-latency", "Cards that serve", "G"}:    noPods,
-		{"accelerator-card", "Traffic of the unified bus", "A"}:  no950,
-		{"accelerator-numa", "Cards and their nodes", "E"}:       "the kernel has no PCI device at the address of a stand-in's card",
-		{"accelerator-numa", "Memory of processes by node", "A"}: "without --collector.numa-maps",
-		{"accelerator-card", "Errors", "E"}:                      "only a card of two dies has a link between them, and no host here has such",
-		{"accelerator-card", "Network trouble", "E"}:             no950,
+		{"accelerator-card", "Pods", "A"}:                       noPods,
+		{"accelerator-fleet", "Cards", "H"}:                     noPods,
+		{"accelerator-fleet", "Cards by namespace", "A"}:        noPods,
+		{"accelerator-fleet", "Cards by namespace", "B"}:        noPods,
+		{"accelerator-fleet", "Cards by namespace", "C"}:        noPods,
+		{"accelerator-fleet", "Cards by namespace", "D"}:        noPods,
+		{"accelerator-load-latency", "Cards that serve", "G"}:   noPods,
+		{"accelerator-card", "Traffic of the unified bus", "A"}: no950,
+		{"accelerator-numa", "Cards and their nodes", "D"}:      "the kernel has no PCI device at the address of a stand-in's card",
+		{"accelerator-card", "Errors", "E"}:                     "only a card of two dies has a link between them, and no host here has such",
+		{"accelerator-card", "Network trouble", "E"}:            no950,
 	}
 }
