@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -87,11 +86,7 @@ func replaced() map[string]string {
 // as a text tells it. What has no equivalent after all is said in docs/migrating.md.
 func TestVendorsMetricsAreReplaced(t *testing.T) {
 	ours := tellable(t)
-	migrating, err := os.ReadFile("../docs/migrating.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	missing := missingNames(string(migrating))
+	missing := missingNames(readDocument(t, "migrating.md"))
 	for exporter, want := range map[string][2]int{"mx-exporter": {37, 37}, "npu-exporter": {77, 78}, "npu-exporter on 950": {42, 44}} {
 		all, replacedOnes := map[string]bool{}, 0
 		for pair := range strings.FieldsSeq(replaced()[exporter]) {
