@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -43,7 +42,7 @@ func replaced() map[string]string {
 			hbm_ecc_single_bit_isolated_pages_cnt=ecc_retired_pages{hbm,correctable} hbm_ecc_double_bit_isolated_pages_cnt=ecc_retired_pages{hbm,uncorrectable}
 			hccs_statistic_info_tx_cnt=link_packets_total{1,transmit} hccs_statistic_info_rx_cnt=link_packets_total{1,receive} hccs_statistic_info_crc_err_cnt=link_errors_total{1,crc}
 			hccs_bandwidth_info_tx=link_bytes_total{1,transmit} hccs_bandwidth_info_rx=link_bytes_total{1,receive} hccs_bandwidth_info_total_tx=link_bytes_total{1,transmit}
-			hccs_bandwidth_info_total_rx=link_bytes_total{1,receive} hccs_bandwidth_info_profiling_time=-
+			hccs_bandwidth_info_total_rx=link_bytes_total{1,receive} hccs_bandwidth_info_profiling_time=link_bytes_total{1,transmit}
 			sio_crc_tx_err_cnt=sio_errors_total{transmit} sio_crc_rx_err_cnt=sio_errors_total{receive}
 			bandwidth_tx=network_bytes_total{transmit} bandwidth_rx=network_bytes_total{receive} link_status=network_up
 			npu_chip_link_speed=network_speed_bits_per_second npu_chip_link_up_num=network_link_changes_total{,,up}
@@ -87,12 +86,8 @@ func replaced() map[string]string {
 // as a text tells it. What has no equivalent after all is said in docs/migrating.md.
 func TestVendorsMetricsAreReplaced(t *testing.T) {
 	ours := tellable(t)
-	migrating, err := os.ReadFile("../docs/migrating.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	missing := missingNames(string(migrating))
-	for exporter, want := range map[string][2]int{"mx-exporter": {37, 37}, "npu-exporter": {77, 78}, "npu-exporter on 950": {42, 44}} {
+	missing := missingNames(readDocument(t, "migrating.md"))
+	for exporter, want := range map[string][2]int{"mx-exporter": {37, 37}, "npu-exporter": {78, 78}, "npu-exporter on 950": {42, 44}} {
 		all, replacedOnes := map[string]bool{}, 0
 		for pair := range strings.FieldsSeq(replaced()[exporter]) {
 			theirs, our, _ := strings.Cut(pair, "=")

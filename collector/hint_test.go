@@ -3,47 +3,102 @@ package collector
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/go-kit/log"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 )
 
 // What the page and the log advise is what docs/troubleshooting.md says.
 func TestHintsAreTheDocumented(t *testing.T) {
-	text, err := os.ReadFile("../docs/troubleshooting.md")
+	_, part, _ := strings.Cut(readDocument(t, "troubleshooting.md"), "## Collector failures by reason")
+	part, _, _ = strings.Cut(part, "\n## ")
+	plain := regexp.MustCompile("`|\\]\\([^)]*\\)|\\[").ReplaceAllString(part, "")
+	documented := map[string]map[failure.Reason]string{}
+	put := func(collector, reason, text string) {
+		if documented[collector] == nil {
+			documented[collector] = map[failure.Reason]string{}
+		}
+		documented[collector][failure.Reason(reason)] = text
+	}
+	for _, row := range regexp.MustCompile(`(?m)^\| ([a-z_]+) \|.*\| (.*) \|$`).FindAllStringSubmatch(plain, -1) {
+		if row[1] == "reason" {
+			continue // the head of the table
+		}
+		advice := strings.Split(row[2], "; for ")
+		put(vendorTool, row[1], advice[0])
+		for _, own := range advice[1:] {
+			collector, text, _ := strings.Cut(own, ": ")
+			put(collector, row[1], text)
+		}
+	}
+	if diff := cmp.Diff(documented, hints()); diff != "" {
+		t.Errorf("docs/troubleshooting.md and the hints differ (-document +hints):\n%s", diff)
+	}
+}
+
+// Whatever fails, the operator reads what to do, and a flag that is named is there.
+func TestEveryFailureHasAHint(t *testing.T) {
+	flags := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(--[^`]+)`").FindAllStringSubmatch(readDocument(t, "flags.md"), -1) {
+		flags[strings.Replace(row[1], "[no-]", "", 1)] = true
+	}
+	for _, collector := range everyCollector() {
+		for _, r := range failure.Reasons() {
+			want, own := hints()[collector][r]
+			if !own {
+				want = strings.ReplaceAll(hints()[vendorTool][r], "…", collector)
+			}
+			text := hint(collector, r)
+			if text == "" || text != want {
+				t.Errorf("%s: the hint for %s is %q, want %q", collector, r, text, want)
+			}
+			for _, flag := range regexp.MustCompile(`--[a-z][a-z.-]*[a-z]`).FindAllString(text, -1) {
+				if !flags[strings.Replace(flag, "--no-", "--", 1)] {
+					t.Errorf("%s: the hint for %s names %s, which docs/flags.md does not have", collector, r, flag)
+				}
+			}
+		}
+	}
+}
+
+// A row that no failure can ask for is a misspelt one.
+func TestEveryHintIsOfACollectorAndAReason(t *testing.T) {
+	for collector, rows := range hints() {
+		if collector != vendorTool && !slices.Contains(everyCollector(), collector) {
+			t.Errorf("%q is no collector", collector)
+		}
+		for r, text := range rows {
+			if text == "" || !slices.Contains(failure.Reasons(), r) {
+				t.Errorf("%q: %q for the reason %q", collector, text, r)
+			}
+		}
+	}
+}
+
+// everyCollector are the names of the collectors where everything is enabled.
+func everyCollector() []string {
+	o := Options{NUMA: true, Containers: true, PodResources: "kubelet.sock", Logger: log.NewNopLogger()}
+	for _, v := range Vendors() {
+		o.Vendors = append(o.Vendors, VendorOptions{Name: v.Name, Command: v.Tools[0]})
+	}
+	var names []string
+	for _, s := range New(o).Statuses() {
+		names = append(names, s.Collector)
+	}
+	return names
+}
+
+// readDocument is the text of a file of docs.
+func readDocument(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../docs/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, part, _ := strings.Cut(string(text), "## Collector failures by reason")
-	part, _, _ = strings.Cut(part, "\n## ")
-	plain := regexp.MustCompile("`|\\]\\([^)]*\\)|\\[").ReplaceAllString(part, "")
-	for _, r := range failure.Reasons() {
-		want := hints()[r]
-		if numa := numaHints()[r]; numa != "" {
-			want += "; for numa: " + numa
-		}
-		if containers := containersHints()[r]; containers != "" {
-			want += "; for containers: " + containers
-		}
-		if kubelet := kubeletHints()[r]; kubelet != "" {
-			want += "; for allocations: " + kubelet
-		}
-		row := regexp.MustCompile(`(?m)^\| ` + string(r) + ` \|.*\| (.*) \|$`).FindStringSubmatch(plain)
-		if row == nil || row[1] != want {
-			t.Errorf("%s: docs/troubleshooting.md says %q, the hint is %q", r, row, want)
-		}
-	}
-	if got := hint("metax", failure.NotFound); got != "--collector.metax.command with the full path" {
-		t.Errorf("metax: %s", got)
-	}
-	if got := hint("allocations", failure.Busy); got != "who else asks this kubelet so often?" {
-		t.Errorf("allocations: %s", got)
-	}
-	if got := hint("numa", failure.NotFound); got != "--path.sysfs" {
-		t.Errorf("numa: %s", got)
-	}
-	if got := hint("containers", failure.NotFound); got != "--path.procfs" {
-		t.Errorf("containers: %s", got)
-	}
+	return string(text)
 }

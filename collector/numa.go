@@ -8,6 +8,9 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/numa"
 )
 
+// numaName is the collector of the kernel's NUMA nodes.
+const numaName = "numa"
+
 // numaNodes is the kernel's view of the NUMA nodes.
 type numaNodes struct {
 	sysfs string

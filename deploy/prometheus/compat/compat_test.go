@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -194,6 +195,45 @@ func metrics(t *testing.T, name, expression string) []string {
 		t.Errorf("the expression for %s reads nothing: %s", name, expression)
 	}
 	return names
+}
+
+// Who multiplies a link's bandwidth by the profiling time gets the bytes of that time, as
+// from npu-exporter: all of these rules look at one window, and tell its length.
+func TestProfilingTimeIsTheRulesWindow(t *testing.T) {
+	const prefix = "npu_chip_info_hccs_bandwidth_info_"
+	rules := recorded(t, "npu-exporter.yml")
+	told, _, _ := strings.Cut(rules[prefix+"profiling_time"], " ")
+	windows := make(map[string]string)
+	for name, rule := range rules {
+		if strings.HasPrefix(name, prefix) {
+			windows[name] = window(t, rule)
+		}
+	}
+	if len(windows) != 17 { // two directions of seven links, their totals, and the time
+		t.Errorf("%d rules of the links' bandwidth, want 17", len(windows))
+	}
+	for name, got := range windows {
+		if got != told {
+			t.Errorf("%s is a mean of %s ms, and the profiling time is %s", name, got, told)
+		}
+	}
+}
+
+// window is the range of an expression's one selector, in milliseconds.
+func window(t *testing.T, expression string) string {
+	t.Helper()
+	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ranges []string
+	parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
+		if selector, ok := node.(*parser.MatrixSelector); ok {
+			ranges = append(ranges, strconv.FormatInt(selector.Range.Milliseconds(), 10))
+		}
+		return nil
+	})
+	return strings.Join(ranges, " and ")
 }
 
 // TestEveryRuleHasATest wants each recorded name to be asked for by a unit test.
