@@ -115,8 +115,8 @@ func TestUsedAgainOrGone(t *testing.T) {
 	} {
 		root := makeProc(t, map[int]string{100: cgroups + "/" + id("a")})
 		r := Reader{Procfs: process.FS(root), PodLogs: t.TempDir()}
-		got, err := r.idsBy("100", func(path string) ([]byte, error) {
-			text, err := readCgroup(path)
+		got, err := r.idsBy("100", func(pid int) ([]byte, error) {
+			text, err := r.readCgroup(pid)
 			act(root)
 			return text, err
 		})
