@@ -3,7 +3,6 @@ package collector
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,45 +18,18 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
 const podUID = "6a4ce4a0-ba47-11ea-b2a7-0cc47ac5979e"
 
-// procfs makes the host's procfs, with the cgroup of each process.
-func procfs(t testing.TB, cgroups map[string]string) string {
+// inContainers is the simulated machine with its processes in containers, as we are in one
+// too, polled once.
+func inContainers(t testing.TB, procfs processtest.Procfs) *Collector {
 	t.Helper()
-	root := t.TempDir()
-	write := func(text string, path ...string) {
-		file := filepath.Join(append([]string{root}, path...)...)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cgroups = maps.Clone(cgroups)
-	cgroups["1"] = "/init.scope"
-	for pid, path := range cgroups {
-		write(pid+" (python3) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100\n", pid, "stat")
-		write("0::"+path+"\n", pid, "cgroup")
-	}
-	// From a container: the host is known by kthreadd.
-	if err := os.MkdirAll(filepath.Join(root, "self/ns"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("pid:[4026532801]", filepath.Join(root, "self/ns/pid")); err != nil {
-		t.Fatal(err)
-	}
-	write("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1\n", "2", "stat")
-	return root
-}
-
-// inContainers is the simulated machine with its processes in containers, polled once.
-func inContainers(t testing.TB, procfs string) *Collector {
-	t.Helper()
+	procfs.FromContainer(t)
 	c, o := simulated(t), options()
-	o.Procfs, o.PodLogs = procfs, t.TempDir()
+	o.Procfs, o.PodLogs = string(procfs), t.TempDir()
 	if err := os.MkdirAll(filepath.Join(o.PodLogs, "team-a_llm-0_"+podUID, "vllm"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +53,7 @@ func infos(t *testing.T, c *Collector) []string {
 // on several cards, or that is told although it runs on the host.
 func TestProcessContainers(t *testing.T) {
 	id := strings.Repeat("a", 64)
-	c := inContainers(t, procfs(t, map[string]string{"4242": "/kubepods/pod" + podUID + "/" + id, "4243": "/system.slice/vllm.service"}))
+	c := inContainers(t, processtest.Host(t, map[int]processtest.Process{4242: {Cgroup: "/kubepods/pod" + podUID + "/" + id}, 4243: {Cgroup: "/system.slice/vllm.service"}}))
 	var want []string
 	for _, vendor := range []string{"ascend", "metax"} {
 		want = append(want, fmt.Sprintf("{container=%q,container_id=%q,namespace=%q,pid=%q,pod=%q,pod_uid=%q,vendor=%q} 1", "vllm", id, "team-a", "4242", "llm-0", podUID, vendor))
@@ -108,7 +80,7 @@ func TestProcessContainers(t *testing.T) {
 // Where a process ran is no news of a process that the tools do not list now.
 func TestContainersGoWithTheList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := inContainers(t, procfs(t, map[string]string{"4242": "/docker/" + strings.Repeat("a", 64)}))
+		c := inContainers(t, processtest.Host(t, map[int]processtest.Process{4242: {Cgroup: "/docker/" + strings.Repeat("a", 64)}}))
 		if len(infos(t, c)) != 2 {
 			t.Fatalf("at first: %q", infos(t, c))
 		}
@@ -132,16 +104,12 @@ func TestContainersGoWithTheList(t *testing.T) {
 // the memory of the one would be another pod's.
 func TestContainersOfNumbersUsedAgain(t *testing.T) {
 	began := func(after time.Duration) *Collector {
-		root := procfs(t, map[string]string{"4242": "/docker/" + strings.Repeat("a", 64)})
 		self, ok := process.FS("/proc").Stat(os.Getpid())
 		if !ok {
 			t.Skip("no procfs")
 		}
-		stat := fmt.Sprintf("4242 (python3) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %d\n", int(self.Start)+int(after.Seconds()*100))
-		if err := os.WriteFile(filepath.Join(root, "4242/stat"), []byte(stat), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return inContainers(t, root)
+		start := int(self.Start) + int(after.Seconds()*100)
+		return inContainers(t, processtest.Host(t, map[int]processtest.Process{4242: {Cgroup: "/docker/" + strings.Repeat("a", 64), Start: start}}))
 	}
 	if got := infos(t, began(0)); len(got) != 2 {
 		t.Errorf("began before the list was read: %q", got)
@@ -154,8 +122,7 @@ func TestContainersOfNumbersUsedAgain(t *testing.T) {
 // What cannot be read stays so for hours: it is told all the time and counted once, or the
 // alert on what tools print in an unknown way would fire.
 func TestContainerWarningsAreCountedOnce(t *testing.T) {
-	root := procfs(t, map[string]string{"4242": "/user.slice/kubepods/pod" + podUID})
-	c := inContainers(t, root)
+	c := inContainers(t, processtest.Host(t, map[int]processtest.Process{4242: {Cgroup: "/user.slice/kubepods/pod" + podUID}}))
 	for range 10 {
 		c.containers.poll(t.Context())
 	}
@@ -170,11 +137,9 @@ func TestContainerWarningsAreCountedOnce(t *testing.T) {
 
 // In a container without the host's processes nothing is guessed, and the page says why.
 func TestForeignPIDNamespace(t *testing.T) {
-	root := procfs(t, map[string]string{"4242": "/docker/" + strings.Repeat("a", 64)})
-	if err := os.Remove(filepath.Join(root, "2/stat")); err != nil {
-		t.Fatal(err)
-	}
-	c := inContainers(t, root)
+	procfs := processtest.Host(t, map[int]processtest.Process{4242: {Cgroup: "/docker/" + strings.Repeat("a", 64)}})
+	procfs.End(t, 2)
+	c := inContainers(t, procfs)
 	s := c.containers.Status()
 	if s.LastReason != failure.Unsupported || !strings.Contains(s.Hint, "hostPID") || !strings.Contains(s.LastError, "PIDs of a container") {
 		t.Errorf("reason %s, hint %q, error %q", s.LastReason, s.Hint, s.LastError)

@@ -2,8 +2,6 @@ package collector
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"strconv"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
@@ -87,30 +85,22 @@ func ofProcess[T any](procfs process.FS, printed string, read func(pid int) (T, 
 	if err != nil || pid <= 0 {
 		return of, errors.New("no PID")
 	}
-	before, ok := procfs.Stat(pid)
-	if !ok {
-		return of, errEnded
-	}
-	value, err := read(pid)
-	if err != nil {
+	var value T
+	_, same, err := procfs.Between(pid, func() (err error) {
+		value, err = read(pid)
+		return err
+	})
+	switch {
+	case err != nil:
 		return of, err
-	}
-	if after, ok := procfs.Stat(pid); !ok || after.Start != before.Start {
+	case !same:
 		return of, errEnded
 	}
 	return value, nil
 }
 
 func readAllowed(procfs process.FS, pid int) (numa.Allowed, error) {
-	f, err := procfs.Open(pid, "status")
-	if err != nil {
-		return numa.Allowed{}, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxStatus+1))
-	if err == nil && len(text) > maxStatus {
-		err = fmt.Errorf("more than %d bytes", maxStatus)
-	}
+	text, err := procfs.Read(pid, "status", maxStatus)
 	if err != nil {
 		return numa.Allowed{}, err
 	}

@@ -23,44 +23,19 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/numa"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
-
-// fakeProcfs is a made-up proc file system.
-type fakeProcfs string
-
-func newProcfs(t testing.TB) fakeProcfs {
-	t.Helper()
-	p := fakeProcfs(t.TempDir())
-	p.write(t, "self/ns/status", "")
-	if err := os.Symlink("pid:[4026531836]", p.path("self/ns/pid")); err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-func (p fakeProcfs) path(name string) string { return filepath.Join(string(p), name) }
-
-func (p fakeProcfs) write(t testing.TB, name, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(p.path(name)), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(p.path(name), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// start adds a process that began at an instant.
-func (p fakeProcfs) start(t testing.TB, pid, at int, cpus, mems string) {
-	t.Helper()
-	p.write(t, fmt.Sprintf("%d/stat", pid), fmt.Sprintf("%d (python) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 500 0 %d 0 0\n", pid, at))
-	p.write(t, fmt.Sprintf("%d/status", pid), "Name:\tpython\nCpus_allowed_list:\t"+cpus+"\nMems_allowed_list:\t"+mems+"\nnonvoluntary_ctxt_switches:\t1\n")
-}
 
 // cardNode tells the NUMA node of a PCI device.
 func cardNode(t testing.TB, sysfs, busID string, node int) {
 	t.Helper()
-	fakeProcfs(sysfs).write(t, "bus/pci/devices/"+busID+"/numa_node", fmt.Sprintln(node))
+	dir := filepath.Join(sysfs, "bus/pci/devices", busID)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "numa_node"), fmt.Appendln(nil, node), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // cardsWith answers as mx-smi does of cards that these processes hold.
@@ -122,17 +97,17 @@ func held(pid string, devices ...string) (all []model.Process) {
 }
 
 func TestPlacementOfProcesses(t *testing.T) {
-	p, sys := newProcfs(t), sysfs(t)
-	p.start(t, 100, 5, "0-1", "0-1")      // bound to the cards' node
-	p.start(t, 200, 6, "2-3", "1")        // to the other one
-	p.start(t, 300, 7, "0-3,64-127", "0") // to none; the machine could have 128 CPUs
-	p.start(t, 500, 8, "0-1", "0")
-	p.write(t, "500/status", "Cpus_allowed_list:\t0\nMems_allowed_list:\t0\n"+strings.Repeat("Groups:\t1\n", maxStatus/10))
-	p.start(t, 600, 9, "0-1", "0")
-	if err := errors.Join(os.Remove(p.path("600/status")), syscall.Mkfifo(p.path("600/status"), 0o600)); err != nil {
+	p, sys := processtest.Host(t, map[int]processtest.Process{
+		100: {CPUs: "0-1", Mems: "0-1"},      // bound to the cards' node
+		200: {CPUs: "2-3", Mems: "1"},        // to the other one
+		300: {CPUs: "0-3,64-127", Mems: "0"}, // to none; the machine could have 128 CPUs
+		500: {}, 600: {},
+		700: {Mems: "0"},
+	}), sysfs(t)
+	p.Write(t, "500/status", "Cpus_allowed_list:\t0\nMems_allowed_list:\t0\n"+strings.Repeat("Groups:\t1\n", maxStatus/10))
+	if err := errors.Join(os.Remove(p.Path("600/status")), syscall.Mkfifo(p.Path("600/status"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	p.start(t, 700, 9, "", "0")
 	cardNode(t, sys, "0000:11:00.0", 0)
 	cardNode(t, sys, "0000:19:00.0", 1)
 	cardNode(t, sys, "0000:21:00.0", -1)
@@ -169,12 +144,9 @@ metax: card 1 is on NUMA node 0 by the tool's topology, which is taken, and on n
 
 // PIDs of a container are other processes than the host's, so they tell nothing.
 func TestPlacementInAnotherPIDNamespace(t *testing.T) {
-	p := newProcfs(t)
-	p.start(t, 100, 5, "0-1", "0-1")
-	p.write(t, "self/status", "NSpid:\t40\n")
-	if err := errors.Join(os.Remove(p.path("self/ns/pid")), os.Symlink("pid:[4026532201]", p.path("self/ns/pid"))); err != nil {
-		t.Fatal(err)
-	}
+	p := processtest.Host(t, map[int]processtest.Process{100: {CPUs: "0-1", Mems: "0-1"}})
+	p.FromContainer(t)
+	p.End(t, 2)
 	got := placed(t, Options{NUMA: true, NUMAMaps: true, Processes: true, Sysfs: sysfs(t), Procfs: string(p)}, held("100", "0"))
 	why := string(p) + " has the PIDs of a container, not the host's\n"
 	want := `numa_cpu_list_info{cpus="0-1",node="0"} 1
@@ -189,9 +161,8 @@ metax: where the processes may run is not known: ` + why + "numa: the memory of 
 func TestPlacementIsOff(t *testing.T) {
 	for name, o := range map[string]Options{"without processes": {NUMA: true, NUMAMaps: true}, "without nodes": {NUMAMaps: true, Processes: true}} {
 		t.Run(name, func(t *testing.T) {
-			p := newProcfs(t)
-			p.start(t, 100, 5, "0-1", "0-1")
-			p.write(t, "100/numa_maps", "7f00 default N0=1 kernelpagesize_kB=4\n")
+			p := processtest.Host(t, map[int]processtest.Process{100: {CPUs: "0-1", Mems: "0-1"}})
+			p.Write(t, "100/numa_maps", "7f00 default N0=1 kernelpagesize_kB=4\n")
 			o.Sysfs, o.Procfs = sysfs(t), string(p)
 			if got := placed(t, o, held("100", "0")); strings.Contains(got, "process_") {
 				t.Errorf("processes are told all the same:\n%s", got)
@@ -201,14 +172,14 @@ func TestPlacementIsOff(t *testing.T) {
 }
 
 func TestMemoryOfProcessesByNode(t *testing.T) {
-	p := newProcfs(t)
+	p := processtest.Host(t, nil)
 	for pid := 100; pid <= 500; pid += 100 {
-		p.start(t, pid, 5, "0-1", "0-1")
+		p.Add(t, pid, processtest.Process{CPUs: "0-1", Mems: "0-1"})
 	}
-	p.write(t, "100/numa_maps", "7f00 default anon=3 N0=1 N1=2 kernelpagesize_kB=4\n7f01 default N1=1 kernelpagesize_kB=2048\n")
-	p.write(t, "200/numa_maps", "")
-	p.write(t, "300/numa_maps", "7f00 default N0=1 kernelpa")
-	if err := syscall.Mkfifo(p.path("400/numa_maps"), 0o600); err != nil {
+	p.Write(t, "100/numa_maps", "7f00 default anon=3 N0=1 N1=2 kernelpagesize_kB=4\n7f01 default N1=1 kernelpagesize_kB=2048\n")
+	p.Write(t, "200/numa_maps", "")
+	p.Write(t, "300/numa_maps", "7f00 default N0=1 kernelpa")
+	if err := syscall.Mkfifo(p.Path("400/numa_maps"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	table := append(append(held("100", "0", "1"), held("200", "0")...), append(held("300", "0"), append(held("400", "0"), held("600", "0")...)...)...)
@@ -227,16 +198,15 @@ numa: the memory of process 400 by node is not known: not a file
 
 // A number that is given to another process while it is looked at has nothing to tell.
 func TestOfProcess(t *testing.T) {
-	p := newProcfs(t)
-	p.start(t, 100, 5, "0-1", "0")
+	p := processtest.Host(t, map[int]processtest.Process{100: {CPUs: "0-1", Mems: "0"}})
 	allowed := func(pid int) (numa.Allowed, error) { return readAllowed(process.FS(p), pid) }
 	cases := []struct {
 		name, printed, want string
 		meanwhile           func()
 	}{
 		{"it stays", "100", "<nil>", func() {}},
-		{"another has its number", "100", "the process has ended", func() { p.start(t, 100, 6, "0-1", "0") }},
-		{"it ends", "100", "the process has ended", func() { _ = os.RemoveAll(p.path("100")) }},
+		{"another has its number", "100", "the process has ended", func() { p.Add(t, 100, processtest.Process{Start: 6, CPUs: "0-1", Mems: "0"}) }},
+		{"it ends", "100", "the process has ended", func() { p.End(t, 100) }},
 		{"it has ended", "100", "the process has ended", func() {}},
 		{"no PID", "-1", "no PID", func() {}},
 		{"no number", "../1", "no PID", func() {}},
@@ -259,7 +229,7 @@ func TestOfProcess(t *testing.T) {
 // that must not keep the exporter from the rest, nor cost a reader at each poll.
 func TestMemoryOfProcessesThatHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newProcfs(t)
+		p := processtest.Host(t, nil)
 		var readers atomic.Int32
 		answer := make(chan struct{})
 		m := nodeMemory{
@@ -313,7 +283,7 @@ func TestMemoryOfProcessesThatHang(t *testing.T) {
 func TestMemoryOfMoreProcessesThanThereIsTimeFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := nodeMemory{
-			procfs: process.FS(newProcfs(t)), most: 1500 * time.Millisecond, cards: func() []cards { return nil },
+			procfs: process.FS(processtest.Host(t, nil)), most: 1500 * time.Millisecond, cards: func() []cards { return nil },
 			listed: func() []container.Listed {
 				return []container.Listed{{Vendor: "metax", PID: "1"}, {Vendor: "metax", PID: "2"}, {Vendor: "ascend", PID: "3"}}
 			},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -49,16 +48,14 @@ func opened(t *testing.T, dirs ...string) func() map[string]bool {
 // machine shows when it is on. A process's environment is never opened.
 func TestContainersOff(t *testing.T) {
 	for flag, want := range map[string]bool{"--collector.containers": true, "--no-collector.containers": false} {
-		root, logs := processes(t), podLogs(t)
+		procfs, logs := processes(t), podLogs(t)
 		secrets := []string{"4242/environ", "4242/cmdline"}
 		for _, secret := range secrets {
-			if err := os.WriteFile(filepath.Join(root, secret), []byte("TOKEN=x"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			procfs.Write(t, secret, "TOKEN=x")
 		}
-		files := opened(t, filepath.Join(root, "1"), filepath.Join(root, "2"), filepath.Join(root, "4242"), logs)
+		files := opened(t, procfs.Path("1"), procfs.Path("2"), procfs.Path("4242"), logs)
 		p := start(t, "--collector.metax.command="+busyCards(t, "4242"), "--no-collector.ascend", "--no-collector.numa",
-			"--collector.interval=20ms", "--path.procfs="+root, "--kubernetes.pod-logs="+logs, flag)
+			"--collector.interval=20ms", "--path.procfs="+string(procfs), "--kubernetes.pod-logs="+logs, flag)
 		polls := 0
 		waitFor(t, "polls", func() bool {
 			_, body := p.get(t, "/metrics")
@@ -85,11 +82,9 @@ func TestContainersOff(t *testing.T) {
 // In a container without the host's processes the page says that nothing is known of
 // containers, and what to do.
 func TestLandingPageOfAForeignPIDNamespace(t *testing.T) {
-	root := processes(t)
-	if err := os.RemoveAll(filepath.Join(root, "2")); err != nil {
-		t.Fatal(err)
-	}
-	p := start(t, "--collector.metax.command="+busyCards(t, "4242"), "--no-collector.ascend", "--no-collector.numa", "--path.procfs="+root)
+	procfs := processes(t)
+	procfs.End(t, 2)
+	p := start(t, "--collector.metax.command="+busyCards(t, "4242"), "--no-collector.ascend", "--no-collector.numa", "--path.procfs="+string(procfs))
 	waitFor(t, "the page says so", func() bool {
 		text, _ := landingAs(t, p, "*/*")
 		text = strings.Join(strings.Fields(text), " ")

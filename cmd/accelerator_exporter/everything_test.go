@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/fakesmi"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/kubelet/kubelettest"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
 // everything makes a machine that has one of everything a metric can tell of, and
@@ -40,7 +40,7 @@ func everything(t testing.TB) []string {
 		"--collector.ascend.hccn-command=" + tool(t, "hccn_tool", networkAnswers(ascendMachine())),
 		"--collector.interval=1h", "--collector.inventory-interval=1h",
 		"--collector.detail=full", "--collector.detail-share=1", "--collector.serials",
-		"--collector.numa-maps", "--path.sysfs=" + nodes(t), "--path.procfs=" + processes(t), "--kubernetes.pod-logs=" + podLogs(t),
+		"--collector.numa-maps", "--path.sysfs=" + nodes(t), "--path.procfs=" + string(processes(t)), "--kubernetes.pod-logs=" + podLogs(t),
 		"--kubernetes.pod-resources=" + kubelet(t),
 		"--config.file=" + writeFile(t, "probes.yml", probes, 0o644),
 	}
@@ -190,64 +190,18 @@ const (
 )
 
 // processes makes a procfs of a host where the process on the MetaX cards is in a pod, and
-// that on the Ascend cards in a container of docker.
-func processes(t testing.TB) string {
+// that on the Ascend cards in a container of docker. It is looked at from a container.
+func processes(t testing.TB) processtest.Procfs {
 	t.Helper()
-	return procfs(t, map[int]fakeProcess{
-		4242: {parent: 1, cgroup: "/kubepods/burstable/pod" + podUID + "/" + containerID, cpus: "0-3", mems: "0-1"},
-		4343: {parent: 1, cgroup: "/system.slice/docker-" + containerID + ".scope", cpus: "0-1", mems: "0"},
+	procfs := processtest.Host(t, map[int]processtest.Process{
+		4242: {Cgroup: "/kubepods/burstable/pod" + podUID + "/" + containerID, CPUs: "0-3", Mems: "0-1"},
+		4343: {Cgroup: "/system.slice/docker-" + containerID + ".scope", CPUs: "0-1", Mems: "0"},
 	})
-}
-
-// fakeProcess is a process of a procfs that a test makes.
-type fakeProcess struct {
-	parent  int
-	cgroup  string
-	sockets []int // that it holds, by inode
-
-	cpus, mems string // that it may use
-}
-
-// procfs makes a procfs as the host's PID namespace shows it.
-func procfs(t testing.TB, all map[int]fakeProcess) string {
-	t.Helper()
-	root := t.TempDir()
-	write := func(text string, path ...string) {
-		file := filepath.Join(append([]string{root}, path...)...)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	for _, pid := range []string{"4242", "4343"} {
+		procfs.Write(t, pid+"/numa_maps", "7f0000000000 default anon=3072 N0=1024 N1=2048 kernelpagesize_kB=4\n")
 	}
-	all = maps.Clone(all)
-	all[1] = fakeProcess{cgroup: "/init.scope"}
-	for pid, p := range all {
-		number := strconv.Itoa(pid)
-		write(fmt.Sprintf("%d (python3) S %d 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100\n", pid, p.parent), number, "stat")
-		write("0::"+p.cgroup+"\n", number, "cgroup")
-		write(fmt.Sprintf("Cpus_allowed_list:\t%s\nMems_allowed_list:\t%s\n", p.cpus, p.mems), number, "status")
-		write("7f0000000000 default anon=3072 N0=1024 N1=2048 kernelpagesize_kB=4\n", number, "numa_maps")
-		for fd, inode := range p.sockets {
-			file := filepath.Join(root, number, "fd", strconv.Itoa(fd))
-			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink(fmt.Sprintf("socket:[%d]", inode), file); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	// From a container: the host is known by kthreadd.
-	if err := os.MkdirAll(filepath.Join(root, "self/ns"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("pid:[4026532801]", filepath.Join(root, "self/ns/pid")); err != nil {
-		t.Fatal(err)
-	}
-	write("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1\n", "2", "stat")
-	return root
+	procfs.FromContainer(t)
+	return procfs
 }
 
 // podLogs makes the kubelet's log folder of the pod.

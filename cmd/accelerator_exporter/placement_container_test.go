@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/fakesmi"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
 // busyCards is a tool that lists a process on each card.
@@ -47,18 +46,13 @@ func portOf(t *testing.T, target string) int {
 }
 
 // listens writes a table of listening sockets into a procfs, from each port's inode.
-func listens(t *testing.T, root string, inodes map[int]int) {
+func listens(t *testing.T, procfs processtest.Procfs, inodes map[int]int) {
 	t.Helper()
 	table := "  sl  local_address rem_address   st\n"
 	for port, inode := range inodes {
 		table += fmt.Sprintf("   0: 0100007F:%04X 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 %d 1 0 100 0 0 10 0\n", port, inode)
 	}
-	if err := os.MkdirAll(filepath.Join(root, "net"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(root, "net/tcp"), []byte(table), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	procfs.Write(t, "net/tcp", table)
 }
 
 // servingCards are the cards that a scrape says to serve the one target.
@@ -93,17 +87,17 @@ func TestCardsOfAContainer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			target := server(t)
 			port := portOf(t, target)
-			root := procfs(t, map[int]fakeProcess{
-				5000: {parent: 1, cgroup: c.listener, sockets: []int{501}},
-				5001: {parent: 5000, cgroup: c.listener},
-				5100: {parent: 1, cgroup: pod + containerID},
-				5200: {parent: 1, cgroup: pod + other},
-				5300: {parent: 1, cgroup: "/docker/" + containerID},
-				5400: {parent: 1, cgroup: strings.TrimSuffix(pod, "/")},
+			procfs := processtest.Host(t, map[int]processtest.Process{
+				5000: {Parent: 1, Cgroup: c.listener, Files: []string{"socket:[501]"}},
+				5001: {Parent: 5000, Cgroup: c.listener},
+				5100: {Parent: 1, Cgroup: pod + containerID},
+				5200: {Parent: 1, Cgroup: pod + other},
+				5300: {Parent: 1, Cgroup: "/docker/" + containerID},
+				5400: {Parent: 1, Cgroup: strings.TrimSuffix(pod, "/")},
 			})
-			listens(t, root, map[int]int{port: 501})
+			listens(t, procfs, map[int]int{port: 501})
 			p := start(t, append(c.flags, "--collector.metax.command="+busyCards(t, "5100", "5200", "5300", "5400", "5001"), "--no-collector.ascend", "--no-collector.numa",
-				"--collector.interval=50ms", "--path.procfs="+root, "--kubernetes.pod-logs="+podLogs(t), "--probe.target="+target, "--probe.model=qwen2.5", "--probe.interval=1h")...)
+				"--collector.interval=50ms", "--path.procfs="+string(procfs), "--kubernetes.pod-logs="+podLogs(t), "--probe.target="+target, "--probe.model=qwen2.5", "--probe.interval=1h")...)
 			waitFor(t, "both have looked some times, and the cards are "+strings.Join(c.want, ", "), func() bool {
 				_, body := p.get(t, "/metrics")
 				seen := len(c.flags) > 0 || strings.Contains(body, `accelerator_process_container_info{container="vllm",container_id="`+containerID)
@@ -123,17 +117,17 @@ func TestCardsOfAContainer(t *testing.T) {
 func TestCardsOfTwoServersInAContainer(t *testing.T) {
 	a, b := server(t), server(t)
 	path := "/kubepods/burstable/pod" + podUID + "/" + containerID
-	root := procfs(t, map[int]fakeProcess{
-		5000: {parent: 1, cgroup: path, sockets: []int{501}},
-		5001: {parent: 5000, cgroup: path},
-		5100: {parent: 1, cgroup: path, sockets: []int{502}},
-		5101: {parent: 5100, cgroup: path},
-		5200: {parent: 1, cgroup: path},
+	procfs := processtest.Host(t, map[int]processtest.Process{
+		5000: {Parent: 1, Cgroup: path, Files: []string{"socket:[501]"}},
+		5001: {Parent: 5000, Cgroup: path},
+		5100: {Parent: 1, Cgroup: path, Files: []string{"socket:[502]"}},
+		5101: {Parent: 5100, Cgroup: path},
+		5200: {Parent: 1, Cgroup: path},
 	})
-	listens(t, root, map[int]int{portOf(t, a): 501, portOf(t, b): 502})
+	listens(t, procfs, map[int]int{portOf(t, a): 501, portOf(t, b): 502})
 	config := writeFile(t, "probes.yml", fmt.Sprintf("probes:\n- {name: a, url: %q, interval: 1h}\n- {name: b, url: %q, interval: 1h}\n", a, b), 0o644)
 	p := start(t, "--collector.metax.command="+busyCards(t, "5001", "5101", "5200"), "--no-collector.ascend", "--no-collector.numa",
-		"--collector.interval=50ms", "--path.procfs="+root, "--kubernetes.pod-logs="+podLogs(t), "--config.file="+config)
+		"--collector.interval=50ms", "--path.procfs="+string(procfs), "--kubernetes.pod-logs="+podLogs(t), "--config.file="+config)
 	var got []string
 	defer func() { t.Logf("at last %q", got) }()
 	waitFor(t, "each has its own card and the worker's", func() bool {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
@@ -114,7 +115,7 @@ func folders(dir *os.File, most int, each func(name string)) error {
 // warnUnread adds a warning, unless the folder has only gone.
 func warnUnread(w *model.Warnings, dir string, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		w.Add("reading the names of pods in %s: %v", dir, cause(err))
+		w.Add("reading the names of pods in %s: %v", dir, failure.Cause(err))
 	}
 }
 

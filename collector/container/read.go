@@ -1,16 +1,10 @@
 package container
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
@@ -54,7 +48,7 @@ func (r Reader) Read(listed []Listed) (Snapshot, error) {
 		p, known := all[l.PID] // one process may be on cards of two vendors
 		if !known {
 			var err error
-			if p, err = r.idsBy(l.PID, readCgroup); err != nil {
+			if p, err = r.idsBy(l.PID, r.readCgroup); err != nil {
 				s.Warnings.Add("process %s: %v", l.PID, err)
 			}
 			all[l.PID] = p
@@ -77,7 +71,7 @@ func (r Reader) Read(listed []Listed) (Snapshot, error) {
 // ID returns the pod and container of a process of Procfs, without their names; zero where
 // it is in none, or gone, or not to be told.
 func (r Reader) ID(pid int) Place {
-	p, _ := r.idsBy(strconv.Itoa(pid), readCgroup)
+	p, _ := r.idsBy(strconv.Itoa(pid), r.readCgroup)
 	return p.Place
 }
 
@@ -87,60 +81,40 @@ func (p *Place) name(names map[string]podName) {
 	}
 }
 
-// idsBy reads the cgroup between two looks at the start of the process, so that it is of
-// the one that had the number before. Names are not filled in, nor the vendor.
-func (r Reader) idsBy(pid string, read func(path string) ([]byte, error)) (Process, error) {
+// idsBy reads the cgroup of the process that has the number before and after. Names are not
+// filled in, nor the vendor.
+func (r Reader) idsBy(pid string, read func(pid int) ([]byte, error)) (Process, error) {
 	n, _ := strconv.Atoi(pid)
 	if n <= 0 || strconv.Itoa(n) != pid { // no number that a process can have
 		return Process{}, nil
 	}
-	before, ok := r.Procfs.Stat(n)
-	if !ok {
+	var text []byte
+	st, same, err := r.Procfs.Between(n, func() (err error) {
+		text, err = read(n)
+		return err
+	})
+	switch {
+	case !same:
 		return Process{}, nil
-	}
-	text, err := read(filepath.Join(string(r.Procfs), pid, "cgroup"))
-	if after, ok := r.Procfs.Stat(n); !ok || after.Start != before.Start {
-		return Process{}, nil
-	}
-	if err != nil {
+	case err != nil:
 		return Process{}, fmt.Errorf("reading its cgroup: %w", err)
 	}
 	m := Parse(text)
 	if m.State == Refused {
 		return Process{}, fmt.Errorf("its cgroup is not believed: %s", m.Why)
 	}
-	return Process{Place: Place{PodUID: m.PodUID, ContainerID: m.ContainerID}, Began: before.Began()}, nil
+	return Process{Place: Place{PodUID: m.PodUID, ContainerID: m.ContainerID}, Began: st.Began()}, nil
 }
 
-// readCgroup reads a small regular file, whole or not at all, and follows no link.
-func readCgroup(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // opening a pipe would block
-	if err != nil {
-		return nil, cause(err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, cause(err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a file")
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxCgroup+1))
-	if err != nil {
-		return nil, cause(err)
-	}
-	if len(text) > maxCgroup {
-		return nil, fmt.Errorf("more than %d bytes", maxCgroup)
-	}
-	return text, nil
+func (r Reader) readCgroup(pid int) ([]byte, error) {
+	return r.Procfs.Read(pid, "cgroup", maxCgroup)
 }
 
 // check reports why the numbers of Procfs are not those of the host's processes, or why
 // they cannot be looked up.
 func (r Reader) check() error {
 	if info, err := os.Stat(string(r.Procfs)); err != nil {
-		return failure.New(failure.NotFound, "reading processes below %q: %w", r.Procfs, cause(err))
+		return failure.New(failure.NotFound, "reading processes below %q: %w", r.Procfs, failure.Cause(err))
 	} else if !info.IsDir() {
 		return failure.New(failure.NotFound, "reading processes below %q: not a folder", r.Procfs)
 	}
@@ -151,13 +125,4 @@ func (r Reader) check() error {
 		return failure.New(failure.Permission, "%s hides the processes of other users", r.Procfs)
 	}
 	return nil
-}
-
-// cause is err without the operation and the path that os puts in front.
-func cause(err error) error {
-	var e *fs.PathError
-	if errors.As(err, &e) {
-		return e.Err
-	}
-	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
 func must(t testing.TB, err error) {
@@ -32,30 +33,6 @@ func write(t testing.TB, text string, path ...string) {
 	must(t, os.WriteFile(file, []byte(text), 0o644))
 }
 
-// makeProc makes a procfs as the host's PID namespace shows it, with the cgroup path of
-// each process.
-func makeProc(t testing.TB, cgroupOf map[int]string) string {
-	t.Helper()
-	root := t.TempDir()
-	must(t, os.MkdirAll(filepath.Join(root, "self/ns"), 0o755))
-	must(t, os.Symlink("pid:[4026531836]", filepath.Join(root, "self/ns/pid")))
-	addProcess(t, root, 1, "/init.scope")
-	for pid, path := range cgroupOf {
-		addProcess(t, root, pid, path)
-	}
-	return root
-}
-
-func addProcess(t testing.TB, root string, pid int, path string) {
-	t.Helper()
-	write(t, statText(pid, 4194560, 100), root, strconv.Itoa(pid), "stat")
-	write(t, "0::"+path+"\n", root, strconv.Itoa(pid), "cgroup")
-}
-
-func statText(pid, flags, start int) string {
-	return fmt.Sprintf("%d (python3) S %d 1 1 0 -1 %d 0 0 0 0 0 0 0 0 20 0 1 0 %d 0 0\n", pid, min(pid-1, 1), flags, start)
-}
-
 func listed(vendor string, pids ...string) []Listed {
 	var all []Listed
 	for _, pid := range pids {
@@ -66,20 +43,20 @@ func listed(vendor string, pids ...string) []Listed {
 
 func TestRead(t *testing.T) {
 	a, b, c := id("a"), id("b"), id("c")
-	proc := makeProc(t, map[int]string{
-		100: cgroups + "/" + a,
-		200: "/system.slice/vllm.service",
-		300: "/docker/" + b,
-		400: sliceB,
-		500: "/kubepods/pod" + static + "/" + c,
-		600: "/user.slice" + cgroups + "/" + a,
+	procfs := processtest.Host(t, map[int]processtest.Process{
+		100: {Cgroup: cgroups + "/" + a},
+		200: {Cgroup: "/system.slice/vllm.service"},
+		300: {Cgroup: "/docker/" + b},
+		400: {Cgroup: sliceB},
+		500: {Cgroup: "/kubepods/pod" + static + "/" + c},
+		600: {Cgroup: "/user.slice" + cgroups + "/" + a},
 	})
 	logs := t.TempDir()
 	write(t, "", logs, "team-a_llm-0_"+uidA, "vllm", "0.log")
 	write(t, "", logs, "team-b_two_"+uidB, "engine", "0.log")
 	write(t, "", logs, "team-b_two_"+uidB, "proxy", "0.log")
 	write(t, "", logs, "kube-system_train-node7_"+static, "torch", "0.log")
-	r := Reader{Procfs: process.FS(proc), PodLogs: logs}
+	r := Reader{Procfs: process.FS(procfs), PodLogs: logs}
 	got, err := r.Read(append(listed("metax", "100", "200", "300", "400", "600", "999", "0", "-1", "x", "0100", "+100", "99999999999999999999"), listed("ascend", "100", "500")...))
 	must(t, err)
 	llm := Place{ContainerID: a, PodUID: uidA, Namespace: "team-a", Pod: "llm-0", Container: "vllm"}
@@ -107,17 +84,18 @@ func TestRead(t *testing.T) {
 // A number that is used again between the looks must not bring the new process's container
 // under the old one's number.
 func TestUsedAgainOrGone(t *testing.T) {
-	for name, act := range map[string]func(root string){
-		"used again": func(root string) {
-			must(t, os.WriteFile(filepath.Join(root, "100/stat"), []byte(statText(100, 0, 101)), 0o644))
-		},
-		"gone": func(root string) { must(t, os.RemoveAll(filepath.Join(root, "100"))) },
+	one := processtest.Process{Cgroup: cgroups + "/" + id("a"), Start: 100}
+	next := one
+	next.Start++
+	for name, act := range map[string]func(processtest.Procfs){
+		"used again": func(p processtest.Procfs) { p.Add(t, 100, next) },
+		"gone":       func(p processtest.Procfs) { p.End(t, 100) },
 	} {
-		root := makeProc(t, map[int]string{100: cgroups + "/" + id("a")})
-		r := Reader{Procfs: process.FS(root), PodLogs: t.TempDir()}
-		got, err := r.idsBy("100", func(path string) ([]byte, error) {
-			text, err := readCgroup(path)
-			act(root)
+		procfs := processtest.Host(t, map[int]processtest.Process{100: one})
+		r := Reader{Procfs: process.FS(procfs), PodLogs: t.TempDir()}
+		got, err := r.idsBy("100", func(pid int) ([]byte, error) {
+			text, err := r.readCgroup(pid)
+			act(procfs)
 			return text, err
 		})
 		if got != (Process{}) || err != nil {
@@ -128,17 +106,17 @@ func TestUsedAgainOrGone(t *testing.T) {
 
 // What is no file of the kernel's costs that process, in words.
 func TestCgroupsThatAreNoFiles(t *testing.T) {
-	root := makeProc(t, map[int]string{100: "/", 200: "/", 300: "/", 400: "/"})
-	file := func(pid string) string { return filepath.Join(root, pid, "cgroup") }
+	procfs := processtest.Host(t, map[int]processtest.Process{100: {}, 200: {}, 300: {}, 400: {}})
+	file := func(pid string) string { return procfs.Path(pid + "/cgroup") }
 	for _, pid := range []string{"100", "200", "300"} {
 		must(t, os.Remove(file(pid)))
 	}
-	write(t, "0::"+cgroups+"/"+id("a")+"\n", root, "elsewhere")
+	procfs.Write(t, "elsewhere", "0::"+cgroups+"/"+id("a")+"\n")
 	must(t, os.Symlink("../elsewhere", file("100")))
 	must(t, syscall.Mkfifo(file("200"), 0o644))
 	must(t, os.Mkdir(file("300"), 0o755))
-	must(t, os.WriteFile(file("400"), []byte(strings.Repeat("1:cpu:/\n", 10_000)), 0o644))
-	s, err := Reader{Procfs: process.FS(root), PodLogs: t.TempDir()}.Read(listed("metax", "100", "200", "300", "400"))
+	procfs.Write(t, "400/cgroup", strings.Repeat("1:cpu:/\n", 10_000))
+	s, err := Reader{Procfs: process.FS(procfs), PodLogs: t.TempDir()}.Read(listed("metax", "100", "200", "300", "400"))
 	must(t, err)
 	want := Snapshot{Warnings: model.Warnings{Count: 4, Texts: []string{
 		"process 100: reading its cgroup: too many levels of symbolic links",
@@ -153,47 +131,32 @@ func TestCgroupsThatAreNoFiles(t *testing.T) {
 
 // Numbers of another PID namespace mean other processes: nothing is told, and why.
 func TestWhoseNumbers(t *testing.T) {
-	host := cgroups + "/" + id("a")
-	foreign := func(t *testing.T) string {
-		root := makeProc(t, map[int]string{100: host})
-		must(t, os.Remove(filepath.Join(root, "self/ns/pid")))
-		must(t, os.Symlink("pid:[4026532801]", filepath.Join(root, "self/ns/pid")))
-		return root
-	}
+	type procfs = processtest.Procfs
 	for name, c := range map[string]struct {
-		root func(t *testing.T) string
-		want failure.Reason
+		change func(procfs) // from the host's
+		want   failure.Reason
 	}{
-		"the host's": {func(t *testing.T) string { return makeProc(t, map[int]string{100: host}) }, ""},
-		"the host's, seen from a container": {func(t *testing.T) string {
-			root := foreign(t)
-			write(t, "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1\n", root, "2", "stat")
-			return root
-		}, ""},
-		"a container's": {foreign, failure.Unsupported},
-		"a container's with a process that is called so": {func(t *testing.T) string {
-			root := foreign(t)
-			write(t, "2 (kthreadd) S 0 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 1\n", root, "2", "stat")
-			return root
+		"the host's":                        {func(procfs) {}, ""},
+		"the host's, seen from a container": {func(p procfs) { p.FromContainer(t) }, ""},
+		"a container's": {func(p procfs) {
+			p.FromContainer(t)
+			p.End(t, 2)
 		}, failure.Unsupported},
-		"one that we are not in": {func(t *testing.T) string {
-			root := foreign(t)
-			must(t, os.RemoveAll(filepath.Join(root, "self")))
-			return root
+		"a container's with a process that is called so": {func(p procfs) {
+			p.FromContainer(t)
+			p.Add(t, 2, processtest.Process{Name: "kthreadd"})
 		}, failure.Unsupported},
-		"one that hides others": {func(t *testing.T) string {
-			root := makeProc(t, map[int]string{100: host})
-			must(t, os.RemoveAll(filepath.Join(root, "1")))
-			return root
-		}, failure.Permission},
-		"none": {func(t *testing.T) string { return filepath.Join(t.TempDir(), "none") }, failure.NotFound},
-		"no folder": {func(t *testing.T) string {
-			file := filepath.Join(t.TempDir(), "file")
-			write(t, "", file)
-			return file
+		"one that we are not in": {func(p procfs) { must(t, os.RemoveAll(p.Path("self"))) }, failure.Unsupported},
+		"one that hides others":  {func(p procfs) { p.End(t, 1) }, failure.Permission},
+		"none":                   {func(p procfs) { must(t, os.RemoveAll(p.Path(""))) }, failure.NotFound},
+		"no folder": {func(p procfs) {
+			must(t, os.RemoveAll(p.Path("")))
+			must(t, os.WriteFile(p.Path(""), nil, 0o644))
 		}, failure.NotFound},
 	} {
-		s, err := Reader{Procfs: process.FS(c.root(t)), PodLogs: t.TempDir()}.Read(listed("metax", "100"))
+		p := processtest.Host(t, map[int]processtest.Process{100: {Cgroup: cgroups + "/" + id("a")}})
+		c.change(p)
+		s, err := Reader{Procfs: process.FS(p), PodLogs: t.TempDir()}.Read(listed("metax", "100"))
 		if reason := failure.ReasonOf(err); reason != c.want || (len(s.Processes) == 1) != (c.want == "") {
 			t.Errorf("%s: %q (%v), %d processes, want %q", name, reason, err, len(s.Processes), c.want)
 		}
@@ -308,15 +271,15 @@ func BenchmarkProcesses(b *testing.B) {
 
 func thousand(b *testing.B) (Reader, []Listed) {
 	b.Helper()
-	cgroupOf, logs := map[int]string{}, b.TempDir()
+	processes, logs := map[int]processtest.Process{}, b.TempDir()
 	var all []Listed
 	for i := range 1000 {
 		uid := fmt.Sprintf("%08x-0000-0000-0000-000000000000", i/10)
-		cgroupOf[1000+i] = "/kubepods/pod" + uid + "/" + id("a")
+		processes[1000+i] = processtest.Process{Cgroup: "/kubepods/pod" + uid + "/" + id("a")}
 		all = append(all, Listed{"metax", strconv.Itoa(1000 + i)})
 		if i%10 == 0 {
 			write(b, "", logs, fmt.Sprintf("team_llm-%d_%s", i, uid), "vllm", "0.log")
 		}
 	}
-	return Reader{Procfs: process.FS(makeProc(b, cgroupOf)), PodLogs: logs}, all
+	return Reader{Procfs: process.FS(processtest.Host(b, processes)), PodLogs: logs}, all
 }

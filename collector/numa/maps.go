@@ -8,6 +8,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 )
 
 // maxMaps is the most that is read of a process's numa_maps, in bytes: some 100,000
@@ -40,7 +42,7 @@ func SumMaps(r io.Reader) (map[int]int64, error) {
 		case errors.Is(err, bufio.ErrBufferFull):
 			return nil, fmt.Errorf("a line of more than %d bytes", maxMapsLine)
 		case err != nil:
-			return nil, cause(err)
+			return nil, failure.Cause(err)
 		}
 		if err := addMapping(sum, string(line)); err != nil {
 			return nil, err

@@ -53,7 +53,7 @@ func Read(sysfs string) (Snapshot, error) {
 		err = errors.New("not a folder")
 	}
 	if err != nil {
-		return Snapshot{}, failure.New(accessReason(err, failure.NotFound), "reading NUMA nodes below %q: %w", sysfs, cause(err))
+		return Snapshot{}, failure.New(accessReason(err, failure.NotFound), "reading NUMA nodes below %q: %w", sysfs, failure.Cause(err))
 	}
 	return read(os.DirFS(sysfs))
 }
@@ -168,19 +168,19 @@ func readNode(fsys fs.FS, id int, all []int) (Node, []error) {
 func readFile(fsys fs.FS, name string) (string, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {
-		return "", cause(err)
+		return "", failure.Cause(err)
 	}
 	if !info.Mode().IsRegular() {
 		return "", errors.New("not a file") // opening a pipe would block
 	}
 	f, err := fsys.Open(name)
 	if err != nil {
-		return "", cause(err)
+		return "", failure.Cause(err)
 	}
 	defer func() { _ = f.Close() }()
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return "", cause(err)
+		return "", failure.Cause(err)
 	}
 	if len(text) > maxFile {
 		return "", fmt.Errorf("more than %d bytes", maxFile)
@@ -195,13 +195,4 @@ func accessReason(err error, other failure.Reason) failure.Reason {
 		return failure.Permission
 	}
 	return other
-}
-
-// cause is err without the operation and the path that os puts in front.
-func cause(err error) error {
-	var e *fs.PathError
-	if errors.As(err, &e) {
-		return e.Err
-	}
-	return err
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/accelerator-exporter/accelerator_exporter/collector/kubelet/kubelettest"
 	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 	"github.com/accelerator-exporter/accelerator_exporter/deploy/kubelet"
 )
@@ -14,7 +15,7 @@ import (
 // deadSocket has an exporter ask at a socket where nobody listens, as often as in a day, and looks at what it holds.
 func deadSocket(t *testing.T, p programs) {
 	const day = 10_000
-	socket := kubelet.Socket(t)
+	socket := kubelettest.Socket(t)
 	kubelet.Listen(t, socket).Close()
 	exporter := served(t, start(t, "exporter", nil, p.path("accelerator_exporter"), "--web.listen-address=127.0.0.1:0", "--kubernetes.pod-resources="+socket,
 		"--no-collector.metax", "--no-collector.ascend", "--no-collector.numa", "--collector.interval=1ms"))

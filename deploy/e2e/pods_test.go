@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/codes"
 	v1 "k8s.io/kubelet/pkg/apis/podresources/v1"
 
+	"github.com/accelerator-exporter/accelerator_exporter/collector/kubelet/kubelettest"
 	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 	"github.com/accelerator-exporter/accelerator_exporter/deploy/kubelet"
 )
@@ -75,7 +76,7 @@ func pods(t *testing.T, p programs, versions []version) {
 // startNode starts a host with eight cards and a kubelet that allocated none.
 func startNode(t *testing.T, p programs) *node {
 	t.Helper()
-	n := &node{host: host{programs: p, dir: t.TempDir()}, kubelet: new(kubelet.Server), socket: kubelet.Socket(t), uuids: map[int]string{}}
+	n := &node{host: host{programs: p, dir: t.TempDir()}, kubelet: new(kubelet.Server), socket: kubelettest.Socket(t), uuids: map[int]string{}}
 	// A load that is the same for ever, by a stamp that does not grow old: series of cards are to be compared.
 	n.write(t, "state/load.json", fmt.Sprintf(`{"at": %q, "cards": {"Busy": 0.9, "PID": 4242}}`, time.Now().AddDate(1, 0, 0).Format(time.RFC3339)))
 	n.write(t, "state/mx-smi.processes", "0 4242 python3 60032\n4 4343 python3 1024\n5 4444 python3 512\n")

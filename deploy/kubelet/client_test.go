@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubelet/pkg/apis/podresources/v1alpha1"
 
 	ours "github.com/accelerator-exporter/accelerator_exporter/collector/kubelet"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/kubelet/kubelettest"
 	"github.com/accelerator-exporter/accelerator_exporter/deploy/kubelet"
 )
 
@@ -35,7 +36,7 @@ func list(t *testing.T, c *ours.Client) ([]string, error) {
 }
 
 func TestListOfARealServer(t *testing.T) {
-	path, k := kubelet.Socket(t), &kubelet.Server{}
+	path, k := kubelettest.Socket(t), &kubelet.Server{}
 	kubelet.Serve(t, path, k.Register)
 	k.Says(pod("b", "metax-tech.com/gpu", "GPU-2"), pod("idle", "cpu"), claimed("d", "npu.huawei.com", "npu-1", "npu-0"), claimed("x", "gpu.example.com", "0"),
 		pod("a", "metax-tech.com/gpu", "GPU-1::1", "GPU-1::0"), pod("n", "example.com/nic", "eth0"))
@@ -53,7 +54,7 @@ func TestListOfARealServer(t *testing.T) {
 
 // A kubelet that starts again makes another socket; the next question finds it.
 func TestRestart(t *testing.T) {
-	path, k := kubelet.Socket(t), &kubelet.Server{}
+	path, k := kubelettest.Socket(t), &kubelet.Server{}
 	c := ours.New(path, patience)
 	stop := kubelet.Serve(t, path, k.Register)
 	k.Says(pod("a", "metax-tech.com/gpu", "GPU-1"))
@@ -71,7 +72,7 @@ func TestRestart(t *testing.T) {
 }
 
 func TestAnswersOfARealServer(t *testing.T) {
-	path, k := kubelet.Socket(t), &kubelet.Server{}
+	path, k := kubelettest.Socket(t), &kubelet.Server{}
 	kubelet.Serve(t, path, k.Register)
 	of := func(pods ...*v1.PodResources) kubelet.Answer { // made before the kubelet is asked, which has 5 s
 		answer := response(pods...)
@@ -101,7 +102,7 @@ func response(pods ...*v1.PodResources) *v1.ListPodResourcesResponse {
 }
 
 func TestHang(t *testing.T) {
-	path, k := kubelet.Socket(t), &kubelet.Server{}
+	path, k := kubelettest.Socket(t), &kubelet.Server{}
 	kubelet.Serve(t, path, k.Register)
 	left := make(chan struct{})
 	k.Does(func(ctx context.Context) (*v1.ListPodResourcesResponse, error) {
@@ -120,7 +121,7 @@ func TestHang(t *testing.T) {
 }
 
 func TestOldKubelet(t *testing.T) {
-	path := kubelet.Socket(t)
+	path := kubelettest.Socket(t)
 	kubelet.Serve(t, path, func(s *grpc.Server) {
 		v1alpha1.RegisterPodResourcesListerServer(s, &old{pods: []*v1alpha1.PodResources{{Name: "a", Namespace: "ns", Containers: []*v1alpha1.ContainerResources{{
 			Name: "c", Devices: []*v1alpha1.ContainerDevices{{ResourceName: "metax-tech.com/gpu", DeviceIds: []string{"GPU-1"}}},
@@ -133,7 +134,7 @@ func TestOldKubelet(t *testing.T) {
 }
 
 func TestServerOfAnotherAPI(t *testing.T) {
-	path := kubelet.Socket(t)
+	path := kubelettest.Socket(t)
 	kubelet.Serve(t, path, func(*grpc.Server) {})
 	if _, err := list(t, ours.New(path, patience)); err == nil || !strings.Contains(err.Error(), "status 12: unknown service v1alpha1.PodResourcesLister") {
 		t.Errorf("got %v", err)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 
@@ -84,17 +83,6 @@ func Listen(t testing.TB, socket string) net.Listener {
 		t.Fatal(err)
 	}
 	return listener
-}
-
-// Socket is a path for a socket, in a folder with a short name.
-func Socket(t testing.TB) string {
-	t.Helper()
-	folder, err := os.MkdirTemp("", "kubelet-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	return filepath.Join(folder, "kubelet.sock")
 }
 
 // Pod has one container with these devices, in two NUMA nodes as a kubelet tells it: an entry for each id and node.

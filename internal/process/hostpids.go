@@ -3,32 +3,12 @@ package process
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"syscall"
 )
 
 // initialNamespace is what the kernel calls the PID namespace that it starts with, in
 // every version that has such namespaces.
 const initialNamespace = "pid:[4026531836]"
-
-// Open opens a file of a process, such as status. What is no regular file is refused: a
-// pipe in a made-up tree would be waited for. The caller bounds what it reads.
-func (fs FS) Open(pid int, name string) (*os.File, error) {
-	f, err := os.OpenFile(fs.path(pid, name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, cause(err)
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("not a file")
-	}
-	if err != nil {
-		f.Close()
-		return nil, cause(err)
-	}
-	return f, nil
-}
 
 // CheckHostPIDs returns nil where the numbers in there are the host's, and else why they
 // are not. Where we are in the host's PID namespace, a procfs that shows us is the host's.
@@ -48,13 +28,4 @@ func (fs FS) CheckHostPIDs() error {
 		return nil
 	}
 	return fmt.Errorf("%s has the PIDs of a container, not the host's", string(fs))
-}
-
-// cause is err without the operation and the path that os puts in front.
-func cause(err error) error {
-	var e *fs.PathError
-	if errors.As(err, &e) {
-		return e.Err
-	}
-	return err
 }

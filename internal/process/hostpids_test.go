@@ -1,12 +1,9 @@
 package process
 
 import (
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -54,24 +51,5 @@ func TestCheckHostPIDs(t *testing.T) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
-	}
-}
-
-func TestOpenRefusesWhatIsNoFile(t *testing.T) {
-	fs := made(t, map[string]string{"7/status": "Name:\tx\n", "7/folder/x": ""})
-	if err := syscall.Mkfifo(fs.path(7, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{"status": "<nil>", "folder": "not a file", "pipe": "not a file", "none": "no such file or directory"} {
-		f, err := fs.Open(7, name)
-		if fmt.Sprint(err) != want {
-			t.Errorf("%s: %v, want %s", name, err, want)
-		}
-		if err == nil {
-			if text, err := io.ReadAll(f); string(text) != "Name:\tx\n" || err != nil {
-				t.Errorf("%s: %q, %v", name, text, err)
-			}
-			f.Close()
-		}
 	}
 }

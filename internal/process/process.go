@@ -58,11 +58,7 @@ func LookPath(name string) (string, error) {
 	if errors.As(err, &named) {
 		err = named.Err
 	}
-	var pathed *fs.PathError
-	if errors.As(err, &pathed) {
-		err = pathed.Err
-	}
-	return "", err
+	return "", cause(err)
 }
 
 // notExecutable returns the file of that name on the PATH that exec.LookPath passes

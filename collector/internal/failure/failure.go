@@ -6,6 +6,7 @@ package failure
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 )
 
 // Reason is the class of a collector's failure.
@@ -58,4 +59,13 @@ func ReasonOf(err error) Reason {
 		return e.Reason
 	}
 	return Parse
+}
+
+// Cause is err without the operation and the path that os puts in front.
+func Cause(err error) error {
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
 }

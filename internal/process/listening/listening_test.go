@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
 func needProc(t *testing.T) {
@@ -133,51 +134,28 @@ func socket(port int, state string, inode int) string {
 	return fmt.Sprintf("   0: 0100007F:%04X 00000000:0000 %s 00000000:00000000 00:00000000 00000000     0        0 %d 1 0000000000000000 100 0 0 10 0\n", port, state, inode)
 }
 
-// fakeProc is a proc file system: what each process is called, its parent, and
-// where its files point.
-type fakeProc map[int]struct {
-	comm   string
-	parent int
-	files  []string
-}
-
-func (p fakeProc) write(t *testing.T, tables map[string]string) process.FS {
+// made is a proc file system with these processes and socket tables.
+func made(t *testing.T, all map[int]processtest.Process, tables map[string]string) process.FS {
 	t.Helper()
-	root := t.TempDir()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(os.Mkdir(filepath.Join(root, "net"), 0o755))
+	procfs := processtest.Host(t, all)
 	for name, text := range tables {
-		must(os.WriteFile(filepath.Join(root, "net", name), []byte(text), 0o644))
+		procfs.Write(t, "net/"+name, text)
 	}
-	for pid, one := range p {
-		dir := filepath.Join(root, strconv.Itoa(pid))
-		must(os.MkdirAll(filepath.Join(dir, "fd"), 0o755))
-		stat := fmt.Sprintf("%d (%s) S %d %d %d 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 100\n", pid, one.comm, one.parent, pid, pid)
-		must(os.WriteFile(filepath.Join(dir, "stat"), []byte(stat), 0o644))
-		for fd, target := range one.files {
-			must(os.Symlink(target, filepath.Join(dir, "fd", strconv.Itoa(fd))))
-		}
-	}
-	return process.FS(root)
+	return process.FS(procfs)
 }
 
 func TestFindInTree(t *testing.T) {
-	procs := fakeProc{
-		1:   {"init", 0, []string{"/dev/null", "socket:[900]"}},
-		100: {"vllm serve", 1, []string{"/dev/null", "pipe:[5]", "socket:[501]", "socket:[777]"}},
-		110: {"odd) S 1 (name", 100, []string{"/dev/null"}},
-		120: {"worker", 110, nil},
-		130: {"worker", 110, nil},
-		200: {"other", 1, []string{"socket:[602]", "socket:[x]", "socket:[602"}},
-		210: {"its child", 200, nil},
-		300: {"two ports", 1, []string{"socket:[502]", "socket:[603]"}},
+	procs := map[int]processtest.Process{
+		1:   {Name: "init", Files: []string{"/dev/null", "socket:[900]"}},
+		100: {Name: "vllm serve", Parent: 1, Files: []string{"/dev/null", "pipe:[5]", "socket:[501]", "socket:[777]"}},
+		110: {Name: "odd) S 1 (name", Parent: 100, Files: []string{"/dev/null"}},
+		120: {Name: "worker", Parent: 110},
+		130: {Name: "worker", Parent: 110},
+		200: {Name: "other", Parent: 1, Files: []string{"socket:[602]", "socket:[x]", "socket:[602"}},
+		210: {Name: "its child", Parent: 200},
+		300: {Name: "two ports", Parent: 1, Files: []string{"socket:[502]", "socket:[603]"}},
 	}
-	root := procs.write(t, map[string]string{
+	root := made(t, procs, map[string]string{
 		"tcp": header + socket(8000, "01", 777) + socket(8000, "0A", 501) + socket(9999, "0A", 900) +
 			"torn line 0A\n" + socket(8001, "0A", 602),
 		"tcp6": header + socket(8000, "0A", 502) + socket(8001, "0A", 0) + socket(8002, "0A", 603),
@@ -198,8 +176,8 @@ func TestFindInTree(t *testing.T) {
 }
 
 func TestFindWithoutIPv6(t *testing.T) {
-	procs := fakeProc{7: {"server", 1, []string{"socket:[501]"}}}
-	root := procs.write(t, map[string]string{"tcp": header + socket(8000, "0A", 501)})
+	procs := map[int]processtest.Process{7: {Name: "server", Parent: 1, Files: []string{"socket:[501]"}}}
+	root := made(t, procs, map[string]string{"tcp": header + socket(8000, "0A", 501)})
 	got, err := Find(root, []int{8000})
 	if diff := cmp.Diff(map[int]Server{8000: {[]int{7}, []int{7}}}, got); diff != "" || err != nil {
 		t.Errorf("(-want +got):\n%s%v", diff, err)
@@ -208,8 +186,8 @@ func TestFindWithoutIPv6(t *testing.T) {
 
 // A process that is its own ancestor in a torn reading must not hang Find.
 func TestFindSurvivesLoops(t *testing.T) {
-	procs := fakeProc{7: {"a", 8, []string{"socket:[501]"}}, 8: {"b", 7, nil}}
-	root := procs.write(t, map[string]string{"tcp": header + socket(8000, "0A", 501)})
+	procs := map[int]processtest.Process{7: {Name: "a", Parent: 8, Files: []string{"socket:[501]"}}, 8: {Name: "b", Parent: 7}}
+	root := made(t, procs, map[string]string{"tcp": header + socket(8000, "0A", 501)})
 	got, err := Find(root, []int{8000})
 	if diff := cmp.Diff(map[int]Server{8000: {[]int{7}, []int{7, 8}}}, got); diff != "" || err != nil {
 		t.Errorf("(-want +got):\n%s%v", diff, err)
