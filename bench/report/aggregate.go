@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,49 +8,18 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// aggregate reads every log twice: first for when requests were in flight, which
-// the windows are made of, then for the figures, one step of all logs after the
-// other, so that the samples of one step alone are in memory.
-func aggregate(opts Options, logs []source) (*Report, error) {
-	ps, err := percentiles(opts.Percentiles, opts.Chosen)
-	if err != nil {
-		return nil, err
+// settled are the options with what the runs tell and nobody gave; differ is true where
+// the runs had different objectives.
+func (o Options) settled(runs []runlog.Run) (all Options, differ bool, err error) {
+	if o.AsRun {
+		differ = o.adopt(runs)
 	}
-	opts.MaxExact = cmp.Or(max(0, opts.MaxExact), defaultMaxExact)
-	outlines := make([]*outline, len(logs))
-	r := &Report{Complete: true}
-	for i, log := range logs {
-		if outlines[i], err = survey(log); err != nil {
-			return nil, err
-		}
-		r.Runs = append(r.Runs, outlines[i].run)
-		r.Complete = r.Complete && outlines[i].complete
-		r.Damaged += outlines[i].damaged
+	o.limits = limitsOf(runs)
+	o.Percentiles, err = percentiles(o.Percentiles, slices.Concat(o.Chosen, percentilesOf(o.limits)))
+	if len(o.Chosen) == 0 {
+		o.Chosen = []float64{usualPercentile}
 	}
-	if err := joinable(outlines); err != nil {
-		return nil, err
-	}
-	if opts.AsRun {
-		r.ObjectivesDiffer = opts.adopt(r.Runs)
-	}
-	opts.limits = limitsOf(r.Runs)
-	if opts.Percentiles, err = percentiles(ps, slices.Concat(opts.Chosen, percentilesOf(opts.limits))); err != nil {
-		return nil, err
-	}
-	if len(opts.Chosen) == 0 {
-		opts.Chosen = []float64{usualPercentile}
-	}
-	r.Objectives, r.Chosen = opts.Goodput, opts.Chosen
-	steps, err := join(outlines)
-	if err != nil {
-		return nil, err
-	}
-	r.NotRun = notRun(outlines[0].run, steps)
-	if r.Steps, err = figuresOf(opts, outlines, steps); err != nil {
-		return nil, err
-	}
-	r.Capacity = capacityOf(r)
-	return r, nil
+	return o, differ, err
 }
 
 // adopt takes what is not given from the runs' heads, and reports whether their
@@ -82,16 +50,15 @@ func (o *Options) adopt(runs []runlog.Run) (differ bool) {
 // figuresOf reads the logs for the second time.
 func figuresOf(opts Options, logs []*outline, steps []*joined) ([]Step, error) {
 	for _, o := range logs {
-		in, err := o.open()
+		in, err := o.open(o.from.at)
 		if err != nil {
 			return nil, fmt.Errorf("reading a second time: %w", err)
 		}
 		defer in.Close()
-		if o.again, err = newCursor(in, o.records); err != nil {
+		if o.again, err = newCursor(in, o.from, o.records); err != nil {
 			return nil, fmt.Errorf("reading %s: %w", o.name, err)
 		}
 	}
-	names := map[string]bool{}
 	reported := make([]Step, len(steps))
 	for i, j := range steps {
 		g := newGather(opts, logs, j)
@@ -102,7 +69,6 @@ func figuresOf(opts Options, logs []*outline, steps []*joined) ([]Step, error) {
 			p.curve = curve{} // its memory is for the next step
 		}
 		reported[i] = g.report()
-		reported[i].Name = unique(j.step.Name(), names)
 	}
 	return reported, nil
 }

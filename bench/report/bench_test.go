@@ -25,6 +25,8 @@ func (e *endless) Run() runlog.Run { return newMemlog("a").run }
 func (e *endless) Damaged() int    { return 0 }
 func (e *endless) Close() error    { return nil }
 
+func (e *endless) Position() runlog.Position { return runlog.Position{} }
+
 func (e *endless) Next() (runlog.Record, error) {
 	const users, takes = 200, 6 * time.Second
 	e.n++
@@ -51,13 +53,13 @@ func (e *endless) Next() (runlog.Record, error) {
 // it on disk, and tells the most memory that was held.
 func BenchmarkMillionRequests(b *testing.B) {
 	const requests, chunks = 1_000_000, 283
-	log := source{name: "a", open: func() (records, error) {
+	log := source{name: "a", open: func(runlog.Position) (records, error) {
 		return &endless{requests: requests, chunks: make([]openai.Chunk, chunks)}, nil
 	}}
 	runtime.GC()
 	debug.FreeOSMemory()
 	for b.Loop() {
-		r, err := aggregate(Options{}, []source{log})
+		r, err := reportFrom(Options{}, log)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -29,7 +29,9 @@ func newMemlog(host string) *memlog {
 }
 
 func (l *memlog) source() source {
-	return source{name: l.run.Host, open: func() (records, error) { return &memReader{log: l}, nil }}
+	return source{name: l.run.Host, open: func(at runlog.Position) (records, error) {
+		return &memReader{log: l, n: int(at.Offset)}, nil
+	}}
 }
 
 // step adds a step with its requests, and its end unless the run is to have been
@@ -81,6 +83,9 @@ func (r *memReader) Run() runlog.Run { return r.log.run }
 func (r *memReader) Damaged() int    { return r.log.damaged }
 func (r *memReader) Close() error    { return nil }
 
+// Position counts records in place of bytes.
+func (r *memReader) Position() runlog.Position { return runlog.Position{Offset: int64(r.n - 1)} }
+
 func (r *memReader) Next() (runlog.Record, error) {
 	if r.n == len(r.log.records) {
 		return runlog.Record{}, io.EOF
@@ -94,7 +99,15 @@ func reportOf(opts Options, logs ...*memlog) (*Report, error) {
 	for i, l := range logs {
 		sources[i] = l.source()
 	}
-	return aggregate(opts, sources)
+	return reportFrom(opts, sources...)
+}
+
+func reportFrom(opts Options, logs ...source) (*Report, error) {
+	f, err := follow(opts, logs)
+	if err != nil {
+		return nil, err
+	}
+	return f.Report()
 }
 
 // answered is a request that was sent at an instant and whose chunks arrived so

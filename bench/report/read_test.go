@@ -14,7 +14,7 @@ import (
 )
 
 // write keeps a log on disk and returns its folder.
-func write(t *testing.T, l *memlog) string {
+func write(t testing.TB, l *memlog) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), l.run.Host)
 	w, err := runlog.Create(dir, l.run)
@@ -80,12 +80,12 @@ func TestReportOfACutLog(t *testing.T) {
 func TestLogThatGrows(t *testing.T) {
 	log := newMemlog("a").step(closed(1, 40), everySecond(15, time.Second), true)
 	reads := 0
-	r, err := aggregate(Options{}, []source{{name: "a", open: func() (records, error) {
+	r, err := reportFrom(Options{}, source{name: "a", open: func(runlog.Position) (records, error) {
 		if reads++; reads == 2 {
 			log.end(closed(1, 40), everySecond(40, time.Second), runlog.StopRequests)
 		}
 		return &memReader{log: log}, nil
-	}}})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,12 +94,12 @@ func TestLogThatGrows(t *testing.T) {
 	}
 	log.records = log.records[:10]
 	reads = 2
-	_, err = aggregate(Options{}, []source{{name: "a", open: func() (records, error) {
+	_, err = reportFrom(Options{}, source{name: "a", open: func(runlog.Position) (records, error) {
 		if reads++; reads == 4 {
 			log.records = log.records[:5]
 		}
 		return &memReader{log: log}, nil
-	}}})
+	}})
 	if err == nil || !strings.Contains(err.Error(), errChanged.Error()) {
 		t.Errorf("error %v of a log that was cut, want %v", err, errChanged)
 	}

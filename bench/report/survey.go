@@ -12,17 +12,19 @@ import (
 // outline is what has to be known of a log before figures can be made of it.
 type outline struct {
 	source
+	from     place // what is before it is not looked at
 	run      runlog.Run
 	sections []*section
 	complete bool
 	records  int
-	damaged  int
+	damaged  int     // of the whole log
 	again    *cursor // reads it for the second time
 }
 
 // section is one step in one log.
 type section struct {
 	log     *outline
+	begins  place
 	step    runlog.Step
 	end     *runlog.StepEnd // nil when the run was killed
 	account Account         // of the lines
@@ -36,16 +38,16 @@ type section struct {
 }
 
 // survey reads a log for the first time.
-func survey(log source) (*outline, error) {
-	in, err := log.open()
+func survey(log source, from place) (*outline, error) {
+	in, err := log.open(from.at)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	o := &outline{source: log, run: in.Run()}
-	c, err := newCursor(in, math.MaxInt)
+	o := &outline{source: log, from: from, run: in.Run()}
+	c, err := newCursor(in, from, math.MaxInt)
 	for err == nil && c.next != nil {
-		s := &section{log: o, step: *c.next}
+		s := &section{log: o, begins: c.here, step: *c.next}
 		o.sections = append(o.sections, s)
 		err = c.step(s.take)
 	}
@@ -55,7 +57,7 @@ func survey(log source) (*outline, error) {
 	if len(o.sections) == 0 {
 		return nil, fmt.Errorf("reading %s: its run ended before the first step began", log.name)
 	}
-	o.complete, o.records, o.damaged = c.ended != nil, c.read, in.Damaged()+c.stray
+	o.complete, o.records, o.damaged = c.ended, c.read, c.lost()
 	return o, nil
 }
 

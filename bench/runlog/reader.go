@@ -16,14 +16,21 @@ const maxLine = 64 << 20
 
 // Reader reads a log line by line; it keeps no more than one of them.
 type Reader struct {
-	name    string
-	file    io.Closer
-	in      *bufio.Reader
-	longest int    // bytes of a line
-	long    []byte // a line that in has no room for
-	line    int    // number of the line read last
-	run     Run
-	damaged int
+	name       string
+	file       *os.File
+	compressed bool
+	in         *bufio.Reader
+	longest    int      // bytes of a line
+	long       []byte   // a line that in has no room for
+	last, next Position // of the line read last, and of the one after it
+	run        Run
+	damaged    int
+}
+
+// Position is where a line of a log begins.
+type Position struct {
+	Offset int64 // in bytes, of a compressed log unpacked
+	Line   int   // how many are before it
 }
 
 // Open opens a log, which may be compressed with gzip. It fails when the file
@@ -42,6 +49,35 @@ func Open(path string) (*Reader, error) {
 	return r, nil
 }
 
+// OpenAt opens a log as Open does, and goes on at a record whose [Reader.Position] is
+// known; the zero Position is before the first.
+func OpenAt(path string, at Position) (*Reader, error) {
+	r, err := Open(path)
+	if err != nil || at == (Position{}) {
+		return r, err
+	}
+	if err := r.skipTo(at); err != nil {
+		r.file.Close()
+		return nil, r.fail(cause(err))
+	}
+	return r, nil
+}
+
+func (r *Reader) skipTo(at Position) error {
+	if r.compressed {
+		if _, err := io.CopyN(io.Discard, r.in, at.Offset-r.next.Offset); err != nil {
+			return err
+		}
+	} else {
+		if _, err := r.file.Seek(at.Offset, io.SeekStart); err != nil {
+			return err
+		}
+		r.in.Reset(r.file)
+	}
+	r.next = at
+	return nil
+}
+
 func newReader(name string, from io.Reader, longest int) (*Reader, error) {
 	const room = 64 << 10
 	r := &Reader{name: name, in: bufio.NewReaderSize(from, room), longest: longest}
@@ -50,7 +86,7 @@ func newReader(name string, from io.Reader, longest int) (*Reader, error) {
 		if err != nil {
 			return nil, r.fail(err)
 		}
-		r.in = bufio.NewReaderSize(unpacked, room)
+		r.in, r.compressed = bufio.NewReaderSize(unpacked, room), true
 	}
 	return r, r.begin()
 }
@@ -130,6 +166,9 @@ func (r *Reader) Next() (Record, error) {
 	}
 }
 
+// Position is that of the record that Next returned last.
+func (r *Reader) Position() Position { return r.last }
+
 // Damaged is how many lines so far could not be read: the last one of a run that
 // was killed while it wrote, as a rule.
 func (r *Reader) Damaged() int { return r.damaged }
@@ -142,14 +181,15 @@ func (r *Reader) fail(err error) error {
 }
 
 func (r *Reader) failInLine(err error) error {
-	return r.fail(fmt.Errorf("line %d: %w", r.line, cause(err)))
+	return r.fail(fmt.Errorf("line %d: %w", r.last.Line+1, cause(err)))
 }
 
 // readLine returns the next line without its end, valid until the next call. A
 // line over the bound is passed over with errTooLong.
 func (r *Reader) readLine() ([]byte, error) {
-	r.line++
-	line, err := r.in.ReadSlice('\n')
+	r.last = r.next
+	r.next.Line++
+	line, err := r.piece()
 	if errors.Is(err, bufio.ErrBufferFull) {
 		line, err = r.readLong(line)
 	}
@@ -167,7 +207,7 @@ func (r *Reader) readLine() ([]byte, error) {
 func (r *Reader) readLong(start []byte) ([]byte, error) {
 	r.long = append(r.long[:0], start...)
 	for {
-		piece, err := r.in.ReadSlice('\n')
+		piece, err := r.piece()
 		if len(r.long) <= r.longest {
 			r.long = append(r.long, piece...)
 		}
@@ -175,4 +215,11 @@ func (r *Reader) readLong(start []byte) ([]byte, error) {
 			return r.long, err
 		}
 	}
+}
+
+// piece is the next line, or as much of it as there is room for.
+func (r *Reader) piece() ([]byte, error) {
+	piece, err := r.in.ReadSlice('\n')
+	r.next.Offset += int64(len(piece))
+	return piece, err
 }

@@ -208,6 +208,58 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
+// TestOpenAt: from the position of each record on, a log reads as it did before, and
+// counts its lines from its beginning.
+func TestOpenAt(t *testing.T) {
+	_, all := everyKind()
+	var text bytes.Buffer
+	for _, rec := range append([]Record{{Run: &Run{Schema: Schema}}}, all...) {
+		line, err := encode(rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(line)
+		text.WriteString("\n{\n" + strings.Repeat(" ", 100_000) + "\n") // lines without a record
+	}
+	text.WriteString(`{"run":{"schema":1}}`)
+	var zipped bytes.Buffer
+	zip := gzip.NewWriter(&zipped)
+	zip.Write(text.Bytes())
+	zip.Close()
+	for name, text := range map[string][]byte{"plain.jsonl": text.Bytes(), "packed.jsonl.gz": zipped.Bytes()} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), name)
+			if err := os.WriteFile(path, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			read := func(from Position) (records []Record, at []Position, end string) {
+				r, err := OpenAt(path, from)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer r.Close()
+				for {
+					rec, err := r.Next()
+					if err != nil {
+						return records, at, err.Error()
+					}
+					records, at = append(records, rec), append(at, r.Position())
+				}
+			}
+			records, at, end := read(Position{})
+			if want := "line 33: a second run begins"; len(records) != len(all) || !strings.Contains(end, want) {
+				t.Fatalf("%d records, then %s, want %d, then %s", len(records), end, len(all), want)
+			}
+			for i, from := range at {
+				gotRecords, gotAt, gotEnd := read(from)
+				if diff := cmp.Diff(records[i:], gotRecords) + cmp.Diff(at[i:], gotAt) + cmp.Diff(end, gotEnd); diff != "" {
+					t.Errorf("from %v (-whole +from there):\n%s", from, diff)
+				}
+			}
+		})
+	}
+}
+
 // FuzzReader: any bytes are read to their end, and what is made of them can be
 // written and read again. A request reads the same however it is laid out.
 func FuzzReader(f *testing.F) {

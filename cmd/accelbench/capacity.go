@@ -125,41 +125,28 @@ func (s *capacityFlags) measure(ctx context.Context, in *invocation, stdout, std
 		return exitNothing, err
 	}
 	tell(stderr, notes)
-	options, err := s.render.options(false)
-	if err != nil {
+	if q.options, err = s.render.options(false); err != nil {
 		return exitUsage, usage(err)
 	}
-	options.AsRun = true
-	q.options = options
+	q.options.AsRun = true
 	cfg.Run.Capacity, cfg.Run.Percentiles = q.log, percentilesOf(s.limits)
 	cfg.Steps, cfg.Next = nil, q.next
-	watchers, stop, err := s.watchers(ctx, stderr)
-	if err != nil {
-		return exitNothing, err
-	}
-	defer stop()
-	result, err := sweep.Run(ctx, cfg, watchers...)
-	tell(stderr, result.Notes)
-	if result.Attempted == 0 {
-		if err == nil {
-			err = errors.New("no request was sent")
+	return s.putLoad(ctx, cfg, stderr, func(result sweep.Result, err error) (int, error) {
+		code, reportErr := q.answer(result, stdout, stderr)
+		var failure *openai.Failure
+		switch {
+		case err == nil:
+			return code, reportErr
+		case errors.As(err, &failure) && failure.Reason.Unreached() && result.Succeeded > 0:
+			return exitFailures, fmt.Errorf("the server went away, so the search was stopped: %w", err)
 		}
-		return exitNothing, err
-	}
-	code, reportErr := q.answer(result, options, stdout, stderr)
-	var failure *openai.Failure
-	switch {
-	case err == nil:
-		return code, reportErr
-	case errors.As(err, &failure) && failure.Reason.Unreached() && result.Succeeded > 0:
-		return exitFailures, fmt.Errorf("the server went away, so the search was stopped: %w", err)
-	}
-	return exitNothing, err // which is the cause, if the report failed too
+		return exitNothing, err // which is the cause, if the report failed too
+	})
 }
 
 // answer reports on what was measured, and returns the exit code.
-func (q *search) answer(result sweep.Result, options report.Options, stdout, stderr io.Writer) (int, error) {
-	r, err := report.Read(options, result.Folder)
+func (q *search) answer(result sweep.Result, stdout, stderr io.Writer) (int, error) {
+	r, err := q.soFar(result.Folder)
 	if err == nil {
 		err = writeReport(result.Folder, r, stderr)
 	}

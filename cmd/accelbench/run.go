@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,6 +72,21 @@ func sleepUntil(ctx context.Context, start time.Time, stderr io.Writer) {
 
 // run puts the load on and reports.
 func (s *runFlags) run(ctx context.Context, cfg sweep.Config, options report.Options, stdout, stderr io.Writer) (int, error) {
+	return s.putLoad(ctx, cfg, stderr, func(result sweep.Result, err error) (int, error) {
+		reportErr := s.report(result.Folder, options, stdout, stderr)
+		switch {
+		case err != nil: // which is the cause, if the report failed too
+			return exitNothing, err
+		case reportErr != nil:
+			return exitNothing, fmt.Errorf("reporting (the traces are kept in %s): %w", result.Folder, reportErr)
+		}
+		return exitCode(result)
+	})
+}
+
+// putLoad puts the load on, and calls measured with what came of it where a request was
+// sent. What shows the run while it goes ends behind that: it may wait for a scrape.
+func (s *runFlags) putLoad(ctx context.Context, cfg sweep.Config, stderr io.Writer, measured func(sweep.Result, error) (int, error)) (int, error) {
 	watchers, stop, err := s.watchers(ctx, stderr)
 	if err != nil {
 		return exitNothing, err
@@ -79,19 +95,9 @@ func (s *runFlags) run(ctx context.Context, cfg sweep.Config, options report.Opt
 	result, err := sweep.Run(ctx, cfg, watchers...)
 	tell(stderr, result.Notes)
 	if result.Attempted == 0 {
-		if err == nil {
-			err = errors.New("no request was sent")
-		}
-		return exitNothing, err
+		return exitNothing, cmp.Or(err, errors.New("no request was sent"))
 	}
-	reportErr := s.report(result.Folder, options, stdout, stderr)
-	switch {
-	case err != nil: // which is the cause, if the report failed too
-		return exitNothing, err
-	case reportErr != nil:
-		return exitNothing, fmt.Errorf("reporting (the traces are kept in %s): %w", result.Folder, reportErr)
-	}
-	return exitCode(result)
+	return measured(result, err)
 }
 
 // tell writes what the user should know beside the report, a line each.

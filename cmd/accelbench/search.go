@@ -16,11 +16,22 @@ import (
 // search chooses the steps of a run from its log.
 type search struct {
 	*capacityFlags
-	log     *runlog.Capacity
-	options report.Options
-	stderr  io.Writer
-	steps   int  // that were chosen
-	gone    bool // none of the last step's requests came as far as the server
+	log      *runlog.Capacity
+	options  report.Options
+	follower *report.Follower // of the run's log, nil before the first step is over
+	stderr   io.Writer
+	steps    int  // that were chosen
+	gone     bool // none of the last step's requests came as far as the server
+}
+
+// soFar is the report of what is in the log of a folder.
+func (q *search) soFar(folder string) (r *report.Report, err error) {
+	if q.follower == nil {
+		if q.follower, err = report.Follow(q.options, folder); err != nil {
+			return nil, err
+		}
+	}
+	return q.follower.Report()
 }
 
 // next is the step that follows those in the log of a folder.
@@ -28,7 +39,7 @@ func (q *search) next(folder string) (s runlog.Step, more bool, err error) {
 	var r *report.Report
 	level, more := report.SearchOf(q.log).Next(nil)
 	if q.steps > 0 {
-		if r, err = report.Read(q.options, folder); err != nil {
+		if r, err = q.soFar(folder); err != nil {
 			return s, false, fmt.Errorf("choosing the next level: %w", err)
 		}
 		level, more = r.Capacity.Search.Next(r.Capacity.Trials)
