@@ -91,10 +91,10 @@ func ofProcess[T any](procfs process.FS, printed string, read func(pid int) (T, 
 		return err
 	})
 	switch {
-	case err != nil:
-		return of, err
 	case !same:
 		return of, errEnded
+	case err != nil:
+		return of, err
 	}
 	return value, nil
 }

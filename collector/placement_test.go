@@ -198,24 +198,30 @@ numa: the memory of process 400 by node is not known: not a file
 
 // A number that is given to another process while it is looked at has nothing to tell.
 func TestOfProcess(t *testing.T) {
-	p := processtest.Host(t, map[int]processtest.Process{100: {CPUs: "0-1", Mems: "0"}})
+	p := processtest.Host(t, map[int]processtest.Process{100: {CPUs: "0-1", Mems: "0"}, 200: {CPUs: "0-1", Mems: "0"}})
 	allowed := func(pid int) (numa.Allowed, error) { return readAllowed(process.FS(p), pid) }
 	cases := []struct {
 		name, printed, want string
-		meanwhile           func()
+		before, after       func() // its files are read
 	}{
-		{"it stays", "100", "<nil>", func() {}},
-		{"another has its number", "100", "the process has ended", func() { p.Add(t, 100, processtest.Process{Start: 6, CPUs: "0-1", Mems: "0"}) }},
-		{"it ends", "100", "the process has ended", func() { p.End(t, 100) }},
-		{"it has ended", "100", "the process has ended", func() {}},
-		{"no PID", "-1", "no PID", func() {}},
-		{"no number", "../1", "no PID", func() {}},
+		{"it stays", "100", "<nil>", nil, nil},
+		{"another has its number", "100", "the process has ended", nil, func() { p.Add(t, 100, processtest.Process{Start: 6, CPUs: "0-1", Mems: "0"}) }},
+		{"it ends", "100", "the process has ended", nil, func() { p.End(t, 100) }},
+		{"it has ended", "100", "the process has ended", nil, nil},
+		{"it ends before it is read", "200", "the process has ended", func() { p.End(t, 200) }, nil},
+		{"no PID", "-1", "no PID", nil, nil},
+		{"no number", "../1", "no PID", nil, nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := ofProcess(process.FS(p), c.printed, func(pid int) (numa.Allowed, error) {
+				if c.before != nil {
+					c.before()
+				}
 				a, err := allowed(pid)
-				c.meanwhile()
+				if c.after != nil {
+					c.after()
+				}
 				return a, err
 			})
 			if fmt.Sprint(err) != c.want || (err == nil) != (got.CPUs != nil) {
