@@ -22,7 +22,7 @@ type containers struct {
 	changed chan struct{}             // gets a token when a list was read
 	looked  map[container.Listed]bool // the processes of the last poll
 	reading chan reading              // of a look that has not ended, nil for none
-	warned  int                       // warnings of the last look
+	unread  lasting
 }
 
 // reading is what one look at the processes brought.
@@ -66,10 +66,8 @@ func (c *containers) read(ctx context.Context, publish func(result[container.Sna
 		if r.err != nil {
 			return r.err
 		}
-		// What the rights of a folder do not let us read stays so: it is no new loss at every look.
 		known := r.value.Warnings
-		publish(result[container.Snapshot]{value: r.value, taken: r.taken, newWarnings: max(0, known.Count-c.warned), warnings: known})
-		c.warned = known.Count
+		publish(result[container.Snapshot]{value: r.value, taken: r.taken, newWarnings: c.unread.added(known), warnings: known})
 		return nil
 	}
 }
