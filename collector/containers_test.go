@@ -71,13 +71,6 @@ func TestProcessContainers(t *testing.T) {
 	if got := c.ContainerOf(4242); got != (container.Place{ContainerID: id, PodUID: podUID}) {
 		t.Errorf("ContainerOf: %+v", got)
 	}
-	c.processes = false
-	if got := infos(t, c); len(got) > 0 {
-		t.Errorf("without series of processes: %q", got)
-	}
-	if len(c.Places()) != 1 {
-		t.Error("turning the series off also hid where a process runs")
-	}
 }
 
 // Where a process ran is no news of a process that the tools do not list now.
@@ -186,10 +179,10 @@ func TestForeignPIDNamespace(t *testing.T) {
 	}
 }
 
-// Without a vendor there is nothing to look at, and off is off.
+// Without a vendor, or what is told by process, there is nothing to look at, and off is off.
 func TestContainersAreOff(t *testing.T) {
 	o := options()
-	o.Containers = true
+	o.Containers, o.Processes = true, true
 	if c := New(o); c.containers != nil || len(c.Statuses()) > 0 {
 		t.Error("a collector of containers without any vendor")
 	}
@@ -197,7 +190,11 @@ func TestContainersAreOff(t *testing.T) {
 	if c := New(o); len(c.Statuses()) != 2 || c.Statuses()[1].Collector != "containers" {
 		t.Errorf("with a vendor: %+v", c.Statuses())
 	}
-	o.Containers = false
+	o.Processes = false
+	if c := New(o); c.containers != nil || len(c.Statuses()) != 1 {
+		t.Error("a collector of containers although nothing is told by process")
+	}
+	o.Containers, o.Processes = false, true
 	c := New(o)
 	if c.reader, c.containers = (container.Reader{Procfs: "/proc"}), nil; c.ContainerOf(os.Getpid()) != (container.Place{}) || len(c.Places()) > 0 {
 		t.Error("asked although it is off")
