@@ -53,9 +53,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	if c.containers != nil {
 		e.status(c.containers.Status())
-		if c.processes {
-			e.places(c.placed())
-		}
+		e.places(c.placed())
 	}
 	if c.allocations != nil {
 		c.allocated(e)

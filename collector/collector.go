@@ -57,7 +57,8 @@ type Options struct {
 	NUMAMaps bool
 	// Processes enables what is told by process.
 	Processes bool
-	// Containers enables accelerator_process_container_info, where a vendor is enabled.
+	// Containers enables accelerator_process_container_info, where Processes and a vendor are
+	// enabled too.
 	Containers bool
 	// PodLogs is the folder of the kubelet's log folders, usually /var/log/pods. It need not
 	// be there.
@@ -158,7 +159,7 @@ func New(o Options) *Collector {
 		}
 		c.numa = newPoller(numaName, source, o)
 	}
-	if o.Containers && len(c.cards) > 0 {
+	if o.Containers && o.Processes && len(c.cards) > 0 {
 		c.addContainers(o)
 	}
 	if o.PodResources != "" {

@@ -22,7 +22,7 @@ type containers struct {
 	changed chan struct{}             // gets a token when a list was read
 	looked  map[container.Listed]bool // the processes of the last poll
 	reading chan reading              // of a look that has not ended, nil for none
-	warned  int                       // warnings of the last look
+	unread  lasting
 }
 
 // reading is what one look at the processes brought.
@@ -41,6 +41,7 @@ func (c *Collector) addContainers(o Options) {
 	c.containers.spare = func(ctx context.Context, until time.Time) { source.spend(ctx, until, c.containers.poll) }
 	for _, v := range c.cards {
 		v.poller.told = source.listRead
+		v.hardware.procfs = process.FS(o.Procfs)
 	}
 }
 
@@ -66,10 +67,8 @@ func (c *containers) read(ctx context.Context, publish func(result[container.Sna
 		if r.err != nil {
 			return r.err
 		}
-		// What the rights of a folder do not let us read stays so: it is no new loss at every look.
 		known := r.value.Warnings
-		publish(result[container.Snapshot]{value: r.value, taken: r.taken, newWarnings: max(0, known.Count-c.warned), warnings: known})
-		c.warned = known.Count
+		publish(result[container.Snapshot]{value: r.value, taken: r.taken, newWarnings: c.unread.added(known), warnings: known})
 		return nil
 	}
 }
@@ -135,7 +134,7 @@ func (c *Collector) listed() []container.Listed {
 		for _, p := range s.Processes {
 			if !seen[p.PID] {
 				seen[p.PID] = true
-				all = append(all, container.Listed{Vendor: v.poller.name, PID: p.PID})
+				all = append(all, container.Listed{Vendor: v.poller.name, PID: p.PID, Start: s.Starts[p.PID]})
 			}
 		}
 	}
@@ -143,7 +142,7 @@ func (c *Collector) listed() []container.Listed {
 }
 
 // placed are the processes of the fresh lists that run in a container or pod, as far as the
-// last look tells. One that began after its list was read has the number of one that is gone.
+// last look tells. One of another start has the number of one that is gone.
 func (c *Collector) placed() []container.Process {
 	if c.containers == nil {
 		return nil
@@ -152,17 +151,13 @@ func (c *Collector) placed() []container.Process {
 	if !ok || len(s.Processes) == 0 {
 		return nil
 	}
-	read := map[string]time.Time{} // before the lists, so that it is of them or of older ones
-	for _, v := range c.cards {
-		read[v.poller.name] = v.poller.lastTaken()
-	}
 	current := map[container.Listed]bool{}
 	for _, l := range c.listed() {
 		current[l] = true
 	}
 	var all []container.Process
 	for _, p := range s.Processes {
-		if current[container.Listed{Vendor: p.Vendor, PID: p.PID}] && !p.Began.After(read[p.Vendor]) {
+		if current[container.Listed{Vendor: p.Vendor, PID: p.PID, Start: p.Start}] {
 			all = append(all, p)
 		}
 	}

@@ -34,6 +34,9 @@ func inContainers(t testing.TB, procfs processtest.Procfs) *Collector {
 		t.Fatal(err)
 	}
 	c.addContainers(o)
+	for _, v := range c.cards {
+		v.poller.poll(t.Context())
+	}
 	c.containers.poll(t.Context())
 	return c
 }
@@ -68,13 +71,6 @@ func TestProcessContainers(t *testing.T) {
 	if got := c.ContainerOf(4242); got != (container.Place{ContainerID: id, PodUID: podUID}) {
 		t.Errorf("ContainerOf: %+v", got)
 	}
-	c.processes = false
-	if got := infos(t, c); len(got) > 0 {
-		t.Errorf("without series of processes: %q", got)
-	}
-	if len(c.Places()) != 1 {
-		t.Error("turning the series off also hid where a process runs")
-	}
 }
 
 // Where a process ran is no news of a process that the tools do not list now.
@@ -100,7 +96,7 @@ func TestContainersGoWithTheList(t *testing.T) {
 	})
 }
 
-// A number that is used again after the list was read is of another process than is listed:
+// A number that is used again after the list was asked for is of another process than is listed:
 // the memory of the one would be another pod's.
 func TestContainersOfNumbersUsedAgain(t *testing.T) {
 	began := func(after time.Duration) *Collector {
@@ -112,11 +108,45 @@ func TestContainersOfNumbersUsedAgain(t *testing.T) {
 		return inContainers(t, processtest.Host(t, map[int]processtest.Process{4242: {Cgroup: "/docker/" + strings.Repeat("a", 64), Start: start}}))
 	}
 	if got := infos(t, began(0)); len(got) != 2 {
-		t.Errorf("began before the list was read: %q", got)
+		t.Errorf("began before the list was asked for: %q", got)
 	}
 	if c := began(time.Hour); len(infos(t, c))+len(c.Places()) > 0 {
-		t.Errorf("began after the list was read: %q", infos(t, c))
+		t.Errorf("began after the list was asked for: %q", infos(t, c))
 	}
+}
+
+// A number that is another's by the next list is not the old one's container any more, whenever
+// the next look comes; and what a look finds is not of the list before it.
+func TestContainersOfNumbersUsedAgainBetweenLists(t *testing.T) {
+	in := func(digit string, start int) processtest.Process {
+		return processtest.Process{Cgroup: "/docker/" + strings.Repeat(digit, 64), Start: start}
+	}
+	procfs := processtest.Host(t, map[int]processtest.Process{4242: in("a", 1)})
+	c := inContainers(t, procfs)
+	check := func(when, vendors, container string) {
+		t.Helper()
+		got := infos(t, c)
+		for i, vendor := range strings.Fields(vendors) {
+			if len(got) != len(strings.Fields(vendors)) || !strings.Contains(got[i], fmt.Sprintf("vendor=%q", vendor)) || !strings.Contains(got[i], strings.Repeat(container, 64)) {
+				t.Errorf("%s: %q, want container %s of %s", when, got, container, vendors)
+			}
+		}
+		if vendors == "" && len(got)+len(c.Places()) > 0 {
+			t.Errorf("%s: %q", when, got)
+		}
+	}
+	check("at first", "ascend metax", "a")
+	procfs.Add(t, 4242, in("b", 2))
+	c.cards[0].poller.poll(t.Context())
+	check("one list has the new process", "ascend", "a")
+	c.containers.poll(t.Context())
+	check("it was looked at", "metax", "b")
+	c.cards[1].poller.poll(t.Context())
+	c.containers.poll(t.Context())
+	check("both lists have it", "ascend metax", "b")
+	procfs.Add(t, 4242, in("c", 3))
+	c.containers.poll(t.Context())
+	check("no list has the next one", "", "")
 }
 
 // What cannot be read stays so for hours: it is told all the time and counted once, or the
@@ -149,10 +179,10 @@ func TestForeignPIDNamespace(t *testing.T) {
 	}
 }
 
-// Without a vendor there is nothing to look at, and off is off.
+// Without a vendor, or what is told by process, there is nothing to look at, and off is off.
 func TestContainersAreOff(t *testing.T) {
 	o := options()
-	o.Containers = true
+	o.Containers, o.Processes = true, true
 	if c := New(o); c.containers != nil || len(c.Statuses()) > 0 {
 		t.Error("a collector of containers without any vendor")
 	}
@@ -160,7 +190,11 @@ func TestContainersAreOff(t *testing.T) {
 	if c := New(o); len(c.Statuses()) != 2 || c.Statuses()[1].Collector != "containers" {
 		t.Errorf("with a vendor: %+v", c.Statuses())
 	}
-	o.Containers = false
+	o.Processes = false
+	if c := New(o); c.containers != nil || len(c.Statuses()) != 1 {
+		t.Error("a collector of containers although nothing is told by process")
+	}
+	o.Containers, o.Processes = false, true
 	c := New(o)
 	if c.reader, c.containers = (container.Reader{Procfs: "/proc"}), nil; c.ContainerOf(os.Getpid()) != (container.Place{}) || len(c.Places()) > 0 {
 		t.Error("asked although it is off")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 	"unicode"
@@ -13,6 +14,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 // runner runs one command of a tool and waits for its end.
@@ -33,8 +35,9 @@ type hardware struct {
 	vendor     smi.Vendor
 	runner     runner
 	locator    locator
-	places     *places // nil where nobody asks where processes may run
-	configured int     // cards there ought to be, 0 where nobody said
+	places     *places    // nil where nobody asks where processes may run
+	procfs     process.FS // by which listed processes are known again, "" where nobody asks for that
+	configured int        // cards there ought to be, 0 where nobody said
 	inventory  time.Duration
 	retry      time.Duration // until a failed side command is asked again
 	maxAge     time.Duration // of the main table, for a side command to be asked still
@@ -90,15 +93,18 @@ func (h *hardware) beside() (now model.Warnings, leftOut uint64) {
 // told before; then it asks the side commands that are due, and publishes after
 // each, so that a slow one delays nobody but itself.
 func (h *hardware) read(ctx context.Context, publish func(result[model.Snapshot])) error {
+	asked := time.Now()
 	table, err := h.ask(ctx, h.vendor.Table)
 	if err != nil {
 		return err
 	}
 	taken := time.Now()
+	starts := h.starts(table.Processes, asked)
 	found := h.places.look(table.Processes)
 	publishMerged := func(newWarnings int) {
 		s := h.merge(table)
 		found.tell(&s)
+		s.Starts = starts
 		known := table.Warnings
 		known.Join(s.Warnings)
 		for i := range h.sides {
@@ -117,6 +123,28 @@ func (h *hardware) read(ctx context.Context, publish func(result[model.Snapshot]
 		publishMerged(h.askSide(ctx, i))
 	}
 	return ctx.Err()
+}
+
+// starts looks when listed processes began, at once after the list, by PID. One that is gone has
+// none, nor one that began after the tool was asked: it may have the number of one that is gone.
+func (h *hardware) starts(listed []model.Process, asked time.Time) map[string]uint64 {
+	if h.procfs == "" {
+		return nil
+	}
+	starts := make(map[string]uint64, len(listed))
+	for _, l := range listed {
+		if _, known := starts[l.PID]; known {
+			continue
+		}
+		pid, err := strconv.Atoi(l.PID)
+		if err != nil || pid <= 0 {
+			continue
+		}
+		if st, ok := h.procfs.Stat(pid); ok && !st.Began().After(asked) {
+			starts[l.PID] = st.Start
+		}
+	}
+	return starts
 }
 
 func (h *hardware) merge(table model.Report) model.Snapshot {

@@ -82,7 +82,7 @@ func TestEveryHintIsOfACollectorAndAReason(t *testing.T) {
 
 // everyCollector are the names of the collectors where everything is enabled.
 func everyCollector() []string {
-	o := Options{NUMA: true, Containers: true, PodResources: "kubelet.sock", Logger: log.NewNopLogger()}
+	o := Options{NUMA: true, Containers: true, Processes: true, PodResources: "kubelet.sock", Logger: log.NewNopLogger()}
 	for _, v := range Vendors() {
 		o.Vendors = append(o.Vendors, VendorOptions{Name: v.Name, Command: v.Tools[0]})
 	}

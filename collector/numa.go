@@ -26,6 +26,7 @@ type numaState struct {
 type numaSource struct {
 	nodes  numaNodes
 	memory *nodeMemory // nil for none
+	unread lasting     // of the memory
 }
 
 func (n *numaSource) stuck() int { return 0 }
@@ -52,7 +53,7 @@ func (n *numaSource) read(ctx context.Context, publish func(result[numaState])) 
 	publishWith(s.Warnings.Count)
 	if n.memory != nil {
 		n.memory.read(ctx)
-		publishWith(n.memory.warnings.Count)
+		publishWith(n.unread.added(n.memory.warnings))
 	}
 	return ctx.Err()
 }

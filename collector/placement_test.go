@@ -196,6 +196,37 @@ numa: the memory of process 400 by node is not known: not a file
 	}
 }
 
+// Memory that may not be read stays so: it is told all the time and counted once, or the alert
+// on what tools print in an unknown way would fire for ever.
+func TestMemoryThatMayNotBeReadIsCountedOnce(t *testing.T) {
+	sys, p := sysfs(t), processtest.Host(t, map[int]processtest.Process{100: {}, 200: {}})
+	listed := []container.Listed{{Vendor: "metax", PID: "100"}}
+	source := &numaSource{nodes: numaNodes{sys}, memory: &nodeMemory{
+		procfs: process.FS(p), most: time.Minute, cards: func() []cards { return nil }, listed: func() []container.Listed { return listed },
+		look: func(context.Context, string) (map[int]int64, error) { return nil, os.ErrPermission },
+	}}
+	n := newPoller(numaName, source, options())
+	polled := func(what string, told int, counted uint64) {
+		t.Helper()
+		for range 10 {
+			n.poll(t.Context())
+		}
+		if s := n.Status(); s.Warnings != counted || s.LeftOut.Count != told {
+			t.Errorf("%s: %d counted, %d told", what, s.Warnings, s.LeftOut.Count)
+		}
+	}
+	polled("one process", 1, 1)
+	listed = append(listed, container.Listed{Vendor: "metax", PID: "200"})
+	polled("one more", 2, 2)
+	listed = listed[:1]
+	polled("it has ended", 1, 2)
+	p.FromContainer(t)
+	p.End(t, 2)
+	polled("in another PID namespace", 1, 2)
+	source.memory.listed = func() []container.Listed { return nil }
+	polled("all have ended", 0, 2)
+}
+
 // A number that is given to another process while it is looked at has nothing to tell.
 func TestOfProcess(t *testing.T) {
 	p := processtest.Host(t, map[int]processtest.Process{100: {CPUs: "0-1", Mems: "0"}, 200: {CPUs: "0-1", Mems: "0"}})

@@ -37,6 +37,17 @@ type result[T any] struct {
 	warnings    model.Warnings // every one that holds now
 }
 
+// lasting counts what stays unread for hours, such as for want of rights, once when it comes: it
+// is no new loss at every look. It is how many warnings the last look had.
+type lasting int
+
+// added is how many warnings more there are now than at the last look.
+func (l *lasting) added(now model.Warnings) int {
+	more := max(0, now.Count-int(*l))
+	*l = lasting(now.Count)
+	return more
+}
+
 // source is what a poller polls. read publishes a value as soon as the main part
 // of it is there, and again when there is more. It is never called twice at a time.
 type source[T any] interface {

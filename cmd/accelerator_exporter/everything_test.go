@@ -54,7 +54,7 @@ func kubelet(t testing.TB) string {
 	}
 	const gpu, first, second = "metax-tech.com/gpu", "GPU-7c1e0000-0d5a-4b1f-9a11-5e0000000000", "GPU-7c1e0101-0d5a-4b1f-9a11-5e0000000001"
 	answer := pod("qwen-0", "vllm", kubelettest.Devices(gpu, first)) + pod("embed-0", "vllm", kubelettest.Devices(gpu, second+"::0")) +
-		pod("rerank-0", "vllm", kubelettest.Devices(gpu, second+"::1")) + pod("mindie-0", "mindie", kubelettest.Dynamic("npu.huawei.com", "ascend910-1"))
+		pod("rerank-0", "vllm", kubelettest.Devices(gpu, second+"::1")) + pod("mindie-0", "mindie", kubelettest.Dynamic("inference", "mindie-0-npu", "npu.huawei.com", "ascend910-1"))
 	return kubelettest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { kubelettest.Answer(w, answer) }))
 }
 

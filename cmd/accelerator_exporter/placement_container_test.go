@@ -80,6 +80,7 @@ func TestCardsOfAContainer(t *testing.T) {
 	}{
 		"in a pod":           {listener: pod + containerID + "/api", want: []string{"0", "4"}},
 		"switched off":       {listener: pod + containerID, flags: []string{"--no-collector.containers"}, want: []string{"4"}},
+		"without processes":  {listener: pod + containerID, flags: []string{"--no-collector.processes"}, want: []string{"4"}},
 		"in docker":          {listener: "/docker/" + containerID, want: []string{"4"}},
 		"on the host":        {listener: "/system.slice/vllm.service", want: []string{"4"}},
 		"in a pod's sandbox": {listener: strings.TrimSuffix(pod, "/"), want: []string{"4"}},

@@ -77,7 +77,8 @@ type held struct {
 
 // Evaluate joins claims with cards, and leaves out what cannot be true:
 //
-//   - A card of which a pod has the whole and another pod something too belongs to neither: one of them has ended.
+//   - A card of which a pod has the whole and another pod something too belongs to neither: one of them has ended. Pods
+//     that have it by the same ResourceClaim share it.
 //   - A process on a card in a pod that was allocated other cards of that vendor shows that the ids mean something else
 //     than we think: nothing of the vendor is told. A pod with a claim whose card is not known shows nothing.
 //
@@ -166,31 +167,63 @@ func find(devices []model.Device, n named) *model.Device {
 	return found
 }
 
-// twoPods finds the cards of which a pod has the whole and another pod something too.
+// holder is a pod, and the ResourceClaim by which it has something of a card, if it is one.
+type holder struct {
+	pod pod
+	by  kubelet.ResourceClaim
+}
+
+// twoPods finds the cards of which a pod has the whole and another pod something too. Pods that have it by one
+// ResourceClaim share what that has: DRA lets several reserve it.
 func (r *Result) twoPods(v *Vendor, all []held) map[string]bool {
-	whole, pods := map[string]bool{}, map[string][]pod{}
+	whole, holders := map[string]bool{}, map[string][]holder{}
 	for _, h := range all {
 		if h.card == nil {
 			continue
 		}
-		p := pod{h.claim.Namespace, h.claim.Pod}
+		one := holder{pod{h.claim.Namespace, h.claim.Pod}, h.claim.ResourceClaim}
 		whole[h.card.ID] = whole[h.card.ID] || !h.shared
-		if !slices.Contains(pods[h.card.ID], p) {
-			pods[h.card.ID] = append(pods[h.card.ID], p)
+		if !slices.Contains(holders[h.card.ID], one) {
+			holders[h.card.ID] = append(holders[h.card.ID], one)
 		}
 	}
 	doubtful := map[string]bool{}
 	for i := range v.Devices {
 		d := &v.Devices[i]
-		if ps := pods[d.ID]; whole[d.ID] && len(ps) > 1 && !doubtful[d.ID] {
+		if !whole[d.ID] || doubtful[d.ID] {
+			continue
+		}
+		if a, b, ok := apart(holders[d.ID]); ok {
 			doubtful[d.ID] = true
 			r.Conflicts = append(r.Conflicts, Conflict{
 				Vendor: v.Name, Key: "card " + v.Name + " " + cmp.Or(d.UUID, d.ID),
-				Text: fmt.Sprintf("%s card %s is allocated to %d pods, %s and %s among them, and to one of them as a whole: it is told of none", v.Name, d.ID, len(ps), ps[0], ps[1]),
+				Text: fmt.Sprintf("%s card %s is allocated to %d pods, %s and %s among them, and to one of them as a whole: it is told of none", v.Name, d.ID, pods(holders[d.ID]), a, b),
 			})
 		}
 	}
 	return doubtful
+}
+
+// apart finds two pods that do not share.
+func apart(all []holder) (a, b pod, ok bool) {
+	for i, one := range all {
+		for _, other := range all[i+1:] {
+			isShared := one.by == other.by && one.by != (kubelet.ResourceClaim{})
+			if one.pod != other.pod && !isShared {
+				return one.pod, other.pod, true
+			}
+		}
+	}
+	return pod{}, pod{}, false
+}
+
+// pods is how many hold something.
+func pods(all []holder) int {
+	distinct := map[pod]bool{}
+	for _, h := range all {
+		distinct[h.pod] = true
+	}
+	return len(distinct)
 }
 
 // strangers finds the processes on cards that their pods were not allocated, and reports whether there is one.

@@ -18,6 +18,13 @@ func card(pod, id string) kubelet.Claim { return claim(pod, "metax-tech.com/gpu"
 
 func npu(pod, id string) kubelet.Claim { return claim(pod, "huawei.com/Ascend910", id) }
 
+// dra is a card that a pod has by a ResourceClaim.
+func dra(pod, resourceClaim, id string) kubelet.Claim {
+	c := claim(pod, "npu.huawei.com", id)
+	c.Dynamic, c.ResourceClaim = true, kubelet.ResourceClaim{Namespace: "ns", Name: resourceClaim}
+	return c
+}
+
 func runs(vendor, pid, pod string) container.Process {
 	return container.Process{Vendor: vendor, PID: pid, Place: container.Place{Namespace: "ns", Pod: pod}}
 }
@@ -71,6 +78,32 @@ func TestEvaluate(t *testing.T) {
 		{
 			name: "a whole card, and a share of it", claims: []kubelet.Claim{card("a", uuid0), card("b", uuid0+"::1")},
 			conflicts: []string{"card metax " + uuid0},
+		},
+		{
+			name: "one ResourceClaim of two pods", claims: []kubelet.Claim{dra("a", "shared", "npu-0"), dra("b", "shared", "npu-0"), dra("b", "own", "npu-3")},
+			places: []container.Process{runs("ascend", "33", "b")}, series: []string{"ascend 0 a", "ascend 0 b", "ascend 3 b"},
+		},
+		{
+			name: "two ResourceClaims on one card", claims: []kubelet.Claim{dra("a", "first", "npu-0"), dra("b", "second", "npu-0")},
+			conflicts: []string{"card ascend 0"},
+		},
+		{
+			name: "a third pod's ResourceClaim beside one of two", claims: []kubelet.Claim{dra("a", "shared", "npu-0"), dra("b", "shared", "npu-0"), dra("c", "own", "npu-0"), dra("c", "own", "npu-3")},
+			series: []string{"ascend 3 c"}, conflicts: []string{"card ascend 0"},
+		},
+		{
+			name: "one pod by two ResourceClaims", claims: []kubelet.Claim{dra("a", "first", "npu-0"), dra("a", "second", "npu-0")},
+			series: []string{"ascend 0 a"},
+		},
+		{
+			name: "a ResourceClaim, and a device plugin's", claims: []kubelet.Claim{dra("a", "shared", "npu-0"), npu("b", "Ascend910-0")},
+			conflicts: []string{"card ascend 0"},
+		},
+		{
+			name: "ResourceClaims of one name in two namespaces", claims: []kubelet.Claim{dra("a", "shared", "npu-0"), {
+				Namespace: "other", Pod: "b", Container: "c", Resource: "npu.huawei.com", ID: "npu-0", Dynamic: true, ResourceClaim: kubelet.ResourceClaim{Namespace: "other", Name: "shared"},
+			}},
+			conflicts: []string{"card ascend 0"},
 		},
 		{name: "a card that is not there", claims: []kubelet.Claim{card("a", "GPU-00000000-0000-0000-0000-000000000000")}, unmatched: []string{
 			`allocated device "GPU-00000000-0000-0000-0000-000000000000" of "metax-tech.com/gpu": the tool shows no such card`,
@@ -159,7 +192,7 @@ func TestEvaluateRefusesOneUUIDOfTwoCards(t *testing.T) {
 }
 
 func TestConflictsAreTold(t *testing.T) {
-	r := NewIDs(nil).Evaluate([]kubelet.Claim{card("a", uuid1), card("b", uuid1)}, host(map[string][]model.Process{"metax": {{Device: "0", PID: "10"}}}),
+	r := NewIDs(nil).Evaluate([]kubelet.Claim{card("a", uuid1), card("b", uuid1), dra("a", "shared", "npu-0"), dra("b", "shared", "npu-0"), dra("c", "own", "npu-0")}, host(map[string][]model.Process{"metax": {{Device: "0", PID: "10"}}}),
 		[]container.Process{runs("metax", "10", "a")}, nil)
 	var texts []string
 	for _, c := range r.Conflicts {
@@ -168,6 +201,7 @@ func TestConflictsAreTold(t *testing.T) {
 	if diff := cmp.Diff([]string{
 		"metax card 1 is allocated to 2 pods, ns/a and ns/b among them, and to one of them as a whole: it is told of none",
 		"process 10 on metax card 0 runs in pod ns/a, which was allocated other cards: no allocation of metax is told while it does",
+		"ascend card 0 is allocated to 3 pods, ns/a and ns/c among them, and to one of them as a whole: it is told of none",
 	}, texts); diff != "" {
 		t.Errorf("want (-) and got (+) differ:\n%s", diff)
 	}

@@ -16,4 +16,5 @@ type Place struct {
 // Listed is a process as a vendor's tool lists it.
 type Listed struct {
 	Vendor, PID string
+	Start       uint64 // clock ticks after boot, which tell it from another of that number; 0 where not known
 }

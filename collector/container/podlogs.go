@@ -114,7 +114,11 @@ func folders(dir *os.File, most int, each func(name string)) error {
 
 // warnUnread adds a warning, unless the folder has only gone.
 func warnUnread(w *model.Warnings, dir string, err error) {
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case err == nil, errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrPermission): // newer kubelets make the folder root's alone
+		w.Add("reading the names of pods in %s: %v; it takes uid 0 or a group that may read the folder", dir, failure.Cause(err))
+	default:
 		w.Add("reading the names of pods in %s: %v", dir, failure.Cause(err))
 	}
 }

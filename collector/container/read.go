@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
@@ -25,7 +24,7 @@ type Reader struct {
 type Process struct {
 	Vendor, PID string
 	Place       Place
-	Began       time.Time // or up to 10 ms earlier; zero where that is not known
+	Start       uint64 // that of its list
 }
 
 // Snapshot is where the listed processes run.
@@ -34,8 +33,8 @@ type Snapshot struct {
 	Warnings  model.Warnings
 }
 
-// Read returns where the listed processes run. One that ended meanwhile, or whose number is
-// used again, is left out. The error is a *failure.Error: unsupported where the numbers of
+// Read returns where the listed processes run. One that has ended, or whose number is used
+// again, is left out. The error is a *failure.Error: unsupported where the numbers of
 // Procfs cannot be those of the host, which the vendors' drivers know; not_found and
 // permission where Procfs cannot be read.
 func (r Reader) Read(listed []Listed) (Snapshot, error) {
@@ -53,7 +52,7 @@ func (r Reader) Read(listed []Listed) (Snapshot, error) {
 			}
 			all[l.PID] = p
 		}
-		if p.Place != (Place{}) {
+		if p.Place != (Place{}) && p.Start == l.Start {
 			p.Vendor, p.PID = l.Vendor, l.PID
 			s.Processes = append(s.Processes, p)
 			if p.Place.PodUID != "" {
@@ -103,7 +102,7 @@ func (r Reader) idsBy(pid string, read func(pid int) ([]byte, error)) (Process, 
 	if m.State == Refused {
 		return Process{}, fmt.Errorf("its cgroup is not believed: %s", m.Why)
 	}
-	return Process{Place: Place{PodUID: m.PodUID, ContainerID: m.ContainerID}, Began: st.Began()}, nil
+	return Process{Place: Place{PodUID: m.PodUID, ContainerID: m.ContainerID}, Start: st.Start}, nil
 }
 
 func (r Reader) readCgroup(pid int) ([]byte, error) {

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
@@ -36,7 +35,7 @@ func write(t testing.TB, text string, path ...string) {
 func listed(vendor string, pids ...string) []Listed {
 	var all []Listed
 	for _, pid := range pids {
-		all = append(all, Listed{vendor, pid})
+		all = append(all, Listed{Vendor: vendor, PID: pid})
 	}
 	return all
 }
@@ -70,7 +69,7 @@ func TestRead(t *testing.T) {
 		},
 		Warnings: model.Warnings{Count: 1, Texts: []string{"process 600: its cgroup is not believed: a pod below the cgroups of a user, who may give them any name"}},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Process{}, "Began")); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := r.ID(100); got != (Place{ContainerID: a, PodUID: uidA}) {
@@ -101,6 +100,13 @@ func TestUsedAgainOrGone(t *testing.T) {
 		if got != (Process{}) || err != nil {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
+	}
+	r := Reader{Procfs: process.FS(processtest.Host(t, map[int]processtest.Process{100: next})), PodLogs: t.TempDir()}
+	got, err := r.Read([]Listed{{Vendor: "metax", PID: "100", Start: 100}, {Vendor: "ascend", PID: "100", Start: 101}})
+	must(t, err)
+	want := Snapshot{Processes: []Process{{Vendor: "ascend", PID: "100", Start: 101, Place: Place{PodUID: uidA, ContainerID: id("a")}}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("used again since one of two lists (-want +got):\n%s", diff)
 	}
 }
 
@@ -241,8 +247,8 @@ func TestPodNamesAreBounded(t *testing.T) {
 		t.Errorf("%d names, error %v", seen, err)
 	}
 	var w model.Warnings
-	warnUnread(&w, "/var/log/pods", &os.PathError{Op: "open", Path: "/var/log/pods", Err: os.ErrPermission})
-	if diff := cmp.Diff([]string{"reading the names of pods in /var/log/pods: permission denied"}, w.Texts); diff != "" {
+	warnUnread(&w, "/var/log/pods", &os.PathError{Op: "open", Path: "/var/log/pods", Err: syscall.EACCES})
+	if diff := cmp.Diff([]string{"reading the names of pods in /var/log/pods: permission denied; it takes uid 0 or a group that may read the folder"}, w.Texts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -276,7 +282,7 @@ func thousand(b *testing.B) (Reader, []Listed) {
 	for i := range 1000 {
 		uid := fmt.Sprintf("%08x-0000-0000-0000-000000000000", i/10)
 		processes[1000+i] = processtest.Process{Cgroup: "/kubepods/pod" + uid + "/" + id("a")}
-		all = append(all, Listed{"metax", strconv.Itoa(1000 + i)})
+		all = append(all, Listed{Vendor: "metax", PID: strconv.Itoa(1000 + i)})
 		if i%10 == 0 {
 			write(b, "", logs, fmt.Sprintf("team_llm-%d_%s", i, uid), "vllm", "0.log")
 		}

@@ -25,6 +25,13 @@ type Claim struct {
 	ID string
 	// Dynamic tells the two apart.
 	Dynamic bool
+	// ResourceClaim is the one by which a device of a driver was allocated; none for a plugin's.
+	ResourceClaim ResourceClaim
+}
+
+// ResourceClaim names a claim of DRA. Several pods may have one reserved, and share its devices.
+type ResourceClaim struct {
+	Namespace, Name string
 }
 
 // The numbers of the fields, as in kubernetes/kubelet, pkg/apis/podresources/v1/api.proto. v1alpha1 has the same.
@@ -42,10 +49,12 @@ const (
 	devicesResource = 1
 	devicesIDs      = 2
 
-	dynamicClaims = 4
+	dynamicName      = 2
+	dynamicNamespace = 3
+	dynamicDevices   = 4
 
-	claimDriver = 2
-	claimDevice = 4 // 3 is the pool, which is the node
+	deviceDriver = 2
+	deviceName   = 4 // 3 is the pool, which is the node
 )
 
 // Decode reads a ListPodResourcesResponse. It keeps the devices of resources and of DRA drivers that wanted says yes
@@ -153,25 +162,50 @@ func (d *decoder) devices(message []byte) error {
 }
 
 func (d *decoder) dynamic(message []byte) error {
-	return fields(message, func(field protowire.Number, value []byte) error {
-		if field != dynamicClaims {
-			return nil
+	first, name, namespace := len(d.claims), []byte(nil), []byte(nil)
+	err := fields(message, func(field protowire.Number, value []byte) error {
+		switch field {
+		case dynamicName:
+			name = value
+		case dynamicNamespace:
+			namespace = value
+		case dynamicDevices:
+			return d.device(value)
 		}
-		var driver, device []byte
-		err := fields(value, func(field protowire.Number, value []byte) error {
-			switch field {
-			case claimDriver:
-				driver = value
-			case claimDevice:
-				device = value
-			}
-			return nil
-		})
-		if err != nil || !d.wanted(string(driver), true) {
-			return err
-		}
-		return d.claim(driver, device, true)
+		return nil
 	})
+	if err != nil || len(d.claims) == first {
+		return err
+	}
+	var of ResourceClaim
+	if of.Name, err = text("the name of a ResourceClaim", name); err != nil {
+		return err
+	}
+	if of.Namespace, err = text("the namespace of a ResourceClaim", namespace); err != nil {
+		return err
+	}
+	for i := range d.claims[first:] {
+		d.claims[first+i].ResourceClaim = of
+	}
+	return nil
+}
+
+// device reads one of a ResourceClaim.
+func (d *decoder) device(message []byte) error {
+	var driver, name []byte
+	err := fields(message, func(field protowire.Number, value []byte) error {
+		switch field {
+		case deviceDriver:
+			driver = value
+		case deviceName:
+			name = value
+		}
+		return nil
+	})
+	if err != nil || !d.wanted(string(driver), true) {
+		return err
+	}
+	return d.claim(driver, name, true)
 }
 
 func (d *decoder) claim(resource, id []byte, dynamic bool) error {

@@ -17,5 +17,6 @@ func compare(a, b Claim) int {
 		}
 	}
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Pod, b.Pod), strings.Compare(a.Container, b.Container),
-		strings.Compare(a.Resource, b.Resource), strings.Compare(a.ID, b.ID), dynamic)
+		strings.Compare(a.Resource, b.Resource), strings.Compare(a.ID, b.ID), dynamic,
+		strings.Compare(a.ResourceClaim.Namespace, b.ResourceClaim.Namespace), strings.Compare(a.ResourceClaim.Name, b.ResourceClaim.Name))
 }

@@ -17,8 +17,10 @@ type Snapshot struct {
 	Seen      int // cards in the main table
 	Announced int // cards the tool says there are, at least Seen
 	Processes []Process
-	Slices    []Slice
-	Links     []Link
+	// Starts are when the processes began, by PID, in clock ticks after boot; nil where nobody looked.
+	Starts map[string]uint64
+	Slices []Slice
+	Links  []Link
 	// Placements are of those processes that could be looked at.
 	Placements []Placement
 	// Unplaced is how many processes could not be; nil where nobody looked.

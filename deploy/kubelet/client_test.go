@@ -38,7 +38,7 @@ func list(t *testing.T, c *ours.Client) ([]string, error) {
 func TestListOfARealServer(t *testing.T) {
 	path, k := kubelettest.Socket(t), &kubelet.Server{}
 	kubelet.Serve(t, path, k.Register)
-	k.Says(pod("b", "metax-tech.com/gpu", "GPU-2"), pod("idle", "cpu"), claimed("d", "npu.huawei.com", "npu-1", "npu-0"), claimed("x", "gpu.example.com", "0"),
+	k.Says(pod("b", "metax-tech.com/gpu", "GPU-2"), pod("idle", "cpu"), claimed("d", "claim", "npu.huawei.com", "npu-1", "npu-0"), claimed("x", "claim", "gpu.example.com", "0"),
 		pod("a", "metax-tech.com/gpu", "GPU-1::1", "GPU-1::0"), pod("n", "example.com/nic", "eth0"))
 	got, err := list(t, ours.New(path, patience))
 	if err != nil {

@@ -17,13 +17,18 @@ import (
 func expected(r *v1.ListPodResourcesResponse) (claims []ours.Claim, mayRefuse bool) {
 	const longest, pods, devices = 253, 8192, 4096
 	n := 0
-	add := func(p *v1.PodResources, c *v1.ContainerResources, resource, id string, dynamic bool) {
-		if !wanted(resource, dynamic) {
+	add := func(p *v1.PodResources, c *v1.ContainerResources, resource, id string, of *v1.DynamicResource) {
+		if !wanted(resource, of != nil) {
 			return
 		}
 		n++
-		claim := ours.Claim{Namespace: p.Namespace, Pod: p.Name, Container: c.Name, Resource: resource, ID: id, Dynamic: dynamic}
-		for _, text := range []string{claim.Namespace, claim.Pod, claim.Container, claim.Resource, claim.ID} {
+		claim := ours.Claim{Namespace: p.Namespace, Pod: p.Name, Container: c.Name, Resource: resource, ID: id}
+		texts := []string{claim.Namespace, claim.Pod, claim.Container, claim.Resource, claim.ID}
+		if of != nil {
+			claim.Dynamic, claim.ResourceClaim = true, ours.ResourceClaim{Namespace: of.ClaimNamespace, Name: of.ClaimName}
+			texts = append(texts, of.ClaimNamespace, of.ClaimName)
+		}
+		for _, text := range texts {
 			mayRefuse = mayRefuse || text == "" || len(text) > longest
 		}
 		if !slices.Contains(claims, claim) {
@@ -34,12 +39,12 @@ func expected(r *v1.ListPodResourcesResponse) (claims []ours.Claim, mayRefuse bo
 		for _, c := range p.Containers {
 			for _, d := range c.Devices {
 				for _, id := range d.DeviceIds {
-					add(p, c, d.ResourceName, id, false)
+					add(p, c, d.ResourceName, id, nil)
 				}
 			}
 			for _, d := range c.DynamicResources {
-				for _, claim := range d.ClaimResources {
-					add(p, c, claim.DriverName, claim.DeviceName, true)
+				for _, device := range d.ClaimResources {
+					add(p, c, device.DriverName, device.DeviceName, d)
 				}
 			}
 		}
@@ -77,7 +82,7 @@ func byText(a, b ours.Claim) int {
 		if c.Dynamic {
 			dynamic = "dynamic"
 		}
-		return strings.Join([]string{c.Namespace, c.Pod, c.Container, c.Resource, c.ID, dynamic}, "\x00")
+		return strings.Join([]string{c.Namespace, c.Pod, c.Container, c.Resource, c.ID, dynamic, c.ResourceClaim.Namespace, c.ResourceClaim.Name}, "\x00")
 	}
 	return strings.Compare(text(a), text(b))
 }
@@ -88,7 +93,9 @@ func seeds(t testing.TB) [][]byte {
 	var all [][]byte
 	for _, r := range []*v1.ListPodResourcesResponse{
 		{},
-		response(pod("a", "metax-tech.com/gpu", "GPU-1", "GPU-1::2"), pod("b", "cpu", "0"), claimed("d", "npu.huawei.com", "npu-1")),
+		response(pod("a", "metax-tech.com/gpu", "GPU-1", "GPU-1::2"), pod("b", "cpu", "0"), claimed("d", "shared", "npu.huawei.com", "npu-1")),
+		response(claimed("d", "shared", "npu.huawei.com", "npu-1"), claimed("e", "shared", "npu.huawei.com", "npu-1"), claimed("e", "own", "gpu.example.com", "npu-1")),
+		response(claimed("d", "", "npu.huawei.com", "npu-1")),
 		response(pod("", "metax-tech.com/gpu", "1")),
 		response(pod("a", "metax-tech.com/gpu", "")),
 		response(pod(strings.Repeat("a", 254), "metax-tech.com/gpu", "1")),

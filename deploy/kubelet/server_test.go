@@ -24,13 +24,13 @@ func pod(name, resource string, ids ...string) *v1.PodResources {
 	return kubelet.Pod("ns", name, "c", resource, ids...)
 }
 
-// claimed is a pod with devices of a DRA driver.
-func claimed(name, driver string, devices ...string) *v1.PodResources {
+// claimed is a pod with devices of a DRA driver, by a ResourceClaim.
+func claimed(name, claim, driver string, devices ...string) *v1.PodResources {
 	var claims []*v1.ClaimResource
 	for _, d := range devices {
 		claims = append(claims, &v1.ClaimResource{DriverName: driver, PoolName: "node", DeviceName: d, CdiDevices: []*v1.CDIDevice{{Name: driver + "/kind=" + d}}})
 	}
 	return &v1.PodResources{Name: name, Namespace: "ns", Containers: []*v1.ContainerResources{{
-		Name: "c", DynamicResources: []*v1.DynamicResource{{ClaimName: "claim", ClaimNamespace: "ns", ClaimResources: claims}},
+		Name: "c", DynamicResources: []*v1.DynamicResource{{ClaimName: claim, ClaimNamespace: "ns", ClaimResources: claims}},
 	}}}
 }

@@ -90,8 +90,8 @@ func Devices(resource string, ids ...string) string {
 	return Field(2, parts...)
 }
 
-// Dynamic is a device of a container that a DRA driver gave it.
-func Dynamic(driver, device string) string {
-	return Field(5, Field(2, "claim"), Field(3, "namespace"),
+// Dynamic is a device of a container that a DRA driver gave it, by a ResourceClaim.
+func Dynamic(namespace, claim, driver, device string) string {
+	return Field(5, Field(2, claim), Field(3, namespace),
 		Field(4, Field(1, Field(1, "vendor.example/kind=1")), Field(2, driver), Field(3, "node"), Field(4, device)))
 }
