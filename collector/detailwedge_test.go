@@ -15,6 +15,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/fakesmi"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
 // detailWedges are the ways a call about one card goes wrong, as shell scripts. %s is the
@@ -51,10 +52,7 @@ func deepTools(t *testing.T, dir, wedge string) (npuSMI, hccn string) {
 	life.Live(fakesmi.Moment{At: time.Unix(1e9, 0)}, nil, machine.Devices)
 	chips := layout.AscendCards(machine, nil, life)
 	write := func(name, text string, mode os.FileMode) string {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
-		return filepath.Join(dir, name)
+		return processtest.WriteFile(t, filepath.Join(dir, name), text, mode)
 	}
 	var table bytes.Buffer
 	if err := layout.Print(&table, layout.Reduce(machine)); err != nil {

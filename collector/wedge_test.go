@@ -17,6 +17,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
 // wedges are the ways a vendor's tool goes wrong, as shell scripts. %s is the
@@ -63,9 +64,7 @@ func TestWedgedTool(t *testing.T) {
 			healthy := "cat " + table
 			write := func(body string) {
 				script := fmt.Sprintf("#!/bin/sh\n# %s\ncase \"$*\" in '') %s ;; *) exit 1 ;; esac\n", dir, body)
-				if err := os.WriteFile(tool+".new", []byte(script), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				processtest.WriteFile(t, tool+".new", script, 0o755)
 				if err := os.Rename(tool+".new", tool); err != nil {
 					t.Fatal(err)
 				}

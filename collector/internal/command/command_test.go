@@ -19,6 +19,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
 // deaf stands in for kill(2) on a process in uninterruptible sleep: signals
@@ -72,7 +73,7 @@ func wantRecovery(t *testing.T, r *Runner) {
 func TestSurvivesSIGKILL(t *testing.T) {
 	watchLeaks(t)
 	sick := filepath.Join(t.TempDir(), "sick")
-	writeFile(t, sick, "", 0o644)
+	processtest.WriteFile(t, sick, "", 0o644)
 	r := runner(script(t, `[ -e "`+sick+`" ] || { echo well; exit; }
 echo half; exec sleep 1000`), 2*time.Second)
 	r.kill = deaf
@@ -93,7 +94,7 @@ echo half; exec sleep 1000`), 2*time.Second)
 func TestGrandchildSurvivesSIGKILL(t *testing.T) {
 	watchLeaks(t)
 	sick := filepath.Join(t.TempDir(), "sick")
-	writeFile(t, sick, "", 0o644)
+	processtest.WriteFile(t, sick, "", 0o644)
 	r := runner(script(t, `[ -e "`+sick+`" ] || { echo well; exit; }
 sleep 1000 & echo table`), 30*time.Second)
 	r.kill = deaf

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
 // wantNoChild checks that we have no child at this moment, dead ones included.
@@ -121,7 +122,7 @@ grep -c '^State:.[RSD]' /proc/$(cat `+pid+`)/status`), Timeout: time.Minute, Var
 				})
 			}
 			for _, name := range order {
-				writeFile(t, filepath.Join(dir, name+"-end"), "", 0o600)
+				processtest.WriteFile(t, filepath.Join(dir, name+"-end"), "", 0o600)
 				if said := <-ended[name]; said != "1\n, error <nil>" {
 					t.Errorf("at the end of the %s tool its daemon lived no more: %q", name, said)
 				}

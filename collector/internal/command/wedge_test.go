@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
 // bounded is far more than Run may take beyond its timeout, and far less than
@@ -109,21 +109,9 @@ func eventually(t *testing.T, what string, check func() error) {
 	}
 }
 
-// writeFile writes while nothing is forked: a child that inherits the open
-// file would make its execution fail with "text file busy".
-func writeFile(t *testing.T, path, text string, mode os.FileMode) string {
-	t.Helper()
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 func script(t *testing.T, body string) string {
 	t.Helper()
-	return writeFile(t, filepath.Join(t.TempDir(), "smi"), "#!/bin/sh\n"+body+"\n", 0o755)
+	return processtest.WriteFile(t, filepath.Join(t.TempDir(), "smi"), "#!/bin/sh\n"+body+"\n", 0o755)
 }
 
 // runner returns a Runner whose programs inherit the mark of the test.
@@ -225,9 +213,9 @@ func none(n int) error {
 func TestNotStarted(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
-	plain := writeFile(t, filepath.Join(dir, "plain-smi"), "#!/bin/sh\n", 0o644)
-	orphan := writeFile(t, filepath.Join(dir, "orphan-smi"), "#!/no/such/interpreter\n", 0o755)
-	garbage := writeFile(t, filepath.Join(dir, "garbage-smi"), "\x00\x01\x02", 0o755)
+	plain := processtest.WriteFile(t, filepath.Join(dir, "plain-smi"), "#!/bin/sh\n", 0o644)
+	orphan := processtest.WriteFile(t, filepath.Join(dir, "orphan-smi"), "#!/no/such/interpreter\n", 0o755)
+	garbage := processtest.WriteFile(t, filepath.Join(dir, "garbage-smi"), "\x00\x01\x02", 0o755)
 	folder := filepath.Join(dir, "folder-smi")
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		t.Fatal(err)
@@ -278,7 +266,7 @@ func TestInstalledLater(t *testing.T) {
 	if _, err := run(t, r); failure.ReasonOf(err) != failure.NotFound {
 		t.Fatalf("before: %v", err)
 	}
-	writeFile(t, filepath.Join(dir, "late-smi"), "#!/bin/sh\necho here\n", 0o755)
+	processtest.WriteFile(t, filepath.Join(dir, "late-smi"), "#!/bin/sh\necho here\n", 0o755)
 	out, err := run(t, r)
 	if err != nil || string(out.Stdout) != "here\n" {
 		t.Errorf("after: %q, %v", out.Stdout, err)

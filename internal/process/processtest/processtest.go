@@ -1,4 +1,4 @@
-// Package processtest makes proc file systems for tests.
+// Package processtest makes proc file systems, and programs, for tests.
 package processtest
 
 import (
