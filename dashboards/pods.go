@@ -43,10 +43,13 @@ func cardPods() panel {
 		by        = `by (namespace, pod, container) `
 		allocated = `accelerator_device_allocation_info{` + ofOneCard + `,` + ours + `}`
 	)
+	used := memoryInPods(ofOneCard)
+	// By pod and not by container: in which of several a process runs is not known.
+	unused := `0 * group ` + by + `(` + allocated + `) unless on (namespace, pod) ` + used
 	return rowsOf("Pods", "Pods whose processes are on the card, and those that the kubelet gave it to (--kubernetes.pod-resources). No memory held: the pod has the card and does not use it.",
 		[]column{
 			label("namespace", "Namespace"), label("pod", "Pod"), label("container", "Container"),
-			value("Memory held", `sum `+by+`(`+memoryInPods(ofOneCard)+`) or 0 * group `+by+`(`+allocated+`)`, unitOf(bytes)),
+			value("Memory held", `sum `+by+`(`+used+`) or (`+unused+`)`, unitOf(bytes)),
 		}).
 		Height(6).NoValue("no pod is known").SortBy(descending("Memory held"))
 }

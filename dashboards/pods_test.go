@@ -44,3 +44,16 @@ func TestOwnPodIsNoWorkload(t *testing.T) {
 		})
 	}
 }
+
+// TestPodOfSeveralContainers: which of them a process is in is not known, so that none of them is told to have the card and
+// not to use it.
+func TestPodOfSeveralContainers(t *testing.T) {
+	rulesTest(t, promtools(t), `
+      - {series: 'accelerator_process_memory_used_bytes{job="j",instance="n",vendor="metax",device="0",pid="5",process="p"}', values: '7x10'}
+      - {series: 'accelerator_process_container_info{job="j",instance="n",namespace="models",pod="qwen-0",container_id="c",pod_uid="u",vendor="metax",pid="5"}', values: '1x10'}
+      - {series: 'accelerator_device_allocation_info{job="j",instance="n",namespace="models",pod="qwen-0",container="vllm",vendor="metax",device="0"}', values: '1x10'}
+      - {series: 'accelerator_device_allocation_info{job="j",instance="n",namespace="tests",pod="idle-0",container="a",vendor="metax",device="0"}', values: '1x10'}
+`, filled(queryAt(t, "card.json", "Pods", "table", 0)), "5m", `          - {labels: '{namespace="models",pod="qwen-0"}', value: 7}
+          - {labels: '{namespace="tests",pod="idle-0",container="a"}', value: 0}
+`)
+}
