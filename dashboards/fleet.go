@@ -69,8 +69,14 @@ func troubles(color string) *dashboard.ThresholdsConfigBuilder {
 	return thresholds("green", step{1, color})
 }
 
-// ofCollector follows the choice of vendors, and always holds the reader of NUMA nodes.
-const ofCollector = ofHost + `,collector=~"$vendor|numa"`
+const (
+	// ofCollector follows the choice of vendors, and always holds the collectors that are of none.
+	ofCollector = ofHost + `,collector=~"$vendor|numa|containers|allocations"`
+
+	// noFailure leaves out the exporters in a PID namespace of their own, which cannot know the processes of others: that is
+	// a choice, and no failure to AcceleratorCollectorFailing either.
+	noFailure = ` unless on (` + byCollector + `) increase(accelerator_collector_failures_total{` + ofHost + `,collector="containers",reason="unsupported"}[5m]) > 0`
+)
 
 func fleetNow() []panel {
 	panels := []panel{
@@ -84,8 +90,8 @@ func fleetNow() []panel {
 			"no cards", now(`sum(`+missing+`)`, "")).Thresholds(troubles("red")),
 		statPanel("Cards unhealthy", "Cards in a state other than Available or OK. The problems below have the state as printed: take such a card out of service.", count,
 			"not reported", now(`sum(accelerator_healthy{`+ofCard+`} == bool 0)`, "")).Thresholds(troubles("red")),
-		statPanel("Collectors failing", "Collectors whose last poll failed. While one fails its cards have no data after three intervals and a timeout.", count,
-			"none", now(`sum(accelerator_collector_success{`+ofCollector+`} == bool 0)`, "")).Thresholds(troubles("red")),
+		statPanel("Collectors failing", "Collectors whose last poll failed. While a vendor's fails its cards have no data after three intervals and a timeout. An exporter that cannot know the containers of processes, as it has a PID namespace of its own, does not count.", count,
+			"none", now(`sum((accelerator_collector_success{`+ofCollector+`}`+noFailure+`) == bool 0)`, "")).Thresholds(troubles("red")),
 		statPanel("Targets failing", "Probed endpoints whose last probe failed.", count,
 			"no probe", now(`sum(accelerator_probe_success{`+ofHost+`} == bool 0)`, "")).Thresholds(troubles("red")),
 	}

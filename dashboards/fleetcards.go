@@ -19,7 +19,7 @@ func fleetHealth() []panel {
 			overTime(`sum by (reason) (rate(accelerator_probe_failures_total{`+ofHost+notCanceled+`}[$window])) / on () group_left () (sum(rate(accelerator_probe_requests_total{`+ofHost+`}[$window])) > 0) > 0`, "{{reason}}")).
 			Span(12).MaxDataPoints(300).NoValue("no probe"),
 		timeSeries("Failed polls", "Failed polls of all collectors by reason, and parts of the tools' output that could not be read (warnings). timeout and stuck: the tool hangs, mostly on a sick card. driver: reload it. parse and warnings: a layout that the exporter does not know; send a capture. A line by reason is there only while something fails.", "suffix:/min",
-			overTime(`60 * sum by (collector, reason) (rate(accelerator_collector_failures_total{`+ofCollector+`}[$__rate_interval])) > 0`, "{{collector}} {{reason}}"),
+			overTime(`60 * sum by (collector, reason) (rate(accelerator_collector_failures_total{`+ofCollector+`}[$__rate_interval])`+noFailure+`) > 0`, "{{collector}} {{reason}}"),
 			overTime(`60 * sum by (collector) (rate(accelerator_parse_warnings_total{`+ofCollector+`}[$__rate_interval]))`, "{{collector}} warnings")).
 			Span(12).MaxDataPoints(300).Min(0),
 	}

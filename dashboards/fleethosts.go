@@ -38,7 +38,7 @@ func targetTable() panel {
 
 func collectorTable() panel {
 	const (
-		top    = `topk($top, time() - accelerator_collector_last_success_timestamp_seconds{` + ofCollector + `})`
+		top    = `topk($top, time() - accelerator_collector_last_success_timestamp_seconds{` + ofCollector + `}` + noFailure + `)`
 		listed = ` and on (` + byCollector + `) ` + top
 	)
 	return rowsOf("Collectors longest without a success", "As many as Top says. An age of a few seconds is normal; above 40 s, with the usual interval, the host's card series are gone.",

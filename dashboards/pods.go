@@ -8,18 +8,26 @@ func memoryOf(matchers string) string {
 	return `max by (` + byProcess + `) (accelerator_process_memory_used_bytes{` + matchers + `})`
 }
 
-// memoryInPods is the same with the pod that the process runs in; what runs outside any has no series. A label that the
-// scrape gave the exporter itself is no pod of a process: without honor_labels there is an exported_pod, or no pod_uid.
+// ours leaves out what a scrape without honor_labels renamed: the exporter's own pod stands where a workload's ought to.
+const ours = `exported_namespace="",exported_pod="",exported_container=""`
+
+// inPods are the pods that processes run in, as far as they are known. Without honor_labels the exporter's own pod stands
+// where none is known, as it does at build_info. The container counts, so that a process beside the exporter in its pod is
+// told: of a pod with several its container is empty.
+const inPods = `(accelerator_process_container_info{` + ofHost + `,pod!="",pod_uid!="",` + ours + `}` +
+	` unless on (job, instance, namespace, pod, container) accelerator_exporter_build_info{` + ofHost + `,pod!=""})`
+
+// memoryInPods is the same with the pod that the process runs in; what runs outside any has no series.
 func memoryInPods(matchers string) string {
 	return memoryOf(matchers) + ` * on (job, instance, vendor, pid) group_left (namespace, pod, container)` +
-		` max by (job, instance, vendor, pid, namespace, pod, container) (accelerator_process_container_info{` + ofHost + `,pod!="",pod_uid!="",exported_pod=""})`
+		` max by (job, instance, vendor, pid, namespace, pod, container) ` + inPods
 }
 
 // workloads has a series for each pod on a card: of the processes on it, and of what the kubelet allocated.
 func workloads(matchers string) string {
 	const by = `group by (` + byCard + `, namespace, pod) `
 	return `(` + by + `(` + memoryInPods(matchers) + `)` +
-		` or ` + by + `(accelerator_device_allocation_info{` + matchers + `,exported_pod=""}))`
+		` or ` + by + `(accelerator_device_allocation_info{` + matchers + `,` + ours + `}))`
 }
 
 // onePod are the columns of a card's pod, of several on it one. They are empty where none is known.
@@ -33,12 +41,15 @@ func onePod(workloads string) []column {
 func cardPods() panel {
 	const (
 		by        = `by (namespace, pod, container) `
-		allocated = `accelerator_device_allocation_info{` + ofOneCard + `,exported_pod=""}`
+		allocated = `accelerator_device_allocation_info{` + ofOneCard + `,` + ours + `}`
 	)
+	used := memoryInPods(ofOneCard)
+	// By pod and not by container: in which of several a process runs is not known.
+	unused := `0 * group ` + by + `(` + allocated + `) unless on (namespace, pod) ` + used
 	return rowsOf("Pods", "Pods whose processes are on the card, and those that the kubelet gave it to (--kubernetes.pod-resources). No memory held: the pod has the card and does not use it.",
 		[]column{
 			label("namespace", "Namespace"), label("pod", "Pod"), label("container", "Container"),
-			value("Memory held", `sum `+by+`(`+memoryInPods(ofOneCard)+`) or 0 * group `+by+`(`+allocated+`)`, unitOf(bytes)),
+			value("Memory held", `sum `+by+`(`+used+`) or (`+unused+`)`, unitOf(bytes)),
 		}).
 		Height(6).NoValue("no pod is known").SortBy(descending("Memory held"))
 }

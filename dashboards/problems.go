@@ -145,7 +145,7 @@ func problemsNow() panel {
 		{name: "probe failing", of: `count by (` + byTarget + `) (accelerator_probe_success{` + ofHost + `} == 0)`},
 	}
 	others := append(cardProblems(), []problem{
-		{name: "collector failing", of: `count by (` + byCollector + `) (accelerator_collector_success{` + ofCollector + `} == 0)`},
+		{name: "collector failing", of: `count by (` + byCollector + `) (accelerator_collector_success{` + ofCollector + `} == 0` + noFailure + `)`},
 		{name: "configuration not loaded", of: `count by (job, instance) (accelerator_exporter_config_last_reload_successful{` + ofHost + `} == 0)`},
 	}...)
 	var all []string

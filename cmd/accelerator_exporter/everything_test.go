@@ -46,15 +46,14 @@ func everything(t testing.TB) []string {
 	}
 }
 
-// kubelet allocated a whole card to one pod, shares of another to two, and a card by DRA.
+// kubelet allocated two whole cards and a share of a third to the pod that uses them, the other share to another pod, and a
+// card by DRA.
 func kubelet(t testing.TB) string {
 	t.Helper()
-	pod := func(name, container string, devices ...string) string {
-		return kubelettest.Pod("inference", name, kubelettest.Container(container, devices...))
-	}
-	const gpu, first, second = "metax-tech.com/gpu", "GPU-7c1e0000-0d5a-4b1f-9a11-5e0000000000", "GPU-7c1e0101-0d5a-4b1f-9a11-5e0000000001"
-	answer := pod("qwen-0", "vllm", kubelettest.Devices(gpu, first)) + pod("embed-0", "vllm", kubelettest.Devices(gpu, second+"::0")) +
-		pod("rerank-0", "vllm", kubelettest.Devices(gpu, second+"::1")) + pod("mindie-0", "mindie", kubelettest.Dynamic("inference", "mindie-0-npu", "npu.huawei.com", "ascend910-1"))
+	const gpu, first, second, third = "metax-tech.com/gpu", "GPU-7c1e0000-0d5a-4b1f-9a11-5e0000000000", "GPU-7c1e0101-0d5a-4b1f-9a11-5e0000000001", "GPU-7c1e0202-0d5a-4b1f-9a11-5e0000000002"
+	answer := kubelettest.Pod("team-a", "llm-0", kubelettest.Container("vllm", kubelettest.Devices(gpu, first, second+"::0", third))) +
+		kubelettest.Pod("inference", "rerank-0", kubelettest.Container("vllm", kubelettest.Devices(gpu, second+"::1"))) +
+		kubelettest.Pod("inference", "mindie-0", kubelettest.Container("mindie", kubelettest.Dynamic("inference", "mindie-0-npu", "npu.huawei.com", "ascend910-1")))
 	return kubelettest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { kubelettest.Answer(w, answer) }))
 }
 

@@ -13,8 +13,8 @@ import (
 const runbookURL = "https://github.com/accelerator-exporter/accelerator_exporter/blob/main/docs/runbooks/"
 
 // podsOnIt ends the text of each alert on a card: a template of an alert cannot be shared with another.
-const podsOnIt = `{{ with printf "card_pod:accelerator_workload:info{instance='%s',vendor='%s',device='%s'}" $labels.instance $labels.vendor $labels.device | query }}` +
-	` Pods on it:{{ range . }} {{ .Labels.namespace }}/{{ .Labels.pod }}{{ end }}.{{ end }}`
+const podsOnIt = `{{ with printf "card_pod:accelerator_workload:info{cluster='%s',job='%s',instance='%s',vendor='%s',device='%s'}" $labels.cluster $labels.job $labels.instance $labels.vendor $labels.device | query }}` +
+	` Pods on it:{{ range . | sortByLabel "pod" | sortByLabel "namespace" }} {{ .Labels.namespace }}/{{ .Labels.pod }}{{ end }}.{{ end }}`
 
 func TestAlertsAreComplete(t *testing.T) {
 	seen := map[string]bool{}

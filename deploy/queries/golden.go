@@ -118,7 +118,26 @@ func Load(root string, pods ...string) (*Golden, error) {
 			}
 		}
 	}
+	g.addRenamed(scrapes[Exporter])
 	return g, nil
+}
+
+// addRenamed adds what a scrape without honor_labels makes of a workload's labels where the exporter is in a pod itself:
+// that pod's stand there, as at build_info, and ours are renamed.
+func (g *Golden) addRenamed(all []series) {
+	at := map[string]string{"job": Exporter, "instance": "host-4:10068", "namespace": "monitoring", "pod": "exporter", "container": "exporter"}
+	for _, s := range all {
+		if !s.labels.Has("pod") && s.name() != "accelerator_exporter_build_info" {
+			continue
+		}
+		b := labels.NewBuilder(s.scraped(at, at["pod"], true).labels)
+		for label := range at {
+			if was := s.labels.Get(label); was != "" {
+				b.Set("exported_"+label, was)
+			}
+		}
+		g.add(series{b.Labels(), s.kind, s.value})
+	}
 }
 
 // places are the labels of a job's targets. vLLM's servers are those that the exporters' probes and the benches ask: by

@@ -63,10 +63,6 @@ func (c *check) values(e *parser.VectorSelector, m *labels.Matcher, among promql
 		return
 	}
 	known := values(among, m.Name)
-	// A scrape without honor_labels renames a label of ours that its target has too.
-	if renamed, ok := strings.CutPrefix(m.Name, "exported_"); ok && m.Type == labels.MatchEqual && m.Value == "" && len(values(among, renamed)) > 0 {
-		return
-	}
 	if len(known) == 0 {
 		c.problem("%s has no label %s, but %s", e, m.Name, list(labelNames(among)))
 		return
