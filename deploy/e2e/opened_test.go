@@ -97,11 +97,11 @@ func (n *node) traced(t *testing.T, strace string, flags []string, wanted ...str
 		t.Fatal(err)
 	}
 	var trace string
-	over := fmt.Sprintf("%d +++ exited with 0 +++", daemon.Pid)
+	over := regexp.MustCompile(fmt.Sprintf(`(?m)^%d +\+\+\+ exited with 0 \+\+\+$`, daemon.Pid)) // strace fills short numbers up
 	programtest.Eventually(t, patience, "strace has written all", func() error {
 		text, err := os.ReadFile(file)
-		if trace = string(text); err == nil && !strings.Contains(trace, over) {
-			err = errors.New("no " + over)
+		if trace = string(text); err == nil && !over.MatchString(trace) {
+			err = fmt.Errorf("no %s", over)
 		}
 		return err
 	})
