@@ -74,7 +74,7 @@ func (p *page) process(h holder, lists bool) {
 		}
 		here := 0
 		for _, cpu := range cpus {
-			if m.nodeOf[cpu] == *node {
+			if int(m.nodeOf[cpu]) == *node+1 {
 				here++
 			}
 		}
