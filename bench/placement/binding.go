@@ -20,7 +20,6 @@ type Binding struct {
 type Advice struct {
 	Binding *Binding
 	Remarks []string
-	nodes   set // that it binds to
 }
 
 const kubernetes = "kubelet with cpuManagerPolicy: static, memoryManagerPolicy: Static and topologyManagerPolicy: %s; " +
@@ -44,10 +43,7 @@ func (m *Machine) Advise() Advice {
 	if to == nil {
 		return Advice{Remarks: remarks}
 	}
-	return Advice{
-		Binding: m.binding(*to), nodes: to.cpus,
-		Remarks: append(remarks, m.shortOfMemory(to.mems)...),
-	}
+	return Advice{Binding: m.binding(*to), Remarks: append(remarks, m.shortOfMemory(to.mems)...)}
 }
 
 // toBind is where to bind a server on the cards of the machine, nil where nothing is to
@@ -222,35 +218,38 @@ type Side struct {
 }
 
 // Sides are the bindings to compare for a server on the cards of the machine: none, the
-// recommended one where there is one, each other node with CPUs and memory, and all
-// nodes interleaved. It fails where there is but one node.
+// recommended one where there is one, each other node with CPUs, and all nodes
+// interleaved. It fails where there is but one node.
 func (m *Machine) Sides() ([]Side, error) {
-	bound := slices.DeleteFunc(m.withCPUs(), func(n int) bool { return !m.withMemory().has(n) })
-	if len(m.Nodes) == 0 {
+	switch {
+	case len(m.Nodes) == 0:
 		return nil, errors.New("the page has no NUMA nodes (is the exporter's collector numa off?)")
-	}
-	if len(m.withMemory()) < 2 {
+	case m.oneNode():
 		return nil, errors.New("there is one NUMA node only, so there is no binding to compare")
 	}
 	sides := []Side{{Name: "none", Meaning: "unbound"}}
-	advice := m.Advise()
-	if advice.Binding != nil {
-		sides = append(sides, Side{
-			Name: sideName(advice.nodes), Meaning: "bound to " + advice.nodes.words(),
-			Prefix: strings.Fields(advice.Binding.Numactl), Recommended: true,
-		})
+	advised, _ := m.toBind()
+	if advised != nil {
+		side := advised.side()
+		side.Recommended = true
+		sides = append(sides, side)
 	}
-	for _, n := range bound {
-		one := set{n}
-		if slices.Equal(one, advice.nodes) {
-			continue
+	withMemory := m.withMemory()
+	for _, n := range m.withCPUs() {
+		one := target{cpus: set{n}}
+		if withMemory.has(n) {
+			one.mems = one.cpus
 		}
-		sides = append(sides, Side{
-			Name: sideName(one), Meaning: "bound to " + one.words(),
-			Prefix: []string{"numactl", "--cpunodebind=" + one.String(), "--membind=" + one.String()},
-		})
+		if advised == nil || !slices.Equal(one.cpus, advised.cpus) {
+			sides = append(sides, one.side())
+		}
 	}
 	return append(sides, Side{Name: "interleaved", Meaning: "interleaved over all nodes", Prefix: []string{"numactl", "--interleave=all"}}), nil
+}
+
+// side is the binding as a side of a comparison.
+func (t target) side() Side {
+	return Side{Name: sideName(t.cpus), Meaning: "bound to " + t.cpus.words(), Prefix: strings.Fields(t.numactl())}
 }
 
 // sideName is nodes as the name of a side, such as node0 or nodes0-1_4.

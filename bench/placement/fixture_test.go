@@ -142,3 +142,21 @@ func memoryOnly(cards ...int) page {
 	p.cards("ascend", "HCCS", 0, cards...)
 	return p
 }
+
+// noMemory is two nodes whose memory is not on the page.
+func noMemory(cards ...int) page {
+	var p page
+	p.node(0, "0-3", -1, -1, "10 21")
+	p.node(1, "4-7", -1, -1, "21 10")
+	p.cards("ascend", "HCCS", 0, cards...)
+	return p
+}
+
+// oneWithMemory is two nodes with CPUs, of which the second has no memory.
+func oneWithMemory(cards ...int) page {
+	var p page
+	p.node(0, "0-3", 32000, 20000, "10 21")
+	p.node(1, "4-7", 0, 0, "21 10")
+	p.cards("ascend", "HCCS", 0, cards...)
+	return p
+}
