@@ -26,6 +26,16 @@ func aboutSides(sides []Side, levels []level) []About {
 	return abouts
 }
 
+func notStartedOf(sides []Side) []NotStarted {
+	var without []NotStarted
+	for _, s := range sides {
+		if run := s.NotStarted; run != nil {
+			without = append(without, NotStarted{Side: s.Name, Server: serverOf(*run), Binding: run.Server.Binding, Reason: run.Server.NotStarted})
+		}
+	}
+	return without
+}
+
 // serverOf is the command of a side's server and where the kernel lets it run.
 func serverOf(r runlog.Run) string {
 	if r.Server == nil {

@@ -63,8 +63,29 @@ func (c *Comparison) addBindings(sides []Side, l level, out Level) {
 			Latency: of("latency_s"), Output: of("output_throughput_tok_s"), TPOT: of("tpot_p50_ms"),
 		})
 	}
-	b.Metric, b.Verdict = conclude(b.Rows, out.Pairs)
+	judged, without := c.judged(b.Rows)
+	b.Metric, b.Verdict = conclude(judged, out.Pairs)
+	if len(without) > 0 {
+		b.Verdict += "; not started: " + strings.Join(without, ", ")
+	}
 	c.Bindings = append(c.Bindings, b)
+}
+
+// judged are the bindings that the verdict is about, and without those that were given up
+// with too few runs to tell anything: they do not keep it from the others.
+func (c *Comparison) judged(rows []BindingRow) (judged []BindingRow, without []string) {
+	judged = slices.Clone(rows)
+	for _, n := range c.NotStarted {
+		at := slices.IndexFunc(judged, func(r BindingRow) bool { return r.Side == n.Side })
+		if at >= 0 && enough(len(rows[0].Requests.Values), len(judged[at].Requests.Values)) {
+			continue
+		}
+		without = append(without, n.Binding)
+		if at >= 0 {
+			judged = slices.Delete(judged, at, at+1)
+		}
+	}
+	return judged, without
 }
 
 // columnOf is a column of a report by its key.
@@ -86,6 +107,9 @@ type gain struct {
 
 // conclude is the verdict on all bindings, by the first metric that all have.
 func conclude(rows []BindingRow, pairs []Pair) (metric, verdict string) {
+	if len(rows) < 2 {
+		return "", "no binding can be judged: too few runs of any"
+	}
 	for _, metric := range []string{"tpot_p50", "e2el_p50", "output_throughput"} {
 		if gains, label := gainsOf(metric, rows, pairs); len(gains) > 0 {
 			return metric, sentence(gains, rows[0].Binding, label)
@@ -114,7 +138,10 @@ func gainsOf(metric string, rows []BindingRow, pairs []Pair) (gains []gain, labe
 	for _, p := range pairs {
 		at := slices.IndexFunc(p.Rows, func(r Row) bool { return r.Metric == metric })
 		side := slices.IndexFunc(rows, func(r BindingRow) bool { return r.Side == p.Side })
-		if at < 0 || side < 0 || p.Rows[at].Finding == Unpaired || p.Rows[at].Change == nil {
+		if side < 0 {
+			continue // not judged
+		}
+		if at < 0 || p.Rows[at].Finding == Unpaired || p.Rows[at].Change == nil {
 			return nil, ""
 		}
 		row := p.Rows[at]

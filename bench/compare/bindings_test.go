@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -154,5 +156,52 @@ func TestBindingVerdicts(t *testing.T) {
 	}
 	if c := compared(t, interleaved()); c.Bindings != nil {
 		t.Errorf("sides that are no bindings are summed up: %+v", c.Bindings)
+	}
+}
+
+// notStarted takes the runs of a side from such a repeat on, since its server could not be
+// started any more.
+func notStarted(sides []Side, i, repeat int) []Side {
+	s := &sides[i]
+	run := s.Reports[repeat].Runs[0]
+	server := *run.Server
+	server.NotStarted = "repeat " + strconv.Itoa(repeat+1) + ": its command ended with exit status 1; what it printed is in node1/1.log"
+	run.Server, run.Model = &server, ""
+	s.Reports, s.NotStarted = s.Reports[:repeat], &run
+	return sides
+}
+
+// A binding whose server could not be started takes nothing from the others: they are
+// compared, and that it was not is told.
+func TestBindingsWithoutOne(t *testing.T) {
+	const found = `^bound to node 0 is 1[5-9] % \[1\d %, 1\d %\] faster in TPOT p50 than unbound`
+	for name, tt := range map[string]struct {
+		sides []Side
+		runs  []int // of each binding in the table
+		want  string
+	}{
+		"never":             {notStarted(bindings(1, 5, 0.01, 1.2), 2, 0), []int{5, 5, 5}, found + `; not started: bound to node 1$`},
+		"once":              {notStarted(bindings(1, 5, 0.01, 1.2), 2, 1), []int{5, 5, 1, 5}, found + `; not started: bound to node 1$`},
+		"often enough":      {notStarted(bindings(1, 5, 0.01, 1.2), 1, 4), []int{5, 4, 5, 5}, found + `$`},
+		"two of them":       {notStarted(notStarted(bindings(1, 5, 0.01, 1.2), 2, 0), 3, 2), []int{5, 5, 2}, found + `; not started: bound to node 1, interleaved over all nodes$`},
+		"the recommended":   {notStarted(bindings(3, 5, 0.01, 1.2), 1, 0), []int{5, 5, 5}, `^no binding differs from unbound by more than \d\.\d % in TPOT p50; not started: bound to node 0$`},
+		"all but unbound":   {notStarted(notStarted(notStarted(bindings(1, 5, 0.01, 1.2), 1, 1), 2, 1), 3, 1), []int{5, 1, 1, 1}, `^no binding can be judged: too few runs of any; not started: bound to node 0, bound to node 1, interleaved over all nodes$`},
+		"too few of others": {notStarted(bindings(1, 2, 0.01, 1.2), 2, 1), []int{2, 2, 1, 2}, `^too few runs to tell the bindings apart.*; not started: bound to node 1$`},
+	} {
+		c := compared(t, tt.sides)
+		b := c.Bindings[0]
+		if !regexp.MustCompile(tt.want).MatchString(b.Verdict) {
+			t.Errorf("%s: %q, want %s", name, b.Verdict, tt.want)
+		}
+		var runs []int
+		for _, r := range b.Rows {
+			runs = append(runs, len(r.TPOT.Values))
+		}
+		if diff := cmp.Diff(tt.runs, runs); diff != "" {
+			t.Errorf("%s: runs in the table (-want +got):\n%s", name, diff)
+		}
+		if notes := strings.Join(c.Notes, "\n"); strings.Contains(notes, "not run on") || strings.Contains(notes, " of 0") {
+			t.Errorf("%s: notes\n%s", name, notes)
+		}
 	}
 }

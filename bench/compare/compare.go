@@ -7,8 +7,10 @@ package compare
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // alpha is the share of tests that may find a difference where there is none.
@@ -21,12 +23,18 @@ type Side struct {
 	// each other, in one report or in several; a load that several machines put on
 	// together is one report.
 	Reports []*report.Report
+	// NotStarted is the run that was to be, where the side was given up because its
+	// server could not be started, else nil.
+	NotStarted *runlog.Run
 }
 
 // Comparison holds the first side against each of the others.
 type Comparison struct {
 	Alpha float64 `json:"alpha"`
 	Sides []About `json:"sides"`
+	// NotStarted are the sides that were given up. One that had runs by then is among
+	// Sides too, and compared by these.
+	NotStarted []NotStarted `json:"not_started,omitempty"`
 	// Warnings are what makes sides unlike as a whole, one sentence each.
 	Warnings []string `json:"warnings,omitempty"`
 	// Bindings sum each level up where the sides are bindings of one server.
@@ -38,6 +46,14 @@ type Comparison struct {
 	Tests         int      `json:"tests"`
 	ExpectedFalse float64  `json:"expected_false_positives"`
 	Notes         []string `json:"notes,omitempty"`
+}
+
+// NotStarted is a side whose server could not be started.
+type NotStarted struct {
+	Side    string `json:"side"`
+	Server  string `json:"server"`            // its command
+	Binding string `json:"binding,omitempty"` // in words, in a comparison of bindings
+	Reason  string `json:"reason"`            // in one line
 }
 
 // About is what a side was.
@@ -83,14 +99,20 @@ type Row struct {
 }
 
 // Compare holds sides[0] against each of the others. It fails when there are
-// fewer than two sides, when names are missing or not distinct, when a side has
-// no steps, and when no other side ran a load that the first ran.
+// fewer than two sides with steps, when names are missing or not distinct, when a side
+// has no steps though its server was started, or is the first, and when no other side ran
+// a load that the first ran.
 func Compare(sides []Side) (*Comparison, error) {
 	if err := check(sides); err != nil {
 		return nil, err
 	}
+	without := notStartedOf(sides)
+	sides = slices.DeleteFunc(slices.Clone(sides), func(s Side) bool { return s.steps() == 0 })
+	if len(sides) < 2 {
+		return nil, fmt.Errorf("comparing: two sides or more are needed, and %s", without[0].text())
+	}
 	levels := match(sides)
-	c := &Comparison{Alpha: alpha, Sides: aboutSides(sides, levels)}
+	c := &Comparison{Alpha: alpha, Sides: aboutSides(sides, levels), NotStarted: without}
 	shared := false
 	for _, l := range levels {
 		shared = shared || l.shared()
@@ -122,22 +144,26 @@ func check(sides []Side) error {
 		return errors.New("comparing: two sides or more are needed")
 	}
 	seen := map[string]bool{}
-	for _, s := range sides {
-		steps := 0
-		for _, r := range s.Reports {
-			steps += len(r.Steps)
-		}
+	for i, s := range sides {
 		switch {
 		case s.Name == "":
 			return errors.New("comparing: a side has no name")
 		case seen[s.Name]:
 			return fmt.Errorf("comparing: two sides are named %q", s.Name)
-		case steps == 0:
+		case s.steps() == 0 && (i == 0 || s.NotStarted == nil):
 			return fmt.Errorf("comparing: side %s has no steps: nothing was run", s.Name)
 		}
 		seen[s.Name] = true
 	}
 	return nil
+}
+
+func (s Side) steps() int {
+	steps := 0
+	for _, r := range s.Reports {
+		steps += len(r.Steps)
+	}
+	return steps
 }
 
 func (c *Comparison) addLevel(sides []Side, l level, unlike [][]string, needed map[[2]int]float64) {

@@ -45,7 +45,10 @@ func find(t *testing.T, c *Comparison, level, side, metric string) Row {
 
 // The golden files are what a user reads: look at their difference as one would.
 func TestGolden(t *testing.T) {
-	fixtures := map[string][]Side{"numa": numaTable(), "interleaved": interleaved(), "bindings": bindings(1, 5, 0.02, 1.2)}
+	fixtures := map[string][]Side{
+		"numa": numaTable(), "interleaved": interleaved(), "bindings": bindings(1, 5, 0.02, 1.2),
+		"not-started": notStarted(bindings(1, 5, 0.02, 1.2), 2, 0),
+	}
 	for name, sides := range fixtures {
 		c := compared(t, sides)
 		for ext, write := range map[string]func(io.Writer) error{"txt": c.Text, "md": c.Markdown, "json": c.JSON} {
@@ -182,6 +185,8 @@ func TestCompareRefuses(t *testing.T) {
 		{"no name", []Side{good("a", 8), good("", 8)}, "has no name"},
 		{"same name", []Side{good("a", 8), good("a", 8)}, `two sides are named "a"`},
 		{"nothing run", []Side{good("a", 8), {Name: "b", Reports: []*report.Report{oneReport()}}}, "side b has no steps"},
+		{"the first not started", notStarted(bindings(1, 5, 0.01, 1), 0, 0), "side none has no steps: nothing was run"},
+		{"the others not started", notStarted([]Side{bindings(1, 5, 0.01, 1)[0], bindings(1, 5, 0.01, 1)[2]}, 1, 0), "two sides or more are needed, and side node1 could not be started: repeat 1: its command ended"},
 		{"nothing in common", []Side{good("a", 8), good("b", 16)}, "no side ran a load that the first side ran"},
 	}
 	for _, tt := range tests {

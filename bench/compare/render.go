@@ -68,6 +68,9 @@ func (c *Comparison) write(w io.Writer, f form) {
 	for _, s := range c.Sides {
 		line(f.side, sideNamed(s.Name), s.text())
 	}
+	for _, n := range c.NotStarted {
+		line(f.warning, n.text())
+	}
 	for _, warning := range c.Warnings {
 		line(f.warning, warning)
 	}
@@ -127,6 +130,10 @@ func (a About) text() string {
 	parts := words.List{words.Counted(a.Runs, "run"), "model " + a.Model, "dataset " + a.Dataset}
 	parts.If(a.Server != "", "%s", a.Server)
 	return parts.String()
+}
+
+func (n NotStarted) text() string {
+	return fmt.Sprintf("%s could not be started: %s (%s)", sideNamed(n.Side), n.Reason, n.Server)
 }
 
 func (l Level) title(p Pair) string {

@@ -20,60 +20,76 @@ type Binding struct {
 type Advice struct {
 	Binding *Binding
 	Remarks []string
-	nodes   set // that it binds to
 }
 
 const kubernetes = "kubelet with cpuManagerPolicy: static, memoryManagerPolicy: Static and topologyManagerPolicy: %s; " +
 	"pod of QoS class Guaranteed, with whole CPUs (requests = limits) and its cards as a resource"
 
+// target is the nodes whose CPUs a server is to run on, and those to take memory from,
+// none for the nearest.
+type target struct{ cpus, mems set }
+
+// numactl is what to put before a command.
+func (t target) numactl() string {
+	if len(t.mems) == 0 {
+		return "numactl --cpunodebind=" + t.cpus.String() + " --localalloc"
+	}
+	return "numactl --cpunodebind=" + t.cpus.String() + " --membind=" + t.mems.String()
+}
+
 // Advise says which binding to use for a server on the cards of the machine.
 func (m *Machine) Advise() Advice {
-	var a Advice
+	to, remarks := m.toBind()
+	if to == nil {
+		return Advice{Remarks: remarks}
+	}
+	return Advice{Binding: m.binding(*to), Remarks: append(remarks, m.shortOfMemory(to.mems)...)}
+}
+
+// toBind is where to bind a server on the cards of the machine, nil where nothing is to
+// be gained or it cannot be told, and what is to be said of it.
+func (m *Machine) toBind() (to *target, remarks []string) {
 	switch {
 	case len(m.Nodes) == 0:
-		return saying("No binding can be told: the page has no NUMA nodes (is the exporter's collector numa off?).")
+		return nil, []string{"No binding can be told: the page has no NUMA nodes (is the exporter's collector numa off?)."}
 	case m.oneNode():
-		return saying("Nothing is to be gained by a binding: there is one node only.")
+		return nil, []string{"Nothing is to be gained by a binding: there is one node only."}
 	case len(m.Cards) == 0:
-		return saying("No binding can be told: the page has no cards.")
+		return nil, []string{"No binding can be told: the page has no cards."}
 	}
 	var cards, cpus set
 	for _, c := range m.Cards {
 		if c.Conflict {
-			a.Remarks = append(a.Remarks, fmt.Sprintf("The vendor's tool and the PCI device name different nodes for card %s: check which is right before binding.", clean(c.String())))
+			remarks = append(remarks, fmt.Sprintf("The vendor's tool and the PCI device name different nodes for card %s: check which is right before binding.", clean(c.String())))
 		}
 		if c.Node == nil {
-			return saying(fmt.Sprintf("No binding can be told: the node of card %s is not known (mx-smi topo -m, npu-smi info -t topo or /sys/bus/pci/devices/*/numa_node tell it).", clean(c.String())))
+			return nil, []string{fmt.Sprintf("No binding can be told: the node of card %s is not known (mx-smi topo -m, npu-smi info -t topo or /sys/bus/pci/devices/*/numa_node tell it).", clean(c.String()))}
 		}
 		cards = append(cards, *c.Node)
 	}
 	cards = newSet(cards...)
+	withCPUs, withMemory := m.withCPUs(), m.withMemory()
 	for _, number := range cards {
-		with, ok := m.nearest(number, m.withCPUs())
+		with, ok := m.nearest(number, withCPUs)
 		if !ok {
-			return saying(fmt.Sprintf("No binding can be told: node %d of the cards has no CPUs, and which node with CPUs is nearest is not known.", number))
+			return nil, []string{fmt.Sprintf("No binding can be told: node %d of the cards has no CPUs, and which node with CPUs is nearest is not known.", number)}
 		}
 		if with != number {
-			a.Remarks = append(a.Remarks, fmt.Sprintf("Node %d of the cards has no CPUs: node %d is the nearest that has.", number, with))
+			remarks = append(remarks, fmt.Sprintf("Node %d of the cards has no CPUs: node %d is the nearest that has.", number, with))
 		}
 		cpus = append(cpus, with)
 	}
 	cpus = newSet(cpus...)
 	if len(cards) > 1 {
-		a.Remarks = append(a.Remarks, fmt.Sprintf("The cards span %s: for a server on those of one node alone, ask with --devices.", cards.words()))
+		remarks = append(remarks, fmt.Sprintf("The cards span %s: for a server on those of one node alone, ask with --devices.", cards.words()))
 	}
-	if m.withCPUs().within(cpus) && m.withMemory().within(newSet(slices.Concat(cpus, cards)...)) {
-		a.Remarks = append(a.Remarks, "Nothing is to be gained by a binding for a server on all of them: they are on every node.")
-		return a
+	mems := newSet(slices.Concat(cpus, cards)...)
+	if withCPUs.within(cpus) && withMemory.within(mems) {
+		return nil, append(remarks, "Nothing is to be gained by a binding for a server on all of them: they are on every node.")
 	}
-	mems := slices.DeleteFunc(newSet(slices.Concat(cpus, cards)...), func(n int) bool { return !m.withMemory().has(n) })
-	a.nodes = cpus
-	a.Binding = m.binding(cpus, mems)
-	a.Remarks = append(a.Remarks, m.shortOfMemory(mems)...)
-	return a
+	mems = slices.DeleteFunc(mems, func(n int) bool { return !withMemory.has(n) })
+	return &target{cpus, mems}, remarks
 }
-
-func saying(remark string) Advice { return Advice{Remarks: []string{remark}} }
 
 // nearest is the node of some that is nearest to one, itself where it is among them. It
 // is not known where two are as near, or where there are no distances.
@@ -100,25 +116,22 @@ func (m *Machine) nearest(number int, among set) (int, bool) {
 	return best, known && !tied
 }
 
-// binding is the binding to the CPUs of some nodes and to the memory of some, empty for
-// none.
-func (m *Machine) binding(cpus, mems set) *Binding {
-	list, known := m.listOf(cpus)
-	b := &Binding{Numactl: "numactl --cpunodebind=" + cpus.String()}
+// binding is how to keep a server there.
+func (m *Machine) binding(to target) *Binding {
+	list, known := m.listOf(to.cpus)
+	b := &Binding{Numactl: to.numactl()}
 	unit := []string{"[Service]"}
 	switch {
 	case known:
 		unit = append(unit, "CPUAffinity="+list)
-	case slices.Equal(mems, cpus):
+	case slices.Equal(to.mems, to.cpus):
 		unit = append(unit, "CPUAffinity=numa") // the CPUs of the nodes in NUMAMask
 	}
 	docker := "docker run --cpuset-cpus=" + list
-	if len(mems) > 0 {
-		b.Numactl += " --membind=" + mems.String()
-		unit = append(unit, "NUMAPolicy=bind", "NUMAMask="+mems.String())
-		docker += " --cpuset-mems=" + mems.String()
+	if len(to.mems) > 0 {
+		unit = append(unit, "NUMAPolicy=bind", "NUMAMask="+to.mems.String())
+		docker += " --cpuset-mems=" + to.mems.String()
 	} else {
-		b.Numactl += " --localalloc"
 		unit = append(unit, "NUMAPolicy=local")
 	}
 	b.Systemd = strings.Join(unit, "\n") + "\n"
@@ -126,7 +139,7 @@ func (m *Machine) binding(cpus, mems set) *Binding {
 		b.Docker = docker
 	}
 	policy := "single-numa-node"
-	if len(cpus) > 1 {
+	if len(to.cpus) > 1 {
 		policy = "best-effort"
 	}
 	b.Kubernetes = fmt.Sprintf(kubernetes, policy)
@@ -205,35 +218,38 @@ type Side struct {
 }
 
 // Sides are the bindings to compare for a server on the cards of the machine: none, the
-// recommended one where there is one, each other node with CPUs and memory, and all
-// nodes interleaved. It fails where there is but one node.
+// recommended one where there is one, each other node with CPUs, and all nodes
+// interleaved. It fails where there is but one node.
 func (m *Machine) Sides() ([]Side, error) {
-	bound := slices.DeleteFunc(m.withCPUs(), func(n int) bool { return !m.withMemory().has(n) })
-	if len(m.Nodes) == 0 {
+	switch {
+	case len(m.Nodes) == 0:
 		return nil, errors.New("the page has no NUMA nodes (is the exporter's collector numa off?)")
-	}
-	if len(m.withMemory()) < 2 {
+	case m.oneNode():
 		return nil, errors.New("there is one NUMA node only, so there is no binding to compare")
 	}
 	sides := []Side{{Name: "none", Meaning: "unbound"}}
-	advice := m.Advise()
-	if advice.Binding != nil {
-		sides = append(sides, Side{
-			Name: sideName(advice.nodes), Meaning: "bound to " + advice.nodes.words(),
-			Prefix: strings.Fields(advice.Binding.Numactl), Recommended: true,
-		})
+	advised, _ := m.toBind()
+	if advised != nil {
+		side := advised.side()
+		side.Recommended = true
+		sides = append(sides, side)
 	}
-	for _, n := range bound {
-		one := set{n}
-		if slices.Equal(one, advice.nodes) {
-			continue
+	withMemory := m.withMemory()
+	for _, n := range m.withCPUs() {
+		one := target{cpus: set{n}}
+		if withMemory.has(n) {
+			one.mems = one.cpus
 		}
-		sides = append(sides, Side{
-			Name: sideName(one), Meaning: "bound to " + one.words(),
-			Prefix: []string{"numactl", "--cpunodebind=" + one.String(), "--membind=" + one.String()},
-		})
+		if advised == nil || !slices.Equal(one.cpus, advised.cpus) {
+			sides = append(sides, one.side())
+		}
 	}
 	return append(sides, Side{Name: "interleaved", Meaning: "interleaved over all nodes", Prefix: []string{"numactl", "--interleave=all"}}), nil
+}
+
+// side is the binding as a side of a comparison.
+func (t target) side() Side {
+	return Side{Name: sideName(t.cpus), Meaning: "bound to " + t.cpus.words(), Prefix: strings.Fields(t.numactl())}
 }
 
 // sideName is nodes as the name of a side, such as node0 or nodes0-1_4.

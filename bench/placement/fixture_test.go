@@ -74,7 +74,7 @@ func (p *page) process(h holder, lists bool) {
 		}
 		here := 0
 		for _, cpu := range cpus {
-			if m.nodeOf[cpu] == *node {
+			if int(m.nodeOf[cpu]) == *node+1 {
 				here++
 			}
 		}
@@ -139,6 +139,24 @@ func memoryOnly(cards ...int) page {
 	p.node(0, "0-3", 32000, 20000, "10 21 14")
 	p.node(1, "4-7", 32000, 20000, "21 10 24")
 	p.node(2, "", 64000, 63000, "14 24 10")
+	p.cards("ascend", "HCCS", 0, cards...)
+	return p
+}
+
+// noMemory is two nodes whose memory is not on the page.
+func noMemory(cards ...int) page {
+	var p page
+	p.node(0, "0-3", -1, -1, "10 21")
+	p.node(1, "4-7", -1, -1, "21 10")
+	p.cards("ascend", "HCCS", 0, cards...)
+	return p
+}
+
+// oneWithMemory is two nodes with CPUs, of which the second has no memory.
+func oneWithMemory(cards ...int) page {
+	var p page
+	p.node(0, "0-3", 32000, 20000, "10 21")
+	p.node(1, "4-7", 0, 0, "21 10")
 	p.cards("ascend", "HCCS", 0, cards...)
 	return p
 }

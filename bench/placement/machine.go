@@ -30,7 +30,8 @@ type Machine struct {
 	// measured is true where the exporter tells where processes may run at all.
 	measured bool
 	cards    map[CardID]Card // by identity
-	nodeOf   map[int]int     // by CPU, of the nodes with lists
+	// nodeOf is the node of each CPU plus one, 0 where no node's list has it.
+	nodeOf []int16
 }
 
 // Node is a NUMA node.
@@ -93,8 +94,8 @@ type Held struct {
 // Read makes a machine of the samples of one page. What has no name, no number or an
 // impossible value is left out; of two samples of one thing the first holds.
 func Read(page []runlog.Series) *Machine {
-	r := &reader{nodes: map[int]*Node{}, cards: map[CardID]*Card{}, processes: map[processID]*Process{}}
-	r.machine.Targets = map[string][]CardID{}
+	r := &reader{nodes: map[int]*Node{}, listed: map[int]bool{}, cards: map[CardID]*Card{}, processes: map[processID]*Process{}}
+	r.machine.Targets, r.machine.nodeOf = map[string][]CardID{}, make([]int16, maxNumber)
 	for _, s := range page {
 		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
 			continue
@@ -115,6 +116,7 @@ type processID struct {
 type reader struct {
 	machine   Machine
 	nodes     map[int]*Node
+	listed    map[int]bool // nodes whose list of CPUs was read, for good or not
 	cards     map[CardID]*Card
 	processes map[processID]*Process
 }
@@ -137,11 +139,7 @@ func (r *reader) ofNode(s runlog.Series) {
 	switch s.Name {
 	case "accelerator_numa_cpu_list_info":
 		r.machine.measured = true // it came with what is told of processes
-		into = func(n *Node) {
-			if list, err := parseSet(s.Labels["cpus"]); err == nil && n.CPUs == nil {
-				n.CPUs = list
-			}
-		}
+		into = func(n *Node) { r.ofCPUs(n, s.Labels["cpus"]) }
 	case "accelerator_numa_cpus":
 		into = func(n *Node) {
 			if whole(s.Value) && s.Value < maxNumber && n.Count < 0 {
@@ -164,6 +162,23 @@ func (r *reader) ofNode(s runlog.Series) {
 	}
 	if n := r.node(s.Labels["node"]); n != nil {
 		into(n)
+	}
+}
+
+// ofCPUs gives a node its list of CPUs, unless another node has one of them: a CPU is on
+// one node.
+func (r *reader) ofCPUs(n *Node, text string) {
+	if r.listed[n.Number] {
+		return
+	}
+	r.listed[n.Number] = true
+	list, err := parseSet(text)
+	if err != nil || slices.ContainsFunc(list, func(cpu int) bool { return r.machine.nodeOf[cpu] != 0 }) {
+		return
+	}
+	n.CPUs = list
+	for _, cpu := range list {
+		r.machine.nodeOf[cpu] = int16(n.Number + 1)
 	}
 }
 
@@ -293,12 +308,6 @@ func (r *reader) done() *Machine {
 		m.Nodes = append(m.Nodes, *n)
 	}
 	slices.SortFunc(m.Nodes, func(a, b Node) int { return cmp.Compare(a.Number, b.Number) })
-	m.nodeOf = map[int]int{}
-	for _, n := range m.Nodes {
-		for _, cpu := range n.CPUs {
-			m.nodeOf[cpu] = n.Number
-		}
-	}
 	m.cards = map[CardID]Card{}
 	for _, c := range r.cards {
 		m.cards[c.CardID] = *c

@@ -27,21 +27,28 @@ func Judge(m *Machine) *Result {
 	r := &Result{Machine: m, Advice: m.Advise()}
 	for _, p := range m.Processes {
 		v := m.Judge(p)
-		if own := m.bindingOf(p); v.Placed != nil && !*v.Placed && own != nil && (r.Advice.Binding == nil || r.Advice.Binding.Numactl != own.Numactl) {
-			v.Remarks = append(v.Remarks, "for its cards alone: "+own.Numactl)
+		if v.Placed != nil && !*v.Placed {
+			if own := m.numactlOf(p); own != "" && (r.Advice.Binding == nil || r.Advice.Binding.Numactl != own) {
+				v.Remarks = append(v.Remarks, "for its cards alone: "+own)
+			}
 		}
 		r.Verdicts = append(r.Verdicts, v)
 	}
 	return r
 }
 
-// bindingOf is the binding to use for one process, by its cards alone.
-func (m *Machine) bindingOf(p Process) *Binding {
+// numactlOf is the binding to use for one process, by its cards alone, empty where there
+// is none.
+func (m *Machine) numactlOf(p Process) string {
 	its := &Machine{Nodes: m.Nodes}
 	for _, h := range p.Cards {
 		its.Cards = append(its.Cards, m.card(h.CardID))
 	}
-	return its.Advise().Binding
+	to, _ := its.toBind()
+	if to == nil {
+		return ""
+	}
+	return to.numactl()
 }
 
 // Outcome sums the verdicts up.

@@ -253,8 +253,17 @@ interleaved: interleaved over all nodes numactl --interleave=all`},
 node0: bound to node 0 (recommended) numactl --cpunodebind=0 --membind=0,2
 node1: bound to node 1 numactl --cpunodebind=1 --membind=1
 interleaved: interleaved over all nodes numactl --interleave=all`},
-		"one node": {one(), "there is one NUMA node only, so there is no binding to compare"},
-		"none":     {nil, "the page has no NUMA nodes (is the exporter's collector numa off?)"},
+		"no memory on the page": {noMemory(0), `none: unbound
+node0: bound to node 0 (recommended) numactl --cpunodebind=0 --localalloc
+node1: bound to node 1 numactl --cpunodebind=1 --localalloc
+interleaved: interleaved over all nodes numactl --interleave=all`},
+		"a node without memory": {oneWithMemory(1), `none: unbound
+node1: bound to node 1 (recommended) numactl --cpunodebind=1 --localalloc
+node0: bound to node 0 numactl --cpunodebind=0 --membind=0
+interleaved: interleaved over all nodes numactl --interleave=all`},
+		"nothing but cards on the other": {cardsOnly(1), "there is one NUMA node only, so there is no binding to compare"},
+		"one node":                       {one(), "there is one NUMA node only, so there is no binding to compare"},
+		"none":                           {nil, "the page has no NUMA nodes (is the exporter's collector numa off?)"},
 	} {
 		if diff := cmp.Diff(tt.want, lines(tt.on)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -37,11 +37,13 @@ func parseSet(text string) (set, error) {
 		if to < from || len(s)+to-from >= maxNumber {
 			return nil, fmt.Errorf("%.40q is no list of numbers such as 0-3,8", text)
 		}
+		s = slices.Grow(s, to-from+1)
 		for n := from; n <= to; n++ {
 			s = append(s, n)
 		}
 	}
-	return newSet(s...), nil
+	slices.Sort(s)
+	return slices.Compact(s), nil
 }
 
 func parseNumber(text string) (int, error) {

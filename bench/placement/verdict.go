@@ -2,7 +2,6 @@ package placement
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -134,13 +133,13 @@ func (m *Machine) nodesOf(list string) (set, bool) {
 	if slices.ContainsFunc(m.Nodes, func(n Node) bool { return n.CPUs == nil && n.Count != 0 }) {
 		return nil, false
 	}
-	on := map[int]bool{}
+	var on [maxNodes + 1]bool
 	for _, cpu := range cpus {
-		if node, known := m.nodeOf[cpu]; known { // one that is offline is on none
-			on[node] = true
-		}
+		on[m.nodeOf[cpu]] = true
 	}
-	return newSet(slices.Collect(maps.Keys(on))...), len(on) > 0
+	on[0] = false // what is offline is on none
+	nodes := m.nodesThat(func(n Node) bool { return on[n.Number+1] })
+	return nodes, len(nodes) > 0
 }
 
 // byShares is what the shares of a process's CPUs on the nodes of its cards say alone.

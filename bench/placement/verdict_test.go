@@ -1,7 +1,10 @@
 package placement
 
 import (
+	"fmt"
 	"math"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -217,6 +220,62 @@ func TestHugePages(t *testing.T) {
 		t.Errorf("%d cards, %d processes", len(m.Cards), len(m.Processes))
 	}
 	_ = Judge(m)
+}
+
+// hostile is a page within the limits on what is read of one: so many nodes, each with
+// those CPUs, a card on each, and processes that hold all cards and may run so much of
+// their time near each.
+func hostile(nodes int, cpus func(node int) string, processes int, ratio float64) page {
+	var p page
+	for n := range nodes {
+		p.node(n, cpus(n), 1000, 100, "")
+		p.add("numa_node", float64(n), "vendor", "metax", "device", strconv.Itoa(n))
+	}
+	for pid := range processes {
+		for card := range nodes {
+			p.add("process_near_cpus_ratio", ratio, "vendor", "metax", "device", strconv.Itoa(card), "pid", strconv.Itoa(pid+1))
+		}
+	}
+	return p
+}
+
+// A CPU is on one node, so that no page can make up more of them than a machine has.
+func TestCPUsOfTwoNodes(t *testing.T) {
+	m := Read(hostile(64, func(int) string { return "0-8190" }, 0, 0))
+	cpus := 0
+	for _, n := range m.Nodes {
+		cpus += len(n.CPUs)
+	}
+	if len(m.Nodes) != 64 || cpus != 8191 {
+		t.Errorf("%d nodes with %d CPUs", len(m.Nodes), cpus)
+	}
+	p := two(0)
+	p.node(2, "7-9", 32000, 20000, "")
+	p.node(2, "8-9", 32000, 20000, "")
+	m = Read(p)
+	if got := m.node(2); got.CPUs != nil || got.Count != 3 || m.node(1).CPUs.String() != "4-7" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// However a page is made up, judging it does not take long. What is counted is memory, of
+// which every binding takes some: to make one for each process took 250 MB and more.
+func TestWorkOnHostilePages(t *testing.T) {
+	const nodes, most = 512, 96 << 20
+	few := func(n int) string { return fmt.Sprintf("%d,%d", n, n+nodes) }
+	for name, p := range map[string]page{
+		"all CPUs on each node": hostile(nodes, func(int) string { return "0-8190" }, 58, 1.0/nodes),
+		"all well placed":       hostile(nodes, few, 58, 1.0/nodes),
+		"none well placed":      hostile(nodes, few, 58, 0),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_ = Judge(Read(p))
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > most {
+			t.Errorf("%s: %d MB were taken, more than %d", name, took>>20, most>>20)
+		}
+	}
 }
 
 func FuzzPage(f *testing.F) {

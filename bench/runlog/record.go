@@ -126,6 +126,8 @@ type Server struct {
 	// to node 0, and Recommended that it is the one that the cards' node asks for.
 	Binding     string `json:"binding,omitempty"`
 	Recommended bool   `json:"recommended,omitempty"`
+	// NotStarted is why it could not be started, in one line; the log has no steps then.
+	NotStarted string `json:"not_started,omitempty"`
 }
 
 // LoRAAssignment says which of several modules a request asks for.

@@ -18,16 +18,30 @@ const (
 	lineLength = 200 // bytes of a line that are shown
 )
 
-// failure says how the command ended, and what it printed last.
+// EndedError says how a side's command ended, and what it printed last.
+type EndedError struct {
+	Side string
+	How  string // such as exit status 1
+	said string // behind that, as it may be shown to who started it
+}
+
+func (e *EndedError) Error() string {
+	return fmt.Sprintf("side %s: its command ended with %s%s", e.Side, e.How, e.said)
+}
+
+// failure says how the command ended.
 func (p *Process) failure(how string) error {
+	e := &EndedError{Side: p.side.Name, How: how}
 	text, err := p.printed(tailLines)
 	switch {
 	case err != nil:
-		return fmt.Errorf("side %s: its command ended with %s, and reading its log: %w", p.side.Name, how, err)
+		e.said = fmt.Sprintf(", and reading its log: %v", err)
 	case text == "":
-		return fmt.Errorf("side %s: its command ended with %s and printed nothing", p.side.Name, how)
+		e.said = " and printed nothing"
+	default:
+		e.said = fmt.Sprintf("; the end of %s:\n%s", p.log, text)
 	}
-	return fmt.Errorf("side %s: its command ended with %s; the end of %s:\n%s", p.side.Name, how, p.log, text)
+	return e
 }
 
 // Said says where the command's log is, and its last line, on a line of its own.

@@ -81,8 +81,8 @@ func (p *Process) await() {
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
 // Err is nil while the command runs, when it ended with status 0, and when it
-// was made to end. Otherwise it says how it ended, with the last lines of its
-// log on lines of their own.
+// was made to end. Otherwise it is an [EndedError], with the last lines of the
+// command's log on lines of their own.
 func (p *Process) Err() error {
 	select {
 	case <-p.exited:

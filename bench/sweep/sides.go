@@ -1,12 +1,12 @@
 package sweep
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -36,6 +36,9 @@ type Sides struct {
 	Watch func() (watchers []Watcher, stop func(), err error)
 	// Turn is told of each run before it begins; may be nil.
 	Turn func(s side.Side, repeat int)
+	// GivenUp is told of each side that is, and why, with what its command printed; may
+	// be nil.
+	GivenUp func(s side.Side, why error)
 
 	subreaper *process.Subreaper // made by Run
 
@@ -66,7 +69,10 @@ func (s *Sides) start(ctx context.Context, one side.Side, log string) (*side.Pro
 	var err error
 	// The command outlives ctx, so that what is in flight ends before its server.
 	s.process, err = side.Start(context.WithoutCancel(ctx), s.subreaper, one, log)
-	return s.process, err
+	if err != nil {
+		return nil, notStarted(err)
+	}
+	return s.process, nil
 }
 
 // stop ends the command of this turn in order.
@@ -83,8 +89,13 @@ func (s *Sides) stop(process *side.Process) error {
 // SideFolder is where the repeats of a side are kept below folder.
 func SideFolder(folder string, s side.Side) string { return filepath.Join(folder, s.Name) }
 
+func runFolder(folder string, s side.Side, repeat int) string {
+	return filepath.Join(SideFolder(folder, s), strconv.Itoa(repeat+1))
+}
+
 // Run goes through all turns, or as many as come before a failure limit or the
-// end of ctx. The result sums up all runs.
+// end of ctx. A side whose server cannot be started is given up, as long as the first and
+// another are left. The result sums up all runs.
 func (s *Sides) Run(ctx context.Context) (Result, error) {
 	for _, one := range s.Sides {
 		if err := one.LookUp(); err != nil {
@@ -98,12 +109,23 @@ func (s *Sides) Run(ctx context.Context) (Result, error) {
 	s.subreaper = process.NewSubreaper()
 	all := Result{Folder: folder}
 	for _, turn := range side.Turns(len(s.Sides), s.Repeats) {
-		one, err := s.turn(ctx, folder, s.Sides[turn.Side], turn.Repeat)
+		measured := s.Sides[turn.Side]
+		if slices.Contains(all.NotStarted, measured.Name) {
+			continue
+		}
+		one, err := s.turn(ctx, folder, measured, turn.Repeat)
+		if s.givesUp(ctx, err, turn, all) {
+			if err := s.giveUp(folder, turn, err); err != nil {
+				return all, err
+			}
+			all.NotStarted = append(all.NotStarted, measured.Name)
+			continue
+		}
 		all.Attempted += one.Attempted
 		all.Succeeded += one.Succeeded
 		all.Stop = one.Stop
 		for _, note := range one.Notes {
-			all.Notes = append(all.Notes, fmt.Sprintf("side %s, repeat %d: %s", s.Sides[turn.Side].Name, turn.Repeat+1, note))
+			all.Notes = append(all.Notes, fmt.Sprintf("side %s, repeat %d: %s", measured.Name, turn.Repeat+1, note))
 		}
 		if err != nil {
 			return all, err
@@ -120,7 +142,7 @@ func (s *Sides) turn(ctx context.Context, folder string, one side.Side, repeat i
 		s.Turn(one, repeat)
 	}
 	cfg := s.Config
-	cfg.Folder = filepath.Join(SideFolder(folder, one), strconv.Itoa(repeat+1))
+	cfg.Folder = runFolder(folder, one, repeat)
 	cfg.Run.Side = one.Name
 	cfg.Steps = make([]runlog.Step, len(s.Config.Steps))
 	for i, step := range s.Config.Steps {
@@ -140,7 +162,7 @@ func (s *Sides) turn(ctx context.Context, folder string, one side.Side, repeat i
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() { err = cmp.Or(err, s.stop(process)) }()
+	defer func() { err = afterStop(err, s.stop(process)) }()
 	if err := s.await(ctx, client, process, one, before); err != nil {
 		return Result{}, err
 	}
@@ -170,18 +192,24 @@ func (s *Sides) await(ctx context.Context, client *openai.Client, process *side.
 		case <-ctx.Done():
 		}
 		if err := process.Err(); err != nil {
-			return err
+			return notStarted(err)
 		}
 		_, failure := client.Models(ctx)
 		gone := failure != nil && ctx.Err() == nil
 		before = before && !gone && running(process)
 		switch {
 		case failure == nil && !before:
+			if err := process.Err(); err != nil { // since it was asked above: what answers is another server
+				return notStarted(err)
+			}
 			return nil
 		case before && !time.Now().Before(patience):
 			return fmt.Errorf("side %s: %s answered before its command was started, and still does, so another server would be measured: stop that one", one.Name, s.Config.Run.URL)
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
-			return fmt.Errorf("side %s: no list of models at %s within %s of the command's start (--ready-timeout); %s", one.Name, s.Config.Run.URL, s.Ready, process.Said())
+			return &notStartedError{
+				error:  fmt.Errorf("side %s: no list of models at %s within %s of the command's start (--ready-timeout); %s", one.Name, s.Config.Run.URL, s.Ready, process.Said()),
+				reason: fmt.Sprintf("no list of models within %s of its start (--ready-timeout)", s.Ready),
+			}
 		case ctx.Err() != nil:
 			return fmt.Errorf("side %s: stopped while waiting for %s", one.Name, s.Config.Run.URL)
 		}

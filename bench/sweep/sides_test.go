@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -9,11 +10,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
@@ -76,7 +78,7 @@ func TestSidesTakeTurns(t *testing.T) {
 	if err != nil || result.Succeeded != 40 {
 		t.Fatalf("%+v %v", result, err)
 	}
-	if diff := cmp.Diff([]string{"one 0", "two 0", "two 1", "one 1"}, turns); diff != "" {
+	if diff := gocmp.Diff([]string{"one 0", "two 0", "two 1", "one 1"}, turns); diff != "" {
 		t.Errorf("turns (-want +got):\n%s", diff)
 	}
 	for _, one := range s.Sides {
@@ -130,6 +132,139 @@ func TestSideThatFails(t *testing.T) {
 		if _, err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// threeSides is a comparison on a server that is always there, but for the side that is
+// named off. The sides' commands only switch it.
+func threeSides(t *testing.T, off string) *Sides {
+	t.Helper()
+	var now atomic.Value // the side of this turn
+	now.Store("")
+	url := endpoint(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if now.Load() == off {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			h.ServeHTTP(w, r)
+		})
+	})
+	s := &Sides{Config: plan(t, url), Repeats: 2, Ready: 20 * time.Second, Turn: func(one side.Side, _ int) { now.Store(one.Name) }}
+	s.Config.Steps = s.Config.Steps[:1]
+	for _, name := range []string{"one", "two", "three"} {
+		s.Sides = append(s.Sides, side.Side{Name: name, Argv: []string{"true"}, Binding: "binding " + name})
+	}
+	return s
+}
+
+// A side whose server cannot be started is given up, in whatever repeat that is, and the
+// others are measured. What it printed may hold keys, so it is told and not kept.
+func TestSideThatIsGivenUp(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "no-interpreter")
+	if err := os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		argv      []string
+		ready     time.Duration
+		runs      int // of the side
+		told, why string
+	}{
+		"ends": {
+			argv: []string{"sh", "-c", "echo node 1 is out of range; exit 3"},
+			told: "\n  node 1 is out of range", why: "repeat 1: its command ended with exit status 3; what it printed is in two/1.log",
+		},
+		"is killed": {
+			argv: []string{"sh", "-c", "kill -9 $$"},
+			told: "ended with SIGKILL", why: "repeat 1: its command ended with SIGKILL; what it printed is in two/1.log",
+		},
+		"not served": {
+			argv: []string{"sleep", "60"}, ready: 2 * time.Second,
+			told: "it printed nothing to ", why: "repeat 1: no list of models within 2s of its start (--ready-timeout); what it printed is in two/1.log",
+		},
+		"not run": {argv: []string{script}, told: "no such file", why: "repeat 1: it could not be run; what it printed is in two/1.log"},
+		"ends later": {
+			argv: []string{"sh", "-c", `[ ! -e "$0" ] || exit 1; touch "$0"`, filepath.Join(dir, "was-here")}, runs: 1,
+			told: "ended with exit status 1", why: "repeat 2: its command ended with exit status 1; what it printed is in two/2.log",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			off := "none"
+			if tc.ready > 0 {
+				off = "two"
+			}
+			s := threeSides(t, off)
+			s.Sides[1].Argv, s.Ready = tc.argv, cmp.Or(tc.ready, s.Ready)
+			var told []string
+			s.GivenUp = func(one side.Side, why error) { told = append(told, one.Name+" "+why.Error()) }
+			result, err := s.Run(t.Context())
+			if err != nil || result.Succeeded != 40+10*tc.runs {
+				t.Fatalf("%+v %v", result, err)
+			}
+			if diff := gocmp.Diff([]string{"two"}, result.NotStarted); diff != "" {
+				t.Errorf("not started (-want +got):\n%s", diff)
+			}
+			if len(told) != 1 || !strings.HasPrefix(told[0], "two side two: ") || !strings.Contains(told[0], tc.told) {
+				t.Errorf("told %q", told)
+			}
+			logs, err := runlog.Find(SideFolder(s.Config.Folder, s.Sides[1]))
+			if err != nil || len(logs) != tc.runs+1 {
+				t.Fatalf("logs %v %v", logs, err)
+			}
+			run, records, _ := kinds(t, filepath.Dir(logs[tc.runs]))
+			want := &runlog.Server{Command: s.Sides[1].String(), Binding: "binding two", NotStarted: tc.why}
+			if diff := gocmp.Diff(want, run.Server); diff != "" || run.Side != "two" || len(records) > 0 {
+				t.Errorf("side %q, %v, server (-want +got):\n%s", run.Side, records, diff)
+			}
+		})
+	}
+}
+
+// Where nothing would be left to compare, or nothing to hold it against, it ends.
+func TestLastSidesAreNotGivenUp(t *testing.T) {
+	for name, tc := range map[string]struct {
+		failing []int
+		runs    int
+		givenUp []string
+		want    string
+	}{
+		"the first":        {[]int{0}, 0, nil, "side one: its command ended with exit status 1"},
+		"all but the base": {[]int{1, 2}, 1, []string{"two"}, "side three: its command ended with exit status 1"},
+	} {
+		s := threeSides(t, "none")
+		for _, i := range tc.failing {
+			s.Sides[i].Argv = []string{"false"}
+		}
+		result, err := s.Run(t.Context())
+		if err == nil || !strings.Contains(err.Error(), tc.want) || result.Succeeded != 10*tc.runs {
+			t.Errorf("%s: %+v %v", name, result, err)
+		}
+		if diff := gocmp.Diff(tc.givenUp, result.NotStarted); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// A comparison that is stopped while a side's server starts is stopped, also where that
+// has failed by then.
+func TestStoppedSideIsNotGivenUp(t *testing.T) {
+	for _, argv := range [][]string{{"sleep", "60"}, {"false"}} {
+		s := threeSides(t, "none")
+		s.Sides[1].Argv = argv
+		ctx, cancel := context.WithCancel(t.Context())
+		turn := s.Turn
+		s.Turn = func(one side.Side, repeat int) {
+			turn(one, repeat)
+			if one.Name == "two" {
+				cancel()
+			}
+		}
+		if result, err := s.Run(ctx); err == nil || result.NotStarted != nil {
+			t.Errorf("%s: %+v %v", argv, result, err)
+		}
+		cancel()
 	}
 }
 

@@ -74,6 +74,9 @@ type Result struct {
 	Attempted, Succeeded int // requests
 	// Notes are what the user should know beside the report, one sentence each.
 	Notes []string
+	// NotStarted are the sides that were given up, since their server could not be
+	// started.
+	NotStarted []string
 }
 
 // Run runs all steps, or as many as come before a failure limit or the end of

@@ -42,11 +42,7 @@ func (s *compareFlags) bound(ctx context.Context, stderr io.Writer) (sides []sid
 		names = append(names, name)
 	}
 	fmt.Fprintf(stderr, "accelbench: %d bindings, %d starts of the server: %s\n", len(sides), len(sides)*s.repeat, strings.Join(names, ", "))
-	if advice := machine.Advise(); advice.Binding == nil {
-		for _, remark := range advice.Remarks {
-			fmt.Fprintf(stderr, "accelbench: %s\n", remark)
-		}
-	}
+	tell(stderr, machine.Advise().Remarks) // no progress, which --quiet is of: it may say that a side will be killed
 	shown = side.Side{Argv: command.With([]string{"{}"})}.String()
 	return sides, strings.TrimPrefix(shown, "="), nil
 }

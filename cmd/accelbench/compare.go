@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -119,6 +120,14 @@ func compareFolders(folders []string, options report.Options) (*compare.Comparis
 			return nil, err
 		}
 		for _, log := range logs {
+			run, err := headOf(log)
+			if err != nil {
+				return nil, err
+			}
+			if run.Server != nil && run.Server.NotStarted != "" {
+				sides[i].NotStarted = &run
+				continue
+			}
 			r, err := report.Read(options, log)
 			if err != nil {
 				return nil, err
@@ -127,6 +136,17 @@ func compareFolders(folders []string, options report.Options) (*compare.Comparis
 		}
 	}
 	return compare.Compare(sides)
+}
+
+// headOf is what a log says of its run.
+func headOf(log string) (runlog.Run, error) {
+	in, err := runlog.Open(log)
+	if err != nil {
+		return runlog.Run{}, err
+	}
+	run := in.Run()
+	_ = in.Close() // it was only read
+	return run, nil
 }
 
 // sidesIn are the folders in a folder that hold runs, in the order in which they
@@ -138,12 +158,11 @@ func sidesIn(folder string) ([]string, error) {
 	}
 	first := map[string]time.Time{}
 	for _, log := range logs {
-		in, err := runlog.Open(log)
+		run, err := headOf(log)
 		if err != nil {
 			return nil, err
 		}
-		started, side := in.Run().Started, filepath.Dir(filepath.Dir(log))
-		_ = in.Close() // it was only read
+		started, side := run.Started, filepath.Dir(filepath.Dir(log))
 		if known, ok := first[side]; !ok || started.Before(known) {
 			first[side] = started
 		}
@@ -207,7 +226,11 @@ func (s *compareFlags) measure(ctx context.Context, after []string, options repo
 	if err := s.print(stdout, c); err != nil {
 		return exitNothing, err
 	}
-	return exitCode(result)
+	code, err := exitCode(result)
+	if code == exitMeasured && len(result.NotStarted) > 0 {
+		return exitFailures, fmt.Errorf("without %s, whose server could not be started", strings.Join(result.NotStarted, ", "))
+	}
+	return code, err
 }
 
 // plan is what the flags of both halves of the command line ask for.
@@ -226,6 +249,9 @@ func (s *compareFlags) plan(ctx context.Context, after []string, stderr io.Write
 		Watch: func() ([]sweep.Watcher, func(), error) { return r.watchers(ctx, stderr) },
 		Turn: func(one side.Side, repeat int) {
 			fmt.Fprintf(stderr, "accelbench: side %s, repeat %d of %d: starting its command and waiting for %s\n", one.Name, repeat+1, s.repeat, cfg.Run.URL)
+		},
+		GivenUp: func(one side.Side, why error) {
+			fmt.Fprintf(stderr, "accelbench: %v\naccelbench: going on without side %s\n", why, one.Name)
 		},
 	}, nil
 }

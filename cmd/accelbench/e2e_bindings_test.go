@@ -35,14 +35,13 @@ esac
 exit 2
 `
 
-// TestBindingsEndToEnd compares the bindings of a server that takes twice as long off the
-// node of its cards, and of one to which they are all the same. What is told of smaller
-// differences, and how often, is tested without a clock in bench/compare.
-func TestBindingsEndToEnd(t *testing.T) {
+// bindings compares the bindings of a server that takes twice as long off the node of its
+// cards, and of one to which they are all the same. What is told of smaller differences,
+// and how often, is tested without a clock in bench/compare.
+func (b *bench) bindings(t *testing.T) {
 	if out, err := exec.Command("taskset", "-c", "0,1", "true").CombinedOutput(); err != nil {
 		t.Skipf("CPUs 0 and 1 are needed: %v %s", err, out)
 	}
-	b := newBench(t)
 	files := map[string]string{
 		"bin/numactl":                           numactl,
 		"sys/devices/system/node/node0/cpulist": "0\n",

@@ -38,6 +38,7 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("two machines", b.machines)
 	t.Run("cards, server and own metrics", b.metrics)
 	t.Run("sides", b.sides)
+	t.Run("bindings", b.bindings)
 	t.Run("full disk", b.fullDisk)
 }
 

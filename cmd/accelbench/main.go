@@ -23,7 +23,7 @@ const (
 	exitMeasured    = 0                       // something was measured and accounted for
 	exitNothing     = commandline.ExitFailure // nothing could be
 	exitUsage       = commandline.ExitUsage   // the command line is wrong
-	exitFailures    = 3                       // stopped by a failure limit
+	exitFailures    = 3                       // stopped by a failure limit, or a side could not be started
 	exitMisplaced   = 4                       // a process is not where it could be
 	exitInterrupted = 130                     // withdrawn by the user
 )
@@ -116,7 +116,7 @@ func usage(err error) error { return commandline.UsageError{Err: err} }
 // newApp returns the command line and what each of its commands does.
 func newApp(in *invocation, stdout, stderr io.Writer) (*kingpin.Application, map[string]command) {
 	app := kingpin.New("accelbench", "Load tests for language model servers with the OpenAI API. "+
-		"Exit codes: 0 measured, 1 nothing could be measured, 2 wrong command line, 3 stopped by a failure limit, 4 (placement) a process is misplaced, 130 interrupted.")
+		"Exit codes: 0 measured, 1 nothing could be measured, 2 wrong command line, 3 stopped by a failure limit, or (compare) a side was not started, 4 (placement) a process is misplaced, 130 interrupted.")
 	app.UsageWriter(stdout)
 	app.ErrorWriter(stderr)
 	app.HelpFlag.Short('h')

@@ -20,7 +20,7 @@ type numa struct {
 // CPUs are on the node of its cards.
 func (n numa) factor() (float64, error) {
 	switch {
-	case n.penalty == 0, n.penalty == 1:
+	case n.penalty == 1:
 		return 1, nil
 	case !(n.penalty > 0) || math.IsInf(n.penalty, 0):
 		return 0, fmt.Errorf("--numa-penalty must be a number above 0, and is %g", n.penalty)

@@ -46,6 +46,7 @@ func TestNumaPenalty(t *testing.T) {
 		{"8000", 1, 1, ""},
 		{"", 1.2, 1.2, ""},
 		{"0-", 1.2, 0, "CPUs of node 1"},
+		{own, 0, 0, "above 0"},
 		{own, -1, 0, "above 0"},
 	} {
 		got, err := numa{penalty: tt.penalty, node: 1, sysfs: sysfsOf(t, tt.cpus)}.factor()

@@ -109,11 +109,13 @@ func (s *server) serve(ctx context.Context, st state, logger log.Logger) error {
 	if err != nil {
 		return err
 	}
-	penalty, err := s.numa.factor()
-	if err != nil {
-		return err
+	if s.config.Schedule.Gap == 0 { // a schedule takes no penalty
+		penalty, err := s.numa.factor()
+		if err != nil {
+			return err
+		}
+		standIn.SetPenalty(penalty)
 	}
-	standIn.SetPenalty(penalty)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.listen)
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
