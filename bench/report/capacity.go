@@ -142,31 +142,37 @@ func (s *Step) excess() float64 {
 	return most
 }
 
+// clientWas is why a step says nothing of the server.
+const clientWas = "the load generator was the limit: "
+
 // outcome says whether a step met its limits, and why it does not tell: a clause. A
-// load generator that was the limit tells nothing of the server, a load that was not
-// steady nothing of its level, unless it was the server that could not bear it.
+// load generator that was the limit tells nothing of the server, a load that was short or
+// not steady nothing of its level, unless it was the server that could not bear it.
 func (s *Step) outcome() (o capacity.Outcome, why string) {
 	missed := capacity.Outcome{Verdict: capacity.Missed}
 	switch {
 	case s.ClientLimit != "":
-		return o, "the load generator was the limit: " + s.ClientLimit
+		return o, clientWas + s.ClientLimit
 	case s.Unreached > 0:
 		return o, "the server could not be reached at its end"
 	case s.Lost > 0 && s.Lost == s.Account.Failures() && s.Account.Succeeded > 0: // as of a server that ends
 		return o, "answers were cut at its end, and none before"
 	case len(s.Held) == 0:
 		return o, "no limit is known"
-	case s.Overloaded():
+	case s.Overloaded() && s.Short == "":
 		missed.Near = s.excess() <= 1+minNear // piled up, and no figure shows it
 		return missed, ""
-	case s.Steady == nil:
-		for _, h := range s.Held {
+	case s.Steady == nil || s.Short != "":
+		for _, h := range s.Held { // who is refused is back at once, so that few are in flight
 			if h.Name == runlog.LimitFailures && h.Known && h.Missed() {
 				missed.Near = h.Near()
 				return missed, ""
 			}
 		}
-		return o, "the load never was steady, as " + s.NotSteady
+		if s.Steady == nil && !s.Overloaded() {
+			return o, "the load never was steady, as " + s.NotSteady
+		}
+		return o, clientWas + s.Short
 	}
 	sure, near := false, false
 	for _, h := range s.Held {

@@ -91,6 +91,18 @@ func tooFew(_ *runlog.Step, requests []runlog.Request) {
 	}
 }
 
+// pausing are users who wait before each request, as they do where the load generator has
+// no time for them.
+func pausing(pause time.Duration) func(*runlog.Step, []runlog.Request) {
+	return func(s *runlog.Step, requests []runlog.Request) {
+		for i := range requests {
+			t := &requests[i].Trace
+			t.Started = t.Started.Add(time.Duration(i/s.Concurrency) * pause)
+			t.Planned = t.Started
+		}
+	}
+}
+
 func TestCapacity(t *testing.T) {
 	const ms = time.Millisecond
 	type answer struct {
@@ -126,9 +138,23 @@ func TestCapacity(t *testing.T) {
 		// The kernel's time stamps keep this out of the latencies, and it is 2 ms of 60.
 		"a delay that is in no figure": {searchLog().level(1, 20*ms).level(2, 20*ms, lags(2*ms)), answer{Value: 2, AtLeast: true, Next: 4}},
 		"the client, once":             {searchLog().level(1, 20*ms).level(2, 20*ms, slow), answer{Value: 1, AtLeast: true, Next: 2, Why: "the load generator was the limit"}},
-		"the server ends":              {searchLog().level(1, 20*ms).level(2, 20*ms, gone), answer{Value: 1, AtLeast: true, Next: 2, Why: "the server could not be reached at its end"}},
-		"the server ends, and cuts":    {searchLog().level(1, 20*ms).level(2, 20*ms, cut), answer{Value: 1, AtLeast: true, Next: 2, Why: "answers were cut at its end"}},
-		"not steady":                   {searchLog().level(1, 20*ms).level(2, 20*ms, tooFew), answer{Value: 1, AtLeast: true, Next: 2, Why: "the load never was steady"}},
+		"users that pause": {
+			searchLog().level(1, 20*ms).level(2, 20*ms, pausing(10*ms)),
+			answer{Value: 1, AtLeast: true, Next: 2, Why: "the load generator was the limit: on average only 1.71 of 2 requests were in flight in the steady part"},
+		},
+		"users that pause at the lowest": {
+			searchLog().level(1, 20*ms, pausing(10*ms)).level(1, 20*ms, pausing(10*ms)).level(1, 20*ms, pausing(10*ms)),
+			answer{VoidAt: 1, Done: true, Why: "the load generator was the limit: on average only 0.86 of 1 requests were in flight in the steady part"},
+		},
+		"users that pause shortly": {searchLog().level(1, 20*ms).level(2, 20*ms, pausing(2*ms)), answer{Value: 2, AtLeast: true, Next: 4}},
+		// Who is refused is back at once, so that few are in flight: it is the server that does not bear more.
+		"users that pause, and are refused": {
+			searchLog().level(1, 20*ms).level(2, 20*ms, pausing(10*ms), failing(4)),
+			answer{Value: 1, FailedAt: 2, AtLeast: true, Binding: "failures", Next: 1},
+		},
+		"the server ends":           {searchLog().level(1, 20*ms).level(2, 20*ms, gone), answer{Value: 1, AtLeast: true, Next: 2, Why: "the server could not be reached at its end"}},
+		"the server ends, and cuts": {searchLog().level(1, 20*ms).level(2, 20*ms, cut), answer{Value: 1, AtLeast: true, Next: 2, Why: "answers were cut at its end"}},
+		"not steady":                {searchLog().level(1, 20*ms).level(2, 20*ms, tooFew), answer{Value: 1, AtLeast: true, Next: 2, Why: "the load never was steady"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := reportOf(Options{}, c.log.over())
@@ -225,6 +251,41 @@ func TestCapacityOfRates(t *testing.T) {
 	}
 	if c.Binding != BindingBacklog {
 		t.Errorf("binding %q", c.Binding)
+	}
+}
+
+// TestCapacityOfRatesThatWereNotSent: a rate that the load generator did not send says
+// nothing of the server, however good the figures are.
+func TestCapacityOfRatesThatWereNotSent(t *testing.T) {
+	for late, want := range map[time.Duration]string{
+		0:                    "",
+		time.Millisecond:     "",
+		6 * time.Millisecond: "the load generator was the limit: only 9.43 requests a second were sent where 10.0 were asked for",
+	} {
+		log := searchLog()
+		log.run.Capacity.Variable, log.run.Capacity.From, log.run.Capacity.To = runlog.VariableRequestRate, 10, 10
+		log.run.Capacity.Objectives[0].Limit = 100
+		s := runlog.Step{Started: noon, Arrival: runlog.ArrivalConstant, Rate: 10}
+		for range 3 {
+			var requests []runlog.Request
+			for i := range 400 { // each later than the one before
+				due := time.Duration(i) * 100 * time.Millisecond
+				q := answered(due+time.Duration(i)*late, 10, 3, 25*time.Second, 26*time.Second)
+				q.Trace.Planned = at(due)
+				requests = append(requests, q)
+			}
+			log.begin(s, requests)
+			log.end(s, requests, runlog.StopRequests)
+			s.Index, s.Repeat = s.Index+1, s.Repeat+1
+		}
+		r, err := reportOf(Options{}, log.over())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := r.Capacity
+		if got := c.Levels[0].Why; got != want || (c.Value == 10) != (want == "") || (c.VoidAt == 10) != (want != "") {
+			t.Errorf("each %s later: carries %v, not judged %v, as %q, want %q", late, c.Value, c.VoidAt, got, want)
+		}
 	}
 }
 

@@ -192,7 +192,7 @@ func (g *gather) report() Step {
 		s.FailedAs = g.failedAs
 	}
 	s.LocalFailures, s.Unreached, s.Lost = g.localFailures, g.unreached, g.lost
-	s.ClientLimit = g.clientLimit(&s)
+	s.ClientLimit, s.Short = g.clientLimit(&s), g.short(&s)
 	s.Warnings = g.warnings(&s)
 	slices.SortStableFunc(s.Requests, func(a, b Brief) int { return a.Started.Compare(b.Started) })
 	return s

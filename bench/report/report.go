@@ -114,7 +114,10 @@ type Step struct {
 	Warnings []string // one sentence each: what makes a figure doubtful, and what to do
 	// ClientLimit says how the load generator was what limited the step, empty if it was not.
 	ClientLimit string
-	Requests    []Brief // per request, only where Options asked for detail
+	// Short says by how much the load was less than the step is named by, a clause; empty
+	// if it was not.
+	Short    string
+	Requests []Brief // per request, only where Options asked for detail
 }
 
 // Heading is the step's title, and what makes it unique in the report.
