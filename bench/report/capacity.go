@@ -160,7 +160,6 @@ func (s *Step) outcome() (o capacity.Outcome, why string) {
 	case len(s.Held) == 0:
 		return o, "no limit is known"
 	case s.Overloaded() && s.Short == "":
-		missed.Near = s.excess() <= 1+minNear // piled up, and no figure shows it
 		return missed, ""
 	case s.Steady == nil || s.Short != "":
 		for _, h := range s.Held { // who is refused is back at once, so that few are in flight
@@ -189,7 +188,7 @@ func (s *Step) outcome() (o capacity.Outcome, why string) {
 	case why != "":
 		return o, why
 	default:
-		o.Verdict = capacity.Met
+		o.Verdict, near = capacity.Met, near || s.Behind
 	}
 	o.Near = near && !sure
 	return o, why

@@ -152,6 +152,7 @@ func (g *gather) sample(k int, s *runlog.Sample) {
 
 // report ends the step. Nothing can be added afterwards.
 func (g *gather) report() Step {
+	behind := g.backlog != nil && g.backlog.behind(&g.curve)
 	if b := g.backlog; b != nil {
 		if why := b.grows(&g.curve, g.due); why != "" {
 			g.steady, g.notSteady = nil, unsteady{why: why}
@@ -161,7 +162,7 @@ func (g *gather) report() Step {
 	}
 	s := Step{
 		Step: g.joined.step, Machines: len(g.joined.parts), Account: g.account,
-		Stop: g.stop(), NotSteady: g.notSteady.why, SteadyTakes: g.notSteady.requests, Chosen: g.opts.Chosen, Requests: g.briefs,
+		Stop: g.stop(), NotSteady: g.notSteady.why, SteadyTakes: g.notSteady.requests, Behind: behind, Chosen: g.opts.Chosen, Requests: g.briefs,
 	}
 	s.Account.Mismatch = g.mismatch()
 	if g.steady != nil {

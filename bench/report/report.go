@@ -92,6 +92,9 @@ type Step struct {
 	// SteadyTakes is how many requests it takes to be steady, where their number is why
 	// the step was not; else 0.
 	SteadyTakes int
+	// Behind is true for an open loop where fewer requests were over than arrived, be it
+	// that they piled up or by chance.
+	Behind bool
 	// Chosen are the report's.
 	Chosen []float64
 	// Checks say how far the figures can be trusted.
