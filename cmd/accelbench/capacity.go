@@ -133,15 +133,20 @@ func (s *capacityFlags) measure(ctx context.Context, in *invocation, stdout, std
 	cfg.Steps, cfg.Next = nil, q.next
 	return s.putLoad(ctx, cfg, stderr, func(result sweep.Result, err error) (int, error) {
 		code, reportErr := q.answer(result, stdout, stderr)
-		var failure *openai.Failure
 		switch {
 		case err == nil:
 			return code, reportErr
-		case errors.As(err, &failure) && failure.Reason.Unreached() && result.Succeeded > 0:
-			return exitFailures, fmt.Errorf("the server went away, so the search was stopped: %w", err)
+		case isServerFailure(err) && result.Succeeded > 0:
+			return exitFailures, fmt.Errorf("the server did not answer any more, so the search was stopped: %w", err)
 		}
 		return exitNothing, err // which is the cause, if the report failed too
 	})
+}
+
+// isServerFailure reports whether the server was asked for something and failed.
+func isServerFailure(err error) bool {
+	var failure *openai.Failure
+	return errors.As(err, &failure) && !failure.Local && !failure.Unsent && failure.Reason != openai.ReasonCanceled
 }
 
 // answer reports on what was measured, and returns the exit code.

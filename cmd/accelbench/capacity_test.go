@@ -215,31 +215,44 @@ func TestCapacityOfAServerThatGoes(t *testing.T) {
 	}
 }
 
-// TestCapacityOfAServerThatMakesPromptsAndGoes: that no prompt can be made is the server's
-// end too.
-func TestCapacityOfAServerThatMakesPromptsAndGoes(t *testing.T) {
-	t.Parallel()
-	var seen atomic.Int64
-	url := serve(t, func(h http.Handler) *httptest.Server {
-		var web *httptest.Server
-		web = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.HasSuffix(r.URL.Path, "/completions") && seen.Add(1) == 25 {
-				_ = web.Listener.Close()
+// TestCapacityOfAServerThatMakesPromptsAndFails: that no prompt can be made is the server's
+// end too, however it fails. What is known until then is told.
+func TestCapacityOfAServerThatMakesPromptsAndFails(t *testing.T) {
+	for name, fail := range map[string]func(*httptest.Server, http.ResponseWriter, *http.Request){
+		"gone": func(web *httptest.Server, _ http.ResponseWriter, _ *http.Request) {
+			_ = web.Listener.Close()
+			panic(http.ErrAbortHandler)
+		},
+		"error": func(_ *httptest.Server, w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "the engine is dead", http.StatusInternalServerError)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var seen atomic.Int64
+			url := serve(t, func(h http.Handler) *httptest.Server {
+				var web *httptest.Server
+				web = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if strings.HasSuffix(r.URL.Path, "/completions") {
+						seen.Add(1)
+					}
+					if seen.Load() >= 25 {
+						fail(web, w, r)
+						return
+					}
+					h.ServeHTTP(w, r)
+				}))
+				web.Start()
+				return web
+			})
+			f := searchCapacity(t.Context(), t, url, "--slo", "ttft:p90<20s", "--dataset", "random", "--step-requests", "25", "--quiet")
+			if f.code != exitFailures || !strings.Contains(f.stderr, "the server did not answer any more, so the search was stopped") {
+				t.Errorf("exit %d\n%s\n%s", f.code, f.stdout, f.stderr)
 			}
-			if seen.Load() >= 25 {
-				panic(http.ErrAbortHandler)
+			if strings.Contains(f.stdout, "no request was sent)") || strings.Contains(f.stdout, "has no end") {
+				t.Errorf("answer\n%s", f.stdout)
 			}
-			h.ServeHTTP(w, r)
-		}))
-		web.Start()
-		return web
-	})
-	f := searchCapacity(t.Context(), t, url, "--slo", "ttft:p90<20s", "--dataset", "random", "--step-requests", "25", "--quiet")
-	if f.code != exitFailures || !strings.Contains(f.stderr, "the server went away") {
-		t.Errorf("exit %d\n%s\n%s", f.code, f.stdout, f.stderr)
-	}
-	if strings.Contains(f.stdout, "no request was sent)") || !strings.Contains(f.stdout, "is not known") {
-		t.Errorf("answer\n%s", f.stdout)
+		})
 	}
 }
 
