@@ -15,6 +15,11 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // standIn is a server whose time to the first token is a known function of its load.
@@ -138,7 +143,8 @@ func TestCapacityOfUsers(t *testing.T) {
 		t.Errorf("exit %d, %+v\n%s\n%s", f.code, f.Capacity, f.stdout, f.stderr)
 	}
 	if !strings.Contains(f.stderr, "accelbench: carries at least 2 users, as far as it was measured; ") ||
-		!strings.Contains(f.stderr, "; next: 4 users; at most ") {
+		!strings.Contains(f.stderr, "; next: 4 users; at most ") ||
+		!strings.Contains(f.stderr, "accelbench: looking for the most of 2..16 users with TTFT p90 <350 ms, failures <1 %; at most 8 levels, each of 6 requests a user or 20; those near the edge are repeated\n") {
 		t.Errorf("progress:\n%s", f.stderr)
 	}
 	// The same answer from the log alone.
@@ -154,6 +160,38 @@ func TestCapacityOfUsers(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(f.folder, "report.json")); err != nil {
 		t.Error(err)
+	}
+}
+
+// The first line says what is looked for, in which steps.
+func TestCapacityBegins(t *testing.T) {
+	limits := []report.Limit{{Name: "ttft", Percentile: 90, Limit: 2}, {Name: "tpot", Percentile: 99.9, Limit: 0.1}, {Name: runlog.LimitFailures, Limit: 0.01}}
+	for name, c := range map[string]struct {
+		flags capacityFlags
+		want  string
+	}{
+		"users": {
+			capacityFlags{limits: limits[:1], users: levels{1, 256}},
+			"looking for the most of 1..256 users with TTFT p90 <2 s; at most 15 levels, each of 6 requests a user or 20",
+		},
+		"rates": {
+			capacityFlags{limits: limits, rates: levels{0.5, 20}},
+			"looking for the most of 0.5..20 requests/s with TTFT p90 <2 s, TPOT p99.9 <100 ms, failures <1 %; at most 12 levels, each of a minute's requests or 2000",
+		},
+		"so many": {
+			capacityFlags{limits: limits[2:], users: levels{8, 8}, stepRequests: 50, requestsSet: true},
+			"looking for the most of 8..8 users with failures <1 %; at most 1 level, each of 50 requests",
+		},
+		"so long": {
+			capacityFlags{limits: limits[2:], users: levels{1, 2}, stepDuration: 90 * time.Second},
+			"looking for the most of 1..2 users with failures <1 %; at most 3 levels, each of 1m30s",
+		},
+	} {
+		c.flags.precision, c.flags.repeat = 0.05, 3
+		q := &search{capacityFlags: &c.flags, log: c.flags.search()}
+		if diff := cmp.Diff(c.want, q.begins()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 
@@ -176,7 +214,7 @@ func TestCapacityThatIsNone(t *testing.T) {
 	if f.code != exitNothing || !strings.Contains(f.stdout, "carries none: 2 users miss TTFT p90 (") || !strings.Contains(f.stdout, " ms of 20)") {
 		t.Errorf("exit %d\n%s\n%s", f.code, f.stdout, f.stderr)
 	}
-	if strings.Contains(f.stderr, "next:") {
+	if strings.Contains(f.stderr, "next:") || strings.Contains(f.stderr, "looking for") {
 		t.Errorf("progress in spite of --quiet: %s", f.stderr)
 	}
 }

@@ -166,6 +166,9 @@ func inTable(h *report.Held) string {
 	return text
 }
 
+// Objective is a limit in words: "TTFT p90 <2 s".
+func Objective(l report.Limit) string { return l.Label() + " <" + withUnit(l, l.Limit) }
+
 func limitText(l report.Limit) string {
 	text := scaled(l, l.Limit)
 	if unit := unitText(l); unit != "ms" {
