@@ -201,16 +201,26 @@ func TestCapacityOfStepsThatDidNotEnd(t *testing.T) {
 	}
 }
 
-// TestCapacityWarnings name the flags of the search, not those of a run.
+// TestCapacityWarnings name the flags of the search, not those of a run, and are about no
+// percentile that has no limit.
 func TestCapacityWarnings(t *testing.T) {
-	r, err := reportOf(Options{}, searchLog().level(1, 20*time.Millisecond).level(2, 20*time.Millisecond, tooFew).over())
+	log := searchLog()
+	log.run.Capacity.Objectives = append(log.run.Capacity.Objectives, runlog.Limit{Name: "tpot", Percentile: 97, Limit: 1})
+	r, err := reportOf(Options{}, log.level(1, 20*time.Millisecond).level(2, 20*time.Millisecond, tooFew).over())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"run more (--step-requests, --step-duration)", "; use at least 50 --step-requests."} {
+	for i, want := range []string{
+		"p97 needs 34 requests and the steady part has 20: run more (--step-requests, --step-duration), or do not quote it.",
+		"; use at least 50 --step-requests.",
+	} {
 		if all := strings.Join(r.Steps[i].Warnings, "\n"); !strings.Contains(all, want) || strings.Contains(all, " --requests") || strings.Contains(all, "(--requests") {
 			t.Errorf("step %d: %s", i, all)
 		}
+	}
+	r, err = reportOf(Options{}, searchLog().level(1, 20*time.Millisecond).over())
+	if err != nil || len(r.Steps[0].Warnings) > 0 {
+		t.Errorf("warnings %q, %v", r.Steps[0].Warnings, err)
 	}
 }
 

@@ -119,17 +119,21 @@ func (g *gather) figureWarnings(s *Step) (list words.List) {
 	return slices.Concat(list, g.limitWarning(s), g.percentileWarning(s))
 }
 
-// percentileWarning is about the first percentile that so few requests do not
-// have. Those that people quote count: forms of other programs read many more.
+// percentileWarning is about the first percentile that so few requests do not have. Those
+// that people quote count, as forms of other programs read many more; of a search those
+// that have a limit.
 func (g *gather) percentileWarning(s *Step) []string {
 	f := &s.Whole
 	if s.Steady != nil {
 		f = s.Steady
 	}
-	n := f.Of(TTFT).Count
+	n, limited := f.Of(TTFT).Count, percentilesOf(g.opts.limits)
 	for _, p := range g.opts.Percentiles {
-		quoted := p == 90 || p == 95 || p >= 99
-		if least := int64(math.Ceil(100/(100-p) - 1e-6)); quoted && n > 0 && n < least {
+		counts := p == 90 || p == 95 || p >= 99
+		if len(g.opts.limits) > 0 {
+			counts = slices.Contains(limited, p)
+		}
+		if least := int64(math.Ceil(100/(100-p) - 1e-6)); counts && n > 0 && n < least {
 			return []string{fmt.Sprintf("p%s needs %d requests and %s has %d: run more (%s), or do not quote it.",
 				words.Percentile(p), least, windowName(s), n, g.opts.longer())}
 		}
