@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -28,6 +29,7 @@ type capacityFlags struct {
 	stepRequests int
 	requestsSet  bool
 	stepDuration time.Duration
+	durationSet  bool
 	precision    float64
 	repeat       int
 }
@@ -68,7 +70,7 @@ func (s *capacityFlags) register(c flagSet) {
 	bind(c.Flag("request-rate", "Open loop: least and most requests per second to try, such as 0.5..20, in place of users."), scalar(&s.rates, parseRateRange))
 	c.Flag("step-requests", "Number of requests of each level. Default: 6 for each user, or a minute of them, and enough for the percentiles.").
 		IsSetByUser(&s.requestsSet).IntVar(&s.stepRequests)
-	bind(c.Flag("step-duration", "Duration of each level, in place of a number of requests."), duration(&s.stepDuration))
+	bind(c.Flag("step-duration", "Duration of each level, in place of a number of requests.").IsSetByUser(&s.durationSet), duration(&s.stepDuration))
 	s.precision = 0.05
 	bind(c.Flag("precision", "How far off the answer may be, as a share of it; never less than one user. Default: 5%."), scalar(&s.precision, parsePrecision))
 	c.Flag("repeat", "Number of times at most that a level near the edge is run.").Default("3").IntVar(&s.repeat)
@@ -82,10 +84,12 @@ func (s *capacityFlags) check() error {
 		return errors.New("--slo is needed: what a user is to wait at most, such as --slo 'ttft:p90<2s' --slo 'tpot:p90<100ms'")
 	case s.users != (levels{}) && s.rates != (levels{}):
 		return errors.New("--concurrency is a closed loop and --request-rate an open one: give one of them")
-	case s.requestsSet && s.stepDuration > 0:
+	case s.requestsSet && s.durationSet:
 		return errors.New("--step-requests and --step-duration both say when a level is over: give one of them")
 	case s.requestsSet && s.stepRequests < 1:
 		return errors.New("--step-requests must be at least 1")
+	case s.durationSet && s.stepDuration <= 0:
+		return errors.New("--step-duration must be above 0")
 	case s.repeat < 1 || s.repeat > 20:
 		return errors.New("--repeat must be from 1 to 20")
 	}
@@ -118,6 +122,9 @@ func (s *capacityFlags) search() *runlog.Capacity {
 
 // measure searches and reports.
 func (s *capacityFlags) measure(ctx context.Context, in *invocation, stdout, stderr io.Writer) (int, error) {
+	if data, err := s.data.dataset(); err == nil && data.Kind == dataset.Replay {
+		return exitUsage, usage(errors.New("a replay has its own times, so that capacity cannot choose its load: give another data set"))
+	}
 	q := &search{capacityFlags: s, log: s.search(), stderr: stderr}
 	s.load = q.load(q.log.To, 0) // the most that it comes to must be possible
 	cfg, notes, err := s.config(in.args)

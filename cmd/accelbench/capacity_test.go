@@ -323,7 +323,10 @@ func TestCapacityUsage(t *testing.T) {
 		"--slo ttft:p90<2s --repeat 0":                             "--repeat must be from 1 to 20",
 		"--slo ttft:p90<2s --step-requests 0":                      "--step-requests must be at least 1",
 		"--slo ttft:p90<2s --step-requests 9 --step-duration 1m":   "give one of them",
-		"--slo ttft:p90<2s --dataset replay --dataset-path f":      "a replay has its own times",
+		"--slo ttft:p90<2s --step-duration 0":                      "--step-duration must be above 0",
+		"--slo ttft:p90<2s --step-duration 0s --step-requests 9":   "give one of them",
+		"--slo ttft:p90<2s --dataset replay --dataset-path f":      "accelbench: a replay has its own times, so that capacity cannot choose its load: give another data set",
+		"--slo ttft:p99.99999999999<2s":                            "give at most p99.99",
 		"--slo ttft:p90<2s --concurrency 1..900000":                "requests in flight need more files",
 		"--slo ttft:p90<2s -- --requests 5":                        "capacity takes nothing after --",
 	} {
