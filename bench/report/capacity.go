@@ -169,6 +169,7 @@ func (s *Step) outcome() (o capacity.Outcome, why string) {
 			}
 		}
 		if s.Steady == nil && !s.Overloaded() {
+			o.Final = neverSteady(s.Step)
 			return o, "the load never was steady, as " + s.NotSteady
 		}
 		return o, clientWas + s.Short

@@ -201,6 +201,47 @@ func TestCapacityOfStepsThatDidNotEnd(t *testing.T) {
 	}
 }
 
+// TestCapacityOfTooFewRequests: a step that so many requests cannot make steady is run
+// once, as another is no better.
+func TestCapacityOfTooFewRequests(t *testing.T) {
+	for _, c := range []struct {
+		arrival         runlog.Arrival
+		users, requests int
+		again           bool
+	}{
+		{runlog.ArrivalClosed, 1, 9, false},
+		{runlog.ArrivalClosed, 1, 10, true},
+		{runlog.ArrivalClosed, 4, 12, false},
+		{runlog.ArrivalClosed, 4, 13, true},
+		{runlog.ArrivalClosed, 16, 10, false},
+		{runlog.ArrivalClosed, 16, 30, false},
+		{runlog.ArrivalClosed, 16, 31, true},
+		{runlog.ArrivalConstant, 0, 10, false},
+		{runlog.ArrivalConstant, 0, 11, true},
+		{runlog.ArrivalClosed, 4, 0, true}, // --step-duration
+	} {
+		log := searchLog()
+		s := runlog.Step{Started: noon, Arrival: c.arrival, Concurrency: c.users, Requests: c.requests}
+		if c.users == 0 {
+			s.Rate, log.run.Capacity.Variable = 1, runlog.VariableRequestRate
+		}
+		requests := closedLoop(1, max(c.requests, 5), func(_ int, start time.Duration) runlog.Request {
+			r := answered(start, 10, 3, time.Millisecond, time.Second)
+			r.Trace.Started = at(0) // all at once, so none is sent at the level
+			return r
+		})
+		log.begin(s, requests)
+		log.end(s, requests, runlog.StopRequests)
+		r, err := reportOf(Options{}, log.over())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := r.Capacity.Answer.Levels[0]; l.Verdict != capacity.Void || l.Settled == c.again {
+			t.Errorf("%+v: %+v", c, l)
+		}
+	}
+}
+
 // TestCapacityWarnings name the flags of the search, not those of a run, and are about no
 // percentile that has no limit.
 func TestCapacityWarnings(t *testing.T) {
@@ -235,102 +276,6 @@ func TestCapacityThatChanged(t *testing.T) {
 	want := "The server's capacity changed while it was measured: 2 users met the objectives at first and missed them later."
 	if notes := strings.Join(r.Notes(), "\n"); !strings.HasPrefix(notes, want) {
 		t.Errorf("notes %q", notes)
-	}
-}
-
-// TestCapacityOfRates: a rate that the server does not keep up with is missed, although no
-// figure tells, and one good run is not enough where not all was over that arrived.
-func TestCapacityOfRates(t *testing.T) {
-	type run func(i int) time.Duration // request i of one a second takes so long
-	pilesUp := func(i int) time.Duration { return 2*time.Second + time.Duration(i)*500*time.Millisecond }
-	keepsUp := func(int) time.Duration { return 2 * time.Second }
-	lucky := func(i int) time.Duration { // so few take ever longer that it may be chance
-		if i%4 != 0 {
-			return 2 * time.Second
-		}
-		return time.Duration(2+i) * time.Second
-	}
-	oneLate := func(i int) time.Duration {
-		if i != 58 {
-			return 2 * time.Second
-		}
-		return 20 * time.Second
-	}
-	for name, c := range map[string]struct {
-		runs    []run
-		want    capacity.Verdict // Void where another run is wanted
-		changed bool
-	}{
-		"piles up":              {runs: []run{pilesUp}, want: capacity.Missed},
-		"piles up, lucky":       {runs: []run{pilesUp, lucky}, want: capacity.Missed},
-		"piles up, then not":    {runs: []run{pilesUp, keepsUp}, want: capacity.Met, changed: true},
-		"lucky":                 {runs: []run{lucky}},
-		"lucky, piles up":       {runs: []run{lucky, pilesUp}, want: capacity.Missed},
-		"lucky twice, piles up": {runs: []run{lucky, lucky, pilesUp}, want: capacity.Missed},
-		"lucky twice":           {runs: []run{lucky, lucky}, want: capacity.Met},
-		"keeps up":              {runs: []run{keepsUp}, want: capacity.Met},
-		"one that takes longer": {runs: []run{oneLate}, want: capacity.Met},
-	} {
-		t.Run(name, func(t *testing.T) {
-			log := searchLog()
-			log.run.Capacity.Variable, log.run.Capacity.To = runlog.VariableRequestRate, 1
-			log.run.Capacity.Objectives = []runlog.Limit{{Name: "ttft", Percentile: 90, Limit: 100}}
-			for i, takes := range c.runs {
-				s := runlog.Step{Index: i, Repeat: i, Started: noon, Arrival: runlog.ArrivalConstant, Rate: 1, Requests: 60}
-				var requests []runlog.Request
-				for k := range s.Requests {
-					requests = append(requests, answered(time.Duration(k)*time.Second, 10, 3, time.Second, takes(k)))
-				}
-				log.begin(s, requests)
-				log.end(s, requests, runlog.StopRequests)
-			}
-			r, err := reportOf(Options{}, log.over())
-			if err != nil {
-				t.Fatal(err)
-			}
-			a := r.Capacity
-			if l := a.Answer.Levels[0]; l.Settled != (c.want != capacity.Void) || l.Settled && l.Verdict != c.want || (a.Changed > 0) != c.changed {
-				t.Errorf("%+v, changed at %v; trials %+v", l, a.Changed, a.Trials)
-			}
-			if a.FailedAt > 0 && a.Binding != BindingBacklog {
-				t.Errorf("binding %q", a.Binding)
-			}
-		})
-	}
-}
-
-// TestCapacityOfRatesThatWereNotSent: a rate that the load generator did not send says
-// nothing of the server, however good the figures are.
-func TestCapacityOfRatesThatWereNotSent(t *testing.T) {
-	for late, want := range map[time.Duration]string{
-		0:                    "",
-		time.Millisecond:     "",
-		6 * time.Millisecond: "the load generator was the limit: only 9.43 requests a second were sent where 10.0 were asked for",
-	} {
-		log := searchLog()
-		log.run.Capacity.Variable, log.run.Capacity.From, log.run.Capacity.To = runlog.VariableRequestRate, 10, 10
-		log.run.Capacity.Objectives[0].Limit = 100
-		s := runlog.Step{Started: noon, Arrival: runlog.ArrivalConstant, Rate: 10}
-		for range 3 {
-			var requests []runlog.Request
-			for i := range 400 { // each later than the one before
-				due := time.Duration(i) * 100 * time.Millisecond
-				q := answered(due+time.Duration(i)*late, 10, 3, 25*time.Second, 26*time.Second)
-				q.Trace.Planned = at(due)
-				requests = append(requests, q)
-			}
-			log.begin(s, requests)
-			log.end(s, requests, runlog.StopRequests)
-			s.Index, s.Repeat = s.Index+1, s.Repeat+1
-		}
-		r, err := reportOf(Options{}, log.over())
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := r.Capacity
-		if got := c.Levels[0].Why; got != want || (c.Value == 10) != (want == "") || (c.VoidAt == 10) != (want != "") {
-			t.Errorf("each %s later: carries %v, not judged %v, as %q, want %q", late, c.Value, c.VoidAt, got, want)
-		}
 	}
 }
 
