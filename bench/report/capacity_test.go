@@ -68,6 +68,16 @@ func cut(_ *runlog.Step, requests []runlog.Request) {
 	}
 }
 
+// silent is a server that hangs after so many requests of a step.
+func silent(after int) func(*runlog.Step, []runlog.Request) {
+	return func(_ *runlog.Step, requests []runlog.Request) {
+		for i := after; i < len(requests); i++ {
+			r := &requests[i].Trace
+			*r = failed(r.Started.Sub(noon), r.End, openai.ReasonTimeoutFirstToken).Trace
+		}
+	}
+}
+
 // slow has instants of the load generator's own, which read late.
 func slow(_ *runlog.Step, requests []runlog.Request) {
 	for i := range requests {
@@ -154,7 +164,24 @@ func TestCapacity(t *testing.T) {
 		},
 		"the server ends":           {searchLog().level(1, 20*ms).level(2, 20*ms, gone), answer{Value: 1, AtLeast: true, Next: 2, Why: "the server could not be reached at its end"}},
 		"the server ends, and cuts": {searchLog().level(1, 20*ms).level(2, 20*ms, cut), answer{Value: 1, AtLeast: true, Next: 2, Why: "answers were cut at its end"}},
-		"not steady":                {searchLog().level(1, 20*ms).level(2, 20*ms, tooFew), answer{Value: 1, AtLeast: true, Next: 2, Why: "the load never was steady"}},
+		// Of a level that met the objectives before, nothing is too much for the server.
+		"the server hangs": {
+			searchLog().level(1, 20*ms).level(2, 20*ms).level(4, 20*ms, silent(0)).level(2, 20*ms, silent(0)),
+			answer{Value: 2, AtLeast: true, Next: 4, Why: "the server did not answer any more"},
+		},
+		"the server hangs while it answers": {
+			searchLog().level(1, 20*ms).level(2, 20*ms).level(4, 20*ms, silent(50)).level(3, 20*ms, silent(0)).level(1, 20*ms, silent(0)),
+			answer{Value: 2, AtLeast: true, Next: 3, Why: "the server did not answer any more"},
+		},
+		"the server seems to hang": {
+			searchLog().level(1, 20*ms).level(2, 20*ms).level(4, 20*ms, silent(0)).level(2, 20*ms),
+			answer{Value: 2, FailedAt: 4, AtLeast: true, Binding: "failures", Next: 3},
+		},
+		"too much, or the server hangs": {
+			searchLog().level(1, 20*ms).level(2, 20*ms).level(4, 20*ms, silent(0)),
+			answer{Value: 2, FailedAt: 4, AtLeast: true, Binding: "failures", Next: 3},
+		},
+		"not steady": {searchLog().level(1, 20*ms).level(2, 20*ms, tooFew), answer{Value: 1, AtLeast: true, Next: 2, Why: "the load never was steady"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := reportOf(Options{}, c.log.over())

@@ -30,6 +30,7 @@ type gather struct {
 	localFailures int
 	unreached     int // requests in a row, until now
 	lost          int // the same, and those whose answer was cut
+	silent        int // the same as unreached, and those without text within their time
 
 	checks checker
 	// What more than one machine sampled is taken from the first that did: they
@@ -192,7 +193,7 @@ func (g *gather) report() Step {
 	if len(g.failedAs) > 0 {
 		s.FailedAs = g.failedAs
 	}
-	s.LocalFailures, s.Unreached, s.Lost = g.localFailures, g.unreached, g.lost
+	s.LocalFailures, s.Unreached, s.Lost, s.Silent = g.localFailures, g.unreached, g.lost, g.silent
 	s.ClientLimit, s.Short = g.clientLimit(&s), g.short(&s)
 	s.Warnings = g.warnings(&s)
 	slices.SortStableFunc(s.Requests, func(a, b Brief) int { return a.Started.Compare(b.Started) })
@@ -202,13 +203,16 @@ func (g *gather) report() Step {
 // failure counts the requests at the end that lost the server, and keeps what the first
 // failure of each reason said.
 func (g *gather) failure(f *openai.Failure) {
-	g.unreached, g.lost = g.unreached+1, g.lost+1
+	g.unreached, g.lost, g.silent = g.unreached+1, g.lost+1, g.silent+1
 	unreached := f != nil && f.Reason.Unreached()
 	if !unreached {
 		g.unreached = 0
 	}
 	if !unreached && (f == nil || f.Reason != openai.ReasonTruncated) {
 		g.lost = 0
+	}
+	if !unreached && (f == nil || f.Reason != openai.ReasonTimeoutFirstToken) {
+		g.silent = 0
 	}
 	if f == nil || f.Reason == openai.ReasonCanceled {
 		return

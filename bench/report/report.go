@@ -81,10 +81,11 @@ type Step struct {
 	// LocalFailures failed for want of this machine's own means: files, ports.
 	LocalFailures int
 	// Unreached is how many requests in a row, at the step's end, did not come as far as
-	// the server. Lost counts those too whose answer was cut.
-	Unreached, Lost int
-	Stop            runlog.Stop // empty when the log ended before the step did
-	Whole           Figures     // of the whole step, ramp and drain included
+	// the server. Lost counts those too whose answer was cut, Silent those that got no text
+	// within their time.
+	Unreached, Lost, Silent int
+	Stop                    runlog.Stop // empty when the log ended before the step did
+	Whole                   Figures     // of the whole step, ramp and drain included
 	// Steady is without ramp and drain, see [Window]. Nil when the load never was
 	// steady, with the reason in NotSteady, a clause such as "no request succeeded".
 	Steady    *Figures

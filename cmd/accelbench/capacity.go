@@ -37,6 +37,9 @@ type capacityFlags struct {
 // levels are the least and the most load of a search; zero for none given.
 type levels struct{ from, to float64 }
 
+// serverGone is why a search ends before it is done.
+const serverGone = "the server did not answer any more, so the search was stopped"
+
 // failuresMost is the share of failures that is allowed where no objective says so:
 // percentiles are of the successes alone.
 const failuresMost = 0.01
@@ -144,7 +147,7 @@ func (s *capacityFlags) measure(ctx context.Context, in *invocation, stdout, std
 		case err == nil:
 			return code, reportErr
 		case isServerFailure(err) && result.Succeeded > 0:
-			return exitFailures, fmt.Errorf("the server did not answer any more, so the search was stopped: %w", err)
+			return exitFailures, fmt.Errorf(serverGone+": %w", err)
 		}
 		return exitNothing, err // which is the cause, if the report failed too
 	})
@@ -170,7 +173,7 @@ func (q *search) answer(result sweep.Result, stdout, stderr io.Writer) (int, err
 	}
 	code, err := exitCode(result)
 	if code == exitMeasured && q.gone {
-		return exitFailures, errors.New("the server could not be reached any more, so the search was stopped")
+		return exitFailures, errors.New(serverGone)
 	}
 	if code == exitMeasured && r.Capacity.Value == 0 {
 		code = exitNothing

@@ -28,6 +28,7 @@ type standIn struct {
 	service       time.Duration // one request after the other, before that
 	slowAfter     int64         // requests, after which TTFT is three times as long; 0 for never
 	dieAfter      int64         // requests; 0 for never
+	hangAfter     int64         // requests; 0 for never
 	then          func()        // called once after so many requests as thenAfter says
 	thenAfter     int64
 
@@ -59,6 +60,10 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.dieAfter > 0 && seen >= s.dieAfter {
 		_ = s.server.Listener.Close()
 		panic(http.ErrAbortHandler)
+	}
+	if s.hangAfter > 0 && seen > s.hangAfter {
+		<-r.Context().Done()
+		return
 	}
 	if s.thenAfter == seen && s.then != nil {
 		s.then()
@@ -250,6 +255,18 @@ func TestCapacityOfAServerThatGoes(t *testing.T) {
 	}
 	if f := searchCapacity(t.Context(), t, s.server.URL, "--slo", "ttft:p90<2s", "--quiet"); f.code != exitNothing || f.folder != "" {
 		t.Errorf("one that was never there: exit %d, %s", f.code, f.stderr)
+	}
+}
+
+// TestCapacityOfAServerThatHangs: it is asked again for what it carried, and as it does not
+// answer that, nothing after is held against its capacity.
+func TestCapacityOfAServerThatHangs(t *testing.T) {
+	t.Parallel()
+	s := &standIn{base: 200 * time.Millisecond, hangAfter: 12}
+	f := searchCapacity(t.Context(), t, s.start(t), "--slo", "ttft:p90<20s", "--concurrency", "2..64", "--step-requests", "12", "--timeout", "1s", "--quiet")
+	if f.code != exitFailures || !strings.Contains(f.stdout, "carries at least 2 users, as far as it was measured; ") ||
+		strings.Contains(f.stdout, "miss") || !strings.Contains(f.stderr, "the server did not answer any more, so the search was stopped") {
+		t.Errorf("exit %d\n%s\n%s", f.code, f.stdout, f.stderr)
 	}
 }
 

@@ -21,7 +21,7 @@ type search struct {
 	follower *report.Follower // of the run's log, nil before the first step is over
 	stderr   io.Writer
 	steps    int  // that were chosen
-	gone     bool // none of the last step's requests came as far as the server
+	gone     bool // the server does not answer any more
 }
 
 // soFar is the report of what is in the log of a folder.
@@ -43,8 +43,10 @@ func (q *search) next(folder string) (s runlog.Step, more bool, err error) {
 			return s, false, fmt.Errorf("choosing the next level: %w", err)
 		}
 		level, more = r.Capacity.Search.Next(r.Capacity.Trials)
-		last := &r.Steps[len(r.Steps)-1]
-		q.gone = last.Unreached > 0 && last.Unreached == last.Account.Failures()+last.Account.Succeeded
+		q.gone = r.Capacity.Gone
+		if last := &r.Steps[len(r.Steps)-1]; last.Unanswered() && r.Capacity.Value > 0 { // does it hang?
+			level, more = r.Capacity.Value, true
+		}
 	}
 	if !more || q.gone {
 		return s, false, nil
