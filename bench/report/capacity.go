@@ -62,6 +62,7 @@ func capacityOf(r *Report) *Capacity {
 		if s := &r.Steps[i]; s.Stop != "" && !s.endedBeforeItsTime() && s.Account.Attempted > 0 {
 			steps = append(steps, i)
 			o, why := s.outcome()
+			o.Final = run.StepRequests > 0 && s.SteadyTakes > run.StepRequests // the next has no more of them
 			c.Trials, whys = append(c.Trials, capacity.Trial{Level: c.LevelOf(s), Outcome: o}), append(whys, why)
 		}
 	}
@@ -201,7 +202,6 @@ func (s *Step) outcome() (o capacity.Outcome, why string) {
 			}
 		}
 		if s.Steady == nil && !s.Overloaded() {
-			o.Final = neverSteady(s.Step)
 			return o, "the load never was steady, as " + s.NotSteady
 		}
 		return o, clientWas + s.Short

@@ -228,43 +228,21 @@ func TestCapacityOfStepsThatDidNotEnd(t *testing.T) {
 	}
 }
 
-// TestCapacityOfTooFewRequests: a step that so many requests cannot make steady is run
-// once, as another is no better.
+// TestCapacityOfTooFewRequests: a step that its number of requests cannot make steady is
+// run once where a flag sets that number, as another has no more of them.
 func TestCapacityOfTooFewRequests(t *testing.T) {
-	for _, c := range []struct {
-		arrival         runlog.Arrival
-		users, requests int
-		again           bool
-	}{
-		{runlog.ArrivalClosed, 1, 9, false},
-		{runlog.ArrivalClosed, 1, 10, true},
-		{runlog.ArrivalClosed, 4, 12, false},
-		{runlog.ArrivalClosed, 4, 13, true},
-		{runlog.ArrivalClosed, 16, 10, false},
-		{runlog.ArrivalClosed, 16, 30, false},
-		{runlog.ArrivalClosed, 16, 31, true},
-		{runlog.ArrivalConstant, 0, 10, false},
-		{runlog.ArrivalConstant, 0, 11, true},
-		{runlog.ArrivalClosed, 4, 0, true}, // --step-duration
-	} {
-		log := searchLog()
-		s := runlog.Step{Started: noon, Arrival: c.arrival, Concurrency: c.users, Requests: c.requests}
-		if c.users == 0 {
-			s.Rate, log.run.Capacity.Variable = 1, runlog.VariableRequestRate
-		}
-		requests := closedLoop(1, max(c.requests, 5), func(_ int, start time.Duration) runlog.Request {
-			r := answered(start, 10, 3, time.Millisecond, time.Second)
-			r.Trace.Started = at(0) // all at once, so none is sent at the level
-			return r
-		})
-		log.begin(s, requests)
-		log.end(s, requests, runlog.StopRequests)
+	for fixed, again := range map[int]bool{0: true, 40: false} {
+		log := searchLog().level(1, 20*time.Millisecond).level(2, 20*time.Millisecond, tooFew)
+		log.run.Capacity.StepRequests = fixed
 		r, err := reportOf(Options{}, log.over())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l := r.Capacity.Answer.Levels[0]; l.Verdict != capacity.Void || l.Settled == c.again {
-			t.Errorf("%+v: %+v", c, l)
+		if l := r.Capacity.Answer.Levels[1]; l.Verdict != capacity.Void || l.Settled == again {
+			t.Errorf("--step-requests %d: %+v", fixed, l)
+		}
+		if l := r.Capacity.Answer.Levels[0]; l.Verdict != capacity.Met {
+			t.Errorf("--step-requests %d, below it: %+v", fixed, l)
 		}
 	}
 }

@@ -162,11 +162,12 @@ type unsteady struct {
 // is when an open loop is over its start, 0 for never; last is when the last request
 // was sent, of several machines by the first that had none left.
 func steady(s runlog.Step, c *curve, warm, last int64) (span, unsteady) {
-	w, least := span{to: last}, leastSteady(s)
+	w, least := span{to: last}, minSteadyRequests
 	switch users := s.Level(); {
 	case len(c.starts) == 0:
 		return span{}, unsteady{why: "no request was sent"}
 	case users > 0:
+		least = max(least, users)
 		from, ok := c.reached(users)
 		if !ok {
 			why := fmt.Sprintf("never more than %d of %d requests were in flight at once", c.peak(c.whole()), users)
@@ -192,20 +193,6 @@ func steady(s runlog.Step, c *curve, warm, last int64) (span, unsteady) {
 		}
 	}
 	return w, unsteady{}
-}
-
-// leastSteady is how many requests the steady part of a step holds at least.
-func leastSteady(s runlog.Step) int { return max(minSteadyRequests, s.Level()) }
-
-// neverSteady reports whether a step has so few requests that none of its kind can be
-// steady: those before the one that brings the load to its level are not, nor is the
-// first of an open loop.
-func neverSteady(s runlog.Step) bool {
-	before := 1
-	if users := s.Level(); users > 0 {
-		before = users - 1
-	}
-	return s.Requests > 0 && s.Requests-before < leastSteady(s)
 }
 
 // neverAtLevel estimates how many requests it takes until all users have started and

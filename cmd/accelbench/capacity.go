@@ -113,7 +113,9 @@ func (s *capacityFlags) check() error {
 
 // search is what the log keeps of the flags.
 func (s *capacityFlags) search() *runlog.Capacity {
-	c := &runlog.Capacity{Variable: runlog.VariableConcurrency, From: s.users.from, To: s.users.to, Precision: s.precision, Repeat: s.repeat}
+	c := &runlog.Capacity{
+		Variable: runlog.VariableConcurrency, From: s.users.from, To: s.users.to, Precision: s.precision, Repeat: s.repeat, StepRequests: s.stepRequests,
+	}
 	if s.rates != (levels{}) {
 		c.Variable, c.From, c.To = runlog.VariableRequestRate, s.rates.from, s.rates.to
 	}
