@@ -24,6 +24,8 @@ type Outcome struct {
 	// Near is true where the verdict lies within what chance does to one run, so that
 	// another may tell otherwise.
 	Near bool
+	// Final is true of a void run where no other at the level can be better.
+	Final bool
 }
 
 // Trial is one run of the search, at a level above 0.

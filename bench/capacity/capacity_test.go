@@ -214,6 +214,22 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
+// TestFinal: a void run that no other can be better than is the only one of its level.
+func TestFinal(t *testing.T) {
+	got, tried := searched(t, users(), func(level float64, n int) Outcome {
+		if level > 20 {
+			return Outcome{Final: true}
+		}
+		return edge(100)(level, n)
+	})
+	if want := (Answer{Value: 20, VoidAt: 21, Done: true, AtLeast: true}); !cmp.Equal(got, want, cmpopts.IgnoreFields(Answer{}, "Levels")) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if diff := cmp.Diff([]float64{1, 2, 4, 8, 16, 32, 24, 20, 22, 21}, levelsOf(tried)); diff != "" {
+		t.Errorf("levels (-want +got):\n%s", diff)
+	}
+}
+
 // TestEnds: whatever a server does, the search ends.
 func TestEnds(t *testing.T) {
 	for seed := range uint64(2000) {
@@ -228,7 +244,7 @@ func TestEnds(t *testing.T) {
 			if level < s.From || level > s.To || len(tried) > maxTrials {
 				t.Fatalf("%+v: level %v after %d runs", s, level, len(tried))
 			}
-			tried = append(tried, Trial{level, Outcome{Verdict(r.IntN(3)), r.IntN(2) == 0}})
+			tried = append(tried, Trial{level, Outcome{Verdict(r.IntN(3)), r.IntN(2) == 0, r.IntN(5) == 0}})
 		}
 		if a := s.Answer(tried); !a.Done || a.FailedAt > 0 && a.Value >= a.FailedAt {
 			t.Errorf("%+v: %+v", s, a)

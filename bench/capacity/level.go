@@ -28,11 +28,11 @@ func (s Search) levels(tried []Trial) []Level {
 // the later one on counts. Where all are near the edge the majority decides, once the
 // runs that are left cannot turn it; a tie misses.
 func (s Search) judge(l *Level, tried []Trial) {
-	met, missed, last := 0, 0, Void // last is the last clear verdict
+	met, missed, last, final := 0, 0, Void, false // last is the last clear verdict
 	for _, i := range l.Trials {
 		t := tried[i]
 		if t.Verdict == Void {
-			l.void++
+			l.void, final = l.void+1, final || t.Final
 			continue
 		}
 		if !t.Near {
@@ -51,7 +51,7 @@ func (s Search) judge(l *Level, tried []Trial) {
 	lead, left := max(met-missed, missed-met), s.repeat()-counted
 	switch {
 	case counted == 0:
-		l.Settled = l.void >= maxVoid
+		l.Settled = l.void >= maxVoid || final
 		return
 	case last != Void:
 		l.Verdict, l.Settled = last, true

@@ -88,13 +88,20 @@ func (b *backlog) grows(c *curve, due span) string {
 	return ""
 }
 
+// behind reports whether fewer were over in the window than arrived in it, by more than
+// the few that are in flight at its end for chance.
+func (b *backlog) behind(c *curve) bool {
+	arrived, ended := c.sent(b.span), c.over(b.span)
+	return float64(ended) < minLoadShare*float64(arrived) && arrived-ended > minGrowthInFlight
+}
+
 // inFlight reports whether ever more were in flight.
 func (b *backlog) inFlight(c *curve) bool {
 	quarter := (b.to - b.from) / quarters
 	first, last := c.mean(span{b.from, b.from + quarter}), c.mean(span{b.to - quarter, b.to})
 	b.arrived, b.ended = float64(c.sent(b.span))/b.seconds(), float64(c.over(b.span))/b.seconds()
 	noise := flightNoise * math.Sqrt((first+last)/b.burstiness)
-	return b.ended < minLoadShare*b.arrived && last > minGrowth*first+minGrowthInFlight+noise && grew(&b.early, &b.late)
+	return b.behind(c) && last > minGrowth*first+minGrowthInFlight+noise && grew(&b.early, &b.late)
 }
 
 // waiting reports whether requests waited ever longer for their turn: in both late

@@ -30,6 +30,8 @@ type Capacity struct {
 	// is no trial.
 	Search capacity.Search
 	Trials []capacity.Trial
+	// Gone is true where the server did not answer any more at the end.
+	Gone bool
 }
 
 // CapacityLevel is one level of load with all its runs.
@@ -54,17 +56,22 @@ func capacityOf(r *Report) *Capacity {
 	for _, l := range run.Objectives {
 		c.Limits = append(c.Limits, Limit(l))
 	}
-	var steps []int // of the trials
+	var steps []int   // of the trials
+	var whys []string // they are void, in a clause
 	for i := range r.Steps {
-		if s := &r.Steps[i]; s.Stop != "" && !endedBeforeItsTime(s.Stop) && s.Account.Attempted > 0 {
+		if s := &r.Steps[i]; s.Stop != "" && !s.endedBeforeItsTime() && s.Account.Attempted > 0 {
 			steps = append(steps, i)
-			o, _ := s.outcome()
-			c.Trials = append(c.Trials, capacity.Trial{Level: c.LevelOf(s), Outcome: o})
+			o, why := s.outcome()
+			o.Final = run.StepRequests > 0 && s.SteadyTakes > run.StepRequests // the next has no more of them
+			c.Trials, whys = append(c.Trials, capacity.Trial{Level: c.LevelOf(s), Outcome: o}), append(whys, why)
 		}
+	}
+	for i := c.goneFrom(r, steps); i < len(steps); i++ {
+		c.Gone, c.Trials[i].Outcome, whys[i] = true, capacity.Outcome{}, "the server did not answer any more"
 	}
 	c.Answer = c.Search.Answer(c.Trials)
 	for _, l := range c.Answer.Levels {
-		c.Levels = append(c.Levels, c.level(r, l, steps))
+		c.Levels = append(c.Levels, c.level(r, l, steps, whys))
 	}
 	if l := c.At(c.FailedAt); l != nil {
 		c.Binding = binding(&r.Steps[l.Told])
@@ -79,9 +86,35 @@ func SearchOf(c *runlog.Capacity) capacity.Search {
 	}
 }
 
-// endedBeforeItsTime reports whether a step says nothing of its level.
-func endedBeforeItsTime(s runlog.Stop) bool {
-	return s == runlog.StopInterrupted || s == runlog.StopUnreachable
+// endedBeforeItsTime reports whether a step says nothing of its level. It is at the end of
+// its prompts where the server makes them, and hangs.
+func (s *Step) endedBeforeItsTime() bool {
+	return s.Stop == runlog.StopInterrupted || s.Stop == runlog.StopUnreachable || s.Stop == runlog.StopDataset && s.Silent > 0
+}
+
+// goneFrom is the first of the trials at the end in which the server did not answer any
+// more, so that they say nothing of their levels; their number where there is none. One
+// that reaches a server and gets no text may be too much for it, unless so much was not
+// before.
+func (c *Capacity) goneFrom(r *Report, steps []int) int {
+	from := len(steps) - 1
+	if from < 0 || !r.Steps[steps[from]].Unanswered() {
+		return len(steps)
+	}
+	last := &r.Steps[steps[from]]
+	for from > 0 && r.Steps[steps[from]].Unanswered() && r.Steps[steps[from-1]].Silent > 0 {
+		from--
+	}
+	carried := func(t capacity.Trial) bool { return t.Verdict == capacity.Met && t.Level >= c.LevelOf(last) }
+	if last.Unreached == last.Silent || slices.ContainsFunc(c.Trials[:from], carried) {
+		return from
+	}
+	return len(steps)
+}
+
+// Unanswered reports whether no request of a step got any text.
+func (s *Step) Unanswered() bool {
+	return s.Silent > 0 && s.Silent == s.Account.Succeeded+s.Account.Failures()
 }
 
 // LevelOf is the load of a step as the search counts it.
@@ -109,7 +142,7 @@ func (c *Capacity) Title(level float64) string {
 }
 
 // level is a level with the steps of its trials.
-func (c *Capacity) level(r *Report, of capacity.Level, steps []int) CapacityLevel {
+func (c *Capacity) level(r *Report, of capacity.Level, steps []int, whys []string) CapacityLevel {
 	l := CapacityLevel{Level: of.Level, Verdict: of.Verdict, Told: -1}
 	var told []*Step
 	for _, i := range of.Trials {
@@ -118,8 +151,8 @@ func (c *Capacity) level(r *Report, of capacity.Level, steps []int) CapacityLeve
 		if c.Trials[i].Verdict == of.Verdict {
 			told = append(told, s)
 		}
-		if _, why := s.outcome(); of.Verdict == capacity.Void {
-			l.Why = why
+		if of.Verdict == capacity.Void {
+			l.Why = whys[i]
 		}
 	}
 	slices.SortStableFunc(told, func(a, b *Step) int { return cmp.Compare(a.excess(), b.excess()) })
@@ -142,31 +175,36 @@ func (s *Step) excess() float64 {
 	return most
 }
 
+// clientWas is why a step says nothing of the server.
+const clientWas = "the load generator was the limit: "
+
 // outcome says whether a step met its limits, and why it does not tell: a clause. A
-// load generator that was the limit tells nothing of the server, a load that was not
-// steady nothing of its level, unless it was the server that could not bear it.
+// load generator that was the limit tells nothing of the server, a load that was short or
+// not steady nothing of its level, unless it was the server that could not bear it.
 func (s *Step) outcome() (o capacity.Outcome, why string) {
 	missed := capacity.Outcome{Verdict: capacity.Missed}
 	switch {
 	case s.ClientLimit != "":
-		return o, "the load generator was the limit: " + s.ClientLimit
+		return o, clientWas + s.ClientLimit
 	case s.Unreached > 0:
 		return o, "the server could not be reached at its end"
 	case s.Lost > 0 && s.Lost == s.Account.Failures() && s.Account.Succeeded > 0: // as of a server that ends
 		return o, "answers were cut at its end, and none before"
 	case len(s.Held) == 0:
 		return o, "no limit is known"
-	case s.Overloaded():
-		missed.Near = s.excess() <= 1+minNear // piled up, and no figure shows it
+	case s.Overloaded() && s.Short == "":
 		return missed, ""
-	case s.Steady == nil:
-		for _, h := range s.Held {
+	case s.Steady == nil || s.Short != "":
+		for _, h := range s.Held { // who is refused is back at once, so that few are in flight
 			if h.Name == runlog.LimitFailures && h.Known && h.Missed() {
 				missed.Near = h.Near()
 				return missed, ""
 			}
 		}
-		return o, "the load never was steady, as " + s.NotSteady
+		if s.Steady == nil && !s.Overloaded() {
+			return o, "the load never was steady, as " + s.NotSteady
+		}
+		return o, clientWas + s.Short
 	}
 	sure, near := false, false
 	for _, h := range s.Held {
@@ -183,7 +221,7 @@ func (s *Step) outcome() (o capacity.Outcome, why string) {
 	case why != "":
 		return o, why
 	default:
-		o.Verdict = capacity.Met
+		o.Verdict, near = capacity.Met, near || s.Behind
 	}
 	o.Near = near && !sure
 	return o, why

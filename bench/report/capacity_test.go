@@ -68,6 +68,16 @@ func cut(_ *runlog.Step, requests []runlog.Request) {
 	}
 }
 
+// silent is a server that hangs after so many requests of a step.
+func silent(after int) func(*runlog.Step, []runlog.Request) {
+	return func(_ *runlog.Step, requests []runlog.Request) {
+		for i := after; i < len(requests); i++ {
+			r := &requests[i].Trace
+			*r = failed(r.Started.Sub(noon), r.End, openai.ReasonTimeoutFirstToken).Trace
+		}
+	}
+}
+
 // slow has instants of the load generator's own, which read late.
 func slow(_ *runlog.Step, requests []runlog.Request) {
 	for i := range requests {
@@ -88,6 +98,18 @@ func lags(late ...time.Duration) func(*runlog.Step, []runlog.Request) {
 func tooFew(_ *runlog.Step, requests []runlog.Request) {
 	for i := range requests {
 		requests[i].Trace.Started = at(0) // all at once, so none is sent at the level
+	}
+}
+
+// pausing are users who wait before each request, as they do where the load generator has
+// no time for them.
+func pausing(pause time.Duration) func(*runlog.Step, []runlog.Request) {
+	return func(s *runlog.Step, requests []runlog.Request) {
+		for i := range requests {
+			t := &requests[i].Trace
+			t.Started = t.Started.Add(time.Duration(i/s.Concurrency) * pause)
+			t.Planned = t.Started
+		}
 	}
 }
 
@@ -126,9 +148,40 @@ func TestCapacity(t *testing.T) {
 		// The kernel's time stamps keep this out of the latencies, and it is 2 ms of 60.
 		"a delay that is in no figure": {searchLog().level(1, 20*ms).level(2, 20*ms, lags(2*ms)), answer{Value: 2, AtLeast: true, Next: 4}},
 		"the client, once":             {searchLog().level(1, 20*ms).level(2, 20*ms, slow), answer{Value: 1, AtLeast: true, Next: 2, Why: "the load generator was the limit"}},
-		"the server ends":              {searchLog().level(1, 20*ms).level(2, 20*ms, gone), answer{Value: 1, AtLeast: true, Next: 2, Why: "the server could not be reached at its end"}},
-		"the server ends, and cuts":    {searchLog().level(1, 20*ms).level(2, 20*ms, cut), answer{Value: 1, AtLeast: true, Next: 2, Why: "answers were cut at its end"}},
-		"not steady":                   {searchLog().level(1, 20*ms).level(2, 20*ms, tooFew), answer{Value: 1, AtLeast: true, Next: 2, Why: "the load never was steady"}},
+		"users that pause": {
+			searchLog().level(1, 20*ms).level(2, 20*ms, pausing(10*ms)),
+			answer{Value: 1, AtLeast: true, Next: 2, Why: "the load generator was the limit: on average only 1.71 of 2 requests were in flight in the steady part"},
+		},
+		"users that pause at the lowest": {
+			searchLog().level(1, 20*ms, pausing(10*ms)).level(1, 20*ms, pausing(10*ms)).level(1, 20*ms, pausing(10*ms)),
+			answer{VoidAt: 1, Done: true, Why: "the load generator was the limit: on average only 0.86 of 1 requests were in flight in the steady part"},
+		},
+		"users that pause shortly": {searchLog().level(1, 20*ms).level(2, 20*ms, pausing(2*ms)), answer{Value: 2, AtLeast: true, Next: 4}},
+		// Who is refused is back at once, so that few are in flight: it is the server that does not bear more.
+		"users that pause, and are refused": {
+			searchLog().level(1, 20*ms).level(2, 20*ms, pausing(10*ms), failing(4)),
+			answer{Value: 1, FailedAt: 2, AtLeast: true, Binding: "failures", Next: 1},
+		},
+		"the server ends":           {searchLog().level(1, 20*ms).level(2, 20*ms, gone), answer{Value: 1, AtLeast: true, Next: 2, Why: "the server could not be reached at its end"}},
+		"the server ends, and cuts": {searchLog().level(1, 20*ms).level(2, 20*ms, cut), answer{Value: 1, AtLeast: true, Next: 2, Why: "answers were cut at its end"}},
+		// Of a level that met the objectives before, nothing is too much for the server.
+		"the server hangs": {
+			searchLog().level(1, 20*ms).level(2, 20*ms).level(4, 20*ms, silent(0)).level(2, 20*ms, silent(0)),
+			answer{Value: 2, AtLeast: true, Next: 4, Why: "the server did not answer any more"},
+		},
+		"the server hangs while it answers": {
+			searchLog().level(1, 20*ms).level(2, 20*ms).level(4, 20*ms, silent(50)).level(3, 20*ms, silent(0)).level(1, 20*ms, silent(0)),
+			answer{Value: 2, AtLeast: true, Next: 3, Why: "the server did not answer any more"},
+		},
+		"the server seems to hang": {
+			searchLog().level(1, 20*ms).level(2, 20*ms).level(4, 20*ms, silent(0)).level(2, 20*ms),
+			answer{Value: 2, FailedAt: 4, AtLeast: true, Binding: "failures", Next: 3},
+		},
+		"too much, or the server hangs": {
+			searchLog().level(1, 20*ms).level(2, 20*ms).level(4, 20*ms, silent(0)),
+			answer{Value: 2, FailedAt: 4, AtLeast: true, Binding: "failures", Next: 3},
+		},
+		"not steady": {searchLog().level(1, 20*ms).level(2, 20*ms, tooFew), answer{Value: 1, AtLeast: true, Next: 2, Why: "the load never was steady"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := reportOf(Options{}, c.log.over())
@@ -175,16 +228,45 @@ func TestCapacityOfStepsThatDidNotEnd(t *testing.T) {
 	}
 }
 
-// TestCapacityWarnings name the flags of the search, not those of a run.
+// TestCapacityOfTooFewRequests: a step that its number of requests cannot make steady is
+// run once where a flag sets that number, as another has no more of them.
+func TestCapacityOfTooFewRequests(t *testing.T) {
+	for fixed, again := range map[int]bool{0: true, 40: false} {
+		log := searchLog().level(1, 20*time.Millisecond).level(2, 20*time.Millisecond, tooFew)
+		log.run.Capacity.StepRequests = fixed
+		r, err := reportOf(Options{}, log.over())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := r.Capacity.Answer.Levels[1]; l.Verdict != capacity.Void || l.Settled == again {
+			t.Errorf("--step-requests %d: %+v", fixed, l)
+		}
+		if l := r.Capacity.Answer.Levels[0]; l.Verdict != capacity.Met {
+			t.Errorf("--step-requests %d, below it: %+v", fixed, l)
+		}
+	}
+}
+
+// TestCapacityWarnings name the flags of the search, not those of a run, and are about no
+// percentile that has no limit.
 func TestCapacityWarnings(t *testing.T) {
-	r, err := reportOf(Options{}, searchLog().level(1, 20*time.Millisecond).level(2, 20*time.Millisecond, tooFew).over())
+	log := searchLog()
+	log.run.Capacity.Objectives = append(log.run.Capacity.Objectives, runlog.Limit{Name: "tpot", Percentile: 97, Limit: 1})
+	r, err := reportOf(Options{}, log.level(1, 20*time.Millisecond).level(2, 20*time.Millisecond, tooFew).over())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"run more (--step-requests, --step-duration)", "; use at least 50 --step-requests."} {
+	for i, want := range []string{
+		"p97 needs 34 requests and the steady part has 20: run more (--step-requests, --step-duration), or do not quote it.",
+		"; use at least 50 --step-requests.",
+	} {
 		if all := strings.Join(r.Steps[i].Warnings, "\n"); !strings.Contains(all, want) || strings.Contains(all, " --requests") || strings.Contains(all, "(--requests") {
 			t.Errorf("step %d: %s", i, all)
 		}
+	}
+	r, err = reportOf(Options{}, searchLog().level(1, 20*time.Millisecond).over())
+	if err != nil || len(r.Steps[0].Warnings) > 0 {
+		t.Errorf("warnings %q, %v", r.Steps[0].Warnings, err)
 	}
 }
 
@@ -199,32 +281,6 @@ func TestCapacityThatChanged(t *testing.T) {
 	want := "The server's capacity changed while it was measured: 2 users met the objectives at first and missed them later."
 	if notes := strings.Join(r.Notes(), "\n"); !strings.HasPrefix(notes, want) {
 		t.Errorf("notes %q", notes)
-	}
-}
-
-// TestCapacityOfRates: a rate that the server does not keep up with is missed, although
-// no figure tells.
-func TestCapacityOfRates(t *testing.T) {
-	log := searchLog()
-	log.run.Capacity.Variable, log.run.Capacity.To, log.run.Capacity.Repeat = runlog.VariableRequestRate, 20, 1
-	log.run.Capacity.Objectives = []runlog.Limit{{Name: "ttft", Percentile: 90, Limit: 100}}
-	s := runlog.Step{Started: noon, Arrival: runlog.ArrivalConstant, Rate: 1, Requests: 200}
-	var requests []runlog.Request
-	for i := range 200 { // each takes longer than the one before
-		requests = append(requests, answered(time.Duration(i)*time.Second, 10, 3, time.Second, 2*time.Second+time.Duration(i)*500*time.Millisecond))
-	}
-	log.begin(s, requests)
-	log.end(s, requests, runlog.StopRequests)
-	r, err := reportOf(Options{}, log.over())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := r.Capacity
-	if !r.Steps[0].Overloaded() || c.Trials[0].Verdict != capacity.Missed || !c.Trials[0].Near {
-		t.Errorf("overloaded %v, trial %+v", r.Steps[0].Overloaded(), c.Trials[0])
-	}
-	if c.Binding != BindingBacklog {
-		t.Errorf("binding %q", c.Binding)
 	}
 }
 

@@ -30,6 +30,7 @@ type gather struct {
 	localFailures int
 	unreached     int // requests in a row, until now
 	lost          int // the same, and those whose answer was cut
+	silent        int // the same as unreached, and those without text within their time
 
 	checks checker
 	// What more than one machine sampled is taken from the first that did: they
@@ -152,6 +153,7 @@ func (g *gather) sample(k int, s *runlog.Sample) {
 
 // report ends the step. Nothing can be added afterwards.
 func (g *gather) report() Step {
+	behind := g.backlog != nil && g.backlog.behind(&g.curve)
 	if b := g.backlog; b != nil {
 		if why := b.grows(&g.curve, g.due); why != "" {
 			g.steady, g.notSteady = nil, unsteady{why: why}
@@ -161,7 +163,7 @@ func (g *gather) report() Step {
 	}
 	s := Step{
 		Step: g.joined.step, Machines: len(g.joined.parts), Account: g.account,
-		Stop: g.stop(), NotSteady: g.notSteady.why, SteadyTakes: g.notSteady.requests, Chosen: g.opts.Chosen, Requests: g.briefs,
+		Stop: g.stop(), NotSteady: g.notSteady.why, SteadyTakes: g.notSteady.requests, Behind: behind, Chosen: g.opts.Chosen, Requests: g.briefs,
 	}
 	s.Account.Mismatch = g.mismatch()
 	if g.steady != nil {
@@ -191,8 +193,8 @@ func (g *gather) report() Step {
 	if len(g.failedAs) > 0 {
 		s.FailedAs = g.failedAs
 	}
-	s.LocalFailures, s.Unreached, s.Lost = g.localFailures, g.unreached, g.lost
-	s.ClientLimit = g.clientLimit(&s)
+	s.LocalFailures, s.Unreached, s.Lost, s.Silent = g.localFailures, g.unreached, g.lost, g.silent
+	s.ClientLimit, s.Short = g.clientLimit(&s), g.short(&s)
 	s.Warnings = g.warnings(&s)
 	slices.SortStableFunc(s.Requests, func(a, b Brief) int { return a.Started.Compare(b.Started) })
 	return s
@@ -201,13 +203,16 @@ func (g *gather) report() Step {
 // failure counts the requests at the end that lost the server, and keeps what the first
 // failure of each reason said.
 func (g *gather) failure(f *openai.Failure) {
-	g.unreached, g.lost = g.unreached+1, g.lost+1
+	g.unreached, g.lost, g.silent = g.unreached+1, g.lost+1, g.silent+1
 	unreached := f != nil && f.Reason.Unreached()
 	if !unreached {
 		g.unreached = 0
 	}
 	if !unreached && (f == nil || f.Reason != openai.ReasonTruncated) {
 		g.lost = 0
+	}
+	if !unreached && (f == nil || f.Reason != openai.ReasonTimeoutFirstToken) {
+		g.silent = 0
 	}
 	if f == nil || f.Reason == openai.ReasonCanceled {
 		return

@@ -21,8 +21,12 @@ func limited() []Measure {
 	return slices.DeleteFunc(Measures(), func(m Measure) bool { return m.Kind != Latency && m.Kind != FromDue })
 }
 
+// mostLimited is the highest percentile that can have a limit: one of 10,000 requests is
+// beyond it.
+const mostLimited = 99.99
+
 // ParseLimit reads ttft:p90<2s or failures<1%: a latency by its key in report.json, of
-// which e2el may be written e2e, a percentile of it above 0 and below 100, and a time
+// which e2el may be written e2e, a percentile of it above 0 and at most 99.99, and a time
 // with its unit; or failures and a share of the requests, in percent.
 func ParseLimit(text string) (Limit, error) {
 	figure, most, found := strings.Cut(text, "<")
@@ -50,6 +54,9 @@ func ParseLimit(text string) (Limit, error) {
 	p, err := strconv.ParseFloat(strings.TrimPrefix(percentile, "p"), 64)
 	if err != nil || !strings.HasPrefix(percentile, "p") || !(p > 0 && p < 100) {
 		return l, fmt.Errorf("%q is no percentile of %s, such as %s:p90", percentile, name, name)
+	}
+	if p > mostLimited {
+		return l, fmt.Errorf("%s of %s takes too many requests: give at most p%s", percentile, name, words.Percentile(mostLimited))
 	}
 	d, err := time.ParseDuration(most)
 	if err != nil || d <= 0 {

@@ -81,10 +81,11 @@ type Step struct {
 	// LocalFailures failed for want of this machine's own means: files, ports.
 	LocalFailures int
 	// Unreached is how many requests in a row, at the step's end, did not come as far as
-	// the server. Lost counts those too whose answer was cut.
-	Unreached, Lost int
-	Stop            runlog.Stop // empty when the log ended before the step did
-	Whole           Figures     // of the whole step, ramp and drain included
+	// the server. Lost counts those too whose answer was cut, Silent those that got no text
+	// within their time.
+	Unreached, Lost, Silent int
+	Stop                    runlog.Stop // empty when the log ended before the step did
+	Whole                   Figures     // of the whole step, ramp and drain included
 	// Steady is without ramp and drain, see [Window]. Nil when the load never was
 	// steady, with the reason in NotSteady, a clause such as "no request succeeded".
 	Steady    *Figures
@@ -92,6 +93,9 @@ type Step struct {
 	// SteadyTakes is how many requests it takes to be steady, where their number is why
 	// the step was not; else 0.
 	SteadyTakes int
+	// Behind is true for an open loop where fewer requests were over than arrived, be it
+	// that they piled up or by chance.
+	Behind bool
 	// Chosen are the report's.
 	Chosen []float64
 	// Checks say how far the figures can be trusted.
@@ -114,7 +118,10 @@ type Step struct {
 	Warnings []string // one sentence each: what makes a figure doubtful, and what to do
 	// ClientLimit says how the load generator was what limited the step, empty if it was not.
 	ClientLimit string
-	Requests    []Brief // per request, only where Options asked for detail
+	// Short says by how much the load was less than the step is named by, a clause; empty
+	// if it was not.
+	Short    string
+	Requests []Brief // per request, only where Options asked for detail
 }
 
 // Heading is the step's title, and what makes it unique in the report.

@@ -80,32 +80,9 @@ func (g *gather) loadWarnings(s *Step) (list words.List) {
 		list = append(list, g.backlog.warning(s.NotSteady))
 	}
 	list = append(list, g.serverWarning(s.Server)...)
-	advice = "its ramp-up and drain are a large part of it, so run a longer step (" + g.opts.longer() + ")"
-	switch {
-	case g.notSteady.full:
-		advice = "read the figures as those of that load"
-	case s.Steady != nil:
-		advice = "users waited before they sent, so give the load generator more cores, or prompts that the server need not tokenize"
+	if s.Short != "" {
+		list = append(list, words.Sentence(s.Short+g.shortAdvice(s)))
 	}
-	list.If(s.Checks.Achieved < minLoadShare*float64(s.Level()), "On average only %s of %d requests were in flight in %s, fewer than the step is named by: %s.",
-		words.Number(s.Checks.Achieved), s.Level(), windowName(s), advice)
-	return append(list, g.rateWarning(&s.Checks)...)
-}
-
-// rateWarning is about a rate that was not kept. A rate that chance made low is
-// not the client's fault, so it is held against when the requests were due.
-func (g *gather) rateWarning(c *Checks) (list words.List) {
-	due := perSecondOf(len(g.curve.starts), g.due)
-	if g.steady != nil {
-		due = perSecondOf(g.curve.sent(g.steady.span), g.dueSteady)
-	}
-	advice := "the load generator was late, so use more cores or machines, or prompts that the server need not tokenize"
-	if c.Configured > 0 {
-		advice = fmt.Sprintf("at most %d in flight held requests back, so read latencies from when they were due", c.Configured)
-	}
-	waits := g.backlog != nil && g.backlog.bounded // which was told already
-	list.If(!waits && c.AchievedRate < minLoadShare*min(c.ConfiguredRate, due), "Only %s requests a second were sent where %s were asked for: %s.",
-		words.Number(c.AchievedRate), words.Number(c.ConfiguredRate), advice)
 	return list
 }
 
@@ -142,17 +119,21 @@ func (g *gather) figureWarnings(s *Step) (list words.List) {
 	return slices.Concat(list, g.limitWarning(s), g.percentileWarning(s))
 }
 
-// percentileWarning is about the first percentile that so few requests do not
-// have. Those that people quote count: forms of other programs read many more.
+// percentileWarning is about the first percentile that so few requests do not have. Those
+// that people quote count, as forms of other programs read many more; of a search those
+// that have a limit.
 func (g *gather) percentileWarning(s *Step) []string {
 	f := &s.Whole
 	if s.Steady != nil {
 		f = s.Steady
 	}
-	n := f.Of(TTFT).Count
+	n, limited := f.Of(TTFT).Count, percentilesOf(g.opts.limits)
 	for _, p := range g.opts.Percentiles {
-		quoted := p == 90 || p == 95 || p >= 99
-		if least := int64(math.Ceil(100/(100-p) - 1e-6)); quoted && n > 0 && n < least {
+		counts := p == 90 || p == 95 || p >= 99
+		if len(g.opts.limits) > 0 {
+			counts = slices.Contains(limited, p)
+		}
+		if least := int64(math.Ceil(100/(100-p) - 1e-6)); counts && n > 0 && n < least {
 			return []string{fmt.Sprintf("p%s needs %d requests and %s has %d: run more (%s), or do not quote it.",
 				words.Percentile(p), least, windowName(s), n, g.opts.longer())}
 		}

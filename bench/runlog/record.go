@@ -319,7 +319,7 @@ type DatasetCount struct {
 	FirstBad []string `json:"first_bad,omitempty"`
 }
 
-// RunEnd closes a log whose run came to its end, or was interrupted.
+// RunEnd closes a log whose run came to its end, was interrupted or failed.
 type RunEnd struct {
 	Ended time.Time `json:"ended"`
 	Stop  Stop      `json:"stop"` // of the last step

@@ -39,7 +39,8 @@ func TestNextStepFromTheLog(t *testing.T) {
 	}
 }
 
-// What cannot choose a step ends the run, with what was measured kept.
+// What cannot choose a step ends the run, with what was measured kept, and the log's end:
+// nothing killed the run.
 func TestNextStepFails(t *testing.T) {
 	cfg := plan(t, endpoint(t, nil))
 	first, broken := cfg.Steps[0], errors.New("no idea")
@@ -55,7 +56,8 @@ func TestNextStepFails(t *testing.T) {
 	if !errors.Is(err, broken) || result.Attempted != first.Requests {
 		t.Errorf("%d attempted, %v", result.Attempted, err)
 	}
-	if _, _, requests := kinds(t, result.Folder); len(requests) != first.Requests {
-		t.Errorf("%d requests were kept", len(requests))
+	_, order, requests := kinds(t, result.Folder)
+	if want := []string{"step", "request", "step end", "run end, requests"}; len(requests) != first.Requests || !slices.Equal(order, want) {
+		t.Errorf("%d requests were kept, in %q", len(requests), order)
 	}
 }

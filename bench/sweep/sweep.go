@@ -108,10 +108,9 @@ func Run(ctx context.Context, cfg Config, watchers ...Watcher) (Result, error) {
 	}
 	err = r.steps(ctx)
 	r.noteFailedSamples()
-	if err == nil {
-		err = r.log.Write(runlog.Record{RunEnd: &runlog.RunEnd{Ended: time.Now(), Stop: r.result.Stop}})
-	}
-	return r.result, cmp.Or(err, r.log.Close())
+	// A run that failed has an end too: one without was killed.
+	end := r.log.Write(runlog.Record{RunEnd: &runlog.RunEnd{Ended: time.Now(), Stop: r.result.Stop}})
+	return r.result, cmp.Or(err, end, r.log.Close())
 }
 
 // gapSeed decides the gaps of a step's arrivals. Load generators that run the same

@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -28,12 +29,16 @@ type capacityFlags struct {
 	stepRequests int
 	requestsSet  bool
 	stepDuration time.Duration
+	durationSet  bool
 	precision    float64
 	repeat       int
 }
 
 // levels are the least and the most load of a search; zero for none given.
 type levels struct{ from, to float64 }
+
+// serverGone is why a search ends before it is done.
+const serverGone = "the server did not answer any more, so the search was stopped"
 
 // failuresMost is the share of failures that is allowed where no objective says so:
 // percentiles are of the successes alone.
@@ -68,7 +73,7 @@ func (s *capacityFlags) register(c flagSet) {
 	bind(c.Flag("request-rate", "Open loop: least and most requests per second to try, such as 0.5..20, in place of users."), scalar(&s.rates, parseRateRange))
 	c.Flag("step-requests", "Number of requests of each level. Default: 6 for each user, or a minute of them, and enough for the percentiles.").
 		IsSetByUser(&s.requestsSet).IntVar(&s.stepRequests)
-	bind(c.Flag("step-duration", "Duration of each level, in place of a number of requests."), duration(&s.stepDuration))
+	bind(c.Flag("step-duration", "Duration of each level, in place of a number of requests.").IsSetByUser(&s.durationSet), duration(&s.stepDuration))
 	s.precision = 0.05
 	bind(c.Flag("precision", "How far off the answer may be, as a share of it; never less than one user. Default: 5%."), scalar(&s.precision, parsePrecision))
 	c.Flag("repeat", "Number of times at most that a level near the edge is run.").Default("3").IntVar(&s.repeat)
@@ -82,10 +87,12 @@ func (s *capacityFlags) check() error {
 		return errors.New("--slo is needed: what a user is to wait at most, such as --slo 'ttft:p90<2s' --slo 'tpot:p90<100ms'")
 	case s.users != (levels{}) && s.rates != (levels{}):
 		return errors.New("--concurrency is a closed loop and --request-rate an open one: give one of them")
-	case s.requestsSet && s.stepDuration > 0:
+	case s.requestsSet && s.durationSet:
 		return errors.New("--step-requests and --step-duration both say when a level is over: give one of them")
 	case s.requestsSet && s.stepRequests < 1:
 		return errors.New("--step-requests must be at least 1")
+	case s.durationSet && s.stepDuration <= 0:
+		return errors.New("--step-duration must be above 0")
 	case s.repeat < 1 || s.repeat > 20:
 		return errors.New("--repeat must be from 1 to 20")
 	}
@@ -106,7 +113,9 @@ func (s *capacityFlags) check() error {
 
 // search is what the log keeps of the flags.
 func (s *capacityFlags) search() *runlog.Capacity {
-	c := &runlog.Capacity{Variable: runlog.VariableConcurrency, From: s.users.from, To: s.users.to, Precision: s.precision, Repeat: s.repeat}
+	c := &runlog.Capacity{
+		Variable: runlog.VariableConcurrency, From: s.users.from, To: s.users.to, Precision: s.precision, Repeat: s.repeat, StepRequests: s.stepRequests,
+	}
 	if s.rates != (levels{}) {
 		c.Variable, c.From, c.To = runlog.VariableRequestRate, s.rates.from, s.rates.to
 	}
@@ -118,6 +127,9 @@ func (s *capacityFlags) search() *runlog.Capacity {
 
 // measure searches and reports.
 func (s *capacityFlags) measure(ctx context.Context, in *invocation, stdout, stderr io.Writer) (int, error) {
+	if data, err := s.data.dataset(); err == nil && data.Kind == dataset.Replay {
+		return exitUsage, usage(errors.New("a replay has its own times, so that capacity cannot choose its load: give another data set"))
+	}
 	q := &search{capacityFlags: s, log: s.search(), stderr: stderr}
 	s.load = q.load(q.log.To, 0) // the most that it comes to must be possible
 	cfg, notes, err := s.config(in.args)
@@ -133,15 +145,20 @@ func (s *capacityFlags) measure(ctx context.Context, in *invocation, stdout, std
 	cfg.Steps, cfg.Next = nil, q.next
 	return s.putLoad(ctx, cfg, stderr, func(result sweep.Result, err error) (int, error) {
 		code, reportErr := q.answer(result, stdout, stderr)
-		var failure *openai.Failure
 		switch {
 		case err == nil:
 			return code, reportErr
-		case errors.As(err, &failure) && failure.Reason.Unreached() && result.Succeeded > 0:
-			return exitFailures, fmt.Errorf("the server went away, so the search was stopped: %w", err)
+		case isServerFailure(err) && result.Succeeded > 0:
+			return exitFailures, fmt.Errorf(serverGone+": %w", err)
 		}
 		return exitNothing, err // which is the cause, if the report failed too
 	})
+}
+
+// isServerFailure reports whether the server was asked for something and failed.
+func isServerFailure(err error) bool {
+	var failure *openai.Failure
+	return errors.As(err, &failure) && !failure.Local && !failure.Unsent && failure.Reason != openai.ReasonCanceled
 }
 
 // answer reports on what was measured, and returns the exit code.
@@ -158,7 +175,7 @@ func (q *search) answer(result sweep.Result, stdout, stderr io.Writer) (int, err
 	}
 	code, err := exitCode(result)
 	if code == exitMeasured && q.gone {
-		return exitFailures, errors.New("the server could not be reached any more, so the search was stopped")
+		return exitFailures, errors.New(serverGone)
 	}
 	if code == exitMeasured && r.Capacity.Value == 0 {
 		code = exitNothing

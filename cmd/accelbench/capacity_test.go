@@ -15,6 +15,11 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // standIn is a server whose time to the first token is a known function of its load.
@@ -23,6 +28,7 @@ type standIn struct {
 	service       time.Duration // one request after the other, before that
 	slowAfter     int64         // requests, after which TTFT is three times as long; 0 for never
 	dieAfter      int64         // requests; 0 for never
+	hangAfter     int64         // requests; 0 for never
 	then          func()        // called once after so many requests as thenAfter says
 	thenAfter     int64
 
@@ -54,6 +60,10 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.dieAfter > 0 && seen >= s.dieAfter {
 		_ = s.server.Listener.Close()
 		panic(http.ErrAbortHandler)
+	}
+	if s.hangAfter > 0 && seen > s.hangAfter {
+		<-r.Context().Done()
+		return
 	}
 	if s.thenAfter == seen && s.then != nil {
 		s.then()
@@ -138,7 +148,8 @@ func TestCapacityOfUsers(t *testing.T) {
 		t.Errorf("exit %d, %+v\n%s\n%s", f.code, f.Capacity, f.stdout, f.stderr)
 	}
 	if !strings.Contains(f.stderr, "accelbench: carries at least 2 users, as far as it was measured; ") ||
-		!strings.Contains(f.stderr, "; next: 4 users; at most ") {
+		!strings.Contains(f.stderr, "; next: 4 users; at most ") ||
+		!strings.Contains(f.stderr, "accelbench: looking for the most of 2..16 users with TTFT p90 <350 ms, failures <1 %; at most 8 levels, each of 6 requests a user or 20; those near the edge are repeated\n") {
 		t.Errorf("progress:\n%s", f.stderr)
 	}
 	// The same answer from the log alone.
@@ -154,6 +165,38 @@ func TestCapacityOfUsers(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(f.folder, "report.json")); err != nil {
 		t.Error(err)
+	}
+}
+
+// The first line says what is looked for, in which steps.
+func TestCapacityBegins(t *testing.T) {
+	limits := []report.Limit{{Name: "ttft", Percentile: 90, Limit: 2}, {Name: "tpot", Percentile: 99.9, Limit: 0.1}, {Name: runlog.LimitFailures, Limit: 0.01}}
+	for name, c := range map[string]struct {
+		flags capacityFlags
+		want  string
+	}{
+		"users": {
+			capacityFlags{limits: limits[:1], users: levels{1, 256}},
+			"looking for the most of 1..256 users with TTFT p90 <2 s; at most 15 levels, each of 6 requests a user or 20",
+		},
+		"rates": {
+			capacityFlags{limits: limits, rates: levels{0.5, 20}},
+			"looking for the most of 0.5..20 requests/s with TTFT p90 <2 s, TPOT p99.9 <100 ms, failures <1 %; at most 12 levels, each of a minute's requests or 2000",
+		},
+		"so many": {
+			capacityFlags{limits: limits[2:], users: levels{8, 8}, stepRequests: 50, requestsSet: true},
+			"looking for the most of 8..8 users with failures <1 %; at most 1 level, each of 50 requests",
+		},
+		"so long": {
+			capacityFlags{limits: limits[2:], users: levels{1, 2}, stepDuration: 90 * time.Second},
+			"looking for the most of 1..2 users with failures <1 %; at most 3 levels, each of 1m30s",
+		},
+	} {
+		c.flags.precision, c.flags.repeat = 0.05, 3
+		q := &search{capacityFlags: &c.flags, log: c.flags.search()}
+		if diff := cmp.Diff(c.want, q.begins()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 
@@ -176,7 +219,7 @@ func TestCapacityThatIsNone(t *testing.T) {
 	if f.code != exitNothing || !strings.Contains(f.stdout, "carries none: 2 users miss TTFT p90 (") || !strings.Contains(f.stdout, " ms of 20)") {
 		t.Errorf("exit %d\n%s\n%s", f.code, f.stdout, f.stderr)
 	}
-	if strings.Contains(f.stderr, "next:") {
+	if strings.Contains(f.stderr, "next:") || strings.Contains(f.stderr, "looking for") {
 		t.Errorf("progress in spite of --quiet: %s", f.stderr)
 	}
 }
@@ -215,31 +258,56 @@ func TestCapacityOfAServerThatGoes(t *testing.T) {
 	}
 }
 
-// TestCapacityOfAServerThatMakesPromptsAndGoes: that no prompt can be made is the server's
-// end too.
-func TestCapacityOfAServerThatMakesPromptsAndGoes(t *testing.T) {
+// TestCapacityOfAServerThatHangs: it is asked again for what it carried, and as it does not
+// answer that, nothing after is held against its capacity.
+func TestCapacityOfAServerThatHangs(t *testing.T) {
 	t.Parallel()
-	var seen atomic.Int64
-	url := serve(t, func(h http.Handler) *httptest.Server {
-		var web *httptest.Server
-		web = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.HasSuffix(r.URL.Path, "/completions") && seen.Add(1) == 25 {
-				_ = web.Listener.Close()
-			}
-			if seen.Load() >= 25 {
-				panic(http.ErrAbortHandler)
-			}
-			h.ServeHTTP(w, r)
-		}))
-		web.Start()
-		return web
-	})
-	f := searchCapacity(t.Context(), t, url, "--slo", "ttft:p90<20s", "--dataset", "random", "--step-requests", "25", "--quiet")
-	if f.code != exitFailures || !strings.Contains(f.stderr, "the server went away") {
+	s := &standIn{base: 200 * time.Millisecond, hangAfter: 12}
+	f := searchCapacity(t.Context(), t, s.start(t), "--slo", "ttft:p90<20s", "--concurrency", "2..64", "--step-requests", "12", "--timeout", "1s", "--quiet")
+	if f.code != exitFailures || !strings.Contains(f.stdout, "carries at least 2 users, as far as it was measured; ") ||
+		strings.Contains(f.stdout, "miss") || !strings.Contains(f.stderr, "the server did not answer any more, so the search was stopped") {
 		t.Errorf("exit %d\n%s\n%s", f.code, f.stdout, f.stderr)
 	}
-	if strings.Contains(f.stdout, "no request was sent)") || !strings.Contains(f.stdout, "is not known") {
-		t.Errorf("answer\n%s", f.stdout)
+}
+
+// TestCapacityOfAServerThatMakesPromptsAndFails: that no prompt can be made is the server's
+// end too, however it fails. What is known until then is told.
+func TestCapacityOfAServerThatMakesPromptsAndFails(t *testing.T) {
+	for name, fail := range map[string]func(*httptest.Server, http.ResponseWriter, *http.Request){
+		"gone": func(web *httptest.Server, _ http.ResponseWriter, _ *http.Request) {
+			_ = web.Listener.Close()
+			panic(http.ErrAbortHandler)
+		},
+		"error": func(_ *httptest.Server, w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "the engine is dead", http.StatusInternalServerError)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var seen atomic.Int64
+			url := serve(t, func(h http.Handler) *httptest.Server {
+				var web *httptest.Server
+				web = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if strings.HasSuffix(r.URL.Path, "/completions") {
+						seen.Add(1)
+					}
+					if seen.Load() >= 25 {
+						fail(web, w, r)
+						return
+					}
+					h.ServeHTTP(w, r)
+				}))
+				web.Start()
+				return web
+			})
+			f := searchCapacity(t.Context(), t, url, "--slo", "ttft:p90<20s", "--dataset", "random", "--step-requests", "25", "--quiet")
+			if f.code != exitFailures || !strings.Contains(f.stderr, "the server did not answer any more, so the search was stopped") {
+				t.Errorf("exit %d\n%s\n%s", f.code, f.stdout, f.stderr)
+			}
+			if strings.Contains(f.stdout, "no request was sent)") || strings.Contains(f.stdout, "has no end") {
+				t.Errorf("answer\n%s", f.stdout)
+			}
+		})
 	}
 }
 
@@ -272,7 +340,10 @@ func TestCapacityUsage(t *testing.T) {
 		"--slo ttft:p90<2s --repeat 0":                             "--repeat must be from 1 to 20",
 		"--slo ttft:p90<2s --step-requests 0":                      "--step-requests must be at least 1",
 		"--slo ttft:p90<2s --step-requests 9 --step-duration 1m":   "give one of them",
-		"--slo ttft:p90<2s --dataset replay --dataset-path f":      "a replay has its own times",
+		"--slo ttft:p90<2s --step-duration 0":                      "--step-duration must be above 0",
+		"--slo ttft:p90<2s --step-duration 0s --step-requests 9":   "give one of them",
+		"--slo ttft:p90<2s --dataset replay --dataset-path f":      "accelbench: a replay has its own times, so that capacity cannot choose its load: give another data set",
+		"--slo ttft:p99.99999999999<2s":                            "give at most p99.99",
 		"--slo ttft:p90<2s --concurrency 1..900000":                "requests in flight need more files",
 		"--slo ttft:p90<2s -- --requests 5":                        "capacity takes nothing after --",
 	} {

@@ -21,7 +21,7 @@ type search struct {
 	follower *report.Follower // of the run's log, nil before the first step is over
 	stderr   io.Writer
 	steps    int  // that were chosen
-	gone     bool // none of the last step's requests came as far as the server
+	gone     bool // the server does not answer any more
 }
 
 // soFar is the report of what is in the log of a folder.
@@ -43,14 +43,18 @@ func (q *search) next(folder string) (s runlog.Step, more bool, err error) {
 			return s, false, fmt.Errorf("choosing the next level: %w", err)
 		}
 		level, more = r.Capacity.Search.Next(r.Capacity.Trials)
-		last := &r.Steps[len(r.Steps)-1]
-		q.gone = last.Unreached > 0 && last.Unreached == last.Account.Failures()+last.Account.Succeeded
+		q.gone = r.Capacity.Gone
+		if last := &r.Steps[len(r.Steps)-1]; last.Unanswered() && r.Capacity.Value > 0 { // does it hang?
+			level, more = r.Capacity.Value, true
+		}
 	}
 	if !more || q.gone {
 		return s, false, nil
 	}
 	atLeast, runs := 0, 0
-	if r != nil {
+	if r == nil {
+		q.say(q.begins())
+	} else {
 		atLeast = q.ramping(r, level)
 		if l := r.Capacity.At(level); l != nil {
 			runs = len(l.Steps)
@@ -58,7 +62,7 @@ func (q *search) next(folder string) (s runlog.Step, more bool, err error) {
 				atLeast = max(2*retry.Step.Requests, 3*retry.SteadyTakes/2)
 			}
 		}
-		q.tell(r, level)
+		q.say(q.progress(r, level))
 	}
 	load := q.load(level, atLeast)
 	steps, err := load.steps(q.ask.maxTokens, false)
@@ -76,11 +80,7 @@ func (q *search) next(folder string) (s runlog.Step, more bool, err error) {
 func (q *search) load(level float64, atLeast int) loadFlags {
 	l := q.runFlags.load
 	l.users, l.rates = nil, nil
-	most := 50.0
-	for _, limit := range q.limits {
-		most = max(most, limit.Percentile)
-	}
-	atLeast = max(atLeast, int(math.Ceil(2*100/(100-most))), leastRequests)
+	atLeast = max(atLeast, q.leastRequests())
 	if q.log.Variable == runlog.VariableConcurrency {
 		l.users = []int{int(level)}
 		atLeast = max(atLeast, requestsPerUser*int(level))
@@ -97,6 +97,15 @@ func (q *search) load(level float64, atLeast int) loadFlags {
 		l.requests = atLeast
 	}
 	return l
+}
+
+// leastRequests is how many the percentiles of a level take, with some beyond them.
+func (q *search) leastRequests() int {
+	most := 50.0
+	for _, limit := range q.limits {
+		most = max(most, limit.Percentile)
+	}
+	return max(int(math.Ceil(2*100/(100-most)-1e-6)), leastRequests)
 }
 
 // How long a level is where no flag says so.
@@ -120,18 +129,42 @@ func (q *search) ramping(r *report.Report, level float64) int {
 	return int(level * (requestsPerUser + ramp.Seconds()/(2*last.Mean)))
 }
 
-// tell says what is tried, what is known, and how long it may take yet.
-func (q *search) tell(r *report.Report, level float64) {
-	if q.out.quiet {
-		return
+// say writes a line about the search.
+func (q *search) say(line string) {
+	if !q.out.quiet {
+		tell(q.stderr, []string{line + "; those near the edge are repeated"})
 	}
+}
+
+// begins says what is looked for, and how.
+func (q *search) begins() string {
+	variable, length := "users", fmt.Sprintf("%d requests a user or %d", requestsPerUser, q.leastRequests())
+	if q.log.Variable == runlog.VariableRequestRate {
+		variable, length = "requests/s", fmt.Sprintf("a minute's requests or %d", q.leastRequests())
+	}
+	switch {
+	case q.stepDuration > 0:
+		length = q.stepDuration.String()
+	case q.requestsSet:
+		length = counted(q.stepRequests, "request")
+	}
+	objectives := make([]string, len(q.limits))
+	for i, l := range q.limits {
+		objectives[i] = render.Objective(l)
+	}
+	return fmt.Sprintf("looking for the most of %v..%v %s with %s; at most %s, each of %s", q.log.From, q.log.To, variable,
+		strings.Join(objectives, ", "), counted(report.SearchOf(q.log).Left(nil), "level"), length)
+}
+
+// progress says what is tried, what is known, and how long it may take yet.
+func (q *search) progress(r *report.Report, level float64) string {
 	c := r.Capacity
 	left, longest := c.Search.Left(c.Trials), time.Duration(0)
 	for i := range r.Steps {
 		longest = max(longest, r.Steps[i].Whole.Window.Duration())
 	}
-	fmt.Fprintf(q.stderr, "accelbench: %s; next: %s; at most %s to come, %s if none takes longer than the longest so far; those near the edge are repeated\n",
-		render.Answer(r), c.Title(level), levelCount(left), (time.Duration(left) * longest).Round(time.Second))
+	return fmt.Sprintf("%s; next: %s; at most %s to come, %s if none takes longer than the longest so far",
+		render.Answer(r), c.Title(level), counted(left, "level"), (time.Duration(left) * longest).Round(time.Second))
 }
 
 // parseUserRange reads 1..256.
@@ -170,9 +203,10 @@ func parsePrecision(text string) (float64, error) {
 	return share, nil
 }
 
-func levelCount(n int) string {
+// counted writes "1 level", "2 levels".
+func counted(n int, what string) string {
 	if n == 1 {
-		return "1 level"
+		return "1 " + what
 	}
-	return fmt.Sprintf("%d levels", n)
+	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -83,6 +83,9 @@ func CountedVerb(n int, what, one, many string) string {
 	return Counted(n, what) + " " + many
 }
 
+// Sentence begins a text that is not empty, in ASCII, with a capital.
+func Sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
 // List collects sentences, or the parts of one.
 type List []string
 

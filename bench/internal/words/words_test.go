@@ -24,8 +24,9 @@ func TestWords(t *testing.T) {
 		Percent(0.062), Percent(math.NaN()), Integer(3), Integer(math.Inf(-1)), Percentile(99), Percentile(99.9),
 		Seconds(0.0012345), Seconds(61.26), Counted(1, "line"), Counted(0, "line"),
 		CountedVerb(1, "answer", "has", "have"), CountedVerb(2, "answer", "has", "have"), Clean(" a\x1b[2J\n"),
+		Sentence("only 5 of 6."),
 	}
-	want := []string{"6.20 %", "-", "3", "-", "99", "99.9", "1.23ms", "1m1.3s", "1 line", "0 lines", "1 answer has", "2 answers have", "a [2J"}
+	want := []string{"6.20 %", "-", "3", "-", "99", "99.9", "1.23ms", "1m1.3s", "1 line", "0 lines", "1 answer has", "2 answers have", "a [2J", "Only 5 of 6."}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

@@ -81,10 +81,10 @@ func levelRow(r *report.Report, l *report.CapacityLevel) []string {
 		map[capacity.Verdict]string{capacity.Met: "met", capacity.Missed: "missed", capacity.Void: "not judged"}[l.Verdict],
 		strconv.Itoa(len(l.Steps)),
 	}
-	for i, limit := range r.Capacity.Limits {
+	for i := range r.Capacity.Limits {
 		text := words.Unknown
 		if h := heldAt(r, l, i); h != nil {
-			text = words.Number(h.Value * limit.Unit().Scale())
+			text = inTable(h)
 		}
 		row = append(row, text)
 	}
@@ -133,15 +133,41 @@ func unitText(l report.Limit) string {
 
 func withUnit(l report.Limit, v float64) string { return scaled(l, v) + " " + unitText(l) }
 
-// scaled is a figure in the unit that its limit is shown in, with three digits, or the
-// limit as it was given.
+// scaled is a figure in the unit that its limit is shown in, with three digits or as many
+// as tell it from the limit, or the limit as it was given.
 func scaled(l report.Limit, v float64) string {
-	digits := 3
 	if v == l.Limit {
-		digits = 6
+		return digits(v*l.Unit().Scale(), 6)
 	}
-	return strconv.FormatFloat(v*l.Unit().Scale(), 'g', digits, 64)
+	const exact = 17 // digits of any two numbers that differ
+	n := 3
+	for n < exact && digits(v, n) == digits(l.Limit, n) {
+		n++
+	}
+	return digits(v*l.Unit().Scale(), n)
 }
+
+// digits writes v with at most so many significant digits, and no exponent.
+func digits(v float64, n int) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', n, 64), 64)
+	if err != nil {
+		return words.Unknown
+	}
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
+}
+
+// inTable is a figure as a column of figures has it, unless it looks like its limit there.
+func inTable(h *report.Held) string {
+	scale := h.Unit().Scale()
+	text := words.Number(h.Value * scale)
+	if h.Value != h.Limit.Limit && text == words.Number(h.Limit.Limit*scale) {
+		return scaled(h.Limit, h.Value)
+	}
+	return text
+}
+
+// Objective is a limit in words: "TTFT p90 <2 s".
+func Objective(l report.Limit) string { return l.Label() + " <" + withUnit(l, l.Limit) }
 
 func limitText(l report.Limit) string {
 	text := scaled(l, l.Limit)

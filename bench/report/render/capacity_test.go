@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report/internal/reporttest"
@@ -29,6 +31,16 @@ func TestCapacityAnswer(t *testing.T) {
 			r.Capacity.Answer = capacity.Answer{FailedAt: 8, Done: true}
 			r.Steps[0].Held[0].Value = 0.3
 		},
+		"carries 64 users; 100 miss TPOT p90 (250.1 ms of 250); 1.14": func(r *report.Report) {
+			r.Steps[4].Held[0].Value = 0.2501
+		},
+		"carries 64 users; 100 miss TPOT p90 (250.00001 ms of 250); 1.14": func(r *report.Report) {
+			r.Steps[4].Held[0].Value = 0.25000001
+		},
+		"carries 64 users; 100 miss TPOT p90 (1620 ms of 1500); 1.14": func(r *report.Report) {
+			r.Capacity.Limits[0].Limit = 1.5
+			r.Steps[4].Held[0].Limit.Limit, r.Steps[4].Held[0].Value = 1.5, 1.6204
+		},
 		"carries none: 1 user misses failures (20 % of 1)": func(r *report.Report) {
 			r.Capacity.Answer = capacity.Answer{FailedAt: 1, Done: true}
 			r.Capacity.Levels[0].Level = 1
@@ -53,6 +65,26 @@ func TestCapacityAnswer(t *testing.T) {
 		}
 		if got := rendered(t, formatNamed(t, "capacity", r)); !strings.Contains(strings.Join(strings.Fields(got), " "), want) {
 			t.Errorf("it is not printed: %s", got)
+		}
+	}
+}
+
+// A figure that was judged by its limit never looks like it.
+func TestCapacityFiguresBesideTheirLimits(t *testing.T) {
+	for value, want := range map[float64][2]string{ // in the table of levels, and in that of objectives
+		0.2:     {"200.0", "200 ms"},
+		0.24:    {"240.0", "240 ms"},
+		0.25:    {"250.0", "250 ms"}, // is met
+		0.2499:  {"249.9", "249.9 ms"},
+		0.24999: {"249.99", "249.99 ms"},
+		0.25002: {"250.02", "250.02 ms"},
+	} {
+		r := reporttest.Searched()
+		r.Steps[4].Held[0].Value = value
+		grids := render.CapacityGrids(r)
+		got := [2]string{grids[0].Rows[4][3], grids[1].Rows[0][3]}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%v s (-want +got):\n%s", value, diff)
 		}
 	}
 }
