@@ -109,10 +109,15 @@ func users() page {
 }
 
 // two is a machine of two nodes with 4 CPUs each, and a card on each where cards says so.
-func two(cards ...int) page {
+func two(cards ...int) page { return twoNodes(memory{32000, 20000}, memory{32000, 20000}, cards) }
+
+// memory is how much a node has, and how much is free, in MB; below 0 it is not on the page.
+type memory struct{ size, free float64 }
+
+func twoNodes(first, second memory, cards []int) page {
 	var p page
-	p.node(0, "0-3", 32000, 20000, "10 21")
-	p.node(1, "4-7", 32000, 20000, "21 10")
+	p.node(0, "0-3", first.size, first.free, "10 21")
+	p.node(1, "4-7", second.size, second.free, "21 10")
 	p.cards("ascend", "HCCS", 0, cards...)
 	return p
 }
@@ -144,19 +149,7 @@ func memoryOnly(cards ...int) page {
 }
 
 // noMemory is two nodes whose memory is not on the page.
-func noMemory(cards ...int) page {
-	var p page
-	p.node(0, "0-3", -1, -1, "10 21")
-	p.node(1, "4-7", -1, -1, "21 10")
-	p.cards("ascend", "HCCS", 0, cards...)
-	return p
-}
+func noMemory(cards ...int) page { return twoNodes(memory{-1, -1}, memory{-1, -1}, cards) }
 
 // oneWithMemory is two nodes with CPUs, of which the second has no memory.
-func oneWithMemory(cards ...int) page {
-	var p page
-	p.node(0, "0-3", 32000, 20000, "10 21")
-	p.node(1, "4-7", 0, 0, "21 10")
-	p.cards("ascend", "HCCS", 0, cards...)
-	return p
-}
+func oneWithMemory(cards ...int) page { return twoNodes(memory{32000, 20000}, memory{}, cards) }

@@ -161,19 +161,26 @@ func TestWrongAnswers(t *testing.T) {
 	}
 }
 
+// deadSocket is a socket that nobody listens at any more.
+func deadSocket(t *testing.T) string {
+	t.Helper()
+	path := kubelettest.Socket(t)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.SetUnlinkOnClose(false)
+	listener.Close()
+	return path
+}
+
 func TestNoKubelet(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	dead := kubelettest.Socket(t)
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: dead})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener.SetUnlinkOnClose(false)
-	listener.Close()
+	dead := deadSocket(t)
 	for path, want := range map[string]struct {
 		reason failure.Reason
 		text   string
@@ -304,13 +311,7 @@ func TestNothingGrows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	dead := kubelettest.Socket(t)
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: dead})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener.SetUnlinkOnClose(false)
-	listener.Close()
+	dead := deadSocket(t)
 	c := New(dead, 10*time.Second)
 	rude := New(raw(t, func(net.Conn) {}), 10*time.Second)
 	deaf := New(raw(t, func(conn net.Conn) {
