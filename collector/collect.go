@@ -13,7 +13,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/numa"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/label"
 )
 
@@ -245,7 +245,7 @@ func (e emitter) nodes(s *numaState) {
 		id := strconv.Itoa(n.ID)
 		e.readings(n.Readings, id)
 		if n.CPUs != nil {
-			e.put("numa_cpu_list_info", 1, id, numa.FormatList(n.CPUs))
+			e.put("numa_cpu_list_info", 1, id, cpulist.Format(n.CPUs))
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
 )
 
 // maxNumber is above the number of every CPU and node: what Linux can be built for.
@@ -13,38 +15,8 @@ const maxNumber = 8192
 // set is numbers of CPUs or nodes, ascending and each once.
 type set []int
 
-// parseSet reads a list as the kernel writes it, such as 0-3,8: empty for none. It
-// fails for anything else, a list that was cut short among it.
-func parseSet(text string) (set, error) {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return set{}, nil
-	}
-	var s set
-	for part := range strings.SplitSeq(text, ",") {
-		first, last, ranged := strings.Cut(part, "-")
-		if !ranged {
-			last = first
-		}
-		from, err := parseNumber(first)
-		if err != nil {
-			return nil, err
-		}
-		to, err := parseNumber(last)
-		if err != nil {
-			return nil, err
-		}
-		if to < from || len(s)+to-from >= maxNumber {
-			return nil, fmt.Errorf("%.40q is no list of numbers such as 0-3,8", text)
-		}
-		s = slices.Grow(s, to-from+1)
-		for n := from; n <= to; n++ {
-			s = append(s, n)
-		}
-	}
-	slices.Sort(s)
-	return slices.Compact(s), nil
-}
+// parseSet reads a list as the kernel writes it.
+func parseSet(text string) (set, error) { return cpulist.Parse(text, maxNumber) }
 
 func parseNumber(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 32)
@@ -74,23 +46,7 @@ func (s set) within(other set) bool {
 func (s set) meets(other set) bool { return slices.ContainsFunc(s, other.has) }
 
 // String is the list as the kernel writes it.
-func (s set) String() string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		from := i
-		for i+1 < len(s) && s[i+1] == s[i]+1 {
-			i++
-		}
-		if b.Len() > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(strconv.Itoa(s[from]))
-		if i > from {
-			b.WriteString("-" + strconv.Itoa(s[i]))
-		}
-	}
-	return b.String()
-}
+func (s set) String() string { return cpulist.Format(s) }
 
 // blank is the numbers with blanks between.
 func (s set) blank() string {

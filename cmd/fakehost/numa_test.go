@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	nodes "github.com/accelerator-exporter/accelerator_exporter/collector/numa"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
 )
 
 // sysfsOf is a made-up tree whose node 1 has those CPUs.
@@ -33,7 +34,7 @@ func TestNumaPenalty(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	own := nodes.FormatList(allowed.CPUs)
+	own := cpulist.Format(allowed.CPUs)
 	for _, tt := range []struct {
 		cpus    string
 		penalty float64

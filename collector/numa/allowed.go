@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
 )
 
 // Allowed is where a process may run and take memory, as its status file in procfs
@@ -36,7 +36,7 @@ func ParseAllowed(status string) (Allowed, error) {
 			return Allowed{}, fmt.Errorf("%s is twice there or cut", key)
 		}
 		var err error
-		if *into, err = ParseCPUList(list); err != nil {
+		if *into, err = cpulist.Parse(list, maxID); err != nil {
 			return Allowed{}, fmt.Errorf("%s: %w", key, err)
 		}
 		if len(*into) == 0 {
@@ -47,26 +47,6 @@ func ParseAllowed(status string) (Allowed, error) {
 		return Allowed{}, errors.New("no Cpus_allowed_list or no Mems_allowed_list")
 	}
 	return a, nil
-}
-
-// FormatList writes ascending numbers as the kernel does: 0-31,64-95.
-func FormatList(ids []int) string {
-	var b strings.Builder
-	for i := 0; i < len(ids); {
-		last := i
-		for last+1 < len(ids) && ids[last+1] == ids[last]+1 {
-			last++
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(strconv.Itoa(ids[i]))
-		if last > i {
-			b.WriteString("-" + strconv.Itoa(ids[last]))
-		}
-		i = last + 1
-	}
-	return b.String()
 }
 
 // Place says of each process on a card what it may use of the machine and of the nodes of
@@ -92,7 +72,7 @@ func (s Snapshot) Place(devices []model.Device, processes []model.Process, allow
 		if _, again := index[p.PID]; !again {
 			index[p.PID] = len(all)
 			usable[p.PID] = both(a.CPUs, online)
-			all = append(all, model.Placement{PID: p.PID, CPUs: FormatList(usable[p.PID]), Nodes: FormatList(a.Nodes)})
+			all = append(all, model.Placement{PID: p.PID, CPUs: cpulist.Format(usable[p.PID]), Nodes: cpulist.Format(a.Nodes)})
 		}
 		if node := nodeOf[p.Device]; node != nil {
 			near := &all[index[p.PID]].Near

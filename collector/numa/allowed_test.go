@@ -9,6 +9,8 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
 )
 
 // status is what a status file ends with.
@@ -34,8 +36,8 @@ func TestParseAllowed(t *testing.T) {
 		{"cut inside the list", status[:cut+1], "Mems_allowed_list is twice there or cut"},
 		{"twice", status + "Cpus_allowed_list:\t0\n", "Cpus_allowed_list is twice there or cut"},
 		{"no CPUs", strings.Replace(status, "0-3,6", "", 1), "Cpus_allowed_list is empty"},
-		{"no list", strings.Replace(status, "0-3,6", "all", 1), `Cpus_allowed_list: "all" is no range of CPUs`},
-		{"without end", strings.Replace(status, "0-3,6", "0-4294967295", 1), `Cpus_allowed_list: "0-4294967295" is no range of CPUs`},
+		{"no list", strings.Replace(status, "0-3,6", "all", 1), `Cpus_allowed_list: "all" is no range of CPUs or nodes`},
+		{"without end", strings.Replace(status, "0-3,6", "0-4294967295", 1), `Cpus_allowed_list: "0-4294967295" is no range of CPUs or nodes`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -101,8 +103,8 @@ func FuzzParseAllowed(f *testing.F) {
 			if len(list) == 0 || list[0] < 0 || list[len(list)-1] >= maxID || !slices.IsSorted(list) {
 				t.Errorf("%q gives %v", text, list)
 			}
-			if again, err := ParseCPUList(FormatList(list)); err != nil || !slices.Equal(again, list) {
-				t.Errorf("%v is written as %q", list, FormatList(list))
+			if again, err := cpulist.Parse(cpulist.Format(list), maxID); err != nil || !slices.Equal(again, list) {
+				t.Errorf("%v is written as %q", list, cpulist.Format(list))
 			}
 		}
 	})

@@ -1,48 +1,11 @@
 package numa
 
 import (
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"unicode"
 )
-
-// list writes CPUs one by one, as the kernel would write lone ones.
-func list(cpus []int) string {
-	var b strings.Builder
-	for i, cpu := range cpus {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprint(&b, cpu)
-	}
-	return b.String()
-}
-
-func FuzzParseCPUList(f *testing.F) {
-	for _, seed := range []string{"", "0\n", "0-31,64-95\n", "0-", "3-1", "0-4294967295", "1,1,0-2", "0-3,", "a-b", " 1 , 2 "} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		cpus, err := ParseCPUList(text)
-		if err != nil {
-			if cpus != nil {
-				t.Errorf("%d CPUs beside the error %v", len(cpus), err)
-			}
-			return
-		}
-		for i, cpu := range cpus {
-			if cpu < 0 || cpu >= maxID || i > 0 && cpu <= cpus[i-1] {
-				t.Fatalf("CPU %d at %d is out of range or order", cpu, i)
-			}
-		}
-		if again, err := ParseCPUList(list(cpus)); err != nil || !slices.Equal(cpus, again) {
-			t.Errorf("%v was read again as %v, %v", cpus, again, err)
-		}
-	})
-}
 
 func FuzzParseMeminfo(f *testing.F) {
 	f.Add("Node 0 MemTotal:        6514892 kB\nNode 0 MemFree:         6216096 kB\nNode 0 MemUsed:          298796 kB\n", 0)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
 )
 
 const (
@@ -61,7 +62,7 @@ func Read(sysfs string) (Snapshot, error) {
 // NodeOfCPUs returns the one node that holds every CPU of a list such as
 // 0-31,64-95, false when there is none or more than one.
 func (s Snapshot) NodeOfCPUs(list string) (int, bool) {
-	cpus, err := ParseCPUList(list)
+	cpus, err := cpulist.Parse(list, maxID)
 	if err != nil || len(cpus) == 0 {
 		return 0, false
 	}
@@ -141,7 +142,7 @@ func readNode(fsys fs.FS, id int, all []int) (Node, []error) {
 	}{
 		{"cpulist", func(text string) (model.Readings, []error) {
 			var err error
-			if n.CPUs, err = ParseCPUList(text); err != nil {
+			if n.CPUs, err = cpulist.Parse(text, maxID); err != nil {
 				return nil, []error{err}
 			}
 			return model.Readings{{Metric: "numa_cpus", Value: float64(len(n.CPUs))}}, nil

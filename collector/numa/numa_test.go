@@ -195,8 +195,8 @@ func TestReadTornFiles(t *testing.T) {
 		want             files
 		warnings         []string
 	}{
-		{"CPUs cut", "cpulist", "1-\n", noCPUs, []string{`node1: reading cpulist: "1-" is no range of CPUs`}},
-		{"CPUs without end", "cpulist", "0-4294967295\n", noCPUs, []string{`node1: reading cpulist: "0-4294967295" is no range of CPUs`}},
+		{"CPUs cut", "cpulist", "1-\n", noCPUs, []string{`node1: reading cpulist: "1-" is no range of CPUs or nodes`}},
+		{"CPUs without end", "cpulist", "0-4294967295\n", noCPUs, []string{`node1: reading cpulist: "0-4294967295" is no range of CPUs or nodes`}},
 		{"file too large", "cpulist", strings.Repeat("1,", maxFile), noCPUs, []string{"node1: reading cpulist: more than 65536 bytes"}},
 		{"distances cut", "distance", "20\n", noDistances, []string{"node1: reading distance: 1 figures for 2 nodes"}},
 		{"distances of more nodes", "distance", "20 10 20\n", noDistances, []string{"node1: reading distance: 3 figures for 2 nodes"}},

@@ -11,40 +11,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
-// ParseCPUList reads a list such as 0-31,64-95 as the kernel writes it, into
-// ascending numbers without duplicates. An empty list is no CPUs. Numbers of
-// 65536 and more are an error, so that the result is of bounded size.
-func ParseCPUList(list string) ([]int, error) {
-	list = strings.TrimSpace(list)
-	if list == "" {
-		return []int{}, nil
-	}
-	type span struct{ first, last int }
-	var spans []span
-	for item := range strings.SplitSeq(list, ",") {
-		from, to, ranged := strings.Cut(strings.TrimSpace(item), "-")
-		if !ranged {
-			to = from
-		}
-		first, ok1 := parseID(from)
-		last, ok2 := parseID(to)
-		if !ok1 || !ok2 || first > last {
-			return nil, fmt.Errorf("%s is no range of CPUs", quote(item))
-		}
-		spans = append(spans, span{first, last})
-	}
-	// In order, so that overlapping ranges cost no more than their union.
-	slices.SortFunc(spans, func(a, b span) int { return a.first - b.first })
-	cpus, next := []int{}, 0
-	for _, s := range spans {
-		for cpu := max(s.first, next); cpu <= s.last; cpu++ {
-			cpus = append(cpus, cpu)
-		}
-		next = max(next, s.last+1)
-	}
-	return cpus, nil
-}
-
 // parseMeminfo reads a node's meminfo, in bytes. A line looks like
 //
 //	Node 0 MemTotal:       65536000 kB

@@ -3,11 +3,7 @@ package numa
 import (
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestPCINode(t *testing.T) {
@@ -66,46 +62,5 @@ func TestPCINode(t *testing.T) {
 	}
 	if node, ok := PCINode("", "0000:3b:00.0"); ok {
 		t.Errorf("without a sysfs: node %d", node)
-	}
-}
-
-func TestParseCPUList(t *testing.T) {
-	cases := []struct {
-		list string
-		want []int // nil: refused
-	}{
-		{"", []int{}},
-		{"\n", []int{}},
-		{"0", []int{0}},
-		{"0-3\n", span(0, 3)},
-		{"0-1,4,6-7", []int{0, 1, 4, 6, 7}},
-		{"6-7,0-1", []int{0, 1, 6, 7}},
-		{"0-3,2-5,4,0", span(0, 5)},
-		{"65535", []int{65535}},
-		{"65536", nil},
-		{"0-4294967295", nil},
-		{"0-99999999999999999999", nil},
-		{"3-0", nil},
-		{"0-3,", nil},
-		{",", nil},
-		{"-3", nil},
-		{"0--3", nil},
-		{"0-3-5", nil},
-		{"+1", nil},
-		{"1 2", nil},
-		{"0-31:2/4", nil},
-		{"0x1", nil},
-		{"N/A", nil},
-	}
-	for _, c := range cases {
-		got, err := ParseCPUList(c.list)
-		if diff := cmp.Diff(c.want, got); diff != "" || (err == nil) != (c.want != nil) {
-			t.Errorf("ParseCPUList(%q): %v (-want +got):\n%s", c.list, err, diff)
-		}
-	}
-	// The same ranges again and again cost no more than once.
-	all := strings.TrimSuffix(strings.Repeat("0-65535,", 8000), ",")
-	if got, err := ParseCPUList(all); err != nil || !slices.Equal(got, span(0, 65535)) {
-		t.Errorf("many ranges: %d CPUs, %v", len(got), err)
 	}
 }
