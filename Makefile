@@ -93,10 +93,6 @@ dist-check: ## Build the release of dist/ again, elsewhere and from nothing, and
 dashboards: ## Write dashboards/grafana from the Go code beside it.
 	$(GO) run ./dashboards/generate
 
-.PHONY: rules
-rules: ## Write deploy/prometheus/rules/effective.yml from thresholds.yml.
-	$(GO) test -C deploy ./prometheus -count=1 -run '^TestEffectiveIsGenerated$$' -update
-
 .PHONY: docs
 docs: ## Write the golden expositions and the metrics reference from the code.
 	$(GO) test ./cmd/accelerator_exporter ./bench/live ./bench/fakevllm -count=1 -run '^TestExposition$$' -update

@@ -2,151 +2,75 @@ package collector
 
 import (
 	"context"
-	"maps"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/allocation"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/container"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/kubelet"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/kube"
 )
 
 // allocationsName is the collector of what the kubelet allocated.
 const allocationsName = "allocations"
 
 // TrustedIDs are the vendors for which Options.TrustDeviceIDs means something.
-func TrustedIDs() []string { return []string{allocation.Ascend} }
+func TrustedIDs() []string { return []string{kube.Ascend} }
 
-// allocations is the kubelet as a source: what it allocated, joined with the cards as
-// they are when it answers.
+// allocations is the kubelet as a source.
 type allocations struct {
-	client *kubelet.Client
-	ids    *allocation.IDs
-	now    func() (vendors []allocation.Vendor, places []container.Process)
-
-	// Of the goroutine that polls: what was told already, and is not counted again.
-	unmatched map[kubelet.Claim]bool
-	conflicts []allocation.Conflict
-
-	mu    sync.Mutex
-	total map[string]int // conflicts so far, by vendor
+	kubelet kube.Kubelet
+	vendors func() []kube.Vendor
+	unread  int // warnings of the last answer
 }
 
 func newAllocations(c *Collector, o Options) *allocations {
-	a := &allocations{
-		client: kubelet.New(o.PodResources, o.Timeout), ids: allocation.NewIDs(o.TrustDeviceIDs), now: c.evidence, total: map[string]int{},
+	return &allocations{
+		kubelet: kube.Kubelet{Socket: o.PodResources, Timeout: o.Timeout, TrustAscend: slices.Contains(o.TrustDeviceIDs, kube.Ascend)},
+		vendors: c.kubeVendors,
 	}
-	for i := range c.cards {
-		a.total[c.cards[i].poller.name] = 0
-	}
-	return a
 }
 
-func (a *allocations) stuck() int { return 0 }
-
-func (a *allocations) beside() (now model.Warnings, leftOut uint64) { return model.Warnings{}, 0 }
-
-func (a *allocations) read(ctx context.Context, publish func(result[[]allocation.Allocation])) error {
+// read counts known warnings once, not at every poll.
+func (a *allocations) read(ctx context.Context) (result[[]kube.Claim], error) {
 	taken := time.Now()
-	claims, err := a.client.List(ctx, allocation.Wanted)
+	claims, err := a.kubelet.Claims(ctx)
 	if err != nil {
-		return err
+		return result[[]kube.Claim]{}, err
 	}
-	vendors, places := a.now()
-	r := a.ids.Evaluate(claims, vendors, places, a.conflicts)
-	a.count(r.Conflicts)
-	now := map[kubelet.Claim]bool{}
-	added := 0
-	var left model.Warnings
-	texts := map[string]bool{}
-	for _, u := range r.Unmatched {
-		now[u.Claim] = true
-		if !a.unmatched[u.Claim] {
-			added++
-		}
-		if !texts[u.Text] {
-			texts[u.Text] = true
-			left.Add("%s", u.Text)
+	r := kube.Allocate(claims, a.vendors())
+	left := r.Warnings
+	for _, conflicts := range r.Conflicts {
+		for _, text := range conflicts {
+			left.Add("%s", text)
 		}
 	}
-	for _, c := range r.Conflicts {
-		left.Add("%s", c.Text)
-	}
-	a.unmatched = now
-	publish(result[[]allocation.Allocation]{value: r.Allocations, taken: taken, newWarnings: added, warnings: left})
-	return nil
+	added := max(0, r.Warnings.Count-a.unread)
+	a.unread = r.Warnings.Count
+	return result[[]kube.Claim]{value: claims, taken: taken, newWarnings: added, warnings: left}, nil
 }
 
-// count adds the conflicts that were not there at the last answer.
-func (a *allocations) count(now []allocation.Conflict) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, c := range now {
-		if !slices.ContainsFunc(a.conflicts, func(b allocation.Conflict) bool { return b.Key == c.Key }) {
-			a.total[c.Vendor]++
-		}
-	}
-	a.conflicts = now
-}
-
-// counted returns the conflicts so far, by vendor.
-func (a *allocations) counted() map[string]int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return maps.Clone(a.total)
-}
-
-// evidence is what the tools and the containers' collector tell now.
-func (c *Collector) evidence() (vendors []allocation.Vendor, places []container.Process) {
+// kubeVendors are the vendors whose tables are fresh, and whose inventory was asked for: it has the UUIDs.
+func (c *Collector) kubeVendors() []kube.Vendor {
+	var vendors []kube.Vendor
 	for i := range c.cards {
-		v := allocation.Vendor{Name: c.cards[i].poller.name}
-		if s, ok := c.cards[i].poller.fresh(); ok {
-			v.Fresh, v.Devices, v.Processes = true, s.Devices, s.Processes
-		}
-		vendors = append(vendors, v)
-	}
-	return vendors, c.placed()
-}
-
-// awaitTables waits until every vendor was polled once, or for a timeout: an answer of the kubelet before that has no
-// cards to be joined with.
-func (c *Collector) awaitTables(ctx context.Context, timeout time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	for i := range c.cards {
-		select {
-		case <-c.cards[i].poller.first:
-		case <-ctx.Done():
+		if s, ok := c.cards[i].poller.fresh(); ok && c.cards[i].hardware.tools[0].hasInventory() {
+			vendors = append(vendors, kube.Vendor{Name: c.cards[i].poller.name, Snapshot: s})
 		}
 	}
+	return vendors
 }
 
-// allocated writes what the kubelet allocated, of cards that are still those of its answer: the numbers of MetaX's cards
-// move when one falls off the bus.
+// allocated writes what the kubelet allocated. Its claims are joined with the cards at each scrape, since the numbers of
+// MetaX's cards move when one falls off the bus.
 func (c *Collector) allocated(e emitter) {
-	e.status(c.allocations.Status())
-	for vendor, n := range c.conflicts.counted() {
-		e.put("allocation_conflicts_total", float64(n), vendor)
-	}
-	all, ok := c.allocations.fresh()
+	e.status(c.allocations.health.Status())
+	claims, ok := c.allocations.fresh()
 	if !ok {
 		return
 	}
-	type card struct{ vendor, device, uuid string }
-	there := map[card]bool{}
-	for i := range c.cards {
-		p := c.cards[i].poller
-		if s, ok := p.fresh(); ok {
-			for j := range s.Devices {
-				there[card{p.name, s.Devices[j].ID, s.Devices[j].UUID}] = true
-			}
-		}
+	r := kube.Allocate(*claims, c.kubeVendors())
+	for vendor, conflicts := range r.Conflicts {
+		e.put("allocation_conflicts", float64(len(conflicts)), vendor)
 	}
-	for _, a := range *all {
-		if there[card{a.Vendor, a.Device, a.UUID}] {
-			e.put("device_allocation_info", 1, a.Vendor, a.Device, a.Resource, a.Namespace, a.Pod, a.Container)
-		}
+	for _, a := range r.Allocations {
+		e.put("device_allocation_info", 1, a.Vendor, a.Device, a.Resource, a.Pod.Namespace, a.Pod.Name, a.Container)
 	}
 }

@@ -3,78 +3,42 @@ package collector
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/kubelet/pkg/apis/podresources/v1"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/container"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/command"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/kubelet/kubelettest"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/kube/kubetest"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
-	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
-// fakeKubelet is a PodResources server that says what a test gives it.
-type fakeKubelet struct {
-	mu     sync.Mutex
-	answer string        // "" for an error
-	asked  chan struct{} // holds something once there was a question; nil for nobody who wants to know
-}
-
-func (k *fakeKubelet) say(pods ...string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.answer = strings.Join(pods, "")
-}
-
-func (k *fakeKubelet) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	select {
-	case k.asked <- struct{}{}:
-	default:
-	}
-	if k.answer == "" {
-		kubelettest.Refuse(w, 13, "no")
-		return
-	}
-	kubelettest.Answer(w, k.answer)
-}
-
 // given is a pod with one container that was allocated these devices.
-func given(name, resource string, ids ...string) string {
-	return kubelettest.Pod("ns", name, kubelettest.Container("c", kubelettest.Devices(resource, ids...)))
+func given(name, resource string, ids ...string) *v1.PodResources {
+	return kubetest.Pod("ns", name, "c", resource, ids...)
 }
 
 // fixed is a source that has read something.
 type fixed[T any] struct{ value T }
 
-func (fixed[T]) stuck() int { return 0 }
-
-func (fixed[T]) beside() (model.Warnings, uint64) { return model.Warnings{}, 0 }
-
-func (s fixed[T]) read(_ context.Context, publish func(result[T])) error {
-	publish(result[T]{value: s.value, taken: time.Now()})
-	return nil
+func (s fixed[T]) read(context.Context) (result[T], error) {
+	return result[T]{value: s.value, taken: time.Now()}, nil
 }
 
 const uuid0, uuid1 = "GPU-a16ac188-0592-5c8f-2b6e-8bd8e7a604a9", "GPU-a16ac188-0592-5c8f-2b6e-8bd8e7a604aa"
 
 // attributed returns a collector with two MetaX cards, asking this kubelet.
-func attributed(t testing.TB, k *fakeKubelet, o Options) *Collector {
+func attributed(t testing.TB, k *kubetest.Kubelet, o Options) *Collector {
 	t.Helper()
-	o.PodResources = kubelettest.Serve(t, k)
-	c := &Collector{series: newSeries(), timeout: o.Timeout}
-	c.cards = []cards{{poller: newPoller("metax", fixed[model.Snapshot]{}, o), hardware: newHardware(vendors()[0], nil, nil, 0, o)}}
+	k.Start(t)
+	o.PodResources = k.Socket
+	c := &Collector{series: newSeries()}
+	c.cards = []cards{{poller: newPoller("metax", fixed[model.Snapshot]{}, o), hardware: newHardware(vendors()[0], &scripted{}, nil, 0, o)}}
 	c.setCards(o, model.Snapshot{Devices: []model.Device{{ID: "0", UUID: uuid0}, {ID: "1", UUID: uuid1}}, Seen: 2})
-	c.conflicts = newAllocations(c, o)
-	c.allocations = newPoller(allocationsName, c.conflicts, o)
+	c.allocations = newPoller(allocationsName, newAllocations(c, o), o)
 	return c
 }
 
@@ -84,12 +48,12 @@ func (c *Collector) setCards(o Options, s model.Snapshot) {
 	c.cards[0].poller.poll(context.Background())
 }
 
-// allocationLines are the lines of a scrape that tell of allocations.
+// allocationLines are the lines of a scrape about allocations.
 func allocationLines(t testing.TB, c *Collector) []string {
 	t.Helper()
 	var lines []string
 	for line := range strings.Lines(scrape(t, c)) {
-		if strings.HasPrefix(line, "accelerator_device_allocation_info") || strings.HasPrefix(line, "accelerator_allocation_conflicts_total") {
+		if strings.HasPrefix(line, "accelerator_device_allocation_info") || strings.HasPrefix(line, "accelerator_allocation_conflicts") {
 			lines = append(lines, strings.TrimSpace(line))
 		}
 	}
@@ -102,7 +66,7 @@ func allocatedTo(pod, device string) string {
 }
 
 func conflicts(n int) string {
-	return fmt.Sprintf(`accelerator_allocation_conflicts_total{vendor="metax"} %d`, n)
+	return fmt.Sprintf(`accelerator_allocation_conflicts{vendor="metax"} %d`, n)
 }
 
 // step polls and compares.
@@ -115,111 +79,86 @@ func step(t *testing.T, c *Collector, what string, want ...string) {
 }
 
 func TestAllocations(t *testing.T) {
-	k, o := &fakeKubelet{}, options()
+	k, o := kubetest.New(t), options()
 	c := attributed(t, k, o)
-	if diff := cmp.Diff([]string{conflicts(0)}, allocationLines(t, c)); diff != "" {
-		t.Errorf("before the first poll: want (-) and got (+) differ:\n%s", diff)
+	if lines := allocationLines(t, c); lines != nil {
+		t.Errorf("before the first poll: %q", lines)
 	}
-	k.say(given("idle", "cpu", "1"))
+	k.SetPods(given("idle", "cpu", "1"))
 	step(t, c, "no card allocated", conflicts(0))
-	k.say(given("a", "metax-tech.com/gpu", uuid0), given("b", "metax-tech.com/gpu", uuid1+"::0"), given("d", "metax-tech.com/gpu", uuid1+"::1"))
+	k.SetPods(given("a", "metax-tech.com/gpu", uuid0), given("b", "metax-tech.com/gpu", uuid1+"::0"), given("d", "metax-tech.com/gpu", uuid1+"::1"))
 	step(t, c, "one whole card and one shared", conflicts(0), allocatedTo("a", "0"), allocatedTo("b", "1"), allocatedTo("d", "1"))
-	k.say(given("a", "metax-tech.com/gpu", uuid0), given("ended", "metax-tech.com/gpu", uuid0), given("b", "metax-tech.com/gpu", uuid1))
-	for range 2 {
-		step(t, c, "two pods on one card", conflicts(1), allocatedTo("b", "1"))
-	}
-	k.say("")
-	step(t, c, "a kubelet that fails", conflicts(1), allocatedTo("b", "1"))
-	if s := c.Statuses()[1]; s.Success || s.LastReason != failure.Exit || s.Hint != "the kubelet's log" {
+	k.SetPods(given("a", "metax-tech.com/gpu", uuid0), given("ended", "metax-tech.com/gpu", uuid0), given("b", "metax-tech.com/gpu", uuid1))
+	step(t, c, "two pods on one card", conflicts(1))
+	k.SetAnswer(func(context.Context) ([]*v1.PodResources, error) { return nil, status.Error(codes.Internal, "no") })
+	step(t, c, "a kubelet that fails", conflicts(1))
+	if s := c.Statuses()[1]; s.Success || s.LastReason != model.ReasonExit || s.Hint != "the kubelet's log" {
 		t.Errorf("a kubelet that fails is %+v", s)
 	}
-	k.say(given("b", "metax-tech.com/gpu", uuid1))
-	step(t, c, "the ended pod is gone", conflicts(1), allocatedTo("b", "1"))
-	k.say(given("a", "metax-tech.com/gpu", uuid0), given("ended", "metax-tech.com/gpu", uuid0))
-	step(t, c, "a conflict that comes again", conflicts(2))
+	k.SetPods(given("a", "metax-tech.com/gpu", uuid0), given("b", "metax-tech.com/gpu", uuid1))
+	step(t, c, "the ended pod is gone", conflicts(0), allocatedTo("a", "0"), allocatedTo("b", "1"))
 }
 
 func TestAllocationsWithdrawn(t *testing.T) {
-	k, o := &fakeKubelet{}, options()
+	k, o := kubetest.New(t), options()
 	c := attributed(t, k, o)
 	stranger := model.Snapshot{Devices: []model.Device{{ID: "0", UUID: uuid0}, {ID: "1", UUID: uuid1}}, Seen: 2, Processes: []model.Process{{Device: "0", PID: "10"}}}
 	c.setCards(o, stranger)
-	place := container.Place{Namespace: "ns", Pod: "b"}
-	runsIn := func(p container.Place) {
-		c.containers = newPoller("containers", fixed[container.Snapshot]{container.Snapshot{Processes: []container.Process{{Vendor: "metax", PID: "10", Place: p}}}}, o)
-		c.containers.poll(t.Context())
+	runsIn := func(pod string) {
+		stranger.Placements = []model.Placement{{PID: "10", Container: model.Container{Namespace: "ns", Pod: pod}}}
+		c.setCards(o, stranger)
 	}
-	k.say(given("a", "metax-tech.com/gpu", uuid0), given("b", "metax-tech.com/gpu", uuid1))
+	k.SetPods(given("a", "metax-tech.com/gpu", uuid0), given("b", "metax-tech.com/gpu", uuid1))
 	step(t, c, "nobody knows where processes run", conflicts(0), allocatedTo("a", "0"), allocatedTo("b", "1"))
-	runsIn(place)
-	for range 3 {
-		step(t, c, "a process of pod b on the card of pod a", conflicts(1))
-	}
-	c.containers = nil
-	step(t, c, "nobody knows any more", conflicts(1))
-	runsIn(container.Place{Namespace: "ns", Pod: "a"})
-	step(t, c, "another process of that number", conflicts(1), allocatedTo("a", "0"), allocatedTo("b", "1"))
-	runsIn(place)
-	step(t, c, "and another", conflicts(2))
-	stranger.Processes = nil
+	runsIn("b")
+	step(t, c, "a process of pod b on the card of pod a", conflicts(1))
+	stranger.Processes, stranger.Placements = nil, nil
 	c.setCards(o, stranger)
-	step(t, c, "it is gone", conflicts(2), allocatedTo("a", "0"), allocatedTo("b", "1"))
+	step(t, c, "it is gone", conflicts(0), allocatedTo("a", "0"), allocatedTo("b", "1"))
 }
 
-// A card's number says nothing of the card that had it before: series of another card are not told.
+// A card's number says nothing of the card that had it before.
 func TestAllocationsOfCardsThatChange(t *testing.T) {
-	k, o := &fakeKubelet{}, options()
+	k, o := kubetest.New(t), options()
 	c := attributed(t, k, o)
-	k.say(given("a", "metax-tech.com/gpu", uuid0), given("b", "metax-tech.com/gpu", uuid1))
+	k.SetPods(given("a", "metax-tech.com/gpu", uuid0), given("b", "metax-tech.com/gpu", uuid1))
 	step(t, c, "two cards", conflicts(0), allocatedTo("a", "0"), allocatedTo("b", "1"))
 	c.setCards(o, model.Snapshot{Devices: []model.Device{{ID: "0", UUID: uuid1}}, Seen: 1})
-	if diff := cmp.Diff([]string{conflicts(0)}, allocationLines(t, c)); diff != "" {
+	if diff := cmp.Diff([]string{conflicts(0), allocatedTo("b", "0")}, allocationLines(t, c)); diff != "" {
 		t.Errorf("a card fell off the bus: want (-) and got (+) differ:\n%s", diff)
 	}
-	step(t, c, "after the next poll", conflicts(0), allocatedTo("b", "0"))
 	c.cards[0].poller = newPoller("metax", fixed[model.Snapshot]{}, o)
-	step(t, c, "a tool without a table", conflicts(0))
+	step(t, c, "a tool without a table")
 }
 
 func TestAllocationsGrowOld(t *testing.T) {
-	k, o := &fakeKubelet{}, options()
+	k, o := kubetest.New(t), options()
 	c := attributed(t, k, o)
-	k.say(given("a", "metax-tech.com/gpu", uuid0))
+	k.SetPods(given("a", "metax-tech.com/gpu", uuid0))
 	step(t, c, "fresh", conflicts(0), allocatedTo("a", "0"))
-	k.say("")
 	setTaken := func(age time.Duration) {
 		c.allocations.mu.Lock()
 		defer c.allocations.mu.Unlock()
 		c.allocations.taken = time.Now().Add(-age)
 	}
-	setTaken(3*o.Interval + o.Timeout - time.Minute/20)
-	step(t, c, "almost old", conflicts(0), allocatedTo("a", "0"))
 	setTaken(3*o.Interval + o.Timeout)
-	step(t, c, "old", conflicts(0))
+	if lines := allocationLines(t, c); lines != nil {
+		t.Errorf("old: %q", lines)
+	}
 }
 
-// An id without a card is said and counted once, however often it is allocated.
+// An id without a card costs its own claim and is counted once, not at every poll.
 func TestIDsWithoutACard(t *testing.T) {
-	k, o := &fakeKubelet{}, options()
+	k, o := kubetest.New(t), options()
 	c := attributed(t, k, o)
-	warnings := func() (uint64, []string) {
-		c.allocations.poll(t.Context())
-		s := c.Statuses()[1]
-		return s.Warnings, s.LeftOut.Texts
-	}
-	k.say(given("a", "metax-tech.com/sgpu", "x1", "x2"), given("b", "metax-tech.com/gpu", "odd"))
-	want := []string{`allocated devices of "metax-tech.com/sgpu": such ids name no card`, `allocated device "odd" of "metax-tech.com/gpu": of no known form`}
+	k.SetPods(given("a", "metax-tech.com/sgpu", "x1", "x2"), given("b", "metax-tech.com/gpu", "", uuid1))
+	want := []string{`allocated device "" of "metax-tech.com/gpu": of no known form`, `allocated devices of "metax-tech.com/sgpu": such ids name no card`}
 	for range 3 {
-		n, texts := warnings()
-		slices.Sort(texts)
-		slices.Sort(want)
-		if diff := cmp.Diff(want, texts); n != 3 || diff != "" {
-			t.Errorf("%d warnings, want 3; want (-) and got (+) differ:\n%s", n, diff)
+		step(t, c, "one id with a card", conflicts(0), allocatedTo("b", "1"))
+		s := c.Statuses()[1]
+		if diff := cmp.Diff(want, s.LeftOut.Texts); s.Warnings != 2 || diff != "" {
+			t.Errorf("%d warnings, want 2; want (-) and got (+) differ:\n%s", s.Warnings, diff)
 		}
-	}
-	k.say(given("a", "metax-tech.com/sgpu", "x1", "x3"))
-	if n, _ := warnings(); n != 4 {
-		t.Errorf("%d warnings after one more id, want 4", n)
 	}
 }
 
@@ -227,41 +166,7 @@ func TestIDsWithoutACard(t *testing.T) {
 func TestNoAllocationsUnasked(t *testing.T) {
 	c := simulated(t)
 	body := scrape(t, c)
-	if c.allocations != nil || c.conflicts != nil || strings.Contains(body, "allocation_") || strings.Contains(body, `"allocations"`) {
-		t.Error("allocations are told unasked")
+	if c.allocations != nil || strings.Contains(body, "allocation_") || strings.Contains(body, `"allocations"`) {
+		t.Error("allocations are exported unasked")
 	}
-}
-
-// The first answer of the kubelet comes when there are cards to join it with.
-func TestFirstAllocationsHaveCards(t *testing.T) {
-	k, o := &fakeKubelet{asked: make(chan struct{}, 1)}, options()
-	o.Interval = time.Hour
-	c := attributed(t, k, o)
-	k.say(given("a", "metax-tech.com/gpu", uuid0))
-	ctx, stop := context.WithCancel(t.Context())
-	c.cards[0].runner = command.New(command.Options{Path: "unused", Timeout: o.Timeout, Subreaper: process.NewSubreaper()})
-	slow := &slowTable{fixed: fixed[model.Snapshot]{model.Snapshot{Devices: []model.Device{{ID: "0", UUID: uuid0}}, Seen: 1}}, until: make(chan struct{})}
-	c.cards[0].poller = newPoller[model.Snapshot]("metax", slow, o)
-	done := make(chan struct{})
-	go func() { defer close(done); c.Run(ctx) }()
-	select {
-	case <-k.asked:
-		t.Error("the kubelet is asked before the tool has answered")
-	case <-time.After(100 * time.Millisecond): // long enough for a question that should not come
-	}
-	close(slow.until)
-	eventually(t, "the allocation is told", func() bool { return slices.Contains(allocationLines(t, c), allocatedTo("a", "0")) })
-	stop()
-	<-done
-}
-
-// slowTable is a tool that answers when it is let.
-type slowTable struct {
-	fixed[model.Snapshot]
-	until chan struct{}
-}
-
-func (s *slowTable) read(ctx context.Context, publish func(result[model.Snapshot])) error {
-	<-s.until
-	return s.fixed.read(ctx, publish)
 }

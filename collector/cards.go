@@ -18,7 +18,7 @@ type Cards struct {
 	Devices []model.Device
 	// Seen is how many of Devices are in the main table.
 	Seen int
-	// Expected is how many cards there ought to be, 0 while nothing has told.
+	// Expected is how many cards there ought to be, 0 while nothing says so.
 	Expected int
 	// Missing are cards that the main table lacks, as far as they are known: what was
 	// known of each, with the number it had.

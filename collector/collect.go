@@ -5,13 +5,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/container"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/host"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/label"
@@ -31,8 +28,8 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	for i := range c.cards {
 		v := &c.cards[i]
 		e.vendor = v.poller.name
-		e.status(v.poller.Status())
-		e.commands(v.hardware.commands.all())
+		e.status(v.status())
+		e.runs(v.hardware.tools)
 		if n := v.hardware.expected(); n > 0 {
 			e.put("devices_expected", float64(n), e.vendor)
 		}
@@ -42,18 +39,16 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		} else {
 			s = &model.Snapshot{}
 		}
-		e.details(s.Devices, v.hardware.details, func(m model.Metric) bool { return ok || !v.hardware.vendor.InTable(m) })
+		e.details(s.Devices, v.hardware.tools)
 	}
 	if c.numa != nil {
-		e.status(c.numa.Status())
+		e.status(c.numa.health.Status())
 		if s, ok := c.numa.fresh(); ok {
 			e.nodes(s)
-			e.memory(s.memory)
 		}
 	}
 	if c.containers != nil {
 		e.status(c.containers.Status())
-		e.places(c.placed())
 	}
 	if c.allocations != nil {
 		c.allocated(e)
@@ -99,33 +94,34 @@ func (e emitter) status(s Status) {
 		last = float64(s.LastSuccess.UnixMilli()) / 1e3
 	}
 	e.put("collector_last_success_timestamp_seconds", last, s.Collector)
-	for _, r := range failure.Reasons() {
+	for _, r := range model.Reasons() {
 		e.put("collector_failures_total", float64(s.Failures[r]), s.Collector, string(r))
 	}
 	e.put("collector_stuck_processes", float64(s.Stuck), s.Collector)
 	e.put("parse_warnings_total", float64(s.Warnings), s.Collector)
 }
 
-func (e emitter) commands(all []commandRun) {
-	for _, r := range all {
-		e.put("collector_command_duration_seconds", r.duration.Seconds(), e.vendor, r.command)
-		e.put("collector_command_success", oneIf(r.success), e.vendor, r.command)
+func (e emitter) runs(tools []*tool) {
+	for _, t := range tools {
+		for command, r := range t.lastRuns() {
+			e.put("collector_command_duration_seconds", r.duration.Seconds(), e.vendor, command)
+			e.put("collector_command_success", oneIf(r.success), e.vendor, command)
+		}
 	}
 }
 
-// details writes what the details tell and the main table does not; of two that tell the
-// same, the first holds. A metric of a table that is stale is not wanted from them either.
-func (e emitter) details(table []model.Device, all []*details, wanted func(model.Metric) bool) {
+// details writes the readings that the main table lacks; of two commands with the same, the first holds.
+func (e emitter) details(table []model.Device, tools []*tool) {
 	written := map[string]bool{}
 	for i := range table {
 		for _, r := range table[i].Readings {
 			written[sampleID(table[i].ID, r)] = true
 		}
 	}
-	for _, d := range all {
-		for _, t := range d.told() {
-			for _, s := range t.samples(e) {
-				if !written[s.id] && wanted(s.of) {
+	for _, t := range tools {
+		for _, r := range t.readings() {
+			for _, s := range r.toSamples(e) {
+				if !written[s.id] {
 					written[s.id] = true
 					e.ch <- s.metric
 				}
@@ -134,29 +130,20 @@ func (e emitter) details(table []model.Device, all []*details, wanted func(model
 	}
 }
 
-// telling is what one answer told of a card. Its samples are made for the first scrape and
-// kept: there are thousands, and an answer outlives many scrapes.
-type telling struct {
-	smi.Told
-	once sync.Once
-	made []sample
-}
-
 type sample struct {
 	id     string // of its metric, card and labels
-	of     model.Metric
 	metric prometheus.Metric
 }
 
-func (t *telling) samples(e emitter) []sample {
-	t.once.Do(func() {
-		t.made = make([]sample, len(t.Readings))
-		for i, r := range t.Readings {
-			labels := slices.Concat([]string{e.vendor, t.Device}, r.Labels)
-			t.made[i] = sample{sampleID(t.Device, r), r.Metric, e.metric(string(r.Metric), r.Value, labels)}
+func (c *cardReadings) toSamples(e emitter) []sample {
+	c.once.Do(func() {
+		c.samples = make([]sample, len(c.readings))
+		for i, r := range c.readings {
+			labels := slices.Concat([]string{e.vendor, c.device}, r.Labels)
+			c.samples[i] = sample{sampleID(c.device, r), e.metric(string(r.Metric), r.Value, labels)}
 		}
 	})
-	return t.made
+	return c.samples
 }
 
 func sampleID(device string, r model.Reading) string {
@@ -202,6 +189,9 @@ func (e emitter) placements(s *model.Snapshot) {
 		e.put("process_placement_unknown", float64(*s.Unplaced), e.vendor)
 	}
 	for _, p := range s.Placements {
+		if c := p.Container; c != (model.Container{}) {
+			e.put("process_container_info", 1, e.vendor, p.PID, c.ID, c.PodUID, c.Namespace, c.Pod, c.Name)
+		}
 		if p.CPUs != "" {
 			e.put("process_cpus_info", 1, e.vendor, p.PID, p.CPUs, p.Nodes)
 		}
@@ -213,12 +203,11 @@ func (e emitter) placements(s *model.Snapshot) {
 				e.put("process_near_memory_allowed", oneIf(*near.Memory), e.vendor, near.Device, p.PID)
 			}
 		}
-	}
-}
-
-func (e emitter) places(all []container.Process) {
-	for _, p := range all {
-		e.put("process_container_info", 1, p.Vendor, p.PID, p.Place.ContainerID, p.Place.PodUID, p.Place.Namespace, p.Place.Pod, p.Place.Container)
+		for node, bytes := range p.NodeBytes {
+			if bytes > 0 {
+				e.put("process_node_memory_bytes", bytes, e.vendor, p.PID, strconv.Itoa(node))
+			}
+		}
 	}
 }
 
@@ -240,18 +229,12 @@ func (e emitter) device(d *model.Device) {
 	}
 }
 
-func (e emitter) nodes(s *numaState) {
+func (e emitter) nodes(s *host.NUMA) {
 	for _, n := range s.Nodes {
 		id := strconv.Itoa(n.ID)
 		e.readings(n.Readings, id)
 		if n.CPUs != nil {
 			e.put("numa_cpu_list_info", 1, id, cpulist.Format(n.CPUs))
 		}
-	}
-}
-
-func (e emitter) memory(held []heldMemory) {
-	for _, h := range held {
-		e.put("process_node_memory_bytes", float64(h.bytes), h.Vendor, h.PID, strconv.Itoa(h.node))
 	}
 }

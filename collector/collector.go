@@ -11,22 +11,17 @@ import (
 
 	"github.com/go-kit/log"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/allocation"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/ascend"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/container"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/command"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/host"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/kube"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/metax"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
-// forEver is longer than any program runs.
-const forEver = 100 * 365 * 24 * time.Hour
-
 // vendors is the one list a new vendor is added to.
-func vendors() []smi.Vendor {
-	return []smi.Vendor{metax.Vendor(), ascend.Vendor()}
+func vendors() []model.Vendor {
+	return []model.Vendor{metax.Vendor(), ascend.Vendor()}
 }
 
 // Known is a vendor that this program can collect from.
@@ -69,16 +64,13 @@ type Options struct {
 	TrustDeviceIDs []string
 	// Sysfs and Procfs are where these are mounted, usually /sys and /proc.
 	Sysfs, Procfs string
-	// Interval is the polling interval of the tools' main tables, of the NUMA nodes, of the
-	// processes' containers and of the kubelet.
+	// Interval is the polling interval of the tools' main tables with their processes, of the
+	// NUMA nodes and of the kubelet.
 	Interval time.Duration
 	// InventoryInterval is the polling interval of slow-changing data such as topology.
 	InventoryInterval time.Duration
 	// Detail says what is asked beyond the main tables.
 	Detail Detail
-	// DetailShare is the share of the time that a tool may be busy with details, above 0 and
-	// up to 1.
-	DetailShare float64
 	// Serials enables accelerator_board_info.
 	Serials bool
 	// Timeout bounds one run of a tool.
@@ -118,92 +110,90 @@ type VendorOptions struct {
 // told. Run must be called for anything but the health series to appear.
 type Collector struct {
 	cards     []cards
-	numa      *poller[numaState]
+	numa      *poller[host.NUMA]
 	processes bool
-	timeout   time.Duration
 	series    map[string]series
 
-	containers *poller[container.Snapshot] // nil where it is off
-	reader     container.Reader            // of containers
+	containers *containers // nil where it is off
+	procfs     process.FS
 
-	allocations *poller[[]allocation.Allocation] // nil when off
-	conflicts   *allocations                     // its source
+	allocations *poller[[]kube.Claim] // nil when off
 }
 
 // cards is one enabled vendor.
 type cards struct {
 	poller   *poller[model.Snapshot]
 	hardware *hardware
-	runner   *command.Runner
-	network  *command.Runner // nil for none
+	runners  []*process.Runner // of the hardware's tools
 }
 
 // New prepares the collector. Nothing is run or read before Run. Unknown vendor
 // names are ignored: the caller made its choice from Vendors.
 func New(o Options) *Collector {
-	c := &Collector{processes: o.Processes, timeout: o.Timeout, series: newSeries()}
+	c := &Collector{processes: o.Processes, series: newSeries(), procfs: process.FS(o.Procfs)}
 	if o.Subreaper == nil {
 		o.Subreaper = process.NewSubreaper()
+	}
+	if o.Containers && o.Processes && len(o.Vendors) > 0 {
+		c.containers = newContainers(o.Logger)
 	}
 	for _, v := range vendors() {
 		i := slices.IndexFunc(o.Vendors, func(e VendorOptions) bool { return e.Name == v.Name })
 		if i < 0 {
 			continue
 		}
-		c.cards = append(c.cards, newCards(v, o.Vendors[i], o))
+		c.cards = append(c.cards, newCards(v, o.Vendors[i], c.containers, o))
 	}
 	if o.NUMA {
-		source := &numaSource{nodes: numaNodes{o.Sysfs}}
-		if o.NUMAMaps && o.Processes {
-			source.memory = newNodeMemory(c, o)
-		}
-		c.numa = newPoller(numaName, source, o)
-	}
-	if o.Containers && o.Processes && len(c.cards) > 0 {
-		c.addContainers(o)
+		c.numa = newPoller(numaName, numaSource{o.Sysfs}, o)
 	}
 	if o.PodResources != "" {
-		c.conflicts = newAllocations(c, o)
-		c.allocations = newPoller(allocationsName, c.conflicts, o)
+		c.allocations = newPoller(allocationsName, newAllocations(c, o), o)
 	}
 	return c
 }
 
-func newCards(v smi.Vendor, enabled VendorOptions, o Options) cards {
-	newRunner := func(path string) *command.Runner {
-		return command.New(command.Options{Path: path, Timeout: o.Timeout, Variables: o.Variables, Subreaper: o.Subreaper})
+func newCards(v model.Vendor, enabled VendorOptions, c *containers, o Options) cards {
+	newRunner := func(path string) *process.Runner {
+		return process.NewRunner(process.Options{Path: path, Timeout: o.Timeout, Variables: o.Variables, Subreaper: o.Subreaper})
 	}
-	r := newRunner(enabled.Command)
-	h := newHardware(v, r, numaNodes{o.Sysfs}, enabled.ExpectedDevices, o)
-	if o.NUMA && o.Processes {
-		h.places = &places{procfs: process.FS(o.Procfs), sysfs: o.Sysfs}
-	}
-	c := cards{poller: newPoller(v.Name, h, o), hardware: h, runner: r}
-	own := newDetails(o.plan(v.Details, false), r, v.Classify, h.commands, o)
-	h.details, c.poller.spare = []*details{own}, own.spend
+	runners := []*process.Runner{newRunner(enabled.Command)}
+	h := newHardware(v, runners[0], newProcessLooker(c, o), enabled.ExpectedDevices, o)
 	if enabled.Network != "" {
-		c.network = newRunner(enabled.Network)
-		h.details = append(h.details, newDetails(o.plan(v.Details, true), c.network, v.ClassifyNetwork, h.commands, o))
+		runners = append(runners, newRunner(enabled.Network))
+		h.addTool(runners[1], true, v.ClassifyNetwork, o)
 	}
+	return newCardsOf(h, runners, o)
+}
+
+// newCardsOf has the vendor's own tool asked between two polls, and its inventories shown at once.
+func newCardsOf(h *hardware, runners []*process.Runner, o Options) cards {
+	c := cards{poller: newPoller(h.vendor.Name, h, o), hardware: h, runners: runners}
+	h.tools[0].asked = func() { c.poller.store(h.merge(), h.taken) }
+	c.poller.between = h.tools[0].askUntil
 	return c
 }
 
-// plan are the details to be asked: of the tool itself, or of the network tool.
-func (o Options) plan(all []smi.Detail, network bool) []smi.Detail {
-	return slices.DeleteFunc(slices.Clone(all), func(d smi.Detail) bool {
-		return d.Network != network || !o.wants(d)
-	})
+// status is the health of the vendor's collector with that of all its commands.
+func (c *cards) status() Status {
+	s := c.poller.health.Status()
+	for _, t := range c.hardware.tools {
+		t.addTo(&s)
+	}
+	return s
 }
 
-// wants reports whether a detail is part of what is asked for.
-func (o Options) wants(d smi.Detail) bool {
+// wants reports whether a command is part of what is asked for.
+func (o Options) wants(c model.Command) bool {
 	switch {
+	case c.Inventory:
+		return true
 	case o.Detail == DetailOff:
 		return false
-	case d.Serials:
+	case c.Serials:
 		return o.Serials
 	}
-	return o.Detail != DetailLean || d.Lean
+	return o.Detail != DetailLean || c.Lean
 }
 
 // Run polls until ctx ends, then kills what still runs.
@@ -212,26 +202,21 @@ func (c *Collector) Run(ctx context.Context) {
 	for _, v := range c.cards {
 		wg.Go(func() {
 			v.poller.run(ctx)
-			v.runner.Close()
+			v.runners[0].Close()
 		})
-		if v.network != nil {
+		if len(v.runners) > 1 {
+			const forever = 100 * 365 * 24 * time.Hour
 			wg.Go(func() {
-				v.hardware.details[1].spend(ctx, time.Now().Add(forEver))
-				v.network.Close()
+				v.hardware.tools[1].askUntil(ctx, time.Now().Add(forever))
+				v.runners[1].Close()
 			})
 		}
 	}
 	if c.numa != nil {
 		wg.Go(func() { c.numa.run(ctx) })
 	}
-	if c.containers != nil {
-		wg.Go(func() { c.containers.run(ctx) })
-	}
 	if c.allocations != nil {
-		wg.Go(func() {
-			c.awaitTables(ctx, c.timeout)
-			c.allocations.run(ctx)
-		})
+		wg.Go(func() { c.allocations.run(ctx) })
 	}
 	wg.Wait()
 }
@@ -239,17 +224,17 @@ func (c *Collector) Run(ctx context.Context) {
 // Statuses returns the health of every enabled collector.
 func (c *Collector) Statuses() []Status {
 	var all []Status
-	for _, v := range c.cards {
-		all = append(all, v.poller.Status())
+	for i := range c.cards {
+		all = append(all, c.cards[i].status())
 	}
 	if c.numa != nil {
-		all = append(all, c.numa.Status())
+		all = append(all, c.numa.health.Status())
 	}
 	if c.containers != nil {
 		all = append(all, c.containers.Status())
 	}
 	if c.allocations != nil {
-		all = append(all, c.allocations.Status())
+		all = append(all, c.allocations.health.Status())
 	}
 	return all
 }
@@ -286,7 +271,7 @@ func (k Known) Detect() (tool string, ok bool) { return firstAvailable(k.Tools) 
 func (k Known) DetectNetwork() (tool string, ok bool) { return firstAvailable(k.Network) }
 
 func firstAvailable(tools []string) (string, bool) {
-	i := slices.IndexFunc(tools, command.Available)
+	i := slices.IndexFunc(tools, process.Available)
 	if i < 0 {
 		return "", false
 	}

@@ -16,45 +16,32 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/common/expfmt"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/fakesmi"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/command"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/host"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// machine answers for one of the fake tools from memory.
-func machine(t testing.TB, tool string) func(context.Context, []string) (command.Output, error) {
+// machine answers for one of the tools from its fixtures.
+func machine(t testing.TB, tool string) func(context.Context, []string) (process.Output, error) {
 	t.Helper()
-	load := fakesmi.Load{Busy: 0.6, Cache: 0.3, PID: 4242, Process: "VLLM::EngineCor"}
-	answers := map[string]string{}
-	add := func(args string, write func(b *bytes.Buffer) error) {
-		var b bytes.Buffer
-		if err := write(&b); err != nil {
-			t.Fatal(err)
+	files := map[string]string{
+		"": "metax/testdata/table-layout-2.2.9.txt", "-L": "metax/testdata/list-layout-2.2.9.txt", "topo -n": "metax/testdata/topo-layout-2.2.9.txt",
+	}
+	if tool == "npu-smi" {
+		files = map[string]string{
+			"info": "ascend/testdata/info-layout-a3-25.2.txt", "info -m": "ascend/testdata/map-layout-a3-25.2.txt",
+			"info -l": "ascend/testdata/list-layout-a3-25.2.txt", "info -t topo": "ascend/testdata/topo-layout-a3-25.2.txt",
 		}
-		answers[args] = b.String()
 	}
-	if tool == "mx-smi" {
-		l, m := fakesmi.MetaXLayouts()[4], fakesmi.MetaXMachine("2.2.9", load)
-		add("", func(b *bytes.Buffer) error { return l.Print(b, m, time.Unix(0, 0)) })
-		add("-L", func(b *bytes.Buffer) error { return l.PrintList(b, m) })
-		add("topo -n", func(b *bytes.Buffer) error { return l.PrintTopology(b, m, []string{"mlx5_0"}, time.Unix(0, 0)) })
-	} else {
-		l := fakesmi.AscendLayouts()[4]
-		m := fakesmi.AscendMachine("25.2.0", 2, load)
-		add("info", func(b *bytes.Buffer) error { return l.Print(b, m) })
-		add("info -m", func(b *bytes.Buffer) error { return l.PrintMapping(b, m) })
-		add("info -l", func(b *bytes.Buffer) error { return l.PrintList(b, m) })
-		add("info -t topo", func(b *bytes.Buffer) error { return l.PrintTopology(b, m) })
-	}
-	return func(_ context.Context, args []string) (command.Output, error) {
-		text, ok := answers[strings.Join(args, " ")]
+	return func(_ context.Context, args []string) (process.Output, error) {
+		file, ok := files[strings.Join(args, " ")]
 		if !ok {
-			return command.Output{Stdout: []byte("PARSE ERROR"), ExitCode: 1}, nil
+			return process.Output{Stdout: []byte("PARSE ERROR"), ExitCode: 1}, nil
 		}
-		return command.Output{Stdout: []byte(text)}, nil
+		return process.Output{Stdout: modeltest.Read(t, file)}, nil
 	}
 }
 
@@ -88,14 +75,22 @@ func simulated(t testing.TB) *Collector {
 	o.Sysfs = sysfs(t)
 	c := New(Options{NUMA: true, Processes: true, Sysfs: o.Sysfs, Interval: o.Interval, InventoryInterval: o.InventoryInterval, Timeout: o.Timeout, Logger: o.Logger})
 	for i, tool := range []string{"mx-smi", "npu-smi"} {
-		h := newHardware(vendors()[i], &scripted{answer: machine(t, tool)}, numaNodes{o.Sysfs}, 0, o)
-		c.cards = append(c.cards, cards{poller: newPoller(vendors()[i].Name, h, o), hardware: h})
-	}
-	for _, v := range c.cards {
-		v.poller.poll(t.Context())
+		h := newHardware(vendors()[i], &scripted{answer: machine(t, tool)}, &processLooker{host: host.Looker{Sysfs: o.Sysfs}, timeout: time.Minute}, 0, o)
+		c.cards = append(c.cards, newCardsOf(h, nil, o))
+		c.cards[i].pollAll(t.Context())
 	}
 	c.numa.poll(t.Context())
 	return c
+}
+
+// pollAll reads the table, asks all that is due, and reads the table again.
+func (c *cards) pollAll(ctx context.Context) {
+	c.poller.poll(ctx)
+	own := c.hardware.tools[0]
+	for q, at, ok := own.next(); ok && !at.After(time.Now()); q, at, ok = own.next() {
+		own.ask(ctx, q)
+	}
+	c.poller.poll(ctx)
 }
 
 func scrape(t testing.TB, c prometheus.Collector) string {
@@ -154,20 +149,20 @@ func TestEveryReadingIsAMetric(t *testing.T) {
 		}
 	}
 	for _, v := range vendors() {
-		read := 0
-		for _, w := range v.Words {
-			for _, m := range []model.Metric{w.Field.Metric, w.Field.Total, w.Field.Limit} {
-				if m == "" {
-					continue
-				}
-				read++
-				if k, ok := metrics[m]; !ok || k.section < 2 || k.labels != len(w.Field.Labels) {
-					t.Errorf("%s reads %q into %s with the labels %q, metrics.go has %+v", v.Name, w.Text, m, w.Field.Labels, k)
+		read := map[model.Metric]bool{}
+		for _, file := range modeltest.Glob(t, filepath.Join(v.Name, "testdata", "*.txt")) {
+			report, _ := v.Table.Parse(modeltest.Read(t, file), nil)
+			for _, d := range report.Devices {
+				for _, r := range d.Readings {
+					read[r.Metric] = true
+					if k, ok := metrics[r.Metric]; !ok || k.section < 2 || k.labels != len(r.Labels) {
+						t.Errorf("%s gives %s with the labels %q, metrics.go has %+v", file, r.Metric, r.Labels, k)
+					}
 				}
 			}
 		}
-		if read < 8 {
-			t.Errorf("%s reads %d metrics", v.Name, read)
+		if len(read) < 7 {
+			t.Errorf("%s reads %d metrics", v.Name, len(read))
 		}
 	}
 }
@@ -176,17 +171,16 @@ func TestEveryReadingIsAMetric(t *testing.T) {
 // scrape nor reach a terminal that shows it.
 func TestNamesThatAreNoText(t *testing.T) {
 	answer := machine(t, "mx-smi")
-	dirty := func(ctx context.Context, args []string) (command.Output, error) {
+	dirty := func(ctx context.Context, args []string) (process.Output, error) {
 		out, err := answer(ctx, args)
 		out.Stdout = bytes.ReplaceAll(out.Stdout, []byte("VLLM::EngineCor"), []byte("\x1b[31m\xff\u202e\u009bx"))
 		out.Stdout = bytes.ReplaceAll(out.Stdout, []byte("C500"), []byte("C5\a\r0"))
 		return out, err
 	}
 	o := options()
-	h := newHardware(vendors()[0], &scripted{answer: dirty}, numaNodes{t.TempDir()}, 0, o)
 	c := New(Options{Processes: true, Interval: o.Interval, InventoryInterval: o.InventoryInterval, Timeout: o.Timeout, Logger: o.Logger})
-	c.cards = append(c.cards, cards{poller: newPoller("metax", h, o), hardware: h})
-	c.cards[0].poller.poll(t.Context())
+	c.cards = append(c.cards, newCardsOf(newHardware(vendors()[0], &scripted{answer: dirty}, nowhere{}, 0, o), nil, o))
+	c.cards[0].pollAll(t.Context())
 	text := scrape(t, c)
 	for _, want := range []string{"process=\"\ufffd[31m\ufffd\ufffd\ufffdx\"", "5\ufffd 0\""} {
 		if !strings.Contains(text, want) {
@@ -230,7 +224,7 @@ func TestFirstScrapeHasHealth(t *testing.T) {
 				t.Errorf("no %s", want)
 			}
 		}
-		for _, r := range failure.Reasons() {
+		for _, r := range model.Reasons() {
 			if want := fmt.Sprintf("accelerator_collector_failures_total{collector=%q,reason=%q} 0\n", name, r); !strings.Contains(text, want) {
 				t.Errorf("no %s", want)
 			}

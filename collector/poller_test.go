@@ -2,7 +2,6 @@ package collector
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -13,28 +12,27 @@ import (
 	"github.com/go-kit/log"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/command"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/host"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 // scripted is a runner whose answers a test sets.
 type scripted struct {
 	mu     sync.Mutex
-	answer func(ctx context.Context, args []string) (command.Output, error)
+	answer func(ctx context.Context, args []string) (process.Output, error)
 	calls  []string
 	busy   bool
 	stuckN int
 }
 
-func (s *scripted) set(answer func(ctx context.Context, args []string) (command.Output, error)) {
+func (s *scripted) set(answer func(ctx context.Context, args []string) (process.Output, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answer = answer
 }
 
-func (s *scripted) Run(ctx context.Context, args ...string) (command.Output, error) {
+func (s *scripted) RunUntil(ctx context.Context, _ func([]byte) bool, args ...string) (process.Output, error) {
 	s.mu.Lock()
 	if s.busy {
 		s.mu.Unlock()
@@ -51,10 +49,6 @@ func (s *scripted) Run(ctx context.Context, args ...string) (command.Output, err
 	return out, err
 }
 
-func (s *scripted) RunUntil(ctx context.Context, _ func([]byte) bool, args ...string) (command.Output, error) {
-	return s.Run(ctx, args...)
-}
-
 func (s *scripted) Stuck() int { return s.stuckN }
 
 func (s *scripted) asked(args string) int {
@@ -69,62 +63,55 @@ func (s *scripted) asked(args string) int {
 	return n
 }
 
-func prints(text string) func(context.Context, []string) (command.Output, error) {
-	return func(context.Context, []string) (command.Output, error) {
-		return command.Output{Stdout: []byte(text)}, nil
+func prints(text string) func(context.Context, []string) (process.Output, error) {
+	return func(context.Context, []string) (process.Output, error) {
+		return process.Output{Stdout: []byte(text)}, nil
 	}
 }
 
-func fails(reason failure.Reason) func(context.Context, []string) (command.Output, error) {
-	return func(context.Context, []string) (command.Output, error) {
-		return command.Output{}, failure.New(reason, "no luck")
+func fails(reason model.Reason) func(context.Context, []string) (process.Output, error) {
+	return func(context.Context, []string) (process.Output, error) {
+		return process.Output{}, model.Errorf(reason, "no luck")
 	}
 }
 
-// toy is a vendor whose table is "card", with a listing asked every time and an
-// inventory asked rarely.
-func toy() smi.Vendor {
+// toy is a vendor whose table is "card", with a list asked every minute and a topology asked rarely.
+func toy() model.Vendor {
 	table := func(out []byte) (model.Report, error) {
 		if string(out) != "card" {
-			return model.Report{}, failure.New(failure.Parse, "not a card: %q", out)
+			return model.Report{}, model.Errorf(model.ReasonParse, "not a card: %q", out)
 		}
-		return model.Report{Devices: []model.Device{{ID: "0"}}}, nil
+		return model.Report{Devices: []model.Device{{ID: "0"}}, Announced: 2}, nil
 	}
-	side := func(out []byte) (model.Report, error) {
-		if string(out) != "card" {
-			return model.Report{}, errors.New("no list")
-		}
-		return model.Report{Announced: 2}, nil
+	inventory := func(name string, every time.Duration, args ...[]string) model.Command {
+		return model.Command{Name: name, Inventory: true, Every: every, Args: model.SameArgs(args...), Parse: model.IgnoreCards(table)}
 	}
-	return smi.Vendor{
-		Name:    "toy",
-		Table:   smi.Query{Name: "table", Args: [][]string{{"table"}}, Parse: table},
-		Sides:   []smi.Query{{Name: "list", Args: [][]string{{"list"}}, Parse: side}, {Name: "inventory", Args: [][]string{{"new"}, {"old"}}, Inventory: true, Parse: side}},
-		Resolve: func(name string, _ []model.Device) string { return name },
-		Classify: func(text []byte) (failure.Reason, string, bool) {
-			return failure.Driver, "driver", strings.Contains(string(text), "driver")
+	return model.Vendor{
+		Name:     "toy",
+		Table:    model.Command{Name: "table", Args: model.SameArgs([]string{"table"}), Parse: model.IgnoreCards(table)},
+		Commands: []model.Command{inventory("list", time.Minute, []string{"list"}), inventory("topology", 0, []string{"new"}, []string{"old"})},
+		Resolve:  func(name string, _ []model.Device) string { return name },
+		Classify: func(text []byte) (model.Reason, string, bool) {
+			return model.ReasonDriver, "driver", strings.Contains(string(text), "driver")
 		},
 	}
 }
 
 type nowhere struct{}
 
-func (nowhere) locate([]model.Device, *model.Warnings) {}
+func (nowhere) look([]model.Process, time.Time) host.Look { return host.Look{} }
 
 func options() Options {
-	return Options{Interval: 10 * time.Second, InventoryInterval: 5 * time.Minute, Timeout: 10 * time.Second, Logger: log.NewNopLogger()}
+	return Options{Interval: 10 * time.Second, InventoryInterval: 5 * time.Minute, Timeout: 10 * time.Second, Detail: DetailOff, Logger: log.NewNopLogger()}
 }
 
-// run starts a poller over a scripted tool and ends it with the bubble's test.
-func run(t *testing.T, s *scripted) *poller[model.Snapshot] {
+// startToy starts the toy's poller over a scripted tool and ends it with the bubble's test.
+func startToy(t *testing.T, s *scripted) cards {
 	t.Helper()
 	o := options()
-	p := newPoller("toy", newHardware(toy(), s, nowhere{}, 0, o), o)
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() { p.run(ctx) })
-	t.Cleanup(func() { cancel(); wg.Wait() })
-	return p
+	c := newCardsOf(newHardware(toy(), s, nowhere{}, 0, o), nil, o)
+	start(t, c.poller)
+	return c
 }
 
 // A hung tool must not go on showing the cards as they were: after three
@@ -132,14 +119,15 @@ func run(t *testing.T, s *scripted) *poller[model.Snapshot] {
 func TestStaleSnapshotIsGoneAndComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &scripted{answer: prints("card")}
-		p := run(t, s)
+		c := startToy(t, s)
+		p := c.poller
 		time.Sleep(time.Second)
 		if _, ok := p.fresh(); !ok {
 			t.Fatal("no snapshot after a good poll")
 		}
-		s.set(func(ctx context.Context, _ []string) (command.Output, error) {
+		s.set(func(ctx context.Context, _ []string) (process.Output, error) {
 			time.Sleep(10 * time.Second) // hangs until the deadline
-			return command.Output{}, failure.New(failure.Timeout, "no answer")
+			return process.Output{}, model.Errorf(model.ReasonTimeout, "no answer")
 		})
 		time.Sleep(35 * time.Second)
 		if _, ok := p.fresh(); !ok {
@@ -149,12 +137,12 @@ func TestStaleSnapshotIsGoneAndComesBack(t *testing.T) {
 		if _, ok := p.fresh(); ok {
 			t.Error("a snapshot older than three intervals and a timeout still counts")
 		}
-		if st := p.Status(); st.Success || st.Failures[failure.Timeout] < 3 || st.LastSuccess.IsZero() {
+		if st := p.health.Status(); st.Success || st.Failures[model.ReasonTimeout] < 3 || st.LastSuccess.IsZero() {
 			t.Errorf("status of a hung tool: %+v", st)
 		}
 		s.set(prints("card"))
 		time.Sleep(25 * time.Second)
-		if _, ok := p.fresh(); !ok || !p.Status().Success {
+		if _, ok := p.fresh(); !ok || !p.health.Status().Success {
 			t.Error("the collector did not recover by itself")
 		}
 	})
@@ -163,8 +151,8 @@ func TestStaleSnapshotIsGoneAndComesBack(t *testing.T) {
 func TestHealthIsThereBeforeTheFirstPoll(t *testing.T) {
 	o := options()
 	p := newPoller("toy", newHardware(toy(), &scripted{}, nowhere{}, 0, o), o)
-	st := p.Status()
-	if st.Success || st.Polled || len(st.Failures) != len(failure.Reasons()) {
+	st := p.health.Status()
+	if st.Success || st.Polled || len(st.Failures) != len(model.Reasons()) {
 		t.Errorf("status before the first poll: %+v", st)
 	}
 	for r, n := range st.Failures {
@@ -177,131 +165,98 @@ func TestHealthIsThereBeforeTheFirstPoll(t *testing.T) {
 func TestOutputIsJudgedBeforeTheExitStatus(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		out    command.Output
-		reason failure.Reason
+		out    process.Output
+		reason model.Reason
 	}{
-		{"good data and exit 1", command.Output{Stdout: []byte("card"), ExitCode: 1}, ""},
-		{"an error text and exit 0", command.Output{Stdout: []byte("no driver")}, failure.Driver},
-		{"an error text on stderr", command.Output{Stderr: []byte("no driver"), ExitCode: 127}, failure.Driver},
-		{"nothing and exit 3", command.Output{ExitCode: 3}, failure.Exit},
-		{"another program's output and exit 0", command.Output{Stdout: []byte("hello")}, failure.Parse},
-		{"invalid UTF-8", command.Output{Stdout: []byte("card\xff")}, failure.Parse},
+		{"good data and exit 1", process.Output{Stdout: []byte("card"), ExitCode: 1}, ""},
+		{"an error text and exit 0", process.Output{Stdout: []byte("no driver")}, model.ReasonDriver},
+		{"an error text on stderr", process.Output{Stderr: []byte("no driver"), ExitCode: 127}, model.ReasonDriver},
+		{"nothing and exit 3", process.Output{ExitCode: 3}, model.ReasonExit},
+		{"another program's output and exit 0", process.Output{Stdout: []byte("hello")}, model.ReasonParse},
+		{"invalid UTF-8", process.Output{Stdout: []byte("card\xff")}, model.ReasonParse},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := &scripted{answer: func(context.Context, []string) (command.Output, error) { return c.out, nil }}
+			s := &scripted{answer: func(context.Context, []string) (process.Output, error) { return c.out, nil }}
 			h := newHardware(toy(), s, nowhere{}, 0, options())
-			err := h.read(t.Context(), func(result[model.Snapshot]) {})
-			if got := failure.ReasonOf(err); got != c.reason {
+			_, err := h.read(t.Context())
+			if got := model.ReasonOf(err); got != c.reason {
 				t.Errorf("class %q (%v), want %q", got, err, c.reason)
 			}
 		})
 	}
 }
 
-// A broken side command costs its own series, is a warning, and is asked again
-// later, not at every poll.
-func TestSideCommandFailsAlone(t *testing.T) {
+// A broken inventory costs its own series, is a warning, and is asked again later, not at every poll. A card that only
+// it shows is there a minute later at most.
+func TestInventoryFailsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &scripted{}
-		broken := func(ctx context.Context, args []string) (command.Output, error) {
-			if args[0] == "table" {
-				return prints("card")(ctx, args)
+		s := &scripted{answer: func(ctx context.Context, args []string) (process.Output, error) {
+			if args[0] == "list" {
+				return fails(model.ReasonExit)(ctx, args)
 			}
-			return fails(failure.Exit)(ctx, args)
-		}
-		s.set(broken)
-		p := run(t, s)
+			return prints("card")(ctx, args)
+		}}
+		c := startToy(t, s)
 		time.Sleep(55 * time.Second)
-		if st := p.Status(); !st.Success || st.Warnings != 2 {
-			t.Errorf("success %v with %d warnings, want success with 2", st.Success, st.Warnings)
-		}
-		if got := s.asked("list"); got != 1 {
-			t.Errorf("the broken list was asked %d times in a minute, want 1", got)
-		}
-		if s.asked("new") != 1 || s.asked("old") != 1 {
-			t.Error("the older form of the inventory was not tried")
+		if st := c.status(); !st.Success || st.Warnings != 1 || st.LeftOut.Count != 1 || s.asked("list") != 1 {
+			t.Errorf("a list that failed %d times gives %+v", s.asked("list"), st)
 		}
 		s.set(prints("card"))
-		time.Sleep(20 * time.Second)
-		if v, ok := p.fresh(); !ok || v.Announced != 2 {
-			t.Error("the list was not asked again")
-		}
 		before := s.asked("new")
 		time.Sleep(4 * time.Minute)
-		if got := s.asked("new"); got != before {
-			t.Errorf("the inventory was asked %d times more within its interval", got-before)
+		if st := c.status(); st.Warnings != 1 || st.LeftOut.Count != 0 || s.asked("list") != 5 || s.asked("new") != before {
+			t.Errorf("a list that is well was asked %d times, the topology %d times, and the status is %+v", s.asked("list"), s.asked("new"), st)
 		}
 	})
 }
 
-// Two side commands that hang must not make the main table stale.
-func TestHungSidesDoNotStarveTheTable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &scripted{answer: func(ctx context.Context, args []string) (command.Output, error) {
+// A tool that takes 8 s for each answer is slow, not broken: its cards stay, and what is asked beside the table comes
+// too. Inventories that hang do not make the table stale either.
+func TestSlowAndHangingInventories(t *testing.T) {
+	for name, answer := range map[string]func(ctx context.Context, args []string) (process.Output, error){
+		"slow": takes(8*time.Second, always("card")),
+		"hanging": func(ctx context.Context, args []string) (process.Output, error) {
 			if args[0] == "table" {
 				return prints("card")(ctx, args)
 			}
-			time.Sleep(10 * time.Second)
-			return fails(failure.Timeout)(ctx, args)
-		}}
-		p := run(t, s)
-		for range 300 {
-			time.Sleep(time.Second)
-			if _, ok := p.fresh(); !ok {
-				t.Fatal("the cards vanished while only side commands hang")
-			}
-		}
-		if s.asked("old") != 0 {
-			t.Error("a tool that hung was asked again in another form at once")
-		}
-	})
-}
-
-// A tool that takes 8 s for each answer is slow, not broken: its cards stay, and
-// what is asked beside the table comes too.
-func TestSlowToolKeepsItsCards(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &scripted{answer: func(ctx context.Context, args []string) (command.Output, error) {
-			time.Sleep(8 * time.Second)
-			return prints("card")(ctx, args)
-		}}
-		p := run(t, s)
-		time.Sleep(9 * time.Second)
-		for range 600 {
-			time.Sleep(time.Second)
-			if _, ok := p.fresh(); !ok {
-				t.Fatal("the cards of a slow tool vanished")
-			}
-		}
-		if s.asked("list") == 0 || s.asked("new") == 0 {
-			t.Error("a slow tool was never asked for its list or its inventory")
-		}
-		if p.Status().Success != true {
-			t.Error("a slow tool counts as failing")
-		}
-	})
-}
-
-// What the table said is as old as the table, however long other questions took.
-func TestSideCommandsDoNotRejuvenateTheTable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &scripted{answer: func(ctx context.Context, args []string) (command.Output, error) {
-			if args[0] != "table" {
+			return hang(ctx)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &scripted{answer: answer}
+				c := startToy(t, s)
 				time.Sleep(9 * time.Second)
-			}
-			return prints("card")(ctx, args)
-		}}
-		start := time.Now()
-		h := newHardware(toy(), s, nowhere{}, 0, options())
-		published := 0
-		err := h.read(t.Context(), func(r result[model.Snapshot]) {
-			published++
-			if !r.taken.Equal(start) {
-				t.Errorf("publication %d says the table was read %s later than it was", published, r.taken.Sub(start))
-			}
+				for range 600 {
+					time.Sleep(time.Second)
+					if _, ok := c.poller.fresh(); !ok || !c.status().Success {
+						t.Fatal("the cards vanished")
+					}
+				}
+				if s.asked("list") == 0 || s.asked("new") == 0 || s.asked("old") > 0 {
+					t.Errorf("calls %q", s.calls)
+				}
+			})
 		})
-		if err != nil || published != 3 {
-			t.Errorf("%d publications (%v), want one after the table and one after each side", published, err)
+	}
+}
+
+// What an inventory has is shown at once, and is as old as the table, however long it took.
+func TestInventoryIsShownAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, o := toy(), options()
+		v.Commands[0].Parse = func([]byte, []model.Device) (model.Report, error) {
+			return model.Report{Listed: []model.Device{{ID: "1", Health: &model.Health{State: "Not Available"}}}}, nil
+		}
+		s := &scripted{answer: takes(3*time.Second, always("card"))}
+		c := newCardsOf(newHardware(v, s, nowhere{}, 0, o), nil, o)
+		start(t, c.poller)
+		time.Sleep(3*time.Second + time.Millisecond)
+		read := c.poller.lastTaken()
+		time.Sleep(3 * time.Second)
+		snapshot, _ := c.poller.fresh()
+		if len(snapshot.Devices) != 2 || snapshot.Seen != 1 || !c.poller.lastTaken().Equal(read) {
+			t.Errorf("cards %+v, read at %s; want the listed one too, and the instant %s", snapshot.Devices, c.poller.lastTaken(), read)
 		}
 	})
 }
@@ -312,10 +267,10 @@ func TestExpectedIsTheMostEverSeenOrAnnounced(t *testing.T) {
 	if got := h.expected(); got != 0 {
 		t.Errorf("expected %d cards before anything is known", got)
 	}
-	if err := h.read(t.Context(), func(result[model.Snapshot]) {}); err != nil {
+	if _, err := h.read(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := h.expected(); got != 2 { // one in the table, two announced by the list
+	if got := h.expected(); got != 2 { // one in the table, two announced
 		t.Errorf("expected %d, want 2", got)
 	}
 	if got := newHardware(toy(), s, nowhere{}, 8, options()).expected(); got != 8 {
@@ -328,8 +283,10 @@ func TestMissingCardsAreNamed(t *testing.T) {
 	cards := []model.Device{{ID: "0", BusID: "0000:0a:00.0"}, {ID: "1", BusID: "0000:0b:00.0"}, {ID: "2", BusID: "0000:0c:00.0"}}
 	shown := cards
 	vendor := toy()
-	vendor.Sides = nil
-	vendor.Table.Parse = func([]byte) (model.Report, error) { return model.Report{Devices: slices.Clone(shown)}, nil }
+	vendor.Commands = nil
+	vendor.Table.Parse = func([]byte, []model.Device) (model.Report, error) {
+		return model.Report{Devices: slices.Clone(shown)}, nil
+	}
 	h := newHardware(vendor, &scripted{answer: prints("card")}, nowhere{}, 0, options())
 	for _, poll := range []struct{ shown, missing []model.Device }{
 		{cards, nil},
@@ -339,11 +296,11 @@ func TestMissingCardsAreNamed(t *testing.T) {
 		{cards, nil},
 	} {
 		shown = poll.shown
-		var got []model.Device
-		if err := h.read(t.Context(), func(r result[model.Snapshot]) { got = r.value.Missing }); err != nil {
+		r, err := h.read(t.Context())
+		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(poll.missing, got); diff != "" {
+		if diff := cmp.Diff(poll.missing, r.value.Missing); diff != "" {
 			t.Errorf("with %v listed, want (-) and got (+) differ:\n%s", poll.shown, diff)
 		}
 	}
@@ -363,10 +320,10 @@ func (s stalled) Log(...any) error {
 
 // A scrape must not wait for the log: not while a warning is written, nor a failure.
 func TestStalledLogDoesNotDelayAScrape(t *testing.T) {
-	table := func(out []byte) (model.Report, error) {
+	table := func(out []byte, _ []model.Device) (model.Report, error) {
 		r := model.Report{Devices: []model.Device{{ID: "0"}}}
 		if string(out) != "card" {
-			return r, failure.New(failure.Parse, "not a card")
+			return r, model.Errorf(model.ReasonParse, "not a card")
 		}
 		r.Warn("a row is cut")
 		return r, nil
@@ -374,7 +331,7 @@ func TestStalledLogDoesNotDelayAScrape(t *testing.T) {
 	for name, text := range map[string]string{"a warning": "card", "a failure": "none"} {
 		t.Run(name, func(t *testing.T) {
 			vendor, o := toy(), options()
-			vendor.Table.Parse, vendor.Sides = table, nil
+			vendor.Table.Parse, vendor.Commands = table, nil
 			logger := stalled{make(chan struct{}, 1), make(chan struct{})}
 			o.Logger = logger
 			p := newPoller("toy", newHardware(vendor, &scripted{answer: prints(text)}, nowhere{}, 0, o), o)
@@ -387,7 +344,7 @@ func TestStalledLogDoesNotDelayAScrape(t *testing.T) {
 			go func() {
 				p.fresh()
 				p.lastTaken()
-				scraped <- p.Status()
+				scraped <- p.health.Status()
 			}()
 			select {
 			case s := <-scraped:
@@ -406,8 +363,8 @@ func TestStalledLogDoesNotDelayAScrape(t *testing.T) {
 func TestManyWarningsAreLoggedOnce(t *testing.T) {
 	const rows = 100_000
 	vendor, o := toy(), options()
-	vendor.Sides = nil
-	vendor.Table.Parse = func([]byte) (model.Report, error) {
+	vendor.Commands = nil
+	vendor.Table.Parse = func([]byte, []model.Device) (model.Report, error) {
 		r := model.Report{Devices: []model.Device{{ID: "0"}}}
 		for i := range rows {
 			r.Warn("row %d is cut", i)
@@ -419,7 +376,7 @@ func TestManyWarningsAreLoggedOnce(t *testing.T) {
 	p := newPoller("toy", newHardware(vendor, &scripted{answer: prints("card")}, nowhere{}, 0, o), o)
 	for n := 1; n <= 2; n++ {
 		p.poll(t.Context())
-		s := p.Status()
+		s := p.health.Status()
 		if s.Warnings != uint64(n*rows) || s.LeftOut.Count != rows || len(s.LeftOut.Texts) != 20 || lines != 21 {
 			t.Errorf("after poll %d: %d warnings in all, %d now, %d kept, %d lines logged", n, s.Warnings, s.LeftOut.Count, len(s.LeftOut.Texts), lines)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/go-kit/log"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
@@ -24,26 +24,16 @@ import (
 // file of a whole table.
 func wedges() map[string]struct {
 	script string
-	reason failure.Reason
+	reason model.Reason
 } {
 	return map[string]struct {
 		script string
-		reason failure.Reason
+		reason model.Reason
 	}{
-		"hangs":                {"sleep 600", failure.Timeout},
-		"hangs with a child":   {"sleep 600 & sleep 601 & wait", failure.Timeout},
-		"ignores SIGTERM":      {"trap '' TERM; sleep 600; sleep 600", failure.Timeout},
-		"endless output":       {"exec yes 'a row without end'", failure.OutputTooLarge},
-		"half a table, hangs":  {"head -c 900 %s; sleep 600", failure.Timeout},
-		"error text, exit 0":   {"echo 'Driver is not loaded'", failure.Driver},
-		"no device, exit 2":    {"echo 'No available devices were discovered'; exit 2", failure.NoDevice},
-		"busy":                 {"echo 'Device is busy'; exit 23", failure.Busy},
-		"another program":      {"echo '| NVIDIA-SMI 570.1 |'", failure.Parse},
-		"silent, exit 3":       {"exit 3", failure.Exit},
-		"dies by a signal":     {"kill -SEGV $$", failure.Exit},
-		"refuses this user":    {"echo 'Permission denied'; exit 8", failure.Permission},
-		"unknown option":       {"echo 'PARSE ERROR: Argument: x'; exit 1", failure.Unsupported},
-		"half a table, exit 0": {"head -c 900 %s", failure.Parse},
+		"hangs":        {"trap '' TERM; sleep 600 & sleep 601 & head -c 900 %s; wait; wait; wait", model.ReasonTimeout},
+		"floods":       {"exec yes 'a row without end'", model.ReasonOutputTooLarge},
+		"exits":        {"exit 3", model.ReasonExit},
+		"half a table": {"head -c 900 %s", model.ReasonParse},
 	}
 }
 
@@ -92,7 +82,7 @@ func TestWedgedTool(t *testing.T) {
 				return strings.Contains(text, failed) && !strings.Contains(text, failed+"0\n")
 			})
 			eventually(t, "the stale cards are gone", func() bool { return !strings.Contains(scrape(t, c), card) })
-			for _, r := range failure.Reasons() {
+			for _, r := range model.Reasons() {
 				if n := c.Statuses()[0].Failures[r]; r != w.reason && n > 0 {
 					t.Errorf("counted %d failures as %s, want all as %s", n, r, w.reason)
 				}
@@ -117,11 +107,11 @@ func TestToolComesAndGoes(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() { c.Run(ctx) })
 	t.Cleanup(func() { cancel(); wg.Wait() })
-	eventually(t, "not_found is counted", func() bool { return c.Statuses()[0].Failures[failure.NotFound] > 0 })
+	eventually(t, "not_found is counted", func() bool { return c.Statuses()[0].Failures[model.ReasonNotFound] > 0 })
 	if err := os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "permission is counted", func() bool { return c.Statuses()[0].Failures[failure.Permission] > 0 })
+	eventually(t, "permission is counted", func() bool { return c.Statuses()[0].Failures[model.ReasonPermission] > 0 })
 }
 
 func TestConcurrentScrapes(t *testing.T) {

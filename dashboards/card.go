@@ -1,80 +1,75 @@
 package dashboards
 
-import "slices"
-
-// others are the cards of the same host and vendor beside the chosen one.
-const others = ofMaker + `,device!~"$card"`
+import "github.com/grafana/grafana-foundation-sdk/go/dashboard"
 
 func card() page {
 	return page{
-		uid: uidCard, title: "Accelerators: card", refresh: "30s",
-		description: "One card in depth: what it is, how it is, who uses it, where it sits, and which probed endpoints it serves.",
-		variables: slices.Concat([]variable{datasourceVariable(), jobVariable()}, scope(), []variable{
-			one("host", "Host", `label_values(accelerator_info{`+ofHost+`}, instance)`),
-			one("maker", "Vendor", `label_values(accelerator_info{`+ofOneHost+`,vendor=~"$vendor"}, vendor)`),
-			one("card", "Card", `label_values(accelerator_info{`+ofMaker+`,device=~"$device"}, device)`),
-		}),
-		scope:       chosenHost(),
-		annotations: []annotation{alertMarks(`ALERTS{alertname=~"Accelerator.+",alertstate="firing",`+ofOneCard+`}`, "{{severity}}")},
+		uid: "accelerator-card", title: "Accelerators: card", refresh: "30s", from: "now-1h",
+		description: "One card in depth: what fires, how it is, who uses it, where it sits, and which probed endpoints it serves.",
+		variables: []variable{
+			datasourceVariable(), jobVariable(), hidden(instanceVariable()),
+			hidden(many("vendor", "Vendors", `label_values(accelerator_info, vendor)`)),
+			one("host", "Host", `label_values(accelerator_info{job=~"$job",instance=~"$instance"}, instance)`),
+			one("maker", "Vendor", `label_values(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$vendor"}, vendor)`),
+			one("card", "Card", `label_values(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker"}, device)`),
+		},
+		scope:       "var-instance=${host:percentencode}",
+		annotations: []annotation{alertMarks(`max by (severity) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity!="info",job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`)},
 		rows: []row{
-			shown("Now: $maker $card on $host", cardNow()...),
-			shown("Load", append(cardLoad(), cardClocks()...)...),
-			shown("Processes and endpoints", cardProcesses(), cardProcessMemory(), cardTargets()),
-			folded("Pods", cardPods()),
-			folded("Where it sits", cardLinks(), hostLinks()),
-			folded("Memory errors, hardware errors and fault codes", cardErrors()...),
-			folded("Links and PCIe", cardLinkState()...),
-			folded("Network and optics", append(cardNetwork(), cardOptics()...)...),
-			folded("Engines, memory bandwidth and rails", cardEngines()...),
-			folded("Slices (MetaX sGPU)", cardSlices()),
-			folded("Performance level (MetaX) and huge pages (Ascend)", cardExtras()...),
+			{panels: append([]panel{cardAlerts()}, cardNow()...)},
+			shown("Load", cardLoad()...),
+			shown("Processes and endpoints", cardProcesses(), cardTargets()),
+			folded("Memory and hardware errors", cardErrors()...),
+			folded("Links, network and optics", append(cardLinks(), cardNetwork()...)...),
+			folded("Engines, and slices (MetaX sGPU)", cardEngines(), cardSlices()),
 		},
 	}
 }
 
-// ofTheCard is the largest value of a metric of the chosen card.
-func ofTheCard(metric string) string { return `max(` + metric + `{` + ofOneCard + `})` }
+// cardAlerts stands first, since a card that its tool calls healthy may have alerts.
+func cardAlerts() panel {
+	return alertTable(`label_join(
+  3 * ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="critical",job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}
+    or 2 * ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="warning",job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}
+    or ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="info",job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"},
+  "about", " ", "pid", "lacks", "reason", "code", "reading", "of", "link", "port", "memory", "type", "state", "direction", "lane", "sensor")`).
+		Height(6)
+}
 
 func cardNow() []panel {
-	states := append(healthMappings(), words(word{"2", "printed", "blue"})...)
 	return []panel{
-		statPanel("Health", "Healthy is Available (MetaX) or OK (Ascend). Unhealthy: take the card out of service; state and reason are below.", plain,
-			"not reported", now(`min(accelerator_healthy{`+ofOneCard+`})`, "")).
-			Span(3).Mappings(append(healthMappings(), absent("not reported"))).ColorMode("background"),
-		statPanel("Utilization", "Share of the time in which the card computed, as the tool prints it. On Ascend under vNPU the tool prints 0 whatever runs.", ratio,
-			"not reported", now(ofTheCard("accelerator_utilization_ratio"), "")).
-			Span(3).Decimals(0).ColorScheme(fixed("blue")),
-		byHeat(statPanel("Temperature", "Of the chip. "+heatColors()+" Look at fans, filters and the cards beside it.", celsius,
-			"not reported", now(`max by (vendor) (accelerator_temperature_celsius{`+ofOneCard+`,sensor="chip"})`, "{{vendor}}")).
-			Span(3).Thresholds(thresholds("blue")).TextMode("value")),
-		statPanel("Power", "Drawn by the card.", watts,
-			"not reported", now(ofTheCard("accelerator_power_watts"), "")).
-			Span(3).ColorScheme(fixed("blue")),
-		statPanel("Of its power limit", "From "+percent(powerLimited)+" on the card is about to lower its clock to stay within: latency then rises at the same load. Ascend prints no limit.", ratio,
-			"no limit reported", now(`max(accelerator_power_watts{`+ofOneCard+`} / accelerator_power_limit_watts{`+ofOneCard+`})`, "")).
-			Span(3).Decimals(0).Thresholds(thresholds("green", step{0.9, "orange"}, step{powerLimited, "red"})),
-		statPanel("Memory in use", "By kind of memory, the driver's own included. A model server takes most of it at its start.", ratio,
-			"not reported", now(`max by (type) (accelerator_memory_used_bytes{`+ofOneCard+`} / accelerator_memory_total_bytes{`+ofOneCard+`})`, "{{type}}")).
-			Span(3).Decimals(0).Thresholds(thresholds("green", full()...)),
-		statPanel("NUMA node", "The node the card is attached to. The process that feeds it should run there: compare with the NUMA dashboard.", plain,
-			"not known", now(ofTheCard("accelerator_numa_node"), "")).
-			Span(3).ColorScheme(fixed("blue")),
-		statPanel("Last good poll", "Age of the newest figures from the vendor's tool. It should stay under a few polling intervals; after 40 s, with the usual interval, the card's series end.", seconds,
-			"never", now(`max(time() - accelerator_collector_last_success_timestamp_seconds{`+ofOneHost+`,collector=~"$maker"})`, "")).
-			Span(3).Mappings(append(neverWord(), absent("never"))).Thresholds(thresholds("green", silent()...)),
-		rowsOf("Identity and versions", "What to give to the vendor's support, and what to look for in the rack. Empty fields are not printed by the tool.",
+		statPanel("Health", "Healthy is Available (MetaX) or OK (Ascend), by the tool's word: alerts stand above. Unhealthy: take the card out of service; state and reason are below.", plain, "not reported",
+			now(`min(accelerator_healthy{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "")).
+			Mappings(append(healthy(), absent("not reported"))).ColorMode("background"),
+		statPanel("Utilization", "Share of the time in which the card computed, as the tool prints it. On Ascend under vNPU the tool prints 0 whatever runs.", ratio, "not reported",
+			now(`max(accelerator_utilization_ratio{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "")).
+			Decimals(0).ColorScheme(blue()),
+		byHeat(statPanel("Temperature", "Of the chip. Orange and red as the alerts come: 100 and 110 °C for metax, 85 and 95 °C for ascend. Look at fans, filters and the cards beside it.", celsius, "not reported",
+			now(`max by (vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",sensor="chip"})`, "{{vendor}}")).
+			Thresholds(thresholds("blue")).TextMode("value")),
+		statPanel("Power", "Drawn by the card.", watts, "not reported",
+			now(`max(accelerator_power_watts{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "")).
+			ColorScheme(blue()),
+		statPanel("Memory in use", "By kind of memory of the card, the driver's own included. A model server takes most of it at its start.", ratio, "not reported",
+			now(`max by (type) (accelerator_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "{{type}}")).
+			Decimals(0).Thresholds(thresholds("green", full()...)),
+		statPanel("Last good poll", "Age of the newest figures from the vendor's tool. It should stay under a few polling intervals; after 40 s, with the usual interval, the card's series end.", seconds, "not reported",
+			now(`max(time() - accelerator_collector_last_success_timestamp_seconds{job=~"$job",instance=~"$host",collector=~"$maker"})`, "")).
+			Mappings([]dashboard.ValueMapping{never(), absent("not reported")}).Thresholds(thresholds("green", silent()...)),
+		rowsOf("Identity and versions", "What to give to the vendor's support, what to look for in the rack, and the NUMA node where the process that feeds the card should run. Empty fields are not printed by the tool.",
 			[]column{
-				label("name", "Model"), label("bus_id", "Bus"), label("uuid", "UUID"), label("board", "Board"), label("npu", "NPU"), label("chip", "Chip"),
-				label("cpus", "CPUs beside it"), label("tool", "Tool"), label("tool_version", "Tool version"), label("driver_version", "Driver"),
-				label("runtime_version", "Runtime"), label("firmware_version", "Firmware"),
+				joining("instance"), joining("device"), label("name", "Model"), label("bus_id", "Bus"), label("uuid", "UUID"), label("board", "Board"), label("npu", "NPU"), label("chip", "Chip"),
+				value("NUMA node", `max by (instance, device) (accelerator_numa_node{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)), label("cpus", "CPUs beside it"),
+				label("tool_version", "Tool version"), label("driver_version", "Driver"), label("runtime_version", "Runtime"), label("firmware_version", "Firmware"),
 			},
-			asRows(`accelerator_info{`+ofOneCard+`}`),
-			asRows(`accelerator_cpu_affinity_info{`+ofOneCard+`}`),
-			asRows(`accelerator_tool_info{`+ofMaker+`}`)).
+			asRows(`accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`),
+			asRows(`accelerator_cpu_affinity_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`),
+			asRows(`accelerator_tool_info{job=~"$job",instance=~"$host",vendor=~"$maker"}`)).
 			Height(3),
-		stateTimeline("Health over time", "The first row is the verdict, the others are the states and reasons as the tool printed them. A gap is time in which the card was not listed, or the host could not be scraped.", states,
-			overTime(`min(accelerator_healthy{`+ofOneCard+`})`, "health"),
-			overTime(`2 * max by (state, reason) (accelerator_health_info{`+ofOneCard+`})`, "{{state}} {{reason}}")).
+		stateTimeline("Health over time", "The first row is the verdict, the others are the states and reasons as the tool printed them. A gap is time in which the card was not listed, or the host could not be scraped.",
+			append(healthy(), saying("2", "printed", "blue")),
+			overTime(`min(accelerator_healthy{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "health"),
+			overTime(`2 * max by (state, reason) (accelerator_health_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "{{state}} {{reason}}")).
 			Height(5),
 	}
 }
@@ -82,68 +77,54 @@ func cardNow() []panel {
 func cardLoad() []panel {
 	return []panel{
 		timeSeries("Utilization", "This card, and the mean of the same vendor's other cards of the host. Cards of one tensor-parallel server should run together: one that is busier than the rest is waited for, one that is idle does not take part.", ratio,
-			overTime(ofTheCard("accelerator_utilization_ratio"), "this card", filled(15)),
-			overTime(`avg(accelerator_utilization_ratio{`+others+`})`, "mean of the others", dashed()...)).
-			Span(12),
-		timeSeries("Power", "Power, and the limit where one is printed. A line that lies flat at the limit is a card that lowers its clock.", watts,
-			overTime(ofTheCard("accelerator_power_watts"), "this card", filled(15)),
-			overTime(ofTheCard("accelerator_power_limit_watts"), "limit", dashed(colorOf("red"))...)).
-			Span(12).Min(0),
+			overTime(`max(accelerator_utilization_ratio{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "this card", filled(15)),
+			overTime(`avg(accelerator_utilization_ratio{job=~"$job",instance=~"$host",vendor=~"$maker",device!~"$card"})`, "mean of the others", dashed()...)),
+		timeSeries("Power", "Power, and the limit where one is printed. A line that lies flat at the limit is a card that lowers its clock: latency then rises at the same load.", watts,
+			overTime(`max(accelerator_power_watts{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "this card", filled(15)),
+			overTime(`max(accelerator_power_limit_watts{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "limit", dashed(colorOf("red"))...)).
+			Min(0),
 		timeSeries("Temperature", "This card by sensor, and the hottest chip of the host's other cards. Hotter than its neighbours at the same power: dust, a fan, or bad seating.", celsius,
-			overTime(`max by (sensor) (accelerator_temperature_celsius{`+ofOneCard+`})`, "this card, {{sensor}}"),
-			overTime(`max(accelerator_temperature_celsius{`+others+`,sensor="chip"})`, "hottest other chip", dashed()...)).
-			Span(12),
+			overTime(`max by (sensor) (accelerator_temperature_celsius{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "this card, {{sensor}}"),
+			overTime(`max(accelerator_temperature_celsius{job=~"$job",instance=~"$host",vendor=~"$maker",device!~"$card",sensor="chip"})`, "hottest other chip", dashed()...)),
 		timeSeries("Memory", "In use and present, by kind: vram on MetaX, hbm and ddr on Ascend. Use that climbs without new work is a leak; the processes below tell whose.", bytes,
-			overTime(`max by (type) (accelerator_memory_used_bytes{`+ofOneCard+`})`, "{{type}} used"),
-			overTime(`max by (type) (accelerator_memory_total_bytes{`+ofOneCard+`})`, "{{type}} total", dashed()...)).
-			Span(12).Min(0),
-	}
-}
-
-func cardExtras() []panel {
-	return []panel{
-		timeSeries("Performance level", "MetaX, P and a number: larger is faster. It follows load; a level that stays low under load is held back by power, heat or a setting.", plain,
-			overTime(ofTheCard("accelerator_performance_level"), "this card")).
-			Span(12).Min(0).Decimals(0).LineInterpolation("stepAfter"),
-		timeSeries("Huge pages", "Ascend, where the tool has that column: pages in use and reserved. All in use: the next process on the card fails to start.", count,
-			overTime(ofTheCard("accelerator_hugepages_used"), "used"),
-			overTime(ofTheCard("accelerator_hugepages_total"), "total", dashed()...)).
-			Span(12).Min(0),
+			overTime(`max by (type) (accelerator_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",type!="host_mapped"})`, "{{type}} used"),
+			overTime(`max by (type) (accelerator_memory_total_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",type!="host_mapped"})`, "{{type}} total", dashed()...)).
+			Min(0),
+		timeSeries("Clocks", "By part of the card, and the rated clock where it is printed (Ascend). A compute clock that stays low under load is held down: by heat or power, which the panel beside tells for MetaX.", hertz,
+			overTime(`max by (clock) (accelerator_clock_hertz{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "{{clock}}"),
+			overTime(`max by (clock) (accelerator_clock_max_hertz{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "{{clock}} rated", dashed()...)).
+			Min(0),
+		stateTimeline("What holds the clock down", "Reasons that mx-smi calls active, without those that are no trouble (idle, low_usage and applications_limit). over_power is normal at full load, and heat never is. npu-smi tells no reasons.",
+			[]dashboard.ValueMapping{saying("1", "active", "orange"), saying("0", "no", "transparent")},
+			overTime(`max by (reason) (accelerator_throttled{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",reason!~"idle|low_usage|applications_limit"})`, "{{reason}}")).
+			Span(8),
 	}
 }
 
 func cardProcesses() panel {
-	return rowsOf("Processes", "What the tool lists now, PIDs of the host. npu-smi prints at most eight for a chip and no names in a container; a process on a slice is counted on the card. None: nobody uses the card, or the exporter was told not to list them.",
+	return rowsOf("Processes", "What the tool lists now, PIDs of the host, and the pod of each where it is known. npu-smi prints at most eight for a chip and no names in a container; a process on a slice is counted on the card. None: nobody uses the card, or the exporter was told not to list them.",
 		[]column{
-			label("pid", "PID"), label("process", "Process"), value("Memory", memoryInPods(ofOneCard)+` or on (`+byProcess+`) `+memoryOf(ofOneCard), unitOf(bytes)),
-			label("namespace", "Namespace"), label("pod", "Pod"), label("container", "Container"),
+			joining("instance"), label("pid", "PID"), label("process", "Process"),
+			value("Memory", `max by (job, instance, vendor, device, pid, process) (accelerator_process_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(bytes)),
+			{head: "Namespace", field: "namespace", expr: `max by (instance, pid, namespace, pod, container) (
+  accelerator_process_container_info{job=~"$job",instance=~"$host",vendor=~"$maker",pod!="",pod_uid!="",exported_namespace="",exported_pod="",exported_container=""}
+    unless on (job, instance, namespace, pod, container) accelerator_exporter_build_info{pod!=""})
+  and on (instance, pid) accelerator_process_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`},
+			label("pod", "Pod"), label("container", "Container"),
 		}).
-		Span(8).Height(7).SortBy(descending("Memory"))
+		Span(12).Height(8).NoValue("no process is listed").SortBy(descending("Memory"))
 }
 
-func cardProcessMemory() panel {
-	return timeSeries("Memory by process", "Piled up. What lies between this and the card's memory in use is the driver's own, or a process that the tool does not list.", bytes,
-		overTime(memoryByProcess, "{{process}} {{pid}}")).
-		Height(7).Min(0).FillOpacity(30).Stacking(stacked()).NoValue("no process is listed")
-}
-
-const memoryByProcess = `max by (pid, process) (accelerator_process_memory_used_bytes{` + ofOneCard + `})`
-
-func cardSlices() panel {
-	bySlice := func(metric string) string { return `max by (slice) (` + metric + `{` + ofOneCard + `})` }
-	return rowsOf("Slices", "What each slice of the card may use and uses. A slice at its memory quota fails to allocate while the card has room: raise its quota, or move it. None: the card is not sliced.",
+func cardTargets() panel {
+	return rowsOf("Probed endpoints", "Endpoints whose process uses this card, over the time range. A target leads to its load and latency, where the load of its cards is drawn beside it.",
 		[]column{
-			label("slice", "Slice"),
-			value("Memory used", bySlice("accelerator_slice_memory_used_bytes")),
-			value("Memory quota", bySlice("accelerator_slice_memory_quota_bytes")),
-			value("Of its quota", `max by (slice) (accelerator_slice_memory_used_bytes{`+ofOneCard+`} / accelerator_slice_memory_quota_bytes{`+ofOneCard+`})`),
-			value("Utilization", bySlice("accelerator_slice_utilization_ratio")),
-			value("Compute quota", bySlice("accelerator_slice_compute_quota_ratio")),
+			hostColumn(),
+			targetColumn(),
+			value("Last probe", `min by (job, instance, target) (accelerator_probe_success{job=~"$job",instance=~"$host"}) and on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, succeeded()...),
+			value("Failed", `sum by (job, instance, target) (increase(accelerator_probe_failures_total{job=~"$job",instance=~"$host",reason!="canceled"}[$__range]))
+  / (sum by (job, instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$host"}[$__range])) > 0) and on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, textCell(ratio, failing()...)...),
+			value("First token p90", `histogram_quantile(0.9, sum by (job, instance, target, le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{job=~"$job",instance=~"$host"}[$__range]))) and on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, unitOf(seconds)),
+			value("Per token p90", `histogram_quantile(0.9, sum by (job, instance, target, le) (rate(accelerator_probe_time_per_output_token_seconds_bucket{job=~"$job",instance=~"$host"}[$__range]))) and on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, unitOf(seconds)),
 		}).
-		Height(6).NoValue("the card is not sliced").
-		OverrideByRegexp("Memory .*", []property{unitOf(bytes)}).
-		OverrideByName("Of its quota", gaugeCell("green", nearlyFull()...)).
-		OverrideByName("Utilization", gaugeCell("blue")).
-		OverrideByName("Compute quota", []property{unitOf(ratio)}).
-		SortBy(descending("Of its quota"))
+		Span(12).Height(8).NoValue("no probed endpoint is known to use this card")
 }

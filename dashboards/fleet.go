@@ -1,102 +1,176 @@
 package dashboards
 
-import (
-	"fmt"
-	"slices"
-
-	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
-)
-
-const (
-	ofVendor = ofHost + `,vendor=~"$vendor"`
-
-	// The labels that tell one host's cards of a vendor, one card, one probed endpoint and one collector from all others.
-	// A pod's name is none of them: the pods of a node, at once or one after the other, are one host.
-	byVendor    = `job, instance, vendor`
-	byCard      = `job, instance, vendor, device`
-	byTarget    = `job, instance, target`
-	byCollector = `job, instance, collector`
-
-	// exporters is up of every target in a scrape job that had an exporter in the time range.
-	exporters = `(up{` + ofHost + `} and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range]))`
-
-	// missing cards of a host and vendor: expected and not in the tool's table, as AcceleratorCardsMissing counts them. All
-	// are missing while the tool fails.
-	missing = `clamp_min(` + expected + ` - (max by (` + byVendor + `) (accelerator_devices{` + ofVendor + `}) or 0 * ` + expected + `), 0)`
-
-	expected = `max by (` + byVendor + `) (accelerator_devices_expected{` + ofVendor + `})`
-
-	// held is the share of a card's memory in use, of the fuller kind where it has two. Memory of the host that a card maps
-	// is none of it.
-	held = `max by (` + byCard + `) (accelerator_memory_used_bytes{` + ofCard + `,type!="host_mapped"} / accelerator_memory_total_bytes{` + ofCard + `,type!="host_mapped"})`
-
-	peakLoad = `max by (` + byCard + `) (max_over_time(accelerator_utilization_ratio{` + ofCard + `}[$__range]))`
-)
-
-// idleFull are the cards whose memory is held by something that does not compute, in the time range.
-func idleFull() string {
-	return fmt.Sprintf(`(%s >= %g and on (`+byCard+`) (%s <= %g))`, held, memoryHeld, peakLoad, idle)
-}
-
-// whichIdleFull says which those are.
-func whichIdleFull() string {
-	return "Cards with " + percent(memoryHeld) + " or more of their memory in use and a utilization that never rose above " + percent(idle) + " in the time range: "
-}
-
 func fleet() page {
 	return page{
-		uid: uidFleet, title: "Accelerators: fleet", refresh: "1m",
-		description: "All hosts and all cards: what needs a hand now, how load, power and memory are spread, which collectors and probes fail, which versions run. " +
+		uid: "accelerator-fleet", title: "Accelerators: fleet", refresh: "1m", from: "now-1h",
+		description: "All hosts and all cards: what needs a hand now, how load, power and memory are spread, which probes fail, which versions run. " +
 			"Made for up to a thousand hosts: panels hold totals, or the few at the top.",
-		variables:   slices.Concat(hosts(), cards(), []variable{windowVariable(), topVariable()}),
-		scope:       chosenCards(),
+		variables: []variable{
+			datasourceVariable(), jobVariable(), instanceVariable(),
+			many("vendor", "Vendor", `label_values(accelerator_info{job=~"$job",instance=~"$instance"}, vendor)`),
+		},
+		scope:       "${instance:queryparam}&${vendor:queryparam}",
 		annotations: []annotation{hostAlerts()},
 		rows: []row{
 			shown("Now", fleetNow()...),
-			shown("What needs a hand", alertTable().Span(24).Height(7), problemsNow()),
-			shown("Health", fleetHealth()...),
-			shown("Load, memory and power", fleetLoad()...),
+			shown("What needs a hand", hostAlertTable().Span(14).Height(15), worstCards()),
+			shown("Load and failures", fleetLines()...),
 			shown("Cards, hosts and targets", cardTable(), hostTable(), targetTable()),
 			folded("Cards by namespace", namespaceTable()),
-			folded("Idle with memory held", idleFullTable()),
-			folded("Collectors and versions", append([]panel{collectorTable()}, versions()...)...),
+			folded("Idle with memory held", idleTable()),
+			folded("Tools and drivers", versions()),
 		},
 	}
 }
 
-// troubles is green at nothing, and of a colour at one or more.
-func troubles(color string) *dashboard.ThresholdsConfigBuilder {
-	return thresholds("green", step{1, color})
+func fleetNow() []panel {
+	return []panel{
+		statPanel("Hosts", "Hosts of the scrape jobs that hold exporters, whether they answer or not; several exporters of one instance are one host. Give exporters a scrape job of their own, or other programs are counted too.", count, "none",
+			now(`count(count by (job, instance) (up{job=~"$job",instance=~"$instance"} and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range])))`, "")).
+			Span(3).ColorScheme(blue()),
+		statPanel("Exporters down", "Exporters that Prometheus cannot scrape: host off, service stopped, or port closed. Their cards are in no other figure here.", count, "no exporter",
+			now(`sum((up{job=~"$job",instance=~"$instance"} and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range])) == bool 0)`, "")).
+			Span(3).Thresholds(thresholds("green", step{1, "red"})),
+		statPanel("Cards", "Cards in the vendors' tables now.", count, "none",
+			now(`sum(max by (job, instance, vendor) (accelerator_devices{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, "")).
+			Span(3).ColorScheme(blue()),
+		statPanel("Cards missing", "Cards expected and not in the tool's table, as AcceleratorCardsMissing counts them: all cards of a host whose tool fails, and MetaX cards that only mx-smi -L still lists. The table of hosts has them.", count, "no cards",
+			now(`sum(clamp_min(max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
+  - (max by (job, instance, vendor) (accelerator_devices{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) or 0 * max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})), 0))`, "")).
+			Span(3).Thresholds(thresholds("green", step{1, "red"})),
+		statPanel("Cards unhealthy", "Cards in a state other than Available or OK. They stand first in the table of cards: take such a card out of service.", count, "not reported",
+			now(`sum(accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"} == bool 0)`, "")).
+			Span(3).Thresholds(thresholds("green", step{1, "red"})),
+		statPanel("Collectors failing", "Collectors whose last poll failed. While a vendor's fails its cards have no data after three intervals and a timeout. An exporter that cannot know the containers of processes, as it has a PID namespace of its own, does not count.", count, "none",
+			now(`sum((accelerator_collector_success{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"} unless on (job, instance, collector) increase(accelerator_collector_failures_total{job=~"$job",instance=~"$instance",collector="containers",reason="unsupported"}[5m]) > 0) == bool 0)`, "")).
+			Span(3).Thresholds(thresholds("green", step{1, "red"})),
+		statPanel("Targets failing", "Probed endpoints whose last probe failed.", count, "no probe",
+			now(`sum(accelerator_probe_success{job=~"$job",instance=~"$instance"} == bool 0)`, "")).
+			Span(3).Thresholds(thresholds("green", step{1, "red"})),
+		alertCount().Span(3),
+	}
 }
 
-const (
-	// ofCollector follows the choice of vendors, and always holds the collectors that are of none.
-	ofCollector = ofHost + `,collector=~"$vendor|numa|containers|allocations"`
+// worstCards has as many rows as its height holds.
+func worstCards() panel {
+	return stateTimeline("Health of the worst cards", "The 20 cards that were healthy for the smallest share of the time range. A gap is a card that was not listed, or a host that could not be scraped. A click leads to the card.",
+		healthy(),
+		overTime(`min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) and on (job, instance, vendor, device)
+  bottomk(20, sum_over_time((min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))[$__range:$__interval] @ end())
+    / on (job, instance) group_left () count_over_time((group by (job, instance) (up{job=~"$job",instance=~"$instance"}))[$__range:$__interval] @ end()))`, cardLegend)).
+		Span(10).Height(15).MaxDataPoints(300).DataLinks(toCardOfSeries())
+}
 
-	// noFailure leaves out the exporters in a PID namespace of their own, which cannot know the processes of others: that is
-	// a choice, and no failure to AcceleratorCollectorFailing either.
-	noFailure = ` unless on (` + byCollector + `) increase(accelerator_collector_failures_total{` + ofHost + `,collector="containers",reason="unsupported"}[5m]) > 0`
-)
+func fleetLines() []panel {
+	return []panel{
+		timeSeries("Utilization", "Mean of a vendor's cards, and the share of them that do nothing (less than 5 %). Many idle beside a high mean: the work is spread unevenly.", ratio,
+			overTime(`avg by (vendor) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, "{{vendor}} mean"),
+			overTime(`avg by (vendor) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"} < bool 0.05)`, "{{vendor}} idle cards", dashed()...)).
+			MaxDataPoints(300),
+		timeSeries("Power", "Sum over a vendor's cards, and the sum of the limits of those that print one (MetaX from mx-smi 2.1.12). Plan feeds and cooling by the limit, not by the load of a day.", watts,
+			overTime(`sum by (vendor) (accelerator_power_watts{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, "{{vendor}}"),
+			overTime(`sum by (vendor) (accelerator_power_limit_watts{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, "{{vendor}} limit", dashed()...)).
+			MaxDataPoints(300).Min(0),
+		timeSeries("Temperature", "Mean and hottest chip of a vendor's cards. A hottest card that leaves the mean behind has a cooling problem of its own; both rising together is the room.", celsius,
+			overTime(`avg by (vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"})`, "{{vendor}} mean"),
+			overTime(`max by (vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"})`, "{{vendor}} hottest")).
+			MaxDataPoints(300),
+		timeSeries("Probes that fail", "Share of all probes that failed, by reason; those that the exporter withdrew are left out. Many targets at once: look at the network or the exporters' side; one target: at its server.", ratio,
+			overTime(`sum by (reason) (rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",reason!="canceled"}[5m])) / on () group_left () sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}[5m])) > 0`, "{{reason}}")).
+			Span(12).MaxDataPoints(300).Stacking(stacked()).FillOpacity(40).NoValue("no probe failed"),
+		timeSeries("Failed polls", "Failed polls of all collectors by reason, and parts of the tools' output that could not be read (warnings). timeout and stuck: the tool hangs, mostly on a sick card. driver: reload it. parse and warnings: a layout that the exporter does not know; send a capture.", "suffix:/min",
+			overTime(`60 * sum by (collector, reason) (rate(accelerator_collector_failures_total{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"}[5m])
+  unless on (job, instance, collector) increase(accelerator_collector_failures_total{job=~"$job",instance=~"$instance",collector="containers",reason="unsupported"}[5m]) > 0) > 0`, "{{collector}} {{reason}}"),
+			overTime(`60 * sum by (collector) (rate(accelerator_parse_warnings_total{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"}[5m]))`, "{{collector}} warnings")).
+			Span(12).MaxDataPoints(300).Min(0).NoValue("no poll failed"),
+	}
+}
 
-func fleetNow() []panel {
-	panels := []panel{
-		statPanel("Hosts", "Hosts of the scrape jobs that hold exporters, whether they answer or not; several exporters of one instance are one host. Give exporters a scrape job of their own, or other programs are counted too.", count,
-			"none", now(`count(count by (job, instance) (`+exporters+`))`, "")).ColorScheme(fixed("blue")),
-		statPanel("Exporters down", "Exporters that Prometheus cannot scrape: host off, service stopped, or port closed. Their cards are in no other figure here.", count,
-			"no exporter", now(`sum(`+exporters+` == bool 0)`, "")).Thresholds(troubles("red")),
-		statPanel("Cards", "Cards in the vendors' tables now.", count,
-			"none", now(`sum(max by (`+byVendor+`) (accelerator_devices{`+ofVendor+`}))`, "")).ColorScheme(fixed("blue")),
-		statPanel("Cards missing", "Cards expected and not in the tool's table, as AcceleratorCardsMissing counts them: all cards of a host whose tool fails, and MetaX cards that only mx-smi -L still lists. The problems below name them.", count,
-			"no cards", now(`sum(`+missing+`)`, "")).Thresholds(troubles("red")),
-		statPanel("Cards unhealthy", "Cards in a state other than Available or OK. The problems below have the state as printed: take such a card out of service.", count,
-			"not reported", now(`sum(accelerator_healthy{`+ofCard+`} == bool 0)`, "")).Thresholds(troubles("red")),
-		statPanel("Collectors failing", "Collectors whose last poll failed. While a vendor's fails its cards have no data after three intervals and a timeout. An exporter that cannot know the containers of processes, as it has a PID namespace of its own, does not count.", count,
-			"none", now(`sum((accelerator_collector_success{`+ofCollector+`}`+noFailure+`) == bool 0)`, "")).Thresholds(troubles("red")),
-		statPanel("Targets failing", "Probed endpoints whose last probe failed.", count,
-			"no probe", now(`sum(accelerator_probe_success{`+ofHost+`} == bool 0)`, "")).Thresholds(troubles("red")),
-	}
-	for _, p := range cardProblems() {
-		panels = append(panels, p.number())
-	}
-	return panels
+func cardTable() panel {
+	return rowsOf("Cards", "The first 500 cards, the unhealthy first. Click a head to sort by another column, such as the hottest or the fullest; the card leads to its own page. Of several pods on a card one is named, by the recording rules.",
+		[]column{
+			value("Health", `topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, mapped(saying("0", "healthy", "green"), saying("1", "unhealthy", "red"))...),
+			hostColumn(),
+			label("vendor", "Vendor"),
+			cardColumn(),
+			label("name", "Model"),
+			value("Utilization", `max by (job, instance, vendor, device, name) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"} * on (job, instance, vendor, device) group_left (name) max by (job, instance, vendor, device, name) (accelerator_info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))
+  and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, gaugeCell("blue")...),
+			value("Memory held", `max by (job, instance, vendor, device) (accelerator_memory_used_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
+  and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, gaugeCell("green", full()...)...),
+			value("Power", `max by (job, instance, vendor, device) (accelerator_power_watts{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, unitOf(watts)),
+			value("Temperature", `max by (job, instance, vendor, device) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"}) and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, unitOf(celsius)),
+			{head: "Namespace", field: "namespace", expr: `topk by (job, instance, vendor, device) (1, card_pod:accelerator_workload:info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`},
+			label("pod", "Pod"),
+		}).
+		Height(12).SortBy(descending("Health"))
+}
+
+func hostTable() panel {
+	return rowsOf("Hosts", "One row a host and vendor, so that a thousand hosts are a thousand rows: click a head to sort, narrow by the variables above. The host leads to load and latency and to NUMA.",
+		[]column{
+			hostColumn(),
+			label("vendor", "Vendor"),
+			value("Expected", `max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, unitOf(count)),
+			value("Missing", `clamp_min(max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
+  - (max by (job, instance, vendor) (accelerator_devices{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) or 0 * max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})), 0)`, textCell(count, step{1, "red"})...),
+			value("Unhealthy", `sum by (job, instance, vendor) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"} == bool 0)`, textCell(count, step{1, "red"})...),
+			value("Utilization", `avg by (job, instance, vendor) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, gaugeCell("blue")...),
+			value("Hottest", `max by (job, instance, vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"})`, unitOf(celsius)),
+		}).
+		Height(8).SortBy(descending("Missing"))
+}
+
+func targetTable() panel {
+	return rowsOf("Targets that fail most", "Probed endpoints, those with the largest share of failed probes in the time range first; the time to the first token is of the probes that got one. A target leads to its load and latency.",
+		[]column{
+			hostColumn(),
+			targetColumn(),
+			value("Failed", `sum by (job, instance, target) (increase(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",reason!="canceled"}[$__range])) / (sum by (job, instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}[$__range])) > 0)`, gaugeCell("green", failing()...)...),
+			value("Last probe", `min by (job, instance, target) (accelerator_probe_success{job=~"$job",instance=~"$instance"})`, succeeded()...),
+			value("Last success", `time() - (max by (job, instance, target) (accelerator_probe_last_success_timestamp_seconds{job=~"$job",instance=~"$instance"}) or 0 * max by (job, instance, target) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}))`, age(late()...)...),
+			value("First token p90", `histogram_quantile(0.9, sum by (job, instance, target, le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{job=~"$job",instance=~"$instance"}[$__range])))`, unitOf(seconds)),
+			value("Over objective", `sum by (job, instance, target) (increase(accelerator_probe_slo_violations_total{job=~"$job",instance=~"$instance"}[$__range]))`, someIsBad("orange")...),
+		}).
+		Height(8).NoValue("no probe").SortBy(descending("Failed"))
+}
+
+func namespaceTable() panel {
+	return rowsOf("Cards by namespace", "Whose cards they are, by the recording rules: cards with a process of the namespace's pods, or allocated to them. A card that two namespaces share counts for both, with its whole utilization. Idle: no utilization above 5 % in the time range, and a fifth of the memory or more in use: ask the owner.",
+		[]column{
+			label("namespace", "Namespace"),
+			value("Cards", `count by (namespace) (group by (job, instance, vendor, device, namespace) (card_pod:accelerator_workload:info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, unitOf(count)),
+			value("Utilization", `avg by (namespace) (group by (job, instance, vendor, device, namespace) (card_pod:accelerator_workload:info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) * on (job, instance, vendor, device) group_left () max by (job, instance, vendor, device) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, gaugeCell("blue")...),
+			value("Idle with memory held", `count by (namespace) (group by (job, instance, vendor, device, namespace) (card_pod:accelerator_workload:info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) and on (job, instance, vendor, device)
+  (max_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"}[$__range]) <= 0.05 and on (job, instance, vendor, device) accelerator_memory_used_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor"} >= 0.2))`, textCell(count, step{1, "orange"})...),
+		}).
+		Height(8).NoValue("no pod is known, or Prometheus lacks the recording rules").SortBy(descending("Cards"))
+}
+
+func idleTable() panel {
+	return rowsOf("Idle with memory held", "Up to 50 cards with a fifth of their memory or more in use and a utilization that never rose above 5 % in the time range: choose the range by how long a card may rest. "+
+		"The process is the one that holds the most, empty where the tool prints none: end it, or give the server work.",
+		[]column{
+			hostColumn(),
+			label("vendor", "Vendor"),
+			cardColumn(),
+			value("Memory held", `topk(50, max by (job, instance, vendor, device) (accelerator_memory_used_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) >= 0.2
+  and on (job, instance, vendor, device) max_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"}[$__range]) <= 0.05)`, gaugeCell("orange")...),
+			label("process", "Process"),
+			label("pid", "PID"),
+			value("Process memory", `topk by (job, instance, vendor, device) (1, max by (job, instance, vendor, device, pid, process) (accelerator_process_memory_used_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))
+  and on (job, instance, vendor, device) (accelerator_memory_used_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor"} >= 0.2)
+  and on (job, instance, vendor, device) max_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"}[$__range]) <= 0.05`, unitOf(bytes)),
+		}).
+		NoValue("no card is idle with memory held").SortBy(descending("Memory held"))
+}
+
+func versions() panel {
+	return rowsOf("Tools and drivers", "Hosts by version of the vendor's tool, driver, runtime (MACA, HPCC) and firmware. More than one row a vendor is an unfinished upgrade; the same model behaving in two ways often sits on two rows. Empty columns are not printed by the tool.",
+		[]column{
+			label("vendor", "Vendor"), label("tool", "Tool"), label("tool_version", "Tool version"), label("driver_version", "Driver"),
+			label("runtime_version", "Runtime"), label("firmware_version", "Firmware"),
+			value("Hosts", `count by (vendor, tool, tool_version, driver_version, runtime_version, firmware_version) (group by (job, instance, vendor, tool, tool_version, driver_version, runtime_version, firmware_version) (accelerator_tool_info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, unitOf(count)),
+		}).
+		Height(7)
 }

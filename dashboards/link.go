@@ -22,7 +22,7 @@ func (p page) linksTo(pages []page) []cog.Builder[dashboard.DashboardLink] {
 			continue
 		}
 		name := strings.TrimPrefix(to.title, "Accelerators: ")
-		url := "/d/" + to.uid + "?" + strings.Join(append([]string{"${datasource:queryparam}", "${job:queryparam}"}, p.scope...), "&")
+		url := "/d/" + to.uid + "?" + "${datasource:queryparam}&${job:queryparam}&" + p.scope
 		links = append(links, link{
 			Title: strings.ToUpper(name[:1]) + name[1:], Type: dashboard.DashboardLinkTypeLink, Icon: "dashboard", Url: &url, Tags: []string{}, KeepTime: true,
 		})
@@ -30,54 +30,35 @@ func (p page) linksTo(pages []page) []cog.Builder[dashboard.DashboardLink] {
 	return links
 }
 
-// chosenCards are the scope of a dashboard whose variables name hosts and cards, chosenHost of one about a single host.
-func chosenCards() []string {
-	return []string{"${instance:queryparam}", "${vendor:queryparam}", "${device:queryparam}"}
-}
-
-func chosenHost() []string { return []string{"var-instance=${host:percentencode}"} }
-
-// where says where in the data a link finds its values.
-type where string
-
-const (
-	ofSeries where = "${__field.labels." // labels of a time series, stat or gauge
-	ofRow    where = "${__data.fields."  // cells of a table's row
-)
-
-// linkTo leads from a value to another dashboard. Each parameter is a variable there and the label that holds its value;
-// job and data source go along.
-func linkTo(title, uid string, from where, parameters ...[2]string) link {
-	url := []string{"/d/" + uid + "?${datasource:queryparam}", "${job:queryparam}"}
-	for _, p := range parameters {
-		url = append(url, "var-"+p[0]+"="+string(from)+p[1]+"}")
-	}
-	address := strings.Join(append(url, "${__url_time_range}"), "&")
+// linkTo leads from a value to another dashboard: the address has what is chosen there, and takes data source, job and time range along.
+func linkTo(title, address string) link {
 	return link{Title: title, Type: dashboard.DashboardLinkTypeLink, Url: &address, Tags: []string{}}
 }
 
-// cardLink leads to the card that a series or a row is about. The panel's data has the labels instance, vendor and device.
-func cardLink(from where) link {
-	return linkTo("Open the card", uidCard, from, [2]string{"host", "instance"}, [2]string{"maker", "vendor"}, [2]string{"card", "device"})
-}
+// links makes a column lead elsewhere.
+func links(all ...link) []property { return []property{{Id: "links", Value: all}} }
 
 // toCardOfSeries makes the series of a panel lead to their cards.
 func toCardOfSeries() []cog.Builder[dashboard.DashboardLink] {
-	return []cog.Builder[dashboard.DashboardLink]{cardLink(ofSeries)}
+	return []cog.Builder[dashboard.DashboardLink]{linkTo("Open the card",
+		"/d/accelerator-card?${datasource:queryparam}&${job:queryparam}&var-host=${__field.labels.instance}&var-maker=${__field.labels.vendor}&var-card=${__field.labels.device}&${__url_time_range}")}
 }
 
-// toCard makes the column of a card's number lead to the card.
-func toCard() []property { return linkCell(cardLink(ofRow)) }
+// Columns that lead to other dashboards. The rows need the labels instance, vendor and device, or target.
 
-// toHost makes the column of a host lead to the pages about hosts.
-func toHost() []property {
-	return linkCell(
-		linkTo("Open load and latency", uidLoadLatency, ofRow, [2]string{"instance", "instance"}),
-		linkTo("Open NUMA", uidNUMA, ofRow, [2]string{"host", "instance"}),
-	)
+func hostColumn() column {
+	return label("instance", "Host", links(
+		linkTo("Open load and latency", "/d/accelerator-load-latency?${datasource:queryparam}&${job:queryparam}&var-instance=${__data.fields.instance}&${__url_time_range}"),
+		linkTo("Open NUMA", "/d/accelerator-numa?${datasource:queryparam}&${job:queryparam}&var-host=${__data.fields.instance}&${__url_time_range}"),
+	)...)
 }
 
-// toTarget makes the column of a probed endpoint lead to its latencies.
-func toTarget() []property {
-	return linkCell(linkTo("Open load and latency", uidLoadLatency, ofRow, [2]string{"instance", "instance"}, [2]string{"target", "target"}))
+func cardColumn() column {
+	return label("device", "Card", links(linkTo("Open the card",
+		"/d/accelerator-card?${datasource:queryparam}&${job:queryparam}&var-host=${__data.fields.instance}&var-maker=${__data.fields.vendor}&var-card=${__data.fields.device}&${__url_time_range}"))...)
+}
+
+func targetColumn() column {
+	return label("target", "Target", links(linkTo("Open load and latency",
+		"/d/accelerator-load-latency?${datasource:queryparam}&${job:queryparam}&var-instance=${__data.fields.instance}&var-target=${__data.fields.target}&${__url_time_range}"))...)
 }

@@ -1,159 +1,197 @@
 package dashboards
 
-import "slices"
+import "github.com/grafana/grafana-foundation-sdk/go/dashboard"
 
 func loadLatency() page {
 	return page{
-		uid:   uidLoadLatency,
-		title: "Accelerators: load and latency",
+		uid: "accelerator-load-latency", title: "Accelerators: load and latency", refresh: "30s", from: "now-1h",
 		description: "Does latency follow load, is the endpoint fast, and how many requests fail? " +
 			"Latencies are those of the exporter's own probes, the load is that of the cards that serve the probed endpoint.",
-		refresh: "30s",
-		variables: slices.Concat(hosts(), cards(), probes(), []variable{
-			serverVariable(serversOfTargets()), windowVariable(), linesVariable(),
-		}),
-		scope:       chosenCards(),
-		annotations: []annotation{hostAlerts(), stepMarks("")},
+		variables: []variable{
+			datasourceVariable().Hide(dashboard.VariableHideHideVariable), hidden(jobVariable()), instanceVariable(),
+			many("target", "Target", `label_values(accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}, target)`),
+			serverVariable(serversOfTargets), windowVariable(),
+		},
+		scope: "${instance:queryparam}",
+		annotations: []annotation{
+			hostAlerts(),
+			loadTests(`max by (target, step) (accelerator_bench_phase{target=~"$server"} or accelerator_bench_phase and on (target) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})`),
+		},
 		rows: []row{
 			{panels: []panel{loadAndLatency()}},
-			shown("Now", loadLatencyNow()...),
+			shown("Now", append(loadLatencyNow(), hostAlertTable().Span(12).Height(13), servingTable())...),
 			shown("Latency of the probes", probeLatencies()...),
 			folded("Latency by load", latencyByLoad()...),
-			shown("Cards that serve", servingCards()...),
+			shown("Cards that serve", servingLines()),
 			shown("The server's own figures", serverFigures()...),
 			folded("Failures, and how far the probe can be trusted", probeTrust()...),
-			folded("Distributions", latencyHeatMaps()...),
 		},
 	}
 }
 
+// serversOfTargets are the vLLM servers of the chosen targets: those whose label "target", which their scrape may give
+// them, names one, and of several such the one with the prober's instance, as a sidecar has its pod's; else those that are
+// scraped at the address that is probed, also where the exporter probes its own machine by a loopback address.
+const serversOfTargets = `vllm:num_requests_running and on (instance, target) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} or vllm:num_requests_running and on (target) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (instance, target) vllm:num_requests_running) or vllm:num_requests_running{target=""} and on (instance) label_replace(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}, "instance", "$1", "target", "(.+)") or vllm:num_requests_running{target=""} and on (instance) label_replace(label_join(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}, "both", ";", "instance", "target"), "instance", "$1:$2", "both", "(.+):[0-9]+;(?:127\\.0\\.0\\.1|localhost|\\[::1\\]):([0-9]+)")`
+
+// What serves a target, in the queries below: the cards that the exporter knows to serve it; else all cards of the exporter
+// that probes it. Where no chosen target is probed by an exporter with cards: all cards of the chosen hosts.
+
 // loadAndLatency is what the dashboard is for. Load and latencies are means over the same window, so that neither lags
 // behind the other.
 func loadAndLatency() panel {
-	load := serving(servingLoad)
 	return logSeries("Load and latency",
-		"Utilization of the cards that serve the chosen targets (right), and what their probes took (left): means of the same window, so that one line follows the other within it. Failed: the share of the probes. Choose one target to see it alone, and a longer window where no latency is shown.",
-		overTime(`avg(`+load+`)`, "utilization, mean", onTheRight(colorOf("blue"), filled(25))...),
-		overTime(`max(`+load+`)`, "utilization, busiest card", onTheRight(colorOf("super-light-blue"))...),
-		overTime(probeLatency(ttft).mean(), "time to first token, mean", colorOf("orange"), thick()),
-		overTime(probeLatency(itl).mean(), "inter-token latency, mean", colorOf("green"), thick()),
-		overTime(failureRatio(), "failed probes", onTheRight(colorOf("red"), filled(50), property{Id: "custom.drawStyle", Value: "bars"})...)).
+		"Utilization of the cards that serve the chosen targets (right), and what their probes took (left): means of the same window, so that one line follows the other within it. Bars: the share of the probes that failed. Choose one target to see it alone, and a longer window where no latency is shown.",
+		overTime(`avg(avg_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance"}[$window]) and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
+  or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
+  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, "utilization, mean", onTheRight(colorOf("blue"), filled(25))...),
+		overTime(`sum(rate(accelerator_probe_time_to_first_token_seconds_sum{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / (sum(rate(accelerator_probe_time_to_first_token_seconds_count{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)`, "time to first token, mean", colorOf("orange"), thick()),
+		overTime(`sum(rate(accelerator_probe_inter_token_latency_seconds_sum{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / (sum(rate(accelerator_probe_inter_token_latency_seconds_count{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)`, "inter-token latency, mean", colorOf("green"), thick()),
+		overTime(`sum(rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",target=~"$target",reason!="canceled"}[$window])) / sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0`, "failed probes",
+			onTheRight(colorOf("red"), filled(50), property{Id: "custom.drawStyle", Value: "bars"})...)).
 		Span(24).Height(13).Legend(figures())
 }
 
-// servingLoad is the utilization of each chosen card, as a mean over the window as the latencies are.
-const servingLoad = `avg_over_time(accelerator_utilization_ratio{` + ofCard + `}[$window])`
-
 func loadLatencyNow() []panel {
 	return []panel{
-		statPanel("Firing alerts", "Alerts that fire now for the chosen hosts, those of severity info left out. None: no alert fires, or Prometheus lacks the rules.", count,
-			"none", now(`count(ALERTS{`+firing+`,severity!="info"})`, "")).Thresholds(thresholds("red")),
-		statPanel("Failed probes", "Share of the probes of the last window that failed, for whatever reason but that the exporter withdrew them.", ratio,
-			"no probe", now(failureRatio(), "")).Thresholds(thresholds("green", failing()...)),
-		statPanel("Last success", "Time since the last probe that succeeded, of the target that waits longest; never: none has since the exporter started.", seconds,
-			"no probe", now(`max(`+sinceSuccess(ofProbe)+`)`, "")).
-			Mappings(append(neverWord(), absent("no probe"))).
-			Thresholds(thresholds("green", late()...)),
-		statPanel("Unhealthy serving cards", "Cards that serve the chosen targets and that their tool does not call Available or OK.", count,
-			"not reported", now(`sum(`+serving(`(accelerator_healthy{`+ofCard+`} == bool 0)`)+`)`, "")).Thresholds(troubles("red")),
-		statPanel("Time to first token", "Mean over the last window.", seconds,
-			"no probe", now(probeLatency(ttft).mean(), "")).ColorScheme(fixed("orange")),
-		statPanel("Time per output token", "Mean over the last window.", seconds,
-			"no probe", now(probeLatency(tpot).mean(), "")).ColorScheme(fixed("green")),
-		alertTable().Span(12).Height(7),
-		servingTable(),
+		alertCount().Span(9),
+		statPanel("Failed probes", "Share of the probes of the last window that failed, for whatever reason but that the exporter withdrew them.", ratio, "no probe",
+			now(`sum(rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",target=~"$target",reason!="canceled"}[$window])) / (sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)`, "")).
+			Span(5).Thresholds(thresholds("green", failing()...)),
+		statPanel("Last success", "Time since the last probe that succeeded, of the target that waits longest; never: none has since the exporter started.", seconds, "no probe",
+			now(`max(time() - (max by (job, instance, target) (accelerator_probe_last_success_timestamp_seconds{job=~"$job",instance=~"$instance",target=~"$target"}) or 0 * max by (job, instance, target) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, "")).
+			Span(5).Mappings([]dashboard.ValueMapping{never(), absent("no probe")}).Thresholds(thresholds("green", late()...)),
+		statPanel("Unhealthy serving cards", "Cards that serve the chosen targets and that their tool does not call Available or OK.", count, "not reported",
+			now(`sum((accelerator_healthy{job=~"$job",instance=~"$instance"} == bool 0) and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
+  or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
+  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, "")).
+			Span(5).Thresholds(thresholds("green", step{1, "red"})),
 	}
-}
-
-// sinceSuccess is the time since the last good probe of each target, since 1970 where there was none.
-func sinceSuccess(matchers string) string {
-	return `time() - (max by (` + byTarget + `) (accelerator_probe_last_success_timestamp_seconds{` + matchers + `})` +
-		` or 0 * max by (` + byTarget + `) (accelerator_probe_requests_total{` + matchers + `}))`
-}
-
-// notCanceled leaves out probes that the exporter itself withdrew, at its stop or at a reload: they say nothing of the
-// endpoint, and the alerts do not count them either.
-const notCanceled = `,reason!="canceled"`
-
-// failureRatio is the part of the probes of the window that failed.
-func failureRatio() string {
-	return `sum(rate(accelerator_probe_failures_total{` + ofProbe + notCanceled + `}[$window])) / (sum(rate(` + probed + `[$window])) > 0)`
 }
 
 // servingTable has the cards that serve, those that need a look first.
 func servingTable() panel {
-	return rowsOf("Cards that serve", "Cards known to serve the chosen targets; where none is known, all chosen cards of the exporter that probes. Unhealthy ones first. Process: the share of the CPUs of the process on the card that are on the card's NUMA node. Of several pods on a card one is named.",
-		append([]column{
-			value("Health", `min by (`+byCard+`) (`+serving(`accelerator_healthy{`+ofCard+`}`)+`)`, mappedCell(healthMappings())...),
+	return rowsOf("Cards that serve", "Cards known to serve the chosen targets; where none is known, all cards of the exporter that probes. Unhealthy ones first. Process: the share of the CPUs of the process on the card that are on the card's NUMA node.",
+		[]column{
+			value("Health", `min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
+  or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
+  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, mapped(healthy()...)...),
 			hostColumn(),
 			label("vendor", "Vendor"),
 			cardColumn(),
-			value("Utilization", `max by (`+byCard+`) (`+serving(`accelerator_utilization_ratio{`+ofCard+`}`)+`)`, gaugeCell("blue")...),
-			value("Memory", `max by (`+byCard+`) (`+serving(memoryShare)+`)`, gaugeCell("green", full()...)...),
-			value("Power", `max by (`+byCard+`) (`+serving(`accelerator_power_watts{`+ofCard+`}`)+`)`, unitOf(watts)),
-			value("°C", `max by (`+byCard+`) (`+serving(`accelerator_temperature_celsius{`+ofCard+`,sensor="chip"}`)+`)`, unitOf(plain)),
-			servedFrom(),
-		}, onePod(serving(workloads(ofCard)))...)).
-		Span(12).Height(7).SortBy(ascending("Health"))
+			value("Utilization", `max by (job, instance, vendor, device) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
+  or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
+  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, gaugeCell("blue")...),
+			value("Memory", `max by (job, instance, vendor, device) (accelerator_memory_used_bytes{job=~"$job",instance=~"$instance",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
+  or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
+  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, gaugeCell("green", full()...)...),
+			value("Process", `min by (job, instance, vendor, device) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
+  or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
+  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, append(mapped(saying("0", "bound to another node", "red"), saying("1", "on the node of the card", "green")), unitOf(ratio), whole(), colored("orange"))...),
+		}).
+		Span(12).Height(13).SortBy(ascending("Health"))
 }
 
-const memoryShare = `accelerator_memory_used_bytes{` + ofCard + `,type!="host_mapped"} / accelerator_memory_total_bytes{` + ofCard + `,type!="host_mapped"}`
-
-func servingCards() []panel {
-	return []panel{
-		cardLines("Utilization", "Utilization of the cards that serve.", ratio, "busiest", serving(`accelerator_utilization_ratio{`+ofCard+`}`)),
-		cardLines("Power", "Power of the cards that serve, and the lowest power limit where the tool prints one.", watts, "highest", serving(`accelerator_power_watts{`+ofCard+`}`)).
-			WithTarget(overTime(`min(`+serving(`accelerator_power_limit_watts{`+ofCard+`}`)+`)`, "lowest limit").RefId("D")).
-			OverrideByQuery("D", dashed(colorOf("red"), noLink())),
-		cardLines("Memory in use", "Share of the memory of the cards that serve, of the fuller kind where a card has two.", ratio, "fullest", `max by (`+byCard+`) (`+serving(memoryShare)+`)`),
-		cardLines("Temperature", "Temperature of the cards that serve.", celsius, "hottest", serving(`accelerator_temperature_celsius{`+ofCard+`,sensor="chip"}`)),
-	}
+func servingLines() panel {
+	return cardLines("Utilization", "Utilization of the cards that serve.", ratio,
+		`avg(accelerator_utilization_ratio{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
+  or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
+  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`,
+		`max(accelerator_utilization_ratio{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
+  or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
+  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`,
+		`accelerator_utilization_ratio{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
+  or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
+  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})) and on () (count(accelerator_info{job=~"$job",instance=~"$instance"}) <= 64)`).
+		Span(24)
 }
 
 func probeLatencies() []panel {
-	of := func(title, description, name string) panel {
-		return latencyPanel(title, description+" A p99 of a window with less than a hundred observations is its slowest one.", probeLatency(name), "$window",
-			overTime(serverLatency(name).mean(), "server, mean")).
-			OverrideByName("server, mean", dashed(colorOf("text")))
-	}
-	const server = " Dashed: the mean of all requests that vLLM had, by its own clock; the distance is network and queueing before vLLM only where users' requests are like probes."
 	return []panel{
-		of("Time to first token", "From the start of a probe to its first text."+server, ttft),
-		of("Inter-token latency", "Gaps between successive chunks of text."+server, itl),
-		of("Time per output token", "Time after the first token divided by the tokens after it: one value a probe."+server, tpot),
-		of("Whole answer", "From the start of a probe to its last text, successful probes only."+server, duration),
+		percentiles("Time to first token", "From the start of a probe to its first text. A p99 of a window with less than a hundred observations is its slowest one. Dashed: the mean of all requests that vLLM had, by its own clock.",
+			`histogram_quantile(0.5, sum by (le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
+			`histogram_quantile(0.9, sum by (le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
+			`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
+			overTime(`sum(rate(vllm:time_to_first_token_seconds_sum{instance=~"$server"}[$window])) / (sum(rate(vllm:time_to_first_token_seconds_count{instance=~"$server"}[$window])) > 0)`, "server, mean", dashed(colorOf("text"))...)),
+		percentiles("Inter-token latency", "Gaps between successive chunks of text. A p99 of a window with less than a hundred observations is its slowest one. Dashed: the mean of all requests that vLLM had, by its own clock.",
+			`histogram_quantile(0.5, sum by (le) (rate(accelerator_probe_inter_token_latency_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
+			`histogram_quantile(0.9, sum by (le) (rate(accelerator_probe_inter_token_latency_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
+			`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_inter_token_latency_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
+			overTime(`sum(rate(vllm:inter_token_latency_seconds_sum{instance=~"$server"}[$window])) / (sum(rate(vllm:inter_token_latency_seconds_count{instance=~"$server"}[$window])) > 0)
+  or sum(rate(vllm:time_per_output_token_seconds_sum{instance=~"$server"}[$window])) / (sum(rate(vllm:time_per_output_token_seconds_count{instance=~"$server"}[$window])) > 0)`, "server, mean", dashed(colorOf("text"))...)),
+		percentiles("Time per output token", "Time after the first token divided by the tokens after it: one value a probe. A p99 of a window with less than a hundred observations is its slowest one. Dashed: the mean of all requests that vLLM had, by its own clock.",
+			`histogram_quantile(0.5, sum by (le) (rate(accelerator_probe_time_per_output_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
+			`histogram_quantile(0.9, sum by (le) (rate(accelerator_probe_time_per_output_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
+			`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_time_per_output_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
+			overTime(`sum(rate(vllm:request_time_per_output_token_seconds_sum{instance=~"$server"}[$window])) / (sum(rate(vllm:request_time_per_output_token_seconds_count{instance=~"$server"}[$window])) > 0)`, "server, mean", dashed(colorOf("text"))...)),
 	}
 }
 
-// latencyHeatMaps show the bounds that are given: more rows would write their labels over one another.
-func latencyHeatMaps() []panel {
-	first := probeLatency(ttft).buckets("0.01", "0.02", "0.04", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "20", "40")
-	gaps := probeLatency(itl).buckets("0.005", "0.01", "0.025", "0.05", "0.1", "0.2", "0.5", "1", "2.5", "5", "10")
-	// A column of a minute holds a probe or more at the default interval of 30 s.
+// latencyByLoad reads what the group accelerator-load-bands of the recording rules counted.
+func latencyByLoad() []panel {
 	return []panel{
-		heatMap("Time to first token", "Probes by the time to their first text.", seconds, asBuckets(first)).Interval("1m"),
-		heatMap("Inter-token latency", "Gaps between chunks of text by their length.", seconds, asBuckets(gaps)).Interval("1m"),
+		rowsOf("By utilization", "What probes took while the cards of their target were so busy. Over the dashboard's time range, all chosen targets together; each probe counts for the highest load of its target in the half minute in which it ended.",
+			[]column{
+				label("band", "Utilization", mapped(saying("0", "0–20 %", "text"), saying("1", "20–40 %", "text"), saying("2", "40–60 %", "text"), saying("3", "60–80 %", "text"), saying("4", "80–100 %", "text"))...),
+				value("Probes", `sum by (band) (sum_over_time(target_utilization:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target",le="+Inf"}[$__range])) > 0`, unitOf(count), whole()),
+				value("TTFT p50", `histogram_quantile(0.5, sum by (band, le) (sum_over_time(target_utilization:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
+				value("TTFT p99", `histogram_quantile(0.99, sum by (band, le) (sum_over_time(target_utilization:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
+				value("ITL p50", `histogram_quantile(0.5, sum by (band, le) (sum_over_time(target_utilization:accelerator_probe_inter_token_latency_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
+				value("ITL p99", `histogram_quantile(0.99, sum by (band, le) (sum_over_time(target_utilization:accelerator_probe_inter_token_latency_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
+			}).
+			Span(12).Height(9).NoValue("no probe, or Prometheus lacks the recording rules").SortBy(ascending("Utilization")),
+		rowsOf("By requests in the server", "What probes took while so many requests ran or waited in the servers of their target, by vLLM's own metrics. Over the dashboard's time range, all chosen targets together; each probe counts for the highest load of its target in the half minute in which it ended.",
+			[]column{
+				label("band", "Requests", mapped(saying("0", "none", "text"), saying("1", "1–3", "text"), saying("2", "4–15", "text"), saying("3", "16–63", "text"), saying("4", "64–255", "text"), saying("5", "256–1023", "text"), saying("6", "1024 and more", "text"))...),
+				value("Probes", `sum by (band) (sum_over_time(target_requests:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target",le="+Inf"}[$__range])) > 0`, unitOf(count), whole()),
+				value("TTFT p50", `histogram_quantile(0.5, sum by (band, le) (sum_over_time(target_requests:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
+				value("TTFT p99", `histogram_quantile(0.99, sum by (band, le) (sum_over_time(target_requests:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
+				value("ITL p50", `histogram_quantile(0.5, sum by (band, le) (sum_over_time(target_requests:accelerator_probe_inter_token_latency_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
+				value("ITL p99", `histogram_quantile(0.99, sum by (band, le) (sum_over_time(target_requests:accelerator_probe_inter_token_latency_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
+			}).
+			Span(12).Height(9).NoValue("no probe, no vLLM server of its target, or Prometheus lacks the recording rules").SortBy(ascending("Requests")),
+	}
+}
+
+// serverFigures are those of the vLLM servers of the chosen targets, beside what the probes see.
+func serverFigures() []panel {
+	const none = "no scraped vLLM server is known to be the target"
+	return []panel{
+		timeSeries("Requests in the server", "Requests that vLLM runs and that wait in its queue, all servers of the chosen targets together.", count,
+			overTime(`sum(vllm:num_requests_running{instance=~"$server"})`, "running", colorOf("green")),
+			overTime(`sum(vllm:num_requests_waiting{instance=~"$server"})`, "waiting", colorOf("orange"))).
+			Span(12).Min(0).Stacking(stacked()).FillOpacity(30).NoValue(none),
+		timeSeries("Tokens a second", "Tokens that vLLM gave out and took in, and those of the probes, as the server counts them.", tokensPerSec,
+			overTime(`sum(rate(vllm:generation_tokens_total{instance=~"$server"}[$window]))`, "output"),
+			overTime(`sum(rate(vllm:prompt_tokens_total{instance=~"$server"}[$window]))`, "prompt"),
+			overTime(`sum(rate(accelerator_probe_output_tokens_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))`, "probes' output")).
+			Span(12).Min(0).NoValue(none),
+		logSeries("Time in the queue", "How long requests waited in vLLM before they were run: what an overloaded server adds to the time to first token. The mean, since vLLM's first bucket ends at 0.3 s.",
+			overTime(`sum(rate(vllm:request_queue_time_seconds_sum{instance=~"$server"}[$window])) / (sum(rate(vllm:request_queue_time_seconds_count{instance=~"$server"}[$window])) > 0)`, "mean")),
+		timeSeries("Finish reasons", "Requests that ended, each second, by why: stop (the model ended), length (max_tokens), abort (the client went away), and others of newer versions.", reqPerS,
+			overTime(`sum by (finished_reason) (rate(vllm:request_success_total{instance=~"$server"}[$window])) > 0`, "{{finished_reason}}")).
+			Min(0).Stacking(stacked()).FillOpacity(30).NoValue(none).
+			OverrideByName("stop", []property{colorOf("green")}).
+			OverrideByName("length", []property{colorOf("blue")}).
+			OverrideByName("abort", []property{colorOf("orange")}).
+			OverrideByName("error", []property{colorOf("red")}),
+		timeSeries("KV cache in use", "Share of vLLM's key-value cache in use; near 1, requests wait or are preempted.", ratio,
+			overTime(`max by (instance) (vllm:kv_cache_usage_perc{instance=~"$server"} or vllm:gpu_cache_usage_perc{instance=~"$server"})`, "{{instance}}")).
+			NoValue(none),
 	}
 }
 
 func probeTrust() []panel {
 	return []panel{
 		timeSeries("Failed probes by reason", "Share of all probes of the window that failed for this reason. canceled: withdrawn by the exporter itself, at its stop or at a reload; no other panel and no alert counts these.", ratio,
-			overTime(`sum by (reason) (rate(accelerator_probe_failures_total{`+ofProbe+`}[$window])) / on () group_left () (sum(rate(`+probed+`[$window])) > 0) > 0`, "{{reason}}")).
-			Stacking(stacked()).FillOpacity(40).NoValue("no probe failed").
-			Legend(figures().SortBy("Max").SortDesc(true)),
+			overTime(`sum by (reason) (rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / on () group_left () sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0`, "{{reason}}")).
+			Span(12).Stacking(stacked()).FillOpacity(40).NoValue("no probe failed").Legend(figures()),
 		timeSeries("Probes outside an objective", "Share of the probes of the window that missed an objective of the probe's slo.", ratio,
-			overTime(withHost(`sum by (`+byTarget+`, objective) (rate(accelerator_probe_slo_violations_total{`+ofProbe+`}[$window])) / on (`+byTarget+`) group_left () (sum by (`+byTarget+`) (rate(`+probed+`[$window])) > 0)`), targetLegend+" {{objective}}")).
-			NoValue("no objectives"),
-		timeSeries("Skipped probes", "Probes of the window that were due and not sent: the one before was still in flight, or a key could not be read or a token not be had.", count,
-			overTime(withHost(`sum by (`+byTarget+`) (increase(accelerator_probe_skipped_total{`+ofProbe+`}[$window]))`), targetLegend)).
-			Min(0),
-		timeSeries("Phases of a probe", "Where a probe's time goes before the response begins: name, connection, TLS, sending, and the wait for the response's headers. Mean over the window.", seconds,
-			overTime(`avg by (phase) (avg_over_time(accelerator_probe_phase_seconds{`+ofProbe+`}[$window]))`, "{{phase}}")).
-			Span(12).Min(0).Stacking(stacked()).FillOpacity(30),
+			overTime(`sum by (instance, target, objective) (rate(accelerator_probe_slo_violations_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / on (instance, target) group_left () (sum by (instance, target) (rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)`, "{{instance}} {{target}} {{objective}}")).
+			Span(12).NoValue("no objectives"),
 		timeSeries("How late the prober is", "p99 of the time from the kernel's receipt of bytes to their reading, and from the instant a probe was due to its sending. Where these are not small against the latencies, the exporter's machine is too busy.", seconds,
-			overTime(probeLatency("client_lag").quantile(0.99, "$window"), "reading"),
-			overTime(probeLatency("start_delay").quantile(0.99, "$window"), "sending")).
+			overTime(`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_client_lag_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`, "reading"),
+			overTime(`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_start_delay_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`, "sending")).
 			Span(12).Min(0),
 	}
 }

@@ -19,15 +19,6 @@ const (
 	tag     = "accelerator"
 )
 
-// The uids are part of links that users keep: they never change.
-const (
-	uidLoadLatency = "accelerator-load-latency"
-	uidFleet       = "accelerator-fleet"
-	uidCard        = "accelerator-card"
-	uidNUMA        = "accelerator-numa"
-	uidBenchmark   = "accelerator-benchmark"
-)
-
 type (
 	panel    = cog.Builder[dashboard.Panel]
 	variable = cog.Builder[dashboard.VariableModel]
@@ -35,16 +26,13 @@ type (
 
 // page is one dashboard before it is laid out.
 type page struct {
-	uid, title, description string
-	refresh                 string
+	uid, title, description string // the uid is part of links that users keep: it never changes
+	refresh, from           string // from is the start of the time range that it opens with, such as now-1h
 	variables               []variable
-	scope                   []string // what goes along to the other dashboards, as linksTo says
+	scope                   string // what goes along to the other dashboards, as linksTo says
 	annotations             []annotation
 	rows                    []row
 }
-
-// timeRange is the default of every dashboard, up to now.
-const timeRange = "1h"
 
 // row is a titled band of panels; they flow left to right and wrap at the grid's width. Without a title they stand above
 // all rows. A folded one shows its title until it is opened, and asks Prometheus nothing until then.
@@ -84,7 +72,7 @@ func (p page) json(links []cog.Builder[dashboard.DashboardLink]) ([]byte, error)
 		Uid(p.uid).
 		Description(p.description).
 		Tags([]string{tag}).
-		Time("now-"+timeRange, "now").
+		Time(p.from, "now").
 		Refresh(p.refresh).
 		Tooltip(dashboard.DashboardCursorSyncCrosshair).
 		Links(links).

@@ -4,7 +4,6 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
-	"github.com/grafana/grafana-foundation-sdk/go/heatmap"
 	"github.com/grafana/grafana-foundation-sdk/go/stat"
 	"github.com/grafana/grafana-foundation-sdk/go/statetimeline"
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
@@ -22,6 +21,10 @@ const (
 	plain   = "none"
 
 	tokensPerSec = "suffix:tokens/s"
+	bytesPerSec  = "Bps"
+	bitsPerSec   = "bps"
+	hertz        = "hertz"
+	eventsPerSec = "eps"
 )
 
 // timeSeries draws lines, a third of the width, on a linear axis.
@@ -29,11 +32,11 @@ func timeSeries(title, description, unit string, queries ...query) *timeseries.P
 	return lines(title, description, unit, queries...).NoValue("not reported")
 }
 
-// logSeries draws latencies, on an axis with a line for each power of ten as they span decades. It says Grafana's "No data",
-// since Grafana 9.3 would write words of ours at every tick of such an axis that has no number.
+// logSeries draws latencies, which span decades, on an axis that ends at the power of two next to the data. It says Grafana's
+// "No data", since Grafana 9.3 would write words of ours at ticks of such an axis that have no number.
 func logSeries(title, description string, queries ...query) *timeseries.PanelBuilder {
 	return lines(title, description, seconds, queries...).
-		ScaleDistribution(common.NewScaleDistributionConfigBuilder().Type(common.ScaleDistributionLog).Log(10))
+		ScaleDistribution(common.NewScaleDistributionConfigBuilder().Type(common.ScaleDistributionLog).Log(2))
 }
 
 // lines are not filled, as more than a few would hide one another. Ratios have all of 0 to 100 %, also where all is 0.
@@ -46,7 +49,7 @@ func lines(title, description, unit string, queries ...query) *timeseries.PanelB
 		LineWidth(1).FillOpacity(0).
 		ShowPoints(common.VisibilityModeAuto).
 		SpanNulls(common.BoolOrFloat64{Bool: cog.ToPtr(false)}).
-		Legend(listLegend()).
+		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(true)).
 		Tooltip(common.NewVizTooltipOptionsBuilder().
 			Mode(common.TooltipDisplayModeMulti).
 			Sort(common.SortOrderDescending))
@@ -59,11 +62,6 @@ func lines(title, description, unit string, queries ...query) *timeseries.PanelB
 		}
 	}
 	return p
-}
-
-func listLegend() *common.VizLegendOptionsBuilder {
-	return common.NewVizLegendOptionsBuilder().
-		ShowLegend(true)
 }
 
 // figures is a legend as a table, for panels whose figures are read.
@@ -91,24 +89,6 @@ func statPanel(title, description, unit, none string, queries ...query) *stat.Pa
 		ReduceOptions(common.NewReduceDataOptionsBuilder().Values(false).Calcs([]string{"lastNotNull"}).Fields(""))
 }
 
-// heatMap shows a histogram over time, half of the width. Its queries are made by asBuckets.
-func heatMap(title, description, unit string, queries ...query) *heatmap.PanelBuilder {
-	return heatmap.NewPanelBuilder().
-		Title(title).Description(description).Unit(unit).
-		Datasource(source()).Targets(lettered(queries)).
-		Span(12).Height(8).
-		NoValue("not reported").
-		Color(heatmap.NewHeatmapColorOptionsBuilder().
-			Mode(heatmap.HeatmapColorModeScheme).
-			Scheme("Oranges").Fill("dark-orange").
-			Scale(heatmap.HeatmapColorScaleExponential).
-			Exponent(0.5).Steps(64)).
-		RowsFrame(heatmap.NewRowsHeatmapOptionsBuilder().Layout(common.HeatmapCellLayoutAuto)).
-		ShowValue(common.VisibilityModeNever).
-		YAxis(heatmap.NewYAxisConfigBuilder().Unit(unit).AxisPlacement(common.AxisPlacementLeft)).
-		Tooltip(heatmap.NewHeatmapTooltipBuilder().Mode(common.TooltipDisplayModeSingle).YHistogram(false))
-}
-
 // stateTimeline shows states over time as coloured bars; its mappings give the colours.
 func stateTimeline(title, description string, mappings []dashboard.ValueMapping, queries ...query) *statetimeline.PanelBuilder {
 	return statetimeline.NewPanelBuilder().
@@ -118,8 +98,32 @@ func stateTimeline(title, description string, mappings []dashboard.ValueMapping,
 		ShowValue(common.VisibilityModeNever).
 		NoValue("not reported").
 		RowHeight(0.9).LineWidth(0).FillOpacity(80).
-		Legend(listLegend()).
+		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(true)).
 		Tooltip(common.NewVizTooltipOptionsBuilder().
 			Mode(common.TooltipDisplayModeSingle).
 			Sort(common.SortOrderNone))
 }
+
+// percentiles draws the percentiles of all that was observed in a window, each in the colour that it has everywhere.
+func percentiles(title, description, p50, p90, p99 string, more ...query) *timeseries.PanelBuilder {
+	queries := append([]query{
+		overTime(p50, "p50", colorOf("green")),
+		overTime(p90, "p90", colorOf("yellow")),
+		overTime(p99, "p99", colorOf("orange")),
+	}, more...)
+	return logSeries(title, description, queries...).Span(12).Legend(figures().Placement(common.LegendPlacementRight))
+}
+
+// cardLines draws a figure of cards: the mean, the highest, and each card. A line of a card leads to it.
+func cardLines(title, description, unit, mean, highest, each string, more ...query) *timeseries.PanelBuilder {
+	queries := append([]query{
+		overTime(mean, "mean", colorOf("blue"), thick(), filled(15), noLink()),
+		overTime(highest, "highest", colorOf("orange"), thick(), noLink()),
+		overTime(each, cardLegend),
+	}, more...)
+	return timeSeries(title, description+" Cards have a line each where the chosen hosts have no more than 64.", unit, queries...).
+		Min(0).DataLinks(toCardOfSeries())
+}
+
+// cardLegend names a card; the host is in it also where one is chosen, so that a line keeps its name when another appears.
+const cardLegend = `{{instance}} {{vendor}} {{device}}`

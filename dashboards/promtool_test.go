@@ -11,8 +11,8 @@ import (
 
 // filled puts all, or the values given, into a query's variables.
 func filled(expr string, values ...string) string {
-	return strings.NewReplacer(append(values, "$window", "5m", "$__range", "1h", "$__rate_interval", "5m", "$__interval", "1m", "$top", "20", "$lines", "8", "$host", ".*", "$maker", ".*", "$card", ".*",
-		"$instance", ".*", "$target", ".*", "$job", ".*", "$vendor", ".*", "$device", ".*", "$model", ".*", "$server", ".*", "$generator", ".*", "$endpoint", ".*", "$step", ".*")...).Replace(expr)
+	return strings.NewReplacer(append(values, "$window", "5m", "$__range", "1h", "$__rate_interval", "5m", "$__interval", "1m", "$host", ".*", "$maker", ".*", "$card", ".*",
+		"$instance", ".*", "$target", ".*", "$job", ".*", "$vendor", ".*", "$server", ".*", "$generator", ".*", "$endpoint", ".*")...).Replace(expr)
 }
 
 // rulesTest has each promtool compare what expr gives with want.

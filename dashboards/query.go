@@ -41,13 +41,6 @@ func asRows(expr string) query {
 	return q
 }
 
-// asBuckets asks for the cumulative buckets of a histogram, summed by le.
-func asBuckets(expr string) query {
-	q := newQuery(expr)
-	q.Range().LegendFormat("{{le}}").Format(prometheus.PromQueryFormatHeatmap)
-	return q
-}
-
 // lettered gives the queries of one panel their names: A, B, C.
 func lettered(queries []query) []cog.Builder[variants.Dataquery] {
 	out := make([]cog.Builder[variants.Dataquery], len(queries))

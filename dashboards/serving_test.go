@@ -45,7 +45,7 @@ func TestServingCards(t *testing.T) {
 		{"probed from a host without cards: all chosen", ".*", "far", []string{a0, a1, b0}},
 		{"probed from a host without cards: only chosen", "a|c", "far", []string{a0, a1}},
 		{"several targets: the cards of each", ".*", "known|hidden", []string{a0, b0}},
-		{"a far target has its cards also beside one whose cards are known", ".*", "known|far", []string{a0, a1, b0}},
+		{"a far target has no cards beside one whose cards are known", ".*", "known|far", []string{a0}},
 		{"a target of a host whose tool fails has no other host's cards", ".*", "silent", nil},
 		{"a known card of a host whose tool fails hides nobody's", ".*", "silent|hidden", []string{b0}},
 		{"nothing that is chosen is probed: all chosen", "b", "known", []string{b0}},
@@ -56,59 +56,6 @@ func TestServingCards(t *testing.T) {
 				fmt.Fprintf(&want, "          - {labels: '%s', value: %s}\n", labels, value[labels])
 			}
 			rulesTest(t, programs, servingInput, filled(expr, "$instance", tc.instance, "$target", tc.target), "5m", want.String())
-		})
-	}
-}
-
-// Two hosts have a target of the same name. On host a the cards are idle in the first half hour and first tokens come
-// within 0.1 s, in the second they are busy and first tokens take 0.1 to 1 s. Host b is busy first and idle
-// then, and its first tokens always take 0.1 to 1 s. Host c has no cards and probes another target.
-func bandInput() string {
-	var b strings.Builder
-	add := func(series, values string) { fmt.Fprintf(&b, "\n      - {series: '%s', values: '%s'}", series, values) }
-	cards := func(instance, utilization string) {
-		labels := `{job="j",instance="` + instance + `",vendor="metax",device="0"}`
-		add("accelerator_utilization_ratio"+labels, utilization)
-		add("accelerator_info"+labels, "1x66")
-		add(`accelerator_devices_expected{job="j",instance="`+instance+`",vendor="metax"}`, "1x66")
-	}
-	probes := func(instance, target, fast, all string) {
-		labels := `job="j",instance="` + instance + `",target="` + target + `",model="m"`
-		add("accelerator_probe_requests_total{"+labels+"}", "0+1x66")
-		add("accelerator_probe_time_to_first_token_seconds_bucket{"+labels+`,le="0.1"}`, fast)
-		add("accelerator_probe_time_to_first_token_seconds_bucket{"+labels+`,le="1"}`, all)
-		add("accelerator_probe_time_to_first_token_seconds_bucket{"+labels+`,le="+Inf"}`, all)
-	}
-	cards("a", "0.1x29 _x7 0.9x29")
-	probes("a", "t", "0+1x29 29x36", "0+1x29 29x7 30+1x28")
-	add(`accelerator_probe_target_device_info{job="j",instance="a",target="t",vendor="metax",device="0"}`, "1x66")
-	cards("b", "0.9x29 _x7 0.1x29")
-	probes("b", "t", "0x66", "0+1x29 29x7 30+1x28")
-	probes("c", "far", "0x66", "0+1x66")
-	return b.String() + "\n"
-}
-
-// TestLatencyByUtilization tells the bands apart, and takes quantiles of observations, not of quantiles, of which each
-// counts for the load of its own host: with one mean over both hosts all would be in the band in the middle. Figures are
-// rounded, as the ranges of Prometheus 2 hold one sample more.
-func TestLatencyByUtilization(t *testing.T) {
-	programs := promtools(t)
-	for _, tc := range []struct{ name, instance, target, want string }{
-		{"one host", "a", "t", `
-          - {labels: '{band="0"}', value: 0.1}
-          - {labels: '{band="4"}', value: 0.9}
-`[1:]},
-		{"two hosts", ".*", "t", `
-          - {labels: '{band="0"}', value: 0.8}
-          - {labels: '{band="4"}', value: 0.9}
-`[1:]},
-		{"a prober without cards has the mean of all that are chosen", ".*", "far", `
-          - {labels: '{band="2"}', value: 0.9}
-`[1:]},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			expr := filled(queryAt(t, "load-latency.json", "By utilization", "table", 2), "$instance", tc.instance, "$target", tc.target, "$__range", "3960s")
-			rulesTest(t, programs, bandInput(), "round("+expr+", 0.05)", "66m", tc.want)
 		})
 	}
 }

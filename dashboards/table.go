@@ -23,10 +23,8 @@ func value(head, expr string, look ...property) column {
 	return column{head: head, expr: expr, look: look}
 }
 
-// Columns that lead to other dashboards.
-func hostColumn() column   { return label("instance", "Host", toHost()...) }
-func cardColumn() column   { return label("device", "Card", toCard()...) }
-func targetColumn() column { return label("target", "Target", toTarget()...) }
+// joining is a label by which the rows of several queries meet, and which is not shown: all queries must share a column.
+func joining(name string) column { return column{field: name} }
 
 // rowsOf is a table of one row a series, the full width. The fields of all queries, the ones given apart before those of the
 // columns, meet in rows by the labels that are columns.
@@ -68,14 +66,16 @@ func tablePanel(title, description string, queries ...query) *table.PanelBuilder
 		Datasource(source()).Targets(lettered(queries)).
 		Span(24).Height(8).
 		MinWidth(60). // Grafana's own minimum of 150 pixels would cut the last columns off
+		// The words are for a table without rows. Grafana would also write them into every empty cell.
 		NoValue("none").
+		OverrideByRegexp(".*", []property{{Id: "noValue", Value: ""}}).
 		ShowHeader(true)
 }
 
 // arranged are the transformations that leave every other field out, and order and name the columns.
 func arranged(columns []column) (filtered, organized dashboard.DataTransformerConfig) {
 	var keep []string
-	order, names := map[string]int{}, map[string]string{}
+	order, names, excluded := map[string]int{}, map[string]string{}, map[string]bool{}
 	for i, c := range columns {
 		fields := []string{c.field}
 		if c.field == "Value #A" {
@@ -85,11 +85,15 @@ func arranged(columns []column) (filtered, organized dashboard.DataTransformerCo
 		}
 		for _, field := range fields {
 			keep = append(keep, field)
+			if c.head == "" {
+				excluded[field] = true
+				continue
+			}
 			order[field], names[field] = i, c.head
 		}
 	}
 	return dashboard.DataTransformerConfig{Id: "filterFieldsByName", Options: map[string]any{"include": map[string]any{"names": keep}}},
-		dashboard.DataTransformerConfig{Id: "organize", Options: map[string]any{"excludeByName": map[string]bool{}, "indexByName": order, "renameByName": names}}
+		dashboard.DataTransformerConfig{Id: "organize", Options: map[string]any{"excludeByName": excluded, "indexByName": order, "renameByName": names}}
 }
 
 // matrix makes a table of rows and columns from two labels, both in order: the columns by what comes first, the rows at the end.

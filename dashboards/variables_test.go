@@ -1,7 +1,7 @@
 package dashboards_test
 
 import (
-	"net/url"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -106,6 +106,21 @@ func TestVariables(t *testing.T) {
 	})
 }
 
+// TestHead: what the first dashboard asks of whoever opens it are host, target and window.
+func TestHead(t *testing.T) {
+	for _, b := range boards(t) {
+		var shown []string
+		for _, v := range b.Templating.List {
+			if v.Hide == 0 {
+				shown = append(shown, v.Name)
+			}
+		}
+		if b.file == "load-latency.json" && !slices.Equal(shown, []string{"instance", "target", "window"}) || len(shown) > 5 {
+			t.Errorf("%s has %q in its head", b.file, shown)
+		}
+	}
+}
+
 func TestVariablesAreUsed(t *testing.T) {
 	eachBoard(t, func(t *testing.T, b board) {
 		used := map[string]bool{"datasource": true} // as every panel's, see TestPanel
@@ -166,116 +181,51 @@ func TestNothingIsHardCoded(t *testing.T) {
 	})
 }
 
-// TestDataLinks follows the links from values: the dashboard is there, has the variables that are set, and the values can be had.
-func TestDataLinks(t *testing.T) {
-	targets := map[string]board{}
+// TestLinks: each dashboard leads to all others and each link to one that there is. What it sets is a variable there, what it
+// takes along one here, and what it takes from a row a column of the data.
+func TestLinks(t *testing.T) {
+	to := map[string]board{}
 	for _, b := range boards(t) {
-		targets[b.UID] = b
+		to[b.UID] = b
 	}
-	followed := 0
+	set, taken := regexp.MustCompile(`var-(\w+)=`), regexp.MustCompile(`\$\{(\w+):(?:queryparam|percentencode)\}`)
+	check := func(t *testing.T, b board, url string) {
+		t.Helper()
+		uid, query, _ := strings.Cut(strings.TrimPrefix(url, "/d/"), "?")
+		if to[uid].UID == "" || !strings.HasPrefix(query, "${datasource:queryparam}&") {
+			t.Errorf("%s leads nowhere or loses the data source", url)
+		}
+		for _, m := range set.FindAllStringSubmatch(query, -1) {
+			if !slices.Contains(defined(to[uid]), m[1]) {
+				t.Errorf("%s sets %s, which is no variable there", url, m[1])
+			}
+		}
+		for _, m := range taken.FindAllStringSubmatch(query, -1) {
+			if !slices.Contains(defined(b), m[1]) {
+				t.Errorf("%s takes %s, which is no variable here", url, m[1])
+			}
+		}
+	}
+	eachBoard(t, func(t *testing.T, b board) {
+		if len(b.Links) != len(uids)-1 {
+			t.Errorf("%d links in its head, want one to every other dashboard", len(b.Links))
+		}
+		for _, l := range b.Links {
+			if l.Type != "link" || l.Title == "" || !l.KeepTime || l.IncludeVars || l.Placement != nil {
+				t.Errorf("link %+v", l)
+			}
+			check(t, b, l.URL)
+		}
+	})
+	address, field := regexp.MustCompile(`/d/accelerator-[^ \]]*`), regexp.MustCompile(`__data\.fields\.(\w+)`)
 	eachPanel(t, func(t *testing.T, b board, p panel) {
-		for _, l := range linksOf(t, p) {
-			followed++
-			path, query, _ := strings.Cut(l.URL, "?")
-			uid, ok := strings.CutPrefix(path, "/d/")
-			to, known := targets[uid]
-			if !ok || !known || l.Title == "" {
-				t.Fatalf("link %q to %q", l.Title, l.URL)
-			}
-			var sets []string
-			for part := range strings.SplitSeq(query, "&") {
-				sets = append(sets, checkLinkPart(t, b, p, part))
-			}
-			for _, name := range sets {
-				if name != "" && !slices.Contains(defined(to), name) {
-					t.Errorf("link %q sets %s, which %s does not have", l.Title, name, uid)
+		for _, url := range address.FindAllString(fmt.Sprint(p.FieldConfig), -1) {
+			check(t, b, url)
+			for _, m := range field.FindAllStringSubmatch(url, -1) {
+				if !slices.ContainsFunc(p.Transformations, func(tr transformation) bool { return slices.Contains(tr.Options.Include.Names, m[1]) }) {
+					t.Errorf("the rows have no %s, which %s takes", m[1], url)
 				}
-			}
-			if !slices.Contains(sets, "datasource") || !strings.Contains(query, "${__url_time_range}") {
-				t.Errorf("link %q loses data source or time range: %s", l.Title, query)
 			}
 		}
 	})
-	if followed == 0 {
-		t.Error("no links")
-	}
-}
-
-// checkLinkPart returns the variable that a part of a link's query sets.
-func checkLinkPart(t *testing.T, b board, p panel, part string) string {
-	t.Helper()
-	if m := reference.FindStringSubmatch(part); m != nil && m[3] == "queryparam" && m[0] == part {
-		if !slices.Contains(defined(b), m[2]) {
-			t.Errorf("%s is no variable here", part)
-		}
-		return m[2]
-	}
-	if part == "${__url_time_range}" {
-		return ""
-	}
-	name, value, ok := strings.Cut(part, "=")
-	set, isVar := strings.CutPrefix(name, "var-")
-	if _, err := url.ParseQuery(name + "=x"); !ok || !isVar || err != nil {
-		t.Errorf("part %q", part)
-	}
-	from, isReference := strings.CutSuffix(strings.TrimPrefix(value, "${"), "}")
-	label, ofSeries := strings.CutPrefix(from, "__field.labels.")
-	column, ofRow := strings.CutPrefix(from, "__data.fields.")
-	switch {
-	case isReference && ofSeries && p.Type != "table":
-		// What a legend names is in the query's result: the test of all queries sees to that.
-		for _, q := range p.Targets {
-			// "at" is made of the instance.
-			told := strings.Replace(q.LegendFormat, "{{at}}", "{{instance}}", 1)
-			if !unlinked(p, q) && !strings.Contains(told, "{{"+label+"}}") {
-				t.Errorf("%s: the legend %q does not tell %s, which the link takes", q.RefID, q.LegendFormat, label)
-			}
-		}
-	case isReference && ofRow && p.Type == "table":
-		if !slices.ContainsFunc(p.Transformations, func(tr transformation) bool { return slices.Contains(tr.Options.Include.Names, column) }) {
-			t.Errorf("the rows have no %s", column)
-		}
-	default:
-		t.Errorf("value %q in a %s", value, p.Type)
-	}
-	return set
-}
-
-// unlinked reports whether an override takes the panel's links off the series of a query.
-func unlinked(p panel, q target) bool {
-	for _, o := range p.FieldConfig.Overrides {
-		if o.Matcher.ID != "byFrameRefID" || o.Matcher.Options != q.RefID {
-			continue
-		}
-		for _, property := range o.Properties {
-			if list, ok := property.Value.([]any); ok && property.ID == "links" && len(list) == 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// linksOf returns the links of all values of a panel and of single series and columns.
-func linksOf(t *testing.T, p panel) []link {
-	t.Helper()
-	all := slices.Clone(p.FieldConfig.Defaults.Links)
-	for _, o := range p.FieldConfig.Overrides {
-		for _, property := range o.Properties {
-			if property.ID != "links" {
-				continue
-			}
-			list, ok := property.Value.([]any)
-			if !ok {
-				t.Fatalf("links %v", property.Value)
-			}
-			for _, l := range list {
-				fields, _ := l.(map[string]any)
-				title, _ := fields["title"].(string)
-				address, _ := fields["url"].(string)
-				all = append(all, link{Title: title, URL: address})
-			}
-		}
-	}
-	return all
 }

@@ -1,8 +1,6 @@
 package docs_test
 
 import (
-	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,70 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 )
-
-var (
-	// noProse are lines that are no text: headings, tables, comments, quotes, pictures.
-	noProse  = regexp.MustCompile(`^\s*(#|\||<!--|>|!\[|$)`)
-	listItem = regexp.MustCompile(`^\s*([-*]|\d+\.) `)
-	// sentenceEnd is a full stop, with what may close behind it.
-	sentenceEnd = regexp.MustCompile(`[.!?:]["')*_]*$`)
-	// secondSentence is an end and more text. A word with another stop in it, or an
-	// ellipsis, ends nothing.
-	secondSentence = regexp.MustCompile(`[^.\s][.!?]["')*_]* +\S`)
-	abbreviation   = regexp.MustCompile(`\b(e\.g|i\.e|etc|vs|cf)\.`)
-)
-
-// broken lists the lines of a document that hold more than one sentence, or less.
-func broken(markdown string) []string {
-	// Code and generated parts go, and their lines stay, so that numbers are right.
-	blank := func(part string) string { return strings.Repeat("\n", strings.Count(part, "\n")) }
-	markdown = generatedPart.ReplaceAllStringFunc(fence.ReplaceAllStringFunc(markdown, blank), blank)
-	lines := strings.Split(markdown, "\n")
-	var found []string
-	for i, line := range lines {
-		if noProse.MatchString(line) || strings.HasPrefix(line, "    ") && !listItem.MatchString(line) && i > 0 && lines[i-1] == "" {
-			continue
-		}
-		text := codeSpan.ReplaceAllString(link.ReplaceAllString(line, "]"), "x")
-		text = listItem.ReplaceAllString(abbreviation.ReplaceAllString(text, "$1"), "")
-		if secondSentence.MatchString(text) {
-			found = append(found, fmt.Sprintf("%d: two sentences: %s", i+1, line))
-		}
-		goesOn := i+1 < len(lines) && !noProse.MatchString(lines[i+1]) && !listItem.MatchString(lines[i+1])
-		if goesOn && !sentenceEnd.MatchString(strings.TrimSpace(text)) {
-			found = append(found, fmt.Sprintf("%d: goes on in the next line: %s", i+1, line))
-		}
-	}
-	return found
-}
-
-var generatedPart = regexp.MustCompile(`(?s)(` + "`[a-z]+`: " + `)?<!-- (?:metrics|values|buckets).*?<!-- end -->`)
-
-// TestOneSentenceALine fails when a line of an English document has two sentences,
-// or a sentence goes on in the next line.
-func TestOneSentenceALine(t *testing.T) {
-	for _, path := range documents(t) {
-		if name := filepath.Base(path); name == "README.zh-CN.md" || name == "CHANGELOG.md" {
-			continue
-		}
-		for _, line := range broken(read(t, path)) {
-			t.Errorf("%s:%s", path, line)
-		}
-	}
-}
-
-func TestBroken(t *testing.T) {
-	const text = "# A title. Of two\n\nOne. Two.\nIt goes\non here.\n- An item `a. B` of v1.2, e.g. this (or that).\n  And (so on.) More.\n1. First.\n\n" +
-		"| a. b | c. D |\n\n```\nx. Y\n```\nIs it? Yes.\n"
-	var got []string
-	for _, line := range broken(text) {
-		number, _, _ := strings.Cut(line, ":")
-		got = append(got, number)
-	}
-	if diff := cmp.Diff([]string{"3", "4", "7", "15"}, got); diff != "" {
-		t.Errorf("lines (-want +got):\n%s", diff)
-	}
-}
 
 // TestReasonsExplained fails when a reason of a failure has no row that says what
 // happened and what to do, or a row is about a reason that is not there.

@@ -30,7 +30,7 @@ func TestReadHTTP(t *testing.T) {
 	errors.As(err, &all)
 	want := Mistakes{
 		{File: path, Line: 1, Field: "proxy_url", Text: "must be a URL, such as http://proxy.example:3128"},
-		{File: path, Line: 3, Field: "tls_config", Text: "unknown field ca_fil, did you mean ca_file?"},
+		{File: path, Line: 3, Field: "tls_config", Text: "unknown field ca_fil"},
 		{File: path, Line: 4, Field: "tls_config.insecure_skip_verify", Text: "must be true or false"},
 	}
 	if diff := cmp.Diff(want, all); diff != "" {

@@ -11,8 +11,6 @@ import (
 	"github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
-
-	"github.com/accelerator-exporter/accelerator_exporter/internal/spelling"
 )
 
 // MaxNodes bounds how many parts of a file are looked at: with aliases a small file
@@ -192,21 +190,10 @@ func UnknownField(parent, name string, known map[string]reflect.Type) Mistake {
 	if safeName(name) != "" {
 		text += " " + name
 	}
-	names := slices.Sorted(maps.Keys(known))
-	near := spelling.Nearest(strings.ToLower(name), names)
-	for _, outer := range names {
-		if inner, _ := FieldsOf(plain(known[outer])); near == "" && inner[name] != nil {
-			near = outer + "." + name
-		}
-	}
 	if field := keyField(name, known); field != "" {
-		near = field
-	}
-	switch {
-	case near != "":
-		text += ", did you mean " + near + "?"
-	case len(names) < 6:
-		text += ", known: " + strings.Join(names, ", ")
+		text += ", did you mean " + field + "?"
+	} else if len(known) < 6 {
+		text += ", known: " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
 	}
 	return Mistake{Field: parent, Text: text}
 }

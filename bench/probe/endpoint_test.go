@@ -110,8 +110,7 @@ func TestFaultsSideBySide(t *testing.T) {
 	outcomes := func(since time.Time) func() bool {
 		return func() bool {
 			return !slices.ContainsFunc(p.Statuses(), func(s Status) bool {
-				last, _ := s.Last()
-				return !last.At.After(since)
+				return !s.Last.At.After(since)
 			})
 		}
 	}
@@ -174,7 +173,7 @@ func TestFaultsSideBySide(t *testing.T) {
 			}
 			s := statuses[name]
 			want := stdcmp.Or(string(tt.want), "success")
-			if last, ok := s.Last(); !ok || last.Result() != want || s.Model != served || (s.LastSuccess.E2E > 0) != (tt.want == "") {
+			if s.Last.At.IsZero() || s.Last.Result() != want || s.Model != served || (s.LastSuccess.E2E > 0) != (tt.want == "") {
 				t.Errorf("status %+v", s)
 			}
 		})
@@ -296,9 +295,7 @@ func TestSecretsStayInside(t *testing.T) {
 	var shown strings.Builder
 	fmt.Fprintf(&shown, "%s\n%+v\n%+v\n", output, p.Statuses(), p.Targets())
 	for _, s := range p.Statuses() {
-		for _, o := range s.History {
-			fmt.Fprintln(&shown, o.Failure, o.Hint, s.URL)
-		}
+		fmt.Fprintln(&shown, s.Last.Failure, s.Last.Hint, s.URL)
 	}
 	shown.WriteString(scrape(t, p, acceptOpenMetrics).Body.String())
 	for _, part := range []string{secret, "5ecret", "bWU6c2stNWVjcmV0"} { // the last as basic auth sends it
@@ -350,7 +347,7 @@ func TestTokensWithoutText(t *testing.T) {
 	url := serve(t, fakevllm.Config{Dialect: fakevllm.DialectVLLMBytes})
 	apply(t, p, quickTarget(t, url, func(s *Spec) { s.Name, s.Model, s.MaxTokens = "bytes", "qwen2.5", 1 }))
 	defer running(t, p)()
-	eventually(t, "an outcome", func() bool { return len(p.Statuses()[0].History) > 0 })
+	eventually(t, "an outcome", func() bool { return !p.Statuses()[0].Last.At.IsZero() })
 	all := only(samples(t, p), `target="bytes"`)
 	value := func(metric string) float64 { return all[metric+`{model="qwen2.5",target="bytes"}`] }
 	if value("success") != 1 || value("output_tokens_total") == 0 {

@@ -77,11 +77,11 @@ func TestKeyThatTurnsIntoAPipe(t *testing.T) {
 	go func() {
 		defer close(over)
 		eventually(t, "a probe that is not sent", func() bool {
-			last, _ := p.Statuses()[0].Last()
+			last := p.Statuses()[0].Last
 			return !last.Sent() && samples(t, p)[`success{model="qwen2.5",target="a"}`] == 0
 		})
 		apply(t, p, after)
-		last, _ := p.Statuses()[0].Last()
+		last := p.Statuses()[0].Last
 		if f := last.Failure; f == nil || last.Sent() || !strings.Contains(f.Detail, "open "+key+": not a regular file") || !strings.Contains(last.Hint, "regular file") {
 			t.Errorf("shown as %+v", last)
 		}

@@ -34,10 +34,10 @@ type loop struct {
 	running  sync.WaitGroup
 
 	mu          sync.Mutex
-	model       string    // configured or learned; "" while not known
-	label       string    // of its series: the model, or otherModel
-	former      []string  // labels of models that were learned before, whose counters stay; oldest first
-	history     []Outcome // the last ones, oldest first
+	model       string   // configured or learned; "" while not known
+	label       string   // of its series: the model, or otherModel
+	former      []string // labels of models that were learned before, whose counters stay; oldest first
+	last        Outcome  // zero before there was one
 	lastSuccess Outcome
 	relearn     bool // the model was learned, and the last probe failed
 }
@@ -66,7 +66,7 @@ func (l *loop) takeOver(old *loop) {
 		}
 	}
 	if l.model == old.model {
-		l.history, l.lastSuccess = old.history, old.lastSuccess
+		l.last, l.lastSuccess = old.last, old.lastSuccess
 	}
 	l.metrics.dropObjectives(l.target)
 }
@@ -182,11 +182,8 @@ func (l *loop) record(o Outcome) {
 		return
 	}
 	l.mu.Lock()
-	last := "success"
-	if n := len(l.history); n > 0 {
-		last = l.history[n-1].Result()
-	}
-	l.history = append(slices.Clip(l.history[max(0, len(l.history)+1-maxHistory):]), o)
+	last := l.last.Result() // "success" before there was one
+	l.last = o
 	if o.Failure == nil {
 		l.lastSuccess = o
 	}
@@ -229,7 +226,7 @@ func (l *loop) status() Status {
 	defer l.mu.Unlock()
 	return Status{
 		Target: l.target.Name(), URL: l.target.URL().String(), API: l.target.spec.API, Model: l.model, Label: l.label,
-		Interval: time.Duration(l.target.spec.Interval), History: l.history, LastSuccess: l.lastSuccess,
+		Interval: time.Duration(l.target.spec.Interval), Last: l.last, LastSuccess: l.lastSuccess,
 	}
 }
 

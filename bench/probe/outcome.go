@@ -9,9 +9,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
-// maxHistory bounds how many outcomes of a target are kept.
-const maxHistory = 20
-
 // unsentResult is the result of a probe that never left this machine.
 const unsentResult = "not_sent"
 

@@ -56,8 +56,8 @@ func TestNotSent(t *testing.T) {
 				if success, there := all["success"+series]; !there || success != 0 {
 					t.Errorf("success is %v, there: %v", success, there)
 				}
-				last, ok := p.Statuses()[0].Last()
-				if !ok || last.Result() != "not_sent" || last.Words() != "not sent" || last.Hint == "" || strings.Contains(last.Failure.Detail, "5ecret") {
+				last := p.Statuses()[0].Last
+				if last.Result() != "not_sent" || last.Words() != "not sent" || last.Hint == "" || strings.Contains(last.Failure.Detail, "5ecret") {
 					t.Errorf("outcome %+v", last)
 				}
 				if n := asked.Load(); n > 0 {
@@ -99,7 +99,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-func TestHistory(t *testing.T) {
+// A request that this program canceled is no outcome.
+func TestOutcomes(t *testing.T) {
 	reasons := []openai.Reason{"", openai.ReasonConnect, openai.ReasonCanceled}
 	calls := 0
 	p, l := fakeLoop(makeTarget(t, nil), fakeClient{stream: func(_ context.Context, r openai.Request) *openai.Trace {
@@ -109,28 +110,19 @@ func TestHistory(t *testing.T) {
 		}
 		return goodTrace(r)
 	}})
-	if s := p.Statuses()[0]; len(s.History) > 0 || s.LastSuccess.E2E != 0 {
+	if s := p.Statuses()[0]; !s.Last.At.IsZero() || s.LastSuccess.E2E != 0 {
 		t.Errorf("before the first: %+v", s)
 	}
+	var got []string
 	for range 6 {
 		l.probe(t.Context(), time.Now())
+		got = append(got, p.Statuses()[0].Last.Result())
 	}
-	var got []string
-	for _, o := range p.Statuses()[0].History {
-		got = append(got, o.Result())
-	}
-	if diff := cmp.Diff([]string{"connect", "success", "connect", "success"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"connect", "connect", "success", "connect", "connect", "success"}, got); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
-	for range 99 {
-		l.probe(t.Context(), time.Now())
-	}
-	s := p.Statuses()[0]
-	if len(s.History) != maxHistory || !s.History[0].At.Before(s.History[maxHistory-1].At) {
-		t.Errorf("%d outcomes", len(s.History))
-	}
 	const ms = time.Millisecond
-	if o := s.LastSuccess; o.TTFT != 100*ms || o.TPOT != 25*ms || o.E2E != 150*ms || o.RequestID == "" {
+	if o := p.Statuses()[0].LastSuccess; o.TTFT != 100*ms || o.TPOT != 25*ms || o.E2E != 150*ms || o.RequestID == "" {
 		t.Errorf("last success %+v", o)
 	}
 }

@@ -135,16 +135,7 @@ type Status struct {
 	Label              string // of the model's series: the model, or "other" where the server named too many
 	API                openai.API
 	Interval           time.Duration
-	History            []Outcome // the last ones, oldest first, at most 20; not to be changed
-	LastSuccess        Outcome   // zero before there was one
-}
-
-// Last is the last outcome; it reports false before there was one.
-func (s Status) Last() (Outcome, bool) {
-	if len(s.History) == 0 {
-		return Outcome{}, false
-	}
-	return s.History[len(s.History)-1], true
+	Last, LastSuccess  Outcome // zero before there was one
 }
 
 // Statuses returns the state of every target, by name.

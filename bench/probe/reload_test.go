@@ -363,8 +363,7 @@ func TestReloadConcurrently(t *testing.T) {
 	apply(t, p, all...)
 	eventually(t, "a success of every target", func() bool {
 		return !slices.ContainsFunc(p.Statuses(), func(s Status) bool {
-			last, ok := s.Last()
-			return !ok || last.Failure != nil
+			return s.Last.At.IsZero() || s.Last.Failure != nil
 		})
 	})
 	stop()

@@ -25,11 +25,11 @@ type Binding struct {
 // way for it by then. It fails when the command has ended, and on systems
 // without /proc.
 func (p *Process) Binding() (Binding, error) {
-	dir := fmt.Sprintf("/proc/%d/", p.tree.PID())
+	dir := fmt.Sprintf("/proc/%d/", p.child.PID())
 	b, err := readStatus(dir + "status")
 	b.Policy = readPolicy(dir + "numa_maps")
 	select {
-	case <-p.tree.Exited(): // the number may be another's by now
+	case <-p.child.Exited(): // the number may be another's by now
 		return Binding{}, fmt.Errorf("side %s: reading its binding: the command has ended", p.side.Name)
 	default:
 	}

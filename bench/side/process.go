@@ -26,7 +26,7 @@ type Process struct {
 	side    Side
 	log     string // path
 	begin   int64  // of its own lines in the log
-	tree    *process.Tree
+	child   *process.Child
 	release func() bool
 	exited  chan struct{} // closed when the command itself has ended
 	err     error         // set before that
@@ -48,30 +48,27 @@ func Start(ctx context.Context, subreaper *process.Subreaper, s Side, logFile st
 	if err != nil {
 		return nil, fmt.Errorf("side %s: opening its log: %w", s.Name, err)
 	}
+	defer log.Close()
 	begin, err := log.Seek(0, io.SeekEnd)
 	if err != nil {
-		log.Close()
 		return nil, fmt.Errorf("side %s: opening its log: %w", s.Name, err)
 	}
 	p := &Process{side: s, log: logFile, begin: begin, exited: make(chan struct{})}
-	p.tree = subreaper.Start(process.Command{
-		Find: func() (string, error) { return path, nil },
-		Argv: s.Argv, Stdout: log, Stderr: log, Daemons: true,
-	})
-	if err := p.tree.Started(); err != nil {
+	p.child, err = subreaper.Start(process.Command{Path: path, Argv: s.Argv, Stdout: log, Stderr: log})
+	if err != nil {
 		return nil, fmt.Errorf("side %s: %w", s.Name, err)
 	}
 	go p.await()
-	p.release = context.AfterFunc(ctx, func() { p.tree.Signal(syscall.SIGKILL) })
+	p.release = context.AfterFunc(ctx, func() { p.child.Signal(syscall.SIGKILL) })
 	return p, nil
 }
 
 // await keeps how the command ended, and what it had printed by then.
 func (p *Process) await() {
 	defer close(p.exited)
-	<-p.tree.Exited()
-	if exit := p.tree.Exit(); exit.Code != 0 && !exit.Signaled {
-		p.err = p.failure(exit.String())
+	<-p.child.Exited()
+	if state := p.child.State(); !state.Success() && !p.child.Signaled() {
+		p.err = p.failure(state.String())
 	}
 }
 
@@ -97,11 +94,11 @@ func (p *Process) Err() error {
 // when something does 10 s after SIGKILL.
 func (p *Process) Stop(grace time.Duration) error {
 	p.release()
-	p.tree.Signal(syscall.SIGTERM)
-	if p.goneWithin(grace, nil) || p.killWithin(killTime) {
+	p.child.Signal(syscall.SIGTERM)
+	if p.goneWithin(grace, 0) || p.killWithin(killTime) {
 		return nil
 	}
-	return fmt.Errorf("stopping side %s: something that process %d started still lives %s after SIGKILL", p.side.Name, p.tree.PID(), killTime)
+	return fmt.Errorf("stopping side %s: something that process %d started still lives %s after SIGKILL", p.side.Name, p.child.PID(), killTime)
 }
 
 // Kill ends the command and all that it started with SIGKILL, at once. It returns
@@ -115,13 +112,13 @@ func (p *Process) Kill() {
 // killWithin sends SIGKILL to all of the command, and reports whether nothing of it lives
 // any more before d has passed.
 func (p *Process) killWithin(d time.Duration) bool {
-	kill := func() { p.tree.Signal(syscall.SIGKILL) }
-	kill()
-	return p.goneWithin(d, kill) // again each time: what was just forked was not there to be killed
+	p.child.Signal(syscall.SIGKILL)
+	return p.goneWithin(d, syscall.SIGKILL)
 }
 
-func (p *Process) goneWithin(d time.Duration, again func()) bool {
+// goneWithin sends sig to what the command left behind each time that it looks; 0 is none.
+func (p *Process) goneWithin(d time.Duration, sig syscall.Signal) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
-	return p.tree.Gone(ctx, again)
+	return p.child.Gone(ctx, sig)
 }

@@ -216,7 +216,7 @@ func TestErrSaysHowTheCommandEnded(t *testing.T) {
 			"  not shown: it repeats a credential\n  port 8000 in use\n" + strings.Repeat("  not shown: it repeats a credential\n", 2) + "  --api-key\n  not shown: it repeats a credential"},
 		{"key of the environment", []string{"say", "1", "token s3cret&#45;of-the-host"}, "ended with exit status 1; the end of LOG:\n  not shown: it repeats a credential"},
 		{"nothing printed", []string{"say", "1"}, "ended with exit status 1 and printed nothing"},
-		{"signal", []string{"die"}, "ended with SIGKILL and printed nothing"},
+		{"signal", []string{"die"}, "ended with signal: killed and printed nothing"},
 	}
 	t.Setenv("HF_TOKEN", "s3cret-of-the-host")
 	for _, tt := range tests {

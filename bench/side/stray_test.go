@@ -36,58 +36,6 @@ func TestStopEndsADaemon(t *testing.T) {
 	}
 }
 
-// Two commands at a time: the end of one leaves the other's daemon alone.
-func TestStopLeavesTheOtherSideAlone(t *testing.T) {
-	subreaper := process.NewSubreaper()
-	var both []*Process
-	var daemons []int
-	for range 2 {
-		dir := t.TempDir()
-		p, err := Start(t.Context(), subreaper, Side{Name: "a", Argv: program("daemon", filepath.Join(dir, "daemon"), filepath.Join(dir, "leader"))}, filepath.Join(dir, "log"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		waitFor(filepath.Join(dir, "leader"))
-		both, daemons = append(both, p), append(daemons, waitFor(filepath.Join(dir, "daemon")))
-		for began := time.Now(); time.Since(began) < 20*time.Millisecond; time.Sleep(time.Millisecond) {
-			continue // start times are told in clock ticks
-		}
-	}
-	for i, p := range both {
-		for _, pid := range daemons[i:] {
-			if !lives(pid) {
-				t.Errorf("daemon %d ended before its side", pid)
-			}
-		}
-		if err := p.Stop(50 * time.Millisecond); err != nil {
-			t.Error(err)
-		}
-		if isListed(daemons[i]) {
-			t.Errorf("daemon %d is still there", daemons[i])
-		}
-	}
-}
-
-// A script that restarts a daemon waits until its number is free.
-func TestDeadDaemonIsReaped(t *testing.T) {
-	dir := t.TempDir()
-	daemon, leader := filepath.Join(dir, "daemon"), filepath.Join(dir, "leader")
-	start(t, t.Context(), "daemon", daemon, leader)
-	waitFor(leader)
-	pid := waitFor(daemon)
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	for until := time.Now().Add(20 * time.Second); isListed(pid); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatalf("process %d is dead and still there", pid)
-		}
-	}
-	if !lives(waitFor(leader)) {
-		t.Error("the command itself has ended")
-	}
-}
-
 // Nobody else's programs are ended, not even our own.
 func TestStopEndsNothingElse(t *testing.T) {
 	dir := t.TempDir()
@@ -126,11 +74,11 @@ func TestStopEndsAWrapperAndItsServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			server := waitFor(file)
-			if server == p.tree.PID() || !lives(server) {
-				t.Fatalf("server %d, shell %d", server, p.tree.PID())
+			if server == p.child.PID() || !lives(server) {
+				t.Fatalf("server %d, shell %d", server, p.child.PID())
 			}
-			if err := p.Stop(50 * time.Millisecond); err != nil || lives(server) || isListed(p.tree.PID()) {
-				t.Errorf("Stop = %v, server lives %t, shell is there %t", err, lives(server), isListed(p.tree.PID()))
+			if err := p.Stop(50 * time.Millisecond); err != nil || lives(server) || isListed(p.child.PID()) {
+				t.Errorf("Stop = %v, server lives %t, shell is there %t", err, lives(server), isListed(p.child.PID()))
 			}
 		})
 	}

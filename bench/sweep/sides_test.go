@@ -178,7 +178,7 @@ func TestSideThatIsGivenUp(t *testing.T) {
 		},
 		"is killed": {
 			argv: []string{"sh", "-c", "kill -9 $$"},
-			told: "ended with SIGKILL", why: "repeat 1: its command ended with SIGKILL; what it printed is in two/1.log",
+			told: "ended with signal: killed", why: "repeat 1: its command ended with signal: killed; what it printed is in two/1.log",
 		},
 		"not served": {
 			argv: []string{"sleep", "60"}, ready: 2 * time.Second,

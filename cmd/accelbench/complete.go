@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
-
-	"github.com/accelerator-exporter/accelerator_exporter/internal/commandline"
 )
 
 // completeCommand is what the shells' scripts run: its arguments are the words typed
@@ -115,7 +113,7 @@ func flagOf(c *kingpin.CmdModel, word string) *kingpin.FlagModel {
 // completed are the words that a value can be, each behind what stands before it in its
 // word.
 func completed(value kingpin.Value, before, current string) []string {
-	v, ok := value.(*commandline.Value)
+	v, ok := value.(*flagValue)
 	switch {
 	case !ok:
 		return nil

@@ -14,7 +14,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
-	"github.com/accelerator-exporter/accelerator_exporter/internal/commandline"
 )
 
 // runFlags are the flags of a run.
@@ -154,6 +153,6 @@ func isSecret(f *kingpin.FlagModel) bool {
 	if f == nil {
 		return false
 	}
-	v, ok := f.Value.(*commandline.Value)
+	v, ok := f.Value.(*flagValue)
 	return ok && v.Secret
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -135,23 +133,5 @@ func TestCandidates(t *testing.T) {
 	}
 	if all := candidates(app.Model(), []string{"run"}, "--"); slices.Contains(all, "--trust-remote-code") || !slices.Contains(all, "--url") {
 		t.Errorf("flags offered: %v", all)
-	}
-}
-
-// full is a disk without room.
-type full struct{}
-
-func (full) Write([]byte) (int, error) {
-	return 0, &fs.PathError{Op: "write", Path: "help", Err: os.ErrClosed}
-}
-
-// Help that cannot be written is told, without a trace of a crash.
-func TestHelpThatCannotBeWritten(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"run", "--help"}} {
-		var stderr strings.Builder
-		code := run(t.Context(), append([]string{"accelbench"}, args...), full{}, &stderr)
-		if want := "accelbench: printing the help: write help: file already closed\n"; code != exitNothing || stderr.String() != want {
-			t.Errorf("%s: exit %d, told %q, want %q", args, code, &stderr, want)
-		}
 	}
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -14,25 +15,21 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/version"
-
-	"github.com/accelerator-exporter/accelerator_exporter/internal/commandline"
 )
 
 // The exit codes.
 const (
-	exitMeasured    = 0                       // something was measured and accounted for
-	exitNothing     = commandline.ExitFailure // nothing could be
-	exitUsage       = commandline.ExitUsage   // the command line is wrong
-	exitFailures    = 3                       // stopped by a failure limit, or a side could not be started
-	exitMisplaced   = 4                       // a process is not where it could be
-	exitInterrupted = 130                     // withdrawn by the user
+	exitMeasured    = 0   // something was measured and accounted for
+	exitNothing     = 1   // nothing could be
+	exitUsage       = 2   // the command line is wrong
+	exitFailures    = 3   // stopped by a failure limit, or a side could not be started
+	exitMisplaced   = 4   // a process is not where it could be
+	exitInterrupted = 130 // withdrawn by the user
 )
 
 func main() {
 	// net/http logs what a server sends unasked, and that may hold what it was sent.
 	log.SetOutput(io.Discard)
-	// A measurement must not end because whoever read its output has gone.
-	signal.Ignore(syscall.SIGPIPE)
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup
 		signals = append(signals, syscall.SIGHUP)
@@ -74,19 +71,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	code := exitUsage
 	if err == nil {
+		// A measurement must not end because whoever read its output has gone.
+		signal.Ignore(syscall.SIGPIPE)
 		code, err = commands[name](ctx, stdout, stderr)
 	}
 	if err == nil {
 		return code
 	}
-	told := commandline.Fail(stderr, "accelbench", in.run.withTypedNames(err))
-	switch {
-	case ctx.Err() != nil:
-		return exitInterrupted
-	case code == exitFailures:
-		return exitFailures
+	err = in.run.withTypedNames(err)
+	if usage := (usageError{}); errors.As(err, &usage) {
+		err, code = fmt.Errorf("%w, try --help", err), exitUsage
+	} else if code != exitFailures {
+		code = exitNothing
 	}
-	return told
+	fmt.Fprintf(stderr, "accelbench: %v\n", err)
+	if ctx.Err() != nil {
+		return exitInterrupted
+	}
+	return code
 }
 
 // parse reads a command line, one of run in its translation.
@@ -98,7 +100,10 @@ func (in *invocation) parse(app *kingpin.Application, args []string) (command st
 		}
 		args = in.run.args()
 	}
-	return commandline.Parse(app, args)
+	if command, err = app.Parse(args); err != nil {
+		return command, usage(err)
+	}
+	return command, nil
 }
 
 // cut takes off what follows "--", and says so by a slice that is not nil.
@@ -110,8 +115,14 @@ func cut(args []string) (before, after []string) {
 	return args[:i], append([]string{}, args[i+1:]...)
 }
 
+// usageError is a wrong command line.
+type usageError struct{ error }
+
+// Unwrap returns the cause.
+func (u usageError) Unwrap() error { return u.error }
+
 // usage marks the error of a wrong command line.
-func usage(err error) error { return commandline.UsageError{Err: err} }
+func usage(err error) error { return usageError{err} }
 
 // newApp returns the command line and what each of its commands does.
 func newApp(in *invocation, stdout, stderr io.Writer) (*kingpin.Application, map[string]command) {

@@ -10,18 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/alecthomas/kingpin/v2"
-
-	"github.com/accelerator-exporter/accelerator_exporter/internal/commandline"
 )
 
-// bind puts a value behind a flag or an argument.
-func bind(to kingpin.Settings, v commandline.Value) { commandline.Bind(to, v) }
-
 // scalar is a value that read makes of its text.
-func scalar[T any](into *T, read func(string) (T, error)) commandline.Value {
-	return commandline.Value{Read: func(text string) error {
+func scalar[T any](into *T, read func(string) (T, error)) flagValue {
+	return flagValue{Read: func(text string) error {
 		x, err := read(text)
 		if err == nil {
 			*into = x
@@ -31,8 +24,8 @@ func scalar[T any](into *T, read func(string) (T, error)) commandline.Value {
 }
 
 // repeated is a value that adds what read makes of its text, the flag repeated for each.
-func repeated[T any](into *[]T, read func(string) (T, error)) commandline.Value {
-	return commandline.Value{Repeatable: true, Read: func(text string) error {
+func repeated[T any](into *[]T, read func(string) (T, error)) flagValue {
+	return flagValue{Repeatable: true, Read: func(text string) error {
 		x, err := read(text)
 		if err == nil {
 			*into = append(*into, x)
@@ -42,9 +35,9 @@ func repeated[T any](into *[]T, read func(string) (T, error)) commandline.Value 
 }
 
 // list is a value of parts with commas between, or the flag repeated for each.
-func list[T any](into *[]T, read func(string) (T, error)) commandline.Value {
+func list[T any](into *[]T, read func(string) (T, error)) flagValue {
 	part := repeated(into, read)
-	return commandline.Value{Repeatable: true, Read: func(text string) error {
+	return flagValue{Repeatable: true, Read: func(text string) error {
 		for word := range strings.SplitSeq(text, ",") {
 			if err := part.Read(strings.TrimSpace(word)); err != nil {
 				return err
@@ -55,7 +48,7 @@ func list[T any](into *[]T, read func(string) (T, error)) commandline.Value {
 }
 
 // duration is a time as 120s, or in plain seconds as evalscope and vLLM write it.
-func duration(into *time.Duration) commandline.Value { return scalar(into, parseDuration) }
+func duration(into *time.Duration) flagValue { return scalar(into, parseDuration) }
 
 func parseDuration(text string) (time.Duration, error) {
 	if n, err := strconv.ParseFloat(text, 64); err == nil {
@@ -72,7 +65,7 @@ func parseDuration(text string) (time.Duration, error) {
 }
 
 // instant is a time as 2026-03-04T05:06:07Z.
-func instant(into *time.Time) commandline.Value {
+func instant(into *time.Time) flagValue {
 	return scalar(into, func(text string) (time.Time, error) {
 		t, err := time.Parse(time.RFC3339, text)
 		if err != nil {
@@ -96,7 +89,7 @@ func number(fits func(float64) bool, what string) func(string) (float64, error) 
 func positive(x float64) bool { return x > 0 }
 
 // users are numbers of them.
-func users(into *[]int) commandline.Value {
+func users(into *[]int) flagValue {
 	return list(into, func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
@@ -107,12 +100,12 @@ func users(into *[]int) commandline.Value {
 }
 
 // rates are requests a second, inf among them.
-func rates(into *[]float64) commandline.Value {
+func rates(into *[]float64) flagValue {
 	return list(into, number(positive, "rate above 0 (or inf), nor a list of such"))
 }
 
 // percentiles are a list, once.
-func percentiles(into *[]float64) commandline.Value {
+func percentiles(into *[]float64) flagValue {
 	v := list(into, number(func(x float64) bool { return x > 0 && x < 100 }, "percentile between 0 and 100, nor a list of such"))
 	v.Repeatable = false
 	return v
@@ -150,14 +143,14 @@ func parseName(text string) (string, error) {
 func anyText(text string) (string, error) { return text, nil }
 
 // known is a word that need not be one of those that completion offers.
-func known(into *string, words ...string) commandline.Value {
+func known(into *string, words ...string) flagValue {
 	v := scalar(into, anyText)
 	v.Words = words
 	return v
 }
 
 // choice is one of words. What it is of is told in errors, "value" if empty.
-func choice(into *string, what string, words ...string) commandline.Value {
+func choice(into *string, what string, words ...string) flagValue {
 	v := scalar(into, oneOf(what, words))
 	v.Words = words
 	return v
@@ -175,36 +168,36 @@ func oneOf(what string, words []string) func(string) (string, error) {
 }
 
 // choices is a list of words, in place of the one that into holds before.
-func choices(into *[]string, words ...string) commandline.Value {
-	return commandline.Value{Words: words, List: true, Read: func(text string) error {
+func choices(into *[]string, words ...string) flagValue {
+	return flagValue{Words: words, List: true, Read: func(text string) error {
 		*into = nil
 		return list(into, oneOf("", words)).Read(text)
 	}}
 }
 
 // filename is that of a file or folder.
-func filename(into *string) commandline.Value {
+func filename(into *string) flagValue {
 	v := scalar(into, anyText)
 	v.File = true
 	return v
 }
 
 // filenames are those of files or folders.
-func filenames(into *[]string) commandline.Value {
+func filenames(into *[]string) flagValue {
 	v := repeated(into, anyText)
 	v.File = true
 	return v
 }
 
 // secret is a value that no log and no report repeats.
-func secret(v commandline.Value) commandline.Value {
+func secret(v flagValue) flagValue {
 	v.Secret = true
 	return v
 }
 
 // pairs are KEY=VALUE, the flag repeated for each.
-func pairs(into *map[string]string) commandline.Value {
-	return commandline.Value{Repeatable: true, Read: func(text string) error {
+func pairs(into *map[string]string) flagValue {
+	return flagValue{Repeatable: true, Read: func(text string) error {
 		key, value, ok := strings.Cut(text, "=")
 		if !ok || key == "" {
 			return errors.New("want KEY=VALUE")

@@ -15,7 +15,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
-	"github.com/accelerator-exporter/accelerator_exporter/internal/commandline"
 )
 
 // What becomes of a flag of vLLM's tool.
@@ -185,7 +184,7 @@ func TestEveryVLLMFlag(t *testing.T) {
 		says := strings.Contains(told, name+" is accepted, and without effect: ")
 		switch same := sameMeaning(plain, given); {
 		case d.fate == refused:
-			usage := commandline.UsageError{}
+			usage := usageError{}
 			if err == nil || !errors.As(err, &usage) || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s %s: %v, want one line that refuses it", name, d.value, err)
 			}

@@ -14,18 +14,22 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/exporter-toolkit/web"
+	"golang.org/x/net/netutil"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/live"
-	"github.com/accelerator-exporter/accelerator_exporter/internal/webserver"
 )
 
 // linger is how long the metrics stay after the run for one more scrape, if there
 // was any before: the last requests would be missing in Prometheus.
 const linger = 20 * time.Second
 
-// maxScrapers is how many clients may be connected, so that strangers do not take the
-// files of the load's own connections.
-const maxScrapers = 16
+const (
+	maxConnections = 64 // so that strangers do not take the files of the load's own connections
+	maxScrapes     = 16 // at once; one more is answered with 503
+	readTimeout    = 10 * time.Second
+	writeTimeout   = 15 * time.Second
+	idleTimeout    = 2 * time.Minute
+)
 
 // serveMetrics serves a run's own metrics at an address until stop is called, and
 // then for one more scrape of whoever scraped before.
@@ -43,8 +47,7 @@ func serveMetrics(ctx context.Context, m *live.Metrics, address, configFile stri
 	}
 	mux := http.NewServeMux()
 	scrapes := make(chan struct{}, 1)
-	pages := webserver.NewPages(maxScrapers, func(*http.Request, error) {}) // who leaves asks again
-	metrics := pages.Held(promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: maxScrapes})
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		metrics.ServeHTTP(w, r)
 		select {
@@ -53,13 +56,15 @@ func serveMetrics(ctx context.Context, m *live.Metrics, address, configFile stri
 		}
 	})
 	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	server := webserver.New(mux, maxScrapers)
-	server.ErrorLog = slog.NewLogLogger(logger.Handler(), slog.LevelDebug) // strangers must not write on the terminal
+	server := &http.Server{
+		Handler: mux, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug), // strangers must not write on the terminal
+	}
 	socket := false
 	flags := &web.FlagConfig{WebListenAddresses: &[]string{address}, WebSystemdSocket: &socket, WebConfigFile: &configFile}
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := web.Serve(listener, server, flags, logger); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		if err := web.Serve(netutil.LimitListener(listener, maxConnections), server, flags, logger); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			fmt.Fprintf(stderr, "accelbench: serving metrics: %v\n", err)
 		}
 	})

@@ -1,17 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/accelerator-exporter/accelerator_exporter/collector/fakesmi"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
 // cpuTime is the processor time of this process so far, user and system.
@@ -46,7 +45,7 @@ func benchmarkScrape(b *testing.B, detail string) {
 		return strings.Count(body, "accelerator_probe_success{") == 4 && (detail == "off" ||
 			strings.Contains(body, `accelerator_pci_events_total{device="7"`) &&
 				strings.Contains(body, `accelerator_network_speed_bits_per_second{device="7"`) &&
-				strings.Contains(body, `accelerator_sio_errors_total{device="7"`))
+				strings.Contains(body, `accelerator_link_errors_total{device="7"`))
 	})
 	_, body := p.get(b, "/metrics")
 	series := strings.Count(body, "\n") - strings.Count(body, "\n#")
@@ -59,7 +58,7 @@ func benchmarkScrape(b *testing.B, detail string) {
 	b.ReportMetric(float64(series), "series")
 }
 
-// sixteenCards are the flags for 8 cards of MetaX and 8 dies of an A3, and 4 targets.
+// sixteenCards are the flags for the 8 cards of each vendor that fakehost stands in for, and 4 targets.
 func sixteenCards(b *testing.B) []string {
 	var probes strings.Builder
 	probes.WriteString("probes:\n")
@@ -67,21 +66,22 @@ func sixteenCards(b *testing.B) []string {
 	for i := range 4 {
 		fmt.Fprintf(&probes, "  - {name: target-%d, url: %q, interval: 300ms, max_tokens: 16}\n", i, url)
 	}
-	load := fakesmi.Load{Busy: 0.5, PID: 1, Process: "python"}
-	metax, ascend := fakesmi.MetaXLayouts()[4], fakesmi.AscendLayouts()[4]
-	cards, dies := fakesmi.MetaXMachine("2.2.9", load), fakesmi.AscendMachine("25.2.0", 2, load)
-	for i := range dies.Devices { // printed on the first die of a card alone
-		dies.Devices[i].Readings.Add(model.Reading{Metric: "power_watts", Value: 200})
+	dir := b.TempDir()
+	if out, err := exec.Command("go", "build", "-o", dir+"/", "../fakehost").CombinedOutput(); err != nil {
+		b.Fatalf("building fakehost: %v\n%s", err, out)
 	}
-	mxsmi := map[string]string{"": printed(b, func(w *bytes.Buffer) error { return metax.Print(w, cards, time.Now()) })}
-	npusmi := map[string]string{"info": printed(b, func(w *bytes.Buffer) error { return ascend.Print(w, dies) })}
-	deepMetaX(b, mxsmi, metax, cards)
-	deepAscend(b, npusmi, ascend, dies)
-	return []string{
-		"--collector.metax.command=" + tool(b, "mx-smi", mxsmi), "--collector.ascend.command=" + tool(b, "npu-smi", npusmi),
-		"--collector.ascend.hccn-command=" + tool(b, "hccn_tool", networkAnswers(ascend, dies)),
-		"--collector.interval=1h", "--collector.timeout=10s", "--config.file=" + writeFile(b, "probes.yml", probes.String(), 0o644),
+	args := []string{
+		"--collector.interval=1h", "--collector.timeout=10s", "--collector.environment=FAKEHOST_STATE",
+		"--config.file=" + writeFile(b, "probes.yml", probes.String(), 0o644),
 	}
+	for tool, flag := range map[string]string{"mx-smi": "metax.command", "npu-smi": "ascend.command", "hccn_tool": "ascend.hccn-command"} {
+		if err := os.Symlink("fakehost", filepath.Join(dir, tool)); err != nil {
+			b.Fatal(err)
+		}
+		args = append(args, "--collector."+flag+"="+filepath.Join(dir, tool))
+	}
+	b.Setenv("FAKEHOST_STATE", b.TempDir())
+	return args
 }
 
 func scrapeCompressed(b *testing.B, url string) {

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -128,54 +126,6 @@ func (h *host) manyScrapes(t *testing.T) {
 	}
 	if now := h.figure(t, "process_resident_memory_bytes"); now > memory+(32<<20) {
 		t.Errorf("%v bytes resident before, %v after", memory, now)
-	}
-}
-
-// deadReaders are clients that send many requests and read no answer: they cost
-// little memory and no log, and others are served.
-func (h *host) deadReaders(t *testing.T) {
-	lines := func() int {
-		text, err := os.ReadFile(h.path("accelerator_exporter.log"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return bytes.Count(text, []byte("\n"))
-	}
-	before, logged := h.figure(t, "process_resident_memory_bytes"), lines()
-	requests := strings.Repeat("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 100)
-	var clients []net.Conn
-	for range 300 {
-		conn, err := net.Dial("tcp", h.exporter)
-		if err != nil {
-			t.Fatal(err)
-		}
-		clients = append(clients, conn)
-		if _, err := io.WriteString(conn, requests); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range 5 {
-		var metrics []byte
-		eventually(t, "a scrape is served all the same", func() error {
-			response, err := http.Get("http://" + h.exporter + "/metrics")
-			if err != nil {
-				return err
-			}
-			defer response.Body.Close()
-			if metrics, err = io.ReadAll(response.Body); err == nil && response.StatusCode != http.StatusOK {
-				return errors.New(response.Status)
-			}
-			return err
-		})
-		if now := figureIn(t, string(metrics), "process_resident_memory_bytes"); now > before+(48<<20) {
-			t.Errorf("%v bytes resident before, %v meanwhile", before, now)
-		}
-	}
-	for _, conn := range clients {
-		conn.Close()
-	}
-	if n := lines() - logged; n > 20 {
-		t.Errorf("%d lines were logged", n)
 	}
 }
 

@@ -47,6 +47,12 @@ func (h *host) details(t *testing.T) {
 			`accelerator_ras_errors_total\{`+card+`type="correctable",vendor="metax"\}`,
 			`accelerator_collector_command_success\{collector="ascend",command="hccn_stat"\}`)...)
 	})
+	metrics, _ := h.get(t, "/metrics", "")
+	for _, vendor := range []string{"metax", "ascend"} {
+		if want := fmt.Sprintf("accelerator_parse_warnings_total{collector=%q} 0\n", vendor); !strings.Contains(metrics, want) {
+			t.Errorf("no %s", want)
+		}
+	}
 }
 
 // detailHangs starts an exporter of a host on which one command hangs: it alone is missing.

@@ -40,7 +40,6 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("OpenMetrics", h.openMetrics)
 	t.Run("protobuf with native histograms", h.protobuf)
 	t.Run("10,000 scrapes", h.manyScrapes)
-	t.Run("readers that do not read", h.deadReaders)
 	t.Run("the log's reader goes away", h.logReaderGone)
 	t.Run("SIGTERM", h.terminate)
 }
@@ -66,7 +65,7 @@ func (h *host) collecting() []string {
 	return []string{
 		"--web.listen-address=127.0.0.1:0", "--collector.environment=FAKEHOST_STATE",
 		"--collector.metax.command=" + h.path("mx-smi"), "--collector.ascend.command=" + h.path("npu-smi"),
-		"--collector.ascend.hccn-command=" + h.path("hccn_tool"), "--collector.detail=full", "--collector.detail-share=1",
+		"--collector.ascend.hccn-command=" + h.path("hccn_tool"), "--collector.detail=full",
 		"--collector.interval=200ms", "--collector.inventory-interval=1s", "--collector.timeout=1s",
 	}
 }
@@ -250,19 +249,19 @@ func (h *host) toolFaults(t *testing.T) {
 	card := func(vendor string) string {
 		return fmt.Sprintf(`accelerator_info\{[^}]*device="0"[^}]*vendor=%q\}`, vendor)
 	}
-	for _, c := range []struct{ tool, collector, fault, reason string }{
-		{"mx-smi", "metax", "hang", "timeout"},
-		{"mx-smi", "metax", "ignore_term", "timeout"},
-		{"mx-smi", "metax", "flood", "output_too_large"},
-		{"mx-smi", "metax", "exit", "exit"},
-		{"mx-smi", "metax", "no_device", "no_device"},
-		{"mx-smi", "metax", "garbage", "parse"},
-		{"npu-smi", "ascend", "hang_child", "timeout"},
-		{"npu-smi", "ascend", "half", "timeout"},
-		{"npu-smi", "ascend", "driver", "driver"},
+	for _, c := range []struct{ tool, collector, script, reason string }{
+		{"mx-smi", "metax", "exec sleep 600", "timeout"},
+		{"mx-smi", "metax", "trap '' TERM; sleep 600; sleep 600", "timeout"},
+		{"mx-smi", "metax", "exec yes 'a row without end'", "output_too_large"},
+		{"mx-smi", "metax", "exit 1", "exit"},
+		{"mx-smi", "metax", "echo 'No available devices were discovered'; exit 2", "no_device"},
+		{"mx-smi", "metax", "echo '| OTHER-SMI 1.0 |'", "parse"},
+		{"npu-smi", "ascend", "sleep 600 & sleep 601 & wait", "timeout"},
+		{"npu-smi", "ascend", h.path("fakehost") + " npu-smi info | head -c 2000; sleep 600", "timeout"},
+		{"npu-smi", "ascend", "echo 'dcmi module initialize failed. ret is -8005'", "driver"},
 	} {
-		h.setFault(t, c.tool, c.fault)
-		eventually(t, c.tool+" "+c.fault, func() error {
+		h.replaceTool(t, c.tool, c.script)
+		eventually(t, c.tool+": "+c.script, func() error {
 			metrics, _ := h.get(t, "/metrics", "")
 			if err := has(metrics, fmt.Sprintf(`accelerator_collector_failures_total\{collector=%q,reason=%q\}`, c.collector, c.reason)); err != nil {
 				return err
@@ -272,7 +271,7 @@ func (h *host) toolFaults(t *testing.T) {
 			}
 			return nil
 		})
-		h.setFault(t, c.tool, "")
+		h.replaceTool(t, c.tool, "exec "+h.path("fakehost")+" "+c.tool+` "$@"`)
 		eventually(t, c.tool+" recovers", func() error {
 			metrics, _ := h.get(t, "/metrics", "")
 			return has(metrics, card(c.collector))
@@ -283,12 +282,22 @@ func (h *host) toolFaults(t *testing.T) {
 		metrics, _ := h.get(t, "/metrics", "")
 		return has(metrics, `accelerator_devices\{vendor="ascend"\} 7\n(.*\n)*accelerator_devices_expected\{vendor="ascend"\}`)
 	})
-	h.setFault(t, "npu-smi", "torn")
-	eventually(t, "torn output is said", func() error {
+	h.setFault(t, "npu-smi", "")
+	h.replaceTool(t, "npu-smi", h.path("fakehost")+` npu-smi "$@" | sed '/ 0000:41:00.0 /d'`)
+	eventually(t, "a lost row is said", func() error {
 		metrics, _ := h.get(t, "/metrics", "")
 		return has(metrics, `accelerator_parse_warnings_total\{collector="ascend"\}`)
 	})
-	h.setFault(t, "npu-smi", "")
+	h.replaceTool(t, "npu-smi", "exec "+h.path("fakehost")+` npu-smi "$@"`)
+}
+
+// replaceTool puts a shell script in place of a tool.
+func (h *host) replaceTool(t *testing.T, tool, script string) {
+	t.Helper()
+	path := h.path(tool)
+	if err := errors.Join(os.WriteFile(path+".new", []byte("#!/bin/sh\n"+script+"\n"), 0o755), os.Rename(path+".new", path)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (h *host) setFault(t *testing.T, tool, fault string) {

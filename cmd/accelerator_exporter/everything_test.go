@@ -1,20 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/fakesmi"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/kubelet/kubelettest"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/kube/kubetest"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
@@ -35,11 +31,11 @@ func everything(t testing.TB) []string {
   - {name: standby, url: "http://127.0.0.1:9", model: qwen2.5, interval: 1h, slo: {time_to_first_token: 2s}}
 `, server(t))
 	return []string{
-		"--collector.metax.command=" + tool(t, "mx-smi", metaxAnswers(t)),
-		"--collector.ascend.command=" + tool(t, "npu-smi", ascendAnswers(t)),
-		"--collector.ascend.hccn-command=" + tool(t, "hccn_tool", networkAnswers(ascendMachine())),
+		"--collector.metax.command=" + tool(t, "mx-smi", answers(t, "mx-smi")),
+		"--collector.ascend.command=" + tool(t, "npu-smi", answers(t, "npu-smi")),
+		"--collector.ascend.hccn-command=" + tool(t, "hccn_tool", answers(t, "hccn_tool")),
 		"--collector.interval=1h", "--collector.inventory-interval=1h",
-		"--collector.detail=full", "--collector.detail-share=1", "--collector.serials",
+		"--collector.detail=full", "--collector.serials",
 		"--collector.numa-maps", "--path.sysfs=" + nodes(t), "--path.procfs=" + string(processes(t)), "--kubernetes.pod-logs=" + podLogs(t),
 		"--kubernetes.pod-resources=" + kubelet(t),
 		"--config.file=" + writeFile(t, "probes.yml", probes, 0o644),
@@ -51,10 +47,28 @@ func everything(t testing.TB) []string {
 func kubelet(t testing.TB) string {
 	t.Helper()
 	const gpu, first, second, third = "metax-tech.com/gpu", "GPU-7c1e0000-0d5a-4b1f-9a11-5e0000000000", "GPU-7c1e0101-0d5a-4b1f-9a11-5e0000000001", "GPU-7c1e0202-0d5a-4b1f-9a11-5e0000000002"
-	answer := kubelettest.Pod("team-a", "llm-0", kubelettest.Container("vllm", kubelettest.Devices(gpu, first, second+"::0", third))) +
-		kubelettest.Pod("inference", "rerank-0", kubelettest.Container("vllm", kubelettest.Devices(gpu, second+"::1"))) +
-		kubelettest.Pod("inference", "mindie-0", kubelettest.Container("mindie", kubelettest.Dynamic("inference", "mindie-0-npu", "npu.huawei.com", "ascend910-1")))
-	return kubelettest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { kubelettest.Answer(w, answer) }))
+	k := kubetest.New(t)
+	k.Start(t)
+	k.SetPods(
+		kubetest.Pod("team-a", "llm-0", "vllm", gpu, first, second+"::0", third),
+		kubetest.Pod("inference", "rerank-0", "vllm", gpu, second+"::1"),
+		kubetest.DynamicPod("inference", "mindie-0", "mindie", "mindie-0-npu", "npu.huawei.com", "ascend910-1"))
+	return k.Socket
+}
+
+// answers are what a tool of the machine prints, by its arguments: those of
+// testdata/NAME.txtar, where the call without any is named table.
+func answers(t testing.TB, name string) map[string]string {
+	t.Helper()
+	archive, err := txtar.ParseFile(filepath.Join("testdata", name+".txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, file := range archive.Files {
+		all[strings.TrimPrefix(file.Name, "table")] = string(file.Data)
+	}
+	return all
 }
 
 // tool writes a program that prints a text for each list of arguments.
@@ -65,88 +79,6 @@ func tool(t testing.TB, name string, answers map[string]string) string {
 		script += fmt.Sprintf("%q) exec cat %q ;;\n", args, writeFile(t, "answer", text, 0o644))
 	}
 	return writeFile(t, name, script+"*) exit 1 ;;\nesac\n", 0o755)
-}
-
-// printed is what write writes.
-func printed(t testing.TB, write func(b *bytes.Buffer) error) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
-func metaxAnswers(t testing.TB) map[string]string {
-	t.Helper()
-	layout, at := fakesmi.MetaXLayouts()[4], time.Unix(0, 0).UTC()
-	m := few(fakesmi.MetaXMachine("2.2.9", fakesmi.Load{Busy: 0.6, Cache: 0.3, PID: 4242, Process: "VLLM::EngineCor"}), 4)
-	*m.Devices[1].NUMANode, m.Devices[1].CPUAffinity = 1, "2-3"
-	m.Slices = []model.Slice{{Device: "2", ID: "0", Readings: model.Readings{
-		{Metric: "slice_memory_used_bytes", Value: 2 << 30},
-		{Metric: "slice_memory_quota_bytes", Value: 8 << 30},
-		{Metric: "slice_compute_quota_ratio", Value: 0.25},
-		{Metric: "slice_utilization_ratio", Value: 0.2},
-	}}}
-	m.Links = append(m.Links, model.Link{Device: "0", Peer: "mlx5_0", Type: "PXB"}, model.Link{Device: "1", Peer: "mlx5_0", Type: "NODE"})
-	// The last card is broken: -L knows it, the table and the topology do not.
-	m.Devices[3].Health = &model.Health{State: "Not Available", Reason: "Layout Node Not Found"}
-	m.Devices[3].UUID = ""
-	table, list := few(m, 3), m
-	// One more fell out of the table, and -L has not noticed.
-	lost := m.Devices[2]
-	lost.ID, lost.Board, lost.BusID, lost.UUID = "4", "4", "0000:99:00.0", "GPU-4"
-	list.Devices = append(slices.Clone(m.Devices), lost)
-	answers := map[string]string{
-		"":        printed(t, func(b *bytes.Buffer) error { return layout.Print(b, table, at) }),
-		"-L":      printed(t, func(b *bytes.Buffer) error { return layout.PrintList(b, list) }),
-		"topo -n": printed(t, func(b *bytes.Buffer) error { return layout.PrintTopology(b, table, []string{"mlx5_0"}, at) }),
-	}
-	deepMetaX(t, answers, layout, table)
-	return answers
-}
-
-// ascendMachine is four dies on two cards, the last of which raises an alarm.
-func ascendMachine() (fakesmi.AscendLayout, model.Report) {
-	layout := fakesmi.AscendLayouts()[4]
-	m := few(fakesmi.AscendMachine("25.2.0", 2, fakesmi.Load{Busy: 0.6, Cache: 0.3, PID: 4343, Process: "python3"}), 4)
-	for i := range m.Devices {
-		d := &m.Devices[i]
-		d.CPUAffinity = "2-3"
-		d.Readings = append(d.Readings,
-			model.Reading{Metric: "hugepages_used", Value: 20},
-			model.Reading{Metric: "hugepages_total", Value: 40},
-			model.Reading{Metric: "memory_used_bytes", Labels: []string{"ddr"}, Value: 1 << 30},
-			model.Reading{Metric: "memory_total_bytes", Labels: []string{"ddr"}, Value: 16 << 30})
-	}
-	m.Devices[3].Health = &model.Health{State: "Alarm"}
-	return layout, m
-}
-
-func ascendAnswers(t testing.TB) map[string]string {
-	t.Helper()
-	layout, m := ascendMachine()
-	answers := map[string]string{
-		"info":         printed(t, func(b *bytes.Buffer) error { return layout.Print(b, m) }),
-		"info -m":      printed(t, func(b *bytes.Buffer) error { return layout.PrintMapping(b, m) }),
-		"info -l":      printed(t, func(b *bytes.Buffer) error { return layout.PrintList(b, m) }),
-		"info -t topo": printed(t, func(b *bytes.Buffer) error { return layout.PrintTopology(b, m) }),
-	}
-	deepAscend(t, answers, layout, m)
-	return answers
-}
-
-// few keeps the first n cards and what is about them.
-func few(r model.Report, n int) model.Report {
-	gone := func(device string) bool {
-		i, err := strconv.Atoi(device)
-		return err == nil && i >= n
-	}
-	r.Devices = slices.Clone(r.Devices[:n])
-	r.Links = slices.DeleteFunc(slices.Clone(r.Links), func(l model.Link) bool { return gone(l.Device) || gone(l.Peer) })
-	r.Processes = slices.DeleteFunc(slices.Clone(r.Processes), func(p model.Process) bool { return gone(p.Device) })
-	r.Announced = n
-	return r
 }
 
 // nodes makes a sysfs of two NUMA nodes, which agrees with the topology on the node of one

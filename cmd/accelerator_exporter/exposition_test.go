@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-kit/log"
 	dto "github.com/prometheus/client_model/go"
@@ -80,9 +79,7 @@ func TestExpositionIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := newLogQueue(io.Discard, 0, nil)
-	defer lines.close(time.Minute)
-	d, err := newDaemon(s, configuration{}, log.NewNopLogger(), lines.dropped)
+	d, err := newDaemon(s, configuration{}, log.NewNopLogger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,6 +124,8 @@ func fix(name string, m *dto.Metric) {
 		expositiontest.Empty(m.Histogram)
 	case ofRuntime(name):
 		set(1)
+	case name == "accelerator_parse_warnings_total" && m.Label[0].GetValue() == "allocations":
+		set(0) // the kubelet may answer before the tool has named its cards
 	case strings.HasSuffix(name, "_timestamp_seconds"):
 		set(instant)
 	case name == "accelerator_collector_duration_seconds", name == "accelerator_collector_command_duration_seconds",

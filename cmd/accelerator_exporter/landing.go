@@ -1,69 +1,219 @@
 package main
 
 import (
-	"bytes"
-	_ "embed"
-	"html/template"
+	"cmp"
+	"embed"
+	"fmt"
+	htmltemplate "html/template"
 	"io"
 	"net/http"
 	"strings"
+	texttemplate "text/template"
 	"time"
 
 	"github.com/go-kit/log/level"
 	"github.com/prometheus/common/version"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
+	"github.com/accelerator-exporter/accelerator_exporter/collector"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
-//go:embed landing.html
-var landingHTML string
+//go:embed landing.html landing.txt
+var landingFiles embed.FS
 
-// page writes the landing page in one form.
-type page func(w io.Writer, v landing) error
+// The landing page for a browser and for a terminal. html/template escapes what a tool or
+// a server printed.
+var (
+	landingHTML = htmltemplate.Must(htmltemplate.ParseFS(landingFiles, "landing.html"))
+	landingText = texttemplate.Must(texttemplate.ParseFS(landingFiles, "landing.txt"))
+)
 
-// htmlPage is the page for a browser. html/template escapes all of it: error texts
-// hold what a tool or a server printed.
-func htmlPage() page {
-	html := template.Must(template.New("landing").Parse(landingHTML))
-	return func(w io.Writer, v landing) error { return html.Execute(w, v) }
+// absent is what stands where nothing is known.
+const absent = "-"
+
+// landing is what the page shows.
+type landing struct {
+	Version, Metrics, Now string
+	Vendors               []vendorView
+	Probes                []probeView
+	Collectors            []collectorView
 }
 
-// landingHandler shows the state of everything, from memory alone: as HTML to who
-// asks for it, else as text.
-func (d *daemon) landingHandler() http.HandlerFunc {
-	html, text := htmlPage(), textPage()
-	return func(w http.ResponseWriter, r *http.Request) {
-		write, kind := text, "text/plain; charset=utf-8"
-		if wantsHTML(r) {
-			write, kind = html, "text/html; charset=utf-8"
-		}
-		var body bytes.Buffer
-		if err := write(&body, d.landing(time.Now())); err != nil {
-			level.Error(d.logger).Log("msg", "rendering the landing page", "err", err)
-			http.Error(w, "The page could not be rendered.", http.StatusInternalServerError)
-			return
-		}
-		h := w.Header()
-		h.Set("Content-Type", kind)
-		h.Set("Vary", "Accept")
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'")
-		_, _ = w.Write(body.Bytes()) // to memory
+// vendorView is one vendor's cards.
+type vendorView struct {
+	Name, Summary string
+	Bad           bool   // not all are there and healthy
+	Stale         string // how old the values are, "" where they are not
+	Cards         []cardView
+}
+
+type cardView struct {
+	Device, Name, State                     string
+	Bad                                     bool
+	Utilization, Temperature, Power, Memory string
+}
+
+type collectorView struct {
+	collector.Status
+	State, ReadAt, Took string
+	Bad                 bool
+	More                int // warnings whose text is not kept
+}
+
+type probeView struct {
+	probe.Status
+	State, At             string // of the last probe
+	Bad                   bool
+	Detail, Hint          string // of its failure
+	TTFT, TPOT, E2E, Good string // of the last success, and when that was
+}
+
+// serveLanding shows the state of everything, from memory alone: as HTML to a client that
+// takes it, as browsers do and curl does not, else as text.
+func (d *daemon) serveLanding(w http.ResponseWriter, r *http.Request) {
+	var page interface {
+		Execute(w io.Writer, data any) error
+	} = landingText
+	kind := "text/plain; charset=utf-8"
+	if strings.Contains(r.Header.Get("Accept"), "text/html") {
+		page, kind = landingHTML, "text/html; charset=utf-8"
+	}
+	h := w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Vary", "Accept")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'")
+	if err := page.Execute(w, d.landing(time.Now())); err != nil {
+		level.Debug(d.logger).Log("msg", "writing the landing page", "err", err)
 	}
 }
 
 func (d *daemon) landing(now time.Time) landing {
-	v := landing{
-		Version:    version.Info(),
-		Metrics:    d.settings.telemetryPath,
-		Now:        now.UTC().Format(time.DateTime),
-		Vendors:    vendorViews(d.hardware.Cards(), now, d.settings.interval),
-		Collectors: collectorViews(d.hardware.Statuses(), now),
+	page := landing{Version: version.Info(), Metrics: d.settings.telemetryPath, Now: timestamp(now)}
+	for _, c := range d.hardware.Cards() {
+		page.Vendors = append(page.Vendors, newVendorView(c, now, d.settings.collector.Interval))
 	}
-	v.Probes, v.MoreProbes = probeViews(d.prober.Statuses(), now)
+	for _, s := range d.prober.Statuses() {
+		page.Probes = append(page.Probes, newProbeView(s))
+	}
+	for _, s := range d.hardware.Statuses() {
+		page.Collectors = append(page.Collectors, newCollectorView(s))
+	}
+	return page
+}
+
+func newVendorView(c collector.Cards, now time.Time, interval time.Duration) vendorView {
+	v := vendorView{Name: c.Vendor}
+	v.Summary, v.Bad = cardsSummary(c)
+	if age := now.Sub(c.Taken); !c.Taken.IsZero() && age > 2*interval {
+		v.Stale = fmt.Sprintf("last read at %s, %s ago", timestamp(c.Taken), age.Round(time.Second))
+	}
+	for i := range c.Devices {
+		v.Cards = append(v.Cards, newCardView(&c.Devices[i]))
+	}
 	return v
 }
 
-// wantsHTML reports whether a client names HTML among what it takes, as browsers do
-// and curl does not.
-func wantsHTML(r *http.Request) bool {
-	return strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/html")
+// cardsSummary counts the cards, and names those that are missing.
+func cardsSummary(c collector.Cards) (text string, bad bool) {
+	switch {
+	case !c.Known && c.Expected > 0:
+		return fmt.Sprintf("nothing known now; %d expected", c.Expected), true
+	case !c.Known:
+		return "nothing known yet", true
+	}
+	healthy, judged := 0, 0
+	for i := range c.Devices {
+		if h := c.Devices[i].Health; h != nil {
+			judged++
+			if h.OK {
+				healthy++
+			}
+		}
+	}
+	text = fmt.Sprintf("%d of %d cards", c.Seen, max(c.Expected, c.Seen))
+	if judged > 0 {
+		text += fmt.Sprintf(", %d healthy", healthy)
+	}
+	var missing []string
+	for _, d := range c.Missing {
+		if h := d.Health; h != nil && !h.OK { // else it was well when it was last seen
+			d.ID += " (" + strings.TrimSuffix(h.State+": "+h.Reason, ": ") + ")"
+		}
+		missing = append(missing, d.ID)
+	}
+	if len(missing) > 0 {
+		text += "; missing: " + strings.Join(missing, ", ")
+	}
+	return text, c.Seen < c.Expected || judged > 0 && healthy < c.Seen
 }
+
+func newCardView(d *model.Device) cardView {
+	v := cardView{
+		Device: d.ID, Name: cmp.Or(d.Name, absent), State: absent,
+		Utilization: reading(d.Readings, 100, "%.0f %%", "utilization_ratio"),
+		Temperature: reading(d.Readings, 1, "%.0f °C", "temperature_celsius", "chip"),
+		Power:       reading(d.Readings, 1, "%.0f W", "power_watts"),
+		Memory:      absent,
+	}
+	if limit, ok := d.Readings.Get("power_limit_watts"); ok && v.Power != absent {
+		v.Power = fmt.Sprintf("%s/%.0f W", strings.TrimSuffix(v.Power, " W"), limit)
+	}
+	if h := d.Health; h != nil {
+		v.State, v.Bad = cmp.Or(h.State, absent), !h.OK
+	}
+	// Of several kinds the one that holds most: models are in that.
+	most := 0.0
+	for _, r := range d.Readings {
+		used, ok := d.Readings.Get("memory_used_bytes", r.Labels...)
+		if ok && r.Metric == "memory_total_bytes" && r.Value > most {
+			const gib = 1 << 30
+			most = r.Value
+			v.Memory = fmt.Sprintf("%.1f/%.1f GiB", used/gib, most/gib)
+		}
+	}
+	return v
+}
+
+func reading(all model.Readings, factor float64, format string, m model.Metric, labels ...string) string {
+	v, ok := all.Get(m, labels...)
+	if !ok {
+		return absent
+	}
+	return fmt.Sprintf(format, v*factor)
+}
+
+func newCollectorView(s collector.Status) collectorView {
+	v := collectorView{Status: s, State: "works", ReadAt: "never", Took: took(s.Duration), More: s.LeftOut.Count - len(s.LeftOut.Texts)}
+	switch {
+	case !s.Polled:
+		v.State = "not polled yet"
+	case !s.Success:
+		v.State, v.Bad = string(s.LastReason), true
+	}
+	if !s.LastSuccess.IsZero() {
+		v.ReadAt = timestamp(s.LastSuccess)
+	}
+	return v
+}
+
+func newProbeView(s probe.Status) probeView {
+	v := probeView{Status: s, State: "none yet"}
+	v.Model = cmp.Or(s.Model, "not known yet")
+	if s.Label != "" && s.Label != s.Model {
+		v.Model = fmt.Sprintf("%s (series: model=%q, the server has named too many)", s.Model, s.Label)
+	}
+	if last := s.Last; !last.At.IsZero() {
+		v.At, v.State, v.Bad, v.Hint = timestamp(last.At), result(last), last.Failure != nil, last.Hint
+		if v.Bad {
+			v.Detail = last.Failure.Detail
+		}
+	}
+	if g := s.LastSuccess; !g.At.IsZero() {
+		v.TTFT, v.TPOT, v.E2E, v.Good = took(g.TTFT), took(g.TPOT), took(g.E2E), timestamp(g.At)
+	}
+	return v
+}
+
+func timestamp(t time.Time) string { return t.UTC().Format(time.DateTime) }

@@ -10,19 +10,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
+	"strings"
 	"syscall"
-	"time"
 
 	"github.com/go-kit/log"
 	"github.com/go-kit/log/level"
-
-	"github.com/accelerator-exporter/accelerator_exporter/internal/commandline"
-)
-
-const (
-	maxLogQueue  = 1 << 20 // bytes; some thousand lines
-	flushTimeout = time.Second
 )
 
 func main() {
@@ -30,9 +22,6 @@ func main() {
 	defer stop()
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
-	// A reader of the log that goes away must not end the program. Asked for, not
-	// ignored: a signal that is ignored stays so in the tools.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(run(ctx, hangup, os.Args[1:], os.Stdout, os.Stderr))
 }
 
@@ -41,36 +30,33 @@ func main() {
 func run(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, stderr io.Writer) int {
 	s, err := parseFlags(args, stdout)
 	if err != nil {
-		return commandline.Fail(stderr, "accelerator_exporter", err)
+		fmt.Fprintf(stderr, "accelerator_exporter: %v, try --help\n", err)
+		return 2
 	}
 	c, err := s.configuration(ctx)
 	switch {
 	case s.configCheck:
 		return checkConfiguration(s, c, err, stdout, stderr)
 	case s.probeOnce && err != nil:
-		return printErrors(stderr, flatten(err))
+		return printErrors(stderr, err)
 	case s.probeOnce:
 		return probeOnce(ctx, c.targets, stdout)
 	}
-	direct := withTimestamp(newLogger(stderr, s.logLevel, s.logFormat))
-	lines := newLogQueue(stderr, maxLogQueue, func(n int) {
-		level.Warn(direct).Log("msg", "lines of the log were dropped, since its reader did not take those before", "lines", n)
-	})
-	defer lines.close(flushTimeout)
-	logger := newLogger(lines, s.logLevel, s.logFormat)
-	if err := errors.Join(s.checkWebConfigKind(), err); err != nil {
-		for _, one := range flatten(err) {
-			level.Error(withTimestamp(logger)).Log("msg", "invalid configuration", "err", one)
+	base := newLogger(stderr, s.logLevel, s.logFormat)
+	logger := withTimestamp(base)
+	if err := errors.Join(s.checkWeb(), err); err != nil {
+		for _, line := range strings.Split(err.Error(), "\n") {
+			level.Error(logger).Log("msg", "invalid configuration", "err", line)
 		}
 		return 1
 	}
-	d, err := newDaemon(s, c, logger, lines.dropped)
+	d, err := newDaemon(s, c, base)
 	if err != nil {
-		level.Error(withTimestamp(logger)).Log("msg", "cannot start", "err", err)
+		level.Error(logger).Log("msg", "cannot start", "err", err)
 		return 1
 	}
 	if err := d.run(ctx, hangup); err != nil {
-		level.Error(withTimestamp(logger)).Log("msg", "cannot serve", "err", err)
+		level.Error(logger).Log("msg", "cannot serve", "err", err)
 		return 1
 	}
 	return 0
@@ -80,19 +66,19 @@ func run(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, st
 // are read later, and returns the exit status.
 func checkConfiguration(s *settings, c configuration, err error, stdout, stderr io.Writer) int {
 	if s.probe.URL == "" && s.configFile == "" && *s.web.WebConfigFile == "" {
-		return printErrors(stderr, []error{errors.New("nothing to check: no --config.file given")})
+		return printErrors(stderr, errors.New("nothing to check: no --config.file, --web.config.file or --probe.target given"))
 	}
-	if wrong := slices.Concat(flatten(err), c.unreadable, flatten(s.checkWeb())); len(wrong) > 0 {
-		return printErrors(stderr, wrong)
+	if err := errors.Join(err, c.unreadable.Err(), s.checkWeb()); err != nil {
+		return printErrors(stderr, err)
 	}
 	fmt.Fprintf(stdout, "accelerator_exporter: the configuration is valid, probes: %d\n", len(c.targets))
 	return 0
 }
 
-// printErrors prints what is wrong for somebody at a terminal, and returns the exit status.
-func printErrors(stderr io.Writer, wrong []error) int {
-	for _, one := range wrong {
-		fmt.Fprintf(stderr, "accelerator_exporter: %v\n", one)
+// printErrors prints what is wrong, a line for each mistake, and returns the exit status.
+func printErrors(stderr io.Writer, err error) int {
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(stderr, "accelerator_exporter: %s\n", strings.TrimSuffix(line, "\n"))
 	}
 	return 1
 }

@@ -16,17 +16,15 @@ import (
 // probeOnce sends one request to each target, one after the other, prints what it
 // cost, and returns the exit status: 0 when all went well, 1 when one did not.
 func probeOnce(ctx context.Context, targets []probe.Target, out io.Writer) int {
-	status := 0
 	if len(targets) == 0 {
 		fmt.Fprintln(out, "no target: the configuration has none")
-		status = 1
+		return 1
 	}
-	for i, t := range targets {
-		if i > 0 {
-			fmt.Fprintln(out)
-		}
+	status := 0
+	for _, t := range targets {
 		single := probe.Once(ctx, t)
 		printSingle(out, t, single)
+		fmt.Fprintln(out)
 		if single.Failure != nil {
 			status = 1
 		}
@@ -40,46 +38,42 @@ func probeOnce(ctx context.Context, targets []probe.Target, out io.Writer) int {
 // printSingle writes a line for each fact of a request that is known.
 func printSingle(out io.Writer, t probe.Target, s probe.Single) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	defer func() { _ = w.Flush() }() // who does not read gets nothing
-	fact := func(name, text string) {
+	defer func() { _ = w.Flush() }()
+	line := func(name, text string) {
 		if text != "" {
 			fmt.Fprintf(w, "%s\t%s\n", name, text)
 		}
 	}
-	fact("target", t.Name())
-	fact("url", t.URL().String())
-	fact("api", string(t.API()))
-	fact("model", s.Model)
-	fact("request id", s.RequestID)
+	line("target", t.Name())
+	line("url", t.URL().String())
+	line("api", string(t.API()))
+	line("model", s.Model)
+	line("request id", s.RequestID)
 	if s.Trace != nil {
-		p, wait := s.Trace.Phases, ""
-		if p.Wait != 0 {
-			wait = " until the response's headers"
-		}
-		fact("resolve", took(p.Resolve))
-		fact("connect", took(p.Connect))
-		fact("tls", took(p.TLS))
-		fact("send", took(p.Send))
-		fact("wait", took(p.Wait)+wait)
-		fact("TTFT", took(s.TTFT))
-		fact("TPOT", took(s.TPOT))
-		fact("ITL", gaps(openai.ITLs(s.Trace)))
-		fact("E2E", took(s.E2E))
-		fact("tokens", tokens(s.Trace))
+		p := s.Trace.Phases
+		line("resolve", took(p.Resolve))
+		line("connect", took(p.Connect))
+		line("tls", took(p.TLS))
+		line("send", took(p.Send))
+		line("wait", took(p.Wait))
+		line("TTFT", took(s.TTFT))
+		line("TPOT", took(s.TPOT))
+		line("ITL", gaps(openai.ITLs(s.Trace)))
+		line("E2E", took(s.E2E))
+		line("tokens", tokens(s.Trace))
 	}
 	for _, objective := range slices.Sorted(maps.Keys(s.Missed)) {
-		switch {
-		case s.Missed[objective]:
-			fact("slo", objective+" missed")
-		case s.Failure == nil:
-			fact("slo", objective+" met")
+		if s.Missed[objective] {
+			line("slo", objective+" missed")
+		} else if s.Failure == nil {
+			line("slo", objective+" met")
 		}
 	}
-	fact("result", result(s.Outcome))
+	line("result", result(s.Outcome))
 	if s.Failure != nil {
-		fact("detail", s.Failure.Detail)
+		line("detail", s.Failure.Detail)
 	}
-	fact("hint", s.Hint)
+	line("hint", s.Hint)
 }
 
 // result is how a probe ended: of a failure the reason, status and meaning.
@@ -117,16 +111,13 @@ func gaps(all []time.Duration) string {
 	return fmt.Sprintf("mean %s, max %s of %d gaps", took(sum/time.Duration(len(all))), took(slices.Max(all)), len(all))
 }
 
-// took is a duration with the digits that a reader compares, "-" for none.
+// took is a duration in ms or, from a second on, in s; "-" for none.
 func took(d time.Duration) string {
-	const ms = time.Millisecond
 	switch {
 	case d == 0:
 		return "-"
-	case d < 10*ms:
-		return fmt.Sprintf("%.2f ms", float64(d)/float64(ms))
 	case d < time.Second:
-		return fmt.Sprintf("%.0f ms", float64(d)/float64(ms))
+		return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
 	}
 	return fmt.Sprintf("%.2f s", d.Seconds())
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 	"github.com/accelerator-exporter/accelerator_exporter/collector"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/container"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
-	"github.com/accelerator-exporter/accelerator_exporter/internal/process/listening"
 )
 
 // lookupTimeout bounds finding out whether a host name is this machine's.
@@ -29,15 +28,13 @@ type placement struct {
 	prober   *probe.Prober
 	desc     *prometheus.Desc
 
-	wake chan struct{} // the targets are others
-
 	mu    sync.Mutex
 	cards map[string][]collector.DeviceRef // by target
 }
 
 func newPlacement(procfs process.FS, hardware *collector.Collector, prober *probe.Prober) *placement {
 	return &placement{
-		procfs: procfs, hardware: hardware, prober: prober, wake: make(chan struct{}, 1),
+		procfs: procfs, hardware: hardware, prober: prober,
 		desc: prometheus.NewDesc("accelerator_probe_target_device_info",
 			"Which cards serve a target, constant 1.", []string{"target", "vendor", "device"}, nil),
 	}
@@ -55,29 +52,15 @@ func (p *placement) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// run updates at every interval, and sooner after a change and at the start, when the
-// tools have only just answered.
+// run updates soon after the start, when the tools have answered, and then at every interval.
 func (p *placement) run(ctx context.Context, interval time.Duration) {
-	const early = time.Second
-	timer := time.NewTimer(min(early, interval))
-	defer timer.Stop()
-	for {
-		p.update(ctx)
+	for wait := min(time.Second, interval); ; wait = interval {
 		select {
 		case <-ctx.Done():
 			return
-		case <-timer.C:
-			timer.Reset(interval)
-		case <-p.wake:
+		case <-time.After(wait):
+			p.update(ctx)
 		}
-	}
-}
-
-// changed has the cards of new targets looked for at once.
-func (p *placement) changed() {
-	select {
-	case p.wake <- struct{}{}:
-	default: // it will update anyway
 	}
 }
 
@@ -91,10 +74,10 @@ func (p *placement) update(ctx context.Context) {
 			ports = append(ports, port)
 		}
 	}
-	byPort := map[int]listening.Server{}
+	byPort := map[int]process.Server{}
 	if len(ports) > 0 {
 		// What cannot be seen, for lack of rights or of a procfs, is not told.
-		byPort, _ = listening.Find(p.procfs, ports)
+		byPort, _ = p.procfs.Servers(ports)
 	}
 	places, cards := p.hardware.Places(), map[string][]collector.DeviceRef{}
 	for _, t := range targets {
@@ -114,7 +97,7 @@ func (p *placement) update(ctx context.Context) {
 // serving tells which processes are of a server: those behind its port, and where a listener
 // is in a container of a pod, all of that container that are not behind another target's port.
 // Engines of vLLM and workers of Ray may have another parent.
-func (p *placement) serving(server listening.Server, all map[int]listening.Server, places map[string]container.Place) func(pid string) bool {
+func (p *placement) serving(server process.Server, all map[int]process.Server, places map[string]model.Container) func(pid string) bool {
 	pids, behindAPort := map[string]bool{}, map[string]bool{}
 	for _, pid := range server.Processes {
 		pids[strconv.Itoa(pid)] = true
@@ -129,12 +112,12 @@ func (p *placement) serving(server listening.Server, all map[int]listening.Serve
 	if len(places) > 0 {
 		for _, pid := range server.Listeners {
 			at := p.hardware.ContainerOf(pid)
-			own[ids{at.PodUID, at.ContainerID}] = at.PodUID != "" && at.ContainerID != ""
+			own[ids{at.PodUID, at.ID}] = at.PodUID != "" && at.ID != ""
 		}
 	}
 	return func(pid string) bool {
 		at := places[pid]
-		return pids[pid] || own[ids{at.PodUID, at.ContainerID}] && !behindAPort[pid]
+		return pids[pid] || own[ids{at.PodUID, at.ID}] && !behindAPort[pid]
 	}
 }
 
@@ -157,7 +140,7 @@ func localPort(ctx context.Context, t probe.Target) int {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	if local, err := listening.IsLocal(ctx, t.URL().Hostname()); err != nil || !local {
+	if local, err := process.IsLocal(ctx, t.URL().Hostname()); err != nil || !local {
 		return 0
 	}
 	port, _ := strconv.Atoi(openai.Port(t.URL())) // a valid URL has one

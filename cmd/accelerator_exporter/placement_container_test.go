@@ -1,34 +1,33 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"net/url"
+	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/fakesmi"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
 // busyCards is a tool that lists a process on each card.
 func busyCards(t *testing.T, pids ...string) string {
 	t.Helper()
-	layout := fakesmi.MetaXLayouts()[4]
-	m := few(fakesmi.MetaXMachine("2.2.9", fakesmi.Load{}), len(pids))
-	m.Processes = nil
-	for i, pid := range pids {
-		m.Processes = append(m.Processes, model.Process{Device: strconv.Itoa(i), PID: pid, Name: "python3", UsedBytes: 1 << 30})
+	table, err := os.ReadFile("../../collector/metax/testdata/table-layout-2.2.9.txt")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return tool(t, "mx-smi", map[string]string{
-		"": printed(t, func(b *bytes.Buffer) error { return layout.Print(b, m, time.Unix(0, 0).UTC()) }),
-	})
+	var rows strings.Builder
+	for card, pid := range pids {
+		fmt.Fprintf(&rows, "|  %-19d%7s         %-29s%-15d|\n", card, pid, "python3", 1024)
+	}
+	printed := regexp.MustCompile(`(?m)(^\|.*VLLM::EngineCor.*\n)+`).ReplaceAllLiteralString(string(table), rows.String())
+	return tool(t, "mx-smi", map[string]string{"": printed})
 }
 
 // portOf is the port of a URL.

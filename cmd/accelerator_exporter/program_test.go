@@ -43,29 +43,15 @@ type program struct {
 	status chan int
 }
 
-// start runs the program with the flags and waits until it serves.
+// start runs the program with the flags and waits until its log says where it serves.
 func start(t testing.TB, args ...string) *program {
 	t.Helper()
-	var log logBuffer
-	return startWith(t, &log, &log, args...)
-}
-
-// startWith is start with another reader of the log before the buffer.
-func startWith(t testing.TB, stderr io.Writer, log *logBuffer, args ...string) *program {
-	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &program{log: log, hangup: make(chan os.Signal), stop: cancel, status: make(chan int, 1)}
+	p := &program{log: new(logBuffer), hangup: make(chan os.Signal), stop: cancel, status: make(chan int, 1)}
 	go func() {
-		p.status <- run(ctx, p.hangup, append([]string{"--web.listen-address=127.0.0.1:0"}, args...), io.Discard, stderr)
+		p.status <- run(ctx, p.hangup, append([]string{"--web.listen-address=127.0.0.1:0"}, args...), io.Discard, p.log)
 	}()
 	t.Cleanup(func() { p.end(t) })
-	p.awaitURL(t)
-	return p
-}
-
-// awaitURL waits until the log tells where the program serves.
-func (p *program) awaitURL(t testing.TB) {
-	t.Helper()
 	address := regexp.MustCompile(`address"?[=:]"?(127[0-9.:]+)`)
 	waitFor(t, "the program serves", func() bool {
 		m := address.FindStringSubmatch(p.log.String())
@@ -74,6 +60,7 @@ func (p *program) awaitURL(t testing.TB) {
 		}
 		return m != nil
 	})
+	return p
 }
 
 // end stops the program as SIGTERM does and returns its exit status.
@@ -149,13 +136,4 @@ func server(t testing.TB) string {
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(func() { cancel(); web.Close(); wg.Wait() })
 	return web.URL
-}
-
-func openFiles(t *testing.T) int {
-	t.Helper()
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Skip("no /proc/self/fd here")
-	}
-	return len(entries)
 }

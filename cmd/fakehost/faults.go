@@ -1,82 +1,124 @@
 package main
 
 import (
-	"bytes"
-	"io"
-	"os"
-	"os/signal"
-	"syscall"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
-// faultCardLost, as written to a tool's .fault file, is an answer without the last card.
-const faultCardLost = "card_lost"
+// The faults of a card.
+const (
+	faultUnhealthy  = "unhealthy"   // the tool says so: the text is the reason (MetaX) or the state (Ascend)
+	faultHot        = "hot"         // 105 °C, or as many as the text says, and slower for it
+	faultMemoryFull = "memory_full" // all but a few MiB in use
+	faultECC        = "ecc"         // memory errors grow, and pages are retired
+	faultPortDown   = "port_down"   // the RoCE port has no link (Ascend)
+	faultOptics     = "optics"      // the optical module receives too little light (Ascend)
+)
 
-// childName is what the child of the fault hang_child is called with.
-const childName = "hang"
+var cardFaultKinds = []string{faultUnhealthy, faultHot, faultMemoryFull, faultECC, faultPortDown, faultOptics}
 
-// toolFaultKinds are what misbehave knows, and those that only take time.
-func toolFaultKinds() []string {
-	return []string{
-		"hang", "hang_child", "ignore_term", "half", faultSlow, faultDelay, "exit", "exit_after", "flood", "torn",
-		faultCardLost, "no_device", "driver", "garbage",
-	}
+// cardFault is what is wrong with one card.
+type cardFault struct {
+	card string // empty for every card
+	kind string
+	text string // what stands behind the kind, often empty
 }
 
-// misbehave prints text in the manner of a fault and returns the exit status, which
-// without one is status.
-func misbehave(t *smi, fault string, text []byte, status int, stdout io.Writer) int {
-	switch fault {
-	case "", faultCardLost:
-	case "hang": // never answer
-		hang()
-	case "hang_child": // never answer, and have a child that does not either
-		startChild()
-		hang()
-	case "ignore_term": // never answer, and ignore SIGTERM
-		signal.Ignore(syscall.SIGTERM)
-		hang()
-	case "half": // print half the answer, then hang
-		_, _ = stdout.Write(text[:len(text)/2])
-		hang()
-	case "exit": // exit 1 without a word
-		return 1
-	case "exit_after": // answer, then exit 1
-		status = 1
-	case "flood": // print without end
-		for {
-			if _, err := stdout.Write(text); err != nil {
-				return 1
-			}
+// parseCardFaults reads one fault a line: a card's number, which may be left out for
+// all cards, the kind, and what that takes. "2 unhealthy Critical", "hot 98".
+func parseCardFaults(text string) ([]cardFault, error) {
+	var all []cardFault
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
 		}
-	case "torn": // lose the end of the answer, in the middle of a row
-		text = text[:min(len(text)-1, bytes.LastIndexByte(text[:len(text)/2], '\n')+20)]
-	case "no_device": // say that there is no card
-		text, status = []byte(t.noDevice), 2
-	case "driver": // say that the driver does not answer, and exit 0
-		text = []byte(t.driver)
-	case "garbage": // print another program's table
-		text = []byte("+-----+\n| OTHER-SMI 1.0 |\n+-----+\n")
+		var f cardFault
+		if number, err := strconv.ParseUint(words[0], 10, 16); err == nil {
+			if number >= cardCount {
+				return nil, fmt.Errorf("reading the card fault %q: there is no card %d", strings.TrimSpace(line), number)
+			}
+			f.card, words = words[0], append(words[1:], "")
+		}
+		f.kind, f.text = words[0], strings.TrimSpace(strings.Join(words[1:], " "))
+		if !slices.Contains(cardFaultKinds, f.kind) {
+			return nil, fmt.Errorf("reading the card fault %q: no kind %q; there are %s", strings.TrimSpace(line), f.kind, strings.Join(cardFaultKinds, ", "))
+		}
+		if _, err := strconv.ParseUint(f.text, 10, 16); f.kind == faultHot && f.text != "" && err != nil {
+			return nil, fmt.Errorf("reading the card fault %q: %q is no whole number of degrees", strings.TrimSpace(line), f.text)
+		}
+		all = append(all, f)
 	}
-	if _, err := stdout.Write(text); err != nil {
-		return 1
-	}
-	return status
+	return all, nil
 }
 
-// hang waits for ever, which a select without cases may not: the runtime would
-// call it a deadlock.
-func hang() {
-	for {
-		time.Sleep(time.Hour)
-	}
+// The faults of a tool.
+const (
+	faultHang     = "hang"      // never answers
+	faultSlow     = "slow"      // answers late: after 8 s, or as the fault says
+	faultExit     = "exit"      // exits 1 without a word
+	faultCardLost = "card_lost" // leaves out the last card, of the whole tool
+)
+
+var toolFaultKinds = []string{faultHang, faultSlow, faultExit, faultCardLost}
+
+// toolFault is what a tool does wrong: in every call, in those of one command or in
+// those about one card.
+type toolFault struct {
+	command, card string
+	kind          string
+	wait          time.Duration // of slow
 }
 
-// startChild leaves a child that holds the same output and never ends.
-func startChild() {
-	self, err := os.Executable()
-	if err != nil {
-		return
+// parseToolFaults reads one fault a line: "hang", "ecc hang", "card 3 slow 2s".
+func parseToolFaults(text string, commands []string) ([]toolFault, error) {
+	var all []toolFault
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		f, err := parseToolFault(words, commands)
+		if err != nil {
+			return nil, fmt.Errorf("reading the fault %q: %w", strings.TrimSpace(line), err)
+		}
+		all = append(all, f)
 	}
-	_, _ = os.StartProcess(self, []string{"fakehost", childName}, &os.ProcAttr{Files: []*os.File{nil, os.Stdout, os.Stderr}})
+	return all, nil
+}
+
+func parseToolFault(words, commands []string) (toolFault, error) {
+	f := toolFault{wait: 8 * time.Second}
+	switch {
+	case words[0] == "card" && len(words) > 1:
+		f.card, words = words[1], words[2:]
+	case slices.Contains(commands, words[0]):
+		f.command, words = words[0], words[1:]
+	}
+	if len(words) == 0 || !slices.Contains(toolFaultKinds, words[0]) {
+		return f, fmt.Errorf("unknown fault, and no command of that name; there are %s, and the commands %s",
+			strings.Join(toolFaultKinds, ", "), strings.Join(commands, ", "))
+	}
+	f.kind, words = words[0], words[1:]
+	switch {
+	case f.kind == faultCardLost && f.command+f.card != "":
+		return f, fmt.Errorf("%s is of the whole tool", f.kind)
+	case f.kind == faultSlow && len(words) == 1:
+		wait, err := time.ParseDuration(words[0])
+		if err != nil || wait < 0 {
+			return f, fmt.Errorf("%s takes a time such as 500ms", f.kind)
+		}
+		f.wait = wait
+	case len(words) > 0:
+		return f, fmt.Errorf("%s takes nothing more", f.kind)
+	}
+	return f, nil
+}
+
+// hits reports whether a call of this command, about this card, goes wrong.
+func (f toolFault) hits(command, card string) bool {
+	return (f.command == "" || f.command == command) && (f.card == "" || f.card == card)
 }

@@ -11,13 +11,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 const usage = `fakehost stands in for a host with accelerators.
 
 usage: fakehost vllm [flags]     serve the stand-in of vLLM (see fakehost vllm --help)
        fakehost pace [flags]     serve streams on a known schedule (see fakehost pace --help)
-       fakehost mx-smi [args]    print as mx-smi does; ht-smi likewise
+       fakehost mx-smi [args]    print as mx-smi does
        fakehost npu-smi [args]   print as npu-smi does
        fakehost hccn_tool [args] print as hccn_tool does, of the cards of npu-smi
 
@@ -25,17 +26,13 @@ fakehost vllm and the tools share a folder, $FAKEHOST_STATE, by default fakehost
 the temporary folder, which only you may enter. What stands in its files holds from the
 next call on:
 
-  mx-smi.layout  npu-smi.layout   the version to print as
-  mx-smi.fault   npu-smi.fault    what the tool does wrong, one a line: hang, card_lost, ...,
-  hccn_tool.fault                 "slow 2s" or "delay 500ms", which may stand beside another.
-                                  "ecc hang" is of one command, "card 3 slow 2s" of the calls
-                                  about one card
   mx-smi.card    npu-smi.card     what is wrong with cards, one a line: the card's number
-                                  (left out: all cards), and unhealthy, hot, power_cap,
-                                  memory_full, idle_held, uneven, ecc, link_lanes, pcie_slow,
-                                  port_down, optics_fade or ras. "2 unhealthy Critical",
-                                  "0 hot 98" and "3 ras 80E18401" say what state, how many
-                                  degrees and which code
+                                  (left out: all cards), and unhealthy, hot, memory_full, ecc,
+                                  port_down or optics. "2 unhealthy Critical" and "0 hot 98"
+                                  say what state and how many degrees
+  mx-smi.fault   npu-smi.fault    what the tool does wrong, one a line: hang, exit, card_lost or
+  hccn_tool.fault                 "slow 2s". "ecc hang" is of one command, "card 3 slow 2s" of the
+                                  calls about one card
   mx-smi.processes                who holds the cards in place of the server, one a line: card,
   npu-smi.processes               PID, name and MiB, such as "0 15652 python 60032"
   vllm.fault                      what the server does wrong (see fakehost vllm --help)
@@ -47,16 +44,9 @@ func main() {
 
 func run(args []string, stdout, stderr io.Writer) int {
 	name, rest := filepath.Base(args[0]), args[1:]
-	if tool(name) == nil && name != "vllm" && len(rest) > 0 {
+	toolNamed := func(name string) int { return slices.IndexFunc(tools, func(t tool) bool { return t.name == name }) }
+	if toolNamed(name) < 0 && name != "vllm" && len(rest) > 0 {
 		name, rest = rest[0], rest[1:]
-	}
-	t := tool(name)
-	switch {
-	case name == childName:
-		hang()
-	case t == nil && name != "vllm" && name != "pace":
-		fmt.Fprint(stderr, usage)
-		return 2
 	}
 	st, err := openState()
 	if err != nil {
@@ -64,13 +54,16 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	var s server
-	switch {
-	case t != nil:
-		return t.call(st, rest, stdout, stderr)
+	switch i := toolNamed(name); {
+	case i >= 0:
+		return tools[i].run(st, rest, stdout)
 	case name == "vllm":
 		return s.run("fakehost vllm", "Serve an OpenAI-compatible endpoint with vLLM's continuous batching and no model.",
 			s.vllmFlags, st, rest, stderr)
+	case name == "pace":
+		return s.run("fakehost pace", "Serve an OpenAI-compatible endpoint that streams on a fixed schedule. GET /truth tells when each chunk was written, to check a load generator.",
+			s.paceFlags, st, rest, stderr)
 	}
-	return s.run("fakehost pace", "Serve an OpenAI-compatible endpoint that streams on a fixed schedule. GET /truth tells when each chunk was written, to check a load generator.",
-		s.paceFlags, st, rest, stderr)
+	fmt.Fprint(stderr, usage)
+	return 2
 }

@@ -6,7 +6,7 @@ import (
 	"os"
 	"slices"
 
-	nodes "github.com/accelerator-exporter/accelerator_exporter/collector/numa"
+	nodes "github.com/accelerator-exporter/accelerator_exporter/collector/host"
 )
 
 // numa is what a wrong binding costs the stand-in server.
@@ -29,11 +29,11 @@ func (n numa) factor() (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("reading where this process may run, for --numa-penalty: %w", err)
 	}
-	allowed, err := nodes.ParseAllowed(string(status))
+	cpus, _, err := nodes.ParseAllowed(string(status))
 	if err != nil {
 		return 0, fmt.Errorf("reading where this process may run, for --numa-penalty: %w", err)
 	}
-	machine, err := nodes.Read(n.sysfs)
+	machine, err := nodes.ReadNUMA(n.sysfs)
 	if err != nil {
 		return 0, fmt.Errorf("for --numa-penalty: %w", err)
 	}
@@ -41,7 +41,7 @@ func (n numa) factor() (float64, error) {
 	if at < 0 || machine.Nodes[at].CPUs == nil {
 		return 0, fmt.Errorf("the CPUs of node %d could not be read below %s, for --numa-penalty", n.node, n.sysfs)
 	}
-	if slices.ContainsFunc(allowed.CPUs, func(cpu int) bool { return !slices.Contains(machine.Nodes[at].CPUs, cpu) }) {
+	if slices.ContainsFunc(cpus, func(cpu int) bool { return !slices.Contains(machine.Nodes[at].CPUs, cpu) }) {
 		return n.penalty, nil
 	}
 	return 1, nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	nodes "github.com/accelerator-exporter/accelerator_exporter/collector/numa"
+	nodes "github.com/accelerator-exporter/accelerator_exporter/collector/host"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
 )
 
@@ -30,11 +30,11 @@ func TestNumaPenalty(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	allowed, err := nodes.ParseAllowed(string(status))
+	cpus, _, err := nodes.ParseAllowed(string(status))
 	if err != nil {
 		t.Skip(err)
 	}
-	own := cpulist.Format(allowed.CPUs)
+	own := cpulist.Format(cpus)
 	for _, tt := range []struct {
 		cpus    string
 		penalty float64

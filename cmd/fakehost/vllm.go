@@ -20,7 +20,6 @@ import (
 	"github.com/go-kit/log"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/fakesmi"
 )
 
 // server is a stand-in of a model server, as its flags say.
@@ -156,7 +155,7 @@ func logTo(file io.Writer, logger log.Logger) func(fakevllm.RequestRecord) {
 
 // share writes the load for the tools and takes the fault from the state folder.
 func (s *server) share(ctx context.Context, st state, standIn *fakevllm.Server, logger log.Logger) {
-	defer st.endLoad()
+	defer func() { _ = st.writeLoad(load{}) }()
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
 	fault, logged := "", false
@@ -168,11 +167,10 @@ func (s *server) share(ctx context.Context, st state, standIn *fakevllm.Server, 
 		if penalty, err := s.numa.factor(); err == nil { // taskset may have moved it
 			standIn.SetPenalty(penalty)
 		}
-		if err := st.writeLoad(cards(standIn.Load())); err != nil && !logged {
+		if err := st.writeLoad(cardLoad(standIn.Load())); err != nil && !logged {
 			logged = true
 			_ = logger.Log("msg", "failed to write the load: mx-smi and npu-smi will print an idle machine", "err", err)
 		}
-		st.keepLives()
 		select {
 		case <-ctx.Done():
 			return
@@ -193,14 +191,14 @@ func faultNamed(name string, otherwise fakevllm.Fault, logger log.Logger) fakevl
 	return f
 }
 
-// cards turns the server's load into the cards'. Utilization rises steeply with
+// cardLoad turns the server's load into the cards'. Utilization rises steeply with
 // the first requests and flattens, as it does on a card whose batch grows.
-func cards(l fakevllm.Load) fakesmi.Load {
+func cardLoad(l fakevllm.Load) load {
 	const kernelNameLength = 15
 	const steepness = 20
 	path, _ := os.Executable()
 	name := filepath.Base(path)
-	return fakesmi.Load{
+	return load{
 		Busy:    1 - math.Exp(-float64(l.Running)/steepness),
 		Cache:   l.KVCacheUsage,
 		PID:     os.Getpid(),

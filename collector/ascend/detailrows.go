@@ -3,147 +3,134 @@ package ascend
 import (
 	"slices"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/detail"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 )
 
-func usagesRows() []detail.Row {
-	rows := []detail.Row{
-		detail.Key("hbm bandwidth usage rate", "memory_bandwidth_ratio", printed.Percent, "hbm").If(hasHBM),
-		detail.Key("ddr bandwidth usage rate", "memory_bandwidth_ratio", printed.Percent, "ddr").If(hasDDRAlone),
-	}
-	for _, e := range [][2]string{
-		{"aicore", "aicore"}, {"aivector", "vector"}, {"vectorcore", "vector"}, {"aicube", "cube"}, {"aicpu", "ai_cpu"}, {"ctrlcpu", "control_cpu"},
-	} {
-		rows = append(rows, detail.Key(e[0]+" usage rate", "engine_utilization_ratio", printed.Percent, e[1]))
-	}
-	return append(rows, detail.Key("npu utilization", "engine_utilization_ratio", printed.Percent, "npu"))
+var usagesRows = []smitext.KeyRow{
+	row("hbm bandwidth usage rate", "memory_bandwidth_ratio", smitext.Percent, "hbm").OnlyFor(hasHBM),
+	row("ddr bandwidth usage rate", "memory_bandwidth_ratio", smitext.Percent, "ddr").OnlyFor(hasDDRAlone),
+	row("aicore usage rate", "engine_utilization_ratio", smitext.Percent, "aicore"),
+	row("aivector usage rate", "engine_utilization_ratio", smitext.Percent, "vector"),
+	row("vectorcore usage rate", "engine_utilization_ratio", smitext.Percent, "vector"),
+	row("aicube usage rate", "engine_utilization_ratio", smitext.Percent, "cube"),
+	row("aicpu usage rate", "engine_utilization_ratio", smitext.Percent, "ai_cpu"),
+	row("ctrlcpu usage rate", "engine_utilization_ratio", smitext.Percent, "control_cpu"),
+	row("npu utilization", "engine_utilization_ratio", smitext.Percent, "npu"),
 }
 
-func watchRows() []detail.Row {
-	return []detail.Row{
-		detail.Key("ai core", "engine_utilization_ratio", printed.Percent, "aicore"),
-		detail.Key("ai cube", "engine_utilization_ratio", printed.Percent, "cube"),
-		detail.Key("ai cpu", "engine_utilization_ratio", printed.Percent, "ai_cpu"),
-		detail.Key("ctrl cpu", "engine_utilization_ratio", printed.Percent, "control_cpu"),
-		detail.Key("npu util", "engine_utilization_ratio", printed.Percent, "npu"),
-		detail.Key("memory bw", "memory_bandwidth_ratio", printed.Percent, "hbm").If(hasHBM),
-		detail.Key("memory bw", "memory_bandwidth_ratio", printed.Percent, "ddr").If(hasDDRAlone),
-	}
+// watchRows read a column table, whose words have lost their blanks.
+var watchRows = []smitext.KeyRow{
+	row("aicore", "engine_utilization_ratio", smitext.Percent, "aicore"),
+	row("aicube", "engine_utilization_ratio", smitext.Percent, "cube"),
+	row("aicpu", "engine_utilization_ratio", smitext.Percent, "ai_cpu"),
+	row("ctrlcpu", "engine_utilization_ratio", smitext.Percent, "control_cpu"),
+	row("npuutil", "engine_utilization_ratio", smitext.Percent, "npu"),
+	row("memorybw", "memory_bandwidth_ratio", smitext.Percent, "hbm").OnlyFor(hasHBM),
+	row("memorybw", "memory_bandwidth_ratio", smitext.Percent, "ddr").OnlyFor(hasDDRAlone),
 }
 
-func commonRows() []detail.Row {
-	return []detail.Row{
-		detail.Key("aicore curfreq", "clock_hertz", printed.Hertz, "core"),
-		detail.Key("aicore freq", "clock_max_hertz", printed.Hertz, "core").NotZero(),
-	}
+var commonRows = []smitext.KeyRow{
+	row("aicore curfreq", "clock_hertz", smitext.Hertz, "core"),
+	row("aicore freq", "clock_max_hertz", smitext.Hertz, "core").NotZero(),
 }
 
 // eccRows leave out the pending single-bit pages, which the tool prints as 0 whatever
-// there are.
-func eccRows() []detail.Row {
-	var rows []detail.Row
-	for _, e := range [][2]string{{"single", "correctable"}, {"double", "uncorrectable"}} {
-		for _, memory := range []string{"hbm", "ddr"} {
-			key := memory + " " + e[0] + " bit "
-			rows = append(rows,
-				detail.Key(key+"error count", "ecc_errors_total", printed.Count, memory, e[1]),
-				detail.Key(key+"aggregate total err cnt", "ecc_lifetime_errors_total", printed.Count, memory, e[1]),
-				detail.Key(key+"isolated pages count", "ecc_retired_pages", printed.Pages, memory, e[1]).In("page"))
-			if e[0] == "double" {
-				rows = append(rows, detail.Key(key+"next-isolated pages count", "ecc_pending_pages", printed.Pages, memory, e[1]).In("page"))
-			}
-		}
-		// 310 and 310B have DDR and do not name it.
-		rows = append(rows, detail.Key(e[0]+"-bit error count", "ecc_errors_total", printed.Count, "ddr", e[1]))
-	}
-	return rows
+// there are. 310 and 310B have DDR and do not name it.
+var eccRows = []smitext.KeyRow{
+	row("hbm single bit error count", "ecc_errors_total", smitext.Count, "hbm", "correctable").NoUnderflow(),
+	row("hbm single bit aggregate total err cnt", "ecc_lifetime_errors_total", smitext.Count, "hbm", "correctable").NoUnderflow(),
+	row("hbm single bit isolated pages count", "ecc_retired_pages", smitext.Pages, "hbm", "correctable").InUnit("page"),
+	row("ddr single bit error count", "ecc_errors_total", smitext.Count, "ddr", "correctable").NoUnderflow(),
+	row("ddr single bit aggregate total err cnt", "ecc_lifetime_errors_total", smitext.Count, "ddr", "correctable").NoUnderflow(),
+	row("ddr single bit isolated pages count", "ecc_retired_pages", smitext.Pages, "ddr", "correctable").InUnit("page"),
+	row("single-bit error count", "ecc_errors_total", smitext.Count, "ddr", "correctable").NoUnderflow(),
+	row("hbm double bit error count", "ecc_errors_total", smitext.Count, "hbm", "uncorrectable").NoUnderflow(),
+	row("hbm double bit aggregate total err cnt", "ecc_lifetime_errors_total", smitext.Count, "hbm", "uncorrectable").NoUnderflow(),
+	row("hbm double bit isolated pages count", "ecc_retired_pages", smitext.Pages, "hbm", "uncorrectable").InUnit("page"),
+	row("hbm double bit next-isolated pages count", "ecc_pending_pages", smitext.Pages, "hbm", "uncorrectable").InUnit("page"),
+	row("ddr double bit error count", "ecc_errors_total", smitext.Count, "ddr", "uncorrectable").NoUnderflow(),
+	row("ddr double bit aggregate total err cnt", "ecc_lifetime_errors_total", smitext.Count, "ddr", "uncorrectable").NoUnderflow(),
+	row("ddr double bit isolated pages count", "ecc_retired_pages", smitext.Pages, "ddr", "uncorrectable").InUnit("page"),
+	row("ddr double bit next-isolated pages count", "ecc_pending_pages", smitext.Pages, "ddr", "uncorrectable").InUnit("page"),
+	row("double-bit error count", "ecc_errors_total", smitext.Count, "ddr", "uncorrectable").NoUnderflow(),
 }
 
-func eccEnableRows() []detail.Row {
-	enabled := map[string]float64{"true": 1, "false": 0}
-	return []detail.Row{
-		detail.Key("hbm ecc-enable status", "ecc_enabled", printed.Count, "hbm").Of(enabled),
-		detail.Key("ddr ecc-enable status", "ecc_enabled", printed.Count, "ddr").Of(enabled),
-		detail.Key("ecc-enable status", "ecc_enabled", printed.Count, "ddr").Of(enabled), // 310
+var (
+	trueFalse     = map[string]float64{"true": 1, "false": 0}
+	eccEnableRows = []smitext.KeyRow{
+		row("hbm ecc-enable status", "ecc_enabled", smitext.Count, "hbm").WithWords(trueFalse),
+		row("ddr ecc-enable status", "ecc_enabled", smitext.Count, "ddr").WithWords(trueFalse),
+		row("ecc-enable status", "ecc_enabled", smitext.Count, "ddr").WithWords(trueFalse), // 310
 	}
-}
+)
 
-// hccsRows read lists of one number a link.
-func hccsRows() []detail.Row {
-	links := func(name string) []detail.Row {
-		return []detail.Row{
-			detail.Key(name+" health status", "links_healthy", printed.Count).Of(map[string]float64{"ok": 1, "nok": 0}),
-			detail.Key(name+" lane mode", "link_width", printed.Count, "*").As(detail.List),
-			detail.Key(name+" link speed", "link_speed_bits_per_second", printed.BitRate, "*").In("Gb/s").As(detail.List),
-			detail.Key(name+" tx packets", "link_packets_total", printed.Count, "*", "transmit").As(detail.List),
-			detail.Key(name+" rx packets", "link_packets_total", printed.Count, "*", "receive").As(detail.List),
-			detail.Key(name+" tx bytes", "link_bytes_total", printed.Count, "*", "transmit").As(detail.List),
-			detail.Key(name+" rx bytes", "link_bytes_total", printed.Count, "*", "receive").As(detail.List),
-			detail.Key(name+" retry count", "link_errors_total", printed.Count, "*", "retry").As(detail.List),
-			detail.Key(name+" error count", "link_errors_total", printed.Count, "*", "crc").As(detail.List),
-		}
-	}
-	return slices.Concat(links("hccs"), links("xlink"))
-}
+// The links have another name in tools for the Chinese market.
+var hccsRows = slices.Concat(linkRowsOf("hccs"), linkRowsOf("xlink"))
 
-func sensorsRows() []detail.Row {
-	return []detail.Row{
-		detail.Key("soc max temperature", "temperature_celsius", printed.Celsius, "soc_max"),
-		detail.Key("ndie temperature", "temperature_celsius", printed.Celsius, "ndie"),
-		detail.Key("hbm temperature", "temperature_celsius", printed.Celsius, "hbm"),
-		detail.Key("sfp temperature", "temperature_celsius", printed.Celsius, "optical"),
+// linkRowsOf read lists of one number a link.
+func linkRowsOf(name string) []smitext.KeyRow {
+	return []smitext.KeyRow{
+		row(name+" health status", "links_healthy", smitext.Count).WithWords(map[string]float64{"ok": 1, "nok": 0}),
+		row(name+" lane mode", "link_width", smitext.Count, "*").WithForm(smitext.FormList),
+		row(name+" link speed", "link_speed_bits_per_second", smitext.BitRate, "*").WithForm(smitext.FormList).InUnit("Gb/s"),
+		row(name+" tx packets", "link_packets_total", smitext.Count, "*", "transmit").WithForm(smitext.FormList),
+		row(name+" rx packets", "link_packets_total", smitext.Count, "*", "receive").WithForm(smitext.FormList),
+		row(name+" tx bytes", "link_bytes_total", smitext.Count, "*", "transmit").WithForm(smitext.FormList),
+		row(name+" rx bytes", "link_bytes_total", smitext.Count, "*", "receive").WithForm(smitext.FormList),
+		row(name+" retry count", "link_errors_total", smitext.Count, "*", "retry").WithForm(smitext.FormList),
+		row(name+" error count", "link_errors_total", smitext.Count, "*", "crc").WithForm(smitext.FormList),
 	}
 }
 
-func memoryRows() []detail.Row {
-	return []detail.Row{
-		detail.Key("hbm temperature", "temperature_celsius", printed.Celsius, "hbm"),
-		{Key: "ddr capacity"},
-		{Key: "capacity"}, // chips without HBM
-	}
+var sensorsRows = []smitext.KeyRow{
+	row("soc max temperature", "temperature_celsius", smitext.Celsius, "soc_max"),
+	row("ndie temperature", "temperature_celsius", smitext.Celsius, "ndie"),
+	row("hbm temperature", "temperature_celsius", smitext.Celsius, "hbm"),
+	row("sfp temperature", "temperature_celsius", smitext.Celsius, "optical"),
+}
+
+var memoryRows = []smitext.KeyRow{
+	row("hbm temperature", "temperature_celsius", smitext.Celsius, "hbm"),
+	{Key: "ddr capacity"},
+	{Key: "capacity"}, // chips without HBM
 }
 
 // tempRows read the sensors of the board's controller, whatever their names.
-func tempRows() []detail.Row {
-	mcu := detail.Key("*", "temperature_celsius", printed.Celsius, "*")
-	mcu.MCU = true
-	return []detail.Row{mcu, {Key: "npu temperature"}, {Key: "temperature"}} // boards without a controller
+var tempRows = []smitext.KeyRow{
+	{Key: "*", Metric: "temperature_celsius", Unit: smitext.Celsius, Labels: []string{"*"}, OfMCU: true},
+	{Key: "npu temperature"}, // boards without a controller
+	{Key: "temperature"},
 }
 
-func voltRows() []detail.Row {
-	return []detail.Row{detail.Key("voltage", "rail_volts", printed.Volts, "core")}
-}
+var voltRows = []smitext.KeyRow{row("voltage", "rail_volts", smitext.Volts, "core")}
 
-// pcieErrRows know the counts of older chips, of which there are others, and tell none of
+// pcieErrRows know the counts of older chips, of which there are others, and read none of
 // them: a chip that prints only these is well.
-func pcieErrRows() []detail.Row {
-	var rows []detail.Row
-	for _, older := range []string{"pcs rx", "phy lane", "dl lcrc", "dl dcrc"} {
-		rows = append(rows, detail.Row{Key: older + " error count"})
-	}
-	for _, e := range [][2]string{
-		{"tx error", "tx"}, {"rx error", "rx"}, {"lcrc error", "lcrc"}, {"ecrc error", "ecrc"}, {"retry", "retry"},
-	} {
-		rows = append(rows, detail.Key(e[0]+" count", "pcie_errors_total", printed.Count, e[1]))
-	}
-	return rows
+var pcieErrRows = []smitext.KeyRow{
+	{Key: "pcs rx error count"},
+	{Key: "phy lane error count"},
+	{Key: "dl lcrc error count"},
+	{Key: "dl dcrc error count"},
+	row("tx error count", "pcie_errors_total", smitext.Count, "tx"),
+	row("rx error count", "pcie_errors_total", smitext.Count, "rx"),
+	row("lcrc error count", "pcie_errors_total", smitext.Count, "lcrc"),
+	row("ecrc error count", "pcie_errors_total", smitext.Count, "ecrc"),
+	row("retry count", "pcie_errors_total", smitext.Count, "retry"),
 }
 
-func sioRows() []detail.Row {
-	return []detail.Row{
-		detail.Key("tx error count", "sio_errors_total", printed.Count, "transmit"),
-		detail.Key("rx error count", "sio_errors_total", printed.Count, "receive"),
-	}
+var sioRows = []smitext.KeyRow{
+	row("tx error count", "sio_errors_total", smitext.Count, "transmit"),
+	row("rx error count", "sio_errors_total", smitext.Count, "receive"),
 }
 
-func healthRows() []detail.Row {
-	return []detail.Row{detail.Key("error code", "error_info", printed.Count, "*").As(detail.Codes)}
+var healthRows = []smitext.KeyRow{row("error code", "error_info", smitext.Count, "*").WithForm(smitext.FormCodes)}
+
+var boardRows = []smitext.KeyRow{
+	row("serial number", "board_info", smitext.Count, "*", "{product name}").WithForm(smitext.FormText),
+	{Key: "board id"}, // boards of which no serial number is printed
 }
 
-func boardRows() []detail.Row {
-	return []detail.Row{
-		detail.Key("serial number", "board_info", printed.Count, "*", "{product name}").As(detail.Text),
-		{Key: "board id"}, // boards of which no serial number is printed
-	}
+func row(key string, m model.Metric, u smitext.Unit, labels ...string) smitext.KeyRow {
+	return smitext.Key(key, m, u, labels...)
 }

@@ -1,40 +1,36 @@
 package ascend
 
 import (
-	"fmt"
 	"slices"
+	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/boxtable"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/detail"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/keyvalue"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 )
 
-// details are the deeper commands of npu-smi, then those of hccn_tool.
-func details() []smi.Detail {
-	all := []smi.Detail{
-		{Name: "usages", Scope: smi.Card, Every: smi.FiveMinutes, Args: card("usages"), Parse: parseAsked(usagesRows())},
+// details are the deeper commands of npu-smi.
+func details() []model.Command {
+	return []model.Command{
+		{Name: "usages", Scope: model.Card, Every: 5 * time.Minute, Args: card("usages"), Parse: parseText(usagesRows, chipOf)},
 		{
-			Name: "watch", Scope: smi.Host, Every: smi.Minute, Lean: true,
-			Args:   func(model.Device) [][]string { return [][]string{{"info", "watch"}} },
-			Enough: watchedAll, Parse: parseWatch,
+			Name: "watch", Scope: model.Host, Every: time.Minute, Lean: true,
+			Args:   model.SameArgs([]string{"info", "watch"}),
+			Enough: watchedAll, Parse: parseColumns(watchFirst, watchRows),
 		},
-		{Name: "common", Scope: smi.Card, Every: smi.Minute, Args: card("common"), Parse: parseAsked(commonRows())},
-		{Name: "ecc", Scope: smi.Card, Every: smi.FiveMinutes, Lean: true, Args: card("ecc"), Parse: parseAsked(eccRows())},
-		{Name: "ecc_enable", Scope: smi.Card, Every: smi.Hour, Args: card("ecc-enable"), Parse: parseText(eccEnableRows(), askedFirst)},
+		{Name: "common", Scope: model.Card, Every: time.Minute, Args: card("common"), Parse: parseText(commonRows, chipOf)},
+		{Name: "ecc", Scope: model.Card, Every: 5 * time.Minute, Lean: true, Args: card("ecc"), Parse: parseText(eccRows, chipOf)},
+		{Name: "ecc_enable", Scope: model.Card, Every: time.Hour, Args: card("ecc-enable"), Parse: parseText(eccEnableRows, firstChip)},
 		// The links have another name in tools for the Chinese market.
-		{Name: "hccs", Scope: smi.Die, Every: smi.Minute, Args: die("hccs", "xlink"), When: hasChip, Parse: parseAsked(hccsRows())},
-		{Name: "sensors", Scope: smi.Die, Every: smi.FiveMinutes, Args: die("sensors"), Parse: parseAsked(sensorsRows())},
-		{Name: "memory", Scope: smi.Card, Every: smi.FiveMinutes, Args: card("memory"), Parse: parseAsked(memoryRows())},
-		{Name: "temp", Scope: smi.Card, Every: smi.FiveMinutes, Args: card("temp"), When: hasChip, Parse: parseAsked(tempRows())},
-		{Name: "volt", Scope: smi.Card, Every: smi.FiveMinutes, Args: card("volt"), Parse: parseAsked(voltRows())},
-		{Name: "pcie_err", Scope: smi.Die, Every: smi.FiveMinutes, Args: die("pcie-err"), Parse: parseAsked(pcieErrRows())},
-		{Name: "sio_info", Scope: smi.Die, Every: smi.FiveMinutes, Args: die("sio-info"), Parse: parseAsked(sioRows())},
-		{Name: "health", Scope: smi.Die, Every: smi.Minute, Lean: true, Args: die("health"), When: isSick, Parse: parseAsked(healthRows())},
-		{Name: "board", Scope: smi.Card, Every: smi.Hour, Serials: true, Args: card("board"), Parse: parseText(boardRows(), askedFirst)},
+		{Name: "hccs", Scope: model.Die, Every: time.Minute, Args: die("hccs", "xlink"), When: hasChip, Parse: parseText(hccsRows, chipOf)},
+		{Name: "sensors", Scope: model.Die, Every: 5 * time.Minute, Args: die("sensors"), Parse: parseText(sensorsRows, chipOf)},
+		{Name: "memory", Scope: model.Card, Every: 5 * time.Minute, Args: card("memory"), Parse: parseText(memoryRows, chipOf)},
+		{Name: "temp", Scope: model.Card, Every: 5 * time.Minute, Args: card("temp"), When: hasChip, Parse: parseText(tempRows, chipOf)},
+		{Name: "volt", Scope: model.Card, Every: 5 * time.Minute, Args: card("volt"), Parse: parseText(voltRows, chipOf)},
+		{Name: "pcie_err", Scope: model.Die, Every: 5 * time.Minute, Args: die("pcie-err"), Parse: parseText(pcieErrRows, chipOf)},
+		{Name: "sio_info", Scope: model.Die, Every: 5 * time.Minute, Args: die("sio-info"), Parse: parseText(sioRows, chipOf)},
+		{Name: "health", Scope: model.Die, Every: time.Minute, Lean: true, Args: die("health"), When: isSick, Parse: parseText(healthRows, chipOf)},
+		{Name: "board", Scope: model.Card, Every: time.Hour, Serials: true, Args: card("board"), Parse: parseText(boardRows, firstChip)},
 	}
-	return slices.Concat(all, networkDetails())
 }
 
 // card asks for an NPU, and gets an answer for all its dies.
@@ -81,65 +77,59 @@ func hasDDRAlone(d *model.Device) bool {
 	return ok && !hasHBM(d)
 }
 
-func parseAsked(rows []detail.Row) func([]byte, []model.Device) ([]smi.Told, error) {
-	return parseText(rows, asked)
-}
-
-func parseText(rows []detail.Row, owner detail.Owner) func([]byte, []model.Device) ([]smi.Told, error) {
-	return func(out []byte, cards []model.Device) ([]smi.Told, error) {
-		return detail.Parse(keyvalue.Read(out), rows, owner, cards)
+func parseText(rows []smitext.KeyRow, owner smitext.Owner) func([]byte, []model.Device) (model.Report, error) {
+	return func(out []byte, cards []model.Device) (model.Report, error) {
+		return smitext.ParseKeys(smitext.ReadKeyValues(out), rows, owner, cards)
 	}
 }
 
-// asked finds the chip of an answer about one NPU. What is of no chip is that of the only
-// one. Where the number of one chip is missing, its values may stand with another's.
-func asked(b *keyvalue.Block, cards []model.Device) (int, error) {
-	if len(cards) == 0 || b.Card != "" && b.Card != cards[0].NPU {
-		return -1, fmt.Errorf("the output is about the NPU %.20q, which was not asked for", b.Card)
+// parseColumns reads the column tables whose header begins with the word first.
+func parseColumns(first string, rows []smitext.KeyRow) func([]byte, []model.Device) (model.Report, error) {
+	return func(out []byte, cards []model.Device) (model.Report, error) {
+		return smitext.ParseKeys(smitext.ReadColumns(out, first), rows, chipOf, cards)
 	}
-	only := len(cards) == 1 && b.Chips <= 1
-	if (b.Chip != "" || b.MCU) && (b.Told < len(cards) || b.Chips > 0 && b.Told != b.Chips) {
-		return -1, nil
-	}
+}
+
+// chipOf finds the only chip that a block can be about. What is of no chip is that of a card
+// with one chip.
+func chipOf(b *smitext.Block, cards []model.Device) int {
+	found := -1
 	for i, d := range cards {
-		switch {
-		case b.Chip == "" && only, b.Chip != "" && d.Chip == b.Chip, b.Chip == "0" && !hasChip(&d) && only:
-			return i, nil
+		if b.Card != "" && b.Card != d.NPU || b.Chip != "" && d.Chip != "" && b.Chip != d.Chip {
+			continue
 		}
+		if found >= 0 {
+			return -1
+		}
+		found = i
 	}
-	return -1, nil
+	if b.Chip == "" && b.Chips > 1 {
+		return -1
+	}
+	return found
 }
 
-// askedFirst is asked for an answer that is about the first chip, or about the whole card, and does not say so.
-func askedFirst(b *keyvalue.Block, cards []model.Device) (int, error) {
-	at := slices.IndexFunc(cards, func(d model.Device) bool { return d.Chip == "0" })
-	if b.Chip != "" || at < 0 {
-		return asked(b, cards)
+// firstChip is for an answer that is about the first chip, or about the whole card, and does
+// not say so.
+func firstChip(b *smitext.Block, cards []model.Device) int {
+	if b.Chip != "" {
+		return chipOf(b, cards)
 	}
-	_, err := asked(b, cards)
-	return at, err
+	return slices.IndexFunc(cards, func(d model.Device) bool {
+		return (d.Chip == "0" || !hasChip(&d)) && (b.Card == "" || b.Card == d.NPU)
+	})
 }
 
-// watchLayout is that of npu-smi info watch, which prints a row for each chip, again
-// and again, under one header.
-func watchLayout() keyvalue.Layout {
-	l := keyvalue.Layout{First: "npuid", Card: "npuid", Chip: "chipid"}
-	for _, word := range []string{"ai core", "ai cpu", "ctrl cpu", "memory bw", "npu util", "ai cube"} {
-		l.Words = append(l.Words, boxtable.Word{Text: word})
-	}
-	return l
-}
-
-func parseWatch(out []byte, cards []model.Device) ([]smi.Told, error) {
-	return detail.Parse(keyvalue.Columns(out, watchLayout()), watchRows(), watched, cards)
-}
+// watchFirst begins the header of npu-smi info watch, which prints a row for each chip, again
+// and again.
+const watchFirst = "npuid"
 
 // watchedAll reports whether a row of every card was printed, or one of a card again: the
 // round is over then, and what it lacks is not printed.
 func watchedAll(out []byte, cards []model.Device) bool {
 	seen := make([]bool, len(cards))
-	for _, b := range keyvalue.Columns(out, watchLayout()) {
-		at, _ := watched(&b, cards)
+	for _, b := range smitext.ReadColumns(out, watchFirst) {
+		at := chipOf(&b, cards)
 		switch {
 		case at < 0:
 		case seen[at]:
@@ -149,19 +139,4 @@ func watchedAll(out []byte, cards []model.Device) bool {
 		}
 	}
 	return !slices.Contains(seen, false)
-}
-
-// watched finds the chip of a row by its numbers.
-func watched(b *keyvalue.Block, cards []model.Device) (int, error) {
-	found := -1
-	for i, d := range cards {
-		if d.NPU != b.Card || b.Chip != "" && d.Chip != "" && d.Chip != b.Chip {
-			continue
-		}
-		if found >= 0 { // several chips, and which one is not printed
-			return -1, nil
-		}
-		found = i
-	}
-	return found, nil
 }

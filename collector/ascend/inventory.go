@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 )
 
 // ParseMapping reads the output of npu-smi info -m, which has a line for every
@@ -28,7 +27,7 @@ func ParseMapping(out []byte) (model.Report, error) {
 		}
 	}
 	if r.Announced == 0 {
-		return model.Report{}, failure.New(failure.Parse, "no chip in the mapping")
+		return model.Report{}, model.Errorf(model.ReasonParse, "no chip in the mapping")
 	}
 	return r, nil
 }
@@ -37,7 +36,7 @@ func ParseMapping(out []byte) (model.Report, error) {
 // of an Mcu has no logic id, and an NPU may be called -1.
 func isChip(fields []string) bool {
 	for _, f := range fields[:3] {
-		if _, ok := printed.Index(f); !ok {
+		if _, ok := smitext.Index(f); !ok {
 			return false
 		}
 	}
@@ -50,7 +49,7 @@ func ParseList(out []byte) (model.Report, error) {
 	cards, listed, chips := 0, 0, 0
 	for raw := range bytes.Lines(out) {
 		key, value, ok := strings.Cut(string(raw), ":")
-		n, isNumber := printed.Index(strings.TrimSpace(value))
+		n, isNumber := smitext.Index(strings.TrimSpace(value))
 		if !ok || !isNumber {
 			continue
 		}
@@ -64,7 +63,7 @@ func ParseList(out []byte) (model.Report, error) {
 		}
 	}
 	if cards == 0 && listed == 0 {
-		return model.Report{}, failure.New(failure.Parse, "no card in the list")
+		return model.Report{}, model.Errorf(model.ReasonParse, "no card in the list")
 	}
 	return model.Report{Announced: max(cards, listed, chips)}, nil
 }

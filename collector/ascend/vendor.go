@@ -3,28 +3,22 @@ package ascend
 import (
 	"bytes"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/topology"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 )
 
 // Vendor says how npu-smi and hccn_tool are asked. One npu-smi info holds what is needed
 // often; the details cost a process for each card.
-func Vendor() smi.Vendor {
-	return smi.Vendor{
-		Name:  "ascend",
-		Tools: []string{"npu-smi"},
-		Words: vocabulary(),
-		Table: smi.Query{Name: "table", Args: [][]string{{"info"}}, Parse: ParseInfo},
-		Sides: []smi.Query{
-			{Name: "mapping", Args: [][]string{{"info", "-m"}}, Inventory: true, Parse: ParseMapping},
-			{Name: "list", Args: [][]string{{"info", "-l"}}, Inventory: true, Parse: ParseList},
-			{Name: "topology", Args: [][]string{{"info", "-t", "topo"}}, Inventory: true, Parse: ParseTopology},
-		},
-		Details:         details(),
+func Vendor() model.Vendor {
+	return model.Vendor{
+		Name:            "ascend",
+		Tools:           []string{"npu-smi"},
+		Table:           model.Command{Name: "table", Args: model.SameArgs([]string{"info"}), Parse: model.IgnoreCards(ParseInfo)},
+		Commands:        slices.Concat(inventory(), details(), networkDetails()),
 		NetworkTools:    networkTools(),
 		ClassifyNetwork: ClassifyNetwork,
 		Resolve:         resolve,
@@ -32,16 +26,29 @@ func Vendor() smi.Vendor {
 	}
 }
 
+// inventory are the commands about what hardly changes.
+func inventory() []model.Command {
+	return []model.Command{
+		{Name: "mapping", Inventory: true, Args: model.SameArgs([]string{"info", "-m"}), Parse: model.IgnoreCards(ParseMapping)},
+		{Name: "list", Inventory: true, Args: model.SameArgs([]string{"info", "-l"}), Parse: model.IgnoreCards(ParseList)},
+		{Name: "topology", Inventory: true, Args: model.SameArgs([]string{"info", "-t", "topo"}), Parse: model.IgnoreCards(ParseTopology)},
+	}
+}
+
 // Margin names of the topology.
 const (
 	npuPrefix = "NPU"
 	phyPrefix = "Phy-ID" // A3, where an NPU has two dies
-	nicPrefix = "NIC"
 )
+
+var matrixNames = smitext.MatrixNames{
+	Cards: regexp.MustCompile(`^(` + npuPrefix + `|` + phyPrefix + `)\d+$`),
+	Peers: regexp.MustCompile(`^NIC\d+$`),
+}
 
 // ParseTopology reads the output of npu-smi info -t topo.
 func ParseTopology(out []byte) (model.Report, error) {
-	return topology.Parse(out, topology.Names{Cards: []string{npuPrefix, phyPrefix}, Others: []string{nicPrefix}})
+	return smitext.ParseTopology(out, matrixNames)
 }
 
 // resolve finds the device of "NPU3", by NPU id where that is one device's, or of
@@ -73,30 +80,30 @@ func resolve(name string, devices []model.Device) string {
 
 // Classify returns what an error text of npu-smi or of the driver's interface
 // (DCMI) means. Nearly all of them are printed to stdout, some with exit status 0.
-func Classify(text []byte) (failure.Reason, string, bool) {
-	reason, line, ok := failure.Match(text, append(failure.LoaderPatterns(), []failure.Pattern{
-		{Text: "-8020", Reason: failure.Busy},
-		{Text: "the device is used", Reason: failure.Busy},
-		{Text: "-8005", Reason: failure.Driver},
-		{Text: "dcmi module initialize failed", Reason: failure.Driver},
-		{Text: "dcmi model initialized failed", Reason: failure.Driver},
-		{Text: "-8012", Reason: failure.Driver},
-		{Text: "-8002", Reason: failure.Permission},
-		{Text: "Operation not permitted", Reason: failure.Permission},
-		{Text: "Permission denied", Reason: failure.Permission},
-		{Text: "There is no NPU", Reason: failure.NoDevice},
-		{Text: "Failed to get card number", Reason: failure.NoDevice},
-		{Text: "Invalid card id", Reason: failure.NoDevice},
-		{Text: "does not support", Reason: failure.Unsupported},
-		{Text: "-8255", Reason: failure.Unsupported},
-		{Text: "cannot be executed on a VM", Reason: failure.Unsupported},
-		{Text: "Command or option is not found", Reason: failure.Unsupported},
-		{Text: "Error parameter of", Reason: failure.Unsupported},
+func Classify(text []byte) (model.Reason, string, bool) {
+	reason, line, ok := smitext.Match(text, append(smitext.LoaderPatterns(), []smitext.Pattern{
+		{Text: "-8020", Reason: model.ReasonBusy},
+		{Text: "the device is used", Reason: model.ReasonBusy},
+		{Text: "-8005", Reason: model.ReasonDriver},
+		{Text: "dcmi module initialize failed", Reason: model.ReasonDriver},
+		{Text: "dcmi model initialized failed", Reason: model.ReasonDriver},
+		{Text: "-8012", Reason: model.ReasonDriver},
+		{Text: "-8002", Reason: model.ReasonPermission},
+		{Text: "Operation not permitted", Reason: model.ReasonPermission},
+		{Text: "Permission denied", Reason: model.ReasonPermission},
+		{Text: "There is no NPU", Reason: model.ReasonNoDevice},
+		{Text: "Failed to get card number", Reason: model.ReasonNoDevice},
+		{Text: "Invalid card id", Reason: model.ReasonNoDevice},
+		{Text: "does not support", Reason: model.ReasonUnsupported},
+		{Text: "-8255", Reason: model.ReasonUnsupported},
+		{Text: "cannot be executed on a VM", Reason: model.ReasonUnsupported},
+		{Text: "Command or option is not found", Reason: model.ReasonUnsupported},
+		{Text: "Error parameter of", Reason: model.ReasonUnsupported},
 		// A question without one of its parameters, where another version needs none.
-		{Text: "Must input parameter of", Reason: failure.Unsupported},
-		{Text: "This command must input", Reason: failure.Unsupported},
+		{Text: "Must input parameter of", Reason: model.ReasonUnsupported},
+		{Text: "This command must input", Reason: model.ReasonUnsupported},
 	}...))
-	if reason == failure.Driver && bytes.Contains(text, []byte("cannot open shared object")) {
+	if reason == model.ReasonDriver && bytes.Contains(text, []byte("cannot open shared object")) {
 		line = fmt.Sprintf("%s (LD_LIBRARY_PATH must name the driver's lib64 folders)", line)
 	}
 	return reason, line, ok

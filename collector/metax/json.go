@@ -3,128 +3,78 @@ package metax
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"maps"
 	stdslices "slices" // the package has a section of this name
 	"strconv"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/detail"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/keyvalue"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/smi"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 )
 
-// parseJSON reads mx-smi -j: a title, then one object in which each card's is found
-// by its bus id.
-func parseJSON(out []byte, cards []model.Device) ([]smi.Told, error) {
-	begin := bytes.IndexByte(out, '{')
-	if begin < 0 {
-		return nil, failure.New(failure.Parse, "no object in the output")
+// jsonRows read the parts of mx-smi -j that no other text has.
+var jsonRows = []smitext.KeyRow{
+	row("ras_status", "*", "ras_status", smitext.Count, "*"),
+	row("ras_count", "corrected_error", "ras_errors_total", smitext.Count, "correctable"),
+	row("ras_count", "uncorrected_error", "ras_errors_total", smitext.Count, "uncorrectable"),
+	row("pci_event_info", "aer_ue", "pci_events_total", smitext.Count, "aer_ue"),
+	row("pci_event_info", "aer_ce", "pci_events_total", smitext.Count, "aer_ce"),
+	row("pci_event_info", "synfld", "pci_events_total", smitext.Count, "synfld"),
+	row("pci_event_info", "dbe", "pci_events_total", smitext.Count, "dbe"),
+	row("pci_event_info", "mmio", "pci_events_total", smitext.Count, "mmio"),
+}
+
+// parseJSON reads mx-smi -j: a title, then one object with each card's under its bus id.
+func parseJSON(out []byte, cards []model.Device) (model.Report, error) {
+	begin := max(0, bytes.IndexByte(out, '{'))
+	if err := checkTitles(out[:begin]); err != nil {
+		return model.Report{}, err
 	}
-	if err := foreign(out[:begin]); err != nil {
-		return nil, err
-	}
+	var host map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(out[begin:]))
 	decoder.UseNumber()
-	value, err := decode(decoder, 0)
-	if err != nil {
-		return nil, failure.New(failure.Parse, "reading the object: %w", err)
+	if err := decoder.Decode(&host); err != nil {
+		return model.Report{}, model.Errorf(model.ReasonParse, "reading the object: %w", err)
 	}
-	host, _ := value.(map[string]any)
-	var blocks []keyvalue.Block
+	var blocks []smitext.Block
 	for _, bus := range stdslices.Sorted(maps.Keys(host)) {
 		card, ok := host[bus].(map[string]any)
-		if !ok || !printed.PCIAddress(bus) {
+		if !ok || !smitext.PCIAddress(bus) {
 			continue
 		}
-		b := keyvalue.Block{BusID: bus, Entries: entries(nil, "", card)}
-		if number, ok := card["device_id"].(json.Number); ok {
-			b.Card = number.String()
+		number, _ := card["device_id"].(json.Number)
+		b := smitext.Block{BusID: bus, Card: number.String()}
+		for section, members := range card {
+			members, _ := members.(map[string]any)
+			for _, key := range stdslices.Sorted(maps.Keys(members)) {
+				b.Entries = append(b.Entries, smitext.Entry{Section: section, Key: key, Value: jsonValue(members[key])})
+			}
 		}
 		blocks = append(blocks, b)
 	}
-	return detail.Parse(blocks, jsonRows(), owner, cards)
+	return smitext.ParseKeys(blocks, jsonRows, owner, cards)
 }
 
-// decode reads the next value. An object that has a key twice is two cards' between which
-// lines were lost, which encoding/json would join.
-func decode(d *json.Decoder, depth int) (any, error) {
-	const deepest = 8
-	token, err := d.Token()
-	delim, isDelim := token.(json.Delim)
-	switch {
-	case err != nil || !isDelim:
-		return token, err
-	case depth == deepest:
-		return nil, fmt.Errorf("more than %d levels", deepest)
-	}
-	var list []any
-	object := map[string]any{}
-	for d.More() {
-		var key string
-		if delim == '{' {
-			token, err := d.Token()
+// jsonValue returns a number or text as it is, how long a list is, and the sum of an object of
+// whole numbers, "" where one is none. The tool lists what is there, so nothing is 0.
+func jsonValue(value any) string {
+	switch v := value.(type) {
+	case json.Number:
+		return v.String()
+	case string:
+		return v
+	case []any:
+		return strconv.Itoa(len(v))
+	case map[string]any:
+		total := uint64(0)
+		for _, member := range v {
+			number, _ := member.(json.Number)
+			n, err := strconv.ParseUint(number.String(), 10, 48)
 			if err != nil {
-				return nil, err
+				return ""
 			}
-			key, _ = token.(string)
-			if _, twice := object[key]; twice {
-				return nil, fmt.Errorf("%.40q is there twice", key)
-			}
+			total += n
 		}
-		v, err := decode(d, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		if object[key] = v; delim == '[' {
-			list = append(list, v)
-		}
+		return strconv.FormatUint(total, 10)
 	}
-	if _, err := d.Token(); err != nil { // the closing bracket
-		return nil, err
-	}
-	if delim == '[' {
-		return list, nil
-	}
-	return object, nil
-}
-
-// entries adds an object's members. An array is told by its length, and an object of
-// whole numbers by their sum.
-func entries(to []keyvalue.Entry, section string, object map[string]any) []keyvalue.Entry {
-	for _, key := range stdslices.Sorted(maps.Keys(object)) {
-		e := keyvalue.Entry{Section: section, Key: key}
-		switch v := object[key].(type) {
-		case json.Number:
-			e.Value = v.String()
-		case string:
-			e.Value = v
-		case []any:
-			e.Value = strconv.Itoa(len(v))
-		case map[string]any:
-			if section == "" { // the tool has two levels
-				to = entries(to, key, v)
-			}
-			e.Value = sum(v)
-		}
-		to = append(to, e)
-	}
-	return to
-}
-
-// sum adds up the members of an object, "" where one is no whole number. An empty
-// object is 0: the tool lists what is there.
-func sum(object map[string]any) string {
-	total := uint64(0)
-	for _, v := range object {
-		number, _ := v.(json.Number)
-		n, err := strconv.ParseUint(number.String(), 10, 48)
-		if err != nil {
-			return ""
-		}
-		total += n
-	}
-	return strconv.FormatUint(total, 10)
+	return ""
 }

@@ -2,17 +2,21 @@ package metax
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/printed"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 )
 
 // withheld ends the reason mx-smi -L gives for a card that exists on the host but
 // was not granted to the container it runs in. Such a card is neither broken
 // nor missing. The word before it is the brand, which an OEM's build replaces.
 const withheld = "Sysfs File Unaccessible"
+
+// listedCard is a number, a name that may hold blanks, the bus id, and a state with a UUID or
+// a reason in parentheses.
+var listedCard = regexp.MustCompile(`^GPU#(\d+)\s+(.*?)\s+([[:xdigit:]]{4,8}:[[:xdigit:]]{2}:[[:xdigit:]]{2}\.[[:xdigit:]]|N/?A|-)\s+(.*)$`)
 
 // ParseList reads the output of mx-smi -L, the only one with UUIDs and with the
 // cards that failed:
@@ -23,58 +27,48 @@ const withheld = "Sysfs File Unaccessible"
 // Cards that are merely withheld from a container are left out and not counted.
 func ParseList(out []byte) (model.Report, error) {
 	var r model.Report
-	hidden := 0
 	known := map[string]bool{}
 	for raw := range bytes.Lines(out) {
 		line := strings.TrimSpace(string(raw))
-		card, ok := strings.CutPrefix(line, "GPU#")
-		if !ok {
+		if !strings.HasPrefix(line, "GPU#") {
 			continue
 		}
-		number, rest, _ := strings.Cut(card, " ")
-		d, ok := listed(number, rest)
-		cut := raw[len(raw)-1] != '\n' && !strings.HasSuffix(line, ")")
+		d := parseListed(line)
+		isCut := raw[len(raw)-1] != '\n' && !strings.HasSuffix(line, ")")
 		switch {
-		case !ok || cut:
+		case d == nil || isCut:
 			r.Warn("cannot read a line of the list: %.80q", line)
-		case known[number]:
-			r.Warn("card %s is listed twice", number)
-		case strings.HasSuffix(d.Health.Reason, withheld):
-			hidden++
-			known[number] = true
-		default:
-			known[number] = true
+			continue
+		case known[d.ID]:
+			r.Warn("card %s is listed twice", d.ID)
+			continue
+		}
+		known[d.ID] = true
+		if !strings.HasSuffix(d.Health.Reason, withheld) {
 			r.Announced++
-			r.Listed = append(r.Listed, d)
+			r.Listed = append(r.Listed, *d)
 		}
 	}
-	if len(r.Listed)+hidden == 0 {
-		return model.Report{}, failure.New(failure.Parse, "no card in the list")
+	if len(known) == 0 {
+		return model.Report{}, model.Errorf(model.ReasonParse, "no card in the list")
 	}
 	return r, nil
 }
 
-// listed reads what follows the number: a name that may hold blanks, the bus
-// id, a state that may hold a blank, and a UUID or a reason in parentheses.
-func listed(number, rest string) (model.Device, bool) {
-	if _, ok := printed.Index(number); !ok {
-		return model.Device{}, false
+// parseListed reads one line, nil where it is no card with a state.
+func parseListed(line string) *model.Device {
+	m := listedCard.FindStringSubmatch(line)
+	if m == nil {
+		return nil
 	}
-	fields := strings.Fields(rest)
-	for i, f := range fields {
-		if !printed.PCIAddress(f) && (i == 0 || !printed.Absent(f)) {
-			continue
-		}
-		h := health(strings.Join(fields[i+1:], " "))
-		if h == nil {
-			return model.Device{}, false
-		}
-		d := model.Device{ID: number, Name: strings.Join(fields[:i], " "), BusID: printed.Label(f), Health: h}
-		if uuid, ok := strings.CutPrefix(h.Reason, "UUID:"); ok {
-			uuid, _, _ = strings.Cut(uuid, ")")
-			d.UUID, h.Reason = printed.Label(strings.TrimSpace(uuid)), ""
-		}
-		return d, true
+	h := health(m[4])
+	if h == nil {
+		return nil
 	}
-	return model.Device{}, false
+	d := &model.Device{ID: m[1], Name: m[2], BusID: smitext.Label(m[3]), Health: h}
+	if uuid, ok := strings.CutPrefix(h.Reason, "UUID:"); ok {
+		uuid, _, _ = strings.Cut(uuid, ")")
+		d.UUID, h.Reason = smitext.Label(strings.TrimSpace(uuid)), ""
+	}
+	return d
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/metax"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
@@ -45,7 +44,7 @@ func TestNoiseThatNamesATool(t *testing.T) {
 	if _, err := metax.ParseTable([]byte("[INFO] wrapper for mx-smi version: 1.0\nusing other-smi version: 2\n" + oneCard)); err != nil {
 		t.Errorf("noise before a good table: %v", err)
 	}
-	if _, err := metax.ParseTable([]byte("other-smi  version: 2\n" + oneCard)); failure.ReasonOf(err) != failure.Parse {
+	if _, err := metax.ParseTable([]byte("other-smi  version: 2\n" + oneCard)); model.ReasonOf(err) != model.ReasonParse {
 		t.Errorf("another tool's output: %v", err)
 	}
 }
@@ -59,17 +58,5 @@ func TestListedCardWithoutBusID(t *testing.T) {
 	want := []model.Device{{ID: "4", Name: "MXC500", Health: &model.Health{State: "Not Available", Reason: "Layout Node Not Found"}}}
 	if diff := cmp.Diff(want, report.Listed); diff != "" || report.Announced != 1 {
 		t.Errorf("announced %d, listed (-want +got):\n%s", report.Announced, diff)
-	}
-}
-
-func TestLoaderErrorsAreTheDrivers(t *testing.T) {
-	for _, text := range []string{
-		"libmxsml.so: cannot open shared object file: No such file or directory",
-		"Error loading shared library libmxsml.so: No such file or directory (needed by mx-smi)",
-		"mx-smi: symbol lookup error: mx-smi: undefined symbol: mxSmlInit",
-	} {
-		if reason, _, _ := metax.Classify([]byte(text)); reason != failure.Driver {
-			t.Errorf("%q is of class %q", text, reason)
-		}
 	}
 }

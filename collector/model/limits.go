@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The most that one command's output may tell: far more than any host has, and together fewer series than a scrape may
+// The most that one command's output may hold: far more than any host has, and together fewer series than a scrape may
 // have (sample_limit in deploy/prometheus).
 const (
 	MaxDevices   = 128  // the largest hosts met have 32 chips

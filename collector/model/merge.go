@@ -3,10 +3,9 @@ package model
 import (
 	"cmp"
 	"slices"
-	"strings"
 )
 
-// Snapshot is everything one vendor's tool told at one time, with every
+// Snapshot is everything that one vendor's tool printed at one time, with every
 // reference resolved to a Device.ID and no identity twice.
 type Snapshot struct {
 	Tool    *Tool
@@ -17,13 +16,12 @@ type Snapshot struct {
 	Seen      int // cards in the main table
 	Announced int // cards the tool says there are, at least Seen
 	Processes []Process
-	// Starts are when the processes began, by PID, in clock ticks after boot; nil where nobody looked.
-	Starts map[string]uint64
-	Slices []Slice
-	Links  []Link
-	// Placements are of those processes that could be looked at.
+	Slices    []Slice
+	Links     []Link
+	// Placements are of those processes that could be looked at, each once.
 	Placements []Placement
-	// Unplaced is how many processes could not be; nil where nobody looked.
+	// Unplaced is of how many processes it is not known what they may use; nil where nobody
+	// looked.
 	Unplaced *int
 	Warnings Warnings // what did not fit together; the reports keep their own
 }
@@ -32,7 +30,7 @@ type Snapshot struct {
 // "Phy-ID12") means, or the name to use for what is none of the devices.
 type Resolver func(name string, devices []Device) string
 
-// Merge joins the main table with what the side commands told. It does not
+// Merge joins the main table with the reports of the side commands. It does not
 // change its arguments.
 func Merge(table Report, sides []Report, resolve Resolver) Snapshot {
 	m := &merger{
@@ -43,12 +41,11 @@ func Merge(table Report, sides []Report, resolve Resolver) Snapshot {
 			Announced: max(table.Announced, len(table.Devices)),
 		},
 		byID:    make(map[string]int, len(table.Devices)),
-		byBus:   make(map[string]int, len(table.Devices)),
 		ids:     map[string]string{},
 		resolve: resolve,
 	}
 	for i := range m.Devices {
-		m.index(i)
+		m.byID[m.Devices[i].ID] = i
 	}
 	m.addProcesses(table.Processes)
 	m.addSlices(table.Slices)
@@ -67,17 +64,9 @@ func Merge(table Report, sides []Report, resolve Resolver) Snapshot {
 // topology names every card once for each other card.
 type merger struct {
 	Snapshot
-	byID, byBus map[string]int    // places in Devices
-	ids         map[string]string // by a topology's name
-	resolve     Resolver
-}
-
-func (m *merger) index(i int) {
-	d := &m.Devices[i]
-	m.byID[d.ID] = i
-	if d.BusID != "" {
-		m.byBus[strings.ToLower(d.BusID)] = i
-	}
+	byID    map[string]int    // indexes of Devices
+	ids     map[string]string // by a topology's name
+	resolve Resolver
 }
 
 func (m *merger) has(id string) bool {
@@ -114,11 +103,11 @@ func (m *merger) addSlices(all []Slice) {
 }
 
 // addListed takes identity, state and readings from a side command where no report
-// before it told them, and adds the cards that it calls broken, which a main table
+// before it has them, and adds the cards that it calls broken, which a main table
 // leaves out.
 func (m *merger) addListed(listed []Device) {
 	for _, l := range listed {
-		if i, ok := m.find(l); ok {
+		if i := slices.IndexFunc(m.Devices, func(d Device) bool { return isSameCard(d, l) }); i >= 0 {
 			d := &m.Devices[i]
 			d.UUID = cmp.Or(d.UUID, l.UUID)
 			d.Health = cmp.Or(d.Health, l.Health)
@@ -136,21 +125,12 @@ func (m *merger) addListed(listed []Device) {
 			m.Warnings.Add("the listed card %s (%s) has the number of another card", l.ID, l.BusID)
 			continue
 		}
+		m.byID[l.ID] = len(m.Devices)
 		m.Devices = append(m.Devices, l)
-		m.index(len(m.Devices) - 1)
 	}
 }
 
-// find goes by the bus id, and by the number only where one side has no bus id.
-func (m *merger) find(l Device) (int, bool) {
-	if i, ok := m.byBus[strings.ToLower(l.BusID)]; ok {
-		return i, true
-	}
-	i, ok := m.byID[l.ID]
-	return i, ok && (l.BusID == "" || m.Devices[i].BusID == "")
-}
-
-// id is what a topology's name means.
+// id returns the device, or the other peer, that a topology's name means.
 func (m *merger) id(name string) string {
 	id, ok := m.ids[name]
 	if !ok {
@@ -177,7 +157,7 @@ func (m *merger) addLinks(links []Link) {
 	for _, l := range links {
 		id, peer := m.id(l.Device), m.id(l.Peer)
 		if !m.has(id) {
-			continue // said already by addAffinities
+			continue // addAffinities has warned of it
 		}
 		key := pair{id, peer}
 		if peer == id || seen[key] {

@@ -1,7 +1,6 @@
 package model_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -224,25 +223,5 @@ func TestMergeDoesNotChangeItsArguments(t *testing.T) {
 	}
 	if diff := cmp.Diff(first, second); diff != "" {
 		t.Errorf("merging again gives another result:\n%s", diff)
-	}
-}
-
-// A topology names every card once for each other card: time must grow with its
-// cells, and not with cells times cards. ns/op of 256 cards should be some 4
-// times that of 128.
-func BenchmarkMergeTopology(b *testing.B) {
-	for _, n := range []int{16, 128, 256} {
-		var table, side model.Report
-		for i := range n {
-			table.Devices = append(table.Devices, device(fmt.Sprint(i), fmt.Sprintf("0000:%02x:%02x.0", i/256, i%256)))
-			for j := range n {
-				side.Links = append(side.Links, model.Link{Device: fmt.Sprintf("GPU%d", i), Peer: fmt.Sprintf("GPU%d", j), Type: "MX"})
-			}
-		}
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			for b.Loop() {
-				model.Merge(table, []model.Report{side}, byNumber)
-			}
-		})
 	}
 }

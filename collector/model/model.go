@@ -73,12 +73,25 @@ type Process struct {
 	UsedBytes float64
 }
 
-// Placement is what a process on cards may use of the machine.
+// Placement is where a process on cards runs, and what it may use of the machine.
 type Placement struct {
-	PID   string
-	CPUs  string // a list such as 0-31,64-95 of online CPUs, empty where not known
-	Nodes string // a list of the NUMA nodes on which it may take memory
-	Near  []Nearness
+	PID       string
+	Container Container
+	CPUs      string // a list such as 0-31,64-95 of online CPUs, empty where not known
+	Nodes     string // a list of the NUMA nodes on which it may take memory, empty where not known
+	Near      []Nearness
+	NodeBytes map[int]float64 // its memory by NUMA node, nil where not known
+}
+
+// Container is the container and pod that a process runs in, "" for what is not known of
+// it, and zero for a process on the host.
+type Container struct {
+	ID string // 64 hexadecimal digits
+	// PodUID is the kubelet's: with dashes, or 32 hexadecimal digits of a static pod.
+	PodUID    string
+	Namespace string
+	Pod       string
+	Name      string // unknown too where the pod has several
 }
 
 // Nearness is a process's place beside one of its cards.

@@ -33,8 +33,7 @@ func (rs Readings) Get(m Metric, labels ...string) (float64, bool) {
 	return 0, false
 }
 
-// Add adds a reading, unless there is one of the same metric and labels already:
-// what was told first holds.
+// Add adds a reading, unless there is one of the same metric and labels already.
 func (rs *Readings) Add(r Reading) {
 	if _, known := rs.Get(r.Metric, r.Labels...); !known {
 		*rs = append(*rs, r)

@@ -14,21 +14,12 @@ func main() {
 	if len(os.Args) > 1 {
 		folder = os.Args[1]
 	}
-	if err := write(folder); err != nil {
+	all, err := dashboards.All()
+	for i := 0; err == nil && i < len(all); i++ {
+		err = os.WriteFile(filepath.Join(folder, all[i].File), all[i].JSON, 0o644)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-}
-
-func write(folder string) error {
-	all, err := dashboards.All()
-	if err != nil {
-		return err
-	}
-	for _, d := range all {
-		if err := os.WriteFile(filepath.Join(folder, d.File), d.JSON, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -31,7 +31,7 @@ PATH="$bin/fake:$PATH" "$bin/accelerator_exporter" \
 	--collector.environment=FAKEHOST_STATE \
 	--collector.interval=2s --collector.inventory-interval=30s \
 	--probe.target="http://$vllm" --probe.interval=2s --probe.timeout=30s --probe.max-tokens=32 \
-	--log.level=warn &
+	--log.level=info &
 exporter=$!
 
 echo "Metrics: http://$web/metrics    State: http://$web/    Ctrl-C ends it."

@@ -1,5 +1,4 @@
-// Package dist checks how a release is built: what is in its files, that they
-// are the same wherever they are built, and the workflow that publishes them.
+// Package dist checks what is in the files of a release.
 package dist
 
 import (

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,26 +27,24 @@ type host struct {
 	programs
 	name     string
 	dir      string // state, configuration, logs
-	sysfs    string
 	vllm     string // addresses
 	exporter string
 	probe    string // name of the probe, which is the label target
 	server   *programtest.Process
 	daemon   *programtest.Process
-	missing  atomic.Bool // NUMA nodes take pages that were meant for others
 }
 
-// startHost starts a host whose tools print as the given files say, such as
-// npu-smi.layout.
-func startHost(t *testing.T, p programs, name string, state map[string]string) *host {
+// startHost starts a host on which all is well.
+func startHost(t *testing.T, p programs, name string) *host {
 	t.Helper()
 	h := &host{programs: p, name: name, dir: t.TempDir(), exporter: "127.0.0.1:0", probe: "chat-" + name}
-	h.sysfs = filepath.Join(h.dir, "sysfs")
-	h.write(t, "state/mx-smi.fault", "") // makes the folder
-	for file, text := range state {
-		h.write(t, "state/"+file, text)
+	h.set(t, "mx-smi.fault") // makes the folder
+	nodes := []string{"0-1023", "1024-1031"}
+	if name == sick {
+		h.set(t, "npu-smi.card", "2 optics", "5 unhealthy Critical")
+		slices.Reverse(nodes) // the node of all cards has CPUs that no process may use
 	}
-	h.runNUMA(t)
+	h.runNUMA(t, nodes)
 	h.server = start(t, "vllm", []string{"FAKEHOST_STATE=" + h.path("state")}, p.path("fakehost"),
 		"vllm", "--listen-address=127.0.0.1:0", "--speed=8", "--background-users=12", "--background-period=20s")
 	h.vllm = served(t, h.server)
@@ -58,27 +56,27 @@ func startHost(t *testing.T, p programs, name string, state map[string]string) *
 func (h *host) probes() string {
 	return fmt.Sprintf(`
 probes:
-  - {name: %s, url: "http://%s", interval: 500ms, timeout: 2s, max_tokens: 3, slo: {time_to_first_token: 2s, time_per_output_token: 100ms}}
+  - {name: %s, url: "http://%s", interval: 1s, timeout: 2s, max_tokens: 3, slo: {time_to_first_token: 2s, time_per_output_token: 100ms}}
 `, h.probe, h.vllm)
 }
 
 func (h *host) path(name string) string { return filepath.Join(h.dir, name) }
 
-// everyDetail is the host that is asked for all details, those of the network too. It takes starts of tools, of which one
-// host's are enough.
-const everyDetail = "alpha"
+// sick is the host with sick cards. It is the one that is asked for all details, those of the network too: they take
+// starts of tools, of which one host's are enough.
+const sick = "alpha"
 
 // startExporter starts the exporter at the address it had before, if any.
 func (h *host) startExporter(t *testing.T) {
 	t.Helper()
 	env, detail := []string{"FAKEHOST_STATE=" + h.path("state")}, "lean"
-	if h.name == everyDetail {
+	if h.name == sick {
 		env, detail = append(env, "PATH="+h.programs.path("fake")+":"+os.Getenv("PATH")), "full" // where hccn_tool is
 	}
 	h.daemon = start(t, "exporter", env, h.programs.path("accelerator_exporter"),
-		"--web.listen-address="+h.exporter, "--config.file="+h.path("probes.yml"), "--path.sysfs="+h.sysfs,
+		"--web.listen-address="+h.exporter, "--config.file="+h.path("probes.yml"), "--path.sysfs="+h.path("sysfs"),
 		"--collector.metax.command="+h.programs.path("fake/mx-smi"), "--collector.ascend.command="+h.programs.path("fake/npu-smi"),
-		"--collector.environment=FAKEHOST_STATE", "--collector.interval=1s", "--collector.inventory-interval=5s", "--collector.timeout=2s",
+		"--collector.environment=FAKEHOST_STATE", "--collector.interval=2s", "--collector.inventory-interval=10s", "--collector.timeout=10s",
 		"--collector.detail="+detail)
 	h.exporter = served(t, h.daemon)
 }
@@ -98,39 +96,31 @@ func (h *host) write(t *testing.T, name, text string) {
 	}
 }
 
-// runNUMA makes two NUMA nodes that allocate memory until the test ends.
-func (h *host) runNUMA(t *testing.T) {
+// runNUMA makes two NUMA nodes with these CPUs, whose counters grow until the test ends.
+func (h *host) runNUMA(t *testing.T, cpus []string) {
 	t.Helper()
-	hit, miss := 1000000, 0
-	h.numa(t, hit, miss)
+	h.numa(t, cpus, 0)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		ticker := time.NewTicker(500 * time.Millisecond)
-		defer ticker.Stop()
-		for {
+		for pages := 5000; ; pages += 5000 {
 			select {
 			case <-ctx.Done():
 				return
-			case <-ticker.C:
+			case <-time.After(time.Second):
+				h.numa(t, cpus, pages)
 			}
-			hit += 5000
-			miss += 5
-			if h.missing.Load() {
-				miss += 5000
-			}
-			h.numa(t, hit, miss)
 		}
 	})
 	t.Cleanup(func() { cancel(); wg.Wait() })
 }
 
-func (h *host) numa(t *testing.T, hit, miss int) {
-	for node, cpus := range []string{"0-1", "2-3"} {
+func (h *host) numa(t *testing.T, cpus []string, pages int) {
+	for node, list := range cpus {
 		dir := fmt.Sprintf("sysfs/devices/system/node/node%d/", node)
-		h.write(t, dir+"cpulist", cpus+"\n")
+		h.write(t, dir+"cpulist", list+"\n")
 		h.write(t, dir+"distance", []string{"10 21\n", "21 10\n"}[node])
 		h.write(t, dir+"meminfo", fmt.Sprintf("Node %[1]d MemTotal: 67108864 kB\nNode %[1]d MemFree: 41943040 kB\nNode %[1]d MemUsed: 25165824 kB\n", node))
-		h.write(t, dir+"numastat", fmt.Sprintf("numa_hit %d\nnuma_miss %d\nnuma_foreign %d\ninterleave_hit 14\nlocal_node %d\nother_node %d\n", hit, miss, miss, hit, miss))
+		h.write(t, dir+"numastat", fmt.Sprintf("numa_hit %[1]d\nnuma_miss %[2]d\nnuma_foreign %[2]d\ninterleave_hit 14\nlocal_node %[1]d\nother_node %[2]d\n", pages, pages/1000))
 	}
 }

@@ -20,7 +20,7 @@ import (
 var update = flag.Bool("update", false, "write the picture in docs anew")
 
 // landingPage looks at the exporter's first page as a browser shows it: of a
-// healthy host, and of one with a tool that finds no driver.
+// healthy host, and of one with a tool that fails.
 func landingPage(t *testing.T, h *host) {
 	browser := programtest.Find(t, "chromium", "chromium-browser", "google-chrome")
 	shows := func(what string, parts ...string) (dom string) {
@@ -38,7 +38,7 @@ func landingPage(t *testing.T, h *host) {
 		})
 		return dom
 	}
-	const works, fails = `<td class="good">works</td>`, `<td class="bad">driver</td>`
+	const works, fails = `<td class="good">works</td>`, `<td class="bad">exit</td>`
 	dom := shows("the page tells the state of every source",
 		"<td>metax</td>", "<td>ascend</td>", "<td>numa</td>", "<td>containers</td>", works,
 		`<span class="good">8 of 8 cards, 8 healthy</span>`,
@@ -47,8 +47,8 @@ func landingPage(t *testing.T, h *host) {
 	if strings.Count(dom, works) != 4 || strings.Contains(dom, `class="bad"`) {
 		t.Errorf("a healthy host's page has something bad:\n%s", dom)
 	}
-	h.set(t, "npu-smi.fault", "driver")
-	dom = shows("the page tells what fails", fails, "-8005")
+	h.set(t, "npu-smi.fault", "exit")
+	dom = shows("the page tells what fails", fails)
 	if strings.Count(dom, works) != 3 {
 		t.Errorf("one tool fails, and not all of the rest work:\n%s", dom)
 	}

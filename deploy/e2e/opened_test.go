@@ -19,7 +19,7 @@ import (
 func filesOpened(t *testing.T, p programs) {
 	strace := programtest.Find(t, "strace")
 	n := startNode(t, p)
-	n.kubelet.Says(n.given()...)
+	n.kubelet.SetPods(n.given()...)
 	// Nobody's business, whatever is asked of the exporter.
 	never := []string{
 		`/environ`, `serviceaccount`, `\.kube\b`, `docker`, `containerd`, `crio\b`, `cri-dockerd`, `isulad`, `podman`, `device-plugins`, `kubelet_internal_checkpoint`,
@@ -28,8 +28,8 @@ func filesOpened(t *testing.T, p programs) {
 	sources := map[string]string{
 		"a process's cgroup": regexp.QuoteMeta(n.path("proc")) + `/\d+/cgroup"`,
 		"the pods' logs":     regexp.QuoteMeta(n.path("logs")) + `"`,
-		"a pod's folder":     `"team-a_llm-0_` + podUID + `"`,
-		"the socket":         regexp.QuoteMeta(n.socket) + `"`,
+		"a pod's folder":     `team-a_llm-0_` + podUID + `"`,
+		"the socket":         regexp.QuoteMeta(n.kubelet.Socket) + `"`,
 	}
 	t.Run("off", func(t *testing.T) {
 		trace := n.traced(t, strace, []string{"--no-collector.containers"}, `accelerator_process_memory_used_bytes{`)
@@ -41,14 +41,14 @@ func filesOpened(t *testing.T, p programs) {
 		}
 	})
 	t.Run("on", func(t *testing.T) {
-		trace := n.traced(t, strace, []string{"--kubernetes.pod-resources=" + n.socket}, `accelerator_process_container_info{`, `accelerator_device_allocation_info{`)
+		trace := n.traced(t, strace, []string{"--kubernetes.pod-resources=" + n.kubelet.Socket}, `accelerator_process_container_info{`, `accelerator_device_allocation_info{`)
 		for what, source := range sources {
 			named(t, trace, true, what, source)
 		}
 		for _, pattern := range never {
 			named(t, trace, false, pattern, pattern)
 		}
-		toSocket := regexp.MustCompile(`connect\(\d+, \{sa_family=AF_UNIX, sun_path="` + regexp.QuoteMeta(n.socket) + `"\}`)
+		toSocket := regexp.MustCompile(`connect\(\d+, \{sa_family=AF_UNIX, sun_path="` + regexp.QuoteMeta(n.kubelet.Socket) + `"\}`)
 		for line := range strings.Lines(trace) {
 			if strings.Contains(line, "connect(") && !toSocket.MatchString(line) {
 				t.Errorf("it connects elsewhere: %s", line)

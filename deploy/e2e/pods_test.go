@@ -4,10 +4,7 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"regexp"
 	"slices"
@@ -18,11 +15,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	v1 "k8s.io/kubelet/pkg/apis/podresources/v1"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/kubelet/kubelettest"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/kube/kubetest"
 	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
-	"github.com/accelerator-exporter/accelerator_exporter/deploy/kubelet"
 )
 
 // The pace of a node's exporter. Nothing is told that is older than three intervals and a timeout.
@@ -41,44 +38,40 @@ const (
 // node is a host of Kubernetes whose exporter asks a kubelet.
 type node struct {
 	host
-	kubelet *kubelet.Server
-	socket  string
+	kubelet *kubetest.Kubelet
 	stop    func()         // ends the kubelet
 	uuids   map[int]string // of the cards
 	cards   string         // what a scrape tells of cards and processes, "" for not known yet
 }
 
-// pods shows what the exporter tells of a kubelet's allocations, what Prometheus makes of it, and that the cards' series
+// pods shows what the exporter tells of a kubelet's allocations, and that the cards' series
 // are the same whatever the kubelet does.
-func pods(t *testing.T, p programs, versions []version) {
+func pods(t *testing.T, p programs) {
 	n := startNode(t, p)
-	n.kubelet.Says(n.given()...)
-	conflict := append(n.allocated(), `accelerator_allocation_conflicts_total{vendor="metax"} 1`)
-	n.tells(t, "two pods on one card", conflict...)
+	n.kubelet.SetPods(n.given()...)
+	n.tells(t, "what the kubelet allocated", n.allocated()...)
 	n.cards = cardSeries(n.scrape(t))
 	for _, want := range []string{"accelerator_utilization_ratio{", "accelerator_process_memory_used_bytes{", "accelerator_process_container_info{"} {
 		if !strings.Contains(n.cards, want) {
 			t.Fatalf("nothing to compare: no %s in\n%s", want, n.cards)
 		}
 	}
-	for _, v := range versions {
-		t.Run("Prometheus "+v.name, func(t *testing.T) { n.inPrometheus(t, v) })
-	}
-	n.kubelet.Says(slices.DeleteFunc(n.given(), func(p *v1.PodResources) bool { return p.Name == "train-1" })...)
-	ended := append(n.allocated(), n.allocation(3, "team-a", "train-2", "train"), `accelerator_allocation_conflicts_total{vendor="metax"} 1`)
-	n.tells(t, "the ended pod is gone", ended...)
+	ended := kubetest.Pod("team-a", "ended", "train", "metax-tech.com/gpu", n.uuids[2])
+	n.kubelet.SetPods(append(n.given(), ended)...)
+	n.tells(t, "two pods on one card", `accelerator_allocation_conflicts{vendor="metax"} 1`)
+	n.kubelet.SetPods(n.given()...)
+	n.tells(t, "the ended pod is gone", n.allocated()...)
 	n.restarts(t)
 	n.hangs(t)
-	n.answersWrong(t)
-	t.Run("nobody answers for a day", func(t *testing.T) { deadSocket(t, p) })
+	n.refuses(t)
 }
 
 // startNode starts a host with eight cards and a kubelet that allocated none.
 func startNode(t *testing.T, p programs) *node {
 	t.Helper()
-	n := &node{host: host{programs: p, dir: t.TempDir()}, kubelet: new(kubelet.Server), socket: kubelettest.Socket(t), uuids: map[int]string{}}
+	n := &node{host: host{programs: p, dir: t.TempDir()}, kubelet: kubetest.New(t), uuids: map[int]string{}}
 	// A load that is the same for ever, by a stamp that does not grow old: series of cards are to be compared.
-	n.write(t, "state/load.json", fmt.Sprintf(`{"at": %q, "cards": {"Busy": 0.9, "PID": 4242}}`, time.Now().AddDate(1, 0, 0).Format(time.RFC3339)))
+	n.write(t, "state/load.json", fmt.Sprintf(`{"at": %q, "busy": 0.9, "pid": 4242}`, time.Now().AddDate(1, 0, 0).Format(time.RFC3339)))
 	n.write(t, "state/mx-smi.processes", "0 4242 python3 60032\n4 4343 python3 1024\n5 4444 python3 512\n")
 	n.process(t, 1, "/init.scope")
 	n.process(t, 2, "/")
@@ -87,10 +80,9 @@ func startNode(t *testing.T, p programs) *node {
 	n.process(t, 4444, "/system.slice/vllm.service")
 	n.write(t, "proc/self/status", "")
 	n.write(t, "logs/team-a_llm-0_"+podUID+"/vllm/0.log", "")
-	n.kubelet.Says()
-	n.stop = kubelet.Serve(t, n.socket, n.kubelet.Register)
+	n.stop = n.kubelet.Start(t)
 	n.daemon = start(t, "exporter", []string{"FAKEHOST_STATE=" + n.path("state")}, p.path("accelerator_exporter"),
-		append([]string{"--kubernetes.pod-resources=" + n.socket}, n.flags()...)...)
+		append([]string{"--kubernetes.pod-resources=" + n.kubelet.Socket}, n.flags()...)...)
 	n.exporter = served(t, n.daemon)
 	info := regexp.MustCompile(`(?m)^accelerator_info\{.*device="(\d)".*uuid="([^"]+)".*\} 1$`)
 	programtest.Eventually(t, patience, "the cards' UUIDs", func() error {
@@ -127,24 +119,22 @@ func (n *node) process(t *testing.T, pid int, cgroup string) {
 		parent, flags = 0, 2129984
 	}
 	dir := fmt.Sprintf("proc/%d/", pid)
-	n.write(t, dir+"stat", fmt.Sprintf("%d (python3) S %d 0 0 0 -1 %d 0 0 0 0 0 0 0 0 20 0 1 0 100\n", pid, parent, flags))
+	n.write(t, dir+"stat", fmt.Sprintf("%d (python3) S %d 0 0 0 -1 %d 0 0 0 0 0 0 0 0 20 0 1 0 100%s\n", pid, parent, flags, strings.Repeat(" 0", 30)))
 	n.write(t, dir+"cgroup", "0::"+cgroup+"\n")
 	n.write(t, dir+"status", "Cpus_allowed_list:\t0-3\nMems_allowed_list:\t0-1\n")
 	n.write(t, dir+"environ", "TOKEN=x")
 }
 
-// given is what the kubelet allocated: a card whose pod works, one that two pods share, an idle one, and one that a pod
-// got while the kubelet still lists the one before.
+// given is what the kubelet allocated: a card whose pod works, one that two pods share, and an idle one.
 func (n *node) given() []*v1.PodResources {
 	gpu := func(namespace, pod, container, id string) *v1.PodResources {
-		return kubelet.Pod(namespace, pod, container, "metax-tech.com/gpu", id)
+		return kubetest.Pod(namespace, pod, container, "metax-tech.com/gpu", id)
 	}
 	return []*v1.PodResources{
 		gpu("team-a", "llm-0", "vllm", n.uuids[0]),
 		gpu("team-b", "notebook-0", "jupyter", n.uuids[1]+"::0"), gpu("team-b", "notebook-1", "jupyter", n.uuids[1]+"::1"),
 		gpu("team-a", "idle-0", "vllm", n.uuids[2]),
-		gpu("team-a", "train-1", "train", n.uuids[3]), gpu("team-a", "train-2", "train", n.uuids[3]),
-		kubelet.Pod("team-a", "web-0", "web", "cpu"),
+		kubetest.Pod("team-a", "web-0", "web", "cpu"),
 	}
 }
 
@@ -152,11 +142,12 @@ func (*node) allocation(device int, namespace, pod, container string) string {
 	return fmt.Sprintf(`accelerator_device_allocation_info{container=%q,device="%d",namespace=%q,pod=%q,resource="metax-tech.com/gpu",vendor="metax"} 1`, container, device, namespace, pod)
 }
 
-// allocated are the series of what is given, without those of the card that has two pods.
+// allocated are the series of what is given.
 func (n *node) allocated() []string {
 	return []string{
 		n.allocation(0, "team-a", "llm-0", "vllm"), n.allocation(1, "team-b", "notebook-0", "jupyter"),
 		n.allocation(1, "team-b", "notebook-1", "jupyter"), n.allocation(2, "team-a", "idle-0", "vllm"),
+		`accelerator_allocation_conflicts{vendor="metax"} 0`,
 	}
 }
 
@@ -189,7 +180,7 @@ func cardSeries(page string) string {
 
 // allocations are the lines of a scrape that tell of what the kubelet allocated.
 func allocations(page string) []string {
-	return regexp.MustCompile(`(?m)^accelerator_(device_allocation_info|allocation_conflicts_total)\{.*$`).FindAllString(page, -1)
+	return regexp.MustCompile(`(?m)^accelerator_(device_allocation_info|allocation_conflicts)\{.*$`).FindAllString(page, -1)
 }
 
 // tells waits until the kubelet's allocations are told so.
@@ -245,7 +236,7 @@ func (n *node) fails(t *testing.T, reason string, do func()) {
 // restarts ends the kubelet and starts it with another socket in the place of the first.
 func (n *node) restarts(t *testing.T) {
 	inode := func() os.FileInfo {
-		info, err := os.Stat(n.socket)
+		info, err := os.Stat(n.kubelet.Socket)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,20 +244,20 @@ func (n *node) restarts(t *testing.T) {
 	}
 	before := inode()
 	n.fails(t, "driver", n.stop)
-	n.kubelet.Says(kubelet.Pod("team-c", "after-0", "vllm", "metax-tech.com/gpu", n.uuids[6]))
-	n.stop = kubelet.Serve(t, n.socket, n.kubelet.Register)
+	n.kubelet.SetPods(kubetest.Pod("team-c", "after-0", "vllm", "metax-tech.com/gpu", n.uuids[6]))
+	n.stop = n.kubelet.Start(t)
 	if os.SameFile(before, inode()) {
 		t.Error("the kubelet started at the same socket")
 	}
-	n.tells(t, "the new kubelet's allocations", n.allocation(6, "team-c", "after-0", "vllm"), `accelerator_allocation_conflicts_total{vendor="metax"} 1`)
+	n.tells(t, "the new kubelet's allocations", n.allocation(6, "team-c", "after-0", "vllm"), `accelerator_allocation_conflicts{vendor="metax"} 0`)
 }
 
 // hangs has the kubelet not answer until its allocations are gone, and answer again.
 func (n *node) hangs(t *testing.T) {
-	n.kubelet.Says(n.given()[:4]...)
-	want := append(n.allocated(), `accelerator_allocation_conflicts_total{vendor="metax"} 1`)
+	n.kubelet.SetPods(n.given()...)
+	want := n.allocated()
 	n.tells(t, "allocations before it hangs", want...)
-	n.kubelet.Does(func(ctx context.Context) (*v1.ListPodResourcesResponse, error) {
+	n.kubelet.SetAnswer(func(ctx context.Context) ([]*v1.PodResources, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
@@ -277,7 +268,7 @@ func (n *node) hangs(t *testing.T) {
 		ended := time.Now()
 		last := figure(t, page, `accelerator_collector_last_success_timestamp_seconds{collector="allocations"}`)
 		answered := time.UnixMicro(int64(last * 1e6))
-		told := len(allocations(page)) - 1
+		told := len(allocations(page))
 		times, now := failed(t, page, "timeout")
 		const blur = 5 * time.Millisecond // of stamps as decimals, and of clocks that are set
 		switch {
@@ -297,56 +288,17 @@ func (n *node) hangs(t *testing.T) {
 	if held == 0 {
 		t.Log("no scrape came while the collector failed and its allocations were still told")
 	}
-	n.kubelet.Says(n.given()[:4]...)
+	n.kubelet.SetPods(n.given()...)
 	n.tells(t, "allocations after it hung", want...)
 }
 
-// answersWrong has the kubelet, or who sits at its socket, answer what is no list.
-func (n *node) answersWrong(t *testing.T) {
-	with := func(pod *v1.PodResources) kubelet.Answer {
-		answer := &v1.ListPodResourcesResponse{PodResources: []*v1.PodResources{pod}}
-		return func(context.Context) (*v1.ListPodResourcesResponse, error) { return answer, nil }
-	}
-	for _, c := range []struct {
-		what, reason string
-		answer       kubelet.Answer
-	}{
-		{"17 MiB", "output_too_large", with(kubelet.Huge("metax-tech.com/gpu", 17<<20))},
-		{"an error", "exit", kubelet.Refusal(codes.Internal, "no")},
-		{"a refusal", "permission", kubelet.Refusal(codes.PermissionDenied, "go away")},
-		{"another API", "unsupported", kubelet.Refusal(codes.Unimplemented, "no such service")},
-		{"a name without end", "parse", with(kubelet.Pod(strings.Repeat("a", 254), "a", "c", "metax-tech.com/gpu", n.uuids[0]))},
-	} {
-		t.Run(c.what, func(t *testing.T) { n.fails(t, c.reason, func() { n.kubelet.Does(c.answer) }) })
-	}
-	t.Run("no gRPC", func(t *testing.T) {
-		n.fails(t, "parse", func() {
-			n.stop()
-			greet(t, n.socket, "SSH-2.0-OpenSSH_9.2\r\n\r\n")
+// refuses has the kubelet refuse a question, and answer again.
+func (n *node) refuses(t *testing.T) {
+	n.fails(t, "permission", func() {
+		n.kubelet.SetAnswer(func(context.Context) ([]*v1.PodResources, error) {
+			return nil, status.Error(codes.PermissionDenied, "go away")
 		})
 	})
-	n.kubelet.Says(n.given()[:4]...)
-	n.stop = kubelet.Serve(t, n.socket, n.kubelet.Register)
-	n.tells(t, "allocations after all", append(n.allocated(), `accelerator_allocation_conflicts_total{vendor="metax"} 1`)...)
-}
-
-// greet sits at a socket and says the same to everybody.
-func greet(t *testing.T, socket, text string) {
-	t.Helper()
-	listener := kubelet.Listen(t, socket)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			conn, err := listener.Accept()
-			if errors.Is(err, net.ErrClosed) {
-				return
-			}
-			if err == nil {
-				_, _ = io.WriteString(conn, text)
-				conn.Close()
-			}
-		}
-	}()
-	t.Cleanup(func() { listener.Close(); <-done })
+	n.kubelet.SetPods(n.given()...)
+	n.tells(t, "allocations after all", n.allocated()...)
 }

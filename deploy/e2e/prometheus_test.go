@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,56 +18,61 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
+// shipped is where the configuration that users get stands.
+const shipped = "../prometheus"
+
 // monitoring is a Prometheus and an Alertmanager with the shipped configuration.
 type monitoring struct {
-	dir          string
+	version      string // of Prometheus
 	prometheus   string // addresses
 	alertmanager string
 }
 
-// version is a Prometheus to test with.
-type version struct {
-	name, path string
-	config     string // of the shipped ones
-	native     bool   // it takes native histograms and classic ones at once
-	brief      bool   // leave out what takes long
+// targets is one entry of a file that Prometheus takes targets from.
+type targets struct {
+	Targets []string          `yaml:"targets"`
+	Labels  map[string]string `yaml:"labels,omitempty"`
 }
+
+var (
+	// pace matches what is made 5 seconds in the configuration of Prometheus, and wait what is so in rules.
+	pace = regexp.MustCompile(`(?m)^( +(?:scrape_interval|scrape_timeout|evaluation_interval):) \w+`)
+	wait = regexp.MustCompile(`(?m)^( +(?:for|keep_firing_for|interval):) \w+$`)
+)
 
 // startMonitoring starts both. Jobs are the targets of each scrape job.
-func startMonitoring(t *testing.T, v version, receiver string, jobs map[string][]targets) *monitoring {
+func startMonitoring(t *testing.T, version, path, config string, jobs map[string][]targets) *monitoring {
 	t.Helper()
-	m := &monitoring{dir: t.TempDir()}
-	m.prepareAlertmanager(t, receiver)
-	am := start(t, "alertmanager", nil, programtest.Find(t, "prometheus-alertmanager", "alertmanager"),
-		"--config.file="+m.path("alertmanager.yml"), "--storage.path="+m.path("alertmanager"),
-		"--web.listen-address=127.0.0.1:0", "--cluster.listen-address=")
-	m.alertmanager = served(t, am)
-	jobs["alertmanager"] = []targets{{Targets: []string{m.alertmanager}}}
-	m.preparePrometheus(t, v.config, jobs)
-	m.startPrometheus(t, v)
-	return m
-}
-
-// startPrometheus starts one with the configuration that was written, and waits until it answers.
-func (m *monitoring) startPrometheus(t *testing.T, v version) {
-	t.Helper()
-	p := start(t, "prometheus", nil, v.path,
-		"--config.file="+m.path("prometheus.yml"), "--storage.tsdb.path="+m.path("prometheus"),
-		"--web.listen-address=127.0.0.1:0", "--query.lookback-delta="+lookback())
-	m.prometheus = served(t, p)
+	m, dir := &monitoring{version: version}, t.TempDir()
+	m.alertmanager = served(t, start(t, "alertmanager", nil, programtest.Find(t, "prometheus-alertmanager", "alertmanager"),
+		"--config.file="+filepath.Join(shipped, "alertmanager.yml"), "--storage.path="+filepath.Join(dir, "alertmanager"),
+		"--web.listen-address=127.0.0.1:0", "--cluster.listen-address="))
+	copyFile := func(from, to string, what *regexp.Regexp) {
+		text := programtest.Read(t, filepath.Join(shipped, from))
+		programtest.Write(t, filepath.Join(dir, to), what.ReplaceAllString(text, "$1 5s"))
+	}
+	copyFile(config, "prometheus.yml", pace)
+	copyFile("rules/alerts.yml", "rules/alerts.yml", wait)
+	copyFile("rules/recording.yml", "rules/recording.yml", wait)
+	writeTargets := func(job string, list []targets) {
+		text, err := yaml.Marshal(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		programtest.Write(t, filepath.Join(dir, "targets", job+".yml"), string(text))
+	}
+	for job, list := range jobs {
+		writeTargets(job, list)
+	}
+	writeTargets("alertmanager", []targets{{Targets: []string{m.alertmanager}}})
+	m.prometheus = served(t, start(t, "prometheus", nil, path,
+		"--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "prometheus"),
+		"--web.listen-address=127.0.0.1:0"))
 	programtest.Eventually(t, patience, "Prometheus is ready", func() error {
 		_, err := programtest.Get(t, "http://"+m.prometheus+"/-/ready")
 		return err
 	})
-}
-
-func (m *monitoring) path(name string) string { return filepath.Join(m.dir, name) }
-
-// answer is what Prometheus' API answers.
-type answer struct {
-	Status string          `json:"status"`
-	Error  string          `json:"error"`
-	Data   json.RawMessage `json:"data"`
+	return m
 }
 
 // get asks Prometheus and decodes the data.
@@ -76,14 +82,18 @@ func (m *monitoring) get(path string, query url.Values, data any) error {
 		return err
 	}
 	defer response.Body.Close()
-	var a answer
-	if err := json.NewDecoder(response.Body).Decode(&a); err != nil {
+	var answer struct {
+		Status string          `json:"status"`
+		Error  string          `json:"error"`
+		Data   json.RawMessage `json:"data"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if a.Status != "success" {
-		return fmt.Errorf("%s: %s", path, a.Error)
+	if answer.Status != "success" {
+		return fmt.Errorf("%s: %s", path, answer.Error)
 	}
-	return json.Unmarshal(a.Data, data)
+	return json.Unmarshal(answer.Data, data)
 }
 
 // series is one of a query's results.
@@ -91,18 +101,6 @@ type series struct {
 	Metric map[string]string `json:"metric"`
 	Value  [2]any            `json:"value"`  // of an instant query
 	Values [][2]any          `json:"values"` // of a query over time
-}
-
-// number is the version that Prometheus says it is.
-func (m *monitoring) number(t *testing.T) string {
-	t.Helper()
-	var build struct {
-		Version string `json:"version"`
-	}
-	if err := m.get("/api/v1/status/buildinfo", nil, &build); err != nil {
-		t.Fatal(err)
-	}
-	return build.Version
 }
 
 // instant asks for a value now.
@@ -136,21 +134,40 @@ func (m *monitoring) labelValues(label, selector string) ([]string, error) {
 	return values, err
 }
 
-func (m *monitoring) writeYAML(t *testing.T, name string, v any) {
-	t.Helper()
-	text, err := yaml.Marshal(v)
-	if err != nil {
+// noRuleFails reads the state of every rule after its last evaluation.
+func (m *monitoring) noRuleFails(t *testing.T) {
+	var data struct {
+		Groups []struct {
+			Rules []struct{ Name, Health, LastError string }
+		}
+	}
+	if err := m.get("/api/v1/rules", nil, &data); err != nil {
 		t.Fatal(err)
 	}
-	m.write(t, name, text)
+	seen := 0
+	for _, g := range data.Groups {
+		for _, r := range g.Rules {
+			seen++
+			if r.Health != "ok" {
+				t.Errorf("rule %s is %s: %s", r.Name, r.Health, r.LastError)
+			}
+		}
+	}
+	if want := strings.Count(programtest.Read(t, shipped+"/rules/alerts.yml"), "- alert:") +
+		strings.Count(programtest.Read(t, shipped+"/rules/recording.yml"), "- record:"); seen != want {
+		t.Errorf("%d rules are loaded, want %d", seen, want)
+	}
 }
 
-func (m *monitoring) write(t *testing.T, name string, text []byte) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(m.path(name)), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(m.path(name), text, 0o644); err != nil {
-		t.Fatal(err)
+// nativeHistograms checks that Prometheus 3 keeps both kinds of a histogram.
+func (m *monitoring) nativeHistograms(t *testing.T) {
+	for _, expr := range []string{
+		`histogram_quantile(0.9, sum(rate(accelerator_probe_request_duration_seconds[1m])))`,
+		`histogram_quantile(0.9, sum by (le) (rate(accelerator_probe_request_duration_seconds_bucket[1m])))`,
+	} {
+		all, err := m.instant(expr)
+		if err != nil || len(all) != 1 || all[0].isEmpty() {
+			t.Errorf("%s: %v (%v)", expr, all, err)
+		}
 	}
 }

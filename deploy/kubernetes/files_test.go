@@ -2,8 +2,6 @@ package kubernetes
 
 import (
 	"bytes"
-	"compress/gzip"
-	"encoding/json"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -102,94 +100,33 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestThresholds: the values' thresholds take the place of the shipped ones, and
-// change nothing else.
+// A limit of the values would not reach the alert.
 func TestThresholds(t *testing.T) {
+	changed := map[string]string{
+		"AcceleratorProbeNoSuccess":         "> 600",
+		"AcceleratorTimeToFirstTokenHigh":   "> 5",
+		"AcceleratorTimePerOutputTokenHigh": "> 0.25",
+		"AcceleratorCardHot":                "> 80",
+		"AcceleratorMemoryFull":             ">= 0.95",
+	}
 	got := renderedGroups(t, rules+`
 thresholds:
+  probe_no_success_seconds: 600
   time_to_first_token_seconds: 5
-  probe_failure_budget_ratio: 0.001
-  temperature_warning_celsius: {metax: 90.5}
-  temperature_critical_celsius: 97
-thresholdExceptions:
-  - {name: time_to_first_token_seconds, value: 12, labels: {target: completions-long}}
+  time_per_output_token_seconds: 0.25
+  ascend_temperature_celsius: 80
+  memory_full_ratio: 0.95
 `)
-	want := ruleGroups(t)
-	for _, g := range want {
-		group := g.(map[string]any)
-		list := group["rules"].([]any)
-		for _, r := range list {
-			rule := r.(map[string]any)
-			vendor, _ := rule["labels"].(map[string]any)
-			switch rule["record"] {
-			case "accelerator:threshold_time_to_first_token_seconds":
-				rule["expr"] = "vector(5)"
-			case "accelerator:threshold_probe_failure_budget_ratio":
-				rule["expr"] = "vector(0.001)"
-			case "accelerator:threshold_temperature_warning_celsius":
-				if vendor["vendor"] == "metax" {
-					rule["expr"] = "vector(90.5)"
-				}
-			case "accelerator:threshold_temperature_critical_celsius":
-				rule["expr"] = "vector(97)"
+	shipped := ruleGroups(t)
+	for i, g := range got {
+		for j, r := range g.(map[string]any)["rules"].([]any) {
+			before := shipped[i].(map[string]any)["rules"].([]any)[j].(map[string]any)
+			after := r.(map[string]any)
+			alert, _ := after["alert"].(string)
+			if want := changed[alert]; want == "" && before["expr"] != after["expr"] || !strings.Contains(after["expr"].(string), want) {
+				t.Errorf("%s: %s", alert, after["expr"])
 			}
 		}
-		if group["name"] == "accelerator-thresholds" {
-			group["rules"] = append(list, map[string]any{
-				"record": "accelerator:threshold_time_to_first_token_seconds", "expr": "vector(12)",
-				"labels": map[string]any{"target": "completions-long"},
-			})
-		}
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-shipped with the changes +rendered:\n%s", diff)
-	}
-	if diff := cmp.Diff(ruleGroups(t), got); diff == "" {
-		t.Error("the thresholds changed nothing")
-	}
-}
-
-// TestThresholdOfStart: a vLLM of the same release may take its time to start before
-// want of success pages, and whoever installs the chart has the last word.
-func TestThresholdOfStart(t *testing.T) {
-	exception := func(value, target string) map[string]any {
-		return map[string]any{
-			"record": "accelerator:threshold_probe_no_success_seconds", "expr": "vector(" + value + ")",
-			"labels": map[string]any{"target": target},
-		}
-	}
-	for _, tc := range []struct {
-		values string
-		want   []any
-	}{
-		{"", []any{exception("2100", "vllm")}},
-		{"thresholds: {probe_no_success_seconds: 600}", []any{exception("2400", "vllm")}},
-		{"thresholdExceptions: [{name: probe_no_success_seconds, value: 60, labels: {target: vllm}}]", []any{exception("60", "vllm")}},
-		{"thresholdExceptions: [{name: time_to_first_token_seconds, value: 9, labels: {target: vllm}}]", []any{
-			map[string]any{
-				"record": "accelerator:threshold_time_to_first_token_seconds", "expr": "vector(9)",
-				"labels": map[string]any{"target": "vllm"},
-			}, exception("2100", "vllm"),
-		}},
-		{`sidecar: {probes: [{name: a, url: "http://127.0.0.1:8000"}, {url: "http://127.0.0.1:8001"}]}`, []any{exception("2100", "a"), exception("2100", "127.0.0.1:8001")}},
-	} {
-		var got []any
-		for _, g := range renderedGroups(t, sidecar+rules+tc.values) {
-			for _, r := range g.(map[string]any)["rules"].([]any) {
-				rule := r.(map[string]any)
-				labels, _ := rule["labels"].(map[string]any)
-				record, _ := rule["record"].(string)
-				if strings.HasPrefix(record, "accelerator:threshold_") && labels["target"] != nil {
-					got = append(got, rule)
-				}
-			}
-		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.values, diff)
-		}
-	}
-	if diff := cmp.Diff(ruleGroups(t), renderedGroups(t, strings.Replace(sidecar, "enabled: true", "enabled: false", 1)+rules)); diff != "" {
-		t.Errorf("without vLLM (-shipped +rendered):\n%s", diff)
 	}
 }
 
@@ -240,34 +177,5 @@ func TestPackage(t *testing.T) {
 	}
 	if diff := cmp.Diff(render(t, values).texts, got.texts); diff != "" {
 		t.Errorf("-folder +archive:\n%s", diff)
-	}
-}
-
-// TestReleaseFits: Helm keeps a release in a Secret, packed, of a megabyte at most.
-func TestReleaseFits(t *testing.T) {
-	c := load(t)
-	r := render(t, monitors+rules+dashboards)
-	var packed bytes.Buffer
-	zip := gzip.NewWriter(&packed)
-	if err := json.NewEncoder(zip).Encode(map[string]any{"chart": c, "files": c.Files, "templates": c.Templates, "manifest": r.texts}); err != nil {
-		t.Fatal(err)
-	}
-	if err := zip.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if size := packed.Len() * 4 / 3 * 4 / 3; size > 1<<20 { // base64 by Helm, and once more by Kubernetes
-		t.Errorf("a release takes about %d bytes", size)
-	}
-}
-
-// TestMissingLinks: a copy of the chart without what its links lead to is refused,
-// rather than installed without rules and dashboards.
-func TestMissingLinks(t *testing.T) {
-	bare := load(t)
-	bare.Files = nil
-	for values, want := range map[string]string{rules: "files/rules holds no rules", dashboards: "files/dashboards holds no dashboards"} {
-		if _, err := tryRender(bare, values); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/yaml"
 )
 
 // image is what every form that runs something needs.
@@ -218,29 +217,6 @@ func comment(text string) string {
 	return b.String()
 }
 
-// TestLongNames: names and labels stay within what Kubernetes takes.
-func TestLongNames(t *testing.T) {
-	r := render(t, benchmark+"fullnameOverride: "+strings.Repeat("long-", 20)+"\n"+strings.ReplaceAll(metax, image, ""))
-	for i, text := range r.texts {
-		var object any
-		if err := yaml.Unmarshal([]byte(text), &object); err != nil {
-			t.Fatal(err)
-		}
-		m, err := meta.Accessor(r.objects[i])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := len(m.GetName()); n > 63 || strings.HasSuffix(m.GetName(), "-") {
-			t.Errorf("%s has %d characters", m.GetName(), n)
-		}
-		for k, v := range m.GetLabels() {
-			if len(v) > 63 {
-				t.Errorf("label %s=%s has %d characters", k, v, len(v))
-			}
-		}
-	}
-}
-
 // TestNotes: the text after an installation says what to do next.
 func TestNotes(t *testing.T) {
 	for _, tc := range []struct{ values, want string }{
@@ -250,7 +226,6 @@ func TestNotes(t *testing.T) {
 		{sidecar, "monitor.enabled=true for the Prometheus operator."},
 		{benchmark, "monitor.enabled=true for the Prometheus operator."},
 		{image + "sidecar: {enabled: true}\nmonitor: {enabled: true}", "monitor.sidecars.enabled=true"},
-		{sidecar, "probe_no_success_seconds"},
 		{image + "ascend: {enabled: true}", "WARNING: nothing grants these pods the cards' devices"},
 		{image + "ascend: {enabled: true}", "set ascend.deviceGroups"},
 		{sidecar, "http://test-accelerator-exporter-vllm.accelerators:8000"},
@@ -267,7 +242,7 @@ func TestNotes(t *testing.T) {
 		}
 	}
 	for _, values := range []string{"", monitors, sidecar + rules + "monitor: {enabled: true}"} {
-		if got := render(t, values).notes; strings.Contains(got, "Nothing tells Prometheus") || strings.Contains(got, "probe_no_success_seconds") {
+		if got := render(t, values).notes; strings.Contains(got, "Nothing tells Prometheus") {
 			t.Errorf("%s\nnotes ask for what is there:\n%s", values, got)
 		}
 	}

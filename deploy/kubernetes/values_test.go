@@ -5,14 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v4/pkg/chart/common"
-	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/lint"
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	appsv1 "k8s.io/api/apps/v1"
@@ -45,7 +41,7 @@ func TestRefused(t *testing.T) {
 		{"sidecar: {probes: []}", "at '/sidecar/probes'"},
 		{"monitor: {kind: Probe}", "at '/monitor/kind': value must be one of 'ServiceMonitor', 'PodMonitor'"},
 		{"thresholds: {time_to_first_token_seconds: fast}", "at '/thresholds/time_to_first_token_seconds'"},
-		{"thresholds: {temperature_warning_celsius: {nvidia: 90}}", "at '/thresholds/temperature_warning_celsius'"},
+		{"thresholds: {client_lag_seconds: 3}", "invalid propertyName 'client_lag_seconds'"},
 		{"benchmark: {run: Evening 1}", "at '/benchmark/run': 'Evening 1' does not match pattern"},
 		{"benchmark: {machines: 0}", "at '/benchmark/machines': minimum: got 0, want 1"},
 		{"benchmark: {startAt: noon}", "at '/benchmark/startAt': 'noon' does not match pattern"},
@@ -62,9 +58,6 @@ func TestRefused(t *testing.T) {
 		{image + "benchmark: {enabled: true}", "benchmark.run is not set"},
 		{image + "benchmark: {enabled: true, run: a}", "benchmark.url is not set"},
 		{image + "benchmark: {enabled: true, run: a, url: 'http://a'}", "benchmark.results.existingClaim is not set"},
-		{rules + "thresholds: {time_to_first_tokn_seconds: 3}", "thresholds.time_to_first_tokn_seconds: there is no such threshold; there are: client_lag_seconds, "},
-		{rules + "thresholds: {time_to_first_token_seconds: {metax: 3}}", "thresholds.time_to_first_token_seconds.metax: that threshold is not one by vendor"},
-		{rules + "thresholdExceptions: [{name: x, value: 1, labels: {target: a}}]", "there is no threshold x"},
 		{"thresholds: {time_to_first_token_seconds: 3}", "thresholds without rules.enabled"},
 		{prober + "networkPolicy: {enabled: true}", "networkPolicy.enabled without networkPolicy.egress: the probes of prober could not leave"},
 	} {
@@ -158,103 +151,5 @@ func TestVersions(t *testing.T) {
 		if got := only[*appsv1.DaemonSet](t, r).Spec.Template.Spec.Containers[0].Image; got != want {
 			t.Errorf("%s: image %s, want %s", values, got, want)
 		}
-	}
-}
-
-// TestAsDockerRun: the chart mounts what the container's README has docker mount,
-// and of the devices, which a privileged pod has all of, none that is not there.
-func TestAsDockerRun(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "deploy/container/README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for vendor, heading := range map[string]string{"metax": "### MetaX\n", "ascend": "### Ascend\n"} {
-		_, below, ok := strings.Cut(string(text), heading)
-		block, _, _ := strings.Cut(below, "accelerator-exporter:")
-		if !ok {
-			t.Fatalf("no %q", heading)
-		}
-		var want, got []string
-		for _, m := range regexp.MustCompile(`--volume (/[^:]+):(/[^:]+):ro`).FindAllStringSubmatch(block, -1) {
-			want = append(want, m[1]+" at "+m[2])
-		}
-		spec := only[*appsv1.DaemonSet](t, render(t, image+vendor+": {enabled: true}")).Spec.Template.Spec
-		for _, m := range spec.Containers[0].VolumeMounts {
-			for _, v := range spec.Volumes {
-				switch {
-				case v.Name != m.Name || v.HostPath == nil:
-				case !strings.HasPrefix(v.HostPath.Path, "/dev/"):
-					got = append(got, v.HostPath.Path+" at "+m.MountPath)
-				case !strings.Contains(block, "--device "+m.MountPath+" "):
-					t.Errorf("%s: docker run has no device %s", vendor, m.MountPath)
-				}
-			}
-		}
-		slices.Sort(want)
-		slices.Sort(got)
-		if diff := cmp.Diff(want, got); diff != "" || len(want) < 6 {
-			t.Errorf("%s: mounts (-docker run +chart):\n%s", vendor, diff)
-		}
-	}
-}
-
-// TestIncluded: another chart puts the sidecar into its own pod.
-func TestIncluded(t *testing.T) {
-	const template = `
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: mine
-  namespace: {{ .Release.Namespace }}
-spec:
-  selector: {matchLabels: {app: mine}}
-  template:
-    metadata:
-      labels: {app: mine, accelerator-exporter/sidecar: "true"}
-      annotations:
-        {{- include "accelerator-exporter.sidecarAnnotations" (index .Subcharts "accelerator-exporter") | nindent 8 }}
-    spec:
-      containers:
-        - name: vllm
-          image: my/vllm:1
-        {{- include "accelerator-exporter.sidecar" (index .Subcharts "accelerator-exporter") | nindent 8 }}
-      volumes:
-        {{- include "accelerator-exporter.sidecarVolumes" (index .Subcharts "accelerator-exporter") | nindent 8 }}
-`
-	parent := &chart.Chart{
-		Metadata:  &chart.Metadata{APIVersion: "v2", Name: "mine", Version: "1.0.0"},
-		Templates: []*common.File{{Name: "templates/mine.yaml", Data: []byte(template)}},
-	}
-	parent.AddDependency(load(t))
-	r, err := tryRender(parent, `
-accelerator-exporter:
-  image: {repository: registry.example.com/accelerator-exporter}
-  sidecar: {enabled: true, probes: [{name: mine, url: "http://127.0.0.1:9000"}]}
-  secrets: [vllm]
-  monitor: {enabled: true, sidecars: {enabled: true}}
-`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := pods(r)[0]
-	var names, volumes []string
-	for _, c := range p.Spec.Containers {
-		names = append(names, c.Name)
-	}
-	for _, v := range p.Spec.Volumes {
-		volumes = append(volumes, v.Name)
-	}
-	if diff := cmp.Diff([]string{"vllm", "accelerator-exporter"}, names); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"accelerator-exporter-config", "accelerator-exporter-secret-0"}, volumes); diff != "" {
-		t.Error(diff)
-	}
-	checkContainer(t, "mine", &p.Spec.Containers[1], false, false)
-	if p.Annotations["checksum/probes"] == "" {
-		t.Errorf("annotations %v", p.Annotations)
-	}
-	if got := p.Spec.Volumes[0].ConfigMap.Name; got != configMaps(r)[0].Name || !strings.Contains(configMaps(r)[0].Data["probes.yml"], "127.0.0.1:9000") {
-		t.Errorf("it mounts %s, there is %+v", got, configMaps(r)[0])
 	}
 }

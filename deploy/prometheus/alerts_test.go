@@ -1,13 +1,10 @@
 package prometheus
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/prometheus/prometheus/promql/parser"
 )
 
 const runbookURL = "https://github.com/accelerator-exporter/accelerator_exporter/blob/main/docs/runbooks/"
@@ -43,29 +40,6 @@ func TestAlertsAreComplete(t *testing.T) {
 			if got, want := a.Annotations["runbook_url"], runbookURL+a.Alert+".md"; got != want {
 				t.Errorf("runbook_url %q, want %q", got, want)
 			}
-		})
-	}
-}
-
-// Limits stand in thresholds.yml. An alert itself knows yes, no and "more than
-// none"; a recording rule also the quantile that its name tells.
-func TestLimitsAreThresholds(t *testing.T) {
-	justified := map[string]float64{
-		"target:accelerator_probe_requests:increase3d": 12, // times 6 hours are 3 days
-	}
-	for _, r := range append(readRules(t, "alerts.yml"), readRules(t, "recording.yml")...) {
-		name := r.Record + r.Alert
-		parser.Inspect(parse(t, r.Expr), func(n parser.Node, path []parser.Node) error {
-			number, ok := n.(*parser.NumberLiteral)
-			if !ok || number.Val == 0 || number.Val == 1 || justified[name] == number.Val {
-				return nil
-			}
-			if call, ok := path[len(path)-1].(*parser.Call); ok && call.Func.Name == "histogram_quantile" &&
-				strings.Contains(name, fmt.Sprintf(":p%v_", 100*number.Val)) {
-				return nil
-			}
-			t.Errorf("%s decides by the number %v; make it a threshold", name, number.Val)
-			return nil
 		})
 	}
 }

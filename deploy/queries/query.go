@@ -36,9 +36,6 @@ func (q Query) String() string {
 	return strings.Join(parts, " ")
 }
 
-// anything is what a variable holds whose values only a query tells.
-const anything = ".*"
-
 // builtIn are the variables that Grafana itself fills, for a panel of an hour.
 func builtIn() map[string]string {
 	return map[string]string{

@@ -1,77 +1,107 @@
-// Package process knows processes: which there are, by the proc file system, and the
-// tree of those that one started program makes, from its start to the end of the last
-// of them. It is the one place that runs programs.
+// Package process knows processes, by the proc file system, and runs programs: each in a
+// session of its own, and ended with all that it started. It is the one place that does so.
 package process
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"syscall"
+	"math"
+	"time"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 )
 
-// Process is one process for all time: a number alone is used again. The zero value
-// is none.
-type Process struct {
-	pid   int
-	start uint64 // clock ticks after boot
+// FS is the mount point of a proc file system.
+type FS string
+
+// Stat is one process as its stat file shows it.
+type Stat struct {
+	PID, Parent int
+	Group       int // process group
+	Session     int
+	Kernel      bool   // a thread of the kernel
+	State       string // such as R, S, D, and Z for one that is dead and not reaped
+	Start       uint64 // clock ticks after boot
 }
 
-// stat reads the process, and reports false when it is not there any more.
-func (p Process) stat() (Stat, bool) {
-	st, ok := FS("/proc").Stat(p.pid)
-	return st, ok && st.Start == p.start
-}
-
-// Signal sends sig to the process if it still runs.
-func (p Process) Signal(sig syscall.Signal) {
-	// FindProcess holds on to the process where the kernel can, so that the
-	// number cannot change hands between the look and the signal.
-	proc, err := os.FindProcess(p.pid)
+// Processes returns all processes, in no order, without those that ended meanwhile.
+func (fs FS) Processes() ([]Stat, error) {
+	root, err := procfs.NewFS(string(fs))
 	if err != nil {
-		return
+		return nil, err
 	}
-	defer func() { _ = proc.Release() }()
-	if st, ok := p.stat(); ok && !st.dead() {
-		_ = proc.Signal(sig)
+	procs, err := root.AllProcs()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Stat, 0, len(procs))
+	for _, proc := range procs {
+		if st, ok := readStat(proc); ok {
+			all = append(all, st)
+		}
+	}
+	return all, nil
+}
+
+// Stat reads one process; it reports false when there is none of that number.
+func (fs FS) Stat(pid int) (Stat, bool) {
+	root, err := procfs.NewFS(string(fs))
+	if err != nil {
+		return Stat{}, false
+	}
+	proc, err := root.Proc(pid)
+	if err != nil {
+		return Stat{}, false
+	}
+	return readStat(proc)
+}
+
+func readStat(proc procfs.Proc) (Stat, bool) {
+	st, err := proc.Stat()
+	if err != nil {
+		return Stat{}, false
+	}
+	const kernelThread = 0x00200000 // PF_KTHREAD of the kernel, which no program can have
+	return Stat{
+		PID: st.PID, Parent: st.PPID, Group: st.PGRP, Session: st.Session,
+		Kernel: st.Flags&kernelThread != 0, State: st.State, Start: st.Starttime,
+	}, true
+}
+
+// Began returns when the process began, or up to a tick earlier, zero where that is not known.
+func (s Stat) Began() time.Time {
+	const ticks = 100 // a second, in all that the kernel shows programs
+	up, ok := sinceBoot()
+	if !ok {
+		return time.Time{}
+	}
+	return time.Now().Add(time.Duration(s.Start)*(time.Second/ticks) - up)
+}
+
+// AddDescendants adds to set all that descend from its members.
+func AddDescendants(set map[int]bool, all []Stat) {
+	children := make(map[int][]int, len(all))
+	for _, st := range all {
+		children[st.Parent] = append(children[st.Parent], st.PID)
+	}
+	queue := make([]int, 0, len(set))
+	for pid := range set {
+		queue = append(queue, pid)
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		for _, pid := range children[queue[0]] {
+			if !set[pid] {
+				set[pid] = true
+				queue = append(queue, pid)
+			}
+		}
 	}
 }
 
-// LookPath returns the path of the program of that name or path. Its error wraps
-// [fs.ErrPermission] where there is one that may not be executed, and does not
-// repeat the name.
-func LookPath(name string) (string, error) {
-	path, err := exec.LookPath(name)
-	if err == nil {
-		return path, nil
+// MaxFiles is how many files this process may have open, sockets and pipes among them.
+func MaxFiles() int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return math.MaxInt32
 	}
-	if errors.Is(err, exec.ErrNotFound) {
-		if file := notExecutable(name); file != "" {
-			return "", fmt.Errorf("%s is not executable: %w", file, fs.ErrPermission)
-		}
-	}
-	var named *exec.Error
-	if errors.As(err, &named) {
-		err = named.Err
-	}
-	return "", cause(err)
-}
-
-// notExecutable returns the file of that name on the PATH that exec.LookPath passes
-// over because it may not be executed.
-func notExecutable(name string) string {
-	if strings.Contains(name, "/") || name == "" || name == "." || name == ".." {
-		return ""
-	}
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && filepath.IsAbs(path) && !info.IsDir() {
-			return path
-		}
-	}
-	return ""
+	return int(min(limit.Cur, math.MaxInt32))
 }

@@ -1,3 +1,5 @@
+// Package programtest is what tests of real programs share: finding and building them, running them until a test ends,
+// asking what they serve, and their files.
 package programtest
 
 import (
@@ -45,14 +47,14 @@ func Start(t *testing.T, name string, cmd *exec.Cmd) *Process {
 	t.Cleanup(func() {
 		_ = p.End(t)
 		if t.Failed() {
-			t.Logf("end of the log of %s:\n%s", name, p.tail(12))
+			t.Logf("end of the log of %s:\n%s", name, p.tail(t))
 		}
 	})
 	return p
 }
 
-// End asks the program to end, as a service manager does, and returns what it
-// ended with. One that does not is killed, and the test fails.
+// End asks the program to end, as a service manager does, and returns what it ended with. One that does not is killed,
+// and the test fails.
 func (p *Process) End(t *testing.T) error {
 	t.Helper()
 	_ = p.Signal(syscall.SIGTERM)
@@ -63,7 +65,7 @@ func (p *Process) End(t *testing.T) error {
 		p.Crash()
 	}
 	if p.err != nil {
-		return fmt.Errorf("%s: %w\n%s", p.name, p.err, p.tail(30))
+		return fmt.Errorf("%s: %w\n%s", p.name, p.err, p.tail(t))
 	}
 	return nil
 }
@@ -74,38 +76,22 @@ func (p *Process) Crash() {
 	<-p.over
 }
 
-// Runs fails the test when the program has ended.
-func (p *Process) Runs(t *testing.T) {
+// Logged waits for a line of its log and returns the first group of the pattern, such as the address that it serves at.
+func (p *Process) Logged(t *testing.T, pattern *regexp.Regexp) (found string) {
 	t.Helper()
-	select {
-	case <-p.over:
-		t.Fatalf("%s ended: %v\n%s", p.name, p.err, p.tail(30))
-	default:
-	}
-}
-
-// Logged waits for a line of its log and returns the first group of the pattern,
-// such as the address that it serves at.
-func (p *Process) Logged(t *testing.T, pattern *regexp.Regexp) string {
-	t.Helper()
-	var found string
 	Eventually(t, time.Minute, p.name+" starts", func() error {
-		if m := pattern.FindStringSubmatch(p.text()); m != nil {
+		if m := pattern.FindStringSubmatch(Read(t, p.log)); m != nil {
 			found = m[1]
 			return nil
 		}
-		p.Runs(t)
 		return errors.New("no " + pattern.String() + " in its log")
 	})
 	return found
 }
 
-func (p *Process) text() string {
-	text, _ := os.ReadFile(p.log)
-	return string(text)
-}
-
-func (p *Process) tail(lines int) string {
-	all := strings.Split(strings.TrimSpace(p.text()), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
+// tail returns the last lines of its log.
+func (p *Process) tail(t *testing.T) string {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(Read(t, p.log)), "\n")
+	return strings.Join(lines[max(0, len(lines)-20):], "\n")
 }

@@ -1,37 +1,33 @@
 package programtest
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Eventually tries until there is no error.
 func Eventually(t *testing.T, patience time.Duration, what string, try func() error) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
-	for {
-		err := try()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s: %v", patience, what, err)
-		}
-		select {
-		case <-t.Context().Done():
-			t.Fatalf("%s: %v", what, err)
-		case <-time.After(100 * time.Millisecond):
-		}
+	err := try()
+	for ; err != nil && time.Now().Before(deadline); err = try() {
+		time.Sleep(100 * time.Millisecond)
+	}
+	if err != nil {
+		t.Fatalf("not within %s: %s: %v", patience, what, err)
 	}
 }
 
-// FreeAddress is a loopback address that nobody listens on, for a program that
-// does not tell which one it chose.
+// FreeAddress is a loopback address that nobody listens on, for a program that does not log which one it chose.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -45,28 +41,60 @@ func FreeAddress(t *testing.T) string {
 // Get is the page at a URL, which must be there.
 func Get(t *testing.T, url string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	return GetWith(ctx, http.DefaultClient, url)
-}
-
-// GetWith is Get with a client of one's own.
-func GetWith(ctx context.Context, client *http.Client, url string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		return "", err
 	}
+	client := http.Client{Timeout: time.Minute}
 	answer, err := client.Do(request)
 	if err != nil {
 		return "", err
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s\n%s", url, answer.Status, body)
+	}
+	return string(body), err
+}
+
+// PageHas wants the page at a URL to hold each of the texts.
+func PageHas(t *testing.T, url string, texts ...string) error {
+	t.Helper()
+	page, err := Get(t, url)
+	for _, text := range texts {
+		if err == nil && !strings.Contains(page, text) {
+			err = fmt.Errorf("%s has no %s:\n%s", url, text, page)
+		}
+	}
+	return err
+}
+
+// Read reads a text file.
+func Read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
 	if err != nil {
-		return "", err
+		t.Fatal(err)
 	}
-	if answer.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s: %s\n%s", url, answer.Status, body)
+	return string(text)
+}
+
+// ReadYAML reads a YAML file into a value.
+func ReadYAML(t *testing.T, name string, into any) {
+	t.Helper()
+	if err := yaml.Unmarshal([]byte(Read(t, name)), into); err != nil {
+		t.Fatalf("%s: %v", name, err)
 	}
-	return string(body), nil
+}
+
+// Write writes a text file, and makes the folders above it.
+func Write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }

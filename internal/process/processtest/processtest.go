@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -29,7 +31,7 @@ type Process struct {
 func Host(t testing.TB, all map[int]Process) Procfs {
 	t.Helper()
 	p := Procfs(t.TempDir())
-	p.lookFrom(t, "pid:[4026531836]")
+	p.link(t, "self/ns/pid", "pid:[4026531836]")
 	p.Add(t, 1, Process{Name: "systemd", Cgroup: "/init.scope"})
 	p.Add(t, 2, Process{Name: "kthreadd", Kernel: true, Cgroup: "/"})
 	for pid, process := range all {
@@ -42,39 +44,32 @@ func Host(t testing.TB, all map[int]Process) Procfs {
 // kthreadd, which is number 2, it is still the host's, and else the container's own.
 func (p Procfs) FromContainer(t testing.TB) {
 	t.Helper()
-	p.lookFrom(t, "pid:[4026532801]")
-}
-
-// lookFrom says which PID namespace we are in.
-func (p Procfs) lookFrom(t testing.TB, namespace string) {
-	t.Helper()
-	must(t, os.RemoveAll(p.Path("self")))
-	must(t, os.MkdirAll(p.Path("self/ns"), 0o755))
-	must(t, os.Symlink(namespace, p.Path("self/ns/pid")))
+	p.link(t, "self/ns/pid", "pid:[4026532801]")
 }
 
 // Add starts a process, and ends the one that has its number.
 func (p Procfs) Add(t testing.TB, pid int, a Process) {
 	t.Helper()
 	p.End(t, pid)
-	flags := 0x400000
+	dir, name, flags := strconv.Itoa(pid), cmp.Or(a.Name, "python3"), 0x400000
 	if a.Kernel {
 		flags = 0x200000
 	}
-	dir, name := strconv.Itoa(pid), cmp.Or(a.Name, "python3")
-	p.Write(t, dir+"/stat", fmt.Sprintf("%d (%s) S %d %d %d 0 -1 %d 0 0 0 0 0 0 0 0 20 0 1 0 %d 0 0\n", pid, name, a.Parent, pid, pid, flags, a.Start))
+	p.Write(t, dir+"/stat", fmt.Sprintf("%d (%s) S %d %d %d 0 -1 %d 0 0 0 0 0 0 0 0 20 0 1 0 %d%s\n",
+		pid, name, a.Parent, pid, pid, flags, a.Start, strings.Repeat(" 0", 30)))
 	p.Write(t, dir+"/cgroup", "0::"+a.Cgroup+"\n")
 	p.Write(t, dir+"/status", "Name:\t"+name+"\nCpus_allowed_list:\t"+a.CPUs+"\nMems_allowed_list:\t"+a.Mems+"\nnonvoluntary_ctxt_switches:\t1\n")
-	must(t, os.Mkdir(p.Path(dir+"/fd"), 0o755))
 	for fd, target := range a.Files {
-		must(t, os.Symlink(target, p.Path(dir+"/fd/"+strconv.Itoa(fd))))
+		p.link(t, dir+"/fd/"+strconv.Itoa(fd), target)
 	}
 }
 
 // End ends a process, if there is one.
 func (p Procfs) End(t testing.TB, pid int) {
 	t.Helper()
-	must(t, os.RemoveAll(p.Path(strconv.Itoa(pid))))
+	if err := os.RemoveAll(p.Path(strconv.Itoa(pid))); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Path is that of a file, such as 4242/stat.
@@ -83,13 +78,32 @@ func (p Procfs) Path(name string) string { return filepath.Join(string(p), name)
 // Write writes a file, in place of one that is there.
 func (p Procfs) Write(t testing.TB, name, text string) {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(p.Path(name)), 0o755))
-	must(t, os.WriteFile(p.Path(name), []byte(text), 0o644))
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
+	if err := os.MkdirAll(filepath.Dir(p.Path(name)), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	WriteFile(t, p.Path(name), text, 0o644)
+}
+
+// link makes a link, in place of one that is there.
+func (p Procfs) link(t testing.TB, name, target string) {
+	t.Helper()
+	_ = os.Remove(p.Path(name))
+	if err := os.MkdirAll(filepath.Dir(p.Path(name)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, p.Path(name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// WriteFile writes a file while nothing is forked, so that it can be run at once: of a
+// child that inherits it open its execution would fail with "text file busy".
+func WriteFile(t testing.TB, path, text string, mode os.FileMode) string {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const cardCount = 8
+
+// cardModel is a kind of card and how it answers to load.
+type cardModel struct {
+	name                        string
+	firstBus, busStep           int
+	idleWatts, fullWatts        float64
+	idleMiB, modelMiB, cacheMiB float64 // of the driver, the model and its key-value cache
+	totalMiB                    float64
+	idleMHz, fullMHz            float64
+	serving                     int    // how many of the cards serve the model
+	sick                        string // what the tool says of an unhealthy card
+	sliced                      bool   // the last card is cut into slices
+	hidesSick                   bool   // an unhealthy card is in the list alone
+}
+
+var c500 = cardModel{
+	name: "MetaX C500", firstBus: 0x11, busStep: 8, idleWatts: 56, fullWatts: 310, idleMiB: 826, modelMiB: 52000, cacheMiB: 9000, totalMiB: 65536,
+	idleMHz: 400, fullMHz: 1525, serving: 4, sick: "Layout Node Not Found", sliced: true, hidesSick: true,
+}
+
+var ascend910B = cardModel{
+	name: "910B4", firstBus: 0x41, busStep: 0x10, idleWatts: 84, fullWatts: 290, idleMiB: 2826, modelMiB: 24500, cacheMiB: 4400, totalMiB: 32768,
+	idleMHz: 800, fullMHz: 1650, serving: cardCount, sick: "Alarm",
+}
+
+// began is when all counters were 0.
+var began = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// machine is a host's cards of one vendor at one instant.
+type machine struct {
+	At          time.Time
+	Inventory   []*card // all that the host has
+	Cards       []*card // those that can be asked
+	busySeconds float64
+	faultSince  time.Time
+}
+
+// card is the figures of one card, for the templates.
+type card struct {
+	*machine
+	ID                int
+	Name, BusID, UUID string
+	Sick              string  // empty while it is well
+	Busy              float64 // 0 to 1
+	Watts, Celsius    float64
+	UsedMiB, TotalMiB float64
+	MHz               float64
+	Slices            []slice
+	Processes         []process
+	faults            []cardFault
+}
+
+// process is what holds memory of a card.
+type process struct {
+	PID, Name string
+	MiB       float64
+}
+
+// slice is a share of a card.
+type slice struct {
+	ID, Quota, Percent int // shares in %
+	QuotaMiB, UsedMiB  int
+}
+
+// newMachine makes the cards of a tool under the load, and with what is wrong with them.
+func newMachine(st state, tool string, model cardModel) (*machine, error) {
+	faults, err := parseCardFaults(st.setting(tool + ".card"))
+	if err != nil {
+		return nil, err
+	}
+	l := st.readLoad()
+	m := &machine{At: time.Now(), busySeconds: l.BusySeconds, faultSince: st.changed(tool + ".card")}
+	for i := range cardCount {
+		m.Inventory = append(m.Inventory, m.newCard(i, model, l, faults))
+	}
+	if text := st.setting(tool + ".processes"); text != "" {
+		if err := m.setProcesses(text); err != nil {
+			return nil, err
+		}
+	}
+	isLost := slices.Contains(strings.Fields(st.setting(tool+".fault")), faultCardLost)
+	for i, c := range m.Inventory {
+		if (c.Sick == "" || !model.hidesSick) && (i < cardCount-1 || !isLost) {
+			m.Cards = append(m.Cards, c)
+		}
+	}
+	return m, nil
+}
+
+// newCard makes the card with index i. Cards differ a little, as real ones do, and always in the same way.
+func (m *machine) newCard(i int, model cardModel, l load, faults []cardFault) *card {
+	bus := model.firstBus + i*model.busStep
+	c := &card{
+		machine: m, ID: i, Name: model.name, BusID: fmt.Sprintf("0000:%02X:00.0", bus),
+		UUID: fmt.Sprintf("GPU-7c1e%04x-0d5a-4b1f-9a11-5e0000000%03d", i*257, i), TotalMiB: model.totalMiB,
+	}
+	for _, f := range faults {
+		if f.card == "" || f.card == strconv.Itoa(i) {
+			c.faults = append(c.faults, f)
+		}
+	}
+	held := 0.0
+	switch {
+	case l.PID == 0:
+	case i < model.serving:
+		c.Busy = l.Busy * (0.97 - 0.02*float64(i%4))
+		held = math.Round(model.modelMiB + model.cacheMiB*l.Cache)
+		c.Processes = []process{{strconv.Itoa(l.PID), l.Process, held}}
+	case i == cardCount-1:
+		c.Busy, held = 0.6*l.Busy, 10998+20480
+	}
+	if model.sliced && i == cardCount-1 {
+		c.Slices = []slice{
+			{1, 25, int(math.Round(60 * l.Busy)), 16000, int(min(held, 10998))},
+			{2, 50, int(math.Round(90 * l.Busy)), 32000, int(min(held, 20480))},
+		}
+	}
+	c.Watts = math.Round(model.idleWatts + float64(i%5) + (model.fullWatts-model.idleWatts)*c.Busy)
+	c.Celsius = math.Round(35 + float64(i%3) + 34*c.Busy)
+	c.UsedMiB = model.idleMiB + held
+	c.MHz = model.idleMHz
+	if c.Busy > 0.05 {
+		c.MHz = model.fullMHz
+	}
+	c.applyFaults(model)
+	return c
+}
+
+func (c *card) applyFaults(model cardModel) {
+	for _, f := range c.faults {
+		switch f.kind {
+		case faultUnhealthy:
+			c.Sick = cmp.Or(f.text, model.sick)
+		case faultHot:
+			c.Celsius, c.MHz = 105, math.Round(0.6*model.fullMHz)
+			if degrees, err := strconv.ParseFloat(f.text, 64); err == nil {
+				c.Celsius = degrees
+			}
+		case faultMemoryFull:
+			c.UsedMiB = c.TotalMiB - 40
+		}
+	}
+}
+
+// setProcesses reads who holds the cards in place of the server, one a line: the card, the PID, the name and the memory in MiB.
+func (m *machine) setProcesses(text string) error {
+	for _, c := range m.Inventory {
+		c.Processes = nil
+	}
+	for line := range strings.Lines(text) {
+		var id, pid int
+		var p process
+		if n, err := fmt.Sscan(line, &id, &pid, &p.Name, &p.MiB); n != 4 || err != nil || id < 0 || id >= cardCount || pid <= 0 {
+			return fmt.Errorf("reading a process: %q must be such as %q", strings.TrimSpace(line), "0 15652 python 60032")
+		}
+		p.PID = strconv.Itoa(pid)
+		m.Inventory[id].Processes = append(m.Inventory[id].Processes, p)
+	}
+	return nil
+}
+
+// Minor is the number of the slice's device file.
+func (s slice) Minor() int { return 21 + s.ID }
+
+// Time prints when the tool was called, as the tools do.
+func (m *machine) Time() string { return m.At.Format(time.ANSIC) }
+
+// FaultTime prints since when cards have their faults.
+func (m *machine) FaultTime() string { return m.faultSince.Format(time.ANSIC) }
+
+// Has reports whether a card has a fault.
+func (c *card) Has(kind string) bool {
+	return slices.ContainsFunc(c.faults, func(f cardFault) bool { return f.kind == kind })
+}
+
+// Counter is what grows all the time: by so many a second, and by so many a second of full load.
+func (c *card) Counter(perSecond, perBusySecond float64) uint64 {
+	share := 1 + 0.01*float64(c.ID)
+	return uint64(share * (perSecond*math.Floor(c.At.Sub(began).Seconds()) + perBusySecond*c.busySeconds))
+}
+
+// Errors is what grows while the card has a fault: by first at once, and then by so many a second.
+func (c *card) Errors(kind string, first, perSecond float64) uint64 {
+	if !c.Has(kind) {
+		return 0
+	}
+	return uint64(first + perSecond*max(0, c.At.Sub(c.faultSince).Seconds()))
+}
+
+// Links prints a counter of each of the seven links to other cards.
+func (c *card) Links(perSecond, perBusySecond float64) string {
+	var b strings.Builder
+	for k := range cardCount - 1 {
+		share := 1 + 0.03*float64(k)
+		fmt.Fprintf(&b, "%-20d ", c.Counter(share*perSecond, share*perBusySecond))
+	}
+	return b.String()
+}
+
+// Percent is a share of how busy the card is, in %.
+func (c *card) Percent(share float64) int { return int(math.Round(100 * share * c.Busy)) }
+
+// MemoryPercent is how much of the memory is in use, in %.
+func (c *card) MemoryPercent() int { return int(math.Round(100 * c.UsedMiB / c.TotalMiB)) }
+
+// MemoryKiB is the memory in KiB.
+func (c *card) MemoryKiB() float64 { return 1024 * c.TotalMiB }
+
+// UsedKiB is the memory in use in KiB.
+func (c *card) UsedKiB() float64 { return 1024 * c.UsedMiB }
+
+// Warmer is the card's temperature and so many degrees, in °C.
+func (c *card) Warmer(degrees float64) float64 { return c.Celsius + degrees }
+
+// Power is a share of the card's power, in watts.
+func (c *card) Power(share float64) float64 { return share * c.Watts }
+
+// Current is that of a share of the card's power, in amperes.
+func (c *card) Current(share, volts float64) float64 { return share * c.Watts / volts }
+
+// Level is mx-smi's performance level, which goes with the clock.
+func (c *card) Level() int { return int(math.Round((c.MHz - c500.idleMHz) / 125)) }

@@ -1,0 +1,123 @@
+package host
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+)
+
+// maxMaps is the most that is read of a process's numa_maps, in bytes: some 100,000
+// mappings, where the kernel's usual limit is 65,530.
+const maxMaps = 16 << 20
+
+// nodeMemory is on which nodes the memory of processes lies.
+type nodeMemory struct {
+	bytes    map[string]map[int]float64 // by PID and node
+	warnings model.Warnings
+}
+
+// readMaps reads the numa_maps of the processes, in a goroutine that is waited for in time:
+// the kernel has a reader wait, without end, for a process whose memory management hangs.
+// While such a reading has not ended, there is no other.
+func (l *Looker) readMaps(processes map[string]listedProcess) nodeMemory {
+	const late = "the memory of the processes by node is not known: the kernel does not answer within %s"
+	var memory nodeMemory
+	if l.maps != nil {
+		select {
+		case <-l.maps: // too late to be told
+		default:
+			memory.warnings.Add(late, l.MapsTimeout)
+			return memory
+		}
+	}
+	l.maps = make(chan nodeMemory, 1)
+	go func(done chan<- nodeMemory) { done <- l.sumAll(processes) }(l.maps)
+	select {
+	case memory = <-l.maps:
+		l.maps = nil
+	case <-time.After(l.MapsTimeout):
+		memory.warnings.Add(late, l.MapsTimeout)
+	}
+	return memory
+}
+
+// sumAll reads the numa_maps of one process after the other.
+func (l *Looker) sumAll(processes map[string]listedProcess) nodeMemory {
+	memory := nodeMemory{bytes: map[string]map[int]float64{}}
+	for _, pid := range slices.Sorted(maps.Keys(processes)) {
+		p := processes[pid]
+		bytesOn, err := l.sumProcess(p.pid)
+		switch {
+		case !l.isStill(p): // its number may be another's
+		case err != nil:
+			memory.warnings.Add("the memory of process %s by node is not known: %v", pid, model.Cause(err))
+		default:
+			memory.bytes[pid] = bytesOn
+		}
+	}
+	return memory
+}
+
+func (l *Looker) sumProcess(pid int) (map[int]float64, error) {
+	f, err := os.Open(processFile(l.Procfs, pid, "numa_maps"))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return sumNUMAMaps(f)
+}
+
+// sumNUMAMaps reads a process's numa_maps and returns how many bytes lie on each node. A
+// line looks like
+//
+//	7f2c4a000000 default anon=512 dirty=512 N0=300 N1=212 kernelpagesize_kB=4
+//
+// and counts pages of the size at its end. A line that cannot be read is an error, since a
+// part of the sum would look like all of it.
+func sumNUMAMaps(r io.Reader) (map[int]float64, error) {
+	limited := &io.LimitedReader{R: r, N: maxMaps + 1}
+	lines := bufio.NewScanner(limited)
+	bytesOn := map[int]float64{}
+	for lines.Scan() {
+		if err := addMapping(bytesOn, lines.Text()); err != nil {
+			return nil, err
+		}
+	}
+	if limited.N <= 0 {
+		return nil, fmt.Errorf("more than %d bytes", maxMaps)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	return bytesOn, nil
+}
+
+// addMapping adds the bytes of one line. Paths have their blanks and = escaped, so no
+// file's name is taken for a count.
+func addMapping(bytesOn map[int]float64, line string) error {
+	fields, size, _ := strings.Cut(line, " kernelpagesize_kB=")
+	for field := range strings.FieldsSeq(fields) {
+		key, count, ok := strings.Cut(field, "=")
+		number, isNode := strings.CutPrefix(key, "N")
+		if !ok || !isNode {
+			continue
+		}
+		node, err1 := strconv.ParseUint(number, 10, 16)
+		pages, err2 := strconv.ParseUint(count, 10, 63)
+		kB, err3 := strconv.ParseUint(strings.TrimSpace(size), 10, 63)
+		if errors.Join(err1, err2, err3) != nil {
+			return fmt.Errorf("%.60q does not count pages of a size", line)
+		}
+		bytesOn[int(node)] += float64(pages) * float64(kB) * 1024
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package host
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
+)
+
+func listed(pids ...string) []model.Process {
+	var all []model.Process
+	for _, pid := range pids {
+		all = append(all, model.Process{Device: "0", PID: pid})
+	}
+	return all
+}
+
+// containersOf are the containers that a look found, by PID.
+func containersOf(look Look) map[string]model.Container {
+	all := map[string]model.Container{}
+	for pid, p := range look.processes {
+		if p.container != (model.Container{}) {
+			all[pid] = p.container
+		}
+	}
+	return all
+}
+
+func TestContainers(t *testing.T) {
+	a, b, c := id("a"), id("b"), id("c")
+	procfs := processtest.Host(t, map[int]processtest.Process{
+		100: {Cgroup: cgroups + "/" + a},
+		200: {Cgroup: "/system.slice/vllm.service"},
+		300: {Cgroup: "/docker/" + b},
+		400: {Cgroup: sliceB},
+		500: {Cgroup: "/kubepods/pod" + static + "/" + c},
+		600: {Cgroup: "/user.slice" + cgroups + "/" + a},
+		700: {},
+	})
+	must(t, os.Remove(procfs.Path("700/cgroup")))
+	logs := t.TempDir()
+	write(t, "", logs, "team-a_llm-0_"+uidA, "vllm", "0.log")
+	write(t, "", logs, "team-b_two_"+uidB, "engine", "0.log")
+	write(t, "", logs, "team-b_two_"+uidB, "proxy", "0.log")
+	write(t, "", logs, "kube-system_train-node7_"+static, "torch", "0.log")
+	l := Looker{Procfs: process.FS(procfs), PodLogs: logs, Containers: true}
+	look := l.Look(listed("100", "200", "300", "100", "400", "500", "600", "700", "999", "0", "-1", "x", "0100", "+100", "99999999999999999999"), time.Now())
+	want := map[string]model.Container{
+		"100": {ID: a, PodUID: uidA, Namespace: "team-a", Pod: "llm-0", Name: "vllm"},
+		"300": {ID: b},
+		"400": {PodUID: uidB, Namespace: "team-b", Pod: "two"},
+		"500": {ID: c, PodUID: static, Namespace: "kube-system", Pod: "train-node7", Name: "torch"},
+	}
+	if diff := cmp.Diff(want, containersOf(look)); diff != "" || look.Err != nil {
+		t.Errorf("%v (-want +got):\n%s", look.Err, diff)
+	}
+	warnings := modeltest.Warnings("process 600: its cgroup is not believed: "+errPodBelowUserTree.Error(), "process 700: reading its cgroup: no such file or directory")
+	if diff := cmp.Diff(warnings, look.Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	if got := ContainerOf(l.Procfs, 100); got != (model.Container{ID: a, PodUID: uidA}) {
+		t.Errorf("ContainerOf: %+v", got)
+	}
+}
+
+// A number that is used again must not bring the new process's container under the old
+// one's number.
+func TestNumbersUsedAgain(t *testing.T) {
+	old := processtest.Process{Cgroup: cgroups + "/" + id("a"), Start: 100}
+	young := processtest.Process{Cgroup: cgroups + "/" + id("b"), Start: 101}
+	procfs := processtest.Host(t, map[int]processtest.Process{100: old, 200: old})
+	l := Looker{Procfs: process.FS(procfs), PodLogs: t.TempDir(), Containers: true}
+	st, _ := l.Procfs.Stat(100)
+	if look := l.Look(listed("100"), st.Began().Add(-time.Hour)); len(look.processes) > 0 {
+		t.Errorf("began after the tool was asked: %+v", look.processes)
+	}
+	// The reader of a pipe waits while the process is replaced by another one.
+	must(t, os.Remove(procfs.Path("200/cgroup")))
+	must(t, syscall.Mkfifo(procfs.Path("200/cgroup"), 0o600))
+	go func() {
+		pipe, err := os.OpenFile(procfs.Path("200/cgroup"), os.O_WRONLY, 0)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		procfs.Add(t, 200, young)
+		_, _ = pipe.WriteString("0::" + old.Cgroup + "\n")
+		pipe.Close()
+	}()
+	if look := l.Look(listed("200"), time.Now()); len(look.processes) > 0 || look.Warnings.Count > 0 {
+		t.Errorf("used again while it was read: %+v, %q", look.processes, look.Warnings.Texts)
+	}
+}
+
+// Numbers of another PID namespace mean other processes: nothing is told, and why.
+func TestWhoseNumbers(t *testing.T) {
+	type procfs = processtest.Procfs
+	for name, c := range map[string]struct {
+		change func(procfs) // from the host's
+		want   model.Reason
+	}{
+		"the host's":                        {func(procfs) {}, ""},
+		"the host's, seen from a container": {func(p procfs) { p.FromContainer(t) }, ""},
+		"a container's": {func(p procfs) {
+			p.FromContainer(t)
+			p.End(t, 2)
+		}, model.ReasonUnsupported},
+		"a container's with a process that is called so": {func(p procfs) {
+			p.FromContainer(t)
+			p.Add(t, 2, processtest.Process{Name: "kthreadd"})
+		}, model.ReasonUnsupported},
+		"one that we are not in": {func(p procfs) { must(t, os.RemoveAll(p.Path("self"))) }, model.ReasonUnsupported},
+		"one that hides others":  {func(p procfs) { p.End(t, 1) }, model.ReasonPermission},
+		"none":                   {func(p procfs) { must(t, os.RemoveAll(p.Path(""))) }, model.ReasonNotFound},
+	} {
+		p := processtest.Host(t, map[int]processtest.Process{100: {Cgroup: cgroups + "/" + id("a")}})
+		c.change(p)
+		l := Looker{Procfs: process.FS(p), PodLogs: t.TempDir(), Containers: true}
+		look := l.Look(listed("100"), time.Now())
+		if reason := model.ReasonOf(look.Err); reason != c.want || (len(look.processes) == 1) != (c.want == "") {
+			t.Errorf("%s: %q (%v), %d processes, want %q", name, reason, look.Err, len(look.processes), c.want)
+		}
+	}
+}
+
+// memoryLooker is one on a machine of a node, whose processes it reads the memory of.
+func memoryLooker(t *testing.T, procfs processtest.Procfs) *Looker {
+	t.Helper()
+	tr := sysfsTree{}
+	tr.node(0, "0-1", "10", 4000)
+	return &Looker{Sysfs: tr.write(t), Procfs: process.FS(procfs), Placement: true, MapsTimeout: time.Minute}
+}
+
+func TestMemoryByNode(t *testing.T) {
+	procfs := processtest.Host(t, map[int]processtest.Process{100: {}, 200: {}, 300: {}, 400: {}})
+	procfs.Write(t, "100/numa_maps", mappings)
+	procfs.Write(t, "200/numa_maps", "")
+	procfs.Write(t, "300/numa_maps", "7f00 default N0=1 kernelpa")
+	look := memoryLooker(t, procfs).Look(listed("100", "200", "300", "400", "500"), time.Now())
+	want := nodeMemory{
+		bytes: map[string]map[int]float64{"100": {0: 301 << 12, 1: 212<<12 + 3<<21}, "200": {}},
+		warnings: modeltest.Warnings(
+			`the memory of process 300 by node is not known: "7f00 default N0=1 kernelpa" does not count pages of a size`,
+			"the memory of process 400 by node is not known: no such file or directory",
+		),
+	}
+	if diff := cmp.Diff(want, look.memory, cmp.AllowUnexported(nodeMemory{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The kernel has who reads numa_maps wait for a process whose memory management hangs:
+// that must not keep the exporter from the rest, nor cost a reader at each poll.
+func TestMemoryOfAProcessThatHangs(t *testing.T) {
+	procfs := processtest.Host(t, map[int]processtest.Process{100: {}})
+	must(t, syscall.Mkfifo(procfs.Path("100/numa_maps"), 0o600))
+	l := memoryLooker(t, procfs)
+	l.MapsTimeout = 10 * time.Millisecond
+	for range 3 {
+		look := l.Look(listed("100"), time.Now())
+		if said := strings.Join(look.memory.warnings.Texts, "; "); len(look.processes) != 1 || !strings.Contains(said, "the kernel does not answer within 10ms") {
+			t.Errorf("%d processes, warnings %q", len(look.processes), said)
+		}
+	}
+	pipe, err := os.OpenFile(procfs.Path("100/numa_maps"), os.O_WRONLY|syscall.O_NONBLOCK, 0) // an error where nobody reads
+	must(t, err)
+	procfs.Write(t, "100/maps", mappings)
+	must(t, os.Rename(procfs.Path("100/maps"), procfs.Path("100/numa_maps")))
+	pipe.Close()
+	l.MapsTimeout = time.Minute
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		if look := l.Look(listed("100"), time.Now()); len(look.memory.bytes) > 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nothing is read after the kernel has answered")
+		}
+	}
+}

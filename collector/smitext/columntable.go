@@ -1,0 +1,73 @@
+package smitext
+
+import (
+	"regexp"
+	"strings"
+)
+
+// columnWithUnit is a header word of a table without bars, such as "AI Core(%)".
+var columnWithUnit = regexp.MustCompile(`[^()\s][^()]*\([^()]*\)`)
+
+// ReadColumns reads the column tables whose header begins with the word first, drawn with
+// bars or in plain text: each row is a block whose keys are the header words without their
+// blanks. A row that does not begin with a number, or has other values than the header has
+// words, is no data, and neither is a last line without its end.
+func ReadColumns(out []byte, first string) []Block {
+	var (
+		blocks []Block
+		header []Entry
+	)
+	for line := range strings.Lines(wholeLines(out)) {
+		text := strings.TrimSpace(line)
+		boxed := strings.HasPrefix(text, "|") && strings.HasSuffix(text, "|")
+		cells := strings.Fields(text)
+		if boxed {
+			cells = strings.Split(strings.Trim(text, "|"), "|")
+		} else if words := columnWithUnit.FindAllString(text, -1); len(words) > 0 {
+			cells = words
+		}
+		if len(cells) == 0 {
+			continue
+		}
+		if _, isNumber := Index(strings.TrimSpace(cells[0])); isNumber {
+			if len(cells) == len(header) {
+				blocks = append(blocks, rowBlock(header, cells))
+			}
+			continue
+		}
+		if words := headerWords(cells); words[0].Key == first {
+			header = words
+		} else if boxed { // of another table
+			header = nil
+		}
+	}
+	return blocks
+}
+
+func headerWords(cells []string) []Entry {
+	words := make([]Entry, len(cells))
+	for i, cell := range cells {
+		word := strings.TrimSpace(cell)
+		if m := keyWithUnit.FindStringSubmatch(word); m != nil {
+			word, words[i].Unit = m[1], m[2]
+		}
+		words[i].Key = strings.ToLower(strings.Join(strings.Fields(word), ""))
+	}
+	return words
+}
+
+func rowBlock(header []Entry, cells []string) Block {
+	b := Block{}
+	for i, e := range header {
+		e.Value = strings.TrimSpace(cells[i])
+		switch e.Key {
+		case "npuid", "npu":
+			b.Card = e.Value
+		case "chipid":
+			b.Chip = e.Value
+		default:
+			b.Entries = append(b.Entries, e)
+		}
+	}
+	return b
+}

@@ -1,0 +1,73 @@
+// Package smitext turns what the vendor tools print into values: drawn tables, keys
+// and values, matrices, printed numbers and units. It is pure: bytes in, values out.
+package smitext
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+)
+
+// Pattern is a piece of an error text and what it means.
+type Pattern struct {
+	Text   string // matched without regard to case
+	Reason model.Reason
+}
+
+// LoaderPatterns are what the dynamic loaders of glibc and musl print when a
+// driver's library is missing or of another version.
+func LoaderPatterns() []Pattern {
+	return []Pattern{
+		{Text: "error while loading shared libraries", Reason: model.ReasonDriver},
+		{Text: "cannot open shared object", Reason: model.ReasonDriver},
+		{Text: "error loading shared librar", Reason: model.ReasonDriver},
+		{Text: "symbol lookup error", Reason: model.ReasonDriver},
+	}
+}
+
+// Match finds the first pattern, in the order given, that occurs in what a tool
+// printed, and returns its line.
+func Match(text []byte, patterns []Pattern) (reason model.Reason, line string, ok bool) {
+	lower := asciiLower(text)
+	for _, p := range patterns {
+		at := bytes.Index(lower, []byte(strings.ToLower(p.Text)))
+		if at < 0 {
+			continue
+		}
+		start := bytes.LastIndexByte(lower[:at], '\n') + 1
+		end := len(lower)
+		if n := bytes.IndexByte(lower[at:], '\n'); n >= 0 {
+			end = at + n
+		}
+		return p.Reason, Excerpt(text[start:end]), true
+	}
+	return "", "", false
+}
+
+// asciiLower keeps every offset, which bytes.ToLower does not: some letters are
+// longer in lower case.
+func asciiLower(text []byte) []byte {
+	lower := bytes.Clone(text)
+	for i, c := range lower {
+		if 'A' <= c && c <= 'Z' {
+			lower[i] = c | 0x20
+		}
+	}
+	return lower
+}
+
+// Excerpt makes one short printable line of output that may hold anything.
+func Excerpt(text []byte) string {
+	const longest = 160
+	text = bytes.TrimSpace(text)
+	if len(text) > longest {
+		text = text[:longest]
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == '\uFFFD' {
+			return ' '
+		}
+		return r
+	}, string(text))
+}

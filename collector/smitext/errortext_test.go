@@ -1,0 +1,99 @@
+package smitext_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+)
+
+// The reasons are label values that alert rules name: a change here breaks them.
+func TestReasonsAreFrozen(t *testing.T) {
+	want := []model.Reason{
+		"not_found", "permission", "no_device", "driver", "busy", "unsupported", "timeout", "stuck", "exit", "output_too_large", "parse",
+	}
+	if diff := cmp.Diff(want, model.Reasons()); diff != "" {
+		t.Errorf("want (-) and got (+) differ:\n%s", diff)
+	}
+}
+
+func TestReasonOf(t *testing.T) {
+	busy := model.Errorf(model.ReasonBusy, "opening the card: %w", fs.ErrPermission)
+	for _, c := range []struct {
+		err  error
+		want model.Reason
+	}{
+		{nil, ""},
+		{busy, model.ReasonBusy},
+		{fmt.Errorf("reading the table: %w", busy), model.ReasonBusy},
+		{errors.New("what is this"), model.ReasonParse},
+	} {
+		if got := model.ReasonOf(c.err); got != c.want {
+			t.Errorf("the reason of %v is %q, want %q", c.err, got, c.want)
+		}
+	}
+	if !errors.Is(busy, fs.ErrPermission) || busy.Error() != "opening the card: permission denied" {
+		t.Errorf("an error hides its cause: %v", busy)
+	}
+}
+
+func TestMatchFindsTheTellingLine(t *testing.T) {
+	patterns := []smitext.Pattern{
+		{Text: "Device Is Used", Reason: model.ReasonBusy},
+		{Text: "-8005", Reason: model.ReasonDriver},
+		{Text: "denied", Reason: model.ReasonPermission},
+	}
+	for _, c := range []struct {
+		name, text string
+		reason     model.Reason
+		line       string
+	}{
+		{"nothing", "", "", ""},
+		{"no pattern", "all is well\n", "", ""},
+		{"one line", "ret is -8005", model.ReasonDriver, "ret is -8005"},
+		{"among others", "hello\r\n  ret is -8005 \r\nbye\n", model.ReasonDriver, "ret is -8005"},
+		{"any case", "the DEVICE is USED\n", model.ReasonBusy, "the DEVICE is USED"},
+		{"the first pattern, not the first line", "denied\nret is -8005\n", model.ReasonDriver, "ret is -8005"},
+		{"letters that grow in lower case", "ȺȺȺȺȺȺȺȺ\nret is -8005\nend\n", model.ReasonDriver, "ret is -8005"},
+		{"letters that shrink in lower case", "İİİİİİİİ\nret is -8005\nend\n", model.ReasonDriver, "ret is -8005"},
+		{"control characters", "\x1b[31mret is\t-8005\x1b[0m\n", model.ReasonDriver, " [31mret is -8005 [0m"},
+	} {
+		reason, line, ok := smitext.Match([]byte(c.text), patterns)
+		if reason != c.reason || line != c.line || ok != (c.reason != "") {
+			t.Errorf("%s: got %q, %q, %v, want %q, %q", c.name, reason, line, ok, c.reason, c.line)
+		}
+	}
+}
+
+func TestExcerptIsShortAndPrintable(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                        "",
+		"  a\tb\n":                "a b",
+		"a\x00b\x7fc\xffd":        "a b c d",
+		strings.Repeat("x", 1000): strings.Repeat("x", 160),
+	} {
+		if got := smitext.Excerpt([]byte(in)); got != want {
+			t.Errorf("the excerpt of %.20q is %q, want %q", in, got, want)
+		}
+	}
+}
+
+func FuzzMatch(f *testing.F) {
+	f.Add("ret is -8005\n")
+	f.Add("Ⱥ\nİ\xff-8005")
+	f.Fuzz(func(t *testing.T, text string) {
+		_, line, ok := smitext.Match([]byte(text), []smitext.Pattern{{Text: "-8005", Reason: model.ReasonDriver}})
+		if ok != strings.Contains(text, "-8005") {
+			t.Fatalf("%q: found is %v", text, ok)
+		}
+		if strings.ContainsAny(line, "\n\r\x00") || len(line) > 600 {
+			t.Fatalf("%q is told as %q", text, line)
+		}
+	})
+}

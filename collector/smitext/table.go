@@ -1,0 +1,121 @@
+package smitext
+
+import (
+	"errors"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+)
+
+var (
+	errCut    = errors.New("its end is cut off")
+	errHalf   = errors.New("the other row of its record is missing")
+	errNoCard = errors.New("it names no card")
+)
+
+// Table is one kind of table that a tool prints.
+type Table struct {
+	// Header is words by which the header row is known.
+	Header []string
+	// Second is words of a second header row. Where records have two rows it is that of their
+	// second one; else it holds nothing but the unit of the last column.
+	Second []string
+	// Card reads a record of two rows, and reports whether they are those of one card.
+	Card func(first, second *Record) bool
+	// Row reads a record of one row, and reports whether it is one. A table with neither is passed over.
+	Row func(row *Record) bool
+}
+
+// TableReader reads the tables in what a tool printed. Tables are found by the words of their
+// header rows; how they are drawn says nothing. Text is only ever cut at its end: a row
+// without its closing bar, and a record without its second row, are left out with a warning.
+type TableReader struct {
+	Words  Vocabulary
+	Tables []Table
+	// Outside reads a line of text, or a row above the tables. Its error ends the reading.
+	Outside func(line Line) error
+	// Report gets the warnings.
+	Report *model.Report
+
+	table   *Table
+	headers [2]*Header
+	rows    [2]Record
+	pending bool // rows[0] waits for its second row
+}
+
+// Read reads all lines.
+func (t *TableReader) Read(out []byte) error {
+	for line := range Lines(out) {
+		switch {
+		case line.Kind == LineSeparator:
+			t.dropPending()
+		case line.Kind != LineText && t.readHeader(line.Cells):
+		case line.Kind == LineTorn:
+			t.dropPending()
+			t.warn(line.Text, errCut)
+		case line.Kind == LineText || t.table == nil:
+			if err := t.Outside(line); err != nil {
+				return err
+			}
+		default:
+			t.readRow(line.Cells)
+		}
+	}
+	t.dropPending()
+	return nil
+}
+
+// readHeader reports whether a row is a header row, by its words.
+func (t *TableReader) readHeader(cells []string) bool {
+	// Records start with a number, whatever a process is called.
+	if first := cells[0]; first != "" && '0' <= first[0] && first[0] <= '9' {
+		return false
+	}
+	h := t.Words.Header(cells)
+	if t.table != nil && h.hasAll(t.table.Second) {
+		if t.table.Card != nil {
+			t.headers[1] = h
+		} else {
+			above := t.headers[0].Columns
+			above[len(above)-1].Unit = h.Columns[len(h.Columns)-1].Unit
+		}
+		return true
+	}
+	for i := range t.Tables {
+		if h.hasAll(t.Tables[i].Header) {
+			t.dropPending()
+			t.table, t.headers = &t.Tables[i], [2]*Header{h, nil}
+			return true
+		}
+	}
+	return false
+}
+
+func (t *TableReader) readRow(cells []string) {
+	switch {
+	case t.table.Row != nil:
+		if t.rows[0].Read(t.headers[0], cells); !t.table.Row(&t.rows[0]) {
+			t.warn(t.rows[0].Text(), errNoCard)
+		}
+	case t.table.Card == nil:
+	case !t.pending:
+		t.rows[0].Read(t.headers[0], cells)
+		t.pending = true
+	default:
+		t.rows[1].Read(t.headers[1], cells)
+		if t.pending = !t.table.Card(&t.rows[0], &t.rows[1]); t.pending {
+			t.warn(t.rows[0].Text(), errHalf)
+			t.rows[0].Read(t.headers[0], cells) // the second row may be another record's first
+		}
+	}
+}
+
+func (t *TableReader) dropPending() {
+	if t.pending {
+		t.warn(t.rows[0].Text(), errHalf)
+		t.pending = false
+	}
+}
+
+func (t *TableReader) warn(row string, why error) {
+	t.Report.Warn("%v", CannotRead("a row", row, why))
+}

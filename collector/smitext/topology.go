@@ -1,0 +1,140 @@
+package smitext
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+)
+
+// MatrixNames are the names in the margins of a matrix of links.
+type MatrixNames struct {
+	Cards *regexp.Regexp // such as GPU0: rows that are read
+	Peers *regexp.Regexp // such as NIC0: columns only
+}
+
+func (n MatrixNames) match(s string) bool { return n.Cards.MatchString(s) || n.Peers.MatchString(s) }
+
+var (
+	affinityWords = []string{"Node", "CPU", "Affinity"}
+	linkType      = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
+	cpuList       = regexp.MustCompile(`^[0-9,-]+$`)
+)
+
+// self is printed where a card's row meets its own column.
+const self = "X"
+
+// ParseTopology reads the matrix that a tool prints of how cards and NICs are connected.
+// The report has Links and Affinities with names as printed, except that a NIC with a legend
+// has its device's name. Nothing is mirrored: a cell is one link. Output without a matrix is
+// model.ReasonParse.
+func ParseTopology(out []byte, names MatrixNames) (model.Report, error) {
+	m := matrix{names: names}
+	legend := map[string]string{} // NIC0 → mlx5_0
+	for line := range bytes.Lines(out) {
+		fields := strings.Fields(string(line))
+		switch {
+		case len(fields) == 0:
+		case m.isHeader(fields):
+			if m.rows == 0 {
+				m.header = fields
+			}
+		case m.header != nil && names.Cards.MatchString(fields[0]):
+			if m.rows++; !bytes.HasSuffix(line, []byte("\n")) {
+				fields = fields[:1] // what the last field lacks is not known
+			}
+			m.readRow(fields[0], fields[1:])
+		case len(fields) == 2 && strings.HasSuffix(fields[0], ":"):
+			legend[strings.TrimSuffix(fields[0], ":")] = fields[1]
+		}
+	}
+	if m.rows == 0 {
+		return model.Report{}, model.Errorf(model.ReasonParse, "no link matrix in the output")
+	}
+	for i, l := range m.report.Links {
+		if nic, ok := legend[l.Peer]; ok && names.Peers.MatchString(l.Peer) {
+			m.report.Links[i].Peer = nic
+		}
+	}
+	return m.report, nil
+}
+
+type matrix struct {
+	names  MatrixNames
+	header []string
+	rows   int
+	report model.Report
+}
+
+// isHeader reports whether a line has names alone before the words of the affinities.
+func (m *matrix) isHeader(fields []string) bool {
+	return m.names.match(fields[0]) && !slices.ContainsFunc(fields, func(f string) bool {
+		return !m.names.match(f) && !slices.Contains(affinityWords, f)
+	})
+}
+
+// readRow reads a card's cells, one for each name in the header, then its affinities. Links
+// are all there and in line with the header, or none is read; affinities are read only when
+// none of them is missing, since which one is cannot be known.
+func (m *matrix) readRow(name string, cells []string) {
+	links := 0
+	for links < len(m.header) && m.names.match(m.header[links]) {
+		links++
+	}
+	words := strings.Join(m.header[links:], " ")
+	hasNode, hasCPUs := strings.Contains(words, "Node Affinity"), strings.Contains(words, "CPU Affinity")
+	all := links
+	if hasNode {
+		all++
+	}
+	if hasCPUs {
+		all++
+	}
+	if len(cells) < links || len(cells) > all {
+		m.report.Warn("the row of %s is cut", name)
+		return
+	}
+	for i, peer := range m.header[:links] {
+		if !linkType.MatchString(cells[i]) || (peer == name) != (cells[i] == self) {
+			m.report.Warn("the links of %s do not line up with the header: %.20q under %s", name, cells[i], peer)
+			return
+		}
+	}
+	for i, peer := range m.header[:links] {
+		if peer != name {
+			m.report.Links = append(m.report.Links, model.Link{Device: name, Peer: peer, Type: cells[i]})
+		}
+	}
+	a := model.Affinity{Name: name}
+	if hasCPUs && len(cells) == all {
+		a.CPUs = m.readCPUs(name, cells[all-1])
+	}
+	if hasNode && len(cells) == all {
+		a.NUMANode = m.readNode(name, cells[links])
+	}
+	m.report.Affinities = append(m.report.Affinities, a)
+}
+
+func (m *matrix) readCPUs(name, s string) string {
+	switch {
+	case Absent(s):
+		return ""
+	case !cpuList.MatchString(s):
+		m.report.Warn("cannot read the CPU affinity of %s from %.40q", name, s)
+		return ""
+	}
+	return s
+}
+
+func (m *matrix) readNode(name, s string) *int {
+	n, ok := Index(s)
+	if !ok {
+		if !Absent(s) && s != "-1" {
+			m.report.Warn("cannot read the node affinity of %s from %.40q", name, s)
+		}
+		return nil
+	}
+	return &n
+}

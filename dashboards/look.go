@@ -1,0 +1,145 @@
+package dashboards
+
+import (
+	"github.com/grafana/grafana-foundation-sdk/go/cog"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+)
+
+// property is a setting of one column or series, for the panels' OverrideByName.
+type property = dashboard.DynamicConfigValue
+
+// step is a threshold: from at on, the colour is color.
+type step struct {
+	at    float64
+	color string
+}
+
+// thresholds colours values below all steps with base.
+func thresholds(base string, steps ...step) *dashboard.ThresholdsConfigBuilder {
+	out := []dashboard.Threshold{{Color: base}}
+	for _, s := range steps {
+		out = append(out, dashboard.Threshold{Value: cog.ToPtr(s.at), Color: s.color})
+	}
+	return dashboard.NewThresholdsConfigBuilder().Mode(dashboard.ThresholdsModeAbsolute).Steps(out)
+}
+
+// blue is the colour of what is neither good nor bad.
+func blue() *dashboard.FieldColorBuilder {
+	return dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdFixed).FixedColor("blue")
+}
+
+// saying shows text for a value, in a colour.
+func saying(value, text, color string) dashboard.ValueMapping {
+	result := dashboard.ValueMappingResult{Text: &text, Color: &color}
+	return dashboard.ValueMapping{ValueMap: &dashboard.ValueMap{
+		Type: dashboard.MappingTypeValueToText, Options: map[string]dashboard.ValueMappingResult{value: result},
+	}}
+}
+
+// gray is for what is not known, which is neither good nor bad.
+const gray = "#8e8e8e"
+
+// absent shows text where there is no value. Without it Grafana writes "No data" in the lowest threshold's colour, which
+// mostly is green.
+func absent(text string) dashboard.ValueMapping {
+	return dashboard.ValueMapping{SpecialValueMap: &dashboard.SpecialValueMap{
+		Type: dashboard.MappingTypeSpecialValue,
+		Options: dashboard.DashboardSpecialValueMapOptions{
+			Match: dashboard.SpecialValueMatchNullAndNan, Result: dashboard.ValueMappingResult{Text: &text, Color: cog.ToPtr(gray)},
+		},
+	}}
+}
+
+// never maps an age counted from 1970, which is that of what never happened, to a word. Grafana 9.3 takes an open end for 0.
+func never() dashboard.ValueMapping {
+	return dashboard.ValueMapping{RangeMap: &dashboard.RangeMap{
+		Type: dashboard.MappingTypeRangeToText,
+		Options: dashboard.DashboardRangeMapOptions{
+			From: cog.ToPtr(1e9), To: cog.ToPtr(1e12), Result: dashboard.ValueMappingResult{Text: cog.ToPtr("never"), Color: cog.ToPtr("red")},
+		},
+	}}
+}
+
+func healthy() []dashboard.ValueMapping {
+	return []dashboard.ValueMapping{saying("1", "healthy", "green"), saying("0", "unhealthy", "red")}
+}
+
+func unitOf(unit string) property { return property{Id: "unit", Value: unit} }
+
+// whole shows a number without decimals.
+func whole() property { return property{Id: "decimals", Value: 0} }
+
+// width is that of a column in pixels.
+func width(pixels int) property { return property{Id: "custom.width", Value: pixels} }
+
+// noLink takes the panel's data links off a series that is no card.
+func noLink() property { return property{Id: "links", Value: []any{}} }
+
+// colorOf gives one series a colour of its own.
+func colorOf(color string) property {
+	return property{Id: "color", Value: map[string]any{"mode": "fixed", "fixedColor": color}}
+}
+
+// filled puts colour under a line.
+func filled(opacity int) property { return property{Id: "custom.fillOpacity", Value: opacity} }
+
+// thick is for the line that a panel is about.
+func thick() property { return property{Id: "custom.lineWidth", Value: 2} }
+
+// dashed draws a line against which others are read, such as a limit: without a filling.
+func dashed(more ...property) []property {
+	return append([]property{{Id: "custom.lineStyle", Value: map[string]any{"fill": "dash", "dash": []int{8, 4}}}, filled(0)}, more...)
+}
+
+// onTheRight gives a ratio the linear axis on the right, of 0 to 100 %.
+func onTheRight(more ...property) []property {
+	return append([]property{
+		unitOf(ratio),
+		{Id: "min", Value: 0},
+		{Id: "max", Value: 1},
+		{Id: "custom.axisPlacement", Value: "right"},
+		{Id: "custom.scaleDistribution", Value: map[string]any{"type": "linear"}},
+	}, more...)
+}
+
+// colored are the thresholds of one column or series.
+func colored(base string, steps ...step) property {
+	levels := []map[string]any{{"color": base, "value": nil}}
+	for _, s := range steps {
+		levels = append(levels, map[string]any{"color": s.color, "value": s.at})
+	}
+	return property{Id: "thresholds", Value: map[string]any{"mode": "absolute", "steps": levels}}
+}
+
+// cells says how a column's cells are drawn, in the words of oldestGrafana: color-background, color-text or gradient-gauge.
+func cells(mode string) property { return property{Id: "custom.displayMode", Value: mode} }
+
+// textCell shows a value in the colour of the step it passes.
+func textCell(unit string, steps ...step) []property {
+	return []property{unitOf(unit), cells("color-text"), colored("green", steps...)}
+}
+
+// gaugeCell shows a ratio as a bar, coloured by the steps it passes.
+func gaugeCell(base string, steps ...step) []property {
+	return []property{unitOf(ratio), {Id: "min", Value: 0}, {Id: "max", Value: 1}, cells("gradient-gauge"), colored(base, steps...)}
+}
+
+// mapped shows words for values.
+func mapped(mappings ...dashboard.ValueMapping) []property {
+	return []property{{Id: "mappings", Value: mappings}, cells("color-text")}
+}
+
+// someIsBad colours a number of events. Increases are extrapolated, and are whole in truth.
+func someIsBad(color string) []property {
+	return append(textCell(count, step{0.5, color}), whole())
+}
+
+// age shows the time since something happened, or that it never did.
+func age(steps ...step) []property {
+	return append(textCell(seconds, steps...), property{Id: "mappings", Value: []dashboard.ValueMapping{never()}})
+}
+
+// succeeded shows whether the last try of something was good.
+func succeeded() []property {
+	return mapped(saying("1", "succeeded", "green"), saying("0", "failed", "red"))
+}

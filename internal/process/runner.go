@@ -1,0 +1,276 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+)
+
+// DefaultTimeout is how long a program may take when NewRunner is given no timeout.
+const DefaultTimeout = 10 * time.Second
+
+// Output is what a program printed and how it ended.
+type Output struct {
+	Stdout []byte // at most OutputLimit bytes
+	Stderr []byte // at most OutputLimit bytes
+	// ExitCode is the exit status, and -1 for a program that did not start or
+	// did not exit by itself.
+	ExitCode int
+	// Duration runs from Run's turn to its return.
+	Duration time.Duration
+}
+
+// Runner runs one vendor's tool, one child at a time, and always comes back: a tool on a
+// sick card hangs, floods its output, leaves children behind, or sleeps where no signal
+// reaches it. It is safe for concurrent use: a Run waits while another one is under way.
+// Make it with NewRunner.
+type Runner struct {
+	Options
+	grace    time.Duration // from SIGTERM to SIGKILL
+	patience time.Duration // from SIGTERM, or the program's end, until what still lives is stuck
+
+	turn  chan struct{}   // holds a token while a Run is under way
+	open  context.Context // until Close
+	close context.CancelFunc
+	stuck atomic.Int64
+	find  func(name string) (path string, err error) // LookPath but in tests
+}
+
+// Options says what a Runner runs, and how.
+type Options struct {
+	// Path is that of the program, or a name to be found on the PATH. It is looked up
+	// at each Run, so one that is installed later is found.
+	Path string
+	// Timeout bounds one Run; DefaultTimeout if 0 or less.
+	Timeout time.Duration
+	// Variables are the names of variables of our environment that the program gets
+	// besides the usual ones.
+	Variables []string
+	// Subreaper is the one that all Runners share.
+	Subreaper *Subreaper
+}
+
+// NewRunner returns a Runner.
+func NewRunner(o Options) *Runner {
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	r := &Runner{
+		Options:  o,
+		grace:    250 * time.Millisecond,
+		patience: 1250 * time.Millisecond,
+		turn:     make(chan struct{}, 1),
+		find:     LookPath,
+	}
+	r.open, r.close = context.WithCancel(context.Background())
+	return r
+}
+
+// Available reports whether a program of that name or path can be run now.
+func Available(name string) bool {
+	_, err := LookPath(name)
+	return err == nil
+}
+
+// Run starts the program with args and returns what it printed, also beside an
+// error. It waits for its turn for as long as ctx allows; the timeout starts with
+// the turn, and Run returns at most about 1.5 s after it. The error is a
+// *model.Error: not_found, permission, timeout (also when ctx ends or the Runner
+// is closed), stuck, output_too_large, or exit for a program that cannot be started
+// otherwise or was killed by somebody else's signal. A non-zero exit status is no
+// error: the tools' statuses say little, and the caller judges by what was printed.
+func (r *Runner) Run(ctx context.Context, args ...string) (Output, error) {
+	return r.RunUntil(ctx, nil, args...)
+}
+
+// RunUntil does the same with a program that may never end: it is ended, without an
+// error, when enough says so of what it has printed on stdout. Nil is never.
+func (r *Runner) RunUntil(ctx context.Context, enough func(out []byte) bool, args ...string) (Output, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(r.open, func() { cancel(errShutDown) })()
+	if err := r.takeTurn(ctx); err != nil {
+		return Output{ExitCode: -1}, err
+	}
+	defer func() { <-r.turn }()
+
+	began := time.Now()
+	ctx, stop := context.WithTimeoutCause(ctx, r.Timeout, fmt.Errorf("no complete answer within %s", r.Timeout))
+	defer stop()
+	x := &execution{
+		words:  append([]string{r.Path}, args...),
+		stdout: stream{enough: enough, stop: stop}, stderr: stream{stop: stop},
+		exited: make(chan struct{}), gone: make(chan struct{}),
+	}
+	go r.execute(ctx, x)
+	select {
+	case <-x.exited:
+	case <-ctx.Done():
+	}
+	select {
+	case <-x.gone:
+	case <-time.After(r.patience):
+		r.stuck.Add(1)
+		go func() {
+			<-x.gone
+			r.stuck.Add(-1)
+		}()
+	}
+	return x.result(context.Cause(ctx), time.Since(began))
+}
+
+// errShutDown is why a Runner that was closed runs nothing.
+var errShutDown = fmt.Errorf("shutting down: %w", context.Canceled)
+
+// Stuck returns how many children outlived SIGKILL and still live, 0 or 1:
+// while there is one, Run starts no other.
+func (r *Runner) Stuck() int { return int(r.stuck.Load()) }
+
+// Close ends the running child, waits for its Run to return, and refuses all
+// further ones. It returns within about 1.5 s; a goroutine is left behind only
+// for a child that Stuck still counts.
+func (r *Runner) Close() {
+	r.close()
+	r.turn <- struct{}{}
+	<-r.turn
+}
+
+// takeTurn waits until no other Run is under way, and refuses when nothing may be
+// started then.
+func (r *Runner) takeTurn(ctx context.Context) error {
+	name := filepath.Base(r.Path)
+	select {
+	case r.turn <- struct{}{}:
+	case <-ctx.Done():
+		return model.Errorf(model.ReasonTimeout, "waiting to run %s: %w", name, context.Cause(ctx))
+	}
+	// select picks at random among the channels that are ready, so ask again.
+	var err error
+	switch {
+	case r.open.Err() != nil:
+		err = model.Errorf(model.ReasonTimeout, "running %s: %w", name, errShutDown)
+	case ctx.Err() != nil:
+		err = model.Errorf(model.ReasonTimeout, "running %s: %w", name, context.Cause(ctx))
+	case r.Stuck() > 0:
+		err = model.Errorf(model.ReasonStuck, "an earlier %s outlived SIGKILL, so no other is started", name)
+	default:
+		return nil
+	}
+	<-r.turn
+	return err
+}
+
+// execution is one run of the program.
+type execution struct {
+	words          []string // the command line
+	stdout, stderr stream
+	exited         chan struct{} // closed when the program has ended or could not be started
+	gone           chan struct{} // closed when nothing of it lives
+
+	// Set before exited is closed.
+	state   *os.ProcessState // nil for a program that could not be started
+	stopped bool             // it was told to end
+	err     error            // why it could not be started, a *model.Error
+}
+
+// execute starts the program, ends it with ctx and kills what it leaves behind. It runs
+// in a goroutine of its own, as it blocks for as long as the kernel does.
+func (r *Runner) execute(ctx context.Context, x *execution) {
+	defer close(x.gone)
+	child, err := r.start(ctx, x)
+	if err != nil {
+		x.err, x.stopped = err, ctx.Err() != nil
+		close(x.exited)
+		return
+	}
+	cancel := context.AfterFunc(ctx, func() {
+		child.Signal(syscall.SIGTERM)
+		select {
+		case <-child.Exited():
+		case <-time.After(r.grace):
+			child.Signal(syscall.SIGKILL)
+		}
+	})
+	<-child.Exited()
+	x.state, x.stopped = child.State(), !cancel()
+	close(x.exited)
+	child.Gone(context.Background(), syscall.SIGKILL)
+}
+
+func (r *Runner) start(ctx context.Context, x *execution) (*Child, error) {
+	path, err := r.find(r.Path)
+	if err != nil {
+		return nil, startFailure(fmt.Errorf("looking up %s: %w", r.Path, err))
+	}
+	if ctx.Err() != nil { // nobody waits for it any more
+		return nil, context.Cause(ctx)
+	}
+	child, err := r.Subreaper.Start(Command{
+		Path: path, Argv: x.words, Env: environment(r.Variables),
+		Stdout: &x.stdout, Stderr: &x.stderr,
+	})
+	if err != nil {
+		return nil, startFailure(err)
+	}
+	return child, nil
+}
+
+// startFailure gives an error of finding or starting a program its class.
+func startFailure(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EISDIR):
+		return model.Errorf(model.ReasonPermission, "%w", err)
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, exec.ErrNotFound), errors.Is(err, syscall.ENOTDIR):
+		return model.Errorf(model.ReasonNotFound, "%w", err)
+	}
+	return model.Errorf(model.ReasonExit, "%w", err)
+}
+
+// environment is what a tool gets of our environment: what says where programs, libraries
+// and files are, and the variables of the names. The others may hold secrets, or change
+// what a tool loads and connects to. The tool's language is English.
+func environment(names []string) []string {
+	var env []string
+	for _, name := range append([]string{"PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR"}, names...) {
+		if value, set := os.LookupEnv(name); set {
+			env = append(env, name+"="+value)
+		}
+	}
+	return append(env, "LC_ALL=C")
+}
+
+// result is what came out by now, for a program that may still live. ended is why it was
+// told to end.
+func (x *execution) result(ended error, took time.Duration) (Output, error) {
+	stdout, complete, tooMuch := x.stdout.contents()
+	stderr, _, tooMuchStderr := x.stderr.contents()
+	out := Output{Stdout: stdout, Stderr: stderr, ExitCode: -1, Duration: took}
+	exited := isClosed(x.exited)
+	if exited {
+		out.ExitCode = x.state.ExitCode()
+	}
+	command := strings.Join(append([]string{filepath.Base(x.words[0])}, x.words[1:]...), " ")
+	switch {
+	case complete: // whatever it did then, until it was ended
+		return out, nil
+	case tooMuch || tooMuchStderr:
+		return out, model.Errorf(model.ReasonOutputTooLarge, "running %s: more than %d bytes on one stream", command, OutputLimit)
+	case !exited || x.stopped:
+		return out, model.Errorf(model.ReasonTimeout, "running %s: %w", command, ended)
+	case x.err != nil:
+		return out, x.err
+	case out.ExitCode < 0:
+		return out, model.Errorf(model.ReasonExit, "running %s: %s", command, x.state)
+	}
+	return out, nil
+}
