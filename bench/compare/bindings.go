@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
 // Of alpha, the recommended binding has so much, since it is what is asked about, and
@@ -89,9 +89,9 @@ func (c *Comparison) judged(rows []BindingRow) (judged []BindingRow, without []s
 }
 
 // columnOf is a column of a report by its key.
-func columnOf(key string) report.Column {
-	columns := slices.Concat(report.WindowColumns(), report.MainColumns([]float64{50}))
-	return columns[slices.IndexFunc(columns, func(c report.Column) bool { return c.Key == key })]
+func columnOf(key string) result.Column {
+	columns := slices.Concat(result.WindowColumns(), result.MainColumns([]float64{50}))
+	return columns[slices.IndexFunc(columns, func(c result.Column) bool { return c.Key == key })]
 }
 
 // gain is what a binding does beside the first side.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -134,7 +134,7 @@ func TestBindingVerdicts(t *testing.T) {
 	bare := bindings(1, 5, 0.01, 1.2)
 	for _, s := range bare {
 		for _, r := range s.Reports {
-			for _, figures := range []*report.Figures{&r.Steps[0].Whole, r.Steps[0].Steady} {
+			for _, figures := range []*result.Figures{&r.Steps[0].Whole, r.Steps[0].Steady} {
 				figures.Distributions = nil
 			}
 		}

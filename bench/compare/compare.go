@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -22,7 +22,7 @@ type Side struct {
 	// Reports hold the runs of this side. Steps of the same load are repeats of
 	// each other, in one report or in several; a load that several machines put on
 	// together is one report.
-	Reports []*report.Report
+	Reports []*result.Report
 	// NotStarted is the run that was to be, where the side was given up because its
 	// server could not be started, else nil.
 	NotStarted *runlog.Run

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -134,7 +134,7 @@ func TestRepeatsInOneReport(t *testing.T) {
 				joined.Steps = append(joined.Steps, s)
 			}
 		}
-		one[i].Reports = []*report.Report{joined}
+		one[i].Reports = []*result.Report{joined}
 	}
 	if diff := cmp.Diff(compared(t, many).Levels, compared(t, one).Levels, cmp.AllowUnexported(Row{})); diff != "" {
 		t.Errorf("levels (-in several, +in one):\n%s", diff)
@@ -174,7 +174,7 @@ func TestLevelNames(t *testing.T) {
 
 func TestCompareRefuses(t *testing.T) {
 	good := func(name string, n int) Side {
-		return Side{Name: name, Reports: []*report.Report{oneReport(users(n))}}
+		return Side{Name: name, Reports: []*result.Report{oneReport(users(n))}}
 	}
 	tests := []struct {
 		name  string
@@ -184,7 +184,7 @@ func TestCompareRefuses(t *testing.T) {
 		{"one side", []Side{good("a", 8)}, "two sides or more"},
 		{"no name", []Side{good("a", 8), good("", 8)}, "has no name"},
 		{"same name", []Side{good("a", 8), good("a", 8)}, `two sides are named "a"`},
-		{"nothing run", []Side{good("a", 8), {Name: "b", Reports: []*report.Report{oneReport()}}}, "side b has no steps"},
+		{"nothing run", []Side{good("a", 8), {Name: "b", Reports: []*result.Report{oneReport()}}}, "side b has no steps"},
 		{"the first not started", notStarted(bindings(1, 5, 0.01, 1), 0, 0), "side none has no steps: nothing was run"},
 		{"the others not started", notStarted([]Side{bindings(1, 5, 0.01, 1)[0], bindings(1, 5, 0.01, 1)[2]}, 1, 0), "two sides or more are needed, and side node1 could not be started: repeat 1: its command ended"},
 		{"nothing in common", []Side{good("a", 8), good("b", 16)}, "no side ran a load that the first side ran"},

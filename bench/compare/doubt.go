@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -23,7 +23,7 @@ const (
 
 // doubts are why the runs of two sides at one level cannot be compared as they
 // stand.
-func doubts(nameA string, a []*report.Step, nameB string, b []*report.Step) []string {
+func doubts(nameA string, a []*result.Step, nameB string, b []*result.Step) []string {
 	var found words.List
 	if what, of := loadOf(a[0].Step); of != nil {
 		x, y := middle(a, of), middle(b, of)
@@ -35,9 +35,9 @@ func doubts(nameA string, a []*report.Step, nameB string, b []*report.Step) []st
 		nameA, figure(100*x, 2), nameB, figure(100*y, 2))
 	for _, length := range []struct {
 		what string
-		of   report.Key
-	}{{"mean prompt length", report.PromptLength}, {"mean answer length", report.OutputLength}} {
-		mean := func(s *report.Step) float64 { return s.Whole.Of(length.of).Mean }
+		of   result.Key
+	}{{"mean prompt length", result.PromptLength}, {"mean answer length", result.OutputLength}} {
+		mean := func(s *result.Step) float64 { return s.Whole.Of(length.of).Mean }
 		x, y := middle(a, mean), middle(b, mean)
 		found.If(unlike(x, y), "%s: %s %s, %s %s tokens. Latency and requests/s follow the length.", length.what, nameA, figure(x, 3), nameB, figure(y, 3))
 	}
@@ -45,7 +45,7 @@ func doubts(nameA string, a []*report.Step, nameB string, b []*report.Step) []st
 	y, knownY := cachedShare(b)
 	found.If(knownX && knownY && math.Abs(x-y) > maxShareDifference, "prompt tokens from the server's prefix cache: %s %s %%, %s %s %%. The fuller cache flatters TTFT and throughput.",
 		nameA, figure(100*x, 2), nameB, figure(100*y, 2))
-	kernel := func(s *report.Step) float64 { return s.Checks.KernelClock }
+	kernel := func(s *result.Step) float64 { return s.Checks.KernelClock }
 	found.If((middle(a, kernel) >= 0.5) != (middle(b, kernel) >= 0.5), "clock: one side's instants are the kernel's, the other's this program's own, which are later.")
 	n, m := cutShort(a), cutShort(b)
 	found.If(n+m > 0, "cut short (killed, interrupted, too many failures, or the server gone): %s %d of %d runs, %s %d of %d.", nameA, n, len(a), nameB, m, len(b))
@@ -54,17 +54,17 @@ func doubts(nameA string, a []*report.Step, nameB string, b []*report.Step) []st
 
 // loadOf is what of a step the load generator is to hold, so that it must be the
 // same on both sides: under a bound the requests in flight, else their rate.
-func loadOf(s runlog.Step) (what string, of func(*report.Step) float64) {
+func loadOf(s runlog.Step) (what string, of func(*result.Step) float64) {
 	switch {
 	case s.Arrival == runlog.ArrivalClosed, s.Arrival == runlog.ArrivalBurst && s.MaxConcurrency > 0:
-		return "achieved concurrency", func(s *report.Step) float64 { return s.Checks.Achieved }
+		return "achieved concurrency", func(s *result.Step) float64 { return s.Checks.Achieved }
 	case s.Arrival == runlog.ArrivalBurst:
 		return "", nil
 	}
-	return "achieved rate", func(s *report.Step) float64 { return s.Checks.AchievedRate }
+	return "achieved rate", func(s *result.Step) float64 { return s.Checks.AchievedRate }
 }
 
-func configured(s *report.Step) string {
+func configured(s *result.Step) string {
 	if what, _ := loadOf(s.Step); what == "achieved rate" {
 		if s.Checks.ConfiguredRate > 0 {
 			return " req/s of " + figure(s.Checks.ConfiguredRate, 3) + " configured"
@@ -185,7 +185,7 @@ func drift(sides []Side, levels []level, i int) (warnings words.List) {
 
 // inSequence reports whether all repeats of one side came before all of the other.
 func inSequence(sides []Side, levels []level, i int) (first, second string, ok bool) {
-	var a, b []*report.Step
+	var a, b []*result.Step
 	repeated := false
 	for _, l := range levels {
 		if len(l.runs[0]) > 0 && len(l.runs[i]) > 0 {
@@ -196,7 +196,7 @@ func inSequence(sides []Side, levels []level, i int) (first, second string, ok b
 	if !repeated {
 		return "", "", false
 	}
-	early := func(x, y *report.Step) int { return x.Started.Compare(y.Started) }
+	early := func(x, y *result.Step) int { return x.Started.Compare(y.Started) }
 	switch {
 	case slices.MaxFunc(a, early).Started.Before(slices.MinFunc(b, early).Started):
 		return sides[0].Name, sides[i].Name, true
@@ -213,7 +213,7 @@ func unlike(x, y float64) bool {
 }
 
 // middle is the median of a value over runs, 0 where no run has one.
-func middle(runs []*report.Step, of func(*report.Step) float64) float64 {
+func middle(runs []*result.Step, of func(*result.Step) float64) float64 {
 	var values []float64
 	for _, s := range runs {
 		if v := of(s); v > 0 && !math.IsInf(v, 0) {
@@ -223,7 +223,7 @@ func middle(runs []*report.Step, of func(*report.Step) float64) float64 {
 	return estimate(values).Median
 }
 
-func failureShare(runs []*report.Step) float64 {
+func failureShare(runs []*result.Step) float64 {
 	failed, ended := 0, 0
 	for _, s := range runs {
 		failed += s.Account.Failures()
@@ -232,7 +232,7 @@ func failureShare(runs []*report.Step) float64 {
 	return float64(failed) / float64(max(1, ended))
 }
 
-func cachedShare(runs []*report.Step) (share float64, known bool) {
+func cachedShare(runs []*result.Step) (share float64, known bool) {
 	var cached, prompt int64
 	for _, s := range runs {
 		if !s.Checks.CacheKnown {
@@ -244,7 +244,7 @@ func cachedShare(runs []*report.Step) (share float64, known bool) {
 	return float64(cached) / float64(max(1, prompt)), prompt > 0
 }
 
-func cutShort(runs []*report.Step) int {
+func cutShort(runs []*result.Step) int {
 	n := 0
 	for _, s := range runs {
 		if s.Stop == "" || s.Stop.Early() {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -14,27 +14,27 @@ import (
 func TestDoubts(t *testing.T) {
 	tests := []struct {
 		name   string
-		change func(*report.Step) // of the second side
+		change func(*result.Step) // of the second side
 		want   string             // nothing for no warning
 	}{
-		{"the same", func(*report.Step) {}, ""},
+		{"the same", func(*result.Step) {}, ""},
 		{"fewer in flight", achieved(94), "achieved concurrency: a 100, b 94.0 of 100 configured."},
 		{"nearly as many in flight", achieved(96), ""},
 		{"more failures", failures(20), "failures: a 0 %, b 2.0 %."},
 		{"a failure or two", failures(5), ""},
-		{"longer prompts", func(s *report.Step) { s.Whole.Distributions[report.PromptLength] = report.Distribution{Mean: 260} }, "mean prompt length: a 220, b 260 tokens."},
-		{"shorter answers", func(s *report.Step) { s.Whole.Distributions[report.OutputLength] = report.Distribution{Mean: 200} }, "mean answer length: a 250, b 200 tokens."},
-		{"cache", func(s *report.Step) { s.Checks.CachedTokens = 500 }, "prompt tokens from the server's prefix cache: a 0 %, b 50 %."},
-		{"cache not told", func(s *report.Step) { s.Checks.CachedTokens, s.Checks.CacheKnown = 500, false }, ""},
-		{"clock", func(s *report.Step) { s.Checks.KernelClock = 0 }, "clock: "},
-		{"killed", func(s *report.Step) { s.Stop = "" }, "cut short (killed, interrupted, too many failures, or the server gone): a 0 of 1 runs, b 1 of 1."},
-		{"gave up", func(s *report.Step) { s.Stop = runlog.StopFailureRatio }, "cut short"},
+		{"longer prompts", func(s *result.Step) { s.Whole.Distributions[result.PromptLength] = result.Distribution{Mean: 260} }, "mean prompt length: a 220, b 260 tokens."},
+		{"shorter answers", func(s *result.Step) { s.Whole.Distributions[result.OutputLength] = result.Distribution{Mean: 200} }, "mean answer length: a 250, b 200 tokens."},
+		{"cache", func(s *result.Step) { s.Checks.CachedTokens = 500 }, "prompt tokens from the server's prefix cache: a 0 %, b 50 %."},
+		{"cache not told", func(s *result.Step) { s.Checks.CachedTokens, s.Checks.CacheKnown = 500, false }, ""},
+		{"clock", func(s *result.Step) { s.Checks.KernelClock = 0 }, "clock: "},
+		{"killed", func(s *result.Step) { s.Stop = "" }, "cut short (killed, interrupted, too many failures, or the server gone): a 0 of 1 runs, b 1 of 1."},
+		{"gave up", func(s *result.Step) { s.Stop = runlog.StopFailureRatio }, "cut short"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			cached := func(s *report.Step) { s.Checks.CacheKnown, s.Checks.PromptTokens = true, 1000 }
+			cached := func(s *result.Step) { s.Checks.CacheKnown, s.Checks.PromptTokens = true, 1000 }
 			a, b := users(100, cached), users(100, cached, tt.change)
-			got := strings.Join(doubts("a", []*report.Step{&a}, "b", []*report.Step{&b}), "\n")
+			got := strings.Join(doubts("a", []*result.Step{&a}, "b", []*result.Step{&b}), "\n")
 			if !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" || strings.Count(got, "\n") > 0 {
 				t.Errorf("warnings:\n%s\nwant: %s", got, tt.want)
 			}
@@ -45,16 +45,16 @@ func TestDoubts(t *testing.T) {
 // Under an open loop the requests in flight follow from the latency: only the rate
 // is held against each other.
 func TestOpenLoopIsHeldByItsRate(t *testing.T) {
-	open := func(rate, inFlight float64) *report.Step {
+	open := func(rate, inFlight float64) *result.Step {
 		s := users(0, achieved(inFlight))
 		s.Arrival, s.Rate = runlog.ArrivalPoisson, 4
 		s.Checks.Configured, s.Checks.ConfiguredRate, s.Checks.AchievedRate = 0, 4, rate
 		return &s
 	}
-	if got := doubts("a", []*report.Step{open(4, 40)}, "b", []*report.Step{open(4, 20)}); len(got) > 0 {
+	if got := doubts("a", []*result.Step{open(4, 40)}, "b", []*result.Step{open(4, 20)}); len(got) > 0 {
 		t.Errorf("warnings of another latency: %q", got)
 	}
-	got := doubts("a", []*report.Step{open(4, 40)}, "b", []*report.Step{open(3, 40)})
+	got := doubts("a", []*result.Step{open(4, 40)}, "b", []*result.Step{open(3, 40)})
 	if len(got) != 1 || !strings.HasPrefix(got[0], "achieved rate: a 4.00, b 3.00 req/s of 4.00 configured.") {
 		t.Errorf("warnings of another rate: %q", got)
 	}

@@ -7,31 +7,31 @@ import (
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // users is a step of so many users in steady state, with figures that a test
 // changes where it cares.
-func users(n int, change ...func(*report.Step)) report.Step {
-	d := func(p50, p99 float64) report.Distribution {
-		return report.Distribution{Count: 900, Mean: p50, Percentiles: []report.Percentile{{P: 50, Value: p50}, {P: 99, Value: p99}}}
+func users(n int, change ...func(*result.Step)) result.Step {
+	d := func(p50, p99 float64) result.Distribution {
+		return result.Distribution{Count: 900, Mean: p50, Percentiles: []result.Percentile{{P: 50, Value: p50}, {P: 99, Value: p99}}}
 	}
-	s := report.Step{
+	s := result.Step{
 		Step: runlog.Step{
 			Arrival: runlog.ArrivalClosed, Concurrency: n, Requests: 1000, Timeout: 2 * time.Minute,
 			Started: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		},
-		Account: report.Account{Attempted: 1000, Succeeded: 1000},
+		Account: result.Account{Attempted: 1000, Succeeded: 1000},
 		Stop:    runlog.StopRequests,
-		Whole: report.Figures{
+		Whole: result.Figures{
 			RequestThroughput: 8, OutputThroughput: 2000, OutputTokens: 250_000,
-			Distributions: report.Distributions{
-				report.TTFT: d(0.25, 1.5), report.TPOT: d(0.04, 0.06), report.ITL: d(0.035, 0.2), report.E2E: d(10, 14),
-				report.PromptLength: {Count: 1000, Mean: 220}, report.OutputLength: {Count: 1000, Mean: 250},
+			Distributions: result.Distributions{
+				result.TTFT: d(0.25, 1.5), result.TPOT: d(0.04, 0.06), result.ITL: d(0.035, 0.2), result.E2E: d(10, 14),
+				result.PromptLength: {Count: 1000, Mean: 220}, result.OutputLength: {Count: 1000, Mean: 250},
 			},
 		},
-		Checks: report.Checks{Configured: n, Achieved: float64(n), KernelClock: 1},
+		Checks: result.Checks{Configured: n, Achieved: float64(n), KernelClock: 1},
 	}
 	for _, c := range change {
 		c(&s)
@@ -43,54 +43,54 @@ func users(n int, change ...func(*report.Step)) report.Step {
 	return s
 }
 
-func oneReport(steps ...report.Step) *report.Report {
+func oneReport(steps ...result.Step) *result.Report {
 	run := runlog.Run{
 		Host: "loader", Version: "1.0.0", API: openai.Chat, Model: "qwen2.5",
 		Dataset: "openqa", DatasetPath: "/data/open_qa.jsonl",
 	}
-	return &report.Report{Runs: []runlog.Run{run}, Steps: steps, Complete: true}
+	return &result.Report{Runs: []runlog.Run{run}, Steps: steps, Complete: true}
 }
 
-func failures(n int) func(*report.Step) {
-	return func(s *report.Step) {
+func failures(n int) func(*result.Step) {
+	return func(s *result.Step) {
 		s.Account.Succeeded -= n
 		s.Account.Failed = map[openai.Reason]int{openai.ReasonTimeout: n}
 	}
 }
 
-func throughput(requests, tokens float64) func(*report.Step) {
-	return func(s *report.Step) { s.Whole.RequestThroughput, s.Whole.OutputThroughput = requests, tokens }
+func throughput(requests, tokens float64) func(*result.Step) {
+	return func(s *result.Step) { s.Whole.RequestThroughput, s.Whole.OutputThroughput = requests, tokens }
 }
 
-func achieved(n float64) func(*report.Step) {
-	return func(s *report.Step) { s.Checks.Achieved = n }
+func achieved(n float64) func(*result.Step) {
+	return func(s *result.Step) { s.Checks.Achieved = n }
 }
 
-func at(minute int) func(*report.Step) {
-	return func(s *report.Step) { s.Started = s.Started.Add(time.Duration(minute) * time.Minute) }
+func at(minute int) func(*result.Step) {
+	return func(s *result.Step) { s.Started = s.Started.Add(time.Duration(minute) * time.Minute) }
 }
 
 // noisy multiplies each figure by its own draw: a spread of so much, relative.
-func noisy(r *rand.Rand, spread float64) func(*report.Step) {
-	return func(s *report.Step) {
+func noisy(r *rand.Rand, spread float64) func(*result.Step) {
+	return func(s *result.Step) {
 		vary := func(v *float64) { *v *= 1 + spread*r.NormFloat64() }
 		vary(&s.Whole.RequestThroughput)
 		vary(&s.Whole.OutputThroughput)
-		changed(s, vary, report.TTFT, report.TPOT, report.ITL, report.E2E)
+		changed(s, vary, result.TTFT, result.TPOT, result.ITL, result.E2E)
 	}
 }
 
 // faster scales what a side with a better binding would change.
-func faster(by float64) func(*report.Step) {
-	return func(s *report.Step) {
+func faster(by float64) func(*result.Step) {
+	return func(s *result.Step) {
 		s.Whole.RequestThroughput *= by
 		s.Whole.OutputThroughput *= by
-		changed(s, func(v *float64) { *v /= by }, report.TPOT, report.ITL, report.E2E)
+		changed(s, func(v *float64) { *v /= by }, result.TPOT, result.ITL, result.E2E)
 	}
 }
 
 // changed changes the percentiles of some latencies of the whole step, and of no copy.
-func changed(s *report.Step, change func(*float64), keys ...report.Key) {
+func changed(s *result.Step, change func(*float64), keys ...result.Key) {
 	s.Whole.Distributions = maps.Clone(s.Whole.Distributions)
 	for _, key := range keys {
 		d := s.Whole.Of(key)
@@ -107,13 +107,13 @@ func changed(s *report.Step, change func(*float64), keys ...report.Key) {
 func numaTable() []Side {
 	draws := rand.New(rand.NewPCG(29, 31))
 	row := func(name, binding string, requests, tokens float64, failed int, alive float64) Side {
-		r := oneReport(users(100, noisy(draws, 0.05), throughput(requests, tokens), failures(failed), achieved(alive), func(s *report.Step) {
+		r := oneReport(users(100, noisy(draws, 0.05), throughput(requests, tokens), failures(failed), achieved(alive), func(s *result.Step) {
 			s.NotSteady = "fewer than 100 requests in flight"
 			s.Warnings = []string{"achieved concurrency is far from 100"}
 		}))
 		r.Runs[0].Side = name
 		r.Runs[0].Server = &runlog.Server{Command: name + "=" + binding + "vllm serve qwen2.5", Policy: "default"}
-		return Side{Name: name, Reports: []*report.Report{r}}
+		return Side{Name: name, Reports: []*result.Report{r}}
 	}
 	return []Side{
 		row("none", "", 0.766, 538, 148, 74),
@@ -126,8 +126,8 @@ func numaTable() []Side {
 // interleaved is two sides of five repeats in turns, the second 12 % faster.
 func interleaved() []Side {
 	r := rand.New(rand.NewPCG(1, 2))
-	joules := func(j float64) func(*report.Step) {
-		return func(s *report.Step) { s.Joules = &j }
+	joules := func(j float64) func(*result.Step) {
+		return func(s *result.Step) { s.Joules = &j }
 	}
 	none, node0 := Side{Name: "none"}, Side{Name: "node0"}
 	for i := range 5 {

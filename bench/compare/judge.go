@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/perf/benchmath"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
 // confidence is that of an interval where there are runs enough for it.
@@ -81,7 +81,7 @@ type Verdict struct {
 
 // judge tests whether the values of two sides come from the same distribution.
 // needed is what [detectable] says of so many runs.
-func judge(base, side []float64, c report.Column, needed float64) Verdict {
+func judge(base, side []float64, c result.Column, needed float64) Verdict {
 	v := Verdict{N1: len(base), N2: len(side)}
 	if v.N1 == 0 || v.N2 == 0 {
 		v.Finding, v.Text = Unpaired, "not measured on both"
@@ -90,7 +90,7 @@ func judge(base, side []float64, c report.Column, needed float64) Verdict {
 	from, to := estimate(base).Median, estimate(side).Median
 	least := spread(base, side) * needed
 	switch {
-	case c.Unit == report.Share:
+	case c.Unit == result.Share:
 		v.Change = new(to - from)
 	case from != 0:
 		v.Change = new(to/from - 1)
@@ -154,9 +154,9 @@ func enough(n1, n2 int) bool {
 }
 
 // size is the difference between two medians in words.
-func size(from, to float64, u report.Unit, f Finding) string {
+func size(from, to float64, u result.Unit, f Finding) string {
 	switch {
-	case u == report.Share:
+	case u == result.Share:
 		return difference(math.Abs(to-from), u) + " " + string(f)
 	case from == 0:
 		return string(f)
@@ -165,7 +165,7 @@ func size(from, to float64, u report.Unit, f Finding) string {
 }
 
 // seen is the difference where nothing says that it is more than chance.
-func seen(from, to float64, u report.Unit) string {
+func seen(from, to float64, u result.Unit) string {
 	switch {
 	case to > from:
 		return "seen " + size(from, to, u, Higher)
@@ -176,8 +176,8 @@ func seen(from, to float64, u report.Unit) string {
 }
 
 // difference is a size as [Verdict.Change] has it, in words.
-func difference(size float64, u report.Unit) string {
-	if u == report.Share {
+func difference(size float64, u result.Unit) string {
+	if u == result.Share {
 		return figure(u.Scale()*size, 2) + " points"
 	}
 	return figure(100*size, 2) + " %"

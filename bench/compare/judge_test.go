@@ -8,10 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
-func plain() report.Column { return report.Column{HigherIsBetter: true} }
+func plain() result.Column { return result.Column{HigherIsBetter: true} }
 
 func draw(r *rand.Rand, n int, center, spread float64) []float64 {
 	values := make([]float64, n)
@@ -62,7 +62,7 @@ func TestRealDifferencesAreFound(t *testing.T) {
 // With ties, which failure shares have, the test must not find more than it should.
 func TestTiesFindNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 17))
-	m := report.Column{Unit: report.Share}
+	m := result.Column{Unit: result.Share}
 	const draws = 3000
 	found := 0
 	for range draws {
@@ -80,13 +80,13 @@ func TestTiesFindNothing(t *testing.T) {
 }
 
 func TestVerdicts(t *testing.T) {
-	percent := report.Column{Unit: report.Share}
-	latency := report.Column{Unit: report.Milliseconds}
+	percent := result.Column{Unit: result.Share}
+	latency := result.Column{Unit: result.Milliseconds}
 	five := func(from float64) []float64 { return []float64{from, from + 1, from + 2, from + 3, from + 4} }
 	tests := []struct {
 		name       string
 		base, side []float64
-		m          report.Column
+		m          result.Column
 		want       string
 	}{
 		{"higher is better", five(100), five(112), plain(), "12 % higher, better (p=0.008, n=5+5)"},

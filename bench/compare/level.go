@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // level is one load and the steps that put it on.
 type level struct {
 	name string
-	runs [][]*report.Step // by side
+	runs [][]*result.Step // by side
 }
 
 // match groups the steps of all sides by their load, in the order of the first
@@ -28,7 +28,7 @@ func match(sides []Side) []level {
 				at := slices.IndexFunc(levels, func(l level) bool { return l.name == name })
 				if at < 0 {
 					at = len(levels)
-					levels = append(levels, level{name: name, runs: make([][]*report.Step, len(sides))})
+					levels = append(levels, level{name: name, runs: make([][]*result.Step, len(sides))})
 				}
 				levels[at].runs[i] = append(levels[at].runs[i], step)
 			}
@@ -66,7 +66,7 @@ func levelName(s runlog.Step) string {
 
 // shared reports whether the first side and another ran the level.
 func (l level) shared() bool {
-	return len(l.runs[0]) > 0 && slices.ContainsFunc(l.runs[1:], func(runs []*report.Step) bool { return len(runs) > 0 })
+	return len(l.runs[0]) > 0 && slices.ContainsFunc(l.runs[1:], func(runs []*result.Step) bool { return len(runs) > 0 })
 }
 
 // missing says which sides did not run the level, nothing when all did.
@@ -86,7 +86,7 @@ func (l level) missing(sides []Side) string {
 
 func (l level) steady() bool {
 	for _, runs := range l.runs {
-		if slices.ContainsFunc(runs, func(s *report.Step) bool { return s.Steady == nil }) {
+		if slices.ContainsFunc(runs, func(s *result.Step) bool { return s.Steady == nil }) {
 			return false
 		}
 	}

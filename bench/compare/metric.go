@@ -4,19 +4,19 @@ import (
 	"math"
 	"slices"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
 // metrics are the columns that a comparison has.
-func metrics() []report.Column {
-	columns := report.Ordered(
-		slices.Concat(report.StepColumns(), report.WindowColumns(), report.MainColumns([]float64{50, 99}), report.CheckColumns()),
+func metrics() []result.Column {
+	columns := result.Ordered(
+		slices.Concat(result.StepColumns(), result.WindowColumns(), result.MainColumns([]float64{50, 99}), result.CheckColumns()),
 		"request_throughput_rps", "output_throughput_tok_s", "request_goodput_rps", "failure_ratio")
-	return slices.DeleteFunc(columns, func(c report.Column) bool { return c.Metric == "" })
+	return slices.DeleteFunc(columns, func(c result.Column) bool { return c.Metric == "" })
 }
 
 // values are those of the runs that have one.
-func values(c report.Column, runs []*report.Step, steady bool) []float64 {
+func values(c result.Column, runs []*result.Step, steady bool) []float64 {
 	var values []float64
 	for _, s := range runs {
 		figures := &s.Whole

@@ -17,7 +17,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/live"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
 )
@@ -46,7 +46,7 @@ func TestSteadyRatesAreTheReports(t *testing.T) {
 	open.Index, open.Arrival, open.Rate = 1, runlog.ArrivalConstant, 40
 	metrics := live.NewMetrics()
 	phases := &phaseWatch{metrics: metrics, seen: map[string]map[string]bool{}}
-	result, err := sweep.Run(t.Context(), sweep.Config{
+	ended, err := sweep.Run(t.Context(), sweep.Config{
 		Client:  openai.Config{BaseURL: web.URL, KeepAlive: true},
 		Run:     runlog.Run{URL: web.URL, API: openai.Completions, Dataset: "random"},
 		Steps:   []runlog.Step{closed, open},
@@ -56,7 +56,7 @@ func TestSteadyRatesAreTheReports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := report.Read(report.Options{}, result.Folder)
+	r, err := result.Read(result.Options{}, ended.Folder)
 	if err != nil {
 		t.Fatal(err)
 	}

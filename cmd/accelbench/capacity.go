@@ -13,7 +13,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
 )
@@ -24,7 +24,7 @@ const capacityCommand = "capacity"
 // range in place of its levels.
 type capacityFlags struct {
 	*runFlags
-	limits       []report.Limit
+	limits       []result.Limit
 	users, rates levels
 	stepRequests int
 	requestsSet  bool
@@ -68,7 +68,7 @@ func registerCapacity(app *kingpin.Application, in *invocation, commands map[str
 
 func (s *capacityFlags) register(c flagSet) {
 	bind(c.Flag("slo", "Objective: a latency's percentile or the share of failures, and its limit, such as ttft:p90<2s, tpot:p90<100ms, failures<1%; repeatable. "+
-		"Without one on failures it is failures<1%."), repeated(&s.limits, report.ParseLimit))
+		"Without one on failures it is failures<1%."), repeated(&s.limits, result.ParseLimit))
 	bind(c.Flag("concurrency", "Closed loop: least and most users to try. Default: 1..256."), scalar(&s.users, parseUserRange))
 	bind(c.Flag("request-rate", "Open loop: least and most requests per second to try, such as 0.5..20, in place of users."), scalar(&s.rates, parseRateRange))
 	c.Flag("step-requests", "Number of requests of each level. Default: 6 for each user, or a minute of them, and enough for the percentiles.").
@@ -97,12 +97,12 @@ func (s *capacityFlags) check() error {
 		return errors.New("--repeat must be from 1 to 20")
 	}
 	for i, l := range s.limits {
-		if slices.ContainsFunc(s.limits[:i], func(o report.Limit) bool { return o.Name == l.Name && o.Percentile == l.Percentile }) {
+		if slices.ContainsFunc(s.limits[:i], func(o result.Limit) bool { return o.Name == l.Name && o.Percentile == l.Percentile }) {
 			return fmt.Errorf("--slo gives two limits of %s: give one", l.Label())
 		}
 	}
-	if !slices.ContainsFunc(s.limits, func(l report.Limit) bool { return l.Name == runlog.LimitFailures }) {
-		s.limits = append(s.limits, report.Limit{Name: runlog.LimitFailures, Limit: failuresMost})
+	if !slices.ContainsFunc(s.limits, func(l result.Limit) bool { return l.Name == runlog.LimitFailures }) {
+		s.limits = append(s.limits, result.Limit{Name: runlog.LimitFailures, Limit: failuresMost})
 	}
 	if s.users == (levels{}) && s.rates == (levels{}) {
 		s.users = levels{1, 256}
@@ -184,7 +184,7 @@ func (q *search) answer(result sweep.Result, stdout, stderr io.Writer) (int, err
 }
 
 // percentilesOf are those of objectives, for the tables.
-func percentilesOf(limits []report.Limit) []float64 {
+func percentilesOf(limits []result.Limit) []float64 {
 	var all []float64
 	for _, l := range limits {
 		if l.Percentile > 0 && !slices.Contains(all, l.Percentile) {

@@ -18,7 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -170,7 +170,7 @@ func TestCapacityOfUsers(t *testing.T) {
 
 // The first line says what is looked for, in which steps.
 func TestCapacityBegins(t *testing.T) {
-	limits := []report.Limit{{Name: "ttft", Percentile: 90, Limit: 2}, {Name: "tpot", Percentile: 99.9, Limit: 0.1}, {Name: runlog.LimitFailures, Limit: 0.01}}
+	limits := []result.Limit{{Name: "ttft", Percentile: 90, Limit: 2}, {Name: "tpot", Percentile: 99.9, Limit: 0.1}, {Name: runlog.LimitFailures, Limit: 0.01}}
 	for name, c := range map[string]struct {
 		flags capacityFlags
 		want  string

@@ -18,7 +18,7 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/compare"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/side"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
@@ -104,7 +104,7 @@ func (s *compareFlags) check(after []string) error {
 
 // compareFolders compares the sides in the folders. A side has the last element of its
 // path for a name, or all of it where those are not distinct.
-func compareFolders(folders []string, options report.Options) (*compare.Comparison, error) {
+func compareFolders(folders []string, options result.Options) (*compare.Comparison, error) {
 	names := map[string]bool{}
 	for _, folder := range folders {
 		names[filepath.Base(filepath.Clean(folder))] = true
@@ -128,7 +128,7 @@ func compareFolders(folders []string, options report.Options) (*compare.Comparis
 				sides[i].NotStarted = &run
 				continue
 			}
-			r, err := report.Read(options, log)
+			r, err := result.Read(options, log)
 			if err != nil {
 				return nil, err
 			}
@@ -196,7 +196,7 @@ func writeComparison(folder string, c *compare.Comparison) error {
 
 // measure runs the sides' commands in turns under the load that the flags after
 // -- say, and compares.
-func (s *compareFlags) measure(ctx context.Context, after []string, options report.Options, stdout, stderr io.Writer) (int, error) {
+func (s *compareFlags) measure(ctx context.Context, after []string, options result.Options, stdout, stderr io.Writer) (int, error) {
 	plan, err := s.plan(ctx, after, stderr)
 	if err != nil {
 		return exitNothing, err

@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/common/version"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
 )
 
@@ -121,7 +121,7 @@ const folderTime = "20060102-150405"
 
 // folderSuffix ends the name of a run's folder, which begins with the time.
 func folderSuffix(model string) string {
-	return "-" + render.FileName(filepath.Base(model), "model")
+	return "-" + show.FileName(filepath.Base(model), "model")
 }
 
 // withoutSecrets is a command line without what may be a secret: the values of flags

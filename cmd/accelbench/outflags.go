@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
 // outputFlags say where a run's files go and what is shown meanwhile.
@@ -87,14 +87,14 @@ func (r *renderFlags) register(c flagSet, formats string) {
 
 // registerFormat adds what is printed.
 func (r *renderFlags) registerFormat(c flagSet, formats string) {
-	all := append(render.FormatNames(), formatNone)
+	all := append(show.FormatNames(), formatNone)
 	bind(c.Flag("format", "What to print, a list of: "+strings.Join(all, ", ")+". Default: "+formats+"."), choices(&r.formats, all...))
 }
 
 // options are what a report must hold for all formats: evalscope's percentiles
 // among them.
-func (r *renderFlags) options(detail bool) (report.Options, error) {
-	o := report.Options{Percentiles: []float64{50, 66, 75, 80, 90, 95, 98, 99}, Chosen: r.percentiles, Detail: detail}
+func (r *renderFlags) options(detail bool) (result.Options, error) {
+	o := result.Options{Percentiles: []float64{50, 66, 75, 80, 90, 95, 98, 99}, Chosen: r.percentiles, Detail: detail}
 	for _, g := range r.goodput {
 		if err := addObjective(&o.Goodput, g); err != nil {
 			return o, fmt.Errorf("--goodput %s: %w", g, err)
@@ -105,7 +105,7 @@ func (r *renderFlags) options(detail bool) (report.Options, error) {
 
 // inHead keeps in a run's head what a report of it is to hold, so that one that is
 // made again holds it too.
-func inHead(run *runlog.Run, o report.Options) {
+func inHead(run *runlog.Run, o result.Options) {
 	if len(o.Chosen) > 0 {
 		run.Percentiles = o.Chosen
 	}
@@ -114,7 +114,7 @@ func inHead(run *runlog.Run, o report.Options) {
 	}
 }
 
-func addObjective(o *report.Objectives, text string) error {
+func addObjective(o *result.Objectives, text string) error {
 	name, limit, _ := strings.Cut(text, ":")
 	field, ok := map[string]*time.Duration{"ttft": &o.TTFT, "tpot": &o.TPOT, "itl": &o.ITL, "e2el": &o.E2E}[name]
 	if !ok {

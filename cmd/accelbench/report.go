@@ -12,11 +12,11 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/chart"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/page"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/show/chart"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/show/page"
 )
 
 func registerReport(app *kingpin.Application, commands map[string]command) {
@@ -41,7 +41,7 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 				return exitNothing, fmt.Errorf("awaiting the runs: %w", err)
 			}
 		}
-		r, err := report.Read(options, folders...)
+		r, err := result.Read(options, folders...)
 		if err != nil {
 			return exitNothing, err
 		}
@@ -77,7 +77,7 @@ func runFolder(path string) string {
 }
 
 // print writes r in the formats asked for.
-func (f *renderFlags) print(w io.Writer, r *report.Report) error {
+func (f *renderFlags) print(w io.Writer, r *result.Report) error {
 	formats := f.formats
 	switch {
 	case len(formats) > 0:
@@ -87,7 +87,7 @@ func (f *renderFlags) print(w io.Writer, r *report.Report) error {
 		formats = defaultFormats()
 	}
 	for _, name := range formats {
-		for _, format := range render.Formats() {
+		for _, format := range show.Formats() {
 			if format.Name != name {
 				continue
 			}
@@ -100,8 +100,8 @@ func (f *renderFlags) print(w io.Writer, r *report.Report) error {
 }
 
 // vllm is how vLLM's forms of r are written.
-func (f *renderFlags) vllm(r *report.Report, detail bool) render.VLLMOptions {
-	return render.VLLMOptions{Metrics: f.metrics, Percentiles: r.Chosen, Detail: detail}
+func (f *renderFlags) vllm(r *result.Report, detail bool) show.VLLMOptions {
+	return show.VLLMOptions{Metrics: f.metrics, Percentiles: r.Chosen, Detail: detail}
 }
 
 // file is one file of a report.
@@ -111,14 +111,14 @@ type file struct {
 }
 
 // writeReport writes every form of r into folder.
-func writeReport(folder string, r *report.Report, stderr io.Writer) error {
+func writeReport(folder string, r *result.Report, stderr io.Writer) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("making the report's folder: %w", err)
 	}
 	files := []file{
-		{"report.json", func(w io.Writer) error { return render.JSON(w, r) }},
-		{"report.csv", func(w io.Writer) error { return render.CSV(w, r) }},
-		{"report.md", func(w io.Writer) error { return render.Markdown(w, r) }},
+		{"report.json", func(w io.Writer) error { return show.JSON(w, r) }},
+		{"report.csv", func(w io.Writer) error { return show.CSV(w, r) }},
+		{"report.md", func(w io.Writer) error { return show.Markdown(w, r) }},
 		{"report.html", func(w io.Writer) error { return page.Write(w, r) }},
 		{"performance_metrics.png", chart.Overview(r).WritePNG},
 		{"latency.png", chart.Latency(r).WritePNG},

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/chart"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/show/chart"
 )
 
 // report prints and writes all that a run's flags ask for.
-func (s *runFlags) report(folder string, options report.Options, stdout, stderr io.Writer) error {
-	r, err := report.Read(options, folder)
+func (s *runFlags) report(folder string, options result.Options, stdout, stderr io.Writer) error {
+	r, err := result.Read(options, folder)
 	if err != nil {
 		return err
 	}
@@ -39,11 +39,11 @@ func (s *runFlags) report(folder string, options report.Options, stdout, stderr 
 
 // writeEvalscope writes into the working directory what evalscope-perf leaves
 // there: a summary for each number of users, and the picture of all.
-func writeEvalscope(r *report.Report, stderr io.Writer) error {
+func writeEvalscope(r *result.Report, stderr io.Writer) error {
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		name := render.EvalscopeFileName(r.Runs[0].Model, cmp.Or(r.Runs[0].DatasetPath, r.Runs[0].Dataset), s)
-		if err := writeFile(name, func(w io.Writer) error { return render.Evalscope(w, s) }); err != nil {
+		name := show.EvalscopeFileName(r.Runs[0].Model, cmp.Or(r.Runs[0].DatasetPath, r.Runs[0].Dataset), s)
+		if err := writeFile(name, func(w io.Writer) error { return show.Evalscope(w, s) }); err != nil {
 			return err
 		}
 		fmt.Fprintf(stderr, "accelbench: evalscope's summary is in %s\n", name)
@@ -52,7 +52,7 @@ func writeEvalscope(r *report.Report, stderr io.Writer) error {
 }
 
 // saveResults writes vLLM's result file of each step.
-func (s *runFlags) saveResults(r *report.Report, stderr io.Writer) error {
+func (s *runFlags) saveResults(r *result.Report, stderr io.Writer) error {
 	if s.out.resultDir != "" {
 		if err := os.MkdirAll(s.out.resultDir, 0o755); err != nil {
 			return err
@@ -64,13 +64,13 @@ func (s *runFlags) saveResults(r *report.Report, stderr io.Writer) error {
 		name := s.out.resultFile
 		switch {
 		case name == "":
-			name = render.VLLMFileName(&r.Runs[0], step, now)
+			name = show.VLLMFileName(&r.Runs[0], step, now)
 		case i > 0 && !s.out.addLine: // the next step must not replace the first one's
 			ext := filepath.Ext(name)
 			name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), i+1, ext)
 		}
 		path := filepath.Join(s.out.resultDir, name)
-		write := func(w io.Writer) error { return render.VLLMResult(w, r, step, s.render.vllm(r, s.out.detailed)) }
+		write := func(w io.Writer) error { return show.VLLMResult(w, r, step, s.render.vllm(r, s.out.detailed)) }
 		save := writeFile
 		if s.out.addLine {
 			save = appendFile

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/live"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
 )
@@ -71,7 +71,7 @@ func sleepUntil(ctx context.Context, start time.Time, stderr io.Writer) {
 }
 
 // run puts the load on and reports.
-func (s *runFlags) run(ctx context.Context, cfg sweep.Config, options report.Options, stdout, stderr io.Writer) (int, error) {
+func (s *runFlags) run(ctx context.Context, cfg sweep.Config, options result.Options, stdout, stderr io.Writer) (int, error) {
 	return s.putLoad(ctx, cfg, stderr, func(result sweep.Result, err error) (int, error) {
 		reportErr := s.report(result.Folder, options, stdout, stderr)
 		switch {

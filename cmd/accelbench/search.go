@@ -8,26 +8,26 @@ import (
 	"strings"
 	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/report/render"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
 // search chooses the steps of a run from its log.
 type search struct {
 	*capacityFlags
 	log      *runlog.Capacity
-	options  report.Options
-	follower *report.Follower // of the run's log, nil before the first step is over
+	options  result.Options
+	follower *result.Follower // of the run's log, nil before the first step is over
 	stderr   io.Writer
 	steps    int  // that were chosen
 	gone     bool // the server does not answer any more
 }
 
 // soFar is the report of what is in the log of a folder.
-func (q *search) soFar(folder string) (r *report.Report, err error) {
+func (q *search) soFar(folder string) (r *result.Report, err error) {
 	if q.follower == nil {
-		if q.follower, err = report.Follow(q.options, folder); err != nil {
+		if q.follower, err = result.Follow(q.options, folder); err != nil {
 			return nil, err
 		}
 	}
@@ -36,8 +36,8 @@ func (q *search) soFar(folder string) (r *report.Report, err error) {
 
 // next is the step that follows those in the log of a folder.
 func (q *search) next(folder string) (s runlog.Step, more bool, err error) {
-	var r *report.Report
-	level, more := report.SearchOf(q.log).Next(nil)
+	var r *result.Report
+	level, more := result.SearchOf(q.log).Next(nil)
 	if q.steps > 0 {
 		if r, err = q.soFar(folder); err != nil {
 			return s, false, fmt.Errorf("choosing the next level: %w", err)
@@ -117,8 +117,8 @@ const (
 
 // ramping is how many requests a level takes with those that users send while others
 // still start, which are many where answers are short.
-func (q *search) ramping(r *report.Report, level float64) int {
-	last := r.Steps[len(r.Steps)-1].Whole.Of(report.E2E)
+func (q *search) ramping(r *result.Report, level float64) int {
+	last := r.Steps[len(r.Steps)-1].Whole.Of(result.E2E)
 	if q.log.Variable != runlog.VariableConcurrency || last.Count == 0 || last.Mean <= 0 {
 		return 0
 	}
@@ -150,21 +150,21 @@ func (q *search) begins() string {
 	}
 	objectives := make([]string, len(q.limits))
 	for i, l := range q.limits {
-		objectives[i] = render.Objective(l)
+		objectives[i] = show.Objective(l)
 	}
 	return fmt.Sprintf("looking for the most of %v..%v %s with %s; at most %s, each of %s", q.log.From, q.log.To, variable,
-		strings.Join(objectives, ", "), counted(report.SearchOf(q.log).Left(nil), "level"), length)
+		strings.Join(objectives, ", "), counted(result.SearchOf(q.log).Left(nil), "level"), length)
 }
 
 // progress says what is tried, what is known, and how long it may take yet.
-func (q *search) progress(r *report.Report, level float64) string {
+func (q *search) progress(r *result.Report, level float64) string {
 	c := r.Capacity
 	left, longest := c.Search.Left(c.Trials), time.Duration(0)
 	for i := range r.Steps {
 		longest = max(longest, r.Steps[i].Whole.Window.Duration())
 	}
 	return fmt.Sprintf("%s; next: %s; at most %s to come, %s if none takes longer than the longest so far",
-		render.Answer(r), c.Title(level), counted(left, "level"), (time.Duration(left) * longest).Round(time.Second))
+		show.Answer(r), c.Title(level), counted(left, "level"), (time.Duration(left) * longest).Round(time.Second))
 }
 
 // parseUserRange reads 1..256.

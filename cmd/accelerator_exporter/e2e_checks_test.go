@@ -175,7 +175,7 @@ func (h *host) logReaderGone(t *testing.T) {
 }
 
 func (h *host) terminate(t *testing.T) {
-	h.setFault(t, "mx-smi", "ignore_term")
+	h.setFault(t, "mx-smi", "hang")
 	var before []byte
 	eventually(t, "it hangs in a tool", func() error {
 		tool, _ := exec.Command("pgrep", "-f", h.path("mx-smi")).Output()

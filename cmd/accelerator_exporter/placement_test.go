@@ -16,7 +16,7 @@ import (
 
 // TestOneNameOfAnEndpoint: a dashboard joins what a probe, a load test and its report
 // say of an endpoint, and the cards behind it are those of the process at its port,
-// also where the URL names no port. TestServing in bench/report holds the report.
+// also where the URL names no port. TestServing in bench/result holds the report.
 func TestOneNameOfAnEndpoint(t *testing.T) {
 	for url, want := range map[string]string{
 		"http://127.0.0.1":            "127.0.0.1:80",

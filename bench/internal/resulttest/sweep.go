@@ -1,0 +1,161 @@
+// Package reporttest makes reports for the tests of what shows them.
+package resulttest
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// measured is one column of a sweep as the users wrote it down: Qwen2.5-72B on
+// four MXC500, 1,000 requests a level. What they did not write down is made up
+// to fit.
+type measured struct {
+	users                int
+	qps, latency, tokens float64
+	failed               int
+	ttft, tpot           float64
+}
+
+// Sweep is the report of a closed-loop sweep over eight levels, with failures,
+// cards and the server's metrics. Every call makes a new one.
+func Sweep() *result.Report {
+	start := time.Date(2025, 2, 15, 9, 0, 0, 0, time.UTC)
+	r := &result.Report{
+		Complete: true,
+		Runs: []runlog.Run{{
+			Schema: runlog.Schema, ID: "5f1c09d2a7b34e60", Started: start, Host: "bench-01", Version: "1.0.0",
+			Command: []string{
+				"accelbench", "run", "--url", "http://127.0.0.1:8000", "--model", "qwen2.5",
+				"--dataset", "openqa", "--dataset-path", "datasets/open qa.jsonl",
+				"--concurrency", "8,16,32,64,100,128,150,200", "--requests", "1000", "--timeout", "120s",
+			},
+			URL: "http://127.0.0.1:8000", API: openai.Chat, Model: "qwen2.5",
+			Dataset: "openqa", DatasetPath: "datasets/open qa.jsonl", Seed: 42, GOMAXPROCS: 16,
+		}},
+	}
+	for i, m := range []measured{
+		{8, 0.37, 20.94, 109.62, 0, 0.21, 0.071},
+		{16, 0.61, 25.73, 179.37, 0, 0.26, 0.087},
+		{32, 0.89, 35.16, 260.32, 0, 0.41, 0.118},
+		{64, 1.08, 55.09, 309.04, 14, 0.74, 0.187},
+		{100, 1.37, 61.88, 385.08, 35, 1.11, 0.215},
+		{128, 1.44, 67.18, 383.47, 78, 1.62, 0.242},
+		{150, 1.48, 70.76, 393.34, 89, 2.35, 0.261},
+		{200, 1.47, 73.50, 364.43, 164, 5.96, 0.284},
+	} {
+		s := step(i, start, m)
+		start = s.Whole.Window.To.Add(10 * time.Second)
+		r.Steps = append(r.Steps, s)
+	}
+	last := &r.Steps[len(r.Steps)-1]
+	last.Warnings = []string{"16.4 % of the requests failed: the latencies are of those that did not, and flatter the server."}
+	r.Steps[0].Warnings = []string{"1.4 % of the prompt tokens came from the server's prefix cache: send prompts it has not seen."}
+	return r
+}
+
+func step(i int, start time.Time, m measured) result.Step {
+	const requests = 1000
+	whole := figures(m, requests, start, time.Duration(float64(requests-m.failed)/m.qps*float64(time.Second)))
+	steady := figures(m, requests*8/10, whole.Window.From.Add(whole.Window.Duration()/20), whole.Window.Duration()*9/10)
+	steady.RequestThroughput *= 1.06
+	steady.OutputThroughput *= 1.06
+	joules := 4 * 290 * whole.Window.Duration().Seconds()
+	hits, queries, preemptions := 300.0, 24338.0, float64(m.failed/10)
+	serverTTFT := distribution(int64(requests-m.failed), m.ttft*0.98, 0.6)
+	serverTTFT.Std, serverTTFT.Min, serverTTFT.Max, serverTTFT.Exact = 0, 0, 0, false
+	return result.Step{
+		Step: runlog.Step{
+			Index: i, Started: start, Arrival: runlog.ArrivalClosed, Concurrency: m.users,
+			Requests: requests, RampUp: 20 * time.Second, Timeout: 120 * time.Second, MaxTokens: 1024,
+		},
+		Name: strconv.Itoa(m.users), Machines: 1, Account: whole.Account, Stop: runlog.StopRequests,
+		Whole: whole, Steady: &steady,
+		Checks: result.Checks{
+			Configured: m.users, Achieved: float64(m.users) * 0.997, AchievedWhole: float64(m.users) * 0.983, AchievedRate: m.qps * 1.01,
+			ClientLag: distribution(400000, 0.00006, 0.8), KernelClock: 1,
+			TokensBy:     map[openai.TokenSource]int{openai.TokensUsage: requests - m.failed},
+			CachedTokens: 340, PromptTokens: 24338, CacheKnown: true, NewConnections: m.users, ClientCPU: 0.21,
+		},
+		DatasetKnown: true, Dataset: runlog.DatasetCount{Prompts: requests, BadLine: 2, FirstBad: []string{"line 17: no question"}},
+		Cards: cards(m), Joules: &joules,
+		Server: &result.ServerSample{
+			Running:    result.Gauge{Samples: 90, Mean: float64(m.users) * 0.9, Max: float64(m.users)},
+			Waiting:    result.Gauge{Samples: 90, Mean: float64(m.users) * 0.05, Max: float64(m.users) * 0.4},
+			CacheUsage: result.Gauge{Samples: 90, Mean: 0.4, Max: 0.83},
+			TTFT:       &serverTTFT, TTFTOurs: true, PrefixOurs: true, PrefixQueries: &queries, PrefixHits: &hits, Preemptions: &preemptions,
+		},
+	}
+}
+
+func cards(m measured) []result.Card {
+	node := 0
+	var all []result.Card
+	for i := range 4 {
+		all = append(all, result.Card{
+			Vendor: "metax", Device: strconv.Itoa(i), Name: "MXC500", Serves: true, NUMANode: &node,
+			Utilization: result.Gauge{Samples: 90, Mean: 0.4 + float64(m.users)/400 + float64(i)/100, Max: 0.98},
+			Watts:       result.Gauge{Samples: 90, Mean: 180 + float64(m.users)/2 + float64(3*i), Max: 350},
+			Celsius:     result.Gauge{Samples: 90, Mean: 55 + float64(i), Max: 60 + float64(m.users)/20},
+			MemoryUsed:  result.Gauge{Samples: 90, Mean: 60982 << 20, Max: 61292 << 20},
+			MemoryTotal: result.Gauge{Samples: 90, Mean: 65536 << 20, Max: 65536 << 20},
+		})
+	}
+	return all
+}
+
+func figures(m measured, requests int, from time.Time, length time.Duration) result.Figures {
+	failed := m.failed * requests / 1000
+	succeeded := requests - failed
+	account := result.Account{Attempted: requests, Succeeded: succeeded}
+	if failed > 0 {
+		first := failed / 4
+		account.Failed = map[openai.Reason]int{
+			openai.ReasonTimeoutFirstToken: first, openai.ReasonTimeout: failed - first,
+		}
+	}
+	n := int64(succeeded)
+	return result.Figures{
+		Window: result.Window{From: from, To: from.Add(length)}, Account: account, Completed: succeeded,
+		PromptTokens: 24 * n, OutputTokens: int64(m.tokens * length.Seconds()),
+		RequestThroughput: m.qps, OutputThroughput: m.tokens, TotalThroughput: m.tokens * 1.08,
+		PeakOutputThroughput: m.tokens * 1.4, PeakConcurrency: m.users,
+		Distributions: result.Distributions{
+			result.TTFT: distribution(n, m.ttft, 0.6), result.FirstAnswer: distribution(n, m.ttft, 0.6),
+			result.TPOT: distribution(n, m.tpot, 0.2), result.ITL: distribution(n*280, m.tpot*0.97, 0.5),
+			result.E2E: distribution(n, m.latency, 0.25), "ttft_from_planned": distribution(n, m.ttft+0.001, 0.6),
+			result.E2EFromPlanned: distribution(n, m.latency+0.001, 0.25),
+			result.Lateness:       distribution(n, 0.0002, 0.8), result.Setup: distribution(int64(m.users), 0.0004, 0.3),
+			result.PromptLength: distribution(n, 24.3, 0.3), result.OutputLength: distribution(n, m.tokens/m.qps, 0.35),
+		},
+	}
+}
+
+// Change changes one distribution of f, and of no copy of it.
+func Change(f *result.Figures, key result.Key, change func(*result.Distribution)) {
+	d := f.Of(key)
+	change(&d)
+	all := result.Distributions{key: d}
+	for other, d := range f.Distributions {
+		if other != key {
+			all[other] = d
+		}
+	}
+	f.Distributions = all
+}
+
+// distribution is lognormal with a mean and a shape.
+func distribution(n int64, mean, shape float64) result.Distribution {
+	median := mean / math.Exp(shape*shape/2)
+	at := func(z float64) float64 { return median * math.Exp(shape*z) }
+	return result.Distribution{
+		Count: n, Mean: mean, Std: mean * math.Sqrt(math.Expm1(shape*shape)), Min: at(-3), Max: at(3.2), Exact: true,
+		Percentiles: []result.Percentile{
+			{P: 50, Value: at(0)}, {P: 90, Value: at(1.2816)}, {P: 95, Value: at(1.6449)}, {P: 99, Value: at(2.3263)},
+		},
+	}
+}

@@ -1,0 +1,66 @@
+package result
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+)
+
+// Account says what became of every request. Attempted is always the sum of the
+// others.
+type Account struct {
+	Attempted int `json:"attempted"`
+	Succeeded int `json:"succeeded"`
+	Canceled  int `json:"canceled"`
+	// Failed counts by reason, openai.ReasonCanceled not among them.
+	Failed map[openai.Reason]int `json:"failed,omitempty"`
+	// Mismatch is empty when the requests' lines agree with the count that the
+	// load generator kept, else what does not.
+	Mismatch string `json:"mismatch,omitempty"`
+}
+
+// Failures is the number of failed requests of every reason.
+func (a Account) Failures() int {
+	n := 0
+	for _, k := range a.Failed {
+		n += k
+	}
+	return n
+}
+
+// FailureRatio is the share of failed requests among those that ended by
+// themselves, 0 when there are none.
+func (a Account) FailureRatio() float64 {
+	if n := a.Succeeded + a.Failures(); n > 0 {
+		return float64(a.Failures()) / float64(n)
+	}
+	return 0
+}
+
+// Reasons are those of the failures, in the order of [openai.Reasons], any others after
+// them.
+func (a Account) Reasons() []openai.Reason {
+	known := openai.Reasons()
+	rank := func(r openai.Reason) int {
+		if i := slices.Index(known, r); i >= 0 {
+			return i
+		}
+		return len(known)
+	}
+	found := slices.DeleteFunc(slices.Collect(maps.Keys(a.Failed)), func(r openai.Reason) bool { return a.Failed[r] <= 0 })
+	slices.SortFunc(found, func(x, y openai.Reason) int { return cmp.Or(rank(x)-rank(y), cmp.Compare(x, y)) })
+	return found
+}
+
+// FailureText is the number of failures of each reason, on one line.
+func (a Account) FailureText() string {
+	var parts words.List
+	for _, r := range a.Reasons() {
+		parts = append(parts, fmt.Sprintf("%s %d", words.Clean(string(r)), a.Failed[r]))
+	}
+	return parts.String()
+}

@@ -1,0 +1,327 @@
+package result
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// TestFiguresByHand has two users, the second half a second later, who ask ten
+// times each and wait a second: 4 tokens in two chunks, after 0.2 s and after 1 s.
+func TestFiguresByHand(t *testing.T) {
+	var requests []runlog.Request
+	for i := range 20 {
+		requests = append(requests, answered(time.Duration(i)*500*time.Millisecond, 10, 4, 200*time.Millisecond, time.Second))
+	}
+	step := closed(2, 20)
+	r, err := reportOf(Options{Goodput: Objectives{TTFT: 200 * time.Millisecond, TPOT: 266 * time.Millisecond}},
+		newMemlog("a").step(step, requests, false).over())
+	if err != nil {
+		t.Fatal(err)
+	}
+	constant := func(n int64, v float64) Distribution {
+		d := Distribution{Count: n, Mean: v, Min: v, Max: v, Exact: true}
+		for _, p := range []float64{50, 90, 95, 99} {
+			d.Percentiles = append(d.Percentiles, Percentile{p, v})
+		}
+		return d
+	}
+	figures := func(n int64) Figures {
+		return Figures{
+			Account: Account{Attempted: int(n), Succeeded: int(n)},
+			Distributions: Distributions{
+				TTFT: constant(n, 0.2), FirstAnswer: constant(n, 0.2), E2E: constant(n, 1), ITL: constant(n, 0.8),
+				TPOT: constant(n, 0.266666666), "ttft_from_planned": constant(n, 0.2), E2EFromPlanned: constant(n, 1),
+				Lateness: constant(n, 0), PromptLength: constant(n, 10), OutputLength: constant(n, 4),
+			},
+			PeakConcurrency: 2, PeakOutputThroughput: 8,
+			Goodput: new(0.0), Good: new(0), // a TPOT of 266.7 ms is over 266 ms
+		}
+	}
+	whole := figures(20)
+	whole.Window = Window{noon, at(10500 * time.Millisecond)}
+	whole.Completed, whole.PromptTokens, whole.OutputTokens = 20, 200, 80
+	whole.RequestThroughput, whole.OutputThroughput, whole.TotalThroughput = 20/10.5, 80/10.5, 280/10.5
+
+	// From 0.5 s to 9.5 s: 19 are sent, 18 are over, 36 chunks arrive.
+	steady := figures(19)
+	steady.Window = Window{at(500 * time.Millisecond), at(9500 * time.Millisecond)}
+	steady.Completed, steady.PromptTokens, steady.OutputTokens = 18, 180, 72
+	steady.RequestThroughput, steady.OutputThroughput, steady.TotalThroughput = 2, 8, 28
+
+	want := &Report{
+		Runs: []runlog.Run{newMemlog("a").run}, Complete: true, Chosen: []float64{99},
+		Objectives: Objectives{TTFT: 200 * time.Millisecond, TPOT: 266 * time.Millisecond},
+		Steps: []Step{{
+			Step: step, Name: "2", Machines: 1, Account: Account{Attempted: 20, Succeeded: 20}, Stop: runlog.StopRequests,
+			Whole: whole, Steady: &steady, Dataset: runlog.DatasetCount{Prompts: 20}, DatasetKnown: true, Chosen: []float64{99},
+			Checks: Checks{
+				Configured: 2, Achieved: 2, AchievedWhole: 20 / 10.5, AchievedRate: 2, KernelClock: 1, PromptTokens: 200,
+				TokensBy: map[openai.TokenSource]int{openai.TokensUsage: 20}, Tokens: Tokens{Counted: 80, Chunks: 40, Answers: 20}, Answered: 20,
+			},
+			Warnings: []string{"A chunk of text stands for 2.00 tokens on the mean (the server's --stream-interval, speculative decoding, characters of several tokens, or chunks joined on the way): " +
+				"ITL is the gap between chunks, so read TPOT for the time of a token.", "p95 needs 20 requests and the steady part has 19: run more (--requests, --duration), or do not quote it."},
+		}},
+	}
+	if diff := cmp.Diff(want, r, cmpopts.EquateApprox(1e-9, 1e-9)); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+}
+
+// TestFirstRequestsHang is what made evalscope-perf lose its own users: the first
+// requests run into the timeout. It must cost those and nothing else.
+func TestFirstRequestsHang(t *testing.T) {
+	const users, n, hang = 16, 1000, 12
+	requests := closedLoop(users, n, func(i int, start time.Duration) runlog.Request {
+		if i < hang {
+			return failed(start, 30*time.Second, openai.ReasonTimeoutFirstToken)
+		}
+		return answered(start, 100, 50, 300*time.Millisecond, 2*time.Second)
+	})
+	r, err := reportOf(Options{}, newMemlog("a").step(closed(users, n), requests, false).over())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := r.Steps[0]
+	want := Account{Attempted: n, Succeeded: n - hang, Failed: map[openai.Reason]int{openai.ReasonTimeoutFirstToken: hang}}
+	if diff := cmp.Diff(want, s.Account); diff != "" {
+		t.Errorf("account (-want +got):\n%s", diff)
+	}
+	if s.Account.FailureRatio() != 0.012 || s.Whole.Account.FailureRatio() != 0.012 {
+		t.Errorf("failure ratio %v, of the whole step %v, want 0.012", s.Account.FailureRatio(), s.Whole.Account.FailureRatio())
+	}
+	if s.Whole.Of(E2E).Count != n-hang || s.Whole.Completed != n-hang || s.Whole.OutputTokens != 50*(n-hang) {
+		t.Errorf("%d latencies, %d completed, %d tokens of %d answers", s.Whole.Of(E2E).Count, s.Whole.Completed, s.Whole.OutputTokens, n-hang)
+	}
+	// All users stay: the failing ones were in flight for their 30 s.
+	if s.Checks.Achieved < 15.999 || s.Checks.Configured != users {
+		t.Errorf("%v of %d in flight", s.Checks.Achieved, s.Checks.Configured)
+	}
+	if !strings.HasPrefix(strings.Join(s.Warnings, "\n"), "12 of 1000 requests failed (1.20 %: timeout_first_token 12)") {
+		t.Errorf("warnings %q", s.Warnings)
+	}
+}
+
+func TestSweepNamesAndRepeats(t *testing.T) {
+	requests := []runlog.Request{answered(0, 1, 2, time.Second, 2*time.Second)}
+	log := newMemlog("a")
+	for i, s := range []runlog.Step{
+		closed(8, 1), {Arrival: runlog.ArrivalClosed, Concurrency: 8, Repeat: 1}, closed(8, 1), {Arrival: runlog.ArrivalPoisson, Rate: 0.5},
+	} {
+		s.Index, s.Started = i, noon
+		log.step(s, requests, false)
+	}
+	r, err := reportOf(Options{}, log.over())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, s := range r.Steps {
+		names = append(names, s.Name)
+	}
+	if diff := cmp.Diff([]string{"8", "8 #2", "8 #3", "0.5 req/s"}, names); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+func TestKilledRun(t *testing.T) {
+	requests := closedLoop(2, 30, func(_ int, start time.Duration) runlog.Request {
+		return answered(start, 10, 4, time.Second, 2*time.Second)
+	})
+	log := newMemlog("a").step(closed(2, 100), requests, true)
+	log.damaged = 1
+	r, err := reportOf(Options{}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := r.Steps[0]
+	if r.Complete || r.Damaged != 1 || s.Stop != "" || s.Account.Attempted != 30 || s.Whole.OutputTokens != 120 {
+		t.Errorf("complete %v, damaged %d, stop %q, account %+v, %d tokens", r.Complete, r.Damaged, s.Stop, s.Account, s.Whole.OutputTokens)
+	}
+	if s.DatasetKnown {
+		t.Error("the data set's count of a run that was killed is said to be known")
+	}
+	want := "The run on a was killed or still goes on: 30 requests are known, those in flight at the end are not; the last figures lean to the fast requests."
+	if len(s.Warnings) == 0 || s.Warnings[0] != want {
+		t.Errorf("warnings %q, want first %q", s.Warnings, want)
+	}
+}
+
+func TestLostEndOfStep(t *testing.T) {
+	first, second := closed(1, 1), closed(1, 1)
+	second.Index = 1
+	log := newMemlog("a").step(first, everySecond(1, time.Second), true).step(second, everySecond(120, time.Second), false)
+	r, err := reportOf(Options{}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "The line that ends this step is missing in the log of a: 1 request is known, and nothing to check that number against."
+	if got := r.Steps[0].Warnings; len(got) == 0 || got[0] != want || r.Complete {
+		t.Errorf("complete %v, warnings %q, want first %q", r.Complete, got, want)
+	}
+	if got := r.Steps[1].Warnings; len(got) != 0 {
+		t.Errorf("warnings %q of a step that has its end", got)
+	}
+}
+
+// TestLostLines has a request's line and a step's line that could not be read.
+func TestLostLines(t *testing.T) {
+	requests := []runlog.Request{answered(0, 1, 2, 1, 2), answered(0, 1, 2, 1, 2), failed(0, 1, openai.ReasonTLS)}
+	log := newMemlog("host-a")
+	log.begin(closed(2, 3), requests[:2])
+	log.end(closed(2, 3), requests, runlog.StopRequests)
+	lost := closed(4, 3)
+	lost.Index = 1
+	log.step(lost, requests, false)
+	log.records = append(log.records[:4:4], log.records[5:]...) // without the step's line
+	log.damaged = 2
+	r, err := reportOf(Options{}, log.over())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Steps) != 1 || r.Damaged != 2+3 {
+		t.Errorf("%d steps and %d damaged lines, want 1 and 5: those that could not be read, and 3 requests of no step", len(r.Steps), r.Damaged)
+	}
+	want := "the log of host-a holds 2 requests (2 succeeded), its load generator counted 3 requests (2 succeeded, 1 failed: tls 1)"
+	if got := r.Steps[0].Account.Mismatch; got != want {
+		t.Errorf("mismatch %q, want %q", got, want)
+	}
+}
+
+func TestNothingToReport(t *testing.T) {
+	again := newMemlog("a").step(closed(1, 1), nil, false).step(closed(1, 1), nil, false)
+	for name, tt := range map[string]struct {
+		opts Options
+		log  *memlog
+		want string
+	}{
+		"no step":             {Options{}, newMemlog("a").over(), "reading a: its run ended before the first step began"},
+		"a step twice":        {Options{}, again, "reading a: step 0 begins after step 0"},
+		"percentile of 100":   {Options{Percentiles: []float64{100}}, newMemlog("a"), "percentile 100: give one above 0 and below 100"},
+		"percentile below 0":  {Options{Percentiles: []float64{-1}}, newMemlog("a"), "percentile -1: give one above 0 and below 100"},
+		"no number, not zero": {Options{Percentiles: []float64{0}}, newMemlog("a"), "percentile 0: give one above 0 and below 100"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := reportOf(tt.opts, tt.log); err == nil || err.Error() != tt.want {
+				t.Errorf("error %q, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestNeverSent holds that a step without a single request sent has an account
+// and no figures, and that requests withdrawn before they were sent are in it.
+func TestNeverSent(t *testing.T) {
+	withdrawn := runlog.Request{Never: true, Trace: openai.Trace{Failure: &openai.Failure{Reason: openai.ReasonCanceled}}}
+	r, err := reportOf(Options{Detail: true}, newMemlog("a").step(closed(2, 2), []runlog.Request{withdrawn, withdrawn}, false).over())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := r.Steps[0]
+	if diff := cmp.Diff(Account{Attempted: 2, Canceled: 2}, s.Account); diff != "" {
+		t.Errorf("account (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(Figures{Distributions: Distributions{}}, s.Whole); diff != "" {
+		t.Errorf("figures (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"No request was sent: there are no figures, so see why the step stopped, and run again."}, s.Warnings); diff != "" || len(s.Requests) != 0 {
+		t.Errorf("%d requests, warnings (-want +got):\n%s", len(s.Requests), diff)
+	}
+}
+
+func TestDetail(t *testing.T) {
+	late := answered(2*time.Second, 10, 3, time.Second, 2*time.Second, 4*time.Second)
+	late.Queued = time.Second
+	stopped := failed(0, time.Second, openai.ReasonHTTP429)
+	stopped.Trace.Usage = &openai.Usage{CompletionTokens: 5}
+	requests := []runlog.Request{late, stopped}
+	r, err := reportOf(Options{Detail: true}, newMemlog("a").step(closed(2, 2), requests, false).over())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Brief{
+		{Started: noon, Failure: "http_429"},
+		{
+			Started: at(2 * time.Second), PromptTokens: 10, OutputTokens: 3, TTFT: time.Second, E2E: 4 * time.Second,
+			Queue: time.Second, ITLs: []time.Duration{time.Second, 2 * time.Second},
+		},
+	}
+	if diff := cmp.Diff(want, r.Steps[0].Requests); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+func TestGoodput(t *testing.T) {
+	// TTFT 1 s, gaps of 1 s and 3 s, TPOT 4 s / 4, E2E 5 s; and an answer of one token.
+	requests := []runlog.Request{
+		answered(0, 1, 5, time.Second, 2*time.Second, 5*time.Second),
+		answered(0, 1, 1, 10*time.Second),
+		failed(0, time.Millisecond, openai.ReasonTLS),
+	}
+	for name, tt := range map[string]struct {
+		objectives Objectives
+		good       float64
+	}{
+		"TTFT met":            {Objectives{TTFT: time.Second}, 1},
+		"TTFT missed":         {Objectives{TTFT: time.Second - 1}, 0},
+		"TPOT met":            {Objectives{TPOT: time.Second}, 2},
+		"TPOT missed":         {Objectives{TPOT: time.Second - 1}, 1}, // one token has none
+		"mean of gaps met":    {Objectives{ITL: 2 * time.Second}, 2},
+		"mean of gaps missed": {Objectives{ITL: 2*time.Second - 1}, 1},
+		"E2E met":             {Objectives{E2E: 10 * time.Second}, 2},
+		"all but one":         {Objectives{TTFT: time.Second, TPOT: time.Second, ITL: 2 * time.Second, E2E: 4 * time.Second}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := stepOf(t, Options{Goodput: tt.objectives}, newMemlog("a").step(closed(3, 3), requests, false).over())
+			if diff := cmp.Diff(new(tt.good/10), s.Whole.Goodput, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+				t.Errorf("goodput (-want +got):\n%s", diff)
+			}
+			// The failed request is one of three that ended by themselves.
+			if share, ok := s.Whole.GoodRatio(); !ok || math.Abs(share-tt.good/3) > 1e-12 {
+				t.Errorf("share of good requests %v (%t), want %v", share, ok, tt.good/3)
+			}
+		})
+	}
+	s := stepOf(t, Options{}, newMemlog("a").step(closed(3, 3), requests, false).over())
+	if _, ok := s.Whole.GoodRatio(); ok || s.Whole.Goodput != nil {
+		t.Errorf("goodput without an objective: %v", s.Whole.Goodput)
+	}
+}
+
+// TestOddRecords holds that lines that make no sense give no figures that cannot
+// be written: JSON knows no infinity.
+func TestOddRecords(t *testing.T) {
+	undated, backwards, silent := answered(0, 1, 2, 1, 2), answered(0, 1, 2, 1, 2), answered(0, 1, 2, 1, 2)
+	undated.Trace.Planned = time.Time{}
+	backwards.Trace.End, backwards.Trace.Chunks[1].At = -time.Hour, -time.Minute
+	silent.Trace.Chunks, silent.Trace.Usage = nil, nil
+	for name, requests := range map[string][]runlog.Request{
+		"one instant":       {answered(0, 1, 2, 0, 0)},
+		"not planned":       {undated},
+		"over before begun": {backwards},
+		"without text":      {silent},
+		"all":               {undated, backwards, silent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := reportOf(Options{Goodput: Objectives{E2E: 1}}, newMemlog("a").step(closed(1, 1), requests, false).over())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := r.Steps[0]
+			if _, err := json.Marshal(s.Whole); err != nil || s.Whole.Completed != len(requests) || s.Whole.Window.Duration() < 0 {
+				t.Errorf("writing the figures: %v; %d completed in %v", err, s.Whole.Completed, s.Whole.Window.Duration())
+			}
+			if s.Whole.Of(Lateness).Max != 0 || s.Whole.Of(E2E).Min < 0 {
+				t.Errorf("lateness %+v, E2E %+v", s.Whole.Of(Lateness), s.Whole.Of(E2E))
+			}
+		})
+	}
+}

@@ -1,0 +1,187 @@
+package result
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+const rates = "so latencies grow for as long as the load lasts: lower the rate."
+
+// queued is what a server with so many places does: a request takes as long as takes
+// says once it has one. gap is the time between two arrivals.
+func queued(n, places int, gap, takes func() time.Duration) []runlog.Request {
+	free := make([]time.Duration, places)
+	var all []runlog.Request
+	for start := time.Duration(0); len(all) < n; start += gap() {
+		place := slices.IndexFunc(free, func(t time.Duration) bool { return t <= start })
+		if place < 0 {
+			place = slices.Index(free, slices.Min(free))
+		}
+		free[place] = max(start, free[place]) + takes()
+		latency := free[place] - start
+		all = append(all, answered(start, 10, 3, latency/2, latency))
+	}
+	slices.SortStableFunc(all, func(a, b runlog.Request) int {
+		return a.Trace.Started.Add(a.Trace.End).Compare(b.Trace.Started.Add(b.Trace.End))
+	})
+	return all
+}
+
+func always(d time.Duration) func() time.Duration { return func() time.Duration { return d } }
+
+// TestRateOverCapacity sends 10 a second to a server that answers 5: after the first
+// answer at 0.2 s, the 400 arrive in 39.9 s, in which it answers 199.
+func TestRateOverCapacity(t *testing.T) {
+	step := runlog.Step{Started: noon, Arrival: runlog.ArrivalConstant, Rate: 10}
+	requests := queued(400, 1, always(100*time.Millisecond), always(200*time.Millisecond))
+	s := stepOf(t, Options{}, newMemlog("a").step(step, requests, false).over())
+	if s.Steady != nil || s.NotSteady != requestsPileUp {
+		t.Errorf("steady %v, not steady as %q", s.Steady, s.NotSteady)
+	}
+	want := []string{
+		"The load never was steady, as the server did not keep up with the rate, so that requests piled up" + ": all figures are of the whole step, ramp and drain included.",
+		"Only 5.01 requests a second were over where 10.0 arrived, " + rates,
+	}
+	if diff := cmp.Diff(want, s.Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	if s.Checks.Achieved != s.Checks.AchievedWhole {
+		t.Errorf("%v in flight, %v in the whole step: without a steady part they are one", s.Checks.Achieved, s.Checks.AchievedWhole)
+	}
+}
+
+// TestPilesUp draws many loads: those that a server can bear must stay steady,
+// whatever chance does to arrivals and answers, and those it cannot must not.
+func TestPilesUp(t *testing.T) {
+	const draws, many = 40, 10000
+	for name, tt := range map[string]struct {
+		n, places   int
+		mean, least time.Duration // what a request takes
+		burstiness  float64
+		low, high   int // of the draws pile up
+	}{
+		"equal answers":              {100, many, 0, 2 * time.Second, 1, 0, 0},
+		"long answers, just begun":   {100, many, 9 * time.Second, time.Second, 1, 0, 1},
+		"long answers":               {600, many, 9 * time.Second, time.Second, 1, 0, 0},
+		"bursts":                     {300, many, 2 * time.Second, 0, 0.2, 0, 1},
+		"places enough":              {300, 20, 1400 * time.Millisecond, 0, 1, 0, 1},
+		"one place, often empty":     {300, 1, 60 * time.Millisecond, 0, 1, 0, 1},
+		"a quarter more than it can": {600, 20, 2500 * time.Millisecond, 0, 1, 38, 40},
+		"twice what it can":          {200, 20, 4 * time.Second, 0, 1, 38, 40},
+		"twice, in bursts":           {400, 20, 4 * time.Second, 0, 0.2, 38, 40},
+	} {
+		t.Run(name, func(t *testing.T) {
+			step := runlog.Step{Started: noon, Arrival: runlog.ArrivalPoisson, Rate: 10}
+			if tt.burstiness != 1 {
+				step.Arrival, step.Burstiness = runlog.ArrivalGamma, tt.burstiness
+			}
+			got := 0
+			for seed := range uint64(draws) {
+				r := rand.New(rand.NewPCG(seed, 1))
+				// A gamma gap of shape 1/k as a k-th of its draws being exponential, others 0.
+				gap := func() time.Duration {
+					if r.Float64() >= tt.burstiness {
+						return 0
+					}
+					return time.Duration(r.ExpFloat64() * 0.1 / tt.burstiness * 1e9)
+				}
+				takes := func() time.Duration { return tt.least + time.Duration(r.ExpFloat64()*float64(tt.mean)) + 1 }
+				s := stepOf(t, Options{}, newMemlog("a").step(step, queued(tt.n, min(tt.places, tt.n), gap, takes), false).over())
+				if s.NotSteady == requestsPileUp {
+					got++
+				}
+			}
+			if got < tt.low || got > tt.high {
+				t.Errorf("%d of %d piled up, want %d to %d", got, draws, tt.low, tt.high)
+			}
+		})
+	}
+}
+
+// bounded is what queued is where requests wait in the client: it keeps so many in
+// flight, and each takes as long.
+func bounded(n, bound int, gap func() time.Duration, took time.Duration) []runlog.Request {
+	all := queued(n, bound, gap, always(took))
+	for i := range all {
+		r := &all[i]
+		r.Queued = r.Trace.End - took
+		r.Trace.Started = r.Trace.Started.Add(r.Queued)
+		for k := range r.Trace.Chunks {
+			r.Trace.Chunks[k].At = took
+		}
+		r.Trace.End, r.Trace.FirstEvent, r.Trace.FirstAnswer = took, took, took
+	}
+	return all
+}
+
+// TestRateOverCapacityUnderABound is TestRateOverCapacity with a client that sends
+// one at a time: the 400 that are due in 39.9 s are sent in 79.8 s.
+func TestRateOverCapacityUnderABound(t *testing.T) {
+	step := runlog.Step{Started: noon, Arrival: runlog.ArrivalConstant, Rate: 10, MaxConcurrency: 1}
+	requests := bounded(400, 1, always(100*time.Millisecond), 200*time.Millisecond)
+	s := stepOf(t, Options{}, newMemlog("a").step(step, requests, false).over())
+	const why = "the server did not keep up with the rate, so that requests waited ever longer for their turn"
+	if s.Steady != nil || s.NotSteady != why {
+		t.Errorf("steady %v, not steady as %q", s.Steady, s.NotSteady)
+	}
+	want := []string{
+		"The load never was steady, as " + why + ": all figures are of the whole step, ramp and drain included.",
+		"Only 5.00 requests a second were over where 10.0 arrived, so requests wait ever longer for as long as the load lasts: " +
+			"lower the rate or raise the bound, and read latencies from when they were due.",
+	}
+	if diff := cmp.Diff(want, s.Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// TestWaitsUp draws loads under a bound: those that the server can bear must stay
+// steady, however their queue comes and goes, and those it cannot must not.
+func TestWaitsUp(t *testing.T) {
+	const draws = 40
+	for name, tt := range map[string]struct {
+		n, bound  int
+		takes     time.Duration
+		low, high int // of the draws are not steady
+	}{
+		"room enough":                {300, 20, 1400 * time.Millisecond, 0, 0},
+		"nine tenths busy":           {600, 20, 1800 * time.Millisecond, 0, 2},
+		"one at a time, half busy":   {300, 1, 50 * time.Millisecond, 0, 0},
+		"a quarter more than it can": {600, 20, 2500 * time.Millisecond, 38, 40},
+		"twice what it can":          {200, 20, 4 * time.Second, 38, 40},
+		"twice, long answers":        {200, 80, 16 * time.Second, 38, 40},
+	} {
+		t.Run(name, func(t *testing.T) {
+			step := runlog.Step{Started: noon, Arrival: runlog.ArrivalPoisson, Rate: 10, MaxConcurrency: tt.bound}
+			got := 0
+			for seed := range uint64(draws) {
+				r := rand.New(rand.NewPCG(seed, 2))
+				gap := func() time.Duration { return time.Duration(r.ExpFloat64() * 1e8) }
+				requests := bounded(tt.n, tt.bound, gap, tt.takes)
+				if s := stepOf(t, Options{}, newMemlog("a").step(step, requests, false).over()); s.Steady == nil {
+					got++
+				}
+			}
+			if got < tt.low || got > tt.high {
+				t.Errorf("%d of %d are not steady, want %d to %d", got, draws, tt.low, tt.high)
+			}
+		})
+	}
+}
+
+// TestBurstAndUsersDoNotPileUp holds that only a rate can be too high: users wait.
+func TestBurstAndUsersDoNotPileUp(t *testing.T) {
+	requests := queued(400, 1, always(100*time.Millisecond), always(200*time.Millisecond))
+	for _, a := range []runlog.Arrival{runlog.ArrivalClosed, runlog.ArrivalBurst, runlog.ArrivalReplay} {
+		s := stepOf(t, Options{}, newMemlog("a").step(runlog.Step{Started: noon, Arrival: a, Concurrency: 2, MaxConcurrency: 2}, requests, false).over())
+		if all := strings.Join(s.Warnings, "\n"); s.Steady == nil || strings.Contains(all, rates) {
+			t.Errorf("%s: not steady as %q, warnings %q", a, s.NotSteady, all)
+		}
+	}
+}

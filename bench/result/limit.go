@@ -1,0 +1,203 @@
+package result
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// Limit is what a figure of a step is to be at most.
+type Limit runlog.Limit
+
+// limited are the measures that can have a limit.
+func limited() []Measure {
+	return slices.DeleteFunc(Measures(), func(m Measure) bool { return m.Kind != Latency && m.Kind != FromDue })
+}
+
+// mostLimited is the highest percentile that can have a limit: one of 10,000 requests is
+// beyond it.
+const mostLimited = 99.99
+
+// ParseLimit reads ttft:p90<2s or failures<1%: a latency by its key in report.json, of
+// which e2el may be written e2e, a percentile of it above 0 and at most 99.99, and a time
+// with its unit; or failures and a share of the requests, in percent.
+func ParseLimit(text string) (Limit, error) {
+	figure, most, found := strings.Cut(text, "<")
+	most = strings.TrimSpace(strings.TrimPrefix(most, "="))
+	name, percentile, hasPercentile := strings.Cut(strings.TrimSpace(figure), ":")
+	if name == "e2e" {
+		name = string(E2E)
+	}
+	l := Limit{Name: name}
+	switch {
+	case !found:
+		return l, errors.New("want a figure, < and its limit, such as ttft:p90<2s or failures<1%")
+	case name == runlog.LimitFailures && hasPercentile:
+		return l, errors.New("failures have no percentile: failures<1%")
+	case name == runlog.LimitFailures:
+		share, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(most, "%")), 64)
+		if err != nil || !strings.HasSuffix(most, "%") || !(share > 0 && share < 100) {
+			return l, fmt.Errorf("%q is no share between 0%% and 100%%, such as 1%%", most)
+		}
+		l.Limit = share / 100
+		return l, nil
+	case !slices.ContainsFunc(limited(), func(m Measure) bool { return string(m.Key) == name }):
+		return l, fmt.Errorf("no figure is called %q (known: %s)", name, strings.Join(limitNames(), ", "))
+	}
+	p, err := strconv.ParseFloat(strings.TrimPrefix(percentile, "p"), 64)
+	if err != nil || !strings.HasPrefix(percentile, "p") || !(p > 0 && p < 100) {
+		return l, fmt.Errorf("%q is no percentile of %s, such as %s:p90", percentile, name, name)
+	}
+	if p > mostLimited {
+		return l, fmt.Errorf("%s of %s takes too many requests: give at most p%s", percentile, name, words.Percentile(mostLimited))
+	}
+	d, err := time.ParseDuration(most)
+	if err != nil || d <= 0 {
+		return l, fmt.Errorf("%q is no time above 0 with its unit, such as 100ms or 2s", most)
+	}
+	l.Percentile, l.Limit = p, d.Seconds()
+	return l, nil
+}
+
+// limitNames are the figures that can have a limit.
+func limitNames() []string {
+	names := []string{}
+	for _, m := range limited() {
+		names = append(names, string(m.Key))
+	}
+	return append(names, runlog.LimitFailures)
+}
+
+// Label is what the figure is called in tables: "TPOT p90", "failures".
+func (l Limit) Label() string {
+	for _, m := range limited() {
+		if string(m.Key) == l.Name {
+			return m.Name + " p" + words.Percentile(l.Percentile)
+		}
+	}
+	return words.Clean(l.Name)
+}
+
+// Unit is what the figure and its limit are shown in.
+func (l Limit) Unit() Unit {
+	switch {
+	case l.Name == runlog.LimitFailures:
+		return Share
+	case l.Limit >= 2:
+		return Seconds
+	}
+	return Milliseconds
+}
+
+// Held is a figure of a step that has a limit.
+type Held struct {
+	Limit
+	Value float64 // in seconds, of failures a share; 0 where it is not Known
+	Known bool    // false without a sample
+	// Low and High are around Value what it would be in 95 of 100 runs, were all of its
+	// samples independent of each other.
+	Low, High float64
+}
+
+// minNear is the share of a limit within which a figure is near it, however many
+// samples it has: those of one run are not independent of each other.
+const minNear = 0.05
+
+// deviations is how many standard deviations hold 95 of 100.
+const deviations = 1.96
+
+// Missed reports whether the figure is over its limit.
+func (h Held) Missed() bool { return h.Value > h.Limit.Limit }
+
+// Near reports whether another run may well tell otherwise.
+func (h Held) Near() bool {
+	limit := h.Limit.Limit
+	if h.Name == runlog.LimitFailures && h.Value == 0 {
+		return false // of no failure nothing tells how near the next one is
+	}
+	return h.Low <= limit && limit <= h.High || math.Abs(h.Value-limit) <= minNear*limit
+}
+
+// Excess is the figure over its limit: 1 is as much as is allowed.
+func (h Held) Excess() float64 { return h.Value / h.Limit.Limit }
+
+// held are the figures of a window that have limits; m has its samples, summed up.
+func held(limits []runlog.Limit, m *recorder, f *Figures) []Held {
+	var all []Held
+	for _, l := range limits {
+		h := Held{Limit: Limit(l)}
+		if l.Name == runlog.LimitFailures {
+			h.failures(f.Account)
+		} else if i := m.index(Key(l.Name)); i >= 0 && m.samples[i].n > 0 {
+			h.latency(&m.samples[i])
+		}
+		all = append(all, h)
+	}
+	return all
+}
+
+// failures take the share among those that ended by themselves, and Wilson's interval.
+func (h *Held) failures(a Account) {
+	n := float64(a.Succeeded + a.Failures())
+	if n == 0 {
+		return
+	}
+	h.Known, h.Value = true, a.FailureRatio()
+	z := deviations * deviations
+	middle := (h.Value + z/(2*n)) / (1 + z/n)
+	half := deviations / (1 + z/n) * math.Sqrt(h.Value*(1-h.Value)/n+z/(4*n*n))
+	h.Low, h.High = middle-half, middle+half
+}
+
+// latency takes the percentile, and those that are so far off as the number of samples
+// below it may be by chance.
+func (h *Held) latency(s *samples) {
+	p := h.Percentile / 100
+	off := 100 * deviations * math.Sqrt(p*(1-p)/float64(s.n))
+	at := func(p float64) float64 { return s.quantile(min(max(p, 0), 100)) / perSecond }
+	h.Known, h.Value, h.Low, h.High = true, at(h.Percentile), at(h.Percentile-off), at(h.Percentile+off)
+}
+
+// limitsOf are those of the search that chose the steps of the one run.
+func limitsOf(runs []runlog.Run) []runlog.Limit {
+	if len(runs) != 1 || runs[0].Capacity == nil {
+		return nil
+	}
+	return runs[0].Capacity.Objectives
+}
+
+// requestsFlag and durationFlag say how long a step is, in the command that ran it.
+func (o Options) requestsFlag() string {
+	if len(o.limits) > 0 {
+		return "--step-requests"
+	}
+	return "--requests"
+}
+
+func (o Options) durationFlag() string {
+	if len(o.limits) > 0 {
+		return "--step-duration"
+	}
+	return "--duration"
+}
+
+// longer are the flags that make a step longer.
+func (o Options) longer() string { return o.requestsFlag() + ", " + o.durationFlag() }
+
+// percentilesOf are those that limits are on.
+func percentilesOf(limits []runlog.Limit) []float64 {
+	var all []float64
+	for _, l := range limits {
+		if l.Percentile > 0 {
+			all = append(all, l.Percentile)
+		}
+	}
+	return all
+}

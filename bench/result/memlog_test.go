@@ -1,0 +1,157 @@
+package result
+
+import (
+	"io"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// noon is when the runs of the tests begin.
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// at is an instant of a test, so long after noon.
+func at(since time.Duration) time.Time { return noon.Add(since) }
+
+// memlog is a log in memory.
+type memlog struct {
+	run     runlog.Run
+	records []runlog.Record
+	damaged int
+}
+
+func newMemlog(host string) *memlog {
+	return &memlog{run: runlog.Run{
+		Schema: runlog.Schema, ID: "id of " + host, Started: noon, Host: host, URL: "http://server:8000",
+		API: openai.Chat, Model: "qwen2.5", Dataset: "openqa", GOMAXPROCS: 4,
+	}}
+}
+
+func (l *memlog) source() source {
+	return source{name: l.run.Host, open: func(at runlog.Position) (records, error) {
+		return &memReader{log: l, n: int(at.Offset)}, nil
+	}}
+}
+
+// step adds a step with its requests, and its end unless the run is to have been
+// killed.
+func (l *memlog) step(s runlog.Step, requests []runlog.Request, killed bool) *memlog {
+	l.begin(s, requests)
+	if !killed {
+		l.end(s, requests, runlog.StopRequests)
+	}
+	return l
+}
+
+func (l *memlog) begin(s runlog.Step, requests []runlog.Request) {
+	l.records = append(l.records, runlog.Record{Step: &s})
+	for _, r := range requests {
+		r.Step = s.Index
+		l.records = append(l.records, runlog.Record{Request: &r})
+	}
+}
+
+func (l *memlog) end(s runlog.Step, requests []runlog.Request, stop runlog.Stop) {
+	var a Account
+	for i := range requests {
+		a.add(&requests[i].Trace)
+	}
+	l.records = append(l.records, runlog.Record{StepEnd: &runlog.StepEnd{
+		Step: s.Index, Stop: stop, Attempted: a.Attempted, Succeeded: a.Succeeded, Canceled: a.Canceled, Failed: a.Failed,
+		Dataset: runlog.DatasetCount{Prompts: a.Attempted},
+	}})
+}
+
+func (l *memlog) sample(step int, since time.Duration, source runlog.Source, series ...runlog.Series) {
+	l.records = append(l.records, runlog.Record{Sample: &runlog.Sample{Step: step, At: at(since), Source: source, Series: series}})
+}
+
+// over adds the last line of a run that was not killed.
+func (l *memlog) over() *memlog {
+	l.records = append(l.records, runlog.Record{RunEnd: &runlog.RunEnd{Stop: runlog.StopRequests}})
+	return l
+}
+
+// memReader reads a memlog.
+type memReader struct {
+	log *memlog
+	n   int
+}
+
+func (r *memReader) Run() runlog.Run { return r.log.run }
+func (r *memReader) Damaged() int    { return r.log.damaged }
+func (r *memReader) Close() error    { return nil }
+
+// Position counts records in place of bytes.
+func (r *memReader) Position() runlog.Position { return runlog.Position{Offset: int64(r.n - 1)} }
+
+func (r *memReader) Next() (runlog.Record, error) {
+	if r.n == len(r.log.records) {
+		return runlog.Record{}, io.EOF
+	}
+	r.n++
+	return r.log.records[r.n-1], nil
+}
+
+func reportOf(opts Options, logs ...*memlog) (*Report, error) {
+	sources := make([]source, len(logs))
+	for i, l := range logs {
+		sources[i] = l.source()
+	}
+	return reportFrom(opts, sources...)
+}
+
+func reportFrom(opts Options, logs ...source) (*Report, error) {
+	f, err := follow(opts, logs)
+	if err != nil {
+		return nil, err
+	}
+	return f.Report()
+}
+
+// answered is a request that was sent at an instant and whose chunks arrived so
+// long after it.
+func answered(start time.Duration, prompt, tokens int, chunks ...time.Duration) runlog.Request {
+	t := openai.Trace{
+		Planned: at(start), Started: at(start), Clock: openai.ClockKernel, Events: len(chunks) + 1, Reused: true, Status: 200,
+		Usage: &openai.Usage{PromptTokens: prompt, CompletionTokens: tokens}, TokenSource: openai.TokensUsage, Done: true,
+		FirstAnswer: chunks[0], FirstEvent: chunks[0], End: chunks[len(chunks)-1],
+	}
+	for _, c := range chunks {
+		t.Chunks = append(t.Chunks, openai.Chunk{At: c})
+	}
+	return runlog.Request{Trace: t}
+}
+
+// failed is a request that failed so long after it was sent.
+func failed(start, after time.Duration, reason openai.Reason) runlog.Request {
+	return runlog.Request{Trace: openai.Trace{
+		Planned: at(start), Started: at(start), Clock: openai.ClockUser, End: after,
+		Failure: &openai.Failure{Reason: reason},
+	}}
+}
+
+// closedLoop is what users that wait for their answers do: request i takes as
+// long as answer says, and the next one is sent when it is over.
+func closedLoop(users, n int, answer func(i int, start time.Duration) runlog.Request) []runlog.Request {
+	free := make([]time.Duration, users)
+	var all []runlog.Request
+	for i := range n {
+		user := 0
+		for u := range free {
+			if free[u] < free[user] {
+				user = u
+			}
+		}
+		r := answer(i, free[user])
+		r.Seq = i
+		free[user] += r.Trace.End
+		all = append(all, r)
+	}
+	return all
+}
+
+func closed(users, n int) runlog.Step {
+	return runlog.Step{Started: noon, Arrival: runlog.ArrivalClosed, Concurrency: users, Requests: n}
+}

@@ -1,0 +1,303 @@
+package result
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// naiveDistribution sorts all samples.
+func naiveDistribution(values, ps []float64) Distribution {
+	if len(values) == 0 {
+		return Distribution{}
+	}
+	slices.Sort(values)
+	d := Distribution{Count: int64(len(values)), Min: values[0], Max: values[len(values)-1], Exact: true}
+	for _, v := range values {
+		d.Mean += v / float64(len(values))
+	}
+	for _, v := range values {
+		d.Std += (v - d.Mean) * (v - d.Mean) / float64(len(values))
+	}
+	d.Std = math.Sqrt(d.Std)
+	for _, p := range ps {
+		i, part := math.Modf(p / 100 * float64(len(values)-1))
+		low, high := values[int(i)], values[min(int(i)+1, len(values)-1)]
+		d.Percentiles = append(d.Percentiles, Percentile{p, low*(1-part) + high*part})
+	}
+	return d
+}
+
+// naiveFigures looks at every request for every figure.
+func naiveFigures(w Window, all []runlog.Request, opts Options, bounded bool) Figures {
+	f := Figures{Window: w}
+	inside := func(t time.Time) bool { return !t.Before(w.From) && !t.After(w.To) }
+	length := w.Duration().Seconds()
+	perSecond := make([]float64, int(length)+1)
+	tokens, good, sentGood := 0.0, 0, 0
+	var samples [13][]float64
+	seconds := func(k int, d time.Duration) { samples[k] = append(samples[k], d.Seconds()) }
+	for _, r := range all {
+		t := &r.Trace
+		n, _ := openai.OutputTokens(t)
+		if t.Failure == nil {
+			e, _ := openai.E2E(t)
+			p, _ := openai.TPOT(t)
+			met := p <= opts.Goodput.TPOT && e <= opts.Goodput.E2E
+			if met && inside(t.Started) {
+				sentGood++
+			}
+			if inside(t.Started.Add(t.End)) {
+				f.Completed++
+				f.PromptTokens += int64(t.Usage.PromptTokens)
+				if met {
+					good++
+				}
+			}
+			for _, c := range t.Chunks {
+				if at := t.Started.Add(c.At); inside(at) {
+					tokens += float64(n) / float64(len(t.Chunks))
+					perSecond[int(at.Sub(w.From)/time.Second)] += float64(n) / float64(len(t.Chunks))
+				}
+			}
+		}
+		inFlight := 0
+		for _, o := range all {
+			if !o.Trace.Started.After(t.Started) && o.Trace.Started.Add(o.Trace.End).After(t.Started) {
+				inFlight++
+			}
+		}
+		if !inside(t.Started) {
+			continue
+		}
+		f.PeakConcurrency = max(f.PeakConcurrency, inFlight)
+		f.Account.add(t)
+		wait := t.Started.Sub(t.Planned)
+		if d, ok := openai.TTFT(t); ok {
+			seconds(0, d)
+			seconds(1, d+wait)
+		}
+		if d, ok := openai.FirstAnswer(t); ok {
+			seconds(2, d)
+		}
+		if d, ok := openai.TPOT(t); ok {
+			seconds(3, d)
+		}
+		if d, ok := openai.E2E(t); ok {
+			seconds(4, d)
+			seconds(5, d+wait)
+		}
+		for _, d := range openai.ITLs(t) {
+			seconds(6, d)
+		}
+		for _, d := range openai.TokenITLs(t) {
+			seconds(7, d)
+		}
+		if bounded {
+			seconds(8, r.Queued)
+		}
+		seconds(9, max(0, wait-r.Queued))
+		if !t.Reused {
+			seconds(10, t.Phases.Connect+t.Phases.Resolve)
+		}
+		if t.Failure == nil {
+			samples[11] = append(samples[11], float64(t.Usage.PromptTokens))
+			samples[12] = append(samples[12], float64(n))
+		}
+	}
+	f.Distributions = Distributions{}
+	for i, key := range []Key{
+		TTFT, "ttft_from_planned", FirstAnswer, TPOT, E2E, E2EFromPlanned, ITL, "token_itl", Queue, Lateness, Setup, PromptLength, OutputLength,
+	} {
+		if len(samples[i]) > 0 {
+			f.Distributions[key] = naiveDistribution(samples[i], opts.Percentiles)
+		}
+	}
+	f.OutputTokens, f.PeakOutputThroughput = int64(math.Round(tokens)), max(slices.Max(perSecond), tokens/length)
+	f.RequestThroughput, f.OutputThroughput = float64(f.Completed)/length, tokens/length
+	f.TotalThroughput, f.Goodput = (tokens+float64(f.PromptTokens))/length, new(float64(good)/length)
+	f.Good = &sentGood
+	return f
+}
+
+// naiveConcurrency adds up the time in flight of each request.
+func naiveConcurrency(w Window, all []runlog.Request) float64 {
+	var spent time.Duration
+	for _, r := range all {
+		from, to := r.Trace.Started, r.Trace.Started.Add(r.Trace.End)
+		if from.Before(w.From) {
+			from = w.From
+		}
+		if to.After(w.To) {
+			to = w.To
+		}
+		spent += max(0, to.Sub(from))
+	}
+	return spent.Seconds() / w.Duration().Seconds()
+}
+
+// naiveSteady is the steady window of requests in the order in which they were
+// sent.
+func naiveSteady(s runlog.Step, all []runlog.Request) (Window, bool) {
+	w := Window{To: all[len(all)-1].Trace.Started}
+	for _, r := range all {
+		inFlight := 0
+		for _, o := range all {
+			if !o.Trace.Started.After(r.Trace.Started) && o.Trace.Started.Add(o.Trace.End).After(r.Trace.Started) {
+				inFlight++
+			}
+		}
+		if s.Arrival == runlog.ArrivalClosed && inFlight == s.Concurrency && w.From.IsZero() {
+			w.From = r.Trace.Started
+		}
+		if end := r.Trace.Started.Add(r.Trace.End); s.Arrival != runlog.ArrivalClosed && r.Trace.Failure == nil && (w.From.IsZero() || end.Before(w.From)) {
+			w.From = end
+		}
+	}
+	if ramped := all[0].Trace.Started.Add(s.RampUp); s.Arrival != runlog.ArrivalClosed && ramped.After(w.From) {
+		w.From = ramped
+	}
+	n := 0
+	for _, r := range all {
+		if !r.Trace.Started.Before(w.From) && !r.Trace.Started.After(w.To) {
+			n++
+		}
+	}
+	return w, !w.From.IsZero() && w.From.Before(w.To) && n >= max(10, s.Concurrency)
+}
+
+// randomRequest is answered, or fails in any way.
+func randomRequest(rng *rand.Rand, start time.Duration) runlog.Request {
+	upTo := func(d time.Duration) time.Duration { return time.Duration(rng.Int64N(int64(d))) }
+	var chunks []time.Duration
+	at := upTo(time.Second)
+	for range 1 + rng.IntN(20) {
+		at += upTo(200 * time.Millisecond)
+		chunks = append(chunks, at)
+	}
+	r := answered(start, 1+rng.IntN(1000), 1+rng.IntN(60), chunks...)
+	t := &r.Trace
+	for i := range t.Chunks {
+		t.Chunks[i].Tokens = int32(rng.IntN(4))
+	}
+	if t.Reused = rng.IntN(3) > 0; !t.Reused {
+		t.Phases = openai.Phases{Resolve: upTo(time.Millisecond), Connect: 1 + upTo(time.Millisecond)}
+	}
+	r.Queued = upTo(50 * time.Millisecond)
+	t.Planned = t.Started.Add(-r.Queued - upTo(2*time.Millisecond))
+	t.End += upTo(100 * time.Millisecond)
+	for _, c := range chunks {
+		if c > 0 && rng.IntN(2) == 0 {
+			t.Lags = append(t.Lags, upTo(time.Millisecond))
+		}
+	}
+	if rng.IntN(8) == 0 {
+		all := openai.Reasons()
+		t.Failure = &openai.Failure{Reason: all[rng.IntN(len(all))]}
+	}
+	return r
+}
+
+func TestRandomRunsAgainstTheNaiveWay(t *testing.T) {
+	opts := Options{
+		Percentiles: []float64{10, 50, 75, 99, 99.9},
+		Goodput:     Objectives{TPOT: 60 * time.Millisecond, E2E: 2 * time.Second},
+	}
+	wereSteady := 0
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		n := 1 + rng.IntN(150)
+		step := closed(1+rng.IntN(12), n)
+		requests := closedLoop(step.Concurrency, n, func(_ int, start time.Duration) runlog.Request { return randomRequest(rng, start) })
+		if seed%3 == 0 {
+			step = runlog.Step{Started: noon, Arrival: runlog.ArrivalPoisson, Rate: 10, MaxConcurrency: 1000, RampUp: time.Second}
+			at := time.Duration(0)
+			for i := range requests {
+				at += time.Duration(rng.ExpFloat64() * 1e8)
+				requests[i] = randomRequest(rng, at)
+			}
+		}
+		// A log has requests in the order in which they end.
+		ended := slices.Clone(requests)
+		slices.SortStableFunc(ended, func(a, b runlog.Request) int {
+			return a.Trace.Started.Add(a.Trace.End).Compare(b.Trace.Started.Add(b.Trace.End))
+		})
+		r, err := reportOf(opts, newMemlog("a").step(step, ended, false).over())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := r.Steps[0]
+		bounded := step.MaxConcurrency > 0
+		last := ended[len(ended)-1].Trace
+		w := Window{requests[0].Trace.Started, last.Started.Add(last.End)}
+		want := Step{Whole: naiveFigures(w, requests, opts, bounded)}
+		if s, ok := naiveSteady(step, requests); ok {
+			wereSteady++
+			w, want.Steady = s, new(naiveFigures(s, requests, opts, bounded))
+			want.Whole.PeakOutputThroughput = max(want.Whole.PeakOutputThroughput, want.Steady.PeakOutputThroughput)
+		}
+		near := cmpopts.EquateApprox(1e-9, 1e-9)
+		if diff := cmp.Diff(want.Whole, got.Whole, near); diff != "" {
+			t.Fatalf("seed %d, whole step (-want +got):\n%s", seed, diff)
+		}
+		if diff := cmp.Diff(want.Steady, got.Steady, near); diff != "" {
+			t.Fatalf("seed %d, steady part (-want +got):\n%s\nnot steady: %s", seed, diff, got.NotSteady)
+		}
+		if diff := cmp.Diff(naiveConcurrency(w, requests), got.Checks.Achieved, near); diff != "" && len(requests) > 1 {
+			t.Fatalf("seed %d, achieved concurrency (-want +got):\n%s", seed, diff)
+		}
+	}
+	if wereSteady < 20 || wereSteady > 55 {
+		t.Errorf("%d of 60 runs were steady: the test has lost its point", wereSteady)
+	}
+}
+
+// TestManyLogsAreOne cuts a run's requests into the logs of three machines: their
+// report is that of one log, but for what is said of each machine.
+func TestManyLogsAreOne(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 4))
+	whole := closed(9, 600)
+	requests := closedLoop(9, 600, func(_ int, start time.Duration) runlog.Request { return randomRequest(rng, start) })
+	third := closed(3, 200)
+	parts := make([][]runlog.Request, 3)
+	for i, r := range requests {
+		parts[i%3] = append(parts[i%3], r)
+	}
+	// The last request of each must be the last of all for the windows to agree.
+	ends := slices.Clone(requests[len(requests)-3:])
+	for i := range parts {
+		parts[i][len(parts[i])-1] = ends[2]
+	}
+	requests = append(requests[:len(requests)-3], ends[2], ends[2], ends[2])
+	one, err := reportOf(Options{}, newMemlog("a").step(whole, requests, false).over())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logs []*memlog
+	for i, host := range []string{"a", "b", "c"} {
+		logs = append(logs, newMemlog(host).step(third, parts[i], false).over())
+	}
+	three, err := reportOf(Options{}, logs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := three.Steps[0]
+	if got.Machines != 3 || len(three.Runs) != 3 {
+		t.Errorf("%d machines, %d runs, want 3", got.Machines, len(three.Runs))
+	}
+	warnings := append([]string{"The clocks of 3 machines are joined: windows, rates and concurrency are only as good as their NTP, so see that it is in step."}, one.Steps[0].Warnings...)
+	if diff := cmp.Diff(warnings, got.Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(one.Steps[0], got, cmpopts.EquateApprox(1e-9, 1e-9), cmpopts.IgnoreFields(Step{}, "Machines", "Warnings")); diff != "" {
+		t.Errorf("three logs and one (-one +three):\n%s", diff)
+	}
+}

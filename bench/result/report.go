@@ -1,0 +1,352 @@
+// Package report turns the logs of load tests into figures, and figures into
+// text and files.
+package result
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// Options say how a report is made.
+type Options struct {
+	// Percentiles to give, each above 0 and below 100; 50, 90, 95, 99 when empty.
+	// The median is always among them.
+	Percentiles []float64
+	// Chosen are percentiles that were asked for, 99 when empty: tables show them
+	// beside 50 and 90. They need not be among Percentiles.
+	Chosen  []float64
+	Goodput Objectives
+	// AsRun takes from the logs what is not given here: the objectives and the chosen
+	// percentiles that the run had.
+	AsRun bool
+	// MaxExact is how many samples of one distribution are kept for exact
+	// percentiles; beyond it they are read from a histogram of three significant
+	// digits. 1,000,000 when 0.
+	MaxExact int
+	// Detail keeps [Step.Requests]: memory grows with the number of requests.
+	Detail bool
+
+	limits []runlog.Limit // those of the search that chose the steps
+}
+
+// Report is what is known of one run, or of several that were one load.
+type Report struct {
+	Runs  []runlog.Run // one for each log
+	Steps []Step       // in the order in which they were run
+	// Complete is false when a log has no end: its run was killed.
+	Complete bool
+	// NotRun are the names of the steps that the first run had planned and did not
+	// come to, as [runlog.Step.Name] has them, made unique in the report.
+	NotRun []string
+	// Damaged counts lines that could not be read, such as the last of a run that
+	// was killed while writing.
+	Damaged int
+	// Objectives are those that the goodput was counted by.
+	Objectives Objectives
+	// ObjectivesDiffer is true when the runs had different ones, so that none are
+	// counted by.
+	ObjectivesDiffer bool
+	// Chosen are the percentiles that were asked for, in the order given, or 99.
+	Chosen []float64
+	// Capacity is the answer of a run that searched for it, nil for any other.
+	Capacity *Capacity
+}
+
+// Notes are the warnings about the report as a whole, one sentence each.
+func (r *Report) Notes() []string {
+	var all words.List
+	all.If(!r.Complete, "A log has no end: its run was killed or still goes on, and the requests then in flight are not in the report.")
+	if c := r.Capacity; c != nil && c.Changed > 0 {
+		all = append(all, c.changeNote())
+	}
+	all.If(r.ObjectivesDiffer, "The runs had different objectives, so no request is counted as good: give them with --goodput.")
+	all.If(r.Damaged > 0, "%s of the logs could not be read, and what was in them is not in the report.", words.Counted(r.Damaged, "line"))
+	return all
+}
+
+// Step is the report of one load level.
+type Step struct {
+	runlog.Step        // Concurrency, MaxConcurrency, Rate and Requests summed over machines
+	Name        string // short and unique in the report: "8", "4 req/s", "8 #2"
+	Machines    int    // logs that took part
+	Account     Account
+	// FailedAs is what the first failure of each reason said: the HTTP status and
+	// the server's or the system's own words.
+	FailedAs map[openai.Reason]string
+	// LocalFailures failed for want of this machine's own means: files, ports.
+	LocalFailures int
+	// Unreached is how many requests in a row, at the step's end, did not come as far as
+	// the server. Lost counts those too whose answer was cut, Silent those that got no text
+	// within their time.
+	Unreached, Lost, Silent int
+	Stop                    runlog.Stop // empty when the log ended before the step did
+	Whole                   Figures     // of the whole step, ramp and drain included
+	// Steady is without ramp and drain, see [Window]. Nil when the load never was
+	// steady, with the reason in NotSteady, a clause such as "no request succeeded".
+	Steady    *Figures
+	NotSteady string
+	// SteadyTakes is how many requests it takes to be steady, where their number is why
+	// the step was not; else 0.
+	SteadyTakes int
+	// Behind is true for an open loop where fewer requests were over than arrived, be it
+	// that they piled up or by chance.
+	Behind bool
+	// Chosen are the report's.
+	Chosen []float64
+	// Checks say how far the figures can be trusted.
+	Checks  Checks
+	Dataset runlog.DatasetCount
+	// DatasetKnown is false when a load generator's count is missing, as its run was
+	// killed; Dataset is what the others counted then.
+	DatasetKnown bool
+	Cards        []Card // as sampled during the step, empty without an exporter
+	// AssumedTarget is the exporter's only target where its cards are taken for the
+	// endpoint's although its name is not the endpoint's host and port.
+	AssumedTarget string
+	// Joules are of the Cards that serve the endpoint during Whole, of all Cards
+	// where none has Serves. Nil when not known.
+	Joules *float64
+	Server *ServerSample // nil without the server's metrics
+	// Held are the figures that a search for the capacity goes by, of Steady where there
+	// is one.
+	Held     []Held
+	Warnings []string // one sentence each: what makes a figure doubtful, and what to do
+	// ClientLimit says how the load generator was what limited the step, empty if it was not.
+	ClientLimit string
+	// Short says by how much the load was less than the step is named by, a clause; empty
+	// if it was not.
+	Short    string
+	Requests []Brief // per request, only where Options asked for detail
+}
+
+// Heading is the step's title, and what makes it unique in the report.
+func (s *Step) Heading() string {
+	if rest, ok := strings.CutPrefix(s.Name, s.Step.Name()); ok {
+		return s.Title() + rest
+	}
+	return s.Name
+}
+
+// Serving are the Cards known to serve the endpoint.
+func (s *Step) Serving() []Card {
+	return slices.DeleteFunc(slices.Clone(s.Cards), func(c Card) bool { return !c.Serves })
+}
+
+// JoulesPerToken is the energy of an output token, where the cards' is known.
+func (s *Step) JoulesPerToken() (float64, bool) {
+	if s.Joules == nil || s.Whole.OutputTokens <= 0 {
+		return 0, false
+	}
+	return *s.Joules / float64(s.Whole.OutputTokens), true
+}
+
+// Window is a span of time: all of a step from the first request sent to the
+// last one over, or its steady part, from when the load had reached its level
+// until the last request was sent (of several machines, by the first that had none
+// left). A closed loop is at its level when as many requests are in flight as it
+// has users, an open loop when its ramp is over and the first success too. A burst
+// without a bound never is, nor an open loop whose requests pile up, or wait ever
+// longer for their turn. A steady part holds at least 10 requests and one for each user.
+type Window struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+// Duration is the window's length.
+func (w Window) Duration() time.Duration { return w.To.Sub(w.From) }
+
+// Figures are the figures of one window. Rates count what happened inside it;
+// latencies are those of the requests sent inside it, whenever they ended.
+type Figures struct {
+	Window Window `json:"window"`
+	// Account is of the requests sent inside the window.
+	Account Account `json:"account"`
+	// Completed is the number of successful requests that ended inside it.
+	Completed int `json:"completed"`
+	// PromptTokens are of the successful requests that ended inside it.
+	// OutputTokens are those of successful requests that came inside it, each chunk
+	// being taken to bring the same share. The rates below are per second of the
+	// window.
+	PromptTokens      int64   `json:"prompt_tokens"`
+	OutputTokens      int64   `json:"output_tokens"`
+	RequestThroughput float64 `json:"request_throughput"` // Completed
+	OutputThroughput  float64 `json:"output_throughput"`  // tokens
+	TotalThroughput   float64 `json:"total_throughput"`   // prompt and output tokens
+	// Goodput is the good requests that ended inside the window, a second; Good is how
+	// many of Account were good. Both are nil without objectives.
+	Goodput *float64 `json:"goodput,omitempty"`
+	Good    *int     `json:"good,omitempty"`
+	// PeakOutputThroughput is the most output tokens in any second of the window,
+	// or their mean where that is more, as in a window of less than a second;
+	// the seconds counted from its start, of the whole step also from that of its
+	// steady part; PeakConcurrency the most requests in
+	// flight at once.
+	PeakOutputThroughput float64 `json:"peak_output_throughput"`
+	PeakConcurrency      int     `json:"peak_concurrency"`
+
+	// Distributions are by the key of their [Measure], beside the other figures in JSON.
+	Distributions Distributions `json:"-"`
+}
+
+// Distributions are by the key of their [Measure]; one without samples is missing.
+type Distributions map[Key]Distribution
+
+// GoodRatio is the share of good requests among those of Account that ended by
+// themselves: a failed one is not good. It is known where there are objectives and
+// such requests.
+func (f *Figures) GoodRatio() (share float64, known bool) {
+	n := f.Account.Succeeded + f.Account.Failures()
+	if f.Good == nil || n == 0 {
+		return 0, false
+	}
+	return float64(*f.Good) / float64(n), true
+}
+
+// Distribution sums up samples: seconds, or tokens for lengths. All but Count is
+// 0 when Count is.
+type Distribution struct {
+	Count       int64        `json:"count"`
+	Mean        float64      `json:"mean"`
+	Std         float64      `json:"std"` // of the population, as numpy.std
+	Min         float64      `json:"min"`
+	Max         float64      `json:"max"`
+	Percentiles []Percentile `json:"percentiles,omitempty"` // ascending, the median among them
+	// Exact is false when the percentiles come from a histogram of three
+	// significant digits.
+	Exact bool `json:"exact"`
+}
+
+// Percentile is one percentile of a [Distribution], interpolated linearly as
+// numpy.percentile does.
+type Percentile struct {
+	P     float64 `json:"p"` // above 0, below 100
+	Value float64 `json:"value"`
+}
+
+// At is the percentile p, and whether the distribution holds it.
+func (d Distribution) At(p float64) (float64, bool) {
+	for _, q := range d.Percentiles {
+		if q.P == p {
+			return q.Value, true
+		}
+	}
+	return 0, false
+}
+
+// Checks say how far the figures of a step can be trusted.
+type Checks struct {
+	// Configured is the number of requests that were to be in flight, 0 for an
+	// open loop without a bound. AchievedWhole is the mean that really was over the
+	// whole step, ramp and drain included: the time all requests spent in flight
+	// over the time of the window (Little's law). Achieved is that of the steady
+	// window, or AchievedWhole without one.
+	Configured    int     `json:"configured_concurrency"`
+	Achieved      float64 `json:"achieved_concurrency"`
+	AchievedWhole float64 `json:"achieved_concurrency_whole"`
+	// ConfiguredRate is 0 for a closed loop. AchievedRate is the requests sent a
+	// second, from the first to the last: of the steady window, or of the whole step
+	// without one.
+	ConfiguredRate float64 `json:"configured_rate"`
+	AchievedRate   float64 `json:"achieved_rate"`
+	// ClientLag is how late this program read what the kernel had received.
+	ClientLag Distribution `json:"client_lag"`
+	// KernelClock is the share of requests with an answer whose instants are the
+	// kernel's, 0 to 1.
+	KernelClock float64 `json:"kernel_clock"`
+	// TokensBy counts the successful requests by where their number of output
+	// tokens comes from.
+	TokensBy map[openai.TokenSource]int `json:"tokens_by,omitempty"`
+	Tokens   Tokens                     `json:"tokens,omitzero"`
+	Prompts  Prompts                    `json:"prompt_lengths,omitzero"`
+	// CachedTokens is how many of the PromptTokens came from the server's prefix
+	// cache; CacheKnown reports whether the server told, in its usage or its metrics.
+	// CacheTold counts the answers whose usage told, of those Answered whose usage
+	// told of the prompt: some versions of vLLM say nothing in place of 0.
+	CachedTokens int64 `json:"cached_tokens"`
+	PromptTokens int64 `json:"prompt_tokens"`
+	CacheKnown   bool  `json:"cache_known"`
+	CacheTold    int   `json:"cache_told,omitempty"`
+	Answered     int   `json:"prompts_told,omitempty"`
+	// NewConnections counts requests that had to make their own connection.
+	NewConnections int `json:"new_connections"`
+	// ClientCPU is the cores this program used on the mean, 0 when not sampled.
+	ClientCPU float64 `json:"client_cpu"`
+}
+
+// CacheHitRatio is the share of PromptTokens that came from the server's prefix cache.
+func (c *Checks) CacheHitRatio() float64 {
+	if c.PromptTokens == 0 {
+		return 0
+	}
+	return float64(c.CachedTokens) / float64(c.PromptTokens)
+}
+
+// Card is what was seen of one card during a step, by the first machine that
+// looked.
+type Card struct {
+	Vendor string `json:"vendor"`
+	Device string `json:"device"`
+	Name   string `json:"name,omitempty"`
+	// Serves reports whether the exporter told that the card serves the endpoint.
+	Serves      bool  `json:"serves"`
+	NUMANode    *int  `json:"numa_node,omitempty"`
+	Utilization Gauge `json:"utilization"` // 0 to 1
+	Watts       Gauge `json:"watts"`
+	Celsius     Gauge `json:"celsius"`
+	MemoryUsed  Gauge `json:"memory_used"` // bytes
+	MemoryTotal Gauge `json:"memory_total"`
+}
+
+// Gauge sums up the samples of a gauge; of a card's, several of one poll are one.
+// Samples is 0 when there were too few.
+type Gauge struct {
+	Samples int     `json:"samples"`
+	Mean    float64 `json:"mean"` // over time
+	Max     float64 `json:"max"`
+}
+
+// ServerSample is what the server's own metrics showed during a step, over all
+// of its engines, as seen by the first machine that looked.
+type ServerSample struct {
+	// Model is what the server calls the one model that it tells of, where it is not
+	// the name that requests asked for: it may be an alias of that. Models are what it
+	// calls several that are all called otherwise, so that the figures are not known.
+	Model      string   `json:"model,omitempty"`
+	Models     []string `json:"models,omitempty"`
+	Running    Gauge    `json:"running"`
+	Waiting    Gauge    `json:"waiting"`
+	CacheUsage Gauge    `json:"cache_usage"` // 0 to 1
+	// TooFew is true where a gauge was sampled, but fewer than 3 times during the
+	// step, and left out.
+	TooFew bool `json:"too_few_samples,omitempty"`
+	// TTFT is the server's own histogram over the step, nil where it has none. Its
+	// percentiles are interpolated within buckets; it has no Std, Min and Max.
+	TTFT *Distribution `json:"ttft,omitempty"`
+	// TTFTOurs reports whether TTFT is of as many requests as Whole.Of(TTFT), within a
+	// percent or 1: only then one can be held against the other. Else others used the
+	// server too, or samples are missing.
+	TTFTOurs bool `json:"ttft_ours,omitempty"`
+	// PrefixQueries and PrefixHits are tokens, nil where not exported. PrefixOurs
+	// says the same of the queries and the prompts' tokens as TTFTOurs of requests.
+	PrefixQueries *float64 `json:"prefix_queries,omitempty"`
+	PrefixHits    *float64 `json:"prefix_hits,omitempty"`
+	PrefixOurs    bool     `json:"prefix_ours,omitempty"`
+	Preemptions   *float64 `json:"preemptions,omitempty"`
+	// TPOT is the mean of its requests', ITL that of the gaps between their tokens,
+	// Queue of their waits for a first place in the batch: of those that TTFT is of,
+	// nil where it does not tell.
+	TPOT  *Mean `json:"tpot,omitempty"`
+	ITL   *Mean `json:"itl,omitempty"`
+	Queue *Mean `json:"queue,omitempty"`
+}
+
+// Mean is the mean of so many samples, in seconds.
+type Mean struct {
+	Count int64   `json:"count"`
+	Mean  float64 `json:"mean"`
+}

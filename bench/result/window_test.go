@@ -1,0 +1,140 @@
+package result
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// everySecond are n requests, one a second, each of which takes so long.
+func everySecond(n int, takes time.Duration) []runlog.Request {
+	var all []runlog.Request
+	for i := range n {
+		all = append(all, answered(time.Duration(i)*time.Second, 1, 2, takes/2, takes))
+	}
+	return all
+}
+
+func TestSteadyWindow(t *testing.T) {
+	open := func(a runlog.Arrival, ramp time.Duration) runlog.Step {
+		return runlog.Step{Started: noon, Arrival: a, Rate: 1, RampUp: ramp}
+	}
+	refused := everySecond(20, 3*time.Second)
+	for i := range refused[:5] {
+		refused[i] = failed(time.Duration(i)*time.Second, time.Millisecond, openai.ReasonConnect)
+	}
+	for name, tt := range map[string]struct {
+		step     runlog.Step
+		requests []runlog.Request
+		from, to time.Duration
+		why      string
+	}{
+		"closed loop, full at its third request": {closed(3, 20), everySecond(20, 2500*time.Millisecond), 2 * time.Second, 19 * time.Second, ""},
+		// One that is over when the next is sent makes room for it.
+		"closed loop, never full":  {step: closed(3, 20), requests: everySecond(20, 2*time.Second), why: "never more than 2 of 3 requests were in flight at once"},
+		"closed loop, too short":   {step: closed(3, 11), requests: everySecond(11, 2500*time.Millisecond), why: "only 9 requests were sent while the load was at its level, and it takes 10"},
+		"closed loop, many users":  {step: closed(12, 20), requests: everySecond(20, 11500*time.Millisecond), why: "only 9 requests were sent while the load was at its level, and it takes 12"},
+		"closed loop, one user":    {closed(1, 20), everySecond(20, time.Second), 0, 19 * time.Second, ""},
+		"full at the last request": {step: closed(5, 5), requests: everySecond(5, time.Minute), why: "the last request was sent before the load was at its level for any time"},
+		"open loop":                {open(runlog.ArrivalPoisson, 0), everySecond(20, 3*time.Second), 3 * time.Second, 19 * time.Second, ""},
+		"open loop with a ramp":    {open(runlog.ArrivalConstant, 8*time.Second), everySecond(20, 3*time.Second), 8 * time.Second, 19 * time.Second, ""},
+		"a failure ends no start":  {open(runlog.ArrivalGamma, 0), refused, 8 * time.Second, 19 * time.Second, ""},
+		"nothing but failures":     {step: open(runlog.ArrivalPoisson, 0), requests: refused[:5], why: "no request succeeded"},
+		"burst":                    {step: open(runlog.ArrivalBurst, 0), requests: everySecond(20, time.Minute), why: "all requests were sent at once"},
+		"burst under a bound": {
+			runlog.Step{Started: noon, Arrival: runlog.ArrivalBurst, MaxConcurrency: 3},
+			everySecond(20, 2500*time.Millisecond), 2 * time.Second, 19 * time.Second, "",
+		},
+		"nothing sent": {step: closed(3, 20), why: "no request was sent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := reportOf(Options{}, newMemlog("a").step(tt.step, tt.requests, false).over())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := r.Steps[0]
+			if s.NotSteady != tt.why || (s.Steady == nil) != (tt.why != "") {
+				t.Fatalf("not steady %q, want %q", s.NotSteady, tt.why)
+			}
+			if s.Steady == nil {
+				return
+			}
+			if diff := cmp.Diff(Window{at(tt.from), at(tt.to)}, s.Steady.Window); diff != "" {
+				t.Errorf("steady window (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestRemedy: what to do for a steady part, and that doing it gives one.
+func TestRemedy(t *testing.T) {
+	// users start every second, and send again when an answer of 4.5 s is over.
+	load := func(users, n int) []runlog.Request {
+		var all []runlog.Request
+		next := make([]time.Duration, users)
+		for i := range next {
+			next[i] = time.Duration(i) * time.Second
+		}
+		for range n {
+			first := 0
+			for i := range next {
+				if next[i] < next[first] {
+					first = i
+				}
+			}
+			all = append(all, answered(next[first], 1, 2, time.Second, 4500*time.Millisecond))
+			next[first] += 4500 * time.Millisecond
+		}
+		return all
+	}
+	step := func(users, n int) runlog.Step {
+		s := closed(users, n)
+		s.RampUp = time.Duration(users) * time.Second
+		return s
+	}
+	for name, tt := range map[string]struct {
+		users, n int
+		want     string
+	}{
+		"never full": {8, 9, "use at least 24 --requests, or a shorter --ramp-up."},
+		"few":        {8, 15, "use at least 20 --requests, or a shorter --ramp-up."},
+		"enough":     {8, 20, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := reportOf(Options{Percentiles: []float64{50}}, newMemlog("a").step(step(tt.users, tt.n), load(tt.users, tt.n), false).over())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, w := range r.Steps[0].Warnings {
+				if _, remedy, ok := strings.Cut(w, "drain included; "); ok {
+					got = remedy
+				}
+			}
+			if got != tt.want || (r.Steps[0].Steady != nil) != (tt.want == "") {
+				t.Errorf("remedy %q, want %q; warnings %q", got, tt.want, r.Steps[0].Warnings)
+			}
+		})
+	}
+}
+
+// TestSteadyWindowOfMachines ends when the first machine has no more to send: the
+// load is no longer what it was.
+func TestSteadyWindowOfMachines(t *testing.T) {
+	few, many := newMemlog("a").step(closed(1, 15), everySecond(15, time.Second), false), newMemlog("b").step(closed(1, 30), everySecond(30, time.Second), false)
+	r, err := reportOf(Options{}, few.over(), many.over())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := r.Steps[0].Steady; s == nil || s.Window != (Window{noon, at(14 * time.Second)}) {
+		t.Errorf("steady %+v (%s), want until 14 s", s, r.Steps[0].NotSteady)
+	}
+	if got := r.Steps[0].Concurrency; got != 2 {
+		t.Errorf("concurrency %d, want 2", got)
+	}
+}

@@ -1,0 +1,137 @@
+package show_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/resulttest"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+var allMetrics = show.VLLMOptions{
+	Metrics: []string{"ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue"}, Percentiles: []float64{90, 99, 99.9, 12.5}, Detail: true,
+}
+
+// renderings are every form of a report and of its steps, by file name.
+func renderings(r *result.Report) map[string]func(io.Writer) error {
+	all := map[string]func(io.Writer) error{
+		"summary.txt": func(w io.Writer) error { return show.Summary(w, r) },
+		"table.txt":   func(w io.Writer) error { return show.Table(w, r) },
+		"report.md":   func(w io.Writer) error { return show.Markdown(w, r) },
+		"report.json": func(w io.Writer) error { return show.JSON(w, r) },
+		"report.csv":  func(w io.Writer) error { return show.CSV(w, r) },
+	}
+	searched := resulttest.Searched()
+	searched.Steps, searched.Capacity.Levels = searched.Steps[2:5], searched.Capacity.Levels[2:5]
+	for i := range searched.Capacity.Levels {
+		l := &searched.Capacity.Levels[i]
+		l.Steps, l.Told = []int{i}, i
+	}
+	all["capacity.txt"] = func(w io.Writer) error { return show.Capacity(w, searched) }
+	all["capacity.md"] = func(w io.Writer) error { return show.Markdown(w, searched) }
+	all["capacity.json"] = func(w io.Writer) error { return show.JSON(w, searched) }
+	for i, name := range []string{"closed", "open", "nothing"} {
+		s := &r.Steps[i]
+		all["vllm-"+name+".txt"] = func(w io.Writer) error { return show.VLLM(w, s, show.VLLMOptions{}) }
+		all["vllm-all-"+name+".txt"] = func(w io.Writer) error { return show.VLLM(w, s, allMetrics) }
+		all["evalscope-"+name+".txt"] = func(w io.Writer) error { return show.Evalscope(w, s) }
+		all["checks-"+name+".txt"] = func(w io.Writer) error { return show.Checks(w, s) }
+		all["result-"+name+".json"] = func(w io.Writer) error { return show.VLLMResult(w, r, s, show.VLLMOptions{}) }
+		all["result-all-"+name+".json"] = func(w io.Writer) error { return show.VLLMResult(w, r, s, allMetrics) }
+	}
+	return all
+}
+
+func rendered(t *testing.T, render func(io.Writer) error) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := render(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// Each golden file is what a user gets: look at its diff before keeping it.
+func TestRenderings(t *testing.T) {
+	all := renderings(sweep())
+	for name, render := range all {
+		path := filepath.Join("testdata", "render", name)
+		got := rendered(t, render)
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s (-golden +now):\n%s", name, diff)
+		}
+	}
+	files, err := os.ReadDir(filepath.Join("testdata", "render"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if all[f.Name()] == nil {
+			t.Errorf("no rendering is called %s", f.Name())
+		}
+	}
+}
+
+// Each format of --format has something to say of each step, and its own.
+func TestFormats(t *testing.T) {
+	seen := map[string]string{}
+	for _, f := range show.Formats() {
+		var b bytes.Buffer
+		if err := f.Write(&b, sweep(), show.VLLMOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if other, taken := seen[b.String()]; taken || b.Len() == 0 {
+			t.Errorf("%s prints %d bytes, the same as %s", f.Name, b.Len(), other)
+		}
+		seen[b.String()] = f.Name
+		if err := f.Write(full{}, sweep(), show.VLLMOptions{}); !errors.Is(err, errFull) {
+			t.Errorf("%s: error %v", f.Name, err)
+		}
+	}
+}
+
+// formatNamed writes a report in one format.
+func formatNamed(t *testing.T, name string, r *result.Report) func(io.Writer) error {
+	t.Helper()
+	for _, f := range show.Formats() {
+		if f.Name == name {
+			return func(w io.Writer) error { return f.Write(w, r, show.VLLMOptions{}) }
+		}
+	}
+	t.Fatalf("no format %s", name)
+	return nil
+}
+
+type full struct{}
+
+var errFull = errors.New("no space left on device")
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+// A full disk must not look like a report.
+func TestRenderingsReturnTheErrorOfWriting(t *testing.T) {
+	for name, render := range renderings(sweep()) {
+		if err := render(full{}); !errors.Is(err, errFull) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}

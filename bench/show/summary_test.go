@@ -1,0 +1,171 @@
+package show_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/resulttest"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
+)
+
+// TestSummaryFitsATerminal of 40 lines and 100 columns, head and all, whatever is to be
+// said of eight steps.
+func TestSummaryFitsATerminal(t *testing.T) {
+	for name, change := range map[string]func(*result.Report){
+		"as measured": func(*result.Report) {},
+		"much in doubt": func(r *result.Report) {
+			r.Complete, r.Damaged, r.ObjectivesDiffer = false, 3, true
+			r.Objectives = result.Objectives{TTFT: time.Second, TPOT: 50 * time.Millisecond, E2E: time.Minute}
+			for i := range 40 {
+				r.NotRun = append(r.NotRun, fmt.Sprintf("%d req/s", i))
+			}
+			for i := range r.Steps {
+				s := &r.Steps[i]
+				s.Name = "40 req/s max 1000 by a long name"
+				s.Whole.Goodput, s.Whole.Good = ptr(1.0), ptr(100*i)
+				for k := range "abcdefgh" {
+					s.Warnings = append(s.Warnings, strings.Repeat(string(rune('a'+k))+" long warning ", 40))
+				}
+			}
+		},
+	} {
+		r := resulttest.Sweep()
+		change(r)
+		var b strings.Builder
+		if err := show.Head(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		head := b.Len()
+		if err := show.Summary(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(b.String(), "\n"); n > 40 {
+			t.Errorf("%s: %d lines:\n%s", name, n, b.String())
+		}
+		for line := range strings.Lines(b.String()[head:]) {
+			if n := len([]rune(line)); n > 101 {
+				t.Errorf("%s: %d columns: %s", name, n-1, line)
+			}
+		}
+		for i := range r.Steps {
+			if !strings.Contains(b.String(), "\n"+r.Steps[i].Name[:min(22, len(r.Steps[i].Name))]) {
+				t.Errorf("%s: step %s is missing", name, r.Steps[i].Name)
+			}
+		}
+	}
+}
+
+// TestDoubtsOnce: a warning of several steps that differs only in figures stands once,
+// with the steps and the figures of the last.
+func TestDoubtsOnce(t *testing.T) {
+	r := resulttest.Sweep()
+	r.Damaged = 1
+	for i := range r.Steps {
+		r.Steps[i].Warnings = nil
+	}
+	for _, i := range []int{1, 2, 7} {
+		r.Steps[i].Warnings = []string{fmt.Sprintf("%d of 1000 requests failed (%.1f %%: timeout %d).", i, float64(i)/10, i)}
+	}
+	r.Steps[4].Warnings = []string{"Late."}
+	var b strings.Builder
+	if err := show.Summary(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(b.String()) {
+		if strings.HasPrefix(line, "! ") {
+			got = append(got, line)
+		}
+	}
+	want := []string{
+		"! 1 line of the logs could not be read, and what was in them is not in the report.\n",
+		"! 16, 32, 200 (shown: 200): 7 of 1000 requests failed (0.7 %: timeout 7).\n",
+		"! 100: Late.\n",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("doubts (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnswer(t *testing.T) {
+	good := func(shares ...int) func(*result.Report) {
+		return func(r *result.Report) {
+			r.Objectives = result.Objectives{TTFT: time.Second}
+			for i := range r.Steps {
+				s := &r.Steps[i]
+				s.Whole.Goodput, s.Whole.Good = ptr(1.0), ptr(shares[min(i, len(shares)-1)])
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		change func(*result.Report)
+		want   string
+	}{
+		"most output, and what came near": {
+			func(*result.Report) {},
+			"Most output at 150 users: 1.48 requests/s, 393.3 output tokens/s at TTFT 1963 ms (p99 7926), TPOT 255.8 ms (p99 407.4), 8.90 % failed." +
+				" 100 users gave 97.9 % of that at TTFT 927.1 ms (p99 3744), TPOT 210.7 ms (p99 335.6), 3.50 % failed.",
+		},
+		"still rising": {
+			func(r *result.Report) { r.Steps = r.Steps[:3] },
+			"Most output at 32 users: 0.89 requests/s, 260.3 output tokens/s at TTFT 342.5 ms (p99 1383), TPOT 115.7 ms (p99 184.2). It was the highest load: a higher one may give more.",
+		},
+		"one load": {
+			func(r *result.Report) { r.Steps = r.Steps[:1] },
+			"8 users: 0.37 requests/s, 109.6 output tokens/s at TTFT 175.4 ms (p99 708.3), TPOT 69.6 ms (p99 110.8).",
+		},
+		"the median of repeats": {
+			func(r *result.Report) {
+				r.Steps = []result.Step{r.Steps[2], r.Steps[1], r.Steps[0]}
+				for i := range r.Steps {
+					r.Steps[i].Concurrency, r.Steps[i].Repeat, r.Steps[i].Name = 8, i, []string{"8", "8 #2", "8 #3"}[i]
+				}
+			},
+			"8 users: 0.61 requests/s, 179.4 output tokens/s at TTFT 217.2 ms (p99 877.0), TPOT 85.3 ms (p99 135.8).",
+		},
+		"objectives met up to a load": {
+			good(1000, 995, 990, 910),
+			"The objectives were met for 99 % of the requests up to 32 users: 0.89 requests/s, 260.3 output tokens/s at TTFT 342.5 ms (p99 1383), TPOT 115.7 ms (p99 184.2). At 64 users 91.0 % of the requests met them.",
+		},
+		"met once more above": {
+			good(1000, 400, 1000),
+			"The objectives were met for 99 % of the requests up to 8 users: 0.37 requests/s, 109.6 output tokens/s at TTFT 175.4 ms (p99 708.3), TPOT 69.6 ms (p99 110.8). At 16 users 40.0 % of the requests met them.",
+		},
+		"never met":  {good(500), "No load met the objectives: at 8 users 50.0 % of the requests met them."},
+		"always met": {good(1000), "Every load met the objectives for 99 % of its requests, up to 200 users: 1.47 requests/s, 364.4 output tokens/s at TTFT 4978 ms (p99 20103), TPOT 278.4 ms (p99 443.3), 16.4 % failed. A higher load may do so too."},
+		"a rate that the server does not bear": {
+			func(r *result.Report) {
+				good(1000)(r)
+				for i := range r.Steps {
+					r.Steps[i].Step = runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: float64(i + 1)}
+					r.Steps[i].Name = r.Steps[i].Step.Name()
+				}
+				r.Steps[4].Steady, r.Steps[4].NotSteady = nil, "the server did not keep up with the rate, so that requests piled up"
+			},
+			"The objectives were met for 99 % of the requests up to 4 req/s: 1.08 requests/s, 309.0 output tokens/s at TTFT 618.1 ms (p99 2496), TPOT 183.3 ms (p99 291.9), 1.40 % failed. At 5 req/s the server did not keep up with the rate.",
+		},
+		"nothing succeeded": {
+			func(r *result.Report) {
+				for i := range r.Steps {
+					r.Steps[i].Account = result.Account{Attempted: 3, Failed: map[openai.Reason]int{openai.ReasonHTTP5xx: 3}}
+					r.Steps[i].FailedAs = map[openai.Reason]string{openai.ReasonHTTP5xx: "status 503: no\x1b[2J worker"}
+				}
+			},
+			"No request succeeded. The first failure was http_5xx: status 503: no [2J worker",
+		},
+		"no step": {func(r *result.Report) { r.Steps = nil }, "No request succeeded."},
+	} {
+		r := resulttest.Sweep()
+		tt.change(r)
+		if diff := cmp.Diff(tt.want, show.Answer(r)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
