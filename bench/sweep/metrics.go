@@ -130,7 +130,7 @@ func (r *run) keepSampling(ctx context.Context, step int) (stop func() error) {
 		running.Go(func() {
 			errs[i] = s.Run(ctx, func(sample runlog.Sample) error {
 				sample.Step = step
-				return r.log.Write(runlog.Record{Sample: &sample})
+				return r.write(runlog.Record{Sample: &sample})
 			}, s.fail)
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"sync"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
@@ -83,34 +84,111 @@ type Result struct {
 // ctx. What was measured until then is in the log also when an error is
 // returned, and then Attempted counts it.
 func Run(ctx context.Context, cfg Config, watchers ...Watcher) (Result, error) {
-	client, err := openai.NewClient(cfg.Client)
+	s, err := Open(ctx, cfg, watchers...)
 	if err != nil {
-		return Result{}, err
+		return s.run.result, err
 	}
-	defer client.CloseIdleConnections()
-	r := &run{cfg: cfg, client: client, watchers: watchers}
-	if err := r.prepare(ctx); err != nil {
-		return r.result, err
+	err = s.run.steps(ctx)
+	result, closing := s.Close()
+	return result, cmp.Or(err, closing)
+}
+
+// Session is a run whose steps are chosen as it goes, each by the records of those
+// before.
+type Session struct{ run *run }
+
+// StepRecords are the records of one step, as they are in the log.
+type StepRecords struct {
+	Run      runlog.Run
+	Step     runlog.Step
+	Requests []runlog.Request
+	Samples  []runlog.Sample
+	End      *runlog.StepEnd
+}
+
+// Open checks the endpoint and the data set and begins the log. The session must be
+// closed unless there is an error. cfg's Steps and Next are without effect but that the
+// log names Steps.
+func Open(ctx context.Context, cfg Config, watchers ...Watcher) (*Session, error) {
+	r := &run{cfg: cfg, watchers: watchers}
+	s := &Session{r}
+	var err error
+	if r.client, err = openai.NewClient(cfg.Client); err != nil {
+		return s, err
 	}
-	folder := cfg.Folder
-	if cfg.FolderSuffix != nil {
-		folder += cfg.FolderSuffix(r.cfg.Run.Model)
+	if err := r.begin(ctx); err != nil {
+		r.client.CloseIdleConnections()
+		return s, err
 	}
-	if r.result.Folder, err = makeFolder(folder); err != nil {
-		return r.result, err
-	}
-	r.log, err = runlog.Create(r.result.Folder, r.cfg.Run)
-	if err != nil {
-		return r.result, err
-	}
-	for _, w := range watchers {
-		w.RunStarted(r.cfg.Run)
-	}
-	err = r.steps(ctx)
+	return s, nil
+}
+
+// Step runs a step and returns its records, also those of a step that an error ended.
+// [runlog.Stop.Early] of its end says whether another step makes sense.
+func (s *Session) Step(ctx context.Context, step runlog.Step) (*StepRecords, error) {
+	kept := &StepRecords{Run: s.run.cfg.Run, Step: step}
+	s.run.kept = kept
+	defer func() { s.run.kept = nil }()
+	end, err := s.run.count(s.run.step(ctx, step))
+	kept.End = &end
+	return kept, err
+}
+
+// Close ends the log and returns how the run ended. Nothing of the run is lost where it
+// fails.
+func (s *Session) Close() (Result, error) {
+	r := s.run
+	defer r.client.CloseIdleConnections()
 	r.noteFailedSamples()
 	// A run that failed has an end too: one without was killed.
 	end := r.log.Write(runlog.Record{RunEnd: &runlog.RunEnd{Ended: time.Now(), Stop: r.result.Stop}})
-	return r.result, cmp.Or(err, end, r.log.Close())
+	return r.result, cmp.Or(end, r.log.Close())
+}
+
+// begin checks what can be checked and makes the log.
+func (r *run) begin(ctx context.Context) error {
+	err := r.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	folder := r.cfg.Folder
+	if r.cfg.FolderSuffix != nil {
+		folder += r.cfg.FolderSuffix(r.cfg.Run.Model)
+	}
+	if r.result.Folder, err = makeFolder(folder); err != nil {
+		return err
+	}
+	if r.log, err = runlog.Create(r.result.Folder, r.cfg.Run); err != nil {
+		return err
+	}
+	for _, w := range r.watchers {
+		w.RunStarted(r.cfg.Run)
+	}
+	return nil
+}
+
+// count adds a step to the result.
+func (r *run) count(end runlog.StepEnd, err error) (runlog.StepEnd, error) {
+	r.result.Attempted += end.Attempted
+	r.result.Succeeded += end.Succeeded
+	r.result.Stop = end.Stop
+	return end, err
+}
+
+// write keeps a record in the log, and for the caller of Session.Step.
+func (r *run) write(record runlog.Record) error {
+	r.mu.Lock()
+	switch {
+	case r.kept == nil:
+	case record.Step != nil:
+		r.kept.Step = *record.Step
+	case record.Request != nil:
+		r.kept.Requests = append(r.kept.Requests, *record.Request)
+	case record.Sample != nil:
+		r.kept.Samples = append(r.kept.Samples, *record.Sample)
+	}
+	r.mu.Unlock()
+	return r.log.Write(record)
 }
 
 // gapSeed decides the gaps of a step's arrivals. Load generators that run the same
@@ -131,6 +209,9 @@ type run struct {
 	lengths *runlog.Lengths
 	log     *runlog.Writer
 	result  Result
+
+	mu   sync.Mutex   // samples come beside requests
+	kept *StepRecords // of the present step, nil where nobody reads them
 }
 
 // prepare finds out what can be known to go wrong before the first request.
@@ -212,10 +293,7 @@ func (r *run) steps(ctx context.Context) error {
 		if err != nil || !more {
 			return err
 		}
-		end, err := r.step(ctx, s)
-		r.result.Attempted += end.Attempted
-		r.result.Succeeded += end.Succeeded
-		r.result.Stop = end.Stop
+		end, err := r.count(r.step(ctx, s))
 		if err != nil {
 			return err
 		}
@@ -249,7 +327,7 @@ func (r *run) step(ctx context.Context, s runlog.Step) (runlog.StepEnd, error) {
 	first := r.sampleOnce(ctx, s.Index) // behind the warm-up, which is in no figure
 	s.Started = time.Now()
 	for _, record := range append([]runlog.Record{{Step: &s}}, first...) {
-		if err := r.log.Write(record); err != nil {
+		if err := r.write(record); err != nil {
 			return runlog.StepEnd{}, err
 		}
 	}
@@ -267,11 +345,11 @@ func (r *run) step(ctx context.Context, s runlog.Step) (runlog.StepEnd, error) {
 	for _, w := range r.watchers {
 		w.StepEnded(end)
 	}
-	return end, cmp.Or(err, stopSampling(), r.log.Write(runlog.Record{StepEnd: &end}))
+	return end, cmp.Or(err, stopSampling(), r.write(runlog.Record{StepEnd: &end}))
 }
 
 func (r *run) done(q *runlog.Request) error {
-	if err := r.log.Write(runlog.Record{Request: q}); err != nil {
+	if err := r.write(runlog.Record{Request: q}); err != nil {
 		return err
 	}
 	for _, w := range r.watchers {
