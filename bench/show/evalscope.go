@@ -34,11 +34,11 @@ func Evalscope(w io.Writer, s *result.Step) error {
 	p.fact("Average latency: %.3f", f.Of(result.E2E).Mean)
 	p.fact("Throughput(average output tokens per second): %.3f", f.OutputThroughput)
 	p.fact("Average time to first token: %.3f", f.Of(result.TTFT).Mean)
-	p.fact("Average input tokens per request: %.3f", share(f.PromptTokens, int64(a.Succeeded)))
-	p.fact("Average output tokens per request: %.3f", share(f.OutputTokens, int64(a.Succeeded)))
+	p.fact("Average input tokens per request: %.3f", shareOf(f.PromptTokens, int64(a.Succeeded)))
+	p.fact("Average output tokens per request: %.3f", shareOf(f.OutputTokens, int64(a.Succeeded)))
 	p.fact("Average time per output token: %.5f", f.Of(result.TPOT).Mean)
 	// Each request with text has one gap less than it has chunks.
-	p.fact("Average package per request: %.3f", share(f.Of(result.ITL).Count+f.Of(result.TTFT).Count, f.Of(result.TTFT).Count))
+	p.fact("Average package per request: %.3f", shareOf(f.Of(result.ITL).Count+f.Of(result.TTFT).Count, f.Of(result.TTFT).Count))
 	packageLatency := f.Of(result.ITL).Mean
 	if f.Of(result.ITL).Count == 0 {
 		packageLatency = f.Of(result.TTFT).Mean
@@ -87,7 +87,7 @@ func concurrency(s *result.Step) int {
 	return s.Whole.PeakConcurrency
 }
 
-func share(part, all int64) float64 {
+func shareOf(part, all int64) float64 {
 	if all == 0 {
 		return 0
 	}

@@ -1,0 +1,275 @@
+package show
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// Unit is how a [Column]'s value is shown.
+type Unit int
+
+// The units.
+const (
+	Number Unit = iota
+	Count
+	Share
+	Milliseconds
+	Seconds
+	RequestRate
+	TokenRate
+	Joules
+)
+
+var units = [...]struct {
+	base  string  // unit of the value itself
+	shown string  // unit in tables
+	scale float64 // from one to the other
+}{
+	Number:       {"", "", 1},
+	Count:        {"", "", 1},
+	Share:        {"ratio", "%", 100},
+	Milliseconds: {"s", "ms", 1000},
+	Seconds:      {"s", "s", 1},
+	RequestRate:  {"req/s", "req/s", 1},
+	TokenRate:    {"tok/s", "tok/s", 1},
+	Joules:       {"J", "J", 1},
+}
+
+// String is the unit of values as they are: seconds for milliseconds, a ratio for a share.
+func (u Unit) String() string { return units[u].base }
+
+// Shown is the unit in tables.
+func (u Unit) Shown() string { return units[u].shown }
+
+// Scale is from the value to what is shown.
+func (u Unit) Scale() float64 { return units[u].scale }
+
+// Text writes a value in the unit that is shown, without naming it, and - for NaN.
+func (u Unit) Text(v float64) string {
+	if u == Count {
+		return words.Integer(v)
+	}
+	return words.Number(v * u.Scale())
+}
+
+// Column is one figure of a step, or of a window of it.
+type Column struct {
+	Key  string // in CSV, with the unit
+	Head string // in tables, without the unit
+	Unit Unit
+	// Metric is its name in the JSON of a comparison, empty where none has it.
+	Metric         string
+	HigherIsBetter bool
+	// Value takes a window of the step; NaN where it is not known.
+	Value func(*result.Step, *result.Figures) float64
+}
+
+// Title is the head with its unit: "TTFT p99 (ms)".
+func (c Column) Title() string {
+	if unit := c.Unit.Shown(); unit != "" {
+		return c.Head + " (" + unit + ")"
+	}
+	return c.Head
+}
+
+// StepColumns are figures of a step as a whole: what became of its requests, how far
+// its figures can be trusted, and the cards' energy.
+func StepColumns() []Column { return slices.Concat(accountColumns(), checkColumns) }
+
+// WindowColumns are figures of one window of a step: rates, then for each latency the
+// number of samples, the mean, the given percentiles and the maximum.
+func WindowColumns(percentiles []float64) []Column {
+	columns := slices.Clone(rateColumns)
+	for _, m := range result.Measures() {
+		if m.Kind != result.Length {
+			columns = append(columns, latencyColumns(m, percentiles)...)
+		}
+	}
+	return columns
+}
+
+// Pick returns the columns with the given keys, in the order of the keys.
+func Pick(columns []Column, keys ...string) []Column {
+	var picked []Column
+	for _, key := range keys {
+		if i := slices.IndexFunc(columns, func(c Column) bool { return c.Key == key }); i >= 0 {
+			picked = append(picked, columns[i])
+		}
+	}
+	return picked
+}
+
+func accountColumns() []Column {
+	columns := []Column{
+		{Key: "concurrency", Head: "users", Unit: Count, Value: setting(func(s *result.Step) float64 { return float64(s.Concurrency) })},
+		{Key: "max_concurrency", Head: "bound", Unit: Count, Value: setting(func(s *result.Step) float64 { return float64(s.MaxConcurrency) })},
+		{Key: "rate_rps", Head: "rate configured", Unit: RequestRate, Value: setting(func(s *result.Step) float64 { return s.Rate })},
+		{Key: "burstiness", Head: "burstiness", Value: setting(func(s *result.Step) float64 { return s.Burstiness })},
+		{Key: "repeat", Head: "repeat", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return float64(s.Repeat) })},
+		{Key: "machines", Head: "machines", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return float64(s.Machines) })},
+		{Key: "attempted", Head: "requests", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return float64(s.Account.Attempted) })},
+		{Key: "succeeded", Head: "succeeded", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return float64(s.Account.Succeeded) })},
+		{Key: "failed", Head: "failed", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return float64(s.Account.Failures()) })},
+		{Key: "canceled", Head: "canceled", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return float64(s.Account.Canceled) })},
+		{
+			Key: "failure_ratio", Head: "failures", Unit: Share, Metric: "failure_ratio",
+			Value: ofStep(func(s *result.Step) float64 { return s.Account.FailureRatio() }),
+		},
+	}
+	for _, reason := range openai.Reasons() {
+		if reason != openai.ReasonCanceled {
+			columns = append(columns, Column{
+				Key: "failed_" + string(reason), Head: "failed: " + string(reason), Unit: Count,
+				Value: ofStep(func(s *result.Step) float64 { return float64(s.Account.Failed[reason]) }),
+			})
+		}
+	}
+	return columns
+}
+
+var checkColumns = []Column{
+	{Key: "achieved_concurrency", Head: "in flight, steady mean", Value: ofStep(func(s *result.Step) float64 { return s.Checks.Achieved })},
+	{Key: "achieved_concurrency_whole", Head: "in flight", Value: ofStep(func(s *result.Step) float64 { return s.Checks.AchievedWhole })},
+	{Key: "achieved_rate_rps", Head: "rate achieved", Unit: RequestRate, Value: ofStep(func(s *result.Step) float64 { return s.Checks.AchievedRate })},
+	{Key: "client_lag_p50_ms", Head: "client lag p50", Unit: Milliseconds, Value: ofStep(func(s *result.Step) float64 { return percentile(s.Checks.ClientLag, 50) })},
+	{Key: "client_lag_p99_ms", Head: "client lag p99", Unit: Milliseconds, Value: ofStep(func(s *result.Step) float64 { return percentile(s.Checks.ClientLag, 99) })},
+	{Key: "kernel_clock_ratio", Head: "kernel time stamps", Unit: Share, Value: ofStep(func(s *result.Step) float64 { return s.Checks.KernelClock })},
+	{Key: "prefix_cache_hit_ratio", Head: "prefix cache hits", Unit: Share, Value: ofStep(cacheHits)},
+	{Key: "new_connections", Head: "new connections", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return float64(s.Checks.NewConnections) })},
+	{Key: "client_cpu_cores", Head: "client CPU cores", Value: setting(func(s *result.Step) float64 { return s.Checks.ClientCPU })},
+	{Key: "bad_records", Head: "bad records", Unit: Count, Value: ofDataset(func(d *runlog.DatasetCount) int { return d.BadLine })},
+	{Key: "too_long_records", Head: "too long records", Unit: Count, Value: ofDataset(func(d *runlog.DatasetCount) int { return d.TooLong })},
+	{Key: "skipped_records", Head: "skipped records", Unit: Count, Value: ofDataset(func(d *runlog.DatasetCount) int { return d.Skipped })},
+	{Key: "estimated_answers", Head: "estimated answers", Unit: Count, Value: ofDataset(func(d *runlog.DatasetCount) int { return d.Estimated })},
+	{Key: "dataset_begun_again", Head: "data set begun again", Unit: Count, Value: ofDataset(func(d *runlog.DatasetCount) int { return d.Passes })},
+	{Key: "energy_joules", Head: "energy", Unit: Joules, Value: ofStep(func(s *result.Step) float64 { return orUnknown(s.Joules) })},
+	{Key: "energy_joules_per_output_token", Head: "energy/token", Unit: Joules, Metric: "joules_per_output_token", Value: ofStep(joulesPerToken)},
+}
+
+var rateColumns = []Column{
+	{Key: "duration_s", Head: "duration", Unit: Seconds, Value: ofWindow(func(f *result.Figures) float64 { return f.Window.Duration().Seconds() })},
+	{Key: "sent", Head: "requests sent in it", Unit: Count, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.Account.Attempted) })},
+	{Key: "completed", Head: "completed in it", Unit: Count, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.Completed) })},
+	{
+		Key: "request_throughput_rps", Head: "requests", Unit: RequestRate, Metric: "request_throughput", HigherIsBetter: true,
+		Value: ofWindow(func(f *result.Figures) float64 { return f.RequestThroughput }),
+	},
+	{
+		Key: "request_goodput_rps", Head: "good requests", Unit: RequestRate, Metric: "goodput", HigherIsBetter: true,
+		Value: ofWindow(func(f *result.Figures) float64 { return orUnknown(f.Goodput) }),
+	},
+	{Key: "good_ratio", Head: "good", Unit: Share, Value: ofWindow(goodRatio)},
+	{Key: "prompt_tokens", Head: "prompt tokens", Unit: Count, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.PromptTokens) })},
+	{Key: "output_tokens", Head: "output tokens", Unit: Count, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.OutputTokens) })},
+	{
+		Key: "output_throughput_tok_s", Head: "output", Unit: TokenRate, Metric: "output_throughput", HigherIsBetter: true,
+		Value: ofWindow(func(f *result.Figures) float64 { return f.OutputThroughput }),
+	},
+	{Key: "total_throughput_tok_s", Head: "prompt and output", Unit: TokenRate, Value: ofWindow(func(f *result.Figures) float64 { return f.TotalThroughput })},
+	{Key: "peak_output_throughput_tok_s", Head: "peak output", Unit: TokenRate, Value: ofWindow(func(f *result.Figures) float64 { return f.PeakOutputThroughput })},
+	{Key: "peak_concurrency", Head: "most in flight", Unit: Count, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.PeakConcurrency) })},
+}
+
+// latencyColumns are the figures of a measure in seconds. A comparison has the
+// percentiles of the main ones.
+func latencyColumns(m result.Measure, percentiles []float64) []Column {
+	column := func(suffix, head string, unit Unit, value func(result.Distribution) float64) Column {
+		return Column{
+			Key: string(m.Key) + suffix, Head: m.Name + " " + head, Unit: unit,
+			Value: func(_ *result.Step, f *result.Figures) float64 { return value(f.Of(m.Key)) },
+		}
+	}
+	sampled := func(value func(result.Distribution) float64) func(result.Distribution) float64 {
+		return func(d result.Distribution) float64 {
+			if d.Count == 0 {
+				return math.NaN()
+			}
+			return value(d)
+		}
+	}
+	columns := []Column{
+		column("_count", "samples", Count, func(d result.Distribution) float64 { return float64(d.Count) }),
+		column("_mean_ms", "mean", Milliseconds, sampled(func(d result.Distribution) float64 { return d.Mean })),
+	}
+	for _, p := range percentiles {
+		name := percentileName(p)
+		c := column("_"+name+"_ms", name, Milliseconds, func(d result.Distribution) float64 { return percentile(d, p) })
+		if m.Main {
+			c.Metric = string(m.Key) + "_" + name
+		}
+		columns = append(columns, c)
+	}
+	return append(columns, column("_max_ms", "max", Milliseconds, sampled(func(d result.Distribution) float64 { return d.Max })))
+}
+
+func percentileName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }
+
+// percentile is NaN where the distribution does not hold it.
+func percentile(d result.Distribution, p float64) float64 {
+	v, held := d.At(p)
+	if !held || d.Count == 0 {
+		return math.NaN()
+	}
+	return v
+}
+
+func ofStep(value func(*result.Step) float64) func(*result.Step, *result.Figures) float64 {
+	return func(s *result.Step, _ *result.Figures) float64 { return value(s) }
+}
+
+// setting is NaN where it is 0, which says that it was not set.
+func setting(value func(*result.Step) float64) func(*result.Step, *result.Figures) float64 {
+	return func(s *result.Step, _ *result.Figures) float64 {
+		if v := value(s); v != 0 {
+			return v
+		}
+		return math.NaN()
+	}
+}
+
+func ofWindow(value func(*result.Figures) float64) func(*result.Step, *result.Figures) float64 {
+	return func(_ *result.Step, f *result.Figures) float64 { return value(f) }
+}
+
+func ofDataset(count func(*runlog.DatasetCount) int) func(*result.Step, *result.Figures) float64 {
+	return func(s *result.Step, _ *result.Figures) float64 {
+		if !s.DatasetKnown {
+			return math.NaN()
+		}
+		return float64(count(&s.Dataset))
+	}
+}
+
+func orUnknown(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
+}
+
+func cacheHits(s *result.Step) float64 {
+	if !s.Checks.CacheKnown {
+		return math.NaN()
+	}
+	return s.Checks.CacheHitRatio()
+}
+
+func joulesPerToken(s *result.Step) float64 {
+	if v, known := s.JoulesPerToken(); known {
+		return v
+	}
+	return math.NaN()
+}
+
+func goodRatio(f *result.Figures) float64 {
+	if v, known := f.GoodRatio(); known {
+		return v
+	}
+	return math.NaN()
+}
