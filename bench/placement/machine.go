@@ -5,106 +5,84 @@ package placement
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
 )
 
-const (
-	// maxNodes is above the number of every node: what Linux can be built for.
-	maxNodes = 1024
-	// maxCards and maxProcesses are kept of a page, far more than an exporter shows.
-	maxCards, maxProcesses = 1024, 4096
-)
+// maxNumber is above the number of every CPU and node: what Linux can be built for.
+const maxNumber = 8192
 
 // Machine is what the exporter's page says of one host, each part in order.
 type Machine struct {
-	Nodes     []Node
-	Cards     []Card
-	Links     []Link
-	Processes []Process
+	Nodes     []Node    `json:"nodes"`
+	Cards     []Card    `json:"cards"`
+	Processes []Process `json:"processes"`
 	// Targets are the cards behind each target of the exporter's probe.
-	Targets map[string][]CardID
-	// measured is true where the exporter tells where processes may run at all.
-	measured bool
-	cards    map[CardID]Card // by identity
-	// nodeOf is the node of each CPU plus one, 0 where no node's list has it.
-	nodeOf []int16
+	Targets map[string][]CardID `json:"-"`
 }
 
 // Node is a NUMA node.
 type Node struct {
-	Number int
-	// CPUs is nil where the page has no list of them; Count is how many there are,
-	// below 0 where that is not known either.
-	CPUs  set
-	Count int
-	// Total and Free are bytes of memory, nil where the page has none.
-	Total, Free *float64
-	// Distances are relative costs by node, 10 being local.
-	Distances map[int]float64
+	Number    int        `json:"node"`
+	CPUs      CPUs       `json:"cpus"`
+	Total     *int64     `json:"memory_total_bytes"` // nil for a node without memory
+	Free      *int64     `json:"memory_free_bytes"`
+	Distances []*float64 `json:"distances"` // relative cost to each node, in their order; 10 is local
+
+	distanceTo map[int]float64
+}
+
+// CPUs are the numbers of a node's CPUs, ascending; nil where they are not known.
+type CPUs []int
+
+// MarshalJSON writes the list as the kernel does, null where it is not known.
+func (c CPUs) MarshalJSON() ([]byte, error) {
+	if c == nil {
+		return []byte("null"), nil
+	}
+	return json.Marshal(cpulist.Format(c))
 }
 
 // CardID is the identity of a card.
-type CardID struct{ Vendor, Device string }
+type CardID struct {
+	Vendor string `json:"vendor"`
+	Device string `json:"device"`
+}
 
 func (c CardID) String() string { return c.Vendor + " " + c.Device }
 
 // Card is a card and the node that it is attached to, nil where the page does not say.
 type Card struct {
 	CardID
-	Node *int
-	// Conflict is true where the vendor's tool and the PCI device name different nodes.
-	Conflict bool
+	Node     *int `json:"node"`
+	conflict bool // the vendor's tool and the PCI device name different nodes
 }
 
-// Link is how a card is connected to a peer: another card of its vendor, or a network
-// adapter.
-type Link struct {
-	Card CardID
-	Peer string
-	Kind string
-}
-
-// Process is a process that holds cards.
+// Process is a process that holds cards of one vendor.
 type Process struct {
-	Vendor string
-	PID    int
-	Name   string
-	Cards  []Held
-	// CPUs and Mems are where it may run and take memory, as the kernel lists them,
-	// empty where the page does not say.
-	CPUs, Mems string
-	// Bytes is the memory that it has on each node, nil where the exporter does not
-	// tell (--collector.numa-maps).
-	Bytes map[int]float64
+	Vendor  string   `json:"vendor"`
+	PID     int      `json:"pid"`
+	Name    string   `json:"process"`
+	Devices []string `json:"devices"`
+	Verdict
+
+	cards      []Card          // those of Devices
+	cpus, mems []int           // where it may run and take memory, nil where that is not known
+	bytes      map[int]float64 // memory by node, nil without --collector.numa-maps
 }
 
-// Held is a card as one process sees it.
-type Held struct {
-	CardID
-	// CPUs is the share of the process's CPUs that are on the card's node, 0 to 1, and
-	// Memory whether it may take memory there; nil where the page does not say.
-	CPUs   *float64
-	Memory *bool
-}
-
-// Read makes a machine of the samples of one page. What has no name, no number or an
-// impossible value is left out; of two samples of one thing the first holds.
-func Read(page []runlog.Series) *Machine {
-	r := &reader{nodes: map[int]*Node{}, listed: map[int]bool{}, cards: map[CardID]*Card{}, processes: map[processID]*Process{}}
-	r.machine.Targets, r.machine.nodeOf = map[string][]CardID{}, make([]int16, maxNumber)
-	for _, s := range page {
-		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
-			continue
-		}
-		r.ofNode(s)
-		r.ofCard(s)
-		r.ofProcess(s)
-	}
-	return r.done()
+// Verdict says where a process is in regard to its cards.
+type Verdict struct {
+	Text string `json:"verdict"`
+	// Placed is whether it is where it should be, nil where that is not known.
+	Placed  *bool    `json:"placed"`
+	Remarks []string `json:"remarks,omitempty"`
 }
 
 type processID struct {
@@ -114,234 +92,229 @@ type processID struct {
 
 // reader gathers what samples say.
 type reader struct {
-	machine   Machine
 	nodes     map[int]*Node
-	listed    map[int]bool // nodes whose list of CPUs was read, for good or not
 	cards     map[CardID]*Card
 	processes map[processID]*Process
+	targets   map[string][]CardID
 }
 
-func (r *reader) node(label string) *Node {
-	number, err := parseNumber(label)
-	if err != nil || number >= maxNodes {
+// Read makes a machine of the samples of one page. What has no name, no number or an
+// impossible value is left out.
+func Read(page []runlog.Series) *Machine {
+	r := &reader{
+		nodes:     map[int]*Node{},
+		cards:     map[CardID]*Card{},
+		processes: map[processID]*Process{},
+		targets:   map[string][]CardID{},
+	}
+	for _, s := range page {
+		switch {
+		case math.IsNaN(s.Value) || s.Value < 0:
+		case s.Labels["pid"] != "":
+			r.readProcess(s)
+		case s.Labels["node"] != "":
+			r.readNode(s)
+		case s.Labels["device"] != "":
+			r.readCard(s)
+		}
+	}
+	return r.machine()
+}
+
+func parseNumber(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 0 && n < maxNumber
+}
+
+// parseCPUs reads a list of CPUs or nodes, nil where it is none or was cut.
+func parseCPUs(text string) []int {
+	list, err := cpulist.Parse(text, maxNumber)
+	if err != nil {
 		return nil
+	}
+	return list
+}
+
+func (r *reader) readNode(s runlog.Series) {
+	number, ok := parseNumber(s.Labels["node"])
+	if !ok {
+		return
 	}
 	n := r.nodes[number]
 	if n == nil {
-		n = &Node{Number: number, Count: -1, Distances: map[int]float64{}}
+		n = &Node{Number: number, distanceTo: map[int]float64{}}
 		r.nodes[number] = n
 	}
-	return n
-}
-
-func (r *reader) ofNode(s runlog.Series) {
-	var into func(n *Node)
 	switch s.Name {
 	case "accelerator_numa_cpu_list_info":
-		r.machine.measured = true // it came with what is told of processes
-		into = func(n *Node) { r.ofCPUs(n, s.Labels["cpus"]) }
-	case "accelerator_numa_cpus":
-		into = func(n *Node) {
-			if whole(s.Value) && s.Value < maxNumber && n.Count < 0 {
-				n.Count = int(s.Value)
-			}
-		}
+		n.CPUs = parseCPUs(s.Labels["cpus"])
 	case "accelerator_numa_memory_total_bytes":
-		into = func(n *Node) { setOnce(&n.Total, s.Value) }
+		n.Total = new(int64(s.Value))
 	case "accelerator_numa_memory_free_bytes":
-		into = func(n *Node) { setOnce(&n.Free, s.Value) }
+		n.Free = new(int64(s.Value))
 	case "accelerator_numa_distance":
-		into = func(n *Node) {
-			peer, err := parseNumber(s.Labels["peer"])
-			if _, known := n.Distances[peer]; err == nil && !known && s.Value > 0 {
-				n.Distances[peer] = s.Value
-			}
+		if peer, ok := parseNumber(s.Labels["peer"]); ok {
+			n.distanceTo[peer] = s.Value
 		}
-	default:
-		return
-	}
-	if n := r.node(s.Labels["node"]); n != nil {
-		into(n)
 	}
 }
-
-// ofCPUs gives a node its list of CPUs, unless another node has one of them: a CPU is on
-// one node.
-func (r *reader) ofCPUs(n *Node, text string) {
-	if r.listed[n.Number] {
-		return
-	}
-	r.listed[n.Number] = true
-	list, err := parseSet(text)
-	if err != nil || slices.ContainsFunc(list, func(cpu int) bool { return r.machine.nodeOf[cpu] != 0 }) {
-		return
-	}
-	n.CPUs = list
-	for _, cpu := range list {
-		r.machine.nodeOf[cpu] = int16(n.Number + 1)
-	}
-}
-
-// setOnce sets what is not known yet to a value that a memory can have.
-func setOnce(into **float64, value float64) {
-	if *into == nil && value >= 0 {
-		*into = &value
-	}
-}
-
-func whole(v float64) bool { return v >= 0 && v == math.Trunc(v) }
 
 func (r *reader) card(labels map[string]string) *Card {
-	id := CardID{labels["vendor"], labels["device"]}
-	if id.Vendor == "" || id.Device == "" {
-		return nil
+	id := CardID{Vendor: labels["vendor"], Device: labels["device"]}
+	if r.cards[id] == nil {
+		r.cards[id] = &Card{CardID: id}
 	}
-	c := r.cards[id]
-	if c == nil {
-		if len(r.cards) == maxCards {
-			return nil
-		}
-		c = &Card{CardID: id}
-		r.cards[id] = c
-	}
-	return c
+	return r.cards[id]
 }
 
-func (r *reader) ofCard(s runlog.Series) {
+func (r *reader) readCard(s runlog.Series) {
+	c := r.card(s.Labels)
 	switch s.Name {
-	case "accelerator_info":
-		r.card(s.Labels)
 	case "accelerator_numa_node":
-		if c := r.card(s.Labels); c != nil && c.Node == nil && whole(s.Value) && s.Value < maxNumber {
+		if s.Value < maxNumber {
 			c.Node = new(int(s.Value))
 		}
 	case "accelerator_numa_node_conflict":
-		if c := r.card(s.Labels); c != nil {
-			c.Conflict = s.Value == 1
-		}
-	case "accelerator_link_info":
-		if c := r.card(s.Labels); c != nil && s.Labels["peer"] != "" && s.Labels["link"] != "" {
-			r.machine.Links = append(r.machine.Links, Link{c.CardID, s.Labels["peer"], s.Labels["link"]})
-		}
+		c.conflict = s.Value == 1
 	case "accelerator_probe_target_device_info":
-		if c, name := r.card(s.Labels), s.Labels["target"]; c != nil && name != "" {
-			r.machine.Targets[name] = append(r.machine.Targets[name], c.CardID)
-		}
+		name := s.Labels["target"]
+		r.targets[name] = append(r.targets[name], c.CardID)
 	}
 }
 
-func (r *reader) process(labels map[string]string) *Process {
-	pid, err := strconv.ParseUint(labels["pid"], 10, 31)
-	if err != nil || labels["vendor"] == "" {
-		return nil
+func (r *reader) readProcess(s runlog.Series) {
+	pid, err := strconv.Atoi(s.Labels["pid"])
+	if err != nil {
+		return
 	}
-	id := processID{labels["vendor"], int(pid)}
+	id := processID{s.Labels["vendor"], pid}
 	p := r.processes[id]
 	if p == nil {
-		if len(r.processes) == maxProcesses {
-			return nil
-		}
 		p = &Process{Vendor: id.vendor, PID: id.pid}
 		r.processes[id] = p
 	}
-	return p
-}
-
-// held is a card that a process holds, which makes it one of the host's.
-func (r *reader) held(labels map[string]string) *Held {
-	c, p := r.card(labels), r.process(labels)
-	if c == nil || p == nil {
-		return nil
-	}
-	at := slices.IndexFunc(p.Cards, func(h Held) bool { return h.CardID == c.CardID })
-	if at < 0 {
-		at = len(p.Cards)
-		p.Cards = append(p.Cards, Held{CardID: c.CardID})
-	}
-	return &p.Cards[at]
-}
-
-func (r *reader) ofProcess(s runlog.Series) {
 	switch s.Name {
 	case "accelerator_process_memory_used_bytes":
-		if r.held(s.Labels) != nil {
-			p := r.process(s.Labels)
-			p.Name = cmp.Or(p.Name, s.Labels["process"])
-		}
-	case "accelerator_process_near_cpus_ratio":
-		r.machine.measured = true
-		if h := r.held(s.Labels); h != nil && h.CPUs == nil && s.Value >= 0 && s.Value <= 1 {
-			h.CPUs = new(s.Value)
-		}
-	case "accelerator_process_near_memory_allowed":
-		r.machine.measured = true
-		if h := r.held(s.Labels); h != nil && h.Memory == nil && (s.Value == 0 || s.Value == 1) {
-			h.Memory = new(s.Value == 1)
-		}
+		r.card(s.Labels)
+		p.Name = s.Labels["process"]
+		p.Devices = append(p.Devices, s.Labels["device"])
 	case "accelerator_process_cpus_info":
-		r.machine.measured = true
-		if p := r.process(s.Labels); p != nil {
-			p.CPUs, p.Mems = cmp.Or(p.CPUs, s.Labels["cpus"]), cmp.Or(p.Mems, s.Labels["mems"])
-		}
-	case "accelerator_process_placement_unknown":
-		r.machine.measured = true
+		p.cpus, p.mems = parseCPUs(s.Labels["cpus"]), parseCPUs(s.Labels["mems"])
 	case "accelerator_process_node_memory_bytes":
-		node, err := parseNumber(s.Labels["node"])
-		p := r.process(s.Labels)
-		if err != nil || p == nil || s.Value < 0 {
+		node, ok := parseNumber(s.Labels["node"])
+		if !ok {
 			return
 		}
-		if p.Bytes == nil {
-			p.Bytes = map[int]float64{}
+		if p.bytes == nil {
+			p.bytes = map[int]float64{}
 		}
-		p.Bytes[node] = s.Value
+		p.bytes[node] = s.Value
 	}
 }
 
-// done orders all, so that one page always gives one text.
-func (r *reader) done() *Machine {
-	m := &r.machine
+// machine orders all, so that one page always gives one text.
+func (r *reader) machine() *Machine {
+	m := &Machine{Nodes: []Node{}, Cards: []Card{}, Processes: []Process{}, Targets: r.targets}
 	for _, n := range r.nodes {
-		if n.CPUs != nil {
-			n.Count = len(n.CPUs)
-		}
 		m.Nodes = append(m.Nodes, *n)
 	}
 	slices.SortFunc(m.Nodes, func(a, b Node) int { return cmp.Compare(a.Number, b.Number) })
-	m.cards = map[CardID]Card{}
+	for i := range m.Nodes {
+		n := &m.Nodes[i]
+		for _, peer := range m.Nodes {
+			var distance *float64
+			if d, known := n.distanceTo[peer.Number]; known {
+				distance = &d
+			}
+			n.Distances = append(n.Distances, distance)
+		}
+	}
 	for _, c := range r.cards {
-		m.cards[c.CardID] = *c
 		m.Cards = append(m.Cards, *c)
 	}
-	slices.SortFunc(m.Cards, func(a, b Card) int { return compareCards(a.CardID, b.CardID) })
+	slices.SortFunc(m.Cards, func(a, b Card) int {
+		return cmp.Or(cmp.Compare(a.Vendor, b.Vendor), compareDevices(a.Device, b.Device))
+	})
 	for _, p := range r.processes {
-		if len(p.Cards) == 0 {
+		if len(p.Devices) == 0 {
 			continue // lists alone are of a process that holds nothing
 		}
-		slices.SortFunc(p.Cards, func(a, b Held) int { return compareCards(a.CardID, b.CardID) })
+		slices.SortFunc(p.Devices, compareDevices)
+		p.Devices = slices.Compact(p.Devices)
+		for _, device := range p.Devices {
+			p.cards = append(p.cards, *r.cards[CardID{Vendor: p.Vendor, Device: device}])
+		}
 		m.Processes = append(m.Processes, *p)
 	}
 	slices.SortFunc(m.Processes, func(a, b Process) int {
 		return cmp.Or(cmp.Compare(a.Vendor, b.Vendor), cmp.Compare(a.PID, b.PID))
 	})
-	for name, cards := range m.Targets {
-		slices.SortFunc(cards, compareCards)
-		m.Targets[name] = slices.Compact(cards)
-	}
 	return m
 }
 
-// compareCards orders by vendor, and devices by their number where they have one.
-func compareCards(a, b CardID) int {
-	return cmp.Or(cmp.Compare(a.Vendor, b.Vendor), cmp.Compare(deviceNumber(a.Device), deviceNumber(b.Device)), cmp.Compare(a.Device, b.Device))
+// compareDevices orders by number, also of a chip on a card (1.0), and then by name.
+func compareDevices(a, b string) int {
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	if errX == nil && errY == nil {
+		return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
+	}
+	return cmp.Compare(a, b)
 }
 
-// deviceNumber is the number of a device, or of a chip on a card (1.0), and infinite for
-// any other name.
-func deviceNumber(device string) float64 {
-	n, err := strconv.ParseFloat(device, 64)
-	if err != nil || math.IsNaN(n) {
-		return math.Inf(1)
+// node is the node of a number, nil where the page does not have it.
+func (m *Machine) node(number int) *Node {
+	at := slices.IndexFunc(m.Nodes, func(n Node) bool { return n.Number == number })
+	if at < 0 {
+		return nil
 	}
-	return n
+	return &m.Nodes[at]
+}
+
+// oneNode reports whether there is one place only to run and to take memory from. Some
+// machines have further nodes with nothing on them but cards.
+func (m *Machine) oneNode() bool {
+	return len(m.Nodes) == 1 || len(m.nodesWithCPUs()) == 1 && len(m.nodesWithMemory()) < 2
+}
+
+// nodesWithCPUs are the nodes that have CPUs, or may have.
+func (m *Machine) nodesWithCPUs() []int {
+	var numbers []int
+	for _, n := range m.Nodes {
+		if n.CPUs == nil || len(n.CPUs) > 0 {
+			numbers = append(numbers, n.Number)
+		}
+	}
+	return numbers
+}
+
+func (m *Machine) nodesWithMemory() []int {
+	var numbers []int
+	for _, n := range m.Nodes {
+		if n.Total != nil && *n.Total > 0 {
+			numbers = append(numbers, n.Number)
+		}
+	}
+	return numbers
+}
+
+// contains reports whether all has every one of some.
+func contains(all, some []int) bool {
+	return !slices.ContainsFunc(some, func(n int) bool { return !slices.Contains(all, n) })
+}
+
+// overlap reports whether a and b have a number in common.
+func overlap(a, b []int) bool {
+	return slices.ContainsFunc(a, func(n int) bool { return slices.Contains(b, n) })
+}
+
+// nodeNames is nodes in a sentence: node 0, nodes 0 and 1, nodes 0-3.
+func nodeNames(numbers []int) string {
+	switch len(numbers) {
+	case 1:
+		return fmt.Sprintf("node %d", numbers[0])
+	case 2:
+		return fmt.Sprintf("nodes %d and %d", numbers[0], numbers[1])
+	}
+	return "nodes " + cpulist.Format(numbers)
 }

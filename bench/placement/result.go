@@ -1,149 +1,130 @@
 package placement
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/plaintext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
 )
 
-// Outcome is what can be said of all processes together.
+// Outcome is what is to be said of all processes together.
 type Outcome int
 
 // The outcomes.
 const (
 	AllPlaced Outcome = iota // or nothing holds a card, or nothing is to be gained
 	Misplaced                // a process is not where it could be
-	NotKnown                 // it cannot be told for one, and none is misplaced
+	NotKnown                 // it is not known for one, and none is misplaced
 )
 
 // Result is a machine with the verdict on each process and the binding to use.
 type Result struct {
-	Machine  *Machine
-	Verdicts []Verdict // by process
-	Advice   Advice
+	Machine
+	Binding *Binding `json:"binding"` // nil where nothing is to be gained or none is known
+	Remarks []string `json:"remarks,omitempty"`
 }
 
-// Judge says all that can be said of a machine.
+// Judge gives each process its verdict and says which binding to use for a server on the
+// cards of the machine.
 func Judge(m *Machine) *Result {
-	r := &Result{Machine: m, Advice: m.Advise()}
+	nodes, remarks := m.advise()
+	r := &Result{Machine: *m, Binding: m.binding(nodes), Remarks: append(remarks, m.memoryRemarks(nodes)...)}
+	r.Processes = []Process{}
 	for _, p := range m.Processes {
-		v := m.Judge(p)
-		if v.Placed != nil && !*v.Placed {
-			if own := m.numactlOf(p); own != "" && (r.Advice.Binding == nil || r.Advice.Binding.Numactl != own) {
-				v.Remarks = append(v.Remarks, "for its cards alone: "+own)
-			}
-		}
-		r.Verdicts = append(r.Verdicts, v)
+		p.Verdict = m.judge(p)
+		r.Processes = append(r.Processes, p)
 	}
 	return r
-}
-
-// numactlOf is the binding to use for one process, by its cards alone, empty where there
-// is none.
-func (m *Machine) numactlOf(p Process) string {
-	its := &Machine{Nodes: m.Nodes}
-	for _, h := range p.Cards {
-		its.Cards = append(its.Cards, m.card(h.CardID))
-	}
-	to, _ := its.toBind()
-	if to == nil {
-		return ""
-	}
-	return to.numactl()
 }
 
 // Outcome sums the verdicts up.
 func (r *Result) Outcome() Outcome {
 	outcome := AllPlaced
-	for _, v := range r.Verdicts {
+	for _, p := range r.Processes {
 		switch {
-		case v.Placed == nil:
+		case p.Placed == nil:
 			outcome = NotKnown
-		case !*v.Placed:
+		case !*p.Placed:
 			return Misplaced
 		}
 	}
 	return outcome
 }
 
-type nodeJSON struct {
-	Node      int        `json:"node"`
-	CPUs      *string    `json:"cpus"` // as the kernel lists them
-	Total     *int64     `json:"memory_total_bytes"`
-	Free      *int64     `json:"memory_free_bytes"`
-	Distances []*float64 `json:"distances"` // to each node, in their order
-}
-
-type cardJSON struct {
-	Vendor string `json:"vendor"`
-	Device string `json:"device"`
-	Node   *int   `json:"node"`
-}
-
-type processJSON struct {
-	Vendor  string   `json:"vendor"`
-	PID     int      `json:"pid"`
-	Process string   `json:"process"`
-	Devices []string `json:"devices"`
-	Verdict string   `json:"verdict"`
-	Placed  *bool    `json:"placed"`
-	Remarks []string `json:"remarks,omitempty"`
-}
-
-type resultJSON struct {
-	Nodes     []nodeJSON    `json:"nodes"`
-	Cards     []cardJSON    `json:"cards"`
-	Processes []processJSON `json:"processes"`
-	Binding   *Binding      `json:"binding"`
-	Remarks   []string      `json:"remarks,omitempty"`
-}
-
 // JSON writes the result as one object, indented. What is not known is null.
 func (r *Result) JSON(w io.Writer) error {
-	m := r.Machine
-	out := resultJSON{
-		Nodes: []nodeJSON{}, Cards: []cardJSON{}, Processes: []processJSON{},
-		Binding: r.Advice.Binding, Remarks: r.Advice.Remarks,
-	}
-	for _, n := range m.Nodes {
-		one := nodeJSON{Node: n.Number, Total: bytes(n.Total), Free: bytes(n.Free)}
-		if n.CPUs != nil || n.Count == 0 {
-			one.CPUs = new(n.CPUs.String())
-		}
-		for _, peer := range m.Nodes {
-			one.Distances = append(one.Distances, distance(n, peer))
-		}
-		out.Nodes = append(out.Nodes, one)
-	}
-	for _, c := range m.Cards {
-		out.Cards = append(out.Cards, cardJSON{c.Vendor, c.Device, c.Node})
-	}
-	for i, p := range m.Processes {
-		v := r.Verdicts[i]
-		one := processJSON{Vendor: p.Vendor, PID: p.PID, Process: p.Name, Verdict: v.Text, Placed: v.Placed, Remarks: v.Remarks}
-		for _, h := range p.Cards {
-			one.Devices = append(one.Devices, h.Device)
-		}
-		out.Processes = append(out.Processes, one)
-	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(out)
+	return e.Encode(r)
 }
 
-// bytes is a size as a whole number.
-func bytes(v *float64) *int64 {
-	if v == nil || *v >= 1<<62 {
-		return nil
+// Text writes the result for a terminal.
+func (r *Result) Text(w io.Writer) error {
+	var b strings.Builder
+	r.writeNodes(&b)
+	fmt.Fprintln(&b, "\nprocesses:")
+	if len(r.Processes) == 0 {
+		fmt.Fprintln(&b, "  none holds a card, or the exporter does not list them (--no-collector.processes)")
 	}
-	return new(int64(*v))
+	for _, p := range r.Processes {
+		who := fmt.Sprintf("%d %s, %s %s", p.PID, p.Name, p.Vendor, strings.Join(p.Devices, " "))
+		fmt.Fprintf(&b, "  %s: %s\n", plaintext.Line(who), p.Verdict.Text)
+		for _, remark := range p.Verdict.Remarks {
+			fmt.Fprintf(&b, "    %s\n", remark)
+		}
+	}
+	fmt.Fprintln(&b, "\nbinding:")
+	for _, remark := range r.Remarks {
+		fmt.Fprintf(&b, "  %s\n", plaintext.Line(remark))
+	}
+	if r.Binding != nil {
+		fmt.Fprintf(&b, "  numactl:    %s\n", r.Binding.Numactl)
+		fmt.Fprintf(&b, "  systemd:    %s\n", strings.ReplaceAll(strings.TrimSpace(r.Binding.Systemd), "\n", "\n              "))
+		fmt.Fprintf(&b, "  docker:     %s\n", r.Binding.Docker)
+		fmt.Fprintf(&b, "  kubernetes: %s\n", r.Binding.Kubernetes)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
-// distance is that of two nodes, nil where the page does not have it.
-func distance(from, to Node) *float64 {
-	d, known := from.Distances[to.Number]
-	if !known {
-		return nil
+// writeNodes writes a table of the nodes, and of the cards without one.
+func (r *Result) writeNodes(b *strings.Builder) {
+	if len(r.Nodes) == 0 {
+		fmt.Fprintln(b, "no NUMA nodes on the exporter's page")
 	}
-	return &d
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "node\tCPUs\tmemory, MB\tfree, MB\tcards")
+	for _, n := range r.Nodes {
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\n", n.Number, cmp.Or(cpulist.Format(n.CPUs), "-"),
+			megabytes(n.Total), megabytes(n.Free), cmp.Or(r.cardsOn(&n.Number), "-"))
+	}
+	if cards := r.cardsOn(nil); cards != "" {
+		fmt.Fprintf(t, "not known\t-\t-\t-\t%s\n", cards)
+	}
+	_ = t.Flush() // a strings.Builder takes everything
+}
+
+// cardsOn is the cards of a node, or of none, with commas between.
+func (r *Result) cardsOn(node *int) string {
+	var names []string
+	for _, c := range r.Cards {
+		if c.Node == nil && node == nil || c.Node != nil && node != nil && *c.Node == *node {
+			names = append(names, plaintext.Line(c.String()))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// megabytes is a size in units of 2^20 bytes, rounded down as numactl does.
+func megabytes(bytes *int64) string {
+	if bytes == nil {
+		return "-"
+	}
+	return fmt.Sprint(*bytes >> 20)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/placement"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/side"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
@@ -42,7 +43,7 @@ func (s *compareFlags) bound(ctx context.Context, stderr io.Writer) (sides []sid
 		names = append(names, name)
 	}
 	fmt.Fprintf(stderr, "accelbench: %d bindings, %d starts of the server: %s\n", len(sides), len(sides)*s.repeat, strings.Join(names, ", "))
-	tell(stderr, machine.Advise().Remarks) // no progress, which --quiet is of: it may say that a side will be killed
+	tell(stderr, placement.Judge(machine).Remarks) // no progress, which --quiet is of: it may say that a side will be killed
 	shown = side.Side{Argv: command.With([]string{"{}"})}.String()
 	return sides, strings.TrimPrefix(shown, "="), nil
 }

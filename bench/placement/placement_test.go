@@ -1,0 +1,272 @@
+package placement
+
+import (
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// What a user sees of each machine, as text and as JSON.
+func TestGolden(t *testing.T) {
+	worker := func(pid, device, cpus, mems string) holder {
+		return holder{"metax", pid, "ray::RayWorkerW", []string{device}, cpus, mems}
+	}
+	short := two(0, 0).with(holder{"ascend", "100", "py\x1b[31mthon", []string{"0", "1"}, "0-7", "0-1"}).
+		holds("100", "0", 2000).holds("100", "1", 30000)
+	short.add("numa_node_conflict", 1, "vendor", "ascend", "device", "1")
+	for name, on := range map[string]page{
+		"users": eight().
+			with(holder{"metax", "15652", "python", []string{"0"}, "0-127", "0-7"}).
+			with(worker("22854", "1", "0-15", "0-7")).
+			with(worker("22945", "2", "0-63", "0-3")).
+			with(worker("23034", "3", "", "")),
+		"one-node":        one(0, -1).with(holder{"ascend", "100", "python", []string{"0"}, "0-7", "0"}),
+		"spanning":        two(0, 0, 1, 1).with(holder{"ascend", "100", "python", []string{"0", "1", "2", "3"}, "0-7", "0-1"}),
+		"short-of-memory": short,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := Judge(Read(on))
+			var text, json strings.Builder
+			if err := r.Text(&text); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.JSON(&json); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name+".txt", text.String())
+			golden(t, name+".json", json.String())
+		})
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	const spans = "cards span nodes 0 and 1"
+	ascend := func(cpus, mems string, devices ...string) holder {
+		return holder{"ascend", "77", "python", devices, cpus, mems}
+	}
+	metax := func(cpus, mems string) holder { return holder{"metax", "77", "python", []string{"0"}, cpus, mems} }
+	tests := []struct {
+		name    string
+		on      page
+		h       holder
+		want    string
+		outcome Outcome
+	}{
+		{"bound right", eight(), metax("0-15", "0-7"), onNode, AllPlaced},
+		{"some CPUs of it", eight(), metax("2-3", "0"), onNode, AllPlaced},
+		{"unbound", eight(), metax("0-127", "0-7"), anywhere, Misplaced},
+		{"most CPUs of every node", eight(), metax("1-127", "0-7"), anywhere, Misplaced},
+		{"bound wrong", eight(), metax("16-31", "1"), otherNode, Misplaced},
+		{"partly bound", eight(), metax("0-63", "0-3"), "bound to nodes 0-3, cards on node 0", Misplaced},
+		{"memory elsewhere", eight(), metax("0-15", "1-7"), otherMemory, Misplaced},
+		{"could not be read", eight(), metax("", ""), unknownStart + "the page does not say where it may run (can the exporter read its status?)", NotKnown},
+		{"list that was cut", two(0), ascend("0-3,…1f2e", "0", "0"), unknownStart + "the page does not say where it may run (can the exporter read its status?)", NotKnown},
+		{"cards on both nodes", two(0, 1), ascend("0-7", "0-1", "0", "1"), spans, AllPlaced},
+		{"cards on both nodes, on one", two(0, 1), ascend("4-7", "1", "0", "1"), spans, AllPlaced},
+		{"a worker of one card", two(0, 1), ascend("0-7", "0-1", "0"), anywhere, Misplaced},
+		{"one node, could not be read", one(0), ascend("", "", "0"), onNode, AllPlaced},
+		{"memory-only node beside", memoryOnly(0), ascend("0-3", "0-2", "0"), onNode, AllPlaced},
+		{"memory on the memory-only node", memoryOnly(0), ascend("0-3", "2", "0"), otherMemory, Misplaced},
+		{"card on a memory-only node", memoryOnly(2), ascend("0-3", "2", "0"), unknownStart + "node 2 of its cards has no CPUs", NotKnown},
+		{"node without memory", withoutMemory(1), ascend("4-7", "0", "0"), onNode, AllPlaced},
+		{"card without a node", two(0, -1), ascend("0-3", "0", "0", "1"), unknownStart + "the node of card ascend 1 is not known", NotKnown},
+		{"no nodes", nil, ascend("0-3", "0", "0"), unknownStart + "the page has no NUMA nodes (is the exporter's collector numa off?)", NotKnown},
+	}
+	for _, tt := range tests {
+		r := Judge(Read(tt.on.with(tt.h)))
+		if got := r.Processes[0].Verdict.Text; got != tt.want || r.Outcome() != tt.outcome {
+			t.Errorf("%s: %q, outcome %d; want %q, %d", tt.name, got, r.Outcome(), tt.want, tt.outcome)
+		}
+	}
+	if Judge(Read(two(0))).Outcome() != AllPlaced {
+		t.Error("where nothing holds a card, something is misplaced")
+	}
+	mixed := two(0).with(ascend("", "", "0")).with(holder{"ascend", "78", "b", []string{"0"}, "4-7", "1"})
+	if Judge(Read(mixed)).Outcome() != Misplaced {
+		t.Error("an unknown process hides a misplaced one")
+	}
+}
+
+// Where most memory lies is said, and is no verdict: page cache of the model counts too.
+func TestMemoryElsewhere(t *testing.T) {
+	p := two(0).with(holder{"ascend", "9", "python", []string{"0"}, "0-3", "0-1"}).holds("9", "0", 1000).holds("9", "1", 3000)
+	v := Judge(Read(p)).Processes[0].Verdict
+	if v.Text != onNode || len(v.Remarks) != 1 || v.Remarks[0] != "75.0 % of its memory lies on other nodes than node 0" {
+		t.Errorf("%+v", v)
+	}
+}
+
+// What a user is told of the memory that --membind needs.
+func TestFreeMemory(t *testing.T) {
+	p := two(0).with(holder{"ascend", "1", "a", []string{"0"}, "0-7", "0-1"}).with(holder{"ascend", "2", "b", []string{"0"}, "0-7", "0-1"})
+	for name, tt := range map[string]struct {
+		on   page
+		want string // empty for nothing
+	}{
+		"too much":              {p.holds("1", "1", 12000).holds("2", "1", 12000), "the processes hold 24000 MB on other nodes, and 20000 MB are free"},
+		"enough":                {p.holds("1", "1", 10000).holds("2", "1", 10000), ""},
+		"there already":         {p.holds("1", "0", 90000), ""},
+		"nobody knows how much": {p, "20000 MB are free on node 0; what the processes hold is not on the page"},
+	} {
+		all := strings.Join(Judge(Read(tt.on)).Remarks, "\n")
+		if short := strings.Contains(all, " free"); short != (tt.want != "") || !strings.Contains(all, tt.want) {
+			t.Errorf("%s: %q", name, all)
+		}
+	}
+}
+
+// Two vendors' processes of one number are two processes.
+func TestTwoVendors(t *testing.T) {
+	p := two(0)
+	p.cards("metax", 1)
+	p = p.with(holder{"ascend", "9", "python", []string{"0"}, "0-3", "0"}).with(holder{"metax", "9", "python", []string{"0"}, "0-3", "0"})
+	r := Judge(Read(p))
+	if len(r.Processes) != 2 || r.Processes[0].Verdict.Text != onNode || r.Processes[1].Verdict.Text != otherNode {
+		t.Errorf("%+v", r.Processes)
+	}
+}
+
+func TestDevices(t *testing.T) {
+	p := two(0, 0, 1, 1)
+	p.cards("metax", 0)
+	p.add("numa_node", 0, "vendor", "metax", "device", "1.1")
+	p.add("probe_target_device_info", 1, "target", "main", "vendor", "ascend", "device", "2")
+	m := Read(p)
+	cards := func(m *Machine, err error) string {
+		if err != nil {
+			return err.Error()
+		}
+		var names []string
+		for _, c := range m.Cards {
+			names = append(names, c.String())
+		}
+		return strings.Join(names, ", ")
+	}
+	for text, want := range map[string]string{
+		"0":         "ascend 0, metax 0",
+		"1-2":       "ascend 1, ascend 2",
+		"ascend/0":  "ascend 0",
+		"0,1.1":     "ascend 0, metax 0, metax 1.1",
+		"metax/0-9": "metax 0",
+		"9":         "none of the exporter's 6 cards is meant",
+	} {
+		meant, err := ParseDevices(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := cards(m.Only(meant)); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	for _, text := range []string{"", "0-", "3-1", "0,,1", "-"} {
+		if _, err := ParseDevices(text); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+	if got := cards(m.OfTarget("main")); got != "ascend 2" {
+		t.Error(got)
+	}
+	if got, want := cards(m.OfTarget("other")), `the exporter's page does not say which cards serve "other"`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// Of two servers, the one whose cards are asked for gets the binding to their node, and
+// the other's processes are not its business.
+func TestBindingOfSomeCards(t *testing.T) {
+	p := two(0, 0, 1, 1).with(holder{"ascend", "1", "a", []string{"0"}, "0-7", "0-1"}).with(holder{"ascend", "2", "b", []string{"2"}, "4-7", "1"})
+	meant, err := ParseDevices("2-3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Read(p).Only(meant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Judge(m)
+	if r.Outcome() != AllPlaced || len(r.Processes) != 1 || r.Binding.Numactl != "numactl --cpunodebind=1 --membind=1" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestSides(t *testing.T) {
+	lines := func(p page) string {
+		sides, err := Read(p).Sides()
+		if err != nil {
+			return err.Error()
+		}
+		var all []string
+		for _, s := range sides {
+			line := s.Name + ": " + s.Meaning
+			if s.Recommended {
+				line += " (recommended)"
+			}
+			all = append(all, strings.TrimSpace(line+" "+strings.Join(s.Prefix, " ")))
+		}
+		return strings.Join(all, "\n")
+	}
+	for name, tt := range map[string]struct {
+		on   page
+		want string
+	}{
+		"two nodes": {two(1, 1), `none: unbound
+node1: bound to node 1 (recommended) numactl --cpunodebind=1 --membind=1
+node0: bound to node 0 numactl --cpunodebind=0 --membind=0
+interleaved: interleaved over all nodes numactl --interleave=all`},
+		"cards on both": {two(0, 1), `none: unbound
+node0: bound to node 0 numactl --cpunodebind=0 --membind=0
+node1: bound to node 1 numactl --cpunodebind=1 --membind=1
+interleaved: interleaved over all nodes numactl --interleave=all`},
+		"a node without memory": {withoutMemory(1), `none: unbound
+node1: bound to node 1 (recommended) numactl --cpunodebind=1 --localalloc
+node0: bound to node 0 numactl --cpunodebind=0 --membind=0
+interleaved: interleaved over all nodes numactl --interleave=all`},
+		"nothing but cards on the other": {one(1), "there is one NUMA node only, so there is no binding to compare"},
+		"none":                           {nil, "the page has no NUMA nodes (is the exporter's collector numa off?)"},
+	} {
+		if diff := cmp.Diff(tt.want, lines(tt.on)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// What no machine can have is left out.
+func TestImpossibleValues(t *testing.T) {
+	p := two(0).with(holder{"ascend", "9", "python", []string{"0"}, "0-3", "0"})
+	for _, v := range []float64{math.NaN(), math.Inf(1), -1, 1e18} {
+		p.add("numa_node", v, "vendor", "ascend", "device", "0")
+	}
+	for _, name := range []string{"-1", "1e3", "99999999", "0x1", "a\nb"} {
+		p.add("numa_cpu_list_info", 1, "node", name, "cpus", "0-3")
+		p.add("process_memory_used_bytes", 4, "vendor", "ascend", "device", "0", "pid", name+"-")
+	}
+	r := Judge(Read(p))
+	if len(r.Nodes) != 2 || len(r.Processes) != 1 || r.Processes[0].Verdict.Text != onNode {
+		t.Errorf("%+v", r)
+	}
+}
