@@ -8,10 +8,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/plaintext"
 )
 
-const (
-	maxDetail = 256      // bytes of a Failure's Detail
-	maxRaw    = 64 << 10 // bytes of text a detail is made from
-)
+const maxDetail = 256 // bytes of a Failure's Detail
 
 // cleanDetail makes text fit for a log line and a landing page: one line of valid UTF-8,
 // at most maxDetail bytes, and none of it where that repeats a secret.

@@ -138,7 +138,7 @@ func isField(name []byte) bool {
 // somewhere is none.
 func isFieldName(name []byte) bool {
 	for _, c := range name {
-		if !isDigit(c) && (c|0x20 < 'a' || c|0x20 > 'z') && c != '-' && c != '_' {
+		if (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') && c != '-' && c != '_' {
 			return false
 		}
 	}

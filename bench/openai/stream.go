@@ -3,6 +3,8 @@ package openai
 import (
 	"bytes"
 	"time"
+
+	"github.com/tidwall/gjson"
 )
 
 // instant is when bytes arrived, since the request started.
@@ -17,8 +19,7 @@ type instant struct {
 // knows no clock and no network: bytes and instants in, chunks out.
 type stream struct {
 	decoder
-	parser eventParser
-	at     instant // of the bytes in hand
+	at instant // of the bytes in hand
 
 	maxChunks int             // more are no answer to what was asked
 	chunks    []Chunk         // with the user's instants
@@ -95,7 +96,7 @@ func (s *stream) close(clean bool) {
 	case failure != nil && clean:
 		s.fail(failure)
 		return
-	case len(data) > 0 && (isDone(data) || s.parser.parse(data)):
+	case len(data) > 0 && (isDone(data) || gjson.ValidBytes(data)):
 		s.event(data)
 	case len(data) > 0:
 		cut = true
@@ -147,11 +148,11 @@ func (s *stream) event(data []byte) (more bool) {
 		}
 		return false
 	}
-	if !s.parser.parse(data) {
+	ev, ok := parseEvent(data)
+	if !ok {
 		s.fail(protocolFailure("not a JSON object: %s", data))
 		return false
 	}
-	ev := &s.parser.ev
 	if ev.failed {
 		s.fail(&Failure{Reason: ReasonStreamError, Detail: string(data)})
 		return false
@@ -163,11 +164,11 @@ func (s *stream) event(data []byte) (more bool) {
 		s.fail(protocolFailure("more than %d chunks of text", s.maxChunks))
 		return false
 	case ev.text():
-		s.addChunk(ev)
-	case s.bringsTokens(ev):
+		s.addChunk(&ev)
+	case s.bringsTokens(&ev):
 		s.textless++
 	}
-	s.addUsage(ev)
+	s.addUsage(&ev)
 	if len(ev.finish) > 0 {
 		s.finish = finishWord(ev.finish)
 	}
@@ -257,8 +258,8 @@ func isDone(data []byte) bool { return bytes.Equal(data, []byte("[DONE]")) }
 
 // finishWord keeps a finish_reason that a server is known to give. Any other may
 // hold whatever was sent to it, a key among that, and would end in a file.
-func finishWord(s []byte) string {
-	switch word := string(s); word {
+func finishWord(word string) string {
+	switch word {
 	case "stop", "length", "tool_calls", "function_call", "content_filter", // OpenAI, and all that follow it
 		"abort", "error", "repetition", // vLLM, SGLang
 		"eos", "eos_token", "stop_sequence", // TGI, MindIE
