@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const root = ".."
@@ -46,8 +48,8 @@ var (
 	heading  = regexp.MustCompile(`(?m)^#{1,6} (.+)$`)
 )
 
-// TestLinksLead fails when a document links to a file or a heading that is not there.
-func TestLinksLead(t *testing.T) {
+// TestLinks fails when a document links to a file or a heading that is not there.
+func TestLinks(t *testing.T) {
 	for _, path := range documents(t) {
 		prose := codeSpan.ReplaceAllString(fence.ReplaceAllString(read(t, path), ""), "")
 		for _, m := range link.FindAllStringSubmatch(prose, -1) {
@@ -75,42 +77,57 @@ func TestLinksLead(t *testing.T) {
 func anchors(markdown string) []string {
 	var names []string
 	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(markdown, ""), -1) {
-		names = append(names, anchor(m[1]))
+		names = append(names, strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+				return unicode.ToLower(r)
+			default:
+				return -1
+			}
+		}, m[1]))
 	}
 	return names
 }
 
-func anchor(title string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == ' ':
-			return '-'
-		case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
-			return unicode.ToLower(r)
-		default:
-			return -1
+// TestReasonsExplained fails when a failure's reason has no row that says what happened and what to do, or a row is about
+// a reason that is not there.
+func TestReasonsExplained(t *testing.T) {
+	text := read(t, "troubleshooting.md")
+	for title, metric := range map[string]string{
+		"## Collector failures by reason\n": "accelerator_collector_failures_total",
+		"## Probe failures by reason\n":     "accelerator_probe_failures_total",
+	} {
+		_, section, _ := strings.Cut(text, "\n"+title)
+		section, _, _ = strings.Cut(section, "\n## ")
+		var explained []string
+		for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| [^|]+ \\| [^|]+ \\|$").FindAllStringSubmatch(section, -1) {
+			explained = append(explained, row[1])
 		}
-	}, title)
-}
-
-// section is the text below a heading of level 2, up to the next.
-func section(markdown, name string) (string, bool) {
-	at := 0
-	for _, block := range strings.SplitAfter(markdown, "\n## ") {
-		if at > 0 {
-			title, body, _ := strings.Cut(block, "\n")
-			if anchor(title) == name {
-				return strings.TrimSuffix(body, "\n## "), true
-			}
+		slices.Sort(explained)
+		want := strings.Split(strings.Trim(newReference(t).values(t, metric, "reason"), "`.\n"), "`, `")
+		if diff := cmp.Diff(want, explained); diff != "" {
+			t.Errorf("%s (-exported +explained):\n%s", metric, diff)
 		}
-		at++
 	}
-	return "", false
 }
 
-// TestReadmeIsShort fails when the README grows over what is read in one sitting.
-func TestReadmeIsShort(t *testing.T) {
-	if size := len(read(t, root+"/README.md")); size > 10_000 {
-		t.Errorf("README.md has %d bytes, more than 10000: move details to docs", size)
+// TestRunbookForEachAlert fails when an alert has no page, or a page no alert.
+func TestRunbookForEachAlert(t *testing.T) {
+	var alerts, pages []string
+	for _, m := range regexp.MustCompile(`(?m)^ +- alert: (\w+)$`).FindAllStringSubmatch(read(t, root+"/deploy/prometheus/rules/alerts.yml"), -1) {
+		alerts = append(alerts, m[1])
+	}
+	files, err := filepath.Glob("runbooks/Accelerator*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		pages = append(pages, strings.TrimSuffix(filepath.Base(file), ".md"))
+	}
+	slices.Sort(alerts)
+	if diff := cmp.Diff(alerts, pages); diff != "" {
+		t.Errorf("alerts.yml - docs/runbooks +\n%s", diff)
 	}
 }
