@@ -1,53 +1,178 @@
-// Package prometheus holds what Prometheus and Alertmanager are configured with,
-// and the tests that hold rules and their tests together.
+// Package prometheus holds what Prometheus and Alertmanager are configured with. Its tests give it to their own tools.
 package prometheus
 
 import (
-	"fmt"
+	"context"
+	"maps"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
-// rule is one of a rule file, as far as these tests look at it.
-type rule struct {
-	Record, Alert, Expr string
+const runbookURL = "https://github.com/accelerator-exporter/accelerator_exporter/blob/main/docs/runbooks/"
+
+// podsOnIt ends the text of each alert on a card: a template of an alert cannot be shared with another.
+const podsOnIt = `{{ with printf "card_pod:accelerator_workload:info{cluster='%s',job='%s',instance='%s',vendor='%s',device='%s'}" $labels.cluster $labels.job $labels.instance $labels.vendor $labels.device | query }}` +
+	` Pods on it:{{ range . | sortByLabel "pod" | sortByLabel "namespace" }} {{ .Labels.namespace }}/{{ .Labels.pod }}{{ end }}.{{ end }}`
+
+// alert is one of alerts.yml.
+type alert struct {
+	Alert               string
 	Labels, Annotations map[string]string
 }
 
-// readRules returns the rules of one file, in order.
-func readRules(t *testing.T, name string) []rule {
+func alerts(t *testing.T) []alert {
 	t.Helper()
 	var file struct {
-		Groups []struct{ Rules []rule }
+		Groups []struct{ Rules []alert }
 	}
-	programtest.ReadYAML(t, filepath.Join("rules", name), &file)
-	var rules []rule
+	programtest.ReadYAML(t, "rules/alerts.yml", &file)
+	var all []alert
 	for _, g := range file.Groups {
-		rules = append(rules, g.Rules...)
+		all = append(all, g.Rules...)
 	}
-	if len(rules) == 0 {
-		t.Fatalf("no rules in %s", name)
-	}
-	return rules
+	return all
 }
 
-// Recorded names tell at what level they are and of what metric.
-func TestRecordedNames(t *testing.T) {
-	shape := regexp.MustCompile(`^[a-z_]+:[a-z0-9_]+:[a-z0-9_]+$`)
-	seen := map[string]bool{}
-	for _, file := range []string{"recording.yml"} {
-		for _, r := range readRules(t, file) {
-			if !shape.MatchString(r.Record) {
-				t.Errorf("%s is not level:metric:operation", r.Record)
-			}
-			key := fmt.Sprint(r.Record, r.Labels)
-			if seen[key] {
-				t.Errorf("%s is recorded twice", key)
-			}
-			seen[key] = true
+// TestAlertsAreComplete: what is read of an alert by somebody who is woken.
+func TestAlertsAreComplete(t *testing.T) {
+	for _, a := range alerts(t) {
+		if s := a.Labels["severity"]; !slices.Contains([]string{"critical", "warning", "info"}, s) {
+			t.Errorf("%s: severity %q", a.Alert, s)
+		}
+		if got, want := slices.Sorted(maps.Keys(a.Annotations)), []string{"description", "runbook_url", "summary"}; !slices.Equal(got, want) {
+			t.Errorf("%s: annotations %q, want %q", a.Alert, got, want)
+		}
+		if got, want := a.Annotations["runbook_url"], runbookURL+a.Alert+".md"; got != want {
+			t.Errorf("%s: runbook_url %q, want %q", a.Alert, got, want)
+		}
+		description, namesPods := strings.CutSuffix(a.Annotations["description"], podsOnIt)
+		if ofCard := strings.Contains(a.Annotations["summary"]+description, "$labels.device"); ofCard != namesPods {
+			t.Errorf("%s is of a card %v, and names the pods on it %v: %q", a.Alert, ofCard, namesPods, description)
 		}
 	}
+}
+
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no %s: %v", pattern, err)
+	}
+	return files
+}
+
+// Each alert is shown firing and quiet.
+func TestAlertsAreTested(t *testing.T) {
+	firing, quiet := map[string]bool{}, map[string]bool{}
+	for _, file := range glob(t, "tests/*.yml") {
+		var tests struct {
+			Tests []struct {
+				AlertRule []struct {
+					Alertname string
+					ExpAlerts []any `yaml:"exp_alerts"`
+				} `yaml:"alert_rule_test"`
+			}
+		}
+		programtest.ReadYAML(t, file, &tests)
+		for _, test := range tests.Tests {
+			for _, look := range test.AlertRule {
+				if len(look.ExpAlerts) > 0 {
+					firing[look.Alertname] = true
+				} else {
+					quiet[look.Alertname] = true
+				}
+			}
+		}
+	}
+	for _, a := range alerts(t) {
+		if !firing[a.Alert] || !quiet[a.Alert] {
+			t.Errorf("%s: tested firing: %v, quiet: %v", a.Alert, firing[a.Alert], quiet[a.Alert])
+		}
+	}
+}
+
+// TestPromtool has the promtool of Prometheus 3, which make tools builds, and that of the distribution, a Prometheus 2,
+// check the configuration and run the tests of rules.
+func TestPromtool(t *testing.T) {
+	found := programtest.FindAll(t, "bin/tools/promtool", "promtool")
+	if os.Getenv("CI") == "true" && len(found) < 2 {
+		t.Fatalf("only %s is here; make tools builds one promtool, the package prometheus has the other", found)
+	}
+	for _, promtool := range found {
+		major := regexp.MustCompile(`version (\d+)`).FindStringSubmatch(run(t, promtool, "--version"))
+		t.Run("Prometheus "+major[1], func(t *testing.T) {
+			t.Parallel()
+			run(t, promtool, "check", "config", "--lint=all", "prometheus-2.yml")
+			if major[1] != "2" {
+				run(t, promtool, "check", "config", "--lint=all", "prometheus.yml")
+			}
+			run(t, promtool, append([]string{"check", "rules", "--lint=all", "--lint-fatal"}, glob(t, "rules/*.yml")...)...)
+			for _, file := range glob(t, "tests/*.yml") {
+				t.Run(filepath.Base(file), func(t *testing.T) {
+					t.Parallel()
+					run(t, promtool, "test", "rules", file)
+				})
+			}
+		})
+	}
+}
+
+// The two configurations differ in nothing but what Prometheus 2 does not know.
+func TestConfigurationsAgree(t *testing.T) {
+	lines := func(name string) (kept []string) {
+		for line := range strings.Lines(programtest.Read(t, name)) {
+			if !strings.HasPrefix(line, "#") && !strings.Contains(line, "_histograms: true") {
+				kept = append(kept, line)
+			}
+		}
+		return kept
+	}
+	if got, want := lines("prometheus-2.yml"), lines("prometheus.yml"); !slices.Equal(got, want) {
+		t.Errorf("prometheus-2.yml is\n%s\nand ought to be\n%s", strings.Join(got, ""), strings.Join(want, ""))
+	}
+}
+
+// Every alert that the inhibitions name exists: one that was renamed would inhibit nothing.
+func TestAlertmanager(t *testing.T) {
+	text := programtest.Read(t, "alertmanager.yml")
+	for _, m := range regexp.MustCompile(`alertname=~?"([^"]+)"`).FindAllStringSubmatch(text, -1) {
+		for name := range strings.SplitSeq(m[1], "|") {
+			pattern := regexp.MustCompile("^(?:" + name + ")$")
+			if !slices.ContainsFunc(alerts(t), func(a alert) bool { return pattern.MatchString(a.Alert) }) {
+				t.Errorf("an inhibition names %s, which is no alert", name)
+			}
+		}
+	}
+	// What one gets by taking the "#" off the receivers' webhooks.
+	sending := filepath.Join(t.TempDir(), "alertmanager.yml")
+	programtest.Write(t, sending, regexp.MustCompile(`(?m)^    # (webhook_configs:|  )`).ReplaceAllString(text, "    $1"))
+	amtool := programtest.Find(t, "amtool")
+	run(t, amtool, "check-config", "alertmanager.yml")
+	run(t, amtool, "check-config", sending)
+	for severity, receiver := range map[string]string{"critical": "page", "warning": "ticket", "info": "nobody"} {
+		out := run(t, amtool, "config", "routes", "test", "--config.file="+sending, "severity="+severity)
+		if words := strings.Fields(out); len(words) == 0 || words[len(words)-1] != receiver { // a warning may come first
+			t.Errorf("severity %s goes to %q, want %s", severity, out, receiver)
+		}
+	}
+}
+
+// run runs a program that must succeed. Alone the longest rule test takes seconds.
+func run(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
+	}
+	return string(out)
 }
