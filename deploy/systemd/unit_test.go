@@ -1,116 +1,136 @@
+// Package systemd checks the unit and its files with systemd's own programs, and
+// runs the exporter as the unit does.
 package systemd
 
 import (
+	"context"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
-// installed is a folder with the unit, its socket and drop-ins as they lie in
-// /etc/systemd/system, with a program at the path that ExecStart names.
-func installed(t *testing.T, dropIns ...string) string {
-	t.Helper()
-	dir := t.TempDir()
-	stand := filepath.Join(dir, "accelerator_exporter")
-	programtest.Write(t, stand, "#!/bin/sh\n")
-	if err := os.Chmod(stand, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	programtest.Write(t, filepath.Join(dir, unit), strings.ReplaceAll(programtest.Read(t, unit), program, stand))
-	programtest.Write(t, filepath.Join(dir, "accelerator_exporter.socket"), programtest.Read(t, "accelerator_exporter.socket"))
-	for _, name := range dropIns {
-		programtest.Write(t, filepath.Join(dir, unit+".d", name), programtest.Read(t, name))
-	}
-	return dir
+const (
+	unit    = "accelerator_exporter.service"
+	socket  = "accelerator_exporter.socket"
+	program = "/usr/local/bin/accelerator_exporter" // where the unit has it
+)
+
+// programs are those of this repository.
+var programs programtest.Programs
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	programs.Remove()
+	os.Exit(status)
 }
 
-func verify(t *testing.T, dir string) (string, int) {
+// run runs a program to its end and returns what it printed and its exit status.
+func run(t *testing.T, name string, args ...string) (string, int) {
 	t.Helper()
-	return run(t, "systemd-analyze", "verify", "--recursive-errors=no", "--man=no",
-		filepath.Join(dir, unit), filepath.Join(dir, "accelerator_exporter.socket"))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
 }
 
+// TestVerify: systemd accepts the unit, its socket and each drop-in as they lie in /etc/systemd/system.
 func TestVerify(t *testing.T) {
 	programtest.Need(t, "systemd-analyze")
-	for _, with := range [][]string{nil, {"root.conf"}, {"find-cards.conf"}, {"credentials.conf"}, dropIns} {
-		t.Run(strings.Join(with, "+"), func(t *testing.T) {
-			if out, status := verify(t, installed(t, with...)); status != 0 || out != "" {
-				t.Errorf("exit status %d\n%s", status, out)
+	for _, dropIns := range [][]string{nil, {"root.conf"}, {"find-cards.conf"}, {"credentials.conf"}, {"root.conf", "find-cards.conf", "credentials.conf"}} {
+		dir := t.TempDir()
+		stand := filepath.Join(dir, "accelerator_exporter")
+		programtest.Write(t, stand, "#!/bin/sh\n")
+		if err := os.Chmod(stand, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		programtest.Write(t, filepath.Join(dir, unit), strings.ReplaceAll(programtest.Read(t, unit), program, stand))
+		programtest.Write(t, filepath.Join(dir, socket), programtest.Read(t, socket))
+		for _, name := range dropIns {
+			programtest.Write(t, filepath.Join(dir, unit+".d", name), programtest.Read(t, name))
+		}
+		out, status := run(t, "systemd-analyze", "verify", "--recursive-errors=no", "--man=no", filepath.Join(dir, unit), filepath.Join(dir, socket))
+		if status != 0 || out != "" {
+			t.Errorf("with %q: exit status %d\n%s", dropIns, status, out)
+		}
+	}
+}
+
+// TestFlags gives the program each flag that the unit's files and README.md name.
+func TestFlags(t *testing.T) {
+	flag := regexp.MustCompile(`--(?:no-)?(?:web|collector|probe|config|log|path)\.[a-z.-]+(?:=[^\s"'\x60\\]+)?`)
+	for _, name := range []string{"accelerator_exporter.default", "README.md", "credentials.conf", socket} {
+		found := flag.FindAllString(programtest.Read(t, name), -1)
+		if len(found) == 0 {
+			t.Errorf("%s names no flag", name)
+		}
+		for _, f := range found {
+			if strings.HasSuffix(f, ".command") || f == "--web.systemd-socket" {
+				continue // without its value; tried below
 			}
-		})
-	}
-	t.Run("a mistake is seen", func(t *testing.T) {
-		dir := installed(t)
-		programtest.Write(t, filepath.Join(dir, unit+".d", "wrong.conf"), "[Service]\nProtectEverything=yes\n")
-		if out, status := verify(t, dir); status == 0 {
-			t.Errorf("a drop-in with an unknown key passes:\n%s", out)
-		}
-	})
-}
-
-// TestHardening holds the restrictions that docs/security.md promises.
-func TestHardening(t *testing.T) {
-	text := programtest.Read(t, unit)
-	for key, want := range map[string]string{
-		"User":                    "accelerator_exporter",
-		"ProtectSystem":           "strict",
-		"ProtectHome":             "yes",
-		"PrivateTmp":              "yes",
-		"NoNewPrivileges":         "yes",
-		"CapabilityBoundingSet":   "",
-		"DevicePolicy":            "closed",
-		"LimitCORE":               "0",
-		"MemoryMax":               "256M",
-		"TasksMax":                "256",
-		"RestrictAddressFamilies": "AF_INET AF_INET6 AF_UNIX AF_NETLINK",
-	} {
-		if got := setting(t, text, key); got != want {
-			t.Errorf("%s=%s, want %s", key, got, want)
+			// 2 is a wrong command line; 1, a file that is not on this machine.
+			if out, status := run(t, filepath.Join(programs.Folder(t), "accelerator_exporter"), f, "--config.check"); status == 2 {
+				t.Errorf("%s: %s: %s", name, f, out)
+			}
 		}
 	}
 }
 
-func TestSysusers(t *testing.T) {
-	programtest.Need(t, "systemd-sysusers")
+// TestStart runs the unit's ExecStart with the unit's environment and the
+// environment file, as another user without capabilities and new privileges.
+func TestStart(t *testing.T) {
+	programtest.Need(t, "setpriv", "sh")
 	programtest.NeedSuperuser(t)
-	root := t.TempDir()
-	programtest.Write(t, filepath.Join(root, "etc/passwd"), "root:x:0:0::/root:/bin/sh\n")
-	programtest.Write(t, filepath.Join(root, "etc/group"), "root:x:0:\nvideo:x:44:\nrender:x:105:\n")
-	programtest.Write(t, filepath.Join(root, "usr/lib/sysusers.d/accelerator_exporter.conf"), programtest.Read(t, "accelerator_exporter.sysusers"))
-	succeed(t, "systemd-sysusers", "--root="+root)
-	user, group := programtest.Read(t, filepath.Join(root, "etc/passwd")), programtest.Read(t, filepath.Join(root, "etc/group"))
-	for _, want := range []string{setting(t, programtest.Read(t, unit), "User"), setting(t, programtest.Read(t, unit), "Group")} {
-		if !strings.Contains(user, "\n"+want+":") || !strings.Contains(group, "\n"+want+":") {
-			t.Errorf("no user or group %s in\n%s%s", want, user, group)
-		}
+	dir, address := programs.Folder(t), programtest.FreeAddress(t)
+	environment := filepath.Join(dir, "default") // other users enter this folder
+	programtest.Write(t, environment, strings.Replace(programtest.Read(t, "accelerator_exporter.default"), `ARGS=""`,
+		`ARGS="--web.listen-address=`+address+` \
+--collector.metax --collector.interval=200ms"`, 1))
+
+	// The shell reads this file, which keeps to what both understand, as systemd does.
+	text := programtest.Read(t, unit)
+	line := regexp.MustCompile(`(?m)^ExecStart=(.*)$`).FindStringSubmatch(text)[1]
+	line = strings.Replace(line, program, filepath.Join(dir, "accelerator_exporter"), 1)
+	cmd := exec.CommandContext(t.Context(), "setpriv", "--reuid=65533", "--regid=65533", "--clear-groups", "--no-new-privs",
+		"--bounding-set=-all", "--inh-caps=-all", "sh", "-c", ". "+environment+"; exec "+line)
+	for _, m := range regexp.MustCompile(`(?m)^Environment=(.*)$`).FindAllStringSubmatch(text, -1) {
+		// The stand-in is where the driver would put the tool: on the unit's PATH.
+		cmd.Env = append(cmd.Env, strings.ReplaceAll(m[1], "/opt/mxdriver/bin", filepath.Join(dir, "fake")))
 	}
-	for _, want := range []string{"video:x:44:accelerator_exporter\n", "render:x:105:accelerator_exporter\n"} {
-		if !strings.Contains(group, want) {
-			t.Errorf("no %q in\n%s", want, group)
-		}
-	}
-	if !regexp.MustCompile(`(?m)^accelerator_exporter:.*:\S*/nologin$`).MatchString(user) {
-		t.Errorf("the user may log in:\n%s", user)
-	}
+	cmd.Env = append(cmd.Env, "FAKEHOST_STATE="+t.TempDir())
+	serve(t, cmd, address)
 }
 
-// TestLibraryPath: what npu-smi needs is the same wherever it is written.
-func TestLibraryPath(t *testing.T) {
-	const want = "/usr/local/Ascend/driver/lib64:/usr/local/Ascend/driver/lib64/common:/usr/local/Ascend/driver/lib64/driver"
-	for name, pattern := range map[string]string{
-		unit:                            `(?m)^Environment=LD_LIBRARY_PATH=(\S+)$`,
-		"accelerator_exporter.default":  `(?m)^#LD_LIBRARY_PATH=(\S+)$`,
-		"README.md":                     `--setenv=LD_LIBRARY_PATH=(\S+)`,
-		"../container/Dockerfile":       `(?m)^ENV LD_LIBRARY_PATH=(\S+)$`,
-		"../../docs/troubleshooting.md": `(?m)^ +LD_LIBRARY_PATH=(\S+) `,
-	} {
-		m := regexp.MustCompile(pattern).FindStringSubmatch(programtest.Read(t, name))
-		if m == nil || m[1] != want {
-			t.Errorf("%s has %q", name, m)
-		}
+// TestSocket hands the exporter its port as the socket unit does.
+func TestSocket(t *testing.T) {
+	programtest.Need(t, "systemd-socket-activate")
+	dir, address := programs.Folder(t), programtest.FreeAddress(t)
+	cmd := exec.CommandContext(t.Context(), "systemd-socket-activate", "--listen="+address, "--",
+		filepath.Join(dir, "accelerator_exporter"), "--web.systemd-socket", "--collector.interval=200ms",
+		"--collector.metax.command="+filepath.Join(dir, "fake/mx-smi"))
+	cmd.Env = append(os.Environ(), "FAKEHOST_STATE="+t.TempDir())
+	serve(t, cmd, address)
+}
+
+// serve starts the exporter, waits for eight cards, stops it, and wants a clean end.
+func serve(t *testing.T, cmd *exec.Cmd, address string) {
+	t.Helper()
+	exporter := programtest.Start(t, "the exporter", cmd)
+	programtest.Eventually(t, time.Minute, "cards", func() error {
+		return programtest.PageHas(t, "http://"+address+"/metrics", `accelerator_devices{vendor="metax"} 8`, `accelerator_collector_success{collector="numa"} 1`)
+	})
+	if err := exporter.End(t); err != nil {
+		t.Error(err)
 	}
 }
