@@ -30,14 +30,12 @@ func program(t *testing.T, command string) string {
 	return filepath.Join(programs.Folder(t), filepath.Base(command))
 }
 
-func configMaps(r rendered) []*corev1.ConfigMap { return all[*corev1.ConfigMap](r) }
-
 // TestExporterTakesItsFlags: the real program takes the flags of every form, and
 // the probes with all that they name.
 func TestExporterTakesItsFlags(t *testing.T) {
-	for _, f := range forms() {
-		t.Run(f.name, func(t *testing.T) {
-			r := render(t, f.values)
+	for name, values := range forms {
+		t.Run(name, func(t *testing.T) {
+			r := render(t, values)
 			for _, p := range pods(r) {
 				for _, c := range p.Spec.Containers {
 					if filepath.Base(strings.Join(c.Command, "")) != "accelerator_exporter" {
@@ -63,21 +61,14 @@ func mount(t *testing.T, r rendered, spec *corev1.PodSpec, c *corev1.Container) 
 	const etc = "/etc/accelerator_exporter"
 	folder := t.TempDir()
 	put := func(at, name, text string) {
-		path := filepath.Join(folder, strings.TrimPrefix(at, etc), name)
-		text = strings.ReplaceAll(text, etc, folder)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		programtest.Write(t, filepath.Join(folder, strings.TrimPrefix(at, etc), name), strings.ReplaceAll(text, etc, folder))
 	}
 	for _, m := range c.VolumeMounts {
 		for _, v := range spec.Volumes {
 			switch {
 			case v.Name != m.Name || !strings.HasPrefix(m.MountPath, etc):
 			case v.ConfigMap != nil:
-				for _, config := range configMaps(r) {
+				for _, config := range all[*corev1.ConfigMap](r) {
 					if config.Name == v.ConfigMap.Name {
 						put(m.MountPath, "probes.yml", config.Data["probes.yml"])
 					}
@@ -101,20 +92,6 @@ func certificate(t *testing.T) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 }
 
-// TestImageHasThePrograms: the commands are where the image has them.
-func TestImageHasThePrograms(t *testing.T) {
-	recipe, err := os.ReadFile(filepath.Join(root, "deploy/container/Dockerfile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range pods(render(t, metax+strings.TrimPrefix(benchmark, image))) {
-		command := p.Spec.Containers[0].Command[0]
-		if want := "/out/" + filepath.Base(command) + " "; !bytes.Contains(recipe, []byte(want)) || !bytes.Contains(recipe, []byte(" "+filepath.Dir(command)+"/\n")) {
-			t.Errorf("the image has no %s", command)
-		}
-	}
-}
-
 // TestLoadTest runs what the Jobs run, as Kubernetes would: a process for each
 // index, and one for the report, all at once. The results are those of one load.
 func TestLoadTest(t *testing.T) {
@@ -125,10 +102,7 @@ func TestLoadTest(t *testing.T) {
 		return err
 	})
 	folder := t.TempDir()
-	key := filepath.Join(folder, "api-key")
-	if err := os.WriteFile(key, []byte("key"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, filepath.Join(folder, "api-key"), "key")
 	start := time.Now().Add(3 * time.Second).UTC().Format(time.RFC3339)
 	jobs := all[*batchv1.Job](render(t, image+fmt.Sprintf(`
 benchmark:
