@@ -83,7 +83,6 @@ func registerPlacement(app *kingpin.Application, commands map[string]command) {
 	machine.register(c)
 	asJSON := c.Flag("json", "Print JSON.").Bool()
 	commands[placementCommand] = func(ctx context.Context, stdout, _ io.Writer) (int, error) {
-		defer endAtOnce(ctx)()
 		m, err := machine.read(ctx)
 		if err != nil {
 			return exitNothing, err
