@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
@@ -116,12 +115,6 @@ func settings() []setting {
 		run("different API", func(r runlog.Run) string { return string(r.API) }),
 		run("different dataset", datasetOf),
 		run("different seed", func(r runlog.Run) string { return strconv.FormatUint(r.Seed, 10) }),
-		run("different LoRA modules", func(r runlog.Run) string {
-			if len(r.LoRAModules) == 0 {
-				return "no modules"
-			}
-			return strings.Join(r.LoRAModules, " ") + " " + string(r.LoRAAssignment)
-		}),
 		run("prompts sent again as they are", func(r runlog.Run) string { return yesNo(r.ReusePrompts) }),
 		run("load from different machines", func(r runlog.Run) string { return r.Host }),
 		run("different versions of accelbench", func(r runlog.Run) string { return r.Version }),

@@ -66,7 +66,6 @@ func TestDifferentSettingsAreNamed(t *testing.T) {
 	for _, r := range sides[1].Reports {
 		r.Runs[0].Model = "qwen3"
 		r.Runs[0].Seed = 7
-		r.Runs[0].LoRAModules, r.Runs[0].LoRAAssignment = []string{"a", "b"}, runlog.LoRARandom
 		r.Runs[0].DatasetPath = "/elsewhere/open_qa.jsonl" // the same file on another machine
 		for i := range r.Steps {
 			r.Steps[i].Timeout, r.Steps[i].Warmups = time.Minute, 20
@@ -76,7 +75,6 @@ func TestDifferentSettingsAreNamed(t *testing.T) {
 	want := []string{
 		"different model: side none qwen2.5, side node0 qwen3.",
 		"different seed: side none 0, side node0 7.",
-		"different LoRA modules: side none no modules, side node0 a b random.",
 		"different timeout of a request: side none 2m0s, side node0 1m0s.",
 		"different warm-up: side none 0 requests, side node0 20 requests.",
 	}

@@ -49,7 +49,6 @@ func (w *steady) begin(answered int64) {
 	case w.step.Level() > 0:
 		w.from = w.meter.Reached.Load()
 	case w.step.Arrival == runlog.ArrivalBurst: // comes and goes at once
-	case w.step.Rise != (runlog.Rise{}): // never at one level
 	case answered > 0:
 		w.from = max(answered, w.meter.FirstSent.Load()+int64(w.step.RampUp))
 	}

@@ -16,9 +16,6 @@ import (
 // since its start, ascending; the first at 0. There are Step.Requests of them, or
 // no end. Each is reckoned from the start, so that no error adds up.
 func offsets(s runlog.Step, seed uint64) iter.Seq[time.Duration] {
-	if s.Rise != (runlog.Rise{}) {
-		return rising(s, seed)
-	}
 	return func(yield func(time.Duration) bool) {
 		sum, gap := 0.0, gaps(s, seed)
 		for n := 0; s.Requests == 0 || n < s.Requests; n++ {
@@ -30,25 +27,6 @@ func offsets(s runlog.Step, seed uint64) iter.Seq[time.Duration] {
 				return
 			}
 			sum += gap()
-		}
-	}
-}
-
-// rising yields the same for a rate that rises: the gap before a request is drawn
-// at that request's own rate, as vLLM's tool draws it, so that 9 gaps lie between
-// 10 requests and a start at rate 0 is none.
-func rising(s runlog.Step, seed uint64) iter.Seq[time.Duration] {
-	unit := s
-	unit.Rate = 1
-	return func(yield func(time.Duration) bool) {
-		at, gap := 0.0, gaps(unit, seed)
-		for n := range s.Requests {
-			if n > 0 {
-				at += gap() / s.Rise.At(n, s.Requests)
-			}
-			if !yield(duration(at)) {
-				return
-			}
 		}
 	}
 }

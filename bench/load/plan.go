@@ -72,28 +72,8 @@ func checkGamma(s runlog.Step) error {
 }
 
 func checkRate(s runlog.Step) error {
-	if s.Rise != (runlog.Rise{}) {
-		return checkRise(s)
-	}
 	if !(s.Rate > 0) || math.IsInf(s.Rate, 0) {
 		return fmt.Errorf("a rate of %g requests a second is not above 0", s.Rate)
-	}
-	return nil
-}
-
-func checkRise(s runlog.Step) error {
-	r := s.Rise
-	switch {
-	case r.Shape != runlog.RiseLinear && r.Shape != runlog.RiseExponential:
-		return fmt.Errorf("unknown shape %q of a rising rate", r.Shape)
-	case !(r.From >= 0) || !(r.To > 0) || r.From > r.To || math.IsInf(r.To, 0):
-		return fmt.Errorf("a rate cannot rise from %g to %g requests a second", r.From, r.To)
-	case r.Shape == runlog.RiseExponential && r.From == 0:
-		return errors.New("a rate cannot rise from 0 exponentially: it would stay 0")
-	case s.Requests == 0:
-		return errors.New("a rising rate needs a number of requests, at whose last it is reached")
-	case s.Rate > 0 || s.RampUp > 0:
-		return errors.New("a rising rate has neither another rate nor a ramp-up")
 	}
 	return nil
 }

@@ -221,7 +221,7 @@ func TestNothingToReport(t *testing.T) {
 // and no figures, and that requests withdrawn before they were sent are in it.
 func TestNeverSent(t *testing.T) {
 	withdrawn := runlog.Request{Never: true, Trace: openai.Trace{Failure: &openai.Failure{Reason: openai.ReasonCanceled}}}
-	r, err := reportOf(Options{Detail: true}, newMemlog("a").step(closed(2, 2), []runlog.Request{withdrawn, withdrawn}, false).over())
+	r, err := reportOf(Options{}, newMemlog("a").step(closed(2, 2), []runlog.Request{withdrawn, withdrawn}, false).over())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,30 +232,8 @@ func TestNeverSent(t *testing.T) {
 	if diff := cmp.Diff(Figures{Distributions: Distributions{}}, s.Whole); diff != "" {
 		t.Errorf("figures (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"No request was sent: there are no figures, so see why the step stopped, and run again."}, s.Warnings); diff != "" || len(s.Requests) != 0 {
-		t.Errorf("%d requests, warnings (-want +got):\n%s", len(s.Requests), diff)
-	}
-}
-
-func TestDetail(t *testing.T) {
-	late := answered(2*time.Second, 10, 3, time.Second, 2*time.Second, 4*time.Second)
-	late.Queued = time.Second
-	stopped := failed(0, time.Second, openai.ReasonHTTP429)
-	stopped.Trace.Usage = &openai.Usage{CompletionTokens: 5}
-	requests := []runlog.Request{late, stopped}
-	r, err := reportOf(Options{Detail: true}, newMemlog("a").step(closed(2, 2), requests, false).over())
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []Brief{
-		{Started: noon, Failure: "http_429"},
-		{
-			Started: at(2 * time.Second), PromptTokens: 10, OutputTokens: 3, TTFT: time.Second, E2E: 4 * time.Second,
-			Queue: time.Second, ITLs: []time.Duration{time.Second, 2 * time.Second},
-		},
-	}
-	if diff := cmp.Diff(want, r.Steps[0].Requests); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"No request was sent: there are no figures, so see why the step stopped, and run again."}, s.Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }
 

@@ -146,7 +146,6 @@ func TestFollowerIsLikeRead(t *testing.T) {
 	}{
 		"a search, asked after each level": {log: sought(1, 2, 4, 2, 3), opts: Options{AsRun: true}},
 		"a search, asked at any time":      {log: sought(1, 2, 1), opts: Options{AsRun: true}, anytime: true},
-		"detail":                           {log: sought(1, 2, 4), opts: Options{Detail: true, Chosen: []float64{99.9}}},
 		"lines out of order":               {log: disordered(), anytime: true},
 		"lines that cannot be read":        {log: disordered(), anytime: true, spoil: damaged},
 		"no line of it is whole": {log: disordered(), anytime: true, spoil: func(lines []string) []string {

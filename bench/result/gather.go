@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -40,7 +39,6 @@ type gather struct {
 	server     *serverWatch
 	serverFrom int
 	cpus       []cpuWatch // of each part's load generator
-	briefs     []Brief
 }
 
 var errChanged = errors.New("the log was cut while it was read: try again")
@@ -120,9 +118,6 @@ func (g *gather) request(r *runlog.Request, s runlog.Step) {
 	}
 	m.take(r, s.MaxConcurrency > 0)
 	g.checks.take(r)
-	if g.opts.Detail {
-		g.briefs = append(g.briefs, brief(r))
-	}
 }
 
 func (g *gather) sample(k int, s *runlog.Sample) {
@@ -163,7 +158,7 @@ func (g *gather) report() Step {
 	}
 	s := Step{
 		Step: g.joined.step, Machines: len(g.joined.parts), Account: g.account,
-		Stop: g.stop(), NotSteady: g.notSteady.why, SteadyTakes: g.notSteady.requests, Behind: behind, Chosen: g.opts.Chosen, Requests: g.briefs,
+		Stop: g.stop(), NotSteady: g.notSteady.why, SteadyTakes: g.notSteady.requests, Behind: behind, Chosen: g.opts.Chosen,
 	}
 	s.Account.Mismatch = g.mismatch()
 	if g.steady != nil {
@@ -196,7 +191,6 @@ func (g *gather) report() Step {
 	s.LocalFailures, s.Unreached, s.Lost, s.Silent = g.localFailures, g.unreached, g.lost, g.silent
 	s.ClientLimit, s.Short = g.clientLimit(&s), g.short(&s)
 	s.Warnings = g.warnings(&s)
-	slices.SortStableFunc(s.Requests, func(a, b Brief) int { return a.Started.Compare(b.Started) })
 	return s
 }
 
@@ -242,28 +236,4 @@ func (g *gather) stop() runlog.Stop {
 		}
 	}
 	return stop
-}
-
-// Brief is one request as vLLM's detailed results list it. Durations of what did
-// not happen are 0.
-type Brief struct {
-	Started          time.Time
-	PromptTokens     int
-	OutputTokens     int
-	TTFT, E2E, Queue time.Duration
-	ITLs             []time.Duration
-	Failure          string // empty for a success
-}
-
-func brief(r *runlog.Request) Brief {
-	t := &r.Trace
-	b := Brief{Started: t.Started, PromptTokens: promptTokens(r), Queue: r.Queued, ITLs: openai.ITLs(t)}
-	b.TTFT, _ = openai.TTFT(t)
-	b.E2E, _ = openai.E2E(t)
-	if t.Failure != nil {
-		b.Failure = t.Failure.Error()
-		return b
-	}
-	b.OutputTokens, _ = openai.OutputTokens(t)
-	return b
 }

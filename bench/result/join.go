@@ -106,7 +106,7 @@ func sameLevel(a, b runlog.Step) error {
 		return fmt.Errorf("one is %s, the other %s", a.Arrival, b.Arrival)
 	case a.Concurrency != b.Concurrency || a.MaxConcurrency != b.MaxConcurrency:
 		return errors.New("they differ in concurrency")
-	case a.Rate != b.Rate || a.Burstiness != b.Burstiness || a.Rise != b.Rise:
+	case a.Rate != b.Rate || a.Burstiness != b.Burstiness:
 		return errors.New("they differ in rate")
 	case a.Repeat != b.Repeat:
 		return errors.New("they are different repeats")
@@ -157,8 +157,6 @@ func (j *joined) add(p *section) {
 	j.step.Concurrency += p.step.Concurrency
 	j.step.MaxConcurrency += p.step.MaxConcurrency
 	j.step.Rate += p.step.Rate
-	j.step.Rise.From += p.step.Rise.From
-	j.step.Rise.To += p.step.Rise.To
 	j.step.Requests += p.step.Requests
 	if p.step.Started.Before(j.step.Started) {
 		j.step.Started = p.step.Started

@@ -121,7 +121,7 @@ func TestOneMachineWasInterrupted(t *testing.T) {
 // TestMachinesInStep has machines that drew the same gaps, begun 3 ms apart and by
 // clocks of their own: together they are no load of independent arrivals.
 func TestMachinesInStep(t *testing.T) {
-	const warning = "The machines sent at the same instants: give each its own --machine or --seed."
+	const warning = "The machines sent at the same instants: give each its own --seed."
 	poisson := runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 1, Started: noon}
 	constant := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Started: noon}
 	drawn := func(start, wobble time.Duration, sent int) []runlog.Request {

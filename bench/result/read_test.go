@@ -35,7 +35,7 @@ func write(t testing.TB, l *memlog) string {
 // TestReportFromDisk holds that nothing a report needs is lost on the way to disk
 // and back.
 func TestReportFromDisk(t *testing.T) {
-	opts := Options{Detail: true, Goodput: Objectives{E2E: time.Minute}}
+	opts := Options{Goodput: Objectives{E2E: time.Minute}}
 	a := tenSeconds(t, "a", func(l *memlog) {
 		l.sample(0, time.Second, runlog.SourceExporter, of("0", "power_watts", 100))
 		l.sample(0, 9*time.Second, runlog.SourceExporter, of("0", "power_watts", 300))

@@ -28,8 +28,6 @@ type Options struct {
 	// percentiles; beyond it they are read from a histogram of three significant
 	// digits. 1,000,000 when 0.
 	MaxExact int
-	// Detail keeps [Step.Requests]: memory grows with the number of requests.
-	Detail bool
 
 	limits []runlog.Limit // those of the search that chose the steps
 }
@@ -120,8 +118,7 @@ type Step struct {
 	ClientLimit string
 	// Short says by how much the load was less than the step is named by, a clause; empty
 	// if it was not.
-	Short    string
-	Requests []Brief // per request, only where Options asked for detail
+	Short string
 }
 
 // Heading is the step's title, and what makes it unique in the report.

@@ -43,7 +43,7 @@ func (g *gather) logWarnings(s *Step) (list words.List) {
 	machines := len(slices.Compact(hosts))
 	list.If(machines > 1, "The clocks of %d machines are joined: windows, rates and concurrency are only as good as their NTP, so see that it is in step.", machines)
 	list.If(len(g.joined.parts) > 1 && g.all.from > g.all.to, "The machines did not put on this load at the same time: start them together, or read their reports one by one.")
-	list.If(g.joined.sameArrivals(), "The machines sent at the same instants: give each its own --machine or --seed.")
+	list.If(g.joined.sameArrivals(), "The machines sent at the same instants: give each its own --seed.")
 	d := &s.Dataset
 	list.If(d.Estimated > 0, "The length of the answer was estimated for %d of %d prompts: the load is not token for token what the data set tells.", d.Estimated, d.Prompts)
 	first := ""

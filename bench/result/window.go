@@ -176,8 +176,6 @@ func steady(s runlog.Step, c *curve, warm, last int64) (span, unsteady) {
 		w.from = from
 	case s.Arrival == runlog.ArrivalBurst:
 		return span{}, unsteady{why: "all requests were sent at once"}
-	case s.Rise != (runlog.Rise{}):
-		return span{}, unsteady{why: "the rate rises to the last request"}
 	case warm == 0:
 		return span{}, unsteady{why: "no request succeeded"}
 	default:

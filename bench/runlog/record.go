@@ -15,7 +15,6 @@ package runlog
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 
@@ -44,11 +43,8 @@ type Run struct {
 	Schema  int       `json:"schema"`
 	ID      string    `json:"id"` // random, 16 hex digits
 	Started time.Time `json:"started"`
-	Host    string    `json:"host"` // of the load generator
-	// Machine tells the load generators of one load apart: the gaps between
-	// arrivals depend on it, so that no two send at the same instants.
-	Machine string `json:"machine,omitempty"`
-	Version string `json:"version"` // of accelbench
+	Host    string    `json:"host"`    // of the load generator
+	Version string    `json:"version"` // of accelbench
 	// Command is the command line, secrets left out.
 	Command []string   `json:"command"`
 	URL     string     `json:"url"` // base URL of the endpoint, without credentials
@@ -67,12 +63,9 @@ type Run struct {
 	// Lengths says how prompts of a given length were made where that is not exact,
 	// nil where it is, or where no length was asked for.
 	Lengths *Lengths `json:"lengths,omitempty"`
-	// Backend, Tokenizer and Metadata are what vLLM's command line calls so; they
-	// are only told on.
-	Backend   string            `json:"backend,omitempty"`
-	Tokenizer string            `json:"tokenizer,omitempty"`
-	Label     string            `json:"label,omitempty"`
-	Metadata  map[string]string `json:"metadata,omitempty"`
+	// Backend and Metadata are what vLLM's command line calls so; they are only kept.
+	Backend  string            `json:"backend,omitempty"`
+	Metadata map[string]string `json:"metadata,omitempty"`
 	// Objectives are what a good request was to meet, nil where nothing was said.
 	// Percentiles are those that were asked for, in the order given; none where the
 	// usual ones were meant.
@@ -80,10 +73,6 @@ type Run struct {
 	Percentiles []float64   `json:"percentiles,omitempty"`
 	// Capacity is what chose the steps, nil where they were given.
 	Capacity *Capacity `json:"capacity,omitempty"`
-	// LoRAModules are the names that requests ask for in place of Model, in turn or
-	// at random as LoRAAssignment says; none for Model alone.
-	LoRAModules    []string       `json:"lora_modules,omitempty"`
-	LoRAAssignment LoRAAssignment `json:"lora_assignment,omitempty"`
 	// Side names what is compared, see accelbench compare. Server is the process
 	// that was started for it, nil where none was.
 	Side   string  `json:"side,omitempty"`
@@ -130,15 +119,6 @@ type Server struct {
 	NotStarted string `json:"not_started,omitempty"`
 }
 
-// LoRAAssignment says which of several modules a request asks for.
-type LoRAAssignment string
-
-// The assignments, named as vLLM's --lora-assignment.
-const (
-	LoRARandom     LoRAAssignment = "random"
-	LoRARoundRobin LoRAAssignment = "round-robin"
-)
-
 // Arrival says how the requests of a step come.
 type Arrival string
 
@@ -162,12 +142,8 @@ type Step struct {
 	// MaxConcurrency bounds the requests in flight, of a closed loop too; 0 for no
 	// bound.
 	MaxConcurrency int `json:"max_concurrency,omitempty"`
-	// Rate is the arrivals a second of an open loop with gaps, else 0. It is 0 too
-	// where the rate follows Rise.
+	// Rate is the arrivals a second of an open loop with gaps, else 0.
 	Rate float64 `json:"rate,omitempty"`
-	// Rise is how the rate of an open loop goes up from the first request to the
-	// last; the zero value for a rate that does not.
-	Rise Rise `json:"rise,omitzero"`
 	// Burstiness is the shape of gamma gaps: 1 is Poisson, less is burstier.
 	Burstiness float64 `json:"burstiness,omitempty"`
 	// Requests and Duration say when requests stop coming, 0 for no limit of that
@@ -187,33 +163,6 @@ type Step struct {
 	// its figures.
 	Warmups int `json:"warmups,omitempty"`
 	Repeat  int `json:"repeat,omitempty"` // from 0
-}
-
-// Rise is a rate that goes up with the number of the request, as vLLM's
-// --ramp-up-strategy has it: From requests a second at the first one, To at the
-// last.
-type Rise struct {
-	Shape RiseShape `json:"shape"`
-	From  float64   `json:"from"` // requests a second
-	To    float64   `json:"to"`   // requests a second
-}
-
-// RiseShape says how the rate gets from one end to the other.
-type RiseShape string
-
-// The shapes, named as vLLM's --ramp-up-strategy.
-const (
-	RiseLinear      RiseShape = "linear"
-	RiseExponential RiseShape = "exponential"
-)
-
-// At is the rate at the request number i of n, from 0.
-func (r Rise) At(i, n int) float64 {
-	progress := float64(i) / float64(max(n-1, 1))
-	if r.Shape == RiseExponential {
-		return r.From * math.Pow(r.To/r.From, progress)
-	}
-	return r.From + (r.To-r.From)*progress
 }
 
 // Request is one request that is over, well or not.
@@ -338,7 +287,7 @@ func (s Step) Title() string {
 	case ArrivalBurst:
 		title = "all at once"
 	default:
-		title = Step{Arrival: s.Arrival, Rate: s.Rate, Rise: s.Rise}.Name()
+		title = Step{Arrival: s.Arrival, Rate: s.Rate}.Name()
 	}
 	if s.MaxConcurrency > 0 {
 		title += fmt.Sprintf(", at most %d in flight", s.MaxConcurrency)
@@ -363,9 +312,8 @@ func (s Step) Level() int {
 }
 
 // Name is how the step is called where its level matters: "8" for so many users,
-// "4 req/s" for a rate, "1-10 req/s linear" for one that rises, "inf" for a burst;
-// " max 100" after it is a bound on the requests in flight, " #2" the second of several
-// repeats.
+// "4 req/s" for a rate, "inf" for a burst; " max 100" after it is a bound on the requests
+// in flight, " #2" the second of several repeats.
 func (s Step) Name() string {
 	var name string
 	switch {
@@ -375,8 +323,6 @@ func (s Step) Name() string {
 		name = "inf"
 	case s.Arrival == ArrivalReplay:
 		name = "replay"
-	case s.Rise != (Rise{}):
-		name = fmt.Sprintf("%.6g-%.6g req/s %s", s.Rise.From, s.Rise.To, s.Rise.Shape)
 	default:
 		name = strconv.FormatFloat(s.Rate, 'g', 6, 64) + " req/s"
 	}

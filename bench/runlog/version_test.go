@@ -32,7 +32,8 @@ func TestLogOfVersion010(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(string(line), string(again)); diff != "" {
+		was := strings.Replace(string(line), `"machine":"a",`, "", 1) // gone since
+		if diff := cmp.Diff(was, string(again)); diff != "" {
 			t.Errorf("written again (-0.1.0 +now):\n%s", diff)
 		}
 	}

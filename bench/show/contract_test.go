@@ -121,7 +121,7 @@ func TestVLLMResultHasItsKeys(t *testing.T) {
 		strings.Fields("date endpoint_type backend label model_id tokenizer_id num_prompts card tp"),
 		strings.Fields("request_rate burstiness max_concurrency"),
 		strings.Fields("duration completed failed total_input_tokens total_output_tokens request_throughput"),
-		strings.Fields("request_goodput output_throughput total_token_throughput latencies queue_times"),
+		strings.Fields("request_goodput output_throughput total_token_throughput"),
 		strings.Fields("max_output_tokens_per_s max_concurrent_requests rtfx"),
 		statistics("ttft"), statistics("tpot"), statistics("itl"), []string{"x"})
 	text := rendered(t, renderings(sweep())["result-closed.json"])
@@ -337,7 +337,7 @@ func TestFileNames(t *testing.T) {
 		want string
 	}{
 		{runlog.Run{Model: "org/Qwen2.5", Backend: "vllm"}, closed(), "vllm-infqps-concurrency128-Qwen2.5-20260304-050607.json"},
-		{runlog.Run{Model: "m", Label: "../numa 0"}, open(), "numa_0-4.0qps-concurrency100-m-20260304-050607.json"},
+		{runlog.Run{Model: "m", Backend: "../numa 0"}, open(), "numa_0-4.0qps-concurrency100-m-20260304-050607.json"},
 		{runlog.Run{Model: "x/..", API: "completions"}, nothing(), "openai-infqps-model-20260304-050607.json"},
 		{runlog.Run{Model: "m", Backend: "vllm"}, again, "vllm-infqps-concurrency128-m-20260304-050607-r2.json"},
 	} {

@@ -111,14 +111,6 @@ func open() result.Step {
 		PrefixQueries: ptr(22512.0), PrefixHits: ptr(112.0), Preemptions: ptr(3.0),
 		Model: "Qwen/Qwen2.5-72B", TPOT: &result.Mean{Count: 940, Mean: 0.0385}, ITL: &result.Mean{Count: 180000, Mean: 0.0391}, Queue: &result.Mean{Count: 940, Mean: 0.012},
 	}
-	s.Requests = []result.Brief{
-		{
-			Started: start.Add(1500 * time.Millisecond), PromptTokens: 24, OutputTokens: 3, TTFT: 500 * time.Millisecond,
-			E2E: 600 * time.Millisecond, Queue: 30 * time.Millisecond, ITLs: []time.Duration{40e6, 60e6},
-		},
-		{Started: start.Add(2 * time.Second), Failure: "http_5xx: status 503: out of \"slots\""},
-		{Failure: "canceled"},
-	}
 	return s
 }
 
@@ -169,9 +161,6 @@ func hostile() *result.Report {
 		s.Warnings = []string{evil + " " + evil + " " + evil, evil}
 		for k := range s.Cards {
 			s.Cards[k].Vendor, s.Cards[k].Device, s.Cards[k].Name = evil, evil, evil
-		}
-		for k := range s.Requests {
-			s.Requests[k].Failure = evil
 		}
 	}
 	return r

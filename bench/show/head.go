@@ -7,7 +7,6 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // Head writes what was run, where and when, a line for each log: figures that are
@@ -17,19 +16,11 @@ func Head(w io.Writer, r *result.Report) error {
 	for i := range r.Runs {
 		run := &r.Runs[i]
 		text := fmt.Sprintf("%s at %s (%s), %s, from %s on %s, accelbench %s",
-			run.Model, run.URL, run.API, datasetText(run), generatorText(run), run.Started.Format(time.DateTime), run.Version)
+			run.Model, run.URL, run.API, datasetText(run), run.Host, run.Started.Format(time.DateTime), run.Version)
 		if run.Side != "" {
 			text += ", side " + run.Side
 		}
 		p.line("%s", words.Clean(text))
 	}
 	return p.writeTo(w)
-}
-
-// generatorText is the load generator's host, and its own name where it has one.
-func generatorText(run *runlog.Run) string {
-	if run.Machine == "" || run.Machine == run.Host {
-		return run.Host
-	}
-	return run.Host + " as " + run.Machine
 }

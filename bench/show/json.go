@@ -16,12 +16,9 @@ import (
 // version; none is renamed or taken away.
 const jsonSchema = 1
 
-// stepObject is a step as it is written, without what there is for each request:
-// that is in the log.
+// stepObject is a step as it is written.
 func stepObject(of *result.Step) object {
-	plain := *of
-	plain.Requests = nil
-	s := finiteCopy(plain)
+	s := finiteCopy(*of)
 	var perToken, dataset any
 	if v, ok := of.JoulesPerToken(); ok && words.Known(v) {
 		perToken = v

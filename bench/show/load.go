@@ -58,9 +58,6 @@ func arrivalText(s *runlog.Step) string {
 }
 
 func rateText(s *runlog.Step) string {
-	if r := s.Rise; r != (runlog.Rise{}) {
-		return fmt.Sprintf("%s to %s req/s, %s from the first request to the last", words.Number(r.From), words.Number(r.To), words.Clean(string(r.Shape)))
-	}
 	return words.Number(s.Rate) + " req/s"
 }
 

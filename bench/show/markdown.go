@@ -85,7 +85,7 @@ func (p *page) runFacts(r *result.Report) {
 			{"Endpoint", run.URL},
 			{"API", string(run.API)},
 			{"Data set", datasetText(run)},
-			{"Load generator", generatorText(run)},
+			{"Load generator", run.Host},
 			{"accelbench", run.Version},
 			{"Started", run.Started.Format(time.RFC3339)},
 			{"Seed", strconv.FormatUint(run.Seed, 10)},

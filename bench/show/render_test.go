@@ -19,7 +19,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 var allMetrics = show.VLLMOptions{
-	Metrics: []string{"ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue"}, Percentiles: []float64{90, 99, 99.9, 12.5}, Detail: true,
+	Metrics: []string{"ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue"}, Percentiles: []float64{90, 99, 99.9, 12.5},
 }
 
 // renderings are every form of a report and of its steps, by file name.

@@ -20,10 +20,6 @@ type VLLMOptions struct {
 	// Percentiles, as --metric-percentiles; 99 when empty. The report must have
 	// been made with them: those that it does not hold are left out.
 	Percentiles []float64
-	// Detail adds the arrays of --save-detailed to [VLLMResult], beside those that
-	// vLLM always leaves in; all are of
-	// [Step.Requests].
-	Detail bool
 }
 
 // VLLM writes the block "Serving Benchmark Result" of a whole step, with the

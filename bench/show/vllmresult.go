@@ -21,9 +21,8 @@ const vllmDate = "20060102-150405"
 
 // VLLMResult writes a step of r as vLLM's --save-result does: one object on one
 // line, with the keys of vLLM benchmarks/serve.py in their order, and ours under
-// the one key "x". Milliseconds for statistics, seconds in the arrays of
-// [VLLMOptions].Detail, whose start_times are Unix time and whose
-// generated_texts are empty: no text is kept. The rate is "inf" where requests
+// the one key "x". There are no arrays of single requests: these
+// are in the log. The rate is "inf" where requests
 // were not paced, and the burstiness "inf" where gaps were equal. Metadata stand
 // at the top, as vLLM has them, except those that would replace another key: all
 // of them are in "x" too.
@@ -64,9 +63,9 @@ func vllmSetup(run *runlog.Run, s *result.Step) object {
 		{"date", s.Started.Format(vllmDate)},
 		{"endpoint_type", vllmBackend(run)},
 		{"backend", vllmBackend(run)},
-		{"label", orNull(run.Label)},
+		{"label", nil},
 		{"model_id", cmp.Or(run.ModelPath, run.Model)},
-		{"tokenizer_id", cmp.Or(run.Tokenizer, run.ModelPath, run.Model)},
+		{"tokenizer_id", cmp.Or(run.ModelPath, run.Model)},
 		{"num_prompts", expected(s)},
 	}
 }
@@ -83,13 +82,6 @@ func vllmBackend(run *runlog.Run) string {
 	return "openai-chat"
 }
 
-func orNull(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
-}
-
 func vllmTraffic(s *result.Step) object {
 	var rate, burstiness, concurrency any = "inf", 1.0, nil
 	if s.Rate > 0 {
@@ -104,15 +96,7 @@ func vllmTraffic(s *result.Step) object {
 	if n := bound(&s.Step); n > 0 {
 		concurrency = n
 	}
-	traffic := object{{"request_rate", rate}, {"burstiness", burstiness}, {"max_concurrency", concurrency}}
-	if r := s.Rise; r != (runlog.Rise{}) {
-		traffic = append(traffic, object{
-			{"ramp_up_strategy", string(r.Shape)},
-			{"ramp_up_start_rps", finite(r.From)},
-			{"ramp_up_end_rps", finite(r.To)},
-		}...)
-	}
-	return traffic
+	return object{{"request_rate", rate}, {"burstiness", burstiness}, {"max_concurrency", concurrency}}
 }
 
 func vllmMeasured(s *result.Step, o VLLMOptions) object {
@@ -132,7 +116,6 @@ func vllmMeasured(s *result.Step, o VLLMOptions) object {
 		{"output_throughput", finite(f.OutputThroughput)},
 		{"total_token_throughput", finite(f.TotalThroughput)},
 	}
-	result = append(result, vllmArrays(s.Requests, o.Detail)...)
 	result = append(result,
 		member{"max_output_tokens_per_s", finite(f.PeakOutputThroughput)},
 		member{"max_concurrent_requests", f.PeakConcurrency},
@@ -145,43 +128,8 @@ func vllmMeasured(s *result.Step, o VLLMOptions) object {
 	return result
 }
 
-// vllmArrays are the values of each request: latencies and waits always, as vLLM's
-// own files have them, and the others in detail.
-func vllmArrays(requests []result.Brief, detail bool) object {
-	latencies := member{"latencies", arrayOf(requests, func(q result.Brief) float64 { return q.E2E.Seconds() })}
-	queues := member{"queue_times", arrayOf(requests, func(q result.Brief) float64 { return q.Queue.Seconds() })}
-	if !detail {
-		return object{latencies, queues}
-	}
-	return object{
-		{"input_lens", arrayOf(requests, func(q result.Brief) int { return q.PromptTokens })},
-		{"output_lens", arrayOf(requests, func(q result.Brief) int { return q.OutputTokens })},
-		{"ttfts", arrayOf(requests, func(q result.Brief) float64 { return q.TTFT.Seconds() })},
-		{"itls", arrayOf(requests, func(q result.Brief) []float64 { return arrayOf(q.ITLs, time.Duration.Seconds) })},
-		latencies,
-		{"start_times", arrayOf(requests, func(q result.Brief) float64 {
-			if q.Started.IsZero() {
-				return 0
-			}
-			return float64(q.Started.UnixMicro()) / 1e6
-		})},
-		queues,
-		{"generated_texts", make([]string, len(requests))},
-		{"errors", arrayOf(requests, func(q result.Brief) string { return q.Failure })},
-	}
-}
-
-// arrayOf has one value of each of all; it is never null.
-func arrayOf[T, V any](all []T, of func(T) V) []V {
-	values := make([]V, len(all))
-	for i := range all {
-		values[i] = of(all[i])
-	}
-	return values
-}
-
 // VLLMFileName is the name that vLLM gives such a file:
-// {label or backend}-{rate}qps[-concurrency{N}]-{model}-{date}.json, the model
+// {backend}-{rate}qps[-concurrency{N}]-{model}-{date}.json, the model
 // without its folders; the second of several repeats has -r2 before the .json.
 // What a file name cannot safely hold is replaced, so that the name never leaves
 // its folder.
@@ -198,6 +146,6 @@ func VLLMFileName(run *runlog.Run, s *result.Step, when time.Time) string {
 		concurrency = fmt.Sprintf("-concurrency%d", n)
 	}
 	model := run.Model[strings.LastIndex(run.Model, "/")+1:]
-	return fmt.Sprintf("%s-%sqps%s-%s-%s%s.json", FileName(cmp.Or(run.Label, vllmBackend(run)), "accelbench"), rate, concurrency,
+	return fmt.Sprintf("%s-%sqps%s-%s-%s%s.json", FileName(vllmBackend(run), "accelbench"), rate, concurrency,
 		FileName(model, "model"), when.Format(vllmDate), repeatName("-r", s))
 }

@@ -1,7 +1,6 @@
 package sweep
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -35,12 +34,9 @@ func (r *run) checkModels(ctx context.Context) error {
 	switch {
 	case failure == nil && model == "":
 		r.cfg.Run.Model = models[0]
+	case failure == nil && !slices.Contains(models, model):
+		return fmt.Errorf("the endpoint does not serve the model %q; it serves %s", model, listed(models))
 	case failure == nil:
-		for _, name := range append([]string{model}, r.cfg.Run.LoRAModules...) {
-			if !slices.Contains(models, name) {
-				return fmt.Errorf("the endpoint does not serve the model %q; it serves %s", name, listed(models))
-			}
-		}
 	case unreachable(failure):
 		return fmt.Errorf("asking %s for its models: %w", r.cfg.Run.URL, failure)
 	case model == "":
@@ -103,7 +99,6 @@ func describe(r *runlog.Run, steps []runlog.Step) error {
 	_, _ = rand.Read(id[:]) // never fails
 	r.Schema, r.ID = runlog.Schema, hex.EncodeToString(id[:])
 	r.Started, r.Host, r.GOMAXPROCS = time.Now(), host, runtime.GOMAXPROCS(0)
-	r.Machine = cmp.Or(r.Machine, host)
 	r.Steps = nil
 	for _, s := range steps {
 		r.Steps = append(r.Steps, s.Name())

@@ -54,9 +54,6 @@ type Ask struct {
 	IgnoreEOS       bool
 	ContinuousUsage bool
 	Extra           map[string]json.RawMessage // see [openai.Request.Extra]
-	// RequestIDPrefix begins every X-Request-Id, which are random without one. It must
-	// be fit for a header.
-	RequestIDPrefix string
 }
 
 // Watcher follows a run. Its methods are called one at a time but for
@@ -191,11 +188,11 @@ func (r *run) write(record runlog.Record) error {
 	return r.log.Write(record)
 }
 
-// gapSeed decides the gaps of a step's arrivals. Load generators that run the same
-// command must not send at the same instants.
+// gapSeed decides the gaps of a step's arrivals. Load generators that share a load
+// must not send at the same instants, so each is given a seed of its own.
 func gapSeed(r runlog.Run, s runlog.Step) uint64 {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%d %d %s", r.Seed, s.Index, r.Machine)
+	fmt.Fprintf(h, "%d %d", r.Seed, s.Index)
 	return h.Sum64()
 }
 
@@ -362,7 +359,7 @@ func (r *run) done(q *runlog.Request) error {
 // comes before the dataset's.
 func (r *run) request(s runlog.Step, j load.Job) openai.Request {
 	q := openai.Request{
-		API: r.cfg.Run.API, Model: r.model(s.Index, j.Seq),
+		API: r.cfg.Run.API, Model: r.cfg.Run.Model,
 		Prompt: j.Prompt.Text, Messages: j.Prompt.Messages, PromptTokens: j.Prompt.Tokens,
 		MaxTokens: j.Prompt.MaxTokens, Planned: j.Planned,
 		Timeout: s.Timeout, IdleTimeout: r.cfg.Ask.IdleTimeout,
@@ -370,9 +367,6 @@ func (r *run) request(s runlog.Step, j load.Job) openai.Request {
 	}
 	if s.MaxTokens > 0 {
 		q.MaxTokens = s.MaxTokens
-	}
-	if prefix := r.cfg.Ask.RequestIDPrefix; prefix != "" {
-		q.RequestID = fmt.Sprintf("%s%d-%d", prefix, s.Index, j.Seq)
 	}
 	return q
 }

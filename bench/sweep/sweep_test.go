@@ -295,14 +295,14 @@ func TestFolderIsNamedByTheModel(t *testing.T) {
 	}
 }
 
-// Two runs may begin in one second, and two load generators must not send at the
-// same instants.
+// Two runs may begin in one second, and machines with seeds of their own do not
+// send at the same instants.
 func TestRunsKeepApart(t *testing.T) {
 	cfg := plan(t, endpoint(t, nil))
 	cfg.Steps = []runlog.Step{{Arrival: runlog.ArrivalPoisson, Rate: 2000, Burstiness: 1, Requests: 20}}
-	gaps := map[string][]time.Duration{}
-	for _, machine := range []string{"a", "b", "a"} {
-		cfg.Run.Machine = machine
+	gaps := map[uint64][]time.Duration{}
+	for _, seed := range []uint64{0, 1, 0} {
+		cfg.Run.Seed = seed
 		result, err := Run(t.Context(), cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -313,13 +313,13 @@ func TestRunsKeepApart(t *testing.T) {
 		for _, r := range requests[1:] {
 			of = append(of, r.Trace.Planned.Sub(requests[0].Trace.Planned))
 		}
-		if before, ok := gaps[machine]; ok && !slices.Equal(before, of) {
-			t.Errorf("the same machine and seed gave other gaps: %v and %v", before, of)
+		if before, ok := gaps[seed]; ok && !slices.Equal(before, of) {
+			t.Errorf("the same seed gave other gaps: %v and %v", before, of)
 		}
-		gaps[machine] = of
+		gaps[seed] = of
 	}
-	if slices.Equal(gaps["a"], gaps["b"]) {
-		t.Error("two machines have the same gaps")
+	if slices.Equal(gaps[0], gaps[1]) {
+		t.Error("two seeds have the same gaps")
 	}
 	if found, _ := filepath.Glob(cfg.Folder + "*"); len(found) != 3 {
 		t.Errorf("folders: %v", found)

@@ -17,12 +17,8 @@ type askFlags struct {
 	maxTokens                  int
 	ignoreEOS, continuousUsage bool
 	sampling                   map[string]*string // members of the body by their flags
-	chatTemplate               string
 	stop                       []string
 	extra                      string
-	logprobs                   int
-	logprobsSet                bool
-	idPrefix                   string
 }
 
 func (a *askFlags) register(c flagSet) {
@@ -30,33 +26,23 @@ func (a *askFlags) register(c flagSet) {
 	c.Flag("ignore-eos", "Generate up to the maximum number of tokens, past the end of the answer (vLLM).").BoolVar(&a.ignoreEOS)
 	c.Flag("continuous-usage", "Ask for the usage with every chunk, for ITL per token (vLLM, SGLang).").BoolVar(&a.continuousUsage)
 	a.sampling = map[string]*string{}
-	for _, name := range []string{"temperature", "top-p", "top-k", "min-p", "frequency-penalty", "presence-penalty", "repetition-penalty"} {
+	for _, name := range []string{"temperature", "top-p"} {
 		a.sampling[name] = c.Flag(name, "Sampling parameter "+name+". Default: "+map[bool]string{true: "0.", false: "the server's."}[name == "temperature"]).String()
 	}
-	c.Flag("chat-template-kwargs", "JSON object of arguments for the chat template (vLLM).").StringVar(&a.chatTemplate)
-	c.Flag("logprobs", "Number of most likely tokens to return with their probabilities at each token. Default: none.").
-		IsSetByUser(&a.logprobsSet).IntVar(&a.logprobs)
 	c.Flag("stop", "Stop sequence, at which an answer ends; repeatable. Default: none; on a command line of evalscope-perf <|im_end|>, as there.").StringsVar(&a.stop)
 	bind(c.Flag("extra-body", "JSON object whose members are added to the body of every request."), secret(known(&a.extra)))
-	c.Flag("request-id-prefix", "Prefix of each X-Request-Id, before the numbers of step and request. Default: random ids.").StringVar(&a.idPrefix)
 }
 
 // config is what every request asks beside its prompt.
-func (a *askFlags) config(idle time.Duration, api openai.API) (sweep.Ask, error) {
-	ask := sweep.Ask{IdleTimeout: idle, IgnoreEOS: a.ignoreEOS, ContinuousUsage: a.continuousUsage, RequestIDPrefix: a.idPrefix}
-	switch {
-	case strings.ContainsFunc(a.idPrefix, func(r rune) bool { return r < '!' || r > '~' }):
-		return ask, errors.New("--request-id-prefix must be of letters, digits and signs: it goes into a header")
-	case a.logprobs < 0:
-		return ask, errors.New("--logprobs must not be negative")
-	}
+func (a *askFlags) config(idle time.Duration) (sweep.Ask, error) {
+	ask := sweep.Ask{IdleTimeout: idle, IgnoreEOS: a.ignoreEOS, ContinuousUsage: a.continuousUsage}
 	var err error
-	ask.Extra, err = a.extraBody(api)
+	ask.Extra, err = a.extraBody()
 	return ask, err
 }
 
 // extraBody are the members that are added to every request.
-func (a *askFlags) extraBody(api openai.API) (map[string]json.RawMessage, error) {
+func (a *askFlags) extraBody() (map[string]json.RawMessage, error) {
 	extra := map[string]json.RawMessage{}
 	if a.extra != "" {
 		if err := json.Unmarshal([]byte(a.extra), &extra); err != nil || extra == nil { // which null makes it
@@ -73,20 +59,12 @@ func (a *askFlags) extraBody(api openai.API) (map[string]json.RawMessage, error)
 		}
 		extra[strings.ReplaceAll(name, "-", "_")] = number
 	}
-	if a.chatTemplate != "" {
-		extra["chat_template_kwargs"] = json.RawMessage(a.chatTemplate)
-	}
 	if len(a.stop) > 0 {
 		list, err := json.Marshal(a.stop)
 		if err != nil {
 			return nil, err
 		}
 		extra["stop"] = list
-	}
-	if n := json.RawMessage(strconv.Itoa(a.logprobs)); a.logprobsSet && api == openai.Completions {
-		extra["logprobs"] = n
-	} else if a.logprobsSet {
-		extra["logprobs"], extra["top_logprobs"] = json.RawMessage("true"), n
 	}
 	if err := openai.CheckExtra(extra); err != nil {
 		return nil, fmt.Errorf("--extra-body: %w", err)

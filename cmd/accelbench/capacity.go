@@ -137,7 +137,7 @@ func (s *capacityFlags) measure(ctx context.Context, in *invocation, stdout, std
 		return exitNothing, err
 	}
 	tell(stderr, notes)
-	if q.options, err = s.render.options(false); err != nil {
+	if q.options, err = s.render.options(); err != nil {
 		return exitUsage, usage(err)
 	}
 	q.options.AsRun = true

@@ -59,7 +59,7 @@ func registerCompare(app *kingpin.Application, in *invocation, commands map[stri
 		if err := s.check(in.after); err != nil {
 			return exitUsage, usage(err)
 		}
-		options, err := (&renderFlags{goodput: s.goodput}).options(false)
+		options, err := (&renderFlags{goodput: s.goodput}).options()
 		if err != nil {
 			return exitUsage, usage(err)
 		}
@@ -287,7 +287,7 @@ func parseRun(shown, args []string, stderr io.Writer) (*runFlags, sweep.Config, 
 	case err != nil:
 	case in.run.wasTyped("repeat"):
 		err = usage(errors.New("--repeat belongs before --: repeats of one start of a server are not independent of each other"))
-	case in.run.wasTyped("format", "goodput", "save-result", "save-detailed", "append-result", "save-evalscope", "print-command"):
+	case in.run.wasTyped("format", "goodput", "save-result", "append-result", "save-evalscope"):
 		err = usage(errors.New("after -- stands what is put on the endpoint: --format and --goodput belong before it, and result files are made by accelbench report"))
 	}
 	if err != nil {

@@ -67,7 +67,7 @@ func (s *runFlags) config(shown []string) (cfg sweep.Config, notes []string, err
 	if err != nil {
 		return cfg, nil, err
 	}
-	ask, err := s.ask.config(s.load.idle, api)
+	ask, err := s.ask.config(s.load.idle)
 	if err != nil {
 		return cfg, nil, usage(err)
 	}
@@ -81,8 +81,8 @@ func (s *runFlags) config(shown []string) (cfg sweep.Config, notes []string, err
 	}
 	run := runlog.Run{
 		Version: version.Version, Command: withoutSecrets(s.command.Model(), shown), URL: base, API: api, Dataset: string(data.Kind), DatasetPath: data.Path,
-		Seed: s.load.seed, Machine: s.load.machine, ReusePrompts: s.data.reuse,
-		Backend: s.endpoint.backend, Tokenizer: s.out.tokenizer, Label: s.out.label, Metadata: s.out.metadata,
+		Seed: s.load.seed, ReusePrompts: s.data.reuse,
+		Backend: s.endpoint.backend, Metadata: s.out.metadata,
 	}
 	s.endpoint.setModel(&run)
 	return sweep.Config{
@@ -105,7 +105,7 @@ func (s *runFlags) notes(kind dataset.Kind, first runlog.Step) []string {
 		{s.data.inputLenSet && kind != dataset.Random && kind != dataset.Prefix, "the length of random prompts is without effect on a file"},
 		{s.out.webConfig != "" && s.out.webAddress == "", "--web.config.file is without effect without --web.listen-address"},
 		{s.out.exporterHTTP.any() && s.out.exporter == "", "the exporter's HTTP configuration is without effect without --exporter"},
-		{s.out.resultDir+s.out.resultFile+s.out.label != "" && !s.out.vllmResult(), "the name of vLLM's result file is without effect without --save-result"},
+		{s.out.resultDir+s.out.resultFile != "" && !s.out.vllmResult(), "the name of vLLM's result file is without effect without --save-result"},
 		{first.Warmups > 0, fmt.Sprintf("%d requests are sent before each step to warm up, and are in no figure", first.Warmups)},
 		{first.Arrival == runlog.ArrivalBurst, "all requests are sent at once, as there is no finite --request-rate and no --max-concurrency"},
 	} {

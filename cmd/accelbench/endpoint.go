@@ -24,8 +24,6 @@ type endpointFlags struct {
 	url, host, path, backend, api string
 	port                          int
 	model, served                 string
-	modules                       []string
-	assignment                    string
 	ready                         time.Duration
 	apiKeyFile, httpConfig        string
 	headers                       map[string]string
@@ -43,10 +41,6 @@ func (e *endpointFlags) register(c flagSet) {
 		known(&e.api, string(openai.Chat), string(openai.Completions)))
 	c.Flag("model", "Model to ask for. Default: the first that the server lists.").StringVar(&e.model)
 	c.Flag("served-model-name", "Model to ask for where --model is the path of its files.").StringVar(&e.served)
-	bind(c.Flag("lora-modules", "LoRA modules to ask for in place of the model, one per request; repeatable."), repeated(&e.modules, parseName))
-	e.assignment = string(runlog.LoRARandom)
-	bind(c.Flag("lora-assignment", "Assignment of LoRA modules to requests: random, by --seed, or round-robin. Default: random."),
-		choice(&e.assignment, "", string(runlog.LoRARandom), string(runlog.LoRARoundRobin)))
 	bind(c.Flag("api-key-file", "File with the API key. Default: the environment's OPENAI_API_KEY."), filename(&e.apiKeyFile))
 	bind(c.Flag("http-config", "YAML file with Prometheus' HTTP client configuration: TLS, client certificate, proxy, OAuth 2."), filename(&e.httpConfig))
 	bind(c.Flag("header", "HTTP header to send, KEY=VALUE; repeatable."), secret(pairs(&e.headers)))
@@ -83,9 +77,6 @@ func (e *endpointFlags) setModel(run *runlog.Run) {
 	run.Model = e.model
 	if e.served != "" {
 		run.Model, run.ModelPath = e.served, e.model
-	}
-	if len(e.modules) > 0 {
-		run.LoRAModules, run.LoRAAssignment = e.modules, runlog.LoRAAssignment(e.assignment)
 	}
 }
 
@@ -141,7 +132,7 @@ func (e *endpointFlags) client(base string) (openai.Config, error) {
 	}
 	cfg := openai.Config{
 		BaseURL: base, HTTP: http, KeepAlive: true, UserAgent: "accelbench/" + version.Version,
-		KnownModels: append([]string{e.model, e.served}, e.modules...),
+		KnownModels: []string{e.model, e.served},
 	}
 	_, err = openai.NewClient(cfg) // says what is wrong before anything is made
 	return cfg, err

@@ -129,7 +129,6 @@ func TestRespell(t *testing.T) {
 		"run --goodput ttft:500 tpot:50 --model m":  "run --goodput=ttft:500 --goodput=tpot:50 --model m",
 		"run --metadata a=1 b=2 http://h m f":       "run --metadata=a=1 --metadata=b=2 http://h m f",
 		"run --header A=http://x --metadata --n 1":  "run --header=A=http://x --n 1",
-		"run --lora-modules a b --seed 1":           "run --lora-modules=a --lora-modules=b --seed 1",
 		"run --timeline-itl-thresholds 25 50":       "run --timeline-itl-thresholds=25 --timeline-itl-thresholds=50",
 		"run --custom-output-len -1 --port 1":       "run --custom-output-len=-1 --port 1",
 		"report --goodput ttft:500 folder":          "report --goodput=ttft:500 folder",
@@ -190,12 +189,12 @@ func TestRates(t *testing.T) {
 // and sent as JSON. What is no number is told by the flag that it was given to.
 func TestSamplingNumbers(t *testing.T) {
 	for text, want := range map[string]string{".5": "0.5", "1.": "1", "+0.9": "0.9", "-.5": "-0.5", "40": "40", "0.10": "0.10", "1e-3": "1e-3"} {
-		cfg, err := parsed(t, "--frequency-penalty "+text)
+		cfg, err := parsed(t, "--temperature "+text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if got := string(cfg.Ask.Extra["frequency_penalty"]); got != want {
+		if got := string(cfg.Ask.Extra["temperature"]); got != want {
 			t.Errorf("%s is sent as %s, want %s", text, got, want)
 		}
 	}
@@ -205,7 +204,7 @@ func TestSamplingNumbers(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"NaN", "inf", "1e999", "warm"} {
-		if _, err := parsed(t, "--frequency-penalty "+text); err == nil || !strings.Contains(err.Error(), "--frequency-penalty \""+text+"\" is no number") {
+		if _, err := parsed(t, "--temperature "+text); err == nil || !strings.Contains(err.Error(), "--temperature \""+text+"\" is no number") {
 			t.Errorf("%s: error %v", text, err)
 		}
 	}

@@ -2,8 +2,6 @@ package main
 
 import (
 	"time"
-
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // loadFlags say how many requests come when.
@@ -13,9 +11,6 @@ type loadFlags struct {
 	maxConcurrency int
 	burstiness     float64
 	burstinessSet  bool
-	rise           string
-	from, to       float64 // requests a second of a rise
-	fromSet, toSet bool
 	requests       int
 	requestsSet    bool
 	warmups        int
@@ -28,7 +23,6 @@ type loadFlags struct {
 	maxFailures    float64 // a share of the requests
 	repeat         int
 	seed           uint64
-	machine        string
 	start          time.Time
 }
 
@@ -36,10 +30,6 @@ func (l *loadFlags) register(c flagSet) {
 	bind(c.Flag("concurrency", "Closed loop: number of users, who each wait for their answer; a list is a sweep. Default: 1; on a command line of vLLM's tool all requests at once."),
 		users(&l.users))
 	bind(c.Flag("request-rate", "Open loop: requests per second, independent of the server; a list is a sweep, inf sends all at once."), rates(&l.rates))
-	bind(c.Flag("ramp-up-strategy", "Shape of a rate that rises from the first request to the last, in place of --request-rate: linear or exponential."),
-		choice(&l.rise, "", string(runlog.RiseLinear), string(runlog.RiseExponential)))
-	c.Flag("ramp-up-start-rps", "Requests per second at the first request of a rising rate.").IsSetByUser(&l.fromSet).Float64Var(&l.from)
-	c.Flag("ramp-up-end-rps", "Requests per second at the last request of a rising rate.").IsSetByUser(&l.toSet).Float64Var(&l.to)
 	c.Flag("requests", "Number of requests of each step. Default: 1000; unlimited with --duration.").IsSetByUser(&l.requestsSet).IntVar(&l.requests)
 	bind(c.Flag("duration", "Duration of each step: how long it sends requests."), duration(&l.duration))
 	l.registerShape(c)
@@ -48,8 +38,6 @@ func (l *loadFlags) register(c flagSet) {
 		IsSetByUser(&l.selfTimedSet).BoolVar(&l.selfTimed)
 	c.Flag("max-failure-ratio", "Ratio of failed requests above which the run stops with exit code 3; 0 for never.").Default("0").Float64Var(&l.maxFailures)
 	c.Flag("repeat", "Number of times the whole sweep is run, for a comparison.").Default("1").IntVar(&l.repeat)
-	c.Flag("machine", "Name of this machine among several that share a load, so that their gaps differ. Default: JOB_COMPLETION_INDEX, else the host's name.").
-		Envar("JOB_COMPLETION_INDEX").StringVar(&l.machine)
 	bind(c.Flag("start-at", "Time to start at, such as 2026-03-04T05:06:07Z, so that several machines start together. Default: at once."), instant(&l.start))
 }
 

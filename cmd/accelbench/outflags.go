@@ -12,30 +12,24 @@ import (
 
 // outputFlags say where a run's files go and what is shown meanwhile.
 type outputFlags struct {
-	folder                        string
-	printCommand                  bool
-	saveEvalscope                 bool
-	saveResult, detailed, addLine bool
-	resultDir, resultFile         string
-	metadata                      map[string]string
-	label, tokenizer              string
-	quiet                         bool
-	webAddress, webConfig         string
-	exporter, server              string
-	exporterHTTP                  httpFlags
+	folder                string
+	saveEvalscope         bool
+	saveResult, addLine   bool
+	resultDir, resultFile string
+	metadata              map[string]string
+	quiet                 bool
+	webAddress, webConfig string
+	exporter, server      string
+	exporterHTTP          httpFlags
 }
 
 func (o *outputFlags) register(c flagSet) {
 	o.registerFolder(c)
-	c.Flag("print-command", "Print the command line in flags of accelbench and exit, to see what a command of another tool means; secrets are hidden.").BoolVar(&o.printCommand)
 	c.Flag("save-evalscope", "Also write evalscope-perf's files into the working directory: a summary for each step, and performance_metrics.png.").BoolVar(&o.saveEvalscope)
 	c.Flag("save-result", "Also write vLLM's result file for each step.").BoolVar(&o.saveResult)
-	c.Flag("save-detailed", "Also write vLLM's result file, with every request.").BoolVar(&o.detailed)
 	c.Flag("append-result", "Also write vLLM's result file, each result as a line at its end.").BoolVar(&o.addLine)
 	bind(c.Flag("result-dir", "Folder of vLLM's result file."), filename(&o.resultDir))
 	c.Flag("result-filename", "Name of vLLM's result file.").StringVar(&o.resultFile)
-	c.Flag("label", "First part of the name of vLLM's result file. Default: the backend.").StringVar(&o.label)
-	bind(c.Flag("tokenizer", "Tokenizer to keep with the result; tokens are counted by the server."), filename(&o.tokenizer))
 	o.registerSources(c)
 }
 
@@ -57,7 +51,7 @@ func (o *outputFlags) registerSources(c flagSet) {
 }
 
 // vllmResult reports whether vLLM's result file is asked for.
-func (o *outputFlags) vllmResult() bool { return o.saveResult || o.detailed || o.addLine }
+func (o *outputFlags) vllmResult() bool { return o.saveResult || o.addLine }
 
 // formatNone prints nothing.
 const formatNone = "none"
@@ -93,8 +87,8 @@ func (r *renderFlags) registerFormat(c flagSet, formats string) {
 
 // options are what a report must hold for all formats: evalscope's percentiles
 // among them.
-func (r *renderFlags) options(detail bool) (result.Options, error) {
-	o := result.Options{Percentiles: []float64{50, 66, 75, 80, 90, 95, 98, 99}, Chosen: r.percentiles, Detail: detail}
+func (r *renderFlags) options() (result.Options, error) {
+	o := result.Options{Percentiles: []float64{50, 66, 75, 80, 90, 95, 98, 99}, Chosen: r.percentiles}
 	for _, g := range r.goodput {
 		if err := addObjective(&o.Goodput, g); err != nil {
 			return o, fmt.Errorf("--goodput %s: %w", g, err)

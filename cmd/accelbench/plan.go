@@ -20,7 +20,7 @@ const (
 // check says what is wrong with a load, be it a flag's value or flags that do not go
 // together.
 func (l *loadFlags) check(replay bool) error {
-	closed, open, rises := len(l.users) > 0, len(l.rates) > 0, l.rise != ""
+	closed, open := len(l.users) > 0, len(l.rates) > 0
 	paced := slices.ContainsFunc(l.rates, func(rate float64) bool { return !math.IsInf(rate, 1) })
 	burst := open && l.maxConcurrency == 0 && slices.ContainsFunc(l.rates, func(rate float64) bool { return math.IsInf(rate, 1) })
 	for _, rule := range []struct {
@@ -33,26 +33,9 @@ func (l *loadFlags) check(replay bool) error {
 		{l.repeat < 1 || l.repeat > maxSteps, fmt.Sprintf("--repeat must be from 1 to %d", maxSteps)},
 		{!(l.maxFailures >= 0 && l.maxFailures <= 1), "--max-failure-ratio must be between 0 and 1"},
 
-		{!rises && (l.fromSet || l.toSet), "--ramp-up-start-rps and --ramp-up-end-rps need --ramp-up-strategy"},
-		{rises && (!l.fromSet || !l.toSet), "--ramp-up-strategy needs --ramp-up-start-rps and --ramp-up-end-rps"},
-		{rises && (open || closed), "--ramp-up-strategy sets the rate: give neither --request-rate nor --concurrency (--max-concurrency bounds it)"},
-		{rises && l.rampUpSet, "--ramp-up-strategy raises the rate over all requests, --ramp-up over a time: give one of them"},
-		{
-			rises && (!(l.from >= 0) || !(l.to > 0) || l.from > l.to || math.IsInf(l.to, 0)),
-			"--ramp-up-start-rps must be at least 0 and at most --ramp-up-end-rps",
-		},
-		{
-			runlog.RiseShape(l.rise) == runlog.RiseExponential && l.from == 0,
-			"--ramp-up-start-rps must be above 0 for --ramp-up-strategy exponential",
-		},
-		{
-			rises && l.requests == 0 && l.duration > 0,
-			"--ramp-up-strategy needs a number of --requests: its rate is reached at the last of them",
-		},
-
 		{closed && open, "--concurrency is a closed loop and --request-rate an open one: give one of them (--max-concurrency bounds an open loop)"},
 		{closed && l.maxConcurrency > 0, "--concurrency and --max-concurrency contradict each other"},
-		{replay && (closed || paced || rises), "a replay has its own times: give neither --concurrency nor --request-rate nor --ramp-up-strategy"},
+		{replay && (closed || paced), "a replay has its own times: give neither --concurrency nor --request-rate"},
 		{
 			l.rampUp > 0 && (burst || replay),
 			"--ramp-up is for users and for rates: there is none when all is sent at once, or in a replay",
@@ -75,7 +58,7 @@ func (l *loadFlags) unused(first runlog.Step) []string {
 	if l.selfTimedSet {
 		told = append(told, fmt.Sprintf("--%sself-timed is accepted, and without effect: %s", map[bool]string{false: "no-"}[l.selfTimed], selfTimedAlways))
 	}
-	if l.burstinessSet && first.Rate == 0 && l.rise == "" {
+	if l.burstinessSet && first.Rate == 0 {
 		told = append(told, "--burstiness is without effect without a --request-rate")
 	}
 	return told
@@ -116,13 +99,8 @@ func (l *loadFlags) steps(maxTokens int, replay bool) ([]runlog.Step, error) {
 
 // levels are the loads of a sweep: the instants of a replay, rates or users.
 func (l *loadFlags) levels(replay bool) []runlog.Step {
-	switch {
-	case replay:
+	if replay {
 		return []runlog.Step{{Arrival: runlog.ArrivalReplay, MaxConcurrency: l.maxConcurrency}}
-	case l.rise != "":
-		s := l.paced()
-		s.Rise = runlog.Rise{Shape: runlog.RiseShape(l.rise), From: l.from, To: l.to}
-		return []runlog.Step{s}
 	}
 	var steps []runlog.Step
 	for _, rate := range l.rates {

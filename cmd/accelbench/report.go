@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 
@@ -25,22 +24,15 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 	var output string
 	bind(c.Arg("FOLDER", "Folder of a run.").Required(), filenames(&folders))
 	bind(c.Flag("output", "Folder for report.json, .csv, .md, .html and the pictures. Default: the run's own, if it is one."), filename(&output))
-	var patience time.Duration
-	bind(c.Flag("await", "Maximum time to wait until each FOLDER holds a finished run, such as 2h. Default: do not wait."), duration(&patience))
 	render := new(renderFlags)
 	render.register(c, strings.Join(defaultFormats(), ",")+"; of a run of capacity: "+strings.Join(capacityFormats(), ","))
 	commands["report"] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		defer endAtOnce(ctx)()
-		options, err := render.options(false)
+		options, err := render.options()
 		if err != nil {
 			return exitUsage, usage(err)
 		}
 		options.AsRun = true
-		if patience > 0 {
-			if err := await(ctx, patience, folders, stderr); err != nil {
-				return exitNothing, fmt.Errorf("awaiting the runs: %w", err)
-			}
-		}
 		r, err := result.Read(options, folders...)
 		if err != nil {
 			return exitNothing, err
@@ -91,7 +83,7 @@ func (f *renderFlags) print(w io.Writer, r *result.Report) error {
 			if format.Name != name {
 				continue
 			}
-			if err := format.Write(w, r, f.vllm(r, false)); err != nil {
+			if err := format.Write(w, r, f.vllm(r)); err != nil {
 				return fmt.Errorf("printing the report: %w", err)
 			}
 		}
@@ -100,8 +92,8 @@ func (f *renderFlags) print(w io.Writer, r *result.Report) error {
 }
 
 // vllm is how vLLM's forms of r are written.
-func (f *renderFlags) vllm(r *result.Report, detail bool) show.VLLMOptions {
-	return show.VLLMOptions{Metrics: f.metrics, Percentiles: r.Chosen, Detail: detail}
+func (f *renderFlags) vllm(r *result.Report) show.VLLMOptions {
+	return show.VLLMOptions{Metrics: f.metrics, Percentiles: r.Chosen}
 }
 
 // file is one file of a report.

@@ -16,7 +16,6 @@ func severalWords() map[string]func(word string) bool {
 		"--slo":                     like(`[a-z0-9_]+(:p[0-9.]+)? *<.*`),
 		"--metadata":                anything,
 		"--header":                  anything,
-		"--lora-modules":            anything,
 		"--timeline-itl-thresholds": like(`[0-9.]+(,[0-9.]+)*`),
 		"--parallel":                users,
 		"--parallels":               users,

@@ -70,7 +70,7 @@ func (s *runFlags) saveResults(r *result.Report, stderr io.Writer) error {
 			name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), i+1, ext)
 		}
 		path := filepath.Join(s.out.resultDir, name)
-		write := func(w io.Writer) error { return show.VLLMResult(w, r, step, s.render.vllm(r, s.out.detailed)) }
+		write := func(w io.Writer) error { return show.VLLMResult(w, r, step, s.render.vllm(r)) }
 		save := writeFile
 		if s.out.addLine {
 			save = appendFile

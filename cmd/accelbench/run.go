@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
-	"github.com/kballard/go-shellquote"
 	"golang.org/x/term"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/live"
@@ -27,18 +26,12 @@ func registerRun(app *kingpin.Application, in *invocation, commands map[string]c
 		"run as they are, with only the program's name changed.")
 	s := newRunFlags(c)
 	commands[runCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		if s.out.printCommand {
-			in.run.drop("print-command")
-			tell(stderr, in.run.notes)
-			_, err := fmt.Fprintln(stdout, shellquote.Join(withoutSecrets(c.Model(), append([]string{"accelbench"}, in.run.args()...))...))
-			return exitMeasured, err
-		}
 		cfg, notes, err := s.config(in.args)
 		if err != nil {
 			return exitNothing, err
 		}
 		tell(stderr, append(in.run.notes, notes...))
-		options, err := s.render.options(s.out.vllmResult())
+		options, err := s.render.options()
 		if err != nil {
 			return exitUsage, usage(err)
 		}

@@ -27,6 +27,10 @@ func vllm() otherTool {
 		{name: "num-warmups", ours: "warmup-requests"},
 		{name: "ready-check-timeout-sec", ours: "ready-timeout"},
 		{name: "trust-remote-code", because: noTokenizer},
+		{name: "tokenizer", value: true, because: noTokenizer},
+		{name: "request-id-prefix", value: true, because: "request ids are random, and kept in traces.jsonl"},
+		{name: "label", value: true, because: "--metadata keeps one"},
+		{name: "save-detailed", because: "every request is kept in traces.jsonl"},
 		{name: "skip-tokenizer-init", because: noTokenizer},
 		{name: "tokenizer-mode", value: true, because: noTokenizer},
 		{name: "disable-tqdm", because: "progress goes to standard error; --quiet shows none"},
@@ -99,7 +103,7 @@ func implyVLLM(t *translation) error {
 	if !t.has("api", "backend") {
 		t.add("api", "completions")
 	}
-	if !t.has("concurrency", "max-concurrency", "request-rate", "ramp-up-strategy") && kind != dataset.Replay {
+	if !t.has("concurrency", "max-concurrency", "request-rate") && kind != dataset.Replay {
 		t.add("request-rate", "inf")
 	}
 	if kind == dataset.Custom && t.wasTyped("dataset-name") {

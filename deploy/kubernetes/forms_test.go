@@ -79,6 +79,7 @@ benchmark:
   url: http://vllm.models:8000
   args: ["--concurrency=8,16", --duration=5m, --dataset=openqa, --dataset-path=/data/open_qa.jsonl]
   startAt: "2026-03-04T05:06:07Z"
+  report: true
   results: {existingClaim: results}
   data: {existingClaim: datasets}
   apiKeySecret: {name: vllm, key: api-key}

@@ -93,7 +93,7 @@ func certificate(t *testing.T) string {
 }
 
 // TestLoadTest runs what the Jobs run, as Kubernetes would: a process for each
-// index, and one for the report, all at once. The results are those of one load.
+// index, and then one for the report. The results are those of one load.
 func TestLoadTest(t *testing.T) {
 	server := programtest.FreeAddress(t)
 	programtest.Start(t, "vllm", exec.Command(program(t, "fakehost"), "vllm", "--listen-address="+server, "--speed=200", "--output-tokens=8"))
@@ -112,7 +112,7 @@ benchmark:
   url: http://%s
   args: [--concurrency=2, --duration=2s, --dataset=random, --input-len=8, --format=none]
   startAt: %q
-  awaitSeconds: 60
+  report: true
   results: {existingClaim: results}
   apiKeySecret: {name: vllm}
 `, server, start)))
@@ -133,14 +133,13 @@ benchmark:
 				args := strings.NewReplacer("$(JOB_COMPLETION_INDEX)", fmt.Sprint(index), "/results/", folder+"/", "/etc/accelbench", folder,
 					":10069", "127.0.0.1:0").Replace(strings.Join(c.Args, "\n"))
 				run := exec.CommandContext(ctx, program(t, c.Command[0]), strings.Split(args, "\n")...)
-				run.Env = append(os.Environ(), fmt.Sprintf("JOB_COMPLETION_INDEX=%d", index))
 				if out, err := run.CombinedOutput(); err != nil {
 					t.Errorf("%s %d: %v\n%s\n%s", job.Name, index, err, args, out)
 				}
 			})
 		}
+		running.Wait()
 	}
-	running.Wait()
 	checkReport(t, filepath.Join(folder, "evening-1", "report", "report.json"), start)
 }
 
@@ -152,7 +151,7 @@ func checkReport(t *testing.T, path, start string) {
 	}
 	var report struct {
 		Runs []struct {
-			Machine string    `json:"machine"`
+			Seed    uint64    `json:"seed"`
 			Started time.Time `json:"started"`
 		} `json:"runs"`
 		Steps []struct {
@@ -162,12 +161,12 @@ func checkReport(t *testing.T, path, start string) {
 	if err := json.Unmarshal(text, &report); err != nil {
 		t.Fatal(err)
 	}
-	machines := map[string]bool{}
+	machines := map[uint64]bool{}
 	for _, run := range report.Runs {
-		machines[run.Machine] = true
+		machines[run.Seed] = true
 		begin, err := time.Parse(time.RFC3339, start)
 		if err != nil || run.Started.Before(begin) {
-			t.Errorf("machine %s began at %s, before %s (%v)", run.Machine, run.Started, start, err)
+			t.Errorf("machine %d began at %s, before %s (%v)", run.Seed, run.Started, start, err)
 		}
 	}
 	if len(machines) != 3 || len(report.Steps) != 1 {

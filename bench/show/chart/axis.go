@@ -49,11 +49,10 @@ type load struct {
 	bound      int
 	burstiness float64
 	arrival    runlog.Arrival
-	rise       runlog.Rise
 }
 
 func loadOf(s *result.Step) load {
-	l := load{kind: kindNone, bound: s.MaxConcurrency, burstiness: s.Burstiness, arrival: s.Arrival, rise: s.Rise}
+	l := load{kind: kindNone, bound: s.MaxConcurrency, burstiness: s.Burstiness, arrival: s.Arrival}
 	switch {
 	case s.Concurrency > 0:
 		l.kind, l.value = kindUsers, float64(s.Concurrency)

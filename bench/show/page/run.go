@@ -39,7 +39,6 @@ func runFacts(r *result.Report) []show.Fact {
 		{"Data set", datasetText},
 		{"Seed", func(run *runlog.Run) string { return strconv.FormatUint(run.Seed, 10) }},
 		{"A good request has a", func(*runlog.Run) string { return r.Objectives.String() }},
-		{"Label", func(run *runlog.Run) string { return run.Label }},
 		{"Side", func(run *runlog.Run) string { return run.Side }},
 		{"Metadata", metadata},
 		{"accelbench", func(run *runlog.Run) string { return run.Version }},
