@@ -3,64 +3,45 @@ package main
 import (
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 )
 
-// TestFlagsDocument fails when docs/flags.md lacks a flag, has one that is not
-// there, or tells another default.
-func TestFlagsDocument(t *testing.T) {
-	text, err := os.ReadFile("../../docs/flags.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	documented := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `--([a-z.[\\]-]+)` \\| ([^|]+) \\| [^|]+ \\|$").FindAllStringSubmatch(string(text), -1) {
-		documented[row[1]] = strings.Trim(row[2], "`")
-	}
-	want := map[string]string{}
+// A flag that a document, or a hint beside a failure, tells a user to set is there.
+func TestDocumentedFlagsExist(t *testing.T) {
+	flags := map[string]bool{}
 	for _, f := range (&settings{probe: probe.DefaultSpec()}).commandLine().Model().Flags {
-		name, byDefault := f.Name, strings.Join(f.Default, " ")
-		switch {
-		case f.Hidden:
-			continue
-		case !f.IsBoolFlag():
-		case byDefault == "true":
-			name, byDefault = "[no-]"+name, "on"
-		default:
-			name, byDefault = "[no-]"+name, "off"
-		}
-		said := documented[name]
-		switch {
-		case byDefault == "", // a default that is not a value is told in words
-			strings.HasPrefix(said, "on if"),
-			sameDuration(said, byDefault):
-			byDefault = said
-		}
-		if said == "" {
-			byDefault = "not documented: " + byDefault
-		}
-		want[name] = byDefault
+		flags["--"+f.Name] = true
+		flags["--no-"+f.Name] = f.IsBoolFlag()
 	}
-	if runtime.GOOS != "linux" { // the one flag that only Linux has
-		delete(documented, "[no-]web.systemd-socket")
+	flags["--web.systemd-socket"] = true // Linux only
+	ours := regexp.MustCompile(`--(?:no-)?(?:collector|config|kubernetes|log|path|probe|web)\.[a-z][a-z.-]*[a-z]`)
+	found := 0
+	for _, pattern := range []string{"../../README*.md", "../../docs/*.md", "../../docs/*/*.md", "../../deploy/*/*.md", "../../collector/hint.go"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, flag := range ours.FindAllString(string(text), -1) {
+				found++
+				if !flags[flag] && !strings.HasPrefix(flag, "--web.enable-remote") && !strings.HasPrefix(flag, "--config.file") {
+					t.Errorf("%s: %s is no flag of the exporter", path, flag)
+				}
+			}
+		}
 	}
-	if diff := cmp.Diff(want, documented); diff != "" {
-		t.Errorf("flags - docs/flags.md +\n%s", diff)
+	if found < 50 {
+		t.Errorf("found only %d flags in the documents", found)
 	}
-}
-
-func sameDuration(a, b string) bool {
-	x, errX := time.ParseDuration(a)
-	y, errY := time.ParseDuration(b)
-	return errX == nil && errY == nil && x == y
 }
 
 // A path that no request can have, or that another page has, is refused; it is no crash.
