@@ -1,142 +1,229 @@
 package fakevllm
 
 import (
+	"fmt"
 	"net/http"
-	"slices"
+	"strings"
 	"time"
 )
 
-// complete answers requests for a completion.
-func (s *Server) complete(chat bool) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		received := time.Now()
-		var req request
-		failed := readBody(w, r, &req)
-		m := styleOf(r)
-		if m.refuse != nil {
-			m.refuse(s, w, r, m)
-			return
-		}
-		if failed == nil {
-			failed = s.answer(w, r, &req, chat, received)
-		}
-		if failed != nil {
-			writeError(w, failed, m)
-		}
-	}
+// RequestRecord is what the server itself knows of one request for a completion:
+// the truth that a client's figures can be compared with. What did not happen,
+// or was never learned, is zero.
+type RequestRecord struct {
+	RequestID    string    `json:"request_id,omitempty"` // X-Request-Id
+	Fault        Fault     `json:"fault,omitempty"`      // empty for FaultNone
+	PromptTokens int       `json:"prompt_tokens,omitempty"`
+	OutputTokens int       `json:"output_tokens,omitempty"` // sent to the client
+	Arrived      time.Time `json:"arrived"`                 // when the request's header had been read
+	Scheduled    time.Time `json:"scheduled,omitzero"`      // when it was first in the batch
+	First        time.Time `json:"first,omitzero"`          // when its first token was made
+	Last         time.Time `json:"last,omitzero"`           // and its last
+	Ended        time.Time `json:"ended"`                   // when it had been answered or given up
+	// Finish is "stop", "length", or "abort" when the client or a fault ended the
+	// request; empty for one that never was in the engine.
+	Finish string `json:"finish,omitempty"`
 }
 
-// answer answers a request, unless the error it returns is to be the answer.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, req *request, chat bool, received time.Time) *apiError {
+// complete answers a request for a completion.
+func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
+	a := &answer{s: s, w: w, r: r, rc: http.NewResponseController(w)}
+	a.record = RequestRecord{RequestID: r.Header.Get("X-Request-Id"), Arrived: time.Now()}
+	defer a.end() // also when the connection is given up by a panic
+	w.Header().Set("X-Request-Id", a.record.RequestID)
+	if !s.authorized(r) {
+		writeUnauthorized(w)
+		return
+	}
+	fault, err := s.faultOf(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	if fault != FaultNone {
+		a.record.Fault = fault
+	}
+	var ok bool
+	if a.req, ok = readRequest(w, r); !ok || a.refuse(fault) {
+		return
+	}
+	a.id = "cmpl-" + a.record.RequestID
+	if a.req.chat {
+		a.id = "chat" + a.id
+	}
 	if s.cfg.Schedule.Gap > 0 {
-		return s.onSchedule(w, r, req, chat, received)
+		a.onSchedule()
+		return
 	}
-	j, failed := s.accept(r, req, chat)
-	if failed != nil {
-		return failed
+	a.fromEngine(fault)
+}
+
+// end tells of the request.
+func (a *answer) end() {
+	if a.s.cfg.Log == nil {
+		return
 	}
-	j.created = time.Now().Unix()
-	a := &answer{s: s, w: w, r: r, framer: newFramer(j)}
-	if ids := req.Prompt.ids; !chat {
-		if i := slices.IndexFunc(ids, func(id int32) bool { return !s.isToken(id) }); i >= 0 {
-			a.refuseToken(ids[i])
-			return nil
-		}
+	if a.q != nil {
+		a.s.engine.fill(&a.record, a.q)
 	}
-	if j.record != nil {
-		j.record.answer = a
+	a.record.OutputTokens = a.sent
+	a.record.Ended = time.Now()
+	a.s.cfg.Log(a.record)
+}
+
+// fromEngine answers with what the engine makes.
+func (a *answer) fromEngine(fault Fault) {
+	q := a.s.accept(a.w, &a.req)
+	if q == nil {
+		return
 	}
-	switch {
-	case j.script != nil:
-		j.script(a)
-	case j.stream:
-		a.streamed()
-	default:
-		a.whole()
+	a.seed, a.prompt = q.seed, q.prompt
+	if a.streamWithoutEngine(fault) {
+		return
 	}
-	return nil
+	if err := a.s.engine.submit(q); err != nil {
+		writeError(a.w, http.StatusServiceUnavailable, "ServiceUnavailableError", "%v", err)
+		return
+	}
+	a.q = q
+	defer a.s.engine.cancel(q)
+	a.stream(fault)
 }
 
 // answer is one request being answered.
 type answer struct {
-	s *Server
-	w http.ResponseWriter
-	r *http.Request
-	*framer
-	o        *wire
-	words    []byte // of the chunk being made
-	frame    []byte // that chunk
-	sent     int    // tokens
-	texts    int    // chunks with text
-	roleSent bool
-	finished bool
+	s      *Server
+	w      http.ResponseWriter
+	r      *http.Request
+	rc     *http.ResponseController
+	req    request
+	record RequestRecord
+	q      *sequence // nil before it is in the engine
+	id     string
+	seed   uint64 // of the text
+	prompt int    // tokens
+	sent   int    // tokens
+	failed error  // the first write that failed
 }
 
-// open starts the event stream.
+// chunk is one event of a stream.
+type chunk struct {
+	ID      string   `json:"id"`
+	Object  string   `json:"object"`
+	Created int64    `json:"created"`
+	Model   string   `json:"model"`
+	Choices []choice `json:"choices"`
+	Usage   *usage   `json:"usage,omitempty"`
+}
+
+type choice struct {
+	Index        int      `json:"index"`
+	Delta        *message `json:"delta,omitempty"`
+	Text         *string  `json:"text,omitempty"`
+	Logprobs     *int     `json:"logprobs"`
+	FinishReason *string  `json:"finish_reason"`
+}
+
+type usage struct {
+	PromptTokens     int `json:"prompt_tokens"`
+	TotalTokens      int `json:"total_tokens"`
+	CompletionTokens int `json:"completion_tokens"`
+}
+
+// chunk is an event with these choices.
+func (a *answer) chunk(choices ...choice) chunk {
+	c := chunk{ID: a.id, Object: "text_completion", Created: a.record.Arrived.Unix(), Model: a.s.cfg.Model, Choices: choices}
+	if a.req.chat {
+		c.Object = "chat.completion.chunk"
+	}
+	return c
+}
+
+// text is a choice with text and, at the end, the reason why there is no more.
+func (a *answer) text(text string, finish finishReason) choice {
+	var c choice
+	if a.req.chat {
+		c.Delta = &message{Content: text}
+	} else {
+		c.Text = &text
+	}
+	if finish != "" {
+		c.FinishReason = (*string)(&finish)
+	}
+	return c
+}
+
+func (a *answer) usage() *usage {
+	return &usage{PromptTokens: a.prompt, TotalTokens: a.prompt + a.sent, CompletionTokens: a.sent}
+}
+
+// open starts the event stream; a chat's first event names the assistant.
 func (a *answer) open() {
-	a.o = newWire(a.w, a.fault, func(d time.Duration) bool { return a.s.pause(a.r, d) })
+	a.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	a.w.WriteHeader(http.StatusOK)
+	a.failed = a.rc.Flush()
 }
 
-// event adds an event, whose memory the next one may take.
-func (a *answer) event(data []byte) {
-	a.frame = data
-	a.o.event(data)
-}
-
-// wait pauses between two writes and gives the connection up when nobody waits.
-func (a *answer) wait(d time.Duration) {
-	if !a.s.pause(a.r, d) {
-		panic(http.ErrAbortHandler)
+func (a *answer) sendRole() {
+	if a.req.chat {
+		a.send(a.chunk(choice{Delta: &message{Role: "assistant"}}))
 	}
 }
 
-// refuseToken refuses a token id as vLLM's engine does: after the response began,
-// where it streams.
-func (a *answer) refuseToken(id int32) {
-	e := badRequest("Token id %d is out of vocabulary", id)
-	if !a.stream {
-		writeError(a.w, e, a.style)
+// send writes an event.
+func (a *answer) send(c chunk) {
+	if a.req.StreamOptions.ContinuousUsageStats {
+		c.Usage = a.usage()
+	}
+	a.write(fmt.Appendf(nil, "data: %s\n\n", encode(c)))
+}
+
+func (a *answer) write(event []byte) {
+	if a.failed != nil {
 		return
 	}
-	a.open()
-	a.event(quoted(e.body(a.traits)))
-	a.done()
+	if _, a.failed = a.w.Write(event); a.failed == nil {
+		a.failed = a.rc.Flush()
+	}
 }
 
-// streamed sends tokens as the engine makes them; what it made while the last
+// stream sends tokens as the engine makes them; what it made while the last
 // write took is one chunk.
-func (a *answer) streamed() {
-	if !a.submit() {
-		return
-	}
-	defer a.s.engine.cancel(a.q)
+func (a *answer) stream(fault Fault) {
 	a.open()
-	for a.o.err == nil {
+	for texts := 0; a.failed == nil; {
 		over := a.progress()
-		if n := int(a.q.produced.Load()); over || a.sent == 0 || n-a.sent >= a.s.cfg.StreamInterval {
-			a.send(n, over)
+		if a.sent == 0 {
+			a.sendRole()
 		}
-		if a.interrupt != nil && (over || a.texts >= interruptAfter) {
-			a.interrupt(a)
+		if n := int(a.q.produced.Load()); n > a.sent {
+			text := a.words(a.sent, n)
+			a.sent = n
+			a.send(a.chunk(a.text(text, "")))
+			texts++
+		}
+		if (over || texts >= interruptAfter) && a.interrupt(fault) {
 			return
 		}
 		if over {
-			a.last(a.sent)
+			a.finish(a.q.reason)
 			return
 		}
-		a.o.send()
 	}
 }
 
-// submit hands the sequence to the engine, and reports whether there is one; else the
-// client gets a 503.
-func (a *answer) submit() bool {
-	err := a.s.engine.submit(a.q)
-	if err != nil {
-		writeError(a.w, &apiError{http.StatusServiceUnavailable, "ServiceUnavailableError", err.Error()}, a.style)
+// finish ends the stream properly.
+func (a *answer) finish(reason finishReason) {
+	a.send(a.chunk(a.text("", reason)))
+	if a.req.StreamOptions.IncludeUsage {
+		c := a.chunk()
+		c.Choices, c.Usage = []choice{}, a.usage()
+		a.send(c)
 	}
-	return err == nil
+	a.done()
 }
+
+func (a *answer) done() { a.write([]byte("data: [DONE]\n\n")) }
 
 // progress waits for new tokens and reports whether they are the last. It gives
 // the connection up when the client has gone or the engine has stopped.
@@ -158,106 +245,27 @@ func (a *answer) progress() (over bool) {
 	}
 }
 
-func (a *answer) sendRole() {
-	if a.chat && !a.roleSent {
-		a.event(a.role(a.frame[:0]))
+const vocabulary = `the a queue fills while cards decode each step adds one token per request and latency grows with load
+memory holds keys values pages blocks of every prompt so long answers take more room than short ones when
+users arrive faster wait longer until batch has free slot power rises temperature follows fans spin up`
+
+// words is the text of the answer's tokens from one to before another.
+func (a *answer) words(from, to int) string {
+	all := strings.Fields(vocabulary)
+	var text strings.Builder
+	for i := from; i < to; i++ {
+		if i > 0 {
+			text.WriteByte(' ')
+		}
+		text.WriteString(all[mix(a.seed+uint64(i))%uint64(len(all))])
 	}
-	a.roleSent = true
+	return text.String()
 }
 
-// send adds the tokens up to the n-th as chunks.
-func (a *answer) send(n int, over bool) {
-	if n > 0 && !a.traits.roleInEach {
-		a.sendRole()
-	}
-	for a.sent < n {
-		to, reasoning := n, a.sent < a.reasoning
-		if reasoning {
-			to = min(n, a.reasoning)
-		}
-		if a.fault == FaultMerged {
-			to = a.sent + 1
-		}
-		finish := finishReason("")
-		if over && to == n && a.q.reason == finishLength && !a.traits.emptyFinish && a.interrupt == nil {
-			finish, a.finished = finishLength, true // the last token itself was one too many
-		}
-		a.words = a.words[:0]
-		for i := a.sent; i < to; i++ {
-			a.words = a.word(a.words, i)
-		}
-		a.event(a.text(a.frame[:0], a.words, reasoning, finish, to))
-		a.sent = to
-		if len(a.words) > 0 {
-			a.texts++
-		}
-	}
-}
-
-// word appends the text of the answer's i-th token.
-func (a *answer) word(dst []byte, i int) []byte {
-	if a.traits.everyOtherEmpty && i%2 == 0 {
-		return dst
-	}
-	return a.s.lexicon.appendWord(dst, a.seed, i, a.fault == FaultSplit)
-}
-
-// last ends the stream properly after n tokens.
-func (a *answer) last(n int) {
-	if !a.finished {
-		a.event(a.finish(a.frame[:0], a.q.reason, n))
-	}
-	if a.usageApart() {
-		a.event(a.lastUsage(a.frame[:0], n))
-	}
-	a.done()
-}
-
-func (a *answer) done() {
-	a.event([]byte("[DONE]"))
-	a.o.finish()
-}
-
-// whole answers in one JSON body.
-func (a *answer) whole() {
-	if !a.submit() {
-		return
-	}
-	defer a.s.engine.cancel(a.q)
-	for over := false; !over; {
-		over = a.progress()
-	}
-	a.writeWhole(int(a.q.produced.Load()))
-}
-
-// writeWhole sends an answer of n tokens as one body.
-func (a *answer) writeWhole(n int) {
-	a.sent, a.texts = n, min(n, 1)
-	var reasoning, text []byte
-	for i := range n {
-		if i < a.reasoning {
-			reasoning = a.word(reasoning, i)
-		} else {
-			text = a.word(text, i)
-		}
-	}
-	choice := map[string]any{"index": 0, "logprobs": nil, "finish_reason": a.q.reason, "stop_reason": nil}
-	object := "text_completion"
-	if a.chat {
-		object = "chat.completion"
-		said := map[string]any{"role": "assistant", "content": string(text), "tool_calls": []any{}}
-		if a.reasoning > 0 {
-			said[a.traits.reasoningKey] = string(reasoning)
-		}
-		choice["message"] = said
-	} else {
-		choice["text"] = string(text)
-	}
-	body := map[string]any{
-		"id": a.id, "object": object, "created": a.created, "model": a.model, "choices": []any{choice},
-	}
-	if a.usage {
-		body["usage"] = a.counts(n, true)
-	}
-	writeJSON(a.w, http.StatusOK, body)
+// mix spreads the bits of x (the finisher of splitmix64).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }

@@ -18,14 +18,20 @@ const (
 	finishAbort  finishReason = "abort"
 )
 
+const (
+	maxModelLen = 32768 // tokens of prompt and answer
+	// cacheTokens is the room for the tokens of running requests. A request is admitted
+	// when all that it may come to fits, so none is ever sent back to the queue.
+	cacheTokens = 262144
+)
+
 // sequence is one request in the engine. The first group is set before submit
 // and constant from then on; the last belongs to the engine until done closes.
 type sequence struct {
 	prompt  int          // tokens, ≥ 1
-	blocks  []uint64     // hashes of the prompt's full blocks
 	limit   int          // output tokens it ends after, ≥ 1
 	reason  finishReason // why it ends there
-	stride  int          // steps per token, ≥ 1
+	seed    uint64       // of its text
 	private bool         // a background user's, nobody reads it
 
 	wake      chan struct{} // holds one token when there is progress
@@ -34,27 +40,19 @@ type sequence struct {
 	cancelled atomic.Bool
 
 	arrived, scheduled, first, last time.Time
-	cached, steps                   int
 	ended                           finishReason
 }
 
-func newSequence(prompt int, blocks []uint64, limit int, reason finishReason) *sequence {
-	return &sequence{
-		prompt: prompt, blocks: blocks, limit: limit, reason: reason, stride: 1,
-		wake: make(chan struct{}, 1), done: make(chan struct{}),
-	}
+func newSequence(prompt, limit int, reason finishReason) *sequence {
+	return &sequence{prompt: prompt, limit: limit, reason: reason, wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
-
-// size is the number of tokens the sequence keeps in the cache, one of them for
-// the token to come.
-func (q *sequence) size() int { return q.prompt + int(q.produced.Load()) + 1 }
 
 // engine is the batch: one goroutine, run, moves every running sequence on by a
 // token per step.
 type engine struct {
 	cfg     Config
 	met     *metrics
-	slow    func() bool
+	slow    atomic.Bool
 	penalty atomic.Uint64 // bits of the factor of every step, 0 for none
 	kick    chan struct{} // holds one token when there may be work
 	stopped chan struct{} // closed when run is over
@@ -62,19 +60,13 @@ type engine struct {
 	mu                 sync.Mutex
 	over               bool
 	waiting, running   []*sequence
-	cache              *prefixCache
 	submitted          uint64
 	background, wanted int
 }
 
-var errStopped = errors.New("engine is not running")
-
-func newEngine(cfg Config, slow func() bool) *engine {
-	e := &engine{
-		cfg: cfg, slow: slow, kick: make(chan struct{}, 1), stopped: make(chan struct{}),
-		cache: newPrefixCache(cfg.KVCacheTokens / blockTokens),
-	}
-	e.met = newMetrics(cfg.Model, cfg.MaxModelLen, e.load)
+func newEngine(cfg Config) *engine {
+	e := &engine{cfg: cfg, kick: make(chan struct{}, 1), stopped: make(chan struct{})}
+	e.met = newMetrics(cfg.Model, e.load)
 	return e
 }
 
@@ -83,7 +75,7 @@ func (e *engine) submit(q *sequence) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.over {
-		return errStopped
+		return errors.New("engine is not running")
 	}
 	q.arrived = time.Now()
 	e.waiting = append(e.waiting, q)
@@ -119,9 +111,7 @@ func (e *engine) run(ctx context.Context) {
 		now := time.Now()
 		length := e.begin(now, now.Sub(start))
 		if length == 0 {
-			if !e.idle(ctx, timer) {
-				return
-			}
+			e.idle(ctx, timer)
 			due = time.Now()
 			continue
 		}
@@ -129,20 +119,17 @@ func (e *engine) run(ctx context.Context) {
 			due = now
 		}
 		due = due.Add(length)
-		if wait := time.Until(due); wait > 0 {
-			timer.Reset(wait)
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-				return
-			}
+		timer.Reset(time.Until(due))
+		select {
+		case <-timer.C:
+			e.finish(time.Now())
+		case <-ctx.Done():
 		}
-		e.finish(time.Now())
 	}
 }
 
-// idle waits for work, or for the background wave to rise, and reports whether ctx goes on.
-func (e *engine) idle(ctx context.Context, timer *time.Timer) bool {
+// idle waits for work, or for the background wave to rise, or for the end.
+func (e *engine) idle(ctx context.Context, timer *time.Timer) {
 	var tick <-chan time.Time
 	if e.cfg.BackgroundUsers > 0 {
 		timer.Reset(max(e.cfg.BackgroundPeriod/500, time.Millisecond))
@@ -152,9 +139,7 @@ func (e *engine) idle(ctx context.Context, timer *time.Timer) bool {
 	case <-e.kick:
 	case <-tick:
 	case <-ctx.Done():
-		return false
 	}
-	return true
 }
 
 // begin admits what fits and returns how long the step lasts, 0 if there is
@@ -163,26 +148,21 @@ func (e *engine) begin(now time.Time, elapsed time.Duration) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.fillBackground(now, elapsed)
-	e.sweep()
+	e.waiting = slices.DeleteFunc(e.waiting, e.cancelled)
+	e.running = slices.DeleteFunc(e.running, e.cancelled)
 	prefill := e.admit(now)
 	if len(e.running) == 0 {
 		return 0
 	}
-	d := e.cfg.StepBase.Seconds() + e.cfg.StepPerSequence.Seconds()*float64(len(e.running)) +
+	seconds := e.cfg.StepBase.Seconds() + e.cfg.StepPerSequence.Seconds()*float64(len(e.running)) +
 		float64(prefill)/e.cfg.PrefillTokensPerSecond
-	if e.slow() {
-		d *= slowFactor
+	if e.slow.Load() {
+		seconds *= slowFactor
 	}
 	if penalty := math.Float64frombits(e.penalty.Load()); penalty > 0 {
-		d *= penalty
+		seconds *= penalty
 	}
-	return max(time.Duration(math.Round(d/e.cfg.Speed*float64(time.Second))), 1)
-}
-
-// sweep removes cancelled sequences from the queue and the batch.
-func (e *engine) sweep() {
-	e.waiting = slices.DeleteFunc(e.waiting, e.cancelled)
-	e.running = slices.DeleteFunc(e.running, e.cancelled)
+	return max(time.Duration(math.Round(seconds/e.cfg.Speed*float64(time.Second))), 1)
 }
 
 // cancelled ends a sequence that was cancelled, and reports whether it was.
@@ -196,35 +176,23 @@ func (e *engine) cancelled(q *sequence) bool {
 
 // admit moves waiting sequences into the batch, in order of arrival, and returns
 // the prompt tokens to compute for them.
-func (e *engine) admit(now time.Time) int {
-	prefill, used, taken := 0, e.usedBlocks(), 0
-	for _, q := range e.waiting {
-		need := blocksOf(q.size())
-		if len(e.running) == e.cfg.MaxNumSeqs || used+need > e.capacity() {
+func (e *engine) admit(now time.Time) (prefill int) {
+	reserved := 0
+	for _, q := range e.running {
+		reserved += q.prompt + q.limit
+	}
+	for len(e.waiting) > 0 && len(e.running) < e.cfg.MaxNumSeqs {
+		q := e.waiting[0]
+		if reserved += q.prompt + q.limit; reserved > cacheTokens {
 			break
 		}
-		used += need
-		taken++
-		cached := e.cache.use(q.blocks, q.prompt)
-		prefill += q.size() - 1 - cached
-		if q.scheduled.IsZero() {
-			q.scheduled, q.cached = now, cached
-			e.met.admitted(q)
-		}
+		prefill += q.prompt
+		q.scheduled = now
+		e.met.admitted(q)
 		e.running = append(e.running, q)
+		e.waiting = e.waiting[1:]
 	}
-	e.waiting = slices.Delete(e.waiting, 0, taken)
 	return prefill
-}
-
-func (e *engine) capacity() int { return e.cfg.KVCacheTokens / blockTokens }
-
-func (e *engine) usedBlocks() int {
-	used := 0
-	for _, q := range e.running {
-		used += blocksOf(q.size())
-	}
-	return used
 }
 
 // finish ends a step: every running sequence has one token more, and those that are
@@ -232,14 +200,7 @@ func (e *engine) usedBlocks() int {
 func (e *engine) finish(now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.running = slices.DeleteFunc(e.running, func(q *sequence) bool {
-		if e.cancelled(q) {
-			return true
-		}
-		q.steps++
-		return q.steps%q.stride == 0 && e.token(q, now)
-	})
-	e.preempt()
+	e.running = slices.DeleteFunc(e.running, func(q *sequence) bool { return e.cancelled(q) || e.token(q, now) })
 }
 
 // token gives a sequence its next token and reports whether it was the last.
@@ -256,19 +217,6 @@ func (e *engine) token(q *sequence, now time.Time) bool {
 	}
 	signal(q.wake)
 	return false
-}
-
-// preempt sends the latest arrivals back to the head of the queue while the
-// cache is too small for the batch; they will prefill all they had again.
-func (e *engine) preempt() {
-	for used := e.usedBlocks(); used > e.capacity(); {
-		last := len(e.running) - 1
-		q := e.running[last]
-		e.running = slices.Delete(e.running, last, last+1)
-		e.waiting = slices.Insert(e.waiting, 0, q)
-		used -= blocksOf(q.size())
-		e.met.preemptions.Inc()
-	}
 }
 
 func (e *engine) end(q *sequence, reason finishReason) {
@@ -292,6 +240,18 @@ func (e *engine) stop() {
 	close(e.stopped)
 }
 
+// fill writes down what became of a sequence, which may still be in the batch.
+func (e *engine) fill(record *RequestRecord, q *sequence) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	record.PromptTokens = q.prompt
+	record.Scheduled, record.First, record.Last = q.scheduled, q.first, q.last
+	record.Finish = string(q.ended)
+	if q.ended == "" {
+		record.Finish = string(finishAbort) // at the next step
+	}
+}
+
 // backgroundPrompt is the prompt of a background user, in tokens.
 const backgroundPrompt = 40
 
@@ -300,8 +260,8 @@ const backgroundPrompt = 40
 func (e *engine) fillBackground(now time.Time, elapsed time.Duration) {
 	e.wanted = wave(e.cfg.BackgroundUsers, e.cfg.BackgroundPeriod, elapsed)
 	for e.background < e.wanted {
-		prompt := min(backgroundPrompt, e.cfg.MaxModelLen-1)
-		q := newSequence(prompt, nil, min(e.naturalLocked(), e.cfg.MaxModelLen-prompt), finishStop)
+		e.submitted++
+		q := newSequence(backgroundPrompt, naturalLength(e.cfg, e.submitted), finishStop)
 		q.private, q.arrived = true, now
 		e.background++
 		e.waiting = append(e.waiting, q)
@@ -318,12 +278,8 @@ func wave(crest int, period, elapsed time.Duration) int {
 func (e *engine) natural() (tokens int, number uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.naturalLocked(), e.submitted
-}
-
-func (e *engine) naturalLocked() int {
 	e.submitted++
-	return naturalLength(e.cfg, e.submitted)
+	return naturalLength(e.cfg, e.submitted), e.submitted
 }
 
 // naturalLength is the length of the n-th answer. The quantiles walk by the
@@ -338,8 +294,12 @@ func naturalLength(cfg Config, n uint64) int {
 func (e *engine) load() Load {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	held := 0
+	for _, q := range e.running {
+		held += q.prompt + int(q.produced.Load())
+	}
 	return Load{
 		Running: len(e.running), Waiting: len(e.waiting), BackgroundUsers: e.wanted,
-		KVCacheUsage: float64(e.usedBlocks()) / float64(e.capacity()),
+		KVCacheUsage: float64(held) / cacheTokens,
 	}
 }

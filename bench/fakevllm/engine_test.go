@@ -8,10 +8,7 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // figures are what a load generator would print of a closed loop.
 type figures struct {
@@ -35,7 +32,7 @@ func closedLoop(t *testing.T, cfg Config, n int, span time.Duration) figures {
 				for ctx.Err() == nil {
 					asked := time.Now()
 					length, _ := e.natural()
-					q := newSequence(backgroundPrompt, nil, length, finishStop)
+					q := newSequence(backgroundPrompt, length, finishStop)
 					if e.submit(q) != nil {
 						return
 					}
@@ -173,7 +170,7 @@ func TestDefaultsReproduceTheMeasurements(t *testing.T) {
 // submitNew hands the engine a sequence of its own.
 func submitNew(t *testing.T, e *engine, prompt, limit int) *sequence {
 	t.Helper()
-	q := newSequence(prompt, nil, limit, finishLength)
+	q := newSequence(prompt, limit, finishLength)
 	if err := e.submit(q); err != nil {
 		t.Fatal(err)
 	}
@@ -186,18 +183,15 @@ func plain() Config {
 }
 
 func TestStepTimes(t *testing.T) {
-	for _, tc := range []struct {
-		name        string
+	for name, tc := range map[string]struct {
 		change      func(*Config)
-		stride      int
 		first, last time.Duration // of 2 requests with 5 prompt tokens and 3 output tokens
 	}{
-		{"plain", func(*Config) {}, 1, 22 * time.Millisecond, 46 * time.Millisecond},
-		{"speed 10", func(c *Config) { c.Speed = 10 }, 1, 2200 * time.Microsecond, 4600 * time.Microsecond},
-		{"slow server", func(c *Config) { c.Fault = FaultSlow }, 1, 440 * time.Millisecond, 920 * time.Millisecond},
-		{"slow requests", func(*Config) {}, slowFactor, 250 * time.Millisecond, 730 * time.Millisecond},
+		"plain":       {func(*Config) {}, 22 * time.Millisecond, 46 * time.Millisecond},
+		"speed 10":    {func(c *Config) { c.Speed = 10 }, 2200 * time.Microsecond, 4600 * time.Microsecond},
+		"slow server": {func(c *Config) { c.Fault = FaultSlow }, 440 * time.Millisecond, 920 * time.Millisecond},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cfg := plain()
 				tc.change(&cfg)
@@ -206,23 +200,13 @@ func TestStepTimes(t *testing.T) {
 					t.Fatal(err)
 				}
 				start := time.Now()
-				var both [2]*sequence
-				for i := range both {
-					both[i] = newSequence(5, nil, 3, finishLength)
-					both[i].stride = tc.stride
-					if err := s.engine.submit(both[i]); err != nil {
-						t.Fatal(err)
-					}
-				}
+				both := []*sequence{submitNew(t, s.engine, 5, 3), submitNew(t, s.engine, 5, 3)}
 				ctx, cancel := context.WithCancel(t.Context())
 				go func() { _ = s.Run(ctx) }()
 				for _, q := range both {
 					<-q.done
-					if got := q.first.Sub(start); got != tc.first {
-						t.Errorf("first token after %v, want %v", got, tc.first)
-					}
-					if got := q.last.Sub(start); got != tc.last {
-						t.Errorf("last token after %v, want %v", got, tc.last)
+					if first, last := q.first.Sub(start), q.last.Sub(start); first != tc.first || last != tc.last {
+						t.Errorf("first token after %v, want %v, last after %v, want %v", first, tc.first, last, tc.last)
 					}
 				}
 				cancel()
@@ -284,23 +268,17 @@ func TestCancelFreesThePlace(t *testing.T) {
 	})
 }
 
-func TestPreemption(t *testing.T) {
+// A request that the cache has no room for waits.
+func TestCacheBoundsTheBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := plain()
-		cfg.MaxModelLen, cfg.KVCacheTokens = 64, 80
-		e := startEngine(t, cfg)
-		first := submitNew(t, e, 10, 54)
-		second := submitNew(t, e, 10, 54)
-		<-first.done
-		<-second.done
-		if n := counterValue(t, e, "vllm:num_preemptions_total"); n != 1 {
-			t.Errorf("%v preemptions of two requests of 64 tokens in a cache for 80", n)
+		e := startEngine(t, plain())
+		for range 9 { // of which 8 fill the cache
+			submitNew(t, e, 1, maxModelLen-1)
 		}
-		if first.produced.Load() != 54 || second.produced.Load() != 54 {
-			t.Errorf("made %d and %d tokens", first.produced.Load(), second.produced.Load())
-		}
-		if !second.last.After(first.last) {
-			t.Error("the request that came later was not the one sent back")
+		time.Sleep(100 * maxModelLen * time.Microsecond)
+		load := e.load()
+		if load.Running != 8 || load.Waiting != 1 || load.KVCacheUsage <= 0 || load.KVCacheUsage >= 1 {
+			t.Errorf("load: %+v", load)
 		}
 	})
 }

@@ -16,7 +16,7 @@ const exposition = "testdata/metrics.golden"
 func TestExposition(t *testing.T) {
 	s, hs := serve(t, quick())
 	for range 2 {
-		post(t, hs.URL+"/v1/completions", `{"prompt":"`+strings.Repeat("word ", 40)+`","max_tokens":10,"ignore_eos":true}`)
+		post(t, hs.URL+"/v1/completions", `{"prompt":"`+strings.Repeat("word ", 40)+`","max_tokens":10,"ignore_eos":true,"stream":true}`)
 	}
 	all := expositiontest.Gather(t, s.engine.met.registry)
 	for name, f := range all {

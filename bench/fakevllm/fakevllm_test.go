@@ -2,7 +2,6 @@ package fakevllm
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -10,8 +9,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // serve runs a server on loopback until the test's end.
 func serve(t *testing.T, cfg Config) (*Server, *httptest.Server) {
@@ -35,10 +38,10 @@ func serve(t *testing.T, cfg Config) (*Server, *httptest.Server) {
 }
 
 // quick is a server that answers within milliseconds.
-func quick() Config { return Config{Speed: 100, FaultPace: 20 * time.Millisecond} }
+func quick() Config { return Config{Speed: 100} }
 
-// post sends a JSON body and returns the response with its body read.
-func post(t *testing.T, url, body string, header ...string) (*http.Response, string) {
+// post sends a JSON body and returns the status and the body of the answer.
+func post(t *testing.T, url, body string, header ...string) (status int, answer string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -51,101 +54,183 @@ func post(t *testing.T, url, body string, header ...string) (*http.Response, str
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = resp.Body.Close()
-	return resp, string(b)
-}
-
-// chunk is what a client reads of an event.
-type chunk struct {
-	ID      string
-	Model   string
-	Choices []struct {
-		Text         string
-		FinishReason string `json:"finish_reason"`
-		Delta        struct {
-			Role, Content, Reasoning string
-			ReasoningContent         string `json:"reasoning_content"`
-		}
-	}
-	Usage   *usage
-	Timings map[string]float64
-	Error   *struct{ Message string }
-}
-
-// said is all the text in a chunk.
-func (c chunk) said() string {
-	text := ""
-	for _, choice := range c.Choices {
-		d := choice.Delta
-		text += choice.Text + d.Reasoning + d.ReasoningContent + d.Content
-	}
-	return text
-}
-
-func (c chunk) finish() string {
-	if len(c.Choices) == 0 {
-		return ""
-	}
-	return c.Choices[0].FinishReason
-}
-
-// events returns the data of each event of a stream, read the simplest way.
-func events(body string) []string {
-	var out []string
-	lines := bufio.NewScanner(strings.NewReader(body))
-	lines.Buffer(nil, 64<<20)
-	for lines.Scan() {
-		if data, ok := strings.CutPrefix(strings.TrimSuffix(lines.Text(), "\r"), "data: "); ok {
-			out = append(out, data)
-		}
-	}
-	return out
+	return resp.StatusCode, string(b)
 }
 
 // chunks decodes a stream that must end with [DONE].
 func chunks(t *testing.T, body string) []chunk {
 	t.Helper()
-	data := events(body)
-	if len(data) == 0 || data[len(data)-1] != "[DONE]" {
-		t.Fatalf("the stream does not end with [DONE]: %q", body)
-	}
 	var out []chunk
-	for _, d := range data[:len(data)-1] {
+	for lines := bufio.NewScanner(strings.NewReader(body)); lines.Scan(); {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if data == "[DONE]" {
+			return out
+		}
+		if !ok {
+			continue
+		}
 		var c chunk
-		if err := json.Unmarshal([]byte(d), &c); err != nil {
-			t.Fatalf("event %q: %v", d, err)
+		if err := json.Unmarshal([]byte(data), &c); err != nil {
+			t.Fatalf("event %q: %v", data, err)
 		}
 		out = append(out, c)
 	}
-	return out
+	t.Fatalf("the stream does not end with [DONE]: %q", body)
+	return nil
 }
 
-func encode(t *testing.T, v any) string {
-	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
+// said is all the text of the chunks.
+func said(all []chunk) string {
+	var text strings.Builder
+	for _, c := range all {
+		for _, choice := range c.Choices {
+			if choice.Delta != nil {
+				text.WriteString(choice.Delta.Content)
+			}
+			if choice.Text != nil {
+				text.WriteString(*choice.Text)
+			}
+		}
 	}
-	return string(b)
+	return text.String()
 }
 
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
+func TestStream(t *testing.T) {
+	_, hs := serve(t, quick())
+	for name, tt := range map[string]struct {
+		path, body string
+		want       *usage // of the last chunk
+		finish     string
+	}{
+		"chat": {
+			"/v1/chat/completions", `"messages":[{"role":"user","content":"one two three"}],"max_tokens":7,"ignore_eos":true,"stream_options":{"include_usage":true}`,
+			&usage{PromptTokens: 3, CompletionTokens: 7, TotalTokens: 10}, "length",
+		},
+		"text": {
+			"/v1/completions", `"prompt":"模型 one","max_tokens":5,"ignore_eos":true,"stream_options":{"include_usage":true}`,
+			&usage{PromptTokens: 3, CompletionTokens: 5, TotalTokens: 8}, "length",
+		},
+		"token ids": {
+			"/v1/completions", `"prompt":[1,2,3,4],"max_tokens":5,"ignore_eos":true,"stream_options":{"include_usage":true}`,
+			&usage{PromptTokens: 4, CompletionTokens: 5, TotalTokens: 9}, "length",
+		},
+		"no usage asked for": {"/v1/completions", `"prompt":"a","max_tokens":5,"ignore_eos":true`, nil, "length"},
+		"ends by itself":     {"/v1/completions", `"prompt":"a","max_tokens":5000`, nil, "stop"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, body := post(t, hs.URL+tt.path, `{"stream":true,`+tt.body+`}`, "X-Request-Id", "r1")
+			all := chunks(t, body)
+			last := all[len(all)-1]
+			if diff := cmp.Diff(tt.want, last.Usage); diff != "" || status != http.StatusOK {
+				t.Errorf("status %d, usage (-want +got):\n%s", status, diff)
+			}
+			if tt.want != nil && countTokens(said(all)) != tt.want.CompletionTokens {
+				t.Errorf("the text has %d tokens: %q", countTokens(said(all)), said(all))
+			}
+			if !strings.Contains(body, `"finish_reason":"`+tt.finish+`"`) || !strings.HasSuffix(last.ID, "cmpl-r1") || last.Model != "qwen2.5" {
+				t.Errorf("no finish %s, or another id or model: %s", tt.finish, body)
+			}
+			if role := strings.Contains(body, `"role":"assistant"`); role != (name == "chat") {
+				t.Errorf("a role: %t", role)
+			}
+		})
+	}
+}
+
+// Usage in each chunk says how many tokens there were until then.
+func TestContinuousUsage(t *testing.T) {
+	_, hs := serve(t, quick())
+	_, body := post(t, hs.URL+"/v1/completions",
+		`{"stream":true,"prompt":"a","max_tokens":9,"ignore_eos":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}`)
+	all := chunks(t, body)
+	for i, c := range all {
+		if want := countTokens(said(all[:i+1])); c.Usage == nil || c.Usage.CompletionTokens != want {
+			t.Errorf("chunk %d: usage %+v after %d tokens", i, c.Usage, want)
 		}
 	}
 }
 
-func newPost(url, body string) *http.Request {
-	req, err := http.NewRequest(http.MethodPost, url, bytes.NewReader([]byte(body)))
-	if err != nil {
-		panic(err) // the URL is the test server's
+func TestRefusals(t *testing.T) {
+	cfg := quick()
+	cfg.APIKey = "k3y"
+	_, hs := serve(t, cfg)
+	for name, tt := range map[string]struct {
+		path, key, body string
+		status          int
+		says            string
+	}{
+		"no key":         {"/v1/completions", "", `{"prompt":"a","stream":true}`, 401, "Unauthorized"},
+		"the key":        {"/v1/completions", "k3y", `{"prompt":"a","stream":true}`, 200, "[DONE]"},
+		"another model":  {"/v1/completions", "k3y", `{"prompt":"a","stream":true,"model":"other"}`, 404, "`other` does not exist"},
+		"no stream":      {"/v1/completions", "k3y", `{"prompt":"a"}`, 400, "only streams"},
+		"no prompt":      {"/v1/completions", "k3y", `{"stream":true}`, 400, "at least one token"},
+		"no messages":    {"/v1/chat/completions", "k3y", `{"stream":true,"prompt":"a"}`, 400, "at least one token"},
+		"no JSON":        {"/v1/completions", "k3y", `{`, 400, "reading the request"},
+		"two prompts":    {"/v1/completions", "k3y", `{"stream":true,"prompt":["a","b"]}`, 400, "one string"},
+		"negative":       {"/v1/completions", "k3y", `{"stream":true,"prompt":"a","max_tokens":-1}`, 400, "at least 1"},
+		"too long":       {"/v1/completions", "k3y", `{"stream":true,"prompt":"a","max_tokens":32768}`, 400, "maximum context length is 32768"},
+		"unknown fault":  {"/fault/none-such/v1/completions", "k3y", `{"prompt":"a","stream":true}`, 404, "unknown fault"},
+		"no such server": {"/v1/embeddings", "k3y", `{}`, 404, "not found"},
+	} {
+		status, body := post(t, hs.URL+tt.path, tt.body, "Authorization", "Bearer "+tt.key)
+		if status != tt.status || !strings.Contains(body, tt.says) {
+			t.Errorf("%s: status %d, want %d with %q: %s", name, status, tt.status, tt.says, body)
+		}
 	}
-	return req
+}
+
+// answerTo is the response to one request, taken in memory.
+func answerTo(ctx context.Context, s *Server, method, path, body, id string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
+	r.Header.Set("X-Request-Id", id)
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, r)
+	return w
+}
+
+func TestModelsAndHealth(t *testing.T) {
+	cfg := quick()
+	cfg.APIKey = "k3y"
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := answerTo(t.Context(), s, "GET", "/v1/models", "", ""); w.Code != http.StatusUnauthorized {
+		t.Errorf("models without a key: %d", w.Code)
+	}
+	s.cfg.APIKey = ""
+	if w := answerTo(t.Context(), s, "GET", "/fault/hang/v1/models", "", ""); !strings.Contains(w.Body.String(), `"id":"qwen2.5"`) {
+		t.Errorf("models: %s", w.Body)
+	}
+	stopped, cancel := context.WithCancel(t.Context())
+	before := answerTo(t.Context(), s, "GET", "/health", "", "").Code
+	cancel()
+	if err := s.Run(stopped); err != nil {
+		t.Fatal(err)
+	}
+	after := answerTo(t.Context(), s, "GET", "/health", "", "").Code
+	late := answerTo(t.Context(), s, "POST", "/v1/completions", `{"prompt":"a","stream":true}`, "").Code
+	if diff := cmp.Diff([]int{200, 503, 503}, []int{before, after, late}); diff != "" {
+		t.Errorf("health before and after the end, and a request then (-want +got):\n%s", diff)
+	}
+	if s.Run(t.Context()) == nil {
+		t.Error("it runs twice")
+	}
+}
+
+func TestSettings(t *testing.T) {
+	_, err := New(Config{MaxNumSeqs: -1, StepBase: -1, MeanOutputTokens: -1, Speed: -1, FaultRequests: -1, BackgroundUsers: -1, Fault: "none-such"})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, part := range []string{"max num seqs", "steps", "output", "speed", "fault requests", "background", "unknown fault"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error does not tell of %s: %v", part, err)
+		}
+	}
 }

@@ -2,207 +2,137 @@ package fakevllm
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
-// Fault is one way to misbehave. A fault touches the completion paths only,
-// except the models_* ones, which touch /v1/models only.
+// Fault is one way to misbehave, in requests for a completion.
 type Fault string
 
 // The faults. Those "mid-stream" come after three chunks of text, or after the last
-// one of a shorter answer; a request that does not stream they leave alone.
+// one of a shorter answer.
 const (
-	FaultNone           Fault = "none"             // in a path it also overrides the one set for all
-	FaultHang           Fault = "hang"             // accepts the request and never answers
-	FaultSlow           Fault = "slow"             // a token takes 20 steps
-	FaultReset          Fault = "reset"            // resets the connection before a response
-	FaultStall          Fault = "stall"            // falls silent mid-stream and keeps the connection
-	FaultSlowStream     Fault = "slow_stream"      // a token every fault pace, for ever
-	FaultHTTP400        Fault = "http_400"         // that status, with an error in JSON
-	FaultHTTP404        Fault = "http_404"         // no such model
-	FaultHTTP429        Fault = "http_429"         // with Retry-After
-	FaultHTTP500        Fault = "http_500"         //
-	FaultHTML200        Fault = "html_200"         // status 200 with an HTML page
-	FaultRedirect       Fault = "redirect"         // 307 to a place that works
-	FaultBadJSON        Fault = "bad_json"         // half a JSON object mid-stream, then [DONE]
-	FaultStreamError    Fault = "stream_error"     // an error object mid-stream, then [DONE]
-	FaultTruncated      Fault = "truncated"        // ends the body properly mid-stream, without finish or [DONE]
-	FaultEmpty          Fault = "empty"            // finishes properly without any text
-	FaultNoUsage        Fault = "no_usage"         // never sends usage
-	FaultCRLF           Fault = "crlf"             // lines end with CR LF
-	FaultSplit          Fault = "split"            // every event in two writes, cut inside a character; all text is such characters
-	FaultMerged         Fault = "merged"           // ten events a write, one token each
-	FaultGzip           Fault = "gzip"             // compresses the stream, asked for or not
-	FaultFlood          Fault = "flood"            // text as fast as it is read, for ever
-	FaultEndless        Fault = "endless"          // a comment every fault pace, for ever, and nothing else
-	FaultModels500      Fault = "models_500"       // /v1/models answers 500
-	FaultModelsEmpty    Fault = "models_empty"     // /v1/models is an empty list
-	FaultModelsEvilName Fault = "models_evil_name" // lists, and serves, a name of quotes, line ends and 4 KiB
-	FaultModelsHang     Fault = "models_hang"      // /v1/models never answers
+	FaultNone        Fault = "none"         // in a path it also overrides the one set for all
+	FaultHang        Fault = "hang"         // accepts the request and never answers
+	FaultSlow        Fault = "slow"         // a step takes 20 times as long; for all requests only
+	FaultReset       Fault = "reset"        // resets the connection before a response
+	FaultStall       Fault = "stall"        // falls silent mid-stream and keeps the connection
+	FaultSlowStream  Fault = "slow_stream"  // a token every 200 ms, for ever
+	FaultHTTP404     Fault = "http_404"     // no such model
+	FaultHTTP429     Fault = "http_429"     // with Retry-After
+	FaultHTTP500     Fault = "http_500"     // with an error in JSON
+	FaultHTML200     Fault = "html_200"     // status 200 with an HTML page
+	FaultStreamError Fault = "stream_error" // an error object mid-stream, then [DONE]
+	FaultTruncated   Fault = "truncated"    // ends the body properly mid-stream, without finish or [DONE]
+	FaultEmpty       Fault = "empty"        // finishes properly without any text
 )
 
-// behavior is what the server does under a fault. Those without a function are
-// looked at where they change something: in wire, in a job's usage, in /v1/models.
-type behavior struct {
-	fault     Fault
-	refuse    func(*Server, http.ResponseWriter, *http.Request, style) // answers in place of the model
-	script    func(*answer)                                            // streams without the engine
-	interrupt func(*answer)                                            // ends a stream after interruptAfter chunks
-}
-
-// behaviors has a line for each fault.
-func behaviors() []behavior {
-	return []behavior{
-		{fault: FaultNone},
-		{fault: FaultHang, refuse: func(s *Server, _ http.ResponseWriter, r *http.Request, _ style) { s.park(r) }},
-		{fault: FaultSlow},
-		{fault: FaultReset, refuse: func(_ *Server, w http.ResponseWriter, _ *http.Request, _ style) { reset(w) }},
-		{fault: FaultStall, interrupt: (*answer).stall},
-		{fault: FaultSlowStream, script: func(a *answer) { a.endlessText(1, a.s.cfg.FaultPace) }},
-		{fault: FaultHTTP400, refuse: refuseWith(badRequest("the request was refused as asked for"))},
-		{fault: FaultHTTP404, refuse: func(s *Server, w http.ResponseWriter, _ *http.Request, m style) {
-			writeError(w, noSuchModel(s.cfg.Model), m)
-		}},
-		{fault: FaultHTTP429, refuse: refuseWith(&apiError{http.StatusTooManyRequests, "RateLimitError", "too many requests, as asked for"})},
-		{fault: FaultHTTP500, refuse: refuseWith(internalError("the engine failed, as asked for"))},
-		{fault: FaultHTML200, refuse: htmlPage},
-		{fault: FaultRedirect, refuse: redirect},
-		{fault: FaultBadJSON, interrupt: func(a *answer) { a.event([]byte(`{"id":"half","choices":[{"index":0,"delta":{"con`)); a.done() }},
-		{fault: FaultStreamError, interrupt: (*answer).failMidStream},
-		{fault: FaultTruncated, interrupt: func(a *answer) { a.o.finish() }},
-		{fault: FaultEmpty, script: (*answer).withoutText},
-		{fault: FaultNoUsage},
-		{fault: FaultCRLF},
-		{fault: FaultSplit},
-		{fault: FaultMerged},
-		{fault: FaultGzip},
-		{fault: FaultFlood, script: func(a *answer) { a.endlessText(64, 0) }},
-		{fault: FaultEndless, script: (*answer).commentsOnly},
-		{fault: FaultModels500},
-		{fault: FaultModelsEmpty},
-		{fault: FaultModelsEvilName},
-		{fault: FaultModelsHang},
-	}
-}
+const (
+	slowFactor     = 20                     // of a step under FaultSlow
+	slowStreamGap  = 200 * time.Millisecond // between tokens under FaultSlowStream
+	interruptAfter = 3                      // chunks of text before a mid-stream fault
+)
 
 // Faults returns every fault, FaultNone first.
 func Faults() []Fault {
-	var all []Fault
-	for _, b := range behaviors() {
-		all = append(all, b.fault)
+	return []Fault{
+		FaultNone, FaultHang, FaultSlow, FaultReset, FaultStall, FaultSlowStream, FaultHTTP404, FaultHTTP429,
+		FaultHTTP500, FaultHTML200, FaultStreamError, FaultTruncated, FaultEmpty,
 	}
-	return all
 }
 
 // ParseFault returns the fault of that name; the error lists all of them.
-func ParseFault(name string) (Fault, error) { return parseName(name, "fault", Faults()) }
+func ParseFault(name string) (Fault, error) {
+	if slices.Contains(Faults(), Fault(name)) {
+		return Fault(name), nil
+	}
+	return "", fmt.Errorf("unknown fault %q (known: %s)", name, strings.Trim(fmt.Sprint(Faults()), "[]"))
+}
 
-// behavior is the fault's line; that of FaultNone for one that there is not.
-func (f Fault) behavior() behavior {
-	for _, b := range behaviors() {
-		if b.fault == f {
-			return b
+// refuse answers in place of the model, where the fault is of that kind.
+func (a *answer) refuse(fault Fault) bool {
+	switch fault {
+	case FaultHang:
+		a.s.park(a.r)
+	case FaultReset:
+		reset(a.rc)
+	case FaultHTTP404:
+		noSuchModel(a.w, a.s.cfg.Model)
+	case FaultHTTP429:
+		a.w.Header().Set("Retry-After", "1")
+		writeError(a.w, http.StatusTooManyRequests, "RateLimitError", "too many requests, as asked for")
+	case FaultHTTP500:
+		writeError(a.w, http.StatusInternalServerError, "InternalServerError", "the engine failed, as asked for")
+	case FaultHTML200:
+		a.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(a.w, "<!DOCTYPE html>\n<html><head><title>Please log in</title></head></html>\n")
+	default:
+		return false
+	}
+	return true
+}
+
+// streamWithoutEngine streams in place of the model, where the fault is of that kind.
+func (a *answer) streamWithoutEngine(fault Fault) bool {
+	switch fault {
+	case FaultEmpty:
+		a.open()
+		a.sendRole()
+		a.finish(finishStop)
+	case FaultSlowStream:
+		a.open()
+		a.sendRole()
+		for a.failed == nil {
+			a.sent++
+			a.send(a.chunk(a.text(a.words(a.sent-1, a.sent), "")))
+			a.pause(slowStreamGap)
 		}
+	default:
+		return false
 	}
-	return behavior{fault: FaultNone}
+	return true
 }
 
-// serverFault is the fault that is set for all requests, or for the next few.
-type serverFault struct {
-	fault   Fault
-	limited bool
-	left    atomic.Int64 // requests to hit yet, where it is limited
+// interrupt ends a stream half way, where the fault is of that kind.
+func (a *answer) interrupt(fault Fault) bool {
+	switch fault {
+	case FaultStall:
+		a.s.park(a.r)
+	case FaultStreamError:
+		a.write([]byte(`data: {"error":{"message":"the engine failed mid-stream, as asked for","type":"InternalServerError","param":null,"code":500}}` + "\n\n"))
+		a.done()
+	case FaultTruncated:
+	default:
+		return false
+	}
+	return true
 }
 
-// slowsAll reports whether the whole batch is slow, and not requests alone.
-func (f *serverFault) slowsAll() bool { return f.fault == FaultSlow && !f.limited }
-
-// next returns the fault of a request whose path names none, and whether that
-// slows this request alone.
-func (f *serverFault) next(method, path string) (fault Fault, slow bool) {
-	touched := completionAPI(method, path) != ""
-	if strings.HasPrefix(string(f.fault), "models_") {
-		touched = path == "/v1/models"
-	}
-	if f.limited && touched && f.left.Add(-1) < 0 {
-		return FaultNone, false
-	}
-	return f.fault, f.limited && f.fault == FaultSlow
-}
-
-// slowFactor is how many steps a token takes under FaultSlow.
-const slowFactor = 20
-
-// refuseWith answers with an error.
-func refuseWith(e *apiError) func(*Server, http.ResponseWriter, *http.Request, style) {
-	return func(_ *Server, w http.ResponseWriter, _ *http.Request, m style) {
-		if e.status == http.StatusTooManyRequests {
-			w.Header().Set("Retry-After", "1")
-		}
-		writeError(w, e, m)
+// pause gives the connection up where nobody waits any more.
+func (a *answer) pause(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-a.r.Context().Done():
+		panic(http.ErrAbortHandler)
+	case <-a.s.engine.stopped:
+		panic(http.ErrAbortHandler)
 	}
 }
 
-func htmlPage(_ *Server, w http.ResponseWriter, _ *http.Request, _ style) {
-	const title = "Please log in"
-	writeBody(w, http.StatusOK, "text/html; charset=utf-8",
-		fmt.Appendf(nil, "<!DOCTYPE html>\n<html><head><title>%[1]s</title></head>\n<body><h1>%[1]s</h1></body></html>\n", title))
-}
-
-func redirect(_ *Server, w http.ResponseWriter, r *http.Request, m style) {
-	w.Header().Set("Location", "/fault/none/dialect/"+string(m.dialect)+r.URL.Path)
-	w.WriteHeader(http.StatusTemporaryRedirect)
-}
-
-// endlessText sends words without the engine until nobody listens: so many a write, with
-// a pause after each write.
-func (a *answer) endlessText(words int, pause time.Duration) {
-	a.open()
-	a.sendRole()
-	for i := 0; a.o.err == nil; i++ {
-		a.words = a.s.lexicon.appendWord(a.words[:0], a.seed, i, false)
-		a.event(a.text(a.frame[:0], a.words, false, "", i+1))
-		a.sent, a.texts = i+1, i+1
-		if i%words == 0 {
-			a.o.flush()
-			a.wait(pause)
-		}
+// reset takes the connection from the HTTP server and resets it.
+func reset(rc *http.ResponseController) {
+	conn, _, err := rc.Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler) // HTTP/2: the next best
 	}
-}
-
-func (a *answer) commentsOnly() {
-	a.open()
-	for a.o.err == nil {
-		a.o.raw(": still here\n\n")
-		a.o.flush()
-		a.wait(a.s.cfg.FaultPace)
+	if t, ok := conn.(*net.TCPConn); ok {
+		_ = t.SetLinger(0) // else it is a plain close
 	}
-}
-
-// withoutText ends an answer without a token.
-func (a *answer) withoutText() {
-	a.q.reason = finishStop
-	if !a.stream {
-		a.writeWhole(0)
-		return
-	}
-	a.open()
-	a.sendRole()
-	a.last(0)
-}
-
-// interruptAfter is how many chunks of text go out before a mid-stream fault.
-const interruptAfter = 3
-
-func (a *answer) stall() {
-	a.o.flush()
-	a.s.park(a.r)
-}
-
-func (a *answer) failMidStream() {
-	a.event([]byte(`{"error":{"message":"the engine failed mid-stream, as asked for","type":"InternalServerError","param":null,"code":500}}`))
-	a.done()
+	_ = conn.Close()
 }

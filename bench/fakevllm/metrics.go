@@ -10,34 +10,17 @@ import (
 type metrics struct {
 	registry *prometheus.Registry
 
-	promptTokens, generatedTokens prometheus.Counter
-	cacheQueries, cacheHits       prometheus.Counter
-	preemptions                   prometheus.Counter
-	finished                      map[finishReason]prometheus.Counter
+	promptTokens, generatedTokens, cacheQueries prometheus.Counter
+	finished                                    map[finishReason]prometheus.Counter
 
-	firstToken, interToken, perToken             prometheus.Histogram
-	requestPerToken                              prometheus.Histogram
-	e2e, queued, inference, prefill, decode      prometheus.Histogram
-	requestPromptTokens, requestGenerationTokens prometheus.Histogram
+	firstToken, interToken, perToken, requestPerToken prometheus.Histogram
+	e2e, queued, inference, prefill, decode           prometheus.Histogram
+	requestPromptTokens, requestGenerationTokens      prometheus.Histogram
 }
 
-// tokenBuckets are 1, 2, 5, 10, … up to and including limit.
-func tokenBuckets(limit int) []float64 {
-	buckets := []float64{}
-	for decade := 1; ; decade *= 10 {
-		for _, m := range []int{1, 2, 5} {
-			if decade*m > limit {
-				return buckets
-			}
-			buckets = append(buckets, float64(decade*m))
-		}
-	}
-}
-
-func newMetrics(model string, maxModelLen int, load func() Load) *metrics {
+func newMetrics(model string, load func() Load) *metrics {
 	m := &metrics{registry: prometheus.NewRegistry(), finished: map[finishReason]prometheus.Counter{}}
-	labels := prometheus.Labels{"model_name": model, "engine": "0"}
-	reg := prometheus.WrapRegistererWith(labels, m.registry)
+	reg := prometheus.WrapRegistererWith(prometheus.Labels{"model_name": model, "engine": "0"}, m.registry)
 	counter := func(name, help string, constant prometheus.Labels) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "vllm:" + name, Help: help, ConstLabels: constant})
 		reg.MustRegister(c)
@@ -61,19 +44,18 @@ func newMetrics(model string, maxModelLen int, load func() Load) *metrics {
 	m.promptTokens = counter("prompt_tokens_total", "Prompt tokens taken in.", nil)
 	m.generatedTokens = counter("generation_tokens_total", "Tokens generated.", nil)
 	m.cacheQueries = counter("prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", nil)
-	m.cacheHits = counter("prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", nil)
-	m.preemptions = counter("num_preemptions_total", "Requests sent back to the queue for want of cache.", nil)
+	counter("prefix_cache_hits_total", "Prompt tokens found in the prefix cache, which is not imitated.", nil)
+	counter("num_preemptions_total", "Requests sent back to the queue for want of cache, which is not imitated.", nil)
 	// The stand-in ends nothing by the last two; vLLM has their series from the start.
 	for _, r := range []finishReason{finishStop, finishLength, finishAbort, "error", "repetition"} {
-		m.finished[r] = counter("request_success_total", "Requests that ended, by reason.",
-			prometheus.Labels{"finished_reason": string(r)})
+		m.finished[r] = counter("request_success_total", "Requests that ended, by reason.", prometheus.Labels{"finished_reason": string(r)})
 	}
 
 	// vLLM's own boundaries.
 	firstToken := []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
 	interToken := []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
 	request := []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
-	tokens := tokenBuckets(maxModelLen)
+	tokens := []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000}
 	m.firstToken = histogram("time_to_first_token_seconds", "Time from arrival to the first token.", firstToken)
 	m.interToken = histogram("inter_token_latency_seconds", "Time between tokens of a request.", interToken)
 	m.perToken = histogram("time_per_output_token_seconds", "Older name of inter_token_latency_seconds.", interToken)
@@ -88,11 +70,9 @@ func newMetrics(model string, maxModelLen int, load func() Load) *metrics {
 	return m
 }
 
-// admitted counts a request's first admission.
 func (m *metrics) admitted(q *sequence) {
 	m.promptTokens.Add(float64(q.prompt))
 	m.cacheQueries.Add(float64(q.prompt))
-	m.cacheHits.Add(float64(q.cached))
 }
 
 // token counts a token made at now, the n-th of its request.

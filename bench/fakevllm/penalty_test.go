@@ -13,7 +13,7 @@ func TestPenalty(t *testing.T) {
 	took := func(t *testing.T, e *engine) time.Duration {
 		t.Helper()
 		began := time.Now()
-		q := newSequence(1, nil, 50, finishStop)
+		q := newSequence(1, 50, finishStop)
 		if err := e.submit(q); err != nil {
 			t.Fatal(err)
 		}

@@ -1,20 +1,20 @@
 // Package fakevllm is a server that speaks as vLLM does, with a model of
 // continuous batching in place of a language model: the time of a decode step
 // grows with the requests in the batch, prompts cost prefill time, and above the
-// batch's size requests queue. It imitates several servers' dialects and
-// misbehaves on request.
-//
-// The base URL may carry segments that hold for one request:
-// /fault/<name>/… misbehaves, /dialect/<name>/… speaks another dialect.
+// batch's size requests queue. It misbehaves on request: a base URL that ends in
+// /fault/NAME does so for the requests sent there.
 package fakevllm
 
 import (
 	"context"
+	"crypto/subtle"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"net/http"
-	"strings"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,14 +23,16 @@ import (
 
 // Server is one model behind HTTP. Make it with New.
 type Server struct {
-	cfg         Config
-	engine      *engine
-	lexicon     *lexicon
-	serverFault atomic.Pointer[serverFault]
-	running     atomic.Bool
-	mux         *http.ServeMux
-	truths      *journal      // of a fixed schedule
-	streams     atomic.Uint64 // on it, until now
+	cfg     Config
+	engine  *engine
+	mux     *http.ServeMux
+	running atomic.Bool
+	streams atomic.Uint64 // on a schedule, until now
+
+	mu        sync.Mutex
+	fault     Fault    // of requests that name none
+	faultLeft int      // requests it has yet to hit, where their number is limited
+	truths    []*Truth // of a schedule, the oldest first
 }
 
 // New returns a server; requests queue until Run is called. The error names
@@ -40,28 +42,26 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("configuring the stand-in server: %w", err)
 	}
-	s := &Server{cfg: cfg, lexicon: newLexicon(), mux: http.NewServeMux()}
+	s := &Server{cfg: cfg, engine: newEngine(cfg), mux: http.NewServeMux()}
 	s.SetFault(cfg.Fault)
-	s.engine = newEngine(cfg, func() bool { return s.serverFault.Load().slowsAll() })
-	s.mux.HandleFunc("POST /v1/chat/completions", s.complete(true))
-	s.mux.HandleFunc("POST /v1/completions", s.complete(false))
-	s.mux.HandleFunc("GET /v1/models", s.models)
-	s.mux.HandleFunc("GET /health", s.health)
-	s.mux.HandleFunc("GET /ping", s.health)
-	s.mux.HandleFunc("GET /version", s.version)
-	s.mux.HandleFunc("POST /tokenize", s.tokenize)
-	s.mux.HandleFunc("POST /detokenize", s.detokenize)
-	if cfg.Schedule.Gap > 0 { // without an engine there is nothing to measure
-		s.truths = newJournal(cfg.Schedule.Keep, maxInstants)
+	for _, prefix := range []string{"", "/fault/{fault}"} {
+		s.mux.HandleFunc("POST "+prefix+"/v1/chat/completions", s.complete)
+		s.mux.HandleFunc("POST "+prefix+"/v1/completions", s.complete)
+		s.mux.HandleFunc("GET "+prefix+"/v1/models", s.models)
+		s.mux.HandleFunc("GET "+prefix+"/health", s.health)
+		if cfg.Schedule.Gap == 0 {
+			s.mux.Handle("GET "+prefix+"/metrics", promhttp.HandlerFor(s.engine.met.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+		}
+	}
+	if cfg.Schedule.Gap > 0 {
 		s.mux.HandleFunc("GET /truth", s.truth)
-	} else {
-		s.mux.Handle("GET /metrics", promhttp.HandlerFor(s.engine.met.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	}
 	return s, nil
 }
 
-// Run is the engine, which a server on a fixed schedule does not need. It returns nil when ctx ends, after every request in it has
-// been aborted, and an error if it was called before.
+// Run is the engine, which a server on a fixed schedule does not need. It returns
+// nil when ctx ends, after every request in it has been aborted, and an error if
+// it was called before.
 func (s *Server) Run(ctx context.Context) error {
 	if !s.running.CompareAndSwap(false, true) {
 		return errors.New("the engine runs once")
@@ -71,16 +71,29 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // SetFault sets the fault of all requests whose path names none, or of the next
-// Config.FaultRequests of them; those already being answered keep theirs, except
-// that FaultSlow for all slows the whole batch. A fault that ParseFault does not
-// know is none.
+// Config.FaultRequests completions; those already being answered keep theirs,
+// except that FaultSlow slows the whole batch.
 func (s *Server) SetFault(f Fault) {
-	if _, err := ParseFault(string(f)); err != nil {
-		f = FaultNone
+	s.mu.Lock()
+	s.fault, s.faultLeft = f, s.cfg.FaultRequests
+	s.mu.Unlock()
+	s.engine.slow.Store(f == FaultSlow)
+}
+
+// faultOf is the fault of a request for a completion.
+func (s *Server) faultOf(r *http.Request) (Fault, error) {
+	if name := r.PathValue("fault"); name != "" {
+		return ParseFault(name)
 	}
-	st := &serverFault{fault: f, limited: s.cfg.FaultRequests > 0}
-	st.left.Store(int64(s.cfg.FaultRequests))
-	s.serverFault.Store(st)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cfg.FaultRequests > 0 {
+		if s.faultLeft == 0 {
+			return FaultNone, nil
+		}
+		s.faultLeft--
+	}
+	return s.fault, nil
 }
 
 // SetPenalty multiplies the time of every step from the next one on, as a model server
@@ -108,93 +121,65 @@ type Load struct {
 func (s *Server) Load() Load { return s.engine.load() }
 
 // Handler returns the HTTP side. It may be served before Run is called; once Run
-// is over, requests in progress are cut off and later ones get a 503; only a
-// client that does not read holds its handler until http.Server.Close.
-func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
+// is over, requests in progress are cut off and later ones get a 503.
+func (s *Server) Handler() http.Handler { return s.mux }
 
-// style is how one request is to be answered.
-type style struct {
-	behavior // of its fault; zero until that is known
-	dialect  Dialect
-	traits   traits  // of the dialect
-	slow     bool    // FaultSlow for this request alone; set for all, it slows the engine
-	record   *record // nil when nobody keeps one
+// authorized reports whether the request carries the API key, if one is set.
+func (s *Server) authorized(r *http.Request) bool {
+	want := "Bearer " + s.cfg.APIKey
+	return s.cfg.APIKey == "" || subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte(want)) == 1
 }
 
-type styleKey struct{}
-
-func styleOf(r *http.Request) style {
-	m, _ := r.Context().Value(styleKey{}).(style)
-	return m
-}
-
-// serve takes the fault and dialect out of the path and passes on the rest.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	m, path, err := s.style(r.URL.Path)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusNotFound)
+func (s *Server) models(w http.ResponseWriter, r *http.Request) {
+	if !s.authorized(r) {
+		writeUnauthorized(w)
 		return
 	}
-	if m.record = s.openRecord(r, path); m.record != nil {
-		w = statusWriter{w, &m.record.Status}
-		defer s.closeRecord(m.record) // also when the handler gives the connection up by a panic
+	card := map[string]any{
+		"id": s.cfg.Model, "object": "model", "created": time.Now().Unix(), "owned_by": "vllm",
+		"root": s.cfg.Model, "parent": nil, "max_model_len": maxModelLen, "permission": []any{},
 	}
-	if id := r.Header.Get("X-Request-Id"); id != "" {
-		w.Header().Set("X-Request-Id", id)
-	}
-	if strings.HasPrefix(path, "/v1/") && !s.authorized(r) {
-		writeJSON(w, http.StatusUnauthorized, map[string]string{"error": "Unauthorized"})
-		return
-	}
-	if m.fault == "" {
-		var fault Fault
-		fault, m.slow = s.serverFault.Load().next(r.Method, path)
-		m.behavior = fault.behavior()
-	}
-	if m.record != nil && m.fault != FaultNone {
-		m.record.Fault = m.fault
-	}
-	r = r.WithContext(context.WithValue(r.Context(), styleKey{}, m))
-	u := *r.URL
-	u.Path, u.RawPath = path, ""
-	r.URL = &u
-	s.mux.ServeHTTP(w, r)
+	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{card}})
 }
 
-// style reads what a path says of it.
-func (s *Server) style(path string) (style, string, error) {
-	var m style
-	var err error
-	m.dialect = s.cfg.Dialect
-	for err == nil {
-		kind, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-		name, rest, _ := strings.Cut(rest, "/")
-		switch kind {
-		case "fault":
-			_, err = ParseFault(name)
-			m.behavior, m.slow = Fault(name).behavior(), Fault(name) == FaultSlow
-		case "dialect":
-			m.dialect, err = ParseDialect(name)
-		default:
-			m.traits = m.dialect.traits()
-			return m, path, nil
-		}
-		path = "/" + strings.TrimLeft(rest, "/")
-	}
-	return m, path, err
-}
-
-// pause waits, and reports whether client and engine are still there.
-func (s *Server) pause(r *http.Request, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+// health is about the engine's loop, not about answers, as vLLM's is.
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	select {
-	case <-timer.C:
-		return true
-	case <-r.Context().Done():
 	case <-s.engine.stopped:
+		w.WriteHeader(http.StatusServiceUnavailable)
+	default:
+		w.WriteHeader(http.StatusOK)
 	}
-	return false
+}
+
+func writeUnauthorized(w http.ResponseWriter) {
+	writeJSON(w, http.StatusUnauthorized, map[string]string{"error": "Unauthorized"})
+}
+
+// writeError answers with an error as vLLM words it.
+func writeError(w http.ResponseWriter, status int, kind, format string, args ...any) {
+	writeJSON(w, status, map[string]any{"error": map[string]any{
+		"message": fmt.Sprintf(format, args...), "type": kind, "param": nil, "code": status,
+	}})
+}
+
+func badRequest(w http.ResponseWriter, format string, args ...any) {
+	writeError(w, http.StatusBadRequest, "BadRequestError", format, args...)
+}
+
+// writeJSON sends a body of known length; the client may be gone by then.
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	body := encode(v)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+// encode returns a value made of strings, numbers and structs of them as JSON.
+func encode(v any) []byte {
+	b, _ := json.Marshal(v) // such a value always marshals
+	return b
 }
 
 // park waits until the client has gone or the engine has stopped, and gives the

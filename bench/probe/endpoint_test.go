@@ -30,7 +30,7 @@ import (
 // serve runs a model server on loopback until the test's end, and returns its URL.
 func serve(t *testing.T, cfg fakevllm.Config) string {
 	t.Helper()
-	cfg.Speed, cfg.FaultPace = 10, 50*time.Millisecond // steps of 6 ms, so that chunks are apart
+	cfg.Speed = 10 // steps of 6 ms, so that chunks are apart
 	s, err := fakevllm.New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -77,28 +77,19 @@ func TestFaultsSideBySide(t *testing.T) {
 		want   openai.Reason
 	}{
 		{fakevllm.FaultNone, nil, ""},
-		{fakevllm.FaultCRLF, nil, ""},
-		{fakevllm.FaultNoUsage, nil, ""},
 		{fakevllm.FaultHang, short, openai.ReasonTimeoutFirstToken},
-		{fakevllm.FaultEndless, short, openai.ReasonTimeoutFirstToken},
 		{fakevllm.FaultSlowStream, short, openai.ReasonTimeout},
 		{fakevllm.FaultStall, func(s *Spec) { s.IdleTimeout = model.Duration(500 * time.Millisecond) }, openai.ReasonStalled},
-		{fakevllm.FaultHTTP400, nil, openai.ReasonHTTP4xx},
+		{fakevllm.FaultHTTP404, nil, openai.ReasonHTTP4xx},
 		{fakevllm.FaultHTTP429, nil, openai.ReasonHTTP429},
 		{fakevllm.FaultHTTP500, nil, openai.ReasonHTTP5xx},
 		{fakevllm.FaultStreamError, nil, openai.ReasonStreamError},
-		{fakevllm.FaultBadJSON, nil, openai.ReasonProtocol},
-		{fakevllm.FaultRedirect, nil, openai.ReasonProtocol},
+		{fakevllm.FaultHTML200, nil, openai.ReasonProtocol},
 		{fakevllm.FaultTruncated, nil, openai.ReasonTruncated},
 		{fakevllm.FaultEmpty, nil, openai.ReasonEmpty},
 		{fakevllm.FaultReset, nil, openai.ReasonConnect},
-		{fakevllm.FaultSplit, func(s *Spec) { s.URL = strings.Replace(s.URL, "http:", "https:", 1) }, openai.ReasonTLS},
-		{fakevllm.FaultMerged, func(s *Spec) { s.URL = "http://" + gone.Addr().String() }, openai.ReasonConnect},
-		{fakevllm.FaultModels500, func(s *Spec) { s.Model = "" }, openai.ReasonHTTP5xx},
-		{fakevllm.FaultModelsEmpty, func(s *Spec) { s.Model = "" }, openai.ReasonEmpty},
-		{fakevllm.FaultModelsHang, func(s *Spec) { s.Model = ""; short(s) }, openai.ReasonTimeoutFirstToken},
-		{fakevllm.FaultModelsEvilName, func(s *Spec) { s.Model = "" }, openai.ReasonProtocol},
-		{fakevllm.FaultGzip, func(s *Spec) { s.Model = "" }, ""},
+		{"tls", func(s *Spec) { s.URL = strings.Replace(s.URL, "http:", "https:", 1) }, openai.ReasonTLS},
+		{"gone", func(s *Spec) { s.URL = "http://" + gone.Addr().String() }, openai.ReasonConnect},
 	}
 	var targets []Target
 	for _, tt := range tests {
@@ -126,9 +117,6 @@ func TestFaultsSideBySide(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(string(tt.fault), func(t *testing.T) {
 			name, served := string(tt.fault), "qwen2.5"
-			if strings.HasPrefix(name, "models_") {
-				served = ""
-			}
 			value := func(metric string) float64 {
 				return all[fmt.Sprintf("%s{model=%q,target=%q}", metric, served, name)]
 			}
@@ -162,7 +150,7 @@ func TestFaultsSideBySide(t *testing.T) {
 				t.Errorf("%v gaps of %v requests with text", gaps, seen)
 			}
 			wantTokens := 8 * requests
-			if tt.want != "" || tt.fault == fakevllm.FaultNoUsage {
+			if tt.want != "" {
 				wantTokens = 0
 			}
 			if got := value("output_tokens_total"); got != wantTokens {
@@ -343,9 +331,13 @@ level=warn target=a msg="asking for the list of models failed" url=http://127.0.
 // TestTokensWithoutText: a server whose one token is half a character answers. It is
 // no failure, and there is nothing to take a latency from.
 func TestTokensWithoutText(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, `data: {"choices":[{"delta":{"content":""},"finish_reason":"length"}],"usage":{"completion_tokens":1}}`+"\n\ndata: [DONE]\n\n")
+	}))
+	defer server.Close()
 	p := New(log.NewNopLogger())
-	url := serve(t, fakevllm.Config{Dialect: fakevllm.DialectVLLMBytes})
-	apply(t, p, quickTarget(t, url, func(s *Spec) { s.Name, s.Model, s.MaxTokens = "bytes", "qwen2.5", 1 }))
+	apply(t, p, quickTarget(t, server.URL, func(s *Spec) { s.Name, s.Model, s.MaxTokens = "bytes", "qwen2.5", 1 }))
 	defer running(t, p)()
 	eventually(t, "an outcome", func() bool { return !p.Statuses()[0].Last.At.IsZero() })
 	all := only(samples(t, p), `target="bytes"`)

@@ -136,39 +136,6 @@ func TestTokenizerThatHangs(t *testing.T) {
 	}
 }
 
-// TestDialectsThatDoNotTokenize: as the stand-ins of servers that people have answer.
-func TestDialectsThatDoNotTokenize(t *testing.T) {
-	url := endpoint(t, nil)
-	for dialect, why := range map[string]string{"mindie": "status 404", "llamacpp": "not the text of tokens"} {
-		cfg := chatPlan(t, url+"/dialect/"+dialect)
-		result, err := Run(t.Context(), cfg)
-		if err != nil || result.Succeeded != 10 || len(result.Notes) != 1 || !strings.Contains(result.Notes[0], why) {
-			t.Fatalf("%s: %+v %v", dialect, result, err)
-		}
-		_, _, requests := kinds(t, cfg.Folder)
-		for _, r := range requests {
-			if u := r.Trace.Usage; u.PromptTokens != 40 || r.AimedTokens != 40 {
-				t.Errorf("%s: %d tokens counted, %d aimed at, want 40", dialect, u.PromptTokens, r.AimedTokens)
-			}
-		}
-	}
-}
-
-// TestExactLengthsSayNothing: where the server tokenizes there is nothing to tell.
-func TestExactLengthsSayNothing(t *testing.T) {
-	cfg := chatPlan(t, endpoint(t, nil))
-	result, err := Run(t.Context(), cfg)
-	if err != nil || len(result.Notes) != 0 {
-		t.Fatalf("%+v %v", result, err)
-	}
-	run, _, requests := kinds(t, cfg.Folder)
-	for _, r := range requests {
-		if r.ExpectedTokens != 40 || r.AimedTokens != 0 || run.Lengths != nil {
-			t.Errorf("%d tokens expected, %d aimed at, lengths %+v", r.ExpectedTokens, r.AimedTokens, run.Lengths)
-		}
-	}
-}
-
 // limited is a server of so many token ids. It detokenizes those that are not
 // multiples of 7, as special tokens have no text.
 type limited struct {

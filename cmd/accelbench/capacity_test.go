@@ -270,47 +270,6 @@ func TestCapacityOfAServerThatHangs(t *testing.T) {
 	}
 }
 
-// TestCapacityOfAServerThatMakesPromptsAndFails: that no prompt can be made is the server's
-// end too, however it fails. What is known until then is told.
-func TestCapacityOfAServerThatMakesPromptsAndFails(t *testing.T) {
-	for name, fail := range map[string]func(*httptest.Server, http.ResponseWriter, *http.Request){
-		"gone": func(web *httptest.Server, _ http.ResponseWriter, _ *http.Request) {
-			_ = web.Listener.Close()
-			panic(http.ErrAbortHandler)
-		},
-		"error": func(_ *httptest.Server, w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, "the engine is dead", http.StatusInternalServerError)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var seen atomic.Int64
-			url := serve(t, func(h http.Handler) *httptest.Server {
-				var web *httptest.Server
-				web = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if strings.HasSuffix(r.URL.Path, "/completions") {
-						seen.Add(1)
-					}
-					if seen.Load() >= 25 {
-						fail(web, w, r)
-						return
-					}
-					h.ServeHTTP(w, r)
-				}))
-				web.Start()
-				return web
-			})
-			f := searchCapacity(t.Context(), t, url, "--slo", "ttft:p90<20s", "--dataset", "random", "--step-requests", "25", "--quiet")
-			if f.code != exitFailures || !strings.Contains(f.stderr, "the server did not answer any more, so the search was stopped") {
-				t.Errorf("exit %d\n%s\n%s", f.code, f.stdout, f.stderr)
-			}
-			if strings.Contains(f.stdout, "no request was sent)") || strings.Contains(f.stdout, "has no end") {
-				t.Errorf("answer\n%s", f.stdout)
-			}
-		})
-	}
-}
-
 // TestCapacityInterrupted: Ctrl-C reports what is known so far.
 func TestCapacityInterrupted(t *testing.T) {
 	t.Parallel()

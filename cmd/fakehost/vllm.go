@@ -28,7 +28,6 @@ type server struct {
 	config     fakevllm.Config
 	apiKeyFile string
 	requestLog string
-	served     []string
 	numa       numa
 }
 
@@ -39,7 +38,6 @@ func (s *server) paceFlags(app *kingpin.Application) {
 	app.Flag("model", "Name of the model.").Default("pace").StringVar(&s.config.Model)
 	app.Flag("gap", "Time between two chunks of a stream.").Default("20ms").DurationVar(&c.Gap)
 	app.Flag("tokens", "Chunks of an answer when the request has no max_tokens.").Default(fmt.Sprint(d.Tokens)).IntVar(&c.Tokens)
-	app.Flag("keep", "Number of requests to keep for GET /truth.").Default(fmt.Sprint(d.Keep)).IntVar(&c.Keep)
 	app.Action(func(*kingpin.ParseContext) error {
 		c.Gap = cmp.Or(c.Gap, 20*time.Millisecond) // 0 is no schedule
 		return nil
@@ -51,21 +49,15 @@ func (s *server) vllmFlags(app *kingpin.Application) {
 	c, d := &s.config, fakevllm.DefaultConfig()
 	app.Flag("listen-address", "Address on which to serve.").Default("127.0.0.1:8000").StringVar(&s.listen)
 	app.Flag("model", "Name of the model.").Default(d.Model).StringVar(&c.Model)
-	app.Flag("served-model-name", "Name of the model instead of --model; the first is the one in metrics. Repeatable.").StringsVar(&s.served)
 	app.Flag("max-num-seqs", "Maximum number of requests in the batch.").Default(fmt.Sprint(d.MaxNumSeqs)).IntVar(&c.MaxNumSeqs)
-	app.Flag("max-model-len", "Maximum number of tokens of prompt and answer.").Default(fmt.Sprint(d.MaxModelLen)).IntVar(&c.MaxModelLen)
 	app.Flag("step-base", "Duration of a decode step without requests.").Default(d.StepBase.String()).DurationVar(&c.StepBase)
 	app.Flag("step-per-sequence", "Duration that each running request adds to a step.").Default(d.StepPerSequence.String()).DurationVar(&c.StepPerSequence)
 	app.Flag("prefill-rate", "Prompt tokens prefilled per second.").Default(fmt.Sprint(d.PrefillTokensPerSecond)).Float64Var(&c.PrefillTokensPerSecond)
 	app.Flag("output-tokens", "Mean number of tokens of an answer without max_tokens.").Default(fmt.Sprint(d.MeanOutputTokens)).IntVar(&c.MeanOutputTokens)
-	app.Flag("stream-interval", "Tokens per chunk after the first.").Default(fmt.Sprint(d.StreamInterval)).IntVar(&c.StreamInterval)
-	app.Flag("vocabulary-size", "Number of token ids; prompts with others are refused. 0 for no limit.").Default("0").IntVar(&c.VocabularySize)
 	app.Flag("speed", "Speed, as a multiple of the measured machine's.").Default("1").Float64Var(&c.Speed)
-	app.Flag("dialect", "Server to imitate: "+names(fakevllm.Dialects())+".").Default(string(d.Dialect)).StringVar((*string)(&c.Dialect))
-	app.Flag("fault", "Fault of every request, within a stream only where one is asked for; /fault/NAME/v1/... is that of one request. One of: "+names(fakevllm.Faults())+".").
+	app.Flag("fault", "Fault of every request; /fault/NAME/v1/... is that of one request. One of: "+strings.Trim(fmt.Sprint(fakevllm.Faults()), "[]")+".").
 		Default(string(fakevllm.FaultNone)).StringVar((*string)(&c.Fault))
 	app.Flag("fault-requests", "Number of requests after which --fault, or the fault of the state folder, is over. 0 for no limit.").Default("0").IntVar(&c.FaultRequests)
-	app.Flag("reasoning", "Begin answers with reasoning.").BoolVar(&c.Reasoning)
 	app.Flag("api-key-file", "File with the API key that requests must have.").StringVar(&s.apiKeyFile)
 	app.Flag("request-log", "File to which a JSON line is appended for each completion.").StringVar(&s.requestLog)
 	app.Flag("background-users", "Maximum number of simulated users, who come and go in a wave.").Default("0").IntVar(&c.BackgroundUsers)
@@ -74,14 +66,6 @@ func (s *server) vllmFlags(app *kingpin.Application) {
 	app.Flag("numa-node", "NUMA node of its cards.").Default("0").IntVar(&s.numa.node)
 	app.Flag("path.sysfs", "sysfs mountpoint, or a made-up tree with the CPUs of that node.").Default("/sys").StringVar(&s.numa.sysfs)
 	app.Flag("seed", "Seed of the lengths and texts of answers.").Default("0").Uint64Var(&c.Seed)
-}
-
-func names[T ~string](all []T) string {
-	words := make([]string, len(all))
-	for i, v := range all {
-		words[i] = string(v)
-	}
-	return strings.Join(words, ", ")
 }
 
 // serve runs the server until ctx ends. One with an engine writes its load for the tools.
@@ -100,9 +84,6 @@ func (s *server) serve(ctx context.Context, st state, logger log.Logger) error {
 		}
 		defer file.Close()
 		s.config.Log = logTo(file, logger)
-	}
-	if len(s.served) > 0 {
-		s.config.Model, s.config.Aliases = s.served[0], s.served[1:]
 	}
 	standIn, err := fakevllm.New(s.config)
 	if err != nil {
