@@ -64,7 +64,7 @@ func alertTable(expr string, columns ...column) *table.PanelBuilder {
 		value("Severity", expr, append(mapped(saying("3", "critical", "red"), saying("2", "warning", "orange"), saying("1", "info", "blue")), width(80))...),
 		label("alertname", "Alert", width(290)),
 	}, columns...)
-	return rowsOf("Firing alerts", "Alerts of this project that fire now, the gravest first. About: the target, process, link or memory that it is about. Each has a runbook in docs/runbooks. They need the rules of deploy/prometheus.",
+	return rowsOf("Firing alerts", "Alerts of this project that fire now, the gravest first. About: the target, process, link or memory that it is about. Each has a runbook in docs/runbooks.md. They need the rules of deploy/prometheus.",
 		append(columns, label("about", "About"))).
 		NoValue("no alert fires").SortBy(descending("Severity"))
 }

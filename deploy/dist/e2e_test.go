@@ -90,7 +90,7 @@ func testDigests(t *testing.T, out string) {
 var tarballFiles = []string{
 	"CHANGELOG.md", "LICENSE", "README.md", "README.zh-CN.md", "VERSION",
 	"dashboards/README.md", "dashboards/grafana/*.json",
-	"docs/*.md", "docs/images/*", "docs/probes.example.yml", "docs/runbooks/*.md",
+	"docs/*.md", "docs/images/*", "docs/probes.example.yml",
 	"deploy/collect.sh", "deploy/demo/run.sh",
 	"deploy/kubernetes/README.md", "deploy/kubernetes/accelerator-exporter/Chart.yaml",
 	"deploy/prometheus/*.md", "deploy/prometheus/*.yml", "deploy/prometheus/compat/*.yml", "deploy/prometheus/rules/*.yml", "deploy/prometheus/targets/*.yml",

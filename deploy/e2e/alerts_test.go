@@ -5,7 +5,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,7 +152,6 @@ func (m *monitoring) fires(t *testing.T, a alert, h *host) {
 				return fmt.Errorf("%s: %q", key, text)
 			}
 		}
-		programtest.Read(t, filepath.Join("../../docs/runbooks", filepath.Base(r.Annotations["runbook_url"])))
 		return nil
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
-const runbookURL = "https://github.com/accelerator-exporter/accelerator_exporter/blob/main/docs/runbooks/"
+const runbookURL = "https://github.com/accelerator-exporter/accelerator_exporter/blob/main/docs/runbooks.md#"
 
 // podsOnIt ends the text of each alert on a card: a template of an alert cannot be shared with another.
 const podsOnIt = `{{ with printf "card_pod:accelerator_workload:info{cluster='%s',job='%s',instance='%s',vendor='%s',device='%s'}" $labels.cluster $labels.job $labels.instance $labels.vendor $labels.device | query }}` +
@@ -50,7 +50,7 @@ func TestAlertsAreComplete(t *testing.T) {
 		if got, want := slices.Sorted(maps.Keys(a.Annotations)), []string{"description", "runbook_url", "summary"}; !slices.Equal(got, want) {
 			t.Errorf("%s: annotations %q, want %q", a.Alert, got, want)
 		}
-		if got, want := a.Annotations["runbook_url"], runbookURL+a.Alert+".md"; got != want {
+		if got, want := a.Annotations["runbook_url"], runbookURL+strings.ToLower(a.Alert); got != want {
 			t.Errorf("%s: runbook_url %q, want %q", a.Alert, got, want)
 		}
 		description, namesPods := strings.CutSuffix(a.Annotations["description"], podsOnIt)
