@@ -143,7 +143,7 @@ func costOf(t *testing.T, m machineOf, detail Detail, takes time.Duration) (tota
 	return total
 }
 
-// What the tools cost, in virtual time: -v -cost prints the table of docs/design.md. A user would
+// What the tools cost, in virtual time: -v -cost prints a table. A user would
 // notice a tool that is busier than a fifth of the time, a main table that
 // comes late, and details that are gone although the tool could keep up.
 func TestDetailsCost(t *testing.T) {
