@@ -102,6 +102,8 @@ docs: ## Write the golden expositions and the metrics reference from the code.
 lint: $(GOLANGCI) ## Run the linters.
 	$(GOLANGCI) run ./...
 	cd deploy && $(CURDIR)/$(GOLANGCI) run --config ../.golangci.yml ./...
+	@command -v shellcheck >/dev/null || { echo "make lint needs shellcheck for the scripts (Debian: shellcheck)" >&2; exit 1; }
+	shellcheck --external-sources --source-path=. .ci/run deploy/*.sh deploy/*/*.sh deploy/dist/debian/postinst deploy/dist/debian/prerm
 
 $(GOLANGCI):
 	@mkdir -p $(BIN)

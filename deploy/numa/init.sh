@@ -1,4 +1,5 @@
 #!/bin/busybox sh
+# shellcheck shell=dash
 # Process 1 of the guest: starts processes with known places, and prints between
 # marks what the kernel's own tools and the exporter tell.
 /bin/busybox --install -s /bin

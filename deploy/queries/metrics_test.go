@@ -27,6 +27,7 @@ var expositions = []string{
 	"cmd/accelerator_exporter/testdata/metrics.golden",
 	"bench/live/testdata/metrics.golden",
 	"bench/fakevllm/testdata/metrics.golden",
+	"deploy/queries/testdata/vllm.prom",
 }
 
 // scrapeLabels are those that the scrape configurations of deploy add to each series. The exported ones are a
@@ -39,14 +40,11 @@ var scrapeLabels = []string{
 // closedLabels have all their values in the golden expositions.
 var closedLabels = []string{"vendor", "sensor", "type", "phase", "objective", "result", "collector", "finished_reason", "tool"}
 
-// Load reads the golden expositions of the repository at root, and adds vLLM's metrics and those of a scrape.
+// Load reads the golden expositions of the repository at root, and adds the metrics of a scrape.
 func Load(root string) (Metrics, error) {
 	m := Metrics{}
 	for _, name := range []string{"up", "scrape_duration_seconds", "scrape_samples_scraped", "scrape_series_added", "scrape_samples_post_metric_relabeling"} {
 		m.add(name, labels.EmptyLabels())
-	}
-	for _, v := range vllmMetrics {
-		m.addVLLM(v)
 	}
 	for _, file := range expositions {
 		text, err := os.ReadFile(filepath.Join(root, file))
