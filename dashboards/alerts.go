@@ -55,16 +55,15 @@ func hostAlertTable() *table.PanelBuilder {
     or 2 * ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="warning",job=~"$job|",instance=~"$instance|"}
     or ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="info",job=~"$job|",instance=~"$instance|"}),
   "about", " ", "target", "objective", "collector", "pid", "lacks", "reason", "code", "reading", "of", "link", "port", "memory", "type", "state", "direction", "lane", "node", "sensor")`,
-		hostColumn(), label("vendor", "Vendor"), cardColumn())
+		hostColumn(), vendorColumn(), cardColumn())
 }
 
 // alertTable lists alerts, the gravest first. The label "about" has what tells two rows of one alert apart.
 func alertTable(expr string, columns ...column) *table.PanelBuilder {
+	severity := mapped(saying("3", "critical", "red"), saying("2", "warning", "orange"), saying("1", "info", "blue"))
 	columns = append([]column{
-		value("Severity", expr, append(mapped(saying("3", "critical", "red"), saying("2", "warning", "orange"), saying("1", "info", "blue")), width(80))...),
-		label("alertname", "Alert", width(290)),
-	}, columns...)
-	return rowsOf("Firing alerts", "Alerts of this project that fire now, the gravest first. About: the target, process, link or memory that it is about. Each has a runbook in docs/runbooks.md. They need the rules of deploy/prometheus.",
-		append(columns, label("about", "About"))).
+		value("Severity", expr, append(severity, width(80))...), label("alertname", "Alert", width(290)),
+	}, append(columns, label("about", "About"))...)
+	return rowsOf("Firing alerts", "Alerts of this project that fire now, the gravest first. About: the target, process, link or memory that it is about. Each has a runbook in docs/runbooks.md. They need the rules of deploy/prometheus.", columns...).
 		NoValue("no alert fires").SortBy(descending("Severity"))
 }

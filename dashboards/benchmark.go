@@ -3,8 +3,7 @@ package dashboards
 func benchmark() page {
 	return page{
 		uid: "accelerator-benchmark", title: "Accelerators: benchmark", refresh: "10s", from: "now-15m",
-		description: "A run of accelbench as it happens, and the cards meanwhile. " +
-			"Needs accelbench run --web.listen-address=… and a scrape of it every few seconds. The report of a run is made from its traces, not from these.",
+		description: "A run of accelbench as it happens, and the cards meanwhile. Needs accelbench run --web.listen-address=… and a scrape of it every few seconds. The report of a run is made from its traces, not from these.",
 		variables: []variable{
 			datasourceVariable(), hidden(jobVariable()),
 			many("generator", "Load generator", `label_values(accelerator_bench_requests_total, instance)`),
@@ -28,39 +27,34 @@ func benchProgress() []panel {
 	return []panel{
 		statPanel("Requests over", "Requests that are over, well or badly, of all runs in the time range. Where one load generator repeats a step, at the same endpoint and with the same model, the later run counts.", count, "no run",
 			now(`sum(last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range]))`, "")).
-			Span(6).ColorScheme(blue()),
+			Span(8).ColorScheme(blue()),
 		statPanel("Failed", "Share of the requests that failed.", ratio, "no run",
 			now(`sum(last_over_time(accelerator_bench_failures_total{instance=~"$generator",target=~"$endpoint"}[$__range])) / (sum(last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range])) > 0)`, "")).
-			Span(6).Thresholds(thresholds("green", step{0.001, "orange"}, step{0.01, "red"})),
-		statPanel("In flight", "Requests that are sent and not over, now.", count, "no run",
-			now(`sum(accelerator_bench_in_flight{instance=~"$generator",target=~"$endpoint"})`, "")).
-			Span(6).ColorScheme(blue()),
+			Span(8).Thresholds(thresholds("green", step{0.001, "orange"}, step{0.01, "red"})),
 		statPanel("Client lag against gaps", "p99 of the time from the kernel's receipt of bytes to their reading, as a share of the median gap between chunks, of the worst step. Above 5 % the load generator's machine is too busy for fine differences.", ratio, "no run",
 			now(`max(histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_client_lag_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))
   / histogram_quantile(0.5, sum by (target, model, step, le) (last_over_time(accelerator_bench_inter_token_latency_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))))`, "")).
-			Span(6).Thresholds(thresholds("green", step{0.05, "orange"}, step{0.2, "red"})),
+			Span(8).Thresholds(thresholds("green", step{0.05, "orange"}, step{0.2, "red"})),
 	}
 }
 
 // benchSteps is the report's table while the run goes on. Counters start with the step, and end with the run.
 func benchSteps() panel {
 	return rowsOf("Steps", "Each step so far: whole-step quantiles from the histograms' buckets, and the rates of its steady time, without ramp and drain, as in the report. Several load generators are added up. Where one of them repeats a step, at the same endpoint and with the same model, the later run counts. The report of the run has exact figures.",
-		[]column{
-			label("target", "Endpoint", width(150)),
-			label("model", "Model"),
-			label("step", "Step"),
-			value("Requests", `sum by (target, model, step) (last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range]))`, unitOf(count)),
-			value("Failed", `sum by (target, model, step) (last_over_time(accelerator_bench_failures_total{instance=~"$generator",target=~"$endpoint"}[$__range])) / (sum by (target, model, step) (last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range])) > 0)`, unitOf(ratio)),
-			value("Requests/s", `sum by (target, model, step) (last_over_time(accelerator_bench_steady_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range]) / (last_over_time(accelerator_bench_steady_seconds_total{instance=~"$generator",target=~"$endpoint"}[$__range]) > 0))`, unitOf(reqPerS)),
-			value("Output tokens/s", `sum by (target, model, step) (last_over_time(accelerator_bench_steady_output_tokens_total{instance=~"$generator",target=~"$endpoint"}[$__range]) / (last_over_time(accelerator_bench_steady_seconds_total{instance=~"$generator",target=~"$endpoint"}[$__range]) > 0))`, unitOf(tokensPerSec)),
-			value("TTFT p50", `histogram_quantile(0.5, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_to_first_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))`, unitOf(seconds)),
-			value("TTFT p99", `histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_to_first_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))`, unitOf(seconds)),
-			value("TPOT p50", `histogram_quantile(0.5, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_per_output_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))`, unitOf(seconds)),
-			value("TPOT p99", `histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_per_output_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))`, unitOf(seconds)),
-			value("Whole p99", `histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_request_duration_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))`, unitOf(seconds)),
-			value("Began", `1000 * min by (target, model, step) (min_over_time(timestamp(accelerator_bench_phase{instance=~"$generator",target=~"$endpoint"})[$__range:5s]))`, unitOf("time:HH:mm:ss"), width(90)),
-		}).
-		Height(12).NoValue("no run").SortBy(ascending("Began"))
+		label("target", "Endpoint", width(150)),
+		label("model", "Model"),
+		label("step", "Step"),
+		value("Requests", `sum by (target, model, step) (last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range]))`, unitOf(count)),
+		value("Failed", `sum by (target, model, step) (last_over_time(accelerator_bench_failures_total{instance=~"$generator",target=~"$endpoint"}[$__range])) / (sum by (target, model, step) (last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range])) > 0)`, unitOf(ratio)),
+		value("Requests/s", `sum by (target, model, step) (last_over_time(accelerator_bench_steady_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range]) / (last_over_time(accelerator_bench_steady_seconds_total{instance=~"$generator",target=~"$endpoint"}[$__range]) > 0))`, unitOf(reqPerS)),
+		value("Output tokens/s", `sum by (target, model, step) (last_over_time(accelerator_bench_steady_output_tokens_total{instance=~"$generator",target=~"$endpoint"}[$__range]) / (last_over_time(accelerator_bench_steady_seconds_total{instance=~"$generator",target=~"$endpoint"}[$__range]) > 0))`, unitOf(tokensPerSec)),
+		value("TTFT p50", `histogram_quantile(0.5, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_to_first_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))`, unitOf(seconds)),
+		value("TTFT p99", `histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_to_first_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))`, unitOf(seconds)),
+		value("TPOT p50", `histogram_quantile(0.5, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_per_output_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))`, unitOf(seconds)),
+		value("TPOT p99", `histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_per_output_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))`, unitOf(seconds)),
+		value("Whole p99", `histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_request_duration_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))`, unitOf(seconds)),
+		value("Began", `1000 * min by (target, model, step) (min_over_time(timestamp(accelerator_bench_phase{instance=~"$generator",target=~"$endpoint"})[$__range:5s]))`, unitOf("time:HH:mm:ss"), width(90)),
+	).Height(12).NoValue("no run").SortBy(ascending("Began"))
 }
 
 func benchLoad() []panel {

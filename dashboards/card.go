@@ -33,7 +33,7 @@ func cardAlerts() panel {
     or 2 * ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="warning",job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}
     or ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="info",job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"},
   "about", " ", "pid", "lacks", "reason", "code", "reading", "of", "link", "port", "memory", "type", "state", "direction", "lane", "sensor")`).
-		Height(6)
+		Height(7)
 }
 
 func cardNow() []panel {
@@ -44,9 +44,12 @@ func cardNow() []panel {
 		statPanel("Utilization", "Share of the time in which the card computed, as the tool prints it. On Ascend under vNPU the tool prints 0 whatever runs.", ratio, "not reported",
 			now(`max(accelerator_utilization_ratio{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "")).
 			Decimals(0).ColorScheme(blue()),
-		byHeat(statPanel("Temperature", "Of the chip. Orange and red as the alerts come: 100 and 110 °C for metax, 85 and 95 °C for ascend. Look at fans, filters and the cards beside it.", celsius, "not reported",
+		// A table could not be coloured so: its cells do not know their row's vendor.
+		statPanel("Temperature", "Of the chip. Orange and red as the alerts come: 100 and 110 °C for metax, 85 and 95 °C for ascend. Look at fans, filters and the cards beside it.", celsius, "not reported",
 			now(`max by (vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",sensor="chip"})`, "{{vendor}}")).
-			Thresholds(thresholds("blue")).TextMode("value")),
+			Thresholds(thresholds("blue")).TextMode("value").
+			OverrideByName("metax", []property{colored("green", step{100, "orange"}, step{110, "red"})}).
+			OverrideByName("ascend", []property{colored("green", step{85, "orange"}, step{95, "red"})}),
 		statPanel("Power", "Drawn by the card.", watts, "not reported",
 			now(`max(accelerator_power_watts{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "")).
 			ColorScheme(blue()),
@@ -55,17 +58,16 @@ func cardNow() []panel {
 			Decimals(0).Thresholds(thresholds("green", full()...)),
 		statPanel("Last good poll", "Age of the newest figures from the vendor's tool. It should stay under a few polling intervals; after 40 s, with the usual interval, the card's series end.", seconds, "not reported",
 			now(`max(time() - accelerator_collector_last_success_timestamp_seconds{job=~"$job",instance=~"$host",collector=~"$maker"})`, "")).
-			Mappings([]dashboard.ValueMapping{never(), absent("not reported")}).Thresholds(thresholds("green", silent()...)),
+			Mappings([]dashboard.ValueMapping{never(), absent("not reported")}).Thresholds(thresholds("green", step{40, "orange"}, step{120, "red"})),
 		rowsOf("Identity and versions", "What to give to the vendor's support, what to look for in the rack, and the NUMA node where the process that feeds the card should run. Empty fields are not printed by the tool.",
-			[]column{
-				joining("instance"), joining("device"), label("name", "Model"), label("bus_id", "Bus"), label("uuid", "UUID"), label("board", "Board"), label("npu", "NPU"), label("chip", "Chip"),
-				value("NUMA node", `max by (instance, device) (accelerator_numa_node{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)), label("cpus", "CPUs beside it"),
-				label("tool_version", "Tool version"), label("driver_version", "Driver"), label("runtime_version", "Runtime"), label("firmware_version", "Firmware"),
-			},
-			asRows(`accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`),
-			asRows(`accelerator_cpu_affinity_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`),
-			asRows(`accelerator_tool_info{job=~"$job",instance=~"$host",vendor=~"$maker"}`)).
-			Height(3),
+			label("instance", ""), label("device", ""),
+			labelFrom("name", "Model", `accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`),
+			label("bus_id", "Bus", width(120)), label("uuid", "UUID", width(310)), label("board", "Board"), label("npu", "NPU", width(60)), label("chip", "Chip", width(60)),
+			value("NUMA node", `max by (instance, device) (accelerator_numa_node{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)),
+			labelFrom("cpus", "CPUs beside it", `accelerator_cpu_affinity_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`),
+			labelFrom("tool_version", "Tool version", `accelerator_tool_info{job=~"$job",instance=~"$host",vendor=~"$maker"}`),
+			label("driver_version", "Driver"), label("runtime_version", "Runtime"), label("firmware_version", "Firmware"),
+		).Height(4),
 		stateTimeline("Health over time", "The first row is the verdict, the others are the states and reasons as the tool printed them. A gap is time in which the card was not listed, or the host could not be scraped.",
 			append(healthy(), saying("2", "printed", "blue")),
 			overTime(`min(accelerator_healthy{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "health"),
@@ -103,28 +105,24 @@ func cardLoad() []panel {
 
 func cardProcesses() panel {
 	return rowsOf("Processes", "What the tool lists now, PIDs of the host, and the pod of each where it is known. npu-smi prints at most eight for a chip and no names in a container; a process on a slice is counted on the card. None: nobody uses the card, or the exporter was told not to list them.",
-		[]column{
-			joining("instance"), label("pid", "PID"), label("process", "Process"),
-			value("Memory", `max by (job, instance, vendor, device, pid, process) (accelerator_process_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(bytes)),
-			{head: "Namespace", field: "namespace", expr: `max by (instance, pid, namespace, pod, container) (
+		label("instance", ""), label("pid", "PID"), label("process", "Process"),
+		value("Memory", `max by (job, instance, vendor, device, pid, process) (accelerator_process_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(bytes)),
+		labelFrom("namespace", "Namespace", `max by (instance, pid, namespace, pod, container) (
   accelerator_process_container_info{job=~"$job",instance=~"$host",vendor=~"$maker",pod!="",pod_uid!="",exported_namespace="",exported_pod="",exported_container=""}
     unless on (job, instance, namespace, pod, container) accelerator_exporter_build_info{pod!=""})
-  and on (instance, pid) accelerator_process_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`},
-			label("pod", "Pod"), label("container", "Container"),
-		}).
-		Span(12).Height(8).NoValue("no process is listed").SortBy(descending("Memory"))
+  and on (instance, pid) accelerator_process_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`),
+		label("pod", "Pod"), label("container", "Container"),
+	).Span(12).Height(8).NoValue("no process is listed").SortBy(descending("Memory"))
 }
 
 func cardTargets() panel {
 	return rowsOf("Probed endpoints", "Endpoints whose process uses this card, over the time range. A target leads to its load and latency, where the load of its cards is drawn beside it.",
-		[]column{
-			hostColumn(),
-			targetColumn(),
-			value("Last probe", `min by (job, instance, target) (accelerator_probe_success{job=~"$job",instance=~"$host"}) and on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, succeeded()...),
-			value("Failed", `sum by (job, instance, target) (increase(accelerator_probe_failures_total{job=~"$job",instance=~"$host",reason!="canceled"}[$__range]))
+		hostColumn(),
+		targetColumn(),
+		value("Last probe", `min by (job, instance, target) (accelerator_probe_success{job=~"$job",instance=~"$host"}) and on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, succeeded()...),
+		value("Failed", `sum by (job, instance, target) (increase(accelerator_probe_failures_total{job=~"$job",instance=~"$host",reason!="canceled"}[$__range]))
   / (sum by (job, instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$host"}[$__range])) > 0) and on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, textCell(ratio, failing()...)...),
-			value("First token p90", `histogram_quantile(0.9, sum by (job, instance, target, le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{job=~"$job",instance=~"$host"}[$__range]))) and on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, unitOf(seconds)),
-			value("Per token p90", `histogram_quantile(0.9, sum by (job, instance, target, le) (rate(accelerator_probe_time_per_output_token_seconds_bucket{job=~"$job",instance=~"$host"}[$__range]))) and on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, unitOf(seconds)),
-		}).
-		Span(12).Height(8).NoValue("no probed endpoint is known to use this card")
+		value("First token p90", `histogram_quantile(0.9, sum by (job, instance, target, le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{job=~"$job",instance=~"$host"}[$__range]))) and on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, unitOf(seconds)),
+		value("Per token p90", `histogram_quantile(0.9, sum by (job, instance, target, le) (rate(accelerator_probe_time_per_output_token_seconds_bucket{job=~"$job",instance=~"$host"}[$__range]))) and on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, unitOf(seconds)),
+	).Span(12).Height(8).NoValue("no probed endpoint is known to use this card")
 }

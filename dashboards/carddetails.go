@@ -6,15 +6,13 @@ package dashboards
 func cardErrors() []panel {
 	return []panel{
 		rowsOf("Memory errors", "ECC by memory. Uncorrectable errors: drain the card and restart its server, then reset the card. Pages to be retired wait for the next start.",
-			[]column{
-				label("memory", "Memory"),
-				label("type", "Type"),
-				value("In the time range", `sum by (memory, type) (increase(accelerator_ecc_errors_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[$__range]))`, someIsBad("orange")...),
-				value("In the card's life", `max by (memory, type) (accelerator_ecc_lifetime_errors_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)),
-				value("Pages retired", `max by (memory, type) (accelerator_ecc_retired_pages{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)),
-				value("To be retired", `max by (memory, type) (accelerator_ecc_pending_pages{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, someIsBad("red")...),
-			}).
-			Span(12).NoValue("not reported").SortBy(descending("In the time range")),
+			label("memory", "Memory"),
+			label("type", "Type"),
+			value("In the time range", `sum by (memory, type) (increase(accelerator_ecc_errors_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[$__range]))`, someIsBad("orange")...),
+			value("In the card's life", `max by (memory, type) (accelerator_ecc_lifetime_errors_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)),
+			value("Pages retired", `max by (memory, type) (accelerator_ecc_retired_pages{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)),
+			value("To be retired", `max by (memory, type) (accelerator_ecc_pending_pages{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, someIsBad("red")...),
+		).Span(12).NoValue("not reported").SortBy(descending("In the time range")),
 		// Lists of RAS and PCI events may get shorter, which is no counter that began anew: where one does, there is no point.
 		timeSeries("Errors", "Errors and events by kind, at the time they were counted: memory, RAS units and PCI events (MetaX), PCIe and the link between dies (Ascend). Corrected ones are a sign, uncorrected ones a fault.", eventsPerSec,
 			overTime(`sum by (memory, type) (rate(accelerator_ecc_errors_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m]))`, "{{memory}} {{type}}"),
@@ -36,23 +34,19 @@ func cardLinks() []panel {
 				saying("PIX", "PIX", "blue"), saying("PXB", "PXB", "blue"), saying("PHB", "PHB", "orange"), saying("NODE", "NODE", "orange"), saying("SYS", "SYS", "red"))).
 			OverrideByName(`device\peer`, []property{{Id: "displayName", Value: "Card"}}),
 		rowsOf("Links to other cards", "Speed, lanes, errors over the time range and traffic of each link. Links of a card are alike: one with fewer lanes, or with errors, is the bad one.",
-			[]column{
-				label("link", "Link"),
-				value("Speed", `max by (link) (accelerator_link_speed_bits_per_second{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(bitsPerSec)),
-				value("Lanes", `max by (link) (accelerator_link_width{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)),
-				value("Errors", `sum by (link) (increase(accelerator_link_errors_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[$__range]))`, someIsBad("orange")...),
-				value("Traffic", `sum by (link) (rate(accelerator_link_bytes_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m]))`, unitOf(bytesPerSec)),
-			}).
-			Span(10).Height(11).NoValue("not reported").SortBy(ascending("Link")),
+			label("link", "Link"),
+			value("Speed", `max by (link) (accelerator_link_speed_bits_per_second{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(bitsPerSec)),
+			value("Lanes", `max by (link) (accelerator_link_width{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)),
+			value("Errors", `sum by (link) (increase(accelerator_link_errors_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[$__range]))`, someIsBad("orange")...),
+			value("Traffic", `sum by (link) (rate(accelerator_link_bytes_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m]))`, unitOf(bytesPerSec)),
+		).Span(10).Height(11).NoValue("not reported").SortBy(ascending("Link")),
 		rowsOf("PCIe link", "What the link runs at and what it can do. Fewer lanes than the card can use may be the slot's; fewer than last week are a fault of contact. Errors are among those above.",
-			[]column{
-				label("device", "Card"),
-				value("Speed", `max by (instance, device) (accelerator_pcie_link_transfers_per_second{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}) / 1e9`, unitOf("suffix: GT/s")),
-				value("Best speed", `max by (instance, device) (accelerator_pcie_link_transfers_per_second_max{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}) / 1e9`, unitOf("suffix: GT/s")),
-				value("Lanes", `max by (instance, device) (accelerator_pcie_link_width{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)),
-				value("Most lanes", `max by (instance, device) (accelerator_pcie_link_width_max{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)),
-			}).
-			Span(12).Height(6).NoValue("not reported"),
+			label("device", "Card"),
+			value("Speed", `max by (instance, device) (accelerator_pcie_link_transfers_per_second{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}) / 1e9`, unitOf("suffix: GT/s")),
+			value("Best speed", `max by (instance, device) (accelerator_pcie_link_transfers_per_second_max{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}) / 1e9`, unitOf("suffix: GT/s")),
+			value("Lanes", `max by (instance, device) (accelerator_pcie_link_width{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)),
+			value("Most lanes", `max by (instance, device) (accelerator_pcie_link_width_max{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)),
+		).Span(12).Height(6).NoValue("not reported"),
 		timeSeries("Traffic", "Links to other cards together, the RoCE port, and PCIe as mx-smi prints it, by direction. A model is loaded, or memory is swapped, over PCIe.", bytesPerSec,
 			overTime(`sum by (direction) (rate(accelerator_link_bytes_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m]))`, "cards {{direction}}"),
 			overTime(`sum by (direction) (rate(accelerator_network_bytes_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m]))`, "network {{direction}}"),
@@ -64,13 +58,11 @@ func cardLinks() []panel {
 func cardNetwork() []panel {
 	return []panel{
 		rowsOf("Network ports", "Ports of the card as hccn_tool tells; udie and port are empty where a card has one. A port without cable is down, and that is normal. Times down: how often it lost its link in the time range.",
-			[]column{
-				joining("instance"), joining("device"), label("udie", "UDie"), label("port", "Port"),
-				value("Link", `max by (instance, device, udie, port) (accelerator_network_up{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, mapped(saying("1", "up", "green"), saying("0", "down", gray))...),
-				value("Speed", `max by (instance, device, udie, port) (accelerator_network_speed_bits_per_second{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(bitsPerSec)),
-				value("Times down", `sum by (instance, device, udie, port) (increase(accelerator_network_link_changes_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",state="down"}[$__range]))`, someIsBad("orange")...),
-			}).
-			Span(12).NoValue("not reported"),
+			label("instance", ""), label("device", ""), label("udie", "UDie"), label("port", "Port"),
+			value("Link", `max by (instance, device, udie, port) (accelerator_network_up{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, mapped(saying("1", "up", "green"), saying("0", "down", gray))...),
+			value("Speed", `max by (instance, device, udie, port) (accelerator_network_speed_bits_per_second{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(bitsPerSec)),
+			value("Times down", `sum by (instance, device, udie, port) (increase(accelerator_network_link_changes_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",state="down"}[$__range]))`, someIsBad("orange")...),
+		).Span(12).NoValue("not reported"),
 		timeSeries("Network trouble", "Bad packets and wrong checksums are the fibre or the module; pause frames are congestion; retransmissions and the like cost RoCE its speed.", eventsPerSec,
 			overTime(`sum by (direction) (rate(accelerator_network_bad_packets_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m]))`, "bad packets {{direction}}"),
 			overTime(`sum(rate(accelerator_network_fcs_errors_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m]))`, "wrong checksums"),
@@ -94,12 +86,10 @@ func cardEngines() panel {
 
 func cardSlices() panel {
 	return rowsOf("Slices", "What each slice of the card may use and uses. A slice at its memory quota fails to allocate while the card has room: raise its quota, or move it. None: the card is not sliced.",
-		[]column{
-			label("slice", "Slice"),
-			value("Memory used", `max by (slice) (accelerator_slice_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(bytes)),
-			value("Of its quota", `max by (slice) (accelerator_slice_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"} / accelerator_slice_memory_quota_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, gaugeCell("green", full()...)...),
-			value("Utilization", `max by (slice) (accelerator_slice_utilization_ratio{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, gaugeCell("blue")...),
-			value("Compute quota", `max by (slice) (accelerator_slice_compute_quota_ratio{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(ratio)),
-		}).
-		Span(12).NoValue("the card is not sliced").SortBy(descending("Of its quota"))
+		label("slice", "Slice"),
+		value("Memory used", `max by (slice) (accelerator_slice_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(bytes)),
+		value("Of its quota", `max by (slice) (accelerator_slice_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"} / accelerator_slice_memory_quota_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, gaugeCell("green", full()...)...),
+		value("Utilization", `max by (slice) (accelerator_slice_utilization_ratio{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, gaugeCell("blue")...),
+		value("Compute quota", `max by (slice) (accelerator_slice_compute_quota_ratio{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(ratio)),
+	).Span(12).NoValue("the card is not sliced").SortBy(descending("Of its quota"))
 }

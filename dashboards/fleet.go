@@ -3,8 +3,7 @@ package dashboards
 func fleet() page {
 	return page{
 		uid: "accelerator-fleet", title: "Accelerators: fleet", refresh: "1m", from: "now-1h",
-		description: "All hosts and all cards: what needs a hand now, how load, power and memory are spread, which probes fail, which versions run. " +
-			"Made for up to a thousand hosts: panels hold totals, or the few at the top.",
+		description: "All hosts and all cards: what needs a hand now, how load, power and memory are spread, which probes fail, which versions run. Made for up to a thousand hosts: panels hold totals, or the few at the top.",
 		variables: []variable{
 			datasourceVariable(), jobVariable(), instanceVariable(),
 			many("vendor", "Vendor", `label_values(accelerator_info{job=~"$job",instance=~"$instance"}, vendor)`),
@@ -31,9 +30,6 @@ func fleetNow() []panel {
 		statPanel("Exporters down", "Exporters that Prometheus cannot scrape: host off, service stopped, or port closed. Their cards are in no other figure here.", count, "no exporter",
 			now(`sum((up{job=~"$job",instance=~"$instance"} and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range])) == bool 0)`, "")).
 			Span(3).Thresholds(thresholds("green", step{1, "red"})),
-		statPanel("Cards", "Cards in the vendors' tables now.", count, "none",
-			now(`sum(max by (job, instance, vendor) (accelerator_devices{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, "")).
-			Span(3).ColorScheme(blue()),
 		statPanel("Cards missing", "Cards expected and not in the tool's table, as AcceleratorCardsMissing counts them: all cards of a host whose tool fails, and MetaX cards that only mx-smi -L still lists. The table of hosts has them.", count, "no cards",
 			now(`sum(clamp_min(max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
   - (max by (job, instance, vendor) (accelerator_devices{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) or 0 * max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})), 0))`, "")).
@@ -47,7 +43,7 @@ func fleetNow() []panel {
 		statPanel("Targets failing", "Probed endpoints whose last probe failed.", count, "no probe",
 			now(`sum(accelerator_probe_success{job=~"$job",instance=~"$instance"} == bool 0)`, "")).
 			Span(3).Thresholds(thresholds("green", step{1, "red"})),
-		alertCount().Span(3),
+		alertCount().Span(6),
 	}
 }
 
@@ -88,89 +84,77 @@ func fleetLines() []panel {
 
 func cardTable() panel {
 	return rowsOf("Cards", "The first 500 cards, the unhealthy first. Click a head to sort by another column, such as the hottest or the fullest; the card leads to its own page. Of several pods on a card one is named, by the recording rules.",
-		[]column{
-			value("Health", `topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, mapped(saying("0", "healthy", "green"), saying("1", "unhealthy", "red"))...),
-			hostColumn(),
-			label("vendor", "Vendor"),
-			cardColumn(),
-			label("name", "Model"),
-			value("Utilization", `max by (job, instance, vendor, device, name) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"} * on (job, instance, vendor, device) group_left (name) max by (job, instance, vendor, device, name) (accelerator_info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))
+		value("Health", `topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, mapped(saying("0", "healthy", "green"), saying("1", "unhealthy", "red"))...),
+		hostColumn(),
+		vendorColumn(),
+		cardColumn(),
+		label("name", "Model"),
+		value("Utilization", `max by (job, instance, vendor, device, name) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"} * on (job, instance, vendor, device) group_left (name) max by (job, instance, vendor, device, name) (accelerator_info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))
   and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, gaugeCell("blue")...),
-			value("Memory held", `max by (job, instance, vendor, device) (accelerator_memory_used_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
+		value("Memory held", `max by (job, instance, vendor, device) (accelerator_memory_used_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
   and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, gaugeCell("green", full()...)...),
-			value("Power", `max by (job, instance, vendor, device) (accelerator_power_watts{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, unitOf(watts)),
-			value("Temperature", `max by (job, instance, vendor, device) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"}) and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, unitOf(celsius)),
-			{head: "Namespace", field: "namespace", expr: `topk by (job, instance, vendor, device) (1, card_pod:accelerator_workload:info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`},
-			label("pod", "Pod"),
-		}).
-		Height(12).SortBy(descending("Health"))
+		value("Power", `max by (job, instance, vendor, device) (accelerator_power_watts{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, unitOf(watts)),
+		value("Temperature", `max by (job, instance, vendor, device) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"}) and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, unitOf(celsius)),
+		labelFrom("namespace", "Namespace", `topk by (job, instance, vendor, device) (1, card_pod:accelerator_workload:info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`),
+		label("pod", "Pod"),
+	).Height(12).SortBy(descending("Health"))
 }
 
 func hostTable() panel {
 	return rowsOf("Hosts", "One row a host and vendor, so that a thousand hosts are a thousand rows: click a head to sort, narrow by the variables above. The host leads to load and latency and to NUMA.",
-		[]column{
-			hostColumn(),
-			label("vendor", "Vendor"),
-			value("Expected", `max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, unitOf(count)),
-			value("Missing", `clamp_min(max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
+		hostColumn(),
+		vendorColumn(),
+		value("Expected", `max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, unitOf(count)),
+		value("Missing", `clamp_min(max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
   - (max by (job, instance, vendor) (accelerator_devices{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) or 0 * max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})), 0)`, textCell(count, step{1, "red"})...),
-			value("Unhealthy", `sum by (job, instance, vendor) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"} == bool 0)`, textCell(count, step{1, "red"})...),
-			value("Utilization", `avg by (job, instance, vendor) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, gaugeCell("blue")...),
-			value("Hottest", `max by (job, instance, vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"})`, unitOf(celsius)),
-		}).
-		Height(8).SortBy(descending("Missing"))
+		value("Unhealthy", `sum by (job, instance, vendor) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"} == bool 0)`, textCell(count, step{1, "red"})...),
+		value("Utilization", `avg by (job, instance, vendor) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, gaugeCell("blue")...),
+		value("Hottest", `max by (job, instance, vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"})`, unitOf(celsius)),
+	).Height(8).SortBy(descending("Missing"))
 }
 
 func targetTable() panel {
 	return rowsOf("Targets that fail most", "Probed endpoints, those with the largest share of failed probes in the time range first; the time to the first token is of the probes that got one. A target leads to its load and latency.",
-		[]column{
-			hostColumn(),
-			targetColumn(),
-			value("Failed", `sum by (job, instance, target) (increase(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",reason!="canceled"}[$__range])) / (sum by (job, instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}[$__range])) > 0)`, gaugeCell("green", failing()...)...),
-			value("Last probe", `min by (job, instance, target) (accelerator_probe_success{job=~"$job",instance=~"$instance"})`, succeeded()...),
-			value("Last success", `time() - (max by (job, instance, target) (accelerator_probe_last_success_timestamp_seconds{job=~"$job",instance=~"$instance"}) or 0 * max by (job, instance, target) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}))`, age(late()...)...),
-			value("First token p90", `histogram_quantile(0.9, sum by (job, instance, target, le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{job=~"$job",instance=~"$instance"}[$__range])))`, unitOf(seconds)),
-			value("Over objective", `sum by (job, instance, target) (increase(accelerator_probe_slo_violations_total{job=~"$job",instance=~"$instance"}[$__range]))`, someIsBad("orange")...),
-		}).
-		Height(8).NoValue("no probe").SortBy(descending("Failed"))
+		hostColumn(),
+		targetColumn(),
+		value("Failed", `sum by (job, instance, target) (increase(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",reason!="canceled"}[$__range])) / (sum by (job, instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}[$__range])) > 0)`, gaugeCell("green", failing()...)...),
+		value("Last probe", `min by (job, instance, target) (accelerator_probe_success{job=~"$job",instance=~"$instance"})`, succeeded()...),
+		value("Last success", `time() - (max by (job, instance, target) (accelerator_probe_last_success_timestamp_seconds{job=~"$job",instance=~"$instance"}) or 0 * max by (job, instance, target) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}))`, age(late()...)...),
+		value("First token p90", `histogram_quantile(0.9, sum by (job, instance, target, le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{job=~"$job",instance=~"$instance"}[$__range])))`, unitOf(seconds)),
+		value("Over objective", `sum by (job, instance, target) (increase(accelerator_probe_slo_violations_total{job=~"$job",instance=~"$instance"}[$__range]))`, someIsBad("orange")...),
+	).Height(8).NoValue("no probe").SortBy(descending("Failed"))
 }
 
 func namespaceTable() panel {
 	return rowsOf("Cards by namespace", "Whose cards they are, by the recording rules: cards with a process of the namespace's pods, or allocated to them. A card that two namespaces share counts for both, with its whole utilization. Idle: no utilization above 5 % in the time range, and a fifth of the memory or more in use: ask the owner.",
-		[]column{
-			label("namespace", "Namespace"),
-			value("Cards", `count by (namespace) (group by (job, instance, vendor, device, namespace) (card_pod:accelerator_workload:info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, unitOf(count)),
-			value("Utilization", `avg by (namespace) (group by (job, instance, vendor, device, namespace) (card_pod:accelerator_workload:info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) * on (job, instance, vendor, device) group_left () max by (job, instance, vendor, device) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, gaugeCell("blue")...),
-			value("Idle with memory held", `count by (namespace) (group by (job, instance, vendor, device, namespace) (card_pod:accelerator_workload:info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) and on (job, instance, vendor, device)
+		label("namespace", "Namespace"),
+		value("Cards", `count by (namespace) (group by (job, instance, vendor, device, namespace) (card_pod:accelerator_workload:info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, unitOf(count)),
+		value("Utilization", `avg by (namespace) (group by (job, instance, vendor, device, namespace) (card_pod:accelerator_workload:info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) * on (job, instance, vendor, device) group_left () max by (job, instance, vendor, device) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, gaugeCell("blue")...),
+		value("Idle with memory held", `count by (namespace) (group by (job, instance, vendor, device, namespace) (card_pod:accelerator_workload:info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) and on (job, instance, vendor, device)
   (max_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"}[$__range]) <= 0.05 and on (job, instance, vendor, device) accelerator_memory_used_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor"} >= 0.2))`, textCell(count, step{1, "orange"})...),
-		}).
-		Height(8).NoValue("no pod is known, or Prometheus lacks the recording rules").SortBy(descending("Cards"))
+	).Height(8).NoValue("no pod is known, or Prometheus lacks the recording rules").SortBy(descending("Cards"))
 }
 
 func idleTable() panel {
 	return rowsOf("Idle with memory held", "Up to 50 cards with a fifth of their memory or more in use and a utilization that never rose above 5 % in the time range: choose the range by how long a card may rest. "+
 		"The process is the one that holds the most, empty where the tool prints none: end it, or give the server work.",
-		[]column{
-			hostColumn(),
-			label("vendor", "Vendor"),
-			cardColumn(),
-			value("Memory held", `topk(50, max by (job, instance, vendor, device) (accelerator_memory_used_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) >= 0.2
+		hostColumn(),
+		vendorColumn(),
+		cardColumn(),
+		value("Memory held", `topk(50, max by (job, instance, vendor, device) (accelerator_memory_used_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) >= 0.2
   and on (job, instance, vendor, device) max_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"}[$__range]) <= 0.05)`, gaugeCell("orange")...),
-			label("process", "Process"),
-			label("pid", "PID"),
-			value("Process memory", `topk by (job, instance, vendor, device) (1, max by (job, instance, vendor, device, pid, process) (accelerator_process_memory_used_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))
+		label("process", "Process"),
+		label("pid", "PID"),
+		value("Process memory", `topk by (job, instance, vendor, device) (1, max by (job, instance, vendor, device, pid, process) (accelerator_process_memory_used_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))
   and on (job, instance, vendor, device) (accelerator_memory_used_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor"} >= 0.2)
   and on (job, instance, vendor, device) max_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"}[$__range]) <= 0.05`, unitOf(bytes)),
-		}).
-		NoValue("no card is idle with memory held").SortBy(descending("Memory held"))
+	).NoValue("no card is idle with memory held").SortBy(descending("Memory held"))
 }
 
 func versions() panel {
 	return rowsOf("Tools and drivers", "Hosts by version of the vendor's tool, driver, runtime (MACA, HPCC) and firmware. More than one row a vendor is an unfinished upgrade; the same model behaving in two ways often sits on two rows. Empty columns are not printed by the tool.",
-		[]column{
-			label("vendor", "Vendor"), label("tool", "Tool"), label("tool_version", "Tool version"), label("driver_version", "Driver"),
-			label("runtime_version", "Runtime"), label("firmware_version", "Firmware"),
-			value("Hosts", `count by (vendor, tool, tool_version, driver_version, runtime_version, firmware_version) (group by (job, instance, vendor, tool, tool_version, driver_version, runtime_version, firmware_version) (accelerator_tool_info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, unitOf(count)),
-		}).
-		Height(7)
+		vendorColumn(), label("tool", "Tool"), label("tool_version", "Tool version"), label("driver_version", "Driver"),
+		label("runtime_version", "Runtime"), label("firmware_version", "Firmware"),
+		value("Hosts", `count by (vendor, tool, tool_version, driver_version, runtime_version, firmware_version) (group by (job, instance, vendor, tool, tool_version, driver_version, runtime_version, firmware_version) (accelerator_tool_info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, unitOf(count)),
+	).Height(7)
 }

@@ -5,8 +5,7 @@ import "github.com/grafana/grafana-foundation-sdk/go/dashboard"
 func loadLatency() page {
 	return page{
 		uid: "accelerator-load-latency", title: "Accelerators: load and latency", refresh: "30s", from: "now-1h",
-		description: "Does latency follow load, is the endpoint fast, and how many requests fail? " +
-			"Latencies are those of the exporter's own probes, the load is that of the cards that serve the probed endpoint.",
+		description: "Does latency follow load, is the endpoint fast, and how many requests fail? Latencies are those of the exporter's own probes, the load is that of the cards that serve the probed endpoint.",
 		variables: []variable{
 			datasourceVariable().Hide(dashboard.VariableHideHideVariable), hidden(jobVariable()), instanceVariable(),
 			many("target", "Target", `label_values(accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}, target)`),
@@ -19,7 +18,7 @@ func loadLatency() page {
 		},
 		rows: []row{
 			{panels: []panel{loadAndLatency()}},
-			shown("Now", append(loadLatencyNow(), hostAlertTable().Span(12).Height(13), servingTable())...),
+			shown("Now", append(loadLatencyNow(), hostAlertTable().Span(12).Height(15), servingTable())...),
 			shown("Latency of the probes", probeLatencies()...),
 			folded("Latency by load", latencyByLoad()...),
 			shown("Cards that serve", servingLines()),
@@ -72,24 +71,22 @@ func loadLatencyNow() []panel {
 // servingTable has the cards that serve, those that need a look first.
 func servingTable() panel {
 	return rowsOf("Cards that serve", "Cards known to serve the chosen targets; where none is known, all cards of the exporter that probes. Unhealthy ones first. Process: the share of the CPUs of the process on the card that are on the card's NUMA node.",
-		[]column{
-			value("Health", `min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
+		value("Health", `min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
   or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
   or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, mapped(healthy()...)...),
-			hostColumn(),
-			label("vendor", "Vendor"),
-			cardColumn(),
-			value("Utilization", `max by (job, instance, vendor, device) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
+		hostColumn(),
+		vendorColumn(),
+		cardColumn(),
+		value("Utilization", `max by (job, instance, vendor, device) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
   or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
   or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, gaugeCell("blue")...),
-			value("Memory", `max by (job, instance, vendor, device) (accelerator_memory_used_bytes{job=~"$job",instance=~"$instance",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
+		value("Memory", `max by (job, instance, vendor, device) (accelerator_memory_used_bytes{job=~"$job",instance=~"$instance",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
   or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
   or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, gaugeCell("green", full()...)...),
-			value("Process", `min by (job, instance, vendor, device) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
+		value("Process", `min by (job, instance, vendor, device) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
   or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
   or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, append(mapped(saying("0", "bound to another node", "red"), saying("1", "on the node of the card", "green")), unitOf(ratio), whole(), colored("orange"))...),
-		}).
-		Span(12).Height(13).SortBy(ascending("Health"))
+	).Span(12).Height(15).SortBy(ascending("Health"))
 }
 
 func servingLines() panel {
@@ -131,25 +128,21 @@ func probeLatencies() []panel {
 func latencyByLoad() []panel {
 	return []panel{
 		rowsOf("By utilization", "What probes took while the cards of their target were so busy. Over the dashboard's time range, all chosen targets together; each probe counts for the highest load of its target in the half minute in which it ended.",
-			[]column{
-				label("band", "Utilization", mapped(saying("0", "0–20 %", "text"), saying("1", "20–40 %", "text"), saying("2", "40–60 %", "text"), saying("3", "60–80 %", "text"), saying("4", "80–100 %", "text"))...),
-				value("Probes", `sum by (band) (sum_over_time(target_utilization:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target",le="+Inf"}[$__range])) > 0`, unitOf(count), whole()),
-				value("TTFT p50", `histogram_quantile(0.5, sum by (band, le) (sum_over_time(target_utilization:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
-				value("TTFT p99", `histogram_quantile(0.99, sum by (band, le) (sum_over_time(target_utilization:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
-				value("ITL p50", `histogram_quantile(0.5, sum by (band, le) (sum_over_time(target_utilization:accelerator_probe_inter_token_latency_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
-				value("ITL p99", `histogram_quantile(0.99, sum by (band, le) (sum_over_time(target_utilization:accelerator_probe_inter_token_latency_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
-			}).
-			Span(12).Height(9).NoValue("no probe, or Prometheus lacks the recording rules").SortBy(ascending("Utilization")),
+			label("band", "Utilization", mapped(saying("0", "0–20 %", "text"), saying("1", "20–40 %", "text"), saying("2", "40–60 %", "text"), saying("3", "60–80 %", "text"), saying("4", "80–100 %", "text"))...),
+			value("Probes", `sum by (band) (sum_over_time(target_utilization:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target",le="+Inf"}[$__range])) > 0`, unitOf(count), whole()),
+			value("TTFT p50", `histogram_quantile(0.5, sum by (band, le) (sum_over_time(target_utilization:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
+			value("TTFT p99", `histogram_quantile(0.99, sum by (band, le) (sum_over_time(target_utilization:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
+			value("ITL p50", `histogram_quantile(0.5, sum by (band, le) (sum_over_time(target_utilization:accelerator_probe_inter_token_latency_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
+			value("ITL p99", `histogram_quantile(0.99, sum by (band, le) (sum_over_time(target_utilization:accelerator_probe_inter_token_latency_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
+		).Span(12).Height(9).NoValue("no probe, or Prometheus lacks the recording rules").SortBy(ascending("Utilization")),
 		rowsOf("By requests in the server", "What probes took while so many requests ran or waited in the servers of their target, by vLLM's own metrics. Over the dashboard's time range, all chosen targets together; each probe counts for the highest load of its target in the half minute in which it ended.",
-			[]column{
-				label("band", "Requests", mapped(saying("0", "none", "text"), saying("1", "1–3", "text"), saying("2", "4–15", "text"), saying("3", "16–63", "text"), saying("4", "64–255", "text"), saying("5", "256–1023", "text"), saying("6", "1024 and more", "text"))...),
-				value("Probes", `sum by (band) (sum_over_time(target_requests:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target",le="+Inf"}[$__range])) > 0`, unitOf(count), whole()),
-				value("TTFT p50", `histogram_quantile(0.5, sum by (band, le) (sum_over_time(target_requests:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
-				value("TTFT p99", `histogram_quantile(0.99, sum by (band, le) (sum_over_time(target_requests:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
-				value("ITL p50", `histogram_quantile(0.5, sum by (band, le) (sum_over_time(target_requests:accelerator_probe_inter_token_latency_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
-				value("ITL p99", `histogram_quantile(0.99, sum by (band, le) (sum_over_time(target_requests:accelerator_probe_inter_token_latency_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
-			}).
-			Span(12).Height(9).NoValue("no probe, no vLLM server of its target, or Prometheus lacks the recording rules").SortBy(ascending("Requests")),
+			label("band", "Requests", mapped(saying("0", "none", "text"), saying("1", "1–3", "text"), saying("2", "4–15", "text"), saying("3", "16–63", "text"), saying("4", "64–255", "text"), saying("5", "256–1023", "text"), saying("6", "1024 and more", "text"))...),
+			value("Probes", `sum by (band) (sum_over_time(target_requests:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target",le="+Inf"}[$__range])) > 0`, unitOf(count), whole()),
+			value("TTFT p50", `histogram_quantile(0.5, sum by (band, le) (sum_over_time(target_requests:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
+			value("TTFT p99", `histogram_quantile(0.99, sum by (band, le) (sum_over_time(target_requests:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
+			value("ITL p50", `histogram_quantile(0.5, sum by (band, le) (sum_over_time(target_requests:accelerator_probe_inter_token_latency_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
+			value("ITL p99", `histogram_quantile(0.99, sum by (band, le) (sum_over_time(target_requests:accelerator_probe_inter_token_latency_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
+		).Span(12).Height(9).NoValue("no probe, no vLLM server of its target, or Prometheus lacks the recording rules").SortBy(ascending("Requests")),
 	}
 }
 

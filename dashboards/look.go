@@ -104,11 +104,8 @@ func onTheRight(more ...property) []property {
 
 // colored are the thresholds of one column or series.
 func colored(base string, steps ...step) property {
-	levels := []map[string]any{{"color": base, "value": nil}}
-	for _, s := range steps {
-		levels = append(levels, map[string]any{"color": s.color, "value": s.at})
-	}
-	return property{Id: "thresholds", Value: map[string]any{"mode": "absolute", "steps": levels}}
+	built, _ := thresholds(base, steps...).Build() // it refuses nothing
+	return property{Id: "thresholds", Value: built}
 }
 
 // cells says how a column's cells are drawn, in the words of oldestGrafana: color-background, color-text or gradient-gauge.
@@ -143,3 +140,17 @@ func age(steps ...step) []property {
 func succeeded() []property {
 	return mapped(saying("1", "succeeded", "green"), saying("0", "failed", "red"))
 }
+
+// Where colours change, as the alerts of deploy/prometheus/rules/alerts.yml come: TestLimitsAreTheAlerts holds these to those.
+
+// late are the colours of the age of a probe's last success: the alert's, and three times that.
+func late() []step { return []step{{300, "orange"}, {900, "red"}} }
+
+// full are the colours of a share of memory in use: red as the alert comes, orange shortly before.
+func full() []step { return []step{{0.95, "orange"}, {0.98, "red"}} }
+
+// failing are the colours of a share of failures: more than the budget, and so many that it is soon spent.
+func failing() []step { return []step{{0.01, "orange"}, {0.1, "red"}} }
+
+// fromElsewhere are the colours of a share of pages that were wanted on, or taken from, another NUMA node.
+func fromElsewhere() []step { return []step{{0.1, "orange"}, {0.3, "red"}} }

@@ -3,8 +3,7 @@ package dashboards
 func numa() page {
 	return page{
 		uid: "accelerator-numa", title: "Accelerators: NUMA", refresh: "1m", from: "now-1h",
-		description: "The NUMA nodes of one host: memory and CPUs of each, where allocations land, how far the nodes are apart, and which cards sit on which. " +
-			"A server whose process or memory is on another node than its cards pays for it with every token.",
+		description: "The NUMA nodes of one host: memory and CPUs of each, where allocations land, how far the nodes are apart, and which cards sit on which. A server whose process or memory is on another node than its cards pays for it with every token.",
 		variables: []variable{
 			datasourceVariable(), jobVariable(), hidden(instanceVariable()),
 			one("host", "Host", `label_values(accelerator_numa_cpus{job=~"$job",instance=~"$instance"}, instance)`),
@@ -21,16 +20,14 @@ func numa() page {
 
 func nodeTable() panel {
 	return rowsOf("Nodes", "One row a node. Used holds the page cache, so a high figure is only bad when misses rise with it. Misses of more than a few per cent: the node was short of memory; move a process, or bind memory with numactl --membind. One row: there is nothing to bind. Cards on a node without CPUs or memory are fed from elsewhere: that is how the firmware made the nodes (NPS or sub-NUMA clustering), to be changed there.",
-		[]column{
-			label("node", "Node"),
-			value("CPUs", `sum by (job, instance, node) (accelerator_numa_cpus{job=~"$job",instance=~"$host"})`, unitOf(plain), cells("color-text"), colored("orange", step{1, "text"})),
-			value("Memory", `sum by (job, instance, node) (accelerator_numa_memory_total_bytes{job=~"$job",instance=~"$host"})`, unitOf(bytes)),
-			value("Used", `max by (job, instance, node) (accelerator_numa_memory_used_bytes{job=~"$job",instance=~"$host"} / accelerator_numa_memory_total_bytes{job=~"$job",instance=~"$host"})`, gaugeCell("green", full()...)...),
-			value("Cards", `count by (job, instance, node) (count_values by (job, instance, vendor, device) ("node", accelerator_numa_node{job=~"$job",instance=~"$host"}))`, unitOf(plain)),
-			value("Miss ratio", `sum by (job, instance, node) (rate(accelerator_numa_allocations_total{job=~"$job",instance=~"$host",result="miss"}[$__range])) / (sum by (job, instance, node) (rate(accelerator_numa_allocations_total{job=~"$job",instance=~"$host",result=~"hit|miss"}[$__range])) > 0)`, textCell(ratio, fromElsewhere()...)...),
-			value("Used from other nodes", `sum by (job, instance, node) (rate(accelerator_numa_allocations_total{job=~"$job",instance=~"$host",result="other_node"}[$__range])) / (sum by (job, instance, node) (rate(accelerator_numa_allocations_total{job=~"$job",instance=~"$host",result=~"local_node|other_node"}[$__range])) > 0)`, textCell(ratio, fromElsewhere()...)...),
-		}).
-		Height(10).SortBy(ascending("Node"))
+		label("node", "Node"),
+		value("CPUs", `sum by (job, instance, node) (accelerator_numa_cpus{job=~"$job",instance=~"$host"})`, unitOf(plain), cells("color-text"), colored("orange", step{1, "text"})),
+		value("Memory", `sum by (job, instance, node) (accelerator_numa_memory_total_bytes{job=~"$job",instance=~"$host"})`, unitOf(bytes)),
+		value("Used", `max by (job, instance, node) (accelerator_numa_memory_used_bytes{job=~"$job",instance=~"$host"} / accelerator_numa_memory_total_bytes{job=~"$job",instance=~"$host"})`, gaugeCell("green", full()...)...),
+		value("Cards", `count by (job, instance, node) (count_values by (job, instance, vendor, device) ("node", accelerator_numa_node{job=~"$job",instance=~"$host"}))`, unitOf(plain)),
+		value("Miss ratio", `sum by (job, instance, node) (rate(accelerator_numa_allocations_total{job=~"$job",instance=~"$host",result="miss"}[$__range])) / (sum by (job, instance, node) (rate(accelerator_numa_allocations_total{job=~"$job",instance=~"$host",result=~"hit|miss"}[$__range])) > 0)`, textCell(ratio, fromElsewhere()...)...),
+		value("Used from other nodes", `sum by (job, instance, node) (rate(accelerator_numa_allocations_total{job=~"$job",instance=~"$host",result="other_node"}[$__range])) / (sum by (job, instance, node) (rate(accelerator_numa_allocations_total{job=~"$job",instance=~"$host",result=~"local_node|other_node"}[$__range])) > 0)`, textCell(ratio, fromElsewhere()...)...),
+	).Height(10).SortBy(ascending("Node"))
 }
 
 // processPlaces says of each process, in the words of accelbench placement, where it runs; the first verdict that holds counts.
@@ -38,21 +35,19 @@ func nodeTable() panel {
 func processPlaces() panel {
 	return rowsOf("Processes and their cards", "Each process on a card: whether its CPUs and memory are those of the card's node. Bound to another node, it pays for every access to the card: bind it to the node. "+
 		"May run elsewhere too: the kernel may move it; bind it, and compare (accelbench compare --bindings). Cards span nodes: no one node is right; choose cards of one node. accelbench placement prints the binding. No row: no process is listed, or its /proc cannot be read.",
-		[]column{
-			label("vendor", "Vendor"), cardColumn(), label("instance", "Host"), label("pid", "PID"), label("process", "Process"),
-			value("Memory held", `max by (job, instance, vendor, device, pid, process) (accelerator_process_memory_used_bytes{job=~"$job",instance=~"$host"})`, unitOf(bytes)),
-			value("Where it runs", `1 * group by (job, instance, vendor, pid) (max by (job, instance, vendor, pid) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$host"}) == 0)
+		vendorColumn(), cardColumn(), label("instance", "Host"), label("pid", "PID"), label("process", "Process"),
+		value("Memory held", `max by (job, instance, vendor, device, pid, process) (accelerator_process_memory_used_bytes{job=~"$job",instance=~"$host"})`, unitOf(bytes)),
+		value("Where it runs", `1 * group by (job, instance, vendor, pid) (max by (job, instance, vendor, pid) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$host"}) == 0)
   or on (job, instance, vendor, pid) 2 * group by (job, instance, vendor, pid) (max by (job, instance, vendor, pid) (accelerator_process_near_memory_allowed{job=~"$job",instance=~"$host"}) == 0)
   or on (job, instance, vendor, pid) 3 * group by (job, instance, vendor, pid) (
     count by (job, instance, vendor, pid) (group by (job, instance, vendor, pid, node) (max by (job, instance, vendor, device, pid) (accelerator_process_memory_used_bytes{job=~"$job",instance=~"$host"}) * on (job, instance, vendor, device) group_left (node) count_values by (job, instance, vendor, device) ("node", accelerator_numa_node{job=~"$job",instance=~"$host"}))) > 1
       and on (job, instance, vendor, pid) accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$host"})
   or on (job, instance, vendor, pid) 4 * group by (job, instance, vendor, pid) (min by (job, instance, vendor, pid) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$host"}) == 1)
   or on (job, instance, vendor, pid) 5 * group by (job, instance, vendor, pid) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$host"})`,
-				mapped(saying("1", "bound to another node", "red"), saying("2", "memory on another node", "red"), saying("3", "cards span nodes", "blue"), saying("4", "on the node of its cards", "green"), saying("5", "may run elsewhere too", "orange"))...),
-			{head: "May run on CPUs", field: "cpus", expr: `group by (job, instance, vendor, pid, cpus, mems) (accelerator_process_cpus_info{job=~"$job",instance=~"$host"})`},
-			label("mems", "Memory of nodes"),
-		}).
-		Height(11).NoValue("no process is listed").SortBy(ascending("Card"))
+			mapped(saying("1", "bound to another node", "red"), saying("2", "memory on another node", "red"), saying("3", "cards span nodes", "blue"), saying("4", "on the node of its cards", "green"), saying("5", "may run elsewhere too", "orange"))...),
+		labelFrom("cpus", "May run on CPUs", `group by (job, instance, vendor, pid, cpus, mems) (accelerator_process_cpus_info{job=~"$job",instance=~"$host"})`),
+		label("mems", "Memory of nodes"),
+	).Height(11).NoValue("no process is listed").SortBy(ascending("Card"))
 }
 
 func numaLines() []panel {
@@ -80,11 +75,9 @@ func distances() panel {
 
 func cardNodes() panel {
 	return rowsOf("Cards and their nodes", "The node each card is attached to and the CPUs that the tool puts beside it. Start a server with numactl --cpunodebind and --membind of the node of its cards. A card without a row has no known node.",
-		[]column{
-			{head: "Node", field: "node", expr: `count_values by (job, instance, vendor, device) ("node", accelerator_numa_node{job=~"$job",instance=~"$host"})`},
-			label("instance", "Host"), label("vendor", "Vendor"), cardColumn(),
-			{head: "CPUs beside it", field: "cpus", expr: `group by (job, instance, vendor, device, cpus) (accelerator_cpu_affinity_info{job=~"$job",instance=~"$host"})`},
-			value("Tool and kernel", `max by (job, instance, vendor, device) (accelerator_numa_node_conflict{job=~"$job",instance=~"$host"})`, mapped(saying("0", "agree", "green"), saying("1", "disagree", "red"))...),
-		}).
-		Span(16).Height(11).NoValue("no card's node is known").SortBy(ascending("Node"))
+		labelFrom("node", "Node", `count_values by (job, instance, vendor, device) ("node", accelerator_numa_node{job=~"$job",instance=~"$host"})`),
+		label("instance", "Host"), vendorColumn(), cardColumn(),
+		labelFrom("cpus", "CPUs beside it", `group by (job, instance, vendor, device, cpus) (accelerator_cpu_affinity_info{job=~"$job",instance=~"$host"})`),
+		value("Tool and kernel", `max by (job, instance, vendor, device) (accelerator_numa_node_conflict{job=~"$job",instance=~"$host"})`, mapped(saying("0", "agree", "green"), saying("1", "disagree", "red"))...),
+	).Span(16).Height(11).NoValue("no card's node is known").SortBy(ascending("Node"))
 }

@@ -1,3 +1,4 @@
+// Package dashboards holds the Grafana dashboards: each is written in Go, and generated into the JSON under grafana/ that users import.
 package dashboards
 
 import (
@@ -15,8 +16,7 @@ const (
 	// oldestSchema is the dashboard schema of oldestGrafana. A later one would make newer Grafanas skip the conversions it needs.
 	oldestSchema = 37
 
-	columns = 24
-	tag     = "accelerator"
+	tag = "accelerator"
 )
 
 type (
@@ -68,7 +68,7 @@ func All() ([]Dashboard, error) {
 }
 
 func (p page) json(links []cog.Builder[dashboard.DashboardLink]) ([]byte, error) {
-	built, err := dashboard.NewDashboardBuilder(p.title).
+	builder := dashboard.NewDashboardBuilder(p.title).
 		Uid(p.uid).
 		Description(p.description).
 		Tags([]string{tag}).
@@ -76,20 +76,16 @@ func (p page) json(links []cog.Builder[dashboard.DashboardLink]) ([]byte, error)
 		Refresh(p.refresh).
 		Tooltip(dashboard.DashboardCursorSyncCrosshair).
 		Links(links).
-		Variables(p.variables).
-		Build()
+		Variables(p.variables)
+	for _, r := range p.rows {
+		r.addTo(builder)
+	}
+	built, err := builder.Build()
 	if err != nil {
 		return nil, err
 	}
 	built.SchemaVersion = oldestSchema
-	for i := range built.Templating.List {
-		if v := &built.Templating.List[i]; v.Type != dashboard.VariableTypeInterval {
-			v.Auto, v.AutoMin, v.AutoCount = nil, nil, nil
-		}
-	}
-	if built.Panels, err = arrange(p.rows); err != nil {
-		return nil, err
-	}
+	number(built.Panels)
 	return readable(built, p.annotations)
 }
 
@@ -113,56 +109,40 @@ func readable(built dashboard.Dashboard, annotations []annotation) ([]byte, erro
 	return []byte(out.String()), err
 }
 
-// arrange numbers the panels and puts each row's from left to right.
-func arrange(rows []row) ([]dashboard.PanelOrRowPanel, error) {
-	var out []dashboard.PanelOrRowPanel
-	var id, y uint32
-	for _, r := range rows {
-		header := &dashboard.RowPanel{
-			Type: "row", Title: &r.title, Collapsed: r.folded, Panels: []dashboard.Panel{},
-			GridPos: &dashboard.GridPos{H: 1, W: columns, Y: y},
+// addTo adds the row's panels, which the builder puts from left to right.
+func (r row) addTo(builder *dashboard.DashboardBuilder) {
+	header := dashboard.NewRowBuilder(r.title)
+	if r.folded {
+		for _, p := range r.panels {
+			header.WithPanel(p)
 		}
-		if r.title != "" {
-			id++
-			header.Id = id
-			out = append(out, dashboard.PanelOrRowPanel{RowPanel: header})
-			y++
-		}
-		panels, height, err := place(r.panels, id, y)
-		if err != nil {
-			return nil, fmt.Errorf("row %q: %w", r.title, err)
-		}
-		id += uint32(len(panels))
-		if r.folded {
-			header.Panels = panels
-			continue // takes no place until it is opened
-		}
-		for i := range panels {
-			out = append(out, dashboard.PanelOrRowPanel{Panel: &panels[i]})
-		}
-		y += height
+		builder.WithRow(header.Collapsed(true))
+		return
 	}
-	return out, nil
+	if r.title != "" {
+		builder.WithRow(header)
+	}
+	for _, p := range r.panels {
+		builder.WithPanel(p)
+	}
 }
 
-// place gives panels their ids, after the last one, and places from y downwards. It returns the height they take.
-func place(panels []panel, id, y uint32) ([]dashboard.Panel, uint32, error) {
-	var out []dashboard.Panel
-	var x, top, height uint32
-	for _, b := range panels {
-		built, err := b.Build()
-		if err != nil {
-			return nil, 0, err
-		}
-		at := built.GridPos
-		if x+at.W > columns {
-			x, top, height = 0, top+height, 0
-		}
-		at.X, at.Y = x, y+top
-		x, height = x+at.W, max(height, at.H)
+// number gives panels what the builder leaves open: the id, and the version of their options.
+func number(all []dashboard.PanelOrRowPanel) {
+	var id uint32
+	finish := func(p *dashboard.Panel) {
 		id++
-		built.Id, built.PluginVersion, built.RepeatDirection = cog.ToPtr(id), cog.ToPtr(oldestGrafana), nil
-		out = append(out, built)
+		p.Id, p.PluginVersion, p.RepeatDirection = cog.ToPtr(id), cog.ToPtr(oldestGrafana), nil
 	}
-	return out, top + height, nil
+	for _, p := range all {
+		if p.Panel != nil {
+			finish(p.Panel)
+			continue
+		}
+		id++
+		p.RowPanel.Id = id
+		for i := range p.RowPanel.Panels {
+			finish(&p.RowPanel.Panels[i])
+		}
+	}
 }

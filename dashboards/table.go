@@ -1,6 +1,8 @@
 package dashboards
 
 import (
+	"slices"
+
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
@@ -8,7 +10,7 @@ import (
 )
 
 // column is a column of a table: its head, the field of the data in it, the query that brings the field where no other
-// does, and how its cells look.
+// does, and how its cells look. One without a head is not shown: rows of several queries meet by it, as all must share a column.
 type column struct {
 	head, field, expr string
 	look              []property
@@ -23,32 +25,31 @@ func value(head, expr string, look ...property) column {
 	return column{head: head, expr: expr, look: look}
 }
 
-// joining is a label by which the rows of several queries meet, and which is not shown: all queries must share a column.
-func joining(name string) column { return column{field: name} }
+// labelFrom is a column of a label that one query brings.
+func labelFrom(name, head, expr string, look ...property) column {
+	return column{head: head, field: name, expr: expr, look: look}
+}
 
-// rowsOf is a table of one row a series, the full width. The fields of all queries, the ones given apart before those of the
-// columns, meet in rows by the labels that are columns.
-func rowsOf(title, description string, columns []column, queries ...query) *table.PanelBuilder {
+// rowsOf is a table of one row a series, the full width. The fields of all queries meet in rows by the labels that are columns.
+func rowsOf(title, description string, columns ...column) *table.PanelBuilder {
+	var queries []query
 	for i, c := range columns {
-		if c.expr != "" {
-			if c.field == "" {
-				columns[i].field = "Value #" + letter(len(queries))
-			}
-			queries = append(queries, asRows(c.expr))
+		if c.expr == "" {
+			continue
 		}
+		if c.field == "" {
+			columns[i].field = "Value #" + letter(len(queries))
+		}
+		queries = append(queries, asRows(c.expr))
 	}
-	if len(queries) == 1 {
-		for i := range columns {
-			if columns[i].field == "Value #A" {
-				columns[i].field = "Value"
-			}
-		}
+	if i := slices.IndexFunc(columns, func(c column) bool { return c.field == "Value #A" }); i >= 0 && len(queries) == 1 {
+		columns[i].field = "Value"
 	}
 	// Other fields go before rows meet: two queries never agree about __name__, and no row would be whole.
 	filtered, organized := arranged(columns)
-	steps := []dashboard.DataTransformerConfig{filtered, organized}
-	if len(queries) > 1 {
-		steps = []dashboard.DataTransformerConfig{filtered, {Id: "merge", Options: map[string]any{}}, organized}
+	steps := []dashboard.DataTransformerConfig{filtered, {Id: "merge", Options: map[string]any{}}, organized}
+	if len(queries) == 1 {
+		steps = []dashboard.DataTransformerConfig{filtered, organized}
 	}
 	p := tablePanel(title, description, queries...).Transformations(steps)
 	for _, c := range columns {

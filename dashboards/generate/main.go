@@ -1,4 +1,4 @@
-// Command generate writes the dashboards' JSON: into dashboards/grafana, or into the folder it is given.
+// Command generate writes the dashboards' JSON into dashboards/grafana.
 package main
 
 import (
@@ -10,13 +10,9 @@ import (
 )
 
 func main() {
-	folder := filepath.Join("dashboards", "grafana")
-	if len(os.Args) > 1 {
-		folder = os.Args[1]
-	}
 	all, err := dashboards.All()
 	for i := 0; err == nil && i < len(all); i++ {
-		err = os.WriteFile(filepath.Join(folder, all[i].File), all[i].JSON, 0o644)
+		err = os.WriteFile(filepath.Join("dashboards", "grafana", all[i].File), all[i].JSON, 0o644)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
