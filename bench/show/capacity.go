@@ -14,51 +14,44 @@ import (
 // Capacity writes the levels that a search for the capacity ran, what makes them
 // doubtful, and the answer.
 func Capacity(w io.Writer, r *result.Report) error {
-	var p page
+	var p lines
 	if r.Capacity == nil {
 		p.line("")
 		p.line("No capacity was searched for: that is done by accelbench capacity.")
 		return p.writeTo(w)
 	}
-	for _, g := range CapacityGrids(r) {
+	for _, t := range CapacityTables(r) {
 		p.line("")
-		p.line("%s", g.Caption)
-		g.write(&p, 0)
+		p.table(t)
 	}
-	p.doubts(r)
+	p.warnings(r)
 	p.line("")
-	for _, line := range wrap(Answer(r), pageWidth) {
-		p.line("%s", line)
-	}
+	p.line("%s", Answer(r))
 	return p.writeTo(w)
 }
 
-// CapacityGrids are the levels of a search for the capacity, and its limits with the
+// CapacityTables are the levels of a search for the capacity, and its limits with the
 // figures at the answer and at the least load that missed.
-func CapacityGrids(r *result.Report) []Grid {
+func CapacityTables(r *result.Report) []Table {
 	c := r.Capacity
-	levels := Grid{
+	levels := Table{
 		Caption: "Levels, figures of the steady part, in ms where no unit stands",
-		Heads:   [][]string{{levelHead(c), "", ""}, {"", "objectives", "runs"}},
-	}
-	add := func(head, below string) {
-		levels.Heads[0], levels.Heads[1] = append(levels.Heads[0], head), append(levels.Heads[1], below)
+		Head:    []string{levelHead(c), "objectives", "runs"},
 	}
 	for _, l := range c.Limits {
-		add(l.Label(), limitText(l))
+		levels.Head = append(levels.Head, l.Label()+" "+limitText(l))
 	}
-	add("requests", "/s")
-	add("output", "tok/s")
+	levels.Head = append(levels.Head, "requests /s", "output tok/s")
 	for i := range c.Levels {
 		levels.Rows = append(levels.Rows, levelRow(r, &c.Levels[i]))
 	}
-	limits := Grid{Caption: "Objectives", Heads: [][]string{{"", "limit", "at " + titleOr(c, c.Value), "at " + titleOr(c, c.FailedAt)}}}
+	limits := Table{Caption: "Objectives", Head: []string{"", "limit", "at " + titleOr(c, c.Value), "at " + titleOr(c, c.FailedAt)}}
 	for i, l := range c.Limits {
 		limits.Rows = append(limits.Rows, []string{
 			l.Label(), withUnit(l, l.Limit), heldText(r, c.At(c.Value), i), heldText(r, c.At(c.FailedAt), i),
 		})
 	}
-	return []Grid{levels, limits}
+	return []Table{levels, limits}
 }
 
 func levelHead(c *result.Capacity) string {
@@ -121,11 +114,22 @@ func heldText(r *result.Report, l *result.CapacityLevel, limit int) string {
 	return words.Unknown
 }
 
+// limitUnit is what a limit and its figure are shown in.
+func limitUnit(l result.Limit) Unit {
+	switch {
+	case l.Name == runlog.LimitFailures:
+		return Share
+	case l.Limit >= 2:
+		return Seconds
+	}
+	return Milliseconds
+}
+
 func unitText(l result.Limit) string {
-	switch l.Unit() {
-	case result.Share:
+	switch limitUnit(l) {
+	case Share:
 		return "%"
-	case result.Seconds:
+	case Seconds:
 		return "s"
 	}
 	return "ms"
@@ -137,14 +141,14 @@ func withUnit(l result.Limit, v float64) string { return scaled(l, v) + " " + un
 // as tell it from the limit, or the limit as it was given.
 func scaled(l result.Limit, v float64) string {
 	if v == l.Limit {
-		return digits(v*l.Unit().Scale(), 6)
+		return digits(v*limitUnit(l).Scale(), 6)
 	}
 	const exact = 17 // digits of any two numbers that differ
 	n := 3
 	for n < exact && digits(v, n) == digits(l.Limit, n) {
 		n++
 	}
-	return digits(v*l.Unit().Scale(), n)
+	return digits(v*limitUnit(l).Scale(), n)
 }
 
 // digits writes v with at most so many significant digits, and no exponent.
@@ -158,7 +162,7 @@ func digits(v float64, n int) string {
 
 // inTable is a figure as a column of figures has it, unless it looks like its limit there.
 func inTable(h *result.Held) string {
-	scale := h.Unit().Scale()
+	scale := limitUnit(h.Limit).Scale()
 	text := words.Number(h.Value * scale)
 	if h.Value != h.Limit.Limit && text == words.Number(h.Limit.Limit*scale) {
 		return scaled(h.Limit, h.Value)
@@ -280,51 +284,64 @@ func cardsLoad(s *result.Step) (share float64, known bool) {
 	return share / max(n, 1), n > 0
 }
 
-// capacityObject is the answer as report.json has it.
+// capacityObject is the answer as report.json has it, nil where none was searched for.
 func capacityObject(r *result.Report) any {
 	c := r.Capacity
 	if c == nil {
-		return absent{}
-	}
-	known := func(v float64) any {
-		if v == 0 {
-			return nil
-		}
-		return v
-	}
-	value := func(l *result.CapacityLevel, i int) any {
-		if h := heldAt(r, l, i); h != nil {
-			return finite(h.Value)
-		}
 		return nil
 	}
-	objectives := make([]object, len(c.Limits))
+	objectives := make([]jsonObjective, len(c.Limits))
 	for i, l := range c.Limits {
-		objectives[i] = object{
-			{"name", l.Name},
-			{"percentile", where(l.Percentile > 0, l.Percentile)},
-			{"limit", l.Limit},
-			{"value", value(c.At(c.Value), i)},
-			{"value_failed", value(c.At(c.FailedAt), i)},
-		}
+		objectives[i] = jsonObjective{l.Name, l.Percentile, l.Limit, heldValue(heldAt(r, c.At(c.Value), i)), heldValue(heldAt(r, c.At(c.FailedAt), i))}
 	}
-	levels := make([]object, len(c.Levels))
+	levels := make([]jsonLevel, len(c.Levels))
 	for i, l := range c.Levels {
-		var met any
+		levels[i] = jsonLevel{Level: l.Level, Steps: l.Steps, NotJudged: l.Why}
 		if l.Verdict != capacity.Void {
-			met = l.Verdict == capacity.Met
+			met := l.Verdict == capacity.Met
+			levels[i].Met = &met
 		}
-		levels[i] = object{{"level", l.Level}, {"met", met}, {"steps", l.Steps}, {"not_judged", where(l.Why != "", l.Why)}}
 	}
-	return object{
-		{"variable", c.Variable},
-		{"value", known(c.Value)},
-		{"failed_at", known(c.FailedAt)},
-		{"at_least", c.AtLeast},
-		{"finished", c.Done},
-		{"changed_at", where(c.Changed > 0, c.Changed)},
-		{"binding", where(c.Binding != "", c.Binding)},
-		{"objectives", objectives},
-		{"levels", levels},
+	return jsonCapacity{c.Variable, notZero(c.Value), notZero(c.FailedAt), c.AtLeast, c.Done, c.Changed, string(c.Binding), objectives, levels}
+}
+
+type jsonCapacity struct {
+	Variable   string          `json:"variable"`
+	Value      *float64        `json:"value"`
+	FailedAt   *float64        `json:"failed_at"`
+	AtLeast    bool            `json:"at_least"`
+	Finished   bool            `json:"finished"`
+	ChangedAt  float64         `json:"changed_at,omitempty"`
+	Binding    string          `json:"binding,omitempty"`
+	Objectives []jsonObjective `json:"objectives"`
+	Levels     []jsonLevel     `json:"levels"`
+}
+
+type jsonObjective struct {
+	Name        string   `json:"name"`
+	Percentile  float64  `json:"percentile,omitempty"`
+	Limit       float64  `json:"limit"`
+	Value       *float64 `json:"value"`
+	ValueFailed *float64 `json:"value_failed"`
+}
+
+type jsonLevel struct {
+	Level     float64 `json:"level"`
+	Met       *bool   `json:"met"`
+	Steps     []int   `json:"steps"`
+	NotJudged string  `json:"not_judged,omitempty"`
+}
+
+func notZero(v float64) *float64 {
+	if v == 0 {
+		return nil
 	}
+	return &v
+}
+
+func heldValue(h *result.Held) *float64 {
+	if h == nil {
+		return nil
+	}
+	return &h.Value
 }

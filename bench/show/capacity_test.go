@@ -1,6 +1,7 @@
 package show_test
 
 import (
+	"io"
 	"strings"
 	"testing"
 
@@ -63,7 +64,7 @@ func TestCapacityAnswer(t *testing.T) {
 		if got := show.Answer(r); !strings.HasPrefix(got, want) {
 			t.Errorf("answer\n%s\nwant\n%s", got, want)
 		}
-		if got := rendered(t, formatNamed(t, "capacity", r)); !strings.Contains(strings.Join(strings.Fields(got), " "), want) {
+		if got := rendered(t, func(w io.Writer) error { return show.Capacity(w, r) }); !strings.Contains(strings.Join(strings.Fields(got), " "), want) {
 			t.Errorf("it is not printed: %s", got)
 		}
 	}
@@ -81,7 +82,7 @@ func TestCapacityFiguresBesideTheirLimits(t *testing.T) {
 	} {
 		r := resulttest.Searched()
 		r.Steps[4].Held[0].Value = value
-		grids := show.CapacityGrids(r)
+		grids := show.CapacityTables(r)
 		got := [2]string{grids[0].Rows[4][3], grids[1].Rows[0][3]}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%v s (-want +got):\n%s", value, diff)

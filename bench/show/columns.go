@@ -24,6 +24,9 @@ const (
 	RequestRate
 	TokenRate
 	Joules
+	JoulesPerToken
+	Watts
+	Celsius
 )
 
 var units = [...]struct {
@@ -31,14 +34,17 @@ var units = [...]struct {
 	shown string  // unit in tables
 	scale float64 // from one to the other
 }{
-	Number:       {"", "", 1},
-	Count:        {"", "", 1},
-	Share:        {"ratio", "%", 100},
-	Milliseconds: {"s", "ms", 1000},
-	Seconds:      {"s", "s", 1},
-	RequestRate:  {"req/s", "req/s", 1},
-	TokenRate:    {"tok/s", "tok/s", 1},
-	Joules:       {"J", "J", 1},
+	Number:         {"", "", 1},
+	Count:          {"", "", 1},
+	Share:          {"ratio", "%", 100},
+	Milliseconds:   {"s", "ms", 1000},
+	Seconds:        {"s", "s", 1},
+	RequestRate:    {"req/s", "req/s", 1},
+	TokenRate:      {"tok/s", "tok/s", 1},
+	Joules:         {"J", "J", 1},
+	JoulesPerToken: {"J", "J/token", 1},
+	Watts:          {"W", "W", 1},
+	Celsius:        {"°C", "°C", 1},
 }
 
 // String is the unit of values as they are: seconds for milliseconds, a ratio for a share.
@@ -79,7 +85,7 @@ func (c Column) Title() string {
 }
 
 // StepColumns are figures of a step as a whole: what became of its requests, how far
-// its figures can be trusted, and the cards' energy.
+// its figures can be trusted, and the cards.
 func StepColumns() []Column { return slices.Concat(accountColumns(), checkColumns) }
 
 // WindowColumns are figures of one window of a step: rates, then for each latency the
@@ -88,7 +94,7 @@ func WindowColumns(percentiles []float64) []Column {
 	columns := slices.Clone(rateColumns)
 	for _, m := range result.Measures() {
 		if m.Kind != result.Length {
-			columns = append(columns, latencyColumns(m, percentiles)...)
+			columns = append(columns, measureColumns(m, percentiles)...)
 		}
 	}
 	return columns
@@ -148,8 +154,14 @@ var checkColumns = []Column{
 	{Key: "skipped_records", Head: "skipped records", Unit: Count, Value: ofDataset(func(d *runlog.DatasetCount) int { return d.Skipped })},
 	{Key: "estimated_answers", Head: "estimated answers", Unit: Count, Value: ofDataset(func(d *runlog.DatasetCount) int { return d.Estimated })},
 	{Key: "dataset_begun_again", Head: "data set begun again", Unit: Count, Value: ofDataset(func(d *runlog.DatasetCount) int { return d.Passes })},
-	{Key: "energy_joules", Head: "energy", Unit: Joules, Value: ofStep(func(s *result.Step) float64 { return orUnknown(s.Joules) })},
-	{Key: "energy_joules_per_output_token", Head: "energy/token", Unit: Joules, Metric: "joules_per_output_token", Value: ofStep(joulesPerToken)},
+	{Key: "tokens_per_chunk", Head: "tokens a chunk", Value: setting(func(s *result.Step) float64 { return s.Checks.Tokens.PerChunk() })},
+	{Key: "events_without_text", Head: "tokens' events without text", Unit: Count, Value: setting(func(s *result.Step) float64 { return float64(s.Checks.Tokens.Textless) })},
+	{Key: "answers_without_text", Head: "answers without text", Unit: Count, Value: setting(func(s *result.Step) float64 { return float64(s.Checks.Tokens.Unreadable) })},
+	{Key: "card_utilization_ratio", Head: "card utilization", Unit: Share, Value: ofStep(cardUtilization)},
+	{Key: "card_power_watts", Head: "cards' power", Unit: Watts, Value: ofStep(cardWatts)},
+	{Key: "card_temperature_celsius", Head: "hottest card", Unit: Celsius, Value: ofStep(hottestCard)},
+	{Key: "energy_joules", Head: "energy", Unit: Joules, Value: ofStep(func(s *result.Step) float64 { return pointed(s.Joules) })},
+	{Key: "energy_joules_per_output_token", Head: "energy", Unit: JoulesPerToken, Metric: "joules_per_output_token", Value: ofStep(joulesPerToken)},
 }
 
 var rateColumns = []Column{
@@ -162,7 +174,7 @@ var rateColumns = []Column{
 	},
 	{
 		Key: "request_goodput_rps", Head: "good requests", Unit: RequestRate, Metric: "goodput", HigherIsBetter: true,
-		Value: ofWindow(func(f *result.Figures) float64 { return orUnknown(f.Goodput) }),
+		Value: ofWindow(func(f *result.Figures) float64 { return pointed(f.Goodput) }),
 	},
 	{Key: "good_ratio", Head: "good", Unit: Share, Value: ofWindow(goodRatio)},
 	{Key: "prompt_tokens", Head: "prompt tokens", Unit: Count, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.PromptTokens) })},
@@ -176,36 +188,36 @@ var rateColumns = []Column{
 	{Key: "peak_concurrency", Head: "most in flight", Unit: Count, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.PeakConcurrency) })},
 }
 
-// latencyColumns are the figures of a measure in seconds. A comparison has the
-// percentiles of the main ones.
-func latencyColumns(m result.Measure, percentiles []float64) []Column {
-	column := func(suffix, head string, unit Unit, value func(result.Distribution) float64) Column {
-		return Column{
-			Key: string(m.Key) + suffix, Head: m.Name + " " + head, Unit: unit,
-			Value: func(_ *result.Step, f *result.Figures) float64 { return value(f.Of(m.Key)) },
-		}
+// measureColumns are the figures of a measure: the number of samples, the mean, the
+// percentiles and the maximum. A comparison has the percentiles of the main ones.
+func measureColumns(m result.Measure, percentiles []float64) []Column {
+	suffix, unit := "_ms", Milliseconds
+	if m.Kind == result.Length {
+		suffix, unit = "", Number
 	}
-	sampled := func(value func(result.Distribution) float64) func(result.Distribution) float64 {
-		return func(d result.Distribution) float64 {
-			if d.Count == 0 {
+	column := func(name string, value func(result.Distribution) float64) Column {
+		return Column{
+			Key: string(m.Key) + "_" + name + suffix, Head: m.Name + " " + name, Unit: unit,
+			Value: func(_ *result.Step, f *result.Figures) float64 {
+				if d := f.Of(m.Key); d.Count > 0 {
+					return value(d)
+				}
 				return math.NaN()
-			}
-			return value(d)
+			},
 		}
 	}
 	columns := []Column{
-		column("_count", "samples", Count, func(d result.Distribution) float64 { return float64(d.Count) }),
-		column("_mean_ms", "mean", Milliseconds, sampled(func(d result.Distribution) float64 { return d.Mean })),
+		{Key: string(m.Key) + "_count", Head: m.Name + " samples", Unit: Count, Value: func(_ *result.Step, f *result.Figures) float64 { return float64(f.Of(m.Key).Count) }},
+		column("mean", func(d result.Distribution) float64 { return d.Mean }),
 	}
 	for _, p := range percentiles {
-		name := percentileName(p)
-		c := column("_"+name+"_ms", name, Milliseconds, func(d result.Distribution) float64 { return percentile(d, p) })
+		c := column(percentileName(p), func(d result.Distribution) float64 { return percentile(d, p) })
 		if m.Main {
-			c.Metric = string(m.Key) + "_" + name
+			c.Metric = string(m.Key) + "_" + percentileName(p)
 		}
 		columns = append(columns, c)
 	}
-	return append(columns, column("_max_ms", "max", Milliseconds, sampled(func(d result.Distribution) float64 { return d.Max })))
+	return append(columns, column("max", func(d result.Distribution) float64 { return d.Max }))
 }
 
 func percentileName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }
@@ -213,10 +225,7 @@ func percentileName(p float64) string { return "p" + strconv.FormatFloat(p, 'f',
 // percentile is NaN where the distribution does not hold it.
 func percentile(d result.Distribution, p float64) float64 {
 	v, held := d.At(p)
-	if !held || d.Count == 0 {
-		return math.NaN()
-	}
-	return v
+	return orNaN(held && d.Count > 0, v)
 }
 
 func ofStep(value func(*result.Step) float64) func(*result.Step, *result.Figures) float64 {
@@ -225,12 +234,7 @@ func ofStep(value func(*result.Step) float64) func(*result.Step, *result.Figures
 
 // setting is NaN where it is 0, which says that it was not set.
 func setting(value func(*result.Step) float64) func(*result.Step, *result.Figures) float64 {
-	return func(s *result.Step, _ *result.Figures) float64 {
-		if v := value(s); v != 0 {
-			return v
-		}
-		return math.NaN()
-	}
+	return func(s *result.Step, _ *result.Figures) float64 { return orNaN(value(s) != 0, value(s)) }
 }
 
 func ofWindow(value func(*result.Figures) float64) func(*result.Step, *result.Figures) float64 {
@@ -239,37 +243,71 @@ func ofWindow(value func(*result.Figures) float64) func(*result.Step, *result.Fi
 
 func ofDataset(count func(*runlog.DatasetCount) int) func(*result.Step, *result.Figures) float64 {
 	return func(s *result.Step, _ *result.Figures) float64 {
-		if !s.DatasetKnown {
-			return math.NaN()
-		}
-		return float64(count(&s.Dataset))
+		return orNaN(s.DatasetKnown, float64(count(&s.Dataset)))
 	}
 }
 
-func orUnknown(v *float64) float64 {
+// orNaN is v where it is known.
+func orNaN(known bool, v float64) float64 {
+	if known {
+		return v
+	}
+	return math.NaN()
+}
+
+func pointed(v *float64) float64 {
 	if v == nil {
 		return math.NaN()
 	}
 	return *v
 }
 
-func cacheHits(s *result.Step) float64 {
-	if !s.Checks.CacheKnown {
-		return math.NaN()
-	}
-	return s.Checks.CacheHitRatio()
-}
+func cacheHits(s *result.Step) float64 { return orNaN(s.Checks.CacheKnown, s.Checks.CacheHitRatio()) }
 
 func joulesPerToken(s *result.Step) float64 {
-	if v, known := s.JoulesPerToken(); known {
-		return v
-	}
-	return math.NaN()
+	v, known := s.JoulesPerToken()
+	return orNaN(known, v)
 }
 
 func goodRatio(f *result.Figures) float64 {
-	if v, known := f.GoodRatio(); known {
-		return v
-	}
-	return math.NaN()
+	v, known := f.GoodRatio()
+	return orNaN(known, v)
 }
+
+// servingCards are the cards that serve the endpoint; all of them where none is known to.
+func servingCards(s *result.Step) []result.Card {
+	if known := s.Serving(); len(known) > 0 {
+		return known
+	}
+	return s.Cards
+}
+
+// cardUtilization is the mean over the cards that serve.
+func cardUtilization(s *result.Step) float64 {
+	sum := 0.0
+	for _, c := range servingCards(s) {
+		sum += gaugeMean(c.Utilization)
+	}
+	return sum / float64(len(servingCards(s)))
+}
+
+// cardWatts is the sum over the cards that serve: of too few it would be too small.
+func cardWatts(s *result.Step) float64 {
+	sum := orNaN(len(servingCards(s)) > 0, 0)
+	for _, c := range servingCards(s) {
+		sum += gaugeMean(c.Watts)
+	}
+	return sum
+}
+
+func hottestCard(s *result.Step) float64 {
+	hottest := math.NaN()
+	for _, c := range servingCards(s) {
+		if c.Celsius.Samples > 0 && !(c.Celsius.Max <= hottest) {
+			hottest = c.Celsius.Max
+		}
+	}
+	return hottest
+}
+
+func gaugeMean(g result.Gauge) float64 { return orNaN(g.Samples > 0, g.Mean) }

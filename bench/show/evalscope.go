@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,67 +12,61 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
-// Evalscope writes the summary of evalscope 0.5.5 of a whole step, and the line
-// of metrics that evalscope-perf adds to it: the same labels, so that scripts
-// which search for them go on working, and honest figures. Total requests are
-// all that were attempted; the time to the first token is that, not the
-// latency; the time per output token is the mean TPOT in seconds; a package is
-// a chunk of text, and its latency the mean gap between two of them. Averages
-// and percentiles are of the requests that gave samples. Of the percentiles
-// (50, 66, 75, 80, 90, 95, 98, 99) those are left out that the report does not
-// hold.
+// evalscopeSummary is the summary of evalscope 0.5.5, up to its percentiles.
+const evalscopeSummary = `Benchmarking summary: 
+ Time taken for tests: %.3f seconds
+ Expected number of requests: %d
+ Number of concurrency: %d
+ Total requests: %d
+ Succeed requests: %d
+ Failed requests: %d
+ Average QPS: %.3f
+ Average latency: %.3f
+ Throughput(average output tokens per second): %.3f
+ Average time to first token: %.3f
+ Average input tokens per request: %.3f
+ Average output tokens per request: %.3f
+ Average time per output token: %.5f
+ Average package per request: %.3f
+ Average package latency: %.3f`
+
+// Evalscope writes the summary of evalscope 0.5.5 of a whole step, and the line of
+// metrics that evalscope-perf adds to it: the same labels, so that scripts which search
+// for them go on working, and honest figures. Total requests are all that were attempted;
+// the time to the first token is that, not the latency; a package is a chunk of text, and
+// its latency the mean gap between two of them, or the wait for the only one.
 func Evalscope(w io.Writer, s *result.Step) error {
-	var p page
+	var l lines
 	f, a := &s.Whole, &s.Account
-	p.line("Benchmarking summary: ")
-	p.fact("Time taken for tests: %.3f seconds", f.Window.Duration().Seconds())
-	p.line(" Expected number of requests: %d", expected(s))
-	p.line(" Number of concurrency: %d", concurrency(s))
-	p.line(" Total requests: %d", a.Attempted)
-	p.line(" Succeed requests: %d", a.Succeeded)
-	p.line(" Failed requests: %d", a.Failures())
-	p.fact("Average QPS: %.3f", f.RequestThroughput)
-	p.fact("Average latency: %.3f", f.Of(result.E2E).Mean)
-	p.fact("Throughput(average output tokens per second): %.3f", f.OutputThroughput)
-	p.fact("Average time to first token: %.3f", f.Of(result.TTFT).Mean)
-	p.fact("Average input tokens per request: %.3f", shareOf(f.PromptTokens, int64(a.Succeeded)))
-	p.fact("Average output tokens per request: %.3f", shareOf(f.OutputTokens, int64(a.Succeeded)))
-	p.fact("Average time per output token: %.5f", f.Of(result.TPOT).Mean)
-	// Each request with text has one gap less than it has chunks.
-	p.fact("Average package per request: %.3f", shareOf(f.Of(result.ITL).Count+f.Of(result.TTFT).Count, f.Of(result.TTFT).Count))
-	packageLatency := f.Of(result.ITL).Mean
-	if f.Of(result.ITL).Count == 0 {
-		packageLatency = f.Of(result.TTFT).Mean
+	ttft, itl, e2e := f.Of(result.TTFT), f.Of(result.ITL), f.Of(result.E2E)
+	packageLatency := itl.Mean
+	if itl.Count == 0 {
+		packageLatency = ttft.Mean
 	}
-	p.fact("Average package latency: %.3f", packageLatency)
-	p.evalscopePercentiles("time to first token", f.Of(result.TTFT))
-	p.evalscopePercentiles("request latency", f.Of(result.E2E))
-	p.line("")
-	p.line("📌 Metrics: {'Average QPS': %s, 'Average latency': %s, 'Throughput': %s}",
-		pythonFloat(f.RequestThroughput), pythonFloat(f.Of(result.E2E).Mean), pythonFloat(f.OutputThroughput))
-	return p.writeTo(w)
+	succeeded := float64(max(1, a.Succeeded))
+	l.line(evalscopeSummary, f.Window.Duration().Seconds(), expected(s), concurrency(s), a.Attempted, a.Succeeded, a.Failures(),
+		f.RequestThroughput, e2e.Mean, f.OutputThroughput, ttft.Mean, float64(f.PromptTokens)/succeeded, float64(f.OutputTokens)/succeeded,
+		f.Of(result.TPOT).Mean, float64(itl.Count+ttft.Count)/float64(max(1, ttft.Count)), packageLatency)
+	l.evalscopePercentiles("time to first token", ttft)
+	l.evalscopePercentiles("request latency", e2e)
+	l.line("\n📌 Metrics: {'Average QPS': %s, 'Average latency': %s, 'Throughput': %s}",
+		pythonFloat(f.RequestThroughput), pythonFloat(e2e.Mean), pythonFloat(f.OutputThroughput))
+	return l.writeTo(w)
 }
 
-// fact writes one line of evalscope's; format holds one verb.
-func (p *page) fact(format string, v float64) { p.line(" "+format, finite(v)) }
-
-func (p *page) evalscopePercentiles(name string, d result.Distribution) {
-	headed := false
-	for _, q := range []float64{50, 66, 75, 80, 90, 95, 98, 99} {
-		v, ok := d.At(q)
-		if !ok || d.Count == 0 {
-			continue
-		}
-		if !headed {
-			p.line(" Percentile of %s: ", name)
-			headed = true
-		}
-		p.line("     p%s: %.4f", words.Percentile(q), finite(v))
+// evalscopePercentiles writes those of evalscope's percentiles that are held.
+func (l *lines) evalscopePercentiles(name string, d result.Distribution) {
+	held := slices.DeleteFunc([]float64{50, 66, 75, 80, 90, 95, 98, 99}, func(p float64) bool { return math.IsNaN(percentile(d, p)) })
+	if len(held) > 0 {
+		l.line(" Percentile of %s: ", name)
+	}
+	for _, p := range held {
+		l.line("     %s: %.4f", percentileName(p), percentile(d, p))
 	}
 }
 
-// expected is how many requests were asked for; all that were attempted where
-// another limit ended the step.
+// expected is how many requests were asked for; all that were attempted where another
+// limit ended the step.
 func expected(s *result.Step) int {
 	if s.Step.Requests > 0 {
 		return s.Step.Requests
@@ -87,16 +82,9 @@ func concurrency(s *result.Step) int {
 	return s.Whole.PeakConcurrency
 }
 
-func shareOf(part, all int64) float64 {
-	if all == 0 {
-		return 0
-	}
-	return float64(part) / float64(all)
-}
-
 // pythonFloat writes v, rounded to three digits, as Python's repr does.
 func pythonFloat(v float64) string {
-	text := strconv.FormatFloat(math.Round(finite(v)*1e3)/1e3, 'f', -1, 64)
+	text := strconv.FormatFloat(math.Round(v*1e3)/1e3, 'f', -1, 64)
 	if !strings.Contains(text, ".") {
 		text += ".0"
 	}
@@ -104,10 +92,9 @@ func pythonFloat(v float64) string {
 }
 
 // EvalscopeFileName is the name under which evalscope-perf keeps the summary:
-// {model}_{dataset}_p{P}.txt, P being the number of users; the second of several
-// repeats has _r2 before the .txt. A data set given by its path is named by its
-// file, up to the first dot. What a file name cannot safely hold is replaced, so
-// that the name never leaves its folder.
+// {model}_{dataset}_p{P}.txt, P being the number of users; the second of several repeats
+// has _r2 before the .txt. A data set given by its path is named by its file, up to the
+// first dot.
 func EvalscopeFileName(model, dataset string, s *result.Step) string {
 	dataset = dataset[strings.LastIndexAny(dataset, `/\`)+1:]
 	dataset, _, _ = strings.Cut(dataset, ".")
@@ -124,14 +111,12 @@ func repeatName(mark string, s *result.Step) string {
 
 const maxNamePart = 80 // bytes of each part of a file name; file systems allow 255
 
-// FileName makes name fit to be a part of a file name on any system: no
-// separator, blank, control character or mark with a meaning to a shell, nothing
-// at its start that hides the file or looks like a flag, and 80 bytes at most. It is
-// fallback where nothing of name is left.
+// FileName makes name fit to be a part of a file name: no separator, blank, control
+// character or mark with a meaning to a shell, nothing at its start that hides the file
+// or looks like a flag, and 80 bytes at most. It is fallback where nothing of name is left.
 func FileName(name, fallback string) string {
 	name = strings.Map(func(r rune) rune {
-		switch {
-		case strings.ContainsRune(`/\:*?"'<>|&;$()[]{}!#~%`+"`", r), r <= ' ':
+		if strings.ContainsRune(`/\:*?"'<>|&;$()[]{}!#~%`+"`", r) || r <= ' ' {
 			return '_'
 		}
 		return r

@@ -22,32 +22,29 @@ var allMetrics = show.VLLMOptions{
 	Metrics: []string{"ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue"}, Percentiles: []float64{90, 99, 99.9, 12.5},
 }
 
-// renderings are every form of a report and of its steps, by file name.
+// renderings are the forms of a report and of its steps, by file name.
 func renderings(r *result.Report) map[string]func(io.Writer) error {
-	all := map[string]func(io.Writer) error{
-		"summary.txt": func(w io.Writer) error { return show.Summary(w, r) },
-		"table.txt":   func(w io.Writer) error { return show.Table(w, r) },
-		"report.md":   func(w io.Writer) error { return show.Markdown(w, r) },
-		"report.json": func(w io.Writer) error { return show.JSON(w, r) },
-		"report.csv":  func(w io.Writer) error { return show.CSV(w, r) },
-	}
 	searched := resulttest.Searched()
 	searched.Steps, searched.Capacity.Levels = searched.Steps[2:5], searched.Capacity.Levels[2:5]
 	for i := range searched.Capacity.Levels {
 		l := &searched.Capacity.Levels[i]
 		l.Steps, l.Told = []int{i}, i
 	}
-	all["capacity.txt"] = func(w io.Writer) error { return show.Capacity(w, searched) }
-	all["capacity.md"] = func(w io.Writer) error { return show.Markdown(w, searched) }
-	all["capacity.json"] = func(w io.Writer) error { return show.JSON(w, searched) }
+	all := map[string]func(io.Writer) error{
+		"head.txt":     func(w io.Writer) error { return show.Head(w, r) },
+		"summary.txt":  func(w io.Writer) error { return show.Summary(w, r) },
+		"table.txt":    func(w io.Writer) error { return show.Sweep(w, r) },
+		"report.md":    func(w io.Writer) error { return show.Markdown(w, r) },
+		"report.json":  func(w io.Writer) error { return show.JSON(w, r) },
+		"report.csv":   func(w io.Writer) error { return show.CSV(w, r) },
+		"capacity.txt": func(w io.Writer) error { return show.Capacity(w, searched) },
+	}
 	for i, name := range []string{"closed", "open", "nothing"} {
 		s := &r.Steps[i]
-		all["vllm-"+name+".txt"] = func(w io.Writer) error { return show.VLLM(w, s, show.VLLMOptions{}) }
-		all["vllm-all-"+name+".txt"] = func(w io.Writer) error { return show.VLLM(w, s, allMetrics) }
+		all["vllm-"+name+".txt"] = func(w io.Writer) error { return show.VLLM(w, s, allMetrics) }
 		all["evalscope-"+name+".txt"] = func(w io.Writer) error { return show.Evalscope(w, s) }
 		all["checks-"+name+".txt"] = func(w io.Writer) error { return show.Checks(w, s) }
-		all["result-"+name+".json"] = func(w io.Writer) error { return show.VLLMResult(w, r, s, show.VLLMOptions{}) }
-		all["result-all-"+name+".json"] = func(w io.Writer) error { return show.VLLMResult(w, r, s, allMetrics) }
+		all["result-"+name+".json"] = func(w io.Writer) error { return show.VLLMResult(w, r, s, allMetrics) }
 	}
 	return all
 }
@@ -107,18 +104,6 @@ func TestFormats(t *testing.T) {
 			t.Errorf("%s: error %v", f.Name, err)
 		}
 	}
-}
-
-// formatNamed writes a report in one format.
-func formatNamed(t *testing.T, name string, r *result.Report) func(io.Writer) error {
-	t.Helper()
-	for _, f := range show.Formats() {
-		if f.Name == name {
-			return func(w io.Writer) error { return f.Write(w, r, show.VLLMOptions{}) }
-		}
-	}
-	t.Fatalf("no format %s", name)
-	return nil
 }
 
 type full struct{}

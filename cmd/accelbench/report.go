@@ -14,8 +14,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/show/chart"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/show/page"
 )
 
 func registerReport(app *kingpin.Application, commands map[string]command) {
@@ -111,11 +109,11 @@ func writeReport(folder string, r *result.Report, stderr io.Writer) error {
 		{"report.json", func(w io.Writer) error { return show.JSON(w, r) }},
 		{"report.csv", func(w io.Writer) error { return show.CSV(w, r) }},
 		{"report.md", func(w io.Writer) error { return show.Markdown(w, r) }},
-		{"report.html", func(w io.Writer) error { return page.Write(w, r) }},
-		{"performance_metrics.png", chart.Overview(r).WritePNG},
-		{"latency.png", chart.Latency(r).WritePNG},
+		{"report.html", func(w io.Writer) error { return show.Page(w, r) }},
+		{"performance_metrics.png", show.Overview(r).WritePNG},
+		{"latency.png", show.Latency(r).WritePNG},
 	}
-	if cards := chart.Cards(r); cards != nil {
+	if cards := show.Cards(r); cards != nil {
 		files = append(files, file{"cards.png", cards.WritePNG})
 	}
 	for _, f := range files {

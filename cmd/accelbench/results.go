@@ -11,7 +11,6 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/show/chart"
 )
 
 // report prints and writes all that a run's flags ask for.
@@ -48,7 +47,7 @@ func writeEvalscope(r *result.Report, stderr io.Writer) error {
 		}
 		fmt.Fprintf(stderr, "accelbench: evalscope's summary is in %s\n", name)
 	}
-	return writeFile("performance_metrics.png", chart.Overview(r).WritePNG)
+	return writeFile("performance_metrics.png", show.Overview(r).WritePNG)
 }
 
 // saveResults writes vLLM's result file of each step.

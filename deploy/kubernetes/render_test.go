@@ -42,7 +42,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	programs.Remove()
+	os.Exit(code)
 }
 
 // load reads the chart as helm does.

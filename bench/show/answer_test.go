@@ -15,56 +15,9 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
-// TestSummaryFitsATerminal of 40 lines and 100 columns, head and all, whatever is to be
-// said of eight steps.
-func TestSummaryFitsATerminal(t *testing.T) {
-	for name, change := range map[string]func(*result.Report){
-		"as measured": func(*result.Report) {},
-		"much in doubt": func(r *result.Report) {
-			r.Complete, r.Damaged, r.ObjectivesDiffer = false, 3, true
-			r.Objectives = result.Objectives{TTFT: time.Second, TPOT: 50 * time.Millisecond, E2E: time.Minute}
-			for i := range 40 {
-				r.NotRun = append(r.NotRun, fmt.Sprintf("%d req/s", i))
-			}
-			for i := range r.Steps {
-				s := &r.Steps[i]
-				s.Name = "40 req/s max 1000 by a long name"
-				s.Whole.Goodput, s.Whole.Good = ptr(1.0), ptr(100*i)
-				for k := range "abcdefgh" {
-					s.Warnings = append(s.Warnings, strings.Repeat(string(rune('a'+k))+" long warning ", 40))
-				}
-			}
-		},
-	} {
-		r := resulttest.Sweep()
-		change(r)
-		var b strings.Builder
-		if err := show.Head(&b, r); err != nil {
-			t.Fatal(err)
-		}
-		head := b.Len()
-		if err := show.Summary(&b, r); err != nil {
-			t.Fatal(err)
-		}
-		if n := strings.Count(b.String(), "\n"); n > 40 {
-			t.Errorf("%s: %d lines:\n%s", name, n, b.String())
-		}
-		for line := range strings.Lines(b.String()[head:]) {
-			if n := len([]rune(line)); n > 101 {
-				t.Errorf("%s: %d columns: %s", name, n-1, line)
-			}
-		}
-		for i := range r.Steps {
-			if !strings.Contains(b.String(), "\n"+r.Steps[i].Name[:min(22, len(r.Steps[i].Name))]) {
-				t.Errorf("%s: step %s is missing", name, r.Steps[i].Name)
-			}
-		}
-	}
-}
-
-// TestDoubtsOnce: a warning of several steps that differs only in figures stands once,
+// TestWarningsOnce: a warning of several steps that differs only in figures stands once,
 // with the steps and the figures of the last.
-func TestDoubtsOnce(t *testing.T) {
+func TestWarningsOnce(t *testing.T) {
 	r := resulttest.Sweep()
 	r.Damaged = 1
 	for i := range r.Steps {
@@ -86,11 +39,11 @@ func TestDoubtsOnce(t *testing.T) {
 	}
 	want := []string{
 		"! 1 line of the logs could not be read, and what was in them is not in the report.\n",
-		"! 16, 32, 200 (shown: 200): 7 of 1000 requests failed (0.7 %: timeout 7).\n",
+		"! 16, 32, 200 (figures of 200): 7 of 1000 requests failed (0.7 %: timeout 7).\n",
 		"! 100: Late.\n",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("doubts (-want +got):\n%s", diff)
+		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }
 
@@ -111,15 +64,15 @@ func TestAnswer(t *testing.T) {
 		"most output, and what came near": {
 			func(*result.Report) {},
 			"Most output at 150 users: 1.48 requests/s, 393.3 output tokens/s at TTFT 1963 ms (p99 7926), TPOT 255.8 ms (p99 407.4), 8.90 % failed." +
-				" 100 users gave 97.9 % of that at TTFT 927.1 ms (p99 3744), TPOT 210.7 ms (p99 335.6), 3.50 % failed.",
+				" 100 users gave 97.9 % of that: 1.37 requests/s, 385.1 output tokens/s at TTFT 927.1 ms (p99 3744), TPOT 210.7 ms (p99 335.6), 3.50 % failed.",
 		},
 		"still rising": {
 			func(r *result.Report) { r.Steps = r.Steps[:3] },
-			"Most output at 32 users: 0.89 requests/s, 260.3 output tokens/s at TTFT 342.5 ms (p99 1383), TPOT 115.7 ms (p99 184.2). It was the highest load: a higher one may give more.",
+			"Most output at 32 users: 0.89 requests/s, 260.3 output tokens/s at TTFT 342.5 ms (p99 1383), TPOT 115.7 ms (p99 184.2), 0 % failed. It was the highest load: a higher one may give more.",
 		},
 		"one load": {
 			func(r *result.Report) { r.Steps = r.Steps[:1] },
-			"8 users: 0.37 requests/s, 109.6 output tokens/s at TTFT 175.4 ms (p99 708.3), TPOT 69.6 ms (p99 110.8).",
+			"8 users: 0.37 requests/s, 109.6 output tokens/s at TTFT 175.4 ms (p99 708.3), TPOT 69.6 ms (p99 110.8), 0 % failed.",
 		},
 		"the median of repeats": {
 			func(r *result.Report) {
@@ -128,15 +81,15 @@ func TestAnswer(t *testing.T) {
 					r.Steps[i].Concurrency, r.Steps[i].Repeat, r.Steps[i].Name = 8, i, []string{"8", "8 #2", "8 #3"}[i]
 				}
 			},
-			"8 users: 0.61 requests/s, 179.4 output tokens/s at TTFT 217.2 ms (p99 877.0), TPOT 85.3 ms (p99 135.8).",
+			"8 users: 0.61 requests/s, 179.4 output tokens/s at TTFT 217.2 ms (p99 877.0), TPOT 85.3 ms (p99 135.8), 0 % failed.",
 		},
 		"objectives met up to a load": {
 			good(1000, 995, 990, 910),
-			"The objectives were met for 99 % of the requests up to 32 users: 0.89 requests/s, 260.3 output tokens/s at TTFT 342.5 ms (p99 1383), TPOT 115.7 ms (p99 184.2). At 64 users 91.0 % of the requests met them.",
+			"The objectives were met for 99 % of the requests up to 32 users: 0.89 requests/s, 260.3 output tokens/s at TTFT 342.5 ms (p99 1383), TPOT 115.7 ms (p99 184.2), 0 % failed. At 64 users 91.0 % of the requests met them.",
 		},
 		"met once more above": {
 			good(1000, 400, 1000),
-			"The objectives were met for 99 % of the requests up to 8 users: 0.37 requests/s, 109.6 output tokens/s at TTFT 175.4 ms (p99 708.3), TPOT 69.6 ms (p99 110.8). At 16 users 40.0 % of the requests met them.",
+			"The objectives were met for 99 % of the requests up to 8 users: 0.37 requests/s, 109.6 output tokens/s at TTFT 175.4 ms (p99 708.3), TPOT 69.6 ms (p99 110.8), 0 % failed. At 16 users 40.0 % of the requests met them.",
 		},
 		"never met":  {good(500), "No load met the objectives: at 8 users 50.0 % of the requests met them."},
 		"always met": {good(1000), "Every load met the objectives for 99 % of its requests, up to 200 users: 1.47 requests/s, 364.4 output tokens/s at TTFT 4978 ms (p99 20103), TPOT 278.4 ms (p99 443.3), 16.4 % failed. A higher load may do so too."},
@@ -167,5 +120,33 @@ func TestAnswer(t *testing.T) {
 		if diff := cmp.Diff(tt.want, show.Answer(r)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// Facts say what a step was, how it ended and what became of its requests.
+func TestFacts(t *testing.T) {
+	s := open()
+	s.Account.Failed = map[openai.Reason]int{openai.ReasonHTTP4xx: 62}
+	s.FailedAs = map[openai.Reason]string{openai.ReasonHTTP4xx: "status 404: \x1b[31mpage not found"}
+	s.Checks.TokensBy = map[openai.TokenSource]int{openai.TokensUsage: 4, openai.TokensIDs: 1}
+	s.Checks.Prompts = result.Prompts{Exact: 20, Estimated: 3}
+	s.AssumedTarget = "chat"
+	want := []show.Fact{
+		{Name: "arrivals", Text: "gamma"},
+		{Name: "burstiness", Text: "0.5"},
+		{Name: "duration", Text: "10m0s"},
+		{Name: "timeout", Text: "2m0s"},
+		{Name: "output tokens at most", Text: "256"},
+		{Name: "ended because", Text: "the time was over"},
+		{Name: "requests", Text: "1000 attempted = 938 succeeded + 62 failed + 0 canceled"},
+		{Name: "failed", Text: "http_4xx 62"},
+		{Name: "first http_4xx", Text: "status 404:  [31mpage not found"},
+		{Name: "output tokens", Text: "4 answers by the server's usage, 1 answers by token ids"},
+		{Name: "prompt lengths", Text: "20 exact, 0 inexact, 3 estimated"},
+		{Name: "cards", Text: "taken for the endpoint's: those of the exporter's only target, chat"},
+		{Name: "server's model", Text: "Qwen/Qwen2.5-72B"},
+	}
+	if diff := cmp.Diff(want, show.Facts(&s)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }
