@@ -19,7 +19,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
 )
 
 // TestSteadyRatesAreTheReports: a dashboard that divides the steady counters shows
@@ -46,7 +45,7 @@ func TestSteadyRatesAreTheReports(t *testing.T) {
 	open.Index, open.Arrival, open.Rate = 1, runlog.ArrivalConstant, 40
 	metrics := live.NewMetrics()
 	phases := &phaseWatch{metrics: metrics, seen: map[string]map[string]bool{}}
-	ended, err := sweep.Run(t.Context(), sweep.Config{
+	ended, err := load.Run(t.Context(), load.Config{
 		Client:  openai.Config{BaseURL: web.URL, KeepAlive: true},
 		Run:     runlog.Run{URL: web.URL, API: openai.Completions, Dataset: "random"},
 		Steps:   []runlog.Step{closed, open},

@@ -4,54 +4,102 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"iter"
 	"math"
 	"math/rand/v2"
 	"time"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// offsets yields when the requests of a step without given instants are due,
-// since its start, ascending; the first at 0. There are Step.Requests of them, or
-// no end. Each is reckoned from the start, so that no error adds up.
-func offsets(s runlog.Step, seed uint64) iter.Seq[time.Duration] {
-	return func(yield func(time.Duration) bool) {
-		sum, gap := 0.0, gaps(s, seed)
-		for n := 0; s.Requests == 0 || n < s.Requests; n++ {
-			at := sum
-			if s.Arrival == runlog.ArrivalConstant { // without the error of a sum
-				at = float64(n) / s.Rate
-			}
-			if !yield(duration(ramped(at, s.RampUp.Seconds()))) {
-				return
-			}
-			sum += gap()
+// never is an instant that no run lives to see; a later one would overflow.
+const never = 100 * 365 * 24 * time.Hour
+
+// schedule returns a function that gives the instant at which each request of an open
+// loop is due, since the start of the step, in order; the first at 0. Each is reckoned
+// from the start, so that no error adds up.
+//
+// As in vLLM's benchmarks/serve.py, random gaps are scaled so that n requests take
+// n/rate; where a duration bounds the step, n is what the rate has in that time.
+func schedule(s runlog.Step, seed uint64) func() time.Duration {
+	if s.Arrival == runlog.ArrivalBurst || s.Arrival == runlog.ArrivalReplay { // whose prompts say
+		return func() time.Duration { return 0 }
+	}
+	ramp := s.RampUp.Seconds()
+	if s.Arrival == runlog.ArrivalConstant {
+		n := -1
+		return func() time.Duration {
+			n++
+			return instant(float64(n)/s.Rate, ramp)
 		}
+	}
+	planned, scale := scaled(s, seed)
+	draw, n, sum := gaps(s, seed), 0, 0.0
+	return func() time.Duration {
+		if planned > 0 && n == planned {
+			return never
+		}
+		at := instant(sum*scale, ramp)
+		n++
+		sum += draw()
+		return at
 	}
 }
 
-// gaps draws the seconds between arrivals at the full rate.
+// scaled returns how many requests a step of random gaps has, 0 for no end, and what to
+// multiply its gaps by.
+func scaled(s runlog.Step, seed uint64) (planned int, scale float64) {
+	planned, total := s.Requests, float64(s.Requests)/s.Rate
+	if planned == 0 && s.Duration > 0 {
+		total = timeAtFullRate(s.Duration.Seconds(), s.RampUp.Seconds())
+		planned = max(1, int(math.Round(total*s.Rate)))
+	}
+	draw, sum := gaps(s, seed), 0.0
+	for range planned {
+		sum += draw()
+	}
+	if sum == 0 {
+		return planned, 1
+	}
+	return planned, total / sum
+}
+
+// gaps draws the seconds between arrivals at the full rate: gamma with the burstiness
+// for its shape and the mean 1/rate, of which a burstiness of 1 is Poisson.
 func gaps(s runlog.Step, seed uint64) func() float64 {
 	// A seed is hashed into the whole state: PCG itself would give the streams of
 	// neighboring seeds one half of it in common.
 	h := sha256.Sum256(fmt.Appendf(nil, "gaps/%d", seed))
 	source := rand.NewPCG(binary.BigEndian.Uint64(h[:]), binary.BigEndian.Uint64(h[8:]))
-	return processes()[s.Arrival].gaps(s, source)
-}
-
-// ramped maps an instant of a process at its full rate to one whose rate rises
-// in a line from 0 to the full one over ramp, all in seconds: as many requests are
-// due until ramp as would be in its second half at the full rate.
-func ramped(at, ramp float64) float64 {
-	if at < ramp/2 {
-		return math.Sqrt(2 * ramp * at)
+	if s.Arrival == runlog.ArrivalPoisson {
+		return distuv.Exponential{Rate: s.Rate, Src: source}.Rand
 	}
-	return at + ramp/2
+	return distuv.Gamma{Alpha: s.Burstiness, Beta: s.Rate * s.Burstiness, Src: source}.Rand
 }
 
-// duration bounds what no run lives to see: a longer one would overflow.
-func duration(seconds float64) time.Duration {
-	const century = 100 * 365 * 24 * time.Hour
-	return time.Duration(math.Round(min(seconds*1e9, float64(century))))
+// gapSeed decides the gaps of a step. Machines of one load differ by their seeds.
+func gapSeed(seed uint64, step int) uint64 {
+	h := sha256.Sum256(fmt.Appendf(nil, "step/%d/%d", seed, step))
+	return binary.BigEndian.Uint64(h[:])
+}
+
+// instant maps seconds at the full rate to those of a rate that rises in a line from 0
+// to the full one over ramp seconds: as many requests are due until ramp as would be in
+// its second half at the full rate.
+func instant(seconds, ramp float64) time.Duration {
+	if seconds < ramp/2 {
+		seconds = math.Sqrt(2 * ramp * seconds)
+	} else {
+		seconds += ramp / 2
+	}
+	return time.Duration(math.Round(min(seconds*1e9, float64(never))))
+}
+
+// timeAtFullRate is the inverse of instant, in seconds.
+func timeAtFullRate(seconds, ramp float64) float64 {
+	if seconds < ramp {
+		return seconds * seconds / (2 * ramp)
+	}
+	return seconds - ramp/2
 }

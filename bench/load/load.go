@@ -1,16 +1,19 @@
-// Package load puts load on an endpoint: it decides when requests are due, keeps
-// as many in flight as it should, and hands on what became of each.
+// Package load puts load on an endpoint, step by step, and keeps in a log what became
+// of every request, and what the cards and the server showed meanwhile.
 //
-// In a closed loop, users send one request after the other, each as soon as its
-// last is over. In an open loop, requests come at instants that do not depend on
-// the server: a request that is due is sent, late if this program is late or if it
-// waits for its turn under a bound on concurrency, and never left out for that.
-// Either way every request that was taken up is accounted for.
+// In a closed loop, users send one request after the other, each as soon as its last is
+// over. In an open loop, requests come at instants that do not depend on the server: a
+// request that is due is sent, late if this program is late or if it waits for its turn
+// under a bound on concurrency, and never left out for that. Either way every request
+// that was taken up is accounted for.
 package load
 
 import (
+	"cmp"
 	"context"
-	"sync/atomic"
+	"encoding/json"
+	"fmt"
+	"sync"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
@@ -18,60 +21,275 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// Plan is what one step does.
-type Plan struct {
-	Step runlog.Step
-	Seed uint64 // of the gaps between arrivals; those of any two seeds are unrelated
-	// ReadAhead is how many prompts are held ready, and made before the clock
-	// starts; 1024 when 0.
-	ReadAhead int
+// Config says what to run.
+type Config struct {
+	Client openai.Config
+	// Run is what the log says of the run; its id, host and times are filled in.
+	// Its URL, API, Model, seed and dataset are those that are used. An empty
+	// Model is the first that the endpoint lists.
+	Run runlog.Run
+	// Steps are taken as they are: whoever makes one has checked it.
+	Steps []runlog.Step
+	// Next, where it is not nil, chooses each step in place of Steps, given the folder of
+	// the log with those before; ok is false after the last. A step that too many
+	// failures ended is one like others then.
+	Next func(folder string) (s runlog.Step, ok bool, err error)
+	Ask  Ask
+	// Dataset makes the prompts; what depends on the run and on the step is
+	// filled in.
+	Dataset dataset.Config
+	// Folder is where the log is made, or a folder of that name with a number when
+	// it is there already.
+	Folder string
+	// FolderSuffix ends Folder's name, given the model in use; nil for none.
+	FolderSuffix func(model string) string
+	Metrics      Metrics
+	// Ready is how long to wait for an endpoint that does not list its models yet,
+	// 0 for not at all.
+	Ready time.Duration
+	// Unchecked leaves out the question whether the endpoint is there and serves
+	// the model.
+	Unchecked bool
 }
 
-// Job is one request to be sent now.
-type Job struct {
-	Seq     int // in the step, from 0
-	Prompt  dataset.Prompt
-	Planned time.Time
+// Ask is what every request asks beside its prompt.
+type Ask struct {
+	IdleTimeout     time.Duration // without text after the first text, 0 for none
+	IgnoreEOS       bool
+	ContinuousUsage bool
+	Extra           map[string]json.RawMessage // see [openai.Request.Extra]
 }
 
-// Runner runs a step. Send and Done must be set.
-type Runner struct {
-	// Send sends one request and returns when it is over, at the latest soon
-	// after ctx is done. It is called from many goroutines. Its trace's Planned is
-	// set by Run.
-	Send func(ctx context.Context, j Job) *openai.Trace
-	// Done takes each request that is over, one call at a time. An error ends the
-	// run: what cannot be kept need not be measured.
-	Done func(*runlog.Request) error
-	// Meter, if not nil, is kept up to date for whoever watches. Each step has its
-	// own.
-	Meter *Meter
+// Watcher follows a run. Its methods are called one at a time but for
+// StepStarted's meter, which changes meanwhile.
+type Watcher interface {
+	RunStarted(runlog.Run) // before anything else
+	StepStarted(runlog.Step, *Meter)
+	RequestDone(*runlog.Request)
+	StepEnded(runlog.StepEnd)
 }
 
-// Meter is what a run is doing at the moment.
-type Meter struct {
-	Attempted atomic.Int64 // taken up in the step: queued, in flight, or over
-	Queued    atomic.Int64 // due and not yet sent: waiting for their turn under a bound on concurrency
-	InFlight  atomic.Int64
-	Succeeded atomic.Int64
-	Failed    atomic.Int64
-	Canceled  atomic.Int64
-	// FirstSent and LastSent are when the first and the last request until now were
-	// sent, Reached when [runlog.Step.Level] requests were first in flight: Unix time
-	// in nanoseconds, 0 for not yet.
-	FirstSent, LastSent, Reached atomic.Int64
-	// SendingOver is true once no more requests will be sent.
-	SendingOver atomic.Bool
+// Result is how a run ended.
+type Result struct {
+	Folder               string // of the log
+	Stop                 runlog.Stop
+	Attempted, Succeeded int // requests
+	// Notes are what the user should know beside the report, one sentence each.
+	Notes []string
+	// NotStarted are the sides that were given up, since their server could not be
+	// started.
+	NotStarted []string
 }
 
-// sent notes that a request was sent, with so many to be in flight, 0 for any number.
-func (m *Meter) sent(at time.Time, level int) {
-	now := at.UnixNano()
-	m.FirstSent.CompareAndSwap(0, now)
-	for last := m.LastSent.Load(); last < now && !m.LastSent.CompareAndSwap(last, now); {
-		last = m.LastSent.Load()
+// StepRecords are the records of one step, as they are in the log.
+type StepRecords struct {
+	Run      runlog.Run
+	Step     runlog.Step
+	Requests []runlog.Request
+	Samples  []runlog.Sample
+	End      *runlog.StepEnd
+}
+
+// Run runs all steps, or as many as come before one that ends early ([runlog.Stop.Early]).
+// What was measured until then is in the log also when an error is returned, and then
+// Attempted counts it.
+func Run(ctx context.Context, cfg Config, watchers ...Watcher) (Result, error) {
+	s, err := Open(ctx, cfg, watchers...)
+	if err != nil {
+		return s.result, err
 	}
-	if n := m.InFlight.Add(1); level > 0 && n >= int64(level) {
-		m.Reached.CompareAndSwap(0, now)
+	if cfg.Next != nil {
+		err = s.runNext(ctx, cfg.Next)
 	}
+	for _, step := range cfg.Steps {
+		if err = s.run(ctx, step); err != nil || s.result.Stop.Early() {
+			break
+		}
+	}
+	result, closing := s.Close()
+	return result, cmp.Or(err, closing)
+}
+
+func (s *Session) runNext(ctx context.Context, next func(string) (runlog.Step, bool, error)) error {
+	for {
+		step, more, err := next(s.result.Folder)
+		if err != nil || !more {
+			return err
+		}
+		if err := s.run(ctx, step); err != nil {
+			return err
+		}
+		if s.result.Stop.Early() && s.result.Stop != runlog.StopFailureRatio {
+			return nil
+		}
+	}
+}
+
+// Session is a run whose steps are chosen as it goes, each by the records of those
+// before.
+type Session struct {
+	cfg       Config
+	client    *openai.Client
+	watchers  []Watcher
+	sources   []*source
+	readAhead int // prompts, 0 for as many as usual
+	log       *runlog.Writer
+	result    Result
+
+	mu   sync.Mutex   // samples come beside requests
+	kept *StepRecords // of the present step, nil where nobody reads them
+}
+
+// Open checks the endpoint and the data set and begins the log, which names cfg.Steps
+// as planned. The session must be closed unless there is an error.
+func Open(ctx context.Context, cfg Config, watchers ...Watcher) (*Session, error) {
+	s := &Session{cfg: cfg, watchers: watchers}
+	var err error
+	if s.client, err = openai.NewClient(cfg.Client); err != nil {
+		return s, err
+	}
+	if err := s.begin(ctx); err != nil {
+		s.client.CloseIdleConnections()
+		return s, err
+	}
+	return s, nil
+}
+
+// begin finds out what can be known to go wrong before the first request, and makes the
+// log when nothing is.
+func (s *Session) begin(ctx context.Context) error {
+	err := s.checkModels(ctx)
+	if err != nil {
+		return err
+	}
+	if err := describe(&s.cfg.Run, s.cfg.Steps); err != nil {
+		return err
+	}
+	if err := s.checkDataset(ctx); err != nil {
+		return err
+	}
+	if err := s.openSources(ctx); err != nil {
+		return err
+	}
+	folder := s.cfg.Folder
+	if s.cfg.FolderSuffix != nil {
+		folder += s.cfg.FolderSuffix(s.cfg.Run.Model)
+	}
+	if s.result.Folder, err = makeFolder(folder); err != nil {
+		return err
+	}
+	if s.log, err = runlog.Create(s.result.Folder, s.cfg.Run); err != nil {
+		return err
+	}
+	for _, w := range s.watchers {
+		w.RunStarted(s.cfg.Run)
+	}
+	return nil
+}
+
+// Step runs a step and returns its records, also those of a step that an error ended.
+// [runlog.Stop.Early] of its end says whether another step makes sense.
+func (s *Session) Step(ctx context.Context, step runlog.Step) (*StepRecords, error) {
+	kept := &StepRecords{Run: s.cfg.Run, Step: step}
+	s.kept = kept
+	defer func() { s.kept = nil }()
+	err := s.run(ctx, step)
+	return kept, err
+}
+
+// Close ends the log and returns how the run ended. Nothing of the run is lost where it
+// fails.
+func (s *Session) Close() (Result, error) {
+	defer s.client.CloseIdleConnections()
+	s.noteFailedSamples()
+	// A run that failed has an end too: one without was killed.
+	err := s.log.Write(runlog.Record{RunEnd: &runlog.RunEnd{Ended: time.Now(), Stop: s.result.Stop}})
+	return s.result, cmp.Or(err, s.log.Close())
+}
+
+// run runs a step, after its warm-up and a first sample of every source.
+func (s *Session) run(ctx context.Context, step runlog.Step) error {
+	prompts, err := dataset.Open(s.dataset(step))
+	if err != nil {
+		return err
+	}
+	defer prompts.Close()
+	if err := s.warmUp(ctx, step); err != nil {
+		return err
+	}
+	first := s.sampleAll(ctx, step.Index)
+	step.Started = time.Now()
+	if err := s.write(runlog.Record{Step: &step}); err != nil {
+		return err
+	}
+	for _, sample := range first {
+		if err := s.write(runlog.Record{Sample: &sample}); err != nil {
+			return err
+		}
+	}
+	stopSampling := s.keepSampling(ctx, step.Index)
+	var meter Meter
+	for _, w := range s.watchers {
+		w.StepStarted(step, &meter)
+	}
+	r := runner{
+		send:      func(ctx context.Context, j job) *openai.Trace { return s.client.Stream(ctx, s.request(step, j)) },
+		done:      s.requestDone,
+		meter:     &meter,
+		seed:      gapSeed(s.cfg.Run.Seed, step.Index),
+		readAhead: s.readAhead,
+	}
+	end, err := r.run(ctx, step, prompts)
+	for _, w := range s.watchers {
+		w.StepEnded(end)
+	}
+	s.result.Attempted += end.Attempted
+	s.result.Succeeded += end.Succeeded
+	s.result.Stop = end.Stop
+	return cmp.Or(err, stopSampling(), s.write(runlog.Record{StepEnd: &end}))
+}
+
+func (s *Session) requestDone(q *runlog.Request) error {
+	if err := s.write(runlog.Record{Request: q}); err != nil {
+		return err
+	}
+	for _, w := range s.watchers {
+		w.RequestDone(q)
+	}
+	return nil
+}
+
+// write keeps a record in the log, and for the caller of Step.
+func (s *Session) write(record runlog.Record) error {
+	s.mu.Lock()
+	switch {
+	case s.kept == nil:
+	case record.Step != nil:
+		s.kept.Step = *record.Step
+	case record.Request != nil:
+		s.kept.Requests = append(s.kept.Requests, *record.Request)
+	case record.Sample != nil:
+		s.kept.Samples = append(s.kept.Samples, *record.Sample)
+	case record.StepEnd != nil:
+		s.kept.End = record.StepEnd
+	}
+	s.mu.Unlock()
+	return s.log.Write(record)
+}
+
+// request is what a job asks of the endpoint. The step's own limit of tokens
+// comes before the dataset's.
+func (s *Session) request(step runlog.Step, j job) openai.Request {
+	ask := s.cfg.Ask
+	return openai.Request{
+		API: s.cfg.Run.API, Model: s.cfg.Run.Model,
+		Prompt: j.prompt.Text, Messages: j.prompt.Messages, PromptTokens: j.prompt.Tokens,
+		MaxTokens: cmp.Or(step.MaxTokens, j.prompt.MaxTokens), Planned: j.planned,
+		Timeout: step.Timeout, IdleTimeout: ask.IdleTimeout,
+		IgnoreEOS: ask.IgnoreEOS, ContinuousUsage: ask.ContinuousUsage, Extra: ask.Extra,
+	}
+}
+
+func (s *Session) note(format string, args ...any) {
+	s.result.Notes = append(s.result.Notes, fmt.Sprintf(format, args...))
 }

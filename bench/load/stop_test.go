@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,63 +11,151 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-func TestFailureRatio(t *testing.T) {
-	failing := func(from, to int) func(int) openai.Reason {
-		return func(seq int) openai.Reason {
-			if seq >= from && seq < to {
-				return openai.ReasonHTTP5xx
-			}
-			return ""
-		}
+func TestDuration(t *testing.T) {
+	for name, c := range map[string]struct {
+		step runlog.Step
+		want runlog.StepEnd
+		took time.Duration
+	}{
+		"users let their last request end": {
+			step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 2},
+			want: runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 8, Succeeded: 8},
+			took: 12 * time.Second,
+		},
+		"a rate has none at the end itself": {
+			step: runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 2},
+			want: runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 20, Succeeded: 20},
+			took: 9500*time.Millisecond + 3*time.Second,
+		},
+		"a lone request does not end the step early": {
+			step: runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 0.01},
+			want: runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 1, Succeeded: 1},
+			took: 10 * time.Second,
+		},
+		"what was due waits for its turn": {
+			step: runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 2, MaxConcurrency: 1},
+			want: runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 20, Succeeded: 20},
+			took: 60 * time.Second,
+		},
+		"all requests are due in time, and sent after it": {
+			step: runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 2, MaxConcurrency: 1, Requests: 10},
+			want: runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 10, Succeeded: 10},
+			took: 30 * time.Second,
+		},
+		"a burst is due at once": {
+			step: runlog.Step{Arrival: runlog.ArrivalBurst, Requests: 10, MaxConcurrency: 2},
+			want: runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 10, Succeeded: 10},
+			took: 15 * time.Second,
+		},
+		"users who wait for their turn go home": {
+			step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 3, MaxConcurrency: 2},
+			want: runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 9, Succeeded: 8, Canceled: 1},
+			took: 12 * time.Second,
+		},
+		"all requests before the end of time": {
+			step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 2, Requests: 4},
+			want: runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 4, Succeeded: 4},
+			took: 6 * time.Second,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c.step.Duration = 10 * time.Second
+				r := do(t.Context(), t, c.step, &prompts{}, &standIn{takes: always(3 * time.Second)})
+				if diff := cmp.Diff(c.want, r.account()); diff != "" || r.err != nil || r.took != c.took {
+					t.Errorf("error %v, took %s, want %s\n%s", r.err, r.took, c.took, diff)
+				}
+				// Load that comes faster than the server takes it must show as queueing.
+				if last := r.requests[len(r.requests)-1]; name == "what was due waits for its turn" && last.Queued != 19*2500*time.Millisecond {
+					t.Errorf("the last request queued for %s", last.Queued)
+				}
+			})
+		})
 	}
-	failed := func(n int) map[openai.Reason]int { return map[openai.Reason]int{openai.ReasonHTTP5xx: n} }
+}
+
+// failing is a model that fails from a request to another.
+func failing(reason openai.Reason, from, to int) func(int) openai.Reason {
+	return func(seq int) openai.Reason {
+		if seq >= from && seq < to {
+			return reason
+		}
+		return ""
+	}
+}
+
+// inTurn is a model that fails with these reasons in turn, "" for a success.
+func inTurn(reasons ...openai.Reason) func(int) openai.Reason {
+	return func(seq int) openai.Reason { return reasons[seq%len(reasons)] }
+}
+
+func TestFailuresThatEndAStep(t *testing.T) {
+	const dns, connect, tls, busy = openai.ReasonDNS, openai.ReasonConnect, openai.ReasonTLS, openai.ReasonHTTP5xx
+	type failed = map[openai.Reason]int
+	one := runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1, Requests: 100}
+	half := one
+	half.MaxFailureRatio = 0.5
 	for name, c := range map[string]struct {
 		step  runlog.Step
 		fails func(int) openai.Reason
 		want  runlog.StepEnd
 	}{
-		"not before 20 are over": {
-			step:  runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1, Requests: 1000, MaxFailureRatio: 0.5},
-			fails: failing(0, 1000),
-			want:  runlog.StepEnd{Stop: runlog.StopFailureRatio, Attempted: 20, Failed: failed(20)},
-		},
+		"not before 20 are over": {half, failing(busy, 0, 100), runlog.StepEnd{Stop: runlog.StopFailureRatio, Failed: failed{busy: 20}}},
 		"a first round that fails is outvoted": {
-			step:  runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 50, Requests: 1000, MaxFailureRatio: 0.5},
-			fails: failing(0, 50),
-			want:  runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 1000, Succeeded: 950, Failed: failed(50)},
+			runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 50, Requests: 1000, MaxFailureRatio: 0.5},
+			failing(busy, 0, 50),
+			runlog.StepEnd{Stop: runlog.StopRequests, Succeeded: 950, Failed: failed{busy: 50}},
 		},
-		"just the ratio is allowed": {
-			step:  runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1, Requests: 40, MaxFailureRatio: 0.5},
-			fails: failing(20, 40),
-			want:  runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 40, Succeeded: 20, Failed: failed(20)},
-		},
+		"just the ratio is allowed": {half, failing(busy, 50, 100), runlog.StepEnd{Stop: runlog.StopRequests, Succeeded: 50, Failed: failed{busy: 50}}},
 		"a few are judged at the end": {
-			step:  runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1, Requests: 5, MaxFailureRatio: 0.5},
-			fails: failing(0, 5),
-			want:  runlog.StepEnd{Stop: runlog.StopFailureRatio, Attempted: 5, Failed: failed(5)},
+			runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1, Requests: 5, MaxFailureRatio: 0.5},
+			failing(busy, 0, 5),
+			runlog.StepEnd{Stop: runlog.StopFailureRatio, Failed: failed{busy: 5}},
 		},
 		"while what was due is sent after the time": {
-			step:  runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 100, Duration: time.Second, MaxConcurrency: 1, MaxFailureRatio: 0.5},
-			fails: failing(0, 100),
-			want:  runlog.StepEnd{Stop: runlog.StopFailureRatio, Attempted: 20, Failed: failed(20)},
+			runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 100, Duration: time.Second, MaxConcurrency: 1, MaxFailureRatio: 0.5},
+			failing(busy, 0, 100),
+			runlog.StepEnd{Stop: runlog.StopFailureRatio, Failed: failed{busy: 20}},
 		},
-		"none without a limit": {
-			step:  runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1, Requests: 100},
-			fails: failing(0, 100),
-			want:  runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 100, Failed: failed(100)},
+		"none without a limit": {one, failing(busy, 0, 100), runlog.StepEnd{Stop: runlog.StopRequests, Failed: failed{busy: 100}}},
+
+		"unreachable from the start": {half, failing(connect, 0, 100), runlog.StepEnd{Stop: runlog.StopUnreachable, Failed: failed{connect: 20}}},
+		"unreachable in mid-run": {
+			runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 50, Requests: 10000},
+			failing(connect, 500, 10000),
+			runlog.StepEnd{Stop: runlog.StopUnreachable, Succeeded: 500, Failed: failed{connect: 100}},
+		},
+		"unreachable for different reasons": {
+			runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 0.1},
+			inTurn(dns, connect, tls, connect),
+			runlog.StepEnd{Stop: runlog.StopUnreachable, Failed: failed{dns: 5, connect: 10, tls: 5}},
+		},
+		"unreachable, a rate under a bound": {
+			runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 0.1, MaxConcurrency: 15},
+			failing(connect, 0, 100),
+			runlog.StepEnd{Stop: runlog.StopUnreachable, Failed: failed{connect: 30}},
+		},
+		"reached now and then": {
+			one, inTurn(append(slices.Repeat([]openai.Reason{connect}, 18), "", busy)...),
+			runlog.StepEnd{Stop: runlog.StopRequests, Succeeded: 5, Failed: failed{connect: 90, busy: 5}},
+		},
+		"lost on the way": {
+			one, inTurn(openai.ReasonTruncated, openai.ReasonTimeoutFirstToken),
+			runlog.StepEnd{Stop: runlog.StopRequests, Failed: failed{openai.ReasonTruncated: 50, openai.ReasonTimeoutFirstToken: 50}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := do(t.Context(), t, c.step, &prompts{}, &endpoint{takes: always(time.Second), fails: c.fails})
-				got := r.outcome()
-				got.Attempted -= got.Canceled // one more may be in flight when the limit is seen
-				got.Canceled = 0
+				r := do(t.Context(), t, c.step, &prompts{}, &standIn{takes: always(time.Second), fails: c.fails})
+				got := r.account()
+				if inFlight := max(c.step.Concurrency, c.step.MaxConcurrency, 1); c.step.Duration == 0 && got.Canceled > inFlight {
+					t.Errorf("%d requests were canceled, of %d in flight at most", got.Canceled, inFlight)
+				}
+				got.Attempted, got.Canceled = 0, 0 // do has seen to the sum
 				if diff := cmp.Diff(c.want, got); diff != "" || r.err != nil {
 					t.Errorf("error %v\n%s", r.err, diff)
 				}
@@ -75,65 +164,69 @@ func TestFailureRatio(t *testing.T) {
 	}
 }
 
-func TestFailureRatioWithdrawsWhatIsInFlight(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := &endpoint{
-			takes: func(seq int) time.Duration {
-				if seq%2 == 0 {
+// What still streams is given up too.
+func TestFailuresWithdrawWhatIsInFlight(t *testing.T) {
+	for reason, want := range map[openai.Reason]error{openai.ReasonConnect: errUnreachable, openai.ReasonHTTP5xx: errFailures} {
+		synctest.Test(t, func(t *testing.T) {
+			m := &standIn{fails: failing(reason, 5, 1000), takes: func(seq int) time.Duration {
+				if seq < 5 {
 					return time.Hour
 				}
 				return time.Second
-			},
-			fails: func(int) openai.Reason { return openai.ReasonHTTP5xx },
-		}
-		step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 10, Requests: 1000, MaxFailureRatio: 0.1}
-		begin := time.Now()
-		r := do(t.Context(), t, step, &prompts{}, e)
-		if r.end.Stop != runlog.StopFailureRatio || r.end.Canceled < 20 || time.Since(begin) > 10*time.Second {
-			t.Errorf("%+v after %s", r.end, time.Since(begin))
-		}
-		if f := r.requests[0].Trace.Failure; f.Detail != errFailures.Error() {
-			t.Errorf("the first request, in flight then, ended with: %v", f)
-		}
-	})
+			}}
+			step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 10, Requests: 1000, MaxFailureRatio: 0.1}
+			if reason == openai.ReasonConnect {
+				step.MaxFailureRatio = 0
+			}
+			r := do(t.Context(), t, step, &prompts{}, m)
+			if f := r.requests[0].Trace.Failure; f == nil || f.Detail != want.Error() || r.took > 10*time.Second {
+				t.Errorf("the first request, in flight then, ended with %v; the step after %s", f, r.took)
+			}
+		})
+	}
 }
 
 func TestInterrupt(t *testing.T) {
 	for name, c := range map[string]struct {
-		step  runlog.Step
-		want  runlog.StepEnd
-		never int
+		step   runlog.Step
+		source *prompts
+		want   runlog.StepEnd
+		never  int
 	}{
 		"users": {
 			step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 4, Requests: 1000},
-			want: runlog.StepEnd{Stop: runlog.StopInterrupted, Attempted: 12, Succeeded: 8, Canceled: 4},
+			want: runlog.StepEnd{Attempted: 12, Succeeded: 8, Canceled: 4},
 		},
 		"users that queue": {
 			step:  runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 4, MaxConcurrency: 3, Requests: 1000},
-			want:  runlog.StepEnd{Stop: runlog.StopInterrupted, Attempted: 10, Succeeded: 6, Canceled: 4},
+			want:  runlog.StepEnd{Attempted: 10, Succeeded: 6, Canceled: 4},
 			never: 1,
 		},
 		"users that have not started": {
 			step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 4, RampUp: time.Hour},
-			want: runlog.StepEnd{Stop: runlog.StopInterrupted, Attempted: 3, Succeeded: 2, Canceled: 1},
+			want: runlog.StepEnd{Attempted: 3, Succeeded: 2, Canceled: 1},
 		},
 		"a rate": { // due at 0, 1, … 10 s
 			step: runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1},
-			want: runlog.StepEnd{Stop: runlog.StopInterrupted, Attempted: 11, Succeeded: 7, Canceled: 4},
+			want: runlog.StepEnd{Attempted: 11, Succeeded: 7, Canceled: 4},
 		},
 		"a queue": {
 			step:  runlog.Step{Arrival: runlog.ArrivalBurst, Requests: 5000, MaxConcurrency: 10},
-			want:  runlog.StepEnd{Stop: runlog.StopInterrupted, Attempted: 5000, Succeeded: 20, Canceled: 4980},
+			want:  runlog.StepEnd{Attempted: 5000, Succeeded: 20, Canceled: 4980},
 			never: 4970,
 		},
 		"a queue, after the time": { // due at 0, 0.5, … 4.5 s
 			step:  runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 2, Duration: 5 * time.Second, MaxConcurrency: 1},
-			want:  runlog.StepEnd{Stop: runlog.StopInterrupted, Attempted: 10, Succeeded: 2, Canceled: 8},
+			want:  runlog.StepEnd{Attempted: 10, Succeeded: 2, Canceled: 8},
 			never: 7,
 		},
 		"when all was sent": {
 			step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 3, Requests: 9},
-			want: runlog.StepEnd{Stop: runlog.StopInterrupted, Attempted: 9, Succeeded: 6, Canceled: 3},
+			want: runlog.StepEnd{Attempted: 9, Succeeded: 6, Canceled: 3},
+		},
+		"while prompts are made": {
+			step:   runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Requests: 20},
+			source: &prompts{pause: time.Second},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,12 +235,13 @@ func TestInterrupt(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 10400*time.Millisecond)
 				defer cancel()
 				begin := time.Now()
-				r := do(ctx, t, c.step, &prompts{}, &endpoint{takes: always(4 * time.Second)})
-				if diff := cmp.Diff(c.want, r.outcome()); diff != "" || r.err != nil {
-					t.Errorf("error %v\n%s", r.err, diff)
+				if c.source == nil {
+					c.source = &prompts{}
 				}
-				if took := time.Since(begin); took != 10400*time.Millisecond {
-					t.Errorf("ended after %s", took)
+				r := do(ctx, t, c.step, c.source, &standIn{takes: always(4 * time.Second)})
+				c.want.Stop = runlog.StopInterrupted
+				if diff := cmp.Diff(c.want, r.account()); diff != "" || r.err != nil || r.took != 10400*time.Millisecond {
+					t.Errorf("error %v after %s\n%s", r.err, r.took, diff)
 				}
 				never := 0
 				for _, q := range r.requests {
@@ -167,77 +261,33 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-func TestInterruptBeforeTheFirstPrompt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		step := runlog.Step{Arrival: runlog.ArrivalBurst, Requests: 10}
-		r := do(ctx, t, step, &prompts{pause: time.Hour}, &endpoint{takes: always(time.Second)})
-		if diff := cmp.Diff(runlog.StepEnd{Stop: runlog.StopInterrupted}, r.outcome()); diff != "" || r.err != nil {
-			t.Errorf("error %v\n%s", r.err, diff)
-		}
-	})
-}
-
-// Prompts that the server must tokenize come one by one: an interrupt must not wait
-// for the rest of them, nor send those at hand.
-func TestInterruptWhilePromptsAreReadAhead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
-		defer cancel()
-		begin := time.Now()
-		step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Requests: 10}
-		r := do(ctx, t, step, &prompts{pause: time.Second}, &endpoint{takes: always(time.Second)})
-		if diff := cmp.Diff(runlog.StepEnd{Stop: runlog.StopInterrupted}, r.outcome()); diff != "" || r.err != nil {
-			t.Errorf("error %v\n%s", r.err, diff)
-		}
-		if took := time.Since(begin); took != 3500*time.Millisecond {
-			t.Errorf("ended after %s", took)
-		}
-	})
-}
-
 var errBroken = errors.New("line 7: broken")
 
 func TestADatasetThatFails(t *testing.T) {
+	users := runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 4, Requests: 100}
 	for name, c := range map[string]struct {
 		step runlog.Step
 		fail int
 		want runlog.StepEnd
 	}{
-		"at once, users": {
-			step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 4, Requests: 100},
-			want: runlog.StepEnd{Stop: runlog.StopDataset},
+		"at once, users":   {users, 0, runlog.StepEnd{}},
+		"at once, a burst": {runlog.Step{Arrival: runlog.ArrivalBurst, Requests: 100}, 0, runlog.StepEnd{}},
+		"later, users":     {users, 10, runlog.StepEnd{Attempted: 10, Succeeded: 10}},
+		"later, a rate": {
+			runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Requests: 100}, 10, runlog.StepEnd{Attempted: 10, Succeeded: 10},
 		},
-		"at once, a burst": {
-			step: runlog.Step{Arrival: runlog.ArrivalBurst, Requests: 100},
-			want: runlog.StepEnd{Stop: runlog.StopDataset},
-		},
-		"later, users": {
-			step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 4, Requests: 100},
-			fail: 10,
-			want: runlog.StepEnd{Stop: runlog.StopDataset, Attempted: 10, Succeeded: 10},
-		},
-		"later, a rate": { // the eleventh is due and has no prompt
-			step: runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Requests: 100},
-			fail: 10,
-			want: runlog.StepEnd{Stop: runlog.StopDataset, Attempted: 11, Succeeded: 10, Canceled: 1},
-		},
-		"later, a replay": {
-			step: runlog.Step{Arrival: runlog.ArrivalReplay},
-			fail: 10,
-			want: runlog.StepEnd{Stop: runlog.StopDataset, Attempted: 10, Succeeded: 10},
+		"later, a replay": {runlog.Step{Arrival: runlog.ArrivalReplay}, 10, runlog.StepEnd{Attempted: 10, Succeeded: 10}},
+		"later, a queue, which is withdrawn": {
+			runlog.Step{Arrival: runlog.ArrivalBurst, MaxConcurrency: 2, Requests: 100}, 10, runlog.StepEnd{Attempted: 10, Succeeded: 2, Canceled: 8},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				source := &prompts{fail: errBroken, after: c.fail}
-				r := do(t.Context(), t, c.step, source, &endpoint{takes: always(3 * time.Second)})
-				if diff := cmp.Diff(c.want, r.outcome()); diff != "" {
-					t.Error(diff)
-				}
-				if !errors.Is(r.err, errBroken) {
-					t.Errorf("error %v", r.err)
+				source := &prompts{fail: errBroken, after: c.fail, pause: time.Second}
+				r := do(t.Context(), t, c.step, source, &standIn{takes: always(30 * time.Second)})
+				c.want.Stop = runlog.StopDataset
+				if diff := cmp.Diff(c.want, r.account()); diff != "" || !errors.Is(r.err, errBroken) {
+					t.Errorf("error %v\n%s", r.err, diff)
 				}
 			})
 		})
@@ -252,8 +302,8 @@ func TestADatasetThatFailsBehindTheLastRequest(t *testing.T) {
 		{Arrival: runlog.ArrivalClosed, Concurrency: 1, Duration: 4500 * time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			r := do(t.Context(), t, step, &prompts{fail: errBroken, after: 10}, &endpoint{takes: always(time.Second)})
-			if diff := cmp.Diff(runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 5, Succeeded: 5}, r.outcome()); diff != "" || r.err != nil {
+			r := do(t.Context(), t, step, &prompts{fail: errBroken, after: 10}, &standIn{takes: always(time.Second)})
+			if diff := cmp.Diff(runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 5, Succeeded: 5}, r.account()); diff != "" || r.err != nil {
 				t.Errorf("%s: error %v\n%s", step.Arrival, r.err, diff)
 			}
 		})
@@ -266,57 +316,35 @@ func TestTracesThatCannotBeKeptEndTheRun(t *testing.T) {
 		{Arrival: runlog.ArrivalConstant, Rate: 10, Requests: 100},
 		{Arrival: runlog.ArrivalBurst, MaxConcurrency: 3, Requests: 100},
 	} {
-		t.Run(string(step.Arrival), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				full := errors.New("no space left on device")
-				calls := 0
-				runner := Runner{
-					Send: (&endpoint{takes: func(seq int) time.Duration { return time.Duration(1+seq) * time.Second }}).send,
-					Done: func(*runlog.Request) error {
-						if calls++; calls == 5 {
-							return full
-						}
-						return nil
-					},
-				}
-				begin := time.Now()
-				end, err := runner.Run(t.Context(), Plan{Step: step}, &prompts{})
-				if !errors.Is(err, full) || !strings.HasPrefix(err.Error(), "keeping traces: ") {
-					t.Errorf("error %v", err)
-				}
-				if calls != 5 || end.Succeeded != 5 || end.Attempted != 5+end.Canceled || time.Since(begin) > 20*time.Second {
-					t.Errorf("after %d calls and %s: %+v", calls, time.Since(begin), end)
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			full := errors.New("no space left on device")
+			calls := 0
+			r := runner{
+				send: (&standIn{takes: func(seq int) time.Duration { return time.Duration(1+seq) * time.Second }}).send,
+				done: func(*runlog.Request) error {
+					if calls++; calls == 5 {
+						return full
+					}
+					return nil
+				},
+			}
+			begin := time.Now()
+			end, err := r.run(t.Context(), step, &prompts{})
+			if !errors.Is(err, full) || !strings.HasPrefix(err.Error(), "keeping traces: ") {
+				t.Errorf("error %v", err)
+			}
+			if calls != 5 || end.Succeeded != 5 || end.Attempted != 5+end.Canceled || time.Since(begin) > 20*time.Second {
+				t.Errorf("%s: after %d calls and %s: %+v", step.Arrival, calls, time.Since(begin), end)
+			}
 		})
 	}
 }
 
 func TestALostRequestIsTold(t *testing.T) {
 	a := account{Meter: new(Meter), failed: make(map[openai.Reason]int)}
-	a.attempt()
-	a.attempt()
+	a.Attempted.Store(2)
 	a.end(nil)
-	if err := a.check(); err == nil || !strings.HasPrefix(err.Error(), "accounting: 2 requests") {
+	if _, err := a.stepEnd(); err == nil || !strings.HasPrefix(err.Error(), "accounting: 2 requests") {
 		t.Errorf("one of two requests was lost: %v", err)
-	}
-}
-
-func TestPlansThatCannotBeRun(t *testing.T) {
-	for want, step := range map[string]runlog.Step{
-		"at least 1":             {Arrival: runlog.ArrivalClosed},
-		"number of requests":     {Arrival: runlog.ArrivalBurst},
-		"no ramp-up":             {Arrival: runlog.ArrivalReplay, RampUp: time.Second},
-		"a rate of 0":            {Arrival: runlog.ArrivalConstant},
-		"a burstiness of 0":      {Arrival: runlog.ArrivalGamma, Rate: 1},
-		"a failure ratio of 1.5": {Arrival: runlog.ArrivalPoisson, Rate: 1, MaxFailureRatio: 1.5},
-		"negative":               {Arrival: runlog.ArrivalPoisson, Rate: 1, Duration: -1},
-		`unknown arrival ""`:     {},
-	} {
-		var source dataset.Source = &prompts{}
-		_, err := (&Runner{}).Run(t.Context(), Plan{Step: step}, source)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %q", err, want)
-		}
 	}
 }

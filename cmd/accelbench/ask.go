@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
 )
 
 // askFlags say what a request asks beside its prompt.
@@ -34,8 +34,8 @@ func (a *askFlags) register(c flagSet) {
 }
 
 // config is what every request asks beside its prompt.
-func (a *askFlags) config(idle time.Duration) (sweep.Ask, error) {
-	ask := sweep.Ask{IdleTimeout: idle, IgnoreEOS: a.ignoreEOS, ContinuousUsage: a.continuousUsage}
+func (a *askFlags) config(idle time.Duration) (load.Ask, error) {
+	ask := load.Ask{IdleTimeout: idle, IgnoreEOS: a.ignoreEOS, ContinuousUsage: a.continuousUsage}
 	var err error
 	ask.Extra, err = a.extraBody()
 	return ask, err

@@ -12,10 +12,10 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
 )
 
 const capacityCommand = "capacity"
@@ -143,7 +143,7 @@ func (s *capacityFlags) measure(ctx context.Context, in *invocation, stdout, std
 	q.options.AsRun = true
 	cfg.Run.Capacity, cfg.Run.Percentiles = q.log, percentilesOf(s.limits)
 	cfg.Steps, cfg.Next = nil, q.next
-	return s.putLoad(ctx, cfg, stderr, func(result sweep.Result, err error) (int, error) {
+	return s.putLoad(ctx, cfg, stderr, func(result load.Result, err error) (int, error) {
 		code, reportErr := q.answer(result, stdout, stderr)
 		switch {
 		case err == nil:
@@ -162,7 +162,7 @@ func isServerFailure(err error) bool {
 }
 
 // answer reports on what was measured, and returns the exit code.
-func (q *search) answer(result sweep.Result, stdout, stderr io.Writer) (int, error) {
+func (q *search) answer(result load.Result, stdout, stderr io.Writer) (int, error) {
 	r, err := q.soFar(result.Folder)
 	if err == nil {
 		err = writeReport(result.Folder, r, stderr)

@@ -18,10 +18,10 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/compare"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/side"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
 )
 
 // compareFlags are the flags of a comparison.
@@ -234,7 +234,7 @@ func (s *compareFlags) measure(ctx context.Context, after []string, options resu
 }
 
 // plan is what the flags of both halves of the command line ask for.
-func (s *compareFlags) plan(ctx context.Context, after []string, stderr io.Writer) (*sweep.Sides, error) {
+func (s *compareFlags) plan(ctx context.Context, after []string, stderr io.Writer) (*load.Sides, error) {
 	sides, shown, err := s.started(ctx, stderr)
 	if err != nil {
 		return nil, err
@@ -244,9 +244,9 @@ func (s *compareFlags) plan(ctx context.Context, after []string, stderr io.Write
 		return nil, err
 	}
 	cfg.Folder, cfg.FolderSuffix = filepath.Join(s.output, time.Now().Format(folderTime)+"-"+compareCommand), nil
-	return &sweep.Sides{
+	return &load.Sides{
 		Config: cfg, Sides: sides, Repeats: s.repeat, Ready: s.ready,
-		Watch: func() ([]sweep.Watcher, func(), error) { return r.watchers(ctx, stderr) },
+		Watch: func() ([]load.Watcher, func(), error) { return r.watchers(ctx, stderr) },
 		Turn: func(one side.Side, repeat int) {
 			fmt.Fprintf(stderr, "accelbench: side %s, repeat %d of %d: starting its command and waiting for %s\n", one.Name, repeat+1, s.repeat, cfg.Run.URL)
 		},
@@ -278,7 +278,7 @@ func (s *compareFlags) started(ctx context.Context, stderr io.Writer) ([]side.Si
 
 // parseRun reads flags of run that stand after another command's. shown is the whole
 // command line as the log may tell it.
-func parseRun(shown, args []string, stderr io.Writer) (*runFlags, sweep.Config, error) {
+func parseRun(shown, args []string, stderr io.Writer) (*runFlags, load.Config, error) {
 	in := &invocation{}
 	app := kingpin.New("accelbench compare … --", "")
 	s := newRunFlags(app.Command(runCommand, ""))
@@ -291,7 +291,7 @@ func parseRun(shown, args []string, stderr io.Writer) (*runFlags, sweep.Config, 
 		err = usage(errors.New("after -- stands what is put on the endpoint: --format and --goodput belong before it, and result files are made by accelbench report"))
 	}
 	if err != nil {
-		return nil, sweep.Config{}, in.run.withTypedNames(err)
+		return nil, load.Config{}, in.run.withTypedNames(err)
 	}
 	cfg, notes, err := s.config(shown)
 	if err == nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/prometheus/common/version"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
 )
 
 // runFlags are the flags of a run.
@@ -54,7 +54,7 @@ func (s *runFlags) group(title string) *flagGroup {
 
 // config turns the flags into what to run, and into what to tell of them. shown is the
 // command line as it was typed.
-func (s *runFlags) config(shown []string) (cfg sweep.Config, notes []string, err error) {
+func (s *runFlags) config(shown []string) (cfg load.Config, notes []string, err error) {
 	base, api, err := s.endpoint.address()
 	if err != nil {
 		return cfg, nil, usage(err)
@@ -85,11 +85,11 @@ func (s *runFlags) config(shown []string) (cfg sweep.Config, notes []string, err
 		Backend: s.endpoint.backend, Metadata: s.out.metadata,
 	}
 	s.endpoint.setModel(&run)
-	return sweep.Config{
+	return load.Config{
 		Client: client, Run: run, Steps: steps, Ask: ask, Dataset: data,
 		Folder:       filepath.Join(s.out.folder, time.Now().Format(folderTime)),
 		FolderSuffix: folderSuffix,
-		Metrics:      sweep.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: client.HTTP},
+		Metrics:      load.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: client.HTTP},
 		Ready:        s.endpoint.ready,
 		Unchecked:    s.endpoint.unchecked,
 	}, s.notes(data.Kind, steps[0]), nil

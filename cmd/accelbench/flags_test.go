@@ -9,20 +9,20 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
 )
 
 // parsed is what a command line of run means.
-func parsed(t *testing.T, line string) (sweep.Config, error) {
+func parsed(t *testing.T, line string) (load.Config, error) {
 	t.Helper()
 	_, cfg, _, err := parsedAll(t, line)
 	return cfg, err
 }
 
 // parsedAll is the same with the flags as given, and what was told beside.
-func parsedAll(t *testing.T, line string) (s *runFlags, cfg sweep.Config, told string, err error) {
+func parsedAll(t *testing.T, line string) (s *runFlags, cfg load.Config, told string, err error) {
 	t.Helper()
 	t.Setenv(apiKeyVariable, "")
 	app := kingpin.New("accelbench", "").Terminate(nil)

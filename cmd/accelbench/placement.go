@@ -9,8 +9,8 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/placement"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/telemetry"
 )
 
 const placementCommand = "placement"
@@ -54,9 +54,9 @@ func (f *machineFlags) read(ctx context.Context) (*placement.Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, err := telemetry.Placement(ctx, telemetry.Config{URL: cmp.Or(f.exporter, exporterURL), HTTP: http})
+	page, err := load.ReadPlacement(ctx, cmp.Or(f.exporter, exporterURL), http)
 	switch {
-	case errors.Is(err, telemetry.ErrUnauthorized):
+	case errors.Is(err, load.ErrUnauthorized):
 		return nil, fmt.Errorf("--exporter: %w: see --exporter-http-config and --exporter-credentials-file", err)
 	case err != nil:
 		return nil, fmt.Errorf("--exporter: %w", err)

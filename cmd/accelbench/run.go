@@ -13,9 +13,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/live"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/sweep"
 )
 
 const runCommand = "run"
@@ -64,8 +64,8 @@ func sleepUntil(ctx context.Context, start time.Time, stderr io.Writer) {
 }
 
 // run puts the load on and reports.
-func (s *runFlags) run(ctx context.Context, cfg sweep.Config, options result.Options, stdout, stderr io.Writer) (int, error) {
-	return s.putLoad(ctx, cfg, stderr, func(result sweep.Result, err error) (int, error) {
+func (s *runFlags) run(ctx context.Context, cfg load.Config, options result.Options, stdout, stderr io.Writer) (int, error) {
+	return s.putLoad(ctx, cfg, stderr, func(result load.Result, err error) (int, error) {
 		reportErr := s.report(result.Folder, options, stdout, stderr)
 		switch {
 		case err != nil: // which is the cause, if the report failed too
@@ -79,13 +79,13 @@ func (s *runFlags) run(ctx context.Context, cfg sweep.Config, options result.Opt
 
 // putLoad puts the load on, and calls measured with what came of it where a request was
 // sent. What shows the run while it goes ends behind that: it may wait for a scrape.
-func (s *runFlags) putLoad(ctx context.Context, cfg sweep.Config, stderr io.Writer, measured func(sweep.Result, error) (int, error)) (int, error) {
+func (s *runFlags) putLoad(ctx context.Context, cfg load.Config, stderr io.Writer, measured func(load.Result, error) (int, error)) (int, error) {
 	watchers, stop, err := s.watchers(ctx, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
 	defer stop()
-	result, err := sweep.Run(ctx, cfg, watchers...)
+	result, err := load.Run(ctx, cfg, watchers...)
 	tell(stderr, result.Notes)
 	if result.Attempted == 0 {
 		return exitNothing, cmp.Or(err, errors.New("no request was sent"))
@@ -101,7 +101,7 @@ func tell(stderr io.Writer, notes []string) {
 }
 
 // exitCode is the program's exit code for runs that were reported.
-func exitCode(result sweep.Result) (int, error) {
+func exitCode(result load.Result) (int, error) {
 	switch {
 	case result.Stop == runlog.StopInterrupted:
 		return exitInterrupted, nil
@@ -116,7 +116,7 @@ func exitCode(result sweep.Result) (int, error) {
 }
 
 // watchers are what shows the run while it goes, and what ends them.
-func (s *runFlags) watchers(ctx context.Context, stderr io.Writer) (watchers []sweep.Watcher, stop func(), err error) {
+func (s *runFlags) watchers(ctx context.Context, stderr io.Writer) (watchers []load.Watcher, stop func(), err error) {
 	stop = func() {}
 	if !s.out.quiet {
 		watchers = append(watchers, live.NewLine(stderr, columns(stderr)))

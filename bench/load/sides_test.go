@@ -1,4 +1,4 @@
-package sweep
+package load
 
 import (
 	"cmp"
@@ -16,7 +16,6 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -24,14 +23,7 @@ import (
 )
 
 // serveEnv makes the test binary a side's server at that address.
-const serveEnv = "SWEEP_TEST_SERVE"
-
-func TestMain(m *testing.M) {
-	if address := os.Getenv(serveEnv); address != "" {
-		serveSide(address)
-	}
-	goleak.VerifyTestMain(m)
-}
+const serveEnv = "LOAD_TEST_SERVE"
 
 func serveSide(address string) {
 	server, err := fakevllm.New(fakevllm.Config{Speed: 200, MeanOutputTokens: 8})

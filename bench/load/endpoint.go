@@ -1,4 +1,4 @@
-package sweep
+package load
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -25,68 +24,46 @@ const modelsTimeout = 10 * time.Second
 // checkModels asks the endpoint for its models: for the one to use where none is
 // named, and otherwise whether the named one is served. A list that cannot be
 // had is no reason to stop where the completions may work.
-func (r *run) checkModels(ctx context.Context) error {
-	model := r.cfg.Run.Model
-	if r.cfg.Unchecked && model != "" {
+func (s *Session) checkModels(ctx context.Context) error {
+	url, model := s.cfg.Run.URL, s.cfg.Run.Model
+	if s.cfg.Unchecked && model != "" {
 		return nil
 	}
-	models, failure := r.models(ctx)
+	models, failure := s.models(ctx)
 	switch {
 	case failure == nil && model == "":
-		r.cfg.Run.Model = models[0]
+		s.cfg.Run.Model = models[0]
 	case failure == nil && !slices.Contains(models, model):
-		return fmt.Errorf("the endpoint does not serve the model %q; it serves %s", model, listed(models))
+		return fmt.Errorf("the endpoint does not serve the model %q; it serves %q", model, models[:min(len(models), 8)])
 	case failure == nil:
-	case unreachable(failure):
-		return fmt.Errorf("asking %s for its models: %w", r.cfg.Run.URL, failure)
+	case unusable(failure):
+		return fmt.Errorf("asking %s for its models: %w", url, failure)
 	case model == "":
-		return fmt.Errorf("asking %s for its models, as none was named: %w", r.cfg.Run.URL, failure)
+		return fmt.Errorf("asking %s for its models, as none was named by --model: %w", url, failure)
 	default:
-		r.note("the endpoint's list of models could not be had (%v), so whether it serves %q is not known", failure, model)
+		s.note("the endpoint's list of models could not be had (%v), so whether it serves %q is not known", failure, model)
 	}
 	return nil
 }
 
 // models asks for the list, again and again for as long as the configuration has
 // patience with an endpoint that is not there yet.
-func (r *run) models(ctx context.Context) ([]string, *openai.Failure) {
-	until := time.Now().Add(r.cfg.Ready)
+func (s *Session) models(ctx context.Context) ([]string, *openai.Failure) {
+	until := time.Now().Add(s.cfg.Ready)
 	for {
 		asking, cancel := context.WithTimeout(ctx, modelsTimeout)
-		models, failure := r.client.Models(asking)
+		models, failure := s.client.Models(asking)
 		cancel()
-		if failure == nil || !time.Now().Before(until) {
+		if failure == nil || ctx.Err() != nil || !time.Now().Before(until) {
 			return models, failure
 		}
-		pause := time.NewTimer(readyPause)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-			return nil, failure
-		}
+		sleepUntil(ctx, time.Now().Add(readyPause))
 	}
 }
 
-// unreachable reports whether no completion can succeed either after that failure.
-func unreachable(f *openai.Failure) bool {
+// unusable reports whether no completion can succeed either after that failure.
+func unusable(f *openai.Failure) bool {
 	return f.Reason.Unreached() || f.Reason == openai.ReasonCanceled || f.Status == 401 || f.Status == 403
-}
-
-func listed(models []string) string {
-	const most = 8
-	quoted := make([]string, 0, most)
-	for _, m := range models[:min(most, len(models))] {
-		quoted = append(quoted, fmt.Sprintf("%q", m))
-	}
-	if len(models) > most {
-		quoted = append(quoted, "…")
-	}
-	return strings.Join(quoted, ", ")
-}
-
-func (r *run) note(format string, args ...any) {
-	r.result.Notes = append(r.result.Notes, fmt.Sprintf(format, args...))
 }
 
 // describe fills in what the log says of this program and of its plan.

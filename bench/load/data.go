@@ -1,0 +1,171 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+const (
+	calibrationTimeout = 30 * time.Second // for one answer
+	leastWords         = 8                // of the longer of the prompts asked with
+	mostWords          = 256
+)
+
+// checkDataset takes a first prompt, so that a file that cannot serve is told
+// before a step begins.
+func (s *Session) checkDataset(ctx context.Context) error {
+	source, err := dataset.Open(s.dataset(runlog.Step{}))
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	p, err := source.Next(ctx)
+	if err != nil {
+		return err
+	}
+	s.readAhead = readAheadFor(&p)
+	if p.AimedTokens > 0 && p.ExpectedTokens == 0 {
+		s.calibrate(ctx, p.AimedTokens)
+	}
+	return nil
+}
+
+// dataset is the configuration of a step's prompts.
+func (s *Session) dataset(step runlog.Step) dataset.Config {
+	d, run := s.cfg.Dataset, &s.cfg.Run
+	d.Seed, d.API, d.RunID, d.Step, d.ReusePrompts = run.Seed, run.API, run.ID, step.Index, run.ReusePrompts
+	if d.Kind == dataset.ShareGPT && d.OutputLen == 0 {
+		d.OutputLen = step.MaxTokens // the recorded answers need not be counted then
+		d.Tokenizer = tokenizer{s.client, run.Model}
+	}
+	return d
+}
+
+// calibrate asks for the shortest answers to two prompts of words: what the usage says
+// of them is how many tokens a word is, and how many the chat template adds. The
+// prompts of the load have their length by that, within a few per cent.
+func (s *Session) calibrate(ctx context.Context, aimed int) {
+	s.cfg.Run.Lengths = &runlog.Lengths{Why: "prompts are made of words"}
+	long := min(max(aimed, leastWords), mostWords)
+	short := long / 4
+	inShort, inLong := s.countTokens(ctx, short), s.countTokens(ctx, long)
+	perWord := float64(inLong-inShort) / float64(long-short)
+	if inShort == 0 || !dataset.PlausibleTokensPerWord(perWord) {
+		s.note("the server's usage does not say how long prompts are: their length is one word a token")
+		return
+	}
+	template := max(0, int(math.Round(float64(inLong)-perWord*float64(long))))
+	s.cfg.Run.Lengths.TokensPerWord, s.cfg.Run.Lengths.Template = perWord, template
+	s.cfg.Dataset.TokensPerWord = perWord
+	s.note("prompts have their length within a few per cent: by the usage of 2 short answers before the load, %.2f tokens a word beside %d of the chat template", perWord, template)
+}
+
+// countTokens is how many tokens the server counts in a prompt of so many words, 0
+// where it does not say.
+func (s *Session) countTokens(ctx context.Context, words int) int {
+	source, err := dataset.Open(dataset.Config{
+		Kind: dataset.Random, API: openai.Chat, Seed: s.cfg.Run.Seed, RunID: fmt.Sprintf("%s/%d words", s.cfg.Run.ID, words), InputLen: words, OutputLen: 1,
+	})
+	if err != nil {
+		return 0 // cannot be
+	}
+	defer source.Close()
+	p, err := source.Next(ctx)
+	if err != nil {
+		return 0 // ctx is over
+	}
+	t := s.client.Stream(ctx, openai.Request{
+		API: s.cfg.Run.API, Model: s.cfg.Run.Model, Prompt: p.Text, MaxTokens: 1, Timeout: calibrationTimeout, Extra: s.cfg.Ask.Extra,
+	})
+	if t.Usage == nil {
+		return 0
+	}
+	return t.Usage.PromptTokens
+}
+
+// tokenizer is the server's own.
+type tokenizer struct {
+	client *openai.Client
+	model  string
+}
+
+func (t tokenizer) Tokenize(ctx context.Context, text string) ([]int32, error) {
+	ids, failure := t.client.Tokenize(ctx, t.model, text)
+	if failure != nil {
+		return nil, fmt.Errorf("asking the server to tokenize: %w", failure)
+	}
+	return ids, nil
+}
+
+func (t tokenizer) Detokenize(ctx context.Context, ids []int32) (string, error) {
+	text, failure := t.client.Detokenize(ctx, t.model, ids)
+	if failure != nil {
+		return "", fmt.Errorf("asking the server to detokenize: %w", failure)
+	}
+	return text, nil
+}
+
+// warmUpUsers is how many requests of a warm-up are in flight where the step has
+// no such number.
+const warmUpUsers = 64
+
+// warmUp sends the requests that a step asks for before it, as many at once as the
+// step itself, and keeps nothing of them: they are in no log and in no figure. That
+// they fail does not end the run: what ails the server, the step itself will show.
+func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
+	if step.Warmups == 0 {
+		return nil
+	}
+	d := s.dataset(step)
+	d.RunID += "-warm-up" // other prompts than the step's, which must not be cached
+	d.ReusePrompts = false
+	source, err := dataset.Open(d)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	var first *openai.Failure
+	failed := 0
+	r := runner{
+		send: func(ctx context.Context, j job) *openai.Trace { return s.client.Stream(ctx, s.request(step, j)) },
+		done: func(q *runlog.Request) error {
+			if f := q.Trace.Failure; f != nil {
+				if failed++; failed == 1 {
+					first = f
+				}
+			}
+			return nil
+		},
+		readAhead: s.readAhead,
+	}
+	_, err = r.run(ctx, warmUpStep(step), source)
+	switch {
+	case ctx.Err() != nil: // which the step shows
+		return nil
+	case err != nil:
+		return fmt.Errorf("warming up: %w", err)
+	case failed > 0:
+		s.note("%d of the %d requests before step %s, to warm up, failed; at first: %v", failed, step.Warmups, step.Name(), first)
+	}
+	return nil
+}
+
+// warmUpStep is the load of the warm-up before a step.
+func warmUpStep(s runlog.Step) runlog.Step {
+	users := s.Concurrency
+	if s.MaxConcurrency > 0 && (users == 0 || users > s.MaxConcurrency) {
+		users = s.MaxConcurrency
+	}
+	if users == 0 {
+		users = warmUpUsers
+	}
+	return runlog.Step{
+		Index: s.Index, Arrival: runlog.ArrivalClosed, Concurrency: min(users, s.Warmups), Requests: s.Warmups, Timeout: s.Timeout,
+	}
+}

@@ -1,0 +1,204 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/common/config"
+	"github.com/prometheus/procfs"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// Metrics are what is sampled during a run beside the requests.
+type Metrics struct {
+	// Exporter is the URL of accelerator_exporter's metrics, empty for none.
+	Exporter string
+	// ExporterHTTP is how to reach it: never with what the endpoint is given.
+	ExporterHTTP config.HTTPClientConfig
+	// Server is the URL of the model server's own metrics. Empty is /metrics
+	// beside the endpoint, if it answers there; [ServerOff] is none.
+	Server string
+	HTTP   config.HTTPClientConfig // for the server's; the endpoint's own
+}
+
+// ServerOff is the value of [Metrics.Server] for none.
+const ServerOff = "off"
+
+const (
+	samplePeriod = time.Second
+	// firstSampleTimeout bounds the samples before a step: a source that hangs must not
+	// keep the load waiting.
+	firstSampleTimeout = 2 * time.Second
+)
+
+// source is sampled during a run.
+type source struct {
+	kind runlog.Source
+	name string // in notes
+	read func(ctx context.Context) ([]runlog.Series, error)
+
+	mu     sync.Mutex
+	failed int
+	first  error // the first failure
+}
+
+// openSources checks every source once. One that was asked for must answer; a server
+// need not have metrics.
+func (s *Session) openSources(ctx context.Context) error {
+	m := s.cfg.Metrics
+	s.sources = []*source{{kind: runlog.SourceClient, name: "this program", read: readSelf}}
+	if m.Exporter != "" {
+		err := s.openSource(ctx, runlog.SourceExporter, "the exporter", m.Exporter, m.ExporterHTTP)
+		if errors.Is(err, ErrUnauthorized) {
+			return fmt.Errorf("--exporter: %w: see --exporter-http-config and --exporter-credentials-file", err)
+		}
+		if err != nil {
+			return fmt.Errorf("--exporter: %w", err)
+		}
+	}
+	switch m.Server {
+	case ServerOff:
+		return nil
+	case "":
+		base, err := openai.ParseBaseURL(s.cfg.Client.BaseURL)
+		if err != nil {
+			return err
+		}
+		_ = s.openSource(ctx, runlog.SourceServer, "the server's metrics", base.JoinPath("metrics").String(), m.HTTP)
+		return nil
+	}
+	if err := s.openSource(ctx, runlog.SourceServer, "the server's metrics", m.Server, m.HTTP); err != nil {
+		return fmt.Errorf("--server-metrics: %w", err)
+	}
+	return nil
+}
+
+func (s *Session) openSource(ctx context.Context, kind runlog.Source, name, url string, http config.HTTPClientConfig) error {
+	page, err := newPage(url, http, reportNames)
+	if err != nil {
+		return err
+	}
+	if err := page.check(ctx, kind); err != nil {
+		return err
+	}
+	s.sources = append(s.sources, &source{kind: kind, name: name, read: page.read})
+	return nil
+}
+
+// sample takes a sample of a step. Its failure is counted unless ctx was withdrawn.
+func (o *source) sample(ctx context.Context, step int) (runlog.Sample, bool) {
+	series, err := o.read(ctx)
+	if err == nil {
+		return runlog.Sample{Step: step, At: time.Now(), Source: o.kind, Series: series}, true
+	}
+	if !errors.Is(ctx.Err(), context.Canceled) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.first = cmp.Or(o.first, err)
+		o.failed++
+	}
+	return runlog.Sample{}, false
+}
+
+// sampleAll takes a sample of every source before the first request of a step and behind
+// its warm-up, so that the server's counters cover just its requests.
+func (s *Session) sampleAll(ctx context.Context, step int) []runlog.Sample {
+	ctx, cancel := context.WithTimeout(ctx, firstSampleTimeout)
+	defer cancel()
+	taken := make([]runlog.Sample, len(s.sources))
+	var sampling sync.WaitGroup
+	for i, o := range s.sources {
+		sampling.Go(func() { taken[i], _ = o.sample(ctx, step) })
+	}
+	sampling.Wait()
+	return slices.DeleteFunc(taken, func(sample runlog.Sample) bool { return sample.Source == "" })
+}
+
+// keepSampling keeps samples of every source until the returned function is called,
+// which takes the last ones, so that counters cover a step to its end.
+func (s *Session) keepSampling(ctx context.Context, step int) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	errs := make([]error, len(s.sources))
+	for i, o := range s.sources {
+		running.Go(func() {
+			errs[i] = o.follow(ctx, step, func(sample runlog.Sample) error { return s.write(runlog.Record{Sample: &sample}) })
+		})
+	}
+	return func() error {
+		cancel()
+		running.Wait()
+		return cmp.Or(errs...)
+	}
+}
+
+// follow takes a sample every second and one more when ctx is over. An exporter shows
+// the same until its next poll: what is not new is left out.
+func (o *source) follow(ctx context.Context, step int, keep func(runlog.Sample) error) error {
+	tick := time.NewTicker(samplePeriod)
+	defer tick.Stop()
+	var last []runlog.Series
+	for {
+		at := ctx
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			at = context.WithoutCancel(ctx)
+		}
+		sample, ok := o.sample(at, step)
+		if ok && !(o.kind == runlog.SourceExporter && slices.EqualFunc(last, sample.Series, sameSeries)) {
+			last = sample.Series
+			if err := keep(sample); err != nil {
+				return err
+			}
+		}
+		if at != ctx {
+			return nil
+		}
+	}
+}
+
+func sameSeries(a, b runlog.Series) bool {
+	return a.Name == b.Name && a.Value == b.Value && maps.Equal(a.Labels, b.Labels)
+}
+
+// noteFailedSamples notes which sources did not always answer.
+func (s *Session) noteFailedSamples() {
+	for _, o := range s.sources {
+		if o.failed > 0 {
+			s.note("%s could not be sampled %d of the times it was to be; at first: %v", o.name, o.failed, o.first)
+		}
+	}
+}
+
+// readSelf returns values of this process, under the names that Go programs export them
+// by. What this system does not say is left out.
+func readSelf(context.Context) ([]runlog.Series, error) {
+	var gc debug.GCStats
+	debug.ReadGCStats(&gc)
+	series := []runlog.Series{
+		{Name: "go_gc_duration_seconds_count", Value: float64(gc.NumGC)},
+		{Name: "go_gc_duration_seconds_sum", Value: gc.PauseTotal.Seconds()},
+	}
+	var use syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err == nil {
+		cpu := time.Duration(use.Utime.Nano() + use.Stime.Nano())
+		series = append(series, runlog.Series{Name: "process_cpu_seconds_total", Value: cpu.Seconds()})
+	}
+	if self, err := procfs.Self(); err == nil {
+		if stat, err := self.Stat(); err == nil {
+			series = append(series, runlog.Series{Name: "process_resident_memory_bytes", Value: float64(stat.ResidentMemory())})
+		}
+	}
+	return series, nil
+}

@@ -1,0 +1,284 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/config"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+func serve(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func text(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+func open(t *testing.T, url string) *page {
+	t.Helper()
+	p, err := newPage(url, config.DefaultHTTPClientConfig, reportNames)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// What the exporter really prints for eight cards of each vendor (four dies
+// print no watts) and two NUMA nodes is what the report's table of cards is made from.
+func TestPageOfTheExporter(t *testing.T) {
+	golden := filepath.Join("..", "..", "collector", "testdata", "scrape.golden.txt")
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8; escaping=underscores")
+		http.ServeFile(w, r, golden)
+	})
+	series, err := open(t, url).read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, s := range series {
+		got[s.Name]++
+	}
+	want := map[string]int{
+		"accelerator_info": 16, "accelerator_healthy": 16,
+		"accelerator_utilization_ratio": 16, "accelerator_power_watts": 12, "accelerator_temperature_celsius": 16,
+		"accelerator_memory_used_bytes": 16, "accelerator_memory_total_bytes": 16,
+		"accelerator_numa_node": 16,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("series by name (-want +got):\n%s", diff)
+	}
+	placed, err := ReadPlacement(t.Context(), url, config.DefaultHTTPClientConfig)
+	if err != nil || len(placed) == 0 || placed[0].Name != "accelerator_info" {
+		t.Errorf("placement: %d series, %v", len(placed), err)
+	}
+}
+
+func TestPageOfAServer(t *testing.T) {
+	label := func(kv ...string) map[string]string {
+		m := map[string]string{}
+		for i := 0; i < len(kv); i += 2 {
+			m[kv[i]] = kv[i+1]
+		}
+		return m
+	}
+	for name, tc := range map[string]struct {
+		text string
+		want []runlog.Series
+	}{
+		"vLLM of today": {
+			`# HELP vllm:num_requests_running Number of requests in model execution batches.
+# TYPE vllm:num_requests_running gauge
+vllm:num_requests_running{engine="0",model_name="m",pod="x"} 3.0
+# TYPE vllm:time_to_first_token_seconds histogram
+vllm:time_to_first_token_seconds_bucket{engine="0",le="0.001",model_name="m"} 0.0
+vllm:time_to_first_token_seconds_bucket{engine="0",le="+Inf",model_name="m"} 7.0
+vllm:time_to_first_token_seconds_count{engine="0",model_name="m"} 7.0
+vllm:time_to_first_token_seconds_sum{engine="0",model_name="m"} 1.25
+# TYPE vllm:time_to_first_token_seconds_created gauge
+vllm:time_to_first_token_seconds_created{engine="0",model_name="m"} 1.7e9
+# TYPE vllm:inter_token_latency_seconds histogram
+vllm:inter_token_latency_seconds_bucket{engine="0",le="0.01",model_name="m"} 5.0
+vllm:inter_token_latency_seconds_bucket{engine="0",le="+Inf",model_name="m"} 5.0
+vllm:inter_token_latency_seconds_count{engine="0",model_name="m"} 5.0
+vllm:inter_token_latency_seconds_sum{engine="0",model_name="m"} 0.5
+python_gc_objects_collected_total{generation="0"} 12.0
+`,
+			[]runlog.Series{
+				{Name: "vllm:inter_token_latency_seconds_count", Labels: label("engine", "0", "model_name", "m"), Value: 5},
+				{Name: "vllm:inter_token_latency_seconds_sum", Labels: label("engine", "0", "model_name", "m"), Value: 0.5},
+				{Name: "vllm:num_requests_running", Labels: label("engine", "0", "model_name", "m"), Value: 3},
+				{Name: "vllm:time_to_first_token_seconds_bucket", Labels: label("engine", "0", "le", "0.001", "model_name", "m"), Value: 0},
+				{Name: "vllm:time_to_first_token_seconds_bucket", Labels: label("engine", "0", "le", "+Inf", "model_name", "m"), Value: 7},
+				{Name: "vllm:time_to_first_token_seconds_count", Labels: label("engine", "0", "model_name", "m"), Value: 7},
+				{Name: "vllm:time_to_first_token_seconds_sum", Labels: label("engine", "0", "model_name", "m"), Value: 1.25},
+			},
+		},
+		"MindIE, without types": {
+			"npu_cache_usage_perc{model_name=\"m\"} 0.25\nprompt_tokens_total{model_name=\"m\"} 100 1700000000000\n" +
+				"time_to_first_token_seconds_sum 2\nnum_requests_waiting NaN\nnum_requests_running{model_name=\"" + strings.Repeat("x", maxLabel+1) + "\"} 1\n",
+			[]runlog.Series{
+				{Name: "npu_cache_usage_perc", Labels: label("model_name", "m"), Value: 0.25},
+				{Name: "num_requests_running", Value: 1},
+				{Name: "prompt_tokens_total", Labels: label("model_name", "m"), Value: 100},
+				{Name: "time_to_first_token_seconds_sum", Value: 2},
+			},
+		},
+	} {
+		p := open(t, serve(t, text(tc.text)))
+		if err := p.check(t.Context(), runlog.SourceServer); err != nil {
+			t.Error(err)
+		}
+		got, err := p.read(t.Context())
+		if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v; series (-want +got):\n%s", name, err, diff)
+		}
+	}
+}
+
+// A source that misbehaves costs its sample, in bounded time and memory, and the
+// one line that the user gets says what is wrong without any secret.
+func TestCheckSaysWhatIsWrong(t *testing.T) {
+	status := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+	}
+	for name, tc := range map[string]struct {
+		handler http.HandlerFunc
+		want    string
+	}{
+		"other metrics": {text("node_load1 1\n"), "none of accelerator_exporter's: is it the right URL?"},
+		"a page":        {text("<html>s3cret</html>\n"), "line 1 is not metrics in the text format"},
+		"a bad value":   {text("a 1\naccelerator_power_watts s3cret\n"), "line 2 is not metrics"},
+		"no such path":  {status(http.StatusNotFound), "HTTP status 404 Not Found"},
+		"no access":     {status(http.StatusUnauthorized), "HTTP status 401 Unauthorized"},
+		"redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere?key=s3cret", http.StatusFound)
+		}, "redirect not followed (HTTP status 302)"},
+		"huge": {text(strings.Repeat("node_cpu_seconds_total{cpu=\"0\"} 1\n", 500_000)), "larger than 16 MiB"},
+		"cut": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			_, _ = io.WriteString(w, "accelerator_power_watts 1\n")
+		}, "the response was cut"},
+	} {
+		p := open(t, serve(t, tc.handler)+"/metrics?key=s3cret")
+		err := p.check(t.Context(), runlog.SourceExporter)
+		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "/metrics: ") {
+			t.Errorf("%s: %v, want … %s …", name, err, tc.want)
+		}
+	}
+	p := open(t, serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := p.check(ctx, runlog.SourceExporter); err == nil || !strings.HasSuffix(err.Error(), "it took too long") {
+		t.Errorf("a source that hangs: %v", err)
+	}
+	for _, url := range []string{"127.0.0.1:10068/metrics", "ftp://h/metrics", "http://u:s3cret@h/metrics", "http:///metrics"} {
+		if _, err := newPage(url, config.DefaultHTTPClientConfig, reportNames); err == nil || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+// A step of 2.5 s sampled every second is seen twice within, and at its end: without
+// the last look, the counters' rise would miss half a second. A server that cannot be
+// sampled for a while does not cost the samples after it.
+func TestStepIsSampledToItsEnd(t *testing.T) {
+	full := errors.New("no space left on device")
+	for name, tc := range map[string]struct {
+		kind   runlog.Source
+		value  func(n int) (float64, error)
+		keep   error
+		want   []time.Duration
+		failed int
+	}{
+		"a server":       {kind: runlog.SourceServer, value: func(int) (float64, error) { return 1, nil }, want: []time.Duration{1000, 2000, 2500}},
+		"silent at once": {kind: runlog.SourceServer, value: func(n int) (float64, error) { return 1, []error{errBroken, nil, nil}[n] }, want: []time.Duration{2000, 2500}, failed: 1},
+		// An exporter shows the same between two polls of its cards.
+		"an exporter": {kind: runlog.SourceExporter, value: func(n int) (float64, error) { return []float64{1, 1, 2}[n], nil }, want: []time.Duration{1000, 2500}},
+		"a full disk": {kind: runlog.SourceServer, value: func(int) (float64, error) { return 1, nil }, keep: full, want: []time.Duration{1000}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			n := 0
+			o := &source{kind: tc.kind, read: func(context.Context) ([]runlog.Series, error) {
+				value, err := tc.value(n)
+				n++
+				return []runlog.Series{{Name: "a", Value: value}}, err
+			}}
+			ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+			defer cancel()
+			start := time.Now()
+			var got []time.Duration
+			err := o.follow(ctx, 0, func(s runlog.Sample) error {
+				got = append(got, s.At.Sub(start)/time.Millisecond)
+				return tc.keep
+			})
+			if diff := cmp.Diff(tc.want, got); diff != "" || !errors.Is(err, tc.keep) || o.failed != tc.failed {
+				t.Errorf("%s: %v, %d failed; samples after ms (-want +got):\n%s", name, err, o.failed, diff)
+			}
+		})
+	}
+}
+
+// The server's counters are compared with the requests: the first sample of a step
+// is from before its first request, the last from after its last. A source that stops to
+// answer is told.
+func TestSamplesCoverTheStep(t *testing.T) {
+	var scrapes atomic.Int32
+	cfg := plan(t, endpoint(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/metrics" && scrapes.Add(1) > 3 {
+				http.Error(w, "no more", http.StatusInternalServerError)
+				return
+			}
+			h.ServeHTTP(w, r)
+		})
+	}))
+	s, err := Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var counts []float64
+	sources := map[runlog.Source]bool{}
+	for _, step := range cfg.Steps {
+		kept, err := s.Step(t.Context(), step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sample := range kept.Samples {
+			sources[sample.Source] = true
+			for _, one := range sample.Series {
+				if one.Name == "vllm:time_to_first_token_seconds_count" {
+					counts = append(counts, one.Value)
+				}
+			}
+		}
+	}
+	result, err := s.Close()
+	if err != nil || len(result.Notes) != 1 || !strings.Contains(result.Notes[0], "the server's metrics could not be sampled") {
+		t.Errorf("%+v %v", result, err)
+	}
+	if diff := cmp.Diff([]float64{0, 10}, counts); diff != "" || !sources[runlog.SourceClient] {
+		t.Errorf("of the first step's 10 requests, the server's count (-want +got):\n%s", diff)
+	}
+}
+
+// The report's "cores used by the load generator" is the rise of this counter.
+func TestSelfCountsThisProcess(t *testing.T) {
+	values := func() map[string]float64 {
+		v := map[string]float64{}
+		series, _ := readSelf(t.Context())
+		for _, s := range series {
+			v[s.Name] = s.Value
+		}
+		return v
+	}
+	before := values()
+	for until := time.Now().Add(20 * time.Millisecond); time.Now().Before(until); { //nolint:revive // burns CPU
+	}
+	after := values()
+	if used := after["process_cpu_seconds_total"] - before["process_cpu_seconds_total"]; used <= 0 || used > 60 {
+		t.Errorf("20 ms of work used %g s of CPU", used)
+	}
+	if rss := after["process_resident_memory_bytes"]; rss < 1<<20 || rss > 1<<36 {
+		t.Errorf("resident memory %g bytes", rss)
+	}
+}

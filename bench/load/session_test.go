@@ -1,0 +1,414 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// endpoint is a stand-in server that answers fast; handler may wrap it.
+func endpoint(t *testing.T, wrap func(http.Handler) http.Handler) string {
+	t.Helper()
+	server, err := fakevllm.New(fakevllm.Config{Speed: 200, MeanOutputTokens: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = server.Run(ctx) })
+	handler := server.Handler()
+	if wrap != nil {
+		handler = wrap(handler)
+	}
+	web := httptest.NewServer(handler)
+	t.Cleanup(func() {
+		cancel()
+		web.CloseClientConnections()
+		web.Close()
+		running.Wait()
+	})
+	return web.URL
+}
+
+// plan is a small run of two levels against url.
+func plan(t *testing.T, url string) Config {
+	t.Helper()
+	step := func(i, users int) runlog.Step {
+		return runlog.Step{Index: i, Arrival: runlog.ArrivalClosed, Concurrency: users, Requests: 10, Timeout: 30 * time.Second}
+	}
+	return Config{
+		Client:  openai.Config{BaseURL: url, KeepAlive: true},
+		Run:     runlog.Run{URL: url, API: openai.Completions, Dataset: "random"},
+		Steps:   []runlog.Step{step(0, 2), step(1, 4)},
+		Dataset: dataset.Config{Kind: dataset.Random, InputLen: 40, OutputLen: 5},
+		Folder:  filepath.Join(t.TempDir(), "run"),
+	}
+}
+
+// kinds reads a log back as the kinds of its records, repeats of one counted once,
+// and its requests.
+func kinds(t *testing.T, folder string) (run runlog.Run, order []string, requests []*runlog.Request) {
+	t.Helper()
+	in, err := runlog.Open(filepath.Join(folder, runlog.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	for r, err := in.Next(); err == nil; r, err = in.Next() {
+		kind := ""
+		switch {
+		case r.Step != nil:
+			kind = "step"
+		case r.Request != nil:
+			kind = "request"
+			requests = append(requests, r.Request)
+		case r.Sample != nil:
+			continue // they come between
+		case r.StepEnd != nil:
+			kind = "step end"
+		case r.RunEnd != nil:
+			kind = "run end, " + string(r.RunEnd.Stop)
+		}
+		if len(order) == 0 || order[len(order)-1] != kind {
+			order = append(order, kind)
+		}
+	}
+	return in.Run(), order, requests
+}
+
+// watcher counts what it is told.
+type watcher struct {
+	model           string
+	steps, requests int
+	ended           []runlog.StepEnd
+}
+
+func (w *watcher) RunStarted(r runlog.Run)         { w.model = r.Model }
+func (w *watcher) StepStarted(runlog.Step, *Meter) { w.steps++ }
+func (w *watcher) RequestDone(*runlog.Request)     { w.requests++ }
+func (w *watcher) StepEnded(e runlog.StepEnd)      { w.ended = append(w.ended, e) }
+
+func TestRun(t *testing.T) {
+	cfg := plan(t, endpoint(t, nil))
+	var w watcher
+	result, err := Run(t.Context(), cfg, &w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Result{Folder: cfg.Folder, Stop: runlog.StopRequests, Attempted: 20, Succeeded: 20}, result); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
+	}
+	run, order, requests := kinds(t, cfg.Folder)
+	want := []string{"step", "request", "step end", "step", "request", "step end", "run end, requests"}
+	if diff := cmp.Diff(want, order); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
+	}
+	if run.Model != "qwen2.5" || run.Host == "" || run.ID == "" || w.model != "qwen2.5" {
+		t.Errorf("run: %+v", run)
+	}
+	if len(requests) != 20 || w.steps != 2 || w.requests != 20 || len(w.ended) != 2 {
+		t.Errorf("%d requests in the log; the watcher saw %+v", len(requests), w)
+	}
+	for _, r := range requests {
+		if u := r.Trace.Usage; u == nil || u.PromptTokens != 40 || r.ExpectedTokens != 40 {
+			t.Errorf("request %d of step %d: usage %+v, %d tokens expected", r.Seq, r.Step, u, r.ExpectedTokens)
+		}
+	}
+}
+
+// What can be known to go wrong is told before a folder is made.
+func TestRefusedBeforehand(t *testing.T) {
+	url := endpoint(t, nil)
+	for name, tc := range map[string]struct {
+		change func(*Config)
+		want   string
+	}{
+		"no server":         {func(c *Config) { c.Client.BaseURL = "http://127.0.0.1:1" }, "connection refused"},
+		"wrong model":       {func(c *Config) { c.Run.Model = "other" }, `does not serve the model "other"; it serves ["qwen2.5"]`},
+		"no data set":       {func(c *Config) { c.Dataset = dataset.Config{Kind: dataset.OpenQA, Path: "missing.jsonl"} }, "missing.jsonl"},
+		"no exporter":       {func(c *Config) { c.Metrics.Exporter = "http://127.0.0.1:1/metrics" }, "--exporter: "},
+		"no server metrics": {func(c *Config) { c.Metrics.Server = url + "/nothing" }, "--server-metrics: "},
+	} {
+		cfg := plan(t, url)
+		tc.change(&cfg)
+		_, err := Run(t.Context(), cfg)
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(cfg.Folder); err == nil {
+			t.Errorf("%s: a folder was made", name)
+		}
+	}
+}
+
+// A failure limit ends the whole sweep: more users would fail more.
+func TestFailureLimitEndsTheSweep(t *testing.T) {
+	cfg := plan(t, endpoint(t, nil)+"/fault/http_500")
+	cfg.Run.Model = "qwen2.5"
+	for i := range cfg.Steps {
+		cfg.Steps[i].MaxFailureRatio = 0.5
+	}
+	result, err := Run(t.Context(), cfg)
+	if err != nil || result.Stop != runlog.StopFailureRatio || result.Succeeded != 0 {
+		t.Errorf("%+v %v", result, err)
+	}
+	_, order, _ := kinds(t, cfg.Folder)
+	want := []string{"step", "request", "step end", "run end, failure_ratio"}
+	if diff := cmp.Diff(want, order); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
+	}
+}
+
+// The end of ctx withdraws what is in flight, and the log is closed in order.
+func TestInterruptedRun(t *testing.T) {
+	cfg := plan(t, endpoint(t, nil)+"/fault/hang")
+	cfg.Run.Model = "qwen2.5"
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { // once both users wait
+		for {
+			text, err := os.ReadFile(filepath.Join(cfg.Folder, runlog.FileName))
+			if err == nil && strings.Contains(string(text), `"step"`) {
+				cancel()
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	result, err := Run(ctx, cfg)
+	if err != nil || result.Stop != runlog.StopInterrupted || result.Succeeded != 0 {
+		t.Errorf("%+v %v", result, err)
+	}
+	_, order, _ := kinds(t, cfg.Folder)
+	if last := order[len(order)-1]; last != "run end, interrupted" {
+		t.Errorf("log: %v", order)
+	}
+}
+
+// A step's records are those of the log, and the next step may be chosen by them.
+func TestSession(t *testing.T) {
+	cfg := plan(t, endpoint(t, nil))
+	step := cfg.Steps[0]
+	cfg.Steps = nil
+	s, err := Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2 {
+		step.Index = n
+		kept, err := s.Step(t.Context(), step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(kept.Requests) != 10 || kept.End.Succeeded != 10 || len(kept.Samples) < 2 || kept.Run.Model == "" ||
+			kept.Step.Index != n || kept.Step.Started.IsZero() || kept.Requests[9].Step != n {
+			t.Errorf("step %d: %+v", n, kept)
+		}
+	}
+	result, err := s.Close()
+	if err != nil || result.Attempted != 20 || result.Succeeded != 20 || result.Stop != runlog.StopRequests {
+		t.Errorf("%+v %v", result, err)
+	}
+	if _, order, requests := kinds(t, result.Folder); len(requests) != 20 || order[len(order)-1] != "run end, requests" {
+		t.Errorf("log: %d requests, %v", len(requests), order)
+	}
+}
+
+// without is an endpoint that answers 404 at a path.
+func without(t *testing.T, path string) string {
+	t.Helper()
+	return endpoint(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == path {
+				http.NotFound(w, r)
+				return
+			}
+			h.ServeHTTP(w, r)
+		})
+	})
+}
+
+// A list of models that cannot be had is no reason to stop where a model is named.
+func TestNoListOfModels(t *testing.T) {
+	cfg := plan(t, without(t, "/v1/models"))
+	if _, err := Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "as none was named by --model: http_4xx") {
+		t.Errorf("without a model: %v", err)
+	}
+	cfg.Run.Model = "qwen2.5"
+	result, err := Run(t.Context(), cfg)
+	if err != nil || result.Succeeded != 20 || len(result.Notes) != 1 || !strings.Contains(result.Notes[0], "could not be had") {
+		t.Errorf("with a model: %+v %v", result, err)
+	}
+}
+
+// Two runs may begin in one second, and somebody who names no model finds in the folder's
+// name which one it was.
+func TestFolders(t *testing.T) {
+	cfg := plan(t, endpoint(t, nil))
+	cfg.Steps = cfg.Steps[:1]
+	cfg.FolderSuffix = func(model string) string { return "-" + model }
+	for _, want := range []string{cfg.Folder + "-qwen2.5", cfg.Folder + "-qwen2.5-2"} {
+		if result, err := Run(t.Context(), cfg); err != nil || result.Folder != want {
+			t.Errorf("folder %q, want %q (%v)", result.Folder, want, err)
+		}
+	}
+}
+
+// A thousand long prompts held ready would fill the memory.
+func TestReadAhead(t *testing.T) {
+	for _, tc := range []struct {
+		prompt dataset.Prompt
+		want   int
+	}{
+		{dataset.Prompt{Text: "Where do trains sleep?"}, 1024},
+		{dataset.Prompt{Tokens: make([]int32, 128<<10)}, 128},
+		{dataset.Prompt{Messages: []openai.Message{{Content: strings.Repeat("x", 1<<20)}, {Content: strings.Repeat("x", 1<<20)}}}, 32},
+		{dataset.Prompt{Text: strings.Repeat("x", 32<<20)}, 16},
+	} {
+		if got := readAheadFor(&tc.prompt); got != tc.want {
+			t.Errorf("%d, want %d", got, tc.want)
+		}
+	}
+}
+
+// Requests to warm up are sent before the clock of a step starts, with prompts that
+// none of the measured ones shares, and are in no figure and no log; that they fail is
+// only noted.
+func TestWarmUp(t *testing.T) {
+	var mu sync.Mutex
+	var prompts []string
+	fail := false
+	cfg := plan(t, endpoint(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/completions") {
+				body, _ := io.ReadAll(r.Body)
+				var q struct{ Prompt json.RawMessage }
+				_ = json.Unmarshal(body, &q)
+				mu.Lock()
+				defer mu.Unlock()
+				if prompts = append(prompts, string(q.Prompt)); fail && len(prompts) <= 3 {
+					http.Error(w, "not yet", http.StatusServiceUnavailable)
+					return
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+			}
+			h.ServeHTTP(w, r)
+		})
+	}))
+	cfg.Steps = cfg.Steps[:1]
+	cfg.Steps[0].Warmups = 3
+	cfg.Run.ReusePrompts = true
+	for _, fail = range []bool{false, true} {
+		prompts = nil
+		result, err := Run(t.Context(), cfg)
+		if err != nil || result.Attempted != 10 || result.Succeeded != 10 {
+			t.Fatalf("%+v %v", result, err)
+		}
+		if _, _, requests := kinds(t, result.Folder); len(requests) != 10 || len(prompts) < 13 {
+			t.Fatalf("%d requests in the log, %d reached the server", len(requests), len(prompts))
+		}
+		for _, p := range prompts[:3] {
+			if slices.Contains(prompts[3:], p) {
+				t.Error("a prompt of the warm-up is measured too, from the server's cache")
+			}
+		}
+		const note = "3 of the 3 requests before step 2, to warm up, failed; at first: http_5xx: status 503"
+		if fail != strings.HasPrefix(strings.Join(result.Notes, ""), note) {
+			t.Errorf("notes %q", result.Notes)
+		}
+	}
+}
+
+// wordy is a server that counts words in its own way.
+type wordy struct {
+	perWord  float64
+	template int
+	silent   bool // without a usage
+}
+
+func (s wordy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/v1/models":
+		_, _ = io.WriteString(w, `{"data":[{"id":"m"}]}`)
+	case "/v1/chat/completions":
+		var ask struct{ Messages []openai.Message }
+		if json.NewDecoder(r.Body).Decode(&ask) != nil || len(ask.Messages) != 1 {
+			http.Error(w, "no message", http.StatusBadRequest)
+			return
+		}
+		tokens := s.template + int(s.perWord*float64(len(strings.Fields(ask.Messages[0].Content))))
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, `data: {"choices":[{"delta":{"content":"a"},"finish_reason":"length"}]}`+"\n\n")
+		if !s.silent {
+			_, _ = fmt.Fprintf(w, `data: {"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":1}}`+"\n\n", tokens)
+		}
+		_, _ = io.WriteString(w, "data: [DONE]\n\n")
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// Random prompts on the chat API get nearly the length that was asked for, and the log
+// says how.
+func TestCalibration(t *testing.T) {
+	for name, tc := range map[string]struct {
+		server  wordy
+		length  int
+		want    runlog.Lengths
+		counted int // by the server, of each prompt
+		note    string
+	}{
+		"a token and a half a word": {wordy{perWord: 1.5, template: 21}, 300, runlog.Lengths{TokensPerWord: 1.5, Template: 21}, 321, "1.50 tokens a word beside 21 of the chat template"},
+		"a short prompt":            {wordy{perWord: 2, template: 5}, 4, runlog.Lengths{TokensPerWord: 2, Template: 5}, 9, "2.00 tokens a word"},
+		"no usage":                  {wordy{silent: true}, 40, runlog.Lengths{}, 0, "one word a token"},
+		"a usage that says nothing": {wordy{template: 7}, 40, runlog.Lengths{}, 7, "one word a token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(tc.server)
+			defer server.Close()
+			cfg := plan(t, server.URL)
+			cfg.Run.API = openai.Chat
+			cfg.Steps, cfg.Dataset.InputLen = cfg.Steps[:1], tc.length
+			result, err := Run(t.Context(), cfg)
+			if err != nil || result.Succeeded != 10 || result.Attempted != 10 || len(result.Notes) != 1 || !strings.Contains(result.Notes[0], tc.note) {
+				t.Fatalf("%+v %v, want a note of %q", result, err, tc.note)
+			}
+			run, _, requests := kinds(t, cfg.Folder)
+			tc.want.Why = "prompts are made of words"
+			if diff := cmp.Diff(&tc.want, run.Lengths); diff != "" {
+				t.Errorf("lengths (-want +got):\n%s", diff)
+			}
+			for _, r := range requests {
+				counted := 0
+				if u := r.Trace.Usage; u != nil {
+					counted = u.PromptTokens
+				}
+				if counted != tc.counted || r.AimedTokens != tc.length || r.ExpectedTokens != 0 {
+					t.Errorf("%d tokens counted of a prompt for %d, want %d for %d", counted, r.AimedTokens, tc.counted, tc.length)
+				}
+			}
+		})
+	}
+}

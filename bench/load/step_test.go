@@ -1,0 +1,389 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// prompts is a source of numbered prompts.
+type prompts struct {
+	at      []time.Duration // of a replay, which ends after them
+	fail    error           // instead of the prompt after
+	after   int
+	pause   time.Duration // before each but the first quick ones
+	quick   int
+	records int // in the file, which is begun again at its end; 0 for no end
+
+	mu           sync.Mutex
+	given, count int
+}
+
+func (p *prompts) Next(ctx context.Context) (dataset.Prompt, error) {
+	p.mu.Lock()
+	n := p.given
+	p.mu.Unlock()
+	if p.pause > 0 && n >= p.quick {
+		select {
+		case <-time.After(p.pause):
+		case <-ctx.Done():
+			return dataset.Prompt{}, ctx.Err()
+		}
+	}
+	switch {
+	case p.fail != nil && n == p.after:
+		return dataset.Prompt{}, p.fail
+	case p.at != nil && n == len(p.at):
+		return dataset.Prompt{}, io.EOF
+	}
+	p.mu.Lock()
+	p.given++
+	p.mu.Unlock()
+	prompt := dataset.Prompt{Text: "?", ExpectedTokens: n + 1}
+	if p.at != nil {
+		prompt.At = p.at[n]
+	}
+	return prompt, nil
+}
+
+func (p *prompts) Count() runlog.DatasetCount {
+	c := runlog.DatasetCount{Prompts: 1}
+	if p.records > 0 && p.count > 0 && p.count%p.records == 0 {
+		c.Passes = 1
+	}
+	p.count++
+	return c
+}
+
+func (p *prompts) Close() error { return nil }
+
+// standIn answers after some time, and notes how many requests it has at once.
+type standIn struct {
+	takes func(seq int) time.Duration
+	fails func(seq int) openai.Reason // "" for success
+
+	mu   sync.Mutex
+	now  int
+	most int
+}
+
+func (m *standIn) send(ctx context.Context, j job) *openai.Trace {
+	m.mu.Lock()
+	m.now++
+	m.most = max(m.most, m.now)
+	m.mu.Unlock()
+	t := &openai.Trace{Started: time.Now()}
+	select {
+	case <-time.After(m.takes(j.seq)):
+		if m.fails != nil {
+			if r := m.fails(j.seq); r != "" {
+				t.Failure = &openai.Failure{Reason: r}
+			}
+		}
+	case <-ctx.Done():
+		t.Failure = &openai.Failure{Reason: openai.ReasonCanceled, Detail: context.Cause(ctx).Error()}
+	}
+	t.End = time.Since(t.Started)
+	m.mu.Lock()
+	m.now--
+	m.mu.Unlock()
+	return t
+}
+
+func always(d time.Duration) func(int) time.Duration {
+	return func(int) time.Duration { return d }
+}
+
+// outcome is what a step left behind.
+type outcome struct {
+	end      runlog.StepEnd
+	err      error
+	requests []*runlog.Request // by Seq
+	took     time.Duration
+}
+
+// do runs a step and checks what holds for every step.
+func do(ctx context.Context, t *testing.T, step runlog.Step, source dataset.Source, m *standIn) *outcome {
+	t.Helper()
+	var r outcome
+	var meter Meter
+	run := runner{send: m.send, done: func(q *runlog.Request) error { r.requests = append(r.requests, q); return nil }, meter: &meter, seed: 1}
+	begin := time.Now()
+	r.end, r.err = run.run(ctx, step, source)
+	r.took = time.Since(begin)
+	slices.SortFunc(r.requests, func(a, b *runlog.Request) int { return cmp.Compare(a.Seq, b.Seq) })
+	if r.end.Attempted != len(r.requests) {
+		t.Errorf("%d requests were attempted, %d handed on", r.end.Attempted, len(r.requests))
+	}
+	for seq, q := range r.requests {
+		if q.Seq != seq || q.ExpectedTokens != seq+1 {
+			t.Fatalf("request %d with prompt %d follows %d", q.Seq, q.ExpectedTokens-1, seq-1)
+		}
+	}
+	if n := meter.InFlight.Load() + meter.Queued.Load(); n != 0 || !meter.SendingOver.Load() {
+		t.Errorf("the meter shows %d requests queued or in flight after the end", n)
+	}
+	if got := meter.Succeeded.Load() + meter.Failed.Load() + meter.Canceled.Load(); got != int64(r.end.Attempted) {
+		t.Errorf("the meter shows %d requests over, %d were attempted", got, r.end.Attempted)
+	}
+	return &r
+}
+
+// starts are the instants of sending since the first, in order.
+func (r *outcome) starts() []time.Duration {
+	var starts []time.Duration
+	for _, q := range r.requests {
+		if !q.Never {
+			starts = append(starts, q.Trace.Started.Sub(r.requests[0].Trace.Planned))
+		}
+	}
+	return starts
+}
+
+// account is the end without what other tests look at.
+func (r *outcome) account() runlog.StepEnd {
+	e := r.end
+	e.Ended, e.Dataset = time.Time{}, runlog.DatasetCount{}
+	return e
+}
+
+// In evalscope-perf 0.5.5 each of these failures would have cost a worker and its
+// requests.
+func TestFailuresCostNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const hung, users, requests = 12, 16, 200
+		m := &standIn{
+			takes: func(seq int) time.Duration {
+				if seq < hung {
+					return 120 * time.Second
+				}
+				return time.Second
+			},
+			fails: func(seq int) openai.Reason {
+				if seq < hung {
+					return openai.ReasonTimeoutFirstToken
+				}
+				return ""
+			},
+		}
+		step := runlog.Step{Index: 3, Arrival: runlog.ArrivalClosed, Concurrency: users, Requests: requests}
+		r := do(t.Context(), t, step, &prompts{}, m)
+		want := runlog.StepEnd{
+			Step: 3, Stop: runlog.StopRequests, Attempted: requests, Succeeded: requests - hung,
+			Failed: map[openai.Reason]int{openai.ReasonTimeoutFirstToken: hung},
+		}
+		if diff := gocmp.Diff(want, r.account()); diff != "" || r.err != nil || m.most != users {
+			t.Errorf("error %v, %d at once\n%s", r.err, m.most, diff)
+		}
+		for _, q := range r.requests {
+			if q.Trace.Started != q.Trace.Planned {
+				t.Fatalf("request %d waited %s for its user", q.Seq, q.Trace.Started.Sub(q.Trace.Planned))
+			}
+		}
+	})
+}
+
+func TestUsersStartOverTheRamp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		step := runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 4, Requests: 6, RampUp: 2 * time.Second}
+		r := do(t.Context(), t, step, &prompts{}, &standIn{takes: always(1200 * time.Millisecond)})
+		const ms = time.Millisecond
+		want := []time.Duration{0, 500 * ms, 1000 * ms, 1200 * ms, 1500 * ms, 1700 * ms}
+		if diff := gocmp.Diff(want, r.starts()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// Users who would find nothing to send are not started: they would be without end.
+func TestMoreUsersThanRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		step := runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: math.MaxInt, Requests: 4}
+		m := &standIn{takes: always(time.Second)}
+		r := do(t.Context(), t, step, &prompts{}, m)
+		if m.most != 4 || r.end.Succeeded != 4 || r.end.Stop != runlog.StopRequests {
+			t.Errorf("%d at once, %+v", m.most, r.end)
+		}
+	})
+}
+
+func TestUsersQueueUnderABound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		step := runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 4, MaxConcurrency: 2, Requests: 8}
+		m := &standIn{takes: always(time.Second)}
+		r := do(t.Context(), t, step, &prompts{}, m)
+		if m.most != 2 || r.end.Succeeded != 8 || r.end.Stop != runlog.StopRequests {
+			t.Errorf("%d at once, %+v", m.most, r.end)
+		}
+		var queued []time.Duration
+		for _, q := range r.requests {
+			queued = append(queued, q.Queued)
+			if late := q.Trace.Started.Sub(q.Trace.Planned) - q.Queued; late != 0 {
+				t.Errorf("request %d was %s late beside its %s in the queue", q.Seq, late, q.Queued)
+			}
+		}
+		slices.Sort(queued)
+		const s = time.Second
+		if diff := gocmp.Diff([]time.Duration{0, 0, s, s, s, s, s, s}, queued); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestRequestsAreSentWhenDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		step := runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 20, Requests: 200}
+		// Each takes far longer than the gaps: the server must not slow them down.
+		r := do(t.Context(), t, step, &prompts{}, &standIn{takes: always(time.Minute)})
+		if diff := gocmp.Diff(instants(step, 1, 200), r.starts()); diff != "" {
+			t.Error(diff)
+		}
+		if r.end.Succeeded != 200 || r.end.Stop != runlog.StopRequests || r.err != nil {
+			t.Errorf("%+v, error %v", r.end, r.err)
+		}
+	})
+}
+
+// Who waits for a turn gets it in the order of arrival.
+func TestABurstWaitsForItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n, bound = 1000, 100
+		step := runlog.Step{Arrival: runlog.ArrivalBurst, Requests: n, MaxConcurrency: bound}
+		m := &standIn{takes: always(time.Second)}
+		r := do(t.Context(), t, step, &prompts{}, m)
+		if r.took != 10*time.Second || m.most != bound {
+			t.Errorf("took %s with %d at once, want 10s with %d", r.took, m.most, bound)
+		}
+		for _, q := range r.requests {
+			if want := time.Duration(q.Seq/bound) * time.Second; q.Queued != want || q.Trace.Started.Sub(q.Trace.Planned) != want {
+				t.Fatalf("request %d: queued for %s, started after %s, want %s", q.Seq, q.Queued, q.Trace.Started.Sub(q.Trace.Planned), want)
+			}
+		}
+	})
+}
+
+func TestMeterShowsWhatGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m Meter
+		r := runner{send: (&standIn{takes: always(time.Second)}).send, done: func(*runlog.Request) error { return nil }, meter: &m}
+		over := make(chan error)
+		go func() {
+			_, err := r.run(t.Context(), runlog.Step{Arrival: runlog.ArrivalBurst, Requests: 10, MaxConcurrency: 3}, &prompts{})
+			over <- err
+		}()
+		time.Sleep(1500 * time.Millisecond)
+		got := []int64{m.Attempted.Load(), m.Queued.Load(), m.InFlight.Load(), m.Succeeded.Load()}
+		if diff := gocmp.Diff([]int64{10, 4, 3, 3}, got); diff != "" {
+			t.Errorf("attempted, queued, in flight, succeeded:\n%s", diff)
+		}
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A client that is late sends late, and says so: a load that is left out, or
+// planned anew, would hide what it did to the server.
+func TestALateClientDropsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n, gap = usualReadAhead + 100, time.Millisecond
+		step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1000, Requests: n}
+		r := do(t.Context(), t, step, &prompts{pause: time.Second, quick: usualReadAhead}, &standIn{takes: always(time.Second)})
+		for _, q := range r.requests {
+			if got, want := q.Trace.Planned.Sub(r.requests[0].Trace.Planned), time.Duration(q.Seq)*gap; got != want {
+				t.Fatalf("request %d was planned for %s, want %s", q.Seq, got, want)
+			}
+			made := time.Duration(q.Seq-usualReadAhead+1) * time.Second
+			if got, want := q.Trace.Started.Sub(q.Trace.Planned), max(0, made-time.Duration(q.Seq)*gap); got != want || q.Queued != 0 {
+				t.Fatalf("request %d: late by %s, queued for %s, want %s and 0s", q.Seq, got, q.Queued, want)
+			}
+		}
+	})
+}
+
+// Prompts may take a while to make: the first are made before the clock starts, so that
+// requests are as punctual as without.
+func TestPromptsAreMadeBeforeTheClockStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1000, Requests: 20}
+		begin := time.Now()
+		r := do(t.Context(), t, step, &prompts{pause: time.Second}, &standIn{takes: always(time.Second)})
+		if got := r.requests[0].Trace.Planned.Sub(begin); got != 20*time.Second || r.starts()[19] != 19*time.Millisecond {
+			t.Errorf("the clock started after %s, and the last request after %s", got, r.starts()[19])
+		}
+	})
+}
+
+func TestReplay(t *testing.T) {
+	at := []time.Duration{0, 0, time.Second, 90 * time.Second}
+	for _, tc := range []struct {
+		requests int
+		want     runlog.StepEnd
+	}{
+		{0, runlog.StepEnd{Stop: runlog.StopDataset, Attempted: 4, Succeeded: 4}},
+		{3, runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 3, Succeeded: 3}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			step := runlog.Step{Arrival: runlog.ArrivalReplay, Requests: tc.requests}
+			r := do(t.Context(), t, step, &prompts{at: at}, &standIn{takes: always(10 * time.Second)})
+			if diff := gocmp.Diff(at[:tc.want.Attempted], r.starts()); diff != "" {
+				t.Error(diff)
+			}
+			if diff := gocmp.Diff(tc.want, r.account()); diff != "" || r.err != nil {
+				t.Errorf("error %v\n%s", r.err, diff)
+			}
+		})
+	}
+}
+
+// A short file is read through many times before the first request: told is how often
+// the step began it again.
+func TestPassesOfWhatWasSent(t *testing.T) {
+	for records, want := range map[int]int{30: 3, 50: 1, 100: 0, 2000: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 10, Duration: 10 * time.Second}
+			r := do(t.Context(), t, step, &prompts{records: records}, &standIn{takes: always(time.Second)})
+			if diff := gocmp.Diff(runlog.DatasetCount{Prompts: 100, Passes: want}, r.end.Dataset); diff != "" {
+				t.Errorf("%d records:\n%s", records, diff)
+			}
+		})
+	}
+}
+
+// BenchmarkLateness says how late requests are sent that were planned. The aim
+// is a p99 of at most 1 ms at 1,000 requests a second.
+func BenchmarkLateness(b *testing.B) {
+	var late []float64
+	r := runner{
+		send: func(context.Context, job) *openai.Trace {
+			t := &openai.Trace{Started: time.Now()}
+			time.Sleep(50 * time.Millisecond)
+			return t
+		},
+		done: func(q *runlog.Request) error {
+			late = append(late, float64(q.Trace.Started.Sub(q.Trace.Planned).Nanoseconds())/1e3)
+			return nil
+		},
+	}
+	step := runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 1000, Duration: 2 * time.Second}
+	for b.Loop() {
+		if _, err := r.run(b.Context(), step, &prompts{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	slices.Sort(late)
+	b.ReportMetric(late[len(late)/2], "p50-µs")
+	b.ReportMetric(late[len(late)*99/100], "p99-µs")
+}
