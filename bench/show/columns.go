@@ -113,26 +113,26 @@ func Pick(columns []Column, keys ...string) []Column {
 
 func accountColumns() []Column {
 	columns := []Column{
-		{Key: "concurrency", Head: "users", Unit: Count, Value: setting(func(s *result.Step) float64 { return float64(s.Concurrency) })},
-		{Key: "max_concurrency", Head: "bound", Unit: Count, Value: setting(func(s *result.Step) float64 { return float64(s.MaxConcurrency) })},
-		{Key: "rate_rps", Head: "rate configured", Unit: RequestRate, Value: setting(func(s *result.Step) float64 { return s.Rate })},
-		{Key: "burstiness", Head: "burstiness", Value: setting(func(s *result.Step) float64 { return s.Burstiness })},
-		{Key: "repeat", Head: "repeat", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return float64(s.Repeat) })},
-		{Key: "machines", Head: "machines", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return float64(s.Machines) })},
-		{Key: "attempted", Head: "requests", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return float64(s.Account.Attempted) })},
-		{Key: "succeeded", Head: "succeeded", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return float64(s.Account.Succeeded) })},
-		{Key: "failed", Head: "failed", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return float64(s.Account.Failures()) })},
-		{Key: "canceled", Head: "canceled", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return float64(s.Account.Canceled) })},
+		{Key: "concurrency", Head: "users", Unit: Count, Value: nonZero(func(s *result.Step) float64 { return float64(s.Concurrency) })},
+		{Key: "max_concurrency", Head: "bound", Unit: Count, Value: nonZero(func(s *result.Step) float64 { return float64(s.MaxConcurrency) })},
+		{Key: "rate_rps", Head: "rate configured", Unit: RequestRate, Value: nonZero(func(s *result.Step) float64 { return s.Rate })},
+		{Key: "burstiness", Head: "burstiness", Value: nonZero(func(s *result.Step) float64 { return s.Burstiness })},
+		{Key: "repeat", Head: "repeat", Unit: Count, Value: stepValue(func(s *result.Step) float64 { return float64(s.Repeat) })},
+		{Key: "machines", Head: "machines", Unit: Count, Value: stepValue(func(s *result.Step) float64 { return float64(s.Machines) })},
+		{Key: "attempted", Head: "requests", Unit: Count, Value: stepValue(func(s *result.Step) float64 { return float64(s.Account.Attempted) })},
+		{Key: "succeeded", Head: "succeeded", Unit: Count, Value: stepValue(func(s *result.Step) float64 { return float64(s.Account.Succeeded) })},
+		{Key: "failed", Head: "failed", Unit: Count, Value: stepValue(func(s *result.Step) float64 { return float64(s.Account.Failures()) })},
+		{Key: "canceled", Head: "canceled", Unit: Count, Value: stepValue(func(s *result.Step) float64 { return float64(s.Account.Canceled) })},
 		{
 			Key: "failure_ratio", Head: "failures", Unit: Share, Metric: "failure_ratio",
-			Value: ofStep(func(s *result.Step) float64 { return s.Account.FailureRatio() }),
+			Value: stepValue(func(s *result.Step) float64 { return s.Account.FailureRatio() }),
 		},
 	}
 	for _, reason := range openai.Reasons() {
 		if reason != openai.ReasonCanceled {
 			columns = append(columns, Column{
 				Key: "failed_" + string(reason), Head: "failed: " + string(reason), Unit: Count,
-				Value: ofStep(func(s *result.Step) float64 { return float64(s.Account.Failed[reason]) }),
+				Value: stepValue(func(s *result.Step) float64 { return float64(s.Account.Failed[reason]) }),
 			})
 		}
 	}
@@ -140,52 +140,52 @@ func accountColumns() []Column {
 }
 
 var checkColumns = []Column{
-	{Key: "achieved_concurrency", Head: "in flight, steady mean", Value: ofStep(func(s *result.Step) float64 { return s.Checks.Achieved })},
-	{Key: "achieved_concurrency_whole", Head: "in flight", Value: ofStep(func(s *result.Step) float64 { return s.Checks.AchievedWhole })},
-	{Key: "achieved_rate_rps", Head: "rate achieved", Unit: RequestRate, Value: ofStep(func(s *result.Step) float64 { return s.Checks.AchievedRate })},
-	{Key: "client_lag_p50_ms", Head: "client lag p50", Unit: Milliseconds, Value: ofStep(func(s *result.Step) float64 { return percentile(s.Checks.ClientLag, 50) })},
-	{Key: "client_lag_p99_ms", Head: "client lag p99", Unit: Milliseconds, Value: ofStep(func(s *result.Step) float64 { return percentile(s.Checks.ClientLag, 99) })},
-	{Key: "kernel_clock_ratio", Head: "kernel time stamps", Unit: Share, Value: ofStep(func(s *result.Step) float64 { return s.Checks.KernelClock })},
-	{Key: "prefix_cache_hit_ratio", Head: "prefix cache hits", Unit: Share, Value: ofStep(cacheHits)},
-	{Key: "new_connections", Head: "new connections", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return float64(s.Checks.NewConnections) })},
-	{Key: "client_cpu_cores", Head: "client CPU cores", Value: setting(func(s *result.Step) float64 { return s.Checks.ClientCPU })},
-	{Key: "bad_records", Head: "bad records", Unit: Count, Value: ofDataset(func(d *runlog.DatasetCount) int { return d.BadLine })},
-	{Key: "too_long_records", Head: "too long records", Unit: Count, Value: ofDataset(func(d *runlog.DatasetCount) int { return d.TooLong })},
-	{Key: "skipped_records", Head: "skipped records", Unit: Count, Value: ofDataset(func(d *runlog.DatasetCount) int { return d.Skipped })},
-	{Key: "estimated_answers", Head: "estimated answers", Unit: Count, Value: ofDataset(func(d *runlog.DatasetCount) int { return d.Estimated })},
-	{Key: "dataset_begun_again", Head: "data set begun again", Unit: Count, Value: ofDataset(func(d *runlog.DatasetCount) int { return d.Passes })},
-	{Key: "tokens_per_chunk", Head: "tokens a chunk", Value: setting(func(s *result.Step) float64 { return s.Checks.Tokens.PerChunk() })},
-	{Key: "events_without_text", Head: "tokens' events without text", Unit: Count, Value: setting(func(s *result.Step) float64 { return float64(s.Checks.Tokens.Textless) })},
-	{Key: "answers_without_text", Head: "answers without text", Unit: Count, Value: setting(func(s *result.Step) float64 { return float64(s.Checks.Tokens.Unreadable) })},
-	{Key: "card_utilization_ratio", Head: "card utilization", Unit: Share, Value: ofStep(cardUtilization)},
-	{Key: "card_power_watts", Head: "cards' power", Unit: Watts, Value: ofStep(cardWatts)},
-	{Key: "card_temperature_celsius", Head: "hottest card", Unit: Celsius, Value: ofStep(hottestCard)},
-	{Key: "energy_joules", Head: "energy", Unit: Joules, Value: ofStep(func(s *result.Step) float64 { return pointed(s.Joules) })},
-	{Key: "energy_joules_per_output_token", Head: "energy", Unit: JoulesPerToken, Metric: "joules_per_output_token", Value: ofStep(joulesPerToken)},
+	{Key: "achieved_concurrency", Head: "in flight, steady mean", Value: stepValue(func(s *result.Step) float64 { return s.Checks.Achieved })},
+	{Key: "achieved_concurrency_whole", Head: "in flight", Value: stepValue(func(s *result.Step) float64 { return s.Checks.AchievedWhole })},
+	{Key: "achieved_rate_rps", Head: "rate achieved", Unit: RequestRate, Value: stepValue(func(s *result.Step) float64 { return s.Checks.AchievedRate })},
+	{Key: "client_lag_p50_ms", Head: "client lag p50", Unit: Milliseconds, Value: stepValue(func(s *result.Step) float64 { return percentile(s.Checks.ClientLag, 50) })},
+	{Key: "client_lag_p99_ms", Head: "client lag p99", Unit: Milliseconds, Value: stepValue(func(s *result.Step) float64 { return percentile(s.Checks.ClientLag, 99) })},
+	{Key: "kernel_clock_ratio", Head: "kernel time stamps", Unit: Share, Value: stepValue(func(s *result.Step) float64 { return s.Checks.KernelClock })},
+	{Key: "prefix_cache_hit_ratio", Head: "prefix cache hits", Unit: Share, Value: stepValue(cacheHits)},
+	{Key: "new_connections", Head: "new connections", Unit: Count, Value: stepValue(func(s *result.Step) float64 { return float64(s.Checks.NewConnections) })},
+	{Key: "client_cpu_cores", Head: "client CPU cores", Value: nonZero(func(s *result.Step) float64 { return s.Checks.ClientCPU })},
+	{Key: "bad_records", Head: "bad records", Unit: Count, Value: datasetValue(func(d *runlog.DatasetCount) int { return d.BadLine })},
+	{Key: "too_long_records", Head: "too long records", Unit: Count, Value: datasetValue(func(d *runlog.DatasetCount) int { return d.TooLong })},
+	{Key: "skipped_records", Head: "skipped records", Unit: Count, Value: datasetValue(func(d *runlog.DatasetCount) int { return d.Skipped })},
+	{Key: "estimated_answers", Head: "estimated answers", Unit: Count, Value: datasetValue(func(d *runlog.DatasetCount) int { return d.Estimated })},
+	{Key: "dataset_begun_again", Head: "data set begun again", Unit: Count, Value: datasetValue(func(d *runlog.DatasetCount) int { return d.Passes })},
+	{Key: "tokens_per_chunk", Head: "tokens a chunk", Value: nonZero(func(s *result.Step) float64 { return s.Checks.Tokens.PerChunk() })},
+	{Key: "events_without_text", Head: "tokens' events without text", Unit: Count, Value: nonZero(func(s *result.Step) float64 { return float64(s.Checks.Tokens.Textless) })},
+	{Key: "answers_without_text", Head: "answers without text", Unit: Count, Value: nonZero(func(s *result.Step) float64 { return float64(s.Checks.Tokens.Unreadable) })},
+	{Key: "card_utilization_ratio", Head: "card utilization", Unit: Share, Value: stepValue(cardUtilization)},
+	{Key: "card_power_watts", Head: "cards' power", Unit: Watts, Value: stepValue(cardWatts)},
+	{Key: "card_temperature_celsius", Head: "hottest card", Unit: Celsius, Value: stepValue(hottestCard)},
+	{Key: "energy_joules", Head: "energy", Unit: Joules, Value: stepValue(func(s *result.Step) float64 { return valueOrNaN(s.Joules) })},
+	{Key: "energy_joules_per_output_token", Head: "energy", Unit: JoulesPerToken, Metric: "joules_per_output_token", Value: stepValue(joulesPerToken)},
 }
 
 var rateColumns = []Column{
-	{Key: "duration_s", Head: "duration", Unit: Seconds, Value: ofWindow(func(f *result.Figures) float64 { return f.Window.Duration().Seconds() })},
-	{Key: "sent", Head: "requests sent in it", Unit: Count, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.Account.Attempted) })},
-	{Key: "completed", Head: "completed in it", Unit: Count, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.Completed) })},
+	{Key: "duration_s", Head: "duration", Unit: Seconds, Value: windowValue(func(f *result.Figures) float64 { return f.Window.Duration().Seconds() })},
+	{Key: "sent", Head: "requests sent in it", Unit: Count, Value: windowValue(func(f *result.Figures) float64 { return float64(f.Account.Attempted) })},
+	{Key: "completed", Head: "completed in it", Unit: Count, Value: windowValue(func(f *result.Figures) float64 { return float64(f.Completed) })},
 	{
 		Key: "request_throughput_rps", Head: "requests", Unit: RequestRate, Metric: "request_throughput", HigherIsBetter: true,
-		Value: ofWindow(func(f *result.Figures) float64 { return f.RequestThroughput }),
+		Value: windowValue(func(f *result.Figures) float64 { return f.RequestThroughput }),
 	},
 	{
 		Key: "request_goodput_rps", Head: "good requests", Unit: RequestRate, Metric: "goodput", HigherIsBetter: true,
-		Value: ofWindow(func(f *result.Figures) float64 { return pointed(f.Goodput) }),
+		Value: windowValue(func(f *result.Figures) float64 { return valueOrNaN(f.Goodput) }),
 	},
-	{Key: "good_ratio", Head: "good", Unit: Share, Value: ofWindow(goodRatio)},
-	{Key: "prompt_tokens", Head: "prompt tokens", Unit: Count, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.PromptTokens) })},
-	{Key: "output_tokens", Head: "output tokens", Unit: Count, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.OutputTokens) })},
+	{Key: "good_ratio", Head: "good", Unit: Share, Value: windowValue(goodRatio)},
+	{Key: "prompt_tokens", Head: "prompt tokens", Unit: Count, Value: windowValue(func(f *result.Figures) float64 { return float64(f.PromptTokens) })},
+	{Key: "output_tokens", Head: "output tokens", Unit: Count, Value: windowValue(func(f *result.Figures) float64 { return float64(f.OutputTokens) })},
 	{
 		Key: "output_throughput_tok_s", Head: "output", Unit: TokenRate, Metric: "output_throughput", HigherIsBetter: true,
-		Value: ofWindow(func(f *result.Figures) float64 { return f.OutputThroughput }),
+		Value: windowValue(func(f *result.Figures) float64 { return f.OutputThroughput }),
 	},
-	{Key: "total_throughput_tok_s", Head: "prompt and output", Unit: TokenRate, Value: ofWindow(func(f *result.Figures) float64 { return f.TotalThroughput })},
-	{Key: "peak_output_throughput_tok_s", Head: "peak output", Unit: TokenRate, Value: ofWindow(func(f *result.Figures) float64 { return f.PeakOutputThroughput })},
-	{Key: "peak_concurrency", Head: "most in flight", Unit: Count, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.PeakConcurrency) })},
+	{Key: "total_throughput_tok_s", Head: "prompt and output", Unit: TokenRate, Value: windowValue(func(f *result.Figures) float64 { return f.TotalThroughput })},
+	{Key: "peak_output_throughput_tok_s", Head: "peak output", Unit: TokenRate, Value: windowValue(func(f *result.Figures) float64 { return f.PeakOutputThroughput })},
+	{Key: "peak_concurrency", Head: "most in flight", Unit: Count, Value: windowValue(func(f *result.Figures) float64 { return float64(f.PeakConcurrency) })},
 }
 
 // measureColumns are the figures of a measure: the number of samples, the mean, the
@@ -228,20 +228,20 @@ func percentile(d result.Distribution, p float64) float64 {
 	return orNaN(held && d.Count > 0, v)
 }
 
-func ofStep(value func(*result.Step) float64) func(*result.Step, *result.Figures) float64 {
+func stepValue(value func(*result.Step) float64) func(*result.Step, *result.Figures) float64 {
 	return func(s *result.Step, _ *result.Figures) float64 { return value(s) }
 }
 
-// setting is NaN where it is 0, which says that it was not set.
-func setting(value func(*result.Step) float64) func(*result.Step, *result.Figures) float64 {
+// nonZero is NaN where it is 0, which says that it was not set.
+func nonZero(value func(*result.Step) float64) func(*result.Step, *result.Figures) float64 {
 	return func(s *result.Step, _ *result.Figures) float64 { return orNaN(value(s) != 0, value(s)) }
 }
 
-func ofWindow(value func(*result.Figures) float64) func(*result.Step, *result.Figures) float64 {
+func windowValue(value func(*result.Figures) float64) func(*result.Step, *result.Figures) float64 {
 	return func(_ *result.Step, f *result.Figures) float64 { return value(f) }
 }
 
-func ofDataset(count func(*runlog.DatasetCount) int) func(*result.Step, *result.Figures) float64 {
+func datasetValue(count func(*runlog.DatasetCount) int) func(*result.Step, *result.Figures) float64 {
 	return func(s *result.Step, _ *result.Figures) float64 {
 		return orNaN(s.DatasetKnown, float64(count(&s.Dataset)))
 	}
@@ -255,7 +255,7 @@ func orNaN(known bool, v float64) float64 {
 	return math.NaN()
 }
 
-func pointed(v *float64) float64 {
+func valueOrNaN(v *float64) float64 {
 	if v == nil {
 		return math.NaN()
 	}

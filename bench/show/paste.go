@@ -15,7 +15,7 @@ import (
 // _s, _ms, _rps (requests a second), _tok_s (tokens a second), _ratio (0 to 1). Keys
 // that begin with steady_ are of the steady part. A cell is empty where nothing is known.
 func CSV(w io.Writer, r *result.Report) error {
-	columns := columnsOf(r)
+	columns := reportColumns(r)
 	rows := make([][]string, 1+len(r.Steps))
 	rows[0] = []string{"step"}
 	for i := range r.Steps {

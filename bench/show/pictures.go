@@ -67,14 +67,14 @@ func Latency(r *result.Report) *Picture {
 			keys = append(keys, prefix+string(m.Key)+"_"+percentileName(p)+"_ms")
 		}
 		p := columnPanel(r, m.Name+" (ms)", keys...)
-		p.limits = limitsOf(r, m)
+		p.limits = measureLimits(r, m)
 		panels = append(panels, p)
 	}
 	return newPicture(r, "Latency", panels...)
 }
 
-// limitsOf are the objectives of a measure, and those of a search for the capacity.
-func limitsOf(r *result.Report, m result.Measure) []limit {
+// measureLimits are the objectives of a measure, and those of a search for the capacity.
+func measureLimits(r *result.Report, m result.Measure) []limit {
 	var all []limit
 	if d := r.Objectives.Of(m.Key); d > 0 {
 		all = append(all, limit{"objective " + d.String(), d.Seconds()})
@@ -109,7 +109,7 @@ func newPicture(r *result.Report, title string, panels ...panel) *Picture {
 }
 
 func columnPanel(r *result.Report, title string, keys ...string) panel {
-	return panel{title: title, lines: Pick(columnsOf(r), keys...)}
+	return panel{title: title, lines: Pick(reportColumns(r), keys...)}
 }
 
 // WritePNG draws the panels in two rows, 1800 × 900 pixels. The same report gives the

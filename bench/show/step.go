@@ -23,13 +23,13 @@ func Facts(s *result.Step) []Fact {
 	a := &s.Account
 	all := []Fact{
 		{"arrivals", string(s.Arrival)},
-		{"burstiness", setText(s.Burstiness)},
-		{"requests at most", setText(s.Step.Requests)},
-		{"duration", setText(s.Duration)},
-		{"ramp-up", setText(s.RampUp)},
-		{"timeout", setText(s.Timeout)},
-		{"output tokens at most", setText(s.MaxTokens)},
-		{"warm-up requests", setText(s.Warmups)},
+		{"burstiness", settingText(s.Burstiness)},
+		{"requests at most", settingText(s.Step.Requests)},
+		{"duration", settingText(s.Duration)},
+		{"ramp-up", settingText(s.RampUp)},
+		{"timeout", settingText(s.Timeout)},
+		{"output tokens at most", settingText(s.MaxTokens)},
+		{"warm-up requests", settingText(s.Warmups)},
 		{"ended because", stopTexts[s.Stop]},
 		{"requests", fmt.Sprintf("%d attempted = %d succeeded + %d failed + %d canceled", a.Attempted, a.Succeeded, a.Failures(), a.Canceled)},
 		{"failed", a.FailureText()},
@@ -58,8 +58,8 @@ func cleanFacts(all []Fact) []Fact {
 	return known
 }
 
-// setText is empty for a setting that is 0.
-func setText[T comparable](v T) string {
+// settingText is empty for a setting that is 0.
+func settingText[T comparable](v T) string {
 	var zero T
 	if v == zero {
 		return ""
@@ -133,7 +133,7 @@ func rateTable(s *result.Step) Table {
 }
 
 func steadyText(c Column, s *result.Step) string {
-	steady := steadily(c)
+	steady := steadyColumn(c)
 	return c.Unit.Text(steady.Value(s, &s.Whole))
 }
 
@@ -244,7 +244,7 @@ func serverTable(s *result.Step) Table {
 		mean *result.Mean
 		here float64
 	}{
-		{"TTFT (ms)", meanOf(v.TTFT), knownMean(s.Whole.Of(result.TTFT))},
+		{"TTFT (ms)", serverMean(v.TTFT), knownMean(s.Whole.Of(result.TTFT))},
 		{"TPOT (ms)", v.TPOT, knownMean(s.Whole.Of(result.TPOT))},
 		{"ITL (ms)", v.ITL, knownMean(s.Whole.Of(result.ITL))},
 		{"wait for a place (ms)", v.Queue, math.NaN()},
@@ -262,7 +262,7 @@ func serverTable(s *result.Step) Table {
 	return t
 }
 
-func meanOf(d *result.Distribution) *result.Mean {
+func serverMean(d *result.Distribution) *result.Mean {
 	if d == nil {
 		return nil
 	}

@@ -24,19 +24,19 @@ func tablePercentiles(r *result.Report) []float64 {
 	return slices.Compact(all)
 }
 
-// columnsOf are all columns of a report: those of a step, those of the whole of it, and
+// reportColumns are all columns of a report: those of a step, those of the whole of it, and
 // the same of its steady part.
-func columnsOf(r *result.Report) []Column {
+func reportColumns(r *result.Report) []Column {
 	window := WindowColumns(tablePercentiles(r))
 	all := slices.Concat(StepColumns(), window)
 	for _, c := range window {
-		all = append(all, steadily(c))
+		all = append(all, steadyColumn(c))
 	}
 	return all
 }
 
-// steadily is a column of the steady part.
-func steadily(c Column) Column {
+// steadyColumn is a column of the steady part.
+func steadyColumn(c Column) Column {
 	whole := c.Value
 	c.Key, c.Head = "steady_"+c.Key, "steady "+c.Head
 	c.Value = func(s *result.Step, _ *result.Figures) float64 {
@@ -92,7 +92,7 @@ func latencyTable(r *result.Report) Table {
 
 // sweepTable has a row for each step and those of the columns that some step knows.
 func sweepTable(r *result.Report, caption string, keys ...string) Table {
-	columns := slices.DeleteFunc(Pick(columnsOf(r), keys...), func(c Column) bool {
+	columns := slices.DeleteFunc(Pick(reportColumns(r), keys...), func(c Column) bool {
 		return !slices.ContainsFunc(r.Steps, func(s result.Step) bool { return words.Known(c.Value(&s, &s.Whole)) })
 	})
 	t := Table{Caption: caption, Head: []string{"step"}}

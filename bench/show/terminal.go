@@ -21,16 +21,16 @@ type Format struct {
 // Formats are all there are.
 func Formats() []Format {
 	return []Format{
-		{"head", whole(Head)},
-		{"summary", whole(Summary)},
-		{"capacity", whole(Capacity)},
-		{"vllm", eachStep(VLLM)},
-		{"evalscope", eachStep(func(w io.Writer, s *result.Step, _ VLLMOptions) error { return Evalscope(w, s) })},
-		{"checks", eachStep(func(w io.Writer, s *result.Step, _ VLLMOptions) error { return Checks(w, s) })},
-		{"table", whole(Sweep)},
-		{"md", whole(Markdown)},
-		{"json", whole(JSON)},
-		{"csv", whole(CSV)},
+		{"head", forReport(Head)},
+		{"summary", forReport(Summary)},
+		{"capacity", forReport(Capacity)},
+		{"vllm", forSteps(VLLM)},
+		{"evalscope", forSteps(func(w io.Writer, s *result.Step, _ VLLMOptions) error { return Evalscope(w, s) })},
+		{"checks", forSteps(func(w io.Writer, s *result.Step, _ VLLMOptions) error { return Checks(w, s) })},
+		{"table", forReport(Sweep)},
+		{"md", forReport(Markdown)},
+		{"json", forReport(JSON)},
+		{"csv", forReport(CSV)},
 	}
 }
 
@@ -43,11 +43,11 @@ func FormatNames() []string {
 	return names
 }
 
-func whole(write func(io.Writer, *result.Report) error) func(io.Writer, *result.Report, VLLMOptions) error {
+func forReport(write func(io.Writer, *result.Report) error) func(io.Writer, *result.Report, VLLMOptions) error {
 	return func(w io.Writer, r *result.Report, _ VLLMOptions) error { return write(w, r) }
 }
 
-func eachStep(write func(io.Writer, *result.Step, VLLMOptions) error) func(io.Writer, *result.Report, VLLMOptions) error {
+func forSteps(write func(io.Writer, *result.Step, VLLMOptions) error) func(io.Writer, *result.Report, VLLMOptions) error {
 	return func(w io.Writer, r *result.Report, o VLLMOptions) error {
 		for i := range r.Steps {
 			if err := write(w, &r.Steps[i], o); err != nil {
