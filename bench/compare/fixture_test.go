@@ -58,16 +58,8 @@ func failures(n int) func(*result.Step) {
 	}
 }
 
-func throughput(requests, tokens float64) func(*result.Step) {
-	return func(s *result.Step) { s.Whole.RequestThroughput, s.Whole.OutputThroughput = requests, tokens }
-}
-
 func achieved(n float64) func(*result.Step) {
 	return func(s *result.Step) { s.Checks.Achieved = n }
-}
-
-func at(minute int) func(*result.Step) {
-	return func(s *result.Step) { s.Started = s.Started.Add(time.Duration(minute) * time.Minute) }
 }
 
 // noisy multiplies each figure by its own draw: a spread of so much, relative.
@@ -102,27 +94,6 @@ func changed(s *result.Step, change func(*float64), keys ...result.Key) {
 	}
 }
 
-// numaTable is what the users once measured: four bindings of the server, one run
-// each with 100 users of whom fewer were alive.
-func numaTable() []Side {
-	draws := rand.New(rand.NewPCG(29, 31))
-	row := func(name, binding string, requests, tokens float64, failed int, alive float64) Side {
-		r := oneReport(users(100, noisy(draws, 0.05), throughput(requests, tokens), failures(failed), achieved(alive), func(s *result.Step) {
-			s.NotSteady = "fewer than 100 requests in flight"
-			s.Warnings = []string{"achieved concurrency is far from 100"}
-		}))
-		r.Runs[0].Side = name
-		r.Runs[0].Server = &runlog.Server{Command: name + "=" + binding + "vllm serve qwen2.5", Policy: "default"}
-		return Side{Name: name, Reports: []*result.Report{r}}
-	}
-	return []Side{
-		row("none", "", 0.766, 538, 148, 74),
-		row("node0", "numactl -N0 -m0 ", 0.869, 610, 114, 80),
-		row("nodes0-3", "numactl -N0-3 -m0-3 ", 0.653, 444, 154, 60),
-		row("even", "numactl -N0,2,4,6 -m0,2,4,6 ", 0.641, 416, 178, 61),
-	}
-}
-
 // interleaved is two sides of five repeats in turns, the second 12 % faster.
 func interleaved() []Side {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -132,12 +103,37 @@ func interleaved() []Side {
 	none, node0 := Side{Name: "none"}, Side{Name: "node0"}
 	for i := range 5 {
 		none.Reports = append(none.Reports, oneReport(
-			users(8, at(4*i), noisy(r, 0.03), joules(90_000+1000*float64(i))),
-			users(100, at(4*i+1), failures(3), noisy(r, 0.02), joules(70_000+1000*float64(i)))))
+			users(8, noisy(r, 0.03), joules(90_000+1000*float64(i))),
+			users(100, failures(3), noisy(r, 0.02), joules(70_000+1000*float64(i)))))
 		node0.Reports = append(node0.Reports, oneReport(
-			users(8, at(4*i+2), noisy(r, 0.03), joules(91_500+1000*float64(i))),
-			users(100, at(4*i+3), failures(i), faster(1.12), noisy(r, 0.02), joules(60_000+1000*float64(i))),
-			users(200, at(4*i+3))))
+			users(8, noisy(r, 0.03), joules(91_500+1000*float64(i))),
+			users(100, failures(i), faster(1.12), noisy(r, 0.02), joules(60_000+1000*float64(i))),
+			users(200)))
 	}
 	return []Side{none, node0}
+}
+
+// bindings are the sides of a comparison on a machine of two nodes: off the node of the
+// cards the model takes so many times as long.
+func bindings(seed uint64, repeats int, spread, penalty float64) []Side {
+	r := rand.New(rand.NewPCG(seed, 47))
+	sides := []Side{{Name: "none"}, {Name: "node0"}, {Name: "node1"}, {Name: "interleaved"}}
+	servers := []runlog.Server{
+		{Command: "none=vllm serve qwen2.5", CPUs: "0-7", Mems: "0-1", Binding: "unbound"},
+		{Command: "node0=numactl --cpunodebind=0 --membind=0 vllm serve qwen2.5", CPUs: "0-3", Mems: "0-1", Binding: "bound to node 0", Recommended: true},
+		{Command: "node1=numactl --cpunodebind=1 --membind=1 vllm serve qwen2.5", CPUs: "4-7", Mems: "0-1", Binding: "bound to node 1"},
+		{Command: "interleaved=numactl --interleave=all vllm serve qwen2.5", CPUs: "0-7", Mems: "0-1", Binding: "interleaved over all nodes"},
+	}
+	for range repeats {
+		for i := range sides {
+			slower := 1 / penalty
+			if servers[i].Recommended {
+				slower = 1
+			}
+			one := oneReport(users(100, faster(slower), noisy(r, spread)))
+			one.Runs[0].Side, one.Runs[0].Server = sides[i].Name, &servers[i]
+			sides[i].Reports = append(sides[i].Reports, one)
+		}
+	}
+	return sides
 }

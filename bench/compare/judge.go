@@ -4,14 +4,21 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
+	"strconv"
 
+	"github.com/aclements/go-moremath/stats"
 	"golang.org/x/perf/benchmath"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
-// confidence is that of an interval where there are runs enough for it.
-const confidence = 0.95
+const (
+	// alpha is the share of tests that may find a difference where there is none.
+	alpha = 0.05
+	// confidence is that of an interval where there are runs enough for it.
+	confidence = 0.95
+)
 
 // Estimate is a median over runs.
 type Estimate struct {
@@ -67,10 +74,6 @@ type Verdict struct {
 	// the difference. Nil where there is none, because the first is 0.
 	Change *float64 `json:"change"`
 	Better *bool    `json:"better,omitempty"` // only where a difference was found
-	// Detectable is the smallest true difference, told as Change is, that the test
-	// finds in [power] of such comparisons, for the spread of these runs and normal
-	// values. Nil where it was not tested, and where Change is nil.
-	Detectable *float64 `json:"detectable,omitempty"`
 	// P is the probability of so large a difference by chance, by the Mann-Whitney
 	// U test, two-sided. Nil where it was not tested.
 	P    *float64 `json:"p,omitempty"`
@@ -80,112 +83,100 @@ type Verdict struct {
 }
 
 // judge tests whether the values of two sides come from the same distribution.
-// needed is what [detectable] says of so many runs.
-func judge(base, side []float64, c result.Column, needed float64) Verdict {
+func judge(base, side []float64, c show.Column) Verdict {
 	v := Verdict{N1: len(base), N2: len(side)}
 	if v.N1 == 0 || v.N2 == 0 {
 		v.Finding, v.Text = Unpaired, "not measured on both"
 		return v
 	}
 	from, to := estimate(base).Median, estimate(side).Median
-	least := spread(base, side) * needed
 	switch {
-	case c.Unit == result.Share:
+	case c.Unit == show.Share:
 		v.Change = new(to - from)
 	case from != 0:
 		v.Change = new(to/from - 1)
-		least /= math.Abs(from)
 	}
 	all := slices.Concat(base, side)
 	switch {
 	case slices.Min(all) == slices.Max(all):
 		v.Finding, v.Text = Equal, fmt.Sprintf("equal in all runs (n=%d+%d)", v.N1, v.N2)
 		return v
-	case v.N1 == 1 && v.N2 == 1:
-		v.Finding, v.Text = TooFew, fmt.Sprintf("no difference can be told: one run a side, %s", seen(from, to, c.Unit))
-		return v
-	case !enough(v.N1, v.N2):
-		v.Finding, v.Text = TooFew, fmt.Sprintf("no difference can be told: %d+%d runs are too few, %s", v.N1, v.N2, seen(from, to, c.Unit))
+	case criticalRank(v.N1, v.N2) < 0:
+		v.Finding, v.Text = TooFew, fmt.Sprintf("too few runs: %s (n=%d+%d)", v.change(c), v.N1, v.N2)
 		return v
 	}
-	p := min(1, benchmath.AssumeNothing.Compare(sample(base), sample(side)).P)
-	v.P = &p
-	if v.Change != nil && !math.IsNaN(least) {
-		v.Detectable = &least
-	}
-	evidence := fmt.Sprintf("(%s, n=%d+%d)", chance(p), v.N1, v.N2)
+	v.P = new(min(1, benchmath.AssumeNothing.Compare(sample(base), sample(side)).P))
+	evidence := fmt.Sprintf("%s (p=%.2g, n=%d+%d)", v.change(c), *v.P, v.N1, v.N2)
 	switch {
-	case p >= alpha:
-		v.Finding, v.Text = NotTold, "no difference can be told: "+seen(from, to, c.Unit)
-		if v.Detectable != nil {
-			v.Text += ", " + difference(least, c.Unit) + " needed to tell"
-		}
-		v.Text += " " + evidence
+	case *v.P >= alpha:
+		v.Finding, v.Text = NotTold, "no difference found: "+evidence
 	case from == to:
-		v.Finding, v.Text = Differs, "differs, with equal medians "+evidence
+		v.Finding, v.Text = Differs, "differs, with equal medians: "+evidence
+	case (to > from) == c.HigherIsBetter:
+		v.Better, v.Text = new(true), "better: "+evidence
 	default:
+		v.Better, v.Text = new(false), "worse: "+evidence
+	}
+	if v.Better != nil {
 		v.Finding = Lower
 		if to > from {
 			v.Finding = Higher
 		}
-		better := (to > from) == c.HigherIsBetter
-		v.Better = &better
-		worth := "worse"
-		if better {
-			worth = "better"
-		}
-		v.Text = fmt.Sprintf("%s, %s %s", size(from, to, c.Unit, v.Finding), worth, evidence)
 	}
 	return v
 }
 
-// enough reports whether the test can find a difference at all: the least p is that
-// of all runs of one side above all of the other, one of the ways in which the
-// ranks can fall, either way round.
-func enough(n1, n2 int) bool {
-	if n1 == 0 || n2 == 0 {
-		return false
-	}
-	ways := 1.0
-	for i := 1; i <= n1; i++ {
-		ways = ways * float64(n2+i) / float64(i) // a whole number each time: rounded, 39 runs beside 1 would seem enough
-	}
-	return 2/ways < alpha
-}
-
-// size is the difference between two medians in words.
-func size(from, to float64, u result.Unit, f Finding) string {
+// change is how much higher or lower the other side is, with its sign.
+func (v Verdict) change(c show.Column) string {
 	switch {
-	case u == result.Share:
-		return difference(math.Abs(to-from), u) + " " + string(f)
-	case from == 0:
-		return string(f)
+	case v.Change == nil:
+		return "from 0"
+	case c.Unit == show.Share:
+		return signed(100**v.Change) + " points"
 	}
-	return difference(math.Abs(to/from-1), u) + " " + string(f)
+	return signed(100**v.Change) + " %"
 }
 
-// seen is the difference where nothing says that it is more than chance.
-func seen(from, to float64, u result.Unit) string {
-	switch {
-	case to > from:
-		return "seen " + size(from, to, u, Higher)
-	case to < from:
-		return "seen " + size(from, to, u, Lower)
+func signed(v float64) string {
+	if v > 0 {
+		return "+" + figure(v, 2)
 	}
-	return "equal medians"
+	return figure(v, 2)
 }
 
-// difference is a size as [Verdict.Change] has it, in words.
-func difference(size float64, u result.Unit) string {
-	if u == result.Share {
-		return figure(u.Scale()*size, 2) + " points"
-	}
-	return figure(100*size, 2) + " %"
+// criticalRank is the greatest U that the test takes for a difference at alpha, below 0
+// where there are too few runs for any.
+func criticalRank(n1, n2 int) int {
+	u := stats.UDist{N1: n1, N2: n2}
+	return sort.Search(n1*n2, func(rank int) bool { return 2*u.CDF(float64(rank)) >= alpha }) - 1
 }
 
-func chance(p float64) string {
-	if p < 0.001 {
-		return "p<0.001"
+// interval bounds the true change from base to side with 95 % confidence: the changes
+// that the Mann-Whitney test does not exclude, of those between all pairs of runs. It
+// holds the change that is said.
+func interval(base, side []float64, change float64) (low, high float64) {
+	var changes []float64
+	for _, b := range base {
+		for _, s := range side {
+			if b > 0 {
+				changes = append(changes, s/b-1)
+			}
+		}
 	}
-	return fmt.Sprintf("p=%.3f", p)
+	if len(changes) < len(base)*len(side) || len(changes) == 0 {
+		return change, change
+	}
+	slices.Sort(changes)
+	rank := max(0, criticalRank(len(base), len(side)))
+	return min(changes[rank], change), max(changes[len(changes)-1-rank], change)
+}
+
+// figure is v with so many significant digits and no exponent.
+func figure(v float64, digits int) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', digits-1, 64), 64)
+	if err != nil || rounded == 0 {
+		return "0"
+	}
+	decimals := digits - 1 - int(math.Floor(math.Log10(math.Abs(rounded))))
+	return strconv.FormatFloat(rounded, 'f', min(max(0, decimals), 9), 64)
 }

@@ -19,7 +19,10 @@ import (
 
 // modelsTimeout bounds the question for the list of models: a server under load may
 // take its time, one that hangs is still worth measuring.
-const modelsTimeout = 10 * time.Second
+const (
+	modelsTimeout = 10 * time.Second
+	readyPause    = 500 * time.Millisecond // between questions to a server that starts
+)
 
 // checkModels asks the endpoint for its models: for the one to use where none is
 // named, and otherwise whether the named one is served. A list that cannot be

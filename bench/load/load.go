@@ -76,9 +76,6 @@ type Result struct {
 	Attempted, Succeeded int // requests
 	// Notes are what the user should know beside the report, one sentence each.
 	Notes []string
-	// NotStarted are the sides that were given up, since their server could not be
-	// started.
-	NotStarted []string
 }
 
 // StepRecords are the records of one step, as they are in the log.

@@ -109,14 +109,11 @@ type Objectives struct {
 type Server struct {
 	Command string `json:"command"` // secrets left out
 	CPUs    string `json:"cpus,omitempty"`
-	Mems    string `json:"mems,omitempty"`   // NUMA nodes of its cpuset
-	Policy  string `json:"policy,omitempty"` // of its memory, such as bind:0
+	Mems    string `json:"mems,omitempty"` // NUMA nodes of its cpuset
 	// Binding is what a comparison of bindings started it with, in words such as bound
 	// to node 0, and Recommended that it is the one that the cards' node asks for.
 	Binding     string `json:"binding,omitempty"`
 	Recommended bool   `json:"recommended,omitempty"`
-	// NotStarted is why it could not be started, in one line; the log has no steps then.
-	NotStarted string `json:"not_started,omitempty"`
 }
 
 // Arrival says how the requests of a step come.

@@ -1,92 +1,110 @@
 package side
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 const (
 	// killTime is how long what was killed may take to be gone. A process in
 	// uninterruptible sleep takes longer than anybody wants to wait.
-	killTime = 10 * time.Second
-	// interruptTime is the same for a user who does not want to wait at all.
-	interruptTime = time.Second
+	killTime  = 10 * time.Second
+	tailBytes = 64 << 10 // of a log's end that are looked at
+	tailLines = 8
 )
 
-// Process is a side's command while it runs, with everything that it starts in
-// turn. It must be stopped, also when it has ended by itself. Its methods may be
-// called from several goroutines at once.
+// Process is a side's command while it runs, with everything that it starts in turn. It
+// must be stopped, also when it has ended by itself.
 type Process struct {
 	side    Side
 	log     string // path
-	begin   int64  // of its own lines in the log
 	child   *process.Child
 	release func() bool
-	exited  chan struct{} // closed when the command itself has ended
-	err     error         // set before that
 }
 
-// Start runs the command of s as [process.Subreaper.Start] does, and appends what it
+// Start runs the command of s as [process.Subreaper.Start] does, and writes what it
 // prints to logFile, which only the user may read: a server's log may hold keys. When
-// ctx ends, all that the command started is killed; to end it in order, let ctx live
-// on and call Stop. The error of a program that is not there says so.
+// ctx ends, all that the command started is killed; to end it in order, call Stop.
 func Start(ctx context.Context, subreaper *process.Subreaper, s Side, logFile string) (*Process, error) {
-	path, err := s.program()
+	path, err := process.LookPath(s.Argv[0])
+	if err != nil {
+		return nil, fmt.Errorf("looking up %s: %w", s.Argv[0], err)
+	}
+	log, err := os.OpenFile(logFile, os.O_TRUNC|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening its log: %w", err)
+	}
+	defer log.Close()
+	p := &Process{side: s, log: logFile}
+	p.child, err = subreaper.Start(process.Command{Path: path, Argv: s.Argv, Stdout: log, Stderr: log})
 	if err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("side %s: not started: %w", s.Name, context.Cause(ctx))
-	}
-	log, err := os.OpenFile(logFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("side %s: opening its log: %w", s.Name, err)
-	}
-	defer log.Close()
-	begin, err := log.Seek(0, io.SeekEnd)
-	if err != nil {
-		return nil, fmt.Errorf("side %s: opening its log: %w", s.Name, err)
-	}
-	p := &Process{side: s, log: logFile, begin: begin, exited: make(chan struct{})}
-	p.child, err = subreaper.Start(process.Command{Path: path, Argv: s.Argv, Stdout: log, Stderr: log})
-	if err != nil {
-		return nil, fmt.Errorf("side %s: %w", s.Name, err)
-	}
-	go p.await()
 	p.release = context.AfterFunc(ctx, func() { p.child.Signal(syscall.SIGKILL) })
 	return p, nil
 }
 
-// await keeps how the command ended, and what it had printed by then.
-func (p *Process) await() {
-	defer close(p.exited)
-	<-p.child.Exited()
-	if state := p.child.State(); !state.Success() && !p.child.Signaled() {
-		p.err = p.failure(state.String())
+// running reports whether the command itself lives. What it started may live on: a
+// command that only switches something, or starts a server in the background, ends at
+// once and well.
+func (p *Process) running() bool {
+	select {
+	case <-p.child.Exited():
+		return false
+	default:
+		return true
 	}
 }
 
-// Exited is closed when the command itself has ended. What it started may live
-// on: a command that only switches something, or starts a server in the
-// background, ends at once and well.
-func (p *Process) Exited() <-chan struct{} { return p.exited }
-
-// Err is nil while the command runs, when it ended with status 0, and when it
-// was made to end. Otherwise it is an [EndedError], with the last lines of the
-// command's log on lines of their own.
-func (p *Process) Err() error {
-	select {
-	case <-p.exited:
-		return p.err
-	default:
-		return nil
+// failure is how the command ended, empty while it runs, when it ended with status 0 and
+// when it was made to end.
+func (p *Process) failure() string {
+	if p.running() || p.child.Signaled() || p.child.State().Success() {
+		return ""
 	}
+	return p.child.State().String()
+}
+
+// printed is the end of the command's log, each line cut and without secrets.
+func (p *Process) printed() string {
+	text, err := readTail(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimRight(text, " \t\r\n"), "\n")
+	lines = lines[max(0, len(lines)-tailLines):]
+	hidden := append(secrets(p.side.Argv), secrets(os.Environ())...)
+	for i, line := range lines {
+		lines[i] = "  " + openai.Excerpt(line, hidden...)
+	}
+	return fmt.Sprintf("the end of %s:\n%s", p.log, strings.Join(lines, "\n"))
+}
+
+func readTail(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	from := max(0, info.Size()-tailBytes)
+	text, err := io.ReadAll(io.NewSectionReader(f, from, tailBytes))
+	if from > 0 { // of a line that was cut nobody knows whether it began with a secret
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	return string(text), err
 }
 
 // Stop ends the command and all that it started: SIGTERM, and SIGKILL to what is
@@ -95,25 +113,14 @@ func (p *Process) Err() error {
 func (p *Process) Stop(grace time.Duration) error {
 	p.release()
 	p.child.Signal(syscall.SIGTERM)
-	if p.goneWithin(grace, 0) || p.killWithin(killTime) {
+	if p.goneWithin(grace, 0) {
+		return nil
+	}
+	p.child.Signal(syscall.SIGKILL)
+	if p.goneWithin(killTime, syscall.SIGKILL) {
 		return nil
 	}
 	return fmt.Errorf("stopping side %s: something that process %d started still lives %s after SIGKILL", p.side.Name, p.child.PID(), killTime)
-}
-
-// Kill ends the command and all that it started with SIGKILL, at once. It returns
-// when nothing of it lives any more, and after 1 s in any case: it is for somebody
-// who does not wait for Stop, which may be under way.
-func (p *Process) Kill() {
-	p.release()
-	p.killWithin(interruptTime)
-}
-
-// killWithin sends SIGKILL to all of the command, and reports whether nothing of it lives
-// any more before d has passed.
-func (p *Process) killWithin(d time.Duration) bool {
-	p.child.Signal(syscall.SIGKILL)
-	return p.goneWithin(d, syscall.SIGKILL)
 }
 
 // goneWithin sends sig to what the command left behind each time that it looks; 0 is none.
@@ -121,4 +128,23 @@ func (p *Process) goneWithin(d time.Duration, sig syscall.Signal) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	return p.child.Gone(ctx, sig)
+}
+
+// allowed is where the kernel lets the command itself run and take memory, such as 0-31
+// and 0-7; empty where it has ended and on systems without /proc. numactl has made way
+// for the server when that answers.
+func (p *Process) allowed() (cpus, mems string) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.child.PID()))
+	if err != nil || !p.running() { // the number may be another's by now
+		return "", ""
+	}
+	for line := range strings.Lines(string(text)) {
+		switch key, value, _ := strings.Cut(line, ":"); key {
+		case "Cpus_allowed_list":
+			cpus = strings.TrimSpace(value)
+		case "Mems_allowed_list":
+			mems = strings.TrimSpace(value)
+		}
+	}
+	return cpus, mems
 }

@@ -1,21 +1,18 @@
-// Package side runs the command of each side of a comparison: a server under
-// one binding, then the same under another. What a command started ends with its
-// side, on Linux also daemons; docs/design.md says what gets away.
+// Package side runs the command of each side of a comparison in turns: a server under
+// one binding, then the same under another. What a command started ends with its turn,
+// on Linux also daemons; docs/design.md says what gets away.
 package side
 
 import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/kballard/go-shellquote"
-
-	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
-
-const maxName = 64
 
 // Side is one side of a comparison and the command that makes it so.
 type Side struct {
@@ -27,6 +24,15 @@ type Side struct {
 	Recommended bool
 }
 
+var (
+	sideName = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}$`)
+	// assignment is what a shell would take as a variable.
+	assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	// secretName is an option or a variable whose value is a credential, such as
+	// --api-key, HF_TOKEN and PGPASSWORD. Tokens that are counted are none.
+	secretName = regexp.MustCompile(`(?i)(password|passwd|secret|token|apikey|[-_]key|^key)$`)
+)
+
 // Parse reads "name=command line". Quotes and backslashes are read as a shell
 // reads them, and nothing else is: variables, pipes and redirections are not
 // expanded, and a line with a part that only a shell understands is refused.
@@ -35,8 +41,8 @@ func Parse(s string) (Side, error) {
 	switch {
 	case !found:
 		return Side{}, fmt.Errorf("reading side %.40q: must be name=command line", s)
-	case !isName(name):
-		return Side{}, fmt.Errorf("reading side %.40q: its name must be 1 to %d letters, digits, '.', '_' or '-'", name, maxName)
+	case !sideName.MatchString(name) || name == "." || name == "..":
+		return Side{}, fmt.Errorf("reading side %.40q: its name must be 1 to 64 letters, digits, '.', '_' or '-'", name)
 	}
 	argv, err := split(line)
 	if err != nil {
@@ -50,11 +56,11 @@ func split(line string) ([]string, error) {
 	argv, err := shellquote.Split(line)
 	switch {
 	case err != nil:
-		return nil, errors.New(lowerFirst(err.Error()))
+		return nil, fmt.Errorf("reading its quotes: %w", err)
 	case len(argv) == 0 || argv[0] == "":
 		return nil, errors.New("it has no command")
-	case isAssignment(argv[0]):
-		return nil, fmt.Errorf("no shell reads the command: write env before %s…", argv[0][:strings.Index(argv[0], "=")+1])
+	case assignment.MatchString(argv[0]):
+		return nil, fmt.Errorf("no shell reads the command: write env before %s…", assignment.FindString(argv[0]))
 	}
 	for _, arg := range argv {
 		if slices.Contains([]string{"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"}, arg) {
@@ -96,38 +102,50 @@ func (t Template) With(prefix []string) []string {
 	return slices.Concat(t.argv[:t.at], prefix, t.argv[t.at+1:])
 }
 
-// Container reports whether the command is the client of a container engine. The
+// isContainer reports whether the command is the client of a container engine. The
 // server is then no descendant of it, and not bound as it is.
-func (s Side) Container() bool {
+func (s Side) isContainer() bool {
 	return slices.Contains([]string{"docker", "podman", "nerdctl"}, filepath.Base(s.Argv[0]))
 }
 
-// LookUp says why the side's program cannot be run, so that it is told before
-// another side has been measured.
-func (s Side) LookUp() error {
-	_, err := s.program()
-	return err
-}
-
-func (s Side) program() (string, error) {
-	path, err := process.LookPath(s.Argv[0])
-	if err != nil {
-		return "", fmt.Errorf("side %s: looking up %s: %w", s.Name, s.Argv[0], err)
-	}
-	return path, nil
-}
-
-// String is the side as [Parse] reads it, but with the values of options that
-// hold secrets left out.
+// String is the side as [Parse] reads it, but with secrets left out.
 func (s Side) String() string {
 	argv := slices.Clone(s.Argv)
 	for i, arg := range argv {
-		if from, ok := secretAt(s.Argv, i); ok {
-			argv[i] = arg[:from] + redacted
+		if from, ok := secretStart(s.Argv, i); ok {
+			argv[i] = arg[:from] + "<redacted>"
 		}
 	}
 	line := shellquote.Join(argv...)
-	return s.Name + "=" + strings.ReplaceAll(line, `\<redacted\>`, redacted)
+	return s.Name + "=" + strings.ReplaceAll(line, `\<redacted\>`, "<redacted>")
+}
+
+// secretStart is from where on argument i is a secret: all of it after --api-key, what
+// follows the sign in --api-key=….
+func secretStart(argv []string, i int) (from int, ok bool) {
+	if name, _, found := strings.Cut(argv[i], "="); found && secretName.MatchString(name) {
+		return len(name) + 1, true
+	}
+	if strings.HasPrefix(argv[i], "-") {
+		return 0, false
+	}
+	for i--; i > 0; i-- { // vLLM takes several keys after one --api-key
+		if strings.HasPrefix(argv[i], "-") {
+			return 0, secretName.MatchString(argv[i])
+		}
+	}
+	return 0, false
+}
+
+// secrets are those of a command line, or of an environment.
+func secrets(argv []string) []string {
+	var all []string
+	for i, arg := range argv {
+		if from, ok := secretStart(argv, i); ok {
+			all = append(all, arg[from:])
+		}
+	}
+	return all
 }
 
 // Turn is one start of one side.
@@ -139,7 +157,7 @@ type Turn struct {
 // Turns interleaves sides over repeats, every other repeat in reverse (A B B A A
 // B …), so that a machine that slowly warms up or fills up is no side's fault.
 func Turns(sides, repeats int) []Turn {
-	turns := make([]Turn, 0, max(0, sides*repeats))
+	var turns []Turn
 	for repeat := range repeats {
 		for i := range sides {
 			if repeat%2 == 1 {
@@ -150,20 +168,3 @@ func Turns(sides, repeats int) []Turn {
 	}
 	return turns
 }
-
-func isName(s string) bool {
-	if s == "" || len(s) > maxName || s == "." || s == ".." || s[0] == '-' {
-		return false
-	}
-	return strings.IndexFunc(s, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
-	}) < 0
-}
-
-// isAssignment reports whether s is NAME=value, which a shell would take as a variable.
-func isAssignment(s string) bool {
-	name, _, found := strings.Cut(s, "=")
-	return found && name != "" && !strings.ContainsAny(name, "/.-")
-}
-
-func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }

@@ -2,17 +2,148 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/compare"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/placement"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/side"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
+// measure runs the sides' commands in turns under the load that the flags after
+// -- say, and compares.
+func (s *compareFlags) measure(ctx context.Context, after []string, options result.Options, stdout, stderr io.Writer) (int, error) {
+	sides, shown, err := s.started(ctx, stderr)
+	if err != nil {
+		return exitNothing, err
+	}
+	r, cfg, err := parseRun(append(append(shown, "--"), after...), after, stderr)
+	if err != nil {
+		return exitNothing, err
+	}
+	inHead(&cfg.Run, options)
+	var all load.Result
+	plan := &side.Plan{
+		Sides: sides, Repeats: s.repeat, Endpoint: cfg.Client, Ready: s.ready,
+		Folder: filepath.Join(s.output, time.Now().Format(folderTime)+"-"+compareCommand),
+		Log:    func(format string, args ...any) { fmt.Fprintf(stderr, "accelbench: "+format+"\n", args...) },
+	}
+	plan.Measure = func(ctx context.Context, m side.Measurement) (bool, error) {
+		one, err := r.measureSide(ctx, cfg, m, stderr)
+		all.Attempted += one.Attempted
+		all.Succeeded += one.Succeeded
+		all.Stop = one.Stop
+		return !one.Stop.Early(), err
+	}
+	kill, stop := atSecondSignal(ctx)
+	defer stop()
+	notStarted, err := plan.Run(ctx, kill)
+	if all.Attempted > 0 {
+		fmt.Fprintf(stderr, "accelbench: the runs are in %s\n", plan.Folder)
+	}
+	if err != nil || all.Attempted == 0 {
+		return exitNothing, err
+	}
+	if err := s.report(plan, notStarted, options, stdout, stderr); err != nil {
+		return exitNothing, err
+	}
+	code, err := exitCode(all)
+	if code == exitMeasured && len(notStarted) > 0 {
+		return exitFailures, fmt.Errorf("without %d of the sides, whose servers could not be started", len(notStarted))
+	}
+	return code, err
+}
+
+// measureSide puts the load on a side's server.
+func (s *runFlags) measureSide(ctx context.Context, cfg load.Config, m side.Measurement, stderr io.Writer) (load.Result, error) {
+	cfg.Folder, cfg.FolderSuffix = m.Folder, nil
+	cfg.Run.Side, cfg.Run.Server = m.Side.Name, m.Server
+	cfg.Steps = slices.Clone(cfg.Steps)
+	for i := range cfg.Steps {
+		cfg.Steps[i].Repeat = m.Repeat
+	}
+	watchers, stop, err := s.watchers(ctx, stderr)
+	if err != nil {
+		return load.Result{}, err
+	}
+	defer stop()
+	measured, err := load.Run(ctx, cfg, watchers...)
+	tell(stderr, measured.Notes)
+	return measured, err
+}
+
+// report compares the sides that were measured, prints that and writes it beside them.
+func (s *compareFlags) report(plan *side.Plan, notStarted []side.NotStarted, options result.Options, stdout, stderr io.Writer) error {
+	var folders []string
+	for _, one := range plan.Sides {
+		folder := filepath.Join(plan.Folder, one.Name)
+		if logs, err := filepath.Glob(filepath.Join(folder, "*", runlog.FileName+"*")); err == nil && len(logs) > 0 {
+			folders = append(folders, folder)
+		}
+	}
+	if len(folders) < 2 {
+		fmt.Fprintf(stderr, "accelbench: only one side was measured, so there is nothing to compare\n")
+		return nil
+	}
+	sides, err := readSides(folders, options)
+	if err != nil {
+		return err
+	}
+	var without []compare.NotStarted
+	for _, n := range notStarted {
+		command := strings.TrimPrefix(n.Side.String(), n.Side.Name+"=")
+		without = append(without, compare.NotStarted{Side: n.Side.Name, Server: command, Binding: n.Side.Binding, Reason: n.Reason})
+	}
+	c, err := compare.Compare(sides, without...)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(plan.Folder, "comparison.txt"), c.Text); err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(plan.Folder, "comparison.json"), c.JSON); err != nil {
+		return err
+	}
+	return s.print(stdout, c)
+}
+
+// started are the sides whose commands are started, and the command line as the log may
+// have it.
+func (s *compareFlags) started(ctx context.Context, stderr io.Writer) ([]side.Side, []string, error) {
+	shown := []string{"accelbench", compareCommand, "--repeat=" + strconv.Itoa(s.repeat)}
+	if s.bindings != "" {
+		sides, command, err := s.bound(ctx, stderr)
+		return sides, append(shown, "--bindings", command), err
+	}
+	var sides []side.Side
+	for _, text := range s.sides {
+		one, err := side.Parse(text)
+		if err != nil {
+			return nil, nil, usage(err)
+		}
+		sides = append(sides, one)
+		shown = append(shown, "--side", one.String())
+	}
+	return sides, shown, nil
+}
+
 // bound are the sides of a comparison of bindings: the server's command under each that
-// the exporter's page asks for. shown is the command as the log may tell it.
+// the exporter's page asks for. shown is the command as the log may have it.
 func (s *compareFlags) bound(ctx context.Context, stderr io.Writer) (sides []side.Side, shown string, err error) {
 	command, err := side.ParseTemplate(s.bindings)
 	if err != nil {
@@ -26,24 +157,67 @@ func (s *compareFlags) bound(ctx context.Context, stderr io.Writer) (sides []sid
 	if err != nil {
 		return nil, "", fmt.Errorf("--bindings: %w", err)
 	}
+	var names []string
 	for _, b := range bindings {
 		sides = append(sides, side.Side{Name: b.Name, Argv: command.With(b.Prefix), Binding: b.Meaning, Recommended: b.Recommended})
+		name := b.Name
+		if b.Recommended {
+			name += " (the node of the cards)"
+		}
+		names = append(names, name)
 	}
 	if sides[1].Argv[0] == "numactl" { // else it is looked for elsewhere, as in a container
 		if _, err := process.LookPath("numactl"); err != nil {
 			return nil, "", fmt.Errorf("--bindings: numactl is needed and is not on the PATH: install it (yum install numactl, apt install numactl): %w", err)
 		}
 	}
-	var names []string
-	for i, one := range sides {
-		name := one.Name
-		if bindings[i].Recommended {
-			name += " (the node of the cards)"
-		}
-		names = append(names, name)
-	}
 	fmt.Fprintf(stderr, "accelbench: %d bindings, %d starts of the server: %s\n", len(sides), len(sides)*s.repeat, strings.Join(names, ", "))
-	tell(stderr, placement.Judge(machine).Remarks) // no progress, which --quiet is of: it may say that a side will be killed
+	tell(stderr, placement.Judge(machine).Remarks) // also with --quiet: one may say that a side will be killed
 	shown = side.Side{Argv: command.With([]string{"{}"})}.String()
 	return sides, strings.TrimPrefix(shown, "="), nil
+}
+
+// parseRun reads flags of run that stand after another command's. shown is the whole
+// command line as the log may have it.
+func parseRun(shown, args []string, stderr io.Writer) (*runFlags, load.Config, error) {
+	in := &invocation{}
+	app := kingpin.New("accelbench compare … --", "")
+	s := newRunFlags(app.Command(runCommand, ""))
+	_, err := in.parse(app, append([]string{runCommand}, respell(args)...))
+	switch {
+	case err != nil:
+	case in.run.wasTyped("repeat"):
+		err = usage(errors.New("--repeat belongs before --: repeats of one start of a server are not independent of each other"))
+	case in.run.wasTyped("format", "goodput", "save-result", "append-result", "save-evalscope"):
+		err = usage(errors.New("after -- stands what is put on the endpoint: --format and --goodput belong before it, and result files are made by accelbench report"))
+	}
+	if err != nil {
+		return nil, load.Config{}, in.run.withTypedNames(err)
+	}
+	cfg, notes, err := s.config(shown)
+	if err == nil {
+		tell(stderr, append(in.run.notes, notes...))
+	}
+	cfg.Run.Percentiles = s.render.percentiles
+	return s, cfg, in.run.withTypedNames(err)
+}
+
+// atSecondSignal returns a context that ends at the first signal after ctx has ended:
+// without it a second Ctrl-C would leave a side's server behind.
+func atSecondSignal(ctx context.Context) (kill context.Context, stop func()) {
+	kill, end := context.WithCancel(context.WithoutCancel(ctx))
+	second := make(chan os.Signal, 1)
+	release := context.AfterFunc(ctx, func() {
+		signal.Notify(second, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		select {
+		case <-second:
+			end()
+		case <-kill.Done():
+		}
+	})
+	return kill, func() {
+		release()
+		end()
+		signal.Stop(second)
+	}
 }

@@ -118,7 +118,7 @@ func TestCandidates(t *testing.T) {
 		"capacity --step":         {"--step-requests", "--step-duration"},
 		"capacity --dataset ran":  {"random"},
 		"report --outp":           {"--output"},
-		"compare --format m":      {"md"},
+		"compare --format j":      {"json"},
 		"completion f":            {"fish"},
 	} {
 		words := strings.Split(line, " ")

@@ -1,0 +1,84 @@
+package compare
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+const legend = "In brackets: the 95 % confidence interval of the median; with fewer than 6 runs the lowest and the highest run, " +
+	"which hold it with less confidence (5 runs: 94 %, 2 runs: 50 %). Failures and energy are always of the whole step."
+
+// JSON writes the comparison as one object, indented.
+func (c *Comparison) JSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(c)
+}
+
+// Text writes the comparison for a terminal.
+func (c *Comparison) Text(w io.Writer) error {
+	var out bytes.Buffer
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	for _, s := range c.Sides {
+		fmt.Fprintf(table, "side %s\t%d runs, model %s, dataset %s\n", s.Name, s.Runs, s.Model, s.Dataset)
+		if s.Server != "" {
+			fmt.Fprintf(table, "\t%s\n", s.Server)
+		}
+	}
+	for _, n := range c.NotStarted {
+		fmt.Fprintf(table, "! side %s could not be started: %s (%s)\n", n.Side, n.Reason, n.Server)
+	}
+	for _, b := range c.Bindings {
+		b.write(table)
+	}
+	for _, l := range c.Levels {
+		for _, p := range l.Pairs {
+			l.write(table, p)
+		}
+	}
+	fmt.Fprintf(table, "\n%s\n", legend)
+	for _, note := range c.Notes {
+		fmt.Fprintln(table, note)
+	}
+	_ = table.Flush() // a buffer takes everything
+	for line := range bytes.Lines(out.Bytes()) {
+		if _, err := fmt.Fprintf(w, "%s\n", bytes.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b Bindings) write(w io.Writer) {
+	fmt.Fprintf(w, "\n%s: bindings\n%s\n", b.Level, b.Verdict)
+	fmt.Fprintln(w, "binding\trequests/s\tmean latency, s\toutput tokens/s\tTPOT p50, ms")
+	for _, r := range b.Rows {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Binding, r.Requests.text(1), r.Latency.text(1), r.Output.text(1), r.TPOT.text(1e3))
+	}
+}
+
+func (l Level) write(w io.Writer, p Pair) {
+	part := map[string]string{"steady": "steady state", "whole": "whole step"}[l.Part]
+	fmt.Fprintf(w, "\n%s: side %s against side %s, %s\n\tside %s\tside %s\t\n", l.Name, p.Side, p.Base, part, p.Base, p.Side)
+	for _, r := range p.Rows {
+		scale := r.column.Unit.Scale()
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.column.Title(), r.Base.text(scale), r.Side.text(scale), r.Text)
+	}
+	for _, warning := range p.Warnings {
+		fmt.Fprintf(w, "! %s\n", warning)
+	}
+}
+
+func (e Estimate) text(scale float64) string {
+	switch {
+	case len(e.Values) == 0:
+		return "–"
+	case e.Low == e.High:
+		return figure(scale*e.Median, 4)
+	}
+	return fmt.Sprintf("%s (%s–%s)", figure(scale*e.Median, 4), figure(scale*e.Low, 4), figure(scale*e.High, 4))
+}
