@@ -42,7 +42,6 @@ completions() {
 	cat <<-'END'
 		bash accelbench.bash usr/share/bash-completion/completions/accelbench
 		zsh _accelbench usr/share/zsh/vendor-completions/_accelbench
-		fish accelbench.fish usr/share/fish/vendor_completions.d/accelbench.fish
 	END
 }
 
@@ -50,7 +49,7 @@ print_completions() { # print_completions FOLDER
 	mkdir "$1"
 	env -u GOOS -u GOARCH go build -trimpath -o "$stage/accelbench" ./cmd/accelbench
 	completions | while read -r shell file _; do
-		"$stage/accelbench" completion "$shell" >"$1/$file"
+		"$stage/accelbench" "--completion-script-$shell" >"$1/$file"
 	done
 }
 

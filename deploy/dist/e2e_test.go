@@ -132,8 +132,8 @@ func testTarball(t *testing.T, file, name, version, architecture string) {
 	if table := output(t, dir, []string{"FAKEHOST_STATE=" + t.TempDir()}, filepath.Join(folder, "bin/fake/mx-smi")); !strings.Contains(table, "MX-SMI") {
 		t.Errorf("bin/fake/mx-smi prints\n%s", table)
 	}
-	for shell, completion := range map[string]string{"bash": "accelbench.bash", "zsh": "_accelbench", "fish": "accelbench.fish"} {
-		want := output(t, dir, nil, filepath.Join(folder, "bin/accelbench"), "completion", shell)
+	for shell, completion := range map[string]string{"bash": "accelbench.bash", "zsh": "_accelbench"} {
+		want := output(t, dir, nil, filepath.Join(folder, "bin/accelbench"), "--completion-script-"+shell)
 		if got := programtest.Read(t, filepath.Join(folder, "completions", completion)); got != want || got == "" {
 			t.Errorf("%s holds\n%s", completion, got)
 		}
