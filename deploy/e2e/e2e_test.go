@@ -50,7 +50,7 @@ func monitored(t *testing.T, p programs) {
 		jobs["vllm"] = append(jobs["vllm"], targets{[]string{h.vllm}, map[string]string{"cluster": "test", "target": h.probe}})
 	}
 	var loads []*programtest.Process
-	for name, load := range map[string][]string{"omega": {"--concurrency=4"}, "alpha": {"--request-rate=3", "--max-concurrency=2"}} {
+	for name, load := range map[string][]string{"omega": {"--max-concurrency=4"}, "alpha": {"--request-rate=3", "--max-concurrency=2"}} {
 		bench, address := startBench(t, p, hosts[name], load...)
 		loads = append(loads, bench)
 		jobs["accelbench"] = append(jobs["accelbench"], targets{Targets: []string{address}})
@@ -97,7 +97,7 @@ func startBench(t *testing.T, p programs, h *host, load ...string) (*programtest
 	t.Helper()
 	dir, address := t.TempDir(), programtest.FreeAddress(t)
 	args := append([]string{
-		"run", "--url=http://" + h.vllm, "--duration=20m", "--input-len=64", "--random-output-len=16",
+		"run", "--base-url=http://" + h.vllm, "--duration=20m", "--random-input-len=64", "--random-output-len=16",
 		"--output=" + filepath.Join(dir, "results"), "--web.listen-address=" + address,
 	}, load...)
 	bench := start(t, "accelbench", nil, p.path("accelbench"), args...)

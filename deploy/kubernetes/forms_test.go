@@ -77,7 +77,7 @@ benchmark:
   run: evening-1
   machines: 3
   url: http://vllm.models:8000
-  args: ["--concurrency=8,16", --duration=5m, --dataset=openqa, --dataset-path=/data/open_qa.jsonl]
+  args: ["--max-concurrency=8,16", --duration=5m, --dataset-name=openqa, --dataset-path=/data/open_qa.jsonl]
   startAt: "2026-03-04T05:06:07Z"
   report: true
   results: {existingClaim: results}
