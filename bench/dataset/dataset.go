@@ -1,10 +1,8 @@
-// Package dataset makes the prompts of a load test: from local files, streamed
-// and never loaded whole, or from a seed.
+// Package dataset makes the prompts of a load test: from a file, or from a seed.
 package dataset
 
 import (
 	"context"
-	"io"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -22,14 +20,12 @@ type Prompt struct {
 	// Estimated is true when MaxTokens was guessed from a text, see
 	// [Config.Tokenizer].
 	Estimated bool
-	// At is when the request is due in a replay, since its start.
+	// At is when the request is due in a trace, since its start.
 	At time.Duration
-	// ExpectedTokens is the exact length of the prompt where it was made so,
-	// else 0.
+	// ExpectedTokens is the exact length of a prompt of token ids, else 0.
 	ExpectedTokens int
-	// AimedTokens is the length that the prompt was made for and may not have: it is
-	// made of words, whose tokens are estimated, or ExpectedTokens tells that no text
-	// of that length was found. 0 where neither is so.
+	// AimedTokens is the length that a prompt of made words is to have, within a few
+	// per cent, else 0.
 	AimedTokens int
 }
 
@@ -37,11 +33,49 @@ type Prompt struct {
 // a time.
 type Source interface {
 	// Next returns the next prompt. It returns io.EOF when there are no more
-	// (only a replay ends; a file is begun again) and any other error when there
-	// can be no more: a file that cannot be read, one without a usable record, too
-	// many bad ones, a server that does not tokenize.
+	// (only a trace ends; another file is begun again) and any other error when
+	// there can be no more.
 	Next(ctx context.Context) (Prompt, error)
 	// Count is what was given out and skipped since the last call of Count.
 	Count() runlog.DatasetCount
-	io.Closer // lets go of the file
+}
+
+// counter is the count of a source.
+type counter struct{ count runlog.DatasetCount }
+
+func (c *counter) Count() runlog.DatasetCount {
+	count := c.count
+	c.count = runlog.DatasetCount{}
+	return count
+}
+
+// Tokenizer asks the model server how many tokens a text has, special ones left out.
+type Tokenizer interface {
+	Tokenize(ctx context.Context, text string) ([]int32, error)
+}
+
+// Open returns the prompts of one step. It fails on a file that cannot be read and on
+// lengths that make no sense.
+func Open(cfg Config) (Source, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	if cfg.ReusePrompts {
+		cfg.Step = 0
+	}
+	switch cfg.Kind {
+	case Random, Prefix:
+		return &madeSource{cfg: cfg, maker: newMaker(cfg)}, nil
+	}
+	if cfg.Records == nil {
+		var err error
+		if cfg.Records, err = Read(cfg); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.Kind == Replay {
+		return &traceSource{cfg: cfg, maker: newMaker(cfg)}, nil
+	}
+	return newFileSource(cfg), nil
 }

@@ -2,232 +2,191 @@ package dataset
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
-
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"time"
+	"unicode/utf8"
 )
 
-// maxBadShown bounds how many bad records are told one by one.
-const maxBadShown = 5
+// The bounds on a question of ShareGPT and its answer, in tokens, are those of vLLM
+// (benchmarks/datasets, is_valid_sequence).
+const (
+	minTurn     = 4    // of either
+	maxQuestion = 1024 // of the question
+	maxExchange = 2048 // of both
+	maxText     = 64 << 10
+)
 
-// reading is how the records of a file become prompts.
-type reading struct {
-	parse    parse
-	limit    func(context.Context, *Prompt) error // of the answer; nil where the file tells, or nobody
-	addNonce func(*Prompt)                        // makes a prompt new; nil for a nonce before its text
-	why      func() string                        // why lengths are estimated; nil where none ever are
+// fileSource gives out the prompts of a file, again and again.
+type fileSource struct {
+	cfg       Config
+	order     []int // of the records
+	at        int   // in order
+	pass      int   // from 0
+	usable    bool  // a record was
+	tokenizer Tokenizer
+	counter
 }
 
-// file gives out the prompts of a file, again and again unless they are timed.
-type file struct {
-	reading
-	cfg    Config
-	form   form
-	f      *os.File
-	rec    *records
-	nonces nonces
-
-	seq    uint64 // prompts so far
-	pass   int    // from 0
-	usable bool   // a record of this pass was
-	// seen are the records of the first pass; later ones tell nothing new.
-	seen     int
-	bad      int
-	firstBad []string // as an error tells them
-	problem  string   // why the first that gave no prompt did not
-	count    runlog.DatasetCount
-	err      error // for good
+func newFileSource(cfg Config) *fileSource {
+	s := &fileSource{cfg: cfg, tokenizer: cfg.Tokenizer, order: make([]int, len(cfg.Records))}
+	for i := range s.order {
+		s.order[i] = i
+	}
+	if shuffled := cfg.Kind == ShareGPT || cfg.Kind == Custom; shuffled && !cfg.DisableShuffle {
+		s.order = random(cfg.Seed, "order", 0).Perm(len(s.order))
+	}
+	return s
 }
 
-func openFile(cfg Config, form form) (Source, error) {
-	s := &file{cfg: cfg, form: form, reading: form.read(cfg), rec: newRecords(maxRecord), nonces: newNonces(cfg.RunID, cfg.Step)}
-	var err error
-	if s.f, err = openRegular(cfg.Path); err != nil {
-		return nil, readingError(cfg.Path, err)
+func (s *fileSource) Next(ctx context.Context) (Prompt, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return Prompt{}, err
+		}
+		if s.at == len(s.order) && !s.usable {
+			return Prompt{}, fmt.Errorf("no record of data set %s gives a prompt: of %d, %d are longer than asked for and %d shorter, empty or without an answer",
+				s.cfg.Path, len(s.order), s.count.TooLong, s.count.Skipped)
+		}
+		if s.at == len(s.order) {
+			s.at = 0
+			s.pass++
+			s.count.Passes++
+		}
+		i := s.order[s.at]
+		s.at++
+		if p, ok := s.prompt(ctx, &s.cfg.Records[i]); ok {
+			s.usable = true
+			s.count.Prompts++
+			if p.Estimated {
+				s.count.Estimated++
+			}
+			s.vary(&p, i)
+			return p, nil
+		}
 	}
-	if err := s.rewind(); err != nil {
-		s.f.Close()
-		return nil, readingError(cfg.Path, err)
-	}
-	return s, nil
 }
 
-func (s *file) rewind() error {
-	if _, err := s.f.Seek(0, io.SeekStart); err != nil {
-		return err
+// prompt makes a prompt of a record, or counts why there is none.
+func (s *fileSource) prompt(ctx context.Context, r *Record) (Prompt, bool) {
+	p := r.prompt
+	length := utf8.RuneCountInString(p.Text)
+	for _, m := range p.Messages {
+		length += utf8.RuneCountInString(m.Content)
 	}
-	in, err := unpacked(s.f)
-	if err != nil {
-		return err
+	tooLong := s.cfg.MaxPromptLength > 0 && length > s.cfg.MaxPromptLength
+	skipped := r.skip || length < s.cfg.MinPromptLength
+	if s.cfg.OutputLen > 0 {
+		p.MaxTokens = s.cfg.OutputLen
 	}
-	s.rec.reset(in, s.form.text)
-	s.usable = false
-	return nil
+	if s.cfg.Kind == ShareGPT && !tooLong && !skipped {
+		skipped = !s.measure(ctx, &p, r.answer)
+	}
+	switch {
+	case s.pass > 0: // which brings nothing new
+	case tooLong:
+		s.count.TooLong++
+	case skipped:
+		s.count.Skipped++
+	}
+	return p, !tooLong && !skipped
 }
 
-func (s *file) Next(ctx context.Context) (Prompt, error) {
-	if s.err != nil {
-		return Prompt{}, s.err
+// measure sets the length of the answer to that of the recorded one, unless one is
+// asked for, and reports whether vLLM would take the record.
+func (s *fileSource) measure(ctx context.Context, p *Prompt, answer string) bool {
+	question := s.tokens(ctx, p.Text)
+	if p.MaxTokens == 0 {
+		p.MaxTokens = s.tokens(ctx, answer)
+		p.Estimated = s.tokenizer == nil
+		if p.MaxTokens < minTurn {
+			return false
+		}
 	}
+	return question >= minTurn && question <= maxQuestion && question+p.MaxTokens <= maxExchange
+}
+
+// tokens is the length of a text. Once the server did not count one it is not asked
+// again: it may need its time limit to fail.
+func (s *fileSource) tokens(ctx context.Context, text string) int {
+	if s.tokenizer != nil {
+		if ids, err := s.tokenizer.Tokenize(ctx, text); err == nil {
+			return len(ids)
+		}
+		s.tokenizer = nil
+	}
+	ascii, others := 0, 0
+	for _, r := range text {
+		if r < utf8.RuneSelf {
+			ascii++
+		} else {
+			others++
+		}
+	}
+	return (3*ascii + 8*others + 11) / 12 // ⌈ascii/4 + others/1.5⌉
+}
+
+// vary puts a word before the i-th record's prompt, another one in each step.
+func (s *fileSource) vary(p *Prompt, i int) {
+	if s.cfg.Step == 0 {
+		return
+	}
+	all := Words()
+	at := (i + s.cfg.Step) % len(all)
+	word := all[(at+len(all))%len(all)] + " "
+	if len(p.Messages) == 0 {
+		p.Text = word + p.Text
+		return
+	}
+	p.Messages = append(p.Messages[:0:0], p.Messages...) // the record keeps its own
+	p.Messages[0].Content = word + p.Messages[0].Content
+}
+
+// traceSource gives out the requests of a trace, once.
+type traceSource struct {
+	cfg   Config
+	maker maker
+	at    int
+	counter
+}
+
+// Next makes a prompt that is due as long after the first one as its record's
+// timestamp is after the first record's. Equal hash ids stand for equal blocks of it;
+// what they do not cover is its own.
+func (s *traceSource) Next(ctx context.Context) (Prompt, error) {
 	if err := ctx.Err(); err != nil {
 		return Prompt{}, err
 	}
-	p, err := s.find(ctx)
-	if err == nil {
-		return p, nil
+	if s.at == len(s.cfg.Records) {
+		return Prompt{}, io.EOF
 	}
-	s.err = err
-	if !errors.Is(err, io.EOF) && ctx.Err() == nil {
-		s.err = readingError(s.cfg.Path, err)
+	r := s.cfg.Records[s.at]
+	if s.at > 0 && r.timestamp < s.cfg.Records[s.at-1].timestamp {
+		return Prompt{}, fmt.Errorf("reading data set %s: record %d: its timestamp %v is before that of the record before", s.cfg.Path, s.at+1, r.timestamp)
 	}
-	return Prompt{}, s.err
-}
-
-// find reads up to the next record that gives a prompt.
-func (s *file) find(ctx context.Context) (Prompt, error) {
-	for {
-		record, err := s.rec.next(ctx)
-		if errors.Is(err, io.EOF) {
-			if err := s.endOfPass(); err != nil {
-				return Prompt{}, err
-			}
-			continue
-		}
-		var p Prompt
-		if err == nil {
-			p, err = s.prompt(ctx, record)
-		}
-		if s.pass == 0 {
-			s.seen++
-		}
-		if left, ok := errors.AsType[*leftOut](err); ok {
-			if err := s.leaveOut(left); err != nil {
-				return Prompt{}, err
-			}
-			continue
-		}
-		if err != nil {
-			return Prompt{}, err
-		}
-		s.usable = true
-		s.count.Prompts++
-		if p.Estimated {
-			s.count.Estimated++
-		}
-		switch {
-		case s.cfg.ReusePrompts:
-		case s.addNonce != nil:
-			s.addNonce(&p)
-		default:
-			addNonce(&p, s.nonces.at(s.seq))
-		}
-		s.seq++
-		return p, nil
+	all, block := s.maker.units(r.input), s.maker.units(s.cfg.Trace.Block)
+	units := make([]int32, 0, all)
+	for _, id := range r.blocks {
+		units = s.maker.draw(units, min(block, all-len(units)), s.maker.random("block", uint64(id)))
 	}
-}
-
-// prompt makes a prompt of a record, or says why it is left out.
-func (s *file) prompt(ctx context.Context, record []byte) (Prompt, error) {
-	p, err := s.parse(record)
-	if err != nil {
-		return Prompt{}, err
-	}
-	length := p.length()
-	if most := s.cfg.MaxPromptLength; most > 0 && length > most {
-		return Prompt{}, &leftOut{tooLong, fmt.Sprintf("%d characters, the most to take is %d", length, most)}
-	}
-	if least := s.cfg.MinPromptLength; p.Tokens == nil && length < least {
-		return Prompt{}, &leftOut{skipped, fmt.Sprintf("%d characters, the least to take is %d", length, least)}
-	}
-	switch {
-	case s.cfg.OutputLen > 0:
+	units = s.maker.draw(units, all-len(units), s.maker.random("trace", uint64(s.at)))
+	p := s.maker.prompt(units, r.input)
+	p.MaxTokens = r.prompt.MaxTokens
+	if s.cfg.OutputLen > 0 {
 		p.MaxTokens = s.cfg.OutputLen
-	case s.limit != nil:
-		if err := s.limit(ctx, &p); err != nil {
-			return Prompt{}, err
-		}
 	}
+	seconds := (r.timestamp - s.cfg.Records[0].timestamp) * s.cfg.Trace.Second
+	p.At = time.Duration(seconds * float64(time.Second)).Round(time.Microsecond)
+	s.at++
+	s.count.Prompts++
 	return p, nil
 }
 
-// leaveOut counts a record that gives no prompt, once, and fails when too many are
-// bad.
-func (s *file) leaveOut(left *leftOut) error {
-	if s.pass > 0 {
-		return nil
-	}
-	told := s.rec.where() + ": " + left.reason
-	if s.problem == "" {
-		s.problem = told
-	}
-	switch left.fault {
-	case tooLong:
-		s.count.TooLong++
-		return nil
-	case skipped:
-		s.count.Skipped++
-		return nil
-	}
-	s.bad++
-	s.count.BadLine++
-	if len(s.firstBad) < maxBadShown {
-		s.firstBad = append(s.firstBad, told)
-		s.count.FirstBad = append(s.count.FirstBad, told)
-	}
-	if most := max(0, s.cfg.MaxBadRecords); s.bad > most {
-		return fmt.Errorf("more than %d bad records: %s%s", most, strings.Join(s.firstBad, "; "), s.otherKind())
-	}
-	return nil
-}
-
-// endOfPass begins the file again, unless it was a trace or there is nothing in
-// it.
-func (s *file) endOfPass() error {
-	switch {
-	case s.usable && s.form.timed:
-		return io.EOF
-	case s.usable:
-		s.pass++
-		s.count.Passes++
-		return s.rewind()
-	case s.pass > 0:
-		return errors.New("it has changed since it was opened: no usable record is left")
-	case s.seen == 0:
-		return errors.New("there is no record in it")
-	}
-	units := s.rec.unit()
-	if s.seen != 1 {
-		units += "s"
-	}
-	return fmt.Errorf("no usable record among %d %s: first problem: %s%s", s.seen, units, s.problem, s.otherKind())
-}
-
-// otherKind is advice where the file seems to be of a kind that was not asked
-// for.
-func (s *file) otherKind() string {
-	kind, err := detect(s.cfg.Path)
-	if err != nil || kind == s.cfg.Kind {
-		return ""
-	}
-	return fmt.Sprintf("; it looks like kind %s, not %s", kind, s.cfg.Kind)
-}
-
-func (s *file) Count() runlog.DatasetCount {
-	c := s.count
-	if c.Estimated > 0 {
-		c.EstimatedWhy = s.why()
-	}
-	s.count = runlog.DatasetCount{}
-	return c
-}
-
-func (s *file) Close() error {
-	if s.err == nil {
-		s.err = os.ErrClosed
-	}
-	return s.f.Close()
+// Words are one token each, with the blank before them, in the usual
+// vocabularies.
+func Words() []string {
+	return strings.Fields("the of and to in is you that it he was for on are as with his they at be this have " +
+		"from or one had by word but not what all were we when your can said there use an each which she do how " +
+		"their if will up other about out many then them these so some her would make")
 }

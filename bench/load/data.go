@@ -20,17 +20,20 @@ const (
 // checkDataset takes a first prompt, so that a file that cannot serve is told
 // before a step begins.
 func (s *Session) checkDataset(ctx context.Context) error {
+	var err error
+	if s.cfg.Dataset.Records, err = dataset.Read(s.dataset(runlog.Step{})); err != nil {
+		return err
+	}
 	source, err := dataset.Open(s.dataset(runlog.Step{}))
 	if err != nil {
 		return err
 	}
-	defer source.Close()
 	p, err := source.Next(ctx)
 	if err != nil {
 		return err
 	}
 	s.readAhead = readAheadFor(&p)
-	if p.AimedTokens > 0 && p.ExpectedTokens == 0 {
+	if p.AimedTokens > 0 {
 		s.calibrate(ctx, p.AimedTokens)
 	}
 	return nil
@@ -39,7 +42,7 @@ func (s *Session) checkDataset(ctx context.Context) error {
 // dataset is the configuration of a step's prompts.
 func (s *Session) dataset(step runlog.Step) dataset.Config {
 	d, run := s.cfg.Dataset, &s.cfg.Run
-	d.Seed, d.API, d.RunID, d.Step, d.ReusePrompts = run.Seed, run.API, run.ID, step.Index, run.ReusePrompts
+	d.Seed, d.API, d.Step, d.ReusePrompts = run.Seed, run.API, step.Index, run.ReusePrompts
 	if d.Kind == dataset.ShareGPT && d.OutputLen == 0 {
 		d.OutputLen = step.MaxTokens // the recorded answers need not be counted then
 		d.Tokenizer = tokenizer{s.client, run.Model}
@@ -69,13 +72,10 @@ func (s *Session) calibrate(ctx context.Context, aimed int) {
 // countTokens is how many tokens the server counts in a prompt of so many words, 0
 // where it does not say.
 func (s *Session) countTokens(ctx context.Context, words int) int {
-	source, err := dataset.Open(dataset.Config{
-		Kind: dataset.Random, API: openai.Chat, Seed: s.cfg.Run.Seed, RunID: fmt.Sprintf("%s/%d words", s.cfg.Run.ID, words), InputLen: words, OutputLen: 1,
-	})
+	source, err := dataset.Open(dataset.Config{Kind: dataset.Random, Seed: s.cfg.Run.Seed, Step: -words, InputLen: words})
 	if err != nil {
 		return 0 // cannot be
 	}
-	defer source.Close()
 	p, err := source.Next(ctx)
 	if err != nil {
 		return 0 // ctx is over
@@ -103,14 +103,6 @@ func (t tokenizer) Tokenize(ctx context.Context, text string) ([]int32, error) {
 	return ids, nil
 }
 
-func (t tokenizer) Detokenize(ctx context.Context, ids []int32) (string, error) {
-	text, failure := t.client.Detokenize(ctx, t.model, ids)
-	if failure != nil {
-		return "", fmt.Errorf("asking the server to detokenize: %w", failure)
-	}
-	return text, nil
-}
-
 // warmUpUsers is how many requests of a warm-up are in flight where the step has
 // no such number.
 const warmUpUsers = 64
@@ -123,13 +115,12 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 		return nil
 	}
 	d := s.dataset(step)
-	d.RunID += "-warm-up" // other prompts than the step's, which must not be cached
+	d.Step = -1 - step.Index // other prompts than the step's, which must not be cached
 	d.ReusePrompts = false
 	source, err := dataset.Open(d)
 	if err != nil {
 		return err
 	}
-	defer source.Close()
 	var first *openai.Failure
 	failed := 0
 	r := runner{

@@ -210,7 +210,6 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	if err != nil {
 		return err
 	}
-	defer prompts.Close()
 	if err := s.warmUp(ctx, step); err != nil {
 		return err
 	}

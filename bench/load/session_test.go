@@ -58,7 +58,7 @@ func plan(t *testing.T, url string) Config {
 		Client:  openai.Config{BaseURL: url, KeepAlive: true},
 		Run:     runlog.Run{URL: url, API: openai.Completions, Dataset: "random"},
 		Steps:   []runlog.Step{step(0, 2), step(1, 4)},
-		Dataset: dataset.Config{Kind: dataset.Random, InputLen: 40, OutputLen: 5},
+		Dataset: dataset.Config{Kind: dataset.Random, TokenIDs: true, InputLen: 40, OutputLen: 5},
 		Folder:  filepath.Join(t.TempDir(), "run"),
 	}
 }
@@ -389,7 +389,7 @@ func TestCalibration(t *testing.T) {
 			server := httptest.NewServer(tc.server)
 			defer server.Close()
 			cfg := plan(t, server.URL)
-			cfg.Run.API = openai.Chat
+			cfg.Run.API, cfg.Dataset.TokenIDs = openai.Chat, false
 			cfg.Steps, cfg.Dataset.InputLen = cfg.Steps[:1], tc.length
 			result, err := Run(t.Context(), cfg)
 			if err != nil || result.Succeeded != 10 || result.Attempted != 10 || len(result.Notes) != 1 || !strings.Contains(result.Notes[0], tc.note) {

@@ -67,8 +67,6 @@ func (p *prompts) Count() runlog.DatasetCount {
 	return c
 }
 
-func (p *prompts) Close() error { return nil }
-
 // standIn answers after some time, and notes how many requests it has at once.
 type standIn struct {
 	takes func(seq int) time.Duration

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/vocabulary"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 )
 
 // DefaultPrompt asks for an answer of some length in a few tokens.
@@ -32,7 +32,7 @@ func (t Target) text(nonce string) string {
 // randomWords makes n words that are one token each in the usual vocabularies.
 // How many tokens the server counted is told by its usage.
 func randomWords(n int, seed string) string {
-	usual := vocabulary.Words()
+	usual := dataset.Words()
 	h := fnv.New64a()
 	h.Write([]byte(seed))
 	r := rand.New(rand.NewPCG(h.Sum64(), uint64(n)))

@@ -55,7 +55,7 @@ func (g *gather) limitWarning(s *Step) (list words.List) {
 // log tells.
 func asksLength(p *section) bool {
 	run := p.log.run
-	switch dataset.Kind(run.Dataset) {
+	switch kind, _ := dataset.ParseKind(run.Dataset); kind {
 	case dataset.Random, dataset.Prefix, dataset.ShareGPT, dataset.Replay:
 		return true
 	}

@@ -117,10 +117,11 @@ func (g *gather) vocabularyWarning() (list words.List) {
 	}
 	byID := func(p *section) bool {
 		made := []dataset.Kind{dataset.Random, dataset.Prefix, dataset.Replay}
-		return p.log.run.API == openai.Completions && slices.Contains(made, dataset.Kind(p.log.run.Dataset))
+		kind, _ := dataset.ParseKind(p.log.run.Dataset)
+		return p.log.run.API == openai.Completions && slices.Contains(made, kind)
 	}
 	refused := slices.ContainsFunc([]openai.Reason{openai.ReasonStreamError, openai.ReasonHTTP4xx, openai.ReasonHTTP5xx}, said)
 	list.If(refused && slices.ContainsFunc(g.joined.parts, byID),
-		"The server refused token ids that the model does not have: give its vocab_size (config.json) as --random-vocabulary-size.")
+		"The server refused token ids that the model does not have: leave out --prompt-token-ids.")
 	return list
 }

@@ -146,7 +146,8 @@ func (g *gather) percentileWarning(s *Step) []string {
 func (g *gather) wantsCacheHits() bool {
 	return slices.ContainsFunc(g.joined.parts, func(p *section) bool {
 		run := &p.log.run
-		return run.ReusePrompts || run.Dataset == string(dataset.Prefix) || run.Dataset == string(dataset.Replay)
+		kind, _ := dataset.ParseKind(run.Dataset)
+		return run.ReusePrompts || kind == dataset.Prefix || kind == dataset.Replay
 	})
 }
 

@@ -177,7 +177,7 @@ func TestWarnings(t *testing.T) {
 			},
 			want: []string{
 				"50 of 400 requests failed (12.5 %: stream_error 50): latencies are of those that did not, so read them beside this share.",
-				"The server refused token ids that the model does not have: give its vocab_size (config.json) as --random-vocabulary-size.",
+				"The server refused token ids that the model does not have: leave out --prompt-token-ids.",
 			},
 		},
 		"such an error of a server that was sent text": {

@@ -14,7 +14,7 @@ type dataFlags struct {
 	kind, path           string
 	pathSet, inputLenSet bool
 	secondSet, blockSet  bool // of a replay
-	maxBad               int
+	ratio                float64
 	reuse                bool
 	outputLen            map[dataset.Kind]*int // of the kinds that have a flag of their own
 	prefixes             struct{ number, length, suffix int }
@@ -31,9 +31,8 @@ func (d *dataFlags) register(c flagSet) {
 	bind(c.Flag("dataset-path", "Path of the file with the prompts.").IsSetByUser(&d.pathSet), filename(&d.path))
 	c.Flag("min-prompt-length", "Minimum length of a prompt in characters; shorter ones are skipped.").IntVar(&o.MinPromptLength)
 	c.Flag("max-prompt-length", "Maximum length of a prompt in characters; longer ones are skipped, 0 for none. Default: none; on a command line of evalscope-perf 256, as there.").IntVar(&o.MaxPromptLength)
-	c.Flag("max-bad-records", "Maximum number of unusable records, above which the run stops.").Default("100").IntVar(&d.maxBad)
 	c.Flag("reuse-prompts", "Send prompts verbatim and the same ones in each step, although the server may have them in its cache.").BoolVar(&d.reuse)
-	c.Flag("input-len", "Length of a random prompt in tokens: exact as token ids or where the server tokenizes, else estimated.").
+	c.Flag("input-len", "Length of a random prompt in tokens: exact as token ids, else within a few per cent.").
 		Default("1024").IsSetByUser(&d.inputLenSet).IntVar(&o.InputLen)
 	d.outputLen = map[dataset.Kind]*int{}
 	length := func(kind dataset.Kind, f *kingpin.FlagClause) {
@@ -43,33 +42,27 @@ func (d *dataFlags) register(c flagSet) {
 	c.Flag("output-len", "Length of an answer in tokens, whatever the data set says.").IntVar(&o.OutputLen)
 	length(dataset.ShareGPT, c.Flag("sharegpt-output-len", "Length of the answer to a question of ShareGPT in tokens."))
 	length(dataset.Custom, c.Flag("custom-output-len", "Length of the answer to a prompt of kind custom in tokens; -1 as its record says. Default: -1; 256 for --dataset-name, as vLLM's tool has it."))
-	bind(c.Flag("random-range-ratio", "Spread of random lengths, uniform within this ratio of them: from 0 to below 1.").Default("0"), scalar(&o.RangeRatio, parseRatio))
+	bind(c.Flag("random-range-ratio", "Spread of random lengths, uniform within this ratio of them: from 0 to below 1.").Default("0"), scalar(&d.ratio, parseRatio))
 	c.Flag("random-prefix-len", "Length of the prefix that all random prompts share, in tokens.").Default("0").IntVar(&o.PrefixLen)
-	c.Flag("random-vocabulary-size", "Upper bound of the token ids of random prompts, which begin at 1000; the model's vocabulary where the server tells a smaller one.").Default("30000").IntVar(&o.VocabularySize)
+	c.Flag("prompt-token-ids", "Send random prompts as token ids, whose number is exact; with --api completions only.").BoolVar(&o.TokenIDs)
+	c.Flag("disable-shuffle", "Take the records of ShareGPT and custom in the order of the file.").BoolVar(&o.DisableShuffle)
 	c.Flag("prefix-repetition-num-prefixes", "Number of shared prefixes.").Default("10").IntVar(&d.prefixes.number)
 	c.Flag("prefix-repetition-prefix-len", "Length of a shared prefix in tokens.").Default("256").IntVar(&d.prefixes.length)
 	c.Flag("prefix-repetition-suffix-len", "Length of the prompt after a shared prefix in tokens.").Default("256").IntVar(&d.prefixes.suffix)
 	length(dataset.Prefix, c.Flag("prefix-repetition-output-len", "Length of the answer after a shared prefix in tokens.").Default("128"))
-	c.Flag("timed-trace-sec-multiplier", "Unit of a replay's timestamps in seconds. Default: 0.001; 1 for --dataset-name timed_trace, as vLLM's tool has it.").
+	c.Flag("timed-trace-sec-multiplier", "Unit of a trace's timestamps in seconds. Default: 1.").
 		IsSetByUser(&d.secondSet).Float64Var(&o.Trace.Second)
-	c.Flag("timed-trace-chunk-hash-size", "Length of the block that a hash id of a replay names, in tokens. Default: 512; 16 for --dataset-name timed_trace.").
+	c.Flag("timed-trace-chunk-hash-size", "Length of the block that a hash id of a trace names, in tokens. Default: 16.").
 		IsSetByUser(&d.blockSet).IntVar(&o.Trace.Block)
-	c.Flag("timed-trace-label-timestamp", "Key of a replay's records that holds the timestamp.").Hidden().Default("timestamp").StringVar(&o.Trace.Timestamp)
-	c.Flag("timed-trace-label-input-length", "Key of a replay's records that holds the input-length.").Hidden().Default("input_length").StringVar(&o.Trace.InputLength)
-	c.Flag("timed-trace-label-output-length", "Key of a replay's records that holds the output-length.").Hidden().Default("output_length").StringVar(&o.Trace.OutputLength)
-	c.Flag("timed-trace-label-hash-ids", "Key of a replay's records that holds the hash-ids.").Hidden().Default("hash_ids").StringVar(&o.Trace.HashIDs)
 }
 
 // dataset is the data set that the flags name. Its error is of the command line, unless
 // the file cannot be read.
 func (d *dataFlags) dataset() (dataset.Config, error) {
 	c := d.config
-	c.Path, c.MaxBadRecords = d.path, d.maxBad
-	if c.MaxBadRecords == 0 {
-		c.MaxBadRecords = -1 // none, see dataset.Config
-	}
-	if c.RangeRatio == 1 {
-		c.RangeRatio = 0 // old versions of vLLM's tool: the least is the whole of the length
+	c.Path = d.path
+	if d.ratio < 1 { // 1 in old versions of vLLM's tool: the least is the whole of the length
+		c.InputRangeRatio, c.OutputRangeRatio = d.ratio, d.ratio
 	}
 	var err error
 	switch {

@@ -14,9 +14,8 @@ const noTokenizer = "no tokenizer is loaded"
 // bench serve of 0.33, which are known by --backend, --dataset-name or --num-prompts.
 func vllm() otherTool {
 	const (
-		noShuffle = "the records of a file are taken in their own order"
-		noPlots   = "the report has pictures of its own"
-		noMedia   = "there are no prompts with pictures or sound"
+		noPlots = "the report has pictures of its own"
+		noMedia = "there are no prompts with pictures or sound"
 	)
 	flags := []otherFlag{
 		{name: "base-url", ours: "url"},
@@ -35,7 +34,6 @@ func vllm() otherTool {
 		{name: "tokenizer-mode", value: true, because: noTokenizer},
 		{name: "disable-tqdm", because: "progress goes to standard error; --quiet shows none"},
 		{name: "profile", because: "the server is not told to profile itself"},
-		{name: "disable-shuffle", because: noShuffle},
 		{name: "skip-chat-template", because: "prompts are sent as they are"},
 		{name: "enable-multimodal-chat", because: noMedia},
 		{name: "custom-ensure-client-side-data", because: noMedia},
@@ -89,10 +87,6 @@ func isVLLM(t *translation) bool {
 // implyVLLM adds the defaults of vLLM's tool, and the output that it prints.
 func implyVLLM(t *translation) error {
 	name := t.value("dataset")
-	if name == "timed_trace" || name == "timed-trace" {
-		t.add("timed-trace-sec-multiplier", "1")
-		t.add("timed-trace-chunk-hash-size", "16")
-	}
 	if !isVLLM(t) {
 		return nil
 	}

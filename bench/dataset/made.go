@@ -1,0 +1,123 @@
+package dataset
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+)
+
+// Token ids of made prompts leave the lowest alone, since special tokens often come
+// first, and end where every current model has more.
+const (
+	firstToken = 1000
+	lastToken  = 29999
+)
+
+// maker makes prompts of units: words, or token ids.
+type maker struct {
+	cfg   Config
+	words []string // nil when units are token ids
+}
+
+func newMaker(cfg Config) maker {
+	if cfg.TokenIDs {
+		return maker{cfg: cfg}
+	}
+	return maker{cfg: cfg, words: Words()}
+}
+
+// random returns the i-th source of a named purpose: what is drawn for one prompt does
+// not depend on what others drew, and is another in each step.
+func (m maker) random(purpose string, i uint64) *rand.Rand {
+	return random(m.cfg.Seed, fmt.Sprint(purpose, m.cfg.Step), i)
+}
+
+func random(seed uint64, purpose string, i uint64) *rand.Rand {
+	h := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%d", purpose, seed, i))
+	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(h[:]), binary.BigEndian.Uint64(h[8:])))
+}
+
+// units is how many units make so many tokens.
+func (m maker) units(tokens int) int {
+	if m.words == nil || tokens == 0 {
+		return tokens
+	}
+	return max(1, int(math.Round(float64(tokens)/m.cfg.TokensPerWord)))
+}
+
+// draw adds n units.
+func (m maker) draw(units []int32, n int, r *rand.Rand) []int32 {
+	for range n {
+		if m.words == nil {
+			units = append(units, firstToken+r.Int32N(lastToken+1-firstToken))
+		} else {
+			units = append(units, r.Int32N(int32(len(m.words))))
+		}
+	}
+	return units
+}
+
+// prompt is made of the units, which are to make so many tokens.
+func (m maker) prompt(units []int32, tokens int) Prompt {
+	if m.words == nil {
+		return Prompt{Tokens: units, ExpectedTokens: tokens}
+	}
+	words := make([]string, len(units))
+	for i, unit := range units {
+		words[i] = m.words[unit]
+	}
+	return Prompt{Text: strings.Join(words, " "), AimedTokens: tokens}
+}
+
+// madeSource gives out prompts of kinds Random and Prefix, without end.
+type madeSource struct {
+	cfg   Config
+	maker maker
+	seq   uint64
+	order []int // of the prefixes, in this round
+	counter
+}
+
+func (s *madeSource) Next(ctx context.Context) (Prompt, error) {
+	if err := ctx.Err(); err != nil {
+		return Prompt{}, err
+	}
+	r := s.maker.random("prompt", s.seq)
+	prefix, body, output := s.shape(r)
+	units := s.maker.draw(nil, s.maker.units(s.cfg.PrefixLen), s.maker.random("prefix", uint64(prefix)))
+	units = s.maker.draw(units, s.maker.units(body), r)
+	p := s.maker.prompt(units, s.cfg.PrefixLen+body)
+	p.MaxTokens = output
+	s.seq++
+	s.count.Prompts++
+	return p, nil
+}
+
+// shape returns the number of the prompt's prefix, and its lengths in tokens.
+func (s *madeSource) shape(r *rand.Rand) (prefix, body, output int) {
+	if s.cfg.Kind == Random {
+		least := 1
+		if s.cfg.PrefixLen > 0 {
+			least = 0
+		}
+		return 0, spread(r, s.cfg.InputLen, s.cfg.InputRangeRatio, least), spread(r, s.cfg.OutputLen, s.cfg.OutputRangeRatio, 1)
+	}
+	// Every prefix comes once a round, in an order of its own, as if all had been
+	// shuffled.
+	n := uint64(s.cfg.NumPrefixes)
+	if s.seq%n == 0 {
+		s.order = s.maker.random("order", s.seq/n).Perm(s.cfg.NumPrefixes)
+	}
+	return s.order[s.seq%n], s.cfg.SuffixLen, s.cfg.OutputLen
+}
+
+// spread draws a length evenly from the range around n.
+func spread(r *rand.Rand, n int, ratio float64, least int) int {
+	low := max(least, int(math.Floor(float64(n)*(1-ratio))))
+	high := max(least, int(math.Ceil(float64(n)*(1+ratio))))
+	return low + r.IntN(high-low+1)
+}
