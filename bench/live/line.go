@@ -3,6 +3,7 @@ package live
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,38 +20,37 @@ const (
 	writeEvery = 10 * time.Second
 )
 
-// Line tells of a step in one line: on a terminal drawn over itself, elsewhere
-// written every 10 s.
+// Line shows a step in one line: on a terminal drawn over itself, elsewhere written
+// every 10 s.
 type Line struct {
 	out     io.Writer
 	width   int // columns of the terminal, 0 for none
+	steps   int // in all, 0 where they are chosen as the run goes
+	number  int // of the present step, from 1
+	step    runlog.Step
+	meter   *load.Meter
 	stop    chan struct{}
 	stopped sync.WaitGroup
-	step    int // from 1
-	steps   int
 
 	mu   sync.Mutex
 	ttft *hdrhistogram.Histogram // µs, of the step
-	last int64                   // when the last request until now was over, Unix nanoseconds
+	last time.Time               // when the last request until now was over
 }
 
 // NewLine writes to out, which is a terminal of so many columns, or none if width
 // is 0.
-func NewLine(out io.Writer, width int) *Line {
-	return &Line{out: out, width: width}
-}
+func NewLine(out io.Writer, width int) *Line { return &Line{out: out, width: width} }
 
 // RunStarted takes how many steps there will be.
-func (l *Line) RunStarted(r runlog.Run) { l.step, l.steps = 0, len(r.Steps) }
+func (l *Line) RunStarted(r runlog.Run) { l.number, l.steps = 0, len(r.Steps) }
 
 // StepStarted begins a line.
 func (l *Line) StepStarted(s runlog.Step, meter *load.Meter) {
-	l.step++
-	l.mu.Lock()
-	l.ttft, l.last = hdrhistogram.New(1, time.Hour.Microseconds(), 3), 0
-	l.mu.Unlock()
+	l.number++
+	l.step, l.meter = s, meter
+	l.ttft, l.last = hdrhistogram.New(1, time.Hour.Microseconds(), 3), time.Time{}
 	l.stop = make(chan struct{})
-	l.stopped.Go(func() { l.follow(s, meter) })
+	l.stopped.Go(l.follow)
 }
 
 // RequestDone takes a request that is over.
@@ -58,14 +58,14 @@ func (l *Line) RequestDone(r *runlog.Request) {
 	if r.Never {
 		return
 	}
-	ttft, ok := openai.TTFT(&r.Trace)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.last = max(l.last, r.Trace.Started.Add(r.Trace.End).UnixNano())
-	if !ok {
-		return
+	if end := r.Trace.Started.Add(r.Trace.End); end.After(l.last) {
+		l.last = end
 	}
-	_ = l.ttft.RecordValue(min(ttft, time.Hour).Microseconds()) // fails afterLast an hour only
+	if ttft, ok := openai.TTFT(&r.Trace); ok {
+		_ = l.ttft.RecordValue(min(ttft, time.Hour).Microseconds()) // in range
+	}
 }
 
 // StepEnded ends the line.
@@ -74,57 +74,90 @@ func (l *Line) StepEnded(runlog.StepEnd) {
 	l.stopped.Wait()
 }
 
-func (l *Line) follow(s runlog.Step, meter *load.Meter) {
-	draw, every := l.writer()
+func (l *Line) follow() {
+	write, every := l.write, writeEvery
+	if l.width > 0 {
+		write, every = l.draw, drawEvery
+	}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			draw(l.state(s, meter, false), false)
+			write(l.text(time.Now(), false))
 		case <-l.stop:
-			draw(l.state(s, meter, true), true)
+			write(l.text(l.last, true))
+			if l.width > 0 {
+				fmt.Fprintln(l.out)
+			}
 			return
 		}
 	}
 }
 
-// writer is how a state is shown, and how often.
-func (l *Line) writer() (func(st state, last bool), time.Duration) {
-	place := ""
-	if l.steps > 1 {
-		place = fmt.Sprintf("step %d of %d, ", l.step, l.steps)
-	}
-	if l.width == 0 {
-		return func(st state, _ bool) { fmt.Fprintf(l.out, "%s%s: %s\n", place, st.name, st) }, writeEvery
-	}
-	d := drawing{out: l.out, columns: l.width - 1} // a line as wide as the terminal would wrap
-	return func(st state, last bool) {
-		d.draw(place, st)
-		if last {
-			fmt.Fprintln(l.out)
-		}
-	}, drawEvery
+func (l *Line) write(text string) { fmt.Fprintln(l.out, text) }
+
+// draw draws a text over the last one, cut where the terminal would wrap it.
+func (l *Line) draw(text string) {
+	room := l.width - 1
+	fmt.Fprintf(l.out, "\r%-*.*s", room, room, text)
 }
 
-func (l *Line) state(s runlog.Step, meter *load.Meter, ended bool) state {
-	st := state{
-		name: s.Title(), level: s.Level(), requests: s.Requests, duration: s.Duration, ended: ended,
-		attempted: meter.Attempted.Load(), queued: meter.Queued.Load(), inFlight: meter.InFlight.Load(),
-		succeeded: meter.Succeeded.Load(), failed: meter.Failed.Load(), canceled: meter.Canceled.Load(),
-	}
+// text says how the step stands at an instant, at its end that of the last request over.
+func (l *Line) text(at time.Time, ended bool) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if first := meter.FirstSent.Load(); first > 0 {
-		until := time.Now().UnixNano()
-		if ended {
-			until = l.last
+	m, s := l.meter, l.step
+	var b strings.Builder
+	if l.steps > 1 {
+		fmt.Fprintf(&b, "step %d of %d, ", l.number, l.steps)
+	}
+	b.WriteString(s.Title())
+	if m.FirstSent.Load() == 0 {
+		b.WriteString(": making prompts")
+		return b.String()
+	}
+	succeeded, failed := m.Succeeded.Load(), m.Failed.Load()
+	over := succeeded + failed + m.Canceled.Load()
+	fmt.Fprintf(&b, ": %d", over)
+	if s.Requests > 0 {
+		fmt.Fprintf(&b, "/%d", s.Requests)
+	}
+	elapsed := at.Sub(time.Unix(0, m.FirstSent.Load()))
+	fmt.Fprintf(&b, " requests, %.2f/s, %d failed", float64(succeeded)/max(elapsed.Seconds(), 1e-3), failed)
+	if left := l.left(elapsed, over); left >= time.Second && !ended {
+		fmt.Fprintf(&b, ", %s left", left.Round(time.Second))
+	}
+	fmt.Fprintf(&b, ", %d in flight", m.InFlight.Load())
+	if queued := m.Queued.Load(); queued > 0 {
+		fmt.Fprintf(&b, ", %d queued", queued)
+	}
+	if l.ttft.TotalCount() > 0 {
+		fmt.Fprintf(&b, ", TTFT p50 %s p99 %s", l.quantile(50), l.quantile(99))
+	}
+	return b.String()
+}
+
+// left is the time the step will take yet by whichever limit comes first, if it goes on
+// as it went; 0 where that is not known, as while users start.
+func (l *Line) left(elapsed time.Duration, over int64) time.Duration {
+	left := time.Duration(0)
+	if l.step.Duration > 0 {
+		left = max(0, l.step.Duration-elapsed)
+	}
+	if l.step.Requests > 0 && over > 0 && elapsed > 2*l.step.RampUp {
+		byNumber := time.Duration(float64(elapsed) * float64(int64(l.step.Requests)-over) / float64(over))
+		if left == 0 || byNumber < left {
+			left = byNumber
 		}
-		st.elapsed = time.Duration(max(0, until-first))
 	}
-	if st.timed = l.ttft.TotalCount() > 0; st.timed {
-		st.p50 = time.Duration(l.ttft.ValueAtQuantile(50)) * time.Microsecond
-		st.p99 = time.Duration(l.ttft.ValueAtQuantile(99)) * time.Microsecond
+	return left
+}
+
+func (l *Line) quantile(p float64) time.Duration {
+	d := time.Duration(l.ttft.ValueAtQuantile(p)) * time.Microsecond
+	if d >= time.Second {
+		return d.Round(100 * time.Millisecond)
 	}
-	return st
+	return d.Round(time.Millisecond)
 }

@@ -57,7 +57,7 @@ func NewMetrics() *Metrics {
 	m.requests = counter("requests_total", "Requests that are over.")
 	m.promptTokens = counter("prompt_tokens_total", "Prompt tokens as counted by the server.")
 	m.outputTokens = counter("output_tokens_total", "Output tokens as counted by the server.")
-	m.steadySeconds = counter("steady_seconds_total", "Time at the step's load: from all users in flight, or an open loop's first answer, to the last request sent until now.")
+	m.steadySeconds = counter("steady_seconds_total", "Time at the step's load: from all users in flight, or an open loop's first answer, to the last request sent.")
 	m.steadyRequests = counter("steady_requests_total", "Successful requests that were over in that time.")
 	m.steadyTokens = counter("steady_output_tokens_total", "Output tokens of successful requests that came in that time.")
 	m.concurrency = gauge("concurrency", "Requests that are to be in flight, or at most; absent without a bound.")
@@ -79,7 +79,7 @@ func (m *Metrics) RunStarted(r runlog.Run) {
 func (m *Metrics) StepStarted(s runlog.Step, meter *load.Meter) {
 	m.mu.Lock()
 	labels := []string{m.target, m.model, s.Name()}
-	m.labels, m.meter, m.steady, m.running = labels, meter, newSteady(s, meter), true
+	m.labels, m.meter, m.steady, m.running = labels, meter, steady{step: s, meter: meter}, true
 	m.mu.Unlock()
 	m.latency.Open(labels...)
 	for _, c := range m.fromZero {
@@ -111,8 +111,10 @@ func (m *Metrics) RequestDone(r *runlog.Request) {
 	}
 	m.latency.Observe(&r.Trace, labels...)
 	m.mu.Lock()
-	m.steady.take(&r.Trace)
+	requests, tokens := m.steady.take(&r.Trace)
 	m.mu.Unlock()
+	m.steadyRequests.WithLabelValues(labels...).Add(requests)
+	m.steadyTokens.WithLabelValues(labels...).Add(tokens)
 	if u := r.Trace.Usage; u != nil {
 		m.promptTokens.WithLabelValues(labels...).Add(float64(u.PromptTokens))
 		m.outputTokens.WithLabelValues(labels...).Add(float64(u.CompletionTokens))
@@ -124,16 +126,8 @@ func (m *Metrics) RequestDone(r *runlog.Request) {
 func (m *Metrics) StepEnded(runlog.StepEnd) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.settle()
+	m.steadySeconds.WithLabelValues(m.labels...).Add(m.steady.grown().Seconds())
 	m.running = false
-}
-
-// settle counts the steady time until now. The caller holds mu.
-func (m *Metrics) settle() {
-	grown := m.steady.settle()
-	m.steadySeconds.WithLabelValues(m.labels...).Add(grown.time.Seconds())
-	m.steadyRequests.WithLabelValues(m.labels...).Add(float64(grown.requests))
-	m.steadyTokens.WithLabelValues(m.labels...).Add(grown.tokens)
 }
 
 // Describe implements [prometheus.Collector].
@@ -148,7 +142,6 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.meter != nil {
-		m.settle()
 		m.setPresent()
 	}
 	for _, c := range m.collectors {
@@ -156,7 +149,8 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// setPresent sets the gauges of the present step. The caller holds mu.
+// setPresent sets the gauges of the present step, and counts its steady time until now.
+// The caller holds mu.
 func (m *Metrics) setPresent() {
 	for _, g := range []*prometheus.GaugeVec{m.inFlight, m.queued, m.phase} {
 		g.Reset() // lets go of the step before
@@ -166,6 +160,7 @@ func (m *Metrics) setPresent() {
 	if !m.running {
 		return
 	}
+	m.steadySeconds.WithLabelValues(m.labels...).Add(m.steady.grown().Seconds())
 	for _, p := range []phase{ramp, level, drain} {
 		m.phase.WithLabelValues(append(slices.Clone(m.labels), string(p))...)
 	}

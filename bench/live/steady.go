@@ -17,29 +17,14 @@ const (
 	drain phase = "drain"
 )
 
-// counts are what happened in a part of the steady time.
-type counts struct {
-	time     time.Duration
-	requests int
-	tokens   float64
-}
-
 // steady follows the steady time of a step as a report defines it: from the instant
-// at which the load is what it was to be, to the last request sent. What happens
-// after the last request sent until now counts once another one is sent, so that
-// the drain never does.
+// at which the load is what it was to be, to the last request sent.
 type steady struct {
-	step  runlog.Step
-	meter *load.Meter
-
-	from           int64  // Unix nanoseconds, 0 while the load is on its way
-	to             int64  // the time until here is counted
-	counted        counts // counted and not yet settled
-	afterLast      counts // after the last request sent, to count with the next
-	afterLastUntil int64  // until when afterLast reaches
+	step    runlog.Step
+	meter   *load.Meter
+	from    int64 // Unix nanoseconds, 0 while the load is on its way
+	counted time.Duration
 }
-
-func newSteady(s runlog.Step, meter *load.Meter) steady { return steady{step: s, meter: meter} }
 
 // begin finds out whether the load has come to its level. answered is when a
 // successful request was over, 0 for none.
@@ -54,57 +39,47 @@ func (w *steady) begin(answered int64) {
 	}
 }
 
-// take counts a request that was sent and is over.
-func (w *steady) take(t *openai.Trace) {
+// end is where the steady time ends as far as is known: now, while requests are sent.
+func (w *steady) end() int64 {
+	if w.meter.SendingOver.Load() {
+		return w.meter.LastSent.Load()
+	}
+	return time.Now().UnixNano()
+}
+
+// take returns what a request that is over adds: whether it was over in the steady time,
+// and how many of its output tokens came in it.
+func (w *steady) take(t *openai.Trace) (requests, tokens float64) {
 	start := t.Started.UnixNano()
-	end := start + int64(t.End)
+	over := start + int64(t.End)
 	if t.Failure != nil {
-		return
+		return 0, 0
 	}
-	w.begin(end)
+	w.begin(over)
 	if w.from == 0 {
-		return
+		return 0, 0
 	}
-	w.advance()
-	part := func(at int64) *counts {
-		if at <= w.to {
-			return &w.counted
-		}
-		w.afterLastUntil = max(w.afterLastUntil, at)
-		return &w.afterLast
+	end := w.end()
+	if over >= w.from && over <= end {
+		requests = 1
 	}
-	if end >= w.from {
-		part(end).requests++
-	}
-	tokens, _ := openai.OutputTokens(t)
+	all, _ := openai.OutputTokens(t)
 	for _, c := range t.Chunks {
-		if at := start + int64(c.At); at >= w.from {
-			part(at).tokens += float64(tokens) / float64(len(t.Chunks))
+		if at := start + int64(c.At); at >= w.from && at <= end {
+			tokens += float64(all) / float64(len(t.Chunks))
 		}
 	}
+	return requests, tokens
 }
 
-// advance takes the time to the last request sent until now.
-func (w *steady) advance() {
-	last := w.meter.LastSent.Load()
-	if w.from == 0 || last <= max(w.from, w.to) {
-		return
-	}
-	w.counted.time += time.Duration(last - max(w.from, w.to))
-	w.to = last
-	if w.afterLastUntil <= last {
-		w.counted.requests += w.afterLast.requests
-		w.counted.tokens += w.afterLast.tokens
-		w.afterLast = counts{}
-	}
-}
-
-// settle returns what was counted since the last time.
-func (w *steady) settle() counts {
+// grown is the steady time since the last call.
+func (w *steady) grown() time.Duration {
 	w.begin(0)
-	w.advance()
-	grown := w.counted
-	w.counted = counts{}
+	if w.from == 0 {
+		return 0
+	}
+	grown := max(0, time.Duration(w.end()-w.from)-w.counted)
+	w.counted += grown
 	return grown
 }
 

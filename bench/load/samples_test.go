@@ -153,7 +153,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		"redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere?key=s3cret", http.StatusFound)
 		}, "redirect not followed (HTTP status 302)"},
-		"huge": {text(strings.Repeat("node_cpu_seconds_total{cpu=\"0\"} 1\n", 500_000)), "larger than 16 MiB"},
+		"huge": {text("# " + strings.Repeat("x", 17<<20)), "larger than 16 MiB"},
 		"cut": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			_, _ = io.WriteString(w, "accelerator_power_watts 1\n")
