@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -18,8 +17,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 	"github.com/accelerator-exporter/accelerator_exporter/deploy/queries"
 )
-
-const dashboardFiles = "../../dashboards/grafana"
 
 // place is one query of a dashboard.
 type place struct{ dashboard, panel, ref string }
@@ -38,18 +35,18 @@ type found struct {
 // for each of the choices: what a user may pick.
 func (m *monitoring) askDashboards(t *testing.T, choices []map[string]string) []found {
 	t.Helper()
-	all, err := queries.Dashboards(dashboardFiles + "/*.json")
+	all, err := queries.Dashboards("../../dashboards/grafana/*.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, single := map[place]*found{}, oneAtATime(t)
+	results := map[place]*found{}
 	for _, q := range all {
 		at := place{q.Dashboard, q.Panel, q.Ref}
 		if results[at] == nil {
 			results[at] = &found{place: at}
 		}
 		picked := choices
-		if !single[q.Dashboard] {
+		if !q.OneAtATime {
 			picked = []map[string]string{windows()} // all of everything
 		}
 		for _, choice := range picked {
@@ -161,40 +158,6 @@ func windows() map[string]string {
 		"__interval": "5s", "__interval_ms": "5000", "__rate_interval": "15s", "__range": "5m", "__range_s": "300", "__range_ms": "300000",
 		"window": "1m",
 	}
-}
-
-// oneAtATime are the dashboards with variables that hold one value.
-func oneAtATime(t *testing.T) map[string]bool {
-	t.Helper()
-	files, err := filepath.Glob(dashboardFiles + "/*.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]bool{}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var d struct {
-			UID        string `json:"uid"`
-			Templating struct {
-				List []struct {
-					Type       string `json:"type"`
-					IncludeAll bool   `json:"includeAll"`
-				} `json:"list"`
-			} `json:"templating"`
-		}
-		if err := json.Unmarshal(text, &d); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		for _, v := range d.Templating.List {
-			if v.Type == "query" && !v.IncludeAll {
-				found[d.UID] = true
-			}
-		}
-	}
-	return found
 }
 
 // choices are the hosts and cards to look at where a dashboard shows one of them.

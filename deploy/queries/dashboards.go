@@ -38,11 +38,12 @@ type panel struct {
 }
 
 type variable struct {
-	Name     string `json:"name"`
-	Type     string `json:"type"`
-	Query    any    `json:"query"` // text, or an object with the text in it
-	AllValue string `json:"allValue"`
-	Current  struct {
+	Name       string `json:"name"`
+	Type       string `json:"type"`
+	Query      any    `json:"query"` // text, or an object with the text in it
+	IncludeAll bool   `json:"includeAll"`
+	AllValue   string `json:"allValue"`
+	Current    struct {
 		Value any `json:"value"` // text, or a list of texts
 	} `json:"current"`
 }
@@ -74,6 +75,7 @@ func (d *dashboard) queries(file string) []Query {
 	base := Query{File: file, Dashboard: d.UID, Variables: map[string]string{}}
 	for _, v := range d.Templating.List {
 		base.Variables[v.Name] = v.value()
+		base.OneAtATime = base.OneAtATime || v.Type == "query" && !v.IncludeAll
 	}
 	var all []Query
 	for _, v := range d.Templating.List {
@@ -128,7 +130,7 @@ func (v variable) text() string {
 
 // value is what the variable holds when the dashboard is opened, as PromQL sees it.
 func (v variable) value() string {
-	values := []string{}
+	var values []string
 	switch current := v.Current.Value.(type) {
 	case string:
 		values = append(values, current)
@@ -138,14 +140,11 @@ func (v variable) value() string {
 		}
 	}
 	joined := strings.Join(values, "|")
-	switch {
-	case joined == "$__all" && v.AllValue != "":
+	if joined == "$__all" && v.AllValue != "" {
 		return v.AllValue
-	case joined == "$__all", joined == "" && v.Type == "query":
+	}
+	if joined == "$__all" || joined == "" {
 		return ".*"
-	case joined == "": // a constant, or a choice whose first is meant
-		first, _, _ := strings.Cut(v.text(), ",")
-		return strings.TrimSpace(first)
 	}
 	return joined
 }

@@ -19,6 +19,8 @@ type Query struct {
 	Instant bool
 	// Labels are those that the panel's legend, or the variable, takes from the result.
 	Labels []string
+	// OneAtATime is set where a variable of the dashboard holds one value, such as a card, and never all.
+	OneAtATime bool
 	// Variables are the dashboard's own, with what they hold when it is opened.
 	Variables map[string]string
 }
