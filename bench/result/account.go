@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
@@ -21,6 +21,44 @@ type Account struct {
 	// Mismatch is empty when the requests' lines agree with the count that the
 	// load generator kept, else what does not.
 	Mismatch string `json:"mismatch,omitempty"`
+}
+
+// add counts a request that failed so, or succeeded where failure is nil.
+func (a *Account) add(failure *openai.Failure) {
+	if failure == nil {
+		a.count("")
+		return
+	}
+	a.count(failure.Reason)
+}
+
+// count counts a request that failed for a reason, empty for one that succeeded.
+func (a *Account) count(why openai.Reason) {
+	a.Attempted++
+	switch why {
+	case "":
+		a.Succeeded++
+	case openai.ReasonCanceled:
+		a.Canceled++
+	default:
+		if a.Failed == nil {
+			a.Failed = map[openai.Reason]int{}
+		}
+		a.Failed[why]++
+	}
+}
+
+// join adds the account of another log.
+func (a *Account) join(b Account) {
+	a.Attempted += b.Attempted
+	a.Succeeded += b.Succeeded
+	a.Canceled += b.Canceled
+	for why, n := range b.Failed {
+		if a.Failed == nil {
+			a.Failed = map[openai.Reason]int{}
+		}
+		a.Failed[why] += n
+	}
 }
 
 // Failures is the number of failed requests of every reason.
@@ -58,9 +96,9 @@ func (a Account) Reasons() []openai.Reason {
 
 // FailureText is the number of failures of each reason, on one line.
 func (a Account) FailureText() string {
-	var parts words.List
+	var parts []string
 	for _, r := range a.Reasons() {
-		parts = append(parts, fmt.Sprintf("%s %d", words.Clean(string(r)), a.Failed[r]))
+		parts = append(parts, fmt.Sprintf("%s %d", openai.Excerpt(string(r)), a.Failed[r]))
 	}
-	return parts.String()
+	return strings.Join(parts, ", ")
 }

@@ -22,7 +22,7 @@ func TestFiguresByHand(t *testing.T) {
 		requests = append(requests, answered(time.Duration(i)*500*time.Millisecond, 10, 4, 200*time.Millisecond, time.Second))
 	}
 	step := closed(2, 20)
-	r, err := reportOf(Options{Goodput: Objectives{TTFT: 200 * time.Millisecond, TPOT: 266 * time.Millisecond}},
+	r, err := reportOf(t, Options{Goodput: Objectives{TTFT: 200 * time.Millisecond, TPOT: 266 * time.Millisecond}},
 		newMemlog("a").step(step, requests, false).over())
 	if err != nil {
 		t.Fatal(err)
@@ -34,11 +34,16 @@ func TestFiguresByHand(t *testing.T) {
 		}
 		return d
 	}
+	gaps := func(n int64, v float64) Distribution {
+		d := constant(n, v)
+		d.Exact = false
+		return d
+	}
 	figures := func(n int64) Figures {
 		return Figures{
 			Account: Account{Attempted: int(n), Succeeded: int(n)},
 			Distributions: Distributions{
-				TTFT: constant(n, 0.2), FirstAnswer: constant(n, 0.2), E2E: constant(n, 1), ITL: constant(n, 0.8),
+				TTFT: constant(n, 0.2), FirstAnswer: constant(n, 0.2), E2E: constant(n, 1), ITL: gaps(n, 0.8),
 				TPOT: constant(n, 0.266666666), "ttft_from_planned": constant(n, 0.2), E2EFromPlanned: constant(n, 1),
 				Lateness: constant(n, 0), PromptLength: constant(n, 10), OutputLength: constant(n, 4),
 			},
@@ -67,8 +72,10 @@ func TestFiguresByHand(t *testing.T) {
 				Configured: 2, Achieved: 2, AchievedWhole: 20 / 10.5, AchievedRate: 2, KernelClock: 1, PromptTokens: 200,
 				TokensBy: map[openai.TokenSource]int{openai.TokensUsage: 20}, Tokens: Tokens{Counted: 80, Chunks: 40, Answers: 20}, Answered: 20,
 			},
-			Warnings: []string{"A chunk of text stands for 2.00 tokens on the mean (the server's --stream-interval, speculative decoding, characters of several tokens, or chunks joined on the way): " +
-				"ITL is the gap between chunks, so read TPOT for the time of a token.", "p95 needs 20 requests and the steady part has 19: run more (--requests, --duration), or do not quote it."},
+			Warnings: []string{
+				"33.3 % of the output tokens have no chunk of text of their own, as they have no text or came together: ITL is the gap between chunks, so read TPOT or ITL a token for the time of a token.",
+				"p95 takes 20 requests and there are 19: run more, or do not quote it.",
+			},
 		}},
 	}
 	if diff := cmp.Diff(want, r, cmpopts.EquateApprox(1e-9, 1e-9)); diff != "" {
@@ -86,7 +93,7 @@ func TestFirstRequestsHang(t *testing.T) {
 		}
 		return answered(start, 100, 50, 300*time.Millisecond, 2*time.Second)
 	})
-	r, err := reportOf(Options{}, newMemlog("a").step(closed(users, n), requests, false).over())
+	r, err := reportOf(t, Options{}, newMemlog("a").step(closed(users, n), requests, false).over())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +112,7 @@ func TestFirstRequestsHang(t *testing.T) {
 	if s.Checks.Achieved < 15.999 || s.Checks.Configured != users {
 		t.Errorf("%v of %d in flight", s.Checks.Achieved, s.Checks.Configured)
 	}
-	if !strings.HasPrefix(strings.Join(s.Warnings, "\n"), "12 of 1000 requests failed (1.20 %: timeout_first_token 12)") {
+	if !strings.HasPrefix(strings.Join(s.Warnings, "\n"), "12 of 1000 requests failed (timeout_first_token 12)") {
 		t.Errorf("warnings %q", s.Warnings)
 	}
 }
@@ -119,7 +126,7 @@ func TestSweepNamesAndRepeats(t *testing.T) {
 		s.Index, s.Started = i, noon
 		log.step(s, requests, false)
 	}
-	r, err := reportOf(Options{}, log.over())
+	r, err := reportOf(t, Options{}, log.over())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,38 +144,20 @@ func TestKilledRun(t *testing.T) {
 		return answered(start, 10, 4, time.Second, 2*time.Second)
 	})
 	log := newMemlog("a").step(closed(2, 100), requests, true)
-	log.damaged = 1
-	r, err := reportOf(Options{}, log)
+	r, err := reportOf(t, Options{}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := r.Steps[0]
-	if r.Complete || r.Damaged != 1 || s.Stop != "" || s.Account.Attempted != 30 || s.Whole.OutputTokens != 120 {
-		t.Errorf("complete %v, damaged %d, stop %q, account %+v, %d tokens", r.Complete, r.Damaged, s.Stop, s.Account, s.Whole.OutputTokens)
+	if r.Complete || s.Stop != "" || s.Account.Attempted != 30 || s.Whole.OutputTokens != 120 {
+		t.Errorf("complete %v, stop %q, account %+v, %d tokens", r.Complete, s.Stop, s.Account, s.Whole.OutputTokens)
 	}
 	if s.DatasetKnown {
 		t.Error("the data set's count of a run that was killed is said to be known")
 	}
-	want := "The run on a was killed or still goes on: 30 requests are known, those in flight at the end are not; the last figures lean to the fast requests."
+	want := "The run was killed or still goes on: 30 requests are known, those in flight at its end are not, so the last figures lean to the fast ones."
 	if len(s.Warnings) == 0 || s.Warnings[0] != want {
 		t.Errorf("warnings %q, want first %q", s.Warnings, want)
-	}
-}
-
-func TestLostEndOfStep(t *testing.T) {
-	first, second := closed(1, 1), closed(1, 1)
-	second.Index = 1
-	log := newMemlog("a").step(first, everySecond(1, time.Second), true).step(second, everySecond(120, time.Second), false)
-	r, err := reportOf(Options{}, log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := "The line that ends this step is missing in the log of a: 1 request is known, and nothing to check that number against."
-	if got := r.Steps[0].Warnings; len(got) == 0 || got[0] != want || r.Complete {
-		t.Errorf("complete %v, warnings %q, want first %q", r.Complete, got, want)
-	}
-	if got := r.Steps[1].Warnings; len(got) != 0 {
-		t.Errorf("warnings %q of a step that has its end", got)
 	}
 }
 
@@ -182,36 +171,33 @@ func TestLostLines(t *testing.T) {
 	lost.Index = 1
 	log.step(lost, requests, false)
 	log.records = append(log.records[:4:4], log.records[5:]...) // without the step's line
-	log.damaged = 2
-	r, err := reportOf(Options{}, log.over())
+	r, err := reportOf(t, Options{}, log.over())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Steps) != 1 || r.Damaged != 2+3 {
-		t.Errorf("%d steps and %d damaged lines, want 1 and 5: those that could not be read, and 3 requests of no step", len(r.Steps), r.Damaged)
+	if len(r.Steps) != 1 || r.Damaged != 3 {
+		t.Errorf("%d steps and %d damaged lines, want 1 and 3 requests of no step", len(r.Steps), r.Damaged)
 	}
-	want := "the log of host-a holds 2 requests (2 succeeded), its load generator counted 3 requests (2 succeeded, 1 failed: tls 1)"
+	want := "the log of host-a holds 2 requests (2 succeeded, 0 canceled), its load generator counted 3 (2, 0)"
 	if got := r.Steps[0].Account.Mismatch; got != want {
 		t.Errorf("mismatch %q, want %q", got, want)
 	}
 }
 
 func TestNothingToReport(t *testing.T) {
-	again := newMemlog("a").step(closed(1, 1), nil, false).step(closed(1, 1), nil, false)
+	run := newMemlog("a").step(closed(1, 1), everySecond(3, time.Second), false)
 	for name, tt := range map[string]struct {
 		opts Options
 		log  *memlog
 		want string
 	}{
-		"no step":             {Options{}, newMemlog("a").over(), "reading a: its run ended before the first step began"},
-		"a step twice":        {Options{}, again, "reading a: step 0 begins after step 0"},
-		"percentile of 100":   {Options{Percentiles: []float64{100}}, newMemlog("a"), "percentile 100: give one above 0 and below 100"},
-		"percentile below 0":  {Options{Percentiles: []float64{-1}}, newMemlog("a"), "percentile -1: give one above 0 and below 100"},
-		"no number, not zero": {Options{Percentiles: []float64{0}}, newMemlog("a"), "percentile 0: give one above 0 and below 100"},
+		"no step":             {Options{}, newMemlog("a").over(), "its run ended before the first step began"},
+		"percentile of 100":   {Options{Percentiles: []float64{100}}, run, "percentile 100: give one above 0 and below 100"},
+		"no number, not zero": {Options{Chosen: []float64{0}}, run, "percentile 0: give one above 0 and below 100"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := reportOf(tt.opts, tt.log); err == nil || err.Error() != tt.want {
-				t.Errorf("error %q, want %q", err, tt.want)
+			if _, err := reportOf(t, tt.opts, tt.log); err == nil || !strings.HasSuffix(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q", err, tt.want)
 			}
 		})
 	}
@@ -221,7 +207,7 @@ func TestNothingToReport(t *testing.T) {
 // and no figures, and that requests withdrawn before they were sent are in it.
 func TestNeverSent(t *testing.T) {
 	withdrawn := runlog.Request{Never: true, Trace: openai.Trace{Failure: &openai.Failure{Reason: openai.ReasonCanceled}}}
-	r, err := reportOf(Options{}, newMemlog("a").step(closed(2, 2), []runlog.Request{withdrawn, withdrawn}, false).over())
+	r, err := reportOf(t, Options{}, newMemlog("a").step(closed(2, 2), []runlog.Request{withdrawn, withdrawn}, false).over())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +275,7 @@ func TestOddRecords(t *testing.T) {
 		"all":               {undated, backwards, silent},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := reportOf(Options{Goodput: Objectives{E2E: 1}}, newMemlog("a").step(closed(1, 1), requests, false).over())
+			r, err := reportOf(t, Options{Goodput: Objectives{E2E: 1}}, newMemlog("a").step(closed(1, 1), requests, false).over())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -68,7 +68,7 @@ func TestAsRun(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := reportOf(tt.opts, tt.logs...)
+			r, err := reportOf(t, tt.opts, tt.logs...)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-const rates = "so latencies grow for as long as the load lasts: lower the rate."
+const rates = "so lower the rate."
 
 // queued is what a server with so many places does: a request takes as long as takes
 // says once it has one. gap is the time between two arrivals.
@@ -42,12 +42,11 @@ func TestRateOverCapacity(t *testing.T) {
 	step := runlog.Step{Started: noon, Arrival: runlog.ArrivalConstant, Rate: 10}
 	requests := queued(400, 1, always(100*time.Millisecond), always(200*time.Millisecond))
 	s := stepOf(t, Options{}, newMemlog("a").step(step, requests, false).over())
-	if s.Steady != nil || s.NotSteady != requestsPileUp {
+	if s.Steady != nil || s.NotSteady != pileUp {
 		t.Errorf("steady %v, not steady as %q", s.Steady, s.NotSteady)
 	}
 	want := []string{
-		"The load never was steady, as the server did not keep up with the rate, so that requests piled up" + ": all figures are of the whole step, ramp and drain included.",
-		"Only 5.01 requests a second were over where 10.0 arrived, " + rates,
+		"Only 199 requests were over of 400 that arrived while all were sent: latencies grow for as long as the load lasts, so lower the rate.",
 	}
 	if diff := cmp.Diff(want, s.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
@@ -71,7 +70,7 @@ func TestPilesUp(t *testing.T) {
 		"long answers, just begun":   {100, many, 9 * time.Second, time.Second, 1, 0, 1},
 		"long answers":               {600, many, 9 * time.Second, time.Second, 1, 0, 0},
 		"bursts":                     {300, many, 2 * time.Second, 0, 0.2, 0, 1},
-		"places enough":              {300, 20, 1400 * time.Millisecond, 0, 1, 0, 1},
+		"places enough":              {300, 20, 1400 * time.Millisecond, 0, 1, 0, 3},
 		"one place, often empty":     {300, 1, 60 * time.Millisecond, 0, 1, 0, 1},
 		"a quarter more than it can": {600, 20, 2500 * time.Millisecond, 0, 1, 38, 40},
 		"twice what it can":          {200, 20, 4 * time.Second, 0, 1, 38, 40},
@@ -94,7 +93,7 @@ func TestPilesUp(t *testing.T) {
 				}
 				takes := func() time.Duration { return tt.least + time.Duration(r.ExpFloat64()*float64(tt.mean)) + 1 }
 				s := stepOf(t, Options{}, newMemlog("a").step(step, queued(tt.n, min(tt.places, tt.n), gap, takes), false).over())
-				if s.NotSteady == requestsPileUp {
+				if s.NotSteady == pileUp {
 					got++
 				}
 			}
@@ -119,26 +118,6 @@ func bounded(n, bound int, gap func() time.Duration, took time.Duration) []runlo
 		r.Trace.End, r.Trace.FirstEvent, r.Trace.FirstAnswer = took, took, took
 	}
 	return all
-}
-
-// TestRateOverCapacityUnderABound is TestRateOverCapacity with a client that sends
-// one at a time: the 400 that are due in 39.9 s are sent in 79.8 s.
-func TestRateOverCapacityUnderABound(t *testing.T) {
-	step := runlog.Step{Started: noon, Arrival: runlog.ArrivalConstant, Rate: 10, MaxConcurrency: 1}
-	requests := bounded(400, 1, always(100*time.Millisecond), 200*time.Millisecond)
-	s := stepOf(t, Options{}, newMemlog("a").step(step, requests, false).over())
-	const why = "the server did not keep up with the rate, so that requests waited ever longer for their turn"
-	if s.Steady != nil || s.NotSteady != why {
-		t.Errorf("steady %v, not steady as %q", s.Steady, s.NotSteady)
-	}
-	want := []string{
-		"The load never was steady, as " + why + ": all figures are of the whole step, ramp and drain included.",
-		"Only 5.00 requests a second were over where 10.0 arrived, so requests wait ever longer for as long as the load lasts: " +
-			"lower the rate or raise the bound, and read latencies from when they were due.",
-	}
-	if diff := cmp.Diff(want, s.Warnings); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
-	}
 }
 
 // TestWaitsUp draws loads under a bound: those that the server can bear must stay

@@ -221,7 +221,7 @@ func (s *Step) outcome() (o capacity.Outcome, why string) {
 	case why != "":
 		return o, why
 	default:
-		o.Verdict, near = capacity.Met, near || s.Behind
+		o.Verdict = capacity.Met
 	}
 	o.Near = near && !sure
 	return o, why

@@ -1,46 +1,179 @@
 package result
 
 import (
-	"fmt"
-	"strings"
+	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// checker counts what tells how far the figures can be trusted, over all of a
-// step.
-type checker struct {
-	Checks
-	lags             samples
-	ends             moments // lags of the last read of each answer, after which a user goes on
-	answered, kernel int     // requests with an answer, and those with the kernel's instants
-	cut              limitedAnswers
+// Checks say how far the figures of a step can be trusted.
+type Checks struct {
+	// Configured is the number of requests that were to be in flight, 0 for an
+	// open loop without a bound. AchievedWhole is the mean that really was over the
+	// whole step, ramp and drain included: the time all requests spent in flight
+	// over the time of the window (Little's law). Achieved is that of the steady
+	// window, or AchievedWhole without one.
+	Configured    int     `json:"configured_concurrency"`
+	Achieved      float64 `json:"achieved_concurrency"`
+	AchievedWhole float64 `json:"achieved_concurrency_whole"`
+	// ConfiguredRate is 0 for a closed loop. AchievedRate is the requests sent a
+	// second, from the first to the last: of the steady window, or of the whole step
+	// without one.
+	ConfiguredRate float64 `json:"configured_rate"`
+	AchievedRate   float64 `json:"achieved_rate"`
+	// ClientLag is how late this program read what the kernel had received.
+	ClientLag Distribution `json:"client_lag"`
+	// KernelClock is the share of requests with an answer whose instants are the
+	// kernel's, 0 to 1.
+	KernelClock float64 `json:"kernel_clock"`
+	// TokensBy counts the successful requests by where their number of output
+	// tokens comes from.
+	TokensBy map[openai.TokenSource]int `json:"tokens_by,omitempty"`
+	Tokens   Tokens                     `json:"tokens,omitzero"`
+	Prompts  Prompts                    `json:"prompt_lengths,omitzero"`
+	// CachedTokens is how many of the PromptTokens came from the server's prefix
+	// cache; CacheKnown reports whether the server told, in its usage or its metrics.
+	// CacheTold counts the answers whose usage told, of those Answered whose usage
+	// told of the prompt: some versions of vLLM say nothing in place of 0.
+	CachedTokens int64 `json:"cached_tokens"`
+	PromptTokens int64 `json:"prompt_tokens"`
+	CacheKnown   bool  `json:"cache_known"`
+	CacheTold    int   `json:"cache_told,omitempty"`
+	Answered     int   `json:"prompts_told,omitempty"`
+	// NewConnections counts requests that had to make their own connection.
+	NewConnections int `json:"new_connections"`
+	// ClientCPU is the cores this program used on the mean, 0 when not sampled.
+	ClientCPU float64 `json:"client_cpu"`
 }
 
-func (c *checker) take(r *runlog.Request) {
+// CacheHitRatio is the share of PromptTokens that came from the server's prefix cache.
+func (c *Checks) CacheHitRatio() float64 {
+	if c.PromptTokens == 0 {
+		return 0
+	}
+	return float64(c.CachedTokens) / float64(c.PromptTokens)
+}
+
+// Tokens sets the output tokens of the successful answers beside the events that
+// brought them.
+type Tokens struct {
+	// Counted are the tokens of the answers with text that a usage or token ids tell,
+	// Chunks the chunks of text of the same Answers.
+	Counted int64 `json:"counted,omitempty"`
+	Chunks  int64 `json:"chunks,omitempty"`
+	Answers int64 `json:"answers,omitempty"`
+	// Textless counts the events that brought tokens and no text, as far as a running
+	// usage or token ids show them.
+	Textless int64 `json:"textless,omitempty"`
+	// Unreadable counts the answers without any text, and UnreadableTokens what was
+	// counted for them: special tokens, or half a character.
+	Unreadable       int   `json:"unreadable,omitempty"`
+	UnreadableTokens int64 `json:"unreadable_tokens,omitempty"`
+}
+
+func (c *Tokens) add(t *openai.Trace, n int, source openai.TokenSource) {
+	c.Textless += int64(t.Textless)
+	switch {
+	case len(t.Chunks) == 0:
+		c.Unreadable++
+		c.UnreadableTokens += int64(n)
+	case source != openai.TokensChunks:
+		c.Counted += int64(n)
+		c.Chunks += int64(len(t.Chunks))
+		c.Answers++
+	}
+}
+
+// PerChunk is how many tokens a chunk of text stands for on the mean, 0 where
+// nothing tells.
+func (c Tokens) PerChunk() float64 {
+	if c.Chunks == 0 {
+		return 0
+	}
+	return float64(c.Counted) / float64(c.Chunks)
+}
+
+// WithoutChunk is the share of the tokens that came without a chunk of text of their own:
+// without text, or together with another. The token that ends an answer never has one and
+// is left out.
+func (c Tokens) WithoutChunk() float64 {
+	tokens := c.Counted - c.Answers
+	if tokens <= c.Chunks {
+		return 0
+	}
+	return 1 - float64(c.Chunks)/float64(tokens)
+}
+
+// Prompts say how long the prompts were that were made to a length, and whether the
+// server counts as many tokens.
+type Prompts struct {
+	// Exact were made of exactly as many tokens as asked for; Inexact are those of
+	// which no text of that length was found, Estimated those made of words.
+	Exact     int `json:"exact,omitempty"`
+	Inexact   int `json:"inexact,omitempty"`
+	Estimated int `json:"estimated,omitempty"`
+	// AimedTokens are the lengths that were asked for, of those not exact whose usage
+	// tells: CountedTokens, of Told prompts.
+	Told          int   `json:"told,omitempty"`
+	AimedTokens   int64 `json:"aimed_tokens,omitempty"`
+	CountedTokens int64 `json:"counted_tokens,omitempty"`
+	// How is how the length of words was estimated, nil where it was not.
+	How *runlog.Lengths `json:"how,omitempty"`
+}
+
+func (p *Prompts) add(r *runlog.Request) {
+	switch {
+	case r.AimedTokens > 0 && r.ExpectedTokens > 0:
+		p.Inexact++
+	case r.AimedTokens > 0:
+		p.Estimated++
+	case r.ExpectedTokens > 0:
+		p.Exact++
+	}
+	if u := r.Trace.Usage; r.AimedTokens > 0 && u != nil && u.PromptTokens > 0 {
+		p.Told++
+		p.AimedTokens += int64(r.AimedTokens)
+		p.CountedTokens += int64(u.PromptTokens)
+	}
+}
+
+// checker counts what tells how far the figures can be trusted, over all of a step.
+type checker struct {
+	Checks
+	lags             *histogram
+	lastLags         time.Duration // of the last reads of answers, after which a user goes on; their sum
+	answers          int           // that have such a read
+	answered, kernel int           // requests with an answer, and those with the kernel's instants
+	// together are the answers whose first text was read with later chunks, atOnce the
+	// chunks that came so.
+	together, atOnce int
+}
+
+func newChecker() checker {
+	return checker{Checks: Checks{TokensBy: map[openai.TokenSource]int{}}, lags: newHistogram()}
+}
+
+func (c *checker) add(r *runlog.Request) {
 	t := &r.Trace
-	c.cut.take(r)
 	for _, lag := range t.Lags {
-		c.lags.add(int64(lag))
+		c.lags.add(int64(lag), 1)
 	}
 	if n := len(t.Lags); n > 0 {
-		c.ends.add(max(0, t.Lags[n-1].Seconds()))
+		c.lastLags += max(0, t.Lags[n-1])
+		c.answers++
 	}
 	if t.Events > 0 {
 		c.answered++
-		if t.Clock == openai.ClockKernel {
-			c.kernel++
-		}
 	}
+	if t.Events > 0 && t.Clock == openai.ClockKernel {
+		c.kernel++
+	}
+	c.addFirstRead(t.Chunks)
 	if t.Failure == nil {
-		if c.TokensBy == nil {
-			c.TokensBy = map[openai.TokenSource]int{}
-		}
-		_, source := openai.OutputTokens(t)
+		n, source := openai.OutputTokens(t)
 		c.TokensBy[source]++
-		c.Tokens.take(t)
+		c.Tokens.add(t, n, source)
 	}
 	if u := t.Usage; u != nil && u.PromptTokens > 0 {
 		c.Answered++
@@ -50,79 +183,57 @@ func (c *checker) take(r *runlog.Request) {
 			c.CachedTokens += int64(min(*u.CachedTokens, u.PromptTokens)) // whatever a server claims
 		}
 	}
-	c.Prompts.take(r)
+	c.Prompts.add(r)
 	if madeConnection(t) {
 		c.NewConnections++
 	}
 }
 
-// check fills in the checks of a step whose other figures are known.
-func (g *gather) check(s *Step) {
-	s.Checks = g.checks.Checks
-	c := &s.Checks
-	c.Configured = s.Concurrency
-	if s.Arrival != runlog.ArrivalClosed {
-		c.Configured, c.ConfiguredRate = s.MaxConcurrency, s.Rate
+// addFirstRead counts the chunks that have the instant of the first one.
+func (c *checker) addFirstRead(chunks []openai.Chunk) {
+	n := 0
+	for n < len(chunks) && chunks[n].At == chunks[0].At {
+		n++
 	}
-	window := g.whole.span
-	if g.steady != nil {
-		window = g.steady.span
-	}
-	c.Achieved, c.AchievedWhole = g.curve.mean(window), g.curve.mean(g.whole.span)
-	sending, n := g.curve.sending(window)
-	c.AchievedRate = perSecondOf(n, sending)
-	c.ClientLag = g.checks.lags.distribution(g.opts.Percentiles, perSecond)
-	if g.checks.answered > 0 {
-		c.KernelClock = float64(g.checks.kernel) / float64(g.checks.answered)
-	}
-	c.Prompts.How = g.joined.parts[0].log.run.Lengths
-	c.CacheKnown = c.CacheTold > 0
-	if v := s.Server; !c.CacheKnown && v != nil && v.PrefixOurs && v.PrefixHits != nil {
-		c.PromptTokens, c.CachedTokens, c.CacheKnown = int64(*v.PrefixQueries), int64(*v.PrefixHits), true
-	}
-	for i := range g.cpus {
-		c.ClientCPU += g.cpus[i].cores()
+	if n > 1 {
+		c.together++
+		c.atOnce += n
 	}
 }
 
-// perSecondOf is the rate of n events from the first to the last of them.
-func perSecondOf(n int, s span) float64 {
-	if n < 2 || s.to <= s.from {
+// newChecks are those of a step whose windows are known; window is the steady one, or the
+// whole step without one.
+func (d *stepData) newChecks(whole, window span, server *ServerSample, opts Options) Checks {
+	c := d.checks.Checks
+	c.Configured = d.step.Concurrency
+	if d.step.Arrival != runlog.ArrivalClosed {
+		c.Configured, c.ConfiguredRate = d.step.MaxConcurrency, d.step.Rate
+	}
+	c.Achieved, c.AchievedWhole = concurrency(window, d.requests), concurrency(whole, d.requests)
+	c.AchievedRate = sendRate(sentIn(window, d.requests))
+	c.ClientLag = d.checks.lags.distribution(opts.Percentiles)
+	if d.checks.answered > 0 {
+		c.KernelClock = float64(d.checks.kernel) / float64(d.checks.answered)
+	}
+	if len(c.TokensBy) == 0 {
+		c.TokensBy = nil
+	}
+	c.Prompts.How = d.parts[0].run.Lengths
+	c.CacheKnown = c.CacheTold > 0
+	if !c.CacheKnown && server != nil && server.PrefixOurs && server.PrefixHits != nil {
+		c.PromptTokens, c.CachedTokens, c.CacheKnown = int64(*server.PrefixQueries), int64(*server.PrefixHits), true
+	}
+	for _, p := range d.parts {
+		c.ClientCPU += p.cores()
+	}
+	return c
+}
+
+// cores is how many the load generator used on the mean, 0 when that is not known.
+func (p *part) cores() float64 {
+	used := p.cpu.growth()
+	if used == nil {
 		return 0
 	}
-	return float64(n-1) / s.seconds()
-}
-
-// mismatch says where the requests' lines are not what their load generator
-// counted.
-func (g *gather) mismatch() string {
-	var found words.List
-	for _, p := range g.joined.parts {
-		if p.end == nil {
-			continue
-		}
-		counted := Account{Attempted: p.end.Attempted, Succeeded: p.end.Succeeded, Canceled: p.end.Canceled, Failed: p.end.Failed}
-		a, b := inWords(p.account), inWords(counted)
-		found.If(a != b, "the log of %s holds %s, its load generator counted %s", p.log.run.Host, a, b)
-	}
-	return strings.Join(found, "; ")
-}
-
-// inWords is an account with everything that is not 0.
-func inWords(a Account) string {
-	text := words.List{fmt.Sprintf("%d requests (%d succeeded", a.Attempted, a.Succeeded)}
-	text.If(a.Failures() > 0, "%d failed: %s", a.Failures(), a.FailureText())
-	text.If(a.Canceled > 0, "%d canceled", a.Canceled)
-	return text.String() + ")"
-}
-
-// joinDataset adds what another machine took from its dataset.
-func joinDataset(a *runlog.DatasetCount, b runlog.DatasetCount) {
-	a.Prompts += b.Prompts
-	a.Passes += b.Passes
-	a.BadLine += b.BadLine
-	a.TooLong += b.TooLong
-	a.Skipped += b.Skipped
-	a.Estimated += b.Estimated
-	a.FirstBad = append(a.FirstBad, b.FirstBad...)
+	return *used / time.Duration(p.cpu[len(p.cpu)-1].at-p.cpu[0].at).Seconds()
 }

@@ -101,17 +101,10 @@ type Held struct {
 	Limit
 	Value float64 // in seconds, of failures a share; 0 where it is not Known
 	Known bool    // false without a sample
-	// Low and High are around Value what it would be in 95 of 100 runs, were all of its
-	// samples independent of each other.
-	Low, High float64
 }
 
-// minNear is the share of a limit within which a figure is near it, however many
-// samples it has: those of one run are not independent of each other.
+// minNear is the share of a limit within which a figure is near it.
 const minNear = 0.05
-
-// deviations is how many standard deviations hold 95 of 100.
-const deviations = 1.96
 
 // Missed reports whether the figure is over its limit.
 func (h Held) Missed() bool { return h.Value > h.Limit.Limit }
@@ -119,77 +112,26 @@ func (h Held) Missed() bool { return h.Value > h.Limit.Limit }
 // Near reports whether another run may well tell otherwise.
 func (h Held) Near() bool {
 	limit := h.Limit.Limit
-	if h.Name == runlog.LimitFailures && h.Value == 0 {
-		return false // of no failure nothing tells how near the next one is
-	}
-	return h.Low <= limit && limit <= h.High || math.Abs(h.Value-limit) <= minNear*limit
+	return math.Abs(h.Value-limit) <= minNear*limit
 }
 
 // Excess is the figure over its limit: 1 is as much as is allowed.
 func (h Held) Excess() float64 { return h.Value / h.Limit.Limit }
 
-// held are the figures of a window that have limits; m has its samples, summed up.
-func held(limits []runlog.Limit, m *recorder, f *Figures) []Held {
+// held are the figures of a window that have limits.
+func held(limits []runlog.Limit, f *Figures) []Held {
 	var all []Held
 	for _, l := range limits {
 		h := Held{Limit: Limit(l)}
 		if l.Name == runlog.LimitFailures {
-			h.failures(f.Account)
-		} else if i := m.index(Key(l.Name)); i >= 0 && m.samples[i].n > 0 {
-			h.latency(&m.samples[i])
+			h.Value, h.Known = f.Account.FailureRatio(), f.Account.Succeeded+f.Account.Failures() > 0
+		} else {
+			h.Value, h.Known = f.Of(Key(l.Name)).At(l.Percentile)
 		}
 		all = append(all, h)
 	}
 	return all
 }
-
-// failures take the share among those that ended by themselves, and Wilson's interval.
-func (h *Held) failures(a Account) {
-	n := float64(a.Succeeded + a.Failures())
-	if n == 0 {
-		return
-	}
-	h.Known, h.Value = true, a.FailureRatio()
-	z := deviations * deviations
-	middle := (h.Value + z/(2*n)) / (1 + z/n)
-	half := deviations / (1 + z/n) * math.Sqrt(h.Value*(1-h.Value)/n+z/(4*n*n))
-	h.Low, h.High = middle-half, middle+half
-}
-
-// latency takes the percentile, and those that are so far off as the number of samples
-// below it may be by chance.
-func (h *Held) latency(s *samples) {
-	p := h.Percentile / 100
-	off := 100 * deviations * math.Sqrt(p*(1-p)/float64(s.n))
-	at := func(p float64) float64 { return s.quantile(min(max(p, 0), 100)) / perSecond }
-	h.Known, h.Value, h.Low, h.High = true, at(h.Percentile), at(h.Percentile-off), at(h.Percentile+off)
-}
-
-// limitsOf are those of the search that chose the steps of the one run.
-func limitsOf(runs []runlog.Run) []runlog.Limit {
-	if len(runs) != 1 || runs[0].Capacity == nil {
-		return nil
-	}
-	return runs[0].Capacity.Objectives
-}
-
-// requestsFlag and durationFlag say how long a step is, in the command that ran it.
-func (o Options) requestsFlag() string {
-	if len(o.limits) > 0 {
-		return "--step-requests"
-	}
-	return "--requests"
-}
-
-func (o Options) durationFlag() string {
-	if len(o.limits) > 0 {
-		return "--step-duration"
-	}
-	return "--duration"
-}
-
-// longer are the flags that make a step longer.
-func (o Options) longer() string { return o.requestsFlag() + ", " + o.durationFlag() }
 
 // percentilesOf are those that limits are on.
 func percentilesOf(limits []runlog.Limit) []float64 {

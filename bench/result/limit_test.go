@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -52,50 +54,19 @@ func TestParseLimit(t *testing.T) {
 	}
 }
 
-// TestNear: few samples say little about a percentile, many of one run not everything.
-func TestNear(t *testing.T) {
-	figure := func(n int) *recorder {
-		m := newRecorder(1e6)
-		i := m.index(TTFT)
-		for k := range n {
-			m.samples[i].add(int64(float64(k+1) / float64(n) * 2e8)) // even up to 200 ms: p50 is some 100
-		}
-		m.samples[i].distribution([]float64{50}, perSecond)
-		return m
+// TestHeld: the figures of a window that have limits, and whether they are missed.
+func TestHeld(t *testing.T) {
+	limits := []runlog.Limit{{Name: "ttft", Percentile: 50, Limit: 0.1}, {Name: "tpot", Percentile: 90, Limit: 0.1}, {Name: runlog.LimitFailures, Limit: 0.01}}
+	f := Figures{
+		Account:       Account{Attempted: 20, Succeeded: 19, Failed: map[openai.Reason]int{"timeout": 1}},
+		Distributions: Distributions{TTFT: {Count: 20, Percentiles: []Percentile{{50, 0.104}}}},
 	}
-	for _, c := range []struct {
-		n     int
-		limit float64
-		near  bool
-	}{
-		{20, 0.13, true}, // half of 20 may as well be 5 to 15 of them
-		{2000, 0.13, false},
-		{2000, 0.104, true},
-		{100000, 0.104, true}, // 5 % of the limit, however many
-		{100000, 0.096, true},
-		{100000, 0.11, false},
-	} {
-		h := held([]runlog.Limit{{Name: "ttft", Percentile: 50, Limit: c.limit}}, figure(c.n), &Figures{})[0]
-		if h.Near() != c.near || !h.Known {
-			t.Errorf("%d samples, limit %v: %+v, near %v", c.n, c.limit, h, h.Near())
-		}
+	want := []Held{{Limit: Limit(limits[0]), Value: 0.104, Known: true}, {Limit: Limit(limits[1])}, {Limit: Limit(limits[2]), Value: 0.05, Known: true}}
+	got := held(limits, &f)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("held (-want +got):\n%s", diff)
 	}
-	failures := func(succeeded, failed int) Held {
-		a := Account{Attempted: succeeded + failed, Succeeded: succeeded}
-		if failed > 0 {
-			a.Failed = map[openai.Reason]int{"timeout": failed}
-		}
-		return held([]runlog.Limit{{Name: runlog.LimitFailures, Limit: 0.01}}, newRecorder(9), &Figures{Account: a})[0]
-	}
-	for _, c := range []struct {
-		succeeded, failed int
-		near, missed      bool
-	}{{20, 0, false, false}, {199, 1, true, false}, {20, 1, true, true}, {100, 20, false, true}, {9990, 10, false, false}} {
-		if h := failures(c.succeeded, c.failed); h.Near() != c.near || h.Missed() != c.missed {
-			t.Errorf("%d of %d failed: %+v, near %v, missed %v", c.failed, c.succeeded+c.failed, h, h.Near(), h.Missed())
-		}
-	}
-	if h := failures(0, 0); h.Known {
-		t.Errorf("known of nothing: %+v", h)
+	if !got[0].Missed() || got[1].Missed() || !got[2].Missed() {
+		t.Errorf("missed: %v", got)
 	}
 }

@@ -1,7 +1,8 @@
 package result
 
 import (
-	"io"
+	"path/filepath"
+	"testing"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -18,19 +19,12 @@ func at(since time.Duration) time.Time { return noon.Add(since) }
 type memlog struct {
 	run     runlog.Run
 	records []runlog.Record
-	damaged int
 }
 
 func newMemlog(host string) *memlog {
 	return &memlog{run: runlog.Run{
 		Schema: runlog.Schema, ID: "id of " + host, Started: noon, Host: host, URL: "http://server:8000",
 		API: openai.Chat, Model: "qwen2.5", Dataset: "openqa", GOMAXPROCS: 4,
-	}}
-}
-
-func (l *memlog) source() source {
-	return source{name: l.run.Host, open: func(at runlog.Position) (records, error) {
-		return &memReader{log: l, n: int(at.Offset)}, nil
 	}}
 }
 
@@ -55,7 +49,7 @@ func (l *memlog) begin(s runlog.Step, requests []runlog.Request) {
 func (l *memlog) end(s runlog.Step, requests []runlog.Request, stop runlog.Stop) {
 	var a Account
 	for i := range requests {
-		a.add(&requests[i].Trace)
+		a.add(requests[i].Trace.Failure)
 	}
 	l.records = append(l.records, runlog.Record{StepEnd: &runlog.StepEnd{
 		Step: s.Index, Stop: stop, Attempted: a.Attempted, Succeeded: a.Succeeded, Canceled: a.Canceled, Failed: a.Failed,
@@ -73,41 +67,62 @@ func (l *memlog) over() *memlog {
 	return l
 }
 
-// memReader reads a memlog.
-type memReader struct {
-	log *memlog
-	n   int
-}
-
-func (r *memReader) Run() runlog.Run { return r.log.run }
-func (r *memReader) Damaged() int    { return r.log.damaged }
-func (r *memReader) Close() error    { return nil }
-
-// Position counts records in place of bytes.
-func (r *memReader) Position() runlog.Position { return runlog.Position{Offset: int64(r.n - 1)} }
-
-func (r *memReader) Next() (runlog.Record, error) {
-	if r.n == len(r.log.records) {
-		return runlog.Record{}, io.EOF
+// stepLogs are what the log holds of each step.
+func (l *memlog) stepLogs() (all []StepLog) {
+	for _, rec := range l.records {
+		if rec.Step != nil {
+			all = append(all, StepLog{Run: l.run, Step: *rec.Step})
+			continue
+		}
+		last := &all[max(0, len(all)-1)]
+		switch {
+		case rec.Request != nil:
+			last.Requests = append(last.Requests, *rec.Request)
+		case rec.Sample != nil:
+			last.Samples = append(last.Samples, *rec.Sample)
+		case rec.StepEnd != nil:
+			last.End = rec.StepEnd
+		}
 	}
-	r.n++
-	return r.log.records[r.n-1], nil
+	return all
 }
 
-func reportOf(opts Options, logs ...*memlog) (*Report, error) {
-	sources := make([]source, len(logs))
+// stepOf is the first step of logs that are one load.
+func stepOf(_ *testing.T, opts Options, logs ...*memlog) Step {
+	all := make([]StepLog, len(logs))
 	for i, l := range logs {
-		sources[i] = l.source()
+		all[i] = l.stepLogs()[0]
 	}
-	return reportFrom(opts, sources...)
+	return NewStep(opts, all...)
 }
 
-func reportFrom(opts Options, logs ...source) (*Report, error) {
-	f, err := follow(opts, logs)
-	if err != nil {
-		return nil, err
+// reportOf is the report of logs that are kept on disk.
+func reportOf(t testing.TB, opts Options, logs ...*memlog) (*Report, error) {
+	t.Helper()
+	folders := make([]string, len(logs))
+	for i, l := range logs {
+		folders[i] = l.write(t)
 	}
-	return f.Report()
+	return Read(opts, folders...)
+}
+
+// write keeps a log on disk and returns its folder.
+func (l *memlog) write(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), l.run.Host)
+	w, err := runlog.Create(dir, l.run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range l.records {
+		if err := w.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // answered is a request that was sent at an instant and whose chunks arrived so

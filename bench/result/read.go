@@ -4,111 +4,200 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // Read makes the report of the logs at paths, which [runlog.Find] understands:
 // of one run, or of several that put load on the same endpoint at the same time
-// and are one load together. It reads every log twice, so that none can be a
-// pipe, and keeps 16 bytes for each request and the samples that
-// [Options.MaxExact] allows for one step.
-//
-// It fails when a log cannot be read, when there is nothing to report, and when
-// several logs are not one load.
+// and are one load together. It fails when a log cannot be read, when there is nothing
+// to report, and when several logs are not one load.
 func Read(opts Options, paths ...string) (*Report, error) {
-	f, err := Follow(opts, paths...)
+	files, err := runlog.Find(paths...)
 	if err != nil {
 		return nil, err
 	}
-	return f.Report()
-}
-
-// records are the lines of one log, after its first; [runlog.Reader] says how.
-type records interface {
-	Run() runlog.Run
-	Next() (runlog.Record, error)
-	Position() runlog.Position
-	Damaged() int
-	io.Closer
-}
-
-// source is a log that can be read more than once, from any of its records on.
-type source struct {
-	name string // for errors
-	open func(at runlog.Position) (records, error)
-}
-
-// place is where a step begins in a log, and what the log told until there. The zero
-// place is the log's beginning.
-type place struct {
-	at    runlog.Position
-	index int  // of the step
-	lost  int  // lines that could not be read, or belong to no step
-	ended bool // the log's last line was read
-}
-
-// cursor walks through a log step by step.
-type cursor struct {
-	in   records
-	most int          // records to read, no matter how many have come since
-	read int          // records read
-	next *runlog.Step // whose records come next, nil at the end
-	here place        // where next begins
-	// stray counts lines that were lost before in began, and requests that belong to
-	// no step: the line of their step could not be read.
-	stray int
-	ended bool // the log's last line was read
-}
-
-// newCursor stands before the step that begins at from, which in was opened at, or
-// before the first of the log.
-func newCursor(in records, from place, most int) (*cursor, error) {
-	c := &cursor{in: in, most: most, stray: from.lost, ended: from.ended}
-	if err := c.walk(-1, func(runlog.Record) {}); err != nil {
-		return nil, err
+	all := &reading{report: Report{Complete: true}}
+	for _, file := range files {
+		if err := all.read(file); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", file, err)
+		}
 	}
-	if from != (place{}) && c.here != from {
-		return nil, errChanged
-	}
-	return c, nil
+	return all.end(opts)
 }
 
-// lost are the lines so far that are in no step.
-func (c *cursor) lost() int { return c.in.Damaged() + c.stray }
+// reading is what is read of the logs of one load.
+type reading struct {
+	report Report
+	files  []string
+	overs  []time.Time // the last instant known of each run
+	steps  []*stepData // in the order of their index
+}
 
-// step calls f with every record of the step that comes next, until another one
-// begins or the log ends.
-func (c *cursor) step(f func(runlog.Record)) error { return c.walk(c.next.Index, f) }
-
-func (c *cursor) walk(index int, f func(runlog.Record)) error {
-	c.next = nil
-	for c.read < c.most {
-		rec, err := c.in.Next()
+// read adds a log.
+func (a *reading) read(file string) error {
+	in, err := runlog.Open(file)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	run := in.Run()
+	if err := a.joinable(run); err != nil {
+		return err
+	}
+	a.report.Runs, a.files = append(a.report.Runs, run), append(a.files, file)
+	over, complete, begun := run.Started, false, false
+	var d *stepData
+	var p *part
+	for {
+		rec, err := in.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			break
 		}
 		if err != nil {
 			return err
 		}
-		c.read++
 		switch {
-		case rec.Step != nil:
-			if rec.Step.Index <= index {
-				return fmt.Errorf("step %d begins after step %d", rec.Step.Index, index)
-			}
-			c.next = rec.Step
-			c.here = place{at: c.in.Position(), index: c.next.Index, lost: c.lost(), ended: c.ended}
-			return nil
 		case rec.RunEnd != nil:
-			c.ended = true
-		case rec.Request != nil && rec.Request.Step != index:
-			c.stray++
-		case rec.Sample != nil && rec.Sample.Step != index, rec.StepEnd != nil && rec.StepEnd.Step != index:
-			// of a step whose line could not be read
-		default:
-			f(rec)
+			complete = true
+		case rec.Step != nil:
+			if d, p, err = a.begin(run, *rec.Step); err != nil {
+				return err
+			}
+			begun = true
+		case rec.Request != nil && (d == nil || rec.Request.Step != p.step.Index):
+			a.report.Damaged++ // the line of its step could not be read
+		case rec.Request != nil:
+			d.request(p, rec.Request)
+			if t := rec.Request.Trace; t.Started.Add(t.End).After(over) {
+				over = t.Started.Add(t.End)
+			}
+		case rec.Sample != nil && d != nil && rec.Sample.Step == p.step.Index:
+			d.sample(p, rec.Sample)
+		case rec.StepEnd != nil && d != nil && rec.StepEnd.Step == p.step.Index:
+			p.end = rec.StepEnd
+		}
+	}
+	if !begun {
+		return errors.New("its run ended before the first step began")
+	}
+	a.overs = append(a.overs, over)
+	a.report.Damaged += in.Damaged()
+	a.report.Complete = a.report.Complete && complete
+	return nil
+}
+
+// begin begins a step of a log.
+func (a *reading) begin(run runlog.Run, s runlog.Step) (*stepData, *part, error) {
+	i, found := slices.BinarySearchFunc(a.steps, s.Index, func(d *stepData, index int) int { return d.step.Index - index })
+	if !found {
+		a.steps = slices.Insert(a.steps, i, newStepData())
+	}
+	d := a.steps[i]
+	if found && !sameLevel(d.parts[0].step, s) {
+		return nil, nil, fmt.Errorf("step %d is %s, and %s in %s: %s", s.Index, s.Name(), d.parts[0].step.Name(), a.files[0], advice)
+	}
+	return d, d.begin(run, s), nil
+}
+
+func sameLevel(a, b runlog.Step) bool {
+	return a.Arrival == b.Arrival && a.Concurrency == b.Concurrency && a.MaxConcurrency == b.MaxConcurrency &&
+		a.Rate == b.Rate && a.Burstiness == b.Burstiness && a.Repeat == b.Repeat
+}
+
+// advice ends the errors of logs that are not one load.
+const advice = "give one run, or several that were one load; accelbench compare sets others side by side"
+
+// joinable says why a run is not one load with those before it, nil when it is.
+func (a *reading) joinable(run runlog.Run) error {
+	for i, other := range a.report.Runs {
+		switch {
+		case other.ID == run.ID:
+			return fmt.Errorf("%s holds the same run: give it once", a.files[i])
+		case other.Side != run.Side || other.Model != run.Model || other.URL != run.URL || other.API != run.API:
+			return fmt.Errorf("it is of %s %s (%s), and %s of %s %s (%s): %s",
+				run.Model, run.URL, run.Side, a.files[i], other.Model, other.URL, other.Side, advice)
 		}
 	}
 	return nil
 }
+
+// together fails when a run began after another was over.
+func (a *reading) together() error {
+	for i, over := range a.overs {
+		for k, run := range a.report.Runs {
+			if run.Started.After(over) {
+				return fmt.Errorf("%s and %s are not one load: one was over at %s, the other began at %s: %s",
+					a.files[i], a.files[k], over.UTC().Format(time.RFC3339), run.Started.UTC().Format(time.RFC3339), advice)
+			}
+		}
+	}
+	return nil
+}
+
+// end makes the report of all that was read.
+func (a *reading) end(opts Options) (*Report, error) {
+	r := &a.report
+	if err := a.together(); err != nil {
+		return nil, err
+	}
+	var err error
+	if opts.Percentiles, err = percentiles(opts.Percentiles, opts.Chosen); err != nil {
+		return nil, err
+	}
+	opts, r.ObjectivesDiffer, err = opts.settled(r.Runs)
+	if err != nil {
+		return nil, err
+	}
+	r.Objectives, r.Chosen = opts.Goodput, opts.Chosen
+	names := map[string]bool{}
+	for i, d := range a.steps {
+		s := d.report(opts)
+		s.Name = unique(s.Step.Name(), names)
+		r.Steps = append(r.Steps, s)
+		a.steps[i] = nil // its memory is for the next step
+	}
+	r.NotRun = notRun(r.Runs[0], r.Steps)
+	r.Capacity = capacityOf(r)
+	return r, nil
+}
+
+// unique makes a name unlike those taken.
+func unique(name string, taken map[string]bool) string {
+	free := name
+	for n := 2; taken[free]; n++ {
+		free = name + " #" + strconv.Itoa(n)
+	}
+	taken[free] = true
+	return free
+}
+
+// notRun are the steps that a run had planned and that come after all that began.
+func notRun(r runlog.Run, steps []Step) []string {
+	taken := map[string]bool{}
+	var left []string
+	for i, name := range r.Steps {
+		if name = unique(name, taken); i > steps[len(steps)-1].Index {
+			left = append(left, name)
+		}
+	}
+	return left
+}
+
+// Follower makes reports of logs that grow.
+type Follower struct {
+	opts  Options
+	paths []string
+}
+
+// Follow follows the logs at paths.
+func Follow(opts Options, paths ...string) (*Follower, error) {
+	_, err := runlog.Find(paths...)
+	return &Follower{opts, paths}, err
+}
+
+// Report is of the logs as they are now.
+func (f *Follower) Report() (*Report, error) { return Read(f.opts, f.paths...) }

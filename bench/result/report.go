@@ -1,36 +1,18 @@
-// Package report turns the logs of load tests into figures, and figures into
+// Package result turns the logs of load tests into figures, and figures into
 // text and files.
 package result
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
-
-// Options say how a report is made.
-type Options struct {
-	// Percentiles to give, each above 0 and below 100; 50, 90, 95, 99 when empty.
-	// The median is always among them.
-	Percentiles []float64
-	// Chosen are percentiles that were asked for, 99 when empty: tables show them
-	// beside 50 and 90. They need not be among Percentiles.
-	Chosen  []float64
-	Goodput Objectives
-	// AsRun takes from the logs what is not given here: the objectives and the chosen
-	// percentiles that the run had.
-	AsRun bool
-	// MaxExact is how many samples of one distribution are kept for exact
-	// percentiles; beyond it they are read from a histogram of three significant
-	// digits. 1,000,000 when 0.
-	MaxExact int
-
-	limits []runlog.Limit // those of the search that chose the steps
-}
 
 // Report is what is known of one run, or of several that were one load.
 type Report struct {
@@ -57,13 +39,18 @@ type Report struct {
 
 // Notes are the warnings about the report as a whole, one sentence each.
 func (r *Report) Notes() []string {
-	var all words.List
-	all.If(!r.Complete, "A log has no end: its run was killed or still goes on, and the requests then in flight are not in the report.")
+	var all []string
+	warn := func(applies bool, format string, args ...any) {
+		if applies {
+			all = append(all, fmt.Sprintf(format, args...))
+		}
+	}
+	warn(!r.Complete, "A log has no end: its run was killed or still goes on, and the requests then in flight are not in the report.")
 	if c := r.Capacity; c != nil && c.Changed > 0 {
 		all = append(all, c.changeNote())
 	}
-	all.If(r.ObjectivesDiffer, "The runs had different objectives, so no request is counted as good: give them with --goodput.")
-	all.If(r.Damaged > 0, "%s of the logs could not be read, and what was in them is not in the report.", words.Counted(r.Damaged, "line"))
+	warn(r.ObjectivesDiffer, "The runs had different objectives, so no request is counted as good: give them with --goodput.")
+	warn(r.Damaged > 0, "%s of the logs could not be read, and what was in them is not in the report.", words.Counted(r.Damaged, "line"))
 	return all
 }
 
@@ -91,9 +78,6 @@ type Step struct {
 	// SteadyTakes is how many requests it takes to be steady, where their number is why
 	// the step was not; else 0.
 	SteadyTakes int
-	// Behind is true for an open loop where fewer requests were over than arrived, be it
-	// that they piled up or by chance.
-	Behind bool
 	// Chosen are the report's.
 	Chosen []float64
 	// Checks say how far the figures can be trusted.
@@ -142,21 +126,6 @@ func (s *Step) JoulesPerToken() (float64, bool) {
 	return *s.Joules / float64(s.Whole.OutputTokens), true
 }
 
-// Window is a span of time: all of a step from the first request sent to the
-// last one over, or its steady part, from when the load had reached its level
-// until the last request was sent (of several machines, by the first that had none
-// left). A closed loop is at its level when as many requests are in flight as it
-// has users, an open loop when its ramp is over and the first success too. A burst
-// without a bound never is, nor an open loop whose requests pile up, or wait ever
-// longer for their turn. A steady part holds at least 10 requests and one for each user.
-type Window struct {
-	From time.Time `json:"from"`
-	To   time.Time `json:"to"`
-}
-
-// Duration is the window's length.
-func (w Window) Duration() time.Duration { return w.To.Sub(w.From) }
-
 // Figures are the figures of one window. Rates count what happened inside it;
 // latencies are those of the requests sent inside it, whenever they ended.
 type Figures struct {
@@ -202,85 +171,6 @@ func (f *Figures) GoodRatio() (share float64, known bool) {
 		return 0, false
 	}
 	return float64(*f.Good) / float64(n), true
-}
-
-// Distribution sums up samples: seconds, or tokens for lengths. All but Count is
-// 0 when Count is.
-type Distribution struct {
-	Count       int64        `json:"count"`
-	Mean        float64      `json:"mean"`
-	Std         float64      `json:"std"` // of the population, as numpy.std
-	Min         float64      `json:"min"`
-	Max         float64      `json:"max"`
-	Percentiles []Percentile `json:"percentiles,omitempty"` // ascending, the median among them
-	// Exact is false when the percentiles come from a histogram of three
-	// significant digits.
-	Exact bool `json:"exact"`
-}
-
-// Percentile is one percentile of a [Distribution], interpolated linearly as
-// numpy.percentile does.
-type Percentile struct {
-	P     float64 `json:"p"` // above 0, below 100
-	Value float64 `json:"value"`
-}
-
-// At is the percentile p, and whether the distribution holds it.
-func (d Distribution) At(p float64) (float64, bool) {
-	for _, q := range d.Percentiles {
-		if q.P == p {
-			return q.Value, true
-		}
-	}
-	return 0, false
-}
-
-// Checks say how far the figures of a step can be trusted.
-type Checks struct {
-	// Configured is the number of requests that were to be in flight, 0 for an
-	// open loop without a bound. AchievedWhole is the mean that really was over the
-	// whole step, ramp and drain included: the time all requests spent in flight
-	// over the time of the window (Little's law). Achieved is that of the steady
-	// window, or AchievedWhole without one.
-	Configured    int     `json:"configured_concurrency"`
-	Achieved      float64 `json:"achieved_concurrency"`
-	AchievedWhole float64 `json:"achieved_concurrency_whole"`
-	// ConfiguredRate is 0 for a closed loop. AchievedRate is the requests sent a
-	// second, from the first to the last: of the steady window, or of the whole step
-	// without one.
-	ConfiguredRate float64 `json:"configured_rate"`
-	AchievedRate   float64 `json:"achieved_rate"`
-	// ClientLag is how late this program read what the kernel had received.
-	ClientLag Distribution `json:"client_lag"`
-	// KernelClock is the share of requests with an answer whose instants are the
-	// kernel's, 0 to 1.
-	KernelClock float64 `json:"kernel_clock"`
-	// TokensBy counts the successful requests by where their number of output
-	// tokens comes from.
-	TokensBy map[openai.TokenSource]int `json:"tokens_by,omitempty"`
-	Tokens   Tokens                     `json:"tokens,omitzero"`
-	Prompts  Prompts                    `json:"prompt_lengths,omitzero"`
-	// CachedTokens is how many of the PromptTokens came from the server's prefix
-	// cache; CacheKnown reports whether the server told, in its usage or its metrics.
-	// CacheTold counts the answers whose usage told, of those Answered whose usage
-	// told of the prompt: some versions of vLLM say nothing in place of 0.
-	CachedTokens int64 `json:"cached_tokens"`
-	PromptTokens int64 `json:"prompt_tokens"`
-	CacheKnown   bool  `json:"cache_known"`
-	CacheTold    int   `json:"cache_told,omitempty"`
-	Answered     int   `json:"prompts_told,omitempty"`
-	// NewConnections counts requests that had to make their own connection.
-	NewConnections int `json:"new_connections"`
-	// ClientCPU is the cores this program used on the mean, 0 when not sampled.
-	ClientCPU float64 `json:"client_cpu"`
-}
-
-// CacheHitRatio is the share of PromptTokens that came from the server's prefix cache.
-func (c *Checks) CacheHitRatio() float64 {
-	if c.PromptTokens == 0 {
-		return 0
-	}
-	return float64(c.CachedTokens) / float64(c.PromptTokens)
 }
 
 // Card is what was seen of one card during a step, by the first machine that
@@ -346,4 +236,35 @@ type ServerSample struct {
 type Mean struct {
 	Count int64   `json:"count"`
 	Mean  float64 `json:"mean"`
+}
+
+// Of is the distribution of a measure, without samples where there were none.
+func (f *Figures) Of(key Key) Distribution { return f.Distributions[key] }
+
+// median is in seconds, 0 without samples.
+func (f *Figures) median(key Key) float64 {
+	v, _ := f.Of(key).At(median)
+	return v
+}
+
+// MarshalJSON writes the distributions behind the other figures, each by its key.
+func (f Figures) MarshalJSON() ([]byte, error) {
+	type plain Figures
+	text, err := json.Marshal(plain(f))
+	if err != nil {
+		return nil, err
+	}
+	b := bytes.NewBuffer(bytes.TrimSuffix(text, []byte("}")))
+	all := Measures()
+	slices.SortStableFunc(all, func(a, b Measure) int { return int(a.Kind - b.Kind) })
+	for _, m := range all {
+		d, err := json.Marshal(f.Of(m.Key))
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString(`,"` + string(m.Key) + `":`)
+		b.Write(d)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
 }

@@ -7,230 +7,205 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// samplesForMean is how many samples of the server inside a step it takes for a
-// mean: two at its ends show it before and after the load.
-const samplesForMean = 3
+const (
+	// samplesForServer is how many samples of the server inside of a step it takes for a
+	// mean: two at its ends show it before and after the load.
+	samplesForServer = 3
+	// serverTTFT is the server's own histogram of the time to the first token.
+	serverTTFT = "time_to_first_token_seconds"
+	// modelLabel says which model a series of vLLM is of, by the first of its served names.
+	modelLabel = "model_name"
+)
 
-// serverTTFT is the server's own histogram of the time to the first token.
-const serverTTFT = "time_to_first_token_seconds"
-
-// serverWatch follows what the model server told of itself: vLLM's metrics of
-// every version, and MindIE's, which have the same names without "vllm:".
-type serverWatch struct {
-	asked                      []string // names of the model that was asked for, none for any
-	model                      string   // see [ServerSample.Model]
-	models                     []string // see [ServerSample.Models]
-	samples                    int
-	running, waiting, cache    gaugeWatch
-	queries, hits, preemptions counter
-	ttft, tpot, itl, queue     meanCounter
-	buckets                    map[float64]*counter // of the TTFT, by upper bound
+// server is what the model server told of itself: vLLM's metrics of every version, and
+// MindIE's, which have the same names without "vllm:".
+type server struct {
+	asked   []string // names of the model that was asked for, none for any
+	model   string   // see [ServerSample.Model]
+	models  []string // see [ServerSample.Models]
+	samples int
+	values  map[string]*series  // by name without vllm: and _total, of all engines
+	buckets map[float64]*series // of the TTFT, by upper bound
 }
 
-// meanCounter follows the sum and the count of a histogram.
-type meanCounter struct{ sum, count counter }
+func newServer(run runlog.Run) *server {
+	asked := slices.DeleteFunc([]string{run.Model, run.ModelPath}, func(name string) bool { return name == "" })
+	return &server{asked: asked, values: map[string]*series{}, buckets: map[float64]*series{}}
+}
 
-// mean is over the step, nil where the histogram did not grow or is not there.
-func (c *meanCounter) mean() *Mean {
-	sum, count := c.sum.delta(), c.count.delta()
+// add takes one scrape.
+func (v *server) add(at int64, all []runlog.Series) {
+	v.samples++
+	sums, engines, buckets := map[string]float64{}, map[string]float64{}, map[float64]float64{}
+	for _, s := range v.ofModel(all) {
+		name := strings.TrimSuffix(strings.TrimPrefix(s.Name, "vllm:"), "_total")
+		if name == serverTTFT+"_bucket" {
+			if le, err := strconv.ParseFloat(s.Labels["le"], 64); err == nil && !math.IsNaN(le) {
+				buckets[le] += s.Value
+			}
+			continue
+		}
+		sums[name] += s.Value
+		engines[name]++
+	}
+	for name, sum := range sums {
+		if strings.HasSuffix(name, "cache_usage_perc") {
+			sum /= engines[name]
+		}
+		addTo(v.values, name, at, sum)
+	}
+	for le, n := range buckets {
+		addTo(v.buckets, le, at, n)
+	}
+}
+
+func addTo[K comparable](all map[K]*series, key K, at int64, v float64) {
+	if all[key] == nil {
+		all[key] = new(series)
+	}
+	all[key].add(at, v)
+}
+
+// ofModel are the series of the model that was asked for, by one of the names it is known
+// by. The only model of a server is that one, whatever it is called; of several that are
+// all called otherwise it is none. What carries no name is of all.
+func (v *server) ofModel(all []runlog.Series) []runlog.Series {
+	served := map[string]bool{}
+	for _, s := range all {
+		if name := s.Labels[modelLabel]; name != "" {
+			served[name] = true
+		}
+	}
+	if len(served) == 0 || len(v.asked) == 0 {
+		return all
+	}
+	name := ""
+	names := slices.Sorted(maps.Keys(served))
+	if i := slices.IndexFunc(v.asked, func(name string) bool { return served[name] }); i >= 0 {
+		name = v.asked[i]
+	} else if len(names) == 1 {
+		name, v.model = names[0], names[0]
+	} else {
+		v.models = names
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(s runlog.Series) bool {
+		of := s.Labels[modelLabel]
+		return of != "" && of != name
+	})
+}
+
+// first are the values by the first of several names that there are any of: a server that
+// exports an older name beside the newer one tells the same twice.
+func (v *server) first(names ...string) series {
+	for _, name := range names {
+		if s := v.values[name]; s != nil {
+			return *s
+		}
+	}
+	return nil
+}
+
+// mean is that of a histogram's growth, nil where it did not grow or is not there.
+func (v *server) mean(names ...string) *Mean {
+	var sums, counts []string
+	for _, name := range names {
+		sums, counts = append(sums, name+"_sum"), append(counts, name+"_count")
+	}
+	sum, count := v.first(sums...).growth(), v.first(counts...).growth()
 	if sum == nil || count == nil || *count <= 0 {
 		return nil
 	}
 	return &Mean{Count: int64(*count), Mean: *sum / *count}
 }
 
-func newServerWatch(window span, asked []string) *serverWatch {
-	g := gaugeWatch{window: window}
-	return &serverWatch{asked: asked, running: g, waiting: g, cache: g, buckets: map[float64]*counter{}}
-}
-
-// total is the sum of a metric over its label sets, such as engines.
-type total struct {
-	sum float64
-	n   int
-}
-
-// take reads one scrape.
-func (w *serverWatch) take(at int64, series []runlog.Series) {
-	totals, buckets := map[string]total{}, map[float64]float64{}
-	for _, s := range w.ofModel(series) {
-		name := strings.TrimSuffix(strings.TrimPrefix(s.Name, "vllm:"), "_total")
-		if name == serverTTFT+"_bucket" {
-			if le, err := strconv.ParseFloat(s.Labels["le"], 64); err == nil && !math.IsNaN(le) { // a key that is never found again
-				buckets[le] += s.Value
-			}
-			continue
-		}
-		t := totals[name]
-		totals[name] = total{t.sum + s.Value, t.n + 1}
-	}
-	w.samples++
-	// Of several names the newest counts: a server that exports the old one beside
-	// it tells the same twice.
-	first := func(f func(total), names ...string) {
-		for _, name := range names {
-			if t, ok := totals[name]; ok {
-				f(t)
-				return
-			}
-		}
-	}
-	gauge := func(g *gaugeWatch) func(total) { return func(t total) { g.add(at, t.sum) } }
-	count := func(c *counter) func(total) { return func(t total) { c.add(t.sum) } }
-	first(gauge(&w.running), "num_requests_running")
-	first(gauge(&w.waiting), "num_requests_waiting")
-	first(func(t total) { w.cache.add(at, t.sum/float64(t.n)) }, "kv_cache_usage_perc", "gpu_cache_usage_perc", "npu_cache_usage_perc")
-	first(count(&w.queries), "prefix_cache_queries", "gpu_prefix_cache_queries")
-	first(count(&w.hits), "prefix_cache_hits", "gpu_prefix_cache_hits")
-	first(count(&w.preemptions), "num_preemptions")
-	for _, h := range []struct {
-		to    *meanCounter
-		names []string
-	}{
-		{&w.ttft, []string{serverTTFT}},
-		{&w.tpot, []string{"request_time_per_output_token_seconds"}},
-		{&w.itl, []string{"inter_token_latency_seconds", "time_per_output_token_seconds"}}, // the older name is a gap's too
-		{&w.queue, []string{"request_queue_time_seconds"}},
-	} {
-		first(count(&h.to.sum), suffixed(h.names, "_sum")...)
-		first(count(&h.to.count), suffixed(h.names, "_count")...)
-	}
-	for le, n := range buckets {
-		if w.buckets[le] == nil {
-			w.buckets[le] = new(counter)
-		}
-		w.buckets[le].add(n)
-	}
-}
-
-func suffixed(names []string, suffix string) []string {
-	all := make([]string, len(names))
-	for i, name := range names {
-		all[i] = name + suffix
-	}
-	return all
-}
-
 // report is nil when the server was never sampled.
-func (w *serverWatch) report(ps []float64) *ServerSample {
-	if w.samples == 0 {
+func (v *server) report(w span, percentiles []float64) *ServerSample {
+	if v.samples == 0 {
 		return nil
 	}
 	s := &ServerSample{
-		Model: w.model, Models: w.models,
-		TPOT: w.tpot.mean(), ITL: w.itl.mean(), Queue: w.queue.mean(),
-		TTFT:          w.latency(ps),
-		PrefixQueries: w.queries.delta(), PrefixHits: w.hits.delta(), Preemptions: w.preemptions.delta(),
+		Model: v.model, Models: v.models,
+		TTFT:          v.ttft(percentiles),
+		TPOT:          v.mean("request_time_per_output_token_seconds"),
+		ITL:           v.mean("inter_token_latency_seconds", "time_per_output_token_seconds"), // the older name is a gap's too
+		Queue:         v.mean("request_queue_time_seconds"),
+		PrefixQueries: v.first("prefix_cache_queries", "gpu_prefix_cache_queries").growth(),
+		PrefixHits:    v.first("prefix_cache_hits", "gpu_prefix_cache_hits").growth(),
+		Preemptions:   v.first("num_preemptions").growth(),
 	}
-	for _, g := range []struct {
-		from *gaugeWatch
-		to   *Gauge
-	}{{&w.running, &s.Running}, {&w.waiting, &s.Waiting}, {&w.cache, &s.CacheUsage}} {
-		*g.to = g.from.gauge(samplesForMean)
-		s.TooFew = s.TooFew || g.from.n > 0 && g.to.Samples == 0
+	gauge := func(names ...string) Gauge {
+		all := v.first(names...)
+		g := all.gauge(w, samplesForServer)
+		s.TooFew = s.TooFew || len(all) > 0 && g.Samples == 0
+		return g
 	}
+	s.Running, s.Waiting = gauge("num_requests_running"), gauge("num_requests_waiting")
+	s.CacheUsage = gauge("kv_cache_usage_perc", "gpu_cache_usage_perc", "npu_cache_usage_perc")
 	return s
 }
 
-// near reports whether two counts are the same within a percent, or 1.
-func near(a, b float64) bool { return math.Abs(a-b) <= slack(b) }
-
-func slack(n float64) float64 { return max(1, 0.01*n) }
-
-// compare fills in whether the server's counts are of the requests in this report.
-// The prompts of requests without a usage are not known: the server may have looked
-// them up or not.
-func (g *gather) compare(s *Step) {
-	v := s.Server
-	if v == nil {
-		return
-	}
-	v.TTFTOurs = v.TTFT != nil && near(float64(v.TTFT.Count), float64(s.Whole.Of(TTFT).Count))
-	if v.PrefixQueries != nil {
-		least, most := g.prompts()
-		v.PrefixOurs = least == 0 && v.TTFTOurs || least > 0 && *v.PrefixQueries >= least-slack(least) && *v.PrefixQueries <= most+slack(most)
-	}
-}
-
-// prompts are the tokens of all prompts as the server's usages tell them, at least
-// and at most, 0 where they tell nothing.
-func (g *gather) prompts() (least, most float64) {
-	if g.checks.Answered == 0 {
-		return 0, 0
-	}
-	least = float64(g.checks.PromptTokens)
-	return least, least * float64(len(g.curve.starts)) / float64(g.checks.Answered)
-}
-
-// serverWarning is about load that was not this report's. While requests of a step
-// that has no end may be in flight, they may be what the server counted.
-func (g *gather) serverWarning(v *ServerSample) (list words.List) {
-	if v == nil || slices.ContainsFunc(g.joined.parts, func(p *section) bool { return p.end == nil }) {
-		return nil
-	}
-	const advice = "the load was not only ours, so run when nobody else uses the server"
-	if v.TTFT != nil {
-		sent := float64(len(g.curve.starts))
-		others := float64(v.TTFT.Count) - sent
-		list.If(others > slack(sent), "The server answered %s other requests meanwhile: %s.", words.Integer(others), advice)
-		return list
-	}
-	if _, most := g.prompts(); v.PrefixQueries != nil && most > 0 {
-		others := *v.PrefixQueries - most
-		list.If(others > slack(most), "The server read %s other prompt tokens meanwhile: %s.", words.Integer(others), advice)
-	}
-	return list
-}
-
-// latency is the histogram's growth over the step.
-func (w *serverWatch) latency(ps []float64) *Distribution {
-	sum, count := w.ttft.sum.delta(), w.ttft.count.delta()
+// ttft is the histogram's growth over the step.
+func (v *server) ttft(percentiles []float64) *Distribution {
+	sum, count := v.first(serverTTFT+"_sum").growth(), v.first(serverTTFT+"_count").growth()
 	if sum == nil || count == nil {
 		return nil
 	}
 	if *count == 0 {
 		return &Distribution{}
 	}
-	bounds := slices.Sorted(maps.Keys(w.buckets))
+	d := &Distribution{Count: int64(*count), Mean: *sum / *count}
+	bounds := slices.Sorted(maps.Keys(v.buckets))
 	grown := make([]float64, len(bounds))
 	for i, le := range bounds {
-		d := w.buckets[le].delta()
-		if d == nil {
+		growth := v.buckets[le].growth()
+		if growth == nil {
 			return nil
 		}
-		grown[i] = *d
+		grown[i] = *growth
 	}
-	d := &Distribution{Count: int64(*count), Mean: *sum / *count}
 	if len(bounds) > 0 && grown[len(grown)-1] == *count {
-		for _, p := range ps {
+		for _, p := range percentiles {
 			d.Percentiles = append(d.Percentiles, Percentile{p, bucketQuantile(bounds, grown, p)})
 		}
 	}
 	return d
 }
 
-// bucketQuantile is the percentile p of a cumulative histogram, on a line from one
-// bound to the next as Prometheus' histogram_quantile has it; the highest finite
-// bound where it is beyond that.
+// bucketQuantile is the percentile p of a cumulative histogram, on a line from one bound to
+// the next as Prometheus' histogram_quantile has it; the highest finite bound beyond that.
 func bucketQuantile(bounds, cumulative []float64, p float64) float64 {
 	rank := p / 100 * cumulative[len(cumulative)-1]
 	i, _ := slices.BinarySearch(cumulative, rank)
-	if math.IsInf(bounds[i], 1) {
-		if i == 0 {
-			return 0
-		}
-		return bounds[i-1]
-	}
 	low, below := 0.0, 0.0
 	if i > 0 {
 		low, below = bounds[i-1], cumulative[i-1]
+	}
+	if math.IsInf(bounds[i], 1) {
+		return low
 	}
 	if cumulative[i] == below {
 		return bounds[i]
 	}
 	return low + (bounds[i]-low)*(rank-below)/(cumulative[i]-below)
+}
+
+// compare fills in whether the server's counts are of the requests in this report: within
+// a percent, or 1.
+func (v *ServerSample) compare(requests, answered int, c *Checks) {
+	near := func(a, b float64) bool { return math.Abs(a-b) <= max(1, 0.01*b) }
+	v.TTFTOurs = v.TTFT != nil && near(float64(v.TTFT.Count), float64(answered))
+	if v.PrefixQueries == nil {
+		return
+	}
+	if c.Answered == 0 { // no usage tells how long the prompts were
+		v.PrefixOurs = v.TTFTOurs
+		return
+	}
+	least := float64(c.PromptTokens)
+	most := least * float64(requests) / float64(c.Answered)
+	q := *v.PrefixQueries
+	v.PrefixOurs = near(q, least) || near(q, most) || least < q && q < most
 }

@@ -4,157 +4,181 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // From where on the figures are in doubt.
 const (
-	minLoadShare    = 0.95 // of what was configured
-	maxCachedShare  = 0.01 // of the prompt tokens
-	maxCPUShare     = 0.8  // of the load generator's cores
-	maxDelayShare   = 0.05 // of a latency that a delay of the client's own is in
-	minKernelClock  = 0.99 // requests with the kernel's instants
-	negligibleDelay = 1e-3 // seconds: delays of the client up to it are no news
+	maxCachedShare  = 0.01             // of the prompt tokens
+	maxCPUShare     = 0.8              // of the load generator's cores
+	fairPart        = 0.05             // of a latency, of the gap between requests, or of an objective
+	negligibleDelay = time.Millisecond // of the client's own
+	minKernelClock  = 0.99             // requests with the kernel's instants
+	maxTogether     = 0.05             // answers whose first text was read with later chunks
+	maxChunkless    = 0.02             // tokens without a chunk of text of their own
+	maxOthers       = 0.01             // requests of others that the server answered
+	slackOthers     = 1                // request
 )
 
-// warnings say what makes the figures of a step doubtful, the gravest first.
-func (g *gather) warnings(s *Step) []string {
-	return slices.Concat(g.logWarnings(s), g.loadWarnings(s), g.clientWarnings(s), g.figureWarnings(s), g.cards.warnings(g.endpoint()))
+// warnings say what makes the figures of a step doubtful, the gravest first. arrived and
+// over are the requests of a step whose server was overloaded.
+func (d *stepData) warnings(s *Step, opts Options, arrived, over int) []string {
+	var all []string
+	warn := func(applies bool, format string, args ...any) {
+		if applies {
+			all = append(all, fmt.Sprintf(format, args...))
+		}
+	}
+	c, a := &s.Checks, &s.Account
+	warn(a.Mismatch != "", "Requests are missing or counted twice: %s; figures are of those in the log.", a.Mismatch)
+	warn(s.Stop == "", "The run was killed or still goes on: %d requests are known, those in flight at its end are not, so the last figures lean to the fast ones.", a.Attempted)
+	warn(s.Machines > 1, "The clocks of %d load generators are joined: windows, rates and concurrency are only as good as their NTP.", s.Machines)
+	warn(a.Failures() > 0, "%d of %d requests failed (%s): latencies are of those that did not, so read them beside this share.",
+		a.Failures(), a.Attempted-a.Canceled, a.FailureText())
+	warn(s.Stop.Early(), "The step was stopped after %d requests (%s): it is shorter than was asked for.", a.Attempted, s.Stop)
+	if len(d.requests) == 0 {
+		warn(true, "No request was sent: there are no figures, so see why the step stopped, and run again.")
+		return all
+	}
+	warn(s.Overloaded(), "Only %d requests were over of %d that arrived while all were sent: latencies grow for as long as the load lasts, so lower the rate.", over, arrived)
+	warn(s.NotSteady != "" && !s.Overloaded(), "The load never was steady, as %s: all figures are of the whole step, ramp and drain included, so run a longer one.", s.NotSteady)
+	warn(s.Short != "", "The load was less than the step is named by: %s.", s.Short)
+	warn(s.ClientLimit != "", "The load generator was the limit: %s. Give it more cores, or use more machines.", s.ClientLimit)
+	chunks, late := d.firstReads(s)
+	warn(tooLong(late, s.Whole.median(TTFT)), "The first text of %d of %d answers was read together with later chunks, %.1f at once on the mean: their TTFT is late by some %.1f ms, so use more cores or fewer streams, unless the server joins chunks.",
+		d.checks.together, d.checks.answered, chunks, 1000*late)
+	others := s.othersRequests(len(d.requests))
+	warn(others > 0 && s.Stop != "", "The server answered %.0f other requests meanwhile: the load was not only ours, so run when nobody else uses the server.", others)
+	warn(c.TokensBy[openai.TokensChunks] > 0, "The server told no usage for %d of %d answers, whose tokens are counted as one a chunk: tokens a second and TPOT are off where a chunk has more.",
+		c.TokensBy[openai.TokensChunks], a.Succeeded)
+	warn(c.Tokens.WithoutChunk() > maxChunkless, "%.1f %% of the output tokens have no chunk of text of their own, as they have no text or came together: ITL is the gap between chunks, so read TPOT or ITL a token for the time of a token.",
+		100*c.Tokens.WithoutChunk())
+	warn(c.Tokens.Unreadable > 0, "%d answers have no text, though %d tokens were counted for them: they are successes without latencies, so see what the model writes.",
+		c.Tokens.Unreadable, c.Tokens.UnreadableTokens)
+	warn(c.CacheKnown && c.CacheHitRatio() >= maxCachedShare && !d.wantsCacheHits(),
+		"%.1f %% of the prompt tokens came from the server's prefix cache: TTFT and throughput are better than for new prompts.", 100*c.CacheHitRatio())
+	p, least, n := s.doubtfulPercentile(opts)
+	warn(p > 0, "p%g takes %d requests and there are %d: run more, or do not quote it.", p, least, n)
+	return all
 }
 
-// logWarnings are about what is known at all.
-func (g *gather) logWarnings(s *Step) (list words.List) {
-	list.If(s.Account.Mismatch != "", "Requests are missing or counted twice: %s; figures are of those in the log.", s.Account.Mismatch)
-	var hosts []string
-	for _, p := range g.joined.parts {
-		host, known := p.log.run.Host, words.CountedVerb(p.account.Attempted, "request", "is", "are")
-		hosts = append(hosts, host)
-		killed := p == p.log.sections[len(p.log.sections)-1] && !p.log.complete
-		list.If(p.end == nil && killed, "The run on %s was killed or still goes on: %s known, those in flight at the end are not; the last figures lean to the fast requests.", host, known)
-		list.If(p.end == nil && !killed, "The line that ends this step is missing in the log of %s: %s known, and nothing to check that number against.", host, known)
+// firstReads are how many chunks were read at once where the first text was, on the mean,
+// and by how many seconds it is late then; 0 where few answers had it so.
+func (d *stepData) firstReads(s *Step) (chunks, late float64) {
+	if float64(d.checks.together) <= maxTogether*float64(d.checks.answered) {
+		return 0, 0
 	}
-	missing := len(g.logs) - len(g.joined.parts)
-	list.If(missing > 0, "%d of %d logs have no such step: the load was that much lower than in the others.", missing, len(g.logs))
-	slices.Sort(hosts)
-	machines := len(slices.Compact(hosts))
-	list.If(machines > 1, "The clocks of %d machines are joined: windows, rates and concurrency are only as good as their NTP, so see that it is in step.", machines)
-	list.If(len(g.joined.parts) > 1 && g.all.from > g.all.to, "The machines did not put on this load at the same time: start them together, or read their reports one by one.")
-	list.If(g.joined.sameArrivals(), "The machines sent at the same instants: give each its own --seed.")
-	d := &s.Dataset
-	list.If(d.Estimated > 0, "The length of the answer was estimated for %d of %d prompts: the load is not token for token what the data set tells.", d.Estimated, d.Prompts)
-	first := ""
-	if len(d.FirstBad) > 0 {
-		first = ", the first: " + d.FirstBad[0]
-	}
-	list.If(d.BadLine > 0, "%d records of the data set could not be used%s: mend them, or the load is not what was meant.", d.BadLine, first)
-	return list
+	chunks = float64(d.checks.atOnce) / float64(d.checks.together)
+	return chunks, (chunks - 1) * s.Whole.median(TPOT)
 }
 
-// loadWarnings are about the load that was put on.
-func (g *gather) loadWarnings(s *Step) (list words.List) {
-	advice := "latencies are of those that did not, so read them beside this share"
-	switch {
-	case s.Account.Succeeded > 0:
-	case s.Whole.Of(TTFT).Count > 0:
-		advice = "latencies are of what was seen before they did, so see what the first failure said"
-	default:
-		advice = "there are no latencies, so see what the first failure said"
+// othersRequests are those that the server answered beside ours, 0 where it does not tell
+// of any.
+func (s *Step) othersRequests(sent int) float64 {
+	if s.Server == nil || s.Server.TTFT == nil {
+		return 0
 	}
-	list.If(s.Account.Failures() > 0, "%d of %d requests failed (%s: %s): %s.", s.Account.Failures(),
-		s.Account.Attempted-s.Account.Canceled, words.Percent(s.Account.FailureRatio()), s.Account.FailureText(), advice)
-	list = append(list, g.vocabularyWarning()...)
-	list.If(s.LocalFailures > 0, "%d of the failures are this machine's, which had no more files or ports for connections: raise ulimit -n, or use more machines.", s.LocalFailures)
-	n := s.Account.Attempted
-	list.If(s.Stop == runlog.StopFailureRatio, "The step was stopped after %d requests because too many failed: mend the server or lower the load.", n)
-	list.If(s.Stop == runlog.StopUnreachable, "The step was stopped after %d requests because the server could not be reached any more: see why it ended, and run again.", n)
-	list.If(s.Stop == runlog.StopInterrupted, "The step was interrupted after %d requests: it is shorter than was asked for.", n)
-	if len(g.curve.starts) == 0 {
-		return append(list, "No request was sent: there are no figures, so see why the step stopped, and run again.")
+	others := float64(s.Server.TTFT.Count - int64(sent))
+	if others <= max(slackOthers, maxOthers*float64(sent)) {
+		return 0
 	}
-	list.If(s.NotSteady != "", "The load never was steady, as %s: all figures are of the whole step, ramp and drain included%s.", s.NotSteady, g.notSteady.remedy(s, g.opts))
-	if g.backlog != nil {
-		list = append(list, g.backlog.warning(s.NotSteady))
-	}
-	list = append(list, g.serverWarning(s.Server)...)
-	if s.Short != "" {
-		list = append(list, words.Sentence(s.Short+g.shortAdvice(s)))
-	}
-	return list
+	return others
 }
 
-// clientWarnings are about this program's part in the figures.
-func (g *gather) clientWarnings(s *Step) (list words.List) {
-	c := &s.Checks
-	userClock := g.checks.answered > 0 && c.KernelClock < minKernelClock
-	list.If(userClock, "The instants of %s of the answers are those at which this program read them, not the kernel's: a busy load generator makes latencies longer.",
-		words.Percent(1-c.KernelClock))
-	gap, gaps := s.Whole.Of(ITL).known(median)
-	lag, _ := g.checks.lags.p99()
-	list.If(gaps && lag > maxDelayShare*gap && (userClock || lag > negligibleDelay),
-		"This program read what had arrived %s late (p99), where gaps between chunks are %s: use more cores or fewer streams a machine.", words.Seconds(lag), words.Seconds(gap))
-	for i, p := range g.joined.parts {
-		run, cores := &p.log.run, g.cpus[i].cores()
-		list.If(run.GOMAXPROCS > 0 && cores > maxCPUShare*float64(run.GOMAXPROCS),
-			"The load generator on %s used %s of its %d cores: it may be what limits the figures, so give it more or use more machines.", run.Host, words.Number(cores), run.GOMAXPROCS)
-	}
-	first, answered := s.Whole.Of(TTFT).known(median)
-	late, _ := g.out.p99(Lateness)
-	list.If(answered && s.Arrival != runlog.ArrivalClosed && late > negligibleDelay && late > maxDelayShare*first,
-		"Requests were sent %s late (p99), for want of CPU or of prompts (those that the server must tokenize): read latencies from when they were due, or use more cores.", words.Seconds(late))
-	return list
-}
-
-// figureWarnings are about what single figures are worth.
-func (g *gather) figureWarnings(s *Step) (list words.List) {
-	c := &s.Checks
-	n := c.TokensBy[openai.TokensChunks]
-	list.If(n > 0, "The server told no usage for %d of %d answers, whose tokens are counted as one a chunk: tokens a second and TPOT are off where a chunk has more.", n, s.Account.Succeeded)
-	list = slices.Concat(list, c.Tokens.warnings(), c.Prompts.warnings())
-	list.If(c.CacheKnown && c.CacheHitRatio() >= maxCachedShare && !g.wantsCacheHits(),
-		"%s of the prompt tokens came from the server's prefix cache: TTFT and throughput are better than for new prompts, so send such as it has not seen, or turn the cache off.", words.Percent(c.CacheHitRatio()))
-	return slices.Concat(list, g.limitWarning(s), g.percentileWarning(s))
-}
-
-// percentileWarning is about the first percentile that so few requests do not have. Those
-// that people quote count, as forms of other programs read many more; of a search those
-// that have a limit.
-func (g *gather) percentileWarning(s *Step) []string {
+// doubtfulPercentile is the first percentile that people quote, or that has a limit, for
+// which there are too few requests; 0 for none.
+func (s *Step) doubtfulPercentile(opts Options) (p float64, least, n int64) {
 	f := &s.Whole
 	if s.Steady != nil {
 		f = s.Steady
 	}
-	n, limited := f.Of(TTFT).Count, percentilesOf(g.opts.limits)
-	for _, p := range g.opts.Percentiles {
-		counts := p == 90 || p == 95 || p >= 99
-		if len(g.opts.limits) > 0 {
-			counts = slices.Contains(limited, p)
+	n = f.Of(TTFT).Count
+	limits := percentilesOf(opts.limits)
+	for _, p := range opts.Percentiles {
+		quoted := p == 90 || p == 95 || p >= 99
+		if len(limits) > 0 {
+			quoted = slices.Contains(limits, p)
 		}
-		if least := int64(math.Ceil(100/(100-p) - 1e-6)); counts && n > 0 && n < least {
-			return []string{fmt.Sprintf("p%s needs %d requests and %s has %d: run more (%s), or do not quote it.",
-				words.Percentile(p), least, windowName(s), n, g.opts.longer())}
+		if least := int64(math.Ceil(100/(100-p) - 1e-6)); quoted && n > 0 && n < least {
+			return p, least, n
 		}
 	}
-	return nil
+	return 0, 0, 0
 }
 
 // wantsCacheHits reports whether hits in the server's prefix cache are what the
 // data set is for.
-func (g *gather) wantsCacheHits() bool {
-	return slices.ContainsFunc(g.joined.parts, func(p *section) bool {
-		run := &p.log.run
-		kind, _ := dataset.ParseKind(run.Dataset)
-		return run.ReusePrompts || kind == dataset.Prefix || kind == dataset.Replay
+func (d *stepData) wantsCacheHits() bool {
+	return slices.ContainsFunc(d.parts, func(p *part) bool {
+		return p.run.ReusePrompts || p.run.Dataset == string(dataset.Prefix) || p.run.Dataset == string(dataset.Replay)
 	})
 }
 
-// windowName is the window that the figures to look at first are of.
-func windowName(s *Step) string {
-	if s.Steady != nil {
-		return "the steady part"
+// clientLimit says how the load generator was what limited a step, in a clause; empty where
+// it was not. A delay in reading counts where it is in the latencies, and where it is so
+// long at the ends of answers that users come back late and the load is lower; one in
+// sending where it is a fair part of the gap between requests or of an objective.
+func (d *stepData) clientLimit(s *Step) string {
+	for _, p := range d.parts {
+		if cores := p.cores(); p.run.GOMAXPROCS > 0 && cores > maxCPUShare*float64(p.run.GOMAXPROCS) {
+			return fmt.Sprintf("it used %.2f of the %d cores of %s", cores, p.run.GOMAXPROCS, p.run.Host)
+		}
 	}
-	return "the whole step"
+	own := d.checks.answered > 0 && s.Checks.KernelClock < minKernelClock
+	lag, _ := s.Checks.ClientLag.At(usualPercentile)
+	back := d.checks.lastLags.Seconds() / float64(max(1, d.checks.answers))
+	late := s.Whole.Of(Lateness).Mean
+	switch {
+	case s.LocalFailures > 0:
+		return fmt.Sprintf("%d requests failed as it had no more files or ports for connections", s.LocalFailures)
+	case own && tooLong(lag, s.Whole.median(ITL)):
+		return fmt.Sprintf("it read what had arrived %.1f ms late (p99), and took its own time for that of the arrival", 1000*lag)
+	case tooLong(back, s.Whole.median(E2E)):
+		return fmt.Sprintf("it read the ends of answers %.1f ms late on the mean", 1000*back)
+	case s.Arrival != runlog.ArrivalClosed && (tooLong(late, 1/s.Checks.ConfiguredRate) || tooLong(late, shortestObjective(s.Held))):
+		return fmt.Sprintf("it sent requests %.1f ms late on the mean", 1000*late)
+	}
+	return ""
+}
+
+// tooLong reports whether a delay is a fair part of a time, both in seconds.
+func tooLong(delay, of float64) bool {
+	return of > 0 && delay > negligibleDelay.Seconds() && delay > fairPart*of
+}
+
+// shortestObjective is the shortest latency that is to be held, in seconds, 0 for none.
+func shortestObjective(all []Held) float64 {
+	shortest := 0.0
+	for _, h := range all {
+		if h.Percentile > 0 && (shortest == 0 || h.Limit.Limit < shortest) {
+			shortest = h.Limit.Limit
+		}
+	}
+	return shortest
+}
+
+// short says by how much the load was less than the step is named by, in a clause; empty
+// where it was not. A rate that chance made low is no fault, so it is held against when
+// the requests were due.
+func (d *stepData) short(s *Step, window span) string {
+	c := &s.Checks
+	if level := s.Level(); level > 0 {
+		if c.Achieved >= minLoadShare*float64(level) {
+			return ""
+		}
+		return fmt.Sprintf("%.1f of %d requests were in flight on the mean", c.Achieved, level)
+	}
+	due := slices.Clone(sentIn(window, d.requests))
+	for i := range due {
+		due[i].start = due[i].due
+	}
+	slices.SortFunc(due, func(a, b request) int { return int(a.start - b.start) })
+	if s.Overloaded() || c.AchievedRate >= minLoadShare*min(c.ConfiguredRate, sendRate(due)) {
+		return ""
+	}
+	return fmt.Sprintf("%.2f requests a second were sent of %.2f", c.AchievedRate, c.ConfiguredRate)
 }

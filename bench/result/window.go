@@ -1,9 +1,11 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -12,30 +14,29 @@ import (
 // minSteadyRequests is how many requests a steady window holds at least.
 const minSteadyRequests = 10
 
+// Window is a span of time: all of a step from the first request sent to the
+// last one over, or its steady part, from when the load had reached its level
+// until the last request was sent (of several machines, by the first that had none
+// left). A closed loop is at its level when as many requests are in flight as it
+// has users, an open loop when its ramp is over and the first success too. A burst
+// without a bound never is, nor an open loop whose requests pile up. A steady part
+// holds at least 10 requests and one for each user.
+type Window struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+// Duration is the window's length.
+func (w Window) Duration() time.Duration { return w.To.Sub(w.From) }
+
 // span is a Window in nanoseconds since 1970.
 type span struct{ from, to int64 }
 
 func (s span) holds(at int64) bool { return at >= s.from && at <= s.to }
 
-// add widens s to hold an instant. The zero span holds none.
-func (s *span) add(at int64) {
-	if *s == (span{}) {
-		*s = span{at, at}
-	}
-	s.from, s.to = min(s.from, at), max(s.to, at)
-}
-
-// join widens s to hold another.
-func (s *span) join(o span) {
-	if o != (span{}) {
-		s.add(o.from)
-		s.add(o.to)
-	}
-}
+func (s span) clamp(at int64) int64 { return min(max(at, s.from), s.to) }
 
 func (s span) seconds() float64 { return time.Duration(s.to - s.from).Seconds() }
-
-func (s span) clamp(at int64) int64 { return min(max(at, s.from), s.to) }
 
 func (s span) window() Window {
 	if s == (span{}) {
@@ -44,21 +45,47 @@ func (s span) window() Window {
 	return Window{From: time.Unix(0, s.from).UTC(), To: time.Unix(0, s.to).UTC()}
 }
 
-// curve is how many requests were in flight at each instant: the instants at
-// which they were sent and over, each sorted. It takes 16 bytes a request.
+// sentIn are the requests sent inside of a window, of those in the order in which they
+// were sent.
+func sentIn(w span, requests []request) []request {
+	from := sort.Search(len(requests), func(i int) bool { return requests[i].start >= w.from })
+	to := sort.Search(len(requests), func(i int) bool { return requests[i].start > w.to })
+	return requests[from:max(from, to)]
+}
+
+// sendRate is how many requests were sent a second, from the first to the last.
+func sendRate(requests []request) float64 {
+	n := len(requests)
+	if n < 2 || requests[n-1].start == requests[0].start {
+		return 0
+	}
+	return float64(n-1) / time.Duration(requests[n-1].start-requests[0].start).Seconds()
+}
+
+// concurrency is how many requests were in flight on the mean of a window: the time that
+// all of them spent in flight inside of it, over its length.
+func concurrency(w span, requests []request) float64 {
+	if w.to <= w.from {
+		return 0
+	}
+	inFlight := 0.0
+	for i := range requests {
+		inFlight += float64(w.clamp(requests[i].end) - w.clamp(requests[i].start))
+	}
+	return inFlight / float64(w.to-w.from)
+}
+
+// curve is how many requests were in flight at each instant: the instants at which they
+// were sent and over, each in order.
 type curve struct{ starts, ends []int64 }
 
-func (c *curve) add(start, end int64) {
-	c.starts, c.ends = append(c.starts, start), append(c.ends, end)
-}
-
-func (c *curve) join(o curve) {
-	c.starts, c.ends = append(c.starts, o.starts...), append(c.ends, o.ends...)
-}
-
-func (c *curve) sort() {
-	slices.Sort(c.starts)
+func newCurve(requests []request) *curve {
+	c := &curve{}
+	for i := range requests {
+		c.starts, c.ends = append(c.starts, requests[i].start), append(c.ends, requests[i].end)
+	}
 	slices.Sort(c.ends)
+	return c
 }
 
 // whole is from the first request sent to the last one over.
@@ -69,38 +96,9 @@ func (c *curve) whole() span {
 	return span{c.starts[0], c.ends[len(c.ends)-1]}
 }
 
-// sent is the number of requests sent inside w.
-func (c *curve) sent(w span) int {
-	_, n := c.within(w)
-	return n
-}
-
-// within are the requests sent inside w: the index of the first, and how many.
-func (c *curve) within(w span) (first, n int) {
-	first, _ = slices.BinarySearch(c.starts, w.from)
-	to, _ := slices.BinarySearch(c.starts, w.to+1)
-	return first, to - first
-}
-
-// over is the number of requests that ended inside w.
-func (c *curve) over(w span) int {
-	from, _ := slices.BinarySearch(c.ends, w.from)
-	to, _ := slices.BinarySearch(c.ends, w.to+1)
-	return to - from
-}
-
-// sending is from the first to the last request sent inside w, and how many.
-func (c *curve) sending(w span) (span, int) {
-	first, n := c.within(w)
-	if n == 0 {
-		return span{}, 0
-	}
-	return span{c.starts[first], c.starts[first+n-1]}, n
-}
-
-// each calls f with every instant at which a request is sent, and how many are
-// in flight then, until it returns false. A request that is over at the instant at
-// which another is sent makes room for it.
+// each calls f with every instant at which a request is sent, and how many are in flight
+// then, until it returns false. A request that is over at the instant at which another is
+// sent makes room for it.
 func (c *curve) each(f func(at int64, inFlight int) bool) {
 	ended := 0
 	for i, at := range c.starts {
@@ -122,11 +120,11 @@ func (c *curve) reached(level int) (instant int64, ok bool) {
 	return instant, ok
 }
 
-// peak is the most in flight at any instant of w.
+// peak is the most in flight at any instant of a window.
 func (c *curve) peak(w span) int {
 	started, _ := slices.BinarySearch(c.starts, w.from)
 	ended, _ := slices.BinarySearch(c.ends, w.from+1)
-	most := max(0, started-ended) // those that were in flight when w began
+	most := max(0, started-ended) // those that were in flight when it began
 	c.each(func(at int64, n int) bool {
 		if at >= w.from && at <= w.to {
 			most = max(most, n)
@@ -136,98 +134,91 @@ func (c *curve) peak(w span) int {
 	return most
 }
 
-// mean is how many were in flight on the mean of w: the time that all requests
-// spent in flight inside it, over its length.
-func (c *curve) mean(w span) float64 {
-	if w.to <= w.from {
-		return 0
-	}
-	var inFlight float64
-	for i := range c.starts {
-		inFlight += float64(w.clamp(c.ends[i]) - w.clamp(c.starts[i]))
-	}
-	return inFlight / float64(w.to-w.from)
-}
-
-// unsteady is why a step has no steady part; the zero value is of one that has.
-type unsteady struct {
-	why string // a clause
-	// requests is how many it would take, as far as the step tells; 0 where their
-	// number is not why. full is true where all users had started.
-	requests int
-	full     bool
-}
-
-// steady is the part of a step without ramp and drain, or why there is none. warm
-// is when an open loop is over its start, 0 for never; last is when the last request
-// was sent, of several machines by the first that had none left.
-func steady(s runlog.Step, c *curve, warm, last int64) (span, unsteady) {
-	w, least := span{to: last}, minSteadyRequests
-	switch users := s.Level(); {
-	case len(c.starts) == 0:
-		return span{}, unsteady{why: "no request was sent"}
-	case users > 0:
-		least = max(least, users)
-		from, ok := c.reached(users)
-		if !ok {
-			why := fmt.Sprintf("never more than %d of %d requests were in flight at once", c.peak(c.whole()), users)
-			return span{}, c.neverAtLevel(s, least, why)
-		}
-		w.from = from
-	case s.Arrival == runlog.ArrivalBurst:
-		return span{}, unsteady{why: "all requests were sent at once"}
+// steadyWindow is the part of a step without ramp and drain, or why there is none: a
+// clause, and how many requests it would take where their number is why.
+func (d *stepData) steadyWindow() (w span, why string, takes int) {
+	level, least := d.step.Level(), max(minSteadyRequests, d.step.Level())
+	reached, atLevel := d.curve.reached(level)
+	warm, last := d.ends()
+	switch {
+	case len(d.requests) == 0:
+		return w, "no request was sent", 0
+	case level > 0 && !atLevel:
+		return w, fmt.Sprintf("never more than %d of %d requests were in flight at once", d.curve.peak(d.curve.whole()), level), 0
+	case level > 0:
+		w.from = reached
+	case d.step.Arrival == runlog.ArrivalBurst:
+		return w, "all requests were sent at once", 0
 	case warm == 0:
-		return span{}, unsteady{why: "no request succeeded"}
+		return w, "no request succeeded", 0
 	default:
 		w.from = warm
 	}
-	if w.to <= w.from {
-		return span{}, unsteady{why: "the last request was sent before the load was at its level for any time", requests: len(c.starts) + least}
+	w.to = last
+	n := 0
+	if w.to > w.from {
+		n = len(sentIn(w, d.requests))
 	}
-	if n := c.sent(w); n < least {
-		return span{}, unsteady{
-			why:      fmt.Sprintf("only %d requests were sent while the load was at its level, and it takes %d", n, least),
-			requests: len(c.starts) - n + least,
-		}
+	if n < least {
+		return span{}, fmt.Sprintf("only %d requests were sent while the load was at its level, and it takes %d", n, least),
+			len(d.requests) - n + least
 	}
-	return w, unsteady{}
+	return w, "", 0
 }
 
-// neverAtLevel estimates how many requests it takes until all users have started and
-// each has sent another one. The users start one after the other, so that what they
-// send beside their first requests grows with the square of the time.
-func (c *curve) neverAtLevel(s runlog.Step, least int, why string) unsteady {
-	sending, sent := c.sending(c.whole())
-	users, ramp, took := float64(s.Level()), s.RampUp.Seconds(), sending.seconds()
-	if sent > s.Level() && took >= ramp {
-		return unsteady{why: why, full: true}
-	}
-	further := 0.0 // beside the users' first ones
-	if took > 0 && took < ramp {
-		share := took / ramp
-		further = max(0, float64(sent)-users*share) / (share * share)
-	}
-	return unsteady{why: why, requests: int(math.Ceil(users+further)) + least}
-}
-
-// remedy is what to do for a steady part, after a semicolon; empty where the step does
-// not tell.
-func (u unsteady) remedy(s *Step, o Options) string {
-	switch {
-	case u.full:
-		return "; answers end sooner than users can send, so use longer answers (--max-tokens) or fewer users"
-	case u.requests == 0 || s.Stop != runlog.StopRequests && s.Stop != runlog.StopDuration:
-		return ""
-	}
-	text := "; use a longer " + o.durationFlag()
-	if s.Stop == runlog.StopRequests {
-		text = fmt.Sprintf("; use at least %d %s", (u.requests+s.Machines-1)/s.Machines, o.requestsFlag())
-		if s.Machines > 1 {
-			text += " on each machine"
+// ends are when an open loop is over its start, 0 for never: its ramp and the first
+// success, on each machine; and when the last request was sent, by the first machine that
+// had none left.
+func (d *stepData) ends() (warm, last int64) {
+	for i := range d.parts {
+		p := d.parts[i]
+		if p.firstSuccess > 0 {
+			warm = max(warm, p.firstSuccess, p.sending.from+int64(p.step.RampUp))
+		}
+		if p.sending != (span{}) && (last == 0 || p.sending.to < last) {
+			last = p.sending.to
 		}
 	}
-	if s.RampUp > 0 {
-		text += ", or a shorter --ramp-up"
+	return warm, last
+}
+
+const (
+	minLoadShare = 0.95 // of what was configured, and of arrivals that are to be over
+	minGrowth    = 1.1  // of latencies where requests pile up
+	timeNoise    = 3    // standard errors of the difference of two means
+	pileUp       = "the server did not keep up with the rate, so that requests piled up"
+)
+
+// Overloaded reports whether the server did not keep up with the rate of an open loop.
+func (s *Step) Overloaded() bool { return s.NotSteady == pileUp }
+
+// overload says how many requests arrived, how many were over when the last of them did,
+// and whether these are too few: less than 95 %, while the times from arrival to end grew,
+// as they do not where answers are merely long.
+func (d *stepData) overload() (arrived, over int, tooFew bool) {
+	switch d.step.Arrival {
+	case runlog.ArrivalConstant, runlog.ArrivalPoisson, runlog.ArrivalGamma:
+	default:
+		return 0, 0, false
 	}
-	return text
+	byArrival := slices.Clone(d.requests)
+	slices.SortFunc(byArrival, func(a, b request) int { return cmp.Compare(a.arrival(), b.arrival()) })
+	arrived = len(byArrival)
+	last := byArrival[arrived-1].arrival()
+	var early, late moments
+	for i := range byArrival {
+		q := &byArrival[i]
+		if q.end <= last {
+			over++
+		}
+		switch 4 * i / arrived { // the first quarter meets an empty server
+		case 1:
+			early.add(float64(q.end-q.arrival()), 1)
+		case 3:
+			late.add(float64(q.end-q.arrival()), 1)
+		}
+	}
+	noise := timeNoise * math.Sqrt(early.errorSquared()+late.errorSquared())
+	grew := late.mean > minGrowth*early.mean && late.mean > early.mean+noise
+	return arrived, over, grew && float64(over) < minLoadShare*float64(arrived)
 }

@@ -1,7 +1,6 @@
 package result
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -40,7 +39,7 @@ func TestSteadyWindow(t *testing.T) {
 		"closed loop, too short":   {step: closed(3, 11), requests: everySecond(11, 2500*time.Millisecond), why: "only 9 requests were sent while the load was at its level, and it takes 10"},
 		"closed loop, many users":  {step: closed(12, 20), requests: everySecond(20, 11500*time.Millisecond), why: "only 9 requests were sent while the load was at its level, and it takes 12"},
 		"closed loop, one user":    {closed(1, 20), everySecond(20, time.Second), 0, 19 * time.Second, ""},
-		"full at the last request": {step: closed(5, 5), requests: everySecond(5, time.Minute), why: "the last request was sent before the load was at its level for any time"},
+		"full at the last request": {step: closed(5, 5), requests: everySecond(5, time.Minute), why: "only 0 requests were sent while the load was at its level, and it takes 10"},
 		"open loop":                {open(runlog.ArrivalPoisson, 0), everySecond(20, 3*time.Second), 3 * time.Second, 19 * time.Second, ""},
 		"open loop with a ramp":    {open(runlog.ArrivalConstant, 8*time.Second), everySecond(20, 3*time.Second), 8 * time.Second, 19 * time.Second, ""},
 		"a failure ends no start":  {open(runlog.ArrivalGamma, 0), refused, 8 * time.Second, 19 * time.Second, ""},
@@ -53,7 +52,7 @@ func TestSteadyWindow(t *testing.T) {
 		"nothing sent": {step: closed(3, 20), why: "no request was sent"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := reportOf(Options{}, newMemlog("a").step(tt.step, tt.requests, false).over())
+			r, err := reportOf(t, Options{}, newMemlog("a").step(tt.step, tt.requests, false).over())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,63 +70,11 @@ func TestSteadyWindow(t *testing.T) {
 	}
 }
 
-// TestRemedy: what to do for a steady part, and that doing it gives one.
-func TestRemedy(t *testing.T) {
-	// users start every second, and send again when an answer of 4.5 s is over.
-	load := func(users, n int) []runlog.Request {
-		var all []runlog.Request
-		next := make([]time.Duration, users)
-		for i := range next {
-			next[i] = time.Duration(i) * time.Second
-		}
-		for range n {
-			first := 0
-			for i := range next {
-				if next[i] < next[first] {
-					first = i
-				}
-			}
-			all = append(all, answered(next[first], 1, 2, time.Second, 4500*time.Millisecond))
-			next[first] += 4500 * time.Millisecond
-		}
-		return all
-	}
-	step := func(users, n int) runlog.Step {
-		s := closed(users, n)
-		s.RampUp = time.Duration(users) * time.Second
-		return s
-	}
-	for name, tt := range map[string]struct {
-		users, n int
-		want     string
-	}{
-		"never full": {8, 9, "use at least 24 --requests, or a shorter --ramp-up."},
-		"few":        {8, 15, "use at least 20 --requests, or a shorter --ramp-up."},
-		"enough":     {8, 20, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r, err := reportOf(Options{Percentiles: []float64{50}}, newMemlog("a").step(step(tt.users, tt.n), load(tt.users, tt.n), false).over())
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := ""
-			for _, w := range r.Steps[0].Warnings {
-				if _, remedy, ok := strings.Cut(w, "drain included; "); ok {
-					got = remedy
-				}
-			}
-			if got != tt.want || (r.Steps[0].Steady != nil) != (tt.want == "") {
-				t.Errorf("remedy %q, want %q; warnings %q", got, tt.want, r.Steps[0].Warnings)
-			}
-		})
-	}
-}
-
 // TestSteadyWindowOfMachines ends when the first machine has no more to send: the
 // load is no longer what it was.
 func TestSteadyWindowOfMachines(t *testing.T) {
 	few, many := newMemlog("a").step(closed(1, 15), everySecond(15, time.Second), false), newMemlog("b").step(closed(1, 30), everySecond(30, time.Second), false)
-	r, err := reportOf(Options{}, few.over(), many.over())
+	r, err := reportOf(t, Options{}, few.over(), many.over())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,14 +8,9 @@ import (
 	"path/filepath"
 )
 
-// gzipSuffix is what gzip adds to a file's name.
-const gzipSuffix = ".gz"
-
 // Find returns the logs that paths stand for, in their order and each once. A
 // path is a log, a folder that holds one, or a folder of such folders; the last
-// gives all of them, sorted by name. In a folder a log may be compressed
-// (traces.jsonl.gz); one that is not goes first. It is an error when a path gives
-// none.
+// gives all of them, sorted by name. It is an error when a path gives none.
 func Find(paths ...string) ([]string, error) {
 	var logs []string
 	seen := map[string]bool{}
@@ -75,15 +70,13 @@ func find(path string) ([]string, error) {
 
 // logIn returns the log in a folder, empty when there is none.
 func logIn(dir string) (string, error) {
-	for _, name := range []string{FileName, FileName + gzipSuffix} {
-		path := filepath.Join(dir, name)
-		info, err := os.Stat(path)
-		switch {
-		case errors.Is(err, fs.ErrPermission):
-			return "", err
-		case err == nil && info.Mode().IsRegular():
-			return path, nil
-		}
+	path := filepath.Join(dir, FileName)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "", err
+	case err == nil && info.Mode().IsRegular():
+		return path, nil
 	}
 	return "", nil
 }

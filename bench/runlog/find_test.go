@@ -13,9 +13,9 @@ import (
 func TestFind(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, path := range []string{
-		"results/b/traces.jsonl", "results/a/traces.jsonl", "results/c/traces.jsonl.gz", "results/c/note",
+		"results/b/traces.jsonl", "results/a/traces.jsonl", "results/c/note",
 		"results/d/e/traces.jsonl", "results/f/traces.jsonl/no-file", "results/summary.txt",
-		"single/traces.jsonl", "single/traces.jsonl.gz", "single/a/traces.jsonl", "none/notes.txt", "other.log",
+		"single/traces.jsonl", "single/a/traces.jsonl", "none/notes.txt", "other.log",
 	} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644)); err != nil {
 			t.Fatal(err)
@@ -30,10 +30,10 @@ func TestFind(t *testing.T) {
 		{"single", "single/traces.jsonl"},
 		{"single/traces.jsonl", "single/traces.jsonl"},
 		{"other.log", "other.log"},
-		{"results", "results/a/traces.jsonl results/b/traces.jsonl results/c/traces.jsonl.gz"},
-		{"results/", "results/a/traces.jsonl results/b/traces.jsonl results/c/traces.jsonl.gz"},
+		{"results", "results/a/traces.jsonl results/b/traces.jsonl"},
+		{"results/", "results/a/traces.jsonl results/b/traces.jsonl"},
 		{"single results/b", "single/traces.jsonl results/b/traces.jsonl"},
-		{"results/b results results/b", "results/b/traces.jsonl results/a/traces.jsonl results/c/traces.jsonl.gz"},
+		{"results/b results results/b", "results/b/traces.jsonl results/a/traces.jsonl"},
 		{"results/latest", "results/latest/traces.jsonl"},
 		{"single none", "error: finding traces: no traces.jsonl in none nor in the folders in it"},
 		{"/dev/null", "error: finding traces: /dev/null is neither a file nor a folder"},

@@ -1,9 +1,6 @@
 package runlog
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
@@ -141,38 +137,41 @@ func TestWhatIsReadOfALog(t *testing.T) {
 		{"a comma too many", first + `{"request":{,"trace":{}}}` + "\n" + `{"request":{"seq":0,"trace":{,"chunks_ns":[1]}}}`, "0 records, 2 damaged"},
 		{"wrong types", first + `{"request":{"seq":"0"}}` + "\n" + `{"request":{"trace":{"planned":"noon"}}}`, "0 records, 2 damaged"},
 		{"a long line", first + `{"new":"` + long + "\"}\n" + request(0), "1 records, 0 damaged"},
-		{"a line over the bound", first + `{"new":"` + long + long + "\"}\n" + request(0), "1 records, 1 damaged"},
-		{"a last line over the bound", first + request(0) + "\n" + long + long, "1 records, 1 damaged"},
 		{"two runs", first + request(0) + "\n" + first + request(1), "reading traces log: line 3: a second run begins in the same file: keep each in a folder of its own"},
 		{"empty", "", "reading traces log: the file is empty: its run was stopped before it began"},
 		{"text", "hello\n", "reading traces log: no log of accelbench: the first line does not say what was run"},
 		{"half a first line", first[:10], "reading traces log: no log of accelbench: the first line does not say what was run"},
-		{"first line over the bound", long + long, "reading traces log: no log of accelbench: the first line does not say what was run"},
 		{"no run first", request(0) + "\n" + first, "reading traces log: no log of accelbench: the first line does not say what was run"},
 		{"no schema", `{"run":{}}`, "reading traces log: no log of accelbench: the first line does not say what was run"},
 		{"run of wrong types", `{"run":{"schema":1,"seed":"x"}}`, "reading traces log: line 1: json: cannot unmarshal string into Go struct field Run.run.seed of type uint64"},
 		{"later schema", `{"run":{"schema":2,"id":7}}`, "reading traces log: it was written by a later version (schema 2, this one reads 1): use that version"},
-		{"half a gzip header", "\x1f\x8b\x08", "reading traces log: unexpected EOF"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := outcome([]byte(tc.text)); got != tc.want {
+			if got := outcome(t, tc.text); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})
 	}
 }
 
-// outcome reads a log with lines of at most 400,000 bytes.
-func outcome(text []byte) string {
-	r, err := newReader("log", bytes.NewReader(text), 400_000)
-	if err != nil {
-		return err.Error()
+// outcome reads a log.
+func outcome(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), FileName)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
+	named := func(err error) string { return strings.ReplaceAll(err.Error(), path, "log") }
+	r, err := Open(path)
+	if err != nil {
+		return named(err)
+	}
+	defer r.Close()
 	for n := 0; ; n++ {
 		if _, err := r.Next(); errors.Is(err, io.EOF) {
 			return fmt.Sprintf("%d records, %d damaged", n, r.Damaged())
 		} else if err != nil {
-			return err.Error()
+			return named(err)
 		}
 	}
 }
@@ -181,142 +180,10 @@ func TestOpenWithoutALog(t *testing.T) {
 	dir := t.TempDir()
 	for path, want := range map[string]string{
 		filepath.Join(dir, "gone"): "reading traces: open " + filepath.Join(dir, "gone") + ": no such file or directory",
-		dir:                        "reading traces " + dir + ": line 1: is a directory",
+		dir:                        "reading traces " + dir + ": is a directory",
 	} {
 		if _, err := Open(path); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
-	}
-}
-
-// TestCompressed: a log that the user packed reads as before; one that was cut
-// short is not taken for a whole one.
-func TestCompressed(t *testing.T) {
-	plain, err := os.ReadFile(filepath.Join("testdata", "schema1.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var zipped bytes.Buffer
-	zip := gzip.NewWriter(&zipped)
-	zip.Write(plain)
-	zip.Close()
-	if got, want := outcome(zipped.Bytes()), "7 records, 0 damaged"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	if got := outcome(zipped.Bytes()[:zipped.Len()-9]); !strings.Contains(got, "unexpected EOF") {
-		t.Errorf("cut short: %s", got)
-	}
-}
-
-// TestOpenAt: from the position of each record on, a log reads as it did before, and
-// counts its lines from its beginning.
-func TestOpenAt(t *testing.T) {
-	_, all := everyKind()
-	var text bytes.Buffer
-	for _, rec := range append([]Record{{Run: &Run{Schema: Schema}}}, all...) {
-		line, err := encode(rec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text.Write(line)
-		text.WriteString("\n{\n" + strings.Repeat(" ", 100_000) + "\n") // lines without a record
-	}
-	text.WriteString(`{"run":{"schema":1}}`)
-	var zipped bytes.Buffer
-	zip := gzip.NewWriter(&zipped)
-	zip.Write(text.Bytes())
-	zip.Close()
-	for name, text := range map[string][]byte{"plain.jsonl": text.Bytes(), "packed.jsonl.gz": zipped.Bytes()} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), name)
-			if err := os.WriteFile(path, text, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			read := func(from Position) (records []Record, at []Position, end string) {
-				r, err := OpenAt(path, from)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer r.Close()
-				for {
-					rec, err := r.Next()
-					if err != nil {
-						return records, at, err.Error()
-					}
-					records, at = append(records, rec), append(at, r.Position())
-				}
-			}
-			records, at, end := read(Position{})
-			if want := "line 33: a second run begins"; len(records) != len(all) || !strings.Contains(end, want) {
-				t.Fatalf("%d records, then %s, want %d, then %s", len(records), end, len(all), want)
-			}
-			for i, from := range at {
-				gotRecords, gotAt, gotEnd := read(from)
-				if diff := cmp.Diff(records[i:], gotRecords) + cmp.Diff(at[i:], gotAt) + cmp.Diff(end, gotEnd); diff != "" {
-					t.Errorf("from %v (-whole +from there):\n%s", from, diff)
-				}
-			}
-		})
-	}
-}
-
-// FuzzReader: any bytes are read to their end, and what is made of them can be
-// written and read again. A request reads the same however it is laid out.
-func FuzzReader(f *testing.F) {
-	golden, err := os.ReadFile(filepath.Join("testdata", "schema1.jsonl"))
-	if err != nil {
-		f.Fatal(err)
-	}
-	for line := range bytes.Lines(golden) {
-		f.Add(line)
-	}
-	f.Add(golden)
-	f.Add([]byte(`{"request":{"trace":{"model":"x","chunks_ns":[1,-2,3],"tokens":[0,0,1],"lags_ns":[5]}}}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		r, err := newReader("log", bytes.NewReader(append([]byte(`{"run":{"schema":1}}`+"\n"), text...)), 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := 0
-		for {
-			rec, err := r.Next()
-			if err != nil {
-				break
-			}
-			n++
-			checkAgain(t, rec)
-		}
-		if lines := bytes.Count(text, []byte{'\n'}) + 1; n+r.Damaged() > lines || len(r.long) > 1000+64<<10 {
-			t.Errorf("%d records and %d damaged of %d lines, %d bytes held", n, r.Damaged(), lines, len(r.long))
-		}
-	})
-}
-
-func checkAgain(t *testing.T, rec Record) {
-	t.Helper()
-	line, err := encode(rec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := decode(bytes.TrimSpace(line))
-	if err != nil {
-		t.Fatalf("%v: %s", err, line)
-	}
-	same := cmp.Options{cmpopts.EquateEmpty(), cmpopts.EquateNaNs()}
-	if diff := cmp.Diff(rec, again, same); diff != "" {
-		t.Fatalf("written again as %s: %s", line, diff)
-	}
-	if rec.Request == nil {
-		return
-	}
-	var wide bytes.Buffer
-	if err := json.Indent(&wide, line, "", " "); err != nil {
-		t.Fatal(err)
-	}
-	if again, err = decode(wide.Bytes()); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(rec, again, same); diff != "" {
-		t.Fatalf("laid out otherwise: %s", diff)
 	}
 }

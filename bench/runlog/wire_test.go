@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -91,36 +93,27 @@ func BenchmarkDecodeRequest(b *testing.B) {
 	}
 }
 
-// BenchmarkReader is a whole log of 1,000 requests, as a report reads it.
-func BenchmarkReader(b *testing.B) {
-	var text strings.Builder
-	for _, rec := range []Record{{Run: &Run{Schema: Schema}}, {Request: new(example())}} {
-		line, err := json.Marshal(rec)
-		if err != nil {
-			b.Fatal(err)
-		}
-		again := 1
-		if rec.Request != nil {
-			again = 1000
-		}
-		text.WriteString(strings.Repeat(string(line)+"\n", again))
+// TestLogOfVersion010: a log that accelbench 0.1.0 wrote of a load with failures,
+// reasoning and telemetry is written again as it stands, so that 0.1.0 can read the
+// logs of today.
+func TestLogOfVersion010(t *testing.T) {
+	log := filepath.Join("testdata", "v0.1.0.jsonl")
+	text, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
 	}
-	b.SetBytes(int64(text.Len()))
-	b.ReportAllocs()
-	for b.Loop() {
-		r, err := newReader("log", strings.NewReader(text.String()), maxLine)
+	for line := range bytes.Lines(text) {
+		rec, err := decode(bytes.TrimSpace(line))
 		if err != nil {
-			b.Fatal(err)
+			t.Fatalf("%v: %s", err, line)
 		}
-		n := 0
-		for {
-			if _, err := r.Next(); err != nil {
-				break
-			}
-			n++
+		again, err := encode(rec)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if n != 1000 || r.Damaged() != 0 {
-			b.Fatalf("%d records, %d damaged", n, r.Damaged())
+		was := strings.Replace(string(line), `"machine":"a",`, "", 1) // gone since
+		if diff := cmp.Diff(was, string(again)); diff != "" {
+			t.Errorf("written again (-0.1.0 +now):\n%s", diff)
 		}
 	}
 }

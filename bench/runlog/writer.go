@@ -25,9 +25,6 @@ func Create(dir string, run Run) (*Writer, error) {
 		return nil, fmt.Errorf("making the folder for traces: %w", err)
 	}
 	path := filepath.Join(dir, FileName)
-	if _, err := os.Lstat(path + gzipSuffix); err == nil {
-		return nil, fmt.Errorf("%s holds the log of another run (%s): choose another folder", dir, FileName+gzipSuffix)
-	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("%s holds the log of another run (%s): choose another folder", dir, FileName)

@@ -7,10 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
+	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -81,9 +80,9 @@ func TestManyWriters(t *testing.T) {
 
 func TestFoldersThatCannotBeUsed(t *testing.T) {
 	dir := t.TempDir()
-	used, zipped, file := filepath.Join(dir, "used"), filepath.Join(dir, "zipped"), filepath.Join(dir, "file")
+	used, file := filepath.Join(dir, "used"), filepath.Join(dir, "file")
 	for path, text := range map[string]string{
-		filepath.Join(used, FileName): "kept", filepath.Join(zipped, FileName+".gz"): "kept", file: "kept",
+		filepath.Join(used, FileName): "kept", file: "kept",
 	} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
@@ -91,7 +90,6 @@ func TestFoldersThatCannotBeUsed(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		used:                       used + " holds the log of another run (traces.jsonl): choose another folder",
-		zipped:                     zipped + " holds the log of another run (traces.jsonl.gz): choose another folder",
 		file:                       "making the folder for traces: mkdir " + file + ": not a directory",
 		filepath.Join(file, "sub"): "making the folder for traces: mkdir " + file + ": not a directory",
 	} {
@@ -101,18 +99,6 @@ func TestFoldersThatCannotBeUsed(t *testing.T) {
 	}
 	if text, err := os.ReadFile(filepath.Join(used, FileName)); string(text) != "kept" {
 		t.Errorf("the log of the other run: %q, %v", text, err)
-	}
-}
-
-// TestFirstLineFails: a run that could not begin leaves no file that would stop
-// the next attempt.
-func TestFirstLineFails(t *testing.T) {
-	dir := t.TempDir()
-	if _, err := Create(dir, Run{Started: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}); err == nil {
-		t.Fatal("a date that JSON cannot hold was written")
-	}
-	if _, err := Create(dir, Run{}); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -129,18 +115,19 @@ func TestWritingAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestUnfitRecord: a record that cannot be JSON is refused and the log goes on.
-func TestUnfitRecord(t *testing.T) {
-	w, path := create(t)
-	bad := &RunEnd{Ended: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}
-	if err := w.Write(Record{RunEnd: bad}); err == nil || !strings.HasPrefix(err.Error(), "encoding") {
-		t.Errorf("the error is %v", err)
+// TestFullDisk: the message says what is full.
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
 	}
-	if err := w.Write(Record{RunEnd: &RunEnd{Stop: StopRequests}}); err != nil {
-		t.Error(err)
-	}
-	if records, damaged := readAll(t, path); len(records) != 1 || damaged != 0 {
-		t.Errorf("%d records, %d damaged", len(records), damaged)
+	w := &Writer{file: full}
+	defer w.Close()
+	for range 2 {
+		err := w.Write(Record{Request: new(example())})
+		if want := "writing traces /dev/full: no space left on device"; err == nil || err.Error() != want || !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }
 

@@ -1,0 +1,134 @@
+package result
+
+import (
+	"bytes"
+	"encoding/binary"
+	"iter"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// none is a duration that a request does not have.
+const none = -1
+
+// usualGapBytes is how many a gap of milliseconds takes.
+const usualGapBytes = 4
+
+// request is what figures need of one request that was sent. Instants are nanoseconds
+// since 1970.
+type request struct {
+	due, start, end int64
+	queued          int64
+	// What [openai.TTFT] and the others say, or none; setup is of a new connection.
+	ttft, firstAnswer, tpot, e2e, setup int64
+	meanITL                             int64 // 0 without a gap
+	prompt, output                      int   // tokens; 0 where nothing tells
+	failure                             openai.Reason
+	chunks                              int
+	// gaps are the times before each chunk of text, tokens what it brought, nil where
+	// nothing tells; varints, as a long run has many millions of them.
+	gaps, tokens []byte
+}
+
+func newRequest(r *runlog.Request) request {
+	t := &r.Trace
+	start := t.Started.UnixNano()
+	q := request{
+		due: start, start: start, end: start + int64(max(0, t.End)), queued: int64(r.Queued),
+		ttft: orNone(openai.TTFT(t)), firstAnswer: orNone(openai.FirstAnswer(t)),
+		tpot: orNone(openai.TPOT(t)), e2e: orNone(openai.E2E(t)), setup: none,
+		prompt: promptTokens(r), chunks: len(t.Chunks),
+	}
+	if !t.Planned.IsZero() {
+		q.due = t.Planned.UnixNano()
+	}
+	if madeConnection(t) {
+		q.setup = int64(t.Phases.Resolve + t.Phases.Connect + t.Phases.TLS)
+	}
+	if t.Failure != nil {
+		q.failure = t.Failure.Reason
+	}
+	q.output, _ = openai.OutputTokens(t)
+	q.addChunks(t.Chunks)
+	return q
+}
+
+func (q *request) addChunks(chunks []openai.Chunk) {
+	before, told := time.Duration(0), false
+	numbers := make([]byte, 0, (len(chunks)+1)*usualGapBytes)
+	for _, c := range chunks {
+		numbers = binary.AppendVarint(numbers, int64(c.At-before))
+		before = c.At
+		told = told || c.Tokens != 0
+	}
+	q.gaps = bytes.Clone(numbers)
+	if n := len(chunks) - 1; n > 0 {
+		q.meanITL = int64((chunks[n].At - chunks[0].At) / time.Duration(n))
+	}
+	if !told {
+		return
+	}
+	numbers = numbers[:0]
+	for _, c := range chunks {
+		numbers = binary.AppendVarint(numbers, int64(c.Tokens))
+	}
+	q.tokens = bytes.Clone(numbers)
+}
+
+func orNone(d time.Duration, ok bool) int64 {
+	if !ok {
+		return none
+	}
+	return int64(max(0, d))
+}
+
+// chunkGaps are the time before each chunk of text, of the first since the start, and the
+// tokens that it brought, 0 where nothing tells.
+func (q *request) chunkGaps() iter.Seq2[int64, int64] {
+	return func(yield func(gap, tokens int64) bool) {
+		gaps, tokens := q.gaps, q.tokens
+		for len(gaps) > 0 {
+			gap, n := binary.Varint(gaps)
+			gaps = gaps[n:]
+			count := int64(0)
+			if len(tokens) > 0 {
+				count, n = binary.Varint(tokens)
+				tokens = tokens[n:]
+			}
+			if !yield(gap, count) {
+				return
+			}
+		}
+	}
+}
+
+// arrival is when a request would have been sent, had it not had to wait for its turn.
+func (q *request) arrival() int64 { return q.start - q.queued }
+
+// late is how long after it was due a request was sent.
+func (q *request) late() int64 { return max(0, q.start-q.due) }
+
+// meets reports whether a successful request met every objective that is set. One that has
+// no such sample, such as a TPOT of one token, meets it, as in vLLM. One without any text
+// meets none: nobody could read it, however soon it was over.
+func (q *request) meets(o Objectives) bool {
+	met := func(d int64, objective time.Duration) bool { return objective <= 0 || d <= int64(objective) }
+	return q.chunks > 0 && met(q.ttft, o.TTFT) && met(q.tpot, o.TPOT) && met(q.meanITL, o.ITL) && met(q.e2e, o.E2E)
+}
+
+// wasSent reports whether r has instants.
+func wasSent(r *runlog.Request) bool { return !r.Never && !r.Trace.Started.IsZero() }
+
+// madeConnection reports whether the request had to make its own connection, and got it.
+func madeConnection(t *openai.Trace) bool { return !t.Reused && t.Phases.Connect > 0 }
+
+// promptTokens is the length of the prompt as the server counted it, else as the
+// dataset made it, 0 when neither tells.
+func promptTokens(r *runlog.Request) int {
+	if u := r.Trace.Usage; u != nil && u.PromptTokens > 0 {
+		return u.PromptTokens
+	}
+	return r.ExpectedTokens
+}

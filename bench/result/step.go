@@ -1,0 +1,341 @@
+package result
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// StepLog is what one load generator logged of one step.
+type StepLog struct {
+	Run      runlog.Run
+	Step     runlog.Step
+	Requests []runlog.Request // in the order in which they were over
+	Samples  []runlog.Sample
+	End      *runlog.StepEnd // nil where the run was killed
+}
+
+// NewStep makes the figures of a step from the logs of all load generators that took
+// part in it. Percentiles outside of 0 to 100 are left out.
+func NewStep(opts Options, logs ...StepLog) Step {
+	d := newStepData()
+	runs := make([]runlog.Run, len(logs))
+	for i := range logs {
+		l := &logs[i]
+		runs[i] = l.Run
+		p := d.begin(l.Run, l.Step)
+		for k := range l.Requests {
+			d.request(p, &l.Requests[k])
+		}
+		for k := range l.Samples {
+			d.sample(p, &l.Samples[k])
+		}
+		p.end = l.End
+	}
+	if len(logs) == 0 {
+		return Step{}
+	}
+	valid := func(ps []float64) []float64 {
+		return slices.DeleteFunc(slices.Clone(ps), func(p float64) bool { return !(p > 0 && p < 100) })
+	}
+	opts.Percentiles, opts.Chosen = valid(opts.Percentiles), valid(opts.Chosen)
+	opts, _, _ = opts.settled(runs)
+	s := d.report(opts)
+	s.Name = s.Step.Name()
+	return s
+}
+
+// part is what one load generator logged of a step.
+type part struct {
+	run          runlog.Run
+	step         runlog.Step
+	account      Account
+	end          *runlog.StepEnd // nil where the run was killed
+	firstSuccess int64           // when it was over, 0 for none
+	sending      span            // from the first request sent to the last
+	cpu          series          // CPU time of the load generator, in seconds
+}
+
+// stepData is what is read of one step, from the logs of all load generators.
+type stepData struct {
+	step     runlog.Step // summed over them
+	parts    []*part
+	requests []request // that were sent
+	curve    *curve
+	account  Account
+	checks   checker
+	failures failures
+	// What more than one sampled is taken from the first that did: they looked at the
+	// same cards and the same server.
+	cards      *cards
+	cardsFrom  *part
+	server     *server
+	serverFrom *part
+}
+
+func newStepData() *stepData {
+	return &stepData{checks: newChecker(), cards: newCards(), failures: failures{saying: map[openai.Reason]string{}}}
+}
+
+// begin adds a load generator.
+func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
+	p := &part{run: run, step: s}
+	d.parts = append(d.parts, p)
+	if len(d.parts) == 1 {
+		d.step, d.server = s, newServer(run)
+		return p
+	}
+	d.step.Concurrency += s.Concurrency
+	d.step.MaxConcurrency += s.MaxConcurrency
+	d.step.Rate += s.Rate
+	d.step.Requests += s.Requests
+	if s.Started.Before(d.step.Started) {
+		d.step.Started = s.Started
+	}
+	return p
+}
+
+func (d *stepData) request(p *part, r *runlog.Request) {
+	p.account.add(r.Trace.Failure)
+	d.failures.add(r.Trace.Failure)
+	if !wasSent(r) {
+		return
+	}
+	q := newRequest(r)
+	d.requests = append(d.requests, q)
+	d.checks.add(r)
+	if q.failure == "" && (p.firstSuccess == 0 || q.end < p.firstSuccess) {
+		p.firstSuccess = q.end
+	}
+	if p.sending == (span{}) {
+		p.sending = span{q.start, q.start}
+	}
+	p.sending = span{min(p.sending.from, q.start), max(p.sending.to, q.start)}
+}
+
+func (d *stepData) sample(p *part, s *runlog.Sample) {
+	at := s.At.UnixNano()
+	switch s.Source {
+	case runlog.SourceExporter:
+		if d.cardsFrom == nil || d.cardsFrom == p {
+			d.cardsFrom = p
+			d.cards.add(at, s.Series)
+		}
+	case runlog.SourceServer:
+		if d.serverFrom == nil || d.serverFrom == p {
+			d.serverFrom = p
+			d.server.add(at, s.Series)
+		}
+	case runlog.SourceClient:
+		for _, one := range s.Series {
+			if one.Name == "process_cpu_seconds_total" {
+				p.cpu.add(at, one.Value)
+			}
+		}
+	}
+}
+
+// report makes the figures. Nothing can be added afterwards.
+func (d *stepData) report(opts Options) Step {
+	slices.SortStableFunc(d.requests, func(a, b request) int { return int(a.start - b.start) })
+	d.curve = newCurve(d.requests)
+	for _, p := range d.parts {
+		d.account.join(p.account)
+	}
+	d.account.Mismatch = d.mismatch()
+	s := Step{
+		Step: d.step, Machines: len(d.parts), Account: d.account, Stop: d.stop(), Chosen: opts.Chosen,
+		LocalFailures: d.failures.local, Unreached: d.failures.unreached, Lost: d.failures.lost, Silent: d.failures.silent,
+	}
+	if len(d.failures.saying) > 0 {
+		s.FailedAs = d.failures.saying
+	}
+	whole := d.curve.whole()
+	s.Whole = d.figures(whole, opts)
+	window, f := whole, &s.Whole
+	steady, why, takes := d.steadyWindow()
+	arrived, over, tooMuch := 0, 0, false
+	if why == "" {
+		if arrived, over, tooMuch = d.overload(); tooMuch {
+			why = pileUp
+		}
+	}
+	s.NotSteady, s.SteadyTakes = why, takes
+	if why == "" {
+		s.Steady = new(d.figures(steady, opts))
+		window, f = steady, s.Steady
+		s.Whole.PeakOutputThroughput = max(s.Whole.PeakOutputThroughput, s.Steady.PeakOutputThroughput) // its seconds begin elsewhere
+	}
+	s.Held = held(opts.limits, f)
+	d.cards.report(whole, openai.TargetName(d.parts[0].run.URL), &s)
+	d.joinDatasets(&s)
+	if s.Server = d.server.report(whole, opts.Percentiles); s.Server != nil {
+		s.Server.compare(len(d.requests), int(s.Whole.Of(TTFT).Count), &d.checks.Checks)
+	}
+	s.Checks = d.newChecks(whole, window, s.Server, opts)
+	s.ClientLimit, s.Short = d.clientLimit(&s), d.short(&s, window)
+	s.Warnings = d.warnings(&s, opts, arrived, over)
+	return s
+}
+
+// stop is why the step stopped: of several machines the least usual reason, and
+// none when one was killed.
+func (d *stepData) stop() runlog.Stop {
+	usual := []runlog.Stop{runlog.StopRequests, runlog.StopDuration, runlog.StopDataset, runlog.StopFailureRatio, runlog.StopUnreachable, runlog.StopInterrupted}
+	var stop runlog.Stop
+	for i, p := range d.parts {
+		if p.end == nil {
+			return ""
+		}
+		if i == 0 || slices.Index(usual, p.end.Stop) > slices.Index(usual, stop) {
+			stop = p.end.Stop
+		}
+	}
+	return stop
+}
+
+// mismatch says where the requests' lines are not what their load generator counted.
+func (d *stepData) mismatch() string {
+	for _, p := range d.parts {
+		if p.end == nil {
+			continue
+		}
+		a, e := &p.account, p.end
+		if a.Attempted != e.Attempted || a.Succeeded != e.Succeeded || a.Canceled != e.Canceled || !maps.Equal(a.Failed, e.Failed) {
+			return fmt.Sprintf("the log of %s holds %d requests (%d succeeded, %d canceled), its load generator counted %d (%d, %d)",
+				p.run.Host, a.Attempted, a.Succeeded, a.Canceled, e.Attempted, e.Succeeded, e.Canceled)
+		}
+	}
+	return ""
+}
+
+// joinDatasets sums up what the load generators took from their datasets.
+func (d *stepData) joinDatasets(s *Step) {
+	s.DatasetKnown = true
+	for _, p := range d.parts {
+		if p.end == nil {
+			s.DatasetKnown = false
+			continue
+		}
+		a, b := &s.Dataset, p.end.Dataset
+		a.Prompts += b.Prompts
+		a.Passes += b.Passes
+		a.BadLine += b.BadLine
+		a.TooLong += b.TooLong
+		a.Skipped += b.Skipped
+		a.Estimated += b.Estimated
+		a.FirstBad = append(a.FirstBad, b.FirstBad...)
+	}
+}
+
+// failures are what is kept of failed requests.
+type failures struct {
+	saying map[openai.Reason]string // what the first of each reason said
+	local  int
+	// See the fields of Step.
+	unreached, lost, silent int
+}
+
+func (f *failures) add(failure *openai.Failure) {
+	var why openai.Reason
+	if failure != nil {
+		why = failure.Reason
+	}
+	inARow := func(n int, continues bool) int {
+		if continues {
+			return n + 1
+		}
+		return 0
+	}
+	unreached := why.Unreached()
+	f.unreached = inARow(f.unreached, unreached)
+	f.lost = inARow(f.lost, unreached || why == openai.ReasonTruncated)
+	f.silent = inARow(f.silent, unreached || why == openai.ReasonTimeoutFirstToken)
+	if failure == nil || why == openai.ReasonCanceled {
+		return
+	}
+	if failure.Local {
+		f.local++
+	}
+	if _, known := f.saying[why]; !known {
+		f.saying[why] = strings.TrimPrefix(strings.TrimPrefix(failure.Error(), string(why)), ": ")
+	}
+}
+
+// figures are those of a window.
+func (d *stepData) figures(w span, opts Options) Figures {
+	sent := sentIn(w, d.requests)
+	f := Figures{
+		Window: w.window(), PeakConcurrency: d.curve.peak(w),
+		Distributions: distributions(sent, opts.Percentiles, d.step.MaxConcurrency > 0),
+	}
+	sentGood, overGood := 0, 0
+	for i := range sent {
+		f.Account.count(sent[i].failure)
+		if sent[i].failure == "" && sent[i].meets(opts.Goodput) {
+			sentGood++
+		}
+	}
+	for i := range d.requests {
+		q := &d.requests[i]
+		if q.failure != "" || !w.holds(q.end) {
+			continue
+		}
+		f.Completed++
+		f.PromptTokens += int64(q.prompt)
+		if q.meets(opts.Goodput) {
+			overGood++
+		}
+	}
+	tokens, peak := d.tokensIn(w)
+	f.OutputTokens = int64(math.Round(tokens))
+	seconds := w.seconds()
+	if seconds > 0 {
+		f.RequestThroughput = float64(f.Completed) / seconds
+		f.OutputThroughput = tokens / seconds
+		f.TotalThroughput = (float64(f.PromptTokens) + tokens) / seconds
+	}
+	f.PeakOutputThroughput = max(peak, f.OutputThroughput)
+	if opts.Goodput.Any() {
+		f.Goodput, f.Good = new(0.0), &sentGood
+		if seconds > 0 {
+			*f.Goodput = float64(overGood) / seconds
+		}
+	}
+	return f
+}
+
+// tokensIn are the output tokens of successful requests as they came inside of a window,
+// and the most in one second of it: each chunk brought the same share, so that a window
+// that is short beside its requests counts no more tokens than were made in it. Tokens of
+// an answer without text count at its end.
+func (d *stepData) tokensIn(w span) (all, peak float64) {
+	seconds := make([]float64, int(w.seconds())+1)
+	count := func(at int64, tokens float64) {
+		if w.holds(at) {
+			seconds[int((at-w.from)/perSecond)] += tokens
+			all += tokens
+		}
+	}
+	for i := range d.requests {
+		q := &d.requests[i]
+		if q.failure != "" || q.end < w.from || q.start > w.to {
+			continue
+		}
+		if q.chunks == 0 {
+			count(q.end, float64(q.output))
+			continue
+		}
+		at, share := q.start, float64(q.output)/float64(q.chunks)
+		for gap := range q.chunkGaps() {
+			at += gap
+			count(at, share)
+		}
+	}
+	return all, slices.Max(seconds)
+}
