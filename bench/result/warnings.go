@@ -117,7 +117,8 @@ func (s *Step) doubtfulPercentile(opts Options) (p float64, least, n int64) {
 // data set is for.
 func (d *stepData) wantsCacheHits() bool {
 	return slices.ContainsFunc(d.parts, func(p *part) bool {
-		return p.run.ReusePrompts || p.run.Dataset == string(dataset.Prefix) || p.run.Dataset == string(dataset.Replay)
+		kind, _ := dataset.ParseKind(p.run.Dataset)
+		return p.run.ReusePrompts || kind == dataset.Prefix || kind == dataset.Replay
 	})
 }
 
