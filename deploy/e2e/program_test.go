@@ -28,9 +28,18 @@ func start(t *testing.T, name string, env []string, path string, args ...string)
 }
 
 // served waits for the address that a program logs when it serves.
-func served(t *testing.T, p *programtest.Process) string {
+func served(t *testing.T, p *programtest.Process) (address string) {
 	t.Helper()
-	return p.Logged(t, regexp.MustCompile(`(?:Listening on".*|msg=serving.*) address=(?:http://)?(127\.0\.0\.1:[1-9]\d*)`))
+	logged := regexp.MustCompile(`(?:Listening on".*|msg=serving.*) address=(?:http://)?(127\.0\.0\.1:[1-9]\d*)`)
+	programtest.Eventually(t, time.Minute, "it serves", func() error {
+		m := logged.FindStringSubmatch(p.Log(t))
+		if m == nil {
+			return fmt.Errorf("no address in its log:\n%s", p.Log(t))
+		}
+		address = m[1]
+		return nil
+	})
+	return address
 }
 
 // output runs a program that ends by itself.

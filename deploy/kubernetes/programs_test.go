@@ -22,17 +22,10 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
-// programs are those of this repository.
-var programs programtest.Programs
-
-func program(t *testing.T, command string) string {
-	t.Helper()
-	return filepath.Join(programs.Folder(t), filepath.Base(command))
-}
-
 // TestExporterTakesItsFlags: the real program takes the flags of every form, and
 // the probes with all that they name.
 func TestExporterTakesItsFlags(t *testing.T) {
+	exporter := filepath.Join(programtest.Build(t), "accelerator_exporter")
 	for name, values := range forms {
 		t.Run(name, func(t *testing.T) {
 			r := render(t, values)
@@ -43,7 +36,7 @@ func TestExporterTakesItsFlags(t *testing.T) {
 					}
 					folder := mount(t, r, &p.Spec, &c)
 					args := strings.ReplaceAll(strings.Join(append(c.Args, "--config.check"), "\n"), "/etc/accelerator_exporter", folder)
-					out, err := exec.Command(program(t, c.Command[0]), strings.Split(args, "\n")...).CombinedOutput()
+					out, err := exec.Command(exporter, strings.Split(args, "\n")...).CombinedOutput()
 					valid := err == nil && bytes.Contains(out, []byte("the configuration is valid"))
 					if none := !strings.Contains(args, "--config.file=") && bytes.Contains(out, []byte("no --config.file, --web.config.file or --probe.target given")); !valid && !none {
 						t.Errorf("%s: %v\n%s\n%s", p.owner, err, out, args)
@@ -95,8 +88,8 @@ func certificate(t *testing.T) string {
 // TestLoadTest runs what the Jobs run, as Kubernetes would: a process for each
 // index, and then one for the report. The results are those of one load.
 func TestLoadTest(t *testing.T) {
-	server := programtest.FreeAddress(t)
-	programtest.Start(t, "vllm", exec.Command(program(t, "fakehost"), "vllm", "--listen-address="+server, "--speed=200", "--output-tokens=8"))
+	programs, server := programtest.Build(t), programtest.FreeAddress(t)
+	programtest.Start(t, "vllm", exec.Command(filepath.Join(programs, "fakehost"), "vllm", "--listen-address="+server, "--speed=200", "--output-tokens=8"))
 	programtest.Eventually(t, time.Minute, "vllm answers", func() error {
 		_, err := programtest.Get(t, "http://"+server+"/v1/models")
 		return err
@@ -132,7 +125,7 @@ benchmark:
 				c := job.Spec.Template.Spec.Containers[0]
 				args := strings.NewReplacer("$(JOB_COMPLETION_INDEX)", fmt.Sprint(index), "/results/", folder+"/", "/etc/accelbench", folder,
 					":10069", "127.0.0.1:0").Replace(strings.Join(c.Args, "\n"))
-				run := exec.CommandContext(ctx, program(t, c.Command[0]), strings.Split(args, "\n")...)
+				run := exec.CommandContext(ctx, filepath.Join(programs, "accelbench"), strings.Split(args, "\n")...)
 				if out, err := run.CombinedOutput(); err != nil {
 					t.Errorf("%s %d: %v\n%s\n%s", job.Name, index, err, args, out)
 				}

@@ -42,9 +42,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	code := m.Run()
-	programs.Remove()
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
 // load reads the chart as helm does.

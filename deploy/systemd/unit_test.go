@@ -22,15 +22,6 @@ const (
 	program = "/usr/local/bin/accelerator_exporter" // where the unit has it
 )
 
-// programs are those of this repository.
-var programs programtest.Programs
-
-func TestMain(m *testing.M) {
-	status := m.Run()
-	programs.Remove()
-	os.Exit(status)
-}
-
 // run runs a program to its end and returns what it printed and its exit status.
 func run(t *testing.T, name string, args ...string) (string, int) {
 	t.Helper()
@@ -70,6 +61,7 @@ func TestVerify(t *testing.T) {
 // TestFlags gives the program each flag that the unit's files and README.md name.
 func TestFlags(t *testing.T) {
 	flag := regexp.MustCompile(`--(?:no-)?(?:web|collector|probe|config|log|path)\.[a-z.-]+(?:=[^\s"'\x60\\]+)?`)
+	exporter := filepath.Join(programtest.Build(t), "accelerator_exporter")
 	for _, name := range []string{"accelerator_exporter.default", "README.md", "credentials.conf", socket} {
 		found := flag.FindAllString(programtest.Read(t, name), -1)
 		if len(found) == 0 {
@@ -80,7 +72,7 @@ func TestFlags(t *testing.T) {
 				continue // without its value; tried below
 			}
 			// 2 is a wrong command line; 1, a file that is not on this machine.
-			if out, status := run(t, filepath.Join(programs.Folder(t), "accelerator_exporter"), f, "--config.check"); status == 2 {
+			if out, status := run(t, exporter, f, "--config.check"); status == 2 {
 				t.Errorf("%s: %s: %s", name, f, out)
 			}
 		}
@@ -92,7 +84,7 @@ func TestFlags(t *testing.T) {
 func TestStart(t *testing.T) {
 	programtest.Need(t, "setpriv", "sh")
 	programtest.NeedSuperuser(t)
-	dir, address := programs.Folder(t), programtest.FreeAddress(t)
+	dir, address := programtest.Build(t), programtest.FreeAddress(t)
 	environment := filepath.Join(dir, "default") // other users enter this folder
 	programtest.Write(t, environment, strings.Replace(programtest.Read(t, "accelerator_exporter.default"), `ARGS=""`,
 		`ARGS="--web.listen-address=`+address+` \
@@ -115,7 +107,7 @@ func TestStart(t *testing.T) {
 // TestSocket hands the exporter its port as the socket unit does.
 func TestSocket(t *testing.T) {
 	programtest.Need(t, "systemd-socket-activate")
-	dir, address := programs.Folder(t), programtest.FreeAddress(t)
+	dir, address := programtest.Build(t), programtest.FreeAddress(t)
 	cmd := exec.CommandContext(t.Context(), "systemd-socket-activate", "--listen="+address, "--",
 		filepath.Join(dir, "accelerator_exporter"), "--web.systemd-socket", "--collector.interval=200ms",
 		"--collector.metax.command="+filepath.Join(dir, "fake/mx-smi"))

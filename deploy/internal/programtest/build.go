@@ -1,31 +1,26 @@
 package programtest
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
-	"sync"
 	"testing"
 )
 
 // Root is the root of the repository.
 func Root(t *testing.T) string {
 	t.Helper()
-	dir, err := os.Getwd()
-	for err == nil && dir != filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "deploy", "go.mod")); err == nil {
-			return dir
-		}
-		dir = filepath.Dir(dir)
+	_, file, _, ok := runtime.Caller(0)
+	if !ok {
+		t.Fatal("the source is not known")
 	}
-	t.Fatalf("the test runs outside the repository: %v", err)
-	return ""
+	return filepath.Join(filepath.Dir(file), "../../..")
 }
 
-// Lacking skips a test where it cannot run, except in CI, which must have everything.
-func Lacking(t *testing.T, what string) {
+// lacking skips a test where it cannot run, except in CI, which must have everything.
+func lacking(t *testing.T, what string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
 		t.Fatal("CI lacks", what)
@@ -47,7 +42,7 @@ func FindAll(t *testing.T, names ...string) []string {
 		}
 	}
 	if len(found) == 0 {
-		Lacking(t, strings.Join(names, " or "))
+		lacking(t, strings.Join(names, " or "))
 	}
 	return found
 }
@@ -70,50 +65,24 @@ func Need(t *testing.T, names ...string) {
 func NeedSuperuser(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		Lacking(t, "root")
+		lacking(t, "root")
 	}
 }
 
-// Programs are those of this repository, built once for the tests of a package.
-type Programs struct {
-	once   sync.Once
-	folder string
-	err    error
-}
-
-// Folder is where they are, built as users do: fake/mx-smi, fake/npu-smi and fake/hccn_tool stand in for the vendors'
-// tools. It is no folder of the test, whose parents only its user enters.
-func (p *Programs) Folder(t *testing.T) string {
-	t.Helper()
-	p.once.Do(func() {
-		if p.folder, p.err = os.MkdirTemp("", "accelerator-programs-"); p.err != nil {
-			return
-		}
-		if p.err = os.Chmod(p.folder, 0o755); p.err != nil { //nolint:gosec // other users run what is in it
-			return
-		}
-		out, err := exec.CommandContext(t.Context(), "make", "-C", Root(t), "build", "BIN="+p.folder).CombinedOutput()
-		if err != nil {
-			p.err = fmt.Errorf("make build: %w\n%s", err, out)
-		}
-	})
-	if p.err != nil {
-		t.Fatal(p.err)
-	}
-	return p.folder
-}
-
-// Remove is for when all tests are over.
-func (p *Programs) Remove() {
-	if p.folder != "" {
-		_ = os.RemoveAll(p.folder)
-	}
-}
-
-// Build builds the programs into a new folder of one test.
+// Build builds the programs of this repository as users do: fake/mx-smi, fake/npu-smi and fake/hccn_tool stand in for the
+// vendors' tools. The folder is none of the test's own, whose parents only its user enters.
 func Build(t *testing.T) string {
 	t.Helper()
-	programs := new(Programs)
-	t.Cleanup(programs.Remove)
-	return programs.Folder(t)
+	folder, err := os.MkdirTemp("", "accelerator-programs-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	if err := os.Chmod(folder, 0o755); err != nil { //nolint:gosec // other users run what is in it
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "make", "-C", Root(t), "build", "BIN="+folder).CombinedOutput(); err != nil {
+		t.Fatalf("make build: %v\n%s", err, out)
+	}
+	return folder
 }

@@ -3,13 +3,9 @@
 package programtest
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -47,7 +43,8 @@ func Start(t *testing.T, name string, cmd *exec.Cmd) *Process {
 	t.Cleanup(func() {
 		_ = p.End(t)
 		if t.Failed() {
-			t.Logf("end of the log of %s:\n%s", name, p.tail(t))
+			text := p.Log(t)
+			t.Logf("end of the log of %s:\n%s", name, text[max(0, len(text)-4000):])
 		}
 	})
 	return p
@@ -64,10 +61,7 @@ func (p *Process) End(t *testing.T) error {
 		t.Errorf("%s did not end within %s of SIGTERM", p.name, grace)
 		p.Crash()
 	}
-	if p.err != nil {
-		return fmt.Errorf("%s: %w\n%s", p.name, p.err, p.tail(t))
-	}
-	return nil
+	return p.err
 }
 
 // Crash ends the program at once.
@@ -76,22 +70,8 @@ func (p *Process) Crash() {
 	<-p.over
 }
 
-// Logged waits for a line of its log and returns the first group of the pattern, such as the address that it serves at.
-func (p *Process) Logged(t *testing.T, pattern *regexp.Regexp) (found string) {
+// Log returns what it has printed.
+func (p *Process) Log(t *testing.T) string {
 	t.Helper()
-	Eventually(t, time.Minute, p.name+" starts", func() error {
-		if m := pattern.FindStringSubmatch(Read(t, p.log)); m != nil {
-			found = m[1]
-			return nil
-		}
-		return errors.New("no " + pattern.String() + " in its log")
-	})
-	return found
-}
-
-// tail returns the last lines of its log.
-func (p *Process) tail(t *testing.T) string {
-	t.Helper()
-	lines := strings.Split(strings.TrimSpace(Read(t, p.log)), "\n")
-	return strings.Join(lines[max(0, len(lines)-20):], "\n")
+	return Read(t, p.log)
 }
