@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -136,6 +137,9 @@ func (t *tool) call(ctx context.Context, c model.Command, args []string, cards [
 		enough = func(out []byte) bool { return c.Enough(out, cards) }
 	}
 	out, late := t.runner.RunUntil(ctx, enough, args...)
+	if failed := (*process.Error)(nil); errors.As(late, &failed) {
+		late = model.Errorf(model.Reason(failed.Reason), "%w", late) // the classes have the same names
+	}
 	// One call for all cards hangs at a sick one: what was printed of others holds.
 	if late != nil && (c.Scope != model.Host || c.Inventory || model.ReasonOf(late) != model.ReasonTimeout) {
 		return answer{err: late}

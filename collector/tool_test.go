@@ -572,3 +572,14 @@ func TestLevelsOfDetail(t *testing.T) {
 		}
 	}
 }
+
+// The classes of a program's failure are classes of a collector's.
+func TestReasonsOfPrograms(t *testing.T) {
+	for _, reason := range []process.Reason{
+		process.ReasonNotFound, process.ReasonPermission, process.ReasonTimeout, process.ReasonStuck, process.ReasonExit, process.ReasonOutputTooLarge,
+	} {
+		if !slices.Contains(model.Reasons(), model.Reason(reason)) {
+			t.Errorf("no collector fails by %s", reason)
+		}
+	}
+}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
@@ -41,7 +40,7 @@ func killMarked() {
 func wantStuck(t *testing.T, r *Runner, release func()) {
 	t.Helper()
 	out, err := run(t, r)
-	if model.ReasonOf(err) != model.ReasonStuck || r.Stuck() != 1 {
+	if reasonOf(err) != ReasonStuck || r.Stuck() != 1 {
 		t.Errorf("%v and %d stuck, want class stuck and 1", err, r.Stuck())
 	}
 	if diff := cmp.Diff(Output{ExitCode: -1}, out); diff != "" {
@@ -57,11 +56,11 @@ func wantStuck(t *testing.T, r *Runner, release func()) {
 func TestSurvivesSIGKILL(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
-		reason model.Reason
+		reason Reason
 		stdout string
 		exit   int
 	}{
-		"the tool itself":        {"echo half; exec sleep 1000", model.ReasonTimeout, "half\n", -1},
+		"the tool itself":        {"echo half; exec sleep 1000", ReasonTimeout, "half\n", -1},
 		"what a wrapper started": {"sleep 1000 & echo table", "", "table\n", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +69,7 @@ func TestSurvivesSIGKILL(t *testing.T) {
 			r := runner(script(t, `[ -e "`+sick+`" ] || { echo well; exit; }`+"\n"+c.script), 2*time.Second)
 			r.Subreaper.kill, r.patience = deaf, time.Second
 			out, err := run(t, r)
-			if model.ReasonOf(err) != c.reason || string(out.Stdout) != c.stdout || out.ExitCode != c.exit {
+			if reasonOf(err) != c.reason || string(out.Stdout) != c.stdout || out.ExitCode != c.exit {
 				t.Errorf("%q, exit %d, %v", out.Stdout, out.ExitCode, err)
 			}
 			wantStuck(t, r, func() {
@@ -93,7 +92,7 @@ func TestStartHangs(t *testing.T) {
 		<-mounted
 		return name, nil
 	}
-	if _, err := run(t, r); model.ReasonOf(err) != model.ReasonTimeout {
+	if _, err := run(t, r); reasonOf(err) != ReasonTimeout {
 		t.Errorf("error %v, want class timeout", err)
 	}
 	wantStuck(t, r, func() {
@@ -122,7 +121,7 @@ func TestCancel(t *testing.T) {
 		cancel()
 	}()
 	out, err := r.Run(ctx)
-	if !errors.Is(err, context.Canceled) || model.ReasonOf(err) != model.ReasonTimeout || string(out.Stdout) != "half\n" {
+	if !errors.Is(err, context.Canceled) || reasonOf(err) != ReasonTimeout || string(out.Stdout) != "half\n" {
 		t.Errorf("%q, %v", out.Stdout, err)
 	}
 	if out.Duration > 30*time.Second {
@@ -235,7 +234,7 @@ func TestOutputIsComplete(t *testing.T) {
 			if want := min(size, OutputLimit); got != want {
 				t.Errorf("%d of %d bytes on stream %s", got, size, stream)
 			}
-			if tooLarge := model.ReasonOf(err) == model.ReasonOutputTooLarge; tooLarge != (size > OutputLimit) {
+			if tooLarge := reasonOf(err) == ReasonOutputTooLarge; tooLarge != (size > OutputLimit) {
 				t.Errorf("%d bytes on stream %s: %v", size, stream, err)
 			}
 		}
@@ -252,7 +251,7 @@ func TestReapsWhatItInherits(t *testing.T) {
 		if _, err := run(t, ended); err != nil {
 			t.Error(err)
 		}
-		if _, err := run(t, hung); model.ReasonOf(err) != model.ReasonTimeout {
+		if _, err := run(t, hung); reasonOf(err) != ReasonTimeout {
 			t.Errorf("error %v, want class timeout", err)
 		}
 	}

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"testing"
 	"time"
-
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
 // rows is enough with so many whole lines.
@@ -25,7 +23,7 @@ func TestRunUntil(t *testing.T) {
 		name, script string
 		enough       func([]byte) bool
 		timeout      time.Duration
-		reason       model.Reason
+		reason       Reason
 		rows         int // at least
 		exit         int
 	}{
@@ -36,8 +34,8 @@ func TestRunUntil(t *testing.T) {
 		{name: "enough, then a flood", script: "exec yes row", enough: rows(1), timeout: time.Minute, rows: 1, exit: -1},
 		{name: "ends by itself with less", script: "echo row; exit 3", enough: rows(2), timeout: time.Minute, rows: 1, exit: 3},
 		{name: "ends by itself with enough", script: "echo row", enough: rows(1), timeout: time.Minute, rows: 1, exit: -1},
-		{name: "floods without enough", script: "exec yes row", enough: rows(1 << 30), timeout: time.Minute, reason: model.ReasonOutputTooLarge, rows: OutputLimit / 4, exit: -1},
-		{name: "less until the timeout", script: "echo row; exec sleep 1000", enough: rows(2), timeout: 500 * time.Millisecond, reason: model.ReasonTimeout, rows: 1, exit: -1},
+		{name: "floods without enough", script: "exec yes row", enough: rows(1 << 30), timeout: time.Minute, reason: ReasonOutputTooLarge, rows: OutputLimit / 4, exit: -1},
+		{name: "less until the timeout", script: "echo row; exec sleep 1000", enough: rows(2), timeout: 500 * time.Millisecond, reason: ReasonTimeout, rows: 1, exit: -1},
 		{name: "never says that it is enough", script: "echo row", timeout: time.Minute, rows: 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -48,7 +46,7 @@ func TestRunUntil(t *testing.T) {
 			if took := time.Since(began); took > bounded {
 				t.Errorf("took %s", took)
 			}
-			if model.ReasonOf(err) != c.reason {
+			if reasonOf(err) != c.reason {
 				t.Errorf("error %v, want class %q", err, c.reason)
 			}
 			if n := bytes.Count(out.Stdout, []byte("row\n")); n < c.rows {

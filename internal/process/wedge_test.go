@@ -17,13 +17,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
 // bounded is far more than Run may take beyond its timeout, and far less than
 // the 1000 s that the wedged scripts would.
 const bounded = 10 * time.Second
+
+// reasonOf is the class of an error, "" for none.
+func reasonOf(err error) Reason {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Reason
+	}
+	return ""
+}
 
 const markName = "WEDGE_MARK"
 
@@ -129,7 +137,7 @@ func run(t *testing.T, r *Runner, args ...string) (Output, error) {
 	if took := time.Since(began); took > r.Timeout+bounded {
 		t.Errorf("Run took %s with a timeout of %s", took, r.Timeout)
 	}
-	var e *model.Error
+	var e *Error
 	if err != nil && !errors.As(err, &e) {
 		t.Errorf("the error %v carries no class", err)
 	}
@@ -140,7 +148,7 @@ func TestWedged(t *testing.T) {
 	const short = 300 * time.Millisecond
 	const long = 30 * time.Second // must not be waited for
 	type result struct {
-		Reason         model.Reason
+		Reason         Reason
 		ExitCode       int
 		Stdout, Stderr string // cut at 40 bytes
 	}
@@ -150,25 +158,25 @@ func TestWedged(t *testing.T) {
 		timeout time.Duration
 		want    result
 	}{
-		{"hangs", `exec sleep 1000`, short, result{model.ReasonTimeout, -1, "", ""}},
-		{"hangs with a child", `sleep 1000 & sleep 1000`, short, result{model.ReasonTimeout, -1, "", ""}},
-		{"ignores SIGTERM, and its child too", `trap '' TERM; sleep 1000 & sleep 1000; sleep 1000`, short, result{model.ReasonTimeout, -1, "", ""}},
-		{"hangs with a child in a session of its own", `setsid sleep 1000 & sleep 1000`, short, result{model.ReasonTimeout, -1, "", ""}},
-		{"is stopped", `kill -STOP $$`, short, result{model.ReasonTimeout, -1, "", ""}},
+		{"hangs", `exec sleep 1000`, short, result{ReasonTimeout, -1, "", ""}},
+		{"hangs with a child", `sleep 1000 & sleep 1000`, short, result{ReasonTimeout, -1, "", ""}},
+		{"ignores SIGTERM, and its child too", `trap '' TERM; sleep 1000 & sleep 1000; sleep 1000`, short, result{ReasonTimeout, -1, "", ""}},
+		{"hangs with a child in a session of its own", `setsid sleep 1000 & sleep 1000`, short, result{ReasonTimeout, -1, "", ""}},
+		{"is stopped", `kill -STOP $$`, short, result{ReasonTimeout, -1, "", ""}},
 		{
 			"half a table, then hangs", `echo '| 0  Card |'; echo warning >&2; sleep 1000`, 2 * time.Second,
-			result{model.ReasonTimeout, -1, "| 0  Card |\n", "warning\n"},
+			result{ReasonTimeout, -1, "| 0  Card |\n", "warning\n"},
 		},
 		{
 			"a last word at SIGTERM", `exec 2>/dev/null; trap 'echo bye; exit 3' TERM; echo up; while :; do sleep 0.05; done`, 2 * time.Second,
-			result{model.ReasonTimeout, 3, "up\nbye\n", ""},
+			result{ReasonTimeout, 3, "up\nbye\n", ""},
 		},
-		{"endless stdout", `exec yes`, long, result{model.ReasonOutputTooLarge, -1, strings.Repeat("y\n", 20), ""}},
-		{"endless stderr", `echo table; yes >&2`, long, result{model.ReasonOutputTooLarge, -1, "table\n", strings.Repeat("y\n", 20)}},
-		{"endless stdout, ignores SIGTERM", `trap '' TERM; yes & exec yes`, long, result{model.ReasonOutputTooLarge, -1, strings.Repeat("y\n", 20), ""}},
+		{"endless stdout", `exec yes`, long, result{ReasonOutputTooLarge, -1, strings.Repeat("y\n", 20), ""}},
+		{"endless stderr", `echo table; yes >&2`, long, result{ReasonOutputTooLarge, -1, "table\n", strings.Repeat("y\n", 20)}},
+		{"endless stdout, ignores SIGTERM", `trap '' TERM; yes & exec yes`, long, result{ReasonOutputTooLarge, -1, strings.Repeat("y\n", 20), ""}},
 		{"exit 1 with good data", `echo '| 0  Card | 55C |'; exit 1`, long, result{"", 1, "| 0  Card | 55C |\n", ""}},
 		{"exit 0 with an error text", `echo 'no device found'`, long, result{"", 0, "no device found\n", ""}},
-		{"dies by a signal", `echo torn; kill -SEGV $$`, long, result{model.ReasonExit, -1, "torn\n", ""}},
+		{"dies by a signal", `echo torn; kill -SEGV $$`, long, result{ReasonExit, -1, "torn\n", ""}},
 		{"leaves a child that holds the pipes", `sleep 1000 & echo table`, long, result{"", 0, "table\n", ""}},
 		{
 			"leaves a child in a group of its own that holds the pipes",
@@ -182,7 +190,7 @@ func TestWedged(t *testing.T) {
 			watchLeaks(t)
 			r := runner(script(t, c.script), c.timeout)
 			out, err := run(t, r)
-			got := result{model.ReasonOf(err), out.ExitCode, head(out.Stdout), head(out.Stderr)}
+			got := result{reasonOf(err), out.ExitCode, head(out.Stdout), head(out.Stderr)}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s\nerror: %v", diff, err)
 			}
@@ -222,26 +230,26 @@ func TestNotStarted(t *testing.T) {
 	}
 	cases := []struct {
 		name, path string
-		want       model.Reason
+		want       Reason
 		says       string
 	}{
-		{"not found by path", filepath.Join(dir, "none"), model.ReasonNotFound, "no such file"},
-		{"not found on the PATH", "none-smi", model.ReasonNotFound, "not found"},
-		{"below a file", filepath.Join(plain, "x"), model.ReasonNotFound, "not a directory"},
-		{"no name", "", model.ReasonNotFound, "not found"},
-		{"not executable", plain, model.ReasonPermission, "permission denied"},
-		{"not executable on the PATH", "plain-smi", model.ReasonNotFound, "not found"},
-		{"a directory", folder, model.ReasonPermission, "is a directory"},
-		{"a directory on the PATH", "folder-smi", model.ReasonNotFound, "not found"},
-		{"missing interpreter", orphan, model.ReasonNotFound, "its interpreter"},
-		{"no program", garbage, model.ReasonExit, "exec format error"},
+		{"not found by path", filepath.Join(dir, "none"), ReasonNotFound, "no such file"},
+		{"not found on the PATH", "none-smi", ReasonNotFound, "not found"},
+		{"below a file", filepath.Join(plain, "x"), ReasonNotFound, "not a directory"},
+		{"no name", "", ReasonNotFound, "not found"},
+		{"not executable", plain, ReasonPermission, "permission denied"},
+		{"not executable on the PATH", "plain-smi", ReasonNotFound, "not found"},
+		{"a directory", folder, ReasonPermission, "is a directory"},
+		{"a directory on the PATH", "folder-smi", ReasonNotFound, "not found"},
+		{"missing interpreter", orphan, ReasonNotFound, "its interpreter"},
+		{"no program", garbage, ReasonExit, "exec format error"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			watchLeaks(t)
 			r := runner(c.path, time.Minute)
 			out, err := run(t, r)
-			if got := model.ReasonOf(err); got != c.want {
+			if got := reasonOf(err); got != c.want {
 				t.Errorf("class %q, want %q: %v", got, c.want, err)
 			}
 			if err == nil || !strings.Contains(err.Error(), c.says) {
@@ -263,7 +271,7 @@ func TestInstalledLater(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
 	r := runner("late-smi", time.Minute)
-	if _, err := run(t, r); model.ReasonOf(err) != model.ReasonNotFound {
+	if _, err := run(t, r); reasonOf(err) != ReasonNotFound {
 		t.Fatalf("before: %v", err)
 	}
 	processtest.WriteFile(t, filepath.Join(dir, "late-smi"), "#!/bin/sh\necho here\n", 0o755)
