@@ -34,7 +34,6 @@ type Line struct {
 
 	mu   sync.Mutex
 	ttft *hdrhistogram.Histogram // µs, of the step
-	last time.Time               // when the last request until now was over
 }
 
 // NewLine writes to out, which is a terminal of so many columns, or none if width
@@ -48,22 +47,16 @@ func (l *Line) RunStarted(r runlog.Run) { l.number, l.steps = 0, len(r.Steps) }
 func (l *Line) StepStarted(s runlog.Step, meter *load.Meter) {
 	l.number++
 	l.step, l.meter = s, meter
-	l.ttft, l.last = hdrhistogram.New(1, time.Hour.Microseconds(), 3), time.Time{}
+	l.ttft = hdrhistogram.New(1, time.Hour.Microseconds(), 3)
 	l.stop = make(chan struct{})
 	l.stopped.Go(l.follow)
 }
 
 // RequestDone takes a request that is over.
 func (l *Line) RequestDone(r *runlog.Request) {
-	if r.Never {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if end := r.Trace.Started.Add(r.Trace.End); end.After(l.last) {
-		l.last = end
-	}
 	if ttft, ok := openai.TTFT(&r.Trace); ok {
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		_ = l.ttft.RecordValue(min(ttft, time.Hour).Microseconds()) // in range
 	}
 }
@@ -84,9 +77,9 @@ func (l *Line) follow() {
 	for {
 		select {
 		case <-ticker.C:
-			write(l.text(time.Now(), false))
+			write(l.text())
 		case <-l.stop:
-			write(l.text(l.last, true))
+			write(l.text())
 			if l.width > 0 {
 				fmt.Fprintln(l.out)
 			}
@@ -103,8 +96,8 @@ func (l *Line) draw(text string) {
 	fmt.Fprintf(l.out, "\r%-*.*s", room, room, text)
 }
 
-// text says how the step stands at an instant, at its end that of the last request over.
-func (l *Line) text(at time.Time, ended bool) string {
+// text says how the step stands.
+func (l *Line) text() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m, s := l.meter, l.step
@@ -123,9 +116,9 @@ func (l *Line) text(at time.Time, ended bool) string {
 	if s.Requests > 0 {
 		fmt.Fprintf(&b, "/%d", s.Requests)
 	}
-	elapsed := at.Sub(time.Unix(0, m.FirstSent.Load()))
+	elapsed := time.Since(time.Unix(0, m.FirstSent.Load()))
 	fmt.Fprintf(&b, " requests, %.2f/s, %d failed", float64(succeeded)/max(elapsed.Seconds(), 1e-3), failed)
-	if left := l.left(elapsed, over); left >= time.Second && !ended {
+	if left := l.left(elapsed, over); left >= time.Second {
 		fmt.Fprintf(&b, ", %s left", left.Round(time.Second))
 	}
 	fmt.Fprintf(&b, ", %d in flight", m.InFlight.Load())
@@ -139,15 +132,12 @@ func (l *Line) text(at time.Time, ended bool) string {
 }
 
 // left is the time the step will take yet by whichever limit comes first, if it goes on
-// as it went; 0 where that is not known, as while users start.
+// as it went; 0 where that is not known, as while users start, and in the drain.
 func (l *Line) left(elapsed time.Duration, over int64) time.Duration {
-	left := time.Duration(0)
-	if l.step.Duration > 0 {
-		left = max(0, l.step.Duration-elapsed)
-	}
+	left := max(0, l.step.Duration-elapsed)
 	if l.step.Requests > 0 && over > 0 && elapsed > 2*l.step.RampUp {
 		byNumber := time.Duration(float64(elapsed) * float64(int64(l.step.Requests)-over) / float64(over))
-		if left == 0 || byNumber < left {
+		if l.step.Duration == 0 || byNumber < left {
 			left = byNumber
 		}
 	}

@@ -11,15 +11,16 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// modelsTimeout bounds the question for the list of models: a server under load may
-// take its time, one that hangs is still worth measuring.
 const (
+	// modelsTimeout bounds the question for the list of models: a server under load may
+	// take its time, one that hangs is still worth measuring.
 	modelsTimeout = 10 * time.Second
 	readyPause    = 500 * time.Millisecond // between questions to a server that starts
 )
@@ -37,7 +38,7 @@ func (s *Session) checkModels(ctx context.Context) error {
 	case failure == nil && model == "":
 		s.cfg.Run.Model = models[0]
 	case failure == nil && !slices.Contains(models, model):
-		return fmt.Errorf("the endpoint does not serve the model %q; it serves %q", model, models[:min(len(models), 8)])
+		return fmt.Errorf("the endpoint does not serve the model %q; it serves %s", model, openai.Excerpt(strings.Join(models, ", ")))
 	case failure == nil:
 	case unusable(failure):
 		return fmt.Errorf("asking %s for its models: %w", url, failure)

@@ -78,7 +78,8 @@ type Result struct {
 	Notes []string
 }
 
-// StepRecords are the records of one step, as they are in the log.
+// StepRecords are the records of one step, as they are in the log. End is nil for a step
+// that did not begin.
 type StepRecords struct {
 	Run      runlog.Run
 	Step     runlog.Step

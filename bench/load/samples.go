@@ -41,13 +41,11 @@ const (
 	firstSampleTimeout = 2 * time.Second
 )
 
-// source is sampled during a run.
+// source is sampled during a run, by one goroutine at a time.
 type source struct {
-	kind runlog.Source
-	name string // in notes
-	read func(ctx context.Context) ([]runlog.Series, error)
-
-	mu     sync.Mutex
+	kind   runlog.Source
+	name   string // in notes
+	read   func(ctx context.Context) ([]runlog.Series, error)
 	failed int
 	first  error // the first failure
 }
@@ -102,8 +100,6 @@ func (o *source) sample(ctx context.Context, step int) (runlog.Sample, bool) {
 		return runlog.Sample{Step: step, At: time.Now(), Source: o.kind, Series: series}, true
 	}
 	if !errors.Is(ctx.Err(), context.Canceled) {
-		o.mu.Lock()
-		defer o.mu.Unlock()
 		o.first = cmp.Or(o.first, err)
 		o.failed++
 	}

@@ -142,7 +142,7 @@ func TestRefusedBeforehand(t *testing.T) {
 		want   string
 	}{
 		"no server":         {func(c *Config) { c.Client.BaseURL = "http://127.0.0.1:1" }, "connection refused"},
-		"wrong model":       {func(c *Config) { c.Run.Model = "other" }, `does not serve the model "other"; it serves ["qwen2.5"]`},
+		"wrong model":       {func(c *Config) { c.Run.Model = "other" }, `does not serve the model "other"; it serves qwen2.5`},
 		"no data set":       {func(c *Config) { c.Dataset = dataset.Config{Kind: dataset.OpenQA, Path: "missing.jsonl"} }, "missing.jsonl"},
 		"no exporter":       {func(c *Config) { c.Metrics.Exporter = "http://127.0.0.1:1/metrics" }, "--exporter: "},
 		"no server metrics": {func(c *Config) { c.Metrics.Server = url + "/nothing" }, "--server-metrics: "},
