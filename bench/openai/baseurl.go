@@ -2,7 +2,6 @@ package openai
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"net/url"
 	"strconv"
@@ -41,7 +40,8 @@ func ParseBaseURL(s string) (*url.URL, error) {
 	path = strings.TrimRight(strings.TrimSuffix(path, "/v1"), "/")
 	base := &url.URL{Scheme: u.Scheme, Host: u.Host}
 	if path != "" {
-		base = rooted(base).JoinPath(path)
+		base.Path = "/" // a path can be joined to no other
+		base = base.JoinPath(path)
 	}
 	return base, nil
 }
@@ -68,20 +68,10 @@ func TargetName(endpoint string) string {
 	return HostPort(u)
 }
 
-// rooted gives u a path where it has none: only to such a URL a path can be
-// joined.
-func rooted(u *url.URL) *url.URL {
-	if u.Path != "" {
-		return u
-	}
-	return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}
-}
-
 // ParseEndpoint reads what [ParseBaseURL] reads, or a URL with the whole path of
 // one of the APIs, such as http://127.0.0.1:8000/v1/chat/completions. It returns
-// the base URL, and the API where the path tells it, else "". Refused is what
-// ParseBaseURL refuses, and the path of another API, below which there is none of
-// these. Its errors too repeat no part of s but such a path.
+// the base URL, and the API where the path names it, else "". Refused is what
+// ParseBaseURL refuses.
 func ParseEndpoint(s string) (base string, api API, err error) {
 	u, err := ParseBaseURL(s)
 	if err != nil {
@@ -93,19 +83,5 @@ func ParseEndpoint(s string) (base string, api API, err error) {
 			return strings.TrimRight(rest, "/"), api, nil
 		}
 	}
-	for _, path := range otherPaths() {
-		if strings.HasSuffix(base, path) {
-			return "", "", fmt.Errorf("URL must not end in %s: end it before /v1, or in /v1/chat/completions or /v1/completions", path)
-		}
-	}
 	return base, "", nil
-}
-
-// otherPaths are those of a model server that people have at hand, and that generate
-// no text as this client asks for it.
-func otherPaths() []string {
-	return []string{
-		"/v1/models", "/v1/chat", "/v1/embeddings", "/v1/responses", "/v1/messages", "/v1/rerank", "/v1/score",
-		"/chat/completions", "/completions", "/metrics", "/health", "/tokenize", "/docs", "/generate", "/generate_stream",
-	}
 }

@@ -35,7 +35,7 @@ func BenchmarkReadStream(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		x := c.begin(b.Context(), time.Minute, time.Minute)
-		s := newStream(tokens)
+		s := newStream()
 		if f := x.readStream(bytes.NewReader(text), s, false); f != nil {
 			b.Fatal(f)
 		}
@@ -66,7 +66,7 @@ func BenchmarkReadStreamSlowly(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		x := c.begin(b.Context(), time.Minute, time.Minute)
-		if f := x.readStream(&pieces{left: events}, newStream(tokens), false); f != nil {
+		if f := x.readStream(&pieces{left: events}, newStream(), false); f != nil {
 			b.Fatal(f)
 		}
 		x.finish(nil)

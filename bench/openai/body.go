@@ -2,58 +2,54 @@ package openai
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"time"
-
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/gunzip"
 )
 
 const (
-	// bufferSize is that of the transport's own buffer: more would hardly be
-	// filled, and there is one for each of thousands of streams.
+	// bufferSize is that of the transport's own buffer: more would hardly be filled.
 	bufferSize = 4 << 10
-	// drainTime and drainSize bound how long a finished response is read on
-	// for its end, so that its connection can serve the next request.
+	// drainTime and drainSize bound how long a finished response is read on for its
+	// end, so that its connection can serve the next request.
 	drainTime = 100 * time.Millisecond
 	drainSize = 64 << 10
 )
 
-// bodyState is the part of an exchange that reads the stream. It is guarded by
-// the exchange's mutex.
-type bodyState struct {
+// body is the part of an exchange that reads the stream. It is guarded by the
+// exchange's mutex.
+type body struct {
 	stream  *stream
-	buf     *[bufferSize]byte
-	reading bool // a read into buf is under way, and buf is zero from fed on
-	fed     int  // bytes of buf that the stream has
-	chunks  int  // of the stream, when lastText was set
-	// lastText is when text came last, by this program's clock.
-	lastText time.Duration
-	settled  bool          // the stream said itself that it is over
-	end      time.Duration // when it did
-	idle     *time.Timer
-	drain    *time.Timer
+	buf     []byte
+	reading bool          // a read into buf is under way, and buf is zero from fed on
+	fed     int           // bytes of buf that the stream has
+	settled bool          // the stream said itself that it is over
+	end     time.Duration // when it did
+	idle    *time.Timer
+	drain   *time.Timer
 }
 
-// readStream reads a response into s until either is over, and returns the
-// failure if the stream did not end as it should.
-func (x *exchange) readStream(body io.Reader, s *stream, decoded bool) *Failure {
+// readStream reads a response into s until either is over, and returns the failure if
+// the stream did not end as it should.
+func (x *exchange) readStream(from io.Reader, s *stream, decoded bool) *Failure {
 	x.mu.Lock()
-	x.body.stream, x.body.buf = s, x.client.buffer()
+	x.body.stream, x.body.buf = s, make([]byte, bufferSize)
 	x.mu.Unlock()
 	for {
 		x.beginRead(!decoded)
-		n, err := body.Read(x.body.buf[:])
+		n, err := from.Read(x.body.buf)
 		over := x.endRead(n)
-		if over && err == nil && s.failure == nil && x.client.keepAlive {
-			_, _ = io.CopyN(io.Discard, body, drainSize)
-		}
-		if over {
+		switch {
+		case over && err == nil && s.failure == nil && x.client.keepAlive:
+			_, _ = io.CopyN(io.Discard, from, drainSize)
+			return nil
+		case over:
 			return x.streamFailure(s)
-		}
-		if err != nil {
+		case err != nil:
 			return x.endOfBody(s, err)
 		}
 	}
@@ -80,39 +76,36 @@ func (x *exchange) endRead(n int) (over bool) {
 }
 
 // beforeRead is called when the connection is about to wait for more bytes. What the
-// body's Read has put into buf so far is given to the stream: it ends where the zeros
-// begin, as no JSON text holds a zero byte. It reports whether nobody wants more.
-func (x *exchange) beforeRead() (abort bool) {
+// body's Read has put into buf so far is given to the stream, with the instant at which
+// that arrived: it ends where the zeros begin, as no JSON text holds a zero byte.
+func (x *exchange) beforeRead() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	b := &x.body
 	if !b.reading {
-		return false
+		return
 	}
 	fresh := b.buf[b.fed:]
 	if n := bytes.IndexByte(fresh, 0); n >= 0 {
 		fresh = fresh[:n]
 	}
-	if len(fresh) > 0 {
-		b.fed += len(fresh)
-		x.feed(fresh)
-	}
-	// After a proper end the connection's own reader comes by here too, and
-	// must be let through if the connection is to be kept.
-	return b.stream.over && (b.stream.failure != nil || !x.client.keepAlive)
+	b.fed += len(fresh)
+	x.feed(fresh)
 }
 
 // feed hands bytes to the stream and looks after the timers.
 func (x *exchange) feed(p []byte) {
 	b := &x.body
-	if b.stream.over {
+	if b.stream.over || len(p) == 0 {
 		return
 	}
+	chunks := len(b.stream.chunks)
 	b.stream.feed(p, x.last)
-	if n := len(b.stream.chunks); n > b.chunks {
-		b.chunks, b.lastText = n, time.Since(x.started)
-		if b.idle == nil && x.idle > 0 {
-			b.idle = time.AfterFunc(x.idle, x.checkIdle)
+	if len(b.stream.chunks) > chunks && x.idle > 0 {
+		if b.idle == nil {
+			b.idle = time.AfterFunc(x.idle, func() { x.cancel(errStalled) })
+		} else {
+			b.idle.Reset(x.idle)
 		}
 	}
 	if !b.stream.over {
@@ -120,45 +113,28 @@ func (x *exchange) feed(p []byte) {
 	}
 	b.settled, b.end = true, time.Since(x.started)
 	if b.stream.failure == nil && x.client.keepAlive {
-		b.drain = time.AfterFunc(x.client.drainTime, func() { x.cancel(errOver) })
+		b.drain = time.AfterFunc(drainTime, func() { x.cancel(errOver) })
+	} else {
+		x.cancel(errOver) // a read that waits for more must not
 	}
-}
-
-// checkIdle ends the request when no text came for too long. It is armed
-// again rather than moved with every chunk.
-func (x *exchange) checkIdle() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	b := &x.body
-	if b.stream == nil || b.stream.over {
-		return
-	}
-	left := x.idle - (time.Since(x.started) - b.lastText)
-	if left > 0 {
-		b.idle.Reset(left)
-		return
-	}
-	x.cancel(errStalled)
 }
 
 // endOfBody says how a stream ended that did not say so itself.
 func (x *exchange) endOfBody(s *stream, err error) *Failure {
 	clean := errors.Is(err, io.EOF)
-	if !clean {
-		if f := x.expired(); f != nil {
-			return f
-		}
+	if f := x.expired(); f != nil && !clean {
+		return f
 	}
 	x.mu.Lock()
 	switch {
 	case clean:
 		s.close(true)
 	case isTLSError(err):
-		s.fail(&Failure{Reason: ReasonTLS, Detail: err.Error()})
+		s.fail(ReasonTLS, err.Error())
 	case isCut(err):
 		s.close(false)
 	default:
-		s.fail(protocolFailure("%v", err))
+		s.fail(ReasonProtocol, err.Error())
 	}
 	x.mu.Unlock()
 	return x.streamFailure(s)
@@ -172,29 +148,25 @@ func (x *exchange) streamFailure(s *stream) *Failure {
 	return x.failure(s.failure.Reason, s.failure.Detail)
 }
 
-// release stops the timers and gives the buffer back.
-func (b *bodyState) release(c *Client) {
+func (b *body) release() {
 	for _, t := range []*time.Timer{b.idle, b.drain} {
 		if t != nil {
 			t.Stop()
 		}
 	}
-	if b.buf != nil {
-		c.buffers.Put(b.buf)
-	}
-	b.reading, b.buf = false, nil
+	b.reading = false
 }
 
-// decodedBody is the body without its content encoding. A gzip body is decoded
-// although it was not asked for: some gateways send it anyway.
+// decodedBody is the body without its content encoding. A gzip body is decoded although
+// it was not asked for: some gateways send it anyway.
 func decodedBody(resp *http.Response) (_ io.Reader, decoded bool, _ error) {
 	switch encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); encoding {
 	case "", "identity":
 		return resp.Body, false, nil
 	case "gzip", "x-gzip":
-		body, err := gunzip.NewReader(resp.Body)
+		body, err := gzip.NewReader(io.LimitReader(resp.Body, maxBody))
 		return body, true, err
 	default:
-		return nil, false, errors.New("content encoding is neither gzip nor identity")
+		return nil, false, fmt.Errorf("content encoding is %.20q, neither gzip nor identity", encoding)
 	}
 }

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -9,32 +8,21 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/credential"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/transport"
+	"github.com/prometheus/common/config"
 )
-
-// What a response to a plain http request starts with.
-const httpPrefix = "HTTP/"
 
 // errorBodyTime bounds the reading of an error's body: its status says enough.
 const errorBodyTime = 5 * time.Second
 
 // failure builds a Failure that is fit to be shown.
 func (x *exchange) failure(reason Reason, text string) *Failure {
-	detail := cleanDetail(text, x.secrets())
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return &Failure{Reason: reason, Status: x.status, Detail: detail}
-}
-
-// secrets are what the endpoint, a token endpoint or a proxy got and may say back.
-func (x *exchange) secrets() []string {
-	return append(credential.OfConfig(&x.client.http), x.sent.Values()...)
+	return &Failure{Reason: reason, Status: x.status, Detail: Excerpt(text, x.secrets...)}
 }
 
 // expired is the failure of a request whose context ended, nil otherwise.
@@ -45,46 +33,38 @@ func (x *exchange) expired() *Failure {
 	x.mu.Lock()
 	text := x.body.stream != nil && len(x.body.stream.chunks) > 0
 	x.mu.Unlock()
+	elapsed := time.Since(x.started).Round(time.Millisecond)
 	switch cause := context.Cause(x.ctx); {
 	case errors.Is(cause, errStalled):
 		return x.failure(ReasonStalled, fmt.Sprintf("no text for %s", x.idle))
 	case !errors.Is(cause, errTotal) && !errors.Is(cause, context.DeadlineExceeded):
 		return x.failure(ReasonCanceled, cause.Error())
 	case text:
-		return x.failure(ReasonTimeout, fmt.Sprintf("not over after %s", time.Since(x.started).Round(time.Millisecond)))
+		return x.failure(ReasonTimeout, fmt.Sprintf("not over after %s", elapsed))
 	}
-	return x.failure(ReasonTimeoutFirstToken, fmt.Sprintf("no text after %s", time.Since(x.started).Round(time.Millisecond)))
+	return x.failure(ReasonTimeoutFirstToken, fmt.Sprintf("no text after %s", elapsed))
 }
 
 // noResponse says why the transport failed.
 func (x *exchange) noResponse(err error) *Failure {
 	x.mu.Lock()
-	unsent := x.stages.asked.IsZero()
+	stages := x.stages
 	x.mu.Unlock()
-	switch f := x.expired(); {
-	case f != nil && (!unsent || f.Reason == ReasonCanceled):
-		return f
-	case f != nil:
-		return x.unsent("the request's time was over before it could leave: " + err.Error())
-	case unsent:
+	expired := x.expired()
+	if stages.asked.IsZero() && (expired == nil || expired.Reason != ReasonCanceled) {
 		return x.unsent(err.Error())
 	}
-	x.mu.Lock()
-	stages := x.stages
-	// A head that is cut inside a line is malformed to the transport.
-	// The transport itself closes a connection whose head it refuses.
-	cut := (x.ended || isCut(err) && !errors.Is(err, net.ErrClosed)) && bytes.HasPrefix([]byte(httpPrefix), x.head)
+	if expired != nil {
+		return expired
+	}
 	connected, answered := !stages.gotConn.IsZero(), !stages.firstByte.IsZero()
-	refused := x.conn != nil && x.conn.certAsked.Load() && !stages.reused && !answered
-	x.mu.Unlock()
-
 	reason := ReasonConnect
 	switch dns := (*net.DNSError)(nil); {
 	case errors.As(err, &dns):
 		reason = ReasonDNS
-	case isTLSError(err), refused, !connected && stages.tlsFailed:
+	case isTLSError(err), !connected && stages.tlsFailed, !stages.reused && !answered && x.certAsked.Load():
 		reason = ReasonTLS
-	case answered && !cut:
+	case answered && !isCut(err):
 		reason = ReasonProtocol
 	}
 	f := x.failure(reason, err.Error())
@@ -92,13 +72,14 @@ func (x *exchange) noResponse(err error) *Failure {
 	return f
 }
 
-// unsent is the failure of a request for which no connection to the server was
-// wanted yet: a file of credentials could not be read, a token could not be had.
+// unsent is the failure of a request for which no connection to the server was wanted
+// yet: a file of credentials could not be read, a token could not be had.
 func (x *exchange) unsent(text string) *Failure {
 	reason := ReasonConnect
-	if x.client.tlsUnusable() {
-		reason = ReasonTLS
+	if _, err := config.NewTLSConfig(&x.client.http.TLSConfig); err != nil {
+		reason = ReasonTLS // its files are read again for every request
 	}
+	text, _, _ = strings.Cut(text, "\n") // what a token endpoint answers follows
 	f := x.failure(reason, text)
 	f.Unsent = true
 	return f
@@ -116,12 +97,6 @@ func isLocal(err error) bool {
 	return false
 }
 
-// tlsUnusable reports whether the TLS files cannot be used at the moment: the
-// transport reads them again for every request.
-func (c *Client) tlsUnusable() bool {
-	return transport.CheckTLS(c.http, &c.files) != nil
-}
-
 // badStatus is the failure of a response outside 2xx, nil otherwise.
 func (x *exchange) badStatus(resp *http.Response) *Failure {
 	switch code := resp.StatusCode; {
@@ -132,21 +107,11 @@ func (x *exchange) badStatus(resp *http.Response) *Failure {
 	case code >= 400:
 		return x.failure(ReasonHTTP4xx, x.text(resp))
 	case code >= 300:
-		return x.failure(ReasonProtocol, "redirect not followed"+redirectTarget(resp))
+		return x.failure(ReasonProtocol, "redirect not followed: "+resp.Header.Get("Location"))
 	case code < 200:
 		return x.failure(ReasonProtocol, "unexpected status "+resp.Status)
 	}
 	return nil
-}
-
-// redirectTarget leaves out what a location may hold beside the place.
-func redirectTarget(resp *http.Response) string {
-	u, err := url.Parse(resp.Header.Get("Location"))
-	if err != nil || u.Path == "" && u.Host == "" {
-		return ""
-	}
-	place := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
-	return ": " + place.String()
 }
 
 // text is the beginning of a response's body, as far as it can be had.
@@ -181,5 +146,5 @@ func isCut(err error) bool {
 		errno syscall.Errno
 	)
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, io.ErrClosedPipe) || errors.As(err, &op) || errors.As(err, &errno)
+		errors.As(err, &op) || errors.As(err, &errno)
 }

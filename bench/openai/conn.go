@@ -1,42 +1,34 @@
 package openai
 
 import (
-	"errors"
 	"net"
 	"sync/atomic"
 	"time"
 )
 
-// maxLag bounds what is believed of a kernel stamp: the wall clock it is
-// compared with may have been set in between.
+// maxLag bounds what is believed of a kernel stamp: the wall clock it is compared with
+// may have been set in between.
 const maxLag = 10 * time.Second
 
-// errStreamOver ends a read that nobody waits for any more.
-var errStreamOver = errors.New("stream is over")
-
-// conn is a client connection that notes when bytes arrive for the exchange it
-// serves. It sits below TLS. Like any connection of an HTTP/1.1 transport it
-// has one reader at a time.
+// conn is a client connection that notes when bytes arrive for the exchange it serves.
+// It sits below TLS. Like any connection of an HTTP/1.1 transport it has one reader at a
+// time.
 type conn struct {
 	net.Conn
 	receiver *receiver // reads with kernel stamps, nil where there are none
 	owner    atomic.Pointer[exchange]
 	local    connAddr
-	// certAsked is set when the server asks for a client certificate: with
-	// TLS 1.3 its refusal comes after the handshake, and may come as a reset.
-	certAsked atomic.Bool
-	ready     func() bool // tells that the connection outlives its dialer
 }
 
-// connAddr leads from a connection's address to the connection: the wrappers
-// that the transport puts around it hide everything but net.Conn's methods.
+// connAddr leads from a connection's address to the connection: the wrappers that the
+// transport puts around it hide everything but net.Conn's methods.
 type connAddr struct {
 	net.Addr
 	conn *conn
 }
 
 func newConn(nc net.Conn) *conn {
-	c := &conn{Conn: nc, receiver: newReceiver(nc), ready: func() bool { return true }}
+	c := &conn{Conn: nc, receiver: newReceiver(nc)}
 	c.local = connAddr{Addr: nc.LocalAddr(), conn: c}
 	return c
 }
@@ -53,25 +45,21 @@ func connOf(nc net.Conn) *conn {
 func (c *conn) LocalAddr() net.Addr { return &c.local }
 
 // Read reads, and tells the exchange it works for before and after.
-func (c *conn) Read(p []byte) (int, error) {
-	if x := c.owner.Load(); x != nil && x.beforeRead() {
-		return 0, errStreamOver
+func (c *conn) Read(p []byte) (n int, err error) {
+	if x := c.owner.Load(); x != nil {
+		x.beforeRead()
 	}
-	var (
-		n     int
-		stamp int64
-		err   error
-	)
+	var stamp int64
 	if c.receiver != nil {
 		n, stamp, err = c.receiver.read(p)
 	} else {
 		n, err = c.Conn.Read(p)
 	}
 	now := time.Now()
-	// The owner may have changed: a read of an idle connection waits for the
-	// next request's response.
-	if x := c.owner.Load(); x != nil {
-		x.afterRead(p[:n], now, stamp)
+	// The owner may have changed: a read of an idle connection waits for the next
+	// request's response.
+	if x := c.owner.Load(); x != nil && n > 0 {
+		x.afterRead(now, stamp)
 	}
 	return n, err
 }

@@ -1,8 +1,16 @@
 package openai
 
 import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/prometheus/common/config"
 )
 
 func TestExcerpt(t *testing.T) {
@@ -24,5 +32,43 @@ func TestExcerpt(t *testing.T) {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// Whatever way a credential is configured, a server that repeats it does not get it into a
+// Failure.
+func TestSecretsStayInside(t *testing.T) {
+	const secret = "s3cr3t=Value/42"
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	header := func(h config.Header) *config.Headers {
+		return &config.Headers{Headers: map[string]config.Header{"X-Api-Key": h}}
+	}
+	basic := base64.StdEncoding.EncodeToString([]byte("user:" + secret))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprint(w, secret, " ", basic, " ", r.Header.Get("Authorization"), r.Header.Get("X-Api-Key"))
+	}))
+	defer server.Close()
+	for name, cfg := range map[string]config.HTTPClientConfig{
+		"authorization":     {Authorization: &config.Authorization{Credentials: secret}},
+		"another type":      {Authorization: &config.Authorization{Type: "ApiKey", Credentials: secret}},
+		"credentials file":  {Authorization: &config.Authorization{CredentialsFile: file}},
+		"bearer token file": {BearerTokenFile: file},
+		"basic":             {BasicAuth: &config.BasicAuth{Username: "user", Password: secret}},
+		"basic file":        {BasicAuth: &config.BasicAuth{Username: "user", PasswordFile: file}},
+		"header":            {HTTPHeaders: header(config.Header{Secrets: []config.Secret{secret}})},
+		"header file":       {HTTPHeaders: header(config.Header{Files: []string{file}})},
+	} {
+		c := newTestClient(t, Config{BaseURL: server.URL, HTTP: cfg})
+		_, models := c.Models(t.Context())
+		for _, f := range []*Failure{c.Stream(t.Context(), Request{Timeout: patience}).Failure, models} {
+			sentBasic := cfg.BasicAuth != nil && strings.Contains(f.Detail, basic)
+			if strings.Contains(f.Detail, secret) || sentBasic || !strings.Contains(f.Detail, redacted) {
+				t.Errorf("%s: %q", name, f.Detail)
+			}
+		}
 	}
 }

@@ -3,13 +3,14 @@ package openai
 import (
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"errors"
 	"net/http"
 	"net/http/httptrace"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/credential"
 )
 
 // The causes with which an exchange ends its own context.
@@ -19,35 +20,30 @@ var (
 	errOver    = errors.New("request is over")
 )
 
-// maxLags bounds what is kept of an endless response: comments are reads too.
-const maxLags = 1 << 16
-
 type exchangeKey struct{}
 
-// exchange is one request on its way: it collects what the connection, the
-// transport and the body tell, each from its own goroutine.
+// exchange is one request on its way: it collects what the connection, the transport and
+// the body show, each from its own goroutine.
 type exchange struct {
-	client  *Client
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	started time.Time
-	idle    time.Duration
-	sent    credential.Sent
+	client    *Client
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
+	started   time.Time
+	idle      time.Duration // the idle timeout
+	certAsked atomic.Bool   // the server asked for a client certificate
 
-	mu     sync.Mutex
-	dialed *conn // the connection made for this request
-	conn   *conn // the connection that serves it
-	stages stages
-	head   []byte          // the response's first bytes, where they are not encrypted
-	ended  bool            // the connection gives no more
-	last   instant         // of the latest read
-	status int             // of the response, 0 before
-	lags   []time.Duration // one for each stamped read
-
-	body bodyState
+	mu      sync.Mutex
+	conn    *conn // the connection that serves it
+	stages  stages
+	secrets []string        // that went out in headers
+	last    instant         // of the latest read
+	lags    []time.Duration // one for each stamped read
+	status  int             // of the response, 0 before
+	resent  bool
+	body    body
 }
 
-// stages are the instants the transport tells, zero where it does not.
+// stages are the instants the transport reports, zero where it does not.
 type stages struct {
 	asked                   time.Time // a connection was wanted
 	dnsStart, dnsDone       time.Time
@@ -99,14 +95,18 @@ func exchangeOf(ctx context.Context) *exchange {
 	return x
 }
 
-// roundTrip sends req, which must carry x.ctx, and returns the response, or why
-// there is none with a good status.
+// roundTrip sends req, which must carry x.ctx, and returns the response, or why there is
+// none with a good status. The transport is asked directly: an http.Client would follow
+// redirects and put the URL into its errors.
 func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
-	// The transport is asked directly: an http.Client would follow redirects
-	// and put the URL into its errors.
-	over := x.client.tokenConns.endWith(x.ctx)
 	resp, err := x.client.transport.RoundTrip(req)
-	over()
+	if err != nil && x.keptConnClosed() {
+		again := req.Clone(x.ctx)
+		if req.GetBody != nil {
+			again.Body, _ = req.GetBody() // it never fails
+		}
+		resp, err = x.client.fresh.RoundTrip(again)
+	}
 	if err != nil {
 		return nil, x.noResponse(err)
 	}
@@ -120,29 +120,38 @@ func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 	return resp, nil
 }
 
+// keptConnClosed reports whether a request failed because the server closed a kept
+// connection before the first byte of an answer, and notes that it is sent again: servers
+// close idle connections without a word.
+func (x *exchange) keptConnClosed() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.resent = x.stages.reused && x.stages.firstByte.IsZero() && x.ctx.Err() == nil
+	return x.resent
+}
+
 // finish lets go of everything, and fills in what the exchange learned.
 func (x *exchange) finish(t *Trace) {
 	x.cancel(errOver)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.body.release(x.client)
+	x.body.release()
 	if x.conn != nil {
 		x.conn.owner.CompareAndSwap(x, nil)
 	}
 	if t == nil {
 		return
 	}
-	t.Started = x.started
-	t.End = x.body.end
+	t.Started, t.End = x.started, x.body.end
 	if !x.body.settled {
 		t.End = time.Since(x.started)
 	}
 	t.Lags, t.Status = x.lags, x.status
-	t.Phases, t.Reused = x.stages.phases(), x.stages.reused
+	t.Phases, t.Reused, t.Resent = x.stages.phases(), x.stages.reused, x.resent
 }
 
-// hooks are called by the transport from several goroutines, some after the
-// request is over.
+// hooks are called by the transport from several goroutines, some after the request is
+// over.
 func (x *exchange) hooks() *httptrace.ClientTrace {
 	s := &x.stages
 	return &httptrace.ClientTrace{
@@ -153,7 +162,7 @@ func (x *exchange) hooks() *httptrace.ClientTrace {
 		ConnectStart:         func(string, string) { x.noteFirst(&s.connectStart) },
 		TLSHandshakeStart:    func() { x.note(&s.tlsStart) },
 		TLSHandshakeDone:     x.handshaken,
-		WroteHeaderField:     x.sent.Note, // whatever the configuration says, this can be said back
+		WroteHeaderField:     x.wroteHeader,
 		WroteRequest:         func(httptrace.WroteRequestInfo) { x.note(&s.wrote) },
 		GotFirstResponseByte: func() { x.note(&s.firstByte) },
 		ConnectDone: func(_, _ string, err error) {
@@ -179,33 +188,14 @@ func (x *exchange) noteFirst(instant *time.Time) {
 	}
 }
 
-// gotConn takes the connection that will serve the request. The transport may
-// take another one when the first turns out to be dead.
+// gotConn takes the connection that will serve the request. The transport may take
+// another one when the first turns out to be dead.
 func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.stages.gotConn, x.stages.reused = time.Now(), info.Reused
-	x.ended = false
-	x.conn = connOf(info.Conn)
-	if x.conn != nil {
-		x.conn.ready()
+	if x.conn = connOf(info.Conn); x.conn != nil {
 		x.conn.owner.Store(x)
-	}
-}
-
-// tookConn takes a connection that was made for this request.
-func (x *exchange) tookConn(c *conn) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.dialed = c
-}
-
-// certAsked notes that the server asked for a client certificate.
-func (x *exchange) certAsked() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.dialed != nil {
-		x.dialed.certAsked.Store(true)
 	}
 }
 
@@ -213,37 +203,34 @@ func (x *exchange) handshaken(_ tls.ConnectionState, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.stages.tlsDone, x.stages.tlsFailed = time.Now(), err != nil
-	if err == nil && x.dialed != nil {
-		x.dialed.ready()
-	}
 }
 
-// keepSecret keeps a credential that was read for the exchange of ctx: some are sent to
-// a token endpoint, which may echo them.
-func keepSecret(ctx context.Context, credential string) {
-	if x := exchangeOf(ctx); x != nil {
-		x.sent.Keep(credential)
-	}
-}
-
-// afterRead takes what a read of the connection brought, and when. Nothing
-// means that the connection has ended.
-func (x *exchange) afterRead(p []byte, now time.Time, stamp int64) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if len(p) == 0 {
-		x.ended = true
+// wroteHeader keeps what may be a credential, which the endpoint could repeat in a text.
+func (x *exchange) wroteHeader(name string, values []string) {
+	switch name {
+	case "Host", "User-Agent", "Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type", requestIDHeader:
 		return
 	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, value := range values {
+		scheme, credentials, _ := strings.Cut(value, " ")
+		x.secrets = append(x.secrets, value, credentials)
+		if pair, err := base64.StdEncoding.DecodeString(credentials); err == nil && scheme == "Basic" {
+			_, password, _ := strings.Cut(string(pair), ":")
+			x.secrets = append(x.secrets, password)
+		}
+	}
+}
+
+// afterRead takes when a read of the connection brought bytes.
+func (x *exchange) afterRead(now time.Time, stamp int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	user := now.Sub(x.started)
 	x.last = instant{user: user, kernel: user}
 	if lag, ok := lagOf(now, stamp); ok {
 		x.last.kernel, x.last.stamped = user-lag, true
-		if len(x.lags) < maxLags {
-			x.lags = append(x.lags, lag)
-		}
-	}
-	if room := len(httpPrefix) - len(x.head); room > 0 && x.client.base.Scheme == "http" {
-		x.head = append(x.head, p[:min(room, len(p))]...)
+		x.lags = append(x.lags, lag)
 	}
 }

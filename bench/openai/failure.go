@@ -1,8 +1,6 @@
 package openai
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Reason is the class of a failed request. The set is closed, so a reason can
 // be a label value.
@@ -89,9 +87,8 @@ type Failure struct {
 	Reason Reason `json:"reason"`
 	// Status is the HTTP status, 0 when there was no response.
 	Status int `json:"status,omitempty"`
-	// Detail is at most 256 bytes of the response body or of an error's text:
-	// valid UTF-8 on one line, or a fixed text where that would repeat a credential
-	// that was sent. It may be empty.
+	// Detail is the [Excerpt] of the response body or of an error's text, without the
+	// credentials that were sent. It may be empty.
 	Detail string `json:"detail,omitempty"`
 	// Local is true when this machine itself refused: it had no file descriptor,
 	// no port or no memory left for a connection. It says nothing about the server.

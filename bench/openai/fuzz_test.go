@@ -18,18 +18,13 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte(events(word)+strings.Repeat("x", 300)), uint64(3), false)
 	f.Add([]byte(strings.Repeat(events(word), 40)), uint64(99), true)
 	f.Fuzz(func(t *testing.T, body []byte, seed uint64, clean bool) {
-		fresh := func() *stream {
-			s := newStream(0)
-			s.maxLine, s.maxBody = 200, 2000
-			return s
-		}
-		slow := fresh()
+		slow := newStream()
 		for i := range body {
 			slow.feed(body[i:i+1], instant{user: time.Duration(i)})
 		}
 		slow.close(clean)
 
-		fast := fresh()
+		fast := newStream()
 		var ends []time.Duration // the instant of each byte: that of its piece's last
 		for rest := body; len(rest) > 0; {
 			seed = seed*6364136223846793005 + 1442695040888963407

@@ -86,24 +86,6 @@ func TestUsersKeepTheirConnections(t *testing.T) {
 	})
 }
 
-// More connections are kept than a transport of the library keeps, which is 1000.
-func TestManyIdleConnections(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const users = 1000 + 100
-		k := newCrowd(t)
-		for round, want := range []int{users, 0} {
-			if fresh := k.atOnce(t, users); fresh != want {
-				t.Errorf("round %d: %d connections made, want %d", round, fresh, want)
-			}
-		}
-		k.client.CloseIdleConnections()
-		synctest.Wait()
-		if fresh := k.send(t, 1, 1); fresh != 1 {
-			t.Error("a connection was left after CloseIdleConnections")
-		}
-	})
-}
-
 const keptAnswer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 // A connection that the server closed while it waited is not used again.
@@ -123,32 +105,62 @@ func TestServerClosesIdleConnection(t *testing.T) {
 	})
 }
 
-// A server that closes a kept connection when the next request comes may have
-// worked on it: the request fails, and is not sent again, which would hide the
-// failure and put on load that nobody counts.
-func TestNoRequestIsSentTwice(t *testing.T) {
+// A server that closes a kept connection as a request comes, as servers do with idle ones,
+// gets it once more, on a new connection. One that closes that too has failed.
+func TestResent(t *testing.T) {
+	answer := keptAnswer + chunked(events(word, done)) + "0\r\n\r\n"
 	for name, end := range map[string]func(*net.TCPConn){"closed": func(c *net.TCPConn) { waitForClose(c, true) }, "reset": reset} {
-		t.Run(name, func(t *testing.T) {
-			var connections, second atomic.Int32
-			address := rawServer(t, func(c *net.TCPConn) {
-				connections.Add(1)
-				readRequest(c)
-				_, _ = io.WriteString(c, keptAnswer+chunked(events(word, done))+"0\r\n\r\n")
-				readRequest(c)
-				second.Add(1)
-				end(c)
+		for name2, tt := range map[string]struct {
+			again func(c *net.TCPConn)
+			want  Reason
+		}{
+			"then answered": {func(c *net.TCPConn) { _, _ = io.WriteString(c, answer); waitForClose(c, true) }, ""},
+			"then again":    {end, ReasonConnect},
+		} {
+			t.Run(name+", "+name2, func(t *testing.T) {
+				var connections atomic.Int32
+				address := rawServer(t, func(c *net.TCPConn) {
+					if connections.Add(1) > 1 {
+						readRequest(c)
+						tt.again(c)
+						return
+					}
+					readRequest(c)
+					_, _ = io.WriteString(c, answer)
+					readRequest(c)
+					end(c)
+				})
+				c := newTestClient(t, Config{BaseURL: "http://" + address, KeepAlive: true})
+				if tr := c.Stream(t.Context(), Request{Timeout: patience}); tr.Failure != nil || tr.Resent {
+					t.Fatalf("failure %v, resent %v", tr.Failure, tr.Resent)
+				}
+				tr := c.Stream(t.Context(), Request{Timeout: patience})
+				if reasonOf(tr.Failure) != tt.want || !tr.Resent || tr.Reused || tr.Phases.Connect <= 0 {
+					t.Errorf("failure %v, want %q; resent %v, reused %v, phases %+v", tr.Failure, tt.want, tr.Resent, tr.Reused, tr.Phases)
+				}
+				if n := connections.Load(); n != 2 {
+					t.Errorf("%d connections", n)
+				}
 			})
-			c := newTestClient(t, Config{BaseURL: "http://" + address, KeepAlive: true})
-			if f := c.Stream(t.Context(), Request{Timeout: patience}).Failure; f != nil {
-				t.Fatal(f)
-			}
-			tr := c.Stream(t.Context(), Request{Timeout: patience})
-			if reasonOf(tr.Failure) != ReasonConnect || !tr.Reused {
-				t.Errorf("failure %v, reused %v, want connect", tr.Failure, tr.Reused)
-			}
-			if connections.Load() != 1 || second.Load() != 1 {
-				t.Errorf("%d connections, %d second requests", connections.Load(), second.Load())
-			}
-		})
+		}
+	}
+}
+
+// A kept connection that ends after the first byte of an answer is a failure: the server
+// has begun to work.
+func TestNotResentAfterTheFirstByte(t *testing.T) {
+	address := rawServer(t, func(c *net.TCPConn) {
+		readRequest(c)
+		_, _ = io.WriteString(c, keptAnswer+chunked(events(word, done))+"0\r\n\r\n")
+		readRequest(c)
+		_, _ = io.WriteString(c, keptAnswer+chunked(events(word)))
+		waitForClose(c, true)
+	})
+	c := newTestClient(t, Config{BaseURL: "http://" + address, KeepAlive: true})
+	for i, want := range []Reason{"", ReasonTruncated} {
+		tr := c.Stream(t.Context(), Request{Timeout: patience})
+		if reasonOf(tr.Failure) != want || tr.Resent {
+			t.Errorf("request %d: failure %v, want %q; resent %v", i, tr.Failure, want, tr.Resent)
+		}
 	}
 }

@@ -30,20 +30,20 @@ func TestModels(t *testing.T) {
 	}{
 		"two":                {list("made-up-7b", "org/模型:v2 (å)"), []string{"made-up-7b", "org/模型:v2 (å)"}, ""},
 		"longest name":       {list(strings.Repeat("m", 200)), []string{strings.Repeat("m", 200)}, ""},
-		"name too long":      {list(strings.Repeat("m", 201)), nil, ReasonProtocol},
+		"name too long":      {list(strings.Repeat("m", 201)), nil, ReasonEmpty},
 		"name with a line":   {list("good", "a\nb"), []string{"good"}, ""},
-		"name not UTF-8":     {"{\"data\":[{\"id\":\"a\xffb\"}]}", nil, ReasonProtocol},
-		"name half a rune":   {`{"data":[{"id":"a\ud800"}]}`, nil, ReasonProtocol},
-		"name empty":         {list(""), nil, ReasonProtocol},
-		"name missing":       {`{"data":[{"object":"model"}]}`, nil, ReasonProtocol},
+		"name not UTF-8":     {"{\"data\":[{\"id\":\"a\xffb\"}]}", nil, ReasonEmpty},
+		"name half a rune":   {`{"data":[{"id":"a\ud800"}]}`, nil, ReasonEmpty},
+		"name empty":         {list(""), nil, ReasonEmpty},
+		"name missing":       {`{"data":[{"object":"model"}]}`, nil, ReasonEmpty},
 		"name no text":       {`{"data":[{"id":7}]}`, nil, ReasonProtocol},
 		"empty list":         {`{"data":[]}`, nil, ReasonEmpty},
-		"no list":            {`{"object":"list"}`, nil, ReasonProtocol},
-		"an error in a 200":  {`{"error":"no"}`, nil, ReasonProtocol},
+		"no list":            {`{"object":"list"}`, nil, ReasonEmpty},
+		"an error in a 200":  {`{"error":"no"}`, nil, ReasonEmpty},
 		"an array":           {`["a"]`, nil, ReasonProtocol},
 		"nothing":            {``, nil, ReasonProtocol},
 		"HTML":               {"<html>", nil, ReasonProtocol},
-		"endless":            {`{"data":[` + strings.Repeat(" ", maxModels) + `{"id":"a"}]}`, nil, ReasonProtocol},
+		"endless":            {`{"data":[` + strings.Repeat(" ", maxAnswer) + `{"id":"a"}]}`, nil, ReasonProtocol},
 		"something after it": {list("a") + "{}", nil, ReasonProtocol},
 	}
 	for name, tt := range tests {
@@ -98,27 +98,99 @@ func TestModelsFailures(t *testing.T) {
 	})
 }
 
+func reasonOf(f *Failure) Reason {
+	if f == nil {
+		return ""
+	}
+	return f.Reason
+}
+
 func TestVocabulary(t *testing.T) {
 	for body, want := range map[string]struct {
 		size int
 		fail Reason
 	}{
 		`{"data":[{"id":"m","meta":{"vocab_type":2,"n_vocab":128256}}]}`:                 {128256, ""},
-		`{"data":[{"id":"m","vocab_size":32000}]}`:                                       {32000, ""},
 		`{"data":[{"id":"other","vocab_size":1},{"id":"m","vocab_size":2,"meta":null}]}`: {2, ""},
 		`{"data":[{"id":"m","max_model_len":8192}]}`:                                     {0, ""},
-		`{"data":[{"id":"other","vocab_size":7}]}`:                                       {0, ""},
-		`{"data":[{"id":"m","vocab_size":-7}]}`:                                          {0, ""},
-		`{"data":null}`:                                                                  {0, ""},
-		`{"data":[{"id":"m","vocab_size":"many"}]}`:                                      {0, ReasonProtocol},
-		`{"data":[{"id":"m","vocab_size":` + strings.Repeat("9", 40) + `}]}`:             {0, ReasonProtocol},
 		`<html>`: {0, ReasonProtocol},
 	} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
-		size, f := newTestClient(t, Config{BaseURL: server.URL}).Vocabulary(t.Context(), "m")
-		server.Close()
+		url, _ := answerOf(t, 200, body)
+		size, f := newTestClient(t, Config{BaseURL: url}).Vocabulary(t.Context(), "m")
 		if size != want.size || reasonOf(f) != want.fail {
 			t.Errorf("%s: %d, failure %v; want %d, %q", body, size, f, want.size, want.fail)
 		}
+	}
+}
+
+// answerOf serves body, and keeps the first request.
+func answerOf(t *testing.T, status int, body string) (url string, requests <-chan seen) {
+	got := make(chan seen, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := seen{Method: r.Method, Path: r.URL.Path}
+		_ = json.NewDecoder(r.Body).Decode(&s.Body)
+		select {
+		case got <- s:
+		default:
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, got
+}
+
+func TestTokenize(t *testing.T) {
+	tests := map[string]struct {
+		text   string
+		status int
+		body   string
+		want   []int32
+		fail   Reason
+	}{
+		"three":      {"he said \"<hé>\"", 200, `{"count":3,"tokens":[7,0,151935],"token_strs":null}`, []int32{7, 0, 151935}, ""},
+		"of nothing": {"", 200, `{"count":0,"tokens":[]}`, []int32{}, ""},
+		"none":       {"a", 200, `{"count":0,"tokens":[]}`, nil, ReasonEmpty},
+		"words":      {"a", 200, `{"tokens":["a"]}`, nil, ReasonProtocol},
+		"not known":  {"a", 404, `{"detail":"Not Found"}`, nil, ReasonHTTP4xx},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			url, requests := answerOf(t, tt.status, tt.body)
+			got, f := newTestClient(t, Config{BaseURL: url + "/gate/v1"}).Tokenize(t.Context(), "m", tt.text)
+			if diff := cmp.Diff(tt.want, got); diff != "" || reasonOf(f) != tt.fail {
+				t.Errorf("failure %v, want %q; tokens (-want +got):\n%s", f, tt.fail, diff)
+			}
+			want := seen{Method: "POST", Path: "/gate/tokenize", Body: map[string]any{"model": "m", "prompt": tt.text, "add_special_tokens": false}}
+			if diff := cmp.Diff(want, <-requests); diff != "" {
+				t.Errorf("request (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDetokenize(t *testing.T) {
+	tests := map[string]struct {
+		ids    []int32
+		status int
+		body   string
+		want   string
+		fail   Reason
+	}{
+		"two":       {[]int32{7, 0}, 200, `{"prompt":" h\u00e9\n"}`, " hé\n", ""},
+		"empty":     {[]int32{7}, 200, `{"prompt":""}`, "", ReasonEmpty},
+		"not known": {[]int32{7}, 405, `no`, "", ReasonHTTP4xx},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			url, requests := answerOf(t, tt.status, tt.body)
+			got, f := newTestClient(t, Config{BaseURL: url}).Detokenize(t.Context(), "m", tt.ids)
+			if got != tt.want || reasonOf(f) != tt.fail {
+				t.Errorf("%q, failure %v, want %q, %q", got, f, tt.want, tt.fail)
+			}
+			if s := <-requests; s.Path != "/detokenize" {
+				t.Errorf("request %+v", s)
+			}
+		})
 	}
 }

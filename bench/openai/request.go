@@ -34,10 +34,6 @@ func (a API) path() []string {
 
 const requestIDHeader = "X-Request-Id"
 
-// maxRoom bounds the chunks that room is made for before any came: many
-// requests ask for far more than they get.
-const maxRoom = 256
-
 // Message is one turn of a conversation.
 type Message struct {
 	Role    string `json:"role"`
@@ -48,50 +44,45 @@ type Message struct {
 type Request struct {
 	API   API // Chat when empty
 	Model string
-	// Prompt is the user's message, or the text to complete. In its place may
-	// stand Messages, a conversation, for Chat only, or PromptTokens, token ids,
-	// for Completions only.
+	// Prompt is the user's message, or the text to complete. In its place may stand
+	// Messages, a conversation, for Chat only, or PromptTokens, token ids, for
+	// Completions only.
 	Prompt       string
 	Messages     []Message
 	PromptTokens []int32
 	// MaxTokens is the most tokens to generate, the server's own limit when 0.
 	MaxTokens int
-	// IgnoreEOS asks for MaxTokens tokens even where the model would end before
-	// (vLLM's ignore_eos; many servers do not know it).
+	// IgnoreEOS asks for MaxTokens tokens even where the model would end before (vLLM's
+	// ignore_eos; many servers do not know it).
 	IgnoreEOS bool
-	// ContinuousUsage asks for the usage with every chunk, which tells each
-	// chunk's tokens (vLLM's stream_options.continuous_usage_stats).
+	// ContinuousUsage asks for the usage with every chunk, which gives each chunk's
+	// tokens (vLLM's stream_options.continuous_usage_stats).
 	ContinuousUsage bool
-	// Extra holds more fields of the body, such as temperature (else 0), top_p,
-	// stop or cache_salt. They must pass [CheckExtra]. max_tokens among them
-	// takes the place of MaxTokens.
+	// Extra holds more fields of the body, such as temperature, top_p, stop or
+	// cache_salt. They must pass [CheckExtra]. max_tokens among them takes the place of
+	// MaxTokens. No sampling parameter is sent that is not among them.
 	Extra map[string]json.RawMessage
-	// RequestID is sent as X-Request-Id, so it must be fit for a header. One is
-	// made when it is empty.
+	// RequestID is sent as X-Request-Id, so it must be fit for a header. One is made
+	// when it is empty.
 	RequestID string
 	// Planned is when the request was due, now when zero.
 	Planned time.Time
-	// Timeout bounds the whole request from the moment it is handed to the
-	// transport, IdleTimeout the time without text after the first text. None
-	// of either when 0.
+	// Timeout bounds the whole request from the moment it is handed to the transport,
+	// IdleTimeout the time without text after the first text. None of either when 0.
 	Timeout, IdleTimeout time.Duration
 }
 
-// Stream sends r and reads the answer to its end. It always returns a Trace;
-// how the request failed, if it did, is in there. A deadline of ctx counts as
-// a timeout, any other end of ctx as canceled. A request that contradicts
-// itself is not sent ([Failure.Unsent]).
+// Stream sends r and reads the answer to its end. It always returns a Trace; how the
+// request failed, if it did, is in there. A deadline of ctx counts as a timeout, any
+// other end of ctx as canceled. A request that contradicts itself is not sent
+// ([Failure.Unsent]).
 func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 	if r.RequestID == "" {
 		r.RequestID = newRequestID()
 	}
 	body, err := r.body()
 	t := &Trace{RequestID: r.RequestID, Model: r.Model, Planned: r.Planned}
-	s := newStream(min(max(r.MaxTokens, 16), maxRoom))
-	if r.MaxTokens > 0 && len(r.Extra) == 0 { // an extra field may ask for more
-		s.maxChunks = chunksFor(r.MaxTokens)
-	}
-
+	s := newStream()
 	x := c.begin(ctx, r.Timeout, r.IdleTimeout)
 	if t.Planned.IsZero() {
 		t.Planned = x.started
@@ -124,7 +115,7 @@ func (x *exchange) stream(req *http.Request, s *stream) *Failure {
 
 // jsonRequest is a POST of body, or a GET when there is none.
 func (c *Client) jsonRequest(ctx context.Context, body []byte, id string, path ...string) *http.Request {
-	req := (&http.Request{Method: http.MethodGet, URL: rooted(c.base).JoinPath(path...), Header: make(http.Header)}).WithContext(ctx)
+	req := (&http.Request{Method: http.MethodGet, URL: c.base.JoinPath(path...), Header: make(http.Header)}).WithContext(ctx)
 	req.Header.Set(requestIDHeader, id)
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Accept-Encoding", "identity")
@@ -171,7 +162,7 @@ func (r *Request) body() ([]byte, error) {
 	if r.ContinuousUsage {
 		options["continuous_usage_stats"] = true
 	}
-	fields := map[string]any{"model": r.Model, "temperature": 0, "stream": true, "stream_options": options}
+	fields := map[string]any{"model": r.Model, "stream": true, "stream_options": options}
 	switch chat := r.API != Completions; {
 	case r.Messages != nil && !chat:
 		return nil, errors.New("a conversation needs the chat API")

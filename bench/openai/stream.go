@@ -21,7 +21,6 @@ type stream struct {
 	decoder
 	at instant // of the bytes in hand
 
-	maxChunks int             // more are no answer to what was asked
 	chunks    []Chunk         // with the user's instants
 	kernel    []time.Duration // the kernel's instant of each chunk
 	unstamped bool            // an event came without a kernel stamp
@@ -32,13 +31,13 @@ type stream struct {
 	answered                bool // firstAnswer is known
 
 	usage      Usage
-	told       bool  // usage was told at all
-	cached     int32 // prompt tokens told to be cached, noCount if never
-	continuous bool  // a running usage was told
+	hasUsage   bool
+	cached     int32 // prompt tokens from the server's cache, noCount if it never said
+	continuous bool  // a running usage was there
 	running    bool  // the last usage was a running one
-	lastTokens int32 // completion tokens told with the chunk before, noCount if none
+	lastTokens int32 // completion tokens with the chunk before, noCount if none
 
-	ids      int   // token ids told
+	ids      int   // token ids so far
 	fresh    int32 // of them, since the chunk before
 	textless int   // events that brought tokens and no text
 
@@ -49,26 +48,12 @@ type stream struct {
 	failure *Failure
 }
 
-// maxChunks bounds the chunks of a request that asked for no more tokens: 24
-// bytes of memory each. minMaxChunks is the lowest bound of one that asked for few.
-const (
-	maxChunks    = 1 << 17
-	minMaxChunks = 4096
-)
+// room is made for so many chunks before any came.
+const room = 64
 
-// chunksFor is how many chunks an answer of so many tokens, 0 for any number, may
-// have. A server may send several for a token, but not without end.
-func chunksFor(tokens int) int {
-	if tokens <= 0 {
-		return maxChunks
-	}
-	return max(minMaxChunks, tokens, min(maxChunks, 64*min(tokens, maxChunks)))
-}
-
-// newStream returns a stream with room for about chunks text chunks.
-func newStream(chunks int) *stream {
-	s := &stream{maxChunks: maxChunks, cached: noCount, chunks: make([]Chunk, 0, chunks), kernel: make([]time.Duration, 0, chunks)}
-	s.decoder = decoder{event: s.event, maxLine: maxLine, maxBody: maxBody}
+func newStream() *stream {
+	s := &stream{cached: noCount, chunks: make([]Chunk, 0, room), kernel: make([]time.Duration, 0, room)}
+	s.decoder.event = s.event
 	return s
 }
 
@@ -81,7 +66,7 @@ func (s *stream) feed(p []byte, at instant) {
 	s.at = at
 	more, failure := s.write(p)
 	if failure != nil {
-		s.fail(failure)
+		s.failure = failure
 	}
 	s.over = s.over || !more
 }
@@ -94,7 +79,7 @@ func (s *stream) close(clean bool) {
 	data, cut, failure := s.end()
 	switch {
 	case failure != nil && clean:
-		s.fail(failure)
+		s.failure, s.over = failure, true
 		return
 	case len(data) > 0 && (isDone(data) || gjson.ValidBytes(data)):
 		s.event(data)
@@ -109,18 +94,18 @@ func (s *stream) checkEnd(clean bool) {
 	switch {
 	case s.over:
 	case !clean:
-		s.fail(&Failure{Reason: ReasonTruncated, Detail: "the stream was cut"})
-	case s.unknown && !s.known:
-		s.fail(protocolFailure("not an event stream"))
+		s.fail(ReasonTruncated, "the stream was cut")
 	case s.empty():
 		s.failEmpty("the stream ended without any text")
 	case s.finish == "":
-		s.fail(&Failure{Reason: ReasonTruncated, Detail: "the stream ended without [DONE] and without a finish_reason"})
+		s.fail(ReasonTruncated, "the stream ended without [DONE] and without a finish_reason")
 	}
 	s.over = true
 }
 
-func (s *stream) fail(f *Failure) { s.failure, s.over = f, true }
+func (s *stream) fail(reason Reason, detail string) {
+	s.failure, s.over = &Failure{Reason: reason, Detail: detail}, true
+}
 
 // empty reports whether there is no token: no text, and none that the server counted.
 // Tokens without text are an answer, although nobody can read it.
@@ -130,12 +115,12 @@ func (s *stream) empty() bool {
 
 func (s *stream) failEmpty(what string) {
 	switch {
-	case s.told:
+	case s.hasUsage:
 		what += ", and the server counted no token"
 	case s.events > 0:
-		what += ", and the server told no usage"
+		what += ", and the server sent no usage"
 	}
-	s.fail(&Failure{Reason: ReasonEmpty, Detail: what})
+	s.fail(ReasonEmpty, what)
 }
 
 // event takes one event's data from the decoder.
@@ -150,27 +135,24 @@ func (s *stream) event(data []byte) (more bool) {
 	}
 	ev, ok := parseEvent(data)
 	if !ok {
-		s.fail(protocolFailure("not a JSON object: %s", data))
+		s.fail(ReasonProtocol, "not a JSON object: "+string(data))
 		return false
 	}
 	if ev.failed {
-		s.fail(&Failure{Reason: ReasonStreamError, Detail: string(data)})
+		s.fail(ReasonStreamError, string(data))
 		return false
 	}
 	s.ids += int(ev.ids)
 	s.fresh += ev.ids
 	switch {
-	case ev.text() && len(s.chunks) == s.maxChunks:
-		s.fail(protocolFailure("more than %d chunks of text", s.maxChunks))
-		return false
 	case ev.text():
 		s.addChunk(&ev)
 	case s.bringsTokens(&ev):
 		s.textless++
 	}
 	s.addUsage(&ev)
-	if len(ev.finish) > 0 {
-		s.finish = finishWord(ev.finish)
+	if ev.finish != "" {
+		s.finish = Excerpt(ev.finish)
 	}
 	return true
 }
@@ -204,7 +186,7 @@ func (s *stream) addChunk(ev *event) {
 // beside a finish_reason is the whole answer's.
 func (s *stream) bringsTokens(ev *event) bool {
 	grown := ev.choice && s.lastTokens != noCount && int(ev.completion) > s.usage.CompletionTokens
-	return ev.ids > 0 || grown && (s.continuous || len(ev.finish) == 0)
+	return ev.ids > 0 || grown && (s.continuous || ev.finish == "")
 }
 
 // addUsage keeps the last number told of each kind. A usage beside a choice and
@@ -212,7 +194,7 @@ func (s *stream) bringsTokens(ev *event) bool {
 func (s *stream) addUsage(ev *event) {
 	if ev.completion != noCount {
 		s.usage.CompletionTokens = int(ev.completion)
-		s.running = ev.choice && len(ev.finish) == 0 && s.finish == ""
+		s.running = ev.choice && ev.finish == "" && s.finish == ""
 		s.continuous = s.continuous || s.running
 	}
 	if ev.prompt != noCount {
@@ -221,7 +203,7 @@ func (s *stream) addUsage(ev *event) {
 	if ev.cached != noCount {
 		s.cached = ev.cached
 	}
-	s.told = s.told || ev.completion != noCount || ev.prompt != noCount || ev.cached != noCount
+	s.hasUsage = s.hasUsage || ev.completion != noCount || ev.prompt != noCount || ev.cached != noCount
 }
 
 // fill writes what the stream showed into t.
@@ -238,7 +220,7 @@ func (s *stream) fill(t *Trace) {
 	}
 	t.Events, t.Finish, t.Done = s.events, s.finish, s.done
 	t.Textless, t.TokenIDs = s.textless, s.ids
-	if s.told {
+	if s.hasUsage {
 		t.Usage = new(s.usage)
 	}
 	if s.cached != noCount {
@@ -255,19 +237,3 @@ func (s *stream) fill(t *Trace) {
 }
 
 func isDone(data []byte) bool { return bytes.Equal(data, []byte("[DONE]")) }
-
-// finishWord keeps a finish_reason that a server is known to give. Any other may
-// hold whatever was sent to it, a key among that, and would end in a file.
-func finishWord(word string) string {
-	switch word {
-	case "stop", "length", "tool_calls", "function_call", "content_filter", // OpenAI, and all that follow it
-		"abort", "error", "repetition", // vLLM, SGLang
-		"eos", "eos_token", "stop_sequence", // TGI, MindIE
-		"load", "unload", // Ollama
-		"cancelled", "timeout", // TensorRT-LLM
-		"end_turn", "max_tokens", "tool_use", // Anthropic, behind gateways
-		"insufficient_system_resource": // DeepSeek
-		return word
-	}
-	return "other"
-}

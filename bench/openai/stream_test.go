@@ -98,7 +98,7 @@ func TestCutConnection(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newStream(0)
+			s := newStream()
 			s.feed([]byte(tt.body), ms(1))
 			s.close(false)
 			if got := outcomeOf(s).Failure; got != tt.want {
@@ -110,7 +110,7 @@ func TestCutConnection(t *testing.T) {
 
 // An event's instant is that of its last byte, the blank line's.
 func TestInstants(t *testing.T) {
-	s := newStream(0)
+	s := newStream()
 	s.feed([]byte(events(role)), ms(10))
 	s.feed([]byte("data: "+word[:9]), ms(20))
 	s.feed([]byte(word[9:]+"\n"), ms(30))
@@ -135,7 +135,7 @@ func TestInstantsOfTheKernel(t *testing.T) {
 		return instant{user: time.Duration(user), kernel: time.Duration(kernel), stamped: true}
 	}
 	at := func(instants ...instant) Trace {
-		s := newStream(0)
+		s := newStream()
 		for _, i := range instants {
 			s.feed([]byte(events(word)), i)
 		}
@@ -172,27 +172,24 @@ func TestInstantsOfTheKernel(t *testing.T) {
 
 func TestCaps(t *testing.T) {
 	long := func(n int) string { return ": " + strings.Repeat("x", n-2) }
+	comments := strings.Repeat(long(999)+"\n", maxBody/1000)
 	tests := map[string]struct {
 		body string
 		want Reason
 	}{
-		"a line of the most bytes":  {long(200) + "\n" + events(word, done), ""},
-		"a longer line":             {long(201) + "\n" + events(word, done), ReasonProtocol},
-		"a longer line, unfinished": {long(201), ReasonProtocol},
-		"an event of many lines":    {strings.Repeat("data: "+strings.Repeat(" ", 50)+"\n", 5) + "\n" + events(word, done), ReasonProtocol},
-		"a body of the most bytes":  {strings.Repeat(":\n", 900) + events(word, done) + strings.Repeat("\n", 10000), ""},
-		"a longer body":             {strings.Repeat(":\n", 1000) + events(word, done), ReasonProtocol},
+		"a line of the most bytes":  {long(maxLine) + "\n" + events(word, done), ""},
+		"a longer line, unfinished": {long(maxLine + 1), ReasonProtocol},
+		"an event of many lines":    {strings.Repeat("data: "+strings.Repeat(" ", maxLine/4)+"\n", 5) + "\n" + events(word, done), ReasonProtocol},
+		"nothing after the end":     {events(word, done) + comments + comments, ""},
+		"a longer body":             {comments + events(word) + comments, ReasonProtocol},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			for _, step := range []int{1, 7, len(tt.body)} {
-				s := newStream(0)
-				s.maxLine, s.maxBody = 200, 2000
-				feedInSteps(s, tt.body, step)
-				s.close(true)
-				if got := outcomeOf(s).Failure; got != tt.want {
-					t.Errorf("steps of %d: failure %q, want %q", step, got, tt.want)
-				}
+			s := newStream()
+			feedInSteps(s, tt.body, bufferSize)
+			s.close(true)
+			if got := outcomeOf(s).Failure; got != tt.want {
+				t.Errorf("failure %q, want %q", got, tt.want)
 			}
 		})
 	}
@@ -208,7 +205,7 @@ func feedInSteps(s *stream, body string, step int) {
 
 // The running usage of a stream that never came to its final one.
 func TestContinuousUsageCutShort(t *testing.T) {
-	s := newStream(0)
+	s := newStream()
 	s.feed([]byte(events(
 		`{"choices":[{"delta":{"content":"a"}}],`+usage("9", "2")+`}`,
 		`{"choices":[{"delta":{"content":"b"}}],`+usage("9", "5")+`}`,
@@ -226,11 +223,11 @@ func TestContinuousUsageCutShort(t *testing.T) {
 // TestEmptySaysWhatWasCounted: an answer without text is no riddle.
 func TestEmptySaysWhatWasCounted(t *testing.T) {
 	for body, want := range map[string]string{
-		events(role, done): "[DONE] without any text, and the server told no usage",
-		events(role, stop): "the stream ended without any text, and the server told no usage",
+		events(role, done): "[DONE] without any text, and the server sent no usage",
+		events(role, stop): "the stream ended without any text, and the server sent no usage",
 		events(role, stop, `{"choices":[],`+usage("9", "0")+`}`, done): "[DONE] without any text, and the server counted no token",
 	} {
-		s := newStream(0)
+		s := newStream()
 		s.feed([]byte(body), ms(1))
 		s.close(true)
 		if s.failure == nil || s.failure.Detail != want {

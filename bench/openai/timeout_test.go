@@ -179,7 +179,7 @@ func TestCanceled(t *testing.T) {
 	})
 }
 
-// A dial, or a handshake, that hangs ends with the request and leaves nothing.
+// A dial that hangs ends with the request and leaves nothing.
 func TestHangBeforeTheRequest(t *testing.T) {
 	t.Run("dial", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -194,25 +194,6 @@ func TestHangBeforeTheRequest(t *testing.T) {
 			synctest.Wait()
 			if f := tr.Failure; f == nil || f.Reason != ReasonTimeoutFirstToken || tr.End != time.Second || dialing {
 				t.Errorf("failure %v at %v, still dialing %v", f, tr.End, dialing)
-			}
-		})
-	})
-	t.Run("handshake", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			c := newTestClient(t, Config{BaseURL: "https://127.0.0.1:8000", KeepAlive: true})
-			closed := false
-			c.dialer = func(context.Context, string, string) (net.Conn, error) {
-				ours, theirs := net.Pipe()
-				go func() {
-					_, _ = io.Copy(io.Discard, theirs)
-					closed = true
-				}()
-				return ours, nil
-			}
-			tr := c.Stream(t.Context(), Request{Timeout: time.Second})
-			synctest.Wait()
-			if f := tr.Failure; f == nil || f.Reason != ReasonTimeoutFirstToken || tr.End != time.Second || !closed {
-				t.Errorf("failure %v at %v, connection closed %v", f, tr.End, closed)
 			}
 		})
 	})

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bufio"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -143,35 +142,6 @@ func TestTLS(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// A connection whose certificate was accepted before does not die of it.
-func TestReusedConnectionDies(t *testing.T) {
-	pair := newKeyPair(t, "server")
-	address := rawServer(t, func(c *net.TCPConn) {
-		server := tls.Server(c, &tls.Config{Certificates: []tls.Certificate{pair.tls}, ClientAuth: tls.RequestClientCert})
-		requests := bufio.NewReader(server)
-		for i := range 2 {
-			req, err := http.ReadRequest(requests)
-			if err != nil {
-				return
-			}
-			_, _ = io.Copy(io.Discard, req.Body)
-			if i == 0 {
-				body := events(word, done)
-				_, _ = fmt.Fprintf(server, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-			}
-		}
-		reset(c)
-	})
-	c := newTestClient(t, Config{BaseURL: "https://" + address, KeepAlive: true, HTTP: config.HTTPClientConfig{TLSConfig: config.TLSConfig{CA: pair.cert}}})
-	if f := c.Stream(t.Context(), Request{Timeout: patience}).Failure; f != nil {
-		t.Fatal(f)
-	}
-	tr := c.Stream(t.Context(), Request{Timeout: patience})
-	if f := tr.Failure; f == nil || f.Reason != ReasonConnect || !tr.Reused {
-		t.Errorf("failure %v on a connection reused %v, want connect", f, tr.Reused)
 	}
 }
 

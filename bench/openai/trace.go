@@ -67,14 +67,17 @@ type Trace struct {
 	// TokenIDs is how many token ids came with the answer, 0 where none were asked
 	// for (vLLM's return_token_ids).
 	TokenIDs int `json:"token_ids,omitempty"`
-	// Finish is the last finish_reason, "other" when it is none that servers are
-	// known to give, and empty when there was none.
+	// Finish is the last finish_reason, empty when there was none.
 	Finish string `json:"finish,omitempty"`
 	Done   bool   `json:"done,omitempty"` // [DONE] was seen
 
 	Phases Phases `json:"phases,omitzero"`
 	Reused bool   `json:"reused,omitempty"` // the connection had served a request before
-	Status int    `json:"status,omitempty"` // HTTP status, 0 without a response
+	// Resent is true when the request was sent once more, on a new connection: the server
+	// had closed a kept one before the first byte of its answer. Started is that of the
+	// first sending.
+	Resent bool `json:"resent,omitempty"`
+	Status int  `json:"status,omitempty"` // HTTP status, 0 without a response
 	// End is when the request was over, well or not.
 	End time.Duration `json:"end_ns,omitempty"`
 	// Failure is nil for a request that ended properly.

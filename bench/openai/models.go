@@ -1,0 +1,157 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	callTime   = 30 * time.Second // bounds a call, if its context allows that much
+	maxAnswer  = 16 << 20         // bytes of an answer that is not a stream
+	maxModelID = 200              // bytes of a model's name
+)
+
+// Models asks which models the endpoint serves, in the server's order. It takes at most
+// 30 s. A name is 1 to 200 bytes of printable UTF-8; others are left out. A list without
+// one is [ReasonEmpty].
+func (c *Client) Models(ctx context.Context) ([]string, *Failure) {
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if failure := c.ask(ctx, nil, &list, "v1", "models"); failure != nil {
+		return nil, failure
+	}
+	var names []string
+	for _, m := range list.Data {
+		if isModelName(m.ID) {
+			names = append(names, m.ID)
+		}
+	}
+	if len(names) == 0 {
+		return nil, &Failure{Reason: ReasonEmpty, Detail: "the list of models has no name"}
+	}
+	return names, nil
+}
+
+// isModelName reports whether s is fit for labels, logs and pages.
+func isModelName(s string) bool {
+	if s == "" || len(s) > maxModelID {
+		return false
+	}
+	for _, r := range s {
+		// The JSON decoder puts RuneError in place of what is not UTF-8.
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// Vocabulary asks how many tokens a model knows, by its card in the list of models
+// (llama.cpp's meta.n_vocab). It is 0 where the list does not say, as vLLM's. It takes at
+// most 30 s.
+func (c *Client) Vocabulary(ctx context.Context, model string) (int, *Failure) {
+	var list struct {
+		Data []struct {
+			ID   string `json:"id"`
+			Size int32  `json:"vocab_size"`
+			Meta struct {
+				Size int32 `json:"n_vocab"`
+			} `json:"meta"`
+		} `json:"data"`
+	}
+	failure := c.ask(ctx, nil, &list, "v1", "models")
+	for _, m := range list.Data {
+		if m.ID == model && failure == nil {
+			return int(max(0, m.Size, m.Meta.Size)), nil
+		}
+	}
+	return 0, failure
+}
+
+// Tokenize asks for the token ids of a text, by POST /tokenize as vLLM has it, beside
+// /v1 and not below. No token is added for the model's sake. It takes at most 30 s. A
+// server that does not tokenize fails as it answers, mostly with [ReasonHTTP4xx]; an
+// answer without ids is [ReasonEmpty].
+func (c *Client) Tokenize(ctx context.Context, model, text string) ([]int32, *Failure) {
+	var list struct {
+		Tokens []int32 `json:"tokens"`
+	}
+	question := map[string]any{"model": model, "prompt": text, "add_special_tokens": false}
+	if failure := c.ask(ctx, question, &list, "tokenize"); failure != nil {
+		return nil, failure
+	}
+	if len(list.Tokens) == 0 && text != "" {
+		return nil, &Failure{Reason: ReasonEmpty, Detail: "the list of tokens is empty"}
+	}
+	return list.Tokens, nil
+}
+
+// Detokenize asks for the text of token ids, by vLLM's POST /detokenize. It takes at
+// most 30 s and fails as [Client.Tokenize] does.
+func (c *Client) Detokenize(ctx context.Context, model string, ids []int32) (string, *Failure) {
+	var answer struct {
+		Prompt string `json:"prompt"`
+	}
+	question := map[string]any{"model": model, "tokens": append([]int32{}, ids...)} // a list, if it is empty
+	if failure := c.ask(ctx, question, &answer, "detokenize"); failure != nil {
+		return "", failure
+	}
+	if answer.Prompt == "" && len(ids) > 0 {
+		return "", &Failure{Reason: ReasonEmpty, Detail: "the text of the tokens is empty"}
+	}
+	return answer.Prompt, nil
+}
+
+// ask sends a short request, a GET where question is nil, and reads its answer, one JSON
+// text, into answer. It returns why that failed, nil if it did not.
+func (c *Client) ask(ctx context.Context, question map[string]any, answer any, path ...string) *Failure {
+	x := c.begin(ctx, callTime, 0)
+	defer x.finish(nil)
+	var body []byte
+	if question != nil {
+		body, _ = json.Marshal(question) // strings and numbers: it cannot fail
+	}
+	resp, failure := x.roundTrip(c.jsonRequest(x.ctx, body, newRequestID(), path...))
+	if failure != nil {
+		return failure
+	}
+	defer resp.Body.Close()
+	decoded, _, err := decodedBody(resp)
+	var text []byte
+	if err == nil {
+		text, err = io.ReadAll(io.LimitReader(decoded, maxAnswer+1))
+	}
+	switch {
+	case err != nil:
+		return x.cutAnswer(err)
+	case len(text) > maxAnswer:
+		return x.failure(ReasonProtocol, fmt.Sprintf("an answer of more than %d MiB", maxAnswer>>20))
+	case json.Unmarshal(text, answer) != nil:
+		return x.failure(ReasonProtocol, "not the JSON that was asked for: "+string(text))
+	}
+	return nil
+}
+
+// cutAnswer is the failure of an answer that could not be read to its end.
+func (x *exchange) cutAnswer(err error) *Failure {
+	switch f := x.expired(); {
+	case f != nil:
+		return f
+	case errors.Is(err, io.EOF): // nothing where gzip was announced
+		return x.failure(ReasonEmpty, "the answer is empty")
+	case isTLSError(err):
+		return x.failure(ReasonTLS, err.Error())
+	case isCut(err):
+		return x.failure(ReasonTruncated, err.Error())
+	}
+	return x.failure(ReasonProtocol, err.Error())
+}
