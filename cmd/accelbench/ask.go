@@ -27,7 +27,7 @@ func (a *askFlags) register(c flagSet) {
 	c.Flag("continuous-usage", "Ask for the usage with every chunk, for ITL per token (vLLM, SGLang).").BoolVar(&a.continuousUsage)
 	a.sampling = map[string]*string{}
 	for _, name := range []string{"temperature", "top-p"} {
-		a.sampling[name] = c.Flag(name, "Sampling parameter "+name+". Default: "+map[bool]string{true: "0.", false: "the server's."}[name == "temperature"]).String()
+		a.sampling[name] = c.Flag(name, "Sampling parameter "+name+". Default: the server's.").String()
 	}
 	c.Flag("stop", "Stop sequence, at which an answer ends; repeatable. Default: none; on a command line of evalscope-perf <|im_end|>, as there.").StringsVar(&a.stop)
 	bind(c.Flag("extra-body", "JSON object whose members are added to the body of every request."), secret(known(&a.extra)))

@@ -109,6 +109,9 @@ func (e *endpointFlags) addHeaders(c *config.HTTPClientConfig) error {
 			c.Authorization = &config.Authorization{Type: kind, Credentials: config.Secret(strings.TrimSpace(credentials))}
 			continue
 		}
+		if strings.EqualFold(name, "Connection") && e.closesConnections() {
+			continue
+		}
 		if c.HTTPHeaders == nil {
 			c.HTTPHeaders = &config.Headers{Headers: map[string]config.Header{}}
 		}
@@ -123,6 +126,17 @@ func (e *endpointFlags) addHeaders(c *config.HTTPClientConfig) error {
 	return nil
 }
 
+// closesConnections reports whether --header Connection=close asks for a connection for
+// each request.
+func (e *endpointFlags) closesConnections() bool {
+	for name, text := range e.headers {
+		if strings.EqualFold(name, "Connection") && strings.EqualFold(text, "close") {
+			return true
+		}
+	}
+	return false
+}
+
 // client is how to reach the endpoint, over connections that are kept as a
 // production client keeps them.
 func (e *endpointFlags) client(base string) (openai.Config, error) {
@@ -131,8 +145,7 @@ func (e *endpointFlags) client(base string) (openai.Config, error) {
 		return openai.Config{}, err
 	}
 	cfg := openai.Config{
-		BaseURL: base, HTTP: http, KeepAlive: true, UserAgent: "accelbench/" + version.Version,
-		KnownModels: []string{e.model, e.served},
+		BaseURL: base, HTTP: http, KeepAlive: !e.closesConnections(), UserAgent: "accelbench/" + version.Version,
 	}
 	_, err = openai.NewClient(cfg) // says what is wrong before anything is made
 	return cfg, err

@@ -47,22 +47,18 @@ func (s *soak) troubleServer(_ context.Context, random *rand.Rand) time.Duration
 	return 2 * time.Second
 }
 
-// troubleKey makes the key's file empty, a pipe, a folder, a device or huge, or takes it away.
+// troubleKey makes the key's file empty, a folder or long, or takes it away.
 func (s *soak) troubleKey(_ context.Context, random *rand.Rand) time.Duration {
 	path := s.path("key")
 	_ = os.RemoveAll(path)
-	switch random.IntN(7) {
+	switch random.IntN(5) {
 	case 0:
-		_ = syscall.Mkfifo(path, 0o600)
-	case 1:
 		_ = os.Mkdir(path, 0o700)
-	case 2:
-		_ = os.Symlink("/dev/zero", path)
-	case 3:
+	case 1:
 		_ = os.WriteFile(path, nil, 0o600)
-	case 4:
+	case 2:
 		_ = os.WriteFile(path, make([]byte, 8<<20), 0o600)
-	case 5:
+	case 3:
 		s.writeKey()
 	}
 	return time.Second
