@@ -178,7 +178,6 @@ func TestWrongCommandLines(t *testing.T) {
 		{"telemetry path of another page", []string{"--web.telemetry-path=/-/healthy"}, 2, "--web.telemetry-path must be a path such as /metrics"},
 		{"a variable with its value, which ps would show", []string{"--collector.environment=KEY=secret"}, 2, "without a value"},
 		{"nothing to probe once", []string{"--probe.once"}, 2, "--probe.target or --config.file"},
-		{"another API's URL", []string{"--probe.target=http://h:1/v1/embeddings"}, 1, "--probe.target: URL must not end in /v1/embeddings"},
 		{"two wrong flags", []string{"--probe.target=http://h", "--probe.max-tokens=0", "--probe.interval=1ms"}, 1, "--probe.max-tokens: must be 1 to 131072"},
 		{"target without a scheme", []string{"--probe.target=127.0.0.1:8000"}, 1, "probe.target"},
 		{"missing configuration", []string{"--config.file=/nonexistent.yml"}, 1, "/nonexistent.yml"},
