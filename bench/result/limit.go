@@ -9,21 +9,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // Limit is what a figure of a step is to be at most.
 type Limit runlog.Limit
 
+// mostLimited is the highest percentile that can have a limit: one of 10,000 requests is
+// beyond it.
+const mostLimited = 99.99
+
 // limited are the measures that can have a limit.
 func limited() []Measure {
 	return slices.DeleteFunc(Measures(), func(m Measure) bool { return m.Kind != Latency && m.Kind != FromDue })
 }
-
-// mostLimited is the highest percentile that can have a limit: one of 10,000 requests is
-// beyond it.
-const mostLimited = 99.99
 
 // ParseLimit reads ttft:p90<2s or failures<1%: a latency by its key in report.json, of
 // which e2el may be written e2e, a percentile of it above 0 and at most 99.99, and a time
@@ -35,65 +34,43 @@ func ParseLimit(text string) (Limit, error) {
 	if name == "e2e" {
 		name = string(E2E)
 	}
-	l := Limit{Name: name}
 	switch {
 	case !found:
-		return l, errors.New("want a figure, < and its limit, such as ttft:p90<2s or failures<1%")
+		return Limit{}, errors.New("want a figure, < and its limit, such as ttft:p90<2s or failures<1%")
 	case name == runlog.LimitFailures && hasPercentile:
-		return l, errors.New("failures have no percentile: failures<1%")
+		return Limit{}, errors.New("failures have no percentile: failures<1%")
 	case name == runlog.LimitFailures:
-		share, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(most, "%")), 64)
-		if err != nil || !strings.HasSuffix(most, "%") || !(share > 0 && share < 100) {
-			return l, fmt.Errorf("%q is no share between 0%% and 100%%, such as 1%%", most)
-		}
-		l.Limit = share / 100
-		return l, nil
+		return parseShare(most)
 	case !slices.ContainsFunc(limited(), func(m Measure) bool { return string(m.Key) == name }):
-		return l, fmt.Errorf("no figure is called %q (known: %s)", name, strings.Join(limitNames(), ", "))
+		return Limit{}, fmt.Errorf("no figure is called %q: want ttft, tpot, itl, e2el or another latency of report.json, or failures", name)
 	}
 	p, err := strconv.ParseFloat(strings.TrimPrefix(percentile, "p"), 64)
-	if err != nil || !strings.HasPrefix(percentile, "p") || !(p > 0 && p < 100) {
-		return l, fmt.Errorf("%q is no percentile of %s, such as %s:p90", percentile, name, name)
-	}
-	if p > mostLimited {
-		return l, fmt.Errorf("%s of %s takes too many requests: give at most p%s", percentile, name, words.Percentile(mostLimited))
+	if err != nil || !strings.HasPrefix(percentile, "p") || !(p > 0 && p <= mostLimited) {
+		return Limit{}, fmt.Errorf("%q is no percentile of %s from p1 to p%g, such as %s:p90", percentile, name, mostLimited, name)
 	}
 	d, err := time.ParseDuration(most)
 	if err != nil || d <= 0 {
-		return l, fmt.Errorf("%q is no time above 0 with its unit, such as 100ms or 2s", most)
+		return Limit{}, fmt.Errorf("%q is no time above 0 with its unit, such as 100ms or 2s", most)
 	}
-	l.Percentile, l.Limit = p, d.Seconds()
-	return l, nil
+	return Limit{Name: name, Percentile: p, Limit: d.Seconds()}, nil
 }
 
-// limitNames are the figures that can have a limit.
-func limitNames() []string {
-	names := []string{}
-	for _, m := range limited() {
-		names = append(names, string(m.Key))
+func parseShare(most string) (Limit, error) {
+	share, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(most, "%")), 64)
+	if err != nil || !strings.HasSuffix(most, "%") || !(share > 0 && share < 100) {
+		return Limit{}, fmt.Errorf("%q is no share between 0%% and 100%%, such as 1%%", most)
 	}
-	return append(names, runlog.LimitFailures)
+	return Limit{Name: runlog.LimitFailures, Limit: share / 100}, nil
 }
 
 // Label is what the figure is called in tables: "TPOT p90", "failures".
 func (l Limit) Label() string {
 	for _, m := range limited() {
 		if string(m.Key) == l.Name {
-			return m.Name + " p" + words.Percentile(l.Percentile)
+			return fmt.Sprintf("%s p%g", m.Name, l.Percentile)
 		}
 	}
-	return words.Clean(l.Name)
-}
-
-// Unit is what the figure and its limit are shown in.
-func (l Limit) Unit() Unit {
-	switch {
-	case l.Name == runlog.LimitFailures:
-		return Share
-	case l.Limit >= 2:
-		return Seconds
-	}
-	return Milliseconds
+	return l.Name
 }
 
 // Held is a figure of a step that has a limit.
@@ -110,10 +87,7 @@ const minNear = 0.05
 func (h Held) Missed() bool { return h.Value > h.Limit.Limit }
 
 // Near reports whether another run may well tell otherwise.
-func (h Held) Near() bool {
-	limit := h.Limit.Limit
-	return math.Abs(h.Value-limit) <= minNear*limit
-}
+func (h Held) Near() bool { return math.Abs(h.Value-h.Limit.Limit) <= minNear*h.Limit.Limit }
 
 // Excess is the figure over its limit: 1 is as much as is allowed.
 func (h Held) Excess() float64 { return h.Value / h.Limit.Limit }

@@ -1,9 +1,10 @@
 package result
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -16,11 +17,13 @@ func (o Objectives) Any() bool { return o != Objectives{} }
 
 // String says what a good request meets, empty without objectives.
 func (o Objectives) String() string {
-	var parts words.List
+	var parts []string
 	for _, m := range Main() {
-		parts.If(o.Of(m.Key) > 0, "%s of at most %s", m.Name, o.Of(m.Key))
+		if most := o.Of(m.Key); most > 0 {
+			parts = append(parts, fmt.Sprintf("%s of at most %s", m.Name, most))
+		}
 	}
-	return parts.String()
+	return strings.Join(parts, ", ")
 }
 
 // Of is the objective of a measure, 0 for none.

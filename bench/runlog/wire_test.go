@@ -2,8 +2,6 @@ package runlog
 
 import (
 	"bytes"
-	"encoding/json"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -12,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
@@ -37,30 +34,6 @@ func example() Request {
 	}
 	t.End = now
 	return Request{Step: 2, Seq: 417, Trace: t}
-}
-
-// TestAnyValueOfASeries: a metric may be no number, which must not end a run.
-func TestAnyValueOfASeries(t *testing.T) {
-	want := Sample{Step: 1, Source: SourceServer}
-	for _, v := range []float64{0, 1, -2.5, 1e300, math.NaN(), math.Inf(1), math.Inf(-1)} {
-		want.Series = append(want.Series, Series{Name: "a", Labels: map[string]string{"le": "+Inf"}, Value: v})
-	}
-	text, err := json.Marshal(want)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got Sample
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
-		t.Errorf("(-written +read):\n%s\n%s", diff, text)
-	}
-	for _, bad := range []string{`"much"`, `{}`, `"`} {
-		if err := json.Unmarshal([]byte(`{"name":"a","value":`+bad+`}`), &Series{}); err == nil {
-			t.Errorf("a value of %s was read", bad)
-		}
-	}
 }
 
 func BenchmarkEncodeRequest(b *testing.B) {
