@@ -94,10 +94,7 @@ func readAheadFor(p *dataset.Prompt) int {
 func addCount(sum *runlog.DatasetCount, c runlog.DatasetCount) {
 	sum.Prompts += c.Prompts
 	sum.Passes += c.Passes
-	sum.BadLine += c.BadLine
 	sum.TooLong += c.TooLong
 	sum.Skipped += c.Skipped
 	sum.Estimated += c.Estimated
-	sum.EstimatedWhy = cmp.Or(sum.EstimatedWhy, c.EstimatedWhy)
-	sum.FirstBad = append(sum.FirstBad, c.FirstBad...) // the source bounds them
 }

@@ -225,11 +225,9 @@ func (d *stepData) joinDatasets(s *Step) {
 		a, b := &s.Dataset, p.end.Dataset
 		a.Prompts += b.Prompts
 		a.Passes += b.Passes
-		a.BadLine += b.BadLine
 		a.TooLong += b.TooLong
 		a.Skipped += b.Skipped
 		a.Estimated += b.Estimated
-		a.FirstBad = append(a.FirstBad, b.FirstBad...)
 	}
 }
 

@@ -40,9 +40,6 @@ func (d *stepData) warnings(s *Step, opts Options, arrived, over int) []string {
 	warn(a.Failures() > 0, "%d of %d requests failed (%s): latencies are of those that did not, so read them beside this share.",
 		a.Failures(), a.Attempted-a.Canceled, a.FailureText())
 	warn(s.Stop.Early(), "The step was stopped after %d requests (%s): it is shorter than was asked for.", a.Attempted, s.Stop)
-	if s.Dataset.BadLine > 0 && len(s.Dataset.FirstBad) > 0 {
-		warn(true, "%d records of the data set could not be used, the first: %s: mend them, or the load is not what was meant.", s.Dataset.BadLine, s.Dataset.FirstBad[0])
-	}
 	if len(d.requests) == 0 {
 		warn(true, "No request was sent: there are no figures, so see why the step stopped, and run again.")
 		return all

@@ -61,7 +61,7 @@ func everyKind() (Run, []Record) {
 		}}},
 		{StepEnd: &StepEnd{
 			Step: 1, Ended: at, Stop: StopInterrupted, Attempted: 3, Succeeded: 1, Canceled: 1, Failed: map[openai.Reason]int{openai.ReasonHTTP5xx: 1},
-			Dataset: DatasetCount{Prompts: 3, Passes: 1, BadLine: 1, TooLong: 1, Skipped: 1, Estimated: 2, FirstBad: []string{"line 3: no question"}},
+			Dataset: DatasetCount{Prompts: 3, Passes: 1, TooLong: 1, Skipped: 1, Estimated: 2},
 		}},
 		{RunEnd: &RunEnd{Ended: at, Stop: StopInterrupted}},
 	}

@@ -251,7 +251,6 @@ type StepEnd struct {
 type DatasetCount struct {
 	Prompts int `json:"prompts"`          // given out
 	Passes  int `json:"passes,omitempty"` // times the file was begun again
-	BadLine int `json:"bad,omitempty"`    // records that could not be used
 	TooLong int `json:"too_long,omitempty"`
 	// Skipped are records that are right but not wanted: shorter than asked for, a
 	// conversation without an answer.
@@ -259,10 +258,6 @@ type DatasetCount struct {
 	// Estimated are the prompts, of those given out, whose answer's length was
 	// estimated from a text because the server did not count its tokens.
 	Estimated int `json:"estimated,omitempty"`
-	// EstimatedWhy is the first reason for that, in one line of at most 200 bytes.
-	EstimatedWhy string `json:"estimated_why,omitempty"`
-	// FirstBad says where and why for the first few bad records.
-	FirstBad []string `json:"first_bad,omitempty"`
 }
 
 // RunEnd closes a log whose run came to its end, was interrupted or failed.

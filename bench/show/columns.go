@@ -149,7 +149,6 @@ var checkColumns = []Column{
 	{Key: "prefix_cache_hit_ratio", Head: "prefix cache hits", Unit: Share, Value: stepValue(cacheHits)},
 	{Key: "new_connections", Head: "new connections", Unit: Count, Value: stepValue(func(s *result.Step) float64 { return float64(s.Checks.NewConnections) })},
 	{Key: "client_cpu_cores", Head: "client CPU cores", Value: nonZero(func(s *result.Step) float64 { return s.Checks.ClientCPU })},
-	{Key: "bad_records", Head: "bad records", Unit: Count, Value: datasetValue(func(d *runlog.DatasetCount) int { return d.BadLine })},
 	{Key: "too_long_records", Head: "too long records", Unit: Count, Value: datasetValue(func(d *runlog.DatasetCount) int { return d.TooLong })},
 	{Key: "skipped_records", Head: "skipped records", Unit: Count, Value: datasetValue(func(d *runlog.DatasetCount) int { return d.Skipped })},
 	{Key: "estimated_answers", Head: "estimated answers", Unit: Count, Value: datasetValue(func(d *runlog.DatasetCount) int { return d.Estimated })},

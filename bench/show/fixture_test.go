@@ -73,8 +73,7 @@ func closed() result.Step {
 		},
 		DatasetKnown: true,
 		Dataset: runlog.DatasetCount{
-			Prompts: 1000, Passes: 1, BadLine: 2, TooLong: 1, Skipped: 4, Estimated: 3,
-			FirstBad: []string{"line 7: no question in it", "line 19: unexpected end of JSON input"},
+			Prompts: 1000, Passes: 1, TooLong: 1, Skipped: 4, Estimated: 3,
 		},
 		Warnings: []string{"6.2 % of the requests failed: the percentiles are those of the others, and flatter."},
 	}
@@ -157,7 +156,6 @@ func hostile() *result.Report {
 		s.Name, s.NotSteady = evil, evil
 		s.Account.Failed = map[openai.Reason]int{evil: 2, openai.ReasonConnect: 60}
 		s.Account.Mismatch = evil
-		s.Dataset.FirstBad = []string{evil}
 		s.Warnings = []string{evil + " " + evil + " " + evil, evil}
 		for k := range s.Cards {
 			s.Cards[k].Vendor, s.Cards[k].Device, s.Cards[k].Name = evil, evil, evil

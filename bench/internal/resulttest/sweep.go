@@ -81,7 +81,7 @@ func step(i int, start time.Time, m measured) result.Step {
 			TokensBy:     map[openai.TokenSource]int{openai.TokensUsage: requests - m.failed},
 			CachedTokens: 340, PromptTokens: 24338, CacheKnown: true, NewConnections: m.users, ClientCPU: 0.21,
 		},
-		DatasetKnown: true, Dataset: runlog.DatasetCount{Prompts: requests, BadLine: 2, FirstBad: []string{"line 17: no question"}},
+		DatasetKnown: true, Dataset: runlog.DatasetCount{Prompts: requests},
 		Cards: cards(m), Joules: &joules,
 		Server: &result.ServerSample{
 			Running:    result.Gauge{Samples: 90, Mean: float64(m.users) * 0.9, Max: float64(m.users)},
