@@ -101,7 +101,13 @@ func promptsText(p *result.Prompts) string {
 	if p.Exact+p.Inexact+p.Estimated == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d exact, %d inexact, %d estimated", p.Exact, p.Inexact, p.Estimated)
+	text := fmt.Sprintf("%d exact, %d inexact, %d estimated", p.Exact, p.Inexact, p.Estimated)
+	if p.Told == 0 {
+		return text
+	}
+	n := float64(p.Told)
+	return fmt.Sprintf("%s; of those not exact %s tokens were asked for on the mean, and %s counted by the server",
+		text, words.Number(float64(p.AimedTokens)/n), words.Number(float64(p.CountedTokens)/n))
 }
 
 // stepTables are the figures of a step: of the whole of it beside its steady part, its
