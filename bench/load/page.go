@@ -34,12 +34,13 @@ var ErrUnauthorized = errors.New("credentials are missing or wrong")
 type page struct {
 	url    *url.URL
 	client *http.Client
+	kind   runlog.Source
 	names  map[string]bool // of the series that are kept
 }
 
 // newPage does not connect. No error repeats any part of the URL's query: it may hold a
 // secret.
-func newPage(address string, cfg config.HTTPClientConfig, names map[string]bool) (*page, error) {
+func newPage(address string, cfg config.HTTPClientConfig, kind runlog.Source, names map[string]bool) (*page, error) {
 	u, err := url.Parse(strings.TrimSpace(address))
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
@@ -54,53 +55,42 @@ func newPage(address string, cfg config.HTTPClientConfig, names map[string]bool)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", shown(u), err)
 	}
-	return &page{u, client, names}, nil
+	return &page{u, client, kind, names}, nil
 }
 
 // ReadPlacement reads the page of accelerator_exporter at a URL once and returns the
 // series that say where cards and their processes are, ordered by name.
 func ReadPlacement(ctx context.Context, address string, cfg config.HTTPClientConfig) ([]runlog.Series, error) {
-	p, err := newPage(address, cfg, placementNames)
+	p, err := newPage(address, cfg, runlog.SourceExporter, placementNames)
 	if err != nil {
-		return nil, err
-	}
-	if err := p.check(ctx, runlog.SourceExporter); err != nil {
 		return nil, err
 	}
 	return p.read(ctx)
 }
 
-// check reads the page once, so that a wrong URL is told before the run. An exporter
-// that sees no card yet is good.
-func (p *page) check(ctx context.Context, kind runlog.Source) error {
-	families, err := p.families(ctx)
-	if err != nil {
-		return err
-	}
-	for name := range families {
-		exporters := strings.HasPrefix(name, "accelerator_")
-		if exporters && kind == runlog.SourceExporter || !exporters && kind == runlog.SourceServer && p.wants(name) {
-			return nil
-		}
-	}
-	if kind == runlog.SourceExporter {
-		return fmt.Errorf("reading %s: metrics are there, but none of accelerator_exporter's: is it the right URL?", shown(p.url))
-	}
-	return fmt.Errorf("reading %s: metrics are there, but none of a model server's: is it the right URL?", shown(p.url))
-}
-
-// read returns the series that are kept, ordered by name; none for an exporter whose
-// cards are stale.
+// read returns the series that are kept, ordered by name; none of an exporter that sees
+// no card. It fails for the metrics of another program. No text of the page gets into an
+// error.
 func (p *page) read(ctx context.Context) ([]runlog.Series, error) {
-	families, err := p.families(ctx)
-	if err != nil {
-		return nil, err
+	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
+	defer cancel()
+	families, err := p.get(ctx)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = errors.New("it took too long")
 	}
-	wanted := make([]*dto.MetricFamily, 0, len(families))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", shown(p.url), err)
+	}
+	known := false
+	var wanted []*dto.MetricFamily
 	for name, family := range families {
+		known = known || p.kind == runlog.SourceExporter && strings.HasPrefix(name, "accelerator_")
 		if p.wants(name) {
 			wanted = append(wanted, family)
 		}
+	}
+	if !known && len(wanted) == 0 {
+		return nil, fmt.Errorf("reading %s: metrics are there, but none of the %s's: is it the right URL?", shown(p.url), p.kind)
 	}
 	samples, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{}, wanted...)
 	if err != nil {
@@ -138,20 +128,6 @@ func (p *page) series(s *model.Sample) (runlog.Series, bool) {
 		one.Labels[string(name)] = string(value)
 	}
 	return one, true
-}
-
-// families reads the page. No text of it gets into an error.
-func (p *page) families(ctx context.Context) (map[string]*dto.MetricFamily, error) {
-	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
-	defer cancel()
-	families, err := p.get(ctx)
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		err = errors.New("it took too long")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", shown(p.url), err)
-	}
-	return families, nil
 }
 
 func (p *page) get(ctx context.Context) (map[string]*dto.MetricFamily, error) {

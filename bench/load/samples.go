@@ -82,11 +82,11 @@ func (s *Session) openSources(ctx context.Context) error {
 }
 
 func (s *Session) openSource(ctx context.Context, kind runlog.Source, name, url string, http config.HTTPClientConfig) error {
-	page, err := newPage(url, http, reportNames)
+	page, err := newPage(url, http, kind, reportNames)
 	if err != nil {
 		return err
 	}
-	if err := page.check(ctx, kind); err != nil {
+	if _, err := page.read(ctx); err != nil {
 		return err
 	}
 	s.sources = append(s.sources, &source{kind: kind, name: name, read: page.read})

@@ -33,9 +33,9 @@ func text(body string) http.HandlerFunc {
 	}
 }
 
-func open(t *testing.T, url string) *page {
+func open(t *testing.T, kind runlog.Source, url string) *page {
 	t.Helper()
-	p, err := newPage(url, config.DefaultHTTPClientConfig, reportNames)
+	p, err := newPage(url, config.DefaultHTTPClientConfig, kind, reportNames)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestPageOfTheExporter(t *testing.T) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8; escaping=underscores")
 		http.ServeFile(w, r, golden)
 	})
-	series, err := open(t, url).read(t.Context())
+	series, err := open(t, runlog.SourceExporter, url).read(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,10 +124,7 @@ python_gc_objects_collected_total{generation="0"} 12.0
 			},
 		},
 	} {
-		p := open(t, serve(t, text(tc.text)))
-		if err := p.check(t.Context(), runlog.SourceServer); err != nil {
-			t.Error(err)
-		}
+		p := open(t, runlog.SourceServer, serve(t, text(tc.text)))
 		got, err := p.read(t.Context())
 		if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v; series (-want +got):\n%s", name, err, diff)
@@ -145,7 +142,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		handler http.HandlerFunc
 		want    string
 	}{
-		"other metrics": {text("node_load1 1\n"), "none of accelerator_exporter's: is it the right URL?"},
+		"other metrics": {text("node_load1 1\n"), "none of the exporter's: is it the right URL?"},
 		"a page":        {text("<html>s3cret</html>\n"), "line 1 is not metrics in the text format"},
 		"a bad value":   {text("a 1\naccelerator_power_watts s3cret\n"), "line 2 is not metrics"},
 		"no such path":  {status(http.StatusNotFound), "HTTP status 404 Not Found"},
@@ -159,20 +156,20 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 			_, _ = io.WriteString(w, "accelerator_power_watts 1\n")
 		}, "the response was cut"},
 	} {
-		p := open(t, serve(t, tc.handler)+"/metrics?key=s3cret")
-		err := p.check(t.Context(), runlog.SourceExporter)
+		p := open(t, runlog.SourceExporter, serve(t, tc.handler)+"/metrics?key=s3cret")
+		_, err := p.read(t.Context())
 		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "/metrics: ") {
 			t.Errorf("%s: %v, want … %s …", name, err, tc.want)
 		}
 	}
-	p := open(t, serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	p := open(t, runlog.SourceExporter, serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := p.check(ctx, runlog.SourceExporter); err == nil || !strings.HasSuffix(err.Error(), "it took too long") {
+	if _, err := p.read(ctx); err == nil || !strings.HasSuffix(err.Error(), "it took too long") {
 		t.Errorf("a source that hangs: %v", err)
 	}
 	for _, url := range []string{"127.0.0.1:10068/metrics", "ftp://h/metrics", "http://u:s3cret@h/metrics", "http:///metrics"} {
-		if _, err := newPage(url, config.DefaultHTTPClientConfig, reportNames); err == nil || strings.Contains(err.Error(), "s3cret") {
+		if _, err := newPage(url, config.DefaultHTTPClientConfig, runlog.SourceServer, reportNames); err == nil || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: %v", url, err)
 		}
 	}

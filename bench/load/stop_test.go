@@ -340,7 +340,7 @@ func TestTracesThatCannotBeKeptEndTheRun(t *testing.T) {
 	}
 }
 
-func TestALostRequestIsTold(t *testing.T) {
+func TestLostRequest(t *testing.T) {
 	a := account{Meter: new(Meter), failed: make(map[openai.Reason]int)}
 	a.Attempted.Store(2)
 	a.end(nil)
