@@ -42,9 +42,6 @@ type Config struct {
 	// BackgroundPeriod is the length of that wave in wall time, whatever the
 	// speed; default 4 minutes.
 	BackgroundPeriod time.Duration
-	// Seed varies lengths and texts; the same seed and order of requests give
-	// the same answers.
-	Seed uint64
 	// Schedule, where its Gap is above 0, takes the place of the engine.
 	Schedule Schedule
 	// Log, if not nil, is called when a request for a completion is over, however

@@ -285,7 +285,7 @@ func (e *engine) natural() (tokens int, number uint64) {
 // naturalLength is the length of the n-th answer. The quantiles walk by the
 // golden ratio, which visits the distribution evenly: a short run has its mean too.
 func naturalLength(cfg Config, n uint64) int {
-	u := float64((mix(cfg.Seed)+n*0x9e3779b97f4a7c15)>>11) / (1 << 53)
+	u := float64(n*0x9e3779b97f4a7c15>>11) / (1 << 53)
 	u = min(max(u, 1e-6), 1-1e-6)
 	z := math.Sqrt2 * math.Erfinv(2*u-1)
 	return max(1, int(math.Round(float64(cfg.MeanOutputTokens)*(1+cfg.OutputSpread*z))))

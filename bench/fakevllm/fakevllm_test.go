@@ -171,7 +171,6 @@ func TestRefusals(t *testing.T) {
 		"no prompt":      {"/v1/completions", "k3y", `{"stream":true}`, 400, "at least one token"},
 		"no messages":    {"/v1/chat/completions", "k3y", `{"stream":true,"prompt":"a"}`, 400, "at least one token"},
 		"no JSON":        {"/v1/completions", "k3y", `{`, 400, "reading the request"},
-		"two prompts":    {"/v1/completions", "k3y", `{"stream":true,"prompt":["a","b"]}`, 400, "one string"},
 		"negative":       {"/v1/completions", "k3y", `{"stream":true,"prompt":"a","max_tokens":-1}`, 400, "at least 1"},
 		"too long":       {"/v1/completions", "k3y", `{"stream":true,"prompt":"a","max_tokens":32768}`, 400, "maximum context length is 32768"},
 		"unknown fault":  {"/fault/none-such/v1/completions", "k3y", `{"prompt":"a","stream":true}`, 404, "unknown fault"},

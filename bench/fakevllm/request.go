@@ -2,7 +2,6 @@ package fakevllm
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strings"
 	"unicode"
@@ -18,15 +17,14 @@ const defaultCompletionTokens = 16
 type request struct {
 	Model         string    `json:"model"`
 	Messages      []message `json:"messages"`
-	Prompt        prompt    `json:"prompt"`
+	Prompt        any       `json:"prompt"` // a string, or token ids
 	Stream        bool      `json:"stream"`
 	StreamOptions struct {
 		IncludeUsage         bool `json:"include_usage"`
 		ContinuousUsageStats bool `json:"continuous_usage_stats"`
 	} `json:"stream_options"`
-	MaxTokens           int  `json:"max_tokens"`
-	MaxCompletionTokens int  `json:"max_completion_tokens"`
-	IgnoreEOS           bool `json:"ignore_eos"`
+	MaxTokens int  `json:"max_tokens"`
+	IgnoreEOS bool `json:"ignore_eos"`
 
 	chat bool
 }
@@ -34,19 +32,6 @@ type request struct {
 type message struct {
 	Role    string `json:"role,omitempty"`
 	Content string `json:"content"`
-}
-
-// prompt is a completion's prompt: a string or token ids.
-type prompt struct {
-	text string
-	ids  []int32
-}
-
-func (p *prompt) UnmarshalJSON(data []byte) error {
-	if json.Unmarshal(data, &p.text) == nil || json.Unmarshal(data, &p.ids) == nil {
-		return nil
-	}
-	return errors.New("prompt must be one string or one list of token ids")
 }
 
 // readRequest decodes a request's body, and answers one that it cannot read.
@@ -60,26 +45,20 @@ func readRequest(w http.ResponseWriter, r *http.Request) (req request, ok bool) 
 }
 
 // promptTokens is the length of the prompt.
-func (q *request) promptTokens() int {
-	n := len(q.Prompt.ids) + countTokens(q.Prompt.text)
+func (q *request) promptTokens() (n int) {
 	if q.chat {
-		n = 0
 		for _, m := range q.Messages {
 			n += countTokens(m.Content)
 		}
+		return n
+	}
+	switch prompt := q.Prompt.(type) {
+	case string:
+		n = countTokens(prompt)
+	case []any:
+		n = len(prompt)
 	}
 	return n
-}
-
-// maxTokens is the most that the answer may have, 0 where the request does not say.
-func (q *request) maxTokens() int {
-	if q.chat && q.MaxCompletionTokens != 0 {
-		return q.MaxCompletionTokens
-	}
-	if q.MaxTokens == 0 && !q.chat {
-		return defaultCompletionTokens
-	}
-	return q.MaxTokens
 }
 
 // countTokens counts a token for each word, and for each Chinese character.
@@ -99,7 +78,10 @@ func countTokens(text string) int {
 // accept turns a request into a sequence for the engine, or answers it and returns
 // nil.
 func (s *Server) accept(w http.ResponseWriter, req *request) *sequence {
-	prompt, limit := req.promptTokens(), req.maxTokens()
+	prompt, limit := req.promptTokens(), req.MaxTokens
+	if limit == 0 && !req.chat {
+		limit = defaultCompletionTokens
+	}
 	room := maxModelLen - prompt
 	switch {
 	case req.Model != "" && req.Model != s.cfg.Model:
@@ -122,7 +104,7 @@ func (s *Server) accept(w http.ResponseWriter, req *request) *sequence {
 		if req.IgnoreEOS || natural >= limit {
 			q = newSequence(prompt, limit, finishLength)
 		}
-		q.seed = mix(s.cfg.Seed) + mix(number)
+		q.seed = mix(number)
 		return q
 	}
 	return nil

@@ -65,7 +65,6 @@ func (s *server) vllmFlags(app *kingpin.Application) {
 	app.Flag("numa-penalty", "Factor by which the model is slower while the process may run on CPUs off the node of its cards.").Default("1").Float64Var(&s.numa.penalty)
 	app.Flag("numa-node", "NUMA node of its cards.").Default("0").IntVar(&s.numa.node)
 	app.Flag("path.sysfs", "sysfs mountpoint, or a made-up tree with the CPUs of that node.").Default("/sys").StringVar(&s.numa.sysfs)
-	app.Flag("seed", "Seed of the lengths and texts of answers.").Default("0").Uint64Var(&c.Seed)
 }
 
 // serve runs the server until ctx ends. One with an engine writes its load for the tools.
