@@ -121,26 +121,6 @@ func TestHostileTextStaysText(t *testing.T) {
 	}
 }
 
-// A pasted table keeps its columns, and nothing in it is a tag.
-func TestHostileTextKeepsMarkdown(t *testing.T) {
-	cell, tag := regexp.MustCompile(`[^\\]\|`), regexp.MustCompile(`(^|[^\\])[<\[]`)
-	columns := 0
-	for line := range strings.Lines(rendered(t, renderings(hostile())["report.md"])) {
-		if found := tag.FindString(line); found != "" {
-			t.Errorf("%q in %q", found, line)
-		}
-		n := len(cell.FindAllString(line, -1))
-		switch {
-		case !strings.HasPrefix(line, "|"):
-			columns = 0
-		case columns == 0:
-			columns = n
-		case n != columns:
-			t.Errorf("%d columns, not %d: %q", n, columns, line)
-		}
-	}
-}
-
 // Each column stands once, has a cell for each step, and is empty where nothing is known.
 func TestCSV(t *testing.T) {
 	rows, err := csv.NewReader(strings.NewReader(rendered(t, renderings(sweep())["report.csv"]))).ReadAll()
@@ -199,7 +179,7 @@ func TestChosenPercentileInEveryTable(t *testing.T) {
 	r.Chosen = []float64{99.9}
 	all := renderings(r)
 	for name, want := range map[string]string{
-		"summary.txt": `p50 +p99\.9`, "table.txt": `p50 +p90 +p99\.9`, "report.md": `TTFT p90 .*E2E p99\.9`,
+		"summary.txt": `p50 +p99\.9`, "table.txt": `p50 +p90 +p99\.9`,
 		"report.csv": `ttft_p90_ms.*steady_itl_p99\.9_ms`, "checks-open.txt": `p90 .*p99\.9`,
 	} {
 		if text := rendered(t, all[name]); !regexp.MustCompile(want).MatchString(text) {

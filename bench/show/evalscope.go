@@ -1,9 +1,11 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,7 +52,7 @@ func Evalscope(w io.Writer, s *result.Step) error {
 	l.evalscopePercentiles("time to first token", ttft)
 	l.evalscopePercentiles("request latency", e2e)
 	l.line("\n📌 Metrics: {'Average QPS': %s, 'Average latency': %s, 'Throughput': %s}",
-		pythonFloat(f.RequestThroughput), pythonFloat(e2e.Mean), pythonFloat(f.OutputThroughput))
+		pythonFloat(rounded(f.RequestThroughput)), pythonFloat(rounded(e2e.Mean)), pythonFloat(rounded(f.OutputThroughput)))
 	return l.writeTo(w)
 }
 
@@ -65,26 +67,18 @@ func (l *lines) evalscopePercentiles(name string, d result.Distribution) {
 	}
 }
 
+func rounded(v float64) float64 { return math.Round(v*1e3) / 1e3 }
+
 // expected is how many requests were asked for; all that were attempted where another
 // limit ended the step.
-func expected(s *result.Step) int {
-	if s.Step.Requests > 0 {
-		return s.Step.Requests
-	}
-	return s.Account.Attempted
-}
+func expected(s *result.Step) int { return cmp.Or(s.Step.Requests, s.Account.Attempted) }
 
 // concurrency is the configured one, and the most that was seen where none was.
-func concurrency(s *result.Step) int {
-	if n := bound(&s.Step); n > 0 {
-		return n
-	}
-	return s.Whole.PeakConcurrency
-}
+func concurrency(s *result.Step) int { return cmp.Or(bound(&s.Step), s.Whole.PeakConcurrency) }
 
-// pythonFloat writes v, rounded to three digits, as Python's repr does.
+// pythonFloat writes v as Python's repr does.
 func pythonFloat(v float64) string {
-	text := strconv.FormatFloat(math.Round(v*1e3)/1e3, 'f', -1, 64)
+	text := strconv.FormatFloat(v, 'f', -1, 64)
 	if !strings.Contains(text, ".") {
 		text += ".0"
 	}
@@ -111,22 +105,12 @@ func repeatName(mark string, s *result.Step) string {
 
 const maxNamePart = 80 // bytes of each part of a file name; file systems allow 255
 
-// FileName makes name fit to be a part of a file name: no separator, blank, control
-// character or mark with a meaning to a shell, nothing at its start that hides the file
-// or looks like a flag, and 80 bytes at most. It is fallback where nothing of name is left.
+var unsafeInNames = regexp.MustCompile(`[^\pL\pN._-]`)
+
+// FileName makes name fit to be a part of a file name: letters of any script, digits and
+// ._- alone, nothing at its start that hides the file or looks like a flag, and 80 bytes
+// at most. It is fallback where nothing of name is left.
 func FileName(name, fallback string) string {
-	name = strings.Map(func(r rune) rune {
-		if strings.ContainsRune(`/\:*?"'<>|&;$()[]{}!#~%`+"`", r) || r <= ' ' {
-			return '_'
-		}
-		return r
-	}, words.Clean(name))
-	name = strings.Trim(name, "._-")
-	if len(name) > maxNamePart {
-		name = strings.ToValidUTF8(name[:maxNamePart], "")
-	}
-	if name == "" {
-		return fallback
-	}
-	return name
+	name = strings.Trim(unsafeInNames.ReplaceAllString(words.Clean(name), "_"), "._-")
+	return cmp.Or(strings.ToValidUTF8(name[:min(len(name), maxNamePart)], ""), fallback)
 }

@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"image/color"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 
@@ -19,6 +18,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
@@ -187,33 +187,25 @@ func (p *Picture) plot(n panel) (*plot.Plot, error) {
 // addLine adds the means over the repeats of each level, with bars from the least to
 // the most of them.
 func (p *Picture) addLine(q *plot.Plot, n int, c Column) error {
-	var means plotter.XYs
-	var spread plotter.YErrors
-	for i, l := range p.levels {
-		var values []float64
-		for _, s := range l.steps {
-			if v := c.Value(s, &s.Whole); !math.IsNaN(v) && !math.IsInf(v, 0) {
-				values = append(values, v*c.Unit.Scale())
-			}
-		}
-		if len(values) == 0 {
-			continue
-		}
-		mean := stat.Mean(values, nil)
-		means = append(means, plotter.XY{X: float64(i), Y: mean})
-		spread = append(spread, struct{ Low, High float64 }{mean - slices.Min(values), slices.Max(values) - mean})
+	var data struct {
+		plotter.XYs
+		plotter.YErrors
 	}
-	if len(means) == 0 {
+	for i, l := range p.levels {
+		if values := l.values(c); len(values) > 0 {
+			mean := stat.Mean(values, nil)
+			data.XYs = append(data.XYs, plotter.XY{X: float64(i), Y: mean})
+			data.YErrors = append(data.YErrors, struct{ Low, High float64 }{mean - slices.Min(values), slices.Max(values) - mean})
+		}
+	}
+	if len(data.XYs) == 0 {
 		return nil
 	}
-	line, points, err := plotter.NewLinePoints(means)
+	line, points, err := plotter.NewLinePoints(data)
 	if err != nil {
 		return err
 	}
-	bars, err := plotter.NewYErrorBars(struct {
-		plotter.XYs
-		plotter.YErrors
-	}{means, spread})
+	bars, err := plotter.NewYErrorBars(data)
 	if err != nil {
 		return err
 	}
@@ -222,6 +214,17 @@ func (p *Picture) addLine(q *plot.Plot, n int, c Column) error {
 	q.Add(line, points, bars)
 	q.Legend.Add(c.Head, line, points)
 	return nil
+}
+
+// values are those of the repeats, as they are shown.
+func (l level) values(c Column) []float64 {
+	var values []float64
+	for _, s := range l.steps {
+		if v := c.Value(s, &s.Whole); words.Known(v) {
+			values = append(values, v*c.Unit.Scale())
+		}
+	}
+	return values
 }
 
 // addLimit adds a line across the panel; one far above the data is only in the legend.

@@ -34,7 +34,6 @@ func renderings(r *result.Report) map[string]func(io.Writer) error {
 		"head.txt":     func(w io.Writer) error { return show.Head(w, r) },
 		"summary.txt":  func(w io.Writer) error { return show.Summary(w, r) },
 		"table.txt":    func(w io.Writer) error { return show.Sweep(w, r) },
-		"report.md":    func(w io.Writer) error { return show.Markdown(w, r) },
 		"report.json":  func(w io.Writer) error { return show.JSON(w, r) },
 		"report.csv":   func(w io.Writer) error { return show.CSV(w, r) },
 		"capacity.txt": func(w io.Writer) error { return show.Capacity(w, searched) },

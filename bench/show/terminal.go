@@ -28,7 +28,6 @@ func Formats() []Format {
 		{"evalscope", forSteps(func(w io.Writer, s *result.Step, _ VLLMOptions) error { return Evalscope(w, s) })},
 		{"checks", forSteps(func(w io.Writer, s *result.Step, _ VLLMOptions) error { return Checks(w, s) })},
 		{"table", forReport(Sweep)},
-		{"md", forReport(Markdown)},
 		{"json", forReport(JSON)},
 		{"csv", forReport(CSV)},
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -229,10 +228,7 @@ func vllmFigures(s *result.Step) map[string]any {
 func VLLMFileName(run *runlog.Run, s *result.Step, when time.Time) string {
 	rate := "inf"
 	if s.Rate > 0 {
-		rate = strconv.FormatFloat(s.Rate, 'f', -1, 64)
-		if !strings.Contains(rate, ".") {
-			rate += ".0" // as Python writes a float
-		}
+		rate = pythonFloat(s.Rate)
 	}
 	concurrency := ""
 	if n := bound(&s.Step); n > 0 {

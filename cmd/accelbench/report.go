@@ -21,7 +21,7 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 	var folders []string
 	var output string
 	bind(c.Arg("FOLDER", "Folder of a run.").Required(), filenames(&folders))
-	bind(c.Flag("output", "Folder for report.json, .csv, .md, .html and the pictures. Default: the run's own, if it is one."), filename(&output))
+	bind(c.Flag("output", "Folder for report.json, .csv, .html and the pictures. Default: the run's own, if it is one."), filename(&output))
 	render := new(renderFlags)
 	render.register(c, strings.Join(defaultFormats(), ",")+"; of a run of capacity: "+strings.Join(capacityFormats(), ","))
 	commands["report"] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
@@ -108,7 +108,6 @@ func writeReport(folder string, r *result.Report, stderr io.Writer) error {
 	files := []file{
 		{"report.json", func(w io.Writer) error { return show.JSON(w, r) }},
 		{"report.csv", func(w io.Writer) error { return show.CSV(w, r) }},
-		{"report.md", func(w io.Writer) error { return show.Markdown(w, r) }},
 		{"report.html", func(w io.Writer) error { return show.Page(w, r) }},
 		{"performance_metrics.png", show.Overview(r).WritePNG},
 		{"latency.png", show.Latency(r).WritePNG},
