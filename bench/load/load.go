@@ -30,11 +30,7 @@ type Config struct {
 	Run runlog.Run
 	// Steps are taken as they are: whoever makes one has checked it.
 	Steps []runlog.Step
-	// Next, where it is not nil, chooses each step in place of Steps, given the folder of
-	// the log with those before; ok is false after the last. A step that too many
-	// failures ended is one like others then.
-	Next func(folder string) (s runlog.Step, ok bool, err error)
-	Ask  Ask
+	Ask   Ask
 	// Dataset makes the prompts; what depends on the run and on the step is
 	// filled in.
 	Dataset dataset.Config
@@ -96,9 +92,6 @@ func Run(ctx context.Context, cfg Config, watchers ...Watcher) (Result, error) {
 	if err != nil {
 		return s.result, err
 	}
-	if cfg.Next != nil {
-		err = s.runNext(ctx, cfg.Next)
-	}
 	for _, step := range cfg.Steps {
 		if err = s.run(ctx, step); err != nil || s.result.Stop.Early() {
 			break
@@ -106,21 +99,6 @@ func Run(ctx context.Context, cfg Config, watchers ...Watcher) (Result, error) {
 	}
 	result, closing := s.Close()
 	return result, cmp.Or(err, closing)
-}
-
-func (s *Session) runNext(ctx context.Context, next func(string) (runlog.Step, bool, error)) error {
-	for {
-		step, more, err := next(s.result.Folder)
-		if err != nil || !more {
-			return err
-		}
-		if err := s.run(ctx, step); err != nil {
-			return err
-		}
-		if s.result.Stop.Early() && s.result.Stop != runlog.StopFailureRatio {
-			return nil
-		}
-	}
 }
 
 // Session is a run whose steps are chosen as it goes, each by the records of those

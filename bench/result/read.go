@@ -161,7 +161,7 @@ func (a *reading) end(opts Options) (*Report, error) {
 		a.steps[i] = nil // its memory is for the next step
 	}
 	r.NotRun = notRun(r.Runs[0], r.Steps)
-	r.Capacity = capacityOf(r)
+	r.Capacity = newCapacity(r)
 	return r, nil
 }
 

@@ -46,9 +46,6 @@ func (r *Report) Notes() []string {
 		}
 	}
 	warn(!r.Complete, "A log has no end: its run was killed or still goes on, and the requests then in flight are not in the report.")
-	if c := r.Capacity; c != nil && c.Changed > 0 {
-		all = append(all, c.changeNote())
-	}
 	warn(r.ObjectivesDiffer, "The runs had different objectives, so no request is counted as good: give them with --goodput.")
 	warn(r.Damaged > 0, "%s of the logs could not be read, and what was in them is not in the report.", words.Counted(r.Damaged, "line"))
 	return all

@@ -26,7 +26,4 @@ type Capacity struct {
 	Precision  float64 `json:"precision"` // ratio
 	Repeat     int     `json:"repeat"`
 	Objectives []Limit `json:"objectives"`
-	// StepRequests is how many requests each level has, 0 where they are as many as it
-	// takes.
-	StepRequests int `json:"step_requests,omitempty"`
 }

@@ -3,10 +3,11 @@ package show
 import (
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -14,104 +15,91 @@ import (
 // Capacity writes the levels that a search for the capacity ran, what makes them
 // doubtful, and the answer.
 func Capacity(w io.Writer, r *result.Report) error {
-	var p lines
+	var l lines
+	l.line("")
 	if r.Capacity == nil {
-		p.line("")
-		p.line("No capacity was searched for: that is done by accelbench capacity.")
-		return p.writeTo(w)
+		l.line("No capacity was searched for: that is done by accelbench capacity.")
+		return l.writeTo(w)
 	}
-	for _, t := range CapacityTables(r) {
-		p.line("")
-		p.table(t)
-	}
-	p.warnings(r)
-	p.line("")
-	p.line("%s", Answer(r))
-	return p.writeTo(w)
+	l.table(levelTable(r))
+	l.warnings(r)
+	l.line("")
+	l.line("%s", Answer(r))
+	return l.writeTo(w)
 }
 
-// CapacityTables are the levels of a search for the capacity, and its limits with the
-// figures at the answer and at the least load that missed.
-func CapacityTables(r *result.Report) []Table {
+// evidenceColumns are what a level's figures are, beside those with limits.
+func evidenceColumns() []Column {
+	return Pick(append(WindowColumns(nil), StepColumns()...),
+		"request_throughput_rps", "output_throughput_tok_s", "card_utilization_ratio", "energy_joules_per_output_token")
+}
+
+// levelTable are the levels of a search for the capacity.
+func levelTable(r *result.Report) Table {
 	c := r.Capacity
-	levels := Table{
-		Caption: "Levels, figures of the steady part, in ms where no unit stands",
-		Head:    []string{levelHead(c), "objectives", "runs"},
-	}
+	t := Table{Caption: "Levels, figures of the steady part", Head: []string{c.Variable, "objectives", "runs"}}
 	for _, l := range c.Limits {
-		levels.Head = append(levels.Head, l.Label()+" "+limitText(l))
+		t.Head = append(t.Head, Objective(l))
 	}
-	levels.Head = append(levels.Head, "requests /s", "output tok/s")
+	evidence := evidenceColumns()[:2]
+	for _, column := range evidence {
+		t.Head = append(t.Head, column.Title())
+	}
+	verdicts := map[capacity.Verdict]string{capacity.Met: "met", capacity.Missed: "missed", capacity.Void: "not judged"}
 	for i := range c.Levels {
-		levels.Rows = append(levels.Rows, levelRow(r, &c.Levels[i]))
-	}
-	limits := Table{Caption: "Objectives", Head: []string{"", "limit", "at " + titleOr(c, c.Value), "at " + titleOr(c, c.FailedAt)}}
-	for i, l := range c.Limits {
-		limits.Rows = append(limits.Rows, []string{
-			l.Label(), withUnit(l, l.Limit), heldText(r, c.At(c.Value), i), heldText(r, c.At(c.FailedAt), i),
-		})
-	}
-	return []Table{levels, limits}
-}
-
-func levelHead(c *result.Capacity) string {
-	if c.Variable == runlog.VariableConcurrency {
-		return "users"
-	}
-	return "requests/s"
-}
-
-func titleOr(c *result.Capacity, level float64) string {
-	if level == 0 {
-		return "none"
-	}
-	return c.Title(level)
-}
-
-func levelRow(r *result.Report, l *result.CapacityLevel) []string {
-	row := []string{
-		strconv.FormatFloat(l.Level, 'g', -1, 64),
-		map[capacity.Verdict]string{capacity.Met: "met", capacity.Missed: "missed", capacity.Void: "not judged"}[l.Verdict],
-		strconv.Itoa(len(l.Steps)),
-	}
-	for i := range r.Capacity.Limits {
-		text := words.Unknown
-		if h := heldAt(r, l, i); h != nil {
-			text = inTable(h)
+		l := &c.Levels[i]
+		row := []string{number(l.Level), verdicts[l.Verdict], strconv.Itoa(len(l.Steps))}
+		for i, limit := range c.Limits {
+			text := "-"
+			if v := heldValue(r, l, i); v != nil {
+				text = figure(*v * limitUnit(limit).Scale())
+			}
+			row = append(row, text)
 		}
-		row = append(row, text)
+		for _, column := range evidence {
+			row = append(row, column.Unit.Text(valueAt(r, l, column)))
+		}
+		t.Rows = append(t.Rows, row)
 	}
-	if l.Told < 0 {
-		return append(row, words.Unknown, words.Unknown)
-	}
-	f := steadyOrWhole(&r.Steps[l.Told])
-	return append(row, words.Number(f.RequestThroughput), words.Number(f.OutputThroughput))
+	return t
 }
 
-func steadyOrWhole(s *result.Step) *result.Figures {
+// valueAt is a column at a level, of the steady part where there is one.
+func valueAt(r *result.Report, l *result.CapacityLevel, c Column) float64 {
+	s := &r.Steps[l.Shown]
 	if s.Steady != nil {
-		return s.Steady
+		return c.Value(s, s.Steady)
 	}
-	return &s.Whole
+	return c.Value(s, &s.Whole)
 }
 
-// heldAt is the figure of a limit at a level, nil where it is not known.
-func heldAt(r *result.Report, l *result.CapacityLevel, limit int) *result.Held {
-	if l == nil || l.Told < 0 {
+// heldValue is the figure of a limit at a level, nil where it is not known.
+func heldValue(r *result.Report, l *result.CapacityLevel, limit int) *float64 {
+	if l == nil {
 		return nil
 	}
-	s := &r.Steps[l.Told]
-	if limit >= len(s.Held) || !s.Held[limit].Known {
+	held := r.Steps[l.Shown].Held
+	if limit >= len(held) || !held[limit].Known {
 		return nil
 	}
-	return &s.Held[limit]
+	return &held[limit].Value
 }
 
-func heldText(r *result.Report, l *result.CapacityLevel, limit int) string {
-	if h := heldAt(r, l, limit); h != nil {
-		return withUnit(h.Limit, h.Value)
+// number writes a level or a limit.
+func number(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }
+
+// figure writes what has a limit.
+func figure(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
+
+// loadText is a level in words: "37 users", "4.2 requests/s".
+func loadText(c *result.Capacity, level float64) string {
+	switch {
+	case c.Variable != runlog.VariableConcurrency:
+		return number(level) + " requests/s"
+	case level == 1:
+		return "1 user"
 	}
-	return words.Unknown
+	return number(level) + " users"
 }
 
 // limitUnit is what a limit and its figure are shown in.
@@ -125,202 +113,77 @@ func limitUnit(l result.Limit) Unit {
 	return Milliseconds
 }
 
-func unitText(l result.Limit) string {
-	switch limitUnit(l) {
-	case Share:
-		return "%"
-	case Seconds:
-		return "s"
-	}
-	return "ms"
-}
-
-func withUnit(l result.Limit, v float64) string { return scaled(l, v) + " " + unitText(l) }
-
-// scaled is a figure in the unit that its limit is shown in, with three digits or as many
-// as tell it from the limit, or the limit as it was given.
-func scaled(l result.Limit, v float64) string {
-	if v == l.Limit {
-		return digits(v*limitUnit(l).Scale(), 6)
-	}
-	const exact = 17 // digits of any two numbers that differ
-	n := 3
-	for n < exact && digits(v, n) == digits(l.Limit, n) {
-		n++
-	}
-	return digits(v*limitUnit(l).Scale(), n)
-}
-
-// digits writes v with at most so many significant digits, and no exponent.
-func digits(v float64, n int) string {
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', n, 64), 64)
-	if err != nil {
-		return words.Unknown
-	}
-	return strconv.FormatFloat(rounded, 'f', -1, 64)
-}
-
-// inTable is a figure as a column of figures has it, unless it looks like its limit there.
-func inTable(h *result.Held) string {
-	scale := limitUnit(h.Limit).Scale()
-	text := words.Number(h.Value * scale)
-	if h.Value != h.Limit.Limit && text == words.Number(h.Limit.Limit*scale) {
-		return scaled(h.Limit, h.Value)
-	}
-	return text
-}
-
 // Objective is a limit in words: "TTFT p90 <2 s".
-func Objective(l result.Limit) string { return l.Label() + " <" + withUnit(l, l.Limit) }
-
-func limitText(l result.Limit) string {
-	text := scaled(l, l.Limit)
-	if unit := unitText(l); unit != "ms" {
-		text += " " + unit
-	}
-	return "<" + text
+func Objective(l result.Limit) string {
+	unit := limitUnit(l)
+	return fmt.Sprintf("%s <%s %s", l.Label(), number(l.Limit*unit.Scale()), unit.Shown())
 }
 
 // capacityAnswer is the answer of a search in a sentence, with its evidence.
 func capacityAnswer(r *result.Report) string {
 	c := r.Capacity
-	at := c.At(c.Value)
-	if at == nil || at.Told < 0 {
-		return noCapacity(r)
-	}
-	text := carries(c)
+	failed, void := c.At(c.FailedAt), c.At(c.VoidAt)
+	carried := loadText(c, c.Value)
 	switch {
-	case c.FailedAt > 0:
-		text += "; " + misses(r, c.At(c.FailedAt))
-	case c.VoidAt > 0:
-		text += fmt.Sprintf("; %s could not be judged (%s)", levelName(c.VoidAt), words.Clean(c.At(c.VoidAt).Why))
+	case c.Value == 0 && void != nil:
+		return fmt.Sprintf("What the server carries is not known: %s could not be judged (%s)", loadText(c, c.VoidAt), openai.Excerpt(void.Why))
+	case c.Value == 0 && failed != nil:
+		return fmt.Sprintf("carries none: %s missed %s", loadText(c, c.FailedAt), missText(r, failed))
+	case c.Value == 0:
+		return "What the server carries is not known: no level was measured to its end"
+	case c.Unfinished:
+		return fmt.Sprintf("carries at least %s, as far as it was measured%s", carried, evidence(r))
+	case failed != nil:
+		return fmt.Sprintf("carries %s; %s miss %s%s", carried, number(c.FailedAt), missText(r, failed), evidence(r))
+	case void != nil:
+		return fmt.Sprintf("carries at least %s; %s could not be judged (%s)%s", carried, number(c.VoidAt), openai.Excerpt(void.Why), evidence(r))
 	}
-	s := &r.Steps[at.Told]
-	f := steadyOrWhole(s)
-	text += fmt.Sprintf("; %s requests/s, %s tokens/s", words.Number(f.RequestThroughput), words.Number(f.OutputThroughput))
-	if load, known := cardsLoad(s); known {
-		text += "; cards at " + strconv.FormatFloat(100*load, 'f', 0, 64) + " %"
-	}
-	if joules, known := s.JoulesPerToken(); known {
-		text += fmt.Sprintf(", %s J a token", words.Number(joules))
+	return fmt.Sprintf("carries at least %s, the most that were tried%s", carried, evidence(r))
+}
+
+// evidence is what the server did at the answer.
+func evidence(r *result.Report) string {
+	at := r.Capacity.At(r.Capacity.Value)
+	var text string
+	for i, format := range []string{"; %s requests/s", ", %s tokens/s", "; cards at %s %%", ", %s J a token"} {
+		column := evidenceColumns()[i]
+		if v := valueAt(r, at, column); !math.IsNaN(v) {
+			text += fmt.Sprintf(format, column.Unit.Text(v))
+		}
 	}
 	return text
 }
 
-func carries(c *result.Capacity) string {
-	switch {
-	case c.AtLeast && c.Done && c.VoidAt == 0:
-		return fmt.Sprintf("carries at least %s, the most that were tried", c.Title(c.Value))
-	case c.AtLeast && c.Done:
-		return "carries at least " + c.Title(c.Value)
-	case c.AtLeast:
-		return fmt.Sprintf("carries at least %s, as far as it was measured", c.Title(c.Value))
-	}
-	return "carries " + c.Title(c.Value)
-}
-
-// noCapacity says why there is no answer.
-func noCapacity(r *result.Report) string {
-	c := r.Capacity
-	switch {
-	case c.FailedAt > 0:
-		return "carries none: " + misses(r, c.At(c.FailedAt))
-	case c.VoidAt > 0:
-		return fmt.Sprintf("What the server carries is not known: %s could not be judged (%s)", c.Title(c.VoidAt), words.Clean(c.At(c.VoidAt).Why))
-	}
-	for _, l := range c.Levels {
-		if l.Why != "" {
-			return fmt.Sprintf("What the server carries is not known yet: %s was not judged (%s)", c.Title(l.Level), words.Clean(l.Why))
+// missText is what a level misses by most: "TPOT p90 (104 ms of 100)".
+func missText(r *result.Report, l *result.CapacityLevel) string {
+	worst, most := -1, 1.0
+	for i, limit := range r.Capacity.Limits {
+		if v := heldValue(r, l, i); v != nil && *v/limit.Limit > most {
+			worst, most = i, *v/limit.Limit
 		}
 	}
-	return "What the server carries is not known: no level was measured to its end"
+	if worst < 0 {
+		return fmt.Sprintf("the rate, as requests pile up (%s a second were over)", number(r.Steps[l.Shown].Whole.RequestThroughput))
+	}
+	limit := r.Capacity.Limits[worst]
+	unit := limitUnit(limit)
+	return fmt.Sprintf("%s (%s %s of %s)", limit.Label(), figure(most*limit.Limit*unit.Scale()), unit.Shown(), number(limit.Limit*unit.Scale()))
 }
 
-// levelName is a level where its unit was told before.
-func levelName(level float64) string {
-	return strconv.FormatFloat(level, 'g', -1, 64)
-}
-
-// misses says what a level misses, by its first word on: "40 miss TPOT p90 (104 ms of 100)".
-func misses(r *result.Report, l *result.CapacityLevel) string {
-	c := r.Capacity
-	name, verb := levelName(l.Level), "miss"
-	if c.Value == 0 {
-		name = c.Title(l.Level)
-		if l.Level == 1 {
-			verb = "misses"
-		}
-	}
-	var worst *result.Held
-	for i := range c.Limits {
-		if h := heldAt(r, l, i); h != nil && h.Excess() > 1 && (worst == nil || h.Excess() > worst.Excess()) {
-			worst = h
-		}
-	}
-	s := &r.Steps[l.Told]
-	if worst == nil {
-		return fmt.Sprintf("at %s requests pile up (%s a second were over)", name, words.Number(s.Whole.RequestThroughput))
-	}
-	text := fmt.Sprintf("%s %s %s (%s %s of %s", name, verb, worst.Label(), scaled(worst.Limit, worst.Value), unitText(worst.Limit), scaled(worst.Limit, worst.Limit.Limit))
-	if s.Overloaded() {
-		text += ", as requests pile up"
-	}
-	return text + ")"
-}
-
-// cardsLoad is the mean utilization of the cards that serve, of all where none is known
-// to.
-func cardsLoad(s *result.Step) (share float64, known bool) {
-	cards := s.Serving()
-	if len(cards) == 0 {
-		cards = s.Cards
-	}
-	n := 0.0
-	for _, c := range cards {
-		if c.Utilization.Samples > 0 {
-			share, n = share+c.Utilization.Mean, n+1
-		}
-	}
-	return share / max(n, 1), n > 0
-}
-
-// capacityObject is the answer as report.json has it, nil where none was searched for.
-func capacityObject(r *result.Report) any {
-	c := r.Capacity
-	if c == nil {
-		return nil
-	}
-	objectives := make([]jsonObjective, len(c.Limits))
-	for i, l := range c.Limits {
-		objectives[i] = jsonObjective{l.Name, l.Percentile, l.Limit, heldValue(heldAt(r, c.At(c.Value), i)), heldValue(heldAt(r, c.At(c.FailedAt), i))}
-	}
-	levels := make([]jsonLevel, len(c.Levels))
-	for i, l := range c.Levels {
-		levels[i] = jsonLevel{Level: l.Level, Steps: l.Steps, NotJudged: l.Why}
-		if l.Verdict != capacity.Void {
-			met := l.Verdict == capacity.Met
-			levels[i].Met = &met
-		}
-	}
-	return jsonCapacity{c.Variable, notZero(c.Value), notZero(c.FailedAt), c.AtLeast, c.Done, c.Changed, string(c.Binding), objectives, levels}
-}
-
+// jsonCapacity is the answer as report.json has it.
 type jsonCapacity struct {
 	Variable   string          `json:"variable"`
 	Value      *float64        `json:"value"`
 	FailedAt   *float64        `json:"failed_at"`
 	AtLeast    bool            `json:"at_least"`
 	Finished   bool            `json:"finished"`
-	ChangedAt  float64         `json:"changed_at,omitempty"`
 	Binding    string          `json:"binding,omitempty"`
 	Objectives []jsonObjective `json:"objectives"`
 	Levels     []jsonLevel     `json:"levels"`
 }
 
 type jsonObjective struct {
-	Name        string   `json:"name"`
-	Percentile  float64  `json:"percentile,omitempty"`
-	Limit       float64  `json:"limit"`
+	runlog.Limit
 	Value       *float64 `json:"value"`
 	ValueFailed *float64 `json:"value_failed"`
 }
@@ -332,16 +195,28 @@ type jsonLevel struct {
 	NotJudged string  `json:"not_judged,omitempty"`
 }
 
-func notZero(v float64) *float64 {
-	if v == 0 {
+// capacityObject is nil where no capacity was searched for.
+func capacityObject(r *result.Report) any {
+	c := r.Capacity
+	if c == nil {
 		return nil
 	}
-	return &v
-}
-
-func heldValue(h *result.Held) *float64 {
-	if h == nil {
-		return nil
+	out := jsonCapacity{Variable: c.Variable, AtLeast: c.AtLeast, Finished: !c.Unfinished, Binding: c.Binding, Levels: []jsonLevel{}}
+	if c.Value > 0 {
+		out.Value = &c.Value
 	}
-	return &h.Value
+	if c.FailedAt > 0 {
+		out.FailedAt = &c.FailedAt
+	}
+	for i, l := range c.Limits {
+		out.Objectives = append(out.Objectives, jsonObjective{runlog.Limit(l), heldValue(r, c.At(c.Value), i), heldValue(r, c.At(c.FailedAt), i)})
+	}
+	for _, l := range c.Levels {
+		level := jsonLevel{Level: l.Level, Steps: l.Steps, NotJudged: l.Why}
+		if l.Verdict != capacity.Void {
+			level.Met = new(l.Verdict == capacity.Met)
+		}
+		out.Levels = append(out.Levels, level)
+	}
+	return out
 }

@@ -94,7 +94,7 @@ func reportTables(r *result.Report) []Table {
 	if r.Capacity == nil {
 		return sweepTables(r)
 	}
-	return append(CapacityTables(r), sweepTables(r)...)
+	return append([]Table{levelTable(r)}, sweepTables(r)...)
 }
 
 func title(r *result.Report) string {

@@ -28,7 +28,7 @@ func renderings(r *result.Report) map[string]func(io.Writer) error {
 	searched.Steps, searched.Capacity.Levels = searched.Steps[2:5], searched.Capacity.Levels[2:5]
 	for i := range searched.Capacity.Levels {
 		l := &searched.Capacity.Levels[i]
-		l.Steps, l.Told = []int{i}, i
+		l.Steps, l.Shown = []int{i}, i
 	}
 	all := map[string]func(io.Writer) error{
 		"head.txt":     func(w io.Writer) error { return show.Head(w, r) },

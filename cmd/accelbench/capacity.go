@@ -1,24 +1,34 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 const capacityCommand = "capacity"
+
+// How long a level is where no flag says so.
+const (
+	leastRequests   = 20
+	requestsPerUser = 6
+	rateTime        = time.Minute
+)
 
 // capacityFlags are the flags of a search for the capacity: those of a run, with a
 // range in place of its levels.
@@ -26,23 +36,14 @@ type capacityFlags struct {
 	*runFlags
 	limits       []result.Limit
 	users, rates levels
-	stepRequests int
-	requestsSet  bool
-	stepDuration time.Duration
-	durationSet  bool
+	requests     int
+	duration     time.Duration
 	precision    float64
 	repeat       int
 }
 
 // levels are the least and the most load of a search; zero for none given.
 type levels struct{ from, to float64 }
-
-// serverGone is why a search ends before it is done.
-const serverGone = "the server did not answer any more, so the search was stopped"
-
-// failuresMost is the share of failures that is allowed where no objective says so:
-// percentiles are of the successes alone.
-const failuresMost = 0.01
 
 // registerCapacity adds the command and returns its flags in their groups.
 func registerCapacity(app *kingpin.Application, in *invocation, commands map[string]command) []*flagGroup {
@@ -61,7 +62,7 @@ func registerCapacity(app *kingpin.Application, in *invocation, commands map[str
 		if err := s.check(); err != nil {
 			return exitUsage, usage(err)
 		}
-		return s.measure(ctx, in, stdout, stderr)
+		return s.search(ctx, in, stdout, stderr)
 	}
 	return s.groups
 }
@@ -69,14 +70,13 @@ func registerCapacity(app *kingpin.Application, in *invocation, commands map[str
 func (s *capacityFlags) register(c flagSet) {
 	bind(c.Flag("slo", "Objective: a latency's percentile or the share of failures, and its limit, such as ttft:p90<2s, tpot:p90<100ms, failures<1%; repeatable. "+
 		"Without one on failures it is failures<1%."), repeated(&s.limits, result.ParseLimit))
-	bind(c.Flag("concurrency", "Closed loop: least and most users to try. Default: 1..256."), scalar(&s.users, parseUserRange))
-	bind(c.Flag("request-rate", "Open loop: least and most requests per second to try, such as 0.5..20, in place of users."), scalar(&s.rates, parseRateRange))
-	c.Flag("step-requests", "Number of requests of each level. Default: 6 for each user, or a minute of them, and enough for the percentiles.").
-		IsSetByUser(&s.requestsSet).IntVar(&s.stepRequests)
-	bind(c.Flag("step-duration", "Duration of each level, in place of a number of requests.").IsSetByUser(&s.durationSet), duration(&s.stepDuration))
+	bind(c.Flag("max-concurrency", "Closed loop: least and most users to try. Default: 1..256."), scalar(&s.users, parseRange))
+	bind(c.Flag("request-rate", "Open loop: least and most requests per second to try, such as 0.5..20, in place of users."), scalar(&s.rates, parseRange))
+	c.Flag("num-prompts", "Requests of each level. Default: 6 for each user, or a minute of them, and enough for the percentiles.").IntVar(&s.requests)
+	bind(c.Flag("duration", "How long each level sends requests, in place of their number."), duration(&s.duration))
 	s.precision = 0.05
 	bind(c.Flag("precision", "How far off the answer may be, as a share of it; never less than one user. Default: 5%."), scalar(&s.precision, parsePrecision))
-	c.Flag("repeat", "Number of times at most that a level near the edge is run.").Default("3").IntVar(&s.repeat)
+	c.Flag("repeat", "Number of times at most that a level at the edge is run.").Default("3").IntVar(&s.repeat)
 }
 
 // check says what is wrong with the flags of the search, and fills in what they leave
@@ -86,13 +86,13 @@ func (s *capacityFlags) check() error {
 	case len(s.limits) == 0:
 		return errors.New("--slo is needed: what a user is to wait at most, such as --slo 'ttft:p90<2s' --slo 'tpot:p90<100ms'")
 	case s.users != (levels{}) && s.rates != (levels{}):
-		return errors.New("--concurrency is a closed loop and --request-rate an open one: give one of them")
-	case s.requestsSet && s.durationSet:
-		return errors.New("--step-requests and --step-duration both say when a level is over: give one of them")
-	case s.requestsSet && s.stepRequests < 1:
-		return errors.New("--step-requests must be at least 1")
-	case s.durationSet && s.stepDuration <= 0:
-		return errors.New("--step-duration must be above 0")
+		return errors.New("--max-concurrency is a closed loop and --request-rate an open one: give one of them")
+	case s.requests != 0 && s.duration != 0:
+		return errors.New("--num-prompts and --duration both say when a level is over: give one of them")
+	case s.requests < 0 || s.duration < 0:
+		return errors.New("--num-prompts and --duration must be above 0")
+	case s.users.from != math.Trunc(s.users.from) || s.users.to != math.Trunc(s.users.to):
+		return errors.New("--max-concurrency is a number of users: give whole numbers")
 	case s.repeat < 1 || s.repeat > 20:
 		return errors.New("--repeat must be from 1 to 20")
 	}
@@ -101,21 +101,24 @@ func (s *capacityFlags) check() error {
 			return fmt.Errorf("--slo gives two limits of %s: give one", l.Label())
 		}
 	}
+	// Percentiles are of the successes alone.
 	if !slices.ContainsFunc(s.limits, func(l result.Limit) bool { return l.Name == runlog.LimitFailures }) {
-		s.limits = append(s.limits, result.Limit{Name: runlog.LimitFailures, Limit: failuresMost})
+		s.limits = append(s.limits, result.Limit{Name: runlog.LimitFailures, Limit: 0.01})
 	}
 	if s.users == (levels{}) && s.rates == (levels{}) {
 		s.users = levels{1, 256}
 	}
-	s.load.repeat = 1
+	s.load.repeat, s.load.requests = 1, cmp.Or(s.requests, math.MaxInt32)
+	s.load.users, s.load.rates = []int{int(s.users.to)}, nil // the most that it comes to must be possible
+	if s.rates != (levels{}) {
+		s.load.users, s.load.rates = nil, []float64{s.rates.to}
+	}
 	return nil
 }
 
-// search is what the log keeps of the flags.
-func (s *capacityFlags) search() *runlog.Capacity {
-	c := &runlog.Capacity{
-		Variable: runlog.VariableConcurrency, From: s.users.from, To: s.users.to, Precision: s.precision, Repeat: s.repeat, StepRequests: s.stepRequests,
-	}
+// logged is the search as the log keeps it.
+func (s *capacityFlags) logged() *runlog.Capacity {
+	c := &runlog.Capacity{Variable: runlog.VariableConcurrency, From: s.users.from, To: s.users.to, Precision: s.precision, Repeat: s.repeat}
 	if s.rates != (levels{}) {
 		c.Variable, c.From, c.To = runlog.VariableRequestRate, s.rates.from, s.rates.to
 	}
@@ -125,71 +128,156 @@ func (s *capacityFlags) search() *runlog.Capacity {
 	return c
 }
 
-// measure searches and reports.
-func (s *capacityFlags) measure(ctx context.Context, in *invocation, stdout, stderr io.Writer) (int, error) {
+// errEnded is that a step says that there is to be no other.
+var errEnded = errors.New("the server did not answer any more, so the search was stopped")
+
+// search runs the levels and reports.
+func (s *capacityFlags) search(ctx context.Context, in *invocation, stdout, stderr io.Writer) (int, error) {
 	if data, err := s.data.dataset(); err == nil && data.Kind == dataset.Replay {
 		return exitUsage, usage(errors.New("a replay has its own times, so that capacity cannot choose its load: give another data set"))
 	}
-	q := &search{capacityFlags: s, log: s.search(), stderr: stderr}
-	s.load = q.load(q.log.To, 0) // the most that it comes to must be possible
 	cfg, notes, err := s.config(in.args)
 	if err != nil {
 		return exitNothing, err
 	}
 	tell(stderr, notes)
-	if q.options, err = s.render.options(); err != nil {
+	options, err := s.render.options()
+	if err != nil {
 		return exitUsage, usage(err)
 	}
-	q.options.AsRun = true
-	cfg.Run.Capacity, cfg.Run.Percentiles = q.log, percentilesOf(s.limits)
-	cfg.Steps, cfg.Next = nil, q.next
-	return s.putLoad(ctx, cfg, stderr, func(result load.Result, err error) (int, error) {
-		code, reportErr := q.answer(result, stdout, stderr)
-		switch {
-		case err == nil:
-			return code, reportErr
-		case isServerFailure(err) && result.Succeeded > 0:
-			return exitFailures, fmt.Errorf(serverGone+": %w", err)
+	options.AsRun = true
+	cfg.Run.Capacity = s.logged()
+	for _, l := range s.limits {
+		if l.Percentile > 0 && !slices.Contains(cfg.Run.Percentiles, l.Percentile) {
+			cfg.Run.Percentiles = append(cfg.Run.Percentiles, l.Percentile)
 		}
-		return exitNothing, err // which is the cause, if the report failed too
-	})
-}
-
-// isServerFailure reports whether the server was asked for something and failed.
-func isServerFailure(err error) bool {
-	var failure *openai.Failure
-	return errors.As(err, &failure) && !failure.Local && !failure.Unsent && failure.Reason != openai.ReasonCanceled
-}
-
-// answer reports on what was measured, and returns the exit code.
-func (q *search) answer(result load.Result, stdout, stderr io.Writer) (int, error) {
-	r, err := q.soFar(result.Folder)
-	if err == nil {
-		err = writeReport(result.Folder, r, stderr)
 	}
-	if err == nil {
-		err = q.render.print(stdout, r)
-	}
+	watchers, stop, err := s.watchers(ctx, stderr)
 	if err != nil {
-		return exitNothing, fmt.Errorf("reporting (the traces are kept in %s): %w", result.Folder, err)
+		return exitNothing, err
 	}
-	code, err := exitCode(result)
-	if code == exitMeasured && q.gone {
-		return exitFailures, errors.New(serverGone)
+	defer stop()
+	most := cfg.Steps[0]
+	cfg.Steps = nil
+	session, err := load.Open(ctx, cfg, watchers...)
+	if err != nil {
+		return exitNothing, err
 	}
-	if code == exitMeasured && r.Capacity.Value == 0 {
-		code = exitNothing
+	q := &search{flags: s, session: session, options: options, most: most, stderr: stderr}
+	_, err = capacity.Search(ctx, result.NewRange(cfg.Run.Capacity), q.measure)
+	ended, closing := session.Close()
+	tell(stderr, ended.Notes)
+	if err = cmp.Or(err, closing); ended.Attempted == 0 {
+		return exitNothing, cmp.Or(err, errors.New("no request was sent"))
 	}
-	return code, err
+	return s.report(ended, err, options, stdout, stderr)
 }
 
-// percentilesOf are those of objectives, for the tables.
-func percentilesOf(limits []result.Limit) []float64 {
-	var all []float64
-	for _, l := range limits {
-		if l.Percentile > 0 && !slices.Contains(all, l.Percentile) {
-			all = append(all, l.Percentile)
+// search runs the levels of a search.
+type search struct {
+	flags   *capacityFlags
+	session *load.Session
+	options result.Options
+	most    runlog.Step // the greatest load
+	stderr  io.Writer
+	steps   []result.Step // that were run
+}
+
+// measure runs a level.
+func (q *search) measure(ctx context.Context, level float64) (capacity.Verdict, error) {
+	records, err := q.session.Step(ctx, q.step(level))
+	if err != nil {
+		return capacity.Void, err
+	}
+	step := result.NewStep(q.options, result.StepLog(*records))
+	q.steps = append(q.steps, step)
+	if step.EndsSearch() {
+		return capacity.Void, errEnded
+	}
+	verdict, why := step.Verdict()
+	if !q.flags.out.quiet {
+		texts := map[capacity.Verdict]string{capacity.Met: "met the objectives", capacity.Missed: "missed the objectives", capacity.Void: "could not be judged: " + why}
+		fmt.Fprintf(q.stderr, "accelbench: %g %s\n", level, texts[verdict])
+	}
+	return verdict, nil
+}
+
+// step is the next step, at a level. A level that is run again as it could not be judged
+// is twice as long: it may have been too short to be steady.
+func (q *search) step(level float64) runlog.Step {
+	s, f := q.most, q.flags
+	least := level * requestsPerUser
+	if s.Concurrency > 0 {
+		s.RampUp = time.Duration(float64(s.RampUp) * level / float64(s.Concurrency))
+		s.Concurrency = int(level)
+	} else {
+		s.Rate = level
+		least = level * rateTime.Seconds()
+	}
+	for _, l := range f.limits { // two requests beyond the percentile
+		least = max(least, leastRequests, 2*100/(100-l.Percentile))
+	}
+	s.Index, s.Requests, s.Duration = len(q.steps), f.requests, f.duration
+	for _, last := range q.steps {
+		if last.Concurrency == s.Concurrency && last.Rate == s.Rate {
+			s.Repeat++
+			if last.Steady == nil {
+				least = 2 * float64(last.Requests)
+			}
 		}
 	}
-	return all
+	if f.requests == 0 && f.duration == 0 {
+		s.Requests = int(math.Ceil(least))
+	}
+	return s
+}
+
+// report reports on what was measured, and returns the exit code. err is why the search
+// ended before it was done.
+func (s *capacityFlags) report(ended load.Result, err error, options result.Options, stdout, stderr io.Writer) (int, error) {
+	r, reportErr := result.Read(options, ended.Folder)
+	if reportErr == nil {
+		reportErr = writeReport(ended.Folder, r, stderr)
+	}
+	if reportErr == nil {
+		reportErr = s.render.print(stdout, r)
+	}
+	code, codeErr := exitCode(ended)
+	switch {
+	case reportErr != nil:
+		return exitNothing, fmt.Errorf("reporting (the traces are kept in %s): %w", ended.Folder, reportErr)
+	case code == exitInterrupted || ended.Succeeded == 0:
+		return code, codeErr
+	case errors.Is(err, errEnded):
+		return exitFailures, err
+	case err != nil:
+		return exitNothing, err
+	case r.Capacity.Value == 0:
+		return exitNothing, nil
+	}
+	return exitMeasured, nil
+}
+
+// parseRange reads 1..256 or 0.5..20.
+func parseRange(text string) (levels, error) {
+	from, to, found := strings.Cut(text, "..")
+	low, errLow := strconv.ParseFloat(from, 64)
+	high, errHigh := strconv.ParseFloat(to, 64)
+	if !found || errLow != nil || errHigh != nil || !(low > 0) || !(low <= high) || math.IsInf(high, 0) {
+		return levels{}, fmt.Errorf("%q is no range such as 1..256", text)
+	}
+	return levels{low, high}, nil
+}
+
+// parsePrecision reads 5% or 0.05.
+func parsePrecision(text string) (float64, error) {
+	number, percent := strings.CutSuffix(text, "%")
+	share, err := strconv.ParseFloat(number, 64)
+	if percent {
+		share /= 100
+	}
+	if err != nil || !(share >= 0.001 && share <= 0.5) {
+		return 0, fmt.Errorf("%q is no share from 0.1%% to 50%%, such as 5%%", text)
+	}
+	return share, nil
 }

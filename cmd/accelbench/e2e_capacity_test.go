@@ -47,7 +47,7 @@ func knownUsers(seed uint64) knownServer {
 	users := 4 + rand.New(rand.NewPCG(seed, 1)).IntN(13)
 	s := knownServer{base: 100 * time.Millisecond, perRequest: 20 * time.Millisecond, carries: float64(users)}
 	s.limit = s.base + time.Duration(users)*s.perRequest + s.perRequest/2
-	s.flags = []string{"--concurrency=1..64", "--ramp-up=0"}
+	s.flags = []string{"--max-concurrency=1..64", "--ramp-up=0"}
 	return s
 }
 
@@ -58,7 +58,7 @@ func knownRates(seed uint64) knownServer {
 	rate := 6 + 14*rand.New(rand.NewPCG(seed, 2)).Float64()
 	s := knownServer{base: 100 * time.Millisecond, limit: 280 * time.Millisecond, carries: rate}
 	s.perRequest = time.Duration((1 - float64(s.base)/float64(s.limit)) / (rate * tokens) * float64(time.Second))
-	s.flags = []string{"--request-rate=2..64", "--burstiness=inf", "--step-duration=25s"}
+	s.flags = []string{"--request-rate=2..64", "--burstiness=inf", "--duration=25s"}
 	return s
 }
 
@@ -164,7 +164,7 @@ func (b *bench) throttled(t *testing.T) {
 	cmd := b.command(t)
 	cmd.Args = []string{
 		cmd.Args[0], "capacity", "--url=" + url, "--dataset-path=" + b.path("open_qa.jsonl"), "--output=results",
-		"--slo=tpot:p90<10s", "--concurrency=2..64", "--quiet",
+		"--slo=tpot:p90<10s", "--max-concurrency=2..64", "--quiet",
 	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -240,7 +240,7 @@ func (b *bench) sweep(t *testing.T) {
 func (b *bench) capacity(t *testing.T) {
 	url := b.server(t, "--speed=10")
 	cmd := exec.Command(b.path("accelbench"), "capacity", "--url="+url, "--dataset-path="+b.path("open_qa.jsonl"), "--output=results",
-		"--slo", "tpot:p90<1s", "ttft:p90<20s", "--concurrency=2..8", "--step-requests=24", "--max-tokens=20", "--ramp-up=0")
+		"--slo", "tpot:p90<1s", "ttft:p90<20s", "--max-concurrency=2..8", "--num-prompts=24", "--max-tokens=20", "--ramp-up=0")
 	cmd.Dir = t.TempDir()
 	cmd.Stdout, cmd.Stderr = new(bytes.Buffer), new(bytes.Buffer)
 	o := b.finish(t, cmd)

@@ -59,7 +59,7 @@ func TestHelpOfCapacity(t *testing.T) {
 		}
 		last = at
 	}
-	for _, other := range []string{"--save-result", "--num-prompts", "--goodput", "--max-concurrency", "Also --"} {
+	for _, other := range []string{"--save-result", "--goodput", "Also --"} {
 		if strings.Contains(help, other) {
 			t.Errorf("help of capacity has %s", other)
 		}
@@ -96,30 +96,30 @@ func TestCandidates(t *testing.T) {
 	app, _ := newApp(&invocation{}, io.Discard, io.Discard)
 	files := []string{filesHere}
 	for line, want := range map[string][]string{
-		"":                        {"run", "capacity", "report", "compare", "placement", "completion", "version", "--help", "--version"},
-		"re":                      {"report"},
-		"run --api ":              {"chat", "completions"},
-		"run --api ch":            {"chat"},
-		"run --api=ch":            {"--api=chat"},
-		"run --dataset-path ":     files,
-		"run --dataset-path=some": files,
-		"run --api-key-file k":    files,
-		"run --requests ":         nil,
-		"run --insecure --max-co": {"--max-concurrency"},
-		"run --format vllm,ch":    {"vllm,checks"},
-		"run --format=vllm,t":     {"--format=vllm,table"},
-		"run http://h m ":         files,
-		"run --dataset ran":       {"random"},
-		"run --dataset-name ran":  {"random"},
-		"run --n 5 http://h m ":   files,
-		"run http://h ":           nil,
-		"report ":                 files,
-		"report a b ":             files,
-		"capacity --step":         {"--step-requests", "--step-duration"},
-		"capacity --dataset ran":  {"random"},
-		"report --outp":           {"--output"},
-		"compare --format j":      {"json"},
-		"completion f":            {"fish"},
+		"":                                  {"run", "capacity", "report", "compare", "placement", "completion", "version", "--help", "--version"},
+		"re":                                {"report"},
+		"run --api ":                        {"chat", "completions"},
+		"run --api ch":                      {"chat"},
+		"run --api=ch":                      {"--api=chat"},
+		"run --dataset-path ":               files,
+		"run --dataset-path=some":           files,
+		"run --api-key-file k":              files,
+		"run --requests ":                   nil,
+		"run --insecure --max-co":           {"--max-concurrency"},
+		"run --format vllm,ch":              {"vllm,checks"},
+		"run --format=vllm,t":               {"--format=vllm,table"},
+		"run http://h m ":                   files,
+		"run --dataset ran":                 {"random"},
+		"run --dataset-name ran":            {"random"},
+		"run --n 5 http://h m ":             files,
+		"run http://h ":                     nil,
+		"report ":                           files,
+		"report a b ":                       files,
+		"capacity --slo ttft:p90<2s --prec": {"--precision"},
+		"capacity --dataset ran":            {"random"},
+		"report --outp":                     {"--output"},
+		"compare --format j":                {"json"},
+		"completion f":                      {"fish"},
 	} {
 		words := strings.Split(line, " ")
 		got := candidates(app.Model(), words[:len(words)-1], words[len(words)-1])

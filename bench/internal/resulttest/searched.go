@@ -22,15 +22,15 @@ func Searched() *result.Report {
 		Variable: runlog.VariableConcurrency, From: 8, To: 200, Precision: 0.05, Repeat: 3, Objectives: limits,
 	}
 	c := &result.Capacity{
-		Variable: runlog.VariableConcurrency, Answer: capacity.Answer{Value: 64, FailedAt: 100, Done: true},
-		Binding: string(result.TPOT), Search: result.SearchOf(r.Runs[0].Capacity),
+		Variable: runlog.VariableConcurrency, Answer: capacity.Answer{Value: 64, FailedAt: 100},
+		Binding: string(result.TPOT),
 	}
 	for _, l := range limits {
 		c.Limits = append(c.Limits, result.Limit(l))
 	}
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		l := result.CapacityLevel{Level: float64(s.Concurrency), Steps: []int{i}, Verdict: capacity.Met, Told: i}
+		l := result.CapacityLevel{Level: float64(s.Concurrency), Steps: []int{i}, Verdict: capacity.Met, Shown: i}
 		for _, limit := range c.Limits {
 			h := result.Held{Limit: limit, Known: true}
 			if limit.Percentile > 0 {
@@ -43,7 +43,7 @@ func Searched() *result.Report {
 		c.Levels = append(c.Levels, l)
 	}
 	last := &c.Levels[len(c.Levels)-1]
-	last.Verdict, last.Told, last.Why = capacity.Void, -1, "the load generator was the limit: it used 14.2 of its 16 cores"
+	last.Verdict, last.Why = capacity.Void, "the load generator was the limit: it used 14.2 of its 16 cores"
 	r.Capacity = c
 	return r
 }
