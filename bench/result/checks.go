@@ -108,10 +108,8 @@ func (c Tokens) WithoutChunk() float64 {
 // Prompts say how long the prompts were that were made to a length, and whether the
 // server counts as many tokens.
 type Prompts struct {
-	// Exact were made of exactly as many tokens as asked for; Inexact are those of
-	// which no text of that length was found, Estimated those made of words.
+	// Exact were made of exactly as many tokens as asked for, Estimated of words.
 	Exact     int `json:"exact,omitempty"`
-	Inexact   int `json:"inexact,omitempty"`
 	Estimated int `json:"estimated,omitempty"`
 	// AimedTokens are the lengths that were asked for, of those not exact whose usage
 	// tells: CountedTokens, of Told prompts.
@@ -124,8 +122,6 @@ type Prompts struct {
 
 func (p *Prompts) add(r *runlog.Request) {
 	switch {
-	case r.AimedTokens > 0 && r.ExpectedTokens > 0:
-		p.Inexact++
 	case r.AimedTokens > 0:
 		p.Estimated++
 	case r.ExpectedTokens > 0:

@@ -72,9 +72,11 @@ func (l *memlog) stepLogs() (all []StepLog) {
 	for _, rec := range l.records {
 		if rec.Step != nil {
 			all = append(all, StepLog{Run: l.run, Step: *rec.Step})
+		}
+		if len(all) == 0 {
 			continue
 		}
-		last := &all[max(0, len(all)-1)]
+		last := &all[len(all)-1]
 		switch {
 		case rec.Request != nil:
 			last.Requests = append(last.Requests, *rec.Request)

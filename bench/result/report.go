@@ -198,16 +198,11 @@ type Gauge struct {
 // of its engines, as seen by the first machine that looked.
 type ServerSample struct {
 	// Model is what the server calls the one model that it tells of, where it is not
-	// the name that requests asked for: it may be an alias of that. Models are what it
-	// calls several that are all called otherwise, so that the figures are not known.
-	Model      string   `json:"model,omitempty"`
-	Models     []string `json:"models,omitempty"`
-	Running    Gauge    `json:"running"`
-	Waiting    Gauge    `json:"waiting"`
-	CacheUsage Gauge    `json:"cache_usage"` // 0 to 1
-	// TooFew is true where a gauge was sampled, but fewer than 3 times during the
-	// step, and left out.
-	TooFew bool `json:"too_few_samples,omitempty"`
+	// the name that requests asked for: it may be an alias of that.
+	Model      string `json:"model,omitempty"`
+	Running    Gauge  `json:"running"`
+	Waiting    Gauge  `json:"waiting"`
+	CacheUsage Gauge  `json:"cache_usage"` // 0 to 1
 	// TTFT is the server's own histogram over the step, nil where it has none. Its
 	// percentiles are interpolated within buckets; it has no Std, Min and Max.
 	TTFT *Distribution `json:"ttft,omitempty"`

@@ -25,7 +25,6 @@ const (
 type server struct {
 	asked   []string // names of the model that was asked for, none for any
 	model   string   // see [ServerSample.Model]
-	models  []string // see [ServerSample.Models]
 	samples int
 	values  map[string]*series  // by name without vllm: and _total, of all engines
 	buckets map[float64]*series // of the TTFT, by upper bound
@@ -79,17 +78,16 @@ func (v *server) ofModel(all []runlog.Series) []runlog.Series {
 			served[name] = true
 		}
 	}
-	if len(served) == 0 || len(v.asked) == 0 {
-		return all
-	}
+	asked := slices.IndexFunc(v.asked, func(name string) bool { return served[name] })
+	only := slices.Collect(maps.Keys(served))
 	name := ""
-	names := slices.Sorted(maps.Keys(served))
-	if i := slices.IndexFunc(v.asked, func(name string) bool { return served[name] }); i >= 0 {
-		name = v.asked[i]
-	} else if len(names) == 1 {
-		name, v.model = names[0], names[0]
-	} else {
-		v.models = names
+	switch {
+	case len(served) == 0 || len(v.asked) == 0:
+		return all
+	case asked >= 0:
+		name = v.asked[asked]
+	case len(only) == 1:
+		name, v.model = only[0], only[0]
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(s runlog.Series) bool {
 		of := s.Labels[modelLabel]
@@ -127,7 +125,7 @@ func (v *server) report(w span, percentiles []float64) *ServerSample {
 		return nil
 	}
 	s := &ServerSample{
-		Model: v.model, Models: v.models,
+		Model:         v.model,
 		TTFT:          v.ttft(percentiles),
 		TPOT:          v.mean("request_time_per_output_token_seconds"),
 		ITL:           v.mean("inter_token_latency_seconds", "time_per_output_token_seconds"), // the older name is a gap's too
@@ -136,14 +134,9 @@ func (v *server) report(w span, percentiles []float64) *ServerSample {
 		PrefixHits:    v.first("prefix_cache_hits", "gpu_prefix_cache_hits").growth(),
 		Preemptions:   v.first("num_preemptions").growth(),
 	}
-	gauge := func(names ...string) Gauge {
-		all := v.first(names...)
-		g := all.gauge(w, samplesForServer)
-		s.TooFew = s.TooFew || len(all) > 0 && g.Samples == 0
-		return g
-	}
-	s.Running, s.Waiting = gauge("num_requests_running"), gauge("num_requests_waiting")
-	s.CacheUsage = gauge("kv_cache_usage_perc", "gpu_cache_usage_perc", "npu_cache_usage_perc")
+	s.Running = v.first("num_requests_running").gauge(w, samplesForServer)
+	s.Waiting = v.first("num_requests_waiting").gauge(w, samplesForServer)
+	s.CacheUsage = v.first("kv_cache_usage_perc", "gpu_cache_usage_perc", "npu_cache_usage_perc").gauge(w, samplesForServer)
 	return s
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -44,7 +43,7 @@ func TestServer(t *testing.T) {
 		}
 		return all
 	}
-	s := stepOf(t, Options{Percentiles: []float64{20, 60, 90}}, tenSeconds(t, "a", func(l *memlog) {
+	s := stepOf(t, Options{Percentiles: []float64{20, 60, 90}}, tenSeconds("a", func(l *memlog) {
 		l.sample(0, 0, runlog.SourceServer, scrape(1, 1)...)
 		l.sample(0, 5*time.Second, runlog.SourceServer, scrape(1.5, 2)...)
 		l.sample(0, 10*time.Second, runlog.SourceServer, scrape(2, 3)...)
@@ -81,11 +80,6 @@ func TestServerThatTellsLess(t *testing.T) {
 			map[string]float64{"vllm:prefix_cache_queries_total": 10, "vllm:prefix_cache_hits_total": 60, "vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1},
 			&ServerSample{PrefixHits: new(10.0)},
 		},
-		"started again, hits only": {
-			map[string]float64{"vllm:prefix_cache_queries_total": 10, "vllm:prefix_cache_hits_total": 5},
-			map[string]float64{"vllm:prefix_cache_queries_total": 20, "vllm:prefix_cache_hits_total": 3},
-			&ServerSample{PrefixQueries: new(10.0)},
-		},
 		"buckets without the last": {
 			map[string]float64{"vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1, "vllm:" + latency + "_bucket_le_0.5": 0},
 			map[string]float64{"vllm:" + latency + "_sum": 5, "vllm:" + latency + "_count": 3, "vllm:" + latency + "_bucket_le_0.5": 1},
@@ -96,20 +90,9 @@ func TestServerThatTellsLess(t *testing.T) {
 			map[string]float64{"vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1},
 			&ServerSample{TTFT: &Distribution{}},
 		},
-		"no buckets": {
-			map[string]float64{"vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1},
-			map[string]float64{"vllm:" + latency + "_sum": 5, "vllm:" + latency + "_count": 3},
-			&ServerSample{TTFT: &Distribution{Count: 2, Mean: 2}},
-		},
-		"a gauge sampled too seldom": {
-			map[string]float64{"vllm:num_requests_running": 0, "vllm:prefix_cache_queries_total": 10},
-			nil,
-			&ServerSample{TooFew: true},
-		},
-		"one scrape": {map[string]float64{"vllm:prefix_cache_queries_total": 100}, nil, &ServerSample{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := stepOf(t, Options{}, tenSeconds(t, "a", func(l *memlog) {
+			s := stepOf(t, Options{}, tenSeconds("a", func(l *memlog) {
 				l.sample(0, 0, runlog.SourceServer, metrics(tt.first)...)
 				if tt.last != nil {
 					l.sample(0, 5*time.Second, runlog.SourceServer, metrics(tt.last)...)
@@ -124,7 +107,7 @@ func TestServerThatTellsLess(t *testing.T) {
 			}
 		})
 	}
-	if s := stepOf(t, Options{}, tenSeconds(t, "a", func(*memlog) {})); s.Server != nil || s.Cards != nil || s.Joules != nil {
+	if s := stepOf(t, Options{}, tenSeconds("a", func(*memlog) {})); s.Server != nil || s.Cards != nil || s.Joules != nil {
 		t.Errorf("server %v, cards %v, joules %v of no sample", s.Server, s.Cards, s.Joules)
 	}
 }
@@ -145,7 +128,7 @@ func TestServerServedOthers(t *testing.T) {
 		"no caching":    {20, 0, true, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := stepOf(t, Options{Percentiles: []float64{50}}, tenSeconds(t, "a", func(l *memlog) {
+			s := stepOf(t, Options{Percentiles: []float64{50}}, tenSeconds("a", func(l *memlog) {
 				for i, at := range []time.Duration{-time.Second, 11 * time.Second} {
 					values := map[string]float64{
 						"vllm:prefix_cache_queries_total": 70 + float64(i)*tt.queries, "vllm:prefix_cache_hits_total": 7 + float64(i)*5,
@@ -184,33 +167,10 @@ func TestServerOfAKilledRun(t *testing.T) {
 	}
 }
 
-// TestPrefixesOfFailedRequests has requests without a usage, whose prompts the
-// server may have looked up: its count of tokens may be theirs too.
-func TestPrefixesOfFailedRequests(t *testing.T) {
-	requests := everySecond(20, time.Second)
-	for i := range requests {
-		requests[i].Trace.Usage.PromptTokens = 50
-		if i%4 == 0 {
-			requests[i] = failed(time.Duration(i)*time.Second, time.Second, openai.ReasonTimeout)
-		}
-	}
-	for queries, ours := range map[float64]bool{700: false, 750: true, 1000: true, 1100: false} {
-		log := newMemlog("a")
-		log.begin(closed(1, 20), requests)
-		for i, at := range []time.Duration{0, 20 * time.Second} {
-			log.sample(0, at, runlog.SourceServer, metrics(map[string]float64{"vllm:prefix_cache_queries_total": float64(i) * queries})...)
-		}
-		log.end(closed(1, 20), requests, runlog.StopRequests)
-		if got := stepOf(t, Options{}, log.over()).Server.PrefixOurs; got != ours {
-			t.Errorf("%v tokens of prompts are ours: %v, want %v: 15 prompts had 50 each, 5 are not known", queries, got, ours)
-		}
-	}
-}
-
 // TestServerWithABoundaryThatIsNoNumber: a server may export anything.
 func TestServerWithABoundaryThatIsNoNumber(t *testing.T) {
 	bucket := runlog.Series{Name: "vllm:time_to_first_token_seconds_bucket", Labels: map[string]string{"le": "NaN"}, Value: 1}
-	s := stepOf(t, Options{}, tenSeconds(t, "a", func(l *memlog) {
+	s := stepOf(t, Options{}, tenSeconds("a", func(l *memlog) {
 		l.sample(0, 0, runlog.SourceServer, bucket)
 		l.sample(0, 9*time.Second, runlog.SourceServer, bucket)
 	}))
@@ -222,42 +182,26 @@ func TestServerWithABoundaryThatIsNoNumber(t *testing.T) {
 // TestServersModel: a server's metrics have its first served name, so a run that asks
 // for an alias has its figures too, and one on a host of several models only its own.
 func TestServersModel(t *testing.T) {
-	running := func(values map[string]float64) (all []runlog.Series) {
-		for name, v := range values {
-			s := runlog.Series{Name: "vllm:num_requests_running", Value: v}
-			if name != "" {
-				s.Labels = map[string]string{"model_name": name, "engine": "0"}
-			}
-			all = append(all, s)
-		}
-		return all
-	}
 	for name, tt := range map[string]struct {
 		asked, path string
-		told        map[string]float64
+		served      map[string]float64 // requests that run, by model
 		want        *ServerSample
 	}{
-		"as asked": {"qwen2.5", "", map[string]float64{"qwen2.5": 4}, &ServerSample{Running: Gauge{3, 4, 4}}},
-		"an alias": {
-			"chat", "",
-			map[string]float64{"Qwen/Qwen2.5-72B": 4},
-			&ServerSample{Running: Gauge{3, 4, 4}, Model: "Qwen/Qwen2.5-72B"},
-		},
+		"an alias":               {"chat", "", map[string]float64{"Qwen/Qwen2.5-72B": 4}, &ServerSample{Running: Gauge{3, 4, 4}, Model: "Qwen/Qwen2.5-72B"}},
 		"one of several":         {"b", "", map[string]float64{"a": 1, "b": 2, "c": 4}, &ServerSample{Running: Gauge{3, 2, 2}}},
 		"several, by their path": {"x", "/models/b", map[string]float64{"a": 1, "/models/b": 2}, &ServerSample{Running: Gauge{3, 2, 2}}},
-		"several others": {
-			"x", "",
-			map[string]float64{"a": 1, "b": 2},
-			&ServerSample{Models: []string{"a", "b"}},
-		},
-		"without names": {"qwen2.5", "", map[string]float64{"": 3}, &ServerSample{Running: Gauge{3, 3, 3}}},
-		"asked for any": {"", "", map[string]float64{"a": 1, "b": 2}, &ServerSample{Running: Gauge{3, 3, 3}}},
+		"several others":         {"x", "", map[string]float64{"a": 1, "b": 2}, &ServerSample{}},
+		"without names":          {"qwen2.5", "", map[string]float64{"": 3}, &ServerSample{Running: Gauge{3, 3, 3}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := stepOf(t, Options{}, tenSeconds(t, "a", func(l *memlog) {
+			s := stepOf(t, Options{}, tenSeconds("a", func(l *memlog) {
 				l.run.Model, l.run.ModelPath = tt.asked, tt.path
 				for _, at := range []time.Duration{0, 5 * time.Second, 10 * time.Second} {
-					l.sample(0, at, runlog.SourceServer, running(tt.told)...)
+					var all []runlog.Series
+					for model, v := range tt.served {
+						all = append(all, runlog.Series{Name: "vllm:num_requests_running", Value: v, Labels: map[string]string{"model_name": model}})
+					}
+					l.sample(0, at, runlog.SourceServer, all...)
 				}
 			}))
 			if diff := cmp.Diff(tt.want, s.Server); diff != "" {
@@ -292,7 +236,7 @@ func TestServersMeans(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			first, last := grown(tt.names...)
-			s := stepOf(t, Options{}, tenSeconds(t, "a", func(l *memlog) {
+			s := stepOf(t, Options{}, tenSeconds("a", func(l *memlog) {
 				l.sample(0, 0, runlog.SourceServer, metrics(first)...)
 				l.sample(0, 10*time.Second, runlog.SourceServer, metrics(last)...)
 			}))

@@ -142,7 +142,7 @@ func TestFacts(t *testing.T) {
 		{Name: "failed", Text: "http_4xx 62"},
 		{Name: "first http_4xx", Text: "status 404:  [31mpage not found"},
 		{Name: "output tokens", Text: "4 answers by the server's usage, 1 answers by token ids"},
-		{Name: "prompt lengths", Text: "20 exact, 0 inexact, 3 estimated"},
+		{Name: "prompt lengths", Text: "20 exact, 3 estimated"},
 		{Name: "cards", Text: "taken for the endpoint's: those of the exporter's only target, chat"},
 		{Name: "server's model", Text: "Qwen/Qwen2.5-72B"},
 	}

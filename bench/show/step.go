@@ -98,10 +98,10 @@ func tokensText(c *result.Checks) string {
 
 // promptsText is how many prompts have the length that was asked for.
 func promptsText(p *result.Prompts) string {
-	if p.Exact+p.Inexact+p.Estimated == 0 {
+	if p.Exact+p.Estimated == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%d exact, %d inexact, %d estimated", p.Exact, p.Inexact, p.Estimated)
+	text := fmt.Sprintf("%d exact, %d estimated", p.Exact, p.Estimated)
 	if p.Told == 0 {
 		return text
 	}
