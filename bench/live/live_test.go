@@ -138,3 +138,15 @@ func TestNamesAreTheProbes(t *testing.T) {
 		}
 	}
 }
+
+func TestPhases(t *testing.T) {
+	var m load.Meter
+	w := steady{step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8}, meter: &m}
+	got := []phase{w.phase()}
+	m.Reached.Store(time.Now().UnixNano())
+	got = append(got, w.phase())
+	m.SendingOver.Store(true)
+	if diff := cmp.Diff([]phase{ramp, level, drain}, append(got, w.phase())); diff != "" {
+		t.Error(diff)
+	}
+}

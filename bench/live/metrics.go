@@ -78,9 +78,9 @@ func (m *Metrics) RunStarted(r runlog.Run) {
 // StepStarted opens the series of a step, all reasons at 0.
 func (m *Metrics) StepStarted(s runlog.Step, meter *load.Meter) {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	labels := []string{m.target, m.model, s.Name()}
 	m.labels, m.meter, m.steady, m.running = labels, meter, steady{step: s, meter: meter}, true
-	m.mu.Unlock()
 	m.latency.Open(labels...)
 	for _, c := range m.fromZero {
 		c.WithLabelValues(labels...)
@@ -100,8 +100,8 @@ func (m *Metrics) StepStarted(s runlog.Step, meter *load.Meter) {
 // nothing of the server.
 func (m *Metrics) RequestDone(r *runlog.Request) {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	labels := m.labels
-	m.mu.Unlock()
 	m.requests.WithLabelValues(labels...).Inc()
 	if f := r.Trace.Failure; f != nil {
 		m.failures.WithLabelValues(append(slices.Clone(labels), string(f.Reason))...).Inc()
@@ -110,9 +110,7 @@ func (m *Metrics) RequestDone(r *runlog.Request) {
 		return
 	}
 	m.latency.Observe(&r.Trace, labels...)
-	m.mu.Lock()
 	requests, tokens := m.steady.take(&r.Trace)
-	m.mu.Unlock()
 	m.steadyRequests.WithLabelValues(labels...).Add(requests)
 	m.steadyTokens.WithLabelValues(labels...).Add(tokens)
 	if u := r.Trace.Usage; u != nil {
