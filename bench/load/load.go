@@ -183,7 +183,7 @@ func (s *Session) Close() (Result, error) {
 	return s.result, cmp.Or(err, s.log.Close())
 }
 
-// run runs a step, after its warm-up and a first sample of every source.
+// run runs a step, after its warm-up, which is in no sample.
 func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	prompts, err := dataset.Open(s.dataset(step))
 	if err != nil {
@@ -192,17 +192,11 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	if err := s.warmUp(ctx, step); err != nil {
 		return err
 	}
-	first := s.sampleAll(ctx, step.Index)
 	step.Started = time.Now()
 	if err := s.write(runlog.Record{Step: &step}); err != nil {
 		return err
 	}
-	for _, sample := range first {
-		if err := s.write(runlog.Record{Sample: &sample}); err != nil {
-			return err
-		}
-	}
-	stopSampling := s.keepSampling(ctx, step.Index)
+	stopSampling := s.startSampling(ctx, step.Index)
 	var meter Meter
 	for _, w := range s.watchers {
 		w.StepStarted(step, &meter)

@@ -106,62 +106,53 @@ func (o *source) sample(ctx context.Context, step int) (runlog.Sample, bool) {
 	return runlog.Sample{}, false
 }
 
-// sampleAll takes a sample of every source before the first request of a step and behind
-// its warm-up, so that the server's counters cover just its requests.
-func (s *Session) sampleAll(ctx context.Context, step int) []runlog.Sample {
-	ctx, cancel := context.WithTimeout(ctx, firstSampleTimeout)
-	defer cancel()
-	taken := make([]runlog.Sample, len(s.sources))
-	var sampling sync.WaitGroup
-	for i, o := range s.sources {
-		sampling.Go(func() { taken[i], _ = o.sample(ctx, step) })
-	}
-	sampling.Wait()
-	return slices.DeleteFunc(taken, func(sample runlog.Sample) bool { return sample.Source == "" })
-}
-
-// keepSampling keeps samples of every source until the returned function is called,
-// which takes the last ones, so that counters cover a step to its end.
-func (s *Session) keepSampling(ctx context.Context, step int) (stop func() error) {
+// startSampling takes a sample of every source, so that the server's counters cover all
+// requests of a step, and keeps sampling until the returned function is called.
+func (s *Session) startSampling(ctx context.Context, step int) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
-	var running sync.WaitGroup
+	var first, all sync.WaitGroup
 	errs := make([]error, len(s.sources))
+	first.Add(len(s.sources))
 	for i, o := range s.sources {
-		running.Go(func() {
-			errs[i] = o.follow(ctx, step, func(sample runlog.Sample) error { return s.write(runlog.Record{Sample: &sample}) })
+		all.Go(func() {
+			errs[i] = o.follow(ctx, step, first.Done, func(sample runlog.Sample) error { return s.write(runlog.Record{Sample: &sample}) })
 		})
 	}
+	first.Wait()
 	return func() error {
 		cancel()
-		running.Wait()
+		all.Wait()
 		return cmp.Or(errs...)
 	}
 }
 
-// follow takes a sample every second and one more when ctx is over. An exporter shows
-// the same until its next poll: what is not new is left out.
-func (o *source) follow(ctx context.Context, step int, keep func(runlog.Sample) error) error {
-	tick := time.NewTicker(samplePeriod)
-	defer tick.Stop()
+// follow takes a sample, calls begun, and takes one every second and a last one when ctx
+// is over. An exporter shows the same until its next poll: what is not new is left out.
+func (o *source) follow(ctx context.Context, step int, begun func(), keep func(runlog.Sample) error) error {
 	var last []runlog.Series
-	for {
-		at := ctx
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			at = context.WithoutCancel(ctx)
-		}
-		sample, ok := o.sample(at, step)
-		if ok && !(o.kind == runlog.SourceExporter && slices.EqualFunc(last, sample.Series, sameSeries)) {
-			last = sample.Series
-			if err := keep(sample); err != nil {
-				return err
-			}
-		}
-		if at != ctx {
+	take := func(ctx context.Context) error {
+		sample, ok := o.sample(ctx, step)
+		if !ok || o.kind == runlog.SourceExporter && slices.EqualFunc(last, sample.Series, sameSeries) {
 			return nil
 		}
+		last = sample.Series
+		return keep(sample)
 	}
+	tick := time.NewTicker(samplePeriod)
+	defer tick.Stop()
+	soon, cancel := context.WithTimeout(ctx, firstSampleTimeout)
+	err := take(soon)
+	cancel()
+	begun()
+	for err == nil {
+		select {
+		case <-tick.C:
+			err = take(ctx)
+		case <-ctx.Done():
+			return take(context.WithoutCancel(ctx))
+		}
+	}
+	return err
 }
 
 func sameSeries(a, b runlog.Series) bool {

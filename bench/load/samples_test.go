@@ -175,8 +175,8 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A step of 2.5 s sampled every second is seen twice within, and at its end: without
-// the last look, the counters' rise would miss half a second. A server that cannot be
+// A step of 2.5 s is sampled at its start, every second and at its end: without the
+// last look, the counters' rise would miss half a second. A server that cannot be
 // sampled for a while does not cost the samples after it.
 func TestStepIsSampledToItsEnd(t *testing.T) {
 	full := errors.New("no space left on device")
@@ -187,11 +187,11 @@ func TestStepIsSampledToItsEnd(t *testing.T) {
 		want   []time.Duration
 		failed int
 	}{
-		"a server":       {kind: runlog.SourceServer, value: func(int) (float64, error) { return 1, nil }, want: []time.Duration{1000, 2000, 2500}},
-		"silent at once": {kind: runlog.SourceServer, value: func(n int) (float64, error) { return 1, []error{errBroken, nil, nil}[n] }, want: []time.Duration{2000, 2500}, failed: 1},
+		"a server":       {kind: runlog.SourceServer, value: func(int) (float64, error) { return 1, nil }, want: []time.Duration{0, 1000, 2000, 2500}},
+		"silent at once": {kind: runlog.SourceServer, value: func(n int) (float64, error) { return 1, []error{errBroken, nil, nil, nil}[n] }, want: []time.Duration{1000, 2000, 2500}, failed: 1},
 		// An exporter shows the same between two polls of its cards.
-		"an exporter": {kind: runlog.SourceExporter, value: func(n int) (float64, error) { return []float64{1, 1, 2}[n], nil }, want: []time.Duration{1000, 2500}},
-		"a full disk": {kind: runlog.SourceServer, value: func(int) (float64, error) { return 1, nil }, keep: full, want: []time.Duration{1000}},
+		"an exporter": {kind: runlog.SourceExporter, value: func(n int) (float64, error) { return []float64{1, 1, 2, 2}[n], nil }, want: []time.Duration{0, 2000}},
+		"a full disk": {kind: runlog.SourceServer, value: func(int) (float64, error) { return 1, nil }, keep: full, want: []time.Duration{0}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			n := 0
@@ -204,7 +204,7 @@ func TestStepIsSampledToItsEnd(t *testing.T) {
 			defer cancel()
 			start := time.Now()
 			var got []time.Duration
-			err := o.follow(ctx, 0, func(s runlog.Sample) error {
+			err := o.follow(ctx, 0, func() {}, func(s runlog.Sample) error {
 				got = append(got, s.At.Sub(start)/time.Millisecond)
 				return tc.keep
 			})
