@@ -3,6 +3,7 @@ package dataset
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -165,10 +166,7 @@ func (v customRecord) record(api openai.API) (r Record, err error) {
 			return r, err
 		}
 	}
-	r.prompt.MaxTokens = int(v.MaxTokens)
-	if v.MaxTokens == 0 {
-		r.prompt.MaxTokens = int(v.OutputTokens)
-	}
+	r.prompt.MaxTokens = max(0, int(cmp.Or(v.MaxTokens, v.OutputTokens)))
 	return r, nil
 }
 

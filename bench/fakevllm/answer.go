@@ -31,8 +31,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	a.record = RequestRecord{RequestID: r.Header.Get("X-Request-Id"), Arrived: time.Now()}
 	defer a.end() // also when the connection is given up by a panic
 	w.Header().Set("X-Request-Id", a.record.RequestID)
-	if !s.authorized(r) {
-		writeUnauthorized(w)
+	if !s.authorized(w, r) {
 		return
 	}
 	fault, err := s.faultOf(r)

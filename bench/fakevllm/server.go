@@ -7,7 +7,6 @@ package fakevllm
 
 import (
 	"context"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -97,12 +96,8 @@ func (s *Server) faultOf(r *http.Request) (Fault, error) {
 }
 
 // SetPenalty multiplies the time of every step from the next one on, as a model server
-// that runs far from its cards takes longer: 1 for none. A factor that is no positive
-// number is none.
+// that runs far from its cards takes longer: a factor above 0, 1 for none.
 func (s *Server) SetPenalty(factor float64) {
-	if !(factor > 0) || math.IsInf(factor, 0) {
-		factor = 1
-	}
 	s.engine.penalty.Store(math.Float64bits(factor))
 }
 
@@ -124,15 +119,18 @@ func (s *Server) Load() Load { return s.engine.load() }
 // is over, requests in progress are cut off and later ones get a 503.
 func (s *Server) Handler() http.Handler { return s.mux }
 
-// authorized reports whether the request carries the API key, if one is set.
-func (s *Server) authorized(r *http.Request) bool {
-	want := "Bearer " + s.cfg.APIKey
-	return s.cfg.APIKey == "" || subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte(want)) == 1
+// authorized answers a request without the API key, where there is one, and reports
+// whether it is to be answered by others.
+func (s *Server) authorized(w http.ResponseWriter, r *http.Request) bool {
+	if s.cfg.APIKey == "" || r.Header.Get("Authorization") == "Bearer "+s.cfg.APIKey {
+		return true
+	}
+	writeJSON(w, http.StatusUnauthorized, map[string]string{"error": "Unauthorized"})
+	return false
 }
 
 func (s *Server) models(w http.ResponseWriter, r *http.Request) {
-	if !s.authorized(r) {
-		writeUnauthorized(w)
+	if !s.authorized(w, r) {
 		return
 	}
 	card := map[string]any{
@@ -150,10 +148,6 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	default:
 		w.WriteHeader(http.StatusOK)
 	}
-}
-
-func writeUnauthorized(w http.ResponseWriter) {
-	writeJSON(w, http.StatusUnauthorized, map[string]string{"error": "Unauthorized"})
 }
 
 // writeError answers with an error as vLLM words it.
