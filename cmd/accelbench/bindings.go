@@ -62,7 +62,7 @@ func (s *compareFlags) measure(ctx context.Context, after []string, options resu
 	if err := s.report(plan, notStarted, options, stdout, stderr); err != nil {
 		return exitNothing, err
 	}
-	code, err := exitCode(all)
+	code, err := exitCode(all, stderr)
 	if code == exitMeasured && len(notStarted) > 0 {
 		return exitFailures, fmt.Errorf("without %d of the sides, whose servers could not be started", len(notStarted))
 	}
@@ -180,26 +180,27 @@ func (s *compareFlags) bound(ctx context.Context, stderr io.Writer) (sides []sid
 // parseRun reads flags of run that stand after another command's. shown is the whole
 // command line as the log may have it.
 func parseRun(shown, args []string, stderr io.Writer) (*runFlags, load.Config, error) {
-	in := &invocation{}
 	app := kingpin.New("accelbench compare … --", "")
-	s := newRunFlags(app.Command(runCommand, ""))
-	_, err := in.parse(app, append([]string{runCommand}, respell(args)...))
+	c := app.Command(runCommand, "")
+	s := newRunFlags(c)
+	acceptRepeats(c)
+	_, err := parse(app, append([]string{runCommand}, args...))
 	switch {
 	case err != nil:
-	case in.run.wasTyped("repeat"):
+	case s.load.repeat != 1:
 		err = usage(errors.New("--repeat belongs before --: repeats of one start of a server are not independent of each other"))
-	case in.run.wasTyped("format", "goodput", "save-result", "append-result", "save-evalscope"):
+	case len(s.render.formats)+len(s.render.goodput) > 0 || s.out.saveResult:
 		err = usage(errors.New("after -- stands what is put on the endpoint: --format and --goodput belong before it, and result files are made by accelbench report"))
 	}
 	if err != nil {
-		return nil, load.Config{}, in.run.withTypedNames(err)
+		return nil, load.Config{}, err
 	}
 	cfg, notes, err := s.config(shown)
 	if err == nil {
-		tell(stderr, append(in.run.notes, notes...))
+		tell(stderr, notes)
 	}
 	cfg.Run.Percentiles = s.render.percentiles
-	return s, cfg, in.run.withTypedNames(err)
+	return s, cfg, err
 }
 
 // atSecondSignal returns a context that ends at the first signal after ctx has ended:

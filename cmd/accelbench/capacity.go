@@ -28,6 +28,7 @@ const (
 	leastRequests   = 20
 	requestsPerUser = 6
 	rateTime        = time.Minute
+	rampUpPerUser   = 20 * time.Millisecond
 )
 
 // capacityFlags are the flags of a search for the capacity: those of a run, with a
@@ -45,38 +46,46 @@ type capacityFlags struct {
 // levels are the least and the most load of a search; zero for none given.
 type levels struct{ from, to float64 }
 
-// registerCapacity adds the command and returns its flags in their groups.
-func registerCapacity(app *kingpin.Application, in *invocation, commands map[string]command) []*flagGroup {
+// registerCapacity adds the command.
+func registerCapacity(app *kingpin.Application, in *invocation, commands map[string]command) {
 	c := app.Command(capacityCommand, "Find how much load an endpoint carries within objectives: double the load until one is missed, then halve the gap.")
-	s := &capacityFlags{runFlags: &runFlags{command: c}}
-	s.endpoint.register(s.group("Server"))
-	s.register(s.group("Search"))
-	s.load.registerShape(s.group("Load"))
-	s.data.register(s.group("Data"))
-	s.ask.register(s.group("Sampling"))
-	output := s.group("Output")
-	s.out.registerFolder(output)
-	s.out.registerSources(output)
-	s.render.registerFormat(output, strings.Join(capacityFormats(), ","))
+	s := &capacityFlags{runFlags: &runFlags{}}
+	s.endpoint.register(c)
+	s.register(c)
+	s.load.registerShape(c)
+	s.data.register(c)
+	s.ask.register(c)
+	s.out.registerFolder(c)
+	s.out.registerSources(c)
+	s.render.registerFormat(c)
+	s.ignored = registerIgnored(c, ignoredFlags)
+	registerRefused(c)
 	commands[capacityCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		if err := s.check(); err != nil {
 			return exitUsage, usage(err)
 		}
 		return s.search(ctx, in, stdout, stderr)
 	}
-	return s.groups
 }
 
-func (s *capacityFlags) register(c flagSet) {
-	bind(c.Flag("slo", "Objective: a latency's percentile or the share of failures, and its limit, such as ttft:p90<2s, tpot:p90<100ms, failures<1%; repeatable. "+
-		"Without one on failures it is failures<1%."), repeated(&s.limits, result.ParseLimit))
-	bind(c.Flag("max-concurrency", "Closed loop: least and most users to try. Default: 1..256."), scalar(&s.users, parseRange))
-	bind(c.Flag("request-rate", "Open loop: least and most requests per second to try, such as 0.5..20, in place of users."), scalar(&s.rates, parseRange))
-	c.Flag("num-prompts", "Requests of each level. Default: 6 for each user, or a minute of them, and enough for the percentiles.").IntVar(&s.requests)
-	bind(c.Flag("duration", "How long each level sends requests, in place of their number."), duration(&s.duration))
+func (s *capacityFlags) register(c *kingpin.CmdClause) {
+	c.Flag("slo", "Objective such as ttft:p90<2s, tpot:p90<100ms, failures<1%; repeatable.").PlaceHolder("SLO").SetValue(appended(&s.limits, parseLimit))
+	c.Flag("max-concurrency", "Least and most users to try. Default: 1..256.").PlaceHolder("A..B").SetValue(parsed(&s.users, parseRange))
+	c.Flag("request-rate", "Least and most requests per second, in place of users.").PlaceHolder("A..B").SetValue(parsed(&s.rates, parseRange))
+	c.Flag("num-prompts", "Requests of each level. Default: 6 for each user, or a minute of them, and enough for the percentiles.").PlaceHolder("N").IntVar(&s.requests)
+	c.Flag("duration", "How long each level sends requests, in place of their number.").PlaceHolder("D").SetValue(parsed(&s.duration, parseDuration))
 	s.precision = 0.05
-	bind(c.Flag("precision", "How far off the answer may be, as a share of it; never less than one user. Default: 5%."), scalar(&s.precision, parsePrecision))
+	c.Flag("precision", "How far off the answer may be; never less than one user.").PlaceHolder("5%").SetValue(parsed(&s.precision, parsePrecision))
 	c.Flag("repeat", "Number of times at most that a level at the edge is run.").Default("3").IntVar(&s.repeat)
+}
+
+// parseLimit reads an objective. Its error shows the whole text.
+func parseLimit(text string) (result.Limit, error) {
+	l, err := result.ParseLimit(text)
+	if err != nil {
+		return l, fmt.Errorf("%q: %w", text, err)
+	}
+	return l, nil
 }
 
 // check says what is wrong with the flags of the search, and fills in what they leave
@@ -112,6 +121,8 @@ func (s *capacityFlags) check() error {
 	s.load.users, s.load.rates = []int{int(s.users.to)}, nil // the most that it comes to must be possible
 	if s.rates != (levels{}) {
 		s.load.users, s.load.rates = nil, []float64{s.rates.to}
+	} else if !s.load.rampUpSet { // so that not all wait for one another's prefill
+		s.load.rampUp = time.Duration(s.users.to) * rampUpPerUser
 	}
 	return nil
 }
@@ -242,7 +253,7 @@ func (s *capacityFlags) report(ended load.Result, err error, options result.Opti
 	if reportErr == nil {
 		reportErr = s.render.print(stdout, r)
 	}
-	code, codeErr := exitCode(ended)
+	code, codeErr := exitCode(ended, stderr)
 	switch {
 	case reportErr != nil:
 		return exitNothing, fmt.Errorf("reporting (the traces are kept in %s): %w", ended.Folder, reportErr)

@@ -111,7 +111,7 @@ func searchCapacity(ctx context.Context, t *testing.T, url string, flags ...stri
 		t.Fatal(err)
 	}
 	var stdout, stderr strings.Builder
-	args := append([]string{"accelbench", "capacity", "--url", url, "--dataset-path", data, "--output", filepath.Join(dir, "out"), "--ramp-up", "0"}, flags...)
+	args := append([]string{"accelbench", "capacity", "--base-url", url, "--backend", "openai-chat", "--dataset-path", data, "--output", filepath.Join(dir, "out"), "--ramp-up", "0"}, flags...)
 	f := &found{code: run(ctx, args, &stdout, &stderr)}
 	f.stdout, f.stderr = stdout.String(), stderr.String()
 	reports, _ := filepath.Glob(filepath.Join(dir, "out", "*", "report.json"))
@@ -232,20 +232,20 @@ func TestCapacityUsage(t *testing.T) {
 		"--slo ttft:2s":                         "want a figure, < and its limit, such as ttft:p90<2s or failures<1%",
 		"--slo ttft:p90<2s --slo ttft:p90<3s":   "--slo gives two limits of TTFT p90",
 		"--slo ttft:p90<2s --max-concurrency 8": `"8" is no range such as 1..256`,
-		"--slo ttft:p90<2s --max-concurrency 8..4":                     `"8..4" is no range`,
-		"--slo ttft:p90<2s --max-concurrency 0..4":                     "is no range",
-		"--slo ttft:p90<2s --max-concurrency 1.5..4":                   "give whole numbers",
-		"--slo ttft:p90<2s --request-rate 1..inf":                      `"1..inf" is no range such as 1..256`,
-		"--slo ttft:p90<2s --request-rate NaN..2":                      "is no range",
-		"--slo ttft:p90<2s --request-rate 1..2 --max-concurrency 1..2": "give one of them",
-		"--slo ttft:p90<2s --precision 0":                              `"0" is no share from 0.1% to 50%, such as 5%`,
-		"--slo ttft:p90<2s --precision 60%":                            "is no share",
-		"--slo ttft:p90<2s --repeat 0":                                 "--repeat must be from 1 to 20",
-		"--slo ttft:p90<2s --num-prompts -1":                           "must be above 0",
-		"--slo ttft:p90<2s --num-prompts 9 --duration 1m":              "give one of them",
-		"--slo ttft:p90<2s --dataset replay --dataset-path f":          "accelbench: a replay has its own times, so that capacity cannot choose its load: give another data set",
-		"--slo ttft:p90<2s --max-concurrency 1..900000":                "requests in flight need more files",
-		"--slo ttft:p90<2s -- --requests 5":                            "capacity takes nothing after --",
+		"--slo ttft:p90<2s --max-concurrency 8..4":                      `"8..4" is no range`,
+		"--slo ttft:p90<2s --max-concurrency 0..4":                      "is no range",
+		"--slo ttft:p90<2s --max-concurrency 1.5..4":                    "give whole numbers",
+		"--slo ttft:p90<2s --request-rate 1..inf":                       `"1..inf" is no range such as 1..256`,
+		"--slo ttft:p90<2s --request-rate NaN..2":                       "is no range",
+		"--slo ttft:p90<2s --request-rate 1..2 --max-concurrency 1..2":  "give one of them",
+		"--slo ttft:p90<2s --precision 0":                               `"0" is no share from 0.1% to 50%, such as 5%`,
+		"--slo ttft:p90<2s --precision 60%":                             "is no share",
+		"--slo ttft:p90<2s --repeat 0":                                  "--repeat must be from 1 to 20",
+		"--slo ttft:p90<2s --num-prompts -1":                            "must be above 0",
+		"--slo ttft:p90<2s --num-prompts 9 --duration 1m":               "give one of them",
+		"--slo ttft:p90<2s --dataset-name timed_trace --dataset-path f": "accelbench: a replay has its own times, so that capacity cannot choose its load: give another data set",
+		"--slo ttft:p90<2s --max-concurrency 1..900000":                 "requests in flight need more files",
+		"--slo ttft:p90<2s -- --num-prompts 5":                          "capacity takes nothing after --",
 	} {
 		var stderr strings.Builder
 		code := run(t.Context(), append([]string{"accelbench", "capacity"}, strings.Fields(line)...), io.Discard, &stderr)

@@ -37,15 +37,15 @@ func registerCompare(app *kingpin.Application, in *invocation, commands map[stri
 		"With --side, start each side's command in turn and put load on it; with --bindings, the sides are NUMA bindings of one command. "+
 		"The flags of run for that load stand after --.")
 	s := &compareFlags{formats: []string{"text"}}
-	bind(c.Arg("FOLDER", "Folder of a side."), filenames(&s.folders))
+	c.Arg("FOLDER", "Folder of a side.").StringsVar(&s.folders)
 	c.Flag("side", "Side to measure, NAME=COMMAND: the command serves the endpoint and is run without a shell; repeatable.").StringsVar(&s.sides)
 	c.Flag("bindings", "Command of a server, {} where what binds it goes: '{} vllm serve MODEL'. The sides are none, the binding to the node of its cards, "+
 		"that to each other node and all nodes interleaved, by numactl and what the exporter's page says of the machine.").StringVar(&s.bindings)
 	s.machine.register(c)
 	c.Flag("repeat", "Number of times each side is measured, in turns.").Default("5").IntVar(&s.repeat)
 	c.Flag("ready-timeout", "Maximum time from the start of a command until the endpoint lists its models.").Default("15m").DurationVar(&s.ready)
-	bind(c.Flag("output", "Folder in which each comparison creates its own.").Default("results"), filename(&s.output))
-	bind(c.Flag("format", "What to print: text, json. Default: text."), choices(&s.formats, "text", "json"))
+	c.Flag("output", "Folder in which each comparison makes its own.").Default("results").StringVar(&s.output)
+	c.Flag("format", "What to print: text, json. Default: text.").PlaceHolder("F,…").SetValue(listed(&s.formats, oneOf("text", "json")))
 	c.Flag("goodput", "What a good request meets, in milliseconds: ttft:500 tpot:50 itl:80 e2el:30000.").StringsVar(&s.goodput)
 	commands[compareCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		if err := s.check(in.after); err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
 
@@ -11,49 +10,39 @@ import (
 
 // dataFlags say where the prompts come from.
 type dataFlags struct {
-	kind, path           string
-	pathSet, inputLenSet bool
-	secondSet, blockSet  bool // of a replay
-	ratio                float64
-	reuse                bool
-	outputLen            map[dataset.Kind]*int // of the kinds that have a flag of their own
-	prefixes             struct{ number, length, suffix int }
-	config               dataset.Config // what needs no more than its flag
+	kind, path     string
+	inputLen       int // in place of the random length
+	outputLen      int // in place of every other length
+	ratio          rangeRatio
+	outputLens     map[dataset.Kind]*int // of the kinds that have a flag of their own
+	prefix, suffix int                   // lengths of prefix_repetition
+	reuse          bool
+	config         dataset.Config // what needs no more than its flag
 }
 
-func (d *dataFlags) register(c flagSet) {
-	kinds := make([]string, 0, 8)
-	for _, k := range dataset.Kinds() {
-		kinds = append(kinds, string(k))
-	}
+func (d *dataFlags) register(c *kingpin.CmdClause) {
 	o := &d.config
-	bind(c.Flag("dataset", "Kind of prompts: "+strings.Join(kinds, ", ")+". Default: as the file looks, random without a file."), known(&d.kind, kinds...))
-	bind(c.Flag("dataset-path", "Path of the file with the prompts.").IsSetByUser(&d.pathSet), filename(&d.path))
-	c.Flag("min-prompt-length", "Minimum length of a prompt in characters; shorter ones are skipped.").IntVar(&o.MinPromptLength)
-	c.Flag("max-prompt-length", "Maximum length of a prompt in characters; longer ones are skipped, 0 for none. Default: none; on a command line of evalscope-perf 256, as there.").IntVar(&o.MaxPromptLength)
-	c.Flag("reuse-prompts", "Send prompts verbatim and the same ones in each step, although the server may have them in its cache.").BoolVar(&d.reuse)
-	c.Flag("input-len", "Length of a random prompt in tokens: exact as token ids, else within a few per cent.").
-		Default("1024").IsSetByUser(&d.inputLenSet).IntVar(&o.InputLen)
-	d.outputLen = map[dataset.Kind]*int{}
-	length := func(kind dataset.Kind, f *kingpin.FlagClause) {
-		d.outputLen[kind] = f.Int()
+	c.Flag("dataset-name", "openqa, sharegpt, custom, random, prefix_repetition, timed_trace. Default: as the file looks.").PlaceHolder("NAME").StringVar(&d.kind)
+	c.Flag("dataset-path", "File with the prompts. Default: random prompts.").PlaceHolder("FILE").StringVar(&d.path)
+	c.Flag("disable-shuffle", "Take the records of a file in their order.").BoolVar(&o.DisableShuffle)
+	c.Flag("reuse-prompts", "Send prompts verbatim, the same in each step.").BoolVar(&d.reuse)
+	c.Flag("random-input-len", "Tokens of a random prompt.").Default("1024").IntVar(&o.InputLen)
+	c.Flag("random-prefix-len", "Tokens that all random prompts share.").Default("0").IntVar(&o.PrefixLen)
+	c.Flag("random-range-ratio", "Spread of both lengths: 0.5 is ±50 %.").Default("0").SetValue(parsed(&d.ratio, parseRangeRatio))
+	c.Flag("prompt-token-ids", "Send made prompts as token ids: exact lengths.").BoolVar(&o.TokenIDs)
+	c.Flag("input-len", "").Hidden().IntVar(&d.inputLen)
+	c.Flag("output-len", "Tokens of an answer, whatever the data set says.").PlaceHolder("N").IntVar(&d.outputLen)
+	d.outputLens = map[dataset.Kind]*int{
+		dataset.Random:   c.Flag("random-output-len", "Tokens of its answer.").Default("128").Int(),
+		dataset.Custom:   c.Flag("custom-output-len", "").Hidden().Default("256").Int(), // -1: the record's
+		dataset.ShareGPT: c.Flag("sharegpt-output-len", "").Hidden().Int(),
+		dataset.Prefix:   c.Flag("prefix-repetition-output-len", "").Hidden().Default("128").Int(),
 	}
-	length(dataset.Random, c.Flag("random-output-len", "Length of the answer to a random prompt in tokens.").Default("128"))
-	c.Flag("output-len", "Length of an answer in tokens, whatever the data set says.").IntVar(&o.OutputLen)
-	length(dataset.ShareGPT, c.Flag("sharegpt-output-len", "Length of the answer to a question of ShareGPT in tokens."))
-	length(dataset.Custom, c.Flag("custom-output-len", "Length of the answer to a prompt of kind custom in tokens; -1 as its record says. Default: -1; 256 for --dataset-name, as vLLM's tool has it."))
-	bind(c.Flag("random-range-ratio", "Spread of random lengths, uniform within this ratio of them: from 0 to below 1.").Default("0"), scalar(&d.ratio, parseRatio))
-	c.Flag("random-prefix-len", "Length of the prefix that all random prompts share, in tokens.").Default("0").IntVar(&o.PrefixLen)
-	c.Flag("prompt-token-ids", "Send random prompts as token ids, whose number is exact; with --api completions only.").BoolVar(&o.TokenIDs)
-	c.Flag("disable-shuffle", "Take the records of ShareGPT and custom in the order of the file.").BoolVar(&o.DisableShuffle)
-	c.Flag("prefix-repetition-num-prefixes", "Number of shared prefixes.").Default("10").IntVar(&d.prefixes.number)
-	c.Flag("prefix-repetition-prefix-len", "Length of a shared prefix in tokens.").Default("256").IntVar(&d.prefixes.length)
-	c.Flag("prefix-repetition-suffix-len", "Length of the prompt after a shared prefix in tokens.").Default("256").IntVar(&d.prefixes.suffix)
-	length(dataset.Prefix, c.Flag("prefix-repetition-output-len", "Length of the answer after a shared prefix in tokens.").Default("128"))
-	c.Flag("timed-trace-sec-multiplier", "Unit of a trace's timestamps in seconds. Default: 1.").
-		IsSetByUser(&d.secondSet).Float64Var(&o.Trace.Second)
-	c.Flag("timed-trace-chunk-hash-size", "Length of the block that a hash id of a trace names, in tokens. Default: 16.").
-		IsSetByUser(&d.blockSet).IntVar(&o.Trace.Block)
+	c.Flag("prefix-repetition-num-prefixes", "").Hidden().Default("10").IntVar(&o.NumPrefixes)
+	c.Flag("prefix-repetition-prefix-len", "").Hidden().Default("256").IntVar(&d.prefix)
+	c.Flag("prefix-repetition-suffix-len", "").Hidden().Default("256").IntVar(&d.suffix)
+	c.Flag("timed-trace-sec-multiplier", "").Hidden().Default("1").FloatVar(&o.Trace.Second)
+	c.Flag("timed-trace-chunk-hash-size", "").Hidden().Default("16").IntVar(&o.Trace.Block)
 }
 
 // dataset is the data set that the flags name. Its error is of the command line, unless
@@ -61,17 +50,8 @@ func (d *dataFlags) register(c flagSet) {
 func (d *dataFlags) dataset() (dataset.Config, error) {
 	c := d.config
 	c.Path = d.path
-	if d.ratio < 1 { // 1 in old versions of vLLM's tool: the least is the whole of the length
-		c.InputRangeRatio, c.OutputRangeRatio = d.ratio, d.ratio
-	}
 	var err error
 	switch {
-	case d.path == "" && d.pathSet:
-		return c, usage(errors.New("--dataset-path is empty"))
-	case d.secondSet && !(c.Trace.Second > 0):
-		return c, usage(errors.New("--timed-trace-sec-multiplier must be above 0"))
-	case d.blockSet && c.Trace.Block < 1:
-		return c, usage(errors.New("--timed-trace-chunk-hash-size must be at least 1"))
 	case d.kind != "":
 		if c.Kind, err = dataset.ParseKind(d.kind); err != nil {
 			return c, usage(err)
@@ -83,11 +63,19 @@ func (d *dataFlags) dataset() (dataset.Config, error) {
 	default:
 		c.Kind = dataset.Random
 	}
-	if c.Kind == dataset.Prefix {
-		c.NumPrefixes, c.PrefixLen, c.SuffixLen = d.prefixes.number, d.prefixes.length, d.prefixes.suffix
+	if !(c.Trace.Second > 0) || c.Trace.Block < 1 {
+		return c, usage(errors.New("--timed-trace-sec-multiplier and --timed-trace-chunk-hash-size must be above 0"))
 	}
-	if length := d.outputLen[c.Kind]; c.OutputLen == 0 && length != nil {
-		c.OutputLen = max(0, *length) // -1 leaves it to the record
+	c.InputRangeRatio, c.OutputRangeRatio = d.ratio.Input, d.ratio.Output
+	if d.inputLen > 0 {
+		c.InputLen = d.inputLen
+	}
+	if c.Kind == dataset.Prefix {
+		c.PrefixLen, c.SuffixLen = d.prefix, d.suffix
+	}
+	c.OutputLen = d.outputLen
+	if length := d.outputLens[c.Kind]; c.OutputLen == 0 && length != nil {
+		c.OutputLen = max(0, *length)
 	}
 	return c, nil
 }

@@ -79,7 +79,7 @@ func (b *bench) compareBindings(t *testing.T, page, penalty string) string {
 	address := freeAddress(t)
 	command := fmt.Sprintf("{} %s vllm --listen-address=%s --speed=1 --numa-penalty=%s --numa-node=0 --path.sysfs=%s", b.path("fakehost"), address, penalty, b.path("sys"))
 	cmd := exec.Command(b.path("accelbench"), "compare", "--repeat=5", "--bindings="+command, "--exporter="+page,
-		"--", "--url=http://"+address, "--dataset-path="+b.path("open_qa.jsonl"), "--concurrency=4", "--requests=8", "--max-tokens=8", "--quiet")
+		"--", "--backend=openai-chat", "--base-url=http://"+address, "--dataset-path="+b.path("open_qa.jsonl"), "--max-concurrency=4", "--num-prompts=8", "--output-len=8", "--quiet")
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "FAKEHOST_STATE="+b.path("state"), "PATH="+b.path("bin")+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()

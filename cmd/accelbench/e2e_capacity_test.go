@@ -112,8 +112,8 @@ func BenchmarkCapacity(b *testing.B) {
 func (b *bench) find(s knownServer, url, folder string, seed int) searchRow {
 	start := time.Now()
 	cmd := exec.Command(b.path("accelbench"), append([]string{
-		"capacity", "--url=" + url, "--dataset-path=" + b.path("open_qa.jsonl"), "--output=" + folder, "--quiet", "--ignore-eos",
-		"--slo=tpot:p50<" + s.limit.String(), "--max-tokens=" + strconv.Itoa(tokens),
+		"capacity", "--backend=openai-chat", "--base-url=" + url, "--dataset-path=" + b.path("open_qa.jsonl"), "--output=" + folder, "--quiet", "--ignore-eos",
+		"--slo=tpot:p50<" + s.limit.String(), "--output-len=" + strconv.Itoa(tokens),
 		"--precision=" + strconv.FormatFloat(precision, 'g', -1, 64), "--seed=" + strconv.Itoa(seed),
 	}, s.flags...)...)
 	said, _ := cmd.CombinedOutput()
@@ -163,7 +163,7 @@ func (b *bench) throttled(t *testing.T) {
 	url := "http://" + b.start(t, serverAddress(), "fakehost", "pace", "--listen-address=127.0.0.1:0", "--gap=20ms", "--tokens=10")
 	cmd := b.command(t)
 	cmd.Args = []string{
-		cmd.Args[0], "capacity", "--url=" + url, "--dataset-path=" + b.path("open_qa.jsonl"), "--output=results",
+		cmd.Args[0], "capacity", "--backend=openai-chat", "--base-url=" + url, "--dataset-path=" + b.path("open_qa.jsonl"), "--output=results",
 		"--slo=tpot:p90<10s", "--max-concurrency=2..64", "--quiet",
 	}
 	if err := cmd.Start(); err != nil {

@@ -28,7 +28,7 @@ import (
 // first requests that failed, and told of none of them.
 func (b *bench) hangsAtFirst(t *testing.T) {
 	url := b.server(t, "--speed=100", "--fault=hang", "--fault-requests=12")
-	o := b.run(t, 0, "--url="+url, "--model=qwen2.5", "--unchecked", "--concurrency=16", "--requests=200", "--timeout=3s", "--max-tokens=100")
+	o := b.run(t, 0, "--backend=openai-chat", "--base-url="+url, "--model=qwen2.5", "--max-concurrency=16", "--num-prompts=200", "--timeout=3s", "--output-len=100")
 	a := o.report.Steps[0].Account
 	want := map[openai.Reason]int{openai.ReasonTimeoutFirstToken: 12}
 	if diff := cmp.Diff(want, a.Failed); diff != "" || a.Attempted != 200 || a.Succeeded != 188 {
@@ -57,7 +57,7 @@ func (b *bench) failures(t *testing.T) {
 		openai.ReasonTruncated:         url + "/fault/truncated",
 		openai.ReasonEmpty:             url + "/fault/empty",
 	} {
-		o := b.run(t, 1, "--url="+target, "--model=qwen2.5", "--unchecked", "--concurrency=3", "--requests=6", "--timeout=1500ms", "--idle-timeout=700ms")
+		o := b.run(t, 1, "--backend=openai-chat", "--base-url="+target, "--model=qwen2.5", "--max-concurrency=3", "--num-prompts=6", "--timeout=1500ms", "--idle-timeout=700ms")
 		a := o.report.Steps[0].Account
 		if diff := cmp.Diff(map[openai.Reason]int{reason: 6}, a.Failed); diff != "" || a.Attempted != 6 {
 			t.Errorf("%s: %d attempted, failed (-want +got):\n%s", reason, a.Attempted, diff)
@@ -72,7 +72,7 @@ func (b *bench) failures(t *testing.T) {
 func (b *bench) killed(t *testing.T) {
 	serverLog := filepath.Join(t.TempDir(), "requests.jsonl")
 	url := b.server(t, "--speed=50", "--request-log="+serverLog)
-	cmd := b.command(t, "--url="+url, "--model=qwen2.5", "--concurrency=16", "--duration=10m", "--max-tokens=60")
+	cmd := b.command(t, "--backend=openai-chat", "--base-url="+url, "--model=qwen2.5", "--max-concurrency=16", "--duration=10m", "--output-len=60")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func finishedBefore(t *testing.T, serverLog string, then time.Time) []string {
 // interrupted reports what there is, with what was in flight as canceled.
 func (b *bench) interrupted(t *testing.T) {
 	url := b.server(t, "--speed=20")
-	cmd := b.command(t, "--url="+url, "--concurrency=8,9", "--requests=100000", "--max-tokens=50")
+	cmd := b.command(t, "--backend=openai-chat", "--base-url="+url, "--max-concurrency=8,9", "--num-prompts=100000", "--output-len=50")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func (b *bench) machines(t *testing.T) {
 	url := b.server(t, "--speed=50")
 	var cmds []*exec.Cmd
 	for range 2 {
-		cmd := b.command(t, "--url="+url, "--concurrency=8", "--requests=100", "--max-tokens=100")
+		cmd := b.command(t, "--backend=openai-chat", "--base-url="+url, "--max-concurrency=8", "--num-prompts=100", "--output-len=100")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +203,7 @@ func (b *bench) metrics(t *testing.T) {
 		return nil
 	})
 	own := freeAddress(t)
-	cmd := b.command(t, "--url="+url, "--concurrency=16", "--requests=60", "--max-tokens=300", "--ignore-eos",
+	cmd := b.command(t, "--backend=openai-chat", "--base-url="+url, "--max-concurrency=16", "--num-prompts=60", "--output-len=300", "--ignore-eos",
 		"--exporter=http://"+exporter+"/metrics", "--web.listen-address="+own)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -273,7 +273,7 @@ func (b *bench) fullDisk(t *testing.T) {
 		}
 	})
 	url := b.server(t, "--speed=100")
-	cmd := exec.Command(b.path("accelbench"), "run", "--dataset-path="+b.path("open_qa.jsonl"), "--output="+disk, "--url="+url, "--concurrency=8", "--requests=2000", "--quiet")
+	cmd := exec.Command(b.path("accelbench"), "run", "--dataset-path="+b.path("open_qa.jsonl"), "--output="+disk, "--backend=openai-chat", "--base-url="+url, "--max-concurrency=8", "--num-prompts=2000", "--quiet")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	_ = cmd.Run()
@@ -289,7 +289,7 @@ func (b *bench) sides(t *testing.T) {
 		return fmt.Sprintf("--side=%s=%s vllm --listen-address=%s --speed=%s", name, b.path("fakehost"), address, speed)
 	}
 	cmd := exec.Command(b.path("accelbench"), "compare", "--repeat=4", side("slow", "40"), side("fast", "80"),
-		"--", "--url=http://"+address, "--dataset-path="+b.path("open_qa.jsonl"), "--concurrency=4", "--requests=40", "--max-tokens=30", "--quiet")
+		"--", "--backend=openai-chat", "--base-url=http://"+address, "--dataset-path="+b.path("open_qa.jsonl"), "--max-concurrency=4", "--num-prompts=40", "--output-len=30", "--quiet")
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "FAKEHOST_STATE="+b.path("state"))
 	out, err := cmd.CombinedOutput()

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/config"
 	"github.com/prometheus/common/version"
 
@@ -16,60 +18,48 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// apiKeyVariable is where vLLM's own benchmark takes the key from.
+// apiKeyVariable is where vLLM's own tool takes the key from.
 const apiKeyVariable = "OPENAI_API_KEY"
 
 // endpointFlags say where the endpoint is and how to talk to it.
 type endpointFlags struct {
-	url, host, path, backend, api string
-	port                          int
-	model, served                 string
-	ready                         time.Duration
-	apiKeyFile, httpConfig        string
-	headers                       map[string]string
-	insecure, unchecked           bool
+	baseURL, host, path, backend string
+	port                         int
+	model, served                string
+	ready                        time.Duration
+	apiKeyFile, httpConfig       string
+	headers                      map[string]string
+	insecure                     bool
+	closes                       bool // --header Connection=close: a connection for each request
 }
 
-func (e *endpointFlags) register(c flagSet) {
-	c.Flag("url", "URL of the endpoint: its base, such as http://127.0.0.1:8000, or the full path of its API.").StringVar(&e.url)
-	c.Flag("host", "Host of the endpoint, without --url.").Default("127.0.0.1").StringVar(&e.host)
-	c.Flag("port", "Port of the endpoint, without --url.").Default("8000").IntVar(&e.port)
-	c.Flag("endpoint", "Path of the API below the URL: /v1/completions or /v1/chat/completions.").StringVar(&e.path)
-	bind(c.Flag("backend", "Name of the API in vLLM: vllm and openai are completions, openai-chat is chat."),
-		known(&e.backend, "vllm", "openai", "openai-chat"))
-	bind(c.Flag("api", "API to use: chat or completions. Default: that of the URL or the backend, else chat; completions on a command line of vLLM's tool."),
-		known(&e.api, string(openai.Chat), string(openai.Completions)))
-	c.Flag("model", "Model to ask for. Default: the first that the server lists.").StringVar(&e.model)
-	c.Flag("served-model-name", "Model to ask for where --model is the path of its files.").StringVar(&e.served)
-	bind(c.Flag("api-key-file", "File with the API key. Default: the environment's OPENAI_API_KEY."), filename(&e.apiKeyFile))
-	bind(c.Flag("http-config", "YAML file with Prometheus' HTTP client configuration: TLS, client certificate, proxy, OAuth 2."), filename(&e.httpConfig))
-	bind(c.Flag("header", "HTTP header to send, KEY=VALUE; repeatable."), secret(pairs(&e.headers)))
+func (e *endpointFlags) register(c *kingpin.CmdClause) {
+	e.headers = map[string]string{}
+	c.Flag("base-url", "URL of the server, else that of --host and --port.").PlaceHolder("URL").StringVar(&e.baseURL)
+	c.Flag("host", "Host of the server.").Default("127.0.0.1").StringVar(&e.host)
+	c.Flag("port", "Port of the server.").Default("8000").IntVar(&e.port)
+	c.Flag("endpoint", "Path of the API. Default: that of --backend.").PlaceHolder("PATH").StringVar(&e.path)
+	c.Flag("backend", "API: vllm, openai (completions), openai-chat.").Default("openai").EnumVar(&e.backend, "vllm", "openai", "openai-chat")
+	c.Flag("model", "Default: the first that the server lists.").PlaceHolder("NAME").StringVar(&e.model)
+	c.Flag("served-model-name", "Where --model is a path.").PlaceHolder("NAME").StringVar(&e.served)
+	c.Flag("api-key-file", "File with the key. Default: $OPENAI_API_KEY.").PlaceHolder("FILE").StringVar(&e.apiKeyFile)
+	c.Flag("http-config", "Prometheus' HTTP client configuration.").PlaceHolder("FILE").StringVar(&e.httpConfig)
+	c.Flag("header", "HTTP header to send; repeatable.").PlaceHolder("K=V").StringMapVar(&e.headers)
 	c.Flag("insecure", "Do not verify the server's certificate.").BoolVar(&e.insecure)
-	bind(c.Flag("ready-timeout", "Maximum time to wait for a server that does not list its models yet, such as 10m. Default: none."), duration(&e.ready))
-	c.Flag("unchecked", "Skip the check that the server is up and serves the model, if --model names one.").BoolVar(&e.unchecked)
+	c.Flag("ready-check-timeout-sec", "How long to wait until the server lists its models.").Default("0").SetValue(parsed(&e.ready, parseDuration))
 }
 
-// address is the base URL and the API that the flags name together: the API by the path
-// of the URL, else by --api, else by vLLM's name for it.
+// address is the base URL and the API: that of the URL's path, else the backend's.
 func (e *endpointFlags) address() (base string, api openai.API, err error) {
-	url := cmp.Or(e.url, "http://"+net.JoinHostPort(e.host, strconv.Itoa(e.port)))
-	if !strings.Contains(url, "://") && !strings.ContainsAny(url, "@ ") { // what has an @ may hold a secret
-		return "", "", fmt.Errorf("the endpoint has no scheme: http://%s ?", url)
-	}
+	url := cmp.Or(e.baseURL, "http://"+net.JoinHostPort(e.host, strconv.Itoa(e.port)))
 	base, api, err = openai.ParseEndpoint(strings.TrimRight(url, "/") + e.path)
 	if err != nil {
 		return "", "", fmt.Errorf("reading the endpoint's URL: %w", err)
 	}
-	switch named := openai.API(e.api); {
-	case api != "":
-	case named == openai.Completions, named == openai.Chat:
-		api = named
-	case named != "":
-		err = fmt.Errorf("no API is called %q (known: chat, completions)", e.api)
-	default:
-		api, err = backendAPI(e.backend)
+	if api == "" && e.backend == "openai-chat" {
+		return base, openai.Chat, nil
 	}
-	return base, api, err
+	return base, cmp.Or(api, openai.Completions), nil
 }
 
 // setModel says what model is asked for; the server's first if no flag does.
@@ -80,28 +70,59 @@ func (e *endpointFlags) setModel(run *runlog.Run) {
 	}
 }
 
+// client is how to reach the endpoint, over connections that are kept as a
+// production client keeps them.
+func (e *endpointFlags) client(base string) (openai.Config, error) {
+	http, err := e.http()
+	if err != nil {
+		return openai.Config{}, err
+	}
+	cfg := openai.Config{
+		BaseURL: base, HTTP: http, KeepAlive: !e.closes, UserAgent: "accelbench/" + version.Version,
+	}
+	_, err = openai.NewClient(cfg) // says what is wrong before anything is made
+	return cfg, err
+}
+
 // http is the HTTP client's configuration: the file's, and the flags' in it.
 func (e *endpointFlags) http() (config.HTTPClientConfig, error) {
-	c, err := httpFlags{file: e.httpConfig, insecure: e.insecure}.config("--http-config")
+	c, err := loadHTTP("--http-config", e.httpConfig)
 	if err != nil {
 		return c, err
 	}
-	if err := e.addHeaders(&c); err != nil {
-		return c, usage(err)
+	if e.insecure {
+		c.TLSConfig.InsecureSkipVerify = true
 	}
+	key := os.Getenv(apiKeyVariable)
 	switch {
 	case e.apiKeyFile != "":
-		if c.Authorization, err = bearer("--api-key-file", e.apiKeyFile); err != nil {
-			return c, err
-		}
-	case os.Getenv(apiKeyVariable) != "" && c.Authorization == nil && c.BasicAuth == nil && c.OAuth2 == nil:
-		c.Authorization = &config.Authorization{Type: "Bearer", Credentials: config.Secret(os.Getenv(apiKeyVariable))}
+		c.Authorization = &config.Authorization{Type: "Bearer", CredentialsFile: e.apiKeyFile}
+	case key != "" && c.Authorization == nil && c.BasicAuth == nil && c.OAuth2 == nil:
+		c.Authorization = &config.Authorization{Type: "Bearer", Credentials: config.Secret(key)}
 	}
-	return c, nil
+	return c, e.addHeaders(&c)
 }
 
-// addHeaders adds what --header gives. Authorization is no header like others: it
-// must not follow to other hosts.
+// loadHTTP reads Prometheus' HTTP client configuration, the usual one where there is no file.
+func loadHTTP(flag, path string) (config.HTTPClientConfig, error) {
+	if path == "" {
+		return config.DefaultHTTPClientConfig, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return config.HTTPClientConfig{}, fmt.Errorf("reading %s: %w", flag, err)
+	}
+	c, err := config.LoadHTTPConfig(string(text))
+	if err != nil {
+		inOneLine := strings.Join(strings.Fields(err.Error()), " ")
+		return config.HTTPClientConfig{}, fmt.Errorf("reading %s %s: %s", flag, path, inOneLine)
+	}
+	c.SetDirectory(filepath.Dir(path))
+	return *c, nil
+}
+
+// addHeaders adds what --header gives. Authorization is no header like others: it must
+// not follow to other hosts.
 func (e *endpointFlags) addHeaders(c *config.HTTPClientConfig) error {
 	for name, text := range e.headers {
 		if strings.EqualFold(name, "Authorization") {
@@ -109,7 +130,8 @@ func (e *endpointFlags) addHeaders(c *config.HTTPClientConfig) error {
 			c.Authorization = &config.Authorization{Type: kind, Credentials: config.Secret(strings.TrimSpace(credentials))}
 			continue
 		}
-		if strings.EqualFold(name, "Connection") && e.closesConnections() {
+		if strings.EqualFold(name, "Connection") && strings.EqualFold(text, "close") {
+			e.closes = true
 			continue
 		}
 		if c.HTTPHeaders == nil {
@@ -121,32 +143,7 @@ func (e *endpointFlags) addHeaders(c *config.HTTPClientConfig) error {
 		return nil
 	}
 	if err := c.HTTPHeaders.Validate(); err != nil {
-		return fmt.Errorf("--header: %w", err)
+		return usage(fmt.Errorf("--header: %w", err))
 	}
 	return nil
-}
-
-// closesConnections reports whether --header Connection=close asks for a connection for
-// each request.
-func (e *endpointFlags) closesConnections() bool {
-	for name, text := range e.headers {
-		if strings.EqualFold(name, "Connection") && strings.EqualFold(text, "close") {
-			return true
-		}
-	}
-	return false
-}
-
-// client is how to reach the endpoint, over connections that are kept as a
-// production client keeps them.
-func (e *endpointFlags) client(base string) (openai.Config, error) {
-	http, err := e.http()
-	if err != nil {
-		return openai.Config{}, err
-	}
-	cfg := openai.Config{
-		BaseURL: base, HTTP: http, KeepAlive: !e.closesConnections(), UserAgent: "accelbench/" + version.Version,
-	}
-	_, err = openai.NewClient(cfg) // says what is wrong before anything is made
-	return cfg, err
 }

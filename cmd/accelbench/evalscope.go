@@ -1,73 +1,96 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
 	"fmt"
-	"strings"
+	"io"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
-// evalscope translates the command lines of evalscope-perf 1.0.0, which are known by
-// their arguments URL MODEL DATASET.
-func evalscope() otherTool {
-	const (
-		noLog     = "there is no such log"
-		noTracker = "nothing is sent to a tracker"
-	)
-	return otherTool{imply: implyEvalscope, flags: []otherFlag{
-		{name: "parallels", ours: "concurrency"},
-		{name: "parallel", ours: "concurrency"},
-		{name: "n", ours: "requests"},
-		{name: "number", ours: "requests"},
-		{name: "warmup-num", ours: "warmup-requests"},
-		{name: "read-timeout", ours: "timeout"},
-		{name: "tokenizer-path", value: true, because: noTokenizer},
-		{name: "debug", because: noLog},
-		{name: "log-every-n-query", value: true, because: noLog},
-		{name: "connect-timeout", value: true, because: "--timeout bounds connecting too"},
-		{name: "wandb-api-key", value: true, secret: true, because: noTracker},
-		{name: "name", value: true, because: noTracker},
-		{name: "stream", because: "answers are always streamed"},
-		{name: "query-template", value: true, because: "add members to the body with --extra-body", refused: always},
-	}}
+// registerEvalscope adds the command that takes the command lines of evalscope-perf 1.0.0:
+// a run with its flags, its defaults and its output.
+func registerEvalscope(app *kingpin.Application, in *invocation, commands map[string]command) {
+	c := app.Command("evalscope-perf", "Run a command line of evalscope-perf: print its summary, and leave {model}_{dataset}_p{P}.txt "+
+		"and performance_metrics.png in the working directory. The report of run is kept too. "+
+		"What the figures mean differs: docs/accelbench.md.")
+	s := &runFlags{}
+	c.Arg("URL", "Endpoint with its full path.").Required().StringVar(&s.endpoint.baseURL)
+	c.Arg("MODEL", "Model to ask for.").Required().StringVar(&s.endpoint.model)
+	c.Arg("DATASET", "File with the prompts.").Required().StringVar(&s.data.path)
+	stop := s.registerEvalscope(c)
+	commands[c.Model().Name] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
+		cfg, notes, err := s.config(in.args)
+		if err != nil {
+			return exitNothing, err
+		}
+		tell(stderr, notes)
+		if len(*stop) > 0 {
+			if cfg.Ask.Extra["stop"], err = json.Marshal(*stop); err != nil {
+				return exitNothing, err
+			}
+		}
+		options, err := s.render.options()
+		if err != nil {
+			return exitNothing, err
+		}
+		return s.putLoad(ctx, cfg, stderr, func(folder string) error {
+			return s.reportEvalscope(folder, options, stdout, stderr)
+		})
+	}
 }
 
-// implyEvalscope makes flags of the arguments, and adds the defaults of evalscope-perf,
-// its summary and its files.
-func implyEvalscope(t *translation) error {
-	if t.value("api") == "openai" { // which says nothing here
-		t.drop("api")
-	}
-	arguments := t.arguments()
-	if len(arguments) == 0 || isVLLM(t) && !isURL(arguments[0]) {
-		return nil
-	}
-	if len(arguments) == 2 && strings.Contains(arguments[1], ".json") {
-		return fmt.Errorf("%s is a file: the model is missing between the URL and the data set", arguments[1])
-	}
-	t.drop("")
-	for i, name := range []string{"url", "model", "dataset-path"}[:len(arguments)] {
-		if !t.add(name, arguments[i]) {
-			return fmt.Errorf("two %s are given, one of them as --%s", []string{"endpoints", "models", "data sets"}[i], name)
-		}
-	}
-	var taken []string
-	for _, f := range []struct{ flag, value, told string }{
-		{"max-prompt-length", "256", "--max-prompt-length 256"},
-		{"timeout", "30", "--read-timeout 30"},
-		{"stop", "<|im_end|>", "--stop '<|im_end|>'"},
-	} {
-		if t.add(f.flag, f.value) {
-			taken = append(taken, f.told)
-		}
-	}
-	t.add("format", "head,evalscope,checks,table")
-	if !t.has("save-evalscope") {
-		t.words = append(t.words, word{"save-evalscope", "true", true})
-	}
-	t.notes = append(t.notes, `the figures differ from evalscope-perf's in what they mean: see "What differs from evalscope-perf" in docs/accelbench.md`)
-	if len(taken) > 0 {
-		t.notes = append(t.notes, "defaults of evalscope-perf used: "+strings.Join(taken, ", "))
-	}
-	return nil
+// evalscopeIgnored are flags of evalscope-perf that change neither load nor figures.
+var evalscopeIgnored = map[string]bool{
+	"tokenizer-path": true, "connect-timeout": true, "log-every-n-query": true, "wandb-api-key": true, "name": true,
+	"debug": false, "stream": false,
 }
 
-func always(*translation, string) bool { return true }
+// registerEvalscope adds the flags, with evalscope-perf's names and defaults.
+func (s *runFlags) registerEvalscope(c *kingpin.CmdClause) (stop *[]string) {
+	s.endpoint.backend = "openai-chat"
+	s.load.repeat = 1
+	s.data.config.Trace.Second, s.data.config.Trace.Block = 1, 16
+	s.render.formats = []string{"head", "evalscope", "checks", "table"}
+	c.Flag("parallels", "Users who each wait for their answer; repeatable: a sweep.").Default("1").SetValue(appended(&s.load.users, parseUsers))
+	c.Flag("n", "Requests of each step.").Default("1000").IntVar(&s.load.requests)
+	c.Flag("read-timeout", "Timeout of a request in seconds.").Default("30").SetValue(parsed(&s.load.timeout, parseDuration))
+	c.Flag("dataset", "Kind of the file. Default: as it looks.").PlaceHolder("NAME").StringVar(&s.data.kind)
+	c.Flag("min-prompt-length", "Shorter prompts are left out, in characters.").Default("0").IntVar(&s.data.config.MinPromptLength)
+	c.Flag("max-prompt-length", "Longer prompts are left out, in characters.").Default("256").IntVar(&s.data.config.MaxPromptLength)
+	c.Flag("max-tokens", "Most tokens of an answer. Default: the server's.").PlaceHolder("N").IntVar(&s.data.outputLen)
+	stop = c.Flag("stop", "Where an answer ends; repeatable.").Default("<|im_end|>").Strings()
+	s.out.registerFolder(c)
+	s.out.registerSources(c)
+	s.ignored = registerIgnored(c, evalscopeIgnored)
+	return stop
+}
+
+// reportEvalscope writes into the working directory what evalscope-perf leaves there, a
+// summary for each number of users and the picture of all, and prints them.
+func (s *runFlags) reportEvalscope(folder string, options result.Options, stdout, stderr io.Writer) error {
+	r, err := result.Read(options, folder)
+	if err != nil {
+		return err
+	}
+	if err := writeReport(folder, r, stderr); err != nil {
+		return err
+	}
+	for i := range r.Steps {
+		step := &r.Steps[i]
+		name := show.EvalscopeFileName(r.Runs[0].Model, cmp.Or(r.Runs[0].DatasetPath, r.Runs[0].Dataset), step)
+		if err := writeFile(name, func(w io.Writer) error { return show.Evalscope(w, step) }); err != nil {
+			return err
+		}
+		fmt.Fprintf(stderr, "accelbench: evalscope's summary is in %s\n", name)
+	}
+	if err := writeFile("performance_metrics.png", show.Overview(r).WritePNG); err != nil {
+		return err
+	}
+	return s.render.print(stdout, r)
+}

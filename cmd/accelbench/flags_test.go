@@ -1,7 +1,10 @@
 package main
 
 import (
-	"math"
+	"bufio"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -9,203 +12,295 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// parsed is what a command line of run means.
-func parsed(t *testing.T, line string) (load.Config, error) {
-	t.Helper()
-	_, cfg, _, err := parsedAll(t, line)
-	return cfg, err
-}
-
-// parsedAll is the same with the flags as given, and what was told beside.
-func parsedAll(t *testing.T, line string) (s *runFlags, cfg load.Config, told string, err error) {
+// parsedLine is what a command line of run means, and what is told of it.
+func parsedLine(t *testing.T, line string) (s *runFlags, cfg load.Config, notes []string, err error) {
 	t.Helper()
 	t.Setenv(apiKeyVariable, "")
 	app := kingpin.New("accelbench", "").Terminate(nil)
-	s = newRunFlags(app.Command("run", ""))
-	in := &invocation{}
-	if _, err := in.parse(app, respell(append([]string{"run"}, strings.Fields(line)...))); err != nil {
-		return s, cfg, "", in.run.withTypedNames(err)
+	c := app.Command("run", "")
+	s = newRunFlags(c)
+	acceptRepeats(c)
+	if _, err := parse(app, append([]string{"run"}, strings.Fields(line)...)); err != nil {
+		return s, cfg, nil, err
 	}
-	cfg, notes, err := s.config([]string{"accelbench", "run"})
-	for _, note := range append(in.run.notes, notes...) {
-		told += "accelbench: " + note + "\n"
-	}
-	return s, cfg, told, in.run.withTypedNames(err)
+	cfg, notes, err = s.config([]string{"accelbench", "run"})
+	return s, cfg, notes, err
 }
 
-func TestLoads(t *testing.T) {
-	closed := func(users int, ramp time.Duration) runlog.Step {
-		return runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: users, Requests: 1000, RampUp: ramp, Timeout: 10 * time.Minute}
+// putOn is what a command line puts on the server.
+type putOn struct {
+	Steps   []runlog.Step
+	API     openai.API
+	Dataset dataset.Config
+	Body    string // members of each request's body
+}
+
+// A command line of vllm bench serve puts on the load that it is there: the same number of
+// requests, the same lengths, the same arrivals.
+func TestLoadsOfVLLM(t *testing.T) {
+	const minutes = 10 * time.Minute
+	burst := runlog.Step{Arrival: runlog.ArrivalBurst, Requests: 1000, Timeout: minutes}
+	closed := func(users int) runlog.Step {
+		return runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: users, Requests: 1000, Timeout: minutes}
 	}
-	open := func(change func(*runlog.Step)) runlog.Step {
-		s := runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 4, Burstiness: 1, Requests: 1000, Timeout: 10 * time.Minute}
-		change(&s)
-		return s
+	poisson := runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 4, Burstiness: 1, Requests: 1000, Timeout: minutes}
+	with := func(s runlog.Step, change func(*runlog.Step)) runlog.Step { change(&s); return s }
+	random := dataset.Config{Kind: dataset.Random, InputLen: 1024, OutputLen: 128}
+	of := func(change func(*dataset.Config)) dataset.Config { c := random; change(&c); return c }
+	file := func(kind dataset.Kind, output int) dataset.Config {
+		return dataset.Config{Kind: kind, Path: "f", OutputLen: output, InputLen: 1024}
 	}
-	for line, want := range map[string][]runlog.Step{
-		"":                                         {closed(1, 20*time.Millisecond)},
-		"--concurrency 8,16 --ramp-up 0":           {closed(8, 0), closed(16, 0)},
-		"--concurrency 8 --repeat 2":               {closed(8, 160*time.Millisecond), closed(8, 160*time.Millisecond)},
-		"--max-concurrency 100":                    {closed(100, 2*time.Second)},
-		"--request-rate 4":                         {open(func(*runlog.Step) {})},
-		"--request-rate 4 --burstiness 0.5":        {open(func(s *runlog.Step) { s.Arrival, s.Burstiness = runlog.ArrivalGamma, 0.5 })},
-		"--request-rate 4 --burstiness inf":        {open(func(s *runlog.Step) { s.Arrival, s.Burstiness = runlog.ArrivalConstant, 0 })},
-		"--request-rate 4 --max-concurrency 9":     {open(func(s *runlog.Step) { s.MaxConcurrency = 9 })},
-		"--request-rate 4 --duration 90":           {open(func(s *runlog.Step) { s.Requests, s.Duration = 0, 90*time.Second })},
-		"--request-rate inf":                       {{Arrival: runlog.ArrivalBurst, Requests: 1000, Timeout: 10 * time.Minute}},
-		"--request-rate inf --max-concurrency 100": {closed(100, 2*time.Second)},
-		// An infinite rate says nothing of when, so a trace keeps its times.
-		"--request-rate inf --dataset replay --dataset-path f": {{Arrival: runlog.ArrivalReplay, Timeout: 10 * time.Minute}},
-		// vLLM's tool sends all at once unless it is told otherwise.
-		"--backend vllm --num-prompts 40":                         {{Arrival: runlog.ArrivalBurst, Requests: 40, Timeout: 10 * time.Minute}},
-		"--dataset-name random --num_prompts 40 --request-rate=4": {open(func(s *runlog.Step) { s.Requests = 40 })},
+	full := "ignore_eos"
+	for _, tt := range []struct {
+		line string
+		want putOn
+	}{
+		{"", putOn{[]runlog.Step{burst}, openai.Completions, random, full}},
+		{"--backend vllm --num-prompts 40", putOn{[]runlog.Step{with(burst, func(s *runlog.Step) { s.Requests = 40 })}, openai.Completions, random, full}},
+		{"--max-concurrency 100", putOn{[]runlog.Step{closed(100)}, openai.Completions, random, full}},
+		{"--request-rate inf --max-concurrency 100", putOn{[]runlog.Step{closed(100)}, openai.Completions, random, full}},
+		{"--request-rate 4", putOn{[]runlog.Step{poisson}, openai.Completions, random, full}},
+		{"--request-rate 4 --burstiness 0.5", putOn{[]runlog.Step{with(poisson, func(s *runlog.Step) { s.Arrival, s.Burstiness = runlog.ArrivalGamma, 0.5 })}, openai.Completions, random, full}},
+		{"--request-rate 4 --max-concurrency 9", putOn{[]runlog.Step{with(poisson, func(s *runlog.Step) { s.MaxConcurrency = 9 })}, openai.Completions, random, full}},
+		{"--num-warmups 3 --max-concurrency 2", putOn{[]runlog.Step{with(closed(2), func(s *runlog.Step) { s.Warmups = 3 })}, openai.Completions, random, full}},
+		{"--num-prompts 5 --num-prompts 7 --max-concurrency 2", putOn{[]runlog.Step{with(closed(2), func(s *runlog.Step) { s.Requests = 7 })}, openai.Completions, random, full}},
+		{"--random-input-len 9 --random-output-len 8 --random-prefix-len 7 --random-range-ratio 0.5", putOn{[]runlog.Step{burst}, openai.Completions, of(func(c *dataset.Config) {
+			c.InputLen, c.OutputLen, c.PrefixLen, c.InputRangeRatio, c.OutputRangeRatio = 9, 8, 7, 0.5, 0.5
+		}), full}},
+		{`--random-range-ratio {"input":0.5,"output":0.25}`, putOn{[]runlog.Step{burst}, openai.Completions, of(func(c *dataset.Config) { c.InputRangeRatio, c.OutputRangeRatio = 0.5, 0.25 }), full}},
+		{"--input-len 9 --output-len 8", putOn{[]runlog.Step{burst}, openai.Completions, of(func(c *dataset.Config) { c.InputLen, c.OutputLen = 9, 8 }), full}},
+		{"--backend openai-chat --endpoint /v1/chat/completions --temperature 0 --top-p .5", putOn{[]runlog.Step{burst}, openai.Chat, random, `ignore_eos "temperature":0 "top_p":0.5`}},
+		{`--no-ignore-eos --extra-body {"top_k":3}`, putOn{[]runlog.Step{burst}, openai.Completions, random, `"top_k":3`}},
+		{"--dataset-name sharegpt --dataset-path f --disable-shuffle", putOn{[]runlog.Step{burst}, openai.Completions, func() dataset.Config {
+			c := file(dataset.ShareGPT, 0)
+			c.DisableShuffle = true
+			return c
+		}(), ""}},
+		{"--dataset-name sharegpt --dataset-path f", putOn{[]runlog.Step{burst}, openai.Completions, file(dataset.ShareGPT, 0), ""}},
+		{"--dataset-name sharegpt --dataset-path f --sharegpt-output-len 9 --ignore-eos", putOn{[]runlog.Step{burst}, openai.Completions, file(dataset.ShareGPT, 9), full}},
+		{"--dataset-name custom --dataset-path f", putOn{[]runlog.Step{burst}, openai.Completions, file(dataset.Custom, 256), ""}},
+		{"--dataset-name custom --dataset-path f --custom-output-len -1", putOn{[]runlog.Step{burst}, openai.Completions, file(dataset.Custom, 0), ""}},
+		{"--dataset-name prefix_repetition --prefix-repetition-prefix-len 9 --prefix-repetition-num-prefixes 3", putOn{[]runlog.Step{burst}, openai.Completions, of(func(c *dataset.Config) {
+			c.Kind, c.PrefixLen, c.SuffixLen, c.NumPrefixes = dataset.Prefix, 9, 256, 3
+		}), ""}},
+		{"--dataset-name timed_trace --dataset-path f --timed-trace-chunk-hash-size 512 --max-concurrency 3 --self-timed", putOn{
+			[]runlog.Step{{Arrival: runlog.ArrivalReplay, MaxConcurrency: 3, Requests: 1000, Timeout: minutes}}, openai.Completions,
+			dataset.Config{Kind: dataset.Replay, Path: "f", InputLen: 1024, Trace: dataset.Trace{Second: 1, Block: 512}}, full,
+		}},
+		// Ours.
+		{"--max-concurrency 8,16 --repeat 2", putOn{[]runlog.Step{
+			closed(8), with(closed(16), func(s *runlog.Step) { s.Index = 1 }),
+			with(closed(8), func(s *runlog.Step) { s.Index, s.Repeat = 2, 1 }), with(closed(16), func(s *runlog.Step) { s.Index, s.Repeat = 3, 1 }),
+		}, openai.Completions, random, full}},
+		{"--request-rate 4,inf --duration 90", putOn{[]runlog.Step{
+			with(poisson, func(s *runlog.Step) { s.Requests, s.Duration = 0, 90*time.Second }), with(burst, func(s *runlog.Step) { s.Index, s.Duration = 1, 90*time.Second }),
+		}, openai.Completions, random, full}},
+		{"--request-rate 4 --burstiness inf --ramp-up 5", putOn{[]runlog.Step{with(poisson, func(s *runlog.Step) {
+			s.Arrival, s.Burstiness, s.RampUp = runlog.ArrivalConstant, 0, 5*time.Second
+		})}, openai.Completions, random, full}},
 	} {
-		cfg, err := parsed(t, line)
+		_, cfg, _, err := parsedLine(t, tt.line)
 		if err != nil {
-			t.Errorf("%s: %v", line, err)
+			t.Errorf("%s: %v", tt.line, err)
 			continue
 		}
-		for i := range want {
-			want[i].Index = i
-			if strings.Contains(line, "--repeat") {
-				want[i].Repeat = i
+		if tt.want.Dataset.Kind != dataset.Replay {
+			tt.want.Dataset.Trace = dataset.Trace{Second: 1, Block: 16}
+		}
+		if tt.want.Dataset.NumPrefixes == 0 {
+			tt.want.Dataset.NumPrefixes = 10
+		}
+		var body []string
+		if cfg.Ask.IgnoreEOS {
+			body = append(body, full)
+		}
+		for _, name := range []string{"temperature", "top_p", "top_k"} {
+			if value, ok := cfg.Ask.Extra[name]; ok {
+				body = append(body, `"`+name+`":`+string(value))
 			}
 		}
-		if diff := cmp.Diff(want, cfg.Steps); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", line, diff)
+		got := putOn{cfg.Steps, cfg.Run.API, cfg.Dataset, strings.Join(body, " ")}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.line, diff)
+		}
+	}
+}
+
+// Every flag of vllm bench serve is built, without effect, or refused in one line.
+func TestEveryFlagOfVLLM(t *testing.T) {
+	fixture, err := os.Open("testdata/vllm-flags.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fixture.Close()
+	refused := map[string]bool{}
+	for _, f := range refusedFlags {
+		for _, name := range strings.Fields(f.values + " " + f.switches) {
+			refused["--"+name] = true
+		}
+	}
+	values := map[string]string{
+		"--dataset-name": "random", "--backend": "vllm", "--header": "A=b C=d", "--metadata": "a=b c=d", "--goodput": "ttft:500 tpot:50",
+		"--endpoint": "/v1/completions", "--base-url": "http://h:1", "--extra-body": "{}", "--percentile-metrics": "ttft,e2el", "--metric-percentiles": "50,99.9",
+		"--dataset-path": "f --dataset-name openqa", "--random-range-ratio": "0.5", "--self-timed": " --dataset-name timed_trace --dataset-path f",
+	}
+	count := 0
+	for in := bufio.NewScanner(fixture); in.Scan(); {
+		fields := strings.Split(in.Text(), "\t")
+		if len(fields) != 3 {
+			continue
+		}
+		count++
+		name, line := fields[0], fields[0]
+		switch value, ok := values[name]; {
+		case ok:
+			line += " " + value
+		case fields[1] != "none":
+			line += " 5"
+		}
+		_, _, notes, err := parsedLine(t, line+" --max-concurrency 2")
+		_, ignored := ignoredFlags[strings.TrimPrefix(name, "--")]
+		switch told := strings.Join(notes, "\n"); {
+		case refused[name] && (err == nil || !strings.HasPrefix(err.Error(), name+" is refused: ") || strings.Contains(err.Error(), "\n")):
+			t.Errorf("%s: error %v, want one line that refuses it", line, err)
+		case !refused[name] && err != nil:
+			t.Errorf("%s: %v", line, err)
+		case ignored != (told == "without effect here: "+name):
+			t.Errorf("%s: told %q", line, told)
+		}
+	}
+	if count < 91 {
+		t.Errorf("the fixture has %d flags", count)
+	}
+}
+
+// A wrong command line is one line that names the flag.
+func TestWrongLoads(t *testing.T) {
+	for line, want := range map[string]string{
+		"--num-prompts 0":                                "--num-prompts must be at least 1",
+		"--num-prompts x":                                `--num-prompts: "x" is no number`,
+		"--max-concurrency 1,0":                          `--max-concurrency: "0" is no number above 0`,
+		"--max-concurrency 1,2 --request-rate 4":         "one of them is the sweep",
+		"--request-rate 0":                               `--request-rate: "0" is no number above 0`,
+		"--burstiness -1":                                `--burstiness: "-1" is no number above 0`,
+		"--backend openai-embeddings":                    "--backend: enum value must be one of vllm,openai,openai-chat",
+		"--dataset-name hf":                              `unknown data set "hf"`,
+		"--dataset-name random --self-timed":             "--self-timed is of a timed_trace",
+		"--random-range-ratio 1":                         `--random-range-ratio: "1" is no number from 0 to below 1`,
+		"--random-range-ratio {}x":                       "--random-range-ratio: ",
+		"--timeout soon":                                 `--timeout: "soon" is no duration`,
+		"--temperature NaN":                              "--temperature: ",
+		"--extra-body null":                              "--extra-body is no JSON object",
+		"--metadata machine":                             "--metadata: expected KEY=VALUE",
+		"--repeat 20000 --max-concurrency 1":             "20000 steps are more than 10000",
+		"--max-concurrency 900000 --num-prompts 1000000": "requests in flight need more files",
+		"--dataset-name timed_trace --dataset-path f --request-rate 4": "a timed_trace has its own times",
+		"stray": "unexpected stray",
+	} {
+		_, _, _, err := parsedLine(t, line)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %s", line, err, want)
 		}
 	}
 }
 
 func TestEndpoints(t *testing.T) {
 	type endpoint struct {
-		URL   string
-		API   openai.API
-		Model string
-		Path  string
+		URL         string
+		API         openai.API
+		Model, Path string
 	}
 	for line, want := range map[string]endpoint{
-		"":                                {"http://127.0.0.1:8000", openai.Chat, "", ""},
-		"--url http://h:1/v1 --model m":   {"http://h:1", openai.Chat, "m", ""},
-		"--url http://h:1/v1/completions": {"http://h:1", openai.Completions, "", ""},
-		"--host h --port 1025 --endpoint /v1/chat/completions": {"http://h:1025", openai.Chat, "", ""},
-		"--base-url http://h:1 --backend vllm --model m":       {"http://h:1", openai.Completions, "m", ""},
-		"--backend openai-chat":                                {"http://127.0.0.1:8000", openai.Chat, "", ""},
-		"--num-prompts 5":                                      {"http://127.0.0.1:8000", openai.Completions, "", ""},
-		"--num-prompts 5 --api chat":                           {"http://127.0.0.1:8000", openai.Chat, "", ""},
-		"--model /data/Qwen --served-model-name qwen":          {"http://127.0.0.1:8000", openai.Chat, "qwen", "/data/Qwen"},
-		"http://h:1/v1/chat/completions m --parallels 8":       {"http://h:1", openai.Chat, "m", ""},
+		"": {"http://127.0.0.1:8000", openai.Completions, "", ""},
+		"--base-url http://h:1/v1 --backend openai-chat --model m":   {"http://h:1", openai.Chat, "m", ""},
+		"--base-url http://h:1/v1/chat/completions":                  {"http://h:1", openai.Chat, "", ""},
+		"--host h --port 1025 --endpoint /v1/chat/completions":       {"http://h:1025", openai.Chat, "", ""},
+		"--model /data/Qwen --served-model-name qwen --backend vllm": {"http://127.0.0.1:8000", openai.Completions, "qwen", "/data/Qwen"},
 	} {
-		cfg, err := parsed(t, line)
+		_, cfg, _, err := parsedLine(t, line)
 		if got := (endpoint{cfg.Run.URL, cfg.Run.API, cfg.Run.Model, cfg.Run.ModelPath}); err != nil || got != want {
 			t.Errorf("%s: %+v %v, want %+v", line, got, err, want)
 		}
 	}
 }
 
-// evalscope-perf's command lines put on evalscope-perf's load.
-func TestEvalscopeDefaults(t *testing.T) {
-	cfg, err := parsed(t, "http://h:1/v1/chat/completions m --parallels 8")
-	if err != nil {
+// The load of a command line of evalscope-perf is the one that it is there.
+func TestLoadsOfEvalscope(t *testing.T) {
+	c := kingpin.New("accelbench", "").Terminate(nil)
+	s := &runFlags{}
+	command := c.Command("evalscope-perf", "")
+	stop := s.registerEvalscope(command)
+	acceptRepeats(command)
+	if _, err := parse(c, strings.Fields("evalscope-perf --parallels 8 --parallels 16 --n 50 --read-timeout=120 --debug")); err != nil {
 		t.Fatal(err)
 	}
-	if cfg.Dataset.MaxPromptLength != 256 || cfg.Steps[0].Timeout != 30*time.Second || string(cfg.Ask.Extra["stop"]) != `["\u003c|im_end|\u003e"]` {
-		t.Errorf("prompts up to %d, timeout %v, body %s", cfg.Dataset.MaxPromptLength, cfg.Steps[0].Timeout, cfg.Ask.Extra)
+	steps, err := s.load.steps(false)
+	if err != nil || len(steps) != 2 || steps[1].Concurrency != 16 || steps[1].Requests != 50 || steps[1].Timeout != 2*time.Minute {
+		t.Errorf("%+v %v", steps, err)
 	}
-	cfg, err = parsed(t, "http://h:1/v1/chat/completions m --read-timeout=120 --max-prompt-length 8000 --stop x")
-	if err != nil || cfg.Dataset.MaxPromptLength != 8000 || cfg.Steps[0].Timeout != 2*time.Minute || string(cfg.Ask.Extra["stop"]) != `["x"]` {
-		t.Errorf("given ones: %+v %v %v", cfg.Dataset, cfg.Steps[0].Timeout, err)
-	}
-}
-
-func TestRespell(t *testing.T) {
-	for line, want := range map[string]string{
-		"run --num_prompts 5 --base_url=http://a_b": "run --num-prompts 5 --base-url=http://a_b",
-		"run --goodput ttft:500 tpot:50 --model m":  "run --goodput=ttft:500 --goodput=tpot:50 --model m",
-		"run --metadata a=1 b=2 http://h m f":       "run --metadata=a=1 --metadata=b=2 http://h m f",
-		"run --header A=http://x --metadata --n 1":  "run --header=A=http://x --n 1",
-		"run --timeline-itl-thresholds 25 50":       "run --timeline-itl-thresholds=25 --timeline-itl-thresholds=50",
-		"run --custom-output-len -1 --port 1":       "run --custom-output-len=-1 --port 1",
-		"report --goodput ttft:500 folder":          "report --goodput=ttft:500 folder",
-		"run URL m f.jsonl --parallels 8 16 --n 5":  "run URL m f.jsonl --parallels=8 --parallels=16 --n 5",
-		"run --goodput": "run --goodput",
-		"compare --side a=b_c -- --num_prompts 5": "compare --side a=b_c -- --num_prompts 5",
-	} {
-		if got := strings.Join(respell(strings.Fields(line)), " "); got != want {
-			t.Errorf("%s: %s, want %s", line, got, want)
-		}
+	if s.data.config.MaxPromptLength != 256 || strings.Join(*stop, " ") != "<|im_end|>" {
+		t.Errorf("prompts to %d characters, stop %q", s.data.config.MaxPromptLength, *stop)
 	}
 }
 
 // What the log and every report repeat holds no secret.
 func TestShownCommand(t *testing.T) {
-	run := kingpin.New("accelbench", "").Command(runCommand, "")
-	newRunFlags(run)
 	for line, want := range map[string]string{
-		"/usr/bin/accelbench run --header X-Key=s3cret --model m": "accelbench run --header <hidden> --model m",
-		"accelbench run --header=X-Key=s3cret":                    "accelbench run --header=<hidden>",
-		"accelbench run --extra_body={\"k\":1} --wandb-api-key k": "accelbench run --extra_body=<hidden> --wandb-api-key <hidden>",
-		"accelbench run --exporter=http://h/metrics?token=s3cret": "accelbench run --exporter=http://h/metrics",
-		"accelbench run --api-key-file key":                       "accelbench run --api-key-file key",
+		"/usr/bin/accelbench run --header X-Key=s3cret Y=s3cret --model m":               "accelbench run --header <hidden> <hidden> --model m",
+		"accelbench run --header=X-Key=s3cret":                                           "accelbench run --header=<hidden>",
+		"accelbench run --extra-body={\"k\":1} --exporter=http://h/metrics?token=s3cret": "accelbench run --extra-body=<hidden> --exporter=http://h/metrics",
+		"accelbench run --api-key-file key":                                              "accelbench run --api-key-file key",
 	} {
-		if got := strings.Join(withoutSecrets(run.Model(), strings.Fields(line)), " "); got != want {
+		if got := strings.Join(withoutSecrets(strings.Fields(line)), " "); got != want {
 			t.Errorf("%s: %s", line, got)
 		}
 	}
 }
 
-func TestDurations(t *testing.T) {
-	for text, want := range map[string]time.Duration{"120": 2 * time.Minute, "1.5": 1500 * time.Millisecond, "90s": 90 * time.Second, "2m": 2 * time.Minute, "0": 0} {
-		if got, err := parseDuration(text); err != nil || got != want {
-			t.Errorf("%q: %v %v", text, got, err)
+// Files named in a configuration lie beside it, and a field misspelt is an error.
+func TestHTTPConfig(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"basic_auth: {username: a, password_file: key}\n": "",
+		"basic_auht: {}\n": "field basic_auht not found",
+	} {
+		path := filepath.Join(dir, "http.yml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
-	}
-	for _, text := range []string{"", "-1", "-5s", "NaN", "inf", "1e300", "soon"} {
-		if _, err := parseDuration(text); err == nil {
-			t.Errorf("%q is taken", text)
-		}
-	}
-}
-
-func TestRates(t *testing.T) {
-	var r []float64
-	rates := rates(&r)
-	if err := rates.Set("1, 2.5,inf"); err != nil || len(r) != 3 || !math.IsInf(r[2], 1) {
-		t.Errorf("%v %v", r, err)
-	}
-	for _, text := range []string{"", "0", "-1", "NaN", "1,,2"} {
-		if err := rates.Set(text); err == nil {
-			t.Errorf("%q is taken", text)
-		}
-	}
-}
-
-// Sampling parameters are taken as Python's float takes them on vLLM's command line,
-// and sent as JSON. What is no number is told by the flag that it was given to.
-func TestSamplingNumbers(t *testing.T) {
-	for text, want := range map[string]string{".5": "0.5", "1.": "1", "+0.9": "0.9", "-.5": "-0.5", "40": "40", "0.10": "0.10", "1e-3": "1e-3"} {
-		cfg, err := parsed(t, "--temperature "+text)
-		if err != nil {
+		c, err := loadHTTP("--http-config", path)
+		switch {
+		case want == "" && (err != nil || c.BasicAuth.PasswordFile != filepath.Join(dir, "key")):
+			t.Errorf("%s: %+v %v", text, c, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), "reading --http-config "+path) || !strings.Contains(err.Error(), want)):
 			t.Errorf("%s: %v", text, err)
-			continue
-		}
-		if got := string(cfg.Ask.Extra["temperature"]); got != want {
-			t.Errorf("%s is sent as %s, want %s", text, got, want)
 		}
 	}
-	for _, body := range []string{"null", "[]", "5", "{"} {
-		if _, err := parsed(t, "--top-p 0.5 --extra-body "+body); err == nil || !strings.Contains(err.Error(), "--extra-body is no JSON object") {
-			t.Errorf("body %s: error %v", body, err)
-		}
+}
+
+// The help of run is two screens at most, and other commands take part in repeats too.
+func TestHelpFitsTwoScreens(t *testing.T) {
+	t.Setenv("COLUMNS", "80")
+	var help strings.Builder
+	app, _ := newApp(&invocation{}, &help, io.Discard)
+	app.Terminate(func(int) { panic("ended") })
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = app.Parse([]string{"run", "--help"})
+	}()
+	lines := strings.Split(help.String(), "\n")
+	if len(lines) < 50 || len(lines) > 100 {
+		t.Errorf("%d lines", len(lines))
 	}
-	for _, text := range []string{"NaN", "inf", "1e999", "warm"} {
-		if _, err := parsed(t, "--temperature "+text); err == nil || !strings.Contains(err.Error(), "--temperature \""+text+"\" is no number") {
-			t.Errorf("%s: error %v", text, err)
+	for _, line := range lines {
+		if len([]rune(line)) > 80 {
+			t.Errorf("%d columns: %s", len([]rune(line)), line)
 		}
 	}
 }

@@ -1,56 +1,179 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
 	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
+
+const maxSteps = 10_000
 
 // loadFlags say how many requests come when.
 type loadFlags struct {
-	users          []int
-	rates          []float64 // requests a second
-	maxConcurrency int
-	burstiness     float64
-	burstinessSet  bool
-	requests       int
-	requestsSet    bool
-	warmups        int
-	duration       time.Duration
-	rampUp         time.Duration
-	rampUpSet      bool
-	selfTimed      bool
-	selfTimedSet   bool
-	timeout, idle  time.Duration
-	maxFailures    float64 // a share of the requests
-	repeat         int
-	seed           uint64
-	start          time.Time
+	requests    int
+	requestsSet bool
+	users       []int
+	rates       []float64 // requests a second
+	burstiness  float64
+	warmups     int
+	seed        uint64
+	selfTimed   bool
+	timesSet    bool // --self-timed or --no-self-timed was given
+
+	duration, rampUp time.Duration
+	rampUpSet        bool
+	timeout, idle    time.Duration
+	maxFailures      float64 // a share of the requests
+	repeat           int
+	start            time.Time
 }
 
-func (l *loadFlags) register(c flagSet) {
-	bind(c.Flag("concurrency", "Closed loop: number of users, who each wait for their answer; a list is a sweep. Default: 1; on a command line of vLLM's tool all requests at once."),
-		users(&l.users))
-	bind(c.Flag("request-rate", "Open loop: requests per second, independent of the server; a list is a sweep, inf sends all at once."), rates(&l.rates))
-	c.Flag("requests", "Number of requests of each step. Default: 1000; unlimited with --duration.").IsSetByUser(&l.requestsSet).IntVar(&l.requests)
-	bind(c.Flag("duration", "Duration of each step: how long it sends requests."), duration(&l.duration))
+func (l *loadFlags) register(c *kingpin.CmdClause) {
+	l.requests = 1000
+	c.Flag("num-prompts", "Requests of each step. Default: 1000; no limit with --duration.").PlaceHolder("N").IsSetByUser(&l.requestsSet).IntVar(&l.requests)
+	c.Flag("max-concurrency", "Most requests in flight; without a rate, so many users. A list is a sweep.").PlaceHolder("N,…").SetValue(listed(&l.users, parseUsers))
+	c.Flag("request-rate", "Requests per second. Default: inf, all at once. A list is a sweep.").PlaceHolder("R,…").SetValue(listed(&l.rates, parseRate))
 	l.registerShape(c)
-	c.Flag("max-concurrency", "Maximum number of requests in flight. Without a rate it is a closed loop of that many users.").IntVar(&l.maxConcurrency)
-	c.Flag("self-timed", "Send the requests of a replay at the times of its trace, which is always so.").Hidden().
-		IsSetByUser(&l.selfTimedSet).BoolVar(&l.selfTimed)
-	c.Flag("max-failure-ratio", "Ratio of failed requests above which the run stops with exit code 3; 0 for never.").Default("0").Float64Var(&l.maxFailures)
-	c.Flag("repeat", "Number of times the whole sweep is run, for a comparison.").Default("1").IntVar(&l.repeat)
-	bind(c.Flag("start-at", "Time to start at, such as 2026-03-04T05:06:07Z, so that several machines start together. Default: at once."), instant(&l.start))
+	c.Flag("self-timed", "").Hidden().IsSetByUser(&l.timesSet).BoolVar(&l.selfTimed)
+	c.Flag("duration", "How long each step sends requests.").PlaceHolder("D").SetValue(parsed(&l.duration, parseDuration))
+	c.Flag("max-failure-ratio", "Share of failures that stops the run; 0 for none.").Default("0").FloatVar(&l.maxFailures)
+	c.Flag("repeat", "Times that the whole sweep is run.").Default("1").IntVar(&l.repeat)
+	c.Flag("start-at", "When to begin, such as 2026-03-04T05:06:07Z.").PlaceHolder("TIME").SetValue(parsed(&l.start, parseInstant))
 }
 
 // registerShape adds what a load has whoever chooses its levels.
-func (l *loadFlags) registerShape(c flagSet) {
-	bind(c.Flag("burstiness", "Burstiness of an open loop: 1 is Poisson, below 1 burstier, above 1 more even, inf constant.").
-		Default("1").IsSetByUser(&l.burstinessSet), scalar(&l.burstiness, number(positive, "number above 0, nor inf")))
-	c.Flag("warmup-requests", "Number of requests before each step, to warm up; they are in no figure. Default: none.").IntVar(&l.warmups)
-	bind(c.Flag("ramp-up", "Duration of the ramp-up, over which users start or the rate rises; 0 for none. Default: 20ms per user, none for a rate.").
-		IsSetByUser(&l.rampUpSet), duration(&l.rampUp))
-	l.timeout = 10 * time.Minute
-	bind(c.Flag("timeout", "Timeout of a request, such as 2m or 120 (seconds); 0 for none. Default: 10m; on a command line of evalscope-perf 30s, as there."),
-		duration(&l.timeout))
-	bind(c.Flag("idle-timeout", "Maximum silence of a stream after its first text. Default: none."), duration(&l.idle))
-	c.Flag("seed", "Seed of prompts and gaps.").Default("0").Uint64Var(&l.seed)
+func (l *loadFlags) registerShape(c *kingpin.CmdClause) {
+	c.Flag("burstiness", "Gaps at a rate: 1 is Poisson, less is burstier, inf is even.").Default("1").SetValue(parsed(&l.burstiness, parseRate))
+	c.Flag("num-warmups", "Requests before each step that are in no figure.").Default("0").IntVar(&l.warmups)
+	c.Flag("ramp-up", "Time over which users start, or the rate rises.").Default("0s").IsSetByUser(&l.rampUpSet).SetValue(parsed(&l.rampUp, parseDuration))
+	c.Flag("timeout", "Timeout of a request; 0 for none.").Default("10m").SetValue(parsed(&l.timeout, parseDuration))
+	c.Flag("idle-timeout", "Most silence of a stream after its first text.").PlaceHolder("D").SetValue(parsed(&l.idle, parseDuration))
+	c.Flag("seed", "Seed of prompts and gaps; each machine has its own.").Default("0").Uint64Var(&l.seed)
+}
+
+// check says what is wrong with a load.
+func (l *loadFlags) check(replay bool) error {
+	paced := slices.ContainsFunc(l.rates, func(rate float64) bool { return !math.IsInf(rate, 1) })
+	for _, rule := range []struct {
+		broken bool
+		text   string
+	}{
+		{l.requests < 1, "--num-prompts must be at least 1"},
+		{l.warmups < 0, "--num-warmups must not be negative"},
+		{l.repeat < 1, "--repeat must be at least 1"},
+		{!(l.maxFailures >= 0 && l.maxFailures <= 1), "--max-failure-ratio must be from 0 to 1"},
+		{len(l.rates) > 0 && len(l.users) > 1, "--max-concurrency is a list, and --request-rate is given: one of them is the sweep"},
+		{replay && (paced || len(l.users) > 1), "a timed_trace has its own times: give no --request-rate and one --max-concurrency"},
+		{replay && l.rampUp > 0, "a timed_trace has its own times: give no --ramp-up"},
+		{l.timesSet && l.selfTimed != replay, "--self-timed is of a timed_trace, which always keeps its times"},
+	} {
+		if rule.broken {
+			return errors.New(rule.text)
+		}
+	}
+	return nil
+}
+
+// steps are the sweep that the flags ask for, repeated as often as they say.
+func (l *loadFlags) steps(replay bool) ([]runlog.Step, error) {
+	if err := l.check(replay); err != nil {
+		return nil, err
+	}
+	levels := l.levels(replay)
+	if n := len(levels) * l.repeat; n > maxSteps {
+		return nil, fmt.Errorf("%d steps are more than %d", n, maxSteps)
+	}
+	var steps []runlog.Step
+	for repeat := range l.repeat {
+		for _, s := range levels {
+			s.Index, s.Repeat = len(steps), repeat
+			s.Requests, s.Duration = l.requests, l.duration
+			if l.duration > 0 && !l.requestsSet && s.Arrival != runlog.ArrivalBurst {
+				s.Requests = 0
+			}
+			if s.Arrival != runlog.ArrivalBurst && !replay {
+				s.RampUp = l.rampUp
+			}
+			s.Timeout, s.MaxFailureRatio, s.Warmups = l.timeout, l.maxFailures, l.warmups
+			if err := checkFiles(connections(s)); err != nil {
+				return nil, err
+			}
+			steps = append(steps, s)
+		}
+	}
+	return steps, nil
+}
+
+// levels are the loads of a sweep: the times of a trace, rates or users. As with vLLM's
+// tool, no rate is an infinite one: users where their number is bounded, else all at once.
+func (l *loadFlags) levels(replay bool) []runlog.Step {
+	bound := 0
+	if len(l.users) == 1 {
+		bound = l.users[0]
+	}
+	if replay {
+		return []runlog.Step{{Arrival: runlog.ArrivalReplay, MaxConcurrency: bound}}
+	}
+	var steps []runlog.Step
+	for _, rate := range l.rates {
+		switch {
+		case !math.IsInf(rate, 1):
+			steps = append(steps, l.paced(rate, bound))
+		case bound > 0:
+			steps = append(steps, runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: bound})
+		default:
+			steps = append(steps, runlog.Step{Arrival: runlog.ArrivalBurst})
+		}
+	}
+	if len(l.rates) > 0 {
+		return steps
+	}
+	for _, n := range l.users {
+		steps = append(steps, runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: n})
+	}
+	if len(steps) == 0 {
+		return []runlog.Step{{Arrival: runlog.ArrivalBurst}}
+	}
+	return steps
+}
+
+// paced is a step of an open loop.
+func (l *loadFlags) paced(rate float64, bound int) runlog.Step {
+	s := runlog.Step{Arrival: runlog.ArrivalGamma, Rate: rate, MaxConcurrency: bound, Burstiness: l.burstiness}
+	switch {
+	case math.IsInf(l.burstiness, 1):
+		s.Arrival, s.Burstiness = runlog.ArrivalConstant, 0
+	case l.burstiness == 1:
+		s.Arrival = runlog.ArrivalPoisson
+	}
+	return s
+}
+
+// connections is how many a step may need at once, as far as it is known.
+func connections(s runlog.Step) int {
+	n := max(s.Concurrency, s.MaxConcurrency)
+	if s.Arrival == runlog.ArrivalBurst && n == 0 {
+		n = s.Requests
+	}
+	if s.Requests > 0 {
+		n = min(n, s.Requests)
+	}
+	return n
+}
+
+// checkFiles says when a step needs more connections than this process may have
+// files: its requests would fail, and the server be blamed.
+func checkFiles(connections int) error {
+	const others = 40 // files beside connections
+	if need, limit := connections+others, process.MaxFiles(); need > limit {
+		return fmt.Errorf("%d requests in flight need more files than the %d this process may open: ulimit -n %d", connections, limit, need)
+	}
+	return nil
 }

@@ -22,7 +22,7 @@ const (
 	exitMeasured    = 0   // something was measured and accounted for
 	exitNothing     = 1   // nothing could be
 	exitUsage       = 2   // the command line is wrong
-	exitFailures    = 3   // stopped by a failure limit, or a side could not be started
+	exitFailures    = 3   // the server went away (capacity), or a side could not be started (compare)
 	exitMisplaced   = 4   // a process is not where it could be
 	exitInterrupted = 130 // withdrawn by the user
 )
@@ -50,22 +50,14 @@ type command func(ctx context.Context, stdout, stderr io.Writer) (code int, err 
 type invocation struct {
 	args  []string // as typed, the program's name first
 	after []string // what stood after "--", nil if there was none
-	run   *translation
 }
 
 // run is the whole program. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	in := &invocation{args: args}
 	app, commands := newApp(in, stdout, stderr)
-	args = args[1:]
-	if len(args) > 0 && args[0] == completeCommand {
-		if err := complete(stdout, app.Model(), args[1:]); err != nil {
-			return exitNothing
-		}
-		return exitMeasured
-	}
-	args, in.after = cut(respell(args))
-	name, err := in.parse(app, args)
+	args, in.after = cut(args[1:])
+	name, err := parse(app, args)
 	if err == nil && in.after != nil && name != compareCommand {
 		err = usage(fmt.Errorf("%s takes nothing after --", name))
 	}
@@ -78,8 +70,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return code
 	}
-	err = in.run.withTypedNames(err)
-	if usage := (usageError{}); errors.As(err, &usage) {
+	if wrong := (usageError{}); errors.As(err, &wrong) {
 		err, code = fmt.Errorf("%w, try --help", err), exitUsage
 	} else if code != exitFailures {
 		code = exitNothing
@@ -91,16 +82,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// parse reads a command line, one of run in its translation.
-func (in *invocation) parse(app *kingpin.Application, args []string) (command string, err error) {
-	in.run = &translation{}
-	if words := readRun(app, args); words != nil {
-		if in.run, err = translate(words); err != nil {
-			return "", usage(err)
-		}
-		args = in.run.args()
-	}
-	if command, err = app.Parse(args); err != nil {
+// parse reads a command line and returns the name of its command.
+func parse(app *kingpin.Application, args []string) (command string, err error) {
+	if command, err = app.Parse(joinValues(args)); err != nil {
 		return command, usage(err)
 	}
 	return command, nil
@@ -126,39 +110,22 @@ func usage(err error) error { return usageError{err} }
 
 // newApp returns the command line and what each of its commands does.
 func newApp(in *invocation, stdout, stderr io.Writer) (*kingpin.Application, map[string]command) {
-	app := kingpin.New("accelbench", "Load tests for language model servers with the OpenAI API. "+
-		"Exit codes: 0 measured, 1 nothing could be measured, 2 wrong command line, 3 stopped by a failure limit, or (compare) a side was not started, 4 (placement) a process is misplaced, 130 interrupted.")
+	app := kingpin.New("accelbench", "Load tests for language model servers with the OpenAI API. Exit codes: 0 measured, "+
+		"1 nothing could be measured, 2 wrong command line, 130 interrupted; 3 the server went away (capacity) or a side "+
+		"was not started (compare), 4 a process is misplaced (placement).")
 	app.UsageWriter(stdout)
 	app.ErrorWriter(stderr)
-	app.HelpFlag.Short('h')
+	app.HelpFlag.Help("Show this help.")
 	app.Version(version.Print("accelbench"))
-	app.VersionFlag.Short('v')
 	commands := map[string]command{}
-	setHelp(app, map[string][]*flagGroup{
-		runCommand: registerRun(app, in, commands), capacityCommand: registerCapacity(app, in, commands),
-	})
+	registerRun(app, in, commands)
+	registerEvalscope(app, in, commands)
+	registerCapacity(app, in, commands)
 	registerReport(app, commands)
 	registerCompare(app, in, commands)
 	registerPlacement(app, commands)
-	registerCompletion(app, commands)
-	app.Command("version", "Print the version.")
-	commands["version"] = printer(func() string { return version.Print("accelbench") + "\n" })
-	return app, commands
-}
-
-// registerCompletion adds the command that prints a shell's completion script.
-func registerCompletion(app *kingpin.Application, commands map[string]command) {
-	scripts := map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}
-	c := app.Command("completion", "Print the completion script of a shell, bash, zsh or fish: source <(accelbench completion bash).")
-	shell := "bash"
-	bind(c.Arg("SHELL", "bash, zsh or fish. Default: bash."), choice(&shell, "shell", "bash", "zsh", "fish"))
-	commands["completion"] = printer(func() string { return scripts[shell] })
-}
-
-// printer is a command that prints a text.
-func printer(text func() string) command {
-	return func(_ context.Context, stdout, _ io.Writer) (int, error) {
-		_, err := io.WriteString(stdout, text())
-		return exitMeasured, err
+	for _, c := range app.Model().Commands {
+		acceptRepeats(app.GetCommand(c.Name))
 	}
+	return app, commands
 }

@@ -20,22 +20,21 @@ const exporterURL = "http://127.0.0.1:10068/metrics"
 
 // machineFlags say of which machine's cards the placement is asked.
 type machineFlags struct {
-	exporter string
-	http     httpFlags
-	devices  string
-	target   string
+	exporter     string
+	exporterHTTP string // file with the HTTP client's configuration
+	devices      string
+	target       string
 }
 
 func (f *machineFlags) register(c *kingpin.CmdClause) {
-	c.Flag("exporter", "URL of accelerator_exporter's metrics. Default: "+exporterURL+".").StringVar(&f.exporter)
-	f.http.registerExporter(c)
+	registerExporter(c, &f.exporter, &f.exporterHTTP)
 	c.Flag("devices", "Cards of the server, such as 0-3 or metax/0,1. Default: all.").StringVar(&f.devices)
 	c.Flag("target", "Target of the exporter's probe that names the cards of the server.").StringVar(&f.target)
 }
 
 // given reports whether one of them was.
 func (f *machineFlags) given() bool {
-	return f.exporter != "" || f.http.any() || f.devices != "" || f.target != ""
+	return f.exporter != "" || f.exporterHTTP != "" || f.devices != "" || f.target != ""
 }
 
 // read is the machine, with the cards alone that are meant.
@@ -50,14 +49,14 @@ func (f *machineFlags) read(ctx context.Context) (*placement.Machine, error) {
 			return nil, usage(fmt.Errorf("--devices: %w", err))
 		}
 	}
-	http, err := f.http.config("--exporter-http-config")
+	http, err := loadHTTP("--exporter-http-config", f.exporterHTTP)
 	if err != nil {
 		return nil, err
 	}
 	page, err := load.ReadPlacement(ctx, cmp.Or(f.exporter, exporterURL), http)
 	switch {
 	case errors.Is(err, load.ErrUnauthorized):
-		return nil, fmt.Errorf("--exporter: %w: see --exporter-http-config and --exporter-credentials-file", err)
+		return nil, fmt.Errorf("--exporter: %w: see --exporter-http-config", err)
 	case err != nil:
 		return nil, fmt.Errorf("--exporter: %w", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
 
@@ -20,10 +19,10 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 	c := app.Command("report", "Report again from the traces that runs kept. Several folders are taken for one load from several machines.")
 	var folders []string
 	var output string
-	bind(c.Arg("FOLDER", "Folder of a run.").Required(), filenames(&folders))
-	bind(c.Flag("output", "Folder for report.json, .csv, .html and the pictures. Default: the run's own, if it is one."), filename(&output))
+	c.Arg("FOLDER", "Folder of a run.").Required().StringsVar(&folders)
+	c.Flag("output", "Folder for the report's files. Default: the run's own.").PlaceHolder("DIR").StringVar(&output)
 	render := new(renderFlags)
-	render.register(c, strings.Join(defaultFormats(), ",")+"; of a run of capacity: "+strings.Join(capacityFormats(), ","))
+	render.register(c)
 	commands["report"] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		defer endAtOnce(ctx)()
 		options, err := render.options()
@@ -72,9 +71,9 @@ func (f *renderFlags) print(w io.Writer, r *result.Report) error {
 	switch {
 	case len(formats) > 0:
 	case r.Capacity != nil:
-		formats = capacityFormats()
+		formats = []string{"head", "capacity"}
 	default:
-		formats = defaultFormats()
+		formats = []string{"head", "summary"}
 	}
 	for _, name := range formats {
 		for _, format := range show.Formats() {

@@ -7,50 +7,169 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/version"
 	"golang.org/x/term"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/live"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
 const runCommand = "run"
 
-// registerRun adds the command and returns its flags in their groups.
-func registerRun(app *kingpin.Application, in *invocation, commands map[string]command) []*flagGroup {
-	c := app.Command(runCommand, "Put load on an endpoint and report. The commands of evalscope-perf and of vLLM's benchmark_serving.py "+
-		"run as they are, with only the program's name changed.")
+// runFlags are the flags of a run.
+type runFlags struct {
+	endpoint endpointFlags
+	load     loadFlags
+	data     dataFlags
+	ask      requestFlags
+	out      outputFlags
+	render   renderFlags
+	ignored  *[]string // flags of vLLM's tool without effect
+}
+
+// registerRun adds the command.
+func registerRun(app *kingpin.Application, in *invocation, commands map[string]command) {
+	c := app.Command(runCommand, "Put load on an endpoint and report. Flags have the names and the meaning of vllm bench serve; "+
+		"docs/accelbench.md has those that are not shown here.")
 	s := newRunFlags(c)
 	commands[runCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		cfg, notes, err := s.config(in.args)
 		if err != nil {
 			return exitNothing, err
 		}
-		tell(stderr, append(in.run.notes, notes...))
 		options, err := s.render.options()
 		if err != nil {
 			return exitUsage, usage(err)
 		}
+		tell(stderr, notes)
 		inHead(&cfg.Run, options)
 		sleepUntil(ctx, s.load.start, stderr)
-		return s.run(ctx, cfg, options, stdout, stderr)
+		return s.putLoad(ctx, cfg, stderr, func(folder string) error {
+			return s.report(folder, options, stdout, stderr)
+		})
 	}
-	return s.groups
+}
+
+// newRunFlags registers the flags of a run on c.
+func newRunFlags(c *kingpin.CmdClause) *runFlags {
+	s := &runFlags{}
+	s.endpoint.register(c)
+	s.load.register(c)
+	s.data.register(c)
+	s.ask.register(c)
+	s.out.register(c)
+	s.render.register(c)
+	s.ignored = registerIgnored(c, ignoredFlags)
+	registerRefused(c)
+	return s
+}
+
+// config turns the flags into what to run, and into what to tell of them. shown is the
+// command line as it was typed.
+func (s *runFlags) config(shown []string) (cfg load.Config, notes []string, err error) {
+	data, err := s.data.dataset()
+	if err != nil {
+		return cfg, nil, err
+	}
+	steps, err := s.load.steps(data.Kind == dataset.Replay)
+	if err != nil {
+		return cfg, nil, usage(err)
+	}
+	base, api, err := s.endpoint.address()
+	if err != nil {
+		return cfg, nil, usage(err)
+	}
+	client, err := s.endpoint.client(base)
+	if err != nil {
+		return cfg, nil, err
+	}
+	exporterHTTP, err := loadHTTP("--exporter-http-config", s.out.exporterHTTP)
+	if err != nil {
+		return cfg, nil, err
+	}
+	ask, err := s.ask.config(data.Kind)
+	if err != nil {
+		return cfg, nil, usage(err)
+	}
+	ask.IdleTimeout = s.load.idle
+	run := runlog.Run{
+		Version: version.Version, Command: withoutSecrets(shown), URL: base, API: api, Backend: s.endpoint.backend,
+		Dataset: string(data.Kind), DatasetPath: data.Path, Seed: s.load.seed, ReusePrompts: s.data.reuse, Metadata: s.out.metadata,
+	}
+	s.endpoint.setModel(&run)
+	return load.Config{
+		Client: client, Run: run, Steps: steps, Ask: ask, Dataset: data,
+		Folder:       filepath.Join(s.out.folder, time.Now().Format(folderTime)),
+		FolderSuffix: folderSuffix,
+		Metrics:      load.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: client.HTTP},
+		Ready:        s.endpoint.ready,
+	}, s.notes(steps[0]), nil
+}
+
+// notes are what to tell of the flags before a run.
+func (s *runFlags) notes(first runlog.Step) []string {
+	var notes []string
+	if len(*s.ignored) > 0 {
+		notes = append(notes, "without effect here: "+strings.Join(*s.ignored, ", "))
+	}
+	if first.Arrival == runlog.ArrivalBurst && !s.out.quiet {
+		notes = append(notes, "all requests are sent at once, as there is neither --request-rate nor --max-concurrency")
+	}
+	return notes
+}
+
+// folderTime is the part of a folder's or file's name that says when.
+const folderTime = "20060102-150405"
+
+// folderSuffix ends the name of a run's folder, which begins with the time.
+func folderSuffix(model string) string {
+	return "-" + show.FileName(filepath.Base(model), "model")
+}
+
+// withoutSecrets is a command line without what may be a secret: the values of --header
+// and --extra-body, and the queries of URLs.
+func withoutSecrets(args []string) []string {
+	shown := slices.Clone(args)
+	if len(shown) > 0 {
+		shown[0] = filepath.Base(shown[0])
+	}
+	hide := false
+	for i, word := range shown {
+		name, _, assigned := strings.Cut(word, "=")
+		isFlag := strings.HasPrefix(word, "--")
+		if isFlag {
+			hide = name == "--header" || name == "--extra-body"
+		}
+		switch {
+		case hide && !isFlag:
+			shown[i] = "<hidden>"
+		case hide && assigned:
+			shown[i] = name + "=<hidden>"
+		case strings.Contains(word, "://"):
+			shown[i], _, _ = strings.Cut(word, "?") // a query may hold a token
+		}
+	}
+	return shown
 }
 
 // sleepUntil returns at start, which is when the machines of one load begin
-// together, or when ctx ends. One that comes too late begins at once, and says
-// so: the others already wait for nobody.
+// together, or when ctx ends.
 func sleepUntil(ctx context.Context, start time.Time, stderr io.Writer) {
-	if start.IsZero() {
-		return
-	}
 	left := time.Until(start)
-	if left <= 0 {
+	switch {
+	case start.IsZero():
+		return
+	case left <= 0:
 		fmt.Fprintf(stderr, "accelbench: --start-at was %s ago: beginning at once\n", (-left).Round(time.Millisecond))
 		return
 	}
@@ -63,34 +182,42 @@ func sleepUntil(ctx context.Context, start time.Time, stderr io.Writer) {
 	}
 }
 
-// run puts the load on and reports.
-func (s *runFlags) run(ctx context.Context, cfg load.Config, options result.Options, stdout, stderr io.Writer) (int, error) {
-	return s.putLoad(ctx, cfg, stderr, func(result load.Result, err error) (int, error) {
-		reportErr := s.report(result.Folder, options, stdout, stderr)
-		switch {
-		case err != nil: // which is the cause, if the report failed too
-			return exitNothing, err
-		case reportErr != nil:
-			return exitNothing, fmt.Errorf("reporting (the traces are kept in %s): %w", result.Folder, reportErr)
-		}
-		return exitCode(result)
-	})
-}
-
-// putLoad puts the load on, and calls measured with what came of it where a request was
-// sent. What shows the run while it goes ends behind that: it may wait for a scrape.
-func (s *runFlags) putLoad(ctx context.Context, cfg load.Config, stderr io.Writer, measured func(load.Result, error) (int, error)) (int, error) {
+// putLoad puts the load on, and has report make a report of the run's folder where a
+// request was sent.
+func (s *runFlags) putLoad(ctx context.Context, cfg load.Config, stderr io.Writer, report func(folder string) error) (int, error) {
 	watchers, stop, err := s.watchers(ctx, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
-	defer stop()
+	defer stop() // last: it may wait for a scrape
 	result, err := load.Run(ctx, cfg, watchers...)
 	tell(stderr, result.Notes)
 	if result.Attempted == 0 {
 		return exitNothing, cmp.Or(err, errors.New("no request was sent"))
 	}
-	return measured(result, err)
+	reportErr := report(result.Folder)
+	switch {
+	case err != nil: // which is the cause, if the report failed too
+		return exitNothing, err
+	case reportErr != nil:
+		return exitNothing, fmt.Errorf("reporting (the traces are kept in %s): %w", result.Folder, reportErr)
+	}
+	return exitCode(result, stderr)
+}
+
+// exitCode is the program's exit code for runs that were reported.
+func exitCode(result load.Result, stderr io.Writer) (int, error) {
+	switch {
+	case result.Stop == runlog.StopInterrupted:
+		return exitInterrupted, nil
+	case result.Succeeded == 0:
+		return exitNothing, errors.New("no request succeeded")
+	case result.Stop == runlog.StopFailureRatio:
+		tell(stderr, []string{"too many requests failed, so the run was stopped"})
+	case result.Stop == runlog.StopUnreachable:
+		tell(stderr, []string{"the server could not be reached any more, so the run was stopped"})
+	}
+	return exitMeasured, nil
 }
 
 // tell writes what the user should know beside the report, a line each.
@@ -98,21 +225,6 @@ func tell(stderr io.Writer, notes []string) {
 	for _, note := range notes {
 		fmt.Fprintf(stderr, "accelbench: %s\n", note)
 	}
-}
-
-// exitCode is the program's exit code for runs that were reported.
-func exitCode(result load.Result) (int, error) {
-	switch {
-	case result.Stop == runlog.StopInterrupted:
-		return exitInterrupted, nil
-	case result.Stop == runlog.StopFailureRatio:
-		return exitFailures, nil
-	case result.Succeeded == 0:
-		return exitNothing, errors.New("no request succeeded")
-	case result.Stop == runlog.StopUnreachable:
-		return exitFailures, errors.New("the server could not be reached any more, so the run was stopped")
-	}
-	return exitMeasured, nil
 }
 
 // watchers are what shows the run while it goes, and what ends them.
@@ -123,7 +235,7 @@ func (s *runFlags) watchers(ctx context.Context, stderr io.Writer) (watchers []l
 	}
 	if s.out.webAddress != "" {
 		m := live.NewMetrics()
-		stop, err = serveMetrics(ctx, m, s.out.webAddress, s.out.webConfig, stderr)
+		stop, err = serveMetrics(ctx, m, s.out.webAddress, stderr)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -143,4 +255,43 @@ func columns(w io.Writer) int {
 		return 80
 	}
 	return width
+}
+
+// report prints and writes all that a run's flags ask for.
+func (s *runFlags) report(folder string, options result.Options, stdout, stderr io.Writer) error {
+	r, err := result.Read(options, folder)
+	if err != nil {
+		return err
+	}
+	// Files first: whoever reads the output may have gone.
+	if err := writeReport(folder, r, stderr); err != nil {
+		return err
+	}
+	if s.out.saveResult {
+		if err := s.saveResults(r, stderr); err != nil {
+			return err
+		}
+	}
+	return s.render.print(stdout, r)
+}
+
+// saveResults writes vLLM's result file of each step.
+func (s *runFlags) saveResults(r *result.Report, stderr io.Writer) error {
+	if err := os.MkdirAll(cmp.Or(s.out.resultDir, "."), 0o755); err != nil {
+		return err
+	}
+	now := time.Now()
+	for i := range r.Steps {
+		step := &r.Steps[i]
+		name := cmp.Or(s.out.resultFile, show.VLLMFileName(&r.Runs[0], step, now))
+		if ext := filepath.Ext(name); i > 0 && s.out.resultFile != "" { // the next step must not replace the first one's
+			name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), i+1, ext)
+		}
+		path := filepath.Join(s.out.resultDir, name)
+		if err := writeFile(path, func(w io.Writer) error { return show.VLLMResult(w, r, step, s.render.vllm(r)) }); err != nil {
+			return err
+		}
+		fmt.Fprintf(stderr, "accelbench: vLLM's result is in %s\n", path)
+	}
+	return nil
 }

@@ -2,129 +2,92 @@ package main
 
 import (
 	"fmt"
-	"strconv"
+	"slices"
+	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/alecthomas/kingpin/v2"
 )
 
-const noTokenizer = "no tokenizer is loaded"
+// ignoredFlags are those of vLLM's tool that change neither the load nor the figures. The
+// bool says whether a flag takes a value.
+var ignoredFlags = map[string]bool{
+	"trust-remote-code":              false,
+	"tokenizer":                      true, // the server counts the tokens
+	"tokenizer-mode":                 true,
+	"skip-tokenizer-init":            false,
+	"disable-tqdm":                   false,
+	"profile":                        false,
+	"no-stream":                      false, // of loading a data set
+	"skip-chat-template":             false, // a prompt of the completions API is sent as it is
+	"enable-multimodal-chat":         false,
+	"custom-ensure-client-side-data": false,
+	"label":                          true,
+	"save-detailed":                  false, // every request is in traces.jsonl
+	"request-id-prefix":              true,
+	"plot-timeline":                  false,
+	"timeline-itl-thresholds":        true,
+	"plot-dataset-stats":             false,
+}
 
-// vllm translates the command lines of vLLM's tool, from benchmark_serving.py to vllm
-// bench serve of 0.33, which are known by --backend, --dataset-name or --num-prompts.
-func vllm() otherTool {
-	const (
-		noPlots = "the report has pictures of its own"
-		noMedia = "there are no prompts with pictures or sound"
-	)
-	flags := []otherFlag{
-		{name: "base-url", ours: "url"},
-		{name: "endpoint-type", ours: "backend"},
-		{name: "dataset-name", ours: "dataset"},
-		{name: "random-input-len", ours: "input-len"},
-		{name: "num-prompts", ours: "requests"},
-		{name: "num-warmups", ours: "warmup-requests"},
-		{name: "ready-check-timeout-sec", ours: "ready-timeout"},
-		{name: "trust-remote-code", because: noTokenizer},
-		{name: "tokenizer", value: true, because: noTokenizer},
-		{name: "request-id-prefix", value: true, because: "request ids are random, and kept in traces.jsonl"},
-		{name: "label", value: true, because: "--metadata keeps one"},
-		{name: "save-detailed", because: "every request is kept in traces.jsonl"},
-		{name: "skip-tokenizer-init", because: noTokenizer},
-		{name: "tokenizer-mode", value: true, because: noTokenizer},
-		{name: "disable-tqdm", because: "progress goes to standard error; --quiet shows none"},
-		{name: "profile", because: "the server is not told to profile itself"},
-		{name: "skip-chat-template", because: "prompts are sent as they are"},
-		{name: "enable-multimodal-chat", because: noMedia},
-		{name: "custom-ensure-client-side-data", because: noMedia},
-		{name: "plot-timeline", because: noPlots},
-		{name: "timeline-itl-thresholds", value: true, because: noPlots},
-		{name: "plot-dataset-stats", because: noPlots},
-		{
-			name: "no-stream", because: "answers are always streamed: without that there is no TTFT and no ITL",
-			// vLLM's flag of this name is about how a data set is loaded.
-			refused: func(t *translation, _ string) bool { return !isVLLM(t) },
-		},
-		{name: "use-beam-search", because: "a server does not stream the answer of a beam search, so that there is no TTFT and no ITL", refused: whenOn},
-		{name: "no-oversample", because: "a file is begun again at its end: ask for no more --requests than it has records", refused: whenOn},
-		{name: "probe-request-rate", value: true, because: "probes beside the load are accelerator_exporter's (--probe.target)", refused: unlessNumber(0)},
-		{name: "best-of", value: true, because: "one answer is asked for, and streamed", refused: unlessNumber(1)},
-		{name: "no-reranker", because: noDataset("random-rerank")},
+// refusedFlags are those of vLLM's tool that would change the load and are not built: the
+// flags that take a value, those that take none, and why.
+var refusedFlags = []struct{ values, switches, why string }{
+	{
+		values: "top-k min-p frequency-penalty presence-penalty repetition-penalty logprobs chat-template-kwargs",
+		why:    "give it as a member of --extra-body",
+	},
+	{values: "lora-modules lora-assignment", why: "all requests ask for one model"},
+	{values: "ramp-up-strategy ramp-up-start-rps ramp-up-end-rps", why: "give a list of rates to --request-rate"},
+	{values: "probe-request-rate", why: "probes beside a load are accelerator_exporter's"},
+	{switches: "use-beam-search", why: "the answer of a beam search is not streamed"},
+	{switches: "no-oversample", why: "a file is begun again at its end: ask for no more --num-prompts than it has records"},
+	{switches: "append-result", why: "each result has a file of its own"},
+	{
+		values: "timed-trace-label-timestamp timed-trace-label-input-length timed-trace-label-output-length timed-trace-label-hash-ids",
+		why:    "rename the keys in the file",
+	},
+	{
+		values: "hf-subset hf-split hf-name hf-output-len bfcl-categories blazedit-min-distance blazedit-max-distance " +
+			"asr-max-audio-len-sec asr-min-audio-len-sec random-batch-size random-mm-base-items-per-request " +
+			"random-mm-num-mm-items-range-ratio random-mm-limit-mm-per-prompt random-mm-bucket-config spec-bench-output-len " +
+			"spec-bench-category speed-bench-dataset-subset speed-bench-output-len speed-bench-category",
+		switches: "no-reranker",
+		why:      "it belongs to a data set that is not built",
+	},
+}
+
+// registerIgnored adds flags without effect, hidden from help; the bool says whether one
+// takes a value. given are those on the command line.
+func registerIgnored(c *kingpin.CmdClause, flags map[string]bool) (given *[]string) {
+	given = new([]string)
+	for name, takesValue := range flags {
+		registerHidden(c, name, takesValue, func(*kingpin.ParseContext) error {
+			if !slices.Contains(*given, "--"+name) {
+				*given = append(*given, "--"+name)
+			}
+			return nil
+		})
 	}
-	// The data sets that accelbench does not have, which --dataset refuses.
-	for _, set := range []struct {
-		name  string
-		flags []string
-	}{
-		{"hf", []string{
-			"hf-subset", "hf-split", "hf-name", "hf-output-len", "blazedit-min-distance", "blazedit-max-distance",
-			"asr-max-audio-len-sec", "asr-min-audio-len-sec", "bfcl-categories",
-		}},
-		{"random-mm", []string{
-			"random-mm-base-items-per-request", "random-mm-num-mm-items-range-ratio", "random-mm-limit-mm-per-prompt", "random-mm-bucket-config",
-		}},
-		{"random-rerank", []string{"random-batch-size"}},
-		{"spec_bench", []string{"spec-bench-output-len", "spec-bench-category"}},
-		{"speed_bench", []string{"speed-bench-dataset-subset", "speed-bench-output-len", "speed-bench-category"}},
-		{"sonnet", []string{"sonnet-input-len", "sonnet-output-len", "sonnet-prefix-len"}},
-	} {
-		for _, name := range set.flags {
-			flags = append(flags, otherFlag{name: name, value: true, because: noDataset(set.name)})
+	return given
+}
+
+// registerRefused adds the flags that are refused.
+func registerRefused(c *kingpin.CmdClause) {
+	for _, f := range refusedFlags {
+		for _, name := range strings.Fields(f.values + " " + f.switches) {
+			registerHidden(c, name, !strings.Contains(f.switches, name), func(*kingpin.ParseContext) error {
+				return fmt.Errorf("--%s is refused: %s", name, f.why)
+			})
 		}
 	}
-	return otherTool{flags: flags, imply: implyVLLM}
 }
 
-func noDataset(name string) string {
-	return "it belongs to the data set " + name + ", which there is none of"
-}
-
-// isVLLM reports whether a command line is one of vLLM's tool.
-func isVLLM(t *translation) bool {
-	return t.wasTyped("backend", "endpoint-type", "dataset-name", "num-prompts")
-}
-
-// implyVLLM adds the defaults of vLLM's tool, and the output that it prints.
-func implyVLLM(t *translation) error {
-	name := t.value("dataset")
-	if !isVLLM(t) {
-		return nil
-	}
-	if stray := t.arguments(); len(stray) > 0 {
-		return fmt.Errorf("%q belongs to no flag: quote a value with blanks, and give the endpoint as --base-url", stray[0])
-	}
-	kind, _ := dataset.ParseKind(name) // an unknown one is told when it is used
-	if !t.has("api", "backend") {
-		t.add("api", "completions")
-	}
-	if !t.has("concurrency", "max-concurrency", "request-rate") && kind != dataset.Replay {
-		t.add("request-rate", "inf")
-	}
-	if kind == dataset.Custom && t.wasTyped("dataset-name") {
-		t.add("custom-output-len", "256")
-	}
-	t.add("format", "head,vllm,checks,table")
-	return nil
-}
-
-// backendAPI is the API of one of vLLM's backends, chat where none is named.
-func backendAPI(backend string) (openai.API, error) {
-	switch backend {
-	case "", "openai-chat":
-		return openai.Chat, nil
-	case "vllm", "openai", "vllm-rlhf", "lmdeploy", "sglang", "scalellm", "llama.cpp":
-		return openai.Completions, nil
-	}
-	return "", fmt.Errorf("the backend %q asks for neither chat nor completions, or is not known (known: vllm, openai, openai-chat, sglang, lmdeploy, scalellm)", backend)
-}
-
-// whenOn reports whether a flag that --no- takes back is on.
-func whenOn(_ *translation, value string) bool { return value != "false" }
-
-// unlessNumber refuses every value but one.
-func unlessNumber(harmless float64) func(*translation, string) bool {
-	return func(_ *translation, value string) bool {
-		n, err := strconv.ParseFloat(value, 64)
-		return err != nil || n != harmless
+// registerHidden adds a flag that does nothing but call given.
+func registerHidden(c *kingpin.CmdClause, name string, takesValue bool, given kingpin.Action) {
+	f := c.Flag(name, "").Hidden().PreAction(given)
+	if takesValue {
+		f.String()
+	} else {
+		f.Bool()
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -13,8 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"github.com/prometheus/exporter-toolkit/web"
-	"golang.org/x/net/netutil"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/live"
 )
@@ -23,31 +20,20 @@ import (
 // was any before: the last requests would be missing in Prometheus.
 const linger = 20 * time.Second
 
-const (
-	maxConnections = 64 // so that strangers do not take the files of the load's own connections
-	maxScrapes     = 16 // at once; one more is answered with 503
-	readTimeout    = 10 * time.Second
-	writeTimeout   = 15 * time.Second
-	idleTimeout    = 2 * time.Minute
-)
-
 // serveMetrics serves a run's own metrics at an address until stop is called, and
 // then for one more scrape of whoever scraped before.
-func serveMetrics(ctx context.Context, m *live.Metrics, address, configFile string, stderr io.Writer) (stop func(), err error) {
+func serveMetrics(ctx context.Context, m *live.Metrics, address string, stderr io.Writer) (stop func(), err error) {
 	registry := prometheus.NewRegistry()
 	if err := registry.Register(m); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
-	}
-	if err := web.Validate(configFile); err != nil {
-		return nil, fmt.Errorf("--web.config.file: %w", err)
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("--web.listen-address: %w", err)
 	}
-	mux := http.NewServeMux()
 	scrapes := make(chan struct{}, 1)
-	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: maxScrapes})
+	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 16})
+	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		metrics.ServeHTTP(w, r)
 		select {
@@ -55,16 +41,10 @@ func serveMetrics(ctx context.Context, m *live.Metrics, address, configFile stri
 		default:
 		}
 	})
-	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	server := &http.Server{
-		Handler: mux, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
-		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug), // strangers must not write on the terminal
-	}
-	socket := false
-	flags := &web.FlagConfig{WebListenAddresses: &[]string{address}, WebSystemdSocket: &socket, WebConfigFile: &configFile}
+	server := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 15 * time.Second, IdleTimeout: 2 * time.Minute}
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := web.Serve(netutil.LimitListener(listener, maxConnections), server, flags, logger); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			fmt.Fprintf(stderr, "accelbench: serving metrics: %v\n", err)
 		}
 	})

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+)
+
+// repeatedFlag is a flag's value that names the flag in its errors. Given twice, the
+// last counts, as with vLLM's tool; kingpin alone would refuse it. A list grows.
+type repeatedFlag struct {
+	kingpin.Value
+	name  string
+	given bool
+}
+
+// acceptRepeats makes every flag of c a [repeatedFlag].
+func acceptRepeats(c *kingpin.CmdClause) {
+	for _, f := range c.Model().Flags {
+		c.GetFlag(f.Name).SetValue(&repeatedFlag{Value: f.Value, name: f.Name})
+	}
+}
+
+// Set implements kingpin.Value.
+func (v *repeatedFlag) Set(text string) error {
+	v.given = true
+	err := v.Value.Set(text)
+	if number := (*strconv.NumError)(nil); errors.As(err, &number) {
+		err = fmt.Errorf("%q is no number: %w", number.Num, number.Err)
+	}
+	if err != nil {
+		return fmt.Errorf("--%s: %w", v.name, err)
+	}
+	return nil
+}
+
+// IsCumulative makes kingpin take the flag again.
+func (v *repeatedFlag) IsCumulative() bool {
+	list, ok := v.Value.(interface{ IsCumulative() bool })
+	return v.given || ok && list.IsCumulative()
+}
+
+// IsBoolFlag makes kingpin take the flag without a value.
+func (v *repeatedFlag) IsBoolFlag() bool {
+	flag, ok := v.Value.(interface{ IsBoolFlag() bool })
+	return ok && flag.IsBoolFlag()
+}
+
+// joinValues writes what vLLM's argparse takes as kingpin takes it: several values after
+// one flag as the flag repeated, and a negative number as --flag=-1.
+func joinValues(args []string) []string {
+	several := []string{"--goodput", "--header", "--metadata"}
+	negative := regexp.MustCompile(`^-[0-9.]+$`)
+	var out []string
+	flag := ""
+	for _, word := range args {
+		switch last := len(out) - 1; {
+		case strings.HasPrefix(word, "--"):
+			flag = word
+		case negative.MatchString(word) && last >= 0 && out[last] == flag:
+			out[last] += "=" + word
+			continue
+		case slices.Contains(several, flag) && out[last] != flag && strings.ContainsAny(word, ":="):
+			out = append(out, flag)
+		}
+		out = append(out, word)
+	}
+	return out
+}
+
+// parsedFlag is the value of a flag whose text a function reads.
+type parsedFlag struct {
+	set  func(text string) error
+	many bool // given again it adds to a list
+}
+
+// Set implements kingpin.Value.
+func (p *parsedFlag) Set(text string) error { return p.set(text) }
+
+// String implements kingpin.Value.
+func (p *parsedFlag) String() string { return "" }
+
+// IsCumulative makes kingpin take the flag again.
+func (p *parsedFlag) IsCumulative() bool { return p.many }
+
+// parsed is a value that parse reads.
+func parsed[T any](into *T, parse func(string) (T, error)) *parsedFlag {
+	return &parsedFlag{set: func(text string) (err error) {
+		*into, err = parse(text)
+		return err
+	}}
+}
+
+// appended is a value that adds to a list what parse reads.
+func appended[T any](into *[]T, parse func(string) (T, error)) *parsedFlag {
+	return &parsedFlag{many: true, set: func(text string) error {
+		x, err := parse(text)
+		*into = append(*into, x)
+		return err
+	}}
+}
+
+// listed is a value of parts with commas between, each read by parse.
+func listed[T any](into *[]T, parse func(string) (T, error)) *parsedFlag {
+	return &parsedFlag{set: func(text string) error {
+		*into = nil
+		for part := range strings.SplitSeq(text, ",") {
+			x, err := parse(strings.TrimSpace(part))
+			if err != nil {
+				return err
+			}
+			*into = append(*into, x)
+		}
+		return nil
+	}}
+}
+
+// oneOf reads one of words.
+func oneOf(words ...string) func(string) (string, error) {
+	return func(text string) (string, error) {
+		if !slices.Contains(words, text) {
+			return "", fmt.Errorf("unknown %q: use one of %s", text, strings.Join(words, ", "))
+		}
+		return text, nil
+	}
+}
+
+// parseDuration reads 120s, or 120 as evalscope and vLLM write seconds.
+func parseDuration(text string) (time.Duration, error) {
+	if n, err := strconv.ParseFloat(text, 64); err == nil {
+		text = strconv.FormatFloat(n, 'f', -1, 64) + "s"
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is no duration such as 90s, 2m or 120 (seconds)", text)
+	}
+	return d, nil
+}
+
+// parseInstant reads 2026-03-04T05:06:07Z.
+func parseInstant(text string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, fmt.Errorf("%q is no time such as 2026-03-04T05:06:07Z", text)
+	}
+	return t, nil
+}
+
+// parseUsers reads a number of users.
+func parseUsers(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%q is no number above 0, nor a list of such", text)
+	}
+	return n, nil
+}
+
+// parseRate reads requests a second, or inf.
+func parseRate(text string) (float64, error) {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x > 0) {
+		return 0, fmt.Errorf("%q is no number above 0 (or inf), nor a list of such", text)
+	}
+	return x, nil
+}
+
+// parsePercentile reads a number between 0 and 100.
+func parsePercentile(text string) (float64, error) {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x > 0 && x < 100) {
+		return 0, fmt.Errorf("%q is no percentile between 0 and 100, nor a list of such", text)
+	}
+	return x, nil
+}
+
+// rangeRatio spreads the lengths of random prompts and answers.
+type rangeRatio struct{ Input, Output float64 }
+
+// parseRangeRatio reads a number, or vLLM's {"input": 0.5, "output": 0}.
+func parseRangeRatio(text string) (rangeRatio, error) {
+	var r rangeRatio
+	x, err := strconv.ParseFloat(text, 64)
+	if err == nil {
+		r = rangeRatio{x, x}
+	} else {
+		err = json.Unmarshal([]byte(text), &r)
+	}
+	if err != nil || !(min(r.Input, r.Output) >= 0 && max(r.Input, r.Output) < 1) || math.IsNaN(r.Input+r.Output) {
+		return r, fmt.Errorf(`%q is no number from 0 to below 1, nor {"input": 0.5, "output": 0}`, text)
+	}
+	return r, nil
+}

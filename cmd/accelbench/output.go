@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
+)
+
+// outputFlags say where a run's files go and what is shown meanwhile.
+type outputFlags struct {
+	folder                string
+	saveResult            bool
+	resultDir, resultFile string
+	metadata              map[string]string
+	quiet                 bool
+	webAddress            string
+	exporter, server      string
+	exporterHTTP          string // file with the HTTP client's configuration
+}
+
+func (o *outputFlags) register(c *kingpin.CmdClause) {
+	o.registerFolder(c)
+	c.Flag("save-result", "Also write vLLM's result file for each step.").BoolVar(&o.saveResult)
+	c.Flag("result-dir", "Its folder.").PlaceHolder("DIR").StringVar(&o.resultDir)
+	c.Flag("result-filename", "Its name.").PlaceHolder("FILE").StringVar(&o.resultFile)
+	o.registerSources(c)
+}
+
+// registerFolder adds where a run is kept, and what is kept with it.
+func (o *outputFlags) registerFolder(c *kingpin.CmdClause) {
+	o.metadata = map[string]string{}
+	c.Flag("output", "Folder in which each run makes its own.").Default("results").StringVar(&o.folder)
+	c.Flag("metadata", "Kept with the result; repeatable.").PlaceHolder("K=V").StringMapVar(&o.metadata)
+}
+
+// registerSources adds what is shown while a run goes, and sampled beside it.
+func (o *outputFlags) registerSources(c *kingpin.CmdClause) {
+	c.Flag("quiet", "Do not show progress.").BoolVar(&o.quiet)
+	c.Flag("web.listen-address", "Serve the run's own metrics there.").PlaceHolder("ADDR").StringVar(&o.webAddress)
+	registerExporter(c, &o.exporter, &o.exporterHTTP)
+	c.Flag("server-metrics", "The model server's metrics, or off. Default: /metrics.").PlaceHolder("URL").StringVar(&o.server)
+}
+
+// registerExporter adds where accelerator_exporter is, and how to talk to it.
+func registerExporter(c *kingpin.CmdClause, url, httpConfig *string) {
+	c.Flag("exporter", "accelerator_exporter's metrics, to sample the cards.").PlaceHolder("URL").StringVar(url)
+	c.Flag("exporter-http-config", "As --http-config, for the exporter.").PlaceHolder("FILE").StringVar(httpConfig)
+}
+
+// renderFlags say how a report is shown.
+type renderFlags struct {
+	formats     []string // those that were asked for
+	metrics     []string
+	percentiles []float64 // those that were asked for
+	goodput     []string
+}
+
+func (r *renderFlags) register(c *kingpin.CmdClause) {
+	r.registerFormat(c)
+	r.metrics = []string{"ttft", "tpot", "itl"}
+	metric := oneOf("ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue")
+	c.Flag("percentile-metrics", "Latencies in vLLM's block. Default: ttft,tpot,itl.").PlaceHolder("M,…").SetValue(listed(&r.metrics, metric))
+	c.Flag("metric-percentiles", "Percentiles beside 50 and 90. Default: 99.").PlaceHolder("P,…").SetValue(listed(&r.percentiles, parsePercentile))
+	c.Flag("goodput", "What a good request meets: ttft:500 tpot:50 itl:80 e2el:30000 (ms).").PlaceHolder("M:MS").StringsVar(&r.goodput)
+}
+
+// registerFormat adds what is printed.
+func (r *renderFlags) registerFormat(c *kingpin.CmdClause) {
+	all := append(show.FormatNames(), formatNone)
+	c.Flag("format", "What to print, a list of "+strings.Join(all, ", ")+".").PlaceHolder("F,…").SetValue(listed(&r.formats, oneOf(all...)))
+}
+
+// formatNone prints nothing.
+const formatNone = "none"
+
+// options are what a report must hold for all formats: evalscope's percentiles
+// among them.
+func (r *renderFlags) options() (result.Options, error) {
+	o := result.Options{Percentiles: []float64{50, 66, 75, 80, 90, 95, 98, 99}, Chosen: r.percentiles}
+	limits := map[string]*time.Duration{"ttft": &o.Goodput.TTFT, "tpot": &o.Goodput.TPOT, "itl": &o.Goodput.ITL, "e2el": &o.Goodput.E2E}
+	for _, text := range r.goodput {
+		name, limit, _ := strings.Cut(text, ":")
+		d, err := time.ParseDuration(limit + "ms")
+		if limits[name] == nil || err != nil || d <= 0 {
+			return o, fmt.Errorf("--goodput %s: give ttft, tpot, itl or e2el with its milliseconds, such as ttft:500", text)
+		}
+		*limits[name] = d
+	}
+	return o, nil
+}
+
+// inHead keeps in a run's head what a report of it is to hold, so that one that is
+// made again holds it too.
+func inHead(run *runlog.Run, o result.Options) {
+	if len(o.Chosen) > 0 {
+		run.Percentiles = o.Chosen
+	}
+	if o.Goodput.Any() {
+		run.Objectives = new(runlog.Objectives(o.Goodput))
+	}
+}
