@@ -89,7 +89,7 @@ func TestRateBehindARamp(t *testing.T) {
 		r.Started = r.Planned.Add(time.Duration(i) * 10 * time.Millisecond)
 	}
 	s = stepOf(t, Options{}, newMemlog("a").step(step, requests, false).over())
-	if all := strings.Join(s.Warnings, "\n"); !strings.Contains(all, "16.67 requests a second were sent of 20.00") {
+	if all := strings.Join(s.Warnings, "\n"); !strings.Contains(all, "requests of 19.9 s were sent in 21.9 s") {
 		t.Errorf("warnings %q", s.Warnings)
 	}
 }

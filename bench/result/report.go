@@ -203,8 +203,8 @@ type ServerSample struct {
 	Running    Gauge  `json:"running"`
 	Waiting    Gauge  `json:"waiting"`
 	CacheUsage Gauge  `json:"cache_usage"` // 0 to 1
-	// TTFT is the server's own histogram over the step, nil where it has none. Its
-	// percentiles are interpolated within buckets; it has no Std, Min and Max.
+	// TTFT is the growth of the server's own histogram, nil where it has none; of it only
+	// Count and Mean are known.
 	TTFT *Distribution `json:"ttft,omitempty"`
 	// TTFTOurs reports whether TTFT is of as many requests as Whole.Of(TTFT), within a
 	// percent or 1: only then one can be held against the other. Else others used the

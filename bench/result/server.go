@@ -4,7 +4,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -14,8 +13,6 @@ const (
 	// samplesForServer is how many samples of the server inside of a step it takes for a
 	// mean: two at its ends show it before and after the load.
 	samplesForServer = 3
-	// serverTTFT is the server's own histogram of the time to the first token.
-	serverTTFT = "time_to_first_token_seconds"
 	// modelLabel says which model a series of vLLM is of, by the first of its served names.
 	modelLabel = "model_name"
 )
@@ -26,27 +23,20 @@ type server struct {
 	asked   []string // names of the model that was asked for, none for any
 	model   string   // see [ServerSample.Model]
 	samples int
-	values  map[string]*series  // by name without vllm: and _total, of all engines
-	buckets map[float64]*series // of the TTFT, by upper bound
+	values  map[string]*series // by name without vllm: and _total, of all engines
 }
 
 func newServer(run runlog.Run) *server {
 	asked := slices.DeleteFunc([]string{run.Model, run.ModelPath}, func(name string) bool { return name == "" })
-	return &server{asked: asked, values: map[string]*series{}, buckets: map[float64]*series{}}
+	return &server{asked: asked, values: map[string]*series{}}
 }
 
 // add takes one scrape.
 func (v *server) add(at int64, all []runlog.Series) {
 	v.samples++
-	sums, engines, buckets := map[string]float64{}, map[string]float64{}, map[float64]float64{}
+	sums, engines := map[string]float64{}, map[string]float64{}
 	for _, s := range v.ofModel(all) {
 		name := strings.TrimSuffix(strings.TrimPrefix(s.Name, "vllm:"), "_total")
-		if name == serverTTFT+"_bucket" {
-			if le, err := strconv.ParseFloat(s.Labels["le"], 64); err == nil && !math.IsNaN(le) {
-				buckets[le] += s.Value
-			}
-			continue
-		}
 		sums[name] += s.Value
 		engines[name]++
 	}
@@ -54,18 +44,11 @@ func (v *server) add(at int64, all []runlog.Series) {
 		if strings.HasSuffix(name, "cache_usage_perc") {
 			sum /= engines[name]
 		}
-		addTo(v.values, name, at, sum)
+		if v.values[name] == nil {
+			v.values[name] = new(series)
+		}
+		v.values[name].add(at, sum)
 	}
-	for le, n := range buckets {
-		addTo(v.buckets, le, at, n)
-	}
-}
-
-func addTo[K comparable](all map[K]*series, key K, at int64, v float64) {
-	if all[key] == nil {
-		all[key] = new(series)
-	}
-	all[key].add(at, v)
 }
 
 // ofModel are the series of the model that was asked for, by one of the names it is known
@@ -120,13 +103,12 @@ func (v *server) mean(names ...string) *Mean {
 }
 
 // report is nil when the server was never sampled.
-func (v *server) report(w span, percentiles []float64) *ServerSample {
+func (v *server) report(w span) *ServerSample {
 	if v.samples == 0 {
 		return nil
 	}
 	s := &ServerSample{
 		Model:         v.model,
-		TTFT:          v.ttft(percentiles),
 		TPOT:          v.mean("request_time_per_output_token_seconds"),
 		ITL:           v.mean("inter_token_latency_seconds", "time_per_output_token_seconds"), // the older name is a gap's too
 		Queue:         v.mean("request_queue_time_seconds"),
@@ -134,55 +116,13 @@ func (v *server) report(w span, percentiles []float64) *ServerSample {
 		PrefixHits:    v.first("prefix_cache_hits", "gpu_prefix_cache_hits").growth(),
 		Preemptions:   v.first("num_preemptions").growth(),
 	}
+	if m := v.mean("time_to_first_token_seconds"); m != nil {
+		s.TTFT = &Distribution{Count: m.Count, Mean: m.Mean}
+	}
 	s.Running = v.first("num_requests_running").gauge(w, samplesForServer)
 	s.Waiting = v.first("num_requests_waiting").gauge(w, samplesForServer)
 	s.CacheUsage = v.first("kv_cache_usage_perc", "gpu_cache_usage_perc", "npu_cache_usage_perc").gauge(w, samplesForServer)
 	return s
-}
-
-// ttft is the histogram's growth over the step.
-func (v *server) ttft(percentiles []float64) *Distribution {
-	sum, count := v.first(serverTTFT+"_sum").growth(), v.first(serverTTFT+"_count").growth()
-	if sum == nil || count == nil {
-		return nil
-	}
-	if *count == 0 {
-		return &Distribution{}
-	}
-	d := &Distribution{Count: int64(*count), Mean: *sum / *count}
-	bounds := slices.Sorted(maps.Keys(v.buckets))
-	grown := make([]float64, len(bounds))
-	for i, le := range bounds {
-		growth := v.buckets[le].growth()
-		if growth == nil {
-			return nil
-		}
-		grown[i] = *growth
-	}
-	if len(bounds) > 0 && grown[len(grown)-1] == *count {
-		for _, p := range percentiles {
-			d.Percentiles = append(d.Percentiles, Percentile{p, bucketQuantile(bounds, grown, p)})
-		}
-	}
-	return d
-}
-
-// bucketQuantile is the percentile p of a cumulative histogram, on a line from one bound to
-// the next as Prometheus' histogram_quantile has it; the highest finite bound beyond that.
-func bucketQuantile(bounds, cumulative []float64, p float64) float64 {
-	rank := p / 100 * cumulative[len(cumulative)-1]
-	i, _ := slices.BinarySearch(cumulative, rank)
-	low, below := 0.0, 0.0
-	if i > 0 {
-		low, below = bounds[i-1], cumulative[i-1]
-	}
-	if math.IsInf(bounds[i], 1) {
-		return low
-	}
-	if cumulative[i] == below {
-		return bounds[i]
-	}
-	return low + (bounds[i]-low)*(rank-below)/(cumulative[i]-below)
 }
 
 // compare fills in whether the server's counts are of the requests in this report: within

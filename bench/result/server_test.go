@@ -16,11 +16,7 @@ import (
 func metrics(values map[string]float64) []runlog.Series {
 	var all []runlog.Series
 	for name, v := range values {
-		s := runlog.Series{Name: name, Value: v}
-		if base, le, ok := strings.Cut(name, "_le_"); ok {
-			s.Name, s.Labels = base, map[string]string{"le": le}
-		}
-		all = append(all, s)
+		all = append(all, runlog.Series{Name: name, Value: v})
 	}
 	return all
 }
@@ -30,7 +26,6 @@ func TestServer(t *testing.T) {
 	scrape := func(scale float64, engines int) []runlog.Series {
 		all := metrics(map[string]float64{
 			latency + "_sum": 3 * scale, latency + "_count": 10 * scale,
-			latency + "_bucket_le_0.1": 4 * scale, latency + "_bucket_le_0.5": 8 * scale, latency + "_bucket_le_+Inf": 10 * scale,
 			"vllm:gpu_cache_usage_perc":       0.25,
 			"vllm:prefix_cache_queries_total": 1000 * scale, "vllm:prefix_cache_hits_total": 200 * scale,
 			"vllm:gpu_prefix_cache_queries": 1000 * scale, "vllm:gpu_prefix_cache_hits": 200 * scale,
@@ -50,8 +45,7 @@ func TestServer(t *testing.T) {
 	}))
 	want := &ServerSample{
 		Running: Gauge{3, 8, 12}, CacheUsage: Gauge{3, 0.25, 0.25},
-		// Of 10 more, 4 are up to 0.1 s, 4 up to 0.5 s: the 5th is at 0.2 s, the 9th beyond.
-		TTFT: &Distribution{Count: 10, Mean: 0.3, Percentiles: []Percentile{{20, 0.05}, {50, 0.2}, {60, 0.3}, {90, 0.5}}},
+		TTFT: &Distribution{Count: 10, Mean: 0.3},
 		// The old names tell the same once more.
 		PrefixQueries: new(1000.0), PrefixHits: new(200.0), PrefixOurs: true, Preemptions: new(1.0),
 	}
@@ -80,15 +74,10 @@ func TestServerThatTellsLess(t *testing.T) {
 			map[string]float64{"vllm:prefix_cache_queries_total": 10, "vllm:prefix_cache_hits_total": 60, "vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1},
 			&ServerSample{PrefixHits: new(10.0)},
 		},
-		"buckets without the last": {
-			map[string]float64{"vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1, "vllm:" + latency + "_bucket_le_0.5": 0},
-			map[string]float64{"vllm:" + latency + "_sum": 5, "vllm:" + latency + "_count": 3, "vllm:" + latency + "_bucket_le_0.5": 1},
-			&ServerSample{TTFT: &Distribution{Count: 2, Mean: 2}},
-		},
 		"no request": {
 			map[string]float64{"vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1},
 			map[string]float64{"vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1},
-			&ServerSample{TTFT: &Distribution{}},
+			&ServerSample{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -164,18 +153,6 @@ func TestServerOfAKilledRun(t *testing.T) {
 	}
 	if all := strings.Join(stepOf(t, Options{}, log).Warnings, "\n"); strings.Contains(all, "other requests") {
 		t.Errorf("our own requests are taken for others': %s", all)
-	}
-}
-
-// TestServerWithABoundaryThatIsNoNumber: a server may export anything.
-func TestServerWithABoundaryThatIsNoNumber(t *testing.T) {
-	bucket := runlog.Series{Name: "vllm:time_to_first_token_seconds_bucket", Labels: map[string]string{"le": "NaN"}, Value: 1}
-	s := stepOf(t, Options{}, tenSeconds("a", func(l *memlog) {
-		l.sample(0, 0, runlog.SourceServer, bucket)
-		l.sample(0, 9*time.Second, runlog.SourceServer, bucket)
-	}))
-	if diff := cmp.Diff(&ServerSample{}, s.Server); diff != "" {
-		t.Errorf("server (-want +got):\n%s", diff)
 	}
 }
 

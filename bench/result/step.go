@@ -66,7 +66,7 @@ type stepData struct {
 	step     runlog.Step // summed over them
 	parts    []*part
 	requests []request // that were sent
-	curve    *curve
+	curve    curve
 	account  Account
 	checks   checker
 	failures failures
@@ -174,11 +174,11 @@ func (d *stepData) report(opts Options) Step {
 	s.Held = held(opts.limits, f)
 	d.cards.report(whole, openai.TargetName(d.parts[0].run.URL), &s)
 	d.joinDatasets(&s)
-	if s.Server = d.server.report(whole, opts.Percentiles); s.Server != nil {
+	if s.Server = d.server.report(whole); s.Server != nil {
 		s.Server.compare(len(d.requests), int(s.Whole.Of(TTFT).Count), &d.checks.Checks)
 	}
 	s.Checks = d.newChecks(whole, window, s.Server, opts)
-	s.ClientLimit, s.Short = d.clientLimit(&s), d.short(&s, window)
+	s.ClientLimit, s.Short = d.clientLimit(&s), d.short(&s)
 	s.Warnings = d.warnings(&s, opts, arrived, over)
 	return s
 }

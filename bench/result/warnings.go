@@ -163,23 +163,21 @@ func shortestObjective(all []Held) float64 {
 }
 
 // short says by how much the load was less than the step is named by, in a clause; empty
-// where it was not. A rate that chance made low is no fault, so it is held against when
-// the requests were due.
-func (d *stepData) short(s *Step, window span) string {
-	c := &s.Checks
+// where it was not. A rate is held against when the requests arrived.
+func (d *stepData) short(s *Step) string {
 	if level := s.Level(); level > 0 {
-		if c.Achieved >= minLoadShare*float64(level) {
+		if s.Checks.Achieved >= minLoadShare*float64(level) {
 			return ""
 		}
-		return fmt.Sprintf("%.1f of %d requests were in flight on the mean", c.Achieved, level)
+		return fmt.Sprintf("%.1f of %d requests were in flight on the mean", s.Checks.Achieved, level)
 	}
-	due := slices.Clone(sentIn(window, d.requests))
-	for i := range due {
-		due[i].start = due[i].due
-	}
-	slices.SortFunc(due, func(a, b request) int { return int(a.start - b.start) })
-	if s.Overloaded() || c.AchievedRate >= minLoadShare*min(c.ConfiguredRate, sendRate(due)) {
+	if s.Checks.ConfiguredRate == 0 || s.Overloaded() || len(d.requests) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.2f requests a second were sent of %.2f", c.AchievedRate, c.ConfiguredRate)
+	first, last := d.requests[0], d.requests[len(d.requests)-1]
+	took, due := float64(last.start-first.start), float64(last.due-first.due)
+	if due >= minLoadShare*took {
+		return ""
+	}
+	return fmt.Sprintf("requests of %.1f s were sent in %.1f s", due/perSecond, took/perSecond)
 }

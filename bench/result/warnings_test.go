@@ -91,7 +91,7 @@ func TestWarnings(t *testing.T) {
 		"a client that cannot keep up": {
 			change: paced(20 * time.Millisecond),
 			want: []string{
-				"The load was less than the step is named by: 8.33 requests a second were sent of 10.00.",
+				"The load was less than the step is named by: requests of 39.9 s were sent in 47.9 s.",
 				"The load generator was the limit: it sent requests 3990.0 ms late on the mean. Give it more cores, or use more machines.",
 			},
 		},

@@ -75,62 +75,59 @@ func concurrency(w span, requests []request) float64 {
 	return inFlight / float64(w.to-w.from)
 }
 
-// curve is how many requests were in flight at each instant: the instants at which they
-// were sent and over, each in order.
-type curve struct{ starts, ends []int64 }
+// curve is how many requests were in flight at each instant.
+type curve []change
 
-func newCurve(requests []request) *curve {
-	c := &curve{}
+// change is one request more in flight, or one less.
+type change struct {
+	at int64
+	by int
+}
+
+// newCurve counts a request that is over at the instant at which another is sent as over
+// first: it makes room for it.
+func newCurve(requests []request) curve {
+	var c curve
 	for i := range requests {
-		c.starts, c.ends = append(c.starts, requests[i].start), append(c.ends, requests[i].end)
+		c = append(c, change{requests[i].start, 1}, change{requests[i].end, -1})
 	}
-	slices.Sort(c.ends)
+	slices.SortFunc(c, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
 	return c
 }
 
 // whole is from the first request sent to the last one over.
-func (c *curve) whole() span {
-	if len(c.starts) == 0 {
+func (c curve) whole() span {
+	if len(c) == 0 {
 		return span{}
 	}
-	return span{c.starts[0], c.ends[len(c.ends)-1]}
-}
-
-// each calls f with every instant at which a request is sent, and how many are in flight
-// then, until it returns false. A request that is over at the instant at which another is
-// sent makes room for it.
-func (c *curve) each(f func(at int64, inFlight int) bool) {
-	ended := 0
-	for i, at := range c.starts {
-		for ended < len(c.ends) && c.ends[ended] <= at {
-			ended++
-		}
-		if !f(at, i+1-ended) {
-			return
-		}
-	}
+	return span{c[0].at, c[len(c)-1].at}
 }
 
 // reached is the first instant with so many in flight.
-func (c *curve) reached(level int) (instant int64, ok bool) {
-	c.each(func(at int64, n int) bool {
-		instant, ok = at, n >= level
-		return !ok
-	})
-	return instant, ok
+func (c curve) reached(level int) (instant int64, ok bool) {
+	inFlight := 0
+	for _, e := range c {
+		inFlight += e.by
+		if inFlight >= level {
+			return e.at, true
+		}
+	}
+	return 0, false
 }
 
 // peak is the most in flight at any instant of a window.
-func (c *curve) peak(w span) int {
-	started, _ := slices.BinarySearch(c.starts, w.from)
-	ended, _ := slices.BinarySearch(c.ends, w.from+1)
-	most := max(0, started-ended) // those that were in flight when it began
-	c.each(func(at int64, n int) bool {
-		if at >= w.from && at <= w.to {
-			most = max(most, n)
+func (c curve) peak(w span) int {
+	inFlight, most := 0, 0
+	for _, e := range c {
+		if e.at > w.to {
+			break
 		}
-		return at <= w.to
-	})
+		inFlight += e.by
+		if e.at <= w.from {
+			most = 0 // until the window has begun
+		}
+		most = max(most, inFlight)
+	}
 	return most
 }
 
