@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
 )
@@ -160,7 +161,7 @@ func (r *reader) readNode(s runlog.Series) {
 }
 
 func (r *reader) card(labels map[string]string) *Card {
-	id := CardID{Vendor: labels["vendor"], Device: labels["device"]}
+	id := CardID{Vendor: openai.Excerpt(labels["vendor"]), Device: openai.Excerpt(labels["device"])}
 	if r.cards[id] == nil {
 		r.cards[id] = &Card{CardID: id}
 	}
@@ -187,7 +188,7 @@ func (r *reader) readProcess(s runlog.Series) {
 	if err != nil {
 		return
 	}
-	id := processID{s.Labels["vendor"], pid}
+	id := processID{openai.Excerpt(s.Labels["vendor"]), pid}
 	p := r.processes[id]
 	if p == nil {
 		p = &Process{Vendor: id.vendor, PID: id.pid}
@@ -195,9 +196,8 @@ func (r *reader) readProcess(s runlog.Series) {
 	}
 	switch s.Name {
 	case "accelerator_process_memory_used_bytes":
-		r.card(s.Labels)
-		p.Name = s.Labels["process"]
-		p.Devices = append(p.Devices, s.Labels["device"])
+		p.Name = openai.Excerpt(s.Labels["process"])
+		p.Devices = append(p.Devices, r.card(s.Labels).Device)
 	case "accelerator_process_cpus_info":
 		p.cpus, p.mems = parseCPUs(s.Labels["cpus"]), parseCPUs(s.Labels["mems"])
 	case "accelerator_process_node_memory_bytes":

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/plaintext"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
 )
 
@@ -74,14 +73,14 @@ func (r *Result) Text(w io.Writer) error {
 	}
 	for _, p := range r.Processes {
 		who := fmt.Sprintf("%d %s, %s %s", p.PID, p.Name, p.Vendor, strings.Join(p.Devices, " "))
-		fmt.Fprintf(&b, "  %s: %s\n", plaintext.Line(who), p.Verdict.Text)
+		fmt.Fprintf(&b, "  %s: %s\n", who, p.Verdict.Text)
 		for _, remark := range p.Verdict.Remarks {
 			fmt.Fprintf(&b, "    %s\n", remark)
 		}
 	}
 	fmt.Fprintln(&b, "\nbinding:")
 	for _, remark := range r.Remarks {
-		fmt.Fprintf(&b, "  %s\n", plaintext.Line(remark))
+		fmt.Fprintf(&b, "  %s\n", remark)
 	}
 	if r.Binding != nil {
 		fmt.Fprintf(&b, "  numactl:    %s\n", r.Binding.Numactl)
@@ -115,7 +114,7 @@ func (r *Result) cardsOn(node *int) string {
 	var names []string
 	for _, c := range r.Cards {
 		if c.Node == nil && node == nil || c.Node != nil && node != nil && *c.Node == *node {
-			names = append(names, plaintext.Line(c.String()))
+			names = append(names, c.String())
 		}
 	}
 	return strings.Join(names, ", ")

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -47,7 +46,7 @@ func (r *Report) Notes() []string {
 	}
 	warn(!r.Complete, "A log has no end: its run was killed or still goes on, and the requests then in flight are not in the report.")
 	warn(r.ObjectivesDiffer, "The runs had different objectives, so no request is counted as good: give them with --goodput.")
-	warn(r.Damaged > 0, "%s of the logs could not be read, and what was in them is not in the report.", words.Counted(r.Damaged, "line"))
+	warn(r.Damaged > 0, "Lines of the logs that could not be read, so that what was in them is not in the report: %d.", r.Damaged)
 	return all
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -28,7 +27,7 @@ func (l level) middle() *result.Step { return l.steps[len(l.steps)/2] }
 
 func (l level) throughput() float64 { return l.middle().Whole.OutputThroughput }
 
-func (l level) heading() string { return words.Clean(l.load.Title()) }
+func (l level) heading() string { return clean(l.load.Title()) }
 
 // levels are the loads of a report, from the least to the most.
 func levels(steps []result.Step) []level {
@@ -77,7 +76,7 @@ func failedAnswer(r *result.Report) string {
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		for _, reason := range s.Account.Reasons() {
-			return words.Clean(fmt.Sprintf("No request succeeded. The first failure was %s: %s", reason, s.FailedAs[reason]))
+			return clean(fmt.Sprintf("No request succeeded. The first failure was %s: %s", reason, s.FailedAs[reason]))
 		}
 	}
 	return "No request succeeded."
@@ -115,7 +114,7 @@ func (l level) miss() string {
 	if least >= minGoodShare {
 		return ""
 	}
-	return words.Percent(least) + " of the requests met them"
+	return formatPercent(least) + " of the requests met them"
 }
 
 // peakAnswer names the load with the most output tokens, and the least load that came
@@ -128,7 +127,7 @@ func peakAnswer(r *result.Report, all []level) string {
 		return fmt.Sprintf("%s: %s.", peak.heading(), cost(r, peak))
 	case near.heading() != peak.heading():
 		return fmt.Sprintf("Most output at %s: %s. %s gave %s of that: %s.", peak.heading(), cost(r, peak),
-			near.heading(), words.Percent(near.throughput()/peak.throughput()), cost(r, near))
+			near.heading(), formatPercent(near.throughput()/peak.throughput()), cost(r, near))
 	case peak.heading() == all[len(all)-1].heading():
 		return fmt.Sprintf("Most output at %s: %s. It was the highest load: a higher one may give more.", peak.heading(), cost(r, peak))
 	}
@@ -142,7 +141,7 @@ func cost(r *result.Report, l level) string {
 	high := shown[len(shown)-1]
 	ms := func(key result.Key, p float64) string { return Milliseconds.Text(percentile(s.Whole.Of(key), p)) }
 	return fmt.Sprintf("%s requests/s, %s output tokens/s at TTFT %s ms (%s %s), TPOT %s ms (%s %s), %s failed",
-		words.Number(s.Whole.RequestThroughput), words.Number(s.Whole.OutputThroughput),
+		formatNumber(s.Whole.RequestThroughput), formatNumber(s.Whole.OutputThroughput),
 		ms(result.TTFT, median), percentileName(high), ms(result.TTFT, high),
-		ms(result.TPOT, median), percentileName(high), ms(result.TPOT, high), words.Percent(s.Account.FailureRatio()))
+		ms(result.TPOT, median), percentileName(high), ms(result.TPOT, high), formatPercent(s.Account.FailureRatio()))
 }

@@ -38,7 +38,7 @@ func TestWarningsOnce(t *testing.T) {
 		}
 	}
 	want := []string{
-		"! 1 line of the logs could not be read, and what was in them is not in the report.\n",
+		"! Lines of the logs that could not be read, so that what was in them is not in the report: 1.\n",
 		"! 16, 32, 200 (figures of 200): 7 of 1000 requests failed (0.7 %: timeout 7).\n",
 		"! 100: Late.\n",
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -59,9 +58,9 @@ func (u Unit) Scale() float64 { return units[u].scale }
 // Text writes a value in the unit that is shown, without naming it, and - for NaN.
 func (u Unit) Text(v float64) string {
 	if u == Count {
-		return words.Integer(v)
+		return formatCount(v)
 	}
-	return words.Number(v * u.Scale())
+	return formatNumber(v * u.Scale())
 }
 
 // Column is one figure of a step, or of a window of it.

@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
@@ -20,10 +19,10 @@ func CSV(w io.Writer, r *result.Report) error {
 		rows[0] = append(rows[0], c.Key)
 	}
 	for i := range r.Steps {
-		rows[1+i] = []string{words.Clean(r.Steps[i].Name)}
+		rows[1+i] = []string{clean(r.Steps[i].Name)}
 		for _, c := range reportColumns(r) {
 			cell, v := "", c.Value(&r.Steps[i], &r.Steps[i].Whole)*c.Unit.keyScale()
-			if words.Known(v) {
+			if isKnown(v) {
 				cell = strconv.FormatFloat(math.Round(v*1e6)/1e6, 'f', -1, 64)
 			}
 			rows[1+i] = append(rows[1+i], cell)

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
@@ -111,6 +110,6 @@ var unsafeInNames = regexp.MustCompile(`[^\pL\pN._-]`)
 // ._- alone, nothing at its start that hides the file or looks like a flag, and 80 bytes
 // at most. It is fallback where nothing of name is left.
 func FileName(name, fallback string) string {
-	name = strings.Trim(unsafeInNames.ReplaceAllString(words.Clean(name), "_"), "._-")
+	name = strings.Trim(unsafeInNames.ReplaceAllString(clean(name), "_"), "._-")
 	return cmp.Or(strings.ToValidUTF8(name[:min(len(name), maxNamePart)], ""), fallback)
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -58,7 +57,7 @@ func Page(w io.Writer, r *result.Report) error {
 	}
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		v.Steps = append(v.Steps, pageStep{words.Clean(s.Heading()), s.Warnings, Facts(s), stepTables(s)})
+		v.Steps = append(v.Steps, pageStep{clean(s.Heading()), s.Warnings, Facts(s), stepTables(s)})
 	}
 	var err error
 	if v.Pictures, err = pagePictures(r); err != nil {
@@ -130,7 +129,7 @@ func runFacts(r *result.Report) []Fact {
 func distinct(r *result.Report, value func(*runlog.Run) string) []string {
 	var all []string
 	for i := range r.Runs {
-		if v := words.Clean(value(&r.Runs[i])); v != "" && !slices.Contains(all, v) {
+		if v := clean(value(&r.Runs[i])); v != "" && !slices.Contains(all, v) {
 			all = append(all, v)
 		}
 	}

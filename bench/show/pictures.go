@@ -18,7 +18,6 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
@@ -220,7 +219,7 @@ func (p *Picture) addLine(q *plot.Plot, n int, c Column) error {
 func (l level) values(c Column) []float64 {
 	var values []float64
 	for _, s := range l.steps {
-		if v := c.Value(s, &s.Whole); words.Known(v) {
+		if v := c.Value(s, &s.Whole); isKnown(v) {
 			values = append(values, v*c.Unit.Scale())
 		}
 	}

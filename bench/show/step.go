@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -51,8 +50,8 @@ func Facts(s *result.Step) []Fact {
 func cleanFacts(all []Fact) []Fact {
 	var known []Fact
 	for _, f := range all {
-		if text := words.Clean(f.Text); text != "" {
-			known = append(known, Fact{words.Clean(f.Name), text})
+		if text := clean(f.Text); text != "" {
+			known = append(known, Fact{clean(f.Name), text})
 		}
 	}
 	return known
@@ -107,7 +106,7 @@ func promptsText(p *result.Prompts) string {
 	}
 	n := float64(p.Told)
 	return fmt.Sprintf("%s; of those not exact %s tokens were asked for on the mean, and %s counted by the server",
-		text, words.Number(float64(p.AimedTokens)/n), words.Number(float64(p.CountedTokens)/n))
+		text, formatNumber(float64(p.AimedTokens)/n), formatNumber(float64(p.CountedTokens)/n))
 }
 
 // stepTables are the figures of a step: of the whole of it beside its steady part, its
@@ -131,7 +130,7 @@ func rateTable(s *result.Step) Table {
 	t := Table{Caption: "Throughput", Head: []string{"", "whole", "steady"}}
 	for _, c := range rateColumns {
 		row := []string{c.Title(), c.Unit.Text(c.Value(s, &s.Whole)), steadyText(c, s)}
-		if row[1] != words.Unknown {
+		if row[1] != unknown {
 			t.Rows = append(t.Rows, row)
 		}
 	}
@@ -146,7 +145,7 @@ func steadyText(c Column, s *result.Step) string {
 func checkTable(s *result.Step) Table {
 	t := Table{Caption: "How far the figures can be trusted", Head: []string{"", "whole"}}
 	for _, c := range checkColumns {
-		if text := c.Unit.Text(c.Value(s, &s.Whole)); text != words.Unknown {
+		if text := c.Unit.Text(c.Value(s, &s.Whole)); text != unknown {
 			t.Rows = append(t.Rows, []string{c.Title(), text})
 		}
 	}
@@ -197,13 +196,13 @@ func cardTable(s *result.Step) Table {
 	t := Table{Caption: "Cards: mean/max, and the most memory used of all", Head: []string{
 		"card", "name", "serves", "NUMA node", "util. (%)", "power (W)", "temp. (°C)", "memory (GiB)",
 	}}
-	unserved := words.Unknown // of the cards that are not known to serve
+	unserved := unknown // of the cards that are not known to serve
 	if len(s.Serving()) > 0 {
 		unserved = "no"
 	}
 	for i := range s.Cards {
 		c := &s.Cards[i]
-		serves, node := unserved, words.Unknown
+		serves, node := unserved, unknown
 		if c.Serves {
 			serves = "yes"
 		}
@@ -212,7 +211,7 @@ func cardTable(s *result.Step) Table {
 		}
 		memory := gaugeText(c.MemoryUsed, c.MemoryUsed.Max/gibibyte, c.MemoryTotal.Max/gibibyte)
 		t.Rows = append(t.Rows, []string{
-			words.Clean(c.Vendor + " " + c.Device), cmp.Or(words.Clean(c.Name), words.Unknown), serves, node,
+			clean(c.Vendor + " " + c.Device), cmp.Or(clean(c.Name), unknown), serves, node,
 			meanMax(c.Utilization, 100), meanMax(c.Watts, 1), meanMax(c.Celsius, 1), memory,
 		})
 	}
@@ -224,9 +223,9 @@ func meanMax(g result.Gauge, times float64) string { return gaugeText(g, g.Mean*
 
 func gaugeText(g result.Gauge, first, second float64) string {
 	if g.Samples == 0 {
-		return words.Unknown
+		return unknown
 	}
-	return words.Number(first) + "/" + words.Number(second)
+	return formatNumber(first) + "/" + formatNumber(second)
 }
 
 // serverTable sets what the server's own metrics show beside the same measured here.
@@ -242,7 +241,7 @@ func serverTable(s *result.Step) Table {
 		times float64
 	}{{"running requests", v.Running, 1}, {"waiting requests", v.Waiting, 1}, {"KV cache used (%)", v.CacheUsage, 100}} {
 		if g.gauge.Samples > 0 {
-			t.Rows = append(t.Rows, []string{g.name, words.Number(g.gauge.Mean * g.times), words.Number(g.gauge.Max * g.times), ""})
+			t.Rows = append(t.Rows, []string{g.name, formatNumber(g.gauge.Mean * g.times), formatNumber(g.gauge.Max * g.times), ""})
 		}
 	}
 	for _, m := range []struct {
@@ -260,10 +259,10 @@ func serverTable(s *result.Step) Table {
 		}
 	}
 	if v.PrefixQueries != nil && v.PrefixHits != nil && *v.PrefixQueries > 0 {
-		t.Rows = append(t.Rows, []string{"prefix cache hits (%)", words.Number(100 * *v.PrefixHits / *v.PrefixQueries), "", Share.Text(cacheHits(s))})
+		t.Rows = append(t.Rows, []string{"prefix cache hits (%)", formatNumber(100 * *v.PrefixHits / *v.PrefixQueries), "", Share.Text(cacheHits(s))})
 	}
 	if v.Preemptions != nil {
-		t.Rows = append(t.Rows, []string{"preemptions", words.Integer(*v.Preemptions), "", ""})
+		t.Rows = append(t.Rows, []string{"preemptions", formatCount(*v.Preemptions), "", ""})
 	}
 	return t
 }

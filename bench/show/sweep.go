@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
@@ -93,7 +92,7 @@ func latencyTable(r *result.Report) Table {
 // sweepTable has a row for each step and those of the columns that some step knows.
 func sweepTable(r *result.Report, caption string, keys ...string) Table {
 	columns := slices.DeleteFunc(Pick(reportColumns(r), keys...), func(c Column) bool {
-		return !slices.ContainsFunc(r.Steps, func(s result.Step) bool { return words.Known(c.Value(&s, &s.Whole)) })
+		return !slices.ContainsFunc(r.Steps, func(s result.Step) bool { return isKnown(c.Value(&s, &s.Whole)) })
 	})
 	t := Table{Caption: caption, Head: []string{"step"}}
 	for _, c := range columns {
@@ -101,7 +100,7 @@ func sweepTable(r *result.Report, caption string, keys ...string) Table {
 	}
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		row := []string{words.Clean(s.Name)}
+		row := []string{clean(s.Name)}
 		for _, c := range columns {
 			row = append(row, c.Unit.Text(c.Value(s, &s.Whole)))
 		}

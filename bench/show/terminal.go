@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -63,10 +62,10 @@ func Head(w io.Writer, r *result.Report) error {
 	var l lines
 	for i := range r.Runs {
 		run := &r.Runs[i]
-		l.line("%s at %s (%s), %s, from %s on %s, accelbench %s", words.Clean(run.Model), words.Clean(run.URL), words.Clean(string(run.API)),
-			words.Clean(datasetText(run)), words.Clean(run.Host), run.Started.Format(time.DateTime), words.Clean(run.Version))
+		l.line("%s at %s (%s), %s, from %s on %s, accelbench %s", clean(run.Model), clean(run.URL), clean(string(run.API)),
+			clean(datasetText(run)), clean(run.Host), run.Started.Format(time.DateTime), clean(run.Version))
 		if run.Side != "" {
-			l.line("side %s", words.Clean(run.Side))
+			l.line("side %s", clean(run.Side))
 		}
 	}
 	return l.writeTo(w)
@@ -111,7 +110,7 @@ func (l *lines) objectives(r *result.Report) {
 func Checks(w io.Writer, s *result.Step) error {
 	var l lines
 	l.line("")
-	l.line("Checks, %s", words.Clean(s.Heading()))
+	l.line("Checks, %s", clean(s.Heading()))
 	for _, f := range Facts(s) {
 		l.line("  %-20s %s", f.Name, f.Text)
 	}
@@ -120,7 +119,7 @@ func Checks(w io.Writer, s *result.Step) error {
 		l.table(t)
 	}
 	for _, text := range s.Warnings {
-		l.line("! %s", words.Clean(text))
+		l.line("! %s", clean(text))
 	}
 	return l.writeTo(w)
 }

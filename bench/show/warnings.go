@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/words"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
@@ -23,7 +22,7 @@ var figures = regexp.MustCompile(`\([^)]*\)|[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?(?:[
 func Warnings(r *result.Report) []Warning {
 	var all []Warning
 	if len(r.NotRun) > 0 {
-		all = append(all, Warning{Text: words.Clean("Not run: " + strings.Join(r.NotRun, ", "))})
+		all = append(all, Warning{Text: clean("Not run: " + strings.Join(r.NotRun, ", "))})
 	}
 	for _, text := range r.Notes() {
 		all = append(all, Warning{Text: text})
@@ -38,7 +37,7 @@ func Warnings(r *result.Report) []Warning {
 				known[kind] = n
 				all = append(all, Warning{})
 			}
-			all[n].Text = words.Clean(text)
+			all[n].Text = clean(text)
 			all[n].Steps = append(all[n].Steps, i)
 		}
 	}
@@ -53,7 +52,7 @@ func (w Warning) String(r *result.Report) string {
 	}
 	names := make([]string, len(w.Steps))
 	for i, n := range w.Steps {
-		names[i] = words.Clean(r.Steps[n].Name)
+		names[i] = clean(r.Steps[n].Name)
 	}
 	if len(names) == 1 {
 		return names[0] + ": " + w.Text
