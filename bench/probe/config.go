@@ -1,11 +1,10 @@
 package probe
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,45 +14,44 @@ import (
 	"github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/transport"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
-// Spec is one probe as a user writes it, in the file or by flags. It must pass
-// Validate before it is of any use. Each field has a right value as an example.
+// Spec is one probe as a user writes it, in the file or by flags. It must pass Validate
+// before it is of any use.
 type Spec struct {
 	// Name is the label "target"; the URL's host:port by default.
-	Name string `yaml:"name" example:"chat-short"`
+	Name string `yaml:"name"`
 	// URL is the endpoint's base, with or without /v1, or the whole URL of its API.
-	URL string `yaml:"url" example:"http://127.0.0.1:8000"`
-	// API is what the URL tells by default, else chat.
-	API openai.API `yaml:"api" example:"chat"`
+	URL string `yaml:"url"`
+	// API is what the URL names by default, else chat.
+	API openai.API `yaml:"api"`
 	// Model is the first of /v1/models by default.
-	Model    string         `yaml:"model" example:"qwen2.5"`
-	Interval model.Duration `yaml:"interval" example:"30s"`
+	Model    string         `yaml:"model"`
+	Interval model.Duration `yaml:"interval"`
 	// Timeout bounds a whole request, IdleTimeout the silence after the first text.
-	Timeout     model.Duration `yaml:"timeout" example:"120s"`
-	IdleTimeout model.Duration `yaml:"idle_timeout" example:"30s"`
-	MaxTokens   int            `yaml:"max_tokens" example:"64"`
+	Timeout     model.Duration `yaml:"timeout"`
+	IdleTimeout model.Duration `yaml:"idle_timeout"`
+	MaxTokens   int            `yaml:"max_tokens"`
 	// At most one of Prompt, PromptFile and RandomInputTokens is set.
-	Prompt            string `yaml:"prompt" example:"\"Name three rivers.\""`
-	PromptFile        string `yaml:"prompt_file" example:"prompt.txt"`
-	RandomInputTokens int    `yaml:"random_input_tokens" example:"256"`
+	Prompt            string `yaml:"prompt"`
+	PromptFile        string `yaml:"prompt_file"`
+	RandomInputTokens int    `yaml:"random_input_tokens"`
 	// CacheFriendly keeps the prompt the same, so that a prefix cache may answer.
-	CacheFriendly bool                    `yaml:"cache_friendly" example:"false"`
-	HTTP          config.HTTPClientConfig `yaml:"http" example:"{authorization: {credentials_file: key}}"`
-	SLO           SLO                     `yaml:"slo" example:"{time_to_first_token: 2s}"`
-	// Devices names the cards that serve the target, by vendor, where they cannot
-	// be found through the listening process.
-	Devices map[string][]string `yaml:"devices" example:"{metax: [\"0\", \"1\"]}"`
+	CacheFriendly bool                    `yaml:"cache_friendly"`
+	HTTP          config.HTTPClientConfig `yaml:"http"`
+	SLO           SLO                     `yaml:"slo"`
+	// Devices names the cards that serve the target, by vendor, where they cannot be
+	// found through the listening process.
+	Devices map[string][]string `yaml:"devices"`
 }
 
 // SLO are objectives for one request; 0 means none.
 type SLO struct {
-	TimeToFirstToken   model.Duration `yaml:"time_to_first_token" example:"2s"`
-	TimePerOutputToken model.Duration `yaml:"time_per_output_token" example:"100ms"`
-	InterTokenLatency  model.Duration `yaml:"inter_token_latency" example:"500ms"`
-	RequestDuration    model.Duration `yaml:"request_duration" example:"20s"`
+	TimeToFirstToken   model.Duration `yaml:"time_to_first_token"`
+	TimePerOutputToken model.Duration `yaml:"time_per_output_token"`
+	InterTokenLatency  model.Duration `yaml:"inter_token_latency"`
+	RequestDuration    model.Duration `yaml:"request_duration"`
 }
 
 // Defaults of a Spec.
@@ -66,12 +64,10 @@ const (
 
 // Limits of a Spec: a probe is a sample of what users get, not a load.
 const (
-	minInterval     = 100 * time.Millisecond
-	maxTokens       = 1 << 17
-	maxRandomTokens = 1 << 17
-	maxConfigBytes  = 1 << 20
-	maxPromptBytes  = 1 << 20
-	maxLabelBytes   = 200
+	minInterval    = 100 * time.Millisecond
+	maxTokens      = 1 << 17 // of an answer, and of a prompt of random words
+	maxPromptBytes = 1 << 20
+	maxLabelBytes  = 200
 )
 
 // DefaultSpec returns a Spec with every default set.
@@ -83,13 +79,6 @@ func DefaultSpec() Spec {
 		MaxTokens:   DefaultMaxTokens,
 		HTTP:        config.DefaultHTTPClientConfig,
 	}
-}
-
-// UnmarshalYAML implements yaml.Unmarshaler: what is not written has its default.
-func (s *Spec) UnmarshalYAML(unmarshal func(any) error) error {
-	type plain Spec
-	*s = DefaultSpec()
-	return unmarshal((*plain)(s))
 }
 
 // String is the probe's name and nothing else: a Spec may hold credentials.
@@ -123,52 +112,47 @@ func (t Target) API() openai.API { return t.spec.API }
 // Devices are the cards configured to serve the target, by vendor.
 func (t Target) Devices() map[string][]string { return t.spec.Devices }
 
-// Validate returns the target that a Spec describes, with file names taken from
-// dir and files read. Its error is of type [Mistakes] and tells all that is wrong.
-// It makes the file names in what s.HTTP points to relative to dir, so it is called
-// once for a Spec. It takes 5 s for a file that hangs, and no longer than ctx.
-func (s Spec) Validate(ctx context.Context, dir string, read *Files) (Target, error) {
+// Validate returns the target that a Spec describes, with file names taken from dir. Its
+// error is of type [Mistakes] and names all that is wrong. It makes the file names in what
+// s.HTTP points to relative to dir, so it is called once for a Spec.
+func (s Spec) Validate(dir string) (Target, error) {
 	base, mistakes := s.endpoint()
 	if s.Name == "" && base != nil {
 		s.Name = openai.HostPort(base)
 	}
 	s.HTTP.SetDirectory(dir)
 	mistakes = append(mistakes, s.check()...)
-	unfit := s.unfitFiles(ctx, read)
-	mistakes = append(mistakes, unfit...)
 	t := Target{spec: s, base: base, prompt: s.Prompt}
 	switch {
 	case s.PromptFile != "":
 		var err error
-		if t.prompt, err = readPrompt(ctx, read, config.JoinDir(dir, s.PromptFile)); err != nil {
+		if t.prompt, err = readPrompt(config.JoinDir(dir, s.PromptFile)); err != nil {
 			mistakes = append(mistakes, Mistake{Field: "prompt_file", Text: err.Error()})
 		}
 	case s.Prompt == "" && s.RandomInputTokens == 0:
 		t.prompt = DefaultPrompt
 	}
-	if base != nil && len(unfit) == 0 && !slices.ContainsFunc(mistakes, func(m Mistake) bool { return m.Field == "http" }) {
-		if _, err := t.client(); err != nil {
-			mistakes = append(mistakes, Mistake{Field: s.clientField(err), Text: err.Error()})
-		}
-	}
 	if len(mistakes) > 0 {
 		return Target{}, mistakes
+	}
+	if _, err := t.client(); err != nil {
+		return Target{}, Mistakes{{Field: "http", Text: err.Error()}}
 	}
 	return t, nil
 }
 
-// endpoint is the URL's base; where it tells the API, that is taken.
+// endpoint is the URL's base; where it names the API, that is taken.
 func (s *Spec) endpoint() (*url.URL, Mistakes) {
 	if s.URL == "" {
-		return nil, Mistakes{mistake("url", "is missing")}
+		return nil, Mistakes{{Field: "url", Text: "is missing"}}
 	}
 	text, api, err := openai.ParseEndpoint(s.URL)
 	if err != nil {
-		return nil, Mistakes{mistake("url", "%v", err)}
+		return nil, Mistakes{{Field: "url", Text: err.Error()}}
 	}
 	base, err := openai.ParseBaseURL(text)
 	if err != nil {
-		return nil, Mistakes{mistake("url", "%v", err)}
+		return nil, Mistakes{{Field: "url", Text: err.Error()}}
 	}
 	switch {
 	case s.API == "" && api == "":
@@ -181,17 +165,7 @@ func (s *Spec) endpoint() (*url.URL, Mistakes) {
 	return base, nil
 }
 
-// clientField is the field that an error of making the HTTP client is about.
-func (s *Spec) clientField(err error) string {
-	for _, f := range s.files() {
-		if strings.Contains(err.Error(), f.Path) {
-			return f.Field
-		}
-	}
-	return "http"
-}
-
-// client makes the target's HTTP client; it fails when a file it names is not there.
+// client makes the target's HTTP client; it fails when a TLS file it names is not there.
 func (t Target) client() (*openai.Client, error) {
 	return openai.NewClient(openai.Config{BaseURL: t.base.String(), HTTP: t.spec.HTTP, UserAgent: "accelerator_exporter"})
 }
@@ -200,7 +174,13 @@ func (s *Spec) check() Mistakes {
 	var all Mistakes
 	refuse := func(bad bool, field, format string, args ...any) {
 		if bad {
-			all = append(all, mistake(field, format, args...))
+			all = append(all, Mistake{Field: field, Text: fmt.Sprintf(format, args...)})
+		}
+	}
+	prompts := 0
+	for _, set := range []bool{s.Prompt != "", s.PromptFile != "", s.RandomInputTokens != 0} {
+		if set {
+			prompts++
 		}
 	}
 	refuse(s.Name != "" && !isLabel(s.Name), "name", "must be 1 to %d bytes of printable text", maxLabelBytes)
@@ -210,16 +190,8 @@ func (s *Spec) check() Mistakes {
 	refuse(s.Timeout <= 0, "timeout", "must be more than 0")
 	refuse(s.IdleTimeout <= 0, "idle_timeout", "must be more than 0")
 	refuse(s.MaxTokens < 1 || s.MaxTokens > maxTokens, "max_tokens", "must be 1 to %d", maxTokens)
-	refuse(s.RandomInputTokens < 0 || s.RandomInputTokens > maxRandomTokens, "random_input_tokens", "must be 1 to %d", maxRandomTokens)
-	var prompts []string
-	for field, set := range map[string]bool{"prompt": s.Prompt != "", "prompt_file": s.PromptFile != "", "random_input_tokens": s.RandomInputTokens != 0} {
-		if set {
-			prompts = append(prompts, field)
-		}
-	}
-	if slices.Sort(prompts); len(prompts) > 1 {
-		all = append(all, Mistake{Field: prompts[len(prompts)-1], Text: "at most one of prompt, prompt_file and random_input_tokens may be set"})
-	}
+	refuse(s.RandomInputTokens < 0 || s.RandomInputTokens > maxTokens, "random_input_tokens", "must be 1 to %d", maxTokens)
+	refuse(prompts > 1, "prompt", "at most one of prompt, prompt_file and random_input_tokens may be set")
 	for vendor, devices := range s.Devices {
 		bad := slices.ContainsFunc(devices, func(device string) bool { return !isLabel(device) })
 		refuse(bad || !isLabel(vendor), "devices", "must be lists of device names by vendor")
@@ -230,7 +202,7 @@ func (s *Spec) check() Mistakes {
 		}
 	}
 	if err := s.HTTP.Validate(); err != nil {
-		all = append(all, Mistake{Field: "http", Text: err.Error()})
+		refuse(true, "http", "%v", err)
 	}
 	return all
 }
@@ -242,13 +214,50 @@ func isLabel(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
-func readPrompt(ctx context.Context, read *Files, path string) (string, error) {
-	text, err := read.Read(ctx, path, maxPromptBytes)
+func readPrompt(path string) (string, error) {
+	text, err := os.ReadFile(path)
 	switch {
-	case err != nil && !errors.Is(err, transport.ErrTooLarge):
+	case err != nil:
 		return "", err
-	case err != nil || text == "" || !utf8.ValidString(text):
+	case len(text) == 0 || len(text) > maxPromptBytes || !utf8.Valid(text):
 		return "", fmt.Errorf("%s must be 1 byte to 1 MiB of UTF-8 text", path)
 	}
-	return text, nil
+	return string(text), nil
+}
+
+// CheckFiles returns which files with credentials of the target's requests cannot be read
+// now, or are empty: they are read again for each request, and may come.
+func (t Target) CheckFiles() Mistakes {
+	var all Mistakes
+	check := func(field, path string) {
+		if path == "" {
+			return
+		}
+		text, err := os.ReadFile(path)
+		if err == nil && strings.TrimSpace(string(text)) == "" {
+			err = fmt.Errorf("%s is empty", path)
+		}
+		if err != nil {
+			all = append(all, Mistake{Field: "http." + field, Text: err.Error()})
+		}
+	}
+	h := t.spec.HTTP
+	if h.Authorization != nil {
+		check("authorization.credentials_file", h.Authorization.CredentialsFile)
+	}
+	if h.BasicAuth != nil {
+		check("basic_auth.username_file", h.BasicAuth.UsernameFile)
+		check("basic_auth.password_file", h.BasicAuth.PasswordFile)
+	}
+	if h.OAuth2 != nil {
+		check("oauth2.client_secret_file", h.OAuth2.ClientSecretFile)
+	}
+	if h.HTTPHeaders != nil {
+		for _, header := range h.HTTPHeaders.Headers {
+			for _, path := range header.Files {
+				check("http_headers", path)
+			}
+		}
+	}
+	return all
 }

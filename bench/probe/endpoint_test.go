@@ -310,9 +310,9 @@ func TestLog(t *testing.T) {
 	want := `level=warn target=a msg="probe failed" reason=connect status=0 detail=why request_id=id hint="does a server listen at 127.0.0.1:1?"
 level=warn target=a msg="probe failed" reason=http_5xx status=0 detail=why request_id=id
 level=info target=a msg="probe succeeds again"
-level=warn target=a msg="probe not sent" detail="open /key: no such file or directory" hint="the exporter's user must be able to read the file, a regular file of at most 64 KiB (certificates: 1 MiB); it is read again for each probe"
-level=warn target=a msg="probe failed" reason=http_4xx status=401 detail=why request_id=id hint="the server wants a key: --probe.api-key-file, or http.authorization.credentials_file in YAML"
-level=warn target=a msg="asking for the list of models failed" url=http://127.0.0.1:1/v1/models reason=http_5xx status=502 detail=
+level=warn target=a msg="probe not sent" detail="open /key: no such file or directory" hint="the exporter's user must be able to read the file; it is read again for each probe"
+level=warn target=a msg="probe failed" reason=http_4xx status=401 detail=why request_id=id hint="the server wants a key, or another one: --probe.api-key-file, or http.authorization.credentials_file in YAML"
+level=warn target=a msg="asking for the list of models failed" url=http://127.0.0.1:1/v1/models reason=http_5xx status=502 detail= hint="/v1/models names no model: name it with --probe.model, or model in YAML"
 `
 	if diff := cmp.Diff(want, output.String()); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)

@@ -34,10 +34,8 @@ type loop struct {
 	running  sync.WaitGroup
 
 	mu          sync.Mutex
-	model       string   // configured or learned; "" while not known
-	label       string   // of its series: the model, or otherModel
-	former      []string // labels of models that were learned before, whose counters stay; oldest first
-	last        Outcome  // zero before there was one
+	model       string  // configured or learned; "" while not known
+	last        Outcome // zero before there was one
 	lastSuccess Outcome
 	relearn     bool // the model was learned, and the last probe failed
 }
@@ -49,7 +47,6 @@ func newLoop(t Target, c client, m *metrics, logger log.Logger) *loop {
 		metrics: m,
 		logger:  log.With(logger, "target", t.Name()),
 		model:   t.spec.Model,
-		label:   t.spec.Model,
 	}
 }
 
@@ -58,23 +55,20 @@ func newLoop(t Target, c client, m *metrics, logger log.Logger) *loop {
 func (l *loop) takeOver(old *loop) {
 	learned := l.target.spec.Model == "" && old.target.spec.Model == ""
 	if learned && l.target.URL().String() == old.target.URL().String() {
-		l.model, l.label, l.former, l.relearn = old.model, old.label, old.former, old.relearn
-	}
-	for _, label := range slices.Concat(old.former, []string{old.label}) {
-		if label != "" && label != l.label && !slices.Contains(l.former, label) {
-			l.metrics.dropModel(l.target.Name(), label)
-		}
+		l.model, l.relearn = old.model, old.relearn
 	}
 	if l.model == old.model {
 		l.last, l.lastSuccess = old.last, old.lastSuccess
+	} else if old.model != "" {
+		l.metrics.dropModel(l.target.Name(), old.model)
 	}
 	l.metrics.dropObjectives(l.target)
 }
 
 // open makes the series of a target whose model is known, before l starts.
 func (l *loop) open() {
-	if l.label != "" {
-		l.metrics.open(l.target, l.label)
+	if l.model != "" {
+		l.metrics.open(l.target, l.model)
 	}
 	if l.target.spec.Model != "" {
 		l.metrics.dropUnknown(l.target.Name())
@@ -133,31 +127,72 @@ func (l *loop) run(ctx context.Context) {
 func (l *loop) skip() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.metrics.skipped.WithLabelValues(l.target.Name(), l.label).Inc()
+	l.metrics.skipped.WithLabelValues(l.target.Name(), l.model).Inc()
 }
 
 // probe sends one request, and asks for the model first where it must.
 func (l *loop) probe(ctx context.Context, planned time.Time) {
-	model, label, failure := l.learn(ctx)
+	model, failure := l.learn(ctx)
 	if failure != nil {
 		if unsent(failure) {
-			l.metrics.notSent(l.target, label)
+			l.metrics.notSent(l.target, model)
 		} else {
 			l.metrics.learnFailed(l.target, failure)
 		}
 		l.record(unlearned(l.target, failure))
 		return
 	}
-	gauge := l.metrics.inFlight.WithLabelValues(l.target.Name(), label)
+	gauge := l.metrics.inFlight.WithLabelValues(l.target.Name(), model)
 	gauge.Set(1)
 	defer gauge.Set(0)
 	trace := l.client.Stream(ctx, l.target.request(model, planned))
 	if unsent(trace.Failure) {
-		l.metrics.notSent(l.target, label)
+		l.metrics.notSent(l.target, model)
 	} else {
-		l.metrics.observe(l.target, label, trace)
+		l.metrics.observe(l.target, model, trace)
 	}
 	l.record(outcomeOf(l.target, trace))
+}
+
+// learn returns the model to ask for: the configured one, or the first that the endpoint
+// lists, asked again after a probe failed.
+func (l *loop) learn(ctx context.Context) (model string, _ *openai.Failure) {
+	l.mu.Lock()
+	model = l.model
+	ask := model == "" || l.relearn
+	l.mu.Unlock()
+	if !ask {
+		return model, nil
+	}
+	learned, failure := l.target.firstModel(ctx, l.client)
+	switch {
+	case failure != nil && model != "":
+		return model, nil // the completions may work although the list does not
+	case failure != nil:
+		return "", failure
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.model, l.relearn = learned, false
+	if learned != model {
+		l.metrics.dropUnknown(l.target.Name())
+		if model != "" {
+			l.metrics.dropState(l.target.Name(), model)
+		}
+		l.metrics.open(l.target, learned)
+	}
+	return learned, nil
+}
+
+// firstModel is the first that the endpoint lists.
+func (t Target) firstModel(ctx context.Context, c client) (string, *openai.Failure) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(t.spec.Timeout))
+	defer cancel()
+	models, failure := c.Models(ctx)
+	if failure != nil {
+		return "", failure
+	}
+	return models[0], nil
 }
 
 // request is one of a target's requests.
@@ -225,7 +260,7 @@ func (l *loop) status() Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return Status{
-		Target: l.target.Name(), URL: l.target.URL().String(), API: l.target.spec.API, Model: l.model, Label: l.label,
+		Target: l.target.Name(), URL: l.target.URL().String(), API: l.target.spec.API, Model: l.model,
 		Interval: time.Duration(l.target.spec.Interval), Last: l.last, LastSuccess: l.lastSuccess,
 	}
 }

@@ -107,7 +107,7 @@ func (m *metrics) dropModel(target, model string) {
 }
 
 // dropState removes the series of a model that a target no longer serves but for its
-// counters.
+// counters: the failure after which the server named another one is in them.
 func (m *metrics) dropState(target, model string) {
 	remove(prometheus.Labels{"target": target, "model": model}, m.latency, m.success, m.lastSuccess, m.inFlight, m.phases)
 }

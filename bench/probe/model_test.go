@@ -3,17 +3,13 @@ package probe
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-kit/log"
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/common/model"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
@@ -193,98 +189,6 @@ func TestKnownModelSurvivesABrokenList(t *testing.T) {
 			t.Errorf("series without a model although one is known: %v", unknown)
 		}
 	})
-}
-
-// renaming is an endpoint that calls its model something else each time it is asked, and
-// fails every probe, so that it is asked each time.
-func renaming(asked *int, slow time.Duration, probed chan<- string, goOn <-chan struct{}) fakeClient {
-	return fakeClient{
-		models: func(context.Context) ([]string, *openai.Failure) {
-			time.Sleep(slow)
-			*asked++
-			return []string{fmt.Sprint("model-", *asked)}, nil
-		},
-		stream: func(ctx context.Context, r openai.Request) *openai.Trace {
-			for range 2 {
-				select {
-				case probed <- r.Model:
-				case <-goOn:
-				case <-ctx.Done():
-				}
-			}
-			return failedTrace(r, openai.ReasonHTTP4xx)
-		},
-	}
-}
-
-// modelsOf are the known models of all series, and of those that are no counters.
-func modelsOf(all map[string]float64) (models, states []string) {
-	label := regexp.MustCompile(`model="([^"]*)"`)
-	for series := range all {
-		model := label.FindStringSubmatch(series)[1]
-		if model == "" {
-			continue // of instants before the first answer
-		}
-		models = append(models, model)
-		if !strings.Contains(series, "_total{") {
-			states = append(states, model)
-		}
-	}
-	sorted := func(s []string) []string { return slices.Compact(slices.Sorted(slices.Values(s))) }
-	return sorted(models), sorted(states)
-}
-
-// A server that calls its model something else every time makes series of a few names and
-// no more, also while probes are skipped; it is asked for what it serves all the same. After
-// a reload, for which there is somebody who looks, new names count again.
-func TestModelsAreBounded(t *testing.T) {
-	for _, slow := range []time.Duration{0, 45 * time.Second} {
-		t.Run(fmt.Sprint("questions take ", slow), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				const names = 100
-				asked, probed, goOn := 0, make(chan string), make(chan struct{})
-				target := makeTarget(t, func(s *Spec) { s.Model = ""; s.SLO.TimeToFirstToken = model.Duration(time.Second) })
-				p, l := fakeLoop(target, renaming(&asked, slow, probed, goOn))
-				var out logged
-				l.logger = log.NewLogfmtLogger(&out)
-				stop := running(t, p)
-				seen := map[string]bool{}
-				for i := range names {
-					if name := <-probed; name != fmt.Sprint("model-", i+1) {
-						t.Fatalf("%s is asked for", name)
-					}
-					if i < 20 || i == names-1 {
-						models, states := modelsOf(samples(t, p))
-						for _, m := range models {
-							seen[m] = true
-						}
-						if len(states) != 1 {
-							t.Fatalf("states of the models %v", states)
-						}
-					}
-					goOn <- struct{}{}
-				}
-				<-probed
-				if len(seen) != maxModels+1 || !seen[otherModel] {
-					t.Errorf("series of the models %v", seen)
-				}
-				if n := strings.Count(out.String(), "has named too many models"); n != 1 {
-					t.Errorf("%d warnings in the log:\n%s", n, out.String())
-				}
-				if s := l.status(); s.Label != otherModel || s.Model != fmt.Sprint("model-", names+1) {
-					t.Errorf("shown as %q of %q", s.Label, s.Model)
-				}
-				l.renew()
-				goOn <- struct{}{}
-				name := <-probed
-				models, _ := modelsOf(samples(t, p))
-				if l.status().Label != name || len(models) > keptModels+2 {
-					t.Errorf("after a reload %q counts as %q, beside %v", name, l.status().Label, models)
-				}
-				stop()
-			})
-		})
-	}
 }
 
 // The failure after which a server turns out to serve another model stays counted:

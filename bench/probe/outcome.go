@@ -1,11 +1,10 @@
 package probe
 
 import (
+	"context"
 	"net/http"
-	"slices"
 	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/transport"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
@@ -35,7 +34,11 @@ func outcomeOf(t Target, tr *openai.Trace) Outcome {
 
 // unlearned is how a question for the list of models ended.
 func unlearned(t Target, f *openai.Failure) Outcome {
-	return Outcome{At: time.Now(), Failure: f, Hint: t.hint(f)}
+	hint := t.hint(f)
+	if f.Status == http.StatusNotFound || hint == "" {
+		hint = "/v1/models names no model: name it with --probe.model, or model in YAML"
+	}
+	return Outcome{At: time.Now(), Failure: f, Hint: hint}
 }
 
 // Result is "success", a reason, or "not_sent".
@@ -59,6 +62,8 @@ func (o Outcome) Words() string {
 		return "success"
 	case !o.Sent():
 		return "not sent"
+	case o.RequestID == "":
+		return "no list of models: " + o.Failure.Reason.Words()
 	}
 	return o.Failure.Reason.Words()
 }
@@ -69,7 +74,6 @@ func unsent(f *openai.Failure) bool { return f != nil && (f.Unsent || f.Local) }
 
 // hint is what to do about a failure, "" where nothing can be said.
 func (t Target) hint(f *openai.Failure) string {
-	const flags = "--probe.api-key-file, or http.authorization.credentials_file in YAML"
 	switch {
 	case f == nil:
 		return ""
@@ -78,12 +82,9 @@ func (t Target) hint(f *openai.Failure) string {
 	case f.Unsent && t.spec.HTTP.OAuth2 != nil:
 		return "see http.oauth2: its files, token_url and what the token server says"
 	case f.Unsent:
-		return "the exporter's user must be able to read the file, a regular file of at most 64 KiB (certificates: 1 MiB); it is read again for each probe"
+		return "the exporter's user must be able to read the file; it is read again for each probe"
 	case f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden:
-		if slices.ContainsFunc(t.spec.files(), func(f transport.File) bool { return f.Field == "http.authorization.credentials_file" }) {
-			return "the server refuses the key in the file of " + flags
-		}
-		return "the server wants a key: " + flags
+		return "the server wants a key, or another one: --probe.api-key-file, or http.authorization.credentials_file in YAML"
 	case f.Status == http.StatusNotFound:
 		return "is the model's name right, and the URL's path? without a model the server's first is taken"
 	case f.Reason == openai.ReasonConnect:
@@ -92,4 +93,33 @@ func (t Target) hint(f *openai.Failure) string {
 		return "see http.tls_config (ca_file, cert_file, server_name), or is it a plain http:// server?"
 	}
 	return ""
+}
+
+// Single is what one probe outside any schedule showed.
+type Single struct {
+	Outcome
+	// Trace is nil when the model could not be learned, or when the client could not be
+	// made.
+	Trace *openai.Trace
+	// Missed are the target's objectives, and whether the request missed them.
+	Missed map[string]bool
+}
+
+// Once sends one request to a target, and asks for the model first where none is
+// configured. It counts nothing.
+func Once(ctx context.Context, t Target) Single {
+	c, err := t.client()
+	if err != nil {
+		return Single{Outcome: unlearned(t, &openai.Failure{Reason: openai.ReasonConnect, Detail: err.Error(), Unsent: true})}
+	}
+	defer c.CloseIdleConnections()
+	model := t.spec.Model
+	if model == "" {
+		var failure *openai.Failure
+		if model, failure = t.firstModel(ctx, c); failure != nil {
+			return Single{Outcome: unlearned(t, failure)}
+		}
+	}
+	trace := c.Stream(ctx, t.request(model, time.Now()))
+	return Single{Outcome: outcomeOf(t, trace), Trace: trace, Missed: t.missed(trace)}
 }

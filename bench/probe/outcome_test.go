@@ -68,18 +68,16 @@ func TestNotSent(t *testing.T) {
 	}
 }
 
-// The hint for a refused key names the flag and the field, for one that has a key
-// and for one that has none.
+// A hint names the flag and the field.
 func TestHints(t *testing.T) {
 	refused := &openai.Failure{Reason: openai.ReasonHTTP4xx, Status: http.StatusForbidden}
-	without := makeTarget(t, nil)
-	with := makeTarget(t, func(s *Spec) { s.HTTP.Authorization = &config.Authorization{CredentialsFile: "key"} })
+	target := makeTarget(t, nil)
 	for want, hint := range map[string]string{
-		"the server wants a key: --probe.api-key-file, or http.authorization.credentials_file in YAML":                   without.hint(refused),
-		"the server refuses the key in the file of --probe.api-key-file, or http.authorization.credentials_file in YAML": with.hint(refused),
-		"is the model's name right, and the URL's path? without a model the server's first is taken":                     with.hint(&openai.Failure{Status: http.StatusNotFound}),
-		"this machine has no descriptor, port or memory left":                                                            with.hint(&openai.Failure{Reason: openai.ReasonConnect, Local: true}),
-		"does a server listen at 127.0.0.1:1?":                                                                           with.hint(&openai.Failure{Reason: openai.ReasonConnect}),
+		"the server wants a key, or another one: --probe.api-key-file, or http.authorization.credentials_file in YAML": target.hint(refused),
+		"is the model's name right, and the URL's path? without a model the server's first is taken":                   target.hint(&openai.Failure{Status: http.StatusNotFound}),
+		"this machine has no descriptor, port or memory left":                                                          target.hint(&openai.Failure{Reason: openai.ReasonConnect, Local: true}),
+		"does a server listen at 127.0.0.1:1?":                                                                         target.hint(&openai.Failure{Reason: openai.ReasonConnect}),
+		"/v1/models names no model: name it with --probe.model, or model in YAML":                                      unlearned(target, &openai.Failure{Reason: openai.ReasonHTTP5xx}).Hint,
 	} {
 		if hint != want {
 			t.Errorf("hint %q, want %q", hint, want)

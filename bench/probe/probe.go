@@ -72,13 +72,11 @@ func (p *Prober) Apply(targets []Target) error {
 		l, stays := fresh[name]
 		if stays && reflect.DeepEqual(l.target, old.target) {
 			fresh[name] = old
-			old.renew()
 			continue
 		}
 		old.stop()
 		if stays {
 			l.takeOver(old)
-			l.renew()
 		} else {
 			p.metrics.drop(name)
 		}
@@ -132,7 +130,6 @@ func (p *Prober) Targets() []Target {
 // Status is the state of one target.
 type Status struct {
 	Target, URL, Model string // the model is "" while it is not known
-	Label              string // of the model's series: the model, or "other" where the server named too many
 	API                openai.API
 	Interval           time.Duration
 	Last, LastSuccess  Outcome // zero before there was one

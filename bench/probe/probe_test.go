@@ -39,7 +39,7 @@ func makeTarget(t testing.TB, change func(*Spec)) Target {
 	if change != nil {
 		change(&s)
 	}
-	target, err := s.Validate(t.Context(), t.TempDir(), new(Files))
+	target, err := s.Validate(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,8 +29,8 @@ func (t Target) text(nonce string) string {
 	return nonce + "\n" + body
 }
 
-// randomWords makes n words that are one token each in the usual vocabularies.
-// How many tokens the server counted is told by its usage.
+// randomWords makes n words that are about one token each; the usage says how many the
+// server counted.
 func randomWords(n int, seed string) string {
 	usual := dataset.Words()
 	h := fnv.New64a()

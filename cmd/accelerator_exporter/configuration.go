@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,7 +24,7 @@ type configuration struct {
 
 // configuration reads the flags and the file; it is called again to reload. The error
 // is a line for each mistake.
-func (s *settings) configuration(ctx context.Context) (configuration, error) {
+func (s *settings) configuration() (configuration, error) {
 	var c configuration
 	var wrong []error
 	if s.probe.URL != "" {
@@ -33,16 +32,16 @@ func (s *settings) configuration(ctx context.Context) (configuration, error) {
 		if s.apiKeyFile != "" {
 			spec.HTTP.Authorization = &config.Authorization{Type: "Bearer", CredentialsFile: s.apiKeyFile}
 		}
-		t, err := spec.Validate(ctx, "", &s.files)
+		t, err := spec.Validate("")
 		if mistakes := probe.Mistakes(nil); errors.As(err, &mistakes) {
 			wrong = append(wrong, withFlagNames(mistakes))
 		} else {
 			c.targets = append(c.targets, t)
-			c.unreadable = withFlagNames(t.CheckFiles(ctx, &s.files))
+			c.unreadable = withFlagNames(t.CheckFiles())
 		}
 	}
 	if s.configFile != "" {
-		file, err := probe.ReadFile(ctx, s.configFile, &s.files)
+		file, err := probe.ReadFile(s.configFile)
 		wrong = append(wrong, err, s.checkWithFlags(c.targets, file))
 		c.targets = append(c.targets, file.Targets...)
 		c.unreadable = append(c.unreadable, file.Unreadable...)

@@ -132,7 +132,7 @@ func (d *daemon) reloadOnHangup(ctx context.Context, hangup <-chan os.Signal) {
 func (d *daemon) reload(ctx context.Context) error {
 	d.reloadMu.Lock()
 	defer d.reloadMu.Unlock()
-	c, err := d.settings.configuration(ctx)
+	c, err := d.settings.configuration()
 	if err == nil {
 		err = d.prober.Apply(c.targets)
 	}

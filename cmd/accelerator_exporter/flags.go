@@ -34,8 +34,6 @@ type settings struct {
 	configFile  string
 	configCheck bool
 	probeOnce   bool
-
-	files probe.Files // reads what the configuration names
 }
 
 // vendorFlags are the flags of one vendor.

@@ -201,9 +201,6 @@ func newCollectorView(s collector.Status) collectorView {
 func newProbeView(s probe.Status) probeView {
 	v := probeView{Status: s, State: "none yet"}
 	v.Model = cmp.Or(s.Model, "not known yet")
-	if s.Label != "" && s.Label != s.Model {
-		v.Model = fmt.Sprintf("%s (series: model=%q, the server has named too many)", s.Model, s.Label)
-	}
 	if last := s.Last; !last.At.IsZero() {
 		v.At, v.State, v.Bad, v.Hint = timestamp(last.At), result(last), last.Failure != nil, last.Hint
 		if v.Bad {

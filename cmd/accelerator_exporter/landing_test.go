@@ -130,19 +130,6 @@ func TestLandingPageOfAHungTool(t *testing.T) {
 	}
 }
 
-// Where a server has named too many models, the page says which is probed and where it counts.
-func TestModelOnThePage(t *testing.T) {
-	for want, s := range map[string]probe.Status{
-		"not known yet": {},
-		"m":             {Model: "m", Label: "m"},
-		`m (series: model="other", the server has named too many)`: {Model: "m", Label: "other"},
-	} {
-		if got := newProbeView(s).Model; got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 // What tools and servers print is shown as text.
 func TestLandingPageEscapes(t *testing.T) {
 	const evil = "<script>alert(1)</script>"

@@ -33,7 +33,7 @@ func run(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, st
 		fmt.Fprintf(stderr, "accelerator_exporter: %v, try --help\n", err)
 		return 2
 	}
-	c, err := s.configuration(ctx)
+	c, err := s.configuration()
 	switch {
 	case s.configCheck:
 		return checkConfiguration(s, c, err, stdout, stderr)

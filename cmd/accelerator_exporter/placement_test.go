@@ -28,7 +28,7 @@ func TestOneNameOfAnEndpoint(t *testing.T) {
 	} {
 		spec := probe.DefaultSpec()
 		spec.URL = url
-		target, err := spec.Validate(t.Context(), "", new(probe.Files))
+		target, err := spec.Validate("")
 		if err != nil {
 			t.Fatal(err)
 		}
