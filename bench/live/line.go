@@ -117,8 +117,8 @@ func (l *Line) text() string {
 		fmt.Fprintf(&b, "/%d", s.Requests)
 	}
 	elapsed := time.Since(time.Unix(0, m.FirstSent.Load()))
-	fmt.Fprintf(&b, " requests, %.2f/s, %d failed", float64(succeeded)/max(elapsed.Seconds(), 1e-3), failed)
-	if left := l.left(elapsed, over); left >= time.Second {
+	fmt.Fprintf(&b, ", %.3g/s, %d failed", float64(succeeded)/max(elapsed.Seconds(), 1e-3), failed)
+	if left := l.left(elapsed, over); left >= time.Second && !m.SendingOver.Load() {
 		fmt.Fprintf(&b, ", %s left", left.Round(time.Second))
 	}
 	fmt.Fprintf(&b, ", %d in flight", m.InFlight.Load())
@@ -132,7 +132,7 @@ func (l *Line) text() string {
 }
 
 // left is the time the step will take yet by whichever limit comes first, if it goes on
-// as it went; 0 where that is not known, as while users start, and in the drain.
+// as it went; 0 where that is not known, as while users start.
 func (l *Line) left(elapsed time.Duration, over int64) time.Duration {
 	left := max(0, l.step.Duration-elapsed)
 	if l.step.Requests > 0 && over > 0 && elapsed > 2*l.step.RampUp {

@@ -20,7 +20,7 @@ import (
 // cut to its width. The rate is from the first request sent, however long prompts were
 // made before.
 func TestLine(t *testing.T) {
-	const text = "step 1 of 2, 8 users: 28801/28801 requests, 0.40/s, 1 failed, 0 in flight, 7 queued, TTFT p50 100ms p99 100ms"
+	const text = "step 1 of 2, 8 users: 28801/28801, 0.4/s, 1 failed, 0 in flight, 7 queued, TTFT p50 100ms p99 100ms"
 	for width, want := range map[int]string{
 		0:   text + "\n",
 		120: "\r" + text + strings.Repeat(" ", 119-len(text)) + "\n",
