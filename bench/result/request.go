@@ -27,8 +27,9 @@ type request struct {
 	prompt, output                      int   // tokens; 0 where nothing tells
 	failure                             openai.Reason
 	chunks                              int
-	// gaps are the times before each chunk of text, tokens what it brought, nil where
-	// nothing tells; varints, as a long run has many millions of them.
+	// gaps are the times before each chunk of text, as varints of what is more than the one
+	// before: a long run has many millions of them. tokens are what each brought, nil where
+	// nothing tells.
 	gaps, tokens []byte
 }
 
@@ -56,11 +57,13 @@ func newRequest(r *runlog.Request) request {
 }
 
 func (q *request) addChunks(chunks []openai.Chunk) {
-	before, told := time.Duration(0), false
+	var before, last time.Duration // the chunk before, and its gap
+	told := false
 	numbers := make([]byte, 0, (len(chunks)+1)*usualGapBytes)
 	for _, c := range chunks {
-		numbers = binary.AppendVarint(numbers, int64(c.At-before))
-		before = c.At
+		gap := c.At - before
+		numbers = binary.AppendVarint(numbers, int64(gap-last))
+		before, last = c.At, gap
 		told = told || c.Tokens != 0
 	}
 	q.gaps = bytes.Clone(numbers)
@@ -89,9 +92,11 @@ func orNone(d time.Duration, ok bool) int64 {
 func (q *request) chunkGaps() iter.Seq2[int64, int64] {
 	return func(yield func(gap, tokens int64) bool) {
 		gaps, tokens := q.gaps, q.tokens
+		gap := int64(0)
 		for len(gaps) > 0 {
-			gap, n := binary.Varint(gaps)
+			more, n := binary.Varint(gaps)
 			gaps = gaps[n:]
+			gap += more
 			count := int64(0)
 			if len(tokens) > 0 {
 				count, n = binary.Varint(tokens)
