@@ -29,14 +29,14 @@ func TestAsRun(t *testing.T) {
 		logs []*memlog
 		want outcome
 	}{
-		"as the run":          {Options{AsRun: true}, []*memlog{log("a", second, 99.9, 75)}, outcome{Objectives{TTFT: time.Second}, false, []float64{99.9, 75}}},
-		"an old log":          {Options{AsRun: true}, []*memlog{log("a", nil)}, outcome{Chosen: []float64{99}}},
-		"machines that agree": {Options{AsRun: true}, []*memlog{log("a", second), log("b", second)}, outcome{Objectives{TTFT: time.Second}, false, []float64{99}}},
+		"as the run":          {Options{}, []*memlog{log("a", second, 99.9, 75)}, outcome{Objectives{TTFT: time.Second}, false, []float64{99.9, 75}}},
+		"an old log":          {Options{}, []*memlog{log("a", nil)}, outcome{Chosen: []float64{99}}},
+		"machines that agree": {Options{}, []*memlog{log("a", second), log("b", second)}, outcome{Objectives{TTFT: time.Second}, false, []float64{99}}},
 		"machines that do not": {
-			Options{AsRun: true}, []*memlog{log("a", second), log("b", two)}, outcome{Differ: true, Chosen: []float64{99}},
+			Options{}, []*memlog{log("a", second), log("b", two)}, outcome{Differ: true, Chosen: []float64{99}},
 		},
 		"given ones come first": {
-			Options{AsRun: true, Goodput: Objectives{E2E: time.Minute}, Chosen: []float64{90}},
+			Options{Goodput: Objectives{E2E: time.Minute}, Chosen: []float64{90}},
 			[]*memlog{log("a", second, 99.9)}, outcome{Objectives{E2E: time.Minute}, false, []float64{90}},
 		},
 	} {

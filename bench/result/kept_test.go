@@ -27,7 +27,7 @@ var keptLogs = map[string]string{
 func TestKeptLogs(t *testing.T) {
 	for name, log := range keptLogs {
 		t.Run(name, func(t *testing.T) {
-			r, err := Read(Options{AsRun: true}, log)
+			r, err := Read(Options{}, log)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,7 +3,6 @@ package result
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,14 +79,8 @@ type Held struct {
 	Known bool    // false without a sample
 }
 
-// minNear is the share of a limit within which a figure is near it.
-const minNear = 0.05
-
 // Missed reports whether the figure is over its limit.
 func (h Held) Missed() bool { return h.Value > h.Limit.Limit }
-
-// Near reports whether another run may well tell otherwise.
-func (h Held) Near() bool { return math.Abs(h.Value-h.Limit.Limit) <= minNear*h.Limit.Limit }
 
 // Excess is the figure over its limit: 1 is as much as is allowed.
 func (h Held) Excess() float64 { return h.Value / h.Limit.Limit }

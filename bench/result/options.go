@@ -11,26 +11,23 @@ type Options struct {
 	// Percentiles to give, each above 0 and below 100; 50, 90, 95, 99 when empty.
 	// The median is always among them.
 	Percentiles []float64
-	// Chosen are percentiles that were asked for, 99 when empty: tables show them
-	// beside 50 and 90. They need not be among Percentiles.
-	Chosen  []float64
+	// Chosen are percentiles that were asked for, those of the run or else 99 when empty:
+	// tables show them beside 50 and 90. They need not be among Percentiles.
+	Chosen []float64
+	// Goodput is what a good request meets, what the run had when empty.
 	Goodput Objectives
-	// AsRun takes from the logs what is not given here: the objectives and the chosen
-	// percentiles that the run had.
-	AsRun  bool
+
 	limits []runlog.Limit // those of the search that chose the steps
 }
 
 // settled are the options with what the runs tell and nobody gave; differ is true where
 // the runs had different objectives, which are then none.
 func (o Options) settled(runs []runlog.Run) (all Options, differ bool, err error) {
-	if o.AsRun {
-		if len(o.Chosen) == 0 {
-			o.Chosen = runs[0].Percentiles
-		}
-		if !o.Goodput.Any() {
-			o.Goodput, differ = objectivesOf(runs)
-		}
+	if len(o.Chosen) == 0 {
+		o.Chosen = runs[0].Percentiles
+	}
+	if !o.Goodput.Any() {
+		o.Goodput, differ = objectivesOf(runs)
 	}
 	if len(runs) == 1 && runs[0].Capacity != nil {
 		o.limits = runs[0].Capacity.Objectives

@@ -186,18 +186,3 @@ func notRun(r runlog.Run, steps []Step) []string {
 	}
 	return left
 }
-
-// Follower makes reports of logs that grow.
-type Follower struct {
-	opts  Options
-	paths []string
-}
-
-// Follow follows the logs at paths.
-func Follow(opts Options, paths ...string) (*Follower, error) {
-	_, err := runlog.Find(paths...)
-	return &Follower{opts, paths}, err
-}
-
-// Report is of the logs as they are now.
-func (f *Follower) Report() (*Report, error) { return Read(f.opts, f.paths...) }

@@ -59,21 +59,15 @@ type Step struct {
 	// FailedAs is what the first failure of each reason said: the HTTP status and
 	// the server's or the system's own words.
 	FailedAs map[openai.Reason]string
-	// LocalFailures failed for want of this machine's own means: files, ports.
-	LocalFailures int
-	// Unreached is how many requests in a row, at the step's end, did not come as far as
-	// the server. Lost counts those too whose answer was cut, Silent those that got no text
-	// within their time.
-	Unreached, Lost, Silent int
-	Stop                    runlog.Stop // empty when the log ended before the step did
-	Whole                   Figures     // of the whole step, ramp and drain included
+	// Silent is how many requests in a row, at the step's end, did not come as far as the
+	// server or got no text within their time.
+	Silent int
+	Stop   runlog.Stop // empty when the log ended before the step did
+	Whole  Figures     // of the whole step, ramp and drain included
 	// Steady is without ramp and drain, see [Window]. Nil when the load never was
 	// steady, with the reason in NotSteady, a clause such as "no request succeeded".
 	Steady    *Figures
 	NotSteady string
-	// SteadyTakes is how many requests it takes to be steady, where their number is why
-	// the step was not; else 0.
-	SteadyTakes int
 	// Chosen are the report's.
 	Chosen []float64
 	// Checks say how far the figures can be trusted.

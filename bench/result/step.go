@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -67,9 +68,11 @@ type stepData struct {
 	parts    []*part
 	requests []request // that were sent
 	curve    curve
-	account  Account
-	checks   checker
-	failures failures
+	// arrived are the requests of an open loop, over those that were over when the last
+	// of them arrived.
+	arrived, over int
+	checks        checker
+	failures      failures
 	// What more than one sampled is taken from the first that did: they looked at the
 	// same cards and the same server.
 	cards      *cards
@@ -142,36 +145,17 @@ func (d *stepData) sample(p *part, s *runlog.Sample) {
 
 // report makes the figures. Nothing can be added afterwards.
 func (d *stepData) report(opts Options) Step {
-	slices.SortStableFunc(d.requests, func(a, b request) int { return int(a.start - b.start) })
+	slices.SortStableFunc(d.requests, func(a, b request) int { return cmp.Compare(a.start, b.start) })
 	d.curve = newCurve(d.requests)
+	s := Step{Step: d.step, Machines: len(d.parts), Stop: d.stop(), Silent: d.failures.silent, Chosen: opts.Chosen}
 	for _, p := range d.parts {
-		d.account.join(p.account)
+		s.Account.join(p.account)
 	}
-	d.account.Mismatch = d.mismatch()
-	s := Step{
-		Step: d.step, Machines: len(d.parts), Account: d.account, Stop: d.stop(), Chosen: opts.Chosen,
-		LocalFailures: d.failures.local, Unreached: d.failures.unreached, Lost: d.failures.lost, Silent: d.failures.silent,
-	}
+	s.Account.Mismatch = d.mismatch()
 	if len(d.failures.saying) > 0 {
 		s.FailedAs = d.failures.saying
 	}
-	whole := d.curve.whole()
-	s.Whole = d.figures(whole, opts)
-	window, f := whole, &s.Whole
-	steady, why, takes := d.steadyWindow()
-	arrived, over, tooMuch := 0, 0, false
-	if why == "" {
-		if arrived, over, tooMuch = d.overload(); tooMuch {
-			why = pileUp
-		}
-	}
-	s.NotSteady, s.SteadyTakes = why, takes
-	if why == "" {
-		s.Steady = new(d.figures(steady, opts))
-		window, f = steady, s.Steady
-		s.Whole.PeakOutputThroughput = max(s.Whole.PeakOutputThroughput, s.Steady.PeakOutputThroughput) // its seconds begin elsewhere
-	}
-	s.Held = held(opts.limits, f)
+	whole, window := d.addFigures(&s, opts)
 	d.cards.report(whole, openai.TargetName(d.parts[0].run.URL), &s)
 	d.joinDatasets(&s)
 	if s.Server = d.server.report(whole); s.Server != nil {
@@ -179,8 +163,27 @@ func (d *stepData) report(opts Options) Step {
 	}
 	s.Checks = d.newChecks(whole, window, s.Server, opts)
 	s.ClientLimit, s.Short = d.clientLimit(&s), d.short(&s)
-	s.Warnings = d.warnings(&s, opts, arrived, over)
+	s.Warnings = d.warnings(&s, opts)
 	return s
+}
+
+// addFigures fills in the figures of the whole step and of its steady window, which is the
+// whole step where there is none.
+func (d *stepData) addFigures(s *Step, opts Options) (whole, window span) {
+	whole = d.curve.whole()
+	s.Whole = d.figures(whole, opts)
+	window, s.NotSteady = d.steadyWindow()
+	if s.NotSteady == "" && d.overloaded() {
+		s.NotSteady = pileUp
+	}
+	if s.NotSteady != "" {
+		s.Held = held(opts.limits, &s.Whole)
+		return whole, whole
+	}
+	s.Steady = new(d.figures(window, opts))
+	s.Held = held(opts.limits, s.Steady)
+	s.Whole.PeakOutputThroughput = max(s.Whole.PeakOutputThroughput, s.Steady.PeakOutputThroughput) // its seconds begin elsewhere
+	return whole, window
 }
 
 // stop is why the step stopped: of several machines the least usual reason, and
@@ -234,32 +237,22 @@ func (d *stepData) joinDatasets(s *Step) {
 // failures are what is kept of failed requests.
 type failures struct {
 	saying map[openai.Reason]string // what the first of each reason said
-	local  int
-	// See the fields of Step.
-	unreached, lost, silent int
+	local  int                      // for want of this machine's own means: files, ports
+	silent int                      // see [Step.Silent]
 }
 
 func (f *failures) add(failure *openai.Failure) {
-	var why openai.Reason
-	if failure != nil {
-		why = failure.Reason
+	f.silent++
+	if failure == nil || failure.Reason != openai.ReasonTimeoutFirstToken && !failure.Reason.Unreached() {
+		f.silent = 0
 	}
-	inARow := func(n int, continues bool) int {
-		if continues {
-			return n + 1
-		}
-		return 0
-	}
-	unreached := why.Unreached()
-	f.unreached = inARow(f.unreached, unreached)
-	f.lost = inARow(f.lost, unreached || why == openai.ReasonTruncated)
-	f.silent = inARow(f.silent, unreached || why == openai.ReasonTimeoutFirstToken)
-	if failure == nil || why == openai.ReasonCanceled {
+	if failure == nil || failure.Reason == openai.ReasonCanceled {
 		return
 	}
 	if failure.Local {
 		f.local++
 	}
+	why := failure.Reason
 	if _, known := f.saying[why]; !known {
 		f.saying[why] = strings.TrimPrefix(strings.TrimPrefix(failure.Error(), string(why)), ": ")
 	}

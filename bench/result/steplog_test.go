@@ -11,7 +11,7 @@ import (
 // TestNewStep: a step's figures are the same from its records as from its log.
 func TestNewStep(t *testing.T) {
 	const log = "testdata/sweep.jsonl"
-	r, err := Read(Options{AsRun: true}, log)
+	r, err := Read(Options{}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestNewStep(t *testing.T) {
 	}
 	logs := kept.stepLogs()
 	for i, want := range r.Steps {
-		if diff := cmp.Diff(want, NewStep(Options{AsRun: true}, logs[i])); diff != "" {
+		if diff := cmp.Diff(want, NewStep(Options{}, logs[i])); diff != "" {
 			t.Errorf("step %d (-read +made):\n%s", i, diff)
 		}
 	}

@@ -24,9 +24,8 @@ const (
 	slackOthers     = 1                // request
 )
 
-// warnings say what makes the figures of a step doubtful, the gravest first. arrived and
-// over are the requests of a step whose server was overloaded.
-func (d *stepData) warnings(s *Step, opts Options, arrived, over int) []string {
+// warnings say what makes the figures of a step doubtful, the gravest first.
+func (d *stepData) warnings(s *Step, opts Options) []string {
 	var all []string
 	warn := func(applies bool, format string, args ...any) {
 		if applies {
@@ -44,7 +43,7 @@ func (d *stepData) warnings(s *Step, opts Options, arrived, over int) []string {
 		warn(true, "No request was sent: there are no figures, so see why the step stopped, and run again.")
 		return all
 	}
-	warn(s.Overloaded(), "Only %d requests were over of %d that arrived while all were sent: latencies grow for as long as the load lasts, so lower the rate.", over, arrived)
+	warn(s.Overloaded(), "Only %d requests were over of %d that arrived while all were sent: latencies grow for as long as the load lasts, so lower the rate.", d.over, d.arrived)
 	warn(s.NotSteady != "" && !s.Overloaded(), "The load never was steady, as %s: all figures are of the whole step, ramp and drain included, so run a longer one.", s.NotSteady)
 	warn(s.Short != "", "The load was less than the step is named by: %s.", s.Short)
 	warn(s.ClientLimit != "", "The load generator was the limit: %s. Give it more cores, or use more machines.", s.ClientLimit)
@@ -134,8 +133,8 @@ func (d *stepData) clientLimit(s *Step) string {
 	back := d.checks.lastLags.Seconds() / float64(max(1, d.checks.answers))
 	late := s.Whole.Of(Lateness).Mean
 	switch {
-	case s.LocalFailures > 0:
-		return fmt.Sprintf("%d requests failed as it had no more files or ports for connections", s.LocalFailures)
+	case d.failures.local > 0:
+		return fmt.Sprintf("%d requests failed as it had no more files or ports for connections", d.failures.local)
 	case own && tooLong(lag, s.Whole.median(ITL)):
 		return fmt.Sprintf("it read what had arrived %.1f ms late (p99), and took its own time for that of the arrival", 1000*lag)
 	case tooLong(back, s.Whole.median(E2E)):

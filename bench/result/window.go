@@ -131,36 +131,29 @@ func (c curve) peak(w span) int {
 	return most
 }
 
-// steadyWindow is the part of a step without ramp and drain, or why there is none: a
-// clause, and how many requests it would take where their number is why.
-func (d *stepData) steadyWindow() (w span, why string, takes int) {
+// steadyWindow is the part of a step without ramp and drain, or why there is none, in a
+// clause.
+func (d *stepData) steadyWindow() (w span, why string) {
 	level, least := d.step.Level(), max(minSteadyRequests, d.step.Level())
 	reached, atLevel := d.curve.reached(level)
 	warm, last := d.ends()
 	switch {
 	case len(d.requests) == 0:
-		return w, "no request was sent", 0
+		return w, "no request was sent"
 	case level > 0 && !atLevel:
-		return w, fmt.Sprintf("never more than %d of %d requests were in flight at once", d.curve.peak(d.curve.whole()), level), 0
+		return w, fmt.Sprintf("never more than %d of %d requests were in flight at once", d.curve.peak(d.curve.whole()), level)
 	case level > 0:
-		w.from = reached
+		warm = reached
 	case d.step.Arrival == runlog.ArrivalBurst:
-		return w, "all requests were sent at once", 0
+		return w, "all requests were sent at once"
 	case warm == 0:
-		return w, "no request succeeded", 0
-	default:
-		w.from = warm
+		return w, "no request succeeded"
 	}
-	w.to = last
-	n := 0
-	if w.to > w.from {
-		n = len(sentIn(w, d.requests))
+	w = span{warm, last}
+	if n := len(sentIn(w, d.requests)); w.to <= w.from || n < least {
+		return span{}, fmt.Sprintf("only %d requests were sent while the load was at its level, and it takes %d", n, least)
 	}
-	if n < least {
-		return span{}, fmt.Sprintf("only %d requests were sent while the load was at its level, and it takes %d", n, least),
-			len(d.requests) - n + least
-	}
-	return w, "", 0
+	return w, ""
 }
 
 // ends are when an open loop is over its start, 0 for never: its ramp and the first
@@ -189,26 +182,26 @@ const (
 // Overloaded reports whether the server did not keep up with the rate of an open loop.
 func (s *Step) Overloaded() bool { return s.NotSteady == pileUp }
 
-// overload says how many requests arrived, how many were over when the last of them did,
-// and whether these are too few: less than 95 %, while the times from arrival to end grew,
-// as they do not where answers are merely long.
-func (d *stepData) overload() (arrived, over int, tooFew bool) {
+// overloaded reports whether less than 95 % of the requests of an open loop were over when
+// the last of them arrived, while the times from arrival to end grew, as they do not where
+// answers are merely long.
+func (d *stepData) overloaded() bool {
 	switch d.step.Arrival {
 	case runlog.ArrivalConstant, runlog.ArrivalPoisson, runlog.ArrivalGamma:
 	default:
-		return 0, 0, false
+		return false
 	}
 	byArrival := slices.Clone(d.requests)
 	slices.SortFunc(byArrival, func(a, b request) int { return cmp.Compare(a.arrival(), b.arrival()) })
-	arrived = len(byArrival)
-	last := byArrival[arrived-1].arrival()
+	d.arrived = len(byArrival)
+	last := byArrival[d.arrived-1].arrival()
 	var early, late moments
 	for i := range byArrival {
 		q := &byArrival[i]
 		if q.end <= last {
-			over++
+			d.over++
 		}
-		switch 4 * i / arrived { // the first quarter meets an empty server
+		switch 4 * i / d.arrived { // the first quarter meets an empty server
 		case 1:
 			early.add(float64(q.end-q.arrival()), 1)
 		case 3:
@@ -217,5 +210,5 @@ func (d *stepData) overload() (arrived, over int, tooFew bool) {
 	}
 	noise := timeNoise * math.Sqrt(early.errorSquared()+late.errorSquared())
 	grew := late.mean > minGrowth*early.mean && late.mean > early.mean+noise
-	return arrived, over, grew && float64(over) < minLoadShare*float64(arrived)
+	return grew && float64(d.over) < minLoadShare*float64(d.arrived)
 }

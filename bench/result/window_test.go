@@ -39,7 +39,7 @@ func TestSteadyWindow(t *testing.T) {
 		"closed loop, too short":   {step: closed(3, 11), requests: everySecond(11, 2500*time.Millisecond), why: "only 9 requests were sent while the load was at its level, and it takes 10"},
 		"closed loop, many users":  {step: closed(12, 20), requests: everySecond(20, 11500*time.Millisecond), why: "only 9 requests were sent while the load was at its level, and it takes 12"},
 		"closed loop, one user":    {closed(1, 20), everySecond(20, time.Second), 0, 19 * time.Second, ""},
-		"full at the last request": {step: closed(5, 5), requests: everySecond(5, time.Minute), why: "only 0 requests were sent while the load was at its level, and it takes 10"},
+		"full at the last request": {step: closed(5, 5), requests: everySecond(5, time.Minute), why: "only 1 requests were sent while the load was at its level, and it takes 10"},
 		"open loop":                {open(runlog.ArrivalPoisson, 0), everySecond(20, 3*time.Second), 3 * time.Second, 19 * time.Second, ""},
 		"open loop with a ramp":    {open(runlog.ArrivalConstant, 8*time.Second), everySecond(20, 3*time.Second), 8 * time.Second, 19 * time.Second, ""},
 		"a failure ends no start":  {open(runlog.ArrivalGamma, 0), refused, 8 * time.Second, 19 * time.Second, ""},

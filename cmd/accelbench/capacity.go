@@ -156,7 +156,6 @@ func (s *capacityFlags) search(ctx context.Context, in *invocation, stdout, stde
 	if err != nil {
 		return exitUsage, usage(err)
 	}
-	options.AsRun = true
 	cfg.Run.Capacity = s.logged()
 	for _, l := range s.limits {
 		if l.Percentile > 0 && !slices.Contains(cfg.Run.Percentiles, l.Percentile) {

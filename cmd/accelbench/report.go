@@ -29,7 +29,6 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 		if err != nil {
 			return exitUsage, usage(err)
 		}
-		options.AsRun = true
 		r, err := result.Read(options, folders...)
 		if err != nil {
 			return exitNothing, err
