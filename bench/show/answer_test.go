@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/resulttest"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -18,7 +17,7 @@ import (
 // TestWarningsOnce: a warning of several steps that differs only in figures stands once,
 // with the steps and the figures of the last.
 func TestWarningsOnce(t *testing.T) {
-	r := resulttest.Sweep()
+	r := measuredSweep()
 	r.Damaged = 1
 	for i := range r.Steps {
 		r.Steps[i].Warnings = nil
@@ -115,7 +114,7 @@ func TestAnswer(t *testing.T) {
 		},
 		"no step": {func(r *result.Report) { r.Steps = nil }, "No request succeeded."},
 	} {
-		r := resulttest.Sweep()
+		r := measuredSweep()
 		tt.change(r)
 		if diff := cmp.Diff(tt.want, show.Answer(r)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

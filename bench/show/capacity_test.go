@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/resulttest"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
@@ -49,7 +48,7 @@ func TestCapacityAnswer(t *testing.T) {
 			r.Steps[4].Held[0].Value = 0.2
 		},
 	} {
-		r := resulttest.Searched()
+		r := searchedSweep()
 		change(r)
 		if got := show.Answer(r); !strings.HasPrefix(got, want) {
 			t.Errorf("answer\n%s\nwant\n%s", got, want)

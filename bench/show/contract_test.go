@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/resulttest"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
@@ -190,7 +189,7 @@ func TestChosenPercentileInEveryTable(t *testing.T) {
 
 // Every column has a key of its own, and a comparison's names are unique too.
 func TestColumns(t *testing.T) {
-	s := resulttest.Sweep().Steps[3]
+	s := measuredSweep().Steps[3]
 	keys, metrics := map[string]bool{}, map[string]bool{}
 	for _, c := range slices.Concat(show.StepColumns(), show.WindowColumns([]float64{50, 99})) {
 		if keys[c.Key] || c.Metric != "" && metrics[c.Metric] {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/resulttest"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -26,7 +25,7 @@ func page(t *testing.T, r *result.Report) string {
 
 // The page has the answer, the warnings and the tables, in this order.
 func TestPage(t *testing.T) {
-	r := resulttest.Searched()
+	r := searchedSweep()
 	other := r.Runs[0]
 	other.Host, other.ID = "bench-02", "77"
 	r.Runs = append(r.Runs, other)
@@ -58,7 +57,7 @@ func TestPageWithoutSteps(t *testing.T) {
 // is loaded from anywhere.
 func TestPageIsClosed(t *testing.T) {
 	const markup = `<script>alert("1")</script><img src=x onerror=alert(1)>`
-	r := resulttest.Sweep()
+	r := measuredSweep()
 	r.Runs[0].Model, r.Runs[0].Command = markup, []string{markup}
 	r.Runs[0].Metadata = map[string]string{markup: markup}
 	for i := range r.Steps {
@@ -95,10 +94,10 @@ func texts(t *testing.T, r *result.Report) []string {
 }
 
 func TestPictures(t *testing.T) {
-	never := resulttest.Sweep()
+	never := measuredSweep()
 	never.Steps[3].Steady = nil // windows are never mixed
 	never.Steps[2].Cards = nil
-	repeats := resulttest.Sweep()
+	repeats := measuredSweep()
 	for i := range repeats.Steps[:3] {
 		repeats.Steps[i].Concurrency, repeats.Steps[i].Repeat = 8, i
 	}
@@ -106,7 +105,7 @@ func TestPictures(t *testing.T) {
 		report      *result.Report
 		want, never []string
 	}{
-		"a search": {resulttest.Searched(), []string{
+		"a search": {searchedSweep(), []string{
 			"Requests a second (req/s)", "steady requests", "8", "200", "steady TTFT p50", "steady E2E p99", "TPOT p90 <250 ms", "carries 64", "hottest card",
 		}, []string{"TTFT p50"}},
 		"never steady": {never, []string{"TTFT p50", "E2E p99", "steady requests"}, []string{"steady TTFT p50", "carries 64"}},
@@ -133,7 +132,7 @@ func TestPictures(t *testing.T) {
 func TestPNG(t *testing.T) {
 	draw := func() []byte {
 		var b bytes.Buffer
-		if err := show.Latency(resulttest.Sweep()).WritePNG(&b); err != nil {
+		if err := show.Latency(measuredSweep()).WritePNG(&b); err != nil {
 			t.Fatal(err)
 		}
 		return b.Bytes()

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/internal/resulttest"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
@@ -24,7 +23,7 @@ var allMetrics = show.VLLMOptions{
 
 // renderings are the forms of a report and of its steps, by file name.
 func renderings(r *result.Report) map[string]func(io.Writer) error {
-	searched := resulttest.Searched()
+	searched := searchedSweep()
 	searched.Steps, searched.Capacity.Levels = searched.Steps[2:5], searched.Capacity.Levels[2:5]
 	for i := range searched.Capacity.Levels {
 		l := &searched.Capacity.Levels[i]

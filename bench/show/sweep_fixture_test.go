@@ -1,11 +1,11 @@
-// Package reporttest makes reports for the tests of what shows them.
-package resulttest
+package show_test
 
 import (
 	"math"
 	"strconv"
 	"time"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -21,9 +21,9 @@ type measured struct {
 	ttft, tpot           float64
 }
 
-// Sweep is the report of a closed-loop sweep over eight levels, with failures,
+// measuredSweep is the report of a closed-loop sweep over eight levels, with failures,
 // cards and the server's metrics. Every call makes a new one.
-func Sweep() *result.Report {
+func measuredSweep() *result.Report {
 	start := time.Date(2025, 2, 15, 9, 0, 0, 0, time.UTC)
 	r := &result.Report{
 		Complete: true,
@@ -48,7 +48,7 @@ func Sweep() *result.Report {
 		{150, 1.48, 70.76, 393.34, 89, 2.35, 0.261},
 		{200, 1.47, 73.50, 364.43, 164, 5.96, 0.284},
 	} {
-		s := step(i, start, m)
+		s := measuredStep(i, start, m)
 		start = s.Whole.Window.To.Add(10 * time.Second)
 		r.Steps = append(r.Steps, s)
 	}
@@ -58,15 +58,15 @@ func Sweep() *result.Report {
 	return r
 }
 
-func step(i int, start time.Time, m measured) result.Step {
+func measuredStep(i int, start time.Time, m measured) result.Step {
 	const requests = 1000
-	whole := figures(m, requests, start, time.Duration(float64(requests-m.failed)/m.qps*float64(time.Second)))
-	steady := figures(m, requests*8/10, whole.Window.From.Add(whole.Window.Duration()/20), whole.Window.Duration()*9/10)
+	whole := measuredFigures(m, requests, start, time.Duration(float64(requests-m.failed)/m.qps*float64(time.Second)))
+	steady := measuredFigures(m, requests*8/10, whole.Window.From.Add(whole.Window.Duration()/20), whole.Window.Duration()*9/10)
 	steady.RequestThroughput *= 1.06
 	steady.OutputThroughput *= 1.06
 	joules := 4 * 290 * whole.Window.Duration().Seconds()
 	hits, queries, preemptions := 300.0, 24338.0, float64(m.failed/10)
-	serverTTFT := distribution(int64(requests-m.failed), m.ttft*0.98, 0.6)
+	serverTTFT := lognormal(int64(requests-m.failed), m.ttft*0.98, 0.6)
 	serverTTFT.Std, serverTTFT.Min, serverTTFT.Max, serverTTFT.Exact = 0, 0, 0, false
 	return result.Step{
 		Step: runlog.Step{
@@ -77,12 +77,12 @@ func step(i int, start time.Time, m measured) result.Step {
 		Whole: whole, Steady: &steady,
 		Checks: result.Checks{
 			Configured: m.users, Achieved: float64(m.users) * 0.997, AchievedWhole: float64(m.users) * 0.983, AchievedRate: m.qps * 1.01,
-			ClientLag: distribution(400000, 0.00006, 0.8), KernelClock: 1,
+			ClientLag: lognormal(400000, 0.00006, 0.8), KernelClock: 1,
 			TokensBy:     map[openai.TokenSource]int{openai.TokensUsage: requests - m.failed},
 			CachedTokens: 340, PromptTokens: 24338, CacheKnown: true, NewConnections: m.users, ClientCPU: 0.21,
 		},
 		DatasetKnown: true, Dataset: runlog.DatasetCount{Prompts: requests},
-		Cards: cards(m), Joules: &joules,
+		Cards: measuredCards(m), Joules: &joules,
 		Server: &result.ServerSample{
 			Running:    result.Gauge{Samples: 90, Mean: float64(m.users) * 0.9, Max: float64(m.users)},
 			Waiting:    result.Gauge{Samples: 90, Mean: float64(m.users) * 0.05, Max: float64(m.users) * 0.4},
@@ -92,7 +92,7 @@ func step(i int, start time.Time, m measured) result.Step {
 	}
 }
 
-func cards(m measured) []result.Card {
+func measuredCards(m measured) []result.Card {
 	node := 0
 	var all []result.Card
 	for i := range 4 {
@@ -108,7 +108,7 @@ func cards(m measured) []result.Card {
 	return all
 }
 
-func figures(m measured, requests int, from time.Time, length time.Duration) result.Figures {
+func measuredFigures(m measured, requests int, from time.Time, length time.Duration) result.Figures {
 	failed := m.failed * requests / 1000
 	succeeded := requests - failed
 	account := result.Account{Attempted: requests, Succeeded: succeeded}
@@ -125,18 +125,18 @@ func figures(m measured, requests int, from time.Time, length time.Duration) res
 		RequestThroughput: m.qps, OutputThroughput: m.tokens, TotalThroughput: m.tokens * 1.08,
 		PeakOutputThroughput: m.tokens * 1.4, PeakConcurrency: m.users,
 		Distributions: result.Distributions{
-			result.TTFT: distribution(n, m.ttft, 0.6), result.FirstAnswer: distribution(n, m.ttft, 0.6),
-			result.TPOT: distribution(n, m.tpot, 0.2), result.ITL: distribution(n*280, m.tpot*0.97, 0.5),
-			result.E2E: distribution(n, m.latency, 0.25), "ttft_from_planned": distribution(n, m.ttft+0.001, 0.6),
-			result.E2EFromPlanned: distribution(n, m.latency+0.001, 0.25),
-			result.Lateness:       distribution(n, 0.0002, 0.8), result.Setup: distribution(int64(m.users), 0.0004, 0.3),
-			result.PromptLength: distribution(n, 24.3, 0.3), result.OutputLength: distribution(n, m.tokens/m.qps, 0.35),
+			result.TTFT: lognormal(n, m.ttft, 0.6), result.FirstAnswer: lognormal(n, m.ttft, 0.6),
+			result.TPOT: lognormal(n, m.tpot, 0.2), result.ITL: lognormal(n*280, m.tpot*0.97, 0.5),
+			result.E2E: lognormal(n, m.latency, 0.25), "ttft_from_planned": lognormal(n, m.ttft+0.001, 0.6),
+			result.E2EFromPlanned: lognormal(n, m.latency+0.001, 0.25),
+			result.Lateness:       lognormal(n, 0.0002, 0.8), result.Setup: lognormal(int64(m.users), 0.0004, 0.3),
+			result.PromptLength: lognormal(n, 24.3, 0.3), result.OutputLength: lognormal(n, m.tokens/m.qps, 0.35),
 		},
 	}
 }
 
-// Change changes one distribution of f, and of no copy of it.
-func Change(f *result.Figures, key result.Key, change func(*result.Distribution)) {
+// changeDistribution changes one distribution of f, and of no copy of it.
+func changeDistribution(f *result.Figures, key result.Key, change func(*result.Distribution)) {
 	d := f.Of(key)
 	change(&d)
 	all := result.Distributions{key: d}
@@ -148,8 +148,8 @@ func Change(f *result.Figures, key result.Key, change func(*result.Distribution)
 	f.Distributions = all
 }
 
-// distribution is lognormal with a mean and a shape.
-func distribution(n int64, mean, shape float64) result.Distribution {
+// lognormal is a distribution with a mean and a shape.
+func lognormal(n int64, mean, shape float64) result.Distribution {
 	median := mean / math.Exp(shape*shape/2)
 	at := func(z float64) float64 { return median * math.Exp(shape*z) }
 	return result.Distribution{
@@ -158,4 +158,46 @@ func distribution(n int64, mean, shape float64) result.Distribution {
 			{P: 50, Value: at(0)}, {P: 90, Value: at(1.2816)}, {P: 95, Value: at(1.6449)}, {P: 99, Value: at(2.3263)},
 		},
 	}
+}
+
+// searchedSweep is [measuredSweep] as if its levels had been chosen by a search for the users whose
+// TPOT p90 is at most 250 ms: 64 do, 100 miss. Every call makes a new one.
+func searchedSweep() *result.Report {
+	r := measuredSweep()
+	for i := range r.Steps { // this server rather slows down than fails
+		r.Steps[i].Account.Failed, r.Steps[i].Steady.Account.Failed = nil, nil
+	}
+	limits := []runlog.Limit{
+		{Name: string(result.TPOT), Percentile: 90, Limit: 0.25},
+		{Name: string(result.TTFT), Percentile: 90, Limit: 5},
+		{Name: runlog.LimitFailures, Limit: 0.01},
+	}
+	r.Runs[0].Capacity = &runlog.Capacity{
+		Variable: runlog.VariableConcurrency, From: 8, To: 200, Precision: 0.05, Repeat: 3, Objectives: limits,
+	}
+	c := &result.Capacity{
+		Variable: runlog.VariableConcurrency, Answer: capacity.Answer{Value: 64, FailedAt: 100},
+		Binding: string(result.TPOT),
+	}
+	for _, l := range limits {
+		c.Limits = append(c.Limits, result.Limit(l))
+	}
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		l := result.CapacityLevel{Level: float64(s.Concurrency), Steps: []int{i}, Verdict: capacity.Met, Shown: i}
+		for _, limit := range c.Limits {
+			h := result.Held{Limit: limit, Known: true}
+			if limit.Percentile > 0 {
+				h.Value, _ = s.Steady.Of(result.Key(limit.Name)).At(limit.Percentile)
+			}
+			if s.Held = append(s.Held, h); h.Missed() {
+				l.Verdict = capacity.Missed
+			}
+		}
+		c.Levels = append(c.Levels, l)
+	}
+	last := &c.Levels[len(c.Levels)-1]
+	last.Verdict, last.Why = capacity.Void, "the load generator was the limit: it used 14.2 of its 16 cores"
+	r.Capacity = c
+	return r
 }
