@@ -162,15 +162,15 @@ func sentence(gains []gain, base, label string) string {
 			worst = g
 		}
 	}
-	const change = "%s is %s %% [%s %%, %s %%] %s in %s than %s%s"
+	const change = "%s is %.1f %% [%.1f %%, %.1f %%] %s in %s than %s%s"
 	switch {
 	case best.found:
-		return fmt.Sprintf(change, best.to, figure(100*best.by, 2), figure(100*best.low, 2), figure(100*best.high, 2), "faster", label, base, best.caution())
+		return fmt.Sprintf(change, best.to, 100*best.by, 100*best.low, 100*best.high, "faster", label, base, best.caution())
 	case worst.found:
 		return fmt.Sprintf("no binding is faster than %s in %s; "+change, base, label,
-			worst.to, figure(-100*worst.by, 2), figure(-100*worst.high, 2), figure(-100*worst.low, 2), "slower", label, base, worst.caution())
+			worst.to, -100*worst.by, -100*worst.high, -100*worst.low, "slower", label, base, worst.caution())
 	}
-	return fmt.Sprintf("no binding differs from %s by more than %s %% in %s", base, figure(100*most, 2), label)
+	return fmt.Sprintf("no binding differs from %s by more than %.1f %% in %s", base, 100*most, label)
 }
 
 // caution ends the verdict on sides that were not under the same load.

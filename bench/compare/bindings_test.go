@@ -106,11 +106,11 @@ func TestBindingVerdicts(t *testing.T) {
 		sides []Side
 		want  string
 	}{
-		"found":              {bindings(1, 5, 0.01, 1.2), `^bound to node 0 is 1[5-8] % \[1\d %, 1\d %\] faster in TPOT p50 than unbound$`},
-		"a worse one":        {worse, `^no binding is faster than unbound in TPOT p50; bound to node 1 is (4[89]|5[0-2]) % \[4\d %, 5\d %\] slower in TPOT p50 than unbound$`},
+		"found":              {bindings(1, 5, 0.01, 1.2), `^bound to node 0 is 1[5-8]\.\d % \[1\d\.\d %, 1\d\.\d %\] faster in TPOT p50 than unbound$`},
+		"a worse one":        {worse, `^no binding is faster than unbound in TPOT p50; bound to node 1 is (4[89]|5[0-2])\.\d % \[4\d\.\d %, 5\d\.\d %\] slower in TPOT p50 than unbound$`},
 		"too few":            {bindings(1, 2, 0.01, 1.2), `^too few runs to tell the bindings apart`},
 		"other load":         {loaded, `faster in TPOT p50 than unbound, but the two were not under the same load: read the warnings$`},
-		"only throughput":    {bare, `^bound to node 0 is (19|2[01]) % \[\S+ %, \S+ %\] faster in output than unbound$`},
+		"only throughput":    {bare, `^bound to node 0 is (19|2[01])\.\d % \[\S+ %, \S+ %\] faster in output than unbound$`},
 		"none that is equal": {bindings(3, 5, 0.01, 1), `^no binding differs from unbound by more than \d\.\d % in TPOT p50$`},
 	} {
 		if got := verdictOf(t, tt.sides); !regexp.MustCompile(tt.want).MatchString(got) {
@@ -125,7 +125,7 @@ func TestBindingVerdicts(t *testing.T) {
 // A binding whose server could not be started takes nothing from the others: they are
 // compared, and that it was not is said.
 func TestBindingsWithoutOne(t *testing.T) {
-	const found = `^bound to node 0 is 1[5-9] % \[1\d %, 1\d %\] faster in TPOT p50 than unbound; not started: bound to node 1$`
+	const found = `^bound to node 0 is 1[5-9]\.\d % \[1\d\.\d %, 1\d\.\d %\] faster in TPOT p50 than unbound; not started: bound to node 1$`
 	never := bindings(1, 5, 0.01, 1.2)
 	never = append(never[:2], never[3])
 	once := bindings(1, 5, 0.01, 1.2)

@@ -282,8 +282,8 @@ func (c *Comparison) addNotes() {
 		c.Notes = append(c.Notes, "Too few runs: with 3 a side or fewer no difference can be told, however large. Repeat with --repeat 5.")
 	}
 	if c.Tests > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("%d tests were made (Mann-Whitney U, two-sided, alpha %g). If nothing differed, up to %s of them would find a difference by chance.",
-			c.Tests, alpha, figure(c.ExpectedFalse, 2)))
+		c.Notes = append(c.Notes, fmt.Sprintf("%d tests were made (Mann-Whitney U, two-sided, alpha %g). If nothing differed, up to %.1f of them would find a difference by chance.",
+			c.Tests, alpha, c.ExpectedFalse))
 	}
 	if warned > 0 {
 		c.Notes = append(c.Notes, fmt.Sprintf("Steps with warnings of their own: %d. accelbench report shows them.", warned))

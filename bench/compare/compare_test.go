@@ -218,11 +218,11 @@ func TestWarnings(t *testing.T) {
 		want       string // nothing for no warning
 	}{
 		{"nearly as many in flight", achieved(100), achieved(96), ""},
-		{"fewer in flight", achieved(100), achieved(94), "in flight, steady mean: 100 beside 94.0. "},
+		{"fewer in flight", achieved(100), achieved(94), "in flight, steady mean: 100.0 beside 94.0. "},
 		{"a failure or two", failures(0), failures(5), ""},
 		{"more failures", failures(0), failures(20), "failures (%): 0 beside 2.00. "},
-		{"longer prompts", length(result.PromptLength, 220), length(result.PromptLength, 260), "prompt tokens, mean: 220 beside 260. "},
-		{"shorter answers", length(result.OutputLength, 250), length(result.OutputLength, 200), "output tokens, mean: 250 beside 200. "},
+		{"longer prompts", length(result.PromptLength, 220), length(result.PromptLength, 260), "prompt tokens, mean: 220.0 beside 260.0. "},
+		{"shorter answers", length(result.OutputLength, 250), length(result.OutputLength, 200), "output tokens, mean: 250.0 beside 200.0. "},
 		{"cache", cached(0), cached(500), "prefix cache hits (%): 0 beside 50.0. "},
 		{"cache known of one only", achieved(100), cached(500), ""},
 		{"killed", achieved(100), func(s *result.Step) { s.Stop = "" }, "Some runs were cut short"},

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strconv"
 
 	"github.com/aclements/go-moremath/stats"
 	"golang.org/x/perf/benchmath"
@@ -132,16 +131,9 @@ func (v Verdict) change(c show.Column) string {
 	case v.Change == nil:
 		return "from 0"
 	case c.Unit == show.Share:
-		return signed(100**v.Change) + " points"
+		return fmt.Sprintf("%+.2f points", 100**v.Change)
 	}
-	return signed(100**v.Change) + " %"
-}
-
-func signed(v float64) string {
-	if v > 0 {
-		return "+" + figure(v, 2)
-	}
-	return figure(v, 2)
+	return fmt.Sprintf("%+.1f %%", 100**v.Change)
 }
 
 // criticalRank is the greatest U that the test takes for a difference at alpha, below 0
@@ -169,14 +161,4 @@ func interval(base, side []float64, change float64) (low, high float64) {
 	slices.Sort(changes)
 	rank := max(0, criticalRank(len(base), len(side)))
 	return min(changes[rank], change), max(changes[len(changes)-1-rank], change)
-}
-
-// figure is v with so many significant digits and no exponent.
-func figure(v float64, digits int) string {
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', digits-1, 64), 64)
-	if err != nil || rounded == 0 {
-		return "0"
-	}
-	decimals := digits - 1 - int(math.Floor(math.Log10(math.Abs(rounded))))
-	return strconv.FormatFloat(rounded, 'f', min(max(0, decimals), 9), 64)
 }

@@ -71,16 +71,16 @@ func TestVerdicts(t *testing.T) {
 		column     show.Column
 		want       string
 	}{
-		{"higher is better", five(100), five(112), throughput, "better: +12 % (p=0.0079, n=5+5)"},
-		{"lower is worse", five(112), five(100), throughput, "worse: -11 % (p=0.0079, n=5+5)"},
-		{"slower is worse", five(100), five(150), latency, "worse: +49 % (p=0.0079, n=5+5)"},
-		{"points", []float64{0, 0, 0, 0}, []float64{0.03, 0.031, 0.029, 0.03}, share, "worse: +3.0 points (p=0.029, n=4+4)"},
+		{"higher is better", five(100), five(112), throughput, "better: +11.8 % (p=0.0079, n=5+5)"},
+		{"lower is worse", five(112), five(100), throughput, "worse: -10.5 % (p=0.0079, n=5+5)"},
+		{"slower is worse", five(100), five(150), latency, "worse: +49.0 % (p=0.0079, n=5+5)"},
+		{"points", []float64{0, 0, 0, 0}, []float64{0.03, 0.031, 0.029, 0.03}, share, "worse: +3.00 points (p=0.029, n=4+4)"},
 		{"from nothing", []float64{0, 0, 0, 0}, five(1), throughput, "better: from 0 (p=0.016, n=4+5)"},
-		{"noise", five(100), five(101), throughput, "no difference found: +0.98 % (p=0.44, n=5+5)"},
+		{"noise", five(100), five(101), throughput, "no difference found: +1.0 % (p=0.44, n=5+5)"},
 		{"equal", []float64{0, 0}, []float64{0, 0, 0}, share, "equal in all runs (n=2+3)"},
-		{"single", []float64{1}, []float64{2}, throughput, "too few runs: +100 % (n=1+1)"},
-		{"three", []float64{1, 2, 3}, []float64{7, 8, 9}, throughput, "too few runs: +300 % (n=3+3)"},
-		{"three and five", []float64{1, 2, 3}, five(10), throughput, "better: +500 % (p=0.036, n=3+5)"},
+		{"single", []float64{1}, []float64{2}, throughput, "too few runs: +100.0 % (n=1+1)"},
+		{"three", []float64{1, 2, 3}, []float64{7, 8, 9}, throughput, "too few runs: +300.0 % (n=3+3)"},
+		{"three and five", []float64{1, 2, 3}, five(10), throughput, "better: +500.0 % (p=0.036, n=3+5)"},
 		{"one-sided", nil, five(10), throughput, "not measured on both"},
 	}
 	for _, tt := range tests {
@@ -114,26 +114,6 @@ func TestEstimate(t *testing.T) {
 		got := estimate(tt.values)
 		if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(Estimate{}, "Values"), cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 			t.Errorf("estimate of %v (-want +got):\n%s", tt.values, diff)
-		}
-	}
-}
-
-func TestFigure(t *testing.T) {
-	tests := []struct {
-		v      float64
-		digits int
-		want   string
-	}{
-		{0, 4, "0"},
-		{9.99996, 4, "10.00"},
-		{0.76612, 4, "0.7661"},
-		{123456, 4, "123500"},
-		{0.000012345, 3, "0.0000123"},
-		{-3.14159, 3, "-3.14"},
-	}
-	for _, tt := range tests {
-		if got := figure(tt.v, tt.digits); got != tt.want {
-			t.Errorf("figure(%g, %d) = %s, want %s", tt.v, tt.digits, got, tt.want)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
 const legend = "In brackets: the 95 % confidence interval of the median; with fewer than 6 runs the lowest and the highest run, " +
@@ -57,7 +59,7 @@ func (b Bindings) write(w io.Writer) {
 	fmt.Fprintf(w, "\n%s: bindings\n%s\n", b.Level, b.Verdict)
 	fmt.Fprintln(w, "binding\trequests/s\tmean latency, s\toutput tokens/s\tTPOT p50, ms")
 	for _, r := range b.Rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Binding, r.Requests.text(1), r.Latency.text(1), r.Output.text(1), r.TPOT.text(1e3))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Binding, r.Requests.text(show.RequestRate), r.Latency.text(show.Seconds), r.Output.text(show.TokenRate), r.TPOT.text(show.Milliseconds))
 	}
 }
 
@@ -65,20 +67,20 @@ func (l Level) write(w io.Writer, p Pair) {
 	part := map[string]string{"steady": "steady state", "whole": "whole step"}[l.Part]
 	fmt.Fprintf(w, "\n%s: side %s against side %s, %s\n\tside %s\tside %s\t\n", l.Name, p.Side, p.Base, part, p.Base, p.Side)
 	for _, r := range p.Rows {
-		scale := r.column.Unit.Scale()
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.column.Title(), r.Base.text(scale), r.Side.text(scale), r.Text)
+		unit := r.column.Unit
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.column.Title(), r.Base.text(unit), r.Side.text(unit), r.Text)
 	}
 	for _, warning := range p.Warnings {
 		fmt.Fprintf(w, "! %s\n", warning)
 	}
 }
 
-func (e Estimate) text(scale float64) string {
+func (e Estimate) text(unit show.Unit) string {
 	switch {
 	case len(e.Values) == 0:
-		return "–"
+		return "-"
 	case e.Low == e.High:
-		return figure(scale*e.Median, 4)
+		return unit.Text(e.Median)
 	}
-	return fmt.Sprintf("%s (%s–%s)", figure(scale*e.Median, 4), figure(scale*e.Low, 4), figure(scale*e.High, 4))
+	return fmt.Sprintf("%s (%s–%s)", unit.Text(e.Median), unit.Text(e.Low), unit.Text(e.High))
 }

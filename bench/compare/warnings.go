@@ -53,8 +53,7 @@ func warnings(base, side []*result.Step) []string {
 		if alike(x, y, l.column.Unit) {
 			continue
 		}
-		scale := l.column.Unit.Scale()
-		found = append(found, fmt.Sprintf("%s: %s beside %s. %s", l.column.Title(), figure(scale*x, 3), figure(scale*y, 3), l.why))
+		found = append(found, fmt.Sprintf("%s: %s beside %s. %s", l.column.Title(), l.column.Unit.Text(x), l.column.Unit.Text(y), l.why))
 	}
 	isEarly := func(s *result.Step) bool { return s.Stop == "" || s.Stop.Early() }
 	if slices.ContainsFunc(slices.Concat(base, side), isEarly) {
