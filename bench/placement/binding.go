@@ -37,8 +37,6 @@ func (m *Machine) advise() (nodes []int, remarks []string) {
 			return nil, []string{fmt.Sprintf("No binding is known: the node of card %s is not known (see mx-smi topo -m, npu-smi info -t topo, /sys/bus/pci/devices/*/numa_node).", c)}
 		case m.node(*c.Node) == nil || len(m.node(*c.Node).CPUs) == 0:
 			return nil, []string{fmt.Sprintf("No binding is known: the page lists no CPUs of node %d of card %s.", *c.Node, c)}
-		case c.conflict:
-			remarks = append(remarks, fmt.Sprintf("The vendor's tool and the PCI device name different nodes for card %s: check which is right before binding.", c))
 		}
 		nodes = append(nodes, *c.Node)
 	}

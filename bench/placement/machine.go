@@ -61,8 +61,7 @@ func (c CardID) String() string { return c.Vendor + " " + c.Device }
 // Card is a card and the node that it is attached to, nil where the page does not say.
 type Card struct {
 	CardID
-	Node     *int `json:"node"`
-	conflict bool // the vendor's tool and the PCI device name different nodes
+	Node *int `json:"node"`
 }
 
 // Process is a process that holds cards of one vendor.
@@ -80,10 +79,8 @@ type Process struct {
 
 // Verdict says where a process is in regard to its cards.
 type Verdict struct {
-	Text string `json:"verdict"`
-	// Placed is whether it is where it should be, nil where that is not known.
-	Placed  *bool    `json:"placed"`
-	Remarks []string `json:"remarks,omitempty"`
+	Text   string `json:"verdict"`
+	Placed *bool  `json:"placed"` // whether it is where it should be, nil where that is not known
 }
 
 type processID struct {
@@ -175,8 +172,6 @@ func (r *reader) readCard(s runlog.Series) {
 		if s.Value < maxNumber {
 			c.Node = new(int(s.Value))
 		}
-	case "accelerator_numa_node_conflict":
-		c.conflict = s.Value == 1
 	case "accelerator_probe_target_device_info":
 		name := s.Labels["target"]
 		r.targets[name] = append(r.targets[name], c.CardID)
@@ -252,14 +247,9 @@ func (r *reader) machine() *Machine {
 	return m
 }
 
-// compareDevices orders by number, also of a chip on a card (1.0), and then by name.
+// compareDevices orders numbers by their size, and chips on cards (1.0) behind them.
 func compareDevices(a, b string) int {
-	x, errX := strconv.ParseFloat(a, 64)
-	y, errY := strconv.ParseFloat(b, 64)
-	if errX == nil && errY == nil {
-		return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
-	}
-	return cmp.Compare(a, b)
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
 
 // node is the node of a number, nil where the page does not have it.

@@ -74,9 +74,6 @@ func (r *Result) Text(w io.Writer) error {
 	for _, p := range r.Processes {
 		who := fmt.Sprintf("%d %s, %s %s", p.PID, p.Name, p.Vendor, strings.Join(p.Devices, " "))
 		fmt.Fprintf(&b, "  %s: %s\n", who, p.Verdict.Text)
-		for _, remark := range p.Verdict.Remarks {
-			fmt.Fprintf(&b, "    %s\n", remark)
-		}
 	}
 	fmt.Fprintln(&b, "\nbinding:")
 	for _, remark := range r.Remarks {

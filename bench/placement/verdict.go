@@ -33,10 +33,7 @@ func (m *Machine) judge(p Process) Verdict {
 	}
 	v := m.judgeNodes(runs, cards)
 	if *v.Placed && len(p.mems) > 0 && overlap(cards, m.nodesWithMemory()) && !overlap(p.mems, cards) {
-		v = Verdict{Text: otherMemory, Placed: new(false)}
-	}
-	if share := p.memoryOutside(cards); share > 0.5 {
-		v.Remarks = append(v.Remarks, fmt.Sprintf("%.1f %% of its memory lies on other nodes than %s", share*100, nodeNames(cards)))
+		return Verdict{Text: otherMemory, Placed: new(false)}
 	}
 	return v
 }
@@ -93,19 +90,7 @@ func (m *Machine) judgeNodes(runs, cards []int) Verdict {
 	return Verdict{Text: fmt.Sprintf("bound to %s, cards on %s", nodeNames(runs), nodeNames(cards)), Placed: new(false)}
 }
 
-// memoryOutside is the share of a process's memory that lies on none of some nodes, 0
-// where that is not known.
-func (p Process) memoryOutside(nodes []int) float64 {
-	all := 0.0
-	for _, bytes := range p.bytes {
-		all += bytes
-	}
-	if all == 0 {
-		return 0
-	}
-	return p.bytesOutside(nodes) / all
-}
-
+// bytesOutside is how much of a process's memory lies on none of some nodes.
 func (p Process) bytesOutside(nodes []int) float64 {
 	outside := 0.0
 	for node, bytes := range p.bytes {
