@@ -39,23 +39,6 @@ func TestBindingsAreToldApart(t *testing.T) {
 	}
 }
 
-// Over many more, a difference where there is none is found in one of twenty at most,
-// whatever the number of repeats.
-func TestEqualBindingsOverMany(t *testing.T) {
-	for _, repeats := range []int{5, 8} {
-		const draws = 100
-		found := 0
-		for seed := range uint64(draws) {
-			if !strings.HasPrefix(verdictOf(t, bindings(1000+seed, repeats, 0.03, 1)), "no binding differs") {
-				found++
-			}
-		}
-		if share := float64(found) / draws; share > 0.055 {
-			t.Errorf("%d repeats: %.1f %% of comparisons of equal bindings find a difference", repeats, 100*share)
-		}
-	}
-}
-
 // The interval holds the true gain: 1/1.2 of the time is 16.7 % less.
 func TestVerdictsHoldTheTruth(t *testing.T) {
 	numbers := regexp.MustCompile(`is (\S+) % \[(\S+) %, (\S+) %\] faster in TPOT p50 than unbound$`)

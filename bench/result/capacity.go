@@ -28,13 +28,13 @@ type Capacity struct {
 
 // CapacityLevel is one level of load with all its runs.
 type CapacityLevel struct {
-	Level   float64
-	Verdict capacity.Verdict // Void where it is not known
-	Steps   []int            // of [Report.Steps], in the order in which they were run
+	Level float64 `json:"level"`
+	Met   *bool   `json:"met"`   // nil where it could not be judged
+	Steps []int   `json:"steps"` // of [Report.Steps], in the order in which they were run
+	// Why says of a level that could not be judged why not, in a clause.
+	Why string `json:"not_judged,omitempty"`
 	// Shown is the step whose figures stand for the level, the last one with its verdict.
-	Shown int
-	// Why says of a level that cannot be judged why not, in a clause.
-	Why string
+	Shown int `json:"-"`
 }
 
 // newCapacity is nil where nothing was searched for.
@@ -63,7 +63,10 @@ func newCapacity(r *Report) *Capacity {
 	c.Answer = NewRange(run).Answer(trials)
 	c.AtLeast = c.AtLeast || c.Unfinished && c.Value > 0
 	for _, l := range c.Answer.Levels {
-		level := CapacityLevel{Level: l.Level, Verdict: l.Verdict}
+		level := CapacityLevel{Level: l.Level}
+		if l.Verdict != capacity.Void {
+			level.Met = new(l.Verdict == capacity.Met)
+		}
 		for _, t := range l.Trials {
 			level.Steps = append(level.Steps, steps[t])
 			if trials[t].Verdict == l.Verdict {

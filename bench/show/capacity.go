@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -45,10 +44,13 @@ func levelTable(r *result.Report) Table {
 	for _, column := range evidence {
 		t.Head = append(t.Head, column.Title())
 	}
-	verdicts := map[capacity.Verdict]string{capacity.Met: "met", capacity.Missed: "missed", capacity.Void: "not judged"}
 	for i := range c.Levels {
 		l := &c.Levels[i]
-		row := []string{number(l.Level), verdicts[l.Verdict], strconv.Itoa(len(l.Steps))}
+		verdict := "not judged"
+		if l.Met != nil {
+			verdict = map[bool]string{true: "met", false: "missed"}[*l.Met]
+		}
+		row := []string{number(l.Level), verdict, strconv.Itoa(len(l.Steps))}
 		for i, limit := range c.Limits {
 			text := "-"
 			if v := heldValue(r, l, i); v != nil {
@@ -172,14 +174,14 @@ func missText(r *result.Report, l *result.CapacityLevel) string {
 
 // jsonCapacity is the answer as report.json has it.
 type jsonCapacity struct {
-	Variable   string          `json:"variable"`
-	Value      *float64        `json:"value"`
-	FailedAt   *float64        `json:"failed_at"`
-	AtLeast    bool            `json:"at_least"`
-	Finished   bool            `json:"finished"`
-	Binding    string          `json:"binding,omitempty"`
-	Objectives []jsonObjective `json:"objectives"`
-	Levels     []jsonLevel     `json:"levels"`
+	Variable   string                 `json:"variable"`
+	Value      *float64               `json:"value"`
+	FailedAt   *float64               `json:"failed_at"`
+	AtLeast    bool                   `json:"at_least"`
+	Finished   bool                   `json:"finished"`
+	Binding    string                 `json:"binding,omitempty"`
+	Objectives []jsonObjective        `json:"objectives"`
+	Levels     []result.CapacityLevel `json:"levels"`
 }
 
 type jsonObjective struct {
@@ -188,20 +190,13 @@ type jsonObjective struct {
 	ValueFailed *float64 `json:"value_failed"`
 }
 
-type jsonLevel struct {
-	Level     float64 `json:"level"`
-	Met       *bool   `json:"met"`
-	Steps     []int   `json:"steps"`
-	NotJudged string  `json:"not_judged,omitempty"`
-}
-
 // capacityObject is nil where no capacity was searched for.
 func capacityObject(r *result.Report) any {
 	c := r.Capacity
 	if c == nil {
 		return nil
 	}
-	out := jsonCapacity{Variable: c.Variable, AtLeast: c.AtLeast, Finished: !c.Unfinished, Binding: c.Binding, Levels: []jsonLevel{}}
+	out := jsonCapacity{Variable: c.Variable, AtLeast: c.AtLeast, Finished: !c.Unfinished, Binding: c.Binding, Levels: c.Levels}
 	if c.Value > 0 {
 		out.Value = &c.Value
 	}
@@ -210,13 +205,6 @@ func capacityObject(r *result.Report) any {
 	}
 	for i, l := range c.Limits {
 		out.Objectives = append(out.Objectives, jsonObjective{runlog.Limit(l), heldValue(r, c.At(c.Value), i), heldValue(r, c.At(c.FailedAt), i)})
-	}
-	for _, l := range c.Levels {
-		level := jsonLevel{Level: l.Level, Steps: l.Steps, NotJudged: l.Why}
-		if l.Verdict != capacity.Void {
-			level.Met = new(l.Verdict == capacity.Met)
-		}
-		out.Levels = append(out.Levels, level)
 	}
 	return out
 }

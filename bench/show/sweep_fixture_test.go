@@ -184,20 +184,20 @@ func searchedSweep() *result.Report {
 	}
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		l := result.CapacityLevel{Level: float64(s.Concurrency), Steps: []int{i}, Verdict: capacity.Met, Shown: i}
+		l := result.CapacityLevel{Level: float64(s.Concurrency), Steps: []int{i}, Met: new(true), Shown: i}
 		for _, limit := range c.Limits {
 			h := result.Held{Limit: limit, Known: true}
 			if limit.Percentile > 0 {
 				h.Value, _ = s.Steady.Of(result.Key(limit.Name)).At(limit.Percentile)
 			}
 			if s.Held = append(s.Held, h); h.Missed() {
-				l.Verdict = capacity.Missed
+				l.Met = new(false)
 			}
 		}
 		c.Levels = append(c.Levels, l)
 	}
 	last := &c.Levels[len(c.Levels)-1]
-	last.Verdict, last.Why = capacity.Void, "the load generator was the limit: it used 14.2 of its 16 cores"
+	last.Met, last.Why = nil, "the load generator was the limit: it used 14.2 of its 16 cores"
 	r.Capacity = c
 	return r
 }

@@ -3,7 +3,6 @@
 package side
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -54,14 +53,6 @@ func act(name string, args []string) int {
 		waitFor(args[0])
 		waitFor(args[1])
 		return act("serve", args[2:])
-	case "parent": // parent PIDFILE: runs a side, until it is killed itself
-		p, err := Start(context.Background(), process.NewSubreaper(), Side{Name: "a", Argv: program("serve", args[0])}, args[0]+".log")
-		if err != nil {
-			fmt.Println(err)
-			return 1
-		}
-		<-p.child.Exited()
-		return 0
 	case "models": // models ADDRESS: an endpoint
 		return serveModels(args[0])
 	}
@@ -107,10 +98,10 @@ func waitFor(path string) (pid int) {
 	return 0
 }
 
-func start(t *testing.T, ctx context.Context, args ...string) (*Process, string) { //nolint:revive // t comes first in tests
+func start(t *testing.T, args ...string) (*Process, string) {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "server.log")
-	p, err := Start(ctx, process.NewSubreaper(), Side{Name: "a", Argv: program(args...)}, log)
+	p, err := Start(t.Context(), process.NewSubreaper(), Side{Name: "a", Argv: program(args...)}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,22 +118,11 @@ func lives(pid int) bool {
 	return err == nil && !strings.Contains(string(st), ") Z ")
 }
 
-// expectGone polls: what is killed by the kernel or by another goroutine takes a
-// moment.
-func expectGone(t *testing.T, pid int) {
-	t.Helper()
-	for until := time.Now().Add(20 * time.Second); lives(pid); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatalf("process %d still lives", pid)
-		}
-	}
-}
-
 // A server that shuts down in order within its grace is not killed, whatever
 // status it gives, and its log is kept.
 func TestStopLetsAServerShutDown(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
-	p, log := start(t, t.Context(), "serve", file)
+	p, log := start(t, "serve", file)
 	pid := waitFor(file)
 	if err := p.Stop(20 * time.Second); err != nil {
 		t.Fatal(err)
@@ -162,7 +142,7 @@ func TestStopLetsAServerShutDown(t *testing.T) {
 func TestStopLeavesNoWorker(t *testing.T) {
 	dir := t.TempDir()
 	files := []string{filepath.Join(dir, "group"), filepath.Join(dir, "session"), filepath.Join(dir, "leader")}
-	p, _ := start(t, t.Context(), slices.Concat([]string{"workers"}, files)...)
+	p, _ := start(t, slices.Concat([]string{"workers"}, files)...)
 	waitFor(files[2])
 	if err := p.Stop(50 * time.Millisecond); err != nil {
 		t.Fatal(err)
@@ -177,40 +157,12 @@ func TestStopLeavesNoWorker(t *testing.T) {
 // A user reads what the server printed last, without the keys that it was given.
 func TestPrinted(t *testing.T) {
 	t.Setenv("HF_TOKEN", "s3cret-of-the-host")
-	p, log := start(t, t.Context(), "say", "2", "first", "1", "2", "3", "4", "5", "args: --api-key s3cret=1", "token s3cret-of-the-host", "OSError: \x1b[31mport in use", "--api-key", "s3cret=1")
+	p, log := start(t, "say", "2", "first", "1", "2", "3", "4", "5", "args: --api-key s3cret=1", "token s3cret-of-the-host", "OSError: \x1b[31mport in use", "--api-key", "s3cret=1")
 	<-p.child.Exited()
 	want := "the end of " + log + ":\n  3\n  4\n  5\n  args: --api-key <secret>\n  token <secret>\n  OSError:  [31mport in use\n  --api-key\n  <secret>"
 	if got := p.printed(); got != want || p.failure() != "exit status 2" {
 		t.Errorf("%s:\n%s\nwant:\n%s", p.failure(), got, want)
 	}
-}
-
-// The end of the context is a hurry: nothing may be left when the program ends.
-func TestContextKillsAll(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "pid")
-	ctx, cancel := context.WithCancel(t.Context())
-	p, _ := start(t, ctx, "stubborn", file)
-	pid := waitFor(file)
-	cancel()
-	<-p.child.Exited()
-	expectGone(t, pid)
-}
-
-// Killed with SIGKILL, the load generator cannot stop the server; the kernel does.
-func TestServerDoesNotOutliveUs(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "pid")
-	argv := program("parent", file)
-	parent := exec.Command(argv[0], argv[1:]...)
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
-	pid := waitFor(file)
-	if !lives(pid) {
-		t.Fatal("the server did not start")
-	}
-	_ = parent.Process.Kill()
-	_ = parent.Wait()
-	expectGone(t, pid)
 }
 
 // The report says what was compared: the binding that the kernel really enforces,

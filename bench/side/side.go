@@ -73,33 +73,23 @@ func split(line string) ([]string, error) {
 // prefixMark stands in a command for what is to be put before a program.
 const prefixMark = "{}"
 
-// Template is the command of a server with a place for what binds it.
-type Template struct {
-	argv []string
-	at   int // of the mark
-}
-
 // ParseTemplate reads a command line as [Parse] does, in which the word {} stands once.
-func ParseTemplate(line string) (Template, error) {
+// The result is the command with a prefix in its place, none for an empty one.
+func ParseTemplate(line string) (with func(prefix ...string) []string, err error) {
 	argv, err := split(line)
 	if err != nil {
-		return Template{}, fmt.Errorf("reading the server's command: %w", err)
+		return nil, fmt.Errorf("reading the server's command: %w", err)
 	}
 	at := slices.Index(argv, prefixMark)
 	switch {
 	case at < 0:
-		return Template{}, errors.New("reading the server's command: it must have {} where the binding goes, as in '{} vllm serve MODEL'")
+		return nil, errors.New("reading the server's command: it must have {} where the binding goes, as in '{} vllm serve MODEL'")
 	case slices.Contains(argv[at+1:], prefixMark):
-		return Template{}, errors.New("reading the server's command: it has {} more than once")
+		return nil, errors.New("reading the server's command: it has {} more than once")
 	case at+1 == len(argv):
-		return Template{}, errors.New("reading the server's command: nothing stands behind {}")
+		return nil, errors.New("reading the server's command: nothing stands behind {}")
 	}
-	return Template{argv, at}, nil
-}
-
-// With is the command with a prefix in its place, none for an empty one.
-func (t Template) With(prefix []string) []string {
-	return slices.Concat(t.argv[:t.at], prefix, t.argv[t.at+1:])
+	return func(prefix ...string) []string { return slices.Concat(argv[:at], prefix, argv[at+1:]) }, nil
 }
 
 // isContainer reports whether the command is the client of a container engine. The

@@ -90,10 +90,10 @@ func TestTemplate(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if got := strings.Join(command.With([]string{"P", "Q"}), " "); got != want {
+		if got := strings.Join(command("P", "Q"), " "); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
-		if got := strings.Join(command.With(nil), " "); got != strings.Replace(want, "P Q ", "", 1) {
+		if got := strings.Join(command(), " "); got != strings.Replace(want, "P Q ", "", 1) {
 			t.Errorf("%s without a prefix: %s", text, got)
 		}
 	}

@@ -159,7 +159,7 @@ func (s *compareFlags) bound(ctx context.Context, stderr io.Writer) (sides []sid
 	}
 	var names []string
 	for _, b := range bindings {
-		sides = append(sides, side.Side{Name: b.Name, Argv: command.With(b.Prefix), Binding: b.Meaning, Recommended: b.Recommended})
+		sides = append(sides, side.Side{Name: b.Name, Argv: command(b.Prefix...), Binding: b.Meaning, Recommended: b.Recommended})
 		name := b.Name
 		if b.Recommended {
 			name += " (the node of the cards)"
@@ -173,7 +173,7 @@ func (s *compareFlags) bound(ctx context.Context, stderr io.Writer) (sides []sid
 	}
 	fmt.Fprintf(stderr, "accelbench: %d bindings, %d starts of the server: %s\n", len(sides), len(sides)*s.repeat, strings.Join(names, ", "))
 	tell(stderr, placement.Judge(machine).Remarks) // also with --quiet: one may say that a side will be killed
-	shown = side.Side{Argv: command.With([]string{"{}"})}.String()
+	shown = side.Side{Argv: command("{}")}.String()
 	return sides, strings.TrimPrefix(shown, "="), nil
 }
 

@@ -105,11 +105,6 @@ func (s *capacityFlags) check() error {
 	case s.repeat < 1 || s.repeat > 20:
 		return errors.New("--repeat must be from 1 to 20")
 	}
-	for i, l := range s.limits {
-		if slices.ContainsFunc(s.limits[:i], func(o result.Limit) bool { return o.Name == l.Name && o.Percentile == l.Percentile }) {
-			return fmt.Errorf("--slo gives two limits of %s: give one", l.Label())
-		}
-	}
 	// Percentiles are of the successes alone.
 	if !slices.ContainsFunc(s.limits, func(l result.Limit) bool { return l.Name == runlog.LimitFailures }) {
 		s.limits = append(s.limits, result.Limit{Name: runlog.LimitFailures, Limit: 0.01})

@@ -230,7 +230,6 @@ func TestCapacityUsage(t *testing.T) {
 	for line, want := range map[string]string{
 		"":                                      "--slo is needed: what a user is to wait at most",
 		"--slo ttft:2s":                         "want a figure, < and its limit, such as ttft:p90<2s or failures<1%",
-		"--slo ttft:p90<2s --slo ttft:p90<3s":   "--slo gives two limits of TTFT p90",
 		"--slo ttft:p90<2s --max-concurrency 8": `"8" is no range such as 1..256`,
 		"--slo ttft:p90<2s --max-concurrency 8..4":                      `"8..4" is no range`,
 		"--slo ttft:p90<2s --max-concurrency 0..4":                      "is no range",
