@@ -153,10 +153,3 @@ func TestRateRisesInALine(t *testing.T) {
 		near(t, string(kind)+": arrivals after the ramp", until(510)-until(10), 500*rate)
 	}
 }
-
-func TestRareArrivalsDoNotOverflow(t *testing.T) {
-	at := instants(runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 1e-300, Requests: 3}, 1, 3)
-	if !slices.IsSorted(at) || time.Now().Add(at[2]).Before(time.Now()) {
-		t.Errorf("arrivals at %s", at)
-	}
-}

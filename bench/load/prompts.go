@@ -58,13 +58,8 @@ func (q *promptQueue) fill(ctx context.Context, source dataset.Source, limit int
 	}
 }
 
-// next waits for a prompt. What was read is given out even when ctx is done.
+// next waits for a prompt.
 func (q *promptQueue) next(ctx context.Context) (job, bool) {
-	select {
-	case j, ok := <-q.jobs:
-		return j, ok
-	default:
-	}
 	select {
 	case j, ok := <-q.jobs:
 		return j, ok

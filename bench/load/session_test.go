@@ -276,23 +276,6 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// A thousand long prompts held ready would fill the memory.
-func TestReadAhead(t *testing.T) {
-	for _, tc := range []struct {
-		prompt dataset.Prompt
-		want   int
-	}{
-		{dataset.Prompt{Text: "Where do trains sleep?"}, 1024},
-		{dataset.Prompt{Tokens: make([]int32, 128<<10)}, 128},
-		{dataset.Prompt{Messages: []openai.Message{{Content: strings.Repeat("x", 1<<20)}, {Content: strings.Repeat("x", 1<<20)}}}, 32},
-		{dataset.Prompt{Text: strings.Repeat("x", 32<<20)}, 16},
-	} {
-		if got := readAheadFor(&tc.prompt); got != tc.want {
-			t.Errorf("%d, want %d", got, tc.want)
-		}
-	}
-}
-
 // Requests to warm up are sent before the clock of a step starts, with prompts that
 // none of the measured ones shares, and are in no figure and no log; that they fail is
 // only noted.

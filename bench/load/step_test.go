@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -201,18 +200,6 @@ func TestUsersStartOverTheRamp(t *testing.T) {
 		want := []time.Duration{0, 500 * ms, 1000 * ms, 1200 * ms, 1500 * ms, 1700 * ms}
 		if diff := gocmp.Diff(want, r.starts()); diff != "" {
 			t.Error(diff)
-		}
-	})
-}
-
-// Users who would find nothing to send are not started: they would be without end.
-func TestMoreUsersThanRequests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		step := runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: math.MaxInt, Requests: 4}
-		m := &standIn{takes: always(time.Second)}
-		r := do(t.Context(), t, step, &prompts{}, m)
-		if m.most != 4 || r.end.Succeeded != 4 || r.end.Stop != runlog.StopRequests {
-			t.Errorf("%d at once, %+v", m.most, r.end)
 		}
 	})
 }
