@@ -55,28 +55,6 @@ func isModelName(s string) bool {
 	return true
 }
 
-// Vocabulary asks how many tokens a model knows, by its card in the list of models
-// (llama.cpp's meta.n_vocab). It is 0 where the list does not say, as vLLM's. It takes at
-// most 30 s.
-func (c *Client) Vocabulary(ctx context.Context, model string) (int, *Failure) {
-	var list struct {
-		Data []struct {
-			ID   string `json:"id"`
-			Size int32  `json:"vocab_size"`
-			Meta struct {
-				Size int32 `json:"n_vocab"`
-			} `json:"meta"`
-		} `json:"data"`
-	}
-	failure := c.ask(ctx, nil, &list, "v1", "models")
-	for _, m := range list.Data {
-		if m.ID == model && failure == nil {
-			return int(max(0, m.Size, m.Meta.Size)), nil
-		}
-	}
-	return 0, failure
-}
-
 // Tokenize asks for the token ids of a text, by POST /tokenize as vLLM has it, beside
 // /v1 and not below. No token is added for the model's sake. It takes at most 30 s. A
 // server that does not tokenize fails as it answers, mostly with [ReasonHTTP4xx]; an
@@ -93,22 +71,6 @@ func (c *Client) Tokenize(ctx context.Context, model, text string) ([]int32, *Fa
 		return nil, &Failure{Reason: ReasonEmpty, Detail: "the list of tokens is empty"}
 	}
 	return list.Tokens, nil
-}
-
-// Detokenize asks for the text of token ids, by vLLM's POST /detokenize. It takes at
-// most 30 s and fails as [Client.Tokenize] does.
-func (c *Client) Detokenize(ctx context.Context, model string, ids []int32) (string, *Failure) {
-	var answer struct {
-		Prompt string `json:"prompt"`
-	}
-	question := map[string]any{"model": model, "tokens": append([]int32{}, ids...)} // a list, if it is empty
-	if failure := c.ask(ctx, question, &answer, "detokenize"); failure != nil {
-		return "", failure
-	}
-	if answer.Prompt == "" && len(ids) > 0 {
-		return "", &Failure{Reason: ReasonEmpty, Detail: "the text of the tokens is empty"}
-	}
-	return answer.Prompt, nil
 }
 
 // ask sends a short request, a GET where question is nil, and reads its answer, one JSON

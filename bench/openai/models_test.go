@@ -105,24 +105,6 @@ func reasonOf(f *Failure) Reason {
 	return f.Reason
 }
 
-func TestVocabulary(t *testing.T) {
-	for body, want := range map[string]struct {
-		size int
-		fail Reason
-	}{
-		`{"data":[{"id":"m","meta":{"vocab_type":2,"n_vocab":128256}}]}`:                 {128256, ""},
-		`{"data":[{"id":"other","vocab_size":1},{"id":"m","vocab_size":2,"meta":null}]}`: {2, ""},
-		`{"data":[{"id":"m","max_model_len":8192}]}`:                                     {0, ""},
-		`<html>`: {0, ReasonProtocol},
-	} {
-		url, _ := answerOf(t, 200, body)
-		size, f := newTestClient(t, Config{BaseURL: url}).Vocabulary(t.Context(), "m")
-		if size != want.size || reasonOf(f) != want.fail {
-			t.Errorf("%s: %d, failure %v; want %d, %q", body, size, f, want.size, want.fail)
-		}
-	}
-}
-
 // answerOf serves body, and keeps the first request.
 func answerOf(t *testing.T, status int, body string) (url string, requests <-chan seen) {
 	got := make(chan seen, 1)
@@ -164,32 +146,6 @@ func TestTokenize(t *testing.T) {
 			want := seen{Method: "POST", Path: "/gate/tokenize", Body: map[string]any{"model": "m", "prompt": tt.text, "add_special_tokens": false}}
 			if diff := cmp.Diff(want, <-requests); diff != "" {
 				t.Errorf("request (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestDetokenize(t *testing.T) {
-	tests := map[string]struct {
-		ids    []int32
-		status int
-		body   string
-		want   string
-		fail   Reason
-	}{
-		"two":       {[]int32{7, 0}, 200, `{"prompt":" h\u00e9\n"}`, " hé\n", ""},
-		"empty":     {[]int32{7}, 200, `{"prompt":""}`, "", ReasonEmpty},
-		"not known": {[]int32{7}, 405, `no`, "", ReasonHTTP4xx},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			url, requests := answerOf(t, tt.status, tt.body)
-			got, f := newTestClient(t, Config{BaseURL: url}).Detokenize(t.Context(), "m", tt.ids)
-			if got != tt.want || reasonOf(f) != tt.fail {
-				t.Errorf("%q, failure %v, want %q, %q", got, f, tt.want, tt.fail)
-			}
-			if s := <-requests; s.Path != "/detokenize" {
-				t.Errorf("request %+v", s)
 			}
 		})
 	}

@@ -2,8 +2,7 @@
 // and keeps what the wire showed as a [Trace]. Every latency figure is derived
 // from a Trace by a pure function, so whoever reports one uses the same
 // definition: [TTFT], [ITLs], [TokenITLs], [TPOT], [E2E]. Beside that it asks
-// what a load needs to know before: [Client.Models], [Client.Tokenize],
-// [Client.Detokenize].
+// what a load needs to know before: [Client.Models], [Client.Tokenize].
 //
 // The package has three layers. The decoder takes bytes and finds server-sent
 // events; the stream takes events with their instants and fills a Trace; the
@@ -37,7 +36,7 @@ const (
 // Trace is what the wire showed of one request. Instants are durations since
 // Started on one monotonic clock. It is plain data: a Trace can be written as
 // JSON and read back without loss but for the monotonic part of its times, see
-// [Trace.AppendJSON].
+// [Trace.MarshalJSON].
 type Trace struct {
 	RequestID string `json:"request_id,omitempty"` // as sent in X-Request-Id
 	Model     string `json:"model,omitempty"`      // as asked for
