@@ -3,7 +3,6 @@ package openai
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"testing"
 	"time"
 )
@@ -47,43 +46,6 @@ func BenchmarkReadStream(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/tokens, "ns/chunk")
-}
-
-// BenchmarkReadStreamSlowly reads the same stream one event a read, as it
-// comes from a server under way.
-func BenchmarkReadStreamSlowly(b *testing.B) {
-	const tokens = 1000
-	var events [][]byte
-	for _, e := range bytes.SplitAfter(vllmStream(tokens), []byte("\n\n")) {
-		if len(e) > 0 {
-			events = append(events, e)
-		}
-	}
-	c, err := NewClient(Config{BaseURL: "http://127.0.0.1:1"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		x := c.begin(b.Context(), time.Minute, time.Minute)
-		if f := x.readStream(&pieces{left: events}, newStream(), false); f != nil {
-			b.Fatal(f)
-		}
-		x.finish(nil)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/tokens, "ns/chunk")
-}
-
-// pieces gives one piece a read.
-type pieces struct{ left [][]byte }
-
-func (p *pieces) Read(b []byte) (int, error) {
-	if len(p.left) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(b, p.left[0])
-	p.left = p.left[1:]
-	return n, nil
 }
 
 // BenchmarkEvent reads one event of each kind that vLLM sends.

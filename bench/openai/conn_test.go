@@ -222,14 +222,4 @@ func TestConnBehavesAsOne(t *testing.T) {
 		t.Errorf("after the reset: %v", err)
 	}
 	_ = c.Close()
-	_, err = c.Read(b)
-	if _, want := c.Conn.Read(b); !isCut(err) || err.Error() != want.Error() {
-		t.Errorf("after close: %v, want %v", err, want)
-	}
-	half := dial()
-	_ = half.Conn.(*net.TCPConn).CloseWrite()
-	if text, _ := io.ReadAll(half); string(text) != "abc" {
-		t.Errorf("read %q", text)
-	}
-	_ = half.Close()
 }

@@ -170,29 +170,3 @@ func TestDialects(t *testing.T) {
 		})
 	}
 }
-
-// However the network cuts a stream, it says the same.
-func TestDialectsCutAnywhere(t *testing.T) {
-	for name, tt := range dialects() {
-		t.Run(name, func(t *testing.T) {
-			body := []byte(tt.body)
-			for cut := range len(body) + 1 {
-				s := newStream()
-				s.feed(body[:cut], ms(1))
-				s.feed(body[cut:], ms(2))
-				s.close(true)
-				if diff := cmp.Diff(tt.want, outcomeOf(s)); diff != "" {
-					t.Fatalf("cut at %d, before %.20q: outcome (-want +got):\n%s", cut, body[cut:], diff)
-				}
-			}
-			s := newStream()
-			for i := range body {
-				s.feed(body[i:i+1], ms(i))
-			}
-			s.close(true)
-			if diff := cmp.Diff(tt.want, outcomeOf(s)); diff != "" {
-				t.Fatalf("byte by byte: outcome (-want +got):\n%s", diff)
-			}
-		})
-	}
-}

@@ -199,17 +199,6 @@ func TestHangBeforeTheRequest(t *testing.T) {
 	})
 }
 
-// A request can be late before it starts; both instants are kept.
-func TestPlanned(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		planned := time.Now().Add(-3 * time.Second)
-		tr := pipeClient(t, false, func(c net.Conn) { say(c, okHead, events(word, done)) }).Stream(t.Context(), Request{Planned: planned})
-		if !tr.Planned.Equal(planned) || tr.Started.Sub(tr.Planned) != 3*time.Second || tr.Failure != nil {
-			t.Errorf("planned %v, started %v, failure %v", tr.Planned, tr.Started, tr.Failure)
-		}
-	})
-}
-
 // With KeepAlive, a server that does not end its response after the end mark
 // costs the connection and a moment, not the result.
 func TestDrainIsBounded(t *testing.T) {

@@ -106,30 +106,3 @@ func TestConnections(t *testing.T) {
 		})
 	}
 }
-
-// Many requests at once share a client.
-func TestConcurrentRequests(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := r.Header.Get("X-Request-Id")
-		for range len(id) {
-			_, _ = io.WriteString(w, events(word))
-			_ = http.NewResponseController(w).Flush()
-		}
-		_, _ = io.WriteString(w, events(stop, done))
-	}))
-	defer server.Close()
-	c := newTestClient(t, Config{BaseURL: server.URL, KeepAlive: true})
-	var wg sync.WaitGroup
-	for worker := range 8 {
-		wg.Go(func() {
-			for i := range 25 {
-				id := strings.Repeat("i", 1+(worker*7+i)%20)
-				tr := c.Stream(t.Context(), Request{RequestID: id, Timeout: patience, IdleTimeout: patience})
-				if tr.Failure != nil || len(tr.Chunks) != len(id) {
-					t.Errorf("%d chunks, want %d, failure %v", len(tr.Chunks), len(id), tr.Failure)
-				}
-			}
-		})
-	}
-	wg.Wait()
-}

@@ -174,28 +174,6 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// A probe without a name is called as its URL's host and port, whatever else is
-// in the URL.
-func TestNameFromURL(t *testing.T) {
-	for url, want := range map[string]string{
-		"http://127.0.0.1:8000":             "127.0.0.1:8000",
-		"http://localhost:8000/v1":          "localhost:8000",
-		"http://gateway.example":            "gateway.example:80",
-		"https://gateway.example/llm/v1/":   "gateway.example:443",
-		"http://[::1]:8000":                 "[::1]:8000",
-		"https://[fe80::1]/v1":              "[fe80::1]:443",
-		"HTTP://Gateway.Example:8000/a?":    "",
-		"http://127.0.0.1:8000/fault/x/v1/": "127.0.0.1:8000",
-	} {
-		s := DefaultSpec()
-		s.URL = url
-		target, err := s.Validate("")
-		if (err != nil) != (want == "") || err == nil && target.Name() != want {
-			t.Errorf("%s: name %q, error %v; want %q", url, target.Name(), err, want)
-		}
-	}
-}
-
 // A secret that stands where it should not is not repeated, not even in part.
 func TestErrorsHoldNoSecret(t *testing.T) {
 	const secret = "sk-5ecret'`\"0042"

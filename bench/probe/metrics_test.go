@@ -195,39 +195,6 @@ func TestObserve(t *testing.T) {
 	})
 }
 
-// The gauges tell of the last request only.
-func TestLastOutcome(t *testing.T) {
-	target := makeTarget(t, nil)
-	p, l := fakeLoop(target, nil)
-	state := func() map[string]float64 {
-		all := samples(t, p)
-		return map[string]float64{
-			"success": all[`success{model="m",target="a"}`],
-			"at":      all[`last_success_timestamp_seconds{model="m",target="a"}`],
-			"wait":    all[`phase_seconds{model="m",phase="wait",target="a"}`],
-		}
-	}
-	probe := func(trace *openai.Trace) {
-		l.client = fakeClient{stream: func(context.Context, openai.Request) *openai.Trace { return trace }}
-		l.probe(t.Context(), time.Now())
-	}
-	before := float64(time.Now().UnixNano()) / 1e9
-	good := goodTrace(openai.Request{Model: "m"})
-	good.Phases.Wait = time.Second
-	probe(good)
-	first := state()
-	if at := first["at"]; at < before-0.001 || at > before+patience.Seconds() {
-		t.Errorf("last success at %v, now is %v", at, before)
-	}
-	if diff := cmp.Diff(map[string]float64{"success": 1, "at": first["at"], "wait": 1}, first); diff != "" {
-		t.Errorf("after a success (-want +got):\n%s", diff)
-	}
-	probe(failedTrace(openai.Request{Model: "m"}, openai.ReasonConnect))
-	if diff := cmp.Diff(map[string]float64{"success": 0, "at": first["at"], "wait": 0}, state()); diff != "" {
-		t.Errorf("after a failure (-want +got):\n%s", diff)
-	}
-}
-
 // scrape is what a server with an Accept header of its own gets.
 func scrape(t *testing.T, p *Prober, accept string) *httptest.ResponseRecorder {
 	t.Helper()

@@ -167,30 +167,6 @@ func onlyModel(all map[string]float64, model string) map[string]float64 {
 	return kept
 }
 
-// A list of models that fails does not silence the probe of a model that is
-// known: the completions may work all the same.
-func TestKnownModelSurvivesABrokenList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &script{probes: []openai.Reason{"", openai.ReasonHTTP5xx}, models: []any{"m", openai.ReasonConnect}}
-		p := play(t, makeTarget(t, func(s *Spec) { s.Model = "" }), s, 3)
-		got := samples(t, p)
-		want := map[string]float64{
-			`requests_total{model="m",target="a"}`:                   3,
-			`failures_total{model="m",reason="http_5xx",target="a"}`: 1,
-			`request_duration_seconds_count{model="m",target="a"}`:   2,
-			`success{model="m",target="a"}`:                          1,
-		}
-		for series, value := range want {
-			if v, ok := got[series]; !ok || v != value {
-				t.Errorf("%s is %v (there: %v), want %v", series, v, ok, value)
-			}
-		}
-		if unknown := onlyModel(got, ""); len(unknown) > 0 {
-			t.Errorf("series without a model although one is known: %v", unknown)
-		}
-	})
-}
-
 // The failure after which a server turns out to serve another model stays counted:
 // else increase() would never see it.
 func TestFailuresOfAFormerModelStay(t *testing.T) {

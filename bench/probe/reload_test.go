@@ -8,9 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -312,64 +310,5 @@ func TestReloadOfObjectives(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("violations (-want +got):\n%s", diff)
-	}
-}
-
-// Reloads, probes, scrapes and the landing page at once.
-func TestReloadConcurrently(t *testing.T) {
-	e := newEndpoint(t)
-	close(e.answer)
-	p := New(log.NewNopLogger())
-	var over, wg sync.WaitGroup
-	done := make(chan struct{})
-	over.Go(func() {
-		for {
-			select {
-			case <-e.arrived:
-			case <-done:
-				return
-			}
-		}
-	})
-	all := make([]Target, 0, 4)
-	for i := range 4 {
-		all = append(all, quickTarget(t, fmt.Sprintf("%s/%d", e.url, i), func(s *Spec) { s.Name = fmt.Sprint("t", i) }))
-	}
-	changed := quickTarget(t, e.url+"/c", func(s *Spec) { s.Name, s.MaxTokens = "t0", 5 })
-	stop := running(t, p)
-	for worker := range 2 {
-		wg.Go(func() {
-			for i := range 40 {
-				set := append([]Target{changed}, all[1+(i+worker)%3:]...)
-				if i%2 == 0 {
-					set = all[:1+i%4]
-				}
-				if err := p.Apply(set); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	for range 2 {
-		wg.Go(func() {
-			for range 40 {
-				gather(t, p)
-				p.Statuses()
-				p.Targets()
-			}
-		})
-	}
-	wg.Wait()
-	apply(t, p, all...)
-	eventually(t, "a success of every target", func() bool {
-		return !slices.ContainsFunc(p.Statuses(), func(s Status) bool {
-			return s.Last.At.IsZero() || s.Last.Failure != nil
-		})
-	})
-	stop()
-	close(done)
-	over.Wait()
-	if got := len(only(samples(t, p), "requests_total")); got != len(all) {
-		t.Errorf("%d targets have counters, want %d", got, len(all))
 	}
 }

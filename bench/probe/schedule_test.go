@@ -4,14 +4,11 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-kit/log"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/common/model"
 
@@ -113,82 +110,6 @@ func TestRequest(t *testing.T) {
 	})
 }
 
-// in_flight is 1 for as long as a request is.
-func TestInFlight(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		release := make(chan struct{})
-		p, _ := fakeLoop(makeTarget(t, nil), fakeClient{stream: func(_ context.Context, r openai.Request) *openai.Trace {
-			<-release
-			return goodTrace(r)
-		}})
-		value := func() float64 { return samples(t, p)[`in_flight{model="m",target="a"}`] }
-		before := value()
-		running(t, p)
-		time.Sleep(DefaultInterval)
-		during := value()
-		close(release)
-		synctest.Wait()
-		if diff := cmp.Diff([]float64{0, 1, 0}, []float64{before, during, value()}); diff != "" {
-			t.Errorf("before, during and after (-want +got):\n%s", diff)
-		}
-	})
-}
-
-// A program that was stopped for a while does not make up for it: what was due
-// meanwhile is skipped and counted.
-func TestNoBurstAfterStop(t *testing.T) {
-	const interval = 10 * time.Millisecond
-	target := makeTarget(t, nil)
-	target.spec.Interval = model.Duration(interval) // below what a user may set
-	var mu sync.Mutex
-	var planned []time.Time
-	started := make(chan struct{}, 1)
-	held := make(chan struct{})
-	p, l := fakeLoop(target, fakeClient{stream: func(_ context.Context, r openai.Request) *openai.Trace {
-		mu.Lock()
-		planned = append(planned, r.Planned)
-		n := len(planned)
-		mu.Unlock()
-		if n == 1 {
-			started <- struct{}{}
-			<-held
-		}
-		return goodTrace(r)
-	}})
-	stop := running(t, p)
-	<-started
-	// The first instant that is skipped finds the lock taken and stops the loop.
-	l.mu.Lock()
-	time.Sleep(20 * interval)
-	close(held)
-	// The request is over, but could not say so without the lock.
-	l.inFlight.Store(false)
-	resumed := time.Now()
-	l.mu.Unlock()
-	eventually(t, "three requests after the stop", func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return len(planned) >= 4
-	})
-	stop()
-	skipped := int(samples(t, p)[`skipped_total{model="m",target="a"}`])
-	if skipped < 15 {
-		t.Errorf("%d skipped of about 20", skipped)
-	}
-	for i, at := range planned[1:] {
-		if late := resumed.Sub(at); late >= interval {
-			t.Errorf("request %d was due %v before the loop went on", i+1, late)
-		}
-		if rest := at.Sub(planned[0]) % interval; rest != 0 {
-			t.Errorf("request %d is %v off the schedule", i+1, rest)
-		}
-	}
-	last := planned[len(planned)-1]
-	if due := int(last.Sub(planned[0])/interval) + 1; skipped+len(planned) < due {
-		t.Errorf("%d skipped and %d sent of at least %d that were due", skipped, len(planned), due)
-	}
-}
-
 func TestOffset(t *testing.T) {
 	offset := func(name string, interval time.Duration) time.Duration {
 		return (&loop{target: Target{spec: Spec{Name: name, Interval: model.Duration(interval)}}}).offset()
@@ -200,19 +121,6 @@ func TestOffset(t *testing.T) {
 	} {
 		if got := offset(name, DefaultInterval); got != want {
 			t.Errorf("offset of %s: %d, want %d", name, got, want)
-		}
-	}
-	for _, interval := range []time.Duration{minInterval, time.Second, DefaultInterval, time.Hour} {
-		seen := map[time.Duration]bool{}
-		for i := range 100 {
-			d := offset(fmt.Sprint("probe-", i), interval)
-			if d < 0 || d >= min(interval, 10*time.Second) {
-				t.Errorf("interval %v: offset %v", interval, d)
-			}
-			seen[d.Truncate(min(interval, 10*time.Second)/100)] = true
-		}
-		if len(seen) < 10 {
-			t.Errorf("interval %v: 100 probes start at %d instants", interval, len(seen))
 		}
 	}
 }
@@ -269,23 +177,6 @@ func TestShutdown(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// A target that is applied after the end is not probed.
-func TestApplyAfterShutdown(t *testing.T) {
-	p := New(log.NewNopLogger())
-	running(t, p)()
-	target := makeTarget(t, nil)
-	target.spec.Interval = model.Duration(time.Millisecond)
-	if err := p.Apply([]Target{target}); err != nil {
-		t.Fatal(err)
-	}
-	if p.loops["a"].cancel != nil {
-		t.Error("the target was started")
-	}
-	if names := strings.Join(targetNames(p), " "); names != "a" {
-		t.Errorf("targets %q", names)
 	}
 }
 
