@@ -58,7 +58,7 @@ func (s *Session) openSources(ctx context.Context) error {
 	if m.Exporter != "" {
 		err := s.openSource(ctx, runlog.SourceExporter, "the exporter", m.Exporter, m.ExporterHTTP)
 		if errors.Is(err, ErrUnauthorized) {
-			return fmt.Errorf("--exporter: %w: see --exporter-http-config and --exporter-credentials-file", err)
+			return fmt.Errorf("--exporter: %w: see --exporter-http-config", err)
 		}
 		if err != nil {
 			return fmt.Errorf("--exporter: %w", err)
