@@ -243,7 +243,6 @@ func TestCapacityUsage(t *testing.T) {
 		"--slo ttft:p90<2s --num-prompts -1":                            "must be above 0",
 		"--slo ttft:p90<2s --num-prompts 9 --duration 1m":               "give one of them",
 		"--slo ttft:p90<2s --dataset-name timed_trace --dataset-path f": "accelbench: a replay has its own times, so that capacity cannot choose its load: give another data set",
-		"--slo ttft:p90<2s --max-concurrency 1..900000":                 "requests in flight need more files",
 		"--slo ttft:p90<2s -- --num-prompts 5":                          "capacity takes nothing after --",
 	} {
 		var stderr strings.Builder

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -76,10 +75,10 @@ func joinValues(args []string) []string {
 	return out
 }
 
-// parsedFlag is the value of a flag whose text a function reads.
+// parsedFlag is the value of a flag that a function reads.
 type parsedFlag struct {
-	set  func(text string) error
-	many bool // given again it adds to a list
+	set     func(text string) error
+	appends bool // given again it adds to a list
 }
 
 // Set implements kingpin.Value.
@@ -88,8 +87,8 @@ func (p *parsedFlag) Set(text string) error { return p.set(text) }
 // String implements kingpin.Value.
 func (p *parsedFlag) String() string { return "" }
 
-// IsCumulative makes kingpin take the flag again.
-func (p *parsedFlag) IsCumulative() bool { return p.many }
+// IsCumulative makes kingpin take a list again.
+func (p *parsedFlag) IsCumulative() bool { return p.appends }
 
 // parsed is a value that parse reads.
 func parsed[T any](into *T, parse func(string) (T, error)) *parsedFlag {
@@ -101,7 +100,7 @@ func parsed[T any](into *T, parse func(string) (T, error)) *parsedFlag {
 
 // appended is a value that adds to a list what parse reads.
 func appended[T any](into *[]T, parse func(string) (T, error)) *parsedFlag {
-	return &parsedFlag{many: true, set: func(text string) error {
+	return &parsedFlag{appends: true, set: func(text string) error {
 		x, err := parse(text)
 		*into = append(*into, x)
 		return err
@@ -112,12 +111,11 @@ func appended[T any](into *[]T, parse func(string) (T, error)) *parsedFlag {
 func listed[T any](into *[]T, parse func(string) (T, error)) *parsedFlag {
 	return &parsedFlag{set: func(text string) error {
 		*into = nil
-		for part := range strings.SplitSeq(text, ",") {
-			x, err := parse(strings.TrimSpace(part))
-			if err != nil {
+		part := appended(into, parse)
+		for word := range strings.SplitSeq(text, ",") {
+			if err := part.set(strings.TrimSpace(word)); err != nil {
 				return err
 			}
-			*into = append(*into, x)
 		}
 		return nil
 	}}
@@ -135,10 +133,10 @@ func oneOf(words ...string) func(string) (string, error) {
 
 // parseDuration reads 120s, or 120 as evalscope and vLLM write seconds.
 func parseDuration(text string) (time.Duration, error) {
-	if n, err := strconv.ParseFloat(text, 64); err == nil {
-		text = strconv.FormatFloat(n, 'f', -1, 64) + "s"
-	}
 	d, err := time.ParseDuration(text)
+	if err != nil {
+		d, err = time.ParseDuration(text + "s")
+	}
 	if err != nil || d < 0 {
 		return 0, fmt.Errorf("%q is no duration such as 90s, 2m or 120 (seconds)", text)
 	}
@@ -146,39 +144,33 @@ func parseDuration(text string) (time.Duration, error) {
 }
 
 // parseInstant reads 2026-03-04T05:06:07Z.
-func parseInstant(text string) (time.Time, error) {
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return t, fmt.Errorf("%q is no time such as 2026-03-04T05:06:07Z", text)
-	}
-	return t, nil
-}
+func parseInstant(text string) (time.Time, error) { return time.Parse(time.RFC3339, text) }
 
 // parseUsers reads a number of users.
 func parseUsers(text string) (int, error) {
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		return 0, fmt.Errorf("%q is no number above 0, nor a list of such", text)
+	if err == nil && n < 1 {
+		err = fmt.Errorf("%d is not above 0", n)
 	}
-	return n, nil
+	return n, err
 }
 
 // parseRate reads requests a second, or inf.
 func parseRate(text string) (float64, error) {
 	x, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(x > 0) {
-		return 0, fmt.Errorf("%q is no number above 0 (or inf), nor a list of such", text)
+	if err == nil && !(x > 0) {
+		err = fmt.Errorf("%g is not above 0", x)
 	}
-	return x, nil
+	return x, err
 }
 
 // parsePercentile reads a number between 0 and 100.
 func parsePercentile(text string) (float64, error) {
 	x, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(x > 0 && x < 100) {
-		return 0, fmt.Errorf("%q is no percentile between 0 and 100, nor a list of such", text)
+	if err == nil && !(x > 0 && x < 100) {
+		err = fmt.Errorf("%g is not between 0 and 100", x)
 	}
-	return x, nil
+	return x, err
 }
 
 // rangeRatio spreads the lengths of random prompts and answers.
@@ -193,7 +185,7 @@ func parseRangeRatio(text string) (rangeRatio, error) {
 	} else {
 		err = json.Unmarshal([]byte(text), &r)
 	}
-	if err != nil || !(min(r.Input, r.Output) >= 0 && max(r.Input, r.Output) < 1) || math.IsNaN(r.Input+r.Output) {
+	if err != nil || !(r.Input >= 0 && r.Input < 1 && r.Output >= 0 && r.Output < 1) {
 		return r, fmt.Errorf(`%q is no number from 0 to below 1, nor {"input": 0.5, "output": 0}`, text)
 	}
 	return r, nil

@@ -183,23 +183,21 @@ func TestEveryFlagOfVLLM(t *testing.T) {
 // A wrong command line is one line that names the flag.
 func TestWrongLoads(t *testing.T) {
 	for line, want := range map[string]string{
-		"--num-prompts 0":                                "--num-prompts must be at least 1",
-		"--num-prompts x":                                `--num-prompts: "x" is no number`,
-		"--max-concurrency 1,0":                          `--max-concurrency: "0" is no number above 0`,
-		"--max-concurrency 1,2 --request-rate 4":         "one of them is the sweep",
-		"--request-rate 0":                               `--request-rate: "0" is no number above 0`,
-		"--burstiness -1":                                `--burstiness: "-1" is no number above 0`,
-		"--backend openai-embeddings":                    "--backend: enum value must be one of vllm,openai,openai-chat",
-		"--dataset-name hf":                              `unknown data set "hf"`,
-		"--dataset-name random --self-timed":             "--self-timed is of a timed_trace",
-		"--random-range-ratio 1":                         `--random-range-ratio: "1" is no number from 0 to below 1`,
-		"--random-range-ratio {}x":                       "--random-range-ratio: ",
-		"--timeout soon":                                 `--timeout: "soon" is no duration`,
-		"--temperature NaN":                              "--temperature: ",
-		"--extra-body null":                              "--extra-body is no JSON object",
-		"--metadata machine":                             "--metadata: expected KEY=VALUE",
-		"--repeat 20000 --max-concurrency 1":             "20000 steps are more than 10000",
-		"--max-concurrency 900000 --num-prompts 1000000": "requests in flight need more files",
+		"--num-prompts 0":                        "--num-prompts must be at least 1",
+		"--num-prompts x":                        `--num-prompts: "x" is no number`,
+		"--max-concurrency 1,0":                  "--max-concurrency: 0 is not above 0",
+		"--max-concurrency 1,2 --request-rate 4": "one of them is the sweep",
+		"--request-rate 0":                       "--request-rate: 0 is not above 0",
+		"--burstiness -1":                        "--burstiness: -1 is not above 0",
+		"--backend openai-embeddings":            "--backend: enum value must be one of vllm,openai,openai-chat",
+		"--dataset-name hf":                      `unknown data set "hf"`,
+		"--dataset-name random --self-timed":     "--self-timed is of a timed_trace",
+		"--random-range-ratio 1":                 `--random-range-ratio: "1" is no number from 0 to below 1`,
+		"--random-range-ratio {}x":               "--random-range-ratio: ",
+		"--timeout soon":                         `--timeout: "soon" is no duration`,
+		"--temperature NaN":                      "--temperature: ",
+		"--extra-body null":                      "--extra-body is no JSON object",
+		"--metadata machine":                     "--metadata: expected KEY=VALUE",
 		"--dataset-name timed_trace --dataset-path f --request-rate 4": "a timed_trace has its own times",
 		"stray": "unexpected stray",
 	} {
@@ -252,7 +250,7 @@ func TestLoadsOfEvalscope(t *testing.T) {
 // What the log and every report repeat holds no secret.
 func TestShownCommand(t *testing.T) {
 	for line, want := range map[string]string{
-		"/usr/bin/accelbench run --header X-Key=s3cret Y=s3cret --model m":               "accelbench run --header <hidden> <hidden> --model m",
+		"accelbench run --header X-Key=s3cret Y=s3cret --model m":                        "accelbench run --header <hidden> <hidden> --model m",
 		"accelbench run --header=X-Key=s3cret":                                           "accelbench run --header=<hidden>",
 		"accelbench run --extra-body={\"k\":1} --exporter=http://h/metrics?token=s3cret": "accelbench run --extra-body=<hidden> --exporter=http://h/metrics",
 		"accelbench run --api-key-file key":                                              "accelbench run --api-key-file key",

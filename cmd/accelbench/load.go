@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -10,10 +9,7 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
-	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
-
-const maxSteps = 10_000
 
 // loadFlags say how many requests come when.
 type loadFlags struct {
@@ -86,13 +82,9 @@ func (l *loadFlags) steps(replay bool) ([]runlog.Step, error) {
 	if err := l.check(replay); err != nil {
 		return nil, err
 	}
-	levels := l.levels(replay)
-	if n := len(levels) * l.repeat; n > maxSteps {
-		return nil, fmt.Errorf("%d steps are more than %d", n, maxSteps)
-	}
 	var steps []runlog.Step
 	for repeat := range l.repeat {
-		for _, s := range levels {
+		for _, s := range l.levels(replay) {
 			s.Index, s.Repeat = len(steps), repeat
 			s.Requests, s.Duration = l.requests, l.duration
 			if l.duration > 0 && !l.requestsSet && s.Arrival != runlog.ArrivalBurst {
@@ -102,9 +94,6 @@ func (l *loadFlags) steps(replay bool) ([]runlog.Step, error) {
 				s.RampUp = l.rampUp
 			}
 			s.Timeout, s.MaxFailureRatio, s.Warmups = l.timeout, l.maxFailures, l.warmups
-			if err := checkFiles(connections(s)); err != nil {
-				return nil, err
-			}
 			steps = append(steps, s)
 		}
 	}
@@ -154,26 +143,4 @@ func (l *loadFlags) paced(rate float64, bound int) runlog.Step {
 		s.Arrival = runlog.ArrivalPoisson
 	}
 	return s
-}
-
-// connections is how many a step may need at once, as far as it is known.
-func connections(s runlog.Step) int {
-	n := max(s.Concurrency, s.MaxConcurrency)
-	if s.Arrival == runlog.ArrivalBurst && n == 0 {
-		n = s.Requests
-	}
-	if s.Requests > 0 {
-		n = min(n, s.Requests)
-	}
-	return n
-}
-
-// checkFiles says when a step needs more connections than this process may have
-// files: its requests would fail, and the server be blamed.
-func checkFiles(connections int) error {
-	const others = 40 // files beside connections
-	if need, limit := connections+others, process.MaxFiles(); need > limit {
-		return fmt.Errorf("%d requests in flight need more files than the %d this process may open: ulimit -n %d", connections, limit, need)
-	}
-	return nil
 }

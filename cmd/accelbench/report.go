@@ -76,11 +76,10 @@ func (f *renderFlags) print(w io.Writer, r *result.Report) error {
 	}
 	for _, name := range formats {
 		for _, format := range show.Formats() {
-			if format.Name != name {
-				continue
-			}
-			if err := format.Write(w, r, f.vllm(r)); err != nil {
-				return fmt.Errorf("printing the report: %w", err)
+			if format.Name == name {
+				if err := format.Write(w, r, f.vllm(r)); err != nil {
+					return fmt.Errorf("printing the report: %w", err)
+				}
 			}
 		}
 	}
@@ -122,22 +121,13 @@ func writeReport(folder string, r *result.Report, stderr io.Writer) error {
 	return nil
 }
 
-// writeFile replaces a file only by a whole one.
+// writeFile makes a file of what write writes.
 func writeFile(path string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	f, err := os.Create(path)
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
+		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // gone already when all went well
-	err = write(f)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
+	if err := errors.Join(write(f), f.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return nil

@@ -140,9 +140,6 @@ func folderSuffix(model string) string {
 // and --extra-body, and the queries of URLs.
 func withoutSecrets(args []string) []string {
 	shown := slices.Clone(args)
-	if len(shown) > 0 {
-		shown[0] = filepath.Base(shown[0])
-	}
 	hide := false
 	for i, word := range shown {
 		name, _, assigned := strings.Cut(word, "=")
@@ -156,29 +153,23 @@ func withoutSecrets(args []string) []string {
 		case hide && assigned:
 			shown[i] = name + "=<hidden>"
 		case strings.Contains(word, "://"):
-			shown[i], _, _ = strings.Cut(word, "?") // a query may hold a token
+			shown[i], _, _ = strings.Cut(word, "?")
 		}
 	}
 	return shown
 }
 
-// sleepUntil returns at start, which is when the machines of one load begin
-// together, or when ctx ends.
+// sleepUntil returns at start, when the machines of one load begin together, or when
+// ctx ends.
 func sleepUntil(ctx context.Context, start time.Time, stderr io.Writer) {
-	left := time.Until(start)
-	switch {
-	case start.IsZero():
-		return
-	case left <= 0:
-		fmt.Fprintf(stderr, "accelbench: --start-at was %s ago: beginning at once\n", (-left).Round(time.Millisecond))
+	if start.IsZero() {
 		return
 	}
-	fmt.Fprintf(stderr, "accelbench: beginning in %s\n", left.Round(time.Second))
-	timer := time.NewTimer(left)
-	defer timer.Stop()
+	left := time.Until(start)
+	fmt.Fprintf(stderr, "accelbench: beginning in %s\n", max(0, left).Round(time.Second))
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(left):
 	}
 }
 

@@ -3,11 +3,9 @@
 package process
 
 import (
-	"math"
 	"time"
 
 	"github.com/prometheus/procfs"
-	"golang.org/x/sys/unix"
 )
 
 // FS is the mount point of a proc file system.
@@ -95,13 +93,4 @@ func AddDescendants(set map[int]bool, all []Stat) {
 			}
 		}
 	}
-}
-
-// MaxFiles is how many files this process may have open, sockets and pipes among them.
-func MaxFiles() int {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return math.MaxInt32
-	}
-	return int(min(limit.Cur, math.MaxInt32))
 }
