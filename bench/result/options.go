@@ -20,37 +20,22 @@ type Options struct {
 	limits []runlog.Limit // those of the search that chose the steps
 }
 
-// settled are the options with what the runs tell and nobody gave; differ is true where
-// the runs had different objectives, which are then none.
-func (o Options) settled(runs []runlog.Run) (all Options, differ bool, err error) {
+// settled are the options with what the runs tell, the first one where they differ, and
+// nobody gave.
+func (o Options) settled(runs []runlog.Run) (Options, error) {
+	first, err := runs[0], error(nil)
 	if len(o.Chosen) == 0 {
-		o.Chosen = runs[0].Percentiles
+		o.Chosen = first.Percentiles
 	}
-	if !o.Goodput.Any() {
-		o.Goodput, differ = objectivesOf(runs)
+	if !o.Goodput.Any() && first.Objectives != nil {
+		o.Goodput = Objectives(*first.Objectives)
 	}
-	if len(runs) == 1 && runs[0].Capacity != nil {
-		o.limits = runs[0].Capacity.Objectives
+	if len(runs) == 1 && first.Capacity != nil {
+		o.limits = first.Capacity.Objectives
 	}
 	o.Percentiles, err = percentiles(o.Percentiles, slices.Concat(o.Chosen, percentilesOf(o.limits)))
 	if len(o.Chosen) == 0 {
 		o.Chosen = []float64{usualPercentile}
 	}
-	return o, differ, err
-}
-
-// objectivesOf are those that all runs had, none where they differ.
-func objectivesOf(runs []runlog.Run) (all Objectives, differ bool) {
-	of := func(r runlog.Run) Objectives {
-		if r.Objectives == nil {
-			return Objectives{}
-		}
-		return Objectives(*r.Objectives)
-	}
-	for _, r := range runs[1:] {
-		if of(r) != of(runs[0]) {
-			return Objectives{}, true
-		}
-	}
-	return of(runs[0]), false
+	return o, err
 }

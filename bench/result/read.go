@@ -37,6 +37,16 @@ type reading struct {
 	steps  []*stepData // in the order of their index
 }
 
+// logReading is what is read of one of them.
+type logReading struct {
+	*reading
+	run      runlog.Run
+	step     *stepData // that began last, nil before the first
+	part     *part     // of this log
+	over     time.Time // the last instant known
+	complete bool
+}
+
 // read adds a log.
 func (a *reading) read(file string) error {
 	in, err := runlog.Open(file)
@@ -44,50 +54,50 @@ func (a *reading) read(file string) error {
 		return err
 	}
 	defer in.Close()
-	run := in.Run()
-	if err := a.joinable(run); err != nil {
+	l := &logReading{reading: a, run: in.Run(), over: in.Run().Started}
+	if err := a.joinable(l.run); err != nil {
 		return err
 	}
-	a.report.Runs, a.files = append(a.report.Runs, run), append(a.files, file)
-	over, complete, begun := run.Started, false, false
-	var d *stepData
-	var p *part
-	for {
-		rec, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		switch {
-		case rec.RunEnd != nil:
-			complete = true
-		case rec.Step != nil:
-			if d, p, err = a.begin(run, *rec.Step); err != nil {
-				return err
-			}
-			begun = true
-		case rec.Request != nil && (d == nil || rec.Request.Step != p.step.Index):
-			a.report.Damaged++ // the line of its step could not be read
-		case rec.Request != nil:
-			d.request(p, rec.Request)
-			if t := rec.Request.Trace; t.Started.Add(t.End).After(over) {
-				over = t.Started.Add(t.End)
-			}
-		case rec.Sample != nil && d != nil && rec.Sample.Step == p.step.Index:
-			d.sample(p, rec.Sample)
-		case rec.StepEnd != nil && d != nil && rec.StepEnd.Step == p.step.Index:
-			p.end = rec.StepEnd
+	a.report.Runs, a.files = append(a.report.Runs, l.run), append(a.files, file)
+	for err == nil {
+		var rec runlog.Record
+		if rec, err = in.Next(); err == nil {
+			err = l.take(rec)
 		}
 	}
-	if !begun {
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	if l.step == nil {
 		return errors.New("its run ended before the first step began")
 	}
-	a.overs = append(a.overs, over)
+	a.overs = append(a.overs, l.over)
 	a.report.Damaged += in.Damaged()
-	a.report.Complete = a.report.Complete && complete
+	a.report.Complete = a.report.Complete && l.complete
 	return nil
+}
+
+// take adds a record. One whose step could not be read is left out.
+func (l *logReading) take(rec runlog.Record) (err error) {
+	of := func(step int) bool { return l.step != nil && step == l.part.step.Index }
+	switch {
+	case rec.RunEnd != nil:
+		l.complete = true
+	case rec.Step != nil:
+		l.step, l.part, err = l.begin(l.run, *rec.Step)
+	case rec.Request != nil && !of(rec.Request.Step):
+		l.report.Damaged++
+	case rec.Request != nil:
+		l.step.request(l.part, rec.Request)
+		if over := rec.Request.Trace.Started.Add(rec.Request.Trace.End); over.After(l.over) {
+			l.over = over
+		}
+	case rec.Sample != nil && of(rec.Sample.Step):
+		l.step.sample(l.part, rec.Sample)
+	case rec.StepEnd != nil && of(rec.StepEnd.Step):
+		l.part.end = rec.StepEnd
+	}
+	return err
 }
 
 // begin begins a step of a log.
@@ -144,11 +154,7 @@ func (a *reading) end(opts Options) (*Report, error) {
 	if err := a.together(); err != nil {
 		return nil, err
 	}
-	var err error
-	if opts.Percentiles, err = percentiles(opts.Percentiles, opts.Chosen); err != nil {
-		return nil, err
-	}
-	opts, r.ObjectivesDiffer, err = opts.settled(r.Runs)
+	opts, err := opts.settled(r.Runs)
 	if err != nil {
 		return nil, err
 	}

@@ -27,9 +27,6 @@ type Report struct {
 	Damaged int
 	// Objectives are those that the goodput was counted by.
 	Objectives Objectives
-	// ObjectivesDiffer is true when the runs had different ones, so that none are
-	// counted by.
-	ObjectivesDiffer bool
 	// Chosen are the percentiles that were asked for, in the order given, or 99.
 	Chosen []float64
 	// Capacity is the answer of a run that searched for it, nil for any other.
@@ -45,7 +42,6 @@ func (r *Report) Notes() []string {
 		}
 	}
 	warn(!r.Complete, "A log has no end: its run was killed or still goes on, and the requests then in flight are not in the report.")
-	warn(r.ObjectivesDiffer, "The runs had different objectives, so no request is counted as good: give them with --goodput.")
 	warn(r.Damaged > 0, "Lines of the logs that could not be read, so that what was in them is not in the report: %d.", r.Damaged)
 	return all
 }

@@ -45,7 +45,7 @@ func NewStep(opts Options, logs ...StepLog) Step {
 		return slices.DeleteFunc(slices.Clone(ps), func(p float64) bool { return !(p > 0 && p < 100) })
 	}
 	opts.Percentiles, opts.Chosen = valid(opts.Percentiles), valid(opts.Chosen)
-	opts, _, _ = opts.settled(runs)
+	opts, _ = opts.settled(runs)
 	s := d.report(opts)
 	s.Name = s.Step.Name()
 	return s
