@@ -38,7 +38,7 @@ func TestSteadyRatesAreTheReports(t *testing.T) {
 		serving.Wait()
 	})
 
-	step := runlog.Step{Timeout: 30 * time.Second, Requests: 40, MaxTokens: 400}
+	step := runlog.Step{Timeout: 30 * time.Second, Requests: 40}
 	closed, open := step, step
 	closed.Arrival, closed.Concurrency = runlog.ArrivalClosed, 8
 	open.Index, open.Arrival, open.Rate = 1, runlog.ArrivalConstant, 40

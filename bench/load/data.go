@@ -43,8 +43,7 @@ func (s *Session) checkDataset(ctx context.Context) error {
 func (s *Session) dataset(step runlog.Step) dataset.Config {
 	d, run := s.cfg.Dataset, &s.cfg.Run
 	d.Seed, d.API, d.Step, d.ReusePrompts = run.Seed, run.API, step.Index, run.ReusePrompts
-	if d.Kind == dataset.ShareGPT && d.OutputLen == 0 {
-		d.OutputLen = step.MaxTokens // the recorded answers need not be counted then
+	if d.Kind == dataset.ShareGPT && d.OutputLen == 0 { // else the recorded answers need not be counted
 		d.Tokenizer = tokenizer{s.client, run.Model}
 	}
 	return d

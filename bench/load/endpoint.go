@@ -30,9 +30,6 @@ const (
 // had is no reason to stop where the completions may work.
 func (s *Session) checkModels(ctx context.Context) error {
 	url, model := s.cfg.Run.URL, s.cfg.Run.Model
-	if s.cfg.Unchecked && model != "" {
-		return nil
-	}
 	models, failure := s.models(ctx)
 	switch {
 	case failure == nil && model == "":

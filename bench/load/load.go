@@ -43,9 +43,6 @@ type Config struct {
 	// Ready is how long to wait for an endpoint that does not list its models yet,
 	// 0 for not at all.
 	Ready time.Duration
-	// Unchecked leaves out the question whether the endpoint is there and serves
-	// the model.
-	Unchecked bool
 }
 
 // Ask is what every request asks beside its prompt.
@@ -246,14 +243,13 @@ func (s *Session) write(record runlog.Record) error {
 	return s.log.Write(record)
 }
 
-// request is what a job asks of the endpoint. The step's own limit of tokens
-// comes before the dataset's.
+// request is what a job asks of the endpoint.
 func (s *Session) request(step runlog.Step, j job) openai.Request {
 	ask := s.cfg.Ask
 	return openai.Request{
 		API: s.cfg.Run.API, Model: s.cfg.Run.Model,
 		Prompt: j.prompt.Text, Messages: j.prompt.Messages, PromptTokens: j.prompt.Tokens,
-		MaxTokens: cmp.Or(step.MaxTokens, j.prompt.MaxTokens), Planned: j.planned,
+		MaxTokens: j.prompt.MaxTokens, Planned: j.planned,
 		Timeout: step.Timeout, IdleTimeout: ask.IdleTimeout,
 		IgnoreEOS: ask.IgnoreEOS, ContinuousUsage: ask.ContinuousUsage, Extra: ask.Extra,
 	}

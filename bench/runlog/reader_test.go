@@ -49,7 +49,7 @@ func everyKind() (Run, []Record) {
 	return run, []Record{
 		{Step: &Step{
 			Index: 1, Started: at, Arrival: ArrivalGamma, Concurrency: 8, MaxConcurrency: 9, Rate: 4.5, Burstiness: 0.5, Requests: 2,
-			Duration: time.Minute, RampUp: time.Second, Timeout: 2 * time.Minute, MaxFailureRatio: 0.1, MaxTokens: 64, Repeat: 1,
+			Duration: time.Minute, RampUp: time.Second, Timeout: 2 * time.Minute, MaxFailureRatio: 0.1, Repeat: 1,
 		}},
 		{Request: &Request{Step: 1, Queued: ms, ExpectedTokens: 31, AimedTokens: 30, Trace: good}},
 		{Request: &Request{Step: 1, Seq: 1, Trace: bad}},

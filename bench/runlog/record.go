@@ -153,9 +153,6 @@ type Step struct {
 	Timeout  time.Duration `json:"timeout_ns,omitempty"` // of one request, 0 for none
 	// MaxFailureRatio stops the step early, 0 for never.
 	MaxFailureRatio float64 `json:"max_failure_ratio,omitempty"`
-	// MaxTokens is what each request asks for at most, 0 where the dataset or
-	// the server decides.
-	MaxTokens int `json:"max_tokens,omitempty"`
 	// Warmups is how many requests were sent before the step, and are in none of
 	// its figures.
 	Warmups int `json:"warmups,omitempty"`

@@ -135,7 +135,6 @@ func TestFacts(t *testing.T) {
 		{Name: "burstiness", Text: "0.5"},
 		{Name: "duration", Text: "10m0s"},
 		{Name: "timeout", Text: "2m0s"},
-		{Name: "output tokens at most", Text: "256"},
 		{Name: "ended because", Text: "the time was over"},
 		{Name: "requests", Text: "1000 attempted = 938 succeeded + 62 failed + 0 canceled"},
 		{Name: "failed", Text: "http_4xx 62"},

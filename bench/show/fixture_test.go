@@ -83,7 +83,7 @@ func open() result.Step {
 	s := closed()
 	s.Step = runlog.Step{
 		Index: 1, Started: start.Add(time.Hour), Arrival: runlog.ArrivalGamma, Rate: 4, Burstiness: 0.5, MaxConcurrency: 100,
-		Duration: 10 * time.Minute, Timeout: 2 * time.Minute, MaxTokens: 256,
+		Duration: 10 * time.Minute, Timeout: 2 * time.Minute,
 	}
 	s.Name, s.Stop, s.Machines = "4 req/s max 100", runlog.StopDuration, 2
 	s.Whole.Goodput, s.Steady.Goodput = ptr(1.25), ptr(1.5)

@@ -27,7 +27,6 @@ func Facts(s *result.Step) []Fact {
 		{"duration", settingText(s.Duration)},
 		{"ramp-up", settingText(s.RampUp)},
 		{"timeout", settingText(s.Timeout)},
-		{"output tokens at most", settingText(s.MaxTokens)},
 		{"warm-up requests", settingText(s.Warmups)},
 		{"ended because", stopTexts[s.Stop]},
 		{"requests", fmt.Sprintf("%d attempted = %d succeeded + %d failed + %d canceled", a.Attempted, a.Succeeded, a.Failures(), a.Canceled)},

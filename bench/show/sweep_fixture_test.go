@@ -71,7 +71,7 @@ func measuredStep(i int, start time.Time, m measured) result.Step {
 	return result.Step{
 		Step: runlog.Step{
 			Index: i, Started: start, Arrival: runlog.ArrivalClosed, Concurrency: m.users,
-			Requests: requests, RampUp: 20 * time.Second, Timeout: 120 * time.Second, MaxTokens: 1024,
+			Requests: requests, RampUp: 20 * time.Second, Timeout: 120 * time.Second,
 		},
 		Name: strconv.Itoa(m.users), Machines: 1, Account: whole.Account, Stop: runlog.StopRequests,
 		Whole: whole, Steady: &steady,
