@@ -50,8 +50,8 @@ func (s *Session) dataset(step runlog.Step) dataset.Config {
 }
 
 // calibrate asks for the shortest answers to two prompts of words: what the usage says
-// of them is how many tokens a word is, and how many the chat template adds. The
-// prompts of the load have their length by that, within a few per cent.
+// of them is how many tokens a word is, and how many the server adds, as by the chat
+// template. The prompts of the load have their length by that, within a few per cent.
 func (s *Session) calibrate(ctx context.Context, aimed int) {
 	s.cfg.Run.Lengths = &runlog.Lengths{Why: "prompts are made of words"}
 	long := min(max(aimed, leastWords), mostWords)
@@ -65,7 +65,7 @@ func (s *Session) calibrate(ctx context.Context, aimed int) {
 	template := max(0, int(math.Round(float64(inLong)-perWord*float64(long))))
 	s.cfg.Run.Lengths.TokensPerWord, s.cfg.Run.Lengths.Template = perWord, template
 	s.cfg.Dataset.TokensPerWord = perWord
-	s.note("prompts have their length within a few per cent: by the usage of 2 short answers before the load, %.2f tokens a word beside %d of the chat template", perWord, template)
+	s.note("prompts have their length within a few per cent: by the usage of 2 short answers before the load, %.2f tokens a word beside %d that the server adds", perWord, template)
 }
 
 // countTokens is how many tokens the server counts in a prompt of so many words, 0
@@ -120,18 +120,11 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 	if err != nil {
 		return err
 	}
-	var first *openai.Failure
-	failed := 0
+	var meter Meter
 	r := runner{
-		send: func(ctx context.Context, j job) *openai.Trace { return s.client.Stream(ctx, s.request(step, j)) },
-		done: func(q *runlog.Request) error {
-			if f := q.Trace.Failure; f != nil {
-				if failed++; failed == 1 {
-					first = f
-				}
-			}
-			return nil
-		},
+		send:      func(ctx context.Context, j job) *openai.Trace { return s.client.Stream(ctx, s.request(step, j)) },
+		done:      func(*runlog.Request) error { return nil },
+		meter:     &meter,
 		readAhead: s.readAhead,
 	}
 	_, err = r.run(ctx, warmUpStep(step), source)
@@ -140,8 +133,8 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("warming up: %w", err)
-	case failed > 0:
-		s.note("%d of the %d requests before step %s, to warm up, failed; at first: %v", failed, step.Warmups, step.Name(), first)
+	case meter.Failed.Load() > 0:
+		s.note("%d of the %d requests before step %s, to warm up, failed", meter.Failed.Load(), step.Warmups, step.Name())
 	}
 	return nil
 }
