@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -19,7 +18,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/prometheus/common/config"
 	"go.uber.org/goleak"
 )
 
@@ -122,29 +120,16 @@ func TestFailures(t *testing.T) {
 		"closed before a response":          {func(c *net.TCPConn) { readRequest(c); waitForClose(c, true) }, Failure{Reason: ReasonConnect}},
 		"reset before a response":           {func(c *net.TCPConn) { readRequest(c); reset(c) }, Failure{Reason: ReasonConnect}},
 		"not HTTP":                          {answering("220 mail.invalid ESMTP\r\n"), Failure{Reason: ReasonProtocol}},
-		"not HTTP, no line end":             {answering("hello"), Failure{Reason: ReasonProtocol}},
 		"a broken head":                     {answering("HTTP/1.1 200 OK\r\nno colon\r\n\r\n" + good), Failure{Reason: ReasonProtocol}},
-		"an unknown transfer encoding":      {answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: made-up\r\n\r\n" + good), Failure{Reason: ReasonProtocol}},
 		"400 flat":                          {answering(status("400 Bad Request", `{"object":"error","message":"too long"}`)), Failure{Reason: ReasonHTTP4xx, Status: 400, Detail: `{"object":"error","message":"too long"}`}},
-		"404 nested":                        {answering(status("404 Not Found", `{"error":{"message":"no model"}}`)), Failure{Reason: ReasonHTTP4xx, Status: 404, Detail: `{"error":{"message":"no model"}}`}},
-		"401 string":                        {answering(status("401 Unauthorized", `{"error":"Unauthorized"}`)), Failure{Reason: ReasonHTTP4xx, Status: 401, Detail: `{"error":"Unauthorized"}`}},
 		"429":                               {answering(status("429 Too Many Requests", "slow down")), Failure{Reason: ReasonHTTP429, Status: 429, Detail: "slow down"}},
-		"500 empty":                         {answering(status("500 Internal Server Error", "")), Failure{Reason: ReasonHTTP5xx, Status: 500, Detail: ""}},
 		"502 HTML":                          {answering(status("502 Bad Gateway", "<html>\n<h1>Bad\tGateway</h1>")), Failure{Reason: ReasonHTTP5xx, Status: 502, Detail: "<html> <h1>Bad Gateway</h1>"}},
 		"503 cut short":                     {answering("HTTP/1.1 503 Busy\r\nContent-Length: 100\r\n\r\nbusy"), Failure{Reason: ReasonHTTP5xx, Status: 503, Detail: "busy"}},
-		"599":                               {answering(status("599 Odd", "x")), Failure{Reason: ReasonHTTP5xx, Status: 599, Detail: "x"}},
 		"301":                               {answering("HTTP/1.1 301 Moved\r\nLocation: https://other.invalid/v1/x?key=abc\r\nContent-Length: 0\r\n\r\n"), Failure{Reason: ReasonProtocol, Status: 301, Detail: "redirect not followed: https://other.invalid/v1/x?key=abc"}},
-		"304":                               {answering("HTTP/1.1 304 Not Modified\r\n\r\n"), Failure{Reason: ReasonProtocol, Status: 304, Detail: "redirect not followed:"}},
-		"101":                               {answering("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"), Failure{Reason: ReasonProtocol, Status: 101, Detail: "unexpected status 101 Switching Protocols"}},
-		"204":                               {answering("HTTP/1.1 204 No Content\r\n\r\n"), Failure{Reason: ReasonEmpty, Status: 204, Detail: "the stream ended without any text"}},
 		"200 of zero bytes":                 {answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), Failure{Reason: ReasonEmpty, Status: 200, Detail: "the stream ended without any text"}},
 		"200 of zero bytes, unframed":       {answering(okHead), Failure{Reason: ReasonEmpty, Status: 200, Detail: "the stream ended without any text"}},
-		"200 of zero bytes, gzip":           {answering("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"), Failure{Reason: ReasonEmpty, Status: 200, Detail: "the stream ended without any text"}},
 		"200 HTML":                          {answering(anyHead + "text/html; charset=utf-8\r\n\r\n<p>hi"), Failure{Reason: ReasonProtocol, Status: 200, Detail: "not an event stream: <p>hi"}},
 		"200 JSON":                          {answering(anyHead + "application/json\r\n\r\n{\"choices\":[]}"), Failure{Reason: ReasonProtocol, Status: 200, Detail: `not an event stream: {"choices":[]}`}},
-		"200 problem JSON":                  {answering(anyHead + "application/problem+json\r\n\r\n{}"), Failure{Reason: ReasonProtocol, Status: 200, Detail: "not an event stream: {}"}},
-		"200 of a wrong type, empty":        {answering(anyHead + "application/json\r\n\r\n"), Failure{Reason: ReasonEmpty, Status: 200, Detail: "the stream ended without any text"}},
-		"200 HTML without a type":           {answering("HTTP/1.1 200 OK\r\n\r\n<p>hi\n"), Failure{Reason: ReasonProtocol, Status: 200, Detail: "not an event stream: <p>hi"}},
 		"bad JSON":                          {answering(okHead + events("{oops}")), Failure{Reason: ReasonProtocol, Status: 200, Detail: "not a JSON object: {oops}"}},
 		"a brotli body":                     {answering("HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\nxyz"), Failure{Reason: ReasonProtocol, Status: 200, Detail: "content encoding is \"br\", neither gzip nor identity"}},
 		"gzip that is none":                 {answering("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + good), Failure{Reason: ReasonProtocol, Status: 200, Detail: "gzip: invalid header"}},
@@ -152,21 +137,17 @@ func TestFailures(t *testing.T) {
 		"an error object":                   {answering(okHead + events(word, `{"error":{"message":"boom"}}`)), Failure{Reason: ReasonStreamError, Status: 200, Detail: `{"error":{"message":"boom"}}`}},
 		"cut by a reset":                    {func(c *net.TCPConn) { readRequest(c); _, _ = io.WriteString(c, okHead+events(word)); reset(c) }, Failure{Reason: ReasonTruncated, Status: 200}},
 		"cut inside a body of known length": {answering("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n" + events(word, stop)), Failure{Reason: ReasonTruncated, Status: 200, Detail: "the stream was cut"}},
-		"cut between two transfer chunks":   {answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked(events(word, stop))), Failure{Reason: ReasonTruncated, Status: 200, Detail: "the stream was cut"}},
 		"closed inside an event":            {answering(okHead + events(word, stop) + "data: {"), Failure{Reason: ReasonTruncated, Status: 200, Detail: "the stream was cut"}},
 		"closed without a proper end":       {answering(okHead + events(word)), Failure{Reason: ReasonTruncated, Status: 200, Detail: "the stream ended without [DONE] and without a finish_reason"}},
 		"finished without text":             {answering(okHead + events(role, stop, done)), Failure{Reason: ReasonEmpty, Status: 200, Detail: "[DONE] without any text, and the server sent no usage"}},
 		"no failure":                        {answering(okHead + good), Failure{Status: 200}},
-		"no failure: another 2xx":           {answering("HTTP/1.1 206 Partial Content\r\n\r\n" + good), Failure{Status: 206}},
 		"no failure: a 100 before":          {answering("HTTP/1.1 100 Continue\r\n\r\n" + okHead + good), Failure{Status: 200}},
-		"no failure: no type":               {answering("HTTP/1.1 200 OK\r\n\r\n" + good), Failure{Status: 200}},
 		"no failure: reset after the end": {func(c *net.TCPConn) {
 			readRequest(c)
 			_, _ = io.WriteString(c, okHead+good)
 			waitForClose(c, false)
 			reset(c)
 		}, Failure{Status: 200}},
-		"no failure: open after the end": {func(c *net.TCPConn) { readRequest(c); _, _ = io.WriteString(c, okHead+good); waitForClose(c, false) }, Failure{Status: 200}},
 		"no failure: end inside an HTTP chunk": {func(c *net.TCPConn) {
 			readRequest(c)
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n"+good)
@@ -231,14 +212,6 @@ func TestFailureBeforeConnection(t *testing.T) {
 		}
 		if tr.Phases.Connect != 0 || tr.End <= 0 {
 			t.Errorf("phases %+v, end %v", tr.Phases, tr.End)
-		}
-	})
-	t.Run("credentials file missing", func(t *testing.T) {
-		c := newTestClient(t, Config{BaseURL: "http://127.0.0.1:1", HTTP: config.HTTPClientConfig{
-			Authorization: &config.Authorization{CredentialsFile: t.TempDir() + "/none"},
-		}})
-		if f := c.Stream(t.Context(), Request{}).Failure; f == nil || f.Reason != ReasonConnect || !strings.Contains(f.Detail, "/none") {
-			t.Fatalf("failure %v, want connect and the file's name", f)
 		}
 	})
 	t.Run("out of means", func(t *testing.T) {

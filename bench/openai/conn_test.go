@@ -159,27 +159,6 @@ func TestKernelInstants(t *testing.T) {
 	}
 }
 
-func TestLagOf(t *testing.T) {
-	now := time.Unix(1000, 500)
-	tests := map[string]struct {
-		stamp int64
-		want  time.Duration
-		ok    bool
-	}{
-		"no stamp":        {0, 0, false},
-		"just now":        {now.UnixNano(), 0, true},
-		"a moment ago":    {now.UnixNano() - 7000, 7000, true},
-		"the longest":     {now.Add(-maxLag).UnixNano(), maxLag, true},
-		"before the step": {now.Add(-maxLag - 1).UnixNano(), 0, false},
-		"in the future":   {now.UnixNano() + 1, 0, false},
-	}
-	for name, tt := range tests {
-		if got, ok := lagOf(now, tt.stamp); ok != tt.ok || ok && got != tt.want {
-			t.Errorf("%s: %v, %v, want %v, %v", name, got, ok, tt.want, tt.ok)
-		}
-	}
-}
-
 // What our connection returns is what the standard one does.
 func TestConnBehavesAsOne(t *testing.T) {
 	address := rawServer(t, func(c *net.TCPConn) {

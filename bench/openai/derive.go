@@ -104,4 +104,6 @@ func tokensSeen(t *Trace) (int, TokenSource) {
 }
 
 // seenHolds reports whether what was seen of a request before its end counts.
-func seenHolds(t *Trace) bool { return t.Failure == nil || t.Failure.Reason.row().seen }
+func seenHolds(t *Trace) bool {
+	return t.Failure == nil || t.Failure.Reason == ReasonTimeout || t.Failure.Reason == ReasonStalled
+}

@@ -38,18 +38,6 @@ func dialects() map[string]struct {
 				`{"choices":[{"delta":{"role":"assistant","content":""},"finish_reason":"length"}],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10,"batch_size":[1,1,1],"queue_wait_time":[5]}}`, done),
 			outcome{Text: "aa", Events: 4, Usage: u(7, 3), Source: TokensUsage, Finish: "length", Done: true},
 		},
-		"MindIE: the last choices hold text": {
-			events(`{"choices":[{"delta":{"role":"assistant","content":"a"}}]}`, `{"choices":[{"delta":{"role":"assistant","content":"b"},"finish_reason":"stop"}],`+usage("7", "2")+`}`, done),
-			outcome{Text: "aa", Events: 3, Usage: u(7, 2), Source: TokensUsage, Finish: "stop", Done: true},
-		},
-		"SGLang: usage in the finish chunk, null role and content": {
-			events(`{"choices":[{"delta":{"role":null,"content":null}}]}`, word, word, `{"choices":[{"delta":{"content":null},"finish_reason":"stop"}],`+usage("4", "2")+`}`, done),
-			outcome{Text: "aa", Events: 5, Usage: u(4, 2), Source: TokensUsage, Finish: "stop", Done: true},
-		},
-		"llama.cpp: role with null content, timings": {
-			events(`{"choices":[{"delta":{"role":"assistant","content":null}}]}`, word, `{"choices":[{"delta":{},"finish_reason":"stop"}],"timings":{"prompt_ms":1.5}}`, `{"choices":[],`+usage("3", "1")+`}`, done),
-			outcome{Text: "a", Events: 5, Usage: u(3, 1), Source: TokensUsage, Finish: "stop", Done: true},
-		},
 		"continuous usage": {
 			events(`{"choices":[{"delta":{"role":"assistant","content":""}}],`+usage("9", "0")+`}`, `{"choices":[{"delta":{"content":"a"}}],`+usage("9", "1")+`}`,
 				`{"choices":[{"delta":{"content":"bcd"}}],`+usage("9", "4")+`}`, `{"choices":[{"delta":{},"finish_reason":"stop"}],`+usage("9", "5")+`}`, `{"choices":[],`+usage("9", "5")+`}`, done),
@@ -67,41 +55,17 @@ func dialects() map[string]struct {
 			events(role, withIDs(word, 8), withIDs(stop, 2), `{"choices":[],`+usage("9", "2")+`}`, done),
 			outcome{Text: "a", Tokens: []int32{1}, Textless: 1, IDs: 2, Events: 5, Usage: u(9, 2), Source: TokensUsage, Finish: "stop", Done: true},
 		},
-		"token ids of a part of the chunks": {
-			events(withIDs(word, 8), word, word, done),
-			outcome{Text: "aaa", Tokens: []int32{1, 0, 0}, IDs: 1, Events: 4, Source: TokensChunks, Done: true},
-		},
 		"only tokens without text, by the final usage": {
 			events(role, quiet, quiet, stop, `{"choices":[],`+usage("9", "2")+`}`, done),
 			outcome{Events: 6, Usage: u(9, 2), Source: TokensUsage, Finish: "stop", Done: true},
-		},
-		"only tokens without text, usage beside the finish": {
-			events(quiet, running(stop, 2), done),
-			outcome{Events: 3, Usage: u(9, 2), Source: TokensUsage, Finish: "stop", Done: true},
-		},
-		"only tokens without text, by a running usage and no end mark": {
-			events(running(role, 0), running(quiet, 1), running(stop, 2)),
-			outcome{Textless: 2, Events: 3, Usage: u(9, 2), Source: TokensUsage, Finish: "stop"},
 		},
 		"only tokens without text, by token ids": {
 			events(role, withIDs(quiet, 7), withIDs(stop, 2), done),
 			outcome{Textless: 2, IDs: 2, Events: 4, Source: TokensIDs, Finish: "stop", Done: true},
 		},
-		"no cached tokens, and so told": {
-			events(word, stop, `{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":0}}}`, `{"choices":[],`+usage("9", "1")+`}`, done),
-			outcome{Text: "a", Events: 5, Usage: &Usage{PromptTokens: 9, CompletionTokens: 1, CachedTokens: new(0)}, Source: TokensUsage, Finish: "stop", Done: true},
-		},
-		"usage null in every chunk, no role content, own finish chunk": {
-			events(`{"choices":[{"delta":{"role":"assistant"}}],"usage":null}`, `{"choices":[{"delta":{"content":"a"}}],"usage":null}`, stop, `{"choices":[],`+usage("1", "1")+`}`, done),
-			outcome{Text: "a", Events: 5, Usage: u(1, 1), Source: TokensUsage, Finish: "stop", Done: true},
-		},
 		"no end mark but a finish_reason": {
 			events(word, stop),
 			outcome{Text: "a", Events: 2, Source: TokensChunks, Finish: "stop"},
-		},
-		"no finish_reason but an end mark": {
-			events(word, done),
-			outcome{Text: "a", Events: 2, Source: TokensChunks, Done: true},
 		},
 		"CRLF, comments, other fields, no blank after the colon": {
 			": ping\r\nevent: message\r\nid: 1\r\nretry: 50\r\ndata:" + word + "\r\n\r\n\r\n:\r\n\r\ndata: " + stop + "\r\n\r\ndata:[DONE]\r\n\r\n",
@@ -122,14 +86,6 @@ func dialects() map[string]struct {
 		"nothing is read after the end mark": {
 			events(word, done, `{"error":"late"}`) + "<html>",
 			outcome{Text: "a", Events: 2, Source: TokensChunks, Done: true},
-		},
-		"text beyond ASCII": {
-			events(`{"choices":[{"delta":{"content":"你好"}}]}`, `{"choices":[{"delta":{"content":"é"}}]}`, done),
-			outcome{Text: "aa", Events: 3, Source: TokensChunks, Done: true},
-		},
-		"TGI: its own finish_reason": {
-			events(word, `{"choices":[{"delta":{},"finish_reason":"eos_token"}]}`, done),
-			outcome{Text: "a", Events: 3, Source: TokensChunks, Finish: "eos_token", Done: true},
 		},
 		// Failures.
 		"zero bytes":                {"", outcome{Source: TokensChunks, Failure: ReasonEmpty}},

@@ -127,6 +127,9 @@ func (x *exchange) keptConnClosed() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.resent = x.stages.reused && x.stages.firstByte.IsZero() && x.ctx.Err() == nil
+	if x.resent {
+		x.stages = stages{asked: x.stages.asked}
+	}
 	return x.resent
 }
 
@@ -159,7 +162,7 @@ func (x *exchange) hooks() *httptrace.ClientTrace {
 		GotConn:              x.gotConn,
 		DNSStart:             func(httptrace.DNSStartInfo) { x.note(&s.dnsStart) },
 		DNSDone:              func(httptrace.DNSDoneInfo) { x.note(&s.dnsDone) },
-		ConnectStart:         func(string, string) { x.noteFirst(&s.connectStart) },
+		ConnectStart:         func(string, string) { x.note(&s.connectStart) },
 		TLSHandshakeStart:    func() { x.note(&s.tlsStart) },
 		TLSHandshakeDone:     x.handshaken,
 		WroteHeaderField:     x.wroteHeader,
@@ -173,14 +176,8 @@ func (x *exchange) hooks() *httptrace.ClientTrace {
 	}
 }
 
+// note keeps the first time: several addresses may be tried.
 func (x *exchange) note(instant *time.Time) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	*instant = time.Now()
-}
-
-// noteFirst keeps the first: several addresses may be tried.
-func (x *exchange) noteFirst(instant *time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if instant.IsZero() {

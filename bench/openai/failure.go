@@ -1,6 +1,9 @@
 package openai
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Reason is the class of a failed request. The set is closed, so a reason can
 // be a label value.
@@ -24,63 +27,37 @@ const (
 	ReasonCanceled          Reason = "canceled"            // the caller withdrew the request
 )
 
-// reasonRow is what the programs know of a reason.
-type reasonRow struct {
-	reason Reason
-	words  string // for somebody who meets it for the first time
-	// unreached: the request did not come as far as the server.
-	unreached bool
-	// seen: what was seen before the end counts, since leaving it out would flatter
-	// the figures.
-	seen bool
-}
-
-// reasonTable has all reasons. The documents' rows about them are held against it. It
-// is an array so that asking it, for each failed request of a report, allocates nothing.
-func reasonTable() [14]reasonRow {
-	return [...]reasonRow{
-		{reason: ReasonDNS, words: "the host name did not resolve", unreached: true},
-		{reason: ReasonConnect, words: "no connection, or closed before an answer", unreached: true},
-		{reason: ReasonTLS, words: "TLS failed", unreached: true},
-		{reason: ReasonTimeoutFirstToken, words: "no text within the timeout"},
-		{reason: ReasonTimeout, words: "not finished within the timeout", seen: true},
-		{reason: ReasonStalled, words: "the text stopped coming", seen: true},
-		{reason: ReasonHTTP4xx, words: "the server refused the request"},
-		{reason: ReasonHTTP429, words: "too many requests for the server"},
-		{reason: ReasonHTTP5xx, words: "the server failed"},
-		{reason: ReasonStreamError, words: "an error in the middle of the stream"},
-		{reason: ReasonProtocol, words: "not the answer of a streaming API"},
-		{reason: ReasonTruncated, words: "the stream was cut"},
-		{reason: ReasonEmpty, words: "an answer without text"},
-		{reason: ReasonCanceled, words: "canceled by the client"},
-	}
-}
-
 // Reasons returns every reason, in a stable order.
 func Reasons() []Reason {
-	var all []Reason
-	for _, row := range reasonTable() {
-		all = append(all, row.reason)
+	return []Reason{
+		ReasonDNS, ReasonConnect, ReasonTLS, ReasonTimeoutFirstToken, ReasonTimeout, ReasonStalled, ReasonHTTP4xx, ReasonHTTP429,
+		ReasonHTTP5xx, ReasonStreamError, ReasonProtocol, ReasonTruncated, ReasonEmpty, ReasonCanceled,
 	}
-	return all
 }
 
-// row is what is known of r; of a reason of a later version, that it is one.
-func (r Reason) row() reasonRow {
-	for _, row := range reasonTable() {
-		if row.reason == r {
-			return row
-		}
-	}
-	return reasonRow{reason: r, words: string(r)}
+// reasonWords are for somebody who meets a reason for the first time.
+var reasonWords = map[Reason]string{
+	ReasonDNS:               "the host name did not resolve",
+	ReasonConnect:           "no connection, or closed before an answer",
+	ReasonTLS:               "TLS failed",
+	ReasonTimeoutFirstToken: "no text within the timeout",
+	ReasonTimeout:           "not finished within the timeout",
+	ReasonStalled:           "the text stopped coming",
+	ReasonHTTP4xx:           "the server refused the request",
+	ReasonHTTP429:           "too many requests for the server",
+	ReasonHTTP5xx:           "the server failed",
+	ReasonStreamError:       "an error in the middle of the stream",
+	ReasonProtocol:          "not the answer of a streaming API",
+	ReasonTruncated:         "the stream was cut",
+	ReasonEmpty:             "an answer without text",
+	ReasonCanceled:          "canceled by the client",
 }
 
-// Words tells a reason to somebody who meets it for the first time, in a clause.
-func (r Reason) Words() string { return r.row().words }
+// Words explains a reason in a clause; one of a later version is its own explanation.
+func (r Reason) Words() string { return cmp.Or(reasonWords[r], string(r)) }
 
-// Unreached reports whether a request that failed so did not come as far as the
-// server.
-func (r Reason) Unreached() bool { return r.row().unreached }
+// Unreached reports whether a request that failed so did not come as far as the server.
+func (r Reason) Unreached() bool { return r == ReasonDNS || r == ReasonConnect || r == ReasonTLS }
 
 // Failure says why a request failed. It is an error.
 type Failure struct {

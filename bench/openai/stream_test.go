@@ -219,19 +219,3 @@ func TestContinuousUsageCutShort(t *testing.T) {
 		t.Errorf("outcome (-want +got):\n%s", diff)
 	}
 }
-
-// TestEmptySaysWhatWasCounted: an answer without text is no riddle.
-func TestEmptySaysWhatWasCounted(t *testing.T) {
-	for body, want := range map[string]string{
-		events(role, done): "[DONE] without any text, and the server sent no usage",
-		events(role, stop): "the stream ended without any text, and the server sent no usage",
-		events(role, stop, `{"choices":[],`+usage("9", "0")+`}`, done): "[DONE] without any text, and the server counted no token",
-	} {
-		s := newStream()
-		s.feed([]byte(body), ms(1))
-		s.close(true)
-		if s.failure == nil || s.failure.Detail != want {
-			t.Errorf("failure %v, want %q for\n%s", s.failure, want, body)
-		}
-	}
-}

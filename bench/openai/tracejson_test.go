@@ -109,29 +109,3 @@ func TestListsElsewhere(t *testing.T) {
 		}
 	}
 }
-
-// TestCachedTokens: what a server did not tell stays untold, in logs of older
-// versions too, which left out 0.
-func TestCachedTokens(t *testing.T) {
-	for usage, want := range map[string]*int{
-		`{"prompt_tokens":31,"completion_tokens":4}`:                      nil,
-		`{"prompt_tokens":31,"completion_tokens":4,"cached_tokens":16}`:   new(16),
-		`{"prompt_tokens":31,"completion_tokens":4,"cached_tokens":0}`:    new(0),
-		`{"prompt_tokens":31,"completion_tokens":4,"cached_tokens":null}`: nil,
-	} {
-		var first, again Trace
-		if err := json.Unmarshal([]byte(`{"usage":`+usage+`}`), &first); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, first.Usage.CachedTokens); diff != "" {
-			t.Errorf("%s (-want +read):\n%s", usage, diff)
-		}
-		line, err := json.Marshal(first)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(line, &again); err != nil || !cmp.Equal(first, again) {
-			t.Errorf("%s: written again as %s: %v", usage, line, err)
-		}
-	}
-}

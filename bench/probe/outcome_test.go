@@ -85,18 +85,6 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// Every reason is told in words of its own.
-func TestWords(t *testing.T) {
-	seen := map[string]openai.Reason{}
-	for _, r := range openai.Reasons() {
-		text := r.Words()
-		if other, there := seen[text]; there || text == "" || text == string(r) {
-			t.Errorf("%s is %q, as is %s", r, text, other)
-		}
-		seen[text] = r
-	}
-}
-
 // A request that this program canceled is no outcome.
 func TestOutcomes(t *testing.T) {
 	reasons := []openai.Reason{"", openai.ReasonConnect, openai.ReasonCanceled}

@@ -81,30 +81,6 @@ func apply(t testing.TB, p *Prober, targets ...Target) {
 	}
 }
 
-// A reload of the same file disturbs no one, whatever is in the file.
-func TestReloadOfTheSameFile(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "prompts/letter.txt"), "Dear reader,\n")
-	write(t, filepath.Join(dir, "ca.pem"), certificate())
-	p := New(log.NewNopLogger())
-	load := func() map[string]*loop {
-		apply(t, p, parsed(t, everyField, dir)...)
-		return p.loops
-	}
-	before := load()
-	for name, l := range load() {
-		if l != before[name] {
-			t.Errorf("%s was made anew", name)
-		}
-	}
-	write(t, filepath.Join(dir, "prompts/letter.txt"), "Dear other reader,\n")
-	for name, l := range load() {
-		if changed := l != before[name]; changed != (name == "chat short, 测试") {
-			t.Errorf("another prompt in the file: %s made anew: %v", name, changed)
-		}
-	}
-}
-
 // An unchanged target keeps its request in flight and its counters.
 func TestReloadUnchanged(t *testing.T) {
 	e := newEndpoint(t)
@@ -268,25 +244,6 @@ func TestSeriesAfterReload(t *testing.T) {
 				t.Errorf("model %q, want %q", got, tt.model)
 			}
 		})
-	}
-}
-
-// When a model that could not be learned is configured, the failure to learn it is
-// no longer a state of the target; it stays counted.
-func TestConfiguredAfterFailureToLearn(t *testing.T) {
-	p := New(log.NewNopLogger())
-	apply(t, p, makeTarget(t, func(s *Spec) { s.Model = "" }))
-	p.loops["a"].client = fakeClient{models: func(context.Context) ([]string, *openai.Failure) {
-		return nil, &openai.Failure{Reason: openai.ReasonHTTP4xx}
-	}}
-	p.loops["a"].probe(t.Context(), time.Now())
-	apply(t, p, makeTarget(t, nil))
-	all := samples(t, p)
-	if v, ok := all[`success{model="",target="a"}`]; ok {
-		t.Errorf("success without a model is still %v", v)
-	}
-	if got := all[`failures_total{model="",reason="http_4xx",target="a"}`]; got != 1 {
-		t.Errorf("%v failures to learn the model, want 1", got)
 	}
 }
 
