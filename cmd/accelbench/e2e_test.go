@@ -223,8 +223,8 @@ func (b *bench) sweep(t *testing.T) {
 	url := b.server(t, "--speed=50", "--request-log="+serverLog)
 	levels := []int{8, 16, 32, 64, 100, 128, 150, 200}
 	const requests = 480 // so that 200 users are all there for a while
-	o := b.run(t, 0, "--url="+url, "--model=qwen2.5", "--dataset=openqa", "--concurrency=8,16,32,64,100,128,150,200",
-		"--requests="+strconv.Itoa(requests), "--timeout=120s", "--ramp-up=400ms", "--format=evalscope,vllm", "--save-result", "--result-dir=vllm")
+	o := b.run(t, 0, "--backend=openai-chat", "--base-url="+url, "--model=qwen2.5", "--dataset-name=openqa", "--max-concurrency=8,16,32,64,100,128,150,200",
+		"--num-prompts="+strconv.Itoa(requests), "--timeout=120s", "--ramp-up=400ms", "--format=evalscope,vllm", "--save-result", "--result-dir=vllm")
 	if len(o.report.Steps) != len(levels) {
 		t.Fatalf("%d steps", len(o.report.Steps))
 	}
@@ -239,8 +239,8 @@ func (b *bench) sweep(t *testing.T) {
 // capacity searches where every level meets, and has the same answer from the log.
 func (b *bench) capacity(t *testing.T) {
 	url := b.server(t, "--speed=10")
-	cmd := exec.Command(b.path("accelbench"), "capacity", "--url="+url, "--dataset-path="+b.path("open_qa.jsonl"), "--output=results",
-		"--slo", "tpot:p90<1s", "ttft:p90<20s", "--max-concurrency=2..8", "--num-prompts=24", "--max-tokens=20", "--ramp-up=0")
+	cmd := exec.Command(b.path("accelbench"), "capacity", "--backend=openai-chat", "--base-url="+url, "--dataset-path="+b.path("open_qa.jsonl"), "--output=results",
+		"--slo=tpot:p90<1s", "--slo=ttft:p90<20s", "--max-concurrency=2..8", "--num-prompts=24", "--output-len=20", "--ramp-up=0")
 	cmd.Dir = t.TempDir()
 	cmd.Stdout, cmd.Stderr = new(bytes.Buffer), new(bytes.Buffer)
 	o := b.finish(t, cmd)

@@ -22,22 +22,20 @@ func TestMain(m *testing.M) {
 }
 
 // The scripts read as a user's terminal does. $URL is a server with the model
-// qwen2.5, $TLSURL one with a certificate that nobody vouches for; $EXPORTER, $MUTUAL
-// and $BEARER are exporters as [exporters] has them, whose files are there; $PAGES serves
-// the script's own folder, for pages of an exporter. $BIN is the folder of accelbench.
+// qwen2.5, $TLSURL one with a certificate that nobody vouches for; $EXPORTER is an exporter
+// with TLS and basic auth, whose files are there; $PAGES serves the script's own folder,
+// for pages of an exporter. $BIN is the folder of accelbench.
 func TestScripts(t *testing.T) {
 	url := serve(t, httptest.NewServer)
 	tlsURL := serve(t, httptest.NewTLSServer)
-	secured := serveExporters(t)
+	exporter, files := serveExporter(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("URL", url)
 			env.Setenv("TLSURL", tlsURL)
-			env.Setenv("EXPORTER", secured.basic)
-			env.Setenv("MUTUAL", secured.mutual)
-			env.Setenv("BEARER", secured.bearer)
-			secured.write(t, env.WorkDir)
+			env.Setenv("EXPORTER", exporter)
+			writeFiles(t, env.WorkDir, files)
 			pages := httptest.NewServer(http.FileServer(http.Dir(env.WorkDir)))
 			env.Defer(pages.Close)
 			env.Setenv("PAGES", pages.URL)
