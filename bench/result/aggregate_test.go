@@ -48,28 +48,6 @@ func TestFirstRequestsHang(t *testing.T) {
 	}
 }
 
-func TestSweepNamesAndRepeats(t *testing.T) {
-	requests := []runlog.Request{answered(0, 1, 2, time.Second, 2*time.Second)}
-	log := newMemlog("a")
-	for i, s := range []runlog.Step{
-		closed(8, 1), {Arrival: runlog.ArrivalClosed, Concurrency: 8, Repeat: 1}, closed(8, 1), {Arrival: runlog.ArrivalPoisson, Rate: 0.5},
-	} {
-		s.Index, s.Started = i, noon
-		log.step(s, requests, false)
-	}
-	r, err := reportOf(t, Options{}, log.over())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, s := range r.Steps {
-		names = append(names, s.Name)
-	}
-	if diff := cmp.Diff([]string{"8", "8 #2", "8 #3", "0.5 req/s"}, names); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
-	}
-}
-
 func TestKilledRun(t *testing.T) {
 	requests := closedLoop(2, 30, func(_ int, start time.Duration) runlog.Request {
 		return answered(start, 10, 4, time.Second, 2*time.Second)

@@ -111,11 +111,11 @@ func TestOneMachineWasInterrupted(t *testing.T) {
 	}
 }
 
-// TestNotRun names what a run that stopped early had planned.
+// TestNotRun names what a run that stopped early had planned, and repeats of a level.
 func TestNotRun(t *testing.T) {
 	log := newMemlog("a")
 	log.run.Steps = []string{"2", "4", "2", "2", "8"}
-	for i, users := range []int{2, 4} {
+	for i, users := range []int{2, 4, 2} {
 		s := closed(users, 3)
 		s.Index = i
 		log.step(s, everySecond(3, time.Second), false)
@@ -124,7 +124,10 @@ func TestNotRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"2 #2", "2 #3", "8"}, r.NotRun); diff != "" {
+	if diff := cmp.Diff([]string{"2 #3", "8"}, r.NotRun); diff != "" {
 		t.Errorf("not run (-want +got):\n%s", diff)
+	}
+	if names := r.Steps[0].Name + ", " + r.Steps[1].Name + ", " + r.Steps[2].Name; names != "2, 4, 2 #2" {
+		t.Errorf("steps %s", names)
 	}
 }

@@ -22,7 +22,7 @@ type StepLog struct {
 }
 
 // NewStep makes the figures of a step from the logs of all load generators that took
-// part in it. Percentiles outside of 0 to 100 are left out.
+// part in it. There are no percentiles where one is not above 0 and below 100.
 func NewStep(opts Options, logs ...StepLog) Step {
 	d := newStepData()
 	runs := make([]runlog.Run, len(logs))
@@ -41,11 +41,10 @@ func NewStep(opts Options, logs ...StepLog) Step {
 	if len(logs) == 0 {
 		return Step{}
 	}
-	valid := func(ps []float64) []float64 {
-		return slices.DeleteFunc(slices.Clone(ps), func(p float64) bool { return !(p > 0 && p < 100) })
+	opts, err := opts.settled(runs)
+	if err != nil {
+		opts.Percentiles = nil
 	}
-	opts.Percentiles, opts.Chosen = valid(opts.Percentiles), valid(opts.Chosen)
-	opts, _ = opts.settled(runs)
 	s := d.report(opts)
 	s.Name = s.Step.Name()
 	return s
@@ -186,16 +185,13 @@ func (d *stepData) addFigures(s *Step, opts Options) (whole, window span) {
 	return whole, window
 }
 
-// stop is why the step stopped: of several machines the least usual reason, and
-// none when one was killed.
-func (d *stepData) stop() runlog.Stop {
-	usual := []runlog.Stop{runlog.StopRequests, runlog.StopDuration, runlog.StopDataset, runlog.StopFailureRatio, runlog.StopUnreachable, runlog.StopInterrupted}
-	var stop runlog.Stop
+// stop is why the step stopped, on any machine early, and empty when one was killed.
+func (d *stepData) stop() (stop runlog.Stop) {
 	for i, p := range d.parts {
 		if p.end == nil {
 			return ""
 		}
-		if i == 0 || slices.Index(usual, p.end.Stop) > slices.Index(usual, stop) {
+		if i == 0 || p.end.Stop.Early() {
 			stop = p.end.Stop
 		}
 	}
