@@ -145,13 +145,20 @@ func (h *histogram) distribution(percentiles []float64) Distribution {
 		Min: float64(h.min) / perSecond, Max: float64(h.max) / perSecond,
 	}
 	for _, p := range percentiles {
-		value := interpolated(p, int(h.n), func(i int) float64 {
-			top := h.counts.ValueAtPercentile(100 * float64(i+1) / float64(h.n)) // of its bucket
-			return float64(min(max(top, h.min), h.max))
-		})
-		d.Percentiles = append(d.Percentiles, Percentile{p, value / perSecond})
+		d.Percentiles = append(d.Percentiles, Percentile{p, h.percentile(p) / perSecond})
 	}
 	return d
+}
+
+// percentile is in nanoseconds, 0 of nothing.
+func (h *histogram) percentile(p float64) float64 {
+	if h.n == 0 {
+		return 0
+	}
+	return interpolated(p, int(h.n), func(i int) float64 {
+		top := h.counts.ValueAtPercentile(100 * float64(i+1) / float64(h.n)) // of its bucket
+		return float64(min(max(top, h.min), h.max))
+	})
 }
 
 // percentiles are those to give: the wanted or the usual ones, the chosen and the

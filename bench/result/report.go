@@ -5,7 +5,6 @@ package result
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -35,14 +34,9 @@ type Report struct {
 
 // Notes are the warnings about the report as a whole, one sentence each.
 func (r *Report) Notes() []string {
-	var all []string
-	warn := func(applies bool, format string, args ...any) {
-		if applies {
-			all = append(all, fmt.Sprintf(format, args...))
-		}
-	}
-	warn(!r.Complete, "A log has no end: its run was killed or still goes on, and the requests then in flight are not in the report.")
-	warn(r.Damaged > 0, "Lines of the logs that could not be read, so that what was in them is not in the report: %d.", r.Damaged)
+	var all sentences
+	all.add(!r.Complete, "A log has no end: its run was killed or still goes on, and the requests then in flight are not in the report.")
+	all.add(r.Damaged > 0, "Lines of the logs that could not be read, so that what was in them is not in the report: %d.", r.Damaged)
 	return all
 }
 

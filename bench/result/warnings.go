@@ -24,45 +24,61 @@ const (
 	slackOthers     = 1                // request
 )
 
+// sentences are warnings, each made of one format.
+type sentences []string
+
+func (all *sentences) add(applies bool, format string, args ...any) {
+	if applies {
+		*all = append(*all, fmt.Sprintf(format, args...))
+	}
+}
+
 // warnings say what makes the figures of a step doubtful, the gravest first.
 func (d *stepData) warnings(s *Step, opts Options) []string {
-	var all []string
-	warn := func(applies bool, format string, args ...any) {
-		if applies {
-			all = append(all, fmt.Sprintf(format, args...))
-		}
+	var all sentences
+	if d.addLoadWarnings(&all, s); len(d.requests) > 0 {
+		d.addFigureWarnings(&all, s, opts)
 	}
-	c, a := &s.Checks, &s.Account
-	warn(a.Mismatch != "", "Requests are missing or counted twice: %s; figures are of those in the log.", a.Mismatch)
-	warn(s.Stop == "", "The run was killed or still goes on: %d requests are known, those in flight at its end are not, so the last figures lean to the fast ones.", a.Attempted)
-	warn(s.Machines > 1, "The clocks of %d load generators are joined: windows, rates and concurrency are only as good as their NTP.", s.Machines)
-	warn(a.Failures() > 0, "%d of %d requests failed (%s): latencies are of those that did not, so read them beside this share.",
+	return all
+}
+
+// addLoadWarnings are about the load that was put on.
+func (d *stepData) addLoadWarnings(all *sentences, s *Step) {
+	a := &s.Account
+	all.add(a.Mismatch != "", "Requests are missing or counted twice: %s; figures are of those in the log.", a.Mismatch)
+	all.add(s.Stop == "", "The run was killed or still goes on: %d requests are known, those in flight at its end are not, so the last figures lean to the fast ones.", a.Attempted)
+	all.add(s.Machines > 1, "The clocks of %d load generators are joined: windows, rates and concurrency are only as good as their NTP.", s.Machines)
+	all.add(a.Failures() > 0, "%d of %d requests failed (%s): latencies are of those that did not, so read them beside this share.",
 		a.Failures(), a.Attempted-a.Canceled, a.FailureText())
-	warn(s.Stop.Early(), "The step was stopped after %d requests (%s): it is shorter than was asked for.", a.Attempted, s.Stop)
+	all.add(s.Stop.Early(), "The step was stopped after %d requests (%s): it is shorter than was asked for.", a.Attempted, s.Stop)
 	if len(d.requests) == 0 {
-		warn(true, "No request was sent: there are no figures, so see why the step stopped, and run again.")
-		return all
+		all.add(true, "No request was sent: there are no figures, so see why the step stopped, and run again.")
+		return
 	}
-	warn(s.Overloaded(), "Only %d requests were over of %d that arrived while all were sent: latencies grow for as long as the load lasts, so lower the rate.", d.over, d.arrived)
-	warn(s.NotSteady != "" && !s.Overloaded(), "The load never was steady, as %s: all figures are of the whole step, ramp and drain included, so run a longer one.", s.NotSteady)
-	warn(s.Short != "", "The load was less than the step is named by: %s.", s.Short)
-	warn(s.ClientLimit != "", "The load generator was the limit: %s. Give it more cores, or use more machines.", s.ClientLimit)
+	all.add(s.Overloaded(), "Only %d requests were over of %d that arrived while all were sent: latencies grow for as long as the load lasts, so lower the rate.", d.over, d.arrived)
+	all.add(s.NotSteady != "" && !s.Overloaded(), "The load never was steady, as %s: all figures are of the whole step, ramp and drain included, so run a longer one.", s.NotSteady)
+	all.add(s.Short != "", "The load was less than the step is named by: %s.", s.Short)
+	all.add(s.ClientLimit != "", "The load generator was the limit: %s. Give it more cores, or use more machines.", s.ClientLimit)
+}
+
+// addFigureWarnings are about what single figures are worth.
+func (d *stepData) addFigureWarnings(all *sentences, s *Step, opts Options) {
+	c := &s.Checks
 	chunks, late := d.firstReads(s)
-	warn(tooLong(late, s.Whole.median(TTFT)), "The first text of %d of %d answers was read together with later chunks, %.1f at once on the mean: their TTFT is late by some %.1f ms, so use more cores or fewer streams, unless the server joins chunks.",
+	all.add(tooLong(late, s.Whole.median(TTFT)), "The first text of %d of %d answers was read together with later chunks, %.1f at once on the mean: their TTFT is late by some %.1f ms, so use more cores or fewer streams, unless the server joins chunks.",
 		d.checks.together, d.checks.answered, chunks, 1000*late)
 	others := s.othersRequests(len(d.requests))
-	warn(others > 0 && s.Stop != "", "The server answered %.0f other requests meanwhile: the load was not only ours, so run when nobody else uses the server.", others)
-	warn(c.TokensBy[openai.TokensChunks] > 0, "The server told no usage for %d of %d answers, whose tokens are counted as one a chunk: tokens a second and TPOT are off where a chunk has more.",
-		c.TokensBy[openai.TokensChunks], a.Succeeded)
-	warn(c.Tokens.WithoutChunk() > maxChunkless, "%.1f %% of the output tokens have no chunk of text of their own, as they have no text or came together: ITL is the gap between chunks, so read TPOT or ITL a token for the time of a token.",
+	all.add(others > 0 && s.Stop != "", "The server answered %.0f other requests meanwhile: the load was not only ours, so run when nobody else uses the server.", others)
+	all.add(c.TokensBy[openai.TokensChunks] > 0, "The server told no usage for %d of %d answers, whose tokens are counted as one a chunk: tokens a second and TPOT are off where a chunk has more.",
+		c.TokensBy[openai.TokensChunks], s.Account.Succeeded)
+	all.add(c.Tokens.WithoutChunk() > maxChunkless, "%.1f %% of the output tokens have no chunk of text of their own, as they have no text or came together: ITL is the gap between chunks, so read TPOT or ITL a token for the time of a token.",
 		100*c.Tokens.WithoutChunk())
-	warn(c.Tokens.Unreadable > 0, "%d answers have no text, though %d tokens were counted for them: they are successes without latencies, so see what the model writes.",
+	all.add(c.Tokens.Unreadable > 0, "%d answers have no text, though %d tokens were counted for them: they are successes without latencies, so see what the model writes.",
 		c.Tokens.Unreadable, c.Tokens.UnreadableTokens)
-	warn(c.CacheKnown && c.CacheHitRatio() >= maxCachedShare && !d.wantsCacheHits(),
+	all.add(c.CacheKnown && c.CacheHitRatio() >= maxCachedShare && !d.wantsCacheHits(),
 		"%.1f %% of the prompt tokens came from the server's prefix cache: TTFT and throughput are better than for new prompts.", 100*c.CacheHitRatio())
 	p, least, n := s.doubtfulPercentile(opts)
-	warn(p > 0, "p%g takes %d requests and there are %d: run more, or do not quote it.", p, least, n)
-	return all
+	all.add(p > 0, "p%g takes %d requests and there are %d: run more, or do not quote it.", p, least, n)
 }
 
 // firstReads are how many chunks were read at once where the first text was, on the mean,
@@ -129,7 +145,7 @@ func (d *stepData) clientLimit(s *Step) string {
 		}
 	}
 	own := d.checks.answered > 0 && s.Checks.KernelClock < minKernelClock
-	lag, _ := s.Checks.ClientLag.At(usualPercentile)
+	lag := d.checks.lags.percentile(usualPercentile) / perSecond
 	back := d.checks.lastLags.Seconds() / float64(max(1, d.checks.answers))
 	late := s.Whole.Of(Lateness).Mean
 	switch {
@@ -174,7 +190,7 @@ func (d *stepData) short(s *Step) string {
 		return ""
 	}
 	first, last := d.requests[0], d.requests[len(d.requests)-1]
-	took, due := float64(last.start-first.start), float64(last.due-first.due)
+	took, due := float64(last.arrival()-first.arrival()), float64(last.due-first.due)
 	if due >= minLoadShare*took {
 		return ""
 	}
