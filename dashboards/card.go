@@ -61,11 +61,11 @@ func cardNow() []panel {
 			Mappings([]dashboard.ValueMapping{never(), absent("not reported")}).Thresholds(thresholds("green", step{40, "orange"}, step{120, "red"})),
 		rowsOf("Identity and versions", "What to give to the vendor's support, what to look for in the rack, and the NUMA node where the process that feeds the card should run. Empty fields are not printed by the tool.",
 			label("instance", ""), label("device", ""),
-			labelFrom("name", "Model", `accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`),
-			label("bus_id", "Bus", width(120)), label("uuid", "UUID", width(310)), label("board", "Board"), label("npu", "NPU", width(60)), label("chip", "Chip", width(60)),
-			value("NUMA node", `max by (instance, device) (accelerator_numa_node{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)),
-			labelFrom("cpus", "CPUs beside it", `accelerator_cpu_affinity_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`),
-			labelFrom("tool_version", "Tool version", `accelerator_tool_info{job=~"$job",instance=~"$host",vendor=~"$maker"}`),
+			labelFrom("name", "Model", `accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, width(120)),
+			label("bus_id", "Bus", width(110)), label("uuid", "UUID", width(320)), label("board", "Board"), label("npu", "NPU", width(50)), label("chip", "Chip", width(50)),
+			value("NUMA node", `max by (instance, device) (accelerator_numa_node{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain), width(95)),
+			labelFrom("cpus", "CPUs beside it", `accelerator_cpu_affinity_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, width(130)),
+			labelFrom("tool_version", "Tool", `accelerator_tool_info{job=~"$job",instance=~"$host",vendor=~"$maker"}`),
 			label("driver_version", "Driver"), label("runtime_version", "Runtime"), label("firmware_version", "Firmware"),
 		).Height(4),
 		stateTimeline("Health over time", "The first row is the verdict, the others are the states and reasons as the tool printed them. A gap is time in which the card was not listed, or the host could not be scraped.",
@@ -105,13 +105,13 @@ func cardLoad() []panel {
 
 func cardProcesses() panel {
 	return rowsOf("Processes", "What the tool lists now, PIDs of the host, and the pod of each where it is known. npu-smi prints at most eight for a chip and no names in a container; a process on a slice is counted on the card. None: nobody uses the card, or the exporter was told not to list them.",
-		label("instance", ""), label("pid", "PID"), label("process", "Process"),
+		label("instance", ""), label("pid", "PID", width(80)), label("process", "Process"),
 		value("Memory", `max by (job, instance, vendor, device, pid, process) (accelerator_process_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(bytes)),
 		labelFrom("namespace", "Namespace", `max by (instance, pid, namespace, pod, container) (
   accelerator_process_container_info{job=~"$job",instance=~"$host",vendor=~"$maker",pod!="",pod_uid!="",exported_namespace="",exported_pod="",exported_container=""}
     unless on (job, instance, namespace, pod, container) accelerator_exporter_build_info{pod!=""})
   and on (instance, pid) accelerator_process_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`),
-		label("pod", "Pod"), label("container", "Container"),
+		label("pod", "Pod"), label("container", "Container", width(90)),
 	).Span(12).Height(8).NoValue("no process is listed").SortBy(descending("Memory"))
 }
 

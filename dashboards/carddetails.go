@@ -8,11 +8,11 @@ func cardErrors() []panel {
 		rowsOf("Memory errors", "ECC by memory. Uncorrectable errors: drain the card and restart its server, then reset the card. Pages to be retired wait for the next start.",
 			label("memory", "Memory"),
 			label("type", "Type"),
-			value("In the time range", `sum by (memory, type) (increase(accelerator_ecc_errors_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[$__range]))`, someIsBad("orange")...),
-			value("In the card's life", `max by (memory, type) (accelerator_ecc_lifetime_errors_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)),
+			value("In the range", `sum by (memory, type) (increase(accelerator_ecc_errors_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[$__range]))`, someIsBad("orange")...),
+			value("In its life", `max by (memory, type) (accelerator_ecc_lifetime_errors_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)),
 			value("Pages retired", `max by (memory, type) (accelerator_ecc_retired_pages{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)),
 			value("To be retired", `max by (memory, type) (accelerator_ecc_pending_pages{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, someIsBad("red")...),
-		).Span(12).NoValue("not reported").SortBy(descending("In the time range")),
+		).Span(12).NoValue("not reported").SortBy(descending("In the range")),
 		// Lists of RAS and PCI events may get shorter, which is no counter that began anew: where one does, there is no point.
 		timeSeries("Errors", "Errors and events by kind, at the time they were counted: memory, RAS units and PCI events (MetaX), PCIe and the link between dies (Ascend). Corrected ones are a sign, uncorrected ones a fault.", eventsPerSec,
 			overTime(`sum by (memory, type) (rate(accelerator_ecc_errors_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m]))`, "{{memory}} {{type}}"),
@@ -30,8 +30,8 @@ func cardLinks() []panel {
 			asRows(`accelerator_link_info{job=~"$job",instance=~"$host",vendor=~"$maker"}`)).
 			Transformations(matrix("device", "peer", "link")).
 			Span(14).Height(11).NoValue("no topology").
-			OverrideByRegexp("[^\\\\]*", mapped(saying("MX", "MX", "green"), saying("HCCS", "HCCS", "green"), saying("HCCS_SW", "HCCS_SW", "green"), saying("SIO", "SIO", "green"),
-				saying("PIX", "PIX", "blue"), saying("PXB", "PXB", "blue"), saying("PHB", "PHB", "orange"), saying("NODE", "NODE", "orange"), saying("SYS", "SYS", "red"))).
+			OverrideByRegexp("[^\\\\]*", append(mapped(saying("MX", "MX", "green"), saying("HCCS", "HCCS", "green"), saying("HCCS_SW", "HCCS_SW", "green"), saying("SIO", "SIO", "green"),
+				saying("PIX", "PIX", "blue"), saying("PXB", "PXB", "blue"), saying("PHB", "PHB", "orange"), saying("NODE", "NODE", "orange"), saying("SYS", "SYS", "red")), colored("text"))).
 			OverrideByName(`device\peer`, []property{{Id: "displayName", Value: "Card"}}),
 		rowsOf("Links to other cards", "Speed, lanes, errors over the time range and traffic of each link. Links of a card are alike: one with fewer lanes, or with errors, is the bad one.",
 			label("link", "Link"),

@@ -53,11 +53,11 @@ func hostColumn() column {
 	)...)
 }
 
-func vendorColumn() column { return label("vendor", "Vendor", width(80)) }
+func vendorColumn() column { return label("vendor", "Vendor", width(70)) }
 
 func cardColumn() column {
 	return label("device", "Card", append(links(linkTo("Open the card",
-		"/d/accelerator-card?${datasource:queryparam}&${job:queryparam}&var-host=${__data.fields.instance}&var-maker=${__data.fields.vendor}&var-card=${__data.fields.device}&${__url_time_range}")), width(70))...)
+		"/d/accelerator-card?${datasource:queryparam}&${job:queryparam}&var-host=${__data.fields.instance}&var-maker=${__data.fields.vendor}&var-card=${__data.fields.device}&${__url_time_range}")), width(60))...)
 }
 
 func targetColumn() column {

@@ -18,7 +18,7 @@ func loadLatency() page {
 		},
 		rows: []row{
 			{panels: []panel{loadAndLatency()}},
-			shown("Now", append(loadLatencyNow(), hostAlertTable().Span(12).Height(15), servingTable())...),
+			shown("Now", append(loadLatencyNow(), hostAlertTable().Span(13).Height(15), servingTable())...),
 			shown("Latency of the probes", probeLatencies()...),
 			folded("Latency by load", latencyByLoad()...),
 			shown("Cards that serve", servingLines()),
@@ -70,10 +70,10 @@ func loadLatencyNow() []panel {
 
 // servingTable has the cards that serve, those that need a look first.
 func servingTable() panel {
-	return rowsOf("Cards that serve", "Cards known to serve the chosen targets; where none is known, all cards of the exporter that probes. Unhealthy ones first. Process: the share of the CPUs of the process on the card that are on the card's NUMA node.",
+	return rowsOf("Cards that serve", "Cards known to serve the chosen targets; where none is known, all cards of the exporter that probes. Unhealthy ones first. Process: the share of the CPUs of the process on the card that are on the card's NUMA node; near is all of them, far is none.",
 		value("Health", `min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
   or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
-  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, mapped(healthy()...)...),
+  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, append(mapped(healthy()...), width(90))...),
 		hostColumn(),
 		vendorColumn(),
 		cardColumn(),
@@ -85,8 +85,8 @@ func servingTable() panel {
   or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, gaugeCell("green", full()...)...),
 		value("Process", `min by (job, instance, vendor, device) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
   or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
-  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, append(mapped(saying("0", "bound to another node", "red"), saying("1", "on the node of the card", "green")), unitOf(ratio), whole(), colored("orange"))...),
-	).Span(12).Height(15).SortBy(ascending("Health"))
+  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, append(mapped(saying("0", "far", "red"), saying("1", "near", "green")), unitOf(ratio), whole(), colored("orange"), width(80))...),
+	).Span(11).Height(15).SortBy(ascending("Health"))
 }
 
 func servingLines() panel {

@@ -35,7 +35,7 @@ func nodeTable() panel {
 func processPlaces() panel {
 	return rowsOf("Processes and their cards", "Each process on a card: whether its CPUs and memory are those of the card's node. Bound to another node, it pays for every access to the card: bind it to the node. "+
 		"May run elsewhere too: the kernel may move it; bind it, and compare (accelbench compare --bindings). Cards span nodes: no one node is right; choose cards of one node. accelbench placement prints the binding. No row: no process is listed, or its /proc cannot be read.",
-		vendorColumn(), cardColumn(), label("instance", "Host"), label("pid", "PID"), label("process", "Process"),
+		vendorColumn(), cardColumn(), label("instance", "Host"), label("pid", "PID", width(80)), label("process", "Process"),
 		value("Memory held", `max by (job, instance, vendor, device, pid, process) (accelerator_process_memory_used_bytes{job=~"$job",instance=~"$host"})`, unitOf(bytes)),
 		value("Where it runs", `1 * group by (job, instance, vendor, pid) (max by (job, instance, vendor, pid) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$host"}) == 0)
   or on (job, instance, vendor, pid) 2 * group by (job, instance, vendor, pid) (max by (job, instance, vendor, pid) (accelerator_process_near_memory_allowed{job=~"$job",instance=~"$host"}) == 0)
@@ -44,7 +44,7 @@ func processPlaces() panel {
       and on (job, instance, vendor, pid) accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$host"})
   or on (job, instance, vendor, pid) 4 * group by (job, instance, vendor, pid) (min by (job, instance, vendor, pid) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$host"}) == 1)
   or on (job, instance, vendor, pid) 5 * group by (job, instance, vendor, pid) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$host"})`,
-			mapped(saying("1", "bound to another node", "red"), saying("2", "memory on another node", "red"), saying("3", "cards span nodes", "blue"), saying("4", "on the node of its cards", "green"), saying("5", "may run elsewhere too", "orange"))...),
+			append(mapped(saying("1", "bound to another node", "red"), saying("2", "memory on another node", "red"), saying("3", "cards span nodes", "blue"), saying("4", "on the node of its cards", "green"), saying("5", "may run elsewhere too", "orange")), width(180))...),
 		labelFrom("cpus", "May run on CPUs", `group by (job, instance, vendor, pid, cpus, mems) (accelerator_process_cpus_info{job=~"$job",instance=~"$host"})`),
 		label("mems", "Memory of nodes"),
 	).Height(11).NoValue("no process is listed").SortBy(ascending("Card"))
@@ -68,7 +68,7 @@ func distances() panel {
 	return tablePanel("Distances", "Of one host, from row to column as the firmware tells: 10 is local, 20 costs about twice as much. Bind a server to the node of its cards, else to the nearest one that has CPUs and memory.",
 		asRows(`max by (node, peer) (accelerator_numa_distance{job=~"$job",instance=~"$host"})`)).
 		Transformations(matrix("node", "peer", "Value")).
-		Span(8).Height(11).
+		Span(9).Height(11).MinWidth(50). // eight nodes fit
 		OverrideByRegexp("[0-9]+", []property{unitOf(plain), cells("color-background"), colored("green", step{11, "yellow"}, step{20, "orange"}, step{30, "red"})}).
 		OverrideByName(`node\peer`, []property{{Id: "displayName", Value: "Node"}})
 }
@@ -79,5 +79,5 @@ func cardNodes() panel {
 		label("instance", "Host"), vendorColumn(), cardColumn(),
 		labelFrom("cpus", "CPUs beside it", `group by (job, instance, vendor, device, cpus) (accelerator_cpu_affinity_info{job=~"$job",instance=~"$host"})`),
 		value("Tool and kernel", `max by (job, instance, vendor, device) (accelerator_numa_node_conflict{job=~"$job",instance=~"$host"})`, mapped(saying("0", "agree", "green"), saying("1", "disagree", "red"))...),
-	).Span(16).Height(11).NoValue("no card's node is known").SortBy(ascending("Node"))
+	).Span(15).Height(11).NoValue("no card's node is known").SortBy(ascending("Node"))
 }
