@@ -19,10 +19,8 @@ const (
 )
 
 const (
-	maxModelLen = 32768 // tokens of prompt and answer
-	// cacheTokens is the room for the tokens of running requests. A request is admitted
-	// when all that it may come to fits, so none is ever sent back to the queue.
-	cacheTokens = 262144
+	maxModelLen = 32768  // tokens of prompt and answer
+	cacheTokens = 262144 // that count as a full cache; it bounds nothing
 )
 
 // sequence is one request in the engine. The first group is set before submit
@@ -177,15 +175,8 @@ func (e *engine) cancelled(q *sequence) bool {
 // admit moves waiting sequences into the batch, in order of arrival, and returns
 // the prompt tokens to compute for them.
 func (e *engine) admit(now time.Time) (prefill int) {
-	reserved := 0
-	for _, q := range e.running {
-		reserved += q.prompt + q.limit
-	}
 	for len(e.waiting) > 0 && len(e.running) < e.cfg.MaxNumSeqs {
 		q := e.waiting[0]
-		if reserved += q.prompt + q.limit; reserved > cacheTokens {
-			break
-		}
 		prefill += q.prompt
 		q.scheduled = now
 		e.met.admitted(q)
@@ -300,6 +291,6 @@ func (e *engine) load() Load {
 	}
 	return Load{
 		Running: len(e.running), Waiting: len(e.waiting), BackgroundUsers: e.wanted,
-		KVCacheUsage: float64(held) / cacheTokens,
+		KVCacheUsage: min(1, float64(held)/cacheTokens),
 	}
 }

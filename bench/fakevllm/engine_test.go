@@ -203,21 +203,6 @@ func TestQueueAboveTheBatch(t *testing.T) {
 	})
 }
 
-// A request that the cache has no room for waits.
-func TestCacheBoundsTheBatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := startEngine(t, plain())
-		for range 9 { // of which 8 fill the cache
-			submitNew(t, e, 1, maxModelLen-1)
-		}
-		time.Sleep(100 * maxModelLen * time.Microsecond)
-		load := e.load()
-		if load.Running != 8 || load.Waiting != 1 || load.KVCacheUsage <= 0 || load.KVCacheUsage >= 1 {
-			t.Errorf("load: %+v", load)
-		}
-	})
-}
-
 func counterValue(t *testing.T, e *engine, name string) float64 {
 	t.Helper()
 	families, err := e.met.registry.Gather()

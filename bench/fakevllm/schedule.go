@@ -35,11 +35,7 @@ const (
 // Truth is what the server did for one request. Instants are Unix nanoseconds
 // on the server's clock.
 type Truth struct {
-	ID       string `json:"id"`                 // X-Request-Id
-	Received int64  `json:"received_unix_nano"` // when its head had been read
-	// Due is when the first chunk was due; each further one was due Gap later.
-	Due int64 `json:"due_unix_nano"`
-	Gap int64 `json:"gap_ns"`
+	ID string `json:"id"` // X-Request-Id
 	// Chunks is when each chunk was written, which stands in the chunk too:
 	// taken right before the write. A client that went away has fewer.
 	Chunks []int64 `json:"chunks_unix_nano"`
@@ -57,10 +53,7 @@ func (a *answer) onSchedule() {
 	}
 	a.req.StreamOptions.IncludeUsage = true
 	due := a.record.Arrived.Add(gap + phase(a.s.streams.Add(1), gap))
-	t := &Truth{
-		ID: a.record.RequestID, Received: a.record.Arrived.UnixNano(), Due: due.UnixNano(), Gap: int64(gap),
-		Chunks: make([]int64, 0, chunks),
-	}
+	t := &Truth{ID: a.record.RequestID, Chunks: make([]int64, 0, chunks)}
 	a.open()
 	whole := a.writeOnTime(t, due, chunks)
 	a.s.keep(t) // before the end mark goes out, so that a client that saw it can ask
@@ -89,7 +82,7 @@ func (a *answer) writeOnTime(t *Truth, due time.Time, chunks int) (whole bool) {
 	timer := time.NewTimer(time.Until(due))
 	defer timer.Stop()
 	for i := range chunks {
-		timer.Reset(time.Until(due.Add(time.Duration(i) * time.Duration(t.Gap))))
+		timer.Reset(time.Until(due.Add(time.Duration(i) * a.s.cfg.Schedule.Gap)))
 		select {
 		case <-a.r.Context().Done():
 			return false
