@@ -3,14 +3,10 @@ package live
 import (
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -31,9 +27,6 @@ type Line struct {
 	meter   *load.Meter
 	stop    chan struct{}
 	stopped sync.WaitGroup
-
-	mu   sync.Mutex
-	ttft *hdrhistogram.Histogram // µs, of the step
 }
 
 // NewLine writes to out, which is a terminal of so many columns, or none if width
@@ -46,20 +39,12 @@ func (l *Line) RunStarted(r runlog.Run) { l.number, l.steps = 0, len(r.Steps) }
 // StepStarted begins a line.
 func (l *Line) StepStarted(s runlog.Step, meter *load.Meter) {
 	l.number++
-	l.step, l.meter = s, meter
-	l.ttft = hdrhistogram.New(1, time.Hour.Microseconds(), 3)
-	l.stop = make(chan struct{})
+	l.step, l.meter, l.stop = s, meter, make(chan struct{})
 	l.stopped.Go(l.follow)
 }
 
-// RequestDone takes a request that is over.
-func (l *Line) RequestDone(r *runlog.Request) {
-	if ttft, ok := openai.TTFT(&r.Trace); ok {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		_ = l.ttft.RecordValue(min(ttft, time.Hour).Microseconds()) // in range
-	}
-}
+// RequestDone is without effect: the meter counts.
+func (l *Line) RequestDone(*runlog.Request) {}
 
 // StepEnded ends the line.
 func (l *Line) StepEnded(runlog.StepEnd) {
@@ -98,37 +83,27 @@ func (l *Line) draw(text string) {
 
 // text says how the step stands.
 func (l *Line) text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m, s := l.meter, l.step
-	var b strings.Builder
+	m, name := l.meter, l.step.Title()
 	if l.steps > 1 {
-		fmt.Fprintf(&b, "step %d of %d, ", l.number, l.steps)
+		name = fmt.Sprintf("step %d of %d, %s", l.number, l.steps, name)
 	}
-	b.WriteString(s.Title())
-	if m.FirstSent.Load() == 0 {
-		b.WriteString(": making prompts")
-		return b.String()
+	first := m.FirstSent.Load()
+	if first == 0 {
+		return name + ": making prompts"
 	}
 	succeeded, failed := m.Succeeded.Load(), m.Failed.Load()
 	over := succeeded + failed + m.Canceled.Load()
-	fmt.Fprintf(&b, ": %d", over)
-	if s.Requests > 0 {
-		fmt.Fprintf(&b, "/%d", s.Requests)
+	elapsed := time.Since(time.Unix(0, first))
+	done := fmt.Sprint(over)
+	if l.step.Requests > 0 {
+		done = fmt.Sprintf("%d/%d", over, l.step.Requests)
 	}
-	elapsed := time.Since(time.Unix(0, m.FirstSent.Load()))
-	fmt.Fprintf(&b, ", %.3g/s, %d failed", float64(succeeded)/max(elapsed.Seconds(), 1e-3), failed)
+	text := fmt.Sprintf("%s: %s requests, %.3g/s, %d failed, %d in flight, %d queued", name, done,
+		float64(succeeded)/max(elapsed.Seconds(), 1e-3), failed, m.InFlight.Load(), m.Queued.Load())
 	if left := l.left(elapsed, over); left >= time.Second && !m.SendingOver.Load() {
-		fmt.Fprintf(&b, ", %s left", left.Round(time.Second))
+		text += fmt.Sprintf(", %s left", left.Round(time.Second))
 	}
-	fmt.Fprintf(&b, ", %d in flight", m.InFlight.Load())
-	if queued := m.Queued.Load(); queued > 0 {
-		fmt.Fprintf(&b, ", %d queued", queued)
-	}
-	if l.ttft.TotalCount() > 0 {
-		fmt.Fprintf(&b, ", TTFT p50 %s p99 %s", l.quantile(50), l.quantile(99))
-	}
-	return b.String()
+	return text
 }
 
 // left is the time the step will take yet by whichever limit comes first, if it goes on
@@ -142,12 +117,4 @@ func (l *Line) left(elapsed time.Duration, over int64) time.Duration {
 		}
 	}
 	return left
-}
-
-func (l *Line) quantile(p float64) time.Duration {
-	d := time.Duration(l.ttft.ValueAtQuantile(p)) * time.Microsecond
-	if d >= time.Second {
-		return d.Round(100 * time.Millisecond)
-	}
-	return d.Round(time.Millisecond)
 }
