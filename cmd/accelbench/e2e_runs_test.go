@@ -14,7 +14,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -37,33 +36,6 @@ func (b *bench) hangsAtFirst(t *testing.T) {
 	}
 	if s := o.report.Steps[0]; s.Steady != nil && s.Checks.Achieved < 15 {
 		t.Errorf("%.1f of 16 users were alive", s.Checks.Achieved)
-	}
-}
-
-// failures counts every reason that a server can cause as itself.
-func (b *bench) failures(t *testing.T) {
-	url := b.server(t, "--speed=100")
-	for reason, target := range map[openai.Reason]string{
-		openai.ReasonConnect:           url + "/fault/reset",
-		openai.ReasonTimeoutFirstToken: url + "/fault/hang",
-		openai.ReasonTimeout:           url + "/fault/slow_stream",
-		openai.ReasonStalled:           url + "/fault/stall",
-		openai.ReasonHTTP4xx:           url + "/fault/http_404",
-		openai.ReasonHTTP429:           url + "/fault/http_429",
-		openai.ReasonHTTP5xx:           url + "/fault/http_500",
-		openai.ReasonStreamError:       url + "/fault/stream_error",
-		openai.ReasonProtocol:          url + "/fault/html_200",
-		openai.ReasonTruncated:         url + "/fault/truncated",
-		openai.ReasonEmpty:             url + "/fault/empty",
-	} {
-		o := b.run(t, 1, "--backend=openai-chat", "--base-url="+target, "--model=qwen2.5", "--max-concurrency=3", "--num-prompts=6", "--timeout=1500ms", "--idle-timeout=700ms")
-		a := o.report.Steps[0].Account
-		if diff := cmp.Diff(map[openai.Reason]int{reason: 6}, a.Failed); diff != "" || a.Attempted != 6 {
-			t.Errorf("%s: %d attempted, failed (-want +got):\n%s", reason, a.Attempted, diff)
-		}
-		if !strings.Contains(o.stdout, string(reason)) || !strings.Contains(o.stderr, "no request succeeded") {
-			t.Errorf("%s is not told:\n%s\n%s", reason, o.stdout, o.stderr)
-		}
 	}
 }
 
@@ -220,7 +192,7 @@ func (b *bench) metrics(t *testing.T) {
 	if out, err := lint.CombinedOutput(); err != nil {
 		t.Errorf("promtool: %v\n%s", err, out)
 	}
-	o := b.finishScraped(t, cmd, own)
+	o := b.finish(t, cmd)
 	s := o.report.Steps[0]
 	if len(s.Cards) == 0 || s.Cards[0].Watts.Mean <= 0 || s.Joules == nil || *s.Joules <= 0 {
 		t.Errorf("cards %+v, joules per token %v", s.Cards, s.Joules)
@@ -228,26 +200,6 @@ func (b *bench) metrics(t *testing.T) {
 	if s.Server == nil || s.Server.Running.Max < 8 {
 		t.Errorf("the server's own metrics: %+v", s.Server)
 	}
-}
-
-// finishScraped goes on scraping until cmd has ended, as Prometheus would.
-func (b *bench) finishScraped(t *testing.T, cmd *exec.Cmd, address string) outcome {
-	t.Helper()
-	over := make(chan struct{})
-	var scraping sync.WaitGroup
-	scraping.Go(func() {
-		for ticker := time.Tick(200 * time.Millisecond); ; {
-			select {
-			case <-ticker:
-				_, _ = get("http://" + address + "/metrics")
-			case <-over:
-				return
-			}
-		}
-	})
-	defer scraping.Wait()
-	defer close(over)
-	return b.finish(t, cmd)
 }
 
 func get(url string) (string, error) {

@@ -32,7 +32,6 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("how much the server carries", b.capacity)
 	t.Run("how much, and the load generator is the limit", b.throttled)
 	t.Run("the first requests hang", b.hangsAtFirst)
-	t.Run("every failure reason", b.failures)
 	t.Run("kill -9, then report", b.killed)
 	t.Run("Ctrl-C", b.interrupted)
 	t.Run("two machines", b.machines)
