@@ -13,6 +13,7 @@ const (
 	pollsForMean    = 2
 	pollsForEnergy  = 3
 	samplesForWatts = 2 // where the exporter does not say when it polled
+	watts           = "accelerator_power_watts"
 )
 
 // cardID is what the exporter tells cards apart by.
@@ -20,9 +21,9 @@ type cardID struct{ vendor, device string }
 
 // card are the readings of one card.
 type card struct {
-	name                                      string
-	node                                      *int
-	utilization, watts, celsius, used, memory series
+	name     string
+	node     *int
+	readings readings
 }
 
 // cards are what accelerator_exporter showed during a step.
@@ -36,63 +37,47 @@ func newCards() *cards {
 	return &cards{byID: map[cardID]*card{}, polled: map[string]int64{}, targets: map[string]map[cardID]bool{}}
 }
 
-func (c *cards) card(id cardID) *card {
-	if c.byID[id] == nil {
-		c.byID[id] = new(card)
-	}
-	return c.byID[id]
-}
-
-// add takes one scrape. Memory comes in one series for each of its types.
+// add takes one scrape. Readings are of when the card was polled where that is known, else
+// of the scrape. Memory comes in one series for each of its types.
 func (c *cards) add(scraped int64, all []runlog.Series) {
-	for _, s := range all {
-		if s.Name == "accelerator_collector_last_success_timestamp_seconds" {
-			vendor := s.Labels["collector"]
-			c.polled[vendor] = max(c.polled[vendor], int64(min(float64(scraped), s.Value*1e9)))
-		}
-	}
-	used, memory := map[cardID]float64{}, map[cardID]float64{}
+	sums := map[cardID]map[string]float64{}
 	for _, s := range all {
 		id := cardID{s.Labels["vendor"], s.Labels["device"]}
-		if id.device == "" {
-			continue
-		}
-		at := c.instant(id, scraped)
-		switch s.Name {
-		case "accelerator_info":
-			c.card(id).name = s.Labels["name"]
-		case "accelerator_numa_node":
-			c.card(id).node = new(int(s.Value))
-		case "accelerator_utilization_ratio":
-			c.card(id).utilization.add(at, s.Value)
-		case "accelerator_power_watts":
-			c.card(id).watts.add(at, s.Value)
-		case "accelerator_temperature_celsius":
-			if s.Labels["sensor"] == "chip" {
-				c.card(id).celsius.add(at, s.Value)
-			}
-		case "accelerator_memory_used_bytes":
-			used[id] += s.Value
-		case "accelerator_memory_total_bytes":
-			memory[id] += s.Value
-		case "accelerator_probe_target_device_info":
+		switch {
+		case s.Name == "accelerator_collector_last_success_timestamp_seconds":
+			vendor := s.Labels["collector"]
+			c.polled[vendor] = max(c.polled[vendor], int64(min(float64(scraped), s.Value*1e9)))
+		case id.device == "" || s.Name == "accelerator_temperature_celsius" && s.Labels["sensor"] != "chip":
+		case s.Name == "accelerator_probe_target_device_info":
 			c.serves(s.Labels["target"], id)
+		default:
+			if sums[id] == nil {
+				sums[id] = map[string]float64{}
+			}
+			sums[id][s.Name] += s.Value
+			c.describe(id, s)
 		}
 	}
-	for id, bytes := range used {
-		c.card(id).used.add(c.instant(id, scraped), bytes)
-	}
-	for id, bytes := range memory {
-		c.card(id).memory.add(c.instant(id, scraped), bytes)
+	for id, values := range sums {
+		at := scraped
+		if polled, known := c.polled[id.vendor]; known {
+			at = polled
+		}
+		c.byID[id].readings.add(at, values)
 	}
 }
 
-// instant is when a card was polled where that is known, else when it was scraped.
-func (c *cards) instant(id cardID, scraped int64) int64 {
-	if polled, known := c.polled[id.vendor]; known {
-		return polled
+// describe keeps what a series says of the card itself.
+func (c *cards) describe(id cardID, s runlog.Series) {
+	if c.byID[id] == nil {
+		c.byID[id] = &card{readings: readings{}}
 	}
-	return scraped
+	switch s.Name {
+	case "accelerator_info":
+		c.byID[id].name = s.Labels["name"]
+	case "accelerator_numa_node":
+		c.byID[id].node = new(int(s.Value))
+	}
 }
 
 func (c *cards) serves(target string, id cardID) {
@@ -108,11 +93,12 @@ func (c *cards) report(w span, endpoint string, s *Step) {
 	serving, known := c.serving(endpoint, s)
 	for _, id := range slices.SortedFunc(maps.Keys(c.byID), compareCards) {
 		r := c.byID[id]
-		gauge := func(all series) Gauge { return c.inWindow(id, all, w).gauge(w, pollsForMean) }
+		gauge := func(name string) Gauge { return c.inWindow(id, r.readings.first(name), w).gauge(w, pollsForMean) }
 		s.Cards = append(s.Cards, Card{
 			Vendor: id.vendor, Device: id.device, Name: r.name, Serves: serving[id], NUMANode: r.node,
-			Utilization: gauge(r.utilization), Watts: gauge(r.watts), Celsius: gauge(r.celsius),
-			MemoryUsed: gauge(r.used), MemoryTotal: gauge(r.memory),
+			Utilization: gauge("accelerator_utilization_ratio"), Watts: gauge(watts),
+			Celsius:    gauge("accelerator_temperature_celsius"),
+			MemoryUsed: gauge("accelerator_memory_used_bytes"), MemoryTotal: gauge("accelerator_memory_total_bytes"),
 		})
 	}
 	ids := slices.SortedFunc(maps.Keys(serving), compareCards)
@@ -148,7 +134,7 @@ func (c *cards) energy(id cardID, w span) (joules float64, known bool) {
 	if _, polled := c.polled[id.vendor]; polled {
 		least = pollsForEnergy
 	}
-	return c.inWindow(id, r.watts, w).total(w, least)
+	return c.inWindow(id, r.readings.first(watts), w).total(w, least)
 }
 
 // serving are the cards of the endpoint, a host and port: those of the target of that

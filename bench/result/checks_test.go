@@ -119,18 +119,6 @@ func TestAnswersWithoutText(t *testing.T) {
 	}
 }
 
-// TestOnlySomeAnswersTellOfTheCache as an older vLLM, which says nothing for 0.
-func TestOnlySomeAnswersTellOfTheCache(t *testing.T) {
-	for told, known := range map[*int]bool{nil: false, new(0): true, new(4): true} {
-		requests := everySecond(20, time.Second)
-		requests[7].Trace.Usage = &openai.Usage{PromptTokens: 8, CompletionTokens: 2, CachedTokens: told}
-		c := stepOf(t, Options{}, newMemlog("a").step(closed(1, 20), requests, false).over()).Checks
-		if c.CacheKnown != known || known && (c.CacheTold != 1 || c.Answered != 20) {
-			t.Errorf("told %v: known %v, by %d of %d answers", told, c.CacheKnown, c.CacheTold, c.Answered)
-		}
-	}
-}
-
 // TestPromptLengths: a report says how many prompts were made to a length, and what the
 // server counted for those that have it only about.
 func TestPromptLengths(t *testing.T) {

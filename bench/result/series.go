@@ -24,6 +24,30 @@ func (s *series) add(at int64, v float64) {
 	}
 }
 
+// readings are the values of several metrics, by name.
+type readings map[string]*series
+
+// add appends a value to each.
+func (r readings) add(at int64, values map[string]float64) {
+	for name, v := range values {
+		if r[name] == nil {
+			r[name] = new(series)
+		}
+		r[name].add(at, v)
+	}
+}
+
+// first are the values by the first of several names that there are any of: a server that
+// exports an older name beside the newer one tells the same twice.
+func (r readings) first(names ...string) series {
+	for _, name := range names {
+		if s := r[name]; s != nil {
+			return *s
+		}
+	}
+	return nil
+}
+
 // within are the values inside of a window.
 func (s series) within(w span) series {
 	return slices.DeleteFunc(slices.Clone(s), func(p point) bool { return !w.holds(p.at) })

@@ -23,12 +23,12 @@ type server struct {
 	asked   []string // names of the model that was asked for, none for any
 	model   string   // see [ServerSample.Model]
 	samples int
-	values  map[string]*series // by name without vllm: and _total, of all engines
+	values  readings // by name without vllm: and _total, of all engines
 }
 
 func newServer(run runlog.Run) *server {
 	asked := slices.DeleteFunc([]string{run.Model, run.ModelPath}, func(name string) bool { return name == "" })
-	return &server{asked: asked, values: map[string]*series{}}
+	return &server{asked: asked, values: readings{}}
 }
 
 // add takes one scrape.
@@ -44,11 +44,9 @@ func (v *server) add(at int64, all []runlog.Series) {
 		if strings.HasSuffix(name, "cache_usage_perc") {
 			sum /= engines[name]
 		}
-		if v.values[name] == nil {
-			v.values[name] = new(series)
-		}
-		v.values[name].add(at, sum)
+		sums[name] = sum
 	}
+	v.values.add(at, sums)
 }
 
 // ofModel are the series of the model that was asked for, by one of the names it is known
@@ -78,24 +76,13 @@ func (v *server) ofModel(all []runlog.Series) []runlog.Series {
 	})
 }
 
-// first are the values by the first of several names that there are any of: a server that
-// exports an older name beside the newer one tells the same twice.
-func (v *server) first(names ...string) series {
-	for _, name := range names {
-		if s := v.values[name]; s != nil {
-			return *s
-		}
-	}
-	return nil
-}
-
 // mean is that of a histogram's growth, nil where it did not grow or is not there.
 func (v *server) mean(names ...string) *Mean {
 	var sums, counts []string
 	for _, name := range names {
 		sums, counts = append(sums, name+"_sum"), append(counts, name+"_count")
 	}
-	sum, count := v.first(sums...).growth(), v.first(counts...).growth()
+	sum, count := v.values.first(sums...).growth(), v.values.first(counts...).growth()
 	if sum == nil || count == nil || *count <= 0 {
 		return nil
 	}
@@ -112,16 +99,16 @@ func (v *server) report(w span) *ServerSample {
 		TPOT:          v.mean("request_time_per_output_token_seconds"),
 		ITL:           v.mean("inter_token_latency_seconds", "time_per_output_token_seconds"), // the older name is a gap's too
 		Queue:         v.mean("request_queue_time_seconds"),
-		PrefixQueries: v.first("prefix_cache_queries", "gpu_prefix_cache_queries").growth(),
-		PrefixHits:    v.first("prefix_cache_hits", "gpu_prefix_cache_hits").growth(),
-		Preemptions:   v.first("num_preemptions").growth(),
+		PrefixQueries: v.values.first("prefix_cache_queries", "gpu_prefix_cache_queries").growth(),
+		PrefixHits:    v.values.first("prefix_cache_hits", "gpu_prefix_cache_hits").growth(),
+		Preemptions:   v.values.first("num_preemptions").growth(),
 	}
 	if m := v.mean("time_to_first_token_seconds"); m != nil {
 		s.TTFT = &Distribution{Count: m.Count, Mean: m.Mean}
 	}
-	s.Running = v.first("num_requests_running").gauge(w, samplesForServer)
-	s.Waiting = v.first("num_requests_waiting").gauge(w, samplesForServer)
-	s.CacheUsage = v.first("kv_cache_usage_perc", "gpu_cache_usage_perc", "npu_cache_usage_perc").gauge(w, samplesForServer)
+	s.Running = v.values.first("num_requests_running").gauge(w, samplesForServer)
+	s.Waiting = v.values.first("num_requests_waiting").gauge(w, samplesForServer)
+	s.CacheUsage = v.values.first("kv_cache_usage_perc", "gpu_cache_usage_perc", "npu_cache_usage_perc").gauge(w, samplesForServer)
 	return s
 }
 

@@ -145,22 +145,6 @@ func TestServerServedOthers(t *testing.T) {
 	}
 }
 
-// TestServerOfAKilledRun counts 5 requests more than the log holds: those that were
-// in flight when it ended.
-func TestServerOfAKilledRun(t *testing.T) {
-	log := newMemlog("a")
-	log.begin(closed(1, 20), everySecond(20, time.Second))
-	for i, at := range []time.Duration{0, 20 * time.Second} {
-		n := float64(i) * 25
-		log.sample(0, at, runlog.SourceServer, metrics(map[string]float64{
-			"vllm:time_to_first_token_seconds_sum": n, "vllm:time_to_first_token_seconds_count": n,
-		})...)
-	}
-	if all := strings.Join(stepOf(t, Options{}, log).Warnings, "\n"); strings.Contains(all, "other requests") {
-		t.Errorf("our own requests are taken for others': %s", all)
-	}
-}
-
 // TestServersModel: a server's metrics have its first served name, so a run that asks
 // for an alias has its figures too, and one on a host of several models only its own.
 func TestServersModel(t *testing.T) {

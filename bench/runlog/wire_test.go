@@ -36,36 +36,6 @@ func example() Request {
 	return Request{Step: 2, Seq: 417, Trace: t}
 }
 
-func BenchmarkEncodeRequest(b *testing.B) {
-	rec := Record{Request: new(example())}
-	size := 0
-	b.ReportAllocs()
-	for b.Loop() {
-		line, err := encode(rec)
-		if err != nil {
-			b.Fatal(err)
-		}
-		size = len(line)
-	}
-	b.SetBytes(int64(size))
-	b.ReportMetric(float64(size), "bytes/request")
-}
-
-func BenchmarkDecodeRequest(b *testing.B) {
-	line, err := encode(Record{Request: new(example())})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(len(line)))
-	line = bytes.TrimSpace(line)
-	b.ReportAllocs()
-	for b.Loop() {
-		if rec, err := decode(line); err != nil || len(rec.Request.Trace.Chunks) == 0 {
-			b.Fatal(err)
-		}
-	}
-}
-
 // TestLogOfVersion010: a log that accelbench 0.1.0 wrote of a load with failures,
 // reasoning and telemetry is written again as it stands, so that 0.1.0 can read the
 // logs of today.

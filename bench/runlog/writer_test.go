@@ -2,9 +2,7 @@ package runlog
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -102,19 +100,6 @@ func TestFoldersThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-func TestWritingAfterTheEnd(t *testing.T) {
-	w, path := create(t)
-	for range 2 {
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := fmt.Sprintf("writing traces %s: file already closed", path)
-	if err := w.Write(Record{RunEnd: &RunEnd{}}); err == nil || err.Error() != want || !errors.Is(err, fs.ErrClosed) {
-		t.Errorf("%v, want %s", err, want)
-	}
-}
-
 // TestFullDisk: the message says what is full.
 func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -127,18 +112,6 @@ func TestFullDisk(t *testing.T) {
 		err := w.Write(Record{Request: new(example())})
 		if want := "writing traces /dev/full: no space left on device"; err == nil || err.Error() != want || !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("%v, want %s", err, want)
-		}
-	}
-}
-
-// BenchmarkWriter is one request's way into the kernel, encoding included.
-func BenchmarkWriter(b *testing.B) {
-	w, _ := create(b)
-	rec := Record{Request: new(example())}
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := w.Write(rec); err != nil {
-			b.Fatal(err)
 		}
 	}
 }
