@@ -34,13 +34,13 @@ func BenchmarkReadStream(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		x := c.begin(b.Context(), time.Minute, time.Minute)
-		s := newStream()
+		t := new(Trace)
+		s := newStream(t)
 		if f := x.readStream(bytes.NewReader(text), s, false); f != nil {
 			b.Fatal(f)
 		}
-		var t Trace
-		x.finish(&t)
-		s.fill(&t)
+		x.finish(t)
+		s.finish()
 		if len(t.Chunks) != tokens {
 			b.Fatalf("%d chunks", len(t.Chunks))
 		}

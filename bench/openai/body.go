@@ -99,9 +99,9 @@ func (x *exchange) feed(p []byte) {
 	if b.stream.over || len(p) == 0 {
 		return
 	}
-	chunks := len(b.stream.chunks)
+	chunks := len(b.stream.trace.Chunks)
 	b.stream.feed(p, x.last)
-	if len(b.stream.chunks) > chunks && x.idle > 0 {
+	if len(b.stream.trace.Chunks) > chunks && x.idle > 0 {
 		if b.idle == nil {
 			b.idle = time.AfterFunc(x.idle, func() { x.cancel(errStalled) })
 		} else {
@@ -146,15 +146,6 @@ func (x *exchange) streamFailure(s *stream) *Failure {
 		return nil
 	}
 	return x.failure(s.failure.Reason, s.failure.Detail)
-}
-
-func (b *body) release() {
-	for _, t := range []*time.Timer{b.idle, b.drain} {
-		if t != nil {
-			t.Stop()
-		}
-	}
-	b.reading = false
 }
 
 // decodedBody is the body without its content encoding. A gzip body is decoded although

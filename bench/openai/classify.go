@@ -31,7 +31,7 @@ func (x *exchange) expired() *Failure {
 		return nil
 	}
 	x.mu.Lock()
-	text := x.body.stream != nil && len(x.body.stream.chunks) > 0
+	text := x.body.stream != nil && len(x.body.stream.trace.Chunks) > 0
 	x.mu.Unlock()
 	elapsed := time.Since(x.started).Round(time.Millisecond)
 	switch cause := context.Cause(x.ctx); {

@@ -117,7 +117,7 @@ func dialects() map[string]struct {
 func TestDialects(t *testing.T) {
 	for name, tt := range dialects() {
 		t.Run(name, func(t *testing.T) {
-			s := newStream()
+			s := newStream(new(Trace))
 			s.feed([]byte(tt.body), ms(1))
 			s.close(true)
 			if diff := cmp.Diff(tt.want, outcomeOf(s)); diff != "" {

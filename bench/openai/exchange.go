@@ -29,6 +29,7 @@ type exchange struct {
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	started   time.Time
+	total     *time.Timer   // of the total timeout, nil for none
 	idle      time.Duration // the idle timeout
 	certAsked atomic.Bool   // the server asked for a client certificate
 
@@ -76,16 +77,10 @@ func span(from, to time.Time) time.Duration {
 func (c *Client) begin(parent context.Context, timeout, idle time.Duration) *exchange {
 	x := &exchange{client: c, started: time.Now(), idle: idle}
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, exchangeKey{}, x))
-	x.cancel = cancel
+	x.ctx, x.cancel = httptrace.WithClientTrace(ctx, x.hooks()), cancel
 	if timeout > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithDeadlineCause(ctx, x.started.Add(timeout), errTotal)
-		x.cancel = func(cause error) {
-			cancel(cause)
-			stop()
-		}
+		x.total = time.AfterFunc(timeout, func() { cancel(errTotal) })
 	}
-	x.ctx = httptrace.WithClientTrace(ctx, x.hooks())
 	return x
 }
 
@@ -138,7 +133,12 @@ func (x *exchange) finish(t *Trace) {
 	x.cancel(errOver)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.body.release()
+	for _, timer := range []*time.Timer{x.total, x.body.idle, x.body.drain} {
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+	x.body.reading = false
 	if x.conn != nil {
 		x.conn.owner.CompareAndSwap(x, nil)
 	}

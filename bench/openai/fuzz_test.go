@@ -18,13 +18,13 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte(events(word)+strings.Repeat("x", 300)), uint64(3), false)
 	f.Add([]byte(strings.Repeat(events(word), 40)), uint64(99), true)
 	f.Fuzz(func(t *testing.T, body []byte, seed uint64, clean bool) {
-		slow := newStream()
+		slow := newStream(new(Trace))
 		for i := range body {
 			slow.feed(body[i:i+1], instant{user: time.Duration(i)})
 		}
 		slow.close(clean)
 
-		fast := newStream()
+		fast := newStream(new(Trace))
 		var ends []time.Duration // the instant of each byte: that of its piece's last
 		for rest := body; len(rest) > 0; {
 			seed = seed*6364136223846793005 + 1442695040888963407
@@ -44,14 +44,13 @@ func FuzzStream(f *testing.F) {
 		if !cmp.Equal(slow.failure, fast.failure) {
 			t.Fatalf("failures differ: %v and %v", slow.failure, fast.failure)
 		}
-		for i, c := range slow.chunks {
-			if want := ends[c.At]; fast.chunks[i].At != want {
-				t.Fatalf("chunk %d completed by byte %d is at %d, want %d", i, c.At, fast.chunks[i].At, want)
+		for i, c := range slow.trace.Chunks {
+			if want := ends[c.At]; fast.trace.Chunks[i].At != want {
+				t.Fatalf("chunk %d completed by byte %d is at %d, want %d", i, c.At, fast.trace.Chunks[i].At, want)
 			}
 		}
-		var trace Trace
-		fast.fill(&trace)
-		trace.Failure = fast.failure
-		checkDerivations(t, &trace)
+		fast.finish()
+		fast.trace.Failure = fast.failure
+		checkDerivations(t, fast.trace)
 	})
 }

@@ -82,7 +82,7 @@ func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 	}
 	body, err := r.body()
 	t := &Trace{RequestID: r.RequestID, Model: r.Model, Planned: r.Planned}
-	s := newStream()
+	s := newStream(t)
 	x := c.begin(ctx, r.Timeout, r.IdleTimeout)
 	if t.Planned.IsZero() {
 		t.Planned = x.started
@@ -95,7 +95,7 @@ func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 		t.Failure = x.stream(req, s)
 	}
 	x.finish(t)
-	s.fill(t)
+	s.finish()
 	return t
 }
 

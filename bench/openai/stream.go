@@ -15,34 +15,23 @@ type instant struct {
 	stamped bool
 }
 
-// stream turns a response body into the part of a Trace that comes from it. It
-// knows no clock and no network: bytes and instants in, chunks out.
+// stream turns a response body into the part of a Trace that comes from it. It knows no
+// clock and no network: bytes and instants in, chunks out.
 type stream struct {
 	decoder
-	at instant // of the bytes in hand
+	trace *Trace  // with the user's instants until finish
+	at    instant // of the bytes in hand
 
-	chunks    []Chunk         // with the user's instants
-	kernel    []time.Duration // the kernel's instant of each chunk
-	unstamped bool            // an event came without a kernel stamp
-	latest    instant         // no event is earlier: instants never go backwards
+	latest                    instant // no event is earlier: instants never go backwards
+	unstamped                 bool    // an event came without a kernel stamp
+	kernelFirst, kernelAnswer time.Duration
+	kernel                    []time.Duration // the kernel's instant of each chunk
 
-	events                  int
-	firstEvent, firstAnswer instant
-	answered                bool // firstAnswer is known
-
-	usage      Usage
-	hasUsage   bool
-	cached     int32 // prompt tokens from the server's cache, noCount if it never said
+	answered   bool  // the trace has its first answer
 	continuous bool  // a running usage was there
 	running    bool  // the last usage was a running one
 	lastTokens int32 // completion tokens with the chunk before, noCount if none
-
-	ids      int   // token ids so far
-	fresh    int32 // of them, since the chunk before
-	textless int   // events that brought tokens and no text
-
-	finish string
-	done   bool
+	fresh      int32 // token ids since the chunk before
 
 	over    bool // no more bytes are wanted
 	failure *Failure
@@ -51,8 +40,9 @@ type stream struct {
 // room is made for so many chunks before any came.
 const room = 64
 
-func newStream() *stream {
-	s := &stream{cached: noCount, chunks: make([]Chunk, 0, room), kernel: make([]time.Duration, 0, room)}
+func newStream(t *Trace) *stream {
+	t.Chunks = make([]Chunk, 0, room)
+	s := &stream{trace: t, kernel: make([]time.Duration, 0, room)}
 	s.decoder.event = s.event
 	return s
 }
@@ -97,7 +87,7 @@ func (s *stream) checkEnd(clean bool) {
 		s.fail(ReasonTruncated, "the stream was cut")
 	case s.empty():
 		s.failEmpty("the stream ended without any text")
-	case s.finish == "":
+	case s.trace.Finish == "":
 		s.fail(ReasonTruncated, "the stream ended without [DONE] and without a finish_reason")
 	}
 	s.over = true
@@ -110,14 +100,22 @@ func (s *stream) fail(reason Reason, detail string) {
 // empty reports whether there is no token: no text, and none that the server counted.
 // Tokens without text are an answer, although nobody can read it.
 func (s *stream) empty() bool {
-	return len(s.chunks) == 0 && s.usage.CompletionTokens == 0 && s.ids == 0
+	return len(s.trace.Chunks) == 0 && s.completionTokens() == 0 && s.trace.TokenIDs == 0
+}
+
+// completionTokens is what the usage says so far.
+func (s *stream) completionTokens() int {
+	if s.trace.Usage == nil {
+		return 0
+	}
+	return s.trace.Usage.CompletionTokens
 }
 
 func (s *stream) failEmpty(what string) {
 	switch {
-	case s.hasUsage:
+	case s.trace.Usage != nil:
 		what += ", and the server counted no token"
-	case s.events > 0:
+	case s.trace.Events > 0:
 		what += ", and the server sent no usage"
 	}
 	s.fail(ReasonEmpty, what)
@@ -127,7 +125,7 @@ func (s *stream) failEmpty(what string) {
 func (s *stream) event(data []byte) (more bool) {
 	s.note()
 	if isDone(data) {
-		s.done, s.over = true, true
+		s.trace.Done, s.over = true, true
 		if s.empty() {
 			s.failEmpty("[DONE] without any text")
 		}
@@ -142,17 +140,17 @@ func (s *stream) event(data []byte) (more bool) {
 		s.fail(ReasonStreamError, string(data))
 		return false
 	}
-	s.ids += int(ev.ids)
+	s.trace.TokenIDs += int(ev.ids)
 	s.fresh += ev.ids
 	switch {
 	case ev.text():
 		s.addChunk(&ev)
 	case s.bringsTokens(&ev):
-		s.textless++
+		s.trace.Textless++
 	}
 	s.addUsage(&ev)
 	if ev.finish != "" {
-		s.finish = Excerpt(ev.finish)
+		s.trace.Finish = Excerpt(ev.finish)
 	}
 	return true
 }
@@ -162,10 +160,10 @@ func (s *stream) note() {
 	s.latest.user = max(s.latest.user, s.at.user)
 	s.latest.kernel = max(s.latest.kernel, s.at.kernel)
 	s.unstamped = s.unstamped || !s.at.stamped
-	if s.events == 0 {
-		s.firstEvent = s.latest
+	if s.trace.Events == 0 {
+		s.trace.FirstEvent, s.kernelFirst = s.latest.user, s.latest.kernel
 	}
-	s.events++
+	s.trace.Events++
 }
 
 func (s *stream) addChunk(ev *event) {
@@ -174,10 +172,10 @@ func (s *stream) addChunk(ev *event) {
 		c.Tokens = ev.completion - s.lastTokens
 	}
 	s.lastTokens, s.fresh = ev.completion, 0
-	s.chunks = append(s.chunks, c)
+	s.trace.Chunks = append(s.trace.Chunks, c)
 	s.kernel = append(s.kernel, s.latest.kernel)
 	if ev.answer && !s.answered {
-		s.answered, s.firstAnswer = true, s.latest
+		s.answered, s.trace.FirstAnswer, s.kernelAnswer = true, s.latest.user, s.latest.kernel
 	}
 }
 
@@ -185,49 +183,45 @@ func (s *stream) addChunk(ev *event) {
 // token ids show it, or a running usage that has grown: the usage that comes first
 // beside a finish_reason is the whole answer's.
 func (s *stream) bringsTokens(ev *event) bool {
-	grown := ev.choice && s.lastTokens != noCount && int(ev.completion) > s.usage.CompletionTokens
+	grown := ev.choice && s.lastTokens != noCount && int(ev.completion) > s.completionTokens()
 	return ev.ids > 0 || grown && (s.continuous || ev.finish == "")
 }
 
-// addUsage keeps the last number told of each kind. A usage beside a choice and
-// before any finish_reason is a running one.
+// addUsage keeps the last number of each kind. A usage beside a choice and before any
+// finish_reason is a running one.
 func (s *stream) addUsage(ev *event) {
+	if ev.completion == noCount && ev.prompt == noCount && ev.cached == noCount {
+		return
+	}
+	if s.trace.Usage == nil {
+		s.trace.Usage = new(Usage)
+	}
+	u := s.trace.Usage
 	if ev.completion != noCount {
-		s.usage.CompletionTokens = int(ev.completion)
-		s.running = ev.choice && ev.finish == "" && s.finish == ""
+		u.CompletionTokens = int(ev.completion)
+		s.running = ev.choice && ev.finish == "" && s.trace.Finish == ""
 		s.continuous = s.continuous || s.running
 	}
 	if ev.prompt != noCount {
-		s.usage.PromptTokens = int(ev.prompt)
+		u.PromptTokens = int(ev.prompt)
 	}
 	if ev.cached != noCount {
-		s.cached = ev.cached
+		u.CachedTokens = new(int(ev.cached))
 	}
-	s.hasUsage = s.hasUsage || ev.completion != noCount || ev.prompt != noCount || ev.cached != noCount
 }
 
-// fill writes what the stream showed into t.
-func (s *stream) fill(t *Trace) {
+// finish says which clock and which source of tokens the trace has.
+func (s *stream) finish() {
+	t := s.trace
 	t.Clock = ClockUser
-	t.FirstEvent, t.FirstAnswer = s.firstEvent.user, s.firstAnswer.user
-	t.Chunks = s.chunks
-	if s.events > 0 && !s.unstamped {
-		t.Clock = ClockKernel
-		t.FirstEvent, t.FirstAnswer = s.firstEvent.kernel, s.firstAnswer.kernel
+	if t.Events > 0 && !s.unstamped {
+		t.Clock, t.FirstEvent, t.FirstAnswer = ClockKernel, s.kernelFirst, s.kernelAnswer
 		for i := range t.Chunks {
 			t.Chunks[i].At = s.kernel[i]
 		}
 	}
-	t.Events, t.Finish, t.Done = s.events, s.finish, s.done
-	t.Textless, t.TokenIDs = s.textless, s.ids
-	if s.hasUsage {
-		t.Usage = new(s.usage)
-	}
-	if s.cached != noCount {
-		t.Usage.CachedTokens = new(int(s.cached))
-	}
 	switch {
-	case s.usage.CompletionTokens == 0:
+	case s.completionTokens() == 0:
 		_, t.TokenSource = tokensSeen(t)
 	case s.running:
 		t.TokenSource = TokensContinuous

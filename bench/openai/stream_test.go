@@ -28,8 +28,8 @@ type outcome struct {
 }
 
 func outcomeOf(s *stream) outcome {
-	var t Trace
-	s.fill(&t)
+	s.finish()
+	t := s.trace
 	o := outcome{Textless: t.Textless, IDs: t.TokenIDs, Events: t.Events, Usage: t.Usage, Source: t.TokenSource, Finish: t.Finish, Done: t.Done}
 	known := false
 	for _, c := range t.Chunks {
@@ -98,7 +98,7 @@ func TestCutConnection(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newStream()
+			s := newStream(new(Trace))
 			s.feed([]byte(tt.body), ms(1))
 			s.close(false)
 			if got := outcomeOf(s).Failure; got != tt.want {
@@ -110,21 +110,20 @@ func TestCutConnection(t *testing.T) {
 
 // An event's instant is that of its last byte, the blank line's.
 func TestInstants(t *testing.T) {
-	s := newStream()
+	s := newStream(new(Trace))
 	s.feed([]byte(events(role)), ms(10))
 	s.feed([]byte("data: "+word[:9]), ms(20))
 	s.feed([]byte(word[9:]+"\n"), ms(30))
 	s.feed([]byte("\n"+events(`{"choices":[{"delta":{"reasoning":"x"}}]}`)+"data"), ms(40))
 	s.feed([]byte(": "+word+"\r\n\r\n"), ms(50))
 	s.feed([]byte(events(word, word, done)), ms(60))
-	var got Trace
-	s.fill(&got)
+	s.finish()
 	want := Trace{
 		Clock: ClockUser, Events: 7, FirstEvent: 10e6, FirstAnswer: 40e6,
 		Chunks: []Chunk{{At: 40e6}, {At: 40e6, Reasoning: true}, {At: 50e6}, {At: 60e6}, {At: 60e6}},
 		Done:   true, TokenSource: TokensChunks,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(&want, s.trace); diff != "" {
 		t.Errorf("trace (-want +got):\n%s", diff)
 	}
 }
@@ -135,12 +134,12 @@ func TestInstantsOfTheKernel(t *testing.T) {
 		return instant{user: time.Duration(user), kernel: time.Duration(kernel), stamped: true}
 	}
 	at := func(instants ...instant) Trace {
-		s := newStream()
+		s := newStream(new(Trace))
 		for _, i := range instants {
 			s.feed([]byte(events(word)), i)
 		}
-		var t Trace
-		s.fill(&t)
+		s.finish()
+		t := s.trace
 		return Trace{Clock: t.Clock, FirstEvent: t.FirstEvent, FirstAnswer: t.FirstAnswer, Chunks: t.Chunks}
 	}
 	tests := map[string]struct{ got, want Trace }{
@@ -185,7 +184,7 @@ func TestCaps(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newStream()
+			s := newStream(new(Trace))
 			feedInSteps(s, tt.body, bufferSize)
 			s.close(true)
 			if got := outcomeOf(s).Failure; got != tt.want {
@@ -205,7 +204,7 @@ func feedInSteps(s *stream, body string, step int) {
 
 // The running usage of a stream that never came to its final one.
 func TestContinuousUsageCutShort(t *testing.T) {
-	s := newStream()
+	s := newStream(new(Trace))
 	s.feed([]byte(events(
 		`{"choices":[{"delta":{"content":"a"}}],`+usage("9", "2")+`}`,
 		`{"choices":[{"delta":{"content":"b"}}],`+usage("9", "5")+`}`,
