@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -144,50 +143,18 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
-// A key in a file that is beside the configuration is read again for each probe.
-func TestKeyIsReadAgain(t *testing.T) {
-	dir := t.TempDir()
-	url := serve(t, fakevllm.Config{APIKey: "k3y-of-today"})
-	write(t, filepath.Join(dir, "secrets/key"), "k3y-of-yesterday\n")
-	targets := parsed(t, `
-probes:
-  - {name: a, url: "`+url+`", interval: 100ms, max_tokens: 3, http: {authorization: {credentials_file: secrets/key}}}
-`, dir)
-	p := New(log.NewNopLogger())
-	apply(t, p, targets...)
-	stop := running(t, p)
-	eventually(t, "the old key to be refused", func() bool {
-		return samples(t, p)[`failures_total{model="",reason="http_4xx",target="a"}`] > 0
-	})
-	write(t, filepath.Join(dir, "secrets/key"), "k3y-of-today\n")
-	eventually(t, "the new key to be used", func() bool { return samples(t, p)[`success{model="qwen2.5",target="a"}`] == 1 })
-	stop()
-}
-
 // A server that repeats the credentials it got puts them into no log, status or
 // metric of ours.
 func TestSecretsStayInside(t *testing.T) {
 	const secret = "sk-5ecret-0042"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		user, password, _ := r.BasicAuth()
-		http.Error(w, fmt.Sprintf("denied: %q %q %q %q", r.Header["Authorization"], user, password, r.Header["X-Key"]), http.StatusUnauthorized)
+		http.Error(w, "denied: "+r.Header.Get("Authorization"), http.StatusUnauthorized)
 	}))
 	defer server.Close()
-	keyFile := filepath.Join(t.TempDir(), "key")
-	write(t, keyFile, secret)
-	ways := map[string]func(*Spec){
-		"inline": func(s *Spec) { s.HTTP.Authorization = &config.Authorization{Credentials: secret} },
-		"file":   func(s *Spec) { s.HTTP.Authorization = &config.Authorization{CredentialsFile: keyFile} },
-		"basic":  func(s *Spec) { s.HTTP.BasicAuth = &config.BasicAuth{Username: "me", Password: secret} },
-		"header": func(s *Spec) {
-			s.HTTP.HTTPHeaders = &config.Headers{Headers: map[string]config.Header{"X-Key": {Secrets: []config.Secret{secret}}}}
-		},
-	}
-	var targets []Target
-	for name, way := range ways {
-		targets = append(targets,
-			quickTarget(t, server.URL, func(s *Spec) { s.Name = name; way(s) }),
-			quickTarget(t, server.URL, func(s *Spec) { s.Name, s.Model = name+", model unknown", ""; way(s) }))
+	key := func(s *Spec) { s.HTTP.Authorization = &config.Authorization{Credentials: secret} }
+	targets := []Target{
+		quickTarget(t, server.URL, func(s *Spec) { s.Name = "a"; key(s) }),
+		quickTarget(t, server.URL, func(s *Spec) { s.Name, s.Model = "model unknown", ""; key(s) }),
 	}
 	output := new(logged)
 	p := New(level.NewFilter(log.NewLogfmtLogger(output), level.AllowAll()))
@@ -195,7 +162,7 @@ func TestSecretsStayInside(t *testing.T) {
 	stop := running(t, p)
 	eventually(t, "a failure of each target", func() bool {
 		all := samples(t, p)
-		return len(only(all, `reason="http_4xx"`))+len(only(all, `reason="protocol"`)) == len(targets)
+		return len(only(all, `reason="http_4xx"`)) == len(targets)
 	})
 	stop()
 	var shown strings.Builder
@@ -204,10 +171,8 @@ func TestSecretsStayInside(t *testing.T) {
 		fmt.Fprintln(&shown, s.Last.Failure, s.Last.Hint, s.URL)
 	}
 	shown.WriteString(scrape(t, p, acceptOpenMetrics).Body.String())
-	for _, part := range []string{secret, "5ecret", "bWU6c2stNWVjcmV0"} { // the last as basic auth sends it
-		if strings.Contains(shown.String(), part) {
-			t.Errorf("%q is in:\n%s", part, shown.String())
-		}
+	if strings.Contains(shown.String(), "5ecret") {
+		t.Errorf("the secret is in:\n%s", shown.String())
 	}
 	if !strings.Contains(shown.String(), "<secret>") {
 		t.Errorf("what the server said is not shown:\n%s", shown.String())

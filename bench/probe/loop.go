@@ -71,7 +71,7 @@ func (l *loop) open() {
 		l.metrics.open(l.target, l.model)
 	}
 	if l.target.spec.Model != "" {
-		l.metrics.dropUnknown(l.target.Name())
+		l.metrics.dropState(l.target.Name(), "")
 	}
 }
 
@@ -175,10 +175,7 @@ func (l *loop) learn(ctx context.Context) (model string, _ *openai.Failure) {
 	defer l.mu.Unlock()
 	l.model, l.relearn = learned, false
 	if learned != model {
-		l.metrics.dropUnknown(l.target.Name())
-		if model != "" {
-			l.metrics.dropState(l.target.Name(), model)
-		}
+		l.metrics.dropState(l.target.Name(), model)
 		l.metrics.open(l.target, learned)
 	}
 	return learned, nil

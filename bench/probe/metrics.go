@@ -106,8 +106,9 @@ func (m *metrics) dropModel(target, model string) {
 	remove(prometheus.Labels{"target": target, "model": model}, m.all...)
 }
 
-// dropState removes the series of a model that a target no longer serves but for its
-// counters: the failure after which the server named another one is in them.
+// dropState removes the series of a model that a target no longer serves, or of the time
+// when it was not known, but for its counters: the failure after which the server named
+// another one is in them.
 func (m *metrics) dropState(target, model string) {
 	remove(prometheus.Labels{"target": target, "model": model}, m.latency, m.success, m.lastSuccess, m.inFlight, m.phases)
 }
@@ -120,12 +121,6 @@ func (m *metrics) dropObjectives(t Target) {
 			m.violations.DeletePartialMatch(prometheus.Labels{"target": t.Name(), "objective": objective})
 		}
 	}
-}
-
-// dropUnknown removes the gauges of the time when the model was not known; the
-// failures of that time stay counted.
-func (m *metrics) dropUnknown(target string) {
-	remove(prometheus.Labels{"target": target, "model": ""}, m.success, m.inFlight, m.phases)
 }
 
 // observe counts one finished request under the label of its model.

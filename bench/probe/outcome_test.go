@@ -33,7 +33,6 @@ func TestNotSent(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
 	ways := map[string]func(h *config.HTTPClientConfig){
 		"key file": func(h *config.HTTPClientConfig) { h.Authorization = &config.Authorization{CredentialsFile: key} },
-		"password": func(h *config.HTTPClientConfig) { h.BasicAuth = &config.BasicAuth{Username: "me", PasswordFile: key} },
 		"token": func(h *config.HTTPClientConfig) {
 			h.OAuth2 = &config.OAuth2{ClientID: "id", ClientSecret: "5ecret", TokenURL: tokens.URL}
 		},
