@@ -140,17 +140,17 @@ var errEnded = errors.New("the server did not answer any more, so the search was
 // search runs the levels and reports.
 func (s *capacityFlags) search(ctx context.Context, in *invocation, stdout, stderr io.Writer) (int, error) {
 	if data, err := s.data.dataset(); err == nil && data.Kind == dataset.Replay {
-		return exitUsage, usage(errors.New("a replay has its own times, so that capacity cannot choose its load: give another data set"))
+		return exitUsage, usage(errors.New("a timed_trace has its own times, so that capacity cannot choose its load: give another data set"))
+	}
+	options, err := s.render.options()
+	if err != nil {
+		return exitUsage, usage(err)
 	}
 	cfg, notes, err := s.config(in.args)
 	if err != nil {
 		return exitNothing, err
 	}
 	tell(stderr, notes)
-	options, err := s.render.options()
-	if err != nil {
-		return exitUsage, usage(err)
-	}
 	cfg.Run.Capacity = s.logged()
 	for _, l := range s.limits {
 		if l.Percentile > 0 && !slices.Contains(cfg.Run.Percentiles, l.Percentile) {
@@ -162,17 +162,11 @@ func (s *capacityFlags) search(ctx context.Context, in *invocation, stdout, stde
 		return exitNothing, err
 	}
 	defer stop()
-	most := cfg.Steps[0]
+	q := &search{flags: s, options: options, most: cfg.Steps[0], stderr: stderr}
 	cfg.Steps = nil
-	session, err := load.Open(ctx, cfg, watchers...)
-	if err != nil {
-		return exitNothing, err
-	}
-	q := &search{flags: s, session: session, options: options, most: most, stderr: stderr}
-	_, err = capacity.Search(ctx, result.NewRange(cfg.Run.Capacity), q.measure)
-	ended, closing := session.Close()
+	ended, err := q.run(ctx, cfg, watchers)
 	tell(stderr, ended.Notes)
-	if err = cmp.Or(err, closing); ended.Attempted == 0 {
+	if ended.Attempted == 0 {
 		return exitNothing, cmp.Or(err, errors.New("no request was sent"))
 	}
 	return s.report(ended, err, options, stdout, stderr)
@@ -186,6 +180,17 @@ type search struct {
 	most    runlog.Step // the greatest load
 	stderr  io.Writer
 	steps   []result.Step // that were run
+}
+
+// run searches, and returns how the run ended and why before the search was done.
+func (q *search) run(ctx context.Context, cfg load.Config, watchers []load.Watcher) (load.Result, error) {
+	var err error
+	if q.session, err = load.Open(ctx, cfg, watchers...); err != nil {
+		return load.Result{}, err
+	}
+	_, err = capacity.Search(ctx, result.NewRange(cfg.Run.Capacity), q.measure)
+	ended, closing := q.session.Close()
+	return ended, cmp.Or(err, closing)
 }
 
 // measure runs a level.

@@ -242,7 +242,7 @@ func TestCapacityUsage(t *testing.T) {
 		"--slo ttft:p90<2s --repeat 0":                                  "--repeat must be from 1 to 20",
 		"--slo ttft:p90<2s --num-prompts -1":                            "must be above 0",
 		"--slo ttft:p90<2s --num-prompts 9 --duration 1m":               "give one of them",
-		"--slo ttft:p90<2s --dataset-name timed_trace --dataset-path f": "accelbench: a replay has its own times, so that capacity cannot choose its load: give another data set",
+		"--slo ttft:p90<2s --dataset-name timed_trace --dataset-path f": "accelbench: a timed_trace has its own times, so that capacity cannot choose its load: give another data set",
 		"--slo ttft:p90<2s -- --num-prompts 5":                          "capacity takes nothing after --",
 	} {
 		var stderr strings.Builder
