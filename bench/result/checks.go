@@ -116,8 +116,6 @@ type Prompts struct {
 	Told          int   `json:"told,omitempty"`
 	AimedTokens   int64 `json:"aimed_tokens,omitempty"`
 	CountedTokens int64 `json:"counted_tokens,omitempty"`
-	// How is how the length of words was estimated, nil where it was not.
-	How *runlog.Lengths `json:"how,omitempty"`
 }
 
 func (p *Prompts) add(r *runlog.Request) {
@@ -214,7 +212,6 @@ func (d *stepData) newChecks(whole, window span, server *ServerSample, opts Opti
 	if len(c.TokensBy) == 0 {
 		c.TokensBy = nil
 	}
-	c.Prompts.How = d.parts[0].run.Lengths
 	c.CacheKnown = c.CacheTold > 0
 	if !c.CacheKnown && server != nil && server.PrefixOurs && server.PrefixHits != nil {
 		c.PromptTokens, c.CachedTokens, c.CacheKnown = int64(*server.PrefixQueries), int64(*server.PrefixHits), true

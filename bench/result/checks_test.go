@@ -132,10 +132,8 @@ func TestPromptLengths(t *testing.T) {
 			requests[i].AimedTokens = 510
 		}
 	}
-	log := newMemlog("a")
-	log.run.Lengths = &runlog.Lengths{Why: "prompts are made of words", TokensPerWord: 1.5, Template: 21}
-	got := stepOf(t, Options{}, log.step(closed(1, 20), requests, false).over()).Checks.Prompts
-	want := Prompts{Exact: 12, Estimated: 6, Told: 6, AimedTokens: 6 * 510, CountedTokens: 6 * 530, How: log.run.Lengths}
+	got := stepOf(t, Options{}, newMemlog("a").step(closed(1, 20), requests, false).over()).Checks.Prompts
+	want := Prompts{Exact: 12, Estimated: 6, Told: 6, AimedTokens: 6 * 510, CountedTokens: 6 * 530}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("prompts (-want +got):\n%s", diff)
 	}
