@@ -199,7 +199,8 @@ func TestWrongLoads(t *testing.T) {
 		"--extra-body null":                      "--extra-body is no JSON object",
 		"--metadata machine":                     "--metadata: expected KEY=VALUE",
 		"--dataset-name timed_trace --dataset-path f --request-rate 4": "a timed_trace has its own times",
-		"stray": "unexpected stray",
+		"--dataset-name sharegpt":                                      "--dataset-name sharegpt needs a file: give --dataset-path",
+		"stray":                                                        "unexpected stray",
 	} {
 		_, _, _, err := parsedLine(t, line)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
