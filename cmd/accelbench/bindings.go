@@ -62,7 +62,7 @@ func (s *compareFlags) measure(ctx context.Context, after []string, options resu
 	if err := s.report(plan, notStarted, options, stdout, stderr); err != nil {
 		return exitNothing, err
 	}
-	code, err := exitCode(all, stderr)
+	code, err := exitCode(all)
 	if code == exitMeasured && len(notStarted) > 0 {
 		return exitFailures, fmt.Errorf("without %d of the sides, whose servers could not be started", len(notStarted))
 	}

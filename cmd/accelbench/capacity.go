@@ -252,7 +252,7 @@ func (s *capacityFlags) report(ended load.Result, err error, options result.Opti
 	if reportErr == nil {
 		reportErr = s.render.print(stdout, r)
 	}
-	code, codeErr := exitCode(ended, stderr)
+	code, codeErr := exitCode(ended)
 	switch {
 	case reportErr != nil:
 		return exitNothing, fmt.Errorf("reporting (the traces are kept in %s): %w", ended.Folder, reportErr)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -40,7 +39,7 @@ func registerEvalscope(app *kingpin.Application, in *invocation, commands map[st
 			return exitNothing, err
 		}
 		return s.putLoad(ctx, cfg, stderr, func(folder string) error {
-			return s.reportEvalscope(folder, options, stdout, stderr)
+			return s.report(folder, options, stdout, stderr, saveEvalscope)
 		})
 	}
 }
@@ -71,26 +70,16 @@ func (s *runFlags) registerEvalscope(c *kingpin.CmdClause) (stop *[]string) {
 	return stop
 }
 
-// reportEvalscope writes into the working directory what evalscope-perf leaves there, a
-// summary for each number of users and the picture of all, and prints them.
-func (s *runFlags) reportEvalscope(folder string, options result.Options, stdout, stderr io.Writer) error {
-	r, err := result.Read(options, folder)
-	if err != nil {
-		return err
-	}
-	if err := writeReport(folder, r, stderr); err != nil {
-		return err
-	}
+// saveEvalscope writes into the working directory what evalscope-perf leaves there: a
+// summary for each number of users, and the picture of all.
+func saveEvalscope(r *result.Report, stderr io.Writer) error {
 	for i := range r.Steps {
 		step := &r.Steps[i]
-		name := show.EvalscopeFileName(r.Runs[0].Model, cmp.Or(r.Runs[0].DatasetPath, r.Runs[0].Dataset), step)
+		name := show.EvalscopeFileName(r.Runs[0].Model, r.Runs[0].DatasetPath, step)
 		if err := writeFile(name, func(w io.Writer) error { return show.Evalscope(w, step) }); err != nil {
 			return err
 		}
 		fmt.Fprintf(stderr, "accelbench: evalscope's summary is in %s\n", name)
 	}
-	if err := writeFile("performance_metrics.png", show.Overview(r).WritePNG); err != nil {
-		return err
-	}
-	return s.render.print(stdout, r)
+	return writeFile("performance_metrics.png", show.Overview(r).WritePNG)
 }

@@ -55,7 +55,7 @@ func registerRun(app *kingpin.Application, in *invocation, commands map[string]c
 		inHead(&cfg.Run, options)
 		sleepUntil(ctx, s.load.start, stderr)
 		return s.putLoad(ctx, cfg, stderr, func(folder string) error {
-			return s.report(folder, options, stdout, stderr)
+			return s.report(folder, options, stdout, stderr, s.saveResults)
 		})
 	}
 }
@@ -193,20 +193,16 @@ func (s *runFlags) putLoad(ctx context.Context, cfg load.Config, stderr io.Write
 	case reportErr != nil:
 		return exitNothing, fmt.Errorf("reporting (the traces are kept in %s): %w", result.Folder, reportErr)
 	}
-	return exitCode(result, stderr)
+	return exitCode(result)
 }
 
 // exitCode is the program's exit code for runs that were reported.
-func exitCode(result load.Result, stderr io.Writer) (int, error) {
+func exitCode(result load.Result) (int, error) {
 	switch {
 	case result.Stop == runlog.StopInterrupted:
 		return exitInterrupted, nil
 	case result.Succeeded == 0:
 		return exitNothing, errors.New("no request succeeded")
-	case result.Stop == runlog.StopFailureRatio:
-		tell(stderr, []string{"too many requests failed, so the run was stopped"})
-	case result.Stop == runlog.StopUnreachable:
-		tell(stderr, []string{"the server could not be reached any more, so the run was stopped"})
 	}
 	return exitMeasured, nil
 }
@@ -238,36 +234,37 @@ func (s *runFlags) watchers(ctx context.Context, stderr io.Writer) (watchers []l
 // columns is the width of the terminal that w is, 0 if it is none.
 func columns(w io.Writer) int {
 	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	if !ok {
 		return 0
 	}
 	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil || width <= 0 {
-		return 80
+	if err != nil {
+		return 0
 	}
-	return width
+	return max(width, 40)
 }
 
-// report prints and writes all that a run's flags ask for.
-func (s *runFlags) report(folder string, options result.Options, stdout, stderr io.Writer) error {
+// report writes the report of a run into its folder and what else save writes, and prints
+// it: files first, as whoever reads the output may have gone.
+func (s *runFlags) report(folder string, options result.Options, stdout, stderr io.Writer, save func(*result.Report, io.Writer) error) error {
 	r, err := result.Read(options, folder)
 	if err != nil {
 		return err
 	}
-	// Files first: whoever reads the output may have gone.
 	if err := writeReport(folder, r, stderr); err != nil {
 		return err
 	}
-	if s.out.saveResult {
-		if err := s.saveResults(r, stderr); err != nil {
-			return err
-		}
+	if err := save(r, stderr); err != nil {
+		return err
 	}
 	return s.render.print(stdout, r)
 }
 
-// saveResults writes vLLM's result file of each step.
+// saveResults writes vLLM's result file of each step, where it is asked for.
 func (s *runFlags) saveResults(r *result.Report, stderr io.Writer) error {
+	if !s.out.saveResult {
+		return nil
+	}
 	if err := os.MkdirAll(cmp.Or(s.out.resultDir, "."), 0o755); err != nil {
 		return err
 	}
