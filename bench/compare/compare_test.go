@@ -104,7 +104,7 @@ func TestOneRunASideRanksNothing(t *testing.T) {
 			t.Errorf("%s: %s", r.Metric, r.Text)
 		}
 	}
-	want := "in flight, steady mean: 74.0 beside 80.0. Throughput and latency are of different loads."
+	want := "not alike: in flight, steady mean, 74.0 and 80.0"
 	if c.Tests != 0 || len(p.Warnings) != 1 || p.Warnings[0] != want || !strings.Contains(strings.Join(c.Notes, "\n"), "Repeat with --repeat 5") {
 		t.Errorf("%d tests, warnings %q, notes %q", c.Tests, p.Warnings, c.Notes)
 	}
@@ -218,16 +218,16 @@ func TestWarnings(t *testing.T) {
 		want       string // nothing for no warning
 	}{
 		{"nearly as many in flight", achieved(100), achieved(96), ""},
-		{"fewer in flight", achieved(100), achieved(94), "in flight, steady mean: 100.0 beside 94.0. "},
+		{"fewer in flight", achieved(100), achieved(94), "not alike: in flight, steady mean, 100.0 and 94.0"},
 		{"a failure or two", failures(0), failures(5), ""},
-		{"more failures", failures(0), failures(20), "failures (%): 0 beside 2.00. "},
-		{"longer prompts", length(result.PromptLength, 220), length(result.PromptLength, 260), "prompt tokens, mean: 220.0 beside 260.0. "},
-		{"shorter answers", length(result.OutputLength, 250), length(result.OutputLength, 200), "output tokens, mean: 250.0 beside 200.0. "},
-		{"cache", cached(0), cached(500), "prefix cache hits (%): 0 beside 50.0. "},
+		{"more failures", failures(0), failures(20), "not alike: failures (%), 0 and 2.00"},
+		{"longer prompts", length(result.PromptLength, 220), length(result.PromptLength, 260), "not alike: prompt tokens, mean, 220.0 and 260.0"},
+		{"shorter answers", length(result.OutputLength, 250), length(result.OutputLength, 200), "not alike: output tokens, mean, 250.0 and 200.0"},
+		{"cache", cached(0), cached(500), "not alike: prefix cache hits (%), 0 and 50.0"},
 		{"cache known of one only", achieved(100), cached(500), ""},
-		{"killed", achieved(100), func(s *result.Step) { s.Stop = "" }, "Some runs were cut short"},
+		{"killed", achieved(100), func(s *result.Step) { s.Stop = "" }, "some runs were cut short"},
 		{"other latency of an open loop", open(4, 40), open(4, 20), ""},
-		{"other rate", open(4, 40), open(3, 40), "rate achieved (req/s): 4.00 beside 3.00. "},
+		{"other rate", open(4, 40), open(3, 40), "not alike: rate achieved (req/s), 4.00 and 3.00"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

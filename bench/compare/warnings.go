@@ -17,47 +17,32 @@ const (
 	maxShareDifference = 0.01
 )
 
-// likeness is a figure in which two sides must be alike, and why.
-type likeness struct {
-	column show.Column
-	why    string
-}
-
-// likenesses are those for steps that arrive in a way: the load generator holds the
-// requests in flight under a bound, else their rate.
-func likenesses(arrival runlog.Arrival) []likeness {
+// likenesses are the figures in which two sides must be alike, for steps that arrive in a
+// way: the load generator holds the requests in flight under a bound, else their rate.
+func likenesses(arrival runlog.Arrival) []show.Column {
 	load := "achieved_rate_rps"
 	if arrival == runlog.ArrivalClosed {
 		load = "achieved_concurrency"
 	}
-	picked := show.Pick(show.StepColumns(), load, "failure_ratio", "prefix_cache_hit_ratio")
-	return []likeness{
-		{picked[0], "Throughput and latency are of different loads."},
-		{picked[1], "Latencies are of the requests that succeeded, which are not the same share."},
-		{picked[2], "The fuller cache flatters TTFT and throughput."},
-		{lengthColumn("prompt tokens, mean", result.PromptLength), "Latency and requests/s follow the length."},
-		{lengthColumn("output tokens, mean", result.OutputLength), "Latency and requests/s follow the length."},
+	length := func(head string, key result.Key) show.Column {
+		return show.Column{Head: head, Value: func(_ *result.Step, f *result.Figures) float64 { return f.Of(key).Mean }}
 	}
-}
-
-func lengthColumn(head string, key result.Key) show.Column {
-	return show.Column{Head: head, Value: func(_ *result.Step, f *result.Figures) float64 { return f.Of(key).Mean }}
+	return append(show.Pick(show.StepColumns(), load, "failure_ratio", "prefix_cache_hit_ratio"),
+		length("prompt tokens, mean", result.PromptLength), length("output tokens, mean", result.OutputLength))
 }
 
 // warnings are why the runs of two sides at one level cannot be compared as they
 // stand.
 func warnings(base, side []*result.Step) []string {
 	var found []string
-	for _, l := range likenesses(base[0].Arrival) {
-		x, y := medianOf(l.column, base), medianOf(l.column, side)
-		if alike(x, y, l.column.Unit) {
-			continue
+	for _, c := range likenesses(base[0].Arrival) {
+		if x, y := medianOf(c, base), medianOf(c, side); !alike(x, y, c.Unit) {
+			found = append(found, fmt.Sprintf("not alike: %s, %s and %s", c.Title(), c.Unit.Text(x), c.Unit.Text(y)))
 		}
-		found = append(found, fmt.Sprintf("%s: %s beside %s. %s", l.column.Title(), l.column.Unit.Text(x), l.column.Unit.Text(y), l.why))
 	}
 	isEarly := func(s *result.Step) bool { return s.Stop == "" || s.Stop.Early() }
 	if slices.ContainsFunc(slices.Concat(base, side), isEarly) {
-		found = append(found, "Some runs were cut short: killed, interrupted, too many failures, or the server gone.")
+		found = append(found, "some runs were cut short: killed, interrupted, too many failures, or the server gone")
 	}
 	return found
 }
