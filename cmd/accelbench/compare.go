@@ -96,7 +96,9 @@ func (s *compareFlags) compare(options result.Options, stdout io.Writer) (int, e
 		for _, log := range logs {
 			folders = append(folders, filepath.Dir(filepath.Dir(log)))
 		}
-		folders = slices.Compact(folders)
+		if folders = slices.Compact(folders); len(folders) < 2 {
+			return exitNothing, fmt.Errorf("%s does not hold two sides with runs: name two folders", s.folders[0])
+		}
 	}
 	sides, err := readSides(folders, options)
 	if err != nil {
