@@ -34,11 +34,9 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("the first requests hang", b.hangsAtFirst)
 	t.Run("kill -9, then report", b.killed)
 	t.Run("Ctrl-C", b.interrupted)
-	t.Run("two machines", b.machines)
 	t.Run("cards, server and own metrics", b.metrics)
 	t.Run("sides", b.sides)
 	t.Run("bindings", b.bindings)
-	t.Run("full disk", b.fullDisk)
 }
 
 func newBench(t testing.TB) *bench {
