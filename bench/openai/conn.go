@@ -63,12 +63,3 @@ func (c *conn) Read(p []byte) (n int, err error) {
 	}
 	return n, err
 }
-
-// lagOf is how long before now the kernel stamped, in Unix nanoseconds.
-func lagOf(now time.Time, stamp int64) (time.Duration, bool) {
-	if stamp == 0 {
-		return 0, false
-	}
-	lag := time.Duration(now.UnixNano() - stamp)
-	return lag, lag >= 0 && lag <= maxLag
-}

@@ -23,7 +23,6 @@ func wantStamps(_, _ string, rc syscall.RawConn) error {
 
 // receiver reads a TCP connection together with the kernel's stamp.
 type receiver struct {
-	net.Conn
 	raw  syscall.RawConn
 	once func(fd uintptr) bool // r.try, bound once so that a read allocates nothing
 
@@ -45,7 +44,7 @@ func newReceiver(nc net.Conn) *receiver {
 	if err != nil {
 		return nil
 	}
-	r := &receiver{Conn: nc, raw: raw}
+	r := &receiver{raw: raw}
 	r.once = r.try
 	return r
 }
@@ -58,24 +57,16 @@ func (r *receiver) read(p []byte) (n int, stamp int64, err error) {
 	}
 	r.p, r.n, r.stamp, r.err = p, 0, 0, nil
 	if err := r.raw.Read(r.once); err != nil {
-		return 0, 0, r.opError(err)
+		return 0, 0, err
 	}
 	r.p = nil
 	switch {
 	case r.err != nil:
-		return 0, 0, r.opError(os.NewSyscallError("recvmsg", r.err))
+		return 0, 0, os.NewSyscallError("recvmsg", r.err)
 	case r.n == 0:
 		return 0, 0, io.EOF
 	}
 	return r.n, r.stamp, nil
-}
-
-// opError is what net.Conn's own Read would return.
-func (r *receiver) opError(err error) error {
-	if op := (*net.OpError)(nil); errors.As(err, &op) {
-		err = op.Err
-	}
-	return &net.OpError{Op: "read", Net: "tcp", Source: r.LocalAddr(), Addr: r.RemoteAddr(), Err: err}
 }
 
 // try makes one attempt, and reports whether there was something to read.
@@ -112,16 +103,13 @@ func softwareStamp(oob []byte) int64 {
 	return 0
 }
 
-// firstTimespec reads the first of a message's three timespecs, which holds
-// the software stamp. Its words are as wide as the machine's.
+// firstTimespec reads the first of a message's three timespecs of 64-bit words, which holds
+// the software stamp.
 func firstTimespec(b []byte) int64 {
-	switch len(b) {
-	case 3 * 16:
-		sec, nsec := binary.NativeEndian.Uint64(b), binary.NativeEndian.Uint64(b[8:])
-		return int64(sec)*1e9 + int64(nsec)
-	case 3 * 8:
-		sec, nsec := binary.NativeEndian.Uint32(b), binary.NativeEndian.Uint32(b[4:])
-		return int64(int32(sec))*1e9 + int64(int32(nsec))
+	const size = 16
+	if len(b) != 3*size {
+		return 0
 	}
-	return 0
+	sec, nsec := binary.NativeEndian.Uint64(b), binary.NativeEndian.Uint64(b[8:])
+	return int64(sec)*1e9 + int64(nsec)
 }

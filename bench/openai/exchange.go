@@ -220,13 +220,14 @@ func (x *exchange) wroteHeader(name string, values []string) {
 	}
 }
 
-// afterRead takes when a read of the connection brought bytes.
+// afterRead takes when a read of the connection brought bytes: now, and the kernel's stamp
+// in Unix nanoseconds, 0 for none.
 func (x *exchange) afterRead(now time.Time, stamp int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	user := now.Sub(x.started)
+	user, lag := now.Sub(x.started), time.Duration(now.UnixNano()-stamp)
 	x.last = instant{user: user, kernel: user}
-	if lag, ok := lagOf(now, stamp); ok {
+	if stamp != 0 && lag >= 0 && lag <= maxLag {
 		x.last.kernel, x.last.stamped = user-lag, true
 		x.lags = append(x.lags, lag)
 	}

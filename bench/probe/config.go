@@ -81,24 +81,12 @@ func DefaultSpec() Spec {
 	}
 }
 
-// String is the probe's name and nothing else: a Spec may hold credentials.
-func (s Spec) String() string { return fmt.Sprintf("probe %q", s.Name) }
-
-// GoString is String, for %#v.
-func (s Spec) GoString() string { return s.String() }
-
 // Target is a Spec that was found good. The zero value is of no use.
 type Target struct {
 	spec   Spec
 	base   *url.URL
 	prompt string // "" for random words
 }
-
-// String is the probe's name and nothing else: a Target may hold credentials.
-func (t Target) String() string { return t.spec.String() }
-
-// GoString is String, for %#v.
-func (t Target) GoString() string { return t.spec.String() }
 
 // Name is the label "target".
 func (t Target) Name() string { return t.spec.Name }

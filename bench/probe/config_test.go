@@ -1,9 +1,7 @@
 package probe
 
 import (
-	"bytes"
 	"encoding/pem"
-	"fmt"
 	"net/http/httptest"
 	"net/url"
 	"os"
@@ -205,27 +203,5 @@ func TestErrorsHoldNoSecret(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// A log line or an error that prints a Spec or a Target prints no credential.
-func TestPrintingHoldsNoSecret(t *testing.T) {
-	const secret = "sk-5ecret0042"
-	s := DefaultSpec()
-	s.Name, s.URL, s.Prompt = "a", "http://127.0.0.1:1", "say "+secret
-	s.HTTP.BearerToken = secret
-	s.HTTP.ProxyURL.URL = &url.URL{Scheme: "http", User: url.UserPassword("me", secret), Host: "proxy:1"}
-	s.HTTP.ProxyConnectHeader = config.ProxyHeader{"X": {secret}}
-	s.HTTP.HTTPHeaders = &config.Headers{Headers: map[string]config.Header{"X": {Secrets: []config.Secret{secret}}}}
-	target, err := s.Validate("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b bytes.Buffer
-	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
-		fmt.Fprintf(&b, verb+" "+verb+" "+verb+" "+verb+"\n", s, &s, target, []Target{target})
-	}
-	if strings.Contains(b.String(), secret) || !strings.Contains(b.String(), `probe "a"`) {
-		t.Errorf("printed:\n%s", &b)
 	}
 }
