@@ -33,13 +33,13 @@ func BenchmarkReadStream(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		x := c.begin(b.Context(), time.Minute, time.Minute)
 		t := new(Trace)
+		x := c.begin(b.Context(), t, time.Minute, time.Minute)
 		s := newStream(t)
 		if f := x.readStream(bytes.NewReader(text), s, false); f != nil {
 			b.Fatal(f)
 		}
-		x.finish(t)
+		x.finish()
 		s.finish()
 		if len(t.Chunks) != tokens {
 			b.Fatalf("%d chunks", len(t.Chunks))

@@ -25,10 +25,9 @@ const (
 type body struct {
 	stream  *stream
 	buf     []byte
-	reading bool          // a read into buf is under way, and buf is zero from fed on
-	fed     int           // bytes of buf that the stream has
-	settled bool          // the stream said itself that it is over
-	end     time.Duration // when it did
+	reading bool // a read into buf is under way, and buf is zero from fed on
+	fed     int  // bytes of buf that the stream has
+	settled bool // the stream said itself that it is over
 	idle    *time.Timer
 	drain   *time.Timer
 }
@@ -111,7 +110,7 @@ func (x *exchange) feed(p []byte) {
 	if !b.stream.over {
 		return
 	}
-	b.settled, b.end = true, time.Since(x.started)
+	b.settled, x.trace.End = true, time.Since(x.started)
 	if b.stream.failure == nil && x.client.keepAlive {
 		b.drain = time.AfterFunc(drainTime, func() { x.cancel(errOver) })
 	} else {

@@ -22,7 +22,7 @@ const errorBodyTime = 5 * time.Second
 func (x *exchange) failure(reason Reason, text string) *Failure {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return &Failure{Reason: reason, Status: x.status, Detail: Excerpt(text, x.secrets...)}
+	return &Failure{Reason: reason, Status: x.trace.Status, Detail: Excerpt(text, x.secrets...)}
 }
 
 // expired is the failure of a request whose context ended, nil otherwise.

@@ -32,14 +32,14 @@ func needStamps(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = open.Close() })
-	if len(lateReads(t, time.Millisecond).lags) == 0 {
+	if _, lags := lateReads(t, time.Millisecond); len(lags) == 0 {
 		t.Skip("this kernel does not stamp what a socket receives")
 	}
 }
 
 // lateReads reads what a peer wrote before the read by at least late, some
-// times over, for an exchange, which it returns.
-func lateReads(t *testing.T, late time.Duration) *exchange {
+// times over; it returns the last instant and the lags.
+func lateReads(t *testing.T, late time.Duration) (instant, []time.Duration) {
 	t.Helper()
 	wrote, read := make(chan struct{}), make(chan struct{})
 	const rounds = 5
@@ -57,7 +57,8 @@ func lateReads(t *testing.T, late time.Duration) *exchange {
 	c := newConn(nc)
 	defer c.Close()
 	client := newTestClient(t, Config{BaseURL: "http://127.0.0.1:1"})
-	x := client.begin(t.Context(), 0, 0)
+	trace := new(Trace)
+	x := client.begin(t.Context(), trace, 0, 0)
 	c.owner.Store(x)
 	for range rounds {
 		<-wrote
@@ -67,22 +68,22 @@ func lateReads(t *testing.T, late time.Duration) *exchange {
 		}
 		read <- struct{}{}
 	}
-	x.finish(nil)
-	return x
+	x.finish()
+	return x.last, trace.Lags
 }
 
 // The stamp is the kernel's: the time a read came too late is in the lag.
 func TestLag(t *testing.T) {
 	needStamps(t)
 	const late = 20 * time.Millisecond
-	x := lateReads(t, late)
-	if len(x.lags) == 0 {
+	at, lags := lateReads(t, late)
+	if len(lags) == 0 {
 		t.Fatal("no lag")
 	}
-	if at := x.last; !at.stamped || at.user-at.kernel != x.lags[len(x.lags)-1] {
-		t.Errorf("instant %+v with lags %v", at, x.lags)
+	if !at.stamped || at.user-at.kernel != lags[len(lags)-1] {
+		t.Errorf("instant %+v with lags %v", at, lags)
 	}
-	for _, lag := range x.lags {
+	for _, lag := range lags {
 		if lag < late/2 || lag > patience { // the kernel may be late itself
 			t.Errorf("a lag of %v after reading %v late", lag, late)
 		}

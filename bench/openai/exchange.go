@@ -34,13 +34,11 @@ type exchange struct {
 	certAsked atomic.Bool   // the server asked for a client certificate
 
 	mu      sync.Mutex
+	trace   *Trace
 	conn    *conn // the connection that serves it
 	stages  stages
-	secrets []string        // that went out in headers
-	last    instant         // of the latest read
-	lags    []time.Duration // one for each stamped read
-	status  int             // of the response, 0 before
-	resent  bool
+	secrets []string // that went out in headers
+	last    instant  // of the latest read
 	body    body
 }
 
@@ -73,9 +71,10 @@ func span(from, to time.Time) time.Duration {
 	return max(0, to.Sub(from))
 }
 
-// begin starts a request's clock. A timeout of 0 or less is none.
-func (c *Client) begin(parent context.Context, timeout, idle time.Duration) *exchange {
-	x := &exchange{client: c, started: time.Now(), idle: idle}
+// begin starts the clock of a request, of which t will tell. A timeout of 0 or less is none.
+func (c *Client) begin(parent context.Context, t *Trace, timeout, idle time.Duration) *exchange {
+	t.Started = time.Now()
+	x := &exchange{client: c, started: t.Started, idle: idle, trace: t}
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, exchangeKey{}, x))
 	x.ctx, x.cancel = httptrace.WithClientTrace(ctx, x.hooks()), cancel
 	if timeout > 0 {
@@ -106,7 +105,7 @@ func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 		return nil, x.noResponse(err)
 	}
 	x.mu.Lock()
-	x.status = resp.StatusCode
+	x.trace.Status = resp.StatusCode
 	x.mu.Unlock()
 	if failure := x.badStatus(resp); failure != nil {
 		resp.Body.Close()
@@ -121,15 +120,15 @@ func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 func (x *exchange) keptConnClosed() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.resent = x.stages.reused && x.stages.firstByte.IsZero() && x.ctx.Err() == nil
-	if x.resent {
-		x.stages = stages{asked: x.stages.asked}
+	if !x.stages.reused || !x.stages.firstByte.IsZero() || x.ctx.Err() != nil {
+		return false
 	}
-	return x.resent
+	x.trace.Resent, x.stages = true, stages{asked: x.stages.asked}
+	return true
 }
 
-// finish lets go of everything, and fills in what the exchange learned.
-func (x *exchange) finish(t *Trace) {
+// finish lets go of everything, and completes the trace.
+func (x *exchange) finish() {
 	x.cancel(errOver)
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -142,15 +141,11 @@ func (x *exchange) finish(t *Trace) {
 	if x.conn != nil {
 		x.conn.owner.CompareAndSwap(x, nil)
 	}
-	if t == nil {
-		return
-	}
-	t.Started, t.End = x.started, x.body.end
 	if !x.body.settled {
-		t.End = time.Since(x.started)
+		x.trace.End = time.Since(x.started)
 	}
-	t.Lags, t.Status = x.lags, x.status
-	t.Phases, t.Reused, t.Resent = x.stages.phases(), x.stages.reused, x.resent
+	x.trace.Phases, x.trace.Reused = x.stages.phases(), x.stages.reused
+	x.trace = new(Trace) // a late read or hook writes here
 }
 
 // hooks are called by the transport from several goroutines, some after the request is
@@ -229,6 +224,6 @@ func (x *exchange) afterRead(now time.Time, stamp int64) {
 	x.last = instant{user: user, kernel: user}
 	if stamp != 0 && lag >= 0 && lag <= maxLag {
 		x.last.kernel, x.last.stamped = user-lag, true
-		x.lags = append(x.lags, lag)
+		x.trace.Lags = append(x.trace.Lags, lag)
 	}
 }

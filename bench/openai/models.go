@@ -76,8 +76,8 @@ func (c *Client) Tokenize(ctx context.Context, model, text string) ([]int32, *Fa
 // ask sends a short request, a GET where question is nil, and reads its answer, one JSON
 // text, into answer. It returns why that failed, nil if it did not.
 func (c *Client) ask(ctx context.Context, question map[string]any, answer any, path ...string) *Failure {
-	x := c.begin(ctx, callTime, 0)
-	defer x.finish(nil)
+	x := c.begin(ctx, new(Trace), callTime, 0)
+	defer x.finish()
 	var body []byte
 	if question != nil {
 		body, _ = json.Marshal(question) // strings and numbers: it cannot fail

@@ -83,9 +83,9 @@ func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 	body, err := r.body()
 	t := &Trace{RequestID: r.RequestID, Model: r.Model, Planned: r.Planned}
 	s := newStream(t)
-	x := c.begin(ctx, r.Timeout, r.IdleTimeout)
+	x := c.begin(ctx, t, r.Timeout, r.IdleTimeout)
 	if t.Planned.IsZero() {
-		t.Planned = x.started
+		t.Planned = t.Started
 	}
 	if err != nil {
 		t.Failure = x.unsent("making the request: " + err.Error())
@@ -94,7 +94,7 @@ func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 		req.Header.Set("Accept", "text/event-stream")
 		t.Failure = x.stream(req, s)
 	}
-	x.finish(t)
+	x.finish()
 	s.finish()
 	return t
 }
