@@ -36,19 +36,13 @@ var reportNames = newNames(
 var placementNames = newNames(
 	"accelerator_info",
 	"accelerator_numa_node",
-	"accelerator_numa_node_conflict",
-	"accelerator_numa_cpus",
 	"accelerator_numa_cpu_list_info",
 	"accelerator_numa_memory_total_bytes",
 	"accelerator_numa_memory_free_bytes",
 	"accelerator_numa_distance",
-	"accelerator_link_info",
 	"accelerator_process_memory_used_bytes",
-	"accelerator_process_near_cpus_ratio",
-	"accelerator_process_near_memory_allowed",
 	"accelerator_process_cpus_info",
 	"accelerator_process_node_memory_bytes",
-	"accelerator_process_placement_unknown",
 	"accelerator_probe_target_device_info",
 )
 
@@ -56,7 +50,7 @@ var placementNames = newNames(
 // the log.
 var keptLabels = newNames(
 	"le", "engine", "model_name", "vendor", "device", "name", "sensor", "type", "target", "collector",
-	"node", "peer", "link", "pid", "process", "cpus", "mems",
+	"node", "peer", "pid", "process", "cpus", "mems",
 )
 
 func newNames(names ...string) map[string]bool {
