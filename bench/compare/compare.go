@@ -1,7 +1,8 @@
 // Package compare puts load tests side by side and says which differences are
 // more than noise. Requests of one run are not independent of each other: they
 // share a batch, a queue and a moment. So the unit is the run: each figure of a
-// run is one sample, and sides are told apart by their repeats.
+// run is one sample, and sides are told apart by their repeats. A [Plan] starts the
+// servers of the sides in turns, and ends each with all that it started.
 package compare
 
 import (
@@ -44,7 +45,7 @@ type Comparison struct {
 	Notes         []string `json:"notes,omitempty"`
 }
 
-// NotStarted is a side whose server could not be started.
+// NotStarted is a side that was given up, since its server could not be started.
 type NotStarted struct {
 	Side    string `json:"side"`
 	Server  string `json:"server"`            // its command

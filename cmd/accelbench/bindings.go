@@ -21,7 +21,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/placement"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/side"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
@@ -38,12 +37,12 @@ func (s *compareFlags) measure(ctx context.Context, after []string, options resu
 	}
 	inHead(&cfg.Run, options)
 	var all load.Result
-	plan := &side.Plan{
+	plan := &compare.Plan{
 		Sides: sides, Repeats: s.repeat, Endpoint: cfg.Client, Ready: s.ready,
 		Folder: filepath.Join(s.output, time.Now().Format(folderTime)+"-"+compareCommand),
 		Log:    func(format string, args ...any) { fmt.Fprintf(stderr, "accelbench: "+format+"\n", args...) },
 	}
-	plan.Measure = func(ctx context.Context, m side.Measurement) (bool, error) {
+	plan.Measure = func(ctx context.Context, m compare.Measurement) (bool, error) {
 		one, err := r.measureSide(ctx, cfg, m, stderr)
 		all.Attempted += one.Attempted
 		all.Succeeded += one.Succeeded
@@ -70,7 +69,7 @@ func (s *compareFlags) measure(ctx context.Context, after []string, options resu
 }
 
 // measureSide puts the load on a side's server.
-func (s *runFlags) measureSide(ctx context.Context, cfg load.Config, m side.Measurement, stderr io.Writer) (load.Result, error) {
+func (s *runFlags) measureSide(ctx context.Context, cfg load.Config, m compare.Measurement, stderr io.Writer) (load.Result, error) {
 	cfg.Folder, cfg.FolderSuffix = m.Folder, nil
 	cfg.Run.Side, cfg.Run.Server = m.Side.Name, m.Server
 	cfg.Steps = slices.Clone(cfg.Steps)
@@ -88,7 +87,7 @@ func (s *runFlags) measureSide(ctx context.Context, cfg load.Config, m side.Meas
 }
 
 // report compares the sides that were measured, prints that and writes it beside them.
-func (s *compareFlags) report(plan *side.Plan, notStarted []side.NotStarted, options result.Options, stdout, stderr io.Writer) error {
+func (s *compareFlags) report(plan *compare.Plan, notStarted []compare.NotStarted, options result.Options, stdout, stderr io.Writer) error {
 	var folders []string
 	for _, one := range plan.Sides {
 		folder := filepath.Join(plan.Folder, one.Name)
@@ -104,12 +103,7 @@ func (s *compareFlags) report(plan *side.Plan, notStarted []side.NotStarted, opt
 	if err != nil {
 		return err
 	}
-	var without []compare.NotStarted
-	for _, n := range notStarted {
-		command := strings.TrimPrefix(n.Side.String(), n.Side.Name+"=")
-		without = append(without, compare.NotStarted{Side: n.Side.Name, Server: command, Binding: n.Side.Binding, Reason: n.Reason})
-	}
-	c, err := compare.Compare(sides, without...)
+	c, err := compare.Compare(sides, notStarted...)
 	if err != nil {
 		return err
 	}
@@ -124,15 +118,15 @@ func (s *compareFlags) report(plan *side.Plan, notStarted []side.NotStarted, opt
 
 // started are the sides whose commands are started, and the command line as the log may
 // have it.
-func (s *compareFlags) started(ctx context.Context, stderr io.Writer) ([]side.Side, []string, error) {
+func (s *compareFlags) started(ctx context.Context, stderr io.Writer) ([]compare.Command, []string, error) {
 	shown := []string{"accelbench", compareCommand, "--repeat=" + strconv.Itoa(s.repeat)}
 	if s.bindings != "" {
 		sides, command, err := s.bound(ctx, stderr)
 		return sides, append(shown, "--bindings", command), err
 	}
-	var sides []side.Side
+	var sides []compare.Command
 	for _, text := range s.sides {
-		one, err := side.Parse(text)
+		one, err := compare.ParseCommand(text)
 		if err != nil {
 			return nil, nil, usage(err)
 		}
@@ -144,8 +138,8 @@ func (s *compareFlags) started(ctx context.Context, stderr io.Writer) ([]side.Si
 
 // bound are the sides of a comparison of bindings: the server's command under each that
 // the exporter's page asks for. shown is the command as the log may have it.
-func (s *compareFlags) bound(ctx context.Context, stderr io.Writer) (sides []side.Side, shown string, err error) {
-	command, err := side.ParseTemplate(s.bindings)
+func (s *compareFlags) bound(ctx context.Context, stderr io.Writer) (sides []compare.Command, shown string, err error) {
+	command, err := compare.ParseTemplate(s.bindings)
 	if err != nil {
 		return nil, "", usage(fmt.Errorf("--bindings: %w", err))
 	}
@@ -159,7 +153,7 @@ func (s *compareFlags) bound(ctx context.Context, stderr io.Writer) (sides []sid
 	}
 	var names []string
 	for _, b := range bindings {
-		sides = append(sides, side.Side{Name: b.Name, Argv: command(b.Prefix...), Binding: b.Meaning, Recommended: b.Recommended})
+		sides = append(sides, compare.Command{Name: b.Name, Argv: command(b.Prefix...), Binding: b.Meaning, Recommended: b.Recommended})
 		name := b.Name
 		if b.Recommended {
 			name += " (the node of the cards)"
@@ -173,8 +167,7 @@ func (s *compareFlags) bound(ctx context.Context, stderr io.Writer) (sides []sid
 	}
 	fmt.Fprintf(stderr, "accelbench: %d bindings, %d starts of the server: %s\n", len(sides), len(sides)*s.repeat, strings.Join(names, ", "))
 	tell(stderr, placement.Judge(machine).Remarks) // also with --quiet: one may say that a side will be killed
-	shown = side.Side{Argv: command("{}")}.String()
-	return sides, strings.TrimPrefix(shown, "="), nil
+	return sides, compare.Command{Argv: command("{}")}.Line(), nil
 }
 
 // parseRun reads flags of run that stand after another command's. shown is the whole

@@ -1,6 +1,6 @@
 //go:build linux
 
-package side
+package compare
 
 import (
 	"context"
@@ -52,7 +52,7 @@ func newPlan(t *testing.T, address string) *recorded {
 		Log: func(format string, args ...any) { r.lines = append(r.lines, fmt.Sprintf(format, args...)) },
 	}
 	for _, name := range []string{"one", "two"} {
-		r.Sides = append(r.Sides, Side{Name: name, Argv: program("models", address)})
+		r.Sides = append(r.Sides, Command{Name: name, Argv: program("models", address)})
 	}
 	return r
 }
@@ -122,7 +122,7 @@ func TestSideThatFails(t *testing.T) {
 			address := freeAddress(t)
 			p := newPlan(t, address)
 			p.Repeats = 1
-			p.Sides = append(p.Sides, Side{Name: "three", Argv: program("models", address)})
+			p.Sides = append(p.Sides, Command{Name: "three", Argv: program("models", address)})
 			for _, i := range tt.failing {
 				p.Sides[i].Argv = tt.argv
 			}
@@ -133,7 +133,7 @@ func TestSideThatFails(t *testing.T) {
 			if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.err)) {
 				t.Errorf("error %v, want %s", err, tt.err)
 			}
-			if len(notStarted) == 1 && notStarted[0].Side.Name == "two" && notStarted[0].Reason == tt.givenUp || len(notStarted) == 0 && tt.givenUp == "" {
+			if len(notStarted) == 1 && notStarted[0].Side == "two" && notStarted[0].Reason == tt.givenUp || len(notStarted) == 0 && tt.givenUp == "" {
 				return
 			}
 			t.Errorf("given up: %+v", notStarted)

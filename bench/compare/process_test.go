@@ -1,6 +1,6 @@
 //go:build linux
 
-package side
+package compare
 
 import (
 	"fmt"
@@ -101,7 +101,7 @@ func waitFor(path string) (pid int) {
 func start(t *testing.T, args ...string) (*Process, string) {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "server.log")
-	p, err := Start(t.Context(), process.NewSubreaper(), Side{Name: "a", Argv: program(args...)}, log)
+	p, err := Start(t.Context(), process.NewSubreaper(), Command{Name: "a", Argv: program(args...)}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestAllowed(t *testing.T) {
 		t.Skip(err)
 	}
 	file := filepath.Join(t.TempDir(), "pid")
-	p, err := Start(t.Context(), process.NewSubreaper(), Side{Name: "a", Argv: slices.Concat(argv, program("serve", file))}, filepath.Join(t.TempDir(), "log"))
+	p, err := Start(t.Context(), process.NewSubreaper(), Command{Name: "a", Argv: slices.Concat(argv, program("serve", file))}, filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package side
+package compare
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ const (
 // Process is a side's command while it runs, with everything that it starts in turn. It
 // must be stopped, also when it has ended by itself.
 type Process struct {
-	side    Side
+	side    Command
 	log     string // path
 	child   *process.Child
 	release func() bool
@@ -34,7 +34,7 @@ type Process struct {
 // Start runs the command of s as [process.Subreaper.Start] does, and writes what it
 // prints to logFile, which only the user may read: a server's log may hold keys. When
 // ctx ends, all that the command started is killed; to end it in order, call Stop.
-func Start(ctx context.Context, subreaper *process.Subreaper, s Side, logFile string) (*Process, error) {
+func Start(ctx context.Context, subreaper *process.Subreaper, s Command, logFile string) (*Process, error) {
 	path, err := process.LookPath(s.Argv[0])
 	if err != nil {
 		return nil, fmt.Errorf("looking up %s: %w", s.Argv[0], err)

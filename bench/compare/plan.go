@@ -1,4 +1,4 @@
-package side
+package compare
 
 import (
 	"context"
@@ -20,10 +20,10 @@ const (
 	staleTime  = 30 * time.Second       // for a server of before to go, or to be switched
 )
 
-// Plan says what is compared: each side's command is started, measured and stopped, in
+// Plan says how sides are measured: each side's command is started, measured and stopped, in
 // turns.
 type Plan struct {
-	Sides   []Side
+	Sides   []Command
 	Repeats int
 	Folder  string // gets a folder for each side, with one for each repeat
 	// Endpoint is what the commands serve, and Ready bounds the time from a command's
@@ -39,16 +39,10 @@ type Plan struct {
 
 // Measurement is one turn of a server that answers.
 type Measurement struct {
-	Side   Side
+	Side   Command
 	Repeat int    // from 0
 	Folder string // for its log
 	Server *runlog.Server
-}
-
-// NotStarted is a side that was given up, since its server could not be started.
-type NotStarted struct {
-	Side   Side
-	Reason string // in one line, without what the command printed
 }
 
 // notStartedError is that a side's server could not be started. The other sides can be
@@ -98,7 +92,7 @@ func (p *Plan) Run(ctx, kill context.Context) ([]NotStarted, error) {
 			p.Log("side %s: %v", one.Name, err)
 			p.Log("going on without side %s", one.Name)
 			givenUp[turn.Side] = true
-			notStarted = append(notStarted, NotStarted{one, fmt.Sprintf("repeat %d: %s", turn.Repeat+1, failed.reason)})
+			notStarted = append(notStarted, NotStarted{one.Name, one.Line(), one.Binding, fmt.Sprintf("repeat %d: %s", turn.Repeat+1, failed.reason)})
 		case err != nil:
 			return notStarted, fmt.Errorf("side %s: %w", one.Name, err)
 		case !goOn:
@@ -125,7 +119,7 @@ type runner struct {
 }
 
 // turn starts a side's command, measures it when it answers, and stops it.
-func (r *runner) turn(ctx context.Context, one Side, repeat int) (goOn bool, err error) {
+func (r *runner) turn(ctx context.Context, one Command, repeat int) (goOn bool, err error) {
 	folder := filepath.Join(r.plan.Folder, one.Name, strconv.Itoa(repeat+1))
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
 		return false, fmt.Errorf("making its folder: %w", err)

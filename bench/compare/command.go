@@ -1,7 +1,4 @@
-// Package side runs the command of each side of a comparison in turns: a server under
-// one binding, then the same under another. What a command started ends with its turn,
-// on Linux also daemons; docs/design.md says what gets away.
-package side
+package compare
 
 import (
 	"errors"
@@ -14,8 +11,8 @@ import (
 	"github.com/kballard/go-shellquote"
 )
 
-// Side is one side of a comparison and the command that makes it so.
-type Side struct {
+// Command makes one side of a comparison: it starts a server, or switches one.
+type Command struct {
 	Name string   // 1 to 64 letters, digits, '.', '_' and '-', fit for a file name
 	Argv []string // the program and its arguments, at least one; no shell reads them
 	// Binding is what the command is bound to in words, in a comparison of bindings, and
@@ -33,22 +30,22 @@ var (
 	secretName = regexp.MustCompile(`(?i)(password|passwd|secret|token|apikey|[-_]key|^key)$`)
 )
 
-// Parse reads "name=command line". Quotes and backslashes are read as a shell
+// ParseCommand reads "name=command line". Quotes and backslashes are read as a shell
 // reads them, and nothing else is: variables, pipes and redirections are not
 // expanded, and a line with a part that only a shell understands is refused.
-func Parse(s string) (Side, error) {
+func ParseCommand(s string) (Command, error) {
 	name, line, found := strings.Cut(s, "=")
 	switch {
 	case !found:
-		return Side{}, fmt.Errorf("reading side %.40q: must be name=command line", s)
+		return Command{}, fmt.Errorf("reading side %.40q: must be name=command line", s)
 	case !sideName.MatchString(name) || name == "." || name == "..":
-		return Side{}, fmt.Errorf("reading side %.40q: its name must be 1 to 64 letters, digits, '.', '_' or '-'", name)
+		return Command{}, fmt.Errorf("reading side %.40q: its name must be 1 to 64 letters, digits, '.', '_' or '-'", name)
 	}
 	argv, err := split(line)
 	if err != nil {
-		return Side{}, fmt.Errorf("reading side %s: %w", name, err)
+		return Command{}, fmt.Errorf("reading side %s: %w", name, err)
 	}
-	return Side{Name: name, Argv: argv}, nil
+	return Command{Name: name, Argv: argv}, nil
 }
 
 // split reads a command line.
@@ -73,7 +70,7 @@ func split(line string) ([]string, error) {
 // prefixMark stands in a command for what is to be put before a program.
 const prefixMark = "{}"
 
-// ParseTemplate reads a command line as [Parse] does, in which the word {} stands once.
+// ParseTemplate reads a command line as [ParseCommand] does, in which the word {} stands once.
 // The result is the command with a prefix in its place, none for an empty one.
 func ParseTemplate(line string) (with func(prefix ...string) []string, err error) {
 	argv, err := split(line)
@@ -92,14 +89,17 @@ func ParseTemplate(line string) (with func(prefix ...string) []string, err error
 	return func(prefix ...string) []string { return slices.Concat(argv[:at], prefix, argv[at+1:]) }, nil
 }
 
+// Line is the command line with secrets left out.
+func (s Command) Line() string { return strings.TrimPrefix(s.String(), s.Name+"=") }
+
 // isContainer reports whether the command is the client of a container engine. The
 // server is then no descendant of it, and not bound as it is.
-func (s Side) isContainer() bool {
+func (s Command) isContainer() bool {
 	return slices.Contains([]string{"docker", "podman", "nerdctl"}, filepath.Base(s.Argv[0]))
 }
 
-// String is the side as [Parse] reads it, but with secrets left out.
-func (s Side) String() string {
+// String is the command as [ParseCommand] reads it, but with secrets left out.
+func (s Command) String() string {
 	argv := slices.Clone(s.Argv)
 	for i, arg := range argv {
 		if from, ok := secretStart(s.Argv, i); ok {

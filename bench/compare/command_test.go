@@ -1,4 +1,4 @@
-package side
+package compare
 
 import (
 	"strings"
@@ -7,19 +7,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestParse(t *testing.T) {
+func TestParseCommand(t *testing.T) {
 	tests := []struct {
 		text string
-		want Side
+		want Command
 		err  string
 	}{
-		{text: "none=vllm serve Qwen/Qwen2.5-72B", want: Side{Name: "none", Argv: []string{"vllm", "serve", "Qwen/Qwen2.5-72B"}}},
+		{text: "none=vllm serve Qwen/Qwen2.5-72B", want: Command{Name: "none", Argv: []string{"vllm", "serve", "Qwen/Qwen2.5-72B"}}},
 		{
 			text: `node0=numactl -N0 -m0 vllm serve m --served-model-name "my model" --opt='{"a": 1}'`,
-			want: Side{Name: "node0", Argv: []string{"numactl", "-N0", "-m0", "vllm", "serve", "m", "--served-model-name", "my model", `--opt={"a": 1}`}},
+			want: Command{Name: "node0", Argv: []string{"numactl", "-N0", "-m0", "vllm", "serve", "m", "--served-model-name", "my model", `--opt={"a": 1}`}},
 		},
-		{text: "0-2=env OMP_NUM_THREADS=8 ./start.sh", want: Side{Name: "0-2", Argv: []string{"env", "OMP_NUM_THREADS=8", "./start.sh"}}},
-		{text: `home=echo $HOME '~'`, want: Side{Name: "home", Argv: []string{"echo", "$HOME", "~"}}},
+		{text: "0-2=env OMP_NUM_THREADS=8 ./start.sh", want: Command{Name: "0-2", Argv: []string{"env", "OMP_NUM_THREADS=8", "./start.sh"}}},
+		{text: `home=echo $HOME '~'`, want: Command{Name: "home", Argv: []string{"echo", "$HOME", "~"}}},
 
 		{text: "vllm serve", err: "must be name=command line"},
 		{text: "=vllm", err: "its name must be"},
@@ -35,10 +35,10 @@ func TestParse(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {
-			got, err := Parse(tt.text)
+			got, err := ParseCommand(tt.text)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(err.Error(), "s3cret") {
-					t.Fatalf("Parse: %v, want … %s …", err, tt.err)
+					t.Fatalf("ParseCommand: %v, want … %s …", err, tt.err)
 				}
 				return
 			}
@@ -61,7 +61,7 @@ func TestStringHidesSecrets(t *testing.T) {
 		{"vllm serve --max-num-batched-tokens 8192", "a=vllm serve --max-num-batched-tokens 8192"},
 	}
 	for _, tt := range tests {
-		s, err := Parse("a=" + tt.line)
+		s, err := ParseCommand("a=" + tt.line)
 		if err != nil {
 			t.Fatal(err)
 		}
