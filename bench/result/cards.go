@@ -10,10 +10,9 @@ import (
 )
 
 const (
-	pollsForMean    = 2
-	pollsForEnergy  = 3
-	samplesForWatts = 2 // where the exporter does not say when it polled
-	watts           = "accelerator_power_watts"
+	pollsForMean   = 2
+	pollsForEnergy = 3
+	watts          = "accelerator_power_watts"
 )
 
 // cardID is what the exporter tells cards apart by.
@@ -88,12 +87,13 @@ func (c *cards) serves(target string, id cardID) {
 }
 
 // report fills in the cards in the order of their devices, and the energy over the
-// window: of those that serve the endpoint, else of all.
+// window: of those that serve the endpoint, else of all. A poll outside of the window says
+// nothing about it.
 func (c *cards) report(w span, endpoint string, s *Step) {
 	serving, known := c.serving(endpoint, s)
 	for _, id := range slices.SortedFunc(maps.Keys(c.byID), compareCards) {
 		r := c.byID[id]
-		gauge := func(name string) Gauge { return c.inWindow(id, r.readings.first(name), w).gauge(w, pollsForMean) }
+		gauge := func(name string) Gauge { return r.readings.first(name).within(w).gauge(w, pollsForMean) }
 		s.Cards = append(s.Cards, Card{
 			Vendor: id.vendor, Device: id.device, Name: r.name, Serves: serving[id], NUMANode: r.node,
 			Utilization: gauge("accelerator_utilization_ratio"), Watts: gauge(watts),
@@ -107,34 +107,16 @@ func (c *cards) report(w span, endpoint string, s *Step) {
 	}
 	energy := 0.0
 	for _, id := range ids {
-		taken, ok := c.energy(id, w)
+		taken, ok := 0.0, false
+		if r := c.byID[id]; r != nil {
+			taken, ok = r.readings.first(watts).within(w).total(w, pollsForEnergy)
+		}
 		energy += taken
 		known = known && ok
 	}
 	if known && len(ids) > 0 {
 		s.Joules = &energy
 	}
-}
-
-// inWindow leaves out the polls outside of the window: they say nothing about it.
-func (c *cards) inWindow(id cardID, all series, w span) series {
-	if _, polled := c.polled[id.vendor]; polled {
-		return all.within(w)
-	}
-	return all
-}
-
-// energy is what a card took, in joules, and whether that is known.
-func (c *cards) energy(id cardID, w span) (joules float64, known bool) {
-	r := c.byID[id]
-	if r == nil {
-		return 0, false
-	}
-	least := samplesForWatts
-	if _, polled := c.polled[id.vendor]; polled {
-		least = pollsForEnergy
-	}
-	return c.inWindow(id, r.readings.first(watts), w).total(w, least)
 }
 
 // serving are the cards of the endpoint, a host and port: those of the target of that

@@ -50,11 +50,11 @@ func TestCards(t *testing.T) {
 	})
 	// From noon to 2 s 100 W, to 6 s 200 W on the mean, to 10 s 300 W: 2,200 J.
 	want := []Card{
-		{Vendor: "metax", Device: "2", Watts: Gauge{4, 50, 50}},
+		{Vendor: "metax", Device: "2", Watts: Gauge{3, 50, 50}},
 		{
 			Vendor: "metax", Device: "10", Name: "MXC500", Serves: true, NUMANode: new(1),
-			Utilization: Gauge{4, 0.5, 0.5}, Watts: Gauge{4, 220, 300}, Celsius: Gauge{4, 40, 40},
-			MemoryUsed: Gauge{4, 15, 15}, MemoryTotal: Gauge{4, 40, 40},
+			Utilization: Gauge{3, 0.5, 0.5}, Watts: Gauge{3, 220, 300}, Celsius: Gauge{3, 40, 40},
+			MemoryUsed: Gauge{3, 15, 15}, MemoryTotal: Gauge{3, 40, 40},
 		},
 	}
 	// Another machine looked at the same cards: they are not twice as many.
@@ -83,13 +83,13 @@ func TestJoules(t *testing.T) {
 		scrapes []scrape
 		want    *float64
 	}{
-		"all cards":           {[]scrape{{1, both}, {9, both}}, new(3000.0)},
-		"one sample":          {[]scrape{{5, both}}, nil},
-		"one card has two":    {[]scrape{{1, both}, {9, both[:1]}}, nil},
-		"one came late":       {[]scrape{{1, both}, {9, both}, {5, both}}, new(3000.0)},
-		"died in the middle":  {[]scrape{{1, both}, {4, both}}, nil},
-		"no number":           {[]scrape{{1, []runlog.Series{ofCard("0", "power_watts", math.NaN())}}, {9, both[:1]}}, nil},
-		"serves, not sampled": {[]scrape{{1, both}, {9, append(both, ofCard("7", "probe_target_device_info", 1))}}, nil},
+		"all cards":           {[]scrape{{1, both}, {5, both}, {9, both}}, new(3000.0)},
+		"two samples":         {[]scrape{{1, both}, {9, both}}, nil},
+		"one card has two":    {[]scrape{{1, both}, {5, both}, {9, both[:1]}}, nil},
+		"one came late":       {[]scrape{{1, both}, {3, both}, {9, both}, {5, both}}, new(3000.0)},
+		"died in the middle":  {[]scrape{{1, both}, {2, both}, {4, both}}, nil},
+		"no number":           {[]scrape{{1, []runlog.Series{ofCard("0", "power_watts", math.NaN())}}, {5, both[:1]}, {9, both[:1]}}, nil},
+		"serves, not sampled": {[]scrape{{1, both}, {5, both}, {9, append(both, ofCard("7", "probe_target_device_info", 1))}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := stepOf(t, Options{}, tenSeconds("a", func(l *memlog) {
@@ -168,7 +168,7 @@ func TestServing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := stepOf(t, Options{}, tenSeconds("a", func(l *memlog) {
-				for _, at := range []time.Duration{0, 10 * time.Second} {
+				for _, at := range []time.Duration{0, 5 * time.Second, 10 * time.Second} {
 					l.sample(0, at, runlog.SourceExporter, append(tt.info,
 						ofCard("0", "power_watts", 1), ofCard("1", "power_watts", 2), ofCard("2", "power_watts", 4))...)
 				}
