@@ -125,9 +125,10 @@ func loadHTTP(flag, path string) (config.HTTPClientConfig, error) {
 // not follow to other hosts.
 func (e *endpointFlags) addHeaders(c *config.HTTPClientConfig) error {
 	for name, text := range e.headers {
+		text = strings.TrimSpace(text)
 		if strings.EqualFold(name, "Authorization") {
 			kind, credentials, _ := strings.Cut(text, " ")
-			c.Authorization = &config.Authorization{Type: kind, Credentials: config.Secret(strings.TrimSpace(credentials))}
+			c.Authorization = &config.Authorization{Type: kind, Credentials: config.Secret(credentials)}
 			continue
 		}
 		if strings.EqualFold(name, "Connection") && strings.EqualFold(text, "close") {
