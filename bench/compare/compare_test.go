@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -124,24 +123,6 @@ func TestRepeatsTellADifference(t *testing.T) {
 	}
 	if notes := strings.Join(c.Notes, "\n"); !strings.Contains(notes, "concurrency 200: not run on side none.") {
 		t.Errorf("notes:\n%s", notes)
-	}
-}
-
-// Repeats are the same sample whether they lie in one log or in several.
-func TestRepeatsInOneReport(t *testing.T) {
-	many, one := interleaved(), interleaved()
-	for i := range one {
-		joined := oneReport()
-		for repeat, r := range one[i].Reports {
-			for _, s := range r.Steps {
-				s.Repeat = repeat
-				joined.Steps = append(joined.Steps, s)
-			}
-		}
-		one[i].Reports = []*result.Report{joined}
-	}
-	if diff := cmp.Diff(compared(t, many).Levels, compared(t, one).Levels, cmpopts.IgnoreUnexported(Row{}, Level{})); diff != "" {
-		t.Errorf("levels (-in several, +in one):\n%s", diff)
 	}
 }
 

@@ -1,8 +1,6 @@
 package compare
 
 import (
-	"math"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,33 +14,6 @@ var (
 	latency    = show.Column{Unit: show.Milliseconds}
 	share      = show.Column{Unit: show.Share}
 )
-
-func draw(r *rand.Rand, n int, center, spread float64) []float64 {
-	values := make([]float64, n)
-	for i := range values {
-		// Log-normal: latencies have a long tail, which a t-test would take ill.
-		values[i] = center * math.Exp(spread*r.NormFloat64())
-	}
-	return values
-}
-
-// When nothing differs, no more than the promised share of comparisons finds a
-// difference, whatever the number of repeats; and the test is not simply blind.
-func TestFalseFindingsAreRare(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 5))
-	for _, n := range []int{4, 5, 8} {
-		const draws = 4000
-		found := 0
-		for range draws {
-			if v := judge(draw(r, n, 100, 0.1), draw(r, n, 100, 0.1), throughput); v.Better != nil {
-				found++
-			}
-		}
-		if share := float64(found) / draws; share > alpha+0.01 || share < 0.01 {
-			t.Errorf("n=%d: %.1f %% of comparisons of equal sides find a difference", n, 100*share)
-		}
-	}
-}
 
 func TestVerdicts(t *testing.T) {
 	five := func(from float64) []float64 { return []float64{from, from + 1, from + 2, from + 3, from + 4} }
