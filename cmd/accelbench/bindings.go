@@ -19,14 +19,13 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/compare"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/placement"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 // measure runs the sides' commands in turns under the load that the flags after
 // -- say, and compares.
-func (s *compareFlags) measure(ctx context.Context, after []string, options result.Options, stdout, stderr io.Writer) (int, error) {
+func (s *compareFlags) measure(ctx context.Context, after []string, stdout, stderr io.Writer) (int, error) {
 	sides, shown, err := s.started(ctx, stderr)
 	if err != nil {
 		return exitNothing, err
@@ -35,7 +34,6 @@ func (s *compareFlags) measure(ctx context.Context, after []string, options resu
 	if err != nil {
 		return exitNothing, err
 	}
-	inHead(&cfg.Run, options)
 	var all load.Result
 	plan := &compare.Plan{
 		Sides: sides, Repeats: s.repeat, Endpoint: cfg.Client, Ready: s.ready,
@@ -58,7 +56,7 @@ func (s *compareFlags) measure(ctx context.Context, after []string, options resu
 	if err != nil || all.Attempted == 0 {
 		return exitNothing, err
 	}
-	if err := s.report(plan, notStarted, options, stdout, stderr); err != nil {
+	if err := s.report(plan, notStarted, stdout, stderr); err != nil {
 		return exitNothing, err
 	}
 	code, err := exitCode(all)
@@ -87,7 +85,7 @@ func (s *runFlags) measureSide(ctx context.Context, cfg load.Config, m compare.M
 }
 
 // report compares the sides that were measured, prints that and writes it beside them.
-func (s *compareFlags) report(plan *compare.Plan, notStarted []compare.NotStarted, options result.Options, stdout, stderr io.Writer) error {
+func (s *compareFlags) report(plan *compare.Plan, notStarted []compare.NotStarted, stdout, stderr io.Writer) error {
 	var folders []string
 	for _, one := range plan.Sides {
 		folder := filepath.Join(plan.Folder, one.Name)
@@ -99,7 +97,7 @@ func (s *compareFlags) report(plan *compare.Plan, notStarted []compare.NotStarte
 		fmt.Fprintf(stderr, "accelbench: only one side was measured, so there is nothing to compare\n")
 		return nil
 	}
-	sides, err := readSides(folders, options)
+	sides, err := readSides(folders)
 	if err != nil {
 		return err
 	}
@@ -182,18 +180,23 @@ func parseRun(shown, args []string, stderr io.Writer) (*runFlags, load.Config, e
 	case err != nil:
 	case s.load.repeat != 1:
 		err = usage(errors.New("--repeat belongs before --: repeats of one start of a server are not independent of each other"))
-	case len(s.render.formats)+len(s.render.goodput) > 0 || s.out.saveResult:
-		err = usage(errors.New("after -- stands what is put on the endpoint: --format and --goodput belong before it, and result files are made by accelbench report"))
+	case len(s.render.formats) > 0 || s.out.saveResult:
+		err = usage(errors.New("after -- stands what is put on the endpoint: reports and result files are made by accelbench report"))
 	}
 	if err != nil {
 		return nil, load.Config{}, err
 	}
-	cfg, notes, err := s.config(shown)
-	if err == nil {
-		tell(stderr, notes)
+	options, err := s.render.options()
+	if err != nil {
+		return nil, load.Config{}, usage(err)
 	}
-	cfg.Run.Percentiles = s.render.percentiles
-	return s, cfg, err
+	cfg, notes, err := s.config(shown)
+	if err != nil {
+		return nil, load.Config{}, err
+	}
+	tell(stderr, notes)
+	inHead(&cfg.Run, options)
+	return s, cfg, nil
 }
 
 // atSecondSignal returns a context that ends at the first signal after ctx has ended:

@@ -23,8 +23,7 @@ type compareFlags struct {
 	repeat  int
 	ready   time.Duration
 	output  string
-	formats []string
-	goodput []string
+	json    bool
 
 	bindings string // command of a server whose bindings are the sides
 	machine  machineFlags
@@ -36,7 +35,7 @@ func registerCompare(app *kingpin.Application, in *invocation, commands map[stri
 	c := app.Command(compareCommand, "Compare runs: each folder is a side, and holds one run or repeats of it. "+
 		"With --side, start each side's command in turn and put load on it; with --bindings, the sides are NUMA bindings of one command. "+
 		"The flags of run for that load stand after --.")
-	s := &compareFlags{formats: []string{"text"}}
+	s := &compareFlags{}
 	c.Arg("FOLDER", "Folder of a side.").StringsVar(&s.folders)
 	c.Flag("side", "Side to measure, NAME=COMMAND: the command serves the endpoint and is run without a shell; repeatable.").StringsVar(&s.sides)
 	c.Flag("bindings", "Command of a server, {} where what binds it goes: '{} vllm serve MODEL'. The sides are none, the binding to the node of its cards, "+
@@ -45,21 +44,16 @@ func registerCompare(app *kingpin.Application, in *invocation, commands map[stri
 	c.Flag("repeat", "Number of times each side is measured, in turns.").Default("5").IntVar(&s.repeat)
 	c.Flag("ready-timeout", "Maximum time from the start of a command until the endpoint lists its models.").Default("15m").DurationVar(&s.ready)
 	c.Flag("output", "Folder in which each comparison makes its own.").Default("results").StringVar(&s.output)
-	c.Flag("format", "What to print: text, json. Default: text.").PlaceHolder("F,…").SetValue(listed(&s.formats, oneOf("text", "json")))
-	c.Flag("goodput", "What a good request meets, in milliseconds: ttft:500 tpot:50 itl:80 e2el:30000.").StringsVar(&s.goodput)
+	c.Flag("json", "Print JSON.").BoolVar(&s.json)
 	commands[compareCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		if err := s.check(in.after); err != nil {
 			return exitUsage, usage(err)
 		}
-		options, err := (&renderFlags{goodput: s.goodput}).options()
-		if err != nil {
-			return exitUsage, usage(err)
-		}
 		if len(s.sides) > 0 || s.bindings != "" {
-			return s.measure(ctx, in.after, options, stdout, stderr)
+			return s.measure(ctx, in.after, stdout, stderr)
 		}
 		defer endAtOnce(ctx)()
-		return s.compare(options, stdout)
+		return s.compare(stdout)
 	}
 }
 
@@ -85,7 +79,7 @@ func (s *compareFlags) check(after []string) error {
 }
 
 // compare compares the sides in the folders, or in the folders of a folder.
-func (s *compareFlags) compare(options result.Options, stdout io.Writer) (int, error) {
+func (s *compareFlags) compare(stdout io.Writer) (int, error) {
 	folders := s.folders
 	if len(folders) == 1 {
 		logs, err := filepath.Glob(filepath.Join(folders[0], "*", "*", runlog.FileName+"*"))
@@ -100,7 +94,7 @@ func (s *compareFlags) compare(options result.Options, stdout io.Writer) (int, e
 			return exitNothing, fmt.Errorf("%s does not hold two sides with runs: name two folders", s.folders[0])
 		}
 	}
-	sides, err := readSides(folders, options)
+	sides, err := readSides(folders)
 	if err != nil {
 		return exitNothing, err
 	}
@@ -118,7 +112,7 @@ func (s *compareFlags) compare(options result.Options, stdout io.Writer) (int, e
 
 // readSides reads the runs of each folder. A side has the last element of its path for a
 // name, or all of it where those are not distinct.
-func readSides(folders []string, options result.Options) ([]compare.Side, error) {
+func readSides(folders []string) ([]compare.Side, error) {
 	names := map[string]bool{}
 	for _, folder := range folders {
 		names[filepath.Base(filepath.Clean(folder))] = true
@@ -134,7 +128,7 @@ func readSides(folders []string, options result.Options) ([]compare.Side, error)
 			return nil, err
 		}
 		for _, log := range logs {
-			r, err := result.Read(options, log)
+			r, err := result.Read(result.Options{}, log)
 			if err != nil {
 				return nil, err
 			}
@@ -144,16 +138,14 @@ func readSides(folders []string, options result.Options) ([]compare.Side, error)
 	return sides, nil
 }
 
-// print writes the comparison in the formats asked for.
+// print writes the comparison as text or as JSON.
 func (s *compareFlags) print(w io.Writer, c *compare.Comparison) error {
-	for _, format := range s.formats {
-		render := c.Text
-		if format == "json" {
-			render = c.JSON
-		}
-		if err := render(w); err != nil {
-			return fmt.Errorf("printing the comparison: %w", err)
-		}
+	render := c.Text
+	if s.json {
+		render = c.JSON
+	}
+	if err := render(w); err != nil {
+		return fmt.Errorf("printing the comparison: %w", err)
 	}
 	return nil
 }
