@@ -2,6 +2,8 @@ package openai
 
 import (
 	"math"
+	"strings"
+	"unsafe"
 
 	"github.com/tidwall/gjson"
 )
@@ -33,7 +35,8 @@ func parseEvent(data []byte) (event, bool) {
 	if !gjson.ValidBytes(data) {
 		return ev, false
 	}
-	root := gjson.ParseBytes(data)
+	// Without a copy: of the text only the finish_reason is kept, as one of its own.
+	root := gjson.Parse(unsafe.String(unsafe.SliceData(data), len(data)))
 	root.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "choices":
@@ -60,7 +63,7 @@ func (e *event) addChoices(choices gjson.Result) {
 			case "text":
 				e.answer = e.answer || value.Str != ""
 			case "finish_reason":
-				e.finish = value.Str
+				e.finish = strings.Clone(value.Str)
 			case "token_ids":
 				value.ForEach(func(_, id gjson.Result) bool {
 					if id.Type == gjson.Number {
