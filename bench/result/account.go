@@ -1,7 +1,6 @@
 package result
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,15 +20,6 @@ type Account struct {
 	// Mismatch is empty when the requests' lines agree with the count that the
 	// load generator kept, else what does not.
 	Mismatch string `json:"mismatch,omitempty"`
-}
-
-// add counts a request that failed so, or succeeded where failure is nil.
-func (a *Account) add(failure *openai.Failure) {
-	if failure == nil {
-		a.count("")
-		return
-	}
-	a.count(failure.Reason)
 }
 
 // count counts a request that failed for a reason, empty for one that succeeded.
@@ -79,18 +69,12 @@ func (a Account) FailureRatio() float64 {
 	return 0
 }
 
-// Reasons are those of the failures, in the order of [openai.Reasons], any others after
+// Reasons are those of the failures, in the order of [openai.Reasons], any others before
 // them.
 func (a Account) Reasons() []openai.Reason {
 	known := openai.Reasons()
-	rank := func(r openai.Reason) int {
-		if i := slices.Index(known, r); i >= 0 {
-			return i
-		}
-		return len(known)
-	}
-	found := slices.DeleteFunc(slices.Collect(maps.Keys(a.Failed)), func(r openai.Reason) bool { return a.Failed[r] <= 0 })
-	slices.SortFunc(found, func(x, y openai.Reason) int { return cmp.Or(rank(x)-rank(y), cmp.Compare(x, y)) })
+	found := slices.Sorted(maps.Keys(a.Failed))
+	slices.SortStableFunc(found, func(x, y openai.Reason) int { return slices.Index(known, x) - slices.Index(known, y) })
 	return found
 }
 

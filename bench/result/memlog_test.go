@@ -49,7 +49,7 @@ func (l *memlog) begin(s runlog.Step, requests []runlog.Request) {
 func (l *memlog) end(s runlog.Step, requests []runlog.Request, stop runlog.Stop) {
 	var a Account
 	for i := range requests {
-		a.add(requests[i].Trace.Failure)
+		a.count(reasonOf(&requests[i].Trace))
 	}
 	l.records = append(l.records, runlog.Record{StepEnd: &runlog.StepEnd{
 		Step: s.Index, Stop: stop, Attempted: a.Attempted, Succeeded: a.Succeeded, Canceled: a.Canceled, Failed: a.Failed,

@@ -79,7 +79,7 @@ func naiveFigures(w Window, all []runlog.Request, opts Options, bounded bool) Fi
 			continue
 		}
 		f.PeakConcurrency = max(f.PeakConcurrency, inFlight)
-		f.Account.add(t.Failure)
+		f.Account.count(reasonOf(t))
 		wait := t.Started.Sub(t.Planned)
 		if d, ok := openai.TTFT(t); ok {
 			seconds(0, d)

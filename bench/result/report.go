@@ -1,5 +1,4 @@
-// Package result turns the logs of load tests into figures, and figures into
-// text and files.
+// Package result turns the logs of load tests into figures.
 package result
 
 import (

@@ -40,16 +40,13 @@ func newRequest(r *runlog.Request) request {
 		due: start, start: start, end: start + int64(max(0, t.End)), queued: int64(r.Queued),
 		ttft: orNone(openai.TTFT(t)), firstAnswer: orNone(openai.FirstAnswer(t)),
 		tpot: orNone(openai.TPOT(t)), e2e: orNone(openai.E2E(t)), setup: none,
-		prompt: promptTokens(r), chunks: len(t.Chunks),
+		prompt: promptTokens(r), chunks: len(t.Chunks), failure: reasonOf(t),
 	}
 	if !t.Planned.IsZero() {
 		q.due = t.Planned.UnixNano()
 	}
 	if madeConnection(t) {
 		q.setup = int64(t.Phases.Resolve + t.Phases.Connect + t.Phases.TLS)
-	}
-	if t.Failure != nil {
-		q.failure = t.Failure.Reason
 	}
 	q.output, _ = openai.OutputTokens(t)
 	q.addChunks(t.Chunks)
@@ -121,6 +118,14 @@ func (q *request) late() int64 { return max(0, q.start-q.due) }
 func (q *request) meets(o Objectives) bool {
 	met := func(d int64, objective time.Duration) bool { return objective <= 0 || d <= int64(objective) }
 	return q.chunks > 0 && met(q.ttft, o.TTFT) && met(q.tpot, o.TPOT) && met(q.meanITL, o.ITL) && met(q.e2e, o.E2E)
+}
+
+// reasonOf is why a request failed, empty for one that succeeded.
+func reasonOf(t *openai.Trace) openai.Reason {
+	if t.Failure == nil {
+		return ""
+	}
+	return t.Failure.Reason
 }
 
 // wasSent reports whether r has instants.

@@ -103,7 +103,7 @@ func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
 }
 
 func (d *stepData) request(p *part, r *runlog.Request) {
-	p.account.add(r.Trace.Failure)
+	p.account.count(reasonOf(&r.Trace))
 	d.failures.add(r.Trace.Failure)
 	if !wasSent(r) {
 		return
