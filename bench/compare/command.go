@@ -3,7 +3,6 @@ package compare
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -91,12 +90,6 @@ func ParseTemplate(line string) (with func(prefix ...string) []string, err error
 
 // Line is the command line with secrets left out.
 func (s Command) Line() string { return strings.TrimPrefix(s.String(), s.Name+"=") }
-
-// isContainer reports whether the command is the client of a container engine. The
-// server is then no descendant of it, and not bound as it is.
-func (s Command) isContainer() bool {
-	return slices.Contains([]string{"docker", "podman", "nerdctl"}, filepath.Base(s.Argv[0]))
-}
 
 // String is the command as [ParseCommand] reads it, but with secrets left out.
 func (s Command) String() string {

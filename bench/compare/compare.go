@@ -59,9 +59,7 @@ type About struct {
 	Runs    int    `json:"runs"` // the most at any level
 	Model   string `json:"model"`
 	Dataset string `json:"dataset"`
-	// Server is the command that was started and where the kernel let it run,
-	// empty where none was started.
-	Server string `json:"server,omitempty"`
+	Server  string `json:"server,omitempty"` // the command that was started, if any
 }
 
 // Level is one load.
@@ -96,8 +94,8 @@ type Row struct {
 }
 
 // Compare holds sides[0] against each of the others. It fails when there are
-// fewer than two sides, when names are missing or not distinct, when a side has no
-// steps, and when no other side ran a load that the first ran.
+// fewer than two sides, when a side has no steps, and when no other side ran a load that
+// the first ran.
 func Compare(sides []Side, notStarted ...NotStarted) (*Comparison, error) {
 	if err := check(sides); err != nil {
 		return nil, err
@@ -122,17 +120,10 @@ func check(sides []Side) error {
 	if len(sides) < 2 {
 		return errors.New("comparing: two sides or more are needed")
 	}
-	seen := map[string]bool{}
 	for _, s := range sides {
-		switch {
-		case s.Name == "":
-			return errors.New("comparing: a side has no name")
-		case seen[s.Name]:
-			return fmt.Errorf("comparing: two sides are named %q", s.Name)
-		case !slices.ContainsFunc(s.Reports, func(r *result.Report) bool { return len(r.Steps) > 0 }):
+		if !slices.ContainsFunc(s.Reports, func(r *result.Report) bool { return len(r.Steps) > 0 }) {
 			return fmt.Errorf("comparing: side %s has no steps: nothing was run", s.Name)
 		}
-		seen[s.Name] = true
 	}
 	return nil
 }
@@ -246,14 +237,9 @@ func (c *Comparison) about(i int, s Side) About {
 		for _, run := range r.Runs {
 			models = append(models, run.Model)
 			datasets = append(datasets, strings.TrimSuffix(run.Dataset+" "+filepath.Base(run.DatasetPath), " ."))
-			if run.Server == nil {
-				continue
+			if run.Server != nil {
+				servers = append(servers, strings.TrimPrefix(run.Server.Command, run.Side+"="))
 			}
-			server := strings.TrimPrefix(run.Server.Command, run.Side+"=")
-			if run.Server.CPUs != "" { // not known of a server in a container
-				server += fmt.Sprintf(" (CPUs %s, nodes %s)", run.Server.CPUs, run.Server.Mems)
-			}
-			servers = append(servers, server)
 		}
 	}
 	a.Model, a.Dataset, a.Server = distinct(models), distinct(datasets), distinct(servers)

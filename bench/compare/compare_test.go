@@ -164,8 +164,6 @@ func TestCompareRefuses(t *testing.T) {
 		want  string
 	}{
 		{[]Side{good("a", 8)}, "two sides or more"},
-		{[]Side{good("a", 8), good("", 8)}, "has no name"},
-		{[]Side{good("a", 8), good("a", 8)}, `two sides are named "a"`},
 		{[]Side{good("a", 8), {Name: "b", Reports: []*result.Report{oneReport()}}}, "side b has no steps"},
 		{[]Side{good("a", 8), good("b", 16)}, "no side ran a load that the first side ran"},
 	}

@@ -138,9 +138,6 @@ func (r *runner) turn(ctx context.Context, one Command, repeat int) (goOn bool, 
 		return false, err
 	}
 	server := &runlog.Server{Command: one.String(), Binding: one.Binding, Recommended: one.Recommended}
-	if !one.isContainer() {
-		server.CPUs, server.Mems = started.allowed()
-	}
 	return r.plan.Measure(ctx, Measurement{Side: one, Repeat: repeat, Folder: folder, Server: server})
 }
 

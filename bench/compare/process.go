@@ -129,22 +129,3 @@ func (p *Process) goneWithin(d time.Duration, sig syscall.Signal) bool {
 	defer cancel()
 	return p.child.Gone(ctx, sig)
 }
-
-// allowed is where the kernel lets the command itself run and take memory, such as 0-31
-// and 0-7; empty where it has ended and on systems without /proc. numactl has made way
-// for the server when that answers.
-func (p *Process) allowed() (cpus, mems string) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.child.PID()))
-	if err != nil || !p.running() { // the number may be another's by now
-		return "", ""
-	}
-	for line := range strings.Lines(string(text)) {
-		switch key, value, _ := strings.Cut(line, ":"); key {
-		case "Cpus_allowed_list":
-			cpus = strings.TrimSpace(value)
-		case "Mems_allowed_list":
-			mems = strings.TrimSpace(value)
-		}
-	}
-	return cpus, mems
-}

@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
@@ -162,34 +160,5 @@ func TestPrinted(t *testing.T) {
 	want := "the end of " + log + ":\n  3\n  4\n  5\n  args: --api-key <secret>\n  token <secret>\n  OSError:  [31mport in use\n  --api-key\n  <secret>"
 	if got := p.printed(); got != want || p.failure() != "exit status 2" {
 		t.Errorf("%s:\n%s\nwant:\n%s", p.failure(), got, want)
-	}
-}
-
-// The report says what was compared: the binding that the kernel really enforces,
-// not the one that somebody meant to give.
-func TestAllowed(t *testing.T) {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		t.Fatal(err)
-	}
-	cpu := 0
-	for !set.IsSet(cpu) {
-		cpu++
-	}
-	argv := []string{"taskset", "-c", strconv.Itoa(cpu)}
-	if _, err := exec.LookPath(argv[0]); err != nil {
-		t.Skip(err)
-	}
-	file := filepath.Join(t.TempDir(), "pid")
-	p, err := Start(t.Context(), process.NewSubreaper(), Command{Name: "a", Argv: slices.Concat(argv, program("serve", file))}, filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	waitFor(file)
-	if cpus, mems := p.allowed(); cpus != argv[2] || mems == "" {
-		t.Errorf("allowed CPUs %q, nodes %q, want CPU %s and some nodes", cpus, mems, argv[2])
-	}
-	if err := p.Stop(20 * time.Second); err != nil {
-		t.Fatal(err)
 	}
 }

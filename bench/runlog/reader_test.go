@@ -26,7 +26,7 @@ func everyKind() (Run, []Record) {
 		Command: []string{"accelbench", "run"}, URL: "http://127.0.0.1:8000", API: openai.Chat, Model: "qwen2.5",
 		Dataset: "openqa", DatasetPath: "open_qa.jsonl", Seed: 1<<64 - 1, ReusePrompts: true, Lengths: &Lengths{Why: "http_4xx: status 404", TokensPerWord: 1.25, Template: 20},
 		Backend: "vllm", Metadata: map[string]string{"k": "v"}, Side: "A",
-		Server: &Server{Command: "vllm serve", CPUs: "0-7", Mems: "0"}, GOMAXPROCS: 2,
+		Server: &Server{Command: "vllm serve"}, GOMAXPROCS: 2,
 	}
 	ms := time.Millisecond
 	good := openai.Trace{

@@ -108,8 +108,6 @@ type Objectives struct {
 // lets it run. What is not known is empty.
 type Server struct {
 	Command string `json:"command"` // secrets left out
-	CPUs    string `json:"cpus,omitempty"`
-	Mems    string `json:"mems,omitempty"` // NUMA nodes of its cpuset
 	// Binding is what a comparison of bindings started it with, in words such as bound
 	// to node 0, and Recommended that it is the one that the cards' node asks for.
 	Binding     string `json:"binding,omitempty"`

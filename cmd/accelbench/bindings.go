@@ -125,8 +125,11 @@ func (s *compareFlags) started(ctx context.Context, stderr io.Writer) ([]compare
 	var sides []compare.Command
 	for _, text := range s.sides {
 		one, err := compare.ParseCommand(text)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, nil, usage(err)
+		case slices.ContainsFunc(sides, func(c compare.Command) bool { return c.Name == one.Name }):
+			return nil, nil, usage(fmt.Errorf("two sides are named %s", one.Name))
 		}
 		sides = append(sides, one)
 		shown = append(shown, "--side", one.String())
