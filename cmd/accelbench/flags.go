@@ -42,10 +42,7 @@ func (v *repeatedFlag) Set(text string) error {
 }
 
 // IsCumulative makes kingpin take the flag again.
-func (v *repeatedFlag) IsCumulative() bool {
-	list, ok := v.Value.(interface{ IsCumulative() bool })
-	return v.given || ok && list.IsCumulative()
-}
+func (v *repeatedFlag) IsCumulative() bool { return v.given }
 
 // IsBoolFlag makes kingpin take the flag without a value.
 func (v *repeatedFlag) IsBoolFlag() bool {
@@ -76,49 +73,42 @@ func joinValues(args []string) []string {
 }
 
 // parsedFlag is the value of a flag that a function reads.
-type parsedFlag struct {
-	set     func(text string) error
-	appends bool // given again it adds to a list
-}
+type parsedFlag func(text string) error
 
 // Set implements kingpin.Value.
-func (p *parsedFlag) Set(text string) error { return p.set(text) }
+func (p parsedFlag) Set(text string) error { return p(text) }
 
 // String implements kingpin.Value.
-func (p *parsedFlag) String() string { return "" }
-
-// IsCumulative makes kingpin take a list again.
-func (p *parsedFlag) IsCumulative() bool { return p.appends }
+func (p parsedFlag) String() string { return "" }
 
 // parsed is a value that parse reads.
-func parsed[T any](into *T, parse func(string) (T, error)) *parsedFlag {
-	return &parsedFlag{set: func(text string) (err error) {
+func parsed[T any](into *T, parse func(string) (T, error)) parsedFlag {
+	return func(text string) (err error) {
 		*into, err = parse(text)
 		return err
-	}}
+	}
 }
 
 // appended is a value that adds to a list what parse reads.
-func appended[T any](into *[]T, parse func(string) (T, error)) *parsedFlag {
-	return &parsedFlag{appends: true, set: func(text string) error {
+func appended[T any](into *[]T, parse func(string) (T, error)) parsedFlag {
+	return func(text string) error {
 		x, err := parse(text)
 		*into = append(*into, x)
 		return err
-	}}
+	}
 }
 
 // listed is a value of parts with commas between, each read by parse.
-func listed[T any](into *[]T, parse func(string) (T, error)) *parsedFlag {
-	return &parsedFlag{set: func(text string) error {
+func listed[T any](into *[]T, parse func(string) (T, error)) parsedFlag {
+	return func(text string) error {
 		*into = nil
-		part := appended(into, parse)
-		for word := range strings.SplitSeq(text, ",") {
-			if err := part.set(strings.TrimSpace(word)); err != nil {
+		for part := range strings.SplitSeq(text, ",") {
+			if err := appended(into, parse)(strings.TrimSpace(part)); err != nil {
 				return err
 			}
 		}
 		return nil
-	}}
+	}
 }
 
 // oneOf reads one of words.
