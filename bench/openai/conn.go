@@ -44,7 +44,7 @@ func connOf(nc net.Conn) *conn {
 // LocalAddr is the local address, see connAddr.
 func (c *conn) LocalAddr() net.Addr { return &c.local }
 
-// Read reads, and tells the exchange it works for before and after.
+// Read reads, and reports to the exchange it works for before and after.
 func (c *conn) Read(p []byte) (n int, err error) {
 	if x := c.owner.Load(); x != nil {
 		x.beforeRead()

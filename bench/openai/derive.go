@@ -45,7 +45,7 @@ func ITLs(t *Trace) []time.Duration {
 }
 
 // TokenITLs are the same gaps a token: a gap that brought k tokens gives k
-// samples of a k-th of it. Only gaps whose tokens the server told (continuous
+// samples of a k-th of it. Only gaps whose tokens the server sent (continuous
 // usage) count, so the result may be empty where [ITLs] is not.
 func TokenITLs(t *Trace) []time.Duration {
 	if !seenHolds(t) || len(t.Chunks) < 2 {
@@ -86,7 +86,7 @@ func E2E(t *Trace) (time.Duration, bool) {
 
 // OutputTokens is the number of generated tokens, those without text among them,
 // of a failed request too, and where it comes from: the server's usage, or what
-// [tokensSeen] tells when the server told none (or claimed 0 beside text).
+// [tokensSeen] counts when there is none (or it claims 0 beside text).
 func OutputTokens(t *Trace) (int, TokenSource) {
 	if t.Usage != nil && t.Usage.CompletionTokens > 0 {
 		return t.Usage.CompletionTokens, t.TokenSource
@@ -94,7 +94,7 @@ func OutputTokens(t *Trace) (int, TokenSource) {
 	return tokensSeen(t)
 }
 
-// tokensSeen is the number of tokens where no usage tells: that of the token ids,
+// tokensSeen is the number of tokens without a usage: that of the token ids,
 // or of the text chunks where there are none, or too few to be all.
 func tokensSeen(t *Trace) (int, TokenSource) {
 	if t.TokenIDs > 0 && t.TokenIDs >= len(t.Chunks) {

@@ -71,7 +71,7 @@ func span(from, to time.Time) time.Duration {
 	return max(0, to.Sub(from))
 }
 
-// begin starts the clock of a request, of which t will tell. A timeout of 0 or less is none.
+// begin starts the clock of a request, whose trace is t. A timeout of 0 or less is none.
 func (c *Client) begin(parent context.Context, t *Trace, timeout, idle time.Duration) *exchange {
 	t.Started = time.Now()
 	x := &exchange{client: c, started: t.Started, idle: idle, trace: t}

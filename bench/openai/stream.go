@@ -9,10 +9,9 @@ import (
 
 // instant is when bytes arrived, since the request started.
 type instant struct {
-	user   time.Duration // when the read that brought them returned
-	kernel time.Duration // when the kernel had them, if stamped
-	// stamped is whether the kernel told.
-	stamped bool
+	user    time.Duration // when the read that brought them returned
+	kernel  time.Duration // when the kernel had them, if stamped
+	stamped bool          // the kernel has stamped them
 }
 
 // stream turns a response body into the part of a Trace that comes from it. It knows no

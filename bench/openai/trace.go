@@ -55,7 +55,7 @@ type Trace struct {
 	// Meaningful when a chunk has Reasoning false.
 	FirstAnswer time.Duration `json:"first_answer_ns,omitempty"`
 
-	// Usage is the last usage the server told, nil when it told none.
+	// Usage is the last that the server sent, nil for none.
 	Usage *Usage `json:"usage,omitempty"`
 	// TokenSource is where [OutputTokens] gets its number.
 	TokenSource TokenSource `json:"token_source,omitempty"`
@@ -107,7 +107,7 @@ type Usage struct {
 	PromptTokens     int `json:"prompt_tokens"`
 	CompletionTokens int `json:"completion_tokens"`
 	// CachedTokens are of the prompt, from the prefix cache. Nil where the server did
-	// not tell: 0 is a cache that had nothing.
+	// not say: 0 is a cache that had nothing.
 	CachedTokens *int `json:"cached_tokens,omitempty"`
 }
 

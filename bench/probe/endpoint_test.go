@@ -196,7 +196,7 @@ func TestLog(t *testing.T) {
 	}
 	probed(&openai.Failure{Reason: openai.ReasonConnect, Detail: "open /key: no such file or directory", Unsent: true})
 	probed(&openai.Failure{Reason: openai.ReasonHTTP4xx, Status: http.StatusUnauthorized, Detail: "why"})
-	l.record(unlearned(l.target, &openai.Failure{Reason: openai.ReasonHTTP5xx, Status: http.StatusBadGateway}))
+	l.record(modelsFailed(l.target, &openai.Failure{Reason: openai.ReasonHTTP5xx, Status: http.StatusBadGateway}))
 	want := `level=warn target=a msg="probe failed" reason=connect status=0 detail=why request_id=id hint="does a server listen at 127.0.0.1:1?"
 level=warn target=a msg="probe failed" reason=http_5xx status=0 detail=why request_id=id
 level=info target=a msg="probe succeeds again"

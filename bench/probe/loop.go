@@ -139,7 +139,7 @@ func (l *loop) probe(ctx context.Context, planned time.Time) {
 		} else {
 			l.metrics.learnFailed(l.target, failure)
 		}
-		l.record(unlearned(l.target, failure))
+		l.record(modelsFailed(l.target, failure))
 		return
 	}
 	gauge := l.metrics.inFlight.WithLabelValues(l.target.Name(), model)

@@ -8,9 +8,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
-// unsentResult is the result of a probe that never left this machine.
-const unsentResult = "not_sent"
-
 // Outcome is how one probe ended.
 type Outcome struct {
 	At        time.Time // when it was over
@@ -32,8 +29,8 @@ func outcomeOf(t Target, tr *openai.Trace) Outcome {
 	return o
 }
 
-// unlearned is how a question for the list of models ended.
-func unlearned(t Target, f *openai.Failure) Outcome {
+// modelsFailed is the outcome of a probe whose model could not be learned.
+func modelsFailed(t Target, f *openai.Failure) Outcome {
 	hint := t.hint(f)
 	if f.Status == http.StatusNotFound || hint == "" {
 		hint = "/v1/models names no model: name it with --probe.model, or model in YAML"
@@ -47,7 +44,7 @@ func (o Outcome) Result() string {
 	case o.Failure == nil:
 		return "success"
 	case !o.Sent():
-		return unsentResult
+		return "not_sent"
 	}
 	return string(o.Failure.Reason)
 }
@@ -110,14 +107,14 @@ type Single struct {
 func Once(ctx context.Context, t Target) Single {
 	c, err := t.client()
 	if err != nil {
-		return Single{Outcome: unlearned(t, &openai.Failure{Reason: openai.ReasonConnect, Detail: err.Error(), Unsent: true})}
+		return Single{Outcome: modelsFailed(t, &openai.Failure{Reason: openai.ReasonConnect, Detail: err.Error(), Unsent: true})}
 	}
 	defer c.CloseIdleConnections()
 	model := t.spec.Model
 	if model == "" {
 		var failure *openai.Failure
 		if model, failure = t.firstModel(ctx, c); failure != nil {
-			return Single{Outcome: unlearned(t, failure)}
+			return Single{Outcome: modelsFailed(t, failure)}
 		}
 	}
 	trace := c.Stream(ctx, t.request(model, time.Now()))
