@@ -36,7 +36,7 @@ func (c *Client) Models(ctx context.Context) ([]string, *Failure) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, &Failure{Reason: ReasonEmpty, Detail: "the list of models has no name"}
+		return nil, &Failure{Reason: ReasonEmpty, Detail: "the list of models is empty"}
 	}
 	return names, nil
 }

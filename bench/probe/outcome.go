@@ -60,7 +60,7 @@ func (o Outcome) Words() string {
 	case !o.Sent():
 		return "not sent"
 	case o.RequestID == "":
-		return "no list of models: " + o.Failure.Reason.Words()
+		return "the list of models could not be had"
 	}
 	return o.Failure.Reason.Words()
 }
