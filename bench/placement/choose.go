@@ -35,9 +35,9 @@ func ParseDevices(text string) (func(CardID) bool, error) {
 	}, nil
 }
 
-// Only is the machine with those cards alone that are meant, and the processes that
+// WithCards is the machine with those cards alone that are meant, and the processes that
 // hold one of them. It fails where there is none.
-func (m *Machine) Only(meant func(CardID) bool) (*Machine, error) {
+func (m *Machine) WithCards(meant func(CardID) bool) (*Machine, error) {
 	some := *m
 	some.Cards = slices.DeleteFunc(slices.Clone(m.Cards), func(c Card) bool { return !meant(c.CardID) })
 	if len(some.Cards) == 0 {
@@ -49,12 +49,11 @@ func (m *Machine) Only(meant func(CardID) bool) (*Machine, error) {
 	return &some, nil
 }
 
-// OfTarget is the machine with those cards alone that serve a target of the exporter's
-// probe.
-func (m *Machine) OfTarget(name string) (*Machine, error) {
-	cards, found := m.Targets[name]
+// ServingCards reports whether a card serves a target of the exporter's probe.
+func (m *Machine) ServingCards(target string) (func(CardID) bool, error) {
+	cards, found := m.Targets[target]
 	if !found {
-		return nil, fmt.Errorf("the exporter's page does not say which cards serve %q", name)
+		return nil, fmt.Errorf("the exporter's page does not say which cards serve %q", target)
 	}
-	return m.Only(func(id CardID) bool { return slices.Contains(cards, id) })
+	return func(id CardID) bool { return slices.Contains(cards, id) }, nil
 }

@@ -169,7 +169,7 @@ func TestDevices(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if got := cards(m.Only(meant)); got != want {
+		if got := cards(m.WithCards(meant)); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
@@ -178,11 +178,15 @@ func TestDevices(t *testing.T) {
 			t.Errorf("%q is taken", text)
 		}
 	}
-	if got := cards(m.OfTarget("main")); got != "ascend 2" {
+	meant, err := m.ServingCards("main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := cards(m.WithCards(meant)); got != "ascend 2" {
 		t.Error(got)
 	}
-	if got, want := cards(m.OfTarget("other")), `the exporter's page does not say which cards serve "other"`; got != want {
-		t.Errorf("%s, want %s", got, want)
+	if _, err := m.ServingCards("other"); err == nil || err.Error() != `the exporter's page does not say which cards serve "other"` {
+		t.Error(err)
 	}
 }
 
@@ -194,7 +198,7 @@ func TestBindingOfSomeCards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Read(p).Only(meant)
+	m, err := Read(p).WithCards(meant)
 	if err != nil {
 		t.Fatal(err)
 	}

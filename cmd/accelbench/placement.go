@@ -21,33 +21,26 @@ const exporterURL = "http://127.0.0.1:10068/metrics"
 // machineFlags say of which machine's cards the placement is asked.
 type machineFlags struct {
 	exporter     string
-	exporterHTTP string // file with the HTTP client's configuration
-	devices      string
+	exporterHTTP string                      // file with the HTTP client's configuration
+	meant        func(placement.CardID) bool // nil for all cards
 	target       string
 }
 
 func (f *machineFlags) register(c *kingpin.CmdClause) {
 	registerExporter(c, &f.exporter, &f.exporterHTTP)
-	c.Flag("devices", "Cards of the server, such as 0-3 or metax/0,1. Default: all.").StringVar(&f.devices)
+	c.Flag("devices", "Cards of the server, such as 0-3 or metax/0,1. Default: all.").PlaceHolder("LIST").SetValue(parsed(&f.meant, placement.ParseDevices))
 	c.Flag("target", "Target of the exporter's probe that names the cards of the server.").StringVar(&f.target)
 }
 
 // given reports whether one of them was.
 func (f *machineFlags) given() bool {
-	return f.exporter != "" || f.exporterHTTP != "" || f.devices != "" || f.target != ""
+	return f.exporter != "" || f.exporterHTTP != "" || f.meant != nil || f.target != ""
 }
 
 // read is the machine, with the cards alone that are meant.
 func (f *machineFlags) read(ctx context.Context) (*placement.Machine, error) {
-	if f.devices != "" && f.target != "" {
+	if f.meant != nil && f.target != "" {
 		return nil, usage(errors.New("give --devices or --target, not both"))
-	}
-	var meant func(placement.CardID) bool
-	if f.devices != "" {
-		var err error
-		if meant, err = placement.ParseDevices(f.devices); err != nil {
-			return nil, usage(fmt.Errorf("--devices: %w", err))
-		}
 	}
 	http, err := loadHTTP("--exporter-http-config", f.exporterHTTP)
 	if err != nil {
@@ -61,15 +54,16 @@ func (f *machineFlags) read(ctx context.Context) (*placement.Machine, error) {
 		return nil, fmt.Errorf("--exporter: %w", err)
 	}
 	m := placement.Read(page)
-	switch {
-	case f.target != "":
-		if m, err = m.OfTarget(f.target); err != nil {
+	if f.target != "" {
+		if f.meant, err = m.ServingCards(f.target); err != nil {
 			return nil, fmt.Errorf("--target: %w", err)
 		}
-	case meant != nil:
-		if m, err = m.Only(meant); err != nil {
-			return nil, fmt.Errorf("--devices: %w", err)
-		}
+	}
+	if f.meant == nil {
+		return m, nil
+	}
+	if m, err = m.WithCards(f.meant); err != nil {
+		return nil, fmt.Errorf("--devices: %w", err)
 	}
 	return m, nil
 }
