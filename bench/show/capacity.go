@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -128,7 +127,7 @@ func capacityAnswer(r *result.Report) string {
 	carried := loadText(c, c.Value)
 	switch {
 	case c.Value == 0 && void != nil:
-		return fmt.Sprintf("What the server carries is not known: %s could not be judged (%s)", loadText(c, c.VoidAt), openai.Excerpt(void.Why))
+		return fmt.Sprintf("What the server carries is not known: %s could not be judged (%s)", loadText(c, c.VoidAt), void.Why)
 	case c.Value == 0 && failed != nil:
 		return fmt.Sprintf("carries none: %s missed %s", loadText(c, c.FailedAt), missText(r, failed))
 	case c.Value == 0:
@@ -138,7 +137,7 @@ func capacityAnswer(r *result.Report) string {
 	case failed != nil:
 		return fmt.Sprintf("carries %s; %s miss %s%s", carried, number(c.FailedAt), missText(r, failed), evidence(r))
 	case void != nil:
-		return fmt.Sprintf("carries at least %s; %s could not be judged (%s)%s", carried, number(c.VoidAt), openai.Excerpt(void.Why), evidence(r))
+		return fmt.Sprintf("carries at least %s; %s could not be judged (%s)%s", carried, number(c.VoidAt), void.Why, evidence(r))
 	}
 	return fmt.Sprintf("carries at least %s, the most that were tried%s", carried, evidence(r))
 }
@@ -149,7 +148,11 @@ func evidence(r *result.Report) string {
 	var text string
 	for i, format := range []string{"; %s requests/s", ", %s tokens/s", "; cards at %s %%", ", %s J a token"} {
 		column := evidenceColumns()[i]
-		if v := valueAt(r, at, column); !math.IsNaN(v) {
+		switch v := valueAt(r, at, column); {
+		case math.IsNaN(v):
+		case column.Unit == Share:
+			text += fmt.Sprintf(format, strconv.FormatFloat(100*v, 'f', 0, 64))
+		default:
 			text += fmt.Sprintf(format, column.Unit.Text(v))
 		}
 	}
