@@ -146,11 +146,7 @@ func TestPaceProcess(t *testing.T) {
 	if err != nil {
 		t.Skip("for BenchmarkTruth")
 	}
-	server, err := fakevllm.New(fakevllm.Config{Model: "pace", Schedule: fakevllm.Schedule{Gap: gap}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	web := httptest.NewServer(server.Handler())
+	web := httptest.NewServer(fakevllm.NewPaced("pace", gap).Handler())
 	defer web.Close()
 	fmt.Println("address", web.URL)
 	_, _ = io.Copy(io.Discard, os.Stdin)
