@@ -34,11 +34,13 @@ func serve(t *testing.T, cfg fakevllm.Config) string {
 	}
 	server := httptest.NewServer(s.Handler())
 	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { s.Run(ctx) })
+	over := make(chan error, 1)
+	go func() { over <- s.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		running.Wait()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
 		server.Close()
 	})
 	return server.URL

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/latency"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
@@ -23,7 +24,7 @@ func phases(p openai.Phases) map[string]time.Duration {
 
 // metrics are the series of all targets.
 type metrics struct {
-	latency                                 *Histograms
+	latency                                 *latency.Histograms
 	requests, failures, skipped, violations *prometheus.CounterVec
 	promptTokens, outputTokens              *prometheus.CounterVec
 	success, lastSuccess, inFlight, phases  *prometheus.GaugeVec
@@ -37,7 +38,7 @@ type vec interface {
 }
 
 func newMetrics() *metrics {
-	m := &metrics{latency: NewHistograms("accelerator_probe_", "target", "model")}
+	m := &metrics{latency: latency.NewHistograms("accelerator_probe_", "target", "model")}
 	m.all = append(m.all, m.latency)
 	counter := func(name, help string, more ...string) *prometheus.CounterVec {
 		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "accelerator_probe_" + name, Help: help},

@@ -41,47 +41,47 @@ func (r *Report) Notes() []string {
 
 // Step is the report of one load level.
 type Step struct {
-	runlog.Step        // Concurrency, MaxConcurrency, Rate and Requests summed over machines
-	Name        string // short and unique in the report: "8", "4 req/s", "8 #2"
-	Machines    int    // logs that took part
-	Account     Account
+	runlog.Step `json:"load"` // Concurrency, MaxConcurrency, Rate and Requests summed over machines
+	Name        string        `json:"name"`     // short and unique in the report: "8", "4 req/s", "8 #2"
+	Machines    int           `json:"machines"` // logs that took part
+	Account     Account       `json:"account"`
 	// FailedAs is what the first failure of each reason said: the HTTP status and
 	// the server's or the system's own words.
-	FailedAs map[openai.Reason]string
+	FailedAs map[openai.Reason]string `json:"failed_as,omitempty"`
 	// Silent is how many requests in a row, at the step's end, did not come as far as the
 	// server or got no text within their time.
-	Silent int
-	Stop   runlog.Stop // empty when the log ended before the step did
-	Whole  Figures     // of the whole step, ramp and drain included
+	Silent int         `json:"-"`
+	Stop   runlog.Stop `json:"stop"`  // empty when the log ended before the step did
+	Whole  Figures     `json:"whole"` // of the whole step, ramp and drain included
 	// Steady is without ramp and drain, see [Window]. Nil when the load never was
 	// steady, with the reason in NotSteady, a clause such as "no request succeeded".
-	Steady    *Figures
-	NotSteady string
+	Steady    *Figures `json:"steady"`
+	NotSteady string   `json:"not_steady,omitempty"`
 	// Chosen are the report's.
-	Chosen []float64
+	Chosen []float64 `json:"-"`
 	// Checks say how far the figures can be trusted.
-	Checks  Checks
-	Dataset runlog.DatasetCount
+	Checks  Checks              `json:"checks"`
+	Dataset runlog.DatasetCount `json:"dataset"`
 	// DatasetKnown is false when a load generator's count is missing, as its run was
 	// killed; Dataset is what the others counted then.
-	DatasetKnown bool
-	Cards        []Card // as sampled during the step, empty without an exporter
+	DatasetKnown bool   `json:"-"`
+	Cards        []Card `json:"cards"` // as sampled during the step, empty without an exporter
 	// AssumedTarget is the exporter's only target where its cards are taken for the
 	// endpoint's although its name is not the endpoint's host and port.
-	AssumedTarget string
+	AssumedTarget string `json:"assumed_target,omitempty"`
 	// Joules are of the Cards that serve the endpoint during Whole, of all Cards
 	// where none has Serves. Nil when not known.
-	Joules *float64
-	Server *ServerSample // nil without the server's metrics
+	Joules *float64      `json:"joules"`
+	Server *ServerSample `json:"server"` // nil without the server's metrics
 	// Held are the figures that a search for the capacity goes by, of Steady where there
 	// is one.
-	Held     []Held
-	Warnings []string // one sentence each: what makes a figure doubtful, and what to do
+	Held     []Held   `json:"-"`
+	Warnings []string `json:"warnings"` // one sentence each: what makes a figure doubtful, and what to do
 	// ClientLimit says how the load generator was what limited the step, empty if it was not.
-	ClientLimit string
+	ClientLimit string `json:"-"`
 	// Short says by how much the load was less than the step is named by, a clause; empty
 	// if it was not.
-	Short string
+	Short string `json:"-"`
 }
 
 // Heading is the step's title, and what makes it unique in the report.

@@ -66,9 +66,9 @@ func Answer(r *result.Report) string {
 	case len(all) == 0:
 		return failedAnswer(r)
 	case r.Objectives.Any():
-		return objectivesAnswer(r, all)
+		return objectivesAnswer(all)
 	}
-	return peakAnswer(r, all)
+	return peakAnswer(all)
 }
 
 // failedAnswer is of a report without a success.
@@ -83,21 +83,17 @@ func failedAnswer(r *result.Report) string {
 }
 
 // objectivesAnswer looks for the highest load below the first that misses the objectives.
-func objectivesAnswer(r *result.Report, all []level) string {
-	for i, l := range all {
-		miss := l.miss()
-		switch {
-		case miss == "":
-			continue
-		case i == 0:
-			return fmt.Sprintf("No load met the objectives: at %s %s.", l.heading(), miss)
-		}
-		return fmt.Sprintf("The objectives were met for %g %% of the requests up to %s: %s. At %s %s.",
-			100*minGoodShare, all[i-1].heading(), cost(r, all[i-1]), l.heading(), miss)
+func objectivesAnswer(all []level) string {
+	missed := slices.IndexFunc(all, func(l level) bool { return l.miss() != "" })
+	switch missed {
+	case 0:
+		return fmt.Sprintf("No load met the objectives: at %s %s.", all[0].heading(), all[0].miss())
+	case -1:
+		last := all[len(all)-1]
+		return fmt.Sprintf("Every load met the objectives, up to %s: %s. A higher load may do so too.", last.heading(), last.outcome())
 	}
-	last := all[len(all)-1]
-	return fmt.Sprintf("Every load met the objectives for %g %% of its requests, up to %s: %s. A higher load may do so too.",
-		100*minGoodShare, last.heading(), cost(r, last))
+	met, over := all[missed-1], all[missed]
+	return fmt.Sprintf("The objectives were met up to %s: %s. At %s %s.", met.heading(), met.outcome(), over.heading(), over.miss())
 }
 
 // miss says how a load misses the objectives by any of its repeats, empty where it
@@ -119,29 +115,25 @@ func (l level) miss() string {
 
 // peakAnswer names the load with the most output tokens, and the least load that came
 // near it.
-func peakAnswer(r *result.Report, all []level) string {
+func peakAnswer(all []level) string {
 	peak := slices.MaxFunc(all, func(a, b level) int { return cmp.Compare(a.throughput(), b.throughput()) })
-	near := all[slices.IndexFunc(all, func(l level) bool { return l.throughput() >= nearPeakShare*peak.throughput() })]
+	enough := all[slices.IndexFunc(all, func(l level) bool { return l.throughput() >= nearPeakShare*peak.throughput() })]
 	switch {
 	case len(all) == 1:
-		return fmt.Sprintf("%s: %s.", peak.heading(), cost(r, peak))
-	case near.heading() != peak.heading():
-		return fmt.Sprintf("Most output at %s: %s. %s gave %s of that: %s.", peak.heading(), cost(r, peak),
-			near.heading(), formatPercent(near.throughput()/peak.throughput()), cost(r, near))
-	case peak.heading() == all[len(all)-1].heading():
-		return fmt.Sprintf("Most output at %s: %s. It was the highest load: a higher one may give more.", peak.heading(), cost(r, peak))
+		return fmt.Sprintf("%s: %s.", peak.heading(), peak.outcome())
+	case enough.heading() != peak.heading():
+		return fmt.Sprintf("Most output at %s: %s. %s gave %s of that: %s.", peak.heading(), peak.outcome(),
+			enough.heading(), formatPercent(enough.throughput()/peak.throughput()), enough.outcome())
 	}
-	return fmt.Sprintf("Most output at %s: %s.", peak.heading(), cost(r, peak))
+	return fmt.Sprintf("Most output at %s: %s.", peak.heading(), peak.outcome())
 }
 
-// cost is what a load brought, and what a user saw of it.
-func cost(r *result.Report, l level) string {
+// outcome is what a load brought, and what a user saw of it.
+func (l level) outcome() string {
 	s := l.middle()
-	shown := tablePercentiles(r)
-	high := shown[len(shown)-1]
-	ms := func(key result.Key, p float64) string { return Milliseconds.Text(percentile(s.Whole.Of(key), p)) }
-	return fmt.Sprintf("%s requests/s, %s output tokens/s at TTFT %s ms (%s %s), TPOT %s ms (%s %s), %s failed",
+	high := highest(s.Chosen)
+	return fmt.Sprintf("%s requests/s, %s output tokens/s, TTFT %s %s ms, TPOT %s %s ms, %s failed",
 		formatNumber(s.Whole.RequestThroughput), formatNumber(s.Whole.OutputThroughput),
-		ms(result.TTFT, median), percentileName(high), ms(result.TTFT, high),
-		ms(result.TPOT, median), percentileName(high), ms(result.TPOT, high), formatPercent(s.Account.FailureRatio()))
+		percentileName(high), Milliseconds.Text(percentile(s.Whole.Of(result.TTFT), high)),
+		percentileName(high), Milliseconds.Text(percentile(s.Whole.Of(result.TPOT), high)), formatPercent(s.Account.FailureRatio()))
 }

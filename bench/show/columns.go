@@ -5,9 +5,10 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // Unit is how a [Column]'s value is shown.
@@ -22,10 +23,7 @@ const (
 	Seconds
 	RequestRate
 	TokenRate
-	Joules
 	JoulesPerToken
-	Watts
-	Celsius
 )
 
 var units = [...]struct {
@@ -40,10 +38,7 @@ var units = [...]struct {
 	Seconds:        {"s", "s", 1},
 	RequestRate:    {"req/s", "req/s", 1},
 	TokenRate:      {"tok/s", "tok/s", 1},
-	Joules:         {"J", "J", 1},
 	JoulesPerToken: {"J", "J/token", 1},
-	Watts:          {"W", "W", 1},
-	Celsius:        {"°C", "°C", 1},
 }
 
 // String is the unit of values as they are: seconds for milliseconds, a ratio for a share.
@@ -65,7 +60,7 @@ func (u Unit) Text(v float64) string {
 
 // Column is one figure of a step, or of a window of it.
 type Column struct {
-	Key  string // in CSV, with the unit
+	Key  string // unique, for [Pick]
 	Head string // in tables, without the unit
 	Unit Unit
 	// Metric is its name in the JSON of a comparison, empty where none has it.
@@ -83,9 +78,17 @@ func (c Column) Title() string {
 	return c.Head
 }
 
+// text is the figure of a window, - where it is not known or there is no such window.
+func (c Column) text(s *result.Step, window *result.Figures) string {
+	if window == nil {
+		return unknown
+	}
+	return c.Unit.Text(c.Value(s, window))
+}
+
 // StepColumns are figures of a step as a whole: what became of its requests, how far
 // its figures can be trusted, and the cards.
-func StepColumns() []Column { return slices.Concat(accountColumns(), checkColumns) }
+func StepColumns() []Column { return slices.Concat(requestColumns, checkColumns, cardColumns) }
 
 // WindowColumns are figures of one window of a step: rates, then for each latency the
 // number of samples, the mean, the given percentiles and the maximum.
@@ -110,62 +113,36 @@ func Pick(columns []Column, keys ...string) []Column {
 	return picked
 }
 
-func accountColumns() []Column {
-	columns := []Column{
-		{Key: "concurrency", Head: "users", Unit: Count, Value: nonZero(func(s *result.Step) float64 { return float64(s.Concurrency) })},
-		{Key: "max_concurrency", Head: "bound", Unit: Count, Value: nonZero(func(s *result.Step) float64 { return float64(s.MaxConcurrency) })},
-		{Key: "rate_rps", Head: "rate configured", Unit: RequestRate, Value: nonZero(func(s *result.Step) float64 { return s.Rate })},
-		{Key: "burstiness", Head: "burstiness", Value: nonZero(func(s *result.Step) float64 { return s.Burstiness })},
-		{Key: "repeat", Head: "repeat", Unit: Count, Value: stepValue(func(s *result.Step) float64 { return float64(s.Repeat) })},
-		{Key: "machines", Head: "machines", Unit: Count, Value: stepValue(func(s *result.Step) float64 { return float64(s.Machines) })},
-		{Key: "attempted", Head: "requests", Unit: Count, Value: stepValue(func(s *result.Step) float64 { return float64(s.Account.Attempted) })},
-		{Key: "succeeded", Head: "succeeded", Unit: Count, Value: stepValue(func(s *result.Step) float64 { return float64(s.Account.Succeeded) })},
-		{Key: "failed", Head: "failed", Unit: Count, Value: stepValue(func(s *result.Step) float64 { return float64(s.Account.Failures()) })},
-		{Key: "canceled", Head: "canceled", Unit: Count, Value: stepValue(func(s *result.Step) float64 { return float64(s.Account.Canceled) })},
-		{
-			Key: "failure_ratio", Head: "failures", Unit: Share, Metric: "failure_ratio",
-			Value: stepValue(func(s *result.Step) float64 { return s.Account.FailureRatio() }),
-		},
-	}
-	for _, reason := range openai.Reasons() {
-		if reason != openai.ReasonCanceled {
-			columns = append(columns, Column{
-				Key: "failed_" + string(reason), Head: "failed: " + string(reason), Unit: Count,
-				Value: stepValue(func(s *result.Step) float64 { return float64(s.Account.Failed[reason]) }),
-			})
-		}
-	}
-	return columns
+var requestColumns = []Column{
+	{Key: "attempted", Head: "requests", Unit: Count, Value: stepValue(func(s *result.Step) float64 { return float64(s.Account.Attempted) })},
+	{
+		Key: "failure_ratio", Head: "failures", Unit: Share, Metric: "failure_ratio",
+		Value: stepValue(func(s *result.Step) float64 { return s.Account.FailureRatio() }),
+	},
 }
 
 var checkColumns = []Column{
 	{Key: "achieved_concurrency", Head: "in flight, steady mean", Value: stepValue(func(s *result.Step) float64 { return s.Checks.Achieved })},
-	{Key: "achieved_concurrency_whole", Head: "in flight", Value: stepValue(func(s *result.Step) float64 { return s.Checks.AchievedWhole })},
 	{Key: "achieved_rate_rps", Head: "rate achieved", Unit: RequestRate, Value: stepValue(func(s *result.Step) float64 { return s.Checks.AchievedRate })},
-	{Key: "client_lag_p50_ms", Head: "client lag p50", Unit: Milliseconds, Value: stepValue(func(s *result.Step) float64 { return percentile(s.Checks.ClientLag, 50) })},
 	{Key: "client_lag_p99_ms", Head: "client lag p99", Unit: Milliseconds, Value: stepValue(func(s *result.Step) float64 { return percentile(s.Checks.ClientLag, 99) })},
 	{Key: "kernel_clock_ratio", Head: "kernel time stamps", Unit: Share, Value: stepValue(func(s *result.Step) float64 { return s.Checks.KernelClock })},
-	{Key: "prefix_cache_hit_ratio", Head: "prefix cache hits", Unit: Share, Value: stepValue(cacheHits)},
-	{Key: "new_connections", Head: "new connections", Unit: Count, Value: stepValue(func(s *result.Step) float64 { return float64(s.Checks.NewConnections) })},
 	{Key: "client_cpu_cores", Head: "client CPU cores", Value: nonZero(func(s *result.Step) float64 { return s.Checks.ClientCPU })},
-	{Key: "too_long_records", Head: "too long records", Unit: Count, Value: datasetValue(func(d *runlog.DatasetCount) int { return d.TooLong })},
-	{Key: "skipped_records", Head: "skipped records", Unit: Count, Value: datasetValue(func(d *runlog.DatasetCount) int { return d.Skipped })},
-	{Key: "estimated_answers", Head: "estimated answers", Unit: Count, Value: datasetValue(func(d *runlog.DatasetCount) int { return d.Estimated })},
-	{Key: "dataset_begun_again", Head: "data set begun again", Unit: Count, Value: datasetValue(func(d *runlog.DatasetCount) int { return d.Passes })},
+	{Key: "new_connections", Head: "new connections", Unit: Count, Value: stepValue(func(s *result.Step) float64 { return float64(s.Checks.NewConnections) })},
+	{Key: "prefix_cache_hit_ratio", Head: "prefix cache hits", Unit: Share, Value: stepValue(cacheHits)},
 	{Key: "tokens_per_chunk", Head: "tokens a chunk", Value: nonZero(func(s *result.Step) float64 { return s.Checks.Tokens.PerChunk() })},
-	{Key: "events_without_text", Head: "tokens' events without text", Unit: Count, Value: nonZero(func(s *result.Step) float64 { return float64(s.Checks.Tokens.Textless) })},
-	{Key: "answers_without_text", Head: "answers without text", Unit: Count, Value: nonZero(func(s *result.Step) float64 { return float64(s.Checks.Tokens.Unreadable) })},
+	{Key: "skipped_records", Head: "skipped records", Unit: Count, Value: nonZero(func(s *result.Step) float64 { return float64(s.Dataset.Skipped + s.Dataset.TooLong) })},
+	{Key: "dataset_begun_again", Head: "data set begun again", Unit: Count, Value: nonZero(func(s *result.Step) float64 { return float64(s.Dataset.Passes) })},
+}
+
+var cardColumns = []Column{
 	{Key: "card_utilization_ratio", Head: "card utilization", Unit: Share, Value: stepValue(cardUtilization)},
-	{Key: "card_power_watts", Head: "cards' power", Unit: Watts, Value: stepValue(cardWatts)},
-	{Key: "card_temperature_celsius", Head: "hottest card", Unit: Celsius, Value: stepValue(hottestCard)},
-	{Key: "energy_joules", Head: "energy", Unit: Joules, Value: stepValue(func(s *result.Step) float64 { return valueOrNaN(s.Joules) })},
+	{Key: "card_power_watts", Head: "cards' power", Value: stepValue(cardWatts)},
+	{Key: "card_temperature_celsius", Head: "hottest card", Value: stepValue(hottestCard)},
 	{Key: "energy_joules_per_output_token", Head: "energy", Unit: JoulesPerToken, Metric: "joules_per_output_token", Value: stepValue(joulesPerToken)},
 }
 
 var rateColumns = []Column{
 	{Key: "duration_s", Head: "duration", Unit: Seconds, Value: windowValue(func(f *result.Figures) float64 { return f.Window.Duration().Seconds() })},
-	{Key: "sent", Head: "requests sent in it", Unit: Count, Value: windowValue(func(f *result.Figures) float64 { return float64(f.Account.Attempted) })},
-	{Key: "completed", Head: "completed in it", Unit: Count, Value: windowValue(func(f *result.Figures) float64 { return float64(f.Completed) })},
 	{
 		Key: "request_throughput_rps", Head: "requests", Unit: RequestRate, Metric: "request_throughput", HigherIsBetter: true,
 		Value: windowValue(func(f *result.Figures) float64 { return f.RequestThroughput }),
@@ -193,29 +170,26 @@ func measureColumns(m result.Measure, percentiles []float64) []Column {
 	if m.Kind == result.Length {
 		suffix, unit = "", Number
 	}
-	column := func(name string, value func(result.Distribution) float64) Column {
+	column := func(name string, unit Unit, value func(result.Distribution) float64) Column {
 		return Column{
 			Key: string(m.Key) + "_" + name + suffix, Head: m.Name + " " + name, Unit: unit,
 			Value: func(_ *result.Step, f *result.Figures) float64 {
-				if d := f.Of(m.Key); d.Count > 0 {
-					return value(d)
-				}
-				return math.NaN()
+				return orNaN(f.Of(m.Key).Count > 0, value(f.Of(m.Key)))
 			},
 		}
 	}
 	columns := []Column{
-		{Key: string(m.Key) + "_count", Head: m.Name + " samples", Unit: Count, Value: func(_ *result.Step, f *result.Figures) float64 { return float64(f.Of(m.Key).Count) }},
-		column("mean", func(d result.Distribution) float64 { return d.Mean }),
+		column("samples", Count, func(d result.Distribution) float64 { return float64(d.Count) }),
+		column("mean", unit, func(d result.Distribution) float64 { return d.Mean }),
 	}
 	for _, p := range percentiles {
-		c := column(percentileName(p), func(d result.Distribution) float64 { return percentile(d, p) })
+		c := column(percentileName(p), unit, func(d result.Distribution) float64 { return percentile(d, p) })
 		if m.Main {
 			c.Metric = string(m.Key) + "_" + percentileName(p)
 		}
 		columns = append(columns, c)
 	}
-	return append(columns, column("max", func(d result.Distribution) float64 { return d.Max }))
+	return append(columns, column("max", unit, func(d result.Distribution) float64 { return d.Max }))
 }
 
 func percentileName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }
@@ -230,19 +204,13 @@ func stepValue(value func(*result.Step) float64) func(*result.Step, *result.Figu
 	return func(s *result.Step, _ *result.Figures) float64 { return value(s) }
 }
 
-// nonZero is NaN where it is 0, which says that it was not set.
+// nonZero is NaN where it is 0, which is not worth a line.
 func nonZero(value func(*result.Step) float64) func(*result.Step, *result.Figures) float64 {
 	return func(s *result.Step, _ *result.Figures) float64 { return orNaN(value(s) != 0, value(s)) }
 }
 
 func windowValue(value func(*result.Figures) float64) func(*result.Step, *result.Figures) float64 {
 	return func(_ *result.Step, f *result.Figures) float64 { return value(f) }
-}
-
-func datasetValue(count func(*runlog.DatasetCount) int) func(*result.Step, *result.Figures) float64 {
-	return func(s *result.Step, _ *result.Figures) float64 {
-		return orNaN(s.DatasetKnown, float64(count(&s.Dataset)))
-	}
 }
 
 // orNaN is v where it is known.
@@ -253,18 +221,18 @@ func orNaN(known bool, v float64) float64 {
 	return math.NaN()
 }
 
-func valueOrNaN(v *float64) float64 {
-	if v == nil {
-		return math.NaN()
-	}
-	return *v
-}
-
 func cacheHits(s *result.Step) float64 { return orNaN(s.Checks.CacheKnown, s.Checks.CacheHitRatio()) }
 
 func joulesPerToken(s *result.Step) float64 {
 	v, known := s.JoulesPerToken()
 	return orNaN(known, v)
+}
+
+func valueOrNaN(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
 }
 
 func goodRatio(f *result.Figures) float64 {
@@ -282,30 +250,26 @@ func servingCards(s *result.Step) []result.Card {
 
 // cardUtilization is the mean over the cards that serve.
 func cardUtilization(s *result.Step) float64 {
-	sum := 0.0
-	for _, c := range servingCards(s) {
-		sum += gaugeMean(c.Utilization)
-	}
-	return sum / float64(len(servingCards(s)))
+	return stat.Mean(cardValues(s, func(c result.Card) float64 { return gaugeMean(c.Utilization) }), nil)
 }
 
 // cardWatts is the sum over the cards that serve: of too few it would be too small.
 func cardWatts(s *result.Step) float64 {
-	sum := orNaN(len(servingCards(s)) > 0, 0)
-	for _, c := range servingCards(s) {
-		sum += gaugeMean(c.Watts)
-	}
-	return sum
+	return orNaN(len(s.Cards) > 0, floats.Sum(cardValues(s, func(c result.Card) float64 { return gaugeMean(c.Watts) })))
 }
 
 func hottestCard(s *result.Step) float64 {
-	hottest := math.NaN()
+	return slices.Max(append(cardValues(s, func(c result.Card) float64 { return gaugeMax(c.Celsius) }), math.Inf(-1)))
+}
+
+func cardValues(s *result.Step, value func(result.Card) float64) []float64 {
+	var all []float64
 	for _, c := range servingCards(s) {
-		if c.Celsius.Samples > 0 && !(c.Celsius.Max <= hottest) {
-			hottest = c.Celsius.Max
-		}
+		all = append(all, value(c))
 	}
-	return hottest
+	return all
 }
 
 func gaugeMean(g result.Gauge) float64 { return orNaN(g.Samples > 0, g.Mean) }
+
+func gaugeMax(g result.Gauge) float64 { return orNaN(g.Samples > 0, g.Max) }

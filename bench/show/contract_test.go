@@ -1,7 +1,6 @@
 package show_test
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"maps"
 	"math"
@@ -61,8 +60,9 @@ func TestVLLMBlockIsInColumns(t *testing.T) {
 
 func TestVLLMResultHasItsKeys(t *testing.T) {
 	s := closed()
+	s.Chosen = []float64{99}
 	var text strings.Builder
-	if err := show.VLLMResult(&text, sweep(), &s, show.VLLMOptions{}); err != nil {
+	if err := show.VLLMResult(&text, sweep(), &s, allMetrics[:3]); err != nil {
 		t.Fatal(err)
 	}
 	want := strings.Fields(`date endpoint_type backend label model_id tokenizer_id num_prompts card tp
@@ -120,22 +120,6 @@ func TestHostileTextStaysText(t *testing.T) {
 	}
 }
 
-// Each column stands once, has a cell for each step, and is empty where nothing is known.
-func TestCSV(t *testing.T) {
-	rows, err := csv.NewReader(strings.NewReader(rendered(t, renderings(sweep())["report.csv"]))).ReadAll()
-	if err != nil || len(rows) != 4 {
-		t.Fatalf("%d rows, %v", len(rows), err)
-	}
-	if names := slices.Sorted(slices.Values(rows[0])); len(slices.Compact(names)) != len(rows[0]) {
-		t.Errorf("a name stands twice in %q", rows[0])
-	}
-	cell := func(step int, name string) string { return rows[step+1][slices.Index(rows[0], name)] }
-	got := []string{cell(0, "failed"), cell(0, "ttft_p99_ms"), cell(2, "ttft_p50_ms"), cell(2, "steady_duration_s"), cell(1, "good_ratio")}
-	if diff := cmp.Diff([]string{"62", "720", "", "", "0.788"}, got); diff != "" {
-		t.Errorf("cells (-want +got):\n%s", diff)
-	}
-}
-
 func TestFileNames(t *testing.T) {
 	eight := result.Step{Step: runlog.Step{Concurrency: 8}}
 	for _, tt := range []struct{ model, dataset, want string }{
@@ -175,12 +159,9 @@ func TestFileNames(t *testing.T) {
 // A percentile that was asked for is in each form that a user reads.
 func TestChosenPercentileInEveryTable(t *testing.T) {
 	r := sweep()
-	r.Chosen = []float64{99.9}
+	r.Chosen, r.Steps[1].Chosen = []float64{99.9}, []float64{99.9}
 	all := renderings(r)
-	for name, want := range map[string]string{
-		"summary.txt": `p50 +p99\.9`, "table.txt": `p50 +p90 +p99\.9`,
-		"report.csv": `ttft_p90_ms.*steady_itl_p99\.9_ms`, "checks-open.txt": `p90 .*p99\.9`,
-	} {
+	for name, want := range map[string]string{"summary.txt": `p50 +p99\.9`, "checks-open.txt": `p50 +p90 +p99\.9`, "vllm-open.txt": `P99\.9 TTFT`} {
 		if text := rendered(t, all[name]); !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("no %s in %s:\n%s", want, name, text)
 		}
@@ -199,7 +180,7 @@ func TestColumns(t *testing.T) {
 	}
 	for key, want := range map[string]string{
 		"request_throughput_rps": "requests (req/s) 1.08", "ttft_p50_ms": "TTFT p50 (ms) 618.1", "failure_ratio": "failures (%) 1.40",
-		"card_utilization_ratio": "card utilization (%) 57.5", "card_power_watts": "cards' power (W) 866.0", "energy_joules_per_output_token": "energy (J/token) 3.75",
+		"card_utilization_ratio": "card utilization (%) 57.5", "card_power_watts": "cards' power 866.0", "energy_joules_per_output_token": "energy (J/token) 3.75",
 	} {
 		c := show.Pick(slices.Concat(show.StepColumns(), show.WindowColumns([]float64{50})), key)[0]
 		if got := c.Title() + " " + c.Unit.Text(c.Value(&s, &s.Whole)); got != want {

@@ -63,7 +63,7 @@ func closed() result.Step {
 			Started: start, Arrival: runlog.ArrivalClosed, Concurrency: 128, Requests: 1000,
 			RampUp: 5 * time.Second, Timeout: 2 * time.Minute,
 		},
-		Name: "128", Machines: 1, Account: account, Stop: runlog.StopRequests,
+		Name: "128", Machines: 1, Chosen: []float64{90, 99}, Account: account, Stop: runlog.StopRequests,
 		Whole: figures(account, 630.612), Steady: &steady,
 		Checks: result.Checks{
 			Configured: 128, Achieved: 127.6, AchievedWhole: 115.8, AchievedRate: 1.586, ClientLag: spread(180000, 0.00002), KernelClock: 1,
@@ -133,6 +133,7 @@ func sweep() *result.Report {
 		}},
 		Steps:      []result.Step{closed(), open(), nothing()},
 		Damaged:    1,
+		Chosen:     []float64{90, 99},
 		Objectives: result.Objectives{TTFT: time.Second},
 		NotRun:     []string{"8 req/s", "16 req/s"},
 	}

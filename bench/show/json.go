@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -25,34 +24,17 @@ type jsonReport struct {
 	NotRun     []string               `json:"not_run"`
 }
 
-// jsonStep is a step without what there is for each request: that is in the log.
+// jsonStep is a step, and what is reckoned from it.
 type jsonStep struct {
-	Name          string                   `json:"name"`
-	Load          runlog.Step              `json:"load"`
-	Machines      int                      `json:"machines"`
-	Stop          runlog.Stop              `json:"stop"`
-	Account       result.Account           `json:"account"`
-	FailureRatio  float64                  `json:"failure_ratio"`
-	FailedAs      map[openai.Reason]string `json:"failed_as,omitempty"`
-	Whole         result.Figures           `json:"whole"`
-	Steady        *result.Figures          `json:"steady"`
-	NotSteady     string                   `json:"not_steady,omitempty"`
-	Checks        result.Checks            `json:"checks"`
-	Dataset       *runlog.DatasetCount     `json:"dataset"`
-	Cards         []result.Card            `json:"cards"`
-	AssumedTarget string                   `json:"assumed_target,omitempty"`
-	Joules        *float64                 `json:"joules"`
-	PerToken      *float64                 `json:"joules_per_output_token"`
-	Server        *result.ServerSample     `json:"server"`
-	Warnings      []string                 `json:"warnings"`
+	result.Step
+	FailureRatio float64              `json:"failure_ratio"`
+	Dataset      *runlog.DatasetCount `json:"dataset"`
+	PerToken     *float64             `json:"joules_per_output_token"`
 }
 
 func newJSONStep(s *result.Step) jsonStep {
-	j := jsonStep{
-		Name: s.Name, Load: s.Step, Machines: s.Machines, Stop: s.Stop, Account: s.Account, FailureRatio: s.Account.FailureRatio(),
-		FailedAs: s.FailedAs, Whole: s.Whole, Steady: s.Steady, NotSteady: s.NotSteady, Checks: s.Checks, Cards: append([]result.Card{}, s.Cards...),
-		AssumedTarget: s.AssumedTarget, Joules: s.Joules, Server: s.Server, Warnings: append([]string{}, s.Warnings...),
-	}
+	j := jsonStep{Step: *s, FailureRatio: s.Account.FailureRatio()}
+	j.Cards, j.Warnings = append([]result.Card{}, s.Cards...), append([]string{}, s.Warnings...)
 	if v, known := s.JoulesPerToken(); known {
 		j.PerToken = &v
 	}

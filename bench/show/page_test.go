@@ -33,8 +33,8 @@ func TestPage(t *testing.T) {
 	at := 0
 	for _, want := range []string{
 		"<h1>Load test of qwen2.5</h1>", "carries 64 users; 100 miss TPOT p90 (272.3 ms of 250)", "What makes figures doubtful",
-		"<li>200: 16.4 % of the requests failed", "bench-01 (16 cores), bench-02 (16 cores)", "&#39;datasets/open qa.jsonl&#39;",
-		"<caption>Levels", "<caption>Throughput, of whole steps", "<caption>Latencies", "<svg", "<h3>8 users</h3>", "all requests were sent",
+		"<li>200: 16.4 % of the requests failed", "from bench-01", "from bench-02", "&#39;datasets/open qa.jsonl&#39;",
+		"<caption>Levels", "<caption>Whole steps", "<caption>Steady part", "<svg", "<h3>8 users</h3>", "ended by: requests",
 		"<caption>Latencies, steady part", "<caption>Cards", "<caption>The server", "What the figures are",
 	} {
 		n := strings.Index(text[at:], want)

@@ -27,6 +27,7 @@ func measuredSweep() *result.Report {
 	start := time.Date(2025, 2, 15, 9, 0, 0, 0, time.UTC)
 	r := &result.Report{
 		Complete: true,
+		Chosen:   []float64{99},
 		Runs: []runlog.Run{{
 			Schema: runlog.Schema, ID: "5f1c09d2a7b34e60", Started: start, Host: "bench-01", Version: "1.0.0",
 			Command: []string{
@@ -73,7 +74,7 @@ func measuredStep(i int, start time.Time, m measured) result.Step {
 			Index: i, Started: start, Arrival: runlog.ArrivalClosed, Concurrency: m.users,
 			Requests: requests, RampUp: 20 * time.Second, Timeout: 120 * time.Second,
 		},
-		Name: strconv.Itoa(m.users), Machines: 1, Account: whole.Account, Stop: runlog.StopRequests,
+		Name: strconv.Itoa(m.users), Machines: 1, Chosen: []float64{99}, Account: whole.Account, Stop: runlog.StopRequests,
 		Whole: whole, Steady: &steady,
 		Checks: result.Checks{
 			Configured: m.users, Achieved: float64(m.users) * 0.997, AchievedWhole: float64(m.users) * 0.983, AchievedRate: m.qps * 1.01,

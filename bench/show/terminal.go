@@ -3,76 +3,71 @@
 package show
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// Format is one form in which a report is printed.
-type Format struct {
-	Name  string // as --format has it
-	Write func(io.Writer, *result.Report, VLLMOptions) error
-}
+// Formats are the names of the forms in which [Print] writes a report.
+var Formats = []string{"head", "summary", "capacity", "vllm", "evalscope", "checks", "json"}
 
-// Formats are all there are.
-func Formats() []Format {
-	return []Format{
-		{"head", forReport(Head)},
-		{"summary", forReport(Summary)},
-		{"capacity", forReport(Capacity)},
-		{"vllm", forSteps(VLLM)},
-		{"evalscope", forSteps(func(w io.Writer, s *result.Step, _ VLLMOptions) error { return Evalscope(w, s) })},
-		{"checks", forSteps(func(w io.Writer, s *result.Step, _ VLLMOptions) error { return Checks(w, s) })},
-		{"table", forReport(Sweep)},
-		{"json", forReport(JSON)},
-		{"csv", forReport(CSV)},
+// Print writes r in one of the [Formats], where that is of a step once for each. Metrics
+// are those of vLLM's block.
+func Print(w io.Writer, format string, r *result.Report, metrics []string) error {
+	switch format {
+	case "head":
+		return Head(w, r)
+	case "summary":
+		return Summary(w, r)
+	case "capacity":
+		return Capacity(w, r)
+	case "json":
+		return JSON(w, r)
 	}
-}
-
-// FormatNames are the names of [Formats].
-func FormatNames() []string {
-	var names []string
-	for _, f := range Formats() {
-		names = append(names, f.Name)
-	}
-	return names
-}
-
-func forReport(write func(io.Writer, *result.Report) error) func(io.Writer, *result.Report, VLLMOptions) error {
-	return func(w io.Writer, r *result.Report, _ VLLMOptions) error { return write(w, r) }
-}
-
-func forSteps(write func(io.Writer, *result.Step, VLLMOptions) error) func(io.Writer, *result.Report, VLLMOptions) error {
-	return func(w io.Writer, r *result.Report, o VLLMOptions) error {
-		for i := range r.Steps {
-			if err := write(w, &r.Steps[i], o); err != nil {
-				return err
-			}
+	for i := range r.Steps {
+		if err := printStep(w, format, &r.Steps[i], metrics); err != nil {
+			return err
 		}
-		return nil
 	}
+	return nil
 }
 
-// Head writes what was run, where and when, a line for each log: figures that are
-// pasted somewhere should say whose they are.
+func printStep(w io.Writer, format string, s *result.Step, metrics []string) error {
+	switch format {
+	case "vllm":
+		return VLLM(w, s, metrics)
+	case "evalscope":
+		return Evalscope(w, s)
+	}
+	return Checks(w, s)
+}
+
+// Head writes what was run, where and when: figures that are pasted somewhere should say
+// whose they are.
 func Head(w io.Writer, r *result.Report) error {
 	var l lines
-	for i := range r.Runs {
-		run := &r.Runs[i]
-		l.line("%s at %s (%s), %s, from %s on %s, accelbench %s", clean(run.Model), clean(run.URL), clean(string(run.API)),
-			clean(datasetText(run)), clean(run.Host), run.Started.Format(time.DateTime), clean(run.Version))
-		if run.Side != "" {
-			l.line("side %s", clean(run.Side))
-		}
+	for _, text := range headings(r) {
+		l.line("%s", text)
 	}
 	return l.writeTo(w)
 }
 
-func datasetText(run *runlog.Run) string {
-	return strings.TrimSpace(run.Dataset + " " + run.DatasetPath)
+// headings say what was run, a line for each log.
+func headings(r *result.Report) []string {
+	var all []string
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		text := fmt.Sprintf("%s at %s (%s), %s, from %s on %s, accelbench %s", run.Model, run.URL, run.API,
+			strings.TrimSpace(run.Dataset+" "+run.DatasetPath), run.Host, run.Started.Format(time.DateTime), run.Version)
+		if run.Side != "" {
+			text += ", side " + run.Side
+		}
+		all = append(all, clean(text))
+	}
+	return all
 }
 
 // Summary writes the sweep as one table, the warnings, and the [Answer].
@@ -80,46 +75,30 @@ func Summary(w io.Writer, r *result.Report) error {
 	var l lines
 	l.line("")
 	l.table(summaryTable(r))
-	l.objectives(r)
+	if r.Objectives.Any() {
+		l.line("good: %s", r.Objectives)
+	}
 	l.warnings(r)
 	l.line("")
 	l.line("%s", Answer(r))
 	return l.writeTo(w)
 }
 
-// Sweep writes every table over the steps.
-func Sweep(w io.Writer, r *result.Report) error {
-	var l lines
-	for _, t := range sweepTables(r) {
-		l.line("")
-		l.table(t)
-	}
-	l.objectives(r)
-	l.warnings(r)
-	return l.writeTo(w)
-}
-
-func (l *lines) objectives(r *result.Report) {
-	if r.Objectives.Any() {
-		l.line("good: %s", r.Objectives)
-	}
-}
-
-// Checks writes what says how far the figures of a step can be trusted: its settings,
-// its figures over the whole of it and its steady part, cards, server and warnings.
+// Checks writes what says how far the figures of a step can be trusted.
 func Checks(w io.Writer, s *result.Step) error {
 	var l lines
+	v := newStepView(s)
 	l.line("")
-	l.line("Checks, %s", clean(s.Heading()))
-	for _, f := range Facts(s) {
-		l.line("  %-20s %s", f.Name, f.Text)
+	l.line("Checks, %s", v.Heading)
+	for _, text := range v.Facts {
+		l.line("  %s", text)
 	}
-	for _, t := range stepTables(s) {
+	for _, t := range v.Tables {
 		l.line("")
 		l.table(t)
 	}
-	for _, text := range s.Warnings {
-		l.line("! %s", clean(text))
+	for _, text := range v.Warnings {
+		l.line("! %s", text)
 	}
 	return l.writeTo(w)
 }

@@ -55,7 +55,7 @@ func (s *runFlags) registerEvalscope(c *kingpin.CmdClause) (stop *[]string) {
 	s.endpoint.backend = "openai-chat"
 	s.load.repeat = 1
 	s.data.config.Trace.Second, s.data.config.Trace.Block = 1, 16
-	s.render.formats = []string{"evalscope", "summary"}
+	s.render.formats = []string{"head", "evalscope", "summary"}
 	c.Flag("parallels", "Users who each wait for their answer; repeatable: a sweep.").Default("1").SetValue(appended(&s.load.users, parseUsers))
 	c.Flag("n", "Requests of each step.").Default("1000").IntVar(&s.load.requests)
 	c.Flag("read-timeout", "Timeout of a request in seconds.").Default("30").SetValue(parsed(&s.load.timeout, parseDuration))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,7 +64,6 @@ type renderFlags struct {
 
 func (r *renderFlags) register(c *kingpin.CmdClause) {
 	r.registerFormat(c)
-	r.metrics = []string{"ttft", "tpot", "itl"}
 	metric := oneOf("ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue")
 	c.Flag("percentile-metrics", "Latencies in vLLM's block. Default: ttft,tpot,itl.").PlaceHolder("M,…").SetValue(listed(&r.metrics, metric))
 	c.Flag("metric-percentiles", "Percentiles beside 50 and 90. Default: 99.").PlaceHolder("P,…").SetValue(listed(&r.percentiles, parsePercentile))
@@ -72,7 +72,8 @@ func (r *renderFlags) register(c *kingpin.CmdClause) {
 
 // registerFormat adds what is printed.
 func (r *renderFlags) registerFormat(c *kingpin.CmdClause) {
-	all := append(show.FormatNames(), formatNone)
+	r.metrics = []string{"ttft", "tpot", "itl"}
+	all := append(slices.Clone(show.Formats), formatNone)
 	c.Flag("format", "What to print, a list of "+strings.Join(all, ", ")+".").PlaceHolder("F,…").SetValue(listed(&r.formats, oneOf(all...)))
 }
 

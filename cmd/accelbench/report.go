@@ -75,20 +75,14 @@ func (f *renderFlags) print(w io.Writer, r *result.Report) error {
 		formats = []string{"head", "summary"}
 	}
 	for _, name := range formats {
-		for _, format := range show.Formats() {
-			if format.Name == name {
-				if err := format.Write(w, r, f.vllm(r)); err != nil {
-					return fmt.Errorf("printing the report: %w", err)
-				}
-			}
+		if name == formatNone {
+			continue
+		}
+		if err := show.Print(w, name, r, f.metrics); err != nil {
+			return fmt.Errorf("printing the report: %w", err)
 		}
 	}
 	return nil
-}
-
-// vllm is how vLLM's forms of r are written.
-func (f *renderFlags) vllm(r *result.Report) show.VLLMOptions {
-	return show.VLLMOptions{Metrics: f.metrics, Percentiles: r.Chosen}
 }
 
 // file is one file of a report.
@@ -104,7 +98,6 @@ func writeReport(folder string, r *result.Report, stderr io.Writer) error {
 	}
 	files := []file{
 		{"report.json", func(w io.Writer) error { return show.JSON(w, r) }},
-		{"report.csv", func(w io.Writer) error { return show.CSV(w, r) }},
 		{"report.html", func(w io.Writer) error { return show.Page(w, r) }},
 		{"performance_metrics.png", show.Overview(r).WritePNG},
 		{"latency.png", show.Latency(r).WritePNG},

@@ -276,7 +276,7 @@ func (s *runFlags) saveResults(r *result.Report, stderr io.Writer) error {
 			name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), i+1, ext)
 		}
 		path := filepath.Join(s.out.resultDir, name)
-		if err := writeFile(path, func(w io.Writer) error { return show.VLLMResult(w, r, step, s.render.vllm(r)) }); err != nil {
+		if err := writeFile(path, func(w io.Writer) error { return show.VLLMResult(w, r, step, s.render.metrics) }); err != nil {
 			return err
 		}
 		fmt.Fprintf(stderr, "accelbench: vLLM's result is in %s\n", path)
