@@ -64,31 +64,20 @@ func TestKilledRun(t *testing.T) {
 	if s.DatasetKnown {
 		t.Error("the data set's count of a run that was killed is said to be known")
 	}
-	want := "The run was killed or still goes on: 30 requests are known, those in flight at its end are not, so the last figures lean to the fast ones."
+	want := "The run was killed or still goes on: 30 requests are known, those in flight at its end are not."
 	if len(s.Warnings) == 0 || s.Warnings[0] != want {
 		t.Errorf("warnings %q, want first %q", s.Warnings, want)
 	}
 }
 
-// TestLostLines has a request's line and a step's line that could not be read.
-func TestLostLines(t *testing.T) {
+// TestLostLine has a request whose line could not be read.
+func TestLostLine(t *testing.T) {
 	requests := []runlog.Request{answered(0, 1, 2, 1, 2), answered(0, 1, 2, 1, 2), failed(0, 1, openai.ReasonTLS)}
 	log := newMemlog("host-a")
 	log.begin(closed(2, 3), requests[:2])
 	log.end(closed(2, 3), requests, runlog.StopRequests)
-	lost := closed(4, 3)
-	lost.Index = 1
-	log.step(lost, requests, false)
-	log.records = append(log.records[:4:4], log.records[5:]...) // without the step's line
-	r, err := reportOf(t, Options{}, log.over())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(r.Steps) != 1 || r.Damaged != 3 {
-		t.Errorf("%d steps and %d damaged lines, want 1 and 3 requests of no step", len(r.Steps), r.Damaged)
-	}
 	want := "the log of host-a holds 2 requests (2 succeeded, 0 canceled), its load generator counted 3 (2, 0)"
-	if got := r.Steps[0].Account.Mismatch; got != want {
+	if got := stepOf(t, Options{}, log).Account.Mismatch; got != want {
 		t.Errorf("mismatch %q, want %q", got, want)
 	}
 }
@@ -127,8 +116,8 @@ func TestNeverSent(t *testing.T) {
 	if diff := cmp.Diff(Figures{Distributions: Distributions{}}, s.Whole); diff != "" {
 		t.Errorf("figures (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"No request was sent: there are no figures, so see why the step stopped, and run again."}, s.Warnings); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
+	if s.NotSteady != "no request was sent" || len(s.Warnings) != 1 {
+		t.Errorf("not steady as %q, warnings %q", s.NotSteady, s.Warnings)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -33,18 +32,7 @@ func Read(opts Options, paths ...string) (*Report, error) {
 type reading struct {
 	report Report
 	files  []string
-	overs  []time.Time // the last instant known of each run
 	steps  []*stepData // in the order of their index
-}
-
-// logReading is what is read of one of them.
-type logReading struct {
-	*reading
-	run      runlog.Run
-	step     *stepData // that began last, nil before the first
-	part     *part     // of this log
-	over     time.Time // the last instant known
-	complete bool
 }
 
 // read adds a log.
@@ -54,68 +42,43 @@ func (a *reading) read(file string) error {
 		return err
 	}
 	defer in.Close()
-	l := &logReading{reading: a, run: in.Run(), over: in.Run().Started}
-	if err := a.joinable(l.run); err != nil {
+	if err := a.joinable(in.Run()); err != nil {
 		return err
 	}
-	a.report.Runs, a.files = append(a.report.Runs, l.run), append(a.files, file)
+	a.report.Runs, a.files = append(a.report.Runs, in.Run()), append(a.files, file)
+	complete := false
+	var last *part // of the step that began last
 	for err == nil {
 		var rec runlog.Record
-		if rec, err = in.Next(); err == nil {
-			err = l.take(rec)
+		rec, err = in.Next()
+		switch {
+		case rec.Step != nil:
+			last, err = a.begin(in.Run(), *rec.Step)
+		case last != nil:
+			last.take(rec)
+			complete = complete || rec.RunEnd != nil
 		}
 	}
 	if !errors.Is(err, io.EOF) {
 		return err
 	}
-	if l.step == nil {
+	if last == nil {
 		return errors.New("its run ended before the first step began")
 	}
-	a.overs = append(a.overs, l.over)
 	a.report.Damaged += in.Damaged()
-	a.report.Complete = a.report.Complete && l.complete
+	a.report.Complete = a.report.Complete && complete
 	return nil
 }
 
-// take adds a record. One whose step could not be read is left out.
-func (l *logReading) take(rec runlog.Record) (err error) {
-	of := func(step int) bool { return l.step != nil && step == l.part.step.Index }
-	switch {
-	case rec.RunEnd != nil:
-		l.complete = true
-	case rec.Step != nil:
-		l.step, l.part, err = l.begin(l.run, *rec.Step)
-	case rec.Request != nil && !of(rec.Request.Step):
-		l.report.Damaged++
-	case rec.Request != nil:
-		l.step.request(l.part, rec.Request)
-		if over := rec.Request.Trace.Started.Add(rec.Request.Trace.End); over.After(l.over) {
-			l.over = over
-		}
-	case rec.Sample != nil && of(rec.Sample.Step):
-		l.step.sample(l.part, rec.Sample)
-	case rec.StepEnd != nil && of(rec.StepEnd.Step):
-		l.part.end = rec.StepEnd
-	}
-	return err
-}
-
 // begin begins a step of a log.
-func (a *reading) begin(run runlog.Run, s runlog.Step) (*stepData, *part, error) {
+func (a *reading) begin(run runlog.Run, s runlog.Step) (*part, error) {
 	i, found := slices.BinarySearchFunc(a.steps, s.Index, func(d *stepData, index int) int { return d.step.Index - index })
 	if !found {
 		a.steps = slices.Insert(a.steps, i, newStepData())
+	} else if first := a.steps[i].parts[0].step; first.Name() != s.Name() {
+		return nil, fmt.Errorf("step %d is %s, and %s in %s: %s", s.Index, s.Name(), first.Name(), a.files[0], advice)
 	}
-	d := a.steps[i]
-	if found && !sameLevel(d.parts[0].step, s) {
-		return nil, nil, fmt.Errorf("step %d is %s, and %s in %s: %s", s.Index, s.Name(), d.parts[0].step.Name(), a.files[0], advice)
-	}
-	return d, d.begin(run, s), nil
-}
-
-func sameLevel(a, b runlog.Step) bool {
-	return a.Arrival == b.Arrival && a.Concurrency == b.Concurrency && a.MaxConcurrency == b.MaxConcurrency &&
-		a.Rate == b.Rate && a.Burstiness == b.Burstiness && a.Repeat == b.Repeat
+	return a.steps[i].begin(run, s), nil
 }
 
 // advice ends the errors of logs that are not one load.
@@ -135,25 +98,9 @@ func (a *reading) joinable(run runlog.Run) error {
 	return nil
 }
 
-// together fails when a run began after another was over.
-func (a *reading) together() error {
-	for i, over := range a.overs {
-		for k, run := range a.report.Runs {
-			if run.Started.After(over) {
-				return fmt.Errorf("%s and %s are not one load: one was over at %s, the other began at %s: %s",
-					a.files[i], a.files[k], over.UTC().Format(time.RFC3339), run.Started.UTC().Format(time.RFC3339), advice)
-			}
-		}
-	}
-	return nil
-}
-
 // end makes the report of all that was read.
 func (a *reading) end(opts Options) (*Report, error) {
 	r := &a.report
-	if err := a.together(); err != nil {
-		return nil, err
-	}
 	opts, err := opts.settled(r.Runs)
 	if err != nil {
 		return nil, err

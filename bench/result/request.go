@@ -13,7 +13,7 @@ import (
 // none is a duration that a request does not have.
 const none = -1
 
-// usualGapBytes is how many a gap of milliseconds takes.
+// usualGapBytes is how many a gap of some milliseconds takes.
 const usualGapBytes = 4
 
 // request is what figures need of one request that was sent. Instants are nanoseconds
@@ -27,9 +27,8 @@ type request struct {
 	prompt, output                      int   // tokens; 0 where nothing tells
 	failure                             openai.Reason
 	chunks                              int
-	// gaps are the times before each chunk of text, as varints of what is more than the one
-	// before: a long run has many millions of them. tokens are what each brought, nil where
-	// nothing tells.
+	// gaps are the times before each chunk of text, as varints: a long run has many millions
+	// of them. tokens are what each brought, nil where nothing tells.
 	gaps, tokens []byte
 }
 
@@ -54,13 +53,12 @@ func newRequest(r *runlog.Request) request {
 }
 
 func (q *request) addChunks(chunks []openai.Chunk) {
-	var before, last time.Duration // the chunk before, and its gap
+	var before time.Duration
 	told := false
-	numbers := make([]byte, 0, (len(chunks)+1)*usualGapBytes)
+	numbers := make([]byte, 0, len(chunks)*usualGapBytes)
 	for _, c := range chunks {
-		gap := c.At - before
-		numbers = binary.AppendVarint(numbers, int64(gap-last))
-		before, last = c.At, gap
+		numbers = binary.AppendVarint(numbers, int64(c.At-before))
+		before = c.At
 		told = told || c.Tokens != 0
 	}
 	q.gaps = bytes.Clone(numbers)
@@ -70,11 +68,10 @@ func (q *request) addChunks(chunks []openai.Chunk) {
 	if !told {
 		return
 	}
-	numbers = numbers[:0]
+	q.tokens = make([]byte, 0, len(chunks))
 	for _, c := range chunks {
-		numbers = binary.AppendVarint(numbers, int64(c.Tokens))
+		q.tokens = binary.AppendVarint(q.tokens, int64(c.Tokens))
 	}
-	q.tokens = bytes.Clone(numbers)
 }
 
 func orNone(d time.Duration, ok bool) int64 {
@@ -88,17 +85,12 @@ func orNone(d time.Duration, ok bool) int64 {
 // tokens that it brought, 0 where nothing tells.
 func (q *request) chunkGaps() iter.Seq2[int64, int64] {
 	return func(yield func(gap, tokens int64) bool) {
-		gaps, tokens := q.gaps, q.tokens
-		gap := int64(0)
-		for len(gaps) > 0 {
-			more, n := binary.Varint(gaps)
+		tokens := q.tokens
+		for gaps := q.gaps; len(gaps) > 0; {
+			gap, n := binary.Varint(gaps)
 			gaps = gaps[n:]
-			gap += more
-			count := int64(0)
-			if len(tokens) > 0 {
-				count, n = binary.Varint(tokens)
-				tokens = tokens[n:]
-			}
+			count, n := binary.Varint(tokens) // 0 of nothing
+			tokens = tokens[n:]
 			if !yield(gap, count) {
 				return
 			}
@@ -127,9 +119,6 @@ func reasonOf(t *openai.Trace) openai.Reason {
 	}
 	return t.Failure.Reason
 }
-
-// wasSent reports whether r has instants.
-func wasSent(r *runlog.Request) bool { return !r.Never && !r.Trace.Started.IsZero() }
 
 // madeConnection reports whether the request had to make its own connection, and got it.
 func madeConnection(t *openai.Trace) bool { return !t.Reused && t.Phases.Connect > 0 }

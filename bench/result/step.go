@@ -24,22 +24,22 @@ type StepLog struct {
 // NewStep makes the figures of a step from the logs of all load generators that took
 // part in it. There are no percentiles where one is not above 0 and below 100.
 func NewStep(opts Options, logs ...StepLog) Step {
-	d := newStepData()
-	runs := make([]runlog.Run, len(logs))
-	for i := range logs {
-		l := &logs[i]
-		runs[i] = l.Run
-		p := d.begin(l.Run, l.Step)
-		for k := range l.Requests {
-			d.request(p, &l.Requests[k])
-		}
-		for k := range l.Samples {
-			d.sample(p, &l.Samples[k])
-		}
-		p.end = l.End
-	}
 	if len(logs) == 0 {
 		return Step{}
+	}
+	d := newStepData()
+	var runs []runlog.Run
+	for i := range logs {
+		l := &logs[i]
+		runs = append(runs, l.Run)
+		p := d.begin(l.Run, l.Step)
+		for k := range l.Requests {
+			p.request(&l.Requests[k])
+		}
+		for k := range l.Samples {
+			p.sample(&l.Samples[k])
+		}
+		p.end = l.End
 	}
 	opts, err := opts.settled(runs)
 	if err != nil {
@@ -52,6 +52,7 @@ func NewStep(opts Options, logs ...StepLog) Step {
 
 // part is what one load generator logged of a step.
 type part struct {
+	of           *stepData
 	run          runlog.Run
 	step         runlog.Step
 	account      Account
@@ -71,7 +72,9 @@ type stepData struct {
 	// of them arrived.
 	arrived, over int
 	checks        checker
-	failures      failures
+	failedAs      map[openai.Reason]string // see [Step.FailedAs]
+	silent        int                      // see [Step.Silent]
+	local         int                      // failures for want of this machine's own files or ports
 	// What more than one sampled is taken from the first that did: they looked at the
 	// same cards and the same server.
 	cards      *cards
@@ -81,12 +84,12 @@ type stepData struct {
 }
 
 func newStepData() *stepData {
-	return &stepData{checks: newChecker(), cards: newCards(), failures: failures{saying: map[openai.Reason]string{}}}
+	return &stepData{checks: newChecker(), cards: newCards(), failedAs: map[openai.Reason]string{}}
 }
 
 // begin adds a load generator.
 func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
-	p := &part{run: run, step: s}
+	p := &part{of: d, run: run, step: s}
 	d.parts = append(d.parts, p)
 	if len(d.parts) == 1 {
 		d.step, d.server = s, newServer(run)
@@ -102,15 +105,27 @@ func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
 	return p
 }
 
-func (d *stepData) request(p *part, r *runlog.Request) {
+// take adds a record.
+func (p *part) take(rec runlog.Record) {
+	switch {
+	case rec.Request != nil:
+		p.request(rec.Request)
+	case rec.Sample != nil:
+		p.sample(rec.Sample)
+	case rec.StepEnd != nil:
+		p.end = rec.StepEnd
+	}
+}
+
+func (p *part) request(r *runlog.Request) {
 	p.account.count(reasonOf(&r.Trace))
-	d.failures.add(r.Trace.Failure)
-	if !wasSent(r) {
+	p.of.failure(r.Trace.Failure)
+	if r.Never || r.Trace.Started.IsZero() {
 		return
 	}
 	q := newRequest(r)
-	d.requests = append(d.requests, q)
-	d.checks.add(r)
+	p.of.requests = append(p.of.requests, q)
+	p.of.checks.add(r)
 	if q.failure == "" && (p.firstSuccess == 0 || q.end < p.firstSuccess) {
 		p.firstSuccess = q.end
 	}
@@ -120,8 +135,25 @@ func (d *stepData) request(p *part, r *runlog.Request) {
 	p.sending = span{min(p.sending.from, q.start), max(p.sending.to, q.start)}
 }
 
-func (d *stepData) sample(p *part, s *runlog.Sample) {
-	at := s.At.UnixNano()
+// failure counts what ended a request, nil for a success.
+func (d *stepData) failure(f *openai.Failure) {
+	d.silent++
+	if f == nil || f.Reason != openai.ReasonTimeoutFirstToken && !f.Reason.Unreached() {
+		d.silent = 0
+	}
+	if f == nil || f.Reason == openai.ReasonCanceled {
+		return
+	}
+	if f.Local {
+		d.local++
+	}
+	if d.failedAs[f.Reason] == "" {
+		d.failedAs[f.Reason] = strings.TrimPrefix(strings.TrimPrefix(f.Error(), string(f.Reason)), ": ")
+	}
+}
+
+func (p *part) sample(s *runlog.Sample) {
+	d, at := p.of, s.At.UnixNano()
 	switch s.Source {
 	case runlog.SourceExporter:
 		if d.cardsFrom == nil || d.cardsFrom == p {
@@ -146,14 +178,11 @@ func (d *stepData) sample(p *part, s *runlog.Sample) {
 func (d *stepData) report(opts Options) Step {
 	slices.SortStableFunc(d.requests, func(a, b request) int { return cmp.Compare(a.start, b.start) })
 	d.curve = newCurve(d.requests)
-	s := Step{Step: d.step, Machines: len(d.parts), Stop: d.stop(), Silent: d.failures.silent, Chosen: opts.Chosen}
+	s := Step{Step: d.step, Machines: len(d.parts), Stop: d.stop(), Silent: d.silent, FailedAs: d.failedAs, Chosen: opts.Chosen}
 	for _, p := range d.parts {
 		s.Account.join(p.account)
 	}
 	s.Account.Mismatch = d.mismatch()
-	if len(d.failures.saying) > 0 {
-		s.FailedAs = d.failures.saying
-	}
 	whole, window := d.addFigures(&s, opts)
 	d.cards.report(whole, openai.TargetName(d.parts[0].run.URL), &s)
 	d.joinDatasets(&s)
@@ -201,11 +230,8 @@ func (d *stepData) stop() (stop runlog.Stop) {
 // mismatch says where the requests' lines are not what their load generator counted.
 func (d *stepData) mismatch() string {
 	for _, p := range d.parts {
-		if p.end == nil {
-			continue
-		}
 		a, e := &p.account, p.end
-		if a.Attempted != e.Attempted || a.Succeeded != e.Succeeded || a.Canceled != e.Canceled || !maps.Equal(a.Failed, e.Failed) {
+		if e != nil && (a.Attempted != e.Attempted || a.Succeeded != e.Succeeded || a.Canceled != e.Canceled || !maps.Equal(a.Failed, e.Failed)) {
 			return fmt.Sprintf("the log of %s holds %d requests (%d succeeded, %d canceled), its load generator counted %d (%d, %d)",
 				p.run.Host, a.Attempted, a.Succeeded, a.Canceled, e.Attempted, e.Succeeded, e.Canceled)
 		}
@@ -227,30 +253,6 @@ func (d *stepData) joinDatasets(s *Step) {
 		a.TooLong += b.TooLong
 		a.Skipped += b.Skipped
 		a.Estimated += b.Estimated
-	}
-}
-
-// failures are what is kept of failed requests.
-type failures struct {
-	saying map[openai.Reason]string // what the first of each reason said
-	local  int                      // for want of this machine's own means: files, ports
-	silent int                      // see [Step.Silent]
-}
-
-func (f *failures) add(failure *openai.Failure) {
-	f.silent++
-	if failure == nil || failure.Reason != openai.ReasonTimeoutFirstToken && !failure.Reason.Unreached() {
-		f.silent = 0
-	}
-	if failure == nil || failure.Reason == openai.ReasonCanceled {
-		return
-	}
-	if failure.Local {
-		f.local++
-	}
-	why := failure.Reason
-	if _, known := f.saying[why]; !known {
-		f.saying[why] = strings.TrimPrefix(strings.TrimPrefix(failure.Error(), string(why)), ": ")
 	}
 }
 

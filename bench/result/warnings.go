@@ -6,14 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // From where on the figures are in doubt.
 const (
-	maxCachedShare  = 0.01             // of the prompt tokens
 	maxCPUShare     = 0.8              // of the load generator's cores
 	fairPart        = 0.05             // of a latency, of the gap between requests, or of an objective
 	negligibleDelay = time.Millisecond // of the client's own
@@ -36,59 +34,39 @@ func (all *sentences) add(applies bool, format string, args ...any) {
 // warnings say what makes the figures of a step doubtful, the gravest first.
 func (d *stepData) warnings(s *Step, opts Options) []string {
 	var all sentences
-	if d.addLoadWarnings(&all, s); len(d.requests) > 0 {
-		d.addFigureWarnings(&all, s, opts)
-	}
+	d.addLoadWarnings(&all, s)
+	d.addFigureWarnings(&all, s, opts)
 	return all
 }
 
 // addLoadWarnings are about the load that was put on.
 func (d *stepData) addLoadWarnings(all *sentences, s *Step) {
 	a := &s.Account
-	all.add(a.Mismatch != "", "Requests are missing or counted twice: %s; figures are of those in the log.", a.Mismatch)
-	all.add(s.Stop == "", "The run was killed or still goes on: %d requests are known, those in flight at its end are not, so the last figures lean to the fast ones.", a.Attempted)
-	all.add(s.Machines > 1, "The clocks of %d load generators are joined: windows, rates and concurrency are only as good as their NTP.", s.Machines)
+	all.add(a.Mismatch != "", "Requests are missing or counted twice: %s.", a.Mismatch)
+	all.add(s.Stop == "", "The run was killed or still goes on: %d requests are known, those in flight at its end are not.", a.Attempted)
+	all.add(s.Stop.Early(), "The step was stopped after %d requests (%s): it is shorter than was asked for.", a.Attempted, s.Stop)
 	all.add(a.Failures() > 0, "%d of %d requests failed (%s): latencies are of those that did not, so read them beside this share.",
 		a.Failures(), a.Attempted-a.Canceled, a.FailureText())
-	all.add(s.Stop.Early(), "The step was stopped after %d requests (%s): it is shorter than was asked for.", a.Attempted, s.Stop)
-	if len(d.requests) == 0 {
-		all.add(true, "No request was sent: there are no figures, so see why the step stopped, and run again.")
-		return
-	}
 	all.add(s.Overloaded(), "Only %d requests were over of %d that arrived while all were sent: latencies grow for as long as the load lasts, so lower the rate.", d.over, d.arrived)
 	all.add(s.NotSteady != "" && !s.Overloaded(), "The load never was steady, as %s: all figures are of the whole step, ramp and drain included, so run a longer one.", s.NotSteady)
-	all.add(s.Short != "", "The load was less than the step is named by: %s.", s.Short)
+	all.add(s.Short != "" && s.Steady != nil, "The load was less than the step is named by: %s.", s.Short)
 	all.add(s.ClientLimit != "", "The load generator was the limit: %s. Give it more cores, or use more machines.", s.ClientLimit)
 }
 
 // addFigureWarnings are about what single figures are worth.
 func (d *stepData) addFigureWarnings(all *sentences, s *Step, opts Options) {
 	c := &s.Checks
-	chunks, late := d.firstReads(s)
-	all.add(tooLong(late, s.Whole.median(TTFT)), "The first text of %d of %d answers was read together with later chunks, %.1f at once on the mean: their TTFT is late by some %.1f ms, so use more cores or fewer streams, unless the server joins chunks.",
-		d.checks.together, d.checks.answered, chunks, 1000*late)
+	all.add(float64(d.checks.together) > maxTogether*float64(d.checks.answered),
+		"The first text of %d of %d answers was read together with later chunks, %.1f at once on the mean: their TTFT is late, so use more cores or fewer streams, unless the server joins chunks.",
+		d.checks.together, d.checks.answered, float64(d.checks.atOnce)/float64(d.checks.together))
 	others := s.othersRequests(len(d.requests))
 	all.add(others > 0 && s.Stop != "", "The server answered %.0f other requests meanwhile: the load was not only ours, so run when nobody else uses the server.", others)
 	all.add(c.TokensBy[openai.TokensChunks] > 0, "The server told no usage for %d of %d answers, whose tokens are counted as one a chunk: tokens a second and TPOT are off where a chunk has more.",
 		c.TokensBy[openai.TokensChunks], s.Account.Succeeded)
 	all.add(c.Tokens.WithoutChunk() > maxChunkless, "%.1f %% of the output tokens have no chunk of text of their own, as they have no text or came together: ITL is the gap between chunks, so read TPOT or ITL a token for the time of a token.",
 		100*c.Tokens.WithoutChunk())
-	all.add(c.Tokens.Unreadable > 0, "%d answers have no text, though %d tokens were counted for them: they are successes without latencies, so see what the model writes.",
-		c.Tokens.Unreadable, c.Tokens.UnreadableTokens)
-	all.add(c.CacheKnown && c.CacheHitRatio() >= maxCachedShare && !d.wantsCacheHits(),
-		"%.1f %% of the prompt tokens came from the server's prefix cache: TTFT and throughput are better than for new prompts.", 100*c.CacheHitRatio())
 	p, least, n := s.doubtfulPercentile(opts)
 	all.add(p > 0, "p%g takes %d requests and there are %d: run more, or do not quote it.", p, least, n)
-}
-
-// firstReads are how many chunks were read at once where the first text was, on the mean,
-// and by how many seconds it is late then; 0 where few answers had it so.
-func (d *stepData) firstReads(s *Step) (chunks, late float64) {
-	if float64(d.checks.together) <= maxTogether*float64(d.checks.answered) {
-		return 0, 0
-	}
-	chunks = float64(d.checks.atOnce) / float64(d.checks.together)
-	return chunks, (chunks - 1) * s.Whole.median(TPOT)
 }
 
 // othersRequests are those that the server answered beside ours, 0 where it does not tell
@@ -125,15 +103,6 @@ func (s *Step) doubtfulPercentile(opts Options) (p float64, least, n int64) {
 	return 0, 0, 0
 }
 
-// wantsCacheHits reports whether hits in the server's prefix cache are what the
-// data set is for.
-func (d *stepData) wantsCacheHits() bool {
-	return slices.ContainsFunc(d.parts, func(p *part) bool {
-		kind, _ := dataset.ParseKind(p.run.Dataset)
-		return p.run.ReusePrompts || kind == dataset.Prefix || kind == dataset.Replay
-	})
-}
-
 // clientLimit says how the load generator was what limited a step, in a clause; empty where
 // it was not. A delay in reading counts where it is in the latencies, and where it is so
 // long at the ends of answers that users come back late and the load is lower; one in
@@ -149,8 +118,8 @@ func (d *stepData) clientLimit(s *Step) string {
 	back := d.checks.lastLags.Seconds() / float64(max(1, d.checks.answers))
 	late := s.Whole.Of(Lateness).Mean
 	switch {
-	case d.failures.local > 0:
-		return fmt.Sprintf("%d requests failed as it had no more files or ports for connections", d.failures.local)
+	case d.local > 0:
+		return fmt.Sprintf("%d requests failed as it had no more files or ports for connections", d.local)
 	case own && tooLong(lag, s.Whole.median(ITL)):
 		return fmt.Sprintf("it read what had arrived %.1f ms late (p99), and took its own time for that of the arrival", 1000*lag)
 	case tooLong(back, s.Whole.median(E2E)):
@@ -180,10 +149,7 @@ func shortestObjective(all []Held) float64 {
 // short says by how much the load was less than the step is named by, in a clause; empty
 // where it was not. A rate is held against when the requests arrived.
 func (d *stepData) short(s *Step) string {
-	if level := s.Level(); level > 0 {
-		if s.Checks.Achieved >= minLoadShare*float64(level) {
-			return ""
-		}
+	if level := s.Level(); level > 0 && s.Checks.Achieved < minLoadShare*float64(level) {
 		return fmt.Sprintf("%.1f of %d requests were in flight on the mean", s.Checks.Achieved, level)
 	}
 	if s.Checks.ConfiguredRate == 0 || s.Overloaded() || len(d.requests) == 0 {
