@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -103,6 +104,9 @@ func (e *endpointFlags) http() (config.HTTPClientConfig, error) {
 	return c, e.addHeaders(&c)
 }
 
+// quotedValue is a value that the YAML library repeats in an error: it may be a secret.
+var quotedValue = regexp.MustCompile("`.*`")
+
 // loadHTTP reads Prometheus' HTTP client configuration, the usual one where there is no file.
 func loadHTTP(flag, path string) (config.HTTPClientConfig, error) {
 	if path == "" {
@@ -115,7 +119,7 @@ func loadHTTP(flag, path string) (config.HTTPClientConfig, error) {
 	c, err := config.LoadHTTPConfig(string(text))
 	if err != nil {
 		inOneLine := strings.Join(strings.Fields(err.Error()), " ")
-		return config.HTTPClientConfig{}, fmt.Errorf("reading %s %s: %s", flag, path, inOneLine)
+		return config.HTTPClientConfig{}, fmt.Errorf("reading %s %s: %s", flag, path, quotedValue.ReplaceAllString(inOneLine, "a value"))
 	}
 	c.SetDirectory(filepath.Dir(path))
 	return *c, nil
