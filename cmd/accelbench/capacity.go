@@ -134,8 +134,8 @@ func (s *capacityFlags) logged() *runlog.Capacity {
 	return c
 }
 
-// errEnded is that a step says that there is to be no other.
-var errEnded = errors.New("the server did not answer any more, so the search was stopped")
+// errGone is that a step says that there is to be no other.
+var errGone = errors.New("the server did not answer any more, so the search was stopped")
 
 // search runs the levels and reports.
 func (s *capacityFlags) search(ctx context.Context, in *invocation, stdout, stderr io.Writer) (int, error) {
@@ -157,19 +157,25 @@ func (s *capacityFlags) search(ctx context.Context, in *invocation, stdout, stde
 			cfg.Run.Percentiles = append(cfg.Run.Percentiles, l.Percentile)
 		}
 	}
-	watchers, stop, err := s.watchers(ctx, stderr)
-	if err != nil {
-		return exitNothing, err
-	}
-	defer stop()
 	q := &search{flags: s, options: options, most: cfg.Steps[0], stderr: stderr}
 	cfg.Steps = nil
-	ended, err := q.run(ctx, cfg, watchers)
-	tell(stderr, ended.Notes)
-	if ended.Attempted == 0 {
-		return exitNothing, cmp.Or(err, errors.New("no request was sent"))
+	value := 0.0
+	report := func(folder string) error {
+		return s.report(folder, options, stdout, stderr, func(r *result.Report, _ io.Writer) error {
+			value = r.Capacity.Value
+			return nil
+		})
 	}
-	return s.report(ended, err, options, stdout, stderr)
+	code, err := s.putLoad(ctx, stderr, func(w ...load.Watcher) (load.Result, error) { return q.run(ctx, cfg, w) }, report)
+	switch {
+	case code != exitMeasured:
+		return code, err
+	case q.gone:
+		return exitFailures, errGone
+	case value == 0:
+		return exitNothing, nil
+	}
+	return exitMeasured, nil
 }
 
 // search runs the levels of a search.
@@ -180,15 +186,19 @@ type search struct {
 	most    runlog.Step // the greatest load
 	stderr  io.Writer
 	steps   []result.Step // that were run
+	gone    bool          // the server did not answer any more
 }
 
-// run searches, and returns how the run ended and why before the search was done.
+// run searches, and returns how the run ended.
 func (q *search) run(ctx context.Context, cfg load.Config, watchers []load.Watcher) (load.Result, error) {
 	var err error
 	if q.session, err = load.Open(ctx, cfg, watchers...); err != nil {
 		return load.Result{}, err
 	}
 	_, err = capacity.Search(ctx, result.NewRange(cfg.Run.Capacity), q.measure)
+	if q.gone = errors.Is(err, errGone); q.gone {
+		err = nil
+	}
 	ended, closing := q.session.Close()
 	return ended, cmp.Or(err, closing)
 }
@@ -202,7 +212,7 @@ func (q *search) measure(ctx context.Context, level float64) (capacity.Verdict, 
 	step := result.NewStep(q.options, result.StepLog(*records))
 	q.steps = append(q.steps, step)
 	if step.EndsSearch() {
-		return capacity.Void, errEnded
+		return capacity.Void, errGone
 	}
 	verdict, why := step.Verdict()
 	if !q.flags.out.quiet {
@@ -240,32 +250,6 @@ func (q *search) step(level float64) runlog.Step {
 		s.Requests = int(math.Ceil(least))
 	}
 	return s
-}
-
-// report reports on what was measured, and returns the exit code. err is why the search
-// ended before it was done.
-func (s *capacityFlags) report(ended load.Result, err error, options result.Options, stdout, stderr io.Writer) (int, error) {
-	r, reportErr := result.Read(options, ended.Folder)
-	if reportErr == nil {
-		reportErr = writeReport(ended.Folder, r, stderr)
-	}
-	if reportErr == nil {
-		reportErr = s.render.print(stdout, r)
-	}
-	code, codeErr := exitCode(ended)
-	switch {
-	case reportErr != nil:
-		return exitNothing, fmt.Errorf("reporting (the traces are kept in %s): %w", ended.Folder, reportErr)
-	case code == exitInterrupted || ended.Succeeded == 0:
-		return code, codeErr
-	case errors.Is(err, errEnded):
-		return exitFailures, err
-	case err != nil:
-		return exitNothing, err
-	case r.Capacity.Value == 0:
-		return exitNothing, nil
-	}
-	return exitMeasured, nil
 }
 
 // parseRange reads 1..256 or 0.5..20.

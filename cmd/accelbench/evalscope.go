@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
@@ -38,7 +39,8 @@ func registerEvalscope(app *kingpin.Application, in *invocation, commands map[st
 		if err != nil {
 			return exitNothing, err
 		}
-		return s.putLoad(ctx, cfg, stderr, func(folder string) error {
+		run := func(w ...load.Watcher) (load.Result, error) { return load.Run(ctx, cfg, w...) }
+		return s.putLoad(ctx, stderr, run, func(folder string) error {
 			return s.report(folder, options, stdout, stderr, saveEvalscope)
 		})
 	}

@@ -54,7 +54,8 @@ func registerRun(app *kingpin.Application, in *invocation, commands map[string]c
 		tell(stderr, notes)
 		inHead(&cfg.Run, options)
 		sleepUntil(ctx, s.load.start, stderr)
-		return s.putLoad(ctx, cfg, stderr, func(folder string) error {
+		run := func(w ...load.Watcher) (load.Result, error) { return load.Run(ctx, cfg, w...) }
+		return s.putLoad(ctx, stderr, run, func(folder string) error {
 			return s.report(folder, options, stdout, stderr, s.saveResults)
 		})
 	}
@@ -173,15 +174,15 @@ func sleepUntil(ctx context.Context, start time.Time, stderr io.Writer) {
 	}
 }
 
-// putLoad puts the load on, and has report make a report of the run's folder where a
+// putLoad has run put the load on, and report make a report of the run's folder where a
 // request was sent.
-func (s *runFlags) putLoad(ctx context.Context, cfg load.Config, stderr io.Writer, report func(folder string) error) (int, error) {
+func (s *runFlags) putLoad(ctx context.Context, stderr io.Writer, run func(...load.Watcher) (load.Result, error), report func(folder string) error) (int, error) {
 	watchers, stop, err := s.watchers(ctx, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
 	defer stop() // last: it may wait for a scrape
-	result, err := load.Run(ctx, cfg, watchers...)
+	result, err := run(watchers...)
 	tell(stderr, result.Notes)
 	if result.Attempted == 0 {
 		return exitNothing, cmp.Or(err, errors.New("no request was sent"))
