@@ -131,22 +131,22 @@ func secrets(argv []string) []string {
 	return all
 }
 
-// Turn is one start of one side.
-type Turn struct {
+// turn is one start of one side.
+type turn struct {
 	Side   int // index, from 0
 	Repeat int // from 0
 }
 
-// Turns interleaves sides over repeats, every other repeat in reverse (A B B A A
+// newTurns interleaves sides over repeats, every other repeat in reverse (A B B A A
 // B …), so that a machine that slowly warms up or fills up is no side's fault.
-func Turns(sides, repeats int) []Turn {
-	var turns []Turn
+func newTurns(sides, repeats int) []turn {
+	var turns []turn
 	for repeat := range repeats {
 		for i := range sides {
 			if repeat%2 == 1 {
 				i = sides - 1 - i
 			}
-			turns = append(turns, Turn{Side: i, Repeat: repeat})
+			turns = append(turns, turn{Side: i, Repeat: repeat})
 		}
 	}
 	return turns

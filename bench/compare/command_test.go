@@ -72,8 +72,8 @@ func TestStringHidesSecrets(t *testing.T) {
 }
 
 func TestTurnsInterleave(t *testing.T) {
-	got := Turns(3, 3)
-	want := []Turn{{0, 0}, {1, 0}, {2, 0}, {2, 1}, {1, 1}, {0, 1}, {0, 2}, {1, 2}, {2, 2}}
+	got := newTurns(3, 3)
+	want := []turn{{0, 0}, {1, 0}, {2, 0}, {2, 1}, {1, 1}, {0, 1}, {0, 2}, {1, 2}, {2, 2}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("turns (-want +got):\n%s", diff)
 	}

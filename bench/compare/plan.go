@@ -74,7 +74,7 @@ func (p *Plan) Run(ctx, kill context.Context) ([]NotStarted, error) {
 		return nil, err
 	}
 	defer client.CloseIdleConnections()
-	turns := Turns(len(p.Sides), p.Repeats)
+	turns := newTurns(len(p.Sides), p.Repeats)
 	r := &runner{plan: p, client: client, kill: kill, subreaper: process.NewSubreaper()}
 	began := time.Now()
 	givenUp := map[int]bool{}
@@ -125,12 +125,12 @@ func (r *runner) turn(ctx context.Context, one Command, repeat int) (goOn bool, 
 		return false, fmt.Errorf("making its folder: %w", err)
 	}
 	answered := r.answers(ctx)
-	started, err := Start(r.kill, r.subreaper, one, folder+".log")
+	started, err := startServer(r.kill, r.subreaper, one, folder+".log")
 	if err != nil {
 		return false, &notStartedError{reason: err.Error()}
 	}
 	defer func() {
-		if stopped := started.Stop(stopGrace); stopped != nil {
+		if stopped := started.stop(stopGrace); stopped != nil {
 			goOn, err = false, stopped // it is in the way of the other sides too
 		}
 	}()
@@ -144,7 +144,7 @@ func (r *runner) turn(ctx context.Context, one Command, repeat int) (goOn bool, 
 // await returns when the endpoint lists its models, and does so because of the
 // command: what answered before must have gone first, or the command have ended
 // well, as one that switches a server does.
-func (r *runner) await(ctx context.Context, started *Process, answered bool) error {
+func (r *runner) await(ctx context.Context, started *server, answered bool) error {
 	began := time.Now()
 	for {
 		answers := r.answers(ctx)

@@ -22,19 +22,19 @@ const (
 	tailLines = 8
 )
 
-// Process is a side's command while it runs, with everything that it starts in turn. It
+// server is a side's command while it runs, with everything that it starts in turn. It
 // must be stopped, also when it has ended by itself.
-type Process struct {
+type server struct {
 	side    Command
 	log     string // path
 	child   *process.Child
 	release func() bool
 }
 
-// Start runs the command of s as [process.Subreaper.Start] does, and writes what it
+// startServer runs the command of s as [process.Subreaper.Start] does, and writes what it
 // prints to logFile, which only the user may read: a server's log may hold keys. When
-// ctx ends, all that the command started is killed; to end it in order, call Stop.
-func Start(ctx context.Context, subreaper *process.Subreaper, s Command, logFile string) (*Process, error) {
+// ctx ends, all that the command started is killed; to end it in order, call stop.
+func startServer(ctx context.Context, subreaper *process.Subreaper, s Command, logFile string) (*server, error) {
 	path, err := process.LookPath(s.Argv[0])
 	if err != nil {
 		return nil, fmt.Errorf("looking up %s: %w", s.Argv[0], err)
@@ -44,7 +44,7 @@ func Start(ctx context.Context, subreaper *process.Subreaper, s Command, logFile
 		return nil, fmt.Errorf("opening its log: %w", err)
 	}
 	defer log.Close()
-	p := &Process{side: s, log: logFile}
+	p := &server{side: s, log: logFile}
 	p.child, err = subreaper.Start(process.Command{Path: path, Argv: s.Argv, Stdout: log, Stderr: log})
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func Start(ctx context.Context, subreaper *process.Subreaper, s Command, logFile
 // running reports whether the command itself lives. What it started may live on: a
 // command that only switches something, or starts a server in the background, ends at
 // once and well.
-func (p *Process) running() bool {
+func (p *server) running() bool {
 	select {
 	case <-p.child.Exited():
 		return false
@@ -67,7 +67,7 @@ func (p *Process) running() bool {
 
 // failure is how the command ended, empty while it runs, when it ended with status 0 and
 // when it was made to end.
-func (p *Process) failure() string {
+func (p *server) failure() string {
 	if p.running() || p.child.Signaled() || p.child.State().Success() {
 		return ""
 	}
@@ -75,7 +75,7 @@ func (p *Process) failure() string {
 }
 
 // printed is the end of the command's log, each line cut and without secrets.
-func (p *Process) printed() string {
+func (p *server) printed() string {
 	text, err := readTail(p.log)
 	if err != nil {
 		return err.Error()
@@ -107,10 +107,10 @@ func readTail(path string) (string, error) {
 	return string(text), err
 }
 
-// Stop ends the command and all that it started: SIGTERM, and SIGKILL to what is
+// stop ends the command and all that it started: SIGTERM, and SIGKILL to what is
 // left after grace. It returns when nothing of it lives any more, or an error
 // when something does 10 s after SIGKILL.
-func (p *Process) Stop(grace time.Duration) error {
+func (p *server) stop(grace time.Duration) error {
 	p.release()
 	p.child.Signal(syscall.SIGTERM)
 	if p.goneWithin(grace, 0) {
@@ -124,7 +124,7 @@ func (p *Process) Stop(grace time.Duration) error {
 }
 
 // goneWithin sends sig to what the command left behind each time that it looks; 0 is none.
-func (p *Process) goneWithin(d time.Duration, sig syscall.Signal) bool {
+func (p *server) goneWithin(d time.Duration, sig syscall.Signal) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	return p.child.Gone(ctx, sig)

@@ -96,15 +96,15 @@ func waitFor(path string) (pid int) {
 	return 0
 }
 
-func start(t *testing.T, args ...string) (*Process, string) {
+func start(t *testing.T, args ...string) (*server, string) {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "server.log")
-	p, err := Start(t.Context(), process.NewSubreaper(), Command{Name: "a", Argv: program(args...)}, log)
+	p, err := startServer(t.Context(), process.NewSubreaper(), Command{Name: "a", Argv: program(args...)}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := p.Stop(0); err != nil {
+		if err := p.stop(0); err != nil {
 			t.Error(err)
 		}
 	})
@@ -122,7 +122,7 @@ func TestStopLetsAServerShutDown(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	p, log := start(t, "serve", file)
 	pid := waitFor(file)
-	if err := p.Stop(20 * time.Second); err != nil {
+	if err := p.stop(20 * time.Second); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(log)
@@ -142,7 +142,7 @@ func TestStopLeavesNoWorker(t *testing.T) {
 	files := []string{filepath.Join(dir, "group"), filepath.Join(dir, "session"), filepath.Join(dir, "leader")}
 	p, _ := start(t, slices.Concat([]string{"workers"}, files)...)
 	waitFor(files[2])
-	if err := p.Stop(50 * time.Millisecond); err != nil {
+	if err := p.stop(50 * time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range files {

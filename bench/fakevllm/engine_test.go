@@ -3,12 +3,38 @@ package fakevllm
 import (
 	"context"
 	"math"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	dto "github.com/prometheus/client_model/go"
 )
+
+// startEngine runs an engine until the test's end.
+func startEngine(t *testing.T, cfg Config) *engine {
+	t.Helper()
+	e := newEngine(cfg.withDefaults())
+	ctx, cancel := context.WithCancel(context.Background())
+	go e.run(ctx)
+	t.Cleanup(func() {
+		cancel()
+		<-e.stopped
+	})
+	return e
+}
+
+// submitNew hands the engine a sequence of its own.
+func submitNew(e *engine, prompt, limit int) *sequence {
+	q := newSequence(prompt, limit, finishLength)
+	e.submit(q)
+	return q
+}
+
+// await waits for a sequence's last token.
+func await(q *sequence) {
+	for int(q.made.Load()) < q.limit {
+		<-q.wake
+	}
+}
 
 // figures are what a load generator would print of a closed loop.
 type figures struct {
@@ -16,82 +42,40 @@ type figures struct {
 	latency, inBatch                   float64 // mean seconds
 }
 
-// closedLoop lets n users ask one request after another, and takes the engine's own
-// histograms of a span of virtual time after a warm-up of a quarter of it.
-func closedLoop(t *testing.T, cfg Config, n int, span time.Duration) (f figures) {
+// closedLoop lets n users ask one request after another for a span of virtual time, after a
+// warm-up of a quarter of it.
+func closedLoop(t *testing.T, n int, span time.Duration) (f figures) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		e := startEngine(t, cfg)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
+		e := startEngine(t, Config{})
+		asking, stop := context.WithCancel(t.Context())
+		defer stop()
+		var users sync.WaitGroup
 		for range n {
-			go func() {
-				for ctx.Err() == nil {
-					length, _ := e.natural()
-					q := newSequence(backgroundPrompt, length, finishStop)
-					if e.submit(q) != nil {
-						return
-					}
-					select {
-					case <-q.done:
-					case <-ctx.Done():
-						e.cancel(q)
-					}
+			users.Go(func() {
+				for asking.Err() == nil {
+					await(submitNew(e, backgroundPrompt, e.naturalLength()))
 				}
-			}()
+			})
 		}
 		time.Sleep(span / 4)
-		before := histogramsOf(t, e)
+		latency, requests := sumAndCount(t, e, "vllm:e2e_request_latency_seconds")
+		queued, _ := sumAndCount(t, e, "vllm:request_queue_time_seconds")
+		tokens := total(t, e, "vllm:generation_tokens_total")
 		time.Sleep(span)
-		after := histogramsOf(t, e)
-		latency, tokens := "vllm:e2e_request_latency_seconds", "vllm:request_generation_tokens"
+		latencyAfter, requestsAfter := sumAndCount(t, e, "vllm:e2e_request_latency_seconds")
+		queuedAfter, _ := sumAndCount(t, e, "vllm:request_queue_time_seconds")
+		answered := float64(requestsAfter - requests)
 		f = figures{
-			requestsPerSecond: float64(after[latency].GetSampleCount()-before[latency].GetSampleCount()) / span.Seconds(),
-			tokensPerSecond:   (after[tokens].GetSampleSum() - before[tokens].GetSampleSum()) / span.Seconds(),
-			latency:           meanBetween(before, after, latency),
-			inBatch:           meanBetween(before, after, "vllm:request_inference_time_seconds"),
+			requestsPerSecond: answered / span.Seconds(),
+			tokensPerSecond:   (total(t, e, "vllm:generation_tokens_total") - tokens) / span.Seconds(),
+			latency:           (latencyAfter - latency) / answered,
+			inBatch:           (latencyAfter - latency - (queuedAfter - queued)) / answered,
 		}
+		stop()
+		users.Wait()
 	})
 	return f
-}
-
-// startEngine runs an engine until the test's end.
-func startEngine(t *testing.T, cfg Config) *engine {
-	t.Helper()
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	over := make(chan error, 1)
-	go func() { over <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-over; err != nil {
-			t.Error(err)
-		}
-	})
-	return s.engine
-}
-
-func histogramsOf(t *testing.T, e *engine) map[string]*dto.Histogram {
-	t.Helper()
-	families, err := e.met.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]*dto.Histogram{}
-	for _, f := range families {
-		if h := f.GetMetric()[0].GetHistogram(); h != nil {
-			out[f.GetName()] = h
-		}
-	}
-	return out
-}
-
-func meanBetween(before, after map[string]*dto.Histogram, name string) float64 {
-	return (after[name].GetSampleSum() - before[name].GetSampleSum()) /
-		float64(after[name].GetSampleCount()-before[name].GetSampleCount())
 }
 
 // TestDefaultsReproduceTheMeasurements holds the default model to what the users
@@ -102,7 +86,7 @@ func TestDefaultsReproduceTheMeasurements(t *testing.T) {
 		users                     int
 		requests, seconds, tokens float64 // measured
 	}{{8, 0.37, 20.94, 109.62}, {150, 1.48, 70.76, 393.34}} {
-		f := closedLoop(t, Config{}, row.users, 10*time.Minute) // of virtual time
+		f := closedLoop(t, row.users, 10*time.Minute) // of virtual time
 		for name, c := range map[string][2]float64{
 			"requests per second":  {f.requestsPerSecond, row.requests},
 			"tokens per second":    {f.tokensPerSecond, row.tokens},
@@ -115,20 +99,10 @@ func TestDefaultsReproduceTheMeasurements(t *testing.T) {
 	}
 	// By the users really alive. The measured points scatter around a line; 64 users is the farthest.
 	for users, seconds := range map[int]float64{31: 35.16, 60: 55.09, 85: 61.88, 97: 67.18, 105: 70.76, 108: 73.50} {
-		if f := closedLoop(t, Config{}, users, 10*time.Minute); math.Abs(f.latency/seconds-1) > 0.13 {
+		if f := closedLoop(t, users, 10*time.Minute); math.Abs(f.latency/seconds-1) > 0.13 {
 			t.Errorf("%d users alive: latency %.1f s, measured %.1f s", users, f.latency, seconds)
 		}
 	}
-}
-
-// submitNew hands the engine a sequence of its own.
-func submitNew(t *testing.T, e *engine, prompt, limit int) *sequence {
-	t.Helper()
-	q := newSequence(prompt, limit, finishLength)
-	if err := e.submit(q); err != nil {
-		t.Fatal(err)
-	}
-	return q
 }
 
 // plain is an engine whose step is 10 ms + 1 ms per request, and 1 ms per prompt token.
@@ -138,27 +112,28 @@ func plain() Config {
 
 func TestStepTimes(t *testing.T) {
 	for name, tc := range map[string]struct {
-		change      func(*Config)
+		change      func(*Server)
 		first, last time.Duration // of 2 requests with 5 prompt tokens and 3 output tokens
 	}{
-		"plain":       {func(*Config) {}, 22 * time.Millisecond, 46 * time.Millisecond},
-		"speed 10":    {func(c *Config) { c.Speed = 10 }, 2200 * time.Microsecond, 4600 * time.Microsecond},
-		"slow server": {func(c *Config) { c.Fault = FaultSlow }, 440 * time.Millisecond, 920 * time.Millisecond},
+		"plain":              {func(*Server) {}, 22 * time.Millisecond, 46 * time.Millisecond},
+		"speed 10":           {func(s *Server) { s.engine.cfg.Speed = 10 }, 2200 * time.Microsecond, 4600 * time.Microsecond},
+		"slow server":        {func(s *Server) { s.SetFault(FaultSlow) }, 440 * time.Millisecond, 920 * time.Millisecond},
+		"far from its cards": {func(s *Server) { s.SetPenalty(1.5) }, 33 * time.Millisecond, 69 * time.Millisecond},
+		"moved back":         {func(s *Server) { s.SetPenalty(1.5); s.SetPenalty(1) }, 22 * time.Millisecond, 46 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				cfg := plain()
-				tc.change(&cfg)
-				s, err := New(cfg)
+				s, err := New(plain())
 				if err != nil {
 					t.Fatal(err)
 				}
+				tc.change(s)
 				start := time.Now()
-				both := []*sequence{submitNew(t, s.engine, 5, 3), submitNew(t, s.engine, 5, 3)}
+				both := []*sequence{submitNew(s.engine, 5, 3), submitNew(s.engine, 5, 3)}
 				ctx, cancel := context.WithCancel(t.Context())
-				go func() { _ = s.Run(ctx) }()
+				go s.Run(ctx)
 				for _, q := range both {
-					<-q.done
+					await(q)
 					if first, last := q.first.Sub(start), q.last.Sub(start); first != tc.first || last != tc.last {
 						t.Errorf("first token after %v, want %v, last after %v, want %v", first, tc.first, last, tc.last)
 					}
@@ -174,50 +149,29 @@ func TestQueueAboveTheBatch(t *testing.T) {
 		cfg := plain()
 		cfg.MaxNumSeqs = 2
 		e := startEngine(t, cfg)
-		long := submitNew(t, e, 1, 50)
-		short := submitNew(t, e, 1, 3)
-		third := submitNew(t, e, 1, 1)
-		fourth := submitNew(t, e, 1, 1)
+		long := submitNew(e, 1, 50)
+		short := submitNew(e, 1, 3)
+		third := submitNew(e, 1, 1)
+		fourth := submitNew(e, 1, 1)
 		time.Sleep(time.Millisecond)
 		load := e.load()
 		if load.Running != 2 || load.Waiting != 2 {
 			t.Errorf("load with 4 requests and 2 places: %+v", load)
 		}
 		e.cancel(fourth)
-		<-third.done
+		await(third)
 		if !third.scheduled.Equal(short.last) {
 			t.Errorf("the third request was admitted at %v, a place came free at %v", third.scheduled, short.last)
 		}
-		<-fourth.done
-		if fourth.ended != finishAbort || fourth.produced.Load() != 0 {
-			t.Errorf("a request cancelled in the queue ended by %q with %d tokens", fourth.ended, fourth.produced.Load())
-		}
-		<-long.done
+		await(long)
 		synctest.Wait()
 		if load := e.load(); load.Running != 0 || load.Waiting != 0 {
 			t.Errorf("load when all is done: %+v", load)
 		}
-		if n := counterValue(t, e, "vllm:generation_tokens_total"); n != 54 {
-			t.Errorf("%v tokens were made, want 54", n)
+		if n := total(t, e, "vllm:generation_tokens_total"); n != 54 || fourth.made.Load() != 0 {
+			t.Errorf("%v tokens were made, want 54, and %d of the request that was cancelled", n, fourth.made.Load())
 		}
 	})
-}
-
-func counterValue(t *testing.T, e *engine, name string) float64 {
-	t.Helper()
-	families, err := e.met.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	total := 0.0
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if f.GetName() == name {
-				total += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-			}
-		}
-	}
-	return total
 }
 
 func TestBackgroundUsersSwing(t *testing.T) {
@@ -225,38 +179,28 @@ func TestBackgroundUsersSwing(t *testing.T) {
 		e := startEngine(t, Config{BackgroundUsers: 20, BackgroundPeriod: 10 * time.Minute, Speed: 3})
 		for i, want := range []int{0, 10, 20, 10, 0, 10, 20} {
 			load := e.load()
-			busy := load.Running + load.Waiting
-			if load.BackgroundUsers != want || busy < want-1 || busy > want+3 {
-				t.Errorf("after %d quarters: %d users wanted, %d requests; want %d", i, load.BackgroundUsers, busy, want)
+			if busy := load.Running + load.Waiting; busy < want-1 || busy > want+3 {
+				t.Errorf("after %d quarters: %d requests, want %d", i, busy, want)
 			}
 			time.Sleep(150 * time.Second)
 		}
 	})
 }
 
+// A short run has the mean length too, and answers of all lengths.
 func TestNaturalLength(t *testing.T) {
-	cfg := DefaultConfig()
-	for _, window := range []struct {
-		from, n   int
-		tolerance float64
-	}{{1, 30, 0.03}, {777, 100, 0.01}, {1, 10000, 0.002}} {
-		sum, shortest, longest := 0, math.MaxInt, 0
-		for i := range window.n {
-			l := naturalLength(cfg, uint64(window.from+i))
-			sum += l
-			shortest, longest = min(shortest, l), max(longest, l)
-		}
-		mean := float64(sum) / float64(window.n)
-		if math.Abs(mean/float64(cfg.MeanOutputTokens)-1) > window.tolerance {
-			t.Errorf("mean of answers %d+%d: %.1f", window.from, window.n, mean)
-		}
-		if shortest < 1 || shortest > 200 || longest < 400 {
-			t.Errorf("answers %d+%d run from %d to %d tokens", window.from, window.n, shortest, longest)
-		}
+	e := newEngine(DefaultConfig())
+	const answers = 100
+	sum, shortest, longest := 0, math.MaxInt, 0
+	for range answers {
+		l := e.naturalLength()
+		sum += l
+		shortest, longest = min(shortest, l), max(longest, l)
 	}
-	other := cfg
-	other.OutputSpread = -1
-	if got := naturalLength(other.withDefaults(), 5); got != cfg.MeanOutputTokens {
-		t.Errorf("without spread an answer has %d tokens", got)
+	if mean := float64(sum) / answers; math.Abs(mean/283-1) > 0.01 {
+		t.Errorf("answers of %.1f tokens on the mean, want 283", mean)
+	}
+	if shortest < 1 || shortest > 100 || longest < 466 {
+		t.Errorf("answers run from %d to %d tokens", shortest, longest)
 	}
 }

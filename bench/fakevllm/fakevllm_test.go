@@ -25,13 +25,10 @@ func serve(t *testing.T, cfg Config) (*Server, *httptest.Server) {
 	}
 	hs := httptest.NewServer(s.Handler())
 	ctx, cancel := context.WithCancel(context.Background())
-	over := make(chan error, 1)
-	go func() { over <- s.Run(ctx) }()
+	go s.Run(ctx)
 	t.Cleanup(func() {
 		cancel()
-		if err := <-over; err != nil {
-			t.Error(err)
-		}
+		<-s.engine.stopped
 		hs.Close()
 	})
 	return s, hs
@@ -169,9 +166,8 @@ func TestRefusals(t *testing.T) {
 		"another model":  {"/v1/completions", "k3y", `{"prompt":"a","stream":true,"model":"other"}`, 404, "`other` does not exist"},
 		"no stream":      {"/v1/completions", "k3y", `{"prompt":"a"}`, 400, "only streams"},
 		"no prompt":      {"/v1/completions", "k3y", `{"stream":true}`, 400, "at least one token"},
-		"no messages":    {"/v1/chat/completions", "k3y", `{"stream":true,"prompt":"a"}`, 400, "at least one token"},
 		"no JSON":        {"/v1/completions", "k3y", `{`, 400, "reading the request"},
-		"negative":       {"/v1/completions", "k3y", `{"stream":true,"prompt":"a","max_tokens":-1}`, 400, "at least 1"},
+		"negative":       {"/v1/completions", "k3y", `{"stream":true,"prompt":"a","max_tokens":-1}`, 400, "asks for -1"},
 		"too long":       {"/v1/completions", "k3y", `{"stream":true,"prompt":"a","max_tokens":32768}`, 400, "maximum context length is 32768"},
 		"unknown fault":  {"/fault/none-such/v1/completions", "k3y", `{"prompt":"a","stream":true}`, 404, "unknown fault"},
 		"no such server": {"/v1/embeddings", "k3y", `{}`, 404, "not found"},
@@ -184,52 +180,39 @@ func TestRefusals(t *testing.T) {
 }
 
 // answerTo is the response to one request, taken in memory.
-func answerTo(ctx context.Context, s *Server, method, path, body, id string) *httptest.ResponseRecorder {
+func answerTo(ctx context.Context, h http.Handler, method, path, body, id string) *httptest.ResponseRecorder {
 	r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
 	r.Header.Set("X-Request-Id", id)
 	w := httptest.NewRecorder()
-	s.Handler().ServeHTTP(w, r)
+	h.ServeHTTP(w, r)
 	return w
 }
 
-func TestModelsAndHealth(t *testing.T) {
-	cfg := quick()
-	cfg.APIKey = "k3y"
-	s, err := New(cfg)
+func TestModels(t *testing.T) {
+	s, err := New(Config{APIKey: "k3y"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := answerTo(t.Context(), s, "GET", "/v1/models", "", ""); w.Code != http.StatusUnauthorized {
+	if w := answerTo(t.Context(), s.Handler(), "GET", "/v1/models", "", ""); w.Code != http.StatusUnauthorized {
 		t.Errorf("models without a key: %d", w.Code)
 	}
 	s.cfg.APIKey = ""
-	if w := answerTo(t.Context(), s, "GET", "/fault/hang/v1/models", "", ""); !strings.Contains(w.Body.String(), `"id":"qwen2.5"`) {
+	if w := answerTo(t.Context(), s.Handler(), "GET", "/fault/hang/v1/models", "", ""); !strings.Contains(w.Body.String(), `"id":"qwen2.5"`) {
 		t.Errorf("models: %s", w.Body)
-	}
-	stopped, cancel := context.WithCancel(t.Context())
-	before := answerTo(t.Context(), s, "GET", "/health", "", "").Code
-	cancel()
-	if err := s.Run(stopped); err != nil {
-		t.Fatal(err)
-	}
-	after := answerTo(t.Context(), s, "GET", "/health", "", "").Code
-	late := answerTo(t.Context(), s, "POST", "/v1/completions", `{"prompt":"a","stream":true}`, "").Code
-	if diff := cmp.Diff([]int{200, 503, 503}, []int{before, after, late}); diff != "" {
-		t.Errorf("health before and after the end, and a request then (-want +got):\n%s", diff)
-	}
-	if s.Run(t.Context()) == nil {
-		t.Error("it runs twice")
 	}
 }
 
 func TestSettings(t *testing.T) {
-	_, err := New(Config{MaxNumSeqs: -1, StepBase: -1, MeanOutputTokens: -1, Speed: -1, FaultRequests: -1, BackgroundUsers: -1, Fault: "none-such"})
-	if err == nil {
-		t.Fatal("no error")
-	}
-	for _, part := range []string{"max num seqs", "steps", "output", "speed", "fault requests", "background", "unknown fault"} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("the error does not tell of %s: %v", part, err)
+	for says, cfg := range map[string]Config{
+		"batch of -1":      {MaxNumSeqs: -1},
+		"answers of -1":    {MeanOutputTokens: -1},
+		"step of -1ns":     {StepBase: -1},
+		"speed -1":         {Speed: -1},
+		"background users": {BackgroundUsers: -1},
+		"unknown fault":    {Fault: "none-such"},
+	} {
+		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%+v: %v, want %q", cfg, err, says)
 		}
 	}
 }

@@ -53,55 +53,53 @@ func ParseFault(name string) (Fault, error) {
 	return "", fmt.Errorf("unknown fault %q (known: %s)", name, strings.Trim(fmt.Sprint(Faults()), "[]"))
 }
 
+// requestFault is the fault of a request for a completion.
+func (s *Server) requestFault(r *http.Request) (Fault, error) {
+	if name := r.PathValue("fault"); name != "" {
+		return ParseFault(name)
+	}
+	s.engine.mu.Lock()
+	defer s.engine.mu.Unlock()
+	return s.engine.fault, nil
+}
+
 // refuse answers in place of the model, where the fault is of that kind.
-func (a *answer) refuse(fault Fault) bool {
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, fault Fault) bool {
 	switch fault {
 	case FaultHang:
-		a.s.park(a.r)
+		s.wait(r.Context(), nil)
 	case FaultReset:
-		reset(a.rc)
+		reset(w)
 	case FaultHTTP404:
-		noSuchModel(a.w, a.s.cfg.Model)
+		noSuchModel(w, s.cfg.Model)
 	case FaultHTTP429:
-		a.w.Header().Set("Retry-After", "1")
-		writeError(a.w, http.StatusTooManyRequests, "RateLimitError", "too many requests, as asked for")
+		w.Header().Set("Retry-After", "1")
+		writeError(w, http.StatusTooManyRequests, "RateLimitError", "too many requests, as asked for")
 	case FaultHTTP500:
-		writeError(a.w, http.StatusInternalServerError, "InternalServerError", "the engine failed, as asked for")
+		writeError(w, http.StatusInternalServerError, "InternalServerError", "the engine failed, as asked for")
 	case FaultHTML200:
-		a.w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = io.WriteString(a.w, "<!DOCTYPE html>\n<html><head><title>Please log in</title></head></html>\n")
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, "<!DOCTYPE html>\n<html><head><title>Please log in</title></head></html>\n")
 	default:
 		return false
 	}
 	return true
 }
 
-// streamWithoutEngine streams in place of the model, where the fault is of that kind.
-func (a *answer) streamWithoutEngine(fault Fault) bool {
-	switch fault {
-	case FaultEmpty:
-		a.open()
-		a.sendRole()
-		a.finish(finishStop)
-	case FaultSlowStream:
-		a.open()
-		a.sendRole()
-		for a.failed == nil {
-			a.sent++
-			a.send(a.chunk(a.text(a.words(a.sent-1, a.sent), "")))
-			a.pause(slowStreamGap)
-		}
-	default:
-		return false
+// streamSlowly sends a token every now and then, without the engine, until the client
+// has gone.
+func (a *answer) streamSlowly() {
+	for a.failed == nil && a.ctx.Err() == nil {
+		a.sendTokens(a.sent + 1)
+		time.Sleep(slowStreamGap)
 	}
-	return true
 }
 
 // interrupt ends a stream half way, where the fault is of that kind.
-func (a *answer) interrupt(fault Fault) bool {
+func (s *Server) interrupt(a *answer, fault Fault) bool {
 	switch fault {
 	case FaultStall:
-		a.s.park(a.r)
+		s.wait(a.ctx, nil)
 	case FaultStreamError:
 		a.write([]byte(`data: {"error":{"message":"the engine failed mid-stream, as asked for","type":"InternalServerError","param":null,"code":500}}` + "\n\n"))
 		a.done()
@@ -112,22 +110,9 @@ func (a *answer) interrupt(fault Fault) bool {
 	return true
 }
 
-// pause gives the connection up where nobody waits any more.
-func (a *answer) pause(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-a.r.Context().Done():
-		panic(http.ErrAbortHandler)
-	case <-a.s.engine.stopped:
-		panic(http.ErrAbortHandler)
-	}
-}
-
 // reset takes the connection from the HTTP server and resets it.
-func reset(rc *http.ResponseController) {
-	conn, _, err := rc.Hijack()
+func reset(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler) // HTTP/2: the next best
 	}

@@ -1,12 +1,8 @@
 package fakevllm
 
 import (
-	"net/http"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
@@ -75,66 +71,4 @@ func TestSetFault(t *testing.T) {
 			t.Errorf("fault %s, path %s: %d, want %d", step.fault, step.prefix, got, step.want)
 		}
 	}
-}
-
-// A server that misbehaves for its first requests only: what names a fault of its own
-// does not count.
-func TestFaultRequests(t *testing.T) {
-	cfg := quick()
-	cfg.Fault, cfg.FaultRequests = FaultHTTP500, 3
-	s, hs := serve(t, cfg)
-	var got []int
-	ask := func(prefix string) {
-		status, _ := post(t, hs.URL+prefix+"/v1/completions", `{"prompt":"a","max_tokens":1,"stream":true}`)
-		got = append(got, status)
-	}
-	ask("/fault/none")
-	for range 5 {
-		ask("")
-	}
-	s.SetFault(FaultHTTP429)
-	ask("")
-	if diff := cmp.Diff([]int{200, 500, 500, 500, 200, 200, 429}, got); diff != "" {
-		t.Errorf("statuses (-want +got):\n%s", diff)
-	}
-}
-
-// The record of a request says what its client saw.
-func TestRecords(t *testing.T) {
-	records := make(chan RequestRecord, 1)
-	cfg := quick()
-	cfg.Log = func(r RequestRecord) { records <- r }
-	_, hs := serve(t, cfg)
-	for path, want := range map[string]RequestRecord{
-		"":                 {RequestID: "r1", PromptTokens: 2, OutputTokens: 12, Finish: "length"},
-		"/fault/http_429":  {RequestID: "r1", Fault: FaultHTTP429},
-		"/fault/empty":     {RequestID: "r1", Fault: FaultEmpty},
-		"/fault/truncated": {RequestID: "r1", Fault: FaultTruncated, PromptTokens: 2, Finish: "abort"},
-	} {
-		before := time.Now()
-		_, _ = post(t, hs.URL+path+"/v1/completions", `{"prompt":"say it","max_tokens":12,"ignore_eos":true,"stream":true}`, "X-Request-Id", "r1")
-		got := <-records
-		options := cmp.Options{cmpopts.IgnoreTypes(time.Time{})}
-		if want.Fault == FaultTruncated { // how many tokens a chunk has, and so whether it ended first, is the machine's
-			options = append(options, cmpopts.IgnoreFields(RequestRecord{}, "OutputTokens", "Finish"))
-		}
-		if diff := cmp.Diff(want, got, options); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", path, diff)
-		}
-		instants := []time.Time{before, got.Arrived, got.Ended, time.Now()}
-		if got.Finish == "length" {
-			instants = []time.Time{before, got.Arrived, got.Scheduled, got.First, got.Last, got.Ended, time.Now()}
-		}
-		for i := range len(instants) - 1 {
-			if instants[i].After(instants[i+1]) {
-				t.Errorf("%s: instants are out of order: %v", path, instants)
-			}
-		}
-	}
-	resp, err := http.Get(hs.URL + "/v1/models")
-	if err != nil || len(records) != 0 {
-		t.Fatalf("%v, %d records of a request that is for no completion", err, len(records))
-	}
-	_ = resp.Body.Close()
-	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 }

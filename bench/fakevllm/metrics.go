@@ -6,20 +6,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are what vLLM itself exports, filled with the engine's true times.
+// metrics are those of vLLM's own that the dashboards and accelbench read, filled with
+// the engine's true times.
 type metrics struct {
 	registry *prometheus.Registry
 
 	promptTokens, generatedTokens, cacheQueries prometheus.Counter
-	finished                                    map[finishReason]prometheus.Counter
+	finished                                    map[string]prometheus.Counter // by reason
 
-	firstToken, interToken, perToken, requestPerToken prometheus.Histogram
-	e2e, queued, inference, prefill, decode           prometheus.Histogram
-	requestPromptTokens, requestGenerationTokens      prometheus.Histogram
+	firstToken, interToken, requestPerToken, e2e, queued prometheus.Histogram
 }
 
 func newMetrics(model string, load func() Load) *metrics {
-	m := &metrics{registry: prometheus.NewRegistry(), finished: map[finishReason]prometheus.Counter{}}
+	m := &metrics{registry: prometheus.NewRegistry(), finished: map[string]prometheus.Counter{}}
 	reg := prometheus.WrapRegistererWith(prometheus.Labels{"model_name": model, "engine": "0"}, m.registry)
 	counter := func(name, help string, constant prometheus.Labels) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "vllm:" + name, Help: help, ConstLabels: constant})
@@ -39,7 +38,6 @@ func newMetrics(model string, load func() Load) *metrics {
 	gauge("num_requests_running", "Requests in the batch.", func(l Load) float64 { return float64(l.Running) })
 	gauge("num_requests_waiting", "Requests waiting for a place in the batch.", func(l Load) float64 { return float64(l.Waiting) })
 	gauge("kv_cache_usage_perc", "Share of the cache in use, 0 to 1.", func(l Load) float64 { return l.KVCacheUsage })
-	gauge("gpu_cache_usage_perc", "Older name of kv_cache_usage_perc.", func(l Load) float64 { return l.KVCacheUsage })
 
 	m.promptTokens = counter("prompt_tokens_total", "Prompt tokens taken in.", nil)
 	m.generatedTokens = counter("generation_tokens_total", "Tokens generated.", nil)
@@ -47,32 +45,20 @@ func newMetrics(model string, load func() Load) *metrics {
 	counter("prefix_cache_hits_total", "Prompt tokens found in the prefix cache, which is not imitated.", nil)
 	counter("num_preemptions_total", "Requests sent back to the queue for want of cache, which is not imitated.", nil)
 	// The stand-in ends nothing by the last two; vLLM has their series from the start.
-	for _, r := range []finishReason{finishStop, finishLength, finishAbort, "error", "repetition"} {
-		m.finished[r] = counter("request_success_total", "Requests that ended, by reason.", prometheus.Labels{"finished_reason": string(r)})
+	for _, reason := range []string{finishStop, finishLength, finishAbort, "error", "repetition"} {
+		m.finished[reason] = counter("request_success_total", "Requests that ended, by reason.", prometheus.Labels{"finished_reason": reason})
 	}
 
 	// vLLM's own boundaries.
 	firstToken := []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
 	interToken := []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
 	request := []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
-	tokens := []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000}
 	m.firstToken = histogram("time_to_first_token_seconds", "Time from arrival to the first token.", firstToken)
 	m.interToken = histogram("inter_token_latency_seconds", "Time between tokens of a request.", interToken)
-	m.perToken = histogram("time_per_output_token_seconds", "Older name of inter_token_latency_seconds.", interToken)
 	m.requestPerToken = histogram("request_time_per_output_token_seconds", "Mean time of a token after a request's first.", interToken)
 	m.e2e = histogram("e2e_request_latency_seconds", "Time from arrival to the last token.", request)
 	m.queued = histogram("request_queue_time_seconds", "Time from arrival to admission.", request)
-	m.inference = histogram("request_inference_time_seconds", "Time from admission to the last token.", request)
-	m.prefill = histogram("request_prefill_time_seconds", "Time from admission to the first token.", request)
-	m.decode = histogram("request_decode_time_seconds", "Time from the first token to the last.", request)
-	m.requestPromptTokens = histogram("request_prompt_tokens", "Prompt tokens of a request.", tokens)
-	m.requestGenerationTokens = histogram("request_generation_tokens", "Tokens generated for a request.", tokens)
 	return m
-}
-
-func (m *metrics) admitted(q *sequence) {
-	m.promptTokens.Add(float64(q.prompt))
-	m.cacheQueries.Add(float64(q.prompt))
 }
 
 // token counts a token made at now, the n-th of its request.
@@ -82,24 +68,14 @@ func (m *metrics) token(q *sequence, n int, now time.Time) {
 		m.firstToken.Observe(now.Sub(q.arrived).Seconds())
 		return
 	}
-	gap := now.Sub(q.last).Seconds()
-	m.interToken.Observe(gap)
-	m.perToken.Observe(gap)
+	m.interToken.Observe(now.Sub(q.last).Seconds())
 }
 
-// ended counts a request that is over; an aborted one has no times.
+// ended counts a request that has all its tokens.
 func (m *metrics) ended(q *sequence) {
-	m.finished[q.ended].Inc()
-	if q.ended == finishAbort {
-		return
-	}
+	m.finished[q.finish].Inc()
 	m.e2e.Observe(q.last.Sub(q.arrived).Seconds())
 	m.queued.Observe(q.scheduled.Sub(q.arrived).Seconds())
-	m.inference.Observe(q.last.Sub(q.scheduled).Seconds())
-	m.prefill.Observe(q.first.Sub(q.scheduled).Seconds())
 	decode := q.last.Sub(q.first).Seconds()
-	m.decode.Observe(decode)
-	m.requestPerToken.Observe(decode / float64(max(1, q.produced.Load()-1))) // 0 for a single token, as vLLM has it
-	m.requestPromptTokens.Observe(float64(q.prompt))
-	m.requestGenerationTokens.Observe(float64(q.produced.Load()))
+	m.requestPerToken.Observe(decode / float64(max(1, q.limit-1))) // 0 for a single token, as vLLM has it
 }

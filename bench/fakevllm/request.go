@@ -7,9 +7,6 @@ import (
 	"unicode"
 )
 
-// maxBody bounds a request's body, in bytes.
-const maxBody = 16 << 20
-
 // defaultCompletionTokens is max_tokens of a completion that gives none.
 const defaultCompletionTokens = 16
 
@@ -36,7 +33,7 @@ type message struct {
 
 // readRequest decodes a request's body, and answers one that it cannot read.
 func readRequest(w http.ResponseWriter, r *http.Request) (req request, ok bool) {
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&req); err != nil {
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
 		badRequest(w, "reading the request: %v", err)
 		return req, false
 	}
@@ -46,17 +43,14 @@ func readRequest(w http.ResponseWriter, r *http.Request) (req request, ok bool) 
 
 // promptTokens is the length of the prompt.
 func (q *request) promptTokens() (n int) {
-	if q.chat {
-		for _, m := range q.Messages {
-			n += countTokens(m.Content)
-		}
-		return n
+	for _, m := range q.Messages {
+		n += countTokens(m.Content)
 	}
 	switch prompt := q.Prompt.(type) {
 	case string:
-		n = countTokens(prompt)
+		n += countTokens(prompt)
 	case []any:
-		n = len(prompt)
+		n += len(prompt)
 	}
 	return n
 }
@@ -75,9 +69,9 @@ func countTokens(text string) int {
 	return n
 }
 
-// accept turns a request into a sequence for the engine, or answers it and returns
-// nil.
-func (s *Server) accept(w http.ResponseWriter, req *request) *sequence {
+// newSequence turns a request into a sequence for the engine, or answers it and
+// returns nil.
+func (s *Server) newSequence(w http.ResponseWriter, req *request) *sequence {
 	prompt, limit := req.promptTokens(), req.MaxTokens
 	if limit == 0 && !req.chat {
 		limit = defaultCompletionTokens
@@ -86,30 +80,23 @@ func (s *Server) accept(w http.ResponseWriter, req *request) *sequence {
 	switch {
 	case req.Model != "" && req.Model != s.cfg.Model:
 		noSuchModel(w, req.Model)
+		return nil
 	case !req.Stream:
 		badRequest(w, "this stand-in only streams: set stream to true")
+		return nil
 	case prompt == 0:
 		badRequest(w, "the prompt must have at least one token")
-	case limit < 0:
-		badRequest(w, "max_tokens must be at least 1, got %d.", limit)
-	case room < max(limit, 1):
+		return nil
+	case limit < 0 || room < max(limit, 1):
 		badRequest(w, "This model's maximum context length is %d tokens; the request has %d in the prompt and asks for %d more.",
-			maxModelLen, prompt, max(limit, 1))
-	default:
-		if limit == 0 {
-			limit = room
-		}
-		natural, number := s.engine.natural()
-		q := newSequence(prompt, natural, finishStop)
-		if req.IgnoreEOS || natural >= limit {
-			q = newSequence(prompt, limit, finishLength)
-		}
-		q.seed = mix(number)
-		return q
+			maxModelLen, prompt, limit)
+		return nil
 	}
-	return nil
-}
-
-func noSuchModel(w http.ResponseWriter, name string) {
-	writeError(w, http.StatusNotFound, "NotFoundError", "The model `%s` does not exist.", name)
+	if limit == 0 {
+		limit = room
+	}
+	if natural := s.engine.naturalLength(); natural < limit && !req.IgnoreEOS {
+		return newSequence(prompt, natural, finishStop)
+	}
+	return newSequence(prompt, limit, finishLength)
 }

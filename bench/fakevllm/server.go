@@ -6,99 +6,122 @@
 package fakevllm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
-	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Server is one model behind HTTP. Make it with New.
-type Server struct {
-	cfg     Config
-	engine  *engine
-	mux     *http.ServeMux
-	running atomic.Bool
-	streams atomic.Uint64 // on a schedule, until now
-
-	mu        sync.Mutex
-	fault     Fault    // of requests that name none
-	faultLeft int      // requests it has yet to hit, where their number is limited
-	truths    []*Truth // of a schedule, the oldest first
+// Config says what the server pretends to be. The zero value of every field
+// stands for the default given beside it.
+type Config struct {
+	// Model is the name that is served; default "qwen2.5".
+	Model string
+	// MaxNumSeqs is how many requests decode at once, ≥ 1; default 102.
+	MaxNumSeqs int
+	// StepBase and StepPerSequence give the time of one decode step: base +
+	// per sequence × running requests. Defaults 59 ms and 1.84 ms.
+	StepBase, StepPerSequence time.Duration
+	// PrefillTokensPerSecond is the rate at which prompt tokens of newly admitted
+	// requests lengthen a step; default 3000.
+	PrefillTokensPerSecond float64
+	// MeanOutputTokens is the mean of the natural answer length, in tokens;
+	// default 283. Its standard deviation is 0.4 of that.
+	MeanOutputTokens int
+	// Speed divides every step's time, > 0; default 1, the real machine.
+	Speed float64
+	// Fault applies to every request that names none in its path; see SetFault.
+	Fault Fault
+	// APIKey is the bearer token that /v1 paths ask for; empty for none.
+	APIKey string
+	// BackgroundUsers is the crest of the wave of synthetic closed-loop users
+	// that keep the engine busy without HTTP; default 0, none.
+	BackgroundUsers int
+	// BackgroundPeriod is the length of that wave in wall time, whatever the
+	// speed; default 4 minutes.
+	BackgroundPeriod time.Duration
 }
 
-// New returns a server; requests queue until Run is called. The error names
-// every field of cfg that is out of range.
+// DefaultConfig returns the configuration that the zero Config stands for. The
+// engine's part of it reproduces one measured machine; docs/design.md says which.
+func DefaultConfig() Config { return Config{}.withDefaults() }
+
+func (c Config) withDefaults() Config {
+	c.Model = cmp.Or(c.Model, "qwen2.5")
+	c.MaxNumSeqs = cmp.Or(c.MaxNumSeqs, 102)
+	c.StepBase = cmp.Or(c.StepBase, 59*time.Millisecond)
+	c.StepPerSequence = cmp.Or(c.StepPerSequence, 1840*time.Microsecond)
+	c.PrefillTokensPerSecond = cmp.Or(c.PrefillTokensPerSecond, 3000)
+	c.MeanOutputTokens = cmp.Or(c.MeanOutputTokens, 283)
+	c.Speed = cmp.Or(c.Speed, 1)
+	c.Fault = cmp.Or(c.Fault, FaultNone)
+	c.BackgroundPeriod = cmp.Or(c.BackgroundPeriod, 4*time.Minute)
+	return c
+}
+
+func (c Config) validate() error {
+	if _, err := ParseFault(string(c.Fault)); err != nil {
+		return err
+	}
+	switch {
+	case c.MaxNumSeqs < 1 || c.MeanOutputTokens < 1:
+		return fmt.Errorf("batch of %d requests and answers of %d tokens: both must be at least 1", c.MaxNumSeqs, c.MeanOutputTokens)
+	case c.StepBase <= 0 || c.StepPerSequence <= 0:
+		return fmt.Errorf("step of %v and %v a request: both must be above 0", c.StepBase, c.StepPerSequence)
+	case !(c.Speed > 0) || !(c.PrefillTokensPerSecond > 0):
+		return fmt.Errorf("speed %v and prefill rate %v: both must be above 0", c.Speed, c.PrefillTokensPerSecond)
+	case c.BackgroundUsers < 0 || c.BackgroundPeriod <= 0:
+		return errors.New("background users and their period must not be below 0")
+	}
+	return nil
+}
+
+// Server is one model behind HTTP. Make it with New.
+type Server struct {
+	cfg    Config
+	engine *engine
+	mux    *http.ServeMux
+}
+
+// New returns a server; requests queue until Run is called.
 func New(cfg Config) (*Server, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("configuring the stand-in server: %w", err)
 	}
 	s := &Server{cfg: cfg, engine: newEngine(cfg), mux: http.NewServeMux()}
-	s.SetFault(cfg.Fault)
 	for _, prefix := range []string{"", "/fault/{fault}"} {
 		s.mux.HandleFunc("POST "+prefix+"/v1/chat/completions", s.complete)
 		s.mux.HandleFunc("POST "+prefix+"/v1/completions", s.complete)
 		s.mux.HandleFunc("GET "+prefix+"/v1/models", s.models)
-		s.mux.HandleFunc("GET "+prefix+"/health", s.health)
-		if cfg.Schedule.Gap == 0 {
-			s.mux.Handle("GET "+prefix+"/metrics", promhttp.HandlerFor(s.engine.met.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
-		}
-	}
-	if cfg.Schedule.Gap > 0 {
-		s.mux.HandleFunc("GET /truth", s.truth)
+		s.mux.HandleFunc("GET "+prefix+"/health", health)
+		s.mux.Handle("GET "+prefix+"/metrics", promhttp.HandlerFor(s.engine.met.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	}
 	return s, nil
 }
 
-// Run is the engine, which a server on a fixed schedule does not need. It returns
-// nil when ctx ends, after every request in it has been aborted, and an error if
-// it was called before.
-func (s *Server) Run(ctx context.Context) error {
-	if !s.running.CompareAndSwap(false, true) {
-		return errors.New("the engine runs once")
-	}
-	s.engine.run(ctx)
-	return nil
-}
+// Run is the engine; call it once. When ctx ends it cuts off every request in it.
+func (s *Server) Run(ctx context.Context) { s.engine.run(ctx) }
 
-// SetFault sets the fault of all requests whose path names none, or of the next
-// Config.FaultRequests completions; those already being answered keep theirs,
-// except that FaultSlow slows the whole batch.
+// SetFault sets the fault of all requests whose path names none; those already being
+// answered keep theirs, except that FaultSlow slows the whole batch.
 func (s *Server) SetFault(f Fault) {
-	s.mu.Lock()
-	s.fault, s.faultLeft = f, s.cfg.FaultRequests
-	s.mu.Unlock()
-	s.engine.slow.Store(f == FaultSlow)
-}
-
-// faultOf is the fault of a request for a completion.
-func (s *Server) faultOf(r *http.Request) (Fault, error) {
-	if name := r.PathValue("fault"); name != "" {
-		return ParseFault(name)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cfg.FaultRequests > 0 {
-		if s.faultLeft == 0 {
-			return FaultNone, nil
-		}
-		s.faultLeft--
-	}
-	return s.fault, nil
+	s.engine.mu.Lock()
+	defer s.engine.mu.Unlock()
+	s.engine.fault = f
 }
 
 // SetPenalty multiplies the time of every step from the next one on, as a model server
 // that runs far from its cards takes longer: a factor above 0, 1 for none.
 func (s *Server) SetPenalty(factor float64) {
-	s.engine.penalty.Store(math.Float64bits(factor))
+	s.engine.mu.Lock()
+	defer s.engine.mu.Unlock()
+	s.engine.penalty = factor
 }
 
 // Load is a snapshot of the engine.
@@ -106,8 +129,6 @@ type Load struct {
 	// Running and Waiting are requests in the batch and in the queue, those of
 	// background users among them.
 	Running, Waiting int
-	// BackgroundUsers is the number of synthetic users wanted at the moment.
-	BackgroundUsers int
 	// KVCacheUsage is the share of the cache in use, 0–1.
 	KVCacheUsage float64
 }
@@ -115,8 +136,7 @@ type Load struct {
 // Load returns the engine's present state.
 func (s *Server) Load() Load { return s.engine.load() }
 
-// Handler returns the HTTP side. It may be served before Run is called; once Run
-// is over, requests in progress are cut off and later ones get a 503.
+// Handler returns the HTTP side. It may be served before Run is called.
 func (s *Server) Handler() http.Handler { return s.mux }
 
 // authorized answers a request without the API key, where there is one, and reports
@@ -130,25 +150,20 @@ func (s *Server) authorized(w http.ResponseWriter, r *http.Request) bool {
 }
 
 func (s *Server) models(w http.ResponseWriter, r *http.Request) {
-	if !s.authorized(w, r) {
-		return
+	if s.authorized(w, r) {
+		writeModels(w, s.cfg.Model)
 	}
+}
+
+func writeModels(w http.ResponseWriter, name string) {
 	card := map[string]any{
-		"id": s.cfg.Model, "object": "model", "created": time.Now().Unix(), "owned_by": "vllm",
-		"root": s.cfg.Model, "parent": nil, "max_model_len": maxModelLen, "permission": []any{},
+		"id": name, "object": "model", "created": time.Now().Unix(), "owned_by": "vllm",
+		"root": name, "parent": nil, "max_model_len": maxModelLen, "permission": []any{},
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{card}})
 }
 
-// health is about the engine's loop, not about answers, as vLLM's is.
-func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
-	select {
-	case <-s.engine.stopped:
-		w.WriteHeader(http.StatusServiceUnavailable)
-	default:
-		w.WriteHeader(http.StatusOK)
-	}
-}
+func health(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
 
 // writeError answers with an error as vLLM words it.
 func writeError(w http.ResponseWriter, status int, kind, format string, args ...any) {
@@ -161,27 +176,19 @@ func badRequest(w http.ResponseWriter, format string, args ...any) {
 	writeError(w, http.StatusBadRequest, "BadRequestError", format, args...)
 }
 
-// writeJSON sends a body of known length; the client may be gone by then.
+func noSuchModel(w http.ResponseWriter, name string) {
+	writeError(w, http.StatusNotFound, "NotFoundError", "The model `%s` does not exist.", name)
+}
+
+// writeJSON sends a body; the client may be gone by then.
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	body := encode(v)
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body)
+	_, _ = w.Write(encode(v))
 }
 
 // encode returns a value made of strings, numbers and structs of them as JSON.
 func encode(v any) []byte {
 	b, _ := json.Marshal(v) // such a value always marshals
 	return b
-}
-
-// park waits until the client has gone or the engine has stopped, and gives the
-// connection up.
-func (s *Server) park(r *http.Request) {
-	select {
-	case <-r.Context().Done():
-	case <-s.engine.stopped:
-	}
-	panic(http.ErrAbortHandler)
 }

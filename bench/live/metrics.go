@@ -8,9 +8,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/latency"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/label"
 )
@@ -18,7 +18,7 @@ import (
 // Metrics are the run's own series, named as the probe's with
 // accelerator_bench_ for a prefix and with the step as a label.
 type Metrics struct {
-	latency                                     *latency.Histograms
+	latency                                     *probe.Histograms
 	requests, failures                          *prometheus.CounterVec
 	promptTokens, outputTokens                  *prometheus.CounterVec
 	steadySeconds, steadyRequests, steadyTokens *prometheus.CounterVec
@@ -40,7 +40,7 @@ type Metrics struct {
 func NewMetrics() *Metrics {
 	const prefix = "accelerator_bench_"
 	labels := []string{"target", "model", "step"}
-	histograms := latency.NewHistograms(prefix, labels...)
+	histograms := probe.NewHistograms(prefix, labels...)
 	m := &Metrics{latency: histograms, collectors: []prometheus.Collector{histograms}}
 	counter := func(name, help string) *prometheus.CounterVec {
 		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)

@@ -24,13 +24,13 @@ import (
 // the rates of the report of the same run, where those of the whole step are lower
 // by its drain.
 func TestSteadyRatesAreTheReports(t *testing.T) {
-	server, err := fakevllm.New(fakevllm.Config{Speed: 20, MeanOutputTokens: 100, OutputSpread: 0.6})
+	server, err := fakevllm.New(fakevllm.Config{Speed: 20, MeanOutputTokens: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = server.Run(ctx) })
+	serving.Go(func() { server.Run(ctx) })
 	web := httptest.NewServer(server.Handler())
 	t.Cleanup(func() {
 		cancel()

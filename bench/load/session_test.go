@@ -33,7 +33,7 @@ func endpoint(t *testing.T, wrap func(http.Handler) http.Handler) string {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { _ = server.Run(ctx) })
+	running.Go(func() { server.Run(ctx) })
 	handler := server.Handler()
 	if wrap != nil {
 		handler = wrap(handler)

@@ -198,11 +198,6 @@ func TestFailureBeforeConnection(t *testing.T) {
 			}
 		}
 	})
-	t.Run("refused, https", func(t *testing.T) {
-		if f := ask(t, "https://"+l.Addr().String()).Failure; f == nil || f.Reason != ReasonConnect {
-			t.Fatalf("failure %v, want connect", f)
-		}
-	})
 	t.Run("no such name", func(t *testing.T) {
 		c := newTestClient(t, Config{BaseURL: "http://endpoint.invalid:8000"})
 		c.dialer = (&net.Dialer{Resolver: noResolver}).DialContext

@@ -80,18 +80,6 @@ func TestTLS(t *testing.T) {
 		_, _ = c.Read(make([]byte, 1))
 		reset(c)
 	})
-	impolite := rawServer(t, func(c *net.TCPConn) {
-		server := tls.Server(c, serverTLS(func(*tls.Config) {}))
-		_ = server.Handshake()
-		reset(c)
-	})
-	noisy := rawServer(t, func(c *net.TCPConn) {
-		server := tls.Server(c, serverTLS(func(*tls.Config) {}))
-		readRequest(server)
-		_, _ = io.WriteString(server, okHead+events(word))
-		_, _ = io.WriteString(c, "\x17\x03\x03\x00\x04oops")
-		waitForClose(c, false)
-	})
 	old := serverTLS(func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 })
 
 	tests := map[string]struct {
@@ -112,11 +100,8 @@ func TestTLS(t *testing.T) {
 		"unknown authority":                     {tlsServer(t, serverTLS(func(*tls.Config) {})).URL, config.TLSConfig{}, ReasonTLS, false},
 		"another authority":                     {tlsServer(t, serverTLS(func(*tls.Config) {})).URL, config.TLSConfig{CA: other.cert}, ReasonTLS, false},
 		"another name":                          {tlsServer(t, serverTLS(func(*tls.Config) {})).URL, config.TLSConfig{CA: ours.cert, ServerName: "elsewhere.invalid"}, ReasonTLS, false},
-		"no common version":                     {tlsServer(t, old).URL, config.TLSConfig{CA: ours.cert, MinVersion: tls.VersionTLS13}, ReasonTLS, false},
 		"https against a plain port":            {"https://" + plain.Listener.Addr().String(), trusting, ReasonTLS, true},
 		"reset in the handshake":                {"https://" + silent, trusting, ReasonTLS, true},
-		"reset after the handshake":             {"https://" + impolite, trusting, ReasonConnect, true},
-		"noise instead of a record":             {"https://" + noisy, trusting, ReasonTLS, true},
 		"http against a TLS port":               {"http://" + tlsServer(t, serverTLS(func(*tls.Config) {})).Listener.Addr().String(), trusting, ReasonHTTP4xx, false},
 	}
 	for name, tt := range tests {

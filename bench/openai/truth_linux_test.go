@@ -9,11 +9,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"regexp"
 	"runtime"
-	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -50,7 +47,6 @@ type truthRow struct {
 	chunks, lost     int
 	ttft, itl, lags  []time.Duration // errors without sign, and lags; sorted
 	elapsed, cpu     time.Duration
-	rss, rssBefore   int // KiB
 	load             string
 	failed, misClock int
 }
@@ -93,7 +89,7 @@ func (c truthCase) run(b *testing.B) *truthRow {
 	if c.userTime {
 		client.dialer = new(net.Dialer).DialContext // nobody asks for stamps
 	}
-	row := &truthRow{truthCase: c, rssBefore: resetPeak()}
+	row := &truthRow{truthCase: c}
 	traces := make([]*Trace, c.streams*c.rounds)
 	cpu, start := cpuTime(), time.Now()
 	var wg sync.WaitGroup
@@ -106,7 +102,7 @@ func (c truthCase) run(b *testing.B) *truthRow {
 		})
 	}
 	wg.Wait()
-	row.elapsed, row.cpu, row.rss = time.Since(start), cpuTime()-cpu, peakRSS()
+	row.elapsed, row.cpu = time.Since(start), cpuTime()-cpu
 	load, _ := os.ReadFile("/proc/loadavg")
 	row.load, _, _ = strings.Cut(string(load), " ")
 	row.compare(traces, readTruth(b, base))
@@ -150,11 +146,7 @@ func TestPaceProcess(t *testing.T) {
 	if err != nil {
 		t.Skip("for BenchmarkTruth")
 	}
-	server, err := fakevllm.New(fakevllm.Config{Model: "pace", Schedule: fakevllm.Schedule{Gap: gap}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	web := httptest.NewServer(server.Handler())
+	web := httptest.NewServer(fakevllm.NewPaced("pace", gap).Handler())
 	defer web.Close()
 	fmt.Println("address", web.URL)
 	_, _ = io.Copy(io.Discard, os.Stdin)
@@ -213,35 +205,17 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// resetPeak starts the peak of the resident memory anew and returns it, in KiB.
-func resetPeak() int {
-	debug.FreeOSMemory()
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
-	return peakRSS()
-}
-
-func peakRSS() int {
-	status, _ := os.ReadFile("/proc/self/status")
-	m := regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindSubmatch(status)
-	if m == nil {
-		return 0
-	}
-	n, _ := strconv.Atoi(string(m[1]))
-	return n
-}
-
 func printTruth(w io.Writer, rows []*truthRow) {
 	fmt.Fprintf(w, "\n%d cores, %s\n", runtime.NumCPU(), runtime.Version())
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "\t\t\t\tTTFT error\t\tITL error\t\tclient lag\t\tCPU a\tlost\tfailed\tRSS\tRSS a\tload\t")
-	fmt.Fprintln(t, "streams\tgap\tclock\tchunks/s\tp50\tp99\tp50\tp99\tp50\tp99\tchunk\tchunks\trequests\tpeak\tstream\taverage\t")
+	fmt.Fprintln(t, "\t\t\t\tTTFT error\t\tITL error\t\tclient lag\t\tCPU a\tlost\tfailed\tload\t")
+	fmt.Fprintln(t, "streams\tgap\tclock\tchunks/s\tp50\tp99\tp50\tp99\tp50\tp99\tchunk\tchunks\trequests\taverage\t")
 	for _, r := range rows {
-		fmt.Fprintf(t, "%d\t%v\t%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%.1f µs\t%d\t%d\t%d MB\t%d KB\t%s\t\n",
+		fmt.Fprintf(t, "%d\t%v\t%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%.1f µs\t%d\t%d\t%s\t\n",
 			r.streams, r.gap, r.clock(), float64(r.chunks)/r.elapsed.Seconds(),
 			microseconds(r.ttft, 0.5), microseconds(r.ttft, 0.99), microseconds(r.itl, 0.5), microseconds(r.itl, 0.99),
 			microseconds(r.lags, 0.5), microseconds(r.lags, 0.99),
-			float64(r.cpu.Nanoseconds())/1e3/float64(max(1, r.chunks)), r.lost, r.failed,
-			r.rss>>10, (r.rss-r.rssBefore)/r.streams, r.load)
+			float64(r.cpu.Nanoseconds())/1e3/float64(max(1, r.chunks)), r.lost, r.failed, r.load)
 		if r.misClock > 0 {
 			fmt.Fprintf(t, "%d of these requests had another clock\n", r.misClock)
 		}

@@ -98,7 +98,7 @@ func (m *Machine) memoryRemarks(nodes []int) []string {
 	}
 	elsewhere := 0.0
 	for _, p := range m.Processes {
-		known = known || p.bytes != nil
+		known = known || len(p.bytes) > 0
 		elsewhere += p.bytesOutside(nodes)
 	}
 	switch {

@@ -74,7 +74,7 @@ type Process struct {
 
 	cards      []Card          // those of Devices
 	cpus, mems []int           // where it may run and take memory, nil where that is not known
-	bytes      map[int]float64 // memory by node, nil without --collector.numa-maps
+	bytes      map[int]float64 // memory by node, empty without --collector.numa-maps
 }
 
 // Verdict says where a process is in regard to its cards.
@@ -83,40 +83,25 @@ type Verdict struct {
 	Placed *bool  `json:"placed"` // whether it is where it should be, nil where that is not known
 }
 
-type processID struct {
-	vendor string
-	pid    int
-}
-
-// reader gathers what samples say.
-type reader struct {
-	nodes     map[int]*Node
-	cards     map[CardID]*Card
-	processes map[processID]*Process
-	targets   map[string][]CardID
-}
-
-// Read makes a machine of the samples of one page. What has no name, no number or an
-// impossible value is left out.
+// Read makes a machine of the samples of one page. What has no number or an impossible
+// value is left out.
 func Read(page []runlog.Series) *Machine {
-	r := &reader{
-		nodes:     map[int]*Node{},
-		cards:     map[CardID]*Card{},
-		processes: map[processID]*Process{},
-		targets:   map[string][]CardID{},
-	}
+	m := &Machine{Nodes: []Node{}, Cards: []Card{}, Processes: []Process{}, Targets: map[string][]CardID{}}
 	for _, s := range page {
+		if math.IsNaN(s.Value) || s.Value < 0 {
+			continue
+		}
 		switch {
-		case math.IsNaN(s.Value) || s.Value < 0:
 		case s.Labels["pid"] != "":
-			r.readProcess(s)
+			m.readProcess(s)
 		case s.Labels["node"] != "":
-			r.readNode(s)
+			m.readNode(s)
 		case s.Labels["device"] != "":
-			r.readCard(s)
+			m.readCard(s)
 		}
 	}
-	return r.machine()
+	m.order()
+	return m
 }
 
 func parseNumber(text string) (int, bool) {
@@ -133,15 +118,15 @@ func parseCPUs(text string) []int {
 	return list
 }
 
-func (r *reader) readNode(s runlog.Series) {
+func (m *Machine) readNode(s runlog.Series) {
 	number, ok := parseNumber(s.Labels["node"])
 	if !ok {
 		return
 	}
-	n := r.nodes[number]
+	n := m.node(number)
 	if n == nil {
-		n = &Node{Number: number, distanceTo: map[int]float64{}}
-		r.nodes[number] = n
+		m.Nodes = append(m.Nodes, Node{Number: number, distanceTo: map[int]float64{}})
+		n = m.node(number)
 	}
 	switch s.Name {
 	case "accelerator_numa_cpu_list_info":
@@ -157,16 +142,19 @@ func (r *reader) readNode(s runlog.Series) {
 	}
 }
 
-func (r *reader) card(labels map[string]string) *Card {
+// card is the card that labels name, a new one where it was not known.
+func (m *Machine) card(labels map[string]string) *Card {
 	id := CardID{Vendor: openai.Excerpt(labels["vendor"]), Device: openai.Excerpt(labels["device"])}
-	if r.cards[id] == nil {
-		r.cards[id] = &Card{CardID: id}
+	at := slices.IndexFunc(m.Cards, func(c Card) bool { return c.CardID == id })
+	if at < 0 {
+		at = len(m.Cards)
+		m.Cards = append(m.Cards, Card{CardID: id})
 	}
-	return r.cards[id]
+	return &m.Cards[at]
 }
 
-func (r *reader) readCard(s runlog.Series) {
-	c := r.card(s.Labels)
+func (m *Machine) readCard(s runlog.Series) {
+	c := m.card(s.Labels)
 	switch s.Name {
 	case "accelerator_numa_node":
 		if s.Value < maxNumber {
@@ -174,77 +162,63 @@ func (r *reader) readCard(s runlog.Series) {
 		}
 	case "accelerator_probe_target_device_info":
 		name := s.Labels["target"]
-		r.targets[name] = append(r.targets[name], c.CardID)
+		m.Targets[name] = append(m.Targets[name], c.CardID)
 	}
 }
 
-func (r *reader) readProcess(s runlog.Series) {
+func (m *Machine) readProcess(s runlog.Series) {
 	pid, err := strconv.Atoi(s.Labels["pid"])
 	if err != nil {
 		return
 	}
-	id := processID{openai.Excerpt(s.Labels["vendor"]), pid}
-	p := r.processes[id]
-	if p == nil {
-		p = &Process{Vendor: id.vendor, PID: id.pid}
-		r.processes[id] = p
+	vendor := openai.Excerpt(s.Labels["vendor"])
+	at := slices.IndexFunc(m.Processes, func(p Process) bool { return p.Vendor == vendor && p.PID == pid })
+	if at < 0 {
+		at = len(m.Processes)
+		m.Processes = append(m.Processes, Process{Vendor: vendor, PID: pid, bytes: map[int]float64{}})
 	}
+	p := &m.Processes[at]
 	switch s.Name {
 	case "accelerator_process_memory_used_bytes":
 		p.Name = openai.Excerpt(s.Labels["process"])
-		p.Devices = append(p.Devices, r.card(s.Labels).Device)
+		p.Devices = append(p.Devices, m.card(s.Labels).Device)
 	case "accelerator_process_cpus_info":
 		p.cpus, p.mems = parseCPUs(s.Labels["cpus"]), parseCPUs(s.Labels["mems"])
 	case "accelerator_process_node_memory_bytes":
-		node, ok := parseNumber(s.Labels["node"])
-		if !ok {
-			return
+		if node, ok := parseNumber(s.Labels["node"]); ok {
+			p.bytes[node] = s.Value
 		}
-		if p.bytes == nil {
-			p.bytes = map[int]float64{}
-		}
-		p.bytes[node] = s.Value
 	}
 }
 
-// machine orders all, so that one page always gives one text.
-func (r *reader) machine() *Machine {
-	m := &Machine{Nodes: []Node{}, Cards: []Card{}, Processes: []Process{}, Targets: r.targets}
-	for _, n := range r.nodes {
-		m.Nodes = append(m.Nodes, *n)
-	}
+// order makes one page always give one text, and joins what came in any order.
+func (m *Machine) order() {
 	slices.SortFunc(m.Nodes, func(a, b Node) int { return cmp.Compare(a.Number, b.Number) })
 	for i := range m.Nodes {
-		n := &m.Nodes[i]
 		for _, peer := range m.Nodes {
 			var distance *float64
-			if d, known := n.distanceTo[peer.Number]; known {
+			if d, known := m.Nodes[i].distanceTo[peer.Number]; known {
 				distance = &d
 			}
-			n.Distances = append(n.Distances, distance)
+			m.Nodes[i].Distances = append(m.Nodes[i].Distances, distance)
 		}
-	}
-	for _, c := range r.cards {
-		m.Cards = append(m.Cards, *c)
 	}
 	slices.SortFunc(m.Cards, func(a, b Card) int {
 		return cmp.Or(cmp.Compare(a.Vendor, b.Vendor), compareDevices(a.Device, b.Device))
 	})
-	for _, p := range r.processes {
-		if len(p.Devices) == 0 {
-			continue // lists alone are of a process that holds nothing
-		}
+	// Lists alone are of a process that holds nothing.
+	m.Processes = slices.DeleteFunc(m.Processes, func(p Process) bool { return len(p.Devices) == 0 })
+	for i := range m.Processes {
+		p := &m.Processes[i]
 		slices.SortFunc(p.Devices, compareDevices)
 		p.Devices = slices.Compact(p.Devices)
 		for _, device := range p.Devices {
-			p.cards = append(p.cards, *r.cards[CardID{Vendor: p.Vendor, Device: device}])
+			p.cards = append(p.cards, *m.card(map[string]string{"vendor": p.Vendor, "device": device}))
 		}
-		m.Processes = append(m.Processes, *p)
 	}
 	slices.SortFunc(m.Processes, func(a, b Process) int {
 		return cmp.Or(cmp.Compare(a.Vendor, b.Vendor), cmp.Compare(a.PID, b.PID))
 	})
-	return m
 }
 
 // compareDevices orders numbers by their size, and chips on cards (1.0) behind them.

@@ -2,7 +2,6 @@ package placement
 
 import (
 	"flag"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -129,17 +128,6 @@ func TestFreeMemory(t *testing.T) {
 	}
 }
 
-// Two vendors' processes of one number are two processes.
-func TestTwoVendors(t *testing.T) {
-	p := two(0)
-	p.cards("metax", 1)
-	p = p.with(holder{"ascend", "9", "python", []string{"0"}, "0-3", "0"}).with(holder{"metax", "9", "python", []string{"0"}, "0-3", "0"})
-	r := Judge(Read(p))
-	if len(r.Processes) != 2 || r.Processes[0].Verdict.Text != onNode || r.Processes[1].Verdict.Text != otherNode {
-		t.Errorf("%+v", r.Processes)
-	}
-}
-
 func TestDevices(t *testing.T) {
 	p := two(0, 0, 1, 1)
 	p.cards("metax", 0)
@@ -246,21 +234,5 @@ interleaved: interleaved over all nodes numactl --interleave=all`},
 		if diff := cmp.Diff(tt.want, lines(tt.on)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-	}
-}
-
-// What no machine can have is left out.
-func TestImpossibleValues(t *testing.T) {
-	p := two(0).with(holder{"ascend", "9", "python", []string{"0"}, "0-3", "0"})
-	for _, v := range []float64{math.NaN(), math.Inf(1), -1, 1e18} {
-		p.add("numa_node", v, "vendor", "ascend", "device", "0")
-	}
-	for _, name := range []string{"-1", "1e3", "99999999", "0x1", "a\nb"} {
-		p.add("numa_cpu_list_info", 1, "node", name, "cpus", "0-3")
-		p.add("process_memory_used_bytes", 4, "vendor", "ascend", "device", "0", "pid", name+"-")
-	}
-	r := Judge(Read(p))
-	if len(r.Nodes) != 2 || len(r.Processes) != 1 || r.Processes[0].Verdict.Text != onNode {
-		t.Errorf("%+v", r)
 	}
 }

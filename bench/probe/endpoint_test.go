@@ -34,13 +34,11 @@ func serve(t *testing.T, cfg fakevllm.Config) string {
 	}
 	server := httptest.NewServer(s.Handler())
 	ctx, cancel := context.WithCancel(context.Background())
-	over := make(chan error, 1)
-	go func() { over <- s.Run(ctx) }()
+	var running sync.WaitGroup
+	running.Go(func() { s.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()
-		if err := <-over; err != nil {
-			t.Error(err)
-		}
+		running.Wait()
 		server.Close()
 	})
 	return server.URL

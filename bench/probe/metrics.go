@@ -5,7 +5,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/latency"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
@@ -24,7 +23,7 @@ func phases(p openai.Phases) map[string]time.Duration {
 
 // metrics are the series of all targets.
 type metrics struct {
-	latency                                 *latency.Histograms
+	latency                                 *Histograms
 	requests, failures, skipped, violations *prometheus.CounterVec
 	promptTokens, outputTokens              *prometheus.CounterVec
 	success, lastSuccess, inFlight, phases  *prometheus.GaugeVec
@@ -38,7 +37,7 @@ type vec interface {
 }
 
 func newMetrics() *metrics {
-	m := &metrics{latency: latency.NewHistograms("accelerator_probe_", "target", "model")}
+	m := &metrics{latency: NewHistograms("accelerator_probe_", "target", "model")}
 	m.all = append(m.all, m.latency)
 	counter := func(name, help string, more ...string) *prometheus.CounterVec {
 		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "accelerator_probe_" + name, Help: help},

@@ -124,16 +124,6 @@ func TestSeriesBeforeModelIsKnown(t *testing.T) {
 			}
 		})
 	})
-	t.Run("failing slowly", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			s := &script{models: []any{openai.ReasonTimeoutFirstToken}, slow: 2*DefaultInterval + time.Second}
-			p := play(t, makeTarget(t, learned), s, 3)
-			want := unknown(openai.ReasonTimeoutFirstToken, 1, 2)
-			if diff := cmp.Diff(want, samples(t, p)); diff != "" {
-				t.Errorf("series (-want +got):\n%s", diff)
-			}
-		})
-	})
 	t.Run("known at last", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &script{models: []any{openai.ReasonConnect, openai.ReasonConnect, "m"}}

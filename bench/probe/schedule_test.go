@@ -3,7 +3,6 @@ package probe
 import (
 	"context"
 	"encoding/hex"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -127,57 +126,28 @@ func TestOffset(t *testing.T) {
 
 // Run returns when the request in flight is over and counted, and cancels it.
 func TestShutdown(t *testing.T) {
-	for _, state := range []string{"before the first", "learning the model", "in flight"} {
-		t.Run(state, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				const slow = 30 * time.Millisecond // from the cancellation to the end
-				target := makeTarget(t, func(s *Spec) { s.Model = "" })
-				p, l := fakeLoop(target, fakeClient{
-					models: func(ctx context.Context) ([]string, *openai.Failure) {
-						if state != "learning the model" {
-							return []string{"m"}, nil
-						}
-						<-ctx.Done()
-						time.Sleep(slow)
-						return nil, &openai.Failure{Reason: openai.ReasonCanceled}
-					},
-					stream: func(ctx context.Context, r openai.Request) *openai.Trace {
-						<-ctx.Done()
-						time.Sleep(slow)
-						return failedTrace(r, openai.ReasonCanceled)
-					},
-				})
-				stop := running(t, p)
-				if state != "before the first" {
-					time.Sleep(l.offset() + time.Second)
-				} else {
-					synctest.Wait()
-				}
-				asked := time.Now()
-				stop()
-				took := time.Since(asked)
-				want, model := map[string]float64{}, ""
-				switch state {
-				case "before the first":
-					if took != 0 {
-						t.Errorf("stopped after %v", took)
-					}
-				case "in flight":
-					model = "m"
-					fallthrough
-				default:
-					if took != slow {
-						t.Errorf("stopped after %v, want %v", took, slow)
-					}
-					want[fmt.Sprintf(`requests_total{model=%q,target="a"}`, model)] = 1
-					want[fmt.Sprintf(`failures_total{model=%q,reason="canceled",target="a"}`, model)] = 1
-				}
-				if diff := cmp.Diff(want, only(samples(t, p), "_total")); diff != "" {
-					t.Errorf("counters (-want +got):\n%s", diff)
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		const slow = 30 * time.Millisecond // from the cancellation to the end
+		p, l := fakeLoop(makeTarget(t, nil), fakeClient{stream: func(ctx context.Context, r openai.Request) *openai.Trace {
+			<-ctx.Done()
+			time.Sleep(slow)
+			return failedTrace(r, openai.ReasonCanceled)
+		}})
+		stop := running(t, p)
+		time.Sleep(l.offset() + time.Second)
+		asked := time.Now()
+		stop()
+		if took := time.Since(asked); took != slow {
+			t.Errorf("stopped after %v, want %v", took, slow)
+		}
+		want := map[string]float64{
+			`requests_total{model="m",target="a"}`:                   1,
+			`failures_total{model="m",reason="canceled",target="a"}`: 1,
+		}
+		if diff := cmp.Diff(want, only(samples(t, p), "_total")); diff != "" {
+			t.Errorf("counters (-want +got):\n%s", diff)
+		}
+	})
 }
 
 func targetNames(p *Prober) []string {

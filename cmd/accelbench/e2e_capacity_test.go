@@ -160,11 +160,11 @@ func printSearches(w io.Writer, name string, rows []searchRow) (right int) {
 
 // throttled searches with a load generator that runs for a fifth of the time only.
 func (b *bench) throttled(t *testing.T) {
-	url := "http://" + b.start(t, serverAddress(), "fakehost", "pace", "--listen-address=127.0.0.1:0", "--gap=20ms", "--tokens=10")
+	url := "http://" + b.start(t, serverAddress(), "fakehost", "pace", "--listen-address=127.0.0.1:0", "--gap=20ms")
 	cmd := b.command(t)
 	cmd.Args = []string{
 		cmd.Args[0], "capacity", "--backend=openai-chat", "--base-url=" + url, "--dataset-path=" + b.path("open_qa.jsonl"), "--output=results",
-		"--slo=tpot:p90<10s", "--max-concurrency=2..64", "--quiet",
+		"--slo=tpot:p90<10s", "--output-len=10", "--max-concurrency=2..64", "--quiet",
 	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -3,9 +3,7 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,57 +12,44 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/docs/expositiontest"
 )
 
-// served is what the server says of one step.
+// served is what the server's own metrics say of all requests.
 type served struct {
 	requests, prompt, output int
-	ttft, e2e                []time.Duration // how much longer each was for the client
-	first, last              time.Time
-	busy                     time.Duration // all requests' time in the server
+	ttft, e2e                float64 // mean seconds
 }
 
-// serverSteps sums up the server's log by the steps that the client's log knows.
-func serverSteps(t *testing.T, serverLog, folder string, want int) map[int]*served {
+func readServed(t *testing.T, url string) served {
 	t.Helper()
-	sent := map[string]*runlog.Request{}
-	for _, r := range clientRequests(t, folder) {
-		sent[r.Trace.RequestID] = r
+	page, err := get(url + "/metrics")
+	if err != nil {
+		t.Fatal(err)
 	}
-	steps := map[int]*served{}
-	for _, r := range serverRequests(t, serverLog, want) {
-		client, ok := sent[r.RequestID]
-		if !ok {
-			t.Fatalf("the client does not know request %s", r.RequestID)
+	families := expositiontest.Families(t, page)
+	total := func(name string) (sum float64) {
+		for _, m := range families["vllm:"+name].GetMetric() {
+			sum += m.GetCounter().GetValue()
 		}
-		s := steps[client.Step]
-		if s == nil {
-			s = &served{first: r.Arrived}
-			steps[client.Step] = s
-		}
-		ttft, _ := openai.TTFT(&client.Trace)
-		e2e, _ := openai.E2E(&client.Trace)
-		s.requests++
-		s.prompt += r.PromptTokens
-		s.output += r.OutputTokens
-		s.ttft = append(s.ttft, ttft-r.First.Sub(r.Arrived))
-		s.e2e = append(s.e2e, e2e-r.Last.Sub(r.Arrived))
-		s.busy += r.Ended.Sub(r.Arrived)
-		if r.Arrived.Before(s.first) {
-			s.first = r.Arrived
-		}
-		if r.Ended.After(s.last) {
-			s.last = r.Ended
-		}
+		return sum
 	}
-	return steps
+	mean := func(name string) float64 {
+		h := families["vllm:"+name].GetMetric()[0].GetHistogram()
+		return h.GetSampleSum() / float64(h.GetSampleCount())
+	}
+	return served{
+		requests: int(total("request_success_total")),
+		prompt:   int(total("prompt_tokens_total")),
+		output:   int(total("generation_tokens_total")),
+		ttft:     mean("time_to_first_token_seconds"),
+		e2e:      mean("e2e_request_latency_seconds"),
+	}
 }
 
 func clientRequests(t *testing.T, folder string) []*runlog.Request {
@@ -83,58 +68,45 @@ func clientRequests(t *testing.T, folder string) []*runlog.Request {
 	return all
 }
 
-// serverRequests waits for the server's log to hold so many requests: the last
-// line comes after the client has its answer.
-func serverRequests(t *testing.T, path string, want int) []fakevllm.RequestRecord {
+// compareTotals wants counts to agree exactly, and mean latencies to within what the
+// loopback and a busy machine add.
+func compareTotals(t *testing.T, o outcome, truth served) {
 	t.Helper()
-	var all []fakevllm.RequestRecord
-	eventually(t, "the server's log", func() error {
-		f, err := os.Open(path)
-		if err != nil {
-			return err
+	var got served
+	var busy float64 // requests in flight × seconds
+	for _, s := range o.report.Steps {
+		got.requests += s.Account.Succeeded
+		got.prompt += s.Whole.PromptTokens
+		got.output += s.Whole.OutputTokens
+		busy += s.Checks.AchievedWhole * s.Whole.Window.To.Sub(s.Whole.Window.From).Seconds()
+	}
+	if diff := cmp.Diff([]int{truth.requests, truth.prompt, truth.output}, []int{got.requests, got.prompt, got.output}); diff != "" {
+		t.Errorf("requests, prompt and output tokens (-server +report):\n%s", diff)
+	}
+	if served := truth.e2e * float64(truth.requests); math.Abs(busy-served) > 0.05*served {
+		t.Errorf("%.1f request seconds in flight, the server says %.1f", busy, served)
+	}
+	all := clientRequests(t, o.folder)
+	for _, r := range all {
+		ttft, _ := openai.TTFT(&r.Trace)
+		e2e, _ := openai.E2E(&r.Trace)
+		got.ttft += ttft.Seconds() / float64(len(all))
+		got.e2e += e2e.Seconds() / float64(len(all))
+	}
+	for name, pair := range map[string][2]float64{"TTFT": {got.ttft, truth.ttft}, "latency": {got.e2e, truth.e2e}} {
+		if more := pair[0] - pair[1]; more < 0 || more > 0.01 {
+			t.Errorf("the client's mean %s is %.4f s more than the server's", name, more)
 		}
-		defer f.Close()
-		all = nil
-		for lines := bufio.NewScanner(f); lines.Scan(); {
-			var r fakevllm.RequestRecord
-			if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-				return err
-			}
-			all = append(all, r)
-		}
-		if len(all) != want {
-			return fmt.Errorf("%d requests, want %d", len(all), want)
-		}
-		return nil
-	})
-	return all
+	}
 }
 
-// compareStep wants counts to agree exactly, half of the latencies to within what
-// the loopback adds, and means to within what a busy machine does.
-func compareStep(t *testing.T, s stepFile, users, requests int, truth *served) {
+// compareStep wants a step to be as it was asked for.
+func compareStep(t *testing.T, s stepFile, users, requests int) {
 	t.Helper()
 	a := s.Account
-	got := []int{a.Attempted, a.Succeeded, len(a.Failed), a.Canceled, s.Checks.Configured, s.Whole.PromptTokens, s.Whole.OutputTokens}
-	want := []int{truth.requests, requests, 0, 0, users, truth.prompt, truth.output}
-	if diff := cmp.Diff(want, got); diff != "" || a.Mismatch != "" {
-		t.Errorf("%s users: attempted, succeeded, failed, canceled, users, prompt and output tokens (-server +report):\n%s%s", s.Name, diff, a.Mismatch)
-	}
-	for name, more := range map[string][]time.Duration{"TTFT": truth.ttft, "latency": truth.e2e} {
-		slices.Sort(more)
-		if m := more[len(more)/2]; m < 0 || m > 5*time.Millisecond {
-			t.Errorf("%s users: the client's %s is %v more than the server's (median)", s.Name, name, m)
-		}
-	}
-	span := truth.last.Sub(truth.first)
-	for name, pair := range map[string][2]float64{
-		"duration":                       {s.Whole.Window.To.Sub(s.Whole.Window.From).Seconds(), span.Seconds()},
-		"output tokens/s":                {s.Whole.Throughput, float64(truth.output) / span.Seconds()},
-		"requests in flight on the mean": {s.Checks.AchievedWhole, truth.busy.Seconds() / span.Seconds()},
-	} {
-		if math.Abs(pair[0]-pair[1]) > 0.05*pair[1] {
-			t.Errorf("%s users: %s %.3f, the server says %.3f", s.Name, name, pair[0], pair[1])
-		}
+	got := []int{a.Attempted, a.Succeeded, len(a.Failed), a.Canceled, s.Checks.Configured}
+	if diff := cmp.Diff([]int{requests, requests, 0, 0, users}, got); diff != "" || a.Mismatch != "" {
+		t.Errorf("%s users: attempted, succeeded, failed, canceled, users (-want +report):\n%s%s", s.Name, diff, a.Mismatch)
 	}
 	if s.Whole.Peak > users || s.Checks.KernelClock != 1 {
 		t.Errorf("%s users: %d at the peak, kernel's stamps on %.2f of the answers", s.Name, s.Whole.Peak, s.Checks.KernelClock)

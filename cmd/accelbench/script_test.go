@@ -57,7 +57,7 @@ func serve(t *testing.T, start func(h http.Handler) *httptest.Server) string {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { _ = server.Run(ctx) })
+	running.Go(func() { server.Run(ctx) })
 	web := start(server.Handler())
 	t.Cleanup(func() {
 		cancel()

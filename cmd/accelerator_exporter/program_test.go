@@ -132,7 +132,7 @@ func server(t testing.TB) string {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = s.Run(ctx) })
+	wg.Go(func() { s.Run(ctx) })
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(func() { cancel(); web.Close(); wg.Wait() })
 	return web.URL

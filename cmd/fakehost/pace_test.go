@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/go-kit/log"
-
-	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
 )
 
 // The server says where it listens, answers there, and ends with its context
@@ -20,7 +18,7 @@ func TestPaceServes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	address, ended := make(chan string, 1), make(chan error, 1)
-	s := &server{listen: "127.0.0.1:0", config: fakevllm.Config{Schedule: fakevllm.Schedule{Gap: time.Minute}}}
+	s := &server{listen: "127.0.0.1:0", gap: time.Minute}
 	go func() {
 		ended <- s.serve(ctx, state{}, log.LoggerFunc(func(keyvals ...any) error {
 			address <- keyvals[3].(string)
@@ -60,7 +58,7 @@ func TestPaceRefuses(t *testing.T) {
 		status int
 		says   string
 	}{
-		"pace --gap=2h":               {1, "fakehost pace: configuring the stand-in server: gap 2h0m0s is outside 0 to 1h0m0s\n"},
+		"pace --gap=-2h":              {2, "fakehost pace: --gap must be above 0, try --help\n"},
 		"pace --gap=soon":             {2, "fakehost pace: time: invalid duration \"soon\", try --help\n"},
 		"pace --listen-address=nohow": {1, "fakehost pace: listening: listen tcp: address nohow: missing port in address\n"},
 		"pace extra":                  {2, "fakehost pace: unexpected extra, try --help\n"},

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net"
 	"net/http"
@@ -27,19 +24,19 @@ type server struct {
 	listen     string
 	config     fakevllm.Config
 	apiKeyFile string
-	requestLog string
 	numa       numa
+	gap        time.Duration // above 0: streams on a fixed schedule, no engine
 }
 
-// paceFlags are those of fakehost pace: the same server on a fixed schedule.
+// paceFlags are those of fakehost pace.
 func (s *server) paceFlags(app *kingpin.Application) {
-	c, d := &s.config.Schedule, fakevllm.DefaultConfig().Schedule
 	app.Flag("listen-address", "Address on which to serve.").Default("127.0.0.1:8000").StringVar(&s.listen)
 	app.Flag("model", "Name of the model.").Default("pace").StringVar(&s.config.Model)
-	app.Flag("gap", "Time between two chunks of a stream.").Default("20ms").DurationVar(&c.Gap)
-	app.Flag("tokens", "Chunks of an answer when the request has no max_tokens.").Default(fmt.Sprint(d.Tokens)).IntVar(&c.Tokens)
+	app.Flag("gap", "Time between two chunks of a stream.").Default("20ms").DurationVar(&s.gap)
 	app.Action(func(*kingpin.ParseContext) error {
-		c.Gap = cmp.Or(c.Gap, 20*time.Millisecond) // 0 is no schedule
+		if s.gap <= 0 {
+			return errors.New("--gap must be above 0")
+		}
 		return nil
 	})
 }
@@ -57,9 +54,7 @@ func (s *server) vllmFlags(app *kingpin.Application) {
 	app.Flag("speed", "Speed, as a multiple of the measured machine's.").Default("1").Float64Var(&c.Speed)
 	app.Flag("fault", "Fault of every request; /fault/NAME/v1/... is that of one request. One of: "+strings.Trim(fmt.Sprint(fakevllm.Faults()), "[]")+".").
 		Default(string(fakevllm.FaultNone)).StringVar((*string)(&c.Fault))
-	app.Flag("fault-requests", "Number of requests after which --fault, or the fault of the state folder, is over. 0 for no limit.").Default("0").IntVar(&c.FaultRequests)
 	app.Flag("api-key-file", "File with the API key that requests must have.").StringVar(&s.apiKeyFile)
-	app.Flag("request-log", "File to which a JSON line is appended for each completion.").StringVar(&s.requestLog)
 	app.Flag("background-users", "Maximum number of simulated users, who come and go in a wave.").Default("0").IntVar(&c.BackgroundUsers)
 	app.Flag("background-period", "Period of that wave.").Default(d.BackgroundPeriod.String()).DurationVar(&c.BackgroundPeriod)
 	app.Flag("numa-penalty", "Factor by which the model is slower while the process may run on CPUs off the node of its cards.").Default("1").Float64Var(&s.numa.penalty)
@@ -69,6 +64,9 @@ func (s *server) vllmFlags(app *kingpin.Application) {
 
 // serve runs the server until ctx ends. One with an engine writes its load for the tools.
 func (s *server) serve(ctx context.Context, st state, logger log.Logger) error {
+	if s.gap > 0 {
+		return s.listenAndServe(ctx, fakevllm.NewPaced(s.config.Model, s.gap).Handler(), logger)
+	}
 	if s.apiKeyFile != "" {
 		key, err := os.ReadFile(s.apiKeyFile)
 		if err != nil {
@@ -76,61 +74,37 @@ func (s *server) serve(ctx context.Context, st state, logger log.Logger) error {
 		}
 		s.config.APIKey = strings.TrimSpace(string(key))
 	}
-	if s.requestLog != "" {
-		file, err := os.OpenFile(s.requestLog, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-		if err != nil {
-			return fmt.Errorf("opening the request log: %w", err)
-		}
-		defer file.Close()
-		s.config.Log = logTo(file, logger)
-	}
 	standIn, err := fakevllm.New(s.config)
 	if err != nil {
 		return err
 	}
-	if s.config.Schedule.Gap == 0 { // a schedule takes no penalty
-		penalty, err := s.numa.factor()
-		if err != nil {
-			return err
-		}
-		standIn.SetPenalty(penalty)
+	penalty, err := s.numa.factor()
+	if err != nil {
+		return err
 	}
+	standIn.SetPenalty(penalty)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	wg.Go(func() { standIn.Run(ctx) })
+	wg.Go(func() { s.share(ctx, st, standIn, logger) })
+	return s.listenAndServe(ctx, standIn.Handler(), logger)
+}
+
+func (s *server) listenAndServe(ctx context.Context, handler http.Handler, logger log.Logger) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.listen)
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	var wg sync.WaitGroup
-	if s.config.Schedule.Gap == 0 {
-		wg.Go(func() { _ = standIn.Run(ctx) }) // its only error is a second Run
-		wg.Go(func() { s.share(ctx, st, standIn, logger) })
-	}
 	_ = logger.Log("msg", "serving", "address", "http://"+listener.Addr().String(), "model", s.config.Model)
-	web := &http.Server{Handler: standIn.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	web := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	// Streams for ever are among the faults: do not wait for them.
 	defer context.AfterFunc(ctx, func() { _ = web.Close() })()
-	err = web.Serve(listener)
-	stop()
-	wg.Wait()
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
+	if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
 	}
-	return err
-}
-
-// logTo writes each request's record as a line when the request is over, so that the
-// server need not be stopped before it is read.
-func logTo(file io.Writer, logger log.Logger) func(fakevllm.RequestRecord) {
-	var mu sync.Mutex
-	lines := json.NewEncoder(file)
-	return func(rec fakevllm.RequestRecord) {
-		mu.Lock()
-		defer mu.Unlock()
-		if err := lines.Encode(rec); err != nil {
-			_ = logger.Log("msg", "failed to write the request log", "err", err)
-		}
-	}
+	return nil
 }
 
 // share writes the load for the tools and takes the fault from the state folder.

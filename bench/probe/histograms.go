@@ -1,7 +1,4 @@
-// Package latency is the Prometheus side of a trace: the histograms in which the
-// probe and the load test count the same latencies, under the same names but for
-// the prefix.
-package latency
+package probe
 
 import (
 	"slices"
@@ -12,33 +9,33 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
-// TTFTBuckets are vLLM's boundaries of vllm:time_to_first_token_seconds
+// ttftBuckets are vLLM's boundaries of vllm:time_to_first_token_seconds
 // (vllm/v1/metrics/buckets.py) and finer ones between them, so that server and
 // client histograms can be overlaid.
-func TTFTBuckets() []float64 {
+func ttftBuckets() []float64 {
 	return union(
 		[]float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560},
 		[]float64{0.002, 0.003, 0.015, 0.03, 0.15, 0.2, 0.3, 0.4, 1.5, 2, 3, 4, 15, 30})
 }
 
-// ITLBuckets are vLLM's boundaries of vllm:inter_token_latency_seconds, which
+// itlBuckets are vLLM's boundaries of vllm:inter_token_latency_seconds, which
 // start at 10 ms, and finer ones for servers that are faster than that.
-func ITLBuckets() []float64 {
+func itlBuckets() []float64 {
 	return union(
 		[]float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80},
 		[]float64{0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.0075, 0.0125, 0.015, 0.02, 0.03, 0.035, 0.04, 0.06})
 }
 
-// DurationBuckets are vLLM's boundaries of vllm:e2e_request_latency_seconds, which
+// durationBuckets are vLLM's boundaries of vllm:e2e_request_latency_seconds, which
 // start at 300 ms, and smaller ones.
-func DurationBuckets() []float64 {
+func durationBuckets() []float64 {
 	return union(
 		[]float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680},
 		[]float64{0.05, 0.1, 0.15, 0.2})
 }
 
-// LagBuckets go from 10 µs to 0.33 s, doubling.
-func LagBuckets() []float64 { return prometheus.ExponentialBuckets(10e-6, 2, 16) }
+// lagBuckets go from 10 µs to 0.33 s, doubling.
+func lagBuckets() []float64 { return prometheus.ExponentialBuckets(10e-6, 2, 16) }
 
 func delayBuckets() []float64 { return prometheus.ExponentialBuckets(100e-6, 4, 10) }
 
@@ -66,12 +63,12 @@ func figures() []figure {
 		}
 	}
 	return []figure{
-		{"time_to_first_token_seconds", "Time from sending to the first generated text.", TTFTBuckets(), once(openai.TTFT), true},
-		{"time_per_output_token_seconds", "Mean time of the output tokens after the first.", ITLBuckets(), once(openai.TPOT), true},
-		{"inter_token_latency_seconds", "Gaps between successive chunks with generated text.", ITLBuckets(), openai.ITLs, false},
-		{"request_duration_seconds", "Time from sending to the last generated text.", DurationBuckets(), once(openai.E2E), true},
+		{"time_to_first_token_seconds", "Time from sending to the first generated text.", ttftBuckets(), once(openai.TTFT), true},
+		{"time_per_output_token_seconds", "Mean time of the output tokens after the first.", itlBuckets(), once(openai.TPOT), true},
+		{"inter_token_latency_seconds", "Gaps between successive chunks with generated text.", itlBuckets(), openai.ITLs, false},
+		{"request_duration_seconds", "Time from sending to the last generated text.", durationBuckets(), once(openai.E2E), true},
 		{
-			"client_lag_seconds", "How late this program read what the kernel had received.", LagBuckets(),
+			"client_lag_seconds", "How late this program read what the kernel had received.", lagBuckets(),
 			func(t *openai.Trace) []time.Duration { return t.Lags }, false,
 		},
 		{
@@ -81,7 +78,8 @@ func figures() []figure {
 	}
 }
 
-// Histograms hold what traces show. They are one Prometheus collector.
+// Histograms hold the latencies of traces, those of a load test under the same names as
+// the probe's but for the prefix. They are one Prometheus collector.
 type Histograms struct{ all []histogram }
 
 type histogram struct {

@@ -1,0 +1,145 @@
+package fakevllm
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	pacedTokens = 256     // chunks of an answer whose request does not bound them
+	maxPaced    = 1 << 20 // chunks of an answer
+	maxTruths   = 1 << 14 // answers kept
+)
+
+// Paced is a server to check a load generator against: it writes one chunk a gap to
+// every stream, on a schedule fixed when the request comes. The text of a chunk is the
+// instant at which it was written, and GET /truth tells of the streams that are over,
+// as JSON Lines in the order in which they ended.
+//
+// Any prompt and model is accepted, max_tokens is obeyed, an answer is always
+// streamed and usage always sent.
+type Paced struct {
+	model   string
+	gap     time.Duration
+	streams atomic.Uint64 // until now
+
+	mu     sync.Mutex
+	truths []Truth // the oldest first
+}
+
+// Truth is what the server did for one request. Instants are Unix nanoseconds
+// on the server's clock.
+type Truth struct {
+	ID string `json:"id"` // X-Request-Id
+	// Chunks is when each chunk was written, which stands in the chunk too:
+	// taken right before the write. A client that went away has fewer.
+	Chunks []int64 `json:"chunks_unix_nano"`
+}
+
+// NewPaced returns a server of that model with a gap above 0 between two chunks of a stream.
+func NewPaced(model string, gap time.Duration) *Paced { return &Paced{model: model, gap: gap} }
+
+// Handler returns the HTTP side.
+func (p *Paced) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/chat/completions", p.complete)
+	mux.HandleFunc("POST /v1/completions", p.complete)
+	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) { writeModels(w, p.model) })
+	mux.HandleFunc("GET /health", health)
+	mux.HandleFunc("GET /truth", p.truth)
+	return mux
+}
+
+// complete answers a request on the schedule.
+func (p *Paced) complete(w http.ResponseWriter, r *http.Request) {
+	due := time.Now().Add(p.gap + phase(p.streams.Add(1), p.gap))
+	req, ok := readRequest(w, r)
+	if !ok {
+		return
+	}
+	chunks := pacedTokens
+	if req.MaxTokens != 0 {
+		chunks = req.MaxTokens
+	}
+	if chunks < 1 || chunks > maxPaced {
+		badRequest(w, "max_tokens is outside 1 to %d", maxPaced)
+		return
+	}
+	req.StreamOptions.IncludeUsage = true
+	a := newAnswer(w, r, req, p.model)
+	a.open()
+	written := a.writeOnTime(due, p.gap, chunks)
+	// Kept before the end mark goes out, so that a client that saw it can ask.
+	p.keep(Truth{ID: r.Header.Get("X-Request-Id"), Chunks: written})
+	if len(written) == chunks {
+		a.finish(finishLength)
+	}
+}
+
+// phase spreads streams that start together evenly over a gap, in whatever
+// number they come: multiples of the golden ratio leave no large hole.
+func phase(number uint64, gap time.Duration) time.Duration {
+	_, part := math.Modf(float64(number) * math.Phi)
+	return time.Duration(part * float64(gap))
+}
+
+// stampWidth is the digits of an instant in a chunk.
+const stampWidth = 19
+
+// writeOnTime sends the chunks, the first at due, until the client goes, and returns when
+// each was written. The event is made once and its stamp written over, so that the time
+// between taking it and writing it is short.
+func (a *answer) writeOnTime(due time.Time, gap time.Duration, chunks int) []int64 {
+	blank := strings.Repeat("0", stampWidth) + " "
+	event := encodeEvent(a.textChunk(blank))
+	stamp := event[bytes.LastIndex(event, []byte(blank)):][:stampWidth]
+	written := make([]int64, 0, chunks)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for i := range chunks {
+		timer.Reset(time.Until(due.Add(time.Duration(i) * gap)))
+		select {
+		case <-a.ctx.Done():
+			return written
+		case <-timer.C:
+		}
+		now := time.Now().UnixNano()
+		copy(stamp, fmt.Appendf(nil, "%0*d", stampWidth, now))
+		if a.write(event); a.failed != nil {
+			return written
+		}
+		written = append(written, now)
+		a.sent++
+	}
+	return written
+}
+
+func (p *Paced) keep(t Truth) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.truths = append(p.truths, t)
+	if len(p.truths) > maxTruths {
+		p.truths = p.truths[1:]
+	}
+}
+
+// truth tells what was written when.
+func (p *Paced) truth(w http.ResponseWriter, _ *http.Request) {
+	p.mu.Lock()
+	all := p.truths[:len(p.truths):len(p.truths)] // what is in it does not change
+	p.mu.Unlock()
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	lines := json.NewEncoder(w)
+	for _, t := range all {
+		if lines.Encode(t) != nil { // the client has gone
+			return
+		}
+	}
+}
