@@ -95,7 +95,7 @@ dashboards: ## Write dashboards/grafana from the Go code beside it.
 
 .PHONY: docs
 docs: ## Write the golden expositions and the metrics reference from the code.
-	$(GO) test ./cmd/accelerator_exporter ./bench/live ./bench/fakevllm -count=1 -run '^TestExposition$$' -update
+	$(GO) test ./cmd/accelerator_exporter ./cmd/accelbench ./bench/fakevllm -count=1 -run '^TestExposition$$' -update
 	$(GO) test ./docs -count=1 -run '^TestMetricsReference$$' -update
 
 .PHONY: lint

@@ -80,7 +80,7 @@ func newReference(t *testing.T) *reference {
 		vllm:     golden("../bench/fakevllm/testdata/metrics.golden"),
 		sections: map[string]metricSection{},
 	}
-	maps.Copy(r.families, golden("../bench/live/testdata/metrics.golden"))
+	maps.Copy(r.families, golden("../cmd/accelbench/testdata/metrics.golden"))
 	maps.DeleteFunc(r.families, func(name string, _ *dto.MetricFamily) bool {
 		return strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_")
 	})

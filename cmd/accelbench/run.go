@@ -17,7 +17,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/live"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -219,10 +218,10 @@ func tell(stderr io.Writer, notes []string) {
 func (s *runFlags) watchers(ctx context.Context, stderr io.Writer) (watchers []load.Watcher, stop func(), err error) {
 	stop = func() {}
 	if !s.out.quiet {
-		watchers = append(watchers, live.NewLine(stderr, columns(stderr)))
+		watchers = append(watchers, newProgressLine(stderr, columns(stderr)))
 	}
 	if s.out.webAddress != "" {
-		m := live.NewMetrics()
+		m := newRunMetrics()
 		stop, err = serveMetrics(ctx, m, s.out.webAddress, stderr)
 		if err != nil {
 			return nil, nil, err

@@ -12,12 +12,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"github.com/accelerator-exporter/accelerator_exporter/bench/live"
 )
 
 // serveMetrics serves a run's own metrics at an address until stop is called.
-func serveMetrics(ctx context.Context, m *live.Metrics, address string, stderr io.Writer) (stop func(), err error) {
+func serveMetrics(ctx context.Context, m *runMetrics, address string, stderr io.Writer) (stop func(), err error) {
 	registry := prometheus.NewRegistry()
 	if err := registry.Register(m); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)

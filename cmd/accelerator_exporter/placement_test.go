@@ -5,13 +5,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/accelerator-exporter/accelerator_exporter/bench/live"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // TestOneNameOfAnEndpoint: a dashboard joins what a probe, a load test and its report
@@ -35,9 +30,6 @@ func TestOneNameOfAnEndpoint(t *testing.T) {
 		if got := target.Name(); got != want {
 			t.Errorf("probe of %s: target %q, want %q", url, got, want)
 		}
-		if got := targetOfRun(t, url); got != want {
-			t.Errorf("load test of %s: target %q, want %q", url, got, want)
-		}
 		if got := openai.TargetName(url); got != want {
 			t.Errorf("report of %s: target %q, want %q", url, got, want)
 		}
@@ -49,27 +41,4 @@ func TestOneNameOfAnEndpoint(t *testing.T) {
 			t.Errorf("cards of %s: port %s, want %s", url, got, port)
 		}
 	}
-}
-
-// targetOfRun is the label of a load test's own metrics.
-func targetOfRun(t *testing.T, url string) string {
-	t.Helper()
-	m := live.NewMetrics()
-	m.RunStarted(runlog.Run{URL: url, Model: "m"})
-	m.StepStarted(runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1}, new(load.Meter))
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(m)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		for _, label := range family.GetMetric()[0].GetLabel() {
-			if label.GetName() == "target" {
-				return label.GetValue()
-			}
-		}
-	}
-	t.Fatal("no series has a target")
-	return ""
 }

@@ -1,4 +1,4 @@
-package live_test
+package main
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/live"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
@@ -42,7 +41,7 @@ func TestSteadyRatesAreTheReports(t *testing.T) {
 	closed, open := step, step
 	closed.Arrival, closed.Concurrency = runlog.ArrivalClosed, 8
 	open.Index, open.Arrival, open.Rate = 1, runlog.ArrivalConstant, 40
-	metrics := live.NewMetrics()
+	metrics := newRunMetrics()
 	ended, err := load.Run(t.Context(), load.Config{
 		Client:  openai.Config{BaseURL: web.URL, KeepAlive: true},
 		Run:     runlog.Run{URL: web.URL, API: openai.Completions, Dataset: "random"},

@@ -1,4 +1,4 @@
-package live
+package main
 
 import (
 	"time"
@@ -12,14 +12,14 @@ import (
 type phase string
 
 const (
-	ramp  phase = "ramp"
-	level phase = "steady"
-	drain phase = "drain"
+	phaseRamp   phase = "ramp"
+	phaseSteady phase = "steady"
+	phaseDrain  phase = "drain"
 )
 
-// steady follows the steady time of a step as a report defines it: from the instant
+// steadyTime follows the steady time of a step as a report defines it: from the instant
 // at which the load is what it was to be, to the last request sent.
-type steady struct {
+type steadyTime struct {
 	step    runlog.Step
 	meter   *load.Meter
 	from    int64 // Unix nanoseconds, 0 while the load is on its way
@@ -28,7 +28,7 @@ type steady struct {
 
 // begin finds out whether the load has come to its level. answered is when a
 // successful request was over, 0 for none.
-func (w *steady) begin(answered int64) {
+func (w *steadyTime) begin(answered int64) {
 	switch {
 	case w.from > 0:
 	case w.step.Level() > 0:
@@ -40,7 +40,7 @@ func (w *steady) begin(answered int64) {
 }
 
 // end is where the steady time ends as far as is known: now, while requests are sent.
-func (w *steady) end() int64 {
+func (w *steadyTime) end() int64 {
 	if w.meter.SendingOver.Load() {
 		return w.meter.LastSent.Load()
 	}
@@ -49,7 +49,7 @@ func (w *steady) end() int64 {
 
 // take returns what a request that is over adds: whether it was over in the steady time,
 // and how many of its output tokens came in it.
-func (w *steady) take(t *openai.Trace) (requests, tokens float64) {
+func (w *steadyTime) take(t *openai.Trace) (requests, tokens float64) {
 	start := t.Started.UnixNano()
 	over := start + int64(t.End)
 	if t.Failure != nil {
@@ -73,7 +73,7 @@ func (w *steady) take(t *openai.Trace) (requests, tokens float64) {
 }
 
 // grown is the steady time since the last call.
-func (w *steady) grown() time.Duration {
+func (w *steadyTime) grown() time.Duration {
 	w.begin(0)
 	if w.from == 0 {
 		return 0
@@ -84,13 +84,13 @@ func (w *steady) grown() time.Duration {
 }
 
 // phase is what the step is doing now.
-func (w *steady) phase() phase {
+func (w *steadyTime) phase() phase {
 	w.begin(0)
 	switch {
 	case w.meter.SendingOver.Load():
-		return drain
+		return phaseDrain
 	case w.from > 0 && w.from <= time.Now().UnixNano():
-		return level
+		return phaseSteady
 	}
-	return ramp
+	return phaseRamp
 }

@@ -1,4 +1,4 @@
-package live
+package main
 
 import (
 	"fmt"
@@ -16,9 +16,9 @@ const (
 	writeEvery = 10 * time.Second
 )
 
-// Line shows a step in one line: on a terminal drawn over itself, elsewhere written
+// progressLine shows a step in one line: on a terminal drawn over itself, elsewhere written
 // every 10 s.
-type Line struct {
+type progressLine struct {
 	out     io.Writer
 	width   int // columns of the terminal, 0 for none
 	steps   int // in all, 0 where they are chosen as the run goes
@@ -29,30 +29,32 @@ type Line struct {
 	stopped sync.WaitGroup
 }
 
-// NewLine writes to out, which is a terminal of so many columns, or none if width
+// newProgressLine returns one that writes to out, which is a terminal of so many columns, or none if width
 // is 0.
-func NewLine(out io.Writer, width int) *Line { return &Line{out: out, width: width} }
+func newProgressLine(out io.Writer, width int) *progressLine {
+	return &progressLine{out: out, width: width}
+}
 
 // RunStarted takes how many steps there will be.
-func (l *Line) RunStarted(r runlog.Run) { l.number, l.steps = 0, len(r.Steps) }
+func (l *progressLine) RunStarted(r runlog.Run) { l.number, l.steps = 0, len(r.Steps) }
 
 // StepStarted begins a line.
-func (l *Line) StepStarted(s runlog.Step, meter *load.Meter) {
+func (l *progressLine) StepStarted(s runlog.Step, meter *load.Meter) {
 	l.number++
 	l.step, l.meter, l.stop = s, meter, make(chan struct{})
 	l.stopped.Go(l.follow)
 }
 
 // RequestDone is without effect: the meter counts.
-func (l *Line) RequestDone(*runlog.Request) {}
+func (l *progressLine) RequestDone(*runlog.Request) {}
 
 // StepEnded ends the line.
-func (l *Line) StepEnded(runlog.StepEnd) {
+func (l *progressLine) StepEnded(runlog.StepEnd) {
 	close(l.stop)
 	l.stopped.Wait()
 }
 
-func (l *Line) follow() {
+func (l *progressLine) follow() {
 	write, every := l.write, writeEvery
 	if l.width > 0 {
 		write, every = l.draw, drawEvery
@@ -73,16 +75,16 @@ func (l *Line) follow() {
 	}
 }
 
-func (l *Line) write(text string) { fmt.Fprintln(l.out, text) }
+func (l *progressLine) write(text string) { fmt.Fprintln(l.out, text) }
 
 // draw draws a text over the last one, cut where the terminal would wrap it.
-func (l *Line) draw(text string) {
+func (l *progressLine) draw(text string) {
 	room := l.width - 1
 	fmt.Fprintf(l.out, "\r%-*.*s", room, room, text)
 }
 
 // text says how the step stands.
-func (l *Line) text() string {
+func (l *progressLine) text() string {
 	m, name := l.meter, l.step.Title()
 	if l.steps > 1 {
 		name = fmt.Sprintf("step %d of %d, %s", l.number, l.steps, name)
@@ -108,7 +110,7 @@ func (l *Line) text() string {
 
 // left is the time the step will take yet by whichever limit comes first, if it goes on
 // as it went; 0 where that is not known, as while users start.
-func (l *Line) left(elapsed time.Duration, over int64) time.Duration {
+func (l *progressLine) left(elapsed time.Duration, over int64) time.Duration {
 	left := max(0, l.step.Duration-elapsed)
 	if l.step.Requests > 0 && over > 0 && elapsed > 2*l.step.RampUp {
 		byNumber := time.Duration(float64(elapsed) * float64(int64(l.step.Requests)-over) / float64(over))

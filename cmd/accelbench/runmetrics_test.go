@@ -1,7 +1,8 @@
-package live
+package main
 
 import (
 	"bytes"
+	"flag"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +13,8 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/docs/expositiontest"
 )
 
 // A file or a pipe gets whole lines; a terminal gets one that is drawn over itself and
@@ -27,7 +28,7 @@ func TestLine(t *testing.T) {
 		40:  "\r" + text[:39] + "\n",
 	} {
 		var out bytes.Buffer
-		l := NewLine(&out, width)
+		l := newProgressLine(&out, width)
 		l.RunStarted(runlog.Run{Steps: []string{"8", "16"}})
 		meter := new(load.Meter)
 		l.StepStarted(runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8, Requests: 28801}, meter)
@@ -57,14 +58,14 @@ func TestTimeLeft(t *testing.T) {
 		"while users start":   {runlog.Step{Requests: 100, RampUp: 15 * s}, 20 * s, 50, 0},
 		"nothing is over":     {runlog.Step{Requests: 100}, 20 * s, 0, 0},
 	} {
-		if got := (&Line{step: tc.step}).left(tc.elapsed, tc.over); got != tc.want {
+		if got := (&progressLine{step: tc.step}).left(tc.elapsed, tc.over); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}
 }
 
-// done is a request of two chunks that is over, or failed.
-func done(f *openai.Failure) *runlog.Request {
+// twoChunks is a request of two chunks that is over, or failed.
+func twoChunks(f *openai.Failure) *runlog.Request {
 	t := openai.Trace{RequestID: "id", Usage: &openai.Usage{PromptTokens: 7, CompletionTokens: 2}, Failure: f}
 	t.Chunks = []openai.Chunk{{At: 100 * time.Millisecond}, {At: 150 * time.Millisecond}}
 	t.Lags = []time.Duration{time.Microsecond}
@@ -72,7 +73,7 @@ func done(f *openai.Failure) *runlog.Request {
 }
 
 func TestMetrics(t *testing.T) {
-	m := NewMetrics()
+	m := newRunMetrics()
 	m.RunStarted(runlog.Run{URL: "http://127.0.0.1:8000/gateway", Model: "qwen2.5"})
 	if n := testutil.CollectAndCount(m); n != 0 {
 		t.Errorf("%d series before the first step", n)
@@ -80,8 +81,8 @@ func TestMetrics(t *testing.T) {
 	meter := new(load.Meter)
 	m.StepStarted(runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8}, meter)
 	meter.InFlight.Store(6)
-	m.RequestDone(done(nil))
-	m.RequestDone(done(&openai.Failure{Reason: openai.ReasonTruncated}))
+	m.RequestDone(twoChunks(nil))
+	m.RequestDone(twoChunks(&openai.Failure{Reason: openai.ReasonTruncated}))
 	m.RequestDone(&runlog.Request{Never: true, Trace: openai.Trace{Failure: &openai.Failure{Reason: openai.ReasonCanceled}}})
 	m.StepEnded(runlog.StepEnd{})
 	want := `
@@ -114,38 +115,45 @@ accelerator_bench_requests_total{model="qwen2.5",step="8",target="127.0.0.1:8000
 	}
 }
 
-// Grafana shows a run with the probe's own queries: the histograms have the same
-// names but for the prefix.
-func TestNamesAreTheProbes(t *testing.T) {
-	names := func(c prometheus.Collector, prefix string) map[string]bool {
-		descs := make(chan *prometheus.Desc, 64)
-		c.Describe(descs)
-		close(descs)
-		found := map[string]bool{}
-		for d := range descs {
-			name, _, _ := strings.Cut(strings.TrimPrefix(d.String(), `Desc{fqName: "`), `"`)
-			if rest, ok := strings.CutPrefix(name, prefix); ok && strings.HasSuffix(rest, "_seconds") {
-				found[rest] = true
-			}
-		}
-		return found
-	}
-	of := names(NewMetrics(), "accelerator_bench_")
-	for name := range names(probe.New(nil), "accelerator_probe_") {
-		if !of[name] && name != "last_success_timestamp_seconds" && name != "phase_seconds" {
-			t.Errorf("accelerator_bench_%s is missing", name)
-		}
-	}
-}
-
 func TestPhases(t *testing.T) {
 	var m load.Meter
-	w := steady{step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8}, meter: &m}
+	w := steadyTime{step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8}, meter: &m}
 	got := []phase{w.phase()}
 	m.Reached.Store(time.Now().UnixNano())
 	got = append(got, w.phase())
 	m.SendingOver.Store(true)
-	if diff := cmp.Diff([]phase{ramp, level, drain}, append(got, w.phase())); diff != "" {
+	if diff := cmp.Diff([]phase{phaseRamp, phaseSteady, phaseDrain}, append(got, w.phase())); diff != "" {
 		t.Error(diff)
+	}
+}
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+const exposition = "testdata/metrics.golden"
+
+// TestExposition is a run of two steps, one of a closed loop and one of an open one.
+func TestExposition(t *testing.T) {
+	m := newRunMetrics()
+	m.RunStarted(runlog.Run{URL: "http://127.0.0.1:8000/v1", Model: "qwen2.5"})
+	for _, s := range []runlog.Step{
+		{Arrival: runlog.ArrivalClosed, Concurrency: 8, Duration: time.Minute},
+		{Arrival: runlog.ArrivalGamma, Rate: 4, Burstiness: 1, MaxConcurrency: 16, Duration: time.Minute},
+	} {
+		meter := new(load.Meter)
+		m.StepStarted(s, meter)
+		meter.InFlight.Store(6)
+		meter.Queued.Store(2)
+		m.RequestDone(twoChunks(nil))
+		m.RequestDone(twoChunks(&openai.Failure{Reason: openai.ReasonTruncated}))
+	}
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(m)
+	expositiontest.Compare(t, exposition, expositiontest.Gather(t, registry), *update)
+}
+
+func TestExpositionIsComplete(t *testing.T) {
+	all := func(string) bool { return false }
+	if n := expositiontest.Complete(t, exposition, newRunMetrics(), all); n < 14 {
+		t.Errorf("only %d metrics are described", n)
 	}
 }

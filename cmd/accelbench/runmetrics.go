@@ -1,6 +1,4 @@
-// Package live shows a run as it happens: as a line on a terminal and as
-// Prometheus metrics. Nothing in a report comes from here.
-package live
+package main
 
 import (
 	"slices"
@@ -15,9 +13,9 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/internal/label"
 )
 
-// Metrics are the run's own series, named as the probe's with
+// runMetrics are the series of a run as it happens, of which nothing is in a report. They are named as the probe's with
 // accelerator_bench_ for a prefix and with the step as a label.
-type Metrics struct {
+type runMetrics struct {
 	latency                                     *probe.Histograms
 	requests, failures                          *prometheus.CounterVec
 	promptTokens, outputTokens                  *prometheus.CounterVec
@@ -32,16 +30,16 @@ type Metrics struct {
 	target, model string
 	labels        []string    // target, model and step at the moment; nil before the first step
 	meter         *load.Meter // of that step
-	steady        steady      // of that step
+	steady        steadyTime  // of that step
 	running       bool        // that step is
 }
 
-// NewMetrics returns metrics without a series: they come with the first step.
-func NewMetrics() *Metrics {
+// newRunMetrics returns metrics without a series: they come with the first step.
+func newRunMetrics() *runMetrics {
 	const prefix = "accelerator_bench_"
 	labels := []string{"target", "model", "step"}
 	histograms := probe.NewHistograms(prefix, labels...)
-	m := &Metrics{latency: histograms, collectors: []prometheus.Collector{histograms}}
+	m := &runMetrics{latency: histograms, collectors: []prometheus.Collector{histograms}}
 	counter := func(name, help string) *prometheus.CounterVec {
 		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
 		m.fromZero, m.collectors = append(m.fromZero, c), append(m.collectors, c)
@@ -69,18 +67,18 @@ func NewMetrics() *Metrics {
 }
 
 // RunStarted takes the labels target, the endpoint's host and port, and model.
-func (m *Metrics) RunStarted(r runlog.Run) {
+func (m *runMetrics) RunStarted(r runlog.Run) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.target, m.model = label.Value(openai.TargetName(r.URL)), label.Value(r.Model)
 }
 
 // StepStarted opens the series of a step, all reasons at 0.
-func (m *Metrics) StepStarted(s runlog.Step, meter *load.Meter) {
+func (m *runMetrics) StepStarted(s runlog.Step, meter *load.Meter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	labels := []string{m.target, m.model, s.Name()}
-	m.labels, m.meter, m.steady, m.running = labels, meter, steady{step: s, meter: meter}, true
+	m.labels, m.meter, m.steady, m.running = labels, meter, steadyTime{step: s, meter: meter}, true
 	m.latency.Open(labels...)
 	for _, c := range m.fromZero {
 		c.WithLabelValues(labels...)
@@ -98,7 +96,7 @@ func (m *Metrics) StepStarted(s runlog.Step, meter *load.Meter) {
 
 // RequestDone counts a request that is over. One that was never sent shows
 // nothing of the server.
-func (m *Metrics) RequestDone(r *runlog.Request) {
+func (m *runMetrics) RequestDone(r *runlog.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	labels := m.labels
@@ -121,7 +119,7 @@ func (m *Metrics) RequestDone(r *runlog.Request) {
 
 // StepEnded ends the step's phase and keeps its other series: a scrape may still be
 // due.
-func (m *Metrics) StepEnded(runlog.StepEnd) {
+func (m *runMetrics) StepEnded(runlog.StepEnd) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.steadySeconds.WithLabelValues(m.labels...).Add(m.steady.grown().Seconds())
@@ -129,14 +127,14 @@ func (m *Metrics) StepEnded(runlog.StepEnd) {
 }
 
 // Describe implements [prometheus.Collector].
-func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+func (m *runMetrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, c := range m.collectors {
 		c.Describe(ch)
 	}
 }
 
 // Collect implements [prometheus.Collector].
-func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+func (m *runMetrics) Collect(ch chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.meter != nil {
@@ -149,7 +147,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 
 // setPresent sets the gauges of the present step, and counts its steady time until now.
 // The caller holds mu.
-func (m *Metrics) setPresent() {
+func (m *runMetrics) setPresent() {
 	for _, g := range []*prometheus.GaugeVec{m.inFlight, m.queued, m.phase} {
 		g.Reset() // lets go of the step before
 	}
@@ -159,7 +157,7 @@ func (m *Metrics) setPresent() {
 		return
 	}
 	m.steadySeconds.WithLabelValues(m.labels...).Add(m.steady.grown().Seconds())
-	for _, p := range []phase{ramp, level, drain} {
+	for _, p := range []phase{phaseRamp, phaseSteady, phaseDrain} {
 		m.phase.WithLabelValues(append(slices.Clone(m.labels), string(p))...)
 	}
 	m.phase.WithLabelValues(append(slices.Clone(m.labels), string(m.steady.phase()))...).Set(1)
