@@ -32,6 +32,20 @@ func evidenceColumns() []Column {
 		"request_throughput_rps", "output_throughput_tok_s", "card_utilization_ratio", "energy_joules_per_output_token")
 }
 
+// limitColumns are the figures that have limits, in their order.
+func limitColumns(c *result.Capacity) []Column {
+	var columns []Column
+	for i, l := range c.Limits {
+		columns = append(columns, Column{Head: l.Label(), Unit: limitUnit(l), Value: func(s *result.Step, _ *result.Figures) float64 {
+			if i >= len(s.Held) || !s.Held[i].Known {
+				return math.NaN()
+			}
+			return s.Held[i].Value
+		}})
+	}
+	return columns
+}
+
 // levelTable are the levels of a search for the capacity.
 func levelTable(r *result.Report) Table {
 	c := r.Capacity
@@ -39,8 +53,8 @@ func levelTable(r *result.Report) Table {
 	for _, l := range c.Limits {
 		t.Head = append(t.Head, Objective(l))
 	}
-	evidence := evidenceColumns()[:2]
-	for _, column := range evidence {
+	columns := append(limitColumns(c), evidenceColumns()[:2]...)
+	for _, column := range columns[len(c.Limits):] {
 		t.Head = append(t.Head, column.Title())
 	}
 	for i := range c.Levels {
@@ -50,14 +64,7 @@ func levelTable(r *result.Report) Table {
 			verdict = map[bool]string{true: "met", false: "missed"}[*l.Met]
 		}
 		row := []string{number(l.Level), verdict, strconv.Itoa(len(l.Steps))}
-		for i, limit := range c.Limits {
-			text := "-"
-			if v := heldValue(r, l, i); v != nil {
-				text = figure(*v * limitUnit(limit).Scale())
-			}
-			row = append(row, text)
-		}
-		for _, column := range evidence {
+		for _, column := range columns {
 			row = append(row, column.Unit.Text(valueAt(r, l, column)))
 		}
 		t.Rows = append(t.Rows, row)
@@ -65,8 +72,11 @@ func levelTable(r *result.Report) Table {
 	return t
 }
 
-// valueAt is a column at a level, of the steady part where there is one.
+// valueAt is a column at a level, of the steady part where there is one; NaN at none.
 func valueAt(r *result.Report, l *result.CapacityLevel, c Column) float64 {
+	if l == nil {
+		return math.NaN()
+	}
 	s := &r.Steps[l.Shown]
 	if s.Steady != nil {
 		return c.Value(s, s.Steady)
@@ -74,23 +84,8 @@ func valueAt(r *result.Report, l *result.CapacityLevel, c Column) float64 {
 	return c.Value(s, &s.Whole)
 }
 
-// heldValue is the figure of a limit at a level, nil where it is not known.
-func heldValue(r *result.Report, l *result.CapacityLevel, limit int) *float64 {
-	if l == nil {
-		return nil
-	}
-	held := r.Steps[l.Shown].Held
-	if limit >= len(held) || !held[limit].Known {
-		return nil
-	}
-	return &held[limit].Value
-}
-
 // number writes a level or a limit.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }
-
-// figure writes what has a limit.
-func figure(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 
 // loadText is a level in words: "37 users", "4.2 requests/s".
 func loadText(c *result.Capacity, level float64) string {
@@ -161,18 +156,17 @@ func evidence(r *result.Report) string {
 
 // missText is what a level misses by most: "TPOT p90 (104 ms of 100)".
 func missText(r *result.Report, l *result.CapacityLevel) string {
-	worst, most := -1, 1.0
-	for i, limit := range r.Capacity.Limits {
-		if v := heldValue(r, l, i); v != nil && *v/limit.Limit > most {
-			worst, most = i, *v/limit.Limit
+	text, most := "", 1.0
+	for i, c := range limitColumns(r.Capacity) {
+		limit := r.Capacity.Limits[i].Limit
+		if v := valueAt(r, l, c); v/limit > most {
+			text, most = fmt.Sprintf("%s (%.4g %s of %s)", c.Head, v*c.Unit.Scale(), c.Unit.Shown(), number(limit*c.Unit.Scale())), v/limit
 		}
 	}
-	if worst < 0 {
+	if text == "" {
 		return fmt.Sprintf("the rate, as requests pile up (%s a second were over)", number(r.Steps[l.Shown].Whole.RequestThroughput))
 	}
-	limit := r.Capacity.Limits[worst]
-	unit := limitUnit(limit)
-	return fmt.Sprintf("%s (%s %s of %s)", limit.Label(), figure(most*limit.Limit*unit.Scale()), unit.Shown(), number(limit.Limit*unit.Scale()))
+	return text
 }
 
 // jsonCapacity is the answer as report.json has it.
@@ -206,8 +200,14 @@ func capacityObject(r *result.Report) any {
 	if c.FailedAt > 0 {
 		out.FailedAt = &c.FailedAt
 	}
-	for i, l := range c.Limits {
-		out.Objectives = append(out.Objectives, jsonObjective{runlog.Limit(l), heldValue(r, c.At(c.Value), i), heldValue(r, c.At(c.FailedAt), i)})
+	for i, column := range limitColumns(c) {
+		at := func(level float64) *float64 {
+			if v := valueAt(r, c.At(level), column); !math.IsNaN(v) {
+				return &v
+			}
+			return nil
+		}
+		out.Objectives = append(out.Objectives, jsonObjective{runlog.Limit(c.Limits[i]), at(c.Value), at(c.FailedAt)})
 	}
 	return out
 }
