@@ -47,19 +47,7 @@ func newCapacity(r *Report) *Capacity {
 	for _, l := range run.Objectives {
 		c.Limits = append(c.Limits, Limit(l))
 	}
-	var trials []capacity.Trial
-	var steps []int // of the trials
-	var whys []string
-	for i := range r.Steps {
-		s := &r.Steps[i]
-		if s.Account.Attempted == 0 || s.EndsSearch() {
-			c.Unfinished = true
-			continue
-		}
-		verdict, why := s.Verdict()
-		trials = append(trials, capacity.Trial{Level: c.level(s), Verdict: verdict})
-		steps, whys = append(steps, i), append(whys, why)
-	}
+	trials, steps := c.trials(r)
 	c.Answer = NewRange(run).Answer(trials)
 	c.AtLeast = c.AtLeast || c.Unfinished && c.Value > 0
 	for _, l := range c.Answer.Levels {
@@ -70,7 +58,8 @@ func newCapacity(r *Report) *Capacity {
 		for _, t := range l.Trials {
 			level.Steps = append(level.Steps, steps[t])
 			if trials[t].Verdict == l.Verdict {
-				level.Shown, level.Why = steps[t], whys[t]
+				level.Shown = steps[t]
+				_, level.Why = r.Steps[level.Shown].Verdict()
 			}
 		}
 		c.Levels = append(c.Levels, level)
@@ -79,6 +68,22 @@ func newCapacity(r *Report) *Capacity {
 		c.Binding = r.Steps[l.Shown].binding()
 	}
 	return c
+}
+
+// trials are what the steps say, and the number of the step of each; a step that ends the
+// search is none.
+func (c *Capacity) trials(r *Report) (trials []capacity.Trial, steps []int) {
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		if s.Account.Attempted == 0 || s.EndsSearch() {
+			c.Unfinished = true
+			continue
+		}
+		verdict, _ := s.Verdict()
+		trials = append(trials, capacity.Trial{Level: c.level(s), Verdict: verdict})
+		steps = append(steps, i)
+	}
+	return trials, steps
 }
 
 // NewRange is the range of a search as its log has it.
