@@ -84,33 +84,24 @@ func failedAnswer(r *result.Report) string {
 
 // objectivesAnswer looks for the highest load below the first that misses the objectives.
 func objectivesAnswer(all []level) string {
-	missed := slices.IndexFunc(all, func(l level) bool { return l.miss() != "" })
+	missed := slices.IndexFunc(all, func(l level) bool { return !l.meets() })
 	switch missed {
 	case 0:
-		return fmt.Sprintf("No load met the objectives: at %s %s.", all[0].heading(), all[0].miss())
+		return fmt.Sprintf("No load met the objectives, not even %s (%s).", all[0].heading(), all[0].outcome())
 	case -1:
 		last := all[len(all)-1]
-		return fmt.Sprintf("Every load met the objectives, up to %s: %s. A higher load may do so too.", last.heading(), last.outcome())
+		return fmt.Sprintf("Every load met the objectives, up to %s (%s). A higher load may do so too.", last.heading(), last.outcome())
 	}
-	met, over := all[missed-1], all[missed]
-	return fmt.Sprintf("The objectives were met up to %s: %s. At %s %s.", met.heading(), met.outcome(), over.heading(), over.miss())
+	met := all[missed-1]
+	return fmt.Sprintf("The objectives were met up to %s (%s), and not at %s.", met.heading(), met.outcome(), all[missed].heading())
 }
 
-// miss says how a load misses the objectives by any of its repeats, empty where it
-// meets them.
-func (l level) miss() string {
-	least := 1.0
-	for _, s := range l.steps {
-		if s.Overloaded() {
-			return "the server did not keep up with the rate"
-		}
+// meets reports whether all repeats kept up with their rate and met the objectives.
+func (l level) meets() bool {
+	return !slices.ContainsFunc(l.steps, func(s *result.Step) bool {
 		good, _ := s.Whole.GoodRatio()
-		least = min(least, good)
-	}
-	if least >= minGoodShare {
-		return ""
-	}
-	return formatPercent(least) + " of the requests met them"
+		return s.Overloaded() || good < minGoodShare
+	})
 }
 
 // peakAnswer names the load with the most output tokens, and the least load that came

@@ -20,7 +20,7 @@ func Capacity(w io.Writer, r *result.Report) error {
 		return l.writeTo(w)
 	}
 	l.table(levelTable(r))
-	l.warnings(r)
+	l.warnings(warnings(r))
 	l.line("")
 	l.line("%s", Answer(r))
 	return l.writeTo(w)

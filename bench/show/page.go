@@ -54,15 +54,12 @@ func Page(w io.Writer, r *result.Report) error {
 }
 
 func newPageView(r *result.Report) (*pageView, error) {
-	v := &pageView{Title: "Load test", Headings: headings(r), Good: r.Objectives.String(), Answer: Answer(r)}
+	v := &pageView{Title: "Load test", Headings: headings(r), Good: r.Objectives.String(), Answer: Answer(r), Warnings: warnings(r)}
 	if len(r.Runs) > 0 {
 		v.Title = clean("Load test of " + r.Runs[0].Model)
 	}
 	for i := range r.Runs {
 		v.Commands = append(v.Commands, clean(shellquote.Join(r.Runs[i].Command...)))
-	}
-	for _, warning := range Warnings(r) {
-		v.Warnings = append(v.Warnings, warning.String(r))
 	}
 	if r.Capacity != nil {
 		v.Tables = append(v.Tables, levelTable(r))

@@ -78,7 +78,7 @@ func Summary(w io.Writer, r *result.Report) error {
 	if r.Objectives.Any() {
 		l.line("good: %s", r.Objectives)
 	}
-	l.warnings(r)
+	l.warnings(warnings(r))
 	l.line("")
 	l.line("%s", Answer(r))
 	return l.writeTo(w)
@@ -97,8 +97,6 @@ func Checks(w io.Writer, s *result.Step) error {
 		l.line("")
 		l.table(t)
 	}
-	for _, text := range v.Warnings {
-		l.line("! %s", text)
-	}
+	l.warnings(v.Warnings)
 	return l.writeTo(w)
 }

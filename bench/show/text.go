@@ -17,6 +17,16 @@ func (l *lines) line(format string, args ...any) {
 	l.WriteByte('\n')
 }
 
+// warnings writes what makes figures doubtful.
+func (l *lines) warnings(all []string) {
+	for i, text := range all {
+		if i == 0 {
+			l.line("")
+		}
+		l.line("! %s", text)
+	}
+}
+
 func (l *lines) writeTo(w io.Writer) error {
 	_, err := io.WriteString(w, l.String())
 	return err
