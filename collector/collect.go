@@ -11,7 +11,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/host"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
-	"github.com/accelerator-exporter/accelerator_exporter/internal/label"
 )
 
 // Describe implements prometheus.Collector; the set is static.
@@ -70,7 +69,7 @@ func (e emitter) put(name string, v float64, labels ...string) { e.ch <- e.metri
 func (e emitter) metric(name string, v float64, labels []string) prometheus.Metric {
 	s := e.series[name]
 	for i := range labels {
-		labels[i] = label.Value(labels[i])
+		labels[i] = labelValue(labels[i])
 	}
 	m, err := prometheus.NewConstMetric(s.desc, s.kind, v, labels...)
 	if err != nil { // a panic here would cost the other collectors their series

@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/accelerator-exporter/accelerator_exporter/internal/label"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
@@ -22,10 +21,10 @@ func TestLabel(t *testing.T) {
 	seen := map[string]string{}
 	for _, text := range []string{
 		"", "C500", strings.Repeat("b", 196), strings.Repeat("b", 197), strings.Repeat("b", 200), strings.Repeat("b", 201),
-		long, long + "1", long + "2", label.Value(long), label.Value(long)[:196], strings.Repeat("曦", 60), strings.Repeat("曦", 70), "x" + strings.Repeat("曦", 70), "xy" + strings.Repeat("曦", 70),
+		long, long + "1", long + "2", labelValue(long), labelValue(long)[:196], strings.Repeat("曦", 60), strings.Repeat("曦", 70), "x" + strings.Repeat("曦", 70), "xy" + strings.Repeat("曦", 70),
 		strings.Repeat("\U0001F600", 60), strings.Repeat("\x80", 300),
 	} {
-		got := label.Value(text)
+		got := labelValue(text)
 		if len(got) > 200 || utf8.ValidString(text) && !utf8.ValidString(got) {
 			t.Errorf("%.20q… of %d bytes gives %d bytes: %q", text, len(text), len(got), got)
 		}
@@ -116,7 +115,7 @@ func TestNamesWithOneBeginningAreTwoSeries(t *testing.T) {
 			return out
 		}
 		text := strings.ReplaceAll(string(out), "NIC0", "NIC0 NIC1 NIC2")
-		text = strings.ReplaceAll(text, "NIC0 NIC1 NIC2: mlx5_0", fmt.Sprintf("NIC0: %s0\n NIC1: %s1\n NIC2: %s", long, long, label.Value(long+"0")))
+		text = strings.ReplaceAll(text, "NIC0 NIC1 NIC2: mlx5_0", fmt.Sprintf("NIC0: %s0\n NIC1: %s1\n NIC2: %s", long, long, labelValue(long+"0")))
 		var lines []string
 		for line := range strings.Lines(text) {
 			if f := strings.Fields(line); len(f) == 11 && strings.HasPrefix(f[0], "GPU") { // name, 8 cards, the NIC, node or CPUs

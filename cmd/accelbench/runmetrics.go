@@ -10,7 +10,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
-	"github.com/accelerator-exporter/accelerator_exporter/internal/label"
 )
 
 // runMetrics are the series of a run as it happens, of which nothing is in a report. They are named as the probe's with
@@ -70,7 +69,7 @@ func newRunMetrics() *runMetrics {
 func (m *runMetrics) RunStarted(r runlog.Run) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.target, m.model = label.Value(openai.TargetName(r.URL)), label.Value(r.Model)
+	m.target, m.model = openai.TargetName(r.URL), r.Model
 }
 
 // StepStarted opens the series of a step, all reasons at 0.
