@@ -72,49 +72,6 @@ func twoChunks(f *openai.Failure) *runlog.Request {
 	return &runlog.Request{Trace: t}
 }
 
-func TestMetrics(t *testing.T) {
-	m := newRunMetrics()
-	m.RunStarted(runlog.Run{URL: "http://127.0.0.1:8000/gateway", Model: "qwen2.5"})
-	if n := testutil.CollectAndCount(m); n != 0 {
-		t.Errorf("%d series before the first step", n)
-	}
-	meter := new(load.Meter)
-	m.StepStarted(runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8}, meter)
-	meter.InFlight.Store(6)
-	m.RequestDone(twoChunks(nil))
-	m.RequestDone(twoChunks(&openai.Failure{Reason: openai.ReasonTruncated}))
-	m.RequestDone(&runlog.Request{Never: true, Trace: openai.Trace{Failure: &openai.Failure{Reason: openai.ReasonCanceled}}})
-	m.StepEnded(runlog.StepEnd{})
-	want := `
-# HELP accelerator_bench_concurrency Requests that are to be in flight, or at most; absent without a bound.
-# TYPE accelerator_bench_concurrency gauge
-accelerator_bench_concurrency{model="qwen2.5",step="8",target="127.0.0.1:8000"} 8
-# HELP accelerator_bench_in_flight Requests in flight, of the present step.
-# TYPE accelerator_bench_in_flight gauge
-accelerator_bench_in_flight{model="qwen2.5",step="8",target="127.0.0.1:8000"} 6
-# HELP accelerator_bench_output_tokens_total Output tokens as counted by the server.
-# TYPE accelerator_bench_output_tokens_total counter
-accelerator_bench_output_tokens_total{model="qwen2.5",step="8",target="127.0.0.1:8000"} 4
-# HELP accelerator_bench_requests_total Requests that are over.
-# TYPE accelerator_bench_requests_total counter
-accelerator_bench_requests_total{model="qwen2.5",step="8",target="127.0.0.1:8000"} 3
-`
-	if err := testutil.CollectAndCompare(m, strings.NewReader(want), "accelerator_bench_concurrency", "accelerator_bench_in_flight",
-		"accelerator_bench_output_tokens_total", "accelerator_bench_requests_total"); err != nil {
-		t.Error(err)
-	}
-	failures := map[string]float64{}
-	for _, r := range openai.Reasons() {
-		failures[string(r)] = testutil.ToFloat64(m.failures.WithLabelValues("127.0.0.1:8000", "qwen2.5", "8", string(r)))
-	}
-	if failures["truncated"] != 1 || failures["canceled"] != 1 || len(failures) != 14 {
-		t.Errorf("failures: %v", failures)
-	}
-	if problems, err := testutil.CollectAndLint(m); err != nil || len(problems) > 0 {
-		t.Errorf("promlint: %v %v", problems, err)
-	}
-}
-
 func TestPhases(t *testing.T) {
 	var m load.Meter
 	w := steadyTime{step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8}, meter: &m}
@@ -131,10 +88,14 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 const exposition = "testdata/metrics.golden"
 
-// TestExposition is a run of two steps, one of a closed loop and one of an open one.
+// TestExposition is a run of two steps, one of a closed loop and one of an open one. Each has
+// a request that succeeds, one that fails and one that is never sent.
 func TestExposition(t *testing.T) {
 	m := newRunMetrics()
 	m.RunStarted(runlog.Run{URL: "http://127.0.0.1:8000/v1", Model: "qwen2.5"})
+	if n := testutil.CollectAndCount(m); n != 0 {
+		t.Errorf("%d series before the first step", n)
+	}
 	for _, s := range []runlog.Step{
 		{Arrival: runlog.ArrivalClosed, Concurrency: 8, Duration: time.Minute},
 		{Arrival: runlog.ArrivalGamma, Rate: 4, Burstiness: 1, MaxConcurrency: 16, Duration: time.Minute},
@@ -145,6 +106,10 @@ func TestExposition(t *testing.T) {
 		meter.Queued.Store(2)
 		m.RequestDone(twoChunks(nil))
 		m.RequestDone(twoChunks(&openai.Failure{Reason: openai.ReasonTruncated}))
+		m.RequestDone(&runlog.Request{Never: true, Trace: openai.Trace{Failure: &openai.Failure{Reason: openai.ReasonCanceled}}})
+	}
+	if problems, err := testutil.CollectAndLint(m); err != nil || len(problems) > 0 {
+		t.Errorf("promlint: %v %v", problems, err)
 	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(m)
