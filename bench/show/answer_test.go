@@ -26,12 +26,8 @@ func TestWarningsOnce(t *testing.T) {
 		r.Steps[i].Warnings = []string{fmt.Sprintf("%d of 1000 requests failed (%.1f %%: timeout %d).", i, float64(i)/10, i)}
 	}
 	r.Steps[4].Warnings = []string{"Late."}
-	var b strings.Builder
-	if err := show.Summary(&b, r); err != nil {
-		t.Fatal(err)
-	}
 	var got []string
-	for line := range strings.Lines(b.String()) {
+	for line := range strings.Lines(rendered(t, renderings(r)["summary.txt"])) {
 		if strings.HasPrefix(line, "! ") {
 			got = append(got, line)
 		}

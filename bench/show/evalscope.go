@@ -38,6 +38,11 @@ const evalscopeSummary = `Benchmarking summary:
 // its latency the mean gap between two of them, or the wait for the only one.
 func Evalscope(w io.Writer, s *result.Step) error {
 	var l lines
+	l.evalscope(s)
+	return l.writeTo(w)
+}
+
+func (l *lines) evalscope(s *result.Step) {
 	f, a := &s.Whole, &s.Account
 	ttft, itl, e2e := f.Of(result.TTFT), f.Of(result.ITL), f.Of(result.E2E)
 	packageLatency := itl.Mean
@@ -52,7 +57,6 @@ func Evalscope(w io.Writer, s *result.Step) error {
 	l.evalscopePercentiles("request latency", e2e)
 	l.line("\n📌 Metrics: {'Average QPS': %s, 'Average latency': %s, 'Throughput': %s}",
 		pythonFloat(rounded(f.RequestThroughput)), pythonFloat(rounded(e2e.Mean)), pythonFloat(rounded(f.OutputThroughput)))
-	return l.writeTo(w)
 }
 
 // evalscopePercentiles writes those of evalscope's percentiles that are held.

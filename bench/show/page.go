@@ -27,24 +27,15 @@ type pageView struct {
 	Answer   string
 	Warnings []string
 	Tables   []Table
-	Pictures []pagePicture
+	Pictures []*Picture
 	Steps    []stepView
-}
-
-type pagePicture struct {
-	Title   string
-	Drawing template.HTML
 }
 
 // Page writes a report as one HTML file that needs nothing else: no script, no network,
 // no other file.
 func Page(w io.Writer, r *result.Report) error {
-	v, err := newPageView(r)
-	if err != nil {
-		return err
-	}
 	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, v); err != nil {
+	if err := pageTemplate.Execute(&b, newPageView(r)); err != nil {
 		return fmt.Errorf("making page: %w", err)
 	}
 	if _, err := w.Write(b.Bytes()); err != nil {
@@ -53,8 +44,8 @@ func Page(w io.Writer, r *result.Report) error {
 	return nil
 }
 
-func newPageView(r *result.Report) (*pageView, error) {
-	v := &pageView{Title: "Load test", Headings: headings(r), Good: r.Objectives.String(), Answer: Answer(r), Warnings: warnings(r)}
+func newPageView(r *result.Report) pageView {
+	v := pageView{Title: "Load test", Headings: headings(r), Good: r.Objectives.String(), Answer: Answer(r), Warnings: warnings(r)}
 	if len(r.Runs) > 0 {
 		v.Title = clean("Load test of " + r.Runs[0].Model)
 	}
@@ -68,15 +59,11 @@ func newPageView(r *result.Report) (*pageView, error) {
 	for i := range r.Steps {
 		v.Steps = append(v.Steps, newStepView(&r.Steps[i]))
 	}
-	for _, p := range []*Picture{Overview(r), Latency(r), Cards(r)} {
-		if p == nil || len(r.Steps) == 0 {
-			continue
-		}
-		drawing, err := p.svg()
-		if err != nil {
-			return nil, err
-		}
-		v.Pictures = append(v.Pictures, pagePicture{p.Title, drawing})
+	if len(r.Steps) > 0 {
+		v.Pictures = append(v.Pictures, Overview(r), Latency(r))
 	}
-	return v, nil
+	if cards := Cards(r); cards != nil {
+		v.Pictures = append(v.Pictures, cards)
+	}
+	return v
 }

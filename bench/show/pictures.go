@@ -117,8 +117,8 @@ func (p *Picture) WritePNG(w io.Writer) error {
 	return nil
 }
 
-// svg is the picture as an element of a page.
-func (p *Picture) svg() (template.HTML, error) {
+// SVG is the picture as an element of a page.
+func (p *Picture) SVG() (template.HTML, error) {
 	canvas := vgsvg.New(12*vg.Inch, 7*vg.Inch)
 	if err := p.draw(draw.New(canvas)); err != nil {
 		return "", err

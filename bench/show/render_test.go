@@ -27,18 +27,19 @@ func renderings(r *result.Report) map[string]func(io.Writer) error {
 		l := &searched.Capacity.Levels[i]
 		l.Steps, l.Shown = []int{i}, i
 	}
+	printed := func(format string, r *result.Report) func(io.Writer) error {
+		return func(w io.Writer) error { return show.Print(w, format, r, allMetrics) }
+	}
 	all := map[string]func(io.Writer) error{
-		"head.txt":     func(w io.Writer) error { return show.Head(w, r) },
-		"summary.txt":  func(w io.Writer) error { return show.Summary(w, r) },
-		"report.json":  func(w io.Writer) error { return show.JSON(w, r) },
-		"capacity.txt": func(w io.Writer) error { return show.Capacity(w, searched) },
+		"head.txt": printed("head", r), "summary.txt": printed("summary", r), "report.json": printed("json", r),
+		"capacity.txt": printed("capacity", searched),
 	}
 	for i, name := range []string{"closed", "open", "nothing"} {
-		s := &r.Steps[i]
-		all["vllm-"+name+".txt"] = func(w io.Writer) error { return show.VLLM(w, s, allMetrics) }
-		all["evalscope-"+name+".txt"] = func(w io.Writer) error { return show.Evalscope(w, s) }
-		all["checks-"+name+".txt"] = func(w io.Writer) error { return show.Checks(w, s) }
-		all["result-"+name+".json"] = func(w io.Writer) error { return show.VLLMResult(w, r, s, allMetrics) }
+		step := &result.Report{Steps: r.Steps[i : i+1]}
+		for _, format := range []string{"vllm", "evalscope", "checks"} {
+			all[format+"-"+name+".txt"] = printed(format, step)
+		}
+		all["result-"+name+".json"] = func(w io.Writer) error { return show.VLLMResult(w, r, &r.Steps[i], allMetrics) }
 	}
 	return all
 }

@@ -15,44 +15,39 @@ import (
 var Formats = []string{"head", "summary", "capacity", "vllm", "evalscope", "checks", "json"}
 
 // Print writes r in one of the [Formats], where that is of a step once for each. Metrics
-// are those of vLLM's block.
+// are those of vLLM's block, as --percentile-metrics has them.
 func Print(w io.Writer, format string, r *result.Report, metrics []string) error {
+	var l lines
 	switch format {
 	case "head":
-		return Head(w, r)
+		l.head(r)
 	case "summary":
-		return Summary(w, r)
+		l.summary(r)
 	case "capacity":
 		return Capacity(w, r)
 	case "json":
 		return JSON(w, r)
 	}
 	for i := range r.Steps {
-		if err := printStep(w, format, &r.Steps[i], metrics); err != nil {
-			return err
+		s := &r.Steps[i]
+		switch format {
+		case "vllm":
+			l.vllm(s, metrics)
+		case "evalscope":
+			l.evalscope(s)
+		case "checks":
+			l.checks(s)
 		}
 	}
-	return nil
+	return l.writeTo(w)
 }
 
-func printStep(w io.Writer, format string, s *result.Step, metrics []string) error {
-	switch format {
-	case "vllm":
-		return VLLM(w, s, metrics)
-	case "evalscope":
-		return Evalscope(w, s)
-	}
-	return Checks(w, s)
-}
-
-// Head writes what was run, where and when: figures that are pasted somewhere should say
+// head writes what was run, where and when: figures that are pasted somewhere should say
 // whose they are.
-func Head(w io.Writer, r *result.Report) error {
-	var l lines
+func (l *lines) head(r *result.Report) {
 	for _, text := range headings(r) {
 		l.line("%s", text)
 	}
-	return l.writeTo(w)
 }
 
 // headings say what was run, a line for each log.
@@ -70,9 +65,8 @@ func headings(r *result.Report) []string {
 	return all
 }
 
-// Summary writes the sweep as one table, the warnings, and the [Answer].
-func Summary(w io.Writer, r *result.Report) error {
-	var l lines
+// summary writes the sweep as one table, the warnings, and the [Answer].
+func (l *lines) summary(r *result.Report) {
 	l.line("")
 	l.table(summaryTable(r))
 	if r.Objectives.Any() {
@@ -81,12 +75,10 @@ func Summary(w io.Writer, r *result.Report) error {
 	l.warnings(warnings(r))
 	l.line("")
 	l.line("%s", Answer(r))
-	return l.writeTo(w)
 }
 
-// Checks writes what says how far the figures of a step can be trusted.
-func Checks(w io.Writer, s *result.Step) error {
-	var l lines
+// checks writes what says how far the figures of a step can be trusted.
+func (l *lines) checks(s *result.Step) {
 	v := newStepView(s)
 	l.line("")
 	l.line("Checks, %s", v.Heading)
@@ -98,5 +90,4 @@ func Checks(w io.Writer, s *result.Step) error {
 		l.table(t)
 	}
 	l.warnings(v.Warnings)
-	return l.writeTo(w)
 }

@@ -110,12 +110,10 @@ func vllmBurstiness(s *result.Step) any {
 	return settingOr(s.Burstiness, 1.0)
 }
 
-// VLLM writes the block "Serving Benchmark Result" of a whole step, with the names, the
+// vllm writes the block "Serving Benchmark Result" of a whole step, with the names, the
 // order and the widths of vLLM benchmarks/serve.py. The users of a closed loop are its
-// maximum request concurrency; the peak of the output counts tokens, not chunks. Metrics
-// are as --percentile-metrics has them.
-func VLLM(w io.Writer, s *result.Step, metrics []string) error {
-	var l lines
+// maximum request concurrency; the peak of the output counts tokens, not chunks.
+func (l *lines) vllm(s *result.Step, metrics []string) {
 	l.line(vllmTitle)
 	for _, f := range vllmFigures {
 		switch v := f.value(s).(type) { // neither where there was no such setting
@@ -135,7 +133,6 @@ func VLLM(w io.Writer, s *result.Step, metrics []string) error {
 		}
 	}
 	l.line("%s", strings.Repeat("=", len(vllmTitle)))
-	return l.writeTo(w)
 }
 
 // vllmLine writes a figure under its label; one without a label is in the file alone.
