@@ -92,7 +92,6 @@ func open() result.Step {
 	whole[result.Queue], steady[result.Queue] = spread(938, 0.03), spread(780, 0.02)
 	whole[result.FirstAnswer], steady[result.FirstAnswer] = spread(938, 2.5), spread(780, 2.4)
 	whole["token_itl"], steady["token_itl"] = spread(180000, 0.02), spread(150000, 0.019)
-	changeDistribution(&s.Whole, result.ITL, func(d *result.Distribution) { d.Exact = false })
 	s.Checks.Configured, s.Checks.ConfiguredRate, s.Checks.AchievedRate = 100, 4, 3.98
 	gauge := func(mean, most float64) result.Gauge { return result.Gauge{Samples: 60, Mean: mean, Max: most} }
 	card := func(device string, serves bool) result.Card {

@@ -30,12 +30,8 @@ func measuredSweep() *result.Report {
 		Chosen:   []float64{99},
 		Runs: []runlog.Run{{
 			Schema: runlog.Schema, ID: "5f1c09d2a7b34e60", Started: start, Host: "bench-01", Version: "1.0.0",
-			Command: []string{
-				"accelbench", "run", "--url", "http://127.0.0.1:8000", "--model", "qwen2.5",
-				"--dataset", "openqa", "--dataset-path", "datasets/open qa.jsonl",
-				"--concurrency", "8,16,32,64,100,128,150,200", "--requests", "1000", "--timeout", "120s",
-			},
-			URL: "http://127.0.0.1:8000", API: openai.Chat, Model: "qwen2.5",
+			Command: []string{"accelbench", "run", "--dataset-path", "datasets/open qa.jsonl"},
+			URL:     "http://127.0.0.1:8000", API: openai.Chat, Model: "qwen2.5",
 			Dataset: "openqa", DatasetPath: "datasets/open qa.jsonl", Seed: 42, GOMAXPROCS: 16,
 		}},
 	}
@@ -60,93 +56,47 @@ func measuredSweep() *result.Report {
 }
 
 func measuredStep(i int, start time.Time, m measured) result.Step {
-	const requests = 1000
-	whole := measuredFigures(m, requests, start, time.Duration(float64(requests-m.failed)/m.qps*float64(time.Second)))
-	steady := measuredFigures(m, requests*8/10, whole.Window.From.Add(whole.Window.Duration()/20), whole.Window.Duration()*9/10)
+	length := time.Duration(float64(1000-m.failed) / m.qps * float64(time.Second))
+	whole := measuredFigures(m, 1000, result.Window{From: start, To: start.Add(length)})
+	steady := measuredFigures(m, 800, result.Window{From: start.Add(length / 20), To: start.Add(length * 19 / 20)})
 	steady.RequestThroughput *= 1.06
 	steady.OutputThroughput *= 1.06
-	joules := 4 * 290 * whole.Window.Duration().Seconds()
-	hits, queries, preemptions := 300.0, 24338.0, float64(m.failed/10)
-	serverTTFT := lognormal(int64(requests-m.failed), m.ttft*0.98, 0.6)
-	serverTTFT.Std, serverTTFT.Min, serverTTFT.Max, serverTTFT.Exact = 0, 0, 0, false
+	joules := 4 * 290 * length.Seconds()
 	return result.Step{
-		Step: runlog.Step{
-			Index: i, Started: start, Arrival: runlog.ArrivalClosed, Concurrency: m.users,
-			Requests: requests, RampUp: 20 * time.Second, Timeout: 120 * time.Second,
-		},
+		Step: runlog.Step{Index: i, Started: start, Arrival: runlog.ArrivalClosed, Concurrency: m.users, Requests: 1000},
 		Name: strconv.Itoa(m.users), Machines: 1, Chosen: []float64{99}, Account: whole.Account, Stop: runlog.StopRequests,
-		Whole: whole, Steady: &steady,
-		Checks: result.Checks{
-			Configured: m.users, Achieved: float64(m.users) * 0.997, AchievedWhole: float64(m.users) * 0.983, AchievedRate: m.qps * 1.01,
-			ClientLag: lognormal(400000, 0.00006, 0.8), KernelClock: 1,
-			TokensBy:     map[openai.TokenSource]int{openai.TokensUsage: requests - m.failed},
-			CachedTokens: 340, PromptTokens: 24338, CacheKnown: true, NewConnections: m.users, ClientCPU: 0.21,
-		},
-		DatasetKnown: true, Dataset: runlog.DatasetCount{Prompts: requests},
-		Cards: measuredCards(m), Joules: &joules,
-		Server: &result.ServerSample{
-			Running:    result.Gauge{Samples: 90, Mean: float64(m.users) * 0.9, Max: float64(m.users)},
-			Waiting:    result.Gauge{Samples: 90, Mean: float64(m.users) * 0.05, Max: float64(m.users) * 0.4},
-			CacheUsage: result.Gauge{Samples: 90, Mean: 0.4, Max: 0.83},
-			TTFT:       &serverTTFT, TTFTOurs: true, PrefixOurs: true, PrefixQueries: &queries, PrefixHits: &hits, Preemptions: &preemptions,
-		},
+		Whole: whole, Steady: &steady, Joules: &joules, Cards: measuredCards(m),
+		Server: &result.ServerSample{Running: result.Gauge{Samples: 90, Mean: float64(m.users) * 0.9, Max: float64(m.users)}},
 	}
 }
 
 func measuredCards(m measured) []result.Card {
-	node := 0
 	var all []result.Card
 	for i := range 4 {
 		all = append(all, result.Card{
-			Vendor: "metax", Device: strconv.Itoa(i), Name: "MXC500", Serves: true, NUMANode: &node,
+			Vendor: "metax", Device: strconv.Itoa(i), Name: "MXC500", Serves: true,
 			Utilization: result.Gauge{Samples: 90, Mean: 0.4 + float64(m.users)/400 + float64(i)/100, Max: 0.98},
 			Watts:       result.Gauge{Samples: 90, Mean: 180 + float64(m.users)/2 + float64(3*i), Max: 350},
 			Celsius:     result.Gauge{Samples: 90, Mean: 55 + float64(i), Max: 60 + float64(m.users)/20},
-			MemoryUsed:  result.Gauge{Samples: 90, Mean: 60982 << 20, Max: 61292 << 20},
-			MemoryTotal: result.Gauge{Samples: 90, Mean: 65536 << 20, Max: 65536 << 20},
 		})
 	}
 	return all
 }
 
-func measuredFigures(m measured, requests int, from time.Time, length time.Duration) result.Figures {
-	failed := m.failed * requests / 1000
-	succeeded := requests - failed
-	account := result.Account{Attempted: requests, Succeeded: succeeded}
-	if failed > 0 {
-		first := failed / 4
-		account.Failed = map[openai.Reason]int{
-			openai.ReasonTimeoutFirstToken: first, openai.ReasonTimeout: failed - first,
-		}
+func measuredFigures(m measured, requests int, window result.Window) result.Figures {
+	account := result.Account{Attempted: requests, Succeeded: requests - m.failed*requests/1000}
+	if failed := requests - account.Succeeded; failed > 0 {
+		account.Failed = map[openai.Reason]int{openai.ReasonTimeout: failed}
 	}
-	n := int64(succeeded)
+	n := int64(account.Succeeded)
 	return result.Figures{
-		Window: result.Window{From: from, To: from.Add(length)}, Account: account, Completed: succeeded,
-		PromptTokens: 24 * n, OutputTokens: int64(m.tokens * length.Seconds()),
-		RequestThroughput: m.qps, OutputThroughput: m.tokens, TotalThroughput: m.tokens * 1.08,
-		PeakOutputThroughput: m.tokens * 1.4, PeakConcurrency: m.users,
+		Window: window, Account: account, Completed: account.Succeeded, OutputTokens: int64(m.tokens * window.Duration().Seconds()),
+		RequestThroughput: m.qps, OutputThroughput: m.tokens,
 		Distributions: result.Distributions{
-			result.TTFT: lognormal(n, m.ttft, 0.6), result.FirstAnswer: lognormal(n, m.ttft, 0.6),
-			result.TPOT: lognormal(n, m.tpot, 0.2), result.ITL: lognormal(n*280, m.tpot*0.97, 0.5),
-			result.E2E: lognormal(n, m.latency, 0.25), "ttft_from_planned": lognormal(n, m.ttft+0.001, 0.6),
-			result.E2EFromPlanned: lognormal(n, m.latency+0.001, 0.25),
-			result.Lateness:       lognormal(n, 0.0002, 0.8), result.Setup: lognormal(int64(m.users), 0.0004, 0.3),
-			result.PromptLength: lognormal(n, 24.3, 0.3), result.OutputLength: lognormal(n, m.tokens/m.qps, 0.35),
+			result.TTFT: lognormal(n, m.ttft, 0.6), result.TPOT: lognormal(n, m.tpot, 0.2),
+			result.ITL: lognormal(n*280, m.tpot*0.97, 0.5), result.E2E: lognormal(n, m.latency, 0.25),
 		},
 	}
-}
-
-// changeDistribution changes one distribution of f, and of no copy of it.
-func changeDistribution(f *result.Figures, key result.Key, change func(*result.Distribution)) {
-	d := f.Of(key)
-	change(&d)
-	all := result.Distributions{key: d}
-	for other, d := range f.Distributions {
-		if other != key {
-			all[other] = d
-		}
-	}
-	f.Distributions = all
 }
 
 // lognormal is a distribution with a mean and a shape.
