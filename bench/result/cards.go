@@ -15,25 +15,40 @@ const (
 	watts          = "accelerator_power_watts"
 )
 
+// Card is what was seen of one card during a step, by the first machine that
+// looked.
+type Card struct {
+	Vendor string `json:"vendor"`
+	Device string `json:"device"`
+	Name   string `json:"name,omitempty"`
+	// Serves reports whether the exporter told that the card serves the endpoint.
+	Serves      bool  `json:"serves"`
+	Utilization Gauge `json:"utilization"` // 0 to 1
+	Watts       Gauge `json:"watts"`
+	Celsius     Gauge `json:"celsius"`
+	MemoryUsed  Gauge `json:"memory_used"` // bytes
+	MemoryTotal Gauge `json:"memory_total"`
+}
+
 // cardID is what the exporter tells cards apart by.
 type cardID struct{ vendor, device string }
 
 // card are the readings of one card.
 type card struct {
 	name     string
-	node     *int
+	serves   bool
 	readings readings
 }
 
 // cards are what accelerator_exporter showed during a step.
 type cards struct {
-	byID    map[cardID]*card
-	polled  map[string]int64           // when a vendor's cards were polled last
-	targets map[string]map[cardID]bool // the cards that serve what the exporter probes, by its name
+	endpoint string // a host and port: the exporter's name for it among its targets
+	byID     map[cardID]*card
+	polled   map[string]int64 // when a vendor's cards were polled last
 }
 
-func newCards() *cards {
-	return &cards{byID: map[cardID]*card{}, polled: map[string]int64{}, targets: map[string]map[cardID]bool{}}
+func newCards(endpoint string) *cards {
+	return &cards{endpoint: endpoint, byID: map[cardID]*card{}, polled: map[string]int64{}}
 }
 
 // add takes one scrape. Readings are of when the card was polled where that is known, else
@@ -48,13 +63,14 @@ func (c *cards) add(scraped int64, all []runlog.Series) {
 			c.polled[vendor] = max(c.polled[vendor], int64(min(float64(scraped), s.Value*1e9)))
 		case id.device == "" || s.Name == "accelerator_temperature_celsius" && s.Labels["sensor"] != "chip":
 		case s.Name == "accelerator_probe_target_device_info":
-			c.serves(s.Labels["target"], id)
+			c.card(id).serves = c.card(id).serves || s.Labels["target"] == c.endpoint
+		case s.Name == "accelerator_info":
+			c.card(id).name = s.Labels["name"]
 		default:
 			if sums[id] == nil {
 				sums[id] = map[string]float64{}
 			}
 			sums[id][s.Name] += s.Value
-			c.describe(id, s)
 		}
 	}
 	for id, values := range sums {
@@ -62,74 +78,49 @@ func (c *cards) add(scraped int64, all []runlog.Series) {
 		if polled, known := c.polled[id.vendor]; known {
 			at = polled
 		}
-		c.byID[id].readings.add(at, values)
+		c.card(id).readings.add(at, values)
 	}
 }
 
-// describe keeps what a series says of the card itself.
-func (c *cards) describe(id cardID, s runlog.Series) {
+func (c *cards) card(id cardID) *card {
 	if c.byID[id] == nil {
 		c.byID[id] = &card{readings: readings{}}
 	}
-	switch s.Name {
-	case "accelerator_info":
-		c.byID[id].name = s.Labels["name"]
-	case "accelerator_numa_node":
-		c.byID[id].node = new(int(s.Value))
-	}
-}
-
-func (c *cards) serves(target string, id cardID) {
-	if c.targets[target] == nil {
-		c.targets[target] = map[cardID]bool{}
-	}
-	c.targets[target][id] = true
+	return c.byID[id]
 }
 
 // report fills in the cards in the order of their devices, and the energy over the
 // window: of those that serve the endpoint, else of all. A poll outside of the window says
 // nothing about it.
-func (c *cards) report(w span, endpoint string, s *Step) {
-	serving, known := c.serving(endpoint, s)
-	for _, id := range slices.SortedFunc(maps.Keys(c.byID), compareCards) {
+func (c *cards) report(w span, s *Step) {
+	ids := slices.SortedFunc(maps.Keys(c.byID), compareCards)
+	for _, id := range ids {
 		r := c.byID[id]
 		gauge := func(name string) Gauge { return r.readings.first(name).within(w).gauge(w, pollsForMean) }
 		s.Cards = append(s.Cards, Card{
-			Vendor: id.vendor, Device: id.device, Name: r.name, Serves: serving[id], NUMANode: r.node,
+			Vendor: id.vendor, Device: id.device, Name: r.name, Serves: r.serves,
 			Utilization: gauge("accelerator_utilization_ratio"), Watts: gauge(watts),
 			Celsius:    gauge("accelerator_temperature_celsius"),
 			MemoryUsed: gauge("accelerator_memory_used_bytes"), MemoryTotal: gauge("accelerator_memory_total_bytes"),
 		})
 	}
-	ids := slices.SortedFunc(maps.Keys(serving), compareCards)
-	if len(ids) == 0 {
-		ids = slices.SortedFunc(maps.Keys(c.byID), compareCards)
-	}
-	energy := 0.0
-	for _, id := range ids {
-		taken, ok := 0.0, false
-		if r := c.byID[id]; r != nil {
-			taken, ok = r.readings.first(watts).within(w).total(w, pollsForEnergy)
-		}
-		energy += taken
-		known = known && ok
-	}
-	if known && len(ids) > 0 {
-		s.Joules = &energy
-	}
+	s.Joules = c.energy(w, ids, len(s.Serving()) > 0)
 }
 
-// serving are the cards of the endpoint, a host and port: those of the target of that
-// name, or of the only target there is. With several targets by other names it is not
-// known whose energy counts.
-func (c *cards) serving(endpoint string, s *Step) (serving map[cardID]bool, known bool) {
-	if serving, known = c.targets[endpoint]; known || len(c.targets) != 1 {
-		return serving, known || len(c.targets) == 0
+// energy is nil where it is not known of a card that counts.
+func (c *cards) energy(w span, ids []cardID, serving bool) *float64 {
+	sum, known := 0.0, len(ids) > 0
+	for _, id := range ids {
+		if r := c.byID[id]; r.serves || !serving {
+			taken, ok := r.readings.first(watts).within(w).total(w, pollsForEnergy)
+			sum += taken
+			known = known && ok
+		}
 	}
-	for target, only := range c.targets {
-		s.AssumedTarget, serving = target, only
+	if !known {
+		return nil
 	}
-	return serving, true
+	return &sum
 }
 
 // compareCards puts 2 before 10.

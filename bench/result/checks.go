@@ -34,13 +34,9 @@ type Checks struct {
 	Prompts  Prompts                    `json:"prompt_lengths,omitzero"`
 	// CachedTokens is how many of the PromptTokens came from the server's prefix
 	// cache; CacheKnown reports whether the server told, in its usage or its metrics.
-	// CacheTold counts the answers whose usage told, of those Answered whose usage
-	// told of the prompt: some versions of vLLM say nothing in place of 0.
 	CachedTokens int64 `json:"cached_tokens"`
 	PromptTokens int64 `json:"prompt_tokens"`
 	CacheKnown   bool  `json:"cache_known"`
-	CacheTold    int   `json:"cache_told,omitempty"`
-	Answered     int   `json:"prompts_told,omitempty"`
 	// NewConnections counts requests that had to make their own connection.
 	NewConnections int `json:"new_connections"`
 	// ClientCPU is the cores this program used on the mean, 0 when not sampled.
@@ -63,22 +59,10 @@ type Tokens struct {
 	Counted int64 `json:"counted,omitempty"`
 	Chunks  int64 `json:"chunks,omitempty"`
 	Answers int64 `json:"answers,omitempty"`
-	// Textless counts the events that brought tokens and no text, as far as a running
-	// usage or token ids show them.
-	Textless int64 `json:"textless,omitempty"`
-	// Unreadable counts the answers without any text, and UnreadableTokens what was
-	// counted for them: special tokens, or half a character.
-	Unreadable       int   `json:"unreadable,omitempty"`
-	UnreadableTokens int64 `json:"unreadable_tokens,omitempty"`
 }
 
 func (c *Tokens) add(t *openai.Trace, n int, source openai.TokenSource) {
-	c.Textless += int64(t.Textless)
-	switch {
-	case len(t.Chunks) == 0:
-		c.Unreadable++
-		c.UnreadableTokens += int64(n)
-	case source != openai.TokensChunks:
+	if len(t.Chunks) > 0 && source != openai.TokensChunks {
 		c.Counted += int64(n)
 		c.Chunks += int64(len(t.Chunks))
 		c.Answers++
@@ -170,10 +154,9 @@ func (c *checker) add(r *runlog.Request) {
 		c.Tokens.add(t, n, source)
 	}
 	if u := t.Usage; u != nil && u.PromptTokens > 0 {
-		c.Answered++
 		c.PromptTokens += int64(u.PromptTokens)
 		if u.CachedTokens != nil {
-			c.CacheTold++
+			c.CacheKnown = true
 			c.CachedTokens += int64(min(*u.CachedTokens, u.PromptTokens)) // whatever a server claims
 		}
 	}
@@ -212,8 +195,7 @@ func (d *stepData) newChecks(whole, window span, server *ServerSample, opts Opti
 	if len(c.TokensBy) == 0 {
 		c.TokensBy = nil
 	}
-	c.CacheKnown = c.CacheTold > 0
-	if !c.CacheKnown && server != nil && server.PrefixOurs && server.PrefixHits != nil {
+	if !c.CacheKnown && server != nil && server.TTFTOurs && server.PrefixQueries != nil && *server.PrefixQueries > 0 && server.PrefixHits != nil {
 		c.PromptTokens, c.CachedTokens, c.CacheKnown = int64(*server.PrefixQueries), int64(*server.PrefixHits), true
 	}
 	for _, p := range d.parts {

@@ -93,8 +93,7 @@ func figureLines(r *Report) []string {
 			add("joules %v", *s.Joules)
 		}
 		if v := s.Server; v != nil {
-			add("server %v %v %v queries %v hits %v preemptions %v", v.Running, v.Waiting, v.CacheUsage, number(v.PrefixQueries), number(v.PrefixHits), number(v.Preemptions))
-			add("server means %v %v %v ours %v %v", v.TPOT, v.ITL, v.Queue, v.TTFTOurs, v.PrefixOurs)
+			add("server %v %v %v queries %v hits %v ours %v", v.Running, v.Waiting, v.CacheUsage, number(v.PrefixQueries), number(v.PrefixHits), v.TTFTOurs)
 			if v.TTFT != nil {
 				add("server ttft %s", distributionLine(*v.TTFT))
 			}

@@ -66,9 +66,6 @@ type Step struct {
 	// killed; Dataset is what the others counted then.
 	DatasetKnown bool   `json:"-"`
 	Cards        []Card `json:"cards"` // as sampled during the step, empty without an exporter
-	// AssumedTarget is the exporter's only target where its cards are taken for the
-	// endpoint's although its name is not the endpoint's host and port.
-	AssumedTarget string `json:"assumed_target,omitempty"`
 	// Joules are of the Cards that serve the endpoint during Whole, of all Cards
 	// where none has Serves. Nil when not known.
 	Joules *float64      `json:"joules"`
@@ -152,64 +149,12 @@ func (f *Figures) GoodRatio() (share float64, known bool) {
 	return float64(*f.Good) / float64(n), true
 }
 
-// Card is what was seen of one card during a step, by the first machine that
-// looked.
-type Card struct {
-	Vendor string `json:"vendor"`
-	Device string `json:"device"`
-	Name   string `json:"name,omitempty"`
-	// Serves reports whether the exporter told that the card serves the endpoint.
-	Serves      bool  `json:"serves"`
-	NUMANode    *int  `json:"numa_node,omitempty"`
-	Utilization Gauge `json:"utilization"` // 0 to 1
-	Watts       Gauge `json:"watts"`
-	Celsius     Gauge `json:"celsius"`
-	MemoryUsed  Gauge `json:"memory_used"` // bytes
-	MemoryTotal Gauge `json:"memory_total"`
-}
-
 // Gauge sums up the samples of a gauge; of a card's, several of one poll are one.
 // Samples is 0 when there were too few.
 type Gauge struct {
 	Samples int     `json:"samples"`
 	Mean    float64 `json:"mean"` // over time
 	Max     float64 `json:"max"`
-}
-
-// ServerSample is what the server's own metrics showed during a step, over all
-// of its engines, as seen by the first machine that looked.
-type ServerSample struct {
-	// Model is what the server calls the one model that it tells of, where it is not
-	// the name that requests asked for: it may be an alias of that.
-	Model      string `json:"model,omitempty"`
-	Running    Gauge  `json:"running"`
-	Waiting    Gauge  `json:"waiting"`
-	CacheUsage Gauge  `json:"cache_usage"` // 0 to 1
-	// TTFT is the growth of the server's own histogram, nil where it has none; of it only
-	// Count and Mean are known.
-	TTFT *Distribution `json:"ttft,omitempty"`
-	// TTFTOurs reports whether TTFT is of as many requests as Whole.Of(TTFT), within a
-	// percent or 1: only then one can be held against the other. Else others used the
-	// server too, or samples are missing.
-	TTFTOurs bool `json:"ttft_ours,omitempty"`
-	// PrefixQueries and PrefixHits are tokens, nil where not exported. PrefixOurs
-	// says the same of the queries and the prompts' tokens as TTFTOurs of requests.
-	PrefixQueries *float64 `json:"prefix_queries,omitempty"`
-	PrefixHits    *float64 `json:"prefix_hits,omitempty"`
-	PrefixOurs    bool     `json:"prefix_ours,omitempty"`
-	Preemptions   *float64 `json:"preemptions,omitempty"`
-	// TPOT is the mean of its requests', ITL that of the gaps between their tokens,
-	// Queue of their waits for a first place in the batch: of those that TTFT is of,
-	// nil where it does not tell.
-	TPOT  *Mean `json:"tpot,omitempty"`
-	ITL   *Mean `json:"itl,omitempty"`
-	Queue *Mean `json:"queue,omitempty"`
-}
-
-// Mean is the mean of so many samples, in seconds.
-type Mean struct {
-	Count int64   `json:"count"`
-	Mean  float64 `json:"mean"`
 }
 
 // Of is the distribution of a measure, without samples where there were none.

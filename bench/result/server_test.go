@@ -25,11 +25,10 @@ func TestServer(t *testing.T) {
 	const latency = "vllm:time_to_first_token_seconds"
 	scrape := func(scale float64, engines int) []runlog.Series {
 		all := metrics(map[string]float64{
-			latency + "_sum": 3 * scale, latency + "_count": 10 * scale,
+			latency + "_sum": 6 * scale, latency + "_count": 20 * scale,
 			"vllm:gpu_cache_usage_perc":       0.25,
 			"vllm:prefix_cache_queries_total": 1000 * scale, "vllm:prefix_cache_hits_total": 200 * scale,
 			"vllm:gpu_prefix_cache_queries": 1000 * scale, "vllm:gpu_prefix_cache_hits": 200 * scale,
-			"vllm:num_preemptions_total": scale,
 		})
 		for e := range engines {
 			engine := map[string]string{"engine": fmt.Sprint(e)}
@@ -45,9 +44,9 @@ func TestServer(t *testing.T) {
 	}))
 	want := &ServerSample{
 		Running: Gauge{3, 8, 12}, CacheUsage: Gauge{3, 0.25, 0.25},
-		TTFT: &Distribution{Count: 10, Mean: 0.3},
+		TTFT: &Distribution{Count: 20, Mean: 0.3}, TTFTOurs: true,
 		// The old names tell the same once more.
-		PrefixQueries: new(1000.0), PrefixHits: new(200.0), PrefixOurs: true, Preemptions: new(1.0),
+		PrefixQueries: new(1000.0), PrefixHits: new(200.0),
 	}
 	if diff := cmp.Diff(want, s.Server, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 		t.Errorf("server (-want +got):\n%s", diff)
@@ -73,11 +72,6 @@ func TestServerThatTellsLess(t *testing.T) {
 			map[string]float64{"vllm:prefix_cache_queries_total": 100, "vllm:prefix_cache_hits_total": 50, "vllm:" + latency + "_sum": 9, "vllm:" + latency + "_count": 9},
 			map[string]float64{"vllm:prefix_cache_queries_total": 10, "vllm:prefix_cache_hits_total": 60, "vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1},
 			&ServerSample{PrefixHits: new(10.0)},
-		},
-		"vLLM before 0.11": {
-			map[string]float64{"vllm:time_per_output_token_seconds_sum": 5, "vllm:time_per_output_token_seconds_count": 7},
-			map[string]float64{"vllm:time_per_output_token_seconds_sum": 5.2, "vllm:time_per_output_token_seconds_count": 27},
-			&ServerSample{ITL: &Mean{20, 0.01}},
 		},
 		"no request": {
 			map[string]float64{"vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1},
@@ -106,37 +100,30 @@ func TestServerThatTellsLess(t *testing.T) {
 	}
 }
 
-// TestServerServedOthers holds the server's counts against the 20 requests of 50
-// prompt tokens that were ours: only what is of the same requests can be compared.
+// TestServerServedOthers holds the server's count against the 20 requests that were ours:
+// only what is of the same requests can be compared.
 func TestServerServedOthers(t *testing.T) {
 	for name, tt := range map[string]struct {
-		requests, queries   float64 // -1 for a server without
-		ttftOurs, cacheOurs bool
-		warning             string
+		requests float64
+		ours     bool
+		warning  string
 	}{
-		"ours alone":    {20, 1000, true, true, ""},
-		"one more":      {21, 1010, true, true, ""}, // the exporter's probe
-		"some not seen": {17, 800, false, false, ""},
-		"others too":    {25, 3000, false, false, "The server answered 5 other requests meanwhile: the load was not only ours, so run when nobody else uses the server."},
-		"no TTFT":       {-1, 1010, false, true, ""},
-		"no caching":    {20, 0, true, false, ""},
+		"ours alone":    {20, true, ""},
+		"one more":      {21, true, ""}, // the exporter's probe
+		"some not seen": {17, false, ""},
+		"others too":    {25, false, "The server answered 5 other requests meanwhile: the load was not only ours, so run when nobody else uses the server."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := stepOf(t, Options{Percentiles: []float64{50}}, tenSeconds("a", func(l *memlog) {
 				for i, at := range []time.Duration{-time.Second, 11 * time.Second} {
-					values := map[string]float64{
-						"vllm:prefix_cache_queries_total": 70 + float64(i)*tt.queries, "vllm:prefix_cache_hits_total": 7 + float64(i)*5,
-					}
-					if tt.requests >= 0 {
-						values["vllm:time_to_first_token_seconds_sum"] = float64(i)
-						values["vllm:time_to_first_token_seconds_count"] = 3 + float64(i)*tt.requests
-					}
-					l.sample(0, at, runlog.SourceServer, metrics(values)...)
+					l.sample(0, at, runlog.SourceServer, metrics(map[string]float64{
+						"vllm:time_to_first_token_seconds_sum": float64(i), "vllm:time_to_first_token_seconds_count": 3 + float64(i)*tt.requests,
+						"vllm:prefix_cache_queries_total": 70 + float64(i)*1000, "vllm:prefix_cache_hits_total": 7 + float64(i)*5,
+					})...)
 				}
 			}))
-			if v := s.Server; v.TTFTOurs != tt.ttftOurs || v.PrefixOurs != tt.cacheOurs || s.Checks.CacheKnown != tt.cacheOurs {
-				t.Errorf("TTFT is ours %v, prefixes are %v, cached share is known %v: want %v, %v, %v",
-					v.TTFTOurs, v.PrefixOurs, s.Checks.CacheKnown, tt.ttftOurs, tt.cacheOurs, tt.cacheOurs)
+			if s.Server.TTFTOurs != tt.ours || s.Checks.CacheKnown != tt.ours {
+				t.Errorf("TTFT is ours %v, cached share is known %v: want %v", s.Server.TTFTOurs, s.Checks.CacheKnown, tt.ours)
 			}
 			if got := strings.Join(s.Warnings, "\n"); got != tt.warning {
 				t.Errorf("warnings %q, want %q", got, tt.warning)
@@ -145,34 +132,22 @@ func TestServerServedOthers(t *testing.T) {
 	}
 }
 
-// TestServersModel: a server's metrics have its first served name, so a run that asks
-// for an alias has its figures too, and one on a host of several models only its own.
+// TestServersModel: a run on a host of several models has the figures of its own, and one
+// that asks for another name has those of all.
 func TestServersModel(t *testing.T) {
-	for name, tt := range map[string]struct {
-		asked, path string
-		served      map[string]float64 // requests that run, by model
-		want        *ServerSample
-	}{
-		"an alias":               {"chat", "", map[string]float64{"Qwen/Qwen2.5-72B": 4}, &ServerSample{Running: Gauge{3, 4, 4}, Model: "Qwen/Qwen2.5-72B"}},
-		"one of several":         {"b", "", map[string]float64{"a": 1, "b": 2, "c": 4}, &ServerSample{Running: Gauge{3, 2, 2}}},
-		"several, by their path": {"x", "/models/b", map[string]float64{"a": 1, "/models/b": 2}, &ServerSample{Running: Gauge{3, 2, 2}}},
-		"several others":         {"x", "", map[string]float64{"a": 1, "b": 2}, &ServerSample{}},
-		"without names":          {"qwen2.5", "", map[string]float64{"": 3}, &ServerSample{Running: Gauge{3, 3, 3}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := stepOf(t, Options{}, tenSeconds("a", func(l *memlog) {
-				l.run.Model, l.run.ModelPath = tt.asked, tt.path
-				for _, at := range []time.Duration{0, 5 * time.Second, 10 * time.Second} {
-					var all []runlog.Series
-					for model, v := range tt.served {
-						all = append(all, runlog.Series{Name: "vllm:num_requests_running", Value: v, Labels: map[string]string{"model_name": model}})
-					}
-					l.sample(0, at, runlog.SourceServer, all...)
+	for asked, want := range map[string]float64{"b": 2, "chat": 7} {
+		s := stepOf(t, Options{}, tenSeconds("a", func(l *memlog) {
+			l.run.Model = asked
+			for _, at := range []time.Duration{0, 5 * time.Second, 10 * time.Second} {
+				var all []runlog.Series
+				for model, v := range map[string]float64{"a": 1, "b": 2, "c": 4} {
+					all = append(all, runlog.Series{Name: "vllm:num_requests_running", Value: v, Labels: map[string]string{"model_name": model}})
 				}
-			}))
-			if diff := cmp.Diff(tt.want, s.Server); diff != "" {
-				t.Errorf("server (-want +got):\n%s", diff)
+				l.sample(0, at, runlog.SourceServer, all...)
 			}
-		})
+		}))
+		if got := s.Server.Running.Max; got != want {
+			t.Errorf("asked for %s: %v run, want %v", asked, got, want)
+		}
 	}
 }

@@ -84,7 +84,7 @@ type stepData struct {
 }
 
 func newStepData() *stepData {
-	return &stepData{checks: newChecker(), cards: newCards(), failedAs: map[openai.Reason]string{}}
+	return &stepData{checks: newChecker(), failedAs: map[openai.Reason]string{}}
 }
 
 // begin adds a load generator.
@@ -92,7 +92,8 @@ func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
 	p := &part{of: d, run: run, step: s}
 	d.parts = append(d.parts, p)
 	if len(d.parts) == 1 {
-		d.step, d.server = s, newServer(run)
+		d.step, d.cards = s, newCards(openai.TargetName(run.URL))
+		d.server = &server{model: run.Model, values: readings{}}
 		return p
 	}
 	d.step.Concurrency += s.Concurrency
@@ -184,11 +185,9 @@ func (d *stepData) report(opts Options) Step {
 	}
 	s.Account.Mismatch = d.mismatch()
 	whole, window := d.addFigures(&s, opts)
-	d.cards.report(whole, openai.TargetName(d.parts[0].run.URL), &s)
+	d.cards.report(whole, &s)
 	d.joinDatasets(&s)
-	if s.Server = d.server.report(whole); s.Server != nil {
-		s.Server.compare(len(d.requests), int(s.Whole.Of(TTFT).Count), &d.checks.Checks)
-	}
+	s.Server = d.server.report(whole, s.Whole.Of(TTFT).Count)
 	s.Checks = d.newChecks(whole, window, s.Server, opts)
 	s.ClientLimit, s.Short = d.clientLimit(&s), d.short(&s)
 	s.Warnings = d.warnings(&s, opts)

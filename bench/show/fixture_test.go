@@ -96,17 +96,16 @@ func open() result.Step {
 	gauge := func(mean, most float64) result.Gauge { return result.Gauge{Samples: 60, Mean: mean, Max: most} }
 	card := func(device string, serves bool) result.Card {
 		return result.Card{
-			Vendor: "metax", Device: device, Name: "MXC500", Serves: serves, NUMANode: ptr(0), Utilization: gauge(0.36, 0.98),
+			Vendor: "metax", Device: device, Name: "MXC500", Serves: serves, Utilization: gauge(0.36, 0.98),
 			Watts: gauge(122, 210), Celsius: gauge(53.5, 61), MemoryUsed: gauge(60e9, 63e9), MemoryTotal: gauge(64<<30, 64<<30),
 		}
 	}
 	s.Cards = []result.Card{card("0", true), card("1", true), card("2", false)}
-	s.Cards[2].NUMANode, s.Cards[2].Watts = nil, result.Gauge{}
+	s.Cards[2].Watts = result.Gauge{}
 	s.Joules = ptr(153900.0)
 	s.Server = &result.ServerSample{
-		Running: gauge(96.5, 100), Waiting: gauge(3.2, 17), CacheUsage: gauge(0.41, 0.77), TTFT: ptr(spread(940, 0.47)), TTFTOurs: true, PrefixOurs: true,
-		PrefixQueries: ptr(22512.0), PrefixHits: ptr(112.0), Preemptions: ptr(3.0),
-		Model: "Qwen/Qwen2.5-72B", TPOT: &result.Mean{Count: 940, Mean: 0.0385}, ITL: &result.Mean{Count: 180000, Mean: 0.0391}, Queue: &result.Mean{Count: 940, Mean: 0.012},
+		Running: gauge(96.5, 100), Waiting: gauge(3.2, 17), CacheUsage: gauge(0.41, 0.77), TTFT: ptr(spread(940, 0.47)), TTFTOurs: true,
+		PrefixQueries: ptr(22512.0), PrefixHits: ptr(112.0),
 	}
 	return s
 }

@@ -56,9 +56,6 @@ func facts(s *result.Step) []string {
 		all = append(all, fmt.Sprintf("estimated prompts: %.1f tokens asked for on the mean, %.1f counted by the server",
 			float64(p.AimedTokens)/float64(p.Told), float64(p.CountedTokens)/float64(p.Told)))
 	}
-	if s.AssumedTarget != "" {
-		all = append(all, "cards taken for the endpoint's: those of the exporter's only target, "+s.AssumedTarget)
-	}
 	return all
 }
 
@@ -132,8 +129,10 @@ func serverTable(s *result.Step) Table {
 		t.Caption += ", of other requests than these: not to be compared"
 	}
 	none := math.NaN()
-	serverMean := func(m result.Mean) float64 { return orNaN(m.Count > 0, m.Mean) }
-	ttft := valueOrZero(v.TTFT)
+	ttft := math.NaN()
+	if v.TTFT != nil {
+		ttft = v.TTFT.Mean
+	}
 	for _, row := range []struct {
 		name         string
 		unit         Unit
@@ -142,24 +141,13 @@ func serverTable(s *result.Step) Table {
 		{"running requests", Number, gaugeMean(v.Running), s.Checks.Achieved},
 		{"waiting requests", Number, gaugeMean(v.Waiting), none},
 		{"KV cache used, at most (%)", Share, gaugeMax(v.CacheUsage), none},
-		{"TTFT (ms)", Milliseconds, serverMean(result.Mean{Count: ttft.Count, Mean: ttft.Mean}), hereMean(s, result.TTFT)},
-		{"TPOT (ms)", Milliseconds, serverMean(valueOrZero(v.TPOT)), hereMean(s, result.TPOT)},
-		{"ITL (ms)", Milliseconds, serverMean(valueOrZero(v.ITL)), hereMean(s, result.ITL)},
-		{"wait for a place (ms)", Milliseconds, serverMean(valueOrZero(v.Queue)), none},
-		{"preemptions", Count, valueOrNaN(v.Preemptions), none},
+		{"TTFT (ms)", Milliseconds, ttft, hereMean(s, result.TTFT)},
 	} {
 		if isKnown(row.server) {
 			t.Rows = append(t.Rows, []string{row.name, row.unit.Text(row.server), row.unit.Text(row.here)})
 		}
 	}
 	return t
-}
-
-func valueOrZero[T any](v *T) (value T) {
-	if v != nil {
-		value = *v
-	}
-	return value
 }
 
 func hereMean(s *result.Step, key result.Key) float64 {
