@@ -53,7 +53,6 @@ func (s *Session) dataset(step runlog.Step) dataset.Config {
 // of them is how many tokens a word is, and how many the server adds, as by the chat
 // template. The prompts of the load have their length by that, within a few per cent.
 func (s *Session) calibrate(ctx context.Context, aimed int) {
-	s.cfg.Run.Lengths = &runlog.Lengths{Why: "prompts are made of words"}
 	long := min(max(aimed, leastWords), mostWords)
 	short := long / 4
 	inShort, inLong := s.countTokens(ctx, short), s.countTokens(ctx, long)
@@ -63,7 +62,6 @@ func (s *Session) calibrate(ctx context.Context, aimed int) {
 		return
 	}
 	template := max(0, int(math.Round(float64(inLong)-perWord*float64(long))))
-	s.cfg.Run.Lengths.TokensPerWord, s.cfg.Run.Lengths.Template = perWord, template
 	s.cfg.Dataset.TokensPerWord = perWord
 	s.note("prompts have their length within a few per cent: by the usage of 2 short answers before the load, %.2f tokens a word beside %d that the server adds", perWord, template)
 }

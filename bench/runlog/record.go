@@ -60,9 +60,6 @@ type Run struct {
 	// ReusePrompts is true when prompts were sent as they are, so that the
 	// server may have had them in its prefix cache.
 	ReusePrompts bool `json:"reuse_prompts,omitempty"`
-	// Lengths says how prompts of a given length were made where that is not exact,
-	// nil where it is, or where no length was asked for.
-	Lengths *Lengths `json:"lengths,omitempty"`
 	// Backend and Metadata are what vLLM's command line calls so; they are only kept.
 	Backend  string            `json:"backend,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
@@ -81,18 +78,6 @@ type Run struct {
 	Steps []string `json:"steps,omitempty"`
 	// GOMAXPROCS is how many cores the load generator used.
 	GOMAXPROCS int `json:"gomaxprocs"`
-}
-
-// Lengths says how long prompts of words are.
-type Lengths struct {
-	// Why they are not made exactly: a clause in one line of at most 200 bytes.
-	Why string `json:"why"`
-	// TokensPerWord is what the usage of short answers before the load tells, 0 where
-	// it tells nothing: one token is assumed for each word then.
-	TokensPerWord float64 `json:"tokens_per_word,omitempty"`
-	// Template is how many tokens that usage has beside the words, such as those of
-	// the chat template.
-	Template int `json:"template,omitempty"`
 }
 
 // Objectives are what a good request meets; 0 is no objective. ITL is held against
