@@ -81,7 +81,6 @@ type answer struct {
 	rc     *http.ResponseController
 	req    request
 	frame  chunk // of every event
-	begun  bool
 	prompt int   // tokens
 	sent   int   // tokens
 	failed error // the first write that failed
@@ -141,14 +140,8 @@ func (a *answer) open() {
 	a.failed = a.rc.Flush()
 }
 
-// send writes an event; a chat's first one names the assistant.
+// send writes an event.
 func (a *answer) send(c chunk) {
-	if a.req.chat && !a.begun {
-		a.begun = true
-		role := a.frame
-		role.Choices = []choice{{Delta: &message{Role: "assistant"}}}
-		a.send(role)
-	}
 	if a.req.StreamOptions.ContinuousUsageStats {
 		c.Usage = a.usage()
 	}
@@ -170,8 +163,13 @@ var vocabulary = strings.Fields(`the a queue fills while cards decode each step 
 grows with load memory holds keys values pages blocks of every prompt so long answers take more room than short ones
 when users arrive faster wait longer until batch has free slot power rises temperature follows fans spin up`)
 
-// sendTokens sends the text of the tokens up to n.
+// sendTokens sends the text of the tokens up to n; a chat's first event names the assistant.
 func (a *answer) sendTokens(n int) {
+	if a.req.chat && a.sent == 0 {
+		c := a.frame
+		c.Choices = []choice{{Delta: &message{Role: "assistant"}}}
+		a.send(c)
+	}
 	var text strings.Builder
 	for ; a.sent < n; a.sent++ {
 		if a.sent > 0 {

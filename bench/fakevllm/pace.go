@@ -2,6 +2,7 @@ package fakevllm
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -14,7 +15,6 @@ import (
 
 const (
 	pacedTokens = 256     // chunks of an answer whose request does not bound them
-	maxPaced    = 1 << 20 // chunks of an answer
 	maxTruths   = 1 << 14 // answers kept
 )
 
@@ -64,14 +64,7 @@ func (p *Paced) complete(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	chunks := pacedTokens
-	if req.MaxTokens != 0 {
-		chunks = req.MaxTokens
-	}
-	if chunks < 1 || chunks > maxPaced {
-		badRequest(w, "max_tokens is outside 1 to %d", maxPaced)
-		return
-	}
+	chunks := cmp.Or(req.MaxTokens, pacedTokens)
 	req.StreamOptions.IncludeUsage = true
 	a := newAnswer(w, r, req, p.model)
 	a.open()
@@ -96,11 +89,10 @@ const stampWidth = 19
 // writeOnTime sends the chunks, the first at due, until the client goes, and returns when
 // each was written. The event is made once and its stamp written over, so that the time
 // between taking it and writing it is short.
-func (a *answer) writeOnTime(due time.Time, gap time.Duration, chunks int) []int64 {
+func (a *answer) writeOnTime(due time.Time, gap time.Duration, chunks int) (written []int64) {
 	blank := strings.Repeat("0", stampWidth) + " "
 	event := encodeEvent(a.textChunk(blank))
 	stamp := event[bytes.LastIndex(event, []byte(blank)):][:stampWidth]
-	written := make([]int64, 0, chunks)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for i := range chunks {
