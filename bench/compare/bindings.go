@@ -52,7 +52,7 @@ func (c *Comparison) addBindings(sides []Side) {
 			return
 		}
 	}
-	picked := show.Pick(columns(), "request_throughput_rps", "e2el_mean_ms", "output_throughput_tok_s", "tpot_p50_ms")
+	picked := show.Pick(columns(), "request_throughput", "e2el_mean", "output_throughput", "tpot_p50")
 	for _, l := range c.Levels {
 		b := Bindings{Level: l.Name}
 		for i, s := range sides {

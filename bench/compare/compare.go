@@ -190,7 +190,7 @@ func (c *Comparison) pair(sides []Side, l Level, i int) Pair {
 			continue
 		}
 		row := Row{
-			Metric: column.Metric, Unit: column.Unit.String(), column: column,
+			Metric: column.Key, Unit: column.Unit.String(), column: column,
 			Base: estimate(base), Side: estimate(side), Verdict: judge(base, side, column),
 		}
 		if row.P != nil {
@@ -208,7 +208,7 @@ func columns() []show.Column {
 
 // metrics are the columns that a comparison has.
 func metrics() []show.Column {
-	return slices.DeleteFunc(columns(), func(c show.Column) bool { return c.Metric == "" })
+	return slices.DeleteFunc(columns(), func(c show.Column) bool { return !c.Compared })
 }
 
 // values are those of a column over the runs of a side.

@@ -20,7 +20,7 @@ const (
 // likenesses are the figures in which two sides must be alike, for steps that arrive in a
 // way: the load generator holds the requests in flight under a bound, else their rate.
 func likenesses(arrival runlog.Arrival) []show.Column {
-	load := "achieved_rate_rps"
+	load := "achieved_rate"
 	if arrival == runlog.ArrivalClosed {
 		load = "achieved_concurrency"
 	}

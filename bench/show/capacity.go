@@ -29,7 +29,7 @@ func Capacity(w io.Writer, r *result.Report) error {
 // evidenceColumns are what a level's figures are, beside those with limits.
 func evidenceColumns() []Column {
 	return Pick(append(WindowColumns(nil), StepColumns()...),
-		"request_throughput_rps", "output_throughput_tok_s", "card_utilization_ratio", "energy_joules_per_output_token")
+		"request_throughput", "output_throughput", "card_utilization_ratio", "joules_per_output_token")
 }
 
 // limitColumns are the figures that have limits, in their order.

@@ -60,11 +60,10 @@ func (u Unit) Text(v float64) string {
 
 // Column is one figure of a step, or of a window of it.
 type Column struct {
-	Key  string // unique, for [Pick]
-	Head string // in tables, without the unit
-	Unit Unit
-	// Metric is its name in the JSON of a comparison, empty where none has it.
-	Metric         string
+	Key            string // unique, and the name of the figure in the JSON of a comparison
+	Head           string // in tables, without the unit
+	Unit           Unit
+	Compared       bool // by a comparison of runs
 	HigherIsBetter bool
 	// Value takes a window of the step; NaN where it is not known.
 	Value func(*result.Step, *result.Figures) float64
@@ -115,16 +114,13 @@ func Pick(columns []Column, keys ...string) []Column {
 
 var requestColumns = []Column{
 	{Key: "attempted", Head: "requests", Unit: Count, Value: stepValue(func(s *result.Step) float64 { return float64(s.Account.Attempted) })},
-	{
-		Key: "failure_ratio", Head: "failures", Unit: Share, Metric: "failure_ratio",
-		Value: stepValue(func(s *result.Step) float64 { return s.Account.FailureRatio() }),
-	},
+	{Key: "failure_ratio", Head: "failures", Unit: Share, Compared: true, Value: stepValue(func(s *result.Step) float64 { return s.Account.FailureRatio() })},
 }
 
 var checkColumns = []Column{
 	{Key: "achieved_concurrency", Head: "in flight, steady mean", Value: stepValue(func(s *result.Step) float64 { return s.Checks.Achieved })},
-	{Key: "achieved_rate_rps", Head: "rate achieved", Unit: RequestRate, Value: stepValue(func(s *result.Step) float64 { return s.Checks.AchievedRate })},
-	{Key: "client_lag_p99_ms", Head: "client lag p99", Unit: Milliseconds, Value: stepValue(func(s *result.Step) float64 { return percentile(s.Checks.ClientLag, 99) })},
+	{Key: "achieved_rate", Head: "rate achieved", Unit: RequestRate, Value: stepValue(func(s *result.Step) float64 { return s.Checks.AchievedRate })},
+	{Key: "client_lag_p99", Head: "client lag p99", Unit: Milliseconds, Value: stepValue(func(s *result.Step) float64 { return percentile(s.Checks.ClientLag, 99) })},
 	{Key: "kernel_clock_ratio", Head: "kernel time stamps", Unit: Share, Value: stepValue(func(s *result.Step) float64 { return s.Checks.KernelClock })},
 	{Key: "client_cpu_cores", Head: "client CPU cores", Value: nonZero(func(s *result.Step) float64 { return s.Checks.ClientCPU })},
 	{Key: "new_connections", Head: "new connections", Unit: Count, Value: stepValue(func(s *result.Step) float64 { return float64(s.Checks.NewConnections) })},
@@ -138,58 +134,58 @@ var cardColumns = []Column{
 	{Key: "card_utilization_ratio", Head: "card utilization", Unit: Share, Value: stepValue(cardUtilization)},
 	{Key: "card_power_watts", Head: "cards' power", Value: stepValue(cardWatts)},
 	{Key: "card_temperature_celsius", Head: "hottest card", Value: stepValue(hottestCard)},
-	{Key: "energy_joules_per_output_token", Head: "energy", Unit: JoulesPerToken, Metric: "joules_per_output_token", Value: stepValue(joulesPerToken)},
+	{Key: "joules_per_output_token", Head: "energy", Unit: JoulesPerToken, Compared: true, Value: stepValue(joulesPerToken)},
 }
 
 var rateColumns = []Column{
-	{Key: "duration_s", Head: "duration", Unit: Seconds, Value: windowValue(func(f *result.Figures) float64 { return f.Window.Duration().Seconds() })},
-	{
-		Key: "request_throughput_rps", Head: "requests", Unit: RequestRate, Metric: "request_throughput", HigherIsBetter: true,
-		Value: windowValue(func(f *result.Figures) float64 { return f.RequestThroughput }),
-	},
-	{
-		Key: "request_goodput_rps", Head: "good requests", Unit: RequestRate, Metric: "goodput", HigherIsBetter: true,
-		Value: windowValue(func(f *result.Figures) float64 { return valueOrNaN(f.Goodput) }),
-	},
+	{Key: "duration", Head: "duration", Unit: Seconds, Value: windowValue(func(f *result.Figures) float64 { return f.Window.Duration().Seconds() })},
+	{Key: "request_throughput", Head: "requests", Unit: RequestRate, Compared: true, HigherIsBetter: true, Value: windowValue(func(f *result.Figures) float64 { return f.RequestThroughput })},
+	{Key: "goodput", Head: "good requests", Unit: RequestRate, Compared: true, HigherIsBetter: true, Value: windowValue(func(f *result.Figures) float64 { return valueOrNaN(f.Goodput) })},
 	{Key: "good_ratio", Head: "good", Unit: Share, Value: windowValue(goodRatio)},
 	{Key: "prompt_tokens", Head: "prompt tokens", Unit: Count, Value: windowValue(func(f *result.Figures) float64 { return float64(f.PromptTokens) })},
 	{Key: "output_tokens", Head: "output tokens", Unit: Count, Value: windowValue(func(f *result.Figures) float64 { return float64(f.OutputTokens) })},
-	{
-		Key: "output_throughput_tok_s", Head: "output", Unit: TokenRate, Metric: "output_throughput", HigherIsBetter: true,
-		Value: windowValue(func(f *result.Figures) float64 { return f.OutputThroughput }),
-	},
-	{Key: "total_throughput_tok_s", Head: "prompt and output", Unit: TokenRate, Value: windowValue(func(f *result.Figures) float64 { return f.TotalThroughput })},
-	{Key: "peak_output_throughput_tok_s", Head: "peak output", Unit: TokenRate, Value: windowValue(func(f *result.Figures) float64 { return f.PeakOutputThroughput })},
+	{Key: "output_throughput", Head: "output", Unit: TokenRate, Compared: true, HigherIsBetter: true, Value: windowValue(func(f *result.Figures) float64 { return f.OutputThroughput })},
+	{Key: "total_throughput", Head: "prompt and output", Unit: TokenRate, Value: windowValue(func(f *result.Figures) float64 { return f.TotalThroughput })},
+	{Key: "peak_output_throughput", Head: "peak output", Unit: TokenRate, Value: windowValue(func(f *result.Figures) float64 { return f.PeakOutputThroughput })},
 	{Key: "peak_concurrency", Head: "most in flight", Unit: Count, Value: windowValue(func(f *result.Figures) float64 { return float64(f.PeakConcurrency) })},
 }
 
 // measureColumns are the figures of a measure: the number of samples, the mean, the
-// percentiles and the maximum. A comparison has the percentiles of the main ones.
+// percentiles and the maximum.
 func measureColumns(m result.Measure, percentiles []float64) []Column {
-	suffix, unit := "_ms", Milliseconds
-	if m.Kind == result.Length {
-		suffix, unit = "", Number
-	}
-	column := func(name string, unit Unit, value func(result.Distribution) float64) Column {
-		return Column{
-			Key: string(m.Key) + "_" + name + suffix, Head: m.Name + " " + name, Unit: unit,
-			Value: func(_ *result.Step, f *result.Figures) float64 {
-				return orNaN(f.Of(m.Key).Count > 0, value(f.Of(m.Key)))
-			},
-		}
-	}
-	columns := []Column{
-		column("samples", Count, func(d result.Distribution) float64 { return float64(d.Count) }),
-		column("mean", unit, func(d result.Distribution) float64 { return d.Mean }),
-	}
+	return slices.Concat([]Column{
+		measureColumn(m, "samples", func(d result.Distribution) float64 { return float64(d.Count) }),
+		measureColumn(m, "mean", func(d result.Distribution) float64 { return d.Mean }),
+	}, percentileColumns(m, percentiles), []Column{
+		measureColumn(m, "max", func(d result.Distribution) float64 { return d.Max }),
+	})
+}
+
+// percentileColumns are what a comparison has of the main measures.
+func percentileColumns(m result.Measure, percentiles []float64) []Column {
+	var columns []Column
 	for _, p := range percentiles {
-		c := column(percentileName(p), unit, func(d result.Distribution) float64 { return percentile(d, p) })
-		if m.Main {
-			c.Metric = string(m.Key) + "_" + percentileName(p)
-		}
+		c := measureColumn(m, percentileName(p), func(d result.Distribution) float64 { return percentile(d, p) })
+		c.Compared = m.Main
 		columns = append(columns, c)
 	}
-	return append(columns, column("max", unit, func(d result.Distribution) float64 { return d.Max }))
+	return columns
+}
+
+func measureColumn(m result.Measure, name string, value func(result.Distribution) float64) Column {
+	unit := Milliseconds
+	switch {
+	case name == "samples":
+		unit = Count
+	case m.Kind == result.Length:
+		unit = Number
+	}
+	return Column{
+		Key: string(m.Key) + "_" + name, Head: m.Name + " " + name, Unit: unit,
+		Value: func(_ *result.Step, f *result.Figures) float64 {
+			return orNaN(f.Of(m.Key).Count > 0, value(f.Of(m.Key)))
+		},
+	}
 }
 
 func percentileName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }

@@ -168,19 +168,19 @@ func TestChosenPercentileInEveryTable(t *testing.T) {
 	}
 }
 
-// Every column has a key of its own, and a comparison's names are unique too.
+// Every column has a key of its own.
 func TestColumns(t *testing.T) {
 	s := measuredSweep().Steps[3]
-	keys, metrics := map[string]bool{}, map[string]bool{}
+	keys := map[string]bool{}
 	for _, c := range slices.Concat(show.StepColumns(), show.WindowColumns([]float64{50, 99})) {
-		if keys[c.Key] || c.Metric != "" && metrics[c.Metric] {
-			t.Errorf("%s, %s: stands twice", c.Key, c.Metric)
+		if keys[c.Key] {
+			t.Errorf("%s stands twice", c.Key)
 		}
-		keys[c.Key], metrics[c.Metric] = true, true
+		keys[c.Key] = true
 	}
 	for key, want := range map[string]string{
-		"request_throughput_rps": "requests (req/s) 1.08", "ttft_p50_ms": "TTFT p50 (ms) 618.1", "failure_ratio": "failures (%) 1.40",
-		"card_utilization_ratio": "card utilization (%) 57.5", "card_power_watts": "cards' power 866.0", "energy_joules_per_output_token": "energy (J/token) 3.75",
+		"request_throughput": "requests (req/s) 1.08", "ttft_p50": "TTFT p50 (ms) 618.1", "failure_ratio": "failures (%) 1.40",
+		"card_utilization_ratio": "card utilization (%) 57.5", "card_power_watts": "cards' power 866.0", "joules_per_output_token": "energy (J/token) 3.75",
 	} {
 		c := show.Pick(slices.Concat(show.StepColumns(), show.WindowColumns([]float64{50})), key)[0]
 		if got := c.Title() + " " + c.Unit.Text(c.Value(&s, &s.Whole)); got != want {

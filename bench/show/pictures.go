@@ -45,9 +45,9 @@ func Overview(r *result.Report) *Picture {
 		return panel{title: title, lines: []Column{whole, steadyColumn(whole)}}
 	}
 	return &Picture{"Overview", r, []panel{
-		wholeAndSteady("Requests a second (req/s)", "request_throughput_rps"),
-		wholeAndSteady("Mean latency (ms)", "e2el_mean_ms"),
-		wholeAndSteady("Output (tok/s)", "output_throughput_tok_s"),
+		wholeAndSteady("Requests a second (req/s)", "request_throughput"),
+		wholeAndSteady("Mean latency (ms)", "e2el_mean"),
+		wholeAndSteady("Output (tok/s)", "output_throughput"),
 		{title: "Failed requests (%)", lines: Pick(columns, "failure_ratio")},
 	}}
 }
@@ -59,9 +59,7 @@ func Latency(r *result.Report) *Picture {
 	neverSteady := slices.ContainsFunc(r.Steps, func(s result.Step) bool { return s.Steady == nil })
 	for _, m := range result.Main() {
 		n := panel{title: m.Name + " (ms)"}
-		for _, percentile := range tablePercentiles(r.Chosen) {
-			key := string(m.Key) + "_" + percentileName(percentile) + "_ms"
-			column := Pick(measureColumns(m, []float64{percentile}), key)[0]
+		for _, column := range percentileColumns(m, tablePercentiles(r.Chosen)) {
 			if !neverSteady {
 				column = steadyColumn(column)
 			}
@@ -87,7 +85,7 @@ func Cards(r *result.Report) *Picture {
 		{title: "Utilization, mean over the cards (%)", lines: Pick(cardColumns, "card_utilization_ratio")},
 		{title: "Power, all cards together (W)", lines: Pick(cardColumns, "card_power_watts")},
 		{title: "Temperature, hottest card (°C)", lines: Pick(cardColumns, "card_temperature_celsius")},
-		{title: "Energy for an output token (J)", lines: Pick(cardColumns, "energy_joules_per_output_token")},
+		{title: "Energy for an output token (J)", lines: Pick(cardColumns, "joules_per_output_token")},
 	}}
 }
 

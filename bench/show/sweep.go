@@ -25,7 +25,7 @@ func steadyPart(s *result.Step) *result.Figures { return s.Steady }
 // summaryTable has the figures to look at first.
 func summaryTable(r *result.Report) Table {
 	keys := append([]string{"attempted", "failure_ratio"}, windowKeys(r)...)
-	return sweepTable(r, "Whole steps, ramp and drain included", wholePart, append(keys, "energy_joules_per_output_token"))
+	return sweepTable(r, "Whole steps, ramp and drain included", wholePart, append(keys, "joules_per_output_token"))
 }
 
 // steadyTable has the same figures of the steady part.
@@ -36,8 +36,8 @@ func steadyTable(r *result.Report) Table {
 func windowKeys(r *result.Report) []string {
 	high := percentileName(highest(r.Chosen))
 	return []string{
-		"request_throughput_rps", "output_throughput_tok_s", "good_ratio",
-		"ttft_p50_ms", "ttft_" + high + "_ms", "tpot_p50_ms", "tpot_" + high + "_ms", "e2el_" + high + "_ms",
+		"request_throughput", "output_throughput", "good_ratio",
+		"ttft_p50", "ttft_" + high, "tpot_p50", "tpot_" + high, "e2el_" + high,
 	}
 }
 

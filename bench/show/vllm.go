@@ -63,8 +63,8 @@ func vllmStatistics(s *result.Step, key result.Key) []vllmStatistic {
 // vllmTitle is the head of the block.
 const vllmTitle = `============ Serving Benchmark Result ============`
 
-// vllmFigures are a step's settings and figures: the keys that they have in the result
-// file, and the labels of those that the block has.
+// vllmFigures are a step's settings and figures: their keys in the result file, and their
+// labels in the block.
 var vllmFigures = []struct {
 	key, label string
 	value      func(*result.Step) any
@@ -77,15 +77,11 @@ var vllmFigures = []struct {
 	{"total_input_tokens", "Total input tokens:", func(s *result.Step) any { return int(s.Whole.PromptTokens) }},
 	{"total_output_tokens", "Total generated tokens:", func(s *result.Step) any { return int(s.Whole.OutputTokens) }},
 	{"request_throughput", "Request throughput (req/s):", func(s *result.Step) any { return s.Whole.RequestThroughput }},
-	{"request_goodput", "Request goodput (req/s):", vllmGoodput},
+	{"request_goodput", "Request goodput (req/s):", func(s *result.Step) any { return s.Whole.Goodput }},
 	{"output_throughput", "Output token throughput (tok/s):", func(s *result.Step) any { return s.Whole.OutputThroughput }},
 	{"max_output_tokens_per_s", "Peak output token throughput (tok/s):", func(s *result.Step) any { return s.Whole.PeakOutputThroughput }},
 	{"max_concurrent_requests", "Peak concurrent requests:", func(s *result.Step) any { return float64(s.Whole.PeakConcurrency) }},
 	{"total_token_throughput", "Total token throughput (tok/s):", func(s *result.Step) any { return s.Whole.TotalThroughput }},
-	{"num_prompts", "", func(s *result.Step) any { return expected(s) }},
-	{"burstiness", "", vllmBurstiness},
-	{"rtfx", "", func(*result.Step) any { return 0.0 }}, // of audio, which is not measured
-	{"label", "", func(*result.Step) any { return nil }},
 }
 
 // settingOr is a setting, or what stands for one that was not given.
@@ -96,31 +92,21 @@ func settingOr[T int | float64](v T, other any) any {
 	return v
 }
 
-func vllmGoodput(s *result.Step) any {
-	if s.Whole.Goodput == nil {
-		return nil
-	}
-	return *s.Whole.Goodput
-}
-
-func vllmBurstiness(s *result.Step) any {
-	if s.Arrival == runlog.ArrivalConstant {
-		return "inf"
-	}
-	return settingOr(s.Burstiness, 1.0)
-}
-
 // vllm writes the block "Serving Benchmark Result" of a whole step, with the names, the
 // order and the widths of vLLM benchmarks/serve.py. The users of a closed loop are its
 // maximum request concurrency; the peak of the output counts tokens, not chunks.
 func (l *lines) vllm(s *result.Step, metrics []string) {
 	l.line(vllmTitle)
 	for _, f := range vllmFigures {
-		switch v := f.value(s).(type) { // neither where there was no such setting
+		switch v := f.value(s).(type) { // none of them where there was no such setting
 		case int:
-			l.vllmLine(f.label, "%-10d", v)
+			l.line("%-40s %-10d", f.label, v)
 		case float64:
-			l.vllmLine(f.label, "%-10.2f", v)
+			l.line("%-40s %-10.2f", f.label, v)
+		case *float64:
+			if v != nil {
+				l.line("%-40s %-10.2f", f.label, *v)
+			}
 		}
 	}
 	for _, latency := range vllmShown(s, metrics) {
@@ -128,18 +114,11 @@ func (l *lines) vllm(s *result.Step, metrics []string) {
 		l.line("%s%s%s", strings.Repeat("-", left), latency.title, strings.Repeat("-", len(vllmTitle)-len(latency.title)-left))
 		for _, v := range vllmStatistics(s, latency.key) {
 			if v.name != "Std" {
-				l.vllmLine(v.name+" "+latency.name+" (ms):", "%-10.2f", v.millis)
+				l.line("%-40s %-10.2f", v.name+" "+latency.name+" (ms):", v.millis)
 			}
 		}
 	}
 	l.line("%s", strings.Repeat("=", len(vllmTitle)))
-}
-
-// vllmLine writes a figure under its label; one without a label is in the file alone.
-func (l *lines) vllmLine(label, format string, v any) {
-	if label != "" {
-		l.line("%-40s "+format, label, v)
-	}
 }
 
 // bound is vLLM's maximum concurrency, 0 where there is none.
@@ -166,7 +145,11 @@ func VLLMResult(w io.Writer, r *result.Report, s *result.Step, metrics []string)
 	for _, f := range vllmFigures {
 		object[f.key] = f.value(s)
 	}
-	object["date"] = s.Started.Format(vllmDate)
+	object["date"], object["label"], object["num_prompts"] = s.Started.Format(vllmDate), nil, expected(s)
+	object["rtfx"] = 0.0 // of audio, which is not measured
+	if object["burstiness"] = settingOr(s.Burstiness, 1.0); s.Arrival == runlog.ArrivalConstant {
+		object["burstiness"] = "inf"
+	}
 	object["backend"], object["endpoint_type"] = vllmBackend(&run), vllmBackend(&run)
 	object["model_id"], object["tokenizer_id"] = cmp.Or(run.ModelPath, run.Model), cmp.Or(run.ModelPath, run.Model)
 	object["x"] = map[string]any{
