@@ -9,8 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,20 +26,16 @@ import (
 // hangsAtFirst is the case in which evalscope 0.5.5 lost a worker for each of the
 // first requests that failed, and told of none of them.
 func (b *bench) hangsAtFirst(t *testing.T) {
-	target, err := url.Parse(b.server(t, "--speed=100"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(target)
 	var sent atomic.Int64
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost && sent.Add(1) <= 12 {
-			r.URL.Path = "/fault/hang" + r.URL.Path
-		}
-		proxy.ServeHTTP(w, r)
-	}))
-	defer front.Close()
-	o := b.run(t, 0, "--backend=openai-chat", "--base-url="+front.URL, "--model=qwen2.5", "--max-concurrency=16", "--num-prompts=200", "--timeout=3s", "--output-len=100")
+	url := serve(t, func(h http.Handler) *httptest.Server {
+		return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost && sent.Add(1) <= 12 {
+				r.URL.Path = "/fault/hang" + r.URL.Path
+			}
+			h.ServeHTTP(w, r)
+		}))
+	})
+	o := b.run(t, 0, "--backend=openai-chat", "--base-url="+url, "--model=qwen2.5", "--max-concurrency=16", "--num-prompts=200", "--timeout=3s", "--output-len=400", "--ignore-eos")
 	a := o.report.Steps[0].Account
 	want := map[openai.Reason]int{openai.ReasonTimeoutFirstToken: 12}
 	if diff := cmp.Diff(want, a.Failed); diff != "" || a.Attempted != 200 || a.Succeeded != 188 {
