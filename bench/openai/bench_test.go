@@ -36,7 +36,7 @@ func BenchmarkReadStream(b *testing.B) {
 		t := new(Trace)
 		x := c.begin(b.Context(), t, time.Minute, time.Minute)
 		s := newStream(t)
-		if f := x.readStream(bytes.NewReader(text), s, false); f != nil {
+		if f := x.readStream(bytes.NewReader(text), s); f != nil {
 			b.Fatal(f)
 		}
 		x.finish()

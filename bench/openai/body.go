@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/tidwall/gjson"
 )
 
 const (
@@ -20,143 +23,126 @@ const (
 	drainSize = 64 << 10
 )
 
-// body is the part of an exchange that reads the stream. It is guarded by the
-// exchange's mutex.
-type body struct {
-	stream  *stream
-	buf     []byte
-	reading bool // a read into buf is under way, and buf is zero from fed on
-	fed     int  // bytes of buf that the stream has
-	settled bool // the stream said itself that it is over
-	idle    *time.Timer
-	drain   *time.Timer
+// arrival says when the bytes of a body up to end were there.
+type arrival struct {
+	end int
+	at  instant
 }
 
-// readStream reads a response into s until either is over, and returns the failure if
-// the stream did not end as it should.
-func (x *exchange) readStream(from io.Reader, s *stream, decoded bool) *Failure {
-	x.mu.Lock()
-	x.body.stream, x.body.buf = s, make([]byte, bufferSize)
-	x.mu.Unlock()
+// readStream reads a response's body into s, and returns the failure if the stream did not
+// end as it should.
+func (x *exchange) readStream(body io.Reader, s *stream) *Failure {
+	x.body = body
+	events := newEventReader(x)
 	for {
-		x.beginRead(!decoded)
-		n, err := from.Read(x.body.buf)
-		over := x.endRead(n)
-		switch {
-		case over && err == nil && s.failure == nil && x.client.keepAlive:
-			_, _ = io.CopyN(io.Discard, from, drainSize)
-			return nil
-		case over:
-			return x.streamFailure(s)
-		case err != nil:
-			return x.endOfBody(s, err)
+		data, err := events.next()
+		s.at = x.arrived(events.end)
+		if err != nil {
+			return x.endOfStream(s, data, err)
+		}
+		chunks := len(s.trace.Chunks)
+		if failure := s.event(data); failure != nil || s.trace.Done {
+			return x.shown(failure)
+		}
+		if len(s.trace.Chunks) > chunks && x.idle > 0 {
+			x.resetIdle()
 		}
 	}
 }
 
-// beginRead lets beforeRead look into the buffer of a read, if it is watched.
-func (x *exchange) beginRead(watched bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.body.reading, x.body.fed = watched, 0
-}
-
-// endRead gives the stream what a read brought and beforeRead has not given it.
-func (x *exchange) endRead(n int) (over bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	b := &x.body
-	b.reading = false
-	if n > b.fed {
-		x.feed(b.buf[b.fed:n])
+// Read reads the body. The transport may read the connection several times for that, and
+// wait in between: beforeRead sees what has come so far.
+func (x *exchange) Read(p []byte) (int, error) {
+	if x.size > maxBody {
+		return 0, protocolFailure("a body of more than %d bytes", maxBody)
 	}
-	clear(b.buf[:max(n, b.fed)])
-	return b.stream.over
+	p = p[:min(len(p), bufferSize)]
+	clear(p)
+	x.mu.Lock()
+	x.buf = p
+	x.mu.Unlock()
+	n, err := x.body.Read(p)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.buf = nil
+	x.size += n
+	x.arrivals = append(x.arrivals, arrival{x.size, x.last})
+	return n, err
 }
 
 // beforeRead is called when the connection is about to wait for more bytes. What the
-// body's Read has put into buf so far is given to the stream, with the instant at which
-// that arrived: it ends where the zeros begin, as no JSON text holds a zero byte.
+// body's Read has put into buf so far ends where the zeros begin, as no JSON text holds a
+// zero byte.
 func (x *exchange) beforeRead() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	b := &x.body
-	if !b.reading {
-		return
-	}
-	fresh := b.buf[b.fed:]
-	if n := bytes.IndexByte(fresh, 0); n >= 0 {
-		fresh = fresh[:n]
-	}
-	b.fed += len(fresh)
-	x.feed(fresh)
-}
-
-// feed hands bytes to the stream and looks after the timers.
-func (x *exchange) feed(p []byte) {
-	b := &x.body
-	if b.stream.over || len(p) == 0 {
-		return
-	}
-	chunks := len(b.stream.trace.Chunks)
-	b.stream.feed(p, x.last)
-	if len(b.stream.trace.Chunks) > chunks && x.idle > 0 {
-		if b.idle == nil {
-			b.idle = time.AfterFunc(x.idle, func() { x.cancel(errStalled) })
-		} else {
-			b.idle.Reset(x.idle)
-		}
-	}
-	if !b.stream.over {
-		return
-	}
-	b.settled, x.trace.End = true, time.Since(x.started)
-	if b.stream.failure == nil && x.client.keepAlive {
-		b.drain = time.AfterFunc(drainTime, func() { x.cancel(errOver) })
-	} else {
-		x.cancel(errOver) // a read that waits for more must not
+	if n := bytes.IndexByte(x.buf, 0); n > 0 {
+		x.arrivals = append(x.arrivals, arrival{x.size + n, x.last})
 	}
 }
 
-// endOfBody says how a stream ended that did not say so itself.
-func (x *exchange) endOfBody(s *stream, err error) *Failure {
+// arrived is the instant at which the body's bytes up to end were there.
+func (x *exchange) arrived(end int) instant {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	i := 0
+	for i < len(x.arrivals)-1 && x.arrivals[i].end < end {
+		i++
+	}
+	x.arrivals = slices.Delete(x.arrivals, 0, i)
+	return x.arrivals[0].at
+}
+
+// resetIdle starts the idle timeout anew.
+func (x *exchange) resetIdle() {
+	if x.idleTimer == nil {
+		x.idleTimer = time.AfterFunc(x.idle, func() { x.cancel(errStalled) })
+		return
+	}
+	x.idleTimer.Reset(x.idle)
+}
+
+// endOfStream says how a stream ended that did not say so itself: with what error, and with
+// which data of an event that has begun.
+func (x *exchange) endOfStream(s *stream, data []byte, err error) *Failure {
 	clean := errors.Is(err, io.EOF)
 	if f := x.expired(); f != nil && !clean {
 		return f
 	}
-	x.mu.Lock()
-	switch {
-	case clean:
-		s.close(true)
-	case isTLSError(err):
-		s.fail(ReasonTLS, err.Error())
-	case isCut(err):
-		s.close(false)
-	default:
-		s.fail(ReasonProtocol, err.Error())
+	if len(data) > 0 && (isDone(data) || gjson.ValidBytes(data)) {
+		if failure := s.event(data); failure != nil || s.trace.Done {
+			return x.shown(failure)
+		}
+		data = nil
 	}
-	x.mu.Unlock()
-	return x.streamFailure(s)
+	if clean && len(data) == 0 {
+		return x.shown(s.checkEnd())
+	}
+	if failure, ok := errors.AsType[*Failure](err); ok {
+		return x.shown(failure)
+	}
+	if reason := errorReason(err, ReasonTruncated); reason != ReasonTruncated {
+		return x.failure(reason, err.Error())
+	}
+	return x.failure(ReasonTruncated, "the stream was cut")
 }
 
-// streamFailure is the stream's failure, fit to be shown, or nil.
-func (x *exchange) streamFailure(s *stream) *Failure {
-	if s.failure == nil {
-		return nil
-	}
-	return x.failure(s.failure.Reason, s.failure.Detail)
+// drain reads a finished response to its end, so that its connection can be kept.
+func (x *exchange) drain(body io.Reader) {
+	stop := time.AfterFunc(drainTime, func() { x.cancel(errOver) })
+	defer stop.Stop()
+	_, _ = io.CopyN(io.Discard, body, drainSize)
 }
 
 // decodedBody is the body without its content encoding. A gzip body is decoded although
 // it was not asked for: some gateways send it anyway.
-func decodedBody(resp *http.Response) (_ io.Reader, decoded bool, _ error) {
+func decodedBody(resp *http.Response) (io.Reader, error) {
 	switch encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); encoding {
 	case "", "identity":
-		return resp.Body, false, nil
+		return resp.Body, nil
 	case "gzip", "x-gzip":
-		body, err := gzip.NewReader(io.LimitReader(resp.Body, maxBody))
-		return body, true, err
+		return gzip.NewReader(resp.Body)
 	default:
-		return nil, false, fmt.Errorf("content encoding is %.20q, neither gzip nor identity", encoding)
+		return nil, fmt.Errorf("content encoding is %.20q, neither gzip nor identity", encoding)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -25,21 +26,26 @@ func (x *exchange) failure(reason Reason, text string) *Failure {
 	return &Failure{Reason: reason, Status: x.trace.Status, Detail: Excerpt(text, x.secrets...)}
 }
 
+// shown is a failure of the stream, fit to be shown, nil for nil.
+func (x *exchange) shown(f *Failure) *Failure {
+	if f == nil {
+		return nil
+	}
+	return x.failure(f.Reason, f.Detail)
+}
+
 // expired is the failure of a request whose context ended, nil otherwise.
 func (x *exchange) expired() *Failure {
 	if x.ctx.Err() == nil {
 		return nil
 	}
-	x.mu.Lock()
-	text := x.body.stream != nil && len(x.body.stream.trace.Chunks) > 0
-	x.mu.Unlock()
 	elapsed := time.Since(x.started).Round(time.Millisecond)
 	switch cause := context.Cause(x.ctx); {
 	case errors.Is(cause, errStalled):
 		return x.failure(ReasonStalled, fmt.Sprintf("no text for %s", x.idle))
 	case !errors.Is(cause, errTotal) && !errors.Is(cause, context.DeadlineExceeded):
 		return x.failure(ReasonCanceled, cause.Error())
-	case text:
+	case len(x.trace.Chunks) > 0:
 		return x.failure(ReasonTimeout, fmt.Sprintf("not over after %s", elapsed))
 	}
 	return x.failure(ReasonTimeoutFirstToken, fmt.Sprintf("no text after %s", elapsed))
@@ -58,18 +64,30 @@ func (x *exchange) noResponse(err error) *Failure {
 		return expired
 	}
 	connected, answered := !stages.gotConn.IsZero(), !stages.firstByte.IsZero()
-	reason := ReasonConnect
-	switch dns := (*net.DNSError)(nil); {
-	case errors.As(err, &dns):
-		reason = ReasonDNS
-	case isTLSError(err), !connected && stages.tlsFailed, !stages.reused && !answered && x.certAsked.Load():
+	reason := errorReason(err, ReasonConnect)
+	switch {
+	case !connected && stages.tlsFailed, !stages.reused && !answered && x.certAsked.Load():
 		reason = ReasonTLS
-	case answered && !isCut(err):
-		reason = ReasonProtocol
+	case !answered && reason == ReasonProtocol:
+		reason = ReasonConnect
 	}
 	f := x.failure(reason, err.Error())
 	f.Local = isLocal(err)
 	return f
+}
+
+// errorReason is the reason of an error of the transport; cut is that of a connection that
+// ended.
+func errorReason(err error, cut Reason) Reason {
+	switch dns := (*net.DNSError)(nil); {
+	case errors.As(err, &dns):
+		return ReasonDNS
+	case isTLSError(err):
+		return ReasonTLS
+	case isCut(err):
+		return cut
+	}
+	return ReasonProtocol
 }
 
 // unsent is the failure of a request for which no connection to the server was wanted
@@ -87,14 +105,8 @@ func (x *exchange) unsent(text string) *Failure {
 
 // isLocal reports whether this machine had no means left for a connection.
 func isLocal(err error) bool {
-	lookup, _ := errors.AsType[*net.DNSError](err)
-	for _, means := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM} {
-		// The error of a look-up keeps no more than its cause's text.
-		if errors.Is(err, means) || lookup != nil && strings.HasSuffix(lookup.Err, ": "+means.Error()) {
-			return true
-		}
-	}
-	return false
+	means := []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM}
+	return slices.ContainsFunc(means, func(errno syscall.Errno) bool { return errors.Is(err, errno) })
 }
 
 // badStatus is the failure of a response outside 2xx, nil otherwise.
@@ -118,7 +130,7 @@ func (x *exchange) badStatus(resp *http.Response) *Failure {
 func (x *exchange) text(resp *http.Response) string {
 	stop := time.AfterFunc(errorBodyTime, func() { x.cancel(errOver) })
 	defer stop.Stop()
-	body, _, err := decodedBody(resp)
+	body, err := decodedBody(resp)
 	if err != nil {
 		return ""
 	}

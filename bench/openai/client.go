@@ -17,9 +17,6 @@ const (
 	// connection, so that a request rarely meets one that is just going.
 	idleConnTime = 4 * time.Second
 	connectTime  = 30 * time.Second // for a TCP connection
-	// tokenTime is for an exchange with an OAuth2 token endpoint, which the library asks
-	// without the request's context.
-	tokenTime = 5 * time.Second
 )
 
 // Config says how to reach an endpoint.
@@ -85,35 +82,18 @@ func (c *Client) CloseIdleConnections() {
 	(&http.Client{Transport: c.transport}).CloseIdleConnections()
 }
 
-// dial makes a connection that stamps what it receives, for the exchange of ctx and for
-// no longer than that lasts: the transport by itself would go on dialing.
+// dial makes a connection that stamps what it receives. One without an exchange is for a
+// token endpoint, which the library asks by itself.
 func dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	x := exchangeOf(ctx)
 	if x == nil {
-		return dialToken(ctx, network, addr)
+		return (&net.Dialer{Timeout: connectTime}).DialContext(ctx, network, addr)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(x.ctx, cancel)()
 	nc, err := x.client.dialer(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
 	return newConn(nc), nil
-}
-
-// dialToken makes a connection to a token endpoint.
-func dialToken(ctx context.Context, network, addr string) (net.Conn, error) {
-	deadline := time.Now().Add(tokenTime)
-	nc, err := (&net.Dialer{Deadline: deadline}).DialContext(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	if err := nc.SetDeadline(deadline); err != nil {
-		_ = nc.Close()
-		return nil, err
-	}
-	return nc, nil
 }
 
 // newTLSConfig is the library's own, but notes when the server asks for a client

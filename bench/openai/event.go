@@ -25,9 +25,6 @@ type event struct {
 	prompt, completion, cached int32
 }
 
-// text reports whether the event brings generated text.
-func (e *event) text() bool { return e.answer || e.reasoning }
-
 // parseEvent reads data, and reports whether it is one JSON object. A value of an
 // unexpected type says nothing.
 func parseEvent(data []byte) (event, bool) {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
@@ -31,15 +32,20 @@ type exchange struct {
 	started   time.Time
 	total     *time.Timer   // of the total timeout, nil for none
 	idle      time.Duration // the idle timeout
+	idleTimer *time.Timer   // nil before the first text
 	certAsked atomic.Bool   // the server asked for a client certificate
 
-	mu      sync.Mutex
-	trace   *Trace
-	conn    *conn // the connection that serves it
-	stages  stages
-	secrets []string // that went out in headers
-	last    instant  // of the latest read
-	body    body
+	body io.Reader // of the response
+	size int       // bytes of it so far
+
+	mu       sync.Mutex
+	trace    *Trace
+	conn     *conn // the connection that serves it
+	stages   stages
+	secrets  []string // that went out in headers
+	last     instant  // of the latest read of the connection
+	buf      []byte   // a read of the body into it is under way, nil for none
+	arrivals []arrival
 }
 
 // stages are the instants the transport reports, zero where it does not.
@@ -132,16 +138,15 @@ func (x *exchange) finish() {
 	x.cancel(errOver)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, timer := range []*time.Timer{x.total, x.body.idle, x.body.drain} {
+	for _, timer := range []*time.Timer{x.total, x.idleTimer} {
 		if timer != nil {
 			timer.Stop()
 		}
 	}
-	x.body.reading = false
 	if x.conn != nil {
 		x.conn.owner.CompareAndSwap(x, nil)
 	}
-	if !x.body.settled {
+	if x.trace.End == 0 {
 		x.trace.End = time.Since(x.started)
 	}
 	x.trace.Phases, x.trace.Reused = x.stages.phases(), x.stages.reused

@@ -1,7 +1,7 @@
 package openai
 
 import (
-	"bytes"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -18,13 +18,14 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte(events(word)+strings.Repeat("x", 300)), uint64(3), false)
 	f.Add([]byte(strings.Repeat(events(word), 40)), uint64(99), true)
 	f.Fuzz(func(t *testing.T, body []byte, seed uint64, clean bool) {
-		slow := newStream(new(Trace))
-		for i := range body {
-			slow.feed(body[i:i+1], instant{user: time.Duration(i)})
+		end := io.ErrUnexpectedEOF
+		if clean {
+			end = io.EOF
 		}
-		slow.close(clean)
-
-		fast := newStream(new(Trace))
+		var one, many []piece // each byte by itself, and several at once
+		for i := range body {
+			one = append(one, piece{string(body[i : i+1]), instant{user: time.Duration(i)}})
+		}
 		var ends []time.Duration // the instant of each byte: that of its piece's last
 		for rest := body; len(rest) > 0; {
 			seed = seed*6364136223846793005 + 1442695040888963407
@@ -33,24 +34,19 @@ func FuzzStream(f *testing.F) {
 			for range n {
 				ends = append(ends, last)
 			}
-			fast.feed(bytes.Clone(rest[:n]), instant{user: last})
+			many = append(many, piece{string(rest[:n]), instant{user: last}})
 			rest = rest[n:]
 		}
-		fast.close(clean)
+		slow, fast := read(t, end, one...), read(t, end, many...)
 
 		if diff := cmp.Diff(outcomeOf(slow), outcomeOf(fast)); diff != "" {
 			t.Fatalf("outcome (-byte by byte +in pieces):\n%s", diff)
 		}
-		if !cmp.Equal(slow.failure, fast.failure) {
-			t.Fatalf("failures differ: %v and %v", slow.failure, fast.failure)
-		}
-		for i, c := range slow.trace.Chunks {
-			if want := ends[c.At]; fast.trace.Chunks[i].At != want {
-				t.Fatalf("chunk %d completed by byte %d is at %d, want %d", i, c.At, fast.trace.Chunks[i].At, want)
+		for i, c := range slow.Chunks {
+			if want := ends[c.At]; fast.Chunks[i].At != want {
+				t.Fatalf("chunk %d completed by byte %d is at %d, want %d", i, c.At, fast.Chunks[i].At, want)
 			}
 		}
-		fast.finish()
-		fast.trace.Failure = fast.failure
-		checkDerivations(t, fast.trace)
+		checkDerivations(t, fast)
 	})
 }

@@ -3,7 +3,6 @@ package openai
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -13,7 +12,7 @@ import (
 
 const (
 	callTime   = 30 * time.Second // bounds a call, if its context allows that much
-	maxAnswer  = 16 << 20         // bytes of an answer that is not a stream
+	maxAnswer  = 16 << 20         // bytes of an answer that are read
 	maxModelID = 200              // bytes of a model's name
 )
 
@@ -87,33 +86,19 @@ func (c *Client) ask(ctx context.Context, question map[string]any, answer any, p
 		return failure
 	}
 	defer resp.Body.Close()
-	decoded, _, err := decodedBody(resp)
+	decoded, err := decodedBody(resp)
 	var text []byte
 	if err == nil {
-		text, err = io.ReadAll(io.LimitReader(decoded, maxAnswer+1))
+		text, err = io.ReadAll(io.LimitReader(decoded, maxAnswer))
 	}
-	switch {
-	case err != nil:
-		return x.cutAnswer(err)
-	case len(text) > maxAnswer:
-		return x.failure(ReasonProtocol, fmt.Sprintf("an answer of more than %d MiB", maxAnswer>>20))
-	case json.Unmarshal(text, answer) != nil:
-		return x.failure(ReasonProtocol, "not the JSON that was asked for: "+string(text))
+	if err != nil {
+		if f := x.expired(); f != nil {
+			return f
+		}
+		return x.failure(errorReason(err, ReasonTruncated), err.Error())
+	}
+	if err := json.Unmarshal(text, answer); err != nil {
+		return x.failure(ReasonProtocol, fmt.Sprintf("not the JSON that was asked for: %.200s", text))
 	}
 	return nil
-}
-
-// cutAnswer is the failure of an answer that could not be read to its end.
-func (x *exchange) cutAnswer(err error) *Failure {
-	switch f := x.expired(); {
-	case f != nil:
-		return f
-	case errors.Is(err, io.EOF): // nothing where gzip was announced
-		return x.failure(ReasonEmpty, "the answer is empty")
-	case isTLSError(err):
-		return x.failure(ReasonTLS, err.Error())
-	case isCut(err):
-		return x.failure(ReasonTruncated, err.Error())
-	}
-	return x.failure(ReasonProtocol, err.Error())
 }

@@ -68,7 +68,6 @@ func TestModelsFailures(t *testing.T) {
 		"closed":   {func(c *net.TCPConn) { readRequest(c); waitForClose(c, true) }, ReasonConnect},
 		"cut":      {answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"data\":["), ReasonTruncated},
 		"gzip":     {answering("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n{\"data\":[]}"), ReasonProtocol},
-		"no gzip":  {answering("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"), ReasonEmpty},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -106,11 +106,16 @@ func (x *exchange) stream(req *http.Request, s *stream) *Failure {
 		return failure
 	}
 	defer resp.Body.Close()
-	body, decoded, err := decodedBody(resp)
+	body, err := decodedBody(resp)
 	if err != nil {
-		return x.endOfBody(s, err)
+		return x.endOfStream(s, nil, err)
 	}
-	return x.readStream(body, s, decoded)
+	failure = x.readStream(body, s)
+	s.trace.End = time.Since(x.started)
+	if failure == nil && x.client.keepAlive {
+		x.drain(resp.Body)
+	}
+	return failure
 }
 
 // jsonRequest is a POST of body, or a GET when there is none.

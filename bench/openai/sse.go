@@ -1,8 +1,10 @@
 package openai
 
 import (
+	"bufio"
 	"bytes"
-	"strings"
+	"errors"
+	"io"
 )
 
 const (
@@ -10,93 +12,74 @@ const (
 	maxBody = 64 << 20 // bytes of one response, decoded
 )
 
-// decoder finds server-sent events in bytes that come in any pieces. It holds back what
-// is incomplete and nothing else, so an event is out as soon as the blank line that ends
-// it is in.
-type decoder struct {
-	// event takes the data of one event, which is never empty and valid during the
-	// call, and reports whether more is wanted.
-	event func(data []byte) (more bool)
-
-	line []byte // the start of a line whose end is not in yet
-	data []byte // the data lines of the pending event, joined by \n
-	body int    // bytes seen
+// eventReader finds server-sent events in bytes that come in any pieces. An event is out
+// as soon as the blank line that ends it is in.
+type eventReader struct {
+	lines *bufio.Scanner
+	data  []byte // the data lines of the pending event, joined by \n
+	end   int    // bytes of all lines so far
 }
 
-// write takes the next bytes. It returns false when no more are wanted, with a failure
-// when that is because the bytes are no event stream.
-func (d *decoder) write(p []byte) (more bool, _ *Failure) {
-	if d.body += len(p); d.body > maxBody {
-		return false, protocolFailure("a body of more than %d bytes", maxBody)
-	}
-	for len(p) > 0 {
-		line, rest, ended := bytes.Cut(p, []byte("\n"))
-		if len(d.line)+len(line) > maxLine {
-			return false, protocolFailure("a line of more than %d bytes", maxLine)
-		}
-		p = rest
-		if !ended {
-			d.line = append(d.line, line...)
-			break
-		}
-		if len(d.line) > 0 {
-			d.line = append(d.line, line...)
-			line = d.line
-		}
-		more, failure := d.addLine(line)
-		d.line = d.line[:0]
-		if !more || failure != nil {
-			return false, failure
-		}
-	}
-	return true, nil
+func newEventReader(r io.Reader) *eventReader {
+	e := &eventReader{lines: bufio.NewScanner(r)}
+	e.lines.Buffer(make([]byte, bufferSize), maxLine)
+	e.lines.Split(func(data []byte, atEOF bool) (int, []byte, error) {
+		n, line, err := bufio.ScanLines(data, atEOF)
+		e.end += n
+		return n, line, err
+	})
+	return e
 }
 
-// addLine takes a line without its line feed.
-func (d *decoder) addLine(line []byte) (more bool, _ *Failure) {
-	line = bytes.TrimSuffix(line, []byte("\r"))
-	if len(line) == 0 {
-		return d.dispatch(), nil
+// next returns the data of the next event, which is never empty and valid until the next
+// call. With an error, [io.EOF] at a clean end, comes the data of an event that has begun.
+// Bytes that are no event stream are a [Failure].
+func (e *eventReader) next() ([]byte, error) {
+	e.data = e.data[:0]
+	for e.lines.Scan() {
+		line := e.lines.Bytes()
+		if len(line) > 0 {
+			if err := e.addLine(line); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if data := bytes.TrimSpace(e.data); len(data) > 0 {
+			return data, nil
+		}
+		e.data = e.data[:0]
 	}
+	data := bytes.TrimSpace(e.data)
+	switch err := e.lines.Err(); {
+	case err == nil:
+		return data, io.EOF
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, protocolFailure("a line of more than %d bytes", maxLine)
+	default:
+		return data, err
+	}
+}
+
+// addLine takes a line that is not blank.
+func (e *eventReader) addLine(line []byte) error {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	switch string(name) {
 	case "data":
-		return true, d.addData(bytes.TrimPrefix(value, []byte(" ")))
+		value = bytes.TrimPrefix(value, []byte(" "))
 	case "", "event", "id", "retry": // the first is a comment
-		return true, nil
+		return nil
+	default:
+		if err := e.lines.Err(); err != nil {
+			return err // half a line
+		}
+		return protocolFailure("not an event stream: %s", line)
 	}
-	return false, protocolFailure("not an event stream: %s", line)
-}
-
-func (d *decoder) addData(value []byte) *Failure {
-	if len(d.data)+len(value)+1 > maxLine {
+	if len(e.data)+len(value)+1 > maxLine {
 		return protocolFailure("an event of more than %d bytes", maxLine)
 	}
-	if len(d.data) > 0 {
-		d.data = append(d.data, '\n')
+	if len(e.data) > 0 {
+		e.data = append(e.data, '\n')
 	}
-	d.data = append(d.data, value...)
+	e.data = append(e.data, value...)
 	return nil
-}
-
-// dispatch hands the pending event over, if there is one.
-func (d *decoder) dispatch() (more bool) {
-	data := bytes.TrimSpace(d.data)
-	d.data = d.data[:0]
-	return len(data) == 0 || d.event(data)
-}
-
-// end takes the rest of a stream that stopped inside a line or before a blank line. It
-// returns the data of the pending event, if there is any, and whether the line was cut
-// before it could be recognized.
-func (d *decoder) end() (data []byte, cut bool, _ *Failure) {
-	if len(d.line) > 0 {
-		if strings.HasPrefix("data", string(d.line)) {
-			return nil, true, nil
-		}
-		if _, failure := d.addLine(d.line); failure != nil {
-			return nil, false, failure
-		}
-	}
-	return bytes.TrimSpace(d.data), false, nil
 }

@@ -3,8 +3,6 @@ package openai
 import (
 	"bytes"
 	"time"
-
-	"github.com/tidwall/gjson"
 )
 
 // instant is when bytes arrived, since the request started.
@@ -14,12 +12,11 @@ type instant struct {
 	stamped bool          // the kernel has stamped them
 }
 
-// stream turns a response body into the part of a Trace that comes from it. It knows no
-// clock and no network: bytes and instants in, chunks out.
+// stream turns a response's events into the part of a Trace that comes from them. It knows
+// no clock and no network: events and instants in, chunks out.
 type stream struct {
-	decoder
 	trace *Trace  // with the user's instants until finish
-	at    instant // of the bytes in hand
+	at    instant // of the event in hand
 
 	latest                    instant // no event is earlier: instants never go backwards
 	unstamped                 bool    // an event came without a kernel stamp
@@ -31,9 +28,6 @@ type stream struct {
 	running    bool  // the last usage was a running one
 	lastTokens int32 // completion tokens with the chunk before, noCount if none
 	fresh      int32 // token ids since the chunk before
-
-	over    bool // no more bytes are wanted
-	failure *Failure
 }
 
 // room is made for so many chunks before any came: most benchmarks ask for about as many.
@@ -41,59 +35,18 @@ const room = 128
 
 func newStream(t *Trace) *stream {
 	t.Chunks = make([]Chunk, 0, room)
-	s := &stream{trace: t, kernel: make([]time.Duration, 0, room)}
-	s.decoder.event = s.event
-	return s
+	return &stream{trace: t, kernel: make([]time.Duration, 0, room)}
 }
 
-// feed takes the next bytes and when the last of them arrived. After the
-// stream is over it does nothing.
-func (s *stream) feed(p []byte, at instant) {
-	if s.over {
-		return
-	}
-	s.at = at
-	more, failure := s.write(p)
-	if failure != nil {
-		s.failure = failure
-	}
-	s.over = s.over || !more
-}
-
-// close takes the end of the body: clean, or cut by the connection.
-func (s *stream) close(clean bool) {
-	if s.over {
-		return
-	}
-	data, cut, failure := s.end()
+// checkEnd returns the failure of a stream that ended without [DONE], nil for none.
+func (s *stream) checkEnd() *Failure {
 	switch {
-	case failure != nil && clean:
-		s.failure, s.over = failure, true
-		return
-	case len(data) > 0 && (isDone(data) || gjson.ValidBytes(data)):
-		s.event(data)
-	case len(data) > 0:
-		cut = true
-	}
-	s.checkEnd(clean && !cut)
-}
-
-// checkEnd applies the end rule to a stream whose end was not [DONE].
-func (s *stream) checkEnd(clean bool) {
-	switch {
-	case s.over:
-	case !clean:
-		s.fail(ReasonTruncated, "the stream was cut")
 	case s.empty():
-		s.failEmpty("the stream ended without any text")
+		return s.emptyFailure("the stream ended without any text")
 	case s.trace.Finish == "":
-		s.fail(ReasonTruncated, "the stream ended without [DONE] and without a finish_reason")
+		return &Failure{Reason: ReasonTruncated, Detail: "the stream ended without [DONE] and without a finish_reason"}
 	}
-	s.over = true
-}
-
-func (s *stream) fail(reason Reason, detail string) {
-	s.failure, s.over = &Failure{Reason: reason, Detail: detail}, true
+	return nil
 }
 
 // empty reports whether there is no token: no text, and none that the server counted.
@@ -110,39 +63,38 @@ func (s *stream) completionTokens() int {
 	return s.trace.Usage.CompletionTokens
 }
 
-func (s *stream) failEmpty(what string) {
+func (s *stream) emptyFailure(what string) *Failure {
 	switch {
 	case s.trace.Usage != nil:
 		what += ", and the server counted no token"
 	case s.trace.Events > 0:
 		what += ", and the server sent no usage"
 	}
-	s.fail(ReasonEmpty, what)
+	return &Failure{Reason: ReasonEmpty, Detail: what}
 }
 
-// event takes one event's data from the decoder.
-func (s *stream) event(data []byte) (more bool) {
+// event takes one event's data, and returns a failure where it is one. The stream is over
+// after that, and after [DONE].
+func (s *stream) event(data []byte) *Failure {
 	s.note()
 	if isDone(data) {
-		s.trace.Done, s.over = true, true
+		s.trace.Done = true
 		if s.empty() {
-			s.failEmpty("[DONE] without any text")
+			return s.emptyFailure("[DONE] without any text")
 		}
-		return false
+		return nil
 	}
 	ev, ok := parseEvent(data)
 	if !ok {
-		s.fail(ReasonProtocol, "not a JSON object: "+string(data))
-		return false
+		return protocolFailure("not a JSON object: %s", data)
 	}
 	if ev.failed {
-		s.fail(ReasonStreamError, string(data))
-		return false
+		return &Failure{Reason: ReasonStreamError, Detail: string(data)}
 	}
 	s.trace.TokenIDs += int(ev.ids)
 	s.fresh += ev.ids
 	switch {
-	case ev.text():
+	case ev.answer || ev.reasoning:
 		s.addChunk(&ev)
 	case s.bringsTokens(&ev):
 		s.trace.Textless++
@@ -151,7 +103,7 @@ func (s *stream) event(data []byte) (more bool) {
 	if ev.finish != "" {
 		s.trace.Finish = Excerpt(ev.finish)
 	}
-	return true
+	return nil
 }
 
 // note counts an event and moves the clocks on.

@@ -2,12 +2,14 @@ package openai
 
 import (
 	"encoding/json"
+	"io"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // ms is an instant by this program's clock.
@@ -27,10 +29,47 @@ type outcome struct {
 	Failure       Reason
 }
 
-func outcomeOf(s *stream) outcome {
+// piece is what one read of a connection brings.
+type piece struct {
+	text string
+	at   instant
+}
+
+// pieces is a body that comes in pieces and ends with err.
+type pieces struct {
+	x    *exchange
+	left []piece
+	err  error
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if len(p.left) == 0 {
+		return 0, p.err
+	}
+	first := &p.left[0]
+	p.x.last = first.at
+	n := copy(b, first.text)
+	if first.text = first.text[n:]; first.text == "" {
+		p.left = p.left[1:]
+	}
+	return n, nil
+}
+
+// read is the trace of a stream that comes in pieces and ends with err.
+func read(t *testing.T, err error, all ...piece) *Trace {
+	t.Helper()
+	trace := new(Trace)
+	s := newStream(trace)
+	x := newTestClient(t, Config{BaseURL: "http://127.0.0.1:1"}).begin(t.Context(), trace, 0, 0)
+	failure := x.readStream(&pieces{x: x, left: all, err: err}, s)
+	x.finish()
 	s.finish()
-	t := s.trace
-	o := outcome{Textless: t.Textless, IDs: t.TokenIDs, Events: t.Events, Usage: t.Usage, Source: t.TokenSource, Finish: t.Finish, Done: t.Done}
+	trace.Failure = failure
+	return trace
+}
+
+func outcomeOf(t *Trace) outcome {
+	o := outcome{Textless: t.Textless, IDs: t.TokenIDs, Events: t.Events, Usage: t.Usage, Source: t.TokenSource, Finish: t.Finish, Done: t.Done, Failure: reasonOf(t.Failure)}
 	known := false
 	for _, c := range t.Chunks {
 		o.Text += map[bool]string{false: "a", true: "r"}[c.Reasoning]
@@ -39,9 +78,6 @@ func outcomeOf(s *stream) outcome {
 	}
 	if !known {
 		o.Tokens = nil
-	}
-	if s.failure != nil {
-		o.Failure = s.failure.Reason
 	}
 	return o
 }
@@ -98,11 +134,8 @@ func TestCutConnection(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newStream(new(Trace))
-			s.feed([]byte(tt.body), ms(1))
-			s.close(false)
-			if got := outcomeOf(s).Failure; got != tt.want {
-				t.Errorf("failure %q, want %q", got, tt.want)
+			if f := read(t, io.ErrUnexpectedEOF, piece{tt.body, ms(1)}).Failure; reasonOf(f) != tt.want {
+				t.Errorf("failure %v, want %q", f, tt.want)
 			}
 		})
 	}
@@ -110,20 +143,17 @@ func TestCutConnection(t *testing.T) {
 
 // An event's instant is that of its last byte, the blank line's.
 func TestInstants(t *testing.T) {
-	s := newStream(new(Trace))
-	s.feed([]byte(events(role)), ms(10))
-	s.feed([]byte("data: "+word[:9]), ms(20))
-	s.feed([]byte(word[9:]+"\n"), ms(30))
-	s.feed([]byte("\n"+events(`{"choices":[{"delta":{"reasoning":"x"}}]}`)+"data"), ms(40))
-	s.feed([]byte(": "+word+"\r\n\r\n"), ms(50))
-	s.feed([]byte(events(word, word, done)), ms(60))
-	s.finish()
+	got := read(
+		t, io.EOF, piece{events(role), ms(10)}, piece{"data: " + word[:9], ms(20)}, piece{word[9:] + "\n", ms(30)},
+		piece{"\n" + events(`{"choices":[{"delta":{"reasoning":"x"}}]}`) + "data", ms(40)}, piece{": " + word + "\r\n\r\n", ms(50)},
+		piece{events(word, word, done), ms(60)},
+	)
 	want := Trace{
 		Clock: ClockUser, Events: 7, FirstEvent: 10e6, FirstAnswer: 40e6,
 		Chunks: []Chunk{{At: 40e6}, {At: 40e6, Reasoning: true}, {At: 50e6}, {At: 60e6}, {At: 60e6}},
 		Done:   true, TokenSource: TokensChunks,
 	}
-	if diff := cmp.Diff(&want, s.trace); diff != "" {
+	if diff := cmp.Diff(&want, got, cmpopts.IgnoreFields(Trace{}, "Started", "End")); diff != "" {
 		t.Errorf("trace (-want +got):\n%s", diff)
 	}
 }
@@ -134,13 +164,12 @@ func TestInstantsOfTheKernel(t *testing.T) {
 		return instant{user: time.Duration(user), kernel: time.Duration(kernel), stamped: true}
 	}
 	at := func(instants ...instant) Trace {
-		s := newStream(new(Trace))
+		var all []piece
 		for _, i := range instants {
-			s.feed([]byte(events(word)), i)
+			all = append(all, piece{events(word), i})
 		}
-		s.finish()
-		t := s.trace
-		return Trace{Clock: t.Clock, FirstEvent: t.FirstEvent, FirstAnswer: t.FirstAnswer, Chunks: t.Chunks}
+		tr := read(t, io.EOF, all...)
+		return Trace{Clock: tr.Clock, FirstEvent: tr.FirstEvent, FirstAnswer: tr.FirstAnswer, Chunks: tr.Chunks}
 	}
 	tests := map[string]struct{ got, want Trace }{
 		"all stamped": {
@@ -176,7 +205,7 @@ func TestCaps(t *testing.T) {
 		body string
 		want Reason
 	}{
-		"a line of the most bytes":  {long(maxLine) + "\n" + events(word, done), ""},
+		"a long line":               {long(maxLine-2) + "\n" + events(word, done), ""},
 		"a longer line, unfinished": {long(maxLine + 1), ReasonProtocol},
 		"an event of many lines":    {strings.Repeat("data: "+strings.Repeat(" ", maxLine/4)+"\n", 5) + "\n" + events(word, done), ReasonProtocol},
 		"nothing after the end":     {events(word, done) + comments + comments, ""},
@@ -184,37 +213,24 @@ func TestCaps(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newStream(new(Trace))
-			feedInSteps(s, tt.body, bufferSize)
-			s.close(true)
-			if got := outcomeOf(s).Failure; got != tt.want {
-				t.Errorf("failure %q, want %q", got, tt.want)
+			if f := read(t, io.EOF, piece{tt.body, ms(1)}).Failure; reasonOf(f) != tt.want {
+				t.Errorf("failure %v, want %q", f, tt.want)
 			}
 		})
 	}
 }
 
-func feedInSteps(s *stream, body string, step int) {
-	for len(body) > 0 {
-		n := min(step, len(body))
-		s.feed([]byte(body[:n]), ms(1))
-		body = body[n:]
-	}
-}
-
 // The running usage of a stream that never came to its final one.
 func TestContinuousUsageCutShort(t *testing.T) {
-	s := newStream(new(Trace))
-	s.feed([]byte(events(
+	got := outcomeOf(read(t, io.ErrUnexpectedEOF, piece{events(
 		`{"choices":[{"delta":{"content":"a"}}],`+usage("9", "2")+`}`,
 		`{"choices":[{"delta":{"content":"b"}}],`+usage("9", "5")+`}`,
-	)), ms(1))
-	s.close(false)
+	), ms(1)}))
 	want := outcome{
 		Text: "aa", Tokens: []int32{2, 3}, Events: 2, Usage: &Usage{PromptTokens: 9, CompletionTokens: 5},
 		Source: TokensContinuous, Failure: ReasonTruncated,
 	}
-	if diff := cmp.Diff(want, outcomeOf(s)); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("outcome (-want +got):\n%s", diff)
 	}
 }
