@@ -42,7 +42,6 @@ var placementNames = newNames(
 	"accelerator_numa_distance",
 	"accelerator_process_memory_used_bytes",
 	"accelerator_process_cpus_info",
-	"accelerator_process_node_memory_bytes",
 	"accelerator_probe_target_device_info",
 )
 

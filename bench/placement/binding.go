@@ -87,31 +87,20 @@ func (m *Machine) binding(nodes []int) *Binding {
 	return b
 }
 
-// memoryRemarks say how much is free on nodes, or that it is less than what processes
-// hold elsewhere: bound with --membind they would be killed.
+// memoryRemarks say how much is free on nodes: what does not fit there is killed if it is
+// bound with --membind.
 func (m *Machine) memoryRemarks(nodes []int) []string {
-	free, known := int64(0), false
+	if len(nodes) == 0 || len(m.Processes) == 0 {
+		return nil
+	}
+	free := int64(0)
 	for _, number := range nodes {
 		if n := m.node(number); n.Free != nil {
 			free += *n.Free
 		}
 	}
-	elsewhere := 0.0
-	for _, p := range m.Processes {
-		known = known || len(p.bytes) > 0
-		elsewhere += p.bytesOutside(nodes)
-	}
-	switch {
-	case len(nodes) == 0 || len(m.Processes) == 0:
-		return nil
-	case !known:
-		return []string{fmt.Sprintf("%d MB are free on %s; what the processes hold is not on the page (see the exporter's --collector.numa-maps). "+
-			"Where it does not fit, --membind has them killed; numactl --preferred only prefers the node.", free>>20, nodeNames(nodes))}
-	case elsewhere > float64(free):
-		return []string{fmt.Sprintf("Too little memory is free on %s: the processes hold %d MB on other nodes, and %d MB are free. "+
-			"With --membind some would be killed; numactl --preferred only prefers the node.", nodeNames(nodes), int64(elsewhere)>>20, free>>20)}
-	}
-	return nil
+	return []string{fmt.Sprintf("%d MB are free on %s. Where what the server takes does not fit, --membind has it killed; "+
+		"numactl --preferred only prefers the node.", free>>20, nodeNames(nodes))}
 }
 
 // Side is one way to start a server in a comparison of bindings.

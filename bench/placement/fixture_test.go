@@ -64,13 +64,6 @@ func (p page) with(h holder) page {
 	return p
 }
 
-// holds adds how much memory a process has on a node.
-func (p page) holds(pid, node string, mb float64) page {
-	p = append(page{}, p...)
-	p.add("process_node_memory_bytes", mb*(1<<20), "vendor", "ascend", "pid", pid, "node", node)
-	return p
-}
-
 // eight is the machine of the users' document: 8 nodes, 4 cards on the first.
 func eight() page {
 	var p page

@@ -7,11 +7,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"math"
+	"maps"
 	"slices"
 	"strconv"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
 )
@@ -36,7 +35,7 @@ type Node struct {
 	Free      *int64     `json:"memory_free_bytes"`
 	Distances []*float64 `json:"distances"` // relative cost to each node, in their order; 10 is local
 
-	distanceTo map[int]float64
+	distanceTo map[string]float64
 }
 
 // CPUs are the numbers of a node's CPUs, ascending; nil where they are not known.
@@ -72,9 +71,8 @@ type Process struct {
 	Devices []string `json:"devices"`
 	Verdict
 
-	cards      []Card          // those of Devices
-	cpus, mems []int           // where it may run and take memory, nil where that is not known
-	bytes      map[int]float64 // memory by node, empty without --collector.numa-maps
+	cards      []*Card // those of Devices
+	cpus, mems []int   // where it may run and take memory, nil where that is not known
 }
 
 // Verdict says where a process is in regard to its cards.
@@ -83,30 +81,28 @@ type Verdict struct {
 	Placed *bool  `json:"placed"` // whether it is where it should be, nil where that is not known
 }
 
-// Read makes a machine of the samples of one page. What has no number or an impossible
-// value is left out.
+// Read makes a machine of the samples of one page.
 func Read(page []runlog.Series) *Machine {
-	m := &Machine{Nodes: []Node{}, Cards: []Card{}, Processes: []Process{}, Targets: map[string][]CardID{}}
+	r := reader{nodes: map[int]*Node{}, cards: map[CardID]*Card{}, processes: map[string]*Process{}, targets: map[string][]CardID{}}
 	for _, s := range page {
-		if math.IsNaN(s.Value) || s.Value < 0 {
-			continue
-		}
 		switch {
 		case s.Labels["pid"] != "":
-			m.readProcess(s)
+			r.readProcess(s)
 		case s.Labels["node"] != "":
-			m.readNode(s)
+			r.readNode(s)
 		case s.Labels["device"] != "":
-			m.readCard(s)
+			r.readCard(s)
 		}
 	}
-	m.order()
-	return m
+	return r.machine()
 }
 
-func parseNumber(text string) (int, bool) {
-	n, err := strconv.Atoi(text)
-	return n, err == nil && n >= 0 && n < maxNumber
+// reader holds what of a page was read, by its labels.
+type reader struct {
+	nodes     map[int]*Node
+	cards     map[CardID]*Card
+	processes map[string]*Process // by vendor and PID
+	targets   map[string][]CardID
 }
 
 // parseCPUs reads a list of CPUs or nodes, nil where it is none or was cut.
@@ -118,15 +114,15 @@ func parseCPUs(text string) []int {
 	return list
 }
 
-func (m *Machine) readNode(s runlog.Series) {
-	number, ok := parseNumber(s.Labels["node"])
-	if !ok {
+func (r *reader) readNode(s runlog.Series) {
+	number, err := strconv.Atoi(s.Labels["node"])
+	if err != nil {
 		return
 	}
-	n := m.node(number)
+	n := r.nodes[number]
 	if n == nil {
-		m.Nodes = append(m.Nodes, Node{Number: number, distanceTo: map[int]float64{}})
-		n = m.node(number)
+		n = &Node{Number: number, distanceTo: map[string]float64{}}
+		r.nodes[number] = n
 	}
 	switch s.Name {
 	case "accelerator_numa_cpu_list_info":
@@ -136,94 +132,85 @@ func (m *Machine) readNode(s runlog.Series) {
 	case "accelerator_numa_memory_free_bytes":
 		n.Free = new(int64(s.Value))
 	case "accelerator_numa_distance":
-		if peer, ok := parseNumber(s.Labels["peer"]); ok {
-			n.distanceTo[peer] = s.Value
-		}
+		n.distanceTo[s.Labels["peer"]] = s.Value
 	}
 }
 
-// card is the card that labels name, a new one where it was not known.
-func (m *Machine) card(labels map[string]string) *Card {
-	id := CardID{Vendor: openai.Excerpt(labels["vendor"]), Device: openai.Excerpt(labels["device"])}
-	at := slices.IndexFunc(m.Cards, func(c Card) bool { return c.CardID == id })
-	if at < 0 {
-		at = len(m.Cards)
-		m.Cards = append(m.Cards, Card{CardID: id})
+// card is the card that labels name.
+func (r *reader) card(labels map[string]string) *Card {
+	id := CardID{Vendor: labels["vendor"], Device: labels["device"]}
+	if r.cards[id] == nil {
+		r.cards[id] = &Card{CardID: id}
 	}
-	return &m.Cards[at]
+	return r.cards[id]
 }
 
-func (m *Machine) readCard(s runlog.Series) {
-	c := m.card(s.Labels)
+func (r *reader) readCard(s runlog.Series) {
+	c := r.card(s.Labels)
 	switch s.Name {
 	case "accelerator_numa_node":
-		if s.Value < maxNumber {
-			c.Node = new(int(s.Value))
-		}
+		c.Node = new(int(s.Value))
 	case "accelerator_probe_target_device_info":
 		name := s.Labels["target"]
-		m.Targets[name] = append(m.Targets[name], c.CardID)
+		r.targets[name] = append(r.targets[name], c.CardID)
 	}
 }
 
-func (m *Machine) readProcess(s runlog.Series) {
+func (r *reader) readProcess(s runlog.Series) {
 	pid, err := strconv.Atoi(s.Labels["pid"])
 	if err != nil {
 		return
 	}
-	vendor := openai.Excerpt(s.Labels["vendor"])
-	at := slices.IndexFunc(m.Processes, func(p Process) bool { return p.Vendor == vendor && p.PID == pid })
-	if at < 0 {
-		at = len(m.Processes)
-		m.Processes = append(m.Processes, Process{Vendor: vendor, PID: pid, bytes: map[int]float64{}})
+	vendor := s.Labels["vendor"]
+	key := fmt.Sprintf("%s %8d", vendor, pid)
+	p := r.processes[key]
+	if p == nil {
+		p = &Process{Vendor: vendor, PID: pid}
+		r.processes[key] = p
 	}
-	p := &m.Processes[at]
 	switch s.Name {
 	case "accelerator_process_memory_used_bytes":
-		p.Name = openai.Excerpt(s.Labels["process"])
-		p.Devices = append(p.Devices, m.card(s.Labels).Device)
+		p.Name = s.Labels["process"]
+		p.cards = append(p.cards, r.card(s.Labels))
 	case "accelerator_process_cpus_info":
 		p.cpus, p.mems = parseCPUs(s.Labels["cpus"]), parseCPUs(s.Labels["mems"])
-	case "accelerator_process_node_memory_bytes":
-		if node, ok := parseNumber(s.Labels["node"]); ok {
-			p.bytes[node] = s.Value
-		}
 	}
 }
 
-// order makes one page always give one text, and joins what came in any order.
-func (m *Machine) order() {
-	slices.SortFunc(m.Nodes, func(a, b Node) int { return cmp.Compare(a.Number, b.Number) })
-	for i := range m.Nodes {
-		for _, peer := range m.Nodes {
+// machine is what was read, in order: one page always gives one text.
+func (r *reader) machine() *Machine {
+	m := &Machine{Nodes: []Node{}, Cards: []Card{}, Processes: []Process{}, Targets: r.targets}
+	numbers := slices.Sorted(maps.Keys(r.nodes))
+	for _, number := range numbers {
+		n := r.nodes[number]
+		for _, peer := range numbers {
 			var distance *float64
-			if d, known := m.Nodes[i].distanceTo[peer.Number]; known {
+			if d, known := n.distanceTo[strconv.Itoa(peer)]; known {
 				distance = &d
 			}
-			m.Nodes[i].Distances = append(m.Nodes[i].Distances, distance)
+			n.Distances = append(n.Distances, distance)
+		}
+		m.Nodes = append(m.Nodes, *n)
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(r.cards), compareCards) {
+		m.Cards = append(m.Cards, *r.cards[id])
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.processes)) {
+		p := r.processes[key]
+		slices.SortFunc(p.cards, func(a, b *Card) int { return compareCards(a.CardID, b.CardID) })
+		for _, c := range p.cards {
+			p.Devices = append(p.Devices, c.Device)
+		}
+		if len(p.Devices) > 0 { // else it holds nothing
+			m.Processes = append(m.Processes, *p)
 		}
 	}
-	slices.SortFunc(m.Cards, func(a, b Card) int {
-		return cmp.Or(cmp.Compare(a.Vendor, b.Vendor), compareDevices(a.Device, b.Device))
-	})
-	// Lists alone are of a process that holds nothing.
-	m.Processes = slices.DeleteFunc(m.Processes, func(p Process) bool { return len(p.Devices) == 0 })
-	for i := range m.Processes {
-		p := &m.Processes[i]
-		slices.SortFunc(p.Devices, compareDevices)
-		p.Devices = slices.Compact(p.Devices)
-		for _, device := range p.Devices {
-			p.cards = append(p.cards, *m.card(map[string]string{"vendor": p.Vendor, "device": device}))
-		}
-	}
-	slices.SortFunc(m.Processes, func(a, b Process) int {
-		return cmp.Or(cmp.Compare(a.Vendor, b.Vendor), cmp.Compare(a.PID, b.PID))
-	})
+	return m
 }
 
-// compareDevices orders numbers by their size, and chips on cards (1.0) behind them.
-func compareDevices(a, b string) int {
-	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+// compareCards orders numbers by their size, and chips on cards (1.0) behind them.
+func compareCards(a, b CardID) int {
+	return cmp.Or(cmp.Compare(a.Vendor, b.Vendor), cmp.Compare(len(a.Device), len(b.Device)), cmp.Compare(a.Device, b.Device))
 }
 
 // node is the node of a number, nil where the page does not have it.

@@ -34,17 +34,14 @@ func TestGolden(t *testing.T) {
 	worker := func(pid, device, cpus, mems string) holder {
 		return holder{"metax", pid, "ray::RayWorkerW", []string{device}, cpus, mems}
 	}
-	short := two(0, 0).with(holder{"ascend", "100", "py\x1b[31mthon", []string{"0", "1"}, "0-7", "0-1"}).
-		holds("100", "0", 2000).holds("100", "1", 30000)
 	for name, on := range map[string]page{
 		"users": eight().
 			with(holder{"metax", "15652", "python", []string{"0"}, "0-127", "0-7"}).
 			with(worker("22854", "1", "0-15", "0-7")).
 			with(worker("22945", "2", "0-63", "0-3")).
 			with(worker("23034", "3", "", "")),
-		"one-node":        one(0, -1).with(holder{"ascend", "100", "python", []string{"0"}, "0-7", "0"}),
-		"spanning":        two(0, 0, 1, 1).with(holder{"ascend", "100", "python", []string{"0", "1", "2", "3"}, "0-7", "0-1"}),
-		"short-of-memory": short,
+		"one-node": one(0, -1).with(holder{"ascend", "100", "python", []string{"0"}, "0-7", "0"}),
+		"spanning": two(0, 0, 1, 1).with(holder{"ascend", "100", "python", []string{"0", "1", "2", "3"}, "0-7", "0-1"}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := Judge(Read(on))
@@ -106,25 +103,6 @@ func TestVerdicts(t *testing.T) {
 	mixed := two(0).with(ascend("", "", "0")).with(holder{"ascend", "78", "b", []string{"0"}, "4-7", "1"})
 	if Judge(Read(mixed)).Outcome() != Misplaced {
 		t.Error("an unknown process hides a misplaced one")
-	}
-}
-
-// What a user is told of the memory that --membind needs.
-func TestFreeMemory(t *testing.T) {
-	p := two(0).with(holder{"ascend", "1", "a", []string{"0"}, "0-7", "0-1"}).with(holder{"ascend", "2", "b", []string{"0"}, "0-7", "0-1"})
-	for name, tt := range map[string]struct {
-		on   page
-		want string // empty for nothing
-	}{
-		"too much":              {p.holds("1", "1", 12000).holds("2", "1", 12000), "the processes hold 24000 MB on other nodes, and 20000 MB are free"},
-		"enough":                {p.holds("1", "1", 10000).holds("2", "1", 10000), ""},
-		"there already":         {p.holds("1", "0", 90000), ""},
-		"nobody knows how much": {p, "20000 MB are free on node 0; what the processes hold is not on the page"},
-	} {
-		all := strings.Join(Judge(Read(tt.on)).Remarks, "\n")
-		if short := strings.Contains(all, " free"); short != (tt.want != "") || !strings.Contains(all, tt.want) {
-			t.Errorf("%s: %q", name, all)
-		}
 	}
 }
 

@@ -89,14 +89,3 @@ func (m *Machine) judgeNodes(runs, cards []int) Verdict {
 	}
 	return Verdict{Text: fmt.Sprintf("bound to %s, cards on %s", nodeNames(runs), nodeNames(cards)), Placed: new(false)}
 }
-
-// bytesOutside is how much of a process's memory lies on none of some nodes.
-func (p Process) bytesOutside(nodes []int) float64 {
-	outside := 0.0
-	for node, bytes := range p.bytes {
-		if !slices.Contains(nodes, node) {
-			outside += bytes
-		}
-	}
-	return outside
-}

@@ -20,7 +20,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/placement"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
-	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 // measure runs the sides' commands in turns under the load that the flags after
@@ -56,7 +55,7 @@ func (s *compareFlags) measure(ctx context.Context, after []string, stdout, stde
 	if err != nil || all.Attempted == 0 {
 		return exitNothing, err
 	}
-	if err := s.report(plan, notStarted, stdout, stderr); err != nil {
+	if err := s.report(plan, notStarted, stdout); err != nil {
 		return exitNothing, err
 	}
 	code, err := exitCode(all)
@@ -74,7 +73,7 @@ func (s *runFlags) measureSide(ctx context.Context, cfg load.Config, m compare.M
 	for i := range cfg.Steps {
 		cfg.Steps[i].Repeat = m.Repeat
 	}
-	watchers, stop, err := s.watchers(ctx, stderr)
+	watchers, stop, err := s.watchers(stderr)
 	if err != nil {
 		return load.Result{}, err
 	}
@@ -85,21 +84,18 @@ func (s *runFlags) measureSide(ctx context.Context, cfg load.Config, m compare.M
 }
 
 // report compares the sides that were measured, prints that and writes it beside them.
-func (s *compareFlags) report(plan *compare.Plan, notStarted []compare.NotStarted, stdout, stderr io.Writer) error {
-	var folders []string
+func (s *compareFlags) report(plan *compare.Plan, notStarted []compare.NotStarted, stdout io.Writer) error {
+	var sides []compare.Side
 	for _, one := range plan.Sides {
 		folder := filepath.Join(plan.Folder, one.Name)
-		if logs, err := filepath.Glob(filepath.Join(folder, "*", runlog.FileName+"*")); err == nil && len(logs) > 0 {
-			folders = append(folders, folder)
+		if _, err := runlog.Find(folder); err != nil { // it was not measured
+			continue
 		}
-	}
-	if len(folders) < 2 {
-		fmt.Fprintf(stderr, "accelbench: only one side was measured, so there is nothing to compare\n")
-		return nil
-	}
-	sides, err := readSides(folders)
-	if err != nil {
-		return err
+		side, err := readSide(one.Name, folder)
+		if err != nil {
+			return err
+		}
+		sides = append(sides, side)
 	}
 	c, err := compare.Compare(sides, notStarted...)
 	if err != nil {
@@ -161,11 +157,6 @@ func (s *compareFlags) bound(ctx context.Context, stderr io.Writer) (sides []com
 		}
 		names = append(names, name)
 	}
-	if sides[1].Argv[0] == "numactl" { // else it is looked for elsewhere, as in a container
-		if _, err := process.LookPath("numactl"); err != nil {
-			return nil, "", fmt.Errorf("--bindings: numactl is needed and is not on the PATH: install it (yum install numactl, apt install numactl): %w", err)
-		}
-	}
 	fmt.Fprintf(stderr, "accelbench: %d bindings, %d starts of the server: %s\n", len(sides), len(sides)*s.repeat, strings.Join(names, ", "))
 	tell(stderr, placement.Judge(machine).Remarks) // also with --quiet: one may say that a side will be killed
 	return sides, compare.Command{Argv: command("{}")}.Line(), nil
@@ -183,8 +174,6 @@ func parseRun(shown, args []string, stderr io.Writer) (*runFlags, load.Config, e
 	case err != nil:
 	case s.load.repeat != 1:
 		err = usage(errors.New("--repeat belongs before --: repeats of one start of a server are not independent of each other"))
-	case len(s.render.formats) > 0 || s.out.saveResult:
-		err = usage(errors.New("after -- stands what is put on the endpoint: reports and result files are made by accelbench report"))
 	}
 	if err != nil {
 		return nil, load.Config{}, err

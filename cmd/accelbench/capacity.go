@@ -35,10 +35,9 @@ const (
 // range in place of its levels.
 type capacityFlags struct {
 	*runFlags
-	limits       []result.Limit
+	objectives   []string
+	limits       []result.Limit // read from objectives
 	users, rates levels
-	requests     int
-	duration     time.Duration
 	precision    float64
 	repeat       int
 }
@@ -55,8 +54,7 @@ func registerCapacity(app *kingpin.Application, in *invocation, commands map[str
 	s.load.registerShape(c)
 	s.data.register(c)
 	s.ask.register(c)
-	s.out.registerFolder(c)
-	s.out.registerSources(c)
+	s.out.registerRun(c)
 	s.render.registerFormat(c)
 	s.ignored = registerIgnored(c, ignoredFlags)
 	registerRefused(c)
@@ -69,57 +67,61 @@ func registerCapacity(app *kingpin.Application, in *invocation, commands map[str
 }
 
 func (s *capacityFlags) register(c *kingpin.CmdClause) {
-	c.Flag("slo", "Objective such as ttft:p90<2s, tpot:p90<100ms, failures<1%; repeatable.").PlaceHolder("SLO").SetValue(appended(&s.limits, parseLimit))
+	c.Flag("slo", "Objective such as ttft:p90<2s, tpot:p90<100ms, failures<1%; repeatable.").PlaceHolder("SLO").StringsVar(&s.objectives)
 	c.Flag("max-concurrency", "Least and most users to try. Default: 1..256.").PlaceHolder("A..B").SetValue(parsed(&s.users, parseRange))
 	c.Flag("request-rate", "Least and most requests per second, in place of users.").PlaceHolder("A..B").SetValue(parsed(&s.rates, parseRange))
-	c.Flag("num-prompts", "Requests of each level. Default: 6 for each user, or a minute of them, and enough for the percentiles.").PlaceHolder("N").IntVar(&s.requests)
-	c.Flag("duration", "How long each level sends requests, in place of their number.").PlaceHolder("D").SetValue(parsed(&s.duration, parseDuration))
-	s.precision = 0.05
-	c.Flag("precision", "How far off the answer may be; never less than one user.").PlaceHolder("5%").SetValue(parsed(&s.precision, parsePrecision))
+	s.load.requests = math.MaxInt32
+	c.Flag("num-prompts", "Requests of each level. Default: 6 for each user, or a minute of them, and enough for the percentiles.").
+		PlaceHolder("N").IsSetByUser(&s.load.requestsSet).IntVar(&s.load.requests)
+	c.Flag("duration", "How long each level sends requests, in place of their number.").PlaceHolder("D").DurationVar(&s.load.duration)
+	c.Flag("precision", "How far off the answer may be; never less than one user.").Default("5%").SetValue(parsed(&s.precision, parsePrecision))
 	c.Flag("repeat", "Number of times at most that a level at the edge is run.").Default("3").IntVar(&s.repeat)
-}
-
-// parseLimit reads an objective. Its error shows the whole text.
-func parseLimit(text string) (result.Limit, error) {
-	l, err := result.ParseLimit(text)
-	if err != nil {
-		return l, fmt.Errorf("%q: %w", text, err)
-	}
-	return l, nil
 }
 
 // check says what is wrong with the flags of the search, and fills in what they leave
 // unsaid.
 func (s *capacityFlags) check() error {
 	switch {
-	case len(s.limits) == 0:
+	case len(s.objectives) == 0:
 		return errors.New("--slo is needed: what a user is to wait at most, such as --slo 'ttft:p90<2s' --slo 'tpot:p90<100ms'")
 	case s.users != (levels{}) && s.rates != (levels{}):
 		return errors.New("--max-concurrency is a closed loop and --request-rate an open one: give one of them")
-	case s.requests != 0 && s.duration != 0:
-		return errors.New("--num-prompts and --duration both say when a level is over: give one of them")
-	case s.requests < 0 || s.duration < 0:
-		return errors.New("--num-prompts and --duration must be above 0")
 	case s.users.from != math.Trunc(s.users.from) || s.users.to != math.Trunc(s.users.to):
 		return errors.New("--max-concurrency is a number of users: give whole numbers")
-	case s.repeat < 1 || s.repeat > 20:
-		return errors.New("--repeat must be from 1 to 20")
+	case s.data.kind == string(dataset.Replay):
+		return errors.New("a timed_trace has its own times, so that capacity cannot choose its load: give another data set")
+	case s.repeat < 1:
+		return errors.New("--repeat must be at least 1")
+	}
+	for _, text := range s.objectives {
+		limit, err := result.ParseLimit(text)
+		if err != nil {
+			return fmt.Errorf("--slo %q: %w", text, err)
+		}
+		s.limits = append(s.limits, limit)
 	}
 	// Percentiles are of the successes alone.
 	if !slices.ContainsFunc(s.limits, func(l result.Limit) bool { return l.Name == runlog.LimitFailures }) {
 		s.limits = append(s.limits, result.Limit{Name: runlog.LimitFailures, Limit: 0.01})
 	}
-	if s.users == (levels{}) && s.rates == (levels{}) {
+	s.setMost()
+	return nil
+}
+
+// setMost makes the greatest load of the search the one of the run: it must be possible.
+func (s *capacityFlags) setMost() {
+	s.load.repeat = 1
+	if s.rates != (levels{}) {
+		s.load.rates = []float64{s.rates.to}
+		return
+	}
+	if s.users == (levels{}) {
 		s.users = levels{1, 256}
 	}
-	s.load.repeat, s.load.requests = 1, cmp.Or(s.requests, math.MaxInt32)
-	s.load.users, s.load.rates = []int{int(s.users.to)}, nil // the most that it comes to must be possible
-	if s.rates != (levels{}) {
-		s.load.users, s.load.rates = nil, []float64{s.rates.to}
-	} else if !s.load.rampUpSet { // so that not all wait for one another's prefill
+	s.load.users = []int{int(s.users.to)}
+	if !s.load.rampUpSet { // so that not all wait for one another's prefill
 		s.load.rampUp = time.Duration(s.users.to) * rampUpPerUser
 	}
-	return nil
 }
 
 // logged is the search as the log keeps it.
@@ -139,9 +141,6 @@ var errGone = errors.New("the server did not answer any more, so the search was 
 
 // search runs the levels and reports.
 func (s *capacityFlags) search(ctx context.Context, in *invocation, stdout, stderr io.Writer) (int, error) {
-	if data, err := s.data.dataset(); err == nil && data.Kind == dataset.Replay {
-		return exitUsage, usage(errors.New("a timed_trace has its own times, so that capacity cannot choose its load: give another data set"))
-	}
 	options, err := s.render.options()
 	if err != nil {
 		return exitUsage, usage(err)
@@ -166,7 +165,7 @@ func (s *capacityFlags) search(ctx context.Context, in *invocation, stdout, stde
 			return nil
 		})
 	}
-	code, err := s.putLoad(ctx, stderr, func(w ...load.Watcher) (load.Result, error) { return q.run(ctx, cfg, w) }, report)
+	code, err := s.putLoad(stderr, func(w ...load.Watcher) (load.Result, error) { return q.run(ctx, cfg, w) }, report)
 	switch {
 	case code != exitMeasured:
 		return code, err
@@ -237,7 +236,7 @@ func (q *search) step(level float64) runlog.Step {
 	for _, l := range f.limits { // two requests beyond the percentile
 		least = max(least, leastRequests, 2*100/(100-l.Percentile))
 	}
-	s.Index, s.Requests, s.Duration = len(q.steps), f.requests, f.duration
+	s.Index = len(q.steps)
 	for _, last := range q.steps {
 		if last.Concurrency == s.Concurrency && last.Rate == s.Rate {
 			s.Repeat++
@@ -246,7 +245,7 @@ func (q *search) step(level float64) runlog.Step {
 			}
 		}
 	}
-	if f.requests == 0 && f.duration == 0 {
+	if !f.load.requestsSet && f.load.duration == 0 {
 		s.Requests = int(math.Ceil(least))
 	}
 	return s

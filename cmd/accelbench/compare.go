@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -60,48 +59,27 @@ func registerCompare(app *kingpin.Application, in *invocation, commands map[stri
 func (s *compareFlags) check(after []string) error {
 	started := len(s.sides) > 0 || s.bindings != ""
 	switch {
-	case !started && len(s.folders) == 0:
-		return errors.New("two sides or more are needed: folders of runs, a folder of such folders, --side NAME=COMMAND, or --bindings COMMAND")
-	case !started && after != nil:
-		return errors.New("flags of run after -- go with --side or --bindings")
-	case started && len(s.folders) > 0:
-		return errors.New("give folders or --side, not both")
-	case len(s.sides) > 0 && s.bindings != "":
-		return errors.New("give --side or --bindings, not both")
+	case started && len(s.folders) > 0, len(s.sides) > 0 && s.bindings != "":
+		return errors.New("give one of folders, --side and --bindings")
+	case !started && len(s.folders) < 2, !started && after != nil, len(s.sides) == 1:
+		return errors.New("two sides or more are needed: folders of runs, or --side NAME=COMMAND or --bindings COMMAND with the flags of run after --")
 	case s.bindings == "" && s.machine.given():
 		return errors.New("--exporter, --devices and --target before -- go with --bindings; those of the load stand after --")
-	case len(s.sides) == 1:
-		return errors.New("two sides or more are needed")
 	case s.repeat < 1:
 		return errors.New("--repeat must be at least 1")
 	}
 	return nil
 }
 
-// compare compares the sides in the folders, or in the folders of a folder.
+// compare compares the sides in the folders, whose names are theirs.
 func (s *compareFlags) compare(stdout io.Writer) (int, error) {
-	folders := s.folders
-	if len(folders) == 1 {
-		logs, err := filepath.Glob(filepath.Join(folders[0], "*", "*", runlog.FileName+"*"))
+	var sides []compare.Side
+	for _, folder := range s.folders {
+		side, err := readSide(filepath.Clean(folder), folder)
 		if err != nil {
 			return exitNothing, err
 		}
-		folders = nil
-		for _, log := range logs {
-			folders = append(folders, filepath.Dir(filepath.Dir(log)))
-		}
-		if folders = slices.Compact(folders); len(folders) < 2 {
-			return exitNothing, fmt.Errorf("%s does not hold two sides with runs: name two folders", s.folders[0])
-		}
-	}
-	sides, err := readSides(folders)
-	if err != nil {
-		return exitNothing, err
-	}
-	if len(s.folders) == 1 { // as a comparison that started them leaves them: in the order of their first runs
-		slices.SortFunc(sides, func(a, b compare.Side) int {
-			return a.Reports[0].Runs[0].Started.Compare(b.Reports[0].Runs[0].Started)
-		})
+		sides = append(sides, side)
 	}
 	c, err := compare.Compare(sides)
 	if err != nil {
@@ -110,32 +88,21 @@ func (s *compareFlags) compare(stdout io.Writer) (int, error) {
 	return exitMeasured, s.print(stdout, c)
 }
 
-// readSides reads the runs of each folder. A side has the last element of its path for a
-// name, or all of it where those are not distinct.
-func readSides(folders []string) ([]compare.Side, error) {
-	names := map[string]bool{}
-	for _, folder := range folders {
-		names[filepath.Base(filepath.Clean(folder))] = true
+// readSide reads the runs of a folder.
+func readSide(name, folder string) (compare.Side, error) {
+	side := compare.Side{Name: name}
+	logs, err := runlog.Find(folder)
+	if err != nil {
+		return side, err
 	}
-	sides := make([]compare.Side, len(folders))
-	for i, folder := range folders {
-		sides[i].Name = folder
-		if len(names) == len(folders) {
-			sides[i].Name = filepath.Base(filepath.Clean(folder))
-		}
-		logs, err := runlog.Find(folder)
+	for _, log := range logs {
+		r, err := result.Read(result.Options{}, log)
 		if err != nil {
-			return nil, err
+			return side, err
 		}
-		for _, log := range logs {
-			r, err := result.Read(result.Options{}, log)
-			if err != nil {
-				return nil, err
-			}
-			sides[i].Reports = append(sides[i].Reports, r)
-		}
+		side.Reports = append(side.Reports, r)
 	}
-	return sides, nil
+	return side, nil
 }
 
 // print writes the comparison as text or as JSON.

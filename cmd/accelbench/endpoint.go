@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -47,7 +46,7 @@ func (e *endpointFlags) register(c *kingpin.CmdClause) {
 	c.Flag("http-config", "Prometheus' HTTP client configuration.").PlaceHolder("FILE").StringVar(&e.httpConfig)
 	c.Flag("header", "HTTP header to send; repeatable.").PlaceHolder("K=V").StringMapVar(&e.headers)
 	c.Flag("insecure", "Do not verify the server's certificate.").BoolVar(&e.insecure)
-	c.Flag("ready-check-timeout-sec", "How long to wait until the server lists its models.").Default("0").SetValue(parsed(&e.ready, parseDuration))
+	c.Flag("ready-check-timeout-sec", "How long to wait until the server lists its models.").Default("0").SetValue(parsed(&e.ready, parseSeconds))
 }
 
 // address is the base URL and the API: that of the URL's path, else the backend's.
@@ -104,9 +103,6 @@ func (e *endpointFlags) http() (config.HTTPClientConfig, error) {
 	return c, e.addHeaders(&c)
 }
 
-// quotedValue is a value that the YAML library repeats in an error: it may be a secret.
-var quotedValue = regexp.MustCompile("`.*`")
-
 // loadHTTP reads Prometheus' HTTP client configuration, the usual one where there is no file.
 func loadHTTP(flag, path string) (config.HTTPClientConfig, error) {
 	if path == "" {
@@ -119,7 +115,7 @@ func loadHTTP(flag, path string) (config.HTTPClientConfig, error) {
 	c, err := config.LoadHTTPConfig(string(text))
 	if err != nil {
 		inOneLine := strings.Join(strings.Fields(err.Error()), " ")
-		return config.HTTPClientConfig{}, fmt.Errorf("reading %s %s: %s", flag, path, quotedValue.ReplaceAllString(inOneLine, "a value"))
+		return config.HTTPClientConfig{}, fmt.Errorf("reading %s %s: %s", flag, path, inOneLine)
 	}
 	c.SetDirectory(filepath.Dir(path))
 	return *c, nil

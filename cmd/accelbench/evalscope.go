@@ -40,17 +40,14 @@ func registerEvalscope(app *kingpin.Application, in *invocation, commands map[st
 			return exitNothing, err
 		}
 		run := func(w ...load.Watcher) (load.Result, error) { return load.Run(ctx, cfg, w...) }
-		return s.putLoad(ctx, stderr, run, func(folder string) error {
+		return s.putLoad(stderr, run, func(folder string) error {
 			return s.report(folder, options, stdout, stderr, saveEvalscope)
 		})
 	}
 }
 
 // evalscopeIgnored are flags of evalscope-perf that change neither load nor figures.
-var evalscopeIgnored = map[string]bool{
-	"tokenizer-path": true, "connect-timeout": true, "log-every-n-query": true, "wandb-api-key": true, "name": true,
-	"debug": false, "stream": false,
-}
+var evalscopeIgnored = hiddenFlags{values: "tokenizer-path connect-timeout log-every-n-query wandb-api-key name", switches: "debug stream"}
 
 // registerEvalscope adds the flags, with evalscope-perf's names and defaults.
 func (s *runFlags) registerEvalscope(c *kingpin.CmdClause) (stop *[]string) {
@@ -58,16 +55,15 @@ func (s *runFlags) registerEvalscope(c *kingpin.CmdClause) (stop *[]string) {
 	s.load.repeat = 1
 	s.data.config.Trace.Second, s.data.config.Trace.Block = 1, 16
 	s.render.formats = []string{"head", "evalscope", "summary"}
-	c.Flag("parallels", "Users who each wait for their answer; repeatable: a sweep.").Default("1").SetValue(appended(&s.load.users, parseUsers))
+	c.Flag("parallels", "Users who each wait for their answer; repeatable: a sweep.").Default("1").IntsVar(&s.load.users)
 	c.Flag("n", "Requests of each step.").Default("1000").IntVar(&s.load.requests)
-	c.Flag("read-timeout", "Timeout of a request in seconds.").Default("30").SetValue(parsed(&s.load.timeout, parseDuration))
+	c.Flag("read-timeout", "Timeout of a request in seconds.").Default("30").SetValue(parsed(&s.load.timeout, parseSeconds))
 	c.Flag("dataset", "Kind of the file. Default: as it looks.").PlaceHolder("NAME").StringVar(&s.data.kind)
 	c.Flag("min-prompt-length", "Shorter prompts are left out, in characters.").Default("0").IntVar(&s.data.config.MinPromptLength)
 	c.Flag("max-prompt-length", "Longer prompts are left out, in characters.").Default("256").IntVar(&s.data.config.MaxPromptLength)
 	c.Flag("max-tokens", "Most tokens of an answer. Default: the server's.").PlaceHolder("N").IntVar(&s.data.outputLen)
 	stop = c.Flag("stop", "Where an answer ends; repeatable.").Default("<|im_end|>").Strings()
-	s.out.registerFolder(c)
-	s.out.registerSources(c)
+	s.out.registerRun(c)
 	s.ignored = registerIgnored(c, evalscopeIgnored)
 	return stop
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -31,11 +30,7 @@ func acceptRepeats(c *kingpin.CmdClause) {
 // Set implements kingpin.Value.
 func (v *repeatedFlag) Set(text string) error {
 	v.given = true
-	err := v.Value.Set(text)
-	if number := (*strconv.NumError)(nil); errors.As(err, &number) {
-		err = fmt.Errorf("%q is no number: %w", number.Num, number.Err)
-	}
-	if err != nil {
+	if err := v.Value.Set(text); err != nil {
 		return fmt.Errorf("--%s: %w", v.name, err)
 	}
 	return nil
@@ -89,25 +84,18 @@ func parsed[T any](into *T, parse func(string) (T, error)) parsedFlag {
 	}
 }
 
-// appended is a value that adds to a list what parse reads.
-func appended[T any](into *[]T, parse func(string) (T, error)) parsedFlag {
-	return func(text string) error {
-		x, err := parse(text)
-		*into = append(*into, x)
-		return err
-	}
-}
-
-// listed is a value of parts with commas between, each read by parse.
-func listed[T any](into *[]T, parse func(string) (T, error)) parsedFlag {
-	return func(text string) error {
-		*into = nil
+// listOf reads parts with commas between, each by parse.
+func listOf[T any](parse func(string) (T, error)) func(string) ([]T, error) {
+	return func(text string) ([]T, error) {
+		var list []T
 		for part := range strings.SplitSeq(text, ",") {
-			if err := appended(into, parse)(strings.TrimSpace(part)); err != nil {
-				return err
+			x, err := parse(strings.TrimSpace(part))
+			if err != nil {
+				return nil, err
 			}
+			list = append(list, x)
 		}
-		return nil
+		return list, nil
 	}
 }
 
@@ -121,17 +109,8 @@ func oneOf(words ...string) func(string) (string, error) {
 	}
 }
 
-// parseDuration reads 120s, or 120 as evalscope and vLLM write seconds.
-func parseDuration(text string) (time.Duration, error) {
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		d, err = time.ParseDuration(text + "s")
-	}
-	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%q is no duration such as 90s, 2m or 120 (seconds)", text)
-	}
-	return d, nil
-}
+// parseSeconds reads a time in seconds.
+func parseSeconds(text string) (time.Duration, error) { return time.ParseDuration(text + "s") }
 
 // parseInstant reads 2026-03-04T05:06:07Z.
 func parseInstant(text string) (time.Time, error) { return time.Parse(time.RFC3339, text) }

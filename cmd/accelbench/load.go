@@ -34,11 +34,11 @@ type loadFlags struct {
 func (l *loadFlags) register(c *kingpin.CmdClause) {
 	l.requests = 1000
 	c.Flag("num-prompts", "Requests of each step. Default: 1000; no limit with --duration.").PlaceHolder("N").IsSetByUser(&l.requestsSet).IntVar(&l.requests)
-	c.Flag("max-concurrency", "Most requests in flight; without a rate, so many users. A list is a sweep.").PlaceHolder("N,…").SetValue(listed(&l.users, parseUsers))
-	c.Flag("request-rate", "Requests per second. Default: inf, all at once. A list is a sweep.").PlaceHolder("R,…").SetValue(listed(&l.rates, parseRate))
+	c.Flag("max-concurrency", "Most requests in flight; without a rate, so many users. A list is a sweep.").PlaceHolder("N,…").SetValue(parsed(&l.users, listOf(parseUsers)))
+	c.Flag("request-rate", "Requests per second. Default: inf, all at once. A list is a sweep.").PlaceHolder("R,…").SetValue(parsed(&l.rates, listOf(parseRate)))
 	l.registerShape(c)
 	c.Flag("self-timed", "").Hidden().IsSetByUser(&l.timesSet).BoolVar(&l.selfTimed)
-	c.Flag("duration", "How long each step sends requests.").PlaceHolder("D").SetValue(parsed(&l.duration, parseDuration))
+	c.Flag("duration", "How long each step sends requests.").PlaceHolder("D").DurationVar(&l.duration)
 	c.Flag("max-failure-ratio", "Share of failures that stops the run; 0 for none.").Default("0").FloatVar(&l.maxFailures)
 	c.Flag("repeat", "Times that the whole sweep is run.").Default("1").IntVar(&l.repeat)
 	c.Flag("start-at", "When to begin, such as 2026-03-04T05:06:07Z.").PlaceHolder("TIME").SetValue(parsed(&l.start, parseInstant))
@@ -48,9 +48,9 @@ func (l *loadFlags) register(c *kingpin.CmdClause) {
 func (l *loadFlags) registerShape(c *kingpin.CmdClause) {
 	c.Flag("burstiness", "Gaps at a rate: 1 is Poisson, less is burstier, inf is even.").Default("1").SetValue(parsed(&l.burstiness, parseRate))
 	c.Flag("num-warmups", "Requests before each step that are in no figure.").Default("0").IntVar(&l.warmups)
-	c.Flag("ramp-up", "Time over which users start, or the rate rises.").Default("0s").IsSetByUser(&l.rampUpSet).SetValue(parsed(&l.rampUp, parseDuration))
-	c.Flag("timeout", "Timeout of a request; 0 for none.").Default("10m").SetValue(parsed(&l.timeout, parseDuration))
-	c.Flag("idle-timeout", "Most silence of a stream after its first text.").PlaceHolder("D").SetValue(parsed(&l.idle, parseDuration))
+	c.Flag("ramp-up", "Time over which users start, or the rate rises.").Default("0s").IsSetByUser(&l.rampUpSet).DurationVar(&l.rampUp)
+	c.Flag("timeout", "Timeout of a request; 0 for none.").Default("10m").DurationVar(&l.timeout)
+	c.Flag("idle-timeout", "Most silence of a stream after its first text.").PlaceHolder("D").DurationVar(&l.idle)
 	c.Flag("seed", "Seed of prompts and gaps; each machine has its own.").Default("0").Uint64Var(&l.seed)
 }
 
@@ -63,6 +63,7 @@ func (l *loadFlags) check(replay bool) error {
 	}{
 		{l.requests < 1, "--num-prompts must be at least 1"},
 		{l.warmups < 0, "--num-warmups must not be negative"},
+		{min(l.duration, l.rampUp, l.timeout, l.idle) < 0, "a duration must not be negative"},
 		{l.repeat < 1, "--repeat must be at least 1"},
 		{!(l.maxFailures >= 0 && l.maxFailures <= 1), "--max-failure-ratio must be from 0 to 1"},
 		{len(l.rates) > 0 && len(l.users) > 1, "--max-concurrency is a list, and --request-rate is given: one of them is the sweep"},

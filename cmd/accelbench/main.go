@@ -30,17 +30,12 @@ const (
 func main() {
 	// net/http logs what a server sends unasked, and that may hold what it was sent.
 	log.SetOutput(io.Discard)
-	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // nohup
-		signals = append(signals, syscall.SIGHUP)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), signals...)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() {
 		stop() // a second signal ends the program at once
 		fmt.Fprintln(os.Stderr, "\naccelbench: stopping, with a report of what there is; once more ends at once, with the traces kept")
 	})
-	code := run(ctx, os.Args, os.Stdout, os.Stderr)
-	os.Exit(code)
+	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
 }
 
 // command is one of the program's commands.

@@ -15,33 +15,25 @@ import (
 
 // outputFlags say where a run's files go and what is shown meanwhile.
 type outputFlags struct {
-	folder                string
-	saveResult            bool
-	resultDir, resultFile string
-	metadata              map[string]string
-	quiet                 bool
-	webAddress            string
-	exporter, server      string
-	exporterHTTP          string // file with the HTTP client's configuration
+	folder           string
+	saveResult       bool
+	resultDir        string // of vLLM's result files
+	quiet            bool
+	webAddress       string
+	exporter, server string
+	exporterHTTP     string // file with the HTTP client's configuration
 }
 
 func (o *outputFlags) register(c *kingpin.CmdClause) {
-	o.registerFolder(c)
 	c.Flag("save-result", "Also write vLLM's result file for each step.").BoolVar(&o.saveResult)
-	c.Flag("result-dir", "Its folder.").PlaceHolder("DIR").StringVar(&o.resultDir)
-	c.Flag("result-filename", "Its name.").PlaceHolder("FILE").StringVar(&o.resultFile)
-	o.registerSources(c)
+	c.Flag("result-dir", "Its folder.").Default(".").StringVar(&o.resultDir)
+	o.registerRun(c)
 }
 
-// registerFolder adds where a run is kept, and what is kept with it.
-func (o *outputFlags) registerFolder(c *kingpin.CmdClause) {
-	o.metadata = map[string]string{}
+// registerRun adds where a run is kept, what is shown while it goes, and what is sampled
+// beside it.
+func (o *outputFlags) registerRun(c *kingpin.CmdClause) {
 	c.Flag("output", "Folder in which each run makes its own.").Default("results").StringVar(&o.folder)
-	c.Flag("metadata", "Kept with the result; repeatable.").PlaceHolder("K=V").StringMapVar(&o.metadata)
-}
-
-// registerSources adds what is shown while a run goes, and sampled beside it.
-func (o *outputFlags) registerSources(c *kingpin.CmdClause) {
 	c.Flag("quiet", "Do not show progress.").BoolVar(&o.quiet)
 	c.Flag("web.listen-address", "Serve the run's own metrics there.").PlaceHolder("ADDR").StringVar(&o.webAddress)
 	registerExporter(c, &o.exporter, &o.exporterHTTP)
@@ -65,8 +57,8 @@ type renderFlags struct {
 func (r *renderFlags) register(c *kingpin.CmdClause) {
 	r.registerFormat(c)
 	metric := oneOf("ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue")
-	c.Flag("percentile-metrics", "Latencies in vLLM's block. Default: ttft,tpot,itl.").PlaceHolder("M,…").SetValue(listed(&r.metrics, metric))
-	c.Flag("metric-percentiles", "Percentiles beside 50 and 90. Default: 99.").PlaceHolder("P,…").SetValue(listed(&r.percentiles, parsePercentile))
+	c.Flag("percentile-metrics", "Latencies in vLLM's block. Default: ttft,tpot,itl.").PlaceHolder("M,…").SetValue(parsed(&r.metrics, listOf(metric)))
+	c.Flag("metric-percentiles", "Percentiles beside 50 and 90. Default: 99.").PlaceHolder("P,…").SetValue(parsed(&r.percentiles, listOf(parsePercentile)))
 	c.Flag("goodput", "What a good request meets: ttft:500 tpot:50 itl:80 e2el:30000 (ms).").PlaceHolder("M:MS").StringsVar(&r.goodput)
 }
 
@@ -74,7 +66,7 @@ func (r *renderFlags) register(c *kingpin.CmdClause) {
 func (r *renderFlags) registerFormat(c *kingpin.CmdClause) {
 	r.metrics = []string{"ttft", "tpot", "itl"}
 	all := append(slices.Clone(show.Formats), formatNone)
-	c.Flag("format", "What to print, a list of "+strings.Join(all, ", ")+".").PlaceHolder("F,…").SetValue(listed(&r.formats, oneOf(all...)))
+	c.Flag("format", "What to print, a list of "+strings.Join(all, ", ")+".").PlaceHolder("F,…").SetValue(parsed(&r.formats, listOf(oneOf(all...))))
 }
 
 // formatNone prints nothing.

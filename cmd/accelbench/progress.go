@@ -94,29 +94,15 @@ func (l *progressLine) text() string {
 		return name + ": making prompts"
 	}
 	succeeded, failed := m.Succeeded.Load(), m.Failed.Load()
-	over := succeeded + failed + m.Canceled.Load()
-	elapsed := time.Since(time.Unix(0, first))
-	done := fmt.Sprint(over)
+	elapsed := time.Since(time.Unix(0, first)).Seconds()
+	done := fmt.Sprint(succeeded + failed + m.Canceled.Load())
 	if l.step.Requests > 0 {
-		done = fmt.Sprintf("%d/%d", over, l.step.Requests)
+		done += fmt.Sprintf("/%d", l.step.Requests)
 	}
-	text := fmt.Sprintf("%s: %s requests, %.3g/s, %d failed, %d in flight, %d queued", name, done,
-		float64(succeeded)/max(elapsed.Seconds(), 1e-3), failed, m.InFlight.Load(), m.Queued.Load())
-	if left := l.left(elapsed, over); left >= time.Second && !m.SendingOver.Load() {
-		text += fmt.Sprintf(", %s left", left.Round(time.Second))
+	limit := ""
+	if l.step.Duration > 0 {
+		limit = "/" + l.step.Duration.String()
 	}
-	return text
-}
-
-// left is the time the step will take yet by whichever limit comes first, if it goes on
-// as it went; 0 where that is not known, as while users start.
-func (l *progressLine) left(elapsed time.Duration, over int64) time.Duration {
-	left := max(0, l.step.Duration-elapsed)
-	if l.step.Requests > 0 && over > 0 && elapsed > 2*l.step.RampUp {
-		byNumber := time.Duration(float64(elapsed) * float64(int64(l.step.Requests)-over) / float64(over))
-		if l.step.Duration == 0 || byNumber < left {
-			left = byNumber
-		}
-	}
-	return left
+	return fmt.Sprintf("%s: %s requests, %.0fs%s, %.3g/s, %d failed, %d in flight, %d queued", name, done, elapsed, limit,
+		float64(succeeded)/max(elapsed, 1e-3), failed, m.InFlight.Load(), m.Queued.Load())
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
@@ -20,7 +19,7 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 	var folders []string
 	var output string
 	c.Arg("FOLDER", "Folder of a run.").Required().StringsVar(&folders)
-	c.Flag("output", "Folder for the report's files. Default: the run's own.").PlaceHolder("DIR").StringVar(&output)
+	c.Flag("output", "Folder for the report's files. Default: FOLDER, if it is one.").PlaceHolder("DIR").StringVar(&output)
 	render := new(renderFlags)
 	render.register(c)
 	commands["report"] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
@@ -33,19 +32,15 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 		if err != nil {
 			return exitNothing, err
 		}
-		into := output
-		if into == "" && len(folders) == 1 && len(r.Runs) == 1 {
-			into = runFolder(folders[0])
+		if output == "" && len(folders) == 1 {
+			output = folders[0]
 		}
-		if into == "" {
-			fmt.Fprintln(stderr, "accelbench: no files are written: several runs were given, and no --output")
-		} else if err := writeReport(into, r, stderr); err != nil {
-			return exitNothing, err
+		if output != "" {
+			if err := writeReport(output, r, stderr); err != nil {
+				return exitNothing, err
+			}
 		}
-		if err := render.print(stdout, r); err != nil {
-			return exitNothing, err
-		}
-		return exitMeasured, nil
+		return exitMeasured, render.print(stdout, r)
 	}
 }
 
@@ -53,15 +48,6 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 // returns what takes that back.
 func endAtOnce(ctx context.Context) (takeBack func() bool) {
 	return context.AfterFunc(ctx, func() { os.Exit(exitInterrupted) })
-}
-
-// runFolder is the folder of the one log at path, empty if there is none or more.
-func runFolder(path string) string {
-	logs, err := runlog.Find(path)
-	if err != nil || len(logs) != 1 {
-		return ""
-	}
-	return filepath.Dir(logs[0])
 }
 
 // print writes r in the formats asked for.

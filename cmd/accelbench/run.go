@@ -54,7 +54,7 @@ func registerRun(app *kingpin.Application, in *invocation, commands map[string]c
 		inHead(&cfg.Run, options)
 		sleepUntil(ctx, s.load.start, stderr)
 		run := func(w ...load.Watcher) (load.Result, error) { return load.Run(ctx, cfg, w...) }
-		return s.putLoad(ctx, stderr, run, func(folder string) error {
+		return s.putLoad(stderr, run, func(folder string) error {
 			return s.report(folder, options, stdout, stderr, s.saveResults)
 		})
 	}
@@ -104,7 +104,7 @@ func (s *runFlags) config(shown []string) (cfg load.Config, notes []string, err 
 	ask.IdleTimeout = s.load.idle
 	run := runlog.Run{
 		Version: version.Version, Command: withoutSecrets(shown), URL: base, API: api, Backend: s.endpoint.backend,
-		Dataset: string(data.Kind), DatasetPath: data.Path, Seed: s.load.seed, ReusePrompts: s.data.reuse, Metadata: s.out.metadata,
+		Dataset: string(data.Kind), DatasetPath: data.Path, Seed: s.load.seed, ReusePrompts: s.data.reuse,
 	}
 	s.endpoint.setModel(&run)
 	return load.Config{
@@ -175,12 +175,12 @@ func sleepUntil(ctx context.Context, start time.Time, stderr io.Writer) {
 
 // putLoad has run put the load on, and report make a report of the run's folder where a
 // request was sent.
-func (s *runFlags) putLoad(ctx context.Context, stderr io.Writer, run func(...load.Watcher) (load.Result, error), report func(folder string) error) (int, error) {
-	watchers, stop, err := s.watchers(ctx, stderr)
+func (s *runFlags) putLoad(stderr io.Writer, run func(...load.Watcher) (load.Result, error), report func(folder string) error) (int, error) {
+	watchers, stop, err := s.watchers(stderr)
 	if err != nil {
 		return exitNothing, err
 	}
-	defer stop() // last: it may wait for a scrape
+	defer stop()
 	result, err := run(watchers...)
 	tell(stderr, result.Notes)
 	if result.Attempted == 0 {
@@ -215,15 +215,14 @@ func tell(stderr io.Writer, notes []string) {
 }
 
 // watchers are what shows the run while it goes, and what ends them.
-func (s *runFlags) watchers(ctx context.Context, stderr io.Writer) (watchers []load.Watcher, stop func(), err error) {
+func (s *runFlags) watchers(stderr io.Writer) (watchers []load.Watcher, stop func(), err error) {
 	stop = func() {}
 	if !s.out.quiet {
 		watchers = append(watchers, newProgressLine(stderr, columns(stderr)))
 	}
 	if s.out.webAddress != "" {
 		m := newRunMetrics()
-		stop, err = serveMetrics(ctx, m, s.out.webAddress, stderr)
-		if err != nil {
+		if stop, err = serveMetrics(m, s.out.webAddress); err != nil {
 			return nil, nil, err
 		}
 		watchers = append(watchers, m)
@@ -265,17 +264,12 @@ func (s *runFlags) saveResults(r *result.Report, stderr io.Writer) error {
 	if !s.out.saveResult {
 		return nil
 	}
-	if err := os.MkdirAll(cmp.Or(s.out.resultDir, "."), 0o755); err != nil {
+	if err := os.MkdirAll(s.out.resultDir, 0o755); err != nil {
 		return err
 	}
-	now := time.Now()
 	for i := range r.Steps {
 		step := &r.Steps[i]
-		name := cmp.Or(s.out.resultFile, show.VLLMFileName(&r.Runs[0], step, now))
-		if ext := filepath.Ext(name); i > 0 && s.out.resultFile != "" { // the next step must not replace the first one's
-			name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), i+1, ext)
-		}
-		path := filepath.Join(s.out.resultDir, name)
+		path := filepath.Join(s.out.resultDir, show.VLLMFileName(&r.Runs[0], step, time.Now()))
 		if err := writeFile(path, func(w io.Writer) error { return show.VLLMResult(w, r, step, s.render.metrics) }); err != nil {
 			return err
 		}

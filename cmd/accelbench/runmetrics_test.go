@@ -21,7 +21,7 @@ import (
 // cut to its width. The rate is from the first request sent, however long prompts were
 // made before.
 func TestLine(t *testing.T) {
-	const text = "step 1 of 2, 8 users: 28801/28801 requests, 0.4/s, 1 failed, 0 in flight, 7 queued"
+	const text = "step 1 of 2, 8 users: 28801/28801 requests, 72000s, 0.4/s, 1 failed, 0 in flight, 7 queued"
 	for width, want := range map[int]string{
 		0:   text + "\n",
 		120: "\r" + text + strings.Repeat(" ", 119-len(text)) + "\n",
@@ -39,27 +39,6 @@ func TestLine(t *testing.T) {
 		l.StepEnded(runlog.StepEnd{})
 		if diff := cmp.Diff(want, out.String()); diff != "" {
 			t.Errorf("%d columns (-want +got):\n%s", width, diff)
-		}
-	}
-}
-
-// What users do while they start says nothing of how long the step takes.
-func TestTimeLeft(t *testing.T) {
-	const s = time.Second
-	for name, tc := range map[string]struct {
-		step    runlog.Step
-		elapsed time.Duration
-		over    int64
-		want    time.Duration
-	}{
-		"by number":           {runlog.Step{Requests: 100}, 20 * s, 50, 20 * s},
-		"by duration":         {runlog.Step{Duration: 60 * s}, 15 * s, 50, 45 * s},
-		"whichever is sooner": {runlog.Step{Requests: 100, Duration: 60 * s}, 20 * s, 80, 5 * s},
-		"while users start":   {runlog.Step{Requests: 100, RampUp: 15 * s}, 20 * s, 50, 0},
-		"nothing is over":     {runlog.Step{Requests: 100}, 20 * s, 0, 0},
-	} {
-		if got := (&progressLine{step: tc.step}).left(tc.elapsed, tc.over); got != tc.want {
-			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}
 }
