@@ -131,9 +131,9 @@ var checkColumns = []Column{
 }
 
 var cardColumns = []Column{
-	{Key: "card_utilization_ratio", Head: "card utilization", Unit: Share, Value: stepValue(cardUtilization)},
-	{Key: "card_power_watts", Head: "cards' power", Value: stepValue(cardWatts)},
-	{Key: "card_temperature_celsius", Head: "hottest card", Value: stepValue(hottestCard)},
+	{Key: "card_utilization_ratio", Head: "cards' utilization", Unit: Share, Value: stepValue(cardUtilization)},
+	{Key: "card_power_watts", Head: "cards' power (W)", Value: stepValue(cardWatts)},
+	{Key: "card_temperature_celsius", Head: "hottest card (°C)", Value: stepValue(hottestCard)},
 	{Key: "joules_per_output_token", Head: "energy", Unit: JoulesPerToken, Compared: true, Value: stepValue(joulesPerToken)},
 }
 

@@ -36,14 +36,11 @@ func TestEvalscopePerfFindsItsFigures(t *testing.T) {
 
 // A server that does not stream sends one package, whose latency is the wait for it.
 func TestEvalscopeWithoutStreaming(t *testing.T) {
-	s := closed()
-	delete(s.Whole.Distributions, result.ITL)
-	var b strings.Builder
-	if err := show.Evalscope(&b, &s); err != nil {
-		t.Fatal(err)
-	}
-	if want := " Average package per request: 1.000\n Average package latency: 0.500\n"; !strings.Contains(b.String(), want) {
-		t.Errorf("no %q in\n%s", want, b.String())
+	r := sweep()
+	delete(r.Steps[0].Whole.Distributions, result.ITL)
+	text := rendered(t, renderings(r)["evalscope-closed.txt"])
+	if want := " Average package per request: 1.000\n Average package latency: 0.500\n"; !strings.Contains(text, want) {
+		t.Errorf("no %q in\n%s", want, text)
 	}
 }
 
@@ -180,7 +177,7 @@ func TestColumns(t *testing.T) {
 	}
 	for key, want := range map[string]string{
 		"request_throughput": "requests (req/s) 1.08", "ttft_p50": "TTFT p50 (ms) 618.1", "failure_ratio": "failures (%) 1.40",
-		"card_utilization_ratio": "card utilization (%) 57.5", "card_power_watts": "cards' power 866.0", "joules_per_output_token": "energy (J/token) 3.75",
+		"card_utilization_ratio": "cards' utilization (%) 57.5", "card_power_watts": "cards' power (W) 866.0", "joules_per_output_token": "energy (J/token) 3.75",
 	} {
 		c := show.Pick(slices.Concat(show.StepColumns(), show.WindowColumns([]float64{50})), key)[0]
 		if got := c.Title() + " " + c.Unit.Text(c.Value(&s, &s.Whole)); got != want {

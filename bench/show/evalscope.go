@@ -3,7 +3,6 @@ package show
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"regexp"
 	"slices"
@@ -31,17 +30,11 @@ const evalscopeSummary = `Benchmarking summary:
  Average package per request: %.3f
  Average package latency: %.3f`
 
-// Evalscope writes the summary of evalscope 0.5.5 of a whole step, and the line of
+// evalscope writes the summary of evalscope 0.5.5 of a whole step, and the line of
 // metrics that evalscope-perf adds to it: the same labels, so that scripts which search
 // for them go on working, and honest figures. Total requests are all that were attempted;
 // the time to the first token is that, not the latency; a package is a chunk of text, and
 // its latency the mean gap between two of them, or the wait for the only one.
-func Evalscope(w io.Writer, s *result.Step) error {
-	var l lines
-	l.evalscope(s)
-	return l.writeTo(w)
-}
-
 func (l *lines) evalscope(s *result.Step) {
 	f, a := &s.Whole, &s.Account
 	ttft, itl, e2e := f.Of(result.TTFT), f.Of(result.ITL), f.Of(result.E2E)

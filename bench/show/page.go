@@ -60,10 +60,7 @@ func newPageView(r *result.Report) pageView {
 		v.Steps = append(v.Steps, newStepView(&r.Steps[i]))
 	}
 	if len(r.Steps) > 0 {
-		v.Pictures = append(v.Pictures, Overview(r), Latency(r))
-	}
-	if cards := Cards(r); cards != nil {
-		v.Pictures = append(v.Pictures, cards)
+		v.Pictures = Pictures(r)
 	}
 	return v
 }

@@ -24,9 +24,23 @@ import (
 // Picture is four panels, each of some columns over the levels of load. Nothing that
 // comes from outside, such as the model's name, is drawn.
 type Picture struct {
-	Title  string
-	report *result.Report
-	panels []panel
+	Title    string
+	FileName string
+	report   *result.Report
+	panels   []panel
+}
+
+// Pictures are those of a report: what evalscope-perf draws, the latencies, and the cards
+// where some step knows of a card.
+func Pictures(r *result.Report) []*Picture {
+	all := []*Picture{
+		{"Overview", "performance_metrics.png", r, overviewPanels()},
+		{"Latency", "latency.png", r, latencyPanels(r)},
+	}
+	if slices.ContainsFunc(r.Steps, func(s result.Step) bool { return len(s.Cards) > 0 }) {
+		all = append(all, &Picture{"Cards", "cards.png", r, cardPanels()})
+	}
+	return all
 }
 
 type panel struct {
@@ -35,27 +49,20 @@ type panel struct {
 	limits []result.Limit // what the lines should stay below
 }
 
-// Overview draws what evalscope-perf draws: requests a second, mean latency, output
-// tokens a second and failed requests; the first three of the whole step and of its
-// steady part.
-func Overview(r *result.Report) *Picture {
-	columns := append(WindowColumns(nil), StepColumns()...)
-	wholeAndSteady := func(title, key string) panel {
-		whole := Pick(columns, key)[0]
-		return panel{title: title, lines: []Column{whole, steadyColumn(whole)}}
+// overviewPanels are of the whole step and of its steady part.
+func overviewPanels() []panel {
+	var panels []panel
+	for _, c := range Pick(WindowColumns(nil), "request_throughput", "e2el_mean", "output_throughput") {
+		panels = append(panels, panel{title: c.Title(), lines: []Column{c, steadyColumn(c)}})
 	}
-	return &Picture{"Overview", r, []panel{
-		wholeAndSteady("Requests a second (req/s)", "request_throughput"),
-		wholeAndSteady("Mean latency (ms)", "e2el_mean"),
-		wholeAndSteady("Output (tok/s)", "output_throughput"),
-		{title: "Failed requests (%)", lines: Pick(columns, "failure_ratio")},
-	}}
+	failures := Pick(requestColumns, "failure_ratio")
+	return append(panels, panel{title: failures[0].Title(), lines: failures})
 }
 
-// Latency draws percentiles of the main measures, of the steady part of each step where
-// every step has one, else of the whole of it, and what they should stay below.
-func Latency(r *result.Report) *Picture {
-	p := &Picture{Title: "Latency", report: r}
+// latencyPanels are percentiles of the main measures, of the steady part of each step
+// where every step has one, else of the whole of it, and what they should stay below.
+func latencyPanels(r *result.Report) []panel {
+	var panels []panel
 	neverSteady := slices.ContainsFunc(r.Steps, func(s result.Step) bool { return s.Steady == nil })
 	for _, m := range result.Main() {
 		n := panel{title: m.Name + " (ms)"}
@@ -71,22 +78,18 @@ func Latency(r *result.Report) *Picture {
 		if most := r.Objectives.Of(m.Key); most > 0 {
 			n.limits = append(n.limits, result.Limit{Name: string(m.Key), Percentile: 100 * minGoodShare, Limit: most.Seconds()})
 		}
-		p.panels = append(p.panels, n)
+		panels = append(panels, n)
 	}
-	return p
+	return panels
 }
 
-// Cards draws the cards that serve the endpoint. It is nil when no step knows of a card.
-func Cards(r *result.Report) *Picture {
-	if !slices.ContainsFunc(r.Steps, func(s result.Step) bool { return len(s.Cards) > 0 }) {
-		return nil
+// cardPanels are of the cards that serve the endpoint.
+func cardPanels() []panel {
+	var panels []panel
+	for _, c := range cardColumns {
+		panels = append(panels, panel{title: c.Title(), lines: []Column{c}})
 	}
-	return &Picture{"Cards", r, []panel{
-		{title: "Utilization, mean over the cards (%)", lines: Pick(cardColumns, "card_utilization_ratio")},
-		{title: "Power, all cards together (W)", lines: Pick(cardColumns, "card_power_watts")},
-		{title: "Temperature, hottest card (°C)", lines: Pick(cardColumns, "card_temperature_celsius")},
-		{title: "Energy for an output token (J)", lines: Pick(cardColumns, "joules_per_output_token")},
-	}}
+	return panels
 }
 
 // steadyColumn is a column of the steady part.

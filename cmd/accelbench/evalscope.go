@@ -72,12 +72,13 @@ func (s *runFlags) registerEvalscope(c *kingpin.CmdClause) (stop *[]string) {
 // summary for each number of users, and the picture of all.
 func saveEvalscope(r *result.Report, stderr io.Writer) error {
 	for i := range r.Steps {
-		step := &r.Steps[i]
-		name := show.EvalscopeFileName(r.Runs[0].Model, r.Runs[0].DatasetPath, step)
-		if err := writeFile(name, func(w io.Writer) error { return show.Evalscope(w, step) }); err != nil {
+		step := &result.Report{Steps: r.Steps[i : i+1]}
+		name := show.EvalscopeFileName(r.Runs[0].Model, r.Runs[0].DatasetPath, &r.Steps[i])
+		if err := writeFile(name, func(w io.Writer) error { return show.Print(w, "evalscope", step, nil) }); err != nil {
 			return err
 		}
 		fmt.Fprintf(stderr, "accelbench: evalscope's summary is in %s\n", name)
 	}
-	return writeFile("performance_metrics.png", show.Overview(r).WritePNG)
+	overview := show.Pictures(r)[0]
+	return writeFile(overview.FileName, overview.WritePNG)
 }

@@ -85,11 +85,9 @@ func writeReport(folder string, r *result.Report, stderr io.Writer) error {
 	files := []file{
 		{"report.json", func(w io.Writer) error { return show.JSON(w, r) }},
 		{"report.html", func(w io.Writer) error { return show.Page(w, r) }},
-		{"performance_metrics.png", show.Overview(r).WritePNG},
-		{"latency.png", show.Latency(r).WritePNG},
 	}
-	if cards := show.Cards(r); cards != nil {
-		files = append(files, file{"cards.png", cards.WritePNG})
+	for _, p := range show.Pictures(r) {
+		files = append(files, file{p.FileName, p.WritePNG})
 	}
 	for _, f := range files {
 		if err := writeFile(filepath.Join(folder, f.name), f.write); err != nil {
