@@ -31,25 +31,24 @@ func (l level) heading() string { return clean(l.load.Title()) }
 
 // levels are the loads of a report, from the least to the most.
 func levels(steps []result.Step) []level {
-	var all []level
+	var sorted []*result.Step
 	for i := range steps {
-		load := steps[i].Step
+		sorted = append(sorted, &steps[i])
+	}
+	slices.SortStableFunc(sorted, func(a, b *result.Step) int {
+		return cmp.Or(cmp.Compare(a.Rate, b.Rate), cmp.Compare(bound(&a.Step), bound(&b.Step)),
+			cmp.Compare(a.Whole.OutputThroughput, b.Whole.OutputThroughput))
+	})
+	var all []level
+	for _, s := range sorted {
+		load := s.Step
 		load.Repeat = 0
-		n := slices.IndexFunc(all, func(l level) bool { return l.load.Name() == load.Name() })
-		if n < 0 {
-			n = len(all)
+		if len(all) == 0 || all[len(all)-1].load.Name() != load.Name() {
 			all = append(all, level{load: load})
 		}
-		all[n].steps = append(all[n].steps, &steps[i])
+		last := &all[len(all)-1]
+		last.steps = append(last.steps, s)
 	}
-	for _, l := range all {
-		slices.SortStableFunc(l.steps, func(a, b *result.Step) int {
-			return cmp.Compare(a.Whole.OutputThroughput, b.Whole.OutputThroughput)
-		})
-	}
-	slices.SortStableFunc(all, func(a, b level) int {
-		return cmp.Or(cmp.Compare(a.load.Rate, b.load.Rate), cmp.Compare(a.load.Level(), b.load.Level()))
-	})
 	return all
 }
 

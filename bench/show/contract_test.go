@@ -44,17 +44,6 @@ func TestEvalscopeWithoutStreaming(t *testing.T) {
 	}
 }
 
-// Scripts cut the block at its colons, or at column 41.
-func TestVLLMBlockIsInColumns(t *testing.T) {
-	ruled, labeled := regexp.MustCompile(`^[=-].{48}[=-]$`), regexp.MustCompile(`^[A-Z].*: *\b[0-9.]+ *$`)
-	for text := range strings.Lines(rendered(t, renderings(sweep())["vllm-open.txt"])) {
-		text = strings.TrimSuffix(text, "\n")
-		if !ruled.MatchString(text) && !(labeled.MatchString(text) && len(text) == 51 && text[40] == ' ' && text[41] != ' ') {
-			t.Errorf("no rule of 50 columns, nor a label of 40 and a value of 10: %q", text)
-		}
-	}
-}
-
 func TestVLLMResultHasItsKeys(t *testing.T) {
 	s := closed()
 	s.Chosen = []float64{99}
