@@ -31,11 +31,15 @@ func (a *Account) count(why openai.Reason) {
 	case openai.ReasonCanceled:
 		a.Canceled++
 	default:
-		if a.Failed == nil {
-			a.Failed = map[openai.Reason]int{}
-		}
-		a.Failed[why]++
+		a.fail(why, 1)
 	}
+}
+
+func (a *Account) fail(why openai.Reason, n int) {
+	if a.Failed == nil {
+		a.Failed = map[openai.Reason]int{}
+	}
+	a.Failed[why] += n
 }
 
 // join adds the account of another log.
@@ -44,10 +48,7 @@ func (a *Account) join(b Account) {
 	a.Succeeded += b.Succeeded
 	a.Canceled += b.Canceled
 	for why, n := range b.Failed {
-		if a.Failed == nil {
-			a.Failed = map[openai.Reason]int{}
-		}
-		a.Failed[why] += n
+		a.fail(why, n)
 	}
 }
 

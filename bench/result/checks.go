@@ -89,40 +89,19 @@ func (c Tokens) WithoutChunk() float64 {
 	return 1 - float64(c.Chunks)/float64(tokens)
 }
 
-// Prompts say how long the prompts were that were made to a length, and whether the
-// server counts as many tokens.
+// Prompts say how long the prompts are that were made of words to have a length about: so
+// many tokens were asked for, so many counted, of those whose usage tells.
 type Prompts struct {
-	// Exact were made of exactly as many tokens as asked for, Estimated of words.
-	Exact     int `json:"exact,omitempty"`
-	Estimated int `json:"estimated,omitempty"`
-	// AimedTokens are the lengths that were asked for, of those not exact whose usage
-	// tells: CountedTokens, of Told prompts.
 	Told          int   `json:"told,omitempty"`
 	AimedTokens   int64 `json:"aimed_tokens,omitempty"`
 	CountedTokens int64 `json:"counted_tokens,omitempty"`
-}
-
-func (p *Prompts) add(r *runlog.Request) {
-	switch {
-	case r.AimedTokens > 0:
-		p.Estimated++
-	case r.ExpectedTokens > 0:
-		p.Exact++
-	}
-	if u := r.Trace.Usage; r.AimedTokens > 0 && u != nil && u.PromptTokens > 0 {
-		p.Told++
-		p.AimedTokens += int64(r.AimedTokens)
-		p.CountedTokens += int64(u.PromptTokens)
-	}
 }
 
 // checker counts what tells how far the figures can be trusted, over all of a step.
 type checker struct {
 	Checks
 	lags             *histogram
-	lastLags         time.Duration // of the last reads of answers, after which a user goes on; their sum
-	answers          int           // that have such a read
-	answered, kernel int           // requests with an answer, and those with the kernel's instants
+	answered, kernel int // requests with an answer, and those with the kernel's instants
 	// together are the answers whose first text was read with later chunks, atOnce the
 	// chunks that came so.
 	together, atOnce int
@@ -137,32 +116,23 @@ func (c *checker) add(r *runlog.Request) {
 	for _, lag := range t.Lags {
 		c.lags.add(int64(lag), 1)
 	}
-	if n := len(t.Lags); n > 0 {
-		c.lastLags += max(0, t.Lags[n-1])
-		c.answers++
-	}
 	if t.Events > 0 {
 		c.answered++
 	}
 	if t.Events > 0 && t.Clock == openai.ClockKernel {
 		c.kernel++
 	}
-	c.addFirstRead(t.Chunks)
+	if madeConnection(t) {
+		c.NewConnections++
+	}
 	if t.Failure == nil {
 		n, source := openai.OutputTokens(t)
 		c.TokensBy[source]++
 		c.Tokens.add(t, n, source)
 	}
-	if u := t.Usage; u != nil && u.PromptTokens > 0 {
-		c.PromptTokens += int64(u.PromptTokens)
-		if u.CachedTokens != nil {
-			c.CacheKnown = true
-			c.CachedTokens += int64(min(*u.CachedTokens, u.PromptTokens)) // whatever a server claims
-		}
-	}
-	c.Prompts.add(r)
-	if madeConnection(t) {
-		c.NewConnections++
+	c.addFirstRead(t.Chunks)
+	if t.Usage != nil && t.Usage.PromptTokens > 0 {
+		c.addPrompt(t.Usage, r.AimedTokens)
 	}
 }
 
@@ -175,6 +145,19 @@ func (c *checker) addFirstRead(chunks []openai.Chunk) {
 	if n > 1 {
 		c.together++
 		c.atOnce += n
+	}
+}
+
+func (c *checker) addPrompt(u *openai.Usage, aimed int) {
+	c.PromptTokens += int64(u.PromptTokens)
+	if u.CachedTokens != nil {
+		c.CacheKnown = true
+		c.CachedTokens += int64(min(*u.CachedTokens, u.PromptTokens)) // whatever a server claims
+	}
+	if aimed > 0 {
+		c.Prompts.Told++
+		c.Prompts.AimedTokens += int64(aimed)
+		c.Prompts.CountedTokens += int64(u.PromptTokens)
 	}
 }
 
@@ -192,10 +175,7 @@ func (d *stepData) newChecks(whole, window span, server *ServerSample, opts Opti
 	if d.checks.answered > 0 {
 		c.KernelClock = float64(d.checks.kernel) / float64(d.checks.answered)
 	}
-	if len(c.TokensBy) == 0 {
-		c.TokensBy = nil
-	}
-	if !c.CacheKnown && server != nil && server.TTFTOurs && server.PrefixQueries != nil && *server.PrefixQueries > 0 && server.PrefixHits != nil {
+	if !c.CacheKnown && server != nil && server.TTFTOurs && server.PrefixHits != nil && server.PrefixQueries != nil && *server.PrefixQueries > 0 {
 		c.PromptTokens, c.CachedTokens, c.CacheKnown = int64(*server.PrefixQueries), int64(*server.PrefixHits), true
 	}
 	for _, p := range d.parts {

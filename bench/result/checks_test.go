@@ -53,7 +53,6 @@ func TestChecks(t *testing.T) {
 			Count: 20, Mean: 9.5e-6, Std: math.Sqrt(33.25) * 1e-6, Max: 19e-6, Percentiles: []Percentile{{50, 9.507e-6}},
 		},
 		TokensBy:     map[openai.TokenSource]int{openai.TokensUsage: 18, openai.TokensChunks: 2},
-		Prompts:      Prompts{Exact: 1},
 		Tokens:       Tokens{Counted: 36, Chunks: 36, Answers: 18},
 		PromptTokens: 513, CachedTokens: 320, CacheKnown: true,
 	}
@@ -115,21 +114,18 @@ func TestAnswersWithoutText(t *testing.T) {
 	}
 }
 
-// TestPromptLengths: a report says how many prompts were made to a length, and what the
-// server counted for those that have it only about.
+// TestPromptLengths: a report says what the server counted for prompts that have their
+// length only about.
 func TestPromptLengths(t *testing.T) {
 	requests := everySecond(20, time.Second)
 	for i := range requests {
 		requests[i].Trace.Usage.PromptTokens = 530
-		switch {
-		case i < 12:
-			requests[i].ExpectedTokens = 530
-		case i < 18:
+		if i < 6 {
 			requests[i].AimedTokens = 510
 		}
 	}
 	got := stepOf(t, Options{}, newMemlog("a").step(closed(1, 20), requests, false).over()).Checks.Prompts
-	want := Prompts{Exact: 12, Estimated: 6, Told: 6, AimedTokens: 6 * 510, CountedTokens: 6 * 530}
+	want := Prompts{Told: 6, AimedTokens: 6 * 510, CountedTokens: 6 * 530}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("prompts (-want +got):\n%s", diff)
 	}

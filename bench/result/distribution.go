@@ -1,8 +1,6 @@
 package result
 
 import (
-	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -15,9 +13,6 @@ const (
 	// test takes a day.
 	histogramTop    = int64(24 * time.Hour)
 	histogramDigits = 3
-	median          = 50
-	// usualPercentile is the one to give where none was asked for.
-	usualPercentile = 99
 )
 
 // Samples are integers, of nanoseconds or of tokens: these are how many of them make one
@@ -61,23 +56,18 @@ func (d Distribution) At(p float64) (float64, bool) {
 // newDistribution is of samples that are all kept, in so many units to one of the
 // report's. It sorts them.
 func newDistribution(samples []int64, percentiles []float64, unit float64) Distribution {
-	n := len(samples)
-	if n == 0 {
+	if len(samples) == 0 {
 		return Distribution{}
 	}
 	slices.Sort(samples)
-	d := Distribution{Count: int64(n), Min: float64(samples[0]) / unit, Max: float64(samples[n-1]) / unit, Exact: true}
-	sum, squares := 0.0, 0.0
+	var m moments
 	for _, v := range samples {
-		sum += float64(v)
+		m.add(float64(v), 1)
 	}
-	mean := sum / float64(n)
-	for _, v := range samples {
-		squares += (float64(v) - mean) * (float64(v) - mean)
-	}
-	d.Mean, d.Std = mean/unit, math.Sqrt(squares/float64(n))/unit
+	d := m.distribution(samples[0], samples[len(samples)-1], unit)
+	d.Exact = true
 	for _, p := range percentiles {
-		value := interpolated(p, n, func(i int) float64 { return float64(samples[i]) })
+		value := interpolated(p, m.n, func(i int64) float64 { return float64(samples[i]) })
 		d.Percentiles = append(d.Percentiles, Percentile{p, value / unit})
 	}
 	return d
@@ -85,21 +75,13 @@ func newDistribution(samples []int64, percentiles []float64, unit float64) Distr
 
 // interpolated is the percentile p of n values in order as numpy.percentile has it: at
 // (n-1)p/100, on a line between the values beside it.
-func interpolated(p float64, n int, at func(i int) float64) float64 {
+func interpolated(p float64, n int64, at func(i int64) float64) float64 {
 	i, part := math.Modf(p / 100 * float64(n-1))
-	low := at(int(i))
+	low := at(int64(i))
 	if part == 0 {
 		return low
 	}
-	return low + part*(at(int(i)+1)-low)
-}
-
-// histogram counts durations where there are too many to keep: gaps between chunks. All
-// but its percentiles is exact.
-type histogram struct {
-	moments
-	counts   *hdrhistogram.Histogram
-	min, max int64
+	return low + part*(at(int64(i)+1)-low)
 }
 
 // moments are Welford's running mean and sum of squares.
@@ -124,6 +106,21 @@ func (m *moments) errorSquared() float64 {
 	return m.m2 / float64(m.n-1) / float64(m.n)
 }
 
+func (m *moments) distribution(least, most int64, unit float64) Distribution {
+	return Distribution{
+		Count: m.n, Mean: m.mean / unit, Std: math.Sqrt(m.m2/float64(m.n)) / unit,
+		Min: float64(least) / unit, Max: float64(most) / unit,
+	}
+}
+
+// histogram counts durations where there are too many to keep: gaps between chunks. All
+// but its percentiles is exact.
+type histogram struct {
+	moments
+	counts   *hdrhistogram.Histogram
+	min, max int64
+}
+
 func newHistogram() *histogram {
 	return &histogram{counts: hdrhistogram.New(1, histogramTop, histogramDigits), min: math.MaxInt64}
 }
@@ -140,39 +137,17 @@ func (h *histogram) distribution(percentiles []float64) Distribution {
 	if h.n == 0 {
 		return Distribution{}
 	}
-	d := Distribution{
-		Count: h.n, Mean: h.mean / perSecond, Std: math.Sqrt(h.m2/float64(h.n)) / perSecond,
-		Min: float64(h.min) / perSecond, Max: float64(h.max) / perSecond,
-	}
+	d := h.moments.distribution(h.min, h.max, perSecond)
 	for _, p := range percentiles {
 		d.Percentiles = append(d.Percentiles, Percentile{p, h.percentile(p) / perSecond})
 	}
 	return d
 }
 
-// percentile is in nanoseconds, 0 of nothing.
+// percentile is in nanoseconds.
 func (h *histogram) percentile(p float64) float64 {
-	if h.n == 0 {
-		return 0
-	}
-	return interpolated(p, int(h.n), func(i int) float64 {
+	return interpolated(p, h.n, func(i int64) float64 {
 		top := h.counts.ValueAtPercentile(100 * float64(i+1) / float64(h.n)) // of its bucket
 		return float64(min(max(top, h.min), h.max))
 	})
-}
-
-// percentiles are those to give: the wanted or the usual ones, the chosen and the
-// median among them, ascending.
-func percentiles(wanted, chosen []float64) ([]float64, error) {
-	if len(wanted) == 0 {
-		wanted = []float64{90, 95, usualPercentile}
-	}
-	all := slices.Concat([]float64{median}, wanted, chosen)
-	for _, p := range all {
-		if !(p > 0 && p < 100) {
-			return nil, fmt.Errorf("percentile %v: give one above 0 and below 100", p)
-		}
-	}
-	slices.SortFunc(all, cmp.Compare[float64])
-	return slices.Compact(all), nil
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // TestDistribution has the figures of numpy: mean, std and percentile with its
@@ -75,8 +77,8 @@ func TestMedianIsAlwaysGiven(t *testing.T) {
 		{nil, []float64{50, 90, 95, 99}},
 		{[]float64{99.9, 25, 99.9}, []float64{25, 50, 99.9}},
 	} {
-		got, err := percentiles(tt.wanted, nil)
-		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
+		got, err := Options{Percentiles: tt.wanted}.settled([]runlog.Run{{}})
+		if diff := cmp.Diff(tt.want, got.Percentiles); err != nil || diff != "" {
 			t.Errorf("percentiles of %v: %v (-want +got):\n%s", tt.wanted, err, diff)
 		}
 	}

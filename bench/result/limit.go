@@ -3,6 +3,7 @@ package result
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,13 @@ type Limit runlog.Limit
 // beyond it.
 const mostLimited = 99.99
 
+var (
+	failuresLimit = regexp.MustCompile(`^failures<=?([0-9.]+)%$`)
+	latencyLimit  = regexp.MustCompile(`^(\w+):p([0-9.]+)<=?(\w[\w.]*)$`)
+
+	errLimit = errors.New("want ttft, tpot, itl, e2el or another latency of report.json, a percentile from p1 to p99.99 and a time, such as ttft:p90<2s, or a share of failures, such as failures<1%")
+)
+
 // limited are the measures that can have a limit.
 func limited() []Measure {
 	return slices.DeleteFunc(Measures(), func(m Measure) bool { return m.Kind != Latency && m.Kind != FromDue })
@@ -27,39 +35,29 @@ func limited() []Measure {
 // which e2el may be written e2e, a percentile of it above 0 and at most 99.99, and a time
 // with its unit; or failures and a share of the requests, in percent.
 func ParseLimit(text string) (Limit, error) {
-	figure, most, found := strings.Cut(text, "<")
-	most = strings.TrimSpace(strings.TrimPrefix(most, "="))
-	name, percentile, hasPercentile := strings.Cut(strings.TrimSpace(figure), ":")
+	text = strings.ReplaceAll(text, " ", "")
+	if parts := failuresLimit.FindStringSubmatch(text); parts != nil {
+		share, err := strconv.ParseFloat(parts[1], 64)
+		if err != nil || share <= 0 || share >= 100 {
+			return Limit{}, errLimit
+		}
+		return Limit{Name: runlog.LimitFailures, Limit: share / 100}, nil
+	}
+	parts := latencyLimit.FindStringSubmatch(text)
+	if parts == nil {
+		return Limit{}, errLimit
+	}
+	name := parts[1]
 	if name == "e2e" {
 		name = string(E2E)
 	}
-	switch {
-	case !found:
-		return Limit{}, errors.New("want a figure, < and its limit, such as ttft:p90<2s or failures<1%")
-	case name == runlog.LimitFailures && hasPercentile:
-		return Limit{}, errors.New("failures have no percentile: failures<1%")
-	case name == runlog.LimitFailures:
-		return parseShare(most)
-	case !slices.ContainsFunc(limited(), func(m Measure) bool { return string(m.Key) == name }):
-		return Limit{}, fmt.Errorf("no figure is called %q: want ttft, tpot, itl, e2el or another latency of report.json, or failures", name)
+	p, err1 := strconv.ParseFloat(parts[2], 64)
+	most, err2 := time.ParseDuration(parts[3])
+	known := slices.ContainsFunc(limited(), func(m Measure) bool { return string(m.Key) == name })
+	if !known || err1 != nil || p <= 0 || p > mostLimited || err2 != nil || most <= 0 {
+		return Limit{}, errLimit
 	}
-	p, err := strconv.ParseFloat(strings.TrimPrefix(percentile, "p"), 64)
-	if err != nil || !strings.HasPrefix(percentile, "p") || !(p > 0 && p <= mostLimited) {
-		return Limit{}, fmt.Errorf("%q is no percentile of %s from p1 to p%g, such as %s:p90", percentile, name, mostLimited, name)
-	}
-	d, err := time.ParseDuration(most)
-	if err != nil || d <= 0 {
-		return Limit{}, fmt.Errorf("%q is no time above 0 with its unit, such as 100ms or 2s", most)
-	}
-	return Limit{Name: name, Percentile: p, Limit: d.Seconds()}, nil
-}
-
-func parseShare(most string) (Limit, error) {
-	share, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(most, "%")), 64)
-	if err != nil || !strings.HasSuffix(most, "%") || !(share > 0 && share < 100) {
-		return Limit{}, fmt.Errorf("%q is no share between 0%% and 100%%, such as 1%%", most)
-	}
-	return Limit{Name: runlog.LimitFailures, Limit: share / 100}, nil
+	return Limit{Name: name, Percentile: p, Limit: most.Seconds()}, nil
 }
 
 // Label is what the figure is called in tables: "TPOT p90", "failures".

@@ -1,9 +1,19 @@
 package result
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+const (
+	median = 50
+	// usualPercentile is the one to give where none was asked for.
+	usualPercentile = 99
 )
 
 // Options say how a report is made.
@@ -23,7 +33,7 @@ type Options struct {
 // settled are the options with what the runs tell, the first one where they differ, and
 // nobody gave.
 func (o Options) settled(runs []runlog.Run) (Options, error) {
-	first, err := runs[0], error(nil)
+	first := runs[0]
 	if len(o.Chosen) == 0 {
 		o.Chosen = first.Percentiles
 	}
@@ -33,9 +43,42 @@ func (o Options) settled(runs []runlog.Run) (Options, error) {
 	if len(runs) == 1 && first.Capacity != nil {
 		o.limits = first.Capacity.Objectives
 	}
-	o.Percentiles, err = percentiles(o.Percentiles, slices.Concat(o.Chosen, percentilesOf(o.limits)))
+	if len(o.Percentiles) == 0 {
+		o.Percentiles = []float64{90, 95, usualPercentile}
+	}
+	all := slices.Concat([]float64{median}, o.Percentiles, o.Chosen, percentilesOf(o.limits))
+	for _, p := range all {
+		if !(p > 0 && p < 100) {
+			return Options{}, fmt.Errorf("percentile %v: give one above 0 and below 100", p)
+		}
+	}
+	slices.SortFunc(all, cmp.Compare[float64])
+	o.Percentiles = slices.Compact(all)
 	if len(o.Chosen) == 0 {
 		o.Chosen = []float64{usualPercentile}
 	}
-	return o, err
+	return o, nil
+}
+
+// Objectives are what a good request meets. A request that has no such sample, such
+// as a TPOT of one token, meets the objective, as in vLLM's goodput.
+type Objectives runlog.Objectives
+
+// Any reports whether there is an objective at all.
+func (o Objectives) Any() bool { return o != Objectives{} }
+
+// String says what a good request meets, empty without objectives.
+func (o Objectives) String() string {
+	var parts []string
+	for _, m := range Main() {
+		if most := o.Of(m.Key); most > 0 {
+			parts = append(parts, fmt.Sprintf("%s of at most %s", m.Name, most))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Of is the objective of a measure, 0 for none.
+func (o Objectives) Of(key Key) time.Duration {
+	return map[Key]time.Duration{TTFT: o.TTFT, TPOT: o.TPOT, ITL: o.ITL, E2E: o.E2E}[key]
 }

@@ -18,8 +18,7 @@ const (
 	minKernelClock  = 0.99             // requests with the kernel's instants
 	maxTogether     = 0.05             // answers whose first text was read with later chunks
 	maxChunkless    = 0.02             // tokens without a chunk of text of their own
-	maxOthers       = 0.01             // requests of others that the server answered
-	slackOthers     = 1                // request
+	slackOthers     = 1                // request of others, or a percent, that the server answered
 )
 
 // sentences are warnings, each made of one format.
@@ -60,7 +59,7 @@ func (d *stepData) addFigureWarnings(all *sentences, s *Step, opts Options) {
 		"The first text of %d of %d answers was read together with later chunks, %.1f at once on the mean: their TTFT is late, so use more cores or fewer streams, unless the server joins chunks.",
 		d.checks.together, d.checks.answered, float64(d.checks.atOnce)/float64(d.checks.together))
 	others := s.othersRequests(len(d.requests))
-	all.add(others > 0 && s.Stop != "", "The server answered %.0f other requests meanwhile: the load was not only ours, so run when nobody else uses the server.", others)
+	all.add(others > 0 && s.Stop != "", "The server answered %d other requests meanwhile: the load was not only ours, so run when nobody else uses the server.", others)
 	all.add(c.TokensBy[openai.TokensChunks] > 0, "The server told no usage for %d of %d answers, whose tokens are counted as one a chunk: tokens a second and TPOT are off where a chunk has more.",
 		c.TokensBy[openai.TokensChunks], s.Account.Succeeded)
 	all.add(c.Tokens.WithoutChunk() > maxChunkless, "%.1f %% of the output tokens have no chunk of text of their own, as they have no text or came together: ITL is the gap between chunks, so read TPOT or ITL a token for the time of a token.",
@@ -71,12 +70,12 @@ func (d *stepData) addFigureWarnings(all *sentences, s *Step, opts Options) {
 
 // othersRequests are those that the server answered beside ours, 0 where it does not tell
 // of any.
-func (s *Step) othersRequests(sent int) float64 {
+func (s *Step) othersRequests(sent int) int {
 	if s.Server == nil || s.Server.TTFT == nil {
 		return 0
 	}
-	others := float64(s.Server.TTFT.Count - int64(sent))
-	if others <= max(slackOthers, maxOthers*float64(sent)) {
+	others := int(s.Server.TTFT.Count) - sent
+	if others <= max(slackOthers, sent/100) {
 		return 0
 	}
 	return others
@@ -104,27 +103,23 @@ func (s *Step) doubtfulPercentile(opts Options) (p float64, least, n int64) {
 }
 
 // clientLimit says how the load generator was what limited a step, in a clause; empty where
-// it was not. A delay in reading counts where it is in the latencies, and where it is so
-// long at the ends of answers that users come back late and the load is lower; one in
-// sending where it is a fair part of the gap between requests or of an objective.
+// it was not. A delay in reading counts where it is in the latencies, one in sending where
+// it is a fair part of the gap between requests or of an objective.
 func (d *stepData) clientLimit(s *Step) string {
 	for _, p := range d.parts {
 		if cores := p.cores(); p.run.GOMAXPROCS > 0 && cores > maxCPUShare*float64(p.run.GOMAXPROCS) {
 			return fmt.Sprintf("it used %.2f of the %d cores of %s", cores, p.run.GOMAXPROCS, p.run.Host)
 		}
 	}
-	own := d.checks.answered > 0 && s.Checks.KernelClock < minKernelClock
-	lag := d.checks.lags.percentile(usualPercentile) / perSecond
-	back := d.checks.lastLags.Seconds() / float64(max(1, d.checks.answers))
-	late := s.Whole.Of(Lateness).Mean
+	lag, late := s.Checks.ClientLag.Mean, s.Whole.Of(Lateness).Mean
+	isLate := tooLong(late, 1/s.Checks.ConfiguredRate) ||
+		slices.ContainsFunc(s.Held, func(h Held) bool { return h.Percentile > 0 && tooLong(late, h.Limit.Limit) })
 	switch {
 	case d.local > 0:
 		return fmt.Sprintf("%d requests failed as it had no more files or ports for connections", d.local)
-	case own && tooLong(lag, s.Whole.median(ITL)):
-		return fmt.Sprintf("it read what had arrived %.1f ms late (p99), and took its own time for that of the arrival", 1000*lag)
-	case tooLong(back, s.Whole.median(E2E)):
-		return fmt.Sprintf("it read the ends of answers %.1f ms late on the mean", 1000*back)
-	case s.Arrival != runlog.ArrivalClosed && (tooLong(late, 1/s.Checks.ConfiguredRate) || tooLong(late, shortestObjective(s.Held))):
+	case s.Checks.KernelClock < minKernelClock && tooLong(lag, s.Whole.median(ITL)):
+		return fmt.Sprintf("it read what had arrived %.1f ms late on the mean, and took its own time for that of the arrival", 1000*lag)
+	case s.Arrival != runlog.ArrivalClosed && isLate:
 		return fmt.Sprintf("it sent requests %.1f ms late on the mean", 1000*late)
 	}
 	return ""
@@ -133,17 +128,6 @@ func (d *stepData) clientLimit(s *Step) string {
 // tooLong reports whether a delay is a fair part of a time, both in seconds.
 func tooLong(delay, of float64) bool {
 	return of > 0 && delay > negligibleDelay.Seconds() && delay > fairPart*of
-}
-
-// shortestObjective is the shortest latency that is to be held, in seconds, 0 for none.
-func shortestObjective(all []Held) float64 {
-	shortest := 0.0
-	for _, h := range all {
-		if h.Percentile > 0 && (shortest == 0 || h.Limit.Limit < shortest) {
-			shortest = h.Limit.Limit
-		}
-	}
-	return shortest
 }
 
 // short says by how much the load was less than the step is named by, in a clause; empty

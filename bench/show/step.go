@@ -49,11 +49,8 @@ func facts(s *result.Step) []string {
 	for _, source := range slices.Sorted(maps.Keys(s.Checks.TokensBy)) {
 		all = append(all, fmt.Sprintf("output tokens counted by %s: %d answers", source, s.Checks.TokensBy[source]))
 	}
-	if p := &s.Checks.Prompts; p.Exact+p.Estimated > 0 {
-		all = append(all, fmt.Sprintf("prompt lengths: %d exact, %d estimated", p.Exact, p.Estimated))
-	}
 	if p := &s.Checks.Prompts; p.Told > 0 {
-		all = append(all, fmt.Sprintf("estimated prompts: %.1f tokens asked for on the mean, %.1f counted by the server",
+		all = append(all, fmt.Sprintf("prompts made of words: %.1f tokens asked for on the mean, %.1f counted by the server",
 			float64(p.AimedTokens)/float64(p.Told), float64(p.CountedTokens)/float64(p.Told)))
 	}
 	return all

@@ -228,7 +228,7 @@ func TestCapacityInterrupted(t *testing.T) {
 func TestCapacityUsage(t *testing.T) {
 	for line, want := range map[string]string{
 		"":                                      "--slo is needed: what a user is to wait at most",
-		"--slo ttft:2s":                         "want a figure, < and its limit, such as ttft:p90<2s or failures<1%",
+		"--slo ttft:2s":                         "such as ttft:p90<2s, or a share of failures, such as failures<1%",
 		"--slo ttft:p90<2s --max-concurrency 8": `"8" is no range such as 1..256`,
 		"--slo ttft:p90<2s --max-concurrency 8..4":                      `"8..4" is no range`,
 		"--slo ttft:p90<2s --max-concurrency 0..4":                      "is no range",
