@@ -6,28 +6,17 @@ import (
 	"path/filepath"
 )
 
-// Find returns the logs that paths stand for, in their order and each once. A path is a
-// log, a folder that holds one, or a folder of such folders; the last gives all of them,
-// sorted by name. It is an error when a path gives none.
+// Find returns the logs that paths stand for, in their order. A path is a log, a folder
+// that holds one, or a folder of such folders; the last gives all of them, sorted by name.
+// It is an error when a path gives none.
 func Find(paths ...string) ([]string, error) {
 	var logs []string
-	seen := map[string]bool{}
 	for _, path := range paths {
 		found, err := find(path)
 		if err != nil {
 			return nil, fmt.Errorf("finding traces: %w", err)
 		}
-		for _, log := range found {
-			// A link to the latest run beside the runs must not count it twice.
-			same, err := filepath.EvalSymlinks(log)
-			if err != nil {
-				return nil, fmt.Errorf("finding traces: %w", err)
-			}
-			if !seen[same] {
-				logs = append(logs, log)
-			}
-			seen[same] = true
-		}
+		logs = append(logs, found...)
 	}
 	return logs, nil
 }

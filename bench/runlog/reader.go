@@ -3,11 +3,13 @@ package runlog
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 // maxLine bounds one line, in bytes: about three million chunks.
@@ -18,7 +20,6 @@ type Reader struct {
 	name    string
 	file    io.Closer
 	lines   *bufio.Scanner
-	line    int // that was read last, from 1
 	run     Run
 	damaged int
 }
@@ -40,21 +41,14 @@ func Open(path string) (*Reader, error) {
 }
 
 var (
-	errEmpty  = errors.New("the file is empty: its run was stopped before it began")
 	errNoLog  = errors.New("no log of accelbench: the first line does not say what was run")
 	errSecond = errors.New("a second run begins in the same file: keep each in a folder of its own")
 )
 
 // begin reads the first line.
 func (r *Reader) begin() error {
-	line, err := r.next()
-	switch {
-	case errors.Is(err, io.EOF):
-		return errEmpty
-	case errors.Is(err, bufio.ErrTooLong):
-		return errNoLog
-	case err != nil:
-		return cause(err)
+	if !r.lines.Scan() {
+		return cmp.Or(cause(r.lines.Err()), errNoLog)
 	}
 	// The schema alone comes first: a later one may have changed all the rest.
 	var first struct {
@@ -62,6 +56,7 @@ func (r *Reader) begin() error {
 			Schema int `json:"schema"`
 		} `json:"run"`
 	}
+	line := r.lines.Bytes()
 	if json.Unmarshal(line, &first) != nil || first.Run == nil || first.Run.Schema < 1 {
 		return errNoLog
 	}
@@ -70,7 +65,7 @@ func (r *Reader) begin() error {
 	}
 	rec, err := decode(line)
 	if err != nil {
-		return fmt.Errorf("line 1: %w", err)
+		return err
 	}
 	r.run = *rec.Run
 	return nil
@@ -85,14 +80,8 @@ func (r *Reader) Run() Run { return r.run }
 // does not know, without being counted. Any error other than io.EOF means that
 // the rest of the log is lost.
 func (r *Reader) Next() (Record, error) {
-	for {
-		line, err := r.next()
-		if errors.Is(err, io.EOF) {
-			return Record{}, io.EOF
-		}
-		if err != nil {
-			return Record{}, r.fail(cause(err))
-		}
+	for r.lines.Scan() {
+		line := bytes.TrimSpace(r.lines.Bytes())
 		if len(line) == 0 {
 			continue
 		}
@@ -101,11 +90,15 @@ func (r *Reader) Next() (Record, error) {
 		case err != nil:
 			r.damaged++
 		case rec.Run != nil:
-			return Record{}, r.fail(errSecond)
+			return Record{}, fmt.Errorf("reading traces %s: %w", r.name, errSecond)
 		case rec != Record{}:
 			return rec, nil
 		}
 	}
+	if err := r.lines.Err(); err != nil {
+		return Record{}, fmt.Errorf("reading traces %s: %w", r.name, cause(err))
+	}
+	return Record{}, io.EOF
 }
 
 // Damaged is how many lines so far could not be read: the last one of a run that
@@ -115,19 +108,27 @@ func (r *Reader) Damaged() int { return r.damaged }
 // Close closes the file.
 func (r *Reader) Close() error { return r.file.Close() }
 
-func (r *Reader) fail(err error) error {
-	return fmt.Errorf("reading traces %s: line %d: %w", r.name, r.line, err)
+// decode reads one line. A record of a kind that is not known is the zero one.
+func decode(line []byte) (Record, error) {
+	if q, ok := decodeRequest(line); ok {
+		return Record{Request: q}, nil
+	}
+	var rec Record
+	err := json.Unmarshal(line, &rec)
+	return rec, err
 }
 
-// next is the next line without blanks around it, valid until the next call, and io.EOF
-// after the last.
-func (r *Reader) next() ([]byte, error) {
-	r.line++
-	if r.lines.Scan() {
-		return bytes.TrimSpace(r.lines.Bytes()), nil
+// decodeRequest reads a request as it is written: what stands before the trace, and the
+// trace, are objects of their own then, and encoding/json does not look through the trace
+// twice. It returns false for any other line.
+func decodeRequest(line []byte) (*Request, bool) {
+	body, starts := bytes.CutPrefix(line, []byte(`{"request":`))
+	body, ends := bytes.CutSuffix(body, []byte(`}}`))
+	head, trace, found := bytes.Cut(body, []byte(`,"trace":`))
+	if !starts || !ends || !found || len(head) < len(`{"a":0`) {
+		return nil, false
 	}
-	if err := r.lines.Err(); err != nil {
-		return nil, err
-	}
-	return nil, io.EOF
+	q := new(Request)
+	ok := json.Unmarshal(slices.Concat(head, []byte{'}'}), q) == nil && q.Trace.UnmarshalJSON(trace) == nil
+	return q, ok
 }

@@ -136,13 +136,13 @@ func TestWhatIsReadOfALog(t *testing.T) {
 		{"a comma too many", first + `{"request":{,"trace":{}}}` + "\n" + `{"request":{"seq":0,"trace":{,"chunks_ns":[1]}}}`, "0 records, 2 damaged"},
 		{"wrong types", first + `{"request":{"seq":"0"}}` + "\n" + `{"request":{"trace":{"planned":"noon"}}}`, "0 records, 2 damaged"},
 		{"a long line", first + `{"new":"` + long + "\"}\n" + request(0), "1 records, 0 damaged"},
-		{"two runs", first + request(0) + "\n" + first + request(1), "reading traces log: line 3: a second run begins in the same file: keep each in a folder of its own"},
-		{"empty", "", "reading traces log: the file is empty: its run was stopped before it began"},
+		{"two runs", first + request(0) + "\n" + first + request(1), "reading traces log: a second run begins in the same file: keep each in a folder of its own"},
+		{"empty", "", "reading traces log: no log of accelbench: the first line does not say what was run"},
 		{"text", "hello\n", "reading traces log: no log of accelbench: the first line does not say what was run"},
 		{"half a first line", first[:10], "reading traces log: no log of accelbench: the first line does not say what was run"},
 		{"no run first", request(0) + "\n" + first, "reading traces log: no log of accelbench: the first line does not say what was run"},
 		{"no schema", `{"run":{}}`, "reading traces log: no log of accelbench: the first line does not say what was run"},
-		{"run of wrong types", `{"run":{"schema":1,"seed":"x"}}`, "reading traces log: line 1: json: cannot unmarshal string into Go struct field Run.run.seed of type uint64"},
+		{"run of wrong types", `{"run":{"schema":1,"seed":"x"}}`, "reading traces log: json: cannot unmarshal string into Go struct field Run.run.seed of type uint64"},
 		{"later schema", `{"run":{"schema":2,"id":7}}`, "reading traces log: it was written by a later version (schema 2, this one reads 1): use that version"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

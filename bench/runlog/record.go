@@ -246,30 +246,6 @@ type RunEnd struct {
 	Stop  Stop      `json:"stop"` // of the last step
 }
 
-// Title is the step's name as it reads by itself: "8 users", "8 users #2", "all at
-// once", "4 req/s, at most 100 in flight".
-func (s Step) Title() string {
-	var title string
-	switch s.Arrival {
-	case ArrivalClosed:
-		title = strconv.Itoa(s.Concurrency) + " users"
-		if s.Concurrency == 1 {
-			title = "1 user"
-		}
-	case ArrivalBurst:
-		title = "all at once"
-	default:
-		title = Step{Arrival: s.Arrival, Rate: s.Rate}.Name()
-	}
-	if s.MaxConcurrency > 0 {
-		title += fmt.Sprintf(", at most %d in flight", s.MaxConcurrency)
-	}
-	if s.Repeat > 0 {
-		title += " #" + strconv.Itoa(s.Repeat+1)
-	}
-	return title
-}
-
 // Level is how many requests the step keeps in flight, 0 when it does not try to. A
 // burst under a bound is a closed loop in all but name.
 func (s Step) Level() int {
@@ -283,23 +259,43 @@ func (s Step) Level() int {
 	}
 }
 
+// Title is the step's name as it reads by itself: "8 users", "8 users #2", "all at
+// once", "4 req/s, at most 100 in flight".
+func (s Step) Title() string {
+	title := s.arrivals()
+	switch {
+	case s.Arrival == ArrivalBurst:
+		title = "all at once"
+	case s.Arrival == ArrivalClosed && s.Concurrency == 1:
+		title = "1 user"
+	case s.Arrival == ArrivalClosed:
+		title += " users"
+	}
+	return s.limited(title, ", at most %d in flight")
+}
+
 // Name is how the step is called where its level matters: "8" for so many users,
 // "4 req/s" for a rate, "inf" for a burst; " max 100" after it is a bound on the requests
 // in flight, " #2" the second of several repeats.
-func (s Step) Name() string {
-	var name string
-	switch {
-	case s.Arrival == ArrivalClosed:
-		name = strconv.Itoa(s.Concurrency)
-	case s.Arrival == ArrivalBurst:
-		name = "inf"
-	case s.Arrival == ArrivalReplay:
-		name = "replay"
+func (s Step) Name() string { return s.limited(s.arrivals(), " max %d") }
+
+func (s Step) arrivals() string {
+	switch s.Arrival {
+	case ArrivalClosed:
+		return strconv.Itoa(s.Concurrency)
+	case ArrivalBurst:
+		return "inf"
+	case ArrivalReplay:
+		return "replay"
 	default:
-		name = strconv.FormatFloat(s.Rate, 'g', 6, 64) + " req/s"
+		return strconv.FormatFloat(s.Rate, 'g', 6, 64) + " req/s"
 	}
+}
+
+// limited adds the bound on requests in flight and the number of the repeat.
+func (s Step) limited(name, bound string) string {
 	if s.MaxConcurrency > 0 {
-		name += " max " + strconv.Itoa(s.MaxConcurrency)
+		name += fmt.Sprintf(bound, s.MaxConcurrency)
 	}
 	if s.Repeat > 0 {
 		name += " #" + strconv.Itoa(s.Repeat+1)

@@ -1,6 +1,7 @@
 package runlog
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -46,7 +47,7 @@ func Create(dir string, run Run) (*Writer, error) {
 // perhaps, the log ends with what went out of it, and every later call fails in
 // the same way.
 func (w *Writer) Write(r Record) error {
-	line, err := encode(r)
+	line, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encoding a record of traces: %w", err)
 	}
@@ -55,7 +56,7 @@ func (w *Writer) Write(r Record) error {
 	if w.failed != nil {
 		return w.failed
 	}
-	if _, err := w.file.Write(line); err != nil {
+	if _, err := w.file.Write(append(line, '\n')); err != nil {
 		w.failed = fmt.Errorf("writing traces %s: %w", w.file.Name(), cause(err))
 	}
 	return w.failed
