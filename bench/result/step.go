@@ -75,12 +75,8 @@ type stepData struct {
 	failedAs      map[openai.Reason]string // see [Step.FailedAs]
 	silent        int                      // see [Step.Silent]
 	local         int                      // failures for want of this machine's own files or ports
-	// What more than one sampled is taken from the first that did: they looked at the
-	// same cards and the same server.
-	cards      *cards
-	cardsFrom  *part
-	server     *server
-	serverFrom *part
+	cards         *cards
+	server        *server
 }
 
 func newStepData() *stepData {
@@ -153,20 +149,16 @@ func (d *stepData) failure(f *openai.Failure) {
 	}
 }
 
+// sample takes what was seen of cards and server by the first load generator alone: the
+// others looked at the same ones.
 func (p *part) sample(s *runlog.Sample) {
-	d, at := p.of, s.At.UnixNano()
-	switch s.Source {
-	case runlog.SourceExporter:
-		if d.cardsFrom == nil || d.cardsFrom == p {
-			d.cardsFrom = p
-			d.cards.add(at, s.Series)
-		}
-	case runlog.SourceServer:
-		if d.serverFrom == nil || d.serverFrom == p {
-			d.serverFrom = p
-			d.server.add(at, s.Series)
-		}
-	case runlog.SourceClient:
+	at, isFirst := s.At.UnixNano(), p == p.of.parts[0]
+	switch {
+	case s.Source == runlog.SourceExporter && isFirst:
+		p.of.cards.add(at, s.Series)
+	case s.Source == runlog.SourceServer && isFirst:
+		p.of.server.add(at, s.Series)
+	case s.Source == runlog.SourceClient:
 		for _, one := range s.Series {
 			if one.Name == "process_cpu_seconds_total" {
 				p.cpu.add(at, one.Value)
@@ -282,18 +274,12 @@ func (d *stepData) figures(w span, opts Options) Figures {
 	}
 	tokens, peak := d.tokensIn(w)
 	f.OutputTokens = int64(math.Round(tokens))
-	seconds := w.seconds()
-	if seconds > 0 {
-		f.RequestThroughput = float64(f.Completed) / seconds
-		f.OutputThroughput = tokens / seconds
-		f.TotalThroughput = (float64(f.PromptTokens) + tokens) / seconds
-	}
+	f.RequestThroughput = w.rate(float64(f.Completed))
+	f.OutputThroughput = w.rate(tokens)
+	f.TotalThroughput = w.rate(float64(f.PromptTokens) + tokens)
 	f.PeakOutputThroughput = max(peak, f.OutputThroughput)
 	if opts.Goodput.Any() {
-		f.Goodput, f.Good = new(0.0), &sentGood
-		if seconds > 0 {
-			*f.Goodput = float64(overGood) / seconds
-		}
+		f.Goodput, f.Good = new(w.rate(float64(overGood))), &sentGood
 	}
 	return f
 }

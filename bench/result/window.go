@@ -38,6 +38,14 @@ func (s span) clamp(at int64) int64 { return min(max(at, s.from), s.to) }
 
 func (s span) seconds() float64 { return time.Duration(s.to - s.from).Seconds() }
 
+// rate is n a second, 0 of no time.
+func (s span) rate(n float64) float64 {
+	if s.to <= s.from {
+		return 0
+	}
+	return n / s.seconds()
+}
+
 func (s span) window() Window {
 	if s == (span{}) {
 		return Window{}
@@ -56,23 +64,20 @@ func sentIn(w span, requests []request) []request {
 // sendRate is how many requests were sent a second, from the first to the last.
 func sendRate(requests []request) float64 {
 	n := len(requests)
-	if n < 2 || requests[n-1].start == requests[0].start {
+	if n < 2 {
 		return 0
 	}
-	return float64(n-1) / time.Duration(requests[n-1].start-requests[0].start).Seconds()
+	return span{requests[0].start, requests[n-1].start}.rate(float64(n - 1))
 }
 
 // concurrency is how many requests were in flight on the mean of a window: the time that
 // all of them spent in flight inside of it, over its length.
 func concurrency(w span, requests []request) float64 {
-	if w.to <= w.from {
-		return 0
-	}
 	inFlight := 0.0
 	for i := range requests {
-		inFlight += float64(w.clamp(requests[i].end) - w.clamp(requests[i].start))
+		inFlight += span{w.clamp(requests[i].start), w.clamp(requests[i].end)}.seconds()
 	}
-	return inFlight / float64(w.to-w.from)
+	return w.rate(inFlight)
 }
 
 // curve is how many requests were in flight at each instant.
