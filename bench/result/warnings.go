@@ -55,9 +55,11 @@ func (d *stepData) addLoadWarnings(all *sentences, s *Step) {
 // addFigureWarnings are about what single figures are worth.
 func (d *stepData) addFigureWarnings(all *sentences, s *Step, opts Options) {
 	c := &s.Checks
-	all.add(float64(d.checks.together) > maxTogether*float64(d.checks.answered),
+	together := d.checks.together
+	chunks := float64(d.checks.atOnce) / float64(max(1, together))
+	all.add(float64(together) > maxTogether*float64(d.checks.answered) && tooLong((chunks-1)*s.Whole.median(TPOT), s.Whole.median(TTFT)),
 		"The first text of %d of %d answers was read together with later chunks, %.1f at once on the mean: their TTFT is late, so use more cores or fewer streams, unless the server joins chunks.",
-		d.checks.together, d.checks.answered, float64(d.checks.atOnce)/float64(d.checks.together))
+		together, d.checks.answered, chunks)
 	others := s.othersRequests(len(d.requests))
 	all.add(others > 0 && s.Stop != "", "The server answered %d other requests meanwhile: the load was not only ours, so run when nobody else uses the server.", others)
 	all.add(c.TokensBy[openai.TokensChunks] > 0, "The server told no usage for %d of %d answers, whose tokens are counted as one a chunk: tokens a second and TPOT are off where a chunk has more.",
