@@ -22,16 +22,13 @@ type Command struct {
 
 var (
 	sideName = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}$`)
-	// assignment is what a shell would take as a variable.
-	assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 	// secretName is an option or a variable whose value is a credential, such as
 	// --api-key, HF_TOKEN and PGPASSWORD. Tokens that are counted are none.
 	secretName = regexp.MustCompile(`(?i)(password|passwd|secret|token|apikey|[-_]key|^key)$`)
 )
 
 // ParseCommand reads "name=command line". Quotes and backslashes are read as a shell
-// reads them, and nothing else is: variables, pipes and redirections are not
-// expanded, and a line with a part that only a shell understands is refused.
+// reads them, and nothing else is: no variables, pipes or redirections.
 func ParseCommand(s string) (Command, error) {
 	name, line, found := strings.Cut(s, "=")
 	switch {
@@ -53,15 +50,8 @@ func split(line string) ([]string, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("reading its quotes: %w", err)
-	case len(argv) == 0 || argv[0] == "":
+	case len(argv) == 0:
 		return nil, errors.New("it has no command")
-	case assignment.MatchString(argv[0]):
-		return nil, fmt.Errorf("no shell reads the command: write env before %s…", assignment.FindString(argv[0]))
-	}
-	for _, arg := range argv {
-		if slices.Contains([]string{"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"}, arg) {
-			return nil, fmt.Errorf("no shell reads the command, so %q means nothing in it: put it into a script", arg)
-		}
 	}
 	return argv, nil
 }
@@ -69,7 +59,7 @@ func split(line string) ([]string, error) {
 // prefixMark stands in a command for what is to be put before a program.
 const prefixMark = "{}"
 
-// ParseTemplate reads a command line as [ParseCommand] does, in which the word {} stands once.
+// ParseTemplate reads a command line as [ParseCommand] does, in which the word {} stands before a program.
 // The result is the command with a prefix in its place, none for an empty one.
 func ParseTemplate(line string) (with func(prefix ...string) []string, err error) {
 	argv, err := split(line)
@@ -77,13 +67,8 @@ func ParseTemplate(line string) (with func(prefix ...string) []string, err error
 		return nil, fmt.Errorf("reading the server's command: %w", err)
 	}
 	at := slices.Index(argv, prefixMark)
-	switch {
-	case at < 0:
+	if at < 0 || at+1 == len(argv) {
 		return nil, errors.New("reading the server's command: it must have {} where the binding goes, as in '{} vllm serve MODEL'")
-	case slices.Contains(argv[at+1:], prefixMark):
-		return nil, errors.New("reading the server's command: it has {} more than once")
-	case at+1 == len(argv):
-		return nil, errors.New("reading the server's command: nothing stands behind {}")
 	}
 	return func(prefix ...string) []string { return slices.Concat(argv[:at], prefix, argv[at+1:]) }, nil
 }
@@ -109,18 +94,10 @@ func secretStart(argv []string, i int) (from int, ok bool) {
 	if name, _, found := strings.Cut(argv[i], "="); found && secretName.MatchString(name) {
 		return len(name) + 1, true
 	}
-	if strings.HasPrefix(argv[i], "-") {
-		return 0, false
-	}
-	for i--; i > 0; i-- { // vLLM takes several keys after one --api-key
-		if strings.HasPrefix(argv[i], "-") {
-			return 0, secretName.MatchString(argv[i])
-		}
-	}
-	return 0, false
+	return 0, i > 0 && strings.HasPrefix(argv[i-1], "-") && secretName.MatchString(argv[i-1])
 }
 
-// secrets are those of a command line, or of an environment.
+// secrets are those of a command line.
 func secrets(argv []string) []string {
 	var all []string
 	for i, arg := range argv {

@@ -94,11 +94,10 @@ type Row struct {
 }
 
 // Compare holds sides[0] against each of the others. It fails when there are
-// fewer than two sides, when a side has no steps, and when no other side ran a load that
-// the first ran.
+// fewer than two sides, and when no other side ran a load that the first ran.
 func Compare(sides []Side, notStarted ...NotStarted) (*Comparison, error) {
-	if err := check(sides); err != nil {
-		return nil, err
+	if len(sides) < 2 {
+		return nil, errors.New("comparing: two sides or more are needed")
 	}
 	c := &Comparison{Alpha: alpha, NotStarted: notStarted}
 	for _, l := range match(sides) {
@@ -114,18 +113,6 @@ func Compare(sides []Side, notStarted ...NotStarted) (*Comparison, error) {
 	c.ExpectedFalse = alpha * float64(c.Tests)
 	c.addNotes()
 	return c, nil
-}
-
-func check(sides []Side) error {
-	if len(sides) < 2 {
-		return errors.New("comparing: two sides or more are needed")
-	}
-	for _, s := range sides {
-		if !slices.ContainsFunc(s.Reports, func(r *result.Report) bool { return len(r.Steps) > 0 }) {
-			return fmt.Errorf("comparing: side %s has no steps: nothing was run", s.Name)
-		}
-	}
-	return nil
 }
 
 // match groups the steps of all sides by their load, in the order of the first
@@ -254,15 +241,10 @@ func distinct(values []string) string {
 
 // addNotes adds what a reader of the verdicts should know.
 func (c *Comparison) addNotes() {
-	few, warned := false, 0
+	few := false
 	for _, l := range c.Levels {
 		for _, p := range l.Pairs {
 			few = few || slices.ContainsFunc(p.Rows, func(r Row) bool { return r.Finding == TooFew })
-		}
-		for _, s := range slices.Concat(l.runs...) {
-			if len(s.Warnings) > 0 || s.Account.Mismatch != "" {
-				warned++
-			}
 		}
 	}
 	if few {
@@ -271,8 +253,5 @@ func (c *Comparison) addNotes() {
 	if c.Tests > 0 {
 		c.Notes = append(c.Notes, fmt.Sprintf("%d tests were made (Mann-Whitney U, two-sided, alpha %g). If nothing differed, up to %.1f of them would find a difference by chance.",
 			c.Tests, alpha, c.ExpectedFalse))
-	}
-	if warned > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("Steps with warnings of their own: %d. accelbench report shows them.", warned))
 	}
 }

@@ -164,7 +164,6 @@ func TestCompareRefuses(t *testing.T) {
 		want  string
 	}{
 		{[]Side{good("a", 8)}, "two sides or more"},
-		{[]Side{good("a", 8), {Name: "b", Reports: []*result.Report{oneReport()}}}, "side b has no steps"},
 		{[]Side{good("a", 8), good("b", 16)}, "no side ran a load that the first side ran"},
 	}
 	for _, tt := range tests {

@@ -17,6 +17,7 @@ import (
 const (
 	readyPause = 500 * time.Millisecond // between questions to a server that starts
 	stopGrace  = 30 * time.Second       // for a server to end in order
+	hurryGrace = 5 * time.Second        // where the user withdraws
 	staleTime  = 30 * time.Second       // for a server of before to go, or to be switched
 )
 
@@ -61,9 +62,8 @@ func (e *notStartedError) Error() string {
 
 // Run goes through all turns, or as many as come before Measure wants no more or ctx
 // ends. A side whose server cannot be started is given up, as long as the first and
-// another are left. When kill ends, so does every process that was started, at once: it
-// is for a user who does not wait for a server to end in order.
-func (p *Plan) Run(ctx, kill context.Context) ([]NotStarted, error) {
+// another are left.
+func (p *Plan) Run(ctx context.Context) ([]NotStarted, error) {
 	for _, s := range p.Sides {
 		if _, err := process.LookPath(s.Argv[0]); err != nil {
 			return nil, fmt.Errorf("side %s: looking up %s: %w", s.Name, s.Argv[0], err)
@@ -75,7 +75,7 @@ func (p *Plan) Run(ctx, kill context.Context) ([]NotStarted, error) {
 	}
 	defer client.CloseIdleConnections()
 	turns := newTurns(len(p.Sides), p.Repeats)
-	r := &runner{plan: p, client: client, kill: kill, subreaper: process.NewSubreaper()}
+	r := &runner{plan: p, client: client, subreaper: process.NewSubreaper()}
 	began := time.Now()
 	givenUp := map[int]bool{}
 	var notStarted []NotStarted
@@ -114,7 +114,6 @@ func timeLeft(began time.Time, done, all int) string {
 type runner struct {
 	plan      *Plan
 	client    *openai.Client
-	kill      context.Context
 	subreaper *process.Subreaper
 }
 
@@ -125,12 +124,16 @@ func (r *runner) turn(ctx context.Context, one Command, repeat int) (goOn bool, 
 		return false, fmt.Errorf("making its folder: %w", err)
 	}
 	answered := r.answers(ctx)
-	started, err := startServer(r.kill, r.subreaper, one, folder+".log")
+	started, err := startServer(r.subreaper, one, folder+".log")
 	if err != nil {
 		return false, &notStartedError{reason: err.Error()}
 	}
 	defer func() {
-		if stopped := started.stop(stopGrace); stopped != nil {
+		grace := stopGrace
+		if ctx.Err() != nil {
+			grace = hurryGrace
+		}
+		if stopped := started.stop(grace); stopped != nil {
 			goOn, err = false, stopped // it is in the way of the other sides too
 		}
 	}()

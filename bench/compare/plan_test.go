@@ -60,7 +60,7 @@ func newPlan(t *testing.T, address string) *recorded {
 func TestSidesTakeTurns(t *testing.T) {
 	address := freeAddress(t)
 	p := newPlan(t, address)
-	if notStarted, err := p.Run(t.Context(), t.Context()); err != nil || notStarted != nil {
+	if notStarted, err := p.Run(t.Context()); err != nil || notStarted != nil {
 		t.Fatal(notStarted, err)
 	}
 	if diff := cmp.Diff([]string{"one 0", "two 0", "two 1", "one 1"}, p.turns); diff != "" {
@@ -78,11 +78,11 @@ func TestSidesTakeTurns(t *testing.T) {
 func TestMeasureEndsThePlan(t *testing.T) {
 	p := newPlan(t, freeAddress(t))
 	p.Measure = func(context.Context, Measurement) (bool, error) { return false, nil }
-	if _, err := p.Run(t.Context(), t.Context()); err != nil || len(p.lines) != 1 {
+	if _, err := p.Run(t.Context()); err != nil || len(p.lines) != 1 {
 		t.Errorf("%v, lines %q", err, p.lines)
 	}
 	p.Measure = func(context.Context, Measurement) (bool, error) { return true, errors.New("no disk") }
-	if _, err := p.Run(t.Context(), t.Context()); err == nil || err.Error() != "side one: no disk" {
+	if _, err := p.Run(t.Context()); err == nil || err.Error() != "side one: no disk" {
 		t.Error(err)
 	}
 }
@@ -94,11 +94,11 @@ func TestServerOfBefore(t *testing.T) {
 	defer server.Close()
 	p := newPlan(t, strings.TrimPrefix(server.URL, "http://"))
 	p.Sides[0].Argv, p.Sides[1].Argv = []string{"true"}, []string{"sleep", "0.1"}
-	if _, err := p.Run(t.Context(), t.Context()); err != nil || len(p.turns) != 4 {
+	if _, err := p.Run(t.Context()); err != nil || len(p.turns) != 4 {
 		t.Errorf("%v %v", p.turns, err)
 	}
 	p.Sides[0].Argv, p.Ready = []string{"sleep", "60"}, time.Second
-	if _, err := p.Run(t.Context(), t.Context()); err == nil || !strings.Contains(err.Error(), "answered before its command was started") {
+	if _, err := p.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "answered before its command was started") {
 		t.Error(err)
 	}
 }
@@ -129,7 +129,7 @@ func TestSideThatFails(t *testing.T) {
 			if tt.argv[0] == "sleep" {
 				p.Ready = 2 * time.Second
 			}
-			notStarted, err := p.Run(t.Context(), t.Context())
+			notStarted, err := p.Run(t.Context())
 			if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.err)) {
 				t.Errorf("error %v, want %s", err, tt.err)
 			}
@@ -141,21 +141,19 @@ func TestSideThatFails(t *testing.T) {
 	}
 }
 
-// A user who stops a comparison twice leaves no server that holds the cards.
-func TestSecondSignalKills(t *testing.T) {
+// A user who stops a comparison while a server starts is left without it.
+func TestInterrupted(t *testing.T) {
 	p := newPlan(t, freeAddress(t))
 	file := filepath.Join(t.TempDir(), "pid")
-	p.Sides[0].Argv, p.Ready = program("stubborn", file), time.Hour
+	p.Sides[0].Argv, p.Ready = program("serve", file), time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
-	kill, cancelKill := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		_, err := p.Run(ctx, kill)
+		_, err := p.Run(ctx)
 		ended <- err
 	}()
 	pid := waitFor(file)
 	cancel()
-	cancelKill()
 	if err := <-ended; err == nil || lives(pid) {
 		t.Errorf("%v, the command lives: %t", err, lives(pid))
 	}

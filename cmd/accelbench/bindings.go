@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -46,9 +43,7 @@ func (s *compareFlags) measure(ctx context.Context, after []string, stdout, stde
 		all.Stop = one.Stop
 		return !one.Stop.Early(), err
 	}
-	kill, stop := atSecondSignal(ctx)
-	defer stop()
-	notStarted, err := plan.Run(ctx, kill)
+	notStarted, err := plan.Run(ctx)
 	if all.Attempted > 0 {
 		fmt.Fprintf(stderr, "accelbench: the runs are in %s\n", plan.Folder)
 	}
@@ -178,35 +173,6 @@ func parseRun(shown, args []string, stderr io.Writer) (*runFlags, load.Config, e
 	if err != nil {
 		return nil, load.Config{}, err
 	}
-	options, err := s.render.options()
-	if err != nil {
-		return nil, load.Config{}, usage(err)
-	}
-	cfg, notes, err := s.config(shown)
-	if err != nil {
-		return nil, load.Config{}, err
-	}
-	tell(stderr, notes)
-	inHead(&cfg.Run, options)
-	return s, cfg, nil
-}
-
-// atSecondSignal returns a context that ends at the first signal after ctx has ended:
-// without it a second Ctrl-C would leave a side's server behind.
-func atSecondSignal(ctx context.Context) (kill context.Context, stop func()) {
-	kill, end := context.WithCancel(context.WithoutCancel(ctx))
-	second := make(chan os.Signal, 1)
-	release := context.AfterFunc(ctx, func() {
-		signal.Notify(second, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-		select {
-		case <-second:
-			end()
-		case <-kill.Done():
-		}
-	})
-	return kill, func() {
-		release()
-		end()
-		signal.Stop(second)
-	}
+	cfg, _, err := s.prepare(shown, stderr)
+	return s, cfg, err
 }

@@ -141,15 +141,10 @@ var errGone = errors.New("the server did not answer any more, so the search was 
 
 // search runs the levels and reports.
 func (s *capacityFlags) search(ctx context.Context, in *invocation, stdout, stderr io.Writer) (int, error) {
-	options, err := s.render.options()
-	if err != nil {
-		return exitUsage, usage(err)
-	}
-	cfg, notes, err := s.config(in.args)
+	cfg, options, err := s.prepare(in.args, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
-	tell(stderr, notes)
 	cfg.Run.Capacity = s.logged()
 	for _, l := range s.limits {
 		if l.Percentile > 0 && !slices.Contains(cfg.Run.Percentiles, l.Percentile) {

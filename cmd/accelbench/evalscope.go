@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -23,19 +22,9 @@ func registerEvalscope(app *kingpin.Application, in *invocation, commands map[st
 	c.Arg("URL", "Endpoint with its full path.").Required().StringVar(&s.endpoint.baseURL)
 	c.Arg("MODEL", "Model to ask for.").Required().StringVar(&s.endpoint.model)
 	c.Arg("DATASET", "File with the prompts.").Required().StringVar(&s.data.path)
-	stop := s.registerEvalscope(c)
+	s.registerEvalscope(c)
 	commands[c.Model().Name] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		cfg, notes, err := s.config(in.args)
-		if err != nil {
-			return exitNothing, err
-		}
-		tell(stderr, notes)
-		if len(*stop) > 0 {
-			if cfg.Ask.Extra["stop"], err = json.Marshal(*stop); err != nil {
-				return exitNothing, err
-			}
-		}
-		options, err := s.render.options()
+		cfg, options, err := s.prepare(in.args, stderr)
 		if err != nil {
 			return exitNothing, err
 		}
@@ -50,7 +39,7 @@ func registerEvalscope(app *kingpin.Application, in *invocation, commands map[st
 var evalscopeIgnored = hiddenFlags{values: "tokenizer-path connect-timeout log-every-n-query wandb-api-key name", switches: "debug stream"}
 
 // registerEvalscope adds the flags, with evalscope-perf's names and defaults.
-func (s *runFlags) registerEvalscope(c *kingpin.CmdClause) (stop *[]string) {
+func (s *runFlags) registerEvalscope(c *kingpin.CmdClause) {
 	s.endpoint.backend = "openai-chat"
 	s.load.repeat = 1
 	s.data.config.Trace.Second, s.data.config.Trace.Block = 1, 16
@@ -62,10 +51,9 @@ func (s *runFlags) registerEvalscope(c *kingpin.CmdClause) (stop *[]string) {
 	c.Flag("min-prompt-length", "Shorter prompts are left out, in characters.").Default("0").IntVar(&s.data.config.MinPromptLength)
 	c.Flag("max-prompt-length", "Longer prompts are left out, in characters.").Default("256").IntVar(&s.data.config.MaxPromptLength)
 	c.Flag("max-tokens", "Most tokens of an answer. Default: the server's.").PlaceHolder("N").IntVar(&s.data.outputLen)
-	stop = c.Flag("stop", "Where an answer ends; repeatable.").Default("<|im_end|>").Strings()
+	c.Flag("stop", "Where an answer ends; repeatable.").Default("<|im_end|>").StringsVar(&s.ask.stop)
 	s.out.registerRun(c)
 	s.ignored = registerIgnored(c, evalscopeIgnored)
-	return stop
 }
 
 // saveEvalscope writes into the working directory what evalscope-perf leaves there: a

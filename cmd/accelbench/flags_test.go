@@ -234,7 +234,7 @@ func TestLoadsOfEvalscope(t *testing.T) {
 	c := kingpin.New("accelbench", "").Terminate(nil)
 	s := &runFlags{}
 	command := c.Command("evalscope-perf", "")
-	stop := s.registerEvalscope(command)
+	s.registerEvalscope(command)
 	acceptRepeats(command)
 	if _, err := parse(c, strings.Fields("evalscope-perf --parallels 8 --parallels 16 --n 50 --read-timeout=120 --debug")); err != nil {
 		t.Fatal(err)
@@ -243,8 +243,8 @@ func TestLoadsOfEvalscope(t *testing.T) {
 	if err != nil || len(steps) != 2 || steps[1].Concurrency != 16 || steps[1].Requests != 50 || steps[1].Timeout != 2*time.Minute {
 		t.Errorf("%+v %v", steps, err)
 	}
-	if s.data.config.MaxPromptLength != 256 || strings.Join(*stop, " ") != "<|im_end|>" {
-		t.Errorf("prompts to %d characters, stop %q", s.data.config.MaxPromptLength, *stop)
+	if s.data.config.MaxPromptLength != 256 || strings.Join(s.ask.stop, " ") != "<|im_end|>" {
+		t.Errorf("prompts to %d characters, stop %q", s.data.config.MaxPromptLength, s.ask.stop)
 	}
 }
 

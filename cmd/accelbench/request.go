@@ -18,6 +18,7 @@ type requestFlags struct {
 	continuousUsage         bool
 	temperature, topP       float64
 	temperatureSet, topPSet bool
+	stop                    []string
 	extra                   string
 }
 
@@ -37,19 +38,19 @@ func (a *requestFlags) config(kind dataset.Kind) (load.Ask, error) {
 			return load.Ask{}, errors.New("--extra-body is no JSON object")
 		}
 	}
-	for _, p := range []struct {
+	for _, member := range []struct {
 		name  string
 		given bool
-		value float64
-	}{{"temperature", a.temperatureSet, a.temperature}, {"top_p", a.topPSet, a.topP}} {
-		if !p.given {
+		value any
+	}{{"temperature", a.temperatureSet, a.temperature}, {"top_p", a.topPSet, a.topP}, {"stop", a.stop != nil, a.stop}} {
+		if !member.given {
 			continue
 		}
-		text, err := json.Marshal(p.value)
+		text, err := json.Marshal(member.value)
 		if err != nil {
-			return load.Ask{}, fmt.Errorf("--%s: %w", p.name, err)
+			return load.Ask{}, fmt.Errorf("--%s: %w", member.name, err)
 		}
-		extra[p.name] = text
+		extra[member.name] = text
 	}
 	if err := openai.CheckExtra(extra); err != nil {
 		return load.Ask{}, fmt.Errorf("--extra-body: %w", err)

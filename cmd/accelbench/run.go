@@ -42,16 +42,10 @@ func registerRun(app *kingpin.Application, in *invocation, commands map[string]c
 		"docs/accelbench.md has those that are not shown here.")
 	s := newRunFlags(c)
 	commands[runCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		cfg, notes, err := s.config(in.args)
+		cfg, options, err := s.prepare(in.args, stderr)
 		if err != nil {
 			return exitNothing, err
 		}
-		options, err := s.render.options()
-		if err != nil {
-			return exitUsage, usage(err)
-		}
-		tell(stderr, notes)
-		inHead(&cfg.Run, options)
 		sleepUntil(ctx, s.load.start, stderr)
 		run := func(w ...load.Watcher) (load.Result, error) { return load.Run(ctx, cfg, w...) }
 		return s.putLoad(stderr, run, func(folder string) error {
@@ -74,8 +68,23 @@ func newRunFlags(c *kingpin.CmdClause) *runFlags {
 	return s
 }
 
-// config turns the flags into what to run, and into what to tell of them. shown is the
-// command line as it was typed.
+// prepare turns the flags into what to run and what to report, and tells of them. shown is
+// the command line as it was typed.
+func (s *runFlags) prepare(shown []string, stderr io.Writer) (load.Config, result.Options, error) {
+	options, err := s.render.options()
+	if err != nil {
+		return load.Config{}, options, usage(err)
+	}
+	cfg, notes, err := s.config(shown)
+	if err != nil {
+		return cfg, options, err
+	}
+	tell(stderr, notes)
+	inHead(&cfg.Run, options)
+	return cfg, options, nil
+}
+
+// config turns the flags into what to run, and into what to tell of them.
 func (s *runFlags) config(shown []string) (cfg load.Config, notes []string, err error) {
 	data, err := s.data.dataset()
 	if err != nil {
