@@ -216,35 +216,29 @@ func readPrompt(path string) (string, error) {
 // CheckFiles returns which files with credentials of the target's requests cannot be read
 // now, or are empty: they are read again for each request, and may come.
 func (t Target) CheckFiles() Mistakes {
-	var all Mistakes
-	check := func(field, path string) {
-		if path == "" {
-			return
-		}
-		text, err := os.ReadFile(path)
-		if err == nil && strings.TrimSpace(string(text)) == "" {
-			err = fmt.Errorf("%s is empty", path)
-		}
-		if err != nil {
-			all = append(all, Mistake{Field: "http." + field, Text: err.Error()})
-		}
-	}
+	type file struct{ field, path string }
+	var files []file
 	h := t.spec.HTTP
 	if h.Authorization != nil {
-		check("authorization.credentials_file", h.Authorization.CredentialsFile)
+		files = append(files, file{"authorization.credentials_file", h.Authorization.CredentialsFile})
 	}
 	if h.BasicAuth != nil {
-		check("basic_auth.username_file", h.BasicAuth.UsernameFile)
-		check("basic_auth.password_file", h.BasicAuth.PasswordFile)
+		files = append(files, file{"basic_auth.username_file", h.BasicAuth.UsernameFile}, file{"basic_auth.password_file", h.BasicAuth.PasswordFile})
 	}
 	if h.OAuth2 != nil {
-		check("oauth2.client_secret_file", h.OAuth2.ClientSecretFile)
+		files = append(files, file{"oauth2.client_secret_file", h.OAuth2.ClientSecretFile})
 	}
-	if h.HTTPHeaders != nil {
-		for _, header := range h.HTTPHeaders.Headers {
-			for _, path := range header.Files {
-				check("http_headers", path)
-			}
+	var all Mistakes
+	for _, f := range files {
+		if f.path == "" {
+			continue
+		}
+		text, err := os.ReadFile(f.path)
+		if err == nil && strings.TrimSpace(string(text)) == "" {
+			err = fmt.Errorf("%s is empty", f.path)
+		}
+		if err != nil {
+			all = append(all, Mistake{Field: "http." + f.field, Text: err.Error()})
 		}
 	}
 	return all

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -46,15 +47,12 @@ func (m Mistake) Error() string {
 type Mistakes []Mistake
 
 // Error is a line for each mistake.
-func (m Mistakes) Error() string { return errors.Join(m.Unwrap()...).Error() }
-
-// Unwrap are the mistakes as errors.
-func (m Mistakes) Unwrap() []error {
-	var errs []error
+func (m Mistakes) Error() string {
+	var lines []string
 	for _, one := range m {
-		errs = append(errs, one)
+		lines = append(lines, one.Error())
 	}
-	return errs
+	return strings.Join(lines, "\n")
 }
 
 // Err is nil for no mistake.
@@ -158,28 +156,17 @@ func (e *entry) UnmarshalYAML(unmarshal func(any) error) error {
 	return wrong
 }
 
-// line is that of a field, or of the innermost part of it that is there, or of the entry.
+// line is that of the field of a probe that field is or is a part of, or of the entry.
 func (e entry) line(field string) int {
-	names := strings.Split(field, ".")
-	n, ok := e.fields[names[0]]
-	if !ok {
-		first := 0
-		for _, n := range e.fields {
-			if first == 0 || n.Line < first {
-				first = n.Line
-			}
-		}
-		return first
+	name, _, _ := strings.Cut(field, ".")
+	if n, ok := e.fields[name]; ok {
+		return n.Line
 	}
-	line := n.Line
-	for _, name := range names[1:] {
-		i := slices.IndexFunc(n.Content, func(key *yaml.Node) bool { return key.Value == name })
-		if n.Kind != yaml.MappingNode || i < 0 || i%2 != 0 {
-			break
-		}
-		line, n = n.Content[i].Line, *n.Content[i+1]
+	first := math.MaxInt
+	for _, n := range e.fields {
+		first = min(first, n.Line)
 	}
-	return line
+	return first
 }
 
 // placed gives the mistakes of an entry their lines.

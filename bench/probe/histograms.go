@@ -34,11 +34,6 @@ func durationBuckets() []float64 {
 		[]float64{0.05, 0.1, 0.15, 0.2})
 }
 
-// lagBuckets go from 10 µs to 0.33 s, doubling.
-func lagBuckets() []float64 { return prometheus.ExponentialBuckets(10e-6, 2, 16) }
-
-func delayBuckets() []float64 { return prometheus.ExponentialBuckets(100e-6, 4, 10) }
-
 func union(a, b []float64) []float64 {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
@@ -68,11 +63,11 @@ func figures() []figure {
 		{"inter_token_latency_seconds", "Gaps between successive chunks with generated text.", itlBuckets(), openai.ITLs, false},
 		{"request_duration_seconds", "Time from sending to the last generated text.", durationBuckets(), once(openai.E2E), true},
 		{
-			"client_lag_seconds", "How late this program read what the kernel had received.", lagBuckets(),
+			"client_lag_seconds", "How late this program read what the kernel had received.", prometheus.ExponentialBuckets(10e-6, 2, 16),
 			func(t *openai.Trace) []time.Duration { return t.Lags }, false,
 		},
 		{
-			"start_delay_seconds", "Time from the instant a request was due to its sending; added to a latency, that is measured from there.", delayBuckets(),
+			"start_delay_seconds", "Time from the instant a request was due to its sending; added to a latency, that is measured from there.", prometheus.ExponentialBuckets(100e-6, 4, 10),
 			func(t *openai.Trace) []time.Duration { return []time.Duration{max(0, t.Started.Sub(t.Planned))} }, false,
 		},
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"hash/fnv"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,28 +49,10 @@ func newLoop(t Target, c client, m *metrics, logger log.Logger) *loop {
 	}
 }
 
-// takeOver takes over from the loop that had the same name before, which must have
-// stopped, before l starts: what it counted stays, unless it was about another model.
-func (l *loop) takeOver(old *loop) {
-	learned := l.target.spec.Model == "" && old.target.spec.Model == ""
-	if learned && l.target.URL().String() == old.target.URL().String() {
-		l.model, l.relearn = old.model, old.relearn
-	}
-	if l.model == old.model {
-		l.last, l.lastSuccess = old.last, old.lastSuccess
-	} else if old.model != "" {
-		l.metrics.dropModel(l.target.Name(), old.model)
-	}
-	l.metrics.dropObjectives(l.target)
-}
-
 // open makes the series of a target whose model is known, before l starts.
 func (l *loop) open() {
 	if l.model != "" {
 		l.metrics.open(l.target, l.model)
-	}
-	if l.target.spec.Model != "" {
-		l.metrics.dropState(l.target.Name(), "")
 	}
 }
 
@@ -237,20 +218,19 @@ func (l *loop) record(o Outcome) {
 // id, or a probe that was not sent.
 func (l *loop) logFailure(logger log.Logger, o Outcome) {
 	f := o.Failure
-	words := []any{"msg", "probe failed", "reason", f.Reason, "status", f.Status, "detail", f.Detail}
-	switch {
-	case unsent(f):
-		words = []any{"msg", "probe not sent", "detail", f.Detail}
-	case o.RequestID == "":
-		words[1] = "asking for the list of models failed"
-		words = slices.Insert(words, 2, "url", any(l.target.URL().JoinPath("v1", "models")))
-	default:
-		words = append(words, "request_id", o.RequestID)
+	if unsent(f) {
+		_ = log.With(logger, "msg", "probe not sent", "detail", f.Detail).Log("hint", o.Hint)
+		return
 	}
+	what := []any{"msg", "probe failed", "request_id", o.RequestID}
+	if o.RequestID == "" {
+		what = []any{"msg", "asking for the list of models failed", "url", l.target.URL().JoinPath("v1", "models")}
+	}
+	what = append(what, "reason", f.Reason, "status", f.Status, "detail", f.Detail)
 	if o.Hint != "" {
-		words = append(words, "hint", o.Hint)
+		what = append(what, "hint", o.Hint)
 	}
-	_ = logger.Log(words...)
+	_ = logger.Log(what...)
 }
 
 func (l *loop) status() Status {

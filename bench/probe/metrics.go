@@ -91,34 +91,19 @@ func (m *metrics) openFailures(t Target, model string) {
 	}
 }
 
-func remove(labels prometheus.Labels, from ...vec) {
-	for _, v := range from {
-		v.DeletePartialMatch(labels)
-	}
-}
-
 // drop removes every series of a target.
-func (m *metrics) drop(target string) { remove(prometheus.Labels{"target": target}, m.all...) }
-
-// dropModel removes every series of a model of a target.
-func (m *metrics) dropModel(target, model string) {
-	remove(prometheus.Labels{"target": target, "model": model}, m.all...)
+func (m *metrics) drop(target string) {
+	for _, v := range m.all {
+		v.DeletePartialMatch(prometheus.Labels{"target": target})
+	}
 }
 
 // dropState removes the series of a model that a target no longer serves, or of the time
 // when it was not known, but for its counters: the failure after which the server named
 // another one is in them.
 func (m *metrics) dropState(target, model string) {
-	remove(prometheus.Labels{"target": target, "model": model}, m.latency, m.success, m.lastSuccess, m.inFlight, m.phases)
-}
-
-// dropObjectives removes the series of the objectives that a target does not have.
-func (m *metrics) dropObjectives(t Target) {
-	set := t.objectives()
-	for _, objective := range []string{objectiveTTFT, objectiveTPOT, objectiveITL, objectiveDuration} {
-		if _, ok := set[objective]; !ok {
-			m.violations.DeletePartialMatch(prometheus.Labels{"target": t.Name(), "objective": objective})
-		}
+	for _, v := range []vec{m.latency, m.success, m.lastSuccess, m.inFlight, m.phases} {
+		v.DeletePartialMatch(prometheus.Labels{"target": target, "model": model})
 	}
 }
 

@@ -51,9 +51,8 @@ func (p *Prober) Collect(ch chan<- prometheus.Metric) {
 }
 
 // Apply makes targets, whose names must be distinct, the set that is probed.
-// A target that did not change goes on undisturbed; one that did has its request
-// cancelled and counts on under the same name, where its model is still the same;
-// one that is gone loses its series.
+// A target that did not change goes on undisturbed; one that did, or is gone, has its
+// request cancelled and loses its series.
 func (p *Prober) Apply(targets []Target) error {
 	fresh := make(map[string]*loop, len(targets))
 	for _, t := range targets {
@@ -69,17 +68,12 @@ func (p *Prober) Apply(targets []Target) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name, old := range p.loops {
-		l, stays := fresh[name]
-		if stays && reflect.DeepEqual(l.target, old.target) {
+		if l := fresh[name]; l != nil && reflect.DeepEqual(l.target, old.target) {
 			fresh[name] = old
 			continue
 		}
 		old.stop()
-		if stays {
-			l.takeOver(old)
-		} else {
-			p.metrics.drop(name)
-		}
+		p.metrics.drop(name)
 	}
 	for name, l := range fresh {
 		if p.loops[name] == l {

@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,8 +14,6 @@ import (
 	"github.com/go-kit/log"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/common/model"
-
-	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
 const goodAnswer = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n" +
@@ -108,7 +105,7 @@ func TestReloadUnchanged(t *testing.T) {
 	}
 }
 
-// A changed target has its request cancelled, and counts on.
+// A changed target has its request cancelled, and starts anew.
 func TestReloadChanged(t *testing.T) {
 	e := newEndpoint(t)
 	p := New(log.NewNopLogger())
@@ -117,23 +114,14 @@ func TestReloadChanged(t *testing.T) {
 	e.expect(t, "/a")
 	e.answer <- struct{}{}
 	e.expect(t, "/a")
-	apply(t, p, quickTarget(t, e.url+"/b", func(s *Spec) { s.MaxTokens = 5 }))
-	want := map[string]float64{
-		`requests_total{model="m",target="a"}`:                   2,
-		`failures_total{model="m",reason="canceled",target="a"}`: 1,
-	}
-	got := only(samples(t, p), "_total")
-	delete(got, `skipped_total{model="m",target="a"}`)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("counters after the reload (-want +got):\n%s", diff)
+	apply(t, p, quickTarget(t, e.url+"/b", func(s *Spec) { s.Model = "n" }))
+	if left := only(samples(t, p), `model="m"`); len(left) > 0 {
+		t.Errorf("series of before: %v", left)
 	}
 	e.expect(t, "/b")
 	e.answer <- struct{}{}
-	eventually(t, "a success after the change", func() bool { return samples(t, p)[`requests_total{model="m",target="a"}`] == 3 })
+	eventually(t, "a success after the change", func() bool { return samples(t, p)[`success{model="n",target="a"}`] == 1 })
 	stop()
-	if got := samples(t, p)[`time_to_first_token_seconds_count{model="m",target="a"}`]; got != 2 {
-		t.Errorf("%v good requests, want 2", got)
-	}
 }
 
 // A removed target has its request cancelled, and leaves nothing.
@@ -188,84 +176,5 @@ func TestReloadBad(t *testing.T) {
 	}
 	if len(failed) > 0 {
 		t.Errorf("failures: %v", failed)
-	}
-}
-
-// Which series a changed target keeps: those of the model that it still has.
-func TestSeriesAfterReload(t *testing.T) {
-	type change = func(*Spec)
-	learned := func(s *Spec) { s.Model = "" }
-	tests := map[string]struct {
-		before change
-		known  string // learned before the reload
-		after  change
-		want   string // the model of what was counted; "none" for nothing
-		model  string // then
-	}{
-		"configured, other interval": {nil, "", func(s *Spec) { s.Interval = model.Duration(time.Hour) }, "m", "m"},
-		"configured, other URL":      {nil, "", func(s *Spec) { s.URL = "http://127.0.0.1:2" }, "m", "m"},
-		"configured, other model":    {nil, "", func(s *Spec) { s.Model = "n" }, "none", "n"},
-		"configured, to be learned":  {nil, "", learned, "none", ""},
-		"learned, other interval":    {learned, "m", func(s *Spec) { s.Model, s.Interval = "", model.Duration(time.Hour) }, "m", "m"},
-		"learned, other URL":         {learned, "m", func(s *Spec) { s.Model, s.URL = "", "http://127.0.0.1:2" }, "none", ""},
-		"learned, then configured":   {learned, "m", nil, "m", "m"},
-		"learned, another then":      {learned, "m", func(s *Spec) { s.Model = "n" }, "none", "n"},
-		"not learned, other timeout": {learned, "", func(s *Spec) { s.Model, s.Timeout = "", model.Duration(time.Hour) }, "", ""},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			p := New(log.NewNopLogger())
-			apply(t, p, makeTarget(t, tt.before))
-			p.loops["a"].client = fakeClient{models: func(context.Context) ([]string, *openai.Failure) {
-				if tt.known == "" {
-					return nil, &openai.Failure{Reason: openai.ReasonConnect}
-				}
-				return []string{tt.known}, nil
-			}}
-			p.loops["a"].probe(t.Context(), time.Now())
-			apply(t, p, makeTarget(t, tt.after))
-			want := map[string]float64{}
-			if tt.want != "none" {
-				want[fmt.Sprintf(`requests_total{model=%q,target="a"}`, tt.want)] = 1
-			}
-			all := samples(t, p)
-			if diff := cmp.Diff(want, only(all, "requests_total")); diff != "" {
-				t.Errorf("requests (-want +got):\n%s", diff)
-			}
-			for series := range all {
-				if !strings.Contains(series, fmt.Sprintf(`model=%q`, tt.model)) {
-					t.Errorf("there is still %s", series)
-				}
-			}
-			if _, open := all[fmt.Sprintf(`in_flight{model=%q,target="a"}`, tt.model)]; open != (tt.model != "") {
-				t.Errorf("the series of model %q are there: %v", tt.model, open)
-			}
-			if got := p.Statuses()[0].Model; got != tt.model {
-				t.Errorf("model %q, want %q", got, tt.model)
-			}
-		})
-	}
-}
-
-// Objectives come and go with a reload, the others count on.
-func TestReloadOfObjectives(t *testing.T) {
-	slow := model.Duration(time.Nanosecond)
-	p := New(log.NewNopLogger())
-	apply(t, p, makeTarget(t, func(s *Spec) { s.SLO.TimeToFirstToken, s.SLO.InterTokenLatency = slow, slow }))
-	p.loops["a"].client = fakeClient{}
-	p.loops["a"].probe(t.Context(), time.Now())
-	apply(t, p, makeTarget(t, func(s *Spec) { s.SLO.TimeToFirstToken, s.SLO.RequestDuration = slow, slow }))
-	got := map[string]float64{}
-	for series, v := range samples(t, p) {
-		if strings.HasPrefix(series, "slo_violations_total") {
-			got[series] = v
-		}
-	}
-	want := map[string]float64{
-		`slo_violations_total{model="m",objective="time_to_first_token",target="a"}`: 1,
-		`slo_violations_total{model="m",objective="request_duration",target="a"}`:    0,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("violations (-want +got):\n%s", diff)
 	}
 }
