@@ -1,6 +1,7 @@
 package result
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -29,7 +30,7 @@ const (
 // Kind says what a [Measure]'s samples are.
 type Kind int
 
-// The kinds, in the order in which JSON has them.
+// The kinds.
 const (
 	Latency Kind = iota
 	FromDue      // a latency from when the request was due, the wait in this program included
@@ -126,17 +127,11 @@ func distributions(requests []request, percentiles []float64, bounded bool) Dist
 		if m.Kind == Length {
 			unit = perToken
 		}
-		if len(samples) > 0 {
-			all[m.Key] = newDistribution(samples, percentiles, unit)
-		}
+		all[m.Key] = newDistribution(samples, percentiles, unit)
 	}
 	gaps, perToken := gapHistograms(requests)
-	if gaps.n > 0 {
-		all[ITL] = gaps.distribution(percentiles)
-	}
-	if perToken.n > 0 {
-		all[TokenITL] = perToken.distribution(percentiles)
-	}
+	all[ITL], all[TokenITL] = gaps.distribution(percentiles), perToken.distribution(percentiles)
+	maps.DeleteFunc(all, func(_ Key, d Distribution) bool { return d.Count == 0 })
 	return all
 }
 

@@ -130,12 +130,6 @@ func unique(name string, taken map[string]bool) string {
 
 // notRun are the steps that a run had planned and that come after all that began.
 func notRun(r runlog.Run, steps []Step) []string {
-	taken := map[string]bool{}
-	var left []string
-	for i, name := range r.Steps {
-		if name = unique(name, taken); i > steps[len(steps)-1].Index {
-			left = append(left, name)
-		}
-	}
-	return left
+	began := steps[len(steps)-1].Index + 1
+	return slices.Clone(r.Steps[min(began, len(r.Steps)):])
 }

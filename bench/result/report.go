@@ -18,7 +18,7 @@ type Report struct {
 	// Complete is false when a log has no end: its run was killed.
 	Complete bool
 	// NotRun are the names of the steps that the first run had planned and did not
-	// come to, as [runlog.Step.Name] has them, made unique in the report.
+	// come to, as [runlog.Step.Name] has them.
 	NotRun []string
 	// Damaged counts lines that could not be read, such as the last of a run that
 	// was killed while writing.
@@ -55,30 +55,23 @@ type Step struct {
 	Whole  Figures     `json:"whole"` // of the whole step, ramp and drain included
 	// Steady is without ramp and drain, see [Window]. Nil when the load never was
 	// steady, with the reason in NotSteady, a clause such as "no request succeeded".
-	Steady    *Figures `json:"steady"`
-	NotSteady string   `json:"not_steady,omitempty"`
-	// Chosen are the report's.
-	Chosen []float64 `json:"-"`
-	// Checks say how far the figures can be trusted.
-	Checks  Checks              `json:"checks"`
-	Dataset runlog.DatasetCount `json:"dataset"`
-	// DatasetKnown is false when a load generator's count is missing, as its run was
-	// killed; Dataset is what the others counted then.
-	DatasetKnown bool   `json:"-"`
-	Cards        []Card `json:"cards"` // as sampled during the step, empty without an exporter
+	Steady       *Figures            `json:"steady"`
+	NotSteady    string              `json:"not_steady,omitempty"`
+	Chosen       []float64           `json:"-"` // the report's
+	Checks       Checks              `json:"checks"`
+	Dataset      runlog.DatasetCount `json:"dataset"`
+	DatasetKnown bool                `json:"-"`     // false when a load generator's count is missing, as its run was killed
+	Cards        []Card              `json:"cards"` // as sampled during the step, empty without an exporter
 	// Joules are of the Cards that serve the endpoint during Whole, of all Cards
 	// where none has Serves. Nil when not known.
-	Joules *float64      `json:"joules"`
-	Server *ServerSample `json:"server"` // nil without the server's metrics
-	// Held are the figures that a search for the capacity goes by, of Steady where there
-	// is one.
-	Held     []Held   `json:"-"`
-	Warnings []string `json:"warnings"` // one sentence each: what makes a figure doubtful, and what to do
-	// ClientLimit says how the load generator was what limited the step, empty if it was not.
+	Joules   *float64      `json:"joules"`
+	Server   *ServerSample `json:"server"`   // nil without the server's metrics
+	Held     []Held        `json:"-"`        // what a search for the capacity goes by, of Steady where there is one
+	Warnings []string      `json:"warnings"` // one sentence each: what makes a figure doubtful, and what to do
+	// ClientLimit says how the load generator was what limited the step, Short by how much
+	// the load was less than the step is named by: clauses, empty where it was not.
 	ClientLimit string `json:"-"`
-	// Short says by how much the load was less than the step is named by, a clause; empty
-	// if it was not.
-	Short string `json:"-"`
+	Short       string `json:"-"`
 }
 
 // Heading is the step's title, and what makes it unique in the report.
@@ -169,21 +162,17 @@ func (f *Figures) median(key Key) float64 {
 // MarshalJSON writes the distributions behind the other figures, each by its key.
 func (f Figures) MarshalJSON() ([]byte, error) {
 	type plain Figures
-	text, err := json.Marshal(plain(f))
+	figures, err := json.Marshal(plain(f))
 	if err != nil {
 		return nil, err
 	}
-	b := bytes.NewBuffer(bytes.TrimSuffix(text, []byte("}")))
-	all := Measures()
-	slices.SortStableFunc(all, func(a, b Measure) int { return int(a.Kind - b.Kind) })
-	for _, m := range all {
-		d, err := json.Marshal(f.Of(m.Key))
-		if err != nil {
-			return nil, err
-		}
-		b.WriteString(`,"` + string(m.Key) + `":`)
-		b.Write(d)
+	all := Distributions{}
+	for _, m := range Measures() {
+		all[m.Key] = f.Of(m.Key)
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	distributions, err := json.Marshal(all)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(bytes.TrimSuffix(figures, []byte("}")), []byte(","), distributions[1:]), nil
 }

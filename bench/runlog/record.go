@@ -40,44 +40,34 @@ type Record struct {
 
 // Run says what was run, where and against what.
 type Run struct {
-	Schema  int       `json:"schema"`
-	ID      string    `json:"id"` // random, 16 hex digits
-	Started time.Time `json:"started"`
-	Host    string    `json:"host"`    // of the load generator
-	Version string    `json:"version"` // of accelbench
-	// Command is the command line, secrets left out.
-	Command []string   `json:"command"`
-	URL     string     `json:"url"` // base URL of the endpoint, without credentials
-	API     openai.API `json:"api"`
-	Model   string     `json:"model"`
-	// ModelPath is the model's own name where it is served under another.
-	ModelPath string `json:"model_path,omitempty"`
-	// Dataset is its kind (openqa, sharegpt, random, …), DatasetPath its file,
-	// empty where it has none.
-	Dataset     string `json:"dataset"`
-	DatasetPath string `json:"dataset_path,omitempty"`
-	Seed        uint64 `json:"seed"`
-	// ReusePrompts is true when prompts were sent as they are, so that the
-	// server may have had them in its prefix cache.
-	ReusePrompts bool `json:"reuse_prompts,omitempty"`
+	Schema       int        `json:"schema"`
+	ID           string     `json:"id"` // random, 16 hex digits
+	Started      time.Time  `json:"started"`
+	Host         string     `json:"host"`    // of the load generator
+	Version      string     `json:"version"` // of accelbench
+	Command      []string   `json:"command"` // secrets left out
+	URL          string     `json:"url"`     // base URL of the endpoint, without credentials
+	API          openai.API `json:"api"`
+	Model        string     `json:"model"`
+	ModelPath    string     `json:"model_path,omitempty"`   // the model's own name where it is served under another
+	Dataset      string     `json:"dataset"`                // its kind: openqa, sharegpt, random, …
+	DatasetPath  string     `json:"dataset_path,omitempty"` // its file, empty where it has none
+	Seed         uint64     `json:"seed"`
+	ReusePrompts bool       `json:"reuse_prompts,omitempty"` // prompts were sent as they are, also again
 	// Backend and Metadata are what vLLM's command line calls so; they are only kept.
 	Backend  string            `json:"backend,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
-	// Objectives are what a good request was to meet, nil where nothing was said.
-	// Percentiles are those that were asked for, in the order given; none where the
-	// usual ones were meant.
+	// Objectives and Percentiles are those that were asked for, none where the usual ones
+	// were meant.
 	Objectives  *Objectives `json:"objectives,omitempty"`
 	Percentiles []float64   `json:"percentiles,omitempty"`
-	// Capacity is what chose the steps, nil where they were given.
-	Capacity *Capacity `json:"capacity,omitempty"`
+	Capacity    *Capacity   `json:"capacity,omitempty"` // what chose the steps, nil where they were given
 	// Side names what is compared, see accelbench compare. Server is the process
 	// that was started for it, nil where none was.
-	Side   string  `json:"side,omitempty"`
-	Server *Server `json:"server,omitempty"`
-	// Steps are the names of all steps that were planned, see [Step.Name].
-	Steps []string `json:"steps,omitempty"`
-	// GOMAXPROCS is how many cores the load generator used.
-	GOMAXPROCS int `json:"gomaxprocs"`
+	Side       string   `json:"side,omitempty"`
+	Server     *Server  `json:"server,omitempty"`
+	Steps      []string `json:"steps,omitempty"` // the names of all that were planned, see [Step.Name]
+	GOMAXPROCS int      `json:"gomaxprocs"`      // cores that the load generator used
 }
 
 // Objectives are what a good request meets; 0 is no objective. ITL is held against
@@ -114,32 +104,24 @@ const (
 
 // Step is one load at one level: an element of a sweep, or one repeat of it.
 type Step struct {
-	Index   int       `json:"index"` // in the run, from 0
-	Started time.Time `json:"started"`
-	Arrival Arrival   `json:"arrival"`
-	// Concurrency is the number of users of a closed loop, else 0.
-	Concurrency int `json:"concurrency,omitempty"`
-	// MaxConcurrency bounds the requests in flight, of a closed loop too; 0 for no
-	// bound.
-	MaxConcurrency int `json:"max_concurrency,omitempty"`
-	// Rate is the arrivals a second of an open loop with gaps, else 0.
-	Rate float64 `json:"rate,omitempty"`
-	// Burstiness is the shape of gamma gaps: 1 is Poisson, less is burstier.
-	Burstiness float64 `json:"burstiness,omitempty"`
+	Index       int       `json:"index"` // in the run, from 0
+	Started     time.Time `json:"started"`
+	Arrival     Arrival   `json:"arrival"`
+	Concurrency int       `json:"concurrency,omitempty"` // users of a closed loop
+	// MaxConcurrency bounds the requests in flight, of a closed loop too; 0 for no bound.
+	MaxConcurrency int     `json:"max_concurrency,omitempty"`
+	Rate           float64 `json:"rate,omitempty"`       // arrivals a second of an open loop with gaps
+	Burstiness     float64 `json:"burstiness,omitempty"` // the shape of gamma gaps: 1 is Poisson, less is burstier
 	// Requests and Duration say when requests stop coming, 0 for no limit of that
 	// kind. Those of an open loop that are due within Duration are all sent, later
-	// where they have to wait for their turn; users of a closed loop start none after
-	// it.
-	Requests int           `json:"requests,omitempty"`
-	Duration time.Duration `json:"duration_ns,omitempty"`
-	RampUp   time.Duration `json:"ramp_up_ns,omitempty"`
-	Timeout  time.Duration `json:"timeout_ns,omitempty"` // of one request, 0 for none
-	// MaxFailureRatio stops the step early, 0 for never.
-	MaxFailureRatio float64 `json:"max_failure_ratio,omitempty"`
-	// Warmups is how many requests were sent before the step, and are in none of
-	// its figures.
-	Warmups int `json:"warmups,omitempty"`
-	Repeat  int `json:"repeat,omitempty"` // from 0
+	// where they have to wait for their turn.
+	Requests        int           `json:"requests,omitempty"`
+	Duration        time.Duration `json:"duration_ns,omitempty"`
+	RampUp          time.Duration `json:"ramp_up_ns,omitempty"`
+	Timeout         time.Duration `json:"timeout_ns,omitempty"`        // of one request, 0 for none
+	MaxFailureRatio float64       `json:"max_failure_ratio,omitempty"` // stops the step early, 0 for never
+	Warmups         int           `json:"warmups,omitempty"`           // requests before the step, in none of its figures
+	Repeat          int           `json:"repeat,omitempty"`            // from 0
 }
 
 // Request is one request that is over, well or not.
@@ -150,18 +132,11 @@ type Request struct {
 	// Step.MaxConcurrency. Trace.Started − Trace.Planned − Queued is how late
 	// the client itself was.
 	Queued time.Duration `json:"queued_ns,omitempty"`
-	// Never is true when the request was withdrawn before it was sent. Its Trace
-	// holds no instants then, and its failure is openai.ReasonCanceled.
-	Never bool `json:"never,omitempty"`
-	// ExpectedTokens is the exact length of the prompt where the dataset made it
-	// so, else 0.
-	ExpectedTokens int `json:"expected_tokens,omitempty"`
-	// AimedTokens is the length that the prompt was made for, where it may have
-	// another, else 0. Where ExpectedTokens is set too, that is the length it has.
-	AimedTokens int `json:"aimed_tokens,omitempty"`
-	// Trace is what the wire showed, losslessly but for the monotonic part of
-	// its times.
-	Trace openai.Trace `json:"trace"`
+	// Never is true when the request was withdrawn before it was sent: its Trace has no instants.
+	Never          bool         `json:"never,omitempty"`
+	ExpectedTokens int          `json:"expected_tokens,omitempty"` // the prompt's exact length where it was made so
+	AimedTokens    int          `json:"aimed_tokens,omitempty"`    // the length asked for, where it is only about that
+	Trace          openai.Trace `json:"trace"`
 }
 
 // Source says what a Sample was taken from.
@@ -201,9 +176,7 @@ const (
 	StopDataset      Stop = "dataset"       // a replay came to its end, or the dataset failed
 	StopFailureRatio Stop = "failure_ratio" // too many requests failed
 	StopInterrupted  Stop = "interrupted"   // the user withdrew the run
-	// StopUnreachable: none of the last requests came as far as the server, however
-	// many a step without a failure limit may lose.
-	StopUnreachable Stop = "unreachable"
+	StopUnreachable  Stop = "unreachable"   // none of the last requests came as far as the server
 )
 
 // Early reports whether the stop ends a whole run: more load would only show the
@@ -215,29 +188,23 @@ func (s Stop) Early() bool {
 // StepEnd is the account of a step, counted apart from the requests' lines, so
 // that one can be checked against the other.
 type StepEnd struct {
-	Step      int       `json:"step"`
-	Ended     time.Time `json:"ended"`
-	Stop      Stop      `json:"stop"`
-	Attempted int       `json:"attempted"` // taken up: each has a line
-	Succeeded int       `json:"succeeded"`
-	Canceled  int       `json:"canceled"`
-	// Failed counts failures by reason, openai.ReasonCanceled not among them.
-	Failed map[openai.Reason]int `json:"failed,omitempty"`
-	// Dataset is what the step took from the dataset.
-	Dataset DatasetCount `json:"dataset"`
+	Step      int                   `json:"step"`
+	Ended     time.Time             `json:"ended"`
+	Stop      Stop                  `json:"stop"`
+	Attempted int                   `json:"attempted"` // taken up: each has a line
+	Succeeded int                   `json:"succeeded"`
+	Canceled  int                   `json:"canceled"`
+	Failed    map[openai.Reason]int `json:"failed,omitempty"` // by reason, openai.ReasonCanceled not among them
+	Dataset   DatasetCount          `json:"dataset"`
 }
 
 // DatasetCount says how a dataset was read.
 type DatasetCount struct {
-	Prompts int `json:"prompts"`          // given out
-	Passes  int `json:"passes,omitempty"` // times the file was begun again
-	TooLong int `json:"too_long,omitempty"`
-	// Skipped are records that are right but not wanted: shorter than asked for, a
-	// conversation without an answer.
-	Skipped int `json:"skipped,omitempty"`
-	// Estimated are the prompts, of those given out, whose answer's length was
-	// estimated from a text because the server did not count its tokens.
-	Estimated int `json:"estimated,omitempty"`
+	Prompts   int `json:"prompts"`          // given out
+	Passes    int `json:"passes,omitempty"` // times the file was begun again
+	TooLong   int `json:"too_long,omitempty"`
+	Skipped   int `json:"skipped,omitempty"`   // right but not wanted, such as too short
+	Estimated int `json:"estimated,omitempty"` // prompts whose answer's length was estimated from a text
 }
 
 // RunEnd closes a log whose run came to its end, was interrupted or failed.
