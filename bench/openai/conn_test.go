@@ -3,7 +3,6 @@ package openai
 import (
 	"crypto/tls"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -160,46 +159,13 @@ func TestKernelInstants(t *testing.T) {
 	}
 }
 
-// What our connection returns is what the standard one does.
-func TestConnBehavesAsOne(t *testing.T) {
-	address := rawServer(t, func(c *net.TCPConn) {
-		_, _ = io.WriteString(c, "abc")
-		_, _ = c.Read(make([]byte, 1))
-		reset(c)
-	})
-	dial := func() *conn {
-		nc, err := (&net.Dialer{Control: wantStamps}).DialContext(t.Context(), "tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return newConn(nc)
-	}
-	c := dial()
+// The connection is found through what is put around it.
+func TestConnOf(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	c := newConn(ours)
+	defer c.Close()
 	if connOf(tls.Client(c, &tls.Config{})) != c {
 		t.Error("the connection is not found through another")
 	}
-	if c.LocalAddr().String() != c.Conn.LocalAddr().String() || c.LocalAddr().Network() != "tcp" {
-		t.Errorf("local address %v", c.LocalAddr())
-	}
-	b := make([]byte, 2)
-	if n, err := c.Read(nil); n != 0 || err != nil {
-		t.Errorf("empty read: %d, %v", n, err)
-	}
-	if n, err := io.ReadFull(c, b); n != 2 || err != nil || string(b) != "ab" {
-		t.Errorf("read %q, %v", b[:n], err)
-	}
-	if n, err := c.Read(b); n != 1 || err != nil {
-		t.Errorf("read %d, %v", n, err)
-	}
-	_ = c.SetReadDeadline(time.Now().Add(-time.Second))
-	_, err := c.Read(b)
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("after the deadline: %v", err)
-	}
-	_ = c.SetReadDeadline(time.Time{})
-	_, _ = io.WriteString(c, "x")
-	if _, err := c.Read(b); !isCut(err) {
-		t.Errorf("after the reset: %v", err)
-	}
-	_ = c.Close()
 }

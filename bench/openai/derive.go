@@ -2,10 +2,6 @@ package openai
 
 import "time"
 
-// maxChunkTokens bounds how many samples one gap can become in [TokenITLs]: a
-// server that claims more for one chunk is not believed.
-const maxChunkTokens = 1024
-
 // TTFT is the time from Started to the first chunk that carries text. There
 // is none without text, though its tokens be an answer, and none for a failed
 // request, except that what was seen before a timeout or a stall stays: leaving it
@@ -40,26 +36,6 @@ func ITLs(t *Trace) []time.Duration {
 	gaps := make([]time.Duration, 0, len(t.Chunks)-1)
 	for i, c := range t.Chunks[1:] {
 		gaps = append(gaps, c.At-t.Chunks[i].At)
-	}
-	return gaps
-}
-
-// TokenITLs are the same gaps a token: a gap that brought k tokens gives k
-// samples of a k-th of it. Only gaps whose tokens the server sent (continuous
-// usage) count, so the result may be empty where [ITLs] is not.
-func TokenITLs(t *Trace) []time.Duration {
-	if !seenHolds(t) || len(t.Chunks) < 2 {
-		return nil
-	}
-	var gaps []time.Duration
-	for i, c := range t.Chunks[1:] {
-		if c.Tokens < 1 || c.Tokens > maxChunkTokens {
-			continue
-		}
-		gap := (c.At - t.Chunks[i].At) / time.Duration(c.Tokens)
-		for range c.Tokens {
-			gaps = append(gaps, gap)
-		}
 	}
 	return gaps
 }

@@ -10,7 +10,7 @@ import (
 // figures are all that is derived from a Trace; -1 stands for no sample.
 type figures struct {
 	TTFT, Answer, TPOT, E2E time.Duration
-	ITLs, TokenITLs         []time.Duration
+	ITLs                    []time.Duration
 	Tokens                  int
 	Source                  TokenSource
 }
@@ -24,7 +24,7 @@ func figuresOf(t *Trace) figures {
 	}
 	f := figures{
 		TTFT: sample(TTFT(t)), Answer: sample(FirstAnswer(t)), TPOT: sample(TPOT(t)), E2E: sample(E2E(t)),
-		ITLs: ITLs(t), TokenITLs: TokenITLs(t),
+		ITLs: ITLs(t),
 	}
 	f.Tokens, f.Source = OutputTokens(t)
 	return f
@@ -42,7 +42,7 @@ func TestDerivations(t *testing.T) {
 	}
 	ok := figures{
 		TTFT: 100, Answer: 160, TPOT: 10, E2E: 170, ITLs: []time.Duration{60, 10},
-		TokenITLs: []time.Duration{20, 20, 20}, Tokens: 8, Source: TokensUsage,
+		Tokens: 8, Source: TokensUsage,
 	}
 	but := func(change func(*figures)) figures {
 		f := ok
@@ -79,10 +79,6 @@ func TestDerivations(t *testing.T) {
 		"reasoning only": {
 			full(func(t *Trace) { t.Chunks, t.FirstAnswer = chunks[:1], 0 }),
 			figures{TTFT: 100, Answer: -1, TPOT: -1, E2E: 100, Tokens: 8, Source: TokensUsage},
-		},
-		"tokens beyond belief": {
-			full(func(t *Trace) { t.Chunks = []Chunk{{At: 1}, {At: 2, Tokens: 1e9}} }),
-			figures{TTFT: 1, Answer: 160, TPOT: 0, E2E: 2, ITLs: []time.Duration{1}, Tokens: 8, Source: TokensUsage},
 		},
 		"token ids": {
 			full(func(t *Trace) { t.Usage, t.TokenIDs, t.TokenSource = nil, 6, TokensIDs }),

@@ -40,7 +40,6 @@ type exchange struct {
 
 	mu       sync.Mutex
 	trace    *Trace
-	conn     *conn // the connection that serves it
 	stages   stages
 	secrets  []string // that went out in headers
 	last     instant  // of the latest read of the connection
@@ -143,9 +142,6 @@ func (x *exchange) finish() {
 			timer.Stop()
 		}
 	}
-	if x.conn != nil {
-		x.conn.owner.CompareAndSwap(x, nil)
-	}
 	if x.trace.End == 0 {
 		x.trace.End = time.Since(x.started)
 	}
@@ -191,8 +187,8 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.stages.gotConn, x.stages.reused = time.Now(), info.Reused
-	if x.conn = connOf(info.Conn); x.conn != nil {
-		x.conn.owner.Store(x)
+	if c := connOf(info.Conn); c != nil {
+		c.owner.Store(x)
 	}
 }
 

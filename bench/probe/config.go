@@ -2,7 +2,6 @@ package probe
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -183,11 +182,6 @@ func (s *Spec) check() Mistakes {
 	for vendor, devices := range s.Devices {
 		bad := slices.ContainsFunc(devices, func(device string) bool { return !isLabel(device) })
 		refuse(bad || !isLabel(vendor), "devices", "must be lists of device names by vendor")
-	}
-	if s.HTTP.HTTPHeaders != nil {
-		for name := range s.HTTP.HTTPHeaders.Headers {
-			refuse(http.CanonicalHeaderKey(name) == "X-Request-Id", "http.http_headers", "X-Request-Id is the probe's own: use another")
-		}
 	}
 	if err := s.HTTP.Validate(); err != nil {
 		refuse(true, "http", "%v", err)

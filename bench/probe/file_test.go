@@ -42,7 +42,6 @@ func TestMistakes(t *testing.T) {
 		"device empty":             {"devices: {metax: ['']}", "FILE:2: devices: must be lists of device names by vendor"},
 		"CA missing":               {"http: {tls_config: {ca_file: none.pem}}", "FILE:2: http: configuring HTTP: unable to read CA cert: unable to read file DIR/none.pem: open DIR/none.pem: no such file or directory"},
 		"two ways to authenticate": {"http: {authorization: {credentials: x}, basic_auth: {username: y}}", "FILE:2: http: at most one of basic_auth, oauth2 & authorization must be configured"},
-		"the probe's own header":   {"http: {\nhttp_headers: {x-request-id: {values: [x]}}}", "FILE:2: http.http_headers: X-Request-Id is the probe's own: use another"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

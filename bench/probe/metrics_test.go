@@ -307,19 +307,6 @@ func TestExemplars(t *testing.T) {
 			}
 		}
 	}
-	text := scrape(t, p, acceptOpenMetrics).Body.String()
-	if !strings.Contains(text, ` # {request_id="`) {
-		t.Error("no exemplar in the text")
-	}
-	p, l = fakeLoop(target, fakeClient{stream: func(_ context.Context, r openai.Request) *openai.Trace {
-		trace := goodTrace(r)
-		trace.Failure = &openai.Failure{Reason: openai.ReasonStalled}
-		return trace
-	}})
-	l.probe(t.Context(), time.Now())
-	if got := exemplars(t, p, histograms[0]); got != nil {
-		t.Errorf("a stalled request left %v", got)
-	}
 }
 
 func TestLint(t *testing.T) {

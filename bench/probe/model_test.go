@@ -178,15 +178,5 @@ func TestFailuresOfAFormerModelStay(t *testing.T) {
 		if _, there := all[`success{model="old",target="a"}`]; there {
 			t.Error("the former model still has a state")
 		}
-		// It comes back, and counts on.
-		s.models, s.probes = []any{"old", "old"}, []openai.Reason{failed}
-		l := p.loops["a"]
-		for range 2 {
-			l.probe(t.Context(), time.Now())
-		}
-		all = samples(t, p)
-		if got := all[`requests_total{model="old",target="a"}`]; got != 4 || all[`success{model="old",target="a"}`] != 1 {
-			t.Errorf("%v requests when it is back, want 4", got)
-		}
 	})
 }

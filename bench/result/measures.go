@@ -139,7 +139,8 @@ func distributions(requests []request, percentiles []float64, bounded bool) Dist
 // claims more for one chunk is not believed.
 const maxChunkTokens = 1024
 
-// gapHistograms are those of [openai.ITLs] and [openai.TokenITLs].
+// gapHistograms are those of [openai.ITLs], and of the same gaps a token: a gap that brought
+// k tokens, by the server's count, gives k samples of a k-th of it.
 func gapHistograms(requests []request) (gaps, perToken *histogram) {
 	gaps, perToken = newHistogram(), newHistogram()
 	for i := range requests {

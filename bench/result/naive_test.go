@@ -98,8 +98,10 @@ func naiveFigures(w Window, all []runlog.Request, opts Options, bounded bool) Fi
 		for _, d := range openai.ITLs(t) {
 			seconds(6, d)
 		}
-		for _, d := range openai.TokenITLs(t) {
-			seconds(7, d)
+		for i, d := range openai.ITLs(t) {
+			for n := t.Chunks[i+1].Tokens; n > 0; n-- {
+				seconds(7, d/time.Duration(t.Chunks[i+1].Tokens))
+			}
 		}
 		if bounded {
 			seconds(8, r.Queued)
