@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -57,18 +56,6 @@ func TestHistogramIsNear(t *testing.T) {
 				t.Errorf("%s, %d values (-exact +histogram):\n%s", name, n, diff)
 			}
 		}
-	}
-}
-
-// TestLongestGap: what is longer than a histogram tells apart, and what a clock that was
-// set back made negative, is in all but the percentiles.
-func TestLongestGap(t *testing.T) {
-	h := newHistogram()
-	h.add(-5, 1)
-	h.add(int64(48*time.Hour), 3)
-	want := Distribution{Count: 4, Mean: 36 * 3600, Std: math.Sqrt(3) * 12 * 3600, Max: 48 * 3600, Percentiles: []Percentile{{99, 24 * 3600}}}
-	if diff := cmp.Diff(want, h.distribution([]float64{99}), cmpopts.EquateApprox(1e-3, 0)); diff != "" {
-		t.Errorf("distribution (-want +got):\n%s", diff)
 	}
 }
 

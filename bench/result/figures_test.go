@@ -1,7 +1,6 @@
 package result
 
 import (
-	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -155,35 +154,5 @@ func TestGoodput(t *testing.T) {
 	s := stepOf(t, Options{}, newMemlog("a").step(closed(3, 3), requests, false).over())
 	if _, ok := s.Whole.GoodRatio(); ok || s.Whole.Goodput != nil {
 		t.Errorf("goodput without an objective: %v", s.Whole.Goodput)
-	}
-}
-
-// TestOddRecords holds that lines that make no sense give no figures that cannot
-// be written: JSON knows no infinity.
-func TestOddRecords(t *testing.T) {
-	undated, backwards, silent := answered(0, 1, 2, 1, 2), answered(0, 1, 2, 1, 2), answered(0, 1, 2, 1, 2)
-	undated.Trace.Planned = time.Time{}
-	backwards.Trace.End, backwards.Trace.Chunks[1].At = -time.Hour, -time.Minute
-	silent.Trace.Chunks, silent.Trace.Usage = nil, nil
-	for name, requests := range map[string][]runlog.Request{
-		"one instant":       {answered(0, 1, 2, 0, 0)},
-		"not planned":       {undated},
-		"over before begun": {backwards},
-		"without text":      {silent},
-		"all":               {undated, backwards, silent},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r, err := reportOf(t, Options{Goodput: Objectives{E2E: 1}}, newMemlog("a").step(closed(1, 1), requests, false).over())
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := r.Steps[0]
-			if _, err := json.Marshal(s.Whole); err != nil || s.Whole.Completed != len(requests) || s.Whole.Window.Duration() < 0 {
-				t.Errorf("writing the figures: %v; %d completed in %v", err, s.Whole.Completed, s.Whole.Window.Duration())
-			}
-			if s.Whole.Of(Lateness).Max != 0 || s.Whole.Of(E2E).Min < 0 {
-				t.Errorf("lateness %+v, E2E %+v", s.Whole.Of(Lateness), s.Whole.Of(E2E))
-			}
-		})
 	}
 }

@@ -96,52 +96,6 @@ func TestPilesUp(t *testing.T) {
 	}
 }
 
-// bounded is what queued is where requests wait in the client: it keeps so many in
-// flight, and each takes as long.
-func bounded(n, bound int, gap func() time.Duration, took time.Duration) []runlog.Request {
-	all := queued(n, bound, gap, always(took))
-	for i := range all {
-		r := &all[i]
-		r.Queued = r.Trace.End - took
-		r.Trace.Started = r.Trace.Started.Add(r.Queued)
-		for k := range r.Trace.Chunks {
-			r.Trace.Chunks[k].At = took
-		}
-		r.Trace.End, r.Trace.FirstEvent, r.Trace.FirstAnswer = took, took, took
-	}
-	return all
-}
-
-// TestWaitsUp draws loads under a bound: those that the server can bear must stay
-// steady, however their queue comes and goes, and those it cannot must not.
-func TestWaitsUp(t *testing.T) {
-	const draws = 40
-	for name, tt := range map[string]struct {
-		n, bound  int
-		takes     time.Duration
-		low, high int // of the draws are not steady
-	}{
-		"nine tenths busy":           {600, 20, 1800 * time.Millisecond, 0, 2},
-		"one at a time, half busy":   {300, 1, 50 * time.Millisecond, 0, 0},
-		"a quarter more than it can": {600, 20, 2500 * time.Millisecond, 38, 40},
-		"twice, long answers":        {200, 80, 16 * time.Second, 38, 40},
-	} {
-		got := 0
-		for seed := range uint64(draws) {
-			step := runlog.Step{Started: noon, Arrival: runlog.ArrivalPoisson, Rate: 10, MaxConcurrency: tt.bound}
-			r := rand.New(rand.NewPCG(seed, 2))
-			gap := func() time.Duration { return time.Duration(r.ExpFloat64() * 1e8) }
-			log := newMemlog("a").step(step, bounded(tt.n, tt.bound, gap, tt.takes), false)
-			if stepOf(t, Options{}, log).Steady == nil {
-				got++
-			}
-		}
-		if got < tt.low || got > tt.high {
-			t.Errorf("%s: %d of %d are not steady, want %d to %d", name, got, draws, tt.low, tt.high)
-		}
-	}
-}
-
 // TestBurstAndUsersDoNotPileUp holds that only a rate can be too high: users wait.
 func TestBurstAndUsersDoNotPileUp(t *testing.T) {
 	requests := queued(400, 1, always(100*time.Millisecond), always(200*time.Millisecond))

@@ -52,7 +52,7 @@ func NewStep(opts Options, logs ...StepLog) Step {
 
 // part is what one load generator logged of a step.
 type part struct {
-	of           *stepData
+	joined       *stepData // with those of the others
 	run          runlog.Run
 	step         runlog.Step
 	account      Account
@@ -85,7 +85,7 @@ func newStepData() *stepData {
 
 // begin adds a load generator.
 func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
-	p := &part{of: d, run: run, step: s}
+	p := &part{joined: d, run: run, step: s}
 	d.parts = append(d.parts, p)
 	if len(d.parts) == 1 {
 		d.step, d.cards = s, newCards(openai.TargetName(run.URL))
@@ -116,13 +116,13 @@ func (p *part) take(rec runlog.Record) {
 
 func (p *part) request(r *runlog.Request) {
 	p.account.count(reasonOf(&r.Trace))
-	p.of.failure(r.Trace.Failure)
+	p.joined.failure(r.Trace.Failure)
 	if r.Never || r.Trace.Started.IsZero() {
 		return
 	}
 	q := newRequest(r)
-	p.of.requests = append(p.of.requests, q)
-	p.of.checks.add(r)
+	p.joined.requests = append(p.joined.requests, q)
+	p.joined.checks.add(r)
 	if q.failure == "" && (p.firstSuccess == 0 || q.end < p.firstSuccess) {
 		p.firstSuccess = q.end
 	}
@@ -152,12 +152,12 @@ func (d *stepData) failure(f *openai.Failure) {
 // sample takes what was seen of cards and server by the first load generator alone: the
 // others looked at the same ones.
 func (p *part) sample(s *runlog.Sample) {
-	at, isFirst := s.At.UnixNano(), p == p.of.parts[0]
+	at, isFirst := s.At.UnixNano(), p == p.joined.parts[0]
 	switch {
 	case s.Source == runlog.SourceExporter && isFirst:
-		p.of.cards.add(at, s.Series)
+		p.joined.cards.add(at, s.Series)
 	case s.Source == runlog.SourceServer && isFirst:
-		p.of.server.add(at, s.Series)
+		p.joined.server.add(at, s.Series)
 	case s.Source == runlog.SourceClient:
 		for _, one := range s.Series {
 			if one.Name == "process_cpu_seconds_total" {

@@ -191,9 +191,7 @@ func (s *Step) Overloaded() bool { return s.NotSteady == pileUp }
 // the last of them arrived, while the times from arrival to end grew, as they do not where
 // answers are merely long.
 func (d *stepData) overloaded() bool {
-	switch d.step.Arrival {
-	case runlog.ArrivalConstant, runlog.ArrivalPoisson, runlog.ArrivalGamma:
-	default:
+	if d.step.Rate == 0 {
 		return false
 	}
 	byArrival := slices.Clone(d.requests)

@@ -123,26 +123,19 @@ func TestWhatIsReadOfALog(t *testing.T) {
 		name, text, want string
 	}{
 		{"a run alone", first, "0 records, 0 damaged"},
-		{"no line end", strings.TrimSpace(first), "0 records, 0 damaged"},
 		{"requests", first + request(0) + "\n" + request(1) + "\n", "2 records, 0 damaged"},
-		{"whole last line without its end", first + request(0) + "\n" + request(1), "2 records, 0 damaged"},
 		{"half a last line", first + request(0) + "\n" + request(1)[:30], "1 records, 1 damaged"},
 		{"a torn line among others", first + request(0)[:20] + "\n" + request(1) + "\n\x00\x00\n" + request(2), "2 records, 2 damaged"},
-		{"other line ends, empty lines", strings.ReplaceAll(first+"\n\n"+request(0)+"\n", "\n", "\r\n"), "1 records, 0 damaged"},
 		{"blanks", first + `  { "request" : {"seq":0, "trace" : {"chunks_ns":[ 1, 2 ]}} } `, "1 records, 0 damaged"},
 		{"unknown keys", first + `{"request":{"seq":0,"new":{"a":[1]},"trace":{"new":1,"chunks_ns":[1]}},"new":2}`, "1 records, 0 damaged"},
 		{"unknown kinds", first + `{"new":{}}` + "\n{}\nnull\n" + `{"request":null}`, "0 records, 0 damaged"},
 		{"no objects", first + "[1]\n3\n" + `"request"`, "0 records, 3 damaged"},
 		{"a comma too many", first + `{"request":{,"trace":{}}}` + "\n" + `{"request":{"seq":0,"trace":{,"chunks_ns":[1]}}}`, "0 records, 2 damaged"},
-		{"wrong types", first + `{"request":{"seq":"0"}}` + "\n" + `{"request":{"trace":{"planned":"noon"}}}`, "0 records, 2 damaged"},
 		{"a long line", first + `{"new":"` + long + "\"}\n" + request(0), "1 records, 0 damaged"},
 		{"two runs", first + request(0) + "\n" + first + request(1), "reading traces log: a second run begins in the same file: keep each in a folder of its own"},
 		{"empty", "", "reading traces log: no log of accelbench: the first line does not say what was run"},
 		{"text", "hello\n", "reading traces log: no log of accelbench: the first line does not say what was run"},
-		{"half a first line", first[:10], "reading traces log: no log of accelbench: the first line does not say what was run"},
 		{"no run first", request(0) + "\n" + first, "reading traces log: no log of accelbench: the first line does not say what was run"},
-		{"no schema", `{"run":{}}`, "reading traces log: no log of accelbench: the first line does not say what was run"},
-		{"run of wrong types", `{"run":{"schema":1,"seed":"x"}}`, "reading traces log: json: cannot unmarshal string into Go struct field Run.run.seed of type uint64"},
 		{"later schema", `{"run":{"schema":2,"id":7}}`, "reading traces log: it was written by a later version (schema 2, this one reads 1): use that version"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -171,18 +164,6 @@ func outcome(t *testing.T, text string) string {
 			return fmt.Sprintf("%d records, %d damaged", n, r.Damaged())
 		} else if err != nil {
 			return named(err)
-		}
-	}
-}
-
-func TestOpenWithoutALog(t *testing.T) {
-	dir := t.TempDir()
-	for path, want := range map[string]string{
-		filepath.Join(dir, "gone"): "reading traces: open " + filepath.Join(dir, "gone") + ": no such file or directory",
-		dir:                        "reading traces " + dir + ": is a directory",
-	} {
-		if _, err := Open(path); err == nil || err.Error() != want {
-			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }
