@@ -121,15 +121,15 @@ func (s *Step) EndsSearch() bool {
 }
 
 // Verdict says whether a step met its limits, and of one that does not tell why not: a
-// clause. A load generator that was the limit tells nothing of the server, and a load
-// that was short or not steady nothing of its level, unless requests piled up or failed.
+// clause. Requests that pile up are a miss. A load generator that was the limit says
+// nothing of the server, and a load that was short or not steady nothing of its level.
 func (s *Step) Verdict() (v capacity.Verdict, why string) {
 	const clientWas = "the load generator was the limit: "
 	switch {
-	case s.ClientLimit != "":
-		return capacity.Void, clientWas + s.ClientLimit
 	case s.Overloaded():
 		return capacity.Missed, ""
+	case s.ClientLimit != "":
+		return capacity.Void, clientWas + s.ClientLimit
 	}
 	void := ""
 	for _, h := range s.Held {

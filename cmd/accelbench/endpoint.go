@@ -56,6 +56,9 @@ func (e *endpointFlags) address() (base string, api openai.API, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("reading the endpoint's URL: %w", err)
 	}
+	if api == "" && e.path != "" {
+		return "", "", usage(fmt.Errorf("--endpoint %s is no path of the API: give /v1/completions or /v1/chat/completions", e.path))
+	}
 	if api == "" && e.backend == "openai-chat" {
 		return base, openai.Chat, nil
 	}

@@ -55,6 +55,8 @@ func joinValues(args []string) []string {
 	for _, word := range args {
 		switch last := len(out) - 1; {
 		case strings.HasPrefix(word, "--"):
+			name, _, _ := strings.Cut(word, "=")
+			word = strings.ReplaceAll(name, "_", "-") + strings.TrimPrefix(word, name)
 			flag = word
 		case negative.MatchString(word) && last >= 0 && out[last] == flag:
 			out[last] += "=" + word

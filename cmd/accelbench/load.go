@@ -41,7 +41,7 @@ func (l *loadFlags) register(c *kingpin.CmdClause) {
 	c.Flag("duration", "How long each step sends requests.").PlaceHolder("D").DurationVar(&l.duration)
 	c.Flag("max-failure-ratio", "Share of failures that stops the run; 0 for none.").Default("0").FloatVar(&l.maxFailures)
 	c.Flag("repeat", "Times that the whole sweep is run.").Default("1").IntVar(&l.repeat)
-	c.Flag("start-at", "When to begin, such as 2026-03-04T05:06:07Z.").PlaceHolder("TIME").SetValue(parsed(&l.start, parseInstant))
+	c.Flag("start-at", "When to begin, such as 2027-03-04T05:06:07Z.").PlaceHolder("TIME").SetValue(parsed(&l.start, parseInstant))
 }
 
 // registerShape adds what a load has whoever chooses its levels.
@@ -50,7 +50,7 @@ func (l *loadFlags) registerShape(c *kingpin.CmdClause) {
 	c.Flag("num-warmups", "Requests before each step that are in no figure.").Default("0").IntVar(&l.warmups)
 	c.Flag("ramp-up", "Time over which users start, or the rate rises.").Default("0s").IsSetByUser(&l.rampUpSet).DurationVar(&l.rampUp)
 	c.Flag("timeout", "Timeout of a request; 0 for none.").Default("10m").DurationVar(&l.timeout)
-	c.Flag("idle-timeout", "Most silence of a stream after its first text.").PlaceHolder("D").DurationVar(&l.idle)
+	c.Flag("idle-timeout", "Most silence of a stream after its first text; 0 for any.").Default("30s").DurationVar(&l.idle)
 	c.Flag("seed", "Seed of prompts and gaps; each machine has its own.").Default("0").Uint64Var(&l.seed)
 }
 
@@ -64,6 +64,7 @@ func (l *loadFlags) check(replay bool) error {
 		{l.requests < 1, "--num-prompts must be at least 1"},
 		{l.warmups < 0, "--num-warmups must not be negative"},
 		{min(l.duration, l.rampUp, l.timeout, l.idle) < 0, "a duration must not be negative"},
+		{!l.start.IsZero() && time.Since(l.start) > time.Minute, "--start-at is in the past"},
 		{l.repeat < 1, "--repeat must be at least 1"},
 		{!(l.maxFailures >= 0 && l.maxFailures <= 1), "--max-failure-ratio must be from 0 to 1"},
 		{len(l.rates) > 0 && len(l.users) > 1, "--max-concurrency is a list, and --request-rate is given: one of them is the sweep"},
