@@ -7,8 +7,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -21,12 +19,12 @@ import (
 
 // measure runs the sides' commands in turns under the load that the flags after
 // -- say, and compares.
-func (s *compareFlags) measure(ctx context.Context, after []string, stdout, stderr io.Writer) (int, error) {
-	sides, shown, err := s.started(ctx, stderr)
+func (s *compareFlags) measure(ctx context.Context, in *invocation, stdout, stderr io.Writer) (int, error) {
+	sides, err := s.started(ctx, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
-	r, cfg, err := parseRun(append(append(shown, "--"), after...), after, stderr)
+	r, cfg, err := parseRun(in, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
@@ -105,74 +103,61 @@ func (s *compareFlags) report(plan *compare.Plan, notStarted []compare.NotStarte
 	return s.print(stdout, c)
 }
 
-// started are the sides whose commands are started, and the command line as the log may
-// have it.
-func (s *compareFlags) started(ctx context.Context, stderr io.Writer) ([]compare.Command, []string, error) {
-	shown := []string{"accelbench", compareCommand, "--repeat=" + strconv.Itoa(s.repeat)}
+// started are the sides whose commands are started.
+func (s *compareFlags) started(ctx context.Context, stderr io.Writer) ([]compare.Command, error) {
 	if s.bindings != "" {
-		sides, command, err := s.bound(ctx, stderr)
-		return sides, append(shown, "--bindings", command), err
+		return s.bound(ctx, stderr)
 	}
 	var sides []compare.Command
 	for _, text := range s.sides {
 		one, err := compare.ParseCommand(text)
 		switch {
 		case err != nil:
-			return nil, nil, usage(err)
+			return nil, usage(err)
 		case slices.ContainsFunc(sides, func(c compare.Command) bool { return c.Name == one.Name }):
-			return nil, nil, usage(fmt.Errorf("two sides are named %s", one.Name))
+			return nil, usage(fmt.Errorf("two sides are named %s", one.Name))
 		}
 		sides = append(sides, one)
-		shown = append(shown, "--side", one.String())
 	}
-	return sides, shown, nil
+	return sides, nil
 }
 
 // bound are the sides of a comparison of bindings: the server's command under each that
-// the exporter's page asks for. shown is the command as the log may have it.
-func (s *compareFlags) bound(ctx context.Context, stderr io.Writer) (sides []compare.Command, shown string, err error) {
+// the exporter's page asks for.
+func (s *compareFlags) bound(ctx context.Context, stderr io.Writer) ([]compare.Command, error) {
 	command, err := compare.ParseTemplate(s.bindings)
 	if err != nil {
-		return nil, "", usage(fmt.Errorf("--bindings: %w", err))
+		return nil, usage(fmt.Errorf("--bindings: %w", err))
 	}
 	machine, err := s.machine.read(ctx)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	bindings, err := machine.Sides()
 	if err != nil {
-		return nil, "", fmt.Errorf("--bindings: %w", err)
+		return nil, fmt.Errorf("--bindings: %w", err)
 	}
-	var names []string
+	var sides []compare.Command
 	for _, b := range bindings {
 		sides = append(sides, compare.Command{Name: b.Name, Argv: command(b.Prefix...), Binding: b.Meaning, Recommended: b.Recommended})
-		name := b.Name
-		if b.Recommended {
-			name += " (the node of the cards)"
-		}
-		names = append(names, name)
 	}
-	fmt.Fprintf(stderr, "accelbench: %d bindings, %d starts of the server: %s\n", len(sides), len(sides)*s.repeat, strings.Join(names, ", "))
-	tell(stderr, placement.Judge(machine).Remarks) // also with --quiet: one may say that a side will be killed
-	return sides, compare.Command{Argv: command("{}")}.Line(), nil
+	fmt.Fprintf(stderr, "accelbench: %d bindings, %d starts of the server\n", len(sides), len(sides)*s.repeat)
+	tell(stderr, placement.Judge(machine).Remarks) // also with --quiet: a side may be killed
+	return sides, nil
 }
 
-// parseRun reads flags of run that stand after another command's. shown is the whole
-// command line as the log may have it.
-func parseRun(shown, args []string, stderr io.Writer) (*runFlags, load.Config, error) {
+// parseRun reads the flags of run that stand after --.
+func parseRun(in *invocation, stderr io.Writer) (*runFlags, load.Config, error) {
 	app := kingpin.New("accelbench compare … --", "")
 	c := app.Command(runCommand, "")
 	s := newRunFlags(c)
 	acceptRepeats(c)
-	_, err := parse(app, append([]string{runCommand}, args...))
-	switch {
-	case err != nil:
-	case s.load.repeat != 1:
-		err = usage(errors.New("--repeat belongs before --: repeats of one start of a server are not independent of each other"))
-	}
-	if err != nil {
+	if _, err := parse(app, append([]string{runCommand}, in.after...)); err != nil {
 		return nil, load.Config{}, err
 	}
-	cfg, _, err := s.prepare(shown, stderr)
+	if s.load.repeat != 1 {
+		return nil, load.Config{}, usage(errors.New("--repeat belongs before --: repeats of one start of a server are not independent of each other"))
+	}
+	cfg, _, err := s.prepare(in.args, stderr)
 	return s, cfg, err
 }

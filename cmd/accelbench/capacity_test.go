@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,15 +18,12 @@ import (
 // standIn is a server whose time to the first token is a known function of its load.
 type standIn struct {
 	base, perUser time.Duration // TTFT is base and so much for each request in flight
-	service       time.Duration // one request after the other, before that
 	dieAfter      int64         // requests; 0 for never
 	hangAfter     int64         // requests; 0 for never
 	then          func()        // called once after so many requests as thenAfter says
 	thenAfter     int64
 
 	seen, inFlight atomic.Int64
-	mu             sync.Mutex
-	free           time.Time
 	server         *httptest.Server
 }
 
@@ -61,17 +57,8 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.thenAfter == seen && s.then != nil {
 		s.then()
 	}
-	wait := s.base + time.Duration(n)*s.perUser
-	s.mu.Lock()
-	now := time.Now()
-	if s.free.Before(now) {
-		s.free = now
-	}
-	s.free = s.free.Add(s.service)
-	due := s.free.Add(wait)
-	s.mu.Unlock()
 	select {
-	case <-time.After(time.Until(due)):
+	case <-time.After(s.base + time.Duration(n)*s.perUser):
 	case <-r.Context().Done():
 		return
 	}
@@ -155,18 +142,6 @@ func TestCapacityOfUsers(t *testing.T) {
 	}
 }
 
-// TestCapacityOfRates: one request after the other, 50 ms each, are 20 a second. Of 60
-// requests nine in ten wait for less than a second at up to 31 a second.
-func TestCapacityOfRates(t *testing.T) {
-	t.Parallel()
-	s := &standIn{base: time.Second, service: 50 * time.Millisecond}
-	f := searchCapacity(t.Context(), t, s.start(t), "--slo", "ttft:p90<2s", "--request-rate", "10..40", "--burstiness", "inf",
-		"--num-prompts", "60", "--precision", "20%", "--repeat", "1")
-	if f.code != exitMeasured || f.value() < 10 || f.value() > 35 {
-		t.Errorf("exit %d, %+v\n%s\n%s", f.code, f.Capacity, f.stdout, f.stderr)
-	}
-}
-
 func TestCapacityThatIsNone(t *testing.T) {
 	t.Parallel()
 	s := &standIn{base: 200 * time.Millisecond}
@@ -181,10 +156,15 @@ func TestCapacityThatIsNone(t *testing.T) {
 
 func TestCapacityBeyondWhatIsTried(t *testing.T) {
 	t.Parallel()
-	s := &standIn{base: 200 * time.Millisecond}
-	f := searchCapacity(t.Context(), t, s.start(t), "--slo", "ttft:p90<20s", "--max-concurrency", "2..4", "--quiet")
-	if f.code != exitMeasured || !f.Capacity.AtLeast || !strings.Contains(f.stdout, "carries at least 4 users, the most that were tried; ") {
-		t.Errorf("exit %d\n%s\n%s", f.code, f.stdout, f.stderr)
+	for flags, want := range map[string]string{
+		"--max-concurrency 2..4":                                  "4 users",
+		"--request-rate 10..20 --burstiness inf --num-prompts 60": "20 requests/s",
+	} {
+		s := &standIn{base: 200 * time.Millisecond}
+		f := searchCapacity(t.Context(), t, s.start(t), append(strings.Fields(flags), "--slo", "ttft:p90<20s", "--quiet")...)
+		if f.code != exitMeasured || !f.Capacity.AtLeast || !strings.Contains(f.stdout, "carries at least "+want+", the most that were tried; ") {
+			t.Errorf("%s: exit %d\n%s\n%s", flags, f.code, f.stdout, f.stderr)
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ func registerCompare(app *kingpin.Application, in *invocation, commands map[stri
 			return exitUsage, usage(err)
 		}
 		if len(s.sides) > 0 || s.bindings != "" {
-			return s.measure(ctx, in.after, stdout, stderr)
+			return s.measure(ctx, in, stdout, stderr)
 		}
 		defer endAtOnce(ctx)()
 		return s.compare(stdout)

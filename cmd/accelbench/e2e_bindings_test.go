@@ -86,7 +86,7 @@ func (b *bench) compareBindings(t *testing.T, page, penalty string) string {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if want := "4 bindings, 20 starts of the server: none, node0 (the node of the cards), node1, interleaved\n"; !strings.Contains(string(out), want) {
+	if want := "4 bindings, 20 starts of the server\n"; !strings.Contains(string(out), want) {
 		t.Errorf("the plan is not told:\n%s", out)
 	}
 	return string(out)

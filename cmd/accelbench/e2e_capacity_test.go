@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"text/tabwriter"
 	"time"
@@ -156,41 +155,4 @@ func printSearches(w io.Writer, name string, rows []searchRow) (right int) {
 		}
 	}
 	return right
-}
-
-// throttled searches with a load generator that runs for a fifth of the time only.
-func (b *bench) throttled(t *testing.T) {
-	url := "http://" + b.start(t, serverAddress(), "fakehost", "pace", "--listen-address=127.0.0.1:0", "--gap=20ms")
-	cmd := b.command(t)
-	cmd.Args = []string{
-		cmd.Args[0], "capacity", "--backend=openai-chat", "--base-url=" + url, "--dataset-path=" + b.path("open_qa.jsonl"), "--output=results",
-		"--slo=tpot:p90<10s", "--output-len=10", "--max-concurrency=2..64", "--quiet",
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	over := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			for _, turn := range []struct {
-				signal syscall.Signal
-				lasts  time.Duration
-			}{{syscall.SIGSTOP, 80 * time.Millisecond}, {syscall.SIGCONT, 20 * time.Millisecond}} {
-				_ = cmd.Process.Signal(turn.signal)
-				select {
-				case <-over:
-					return
-				case <-time.After(turn.lasts):
-				}
-			}
-		}
-	})
-	o := b.finish(t, cmd)
-	close(over)
-	wg.Wait()
-	said := strings.Join(strings.Fields(o.stdout), " ")
-	if !strings.Contains(said, "could not be judged") || !strings.Contains(said, "the load generator was the limit: ") {
-		t.Errorf("exit %d\n%s\n%s", o.code, o.stdout, o.stderr)
-	}
 }

@@ -29,8 +29,6 @@ type bench struct {
 func TestEndToEnd(t *testing.T) {
 	b := newBench(t)
 	t.Run("a sweep against the server's own log", b.sweep)
-	t.Run("how much the server carries", b.capacity)
-	t.Run("how much, and the load generator is the limit", b.throttled)
 	t.Run("the first requests hang", b.hangsAtFirst)
 	t.Run("kill -9, then report", b.killed)
 	t.Run("Ctrl-C", b.interrupted)
@@ -230,24 +228,6 @@ func (b *bench) sweep(t *testing.T) {
 	compareTotals(t, o, readServed(t, url))
 	greps(t, o.stdout, levels)
 	vllmFiles(t, filepath.Join(filepath.Dir(filepath.Dir(o.folder)), "vllm"), levels, requests)
-}
-
-// capacity searches where every level meets, and has the same answer from the log.
-func (b *bench) capacity(t *testing.T) {
-	url := b.server(t, "--speed=10")
-	cmd := exec.Command(b.path("accelbench"), "capacity", "--backend=openai-chat", "--base-url="+url, "--dataset-path="+b.path("open_qa.jsonl"), "--output=results",
-		"--slo=tpot:p90<1s", "--slo=ttft:p90<20s", "--max-concurrency=2..8", "--num-prompts=24", "--output-len=20", "--ramp-up=0")
-	cmd.Dir = t.TempDir()
-	cmd.Stdout, cmd.Stderr = new(bytes.Buffer), new(bytes.Buffer)
-	o := b.finish(t, cmd)
-	answer := regexp.MustCompile(`(?m)^carries at least 8 users, the most that were tried; [0-9.]+ requests/s, [0-9.]+ tokens/s$`)
-	if o.code != 0 || !answer.MatchString(o.stdout) || len(o.report.Steps) < 3 {
-		t.Fatalf("exit %d, %d steps\n%s\n%s", o.code, len(o.report.Steps), o.stdout, o.stderr)
-	}
-	again, err := exec.Command(b.path("accelbench"), "report", o.folder).Output()
-	if err != nil || string(again) != o.stdout {
-		t.Errorf("report: %v\n%s\nthe search printed\n%s", err, again, o.stdout)
-	}
 }
 
 // freeAddress is an address of the loopback that nobody listens at.

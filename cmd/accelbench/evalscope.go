@@ -7,7 +7,6 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
@@ -24,14 +23,7 @@ func registerEvalscope(app *kingpin.Application, in *invocation, commands map[st
 	c.Arg("DATASET", "File with the prompts.").Required().StringVar(&s.data.path)
 	s.registerEvalscope(c)
 	commands[c.Model().Name] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		cfg, options, err := s.prepare(in.args, stderr)
-		if err != nil {
-			return exitNothing, err
-		}
-		run := func(w ...load.Watcher) (load.Result, error) { return load.Run(ctx, cfg, w...) }
-		return s.putLoad(stderr, run, func(folder string) error {
-			return s.report(folder, options, stdout, stderr, saveEvalscope)
-		})
+		return s.start(ctx, in, stdout, stderr, saveEvalscope)
 	}
 }
 

@@ -254,6 +254,7 @@ func TestShownCommand(t *testing.T) {
 		"accelbench run --header X-Key=s3cret Y=s3cret --model m":                        "accelbench run --header <hidden> <hidden> --model m",
 		"accelbench run --header=X-Key=s3cret":                                           "accelbench run --header=<hidden>",
 		"accelbench run --extra-body={\"k\":1} --exporter=http://h/metrics?token=s3cret": "accelbench run --extra-body=<hidden> --exporter=http://h/metrics",
+		"accelbench compare --side a=serve --repeat 5":                                   "accelbench compare --side <hidden> --repeat 5",
 		"accelbench run --api-key-file key":                                              "accelbench run --api-key-file key",
 	} {
 		if got := strings.Join(withoutSecrets(strings.Fields(line)), " "); got != want {

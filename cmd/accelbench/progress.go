@@ -55,32 +55,32 @@ func (l *progressLine) StepEnded(runlog.StepEnd) {
 }
 
 func (l *progressLine) follow() {
-	write, every := l.write, writeEvery
+	every := writeEvery
 	if l.width > 0 {
-		write, every = l.draw, drawEvery
+		every = drawEvery
 	}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			write(l.text())
+			l.print("")
 		case <-l.stop:
-			write(l.text())
-			if l.width > 0 {
-				fmt.Fprintln(l.out)
-			}
+			l.print("\n")
 			return
 		}
 	}
 }
 
-func (l *progressLine) write(text string) { fmt.Fprintln(l.out, text) }
-
-// draw draws a text over the last one, cut where the terminal would wrap it.
-func (l *progressLine) draw(text string) {
+// print writes a line, or draws it over the last one, cut where the terminal would wrap
+// it, and puts end after it.
+func (l *progressLine) print(end string) {
+	if l.width == 0 {
+		fmt.Fprintln(l.out, l.text())
+		return
+	}
 	room := l.width - 1
-	fmt.Fprintf(l.out, "\r%-*.*s", room, room, text)
+	fmt.Fprintf(l.out, "\r%-*.*s%s", room, room, l.text(), end)
 }
 
 // text says how the step stands.

@@ -42,17 +42,23 @@ func registerRun(app *kingpin.Application, in *invocation, commands map[string]c
 		"docs/accelbench.md has those that are not shown here.")
 	s := newRunFlags(c)
 	commands[runCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		cfg, options, err := s.prepare(in.args, stderr)
-		if err != nil {
-			return exitNothing, err
-		}
-		sleepUntil(ctx, s.load.start, stderr)
-		run := func(w ...load.Watcher) (load.Result, error) { return load.Run(ctx, cfg, w...) }
-		return s.putLoad(stderr, run, func(folder string) error {
-			return s.report(folder, options, stdout, stderr, s.saveResults)
-		})
+		return s.start(ctx, in, stdout, stderr, s.saveResults)
 	}
 }
+
+// start puts the load on and reports; save writes what else the report gives.
+func (s *runFlags) start(ctx context.Context, in *invocation, stdout, stderr io.Writer, save saver) (int, error) {
+	cfg, options, err := s.prepare(in.args, stderr)
+	if err != nil {
+		return exitNothing, err
+	}
+	sleepUntil(ctx, s.load.start, stderr)
+	run := func(w ...load.Watcher) (load.Result, error) { return load.Run(ctx, cfg, w...) }
+	return s.putLoad(stderr, run, func(folder string) error { return s.report(folder, options, stdout, stderr, save) })
+}
+
+// saver writes files of a report beside those that every report has.
+type saver func(r *result.Report, stderr io.Writer) error
 
 // newRunFlags registers the flags of a run on c.
 func newRunFlags(c *kingpin.CmdClause) *runFlags {
@@ -145,16 +151,17 @@ func folderSuffix(model string) string {
 	return "-" + show.FileName(filepath.Base(model), "model")
 }
 
-// withoutSecrets is a command line without what may be a secret: the values of --header
-// and --extra-body, and the queries of URLs.
+// withoutSecrets is a command line without what may be a secret: the values of some flags,
+// and the queries of URLs.
 func withoutSecrets(args []string) []string {
+	secret := []string{"--header", "--extra-body", "--side", "--bindings"}
 	shown := slices.Clone(args)
 	hide := false
 	for i, word := range shown {
 		name, _, assigned := strings.Cut(word, "=")
 		isFlag := strings.HasPrefix(word, "--")
 		if isFlag {
-			hide = name == "--header" || name == "--extra-body"
+			hide = slices.Contains(secret, name)
 		}
 		switch {
 		case hide && !isFlag:
@@ -254,7 +261,7 @@ func columns(w io.Writer) int {
 
 // report writes the report of a run into its folder and what else save writes, and prints
 // it: files first, as whoever reads the output may have gone.
-func (s *runFlags) report(folder string, options result.Options, stdout, stderr io.Writer, save func(*result.Report, io.Writer) error) error {
+func (s *runFlags) report(folder string, options result.Options, stdout, stderr io.Writer, save saver) error {
 	r, err := result.Read(options, folder)
 	if err != nil {
 		return err
