@@ -63,10 +63,9 @@ const (
 
 // Limits of a Spec: a probe is a sample of what users get, not a load.
 const (
-	minInterval    = 100 * time.Millisecond
-	maxTokens      = 1 << 17 // of an answer, and of a prompt of random words
-	maxPromptBytes = 1 << 20
-	maxLabelBytes  = 200
+	minInterval   = 100 * time.Millisecond
+	maxTokens     = 1 << 17 // of an answer, and of a prompt of random words
+	maxLabelBytes = 200
 )
 
 // DefaultSpec returns a Spec with every default set.
@@ -197,11 +196,11 @@ func isLabel(s string) bool {
 }
 
 func readPrompt(path string) (string, error) {
-	text, err := os.ReadFile(path)
+	text, err := readBounded(path)
 	switch {
 	case err != nil:
 		return "", err
-	case len(text) == 0 || len(text) > maxPromptBytes || !utf8.Valid(text):
+	case len(text) == 0 || !utf8.Valid(text):
 		return "", fmt.Errorf("%s must be 1 byte to 1 MiB of UTF-8 text", path)
 	}
 	return string(text), nil

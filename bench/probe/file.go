@@ -43,6 +43,11 @@ func (m Mistake) Error() string {
 	return text
 }
 
+const (
+	maxFileBytes = 1 << 20
+	maxMistakes  = 20 // that are shown
+)
+
 // Mistakes are several.
 type Mistakes []Mistake
 
@@ -82,12 +87,26 @@ func (f File) Mistake(t Target, field, text string) Mistake {
 // ReadFile reads a configuration file. Its error is of type [Mistakes], names all that is
 // wrong, and holds no secret of the file.
 func ReadFile(path string) (File, error) {
-	text, err := os.ReadFile(path)
+	text, err := readBounded(path)
 	if err != nil {
 		return File{}, Mistakes{{Text: fmt.Sprintf("reading the configuration: %v", err)}}
 	}
 	file, mistakes := parse(text, path)
 	return file, mistakes.Err()
+}
+
+// readBounded reads a file of at most [maxFileBytes].
+func readBounded(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
+	if err == nil && len(text) > maxFileBytes {
+		return nil, fmt.Errorf("%s is larger than 1 MiB", path)
+	}
+	return text, err
 }
 
 // parse reads a configuration's text. Relative file names in it are taken from the folder
@@ -99,6 +118,12 @@ func parse(text []byte, path string) (File, Mistakes) {
 	err := decoder.Decode(&written)
 	if err == nil && written.Probes == nil || errors.Is(err, io.EOF) {
 		return File{}, Mistakes{{File: path, Line: 1, Field: "probes", Text: "is missing, such as probes: [{url: http://127.0.0.1:8000}]"}}
+	}
+	if err != nil && !errors.As(err, new(*yaml.TypeError)) { // nothing can be said of the entries
+		return File{}, yamlMistakes(path, err)
+	}
+	if !errors.Is(decoder.Decode(new(yaml.Node)), io.EOF) {
+		return File{}, Mistakes{{File: path, Text: "has text after its first document"}}
 	}
 	file := File{path: path, entries: map[string]entry{}}
 	mistakes := yamlMistakes(path, err) // written is without the entries that have one
@@ -118,6 +143,9 @@ func parse(text []byte, path string) (File, Mistakes) {
 		file.Unreadable = append(file.Unreadable, e.placed(path, t.CheckFiles())...)
 	}
 	slices.SortStableFunc(mistakes, func(a, b Mistake) int { return cmp.Compare(a.Line, b.Line) })
+	if more := len(mistakes) - maxMistakes; more > 0 {
+		mistakes = append(mistakes[:maxMistakes], Mistake{File: path, Text: fmt.Sprintf("and %d more mistakes", more)})
+	}
 	return file, mistakes
 }
 
@@ -182,7 +210,7 @@ func (e entry) placed(path string, err error) Mistakes {
 var (
 	yamlLine     = regexp.MustCompile(`(?s)^(?:yaml: )?line (\d+): (.*)$`)
 	yamlUnknown  = regexp.MustCompile(`field (\S+) not found in type \S+`)
-	quotedInYAML = regexp.MustCompile("(?s)`.*`|\".*\"")
+	quotedInYAML = regexp.MustCompile("(?s)`.*`|\".*\"|'.*'")
 )
 
 // yamlMistakes are those of an error of the YAML library, without the values that it quotes.

@@ -41,6 +41,8 @@ func TestMistakes(t *testing.T) {
 		"name of two lines":        {"\nprobes: [{url: 'http://h:1', name: \"a\\nb\"}]", "FILE:2: name: must be 1 to 200 bytes of printable text"},
 		"device empty":             {"devices: {metax: ['']}", "FILE:2: devices: must be lists of device names by vendor"},
 		"CA missing":               {"http: {tls_config: {ca_file: none.pem}}", "FILE:2: http: configuring HTTP: unable to read CA cert: unable to read file DIR/none.pem: open DIR/none.pem: no such file or directory"},
+		"unknown anchor":           {"http: {basic_auth: {username: u, password: *s3cret}}", "FILE: unknown anchor … referenced"},
+		"second document":          {"\nprobes:\n- url: http://h:1\n---\nprobes: []", "FILE: has text after its first document"},
 		"two ways to authenticate": {"http: {authorization: {credentials: x}, basic_auth: {username: y}}", "FILE:2: http: at most one of basic_auth, oauth2 & authorization must be configured"},
 	}
 	for name, tt := range tests {
