@@ -15,17 +15,20 @@ import (
 )
 
 // TestWarningsOnce: a warning of several steps that differs only in figures stands once,
-// with the steps and the figures of the last.
+// with the steps and whose figures it has.
 func TestWarningsOnce(t *testing.T) {
 	r := measuredSweep()
 	r.Damaged = 1
 	for i := range r.Steps {
-		r.Steps[i].Warnings = nil
+		r.Steps[i].Warnings = []string{fmt.Sprintf("It read %.1f ms late.", 2+float64(i)/10)}
 	}
-	for _, i := range []int{1, 2, 7} {
-		r.Steps[i].Warnings = []string{fmt.Sprintf("%d of 1000 requests failed (%.1f %%: timeout %d).", i, float64(i)/10, i)}
+	r.Steps[3].Warnings = nil
+	for i, reason := range []string{"http_4xx", "timeout", "timeout", "http_5xx", "timeout"} {
+		r.Steps[i].Warnings = append(r.Steps[i].Warnings, fmt.Sprintf("%d of 1000 requests failed (%s: %d).", i, reason, i))
 	}
-	r.Steps[4].Warnings = []string{"Late."}
+	for _, i := range []int{4, 6} {
+		r.Steps[i].Warnings = append(r.Steps[i].Warnings, "Late.")
+	}
 	var got []string
 	for line := range strings.Lines(rendered(t, renderings(r)["summary.txt"])) {
 		if strings.HasPrefix(line, "! ") {
@@ -34,8 +37,11 @@ func TestWarningsOnce(t *testing.T) {
 	}
 	want := []string{
 		"! Lines of the logs that could not be read, so that what was in them is not in the report: 1.\n",
-		"! 16, 32, 200: 7 of 1000 requests failed (0.7 %: timeout 7).\n",
-		"! 100: Late.\n",
+		"! in 7 of 8 steps (figures of 200): It read 2.7 ms late.\n",
+		"! 8: 0 of 1000 requests failed (http_4xx: 0).\n",
+		"! 16, 32, 100 (figures of 100): 4 of 1000 requests failed (timeout: 4).\n",
+		"! 64: 3 of 1000 requests failed (http_5xx: 3).\n",
+		"! 100, 150: Late.\n",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
