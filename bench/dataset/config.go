@@ -56,8 +56,9 @@ type Config struct {
 	// Records, where not nil, are those that [Read] returned, so that a file is read
 	// once for all steps.
 	Records []Record
-	// DisableShuffle takes the records of ShareGPT and custom in the file's order, which
-	// are shuffled by Seed otherwise, as vLLM does.
+	// DisableShuffle takes the records of ShareGPT and custom in the file's order from one
+	// that Seed chooses, as those of openqa always are; 0 is the first. Otherwise they are
+	// shuffled by Seed, as vLLM does.
 	DisableShuffle bool
 	// MinPromptLength and MaxPromptLength bound the prompts taken from a file, in
 	// characters (evalscope's --max-prompt-length); 0 is no bound. Others are skipped

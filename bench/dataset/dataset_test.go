@@ -206,6 +206,32 @@ func TestShuffle(t *testing.T) {
 	}
 }
 
+// Files that are not shuffled keep their order, and machines with seeds in a row begin far
+// from each other: else one would send what another has just put into the prefix cache.
+func TestSeedsBeginElsewhere(t *testing.T) {
+	const n, machines = 40, 4
+	path := numbered(t, n)
+	begun := map[int]bool{}
+	for seed := range uint64(machines) {
+		all := texts(take(t, open(t, Config{Kind: Custom, Path: path, Seed: seed, DisableShuffle: true}), n))
+		first := len(all[0])
+		if seed == 0 && first != 1 {
+			t.Errorf("seed 0 begins at record %d", first)
+		}
+		for i, text := range all {
+			if want := (first-1+i)%n + 1; len(text) != want {
+				t.Fatalf("seed %d: record %d comes after %d others, want %d", seed, len(text), i, want)
+			}
+		}
+		for other := range begun {
+			if apart := (first - other + n) % n; min(apart, n-apart) < n/machines/2 {
+				t.Errorf("seed %d begins at record %d, another at %d", seed, first, other)
+			}
+		}
+		begun[first] = true
+	}
+}
+
 // A later step has the file's prompts behind a word of its own, unless they are reused.
 func TestStepsOfAFile(t *testing.T) {
 	path := numbered(t, 3)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/bits"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -30,14 +31,23 @@ type fileSource struct {
 }
 
 func newFileSource(cfg Config) *fileSource {
-	s := &fileSource{cfg: cfg, tokenizer: cfg.Tokenizer, order: make([]int, len(cfg.Records))}
-	for i := range s.order {
-		s.order[i] = i
-	}
+	return &fileSource{cfg: cfg, tokenizer: cfg.Tokenizer, order: order(cfg)}
+}
+
+// order is in which records are taken. What is not shuffled begins at a record that the
+// seed chooses, seed 0 at the first, so that machines do not send the same prompts at once.
+func order(cfg Config) []int {
+	n := len(cfg.Records)
 	if shuffled := cfg.Kind == ShareGPT || cfg.Kind == Custom; shuffled && !cfg.DisableShuffle {
-		s.order = random(cfg.Seed, "order", 0).Perm(len(s.order))
+		return random(cfg.Seed, "order", 0).Perm(n)
 	}
-	return s
+	const golden = 0x9e3779b97f4a7c15 // spreads what begins at seeds in a row over the file
+	first, _ := bits.Mul64(cfg.Seed*golden, uint64(n))
+	all := make([]int, n)
+	for i := range all {
+		all[i] = (int(first) + i) % n
+	}
+	return all
 }
 
 func (s *fileSource) Next(ctx context.Context) (Prompt, error) {
