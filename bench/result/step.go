@@ -289,10 +289,12 @@ func (d *stepData) figures(w span, opts Options) Figures {
 // that is short beside its requests counts no more tokens than were made in it. Tokens of
 // an answer without text count at its end.
 func (d *stepData) tokensIn(w span) (all, peak float64) {
-	seconds := make([]float64, int(w.seconds())+1)
+	seconds := map[int64]float64{} // few of a window that a clock set during the run made long
 	count := func(at int64, tokens float64) {
 		if w.holds(at) {
-			seconds[int((at-w.from)/perSecond)] += tokens
+			second := (at - w.from) / perSecond
+			seconds[second] += tokens
+			peak = max(peak, seconds[second])
 			all += tokens
 		}
 	}
@@ -311,5 +313,5 @@ func (d *stepData) tokensIn(w span) (all, peak float64) {
 			count(at, share)
 		}
 	}
-	return all, slices.Max(seconds)
+	return all, peak
 }

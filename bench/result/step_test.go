@@ -2,6 +2,7 @@ package result
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -29,5 +30,17 @@ func TestNewStep(t *testing.T) {
 		if diff := cmp.Diff(want, NewStep(Options{}, logs[i])); diff != "" {
 			t.Errorf("step %d (-read +made):\n%s", i, diff)
 		}
+	}
+}
+
+// A clock that was set during the run takes no memory for the years between.
+func TestClockSetDuringTheRun(t *testing.T) {
+	early := answered(0, 10, 4, time.Second, 2*time.Second)
+	early.Trace.Started = time.Unix(1, 0)
+	late := answered(0, 10, 4, time.Second, 2*time.Second)
+	l := newMemlog("h").step(runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1}, []runlog.Request{early, late}, false)
+	s := stepOf(t, Options{}, l)
+	if s.Whole.OutputTokens != 8 || s.Whole.PeakOutputThroughput != 2 {
+		t.Errorf("%d output tokens, at most %v in a second; want 8 and 2", s.Whole.OutputTokens, s.Whole.PeakOutputThroughput)
 	}
 }
