@@ -47,33 +47,3 @@ func BenchmarkReadStream(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/tokens, "ns/chunk")
 }
-
-// BenchmarkEvent reads one event of each kind that vLLM sends.
-func BenchmarkEvent(b *testing.B) {
-	const (
-		head = `{"id":"chatcmpl-7c1f0e1d2b3a4958","object":"chat.completion.chunk","created":1760000000,"model":"made-up-7b-chat","choices":[{"index":0,`
-		tail = `,"logprobs":null,"finish_reason":null}]`
-		one  = `{"token":" word","logprob":-0.01234,"bytes":[32,119,111,114,100]`
-	)
-	for _, event := range []struct{ name, text string }{
-		{"role", head + `"delta":{"role":"assistant","content":""}` + tail + `}`},
-		{"content", head + `"delta":{"content":" word"}` + tail + `}`},
-		{"escapes", head + `"delta":{"content":"\n\n\"\u4f60\u597d\""}` + tail + `}`},
-		{"reasoning", head + `"delta":{"reasoning_content":" word"}` + tail + `}`},
-		{"tool call", head + `"delta":{"tool_calls":[{"index":0,"id":"call_9f2c","type":"function","function":{"name":"lookup","arguments":"{\"a\""}}]}` + tail + `}`},
-		{"token ids", head + `"delta":{"content":" word"},"token_ids":[15432,220]` + tail + `}`},
-		{"usage", head + `"delta":{"content":" word"}` + tail + `,"usage":{"prompt_tokens":21,"total_tokens":121,"completion_tokens":100,"prompt_tokens_details":{"cached_tokens":16}}}`},
-		{"logprobs", head + `"delta":{"content":" word"},"logprobs":{"content":[` + one + `,"top_logprobs":[` + one + `},` + one + `},` + one + `},` + one + `},` + one + `}]}]},"finish_reason":null}]}`},
-		{"finish", head + `"delta":{"content":""},"logprobs":null,"finish_reason":"length","stop_reason":null}]}`},
-	} {
-		b.Run(event.name, func(b *testing.B) {
-			b.ReportAllocs()
-			data := []byte(event.text)
-			for b.Loop() {
-				if _, ok := parseEvent(data); !ok {
-					b.Fatal("refused")
-				}
-			}
-		})
-	}
-}

@@ -5,20 +5,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 )
 
 const (
-	callTime   = 30 * time.Second // bounds a call, if its context allows that much
-	maxAnswer  = 16 << 20         // bytes of an answer that are read
-	maxModelID = 200              // bytes of a model's name
+	callTime  = 30 * time.Second // bounds a call, if its context allows that much
+	maxAnswer = 16 << 20         // bytes of an answer that are read
+	maxName   = 200              // bytes of a name
 )
 
 // Models asks which models the endpoint serves, in the server's order. It takes at most
-// 30 s. A name is 1 to 200 bytes of printable UTF-8; others are left out. A list without
-// one is [ReasonEmpty].
+// 30 s. What is no name by [IsName] is left out. A list without one is [ReasonEmpty].
 func (c *Client) Models(ctx context.Context) ([]string, *Failure) {
 	var list struct {
 		Data []struct {
@@ -30,7 +30,7 @@ func (c *Client) Models(ctx context.Context) ([]string, *Failure) {
 	}
 	var names []string
 	for _, m := range list.Data {
-		if isModelName(m.ID) {
+		if IsName(m.ID) {
 			names = append(names, m.ID)
 		}
 	}
@@ -40,18 +40,13 @@ func (c *Client) Models(ctx context.Context) ([]string, *Failure) {
 	return names, nil
 }
 
-// isModelName reports whether s is fit for labels, logs and pages.
-func isModelName(s string) bool {
-	if s == "" || len(s) > maxModelID {
+// IsName reports whether s is fit for labels, logs and pages: 1 to 200 bytes of printable
+// UTF-8.
+func IsName(s string) bool {
+	if s == "" || len(s) > maxName || !utf8.ValidString(s) {
 		return false
 	}
-	for _, r := range s {
-		// The JSON decoder puts RuneError in place of what is not UTF-8.
-		if r == utf8.RuneError || !unicode.IsPrint(r) {
-			return false
-		}
-	}
-	return true
+	return strings.IndexFunc(s, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) < 0
 }
 
 // Tokenize asks for the token ids of a text, by POST /tokenize as vLLM has it, beside

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/prometheus/common/config"
@@ -63,9 +62,8 @@ const (
 
 // Limits of a Spec: a probe is a sample of what users get, not a load.
 const (
-	minInterval   = 100 * time.Millisecond
-	maxTokens     = 1 << 17 // of an answer, and of a prompt of random words
-	maxLabelBytes = 200
+	minInterval = 100 * time.Millisecond
+	maxTokens   = 1 << 17 // of an answer, and of a prompt of random words
 )
 
 // DefaultSpec returns a Spec with every default set.
@@ -169,8 +167,8 @@ func (s *Spec) check() Mistakes {
 			prompts++
 		}
 	}
-	refuse(s.Name != "" && !isLabel(s.Name), "name", "must be 1 to %d bytes of printable text", maxLabelBytes)
-	refuse(s.Model != "" && !isLabel(s.Model), "model", "must be at most %d bytes of printable text", maxLabelBytes)
+	refuse(s.Name != "" && !openai.IsName(s.Name), "name", "must be 1 to 200 bytes of printable text")
+	refuse(s.Model != "" && !openai.IsName(s.Model), "model", "must be at most 200 bytes of printable text")
 	refuse(s.API != "" && s.API != openai.Chat && s.API != openai.Completions, "api", "must be %s or %s", openai.Chat, openai.Completions)
 	refuse(time.Duration(s.Interval) < minInterval, "interval", "must be at least %s", minInterval)
 	refuse(s.Timeout <= 0, "timeout", "must be more than 0")
@@ -179,20 +177,13 @@ func (s *Spec) check() Mistakes {
 	refuse(s.RandomInputTokens < 0 || s.RandomInputTokens > maxTokens, "random_input_tokens", "must be 1 to %d", maxTokens)
 	refuse(prompts > 1, "prompt", "at most one of prompt, prompt_file and random_input_tokens may be set")
 	for vendor, devices := range s.Devices {
-		bad := slices.ContainsFunc(devices, func(device string) bool { return !isLabel(device) })
-		refuse(bad || !isLabel(vendor), "devices", "must be lists of device names by vendor")
+		bad := slices.ContainsFunc(devices, func(device string) bool { return !openai.IsName(device) })
+		refuse(bad || !openai.IsName(vendor), "devices", "must be lists of device names by vendor")
 	}
 	if err := s.HTTP.Validate(); err != nil {
 		refuse(true, "http", "%v", err)
 	}
 	return all
-}
-
-func isLabel(s string) bool {
-	if s == "" || len(s) > maxLabelBytes || !utf8.ValidString(s) {
-		return false
-	}
-	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
 func readPrompt(path string) (string, error) {
