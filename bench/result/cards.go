@@ -96,7 +96,7 @@ func (c *cards) report(w span, s *Step) {
 	ids := slices.SortedFunc(maps.Keys(c.byID), compareCards)
 	for _, id := range ids {
 		r := c.byID[id]
-		gauge := func(name string) Gauge { return r.readings.first(name).within(w).gauge(w, pollsForMean) }
+		gauge := func(name string) Gauge { return r.readings[name].gauge(w, pollsForMean) }
 		s.Cards = append(s.Cards, Card{
 			Vendor: id.vendor, Device: id.device, Name: r.name, Serves: r.serves,
 			Utilization: gauge("accelerator_utilization_ratio"), Watts: gauge(watts),
@@ -112,7 +112,7 @@ func (c *cards) energy(w span, ids []cardID, serving bool) *float64 {
 	sum, known := 0.0, len(ids) > 0
 	for _, id := range ids {
 		if r := c.byID[id]; r.serves || !serving {
-			taken, ok := r.readings.first(watts).within(w).total(w, pollsForEnergy)
+			taken, ok := r.readings[watts].total(w, pollsForEnergy)
 			sum += taken
 			known = known && ok
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"time"
 )
 
 // point is one value of a gauge or a counter, at so many nanoseconds since 1970.
@@ -16,24 +15,21 @@ type point struct {
 // series are the values of one metric, in the order of their instants.
 type series []point
 
-// add appends a value, unless it is no number or not newer than the last.
-func (s *series) add(at int64, v float64) {
-	old := len(*s) > 0 && at <= (*s)[len(*s)-1].at
-	if !old && !math.IsNaN(v) && !math.IsInf(v, 0) {
-		*s = append(*s, point{at, v})
+// with has one value more, unless it is no number or not newer than the last.
+func (s series) with(at int64, v float64) series {
+	if len(s) > 0 && at <= s[len(s)-1].at || math.IsNaN(v) || math.IsInf(v, 0) {
+		return s
 	}
+	return append(s, point{at, v})
 }
 
 // readings are the values of several metrics, by name.
-type readings map[string]*series
+type readings map[string]series
 
 // add appends a value to each.
 func (r readings) add(at int64, values map[string]float64) {
 	for name, v := range values {
-		if r[name] == nil {
-			r[name] = new(series)
-		}
-		r[name].add(at, v)
+		r[name] = r[name].with(at, v)
 	}
 }
 
@@ -41,8 +37,8 @@ func (r readings) add(at int64, values map[string]float64) {
 // exports an older name beside the newer one tells the same twice.
 func (r readings) first(names ...string) series {
 	for _, name := range names {
-		if s := r[name]; s != nil {
-			return *s
+		if len(r[name]) > 0 {
+			return r[name]
 		}
 	}
 	return nil
@@ -53,48 +49,36 @@ func (s series) within(w span) series {
 	return slices.DeleteFunc(slices.Clone(s), func(p point) bool { return !w.holds(p.at) })
 }
 
-// integral is over the window, in units times seconds: straight lines from value to
-// value, the first one before and the last one after them.
+// integral is over the window that all values are in, in units times seconds: straight
+// lines from value to value, the first one before and the last one after them.
 func (s series) integral(w span) float64 {
 	first, last := s[0], s[len(s)-1]
-	before, after := point{min(first.at, w.from), first.value}, point{max(last.at, w.to), last.value}
-	a, sum := before, 0.0
-	for _, b := range append(slices.Clone(s), after) {
-		from, to := w.clamp(a.at), w.clamp(b.at)
-		if to > from {
-			slope := (b.value - a.value) / float64(b.at-a.at)
-			left, right := a.value+slope*float64(from-a.at), a.value+slope*float64(to-a.at)
-			sum += (left + right) / 2 * time.Duration(to-from).Seconds()
-		}
-		a = b
+	sum := first.value*span{w.from, first.at}.seconds() + last.value*span{last.at, w.to}.seconds()
+	for i := range s[1:] {
+		a, b := s[i], s[i+1]
+		sum += (a.value + b.value) / 2 * span{a.at, b.at}.seconds()
 	}
 	return sum
 }
 
-// gauge sums up the values, if at least so many are inside of the window.
+// gauge sums up the values inside of the window, if there are at least so many.
 func (s series) gauge(w span, least int) Gauge {
-	if len(s) == 0 || len(s.within(w)) < least {
+	s = s.within(w)
+	if len(s) < least {
 		return Gauge{}
 	}
-	g := Gauge{Samples: len(s), Max: s[0].value}
-	for _, p := range s {
-		g.Max = max(g.Max, p.value)
-		g.Mean += p.value / float64(len(s))
-	}
-	if w.to > w.from {
-		g.Mean = s.integral(w) / w.seconds()
-	}
-	return g
+	highest := slices.MaxFunc(s, func(a, b point) int { return cmp.Compare(a.value, b.value) })
+	return Gauge{Samples: len(s), Mean: w.rate(s.integral(w)), Max: highest.value}
 }
 
 // total is the integral over the window where at least so many values tell it, of half of
 // the window at least.
 func (s series) total(w span, least int) (sum float64, known bool) {
+	s = s.within(w)
 	if len(s) < least {
 		return 0, false
 	}
-	seen := w.clamp(s[len(s)-1].at) - w.clamp(s[0].at)
-	return s.integral(w), seen > 0 && seen >= (w.to-w.from)/2
+	return s.integral(w), s[len(s)-1].at-s[0].at >= (w.to-w.from)/2
 }
 
 // growth is how much a counter grew, nil where that is not known: of less than two values,

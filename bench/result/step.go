@@ -161,7 +161,7 @@ func (p *part) sample(s *runlog.Sample) {
 	case s.Source == runlog.SourceClient:
 		for _, one := range s.Series {
 			if one.Name == "process_cpu_seconds_total" {
-				p.cpu.add(at, one.Value)
+				p.cpu = p.cpu.with(at, one.Value)
 			}
 		}
 	}
