@@ -27,8 +27,9 @@ type request struct {
 	prompt, output                      int   // tokens; 0 where nothing tells
 	failure                             openai.Reason
 	chunks                              int
-	// gaps are the times before each chunk of text, as varints: a long run has many millions
-	// of them. tokens are what each brought, nil where nothing tells.
+	// gaps are the times before each chunk of text, as varints of what is more than the one
+	// before: a long run has many millions of them. tokens are what each brought, nil where
+	// nothing tells.
 	gaps, tokens []byte
 }
 
@@ -53,12 +54,13 @@ func newRequest(r *runlog.Request) request {
 }
 
 func (q *request) addChunks(chunks []openai.Chunk) {
-	var before time.Duration
+	var before, last time.Duration // the chunk before, and its gap
 	told := false
 	numbers := make([]byte, 0, len(chunks)*usualGapBytes)
 	for _, c := range chunks {
-		numbers = binary.AppendVarint(numbers, int64(c.At-before))
-		before = c.At
+		gap := c.At - before
+		numbers = binary.AppendVarint(numbers, int64(gap-last))
+		before, last = c.At, gap
 		told = told || c.Tokens != 0
 	}
 	q.gaps = bytes.Clone(numbers)
@@ -85,10 +87,11 @@ func orNone(d time.Duration, ok bool) int64 {
 // tokens that it brought, 0 where nothing tells.
 func (q *request) chunkGaps() iter.Seq2[int64, int64] {
 	return func(yield func(gap, tokens int64) bool) {
-		tokens := q.tokens
+		tokens, gap := q.tokens, int64(0)
 		for gaps := q.gaps; len(gaps) > 0; {
-			gap, n := binary.Varint(gaps)
+			more, n := binary.Varint(gaps)
 			gaps = gaps[n:]
+			gap += more
 			count, n := binary.Varint(tokens) // 0 of nothing
 			tokens = tokens[n:]
 			if !yield(gap, count) {
