@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"syscall"
@@ -58,6 +59,9 @@ func (x *exchange) noResponse(err error) *Failure {
 	x.mu.Unlock()
 	expired := x.expired()
 	if stages.asked.IsZero() && (expired == nil || expired.Reason != ReasonCanceled) {
+		if inURL := (*url.Error)(nil); errors.As(err, &inURL) {
+			err = inURL.Err // without the URL of the token endpoint, which may hold a password
+		}
 		return x.unsent(err.Error())
 	}
 	if expired != nil {

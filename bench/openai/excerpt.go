@@ -21,6 +21,9 @@ func Excerpt(text string, secret ...string) string {
 	for _, s := range secret {
 		if s = strings.TrimSpace(s); len(s) >= minSecret {
 			text = strings.ReplaceAll(text, s, redacted)
+			if head, _, cut := strings.Cut(text, s[:min(len(s), 16)]); cut { // its end was cut off
+				text = head + redacted
+			}
 		}
 	}
 	text = strings.TrimSpace(strings.Map(printable, text))

@@ -15,6 +15,7 @@ import (
 
 func TestExcerpt(t *testing.T) {
 	const key = "sk-0123456789abcdef"
+	long := "jwt-" + strings.Repeat("0123456789", 500)
 	tests := map[string]struct{ text, want string }{
 		"nothing to do":       {"model not found", "model not found"},
 		"a key":               {"bad key " + key + "!", "bad key <secret>!"},
@@ -24,11 +25,12 @@ func TestExcerpt(t *testing.T) {
 		"long":                {strings.Repeat("x", 300), strings.Repeat("x", 197) + "…"},
 		"cut between letters": {strings.Repeat("é", 101), strings.Repeat("é", 98) + "…"},
 		"a key at the end":    {strings.Repeat("x", 190) + key, strings.Repeat("x", 190) + "<secret>"},
+		"a long key, cut off": {strings.Repeat(".", 40) + " " + long[:300], strings.Repeat(".", 40) + " <secret>"},
 		"a short secret":      {"yes, it is no secret", "yes, it is no secret"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Excerpt(tt.text, "", "no", " "+key+"\n"); got != tt.want {
+			if got := Excerpt(tt.text, "", "no", " "+key+"\n", long); got != tt.want {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
 		})

@@ -80,6 +80,9 @@ func span(from, to time.Time) time.Duration {
 func (c *Client) begin(parent context.Context, t *Trace, timeout, idle time.Duration) *exchange {
 	t.Started = time.Now()
 	x := &exchange{client: c, started: t.Started, idle: idle, trace: t}
+	if c.http.OAuth2 != nil {
+		x.secrets = []string{string(c.http.OAuth2.ClientSecret)} // which its token endpoint may repeat
+	}
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, exchangeKey{}, x))
 	x.ctx, x.cancel = httptrace.WithClientTrace(ctx, x.hooks()), cancel
 	if timeout > 0 {
