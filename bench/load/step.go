@@ -72,7 +72,7 @@ func (r *runner) run(ctx context.Context, step runlog.Step, source dataset.Sourc
 	}
 	s.requests.Wait()
 	close(s.over)
-	s.stopSending(s.lastCause) // ends the reading of prompts where nothing else did
+	s.stopSending(s.lastCause()) // ends the reading of prompts where nothing else did
 	beside.Wait()
 	return s.end()
 }
@@ -89,13 +89,13 @@ type activeStep struct {
 	sending, inFlight         context.Context
 	stopSending, stopInFlight context.CancelCauseFunc
 
-	turns     *turns // nil without a bound on concurrency
-	requests  sync.WaitGroup
-	sent      atomic.Int64
-	total     atomic.Int64 // how many are sent in all, 0 while it is not known
-	lastCause error        // what ends the sending with the last of them; set before total
-	over      chan finished
-	doneErr   error // the first of done
+	turns    *turns // nil without a bound on concurrency
+	requests sync.WaitGroup
+	sent     atomic.Int64
+	total    atomic.Int64          // how many are sent in all, 0 while it is not known
+	atEnd    atomic.Pointer[error] // what ends the sending with the last of them, errRequests while nil; set before total
+	over     chan finished
+	doneErr  error // the first of done
 }
 
 // finished is a request that is over.
@@ -105,7 +105,7 @@ type finished struct {
 }
 
 func newActiveStep(ctx context.Context, r *runner, step runlog.Step) *activeStep {
-	s := &activeStep{runner: r, step: step, prompts: newPromptQueue(r.readAhead), over: make(chan finished, 256), lastCause: errRequests}
+	s := &activeStep{runner: r, step: step, prompts: newPromptQueue(r.readAhead), over: make(chan finished, 256)}
 	s.meter = cmp.Or(s.meter, new(Meter))
 	s.account = account{Meter: s.meter, step: step, failed: make(map[openai.Reason]int)}
 	s.total.Store(int64(step.Requests))
@@ -212,7 +212,7 @@ func (s *activeStep) request(j job, turn <-chan struct{}) time.Time {
 		return time.Now()
 	}
 	if s.sent.Add(1) == s.total.Load() {
-		s.stopSending(s.lastCause)
+		s.stopSending(s.lastCause())
 	}
 	s.meter.sent(time.Now(), s.step.Level())
 	t := s.send(s.inFlight, j)
@@ -261,9 +261,18 @@ func (s *activeStep) promptsEnded() {
 	}
 }
 
-// endWith ends the sending when all that was taken up is sent. Nothing more is.
+// lastCause is what ends the sending with the last request.
+func (s *activeStep) lastCause() error {
+	if cause := s.atEnd.Load(); cause != nil {
+		return *cause
+	}
+	return errRequests
+}
+
+// endWith ends the sending when all that was taken up is sent. Nothing more is. Each user
+// that finds no more prompts calls it.
 func (s *activeStep) endWith(cause error) {
-	s.lastCause = cause
+	s.atEnd.Store(&cause)
 	s.total.Store(s.meter.Attempted.Load())
 	if s.sent.Load() == s.total.Load() {
 		s.stopSending(cause)

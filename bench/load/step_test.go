@@ -333,6 +333,16 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// Users who all find the end of the prompts end the step when what they sent is over.
+func TestUsersAtTheEndOfPrompts(t *testing.T) {
+	step := runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8}
+	r := do(t.Context(), t, step, &prompts{at: make([]time.Duration, 40)}, &standIn{takes: always(time.Millisecond)})
+	want := runlog.StepEnd{Stop: runlog.StopDataset, Attempted: 40, Succeeded: 40}
+	if diff := gocmp.Diff(want, r.account()); diff != "" || r.err != nil {
+		t.Errorf("error %v\n%s", r.err, diff)
+	}
+}
+
 // A short file is read through many times before the first request: told is how often
 // the step began it again.
 func TestPassesOfWhatWasSent(t *testing.T) {
