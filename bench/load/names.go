@@ -6,13 +6,11 @@ import "strings"
 // old and new, and servers that use its names without the prefix, such as MindIE.
 var reportNames = newNames(
 	"accelerator_info",
-	"accelerator_healthy",
 	"accelerator_utilization_ratio",
 	"accelerator_power_watts",
 	"accelerator_temperature_celsius",
 	"accelerator_memory_used_bytes",
 	"accelerator_memory_total_bytes",
-	"accelerator_numa_node",
 	"accelerator_probe_target_device_info",
 	"accelerator_collector_last_success_timestamp_seconds",
 
@@ -21,14 +19,7 @@ var reportNames = newNames(
 	"kv_cache_usage_perc", "gpu_cache_usage_perc", "npu_cache_usage_perc",
 	"prefix_cache_queries", "gpu_prefix_cache_queries",
 	"prefix_cache_hits", "gpu_prefix_cache_hits",
-	"gpu_prefix_cache_hit_rate", "npu_prefix_cache_hit_rate",
-	"num_preemptions",
-	"prompt_tokens", "generation_tokens",
-	"time_to_first_token_seconds_bucket", "time_to_first_token_seconds_sum", "time_to_first_token_seconds_count",
-	"inter_token_latency_seconds_sum", "inter_token_latency_seconds_count",
-	"time_per_output_token_seconds_sum", "time_per_output_token_seconds_count",
-	"request_time_per_output_token_seconds_sum", "request_time_per_output_token_seconds_count",
-	"request_queue_time_seconds_sum", "request_queue_time_seconds_count",
+	"time_to_first_token_seconds_sum", "time_to_first_token_seconds_count",
 )
 
 // placementNames are the series of accelerator_exporter that say where cards and their
@@ -48,7 +39,7 @@ var placementNames = newNames(
 // keptLabels are those that somebody reads: what else a server exports must not fill
 // the log.
 var keptLabels = newNames(
-	"le", "engine", "model_name", "vendor", "device", "name", "sensor", "type", "target", "collector",
+	"engine", "model_name", "vendor", "device", "name", "sensor", "type", "target", "collector",
 	"node", "peer", "pid", "process", "cpus", "mems",
 )
 

@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/prometheus/common/config"
-	"github.com/prometheus/procfs"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -168,24 +166,13 @@ func (s *Session) noteFailedSamples() {
 	}
 }
 
-// readSelf returns values of this process, under the names that Go programs export them
-// by. What this system does not say is left out.
+// readSelf returns the CPU time of this process, under the name that Go programs export
+// it by.
 func readSelf(context.Context) ([]runlog.Series, error) {
-	var gc debug.GCStats
-	debug.ReadGCStats(&gc)
-	series := []runlog.Series{
-		{Name: "go_gc_duration_seconds_count", Value: float64(gc.NumGC)},
-		{Name: "go_gc_duration_seconds_sum", Value: gc.PauseTotal.Seconds()},
-	}
 	var use syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err == nil {
-		cpu := time.Duration(use.Utime.Nano() + use.Stime.Nano())
-		series = append(series, runlog.Series{Name: "process_cpu_seconds_total", Value: cpu.Seconds()})
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
+		return nil, fmt.Errorf("reading the CPU time of this process: %w", err)
 	}
-	if self, err := procfs.Self(); err == nil {
-		if stat, err := self.Stat(); err == nil {
-			series = append(series, runlog.Series{Name: "process_resident_memory_bytes", Value: float64(stat.ResidentMemory())})
-		}
-	}
-	return series, nil
+	cpu := time.Duration(use.Utime.Nano() + use.Stime.Nano())
+	return []runlog.Series{{Name: "process_cpu_seconds_total", Value: cpu.Seconds()}}, nil
 }

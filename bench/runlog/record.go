@@ -146,7 +146,7 @@ type Source string
 const (
 	SourceExporter Source = "exporter" // accelerator_exporter: the cards
 	SourceServer   Source = "server"   // the model server's own metrics
-	SourceClient   Source = "client"   // this program: process_cpu_seconds_total and the like
+	SourceClient   Source = "client"   // this program: process_cpu_seconds_total
 )
 
 // Sample is what one scrape of one source showed: the series that a report needs,
