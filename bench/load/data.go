@@ -63,7 +63,7 @@ func (s *Session) calibrate(ctx context.Context, aimed int) {
 	}
 	template := max(0, int(math.Round(float64(inLong)-perWord*float64(long))))
 	s.cfg.Dataset.TokensPerWord = perWord
-	s.note("prompts have their length within a few per cent: by the usage of 2 short answers before the load, %.2f tokens a word beside %d that the server adds", perWord, template)
+	s.note("prompt lengths are right within a few per cent: the server counts %.2f tokens a word and adds %d", perWord, template)
 }
 
 // countTokens is how many tokens the server counts in a prompt of so many words, 0

@@ -361,7 +361,7 @@ func TestCalibration(t *testing.T) {
 		counted int // by the server, of each prompt
 		note    string
 	}{
-		"a token and a half a word": {wordy{perWord: 1.5, template: 21}, 300, 321, "1.50 tokens a word beside 21 that the server adds"},
+		"a token and a half a word": {wordy{perWord: 1.5, template: 21}, 300, 321, "1.50 tokens a word and adds 21"},
 		"a short prompt":            {wordy{perWord: 2, template: 5}, 4, 9, "2.00 tokens a word"},
 		"no usage":                  {wordy{silent: true}, 40, 0, "one word a token"},
 		"a usage that says nothing": {wordy{template: 7}, 40, 7, "one word a token"},
