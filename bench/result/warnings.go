@@ -42,7 +42,6 @@ func (d *stepData) warnings(s *Step, opts Options) []string {
 func (d *stepData) addLoadWarnings(all *sentences, s *Step) {
 	a := &s.Account
 	all.add(a.Mismatch != "", "Requests are missing or counted twice: %s.", a.Mismatch)
-	all.add(s.Stop == "", "The run was killed or still goes on: %d requests are known, those in flight at its end are not.", a.Attempted)
 	all.add(s.Stop.Early(), "The step was stopped after %d requests (%s): it is shorter than was asked for.", a.Attempted, s.Stop)
 	all.add(a.Failures() > 0, "%d of %d requests failed (%s): latencies are of those that did not, so read them beside this share.",
 		a.Failures(), a.Attempted-a.Canceled, a.FailureText())

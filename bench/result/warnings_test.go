@@ -19,7 +19,6 @@ func TestWarnings(t *testing.T) {
 		requests []runlog.Request
 		log      *memlog
 		stop     runlog.Stop
-		killed   bool
 	}
 	each := func(change func(i int, t *openai.Trace)) func(*run) {
 		return func(r *run) {
@@ -139,10 +138,6 @@ func TestWarnings(t *testing.T) {
 		"a percentile that nobody quotes": {opts: Options{Percentiles: []float64{66, 99.7}}, change: func(r *run) {
 			r.requests = r.requests[:340] // enough for p99.7, which takes 334
 		}},
-		"killed": {
-			change: func(r *run) { r.killed = true },
-			want:   []string{"The run was killed or still goes on: 400 requests are known, those in flight at its end are not."},
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &run{step: closed(4, n), log: newMemlog("a"), stop: runlog.StopRequests}
@@ -151,9 +146,7 @@ func TestWarnings(t *testing.T) {
 			})
 			tt.change(r)
 			r.log.begin(r.step, r.requests)
-			if !r.killed {
-				r.log.end(r.step, r.requests, r.stop)
-			}
+			r.log.end(r.step, r.requests, r.stop)
 			s := stepOf(t, tt.opts, r.log)
 			if diff := cmp.Diff(tt.want, s.Warnings); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
