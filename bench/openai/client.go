@@ -83,11 +83,16 @@ func (c *Client) CloseIdleConnections() {
 }
 
 // dial makes a connection that stamps what it receives. One without an exchange is for a
-// token endpoint, which the library asks by itself.
+// token endpoint, which the library asks without the request's context: its whole life is
+// bounded, so that a token that never comes cannot hold a request for ever.
 func dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	x := exchangeOf(ctx)
 	if x == nil {
-		return (&net.Dialer{Timeout: connectTime}).DialContext(ctx, network, addr)
+		nc, err := (&net.Dialer{Timeout: connectTime}).DialContext(ctx, network, addr)
+		if err == nil {
+			_ = nc.SetDeadline(time.Now().Add(connectTime))
+		}
+		return nc, err
 	}
 	nc, err := x.client.dialer(ctx, network, addr)
 	if err != nil {
