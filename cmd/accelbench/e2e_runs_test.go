@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -34,7 +35,7 @@ func (b *bench) hangsAtFirst(t *testing.T) {
 			}
 			h.ServeHTTP(w, r)
 		}))
-	})
+	}, fakevllm.Config{Speed: 200, MeanOutputTokens: 8})
 	o := b.run(t, 0, "--backend=openai-chat", "--base-url="+url, "--model=qwen2.5", "--max-concurrency=16", "--num-prompts=200", "--timeout=3s", "--output-len=400", "--ignore-eos")
 	a := o.report.Steps[0].Account
 	want := map[openai.Reason]int{openai.ReasonTimeoutFirstToken: 12}

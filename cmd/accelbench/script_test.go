@@ -26,8 +26,9 @@ func TestMain(m *testing.M) {
 // with TLS and basic auth, whose files are there; $PAGES serves the script's own folder,
 // for pages of an exporter. $BIN is the folder of accelbench.
 func TestScripts(t *testing.T) {
-	url := serve(t, httptest.NewServer)
-	tlsURL := serve(t, httptest.NewTLSServer)
+	quick := fakevllm.Config{Speed: 200, MeanOutputTokens: 8}
+	url := serve(t, httptest.NewServer, quick)
+	tlsURL := serve(t, httptest.NewTLSServer, quick)
 	exporter, files := serveExporter(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -48,10 +49,10 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// serve starts a stand-in server that answers at once.
-func serve(t *testing.T, start func(h http.Handler) *httptest.Server) string {
+// serve starts a stand-in server.
+func serve(t *testing.T, start func(h http.Handler) *httptest.Server, cfg fakevllm.Config) string {
 	t.Helper()
-	server, err := fakevllm.New(fakevllm.Config{Speed: 200, MeanOutputTokens: 8})
+	server, err := fakevllm.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
