@@ -3,6 +3,7 @@ package result
 import (
 	"cmp"
 	"maps"
+	"net"
 	"slices"
 	"strconv"
 
@@ -21,7 +22,7 @@ type Card struct {
 	Vendor string `json:"vendor"`
 	Device string `json:"device"`
 	Name   string `json:"name,omitempty"`
-	// Serves reports whether the exporter told that the card serves the endpoint.
+	// Serves reports whether the card serves the endpoint, as far as the exporter knows.
 	Serves      bool  `json:"serves"`
 	Utilization Gauge `json:"utilization"` // 0 to 1
 	Watts       Gauge `json:"watts"`
@@ -36,7 +37,7 @@ type cardID struct{ vendor, device string }
 // card are the readings of one card.
 type card struct {
 	name     string
-	serves   bool
+	targets  map[string]bool // of the exporter's probes, which it serves
 	readings readings
 }
 
@@ -44,11 +45,12 @@ type card struct {
 type cards struct {
 	endpoint string // a host and port: the exporter's name for it among its targets
 	byID     map[cardID]*card
+	targets  map[string]bool  // of the exporter's probes, of which it knows the cards
 	polled   map[string]int64 // when a vendor's cards were polled last
 }
 
 func newCards(endpoint string) *cards {
-	return &cards{endpoint: endpoint, byID: map[cardID]*card{}, polled: map[string]int64{}}
+	return &cards{endpoint: endpoint, byID: map[cardID]*card{}, targets: map[string]bool{}, polled: map[string]int64{}}
 }
 
 // add takes one scrape. Readings are of when the card was polled where that is known, else
@@ -63,7 +65,8 @@ func (c *cards) add(scraped int64, all []runlog.Series) {
 			c.polled[vendor] = max(c.polled[vendor], int64(min(float64(scraped), s.Value*1e9)))
 		case id.device == "" || s.Name == "accelerator_temperature_celsius" && s.Labels["sensor"] != "chip":
 		case s.Name == "accelerator_probe_target_device_info":
-			c.card(id).serves = c.card(id).serves || s.Labels["target"] == c.endpoint
+			c.targets[s.Labels["target"]] = true
+			c.card(id).targets[s.Labels["target"]] = true
 		case s.Name == "accelerator_info":
 			c.card(id).name = s.Labels["name"]
 		default:
@@ -84,40 +87,59 @@ func (c *cards) add(scraped int64, all []runlog.Series) {
 
 func (c *cards) card(id cardID) *card {
 	if c.byID[id] == nil {
-		c.byID[id] = &card{readings: readings{}}
+		c.byID[id] = &card{targets: map[string]bool{}, readings: readings{}}
 	}
 	return c.byID[id]
 }
 
 // report fills in the cards in the order of their devices, and the energy over the
-// window: of those that serve the endpoint, else of all. A poll outside of the window says
-// nothing about it.
+// window: of those that serve the endpoint, of all where the exporter probes nothing. A
+// poll outside of the window says nothing about it.
 func (c *cards) report(w span, s *Step) {
+	target := c.servingTarget()
 	ids := slices.SortedFunc(maps.Keys(c.byID), compareCards)
 	for _, id := range ids {
 		r := c.byID[id]
 		gauge := func(name string) Gauge { return r.readings[name].gauge(w, pollsForMean) }
 		s.Cards = append(s.Cards, Card{
-			Vendor: id.vendor, Device: id.device, Name: r.name, Serves: r.serves,
+			Vendor: id.vendor, Device: id.device, Name: r.name, Serves: r.targets[target],
 			Utilization: gauge("accelerator_utilization_ratio"), Watts: gauge(watts),
 			Celsius:    gauge("accelerator_temperature_celsius"),
 			MemoryUsed: gauge("accelerator_memory_used_bytes"), MemoryTotal: gauge("accelerator_memory_total_bytes"),
 		})
 	}
-	s.Joules = c.energy(w, ids, len(s.Serving()) > 0)
+	s.Joules = c.energy(w, target)
+}
+
+// servingTarget is the target of the exporter's probes that is the endpoint: the one of its
+// host and port, else the only one, unless that is of another port; "" for none.
+func (c *cards) servingTarget() string {
+	if c.targets[c.endpoint] {
+		return c.endpoint
+	}
+	_, port, _ := net.SplitHostPort(c.endpoint)
+	for only := range c.targets {
+		_, other, err := net.SplitHostPort(only)
+		if len(c.targets) == 1 && (err != nil || other == port) { // a name, or another name of the host
+			return only
+		}
+	}
+	return ""
 }
 
 // energy is nil where it is not known of a card that counts.
-func (c *cards) energy(w span, ids []cardID, serving bool) *float64 {
-	sum, known := 0.0, len(ids) > 0
-	for _, id := range ids {
-		if r := c.byID[id]; r.serves || !serving {
-			taken, ok := r.readings[watts].total(w, pollsForEnergy)
-			sum += taken
-			known = known && ok
+func (c *cards) energy(w span, target string) *float64 {
+	sum, known, counted := 0.0, true, 0
+	for _, r := range c.byID {
+		if !r.targets[target] && len(c.targets) > 0 {
+			continue
 		}
+		taken, ok := r.readings[watts].total(w, pollsForEnergy)
+		sum += taken
+		known = known && ok
+		counted++
 	}
-	if !known {
+	if !known || counted == 0 {
 		return nil
 	}
 	return &sum

@@ -142,7 +142,8 @@ func TestCardsByPoll(t *testing.T) {
 }
 
 // TestServing holds whose energy a token costs: that of the cards of this endpoint,
-// http://server:8000, where the exporter probes it by that name, else of all.
+// http://server:8000, of all where the exporter probes nothing, and not known where it
+// probes others.
 func TestServing(t *testing.T) {
 	serves := func(target string, cards ...string) (all []runlog.Series) {
 		for _, card := range cards {
@@ -157,7 +158,10 @@ func TestServing(t *testing.T) {
 	}{
 		"no target is told":        {joules: new(70.0)},
 		"by host and port":         {slices.Concat(serves("server:8000", "0", "1"), serves("server:8001", "2")), "01", new(30.0)},
-		"by another name":          {serves("chat", "1"), "", new(70.0)},
+		"the only one, by a name":  {serves("chat", "1"), "1", new(20.0)},
+		"the only one, same port":  {serves("localhost:8000", "1"), "1", new(20.0)},
+		"the only one, other port": {serves("server:8001", "1"), "", nil},
+		"two names":                {slices.Concat(serves("chat", "0"), serves("code", "1")), "", nil},
 		"a card that is not there": {serves("server:8000", "0", "9"), "09", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -63,7 +63,7 @@ type Step struct {
 	DatasetKnown bool                `json:"-"`     // false when a load generator's count is missing, as its run was killed
 	Cards        []Card              `json:"cards"` // as sampled during the step, empty without an exporter
 	// Joules are of the Cards that serve the endpoint during Whole, of all Cards
-	// where none has Serves. Nil when not known.
+	// where the exporter probes nothing. Nil when not known.
 	Joules   *float64      `json:"joules"`
 	Server   *ServerSample `json:"server"`   // nil without the server's metrics
 	Held     []Held        `json:"-"`        // what a search for the capacity goes by, of Steady where there is one

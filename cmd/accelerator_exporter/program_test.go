@@ -123,10 +123,10 @@ func writeFile(t testing.TB, name, text string, mode os.FileMode) string {
 	return path
 }
 
-// server is a model server that answers at once.
+// server is a model server that answers soon, in several chunks.
 func server(t testing.TB) string {
 	t.Helper()
-	s, err := fakevllm.New(fakevllm.Config{Speed: 1000})
+	s, err := fakevllm.New(fakevllm.Config{Speed: 200})
 	if err != nil {
 		t.Fatal(err)
 	}
