@@ -10,29 +10,23 @@ import (
 )
 
 // ParseDevices reads which cards are meant: numbers, ranges and names with commas
-// between, such as 0-3,6 or 0.1, each of all vendors or behind a vendor's name and a
-// slash, as in metax/0-3. The result reports whether a card is among them.
+// between, such as 0-3,6 or 0.1. The result reports whether a card is among them.
 func ParseDevices(text string) (func(CardID) bool, error) {
-	var chosen []CardID // without a vendor for those of all
+	var chosen []string
 	for part := range strings.SplitSeq(text, ",") {
-		vendor, device, found := strings.Cut(strings.TrimSpace(part), "/")
-		if !found {
-			vendor, device = "", vendor
-		}
+		device := strings.TrimSpace(part)
 		numbers, err := cpulist.Parse(device, maxNumber)
 		if device == "" || err != nil && strings.Contains(device, "-") {
 			return nil, fmt.Errorf("%.40q is no list of cards such as 0-3", text)
 		}
 		if err != nil {
-			chosen = append(chosen, CardID{Vendor: vendor, Device: device})
+			chosen = append(chosen, device)
 		}
 		for _, n := range numbers {
-			chosen = append(chosen, CardID{Vendor: vendor, Device: strconv.Itoa(n)})
+			chosen = append(chosen, strconv.Itoa(n))
 		}
 	}
-	return func(id CardID) bool {
-		return slices.Contains(chosen, id) || slices.Contains(chosen, CardID{Device: id.Device})
-	}, nil
+	return func(id CardID) bool { return slices.Contains(chosen, id.Device) }, nil
 }
 
 // WithCards is the machine with those cards alone that are meant, and the processes that

@@ -218,7 +218,7 @@ func (b *bench) sweep(t *testing.T) {
 	levels := []int{8, 16, 32, 64, 100, 128, 150, 200}
 	const requests = 480 // so that 200 users are all there for a while
 	o := b.run(t, 0, "--backend=openai-chat", "--base-url="+url, "--model=qwen2.5", "--dataset-name=openqa", "--max-concurrency=8,16,32,64,100,128,150,200",
-		"--num-prompts="+strconv.Itoa(requests), "--timeout=120s", "--ramp-up=400ms", "--format=evalscope,vllm", "--save-result", "--result-dir=vllm")
+		"--num-prompts="+strconv.Itoa(requests), "--timeout=120s", "--ramp-up=400ms")
 	if len(o.report.Steps) != len(levels) {
 		t.Fatalf("%d steps", len(o.report.Steps))
 	}
@@ -226,8 +226,6 @@ func (b *bench) sweep(t *testing.T) {
 		compareStep(t, s, levels[i], requests)
 	}
 	compareTotals(t, o, readServed(t, url))
-	greps(t, o.stdout, levels)
-	vllmFiles(t, filepath.Join(filepath.Dir(filepath.Dir(o.folder)), "vllm"), levels, requests)
 }
 
 // freeAddress is an address of the loopback that nobody listens at.

@@ -3,14 +3,8 @@
 package main
 
 import (
-	"encoding/json"
 	"math"
-	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -113,64 +107,5 @@ func compareStep(t *testing.T, s stepFile, users, requests int) {
 	}
 	if s.Steady == nil || math.Abs(s.Checks.Achieved-float64(users)) > 0.05*float64(users) {
 		t.Errorf("%s users: %.1f achieved, steady: %t", s.Name, s.Checks.Achieved, s.Steady != nil)
-	}
-}
-
-// greps takes out of the summary what evalscope-perf does, with its own patterns.
-func greps(t *testing.T, text string, levels []int) {
-	t.Helper()
-	for _, pattern := range []string{
-		`Average QPS:\s+([\d.]+)`, `Average latency:\s+([\d.]+)`,
-		`Throughput\(average output tokens per second\):\s+([\d.]+)`, `Failed requests:\s+(\d+)\n Average`,
-	} {
-		found := regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1)
-		if len(found) != len(levels) {
-			t.Errorf("%s: found %d times", pattern, len(found))
-		}
-		for _, m := range found {
-			if x, err := strconv.ParseFloat(m[1], 64); err != nil || x <= 0 && !strings.HasPrefix(pattern, "Failed") {
-				t.Errorf("%s: %q", pattern, m[0])
-			}
-		}
-	}
-}
-
-// vllmFiles reads the result files as scripts made for vLLM's do.
-func vllmFiles(t *testing.T, dir string, levels []int, requests int) {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	if err != nil || len(files) != len(levels) {
-		t.Fatalf("%d files: %v", len(files), files)
-	}
-	var users []int
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var r struct {
-			Model       string  `json:"model_id"`
-			Completed   int     `json:"completed"`
-			Failed      int     `json:"failed"`
-			Duration    float64 `json:"duration"`
-			Concurrency int     `json:"max_concurrency"`
-			Output      int     `json:"total_output_tokens"`
-			Throughput  float64 `json:"output_throughput"`
-			MeanTTFT    float64 `json:"mean_ttft_ms"`
-			P99ITL      float64 `json:"p99_itl_ms"`
-			MedianTPOT  float64 `json:"median_tpot_ms"`
-		}
-		if err := json.Unmarshal(text, &r); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		users = append(users, r.Concurrency)
-		if r.Model != "qwen2.5" || r.Completed != requests || r.Failed != 0 || r.MeanTTFT <= 0 || r.P99ITL <= 0 || r.MedianTPOT <= 0 ||
-			math.Abs(r.Throughput-float64(r.Output)/r.Duration) > 0.01*r.Throughput {
-			t.Errorf("%s: %+v", name, r)
-		}
-	}
-	slices.Sort(users)
-	if diff := cmp.Diff(levels, users); diff != "" {
-		t.Errorf("max_concurrency (-want +got):\n%s", diff)
 	}
 }
