@@ -42,13 +42,15 @@ func ITLs(t *Trace) []time.Duration {
 
 // TPOT is (last text chunk - first) / (output tokens - 1). There is none for a
 // failed request, for fewer than two tokens, or when all text came in one
-// chunk: the time between its tokens was not seen, and 0 would be false.
+// chunk or at one instant: the time between its tokens was not seen, and 0
+// would be false.
 func TPOT(t *Trace) (time.Duration, bool) {
 	n, _ := OutputTokens(t)
 	if t.Failure != nil || n < 2 || len(t.Chunks) < 2 {
 		return 0, false
 	}
-	return (t.Chunks[len(t.Chunks)-1].At - t.Chunks[0].At) / time.Duration(n-1), true
+	took := t.Chunks[len(t.Chunks)-1].At - t.Chunks[0].At
+	return took / time.Duration(n-1), took > 0
 }
 
 // E2E is the time from Started to the last text chunk. There is none for a

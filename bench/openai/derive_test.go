@@ -72,6 +72,10 @@ func TestDerivations(t *testing.T) {
 			full(func(t *Trace) { t.Usage.CompletionTokens = 2 }),
 			but(func(f *figures) { f.TPOT, f.Tokens = 70, 2 }),
 		},
+		"all chunks at one instant": {
+			full(func(t *Trace) { t.Chunks, t.FirstAnswer = []Chunk{{At: 160}, {At: 160}}, 160 }),
+			figures{TTFT: 160, Answer: 160, TPOT: -1, E2E: 160, ITLs: []time.Duration{0}, Tokens: 8, Source: TokensUsage},
+		},
 		"all tokens in one chunk": {
 			full(func(t *Trace) { t.Chunks = chunks[1:2] }),
 			figures{TTFT: 160, Answer: 160, TPOT: -1, E2E: 160, Tokens: 8, Source: TokensUsage},

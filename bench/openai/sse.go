@@ -69,6 +69,9 @@ func (e *eventReader) addLine(line []byte) error {
 	case "", "event", "id", "retry": // the first is a comment
 		return nil
 	default:
+		if bytes.HasPrefix([]byte("data"), line) {
+			return nil // the stream was cut in it
+		}
 		if err := e.lines.Err(); err != nil {
 			return err // half a line
 		}

@@ -209,6 +209,7 @@ func TestCaps(t *testing.T) {
 		"a longer line, unfinished": {long(maxLine + 1), ReasonProtocol},
 		"an event of many lines":    {strings.Repeat("data: "+strings.Repeat(" ", maxLine/4)+"\n", 5) + "\n" + events(word, done), ReasonProtocol},
 		"nothing after the end":     {events(word, done) + comments + comments, ""},
+		"half a field's name":       {events(word) + "da", ReasonTruncated},
 		"a longer body":             {comments + events(word) + comments, ReasonProtocol},
 	}
 	for name, tt := range tests {

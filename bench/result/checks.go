@@ -39,6 +39,9 @@ type Checks struct {
 	CacheKnown   bool  `json:"cache_known"`
 	// NewConnections counts requests that had to make their own connection.
 	NewConnections int `json:"new_connections"`
+	// Resent counts requests that were sent once more, as the server had closed their
+	// kept connection.
+	Resent int `json:"resent,omitempty"`
 	// ClientCPU is the cores this program used on the mean, 0 when not sampled.
 	ClientCPU float64 `json:"client_cpu"`
 }
@@ -124,6 +127,9 @@ func (c *checker) add(r *runlog.Request) {
 	}
 	if madeConnection(t) {
 		c.NewConnections++
+	}
+	if t.Resent {
+		c.Resent++
 	}
 	if t.Failure == nil {
 		n, source := openai.OutputTokens(t)

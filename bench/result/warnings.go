@@ -57,7 +57,7 @@ func (d *stepData) addFigureWarnings(all *sentences, s *Step, opts Options) {
 	together := d.checks.together
 	chunks := float64(d.checks.atOnce) / float64(max(1, together))
 	all.add(float64(together) > maxTogether*float64(d.checks.answered) && tooLong((chunks-1)*s.Whole.median(TPOT), s.Whole.median(TTFT)),
-		"The first text of %d of %d answers was read together with later chunks, %.1f at once on the mean: their TTFT is late, so use more cores or fewer streams, unless the server joins chunks.",
+		"The first text of %d of %d answers was read together with later chunks, %.1f at once on the mean: their TTFT is late, unless the server or a proxy joins chunks.",
 		together, d.checks.answered, chunks)
 	others := s.othersRequests(len(d.requests))
 	all.add(others > 0 && s.Stop != "", "The server answered %d other requests meanwhile: the load was not only ours, so run when nobody else uses the server.", others)

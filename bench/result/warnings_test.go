@@ -115,7 +115,7 @@ func TestWarnings(t *testing.T) {
 					t.Chunks[0].At = t.Chunks[1].At
 				}
 			}),
-			want: []string{"The first text of 200 of 400 answers was read together with later chunks, 3.0 at once on the mean: their TTFT is late, so use more cores or fewer streams, unless the server joins chunks."},
+			want: []string{"The first text of 200 of 400 answers was read together with later chunks, 3.0 at once on the mean: their TTFT is late, unless the server or a proxy joins chunks."},
 		},
 		"tokens from chunks": {
 			change: each(func(i int, t *openai.Trace) {

@@ -123,6 +123,7 @@ var checkColumns = []Column{
 	{Key: "client_lag_p99", Head: "client lag p99", Unit: Milliseconds, Value: stepValue(func(s *result.Step) float64 { return percentile(s.Checks.ClientLag, 99) })},
 	{Key: "kernel_clock_ratio", Head: "kernel time stamps", Unit: Share, Value: stepValue(func(s *result.Step) float64 { return s.Checks.KernelClock })},
 	{Key: "client_cpu_cores", Head: "client CPU cores", Value: nonZero(func(s *result.Step) float64 { return s.Checks.ClientCPU })},
+	{Key: "resent", Head: "sent again", Unit: Count, Value: nonZero(func(s *result.Step) float64 { return float64(s.Checks.Resent) })},
 	{Key: "new_connections", Head: "new connections", Unit: Count, Value: stepValue(func(s *result.Step) float64 { return float64(s.Checks.NewConnections) })},
 	{Key: "prefix_cache_hit_ratio", Head: "prefix cache hits", Unit: Share, Value: stepValue(cacheHits)},
 	{Key: "tokens_per_chunk", Head: "tokens a chunk", Value: nonZero(func(s *result.Step) float64 { return s.Checks.Tokens.PerChunk() })},
