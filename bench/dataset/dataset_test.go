@@ -131,6 +131,10 @@ func TestKindsByLook(t *testing.T) {
 	if _, err := Detect(write(t, "a.jsonl", `{"text":"?"}`)); err == nil || !strings.Contains(err.Error(), "say which of") {
 		t.Errorf("a file of no kind: %v", err)
 	}
+	text := write(t, "a.txt", "hello\n")
+	if _, err := Detect(text); err == nil || !strings.Contains(err.Error(), text+`: record 1 is no JSON object such as {"question": "…"}: invalid`) {
+		t.Errorf("a text file: %v", err)
+	}
 	for name, want := range map[string]Kind{"prefix": Prefix, "replay": Replay, "prefix_repetition": Prefix, "openqa": OpenQA} {
 		if got, err := ParseKind(name); got != want || err != nil {
 			t.Errorf("%s: %s %v", name, got, err)
@@ -146,14 +150,14 @@ func TestUnreadableFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		"":    "it is empty",
 		" \n": "it is empty",
-		`{"question":"a"}` + "\n" + `{"question":7}`:   "record 2: json: cannot unmarshal number",
-		`{"question":"a"}` + "\n" + `{"question":"b"`:  "record 2: unexpected EOF",
+		`{"question":"a"}` + "\n" + `{"question":7}`:   `as openqa: record 2 is no JSON object such as {"question": "…"}: json: cannot unmarshal number`,
+		`{"question":"a"}` + "\n" + `{"question":"b"`:  "unexpected EOF",
 		`[{"question":"a"},{"question":"b"}`:           "after record 2",
 		`{"question":"a"}]`:                            "after record 1",
 		`{"answer":"a"}`:                               `record 1: no "question" in it`,
-		"question,answer\n":                            "record 1: invalid character",
+		"question,answer\n":                            `record 1 is no JSON object such as {"question": "…"}: invalid character`,
 		`{"question":" "}`:                             "no record of data set",
-		`{"question":"a"}` + "\n" + `not JSON at all:`: "record 2: invalid character",
+		`{"question":"a"}` + "\n" + `not JSON at all:`: "record 2 is no JSON object",
 	} {
 		path := write(t, "a.jsonl", text)
 		s, err := Open(Config{Kind: OpenQA, Path: path})

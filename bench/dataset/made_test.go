@@ -175,7 +175,7 @@ func TestTraceOfVLLM(t *testing.T) {
 	for record, want := range map[string]string{
 		`{"input_length":9}`: "record 1: no \"timestamp\"",
 		`{"timestamp":1}`:    "record 1: lengths of 0 and 0 tokens",
-		`{"timestamp":1,"input_length":9,"hash_ids":["x"]}`:                 "record 1: json: cannot unmarshal string",
+		`{"timestamp":1,"input_length":9,"hash_ids":["x"]}`:                 "json: cannot unmarshal string",
 		`{"timestamp":2,"input_length":9} {"timestamp":1,"input_length":9}`: "record 2: its timestamp 1 is before",
 	} {
 		s, err := Open(Config{Kind: Replay, Path: write(t, "a.jsonl", record)})

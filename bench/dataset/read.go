@@ -27,25 +27,30 @@ type Record struct {
 
 // Read returns the records of the file of cfg, nil for a data set that has none. A
 // record that cannot be read ends it.
-func Read(cfg Config) ([]Record, error) {
+func Read(cfg Config) (all []Record, err error) {
 	switch cfg.Kind {
 	case OpenQA:
-		return readFile(cfg.Path, questionRecord)
+		all, err = readFile(cfg.Path, question, questionRecord)
 	case ShareGPT:
-		return readFile(cfg.Path, conversationRecord)
+		all, err = readFile(cfg.Path, `{"conversations": [{"value": "…"}, {"value": "…"}]}`, conversationRecord)
 	case Custom:
-		return readFile(cfg.Path, func(v customRecord) (Record, error) { return v.record(cfg.API) })
+		all, err = readFile(cfg.Path, `{"prompt": "…"}`, func(v customRecord) (Record, error) { return v.record(cfg.API) })
 	case Replay:
-		return readFile(cfg.Path, traceRecord)
+		all, err = readFile(cfg.Path, `{"timestamp": 0, "input_length": 100, "output_length": 10}`, traceRecord)
 	}
-	return nil, nil
+	if err != nil {
+		return nil, fmt.Errorf("reading data set %s as %s: %w", cfg.Path, cfg.Kind, err)
+	}
+	return all, nil
 }
+
+const question = `{"question": "…"}`
 
 // Detect returns the kind of a file by the keys of its first record.
 func Detect(path string) (Kind, error) {
 	var kind Kind
 	errFirst := errors.New("only the first record is wanted")
-	_, err := readFile(path, func(v map[string]json.RawMessage) (Record, error) {
+	_, err := readFile(path, question, func(v map[string]json.RawMessage) (Record, error) {
 		for _, try := range []struct {
 			key  string
 			kind Kind
@@ -62,22 +67,23 @@ func Detect(path string) (Kind, error) {
 	case errors.Is(err, errFirst):
 		return "", fmt.Errorf("cannot tell what data set %s is by its first record: say which of %v", path, Kinds())
 	}
-	return "", err
+	return "", fmt.Errorf("reading data set %s: %w", path, err)
 }
 
-// readFile reads JSON objects of type T, one after the other or in one array.
-func readFile[T any](path string, record func(T) (Record, error)) ([]Record, error) {
+// readFile reads JSON objects of type T, one after the other or in one array. Its errors
+// show an example of one.
+func readFile[T any](path, example string, record func(T) (Record, error)) ([]Record, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("opening data set: %w", err)
+		return nil, err
 	}
 	defer f.Close()
 	in := bufio.NewReaderSize(f, 1<<16)
 	array, err := beginsArray(in)
 	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("reading data set %s: it is empty", path)
+		return nil, errors.New("it is empty")
 	} else if err != nil {
-		return nil, fmt.Errorf("reading data set: %w", err)
+		return nil, err
 	}
 	d := json.NewDecoder(in)
 	if array {
@@ -86,17 +92,17 @@ func readFile[T any](path string, record func(T) (Record, error)) ([]Record, err
 	var all []Record
 	for d.More() {
 		var v T
-		var r Record
-		if err = d.Decode(&v); err == nil {
-			r, err = record(v)
+		if err := d.Decode(&v); err != nil {
+			return nil, fmt.Errorf("record %d is no JSON object such as %s: %w", len(all)+1, example, err)
 		}
+		r, err := record(v)
 		if err != nil {
-			return nil, fmt.Errorf("reading data set %s: record %d: %w", path, len(all)+1, err)
+			return nil, fmt.Errorf("record %d: %w", len(all)+1, err)
 		}
 		all = append(all, r)
 	}
 	if _, err := d.Token(); array && err != nil || !array && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("reading data set %s: after record %d: %w", path, len(all), err)
+		return nil, fmt.Errorf("after record %d: %w", len(all), err)
 	}
 	return all, nil
 }
