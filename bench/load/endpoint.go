@@ -40,11 +40,20 @@ func (s *Session) checkModels(ctx context.Context) error {
 	case unusable(failure):
 		return fmt.Errorf("asking %s for its models: %w", url, failure)
 	case model == "":
-		return fmt.Errorf("asking %s for its models, as none was named by --model: %w", url, failure)
+		return fmt.Errorf("asking %s for its models: %w; name one with --model", url, noList(failure))
 	default:
-		s.note("the endpoint's list of models could not be had (%v), so whether it serves %q is not known", failure, model)
+		s.note("the endpoint's list of models could not be had (%v), so whether it serves %q is not known", noList(failure), model)
 	}
 	return nil
+}
+
+// noList is why there is no list of models: the failure, in other words where these are of
+// a stream of text.
+func noList(f *openai.Failure) error {
+	if f.Reason == openai.ReasonTimeoutFirstToken {
+		return fmt.Errorf("no answer after %s", modelsTimeout)
+	}
+	return f
 }
 
 // models asks for the list, again and again for as long as the configuration has

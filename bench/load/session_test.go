@@ -253,8 +253,14 @@ func without(t *testing.T, path string) string {
 // A list of models that cannot be had is no reason to stop where a model is named.
 func TestNoListOfModels(t *testing.T) {
 	cfg := plan(t, without(t, "/v1/models"))
-	if _, err := Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "as none was named by --model: http_4xx") {
+	if _, err := Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "for its models: http_4xx") || !strings.HasSuffix(err.Error(), "; name one with --model") {
 		t.Errorf("without a model: %v", err)
+	}
+	hangs := plan(t, serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // in place of the 10 s
+	defer cancel()
+	if _, err := Run(soon, hangs); err == nil || !strings.HasSuffix(err.Error(), "for its models: no answer after 10s; name one with --model") {
+		t.Errorf("a list that hangs: %v", err)
 	}
 	cfg.Run.Model = "qwen2.5"
 	result, err := Run(t.Context(), cfg)
