@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -66,19 +65,19 @@ type Config struct {
 	MinPromptLength, MaxPromptLength int
 	// OutputLen is the number of tokens to ask for. 0 leaves it to the records:
 	// max_tokens of custom, output_length of a trace, for ShareGPT the length of the
-	// recorded answer; and is 128 for random and prefix_repetition.
+	// recorded answer. Made prompts need one.
 	OutputLen int
 	// InputLen is the length of random prompts in tokens, PrefixLen not among
-	// them. 1024 when 0.
+	// them.
 	InputLen int
 	// InputRangeRatio and OutputRangeRatio r, 0 ≤ r < 1, spread random's InputLen and
 	// OutputLen evenly from len·(1−r) to len·(1+r) (vLLM's --random-range-ratio).
 	InputRangeRatio, OutputRangeRatio float64
-	// PrefixLen tokens begin every random prompt, 0 by default, or every prompt of
-	// one of the NumPrefixes of prefix_repetition, 256 when 0.
+	// PrefixLen tokens begin every random prompt, or every prompt of one of the
+	// NumPrefixes of prefix_repetition.
 	PrefixLen int
-	// NumPrefixes is how many prefixes there are, 10 when 0, and SuffixLen how many
-	// tokens follow one, 256 when 0 (vLLM's prefix_repetition).
+	// NumPrefixes is how many prefixes there are, and SuffixLen how many tokens follow
+	// one (vLLM's prefix_repetition).
 	NumPrefixes, SuffixLen int
 	// TokenIDs sends made prompts as token ids, whose number is exact; the completions
 	// API only. Else they are words, as many as TokensPerWord says.
@@ -92,13 +91,11 @@ type Config struct {
 	Tokenizer Tokenizer
 }
 
-// Trace is the layout of a trace's records. Its zero value is that of vLLM's
-// timed_trace; Mooncake's counts in milliseconds and has blocks of 512 tokens.
+// Trace is the layout of a trace's records. vLLM's timed_trace counts in seconds and has
+// blocks of 16 tokens, Mooncake's counts in milliseconds and has blocks of 512.
 type Trace struct {
-	// Second is how many seconds one unit of a timestamp is, 1 when 0.
-	Second float64
-	// Block is the tokens of a block that one of the hash ids names, 16 when 0.
-	Block int
+	Second float64 // how many seconds one unit of a timestamp is
+	Block  int     // the tokens of a block that one of the hash ids names
 }
 
 // maxPromptTokens bounds one made prompt.
@@ -108,7 +105,26 @@ const maxPromptTokens = 1 << 20
 // English word: from a quarter, which would join several, to 16.
 func PlausibleTokensPerWord(tokens float64) bool { return tokens >= 0.25 && tokens <= 16 }
 
-func (c Config) check() error {
+// tooShort names a length that makes no sense below 1 for the kind, none where all do.
+func (c Config) tooShort() string {
+	made, prefix := c.Kind == Random || c.Kind == Prefix, c.Kind == Prefix
+	switch {
+	case c.Kind == Random && c.InputLen+c.PrefixLen < 1:
+		return "an input length"
+	case made && c.OutputLen < 1:
+		return "an output length"
+	case prefix && c.PrefixLen < 1:
+		return "a prefix length"
+	case prefix && c.NumPrefixes < 1:
+		return "a number of prefixes"
+	case c.Kind == Replay && c.Trace.Block < 1:
+		return "a block size"
+	}
+	return ""
+}
+
+// Check reports lengths that make no sense, and what does not fit the kind.
+func (c Config) Check() error {
 	made := c.Kind == Random || c.Kind == Prefix
 	switch {
 	case !slices.Contains(Kinds(), c.Kind):
@@ -119,7 +135,7 @@ func (c Config) check() error {
 		return fmt.Errorf("prompts of token ids need the completions API")
 	case c.TokensPerWord != 0 && !PlausibleTokensPerWord(c.TokensPerWord):
 		return fmt.Errorf("%v tokens a word are no tokenizer's", c.TokensPerWord)
-	case !(c.Trace.Second >= 0) || math.IsInf(c.Trace.Second, 0): // NaN too
+	case c.Kind == Replay && (!(c.Trace.Second > 0) || math.IsInf(c.Trace.Second, 0)): // NaN too
 		return fmt.Errorf("a unit of %g seconds for timestamps is not above 0", c.Trace.Second)
 	}
 	for _, n := range []int{c.InputLen, c.OutputLen, c.PrefixLen, c.SuffixLen, c.Trace.Block, c.MinPromptLength, c.MaxPromptLength, c.NumPrefixes} {
@@ -127,26 +143,13 @@ func (c Config) check() error {
 			return fmt.Errorf("a length or number of %d is not within 0 and %d", n, maxPromptTokens)
 		}
 	}
+	if name := c.tooShort(); name != "" {
+		return fmt.Errorf("data set %s needs %s of at least 1", c.Kind, name)
+	}
 	for _, r := range []float64{c.InputRangeRatio, c.OutputRangeRatio} {
 		if !(r >= 0 && r < 1) {
 			return fmt.Errorf("range ratio %v must be at least 0 and below 1; 0, not the 1 of old vLLM versions, keeps lengths fixed", r)
 		}
 	}
 	return nil
-}
-
-func (c Config) withDefaults() Config {
-	c.TokensPerWord = cmp.Or(c.TokensPerWord, 1)
-	c.InputLen = cmp.Or(c.InputLen, 1024)
-	if c.Kind == Prefix {
-		c.NumPrefixes = cmp.Or(c.NumPrefixes, 10)
-		c.PrefixLen = cmp.Or(c.PrefixLen, 256)
-		c.SuffixLen = cmp.Or(c.SuffixLen, 256)
-	}
-	if c.Kind == Prefix || c.Kind == Random {
-		c.OutputLen = cmp.Or(c.OutputLen, 128)
-	}
-	c.Trace.Second = cmp.Or(c.Trace.Second, 1)
-	c.Trace.Block = cmp.Or(c.Trace.Block, 16)
-	return c
 }

@@ -2,6 +2,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -57,10 +58,10 @@ type Tokenizer interface {
 // Open returns the prompts of one step. It fails on a file that cannot be read and on
 // lengths that make no sense.
 func Open(cfg Config) (Source, error) {
-	if err := cfg.check(); err != nil {
+	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	cfg = cfg.withDefaults()
+	cfg.TokensPerWord = cmp.Or(cfg.TokensPerWord, 1)
 	if cfg.ReusePrompts {
 		cfg.Step = 0
 	}

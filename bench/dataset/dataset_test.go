@@ -310,7 +310,11 @@ func TestShareGPTIsCounted(t *testing.T) {
 func TestCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, cfg := range []Config{{Kind: Random}, {Kind: OpenQA, Path: "testdata/open_qa.jsonl"}, {Kind: Replay, Path: "testdata/mooncake.jsonl"}} {
+	for _, cfg := range []Config{
+		{Kind: Random, InputLen: 9, OutputLen: 9},
+		{Kind: OpenQA, Path: "testdata/open_qa.jsonl"},
+		{Kind: Replay, Path: "testdata/mooncake.jsonl", Trace: Trace{Second: 1, Block: 16}},
+	} {
 		if _, err := open(t, cfg).Next(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", cfg.Kind, err)
 		}
@@ -325,7 +329,14 @@ func TestSettings(t *testing.T) {
 		"tokens a word":       {Kind: Random, TokensPerWord: 17},
 		"for timestamps":      {Kind: Replay, Path: "testdata/mooncake.jsonl", Trace: Trace{Second: -1}},
 		"number of -1":        {Kind: Random, InputLen: -1},
-		"range ratio 1":       {Kind: Random, OutputRangeRatio: 1},
+		"range ratio 1":       {Kind: Random, InputLen: 9, OutputLen: 9, OutputRangeRatio: 1},
+
+		"random needs an input length of at least 1":                 {Kind: Random, OutputLen: 9},
+		"random needs an output length of at least 1":                {Kind: Random, InputLen: 9},
+		"prefix_repetition needs an output length of at least 1":     {Kind: Prefix, PrefixLen: 9, NumPrefixes: 9},
+		"prefix_repetition needs a prefix length of at least 1":      {Kind: Prefix, NumPrefixes: 9, OutputLen: 9},
+		"prefix_repetition needs a number of prefixes of at least 1": {Kind: Prefix, PrefixLen: 9, OutputLen: 9},
+		"timed_trace needs a block size of at least 1":               {Kind: Replay, Path: "testdata/mooncake.jsonl", Trace: Trace{Second: 1}},
 	} {
 		if _, err := Open(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", cfg, err, want)

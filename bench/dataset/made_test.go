@@ -48,22 +48,13 @@ func TestRandomLengths(t *testing.T) {
 // Made prompts are text on both APIs, of as many words as the server needs.
 func TestRandomWords(t *testing.T) {
 	for _, api := range []openai.API{openai.Chat, openai.Completions} {
-		p := take(t, open(t, Config{Kind: Random, API: api, InputLen: 60, PrefixLen: 30, TokensPerWord: 1.5}), 2)
+		p := take(t, open(t, Config{Kind: Random, API: api, InputLen: 60, PrefixLen: 30, OutputLen: 9, TokensPerWord: 1.5}), 2)
 		a, b := strings.Fields(p[0].Text), strings.Fields(p[1].Text)
 		if len(a) != 60 || p[0].AimedTokens != 90 || p[0].ExpectedTokens != 0 || p[0].Tokens != nil {
 			t.Errorf("%s: %d words for %d tokens, %d expected", api, len(a), p[0].AimedTokens, p[0].ExpectedTokens)
 		}
 		if !slices.Equal(a[:20], b[:20]) || slices.Equal(a[20:], b[20:]) {
 			t.Errorf("%s: want 20 words shared and 40 not:\n%v\n%v", api, a, b)
-		}
-	}
-}
-
-func TestDefaultsAreThoseOfVLLM(t *testing.T) {
-	for kind, want := range map[Kind][2]int{Random: {1024, 128}, Prefix: {512, 128}} {
-		p := take(t, open(t, Config{Kind: kind}), 1)[0]
-		if got := [2]int{p.AimedTokens, p.MaxTokens}; got != want {
-			t.Errorf("%s: %v tokens in and out, want %v", kind, got, want)
 		}
 	}
 }
@@ -100,7 +91,7 @@ func TestPrefixes(t *testing.T) {
 func TestMadePromptsFollowSeedAndStep(t *testing.T) {
 	for _, kind := range []Kind{Random, Prefix} {
 		of := func(cfg Config) string {
-			cfg.Kind, cfg.InputLen, cfg.PrefixLen, cfg.SuffixLen = kind, 20, 20, 20
+			cfg.Kind, cfg.InputLen, cfg.PrefixLen, cfg.SuffixLen, cfg.NumPrefixes, cfg.OutputLen = kind, 20, 20, 20, 10, 9
 			return strings.Join(texts(take(t, open(t, cfg), 3)), "\n")
 		}
 		first := of(Config{Seed: 1})
@@ -162,12 +153,11 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// A trace counts in seconds and has blocks of 16 tokens where nothing else is said, as
-// vLLM's has.
 func TestTraceOfVLLM(t *testing.T) {
 	path := write(t, "a.jsonl", `{"timestamp":5,"input_length":40,"output_length":7,"hash_ids":[1,2,3]}
 {"timestamp":6.5,"input_length":32,"output_length":9,"hash_ids":[1,4]}`)
-	p := take(t, open(t, Config{Kind: Replay, Path: path}), 3)
+	layout := Trace{Second: 1, Block: 16}
+	p := take(t, open(t, Config{Kind: Replay, Path: path, Trace: layout}), 3)
 	a, b := strings.Fields(p[0].Text), strings.Fields(p[1].Text)
 	if p[1].At != 1500*time.Millisecond || !slices.Equal(a[:16], b[:16]) || slices.Equal(a[16:32], b[16:32]) {
 		t.Errorf("prompts %+v", p)
@@ -178,7 +168,7 @@ func TestTraceOfVLLM(t *testing.T) {
 		`{"timestamp":1,"input_length":9,"hash_ids":["x"]}`:                 "json: cannot unmarshal string",
 		`{"timestamp":2,"input_length":9} {"timestamp":1,"input_length":9}`: "record 2: its timestamp 1 is before",
 	} {
-		s, err := Open(Config{Kind: Replay, Path: write(t, "a.jsonl", record)})
+		s, err := Open(Config{Kind: Replay, Path: write(t, "a.jsonl", record), Trace: layout})
 		for err == nil {
 			_, err = s.Next(t.Context())
 		}

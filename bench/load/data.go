@@ -69,7 +69,7 @@ func (s *Session) calibrate(ctx context.Context, aimed int) {
 // countTokens is how many tokens the server counts in a prompt of so many words, 0
 // where it does not say.
 func (s *Session) countTokens(ctx context.Context, words int) int {
-	source, err := dataset.Open(dataset.Config{Kind: dataset.Random, Seed: s.cfg.Run.Seed, Step: -words, InputLen: words})
+	source, err := dataset.Open(dataset.Config{Kind: dataset.Random, Seed: s.cfg.Run.Seed, Step: -words, InputLen: words, OutputLen: 1})
 	if err != nil {
 		return 0 // cannot be
 	}

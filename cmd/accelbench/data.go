@@ -31,8 +31,8 @@ func (d *dataFlags) register(c *kingpin.CmdClause) {
 	c.Flag("random-prefix-len", "Tokens that all random prompts share.").Default("0").IntVar(&o.PrefixLen)
 	c.Flag("random-range-ratio", "Spread of both lengths: 0.5 is ±50 %.").Default("0").SetValue(parsed(&d.ratio, parseRangeRatio))
 	c.Flag("prompt-token-ids", "Send made prompts as token ids: exact lengths.").BoolVar(&o.TokenIDs)
-	c.Flag("input-len", "").Hidden().IntVar(&d.inputLen)
-	c.Flag("output-len", "Tokens of an answer, whatever the data set says.").PlaceHolder("N").IntVar(&d.outputLen)
+	c.Flag("input-len", "").Hidden().SetValue(parsed(&d.inputLen, parseCount))
+	c.Flag("output-len", "Tokens of an answer, whatever the data set says.").PlaceHolder("N").SetValue(parsed(&d.outputLen, parseCount))
 	d.outputLens = map[dataset.Kind]*int{
 		dataset.Random:   c.Flag("random-output-len", "Tokens of its answer.").Default("128").Int(),
 		dataset.Custom:   c.Flag("custom-output-len", "").Hidden().Default("256").Int(), // -1: the record's

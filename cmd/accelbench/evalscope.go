@@ -42,7 +42,7 @@ func (s *runFlags) registerEvalscope(c *kingpin.CmdClause) {
 	c.Flag("dataset", "Kind of the file. Default: as it looks.").PlaceHolder("NAME").StringVar(&s.data.kind)
 	c.Flag("min-prompt-length", "Shorter prompts are left out, in characters.").Default("0").IntVar(&s.data.config.MinPromptLength)
 	c.Flag("max-prompt-length", "Longer prompts are left out, in characters.").Default("256").IntVar(&s.data.config.MaxPromptLength)
-	c.Flag("max-tokens", "Most tokens of an answer. Default: the server's.").PlaceHolder("N").IntVar(&s.data.outputLen)
+	c.Flag("max-tokens", "Most tokens of an answer. Default: the server's.").PlaceHolder("N").SetValue(parsed(&s.data.outputLen, parseCount))
 	c.Flag("stop", "Where an answer ends; repeatable.").Default("<|im_end|>").StringsVar(&s.ask.stop)
 	s.out.registerRun(c)
 	s.ignored = registerIgnored(c, evalscopeIgnored)

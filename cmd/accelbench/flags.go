@@ -117,8 +117,8 @@ func parseSeconds(text string) (time.Duration, error) { return time.ParseDuratio
 // parseInstant reads 2026-03-04T05:06:07Z.
 func parseInstant(text string) (time.Time, error) { return time.Parse(time.RFC3339, text) }
 
-// parseUsers reads a number of users.
-func parseUsers(text string) (int, error) {
+// parseCount reads a number above 0.
+func parseCount(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err == nil && n < 1 {
 		err = fmt.Errorf("%d is not above 0", n)

@@ -34,7 +34,7 @@ type loadFlags struct {
 func (l *loadFlags) register(c *kingpin.CmdClause) {
 	l.requests = 1000
 	c.Flag("num-prompts", "Requests of each step. Default: 1000; no limit with --duration.").PlaceHolder("N").IsSetByUser(&l.requestsSet).IntVar(&l.requests)
-	c.Flag("max-concurrency", "Most requests in flight; without a rate, so many users. A list is a sweep.").PlaceHolder("N,…").SetValue(parsed(&l.users, listOf(parseUsers)))
+	c.Flag("max-concurrency", "Most requests in flight; without a rate, so many users. A list is a sweep.").PlaceHolder("N,…").SetValue(parsed(&l.users, listOf(parseCount)))
 	c.Flag("request-rate", "Requests per second. Default: inf, all at once. A list is a sweep.").PlaceHolder("R,…").SetValue(parsed(&l.rates, listOf(parseRate)))
 	l.registerShape(c)
 	c.Flag("self-timed", "").Hidden().IsSetByUser(&l.timesSet).BoolVar(&l.selfTimed)

@@ -104,6 +104,10 @@ func (s *runFlags) config(shown []string) (cfg load.Config, notes []string, err 
 	if err != nil {
 		return cfg, nil, usage(err)
 	}
+	data.API = api
+	if err := data.Check(); err != nil {
+		return cfg, nil, usage(err)
+	}
 	client, err := s.endpoint.client(base)
 	if err != nil {
 		return cfg, nil, err
