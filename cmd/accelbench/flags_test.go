@@ -111,6 +111,7 @@ func TestLoadsOfVLLM(t *testing.T) {
 			t.Errorf("%s: %v", tt.line, err)
 			continue
 		}
+		tt.want.Dataset.API = tt.want.API
 		if tt.want.Dataset.Kind != dataset.Replay {
 			tt.want.Dataset.Trace = dataset.Trace{Second: 1, Block: 16}
 		}
