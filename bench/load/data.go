@@ -127,8 +127,8 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 	}
 	_, err = r.run(ctx, warmUpStep(step), source)
 	switch {
-	case ctx.Err() != nil: // which the step shows
-		return nil
+	case ctx.Err() != nil:
+		return nil //nolint:nilerr // the step shows it
 	case err != nil:
 		return fmt.Errorf("warming up: %w", err)
 	case meter.Failed.Load() > 0:

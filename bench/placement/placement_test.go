@@ -93,7 +93,7 @@ func TestVerdicts(t *testing.T) {
 	}
 	for _, tt := range tests {
 		r := Judge(Read(tt.on.with(tt.h)))
-		if got := r.Processes[0].Verdict.Text; got != tt.want || r.Outcome() != tt.outcome {
+		if got := r.Processes[0].Text; got != tt.want || r.Outcome() != tt.outcome {
 			t.Errorf("%s: %q, outcome %d; want %q, %d", tt.name, got, r.Outcome(), tt.want, tt.outcome)
 		}
 	}

@@ -73,7 +73,7 @@ func (r *Result) Text(w io.Writer) error {
 	}
 	for _, p := range r.Processes {
 		who := fmt.Sprintf("%d %s, %s %s", p.PID, p.Name, p.Vendor, strings.Join(p.Devices, " "))
-		fmt.Fprintf(&b, "  %s: %s\n", who, p.Verdict.Text)
+		fmt.Fprintf(&b, "  %s: %s\n", who, p.Text)
 	}
 	fmt.Fprintln(&b, "\nbinding:")
 	for _, remark := range r.Remarks {

@@ -32,7 +32,8 @@ func TestAsRun(t *testing.T) {
 		"an old log": {Options{}, []*memlog{log("a", nil)}, outcome{Chosen: []float64{99}}},
 		"given ones come first": {
 			Options{Goodput: Objectives{E2E: time.Minute}, Chosen: []float64{90}},
-			[]*memlog{log("a", second, 99.9)}, outcome{Objectives{E2E: time.Minute}, []float64{90}},
+			[]*memlog{log("a", second, 99.9)},
+			outcome{Objectives{E2E: time.Minute}, []float64{90}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -74,7 +74,8 @@ func TestCapacityOfSteps(t *testing.T) {
 	}{
 		"found": {
 			[]Step{searchedStep(1, met), searchedStep(2, met), searchedStep(4, missed), searchedStep(3, missed), searchedStep(2, met), searchedStep(3, missed)},
-			capacity.Answer{Value: 2, FailedAt: 3}, "ttft", false,
+			capacity.Answer{Value: 2, FailedAt: 3},
+			"ttft", false,
 		},
 		"the majority":  {[]Step{searchedStep(1, met), searchedStep(2, missed), searchedStep(2, met), searchedStep(2, met)}, capacity.Answer{Value: 2, AtLeast: true}, "", false},
 		"none":          {[]Step{searchedStep(1, met, failing(0.5)), searchedStep(1, met, failing(0.5))}, capacity.Answer{FailedAt: 1}, runlog.LimitFailures, false},

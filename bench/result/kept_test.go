@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // keptLogs are logs of each kind with the figures that an older version gave for them.
@@ -116,7 +115,7 @@ func number(v *float64) string {
 func windowLines(name string, r *Report, f *Figures) []string {
 	from := f.Window.From.Sub(r.Runs[0].Started)
 	all := []string{fmt.Sprintf("%s from %d to %d account %+v completed %d prompt %d output %d rates %v %v %v peak %v %d good %s %v", name,
-		from, from+time.Duration(f.Window.Duration()), f.Account, f.Completed, f.PromptTokens, f.OutputTokens,
+		from, from+f.Window.Duration(), f.Account, f.Completed, f.PromptTokens, f.OutputTokens,
 		f.RequestThroughput, f.OutputThroughput, f.TotalThroughput, f.PeakOutputThroughput, f.PeakConcurrency, number(f.Goodput), f.Good != nil && *f.Good > 0)}
 	for _, m := range Measures() {
 		if d := f.Of(m.Key); d.Count > 0 {

@@ -86,8 +86,8 @@ func TestMachinesAreOneLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := r.Steps[0]
-		if s.Name != "3 req/s" || s.Rate != 3 || s.Step.Requests != 15 || !s.Started.Equal(noon) || s.Account.Attempted != 19 {
-			t.Errorf("step %q of rate %v, %d requests, %d attempted, from %v", s.Name, s.Rate, s.Step.Requests, s.Account.Attempted, s.Started)
+		if s.Name != "3 req/s" || s.Rate != 3 || s.Requests != 15 || !s.Started.Equal(noon) || s.Account.Attempted != 19 {
+			t.Errorf("step %q of rate %v, %d requests, %d attempted, from %v", s.Name, s.Rate, s.Requests, s.Account.Attempted, s.Started)
 		}
 	}
 }

@@ -105,8 +105,8 @@ func (r *Reader) Next() (Record, error) {
 // was killed while it wrote, as a rule.
 func (r *Reader) Damaged() int { return r.damaged }
 
-// Close closes the file.
-func (r *Reader) Close() error { return r.file.Close() }
+// Close closes the file, which was only read.
+func (r *Reader) Close() { _ = r.file.Close() }
 
 // decode reads one line. A record of a kind that is not known is the zero one.
 func decode(line []byte) (Record, error) {

@@ -67,7 +67,7 @@ func rounded(v float64) float64 { return math.Round(v*1e3) / 1e3 }
 
 // expected is how many requests were asked for; all that were attempted where another
 // limit ended the step.
-func expected(s *result.Step) int { return cmp.Or(s.Step.Requests, s.Account.Attempted) }
+func expected(s *result.Step) int { return cmp.Or(s.Requests, s.Account.Attempted) }
 
 // concurrency is the configured one, and the most that was seen where none was.
 func concurrency(s *result.Step) int { return cmp.Or(bound(&s.Step), s.Whole.PeakConcurrency) }

@@ -38,7 +38,7 @@ func vllmShown(s *result.Step, metrics []string) []vllmLatency {
 	return slices.DeleteFunc(slices.Clone(vllmLatencies), func(l vllmLatency) bool {
 		return !slices.Contains(metrics, l.metric) ||
 			l.key == result.Queue && !bounded ||
-			l.key == result.E2EFromPlanned && !(bounded && paced)
+			l.key == result.E2EFromPlanned && (!bounded || !paced)
 	})
 }
 

@@ -66,13 +66,13 @@ func (s *runFlags) measureSide(ctx context.Context, cfg load.Config, m compare.M
 	for i := range cfg.Steps {
 		cfg.Steps[i].Repeat = m.Repeat
 	}
-	watchers, stop, err := s.watchers(stderr)
+	watchers, stop, err := s.watchers(ctx, stderr)
 	if err != nil {
 		return load.Result{}, err
 	}
 	defer stop()
 	measured, err := load.Run(ctx, cfg, watchers...)
-	tell(stderr, measured.Notes)
+	printNotes(stderr, measured.Notes)
 	return measured, err
 }
 
@@ -142,7 +142,7 @@ func (s *compareFlags) bound(ctx context.Context, stderr io.Writer) ([]compare.C
 		sides = append(sides, compare.Command{Name: b.Name, Argv: command(b.Prefix...), Binding: b.Meaning, Recommended: b.Recommended})
 	}
 	fmt.Fprintf(stderr, "accelbench: %d bindings, %d starts of the server\n", len(sides), len(sides)*s.repeat)
-	tell(stderr, placement.Judge(machine).Remarks) // also with --quiet: a side may be killed
+	printNotes(stderr, placement.Judge(machine).Remarks) // also with --quiet: a side may be killed
 	return sides, nil
 }
 

@@ -160,7 +160,7 @@ func (s *capacityFlags) search(ctx context.Context, in *invocation, stdout, stde
 			return nil
 		})
 	}
-	code, err := s.putLoad(stderr, func(w ...load.Watcher) (load.Result, error) { return q.run(ctx, cfg, w) }, report)
+	code, err := s.putLoad(ctx, stderr, func(w ...load.Watcher) (load.Result, error) { return q.run(ctx, cfg, w) }, report)
 	switch {
 	case code != exitMeasured:
 		return code, err

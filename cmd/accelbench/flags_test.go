@@ -91,8 +91,10 @@ func TestLoadsOfVLLM(t *testing.T) {
 			c.Kind, c.PrefixLen, c.SuffixLen, c.NumPrefixes = dataset.Prefix, 9, 256, 3
 		}), ""}},
 		{"--dataset-name timed_trace --dataset-path f --timed-trace-chunk-hash-size 512 --max-concurrency 3 --self-timed", putOn{
-			[]runlog.Step{{Arrival: runlog.ArrivalReplay, MaxConcurrency: 3, Requests: 1000, Timeout: minutes}}, openai.Completions,
-			dataset.Config{Kind: dataset.Replay, Path: "f", InputLen: 1024, Trace: dataset.Trace{Second: 1, Block: 512}}, full,
+			[]runlog.Step{{Arrival: runlog.ArrivalReplay, MaxConcurrency: 3, Requests: 1000, Timeout: minutes}},
+			openai.Completions,
+			dataset.Config{Kind: dataset.Replay, Path: "f", InputLen: 1024, Trace: dataset.Trace{Second: 1, Block: 512}},
+			full,
 		}},
 		// Ours.
 		{"--max-concurrency 8,16 --repeat 2", putOn{[]runlog.Step{

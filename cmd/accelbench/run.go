@@ -54,7 +54,7 @@ func (s *runFlags) start(ctx context.Context, in *invocation, stdout, stderr io.
 	}
 	sleepUntil(ctx, s.load.start, stderr)
 	run := func(w ...load.Watcher) (load.Result, error) { return load.Run(ctx, cfg, w...) }
-	return s.putLoad(stderr, run, func(folder string) error { return s.report(folder, options, stdout, stderr, save) })
+	return s.putLoad(ctx, stderr, run, func(folder string) error { return s.report(folder, options, stdout, stderr, save) })
 }
 
 // saver writes files of a report beside those that every report has.
@@ -85,7 +85,7 @@ func (s *runFlags) prepare(shown []string, stderr io.Writer) (load.Config, resul
 	if err != nil {
 		return cfg, options, err
 	}
-	tell(stderr, notes)
+	printNotes(stderr, notes)
 	inHead(&cfg.Run, options)
 	return cfg, options, nil
 }
@@ -195,14 +195,14 @@ func sleepUntil(ctx context.Context, start time.Time, stderr io.Writer) {
 
 // putLoad has run put the load on, and report make a report of the run's folder where a
 // request was sent.
-func (s *runFlags) putLoad(stderr io.Writer, run func(...load.Watcher) (load.Result, error), report func(folder string) error) (int, error) {
-	watchers, stop, err := s.watchers(stderr)
+func (s *runFlags) putLoad(ctx context.Context, stderr io.Writer, run func(...load.Watcher) (load.Result, error), report func(folder string) error) (int, error) {
+	watchers, stop, err := s.watchers(ctx, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
 	defer stop()
 	result, err := run(watchers...)
-	tell(stderr, result.Notes)
+	printNotes(stderr, result.Notes)
 	if result.Attempted == 0 {
 		return exitNothing, cmp.Or(err, errors.New("no request was sent"))
 	}
@@ -227,22 +227,22 @@ func exitCode(result load.Result) (int, error) {
 	return exitMeasured, nil
 }
 
-// tell writes what the user should know beside the report, a line each.
-func tell(stderr io.Writer, notes []string) {
+// printNotes writes what the user should know beside the report, a line each.
+func printNotes(stderr io.Writer, notes []string) {
 	for _, note := range notes {
 		fmt.Fprintf(stderr, "accelbench: %s\n", note)
 	}
 }
 
 // watchers are what shows the run while it goes, and what ends them.
-func (s *runFlags) watchers(stderr io.Writer) (watchers []load.Watcher, stop func(), err error) {
+func (s *runFlags) watchers(ctx context.Context, stderr io.Writer) (watchers []load.Watcher, stop func(), err error) {
 	stop = func() {}
 	if !s.out.quiet {
 		watchers = append(watchers, newProgressLine(stderr, columns(stderr)))
 	}
 	if s.out.webAddress != "" {
 		m := newRunMetrics()
-		if stop, err = serveMetrics(m, s.out.webAddress); err != nil {
+		if stop, err = serveMetrics(ctx, m, s.out.webAddress); err != nil {
 			return nil, nil, err
 		}
 		watchers = append(watchers, m)

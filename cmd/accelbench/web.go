@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -11,10 +12,10 @@ import (
 )
 
 // serveMetrics serves a run's own metrics at an address until stop is called.
-func serveMetrics(m *runMetrics, address string) (stop func(), err error) {
+func serveMetrics(ctx context.Context, m *runMetrics, address string) (stop func(), err error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m)
-	listener, err := net.Listen("tcp", address)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("--web.listen-address: %w", err)
 	}

@@ -123,13 +123,13 @@ func (d *daemon) reloadOnHangup(ctx context.Context, hangup <-chan os.Signal) {
 		case <-ctx.Done():
 			return
 		case <-hangup:
-			_ = d.reload(ctx) // logged there
+			_ = d.reload() // logged there
 		}
 	}
 }
 
 // reload reads the configuration again. A bad one changes nothing.
-func (d *daemon) reload(ctx context.Context) error {
+func (d *daemon) reload() error {
 	d.reloadMu.Lock()
 	defer d.reloadMu.Unlock()
 	c, err := d.settings.configuration()

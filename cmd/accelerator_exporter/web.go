@@ -118,7 +118,7 @@ func (d *daemon) serveReload(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "POST, PUT")
 		http.Error(w, "Only POST or PUT requests are allowed.", http.StatusMethodNotAllowed)
 	default:
-		if err := d.reload(r.Context()); err != nil {
+		if err := d.reload(); err != nil {
 			http.Error(w, fmt.Sprintf("reloading failed: %v", err), http.StatusInternalServerError)
 		}
 	}
