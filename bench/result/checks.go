@@ -93,11 +93,13 @@ func (c Tokens) WithoutChunk() float64 {
 }
 
 // Prompts say how long the prompts are that were made of words to have a length about: so
-// many tokens were asked for, so many counted, of those whose usage tells.
+// many tokens were asked for, so many counted, of those whose usage tells; TemplateTokens
+// of these are the server's own, as before the load.
 type Prompts struct {
-	Told          int   `json:"told,omitempty"`
-	AimedTokens   int64 `json:"aimed_tokens,omitempty"`
-	CountedTokens int64 `json:"counted_tokens,omitempty"`
+	Told           int   `json:"told,omitempty"`
+	AimedTokens    int64 `json:"aimed_tokens,omitempty"`
+	CountedTokens  int64 `json:"counted_tokens,omitempty"`
+	TemplateTokens int64 `json:"template_tokens,omitempty"`
 }
 
 // checker counts what tells how far the figures can be trusted, over all of a step.
@@ -114,7 +116,7 @@ func newChecker() checker {
 	return checker{Checks: Checks{TokensBy: map[openai.TokenSource]int{}}, lags: newHistogram()}
 }
 
-func (c *checker) add(r *runlog.Request) {
+func (c *checker) add(r *runlog.Request, lengths *runlog.Lengths) {
 	t := &r.Trace
 	for _, lag := range t.Lags {
 		c.lags.add(int64(lag), 1)
@@ -138,7 +140,7 @@ func (c *checker) add(r *runlog.Request) {
 	}
 	c.addFirstRead(t.Chunks)
 	if t.Usage != nil && t.Usage.PromptTokens > 0 {
-		c.addPrompt(t.Usage, r.AimedTokens)
+		c.addPrompt(t.Usage, r.AimedTokens, lengths)
 	}
 }
 
@@ -154,7 +156,7 @@ func (c *checker) addFirstRead(chunks []openai.Chunk) {
 	}
 }
 
-func (c *checker) addPrompt(u *openai.Usage, aimed int) {
+func (c *checker) addPrompt(u *openai.Usage, aimed int, lengths *runlog.Lengths) {
 	c.PromptTokens += int64(u.PromptTokens)
 	if u.CachedTokens != nil {
 		c.CacheKnown = true
@@ -164,6 +166,9 @@ func (c *checker) addPrompt(u *openai.Usage, aimed int) {
 		c.Prompts.Told++
 		c.Prompts.AimedTokens += int64(aimed)
 		c.Prompts.CountedTokens += int64(u.PromptTokens)
+	}
+	if aimed > 0 && lengths != nil {
+		c.Prompts.TemplateTokens += int64(lengths.Template)
 	}
 }
 

@@ -124,8 +124,10 @@ func TestPromptLengths(t *testing.T) {
 			requests[i].AimedTokens = 510
 		}
 	}
-	got := stepOf(t, Options{}, newMemlog("a").step(closed(1, 20), requests, false).over()).Checks.Prompts
-	want := Prompts{Told: 6, AimedTokens: 6 * 510, CountedTokens: 6 * 530}
+	log := newMemlog("a")
+	log.run.Lengths = &runlog.Lengths{TokensPerWord: 1.5, Template: 19}
+	got := stepOf(t, Options{}, log.step(closed(1, 20), requests, false).over()).Checks.Prompts
+	want := Prompts{Told: 6, AimedTokens: 6 * 510, CountedTokens: 6 * 530, TemplateTokens: 6 * 19}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("prompts (-want +got):\n%s", diff)
 	}

@@ -122,7 +122,7 @@ func (p *part) request(r *runlog.Request) {
 	}
 	q := newRequest(r)
 	p.joined.requests = append(p.joined.requests, q)
-	p.joined.checks.add(r)
+	p.joined.checks.add(r, p.run.Lengths)
 	if q.failure == "" && (p.firstSuccess == 0 || q.end < p.firstSuccess) {
 		p.firstSuccess = q.end
 	}

@@ -54,6 +54,8 @@ type Run struct {
 	DatasetPath  string     `json:"dataset_path,omitempty"` // its file, empty where it has none
 	Seed         uint64     `json:"seed"`
 	ReusePrompts bool       `json:"reuse_prompts,omitempty"` // prompts were sent as they are, also again
+	// Lengths is what prompts of words were made by, nil where it is not known.
+	Lengths *Lengths `json:"lengths,omitempty"`
 	// Backend and Metadata are what vLLM's command line calls so; they are only kept.
 	Backend  string            `json:"backend,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
@@ -68,6 +70,12 @@ type Run struct {
 	Server     *Server  `json:"server,omitempty"`
 	Steps      []string `json:"steps,omitempty"` // the names of all that were planned, see [Step.Name]
 	GOMAXPROCS int      `json:"gomaxprocs"`      // cores that the load generator used
+}
+
+// Lengths say how the server counts prompts of words, by answers before the load.
+type Lengths struct {
+	TokensPerWord float64 `json:"tokens_per_word,omitempty"`
+	Template      int     `json:"template,omitempty"` // tokens that the server adds to a prompt
 }
 
 // Objectives are what a good request meets; 0 is no objective. ITL is held against

@@ -69,6 +69,7 @@ func closed() result.Step {
 			Configured: 128, Achieved: 127.6, AchievedWhole: 115.8, AchievedRate: 1.586, ClientLag: spread(180000, 0.00002), KernelClock: 1,
 			TokensBy:     map[openai.TokenSource]int{openai.TokensUsage: 930, openai.TokensChunks: 8},
 			CachedTokens: 112, PromptTokens: 22512, CacheKnown: true, NewConnections: 128, ClientCPU: 0.42,
+			Prompts: result.Prompts{Told: 938, AimedTokens: 938 * 64, CountedTokens: 938 * 74, TemplateTokens: 938 * 10},
 		},
 		DatasetKnown: true,
 		Dataset: runlog.DatasetCount{

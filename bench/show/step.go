@@ -49,11 +49,21 @@ func facts(s *result.Step) []string {
 	for _, source := range slices.Sorted(maps.Keys(s.Checks.TokensBy)) {
 		all = append(all, fmt.Sprintf("output tokens counted by %s: %d answers", source, s.Checks.TokensBy[source]))
 	}
-	if p := &s.Checks.Prompts; p.Told > 0 {
-		all = append(all, fmt.Sprintf("prompts made of words: %.1f tokens asked for on the mean, %.1f counted by the server",
-			float64(p.AimedTokens)/float64(p.Told), float64(p.CountedTokens)/float64(p.Told)))
+	return append(all, promptFacts(&s.Checks.Prompts)...)
+}
+
+// promptFacts say how long prompts of words were, nothing where there are none.
+func promptFacts(p *result.Prompts) []string {
+	n := float64(p.Told)
+	aimed, counted, template := float64(p.AimedTokens)/n, float64(p.CountedTokens)/n, float64(p.TemplateTokens)/n
+	switch {
+	case p.Told == 0:
+		return nil
+	case p.TemplateTokens == 0: // or not known
+		return []string{fmt.Sprintf("prompts made of words, on the mean: %.1f tokens asked for, %.1f counted by the server", aimed, counted)}
 	}
-	return all
+	return []string{fmt.Sprintf("prompts made of words, on the mean: %.1f tokens asked for, %.1f counted by the server, of which the chat template adds %.0f",
+		aimed, counted, template)}
 }
 
 // figureTable has the figures of the whole step and of its steady part.
