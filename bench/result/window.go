@@ -156,7 +156,7 @@ func (d *stepData) steadyWindow() (w span, why string) {
 	}
 	w = span{warm, last}
 	if n := len(sentIn(w, d.requests)); w.to <= w.from || n < least {
-		return span{}, fmt.Sprintf("only %d requests were sent while the load was at its level, and it takes %d", n, least)
+		return span{}, fmt.Sprintf("it was at its level for %d of the %d requests needed (give more --num-prompts or leave it out)", n, least)
 	}
 	return w, ""
 }

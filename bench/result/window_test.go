@@ -36,10 +36,10 @@ func TestSteadyWindow(t *testing.T) {
 		"closed loop, full at its third request": {closed(3, 20), everySecond(20, 2500*time.Millisecond), 2 * time.Second, 19 * time.Second, ""},
 		// One that is over when the next is sent makes room for it.
 		"closed loop, never full":  {step: closed(3, 20), requests: everySecond(20, 2*time.Second), why: "never more than 2 of 3 requests were in flight at once"},
-		"closed loop, too short":   {step: closed(3, 11), requests: everySecond(11, 2500*time.Millisecond), why: "only 9 requests were sent while the load was at its level, and it takes 10"},
-		"closed loop, many users":  {step: closed(12, 20), requests: everySecond(20, 11500*time.Millisecond), why: "only 9 requests were sent while the load was at its level, and it takes 12"},
+		"closed loop, too short":   {step: closed(3, 11), requests: everySecond(11, 2500*time.Millisecond), why: "it was at its level for 9 of the 10 requests needed (give more --num-prompts or leave it out)"},
+		"closed loop, many users":  {step: closed(12, 20), requests: everySecond(20, 11500*time.Millisecond), why: "it was at its level for 9 of the 12 requests needed (give more --num-prompts or leave it out)"},
 		"closed loop, one user":    {closed(1, 20), everySecond(20, time.Second), 0, 19 * time.Second, ""},
-		"full at the last request": {step: closed(5, 5), requests: everySecond(5, time.Minute), why: "only 1 requests were sent while the load was at its level, and it takes 10"},
+		"full at the last request": {step: closed(5, 5), requests: everySecond(5, time.Minute), why: "it was at its level for 1 of the 10 requests needed (give more --num-prompts or leave it out)"},
 		"open loop":                {open(runlog.ArrivalPoisson, 0), everySecond(20, 3*time.Second), 3 * time.Second, 19 * time.Second, ""},
 		"open loop with a ramp":    {open(runlog.ArrivalConstant, 8*time.Second), everySecond(20, 3*time.Second), 8 * time.Second, 19 * time.Second, ""},
 		"a failure ends no start":  {open(runlog.ArrivalGamma, 0), refused, 8 * time.Second, 19 * time.Second, ""},
