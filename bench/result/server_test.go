@@ -114,7 +114,7 @@ func TestServerServedOthers(t *testing.T) {
 		"others too":    {25, false, "The server answered 5 other requests meanwhile: the load was not only ours, so run when nobody else uses the server."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := stepOf(t, Options{Percentiles: []float64{50}}, tenSeconds("a", func(l *memlog) {
+			s := stepOf(t, Options{Chosen: []float64{50}}, tenSeconds("a", func(l *memlog) {
 				for i, at := range []time.Duration{-time.Second, 11 * time.Second} {
 					l.sample(0, at, runlog.SourceServer, metrics(map[string]float64{
 						"vllm:time_to_first_token_seconds_sum": float64(i), "vllm:time_to_first_token_seconds_count": 3 + float64(i)*tt.requests,

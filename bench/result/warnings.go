@@ -66,7 +66,7 @@ func (d *stepData) addFigureWarnings(all *sentences, s *Step, opts Options) {
 	all.add(c.Tokens.WithoutChunk() > maxChunkless, "%.1f %% of the output tokens have no chunk of text of their own, as they have no text or came together: ITL is the gap between chunks, so read TPOT or ITL a token for the time of a token.",
 		100*c.Tokens.WithoutChunk())
 	p, least, n := s.doubtfulPercentile(opts)
-	all.add(p > 0, "p%g takes %d requests and there are %d: run more, or do not quote it.", p, least, n)
+	all.add(p > 0, "p%g takes %d requests and there are %d that count: run more, or do not quote it.", p, least, n)
 }
 
 // othersRequests are those that the server answered beside ours, 0 where it does not tell
@@ -82,21 +82,20 @@ func (s *Step) othersRequests(sent int) int {
 	return others
 }
 
-// doubtfulPercentile is the first percentile that people quote, or that has a limit, for
-// which there are too few requests; 0 for none.
+// doubtfulPercentile is the first percentile that was asked for, or that has a limit, for
+// which there are too few requests in the steady part, else in the step; 0 for none.
 func (s *Step) doubtfulPercentile(opts Options) (p float64, least, n int64) {
 	f := &s.Whole
 	if s.Steady != nil {
 		f = s.Steady
 	}
 	n = f.Of(TTFT).Count
-	limits := percentilesOf(opts.limits)
-	for _, p := range opts.Percentiles {
-		quoted := p == 90 || p == 95 || p >= 99
-		if len(limits) > 0 {
-			quoted = slices.Contains(limits, p)
-		}
-		if least := int64(math.Ceil(100/(100-p) - 1e-6)); quoted && n > 0 && n < least {
+	asked := percentilesOf(opts.limits)
+	if len(asked) == 0 {
+		asked = opts.Chosen
+	}
+	for _, p := range asked {
+		if least := int64(math.Ceil(100/(100-p) - 1e-6)); n > 0 && n < least {
 			return p, least, n
 		}
 	}

@@ -131,9 +131,9 @@ func TestWarnings(t *testing.T) {
 		},
 		"short answers and the token that ends them": {change: each(func(_ int, t *openai.Trace) { t.Chunks, t.Usage.CompletionTokens = t.Chunks[:1], 2 })},
 		"few for the percentile": {
-			opts:   Options{Percentiles: []float64{99.9}},
+			opts:   Options{Chosen: []float64{99.9}},
 			change: func(*run) {},
-			want:   []string{"p99.9 takes 1000 requests and there are 400: run more, or do not quote it."},
+			want:   []string{"p99.9 takes 1000 requests and there are 400 that count: run more, or do not quote it."},
 		},
 		"a percentile that nobody quotes": {opts: Options{Percentiles: []float64{66, 99.7}}, change: func(r *run) {
 			r.requests = r.requests[:340] // enough for p99.7, which takes 334
