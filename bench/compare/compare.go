@@ -171,7 +171,7 @@ func (c *Comparison) addLevel(sides []Side, l Level) {
 
 func (c *Comparison) pair(sides []Side, l Level, i int) Pair {
 	p := Pair{Base: sides[0].Name, Side: sides[i].Name, Warnings: warnings(l.runs[0], l.runs[i])}
-	for _, column := range metrics() {
+	for _, column := range slices.DeleteFunc(columns(), func(c show.Column) bool { return !c.Compared }) {
 		base, side := l.values(column, 0), l.values(column, i)
 		if len(base)+len(side) == 0 {
 			continue
@@ -191,11 +191,6 @@ func (c *Comparison) pair(sides []Side, l Level, i int) Pair {
 // columns are those of a step and of its windows.
 func columns() []show.Column {
 	return slices.Concat(show.WindowColumns([]float64{50, 99}), show.StepColumns())
-}
-
-// metrics are the columns that a comparison has.
-func metrics() []show.Column {
-	return slices.DeleteFunc(columns(), func(c show.Column) bool { return !c.Compared })
 }
 
 // values are those of a column over the runs of a side.

@@ -78,5 +78,5 @@ func Open(cfg Config) (Source, error) {
 	if cfg.Kind == Replay {
 		return &traceSource{cfg: cfg, maker: newMaker(cfg)}, nil
 	}
-	return newFileSource(cfg), nil
+	return &fileSource{cfg: cfg, tokenizer: cfg.Tokenizer, order: order(cfg)}, nil
 }

@@ -30,10 +30,6 @@ type fileSource struct {
 	counter
 }
 
-func newFileSource(cfg Config) *fileSource {
-	return &fileSource{cfg: cfg, tokenizer: cfg.Tokenizer, order: order(cfg)}
-}
-
 // order is in which records are taken. What is not shuffled begins at a record that the
 // seed chooses, seed 0 at the first, so that machines do not send the same prompts at once.
 func order(cfg Config) []int {

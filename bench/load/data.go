@@ -17,8 +17,8 @@ const (
 	mostWords          = 256
 )
 
-// checkDataset takes a first prompt, so that a file that cannot serve is told
-// before a step begins.
+// checkDataset takes a first prompt, so that a file that cannot serve ends the
+// run before a step begins.
 func (s *Session) checkDataset(ctx context.Context) error {
 	var err error
 	if s.cfg.Dataset.Records, err = dataset.Read(s.dataset(runlog.Step{})); err != nil {

@@ -113,7 +113,8 @@ func (a *reading) end(opts Options) (*Report, error) {
 		r.Steps = append(r.Steps, s)
 		a.steps[i] = nil // its memory is for the next step
 	}
-	r.NotRun = notRun(r.Runs[0], r.Steps)
+	planned, began := r.Runs[0].Steps, r.Steps[len(r.Steps)-1].Index+1
+	r.NotRun = slices.Clone(planned[min(began, len(planned)):])
 	r.Capacity = newCapacity(r)
 	return r, nil
 }
@@ -126,10 +127,4 @@ func unique(name string, taken map[string]bool) string {
 	}
 	taken[free] = true
 	return free
-}
-
-// notRun are the steps that a run had planned and that come after all that began.
-func notRun(r runlog.Run, steps []Step) []string {
-	began := steps[len(steps)-1].Index + 1
-	return slices.Clone(r.Steps[min(began, len(r.Steps)):])
 }

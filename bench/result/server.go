@@ -34,7 +34,7 @@ type ServerSample struct {
 	PrefixHits    *float64 `json:"prefix_hits,omitempty"`
 }
 
-// server is what the model server told of itself: vLLM's metrics of every version, and
+// server is what the model server says of itself: vLLM's metrics of every version, and
 // MindIE's, which have the same names without "vllm:".
 type server struct {
 	model   string // that was asked for

@@ -61,7 +61,7 @@ func (d *stepData) addFigureWarnings(all *sentences, s *Step, opts Options) {
 		together, d.checks.answered, chunks)
 	others := s.othersRequests(len(d.requests))
 	all.add(others > 0 && s.Stop != "", "The server answered %d other requests meanwhile: the load was not only ours, so run when nobody else uses the server.", others)
-	all.add(c.TokensBy[openai.TokensChunks] > 0, "The server told no usage for %d of %d answers, whose tokens are counted as one a chunk: tokens a second and TPOT are off where a chunk has more.",
+	all.add(c.TokensBy[openai.TokensChunks] > 0, "The server sent no usage for %d of %d answers, whose tokens are counted as one a chunk: tokens a second and TPOT are off where a chunk has more.",
 		c.TokensBy[openai.TokensChunks], s.Account.Succeeded)
 	all.add(c.Tokens.WithoutChunk() > maxChunkless, "%.1f %% of the output tokens have no chunk of text of their own, as they have no text or came together: ITL is the gap between chunks, so read TPOT or ITL a token for the time of a token.",
 		100*c.Tokens.WithoutChunk())

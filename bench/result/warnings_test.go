@@ -123,7 +123,7 @@ func TestWarnings(t *testing.T) {
 					t.Usage, t.TokenSource = nil, openai.TokensChunks
 				}
 			}),
-			want: []string{"The server told no usage for 200 of 400 answers, whose tokens are counted as one a chunk: tokens a second and TPOT are off where a chunk has more."},
+			want: []string{"The server sent no usage for 200 of 400 answers, whose tokens are counted as one a chunk: tokens a second and TPOT are off where a chunk has more."},
 		},
 		"chunks of several tokens": {
 			change: each(func(_ int, t *openai.Trace) { t.Usage.CompletionTokens = 9 }),

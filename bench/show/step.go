@@ -140,6 +140,7 @@ func serverTable(s *result.Step) Table {
 	if v.TTFT != nil {
 		ttft = v.TTFT.Mean
 	}
+	measured := s.Whole.Of(result.TTFT)
 	for _, row := range []struct {
 		name         string
 		unit         Unit
@@ -148,15 +149,11 @@ func serverTable(s *result.Step) Table {
 		{"running requests", Number, gaugeMean(v.Running), s.Checks.Achieved},
 		{"waiting requests", Number, gaugeMean(v.Waiting), none},
 		{"KV cache used, at most (%)", Share, gaugeMax(v.CacheUsage), none},
-		{"TTFT (ms)", Milliseconds, ttft, hereMean(s, result.TTFT)},
+		{"TTFT (ms)", Milliseconds, ttft, orNaN(measured.Count > 0, measured.Mean)},
 	} {
 		if isKnown(row.server) {
 			t.Rows = append(t.Rows, []string{row.name, row.unit.Text(row.server), row.unit.Text(row.here)})
 		}
 	}
 	return t
-}
-
-func hereMean(s *result.Step, key result.Key) float64 {
-	return orNaN(s.Whole.Of(key).Count > 0, s.Whole.Of(key).Mean)
 }

@@ -28,11 +28,6 @@ func summaryTable(r *result.Report) Table {
 	return sweepTable(r, "Whole steps, ramp and drain included", wholePart, append(keys, "joules_per_output_token"))
 }
 
-// steadyTable has the same figures of the steady part.
-func steadyTable(r *result.Report) Table {
-	return sweepTable(r, "Steady part", steadyPart, windowKeys(r))
-}
-
 func windowKeys(r *result.Report) []string {
 	high := percentileName(highest(r.Chosen))
 	return []string{

@@ -18,6 +18,8 @@ type outputFlags struct {
 	folder           string
 	saveResult       bool
 	resultDir        string // of vLLM's result files
+	resultName       string
+	metadata         map[string]string
 	quiet            bool
 	webAddress       string
 	exporter, server string
@@ -27,6 +29,9 @@ type outputFlags struct {
 func (o *outputFlags) register(c *kingpin.CmdClause) {
 	c.Flag("save-result", "Also write vLLM's result file for each step.").BoolVar(&o.saveResult)
 	c.Flag("result-dir", "Its folder.").Default(".").StringVar(&o.resultDir)
+	c.Flag("result-filename", "Its name.").PlaceHolder("FILE").StringVar(&o.resultName)
+	o.metadata = map[string]string{}
+	c.Flag("metadata", "Kept in it; repeatable.").PlaceHolder("K=V").StringMapVar(&o.metadata)
 	o.registerRun(c)
 }
 

@@ -74,8 +74,8 @@ func newRunFlags(c *kingpin.CmdClause) *runFlags {
 	return s
 }
 
-// prepare turns the flags into what to run and what to report, and tells of them. shown is
-// the command line as it was typed.
+// prepare turns the flags into what to run and what to report, and prints what the user
+// should know of them. shown is the command line as it was typed.
 func (s *runFlags) prepare(shown []string, stderr io.Writer) (load.Config, result.Options, error) {
 	options, err := s.render.options()
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *runFlags) prepare(shown []string, stderr io.Writer) (load.Config, resul
 	return cfg, options, nil
 }
 
-// config turns the flags into what to run, and into what to tell of them.
+// config turns the flags into what to run, and into notes on them.
 func (s *runFlags) config(shown []string) (cfg load.Config, notes []string, err error) {
 	data, err := s.data.dataset()
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *runFlags) config(shown []string) (cfg load.Config, notes []string, err 
 	ask.IdleTimeout = s.load.idle
 	run := runlog.Run{
 		Version: version.Version, Command: withoutSecrets(shown), URL: base, API: api, Backend: s.endpoint.backend,
-		Dataset: string(data.Kind), DatasetPath: data.Path, Seed: s.load.seed, ReusePrompts: s.data.reuse,
+		Dataset: string(data.Kind), DatasetPath: data.Path, Seed: s.load.seed, ReusePrompts: s.data.reuse, Metadata: s.out.metadata,
 	}
 	s.endpoint.setModel(&run)
 	return load.Config{
@@ -135,7 +135,7 @@ func (s *runFlags) config(shown []string) (cfg load.Config, notes []string, err 
 	}, s.notes(steps[0]), nil
 }
 
-// notes are what to tell of the flags before a run.
+// notes are what the user should know of the flags before a run.
 func (s *runFlags) notes(first runlog.Step) []string {
 	var notes []string
 	if len(*s.ignored) > 0 {
@@ -289,7 +289,11 @@ func (s *runFlags) saveResults(r *result.Report, stderr io.Writer) error {
 	}
 	for i := range r.Steps {
 		step := &r.Steps[i]
-		path := filepath.Join(s.out.resultDir, show.VLLMFileName(&r.Runs[0], step, time.Now()))
+		name := cmp.Or(s.out.resultName, show.VLLMFileName(&r.Runs[0], step, time.Now()))
+		if ext := filepath.Ext(name); i > 0 && s.out.resultName != "" { // of a sweep
+			name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), i+1, ext)
+		}
+		path := filepath.Join(s.out.resultDir, name)
 		if err := writeFile(path, func(w io.Writer) error { return show.VLLMResult(w, r, step, s.render.metrics) }); err != nil {
 			return err
 		}

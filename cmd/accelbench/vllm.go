@@ -15,7 +15,7 @@ type hiddenFlags struct{ values, switches string }
 // ignoredFlags are those of vLLM's tool that change neither the load nor the figures: the
 // server counts the tokens, and every request is in traces.jsonl.
 var ignoredFlags = hiddenFlags{
-	values: "tokenizer tokenizer-mode label metadata result-filename request-id-prefix timeline-itl-thresholds",
+	values: "tokenizer tokenizer-mode label request-id-prefix timeline-itl-thresholds",
 	switches: "trust-remote-code skip-tokenizer-init disable-tqdm profile no-stream skip-chat-template enable-multimodal-chat " +
 		"custom-ensure-client-side-data save-detailed plot-timeline plot-dataset-stats",
 }

@@ -9,11 +9,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 )
 
-// networkTools are hccn_tool's name and where the driver's package puts it.
-func networkTools() []string {
-	return []string{"hccn_tool", "/usr/local/Ascend/driver/tools/hccn_tool"}
-}
-
 // networkDetails are the commands of hccn_tool: those of a die's one RoCE port, and for
 // Ascend 950 the one that tells of all ports.
 func networkDetails() []model.Command {

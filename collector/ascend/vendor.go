@@ -19,7 +19,7 @@ func Vendor() model.Vendor {
 		Tools:           []string{"npu-smi"},
 		Table:           model.Command{Name: "table", Args: model.SameArgs([]string{"info"}), Parse: model.IgnoreCards(ParseInfo)},
 		Commands:        slices.Concat(inventory(), details(), networkDetails()),
-		NetworkTools:    networkTools(),
+		NetworkTools:    []string{"hccn_tool", "/usr/local/Ascend/driver/tools/hccn_tool"}, // the second is where its package puts it
 		ClassifyNetwork: ClassifyNetwork,
 		Resolve:         resolve,
 		Classify:        Classify,

@@ -65,7 +65,7 @@ func (k Kubelet) Claims(ctx context.Context) ([]Claim, error) {
 	defer cancel()
 	answer, err := k.list(ctx)
 	if err != nil {
-		return nil, model.Errorf(reasonOf(err), "asking the kubelet at %q: %s", k.Socket, describe(err))
+		return nil, model.Errorf(reasonOf(err), "asking the kubelet at %q: %s", k.Socket, smitext.Excerpt([]byte(err.Error())))
 	}
 	var claims []Claim
 	add := func(pod *v1.PodResources, container, resource, id, resourceClaim string) {
@@ -142,9 +142,4 @@ func reasonOf(err error) model.Reason {
 		return model.ReasonDriver
 	}
 	return model.ReasonExit
-}
-
-// describe is an error as one short line, since a server may say anything.
-func describe(err error) string {
-	return smitext.Excerpt([]byte(err.Error()))
 }

@@ -2,7 +2,6 @@ package smitext
 
 import (
 	"errors"
-	"iter"
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
@@ -96,24 +95,6 @@ func (r *Record) Index(word string) (string, bool) {
 	}
 	_, isIndex := Index(value)
 	return value, isIndex
-}
-
-// Value is what one column of a row holds.
-type Value struct {
-	Column *Column
-	Text   string // "" where the values of the cell do not fit its words
-	Fits   bool
-}
-
-// Values yields one value a column, in order.
-func (r *Record) Values() iter.Seq[Value] {
-	return func(yield func(Value) bool) {
-		for i := range r.values {
-			if !yield(Value{&r.header.Columns[i], r.values[i], r.fits[i]}) {
-				return
-			}
-		}
-	}
 }
 
 // Readings adds the reading of every column that has a metric and that skip does not refuse.

@@ -66,13 +66,6 @@ func IsSymbol(s string) bool {
 	return u != 0 && u <= Level && s != "mW"
 }
 
-// Value reads one value in base units. Its unit stands behind the number, else it
-// is headerUnit; without either, or out of range, it is not read.
-func (u Unit) Value(text, headerUnit string) (float64, bool) {
-	v, known, _ := u.parse(text, headerUnit)
-	return v, known
-}
-
 // parse reads one value. An absent one is not known and no error. Only temperatures and
 // decibels may be negative, and what no machine holds is refused: an unsigned counter that
 // went below zero prints as an enormous number.
