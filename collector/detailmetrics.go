@@ -11,17 +11,15 @@ const (
 	fromHCCS     = "`npu-smi info -t hccs`"
 	fromStat     = "`hccn_tool -stat`"
 	fromOptical  = "`hccn_tool -optical`"
-	fromLists    = "`mx-smi -j`: the sum of a list whose content nobody has published; it may get smaller"
-	notPrinted   = "not printed; not asked"
 )
 
 // counter is a metric that the tool itself counts.
 func counter(name, help, unit, source string, labels ...string) Metric {
-	return Metric{Name: name, Type: prometheus.CounterValue, Labels: labels, Help: help, Unit: unit, Source: source, Absent: notPrinted}
+	return Metric{Name: name, Type: prometheus.CounterValue, Labels: labels, Help: help, Unit: unit, Source: source}
 }
 
 func gauge(name, help, source string, labels ...string) Metric {
-	return Metric{Name: name, Labels: labels, Help: help, Source: source, Absent: notPrinted}
+	return Metric{Name: name, Labels: labels, Help: help, Source: source}
 }
 
 // in returns the metric with a unit that its name does not say.
@@ -70,9 +68,9 @@ func errorMetrics() []Metric {
 		gauge("ecc_retired_pages", "Memory pages that are used no more for their errors.", fromCounters+"; "+fromECC, "memory", "type").in("pages"),
 		gauge("ecc_pending_pages", "Memory pages that will be retired at the next start.", fromECC, "memory", "type").in("pages"),
 		gauge("ecc_enabled", "Whether errors of the memory are corrected; memory is empty where the tool speaks of the card.", "`mx-smi --show-ecc-state`; `npu-smi info -t ecc-enable`", "memory").yesNo(),
-		counter("ras_errors_total", "Errors that the card's RAS units counted.", "errors", fromLists, "type"),
+		counter("ras_errors_total", "Errors that the card's RAS units counted.", "errors", "`mx-smi -j`", "type"),
 		gauge("ras_status", "Value of a RAS register.", "`mx-smi -j`", "register").in("register value"),
-		counter("pci_events_total", "PCI events that the tool lists.", "events", fromLists, "event"),
+		counter("pci_events_total", "PCI events that the tool lists.", "events", "`mx-smi -j`", "event"),
 		counter("pcie_errors_total", "Errors of the card's PCIe link.", "errors", "`npu-smi info -t pcie-err`", "type"),
 		counter("sio_errors_total", "Errors between the two dies of a card.", "errors", "`npu-smi info -t sio-info`", "direction"),
 	}
@@ -95,7 +93,7 @@ func networkMetrics() []Metric {
 		gauge("network_up", "Whether a network port of the card is up; udie and port are empty where a card has one port.", link, "udie", "port").yesNo(),
 		gauge("network_speed_bits_per_second", "Speed of a network port of the card.", speed, "udie", "port").in("bit/s"),
 		counter("network_link_changes_total", "How often a network port came up or went down.", "changes", "`hccn_tool -link_stat`", "udie", "port", "state"),
-		{Name: "network_healthy", Help: "Whether the card reaches the address that it tries.", Values: "0 or 1", Source: "`hccn_tool -net_health`", Absent: "no address to try: state `Init`; not asked"},
+		gauge("network_healthy", "Whether the card reaches the address that it tries.", "`hccn_tool -net_health`").yesNo(),
 		gauge("network_health_info", "State of the card's network as printed, constant 1.", "`hccn_tool -net_health`", "state"),
 		counter("network_bytes_total", "Traffic of the card's network port.", "", fromStat, "direction"),
 		counter("network_packets_total", "Packets of the card's network port.", "packets", fromStat, "direction"),
@@ -113,7 +111,7 @@ func networkMetrics() []Metric {
 }
 
 func opticalMetrics() []Metric {
-	all := []Metric{
+	return []Metric{
 		gauge("optical_present", "Whether there is an optical module.", fromOptical).yesNo(),
 		gauge("optical_temperature_celsius", "Temperature of the optical module.", fromOptical),
 		gauge("optical_volts", "Supply voltage of the optical module.", fromOptical),
@@ -125,8 +123,4 @@ func opticalMetrics() []Metric {
 		gauge("optical_power_limit_watts", "Optical power that each lane is to stay within; bound is low or high.", fromOptical, "direction", "bound"),
 		gauge("optical_signal_lost", "Whether a lane has no signal.", fromOptical, "direction", "lane").yesNo(),
 	}
-	for i := range all[1:] {
-		all[i+1].Absent = "no module; not printed; not asked"
-	}
-	return all
 }

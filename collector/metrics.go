@@ -15,7 +15,7 @@ type Metric struct {
 	Labels []string             // beside those of its section
 	Help   string
 
-	// For docs/metrics.md: the unit where the name's ending does not say it, and where the values come from.
+	// For docs/metrics.md: the unit, or the few values, where the name's ending does not say it, and where the values come from.
 	Unit, Values, Source, Absent string
 }
 
@@ -35,36 +35,36 @@ func Metrics() []Section {
 		{Name: "cards", Labels: []string{"vendor", "device"}, Metrics: cardMetrics()},
 		{Name: "tools", Metrics: toolMetrics()},
 		{Name: "processes", Labels: []string{"vendor", "device"}, Metrics: []Metric{
-			{Name: "process_memory_used_bytes", Labels: []string{"pid", "process"}, Help: "Memory of the card that a process holds.", Source: "process table", Absent: "no processes; `--no-collector.processes`"},
+			{Name: "process_memory_used_bytes", Labels: []string{"pid", "process"}, Help: "Memory of the card that a process holds.", Source: "process table", Absent: "`--no-collector.processes`"},
 		}},
 		{Name: "containers", Labels: []string{"vendor", "pid"}, Metrics: []Metric{
 			{
 				Name: "process_container_info", Labels: []string{"container_id", "pod_uid", "namespace", "pod", "container"},
 				Help:   "Container and pod that a listed process runs in, constant 1; a label is empty where that is not known.",
 				Source: "`/proc/PID/cgroup`; names of the folders in `--kubernetes.pod-logs`",
-				Absent: "the process is in no container; `--no-collector.containers`; `--no-collector.processes`",
+				Absent: "the process is in no container; `--no-collector.containers`",
 			},
 		}},
 		{Name: "allocations", Labels: []string{"vendor"}, Metrics: []Metric{
-			{Name: "device_allocation_info", Labels: []string{"device", "resource", "namespace", "pod", "container"}, Help: "A card that the kubelet allocated to a container, constant 1.", Source: "the kubelet's PodResources", Absent: "`--kubernetes.pod-resources` not given; the card not known, or in doubt: see below"},
-			{Name: "allocation_conflicts", Help: "Allocations that cannot be true: processes on a card that their pod was not allocated, and whole cards of two pods.", Unit: "conflicts", Source: "same, and where processes run", Absent: "`--kubernetes.pod-resources` not given; the kubelet or the tool did not answer"},
+			{Name: "device_allocation_info", Labels: []string{"device", "resource", "namespace", "pod", "container"}, Help: "A card that the kubelet allocated to a container, constant 1.", Source: "the kubelet's PodResources", Absent: "the card is not known, or in doubt: see below"},
+			{Name: "allocation_conflicts", Help: "Allocations that cannot be true: processes on a card that their pod was not allocated, and whole cards of two pods.", Unit: "conflicts", Source: "same, and where processes run", Absent: "the kubelet or the tool did not answer"},
 		}},
 		{Name: "process_places", Metrics: placementMetrics()},
 		{Name: "slices", Labels: []string{"vendor", "device", "slice"}, Metrics: []Metric{
 			{Name: "slice_info", Help: "A slice of a card, constant 1.", Source: "sliced GPUs"},
-			{Name: "slice_memory_used_bytes", Help: "Memory that the slice uses.", Source: "Vram Quota", Absent: "not printed"},
-			{Name: "slice_memory_quota_bytes", Help: "Memory that the slice may use.", Source: "same", Absent: "same"},
-			{Name: "slice_compute_quota_ratio", Help: "Share of the card's compute that the slice may use, 0 to 1.", Source: "Compute", Absent: "not printed"},
-			{Name: "slice_utilization_ratio", Help: "Share of the card's compute that the slice uses, 0 to 1.", Source: "sGPU-Util", Absent: "not printed"},
+			{Name: "slice_memory_used_bytes", Help: "Memory that the slice uses.", Source: "Vram Quota"},
+			{Name: "slice_memory_quota_bytes", Help: "Memory that the slice may use.", Source: "same"},
+			{Name: "slice_compute_quota_ratio", Help: "Share of the card's compute that the slice may use, 0 to 1.", Source: "Compute"},
+			{Name: "slice_utilization_ratio", Help: "Share of the card's compute that the slice uses, 0 to 1.", Source: "sGPU-Util"},
 		}},
 		{Name: "numa", Metrics: []Metric{
-			{Name: "numa_memory_total_bytes", Labels: []string{"node"}, Help: "Memory of the NUMA node.", Source: "meminfo", Absent: "a node without memory"},
-			{Name: "numa_memory_free_bytes", Labels: []string{"node"}, Help: "Free memory of the NUMA node.", Source: "same", Absent: "same"},
-			{Name: "numa_memory_used_bytes", Labels: []string{"node"}, Help: "Used memory of the NUMA node.", Source: "same", Absent: "same"},
-			{Name: "numa_cpus", Labels: []string{"node"}, Help: "CPUs of the NUMA node.", Unit: "CPUs", Source: "cpulist", Absent: "unreadable; a node without CPUs has 0"},
-			{Name: "numa_cpu_list_info", Labels: []string{"node", "cpus"}, Help: "CPUs of the NUMA node that are online, constant 1.", Source: "cpulist", Absent: "unreadable; a node without CPUs has an empty list"},
-			{Name: "numa_distance", Labels: []string{"node", "peer"}, Help: "Relative cost of access from one NUMA node to another, 10 being local.", Unit: "10 is local", Source: "distance", Absent: "unreadable"},
-			{Name: "numa_allocations_total", Type: prometheus.CounterValue, Labels: []string{"node", "result"}, Help: "Pages allocated on the NUMA node, by how the kernel came to it.", Unit: "pages", Source: "numastat", Absent: "not in the file"},
+			{Name: "numa_memory_total_bytes", Labels: []string{"node"}, Help: "Memory of the NUMA node.", Source: "meminfo"},
+			{Name: "numa_memory_free_bytes", Labels: []string{"node"}, Help: "Free memory of the NUMA node.", Source: "same"},
+			{Name: "numa_memory_used_bytes", Labels: []string{"node"}, Help: "Used memory of the NUMA node.", Source: "same"},
+			{Name: "numa_cpus", Labels: []string{"node"}, Help: "CPUs of the NUMA node.", Unit: "CPUs", Source: "cpulist"},
+			{Name: "numa_cpu_list_info", Labels: []string{"node", "cpus"}, Help: "CPUs of the NUMA node that are online, constant 1.", Source: "cpulist"},
+			{Name: "numa_distance", Labels: []string{"node", "peer"}, Help: "Relative cost of access from one NUMA node to another, 10 being local.", Unit: "cost", Source: "distance"},
+			{Name: "numa_allocations_total", Type: prometheus.CounterValue, Labels: []string{"node", "result"}, Help: "Pages allocated on the NUMA node, by how the kernel came to it.", Unit: "pages", Source: "numastat"},
 		}},
 		{Name: "collectors", Labels: []string{"collector"}, Metrics: []Metric{
 			{Name: "collector_success", Help: "Whether the collector's last poll read its main table.", Values: "0 or 1"},
@@ -72,8 +72,8 @@ func Metrics() []Section {
 			{Name: "collector_last_success_timestamp_seconds", Help: "When the collector last succeeded, 0 before it did."},
 			{Name: "collector_failures_total", Type: prometheus.CounterValue, Labels: []string{"reason"}, Help: "Failed polls by reason.", Unit: "polls"},
 			{Name: "collector_stuck_processes", Help: "Children of the collector that outlived SIGKILL.", Unit: "processes", Values: "0 or 1"},
-			{Name: "collector_command_duration_seconds", Labels: []string{"command"}, Help: "How long the last run of a command took.", Absent: "before its first run"},
-			{Name: "collector_command_success", Labels: []string{"command"}, Help: "Whether the last run of a command succeeded.", Values: "0 or 1", Absent: "same"},
+			{Name: "collector_command_duration_seconds", Labels: []string{"command"}, Help: "How long the last run of a command took."},
+			{Name: "collector_command_success", Labels: []string{"command"}, Help: "Whether the last run of a command succeeded.", Values: "0 or 1"},
 			{Name: "parse_warnings_total", Type: prometheus.CounterValue, Help: "Parts of the output that could not be read and were left out.", Unit: "parts of the output"},
 		}},
 	}, detailSections())
@@ -82,42 +82,40 @@ func Metrics() []Section {
 func cardMetrics() []Metric {
 	return []Metric{
 		{Name: "info", Labels: []string{"name", "bus_id", "uuid", "board", "npu", "chip"}, Help: "Identity of a card, constant 1.", Source: "table; `uuid` from `mx-smi -L`"},
-		{Name: "healthy", Help: "Whether the tool calls the card Available or OK.", Values: "0 or 1", Source: "MetaX: GPU-State, else `-L`; Ascend: Health", Absent: "the tool prints no state"},
-		{Name: "health_info", Labels: []string{"state", "reason"}, Help: "State of the card as printed, constant 1.", Source: "same", Absent: "same"},
-		{Name: "utilization_ratio", Help: "Share of time the compute cores were busy, 0 to 1.", Source: "GPU-Util; AICore, on 950 NPU Util", Absent: "not printed"},
-		{Name: "power_watts", Help: "Power drawn by the card.", Source: "table", Absent: "not printed: 310P, the second die of an A3"},
+		{Name: "healthy", Help: "Whether the tool calls the card Available or OK.", Values: "0 or 1", Source: "MetaX: GPU-State, else `-L`; Ascend: Health"},
+		{Name: "health_info", Labels: []string{"state", "reason"}, Help: "State of the card as printed, constant 1.", Source: "same"},
+		{Name: "utilization_ratio", Help: "Share of time the compute cores were busy, 0 to 1.", Source: "GPU-Util; AICore, on 950 NPU Util"},
+		{Name: "power_watts", Help: "Power drawn by the card.", Source: "table", Absent: "310P; the second die of an A3"},
 		{Name: "power_limit_watts", Help: "Power limit of the card.", Source: "MetaX Usage/Cap, else `mx-smi -s`", Absent: "Ascend; mx-smi before 2.1.12; cap `NA`"},
-		{Name: "temperature_celsius", Labels: []string{"sensor"}, Help: "Temperature of the card.", Source: "table: `chip`; `mx-smi -s`; `npu-smi info -t sensors`, `memory`, `temp`", Absent: "not printed"},
-		{Name: "memory_used_bytes", Labels: []string{"type"}, Help: "Memory in use, the driver's own included.", Source: "Memory-Usage, HBM-Usage; `host_mapped`: `mx-smi -s`", Absent: "not printed, or total 0"},
-		{Name: "memory_total_bytes", Labels: []string{"type"}, Help: "Memory of the card.", Source: "same", Absent: "same"},
-		{Name: "hugepages_used", Help: "Huge pages in use, in pages.", Unit: "pages", Source: "Ascend Hugepages-Usage", Absent: "MetaX; no such column; total 0"},
+		{Name: "temperature_celsius", Labels: []string{"sensor"}, Help: "Temperature of the card.", Source: "table: `chip`; `mx-smi -s`; `npu-smi info -t sensors`, `memory`, `temp`"},
+		{Name: "memory_used_bytes", Labels: []string{"type"}, Help: "Memory in use, the driver's own included.", Source: "Memory-Usage, HBM-Usage; `host_mapped`: `mx-smi -s`"},
+		{Name: "memory_total_bytes", Labels: []string{"type"}, Help: "Memory of the card.", Source: "same"},
+		{Name: "hugepages_used", Help: "Huge pages in use, in pages.", Unit: "pages", Source: "Ascend Hugepages-Usage", Absent: "MetaX"},
 		// Untyped, since a gauge must not be called _total and this is no counter.
 		{Name: "hugepages_total", Type: prometheus.UntypedValue, Help: "Huge pages set aside, in pages.", Unit: "pages", Source: "same", Absent: "same"},
 		{Name: "performance_level", Help: "Performance level of the compute cores, larger is faster.", Unit: "level", Source: "MetaX `P<n>`", Absent: "Ascend; mx-smi before 2.2.6"},
-		{Name: "numa_node", Help: "NUMA node the card is attached to.", Unit: "node number", Source: "see below", Absent: "unknown"},
+		{Name: "numa_node", Help: "NUMA node the card is attached to.", Unit: "node number", Source: "see below"},
 		{Name: "numa_node_conflict", Help: "Whether the tool's topology and the card's PCI device name different NUMA nodes.", Values: "0 or 1", Source: "topology; `numa_node` in sysfs", Absent: "only one of them tells"},
-		{Name: "cpu_affinity_info", Labels: []string{"cpus"}, Help: "CPUs near to the card, constant 1.", Source: "topology", Absent: "not printed"},
-		{Name: "link_info", Labels: []string{"peer", "link"}, Help: "How the card is connected to a peer, constant 1.", Source: "topology", Absent: "no topology yet"},
+		{Name: "cpu_affinity_info", Labels: []string{"cpus"}, Help: "CPUs near to the card, constant 1.", Source: "topology"},
+		{Name: "link_info", Labels: []string{"peer", "link"}, Help: "How the card is connected to a peer, constant 1.", Source: "topology"},
 	}
 }
 
 func placementMetrics() []Metric {
-	const noProcess = "the process cannot be looked at, or has ended; "
 	return []Metric{
-		{Name: "process_near_cpus_ratio", Labels: []string{"vendor", "device", "pid"}, Help: "Share of the online CPUs on which a process may run that are on the NUMA node of its card, 0 to 1.", Source: "Cpus_allowed_list", Absent: noProcess + "the card's node is not known or has no CPUs"},
-		{Name: "process_near_memory_allowed", Labels: []string{"vendor", "device", "pid"}, Help: "Whether a process may take memory on the NUMA node of its card.", Values: "0 or 1", Source: "Mems_allowed_list", Absent: noProcess + "the card's node is not known or has no memory"},
-		{Name: "process_cpus_info", Labels: []string{"vendor", "pid", "cpus", "mems"}, Help: "Online CPUs on which a process may run and NUMA nodes on which it may take memory, constant 1.", Source: "both", Absent: noProcess + "a node's CPUs are unreadable"},
+		{Name: "process_near_cpus_ratio", Labels: []string{"vendor", "device", "pid"}, Help: "Share of the online CPUs on which a process may run that are on the NUMA node of its card, 0 to 1.", Source: "Cpus_allowed_list", Absent: "the card's node is not known or has no CPUs"},
+		{Name: "process_near_memory_allowed", Labels: []string{"vendor", "device", "pid"}, Help: "Whether a process may take memory on the NUMA node of its card.", Values: "0 or 1", Source: "Mems_allowed_list", Absent: "the card's node is not known or has no memory"},
+		{Name: "process_cpus_info", Labels: []string{"vendor", "pid", "cpus", "mems"}, Help: "Online CPUs on which a process may run and NUMA nodes on which it may take memory, constant 1.", Source: "both", Absent: "a node's CPUs are unreadable"},
 		{Name: "process_placement_unknown", Labels: []string{"vendor"}, Help: "Processes on cards that could not be looked at.", Unit: "processes", Source: "process table, procfs", Absent: "as card series; the kernel shows no NUMA nodes"},
-		{Name: "process_node_memory_bytes", Labels: []string{"vendor", "pid", "node"}, Help: "Memory of a process on a NUMA node.", Source: "`numa_maps`", Absent: "without `--collector.numa-maps`; unreadable, too long or too slow; none on the node"},
+		{Name: "process_node_memory_bytes", Labels: []string{"vendor", "pid", "node"}, Help: "Memory of a process on a NUMA node.", Source: "`numa_maps`", Absent: "without `--collector.numa-maps`; unreadable, too long or too slow; none there"},
 	}
 }
 
 func toolMetrics() []Metric {
-	const announced = "`Attached GPUs`, `-L`, `info -m`, `info -l`"
 	return []Metric{
 		{Name: "tool_info", Labels: []string{"vendor", "tool", "tool_version", "driver_version", "runtime_version", "firmware_version"}, Help: "Versions in the title rows of the vendor's tool, constant 1.", Source: "title rows", Absent: "no title rows in the output"},
 		{Name: "devices", Labels: []string{"vendor"}, Help: "Cards in the last good main table.", Unit: "cards", Source: "table", Absent: "as card series"},
-		{Name: "devices_expected", Labels: []string{"vendor"}, Help: "Cards there ought to be: configured, else the larger of the most ever seen and what the tool announces.", Unit: "cards", Source: "the flag; else the table, and " + announced, Absent: "before the first good table, without the flag"},
+		{Name: "devices_expected", Labels: []string{"vendor"}, Help: "Cards there ought to be: configured, else the larger of the most ever seen and what the tool announces.", Unit: "cards", Source: "`--collector.VENDOR.expected-devices`; table; `Attached GPUs`, `-L`, `info -m`, `info -l`", Absent: "before the first good table, without the flag"},
 		{Name: "device_missing_info", Labels: []string{"vendor", "device", "name", "bus_id", "uuid"}, Help: "Identity of an expected card that the main table lacks, with the number it had last, constant 1.", Source: "`-L`, earlier tables", Absent: "no card is missing, or nothing tells which"},
 	}
 }

@@ -164,7 +164,8 @@ func (r *reference) fill(t *testing.T, text string) string {
 	return text
 }
 
-// table is one section's. A column that no metric fills is left out.
+// table is one section's. A column that no metric fills is left out, and a metric of a
+// load test that is the probe's is only named.
 func (r *reference) table(t *testing.T, section string) string {
 	t.Helper()
 	s, ok := r.sections[section]
@@ -175,14 +176,46 @@ func (r *reference) table(t *testing.T, section string) string {
 	if len(s.Labels) > 0 {
 		labels = "other labels"
 	}
-	rows := [][]string{{"metric", "type", labels, "unit", "meaning", "source", "absent", "counted, or absent"}}
+	rows := [][]string{{"metric", "unit", labels, "meaning", "source", "absent", "counted, or absent"}}
+	var probes []string
 	for _, m := range s.Metrics {
+		if r.isProbes(m.Name) {
+			probes = append(probes, "`"+m.Name+"`")
+			continue
+		}
 		f := r.families[m.Name]
 		rows = append(rows, []string{
-			"`" + m.Name + "`", typeOf(f, m), labelsOf(f, s.Labels), unitOf(t, m),
-			strings.TrimSuffix(f.GetHelp(), "."), m.Source, m.Absent, m.Counted,
+			"`" + m.Name + "`", unitOf(t, f, m), labelsOf(f, s.Labels), meaning(f), m.Source, m.Absent, m.Counted,
 		})
 	}
+	text := sourceOfAll(rows) + markdownTable(rows)
+	if len(probes) > 0 {
+		text += "\nAs the probe's: " + strings.Join(probes, ", ") + ".\n"
+	}
+	return text
+}
+
+// sourceOfAll takes the source out of the rows of a table where all have the same.
+func sourceOfAll(rows [][]string) string {
+	column := slices.Index(rows[0], "source")
+	source := rows[1][column]
+	if source == "" || len(rows) == 2 || slices.ContainsFunc(rows[1:], func(row []string) bool { return row[column] != source }) {
+		return ""
+	}
+	for _, row := range rows[1:] {
+		row[column] = ""
+	}
+	return "All from " + source + ".\n\n"
+}
+
+// isProbes tells whether a load test's metric means the same as the probe's of that name.
+func (r *reference) isProbes(name string) bool {
+	probes := strings.Replace(name, "_bench_", "_probe_", 1)
+	return probes != name && r.families[probes].GetHelp() == r.families[name].GetHelp()
+}
+
+// markdownTable leaves out a column without values. The first row is the head.
+func markdownTable(rows [][]string) string {
 	var kept []int
 	for column := range rows[0] {
 		if slices.ContainsFunc(rows[1:], func(row []string) bool { return row[column] != "" }) {
@@ -205,15 +238,10 @@ func (r *reference) table(t *testing.T, section string) string {
 	return b.String()
 }
 
-func typeOf(f *dto.MetricFamily, m metricLine) string {
-	kind := strings.ToLower(f.GetType().String())
-	switch {
-	case strings.HasSuffix(m.Name, "_info"):
-		return kind + ", 1"
-	case m.Values != "":
-		return kind + ", " + m.Values
-	}
-	return kind
+// meaning is the help, without what the column of units says too.
+func meaning(f *dto.MetricFamily) string {
+	help := strings.TrimSuffix(f.GetHelp(), ".")
+	return strings.TrimSuffix(strings.TrimSuffix(help, ", constant 1"), ", 0 to 1")
 }
 
 // labelsOf lists the labels beside those of the section, in the order of the alphabet.
@@ -227,14 +255,31 @@ func labelsOf(f *dto.MetricFamily, known []string) string {
 	return strings.Join(labels, ", ")
 }
 
-// unitOf tells the unit by the name's ending, unless metrics.yml does.
-func unitOf(t *testing.T, m metricLine) string {
+// unitOf is the unit or the few values, and the type where the name does not tell it.
+func unitOf(t *testing.T, f *dto.MetricFamily, m metricLine) string {
 	t.Helper()
-	if m.Unit != "" {
+	unit := unitOfName(t, m)
+	expected := dto.MetricType_GAUGE
+	if strings.HasSuffix(m.Name, "_total") {
+		expected = dto.MetricType_COUNTER
+	}
+	if f.GetType() != expected {
+		return strings.ToLower(f.GetType().String()) + ", " + unit
+	}
+	return unit
+}
+
+// unitOfName tells the unit by the name's ending, unless metrics.yml does.
+func unitOfName(t *testing.T, m metricLine) string {
+	t.Helper()
+	switch {
+	case m.Values != "":
+		return m.Values
+	case m.Unit != "":
 		return m.Unit
 	}
 	for _, known := range []struct{ ending, unit string }{
-		{"_timestamp_seconds", "s, Unix time"},
+		{"_timestamp_seconds", "Unix time"},
 		{"_seconds", "s"},
 		{"_bytes", "B"},
 		{"_bytes_total", "B"},
@@ -245,16 +290,14 @@ func unitOf(t *testing.T, m metricLine) string {
 		{"_hertz", "Hz"},
 		{"_decibels", "dB"},
 		{"_celsius", "°C"},
-		{"_ratio", "ratio"},
-		{"_info", ""},
+		{"_ratio", "0 to 1"},
+		{"_info", "1"},
 	} {
 		if strings.HasSuffix(m.Name, known.ending) {
 			return known.unit
 		}
 	}
-	if m.Values == "" {
-		t.Errorf("metrics.yml: %s needs a unit", m.Name)
-	}
+	t.Errorf("metrics.yml: %s needs a unit", m.Name)
 	return ""
 }
 
@@ -298,6 +341,9 @@ func (r *reference) buckets(t *testing.T) string {
 		}
 		if len(own) == 0 || h.vllm != "" && len(servers) == 0 {
 			t.Errorf("%s has no buckets", h.name)
+		}
+		if h.vllm == "" {
+			continue
 		}
 		for i, v := range own {
 			if slices.Contains(servers, v) {
