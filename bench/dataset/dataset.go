@@ -4,6 +4,7 @@ package dataset
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -50,9 +51,18 @@ func (c *counter) Count() runlog.DatasetCount {
 	return count
 }
 
-// Tokenizer asks the model server how many tokens a text has, special ones left out.
-type Tokenizer interface {
-	Tokenize(ctx context.Context, text string) ([]int32, error)
+// Read returns the records of the file of cfg, nil for a data set that has none. A
+// record that cannot be read ends it.
+func Read(cfg Config) ([]Record, error) {
+	k, err := find(cfg.Kind)
+	if err != nil || k.read == nil {
+		return nil, err
+	}
+	all, err := k.read(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("reading data set %s as %s: %w", cfg.Path, cfg.Kind, err)
+	}
+	return all, nil
 }
 
 // Open returns the prompts of one step. It fails on a file that cannot be read and on
@@ -62,21 +72,12 @@ func Open(cfg Config) (Source, error) {
 		return nil, err
 	}
 	cfg.TokensPerWord = cmp.Or(cfg.TokensPerWord, 1)
-	if cfg.ReusePrompts {
-		cfg.Step = 0
-	}
-	switch cfg.Kind {
-	case Random, Prefix:
-		return &madeSource{cfg: cfg, maker: newMaker(cfg)}, nil
-	}
 	if cfg.Records == nil {
 		var err error
 		if cfg.Records, err = Read(cfg); err != nil {
 			return nil, err
 		}
 	}
-	if cfg.Kind == Replay {
-		return &traceSource{cfg: cfg, maker: newMaker(cfg)}, nil
-	}
-	return &fileSource{cfg: cfg, tokenizer: cfg.Tokenizer, order: order(cfg)}, nil
+	k, _ := find(cfg.Kind) // which Check has found
+	return k.open(cfg), nil
 }

@@ -73,6 +73,20 @@ func (m maker) prompt(units []int32, tokens int) Prompt {
 	return Prompt{Text: strings.Join(words, " "), AimedTokens: tokens}
 }
 
+// Words are one token each, with the blank before them, in the usual
+// vocabularies.
+func Words() []string {
+	return strings.Fields("the of and to in is you that it he was for on are as with his they at be this have " +
+		"from or one had by word but not what all were we when your can said there use an each which she do how " +
+		"their if will up other about out many then them these so some her would make")
+}
+
+// randomPrompts are of so many tokens.
+var randomPrompts = kind{name: Random, open: openMade}
+
+// prefixes are few prefixes with many endings.
+var prefixes = kind{name: Prefix, open: openMade}
+
 // madeSource gives out prompts of kinds Random and Prefix, without end.
 type madeSource struct {
 	cfg   Config
@@ -81,6 +95,8 @@ type madeSource struct {
 	order []int // of the prefixes, in this round
 	counter
 }
+
+func openMade(cfg Config) Source { return &madeSource{cfg: cfg, maker: newMaker(cfg)} }
 
 func (s *madeSource) Next(ctx context.Context) (Prompt, error) {
 	if err := ctx.Err(); err != nil {
@@ -100,24 +116,20 @@ func (s *madeSource) Next(ctx context.Context) (Prompt, error) {
 // shape returns the number of the prompt's prefix, and its lengths in tokens.
 func (s *madeSource) shape(r *rand.Rand) (prefix, body, output int) {
 	if s.cfg.Kind == Random {
-		least := 1
-		if s.cfg.PrefixLen > 0 {
-			least = 0
-		}
-		return 0, spread(r, s.cfg.InputLen, s.cfg.InputRangeRatio, least), spread(r, s.cfg.OutputLen, s.cfg.OutputRangeRatio, 1)
+		return 0, spread(r, s.cfg.InputLen, s.cfg.InputRangeRatio), spread(r, s.cfg.OutputLen, s.cfg.OutputRangeRatio)
 	}
 	// Every prefix comes once a round, in an order of its own, as if all had been
 	// shuffled.
-	n := uint64(s.cfg.NumPrefixes)
+	n := uint64(max(1, s.cfg.NumPrefixes))
 	if s.seq%n == 0 {
-		s.order = s.maker.random("order", s.seq/n).Perm(s.cfg.NumPrefixes)
+		s.order = s.maker.random("order", s.seq/n).Perm(int(n))
 	}
 	return s.order[s.seq%n], s.cfg.SuffixLen, s.cfg.OutputLen
 }
 
-// spread draws a length evenly from the range around n.
-func spread(r *rand.Rand, n int, ratio float64, least int) int {
-	low := max(least, int(math.Floor(float64(n)*(1-ratio))))
-	high := max(least, int(math.Ceil(float64(n)*(1+ratio))))
+// spread draws a length of at least 1 evenly from the range around n.
+func spread(r *rand.Rand, n int, ratio float64) int {
+	low := max(1, int(math.Floor(float64(n)*(1-ratio))))
+	high := max(1, int(math.Ceil(float64(n)*(1+ratio))))
 	return low + r.IntN(high-low+1)
 }

@@ -42,9 +42,13 @@ func (s *Session) checkDataset(ctx context.Context) error {
 // dataset is the configuration of a step's prompts.
 func (s *Session) dataset(step runlog.Step) dataset.Config {
 	d, run := s.cfg.Dataset, &s.cfg.Run
-	d.Seed, d.API, d.Step, d.ReusePrompts = run.Seed, run.API, step.Index, run.ReusePrompts
-	if d.Kind == dataset.ShareGPT && d.OutputLen == 0 { // else the recorded answers need not be counted
-		d.Tokenizer = tokenizer{s.client, run.Model}
+	d.Seed, d.API = run.Seed, run.API
+	if !run.ReusePrompts {
+		d.Step = step.Index
+	}
+	d.Tokenizer = func(ctx context.Context, text string) (int, bool) {
+		ids, failure := s.client.Tokenize(ctx, run.Model, text)
+		return len(ids), failure == nil
 	}
 	return d
 }
@@ -57,7 +61,7 @@ func (s *Session) calibrate(ctx context.Context, aimed int) {
 	short := long / 4
 	inShort, inLong := s.countTokens(ctx, short), s.countTokens(ctx, long)
 	perWord := float64(inLong-inShort) / float64(long-short)
-	if inShort == 0 || !dataset.PlausibleTokensPerWord(perWord) {
+	if inShort == 0 || perWord < 0.25 || perWord > 16 { // which no tokenizer makes of short English words
 		s.note("the server's usage does not say how long prompts are: their length is one word a token")
 		return
 	}
@@ -87,20 +91,6 @@ func (s *Session) countTokens(ctx context.Context, words int) int {
 	return t.Usage.PromptTokens
 }
 
-// tokenizer is the server's own.
-type tokenizer struct {
-	client *openai.Client
-	model  string
-}
-
-func (t tokenizer) Tokenize(ctx context.Context, text string) ([]int32, error) {
-	ids, failure := t.client.Tokenize(ctx, t.model, text)
-	if failure != nil {
-		return nil, fmt.Errorf("asking the server to tokenize: %w", failure)
-	}
-	return ids, nil
-}
-
 // warmUpUsers is how many requests of a warm-up are in flight where the step has
 // no such number.
 const warmUpUsers = 64
@@ -114,7 +104,6 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 	}
 	d := s.dataset(step)
 	d.Step = -1 - step.Index // other prompts than the step's, which must not be cached
-	d.ReusePrompts = false
 	source, err := dataset.Open(d)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/alecthomas/kingpin/v2"
 
@@ -63,9 +62,6 @@ func (d *dataFlags) dataset() (dataset.Config, error) {
 		}
 	default:
 		c.Kind = dataset.Random
-	}
-	if c.Path == "" && c.Kind != dataset.Random && c.Kind != dataset.Prefix {
-		return c, usage(fmt.Errorf("--dataset-name %s needs a file: give --dataset-path", c.Kind))
 	}
 	if !(c.Trace.Second > 0) || c.Trace.Block < 1 {
 		return c, usage(errors.New("--timed-trace-sec-multiplier and --timed-trace-chunk-hash-size must be above 0"))

@@ -35,6 +35,7 @@ func (s *runFlags) registerEvalscope(c *kingpin.CmdClause) {
 	s.endpoint.backend = "openai-chat"
 	s.load.repeat = 1
 	s.data.config.Trace.Second, s.data.config.Trace.Block = 1, 16
+	s.data.config.DisableShuffle = true
 	s.render.formats = []string{"head", "evalscope", "summary"}
 	c.Flag("parallels", "Users who each wait for their answer; repeatable: a sweep.").Default("1").IntsVar(&s.load.users)
 	c.Flag("n", "Requests of each step.").Default("1000").IntVar(&s.load.requests)

@@ -202,12 +202,11 @@ func TestWrongLoads(t *testing.T) {
 		"--temperature NaN":                      "--temperature: ",
 		"--extra-body null":                      "--extra-body is no JSON object",
 		"--dataset-name timed_trace --dataset-path f --request-rate 4": "a timed_trace has its own times",
-		"--dataset-name sharegpt":                                      "--dataset-name sharegpt needs a file: give --dataset-path",
-		"--random-output-len 0":                                        "data set random needs an output length of at least 1",
-		"--random-input-len 0":                                         "data set random needs an input length of at least 1",
+		"--dataset-name sharegpt":                                      "data set sharegpt needs a file: give --dataset-path",
+		"--random-output-len 0":                                        "data set random needs an input and an output length of at least 1",
+		"--random-input-len 0":                                         "data set random needs an input and an output length of at least 1",
 		"--output-len 0":                                               "--output-len: 0 is not above 0",
-		"--dataset-name prefix_repetition --prefix-repetition-num-prefixes 0": "data set prefix_repetition needs a number of prefixes of at least 1",
-		"stray": "unexpected stray",
+		"stray":                                                        "unexpected stray",
 	} {
 		_, _, _, err := parsedLine(t, line)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

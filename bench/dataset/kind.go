@@ -1,0 +1,76 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Kind says what a data set is made of.
+type Kind string
+
+// The kinds, by vLLM's names, and evalscope's for the first.
+const (
+	OpenQA   Kind = "openqa"
+	ShareGPT Kind = "sharegpt"
+	Custom   Kind = "custom"
+	Random   Kind = "random"
+	Prefix   Kind = "prefix_repetition"
+	Replay   Kind = "timed_trace"
+)
+
+// kinds are all kinds, in the order to show them to a user. A new one is a file and a
+// line here.
+var kinds = []kind{openQA, shareGPT, custom, randomPrompts, prefixes, trace}
+
+// kind is how the prompts of one kind are made.
+type kind struct {
+	name Kind
+	keys []string                       // a file whose first record has one of them is of this kind
+	read func(Config) ([]Record, error) // the records of a file, nil for what is made
+	open func(Config) Source            // of one step
+}
+
+func kindNames() (names []Kind) {
+	for _, k := range kinds {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// find returns the kind of that name; the error lists all.
+func find(name Kind) (kind, error) {
+	at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
+	if at < 0 {
+		return kind{}, fmt.Errorf("unknown data set %q: must be one of %v", name, kindNames())
+	}
+	return kinds[at], nil
+}
+
+// ParseKind reads the name of a kind.
+func ParseKind(name string) (Kind, error) {
+	k, err := find(Kind(name))
+	return k.name, err
+}
+
+// Detect returns the kind of a file by the keys of its first record.
+func Detect(path string) (Kind, error) {
+	var found Kind
+	errFirst := errors.New("only the first record is wanted")
+	_, err := readFile(path, questionExample, func(v map[string]any) (Record, error) {
+		at := slices.IndexFunc(kinds, func(k kind) bool {
+			return slices.ContainsFunc(k.keys, func(key string) bool { return v[key] != nil })
+		})
+		if at >= 0 {
+			found = kinds[at].name
+		}
+		return Record{}, errFirst
+	})
+	switch {
+	case found != "":
+		return found, nil
+	case errors.Is(err, errFirst):
+		return "", fmt.Errorf("cannot tell what data set %s is by its first record: say which of %v", path, kindNames())
+	}
+	return "", fmt.Errorf("reading data set %s: %w", path, err)
+}
