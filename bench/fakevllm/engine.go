@@ -56,7 +56,7 @@ type engine struct {
 }
 
 func newEngine(cfg Config) *engine {
-	e := &engine{cfg: cfg, fault: cfg.Fault, penalty: 1, kick: make(chan struct{}, 1), stopped: make(chan struct{})}
+	e := &engine{cfg: cfg, fault: FaultNone, penalty: 1, kick: make(chan struct{}, 1), stopped: make(chan struct{})}
 	e.met = newMetrics(cfg.Model, e.load)
 	return e
 }
@@ -199,16 +199,11 @@ func (e *engine) fillBackground(now time.Time, elapsed time.Duration) {
 	}
 }
 
-// outputSpread is the standard deviation of the natural length as a share of its mean.
-const outputSpread = 0.4
-
-// naturalLength draws the length of the next answer. The quantiles walk by the golden
-// ratio, which visits the distribution evenly: a short run has its mean too.
+// naturalLength draws the length of the next answer, from 0.3 to 1.7 times the mean. The
+// draws walk by the golden ratio, which visits that evenly: a short run has its mean too.
 func (e *engine) naturalLength() int {
-	u := float64(e.answers.Add(1)*0x9e3779b97f4a7c15>>11) / (1 << 53)
-	u = min(max(u, 1e-6), 1-1e-6)
-	z := math.Sqrt2 * math.Erfinv(2*u-1)
-	return max(1, int(math.Round(float64(e.cfg.MeanOutputTokens)*(1+outputSpread*z))))
+	_, u := math.Modf(float64(e.answers.Add(1)) * math.Phi)
+	return max(1, int(math.Round(float64(e.cfg.MeanOutputTokens)*(0.3+1.4*u))))
 }
 
 func (e *engine) load() Load {

@@ -3,7 +3,6 @@ package fakevllm
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,7 +18,7 @@ const (
 	FaultNone        Fault = "none"         // in a path it also overrides the one set for all
 	FaultHang        Fault = "hang"         // accepts the request and never answers
 	FaultSlow        Fault = "slow"         // a step takes 20 times as long; for all requests only
-	FaultReset       Fault = "reset"        // resets the connection before a response
+	FaultReset       Fault = "reset"        // closes the connection before a response
 	FaultStall       Fault = "stall"        // falls silent mid-stream and keeps the connection
 	FaultSlowStream  Fault = "slow_stream"  // a token every 200 ms, for ever
 	FaultHTTP404     Fault = "http_404"     // no such model
@@ -69,7 +68,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, fault Fault) boo
 	case FaultHang:
 		s.wait(r.Context(), nil)
 	case FaultReset:
-		reset(w)
+		panic(http.ErrAbortHandler)
 	case FaultHTTP404:
 		noSuchModel(w, s.cfg.Model)
 	case FaultHTTP429:
@@ -108,16 +107,4 @@ func (s *Server) interrupt(a *answer, fault Fault) bool {
 		return false
 	}
 	return true
-}
-
-// reset takes the connection from the HTTP server and resets it.
-func reset(w http.ResponseWriter) {
-	conn, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		panic(http.ErrAbortHandler) // HTTP/2: the next best
-	}
-	if t, ok := conn.(*net.TCPConn); ok {
-		_ = t.SetLinger(0) // else it is a plain close
-	}
-	_ = conn.Close()
 }

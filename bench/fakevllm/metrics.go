@@ -44,8 +44,7 @@ func newMetrics(model string, load func() Load) *metrics {
 	m.cacheQueries = counter("prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", nil)
 	counter("prefix_cache_hits_total", "Prompt tokens found in the prefix cache, which is not imitated.", nil)
 	counter("num_preemptions_total", "Requests sent back to the queue for want of cache, which is not imitated.", nil)
-	// The stand-in ends nothing by the last two; vLLM has their series from the start.
-	for _, reason := range []string{finishStop, finishLength, finishAbort, "error", "repetition"} {
+	for _, reason := range []string{finishStop, finishLength, finishAbort} {
 		m.finished[reason] = counter("request_success_total", "Requests that ended, by reason.", prometheus.Labels{"finished_reason": reason})
 	}
 

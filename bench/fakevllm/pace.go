@@ -13,10 +13,8 @@ import (
 	"time"
 )
 
-const (
-	pacedTokens = 256     // chunks of an answer whose request does not bound them
-	maxTruths   = 1 << 14 // answers kept
-)
+// pacedTokens are the chunks of an answer whose request does not bound them.
+const pacedTokens = 256
 
 // Paced is a server to check a load generator against: it writes one chunk a gap to
 // every stream, on a schedule fixed when the request comes. The text of a chunk is the
@@ -117,15 +115,12 @@ func (p *Paced) keep(t Truth) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.truths = append(p.truths, t)
-	if len(p.truths) > maxTruths {
-		p.truths = p.truths[1:]
-	}
 }
 
 // truth tells what was written when.
 func (p *Paced) truth(w http.ResponseWriter, _ *http.Request) {
 	p.mu.Lock()
-	all := p.truths[:len(p.truths):len(p.truths)] // what is in it does not change
+	all := p.truths // what is in it does not change
 	p.mu.Unlock()
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	lines := json.NewEncoder(w)

@@ -1,14 +1,11 @@
 package fakevllm
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
-	"unicode"
 )
-
-// defaultCompletionTokens is max_tokens of a completion that gives none.
-const defaultCompletionTokens = 16
 
 // request is the part of an API request that matters here.
 type request struct {
@@ -55,27 +52,13 @@ func (q *request) promptTokens() (n int) {
 	return n
 }
 
-// countTokens counts a token for each word, and for each Chinese character.
-func countTokens(text string) int {
-	n, inWord := 0, false
-	for _, r := range text {
-		wide := unicode.Is(unicode.Han, r)
-		letter := !wide && !unicode.IsSpace(r)
-		if wide || letter && !inWord {
-			n++
-		}
-		inWord = letter
-	}
-	return n
-}
+// countTokens counts a token for each word.
+func countTokens(text string) int { return len(strings.Fields(text)) }
 
 // newSequence turns a request into a sequence for the engine, or answers it and
 // returns nil.
 func (s *Server) newSequence(w http.ResponseWriter, req *request) *sequence {
 	prompt, limit := req.promptTokens(), req.MaxTokens
-	if limit == 0 && !req.chat {
-		limit = defaultCompletionTokens
-	}
 	room := maxModelLen - prompt
 	switch {
 	case req.Model != "" && req.Model != s.cfg.Model:
@@ -92,9 +75,7 @@ func (s *Server) newSequence(w http.ResponseWriter, req *request) *sequence {
 			maxModelLen, prompt, limit)
 		return nil
 	}
-	if limit == 0 {
-		limit = room
-	}
+	limit = cmp.Or(limit, room)
 	if natural := s.engine.naturalLength(); natural < limit && !req.IgnoreEOS {
 		return newSequence(prompt, natural, finishStop)
 	}

@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -35,8 +34,6 @@ type Config struct {
 	MeanOutputTokens int
 	// Speed divides every step's time, > 0; default 1, the real machine.
 	Speed float64
-	// Fault applies to every request that names none in its path; see SetFault.
-	Fault Fault
 	// APIKey is the bearer token that /v1 paths ask for; empty for none.
 	APIKey string
 	// BackgroundUsers is the crest of the wave of synthetic closed-loop users
@@ -59,24 +56,14 @@ func (c Config) withDefaults() Config {
 	c.PrefillTokensPerSecond = cmp.Or(c.PrefillTokensPerSecond, 3000)
 	c.MeanOutputTokens = cmp.Or(c.MeanOutputTokens, 283)
 	c.Speed = cmp.Or(c.Speed, 1)
-	c.Fault = cmp.Or(c.Fault, FaultNone)
 	c.BackgroundPeriod = cmp.Or(c.BackgroundPeriod, 4*time.Minute)
 	return c
 }
 
 func (c Config) validate() error {
-	if _, err := ParseFault(string(c.Fault)); err != nil {
-		return err
-	}
-	switch {
-	case c.MaxNumSeqs < 1 || c.MeanOutputTokens < 1:
-		return fmt.Errorf("batch of %d requests and answers of %d tokens: both must be at least 1", c.MaxNumSeqs, c.MeanOutputTokens)
-	case c.StepBase <= 0 || c.StepPerSequence <= 0:
-		return fmt.Errorf("step of %v and %v a request: both must be above 0", c.StepBase, c.StepPerSequence)
-	case !(c.Speed > 0) || !(c.PrefillTokensPerSecond > 0):
-		return fmt.Errorf("speed %v and prefill rate %v: both must be above 0", c.Speed, c.PrefillTokensPerSecond)
-	case c.BackgroundUsers < 0 || c.BackgroundPeriod <= 0:
-		return errors.New("background users and their period must not be below 0")
+	counts, times := min(c.MaxNumSeqs, c.MeanOutputTokens), min(c.StepBase, c.StepPerSequence, c.BackgroundPeriod)
+	if counts < 1 || times <= 0 || !(c.Speed > 0) || !(c.PrefillTokensPerSecond > 0) || c.BackgroundUsers < 0 {
+		return fmt.Errorf("all settings must be above 0: %+v", c)
 	}
 	return nil
 }
@@ -156,10 +143,7 @@ func (s *Server) models(w http.ResponseWriter, r *http.Request) {
 }
 
 func writeModels(w http.ResponseWriter, name string) {
-	card := map[string]any{
-		"id": name, "object": "model", "created": time.Now().Unix(), "owned_by": "vllm",
-		"root": name, "parent": nil, "max_model_len": maxModelLen, "permission": []any{},
-	}
+	card := map[string]any{"id": name, "object": "model", "owned_by": "vllm", "max_model_len": maxModelLen}
 	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{card}})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,8 +53,6 @@ func (s *server) vllmFlags(app *kingpin.Application) {
 	app.Flag("prefill-rate", "Prompt tokens prefilled per second.").Default(fmt.Sprint(d.PrefillTokensPerSecond)).Float64Var(&c.PrefillTokensPerSecond)
 	app.Flag("output-tokens", "Mean number of tokens of an answer without max_tokens.").Default(fmt.Sprint(d.MeanOutputTokens)).IntVar(&c.MeanOutputTokens)
 	app.Flag("speed", "Speed, as a multiple of the measured machine's.").Default("1").Float64Var(&c.Speed)
-	app.Flag("fault", "Fault of every request; /fault/NAME/v1/... is that of one request. One of: "+strings.Trim(fmt.Sprint(fakevllm.Faults()), "[]")+".").
-		Default(string(fakevllm.FaultNone)).StringVar((*string)(&c.Fault))
 	app.Flag("api-key-file", "File with the API key that requests must have.").StringVar(&s.apiKeyFile)
 	app.Flag("background-users", "Maximum number of simulated users, who come and go in a wave.").Default("0").IntVar(&c.BackgroundUsers)
 	app.Flag("background-period", "Period of that wave.").Default(d.BackgroundPeriod.String()).DurationVar(&c.BackgroundPeriod)
@@ -116,7 +115,7 @@ func (s *server) share(ctx context.Context, st state, standIn *fakevllm.Server, 
 	for {
 		if f := st.setting("vllm.fault"); f != fault {
 			fault = f
-			standIn.SetFault(faultNamed(f, s.config.Fault, logger))
+			standIn.SetFault(faultNamed(f, logger))
 		}
 		if penalty, err := s.numa.factor(); err == nil { // taskset may have moved it
 			standIn.SetPenalty(penalty)
@@ -133,14 +132,11 @@ func (s *server) share(ctx context.Context, st state, standIn *fakevllm.Server, 
 	}
 }
 
-func faultNamed(name string, otherwise fakevllm.Fault, logger log.Logger) fakevllm.Fault {
-	if name == "" {
-		return otherwise
-	}
-	f, err := fakevllm.ParseFault(name)
+func faultNamed(name string, logger log.Logger) fakevllm.Fault {
+	f, err := fakevllm.ParseFault(cmp.Or(name, string(fakevllm.FaultNone)))
 	if err != nil {
 		_ = logger.Log("msg", "ignored vllm.fault", "err", err)
-		return otherwise
+		return fakevllm.FaultNone
 	}
 	return f
 }
