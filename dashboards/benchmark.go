@@ -40,14 +40,14 @@ func benchProgress() []panel {
 
 // benchSteps is the report's table while the run goes on. Counters start with the step, and end with the run.
 func benchSteps() panel {
-	return rowsOf("Steps", "Each step so far: whole-step quantiles from the histograms' buckets, and the rates of its steady time, without ramp and drain, as in the report. Several load generators are added up. Where one of them repeats a step, at the same endpoint and with the same model, the later run counts. The report of the run has exact figures.",
+	return rowsOf("Steps", "Each step so far, the whole step with its ramp and drain: quantiles from the histograms' buckets, successful requests a second, and output tokens a second. Several load generators are added up. Where one of them repeats a step, at the same endpoint and with the same model, the later run counts. The report of the run has exact figures.",
 		label("target", "Endpoint", width(150)),
 		label("model", "Model"),
 		label("step", "Step"),
 		value("Requests", `sum by (target, model, step) (last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range]))`, unitOf(count), width(85)),
 		value("Failed", `sum by (target, model, step) (last_over_time(accelerator_bench_failures_total{instance=~"$generator",target=~"$endpoint"}[$__range])) / (sum by (target, model, step) (last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range])) > 0)`, unitOf(ratio), width(70)),
-		value("Requests/s", `sum by (target, model, step) (last_over_time(accelerator_bench_steady_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range]) / (last_over_time(accelerator_bench_steady_seconds_total{instance=~"$generator",target=~"$endpoint"}[$__range]) > 0))`, unitOf(plain), width(95)),
-		value("Output tokens/s", `sum by (target, model, step) (last_over_time(accelerator_bench_steady_output_tokens_total{instance=~"$generator",target=~"$endpoint"}[$__range]) / (last_over_time(accelerator_bench_steady_seconds_total{instance=~"$generator",target=~"$endpoint"}[$__range]) > 0))`, unitOf(plain), width(125)),
+		value("Requests/s", `sum by (target, model, step) (last_over_time(accelerator_bench_request_duration_seconds_count{instance=~"$generator",target=~"$endpoint"}[$__range]) / (last_over_time(accelerator_bench_step_seconds{instance=~"$generator",target=~"$endpoint"}[$__range]) > 0))`, unitOf(plain), width(95)),
+		value("Output tokens/s", `sum by (target, model, step) (last_over_time(accelerator_bench_output_tokens_total{instance=~"$generator",target=~"$endpoint"}[$__range]) / (last_over_time(accelerator_bench_step_seconds{instance=~"$generator",target=~"$endpoint"}[$__range]) > 0))`, unitOf(plain), width(125)),
 		value("TTFT p50", `histogram_quantile(0.5, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_to_first_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))`, unitOf(seconds), width(90)),
 		value("TTFT p99", `histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_to_first_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))`, unitOf(seconds), width(90)),
 		value("TPOT p50", `histogram_quantile(0.5, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_per_output_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))`, unitOf(seconds), width(90)),

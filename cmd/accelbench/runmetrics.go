@@ -1,10 +1,16 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -15,12 +21,11 @@ import (
 // runMetrics are the series of a run as it happens, of which nothing is in a report. They are named as the probe's with
 // accelerator_bench_ for a prefix and with the step as a label.
 type runMetrics struct {
-	latency                                     *probe.Histograms
-	requests, failures                          *prometheus.CounterVec
-	promptTokens, outputTokens                  *prometheus.CounterVec
-	steadySeconds, steadyRequests, steadyTokens *prometheus.CounterVec
-	concurrency, rate                           *prometheus.GaugeVec
-	inFlight, queued, phase                     *prometheus.GaugeVec // of the present step
+	latency                    *probe.Histograms
+	requests, failures         *prometheus.CounterVec
+	promptTokens, outputTokens *prometheus.CounterVec
+	seconds, concurrency, rate *prometheus.GaugeVec
+	inFlight, queued, phase    *prometheus.GaugeVec // of the present step
 
 	collectors []prometheus.Collector   // all of them
 	fromZero   []*prometheus.CounterVec // those that each step begins at 0
@@ -28,8 +33,8 @@ type runMetrics struct {
 	mu            sync.Mutex
 	target, model string
 	labels        []string    // target, model and step at the moment; nil before the first step
+	step          runlog.Step // that one
 	meter         *load.Meter // of that step
-	steady        steadyTime  // of that step
 	running       bool        // that step is
 }
 
@@ -54,9 +59,7 @@ func newRunMetrics() *runMetrics {
 	m.requests = counter("requests_total", "Requests that are over.")
 	m.promptTokens = counter("prompt_tokens_total", "Prompt tokens as counted by the server.")
 	m.outputTokens = counter("output_tokens_total", "Output tokens as counted by the server.")
-	m.steadySeconds = counter("steady_seconds_total", "Time at the step's load: from all users in flight, or an open loop's first answer, to the last request sent.")
-	m.steadyRequests = counter("steady_requests_total", "Successful requests that were over in that time.")
-	m.steadyTokens = counter("steady_output_tokens_total", "Output tokens of successful requests that came in that time.")
+	m.seconds = gauge("step_seconds", "Time from the step's first request to now, or to the step's end.")
 	m.concurrency = gauge("concurrency", "Requests that are to be in flight, or at most; absent without a bound.")
 	m.rate = gauge("request_rate", "Requests a second that are to be sent; absent for a closed loop.")
 	m.inFlight = gauge("in_flight", "Requests in flight, of the present step.")
@@ -77,7 +80,7 @@ func (m *runMetrics) StepStarted(s runlog.Step, meter *load.Meter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	labels := []string{m.target, m.model, s.Name()}
-	m.labels, m.meter, m.steady, m.running = labels, meter, steadyTime{step: s, meter: meter}, true
+	m.labels, m.step, m.meter, m.running = labels, s, meter, true
 	m.latency.Open(labels...)
 	for _, c := range m.fromZero {
 		c.WithLabelValues(labels...)
@@ -107,9 +110,6 @@ func (m *runMetrics) RequestDone(r *runlog.Request) {
 		return
 	}
 	m.latency.Observe(&r.Trace, labels...)
-	requests, tokens := m.steady.take(&r.Trace)
-	m.steadyRequests.WithLabelValues(labels...).Add(requests)
-	m.steadyTokens.WithLabelValues(labels...).Add(tokens)
 	if u := r.Trace.Usage; u != nil {
 		m.promptTokens.WithLabelValues(labels...).Add(float64(u.PromptTokens))
 		m.outputTokens.WithLabelValues(labels...).Add(float64(u.CompletionTokens))
@@ -121,7 +121,7 @@ func (m *runMetrics) RequestDone(r *runlog.Request) {
 func (m *runMetrics) StepEnded(runlog.StepEnd) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.steadySeconds.WithLabelValues(m.labels...).Add(m.steady.grown().Seconds())
+	m.setSeconds()
 	m.running = false
 }
 
@@ -144,8 +144,7 @@ func (m *runMetrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// setPresent sets the gauges of the present step, and counts its steady time until now.
-// The caller holds mu.
+// setPresent sets the gauges of the present step. The caller holds mu.
 func (m *runMetrics) setPresent() {
 	for _, g := range []*prometheus.GaugeVec{m.inFlight, m.queued, m.phase} {
 		g.Reset() // lets go of the step before
@@ -155,9 +154,44 @@ func (m *runMetrics) setPresent() {
 	if !m.running {
 		return
 	}
-	m.steadySeconds.WithLabelValues(m.labels...).Add(m.steady.grown().Seconds())
-	for _, p := range []phase{phaseRamp, phaseSteady, phaseDrain} {
-		m.phase.WithLabelValues(append(slices.Clone(m.labels), string(p))...)
+	m.setSeconds()
+	for _, phase := range []string{"ramp", "steady", "drain"} {
+		m.phase.WithLabelValues(append(slices.Clone(m.labels), phase)...)
 	}
-	m.phase.WithLabelValues(append(slices.Clone(m.labels), string(m.steady.phase()))...).Set(1)
+	m.phase.WithLabelValues(append(slices.Clone(m.labels), phaseOf(m.step, m.meter))...).Set(1)
+}
+
+// setSeconds sets how long the present step has sent requests. The caller holds mu.
+func (m *runMetrics) setSeconds() {
+	seconds := m.seconds.WithLabelValues(m.labels...)
+	if first := m.meter.FirstSent.Load(); first > 0 {
+		seconds.Set(time.Since(time.Unix(0, first)).Seconds())
+	}
+}
+
+// phaseOf is what a step does now. A load without a level, of an open loop, has come to it
+// with the first answer.
+func phaseOf(s runlog.Step, m *load.Meter) string {
+	switch {
+	case m.SendingOver.Load():
+		return "drain"
+	case m.Reached.Load() > 0, s.Level() == 0 && m.Succeeded.Load() > 0:
+		return "steady"
+	}
+	return "ramp"
+}
+
+// serveMetrics serves a run's own metrics at an address until stop is called.
+func serveMetrics(ctx context.Context, m *runMetrics, address string) (stop func(), err error) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("--web.listen-address: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	server := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }()
+	return func() { _ = server.Close() }, nil
 }

@@ -52,13 +52,16 @@ func twoChunks(f *openai.Failure) *runlog.Request {
 }
 
 func TestPhases(t *testing.T) {
+	closed, open := runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8}, runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 4}
 	var m load.Meter
-	w := steadyTime{step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8}, meter: &m}
-	got := []phase{w.phase()}
+	got := []string{phaseOf(closed, &m), phaseOf(open, &m)}
+	m.Succeeded.Add(1)
+	got = append(got, phaseOf(closed, &m), phaseOf(open, &m))
 	m.Reached.Store(time.Now().UnixNano())
-	got = append(got, w.phase())
+	got = append(got, phaseOf(closed, &m))
 	m.SendingOver.Store(true)
-	if diff := cmp.Diff([]phase{phaseRamp, phaseSteady, phaseDrain}, append(got, w.phase())); diff != "" {
+	got = append(got, phaseOf(closed, &m))
+	if diff := cmp.Diff([]string{"ramp", "ramp", "ramp", "steady", "steady", "drain"}, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -97,7 +100,7 @@ func TestExposition(t *testing.T) {
 
 func TestExpositionIsComplete(t *testing.T) {
 	all := func(string) bool { return false }
-	if n := expositiontest.Complete(t, exposition, newRunMetrics(), all); n < 14 {
+	if n := expositiontest.Complete(t, exposition, newRunMetrics(), all); n < 12 {
 		t.Errorf("only %d metrics are described", n)
 	}
 }
