@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
@@ -16,8 +16,7 @@ const recommendedShare = 2.0 / 3
 // Bindings is what a level says of the sides where they are bindings of one server.
 type Bindings struct {
 	Level   string       `json:"level"`
-	Metric  string       `json:"metric"`  // that the verdict is about, such as tpot_p50
-	Verdict string       `json:"verdict"` // one sentence
+	Verdict string       `json:"verdict"` // on TPOT p50, one sentence
 	Rows    []BindingRow `json:"rows"`
 }
 
@@ -32,25 +31,19 @@ type BindingRow struct {
 	Recommended bool     `json:"recommended,omitempty"`
 }
 
-// bindingOf is what a side was bound to, and whether that was recommended; empty where
-// its server was not started by a comparison of bindings.
-func bindingOf(s Side) (binding string, recommended bool) {
-	for _, r := range s.Reports {
-		for _, run := range r.Runs {
-			if run.Server != nil {
-				return run.Server.Binding, run.Server.Recommended
-			}
-		}
+// bindingOf is how a side's server was bound; empty where it was not started by a
+// comparison of bindings.
+func bindingOf(s Side) runlog.Server {
+	if server := s.Reports[0].Runs[0].Server; server != nil {
+		return *server
 	}
-	return "", false
+	return runlog.Server{}
 }
 
 // addBindings sums each level up where all sides are bindings.
 func (c *Comparison) addBindings(sides []Side) {
-	for _, s := range sides {
-		if binding, _ := bindingOf(s); binding == "" {
-			return
-		}
+	if slices.ContainsFunc(sides, func(s Side) bool { return bindingOf(s).Binding == "" }) {
+		return
 	}
 	picked := show.Pick(columns(), "request_throughput", "e2el_mean", "output_throughput", "tpot_p50")
 	for _, l := range c.Levels {
@@ -59,124 +52,64 @@ func (c *Comparison) addBindings(sides []Side) {
 			if len(l.runs[i]) == 0 {
 				continue
 			}
-			row := BindingRow{Side: s.Name}
-			row.Binding, row.Recommended = bindingOf(s)
+			server := bindingOf(s)
+			row := BindingRow{Side: s.Name, Binding: server.Binding, Recommended: server.Recommended}
 			for j, into := range []*Estimate{&row.Requests, &row.Latency, &row.Output, &row.TPOT} {
 				*into = estimate(l.values(picked[j], i))
 			}
 			b.Rows = append(b.Rows, row)
 		}
-		b.Metric, b.Verdict = c.conclude(b.Rows, l.Pairs)
+		b.Verdict = conclude(b.Rows, picked[3])
 		c.Bindings = append(c.Bindings, b)
 	}
 }
 
-// gain is what a binding does beside the first side.
-type gain struct {
-	to         string  // the binding
-	by         float64 // how much faster, below 0 for slower, as a share
-	low, high  float64 // of the 95 % interval of by
-	found      bool    // more than chance
-	otherLoads bool
+// change is what a binding does to TPOT p50, as a share of that of the first.
+type change struct {
+	to            string // the binding
+	by, low, high float64
 }
 
-// conclude is the verdict on all bindings, by the first metric that all have.
-func (c *Comparison) conclude(rows []BindingRow, pairs []Pair) (metric, verdict string) {
-	var without []string
-	for _, n := range c.NotStarted {
-		without = append(without, n.Binding)
-	}
-	suffix := ""
-	if len(without) > 0 {
-		suffix = "; not started: " + strings.Join(without, ", ")
-	}
-	for _, metric := range []string{"tpot_p50", "e2el_p50", "output_throughput"} {
-		gains, label, enough := c.gains(metric, rows, pairs)
-		switch {
-		case !enough:
-			return metric, "too few runs to tell the bindings apart: 4 of each are needed, and 5 are better" + suffix
-		case len(gains) > 0:
-			return metric, sentence(gains, rows[0].Binding, label) + suffix
+// conclude is the verdict on all bindings: the one that gains most, else the one that
+// loses most, else that none differs. One with too few runs keeps it from no other.
+func conclude(rows []BindingRow, tpot show.Column) string {
+	base := rows[0]
+	var best, worst change
+	told, most := false, 0.0
+	for _, r := range rows[1:] {
+		v := judge(base.TPOT.Values, r.TPOT.Values, tpot)
+		if v.P == nil || v.Change == nil {
+			continue
+		}
+		c := change{to: r.Binding, by: *v.Change}
+		c.low, c.high = interval(base.TPOT.Values, r.TPOT.Values, c.by)
+		told, most = true, max(most, math.Abs(c.low), math.Abs(c.high))
+		switch found := *v.P < significance(rows, r.Recommended); {
+		case found && c.by < best.by:
+			best = c
+		case found && c.by > worst.by:
+			worst = c
 		}
 	}
-	return "", "no binding can be judged: the sides have neither latencies nor throughput in common" + suffix
-}
-
-// gains are what each binding does to one metric, none where a side lacks it; enough is
-// false where there are too few runs. A side that was given up with too few runs keeps
-// the verdict from no other.
-func (c *Comparison) gains(metric string, rows []BindingRow, pairs []Pair) (gains []gain, label string, enough bool) {
-	for _, p := range pairs {
-		at := slices.IndexFunc(p.Rows, func(r Row) bool { return r.Metric == metric })
-		if at < 0 || p.Rows[at].Change == nil {
-			return nil, "", true
-		}
-		row := p.Rows[at]
-		if row.Finding == TooFew {
-			if slices.ContainsFunc(c.NotStarted, func(n NotStarted) bool { return n.Side == p.Side }) {
-				continue
-			}
-			return nil, "", false
-		}
-		binding := rows[slices.IndexFunc(rows, func(r BindingRow) bool { return r.Side == p.Side })]
-		g := gain{to: binding.Binding, by: *row.Change, otherLoads: len(p.Warnings) > 0}
-		g.low, g.high = interval(row.Base.Values, row.Side.Values, g.by)
-		if !row.column.HigherIsBetter {
-			g.by, g.low, g.high = -g.by, -g.high, -g.low
-		}
-		g.found = row.P != nil && *row.P < significance(rows, binding.Recommended) && g.by != 0
-		gains = append(gains, g)
-		label = row.column.Head
+	switch {
+	case !told:
+		return "too few runs to tell the bindings apart: 4 of each are needed, and 5 are better"
+	case best.by < 0:
+		return fmt.Sprintf("%s is %.1f %% [%.1f %%, %.1f %%] faster in TPOT p50 than %s", best.to, -100*best.by, -100*best.high, -100*best.low, base.Binding)
+	case worst.by > 0:
+		return fmt.Sprintf("no binding is faster than %s in TPOT p50; %s is %.1f %% [%.1f %%, %.1f %%] slower", base.Binding, worst.to, 100*worst.by, 100*worst.low, 100*worst.high)
 	}
-	return gains, label, true
+	return fmt.Sprintf("no binding differs from %s by more than %.1f %% in TPOT p50", base.Binding, 100*most)
 }
 
 // significance is the share of alpha for the test of one binding.
 func significance(rows []BindingRow, recommended bool) float64 {
-	others := 0
-	for _, r := range rows[1:] {
-		if !r.Recommended {
-			others++
-		}
-	}
+	others := float64(len(rows) - 1)
 	switch {
 	case recommended:
 		return alpha * recommendedShare
-	case others == len(rows)-1: // none is recommended
-		return alpha / float64(others)
+	case slices.ContainsFunc(rows, func(r BindingRow) bool { return r.Recommended }):
+		return alpha * (1 - recommendedShare) / (others - 1)
 	}
-	return alpha * (1 - recommendedShare) / float64(others)
-}
-
-// sentence is the verdict: the binding that gains most, else the one that loses most,
-// else that none differs.
-func sentence(gains []gain, base, label string) string {
-	var best, worst gain
-	most := 0.0
-	for _, g := range gains {
-		most = max(most, math.Abs(g.low), math.Abs(g.high))
-		if g.found && g.by > best.by {
-			best = g
-		}
-		if g.found && g.by < worst.by {
-			worst = g
-		}
-	}
-	const change = "%s is %.1f %% [%.1f %%, %.1f %%] %s in %s than %s%s"
-	switch {
-	case best.found:
-		return fmt.Sprintf(change, best.to, 100*best.by, 100*best.low, 100*best.high, "faster", label, base, best.caution())
-	case worst.found:
-		return fmt.Sprintf("no binding is faster than %s in %s; "+change, base, label,
-			worst.to, -100*worst.by, -100*worst.high, -100*worst.low, "slower", label, base, worst.caution())
-	}
-	return fmt.Sprintf("no binding differs from %s by more than %.1f %% in %s", base, 100*most, label)
-}
-
-// caution ends the verdict on sides that were not under the same load.
-func (g gain) caution() string {
-	if g.otherLoads {
-		return ", but the two were not under the same load: read the warnings"
-	}
-	return ""
+	return alpha / others
 }

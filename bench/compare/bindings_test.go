@@ -11,9 +11,9 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
-func verdictOf(t *testing.T, sides []Side, notStarted ...NotStarted) string {
+func verdictOf(t *testing.T, sides []Side) string {
 	t.Helper()
-	c := compared(t, sides, notStarted...)
+	c := compared(t, sides)
 	if len(c.Bindings) != 1 {
 		t.Fatalf("%d levels are summed up", len(c.Bindings))
 	}
@@ -73,10 +73,6 @@ func TestBindingVerdicts(t *testing.T) {
 		steady := r.Steps[0].Whole
 		r.Steps[0].Steady = &steady
 	}
-	loaded := bindings(1, 5, 0.01, 1.2)
-	for _, r := range loaded[1].Reports {
-		r.Steps[0].Checks.Achieved = 60
-	}
 	bare := bindings(1, 5, 0.01, 1.2)
 	for _, s := range bare {
 		for _, r := range s.Reports {
@@ -90,10 +86,9 @@ func TestBindingVerdicts(t *testing.T) {
 		want  string
 	}{
 		"found":              {bindings(1, 5, 0.01, 1.2), `^bound to node 0 is 1[5-8]\.\d % \[1\d\.\d %, 1\d\.\d %\] faster in TPOT p50 than unbound$`},
-		"a worse one":        {worse, `^no binding is faster than unbound in TPOT p50; bound to node 1 is (4[89]|5[0-2])\.\d % \[4\d\.\d %, 5\d\.\d %\] slower in TPOT p50 than unbound$`},
+		"a worse one":        {worse, `^no binding is faster than unbound in TPOT p50; bound to node 1 is (4[89]|5[0-2])\.\d % \[4\d\.\d %, 5\d\.\d %\] slower$`},
 		"too few":            {bindings(1, 2, 0.01, 1.2), `^too few runs to tell the bindings apart`},
-		"other load":         {loaded, `faster in TPOT p50 than unbound, but the two were not under the same load: read the warnings$`},
-		"only throughput":    {bare, `^bound to node 0 is (19|2[01])\.\d % \[\S+ %, \S+ %\] faster in output than unbound$`},
+		"no tokens":          {bare, `^too few runs to tell the bindings apart`},
 		"none that is equal": {bindings(3, 5, 0.01, 1), `^no binding differs from unbound by more than \d\.\d % in TPOT p50$`},
 	} {
 		if got := verdictOf(t, tt.sides); !regexp.MustCompile(tt.want).MatchString(got) {
@@ -105,10 +100,10 @@ func TestBindingVerdicts(t *testing.T) {
 	}
 }
 
-// A binding whose server could not be started takes nothing from the others: they are
-// compared, and that it was not is said.
+// A binding under which the server did not start, or not always, takes nothing from the
+// others.
 func TestBindingsWithoutOne(t *testing.T) {
-	const found = `^bound to node 0 is 1[5-9]\.\d % \[1\d\.\d %, 1\d\.\d %\] faster in TPOT p50 than unbound; not started: bound to node 1$`
+	const found = `^bound to node 0 is 1[5-9]\.\d % \[1\d\.\d %, 1\d\.\d %\] faster in TPOT p50 than unbound$`
 	never := bindings(1, 5, 0.01, 1.2)
 	never = append(never[:2], never[3])
 	once := bindings(1, 5, 0.01, 1.2)
@@ -120,7 +115,7 @@ func TestBindingsWithoutOne(t *testing.T) {
 		"never": {never, []int{5, 5, 5}},
 		"once":  {once, []int{5, 5, 1, 5}},
 	} {
-		b := compared(t, tt.sides, NotStarted{Side: "node1", Binding: "bound to node 1"}).Bindings[0]
+		b := compared(t, tt.sides).Bindings[0]
 		var runs []int
 		for _, r := range b.Rows {
 			runs = append(runs, len(r.TPOT.Values))

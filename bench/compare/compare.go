@@ -1,8 +1,8 @@
 // Package compare puts load tests side by side and says which differences are
 // more than noise. Requests of one run are not independent of each other: they
 // share a batch, a queue and a moment. So the unit is the run: each figure of a
-// run is one sample, and sides are told apart by their repeats. A [Plan] starts the
-// servers of the sides in turns, and ends each with all that it started.
+// run is one sample, and sides are told apart by their repeats. A [Plan] starts a
+// server under several bindings in turns, and ends each with all that it started.
 package compare
 
 import (
@@ -11,7 +11,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -21,9 +20,9 @@ import (
 // Side is what is held against other sides.
 type Side struct {
 	Name string
-	// Reports hold the runs of this side. Steps of the same load are repeats of
-	// each other, in one report or in several; a load that several machines put on
-	// together is one report.
+	// Reports hold the runs of this side, at least one. Steps of the same load are
+	// repeats of each other, in one report or in several; a load that several machines
+	// put on together is one report.
 	Reports []*result.Report
 }
 
@@ -31,40 +30,26 @@ type Side struct {
 type Comparison struct {
 	Alpha float64 `json:"alpha"`
 	Sides []About `json:"sides"`
-	// NotStarted are the sides that were given up. One that had runs by then is among
-	// Sides too, and compared by these.
-	NotStarted []NotStarted `json:"not_started,omitempty"`
 	// Bindings sum each level up where the sides are bindings of one server.
 	Bindings []Bindings `json:"bindings,omitempty"`
 	Levels   []Level    `json:"levels"` // that more than one side ran
-	// Tests is how many tests were made, those without runs enough not among them,
-	// and ExpectedFalse how many of them find a difference by chance when there is
-	// none, at most.
-	Tests         int      `json:"tests"`
-	ExpectedFalse float64  `json:"expected_false_positives"`
-	Notes         []string `json:"notes,omitempty"`
+	// Tests is how many tests were made, those without runs enough not among them.
+	Tests int      `json:"tests"`
+	Notes []string `json:"notes,omitempty"`
 }
 
-// NotStarted is a side that was given up, since its server could not be started.
-type NotStarted struct {
-	Side    string `json:"side"`
-	Server  string `json:"server"`            // its command
-	Binding string `json:"binding,omitempty"` // in words, in a comparison of bindings
-	Reason  string `json:"reason"`            // in one line
-}
-
-// About is what a side was.
+// About is what a side was, by its first run.
 type About struct {
 	Name    string `json:"name"`
 	Runs    int    `json:"runs"` // the most at any level
 	Model   string `json:"model"`
 	Dataset string `json:"dataset"`
-	Server  string `json:"server,omitempty"` // the command that was started, if any
+	Binding string `json:"binding,omitempty"` // in words, such as bound to node 0
 }
 
 // Level is one load.
 type Level struct {
-	Name string `json:"name"` // such as "concurrency 8", "4 req/s, poisson"
+	Name string `json:"name"` // such as "8 users", "4 req/s, poisson"
 	// Part is "steady" when every run of every side was steady, else "whole".
 	// Failures and energy are of the whole step always.
 	Part  string `json:"part"`
@@ -93,13 +78,14 @@ type Row struct {
 	column show.Column
 }
 
-// Compare holds sides[0] against each of the others. It fails when there are
-// fewer than two sides, and when no other side ran a load that the first ran.
-func Compare(sides []Side, notStarted ...NotStarted) (*Comparison, error) {
+// Compare holds sides[0] against each of the others; notes come before its own. It fails
+// when there are fewer than two sides, and when no other side ran a load that the first
+// ran.
+func Compare(sides []Side, notes ...string) (*Comparison, error) {
 	if len(sides) < 2 {
 		return nil, errors.New("comparing: two sides or more are needed")
 	}
-	c := &Comparison{Alpha: alpha, NotStarted: notStarted}
+	c := &Comparison{Alpha: alpha, Notes: notes}
 	for _, l := range match(sides) {
 		c.addLevel(sides, l)
 	}
@@ -110,8 +96,10 @@ func Compare(sides []Side, notStarted ...NotStarted) (*Comparison, error) {
 		c.Sides = append(c.Sides, c.about(i, s))
 	}
 	c.addBindings(sides)
-	c.ExpectedFalse = alpha * float64(c.Tests)
-	c.addNotes()
+	if c.Tests > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("%d tests were made (Mann-Whitney U, two-sided, alpha %g). If nothing differed, up to %.1f of them would find a difference by chance.",
+			c.Tests, alpha, alpha*float64(c.Tests)))
+	}
 	return c, nil
 }
 
@@ -144,14 +132,12 @@ func match(sides []Side) []Level {
 func levelName(s runlog.Step) string {
 	s.Repeat = 0
 	switch s.Arrival {
-	case runlog.ArrivalClosed:
-		return "concurrency " + s.Name()
-	case runlog.ArrivalBurst, runlog.ArrivalReplay:
-		return s.Name()
+	case runlog.ArrivalPoisson, runlog.ArrivalConstant:
+		return s.Title() + ", " + string(s.Arrival)
 	case runlog.ArrivalGamma:
-		return fmt.Sprintf("%s, gamma of burstiness %g", s.Name(), s.Burstiness)
+		return fmt.Sprintf("%s, burstiness %g", s.Title(), s.Burstiness)
 	}
-	return s.Name() + ", " + string(s.Arrival)
+	return s.Title()
 }
 
 // addLevel compares the sides that ran a level, and notes those that did not.
@@ -161,7 +147,9 @@ func (c *Comparison) addLevel(sides []Side, l Level) {
 		case len(l.runs[i]) == 0:
 			c.Notes = append(c.Notes, fmt.Sprintf("%s: not run on side %s.", l.Name, s.Name))
 		case i > 0 && len(l.runs[0]) > 0:
-			l.Pairs = append(l.Pairs, c.pair(sides, l, i))
+			p := Pair{Base: sides[0].Name, Side: s.Name, Warnings: warnings(l.runs[0], l.runs[i])}
+			p.Rows = c.rows(l, i)
+			l.Pairs = append(l.Pairs, p)
 		}
 	}
 	if len(l.Pairs) > 0 {
@@ -169,11 +157,12 @@ func (c *Comparison) addLevel(sides []Side, l Level) {
 	}
 }
 
-func (c *Comparison) pair(sides []Side, l Level, i int) Pair {
-	p := Pair{Base: sides[0].Name, Side: sides[i].Name, Warnings: warnings(l.runs[0], l.runs[i])}
-	for _, column := range slices.DeleteFunc(columns(), func(c show.Column) bool { return !c.Compared }) {
+// rows are the figures that side i and the first have at a level.
+func (c *Comparison) rows(l Level, i int) []Row {
+	var rows []Row
+	for _, column := range columns() {
 		base, side := l.values(column, 0), l.values(column, i)
-		if len(base)+len(side) == 0 {
+		if !column.Compared || len(base)+len(side) == 0 {
 			continue
 		}
 		row := Row{
@@ -183,9 +172,9 @@ func (c *Comparison) pair(sides []Side, l Level, i int) Pair {
 		if row.P != nil {
 			c.Tests++
 		}
-		p.Rows = append(p.Rows, row)
+		rows = append(rows, row)
 	}
-	return p
+	return rows
 }
 
 // columns are those of a step and of its windows.
@@ -210,43 +199,13 @@ func (l Level) values(c show.Column, side int) []float64 {
 
 // about is what side i was.
 func (c *Comparison) about(i int, s Side) About {
-	a := About{Name: s.Name}
+	first := s.Reports[0].Runs[0]
+	a := About{Name: s.Name, Model: first.Model, Dataset: first.Dataset, Binding: bindingOf(s).Binding}
+	if first.DatasetPath != "" {
+		a.Dataset += " " + filepath.Base(first.DatasetPath)
+	}
 	for _, l := range c.Levels {
 		a.Runs = max(a.Runs, len(l.runs[i]))
 	}
-	var models, datasets, servers []string
-	for _, r := range s.Reports {
-		for _, run := range r.Runs {
-			models = append(models, run.Model)
-			datasets = append(datasets, strings.TrimSuffix(run.Dataset+" "+filepath.Base(run.DatasetPath), " ."))
-			if run.Server != nil {
-				servers = append(servers, strings.TrimPrefix(run.Server.Command, run.Side+"="))
-			}
-		}
-	}
-	a.Model, a.Dataset, a.Server = distinct(models), distinct(datasets), distinct(servers)
 	return a
-}
-
-// distinct is the different values, with "and" between them.
-func distinct(values []string) string {
-	slices.Sort(values)
-	return strings.Join(slices.Compact(values), " and ")
-}
-
-// addNotes adds what a reader of the verdicts should know.
-func (c *Comparison) addNotes() {
-	few := false
-	for _, l := range c.Levels {
-		for _, p := range l.Pairs {
-			few = few || slices.ContainsFunc(p.Rows, func(r Row) bool { return r.Finding == TooFew })
-		}
-	}
-	if few {
-		c.Notes = append(c.Notes, "Too few runs: with 3 a side or fewer no difference can be told, however large. Repeat with --repeat 5.")
-	}
-	if c.Tests > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("%d tests were made (Mann-Whitney U, two-sided, alpha %g). If nothing differed, up to %.1f of them would find a difference by chance.",
-			c.Tests, alpha, c.ExpectedFalse))
-	}
 }

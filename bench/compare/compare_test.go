@@ -17,9 +17,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func compared(t *testing.T, sides []Side, notStarted ...NotStarted) *Comparison {
+func compared(t *testing.T, sides []Side, notes ...string) *Comparison {
 	t.Helper()
-	c, err := Compare(sides, notStarted...)
+	c, err := Compare(sides, notes...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,14 +43,10 @@ func find(t *testing.T, c *Comparison, level, side, metric string) Row {
 
 // The golden files are what a user reads: look at their difference as one would.
 func TestGolden(t *testing.T) {
-	without := NotStarted{
-		Side: "node1", Server: "numactl --cpunodebind=1 --membind=1 vllm serve qwen2.5", Binding: "bound to node 1",
-		Reason: "repeat 1: its command ended with exit status 1",
-	}
 	bound := bindings(1, 5, 0.02, 1.2)
 	for name, c := range map[string]*Comparison{
 		"interleaved": compared(t, interleaved()),
-		"not-started": compared(t, []Side{bound[0], bound[1], bound[3]}, without),
+		"not-started": compared(t, []Side{bound[0], bound[1], bound[3]}, "Side node1 was given up in repeat 1: the server did not start."),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
@@ -84,7 +80,7 @@ func TestJSONHoldsEveryRun(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &read); err != nil {
 		t.Fatal(err)
 	}
-	row := find(t, &read, "concurrency 8", "node0", "ttft_p50")
+	row := find(t, &read, "8 users", "node0", "ttft_p50")
 	if len(row.Base.Values) != 5 || len(row.Side.Values) != 5 || row.P == nil || row.N1 != 5 {
 		t.Errorf("row %+v", row)
 	}
@@ -99,12 +95,12 @@ func TestOneRunASideRanksNothing(t *testing.T) {
 	})
 	p := c.Levels[0].Pairs[0]
 	for _, r := range p.Rows {
-		if r.Finding != TooFew && r.Finding != Equal {
-			t.Errorf("%s: %s", r.Metric, r.Text)
+		if r.Finding != TooFew {
+			t.Errorf("%s: %s", r.Metric, r.Finding)
 		}
 	}
-	want := "not alike: in flight, steady mean, 74.0 and 80.0"
-	if c.Tests != 0 || len(p.Warnings) != 1 || p.Warnings[0] != want || !strings.Contains(strings.Join(c.Notes, "\n"), "Repeat with --repeat 5") {
+	want := "not alike: 74 and 80 requests were in flight"
+	if c.Tests != 0 || len(p.Warnings) != 1 || p.Warnings[0] != want {
 		t.Errorf("%d tests, warnings %q, notes %q", c.Tests, p.Warnings, c.Notes)
 	}
 }
@@ -113,15 +109,15 @@ func TestOneRunASideRanksNothing(t *testing.T) {
 // is none.
 func TestRepeatsTellADifference(t *testing.T) {
 	c := compared(t, interleaved())
-	for metric, want := range map[string]Finding{"output_throughput": Higher, "tpot_p50": Lower, "joules_per_output_token": Lower} {
-		if r := find(t, c, "concurrency 100", "node0", metric); r.Finding != want || r.Better == nil || !*r.Better {
-			t.Errorf("%s at 100: %s", metric, r.Text)
+	for _, metric := range []string{"output_throughput", "tpot_p50", "joules_per_output_token"} {
+		if r := find(t, c, "100 users", "node0", metric); r.Finding != Better {
+			t.Errorf("%s at 100: %s", metric, r.Finding)
 		}
 	}
-	if same := find(t, c, "concurrency 8", "node0", "output_throughput"); same.Finding != NotTold {
-		t.Errorf("output throughput at 8: %s", same.Text)
+	if same := find(t, c, "8 users", "node0", "output_throughput"); same.Finding != NotTold {
+		t.Errorf("output throughput at 8: %s", same.Finding)
 	}
-	if notes := strings.Join(c.Notes, "\n"); !strings.Contains(notes, "concurrency 200: not run on side none.") {
+	if notes := strings.Join(c.Notes, "\n"); !strings.Contains(notes, "200 users: not run on side none.") {
 		t.Errorf("notes:\n%s", notes)
 	}
 }
@@ -142,10 +138,10 @@ func TestLevelNames(t *testing.T) {
 		step runlog.Step
 		want string
 	}{
-		{runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8, Repeat: 3}, "concurrency 8"},
-		{runlog.Step{Arrival: runlog.ArrivalBurst, MaxConcurrency: 100}, "inf max 100"},
+		{runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8, Repeat: 3}, "8 users"},
+		{runlog.Step{Arrival: runlog.ArrivalBurst, MaxConcurrency: 100}, "all at once, at most 100 in flight"},
 		{runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 4}, "4 req/s, poisson"},
-		{runlog.Step{Arrival: runlog.ArrivalGamma, Rate: 0.5, Burstiness: 0.25, MaxConcurrency: 100}, "0.5 req/s max 100, gamma of burstiness 0.25"},
+		{runlog.Step{Arrival: runlog.ArrivalGamma, Rate: 0.5, Burstiness: 0.25, MaxConcurrency: 100}, "0.5 req/s, at most 100 in flight, burstiness 0.25"},
 		{runlog.Step{Arrival: runlog.ArrivalReplay}, "replay"},
 	}
 	for _, tt := range tests {
@@ -185,27 +181,20 @@ func TestWarnings(t *testing.T) {
 	length := func(key result.Key, mean float64) func(*result.Step) {
 		return func(s *result.Step) { s.Whole.Distributions[key] = result.Distribution{Count: 1000, Mean: mean} }
 	}
-	cached := func(tokens int64) func(*result.Step) {
-		return func(s *result.Step) {
-			s.Checks.CacheKnown, s.Checks.PromptTokens, s.Checks.CachedTokens = true, 1000, tokens
-		}
-	}
 	tests := []struct {
 		name       string
 		base, side func(*result.Step)
 		want       string // nothing for no warning
 	}{
 		{"nearly as many in flight", achieved(100), achieved(96), ""},
-		{"fewer in flight", achieved(100), achieved(94), "not alike: in flight, steady mean, 100.0 and 94.0"},
+		{"fewer in flight", achieved(100), achieved(94), "not alike: 100 and 94 requests were in flight"},
 		{"a failure or two", failures(0), failures(5), ""},
-		{"more failures", failures(0), failures(20), "not alike: failures (%), 0 and 2.00"},
-		{"longer prompts", length(result.PromptLength, 220), length(result.PromptLength, 260), "not alike: prompt tokens, mean, 220.0 and 260.0"},
-		{"shorter answers", length(result.OutputLength, 250), length(result.OutputLength, 200), "not alike: output tokens, mean, 250.0 and 200.0"},
-		{"cache", cached(0), cached(500), "not alike: prefix cache hits (%), 0 and 50.0"},
-		{"cache known of one only", achieved(100), cached(500), ""},
+		{"more failures", failures(0), failures(20), "not alike: 0 % and 2 % of the requests failed"},
+		{"longer prompts", length(result.PromptLength, 220), length(result.PromptLength, 260), "not alike: prompts had 220 and 260 tokens"},
+		{"shorter answers", length(result.OutputLength, 250), length(result.OutputLength, 200), "not alike: answers had 250 and 200 tokens"},
 		{"killed", achieved(100), func(s *result.Step) { s.Stop = "" }, "some runs were cut short"},
 		{"other latency of an open loop", open(4, 40), open(4, 20), ""},
-		{"other rate", open(4, 40), open(3, 40), "not alike: rate achieved (req/s), 4.00 and 3.00"},
+		{"other rate", open(4, 40), open(3, 40), "not alike: 4 and 3 requests a second were sent"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -119,10 +119,10 @@ func bindings(seed uint64, repeats int, spread, penalty float64) []Side {
 	r := rand.New(rand.NewPCG(seed, 47))
 	sides := []Side{{Name: "none"}, {Name: "node0"}, {Name: "node1"}, {Name: "interleaved"}}
 	servers := []runlog.Server{
-		{Command: "none=vllm serve qwen2.5", Binding: "unbound"},
-		{Command: "node0=numactl --cpunodebind=0 --membind=0 vllm serve qwen2.5", Binding: "bound to node 0", Recommended: true},
-		{Command: "node1=numactl --cpunodebind=1 --membind=1 vllm serve qwen2.5", Binding: "bound to node 1"},
-		{Command: "interleaved=numactl --interleave=all vllm serve qwen2.5", Binding: "interleaved over all nodes"},
+		{Binding: "unbound"},
+		{Binding: "bound to node 0", Recommended: true},
+		{Binding: "bound to node 1"},
+		{Binding: "interleaved over all nodes"},
 	}
 	for range repeats {
 		for i := range sides {

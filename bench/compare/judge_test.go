@@ -27,17 +27,18 @@ func TestVerdicts(t *testing.T) {
 		{"lower is worse", five(112), five(100), throughput, "worse: -10.5 % (p=0.0079, n=5+5)"},
 		{"slower is worse", five(100), five(150), latency, "worse: +49.0 % (p=0.0079, n=5+5)"},
 		{"points", []float64{0, 0, 0, 0}, []float64{0.03, 0.031, 0.029, 0.03}, share, "worse: +3.00 points (p=0.029, n=4+4)"},
-		{"from nothing", []float64{0, 0, 0, 0}, five(1), throughput, "better: from 0 (p=0.016, n=4+5)"},
+		{"from nothing", []float64{0, 0, 0, 0}, five(1), throughput, "better (p=0.016, n=4+5)"},
 		{"noise", five(100), five(101), throughput, "no difference found: +1.0 % (p=0.44, n=5+5)"},
-		{"equal", []float64{0, 0}, []float64{0, 0, 0}, share, "equal in all runs (n=2+3)"},
-		{"single", []float64{1}, []float64{2}, throughput, "too few runs: +100.0 % (n=1+1)"},
-		{"three", []float64{1, 2, 3}, []float64{7, 8, 9}, throughput, "too few runs: +300.0 % (n=3+3)"},
+		{"equal", []float64{0, 0}, []float64{0, 0, 0}, share, "too few runs: +0.00 points"},
+		{"equal, and enough", []float64{0, 0, 0, 0}, []float64{0, 0, 0, 0}, share, "no difference found: +0.00 points (p=1, n=4+4)"},
+		{"single", []float64{1}, []float64{2}, throughput, "too few runs: +100.0 %"},
+		{"three", []float64{1, 2, 3}, []float64{7, 8, 9}, throughput, "too few runs: +300.0 %"},
 		{"three and five", []float64{1, 2, 3}, five(10), throughput, "better: +500.0 % (p=0.036, n=3+5)"},
 		{"one-sided", nil, five(10), throughput, "not measured on both"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := judge(tt.base, tt.side, tt.column).Text; got != tt.want {
+			if got := judge(tt.base, tt.side, tt.column).text(tt.column.Unit); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
@@ -51,9 +52,9 @@ func TestEstimate(t *testing.T) {
 	}{
 		{nil, Estimate{}},
 		{[]float64{7}, Estimate{Median: 7, Low: 7, High: 7}},
-		{[]float64{3, 1, 2}, Estimate{Median: 2, Low: 1, High: 3, Confidence: 0.75}},
-		{[]float64{5, 4, 3, 2, 1}, Estimate{Median: 3, Low: 1, High: 5, Confidence: 0.9375}},
-		{[]float64{1, 2, 3, 4, 5, 6}, Estimate{Median: 3.5, Low: 1, High: 6, Confidence: 0.96875}},
+		{[]float64{3, 1, 2}, Estimate{Median: 2, Low: 1, High: 3}},
+		{[]float64{5, 4, 3, 2, 1}, Estimate{Median: 3, Low: 1, High: 5}},
+		{[]float64{1, 2, 3, 4, 5, 6}, Estimate{Median: 3.5, Low: 1, High: 6}},
 	}
 	for _, tt := range tests {
 		got := estimate(tt.values)

@@ -6,67 +6,95 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/kballard/go-shellquote"
+
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/placement"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 const (
 	readyPause = 500 * time.Millisecond // between questions to a server that starts
-	stopGrace  = 30 * time.Second       // for a server to end in order
-	hurryGrace = 5 * time.Second        // where the user withdraws
-	staleTime  = 30 * time.Second       // for a server of before to go, or to be switched
+	prefixMark = "{}"                   // stands in a command for what binds it
 )
 
-// Plan says how sides are measured: each side's command is started, measured and stopped, in
-// turns.
+// Plan says how a server is measured under several bindings: it is started, measured and
+// stopped under each in turns.
 type Plan struct {
-	Sides   []Command
+	Command []string // of the server, as [ParseCommand] reads it
+	Sides   []placement.Side
 	Repeats int
 	Folder  string // gets a folder for each side, with one for each repeat
-	// Endpoint is what the commands serve, and Ready bounds the time from a command's
-	// start until it lists its models.
+	// Endpoint is what the server serves, and Ready bounds the time from its start until
+	// it lists its models.
 	Endpoint openai.Config
 	Ready    time.Duration
 	// Measure puts load on the endpoint; goOn is false where no further turn is to be
 	// measured.
-	Measure func(ctx context.Context, m Measurement) (goOn bool, err error)
+	Measure func(ctx context.Context, t Turn) (goOn bool, err error)
 	// Log takes lines on what goes on.
 	Log func(format string, args ...any)
 }
 
-// Measurement is one turn of a server that answers.
-type Measurement struct {
-	Side   Command
+// Turn is one start of the server.
+type Turn struct {
+	Side   placement.Side
 	Repeat int    // from 0
 	Folder string // for its log
-	Server *runlog.Server
 }
 
-// notStartedError is that a side's server could not be started. The other sides can be
-// measured nevertheless.
-type notStartedError struct {
-	reason  string
-	printed string // the end of the command's log, and which that is
-}
-
-func (e *notStartedError) Error() string {
-	if e.printed == "" {
-		return e.reason
+// ParseCommand reads a command line in which the word {} stands before a program, where
+// a binding goes. Quotes and backslashes are read as a shell reads them, and nothing else
+// is: no variables, pipes or redirections.
+func ParseCommand(line string) ([]string, error) {
+	argv, err := shellquote.Split(line)
+	if err != nil {
+		return nil, fmt.Errorf("reading the server's command: %w", err)
 	}
-	return e.reason + "; " + e.printed
+	if at := slices.Index(argv, prefixMark); at < 0 || at+1 == len(argv) {
+		return nil, errors.New("reading the server's command: it must have {} where the binding goes, as in '{} vllm serve MODEL'")
+	}
+	return argv, nil
 }
+
+// argv is the command under a binding.
+func (p *Plan) argv(s placement.Side) []string {
+	at := slices.Index(p.Command, prefixMark)
+	return slices.Concat(p.Command[:at], s.Prefix, p.Command[at+1:])
+}
+
+// turns interleave the sides over the repeats, every other repeat in reverse (A B B A A
+// B …), so that a machine that slowly warms up or fills up is no side's fault.
+func (p *Plan) turns() []Turn {
+	var turns []Turn
+	for repeat := range p.Repeats {
+		sides := slices.Clone(p.Sides)
+		if repeat%2 == 1 {
+			slices.Reverse(sides)
+		}
+		for _, s := range sides {
+			turns = append(turns, Turn{s, repeat, filepath.Join(p.Folder, s.Name, strconv.Itoa(repeat+1))})
+		}
+	}
+	return turns
+}
+
+// errNotStarted is that the server could not be started under a binding. It can be
+// measured under the others nevertheless.
+var errNotStarted = errors.New("the server did not start")
 
 // Run goes through all turns, or as many as come before Measure wants no more or ctx
-// ends. A side whose server cannot be started is given up, as long as the first and
-// another are left.
-func (p *Plan) Run(ctx context.Context) ([]NotStarted, error) {
+// ends. A side under which the server does not start is given up with a note, as long as
+// the first and another are left.
+func (p *Plan) Run(ctx context.Context) (notes []string, err error) {
 	for _, s := range p.Sides {
-		if _, err := process.LookPath(s.Argv[0]); err != nil {
-			return nil, fmt.Errorf("side %s: looking up %s: %w", s.Name, s.Argv[0], err)
+		program := p.argv(s)[0]
+		if _, err := process.LookPath(program); err != nil {
+			return nil, fmt.Errorf("looking up %s: %w", program, err)
 		}
 	}
 	client, err := openai.NewClient(p.Endpoint)
@@ -74,41 +102,30 @@ func (p *Plan) Run(ctx context.Context) ([]NotStarted, error) {
 		return nil, err
 	}
 	defer client.CloseIdleConnections()
-	turns := newTurns(len(p.Sides), p.Repeats)
 	r := &runner{plan: p, client: client, subreaper: process.NewSubreaper()}
-	began := time.Now()
-	givenUp := map[int]bool{}
-	var notStarted []NotStarted
-	for i, turn := range turns {
-		one := p.Sides[turn.Side]
-		if givenUp[turn.Side] {
+	began, turns := time.Now(), p.turns()
+	var givenUp []string
+	for i, t := range turns {
+		if slices.Contains(givenUp, t.Side.Name) {
 			continue
 		}
-		p.Log("side %s, repeat %d of %d: starting its command and waiting for its models%s", one.Name, turn.Repeat+1, p.Repeats, timeLeft(began, i, len(turns)))
-		goOn, err := r.turn(ctx, one, turn.Repeat)
-		failed, ok := errors.AsType[*notStartedError](err)
+		p.Log("side %s, repeat %d of %d: starting the server", t.Side.Name, t.Repeat+1, p.Repeats)
+		if i > 0 {
+			p.Log("about %s left", (time.Since(began) / time.Duration(i) * time.Duration(len(turns)-i)).Round(time.Second))
+		}
+		goOn, err := r.turn(ctx, t)
 		switch {
-		case ok && ctx.Err() == nil && turn.Side > 0 && len(p.Sides)-len(givenUp) > 2:
-			p.Log("side %s: %v", one.Name, err)
-			p.Log("going on without side %s", one.Name)
-			givenUp[turn.Side] = true
-			notStarted = append(notStarted, NotStarted{one.Name, one.Line(), one.Binding, fmt.Sprintf("repeat %d: %s", turn.Repeat+1, failed.reason)})
+		case errors.Is(err, errNotStarted) && t.Side.Name != p.Sides[0].Name && len(p.Sides)-len(givenUp) > 2:
+			p.Log("going on without side %s: %v", t.Side.Name, err)
+			givenUp = append(givenUp, t.Side.Name)
+			notes = append(notes, fmt.Sprintf("Side %s was given up in repeat %d: the server did not start.", t.Side.Name, t.Repeat+1))
 		case err != nil:
-			return notStarted, fmt.Errorf("side %s: %w", one.Name, err)
+			return notes, fmt.Errorf("side %s: %w", t.Side.Name, err)
 		case !goOn:
-			return notStarted, nil
+			return notes, nil
 		}
 	}
-	return notStarted, nil
-}
-
-// timeLeft is how long the turns from done on take if they take as long as those before.
-func timeLeft(began time.Time, done, all int) string {
-	if done == 0 {
-		return ""
-	}
-	each := time.Since(began) / time.Duration(done)
-	return fmt.Sprintf(" (about %s left)", (each * time.Duration(all-done)).Round(time.Second))
+	return notes, nil
 }
 
 type runner struct {
@@ -117,62 +134,44 @@ type runner struct {
 	subreaper *process.Subreaper
 }
 
-// turn starts a side's command, measures it when it answers, and stops it.
-func (r *runner) turn(ctx context.Context, one Command, repeat int) (goOn bool, err error) {
-	folder := filepath.Join(r.plan.Folder, one.Name, strconv.Itoa(repeat+1))
-	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+// turn starts the server, measures it when it answers, and stops it.
+func (r *runner) turn(ctx context.Context, t Turn) (goOn bool, err error) {
+	if r.answers(ctx) {
+		return false, errors.New("the endpoint answers already, so another server would be measured: stop that one")
+	}
+	if err := os.MkdirAll(filepath.Dir(t.Folder), 0o755); err != nil {
 		return false, fmt.Errorf("making its folder: %w", err)
 	}
-	answered := r.answers(ctx)
-	started, err := startServer(r.subreaper, one, folder+".log")
+	started, err := startServer(r.subreaper, r.plan.argv(t.Side), t.Folder+".log")
 	if err != nil {
-		return false, &notStartedError{reason: err.Error()}
+		return false, fmt.Errorf("%w: %w", errNotStarted, err)
 	}
 	defer func() {
-		grace := stopGrace
-		if ctx.Err() != nil {
-			grace = hurryGrace
-		}
-		if stopped := started.stop(grace); stopped != nil {
+		if stopped := started.stop(stopGrace); stopped != nil {
 			goOn, err = false, stopped // it is in the way of the other sides too
 		}
 	}()
-	if err := r.await(ctx, started, answered); err != nil {
+	if err := r.await(ctx, started); err != nil {
 		return false, err
 	}
-	server := &runlog.Server{Command: one.String(), Binding: one.Binding, Recommended: one.Recommended}
-	return r.plan.Measure(ctx, Measurement{Side: one, Repeat: repeat, Folder: folder, Server: server})
+	return r.plan.Measure(ctx, t)
 }
 
-// await returns when the endpoint lists its models, and does so because of the
-// command: what answered before must have gone first, or the command have ended
-// well, as one that switches a server does.
-func (r *runner) await(ctx context.Context, started *server, answered bool) error {
-	began := time.Now()
-	for {
-		answers := r.answers(ctx)
-		answered = answered && answers && started.running()
-		failure := started.failure() // asked after it: what answers may be another server
-		switch {
-		case ctx.Err() != nil:
-			return fmt.Errorf("stopped while its server started: %w", context.Cause(ctx))
-		case failure != "":
-			return &notStartedError{reason: "its command ended with " + failure, printed: started.printed()}
-		case answers && !answered:
-			return nil
-		case answered && time.Since(began) > min(r.plan.Ready, staleTime):
-			return errors.New("the endpoint answered before its command was started, and still does, so another server would be measured: stop that one")
-		case time.Since(began) > r.plan.Ready:
-			return &notStartedError{
-				reason:  fmt.Sprintf("no list of models within %s of its start (--ready-timeout)", r.plan.Ready),
-				printed: started.printed(),
-			}
-		}
+// await returns when the endpoint lists its models.
+func (r *runner) await(ctx context.Context, s *server) error {
+	late := time.After(r.plan.Ready)
+	for !r.answers(ctx) {
 		select {
-		case <-time.After(readyPause):
 		case <-ctx.Done():
+			return fmt.Errorf("stopped while the server started: %w", context.Cause(ctx))
+		case <-s.child.Exited():
+			return fmt.Errorf("%w: its command ended with %s; %s", errNotStarted, s.child.State(), s.printed())
+		case <-late:
+			return fmt.Errorf("%w: no list of models within %s (--ready-timeout); %s", errNotStarted, r.plan.Ready, s.printed())
+		case <-time.After(readyPause):
 		}
 	}
+	return nil
 }
 
 // answers reports whether something serves the endpoint now.

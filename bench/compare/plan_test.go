@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/placement"
 )
 
 func freeAddress(t *testing.T) string {
@@ -35,38 +36,83 @@ type recorded struct {
 	lines []string
 }
 
-// newPlan compares two servers that are this test binary.
+// newPlan compares two servers that are this test binary: each side's prefix is its
+// command.
 func newPlan(t *testing.T, address string) *recorded {
 	t.Helper()
 	r := &recorded{}
 	r.Plan = Plan{
-		Repeats: 2, Folder: t.TempDir(), Ready: 30 * time.Second,
+		Command: []string{prefixMark, address}, Repeats: 2, Folder: t.TempDir(), Ready: 30 * time.Second,
 		Endpoint: openai.Config{BaseURL: "http://" + address},
-		Measure: func(_ context.Context, m Measurement) (bool, error) {
-			r.turns = append(r.turns, fmt.Sprintf("%s %d", m.Side.Name, m.Repeat))
-			if filepath.Base(m.Folder) != fmt.Sprint(m.Repeat+1) || m.Server.Command != m.Side.String() {
-				t.Errorf("folder %s, server %+v", m.Folder, m.Server)
+		Measure: func(_ context.Context, turn Turn) (bool, error) {
+			r.turns = append(r.turns, fmt.Sprintf("%s %d", turn.Side.Name, turn.Repeat))
+			if filepath.Base(turn.Folder) != fmt.Sprint(turn.Repeat+1) {
+				t.Errorf("folder %s", turn.Folder)
 			}
 			return true, nil
 		},
 		Log: func(format string, args ...any) { r.lines = append(r.lines, fmt.Sprintf(format, args...)) },
 	}
 	for _, name := range []string{"one", "two"} {
-		r.Sides = append(r.Sides, Command{Name: name, Argv: program("models", address)})
+		r.Sides = append(r.Sides, placement.Side{Name: name, Prefix: program("models")})
 	}
 	return r
+}
+
+func TestTurnsInterleave(t *testing.T) {
+	p := Plan{Repeats: 3, Sides: []placement.Side{{Name: "a"}, {Name: "b"}, {Name: "c"}}}
+	var got []string
+	for _, turn := range p.turns() {
+		got = append(got, turn.Folder)
+	}
+	want := []string{"a/1", "b/1", "c/1", "c/2", "b/2", "a/2", "a/3", "b/3", "c/3"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("turns (-want +got):\n%s", diff)
+	}
+}
+
+// The prefix goes where the mark stands, and nowhere else.
+func TestCommand(t *testing.T) {
+	for text, want := range map[string]string{
+		"{} vllm serve m":                     "P Q vllm serve m",
+		"env A=1 {} vllm serve m --opt='{}x'": "env A=1 P Q vllm serve m --opt={}x",
+		`{} vllm serve "my model" $HOME`:      "P Q vllm serve my model $HOME",
+	} {
+		command, err := ParseCommand(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		p := Plan{Command: command}
+		if got := strings.Join(p.argv(placement.Side{Prefix: []string{"P", "Q"}}), " "); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+		if got := strings.Join(p.argv(placement.Side{}), " "); got != strings.Replace(want, "P Q ", "", 1) {
+			t.Errorf("%s without a prefix: %s", text, got)
+		}
+	}
+	for text, want := range map[string]string{
+		"vllm serve m": "must have {} where the binding goes",
+		"env {}":       "must have {} where the binding goes",
+		"{} 'vllm":     "nterminated",
+		"":             "must have {}",
+	} {
+		if _, err := ParseCommand(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
 }
 
 func TestSidesTakeTurns(t *testing.T) {
 	address := freeAddress(t)
 	p := newPlan(t, address)
-	if notStarted, err := p.Run(t.Context()); err != nil || notStarted != nil {
-		t.Fatal(notStarted, err)
+	if notes, err := p.Run(t.Context()); err != nil || notes != nil {
+		t.Fatal(notes, err)
 	}
 	if diff := cmp.Diff([]string{"one 0", "two 0", "two 1", "one 1"}, p.turns); diff != "" {
 		t.Errorf("turns (-want +got):\n%s", diff)
 	}
-	if last := p.lines[len(p.lines)-1]; !strings.Contains(last, "side one, repeat 2 of 2") || !strings.Contains(last, " left)") {
+	if last := p.lines[len(p.lines)-1]; !strings.HasPrefix(last, "about ") || !strings.HasSuffix(last, " left") {
 		t.Errorf("the last line is %q", last)
 	}
 	if c, err := net.Dial("tcp", address); err == nil {
@@ -77,66 +123,61 @@ func TestSidesTakeTurns(t *testing.T) {
 
 func TestMeasureEndsThePlan(t *testing.T) {
 	p := newPlan(t, freeAddress(t))
-	p.Measure = func(context.Context, Measurement) (bool, error) { return false, nil }
+	p.Measure = func(context.Context, Turn) (bool, error) { return false, nil }
 	if _, err := p.Run(t.Context()); err != nil || len(p.lines) != 1 {
 		t.Errorf("%v, lines %q", err, p.lines)
 	}
-	p.Measure = func(context.Context, Measurement) (bool, error) { return true, errors.New("no disk") }
+	p.Measure = func(context.Context, Turn) (bool, error) { return true, errors.New("no disk") }
 	if _, err := p.Run(t.Context()); err == nil || err.Error() != "side one: no disk" {
 		t.Error(err)
 	}
 }
 
-// A command that ends well has switched a server that is not its own; one that runs on
-// beside a server of before would have that measured for its own.
+// What answers before the server is started would be measured in its place.
 func TestServerOfBefore(t *testing.T) {
 	server := httptest.NewServer(modelsHandler())
 	defer server.Close()
 	p := newPlan(t, strings.TrimPrefix(server.URL, "http://"))
-	p.Sides[0].Argv, p.Sides[1].Argv = []string{"true"}, []string{"sleep", "0.1"}
-	if _, err := p.Run(t.Context()); err != nil || len(p.turns) != 4 {
-		t.Errorf("%v %v", p.turns, err)
-	}
-	p.Sides[0].Argv, p.Ready = []string{"sleep", "60"}, time.Second
-	if _, err := p.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "answered before its command was started") {
-		t.Error(err)
+	if _, err := p.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "the endpoint answers already") || p.turns != nil {
+		t.Error(err, p.turns)
 	}
 }
 
-// A side whose server cannot be started is given up where the first and another are left.
+// A side under which the server does not start is given up where the first and another
+// are left.
 func TestSideThatFails(t *testing.T) {
 	never := program("say", "3", "loading", "out of memory")
+	const givenUp = "Side two was given up in repeat 1: the server did not start."
 	for name, tt := range map[string]struct {
 		failing []int
-		argv    []string
-		givenUp string // the reason
+		prefix  []string
+		notes   []string
+		line    string // of those on what goes on
 		err     string
 	}{
-		"one of three":      {[]int{1}, never, "repeat 1: its command ended with exit status 3", ""},
-		"not served":        {[]int{1}, []string{"sleep", "60"}, "repeat 1: no list of models within 2s of its start (--ready-timeout)", ""},
-		"the first":         {[]int{0}, never, "", "side one: its command ended with exit status 3; the end of "},
-		"all but the first": {[]int{1, 2}, never, "repeat 1: its command ended with exit status 3", "side three: its command ended"},
-		"not there":         {[]int{1}, []string{"no-such-program-here"}, "", "side two: looking up no-such-program-here: executable file not found in $PATH"},
+		"one of three":      {[]int{1}, never, []string{givenUp}, "without side two: the server did not start: its command ended with exit status 3; the end of ", ""},
+		"not served":        {[]int{1}, []string{"sh", "-c", "sleep 60"}, []string{givenUp}, "no list of models within 2s (--ready-timeout)", ""},
+		"the first":         {[]int{0}, never, nil, "", "side one: the server did not start: its command ended with exit status 3; the end of "},
+		"all but the first": {[]int{1, 2}, never, []string{givenUp}, "", "side three: the server did not start"},
+		"not there":         {[]int{1}, []string{"no-such-program-here"}, nil, "", "looking up no-such-program-here: executable file not found in $PATH"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			address := freeAddress(t)
-			p := newPlan(t, address)
+			p := newPlan(t, freeAddress(t))
 			p.Repeats = 1
-			p.Sides = append(p.Sides, Command{Name: "three", Argv: program("models", address)})
+			p.Sides = append(p.Sides, placement.Side{Name: "three", Prefix: program("models")})
 			for _, i := range tt.failing {
-				p.Sides[i].Argv = tt.argv
+				p.Sides[i].Prefix = tt.prefix
 			}
-			if tt.argv[0] == "sleep" {
+			if tt.prefix[0] == "sh" {
 				p.Ready = 2 * time.Second
 			}
-			notStarted, err := p.Run(t.Context())
+			notes, err := p.Run(t.Context())
 			if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.err)) {
 				t.Errorf("error %v, want %s", err, tt.err)
 			}
-			if len(notStarted) == 1 && notStarted[0].Side == "two" && notStarted[0].Reason == tt.givenUp || len(notStarted) == 0 && tt.givenUp == "" {
-				return
+			if diff := cmp.Diff(tt.notes, notes); diff != "" || !strings.Contains(strings.Join(p.lines, "\n"), tt.line) {
+				t.Errorf("lines %q, notes (-want +got):\n%s", p.lines, diff)
 			}
-			t.Errorf("given up: %+v", notStarted)
 		})
 	}
 }
@@ -145,7 +186,7 @@ func TestSideThatFails(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	p := newPlan(t, freeAddress(t))
 	file := filepath.Join(t.TempDir(), "pid")
-	p.Sides[0].Argv, p.Ready = program("serve", file), time.Hour
+	p.Sides[0].Prefix, p.Ready = program("serve", file), time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {

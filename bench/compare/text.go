@@ -11,7 +11,8 @@ import (
 )
 
 const legend = "In brackets: the 95 % confidence interval of the median; with fewer than 6 runs the lowest and the highest run, " +
-	"which hold it with less confidence (5 runs: 94 %, 2 runs: 50 %). Failures and energy are always of the whole step."
+	"which hold it with less confidence (5 runs: 94 %, 2 runs: 50 %). Failures and energy are always of the whole step. " +
+	"With 3 runs a side or fewer no difference can be told, however large: repeat with --repeat 5."
 
 // JSON writes the comparison as one object, indented.
 func (c *Comparison) JSON(w io.Writer) error {
@@ -26,13 +27,7 @@ func (c *Comparison) Text(w io.Writer) error {
 	var out bytes.Buffer
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	for _, s := range c.Sides {
-		fmt.Fprintf(table, "side %s\t%d runs, model %s, dataset %s\n", s.Name, s.Runs, s.Model, s.Dataset)
-		if s.Server != "" {
-			fmt.Fprintf(table, "\t%s\n", s.Server)
-		}
-	}
-	for _, n := range c.NotStarted {
-		fmt.Fprintf(table, "! side %s could not be started: %s (%s)\n", n.Side, n.Reason, n.Server)
+		fmt.Fprintf(table, "side %s\t%d runs, model %s, dataset %s\t%s\n", s.Name, s.Runs, s.Model, s.Dataset, s.Binding)
 	}
 	for _, b := range c.Bindings {
 		b.write(table)
@@ -68,7 +63,7 @@ func (l Level) write(w io.Writer, p Pair) {
 	fmt.Fprintf(w, "\n%s: side %s against side %s, %s\n\tside %s\tside %s\t\n", l.Name, p.Side, p.Base, part, p.Base, p.Side)
 	for _, r := range p.Rows {
 		unit := r.column.Unit
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.column.Title(), r.Base.text(unit), r.Side.text(unit), r.Text)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.column.Title(), r.Base.text(unit), r.Side.text(unit), r.text(unit))
 	}
 	for _, warning := range p.Warnings {
 		fmt.Fprintf(w, "! %s\n", warning)
@@ -83,4 +78,19 @@ func (e Estimate) text(unit show.Unit) string {
 		return unit.Text(e.Median)
 	}
 	return fmt.Sprintf("%s (%s–%s)", unit.Text(e.Median), unit.Text(e.Low), unit.Text(e.High))
+}
+
+// text is the finding with its evidence.
+func (v Verdict) text(unit show.Unit) string {
+	text := string(v.Finding)
+	switch {
+	case v.Change != nil && unit == show.Share:
+		text += fmt.Sprintf(": %+.2f points", 100**v.Change)
+	case v.Change != nil:
+		text += fmt.Sprintf(": %+.1f %%", 100**v.Change)
+	}
+	if v.P != nil {
+		text += fmt.Sprintf(" (p=%.2g, n=%d+%d)", *v.P, v.N1, v.N2)
+	}
+	return text
 }

@@ -90,7 +90,7 @@ type Objectives struct {
 // Server is a process that was started to be put under load, and where the kernel
 // lets it run. What is not known is empty.
 type Server struct {
-	Command string `json:"command"` // secrets left out
+	Command string `json:"command"` // what binds the server, such as numactl and its flags
 	// Binding is what a comparison of bindings started it with, in words such as bound
 	// to node 0, and Recommended that it is the one that the cards' node asks for.
 	Binding     string `json:"binding,omitempty"`

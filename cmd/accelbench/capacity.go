@@ -15,7 +15,6 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -34,119 +33,92 @@ const (
 // capacityFlags are the flags of a search for the capacity: those of a run, with a
 // range in place of its levels.
 type capacityFlags struct {
-	*runFlags
-	objectives   []string
-	limits       []result.Limit // read from objectives
-	users, rates levels
-	precision    float64
-	repeat       int
+	runFlags
+	search runlog.Capacity
 }
-
-// levels are the least and the most load of a search; zero for none given.
-type levels struct{ from, to float64 }
 
 // registerCapacity adds the command.
-func registerCapacity(app *kingpin.Application, in *invocation, commands map[string]command) {
+func registerCapacity(app *kingpin.Application, args []string, commands map[string]command) {
 	c := app.Command(capacityCommand, "Find how much load an endpoint carries within objectives: double the load until one is missed, then halve the gap.")
-	s := &capacityFlags{runFlags: &runFlags{}}
-	s.endpoint.register(c)
-	s.register(c)
-	s.load.registerShape(c)
-	s.data.register(c)
-	s.ask.register(c)
-	s.out.registerRun(c)
-	s.render.registerFormat(c)
-	s.ignored = registerIgnored(c, ignoredFlags)
-	registerRefused(c)
+	s := &capacityFlags{}
+	s.register(c, s.registerRange)
 	commands[capacityCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		if err := s.check(); err != nil {
-			return exitUsage, usage(err)
-		}
-		return s.search(ctx, in, stdout, stderr)
+		return s.find(ctx, args, stdout, stderr)
 	}
 }
 
-func (s *capacityFlags) register(c *kingpin.CmdClause) {
-	c.Flag("slo", "Objective such as ttft:p90<2s, tpot:p90<100ms, failures<1%; repeatable.").PlaceHolder("SLO").StringsVar(&s.objectives)
-	c.Flag("max-concurrency", "Least and most users to try. Default: 1..256.").PlaceHolder("A..B").SetValue(parsed(&s.users, parseRange))
-	c.Flag("request-rate", "Least and most requests per second, in place of users.").PlaceHolder("A..B").SetValue(parsed(&s.rates, parseRange))
-	s.load.requests = math.MaxInt32
+// registerRange adds what is searched for, and where.
+func (s *capacityFlags) registerRange(c *kingpin.CmdClause) {
+	s.search = runlog.Capacity{Variable: runlog.VariableConcurrency, From: 1, To: 256}
+	s.load.requests, s.load.repeat = math.MaxInt32, 1
+	c.Flag("slo", "Objective such as ttft:p90<2s, tpot:p90<100ms, failures<1%; repeatable.").Required().PlaceHolder("SLO").SetValue(parsedFlag(s.addObjective))
+	c.Flag("max-concurrency", "Least and most users to try. Default: 1..256.").PlaceHolder("A..B").SetValue(s.between(runlog.VariableConcurrency))
+	c.Flag("request-rate", "Least and most requests per second, in place of users.").PlaceHolder("A..B").SetValue(s.between(runlog.VariableRequestRate))
 	c.Flag("num-prompts", "Requests of each level. Default: 6 for each user, or a minute of them, and enough for the percentiles.").
-		PlaceHolder("N").IsSetByUser(&s.load.requestsSet).IntVar(&s.load.requests)
+		PlaceHolder("N").IsSetByUser(&s.load.requestsSet).SetValue(parsed(&s.load.requests, parseCount))
 	c.Flag("duration", "How long each level sends requests, in place of their number.").PlaceHolder("D").DurationVar(&s.load.duration)
-	c.Flag("precision", "How far off the answer may be; never less than one user.").Default("5%").SetValue(parsed(&s.precision, parsePrecision))
-	c.Flag("repeat", "Number of times at most that a level at the edge is run.").Default("3").IntVar(&s.repeat)
+	c.Flag("precision", "How far off the answer may be; never less than one user.").Default("5%").SetValue(parsed(&s.search.Precision, parsePrecision))
+	c.Flag("repeat", "Number of times at most that a level at the edge is run.").Default("3").SetValue(parsed(&s.search.Repeat, parseCount))
 }
 
-// check says what is wrong with the flags of the search, and fills in what they leave
-// unsaid.
-func (s *capacityFlags) check() error {
-	switch {
-	case len(s.objectives) == 0:
-		return errors.New("--slo is needed: what a user is to wait at most, such as --slo 'ttft:p90<2s' --slo 'tpot:p90<100ms'")
-	case s.users != (levels{}) && s.rates != (levels{}):
-		return errors.New("--max-concurrency is a closed loop and --request-rate an open one: give one of them")
-	case s.users.from != math.Trunc(s.users.from) || s.users.to != math.Trunc(s.users.to):
-		return errors.New("--max-concurrency is a number of users: give whole numbers")
-	case s.data.kind == string(dataset.Replay):
-		return errors.New("a timed_trace has its own times, so that capacity cannot choose its load: give another data set")
-	case s.repeat < 1:
-		return errors.New("--repeat must be at least 1")
+// addObjective reads an objective.
+func (s *capacityFlags) addObjective(text string) error {
+	limit, err := result.ParseLimit(text)
+	if err != nil {
+		return fmt.Errorf("%q: %w", text, err)
 	}
-	for _, text := range s.objectives {
-		limit, err := result.ParseLimit(text)
-		if err != nil {
-			return fmt.Errorf("--slo %q: %w", text, err)
-		}
-		s.limits = append(s.limits, limit)
-	}
-	// Percentiles are of the successes alone.
-	if !slices.ContainsFunc(s.limits, func(l result.Limit) bool { return l.Name == runlog.LimitFailures }) {
-		s.limits = append(s.limits, result.Limit{Name: runlog.LimitFailures, Limit: 0.01})
-	}
-	s.setMost()
+	s.search.Objectives = append(s.search.Objectives, runlog.Limit(limit))
 	return nil
+}
+
+// between is a flag with the least and the most load of a search, 1..256 or 0.5..20.
+func (s *capacityFlags) between(variable string) parsedFlag {
+	return func(text string) error {
+		from, to, _ := strings.Cut(text, "..")
+		low, errLow := parseRate(from)
+		high, errHigh := parseRate(to)
+		if errLow != nil || errHigh != nil || low > high || math.IsInf(high, 0) {
+			return fmt.Errorf("%q is no range such as 1..256", text)
+		}
+		if variable == runlog.VariableConcurrency {
+			low, high = math.Ceil(low), math.Ceil(high)
+		}
+		s.search.Variable, s.search.From, s.search.To = variable, low, high
+		return nil
+	}
 }
 
 // setMost makes the greatest load of the search the one of the run: it must be possible.
 func (s *capacityFlags) setMost() {
-	s.load.repeat = 1
-	if s.rates != (levels{}) {
-		s.load.rates = []float64{s.rates.to}
+	// Percentiles are of the successes alone.
+	if !slices.ContainsFunc(s.search.Objectives, func(l runlog.Limit) bool { return l.Name == runlog.LimitFailures }) {
+		s.search.Objectives = append(s.search.Objectives, runlog.Limit{Name: runlog.LimitFailures, Limit: 0.01})
+	}
+	if s.search.Variable == runlog.VariableRequestRate {
+		s.load.rates = []float64{s.search.To}
 		return
 	}
-	if s.users == (levels{}) {
-		s.users = levels{1, 256}
-	}
-	s.load.users = []int{int(s.users.to)}
+	s.load.users = []int{int(s.search.To)}
 	if !s.load.rampUpSet { // so that not all wait for one another's prefill
-		s.load.rampUp = time.Duration(s.users.to) * rampUpPerUser
+		s.load.rampUp = time.Duration(s.search.To) * rampUpPerUser
 	}
-}
-
-// logged is the search as the log keeps it.
-func (s *capacityFlags) logged() *runlog.Capacity {
-	c := &runlog.Capacity{Variable: runlog.VariableConcurrency, From: s.users.from, To: s.users.to, Precision: s.precision, Repeat: s.repeat}
-	if s.rates != (levels{}) {
-		c.Variable, c.From, c.To = runlog.VariableRequestRate, s.rates.from, s.rates.to
-	}
-	for _, l := range s.limits {
-		c.Objectives = append(c.Objectives, runlog.Limit(l))
-	}
-	return c
 }
 
 // errGone is that a step says that there is to be no other.
 var errGone = errors.New("the server did not answer any more, so the search was stopped")
 
-// search runs the levels and reports.
-func (s *capacityFlags) search(ctx context.Context, in *invocation, stdout, stderr io.Writer) (int, error) {
-	cfg, options, err := s.prepare(in.args, stderr)
+// find runs the levels of the search and reports.
+func (s *capacityFlags) find(ctx context.Context, args []string, stdout, stderr io.Writer) (int, error) {
+	s.setMost()
+	cfg, options, err := s.prepare(args, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
-	cfg.Run.Capacity = s.logged()
-	for _, l := range s.limits {
+	if cfg.Steps[0].Arrival == runlog.ArrivalReplay {
+		return exitUsage, usage(errors.New("a timed_trace has its own times, so that capacity cannot choose its load: give another data set"))
+	}
+	cfg.Run.Capacity = &s.search
+	for _, l := range s.search.Objectives {
 		if l.Percentile > 0 && !slices.Contains(cfg.Run.Percentiles, l.Percentile) {
 			cfg.Run.Percentiles = append(cfg.Run.Percentiles, l.Percentile)
 		}
@@ -155,9 +127,9 @@ func (s *capacityFlags) search(ctx context.Context, in *invocation, stdout, stde
 	cfg.Steps = nil
 	value := 0.0
 	report := func(folder string) error {
-		return s.report(folder, options, stdout, stderr, func(r *result.Report, _ io.Writer) error {
+		return s.report(folder, options, stdout, stderr, func(r *result.Report, stderr io.Writer) error {
 			value = r.Capacity.Value
-			return nil
+			return s.saveResults(r, stderr)
 		})
 	}
 	code, err := s.putLoad(ctx, stderr, func(w ...load.Watcher) (load.Result, error) { return q.run(ctx, cfg, w) }, report)
@@ -228,7 +200,7 @@ func (q *search) step(level float64) runlog.Step {
 		s.Rate = level
 		least = level * rateTime.Seconds()
 	}
-	for _, l := range f.limits { // two requests beyond the percentile
+	for _, l := range f.search.Objectives { // two requests beyond the percentile
 		least = max(least, leastRequests, 2*100/(100-l.Percentile))
 	}
 	s.Index = len(q.steps)
@@ -244,17 +216,6 @@ func (q *search) step(level float64) runlog.Step {
 		s.Requests = int(math.Ceil(least))
 	}
 	return s
-}
-
-// parseRange reads 1..256 or 0.5..20.
-func parseRange(text string) (levels, error) {
-	from, to, found := strings.Cut(text, "..")
-	low, errLow := strconv.ParseFloat(from, 64)
-	high, errHigh := strconv.ParseFloat(to, 64)
-	if !found || errLow != nil || errHigh != nil || !(low > 0) || !(low <= high) || math.IsInf(high, 0) {
-		return levels{}, fmt.Errorf("%q is no range such as 1..256", text)
-	}
-	return levels{low, high}, nil
 }
 
 // parsePrecision reads 5% or 0.05.

@@ -6,75 +6,61 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/compare"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/placement"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
+const compareCommand = "compare"
+
 // compareFlags are the flags of a comparison.
 type compareFlags struct {
-	folders []string
-	sides   []string
+	words   []string // folders; with bindings the flags of run
 	repeat  int
 	ready   time.Duration
 	output  string
 	json    bool
-
-	bindings string // command of a server whose bindings are the sides
-	machine  machineFlags
+	server  []string // command whose bindings are the sides, if any
+	machine machineFlags
 }
 
-const compareCommand = "compare"
-
-func registerCompare(app *kingpin.Application, in *invocation, commands map[string]command) {
+func registerCompare(app *kingpin.Application, args []string, commands map[string]command) {
 	c := app.Command(compareCommand, "Compare runs: each folder is a side, and holds one run or repeats of it. "+
-		"With --side, start each side's command in turn and put load on it; with --bindings, the sides are NUMA bindings of one command. "+
-		"The flags of run for that load stand after --.")
+		"With --bindings, the sides are NUMA bindings of one server, which is started under each in turns; the flags of run for the load stand after --.")
 	s := &compareFlags{}
-	c.Arg("FOLDER", "Folder of a side.").StringsVar(&s.folders)
-	c.Flag("side", "Side to measure, NAME=COMMAND: the command serves the endpoint and is run without a shell; repeatable.").StringsVar(&s.sides)
+	c.Arg("FOLDER", "Folder of a side.").StringsVar(&s.words)
 	c.Flag("bindings", "Command of a server, {} where what binds it goes: '{} vllm serve MODEL'. The sides are none, the binding to the node of its cards, "+
-		"that to each other node and all nodes interleaved, by numactl and what the exporter's page says of the machine.").StringVar(&s.bindings)
+		"that to each other node and all nodes interleaved, by numactl and what the exporter's page says of the machine.").
+		PlaceHolder("COMMAND").SetValue(parsed(&s.server, compare.ParseCommand))
 	s.machine.register(c)
-	c.Flag("repeat", "Number of times each side is measured, in turns.").Default("5").IntVar(&s.repeat)
-	c.Flag("ready-timeout", "Maximum time from the start of a command until the endpoint lists its models.").Default("15m").DurationVar(&s.ready)
+	c.Flag("repeat", "Number of times each side is measured, in turns.").Default("5").SetValue(parsed(&s.repeat, parseCount))
+	c.Flag("ready-timeout", "Maximum time from the start of the server until it lists its models.").Default("15m").DurationVar(&s.ready)
 	c.Flag("output", "Folder in which each comparison makes its own.").Default("results").StringVar(&s.output)
 	c.Flag("json", "Print JSON.").BoolVar(&s.json)
 	commands[compareCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		if err := s.check(in.after); err != nil {
-			return exitUsage, usage(err)
-		}
-		if len(s.sides) > 0 || s.bindings != "" {
-			return s.measure(ctx, in, stdout, stderr)
+		switch {
+		case s.server != nil:
+			return s.measure(ctx, args, stdout, stderr)
+		case len(s.words) < 2:
+			return exitUsage, usage(errors.New("two folders of runs are needed, or --bindings COMMAND with the flags of run after --"))
 		}
 		defer endAtOnce(ctx)()
 		return s.compare(stdout)
 	}
 }
 
-func (s *compareFlags) check(after []string) error {
-	started := len(s.sides) > 0 || s.bindings != ""
-	switch {
-	case started && len(s.folders) > 0, len(s.sides) > 0 && s.bindings != "":
-		return errors.New("give one of folders, --side and --bindings")
-	case !started && len(s.folders) < 2, !started && after != nil, len(s.sides) == 1:
-		return errors.New("two sides or more are needed: folders of runs, or --side NAME=COMMAND or --bindings COMMAND with the flags of run after --")
-	case s.bindings == "" && s.machine.given():
-		return errors.New("--exporter, --devices and --target before -- go with --bindings; those of the load stand after --")
-	case s.repeat < 1:
-		return errors.New("--repeat must be at least 1")
-	}
-	return nil
-}
-
 // compare compares the sides in the folders, whose names are theirs.
 func (s *compareFlags) compare(stdout io.Writer) (int, error) {
 	var sides []compare.Side
-	for _, folder := range s.folders {
+	for _, folder := range s.words {
 		side, err := readSide(filepath.Clean(folder), folder)
 		if err != nil {
 			return exitNothing, err
@@ -107,12 +93,114 @@ func readSide(name, folder string) (compare.Side, error) {
 
 // print writes the comparison as text or as JSON.
 func (s *compareFlags) print(w io.Writer, c *compare.Comparison) error {
-	render := c.Text
 	if s.json {
-		render = c.JSON
+		return c.JSON(w)
 	}
-	if err := render(w); err != nil {
-		return fmt.Errorf("printing the comparison: %w", err)
+	return c.Text(w)
+}
+
+// measure runs the server under its bindings in turns, under the load that the flags after
+// -- say, and compares.
+func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stderr io.Writer) (int, error) {
+	plan, err := s.plan(ctx, stderr)
+	if err != nil {
+		return exitNothing, err
 	}
-	return nil
+	r, err := parseRun(s.words)
+	if err != nil {
+		return exitNothing, err
+	}
+	cfg, _, err := r.prepare(args, stderr)
+	if err != nil {
+		return exitNothing, err
+	}
+	plan.Endpoint = cfg.Client
+	var all load.Result
+	plan.Measure = func(ctx context.Context, t compare.Turn) (bool, error) {
+		one, err := r.measureTurn(ctx, cfg, t, stderr)
+		all.Attempted += one.Attempted
+		all.Succeeded += one.Succeeded
+		all.Stop = one.Stop
+		return !one.Stop.Early(), err
+	}
+	notes, err := plan.Run(ctx)
+	if err != nil || all.Attempted == 0 {
+		return exitNothing, err
+	}
+	fmt.Fprintf(stderr, "accelbench: the runs are in %s\n", plan.Folder)
+	if err := s.report(plan, notes, stdout); err != nil {
+		return exitNothing, err
+	}
+	if code, err := exitCode(all); code != exitMeasured || len(notes) == 0 {
+		return code, err
+	}
+	return exitFailures, errors.New("the server did not start under some bindings")
+}
+
+// plan starts the server under each binding that the exporter's page asks for.
+func (s *compareFlags) plan(ctx context.Context, stderr io.Writer) (*compare.Plan, error) {
+	machine, err := s.machine.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sides, err := machine.Sides()
+	if err != nil {
+		return nil, fmt.Errorf("--bindings: %w", err)
+	}
+	fmt.Fprintf(stderr, "accelbench: %d bindings, %d starts of the server\n", len(sides), len(sides)*s.repeat)
+	printNotes(stderr, placement.Judge(machine).Remarks) // also with --quiet: a side may be killed
+	return &compare.Plan{
+		Command: s.server, Sides: sides, Repeats: s.repeat, Ready: s.ready,
+		Folder: filepath.Join(s.output, time.Now().Format(folderTime)+"-"+compareCommand),
+		Log:    func(format string, args ...any) { fmt.Fprintf(stderr, "accelbench: "+format+"\n", args...) },
+	}, nil
+}
+
+// parseRun reads flags of run.
+func parseRun(words []string) (*runFlags, error) {
+	app := kingpin.New("accelbench compare … --", "")
+	c := app.Command(runCommand, "")
+	s := newRunFlags(c)
+	acceptRepeats(c)
+	if _, err := parse(app, append([]string{runCommand}, words...)); err != nil {
+		return nil, err
+	}
+	if s.load.repeat != 1 {
+		return nil, usage(errors.New("--repeat belongs before --: repeats of one start of a server are not independent of each other"))
+	}
+	return s, nil
+}
+
+// measureTurn puts the load on the server under one binding.
+func (s *runFlags) measureTurn(ctx context.Context, cfg load.Config, t compare.Turn, stderr io.Writer) (load.Result, error) {
+	cfg.Folder, cfg.FolderSuffix = t.Folder, nil
+	cfg.Run.Side = t.Side.Name
+	cfg.Run.Server = &runlog.Server{Command: strings.Join(t.Side.Prefix, " "), Binding: t.Side.Meaning, Recommended: t.Side.Recommended}
+	cfg.Steps = slices.Clone(cfg.Steps)
+	for i := range cfg.Steps {
+		cfg.Steps[i].Repeat = t.Repeat
+	}
+	return s.watched(ctx, stderr, func(w ...load.Watcher) (load.Result, error) { return load.Run(ctx, cfg, w...) })
+}
+
+// report compares the sides that were measured, prints that and writes it beside them.
+func (s *compareFlags) report(plan *compare.Plan, notes []string, stdout io.Writer) error {
+	var sides []compare.Side
+	for _, one := range plan.Sides {
+		side, err := readSide(one.Name, filepath.Join(plan.Folder, one.Name))
+		if err == nil { // else it was not measured
+			sides = append(sides, side)
+		}
+	}
+	c, err := compare.Compare(sides, notes...)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(plan.Folder, "comparison.txt"), c.Text); err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(plan.Folder, "comparison.json"), c.JSON); err != nil {
+		return err
+	}
+	return s.print(stdout, c)
 }

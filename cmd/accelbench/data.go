@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
@@ -24,10 +22,10 @@ func (d *dataFlags) register(c *kingpin.CmdClause) {
 	o := &d.config
 	c.Flag("dataset-name", "openqa, sharegpt, custom, random, prefix_repetition, timed_trace. Default: as the file looks.").PlaceHolder("NAME").StringVar(&d.kind)
 	c.Flag("dataset-path", "File with the prompts. Default: random prompts.").PlaceHolder("FILE").StringVar(&d.path)
-	c.Flag("disable-shuffle", "Take the records of a file in their order.").BoolVar(&o.DisableShuffle)
+	c.Flag("disable-shuffle", "").Hidden().BoolVar(&o.DisableShuffle)
 	c.Flag("reuse-prompts", "Send prompts verbatim, the same in each step.").BoolVar(&d.reuse)
 	c.Flag("random-input-len", "Tokens of a random prompt.").Default("1024").IntVar(&o.InputLen)
-	c.Flag("random-prefix-len", "Tokens that all random prompts share.").Default("0").IntVar(&o.PrefixLen)
+	c.Flag("random-prefix-len", "").Hidden().Default("0").IntVar(&o.PrefixLen)
 	c.Flag("random-range-ratio", "Spread of both lengths: 0.5 is ±50 %.").Default("0").SetValue(parsed(&d.ratio, parseRangeRatio))
 	c.Flag("prompt-token-ids", "Send made prompts as token ids: exact lengths.").BoolVar(&o.TokenIDs)
 	c.Flag("input-len", "").Hidden().SetValue(parsed(&d.inputLen, parseCount))
@@ -41,8 +39,8 @@ func (d *dataFlags) register(c *kingpin.CmdClause) {
 	c.Flag("prefix-repetition-num-prefixes", "").Hidden().Default("10").IntVar(&o.NumPrefixes)
 	c.Flag("prefix-repetition-prefix-len", "").Hidden().Default("256").IntVar(&d.prefix)
 	c.Flag("prefix-repetition-suffix-len", "").Hidden().Default("256").IntVar(&d.suffix)
-	c.Flag("timed-trace-sec-multiplier", "").Hidden().Default("1").FloatVar(&o.Trace.Second)
-	c.Flag("timed-trace-chunk-hash-size", "").Hidden().Default("16").IntVar(&o.Trace.Block)
+	c.Flag("timed-trace-sec-multiplier", "").Hidden().Default("1").SetValue(parsed(&o.Trace.Second, parseRate))
+	c.Flag("timed-trace-chunk-hash-size", "").Hidden().Default("16").SetValue(parsed(&o.Trace.Block, parseCount))
 }
 
 // dataset is the data set that the flags name. Its error is of the command line, unless
@@ -62,9 +60,6 @@ func (d *dataFlags) dataset() (dataset.Config, error) {
 		}
 	default:
 		c.Kind = dataset.Random
-	}
-	if !(c.Trace.Second > 0) || c.Trace.Block < 1 {
-		return c, usage(errors.New("--timed-trace-sec-multiplier and --timed-trace-chunk-hash-size must be above 0"))
 	}
 	c.InputRangeRatio, c.OutputRangeRatio = d.ratio.Input, d.ratio.Output
 	if d.inputLen > 0 {

@@ -160,25 +160,3 @@ func get(url string) (string, error) {
 	text, err := io.ReadAll(resp.Body)
 	return string(text), err
 }
-
-// sides starts two servers in turns, of which one is twice as fast, and finds it.
-func (b *bench) sides(t *testing.T) {
-	address := freeAddress(t)
-	side := func(name, speed string) string {
-		return fmt.Sprintf("--side=%s=%s vllm --listen-address=%s --speed=%s", name, b.path("fakehost"), address, speed)
-	}
-	cmd := exec.Command(b.path("accelbench"), "compare", "--repeat=4", side("slow", "40"), side("fast", "80"),
-		"--", "--backend=openai-chat", "--base-url=http://"+address, "--dataset-path="+b.path("open_qa.jsonl"), "--max-concurrency=4", "--num-prompts=40", "--output-len=30", "--quiet")
-	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), "FAKEHOST_STATE="+b.path("state"))
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if !regexp.MustCompile(`output \(tok/s\) .* better: \+.* \(p=`).Match(out) || !strings.Contains(string(out), "n=4+4") {
-		t.Errorf("the faster side is not found:\n%s", out)
-	}
-	if _, err := get("http://" + address + "/health"); err == nil {
-		t.Error("a side's server is still there")
-	}
-}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,7 +32,6 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("kill -9, then report", b.killed)
 	t.Run("Ctrl-C", b.interrupted)
 	t.Run("cards, server and own metrics", b.metrics)
-	t.Run("sides", b.sides)
 	t.Run("bindings", b.bindings)
 }
 
@@ -226,15 +224,4 @@ func (b *bench) sweep(t *testing.T) {
 		compareStep(t, s, levels[i], requests)
 	}
 	compareTotals(t, o, readServed(t, url))
-}
-
-// freeAddress is an address of the loopback that nobody listens at.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

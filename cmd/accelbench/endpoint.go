@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -42,12 +41,12 @@ func (e *endpointFlags) register(c *kingpin.CmdClause) {
 	c.Flag("endpoint", "Path of the API. Default: that of --backend.").PlaceHolder("PATH").StringVar(&e.path)
 	c.Flag("backend", "API: vllm, openai (completions), openai-chat.").Default("openai").EnumVar(&e.backend, "vllm", "openai", "openai-chat")
 	c.Flag("model", "Default: the first that the server lists.").PlaceHolder("NAME").StringVar(&e.model)
-	c.Flag("served-model-name", "Where --model is a path.").PlaceHolder("NAME").StringVar(&e.served)
+	c.Flag("served-model-name", "").Hidden().StringVar(&e.served)
 	c.Flag("api-key-file", "File with the key. Default: $OPENAI_API_KEY.").PlaceHolder("FILE").StringVar(&e.apiKeyFile)
 	c.Flag("http-config", "Prometheus' HTTP client configuration.").PlaceHolder("FILE").StringVar(&e.httpConfig)
 	c.Flag("header", "HTTP header to send; repeatable.").PlaceHolder("K=V").StringMapVar(&e.headers)
 	c.Flag("insecure", "Do not verify the server's certificate.").BoolVar(&e.insecure)
-	c.Flag("ready-check-timeout-sec", "How long to wait until the server lists its models.").Default("0").SetValue(parsed(&e.ready, parseSeconds))
+	c.Flag("ready-check-timeout-sec", "").Hidden().Default("0").SetValue(parsed(&e.ready, parseSeconds))
 }
 
 // address is the base URL and the API: that of the URL's path, else the backend's.
@@ -107,9 +106,6 @@ func (e *endpointFlags) http() (config.HTTPClientConfig, error) {
 	return c, e.addHeaders(&c)
 }
 
-// quotedText is what an error quotes of a configuration: it may be a secret.
-var quotedText = regexp.MustCompile("`[^`]*`|\"[^\"]*\"|'[^']*'")
-
 // loadHTTP reads Prometheus' HTTP client configuration, the usual one where there is no file.
 func loadHTTP(flag, path string) (config.HTTPClientConfig, error) {
 	if path == "" {
@@ -122,7 +118,7 @@ func loadHTTP(flag, path string) (config.HTTPClientConfig, error) {
 	c, err := config.LoadHTTPConfig(string(text))
 	if err != nil {
 		inOneLine := strings.Join(strings.Fields(err.Error()), " ")
-		return config.HTTPClientConfig{}, fmt.Errorf("reading %s %s: %s", flag, path, quotedText.ReplaceAllString(inOneLine, "…"))
+		return config.HTTPClientConfig{}, fmt.Errorf("reading %s %s: %s", flag, path, inOneLine)
 	}
 	c.SetDirectory(filepath.Dir(path))
 	return *c, nil

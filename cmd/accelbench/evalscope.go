@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 
@@ -13,7 +14,7 @@ import (
 
 // registerEvalscope adds the command that takes the command lines of evalscope-perf 1.0.0:
 // a run with its flags, its defaults and its output.
-func registerEvalscope(app *kingpin.Application, in *invocation, commands map[string]command) {
+func registerEvalscope(app *kingpin.Application, args []string, commands map[string]command) {
 	c := app.Command("evalscope-perf", "Run a command line of evalscope-perf: print its summary, and leave {model}_{dataset}_p{P}.txt "+
 		"and performance_metrics.png in the working directory. The report of run is kept too. "+
 		"What the figures mean differs: docs/accelbench.md.")
@@ -23,7 +24,7 @@ func registerEvalscope(app *kingpin.Application, in *invocation, commands map[st
 	c.Arg("DATASET", "File with the prompts.").Required().StringVar(&s.data.path)
 	s.registerEvalscope(c)
 	commands[c.Model().Name] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		return s.start(ctx, in, stdout, stderr, saveEvalscope)
+		return s.start(ctx, args, stdout, stderr, saveEvalscope)
 	}
 }
 
@@ -44,9 +45,20 @@ func (s *runFlags) registerEvalscope(c *kingpin.CmdClause) {
 	c.Flag("min-prompt-length", "Shorter prompts are left out, in characters.").Default("0").IntVar(&s.data.config.MinPromptLength)
 	c.Flag("max-prompt-length", "Longer prompts are left out, in characters.").Default("256").IntVar(&s.data.config.MaxPromptLength)
 	c.Flag("max-tokens", "Most tokens of an answer. Default: the server's.").PlaceHolder("N").SetValue(parsed(&s.data.outputLen, parseCount))
-	c.Flag("stop", "Where an answer ends; repeatable.").Default("<|im_end|>").StringsVar(&s.ask.stop)
+	c.Flag("stop", "Where an answer ends; repeatable.").Default("<|im_end|>").SetValue(s.ask.stops())
 	s.out.registerRun(c)
 	s.ignored = registerIgnored(c, evalscopeIgnored)
+}
+
+// stops is a flag whose values become the member stop of each request's body.
+func (a *requestFlags) stops() parsedFlag {
+	a.members = map[string]json.RawMessage{}
+	var all []string
+	return func(text string) (err error) {
+		all = append(all, text)
+		a.members["stop"], err = json.Marshal(all)
+		return err
+	}
 }
 
 // saveEvalscope writes into the working directory what evalscope-perf leaves there: a

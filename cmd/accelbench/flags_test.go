@@ -19,8 +19,8 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// parsedLine is what a command line of run means, and what is told of it.
-func parsedLine(t *testing.T, line string) (s *runFlags, cfg load.Config, notes []string, err error) {
+// parsedLine is what a command line of run means.
+func parsedLine(t *testing.T, line string) (s *runFlags, cfg load.Config, err error) {
 	t.Helper()
 	t.Setenv(apiKeyVariable, "")
 	app := kingpin.New("accelbench", "").Terminate(nil)
@@ -28,10 +28,10 @@ func parsedLine(t *testing.T, line string) (s *runFlags, cfg load.Config, notes 
 	s = newRunFlags(c)
 	acceptRepeats(c)
 	if _, err := parse(app, append([]string{"run"}, strings.Fields(line)...)); err != nil {
-		return s, cfg, nil, err
+		return s, cfg, err
 	}
-	cfg, notes, err = s.config([]string{"accelbench", "run"})
-	return s, cfg, notes, err
+	cfg, err = s.config([]string{"accelbench", "run"})
+	return s, cfg, err
 }
 
 // putOn is what a command line puts on the server.
@@ -108,7 +108,7 @@ func TestLoadsOfVLLM(t *testing.T) {
 			s.Arrival, s.Burstiness, s.RampUp = runlog.ArrivalConstant, 0, 5*time.Second
 		})}, openai.Completions, random, full}},
 	} {
-		_, cfg, _, err := parsedLine(t, tt.line)
+		_, cfg, err := parsedLine(t, tt.line)
 		if err != nil {
 			t.Errorf("%s: %v", tt.line, err)
 			continue
@@ -168,14 +168,14 @@ func TestEveryFlagOfVLLM(t *testing.T) {
 		case fields[1] != "none":
 			line += " 5"
 		}
-		_, _, notes, err := parsedLine(t, line+" --max-concurrency 2")
+		s, _, err := parsedLine(t, line+" --max-concurrency 2")
 		ignored := slices.Contains(strings.Fields(ignoredFlags.values+" "+ignoredFlags.switches), strings.TrimPrefix(name, "--"))
-		switch told := strings.Join(notes, "\n"); {
+		switch told := strings.Join(*s.ignored, " "); {
 		case refused[name] && (err == nil || !strings.HasPrefix(err.Error(), name+" is refused: ") || strings.Contains(err.Error(), "\n")):
 			t.Errorf("%s: error %v, want one line that refuses it", line, err)
 		case !refused[name] && err != nil:
 			t.Errorf("%s: %v", line, err)
-		case ignored != (told == "without effect here: "+name):
+		case ignored != (told == name):
 			t.Errorf("%s: told %q", line, told)
 		}
 	}
@@ -187,8 +187,8 @@ func TestEveryFlagOfVLLM(t *testing.T) {
 // A wrong command line is one line that names the flag.
 func TestWrongLoads(t *testing.T) {
 	for line, want := range map[string]string{
-		"--num-prompts 0":                        "--num-prompts must be at least 1",
-		"--num-prompts x":                        `--num-prompts: strconv.ParseFloat: parsing "x": invalid syntax`,
+		"--num-prompts 0":                        "--num-prompts: 0 is not above 0",
+		"--num-prompts x":                        `--num-prompts: strconv.Atoi: parsing "x": invalid syntax`,
 		"--max-concurrency 1,0":                  "--max-concurrency: 0 is not above 0",
 		"--max-concurrency 1,2 --request-rate 4": "one of them is the sweep",
 		"--request-rate 0":                       "--request-rate: 0 is not above 0",
@@ -208,7 +208,7 @@ func TestWrongLoads(t *testing.T) {
 		"--output-len 0":                                               "--output-len: 0 is not above 0",
 		"stray":                                                        "unexpected stray",
 	} {
-		_, _, _, err := parsedLine(t, line)
+		_, _, err := parsedLine(t, line)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %s", line, err, want)
 		}
@@ -228,7 +228,7 @@ func TestEndpoints(t *testing.T) {
 		"--host h --port 1025 --endpoint /v1/chat/completions":       {"http://h:1025", openai.Chat, "", ""},
 		"--model /data/Qwen --served-model-name qwen --backend vllm": {"http://127.0.0.1:8000", openai.Completions, "qwen", "/data/Qwen"},
 	} {
-		_, cfg, _, err := parsedLine(t, line)
+		_, cfg, err := parsedLine(t, line)
 		if got := (endpoint{cfg.Run.URL, cfg.Run.API, cfg.Run.Model, cfg.Run.ModelPath}); err != nil || got != want {
 			t.Errorf("%s: %+v %v, want %+v", line, got, err, want)
 		}
@@ -249,19 +249,19 @@ func TestLoadsOfEvalscope(t *testing.T) {
 	if err != nil || len(steps) != 2 || steps[1].Concurrency != 16 || steps[1].Requests != 50 || steps[1].Timeout != 2*time.Minute {
 		t.Errorf("%+v %v", steps, err)
 	}
-	if s.data.config.MaxPromptLength != 256 || strings.Join(s.ask.stop, " ") != "<|im_end|>" {
-		t.Errorf("prompts to %d characters, stop %q", s.data.config.MaxPromptLength, s.ask.stop)
+	if s.data.config.MaxPromptLength != 256 || string(s.ask.members["stop"]) != `["\u003c|im_end|\u003e"]` {
+		t.Errorf("prompts to %d characters, stop %s", s.data.config.MaxPromptLength, s.ask.members["stop"])
 	}
 }
 
 // What the log and every report repeat holds no secret.
 func TestShownCommand(t *testing.T) {
 	for line, want := range map[string]string{
-		"accelbench run --header X-Key=s3cret Y=s3cret --model m":                        "accelbench run --header <hidden> <hidden> --model m",
-		"accelbench run --header=X-Key=s3cret":                                           "accelbench run --header=<hidden>",
-		"accelbench run --extra-body={\"k\":1} --exporter=http://h/metrics?token=s3cret": "accelbench run --extra-body=<hidden> --exporter=http://h/metrics",
-		"accelbench compare --side a=serve --repeat 5":                                   "accelbench compare --side <hidden> --repeat 5",
-		"accelbench run --api-key-file key":                                              "accelbench run --api-key-file key",
+		"accelbench run --header X-Key=s3cret Y=s3cret --model m": "accelbench run --header <hidden> --header <hidden> --model m",
+		"accelbench run --header=X-Key=s3cret":                    "accelbench run --header=<hidden>",
+		"accelbench run --extra-body={\"k\":1}":                   "accelbench run --extra-body=<hidden>",
+		"accelbench compare --bindings serve --repeat 5":          "accelbench compare --bindings <hidden> --repeat 5",
+		"accelbench run --api-key-file key":                       "accelbench run --api-key-file key",
 	} {
 		if got := strings.Join(withoutSecrets(strings.Fields(line)), " "); got != want {
 			t.Errorf("%s: %s", line, got)
@@ -294,7 +294,7 @@ func TestHTTPConfig(t *testing.T) {
 func TestHelpFitsTwoScreens(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
 	var help strings.Builder
-	app, _ := newApp(&invocation{}, &help, io.Discard)
+	app, _ := newApp(nil, &help, io.Discard)
 	app.Terminate(func(int) { panic("ended") })
 	func() {
 		defer func() { _ = recover() }()

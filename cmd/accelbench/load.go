@@ -33,14 +33,13 @@ type loadFlags struct {
 
 func (l *loadFlags) register(c *kingpin.CmdClause) {
 	l.requests = 1000
-	c.Flag("num-prompts", "Requests of each step. Default: 1000; no limit with --duration.").PlaceHolder("N").IsSetByUser(&l.requestsSet).IntVar(&l.requests)
+	c.Flag("num-prompts", "Requests of each step. Default: 1000; no limit with --duration.").PlaceHolder("N").IsSetByUser(&l.requestsSet).SetValue(parsed(&l.requests, parseCount))
+	c.Flag("duration", "How long each step sends requests.").PlaceHolder("D").DurationVar(&l.duration)
 	c.Flag("max-concurrency", "Most requests in flight; without a rate, so many users. A list is a sweep.").PlaceHolder("N,…").SetValue(parsed(&l.users, listOf(parseCount)))
 	c.Flag("request-rate", "Requests per second. Default: inf, all at once. A list is a sweep.").PlaceHolder("R,…").SetValue(parsed(&l.rates, listOf(parseRate)))
-	l.registerShape(c)
 	c.Flag("self-timed", "").Hidden().IsSetByUser(&l.timesSet).BoolVar(&l.selfTimed)
-	c.Flag("duration", "How long each step sends requests.").PlaceHolder("D").DurationVar(&l.duration)
 	c.Flag("max-failure-ratio", "Share of failures that stops the run; 0 for none.").Default("0").FloatVar(&l.maxFailures)
-	c.Flag("repeat", "Times that the whole sweep is run.").Default("1").IntVar(&l.repeat)
+	c.Flag("repeat", "Times that the whole sweep is run.").Default("1").SetValue(parsed(&l.repeat, parseCount))
 	c.Flag("start-at", "When to begin, such as 2027-03-04T05:06:07Z.").PlaceHolder("TIME").SetValue(parsed(&l.start, parseInstant))
 }
 
@@ -61,15 +60,12 @@ func (l *loadFlags) check(replay bool) error {
 		broken bool
 		text   string
 	}{
-		{l.requests < 1, "--num-prompts must be at least 1"},
 		{l.warmups < 0, "--num-warmups must not be negative"},
 		{min(l.duration, l.rampUp, l.timeout, l.idle) < 0, "a duration must not be negative"},
 		{!l.start.IsZero() && time.Since(l.start) > time.Minute, "--start-at is in the past"},
-		{l.repeat < 1, "--repeat must be at least 1"},
 		{!(l.maxFailures >= 0 && l.maxFailures <= 1), "--max-failure-ratio must be from 0 to 1"},
 		{len(l.rates) > 0 && len(l.users) > 1, "--max-concurrency is a list, and --request-rate is given: one of them is the sweep"},
-		{replay && (paced || len(l.users) > 1), "a timed_trace has its own times: give no --request-rate and one --max-concurrency"},
-		{replay && l.rampUp > 0, "a timed_trace has its own times: give no --ramp-up"},
+		{replay && (paced || len(l.users) > 1 || l.rampUp > 0), "a timed_trace has its own times: give one --max-concurrency, and neither --request-rate nor --ramp-up"},
 		{l.timesSet && l.selfTimed != replay, "--self-timed is of a timed_trace, which always keeps its times"},
 	} {
 		if rule.broken {

@@ -10,7 +10,6 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -22,7 +21,7 @@ const (
 	exitMeasured    = 0   // something was measured and accounted for
 	exitNothing     = 1   // nothing could be
 	exitUsage       = 2   // the command line is wrong
-	exitFailures    = 3   // the server went away (capacity), or a side could not be started (compare)
+	exitFailures    = 3   // the server went away (capacity), or did not start under a binding (compare)
 	exitMisplaced   = 4   // a process is not where it could be
 	exitInterrupted = 130 // withdrawn by the user
 )
@@ -41,21 +40,10 @@ func main() {
 // command is one of the program's commands.
 type command func(ctx context.Context, stdout, stderr io.Writer) (code int, err error)
 
-// invocation is what the program was called with.
-type invocation struct {
-	args  []string // as typed, the program's name first
-	after []string // what stood after "--", nil if there was none
-}
-
 // run is the whole program. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	in := &invocation{args: args}
-	app, commands := newApp(in, stdout, stderr)
-	args, in.after = cut(args[1:])
-	name, err := parse(app, args)
-	if err == nil && in.after != nil && name != compareCommand {
-		err = usage(fmt.Errorf("%s takes nothing after --", name))
-	}
+	app, commands := newApp(args, stdout, stderr)
+	name, err := parse(app, args[1:])
 	code := exitUsage
 	if err == nil {
 		// A measurement must not end because whoever read its output has gone.
@@ -85,15 +73,6 @@ func parse(app *kingpin.Application, args []string) (command string, err error) 
 	return command, nil
 }
 
-// cut takes off what follows "--", and says so by a slice that is not nil.
-func cut(args []string) (before, after []string) {
-	i := slices.Index(args, "--")
-	if i < 0 {
-		return args, nil
-	}
-	return args[:i], append([]string{}, args[i+1:]...)
-}
-
 // usageError is a wrong command line.
 type usageError struct{ error }
 
@@ -103,21 +82,22 @@ func (u usageError) Unwrap() error { return u.error }
 // usage marks the error of a wrong command line.
 func usage(err error) error { return usageError{err} }
 
-// newApp returns the command line and what each of its commands does.
-func newApp(in *invocation, stdout, stderr io.Writer) (*kingpin.Application, map[string]command) {
+// newApp returns the command line and what each of its commands does. args are those that
+// the program was called with, its name first.
+func newApp(args []string, stdout, stderr io.Writer) (*kingpin.Application, map[string]command) {
 	app := kingpin.New("accelbench", "Load tests for language model servers with the OpenAI API. Exit codes: 0 measured, "+
-		"1 nothing could be measured, 2 wrong command line, 130 interrupted; 3 the server went away (capacity) or a side "+
-		"was not started (compare), 4 a process is misplaced (placement).")
+		"1 nothing could be measured, 2 wrong command line, 130 interrupted; 3 the server went away (capacity) or did not "+
+		"start under a binding (compare), 4 a process is misplaced (placement).")
 	app.UsageWriter(stdout)
 	app.ErrorWriter(stderr)
 	app.HelpFlag.Help("Show this help.")
 	app.Version(version.Print("accelbench"))
 	commands := map[string]command{}
-	registerRun(app, in, commands)
-	registerEvalscope(app, in, commands)
-	registerCapacity(app, in, commands)
+	registerRun(app, args, commands)
+	registerEvalscope(app, args, commands)
+	registerCapacity(app, args, commands)
 	registerReport(app, commands)
-	registerCompare(app, in, commands)
+	registerCompare(app, args, commands)
 	registerPlacement(app, commands)
 	for _, c := range app.Model().Commands {
 		acceptRepeats(app.GetCommand(c.Name))

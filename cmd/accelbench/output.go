@@ -29,9 +29,9 @@ type outputFlags struct {
 func (o *outputFlags) register(c *kingpin.CmdClause) {
 	c.Flag("save-result", "Also write vLLM's result file for each step.").BoolVar(&o.saveResult)
 	c.Flag("result-dir", "Its folder.").Default(".").StringVar(&o.resultDir)
-	c.Flag("result-filename", "Its name.").PlaceHolder("FILE").StringVar(&o.resultName)
+	c.Flag("result-filename", "").Hidden().StringVar(&o.resultName)
 	o.metadata = map[string]string{}
-	c.Flag("metadata", "Kept in it; repeatable.").PlaceHolder("K=V").StringMapVar(&o.metadata)
+	c.Flag("metadata", "").Hidden().StringMapVar(&o.metadata)
 	o.registerRun(c)
 }
 
@@ -60,18 +60,13 @@ type renderFlags struct {
 }
 
 func (r *renderFlags) register(c *kingpin.CmdClause) {
-	r.registerFormat(c)
-	metric := oneOf("ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue")
-	c.Flag("percentile-metrics", "Latencies in vLLM's block. Default: ttft,tpot,itl.").PlaceHolder("M,…").SetValue(parsed(&r.metrics, listOf(metric)))
-	c.Flag("metric-percentiles", "Percentiles beside 50 and 90. Default: 99.").PlaceHolder("P,…").SetValue(parsed(&r.percentiles, listOf(parsePercentile)))
-	c.Flag("goodput", "What a good request meets: ttft:500 tpot:50 itl:80 e2el:30000 (ms).").PlaceHolder("M:MS").StringsVar(&r.goodput)
-}
-
-// registerFormat adds what is printed.
-func (r *renderFlags) registerFormat(c *kingpin.CmdClause) {
 	r.metrics = []string{"ttft", "tpot", "itl"}
 	all := append(slices.Clone(show.Formats), formatNone)
 	c.Flag("format", "What to print, a list of "+strings.Join(all, ", ")+".").PlaceHolder("F,…").SetValue(parsed(&r.formats, listOf(oneOf(all...))))
+	metric := oneOf("ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue")
+	c.Flag("percentile-metrics", "").Hidden().SetValue(parsed(&r.metrics, listOf(metric)))
+	c.Flag("metric-percentiles", "Percentiles beside 50 and 90. Default: 99.").PlaceHolder("P,…").SetValue(parsed(&r.percentiles, listOf(parsePercentile)))
+	c.Flag("goodput", "What a good request meets: ttft:500 tpot:50 itl:80 e2el:30000 (ms).").PlaceHolder("M:MS").StringsVar(&r.goodput)
 }
 
 // formatNone prints nothing.

@@ -32,11 +32,6 @@ func (f *machineFlags) register(c *kingpin.CmdClause) {
 	c.Flag("target", "Target of the exporter's probe that names the cards of the server.").StringVar(&f.target)
 }
 
-// given reports whether one of them was.
-func (f *machineFlags) given() bool {
-	return f.exporter != "" || f.exporterHTTP != "" || f.meant != nil || f.target != ""
-}
-
 // read is the machine, with the cards alone that are meant.
 func (f *machineFlags) read(ctx context.Context) (*placement.Machine, error) {
 	if f.meant != nil && f.target != "" {

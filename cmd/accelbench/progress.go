@@ -1,46 +1,60 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"time"
+
+	"golang.org/x/term"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// How often a line is drawn anew on a terminal, and written elsewhere.
-const (
-	drawEvery  = 200 * time.Millisecond
-	writeEvery = 10 * time.Second
-)
+// watched has put put load on, and shows it while it goes.
+func (s *runFlags) watched(ctx context.Context, stderr io.Writer, put func(...load.Watcher) (load.Result, error)) (load.Result, error) {
+	var watchers []load.Watcher
+	if !s.out.quiet {
+		watchers = append(watchers, newProgressLine(stderr))
+	}
+	if s.out.webAddress != "" {
+		m := newRunMetrics()
+		stop, err := serveMetrics(ctx, m, s.out.webAddress)
+		if err != nil {
+			return load.Result{}, err
+		}
+		defer stop()
+		watchers = append(watchers, m)
+	}
+	result, err := put(watchers...)
+	printNotes(stderr, result.Notes)
+	return result, err
+}
 
-// progressLine shows a step in one line: on a terminal drawn over itself, elsewhere written
-// every 10 s.
+// progressLine shows a step in one line: on a terminal drawn over itself each second,
+// elsewhere written every 10 s.
 type progressLine struct {
-	out     io.Writer
-	width   int // columns of the terminal, 0 for none
-	steps   int // in all, 0 where they are chosen as the run goes
-	number  int // of the present step, from 1
-	step    runlog.Step
-	meter   *load.Meter
-	stop    chan struct{}
-	stopped sync.WaitGroup
+	out      io.Writer
+	terminal bool
+	step     runlog.Step
+	meter    *load.Meter
+	stop     chan struct{}
+	stopped  sync.WaitGroup
 }
 
-// newProgressLine returns one that writes to out, which is a terminal of so many columns, or none if width
-// is 0.
-func newProgressLine(out io.Writer, width int) *progressLine {
-	return &progressLine{out: out, width: width}
+func newProgressLine(out io.Writer) *progressLine {
+	f, ok := out.(*os.File)
+	return &progressLine{out: out, terminal: ok && term.IsTerminal(int(f.Fd()))}
 }
 
-// RunStarted takes how many steps there will be.
-func (l *progressLine) RunStarted(r runlog.Run) { l.number, l.steps = 0, len(r.Steps) }
+// RunStarted is without effect.
+func (l *progressLine) RunStarted(runlog.Run) {}
 
 // StepStarted begins a line.
 func (l *progressLine) StepStarted(s runlog.Step, meter *load.Meter) {
-	l.number++
 	l.step, l.meter, l.stop = s, meter, make(chan struct{})
 	l.stopped.Go(l.follow)
 }
@@ -52,12 +66,13 @@ func (l *progressLine) RequestDone(*runlog.Request) {}
 func (l *progressLine) StepEnded(runlog.StepEnd) {
 	close(l.stop)
 	l.stopped.Wait()
+	l.print("\n")
 }
 
 func (l *progressLine) follow() {
-	every := writeEvery
-	if l.width > 0 {
-		every = drawEvery
+	every := 10 * time.Second
+	if l.terminal {
+		every = time.Second
 	}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -66,43 +81,29 @@ func (l *progressLine) follow() {
 		case <-ticker.C:
 			l.print("")
 		case <-l.stop:
-			l.print("\n")
 			return
 		}
 	}
 }
 
-// print writes a line, or draws it over the last one, cut where the terminal would wrap
-// it, and puts end after it.
+// print writes a line, or draws it over the last one, and puts end after that.
 func (l *progressLine) print(end string) {
-	if l.width == 0 {
-		fmt.Fprintln(l.out, l.text())
+	if l.terminal {
+		fmt.Fprintf(l.out, "\r\x1b[K%s%s", l.text(), end)
 		return
 	}
-	room := l.width - 1
-	fmt.Fprintf(l.out, "\r%-*.*s%s", room, room, l.text(), end)
+	fmt.Fprintln(l.out, l.text())
 }
 
 // text says how the step stands.
 func (l *progressLine) text() string {
-	m, name := l.meter, l.step.Title()
-	if l.steps > 1 {
-		name = fmt.Sprintf("step %d of %d, %s", l.number, l.steps, name)
-	}
+	m, name := l.meter, l.step.Name()
 	first := m.FirstSent.Load()
 	if first == 0 {
-		return name + ": making prompts"
+		return fmt.Sprintf("step %s: making prompts", name)
 	}
 	succeeded, failed := m.Succeeded.Load(), m.Failed.Load()
 	elapsed := time.Since(time.Unix(0, first)).Seconds()
-	done := fmt.Sprint(succeeded + failed + m.Canceled.Load())
-	if l.step.Requests > 0 {
-		done += fmt.Sprintf("/%d", l.step.Requests)
-	}
-	limit := ""
-	if l.step.Duration > 0 {
-		limit = "/" + l.step.Duration.String()
-	}
-	return fmt.Sprintf("%s: %s requests, %.0fs%s, %.3g/s, %d failed, %d in flight, %d queued", name, done, elapsed, limit,
+	return fmt.Sprintf("step %s: %d requests, %.0fs, %.3g/s, %d failed, %d in flight, %d queued", name, succeeded+failed, elapsed,
 		float64(succeeded)/max(elapsed, 1e-3), failed, m.InFlight.Load(), m.Queued.Load())
 }

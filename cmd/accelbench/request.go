@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"strconv"
 
 	"github.com/alecthomas/kingpin/v2"
 
@@ -16,18 +18,28 @@ import (
 type requestFlags struct {
 	ignoreEOS, ignoreEOSSet bool
 	continuousUsage         bool
-	temperature, topP       float64
-	temperatureSet, topPSet bool
-	stop                    []string
+	members                 map[string]json.RawMessage // of the body, by flags of their own
 	extra                   string
 }
 
 func (a *requestFlags) register(c *kingpin.CmdClause) {
+	a.members = map[string]json.RawMessage{}
 	c.Flag("ignore-eos", "Answers of full length. Default: for random and timed_trace.").IsSetByUser(&a.ignoreEOSSet).BoolVar(&a.ignoreEOS)
 	c.Flag("continuous-usage", "Ask for the usage with every chunk: ITL a token.").BoolVar(&a.continuousUsage)
-	c.Flag("temperature", "Default: the server's.").PlaceHolder("X").IsSetByUser(&a.temperatureSet).FloatVar(&a.temperature)
-	c.Flag("top-p", "Default: the server's.").PlaceHolder("X").IsSetByUser(&a.topPSet).FloatVar(&a.topP)
+	c.Flag("temperature", "Default: the server's.").PlaceHolder("X").SetValue(a.number("temperature"))
+	c.Flag("top-p", "").Hidden().SetValue(a.number("top_p"))
 	c.Flag("extra-body", "More members of each request's body.").PlaceHolder("JSON").StringVar(&a.extra)
+}
+
+// number is a flag whose value is a member of each request's body.
+func (a *requestFlags) number(member string) parsedFlag {
+	return func(text string) error {
+		x, err := strconv.ParseFloat(text, 64)
+		if err == nil {
+			a.members[member], err = json.Marshal(x) // NaN is none
+		}
+		return err
+	}
 }
 
 // config is what every request asks beside its prompt.
@@ -38,20 +50,7 @@ func (a *requestFlags) config(kind dataset.Kind) (load.Ask, error) {
 			return load.Ask{}, errors.New("--extra-body is no JSON object")
 		}
 	}
-	for _, member := range []struct {
-		name  string
-		given bool
-		value any
-	}{{"temperature", a.temperatureSet, a.temperature}, {"top_p", a.topPSet, a.topP}, {"stop", a.stop != nil, a.stop}} {
-		if !member.given {
-			continue
-		}
-		text, err := json.Marshal(member.value)
-		if err != nil {
-			return load.Ask{}, fmt.Errorf("--%s: %w", member.name, err)
-		}
-		extra[member.name] = text
-	}
+	maps.Copy(extra, a.members)
 	if err := openai.CheckExtra(extra); err != nil {
 		return load.Ask{}, fmt.Errorf("--extra-body: %w", err)
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/version"
-	"golang.org/x/term"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
@@ -37,18 +36,38 @@ type runFlags struct {
 }
 
 // registerRun adds the command.
-func registerRun(app *kingpin.Application, in *invocation, commands map[string]command) {
+func registerRun(app *kingpin.Application, args []string, commands map[string]command) {
 	c := app.Command(runCommand, "Put load on an endpoint and report. Flags have the names and the meaning of vllm bench serve; "+
 		"docs/accelbench.md has those that are not shown here.")
 	s := newRunFlags(c)
 	commands[runCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		return s.start(ctx, in, stdout, stderr, s.saveResults)
+		return s.start(ctx, args, stdout, stderr, s.saveResults)
 	}
 }
 
+// newRunFlags registers the flags of a run on c.
+func newRunFlags(c *kingpin.CmdClause) *runFlags {
+	s := &runFlags{}
+	s.register(c, s.load.register)
+	return s
+}
+
+// register adds the flags of a run to c, those of its levels by levels.
+func (s *runFlags) register(c *kingpin.CmdClause, levels func(*kingpin.CmdClause)) {
+	s.endpoint.register(c)
+	levels(c)
+	s.load.registerShape(c)
+	s.data.register(c)
+	s.ask.register(c)
+	s.out.register(c)
+	s.render.register(c)
+	s.ignored = registerIgnored(c, ignoredFlags)
+	registerRefused(c)
+}
+
 // start puts the load on and reports; save writes what else the report gives.
-func (s *runFlags) start(ctx context.Context, in *invocation, stdout, stderr io.Writer, save saver) (int, error) {
-	cfg, options, err := s.prepare(in.args, stderr)
+func (s *runFlags) start(ctx context.Context, args []string, stdout, stderr io.Writer, save saver) (int, error) {
+	cfg, options, err := s.prepare(args, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
@@ -60,20 +79,6 @@ func (s *runFlags) start(ctx context.Context, in *invocation, stdout, stderr io.
 // saver writes files of a report beside those that every report has.
 type saver func(r *result.Report, stderr io.Writer) error
 
-// newRunFlags registers the flags of a run on c.
-func newRunFlags(c *kingpin.CmdClause) *runFlags {
-	s := &runFlags{}
-	s.endpoint.register(c)
-	s.load.register(c)
-	s.data.register(c)
-	s.ask.register(c)
-	s.out.register(c)
-	s.render.register(c)
-	s.ignored = registerIgnored(c, ignoredFlags)
-	registerRefused(c)
-	return s
-}
-
 // prepare turns the flags into what to run and what to report, and prints what the user
 // should know of them. shown is the command line as it was typed.
 func (s *runFlags) prepare(shown []string, stderr io.Writer) (load.Config, result.Options, error) {
@@ -81,44 +86,46 @@ func (s *runFlags) prepare(shown []string, stderr io.Writer) (load.Config, resul
 	if err != nil {
 		return load.Config{}, options, usage(err)
 	}
-	cfg, notes, err := s.config(shown)
+	cfg, err := s.config(shown)
 	if err != nil {
 		return cfg, options, err
 	}
-	printNotes(stderr, notes)
+	if len(*s.ignored) > 0 {
+		fmt.Fprintf(stderr, "accelbench: without effect here: %s\n", strings.Join(*s.ignored, ", "))
+	}
 	inHead(&cfg.Run, options)
 	return cfg, options, nil
 }
 
-// config turns the flags into what to run, and into notes on them.
-func (s *runFlags) config(shown []string) (cfg load.Config, notes []string, err error) {
+// config turns the flags into what to run.
+func (s *runFlags) config(shown []string) (cfg load.Config, err error) {
 	data, err := s.data.dataset()
 	if err != nil {
-		return cfg, nil, err
+		return cfg, err
 	}
 	steps, err := s.load.steps(data.Kind == dataset.Replay)
 	if err != nil {
-		return cfg, nil, usage(err)
+		return cfg, usage(err)
 	}
 	base, api, err := s.endpoint.address()
 	if err != nil {
-		return cfg, nil, usage(err)
+		return cfg, usage(err)
 	}
 	data.API = api
 	if err := data.Check(); err != nil {
-		return cfg, nil, usage(err)
+		return cfg, usage(err)
 	}
 	client, err := s.endpoint.client(base)
 	if err != nil {
-		return cfg, nil, err
+		return cfg, err
 	}
 	exporterHTTP, err := loadHTTP("--exporter-http-config", s.out.exporterHTTP)
 	if err != nil {
-		return cfg, nil, err
+		return cfg, err
 	}
 	ask, err := s.ask.config(data.Kind)
 	if err != nil {
-		return cfg, nil, usage(err)
+		return cfg, usage(err)
 	}
 	ask.IdleTimeout = s.load.idle
 	run := runlog.Run{
@@ -132,19 +139,7 @@ func (s *runFlags) config(shown []string) (cfg load.Config, notes []string, err 
 		FolderSuffix: folderSuffix,
 		Metrics:      load.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: client.HTTP},
 		Ready:        s.endpoint.ready,
-	}, s.notes(steps[0]), nil
-}
-
-// notes are what the user should know of the flags before a run.
-func (s *runFlags) notes(first runlog.Step) []string {
-	var notes []string
-	if len(*s.ignored) > 0 {
-		notes = append(notes, "without effect here: "+strings.Join(*s.ignored, ", "))
-	}
-	if first.Arrival == runlog.ArrivalBurst && !s.out.quiet {
-		notes = append(notes, "all requests are sent at once, as there is neither --request-rate nor --max-concurrency")
-	}
-	return notes
+	}, nil
 }
 
 // folderTime is the part of a folder's or file's name that says when.
@@ -155,25 +150,18 @@ func folderSuffix(model string) string {
 	return "-" + show.FileName(filepath.Base(model), "model")
 }
 
-// withoutSecrets is a command line without what may be a secret: the values of some flags,
-// and the queries of URLs.
+// withoutSecrets is a command line as reports repeat it, without the values of flags that
+// may hold a key.
 func withoutSecrets(args []string) []string {
-	secret := []string{"--header", "--extra-body", "--side", "--bindings"}
-	shown := slices.Clone(args)
-	hide := false
+	secret := []string{"--header", "--extra-body", "--bindings"}
+	shown := joinValues(args)
 	for i, word := range shown {
 		name, _, assigned := strings.Cut(word, "=")
-		isFlag := strings.HasPrefix(word, "--")
-		if isFlag {
-			hide = slices.Contains(secret, name)
-		}
 		switch {
-		case hide && !isFlag:
-			shown[i] = "<hidden>"
-		case hide && assigned:
+		case assigned && slices.Contains(secret, name):
 			shown[i] = name + "=<hidden>"
-		case strings.Contains(word, "://"):
-			shown[i], _, _ = strings.Cut(word, "?")
+		case i > 0 && slices.Contains(secret, shown[i-1]):
+			shown[i] = "<hidden>"
 		}
 	}
 	return shown
@@ -196,13 +184,7 @@ func sleepUntil(ctx context.Context, start time.Time, stderr io.Writer) {
 // putLoad has run put the load on, and report make a report of the run's folder where a
 // request was sent.
 func (s *runFlags) putLoad(ctx context.Context, stderr io.Writer, run func(...load.Watcher) (load.Result, error), report func(folder string) error) (int, error) {
-	watchers, stop, err := s.watchers(ctx, stderr)
-	if err != nil {
-		return exitNothing, err
-	}
-	defer stop()
-	result, err := run(watchers...)
-	printNotes(stderr, result.Notes)
+	result, err := s.watched(ctx, stderr, run)
 	if result.Attempted == 0 {
 		return exitNothing, cmp.Or(err, errors.New("no request was sent"))
 	}
@@ -232,35 +214,6 @@ func printNotes(stderr io.Writer, notes []string) {
 	for _, note := range notes {
 		fmt.Fprintf(stderr, "accelbench: %s\n", note)
 	}
-}
-
-// watchers are what shows the run while it goes, and what ends them.
-func (s *runFlags) watchers(ctx context.Context, stderr io.Writer) (watchers []load.Watcher, stop func(), err error) {
-	stop = func() {}
-	if !s.out.quiet {
-		watchers = append(watchers, newProgressLine(stderr, columns(stderr)))
-	}
-	if s.out.webAddress != "" {
-		m := newRunMetrics()
-		if stop, err = serveMetrics(ctx, m, s.out.webAddress); err != nil {
-			return nil, nil, err
-		}
-		watchers = append(watchers, m)
-	}
-	return watchers, stop, nil
-}
-
-// columns is the width of the terminal that w is, 0 if it is none.
-func columns(w io.Writer) int {
-	f, ok := w.(*os.File)
-	if !ok {
-		return 0
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return max(width, 40)
 }
 
 // report writes the report of a run into its folder and what else save writes, and prints

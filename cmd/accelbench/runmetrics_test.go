@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"flag"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,19 +16,14 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/docs/expositiontest"
 )
 
-// A file or a pipe gets whole lines; a terminal gets one that is drawn over itself and
-// cut to its width. The rate is from the first request sent, however long prompts were
-// made before.
+// A file or a pipe gets whole lines, a terminal one that is drawn over itself. The rate is
+// from the first request sent, however long prompts were made before.
 func TestLine(t *testing.T) {
-	const text = "step 1 of 2, 8 users: 28801/28801 requests, 72000s, 0.4/s, 1 failed, 0 in flight, 7 queued"
-	for width, want := range map[int]string{
-		0:   text + "\n",
-		120: "\r" + text + strings.Repeat(" ", 119-len(text)) + "\n",
-		40:  "\r" + text[:39] + "\n",
-	} {
+	const text = "step 8: 28801 requests, 72000s, 0.4/s, 1 failed, 0 in flight, 7 queued"
+	for terminal, want := range map[bool]string{false: text + "\n", true: "\r\x1b[K" + text + "\n"} {
 		var out bytes.Buffer
-		l := newProgressLine(&out, width)
-		l.RunStarted(runlog.Run{Steps: []string{"8", "16"}})
+		l := newProgressLine(&out)
+		l.terminal = terminal
 		meter := new(load.Meter)
 		l.StepStarted(runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8, Requests: 28801}, meter)
 		meter.FirstSent.Store(time.Now().Add(-20 * time.Hour).UnixNano())
@@ -38,7 +32,7 @@ func TestLine(t *testing.T) {
 		meter.Queued.Add(7)
 		l.StepEnded(runlog.StepEnd{})
 		if diff := cmp.Diff(want, out.String()); diff != "" {
-			t.Errorf("%d columns (-want +got):\n%s", width, diff)
+			t.Errorf("a terminal %t (-want +got):\n%s", terminal, diff)
 		}
 	}
 }

@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -18,13 +21,34 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"accelbench": main})
+	testscript.Main(m, map[string]func(){"accelbench": main, "model-server": serveModel})
+}
+
+// serveModel is a program that is a stand-in server at the address of its argument.
+func serveModel() {
+	server, err := fakevllm.New(fakevllm.Config{Speed: 200, MeanOutputTokens: 8})
+	if err != nil {
+		log.Fatal(err)
+	}
+	go server.Run(context.Background())
+	log.Fatal(http.ListenAndServe(os.Args[1], server.Handler()))
+}
+
+// freeAddress is an address of the loopback that nobody listens at.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }
 
 // The scripts read as a user's terminal does. $URL is a server with the model
 // qwen2.5, $TLSURL one with a certificate that nobody vouches for; $EXPORTER is an exporter
 // with TLS and basic auth, whose files are there; $PAGES serves the script's own folder,
-// for pages of an exporter. $BIN is the folder of accelbench.
+// for pages of an exporter. At $FREE nobody listens. $BIN is the folder of accelbench.
 func TestScripts(t *testing.T) {
 	quick := fakevllm.Config{Speed: 200, MeanOutputTokens: 8}
 	url := serve(t, httptest.NewServer, quick)
@@ -34,6 +58,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("URL", url)
+			env.Setenv("FREE", freeAddress(t))
 			env.Setenv("TLSURL", tlsURL)
 			env.Setenv("EXPORTER", exporter)
 			writeFiles(t, env.WorkDir, files)
