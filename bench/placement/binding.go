@@ -23,40 +23,29 @@ const kubernetes = "kubelet with cpuManagerPolicy: static, memoryManagerPolicy: 
 // advise is the nodes on which to keep a server on the cards of the machine, none where
 // there is nothing to gain or it is not known, and what a user is to know of it.
 func (m *Machine) advise() (nodes []int, remarks []string) {
-	switch {
-	case len(m.Nodes) == 0:
-		return nil, []string{"No binding is known: the page has no NUMA nodes (is the exporter's collector numa off?)."}
-	case m.oneNode():
+	if len(m.Nodes) > 0 && m.oneNode() {
 		return nil, []string{"Nothing is to be gained by a binding: there is one node only."}
-	case len(m.Cards) == 0:
+	}
+	nodes, err := m.nodesOfCards(m.Cards)
+	switch {
+	case err != nil:
+		return nil, []string{fmt.Sprintf("No binding is known: %v.", err)}
+	case len(nodes) == 0:
 		return nil, []string{"No binding is known: the page has no cards."}
 	}
-	for _, c := range m.Cards {
-		switch {
-		case c.Node == nil:
-			return nil, []string{fmt.Sprintf("No binding is known: the node of card %s is not known (see mx-smi topo -m, npu-smi info -t topo, /sys/bus/pci/devices/*/numa_node).", c)}
-		case m.node(*c.Node) == nil || len(m.node(*c.Node).CPUs) == 0:
-			return nil, []string{fmt.Sprintf("No binding is known: the page lists no CPUs of node %d of card %s.", *c.Node, c)}
-		}
-		nodes = append(nodes, *c.Node)
-	}
-	slices.Sort(nodes)
-	nodes = slices.Compact(nodes)
 	if len(nodes) > 1 {
 		remarks = append(remarks, fmt.Sprintf("The cards span %s: for a server on those of one node alone, ask with --devices.", nodeNames(nodes)))
 	}
-	if contains(nodes, m.nodesWithCPUs()) {
+	if contains(nodes, m.places()) {
 		return nil, append(remarks, "Nothing is to be gained by a binding for a server on all of them: they are on every node.")
 	}
-	return nodes, remarks
+	return nodes, append(remarks, "Where what the server takes does not fit into the free memory of "+nodeNames(nodes)+
+		", --membind has it killed; numactl --preferred only prefers a node.")
 }
 
 // numactl is what to put before a command to keep it on nodes.
-func (m *Machine) numactl(nodes []int) string {
+func numactl(nodes []int) string {
 	list := cpulist.Format(nodes)
-	if !contains(m.nodesWithMemory(), nodes) {
-		return fmt.Sprintf("numactl --cpunodebind=%s --localalloc", list)
-	}
 	return fmt.Sprintf("numactl --cpunodebind=%s --membind=%s", list, list)
 }
 
@@ -66,41 +55,22 @@ func (m *Machine) binding(nodes []int) *Binding {
 		return nil
 	}
 	var all []int
-	for _, number := range nodes {
-		all = append(all, m.node(number).CPUs...)
-	}
-	slices.Sort(all)
-	cpus, list := cpulist.Format(all), cpulist.Format(nodes)
-	b := &Binding{
-		Numactl:    m.numactl(nodes),
-		Systemd:    fmt.Sprintf("[Service]\nCPUAffinity=%s\nNUMAPolicy=bind\nNUMAMask=%s\n", cpus, list),
-		Docker:     fmt.Sprintf("docker run --cpuset-cpus=%s --cpuset-mems=%s", cpus, list),
-		Kubernetes: fmt.Sprintf(kubernetes, "single-numa-node"),
-	}
-	if !contains(m.nodesWithMemory(), nodes) {
-		b.Systemd = fmt.Sprintf("[Service]\nCPUAffinity=%s\nNUMAPolicy=local\n", cpus)
-		b.Docker = "docker run --cpuset-cpus=" + cpus
-	}
-	if len(nodes) > 1 {
-		b.Kubernetes = fmt.Sprintf(kubernetes, "best-effort")
-	}
-	return b
-}
-
-// memoryRemarks say how much is free on nodes: what does not fit there is killed if it is
-// bound with --membind.
-func (m *Machine) memoryRemarks(nodes []int) []string {
-	if len(nodes) == 0 || len(m.Processes) == 0 {
-		return nil
-	}
-	free := int64(0)
-	for _, number := range nodes {
-		if n := m.node(number); n.Free != nil {
-			free += *n.Free
+	for _, n := range m.Nodes {
+		if slices.Contains(nodes, n.Number) {
+			all = append(all, n.CPUs...)
 		}
 	}
-	return []string{fmt.Sprintf("%d MB are free on %s. Where what the server takes does not fit, --membind has it killed; "+
-		"numactl --preferred only prefers the node.", free>>20, nodeNames(nodes))}
+	slices.Sort(all)
+	cpus, list, policy := cpulist.Format(all), cpulist.Format(nodes), "single-numa-node"
+	if len(nodes) > 1 {
+		policy = "best-effort"
+	}
+	return &Binding{
+		Numactl:    numactl(nodes),
+		Systemd:    fmt.Sprintf("[Service]\nCPUAffinity=%s\nNUMAPolicy=bind\nNUMAMask=%s\n", cpus, list),
+		Docker:     fmt.Sprintf("docker run --cpuset-cpus=%s --cpuset-mems=%s", cpus, list),
+		Kubernetes: fmt.Sprintf(kubernetes, policy),
+	}
 }
 
 // Side is one way to start a server in a comparison of bindings.
@@ -114,34 +84,34 @@ type Side struct {
 }
 
 // Sides are the bindings to compare for a server on the cards of the machine: none, the
-// recommended one where there is one, each other node with CPUs, and all nodes
+// recommended one where there is one, each other node with CPUs and memory, and all nodes
 // interleaved. It fails where there is but one node.
 func (m *Machine) Sides() ([]Side, error) {
 	switch {
 	case len(m.Nodes) == 0:
-		return nil, errors.New("the page has no NUMA nodes (is the exporter's collector numa off?)")
+		return nil, errNoNodes
 	case m.oneNode():
 		return nil, errors.New("there is one NUMA node only, so there is no binding to compare")
 	}
 	sides := []Side{{Name: "none", Meaning: "unbound"}}
 	advised, _ := m.advise()
 	if len(advised) > 0 {
-		side := m.side(advised)
+		side := newSide(advised)
 		side.Recommended = true
 		sides = append(sides, side)
 	}
-	for _, number := range m.nodesWithCPUs() {
+	for _, number := range m.places() {
 		if one := []int{number}; !slices.Equal(one, advised) {
-			sides = append(sides, m.side(one))
+			sides = append(sides, newSide(one))
 		}
 	}
 	return append(sides, Side{Name: "interleaved", Meaning: "interleaved over all nodes", Prefix: []string{"numactl", "--interleave=all"}}), nil
 }
 
-func (m *Machine) side(nodes []int) Side {
+func newSide(nodes []int) Side {
 	return Side{
 		Name:    "node" + strings.ReplaceAll(cpulist.Format(nodes), ",", "_"),
 		Meaning: "bound to " + nodeNames(nodes),
-		Prefix:  strings.Fields(m.numactl(nodes)),
+		Prefix:  strings.Fields(numactl(nodes)),
 	}
 }

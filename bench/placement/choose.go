@@ -33,7 +33,7 @@ func ParseDevices(text string) (func(CardID) bool, error) {
 // hold one of them. It fails where there is none.
 func (m *Machine) WithCards(meant func(CardID) bool) (*Machine, error) {
 	some := *m
-	some.Cards = slices.DeleteFunc(slices.Clone(m.Cards), func(c Card) bool { return !meant(c.CardID) })
+	some.Cards = slices.DeleteFunc(slices.Clone(m.Cards), func(c *Card) bool { return !meant(c.CardID) })
 	if len(some.Cards) == 0 {
 		return nil, fmt.Errorf("none of the exporter's %d cards is meant", len(m.Cards))
 	}

@@ -6,6 +6,7 @@ package placement
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,10 +19,12 @@ import (
 // maxNumber is above the number of every CPU and node: what Linux can be built for.
 const maxNumber = 8192
 
+var errNoNodes = errors.New("the page has no NUMA nodes (is the exporter's collector numa off?)")
+
 // Machine is what the exporter's page says of one host, each part in order.
 type Machine struct {
 	Nodes     []Node    `json:"nodes"`
-	Cards     []Card    `json:"cards"`
+	Cards     []*Card   `json:"cards"`
 	Processes []Process `json:"processes"`
 	// Targets are the cards behind each target of the exporter's probe.
 	Targets map[string][]CardID `json:"-"`
@@ -35,7 +38,7 @@ type Node struct {
 	Free      *int64     `json:"memory_free_bytes"`
 	Distances []*float64 `json:"distances"` // relative cost to each node, in their order; 10 is local
 
-	distanceTo map[string]float64
+	distanceTo map[int]*float64
 }
 
 // CPUs are the numbers of a node's CPUs, ascending; nil where they are not known.
@@ -83,16 +86,9 @@ type Verdict struct {
 
 // Read makes a machine of the samples of one page.
 func Read(page []runlog.Series) *Machine {
-	r := reader{nodes: map[int]*Node{}, cards: map[CardID]*Card{}, processes: map[string]*Process{}, targets: map[string][]CardID{}}
+	r := reader{nodes: map[int]*Node{}, cards: map[CardID]*Card{}, processes: map[processID]*Process{}, targets: map[string][]CardID{}}
 	for _, s := range page {
-		switch {
-		case s.Labels["pid"] != "":
-			r.readProcess(s)
-		case s.Labels["node"] != "":
-			r.readNode(s)
-		case s.Labels["device"] != "":
-			r.readCard(s)
-		}
+		r.read(s)
 	}
 	return r.machine()
 }
@@ -101,8 +97,40 @@ func Read(page []runlog.Series) *Machine {
 type reader struct {
 	nodes     map[int]*Node
 	cards     map[CardID]*Card
-	processes map[string]*Process // by vendor and PID
+	processes map[processID]*Process
 	targets   map[string][]CardID
+}
+
+type processID struct {
+	vendor string
+	pid    int
+}
+
+// read takes a sample, if it is of what a machine is made of.
+func (r *reader) read(s runlog.Series) {
+	switch labels := s.Labels; s.Name {
+	case "accelerator_info":
+		r.card(labels)
+	case "accelerator_numa_node":
+		r.card(labels).Node = new(int(s.Value))
+	case "accelerator_probe_target_device_info":
+		r.targets[labels["target"]] = append(r.targets[labels["target"]], r.card(labels).CardID)
+	case "accelerator_numa_cpu_list_info":
+		r.node(labels).CPUs = parseCPUs(labels["cpus"])
+	case "accelerator_numa_memory_total_bytes":
+		r.node(labels).Total = new(int64(s.Value))
+	case "accelerator_numa_memory_free_bytes":
+		r.node(labels).Free = new(int64(s.Value))
+	case "accelerator_numa_distance":
+		r.node(labels).distanceTo[number(labels["peer"])] = new(s.Value)
+	case "accelerator_process_memory_used_bytes":
+		p := r.process(labels)
+		p.Name = labels["process"]
+		p.cards = append(p.cards, r.card(labels))
+	case "accelerator_process_cpus_info":
+		p := r.process(labels)
+		p.cpus, p.mems = parseCPUs(labels["cpus"]), parseCPUs(labels["mems"])
+	}
 }
 
 // parseCPUs reads a list of CPUs or nodes, nil where it is none or was cut.
@@ -114,29 +142,12 @@ func parseCPUs(text string) []int {
 	return list
 }
 
-func (r *reader) readNode(s runlog.Series) {
-	number, err := strconv.Atoi(s.Labels["node"])
-	if err != nil {
-		return
-	}
-	n := r.nodes[number]
-	if n == nil {
-		n = &Node{Number: number, distanceTo: map[string]float64{}}
-		r.nodes[number] = n
-	}
-	switch s.Name {
-	case "accelerator_numa_cpu_list_info":
-		n.CPUs = parseCPUs(s.Labels["cpus"])
-	case "accelerator_numa_memory_total_bytes":
-		n.Total = new(int64(s.Value))
-	case "accelerator_numa_memory_free_bytes":
-		n.Free = new(int64(s.Value))
-	case "accelerator_numa_distance":
-		n.distanceTo[s.Labels["peer"]] = s.Value
-	}
+// number is a label that the exporter makes of a number.
+func number(label string) int {
+	n, _ := strconv.Atoi(label)
+	return n
 }
 
-// card is the card that labels name.
 func (r *reader) card(labels map[string]string) *Card {
 	id := CardID{Vendor: labels["vendor"], Device: labels["device"]}
 	if r.cards[id] == nil {
@@ -145,59 +156,36 @@ func (r *reader) card(labels map[string]string) *Card {
 	return r.cards[id]
 }
 
-func (r *reader) readCard(s runlog.Series) {
-	c := r.card(s.Labels)
-	switch s.Name {
-	case "accelerator_numa_node":
-		c.Node = new(int(s.Value))
-	case "accelerator_probe_target_device_info":
-		name := s.Labels["target"]
-		r.targets[name] = append(r.targets[name], c.CardID)
+func (r *reader) node(labels map[string]string) *Node {
+	n := number(labels["node"])
+	if r.nodes[n] == nil {
+		r.nodes[n] = &Node{Number: n, distanceTo: map[int]*float64{}}
 	}
+	return r.nodes[n]
 }
 
-func (r *reader) readProcess(s runlog.Series) {
-	pid, err := strconv.Atoi(s.Labels["pid"])
-	if err != nil {
-		return
+func (r *reader) process(labels map[string]string) *Process {
+	id := processID{labels["vendor"], number(labels["pid"])}
+	if r.processes[id] == nil {
+		r.processes[id] = &Process{Vendor: id.vendor, PID: id.pid}
 	}
-	vendor := s.Labels["vendor"]
-	key := fmt.Sprintf("%s %8d", vendor, pid)
-	p := r.processes[key]
-	if p == nil {
-		p = &Process{Vendor: vendor, PID: pid}
-		r.processes[key] = p
-	}
-	switch s.Name {
-	case "accelerator_process_memory_used_bytes":
-		p.Name = s.Labels["process"]
-		p.cards = append(p.cards, r.card(s.Labels))
-	case "accelerator_process_cpus_info":
-		p.cpus, p.mems = parseCPUs(s.Labels["cpus"]), parseCPUs(s.Labels["mems"])
-	}
+	return r.processes[id]
 }
 
 // machine is what was read, in order: one page always gives one text.
 func (r *reader) machine() *Machine {
-	m := &Machine{Nodes: []Node{}, Cards: []Card{}, Processes: []Process{}, Targets: r.targets}
+	m := &Machine{Nodes: []Node{}, Cards: []*Card{}, Processes: []Process{}, Targets: r.targets}
 	numbers := slices.Sorted(maps.Keys(r.nodes))
 	for _, number := range numbers {
 		n := r.nodes[number]
 		for _, peer := range numbers {
-			var distance *float64
-			if d, known := n.distanceTo[strconv.Itoa(peer)]; known {
-				distance = &d
-			}
-			n.Distances = append(n.Distances, distance)
+			n.Distances = append(n.Distances, n.distanceTo[peer])
 		}
 		m.Nodes = append(m.Nodes, *n)
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(r.cards), compareCards) {
-		m.Cards = append(m.Cards, *r.cards[id])
-	}
-	for _, key := range slices.Sorted(maps.Keys(r.processes)) {
-		p := r.processes[key]
-		slices.SortFunc(p.cards, func(a, b *Card) int { return compareCards(a.CardID, b.CardID) })
+	m.Cards = slices.SortedFunc(maps.Values(r.cards), compareCards)
+	for _, p := range r.processes {
+		slices.SortFunc(p.cards, compareCards)
 		for _, c := range p.cards {
 			p.Devices = append(p.Devices, c.Device)
 		}
@@ -205,48 +193,55 @@ func (r *reader) machine() *Machine {
 			m.Processes = append(m.Processes, *p)
 		}
 	}
+	slices.SortFunc(m.Processes, func(a, b Process) int { return cmp.Or(cmp.Compare(a.Vendor, b.Vendor), cmp.Compare(a.PID, b.PID)) })
 	return m
 }
 
 // compareCards orders numbers by their size, and chips on cards (1.0) behind them.
-func compareCards(a, b CardID) int {
+func compareCards(a, b *Card) int {
 	return cmp.Or(cmp.Compare(a.Vendor, b.Vendor), cmp.Compare(len(a.Device), len(b.Device)), cmp.Compare(a.Device, b.Device))
 }
 
-// node is the node of a number, nil where the page does not have it.
-func (m *Machine) node(number int) *Node {
-	at := slices.IndexFunc(m.Nodes, func(n Node) bool { return n.Number == number })
-	if at < 0 {
-		return nil
+// places are the nodes that have CPUs and memory. Others have memory alone, or nothing but
+// cards.
+func (m *Machine) places() (numbers []int) {
+	for _, n := range m.Nodes {
+		if len(n.CPUs) > 0 && n.Total != nil && *n.Total > 0 {
+			numbers = append(numbers, n.Number)
+		}
 	}
-	return &m.Nodes[at]
+	return numbers
 }
 
-// oneNode reports whether there is one place only to run and to take memory from. Some
-// machines have further nodes with nothing on them but cards.
+// oneNode reports whether there is one node only to run on.
 func (m *Machine) oneNode() bool {
-	return len(m.Nodes) == 1 || len(m.nodesWithCPUs()) == 1 && len(m.nodesWithMemory()) < 2
-}
-
-// nodesWithCPUs are the nodes that have CPUs, or may have.
-func (m *Machine) nodesWithCPUs() []int {
-	var numbers []int
+	withCPUs := 0
 	for _, n := range m.Nodes {
-		if n.CPUs == nil || len(n.CPUs) > 0 {
-			numbers = append(numbers, n.Number)
+		if len(n.CPUs) > 0 {
+			withCPUs++
 		}
 	}
-	return numbers
+	return len(m.Nodes) == 1 || withCPUs == 1
 }
 
-func (m *Machine) nodesWithMemory() []int {
-	var numbers []int
-	for _, n := range m.Nodes {
-		if n.Total != nil && *n.Total > 0 {
-			numbers = append(numbers, n.Number)
-		}
+// nodesOfCards are the places that cards are attached to. The error says why they are not
+// known.
+func (m *Machine) nodesOfCards(cards []*Card) ([]int, error) {
+	if len(m.Nodes) == 0 {
+		return nil, errNoNodes
 	}
-	return numbers
+	var nodes []int
+	for _, c := range cards {
+		switch {
+		case c.Node == nil:
+			return nil, fmt.Errorf("the node of card %s is not known", c)
+		case !slices.Contains(m.places(), *c.Node):
+			return nil, fmt.Errorf("node %d of card %s has no CPUs or no memory", *c.Node, c)
+		}
+		nodes = append(nodes, *c.Node)
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes), nil
 }
 
 // contains reports whether all has every one of some.

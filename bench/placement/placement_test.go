@@ -86,8 +86,8 @@ func TestVerdicts(t *testing.T) {
 		{"one node, could not be read", one(0), ascend("", "", "0"), onNode, AllPlaced},
 		{"memory-only node beside", memoryOnly(0), ascend("0-3", "0-2", "0"), onNode, AllPlaced},
 		{"memory on the memory-only node", memoryOnly(0), ascend("0-3", "2", "0"), otherMemory, Misplaced},
-		{"card on a memory-only node", memoryOnly(2), ascend("0-3", "2", "0"), unknownStart + "node 2 of its cards has no CPUs", NotKnown},
-		{"node without memory", withoutMemory(1), ascend("4-7", "0", "0"), onNode, AllPlaced},
+		{"card on a memory-only node", memoryOnly(2), ascend("0-3", "2", "0"), unknownStart + "node 2 of card ascend 0 has no CPUs or no memory", NotKnown},
+		{"node without memory", withoutMemory(1), ascend("4-7", "0", "0"), unknownStart + "node 1 of card ascend 0 has no CPUs or no memory", NotKnown},
 		{"card without a node", two(0, -1), ascend("0-3", "0", "0", "1"), unknownStart + "the node of card ascend 1 is not known", NotKnown},
 		{"no nodes", nil, ascend("0-3", "0", "0"), unknownStart + "the page has no NUMA nodes (is the exporter's collector numa off?)", NotKnown},
 	}
@@ -201,7 +201,6 @@ node0: bound to node 0 numactl --cpunodebind=0 --membind=0
 node1: bound to node 1 numactl --cpunodebind=1 --membind=1
 interleaved: interleaved over all nodes numactl --interleave=all`},
 		"a node without memory": {withoutMemory(1), `none: unbound
-node1: bound to node 1 (recommended) numactl --cpunodebind=1 --localalloc
 node0: bound to node 0 numactl --cpunodebind=0 --membind=0
 interleaved: interleaved over all nodes numactl --interleave=all`},
 		"nothing but cards on the other": {one(1), "there is one NUMA node only, so there is no binding to compare"},

@@ -32,7 +32,7 @@ type Result struct {
 // cards of the machine.
 func Judge(m *Machine) *Result {
 	nodes, remarks := m.advise()
-	r := &Result{Machine: *m, Binding: m.binding(nodes), Remarks: append(remarks, m.memoryRemarks(nodes)...)}
+	r := &Result{Machine: *m, Binding: m.binding(nodes), Remarks: remarks}
 	r.Processes = []Process{}
 	for _, p := range m.Processes {
 		p.Verdict = m.judge(p)
