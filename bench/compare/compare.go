@@ -166,7 +166,7 @@ func (c *Comparison) rows(l Level, i int) []Row {
 			continue
 		}
 		row := Row{
-			Metric: column.Key, Unit: column.Unit.String(), column: column,
+			Metric: column.Key, Unit: column.Unit.Base, column: column,
 			Base: estimate(base), Side: estimate(side), Verdict: judge(base, side, column),
 		}
 		if row.P != nil {

@@ -2,10 +2,7 @@ package show
 
 import (
 	"cmp"
-	"fmt"
 	"math"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -54,12 +51,11 @@ func (l *lines) evalscope(s *result.Step) {
 
 // evalscopePercentiles writes those of evalscope's percentiles that are held.
 func (l *lines) evalscopePercentiles(name string, d result.Distribution) {
-	held := slices.DeleteFunc([]float64{50, 66, 75, 80, 90, 95, 98, 99}, func(p float64) bool { return math.IsNaN(percentile(d, p)) })
-	if len(held) > 0 {
-		l.line(" Percentile of %s: ", name)
-	}
-	for _, p := range held {
-		l.line("     %s: %.4f", percentileName(p), percentile(d, p))
+	l.line(" Percentile of %s: ", name)
+	for _, p := range []float64{50, 66, 75, 80, 90, 95, 98, 99} {
+		if v, held := d.At(p); held {
+			l.line("     p%g: %.4f", p, v)
+		}
 	}
 }
 
@@ -79,34 +75,4 @@ func pythonFloat(v float64) string {
 		text += ".0"
 	}
 	return text
-}
-
-// EvalscopeFileName is the name under which evalscope-perf keeps the summary:
-// {model}_{dataset}_p{P}.txt, P being the number of users; the second of several repeats
-// has _r2 before the .txt. A data set given by its path is named by its file, up to the
-// first dot.
-func EvalscopeFileName(model, dataset string, s *result.Step) string {
-	dataset = dataset[strings.LastIndexAny(dataset, `/\`)+1:]
-	dataset, _, _ = strings.Cut(dataset, ".")
-	return fmt.Sprintf("%s_%s_p%d%s.txt", FileName(model, "model"), FileName(dataset, "dataset"), s.Concurrency, repeatName("_r", s))
-}
-
-// repeatName tells repeats of one level apart; the first goes without.
-func repeatName(mark string, s *result.Step) string {
-	if s.Repeat == 0 {
-		return ""
-	}
-	return mark + strconv.Itoa(s.Repeat+1)
-}
-
-const maxNamePart = 80 // bytes of each part of a file name; file systems allow 255
-
-var unsafeInNames = regexp.MustCompile(`[^\pL\pN._-]`)
-
-// FileName makes name fit to be a part of a file name: letters of any script, digits and
-// ._- alone, nothing at its start that hides the file or looks like a flag, and 80 bytes
-// at most. It is fallback where nothing of name is left.
-func FileName(name, fallback string) string {
-	name = strings.Trim(unsafeInNames.ReplaceAllString(clean(name), "_"), "._-")
-	return cmp.Or(strings.ToValidUTF8(name[:min(len(name), maxNamePart)], ""), fallback)
 }

@@ -13,15 +13,15 @@ import (
 const jsonSchema = 1
 
 type jsonReport struct {
-	Schema     int                    `json:"schema"`
-	Program    string                 `json:"program"`
-	Complete   bool                   `json:"complete"`
-	Damaged    int                    `json:"damaged_lines"`
-	Objectives map[result.Key]float64 `json:"objectives_seconds,omitempty"`
-	Capacity   any                    `json:"capacity,omitempty"`
-	Runs       []runlog.Run           `json:"runs"`
-	Steps      []jsonStep             `json:"steps"`
-	NotRun     []string               `json:"not_run"`
+	Schema     int               `json:"schema"`
+	Program    string            `json:"program"`
+	Complete   bool              `json:"complete"`
+	Damaged    int               `json:"damaged_lines"`
+	Objectives result.Objectives `json:"objectives,omitzero"`
+	Capacity   *jsonCapacity     `json:"capacity,omitempty"`
+	Runs       []runlog.Run      `json:"runs"`
+	Steps      []jsonStep        `json:"steps"`
+	NotRun     []string          `json:"not_run"`
 }
 
 // jsonStep is a step, and what is reckoned from it.
@@ -45,18 +45,13 @@ func newJSONStep(s *result.Step) jsonStep {
 }
 
 // JSON writes the whole report, indented. Keys are snake case; durations are seconds,
-// except under "load", which is the log's own record and has its units in its keys
-// (_ns). What is not known is null.
+// except where the key ends in _ns, as in "load" and "objectives", which are the log's own.
+// What is not known is null.
 func JSON(w io.Writer, r *result.Report) error {
 	j := jsonReport{
 		Schema: jsonSchema, Program: "accelbench", Complete: r.Complete, Damaged: r.Damaged,
-		Objectives: map[result.Key]float64{}, Capacity: capacityObject(r), Runs: r.Runs,
+		Objectives: r.Objectives, Capacity: newJSONCapacity(r), Runs: r.Runs,
 		Steps: make([]jsonStep, len(r.Steps)), NotRun: append([]string{}, r.NotRun...),
-	}
-	for _, m := range result.Main() {
-		if d := r.Objectives.Of(m.Key); d > 0 {
-			j.Objectives[m.Key] = d.Seconds()
-		}
 	}
 	for i := range r.Steps {
 		j.Steps[i] = newJSONStep(&r.Steps[i])

@@ -55,7 +55,7 @@ func newPageView(r *result.Report) pageView {
 	if r.Capacity != nil {
 		v.Tables = append(v.Tables, levelTable(r))
 	}
-	v.Tables = append(v.Tables, summaryTable(r), sweepTable(r, "Steady part", steadyPart, windowKeys(r)))
+	v.Tables = append(v.Tables, summaryTable(r), sweepTable(r, "Steady part", steady, windowKeys(r)))
 	for i := range r.Steps {
 		v.Steps = append(v.Steps, newStepView(&r.Steps[i]))
 	}

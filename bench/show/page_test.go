@@ -94,23 +94,13 @@ func texts(t *testing.T, r *result.Report) []string {
 }
 
 func TestPictures(t *testing.T) {
-	never := measuredSweep()
-	never.Steps[3].Steady = nil // windows are never mixed
-	never.Steps[2].Cards = nil
-	repeats := measuredSweep()
-	for i := range repeats.Steps[:3] {
-		repeats.Steps[i].Concurrency, repeats.Steps[i].Repeat = 8, i
-	}
 	for name, tt := range map[string]struct {
 		report      *result.Report
 		want, never []string
 	}{
-		"a search": {searchedSweep(), []string{
-			"requests (req/s)", "steady requests", "8", "200", "steady TTFT p50", "steady E2E p99", "TPOT p90 <250 ms", "carries 64", "hottest card (°C)",
-		}, []string{"TTFT p50"}},
-		"never steady": {never, []string{"TTFT p50", "E2E p99", "steady requests"}, []string{"steady TTFT p50", "carries 64"}},
-		"repeats":      {repeats, []string{"8", "64"}, []string{"8 #2", "16"}},
-		"no samples":   {&result.Report{Steps: []result.Step{nothing()}}, []string{"TTFT (ms)"}, []string{"steady requests", "hottest card (°C)"}},
+		"a search":   {searchedSweep(), []string{"requests (req/s)", "failures", "TTFT p50", "E2E p99", "TPOT p90 <250 ms", "carries 64"}, nil},
+		"a sweep":    {measuredSweep(), []string{"TTFT p50", "E2E p99"}, []string{"carries 64", "TPOT p90 <250 ms"}},
+		"no samples": {&result.Report{Steps: []result.Step{nothing()}}, []string{"TTFT (ms)"}, []string{"TTFT p50"}},
 	} {
 		got := texts(t, tt.report)
 		for _, want := range tt.want {

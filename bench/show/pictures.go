@@ -2,6 +2,7 @@ package show
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html/template"
 	"image/color"
@@ -9,7 +10,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
@@ -21,88 +21,58 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
-// Picture is four panels, each of some columns over the levels of load. Nothing that
-// comes from outside, such as the model's name, is drawn.
+// Picture is four panels, each of some columns over the load. Nothing that comes from
+// outside, such as the model's name, is drawn.
 type Picture struct {
 	Title    string
 	FileName string
-	report   *result.Report
+	window   func(*result.Step) *result.Figures
 	panels   []panel
+	steps    []result.Step // ascending in their load
+	capacity *result.Capacity
 }
 
-// Pictures are those of a report: what evalscope-perf draws, the latencies, and the cards
-// where some step knows of a card.
-func Pictures(r *result.Report) []*Picture {
-	all := []*Picture{
-		{"Overview", "performance_metrics.png", r, overviewPanels()},
-		{"Latency", "latency.png", r, latencyPanels(r)},
-	}
-	if slices.ContainsFunc(r.Steps, func(s result.Step) bool { return len(s.Cards) > 0 }) {
-		all = append(all, &Picture{"Cards", "cards.png", r, cardPanels()})
-	}
-	return all
-}
-
+// panel is one diagram.
 type panel struct {
 	title  string
 	lines  []Column       // named by their heads
 	limits []result.Limit // what the lines should stay below
 }
 
-// overviewPanels are of the whole step and of its steady part.
+// Pictures are those of a report: what evalscope-perf draws, of whole steps, and the
+// latencies, of the steady part where there is one.
+func Pictures(r *result.Report) []*Picture {
+	steps := byLoad(r.Steps)
+	return []*Picture{
+		{"Overview", "performance_metrics.png", whole, overviewPanels(), steps, nil},
+		{"Latency", "latency.png", shown, latencyPanels(r), steps, r.Capacity},
+	}
+}
+
 func overviewPanels() []panel {
 	var panels []panel
-	for _, c := range Pick(WindowColumns(nil), "request_throughput", "e2el_mean", "output_throughput") {
-		panels = append(panels, panel{title: c.Title(), lines: []Column{c, steadyColumn(c)}})
-	}
-	failures := Pick(requestColumns, "failure_ratio")
-	return append(panels, panel{title: failures[0].Title(), lines: failures})
-}
-
-// latencyPanels are percentiles of the main measures, of the steady part of each step
-// where every step has one, else of the whole of it, and what they should stay below.
-func latencyPanels(r *result.Report) []panel {
-	var panels []panel
-	neverSteady := slices.ContainsFunc(r.Steps, func(s result.Step) bool { return s.Steady == nil })
-	for _, m := range result.Main() {
-		n := panel{title: m.Name + " (ms)"}
-		for _, column := range percentileColumns(m, tablePercentiles(r.Chosen)) {
-			if !neverSteady {
-				column = steadyColumn(column)
-			}
-			n.lines = append(n.lines, column)
-		}
-		if r.Capacity != nil {
-			n.limits = slices.DeleteFunc(slices.Clone(r.Capacity.Limits), func(l result.Limit) bool { return l.Name != string(m.Key) })
-		}
-		if most := r.Objectives.Of(m.Key); most > 0 {
-			n.limits = append(n.limits, result.Limit{Name: string(m.Key), Percentile: 100 * minGoodShare, Limit: most.Seconds()})
-		}
-		panels = append(panels, n)
-	}
-	return panels
-}
-
-// cardPanels are of the cards that serve the endpoint.
-func cardPanels() []panel {
-	var panels []panel
-	for _, c := range cardColumns {
+	all := append(StepColumns(), WindowColumns(nil)...)
+	for _, c := range Pick(all, "request_throughput", "e2el_mean", "output_throughput", "failure_ratio") {
 		panels = append(panels, panel{title: c.Title(), lines: []Column{c}})
 	}
 	return panels
 }
 
-// steadyColumn is a column of the steady part.
-func steadyColumn(c Column) Column {
-	value := c.Value
-	c.Head = "steady " + c.Head
-	c.Value = func(s *result.Step, _ *result.Figures) float64 {
-		if s.Steady == nil {
-			return math.NaN()
+// latencyPanels are percentiles of the main measures.
+func latencyPanels(r *result.Report) []panel {
+	var panels []panel
+	percentiles := tablePercentiles(r.Chosen)
+	for _, m := range result.Main() {
+		n := panel{title: m.Name + " (ms)"}
+		for _, p := range percentiles {
+			n.lines = append(n.lines, Pick(measureColumns(m, percentiles), string(m.Key)+"_"+percentileName(p))...)
 		}
-		return value(s, s.Steady)
+		if r.Capacity != nil {
+			n.limits = slices.DeleteFunc(slices.Clone(r.Capacity.Limits), func(l result.Limit) bool { return l.Name != string(m.Key) })
+		}
+		panels = append(panels, n)
 	}
-	return c
+	return panels
 }
 
 // WritePNG draws the panels in two rows, 1800 × 900 pixels. The same report gives the
@@ -112,10 +82,8 @@ func (p *Picture) WritePNG(w io.Writer) error {
 	if err := p.draw(draw.New(canvas)); err != nil {
 		return err
 	}
-	if _, err := (vgimg.PngCanvas{Canvas: canvas}).WriteTo(w); err != nil {
-		return fmt.Errorf("writing picture: %w", err)
-	}
-	return nil
+	_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
+	return err
 }
 
 // SVG is the picture as an element of a page.
@@ -125,18 +93,16 @@ func (p *Picture) SVG() (template.HTML, error) {
 		return "", err
 	}
 	var b bytes.Buffer
-	if _, err := canvas.WriteTo(&b); err != nil {
-		return "", fmt.Errorf("drawing picture: %w", err)
-	}
+	_, err := canvas.WriteTo(&b)
 	_, element, _ := bytes.Cut(b.Bytes(), []byte("?>"))
-	return template.HTML(element), nil // its texts are ours, and escaped by the canvas
+	return template.HTML(element), err // its texts are ours, and escaped by the canvas
 }
 
 func (p *Picture) draw(c draw.Canvas) error {
 	const pad = vg.Length(14)
 	tiles := draw.Tiles{Cols: 2, Rows: 2, PadTop: pad, PadBottom: pad, PadLeft: pad, PadRight: pad, PadX: 2 * pad, PadY: 2 * pad}
 	for i, n := range p.panels {
-		q, err := n.plot(levels(p.report.Steps), p.report.Capacity)
+		q, err := p.plot(n)
 		if err != nil {
 			return fmt.Errorf("drawing %s: %w", n.title, err)
 		}
@@ -145,56 +111,44 @@ func (p *Picture) draw(c draw.Canvas) error {
 	return nil
 }
 
-// plot is one panel: lines over the levels, which stand beside each other.
-func (n panel) plot(levels []level, c *result.Capacity) (*plot.Plot, error) {
+// plot is one panel: lines over the load, what they should stay below, and the capacity.
+func (p *Picture) plot(n panel) (*plot.Plot, error) {
 	q := plot.New()
 	q.Title.Text, q.X.Label.Text = n.title, "load (users, or requests/s)"
 	q.Legend.Top, q.Legend.Left = true, true
-	q.Y.Min, q.Y.Max = 0, 0
+	q.X.Min, q.Y.Min, q.Y.Max = 0, 0, 0
 	q.Add(plotter.NewGrid())
-	if err := plotutil.AddLinePoints(q, n.points(levels)...); err != nil {
+	if err := plotutil.AddLinePoints(q, p.points(n.lines)...); err != nil {
 		return nil, err
 	}
-	if q.Y.Max *= 1.2; q.Y.Max == 0 { // room for the legend
-		q.Y.Max = 1
-	}
-	for _, l := range n.limits { // one far above the data is only in the legend
-		f := plotter.NewFunction(func(float64) float64 { return l.Limit * n.lines[0].Unit.Scale() })
+	q.Y.Max = cmp.Or(1.2*q.Y.Max, 1) // room for the legend
+	for _, l := range n.limits {     // one far above the data is only in the legend
+		f := plotter.NewFunction(func(float64) float64 { return Milliseconds.scaled(l.Limit) })
 		f.Dashes = []vg.Length{8, 3, 2, 3}
 		q.Add(f)
-		q.Legend.Add(Objective(l), f)
+		q.Legend.Add(objective(l), f)
 	}
-	if c != nil {
-		if err := addAnswer(q, levels, c); err != nil {
+	if p.capacity != nil {
+		line, err := plotter.NewLine(plotter.XYs{{X: p.capacity.Value, Y: 0}, {X: p.capacity.Value, Y: q.Y.Max}})
+		if err != nil {
 			return nil, err
 		}
+		line.Color = color.Gray{Y: 0x80}
+		q.Add(line)
+		q.Legend.Add("carries "+number(p.capacity.Value), line)
 	}
-	var names []string
-	for _, l := range levels {
-		names = append(names, l.load.Name())
-	}
-	if len(names) > 0 {
-		q.NominalX(names...)
-	}
-	q.X.Min, q.X.Max = -0.5, float64(len(names))-0.5
 	return q, nil
 }
 
-// points are, for each line that has any, its name and its means over the repeats of
-// each level.
-func (n panel) points(levels []level) []any {
+// points are, for each column that some step knows, its head and its values.
+func (p *Picture) points(columns []Column) []any {
 	var all []any
-	for _, c := range n.lines {
+	for _, c := range columns {
 		var points plotter.XYs
-		for i, l := range levels {
-			var values []float64
-			for _, s := range l.steps {
-				if v := c.Value(s, &s.Whole); isKnown(v) {
-					values = append(values, v*c.Unit.Scale())
-				}
-			}
-			if len(values) > 0 {
-				points = append(points, plotter.XY{X: float64(i), Y: stat.Mean(values, nil)})
+		for i := range p.steps {
+			s := &p.steps[i]
+			if v := c.Value(s, p.window(s)); !math.IsNaN(v) {
+				points = append(points, plotter.XY{X: load(s), Y: c.Unit.scaled(v)})
 			}
 		}
 		if len(points) > 0 {
@@ -202,20 +156,4 @@ func (n panel) points(levels []level) []any {
 		}
 	}
 	return all
-}
-
-// addAnswer marks the level that a search for the capacity ended on.
-func addAnswer(q *plot.Plot, levels []level, c *result.Capacity) error {
-	at := slices.IndexFunc(levels, func(l level) bool { return max(l.load.Rate, float64(l.load.Level())) == c.Value })
-	if at < 0 {
-		return nil
-	}
-	line, err := plotter.NewLine(plotter.XYs{{X: float64(at), Y: 0}, {X: float64(at), Y: q.Y.Max}})
-	if err != nil {
-		return err
-	}
-	line.Color = color.Gray{Y: 0x80}
-	q.Add(line)
-	q.Legend.Add("carries "+number(c.Value), line)
-	return nil
 }

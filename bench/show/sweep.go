@@ -1,16 +1,16 @@
 package show
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
-const median = 50
-
 // tablePercentiles are 50, 90 and those that were asked for, ascending.
 func tablePercentiles(chosen []float64) []float64 {
-	all := append([]float64{median, 90}, chosen...)
+	all := append([]float64{50, 90}, chosen...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -18,14 +18,14 @@ func tablePercentiles(chosen []float64) []float64 {
 // highest is the percentile that users who wait long see.
 func highest(chosen []float64) float64 { return slices.Max(tablePercentiles(chosen)) }
 
-func wholePart(s *result.Step) *result.Figures { return &s.Whole }
+func whole(s *result.Step) *result.Figures { return &s.Whole }
 
-func steadyPart(s *result.Step) *result.Figures { return s.Steady }
+func steady(s *result.Step) *result.Figures { return s.Steady }
 
 // summaryTable has the figures to look at first.
 func summaryTable(r *result.Report) Table {
 	keys := append([]string{"attempted", "failure_ratio"}, windowKeys(r)...)
-	return sweepTable(r, "Whole steps, ramp and drain included", wholePart, append(keys, "joules_per_output_token"))
+	return sweepTable(r, "Whole steps, ramp and drain included", whole, append(keys, "joules_per_output_token"))
 }
 
 func windowKeys(r *result.Report) []string {
@@ -55,4 +55,69 @@ func sweepTable(r *result.Report, caption string, window func(*result.Step) *res
 		t.Rows = append(t.Rows, row)
 	}
 	return t
+}
+
+// load is the level of a step: requests a second, or the most that were in flight at once.
+func load(s *result.Step) float64 { return cmp.Or(s.Rate, float64(bound(&s.Step))) }
+
+// byLoad are the steps from the least load to the most.
+func byLoad(steps []result.Step) []result.Step {
+	return slices.SortedStableFunc(slices.Values(steps), func(a, b result.Step) int { return cmp.Compare(load(&a), load(&b)) })
+}
+
+// minGoodShare is the share of good requests from which on a step meets the objectives.
+const minGoodShare = 0.99
+
+// Answer says in a sentence what the sweep shows: up to which load the objectives were
+// met, or where none were given which load brought the most output tokens, and at what
+// latencies. Of a search for the capacity it is what the server carries.
+func Answer(r *result.Report) string {
+	if r.Capacity != nil {
+		return capacityAnswer(r)
+	}
+	steps := slices.DeleteFunc(byLoad(r.Steps), func(s result.Step) bool { return s.Account.Succeeded == 0 })
+	switch {
+	case len(steps) == 0:
+		return failedAnswer(r)
+	case r.Objectives.Any():
+		return objectivesAnswer(steps)
+	}
+	peak := slices.MaxFunc(steps, func(a, b result.Step) int { return cmp.Compare(a.Whole.OutputThroughput, b.Whole.OutputThroughput) })
+	return fmt.Sprintf("Most output at %s.", outcome(&peak))
+}
+
+// failedAnswer is of a report without a success.
+func failedAnswer(r *result.Report) string {
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		for _, reason := range s.Account.Reasons() {
+			return clean(fmt.Sprintf("No request succeeded. The first failure was %s: %s", reason, s.FailedAs[reason]))
+		}
+	}
+	return "No request succeeded."
+}
+
+// objectivesAnswer looks for the first load that misses the objectives.
+func objectivesAnswer(steps []result.Step) string {
+	missed := slices.IndexFunc(steps, func(s result.Step) bool {
+		good, _ := s.Whole.GoodRatio()
+		return s.Overloaded() || good < minGoodShare
+	})
+	switch missed {
+	case 0:
+		return fmt.Sprintf("No load met the objectives, not even %s.", outcome(&steps[0]))
+	case -1:
+		return fmt.Sprintf("Every load met the objectives, up to %s. A higher load may do so too.", outcome(&steps[len(steps)-1]))
+	}
+	return fmt.Sprintf("The objectives were met up to %s, and not at %s.", outcome(&steps[missed-1]), clean(steps[missed].Heading()))
+}
+
+// outcome is a load, what it brought, and what a user saw of it.
+func outcome(s *result.Step) string {
+	f, high := &s.Whole, highest(s.Chosen)
+	ttft, _ := f.Of(result.TTFT).At(high)
+	tpot, _ := f.Of(result.TPOT).At(high)
+	return fmt.Sprintf("%s (%s requests/s, %s output tokens/s, TTFT p%g %s ms, TPOT p%g %s ms, %s %% failed)", clean(s.Heading()),
+		Number.Text(f.RequestThroughput), Number.Text(f.OutputThroughput), high, Milliseconds.Text(ttft), high, Milliseconds.Text(tpot),
+		Share.Text(s.Account.FailureRatio()))
 }

@@ -5,6 +5,8 @@ package show
 import (
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,11 +22,11 @@ func Print(w io.Writer, format string, r *result.Report, metrics []string) error
 	var l lines
 	switch format {
 	case "head":
-		l.head(r)
+		l.line("%s", strings.Join(headings(r), "\n"))
 	case "summary":
 		l.summary(r)
 	case "capacity":
-		return Capacity(w, r)
+		l.capacity(r)
 	case "json":
 		return JSON(w, r)
 	}
@@ -42,25 +44,14 @@ func Print(w io.Writer, format string, r *result.Report, metrics []string) error
 	return l.writeTo(w)
 }
 
-// head writes what was run, where and when: figures that are pasted somewhere should say
-// whose they are.
-func (l *lines) head(r *result.Report) {
-	for _, text := range headings(r) {
-		l.line("%s", text)
-	}
-}
-
-// headings say what was run, a line for each log.
+// headings say what was run, where and when, a line for each log: figures that are pasted
+// somewhere should say whose they are.
 func headings(r *result.Report) []string {
 	var all []string
 	for i := range r.Runs {
 		run := &r.Runs[i]
-		text := fmt.Sprintf("%s at %s (%s), %s, from %s on %s, accelbench %s", run.Model, run.URL, run.API,
-			strings.TrimSpace(run.Dataset+" "+run.DatasetPath), run.Host, run.Started.Format(time.DateTime), run.Version)
-		if run.Side != "" {
-			text += ", side " + run.Side
-		}
-		all = append(all, clean(text))
+		all = append(all, clean(fmt.Sprintf("%s at %s (%s), %s, from %s on %s, accelbench %s", run.Model, run.URL, run.API,
+			strings.TrimSpace(run.Dataset+" "+run.DatasetPath), run.Host, run.Started.Format(time.DateTime), run.Version)))
 	}
 	return all
 }
@@ -90,4 +81,42 @@ func (l *lines) checks(s *result.Step) {
 		l.table(t)
 	}
 	l.warnings(v.Warnings)
+}
+
+// warnings writes what makes figures doubtful.
+func (l *lines) warnings(all []string) {
+	if len(all) > 0 {
+		l.line("")
+	}
+	for _, text := range all {
+		l.line("! %s", text)
+	}
+}
+
+// figures are what the same warning about two steps differs in. The 4 of http_4xx is none.
+var figures = regexp.MustCompile(`\b[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?(?:[nµm]?s\b)?`)
+
+// warnings are those of the report, then those of its steps. Of those that differ only in
+// figures there is the last, behind the names of all steps that have one.
+func warnings(r *result.Report) []string {
+	all := r.Notes()
+	if len(r.NotRun) > 0 {
+		all = append(all, clean("Not run: "+strings.Join(r.NotRun, ", ")))
+	}
+	var kinds []string // texts without their figures
+	names, last := map[string][]string{}, map[string]string{}
+	for i := range r.Steps {
+		for _, text := range r.Steps[i].Warnings {
+			kind := figures.ReplaceAllString(text, "0")
+			if !slices.Contains(kinds, kind) {
+				kinds = append(kinds, kind)
+			}
+			names[kind] = append(names[kind], r.Steps[i].Name)
+			last[kind] = text
+		}
+	}
+	for _, kind := range kinds {
+		all = append(all, clean(strings.Join(names[kind], ", ")+": "+last[kind]))
+	}
+	return all
 }

@@ -17,16 +17,6 @@ func (l *lines) line(format string, args ...any) {
 	l.WriteByte('\n')
 }
 
-// warnings writes what makes figures doubtful.
-func (l *lines) warnings(all []string) {
-	for i, text := range all {
-		if i == 0 {
-			l.line("")
-		}
-		l.line("! %s", text)
-	}
-}
-
 func (l *lines) writeTo(w io.Writer) error {
 	_, err := io.WriteString(w, l.String())
 	return err
@@ -43,10 +33,17 @@ type Table struct {
 // table writes names to the left and figures to the right. The words of a head stand
 // below each other: a column is as wide as its figures.
 func (l *lines) table(t Table) {
-	if t.Caption != "" {
-		l.line("%s", t.Caption)
+	l.line("%s", t.Caption)
+	var rows [][]string
+	for column, head := range t.Head {
+		for i, word := range strings.Fields(head) {
+			if i == len(rows) {
+				rows = append(rows, make([]string, len(t.Head)))
+			}
+			rows[i][column] = word
+		}
 	}
-	rows := append(headLines(t.Head), t.Rows...)
+	rows = append(rows, t.Rows...)
 	names := 0
 	for _, row := range rows {
 		names = max(names, utf8.RuneCountInString(row[0]))
@@ -56,23 +53,4 @@ func (l *lines) table(t Table) {
 		fmt.Fprintf(w, "%-*s\t%s\t\n", names, row[0], strings.Join(row[1:], "\t"))
 	}
 	_ = w.Flush() // into memory: it cannot fail
-}
-
-// headLines ends each head in the last line.
-func headLines(head []string) [][]string {
-	most := 0
-	for _, text := range head {
-		most = max(most, len(strings.Fields(text)))
-	}
-	all := make([][]string, most)
-	for i := range all {
-		all[i] = make([]string, len(head))
-	}
-	for column, text := range head {
-		fields := strings.Fields(text)
-		for i, word := range fields {
-			all[most-len(fields)+i][column] = word
-		}
-	}
-	return all
 }

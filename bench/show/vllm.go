@@ -3,11 +3,9 @@ package show
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
@@ -29,20 +27,12 @@ var vllmLatencies = []vllmLatency{
 	{"e2el_including_client_queue", "E2EL incl. Client Queue", "Queue-inclusive End-to-end Latency", result.E2EFromPlanned},
 }
 
-// vllmShown are the latencies that --percentile-metrics asked for and that vLLM has for
-// such a step: waits only under a bound, latencies with them only where requests were
-// paced too.
-func vllmShown(s *result.Step, metrics []string) []vllmLatency {
-	bounded := bound(&s.Step) > 0
-	paced := s.Rate > 0 || s.Arrival == runlog.ArrivalReplay
-	return slices.DeleteFunc(slices.Clone(vllmLatencies), func(l vllmLatency) bool {
-		return !slices.Contains(metrics, l.metric) ||
-			l.key == result.Queue && !bounded ||
-			l.key == result.E2EFromPlanned && (!bounded || !paced)
-	})
+// vllmShown are the latencies that --percentile-metrics asked for.
+func vllmShown(metrics []string) []vllmLatency {
+	return slices.DeleteFunc(slices.Clone(vllmLatencies), func(l vllmLatency) bool { return !slices.Contains(metrics, l.metric) })
 }
 
-// vllmStatistic is one statistic of a latency, in milliseconds.
+// vllmStatistic is one statistic of a latency.
 type vllmStatistic struct {
 	name   string // "Mean", "P99"
 	millis float64
@@ -51,7 +41,7 @@ type vllmStatistic struct {
 // vllmStatistics are those of vLLM; without samples they are 0, as vLLM has them.
 func vllmStatistics(s *result.Step, key result.Key) []vllmStatistic {
 	d := s.Whole.Of(key)
-	middle, _ := d.At(median)
+	middle, _ := d.At(50)
 	all := []vllmStatistic{{"Mean", d.Mean * 1e3}, {"Median", middle * 1e3}, {"Std", d.Std * 1e3}}
 	for _, p := range s.Chosen {
 		v, _ := d.At(p)
@@ -109,7 +99,7 @@ func (l *lines) vllm(s *result.Step, metrics []string) {
 			}
 		}
 	}
-	for _, latency := range vllmShown(s, metrics) {
+	for _, latency := range vllmShown(metrics) {
 		left := (len(vllmTitle) - len(latency.title)) / 2 // an odd mark is on the right, as in Python
 		l.line("%s%s%s", strings.Repeat("-", left), latency.title, strings.Repeat("-", len(vllmTitle)-len(latency.title)-left))
 		for _, v := range vllmStatistics(s, latency.key) {
@@ -134,11 +124,7 @@ const vllmDate = "20060102-150405"
 // at the top, as vLLM has them, except those that would replace another key: all of them
 // are in "x" too.
 func VLLMResult(w io.Writer, r *result.Report, s *result.Step, metrics []string) error {
-	var run runlog.Run
-	if len(r.Runs) > 0 {
-		run = r.Runs[0]
-	}
-	object := map[string]any{}
+	run, object := r.Runs[0], map[string]any{}
 	for key, value := range run.Metadata {
 		object[key] = value
 	}
@@ -156,7 +142,7 @@ func VLLMResult(w io.Writer, r *result.Report, s *result.Step, metrics []string)
 		"program": "accelbench", "version": run.Version, "schema": jsonSchema, "complete": r.Complete,
 		"runs": r.Runs, "metadata": run.Metadata, "step": newJSONStep(s),
 	}
-	for _, latency := range vllmShown(s, metrics) {
+	for _, latency := range vllmShown(metrics) {
 		for _, v := range vllmStatistics(s, latency.key) {
 			object[strings.ToLower(v.name)+"_"+latency.metric+"_ms"] = v.millis
 		}
@@ -170,21 +156,4 @@ func vllmBackend(run *runlog.Run) string {
 		return "openai"
 	}
 	return cmp.Or(run.Backend, "openai-chat")
-}
-
-// VLLMFileName is the name that vLLM gives such a file:
-// {backend}-{rate}qps[-concurrency{N}]-{model}-{date}.json, the model without its
-// folders; the second of several repeats has -r2 before the .json.
-func VLLMFileName(run *runlog.Run, s *result.Step, when time.Time) string {
-	rate := "inf"
-	if s.Rate > 0 {
-		rate = pythonFloat(s.Rate)
-	}
-	concurrency := ""
-	if n := bound(&s.Step); n > 0 {
-		concurrency = fmt.Sprintf("-concurrency%d", n)
-	}
-	model := run.Model[strings.LastIndex(run.Model, "/")+1:]
-	return fmt.Sprintf("%s-%sqps%s-%s-%s%s.json", FileName(vllmBackend(run), "accelbench"), rate, concurrency,
-		FileName(model, "model"), when.Format(vllmDate), repeatName("-r", s))
 }
