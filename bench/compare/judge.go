@@ -39,9 +39,7 @@ func estimate(values []float64) Estimate {
 }
 
 func sample(values []float64) *benchmath.Sample {
-	thresholds := benchmath.DefaultThresholds
-	thresholds.CompareAlpha = alpha
-	return benchmath.NewSample(slices.Clone(values), &thresholds)
+	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
 }
 
 // Finding is what a test found, as a person reads it.
@@ -64,15 +62,13 @@ type Verdict struct {
 	Change *float64 `json:"change"`
 	// P is the probability of so large a difference by chance, by the Mann-Whitney
 	// U test, two-sided. Nil where it was not tested.
-	P  *float64 `json:"p,omitempty"`
-	N1 int      `json:"n1"`
-	N2 int      `json:"n2"`
+	P *float64 `json:"p,omitempty"`
 }
 
 // judge tests whether the values of two sides come from the same distribution.
 func judge(base, side []float64, c show.Column) Verdict {
-	v := Verdict{Finding: Unpaired, N1: len(base), N2: len(side)}
-	if v.N1 == 0 || v.N2 == 0 {
+	v := Verdict{Finding: Unpaired}
+	if len(base) == 0 || len(side) == 0 {
 		return v
 	}
 	from, to := estimate(base).Median, estimate(side).Median
@@ -82,7 +78,7 @@ func judge(base, side []float64, c show.Column) Verdict {
 	case from != 0:
 		v.Change = new(to/from - 1)
 	}
-	if criticalRank(v.N1, v.N2) < 0 {
+	if criticalRank(len(base), len(side)) < 0 {
 		v.Finding = TooFew
 		return v
 	}

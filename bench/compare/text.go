@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,10 +23,9 @@ func (c *Comparison) JSON(w io.Writer) error {
 
 // Text writes the comparison for a terminal.
 func (c *Comparison) Text(w io.Writer) error {
-	var out bytes.Buffer
-	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, s := range c.Sides {
-		fmt.Fprintf(table, "side %s\t%d runs, model %s, dataset %s\t%s\n", s.Name, s.Runs, s.Model, s.Dataset, s.Binding)
+		fmt.Fprintf(table, "side %s\t%s\t%d runs, model %s, dataset %s\n", s.Name, s.Binding, s.Runs, s.Model, s.Dataset)
 	}
 	for _, b := range c.Bindings {
 		b.write(table)
@@ -41,13 +39,7 @@ func (c *Comparison) Text(w io.Writer) error {
 	for _, note := range c.Notes {
 		fmt.Fprintln(table, note)
 	}
-	_ = table.Flush() // a buffer takes everything
-	for line := range bytes.Lines(out.Bytes()) {
-		if _, err := fmt.Fprintf(w, "%s\n", bytes.TrimRight(line, " \n")); err != nil {
-			return err
-		}
-	}
-	return nil
+	return table.Flush()
 }
 
 func (b Bindings) write(w io.Writer) {
@@ -60,7 +52,7 @@ func (b Bindings) write(w io.Writer) {
 
 func (l Level) write(w io.Writer, p Pair) {
 	part := map[string]string{"steady": "steady state", "whole": "whole step"}[l.Part]
-	fmt.Fprintf(w, "\n%s: side %s against side %s, %s\n\tside %s\tside %s\t\n", l.Name, p.Side, p.Base, part, p.Base, p.Side)
+	fmt.Fprintf(w, "\n%s: side %s against side %s, %s\n\tside %s\tside %s\n", l.Name, p.Side, p.Base, part, p.Base, p.Side)
 	for _, r := range p.Rows {
 		unit := r.column.Unit
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.column.Title(), r.Base.text(unit), r.Side.text(unit), r.text(unit))
@@ -90,7 +82,7 @@ func (v Verdict) text(unit show.Unit) string {
 		text += fmt.Sprintf(": %+.1f %%", 100**v.Change)
 	}
 	if v.P != nil {
-		text += fmt.Sprintf(" (p=%.2g, n=%d+%d)", *v.P, v.N1, v.N2)
+		text += fmt.Sprintf(" (p=%.2g)", *v.P)
 	}
 	return text
 }

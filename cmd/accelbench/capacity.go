@@ -125,20 +125,14 @@ func (s *capacityFlags) find(ctx context.Context, args []string, stdout, stderr 
 	}
 	q := &search{flags: s, options: options, most: cfg.Steps[0], stderr: stderr}
 	cfg.Steps = nil
-	value := 0.0
-	report := func(folder string) error {
-		return s.report(folder, options, stdout, stderr, func(r *result.Report, stderr io.Writer) error {
-			value = r.Capacity.Value
-			return s.saveResults(r, stderr)
-		})
-	}
-	code, err := s.putLoad(ctx, stderr, func(w ...load.Watcher) (load.Result, error) { return q.run(ctx, cfg, w) }, report)
+	run := func(w ...load.Watcher) (load.Result, error) { return q.run(ctx, cfg, w) }
+	r, code, err := s.putLoad(ctx, options, stdout, stderr, run, s.saveResults)
 	switch {
 	case code != exitMeasured:
 		return code, err
 	case q.gone:
 		return exitFailures, errGone
-	case value == 0:
+	case r.Capacity.Value == 0:
 		return exitNothing, nil
 	}
 	return exitMeasured, nil
@@ -218,15 +212,11 @@ func (q *search) step(level float64) runlog.Step {
 	return s
 }
 
-// parsePrecision reads 5% or 0.05.
+// parsePrecision reads 5%.
 func parsePrecision(text string) (float64, error) {
-	number, percent := strings.CutSuffix(text, "%")
-	share, err := strconv.ParseFloat(number, 64)
-	if percent {
-		share /= 100
-	}
-	if err != nil || !(share >= 0.001 && share <= 0.5) {
+	percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	if err != nil || !(percent >= 0.1 && percent <= 50) {
 		return 0, fmt.Errorf("%q is no share from 0.1%% to 50%%, such as 5%%", text)
 	}
-	return share, nil
+	return percent / 100, nil
 }

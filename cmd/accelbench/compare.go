@@ -52,7 +52,6 @@ func registerCompare(app *kingpin.Application, args []string, commands map[strin
 		case len(s.words) < 2:
 			return exitUsage, usage(errors.New("two folders of runs are needed, or --bindings COMMAND with the flags of run after --"))
 		}
-		defer endAtOnce(ctx)()
 		return s.compare(stdout)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/common/version"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // apiKeyVariable is where vLLM's own tool takes the key from.
@@ -65,14 +64,6 @@ func (e *endpointFlags) address() (base string, api openai.API, err error) {
 	return base, cmp.Or(api, openai.Completions), nil
 }
 
-// setModel says what model is asked for; the server's first if no flag does.
-func (e *endpointFlags) setModel(run *runlog.Run) {
-	run.Model = e.model
-	if e.served != "" {
-		run.Model, run.ModelPath = e.served, e.model
-	}
-}
-
 // client is how to reach the endpoint, over connections that are kept as a
 // production client keeps them.
 func (e *endpointFlags) client(base string) (openai.Config, error) {
@@ -80,11 +71,7 @@ func (e *endpointFlags) client(base string) (openai.Config, error) {
 	if err != nil {
 		return openai.Config{}, err
 	}
-	cfg := openai.Config{
-		BaseURL: base, HTTP: http, KeepAlive: !e.closes, UserAgent: "accelbench/" + version.Version,
-	}
-	_, err = openai.NewClient(cfg) // says what is wrong before anything is made
-	return cfg, err
+	return openai.Config{BaseURL: base, HTTP: http, KeepAlive: !e.closes, UserAgent: "accelbench/" + version.Version}, nil
 }
 
 // http is the HTTP client's configuration: the file's, and the flags' in it.

@@ -47,7 +47,7 @@ func (s *runFlags) registerEvalscope(c *kingpin.CmdClause) {
 	c.Flag("max-tokens", "Most tokens of an answer. Default: the server's.").PlaceHolder("N").SetValue(parsed(&s.data.outputLen, parseCount))
 	c.Flag("stop", "Where an answer ends; repeatable.").Default("<|im_end|>").SetValue(s.ask.stops())
 	s.out.registerRun(c)
-	s.ignored = registerIgnored(c, evalscopeIgnored)
+	evalscopeIgnored.register(c, &s.ignored)
 }
 
 // stops is a flag whose values become the member stop of each request's body.

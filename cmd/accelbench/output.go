@@ -2,14 +2,12 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
@@ -61,16 +59,12 @@ type renderFlags struct {
 
 func (r *renderFlags) register(c *kingpin.CmdClause) {
 	r.metrics = []string{"ttft", "tpot", "itl"}
-	all := append(slices.Clone(show.Formats), formatNone)
-	c.Flag("format", "What to print, a list of "+strings.Join(all, ", ")+".").PlaceHolder("F,…").SetValue(parsed(&r.formats, listOf(oneOf(all...))))
+	c.Flag("format", "What to print, a list of "+strings.Join(show.Formats, ", ")+".").PlaceHolder("F,…").SetValue(parsed(&r.formats, listOf(oneOf(show.Formats...))))
 	metric := oneOf("ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue")
 	c.Flag("percentile-metrics", "").Hidden().SetValue(parsed(&r.metrics, listOf(metric)))
 	c.Flag("metric-percentiles", "Percentiles beside 50 and 90. Default: 99.").PlaceHolder("P,…").SetValue(parsed(&r.percentiles, listOf(parsePercentile)))
 	c.Flag("goodput", "What a good request meets: ttft:500 tpot:50 itl:80 e2el:30000 (ms).").PlaceHolder("M:MS").StringsVar(&r.goodput)
 }
-
-// formatNone prints nothing.
-const formatNone = "none"
 
 // options are what a report must hold for all formats: evalscope's percentiles
 // among them.
@@ -86,15 +80,4 @@ func (r *renderFlags) options() (result.Options, error) {
 		*limits[name] = d
 	}
 	return o, nil
-}
-
-// inHead keeps in a run's head what a report of it is to hold, so that one that is
-// made again holds it too.
-func inHead(run *runlog.Run, o result.Options) {
-	if len(o.Chosen) > 0 {
-		run.Percentiles = o.Chosen
-	}
-	if o.Goodput.Any() {
-		run.Objectives = new(runlog.Objectives(o.Goodput))
-	}
 }

@@ -42,10 +42,7 @@ func (f *machineFlags) read(ctx context.Context) (*placement.Machine, error) {
 		return nil, err
 	}
 	page, err := load.ReadPlacement(ctx, cmp.Or(f.exporter, exporterURL), http)
-	switch {
-	case errors.Is(err, load.ErrUnauthorized):
-		return nil, fmt.Errorf("--exporter: %w: see --exporter-http-config", err)
-	case err != nil:
+	if err != nil {
 		return nil, fmt.Errorf("--exporter: %w", err)
 	}
 	m := placement.Read(page)

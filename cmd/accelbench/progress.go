@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
-
-	"golang.org/x/term"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -18,7 +15,7 @@ import (
 func (s *runFlags) watched(ctx context.Context, stderr io.Writer, put func(...load.Watcher) (load.Result, error)) (load.Result, error) {
 	var watchers []load.Watcher
 	if !s.out.quiet {
-		watchers = append(watchers, newProgressLine(stderr))
+		watchers = append(watchers, &progressLine{out: stderr})
 	}
 	if s.out.webAddress != "" {
 		m := newRunMetrics()
@@ -34,26 +31,19 @@ func (s *runFlags) watched(ctx context.Context, stderr io.Writer, put func(...lo
 	return result, err
 }
 
-// progressLine shows a step in one line: on a terminal drawn over itself each second,
-// elsewhere written every 10 s.
+// progressLine writes every 5 s, and at its end, how a step stands.
 type progressLine struct {
-	out      io.Writer
-	terminal bool
-	step     runlog.Step
-	meter    *load.Meter
-	stop     chan struct{}
-	stopped  sync.WaitGroup
-}
-
-func newProgressLine(out io.Writer) *progressLine {
-	f, ok := out.(*os.File)
-	return &progressLine{out: out, terminal: ok && term.IsTerminal(int(f.Fd()))}
+	out     io.Writer
+	step    runlog.Step
+	meter   *load.Meter
+	stop    chan struct{}
+	stopped sync.WaitGroup
 }
 
 // RunStarted is without effect.
 func (l *progressLine) RunStarted(runlog.Run) {}
 
-// StepStarted begins a line.
+// StepStarted begins to write.
 func (l *progressLine) StepStarted(s runlog.Step, meter *load.Meter) {
 	l.step, l.meter, l.stop = s, meter, make(chan struct{})
 	l.stopped.Go(l.follow)
@@ -62,37 +52,24 @@ func (l *progressLine) StepStarted(s runlog.Step, meter *load.Meter) {
 // RequestDone is without effect: the meter counts.
 func (l *progressLine) RequestDone(*runlog.Request) {}
 
-// StepEnded ends the line.
+// StepEnded writes the last line.
 func (l *progressLine) StepEnded(runlog.StepEnd) {
 	close(l.stop)
 	l.stopped.Wait()
-	l.print("\n")
+	fmt.Fprintln(l.out, l.text())
 }
 
 func (l *progressLine) follow() {
-	every := 10 * time.Second
-	if l.terminal {
-		every = time.Second
-	}
-	ticker := time.NewTicker(every)
+	ticker := time.NewTicker(5 * time.Second)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			l.print("")
+			fmt.Fprintln(l.out, l.text())
 		case <-l.stop:
 			return
 		}
 	}
-}
-
-// print writes a line, or draws it over the last one, and puts end after that.
-func (l *progressLine) print(end string) {
-	if l.terminal {
-		fmt.Fprintf(l.out, "\r\x1b[K%s%s", l.text(), end)
-		return
-	}
-	fmt.Fprintln(l.out, l.text())
 }
 
 // text says how the step stands.

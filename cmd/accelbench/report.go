@@ -22,8 +22,7 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 	c.Flag("output", "Folder for the report's files. Default: FOLDER, if it is one.").PlaceHolder("DIR").StringVar(&output)
 	render := new(renderFlags)
 	render.register(c)
-	commands["report"] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		defer endAtOnce(ctx)()
+	commands["report"] = func(_ context.Context, stdout, stderr io.Writer) (int, error) {
 		options, err := render.options()
 		if err != nil {
 			return exitUsage, usage(err)
@@ -44,12 +43,6 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 	}
 }
 
-// endAtOnce ends the program when ctx does: there is nothing to put in order. It
-// returns what takes that back.
-func endAtOnce(ctx context.Context) (takeBack func() bool) {
-	return context.AfterFunc(ctx, func() { os.Exit(exitInterrupted) })
-}
-
 // print writes r in the formats asked for.
 func (f *renderFlags) print(w io.Writer, r *result.Report) error {
 	formats := f.formats
@@ -61,9 +54,6 @@ func (f *renderFlags) print(w io.Writer, r *result.Report) error {
 		formats = []string{"head", "summary"}
 	}
 	for _, name := range formats {
-		if name == formatNone {
-			continue
-		}
 		if err := show.Print(w, name, r, f.metrics); err != nil {
 			return fmt.Errorf("printing the report: %w", err)
 		}
@@ -71,26 +61,20 @@ func (f *renderFlags) print(w io.Writer, r *result.Report) error {
 	return nil
 }
 
-// file is one file of a report.
-type file struct {
-	name  string
-	write func(io.Writer) error
-}
-
 // writeReport writes every form of r into folder.
 func writeReport(folder string, r *result.Report, stderr io.Writer) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("making the report's folder: %w", err)
 	}
-	files := []file{
-		{"report.json", func(w io.Writer) error { return show.JSON(w, r) }},
-		{"report.html", func(w io.Writer) error { return show.Page(w, r) }},
+	files := map[string]func(io.Writer) error{
+		"report.json": func(w io.Writer) error { return show.JSON(w, r) },
+		"report.html": func(w io.Writer) error { return show.Page(w, r) },
 	}
 	for _, p := range show.Pictures(r) {
-		files = append(files, file{p.FileName, p.WritePNG})
+		files[p.FileName] = p.WritePNG
 	}
-	for _, f := range files {
-		if err := writeFile(filepath.Join(folder, f.name), f.write); err != nil {
+	for name, write := range files {
+		if err := writeFile(filepath.Join(folder, name), write); err != nil {
 			return err
 		}
 	}

@@ -32,7 +32,7 @@ type runFlags struct {
 	ask      requestFlags
 	out      outputFlags
 	render   renderFlags
-	ignored  *[]string // flags of vLLM's tool without effect
+	ignored  []string // flags of vLLM's tool without effect
 }
 
 // registerRun adds the command.
@@ -61,8 +61,9 @@ func (s *runFlags) register(c *kingpin.CmdClause, levels func(*kingpin.CmdClause
 	s.ask.register(c)
 	s.out.register(c)
 	s.render.register(c)
-	s.ignored = registerIgnored(c, ignoredFlags)
-	registerRefused(c)
+	for _, h := range vllmFlags {
+		h.register(c, &s.ignored)
+	}
 }
 
 // start puts the load on and reports; save writes what else the report gives.
@@ -73,7 +74,8 @@ func (s *runFlags) start(ctx context.Context, args []string, stdout, stderr io.W
 	}
 	sleepUntil(ctx, s.load.start, stderr)
 	run := func(w ...load.Watcher) (load.Result, error) { return load.Run(ctx, cfg, w...) }
-	return s.putLoad(ctx, stderr, run, func(folder string) error { return s.report(folder, options, stdout, stderr, save) })
+	_, code, err := s.putLoad(ctx, options, stdout, stderr, run, save)
+	return code, err
 }
 
 // saver writes files of a report beside those that every report has.
@@ -90,10 +92,14 @@ func (s *runFlags) prepare(shown []string, stderr io.Writer) (load.Config, resul
 	if err != nil {
 		return cfg, options, err
 	}
-	if len(*s.ignored) > 0 {
-		fmt.Fprintf(stderr, "accelbench: without effect here: %s\n", strings.Join(*s.ignored, ", "))
+	if len(s.ignored) > 0 {
+		fmt.Fprintf(stderr, "accelbench: without effect here: %s\n", strings.Join(s.ignored, ", "))
 	}
-	inHead(&cfg.Run, options)
+	// In the run's head, so that a report that is made again holds it too.
+	cfg.Run.Percentiles = options.Chosen
+	if options.Goodput.Any() {
+		cfg.Run.Objectives = new(runlog.Objectives(options.Goodput))
+	}
 	return cfg, options, nil
 }
 
@@ -132,11 +138,13 @@ func (s *runFlags) config(shown []string) (cfg load.Config, err error) {
 		Version: version.Version, Command: withoutSecrets(shown), URL: base, API: api, Backend: s.endpoint.backend,
 		Dataset: string(data.Kind), DatasetPath: data.Path, Seed: s.load.seed, ReusePrompts: s.data.reuse, Metadata: s.out.metadata,
 	}
-	s.endpoint.setModel(&run)
+	if run.Model = s.endpoint.model; s.endpoint.served != "" {
+		run.Model, run.ModelPath = s.endpoint.served, s.endpoint.model
+	}
 	return load.Config{
 		Client: client, Run: run, Steps: steps, Ask: ask, Dataset: data,
 		Folder:       filepath.Join(s.out.folder, time.Now().Format(folderTime)),
-		FolderSuffix: folderSuffix,
+		FolderSuffix: func(model string) string { return "-" + show.FileName(filepath.Base(model), "model") },
 		Metrics:      load.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: client.HTTP},
 		Ready:        s.endpoint.ready,
 	}, nil
@@ -144,11 +152,6 @@ func (s *runFlags) config(shown []string) (cfg load.Config, err error) {
 
 // folderTime is the part of a folder's or file's name that says when.
 const folderTime = "20060102-150405"
-
-// folderSuffix ends the name of a run's folder, which begins with the time.
-func folderSuffix(model string) string {
-	return "-" + show.FileName(filepath.Base(model), "model")
-}
 
 // withoutSecrets is a command line as reports repeat it, without the values of flags that
 // may hold a key.
@@ -181,21 +184,25 @@ func sleepUntil(ctx context.Context, start time.Time, stderr io.Writer) {
 	}
 }
 
-// putLoad has run put the load on, and report make a report of the run's folder where a
-// request was sent.
-func (s *runFlags) putLoad(ctx context.Context, stderr io.Writer, run func(...load.Watcher) (load.Result, error), report func(folder string) error) (int, error) {
-	result, err := s.watched(ctx, stderr, run)
-	if result.Attempted == 0 {
-		return exitNothing, cmp.Or(err, errors.New("no request was sent"))
+// putLoad has run put the load on, and where a request was sent reports: files first, those
+// of save too, as whoever reads the output may have gone.
+func (s *runFlags) putLoad(ctx context.Context, options result.Options, stdout, stderr io.Writer, run func(...load.Watcher) (load.Result, error), save saver) (*result.Report, int, error) {
+	ended, err := s.watched(ctx, stderr, run)
+	if ended.Attempted == 0 {
+		return nil, exitNothing, cmp.Or(err, errors.New("no request was sent"))
 	}
-	reportErr := report(result.Folder)
+	r, reportErr := result.Read(options, ended.Folder)
+	if reportErr == nil {
+		reportErr = errors.Join(writeReport(ended.Folder, r, stderr), save(r, stderr), s.render.print(stdout, r))
+	}
 	switch {
 	case err != nil: // which is the cause, if the report failed too
-		return exitNothing, err
+		return r, exitNothing, err
 	case reportErr != nil:
-		return exitNothing, fmt.Errorf("reporting (the traces are kept in %s): %w", result.Folder, reportErr)
+		return r, exitNothing, fmt.Errorf("reporting (the traces are kept in %s): %w", ended.Folder, reportErr)
 	}
-	return exitCode(result)
+	code, err := exitCode(ended)
+	return r, code, err
 }
 
 // exitCode is the program's exit code for runs that were reported.
@@ -214,22 +221,6 @@ func printNotes(stderr io.Writer, notes []string) {
 	for _, note := range notes {
 		fmt.Fprintf(stderr, "accelbench: %s\n", note)
 	}
-}
-
-// report writes the report of a run into its folder and what else save writes, and prints
-// it: files first, as whoever reads the output may have gone.
-func (s *runFlags) report(folder string, options result.Options, stdout, stderr io.Writer, save saver) error {
-	r, err := result.Read(options, folder)
-	if err != nil {
-		return err
-	}
-	if err := writeReport(folder, r, stderr); err != nil {
-		return err
-	}
-	if err := save(r, stderr); err != nil {
-		return err
-	}
-	return s.render.print(stdout, r)
 }
 
 // saveResults writes vLLM's result file of each step, where it is asked for.

@@ -103,7 +103,7 @@ benchmark:
   run: evening-1
   machines: 3
   url: http://%s
-  args: [--max-concurrency=2, --duration=2s, --dataset-name=random, --random-input-len=8, --format=none]
+  args: [--max-concurrency=2, --duration=2s, --dataset-name=random, --random-input-len=8]
   startAt: %q
   report: true
   results: {existingClaim: results}
