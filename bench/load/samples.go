@@ -66,7 +66,7 @@ func (s *Session) openSources(ctx context.Context) error {
 	case ServerOff:
 		return nil
 	case "":
-		base, err := openai.ParseBaseURL(s.cfg.Client.BaseURL)
+		base, _, err := openai.ParseEndpoint(s.cfg.Client.BaseURL)
 		if err != nil {
 			return err
 		}

@@ -40,7 +40,6 @@ func BenchmarkReadStream(b *testing.B) {
 			b.Fatal(f)
 		}
 		x.finish()
-		s.finish()
 		if len(t.Chunks) != tokens {
 			b.Fatalf("%d chunks", len(t.Chunks))
 		}

@@ -8,13 +8,10 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/prometheus/common/config"
 )
 
 // errorBodyTime bounds the reading of an error's body: its status says enough.
@@ -44,7 +41,7 @@ func (x *exchange) expired() *Failure {
 	switch cause := context.Cause(x.ctx); {
 	case errors.Is(cause, errStalled):
 		return x.failure(ReasonStalled, fmt.Sprintf("no text for %s", x.idle))
-	case !errors.Is(cause, errTotal) && !errors.Is(cause, context.DeadlineExceeded):
+	case !errors.Is(cause, context.DeadlineExceeded):
 		return x.failure(ReasonCanceled, cause.Error())
 	case len(x.trace.Chunks) > 0:
 		return x.failure(ReasonTimeout, fmt.Sprintf("not over after %s", elapsed))
@@ -59,9 +56,6 @@ func (x *exchange) noResponse(err error) *Failure {
 	x.mu.Unlock()
 	expired := x.expired()
 	if stages.asked.IsZero() && (expired == nil || expired.Reason != ReasonCanceled) {
-		if inURL := (*url.Error)(nil); errors.As(err, &inURL) {
-			err = inURL.Err // without the URL of the token endpoint, which may hold a password
-		}
 		return x.unsent(err.Error())
 	}
 	if expired != nil {
@@ -97,12 +91,8 @@ func errorReason(err error, cut Reason) Reason {
 // unsent is the failure of a request for which no connection to the server was wanted
 // yet: a file of credentials could not be read, a token could not be had.
 func (x *exchange) unsent(text string) *Failure {
-	reason := ReasonConnect
-	if _, err := config.NewTLSConfig(&x.client.http.TLSConfig); err != nil {
-		reason = ReasonTLS // its files are read again for every request
-	}
 	text, _, _ = strings.Cut(text, "\n") // what a token endpoint answers follows
-	f := x.failure(reason, text)
+	f := x.failure(ReasonConnect, text)
 	f.Unsent = true
 	return f
 }
@@ -124,8 +114,6 @@ func (x *exchange) badStatus(resp *http.Response) *Failure {
 		return x.failure(ReasonHTTP4xx, x.text(resp))
 	case code >= 300:
 		return x.failure(ReasonProtocol, "redirect not followed: "+resp.Header.Get("Location"))
-	case code < 200:
-		return x.failure(ReasonProtocol, "unexpected status "+resp.Status)
 	}
 	return nil
 }

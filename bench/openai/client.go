@@ -21,7 +21,7 @@ const (
 
 // Config says how to reach an endpoint.
 type Config struct {
-	// BaseURL is the endpoint with or without /v1, see [ParseBaseURL].
+	// BaseURL is the endpoint with or without /v1, see [ParseEndpoint].
 	BaseURL string
 	// HTTP holds credentials, TLS, proxy and headers. Files among them are read again
 	// for each request. Redirects are never followed and HTTP/2 is never used.
@@ -43,33 +43,29 @@ type Client struct {
 	dialer    config.DialContextFunc
 }
 
-// NewClient returns a client for cfg. It fails for a base URL that [ParseBaseURL]
-// refuses and for an HTTP configuration that contradicts itself or names TLS files that
-// cannot be used.
+// NewClient returns a client for cfg. It fails for a URL that [ParseEndpoint] refuses, and
+// for an HTTP configuration that contradicts itself or names TLS files that cannot be used.
 func NewClient(cfg Config) (*Client, error) {
-	base, err := ParseBaseURL(cfg.BaseURL)
+	base, _, err := ParseEndpoint(cfg.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("reading base URL: %w", err)
 	}
 	if err := cfg.HTTP.Validate(); err != nil {
 		return nil, fmt.Errorf("checking HTTP configuration: %w", err)
 	}
-	if base.Path == "" {
-		base.Path = "/" // a path can be joined to no other
-	}
 	c := &Client{base: base, http: cfg.HTTP, keepAlive: cfg.KeepAlive}
 	c.dialer = (&net.Dialer{Timeout: connectTime, Control: wantStamps}).DialContext
-	if c.fresh, err = newTransport(cfg, config.WithKeepAlivesDisabled()); err != nil {
+	if c.fresh, err = c.newTransport(cfg, config.WithKeepAlivesDisabled()); err != nil {
 		return nil, err
 	}
 	if c.transport = c.fresh; cfg.KeepAlive {
-		c.transport, err = newTransport(cfg, config.WithIdleConnTimeout(idleConnTime))
+		c.transport, err = c.newTransport(cfg, config.WithIdleConnTimeout(idleConnTime))
 	}
 	return c, err
 }
 
-func newTransport(cfg Config, keeping config.HTTPClientOption) (http.RoundTripper, error) {
-	rt, err := config.NewRoundTripperFromConfig(cfg.HTTP, "openai", keeping, config.WithDialContextFunc(dial),
+func (c *Client) newTransport(cfg Config, keeping config.HTTPClientOption) (http.RoundTripper, error) {
+	rt, err := config.NewRoundTripperFromConfig(cfg.HTTP, "openai", keeping, config.WithDialContextFunc(c.dial),
 		config.WithNewTLSConfigFunc(newTLSConfig), config.WithHTTP2Disabled(), config.WithUserAgent(cfg.UserAgent))
 	if err != nil {
 		return nil, fmt.Errorf("configuring HTTP: %w", err)
@@ -82,19 +78,9 @@ func (c *Client) CloseIdleConnections() {
 	(&http.Client{Transport: c.transport}).CloseIdleConnections()
 }
 
-// dial makes a connection that stamps what it receives. One without an exchange is for a
-// token endpoint, which the library asks without the request's context: its whole life is
-// bounded, so that a token that never comes cannot hold a request for ever.
-func dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	x := exchangeOf(ctx)
-	if x == nil {
-		nc, err := (&net.Dialer{Timeout: connectTime}).DialContext(ctx, network, addr)
-		if err == nil {
-			_ = nc.SetDeadline(time.Now().Add(connectTime))
-		}
-		return nc, err
-	}
-	nc, err := x.client.dialer(ctx, network, addr)
+// dial makes a connection that stamps what it receives.
+func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	nc, err := c.dialer(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}

@@ -44,11 +44,8 @@ func connOf(nc net.Conn) *conn {
 // LocalAddr is the local address, see connAddr.
 func (c *conn) LocalAddr() net.Addr { return &c.local }
 
-// Read reads, and reports to the exchange it works for before and after.
+// Read reads, and reports to the exchange it works for.
 func (c *conn) Read(p []byte) (n int, err error) {
-	if x := c.owner.Load(); x != nil {
-		x.beforeRead()
-	}
 	var stamp int64
 	if c.receiver != nil {
 		n, stamp, err = c.receiver.read(p)
@@ -56,8 +53,7 @@ func (c *conn) Read(p []byte) (n int, err error) {
 		n, err = c.Conn.Read(p)
 	}
 	now := time.Now()
-	// The owner may have changed: a read of an idle connection waits for the next
-	// request's response.
+	// Only now: a read of an idle connection waits for the next request's response.
 	if x := c.owner.Load(); x != nil && n > 0 {
 		x.afterRead(now, stamp)
 	}

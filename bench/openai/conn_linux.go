@@ -87,29 +87,17 @@ func (r *receiver) try(fd uintptr) bool {
 	}
 }
 
-// softwareStamp finds the software receive stamp among the control messages,
-// in Unix nanoseconds, 0 if there is none.
+// softwareStamp is the kernel's receive stamp in the control message that comes with a
+// read, in Unix nanoseconds, 0 if there is none. It is the first of three timespecs.
 func softwareStamp(oob []byte) int64 {
-	for len(oob) > 0 {
-		hdr, data, rest, err := unix.ParseOneSocketControlMessage(oob)
-		if err != nil {
-			return 0
-		}
-		if hdr.Level == unix.SOL_SOCKET && hdr.Type == unix.SO_TIMESTAMPING {
-			return firstTimespec(data)
-		}
-		oob = rest
-	}
-	return 0
-}
-
-// firstTimespec reads the first of a message's three timespecs of 64-bit words, which holds
-// the software stamp.
-func firstTimespec(b []byte) int64 {
 	const size = 16
-	if len(b) != 3*size {
+	if len(oob) == 0 {
 		return 0
 	}
-	sec, nsec := binary.NativeEndian.Uint64(b), binary.NativeEndian.Uint64(b[8:])
+	hdr, data, _, err := unix.ParseOneSocketControlMessage(oob)
+	if err != nil || hdr.Level != unix.SOL_SOCKET || hdr.Type != unix.SO_TIMESTAMPING || len(data) != 3*size {
+		return 0
+	}
+	sec, nsec := binary.NativeEndian.Uint64(data), binary.NativeEndian.Uint64(data[8:])
 	return int64(sec)*1e9 + int64(nsec)
 }

@@ -31,14 +31,14 @@ func needStamps(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = open.Close() })
-	if _, lags := lateReads(t, time.Millisecond); len(lags) == 0 {
+	if _, lag := lateReads(t, time.Millisecond); lag.Reads == 0 {
 		t.Skip("this kernel does not stamp what a socket receives")
 	}
 }
 
 // lateReads reads what a peer wrote before the read by at least late, some
-// times over; it returns the last instant and the lags.
-func lateReads(t *testing.T, late time.Duration) (instant, []time.Duration) {
+// times over; it returns the last instant and the lag.
+func lateReads(t *testing.T, late time.Duration) (instant, Lag) {
 	t.Helper()
 	wrote, read := make(chan struct{}), make(chan struct{})
 	const rounds = 5
@@ -68,23 +68,21 @@ func lateReads(t *testing.T, late time.Duration) (instant, []time.Duration) {
 		read <- struct{}{}
 	}
 	x.finish()
-	return x.last, trace.Lags
+	return x.last, trace.Lag
 }
 
 // The stamp is the kernel's: the time a read came too late is in the lag.
 func TestLag(t *testing.T) {
 	needStamps(t)
 	const late = 20 * time.Millisecond
-	at, lags := lateReads(t, late)
-	if len(lags) == 0 {
-		t.Fatal("no lag")
+	at, lag := lateReads(t, late)
+	if lag.Reads == 0 || !at.stamped {
+		t.Fatalf("lag %+v, instant %+v", lag, at)
 	}
-	if !at.stamped || at.user-at.kernel != lags[len(lags)-1] {
-		t.Errorf("instant %+v with lags %v", at, lags)
-	}
-	for _, lag := range lags {
-		if lag < late/2 || lag > patience { // the kernel may be late itself
-			t.Errorf("a lag of %v after reading %v late", lag, late)
+	mean := lag.Sum / time.Duration(lag.Reads)
+	for _, one := range []time.Duration{mean, lag.Max, lag.Last} {
+		if one < late/2 || one > patience || one > lag.Max { // the kernel may be late itself
+			t.Errorf("lag %+v after reading %v late", lag, late)
 		}
 	}
 }
@@ -139,8 +137,8 @@ func TestKernelInstants(t *testing.T) {
 			if tr.Failure != nil || len(tr.Chunks) != words {
 				t.Fatalf("%d chunks, failure %v", len(tr.Chunks), tr.Failure)
 			}
-			if tr.Clock != ClockKernel || len(tr.Lags) < words {
-				t.Errorf("clock %s with %d lags", tr.Clock, len(tr.Lags))
+			if tr.Clock != ClockKernel || tr.Lag.Reads < words {
+				t.Errorf("clock %s with lag %+v", tr.Clock, tr.Lag)
 			}
 			last := time.Duration(0)
 			for i, c := range tr.Chunks {

@@ -1,6 +1,9 @@
 package openai
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // TTFT is the time from Started to the first chunk that carries text. There
 // is none without text, though its tokens be an answer, and none for a failed
@@ -16,15 +19,11 @@ func TTFT(t *Trace) (time.Duration, bool) {
 // FirstAnswer is the time from Started to the first text that is not
 // reasoning, under the same rule as [TTFT].
 func FirstAnswer(t *Trace) (time.Duration, bool) {
-	if !seenHolds(t) {
+	i := slices.IndexFunc(t.Chunks, func(c Chunk) bool { return !c.Reasoning })
+	if !seenHolds(t) || i < 0 {
 		return 0, false
 	}
-	for _, c := range t.Chunks {
-		if !c.Reasoning {
-			return t.FirstAnswer, true
-		}
-	}
-	return 0, false
+	return t.Chunks[i].At, true
 }
 
 // ITLs are the gaps between successive chunks that carry text, one sample a
@@ -62,21 +61,12 @@ func E2E(t *Trace) (time.Duration, bool) {
 	return t.Chunks[len(t.Chunks)-1].At, true
 }
 
-// OutputTokens is the number of generated tokens, those without text among them,
-// of a failed request too, and where it comes from: the server's usage, or what
-// [tokensSeen] counts when there is none (or it claims 0 beside text).
+// OutputTokens is the number of generated tokens, those without text among them, of a
+// failed request too, and where it comes from: the server's usage, or the number of text
+// chunks where there is none, or one of 0.
 func OutputTokens(t *Trace) (int, TokenSource) {
 	if t.Usage != nil && t.Usage.CompletionTokens > 0 {
-		return t.Usage.CompletionTokens, t.TokenSource
-	}
-	return tokensSeen(t)
-}
-
-// tokensSeen is the number of tokens without a usage: that of the token ids,
-// or of the text chunks where there are none, or too few to be all.
-func tokensSeen(t *Trace) (int, TokenSource) {
-	if t.TokenIDs > 0 && t.TokenIDs >= len(t.Chunks) {
-		return t.TokenIDs, TokensIDs
+		return t.Usage.CompletionTokens, TokensUsage
 	}
 	return len(t.Chunks), TokensChunks
 }

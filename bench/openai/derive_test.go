@@ -34,7 +34,7 @@ func TestDerivations(t *testing.T) {
 	chunks := []Chunk{{At: 100, Tokens: 1, Reasoning: true}, {At: 160, Tokens: 3}, {At: 170}}
 	full := func(change func(*Trace)) *Trace {
 		tr := &Trace{
-			Chunks: chunks, FirstEvent: 50, FirstAnswer: 160, Events: 5, End: 200,
+			Chunks: chunks, FirstEvent: 50, Events: 5, End: 200,
 			Usage: &Usage{PromptTokens: 9, CompletionTokens: 8}, TokenSource: TokensUsage,
 		}
 		change(tr)
@@ -73,7 +73,7 @@ func TestDerivations(t *testing.T) {
 			but(func(f *figures) { f.TPOT, f.Tokens = 70, 2 }),
 		},
 		"all chunks at one instant": {
-			full(func(t *Trace) { t.Chunks, t.FirstAnswer = []Chunk{{At: 160}, {At: 160}}, 160 }),
+			full(func(t *Trace) { t.Chunks = []Chunk{{At: 160}, {At: 160}} }),
 			figures{TTFT: 160, Answer: 160, TPOT: -1, E2E: 160, ITLs: []time.Duration{0}, Tokens: 8, Source: TokensUsage},
 		},
 		"all tokens in one chunk": {
@@ -81,15 +81,11 @@ func TestDerivations(t *testing.T) {
 			figures{TTFT: 160, Answer: 160, TPOT: -1, E2E: 160, Tokens: 8, Source: TokensUsage},
 		},
 		"reasoning only": {
-			full(func(t *Trace) { t.Chunks, t.FirstAnswer = chunks[:1], 0 }),
+			full(func(t *Trace) { t.Chunks = chunks[:1] }),
 			figures{TTFT: 100, Answer: -1, TPOT: -1, E2E: 100, Tokens: 8, Source: TokensUsage},
 		},
-		"token ids": {
-			full(func(t *Trace) { t.Usage, t.TokenIDs, t.TokenSource = nil, 6, TokensIDs }),
-			but(func(f *figures) { f.TPOT, f.Tokens, f.Source = 14, 6, TokensIDs }),
-		},
 		"tokens without text": {
-			full(func(t *Trace) { t.Chunks, t.FirstAnswer, t.Textless = nil, 0, 2 }),
+			full(func(t *Trace) { t.Chunks, t.Textless = nil, 2 }),
 			figures{TTFT: -1, Answer: -1, TPOT: -1, E2E: -1, Tokens: 8, Source: TokensUsage},
 		},
 		"no text": {

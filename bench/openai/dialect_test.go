@@ -48,21 +48,9 @@ func dialects() map[string]struct {
 			events(running(role, 0), running(quiet, 1), running(word, 2), running(quiet, 3), running(quiet, 4), running(word, 5), running(quiet, 5), running(stop, 6), `{"choices":[],`+usage("9", "6")+`}`, done),
 			outcome{Text: "aa", Tokens: []int32{2, 3}, Textless: 4, Events: 10, Usage: u(9, 6), Source: TokensUsage, Finish: "stop", Done: true},
 		},
-		"halves of characters by token ids": {
-			events(role, withIDs(quiet, 7), withIDs(word, 8), withIDs(word, 9, 10), withIDs(stop, 2), done),
-			outcome{Text: "aa", Tokens: []int32{2, 2}, Textless: 2, IDs: 5, Events: 6, Source: TokensIDs, Finish: "stop", Done: true},
-		},
-		"token ids beside a usage": {
-			events(role, withIDs(word, 8), withIDs(stop, 2), `{"choices":[],`+usage("9", "2")+`}`, done),
-			outcome{Text: "a", Tokens: []int32{1}, Textless: 1, IDs: 2, Events: 5, Usage: u(9, 2), Source: TokensUsage, Finish: "stop", Done: true},
-		},
 		"only tokens without text, by the final usage": {
 			events(role, quiet, quiet, stop, `{"choices":[],`+usage("9", "2")+`}`, done),
 			outcome{Events: 6, Usage: u(9, 2), Source: TokensUsage, Finish: "stop", Done: true},
-		},
-		"only tokens without text, by token ids": {
-			events(role, withIDs(quiet, 7), withIDs(stop, 2), done),
-			outcome{Textless: 2, IDs: 2, Events: 4, Source: TokensIDs, Finish: "stop", Done: true},
 		},
 		"no end mark but a finish_reason": {
 			events(word, stop),
@@ -95,7 +83,7 @@ func dialects() map[string]struct {
 		"finish without text":       {events(role, stop), outcome{Events: 2, Source: TokensChunks, Finish: "stop", Failure: ReasonEmpty}},
 		"role and end mark":         {events(role, done), outcome{Events: 2, Source: TokensChunks, Done: true, Failure: ReasonEmpty}},
 		"tokens by usage are 0":     {events(role, stop, `{"choices":[],`+usage("9", "0")+`}`, done), outcome{Events: 4, Usage: u(9, 0), Source: TokensChunks, Finish: "stop", Done: true, Failure: ReasonEmpty}},
-		"textless, no proper end":   {events(running(role, 0), running(quiet, 1)), outcome{Textless: 1, Events: 2, Usage: u(9, 1), Source: TokensContinuous, Failure: ReasonTruncated}},
+		"textless, no proper end":   {events(running(role, 0), running(quiet, 1)), outcome{Textless: 1, Events: 2, Usage: u(9, 1), Source: TokensUsage, Failure: ReasonTruncated}},
 		"no proper end":             {events(role, word), outcome{Text: "a", Events: 2, Source: TokensChunks, Failure: ReasonTruncated}},
 		"half an event":             {events(word, stop) + `data: {"choices":[],"usa`, outcome{Text: "a", Events: 2, Source: TokensChunks, Finish: "stop", Failure: ReasonTruncated}},
 		"error object":              {events(role, word, `{"error":{"message":"boom","code":500}}`, done), outcome{Text: "a", Events: 3, Source: TokensChunks, Failure: ReasonStreamError}},

@@ -19,7 +19,6 @@ type event struct {
 	choice    bool   // a part of an answer, with text or without
 	answer    bool   // text other than reasoning: content, text or a tool call
 	reasoning bool   // reasoning text
-	ids       int32  // number of token ids in the choices (vLLM's return_token_ids)
 	finish    string // the finish_reason, "" for none
 	// The usage, noCount where it is not there.
 	prompt, completion, cached int32
@@ -61,13 +60,6 @@ func (e *event) addChoices(choices gjson.Result) {
 				e.answer = e.answer || value.Str != ""
 			case "finish_reason":
 				e.finish = strings.Clone(value.Str)
-			case "token_ids":
-				value.ForEach(func(_, id gjson.Result) bool {
-					if id.Type == gjson.Number {
-						e.ids++
-					}
-					return true
-				})
 			}
 			return true
 		})

@@ -3,7 +3,6 @@ package openai
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 const (
@@ -21,30 +20,20 @@ func Excerpt(text string, secret ...string) string {
 	for _, s := range secret {
 		if s = strings.TrimSpace(s); len(s) >= minSecret {
 			text = strings.ReplaceAll(text, s, redacted)
-			if head, _, cut := strings.Cut(text, s[:min(len(s), 16)]); cut { // its end was cut off
-				text = head + redacted
-			}
 		}
 	}
-	text = strings.TrimSpace(strings.Map(printable, text))
+	text = strings.TrimSpace(strings.Map(printable, strings.ToValidUTF8(text, "?")))
 	if len(text) <= maxExcerpt {
 		return text
 	}
-	cut := maxExcerpt - len("…")
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
+	return strings.ToValidUTF8(text[:maxExcerpt-len("…")], "") + "…"
 }
 
 // printable puts a blank for control characters and for those that turn the direction of
-// writing, and a question mark for what is not UTF-8.
+// writing.
 func printable(r rune) rune {
-	switch {
-	case r == utf8.RuneError:
-		return '?'
-	case !unicode.IsPrint(r):
-		return ' '
+	if unicode.IsPrint(r) {
+		return r
 	}
-	return r
+	return ' '
 }

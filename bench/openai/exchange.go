@@ -3,9 +3,7 @@ package openai
 import (
 	"context"
 	"crypto/tls"
-	"encoding/base64"
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
@@ -16,7 +14,6 @@ import (
 
 // The causes with which an exchange ends its own context.
 var (
-	errTotal   = errors.New("total timeout")
 	errStalled = errors.New("idle timeout")
 	errOver    = errors.New("request is over")
 )
@@ -30,21 +27,15 @@ type exchange struct {
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	started   time.Time
-	total     *time.Timer   // of the total timeout, nil for none
 	idle      time.Duration // the idle timeout
 	idleTimer *time.Timer   // nil before the first text
 	certAsked atomic.Bool   // the server asked for a client certificate
 
-	body io.Reader // of the response
-	size int       // bytes of it so far
-
-	mu       sync.Mutex
-	trace    *Trace
-	stages   stages
-	secrets  []string // that went out in headers
-	last     instant  // of the latest read of the connection
-	buf      []byte   // a read of the body into it is under way, nil for none
-	arrivals []arrival
+	mu      sync.Mutex
+	trace   *Trace
+	stages  stages
+	secrets []string // that went out in headers
+	last    instant  // of the latest read of the connection
 }
 
 // stages are the instants the transport reports, zero where it does not.
@@ -80,13 +71,15 @@ func span(from, to time.Time) time.Duration {
 func (c *Client) begin(parent context.Context, t *Trace, timeout, idle time.Duration) *exchange {
 	t.Started = time.Now()
 	x := &exchange{client: c, started: t.Started, idle: idle, trace: t}
-	if c.http.OAuth2 != nil {
-		x.secrets = []string{string(c.http.OAuth2.ClientSecret)} // which its token endpoint may repeat
+	stop := func() {}
+	if timeout > 0 {
+		parent, stop = context.WithTimeout(parent, timeout)
 	}
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, exchangeKey{}, x))
-	x.ctx, x.cancel = httptrace.WithClientTrace(ctx, x.hooks()), cancel
-	if timeout > 0 {
-		x.total = time.AfterFunc(timeout, func() { cancel(errTotal) })
+	x.ctx = httptrace.WithClientTrace(ctx, x.hooks())
+	x.cancel = func(cause error) {
+		cancel(cause)
+		stop()
 	}
 	return x
 }
@@ -140,15 +133,14 @@ func (x *exchange) finish() {
 	x.cancel(errOver)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, timer := range []*time.Timer{x.total, x.idleTimer} {
-		if timer != nil {
-			timer.Stop()
-		}
+	if x.idleTimer != nil {
+		x.idleTimer.Stop()
 	}
 	if x.trace.End == 0 {
 		x.trace.End = time.Since(x.started)
 	}
 	x.trace.Phases, x.trace.Reused = x.stages.phases(), x.stages.reused
+	_, x.trace.TokenSource = OutputTokens(x.trace)
 	x.trace = new(Trace) // a late read or hook writes here
 }
 
@@ -210,12 +202,8 @@ func (x *exchange) wroteHeader(name string, values []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, value := range values {
-		scheme, credentials, _ := strings.Cut(value, " ")
+		_, credentials, _ := strings.Cut(value, " ") // after a scheme such as Bearer
 		x.secrets = append(x.secrets, value, credentials)
-		if pair, err := base64.StdEncoding.DecodeString(credentials); err == nil && scheme == "Basic" {
-			_, password, _ := strings.Cut(string(pair), ":")
-			x.secrets = append(x.secrets, password)
-		}
 	}
 }
 
@@ -224,10 +212,18 @@ func (x *exchange) wroteHeader(name string, values []string) {
 func (x *exchange) afterRead(now time.Time, stamp int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	user, lag := now.Sub(x.started), time.Duration(now.UnixNano()-stamp)
-	x.last = instant{user: user, kernel: user}
+	x.last = instant{at: now.Sub(x.started)}
+	lag := time.Duration(now.UnixNano() - stamp)
 	if stamp != 0 && lag >= 0 && lag <= maxLag {
-		x.last.kernel, x.last.stamped = user-lag, true
-		x.trace.Lags = append(x.trace.Lags, lag)
+		x.last = instant{at: x.last.at - lag, stamped: true}
+		x.trace.Lag.add(lag)
 	}
+}
+
+// arrived is when the latest bytes of the response came. An event ends in them: the reader
+// asks for more only when it has given out all events that are whole.
+func (x *exchange) arrived() instant {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.last
 }

@@ -24,7 +24,7 @@ func FuzzStream(f *testing.F) {
 		}
 		var one, many []piece // each byte by itself, and several at once
 		for i := range body {
-			one = append(one, piece{string(body[i : i+1]), instant{user: time.Duration(i)}})
+			one = append(one, piece{string(body[i : i+1]), instant{at: time.Duration(i)}})
 		}
 		var ends []time.Duration // the instant of each byte: that of its piece's last
 		for rest := body; len(rest) > 0; {
@@ -34,7 +34,7 @@ func FuzzStream(f *testing.F) {
 			for range n {
 				ends = append(ends, last)
 			}
-			many = append(many, piece{string(rest[:n]), instant{user: last}})
+			many = append(many, piece{string(rest[:n]), instant{at: last}})
 			rest = rest[n:]
 		}
 		slow, fast := read(t, end, one...), read(t, end, many...)

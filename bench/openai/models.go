@@ -25,7 +25,7 @@ func (c *Client) Models(ctx context.Context) ([]string, *Failure) {
 			ID string `json:"id"`
 		} `json:"data"`
 	}
-	if failure := c.ask(ctx, nil, &list, "v1", "models"); failure != nil {
+	if failure := c.ask(ctx, nil, &list, "/v1/models"); failure != nil {
 		return nil, failure
 	}
 	var names []string
@@ -43,10 +43,8 @@ func (c *Client) Models(ctx context.Context) ([]string, *Failure) {
 // IsName reports whether s is fit for labels, logs and pages: 1 to 200 bytes of printable
 // UTF-8.
 func IsName(s string) bool {
-	if s == "" || len(s) > maxName || !utf8.ValidString(s) {
-		return false
-	}
-	return strings.IndexFunc(s, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) < 0
+	bad := func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
+	return s != "" && len(s) <= maxName && !strings.ContainsFunc(s, bad)
 }
 
 // Tokenize asks for the token ids of a text, by POST /tokenize as vLLM has it, beside
@@ -58,7 +56,7 @@ func (c *Client) Tokenize(ctx context.Context, model, text string) ([]int32, *Fa
 		Tokens []int32 `json:"tokens"`
 	}
 	question := map[string]any{"model": model, "prompt": text, "add_special_tokens": false}
-	if failure := c.ask(ctx, question, &list, "tokenize"); failure != nil {
+	if failure := c.ask(ctx, question, &list, "/tokenize"); failure != nil {
 		return nil, failure
 	}
 	if len(list.Tokens) == 0 && text != "" {
@@ -69,14 +67,14 @@ func (c *Client) Tokenize(ctx context.Context, model, text string) ([]int32, *Fa
 
 // ask sends a short request, a GET where question is nil, and reads its answer, one JSON
 // text, into answer. It returns why that failed, nil if it did not.
-func (c *Client) ask(ctx context.Context, question map[string]any, answer any, path ...string) *Failure {
+func (c *Client) ask(ctx context.Context, question map[string]any, answer any, path string) *Failure {
 	x := c.begin(ctx, new(Trace), callTime, 0)
 	defer x.finish()
 	var body []byte
 	if question != nil {
 		body, _ = json.Marshal(question) // strings and numbers: it cannot fail
 	}
-	resp, failure := x.roundTrip(c.jsonRequest(x.ctx, body, newRequestID(), path...))
+	resp, failure := x.roundTrip(c.jsonRequest(x.ctx, body, NewRequestID(), path))
 	if failure != nil {
 		return failure
 	}
@@ -93,7 +91,7 @@ func (c *Client) ask(ctx context.Context, question map[string]any, answer any, p
 		return x.failure(errorReason(err, ReasonTruncated), err.Error())
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
-		return x.failure(ReasonProtocol, fmt.Sprintf("not the JSON that was asked for: %.200s", text))
+		return x.failure(ReasonProtocol, fmt.Sprintf("not the JSON that was asked for: %s", text))
 	}
 	return nil
 }

@@ -25,11 +25,11 @@ const (
 )
 
 // path is where an API is found below the base URL.
-func (a API) path() []string {
+func (a API) path() string {
 	if a == Completions {
-		return []string{"v1", "completions"}
+		return "/v1/completions"
 	}
-	return []string{"v1", "chat", "completions"}
+	return "/v1/chat/completions"
 }
 
 const requestIDHeader = "X-Request-Id"
@@ -78,7 +78,7 @@ type Request struct {
 // ([Failure.Unsent]).
 func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 	if r.RequestID == "" {
-		r.RequestID = newRequestID()
+		r.RequestID = NewRequestID()
 	}
 	body, err := r.body()
 	t := &Trace{RequestID: r.RequestID, Model: r.Model, Planned: r.Planned}
@@ -90,12 +90,11 @@ func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 	if err != nil {
 		t.Failure = x.unsent("making the request: " + err.Error())
 	} else {
-		req := c.jsonRequest(x.ctx, body, r.RequestID, r.API.path()...)
+		req := c.jsonRequest(x.ctx, body, r.RequestID, r.API.path())
 		req.Header.Set("Accept", "text/event-stream")
 		t.Failure = x.stream(req, s)
 	}
 	x.finish()
-	s.finish()
 	return t
 }
 
@@ -119,8 +118,10 @@ func (x *exchange) stream(req *http.Request, s *stream) *Failure {
 }
 
 // jsonRequest is a POST of body, or a GET when there is none.
-func (c *Client) jsonRequest(ctx context.Context, body []byte, id string, path ...string) *http.Request {
-	req := (&http.Request{Method: http.MethodGet, URL: c.base.JoinPath(path...), Header: make(http.Header)}).WithContext(ctx)
+func (c *Client) jsonRequest(ctx context.Context, body []byte, id, path string) *http.Request {
+	url := *c.base
+	url.Path += path
+	req := (&http.Request{Method: http.MethodGet, URL: &url, Header: make(http.Header)}).WithContext(ctx)
 	req.Header.Set(requestIDHeader, id)
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Accept-Encoding", "identity")
@@ -135,7 +136,8 @@ func (c *Client) jsonRequest(ctx context.Context, body []byte, id string, path .
 	return req
 }
 
-func newRequestID() string {
+// NewRequestID is a random id of 32 hex digits.
+func NewRequestID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])

@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	maxLine = 1 << 20  // bytes of one line, and of the joined data of one event
-	maxBody = 64 << 20 // bytes of one response, decoded
+	bufferSize = 4 << 10  // that of the transport: more is hardly filled at once
+	maxLine    = 1 << 20  // bytes of one line
+	maxBody    = 64 << 20 // bytes of one response, decoded
 )
 
 // eventReader finds server-sent events in bytes that come in any pieces. An event is out
@@ -17,7 +18,7 @@ const (
 type eventReader struct {
 	lines *bufio.Scanner
 	data  []byte // the data lines of the pending event, joined by \n
-	end   int    // bytes of all lines so far
+	size  int    // bytes of all lines so far
 }
 
 func newEventReader(r io.Reader) *eventReader {
@@ -25,7 +26,9 @@ func newEventReader(r io.Reader) *eventReader {
 	e.lines.Buffer(make([]byte, bufferSize), maxLine)
 	e.lines.Split(func(data []byte, atEOF bool) (int, []byte, error) {
 		n, line, err := bufio.ScanLines(data, atEOF)
-		e.end += n
+		if e.size += n; e.size > maxBody {
+			err = protocolFailure("a body of more than %d bytes", maxBody)
+		}
 		return n, line, err
 	})
 	return e
@@ -38,51 +41,37 @@ func (e *eventReader) next() ([]byte, error) {
 	e.data = e.data[:0]
 	for e.lines.Scan() {
 		line := e.lines.Bytes()
-		if len(line) > 0 {
-			if err := e.addLine(line); err != nil {
-				return nil, err
-			}
-			continue
+		if len(line) == 0 && len(e.data) > 0 {
+			return e.data, nil
 		}
-		if data := bytes.TrimSpace(e.data); len(data) > 0 {
-			return data, nil
+		if err := e.addLine(line); err != nil {
+			return nil, err
 		}
-		e.data = e.data[:0]
 	}
-	data := bytes.TrimSpace(e.data)
 	switch err := e.lines.Err(); {
 	case err == nil:
-		return data, io.EOF
+		return e.data, io.EOF
 	case errors.Is(err, bufio.ErrTooLong):
 		return nil, protocolFailure("a line of more than %d bytes", maxLine)
 	default:
-		return data, err
+		return e.data, err
 	}
 }
 
-// addLine takes a line that is not blank.
 func (e *eventReader) addLine(line []byte) error {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	switch string(name) {
-	case "data":
-		value = bytes.TrimPrefix(value, []byte(" "))
 	case "", "event", "id", "retry": // the first is a comment
 		return nil
-	default:
-		if bytes.HasPrefix([]byte("data"), line) {
-			return nil // the stream was cut in it
+	case "data":
+		if len(e.data) > 0 {
+			e.data = append(e.data, '\n')
 		}
-		if err := e.lines.Err(); err != nil {
-			return err // half a line
-		}
-		return protocolFailure("not an event stream: %s", line)
+		e.data = append(e.data, bytes.TrimSpace(value)...)
+		return nil
 	}
-	if len(e.data)+len(value)+1 > maxLine {
-		return protocolFailure("an event of more than %d bytes", maxLine)
+	if err := e.lines.Err(); err != nil {
+		return err // half a line
 	}
-	if len(e.data) > 0 {
-		e.data = append(e.data, '\n')
-	}
-	e.data = append(e.data, value...)
-	return nil
+	return protocolFailure("not an event stream: %s", line)
 }

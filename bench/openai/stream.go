@@ -7,52 +7,37 @@ import (
 
 // instant is when bytes arrived, since the request started.
 type instant struct {
-	user    time.Duration // when the read that brought them returned
-	kernel  time.Duration // when the kernel had them, if stamped
-	stamped bool          // the kernel has stamped them
+	at      time.Duration
+	stamped bool // by the kernel, when it received them; else when the read that brought them returned
 }
 
 // stream turns a response's events into the part of a Trace that comes from them. It knows
 // no clock and no network: events and instants in, chunks out.
 type stream struct {
-	trace *Trace  // with the user's instants until finish
-	at    instant // of the event in hand
-
-	latest                    instant // no event is earlier: instants never go backwards
-	unstamped                 bool    // an event came without a kernel stamp
-	kernelFirst, kernelAnswer time.Duration
-	kernel                    []time.Duration // the kernel's instant of each chunk
-
-	answered   bool  // the trace has its first answer
-	continuous bool  // a running usage was there
-	running    bool  // the last usage was a running one
-	lastTokens int32 // completion tokens with the chunk before, noCount if none
-	fresh      int32 // token ids since the chunk before
+	trace      *Trace
+	at         instant       // of the event in hand
+	latest     time.Duration // no event is earlier: instants never go backwards
+	lastTokens int32         // completion tokens with the chunk before, noCount if none
 }
 
 // room is made for so many chunks before any came: most benchmarks ask for about as many.
 const room = 128
 
 func newStream(t *Trace) *stream {
-	t.Chunks = make([]Chunk, 0, room)
-	return &stream{trace: t, kernel: make([]time.Duration, 0, room)}
+	t.Clock, t.Chunks = ClockUser, make([]Chunk, 0, room)
+	return &stream{trace: t}
 }
 
-// checkEnd returns the failure of a stream that ended without [DONE], nil for none.
-func (s *stream) checkEnd() *Failure {
+// end returns the failure of a stream that is over, nil for none. Tokens without text are
+// an answer, although nobody can read it.
+func (s *stream) end() *Failure {
 	switch {
-	case s.empty():
-		return s.emptyFailure("the stream ended without any text")
-	case s.trace.Finish == "":
+	case len(s.trace.Chunks) == 0 && s.completionTokens() == 0:
+		return &Failure{Reason: ReasonEmpty, Detail: "the stream ended without any text"}
+	case !s.trace.Done && s.trace.Finish == "":
 		return &Failure{Reason: ReasonTruncated, Detail: "the stream ended without [DONE] and without a finish_reason"}
 	}
 	return nil
-}
-
-// empty reports whether there is no token: no text, and none that the server counted.
-// Tokens without text are an answer, although nobody can read it.
-func (s *stream) empty() bool {
-	return len(s.trace.Chunks) == 0 && s.completionTokens() == 0 && s.trace.TokenIDs == 0
 }
 
 // completionTokens is what the usage says so far.
@@ -63,41 +48,24 @@ func (s *stream) completionTokens() int {
 	return s.trace.Usage.CompletionTokens
 }
 
-func (s *stream) emptyFailure(what string) *Failure {
-	switch {
-	case s.trace.Usage != nil:
-		what += ", and the server counted no token"
-	case s.trace.Events > 0:
-		what += ", and the server sent no usage"
-	}
-	return &Failure{Reason: ReasonEmpty, Detail: what}
-}
-
 // event takes one event's data, and returns a failure where it is one. The stream is over
 // after that, and after [DONE].
 func (s *stream) event(data []byte) *Failure {
 	s.note()
 	if isDone(data) {
 		s.trace.Done = true
-		if s.empty() {
-			return s.emptyFailure("[DONE] without any text")
-		}
-		return nil
+		return s.end()
 	}
 	ev, ok := parseEvent(data)
-	if !ok {
-		return protocolFailure("not a JSON object: %s", data)
-	}
-	if ev.failed {
-		return &Failure{Reason: ReasonStreamError, Detail: string(data)}
-	}
-	s.trace.TokenIDs += int(ev.ids)
-	s.fresh += ev.ids
 	switch {
+	case !ok:
+		return protocolFailure("not a JSON object: %s", data)
+	case ev.failed:
+		return &Failure{Reason: ReasonStreamError, Detail: string(data)}
 	case ev.answer || ev.reasoning:
 		s.addChunk(&ev)
-	case s.bringsTokens(&ev):
-		s.trace.Textless++
+	case ev.choice && s.trace.Usage != nil && int(ev.completion) > s.completionTokens():
+		s.trace.Textless++ // the running usage has grown
 	}
 	s.addUsage(&ev)
 	if ev.finish != "" {
@@ -106,40 +74,28 @@ func (s *stream) event(data []byte) *Failure {
 	return nil
 }
 
-// note counts an event and moves the clocks on.
+// note counts an event and moves the clock on.
 func (s *stream) note() {
-	s.latest.user = max(s.latest.user, s.at.user)
-	s.latest.kernel = max(s.latest.kernel, s.at.kernel)
-	s.unstamped = s.unstamped || !s.at.stamped
+	s.latest = max(s.latest, s.at.at)
 	if s.trace.Events == 0 {
-		s.trace.FirstEvent, s.kernelFirst = s.latest.user, s.latest.kernel
+		s.trace.FirstEvent, s.trace.Clock = s.latest, ClockKernel
+	}
+	if !s.at.stamped {
+		s.trace.Clock = ClockUser
 	}
 	s.trace.Events++
 }
 
 func (s *stream) addChunk(ev *event) {
-	c := Chunk{At: s.latest.user, Reasoning: !ev.answer, Tokens: s.fresh}
+	c := Chunk{At: s.latest, Reasoning: !ev.answer}
 	if s.lastTokens != noCount && ev.completion > s.lastTokens {
 		c.Tokens = ev.completion - s.lastTokens
 	}
-	s.lastTokens, s.fresh = ev.completion, 0
+	s.lastTokens = ev.completion
 	s.trace.Chunks = append(s.trace.Chunks, c)
-	s.kernel = append(s.kernel, s.latest.kernel)
-	if ev.answer && !s.answered {
-		s.answered, s.trace.FirstAnswer, s.kernelAnswer = true, s.latest.user, s.latest.kernel
-	}
 }
 
-// bringsTokens reports whether an event without text brought tokens all the same. Its
-// token ids show it, or a running usage that has grown: the usage that comes first
-// beside a finish_reason is the whole answer's.
-func (s *stream) bringsTokens(ev *event) bool {
-	grown := ev.choice && s.lastTokens != noCount && int(ev.completion) > s.completionTokens()
-	return ev.ids > 0 || grown && (s.continuous || ev.finish == "")
-}
-
-// addUsage keeps the last number of each kind. A usage beside a choice and before any
-// finish_reason is a running one.
+// addUsage keeps the last number of each kind.
 func (s *stream) addUsage(ev *event) {
 	if ev.completion == noCount && ev.prompt == noCount && ev.cached == noCount {
 		return
@@ -150,34 +106,12 @@ func (s *stream) addUsage(ev *event) {
 	u := s.trace.Usage
 	if ev.completion != noCount {
 		u.CompletionTokens = int(ev.completion)
-		s.running = ev.choice && ev.finish == "" && s.trace.Finish == ""
-		s.continuous = s.continuous || s.running
 	}
 	if ev.prompt != noCount {
 		u.PromptTokens = int(ev.prompt)
 	}
 	if ev.cached != noCount {
 		u.CachedTokens = new(int(ev.cached))
-	}
-}
-
-// finish says which clock and which source of tokens the trace has.
-func (s *stream) finish() {
-	t := s.trace
-	t.Clock = ClockUser
-	if t.Events > 0 && !s.unstamped {
-		t.Clock, t.FirstEvent, t.FirstAnswer = ClockKernel, s.kernelFirst, s.kernelAnswer
-		for i := range t.Chunks {
-			t.Chunks[i].At = s.kernel[i]
-		}
-	}
-	switch {
-	case s.completionTokens() == 0:
-		_, t.TokenSource = tokensSeen(t)
-	case s.running:
-		t.TokenSource = TokensContinuous
-	default:
-		t.TokenSource = TokensUsage
 	}
 }
 

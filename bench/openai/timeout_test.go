@@ -97,29 +97,6 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// An event is known when its bytes are there, not when the chunk of the
-// transfer encoding is that it is in.
-func TestEventsInsideATransferChunk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		one, two, three := events(word), events(word), events(stop, done)
-		c := pipeClient(t, false, func(c net.Conn) {
-			say(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-			body := chunked(one + two + three)
-			cut := len(body) - len(three) - 10
-			time.Sleep(time.Second)
-			say(c, body[:len(one)+10])
-			time.Sleep(time.Second)
-			say(c, body[len(one)+10:cut])
-			time.Sleep(time.Second)
-			say(c, body[cut:], "0\r\n\r\n")
-		})
-		tr := c.Stream(t.Context(), Request{})
-		if tr.Failure != nil || len(tr.Chunks) != 2 || tr.Chunks[0].At != time.Second || tr.Chunks[1].At != 3*time.Second {
-			t.Errorf("chunks %v, failure %v", tr.Chunks, tr.Failure)
-		}
-	})
-}
-
 func TestCanceled(t *testing.T) {
 	withdrawn := errors.New("not wanted any more")
 	hang := func(texts ...string) func(net.Conn) {

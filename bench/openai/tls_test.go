@@ -159,7 +159,7 @@ func TestFilesAreReadAgain(t *testing.T) {
 	write("key", ours.key)
 	want("right client certificate", "")
 	write("ca", "no certificate")
-	want("no authority", ReasonTLS)
+	want("no authority", ReasonConnect) // not sent
 	write("ca", ours.cert)
 	want("all right again", "")
 }

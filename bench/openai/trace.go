@@ -14,8 +14,7 @@ import "time"
 // Clock says which clock a Trace's instants come from.
 type Clock string
 
-// The clocks. A Trace holds one of them only: when the kernel's stamp is
-// missing for any event, all instants are the user's.
+// The clocks. An instant without a stamp of the kernel makes the clock the user's.
 const (
 	ClockUser   Clock = "user"   // when this program's read returned
 	ClockKernel Clock = "kernel" // when the kernel received the bytes
@@ -26,10 +25,8 @@ type TokenSource string
 
 // The token sources.
 const (
-	TokensUsage      TokenSource = "usage"      // the server's final usage
-	TokensContinuous TokenSource = "continuous" // the running usage of a stream that never came to its final one
-	TokensIDs        TokenSource = "token_ids"  // no usage: the token ids that came with the text
-	TokensChunks     TokenSource = "chunks"     // neither: one token is assumed for each text chunk
+	TokensUsage  TokenSource = "usage"  // the server's last usage
+	TokensChunks TokenSource = "chunks" // no usage: one token is assumed for each text chunk
 )
 
 // Trace is what the wire showed of one request. Instants are durations since
@@ -50,26 +47,21 @@ type Trace struct {
 	// FirstEvent is the instant of the first of them, text or not. Meaningful
 	// when Events > 0.
 	FirstEvent time.Duration `json:"first_event_ns,omitempty"`
-	// FirstAnswer is the instant of the first text that is not reasoning.
-	// Meaningful when a chunk has Reasoning false.
-	FirstAnswer time.Duration `json:"first_answer_ns,omitempty"`
 
 	// Usage is the last that the server sent, nil for none.
 	Usage *Usage `json:"usage,omitempty"`
 	// TokenSource is where [OutputTokens] gets its number.
 	TokenSource TokenSource `json:"token_source,omitempty"`
-	// Textless counts the events that brought tokens and no text: half a character,
-	// or a special token such as the one that ends an answer. Only a running usage
-	// and token ids show them; the tokens are those of the next chunk with text.
+	// Textless counts the events that brought tokens and no text: half a character, or a
+	// special token such as the one that ends an answer. Only a running usage shows them;
+	// the tokens are those of the next chunk with text.
 	Textless int `json:"textless,omitempty"`
-	// TokenIDs is how many token ids came with the answer, 0 where none were asked
-	// for (vLLM's return_token_ids).
-	TokenIDs int `json:"token_ids,omitempty"`
 	// Finish is the last finish_reason, empty when there was none.
 	Finish string `json:"finish,omitempty"`
 	Done   bool   `json:"done,omitempty"` // [DONE] was seen
 
 	Phases Phases `json:"phases,omitzero"`
+	Lag    Lag    `json:"lag,omitzero"`
 	Reused bool   `json:"reused,omitempty"` // the connection had served a request before
 	// Resent is true when the request was sent once more, on a new connection: the server
 	// had closed a kept one before the first byte of its answer. Started is that of the
@@ -83,9 +75,21 @@ type Trace struct {
 
 	// Chunks are the events that carried generated text, in order.
 	Chunks []Chunk `json:"-"`
-	// Lags are how late this program read what the kernel had received, one
-	// for each read of the response that has a kernel stamp.
-	Lags []time.Duration `json:"-"`
+}
+
+// Lag is how late this program read what the kernel had received, over the reads of a
+// response that have a kernel stamp.
+type Lag struct {
+	Reads int           `json:"reads"`
+	Sum   time.Duration `json:"sum_ns"`
+	Max   time.Duration `json:"max_ns"`
+	Last  time.Duration `json:"last_ns"`
+}
+
+func (l *Lag) add(lag time.Duration) {
+	l.Reads++
+	l.Sum += lag
+	l.Max, l.Last = max(l.Max, lag), lag
 }
 
 // Chunk is one event that carried generated text: an answer, reasoning or a
@@ -93,8 +97,7 @@ type Trace struct {
 type Chunk struct {
 	At time.Duration // when the bytes that complete the event arrived
 	// Tokens is how many tokens came since the chunk before, those without text
-	// among them, where the server sends its usage or token ids with every chunk,
-	// else 0.
+	// among them, where the server sends its usage with every chunk, else 0.
 	Tokens int32
 	// Reasoning is true when the chunk carried reasoning and nothing else.
 	Reasoning bool

@@ -120,7 +120,7 @@ func (row *truthRow) compare(traces []*Trace, truth map[string]*fakevllm.Truth) 
 		if t.Clock != row.clock() {
 			row.misClock++
 		}
-		row.lags = append(row.lags, t.Lags...)
+		row.lags = append(row.lags, t.Lag.Last)
 		if len(t.Chunks) != len(want.Chunks) {
 			row.lost += max(len(want.Chunks)-len(t.Chunks), len(t.Chunks)-len(want.Chunks))
 			continue

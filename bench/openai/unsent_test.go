@@ -63,7 +63,7 @@ func TestUnsent(t *testing.T) {
 
 func mustURL(t *testing.T, text string) config.URL {
 	t.Helper()
-	u, err := ParseBaseURL(text)
+	u, _, err := ParseEndpoint(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,11 +130,7 @@ func (s *Spec) endpoint() (*url.URL, Mistakes) {
 	if s.URL == "" {
 		return nil, Mistakes{{Field: "url", Text: "is missing"}}
 	}
-	text, api, err := openai.ParseEndpoint(s.URL)
-	if err != nil {
-		return nil, Mistakes{{Field: "url", Text: err.Error()}}
-	}
-	base, err := openai.ParseBaseURL(text)
+	base, api, err := openai.ParseEndpoint(s.URL)
 	if err != nil {
 		return nil, Mistakes{{Field: "url", Text: err.Error()}}
 	}

@@ -64,7 +64,7 @@ func figures() []figure {
 		{"request_duration_seconds", "Time from sending to the last generated text.", durationBuckets(), once(openai.E2E), true},
 		{
 			"client_lag_seconds", "How late this program read what the kernel had received.", prometheus.ExponentialBuckets(10e-6, 2, 16),
-			func(t *openai.Trace) []time.Duration { return t.Lags }, false,
+			once(lastLag), false,
 		},
 		{
 			"start_delay_seconds", "Time from the instant a request was due to its sending; added to a latency, that is measured from there.", prometheus.ExponentialBuckets(100e-6, 4, 10),
@@ -72,6 +72,9 @@ func figures() []figure {
 		},
 	}
 }
+
+// lastLag is a fair sample of a request's lags, which are one for each read.
+func lastLag(t *openai.Trace) (time.Duration, bool) { return t.Lag.Last, t.Lag.Reads > 0 }
 
 // Histograms hold the latencies of traces, those of a load test under the same names as
 // the probe's but for the prefix. They are one Prometheus collector.

@@ -135,11 +135,11 @@ func TestObserve(t *testing.T) {
 		},
 		"good, phases and lag": {
 			openai.Trace{
-				Chunks: chunks(100 * ms), Lags: []time.Duration{5 * time.Microsecond, 20 * time.Microsecond},
+				Chunks: chunks(100 * ms), Lag: openai.Lag{Reads: 2, Sum: 25 * time.Microsecond, Max: 20 * time.Microsecond, Last: 5 * time.Microsecond},
 				Phases: openai.Phases{Resolve: 1 * ms, Connect: 2 * ms, TLS: 3 * ms, Send: 4 * ms, Wait: 5 * ms},
 			},
 			map[string]float64{
-				"success": 1, ttft: 1, duration: 1, "client_lag_seconds_count": 2,
+				"success": 1, ttft: 1, duration: 1, "client_lag_seconds_count": 1,
 				`phase_seconds{phase="resolve"}`: 0.001, `phase_seconds{phase="connect"}`: 0.002, `phase_seconds{phase="tls"}`: 0.003,
 				`phase_seconds{phase="send"}`: 0.004, `phase_seconds{phase="wait"}`: 0.005,
 			},
@@ -157,7 +157,7 @@ func TestObserve(t *testing.T) {
 			map[string]float64{failures(openai.ReasonTimeout): 1, ttft: 1, itl: 2, slowITL: 1, slowDuration: 1},
 		},
 		"timed out, with a running usage": {
-			openai.Trace{Chunks: chunks(100 * ms), Usage: &openai.Usage{PromptTokens: 50, CompletionTokens: 7}, TokenSource: openai.TokensContinuous, Failure: &openai.Failure{Reason: openai.ReasonTimeout}, End: 110 * ms},
+			openai.Trace{Chunks: chunks(100 * ms), Usage: &openai.Usage{PromptTokens: 50, CompletionTokens: 7}, TokenSource: openai.TokensUsage, Failure: &openai.Failure{Reason: openai.ReasonTimeout}, End: 110 * ms},
 			map[string]float64{failures(openai.ReasonTimeout): 1, ttft: 1, "prompt_tokens_total": 50, "output_tokens_total": 7},
 		},
 		"stalled": {

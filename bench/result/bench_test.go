@@ -56,10 +56,9 @@ func longLog(b *testing.B, requests, chunks int) (folder string) {
 	for i := range requests {
 		r := answered(takes*time.Duration(i)/users, 500, chunks, time.Second)
 		r.Trace.Chunks, r.Trace.End = make([]openai.Chunk, chunks), takes
-		r.Trace.Lags = make([]time.Duration, chunks)
+		r.Trace.Lag = openai.Lag{Reads: chunks, Sum: 2_000_000, Max: 59_999, Last: 20_000}
 		for k := range r.Trace.Chunks { // gaps of many lengths, or all samples were in one bucket
 			r.Trace.Chunks[k].At = gap*time.Duration(k+1) + time.Duration((i*31+k*7919)%5_000_000)
-			r.Trace.Lags[k] = time.Duration(10_000 + (i+k)%50_000)
 		}
 		write(runlog.Record{Request: &r})
 	}

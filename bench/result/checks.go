@@ -22,7 +22,8 @@ type Checks struct {
 	// without one.
 	ConfiguredRate float64 `json:"configured_rate"`
 	AchievedRate   float64 `json:"achieved_rate"`
-	// ClientLag is how late this program read what the kernel had received.
+	// ClientLag is how late this program read what the kernel had received: mean and
+	// maximum of all reads, the rest of each request's last one.
 	ClientLag Distribution `json:"client_lag"`
 	// KernelClock is the share of requests with an answer whose instants are the
 	// kernel's, 0 to 1.
@@ -105,8 +106,9 @@ type Prompts struct {
 // checker counts what tells how far the figures can be trusted, over all of a step.
 type checker struct {
 	Checks
-	lags             *histogram
-	answered, kernel int // requests with an answer, and those with the kernel's instants
+	lags             *histogram // of each request's last read
+	lag              openai.Lag // of all reads
+	answered, kernel int        // requests with an answer, and those with the kernel's instants
 	// together are the answers whose first text was read with later chunks, atOnce the
 	// chunks that came so.
 	together, atOnce int
@@ -118,8 +120,11 @@ func newChecker() checker {
 
 func (c *checker) add(r *runlog.Request, lengths *runlog.Lengths) {
 	t := &r.Trace
-	for _, lag := range t.Lags {
-		c.lags.add(int64(lag), 1)
+	if t.Lag.Reads > 0 {
+		c.lags.add(int64(t.Lag.Last), 1)
+		c.lag.Reads += t.Lag.Reads
+		c.lag.Sum += t.Lag.Sum
+		c.lag.Max = max(c.lag.Max, t.Lag.Max)
 	}
 	if t.Events > 0 {
 		c.answered++
@@ -183,6 +188,9 @@ func (d *stepData) newChecks(whole, window span, server *ServerSample, opts Opti
 	c.Achieved, c.AchievedWhole = concurrency(window, d.requests), concurrency(whole, d.requests)
 	c.AchievedRate = sendRate(sentIn(window, d.requests))
 	c.ClientLag = d.checks.lags.distribution(opts.Percentiles)
+	if lag := d.checks.lag; lag.Reads > 0 {
+		c.ClientLag.Mean, c.ClientLag.Max = lag.Sum.Seconds()/float64(lag.Reads), lag.Max.Seconds()
+	}
 	if d.checks.answered > 0 {
 		c.KernelClock = float64(d.checks.kernel) / float64(d.checks.answered)
 	}

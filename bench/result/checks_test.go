@@ -34,7 +34,7 @@ func TestChecks(t *testing.T) {
 	requests := everySecond(20, time.Second)
 	for i := range requests {
 		r := &requests[i].Trace
-		r.Lags = []time.Duration{time.Duration(i) * time.Microsecond}
+		r.Lag = openai.Lag{Reads: 2, Sum: time.Duration(i+40) * time.Microsecond, Max: 40 * time.Microsecond, Last: time.Duration(i) * time.Microsecond}
 		switch {
 		case i < 2:
 			r.Reused, r.Phases = false, openai.Phases{Resolve: 1e6, Connect: 2e6, TLS: 3e6, Send: 4e6}
@@ -50,7 +50,7 @@ func TestChecks(t *testing.T) {
 	want := Checks{
 		Configured: 1, Achieved: 20.0 / 19, AchievedWhole: 21.0 / 20, AchievedRate: 20.0 / 19, KernelClock: 0.9, NewConnections: 2,
 		ClientLag: Distribution{
-			Count: 20, Mean: 9.5e-6, Std: math.Sqrt(33.25) * 1e-6, Max: 19e-6, Percentiles: []Percentile{{50, 9.507e-6}},
+			Count: 20, Mean: 24.75e-6, Std: math.Sqrt(33.25) * 1e-6, Max: 40e-6, Percentiles: []Percentile{{50, 9.507e-6}},
 		},
 		TokensBy:     map[openai.TokenSource]int{openai.TokensUsage: 18, openai.TokensChunks: 2},
 		Tokens:       Tokens{Counted: 36, Chunks: 36, Answers: 18},
@@ -99,7 +99,7 @@ func TestAnswersWithoutText(t *testing.T) {
 	requests := everySecond(20, time.Second)
 	for i := range requests {
 		r := &requests[i].Trace
-		r.Chunks, r.FirstAnswer = nil, 0
+		r.Chunks = nil
 		r.Usage = &openai.Usage{PromptTokens: 10, CompletionTokens: 5}
 	}
 	s := stepOf(t, Options{Goodput: Objectives{TTFT: time.Millisecond}}, newMemlog("a").step(closed(1, 20), requests, false).over())

@@ -133,7 +133,7 @@ func answered(start time.Duration, prompt, tokens int, chunks ...time.Duration) 
 	t := openai.Trace{
 		Planned: at(start), Started: at(start), Clock: openai.ClockKernel, Events: len(chunks) + 1, Reused: true, Status: 200,
 		Usage: &openai.Usage{PromptTokens: prompt, CompletionTokens: tokens}, TokenSource: openai.TokensUsage, Done: true,
-		FirstAnswer: chunks[0], FirstEvent: chunks[0], End: chunks[len(chunks)-1],
+		FirstEvent: chunks[0], End: chunks[len(chunks)-1],
 	}
 	for _, c := range chunks {
 		t.Chunks = append(t.Chunks, openai.Chunk{At: c})

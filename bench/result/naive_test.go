@@ -214,7 +214,8 @@ func randomRequest(rng *rand.Rand, start time.Duration) runlog.Request {
 	t.End += upTo(100 * time.Millisecond)
 	for _, c := range chunks {
 		if c > 0 && rng.IntN(2) == 0 {
-			t.Lags = append(t.Lags, upTo(time.Millisecond))
+			lag := upTo(time.Millisecond)
+			t.Lag = openai.Lag{Reads: t.Lag.Reads + 1, Sum: t.Lag.Sum + lag, Max: max(t.Lag.Max, lag), Last: lag}
 		}
 	}
 	if rng.IntN(8) == 0 {

@@ -102,11 +102,11 @@ func TestWarnings(t *testing.T) {
 			},
 		},
 		"user clock, read late": {
-			change: each(func(_ int, t *openai.Trace) { t.Clock, t.Lags = openai.ClockUser, []time.Duration{45123456} }),
+			change: each(func(_ int, t *openai.Trace) { t.Clock, t.Lag = openai.ClockUser, openai.Lag{Reads: 1, Sum: 45123456} }),
 			want:   []string{"The load generator was the limit: it read what had arrived 45.1 ms late on the mean, and took its own time for that of the arrival. Give it more cores, or use more machines."},
 		},
 		"kernel clock, read late": {
-			change: each(func(_ int, t *openai.Trace) { t.Lags = []time.Duration{45123456, 0} }),
+			change: each(func(_ int, t *openai.Trace) { t.Lag = openai.Lag{Reads: 2, Sum: 45123456} }),
 		},
 		"chunks that were read at once": {
 			change: each(func(i int, t *openai.Trace) {

@@ -31,16 +31,16 @@ func everyKind() (Run, []Record) {
 	ms := time.Millisecond
 	good := openai.Trace{
 		RequestID: "r1", Model: "qwen2.5", Planned: at, Started: at.Add(ms), Clock: openai.ClockKernel, Events: 6,
-		FirstEvent: 9 * ms, FirstAnswer: 30 * ms,
+		FirstEvent: 9 * ms,
 		Chunks: []openai.Chunk{
 			{At: 10 * ms, Tokens: 1, Reasoning: true},
 			{At: 20 * ms, Tokens: 2, Reasoning: true},
 			{At: 30 * ms, Tokens: 1},
 		},
-		Usage: &openai.Usage{PromptTokens: 31, CompletionTokens: 4, CachedTokens: new(16)}, TokenSource: openai.TokensUsage, Textless: 1, TokenIDs: 4,
+		Usage: &openai.Usage{PromptTokens: 31, CompletionTokens: 4, CachedTokens: new(16)}, TokenSource: openai.TokensUsage, Textless: 1,
 		Finish: "stop", Done: true,
 		Phases: openai.Phases{Resolve: 1, Connect: 2, TLS: 3, Send: 4, Wait: 5},
-		Reused: true, Lags: []time.Duration{5000, 7000}, Status: 200, End: 31 * ms,
+		Reused: true, Lag: openai.Lag{Reads: 2, Sum: 12000, Max: 7000, Last: 5000}, Status: 200, End: 31 * ms,
 	}
 	bad := openai.Trace{
 		RequestID: "r2", Model: "qwen2.5", Planned: at, Started: at, Clock: openai.ClockUser, TokenSource: openai.TokensChunks, End: 5 * ms,

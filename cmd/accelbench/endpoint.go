@@ -51,7 +51,7 @@ func (e *endpointFlags) register(c *kingpin.CmdClause) {
 // address is the base URL and the API: that of the URL's path, else the backend's.
 func (e *endpointFlags) address() (base string, api openai.API, err error) {
 	url := cmp.Or(e.baseURL, "http://"+net.JoinHostPort(e.host, strconv.Itoa(e.port)))
-	base, api, err = openai.ParseEndpoint(strings.TrimRight(url, "/") + e.path)
+	u, api, err := openai.ParseEndpoint(strings.TrimRight(url, "/") + e.path)
 	if err != nil {
 		return "", "", fmt.Errorf("reading the endpoint's URL: %w", err)
 	}
@@ -59,9 +59,9 @@ func (e *endpointFlags) address() (base string, api openai.API, err error) {
 		return "", "", usage(fmt.Errorf("--endpoint %s is no path of the API: give /v1/completions or /v1/chat/completions", e.path))
 	}
 	if api == "" && e.backend == "openai-chat" {
-		return base, openai.Chat, nil
+		return u.String(), openai.Chat, nil
 	}
-	return base, cmp.Or(api, openai.Completions), nil
+	return u.String(), cmp.Or(api, openai.Completions), nil
 }
 
 // client is how to reach the endpoint, over connections that are kept as a

@@ -36,7 +36,7 @@ func TestLine(t *testing.T) {
 func twoChunks(f *openai.Failure) *runlog.Request {
 	t := openai.Trace{RequestID: "id", Usage: &openai.Usage{PromptTokens: 7, CompletionTokens: 2}, Failure: f}
 	t.Chunks = []openai.Chunk{{At: 100 * time.Millisecond}, {At: 150 * time.Millisecond}}
-	t.Lags = []time.Duration{time.Microsecond}
+	t.Lag = openai.Lag{Reads: 1, Last: time.Microsecond}
 	return &runlog.Request{Trace: t}
 }
 
