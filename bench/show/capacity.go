@@ -47,7 +47,7 @@ func levelTable(r *result.Report) Table {
 			row = append(row, limitUnit(h.Limit).Text(known(h.Value, h.Known)))
 		}
 		for _, column := range rates {
-			row = append(row, column.text(s, shown(s)))
+			row = append(row, column.text(s, shownPart(s)))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -71,29 +71,29 @@ func limitUnit(l result.Limit) Unit {
 // objective is a limit in words: "TTFT p90 <2 s".
 func objective(l result.Limit) string {
 	unit := limitUnit(l)
-	return fmt.Sprintf("%s <%s %s", l.Label(), number(unit.scaled(l.Limit)), unit.shown)
+	return fmt.Sprintf("%s <%s %s", l.Label(), number(unit.scaled(l.Limit)), unit.symbol)
 }
 
 // capacityAnswer is the answer of a search in a sentence, with its evidence.
 func capacityAnswer(r *result.Report) string {
 	c := r.Capacity
 	failed, void := c.At(c.FailedAt), c.At(c.VoidAt)
-	load := loadText(c.Variable, cmp.Or(c.Value, c.VoidAt, c.FailedAt))
+	carried := loadText(c.Variable, cmp.Or(c.Value, c.VoidAt, c.FailedAt))
 	switch {
 	case c.Value == 0 && void != nil:
-		return fmt.Sprintf("What the server carries is not known: %s could not be judged (%s)", load, void.Why)
+		return fmt.Sprintf("What the server carries is not known: %s could not be judged (%s)", carried, void.Why)
 	case c.Value == 0 && failed != nil:
-		return fmt.Sprintf("carries none: %s missed %s", load, missText(r, failed))
+		return fmt.Sprintf("carries none: %s missed %s", carried, missText(r, failed))
 	case c.Value == 0:
 		return "What the server carries is not known: no level was measured to its end"
 	case c.Unfinished:
-		return fmt.Sprintf("carries at least %s, as far as it was measured; %s", load, evidence(r))
+		return fmt.Sprintf("carries at least %s, as far as it was measured; %s", carried, evidence(r))
 	case failed != nil:
-		return fmt.Sprintf("carries %s; %s miss %s; %s", load, number(c.FailedAt), missText(r, failed), evidence(r))
+		return fmt.Sprintf("carries %s; %s miss %s; %s", carried, number(c.FailedAt), missText(r, failed), evidence(r))
 	case void != nil:
-		return fmt.Sprintf("carries at least %s; %s could not be judged (%s); %s", load, number(c.VoidAt), void.Why, evidence(r))
+		return fmt.Sprintf("carries at least %s; %s could not be judged (%s); %s", carried, number(c.VoidAt), void.Why, evidence(r))
 	}
-	return fmt.Sprintf("carries at least %s, the most that were tried; %s", load, evidence(r))
+	return fmt.Sprintf("carries at least %s, the most that were tried; %s", carried, evidence(r))
 }
 
 // loadText is a level in words: "37 users", "4.2 requests/s".
@@ -110,7 +110,7 @@ func loadText(variable string, level float64) string {
 // evidence is what the server did at the answer.
 func evidence(r *result.Report) string {
 	s := &r.Steps[r.Capacity.At(r.Capacity.Value).Shown]
-	text := fmt.Sprintf("%s requests/s, %s tokens/s", Number.Text(shown(s).RequestThroughput), Number.Text(shown(s).OutputThroughput))
+	text := fmt.Sprintf("%s requests/s, %s tokens/s", Number.Text(shownPart(s).RequestThroughput), Number.Text(shownPart(s).OutputThroughput))
 	if cards := cardUtilization(s); !math.IsNaN(cards) {
 		text += fmt.Sprintf("; cards at %.0f %%", 100*cards)
 	}
@@ -125,7 +125,7 @@ func missText(r *result.Report, l *result.CapacityLevel) string {
 		return fmt.Sprintf("the rate, as requests pile up (%s a second were over)", number(s.Whole.RequestThroughput))
 	}
 	unit := limitUnit(most.Limit)
-	return fmt.Sprintf("%s (%.4g %s of %s)", most.Label(), unit.scaled(most.Value), unit.shown, number(unit.scaled(most.Limit.Limit)))
+	return fmt.Sprintf("%s (%.4g %s of %s)", most.Label(), unit.scaled(most.Value), unit.symbol, number(unit.scaled(most.Limit.Limit)))
 }
 
 // jsonCapacity is the answer as report.json has it.
@@ -152,24 +152,24 @@ func newJSONCapacity(r *result.Report) *jsonCapacity {
 	if c == nil {
 		return nil
 	}
-	out := &jsonCapacity{Variable: c.Variable, AtLeast: c.AtLeast, Finished: !c.Unfinished, Binding: c.Binding, Levels: c.Levels}
-	if c.Value > 0 {
-		out.Value = &c.Value
-	}
-	if c.FailedAt > 0 {
-		out.FailedAt = &c.FailedAt
+	out := &jsonCapacity{
+		Variable: c.Variable, Value: orNull(nonZero(c.Value)), FailedAt: orNull(nonZero(c.FailedAt)), AtLeast: c.AtLeast,
+		Finished: !c.Unfinished, Binding: c.Binding, Levels: c.Levels,
 	}
 	for i, limit := range c.Limits {
-		out.Objectives = append(out.Objectives, jsonObjective{runlog.Limit(limit), heldAt(r, c.Value, i), heldAt(r, c.FailedAt, i)})
+		out.Objectives = append(out.Objectives, jsonObjective{
+			runlog.Limit(limit), orNull(heldAt(r, c.Value, i)), orNull(heldAt(r, c.FailedAt, i)),
+		})
 	}
 	return out
 }
 
-// heldAt is what has limit i at a level, nil where it is not known.
-func heldAt(r *result.Report, level float64, i int) *float64 {
+// heldAt is what has limit i at a level, NaN where it is not known.
+func heldAt(r *result.Report, level float64, i int) float64 {
 	l := r.Capacity.At(level)
-	if l == nil || !r.Steps[l.Shown].Held[i].Known {
-		return nil
+	if l == nil {
+		return math.NaN()
 	}
-	return &r.Steps[l.Shown].Held[i].Value
+	h := r.Steps[l.Shown].Held[i]
+	return known(h.Value, h.Known)
 }

@@ -13,23 +13,23 @@ import (
 
 // Unit is how a [Column]'s value is shown.
 type Unit struct {
-	Base  string  // of the value itself: seconds for milliseconds, a ratio for a share
-	shown string  // in tables
-	scale float64 // from one to the other, 0 for 1
-	whole bool    // without decimals
+	Base    string  // of the value itself: seconds for milliseconds, a ratio for a share
+	symbol  string  // in tables
+	scale   float64 // from one to the other, 0 for 1
+	isCount bool
 }
 
 // The units.
 var (
 	Number         = Unit{}
-	Count          = Unit{whole: true}
-	Tokens         = Unit{shown: "tokens"}
-	Share          = Unit{Base: "ratio", shown: "%", scale: 100}
-	Milliseconds   = Unit{Base: "s", shown: "ms", scale: 1000}
-	Seconds        = Unit{Base: "s", shown: "s"}
-	RequestRate    = Unit{Base: "req/s", shown: "req/s"}
-	TokenRate      = Unit{Base: "tok/s", shown: "tok/s"}
-	JoulesPerToken = Unit{Base: "J", shown: "J/token"}
+	Count          = Unit{isCount: true}
+	Tokens         = Unit{symbol: "tokens"}
+	Share          = Unit{Base: "ratio", symbol: "%", scale: 100}
+	Milliseconds   = Unit{Base: "s", symbol: "ms", scale: 1000}
+	Seconds        = Unit{Base: "s", symbol: "s"}
+	RequestRate    = Unit{Base: "req/s", symbol: "req/s"}
+	TokenRate      = Unit{Base: "tok/s", symbol: "tok/s"}
+	JoulesPerToken = Unit{Base: "J", symbol: "J/token"}
 )
 
 // Text writes a value in the unit that is shown, without naming it, and - for NaN.
@@ -37,7 +37,7 @@ func (u Unit) Text(v float64) string {
 	switch {
 	case math.IsNaN(v):
 		return unknown
-	case u.whole:
+	case u.isCount:
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
 	return formatNumber(u.scaled(v))
@@ -59,10 +59,10 @@ type Column struct {
 
 // Title is the head with its unit: "TTFT p99 (ms)".
 func (c Column) Title() string {
-	if c.Unit.shown == "" {
+	if c.Unit.symbol == "" {
 		return c.Head
 	}
-	return c.Head + " (" + c.Unit.shown + ")"
+	return c.Head + " (" + c.Unit.symbol + ")"
 }
 
 // text is the figure of a window, - where it is not known or there is no such window.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,22 +16,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
-
-// What evalscope-perf searches its program's output for, and what it finds.
-func TestEvalscopePerfFindsItsFigures(t *testing.T) {
-	text := rendered(t, renderings(sweep())["evalscope-closed.txt"])
-	for pattern, want := range map[string]string{
-		`Average QPS:\s+([\d.]+)`:                                    "1.487",
-		`Average latency:\s+([\d.]+)`:                                "8.460",
-		`Throughput\(average output tokens per second\):\s+([\d.]+)`: "297.489",
-		`Failed requests:\s+([\d.]+)`:                                "62",
-	} {
-		found := regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1)
-		if len(found) != 1 || found[0][1] != want {
-			t.Errorf("%s found %q, want %s once", pattern, found, want)
-		}
-	}
-}
 
 // A server that does not stream sends one package, whose latency is the wait for it.
 func TestEvalscopeWithoutStreaming(t *testing.T) {
@@ -138,18 +121,6 @@ func TestFileNames(t *testing.T) {
 	} {
 		if got := show.VLLMFileName(&tt.run, &tt.step, when); got != tt.want {
 			t.Errorf("%s, want %s", got, tt.want)
-		}
-	}
-}
-
-// A percentile that was asked for is in each form that a user reads.
-func TestChosenPercentileInEveryTable(t *testing.T) {
-	r := sweep()
-	r.Chosen, r.Steps[1].Chosen = []float64{99.9}, []float64{99.9}
-	all := renderings(r)
-	for name, want := range map[string]string{"summary.txt": `p50 +p99\.9`, "checks-open.txt": `p50 +p90 +p99\.9`, "vllm-open.txt": `P99\.9 TTFT`} {
-		if text := rendered(t, all[name]); !regexp.MustCompile(want).MatchString(text) {
-			t.Errorf("no %s in %s:\n%s", want, name, text)
 		}
 	}
 }

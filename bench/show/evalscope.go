@@ -40,7 +40,7 @@ func (l *lines) evalscope(s *result.Step) {
 		packageLatency = ttft.Mean
 	}
 	succeeded := float64(max(1, a.Succeeded))
-	l.line(evalscopeSummary, f.Window.Duration().Seconds(), expected(s), concurrency(s), a.Attempted, a.Succeeded, a.Failures(),
+	l.line(evalscopeSummary, f.Window.Duration().Seconds(), expected(s), bound(&s.Step), a.Attempted, a.Succeeded, a.Failures(),
 		f.RequestThroughput, e2e.Mean, f.OutputThroughput, ttft.Mean, float64(f.PromptTokens)/succeeded, float64(f.OutputTokens)/succeeded,
 		f.Of(result.TPOT).Mean, float64(itl.Count+ttft.Count)/float64(max(1, ttft.Count)), packageLatency)
 	l.evalscopePercentiles("time to first token", ttft)
@@ -64,9 +64,6 @@ func rounded(v float64) float64 { return math.Round(v*1e3) / 1e3 }
 // expected is how many requests were asked for; all that were attempted where another
 // limit ended the step.
 func expected(s *result.Step) int { return cmp.Or(s.Requests, s.Account.Attempted) }
-
-// concurrency is the configured one, and the most that was seen where none was.
-func concurrency(s *result.Step) int { return cmp.Or(bound(&s.Step), s.Whole.PeakConcurrency) }
 
 // pythonFloat writes v as Python's repr does.
 func pythonFloat(v float64) string {

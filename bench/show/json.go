@@ -3,6 +3,7 @@ package show
 import (
 	"encoding/json"
 	"io"
+	"math"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -33,15 +34,20 @@ type jsonStep struct {
 }
 
 func newJSONStep(s *result.Step) jsonStep {
-	j := jsonStep{Step: *s, FailureRatio: s.Account.FailureRatio()}
+	j := jsonStep{Step: *s, FailureRatio: s.Account.FailureRatio(), PerToken: orNull(known(s.JoulesPerToken()))}
 	j.Cards, j.Warnings = append([]result.Card{}, s.Cards...), append([]string{}, s.Warnings...)
-	if v, known := s.JoulesPerToken(); known {
-		j.PerToken = &v
-	}
 	if s.DatasetKnown {
 		j.Dataset = &s.Dataset
 	}
 	return j
+}
+
+// orNull is nil for NaN.
+func orNull(v float64) *float64 {
+	if math.IsNaN(v) {
+		return nil
+	}
+	return &v
 }
 
 // JSON writes the whole report, indented. Keys are snake case; durations are seconds,

@@ -45,9 +45,9 @@ func Page(w io.Writer, r *result.Report) error {
 }
 
 func newPageView(r *result.Report) pageView {
-	v := pageView{Title: "Load test", Headings: headings(r), Good: r.Objectives.String(), Answer: Answer(r), Warnings: warnings(r)}
-	if len(r.Runs) > 0 {
-		v.Title = clean("Load test of " + r.Runs[0].Model)
+	v := pageView{
+		Title: clean("Load test of " + r.Runs[0].Model), Headings: headings(r), Good: r.Objectives.String(),
+		Answer: Answer(r), Warnings: warnings(r),
 	}
 	for i := range r.Runs {
 		v.Commands = append(v.Commands, clean(shellquote.Join(r.Runs[i].Command...)))
@@ -55,7 +55,7 @@ func newPageView(r *result.Report) pageView {
 	if r.Capacity != nil {
 		v.Tables = append(v.Tables, levelTable(r))
 	}
-	v.Tables = append(v.Tables, summaryTable(r), sweepTable(r, "Steady part", steady, windowKeys(r)))
+	v.Tables = append(v.Tables, summaryTable(r), sweepTable(r, "Steady part", steadyPart, windowKeys(r)))
 	for i := range r.Steps {
 		v.Steps = append(v.Steps, newStepView(&r.Steps[i]))
 	}

@@ -46,10 +46,8 @@ func TestPage(t *testing.T) {
 }
 
 func TestPageWithoutSteps(t *testing.T) {
-	for _, r := range []*result.Report{{}, {Runs: make([]runlog.Run, 1)}} {
-		if text := page(t, r); !strings.Contains(text, "No step was begun.") {
-			t.Error(text)
-		}
+	if text := page(t, &result.Report{Runs: make([]runlog.Run, 1)}); !strings.Contains(text, "No step was begun.") {
+		t.Error(text)
 	}
 }
 
@@ -100,7 +98,7 @@ func TestPictures(t *testing.T) {
 	}{
 		"a search":   {searchedSweep(), []string{"requests (req/s)", "failures", "TTFT p50", "E2E p99", "TPOT p90 <250 ms", "carries 64"}, nil},
 		"a sweep":    {measuredSweep(), []string{"TTFT p50", "E2E p99"}, []string{"carries 64", "TPOT p90 <250 ms"}},
-		"no samples": {&result.Report{Steps: []result.Step{nothing()}}, []string{"TTFT (ms)"}, []string{"TTFT p50"}},
+		"no samples": {&result.Report{Runs: make([]runlog.Run, 1), Steps: []result.Step{nothing()}}, []string{"TTFT (ms)"}, []string{"TTFT p50"}},
 	} {
 		got := texts(t, tt.report)
 		for _, want := range tt.want {

@@ -44,8 +44,8 @@ type panel struct {
 func Pictures(r *result.Report) []*Picture {
 	steps := byLoad(r.Steps)
 	return []*Picture{
-		{"Overview", "performance_metrics.png", whole, overviewPanels(), steps, nil},
-		{"Latency", "latency.png", shown, latencyPanels(r), steps, r.Capacity},
+		{"Overview", "performance_metrics.png", wholePart, overviewPanels(), steps, nil},
+		{"Latency", "latency.png", shownPart, latencyPanels(r), steps, r.Capacity},
 	}
 }
 

@@ -59,8 +59,8 @@ func figureTable(s *result.Step) Table {
 	return t
 }
 
-// shown is the steady part of a step where there is one, else the whole of it.
-func shown(s *result.Step) *result.Figures { return cmp.Or(s.Steady, &s.Whole) }
+// shownPart is the steady part of a step where there is one, else the whole of it.
+func shownPart(s *result.Step) *result.Figures { return cmp.Or(s.Steady, &s.Whole) }
 
 // latencyTable has a row for each measure that has samples.
 func latencyTable(s *result.Step) Table {
@@ -80,7 +80,7 @@ func latencyTable(s *result.Step) Table {
 		columns := measureColumns(m, percentiles)
 		row := []string{Column{Head: m.Name, Unit: columns[1].Unit}.Title()}
 		for _, c := range columns {
-			row = append(row, c.text(s, shown(s)))
+			row = append(row, c.text(s, shownPart(s)))
 		}
 		t.Rows = append(t.Rows, row)
 	}

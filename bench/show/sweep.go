@@ -18,14 +18,14 @@ func tablePercentiles(chosen []float64) []float64 {
 // highest is the percentile that users who wait long see.
 func highest(chosen []float64) float64 { return slices.Max(tablePercentiles(chosen)) }
 
-func whole(s *result.Step) *result.Figures { return &s.Whole }
+func wholePart(s *result.Step) *result.Figures { return &s.Whole }
 
-func steady(s *result.Step) *result.Figures { return s.Steady }
+func steadyPart(s *result.Step) *result.Figures { return s.Steady }
 
 // summaryTable has the figures to look at first.
 func summaryTable(r *result.Report) Table {
 	keys := append([]string{"attempted", "failure_ratio"}, windowKeys(r)...)
-	return sweepTable(r, "Whole steps, ramp and drain included", whole, append(keys, "joules_per_output_token"))
+	return sweepTable(r, "Whole steps, ramp and drain included", wholePart, append(keys, "joules_per_output_token"))
 }
 
 func windowKeys(r *result.Report) []string {

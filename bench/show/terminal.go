@@ -93,8 +93,8 @@ func (l *lines) warnings(all []string) {
 	}
 }
 
-// figures are what the same warning about two steps differs in. The 4 of http_4xx is none.
-var figures = regexp.MustCompile(`\b[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?(?:[nµm]?s\b)?`)
+// figuresIn are what the same warning about two steps differs in. The 4 of http_4xx is none.
+var figuresIn = regexp.MustCompile(`\b[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?(?:[nµm]?s\b)?`)
 
 // warnings are those of the report, then those of its steps. Of those that differ only in
 // figures there is the last, behind the names of all steps that have one.
@@ -107,7 +107,7 @@ func warnings(r *result.Report) []string {
 	names, last := map[string][]string{}, map[string]string{}
 	for i := range r.Steps {
 		for _, text := range r.Steps[i].Warnings {
-			kind := figures.ReplaceAllString(text, "0")
+			kind := figuresIn.ReplaceAllString(text, "0")
 			if !slices.Contains(kinds, kind) {
 				kinds = append(kinds, kind)
 			}
