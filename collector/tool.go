@@ -148,7 +148,7 @@ func (t *tool) call(ctx context.Context, c model.Command, args []string, cards [
 	report, err := c.Parse(text, cards)
 	switch {
 	case err == nil && out.ExitCode != 0 && c.Inventory:
-		report.Warn("the %s is whole, but the tool exited with status %d", c.Name, out.ExitCode)
+		report.Warn("the %s is complete, but the tool exited with status %d", c.Name, out.ExitCode)
 	case err != nil && late == nil && c.Stderr:
 		if said, errs := c.Parse(printable(out.Stderr), cards); errs == nil {
 			report, err = said, nil

@@ -38,7 +38,7 @@ func hostAlerts() annotation {
 
 // alertCount is how many alerts fire, by severity. It is not known without the rules.
 func alertCount() *stat.PanelBuilder {
-	return statPanel("Firing alerts", "How many alerts of this project fire now for the chosen hosts, by severity; the table has them. It needs the rules of deploy/prometheus.", count, "no rules",
+	return statPanel("Firing alerts", "How many alerts of this project fire now for the chosen hosts, by severity; the table lists them. It needs the rules of deploy/prometheus.", count, "no rules",
 		now(`count by (severity) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",job=~"$job|",instance=~"$instance|"})
   or label_replace(0 * count(instance_vendor:accelerator_utilization_ratio:avg or target:accelerator_probe_success:last), "severity", "none", "", "")
     unless on () ALERTS{alertname=~"Accelerator.+",alertstate="firing",job=~"$job|",instance=~"$instance|"}`, "{{severity}}")).
@@ -64,6 +64,6 @@ func alertTable(expr string, columns ...column) *table.PanelBuilder {
 	columns = append([]column{
 		value("Severity", expr, append(severity, width(80))...), label("alertname", "Alert", width(290)),
 	}, append(columns, label("about", "About"))...)
-	return rowsOf("Firing alerts", "Alerts of this project that fire now, the gravest first. About: the target, process, link or memory that it is about. Each has a runbook in docs/runbooks.md. They need the rules of deploy/prometheus.", columns...).
+	return rowsOf("Firing alerts", "Alerts of this project that fire now, the most severe first. About: the target, process, link or memory concerned. Each has a runbook in docs/runbooks.md. They need the rules of deploy/prometheus.", columns...).
 		NoValue("no alert fires").SortBy(descending("Severity"))
 }

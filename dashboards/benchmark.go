@@ -25,13 +25,13 @@ const serversOfBench = `vllm:num_requests_running and on (instance) label_replac
 
 func benchProgress() []panel {
 	return []panel{
-		statPanel("Requests over", "Requests that are over, well or badly, of all runs in the time range. Where one load generator repeats a step, at the same endpoint and with the same model, the later run counts.", count, "no run",
+		statPanel("Requests over", "Requests that have ended, successful or failed, of all runs in the time range. Where one load generator repeats a step, at the same endpoint and with the same model, the later run counts.", count, "no run",
 			now(`sum(last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range]))`, "")).
 			Span(8).ColorScheme(blue()),
 		statPanel("Failed", "Share of the requests that failed.", ratio, "no run",
 			now(`sum(last_over_time(accelerator_bench_failures_total{instance=~"$generator",target=~"$endpoint"}[$__range])) / (sum(last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range])) > 0)`, "")).
 			Span(8).Thresholds(thresholds("green", step{0.001, "orange"}, step{0.01, "red"})),
-		statPanel("Client lag against gaps", "p99 of the time from the kernel's receipt of bytes to their reading, as a share of the median gap between chunks, of the worst step. Above 5 % the load generator's machine is too busy for fine differences.", ratio, "no run",
+		statPanel("Client lag against gaps", "How late the load generator reads what has arrived (p99), as a share of the median gap between chunks, in the worst step. Above 5 % its machine is too busy to tell small differences.", ratio, "no run",
 			now(`max(histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_client_lag_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))
   / histogram_quantile(0.5, sum by (target, model, step, le) (last_over_time(accelerator_bench_inter_token_latency_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))))`, "")).
 			Span(8).Thresholds(thresholds("green", step{0.05, "orange"}, step{0.2, "red"})),
@@ -59,14 +59,14 @@ func benchSteps() panel {
 
 func benchLoad() []panel {
 	return []panel{
-		timeSeries("Concurrency", "Users of a closed loop or bound of an open one, as configured for the present step, against the requests really in flight, those that wait in the load generator for their turn, and those that the vLLM servers under load say they run and have waiting. In flight well below what is configured is a load generator that cannot keep up.", count,
+		timeSeries("Concurrency", "Users of a closed loop or bound of an open one, as configured for the present step, against the requests really in flight, those that wait in the load generator for their turn, and those that the vLLM servers under load say they run and have waiting. In flight well below what is configured: the load generator cannot keep up.", count,
 			overTime(`sum(accelerator_bench_concurrency{instance=~"$generator",target=~"$endpoint"} and on (instance, target, model, step) accelerator_bench_phase{instance=~"$generator",target=~"$endpoint"})`, "configured", dashed(colorOf("text"))...),
 			overTime(`sum(accelerator_bench_in_flight{instance=~"$generator",target=~"$endpoint"} and on (instance, target, model, step) accelerator_bench_phase{instance=~"$generator",target=~"$endpoint"})`, "in flight", thick(), filled(15)),
 			overTime(`sum(accelerator_bench_queued{instance=~"$generator",target=~"$endpoint"} and on (instance, target, model, step) accelerator_bench_phase{instance=~"$generator",target=~"$endpoint"})`, "queued"),
 			overTime(`sum(vllm:num_requests_running{instance=~"$server"})`, "vLLM running"),
 			overTime(`sum(vllm:num_requests_waiting{instance=~"$server"})`, "vLLM waiting")).
 			Span(12).Min(0).NoValue("no run"),
-		timeSeries("Requests a second", "Requests that end, each second, and the rate that an open loop is to have.", reqPerS,
+		timeSeries("Requests a second", "Requests that end each second, and the configured rate of an open loop.", reqPerS,
 			overTime(`sum(rate(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval]))`, "ended", filled(15)),
 			overTime(`sum(accelerator_bench_request_rate{instance=~"$generator",target=~"$endpoint"} and on (instance, target, model, step) accelerator_bench_phase{instance=~"$generator",target=~"$endpoint"})`, "configured", dashed(colorOf("text"))...)).
 			Span(12).Min(0).NoValue("no run"),
@@ -74,7 +74,7 @@ func benchLoad() []panel {
 			overTime(`sum(rate(accelerator_bench_output_tokens_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval]))`, "output"),
 			overTime(`sum(rate(accelerator_bench_prompt_tokens_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval]))`, "prompt")).
 			Min(0).NoValue("no run"),
-		timeSeries("Failed requests by reason", "Share of the requests that end which failed for this reason.", ratio,
+		timeSeries("Failed requests by reason", "Share of the ended requests that failed for this reason.", ratio,
 			overTime(`sum by (reason) (rate(accelerator_bench_failures_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval])) / on () group_left () sum(rate(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval])) > 0`, "{{reason}}")).
 			Stacking(stacked()).FillOpacity(40).NoValue("no request failed"),
 		cardLines("Utilization of cards", "All cards of the chosen hosts: choose the one under load.", ratio,
@@ -86,7 +86,7 @@ func benchLoad() []panel {
 
 func benchLatency() []panel {
 	return []panel{
-		percentiles("Time to first token", "From the start of a request to its first text, of the requests that got it just now.",
+		percentiles("Time to first token", "From the start of a request to its first text, for requests that have just received it.",
 			`histogram_quantile(0.5, sum by (le) (rate(accelerator_bench_time_to_first_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__rate_interval]))) >= 0`,
 			`histogram_quantile(0.9, sum by (le) (rate(accelerator_bench_time_to_first_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__rate_interval]))) >= 0`,
 			`histogram_quantile(0.99, sum by (le) (rate(accelerator_bench_time_to_first_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__rate_interval]))) >= 0`),

@@ -38,7 +38,7 @@ func cardAlerts() panel {
 
 func cardNow() []panel {
 	return []panel{
-		statPanel("Health", "Healthy is Available (MetaX) or OK (Ascend), by the tool's word: alerts stand above. Unhealthy: take the card out of service; state and reason are below.", plain, "not reported",
+		statPanel("Health", "Healthy: the tool calls the card Available (MetaX) or OK (Ascend). Unhealthy: take the card out of service; state and reason are below.", plain, "not reported",
 			now(`min(accelerator_healthy{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "")).
 			Mappings(append(healthy(), absent("not reported"))).ColorMode("background"),
 		statPanel("Utilization", "Share of the time in which the card computed, as the tool prints it. On Ascend under vNPU the tool prints 0 whatever runs.", ratio, "not reported",
@@ -78,7 +78,7 @@ func cardNow() []panel {
 
 func cardLoad() []panel {
 	return []panel{
-		timeSeries("Utilization", "This card, and the mean of the same vendor's other cards of the host. Cards of one tensor-parallel server should run together: one that is busier than the rest is waited for, one that is idle does not take part.", ratio,
+		timeSeries("Utilization", "This card, and the mean of the same vendor's other cards of the host. Cards of one tensor-parallel server should run together: if one is busier than the rest, the others wait for it; one that is idle takes no part.", ratio,
 			overTime(`max(accelerator_utilization_ratio{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "this card", filled(15)),
 			overTime(`avg(accelerator_utilization_ratio{job=~"$job",instance=~"$host",vendor=~"$maker",device!~"$card"})`, "mean of the others", dashed()...)),
 		timeSeries("Power", "Power, and the limit where one is printed. A line that lies flat at the limit is a card that lowers its clock: latency then rises at the same load.", watts,

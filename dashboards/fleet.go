@@ -37,7 +37,7 @@ func fleetNow() []panel {
 		statPanel("Cards unhealthy", "Cards in a state other than Available or OK. They stand first in the table of cards: take such a card out of service.", count, "not reported",
 			now(`sum(accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"} == bool 0)`, "")).
 			Span(3).Thresholds(thresholds("green", step{1, "red"})),
-		statPanel("Collectors failing", "Collectors whose last poll failed. While a vendor's fails its cards have no data after three intervals and a timeout. An exporter that cannot know the containers of processes, as it has a PID namespace of its own, does not count.", count, "none",
+		statPanel("Collectors failing", "Collectors whose last poll failed. While a vendor's fails its cards have no data after three intervals and a timeout. The collector containers does not count where the exporter has a PID namespace of its own.", count, "none",
 			now(`sum((accelerator_collector_success{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"} unless on (job, instance, collector) increase(accelerator_collector_failures_total{job=~"$job",instance=~"$instance",collector="containers",reason="unsupported"}[5m]) > 0) == bool 0)`, "")).
 			Span(3).Thresholds(thresholds("green", step{1, "red"})),
 		statPanel("Targets failing", "Probed endpoints whose last probe failed.", count, "no probe",

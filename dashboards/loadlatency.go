@@ -54,10 +54,10 @@ func loadAndLatency() panel {
 func loadLatencyNow() []panel {
 	return []panel{
 		alertCount().Span(9),
-		statPanel("Failed probes", "Share of the probes of the last window that failed, for whatever reason but that the exporter withdrew them.", ratio, "no probe",
+		statPanel("Failed probes", "Share of the probes of the last window that failed; probes that the exporter withdrew are left out.", ratio, "no probe",
 			now(`sum(rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",target=~"$target",reason!="canceled"}[$window])) / (sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)`, "")).
 			Span(5).Thresholds(thresholds("green", failing()...)),
-		statPanel("Last success", "Time since the last probe that succeeded, of the target that waits longest; never: none has since the exporter started.", seconds, "no probe",
+		statPanel("Last success", "Time since the last successful probe, of the target where it is longest ago. Never: none since the exporter started.", seconds, "no probe",
 			now(`max(time() - (max by (job, instance, target) (accelerator_probe_last_success_timestamp_seconds{job=~"$job",instance=~"$instance",target=~"$target"}) or 0 * max by (job, instance, target) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, "")).
 			Span(5).Mappings([]dashboard.ValueMapping{never(), absent("no probe")}).Thresholds(thresholds("green", late()...)),
 		statPanel("Unhealthy serving cards", "Cards that serve the chosen targets and that their tool does not call Available or OK.", count, "not reported",
@@ -105,18 +105,18 @@ func servingLines() panel {
 
 func probeLatencies() []panel {
 	return []panel{
-		percentiles("Time to first token", "From the start of a probe to its first text. A p99 of a window with less than a hundred observations is its slowest one. Dashed: the mean of all requests that vLLM had, by its own clock.",
+		percentiles("Time to first token", "From the start of a probe to its first text. With fewer than a hundred observations in a window, its p99 is the slowest of them. Dashed: the mean of all requests to vLLM, by its own clock.",
 			`histogram_quantile(0.5, sum by (le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			`histogram_quantile(0.9, sum by (le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			overTime(`sum(rate(vllm:time_to_first_token_seconds_sum{instance=~"$server"}[$window])) / (sum(rate(vllm:time_to_first_token_seconds_count{instance=~"$server"}[$window])) > 0)`, "server, mean", dashed(colorOf("text"))...)),
-		percentiles("Inter-token latency", "Gaps between successive chunks of text. A p99 of a window with less than a hundred observations is its slowest one. Dashed: the mean of all requests that vLLM had, by its own clock.",
+		percentiles("Inter-token latency", "Gaps between successive chunks of text. With fewer than a hundred observations in a window, its p99 is the slowest of them. Dashed: the mean of all requests to vLLM, by its own clock.",
 			`histogram_quantile(0.5, sum by (le) (rate(accelerator_probe_inter_token_latency_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			`histogram_quantile(0.9, sum by (le) (rate(accelerator_probe_inter_token_latency_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_inter_token_latency_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			overTime(`sum(rate(vllm:inter_token_latency_seconds_sum{instance=~"$server"}[$window])) / (sum(rate(vllm:inter_token_latency_seconds_count{instance=~"$server"}[$window])) > 0)
   or sum(rate(vllm:time_per_output_token_seconds_sum{instance=~"$server"}[$window])) / (sum(rate(vllm:time_per_output_token_seconds_count{instance=~"$server"}[$window])) > 0)`, "server, mean", dashed(colorOf("text"))...)),
-		percentiles("Time per output token", "Time after the first token divided by the tokens after it: one value a probe. A p99 of a window with less than a hundred observations is its slowest one. Dashed: the mean of all requests that vLLM had, by its own clock.",
+		percentiles("Time per output token", "Time after the first token divided by the tokens after it: one value a probe. With fewer than a hundred observations in a window, its p99 is the slowest of them. Dashed: the mean of all requests to vLLM, by its own clock.",
 			`histogram_quantile(0.5, sum by (le) (rate(accelerator_probe_time_per_output_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			`histogram_quantile(0.9, sum by (le) (rate(accelerator_probe_time_per_output_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_time_per_output_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
@@ -127,7 +127,7 @@ func probeLatencies() []panel {
 // latencyByLoad reads what the group accelerator-load-bands of the recording rules counted.
 func latencyByLoad() []panel {
 	return []panel{
-		rowsOf("By utilization", "What probes took while the cards of their target were so busy. Over the dashboard's time range, all chosen targets together; each probe counts for the highest load of its target in the half minute in which it ended.",
+		rowsOf("By utilization", "Latency of probes by how busy the cards of their target were. Over the dashboard's time range, all chosen targets together; each probe counts for the highest load of its target in the half minute in which it ended.",
 			label("band", "Utilization", mapped(saying("0", "0–20 %", "text"), saying("1", "20–40 %", "text"), saying("2", "40–60 %", "text"), saying("3", "60–80 %", "text"), saying("4", "80–100 %", "text"))...),
 			value("Probes", `sum by (band) (sum_over_time(target_utilization:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target",le="+Inf"}[$__range])) > 0`, unitOf(count), whole()),
 			value("TTFT p50", `histogram_quantile(0.5, sum by (band, le) (sum_over_time(target_utilization:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
@@ -135,7 +135,7 @@ func latencyByLoad() []panel {
 			value("ITL p50", `histogram_quantile(0.5, sum by (band, le) (sum_over_time(target_utilization:accelerator_probe_inter_token_latency_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
 			value("ITL p99", `histogram_quantile(0.99, sum by (band, le) (sum_over_time(target_utilization:accelerator_probe_inter_token_latency_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
 		).Span(12).Height(9).NoValue("no probe, or Prometheus lacks the recording rules").SortBy(ascending("Utilization")),
-		rowsOf("By requests in the server", "What probes took while so many requests ran or waited in the servers of their target, by vLLM's own metrics. Over the dashboard's time range, all chosen targets together; each probe counts for the highest load of its target in the half minute in which it ended.",
+		rowsOf("By requests in the server", "Latency of probes by how many requests ran or waited in the servers of their target, by vLLM's own metrics. Over the dashboard's time range, all chosen targets together; each probe counts for the highest load of its target in the half minute in which it ended.",
 			label("band", "Requests", mapped(saying("0", "none", "text"), saying("1", "1–3", "text"), saying("2", "4–15", "text"), saying("3", "16–63", "text"), saying("4", "64–255", "text"), saying("5", "256–1023", "text"), saying("6", "1024 and more", "text"))...),
 			value("Probes", `sum by (band) (sum_over_time(target_requests:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target",le="+Inf"}[$__range])) > 0`, unitOf(count), whole()),
 			value("TTFT p50", `histogram_quantile(0.5, sum by (band, le) (sum_over_time(target_requests:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
@@ -176,13 +176,13 @@ func serverFigures() []panel {
 
 func probeTrust() []panel {
 	return []panel{
-		timeSeries("Failed probes by reason", "Share of all probes of the window that failed for this reason. canceled: withdrawn by the exporter itself, at its stop or at a reload; no other panel and no alert counts these.", ratio,
+		timeSeries("Failed probes by reason", "Share of all probes of the window that failed for this reason. canceled: withdrawn by the exporter when it stopped or reloaded; no other panel and no alert counts these.", ratio,
 			overTime(`sum by (reason) (rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / on () group_left () sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0`, "{{reason}}")).
 			Span(12).Stacking(stacked()).FillOpacity(40).NoValue("no probe failed").Legend(figures()),
 		timeSeries("Probes outside an objective", "Share of the probes of the window that missed an objective of the probe's slo.", ratio,
 			overTime(`sum by (instance, target, objective) (rate(accelerator_probe_slo_violations_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / on (instance, target) group_left () (sum by (instance, target) (rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)`, "{{instance}} {{target}} {{objective}}")).
 			Span(12).NoValue("no objectives"),
-		timeSeries("How late the prober is", "p99 of the time from the kernel's receipt of bytes to their reading, and from the instant a probe was due to its sending. Where these are not small against the latencies, the exporter's machine is too busy.", seconds,
+		timeSeries("How late the prober is", "How late the exporter reads what has arrived, and how late it sends a probe that is due (p99). Where these are not small against the latencies, the exporter's machine is too busy.", seconds,
 			overTime(`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_client_lag_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`, "reading"),
 			overTime(`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_start_delay_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`, "sending")).
 			Span(12).Min(0),

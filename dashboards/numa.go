@@ -54,7 +54,7 @@ func numaLines() []panel {
 	return []panel{
 		timeSeries("Memory used", "Share of each node's memory, the page cache included. One node full while others are empty: everything was started on one node.", ratio,
 			overTime(`accelerator_numa_memory_used_bytes{job=~"$job",instance=~"$host"} / accelerator_numa_memory_total_bytes{job=~"$job",instance=~"$host"}`, "node {{node}}")).Span(12),
-		timeSeries("Miss ratio", "Share of a node's pages that were wanted on another node, which had no room. It should be nothing. Rising: the other node is full. No line: no pages were given out on that node.", ratio,
+		timeSeries("Miss ratio", "Share of a node's new pages that were meant for another node, which was full. It should be 0. Rising: the other node is full. No line: no pages were given out on that node.", ratio,
 			overTime(`sum by (node) (rate(accelerator_numa_allocations_total{job=~"$job",instance=~"$host",result="miss"}[$__rate_interval])) / (sum by (node) (rate(accelerator_numa_allocations_total{job=~"$job",instance=~"$host",result=~"hit|miss"}[$__rate_interval])) > 0)`, "node {{node}}")).Span(12),
 		timeSeries("Used from other nodes", "Share of a node's pages that went to a process on another node's CPUs. High with no misses: the process is not bound, or is bound to the wrong node: bind it with numactl --cpunodebind. Compare runs with accelbench compare.", ratio,
 			overTime(`sum by (node) (rate(accelerator_numa_allocations_total{job=~"$job",instance=~"$host",result="other_node"}[$__rate_interval])) / (sum by (node) (rate(accelerator_numa_allocations_total{job=~"$job",instance=~"$host",result=~"local_node|other_node"}[$__rate_interval])) > 0)`, "node {{node}}")).Span(12),

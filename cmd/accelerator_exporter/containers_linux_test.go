@@ -88,7 +88,7 @@ func TestLandingPageOfAForeignPIDNamespace(t *testing.T) {
 	waitFor(t, "the page says so", func() bool {
 		text, _ := landingAs(t, p, "*/*")
 		text = strings.Join(strings.Fields(text), " ")
-		return strings.Contains(text, "containers: unsupported") && strings.Contains(text, "hint: hostPID: true, or the host's /proc mounted read-only and --path.procfs")
+		return strings.Contains(text, "containers: unsupported") && strings.Contains(text, "hint: set hostPID: true, or mount the host's /proc and name it with --path.procfs")
 	})
 	if _, body := p.get(t, "/metrics"); strings.Contains(body, "accelerator_process_container_info{") || strings.Contains(body, `accelerator_collector_failures_total{collector="containers",reason="unsupported"} 0`) {
 		t.Error("the scrape does not say so")

@@ -69,13 +69,13 @@ func (d *daemon) logStart(vendors []collector.VendorOptions, c configuration) {
 		level.Info(d.logger).Log("msg", "collecting", "vendor", v.Name, "command", v.Command)
 	}
 	if len(vendors) == 0 {
-		level.Warn(d.logger).Log("msg", "no card metrics: no collector of a vendor is enabled; see --collector.metax.command and --collector.ascend.command")
+		level.Warn(d.logger).Log("msg", "no card metrics: no vendor's tool was found or enabled; see --collector.metax.command and --collector.ascend.command")
 	}
 	for _, t := range c.targets {
 		level.Info(d.logger).Log("msg", "probing", "target", t.Name(), "url", t.URL())
 	}
 	if len(c.targets) == 0 {
-		level.Info(d.logger).Log("msg", "no probes configured: --probe.target or --config.file")
+		level.Info(d.logger).Log("msg", "nothing is probed; to probe a server, set --probe.target or --config.file")
 	}
 	d.warnUnreadable(c)
 }
@@ -84,7 +84,7 @@ func (d *daemon) logStart(vendors []collector.VendorOptions, c configuration) {
 // they are.
 func (d *daemon) warnUnreadable(c configuration) {
 	for _, err := range c.unreadable {
-		level.Warn(d.logger).Log("msg", "file of a probe is not readable, it is read again for each probe", "err", err)
+		level.Warn(d.logger).Log("msg", "cannot read a file of a probe; no probe is sent until it can be read", "err", err)
 	}
 }
 

@@ -186,7 +186,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"web configuration that is a folder", []string{"--web.config.file=/"}, 1, "is a directory"},
 		{"ids to trust without a kubelet", []string{"--kubernetes.trust-device-ids=ascend"}, 2, "--kubernetes.trust-device-ids needs --kubernetes.pod-resources"},
 		{"address in use or not ours", []string{"--web.listen-address=192.0.2.1:1"}, 1, `msg="cannot serve" err="--web.listen-address: listen tcp 192.0.2.1:1: `},
-		{"nothing to probe", []string{"--web.listen-address=192.0.2.1:1"}, 1, `msg="no probes configured: --probe.target or --config.file"`},
+		{"nothing to probe", []string{"--web.listen-address=192.0.2.1:1"}, 1, `msg="nothing is probed; to probe a server, set --probe.target or --config.file"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var log logBuffer

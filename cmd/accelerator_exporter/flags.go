@@ -87,7 +87,7 @@ func (s *settings) vendorFlags(app *kingpin.Application) {
 			IsSetByUser(&v.asked).BoolVar(&v.enabled)
 		app.Flag(name+".command", "Name or path of the vendor's tool. Giving one enables the collector.").
 			Default(k.Tools[0]).IsSetByUser(&v.named).StringVar(&v.Command)
-		app.Flag(name+".expected-devices", "Expected number of cards. 0: the highest number seen or announced.").
+		app.Flag(name+".expected-devices", "Expected number of cards. 0: the highest number seen, or announced by the tool.").
 			Default("0").IntVar(&v.ExpectedDevices)
 		if len(k.Network) > 0 {
 			app.Flag(name+"."+strings.TrimSuffix(k.Network[0], "_tool")+"-command", "Name or path of the tool for the cards' network ports. Default: "+k.Network[0]+" if it is found.").
@@ -99,7 +99,7 @@ func (s *settings) vendorFlags(app *kingpin.Application) {
 func (s *settings) collectorFlags(app *kingpin.Application) {
 	o := &s.collector
 	app.Flag("collector.numa", "Enable the numa collector.").Default("true").BoolVar(&o.NUMA)
-	app.Flag("collector.numa-maps", "Expose on which NUMA nodes the memory of each process on a card lies. Reading that from the kernel stops the process's memory management meanwhile.").
+	app.Flag("collector.numa-maps", "Expose on which NUMA nodes the memory of each process on a card is. Each read holds up the process's memory management.").
 		BoolVar(&o.NUMAMaps)
 	app.Flag("collector.processes", "Expose each process on a card: its memory, where it may run, and its container.").Default("true").BoolVar(&o.Processes)
 	app.Flag("collector.containers", "Expose which container and pod each process on a card runs in.").Default("true").BoolVar(&o.Containers)
@@ -109,12 +109,12 @@ func (s *settings) collectorFlags(app *kingpin.Application) {
 	app.Flag("collector.interval", "Polling interval of the vendors' tools, independent of scrapes.").Default("10s").DurationVar(&o.Interval)
 	app.Flag("collector.inventory-interval", "Polling interval of slow-changing data such as topology.").Default("5m").DurationVar(&o.InventoryInterval)
 	app.Flag("collector.timeout", "Timeout of one run of a vendor's tool.").Default("10s").DurationVar(&o.Timeout)
-	app.Flag("collector.environment", "Name of an environment variable to pass on to the vendors' tools, which get PATH, LD_LIBRARY_PATH, HOME and TMPDIR only. Repeatable.").
+	app.Flag("collector.environment", "Name of an environment variable to pass on to the vendors' tools, beside PATH, LD_LIBRARY_PATH, HOME and TMPDIR. Repeatable.").
 		PlaceHolder("NAME").StringsVar(&o.Variables)
-	app.Flag("kubernetes.pod-logs", "Folder of the kubelet's log folders, whose names tell the names of pods.").Default("/var/log/pods").StringVar(&o.PodLogs)
-	app.Flag("kubernetes.pod-resources", "Socket of the kubelet's PodResources API, to expose which container has which card. Default: none.").
+	app.Flag("kubernetes.pod-logs", "Folder with the logs of pods; the names of its folders are names of pods.").Default("/var/log/pods").StringVar(&o.PodLogs)
+	app.Flag("kubernetes.pod-resources", "Socket of the kubelet's PodResources API, to expose which container was given which card. Default: none.").
 		PlaceHolder("SOCKET").StringVar(&o.PodResources)
-	app.Flag("kubernetes.trust-device-ids", "Vendor whose device plugin's ids name cards, where neither volcano nor HAMi hands them out: ascend. Repeatable.").
+	app.Flag("kubernetes.trust-device-ids", "Vendor whose device plugin's ids are numbers of cards, such as ascend; not with volcano or HAMi. Repeatable.").
 		PlaceHolder("VENDOR").EnumsVar(&o.TrustDeviceIDs, collector.TrustedIDs()...)
 	app.Flag("path.sysfs", "sysfs mountpoint.").Default("/sys").StringVar(&o.Sysfs)
 	app.Flag("path.procfs", "procfs mountpoint. In a container without the host's PIDs: the host's, mounted read-only.").Default("/proc").StringVar(&o.Procfs)
@@ -143,7 +143,7 @@ func (s *settings) check() error {
 	case min(o.Interval, o.InventoryInterval, o.Timeout) < time.Millisecond:
 		return errors.New("--collector.interval, --collector.inventory-interval and --collector.timeout must be at least 1ms")
 	case slices.ContainsFunc(s.vendors, func(v vendorFlags) bool { return v.ExpectedDevices < 0 }):
-		return errors.New("an expected number of cards must not be negative")
+		return errors.New("--collector.VENDOR.expected-devices must not be negative")
 	case slices.ContainsFunc(o.Variables, func(name string) bool { return strings.Contains(name, "=") }):
 		return errors.New("--collector.environment must be a name, without a value: the value is that of the exporter's own environment")
 	case o.PodResources == "" && len(o.TrustDeviceIDs) > 0:

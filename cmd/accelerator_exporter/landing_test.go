@@ -160,7 +160,7 @@ func TestLandingPageOfWhatIsNotSent(t *testing.T) {
 			t.Errorf("a failure is counted: %s", line)
 		}
 	}
-	if !strings.Contains(p.log.String(), "file of a probe is not readable") {
+	if !strings.Contains(p.log.String(), "cannot read a file of a probe") {
 		t.Errorf("no warning at the start:\n%s", p.log)
 	}
 }

@@ -99,13 +99,13 @@ func parseToolFault(words, commands []string) (toolFault, error) {
 		f.command, words = words[0], words[1:]
 	}
 	if len(words) == 0 || !slices.Contains(toolFaultKinds, words[0]) {
-		return f, fmt.Errorf("unknown fault, and no command of that name; there are %s, and the commands %s",
+		return f, fmt.Errorf("no such fault or command: faults are %s, and commands %s",
 			strings.Join(toolFaultKinds, ", "), strings.Join(commands, ", "))
 	}
 	f.kind, words = words[0], words[1:]
 	switch {
 	case f.kind == faultCardLost && f.command+f.card != "":
-		return f, fmt.Errorf("%s is of the whole tool", f.kind)
+		return f, fmt.Errorf("%s is for the whole tool, not for a command or a card", f.kind)
 	case f.kind == faultSlow && len(words) == 1:
 		wait, err := time.ParseDuration(words[0])
 		if err != nil || wait < 0 {
@@ -113,7 +113,7 @@ func parseToolFault(words, commands []string) (toolFault, error) {
 		}
 		f.wait = wait
 	case len(words) > 0:
-		return f, fmt.Errorf("%s takes nothing more", f.kind)
+		return f, fmt.Errorf("%s takes no argument", f.kind)
 	}
 	return f, nil
 }

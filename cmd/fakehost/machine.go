@@ -164,7 +164,7 @@ func (m *machine) setProcesses(text string) error {
 		var id, pid int
 		var p process
 		if n, err := fmt.Sscan(line, &id, &pid, &p.Name, &p.MiB); n != 4 || err != nil || id < 0 || id >= cardCount || pid <= 0 {
-			return fmt.Errorf("reading a process: %q must be such as %q", strings.TrimSpace(line), "0 15652 python 60032")
+			return fmt.Errorf("reading a process: %q must look like %q", strings.TrimSpace(line), "0 15652 python 60032")
 		}
 		p.PID = strconv.Itoa(pid)
 		m.Inventory[id].Processes = append(m.Inventory[id].Processes, p)

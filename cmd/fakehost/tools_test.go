@@ -67,16 +67,16 @@ func TestFaults(t *testing.T) {
 		{"npu-smi.card", "1 hot much\n", "npu-smi info", "no whole number of degrees", "910B4", 3},
 		{"mx-smi.processes", "2 15652 python 60032\n", "mx-smi", "  2                    15652         python                       60032", "no process found", 0},
 		{"npu-smi.processes", "3 15652 python 60032\n", "npu-smi info", "15652", "process found in NPU 3", 0},
-		{"mx-smi.processes", "2 15652 python\n", "mx-smi", `must be such as "0 15652 python 60032"`, "Attached", 3},
+		{"mx-smi.processes", "2 15652 python\n", "mx-smi", `must look like "0 15652 python 60032"`, "Attached", 3},
 		{"mx-smi.fault", "card_lost", "mx-smi", "0000:41:00.0", "0000:49:00.0", 0},
 		{"mx-smi.fault", "card_lost", "mx-smi -L", "0000:49:00.0", "Not", 0},
 		{"npu-smi.fault", "ecc exit", "npu-smi info -t ecc -i 0", "", "NPU", 1},
 		{"npu-smi.fault", "ecc exit", "npu-smi info -t usages -i 0", "NPU", "-", 0},
-		{"npu-smi.fault", "ecc melt", "npu-smi info", "unknown fault", "910B4", 3},
-		{"npu-smi.fault", "ecc", "npu-smi info", "unknown fault", "910B4", 3},
-		{"npu-smi.fault", "hang 2s", "npu-smi info", "hang takes nothing more", "910B4", 3},
+		{"npu-smi.fault", "ecc melt", "npu-smi info", "no such fault", "910B4", 3},
+		{"npu-smi.fault", "ecc", "npu-smi info", "no such fault", "910B4", 3},
+		{"npu-smi.fault", "hang 2s", "npu-smi info", "hang takes no argument", "910B4", 3},
 		{"npu-smi.fault", "slow soon", "npu-smi info", "slow takes a time such as 500ms", "910B4", 3},
-		{"npu-smi.fault", "ecc card_lost", "npu-smi info", "card_lost is of the whole tool", "910B4", 3},
+		{"npu-smi.fault", "ecc card_lost", "npu-smi info", "card_lost is for the whole tool", "910B4", 3},
 	} {
 		setState(t, c.file, c.text)
 		out, status := ask(c.call)

@@ -88,7 +88,7 @@ func ParseInfo(out []byte) (model.Report, error) {
 	}
 	ids := p.nameChips()
 	if len(p.report.Devices) == 0 {
-		return model.Report{}, model.Errorf(model.ReasonParse, "no whole chip in the output")
+		return model.Report{}, model.Errorf(model.ReasonParse, "no complete chip in the output")
 	}
 	for _, o := range p.owners {
 		id, ok := ids[o.place]

@@ -130,7 +130,7 @@ func readContainer(procfs process.FS, pid int) (model.Container, error) {
 	}
 	c, err := parseCgroup(string(text))
 	if err != nil {
-		return model.Container{}, fmt.Errorf("its cgroup is not believed: %w", err)
+		return model.Container{}, fmt.Errorf("its cgroup is not trusted: %w", err)
 	}
 	return c, nil
 }
@@ -162,7 +162,7 @@ func checkProcfs(procfs process.FS) error {
 		return model.Errorf(model.ReasonNotFound, "reading processes below %q: %w", procfs, model.Cause(err))
 	}
 	if err := procfs.CheckHostPIDs(); err != nil {
-		return model.Errorf(model.ReasonUnsupported, "%w: process numbers of the tools mean other processes there, or none", err)
+		return model.Errorf(model.ReasonUnsupported, "%w: the PIDs that the tools print are not those of its processes", err)
 	}
 	if _, ok := procfs.Stat(1); !ok {
 		return model.Errorf(model.ReasonPermission, "%s hides the processes of other users", procfs)

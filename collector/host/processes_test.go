@@ -62,7 +62,7 @@ func TestContainers(t *testing.T) {
 	if diff := cmp.Diff(want, containersOf(look)); diff != "" || look.Err != nil {
 		t.Errorf("%v (-want +got):\n%s", look.Err, diff)
 	}
-	warnings := modeltest.Warnings("process 600: its cgroup is not believed: "+errPodBelowUserTree.Error(), "process 700: reading its cgroup: no such file or directory")
+	warnings := modeltest.Warnings("process 600: its cgroup is not trusted: "+errPodBelowUserTree.Error(), "process 700: reading its cgroup: no such file or directory")
 	if diff := cmp.Diff(warnings, look.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

@@ -80,7 +80,7 @@ func ParseTable(out []byte) (model.Report, error) {
 	case len(p.report.Devices) == 0 && p.noneAtAll:
 		return model.Report{}, model.Errorf(model.ReasonNoDevice, "the tool says that no GPU is attached")
 	case len(p.report.Devices) == 0:
-		return model.Report{}, model.Errorf(model.ReasonParse, "no whole card in the output")
+		return model.Report{}, model.Errorf(model.ReasonParse, "no complete card in the output")
 	}
 	return p.report, nil
 }

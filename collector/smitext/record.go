@@ -7,7 +7,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
-var errOtherValues = errors.New("other values than the header has words")
+var errOtherValues = errors.New("not as many values as the header has columns")
 
 // Record is the values of one row under its header. Read fills it anew, so that a
 // parser needs one for a whole table.

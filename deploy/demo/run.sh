@@ -37,7 +37,7 @@ exporter=$!
 echo "Metrics: http://$web/metrics    State: http://$web/    Ctrl-C ends it."
 echo "To make card 0 hot: echo 0 hot 112 >$FAKEHOST_STATE/mx-smi.card"
 echo "To end it: : >$FAKEHOST_STATE/mx-smi.card"
-echo "More faults: docs/design.md, "The stand-ins""
+echo "More faults: bin/fakehost --help"
 
 # Whichever ends first ends the other.
 while kill -0 "$server" 2>/dev/null && kill -0 "$exporter" 2>/dev/null; do
