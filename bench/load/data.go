@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -32,7 +33,6 @@ func (s *Session) checkDataset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.readAhead = readAheadFor(&p)
 	if p.AimedTokens > 0 {
 		s.calibrate(ctx, p.AimedTokens)
 	}
@@ -91,8 +91,8 @@ func (s *Session) countTokens(ctx context.Context, words int) int {
 	return t.Usage.PromptTokens
 }
 
-// warmUpUsers is how many requests of a warm-up are in flight where the step has
-// no such number.
+// warmUpUsers is how many requests of a warm-up are in flight at most where the step has
+// no such bound.
 const warmUpUsers = 64
 
 // warmUp sends the requests that a step asks for before it, as many at once as the
@@ -110,12 +110,13 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 	}
 	var meter Meter
 	r := runner{
-		send:      func(ctx context.Context, j job) *openai.Trace { return s.client.Stream(ctx, s.request(step, j)) },
-		done:      func(*runlog.Request) error { return nil },
-		meter:     &meter,
-		readAhead: s.readAhead,
+		send:  func(ctx context.Context, j job) *openai.Trace { return s.client.Stream(ctx, s.request(step, j)) },
+		done:  func(*runlog.Request) error { return nil },
+		meter: &meter,
 	}
-	_, err = r.run(ctx, warmUpStep(step), source)
+	_, err = r.run(ctx, runlog.Step{
+		Arrival: runlog.ArrivalBurst, Requests: step.Warmups, MaxConcurrency: cmp.Or(step.Concurrency, step.MaxConcurrency, warmUpUsers),
+	}, source)
 	switch {
 	case ctx.Err() != nil:
 		return nil //nolint:nilerr // the step shows it
@@ -125,18 +126,4 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 		s.note("%d of the %d requests before step %s, to warm up, failed", meter.Failed.Load(), step.Warmups, step.Name())
 	}
 	return nil
-}
-
-// warmUpStep is the load of the warm-up before a step.
-func warmUpStep(s runlog.Step) runlog.Step {
-	users := s.Concurrency
-	if s.MaxConcurrency > 0 && (users == 0 || users > s.MaxConcurrency) {
-		users = s.MaxConcurrency
-	}
-	if users == 0 {
-		users = warmUpUsers
-	}
-	return runlog.Step{
-		Index: s.Index, Arrival: runlog.ArrivalClosed, Concurrency: min(users, s.Warmups), Requests: s.Warmups, Timeout: s.Timeout,
-	}
 }

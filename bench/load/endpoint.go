@@ -37,23 +37,14 @@ func (s *Session) checkModels(ctx context.Context) error {
 	case failure == nil && !slices.Contains(models, model):
 		return fmt.Errorf("the endpoint does not serve the model %q; it serves %s", model, openai.Excerpt(strings.Join(models, ", ")))
 	case failure == nil:
-	case unusable(failure):
+	case failure.Reason.Unreached():
 		return fmt.Errorf("asking %s for its models: %w", url, failure)
 	case model == "":
-		return fmt.Errorf("asking %s for its models: %w; name one with --model", url, noList(failure))
+		return fmt.Errorf("asking %s for its models: %w; name one with --model", url, failure)
 	default:
-		s.note("the endpoint's list of models could not be had (%v), so whether it serves %q is not known", noList(failure), model)
+		s.note("the endpoint's list of models could not be had (%v), so whether it serves %q is not known", failure, model)
 	}
 	return nil
-}
-
-// noList is why there is no list of models: the failure, in other words where these are of
-// a stream of text.
-func noList(f *openai.Failure) error {
-	if f.Reason == openai.ReasonTimeoutFirstToken {
-		return fmt.Errorf("no answer after %s", modelsTimeout)
-	}
-	return f
 }
 
 // models asks for the list, again and again for as long as the configuration has
@@ -69,11 +60,6 @@ func (s *Session) models(ctx context.Context) ([]string, *openai.Failure) {
 		}
 		sleepUntil(ctx, time.Now().Add(readyPause))
 	}
-}
-
-// unusable reports whether no completion can succeed either after that failure.
-func unusable(f *openai.Failure) bool {
-	return f.Reason.Unreached() || f.Reason == openai.ReasonCanceled || f.Status == 401 || f.Status == 403
 }
 
 // describe fills in what the log says of this program and of its plan.
@@ -96,18 +82,13 @@ func describe(r *runlog.Run, steps []runlog.Step) error {
 // makeFolder makes a new folder of that name, or with the first free number after
 // it: two runs may begin in one second.
 func makeFolder(path string) (string, error) {
-	const most = 1000
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", fmt.Errorf("making the folder of the results: %w", err)
 	}
 	folder := path
 	for n := 2; ; n++ {
-		err := os.Mkdir(folder, 0o755)
-		switch {
-		case err == nil:
-			return folder, nil
-		case !errors.Is(err, fs.ErrExist) || n > most:
-			return "", fmt.Errorf("making the folder of the run: %w", err)
+		if err := os.Mkdir(folder, 0o755); !errors.Is(err, fs.ErrExist) {
+			return folder, err
 		}
 		folder = fmt.Sprintf("%s-%d", path, n)
 	}

@@ -101,13 +101,12 @@ func Run(ctx context.Context, cfg Config, watchers ...Watcher) (Result, error) {
 // Session is a run whose steps are chosen as it goes, each by the records of those
 // before.
 type Session struct {
-	cfg       Config
-	client    *openai.Client
-	watchers  []Watcher
-	sources   []*source
-	readAhead int // prompts, 0 for as many as usual
-	log       *runlog.Writer
-	result    Result
+	cfg      Config
+	client   *openai.Client
+	watchers []Watcher
+	sources  []*source
+	log      *runlog.Writer
+	result   Result
 
 	mu   sync.Mutex   // samples come beside requests
 	kept *StepRecords // of the present step, nil where nobody reads them
@@ -199,11 +198,10 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 		w.StepStarted(step, &meter)
 	}
 	r := runner{
-		send:      func(ctx context.Context, j job) *openai.Trace { return s.client.Stream(ctx, s.request(step, j)) },
-		done:      s.requestDone,
-		meter:     &meter,
-		seed:      gapSeed(s.cfg.Run.Seed, step.Index),
-		readAhead: s.readAhead,
+		send:  func(ctx context.Context, j job) *openai.Trace { return s.client.Stream(ctx, s.request(step, j)) },
+		done:  s.requestDone,
+		meter: &meter,
+		seed:  gapSeed(s.cfg.Run.Seed, step.Index),
 	}
 	end, err := r.run(ctx, step, prompts)
 	for _, w := range s.watchers {

@@ -12,7 +12,7 @@ import (
 // Meter is what a step is doing at the moment. Each step has its own.
 type Meter struct {
 	Attempted atomic.Int64 // taken up in the step: queued, in flight, or over
-	Queued    atomic.Int64 // due and not yet sent: waiting for their turn under a bound on concurrency
+	Queued    atomic.Int64 // due and not yet sent, as a rule under a bound on concurrency
 	InFlight  atomic.Int64
 	Succeeded atomic.Int64
 	Failed    atomic.Int64
@@ -29,9 +29,7 @@ type Meter struct {
 func (m *Meter) sent(at time.Time, level int) {
 	now := at.UnixNano()
 	m.FirstSent.CompareAndSwap(0, now)
-	for last := m.LastSent.Load(); last < now && !m.LastSent.CompareAndSwap(last, now); {
-		last = m.LastSent.Load()
-	}
+	m.LastSent.Store(now)
 	if n := m.InFlight.Add(1); level > 0 && n >= int64(level) {
 		m.Reached.CompareAndSwap(0, now)
 	}
@@ -46,7 +44,7 @@ const minEnded = 20
 type account struct {
 	*Meter
 	step   runlog.Step
-	failed map[openai.Reason]int
+	failed map[openai.Reason]int // nil for none
 	// unconnected are the last failures in a row of requests that never came as far
 	// as the server.
 	unconnected int
@@ -66,42 +64,40 @@ func (a *account) end(f *openai.Failure) {
 		if !f.Reason.Unreached() {
 			a.unconnected = 0
 		}
+		if a.failed == nil {
+			a.failed = map[openai.Reason]int{}
+		}
 		a.failed[f.Reason]++
 		a.Failed.Add(1)
 	}
 }
 
-// tooManyFailed reports whether more failed than the step allows, of at least so many
-// that ended by themselves.
-func (a *account) tooManyFailed(least int) bool {
+// early says why the step is to stop: too large a share failed, or the last ones did not
+// come as far as the server, so that the next would all be used up in no time. It is
+// empty for no reason.
+func (a *account) early() runlog.Stop {
+	least := max(minEnded, 2*a.step.Concurrency, 2*a.step.MaxConcurrency)
 	limit, failed := a.step.MaxFailureRatio, a.Failed.Load()
 	ended := failed + a.Succeeded.Load()
-	return limit > 0 && ended >= int64(least) && float64(failed) > limit*float64(ended)
+	switch {
+	case a.unconnected >= least:
+		return runlog.StopUnreachable
+	case limit > 0 && ended >= int64(least) && float64(failed) > limit*float64(ended):
+		return runlog.StopFailureRatio
+	}
+	return ""
 }
-
-// minSample is how many must have ended for their failures to say something.
-func (a *account) minSample() int {
-	return max(minEnded, 2*a.step.Concurrency, 2*a.step.MaxConcurrency)
-}
-
-// unreachable reports whether so many in a row did not come as far as the server that
-// it is not there any more. The next would fail at once, and all be used up in no
-// time.
-func (a *account) unreachable() bool { return a.unconnected >= a.minSample() }
 
 // stepEnd is the account at the end. The error says that a request was lost or counted
 // twice: a bug.
 func (a *account) stepEnd() (runlog.StepEnd, error) {
 	e := runlog.StepEnd{
-		Step: a.step.Index, Ended: time.Now(), Dataset: a.dataset,
+		Step: a.step.Index, Ended: time.Now(), Dataset: a.dataset, Failed: a.failed,
 		Attempted: int(a.Attempted.Load()), Succeeded: int(a.Succeeded.Load()), Canceled: int(a.Canceled.Load()),
 	}
 	failed := 0
 	for _, n := range a.failed {
 		failed += n
-	}
-	if failed > 0 {
-		e.Failed = a.failed
 	}
 	if e.Succeeded+e.Canceled+failed != e.Attempted {
 		return e, fmt.Errorf("accounting: %d requests were attempted, but %d succeeded, %d failed and %d were canceled",

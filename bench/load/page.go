@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"net/url"
@@ -23,111 +22,115 @@ import (
 const (
 	scrapeTimeout = 5 * time.Second
 	maxPage       = 16 << 20 // bytes
-	maxLabel      = 4096     // bytes of a label's value: a list of CPUs is as long as the machine is large
 	userAgent     = "accelbench"
 )
 
-// ErrUnauthorized is the error of a page that wants credentials, or other ones.
-var ErrUnauthorized = errors.New("credentials are missing or wrong")
+// reportNames are the series that a report needs: of accelerator_exporter, and of vLLM,
+// old and new, and servers that use its names without the prefix, such as MindIE.
+var reportNames = []string{
+	"accelerator_info",
+	"accelerator_utilization_ratio",
+	"accelerator_power_watts",
+	"accelerator_temperature_celsius",
+	"accelerator_memory_used_bytes",
+	"accelerator_memory_total_bytes",
+	"accelerator_probe_target_device_info",
+	"accelerator_collector_last_success_timestamp_seconds",
+
+	"num_requests_running",
+	"num_requests_waiting",
+	"kv_cache_usage_perc", "gpu_cache_usage_perc", "npu_cache_usage_perc",
+	"prefix_cache_queries", "gpu_prefix_cache_queries",
+	"prefix_cache_hits", "gpu_prefix_cache_hits",
+	"time_to_first_token_seconds_sum", "time_to_first_token_seconds_count",
+}
+
+// forReport reports whether a report needs a series. Old versions of prometheus_client
+// leave out _total.
+func forReport(name string) bool {
+	return slices.Contains(reportNames, strings.TrimSuffix(strings.TrimPrefix(name, "vllm:"), "_total"))
+}
+
+func ofExporter(name string) bool { return strings.HasPrefix(name, "accelerator_") }
 
 // page is where metrics are.
 type page struct {
 	url    *url.URL
+	shown  string // the URL as it may be repeated: a query may hold a secret
 	client *http.Client
-	kind   runlog.Source
-	names  map[string]bool // of the series that are kept
+	wants  func(name string) bool // which series are kept
 }
 
-// newPage does not connect. No error repeats any part of the URL's query: it may hold a
-// secret.
-func newPage(address string, cfg config.HTTPClientConfig, kind runlog.Source, names map[string]bool) (*page, error) {
+// newPage does not connect. No error repeats any part of the URL's query.
+func newPage(address string, cfg config.HTTPClientConfig, wants func(name string) bool) (*page, error) {
 	u, err := url.Parse(strings.TrimSpace(address))
-	switch {
-	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return nil, errors.New("reading the URL of metrics: not of the form http://host:port/metrics")
-	case u.User != nil:
-		return nil, errors.New("reading the URL of metrics: it must not hold a user name or password")
-	case u.Path == "" || u.Path == "/":
+	}
+	if u.Path == "" || u.Path == "/" {
 		u.Path = "/metrics"
 	}
 	cfg.FollowRedirects = false
 	client, err := config.NewClientFromConfig(cfg, userAgent, config.WithUserAgent(userAgent), config.WithKeepAlivesDisabled())
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", shown(u), err)
+		return nil, fmt.Errorf("reading the configuration for metrics: %w", err)
 	}
-	return &page{u, client, kind, names}, nil
+	place := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	return &page{u, place.String(), client, wants}, nil
 }
 
-// ReadPlacement reads the page of accelerator_exporter at a URL once and returns the
-// series that say where cards and their processes are, ordered by name.
-func ReadPlacement(ctx context.Context, address string, cfg config.HTTPClientConfig) ([]runlog.Series, error) {
-	p, err := newPage(address, cfg, runlog.SourceExporter, placementNames)
+// ReadExporter reads the page of accelerator_exporter at a URL once and returns its
+// series, ordered by name.
+func ReadExporter(ctx context.Context, address string, cfg config.HTTPClientConfig) ([]runlog.Series, error) {
+	p, err := newPage(address, cfg, ofExporter)
 	if err != nil {
 		return nil, err
 	}
 	return p.read(ctx)
 }
 
-// read returns the series that are kept, ordered by name; none of an exporter that sees
-// no card. It fails for the metrics of another program. No text of the page gets into an
-// error.
+// read returns the series that are kept, ordered by name. It fails for the metrics of
+// another program. No text of the page gets into an error.
 func (p *page) read(ctx context.Context) ([]runlog.Series, error) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
 	defer cancel()
 	families, err := p.get(ctx)
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		err = errors.New("it took too long")
-	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", shown(p.url), err)
+		return nil, fmt.Errorf("reading %s: %w", p.shown, err)
 	}
-	known := false
 	var wanted []*dto.MetricFamily
 	for name, family := range families {
-		known = known || p.kind == runlog.SourceExporter && strings.HasPrefix(name, "accelerator_")
-		if p.wants(name) {
+		if p.wants(name) || p.wants(name+"_sum") {
 			wanted = append(wanted, family)
 		}
 	}
-	if !known && len(wanted) == 0 {
-		return nil, fmt.Errorf("reading %s: metrics are there, but none of the %s's: is it the right URL?", shown(p.url), p.kind)
+	if len(wanted) == 0 {
+		return nil, fmt.Errorf("reading %s: metrics are there, but none that are looked for: is it the right URL?", p.shown)
 	}
 	samples, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{}, wanted...)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", shown(p.url), err)
+		return nil, fmt.Errorf("reading %s: %w", p.shown, err)
 	}
-	var series []runlog.Series
+	var all []runlog.Series
 	for _, s := range samples {
-		if one, ok := p.series(s); ok {
-			series = append(series, one)
+		one := newSeries(s)
+		if p.wants(one.Name) && !math.IsNaN(one.Value) && !math.IsInf(one.Value, 0) {
+			all = append(all, one)
 		}
 	}
-	slices.SortStableFunc(series, func(a, b runlog.Series) int { return strings.Compare(a.Name, b.Name) })
-	return series, nil
+	slices.SortStableFunc(all, func(a, b runlog.Series) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
 }
 
-// wants reports whether a series of a family is kept; a histogram has three kinds.
-func (p *page) wants(family string) bool {
-	name := baseName(family)
-	return p.names[name] || p.names[name+"_sum"]
-}
-
-// series is a sample as the log keeps it, false for one that no report can use.
-func (p *page) series(s *model.Sample) (runlog.Series, bool) {
-	one := runlog.Series{Name: string(s.Metric[model.MetricNameLabel]), Value: float64(s.Value)}
-	if math.IsNaN(one.Value) || math.IsInf(one.Value, 0) || !p.names[baseName(one.Name)] {
-		return one, false
-	}
+// newSeries is a sample as the log keeps it.
+func newSeries(s *model.Sample) runlog.Series {
+	one := runlog.Series{Name: string(s.Metric[model.MetricNameLabel]), Value: float64(s.Value), Labels: map[string]string{}}
 	for name, value := range s.Metric {
-		if !keptLabels[string(name)] || len(value) > maxLabel {
-			continue
+		if name != model.MetricNameLabel {
+			one.Labels[string(name)] = string(value)
 		}
-		if one.Labels == nil {
-			one.Labels = map[string]string{}
-		}
-		one.Labels[string(name)] = string(value)
 	}
-	return one, true
+	return one
 }
 
 func (p *page) get(ctx context.Context) (map[string]*dto.MetricFamily, error) {
@@ -148,30 +151,13 @@ func (p *page) get(ctx context.Context) (map[string]*dto.MetricFamily, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	switch status := resp.StatusCode; {
-	case status >= 300 && status < 400:
-		return nil, fmt.Errorf("redirect not followed (HTTP status %d): give the URL it leads to", status)
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return nil, fmt.Errorf("%w (HTTP status %d %s)", ErrUnauthorized, status, http.StatusText(status))
-	case status != http.StatusOK:
+	if status := resp.StatusCode; status != http.StatusOK {
 		return nil, fmt.Errorf("HTTP status %d %s", status, http.StatusText(status))
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(http.MaxBytesReader(nil, resp.Body, maxPage))
-	var at expfmt.ParseError
-	switch {
-	case errors.As(err, new(*http.MaxBytesError)):
-		return nil, fmt.Errorf("the response is larger than %d MiB", maxPage>>20)
-	case errors.As(err, &at):
-		return nil, fmt.Errorf("line %d is not metrics in the text format", at.Line)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, errors.New("the response was cut")
+	if err != nil {
+		return nil, fmt.Errorf("it is no page of metrics in the text format, of at most %d MiB", maxPage>>20)
 	}
-	return families, err
-}
-
-// shown is a URL as it may be repeated: a query may hold a secret.
-func shown(u *url.URL) string {
-	place := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
-	return place.String()
+	return families, nil
 }

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -11,13 +10,9 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-const (
-	// usualReadAhead is how many prompts are made before they are needed, the first of
-	// them before the clock starts, so that no request is late for want of one.
-	usualReadAhead = 1024
-	leastReadAhead = 16
-	readAheadBytes = 64 << 20 // long prompts must not fill the memory
-)
+// readAhead is how many prompts are made before they are needed, the first of them before
+// the clock starts, so that no request is late for want of one.
+const readAhead = 512
 
 // promptQueue reads prompts ahead.
 type promptQueue struct {
@@ -29,8 +24,8 @@ type promptQueue struct {
 	err error
 }
 
-func newPromptQueue(ahead int) *promptQueue {
-	return &promptQueue{jobs: make(chan job, cmp.Or(ahead, usualReadAhead)), ready: make(chan struct{})}
+func newPromptQueue() *promptQueue {
+	return &promptQueue{jobs: make(chan job, readAhead), ready: make(chan struct{})}
 }
 
 // fill reads until the limit (0 for none), the source's end or that of ctx, which
@@ -52,19 +47,9 @@ func (q *promptQueue) fill(ctx context.Context, source dataset.Source, limit int
 		case <-ctx.Done():
 			return
 		}
-		if seq+1 == cap(q.jobs) {
+		if seq+1 == readAhead {
 			ready()
 		}
-	}
-}
-
-// next waits for a prompt.
-func (q *promptQueue) next(ctx context.Context) (job, bool) {
-	select {
-	case j, ok := <-q.jobs:
-		return j, ok
-	case <-ctx.Done():
-		return job{}, false
 	}
 }
 
@@ -74,15 +59,6 @@ func (q *promptQueue) failure() error {
 		return nil
 	}
 	return q.err
-}
-
-// readAheadFor is how many prompts such as p may be held ready.
-func readAheadFor(p *dataset.Prompt) int {
-	size := len(p.Text) + 4*len(p.Tokens)
-	for _, m := range p.Messages {
-		size += len(m.Content)
-	}
-	return min(usualReadAhead, max(leastReadAhead, readAheadBytes/max(1, size)))
 }
 
 // addCount adds what a data set counted for one more prompt.

@@ -5,23 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
-)
-
-// What ends the sending, or withdraws what is in flight.
-var (
-	errRequests    = errors.New("all requests were sent")
-	errDuration    = errors.New("the time of the step was over")
-	errDataset     = errors.New("the dataset was at its end")
-	errFailures    = errors.New("too many requests failed")
-	errUnreachable = errors.New("the last requests all failed to reach the server")
-	errInterrupted = errors.New("the run was interrupted")
 )
 
 // runner runs a step.
@@ -31,10 +23,9 @@ type runner struct {
 	send func(ctx context.Context, j job) *openai.Trace
 	// done takes each request that is over, one call at a time. An error ends the step:
 	// what cannot be kept need not be measured.
-	done      func(*runlog.Request) error
-	meter     *Meter // nil where nobody watches
-	seed      uint64 // of the gaps between arrivals
-	readAhead int    // prompts, 1024 when 0
+	done  func(*runlog.Request) error
+	meter *Meter // nil where nobody watches
+	seed  uint64 // of the gaps between arrivals
 }
 
 // job is one request.
@@ -45,6 +36,11 @@ type job struct {
 	planned time.Time
 }
 
+// stopError is why no more requests are taken up, or why those in flight are withdrawn.
+type stopError runlog.Stop
+
+func (e stopError) Error() string { return "the step ended: " + string(e) }
+
 // run puts the load of a step on the endpoint and returns when every request that was
 // taken up is over and done was called for it. What ends a step, and what is then
 // withdrawn or still sent, stands in docs/design.md, "What ends a step".
@@ -53,8 +49,8 @@ type job struct {
 // done; and an account that does not add up, which is a bug.
 func (r *runner) run(ctx context.Context, step runlog.Step, source dataset.Source) (runlog.StepEnd, error) {
 	s := newActiveStep(ctx, r, step)
-	defer s.withdraw(errRequests) // lets go of the contexts
-	stopWatching := context.AfterFunc(ctx, func() { s.withdraw(errInterrupted) })
+	defer s.withdraw(runlog.StopRequests) // lets go of the contexts
+	stopWatching := context.AfterFunc(ctx, func() { s.withdraw(runlog.StopInterrupted) })
 	defer stopWatching()
 
 	var beside sync.WaitGroup
@@ -72,7 +68,7 @@ func (r *runner) run(ctx context.Context, step runlog.Step, source dataset.Sourc
 	}
 	s.requests.Wait()
 	close(s.over)
-	s.stopSending(s.lastCause()) // ends the reading of prompts where nothing else did
+	s.stopSending(runlog.StopRequests) // ends the reading of prompts where nothing else did
 	beside.Wait()
 	return s.end()
 }
@@ -84,16 +80,13 @@ type activeStep struct {
 	start   time.Time
 	prompts *promptQueue
 	account account
-	// sending is done when no more requests are to be sent, inFlight when those in
-	// flight are withdrawn; their causes say why.
-	sending, inFlight         context.Context
-	stopSending, stopInFlight context.CancelCauseFunc
+	// sending is done when no more requests are taken up, inFlight when those that were
+	// are withdrawn; their causes are a stopError.
+	sending, inFlight             context.Context
+	cancelSending, cancelInFlight context.CancelCauseFunc
 
-	turns    *turns // nil without a bound on concurrency
+	turns    *semaphore.Weighted // to be in flight
 	requests sync.WaitGroup
-	sent     atomic.Int64
-	total    atomic.Int64          // how many are sent in all, 0 while it is not known
-	atEnd    atomic.Pointer[error] // what ends the sending with the last of them, errRequests while nil; set before total
 	over     chan finished
 	doneErr  error // the first of done
 }
@@ -105,36 +98,41 @@ type finished struct {
 }
 
 func newActiveStep(ctx context.Context, r *runner, step runlog.Step) *activeStep {
-	s := &activeStep{runner: r, step: step, prompts: newPromptQueue(r.readAhead), over: make(chan finished, 256)}
+	s := &activeStep{runner: r, step: step, prompts: newPromptQueue(), over: make(chan finished, 256)}
 	s.meter = cmp.Or(s.meter, new(Meter))
-	s.account = account{Meter: s.meter, step: step, failed: make(map[openai.Reason]int)}
-	s.total.Store(int64(step.Requests))
-	sending, stop := context.WithCancelCause(ctx)
-	s.sending, s.stopSending = sending, func(cause error) {
-		s.meter.SendingOver.Store(true)
-		stop(cause)
-	}
+	s.account = account{Meter: s.meter, step: step}
+	s.turns = semaphore.NewWeighted(cmp.Or(int64(step.MaxConcurrency), math.MaxInt64))
+	s.sending, s.cancelSending = context.WithCancelCause(ctx)
 	// A deadline of ctx is an interruption and must not look like a timeout.
-	s.inFlight, s.stopInFlight = context.WithCancelCause(context.WithoutCancel(ctx))
-	if step.MaxConcurrency > 0 {
-		s.turns = &turns{free: step.MaxConcurrency}
-	}
+	s.inFlight, s.cancelInFlight = context.WithCancelCause(context.WithoutCancel(ctx))
 	return s
 }
 
-// withdraw stops the sending and takes back what is in flight.
-func (s *activeStep) withdraw(cause error) {
-	s.stopSending(cause)
-	s.stopInFlight(cause)
+// stopSending takes up no more requests. Those that wait for their turn are sent yet.
+func (s *activeStep) stopSending(why runlog.Stop) {
+	s.cancelSending(stopError(why))
+	s.noteSendingOver()
+}
+
+// withdraw stops the sending and takes back what waits or is in flight.
+func (s *activeStep) withdraw(why runlog.Stop) {
+	s.stopSending(why)
+	s.cancelInFlight(stopError(why))
+}
+
+// noteSendingOver tells whoever watches once no more requests will be sent.
+func (s *activeStep) noteSendingOver() {
+	if s.sending.Err() != nil && s.meter.Queued.Load() == 0 {
+		s.meter.SendingOver.Store(true)
+	}
 }
 
 // openLoop takes up each request when it is due.
 func (s *activeStep) openLoop() {
 	due := schedule(s.step, s.seed)
 	for {
-		j, ok := s.prompts.next(s.sending)
+		j, ok := s.next()
 		if !ok {
-			s.promptsEnded()
 			return
 		}
 		at := j.prompt.At // of a replay
@@ -143,7 +141,7 @@ func (s *activeStep) openLoop() {
 		}
 		if s.step.Duration > 0 && at >= s.step.Duration {
 			sleepUntil(s.sending, s.start.Add(s.step.Duration))
-			s.endWith(errDuration)
+			s.stopSending(runlog.StopDuration)
 			return
 		}
 		j.planned = s.start.Add(at)
@@ -151,8 +149,8 @@ func (s *activeStep) openLoop() {
 		if s.sending.Err() != nil {
 			return
 		}
-		turn := s.takeUp()
-		s.requests.Go(func() { s.request(j, turn) })
+		s.takeUp()
+		s.requests.Go(func() { s.request(j) })
 	}
 }
 
@@ -160,14 +158,10 @@ func (s *activeStep) openLoop() {
 // before: whatever becomes of a request, it goes on with the next.
 func (s *activeStep) closedLoop() {
 	if s.step.Duration > 0 {
-		up := time.AfterFunc(time.Until(s.start.Add(s.step.Duration)), func() { s.stopSending(errDuration) })
+		up := time.AfterFunc(time.Until(s.start.Add(s.step.Duration)), func() { s.stopSending(runlog.StopDuration) })
 		defer up.Stop()
 	}
-	users := s.step.Concurrency
-	if s.step.Requests > 0 {
-		users = min(users, s.step.Requests) // each takes a request when it starts
-	}
-	for n := range users {
+	for n := range s.step.Concurrency {
 		share := float64(n) / float64(s.step.Concurrency)
 		first := s.start.Add(time.Duration(share * float64(s.step.RampUp)))
 		sleepUntil(s.sending, first)
@@ -182,63 +176,67 @@ func (s *activeStep) closedLoop() {
 // user sends one request after the other from the given instant on.
 func (s *activeStep) user(free time.Time) {
 	for s.sending.Err() == nil {
-		j, ok := s.prompts.next(s.sending)
+		j, ok := s.next()
 		if !ok {
-			s.promptsEnded()
 			return
 		}
 		j.planned = free
-		free = s.request(j, s.takeUp())
+		s.takeUp()
+		free = s.request(j)
 	}
 }
 
-// takeUp counts a request as attempted and takes its place among those that wait for
-// their turn.
-func (s *activeStep) takeUp() <-chan struct{} {
-	s.meter.Attempted.Add(1)
-	if s.turns == nil {
-		return nil
+// next waits for a prompt. The end of the data set is that of the sending.
+func (s *activeStep) next() (job, bool) {
+	select {
+	case j, more := <-s.prompts.jobs:
+		if !more && s.prompts.err != nil {
+			s.stopSending(runlog.StopDataset)
+		}
+		return j, more
+	case <-s.sending.Done():
+		return job{}, false
 	}
-	return s.turns.join()
 }
 
-// request sends one request when its turn comes, nil for at once, and returns when it
-// was over.
-func (s *activeStep) request(j job, turn <-chan struct{}) time.Time {
-	queued, ok := s.await(turn)
-	if !ok {
+// takeUp counts a request as attempted.
+func (s *activeStep) takeUp() {
+	s.meter.Queued.Add(1)
+	if s.meter.Attempted.Add(1) == int64(s.step.Requests) {
+		s.stopSending(runlog.StopRequests)
+	}
+}
+
+// request sends one request when its turn comes and returns when it was over.
+func (s *activeStep) request(j job) time.Time {
+	queued, err := s.await()
+	if err != nil {
 		failure := &openai.Failure{Reason: openai.ReasonCanceled, Detail: "withdrawn before it was sent"}
 		s.handOn(j, &runlog.Request{Never: true, Trace: openai.Trace{Failure: failure}})
 		return time.Now()
 	}
-	if s.sent.Add(1) == s.total.Load() {
-		s.stopSending(s.lastCause())
-	}
-	s.meter.sent(time.Now(), s.step.Level())
 	t := s.send(s.inFlight, j)
 	over := time.Now()
 	s.meter.InFlight.Add(-1)
-	if s.turns != nil {
-		s.turns.leave()
-	}
+	s.turns.Release(1)
 	s.handOn(j, &runlog.Request{Queued: queued, Trace: *t})
 	return over
 }
 
-// await waits for a turn, and returns for how long. It is false when the sending ended
-// before.
-func (s *activeStep) await(turn <-chan struct{}) (time.Duration, bool) {
-	if turn == nil {
-		return 0, true
+// await waits for a turn, and returns for how long. It fails when the request is
+// withdrawn before.
+func (s *activeStep) await() (queued time.Duration, err error) {
+	if !s.turns.TryAcquire(1) {
+		since := time.Now()
+		err = s.turns.Acquire(s.inFlight, 1)
+		queued = time.Since(since)
 	}
-	since := time.Now()
-	s.meter.Queued.Add(1)
-	defer s.meter.Queued.Add(-1)
-	select {
-	case <-turn:
-	case <-s.sending.Done():
+	if err == nil {
+		s.meter.sent(time.Now(), s.step.Level())
 	}
-	return time.Since(since), s.sending.Err() == nil
+	s.meter.Queued.Add(-1)
+	s.noteSendingOver()
+	return queued, err
 }
 
 // handOn completes the record of a request that is over.
@@ -249,56 +247,21 @@ func (s *activeStep) handOn(j job, q *runlog.Request) {
 	s.over <- finished{j, q}
 }
 
-// promptsEnded ends the sending where there are no more prompts. What waits for its turn
-// is sent yet where they came to an end, and withdrawn where they failed.
-func (s *activeStep) promptsEnded() {
-	switch {
-	case s.sending.Err() != nil || s.prompts.err == nil: // withdrawn, or all were given out
-	case s.prompts.failure() != nil:
-		s.stopSending(errDataset)
-	default:
-		s.endWith(errDataset)
-	}
-}
-
-// lastCause is what ends the sending with the last request.
-func (s *activeStep) lastCause() error {
-	if cause := s.atEnd.Load(); cause != nil {
-		return *cause
-	}
-	return errRequests
-}
-
-// endWith ends the sending when all that was taken up is sent. Nothing more is. Each user
-// that finds no more prompts calls it.
-func (s *activeStep) endWith(cause error) {
-	s.atEnd.Store(&cause)
-	s.total.Store(s.meter.Attempted.Load())
-	if s.sent.Load() == s.total.Load() {
-		s.stopSending(cause)
-	}
-}
-
 // keep counts and keeps what is over, apart from the goroutines that send, so that
 // a slow disk does not delay them at once.
 func (s *activeStep) keep() {
 	for f := range s.over {
 		s.account.end(f.request.Trace.Failure)
-		if !f.request.Never {
-			addCount(&s.account.dataset, f.count)
-		}
-		if s.account.unreachable() {
-			s.withdraw(errUnreachable)
-		}
-		if s.account.tooManyFailed(s.account.minSample()) {
-			s.withdraw(errFailures)
+		addCount(&s.account.dataset, f.count)
+		if why := s.account.early(); why != "" {
+			s.withdraw(why)
 		}
 		if s.doneErr != nil {
 			continue
 		}
 		if err := s.done(f.request); err != nil {
 			s.doneErr = fmt.Errorf("keeping traces: %w", err)
-			s.withdraw(s.doneErr)
+			s.withdraw(runlog.StopInterrupted)
 		}
 	}
 }
@@ -306,33 +269,24 @@ func (s *activeStep) keep() {
 // end closes the account.
 func (s *activeStep) end() (runlog.StepEnd, error) {
 	e, err := s.account.stepEnd()
+	e.Stop = runlog.StopInterrupted
+	var why stopError
+	if errors.As(cmp.Or(context.Cause(s.inFlight), context.Cause(s.sending)), &why) {
+		e.Stop = runlog.Stop(why)
+	}
 	// What fails behind the last prompt that was needed is no matter of this step.
-	if failure := s.prompts.failure(); failure != nil && errors.Is(context.Cause(s.sending), errDataset) {
+	if failure := s.prompts.failure(); failure != nil && e.Stop == runlog.StopDataset {
 		err = errors.Join(fmt.Errorf("taking prompts: %w", failure), err)
 	}
-	e.Stop = s.stop()
 	return e, errors.Join(s.doneErr, err)
 }
 
-// stop says what ended the step.
-func (s *activeStep) stop() runlog.Stop {
-	switch cause := context.Cause(s.inFlight); {
-	case errors.Is(cause, errUnreachable):
-		return runlog.StopUnreachable
-	case errors.Is(cause, errFailures):
-		return runlog.StopFailureRatio
-	case cause != nil:
-		return runlog.StopInterrupted
-	case s.account.tooManyFailed(0): // when all were over
-		return runlog.StopFailureRatio
+// sleepUntil returns at the given instant, up to 1 ms late, or when ctx is done.
+func sleepUntil(ctx context.Context, at time.Time) {
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
-	switch cause := context.Cause(s.sending); {
-	case errors.Is(cause, errRequests):
-		return runlog.StopRequests
-	case errors.Is(cause, errDuration):
-		return runlog.StopDuration
-	case errors.Is(cause, errDataset):
-		return runlog.StopDataset
-	}
-	return runlog.StopInterrupted
 }

@@ -51,11 +51,6 @@ func TestDuration(t *testing.T) {
 			want: runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 10, Succeeded: 10},
 			took: 15 * time.Second,
 		},
-		"users who wait for their turn go home": {
-			step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 3, MaxConcurrency: 2},
-			want: runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 9, Succeeded: 8, Canceled: 1},
-			took: 12 * time.Second,
-		},
 		"all requests before the end of time": {
 			step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 2, Requests: 4},
 			want: runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 4, Succeeded: 4},
@@ -111,11 +106,6 @@ func TestFailuresThatEndAStep(t *testing.T) {
 			runlog.StepEnd{Stop: runlog.StopRequests, Succeeded: 950, Failed: failed{busy: 50}},
 		},
 		"just the ratio is allowed": {half, failing(busy, 50, 100), runlog.StepEnd{Stop: runlog.StopRequests, Succeeded: 50, Failed: failed{busy: 50}}},
-		"a few are judged at the end": {
-			runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1, Requests: 5, MaxFailureRatio: 0.5},
-			failing(busy, 0, 5),
-			runlog.StepEnd{Stop: runlog.StopFailureRatio, Failed: failed{busy: 5}},
-		},
 		"while what was due is sent after the time": {
 			runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 100, Duration: time.Second, MaxConcurrency: 1, MaxFailureRatio: 0.5},
 			failing(busy, 0, 100),
@@ -166,7 +156,7 @@ func TestFailuresThatEndAStep(t *testing.T) {
 
 // What still streams is given up too.
 func TestFailuresWithdrawWhatIsInFlight(t *testing.T) {
-	for reason, want := range map[openai.Reason]error{openai.ReasonConnect: errUnreachable, openai.ReasonHTTP5xx: errFailures} {
+	for reason, want := range map[openai.Reason]runlog.Stop{openai.ReasonConnect: runlog.StopUnreachable, openai.ReasonHTTP5xx: runlog.StopFailureRatio} {
 		synctest.Test(t, func(t *testing.T) {
 			m := &standIn{fails: failing(reason, 5, 1000), takes: func(seq int) time.Duration {
 				if seq < 5 {
@@ -179,7 +169,7 @@ func TestFailuresWithdrawWhatIsInFlight(t *testing.T) {
 				step.MaxFailureRatio = 0
 			}
 			r := do(t.Context(), t, step, &prompts{}, m)
-			if f := r.requests[0].Trace.Failure; f == nil || f.Detail != want.Error() || r.took > 10*time.Second {
+			if f := r.requests[0].Trace.Failure; f == nil || f.Detail != stopError(want).Error() || r.took > 10*time.Second {
 				t.Errorf("the first request, in flight then, ended with %v; the step after %s", f, r.took)
 			}
 		})
@@ -196,11 +186,6 @@ func TestInterrupt(t *testing.T) {
 		"users": {
 			step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 4, Requests: 1000},
 			want: runlog.StepEnd{Attempted: 12, Succeeded: 8, Canceled: 4},
-		},
-		"users that queue": {
-			step:  runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 4, MaxConcurrency: 3, Requests: 1000},
-			want:  runlog.StepEnd{Attempted: 10, Succeeded: 6, Canceled: 4},
-			never: 1,
 		},
 		"users that have not started": {
 			step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 4, RampUp: time.Hour},
@@ -277,9 +262,6 @@ func TestADatasetThatFails(t *testing.T) {
 			runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Requests: 100}, 10, runlog.StepEnd{Attempted: 10, Succeeded: 10},
 		},
 		"later, a replay": {runlog.Step{Arrival: runlog.ArrivalReplay}, 10, runlog.StepEnd{Attempted: 10, Succeeded: 10}},
-		"later, a queue, which is withdrawn": {
-			runlog.Step{Arrival: runlog.ArrivalBurst, MaxConcurrency: 2, Requests: 100}, 10, runlog.StepEnd{Attempted: 10, Succeeded: 2, Canceled: 8},
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -341,7 +323,7 @@ func TestTracesThatCannotBeKeptEndTheRun(t *testing.T) {
 }
 
 func TestLostRequest(t *testing.T) {
-	a := account{Meter: new(Meter), failed: make(map[openai.Reason]int)}
+	a := account{Meter: new(Meter)}
 	a.Attempted.Store(2)
 	a.end(nil)
 	if _, err := a.stepEnd(); err == nil || !strings.HasPrefix(err.Error(), "accounting: 2 requests") {

@@ -41,7 +41,7 @@ func (f *machineFlags) read(ctx context.Context) (*placement.Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, err := load.ReadPlacement(ctx, cmp.Or(f.exporter, exporterURL), http)
+	page, err := load.ReadExporter(ctx, cmp.Or(f.exporter, exporterURL), http)
 	if err != nil {
 		return nil, fmt.Errorf("--exporter: %w", err)
 	}
