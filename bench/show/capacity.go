@@ -11,20 +11,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// capacity writes the levels that a search for the capacity ran, what makes them
-// doubtful, and the answer.
-func (l *lines) capacity(r *result.Report) {
-	l.line("")
-	if r.Capacity == nil {
-		l.line("No capacity was searched for: that is done by accelbench capacity.")
-		return
-	}
-	l.table(levelTable(r))
-	l.warnings(warnings(r))
-	l.line("")
-	l.line("%s", Answer(r))
-}
-
 // levelTable are the levels of a search for the capacity.
 func levelTable(r *result.Report) Table {
 	c := r.Capacity
@@ -37,21 +23,24 @@ func levelTable(r *result.Report) Table {
 		t.Head = append(t.Head, column.Title())
 	}
 	for i := range c.Levels {
-		level := &c.Levels[i]
-		verdict := "not judged"
-		if level.Met != nil {
-			verdict = map[bool]string{true: "met", false: "missed"}[*level.Met]
-		}
-		row, s := []string{number(level.Level), verdict, strconv.Itoa(len(level.Steps))}, &r.Steps[level.Shown]
-		for _, h := range s.Held {
-			row = append(row, limitUnit(h.Limit).Text(known(h.Value, h.Known)))
-		}
-		for _, column := range rates {
-			row = append(row, column.text(s, shownPart(s)))
-		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, levelRow(r, &c.Levels[i], rates))
 	}
 	return t
+}
+
+func levelRow(r *result.Report, l *result.CapacityLevel, rates []Column) []string {
+	s, verdict := &r.Steps[l.Shown], "not judged"
+	if l.Met != nil {
+		verdict = map[bool]string{true: "met", false: "missed"}[*l.Met]
+	}
+	row := []string{number(l.Level), verdict, strconv.Itoa(len(l.Steps))}
+	for _, h := range s.Held {
+		row = append(row, limitUnit(h.Limit).Text(known(h.Value, h.Known)))
+	}
+	for _, column := range rates {
+		row = append(row, column.text(s, shownPart(s)))
+	}
+	return row
 }
 
 // number writes a level or a limit.

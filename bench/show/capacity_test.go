@@ -53,7 +53,7 @@ func TestCapacityAnswer(t *testing.T) {
 		if got := show.Answer(r); !strings.HasPrefix(got, want) {
 			t.Errorf("answer\n%s\nwant\n%s", got, want)
 		}
-		if got := rendered(t, func(w io.Writer) error { return show.Print(w, "capacity", r, nil) }); !strings.Contains(strings.Join(strings.Fields(got), " "), want) {
+		if got := rendered(t, func(w io.Writer) error { return show.Print(w, "summary", r, nil) }); !strings.Contains(strings.Join(strings.Fields(got), " "), want) {
 			t.Errorf("it is not printed: %s", got)
 		}
 	}

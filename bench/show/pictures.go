@@ -129,15 +129,21 @@ func (p *Picture) plot(n panel) (*plot.Plot, error) {
 		q.Legend.Add(objective(l), f)
 	}
 	if p.capacity != nil {
-		line, err := plotter.NewLine(plotter.XYs{{X: p.capacity.Value, Y: 0}, {X: p.capacity.Value, Y: q.Y.Max}})
-		if err != nil {
-			return nil, err
-		}
-		line.Color = color.Gray{Y: 0x80}
-		q.Add(line)
-		q.Legend.Add("carries "+number(p.capacity.Value), line)
+		return q, addAnswer(q, p.capacity.Value)
 	}
 	return q, nil
+}
+
+// addAnswer marks the load that a search for the capacity ended on.
+func addAnswer(q *plot.Plot, carried float64) error {
+	line, err := plotter.NewLine(plotter.XYs{{X: carried, Y: 0}, {X: carried, Y: q.Y.Max}})
+	if err != nil {
+		return err
+	}
+	line.Color = color.Gray{Y: 0x80}
+	q.Add(line)
+	q.Legend.Add("carries "+number(carried), line)
+	return nil
 }
 
 // points are, for each column that some step knows, its head and its values.

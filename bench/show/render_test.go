@@ -32,7 +32,7 @@ func renderings(r *result.Report) map[string]func(io.Writer) error {
 	}
 	all := map[string]func(io.Writer) error{
 		"head.txt": printed("head", r), "summary.txt": printed("summary", r), "report.json": printed("json", r),
-		"capacity.txt": printed("capacity", searched),
+		"capacity.txt": printed("summary", searched),
 	}
 	for i, name := range []string{"closed", "open", "nothing"} {
 		step := &result.Report{Steps: r.Steps[i : i+1]}

@@ -14,7 +14,7 @@ import (
 )
 
 // Formats are the names of the forms in which [Print] writes a report.
-var Formats = []string{"head", "summary", "capacity", "vllm", "evalscope", "checks", "json"}
+var Formats = []string{"head", "summary", "vllm", "evalscope", "checks", "json"}
 
 // Print writes r in one of the [Formats], where that is of a step once for each. Metrics
 // are those of vLLM's block, as --percentile-metrics has them.
@@ -25,8 +25,6 @@ func Print(w io.Writer, format string, r *result.Report, metrics []string) error
 		l.line("%s", strings.Join(headings(r), "\n"))
 	case "summary":
 		l.summary(r)
-	case "capacity":
-		l.capacity(r)
 	case "json":
 		return JSON(w, r)
 	}
@@ -56,10 +54,15 @@ func headings(r *result.Report) []string {
 	return all
 }
 
-// summary writes the sweep as one table, the warnings, and the [Answer].
+// summary writes the sweep as one table, or the levels of a search for the capacity, the
+// warnings, and the [Answer].
 func (l *lines) summary(r *result.Report) {
+	t := summaryTable(r)
+	if r.Capacity != nil {
+		t = levelTable(r)
+	}
 	l.line("")
-	l.table(summaryTable(r))
+	l.table(t)
 	if r.Objectives.Any() {
 		l.line("good: %s", r.Objectives)
 	}

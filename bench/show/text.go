@@ -30,21 +30,25 @@ type Table struct {
 	Rows    [][]string
 }
 
-// table writes names to the left and figures to the right. The words of a head stand
-// below each other: a column is as wide as its figures.
-func (l *lines) table(t Table) {
-	l.line("%s", t.Caption)
+// headRows has each word of a head in a row of its own.
+func headRows(head []string) [][]string {
 	var rows [][]string
-	for column, head := range t.Head {
-		for i, word := range strings.Fields(head) {
+	for column, text := range head {
+		for i, word := range strings.Fields(text) {
 			if i == len(rows) {
-				rows = append(rows, make([]string, len(t.Head)))
+				rows = append(rows, make([]string, len(head)))
 			}
 			rows[i][column] = word
 		}
 	}
-	rows = append(rows, t.Rows...)
-	names := 0
+	return rows
+}
+
+// table writes names to the left and figures to the right. The words of a head stand
+// below each other: a column is as wide as its figures.
+func (l *lines) table(t Table) {
+	l.line("%s", t.Caption)
+	rows, names := append(headRows(t.Head), t.Rows...), 0
 	for _, row := range rows {
 		names = max(names, utf8.RuneCountInString(row[0]))
 	}

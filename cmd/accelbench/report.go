@@ -46,11 +46,7 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 // print writes r in the formats asked for.
 func (f *renderFlags) print(w io.Writer, r *result.Report) error {
 	formats := f.formats
-	switch {
-	case len(formats) > 0:
-	case r.Capacity != nil:
-		formats = []string{"head", "capacity"}
-	default:
+	if len(formats) == 0 {
 		formats = []string{"head", "summary"}
 	}
 	for _, name := range formats {
