@@ -83,6 +83,17 @@ func (p *Plan) turns() []Turn {
 	return turns
 }
 
+// lookUp says which program is not there, such as numactl.
+func (p *Plan) lookUp() error {
+	for _, s := range p.Sides {
+		program := p.argv(s)[0]
+		if _, err := process.LookPath(program); err != nil {
+			return fmt.Errorf("looking up %s: %w", program, err)
+		}
+	}
+	return nil
+}
+
 // errNotStarted is that the server could not be started under a binding. It can be
 // measured under the others nevertheless.
 var errNotStarted = errors.New("the server did not start")
@@ -91,11 +102,8 @@ var errNotStarted = errors.New("the server did not start")
 // ends. A side under which the server does not start is given up with a note, as long as
 // the first and another are left.
 func (p *Plan) Run(ctx context.Context) (notes []string, err error) {
-	for _, s := range p.Sides {
-		program := p.argv(s)[0]
-		if _, err := process.LookPath(program); err != nil {
-			return nil, fmt.Errorf("looking up %s: %w", program, err)
-		}
+	if err := p.lookUp(); err != nil {
+		return nil, err
 	}
 	client, err := openai.NewClient(p.Endpoint)
 	if err != nil {

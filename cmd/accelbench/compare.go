@@ -122,11 +122,11 @@ func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stder
 		all.Stop = one.Stop
 		return !one.Stop.Early(), err
 	}
+	fmt.Fprintf(stderr, "accelbench: the runs go to %s\n", plan.Folder)
 	notes, err := plan.Run(ctx)
 	if err != nil || all.Attempted == 0 {
 		return exitNothing, err
 	}
-	fmt.Fprintf(stderr, "accelbench: the runs are in %s\n", plan.Folder)
 	if err := s.report(plan, notes, stdout); err != nil {
 		return exitNothing, err
 	}
