@@ -106,7 +106,7 @@ func (b *bench) interrupted(t *testing.T) {
 	if a := s.Account; s.Stop != "interrupted" || !o.report.Complete || a.Canceled < 1 || a.Canceled > 8 || a.Attempted != a.Succeeded+a.Canceled || a.Mismatch != "" {
 		t.Errorf("stopped by %s, complete %t: %+v", s.Stop, o.report.Complete, a)
 	}
-	if !strings.Contains(o.stdout, "! The step was stopped after") {
+	if !strings.Contains(o.stdout, "The step was stopped after") {
 		t.Errorf("no report on the terminal:\n%s", o.stdout)
 	}
 }
