@@ -23,17 +23,18 @@ type hardware struct {
 	configured int // cards there ought to be, 0 where nobody said
 
 	// Of the goroutine that polls.
-	table model.Report   // the last one
-	taken time.Time      // when it was read, zero for never
-	known []model.Device // cards of the last table, and the missing ones
-	found host.Look      // of the processes of table
+	table model.Report         // the last one
+	taken time.Time            // when it was read, zero for never
+	known []model.Device       // cards of the last table, and the missing ones
+	rests map[string]time.Time // until when a command beside the table is not asked
+	found host.Look            // of the processes of table
 
 	mostSeen  atomic.Int64
 	announced atomic.Int64
 }
 
 func newHardware(v model.Vendor, r runner, l looker, configured int, o Options) *hardware {
-	h := &hardware{vendor: v, looker: l, configured: configured}
+	h := &hardware{vendor: v, looker: l, configured: configured, rests: map[string]time.Time{}}
 	h.vendor.Table.Inventory = true // its errors are those of the tool, and a part of it is no table
 	h.addTool(r, false, v.Classify, o)
 	return h
@@ -54,7 +55,11 @@ func (h *hardware) addTool(r runner, network bool, classify model.Classifier, o 
 func (h *hardware) read(ctx context.Context) (result[model.Snapshot], error) {
 	start, c := time.Now(), h.vendor.Table
 	a := h.tools[0].call(ctx, c, c.Args(model.Device{})[0], nil)
-	taken, found := time.Now(), h.looker.look(a.report.Processes, start)
+	taken := time.Now()
+	if a.err == nil {
+		h.askBeside(ctx, &a.report)
+	}
+	found := h.looker.look(a.report.Processes, start)
 	if a.err != nil {
 		return result[model.Snapshot]{}, a.err
 	}
@@ -63,6 +68,21 @@ func (h *hardware) read(ctx context.Context) (result[model.Snapshot], error) {
 	warnings := a.report.Warnings
 	warnings.Join(s.Warnings)
 	return result[model.Snapshot]{value: s, taken: taken, newWarnings: a.report.Warnings.Count, warnings: warnings}, nil
+}
+
+// askBeside adds to the table what its tool prints apart. What fails costs its own series, and rests as any command does.
+func (h *hardware) askBeside(ctx context.Context, table *model.Report) {
+	for _, c := range h.vendor.Beside {
+		if time.Now().Before(h.rests[c.Name]) {
+			continue
+		}
+		beside := h.tools[0].call(ctx, c, c.Args(model.Device{})[0], table.Devices)
+		h.rests[c.Name] = time.Now().Add(retryAfter(beside.err, 0))
+		if beside.err != nil && !isRefusal(beside.err) {
+			table.Warn("asking for %s: %v", c.Name, beside.err)
+		}
+		table.Join(beside.report)
+	}
 }
 
 // merge joins the last table with the inventories, and has the other commands asked of its cards.
@@ -75,7 +95,7 @@ func (h *hardware) merge() model.Snapshot {
 	s.Missing = model.Missing(shown, slices.Concat(s.Devices[s.Seen:], s.Missing, h.known), min(h.expected(), model.MaxDevices)-s.Seen)
 	h.known = slices.Concat(shown, s.Missing)
 	for _, t := range h.tools {
-		t.setCards(shown)
+		t.setCards(h.table.Devices) // as printed: what inventories add comes later, and makes no other card of one
 	}
 	return s
 }

@@ -66,6 +66,9 @@ type Vendor struct {
 	NetworkTools []string
 	// Table is the command whose success is the collector's success.
 	Table Command
+	// Beside are asked at every poll right after the table, about its cards: what a tool does not print in one answer, such
+	// as the processes. One that fails is a warning.
+	Beside []Command
 	// Commands are all others. One that fails costs only its own series.
 	Commands []Command
 	// Classify reads the tool's error texts, ClassifyNetwork the network tool's.

@@ -50,6 +50,7 @@ func Merge(table Report, sides []Report, resolve Resolver) Snapshot {
 	m.addProcesses(table.Processes)
 	m.addSlices(table.Slices)
 	for _, side := range sides {
+		m.Tool = cmp.Or(m.Tool, side.Tool)
 		m.Announced = max(m.Announced, side.Announced)
 		m.addListed(side.Listed)
 	}
@@ -109,8 +110,7 @@ func (m *merger) addListed(listed []Device) {
 	for _, l := range listed {
 		if i := slices.IndexFunc(m.Devices, func(d Device) bool { return isSameCard(d, l) }); i >= 0 {
 			d := &m.Devices[i]
-			d.UUID = cmp.Or(d.UUID, l.UUID)
-			d.Health = cmp.Or(d.Health, l.Health)
+			d.identify(l)
 			d.Readings = slices.Clip(d.Readings) // the table's own is not to be changed
 			for _, r := range l.Readings {
 				d.Readings.Add(r)
@@ -118,7 +118,7 @@ func (m *merger) addListed(listed []Device) {
 			continue
 		}
 		if l.Health == nil || l.Health.OK {
-			m.Missing = append(m.Missing, l)
+			m.addMissing(l)
 			continue
 		}
 		if m.has(l.ID) {
@@ -128,6 +128,21 @@ func (m *merger) addListed(listed []Device) {
 		m.byID[l.ID] = len(m.Devices)
 		m.Devices = append(m.Devices, l)
 	}
+}
+
+// addMissing keeps one entry a card, of which each inventory may know a part.
+func (m *merger) addMissing(l Device) {
+	if i := slices.IndexFunc(m.Missing, func(d Device) bool { return isSameCard(d, l) }); i >= 0 {
+		m.Missing[i].identify(l)
+		return
+	}
+	m.Missing = append(m.Missing, l)
+}
+
+// identify takes what is not known of a card from another report of it.
+func (d *Device) identify(other Device) {
+	d.Name, d.BusID, d.UUID = cmp.Or(d.Name, other.Name), cmp.Or(d.BusID, other.BusID), cmp.Or(d.UUID, other.UUID)
+	d.Health = cmp.Or(d.Health, other.Health)
 }
 
 // id returns the device, or the other peer, that a topology's name means.

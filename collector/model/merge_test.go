@@ -61,7 +61,7 @@ func TestMerge(t *testing.T) {
 			name:  "where the table has no bus id the number counts",
 			table: model.Report{Devices: []model.Device{device("3", "")}},
 			sides: []model.Report{{Listed: []model.Device{{ID: "3", BusID: "0000:0c:00.0", UUID: "c"}}}},
-			want:  model.Snapshot{Seen: 1, Announced: 1, Devices: []model.Device{{ID: "3", UUID: "c"}}},
+			want:  model.Snapshot{Seen: 1, Announced: 1, Devices: []model.Device{{ID: "3", BusID: "0000:0c:00.0", UUID: "c"}}},
 		},
 		{
 			name:  "the table's state is newer than the inventory's",

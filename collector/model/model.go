@@ -28,6 +28,21 @@ func (r *Report) Warn(format string, args ...any) {
 	r.Warnings.Add(format, args...)
 }
 
+// Join adds what a command told beside the main table: processes, and readings that the cards lack.
+func (r *Report) Join(beside Report) {
+	r.Processes = append(r.Processes, beside.Processes...)
+	r.Warnings.Join(beside.Warnings)
+	for _, d := range beside.Devices {
+		for i := range r.Devices {
+			for _, reading := range d.Readings {
+				if r.Devices[i].ID == d.ID {
+					r.Devices[i].Readings.Add(reading)
+				}
+			}
+		}
+	}
+}
+
 // Tool is the identity in the title rows of a vendor tool.
 type Tool struct {
 	Name            string // mx-smi, ht-smi, npu-smi
