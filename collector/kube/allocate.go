@@ -73,6 +73,9 @@ func (v Vendor) match(claims []Claim) (matched []matchedClaim, problems []string
 		d := &v.Devices[i]
 		byCard[d.UUID], byCard[d.ID] = d.ID, d.ID
 	}
+	for _, s := range v.Slices {
+		byCard[s.ID] = s.Device
+	}
 	delete(byCard, "")
 	for _, c := range claims {
 		if c.Vendor != v.Name {

@@ -10,7 +10,8 @@ import (
 
 // The vendors whose devices are known.
 const (
-	metax = "metax"
+	metax  = "metax"
+	nvidia = "nvidia"
 	// Ascend is the vendor whose device ids name cards only where nobody but the kubelet hands them out.
 	Ascend = "ascend"
 )
@@ -20,6 +21,8 @@ func vendorOf(resource string) string {
 	switch {
 	case strings.HasPrefix(resource, "metax-tech.com/"):
 		return metax
+	case strings.HasPrefix(resource, "nvidia.com/gpu"), strings.HasPrefix(resource, "nvidia.com/mig-"):
+		return nvidia
 	case strings.HasPrefix(resource, "huawei.com/"), resource == draDriver:
 		return Ascend
 	}
@@ -47,6 +50,11 @@ var idForms = []idForm{
 	{resource: whole(`metax-tech\.com/gpu`), id: whole(uuid + `::[0-9]+`), shared: true},
 	// The driver's register of sGPUs, which mx-smi does not print.
 	{resource: whole(`metax-tech\.com/(?:sgpu|vcore|vmemory)`), id: whole(`.*`)},
+
+	// A shared GPU may keep the resource's name. A MIG instance is a slice, and names its card through the list.
+	{resource: whole(`nvidia\.com/gpu`), id: whole(uuid)},
+	{resource: whole(`nvidia\.com/gpu(?:\.shared)?`), id: whole(uuid + `::[0-9]+`), shared: true},
+	{resource: whole(`nvidia\.com/(?:gpu|mig-[0-9a-z.+-]+)(?:\.shared)?`), id: whole(`(MIG-[0-9a-fA-F-]{36})(?:::[0-9]+)?`), shared: true},
 
 	// Whole cards, by type; -V, -VPro and -IPro where a host mixes 310P boards.
 	{

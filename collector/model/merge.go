@@ -53,6 +53,7 @@ func Merge(table Report, sides []Report, resolve Resolver) Snapshot {
 		m.Tool = cmp.Or(m.Tool, side.Tool)
 		m.Announced = max(m.Announced, side.Announced)
 		m.addListed(side.Listed)
+		m.addSlices(side.Slices)
 	}
 	for _, side := range sides {
 		m.addAffinities(side.Affinities)

@@ -45,10 +45,10 @@ func (r *Report) Join(beside Report) {
 
 // Tool is the identity in the title rows of a vendor tool.
 type Tool struct {
-	Name            string // mx-smi, ht-smi, npu-smi
+	Name            string // mx-smi, ht-smi, npu-smi, nvidia-smi
 	Version         string
 	DriverVersion   string
-	RuntimeVersion  string // MACA or HPCC
+	RuntimeVersion  string // MACA, HPCC or CUDA
 	FirmwareVersion string // BIOS
 }
 
@@ -118,7 +118,7 @@ type Nearness struct {
 	Memory *bool
 }
 
-// Slice is a part of a card with its own quota (MetaX sGPU).
+// Slice is a part of a card with its own quota (MetaX sGPU) or its own memory (NVIDIA MIG).
 type Slice struct {
 	Device   string
 	ID       string

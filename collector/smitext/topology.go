@@ -18,10 +18,19 @@ type MatrixNames struct {
 func (n MatrixNames) match(s string) bool { return n.Cards.MatchString(s) || n.Peers.MatchString(s) }
 
 var (
-	affinityWords = []string{"Node", "CPU", "Affinity"}
-	linkType      = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
-	cpuList       = regexp.MustCompile(`^[0-9,-]+$`)
+	linkType = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
+	cpuList  = regexp.MustCompile(`^[0-9,-]+$`)
 )
+
+// Columns behind the links, as their words stand in the header.
+const (
+	nodeAffinity = "Node Affinity"
+	cpuAffinity  = "CPU Affinity"
+	numaAffinity = "NUMA Affinity" // NVIDIA's
+	memoryNode   = "GPU NUMA ID"   // of the card's own memory
+)
+
+var affinityColumns = []string{nodeAffinity, cpuAffinity, numaAffinity, memoryNode}
 
 // self is printed where a card's row meets its own column.
 const self = "X"
@@ -71,8 +80,23 @@ type matrix struct {
 // isHeader reports whether a line has names alone before the words of the affinities.
 func (m *matrix) isHeader(fields []string) bool {
 	return m.names.match(fields[0]) && !slices.ContainsFunc(fields, func(f string) bool {
-		return !m.names.match(f) && !slices.Contains(affinityWords, f)
+		isWord := slices.ContainsFunc(affinityColumns, func(c string) bool { return slices.Contains(strings.Fields(c), f) })
+		return !m.names.match(f) && !isWord
 	})
+}
+
+// affinities are the columns behind the links, in their order.
+func affinities(words []string) []string {
+	var all []string
+	for rest := strings.Join(words, " "); rest != ""; {
+		i := slices.IndexFunc(affinityColumns, func(c string) bool { return strings.HasPrefix(rest, c) })
+		if i < 0 {
+			break
+		}
+		all = append(all, affinityColumns[i])
+		rest = strings.TrimSpace(rest[len(affinityColumns[i]):])
+	}
+	return all
 }
 
 // readRow reads a card's cells, one for each name in the header, then its affinities. Links
@@ -83,15 +107,8 @@ func (m *matrix) readRow(name string, cells []string) {
 	for links < len(m.header) && m.names.match(m.header[links]) {
 		links++
 	}
-	words := strings.Join(m.header[links:], " ")
-	hasNode, hasCPUs := strings.Contains(words, "Node Affinity"), strings.Contains(words, "CPU Affinity")
-	all := links
-	if hasNode {
-		all++
-	}
-	if hasCPUs {
-		all++
-	}
+	columns := affinities(m.header[links:])
+	all := links + len(columns)
 	if len(cells) < links || len(cells) > all {
 		m.report.Warn("the row of %s is cut", name)
 		return
@@ -108,11 +125,14 @@ func (m *matrix) readRow(name string, cells []string) {
 		}
 	}
 	a := model.Affinity{Name: name}
-	if hasCPUs && len(cells) == all {
-		a.CPUs = m.readCPUs(name, cells[all-1])
-	}
-	if hasNode && len(cells) == all {
-		a.NUMANode = m.readNode(name, cells[links])
+	for i, column := range columns {
+		switch {
+		case len(cells) < all:
+		case column == cpuAffinity:
+			a.CPUs = m.readCPUs(name, cells[links+i])
+		case column != memoryNode:
+			a.NUMANode = m.readNode(name, cells[links+i])
+		}
 	}
 	m.report.Affinities = append(m.report.Affinities, a)
 }
@@ -128,10 +148,12 @@ func (m *matrix) readCPUs(name, s string) string {
 	return s
 }
 
+// readNode reads the number of a node; -1 and a list of several are none.
 func (m *matrix) readNode(name, s string) *int {
 	n, ok := Index(s)
 	if !ok {
-		if !Absent(s) && s != "-1" {
+		isNone := cpuList.MatchString(s) && strings.ContainsAny(s, ",-")
+		if !Absent(s) && !isNone {
 			m.report.Warn("cannot read the node affinity of %s from %.40q", name, s)
 		}
 		return nil
