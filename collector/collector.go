@@ -16,12 +16,13 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/kube"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/metax"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/nvidia"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 // vendors is the one list a new vendor is added to.
 func vendors() []model.Vendor {
-	return []model.Vendor{metax.Vendor(), ascend.Vendor()}
+	return []model.Vendor{metax.Vendor(), ascend.Vendor(), nvidia.Vendor()}
 }
 
 // Known is a vendor that this program can collect from.

@@ -214,7 +214,7 @@ func TestConfigCheck(t *testing.T) {
 		{"everything at once", "probes:\n- {name: a, url: 'http://h:1', interval: 30}\n- name: b\n- {url: 'http://h:1', http: {authorization: {credentials_file: empty}}}\n", "tls_config: {}\n", []string{
 			"probes.yml:2: interval: not a valid duration string", "probes.yml:3: url: is missing", "probes.yml:4: http.authorization.credentials_file: ", "/empty is empty", "--web.config.file",
 		}},
-		{"unknown vendor", "probes:\n- url: 'http://h:1'\n  devices: {nvidia: ['0']}\n", "", []string{"accelerator_exporter: ", `probes.yml:3: devices: no vendor is called "nvidia", known: metax, ascend`}},
+		{"unknown vendor", "probes:\n- url: 'http://h:1'\n  devices: {amd: ['0']}\n", "", []string{"accelerator_exporter: ", `probes.yml:3: devices: no vendor is called "amd", known: metax, ascend`}},
 		{"the flag's name", "probes:\n- url: 'http://h:1'\n- {url: 'http://127.0.0.1:9/v1'}\n", "", []string{`probes.yml:3: name: the probe of --probe.target is named "127.0.0.1:9" too: give this one another name, or leave --probe.target out`}},
 		{"empty", "", "", []string{"probes.yml:1: probes: is missing"}},
 		{"two files missing", probe("{basic_auth: {username_file: user, password_file: pw}}"), "", []string{"/user: no such file", "/pw: no such file"}},

@@ -1,0 +1,107 @@
+package nvidia
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+)
+
+// csv is how a query is asked and its answer is read. A column is known by its place, since the header may call it by
+// another name than the question did.
+type csv struct {
+	option string   // such as --query-gpu
+	fields []string // that are asked for; the header must begin with the first
+	wide   string   // the field that may hold commas, "" for none: nothing is quoted
+}
+
+func (q csv) args() []string {
+	return []string{q.option + "=" + strings.Join(q.fields, ","), "--format=csv"}
+}
+
+// read returns the rows below the header, each with a value for each field, and warns of every other line: that is how
+// the tool tells of a card that it lost. A last line without its end may be cut. Without a header the error is
+// model.ReasonParse.
+func (q csv) read(out []byte, r *model.Report) ([][]string, error) {
+	var rows [][]string
+	hasHeader := false
+	for raw := range bytes.Lines(out) {
+		line := strings.TrimSpace(string(raw))
+		cells := q.cells(line)
+		switch {
+		case line == "":
+		case len(cells) != len(q.fields) || raw[len(raw)-1] != '\n':
+			r.Warn("a line that is no row: %.120q", line)
+		case hasHeader:
+			rows = append(rows, cells)
+		default:
+			hasHeader = cells[0] == q.fields[0]
+		}
+	}
+	if !hasHeader {
+		return nil, model.Errorf(model.ReasonParse, "no header that begins with %q", q.fields[0])
+	}
+	return rows, nil
+}
+
+// cells splits a line. A value in brackets, such as [N/A] or [GPU is lost], says why there is none.
+func (q csv) cells(line string) []string {
+	cells := strings.Split(line, ",")
+	wide, more := slices.Index(q.fields, q.wide), len(cells)-len(q.fields)
+	if wide >= 0 && more > 0 {
+		cells = slices.Replace(cells, wide, wide+more+1, strings.Join(cells[wide:wide+more+1], ","))
+	}
+	for i, cell := range cells {
+		cells[i] = strings.TrimSpace(cell)
+		if strings.HasPrefix(cells[i], "[") && strings.HasSuffix(cells[i], "]") {
+			cells[i] = ""
+		}
+	}
+	return cells
+}
+
+// cardFields begin the questions about cards: the number, and what tells whether it still means the same card.
+var cardFields = []string{"index", "uuid"}
+
+// readCards reads the rows of a question about cards, each card once.
+func readCards(out []byte, fields []string, r *model.Report) ([]smitext.Block, error) {
+	rows, err := csv{fields: fields}.read(out, r)
+	var blocks []smitext.Block
+	known, at := map[string]bool{}, slices.Index(fields, "index")
+	for _, row := range rows {
+		if _, isIndex := smitext.Index(row[at]); !isIndex || known[row[at]] || len(blocks) == model.MaxDevices {
+			r.Warn("a row of no card, of one for the second time, or of one too many: %.40q", row[at])
+			continue
+		}
+		known[row[at]] = true
+		b := smitext.Block{Card: row[at]}
+		for i, field := range fields {
+			b.Entries = append(b.Entries, smitext.Entry{Key: field, Value: row[i]})
+		}
+		blocks = append(blocks, b)
+	}
+	if err == nil && len(blocks) == 0 {
+		err = model.Errorf(model.ReasonParse, "no whole card in the output")
+	}
+	return blocks, err
+}
+
+// owner finds a card by its number and UUID: numbers may move up when a card falls off the bus.
+func owner(b *smitext.Block, cards []model.Device) int {
+	for i, d := range cards {
+		if b.Card == d.ID && smitext.Label(b.Value("uuid")) == d.UUID {
+			return i
+		}
+	}
+	return -1
+}
+
+func keys(rows []smitext.KeyRow) []string {
+	var all []string
+	for _, r := range rows {
+		all = append(all, r.Key)
+	}
+	return all
+}

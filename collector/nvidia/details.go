@@ -1,0 +1,115 @@
+package nvidia
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+)
+
+// commands are those beside the two queries of each poll.
+func commands() []model.Command {
+	return []model.Command{
+		{Name: "fields", Inventory: true, Args: model.SameArgs([]string{"--help-query-gpu"}), Parse: parseFields, More: queries},
+		{Name: "topology", Inventory: true, Args: model.SameArgs([]string{"topo", "-m"}), Parse: model.IgnoreCards(ParseTopology)},
+		// The title of the table has the versions too, where a driver refuses to print them alone.
+		{Name: "version", Inventory: true, Args: model.SameArgs([]string{"--version"}, []string{}), Parse: model.IgnoreCards(ParseVersion)},
+		{Name: "list", Inventory: true, Every: time.Minute, Args: model.SameArgs([]string{"-L"}), When: mayBeSliced, Parse: model.IgnoreCards(ParseList)},
+	}
+}
+
+// mayBeSliced is of a card that tells no utilization, as one that is cut into MIG instances.
+func mayBeSliced(d *model.Device) bool {
+	_, ok := d.Readings.Get("utilization_ratio")
+	return !ok
+}
+
+var helpField = regexp.MustCompile(`"([a-z_]+(?:\.[A-Za-z_]+)*)"`)
+
+// knownFields are what the tool's help says that can be asked: lines such as
+//
+//	"clocks.current.graphics" or "clocks.gr"
+func knownFields(out []byte) map[string]bool {
+	known := map[string]bool{}
+	if !strings.Contains(string(out), `"--query-gpu"`) {
+		return known
+	}
+	for line := range strings.Lines(string(out)) {
+		if !strings.HasPrefix(line, `"`) {
+			continue
+		}
+		for _, m := range helpField.FindAllStringSubmatch(line, -1) {
+			known[m[1]] = true
+		}
+	}
+	return known
+}
+
+// parseFields checks the tool's help, which is about all cards and tells nothing of them.
+func parseFields(out []byte, cards []model.Device) (model.Report, error) {
+	if !knownFields(out)["index"] {
+		return model.Report{}, model.Errorf(model.ReasonParse, "no fields in the output")
+	}
+	var r model.Report
+	for _, d := range cards {
+		r.Devices = append(r.Devices, model.Device{ID: d.ID})
+	}
+	return r, nil
+}
+
+// queries are the questions for what the driver has beyond the main query.
+func queries(out []byte, _ model.Device) []model.Command {
+	known := knownFields(out)
+	rows := slices.DeleteFunc(slices.Clone(detailRows), func(r smitext.KeyRow) bool {
+		reason, isOlder := strings.CutPrefix(r.Key, "clocks_throttle_reasons.")
+		return !known[r.Key] || isOlder && known["clocks_event_reasons."+reason]
+	})
+	details := csv{option: table.option, fields: slices.Concat(cardFields, keys(rows))}
+	all := []model.Command{{Name: "details", Lean: true, Every: 30 * time.Second, Args: model.SameArgs(details.args()), Parse: parseDetails(details.fields)}}
+	if known[recovery] {
+		all = append(all, model.Command{Name: "health", Inventory: true, Every: time.Minute, Args: model.SameArgs(health.args()), Parse: model.IgnoreCards(parseHealth)})
+	}
+	return all
+}
+
+func parseDetails(fields []string) func([]byte, []model.Device) (model.Report, error) {
+	return func(out []byte, cards []model.Device) (model.Report, error) {
+		var r model.Report
+		blocks, err := readCards(out, fields, &r)
+		if err != nil {
+			return model.Report{}, err
+		}
+		read, err := smitext.ParseKeys(blocks, detailRows, owner, cards)
+		if err != nil {
+			return model.Report{}, err
+		}
+		read.Warnings.Join(r.Warnings)
+		return read, nil
+	}
+}
+
+// recovery is the field for what the driver asks to be done about a card: None for one that is well.
+const recovery = "gpu_recovery_action"
+
+var health = csv{option: table.option, fields: append(slices.Clone(cardFields), recovery)}
+
+func parseHealth(out []byte) (model.Report, error) { return parseHealthOf(out, health.fields) }
+
+func parseHealthOf(out []byte, fields []string) (model.Report, error) {
+	var r model.Report
+	blocks, err := readCards(out, fields, &r)
+	if err != nil {
+		return model.Report{}, err
+	}
+	for _, b := range blocks {
+		d := model.Device{ID: b.Card, UUID: smitext.Label(b.Value("uuid"))}
+		if action := b.Value(recovery); !smitext.Absent(action) {
+			d.Health = &model.Health{OK: action == "None", State: action}
+		}
+		r.Listed = append(r.Listed, d)
+	}
+	return r, nil
+}

@@ -1,0 +1,85 @@
+// Package nvidia reads what NVIDIA's nvidia-smi prints: drivers 369 to 610 have been met.
+//
+// Two queries tell what is needed often, as comma-separated rows with the unit in each value. One field that a driver
+// does not know refuses a whole query, so the frequent one asks for old fields alone, and the details for those that
+// the tool's own help has.
+package nvidia
+
+import (
+	"slices"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+)
+
+// tableRows read the values of the main query.
+var tableRows = []smitext.KeyRow{
+	smitext.Key("utilization.gpu", "utilization_ratio", smitext.Percent),
+	smitext.Key("power.draw", "power_watts", smitext.Watts),
+	smitext.Key("enforced.power.limit", "power_limit_watts", smitext.Watts).NotZero(),
+	smitext.Key("temperature.gpu", "temperature_celsius", smitext.Celsius, "chip").InUnit("C"),
+	smitext.Key("memory.total", "memory_total_bytes", smitext.Bytes, "vram").NotZero(),
+	smitext.Key("memory.used", "memory_used_bytes", smitext.Bytes, "vram").Within("memory_total_bytes"),
+}
+
+var table = csv{
+	option: "--query-gpu",
+	fields: slices.Concat(cardFields, []string{"name", "pci.bus_id"}, keys(tableRows)),
+}
+
+// ParseTable reads the answer to the main query. Its error is model.ReasonParse where no whole card is in it.
+func ParseTable(out []byte) (model.Report, error) { return parseTable(out, table.fields) }
+
+func parseTable(out []byte, fields []string) (model.Report, error) {
+	var r model.Report
+	blocks, err := readCards(out, fields, &r)
+	if err != nil {
+		return model.Report{}, err
+	}
+	for _, b := range blocks {
+		r.Devices = append(r.Devices, model.Device{
+			ID: b.Card, Name: smitext.Label(b.Value("name")), BusID: smitext.Label(b.Value("pci.bus_id")), UUID: smitext.Label(b.Value("uuid")),
+		})
+	}
+	read, err := smitext.ParseKeys(blocks, tableRows, owner, r.Devices)
+	if err != nil {
+		return model.Report{}, err
+	}
+	r.Join(read)
+	return r, nil
+}
+
+var processes = csv{
+	option: "--query-compute-apps", fields: []string{"gpu_uuid", "pid", "process_name", "used_gpu_memory"}, wide: "process_name",
+}
+
+// ParseProcesses reads which processes compute on the cards. One whose memory is not told has none.
+func ParseProcesses(out []byte, cards []model.Device) (model.Report, error) {
+	return parseProcesses(out, processes, cards)
+}
+
+func parseProcesses(out []byte, q csv, cards []model.Device) (model.Report, error) {
+	var r model.Report
+	rows, err := q.read(out, &r)
+	if err != nil {
+		return model.Report{}, err
+	}
+	at := func(row []string, field string) string { return row[slices.Index(q.fields, field)] }
+	for _, row := range rows {
+		uuid, pid := at(row, "gpu_uuid"), at(row, "pid")
+		i := slices.IndexFunc(cards, func(d model.Device) bool { return d.UUID == uuid })
+		if _, isPID := smitext.Index(pid); !isPID || uuid == "" || i < 0 {
+			r.Warn("process %.20q is on no card of the table: %.60q", pid, uuid)
+			continue
+		}
+		var memory model.Readings
+		used := smitext.Field{Metric: "process_memory_used_bytes", Unit: smitext.Bytes}
+		if err := used.Read(&memory, at(row, "used_gpu_memory"), ""); err != nil {
+			r.Warn("process %s: %v", pid, err)
+		}
+		for _, m := range memory {
+			r.Processes = append(r.Processes, model.Process{Device: cards[i].ID, PID: pid, Name: smitext.Label(at(row, "process_name")), UsedBytes: m.Value})
+		}
+	}
+	return r, nil
+}
