@@ -180,7 +180,7 @@ func TestDetailsOfCaptures(t *testing.T) {
 
 // isAnswer reports whether a text that is an error of the tool is an answer to this detail.
 func isAnswer(d model.Command, file string) bool {
-	return d.Name == "hccn_optical" && file == "error-src-optical-not-present.txt"
+	return d.Name == "hccn_optical" && file == "error-src-optical-not-present.txt" || d.Name == "fields" && strings.HasPrefix(file, "help-query-gpu-")
 }
 
 // accelerator_collector_parse_warnings_total that grows on a host that is well is an alert

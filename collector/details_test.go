@@ -235,8 +235,8 @@ func TestDetailsPlan(t *testing.T) {
 	var b strings.Builder
 	line := func(vendor string, d model.Command, card model.Device) {
 		level := map[bool]string{true: "lean", false: "full"}[d.Lean]
-		if d.Name == "table" {
-			fmt.Fprintf(&b, "%s table at every poll: %q\n", vendor, d.Args(card))
+		if d.Every == 0 && !d.Inventory {
+			fmt.Fprintf(&b, "%s %s at every poll: %q\n", vendor, d.Name, d.Args(card))
 			return
 		}
 		if d.Serials {
@@ -254,13 +254,14 @@ func TestDetailsPlan(t *testing.T) {
 	}
 	kinds := map[string]map[string]model.Device{
 		"metax":  {"": {ID: "3"}},
+		"nvidia": {"": {ID: "3"}},
 		"ascend": {"A3": dev(t, "7 3.1 hbm"), "950": dev(t, "9 9 hbm"), "no number": dev(t, "3.1 3.1 hbm")},
 	}
 	for _, v := range vendors() {
 		for _, kind := range slices.Sorted(maps.Keys(kinds[v.Name])) {
 			card := kinds[v.Name][kind]
 			card.Health = &model.Health{State: "Alarm"}
-			for _, d := range append([]model.Command{v.Table}, v.Commands...) {
+			for _, d := range slices.Concat([]model.Command{v.Table}, v.Beside, v.Commands) {
 				if d.When == nil || d.When(&card) {
 					line(strings.TrimSpace(v.Name+" "+kind), d, card)
 				}

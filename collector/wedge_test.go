@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,7 +22,7 @@ import (
 )
 
 // wedges are the ways a vendor's tool goes wrong, as shell scripts. %s is the
-// file of a whole table.
+// file of a whole table, LENGTH what of it is no table.
 func wedges() map[string]struct {
 	script string
 	reason model.Reason
@@ -30,10 +31,10 @@ func wedges() map[string]struct {
 		script string
 		reason model.Reason
 	}{
-		"hangs":        {"trap '' TERM; sleep 600 & sleep 601 & head -c 900 %s; wait; wait; wait", model.ReasonTimeout},
+		"hangs":        {"trap '' TERM; sleep 600 & sleep 601 & head -c LENGTH %s; wait; wait; wait", model.ReasonTimeout},
 		"floods":       {"exec yes 'a row without end'", model.ReasonOutputTooLarge},
 		"exits":        {"exit 3", model.ReasonExit},
-		"half a table": {"head -c 900 %s", model.ReasonParse},
+		"half a table": {"head -c LENGTH %s", model.ReasonParse},
 	}
 }
 
@@ -41,62 +42,77 @@ func wedges() map[string]struct {
 // are gone when stale, no process is left, and the collector recovers by itself.
 func TestWedgedTool(t *testing.T) {
 	shared := process.NewSubreaper()
-	for name, w := range wedges() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			table := filepath.Join(dir, "table.txt")
-			out, _ := machine(t, "mx-smi")(t.Context(), nil)
-			if err := os.WriteFile(table, out.Stdout, 0o644); err != nil {
-				t.Fatal(err)
-			}
-			tool := filepath.Join(dir, "mx-smi")
-			healthy := "cat " + table
-			write := func(body string) {
-				script := fmt.Sprintf("#!/bin/sh\n# %s\ncase \"$*\" in '') %s ;; *) exit 1 ;; esac\n", dir, body)
-				processtest.WriteFile(t, tool+".new", script, 0o755)
-				if err := os.Rename(tool+".new", tool); err != nil {
-					t.Fatal(err)
-				}
-			}
-			write(healthy)
-			const timeout = 700 * time.Millisecond
-			c := New(Options{
-				Vendors:  []VendorOptions{{Name: "metax", Command: tool}},
-				Interval: 100 * time.Millisecond, InventoryInterval: time.Hour, Timeout: timeout, Logger: log.NewNopLogger(), Subreaper: shared,
+	for _, v := range []struct{ vendor, tool, pattern, length string }{
+		{"metax", "mx-smi", "''", "900"},
+		{"nvidia", "nvidia-smi", "--query-gpu=*temperature.gpu*", "90"}, // a row that is whole is a card
+	} {
+		for name, w := range wedges() {
+			t.Run(v.tool+" "+name, func(t *testing.T) {
+				t.Parallel()
+				testWedge(t, shared, v.vendor, v.tool, v.pattern, strings.ReplaceAll(w.script, "LENGTH", v.length), w.reason)
 			})
-			ctx, cancel := context.WithCancel(t.Context())
-			var wg sync.WaitGroup
-			wg.Go(func() { c.Run(ctx) })
-			const card = `accelerator_utilization_ratio{device="0",vendor="metax"}`
-			eventually(t, "the healthy tool's cards appear", func() bool { return strings.Contains(scrape(t, c), card) })
-
-			write(strings.ReplaceAll(w.script, "%s", table))
-			failed := fmt.Sprintf("accelerator_collector_failures_total{collector=\"metax\",reason=%q} ", w.reason)
-			eventually(t, "the failure is counted as "+string(w.reason), func() bool {
-				start := time.Now()
-				text := scrape(t, c)
-				if took := time.Since(start); took >= timeout {
-					t.Errorf("a scrape took %s while the tool hangs, as if it waited for it", took)
-				}
-				return strings.Contains(text, failed) && !strings.Contains(text, failed+"0\n")
-			})
-			eventually(t, "the stale cards are gone", func() bool { return !strings.Contains(scrape(t, c), card) })
-			for _, r := range model.Reasons() {
-				if n := c.Statuses()[0].Failures[r]; r != w.reason && n > 0 {
-					t.Errorf("counted %d failures as %s, want all as %s", n, r, w.reason)
-				}
-			}
-
-			write(healthy)
-			eventually(t, "the collector recovers", func() bool { return strings.Contains(scrape(t, c), card) })
-			cancel()
-			wg.Wait()
-			if left := processesNaming(t, dir); len(left) > 0 {
-				t.Errorf("left behind: %q", left)
-			}
-		})
+		}
 	}
+}
+
+func testWedge(t *testing.T, shared *process.Subreaper, vendor, name, pattern, wedge string, reason model.Reason) {
+	t.Helper()
+	dir := t.TempDir()
+	table := filepath.Join(dir, "table.txt")
+	out, _ := machine(t, name)(t.Context(), tableArgs(vendor))
+	if err := os.WriteFile(table, out.Stdout, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tool := filepath.Join(dir, name)
+	healthy := "cat " + table
+	write := func(body string) {
+		script := fmt.Sprintf("#!/bin/sh\n# %s\ncase \"$*\" in %s) %s ;; *) exit 1 ;; esac\n", dir, pattern, body)
+		processtest.WriteFile(t, tool+".new", script, 0o755)
+		if err := os.Rename(tool+".new", tool); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(healthy)
+	const timeout = 700 * time.Millisecond
+	c := New(Options{
+		Vendors:  []VendorOptions{{Name: vendor, Command: tool}},
+		Interval: 100 * time.Millisecond, InventoryInterval: time.Hour, Timeout: timeout, Logger: log.NewNopLogger(), Subreaper: shared,
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { c.Run(ctx) })
+	card := fmt.Sprintf(`accelerator_utilization_ratio{device="0",vendor=%q}`, vendor)
+	eventually(t, "the healthy tool's cards appear", func() bool { return strings.Contains(scrape(t, c), card) })
+
+	write(strings.ReplaceAll(wedge, "%s", table))
+	failed := fmt.Sprintf("accelerator_collector_failures_total{collector=%q,reason=%q} ", vendor, reason)
+	eventually(t, "the failure is counted as "+string(reason), func() bool {
+		start := time.Now()
+		text := scrape(t, c)
+		if took := time.Since(start); took >= timeout {
+			t.Errorf("a scrape took %s while the tool hangs, as if it waited for it", took)
+		}
+		return strings.Contains(text, failed) && !strings.Contains(text, failed+"0\n")
+	})
+	eventually(t, "the stale cards are gone", func() bool { return !strings.Contains(scrape(t, c), card) })
+	for _, r := range model.Reasons() {
+		if n := c.Statuses()[0].Failures[r]; r != reason && n > 0 {
+			t.Errorf("counted %d failures as %s, want all as %s", n, r, reason)
+		}
+	}
+
+	write(healthy)
+	eventually(t, "the collector recovers", func() bool { return strings.Contains(scrape(t, c), card) })
+	cancel()
+	wg.Wait()
+	if left := processesNaming(t, dir); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func tableArgs(vendor string) []string {
+	i := slices.IndexFunc(vendors(), func(v model.Vendor) bool { return v.Name == vendor })
+	return vendors()[i].Table.Args(model.Device{})[0]
 }
 
 // A tool that vanishes, or may not be run, is a class of its own, and both heal.

@@ -33,6 +33,14 @@ func TestReadID(t *testing.T) {
 		{"metax-tech.com/vmemory", "1", "", false, noCard},
 		{"metax-tech.com/new", uuid0, "", false, unknown},
 
+		{"nvidia.com/gpu", uuid0, uuid0, false, ""},
+		{"nvidia.com/gpu", uuid0 + "::3", uuid0, true, ""},
+		{"nvidia.com/gpu.shared", uuid0 + "::0", uuid0, true, ""},
+		{"nvidia.com/gpu.shared", uuid0, "", false, unknown},
+		{"nvidia.com/mig-1g.10gb", "MIG-" + uuid0[4:], "MIG-" + uuid0[4:], true, ""},
+		{"nvidia.com/mig-1g.10gb.shared", "MIG-" + uuid0[4:] + "::1", "MIG-" + uuid0[4:], true, ""},
+		{"nvidia.com/gpu", "0", "", false, unknown},
+
 		{"huawei.com/Ascend910", "Ascend910-3", "3", false, ""},
 		{"huawei.com/Ascend910", "Ascend910-12", "12", false, ""},
 		{"huawei.com/Ascend310", "Ascend310-0", "0", false, ""},
