@@ -48,7 +48,7 @@ func ParseTopology(out []byte, names MatrixNames) (model.Report, error) {
 		case len(fields) == 0:
 		case m.isHeader(fields):
 			if m.rows == 0 {
-				m.header = fields
+				m.setHeader(fields)
 			}
 		case m.header != nil && names.Cards.MatchString(fields[0]):
 			if m.rows++; !bytes.HasSuffix(line, []byte("\n")) {
@@ -71,10 +71,12 @@ func ParseTopology(out []byte, names MatrixNames) (model.Report, error) {
 }
 
 type matrix struct {
-	names  MatrixNames
-	header []string
-	rows   int
-	report model.Report
+	names   MatrixNames
+	header  []string
+	links   int      // how many names begin the header
+	columns []string // those behind them
+	rows    int
+	report  model.Report
 }
 
 // isHeader reports whether a line has names alone before the words of the affinities.
@@ -85,30 +87,27 @@ func (m *matrix) isHeader(fields []string) bool {
 	})
 }
 
-// affinities are the columns behind the links, in their order.
-func affinities(words []string) []string {
-	var all []string
-	for rest := strings.Join(words, " "); rest != ""; {
+// setHeader finds the columns behind the links, in their order.
+func (m *matrix) setHeader(fields []string) {
+	m.header, m.links, m.columns = fields, 0, nil
+	for m.links < len(fields) && m.names.match(fields[m.links]) {
+		m.links++
+	}
+	for rest := strings.Join(fields[m.links:], " "); rest != ""; {
 		i := slices.IndexFunc(affinityColumns, func(c string) bool { return strings.HasPrefix(rest, c) })
 		if i < 0 {
 			break
 		}
-		all = append(all, affinityColumns[i])
+		m.columns = append(m.columns, affinityColumns[i])
 		rest = strings.TrimSpace(rest[len(affinityColumns[i]):])
 	}
-	return all
 }
 
 // readRow reads a card's cells, one for each name in the header, then its affinities. Links
 // are all there and in line with the header, or none is read; affinities are read only when
 // none of them is missing, since which one is cannot be known.
 func (m *matrix) readRow(name string, cells []string) {
-	links := 0
-	for links < len(m.header) && m.names.match(m.header[links]) {
-		links++
-	}
-	columns := affinities(m.header[links:])
-	all := links + len(columns)
+	links, all := m.links, m.links+len(m.columns)
 	if len(cells) < links || len(cells) > all {
 		m.report.Warn("the row of %s is cut", name)
 		return
@@ -125,7 +124,7 @@ func (m *matrix) readRow(name string, cells []string) {
 		}
 	}
 	a := model.Affinity{Name: name}
-	for i, column := range columns {
+	for i, column := range m.columns {
 		switch {
 		case len(cells) < all:
 		case column == cpuAffinity:
