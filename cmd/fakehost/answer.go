@@ -48,6 +48,10 @@ var tools = []tool{
 		unknown: "The command is not supported on this product.\n", unknownStatus: 13,
 		noCard: "The device is not exist!\n",
 	},
+	{
+		name: "nvidia-smi", cards: "nvidia-smi", model: h100, parse: parseNVIDIASMI,
+		unknown: "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.\n", unknownStatus: 2,
+	},
 }
 
 // mxCounters are the flags of mx-smi that go together in one call.
