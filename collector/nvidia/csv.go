@@ -63,21 +63,27 @@ func (q csv) cells(line string) []string {
 }
 
 // cardFields begin the questions about cards: the number, and what tells whether it still means the same card.
-var cardFields = []string{"index", "uuid"}
+var cardFields = []string{"index", "uuid", "pci.bus_id"}
+
+// ofCards is a question about cards.
+func ofCards(fields ...string) csv {
+	return csv{option: "--query-gpu", fields: slices.Concat(cardFields, fields)}
+}
 
 // readCards reads the rows of a question about cards, each card once.
-func readCards(out []byte, fields []string, r *model.Report) ([]smitext.Block, error) {
-	rows, err := csv{fields: fields}.read(out, r)
+func (q csv) readCards(out []byte, r *model.Report) ([]smitext.Block, error) {
+	rows, err := q.read(out, r)
 	var blocks []smitext.Block
-	known, at := map[string]bool{}, slices.Index(fields, "index")
+	known, at := map[string]bool{}, slices.Index(q.fields, "index")
 	for _, row := range rows {
-		if _, isIndex := smitext.Index(row[at]); !isIndex || known[row[at]] || len(blocks) == model.MaxDevices {
-			r.Warn("a row of no card, of one for the second time, or of one too many: %.40q", row[at])
+		number := row[at]
+		if _, isIndex := smitext.Index(number); !isIndex || known[number] || len(blocks) == model.MaxDevices {
+			r.Warn("a row of no card, of one for the second time, or of one too many: %.40q", number)
 			continue
 		}
-		known[row[at]] = true
-		b := smitext.Block{Card: row[at]}
-		for i, field := range fields {
+		known[number] = true
+		b := smitext.Block{Card: number}
+		for i, field := range q.fields {
 			b.Entries = append(b.Entries, smitext.Entry{Key: field, Value: row[i]})
 		}
 		blocks = append(blocks, b)
@@ -88,14 +94,16 @@ func readCards(out []byte, fields []string, r *model.Report) ([]smitext.Block, e
 	return blocks, err
 }
 
+// device is the identity of a card.
+func device(b *smitext.Block) model.Device {
+	text := func(field string) string { return smitext.Label(b.Value(field)) }
+	return model.Device{ID: b.Card, UUID: text("uuid"), BusID: text("pci.bus_id"), Name: text("name")}
+}
+
 // owner finds a card by its number and UUID: numbers may move up when a card falls off the bus.
 func owner(b *smitext.Block, cards []model.Device) int {
-	for i, d := range cards {
-		if b.Card == d.ID && smitext.Label(b.Value("uuid")) == d.UUID {
-			return i
-		}
-	}
-	return -1
+	its := device(b)
+	return slices.IndexFunc(cards, func(d model.Device) bool { return d.ID == its.ID && d.UUID == its.UUID })
 }
 
 func keys(rows []smitext.KeyRow) []string {

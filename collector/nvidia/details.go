@@ -67,46 +67,42 @@ func queries(out []byte, _ model.Device) []model.Command {
 		reason, isOlder := strings.CutPrefix(r.Key, "clocks_throttle_reasons.")
 		return !known[r.Key] || isOlder && known["clocks_event_reasons."+reason]
 	})
-	details := csv{option: table.option, fields: slices.Concat(cardFields, keys(rows))}
-	all := []model.Command{{Name: "details", Lean: true, Every: 30 * time.Second, Args: model.SameArgs(details.args()), Parse: parseDetails(details.fields)}}
+	details := ofCards(keys(rows)...)
+	all := []model.Command{{Name: "details", Lean: true, Every: 30 * time.Second, Args: model.SameArgs(details.args()), Parse: details.parseDetails}}
 	if known[recovery] {
-		all = append(all, model.Command{Name: "health", Inventory: true, Every: time.Minute, Args: model.SameArgs(health.args()), Parse: model.IgnoreCards(parseHealth)})
+		all = append(all, model.Command{Name: "health", Inventory: true, Every: time.Minute, Args: model.SameArgs(health.args()), Parse: model.IgnoreCards(health.parseHealth)})
 	}
 	return all
 }
 
-func parseDetails(fields []string) func([]byte, []model.Device) (model.Report, error) {
-	return func(out []byte, cards []model.Device) (model.Report, error) {
-		var r model.Report
-		blocks, err := readCards(out, fields, &r)
-		if err != nil {
-			return model.Report{}, err
-		}
-		read, err := smitext.ParseKeys(blocks, detailRows, owner, cards)
-		if err != nil {
-			return model.Report{}, err
-		}
-		read.Warnings.Join(r.Warnings)
-		return read, nil
+func (q csv) parseDetails(out []byte, cards []model.Device) (model.Report, error) {
+	var r model.Report
+	blocks, err := q.readCards(out, &r)
+	if err != nil {
+		return model.Report{}, err
 	}
+	read, err := smitext.ParseKeys(blocks, detailRows, owner, cards)
+	if err != nil {
+		return model.Report{}, err
+	}
+	read.Warnings.Join(r.Warnings)
+	return read, nil
 }
 
 // recovery is the field for what the driver asks to be done about a card: None for one that is well.
 const recovery = "gpu_recovery_action"
 
-var health = csv{option: table.option, fields: append(slices.Clone(cardFields), recovery)}
+var health = ofCards(recovery)
 
-func parseHealth(out []byte) (model.Report, error) { return parseHealthOf(out, health.fields) }
-
-func parseHealthOf(out []byte, fields []string) (model.Report, error) {
+func (q csv) parseHealth(out []byte) (model.Report, error) {
 	var r model.Report
-	blocks, err := readCards(out, fields, &r)
+	blocks, err := q.readCards(out, &r)
 	if err != nil {
 		return model.Report{}, err
 	}
-	for _, b := range blocks {
-		d := model.Device{ID: b.Card, UUID: smitext.Label(b.Value("uuid"))}
-		if action := b.Value(recovery); !smitext.Absent(action) {
+	for i := range blocks {
+		d := device(&blocks[i])
+		if action := blocks[i].Value(recovery); !smitext.Absent(action) {
 			d.Health = &model.Health{OK: action == "None", State: action}
 		}
 		r.Listed = append(r.Listed, d)

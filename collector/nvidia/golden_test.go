@@ -59,13 +59,13 @@ func parserOf(name string, header []string) modeltest.Parse {
 	case "help", "fields":
 		return parseHelp
 	case "health":
-		return parseHealth
+		return health.parseHealth
 	case "details":
-		return about(cards(), parseDetails(header))
+		return about(cards(), csv{fields: header}.parseDetails)
 	case "processes":
-		return about(cards(), ParseProcesses)
+		return about(cards(), processes.parseProcesses)
 	}
-	return ParseTable
+	return table.parseTable
 }
 
 func headerOf(text []byte) []string {
@@ -146,13 +146,12 @@ func TestCaptures(t *testing.T) {
 		fmt.Fprintf(&b, "== %s\n", name)
 		switch {
 		case strings.HasPrefix(name, "query-compute-apps-"):
-			b.WriteString(told(about(captured(), func(out []byte, cards []model.Device) (model.Report, error) {
-				return parseProcesses(out, csv{fields: fields, wide: "process_name"}, cards)
-			}), text))
+			b.WriteString(told(about(captured(), csv{fields: fields, wide: "process_name"}.parseProcesses), text))
 		case strings.HasPrefix(name, "query-gpu-") && slices.Contains(fields, "index"):
-			b.WriteString(told(func(out []byte) (model.Report, error) { return parseTable(out, fields) }, text))
-			b.WriteString(told(about(captured(), parseDetails(fields)), text))
-			b.WriteString(told(func(out []byte) (model.Report, error) { return parseHealthOf(out, fields) }, text))
+			q := csv{fields: fields}
+			b.WriteString(told(q.parseTable, text))
+			b.WriteString(told(about(captured(), q.parseDetails), text))
+			b.WriteString(told(q.parseHealth, text))
 		default:
 			b.WriteString(told(parserOf(name, nil), text))
 		}

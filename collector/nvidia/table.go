@@ -22,24 +22,17 @@ var tableRows = []smitext.KeyRow{
 	smitext.Key("memory.used", "memory_used_bytes", smitext.Bytes, "vram").Within("memory_total_bytes"),
 }
 
-var table = csv{
-	option: "--query-gpu",
-	fields: slices.Concat(cardFields, []string{"name", "pci.bus_id"}, keys(tableRows)),
-}
+var table = ofCards(append([]string{"name"}, keys(tableRows)...)...)
 
-// ParseTable reads the answer to the main query. Its error is model.ReasonParse where no whole card is in it.
-func ParseTable(out []byte) (model.Report, error) { return parseTable(out, table.fields) }
-
-func parseTable(out []byte, fields []string) (model.Report, error) {
+// parseTable reads the answer to the main query. Its error is model.ReasonParse where no whole card is in it.
+func (q csv) parseTable(out []byte) (model.Report, error) {
 	var r model.Report
-	blocks, err := readCards(out, fields, &r)
+	blocks, err := q.readCards(out, &r)
 	if err != nil {
 		return model.Report{}, err
 	}
-	for _, b := range blocks {
-		r.Devices = append(r.Devices, model.Device{
-			ID: b.Card, Name: smitext.Label(b.Value("name")), BusID: smitext.Label(b.Value("pci.bus_id")), UUID: smitext.Label(b.Value("uuid")),
-		})
+	for i := range blocks {
+		r.Devices = append(r.Devices, device(&blocks[i]))
 	}
 	read, err := smitext.ParseKeys(blocks, tableRows, owner, r.Devices)
 	if err != nil {
@@ -53,12 +46,8 @@ var processes = csv{
 	option: "--query-compute-apps", fields: []string{"gpu_uuid", "pid", "process_name", "used_gpu_memory"}, wide: "process_name",
 }
 
-// ParseProcesses reads which processes compute on the cards. One whose memory is not told has none.
-func ParseProcesses(out []byte, cards []model.Device) (model.Report, error) {
-	return parseProcesses(out, processes, cards)
-}
-
-func parseProcesses(out []byte, q csv, cards []model.Device) (model.Report, error) {
+// parseProcesses reads which processes compute on the cards. One whose memory is not told is left out.
+func (q csv) parseProcesses(out []byte, cards []model.Device) (model.Report, error) {
 	var r model.Report
 	rows, err := q.read(out, &r)
 	if err != nil {

@@ -15,8 +15,8 @@ func Vendor() model.Vendor {
 	return model.Vendor{
 		Name:     "nvidia",
 		Tools:    []string{tool},
-		Table:    model.Command{Name: "table", Args: model.SameArgs(table.args()), Parse: model.IgnoreCards(ParseTable)},
-		Beside:   []model.Command{{Name: "processes", Args: model.SameArgs(processes.args()), Parse: ParseProcesses}},
+		Table:    model.Command{Name: "table", Args: model.SameArgs(table.args()), Parse: model.IgnoreCards(table.parseTable)},
+		Beside:   []model.Command{{Name: "processes", Args: model.SameArgs(processes.args()), Parse: processes.parseProcesses}},
 		Commands: commands(),
 		Resolve:  resolve,
 		Classify: Classify,
