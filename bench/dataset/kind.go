@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -56,7 +55,6 @@ func ParseKind(name string) (Kind, error) {
 // Detect returns the kind of a file by the keys of its first record.
 func Detect(path string) (Kind, error) {
 	var found Kind
-	errFirst := errors.New("only the first record is wanted")
 	_, err := readFile(path, questionExample, func(v map[string]any) (Record, error) {
 		at := slices.IndexFunc(kinds, func(k kind) bool {
 			return slices.ContainsFunc(k.keys, func(key string) bool { return v[key] != nil })
@@ -64,13 +62,10 @@ func Detect(path string) (Kind, error) {
 		if at >= 0 {
 			found = kinds[at].name
 		}
-		return Record{}, errFirst
+		return Record{}, fmt.Errorf("its keys do not tell what the data set is: say which of %v", kindNames()) // no more are wanted
 	})
-	switch {
-	case found != "":
-		return found, nil
-	case errors.Is(err, errFirst):
-		return "", fmt.Errorf("cannot tell what data set %s is by its first record: say which of %v", path, kindNames())
+	if found == "" {
+		return "", fmt.Errorf("reading data set %s: %w", path, err)
 	}
-	return "", fmt.Errorf("reading data set %s: %w", path, err)
+	return found, nil
 }

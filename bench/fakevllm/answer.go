@@ -13,11 +13,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	if !s.authorized(w, r) {
 		return
 	}
-	fault, err := s.requestFault(r)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusNotFound)
-		return
-	}
+	fault := s.requestFault(r)
 	req, ok := readRequest(w, r)
 	if !ok || s.refuse(w, r, fault) {
 		return
@@ -108,7 +104,6 @@ type choice struct {
 	Index        int      `json:"index"`
 	Delta        *message `json:"delta,omitempty"`
 	Text         *string  `json:"text,omitempty"`
-	Logprobs     *int     `json:"logprobs"`
 	FinishReason *string  `json:"finish_reason"`
 }
 

@@ -169,7 +169,6 @@ func TestRefusals(t *testing.T) {
 		"no JSON":        {"/v1/completions", "k3y", `{`, 400, "reading the request"},
 		"negative":       {"/v1/completions", "k3y", `{"stream":true,"prompt":"a","max_tokens":-1}`, 400, "asks for -1"},
 		"too long":       {"/v1/completions", "k3y", `{"stream":true,"prompt":"a","max_tokens":32768}`, 400, "maximum context length is 32768"},
-		"unknown fault":  {"/fault/none-such/v1/completions", "k3y", `{"prompt":"a","stream":true}`, 404, "unknown fault"},
 		"no such server": {"/v1/embeddings", "k3y", `{}`, 404, "not found"},
 	} {
 		status, body := post(t, hs.URL+tt.path, tt.body, "Authorization", "Bearer "+tt.key)

@@ -1,6 +1,7 @@
 package fakevllm
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -53,13 +54,10 @@ func ParseFault(name string) (Fault, error) {
 }
 
 // requestFault is the fault of a request for a completion.
-func (s *Server) requestFault(r *http.Request) (Fault, error) {
-	if name := r.PathValue("fault"); name != "" {
-		return ParseFault(name)
-	}
+func (s *Server) requestFault(r *http.Request) Fault {
 	s.engine.mu.Lock()
 	defer s.engine.mu.Unlock()
-	return s.engine.fault, nil
+	return cmp.Or(Fault(r.PathValue("fault")), s.engine.fault)
 }
 
 // refuse answers in place of the model, where the fault is of that kind.

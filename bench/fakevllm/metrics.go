@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // metrics are those of vLLM's own that the dashboards and accelbench read, filled with
@@ -19,20 +20,15 @@ type metrics struct {
 
 func newMetrics(model string, load func() Load) *metrics {
 	m := &metrics{registry: prometheus.NewRegistry(), finished: map[string]prometheus.Counter{}}
-	reg := prometheus.WrapRegistererWith(prometheus.Labels{"model_name": model, "engine": "0"}, m.registry)
+	reg := promauto.With(prometheus.WrapRegistererWith(prometheus.Labels{"model_name": model, "engine": "0"}, m.registry))
 	counter := func(name, help string, constant prometheus.Labels) prometheus.Counter {
-		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "vllm:" + name, Help: help, ConstLabels: constant})
-		reg.MustRegister(c)
-		return c
+		return reg.NewCounter(prometheus.CounterOpts{Name: "vllm:" + name, Help: help, ConstLabels: constant})
 	}
 	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
-		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "vllm:" + name, Help: help, Buckets: buckets})
-		reg.MustRegister(h)
-		return h
+		return reg.NewHistogram(prometheus.HistogramOpts{Name: "vllm:" + name, Help: help, Buckets: buckets})
 	}
 	gauge := func(name, help string, value func(Load) float64) {
-		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vllm:" + name, Help: help},
-			func() float64 { return value(load()) }))
+		reg.NewGaugeFunc(prometheus.GaugeOpts{Name: "vllm:" + name, Help: help}, func() float64 { return value(load()) })
 	}
 
 	gauge("num_requests_running", "Requests in the batch.", func(l Load) float64 { return float64(l.Running) })
