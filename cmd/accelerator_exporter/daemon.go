@@ -69,7 +69,7 @@ func (d *daemon) logStart(vendors []collector.VendorOptions, c configuration) {
 		level.Info(d.logger).Log("msg", "collecting", "vendor", v.Name, "command", v.Command)
 	}
 	if len(vendors) == 0 {
-		level.Warn(d.logger).Log("msg", "no card metrics: no vendor's tool was found or enabled; see --collector.metax.command and --collector.ascend.command")
+		level.Warn(d.logger).Log("msg", "no card metrics: no vendor's tool was found or enabled; give its path with --collector.VENDOR.command")
 	}
 	for _, t := range c.targets {
 		level.Info(d.logger).Log("msg", "probing", "target", t.Name(), "url", t.URL())
