@@ -1,13 +1,11 @@
 package probe
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"os"
-	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
@@ -96,52 +94,47 @@ func (t Target) API() openai.API { return t.spec.API }
 // Devices are the cards configured to serve the target, by vendor.
 func (t Target) Devices() map[string][]string { return t.spec.Devices }
 
-// Validate returns the target that a Spec describes, with file names taken from dir. Its
-// error is of type [Mistakes] and names all that is wrong. It makes the file names in what
-// s.HTTP points to relative to dir, so it is called once for a Spec.
-func (s Spec) Validate(dir string) (Target, error) {
-	base, mistakes := s.endpoint()
-	if s.Name == "" && base != nil {
-		s.Name = openai.HostPort(base)
-	}
+// Validate returns the target that a Spec describes, with file names taken from dir, or all
+// that is wrong with it, each as "field: what". It makes the file names in what s.HTTP
+// points to relative to dir, so it is called once for a Spec.
+func (s Spec) Validate(dir string) (Target, []error) {
 	s.HTTP.SetDirectory(dir)
-	mistakes = append(mistakes, s.check()...)
-	t := Target{spec: s, base: base, prompt: s.Prompt}
+	t := Target{prompt: s.Prompt}
+	wrong := s.check()
+	refuse := func(field string, err error) {
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", field, err))
+		}
+	}
+	var err error
+	t.base, err = s.endpoint()
+	refuse("url", err)
 	switch {
 	case s.PromptFile != "":
-		var err error
-		if t.prompt, err = readPrompt(config.JoinDir(dir, s.PromptFile)); err != nil {
-			mistakes = append(mistakes, Mistake{Field: "prompt_file", Text: err.Error()})
-		}
+		text, err := readBounded(config.JoinDir(dir, s.PromptFile))
+		refuse("prompt_file", err)
+		t.prompt = string(text)
 	case s.Prompt == "" && s.RandomInputTokens == 0:
 		t.prompt = DefaultPrompt
 	}
-	if len(mistakes) > 0 {
-		return Target{}, mistakes
+	if t.spec = s; len(wrong) == 0 {
+		_, err = t.client()
+		refuse("http", err)
 	}
-	if _, err := t.client(); err != nil {
-		return Target{}, Mistakes{{Field: "http", Text: err.Error()}}
-	}
-	return t, nil
+	return t, wrong
 }
 
-// endpoint is the URL's base; where it names the API, that is taken.
-func (s *Spec) endpoint() (*url.URL, Mistakes) {
-	if s.URL == "" {
-		return nil, Mistakes{{Field: "url", Text: "is missing"}}
-	}
+// endpoint is the URL's base. What the URL tells is taken where it is not written.
+func (s *Spec) endpoint() (*url.URL, error) {
 	base, api, err := openai.ParseEndpoint(s.URL)
 	if err != nil {
-		return nil, Mistakes{{Field: "url", Text: err.Error()}}
+		return nil, err
 	}
-	switch {
-	case s.API == "" && api == "":
-		s.API = openai.Chat
-	case s.API == "":
-		s.API = api
-	case api != "" && api != s.API:
-		return base, Mistakes{{Field: "api", Text: fmt.Sprintf("is %s, but the URL ends in the path of %s: leave one of them out", s.API, api)}}
+	if s.API != "" && api != "" && api != s.API {
+		return nil, fmt.Errorf("ends in the path of %s, but api is %s: leave one of them out", api, s.API)
 	}
+	s.API = cmp.Or(s.API, api, openai.Chat)
+	s.Name = cmp.Or(s.Name, openai.HostPort(base))
 	return base, nil
 }
 
@@ -150,11 +143,11 @@ func (t Target) client() (*openai.Client, error) {
 	return openai.NewClient(openai.Config{BaseURL: t.base.String(), HTTP: t.spec.HTTP, UserAgent: "accelerator_exporter"})
 }
 
-func (s *Spec) check() Mistakes {
-	var all Mistakes
-	refuse := func(bad bool, field, format string, args ...any) {
+func (s *Spec) check() []error {
+	var all []error
+	refuse := func(bad bool, format string, args ...any) {
 		if bad {
-			all = append(all, Mistake{Field: field, Text: fmt.Sprintf(format, args...)})
+			all = append(all, fmt.Errorf(format, args...))
 		}
 	}
 	prompts := 0
@@ -163,62 +156,36 @@ func (s *Spec) check() Mistakes {
 			prompts++
 		}
 	}
-	refuse(s.Name != "" && !openai.IsName(s.Name), "name", "must be 1 to 200 bytes of printable text")
-	refuse(s.Model != "" && !openai.IsName(s.Model), "model", "must be at most 200 bytes of printable text")
-	refuse(s.API != "" && s.API != openai.Chat && s.API != openai.Completions, "api", "must be %s or %s", openai.Chat, openai.Completions)
-	refuse(time.Duration(s.Interval) < minInterval, "interval", "must be at least %s", minInterval)
-	refuse(s.Timeout <= 0, "timeout", "must be more than 0")
-	refuse(s.IdleTimeout <= 0, "idle_timeout", "must be more than 0")
-	refuse(s.MaxTokens < 1 || s.MaxTokens > maxTokens, "max_tokens", "must be 1 to %d", maxTokens)
-	refuse(s.RandomInputTokens < 0 || s.RandomInputTokens > maxTokens, "random_input_tokens", "must be 1 to %d", maxTokens)
-	refuse(prompts > 1, "prompt", "at most one of prompt, prompt_file and random_input_tokens may be set")
-	for vendor, devices := range s.Devices {
-		bad := slices.ContainsFunc(devices, func(device string) bool { return !openai.IsName(device) })
-		refuse(bad || !openai.IsName(vendor), "devices", "must be lists of device names by vendor")
-	}
-	if err := s.HTTP.Validate(); err != nil {
-		refuse(true, "http", "%v", err)
-	}
+	refuse(s.Name != "" && !openai.IsName(s.Name), "name: must be 1 to 200 bytes of printable text")
+	refuse(s.Model != "" && !openai.IsName(s.Model), "model: must be at most 200 bytes of printable text")
+	refuse(s.API != "" && s.API != openai.Chat && s.API != openai.Completions, "api: must be %s or %s", openai.Chat, openai.Completions)
+	refuse(time.Duration(s.Interval) < minInterval, "interval: must be at least %s", minInterval)
+	refuse(s.Timeout <= 0, "timeout: must be more than 0")
+	refuse(s.IdleTimeout <= 0, "idle_timeout: must be more than 0")
+	refuse(s.MaxTokens < 1 || s.MaxTokens > maxTokens, "max_tokens: must be 1 to %d", maxTokens)
+	refuse(s.RandomInputTokens < 0 || s.RandomInputTokens > maxTokens, "random_input_tokens: must be 1 to %d", maxTokens)
+	refuse(prompts > 1, "prompt: at most one of prompt, prompt_file and random_input_tokens may be set")
 	return all
 }
 
-func readPrompt(path string) (string, error) {
-	text, err := readBounded(path)
-	switch {
-	case err != nil:
-		return "", err
-	case len(text) == 0 || !utf8.Valid(text):
-		return "", fmt.Errorf("%s must be 1 byte to 1 MiB of UTF-8 text", path)
-	}
-	return string(text), nil
-}
-
 // CheckFiles returns which files with credentials of the target's requests cannot be read
-// now, or are empty: they are read again for each request, and may come.
-func (t Target) CheckFiles() Mistakes {
-	type file struct{ field, path string }
-	var files []file
+// now: they are read again for each request, and may come.
+func (t Target) CheckFiles() []error {
+	var files []string
 	h := t.spec.HTTP
 	if h.Authorization != nil {
-		files = append(files, file{"authorization.credentials_file", h.Authorization.CredentialsFile})
+		files = append(files, h.Authorization.CredentialsFile)
 	}
 	if h.BasicAuth != nil {
-		files = append(files, file{"basic_auth.username_file", h.BasicAuth.UsernameFile}, file{"basic_auth.password_file", h.BasicAuth.PasswordFile})
+		files = append(files, h.BasicAuth.UsernameFile, h.BasicAuth.PasswordFile)
 	}
 	if h.OAuth2 != nil {
-		files = append(files, file{"oauth2.client_secret_file", h.OAuth2.ClientSecretFile})
+		files = append(files, h.OAuth2.ClientSecretFile)
 	}
-	var all Mistakes
-	for _, f := range files {
-		if f.path == "" {
-			continue
-		}
-		text, err := os.ReadFile(f.path)
-		if err == nil && strings.TrimSpace(string(text)) == "" {
-			err = fmt.Errorf("%s is empty", f.path)
-		}
-		if err != nil {
-			all = append(all, Mistake{Field: "http." + f.field, Text: err.Error()})
+	var all []error
+	for _, path := range files {
+		if _, err := os.ReadFile(path); err != nil && path != "" {
+			all = append(all, fmt.Errorf("http: %w", err))
 		}
 	}
 	return all

@@ -20,8 +20,7 @@ import (
 
 // readText reads a configuration as ReadFile does.
 func readText(text []byte, dir string) (File, error) {
-	file, mistakes := parse(text, filepath.Join(dir, "probes.yml"))
-	return file, mistakes.Err()
+	return parse(text, filepath.Join(dir, "probes.yml"))
 }
 
 func write(t testing.TB, path, text string) {

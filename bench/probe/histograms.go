@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,36 +8,22 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
-// ttftBuckets are vLLM's boundaries of vllm:time_to_first_token_seconds
-// (vllm/v1/metrics/buckets.py) and finer ones between them, so that server and
-// client histograms can be overlaid.
-func ttftBuckets() []float64 {
-	return union(
-		[]float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560},
-		[]float64{0.002, 0.003, 0.015, 0.03, 0.15, 0.2, 0.3, 0.4, 1.5, 2, 3, 4, 15, 30})
-}
-
-// itlBuckets are vLLM's boundaries of vllm:inter_token_latency_seconds, which
-// start at 10 ms, and finer ones for servers that are faster than that.
-func itlBuckets() []float64 {
-	return union(
-		[]float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80},
-		[]float64{0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.0075, 0.0125, 0.015, 0.02, 0.03, 0.035, 0.04, 0.06})
-}
-
-// durationBuckets are vLLM's boundaries of vllm:e2e_request_latency_seconds, which
-// start at 300 ms, and smaller ones.
-func durationBuckets() []float64 {
-	return union(
-		[]float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680},
-		[]float64{0.05, 0.1, 0.15, 0.2})
-}
-
-func union(a, b []float64) []float64 {
-	all := slices.Concat(a, b)
-	slices.Sort(all)
-	return slices.Compact(all)
-}
+// Buckets hold vLLM's own boundaries (vllm/v1/metrics/buckets.py), so that its histograms and
+// ours can be overlaid, and finer ones: of its time to first token, its inter-token latency,
+// which starts at 10 ms, and its request latency, which starts at 300 ms.
+var (
+	ttftBuckets = []float64{
+		0.001, 0.002, 0.003, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75,
+		1, 1.5, 2, 2.5, 3, 4, 5, 7.5, 10, 15, 20, 30, 40, 80, 160, 640, 2560,
+	}
+	itlBuckets = []float64{
+		0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.0075, 0.01, 0.0125, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.05, 0.06,
+		0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80,
+	}
+	durationBuckets = []float64{
+		0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680,
+	}
+)
 
 // figure is a histogram: what it counts of a trace.
 type figure struct {
@@ -58,23 +43,22 @@ func figures() []figure {
 		}
 	}
 	return []figure{
-		{"time_to_first_token_seconds", "Time from sending to the first generated text.", ttftBuckets(), once(openai.TTFT), true},
-		{"time_per_output_token_seconds", "Mean time of the output tokens after the first.", itlBuckets(), once(openai.TPOT), true},
-		{"inter_token_latency_seconds", "Gaps between successive chunks with generated text.", itlBuckets(), openai.ITLs, false},
-		{"request_duration_seconds", "Time from sending to the last generated text.", durationBuckets(), once(openai.E2E), true},
+		{"time_to_first_token_seconds", "Time from sending to the first generated text.", ttftBuckets, once(openai.TTFT), true},
+		{"time_per_output_token_seconds", "Mean time of the output tokens after the first.", itlBuckets, once(openai.TPOT), true},
+		{"inter_token_latency_seconds", "Gaps between successive chunks with generated text.", itlBuckets, openai.ITLs, false},
+		{"request_duration_seconds", "Time from sending to the last generated text.", durationBuckets, once(openai.E2E), true},
+		{"client_lag_seconds", "How late this program read what the kernel had received.", prometheus.ExponentialBuckets(10e-6, 2, 16), once(lastLag), false},
 		{
-			"client_lag_seconds", "How late this program read what the kernel had received.", prometheus.ExponentialBuckets(10e-6, 2, 16),
-			once(lastLag), false,
-		},
-		{
-			"start_delay_seconds", "Time from the instant a request was due to its sending; added to a latency, that is measured from there.", prometheus.ExponentialBuckets(100e-6, 4, 10),
-			func(t *openai.Trace) []time.Duration { return []time.Duration{max(0, t.Started.Sub(t.Planned))} }, false,
+			"start_delay_seconds", "Time from the instant a request was due to its sending; added to a latency, that is measured from there.",
+			prometheus.ExponentialBuckets(100e-6, 4, 10), once(startDelay), false,
 		},
 	}
 }
 
 // lastLag is a fair sample of a request's lags, which are one for each read.
 func lastLag(t *openai.Trace) (time.Duration, bool) { return t.Lag.Last, t.Lag.Reads > 0 }
+
+func startDelay(t *openai.Trace) (time.Duration, bool) { return max(0, t.Started.Sub(t.Planned)), true }
 
 // Histograms hold the latencies of traces, those of a load test under the same names as
 // the probe's but for the prefix. They are one Prometheus collector.

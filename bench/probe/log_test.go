@@ -30,12 +30,12 @@ func TestLog(t *testing.T) {
 	probed(&openai.Failure{Reason: openai.ReasonConnect, Detail: "open /key: no such file or directory", Unsent: true})
 	probed(&openai.Failure{Reason: openai.ReasonHTTP4xx, Status: http.StatusUnauthorized, Detail: "why"})
 	l.record(modelsFailed(l.target, &openai.Failure{Reason: openai.ReasonHTTP5xx, Status: http.StatusBadGateway}))
-	want := `level=warn target=a msg="probe failed" request_id=id reason=connect status=0 detail=why hint="does a server listen at 127.0.0.1:1?"
-level=warn target=a msg="probe failed" request_id=id reason=http_5xx status=0 detail=why
+	want := `level=warn target=a msg="probe failed" reason=connect request_id=id status=0 detail=why hint="does a server listen at 127.0.0.1:1?"
+level=warn target=a msg="probe failed" reason=http_5xx request_id=id status=0 detail=why hint=
 level=info target=a msg="probe succeeds again"
-level=warn target=a msg="probe not sent" detail="open /key: no such file or directory" hint="the exporter's user must be able to read the file; it is read again for each probe"
-level=warn target=a msg="probe failed" request_id=id reason=http_4xx status=401 detail=why hint="the server wants a key, or another one: --probe.api-key-file, or http.authorization.credentials_file in YAML"
-level=warn target=a msg="asking for the list of models failed" url=http://127.0.0.1:1/v1/models reason=http_5xx status=502 detail= hint="/v1/models names no model: name it with --probe.model, or model in YAML"
+level=warn target=a msg="probe failed" reason=not_sent request_id=id status=0 detail="open /key: no such file or directory" hint="the exporter's machine or the probe's configuration is the cause; it is tried again at each probe"
+level=warn target=a msg="probe failed" reason=http_4xx request_id=id status=401 detail=why hint="the server wants a key, or another one: --probe.api-key-file, or http.authorization.credentials_file in YAML"
+level=warn target=a msg="probe failed" reason=http_5xx request_id= status=502 detail= hint="/v1/models names no model: name it with --probe.model, or model in YAML"
 `
 	if diff := cmp.Diff(want, output.String()); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)

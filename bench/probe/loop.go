@@ -2,8 +2,6 @@ package probe
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"hash/fnv"
 	"sync"
 	"sync/atomic"
@@ -36,7 +34,6 @@ type loop struct {
 	model       string  // configured or learned; "" while not known
 	last        Outcome // zero before there was one
 	lastSuccess Outcome
-	relearn     bool // the model was learned, and the last probe failed
 }
 
 func newLoop(t Target, c client, m *metrics, logger log.Logger) *loop {
@@ -88,9 +85,6 @@ func (l *loop) run(ctx context.Context) {
 			return
 		case <-timer.C:
 		}
-		if ctx.Err() != nil {
-			return // both were ready
-		}
 		missed := time.Since(planned) >= interval // the host slept, or was stopped
 		if missed || !l.inFlight.CompareAndSwap(false, true) {
 			l.skip()
@@ -140,7 +134,7 @@ func (l *loop) probe(ctx context.Context, planned time.Time) {
 func (l *loop) learn(ctx context.Context) (model string, _ *openai.Failure) {
 	l.mu.Lock()
 	model = l.model
-	ask := model == "" || l.relearn
+	ask := model == "" || l.target.spec.Model == "" && l.last.Failure != nil
 	l.mu.Unlock()
 	if !ask {
 		return model, nil
@@ -154,7 +148,7 @@ func (l *loop) learn(ctx context.Context) (model string, _ *openai.Failure) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.model, l.relearn = learned, false
+	l.model = learned
 	if learned != model {
 		l.metrics.dropState(l.target.Name(), model)
 		l.metrics.open(l.target, learned)
@@ -175,7 +169,7 @@ func (t Target) firstModel(ctx context.Context, c client) (string, *openai.Failu
 
 // request is one of a target's requests.
 func (t Target) request(model string, planned time.Time) openai.Request {
-	id := newID()
+	id := openai.NewRequestID()
 	return openai.Request{
 		API:         t.spec.API,
 		Model:       model,
@@ -200,37 +194,14 @@ func (l *loop) record(o Outcome) {
 	if o.Failure == nil {
 		l.lastSuccess = o
 	}
-	if !unsent(o.Failure) {
-		l.relearn = o.Failure != nil && l.target.spec.Model == ""
-	}
 	l.mu.Unlock()
-	switch result := o.Result(); {
-	case result == last && o.Failure != nil:
-		l.logFailure(level.Debug(l.logger), o)
-	case o.Failure != nil:
-		l.logFailure(level.Warn(l.logger), o)
-	case last != result:
+	switch f := o.Failure; {
+	case o.Result() == last:
+	case f == nil:
 		level.Info(l.logger).Log("msg", "probe succeeds again")
+	default:
+		level.Warn(l.logger).Log("msg", "probe failed", "reason", o.Result(), "request_id", o.RequestID, "status", f.Status, "detail", f.Detail, "hint", o.Hint)
 	}
-}
-
-// logFailure logs a failed probe, a failure to learn the model, which has no request
-// id, or a probe that was not sent.
-func (l *loop) logFailure(logger log.Logger, o Outcome) {
-	f := o.Failure
-	if unsent(f) {
-		_ = log.With(logger, "msg", "probe not sent", "detail", f.Detail).Log("hint", o.Hint)
-		return
-	}
-	what := []any{"msg", "probe failed", "request_id", o.RequestID}
-	if o.RequestID == "" {
-		what = []any{"msg", "asking for the list of models failed", "url", l.target.URL().JoinPath("v1", "models")}
-	}
-	what = append(what, "reason", f.Reason, "status", f.Status, "detail", f.Detail)
-	if o.Hint != "" {
-		what = append(what, "hint", o.Hint)
-	}
-	_ = logger.Log(what...)
 }
 
 func (l *loop) status() Status {
@@ -240,11 +211,4 @@ func (l *loop) status() Status {
 		Target: l.target.Name(), URL: l.target.URL().String(), API: l.target.spec.API, Model: l.model,
 		Interval: time.Duration(l.target.spec.Interval), Last: l.last, LastSuccess: l.lastSuccess,
 	}
-}
-
-// newID is a request id that is also the prompt's nonce.
-func newID() string {
-	var b [8]byte
-	rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
 }

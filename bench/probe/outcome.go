@@ -74,12 +74,8 @@ func (t Target) hint(f *openai.Failure) string {
 	switch {
 	case f == nil:
 		return ""
-	case f.Local:
-		return "this machine has no descriptor, port or memory left"
-	case f.Unsent && t.spec.HTTP.OAuth2 != nil:
-		return "see http.oauth2: its files, token_url and what the token server says"
-	case f.Unsent:
-		return "the exporter's user must be able to read the file; it is read again for each probe"
+	case unsent(f):
+		return "the exporter's machine or the probe's configuration is the cause; it is tried again at each probe"
 	case f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden:
 		return "the server wants a key, or another one: --probe.api-key-file, or http.authorization.credentials_file in YAML"
 	case f.Status == http.StatusNotFound:

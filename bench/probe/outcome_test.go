@@ -74,9 +74,9 @@ func TestHints(t *testing.T) {
 	for want, hint := range map[string]string{
 		"the server wants a key, or another one: --probe.api-key-file, or http.authorization.credentials_file in YAML": target.hint(refused),
 		"is the model's name right, and the URL's path? without a model the server's first is taken":                   target.hint(&openai.Failure{Status: http.StatusNotFound}),
-		"this machine has no descriptor, port or memory left":                                                          target.hint(&openai.Failure{Reason: openai.ReasonConnect, Local: true}),
-		"does a server listen at 127.0.0.1:1?":                                                                         target.hint(&openai.Failure{Reason: openai.ReasonConnect}),
-		"/v1/models names no model: name it with --probe.model, or model in YAML":                                      modelsFailed(target, &openai.Failure{Reason: openai.ReasonHTTP5xx}).Hint,
+		"the exporter's machine or the probe's configuration is the cause; it is tried again at each probe":            target.hint(&openai.Failure{Reason: openai.ReasonConnect, Local: true}),
+		"does a server listen at 127.0.0.1:1?":                                    target.hint(&openai.Failure{Reason: openai.ReasonConnect}),
+		"/v1/models names no model: name it with --probe.model, or model in YAML": modelsFailed(target, &openai.Failure{Reason: openai.ReasonHTTP5xx}).Hint,
 	} {
 		if hint != want {
 			t.Errorf("hint %q, want %q", hint, want)

@@ -56,9 +56,6 @@ func (p *Prober) Collect(ch chan<- prometheus.Metric) {
 func (p *Prober) Apply(targets []Target) error {
 	fresh := make(map[string]*loop, len(targets))
 	for _, t := range targets {
-		if fresh[t.Name()] != nil {
-			return fmt.Errorf("two probes are named %q", t.Name())
-		}
 		c, err := t.client()
 		if err != nil {
 			return fmt.Errorf("probe %.40q: %w", t.Name(), err)

@@ -36,12 +36,9 @@ func randomWords(n int, seed string) string {
 	h := fnv.New64a()
 	h.Write([]byte(seed))
 	r := rand.New(rand.NewPCG(h.Sum64(), uint64(n)))
-	var b strings.Builder
-	for i := range n {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(usual[r.IntN(len(usual))])
+	words := make([]string, n)
+	for i := range words {
+		words[i] = usual[r.IntN(len(usual))]
 	}
-	return b.String()
+	return strings.Join(words, " ")
 }

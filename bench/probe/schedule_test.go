@@ -96,7 +96,7 @@ func TestRequest(t *testing.T) {
 		stop := running(t, p)
 		got := <-requests
 		stop()
-		if b, err := hex.DecodeString(got.RequestID); err != nil || len(b) != 8 {
+		if b, err := hex.DecodeString(got.RequestID); err != nil || len(b) != 16 {
 			t.Errorf("request id %q", got.RequestID)
 		}
 		want := openai.Request{

@@ -29,14 +29,12 @@ func (t Target) objectives() map[string]time.Duration {
 // its user never saw a first token. Other failures are counted as failures alone.
 func (t Target) missed(tr *openai.Trace) map[string]bool {
 	measured := map[string]time.Duration{}
-	if d, ok := openai.TTFT(tr); ok {
-		measured[objectiveTTFT] = d
-	}
-	if d, ok := openai.TPOT(tr); ok {
-		measured[objectiveTPOT] = d
-	}
-	if d, ok := openai.E2E(tr); ok {
-		measured[objectiveDuration] = d
+	for name, derive := range map[string]func(*openai.Trace) (time.Duration, bool){
+		objectiveTTFT: openai.TTFT, objectiveTPOT: openai.TPOT, objectiveDuration: openai.E2E,
+	} {
+		if d, ok := derive(tr); ok {
+			measured[name] = d
+		}
 	}
 	if gaps := openai.ITLs(tr); len(gaps) > 0 {
 		measured[objectiveITL] = slices.Max(gaps)

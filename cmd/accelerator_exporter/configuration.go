@@ -19,7 +19,7 @@ import (
 type configuration struct {
 	targets []probe.Target // that are good
 	// unreadable are the files that are read later and cannot be read now.
-	unreadable probe.Mistakes
+	unreadable []error
 }
 
 // configuration reads the flags and the file; it is called again to reload. The error
@@ -32,10 +32,9 @@ func (s *settings) configuration() (configuration, error) {
 		if s.apiKeyFile != "" {
 			spec.HTTP.Authorization = &config.Authorization{Type: "Bearer", CredentialsFile: s.apiKeyFile}
 		}
-		t, err := spec.Validate("")
-		if mistakes := probe.Mistakes(nil); errors.As(err, &mistakes) {
-			wrong = append(wrong, withFlagNames(mistakes))
-		} else {
+		t, mistakes := spec.Validate("")
+		wrong = withFlagNames(mistakes)
+		if len(wrong) == 0 {
 			c.targets = append(c.targets, t)
 			c.unreadable = withFlagNames(t.CheckFiles())
 		}
@@ -59,11 +58,11 @@ func (s *settings) checkWithFlags(flags []probe.Target, file probe.File) error {
 	var wrong []error
 	for _, t := range file.Targets {
 		if slices.ContainsFunc(flags, func(f probe.Target) bool { return f.Name() == t.Name() }) {
-			wrong = append(wrong, file.Mistake(t, "name", fmt.Sprintf("the probe of --probe.target is named %q too: give this one another name, or leave --probe.target out", t.Name())))
+			wrong = append(wrong, file.At(t, fmt.Errorf("name: the probe of --probe.target is named %q too: give this one another name, or leave --probe.target out", t.Name())))
 		}
 		for _, vendor := range slices.Sorted(maps.Keys(t.Devices())) {
 			if !slices.Contains(vendors, vendor) {
-				wrong = append(wrong, file.Mistake(t, "devices", fmt.Sprintf("no vendor is called %q, known: %s", vendor, strings.Join(vendors, ", "))))
+				wrong = append(wrong, file.At(t, fmt.Errorf("devices: no vendor is called %q, known: %s", vendor, strings.Join(vendors, ", "))))
 			}
 		}
 	}
@@ -71,11 +70,12 @@ func (s *settings) checkWithFlags(flags []probe.Target, file probe.File) error {
 }
 
 // withFlagNames are mistakes of the target of the flags, with the flags' names.
-func withFlagNames(mistakes probe.Mistakes) probe.Mistakes {
-	flags := map[string]string{"url": "target", "name": "target", "http.authorization.credentials_file": "api-key-file", "max_tokens": "max-tokens"}
-	renamed := slices.Clone(mistakes)
-	for i, m := range mistakes {
-		renamed[i].Field = "--probe." + cmp.Or(flags[m.Field], m.Field)
+func withFlagNames(mistakes []error) []error {
+	flags := map[string]string{"url": "target", "http": "api-key-file", "max_tokens": "max-tokens"}
+	var renamed []error
+	for _, err := range mistakes {
+		field, text, _ := strings.Cut(err.Error(), ":")
+		renamed = append(renamed, fmt.Errorf("--probe.%s:%s", cmp.Or(flags[field], field), text))
 	}
 	return renamed
 }

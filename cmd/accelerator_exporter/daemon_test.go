@@ -211,10 +211,10 @@ func TestConfigCheck(t *testing.T) {
 	}{
 		{"good", probe("{authorization: {credentials_file: key}}"), "basic_auth_users: {}\n", nil},
 		{"bad field", "probes: [{name: a, url: 'http://h:1', api: sing}]\n", "", []string{"probes.yml:1: api: must be chat or completions"}},
-		{"everything at once", "probes:\n- {name: a, url: 'http://h:1', interval: 30}\n- name: b\n- {url: 'http://h:1', http: {authorization: {credentials_file: empty}}}\n", "tls_config: {}\n", []string{
-			"probes.yml:2: interval: not a valid duration string", "probes.yml:3: url: is missing", "probes.yml:4: http.authorization.credentials_file: ", "/empty is empty", "--web.config.file",
+		{"everything at once", "probes:\n- {name: a, url: 'http://h:1', max_tokens: 0}\n- name: b\n- {url: 'http://h:1', http: {authorization: {credentials_file: none}}}\n", "tls_config: {}\n", []string{
+			"probes.yml:2: max_tokens: must be 1 to 131072", "probes.yml:3: url: URL must start with http:// or https://", "probes.yml:4: http: open ", "/none: no such file", "--web.config.file",
 		}},
-		{"unknown vendor", "probes:\n- url: 'http://h:1'\n  devices: {amd: ['0']}\n", "", []string{"accelerator_exporter: ", `probes.yml:3: devices: no vendor is called "amd", known: metax, ascend`}},
+		{"unknown vendor", "probes:\n- url: 'http://h:1'\n  devices: {amd: ['0']}\n", "", []string{"accelerator_exporter: ", `probes.yml:2: devices: no vendor is called "amd", known: metax, ascend`}},
 		{"the flag's name", "probes:\n- url: 'http://h:1'\n- {url: 'http://127.0.0.1:9/v1'}\n", "", []string{`probes.yml:3: name: the probe of --probe.target is named "127.0.0.1:9" too: give this one another name, or leave --probe.target out`}},
 		{"empty", "", "", []string{"probes.yml:1: probes: is missing"}},
 		{"two files missing", probe("{basic_auth: {username_file: user, password_file: pw}}"), "", []string{"/user: no such file", "/pw: no such file"}},

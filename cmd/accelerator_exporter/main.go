@@ -68,7 +68,7 @@ func checkConfiguration(s *settings, c configuration, err error, stdout, stderr 
 	if s.probe.URL == "" && s.configFile == "" && *s.web.WebConfigFile == "" {
 		return printErrors(stderr, errors.New("nothing to check: no --config.file, --web.config.file or --probe.target given"))
 	}
-	if err := errors.Join(err, c.unreadable.Err(), s.checkWeb()); err != nil {
+	if err := errors.Join(append(c.unreadable, err, s.checkWeb())...); err != nil {
 		return printErrors(stderr, err)
 	}
 	fmt.Fprintf(stdout, "accelerator_exporter: the configuration is valid, probes: %d\n", len(c.targets))

@@ -23,9 +23,9 @@ func TestOneNameOfAnEndpoint(t *testing.T) {
 	} {
 		spec := probe.DefaultSpec()
 		spec.URL = url
-		target, err := spec.Validate("")
-		if err != nil {
-			t.Fatal(err)
+		target, wrong := spec.Validate("")
+		if len(wrong) > 0 {
+			t.Fatal(wrong)
 		}
 		if got := target.Name(); got != want {
 			t.Errorf("probe of %s: target %q, want %q", url, got, want)
