@@ -35,7 +35,7 @@ func BenchmarkReadStream(b *testing.B) {
 	for b.Loop() {
 		t := new(Trace)
 		x := c.begin(b.Context(), t, time.Minute, time.Minute)
-		s := newStream(t)
+		s := &stream{trace: t}
 		if f := x.readStream(bytes.NewReader(text), s); f != nil {
 			b.Fatal(f)
 		}

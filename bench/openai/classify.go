@@ -64,7 +64,7 @@ func (x *exchange) noResponse(err error) *Failure {
 	connected, answered := !stages.gotConn.IsZero(), !stages.firstByte.IsZero()
 	reason := errorReason(err, ReasonConnect)
 	switch {
-	case !connected && stages.tlsFailed, !stages.reused && !answered && x.certAsked.Load():
+	case !connected && !stages.tlsStart.IsZero(), !stages.reused && !answered && x.certAsked.Load():
 		reason = ReasonTLS
 	case !answered && reason == ReasonProtocol:
 		reason = ReasonConnect

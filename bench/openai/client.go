@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/prometheus/common/config"
@@ -35,8 +34,7 @@ type Config struct {
 
 // Client sends requests to one endpoint. It may be used from several goroutines at once.
 type Client struct {
-	base      *url.URL
-	http      config.HTTPClientConfig
+	base      string
 	keepAlive bool
 	transport http.RoundTripper
 	fresh     http.RoundTripper // makes a new connection for each request
@@ -53,7 +51,7 @@ func NewClient(cfg Config) (*Client, error) {
 	if err := cfg.HTTP.Validate(); err != nil {
 		return nil, fmt.Errorf("checking HTTP configuration: %w", err)
 	}
-	c := &Client{base: base, http: cfg.HTTP, keepAlive: cfg.KeepAlive}
+	c := &Client{base: base.String(), keepAlive: cfg.KeepAlive}
 	c.dialer = (&net.Dialer{Timeout: connectTime, Control: wantStamps}).DialContext
 	if c.fresh, err = c.newTransport(cfg, config.WithKeepAlivesDisabled()); err != nil {
 		return nil, err

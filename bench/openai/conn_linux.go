@@ -49,18 +49,15 @@ func newReceiver(nc net.Conn) *receiver {
 	return r
 }
 
-// read is like net.Conn's, with the Unix nanoseconds at which the kernel
-// received the last of the bytes, 0 if it does not say.
+// read is like net.Conn's, with the Unix nanoseconds at which the kernel received the last
+// of the bytes, 0 if it does not say.
 func (r *receiver) read(p []byte) (n int, stamp int64, err error) {
-	if len(p) == 0 {
-		return 0, 0, nil
-	}
-	r.p, r.n, r.stamp, r.err = p, 0, 0, nil
-	if err := r.raw.Read(r.once); err != nil {
-		return 0, 0, err
-	}
+	r.p = p
+	err = r.raw.Read(r.once)
 	r.p = nil
 	switch {
+	case err != nil:
+		return 0, 0, err
 	case r.err != nil:
 		return 0, 0, os.NewSyscallError("recvmsg", r.err)
 	case r.n == 0:
@@ -71,20 +68,14 @@ func (r *receiver) read(p []byte) (n int, stamp int64, err error) {
 
 // try makes one attempt, and reports whether there was something to read.
 func (r *receiver) try(fd uintptr) bool {
-	for {
-		n, oobn, _, _, err := unix.Recvmsg(int(fd), r.p, r.oob[:], 0)
-		switch {
-		case errors.Is(err, unix.EINTR):
-			continue
-		case errors.Is(err, unix.EAGAIN):
-			return false
-		case err != nil:
-			r.err = err
-		default:
-			r.n, r.stamp = n, softwareStamp(r.oob[:oobn])
-		}
-		return true
+	n, oobn, _, _, err := unix.Recvmsg(int(fd), r.p, r.oob[:], 0)
+	if errors.Is(err, unix.EAGAIN) {
+		return false
 	}
+	if r.n, r.stamp, r.err = n, 0, err; err == nil {
+		r.stamp = softwareStamp(r.oob[:oobn])
+	}
+	return true
 }
 
 // softwareStamp is the kernel's receive stamp in the control message that comes with a

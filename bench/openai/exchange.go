@@ -31,11 +31,12 @@ type exchange struct {
 	idleTimer *time.Timer   // nil before the first text
 	certAsked atomic.Bool   // the server asked for a client certificate
 
-	mu      sync.Mutex
-	trace   *Trace
-	stages  stages
-	secrets []string // that went out in headers
-	last    instant  // of the latest read of the connection
+	mu        sync.Mutex
+	trace     *Trace
+	stages    stages
+	secrets   []string      // that went out in headers
+	last      time.Duration // the instant of the latest read of the connection
+	unstamped bool          // a read came without a stamp of the kernel
 }
 
 // stages are the instants the transport reports, zero where it does not.
@@ -46,7 +47,7 @@ type stages struct {
 	tlsStart, tlsDone       time.Time
 	gotConn, wrote          time.Time
 	firstByte               time.Time
-	tlsFailed, reused       bool
+	reused                  bool
 }
 
 func (s *stages) phases() Phases {
@@ -97,9 +98,7 @@ func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 	resp, err := x.client.transport.RoundTrip(req)
 	if err != nil && x.keptConnClosed() {
 		again := req.Clone(x.ctx)
-		if req.GetBody != nil {
-			again.Body, _ = req.GetBody() // it never fails
-		}
+		again.Body, _ = req.GetBody() // it never fails
 		resp, err = x.client.fresh.RoundTrip(again)
 	}
 	if err != nil {
@@ -141,6 +140,9 @@ func (x *exchange) finish() {
 	}
 	x.trace.Phases, x.trace.Reused = x.stages.phases(), x.stages.reused
 	_, x.trace.TokenSource = OutputTokens(x.trace)
+	if x.trace.Clock = ClockUser; x.trace.Events > 0 && !x.unstamped {
+		x.trace.Clock = ClockKernel
+	}
 	x.trace = new(Trace) // a late read or hook writes here
 }
 
@@ -155,7 +157,7 @@ func (x *exchange) hooks() *httptrace.ClientTrace {
 		DNSDone:              func(httptrace.DNSDoneInfo) { x.note(&s.dnsDone) },
 		ConnectStart:         func(string, string) { x.note(&s.connectStart) },
 		TLSHandshakeStart:    func() { x.note(&s.tlsStart) },
-		TLSHandshakeDone:     x.handshaken,
+		TLSHandshakeDone:     func(tls.ConnectionState, error) { x.note(&s.tlsDone) },
 		WroteHeaderField:     x.wroteHeader,
 		WroteRequest:         func(httptrace.WroteRequestInfo) { x.note(&s.wrote) },
 		GotFirstResponseByte: func() { x.note(&s.firstByte) },
@@ -187,12 +189,6 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	}
 }
 
-func (x *exchange) handshaken(_ tls.ConnectionState, err error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.stages.tlsDone, x.stages.tlsFailed = time.Now(), err != nil
-}
-
 // wroteHeader keeps what may be a credential, which the endpoint could repeat in a text.
 func (x *exchange) wroteHeader(name string, values []string) {
 	switch name {
@@ -212,17 +208,19 @@ func (x *exchange) wroteHeader(name string, values []string) {
 func (x *exchange) afterRead(now time.Time, stamp int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.last = instant{at: now.Sub(x.started)}
+	x.last = now.Sub(x.started)
 	lag := time.Duration(now.UnixNano() - stamp)
-	if stamp != 0 && lag >= 0 && lag <= maxLag {
-		x.last = instant{at: x.last.at - lag, stamped: true}
-		x.trace.Lag.add(lag)
+	if stamp == 0 || lag < 0 || lag > maxLag {
+		x.unstamped = true
+		return
 	}
+	x.last -= lag
+	x.trace.Lag.add(lag)
 }
 
 // arrived is when the latest bytes of the response came. An event ends in them: the reader
 // asks for more only when it has given out all events that are whole.
-func (x *exchange) arrived() instant {
+func (x *exchange) arrived() time.Duration {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.last

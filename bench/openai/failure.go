@@ -72,8 +72,7 @@ type Failure struct {
 	Local bool `json:"local,omitempty"`
 	// Unsent is true when the request never left this program: a file of its HTTP
 	// configuration could not be read, an OAuth2 token could not be had, or the
-	// request contradicts itself. It says nothing about the server; Reason is then
-	// connect, or tls where the TLS files cannot be used.
+	// request contradicts itself. It says nothing about the server; Reason is connect.
 	Unsent bool `json:"unsent,omitempty"`
 }
 

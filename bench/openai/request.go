@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -82,7 +81,7 @@ func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 	}
 	body, err := r.body()
 	t := &Trace{RequestID: r.RequestID, Model: r.Model, Planned: r.Planned}
-	s := newStream(t)
+	s := &stream{trace: t}
 	x := c.begin(ctx, t, r.Timeout, r.IdleTimeout)
 	if t.Planned.IsZero() {
 		t.Planned = t.Started
@@ -119,20 +118,17 @@ func (x *exchange) stream(req *http.Request, s *stream) *Failure {
 
 // jsonRequest is a POST of body, or a GET when there is none.
 func (c *Client) jsonRequest(ctx context.Context, body []byte, id, path string) *http.Request {
-	url := *c.base
-	url.Path += path
-	req := (&http.Request{Method: http.MethodGet, URL: &url, Header: make(http.Header)}).WithContext(ctx)
+	method := http.MethodPost
+	if body == nil {
+		method = http.MethodGet
+	}
+	req, _ := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body)) // of a good URL: it cannot fail
 	req.Header.Set(requestIDHeader, id)
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Accept-Encoding", "identity")
-	if body == nil {
-		return req
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
 	}
-	req.Method = http.MethodPost
-	req.Header.Set("Content-Type", "application/json")
-	req.ContentLength = int64(len(body))
-	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	req.Body, _ = req.GetBody()
 	return req
 }
 

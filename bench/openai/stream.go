@@ -5,47 +5,26 @@ import (
 	"time"
 )
 
-// instant is when bytes arrived, since the request started.
-type instant struct {
-	at      time.Duration
-	stamped bool // by the kernel, when it received them; else when the read that brought them returned
-}
-
 // stream turns a response's events into the part of a Trace that comes from them. It knows
 // no clock and no network: events and instants in, chunks out.
 type stream struct {
 	trace      *Trace
-	at         instant       // of the event in hand
+	at         time.Duration // when the event in hand arrived, since the request started
 	latest     time.Duration // no event is earlier: instants never go backwards
 	lastTokens int32         // completion tokens with the chunk before, noCount if none
-}
-
-// room is made for so many chunks before any came: most benchmarks ask for about as many.
-const room = 128
-
-func newStream(t *Trace) *stream {
-	t.Clock, t.Chunks = ClockUser, make([]Chunk, 0, room)
-	return &stream{trace: t}
 }
 
 // end returns the failure of a stream that is over, nil for none. Tokens without text are
 // an answer, although nobody can read it.
 func (s *stream) end() *Failure {
+	tokens, _ := OutputTokens(s.trace)
 	switch {
-	case len(s.trace.Chunks) == 0 && s.completionTokens() == 0:
+	case tokens == 0:
 		return &Failure{Reason: ReasonEmpty, Detail: "the stream ended without any text"}
 	case !s.trace.Done && s.trace.Finish == "":
 		return &Failure{Reason: ReasonTruncated, Detail: "the stream ended without [DONE] and without a finish_reason"}
 	}
 	return nil
-}
-
-// completionTokens is what the usage says so far.
-func (s *stream) completionTokens() int {
-	if s.trace.Usage == nil {
-		return 0
-	}
-	return s.trace.Usage.CompletionTokens
 }
 
 // event takes one event's data, and returns a failure where it is one. The stream is over
@@ -64,7 +43,7 @@ func (s *stream) event(data []byte) *Failure {
 		return &Failure{Reason: ReasonStreamError, Detail: string(data)}
 	case ev.answer || ev.reasoning:
 		s.addChunk(&ev)
-	case ev.choice && s.trace.Usage != nil && int(ev.completion) > s.completionTokens():
+	case ev.choice && s.trace.Usage != nil && int(ev.completion) > s.trace.Usage.CompletionTokens:
 		s.trace.Textless++ // the running usage has grown
 	}
 	s.addUsage(&ev)
@@ -76,12 +55,9 @@ func (s *stream) event(data []byte) *Failure {
 
 // note counts an event and moves the clock on.
 func (s *stream) note() {
-	s.latest = max(s.latest, s.at.at)
+	s.latest = max(s.latest, s.at)
 	if s.trace.Events == 0 {
-		s.trace.FirstEvent, s.trace.Clock = s.latest, ClockKernel
-	}
-	if !s.at.stamped {
-		s.trace.Clock = ClockUser
+		s.trace.FirstEvent = s.latest
 	}
 	s.trace.Events++
 }

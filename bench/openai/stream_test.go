@@ -14,6 +14,12 @@ import (
 // ms is an instant by this program's clock.
 func ms(n int) instant { return instant{at: time.Duration(n) * time.Millisecond} }
 
+// instant is when a read brought bytes, by the kernel where it stamped them.
+type instant struct {
+	at      time.Duration
+	stamped bool
+}
+
 // outcome is what matters of a stream's Trace, in a form that reads well.
 type outcome struct {
 	Text   string // one letter a text chunk: a for an answer, r for reasoning
@@ -46,7 +52,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 		return 0, p.err
 	}
 	first := &p.left[0]
-	p.x.last = first.at
+	p.x.last, p.x.unstamped = first.at.at, p.x.unstamped || !first.at.stamped
 	n := copy(b, first.text)
 	if first.text = first.text[n:]; first.text == "" {
 		p.left = p.left[1:]
@@ -58,7 +64,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 func read(t *testing.T, err error, all ...piece) *Trace {
 	t.Helper()
 	trace := new(Trace)
-	s := newStream(trace)
+	s := &stream{trace: trace}
 	x := newTestClient(t, Config{BaseURL: "http://127.0.0.1:1"}).begin(t.Context(), trace, 0, 0)
 	failure := x.readStream(&pieces{x: x, left: all, err: err}, s)
 	x.finish()

@@ -29,10 +29,8 @@ const (
 	TokensChunks TokenSource = "chunks" // no usage: one token is assumed for each text chunk
 )
 
-// Trace is what the wire showed of one request. Instants are durations since
-// Started on one monotonic clock. It is plain data: a Trace can be written as
-// JSON and read back without loss but for the monotonic part of its times, see
-// [Trace.MarshalJSON].
+// Trace is what the wire showed of one request. Instants are durations since Started on one
+// monotonic clock. Written as JSON and read back it is the same.
 type Trace struct {
 	RequestID string `json:"request_id,omitempty"` // as sent in X-Request-Id
 	Model     string `json:"model,omitempty"`      // as asked for
