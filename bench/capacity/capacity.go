@@ -22,6 +22,11 @@ const (
 	Missed
 )
 
+// MarshalJSON writes true for met, false for missed and null for void.
+func (v Verdict) MarshalJSON() ([]byte, error) {
+	return []byte([...]string{Void: "null", Met: "true", Missed: "false"}[v]), nil
+}
+
 // maxVoid is after how many void runs a level cannot be judged.
 const maxVoid = 2
 
@@ -43,9 +48,9 @@ type Trial struct {
 
 // Level is what the runs at one level say together.
 type Level struct {
-	Level   float64
-	Verdict Verdict
-	Trials  []int // numbers in what was tried
+	Level   float64 `json:"level"`
+	Verdict Verdict `json:"met"`
+	Trials  []int   `json:"steps"` // numbers in what was tried
 
 	settled bool // another run would not change the verdict
 }
@@ -62,6 +67,14 @@ type Answer struct {
 	// AtLeast is true where the server may carry more than Value, as no load missed.
 	AtLeast bool
 	Levels  []Level // ascending
+}
+
+// At is the level of that load, nil if it was not run, and for 0.
+func (a *Answer) At(load float64) *Level {
+	if i := slices.IndexFunc(a.Levels, func(l Level) bool { return l.Level == load }); i >= 0 {
+		return &a.Levels[i]
+	}
+	return nil
 }
 
 // Search runs levels of r until the edge is known, or until measure fails, and returns

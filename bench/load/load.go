@@ -71,16 +71,6 @@ type Result struct {
 	Notes []string
 }
 
-// StepRecords are the records of one step, as they are in the log. End is nil for a step
-// that did not begin.
-type StepRecords struct {
-	Run      runlog.Run
-	Step     runlog.Step
-	Requests []runlog.Request
-	Samples  []runlog.Sample
-	End      *runlog.StepEnd
-}
-
 // Run runs all steps, or as many as come before one that ends early ([runlog.Stop.Early]).
 // What was measured until then is in the log also when an error is returned, and then
 // Attempted counts it.
@@ -108,8 +98,8 @@ type Session struct {
 	log      *runlog.Writer
 	result   Result
 
-	mu   sync.Mutex   // samples come beside requests
-	kept *StepRecords // of the present step, nil where nobody reads them
+	mu   sync.Mutex      // samples come beside requests
+	kept []runlog.Record // of the run and the present step
 }
 
 // Open checks the endpoint and the data set and begins the log, which names cfg.Steps
@@ -159,14 +149,13 @@ func (s *Session) begin(ctx context.Context) error {
 	return nil
 }
 
-// Step runs a step and returns its records, also those of a step that an error ended.
-// [runlog.Stop.Early] of its end says whether another step makes sense.
-func (s *Session) Step(ctx context.Context, step runlog.Step) (*StepRecords, error) {
-	kept := &StepRecords{Run: s.cfg.Run, Step: step}
-	s.kept = kept
-	defer func() { s.kept = nil }()
+// Step runs a step and returns the records of the run and the step as they are in the log,
+// also those of a step that an error ended. [runlog.Stop.Early] of its end says whether
+// another step makes sense.
+func (s *Session) Step(ctx context.Context, step runlog.Step) ([]runlog.Record, error) {
+	s.kept = []runlog.Record{{Run: &s.cfg.Run}}
 	err := s.run(ctx, step)
-	return kept, err
+	return s.kept, err
 }
 
 // Close ends the log and returns how the run ended. Nothing of the run is lost where it
@@ -226,16 +215,8 @@ func (s *Session) requestDone(q *runlog.Request) error {
 // write keeps a record in the log, and for the caller of Step.
 func (s *Session) write(record runlog.Record) error {
 	s.mu.Lock()
-	switch {
-	case s.kept == nil:
-	case record.Step != nil:
-		s.kept.Step = *record.Step
-	case record.Request != nil:
-		s.kept.Requests = append(s.kept.Requests, *record.Request)
-	case record.Sample != nil:
-		s.kept.Samples = append(s.kept.Samples, *record.Sample)
-	case record.StepEnd != nil:
-		s.kept.End = record.StepEnd
+	if len(s.kept) > 0 {
+		s.kept = append(s.kept, record)
 	}
 	s.mu.Unlock()
 	return s.log.Write(record)

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // readAhead is how many prompts are made before they are needed, the first of them before
@@ -59,13 +58,4 @@ func (q *promptQueue) failure() error {
 		return nil
 	}
 	return q.err
-}
-
-// addCount adds what a data set counted for one more prompt.
-func addCount(sum *runlog.DatasetCount, c runlog.DatasetCount) {
-	sum.Prompts += c.Prompts
-	sum.Passes += c.Passes
-	sum.TooLong += c.TooLong
-	sum.Skipped += c.Skipped
-	sum.Estimated += c.Estimated
 }

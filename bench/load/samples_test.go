@@ -184,14 +184,14 @@ func TestStepIsSampledToItsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer log.Close()
-		s := &Session{sources: []*source{o}, kept: &StepRecords{}, log: log}
+		s := &Session{sources: []*source{o}, kept: []runlog.Record{{}}, log: log}
 		start := time.Now()
 		stop := s.startSampling(t.Context(), 0)
 		time.Sleep(2500 * time.Millisecond)
 		err = stop()
 		var got []time.Duration
-		for _, sample := range s.kept.Samples {
-			got = append(got, sample.At.Sub(start)/time.Millisecond)
+		for _, rec := range s.kept[1:] {
+			got = append(got, rec.Sample.At.Sub(start)/time.Millisecond)
 		}
 		if diff := cmp.Diff([]time.Duration{1000, 2000, 2500}, got); diff != "" || err != nil || o.failed != 1 {
 			t.Errorf("%v, %d failed; samples after ms (-want +got):\n%s", err, o.failed, diff)
@@ -224,9 +224,12 @@ func TestSamplesCoverTheStep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, sample := range kept.Samples {
-			sources[sample.Source] = true
-			for _, one := range sample.Series {
+		for _, rec := range kept {
+			if rec.Sample == nil {
+				continue
+			}
+			sources[rec.Sample.Source] = true
+			for _, one := range rec.Sample.Series {
 				if one.Name == "vllm:time_to_first_token_seconds_count" {
 					counts = append(counts, one.Value)
 				}

@@ -252,7 +252,7 @@ func (s *activeStep) handOn(j job, q *runlog.Request) {
 func (s *activeStep) keep() {
 	for f := range s.over {
 		s.account.end(f.request.Trace.Failure)
-		addCount(&s.account.dataset, f.count)
+		s.account.dataset.Add(f.count)
 		if why := s.account.early(); why != "" {
 			s.withdraw(why)
 		}

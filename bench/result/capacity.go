@@ -1,9 +1,8 @@
 package result
 
 import (
-	"slices"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -12,29 +11,16 @@ import (
 const BindingBacklog = "backlog"
 
 // Capacity is how much load the server carries within its limits, from the steps of a
-// run that searched for it.
+// run that searched for it: they are the trials of the answer.
 type Capacity struct {
 	capacity.Answer
 	Variable string // [runlog.VariableConcurrency] or [runlog.VariableRequestRate]
-	Limits   []Limit
+	Limits   []runlog.Limit
 	// Binding is the name of the limit that FailedAt misses by most, or
 	// [BindingBacklog]; empty without a FailedAt.
 	Binding string
-	// Levels are all that were run, ascending.
-	Levels []CapacityLevel
 	// Unfinished is true where the run ended before the search.
 	Unfinished bool
-}
-
-// CapacityLevel is one level of load with all its runs.
-type CapacityLevel struct {
-	Level float64 `json:"level"`
-	Met   *bool   `json:"met"`   // nil where it could not be judged
-	Steps []int   `json:"steps"` // of [Report.Steps], in the order in which they were run
-	// Why says of a level that could not be judged why not, in a clause.
-	Why string `json:"not_judged,omitempty"`
-	// Shown is the step whose figures stand for the level, the last one with its verdict.
-	Shown int `json:"-"`
 }
 
 // newCapacity is nil where nothing was searched for.
@@ -42,48 +28,27 @@ func newCapacity(r *Report) *Capacity {
 	if len(r.Runs) != 1 || r.Runs[0].Capacity == nil {
 		return nil
 	}
-	run := r.Runs[0].Capacity
-	c := &Capacity{Variable: run.Variable, Unfinished: !r.Complete}
-	for _, l := range run.Objectives {
-		c.Limits = append(c.Limits, Limit(l))
-	}
-	trials, steps := c.trials(r)
-	c.Answer = NewRange(run).Answer(trials)
-	c.AtLeast = c.AtLeast || c.Unfinished && c.Value > 0
-	for _, l := range c.Answer.Levels {
-		level := CapacityLevel{Level: l.Level}
-		if l.Verdict != capacity.Void {
-			level.Met = new(l.Verdict == capacity.Met)
-		}
-		for _, t := range l.Trials {
-			level.Steps = append(level.Steps, steps[t])
-			if trials[t].Verdict == l.Verdict {
-				level.Shown = steps[t]
-				_, level.Why = r.Steps[level.Shown].Verdict()
-			}
-		}
-		c.Levels = append(c.Levels, level)
-	}
-	if l := c.At(c.FailedAt); l != nil {
-		c.Binding = r.Steps[l.Shown].binding()
-	}
-	return c
-}
-
-// trials are what the steps say, and the number of the step of each; a step that ends the
-// search is none.
-func (c *Capacity) trials(r *Report) (trials []capacity.Trial, steps []int) {
+	search := r.Runs[0].Capacity
+	c := &Capacity{Variable: search.Variable, Limits: search.Objectives, Unfinished: !r.Complete}
+	var trials []capacity.Trial
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		if s.Account.Attempted == 0 || s.EndsSearch() {
+		if s.EndsSearch() {
 			c.Unfinished = true
-			continue
+			break
 		}
 		verdict, _ := s.Verdict()
-		trials = append(trials, capacity.Trial{Level: c.level(s), Verdict: verdict})
-		steps = append(steps, i)
+		trials = append(trials, capacity.Trial{Level: max(float64(s.Concurrency), s.Rate), Verdict: verdict})
 	}
-	return trials, steps
+	c.Answer = NewRange(search).Answer(trials)
+	c.AtLeast = c.AtLeast || c.Unfinished && c.Value > 0
+	if l := c.At(c.FailedAt); l != nil {
+		c.Binding = BindingBacklog
+		if most := r.Shown(l).Worst(); most != nil {
+			c.Binding = most.Name
+		}
+	}
+	return c
 }
 
 // NewRange is the range of a search as its log has it.
@@ -93,20 +58,16 @@ func NewRange(c *runlog.Capacity) capacity.Range {
 	}
 }
 
-// level is the load of a step as the search counts it.
-func (c *Capacity) level(s *Step) float64 {
-	if c.Variable == runlog.VariableConcurrency {
-		return float64(s.Concurrency)
+// Shown is the step whose figures stand for a level: the last one with its verdict, or else
+// the last.
+func (r *Report) Shown(l *capacity.Level) *Step {
+	shown := &r.Steps[l.Trials[len(l.Trials)-1]]
+	for _, i := range l.Trials {
+		if verdict, _ := r.Steps[i].Verdict(); verdict == l.Verdict {
+			shown = &r.Steps[i]
+		}
 	}
-	return s.Rate
-}
-
-// At is the level of that load, nil if it was not run, and for 0.
-func (c *Capacity) At(level float64) *CapacityLevel {
-	if i := slices.IndexFunc(c.Levels, func(l CapacityLevel) bool { return l.Level == level }); i >= 0 {
-		return &c.Levels[i]
-	}
-	return nil
+	return shown
 }
 
 // EndsSearch reports whether a step of a search says that there is no other: it was cut
@@ -117,7 +78,12 @@ func (s *Step) EndsSearch() bool {
 	case "", runlog.StopInterrupted, runlog.StopUnreachable:
 		return true
 	}
-	return s.Silent > 0 && s.Silent == s.Account.Succeeded+s.Account.Failures()
+	for reason := range s.Account.Failed {
+		if reason != openai.ReasonTimeoutFirstToken && !reason.Unreached() {
+			return false
+		}
+	}
+	return s.Account.Succeeded == 0 && s.Account.Failures() > 0
 }
 
 // Verdict says whether a step met its limits, and of one that does not tell why not: a
@@ -137,7 +103,7 @@ func (s *Step) Verdict() (v capacity.Verdict, why string) {
 		switch {
 		case !h.Known:
 			void = "no request has a " + h.Label()
-		case h.Missed() && (isSteady || h.Name == runlog.LimitFailures):
+		case h.Excess() > 1 && (isSteady || h.Name == runlog.LimitFailures):
 			return capacity.Missed, ""
 		}
 	}
@@ -152,13 +118,14 @@ func (s *Step) Verdict() (v capacity.Verdict, why string) {
 	return capacity.Met, ""
 }
 
-// binding is what a step misses by most.
-func (s *Step) binding() string {
-	name, most := BindingBacklog, 1.0
-	for _, h := range s.Held {
+// Worst is the figure that a step misses its limit with by most, nil where it misses none.
+func (s *Step) Worst() *Held {
+	var worst *Held
+	most := 1.0
+	for i, h := range s.Held {
 		if h.Known && h.Excess() > most {
-			name, most = h.Name, h.Excess()
+			worst, most = &s.Held[i], h.Excess()
 		}
 	}
-	return name
+	return worst
 }

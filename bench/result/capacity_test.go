@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -16,8 +17,8 @@ func searchedStep(users int, ttft float64, change ...func(*Step)) Step {
 		Step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: users}, Stop: runlog.StopRequests,
 		Account: Account{Attempted: 20, Succeeded: 20}, Steady: &Figures{},
 		Held: []Held{
-			{Limit: Limit{Name: "ttft", Percentile: 90, Limit: 0.1}, Value: ttft, Known: true},
-			{Limit: Limit{Name: runlog.LimitFailures, Limit: 0.01}, Known: true},
+			{Limit: runlog.Limit{Name: "ttft", Percentile: 90, Limit: 0.1}, Value: ttft, Known: true},
+			{Limit: runlog.Limit{Name: runlog.LimitFailures, Limit: 0.01}, Known: true},
 		},
 	}
 	for _, c := range change {
@@ -33,7 +34,9 @@ func failing(share float64) func(*Step) {
 }
 
 // silent is a step in which no request got any text.
-func silent(s *Step) { s.Silent, s.Account.Succeeded = 20, 20 }
+func silent(s *Step) {
+	s.Account = Account{Attempted: 20, Failed: map[openai.Reason]int{openai.ReasonTimeoutFirstToken: 20}}
+}
 
 func stopped(stop runlog.Stop) func(*Step) {
 	return func(s *Step) { s.Stop = stop }
@@ -87,17 +90,19 @@ func TestCapacityOfSteps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			search := &runlog.Capacity{Variable: runlog.VariableConcurrency, From: 1, To: 8, Precision: 0.05, Repeat: 3}
-			c := newCapacity(&Report{Runs: []runlog.Run{{Capacity: search}}, Steps: tt.steps, Complete: true})
+			r := &Report{Runs: []runlog.Run{{Capacity: search}}, Steps: tt.steps, Complete: true}
+			c := newCapacity(r)
 			if diff := cmp.Diff(tt.want, c.Answer, cmpopts.IgnoreFields(capacity.Answer{}, "Levels", "VoidAt")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if c.Binding != tt.binding || c.Unfinished != tt.cut {
 				t.Errorf("binding %q, unfinished %v", c.Binding, c.Unfinished)
 			}
-			for _, l := range c.Levels {
-				v, _ := tt.steps[l.Shown].Verdict()
-				if float64(tt.steps[l.Shown].Concurrency) != l.Level || (v == capacity.Void) != (l.Met == nil) || l.Met != nil && *l.Met != (v == capacity.Met) {
-					t.Errorf("level %v is shown by step %d", l.Level, l.Shown)
+			for i := range c.Levels {
+				l := &c.Levels[i]
+				shown := r.Shown(l)
+				if v, _ := shown.Verdict(); float64(shown.Concurrency) != l.Level || v != l.Verdict {
+					t.Errorf("level %v is shown by a step of %d users: %v, want %v", l.Level, shown.Concurrency, v, l.Verdict)
 				}
 			}
 		})

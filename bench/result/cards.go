@@ -3,18 +3,14 @@ package result
 import (
 	"cmp"
 	"maps"
-	"net"
 	"slices"
 	"strconv"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-const (
-	pollsForMean   = 2
-	pollsForEnergy = 3
-	watts          = "accelerator_power_watts"
-)
+// pollsForMean is how many polls inside of a window it takes for a mean.
+const pollsForMean = 2
 
 // Card is what was seen of one card during a step, by the first machine that
 // looked.
@@ -92,54 +88,51 @@ func (c *cards) card(id cardID) *card {
 	return c.byID[id]
 }
 
-// report fills in the cards in the order of their devices, and the energy over the
-// window: of those that serve the endpoint, of all where the exporter probes nothing. A
-// poll outside of the window says nothing about it.
-func (c *cards) report(w span, s *Step) {
+// report are the cards in the order of their devices. A poll outside of the window says
+// nothing about it.
+func (c *cards) report(w span) []Card {
 	target := c.servingTarget()
-	ids := slices.SortedFunc(maps.Keys(c.byID), compareCards)
-	for _, id := range ids {
+	var all []Card
+	for _, id := range slices.SortedFunc(maps.Keys(c.byID), compareCards) {
 		r := c.byID[id]
 		gauge := func(name string) Gauge { return r.readings[name].gauge(w, pollsForMean) }
-		s.Cards = append(s.Cards, Card{
+		all = append(all, Card{
 			Vendor: id.vendor, Device: id.device, Name: r.name, Serves: r.targets[target],
-			Utilization: gauge("accelerator_utilization_ratio"), Watts: gauge(watts),
+			Utilization: gauge("accelerator_utilization_ratio"), Watts: gauge("accelerator_power_watts"),
 			Celsius:    gauge("accelerator_temperature_celsius"),
 			MemoryUsed: gauge("accelerator_memory_used_bytes"), MemoryTotal: gauge("accelerator_memory_total_bytes"),
 		})
 	}
-	s.Joules = c.energy(w, target)
+	return all
 }
 
 // servingTarget is the target of the exporter's probes that is the endpoint: the one of its
-// host and port, else the only one, unless that is of another port; "" for none.
+// host and port, else the only one; "" for none.
 func (c *cards) servingTarget() string {
-	if c.targets[c.endpoint] {
-		return c.endpoint
+	if !c.targets[c.endpoint] && len(c.targets) == 1 {
+		return slices.Collect(maps.Keys(c.targets))[0]
 	}
-	_, port, _ := net.SplitHostPort(c.endpoint)
-	for only := range c.targets {
-		_, other, err := net.SplitHostPort(only)
-		if len(c.targets) == 1 && (err != nil || other == port) { // a name, or another name of the host
-			return only
-		}
-	}
-	return ""
+	return c.endpoint
 }
 
-// energy is nil where it is not known of a card that counts.
-func (c *cards) energy(w span, target string) *float64 {
-	sum, known, counted := 0.0, true, 0
-	for _, r := range c.byID {
-		if !r.targets[target] && len(c.targets) > 0 {
-			continue
-		}
-		taken, ok := r.readings[watts].total(w, pollsForEnergy)
-		sum += taken
-		known = known && ok
-		counted++
+// Serving are the Cards that serve the endpoint, all of them where none is known to.
+func (s *Step) Serving() []Card {
+	if serving := slices.DeleteFunc(slices.Clone(s.Cards), func(c Card) bool { return !c.Serves }); len(serving) > 0 {
+		return serving
 	}
-	if !known || counted == 0 {
+	return s.Cards
+}
+
+// joules is nil where it is not known of a card that counts.
+func (s *Step) joules() *float64 {
+	sum := 0.0
+	for _, c := range s.Serving() {
+		if c.Watts.Samples == 0 {
+			return nil
+		}
+		sum += c.Watts.Mean * s.Whole.Window.Duration().Seconds()
+	}
+	if len(s.Cards) == 0 {
 		return nil
 	}
 	return &sum

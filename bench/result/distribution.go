@@ -30,10 +30,7 @@ type Distribution struct {
 	Std         float64      `json:"std"` // of the population, as numpy.std
 	Min         float64      `json:"min"`
 	Max         float64      `json:"max"`
-	Percentiles []Percentile `json:"percentiles,omitempty"` // ascending, the median among them
-	// Exact is false when the percentiles come from a histogram of three
-	// significant digits.
-	Exact bool `json:"exact"`
+	Percentiles []Percentile `json:"percentiles,omitempty"` // ascending, the median among them; of gaps and lags within 0.1 %
 }
 
 // Percentile is one percentile of a [Distribution], interpolated linearly as
@@ -65,7 +62,6 @@ func newDistribution(samples []int64, percentiles []float64, unit float64) Distr
 		m.add(float64(v), 1)
 	}
 	d := m.distribution(samples[0], samples[len(samples)-1], unit)
-	d.Exact = true
 	for _, p := range percentiles {
 		value := interpolated(p, m.n, func(i int64) float64 { return float64(samples[i]) })
 		d.Percentiles = append(d.Percentiles, Percentile{p, value / unit})

@@ -19,9 +19,9 @@ func TestDistribution(t *testing.T) {
 		want    Distribution
 	}{
 		"none": {nil, Distribution{}},
-		"one":  {[]int64{7e9}, Distribution{Count: 1, Mean: 7, Min: 7, Max: 7, Exact: true, Percentiles: []Percentile{{25, 7}, {50, 7}, {99, 7}}}},
+		"one":  {[]int64{7e9}, Distribution{Count: 1, Mean: 7, Min: 7, Max: 7, Percentiles: []Percentile{{25, 7}, {50, 7}, {99, 7}}}},
 		"four": {[]int64{4e9, 1e9, 2e9, 3e9}, Distribution{
-			Count: 4, Mean: 2.5, Std: math.Sqrt(1.25), Min: 1, Max: 4, Exact: true,
+			Count: 4, Mean: 2.5, Std: math.Sqrt(1.25), Min: 1, Max: 4,
 			Percentiles: []Percentile{{25, 1.75}, {50, 2.5}, {99, 3.97}},
 		}},
 	} {
@@ -51,7 +51,6 @@ func TestHistogramIsNear(t *testing.T) {
 				h.add(exact[i], 1)
 			}
 			want, got := newDistribution(exact, ps, perSecond), h.distribution(ps)
-			want.Exact = false
 			if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-3, 1e-9)); diff != "" {
 				t.Errorf("%s, %d values (-exact +histogram):\n%s", name, n, diff)
 			}
@@ -61,12 +60,12 @@ func TestHistogramIsNear(t *testing.T) {
 
 func TestMedianIsAlwaysGiven(t *testing.T) {
 	for _, tt := range []struct{ wanted, want []float64 }{
-		{nil, []float64{50, 90, 95, 99}},
-		{[]float64{99.9, 25, 99.9}, []float64{25, 50, 99.9}},
+		{nil, []float64{50, 66, 75, 80, 90, 95, 98, 99}},
+		{[]float64{99.9, 25, 99.9}, []float64{25, 50, 66, 75, 80, 90, 95, 98, 99, 99.9}},
 	} {
-		got, err := Options{Percentiles: tt.wanted}.settled([]runlog.Run{{}})
-		if diff := cmp.Diff(tt.want, got.Percentiles); err != nil || diff != "" {
-			t.Errorf("percentiles of %v: %v (-want +got):\n%s", tt.wanted, err, diff)
+		got := Options{Chosen: tt.wanted}.settled([]runlog.Run{{}})
+		if diff := cmp.Diff(tt.want, got.percentiles); diff != "" {
+			t.Errorf("percentiles of %v (-want +got):\n%s", tt.wanted, diff)
 		}
 	}
 }

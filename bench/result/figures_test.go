@@ -39,8 +39,8 @@ func TestFirstRequestsHang(t *testing.T) {
 		t.Errorf("%d latencies, %d completed, %d tokens of %d answers", s.Whole.Of(E2E).Count, s.Whole.Completed, s.Whole.OutputTokens, n-hang)
 	}
 	// All users stay: the failing ones were in flight for their 30 s.
-	if s.Checks.Achieved < 15.999 || s.Checks.Configured != users {
-		t.Errorf("%v of %d in flight", s.Checks.Achieved, s.Checks.Configured)
+	if s.Checks.Achieved < 15.999 {
+		t.Errorf("%v of %d in flight", s.Checks.Achieved, users)
 	}
 	if !strings.HasPrefix(strings.Join(s.Warnings, "\n"), "12 of 1000 requests failed (timeout_first_token 12)") {
 		t.Errorf("warnings %q", s.Warnings)
@@ -60,9 +60,6 @@ func TestKilledRun(t *testing.T) {
 	if r.Complete || s.Stop != "" || s.Account.Attempted != 30 || s.Whole.OutputTokens != 120 {
 		t.Errorf("complete %v, stop %q, account %+v, %d tokens", r.Complete, s.Stop, s.Account, s.Whole.OutputTokens)
 	}
-	if s.DatasetKnown {
-		t.Error("the data set's count of a run that was killed is said to be known")
-	}
 	if notes := r.Notes(); len(notes) != 1 || !strings.HasPrefix(notes[0], "A log has no end") {
 		t.Errorf("notes %q", notes)
 	}
@@ -74,28 +71,16 @@ func TestLostLine(t *testing.T) {
 	log := newMemlog("host-a")
 	log.begin(closed(2, 3), requests[:2])
 	log.end(closed(2, 3), requests, runlog.StopRequests)
-	want := "the log of host-a holds 2 requests (2 succeeded, 0 canceled), its load generator counted 3 (2, 0)"
-	if got := stepOf(t, Options{}, log).Account.Mismatch; got != want {
-		t.Errorf("mismatch %q, want %q", got, want)
+	want := "The log holds 2 requests, and 3 were sent: some are missing or counted twice."
+	if got := stepOf(t, Options{}, log).Warnings[0]; got != want {
+		t.Errorf("warning %q, want %q", got, want)
 	}
 }
 
 func TestNothingToReport(t *testing.T) {
-	run := newMemlog("a").step(closed(1, 1), everySecond(3, time.Second), false)
-	for name, tt := range map[string]struct {
-		opts Options
-		log  *memlog
-		want string
-	}{
-		"no step":             {Options{}, newMemlog("a").over(), "its run ended before the first step began"},
-		"percentile of 100":   {Options{Percentiles: []float64{100}}, run, "percentile 100: give one above 0 and below 100"},
-		"no number, not zero": {Options{Chosen: []float64{0}}, run, "percentile 0: give one above 0 and below 100"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := reportOf(t, tt.opts, tt.log); err == nil || !strings.HasSuffix(err.Error(), tt.want) {
-				t.Errorf("error %v, want %q", err, tt.want)
-			}
-		})
+	_, err := reportOf(t, Options{}, newMemlog("a").over())
+	if err == nil || err.Error() != "the run ended before the first step began" {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -79,9 +79,9 @@ func figureLines(r *Report) []string {
 		s := &r.Steps[i]
 		add("step %s stop %s not steady %q failed as %v", s.Name, s.Stop, s.NotSteady, s.FailedAs)
 		c := &s.Checks
-		add("achieved %v %v rate %v kernel %v tokens %v %+v cached %d of %d connections %d cpu %v",
-			c.Achieved, c.AchievedWhole, c.AchievedRate, c.KernelClock, c.TokensBy, c.Tokens, c.CachedTokens, c.PromptTokens, c.NewConnections, c.ClientCPU)
-		add("client_lag %s", distributionLine(c.ClientLag))
+		add("achieved %v %v rate %v kernel %v tokens %v without chunk %v cached %d of %d connections %d cpu %v",
+			c.Achieved, c.AchievedWhole, c.AchievedRate, c.KernelClock, c.TokensBy, c.TokensWithoutChunk, c.CachedTokens, c.PromptTokens, s.Whole.Of(Setup).Count, c.ClientCPU)
+		add("client_lag mean %.12g max %.12g", c.ClientLag, c.MostLag)
 		for _, h := range s.Held {
 			add("held %s %v known %v", h.Name, h.Value, h.Known)
 		}
@@ -125,10 +125,15 @@ func windowLines(name string, r *Report, f *Figures) []string {
 	return all
 }
 
+// keptPercentiles are those that the kept figures have.
+var keptPercentiles = []float64{50, 90, 95, 99}
+
 func distributionLine(d Distribution) string {
 	line := fmt.Sprintf("n %d mean %.12g std %.12g min %.12g max %.12g", d.Count, d.Mean, d.Std, d.Min, d.Max)
-	for _, p := range d.Percentiles {
-		line += fmt.Sprintf(" p%g %.12g", p.P, p.Value)
+	for _, p := range keptPercentiles {
+		if v, ok := d.At(p); ok {
+			line += fmt.Sprintf(" p%g %.12g", p, v)
+		}
 	}
 	return line
 }

@@ -67,35 +67,19 @@ func (l *memlog) over() *memlog {
 	return l
 }
 
-// stepLogs are what the log holds of each step.
-func (l *memlog) stepLogs() (all []StepLog) {
-	for _, rec := range l.records {
-		if rec.Step != nil {
-			all = append(all, StepLog{Run: l.run, Step: *rec.Step})
-		}
-		if len(all) == 0 {
-			continue
-		}
-		last := &all[len(all)-1]
-		switch {
-		case rec.Request != nil:
-			last.Requests = append(last.Requests, *rec.Request)
-		case rec.Sample != nil:
-			last.Samples = append(last.Samples, *rec.Sample)
-		case rec.StepEnd != nil:
-			last.End = rec.StepEnd
-		}
-	}
-	return all
-}
-
 // stepOf is the first step of logs that are one load.
-func stepOf(_ *testing.T, opts Options, logs ...*memlog) Step {
-	all := make([]StepLog, len(logs))
-	for i, l := range logs {
-		all[i] = l.stepLogs()[0]
+func stepOf(t testing.TB, opts Options, logs ...*memlog) Step {
+	t.Helper()
+	var all []runlog.Record
+	for _, l := range logs {
+		all = append(all, runlog.Record{Run: &l.run})
+		all = append(all, l.records...)
 	}
-	return NewStep(opts, all...)
+	r, err := NewReport(opts, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Steps[0]
 }
 
 // reportOf is the report of logs that are kept on disk.

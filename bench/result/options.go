@@ -12,30 +12,31 @@ import (
 
 const (
 	median = 50
-	// usualPercentile is the one to give where none was asked for.
+	// usualPercentile is the one to show where none was asked for.
 	usualPercentile = 99
 )
 
 // Options say how a report is made.
 type Options struct {
-	// Percentiles to give, each above 0 and below 100; 50, 90, 95, 99 when empty.
-	// The median is always among them.
-	Percentiles []float64
-	// Chosen are percentiles that were asked for, those of the run or else 99 when empty:
-	// tables show them beside 50 and 90. They need not be among Percentiles.
+	// Chosen are percentiles that were asked for, each above 0 and below 100; those of the
+	// run or else 99 when empty. Tables show them beside 50 and 90.
 	Chosen []float64
 	// Goodput is what a good request meets, what the run had when empty.
 	Goodput Objectives
 
-	limits []runlog.Limit // those of the search that chose the steps
+	limits      []runlog.Limit // those of the search that chose the steps
+	percentiles []float64      // to give: Chosen, those of limits, and those of evalscope
 }
 
 // settled are the options with what the runs tell, the first one where they differ, and
 // nobody gave.
-func (o Options) settled(runs []runlog.Run) (Options, error) {
+func (o Options) settled(runs []runlog.Run) Options {
 	first := runs[0]
 	if len(o.Chosen) == 0 {
 		o.Chosen = first.Percentiles
+	}
+	if len(o.Chosen) == 0 {
+		o.Chosen = []float64{usualPercentile}
 	}
 	if !o.Goodput.Any() && first.Objectives != nil {
 		o.Goodput = Objectives(*first.Objectives)
@@ -43,21 +44,10 @@ func (o Options) settled(runs []runlog.Run) (Options, error) {
 	if len(runs) == 1 && first.Capacity != nil {
 		o.limits = first.Capacity.Objectives
 	}
-	if len(o.Percentiles) == 0 {
-		o.Percentiles = []float64{90, 95, usualPercentile}
-	}
-	all := slices.Concat([]float64{median}, o.Percentiles, o.Chosen, percentilesOf(o.limits))
-	for _, p := range all {
-		if !(p > 0 && p < 100) {
-			return Options{}, fmt.Errorf("percentile %v: give one above 0 and below 100", p)
-		}
-	}
+	all := slices.Concat([]float64{median, 66, 75, 80, 90, 95, 98, usualPercentile}, o.Chosen, percentilesOf(o.limits))
 	slices.SortFunc(all, cmp.Compare[float64])
-	o.Percentiles = slices.Compact(all)
-	if len(o.Chosen) == 0 {
-		o.Chosen = []float64{usualPercentile}
-	}
-	return o, nil
+	o.percentiles = slices.Compact(all)
+	return o
 }
 
 // Objectives are what a good request meets. A request that has no such sample, such

@@ -3,10 +3,9 @@ package result
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strconv"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -19,10 +18,23 @@ func Read(opts Options, paths ...string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := &reading{report: Report{Complete: true}}
+	var all reading
 	for _, file := range files {
-		if err := all.read(file); err != nil {
+		damaged, err := runlog.Read(file, all.take)
+		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", file, err)
+		}
+		all.report.Damaged += damaged
+	}
+	return all.end(opts)
+}
+
+// NewReport is [Read] of records that are at hand: a run's, then those of its steps.
+func NewReport(opts Options, records []runlog.Record) (*Report, error) {
+	var all reading
+	for _, rec := range records {
+		if err := all.take(rec); err != nil {
+			return nil, err
 		}
 	}
 	return all.end(opts)
@@ -31,100 +43,75 @@ func Read(opts Options, paths ...string) (*Report, error) {
 // reading is what is read of the logs of one load.
 type reading struct {
 	report Report
-	files  []string
 	steps  []*stepData // in the order of their index
+	last   *part       // of the step that began last
+	ended  int         // logs that have an end
 }
 
-// read adds a log.
-func (a *reading) read(file string) error {
-	in, err := runlog.Open(file)
-	if err != nil {
-		return err
+// take adds a record to those of its log, which begins with a run.
+func (a *reading) take(rec runlog.Record) error {
+	switch {
+	case rec.Run != nil:
+		return a.join(*rec.Run)
+	case rec.Step != nil:
+		return a.begin(*rec.Step)
+	case rec.RunEnd != nil:
+		a.ended++
+	case a.last == nil: // of no step
+	case rec.Request != nil:
+		a.last.request(rec.Request)
+	case rec.Sample != nil:
+		a.last.sample(rec.Sample)
+	case rec.StepEnd != nil:
+		a.last.end = rec.StepEnd
 	}
-	defer in.Close()
-	if err := a.joinable(in.Run()); err != nil {
-		return err
-	}
-	a.report.Runs, a.files = append(a.report.Runs, in.Run()), append(a.files, file)
-	complete := false
-	var last *part // of the step that began last
-	for err == nil {
-		var rec runlog.Record
-		rec, err = in.Next()
-		switch {
-		case rec.Step != nil:
-			last, err = a.begin(in.Run(), *rec.Step)
-		case last != nil:
-			last.take(rec)
-			complete = complete || rec.RunEnd != nil
-		}
-	}
-	if !errors.Is(err, io.EOF) {
-		return err
-	}
-	if last == nil {
-		return errors.New("its run ended before the first step began")
-	}
-	a.report.Damaged += in.Damaged()
-	a.report.Complete = a.report.Complete && complete
 	return nil
-}
-
-// begin begins a step of a log.
-func (a *reading) begin(run runlog.Run, s runlog.Step) (*part, error) {
-	i, found := slices.BinarySearchFunc(a.steps, s.Index, func(d *stepData, index int) int { return d.step.Index - index })
-	if !found {
-		a.steps = slices.Insert(a.steps, i, newStepData())
-	} else if first := a.steps[i].parts[0].step; first.Name() != s.Name() {
-		return nil, fmt.Errorf("step %d is %s, and %s in %s: %s", s.Index, s.Name(), first.Name(), a.files[0], advice)
-	}
-	return a.steps[i].begin(run, s), nil
 }
 
 // advice ends the errors of logs that are not one load.
 const advice = "give one run, or several that were one load; accelbench compare sets others side by side"
 
-// joinable says why a run is not one load with those before it, nil when it is.
-func (a *reading) joinable(run runlog.Run) error {
-	for i, other := range a.report.Runs {
+// join adds a run, or says why it is not one load with those before it.
+func (a *reading) join(run runlog.Run) error {
+	for _, other := range a.report.Runs {
 		switch {
 		case other.ID == run.ID:
-			return fmt.Errorf("%s holds the same run: give it once", a.files[i])
+			return errors.New("the same run was read before: give it once")
 		case other.Side != run.Side || other.Model != run.Model || other.URL != run.URL || other.API != run.API:
-			return fmt.Errorf("it is of %s %s (%s), and %s of %s %s (%s): %s",
-				run.Model, run.URL, run.Side, a.files[i], other.Model, other.URL, other.Side, advice)
+			return fmt.Errorf("it is of %s %s (%s), and that of %s of %s %s (%s): %s",
+				run.Model, run.URL, run.Side, other.Host, other.Model, other.URL, other.Side, advice)
 		}
 	}
+	a.report.Runs, a.last = append(a.report.Runs, run), nil
+	return nil
+}
+
+// begin begins a step of the run that was added last.
+func (a *reading) begin(s runlog.Step) error {
+	i, found := slices.BinarySearchFunc(a.steps, s.Index, func(d *stepData, index int) int { return d.step.Index - index })
+	if !found {
+		a.steps = slices.Insert(a.steps, i, &stepData{failedAs: map[openai.Reason]string{}})
+	} else if first := a.steps[i].parts[0].step; first.Name() != s.Name() {
+		return fmt.Errorf("step %d is %s, and %s in the first log: %s", s.Index, s.Name(), first.Name(), advice)
+	}
+	a.last = a.steps[i].begin(a.report.Runs[len(a.report.Runs)-1], s)
 	return nil
 }
 
 // end makes the report of all that was read.
 func (a *reading) end(opts Options) (*Report, error) {
-	r := &a.report
-	opts, err := opts.settled(r.Runs)
-	if err != nil {
-		return nil, err
+	if len(a.steps) == 0 {
+		return nil, errors.New("the run ended before the first step began")
 	}
-	r.Objectives, r.Chosen = opts.Goodput, opts.Chosen
-	names := map[string]bool{}
+	r := &a.report
+	opts = opts.settled(r.Runs)
+	r.Complete, r.Objectives, r.Chosen = a.ended == len(r.Runs), opts.Goodput, opts.Chosen
 	for i, d := range a.steps {
-		s := d.report(opts)
-		s.Name = unique(s.Step.Name(), names)
-		r.Steps = append(r.Steps, s)
+		r.Steps = append(r.Steps, d.report(opts))
 		a.steps[i] = nil // its memory is for the next step
 	}
 	planned, began := r.Runs[0].Steps, r.Steps[len(r.Steps)-1].Index+1
 	r.NotRun = slices.Clone(planned[min(began, len(planned)):])
 	r.Capacity = newCapacity(r)
 	return r, nil
-}
-
-// unique makes a name unlike those taken.
-func unique(name string, taken map[string]bool) string {
-	free := name
-	for n := 2; taken[free]; n++ {
-		free = name + " #" + strconv.Itoa(n)
-	}
-	taken[free] = true
-	return free
 }

@@ -17,7 +17,7 @@ func TestLogsThatAreNotOneLoad(t *testing.T) {
 		change func(r *runlog.Run, s *runlog.Step)
 		want   string
 	}{
-		"same run": {func(r *runlog.Run, _ *runlog.Step) { r.ID = "id of a" }, "holds the same run: give it once"},
+		"same run": {func(r *runlog.Run, _ *runlog.Step) { r.ID = "id of a" }, "the same run was read before: give it once"},
 		"model":    {func(r *runlog.Run, _ *runlog.Step) { r.Model = "llama" }, "it is of llama http://server:8000"},
 		"API":      {func(r *runlog.Run, _ *runlog.Step) { r.API = openai.Completions }, "it is of qwen2.5"},
 		"server":   {func(r *runlog.Run, _ *runlog.Step) { r.URL = "http://other" }, "it is of qwen2.5 http://other"},
@@ -110,7 +110,7 @@ func TestOneMachineWasInterrupted(t *testing.T) {
 	}
 }
 
-// TestNotRun names what a run that stopped early had planned, and repeats of a level.
+// TestNotRun names what a run that stopped early had planned.
 func TestNotRun(t *testing.T) {
 	log := newMemlog("a")
 	log.run.Steps = []string{"2", "4", "2", "2", "8"}
@@ -126,7 +126,7 @@ func TestNotRun(t *testing.T) {
 	if diff := cmp.Diff([]string{"2", "8"}, r.NotRun); diff != "" {
 		t.Errorf("not run (-want +got):\n%s", diff)
 	}
-	if names := r.Steps[0].Name + ", " + r.Steps[1].Name + ", " + r.Steps[2].Name; names != "2, 4, 2 #2" {
+	if names := r.Steps[0].Name + ", " + r.Steps[1].Name + ", " + r.Steps[2].Name; names != "2, 4, 2" {
 		t.Errorf("steps %s", names)
 	}
 }

@@ -2,11 +2,6 @@
 package result
 
 import (
-	"bytes"
-	"encoding/json"
-	"slices"
-	"strings"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -42,49 +37,30 @@ func (r *Report) Notes() []string {
 // Step is the report of one load level.
 type Step struct {
 	runlog.Step `json:"load"` // Concurrency, MaxConcurrency, Rate and Requests summed over machines
-	Name        string        `json:"name"`     // short and unique in the report: "8", "4 req/s", "8 #2"
+	Name        string        `json:"name"`     // short: "8", "4 req/s", "8 #2"
 	Machines    int           `json:"machines"` // logs that took part
 	Account     Account       `json:"account"`
 	// FailedAs is what the first failure of each reason said: the HTTP status and
 	// the server's or the system's own words.
 	FailedAs map[openai.Reason]string `json:"failed_as,omitempty"`
-	// Silent is how many requests in a row, at the step's end, did not come as far as the
-	// server or got no text within their time.
-	Silent int         `json:"-"`
-	Stop   runlog.Stop `json:"stop"`  // empty when the log ended before the step did
-	Whole  Figures     `json:"whole"` // of the whole step, ramp and drain included
+	Stop     runlog.Stop              `json:"stop"`  // empty when the log ended before the step did
+	Whole    Figures                  `json:"whole"` // of the whole step, ramp and drain included
 	// Steady is without ramp and drain, see [Window]. Nil when the load never was
 	// steady, with the reason in NotSteady, a clause such as "no request succeeded".
-	Steady       *Figures            `json:"steady"`
-	NotSteady    string              `json:"not_steady,omitempty"`
-	Chosen       []float64           `json:"-"` // the report's
-	Checks       Checks              `json:"checks"`
-	Dataset      runlog.DatasetCount `json:"dataset"`
-	DatasetKnown bool                `json:"-"`     // false when a load generator's count is missing, as its run was killed
-	Cards        []Card              `json:"cards"` // as sampled during the step, empty without an exporter
-	// Joules are of the Cards that serve the endpoint during Whole, of all Cards
-	// where the exporter probes nothing. Nil when not known.
-	Joules   *float64      `json:"joules"`
-	Server   *ServerSample `json:"server"`   // nil without the server's metrics
-	Held     []Held        `json:"-"`        // what a search for the capacity goes by, of Steady where there is one
-	Warnings []string      `json:"warnings"` // one sentence each: what makes a figure doubtful, and what to do
+	Steady    *Figures            `json:"steady"`
+	NotSteady string              `json:"not_steady,omitempty"`
+	Chosen    []float64           `json:"-"` // the report's
+	Checks    Checks              `json:"checks"`
+	Dataset   runlog.DatasetCount `json:"dataset"`
+	Cards     []Card              `json:"cards"`    // as sampled during the step, empty without an exporter
+	Joules    *float64            `json:"joules"`   // of Serving during Whole, nil when not known
+	Server    *ServerSample       `json:"server"`   // nil without the server's metrics
+	Held      []Held              `json:"-"`        // what a search for the capacity goes by, of Steady where there is one
+	Warnings  []string            `json:"warnings"` // one sentence each: what makes a figure doubtful, and what to do
 	// ClientLimit says how the load generator was what limited the step, Short by how much
 	// the load was less than the step is named by: clauses, empty where it was not.
 	ClientLimit string `json:"-"`
 	Short       string `json:"-"`
-}
-
-// Heading is the step's title, and what makes it unique in the report.
-func (s *Step) Heading() string {
-	if rest, ok := strings.CutPrefix(s.Name, s.Step.Name()); ok {
-		return s.Title() + rest
-	}
-	return s.Name
-}
-
-// Serving are the Cards known to serve the endpoint.
-func (s *Step) Serving() []Card {
-	return slices.DeleteFunc(slices.Clone(s.Cards), func(c Card) bool { return !c.Serves })
 }
 
 // JoulesPerToken is the energy of an output token, where the cards' is known.
@@ -124,8 +100,7 @@ type Figures struct {
 	PeakOutputThroughput float64 `json:"peak_output_throughput"`
 	PeakConcurrency      int     `json:"peak_concurrency"`
 
-	// Distributions are by the key of their [Measure], beside the other figures in JSON.
-	Distributions Distributions `json:"-"`
+	Distributions Distributions `json:"distributions"`
 }
 
 // Distributions are by the key of their [Measure]; one without samples is missing.
@@ -157,22 +132,4 @@ func (f *Figures) Of(key Key) Distribution { return f.Distributions[key] }
 func (f *Figures) median(key Key) float64 {
 	v, _ := f.Of(key).At(median)
 	return v
-}
-
-// MarshalJSON writes the distributions behind the other figures, each by its key.
-func (f Figures) MarshalJSON() ([]byte, error) {
-	type plain Figures
-	figures, err := json.Marshal(plain(f))
-	if err != nil {
-		return nil, err
-	}
-	all := Distributions{}
-	for _, m := range Measures() {
-		all[m.Key] = f.Of(m.Key)
-	}
-	distributions, err := json.Marshal(all)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat(bytes.TrimSuffix(figures, []byte("}")), []byte(","), distributions[1:]), nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -12,9 +13,6 @@ import (
 
 // none is a duration that a request does not have.
 const none = -1
-
-// usualGapBytes is how many a gap of some milliseconds takes.
-const usualGapBytes = 4
 
 // request is what figures need of one request that was sent. Instants are nanoseconds
 // since 1970.
@@ -27,9 +25,9 @@ type request struct {
 	prompt, output                      int   // tokens; 0 where nothing tells
 	failure                             openai.Reason
 	chunks                              int
-	// gaps are the times before each chunk of text, as varints of what is more than the one
-	// before: a long run has many millions of them. tokens are what each brought, nil where
-	// nothing tells.
+	// gaps are the times before each chunk of text, as what is more than the one before, and
+	// tokens what each brought, nil where nothing tells, as varints: a long run has many
+	// millions of them.
 	gaps, tokens []byte
 }
 
@@ -49,30 +47,25 @@ func newRequest(r *runlog.Request) request {
 		q.setup = int64(t.Phases.Resolve + t.Phases.Connect + t.Phases.TLS)
 	}
 	q.output, _ = openai.OutputTokens(t)
-	q.addChunks(t.Chunks)
+	if n := len(t.Chunks) - 1; n > 0 {
+		q.meanITL = int64((t.Chunks[n].At - t.Chunks[0].At) / time.Duration(n))
+	}
+	q.keep(t.Chunks)
 	return q
 }
 
-func (q *request) addChunks(chunks []openai.Chunk) {
+func (q *request) keep(chunks []openai.Chunk) {
 	var before, last time.Duration // the chunk before, and its gap
-	told := false
-	numbers := make([]byte, 0, len(chunks)*usualGapBytes)
 	for _, c := range chunks {
 		gap := c.At - before
-		numbers = binary.AppendVarint(numbers, int64(gap-last))
+		q.gaps = binary.AppendVarint(q.gaps, int64(gap-last))
 		before, last = c.At, gap
-		told = told || c.Tokens != 0
 	}
-	q.gaps = bytes.Clone(numbers)
-	if n := len(chunks) - 1; n > 0 {
-		q.meanITL = int64((chunks[n].At - chunks[0].At) / time.Duration(n))
-	}
-	if !told {
-		return
-	}
-	q.tokens = make([]byte, 0, len(chunks))
-	for _, c := range chunks {
-		q.tokens = binary.AppendVarint(q.tokens, int64(c.Tokens))
+	q.gaps = bytes.Clone(q.gaps) // not longer than it must be
+	if slices.ContainsFunc(chunks, func(c openai.Chunk) bool { return c.Tokens != 0 }) {
+		for _, c := range chunks {
+			q.tokens = binary.AppendVarint(q.tokens, int64(c.Tokens))
+		}
 	}
 }
 
@@ -87,13 +80,12 @@ func orNone(d time.Duration, ok bool) int64 {
 // tokens that it brought, 0 where nothing tells.
 func (q *request) chunkGaps() iter.Seq2[int64, int64] {
 	return func(yield func(gap, tokens int64) bool) {
-		tokens, gap := q.tokens, int64(0)
-		for gaps := q.gaps; len(gaps) > 0; {
+		gaps, tokens, gap := q.gaps, q.tokens, int64(0)
+		for len(gaps) > 0 {
 			more, n := binary.Varint(gaps)
-			gaps = gaps[n:]
 			gap += more
-			count, n := binary.Varint(tokens) // 0 of nothing
-			tokens = tokens[n:]
+			count, m := binary.Varint(tokens) // 0 of nothing
+			gaps, tokens = gaps[n:], tokens[m:]
 			if !yield(gap, count) {
 				return
 			}

@@ -71,16 +71,6 @@ func (s series) gauge(w span, least int) Gauge {
 	return Gauge{Samples: len(s), Mean: w.rate(s.integral(w)), Max: highest.value}
 }
 
-// total is the integral over the window where at least so many values tell it, of half of
-// the window at least.
-func (s series) total(w span, least int) (sum float64, known bool) {
-	s = s.within(w)
-	if len(s) < least {
-		return 0, false
-	}
-	return s.integral(w), s[len(s)-1].at-s[0].at >= (w.to-w.from)/2
-}
-
 // growth is how much a counter grew, nil where that is not known: of less than two values,
 // or of a process that was started again.
 func (s series) growth() *float64 {

@@ -2,8 +2,6 @@ package result
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -12,50 +10,11 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// StepLog is what one load generator logged of one step.
-type StepLog struct {
-	Run      runlog.Run
-	Step     runlog.Step
-	Requests []runlog.Request // in the order in which they were over
-	Samples  []runlog.Sample
-	End      *runlog.StepEnd // nil where the run was killed
-}
-
-// NewStep makes the figures of a step from the logs of all load generators that took
-// part in it. There are no percentiles where one is not above 0 and below 100.
-func NewStep(opts Options, logs ...StepLog) Step {
-	if len(logs) == 0 {
-		return Step{}
-	}
-	d := newStepData()
-	var runs []runlog.Run
-	for i := range logs {
-		l := &logs[i]
-		runs = append(runs, l.Run)
-		p := d.begin(l.Run, l.Step)
-		for k := range l.Requests {
-			p.request(&l.Requests[k])
-		}
-		for k := range l.Samples {
-			p.sample(&l.Samples[k])
-		}
-		p.end = l.End
-	}
-	opts, err := opts.settled(runs)
-	if err != nil {
-		opts.Percentiles = nil
-	}
-	s := d.report(opts)
-	s.Name = s.Step.Name()
-	return s
-}
-
 // part is what one load generator logged of a step.
 type part struct {
 	joined       *stepData // with those of the others
 	run          runlog.Run
 	step         runlog.Step
-	account      Account
 	end          *runlog.StepEnd // nil where the run was killed
 	firstSuccess int64           // when it was over, 0 for none
 	sending      span            // from the first request sent to the last
@@ -66,21 +25,16 @@ type part struct {
 type stepData struct {
 	step     runlog.Step // summed over them
 	parts    []*part
+	account  Account
+	counted  int       // requests, by the load generators themselves
 	requests []request // that were sent
 	curve    curve
-	// arrived are the requests of an open loop, over those that were over when the last
-	// of them arrived.
-	arrived, over int
-	checks        checker
-	failedAs      map[openai.Reason]string // see [Step.FailedAs]
-	silent        int                      // see [Step.Silent]
-	local         int                      // failures for want of this machine's own files or ports
-	cards         *cards
-	server        *server
-}
-
-func newStepData() *stepData {
-	return &stepData{checks: newChecker(), failedAs: map[openai.Reason]string{}}
+	checks   Checks // those that are counted
+	counts   counts
+	failedAs map[openai.Reason]string // see [Step.FailedAs]
+	local    int                      // failures for want of this machine's own files or ports
+	cards    *cards
+	server   *server
 }
 
 // begin adds a load generator.
@@ -102,27 +56,15 @@ func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
 	return p
 }
 
-// take adds a record.
-func (p *part) take(rec runlog.Record) {
-	switch {
-	case rec.Request != nil:
-		p.request(rec.Request)
-	case rec.Sample != nil:
-		p.sample(rec.Sample)
-	case rec.StepEnd != nil:
-		p.end = rec.StepEnd
-	}
-}
-
 func (p *part) request(r *runlog.Request) {
-	p.account.count(reasonOf(&r.Trace))
+	p.joined.account.count(reasonOf(&r.Trace))
 	p.joined.failure(r.Trace.Failure)
 	if r.Never || r.Trace.Started.IsZero() {
 		return
 	}
 	q := newRequest(r)
 	p.joined.requests = append(p.joined.requests, q)
-	p.joined.checks.add(r, p.run.Lengths)
+	p.joined.check(r)
 	if q.failure == "" && (p.firstSuccess == 0 || q.end < p.firstSuccess) {
 		p.firstSuccess = q.end
 	}
@@ -132,12 +74,8 @@ func (p *part) request(r *runlog.Request) {
 	p.sending = span{min(p.sending.from, q.start), max(p.sending.to, q.start)}
 }
 
-// failure counts what ended a request, nil for a success.
+// failure keeps what ended a request, nil for a success.
 func (d *stepData) failure(f *openai.Failure) {
-	d.silent++
-	if f == nil || f.Reason != openai.ReasonTimeoutFirstToken && !f.Reason.Unreached() {
-		d.silent = 0
-	}
 	if f == nil || f.Reason == openai.ReasonCanceled {
 		return
 	}
@@ -171,16 +109,13 @@ func (p *part) sample(s *runlog.Sample) {
 func (d *stepData) report(opts Options) Step {
 	slices.SortStableFunc(d.requests, func(a, b request) int { return cmp.Compare(a.start, b.start) })
 	d.curve = newCurve(d.requests)
-	s := Step{Step: d.step, Machines: len(d.parts), Stop: d.stop(), Silent: d.silent, FailedAs: d.failedAs, Chosen: opts.Chosen}
-	for _, p := range d.parts {
-		s.Account.join(p.account)
-	}
-	s.Account.Mismatch = d.mismatch()
+	s := Step{Step: d.step, Name: d.step.Name(), Machines: len(d.parts), Account: d.account, FailedAs: d.failedAs, Chosen: opts.Chosen}
+	d.addEnds(&s)
 	whole, window := d.addFigures(&s, opts)
-	d.cards.report(whole, &s)
-	d.joinDatasets(&s)
+	s.Cards = d.cards.report(whole)
+	s.Joules = s.joules()
 	s.Server = d.server.report(whole, s.Whole.Of(TTFT).Count)
-	s.Checks = d.newChecks(whole, window, s.Server, opts)
+	s.Checks = d.newChecks(whole, window, s.Server)
 	s.ClientLimit, s.Short = d.clientLimit(&s), d.short(&s)
 	s.Warnings = d.warnings(&s, opts)
 	return s
@@ -205,45 +140,19 @@ func (d *stepData) addFigures(s *Step, opts Options) (whole, window span) {
 	return whole, window
 }
 
-// stop is why the step stopped, on any machine early, and empty when one was killed.
-func (d *stepData) stop() (stop runlog.Stop) {
-	for i, p := range d.parts {
-		if p.end == nil {
-			return ""
-		}
-		if i == 0 || p.end.Stop.Early() {
-			stop = p.end.Stop
-		}
-	}
-	return stop
-}
-
-// mismatch says where the requests' lines are not what their load generator counted.
-func (d *stepData) mismatch() string {
-	for _, p := range d.parts {
-		a, e := &p.account, p.end
-		if e != nil && (a.Attempted != e.Attempted || a.Succeeded != e.Succeeded || a.Canceled != e.Canceled || !maps.Equal(a.Failed, e.Failed)) {
-			return fmt.Sprintf("the log of %s holds %d requests (%d succeeded, %d canceled), its load generator counted %d (%d, %d)",
-				p.run.Host, a.Attempted, a.Succeeded, a.Canceled, e.Attempted, e.Succeeded, e.Canceled)
-		}
-	}
-	return ""
-}
-
-// joinDatasets sums up what the load generators took from their datasets.
-func (d *stepData) joinDatasets(s *Step) {
-	s.DatasetKnown = true
+// addEnds fills in why the step stopped, on any machine early, and what was taken from the
+// data set. Of a step that was killed on one of them both are not known.
+func (d *stepData) addEnds(s *Step) {
 	for _, p := range d.parts {
 		if p.end == nil {
-			s.DatasetKnown = false
-			continue
+			s.Stop = ""
+			return
 		}
-		a, b := &s.Dataset, p.end.Dataset
-		a.Prompts += b.Prompts
-		a.Passes += b.Passes
-		a.TooLong += b.TooLong
-		a.Skipped += b.Skipped
-		a.Estimated += b.Estimated
+		d.counted += p.end.Attempted
+		s.Dataset.Add(p.end.Dataset)
+		if s.Stop == "" || p.end.Stop.Early() {
+			s.Stop = p.end.Stop
+		}
 	}
 }
 
@@ -252,7 +161,7 @@ func (d *stepData) figures(w span, opts Options) Figures {
 	sent := sentIn(w, d.requests)
 	f := Figures{
 		Window: w.window(), PeakConcurrency: d.curve.peak(w),
-		Distributions: distributions(sent, opts.Percentiles, d.step.MaxConcurrency > 0),
+		Distributions: distributions(sent, opts.percentiles, d.step.MaxConcurrency > 0),
 	}
 	sentGood, overGood := 0, 0
 	for i := range sent {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -18,7 +17,6 @@ const (
 	minKernelClock  = 0.99             // requests with the kernel's instants
 	maxTogether     = 0.05             // answers whose first text was read with later chunks
 	maxChunkless    = 0.02             // tokens without a chunk of text of their own
-	slackOthers     = 1                // request of others, or a percent, that the server answered
 )
 
 // sentences are warnings, each made of one format.
@@ -33,53 +31,23 @@ func (all *sentences) add(applies bool, format string, args ...any) {
 // warnings say what makes the figures of a step doubtful, the gravest first.
 func (d *stepData) warnings(s *Step, opts Options) []string {
 	var all sentences
-	d.addLoadWarnings(&all, s)
-	d.addFigureWarnings(&all, s, opts)
-	return all
-}
-
-// addLoadWarnings are about the load that was put on.
-func (d *stepData) addLoadWarnings(all *sentences, s *Step) {
-	a := &s.Account
-	all.add(a.Mismatch != "", "Requests are missing or counted twice: %s.", a.Mismatch)
+	a, n := &s.Account, &d.counts
+	all.add(s.Stop != "" && d.counted != a.Attempted, "The log holds %d requests, and %d were sent: some are missing or counted twice.", a.Attempted, d.counted)
 	all.add(s.Stop.Early(), "The step was stopped after %d requests (%s): it is shorter than was asked for.", a.Attempted, s.Stop)
 	all.add(a.Failures() > 0, "%d of %d requests failed (%s): latencies are of those that did not, so read them beside this share.",
-		a.Failures(), a.Attempted-a.Canceled, a.FailureText())
-	all.add(s.Overloaded(), "Only %d requests were over of %d that arrived while all were sent: latencies grow for as long as the load lasts, so lower the rate.", d.over, d.arrived)
-	all.add(s.NotSteady != "" && !s.Overloaded(), "The load never was steady, as %s: all figures are of the whole step, ramp and drain included, so run a longer one.", s.NotSteady)
+		a.Failures(), a.Attempted-a.Canceled, a.failureText())
+	all.add(s.NotSteady != "", "The load never was steady, as %s: all figures are of the whole step, ramp and drain included.", s.NotSteady)
 	all.add(s.Short != "" && s.Steady != nil, "The load was less than the step is named by: %s.", s.Short)
 	all.add(s.ClientLimit != "", "The load generator was the limit: %s. Give it more cores, or use more machines.", s.ClientLimit)
-}
-
-// addFigureWarnings are about what single figures are worth.
-func (d *stepData) addFigureWarnings(all *sentences, s *Step, opts Options) {
-	c := &s.Checks
-	together := d.checks.together
-	chunks := float64(d.checks.atOnce) / float64(max(1, together))
-	all.add(float64(together) > maxTogether*float64(d.checks.answered) && tooLong((chunks-1)*s.Whole.median(TPOT), s.Whole.median(TTFT)),
+	chunks := float64(n.atOnce) / float64(max(1, n.together))
+	all.add(float64(n.together) > maxTogether*float64(n.answered) && tooLong((chunks-1)*s.Whole.median(TPOT), s.Whole.median(TTFT)),
 		"The first text of %d of %d answers was read together with later chunks, %.1f at once on the mean: their TTFT is late, unless the server or a proxy joins chunks.",
-		together, d.checks.answered, chunks)
-	others := s.othersRequests(len(d.requests))
-	all.add(others > 0 && s.Stop != "", "The server answered %d other requests meanwhile: the load was not only ours, so run when nobody else uses the server.", others)
-	all.add(c.TokensBy[openai.TokensChunks] > 0, "The server sent no usage for %d of %d answers, whose tokens are counted as one a chunk: tokens a second and TPOT are off where a chunk has more.",
-		c.TokensBy[openai.TokensChunks], s.Account.Succeeded)
-	all.add(c.Tokens.WithoutChunk() > maxChunkless, "%.1f %% of the output tokens have no chunk of text of their own, as they have no text or came together: ITL is the gap between chunks, so read TPOT or ITL a token for the time of a token.",
-		100*c.Tokens.WithoutChunk())
-	p, least, n := s.doubtfulPercentile(opts)
-	all.add(p > 0, "p%g takes %d requests and there are %d that count: run more, or do not quote it.", p, least, n)
-}
-
-// othersRequests are those that the server answered beside ours, 0 where it does not tell
-// of any.
-func (s *Step) othersRequests(sent int) int {
-	if s.Server == nil || s.Server.TTFT == nil {
-		return 0
-	}
-	others := int(s.Server.TTFT.Count) - sent
-	if others <= max(slackOthers, sent/100) {
-		return 0
-	}
-	return others
+		n.together, n.answered, chunks)
+	all.add(s.Checks.TokensWithoutChunk > maxChunkless, "%.1f %% of the output tokens have no chunk of text of their own, as they have no text or came together: ITL is the gap between chunks, so read TPOT or ITL a token for the time of a token.",
+		100*s.Checks.TokensWithoutChunk)
+	p, least, have := s.doubtfulPercentile(opts)
+	all.add(p > 0, "p%g takes %d requests and there are %d that count: run more, or do not quote it.", p, least, have)
+	return all
 }
 
 // doubtfulPercentile is the first percentile that was asked for, or that has a limit, for
@@ -111,8 +79,8 @@ func (d *stepData) clientLimit(s *Step) string {
 			return fmt.Sprintf("it used %.2f of the %d cores of %s", cores, p.run.GOMAXPROCS, p.run.Host)
 		}
 	}
-	lag, late := s.Checks.ClientLag.Mean, s.Whole.Of(Lateness).Mean
-	isLate := tooLong(late, 1/s.Checks.ConfiguredRate) ||
+	lag, late := s.Checks.ClientLag, s.Whole.Of(Lateness).Mean
+	isLate := tooLong(late, 1/s.Rate) ||
 		slices.ContainsFunc(s.Held, func(h Held) bool { return h.Percentile > 0 && tooLong(late, h.Limit.Limit) })
 	switch {
 	case d.local > 0:
@@ -136,7 +104,7 @@ func (d *stepData) short(s *Step) string {
 	if level := s.Level(); level > 0 && s.Checks.Achieved < minLoadShare*float64(level) {
 		return fmt.Sprintf("%.1f of %d requests were in flight on the mean", s.Checks.Achieved, level)
 	}
-	if s.Checks.ConfiguredRate == 0 || s.Overloaded() || len(d.requests) == 0 {
+	if s.Rate == 0 || s.Overloaded() || len(d.requests) == 0 {
 		return ""
 	}
 	first, last := d.requests[0], d.requests[len(d.requests)-1]

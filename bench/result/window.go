@@ -181,7 +181,7 @@ const (
 	minLoadShare = 0.95 // of what was configured, and of arrivals that are to be over
 	minGrowth    = 1.1  // of latencies where requests pile up
 	timeNoise    = 3    // standard errors of the difference of two means
-	pileUp       = "the server did not keep up with the rate, so that requests piled up"
+	pileUp       = "the server did not keep up with the rate, so that requests piled up (lower it)"
 )
 
 // Overloaded reports whether the server did not keep up with the rate of an open loop.
@@ -196,15 +196,15 @@ func (d *stepData) overloaded() bool {
 	}
 	byArrival := slices.Clone(d.requests)
 	slices.SortFunc(byArrival, func(a, b request) int { return cmp.Compare(a.arrival(), b.arrival()) })
-	d.arrived = len(byArrival)
-	last := byArrival[d.arrived-1].arrival()
+	n, over := len(byArrival), 0
+	last := byArrival[n-1].arrival()
 	var early, late moments
 	for i := range byArrival {
 		q := &byArrival[i]
 		if q.end <= last {
-			d.over++
+			over++
 		}
-		switch 4 * i / d.arrived { // the first quarter meets an empty server
+		switch 4 * i / n { // the first quarter meets an empty server
 		case 1:
 			early.add(float64(q.end-q.arrival()), 1)
 		case 3:
@@ -213,5 +213,5 @@ func (d *stepData) overloaded() bool {
 	}
 	noise := timeNoise * math.Sqrt(early.errorSquared()+late.errorSquared())
 	grew := late.mean > minGrowth*early.mean && late.mean > early.mean+noise
-	return grew && float64(d.over) < minLoadShare*float64(d.arrived)
+	return grew && float64(over) < minLoadShare*float64(n)
 }

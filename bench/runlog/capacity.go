@@ -1,21 +1,19 @@
 package runlog
 
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
 // The loads that a capacity is searched for, as report.json has them.
 const (
 	VariableConcurrency = "concurrency"
 	VariableRequestRate = "request_rate"
 )
-
-// LimitFailures is the name of a [Limit] on the share of failures.
-const LimitFailures = "failures"
-
-// Limit is what a figure of a step is to be at most.
-type Limit struct {
-	// Name is a latency's as report.json has it, such as ttft, or [LimitFailures].
-	Name       string  `json:"name"`
-	Percentile float64 `json:"percentile,omitempty"` // of a latency, above 0 and below 100
-	Limit      float64 `json:"limit"`                // seconds, of failures a ratio; above 0
-}
 
 // Capacity is the search that chose the steps of a run: a report makes the answer from
 // it and from the steps.
@@ -26,4 +24,57 @@ type Capacity struct {
 	Precision  float64 `json:"precision"` // ratio
 	Repeat     int     `json:"repeat"`
 	Objectives []Limit `json:"objectives"`
+}
+
+// LimitFailures is the name of a [Limit] on the share of failures.
+const LimitFailures = "failures"
+
+// Limit is what a figure of a step is to be at most.
+type Limit struct {
+	// Name is ttft, tpot, itl or e2el, or [LimitFailures].
+	Name       string  `json:"name"`
+	Percentile float64 `json:"percentile,omitempty"` // of a latency, above 0 and below 100
+	Limit      float64 `json:"limit"`                // seconds, of failures a ratio; above 0
+}
+
+// Label is what the figure is called in tables: "TPOT p90", "failures".
+func (l Limit) Label() string {
+	if l.Name == LimitFailures {
+		return l.Name
+	}
+	return fmt.Sprintf("%s p%g", strings.ToUpper(l.Name), l.Percentile)
+}
+
+// mostLimited is the highest percentile that can have a limit: one of 10,000 requests is
+// beyond it.
+const mostLimited = 99.99
+
+var (
+	failuresLimit = regexp.MustCompile(`^failures<=?([0-9.]+)%$`)
+	latencyLimit  = regexp.MustCompile(`^(ttft|tpot|itl|e2el):p([0-9.]+)<=?(\w[\w.]*)$`)
+
+	errLimit = errors.New("want ttft, tpot, itl or e2el, a percentile from p1 to p99.99 and a time, such as ttft:p90<2s, or a share of failures, such as failures<1%")
+)
+
+// ParseLimit reads ttft:p90<2s or failures<1%: a latency, a percentile of it above 0 and at
+// most 99.99, and a time with its unit; or failures and a share of the requests, in percent.
+func ParseLimit(text string) (Limit, error) {
+	text = strings.ReplaceAll(text, " ", "")
+	if parts := failuresLimit.FindStringSubmatch(text); parts != nil {
+		share, err := strconv.ParseFloat(parts[1], 64)
+		if err != nil || share <= 0 || share >= 100 {
+			return Limit{}, errLimit
+		}
+		return Limit{Name: LimitFailures, Limit: share / 100}, nil
+	}
+	parts := latencyLimit.FindStringSubmatch(text)
+	if parts == nil {
+		return Limit{}, errLimit
+	}
+	p, err1 := strconv.ParseFloat(parts[2], 64)
+	most, err2 := time.ParseDuration(parts[3])
+	if err1 != nil || p <= 0 || p > mostLimited || err2 != nil || most <= 0 {
+		return Limit{}, errLimit
+	}
+	return Limit{Name: parts[1], Percentile: p, Limit: most.Seconds()}, nil
 }

@@ -2,6 +2,7 @@ package runlog
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -23,29 +24,17 @@ func Find(paths ...string) ([]string, error) {
 
 func find(path string) ([]string, error) {
 	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
 	}
-	if !info.IsDir() {
-		return []string{path}, nil
-	}
-	if log := filepath.Join(path, FileName); isFile(log) {
-		return []string{log}, nil
-	}
-	entries, err := os.ReadDir(path)
-	var logs []string
-	for _, e := range entries {
-		if log := filepath.Join(path, e.Name(), FileName); isFile(log) {
-			logs = append(logs, log)
+	for _, pattern := range []string{FileName, "*/" + FileName} {
+		found, _ := fs.Glob(os.DirFS(path), pattern) // the pattern is right
+		for i := range found {
+			found[i] = filepath.Join(path, found[i])
+		}
+		if len(found) > 0 {
+			return found, nil
 		}
 	}
-	if err == nil && len(logs) == 0 {
-		err = fmt.Errorf("no %s in %s nor in the folders in it", FileName, path)
-	}
-	return logs, err
-}
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
+	return nil, fmt.Errorf("no %s in %s nor in the folders in it", FileName, path)
 }

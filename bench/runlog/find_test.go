@@ -14,7 +14,7 @@ func TestFind(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, path := range []string{
 		"results/b/traces.jsonl", "results/a/traces.jsonl", "results/c/note",
-		"results/d/e/traces.jsonl", "results/f/traces.jsonl/no-file", "results/summary.txt",
+		"results/d/e/traces.jsonl", "results/summary.txt",
 		"single/traces.jsonl", "single/a/traces.jsonl", "none/notes.txt", "other.log",
 	} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644)); err != nil {

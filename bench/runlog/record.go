@@ -215,6 +215,15 @@ type DatasetCount struct {
 	Estimated int `json:"estimated,omitempty"` // prompts whose answer's length was estimated from a text
 }
 
+// Add adds what another data set counted.
+func (c *DatasetCount) Add(d DatasetCount) {
+	c.Prompts += d.Prompts
+	c.Passes += d.Passes
+	c.TooLong += d.TooLong
+	c.Skipped += d.Skipped
+	c.Estimated += d.Estimated
+}
+
 // RunEnd closes a log whose run came to its end, was interrupted or failed.
 type RunEnd struct {
 	Ended time.Time `json:"ended"`

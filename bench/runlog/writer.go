@@ -15,7 +15,6 @@ type Writer struct {
 	mu     sync.Mutex
 	file   *os.File
 	failed error // of the first line that did not go out
-	closed bool
 }
 
 // Create makes the folder dir, if there is none, and a log in it that begins
@@ -25,8 +24,7 @@ func Create(dir string, run Run) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder for traces: %w", err)
 	}
-	path := filepath.Join(dir, FileName)
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	file, err := os.OpenFile(filepath.Join(dir, FileName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("%s holds the log of another run (%s): choose another folder", dir, FileName)
 	}
@@ -34,12 +32,7 @@ func Create(dir string, run Run) (*Writer, error) {
 		return nil, fmt.Errorf("creating the file for traces: %w", err)
 	}
 	w := &Writer{file: file}
-	if err := w.Write(Record{Run: &run}); err != nil {
-		_ = w.Close()
-		_ = os.Remove(path) // it says nothing, and would be in the way of the next attempt
-		return nil, err
-	}
-	return w, nil
+	return w, w.Write(Record{Run: &run})
 }
 
 // Write adds a line and returns when the kernel has it: no death of this program
@@ -57,34 +50,15 @@ func (w *Writer) Write(r Record) error {
 		return w.failed
 	}
 	if _, err := w.file.Write(append(line, '\n')); err != nil {
-		w.failed = fmt.Errorf("writing traces %s: %w", w.file.Name(), cause(err))
+		w.failed = fmt.Errorf("keeping traces: %w", err)
 	}
 	return w.failed
 }
 
-// Close brings the log to the disk and closes it. Calls after the first do
-// nothing.
+// Close brings the log to the disk and closes it.
 func (w *Writer) Close() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return nil
-	}
-	w.closed = true
-	err := w.file.Sync()
-	if closing := w.file.Close(); err == nil {
-		err = closing
-	}
-	if err != nil {
-		return fmt.Errorf("closing traces %s: %w", w.file.Name(), cause(err))
+	if err := errors.Join(w.file.Sync(), w.file.Close()); err != nil {
+		return fmt.Errorf("closing traces: %w", err)
 	}
 	return nil
-}
-
-// cause is err without the operation and the path that package os puts before it.
-func cause(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
 }

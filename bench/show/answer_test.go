@@ -83,7 +83,7 @@ func TestAnswer(t *testing.T) {
 					r.Steps[i].Step = runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: float64(i + 1)}
 					r.Steps[i].Name = r.Steps[i].Step.Name()
 				}
-				r.Steps[4].Steady, r.Steps[4].NotSteady = nil, "the server did not keep up with the rate, so that requests piled up"
+				r.Steps[4].Steady, r.Steps[4].NotSteady = nil, "the server did not keep up with the rate, so that requests piled up (lower it)"
 			},
 			"The objectives were met up to 4 req/s (1.08 requests/s, 309.0 output tokens/s, TTFT p99 2496 ms, TPOT p99 291.9 ms, 1.40 % failed), and not at 5 req/s.",
 		},

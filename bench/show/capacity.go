@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -28,12 +28,10 @@ func levelTable(r *result.Report) Table {
 	return t
 }
 
-func levelRow(r *result.Report, l *result.CapacityLevel, rates []Column) []string {
-	s, verdict := &r.Steps[l.Shown], "not judged"
-	if l.Met != nil {
-		verdict = map[bool]string{true: "met", false: "missed"}[*l.Met]
-	}
-	row := []string{number(l.Level), verdict, strconv.Itoa(len(l.Steps))}
+func levelRow(r *result.Report, l *capacity.Level, rates []Column) []string {
+	s := r.Shown(l)
+	verdict := [...]string{capacity.Void: "not judged", capacity.Met: "met", capacity.Missed: "missed"}[l.Verdict]
+	row := []string{number(l.Level), verdict, strconv.Itoa(len(l.Trials))}
 	for _, h := range s.Held {
 		row = append(row, limitUnit(h.Limit).Text(known(h.Value, h.Known)))
 	}
@@ -47,7 +45,7 @@ func levelRow(r *result.Report, l *result.CapacityLevel, rates []Column) []strin
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }
 
 // limitUnit is what a limit and its figure are shown in.
-func limitUnit(l result.Limit) Unit {
+func limitUnit(l runlog.Limit) Unit {
 	switch {
 	case l.Name == runlog.LimitFailures:
 		return Share
@@ -58,7 +56,7 @@ func limitUnit(l result.Limit) Unit {
 }
 
 // objective is a limit in words: "TTFT p90 <2 s".
-func objective(l result.Limit) string {
+func objective(l runlog.Limit) string {
 	unit := limitUnit(l)
 	return fmt.Sprintf("%s <%s %s", l.Label(), number(unit.scaled(l.Limit)), unit.symbol)
 }
@@ -66,21 +64,24 @@ func objective(l result.Limit) string {
 // capacityAnswer is the answer of a search in a sentence, with its evidence.
 func capacityAnswer(r *result.Report) string {
 	c := r.Capacity
-	failed, void := c.At(c.FailedAt), c.At(c.VoidAt)
+	failed, void, why := c.At(c.FailedAt), c.At(c.VoidAt), ""
+	if void != nil {
+		_, why = r.Shown(void).Verdict()
+	}
 	carried := loadText(c.Variable, cmp.Or(c.Value, c.VoidAt, c.FailedAt))
 	switch {
 	case c.Value == 0 && void != nil:
-		return fmt.Sprintf("What the server carries is not known: %s could not be judged (%s)", carried, void.Why)
+		return fmt.Sprintf("What the server carries is not known: %s could not be judged (%s)", carried, why)
 	case c.Value == 0 && failed != nil:
-		return fmt.Sprintf("carries none: %s missed %s", carried, missText(r, failed))
+		return fmt.Sprintf("carries none: %s missed %s", carried, missText(r.Shown(failed)))
 	case c.Value == 0:
 		return "What the server carries is not known: no level was measured to its end"
 	case c.Unfinished:
 		return fmt.Sprintf("carries at least %s, as far as it was measured; %s", carried, evidence(r))
 	case failed != nil:
-		return fmt.Sprintf("carries %s; %s miss %s; %s", carried, number(c.FailedAt), missText(r, failed), evidence(r))
+		return fmt.Sprintf("carries %s; %s miss %s; %s", carried, number(c.FailedAt), missText(r.Shown(failed)), evidence(r))
 	case void != nil:
-		return fmt.Sprintf("carries at least %s; %s could not be judged (%s); %s", carried, number(c.VoidAt), void.Why, evidence(r))
+		return fmt.Sprintf("carries at least %s; %s could not be judged (%s); %s", carried, number(c.VoidAt), why, evidence(r))
 	}
 	return fmt.Sprintf("carries at least %s, the most that were tried; %s", carried, evidence(r))
 }
@@ -98,7 +99,7 @@ func loadText(variable string, level float64) string {
 
 // evidence is what the server did at the answer.
 func evidence(r *result.Report) string {
-	s := &r.Steps[r.Capacity.At(r.Capacity.Value).Shown]
+	s := r.Shown(r.Capacity.At(r.Capacity.Value))
 	text := fmt.Sprintf("%s requests/s, %s tokens/s", Number.Text(shownPart(s).RequestThroughput), Number.Text(shownPart(s).OutputThroughput))
 	if cards := cardUtilization(s); !math.IsNaN(cards) {
 		text += fmt.Sprintf("; cards at %.0f %%", 100*cards)
@@ -107,10 +108,9 @@ func evidence(r *result.Report) string {
 }
 
 // missText is what a level misses by most: "TPOT p90 (104 ms of 100)".
-func missText(r *result.Report, l *result.CapacityLevel) string {
-	s := &r.Steps[l.Shown]
-	most := slices.MaxFunc(s.Held, func(a, b result.Held) int { return cmp.Compare(a.Excess(), b.Excess()) })
-	if !most.Missed() {
+func missText(s *result.Step) string {
+	most := s.Worst()
+	if most == nil {
 		return fmt.Sprintf("the rate, as requests pile up (%s a second were over)", number(s.Whole.RequestThroughput))
 	}
 	unit := limitUnit(most.Limit)
@@ -119,14 +119,14 @@ func missText(r *result.Report, l *result.CapacityLevel) string {
 
 // jsonCapacity is the answer as report.json has it.
 type jsonCapacity struct {
-	Variable   string                 `json:"variable"`
-	Value      *float64               `json:"value"`
-	FailedAt   *float64               `json:"failed_at"`
-	AtLeast    bool                   `json:"at_least"`
-	Finished   bool                   `json:"finished"`
-	Binding    string                 `json:"binding,omitempty"`
-	Objectives []jsonObjective        `json:"objectives"`
-	Levels     []result.CapacityLevel `json:"levels"`
+	Variable   string           `json:"variable"`
+	Value      *float64         `json:"value"`
+	FailedAt   *float64         `json:"failed_at"`
+	AtLeast    bool             `json:"at_least"`
+	Finished   bool             `json:"finished"`
+	Binding    string           `json:"binding,omitempty"`
+	Objectives []jsonObjective  `json:"objectives"`
+	Levels     []capacity.Level `json:"levels"`
 }
 
 type jsonObjective struct {
@@ -146,9 +146,7 @@ func newJSONCapacity(r *result.Report) *jsonCapacity {
 		Finished: !c.Unfinished, Binding: c.Binding, Levels: c.Levels,
 	}
 	for i, limit := range c.Limits {
-		out.Objectives = append(out.Objectives, jsonObjective{
-			runlog.Limit(limit), orNull(heldAt(r, c.Value, i)), orNull(heldAt(r, c.FailedAt, i)),
-		})
+		out.Objectives = append(out.Objectives, jsonObjective{limit, orNull(heldAt(r, c.Value, i)), orNull(heldAt(r, c.FailedAt, i))})
 	}
 	return out
 }
@@ -159,6 +157,6 @@ func heldAt(r *result.Report, level float64, i int) float64 {
 	if l == nil {
 		return math.NaN()
 	}
-	h := r.Steps[l.Shown].Held[i]
+	h := r.Shown(l).Held[i]
 	return known(h.Value, h.Known)
 }

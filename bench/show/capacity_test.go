@@ -13,37 +13,43 @@ import (
 
 // The answer is one sentence, whatever came out.
 func TestCapacityAnswer(t *testing.T) {
+	answer := func(r *result.Report, a capacity.Answer) {
+		a.Levels = r.Capacity.Levels
+		r.Capacity.Answer = a
+	}
 	for want, change := range map[string]func(*result.Report){
 		"carries 64 users; 100 miss TPOT p90 (272.3 ms of 250); 1.14 requests/s, 327.6 tokens/s; cards at 58 %": func(*result.Report) {},
 		"carries at least 100 users, the most that were tried; 1.45 requests/s": func(r *result.Report) {
-			r.Capacity.Answer = capacity.Answer{Value: 100, AtLeast: true}
+			answer(r, capacity.Answer{Value: 100, AtLeast: true})
 		},
 		"carries at least 150 users; 200 could not be judged (the load generator was the limit: it used 14.2 of its 16 cores); 1.57 requests/s": func(r *result.Report) {
-			r.Capacity.Answer = capacity.Answer{Value: 150, VoidAt: 200, AtLeast: true}
+			answer(r, capacity.Answer{Value: 150, VoidAt: 200, AtLeast: true})
 		},
 		"carries at least 32 users, as far as it was measured; ": func(r *result.Report) {
-			r.Capacity.Answer, r.Capacity.Unfinished = capacity.Answer{Value: 32, FailedAt: 64, AtLeast: true}, true
+			r.Capacity.Unfinished = true
+			answer(r, capacity.Answer{Value: 32, FailedAt: 64, AtLeast: true})
 		},
 		"carries none: 8 users missed TPOT p90 (300 ms of 250)": func(r *result.Report) {
-			r.Capacity.Answer = capacity.Answer{FailedAt: 8}
+			answer(r, capacity.Answer{FailedAt: 8})
 			r.Steps[0].Held[0].Value = 0.3
 		},
 		"carries 64 users; 100 miss TPOT p90 (250.1 ms of 250); 1.14": func(r *result.Report) {
 			r.Steps[4].Held[0].Value = 0.2501
 		},
 		"carries none: 1 user missed failures (20 % of 1)": func(r *result.Report) {
-			r.Capacity.Answer = capacity.Answer{FailedAt: 1}
+			answer(r, capacity.Answer{FailedAt: 1})
 			r.Capacity.Levels[0].Level = 1
 			r.Steps[0].Held[2].Value = 0.2
 		},
 		"What the server carries is not known: 200 users could not be judged (the load": func(r *result.Report) {
-			r.Capacity.Answer = capacity.Answer{VoidAt: 200}
+			answer(r, capacity.Answer{VoidAt: 200})
 		},
 		"What the server carries is not known: no level was measured to its end": func(r *result.Report) {
-			r.Capacity.Answer, r.Capacity.Levels = capacity.Answer{}, nil
+			r.Capacity.Answer = capacity.Answer{}
 		},
 		"carries 4.2 requests/s; 4.4 miss the rate, as requests pile up (1.37 a second were over); 1.14 requests/s": func(r *result.Report) {
-			r.Capacity.Variable, r.Capacity.Answer = runlog.VariableRequestRate, capacity.Answer{Value: 4.2, FailedAt: 4.4}
+			r.Capacity.Variable = runlog.VariableRequestRate
+			answer(r, capacity.Answer{Value: 4.2, FailedAt: 4.4})
 			r.Capacity.Levels[3].Level, r.Capacity.Levels[4].Level = 4.2, 4.4
 			r.Steps[4].Held[0].Value = 0.2
 		},

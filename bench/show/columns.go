@@ -107,15 +107,15 @@ var requestColumns = []Column{
 var checkColumns = []Column{
 	{Key: "achieved_concurrency", Head: "in flight, steady mean", Value: ofStep(func(s *result.Step) float64 { return s.Checks.Achieved })},
 	{Key: "achieved_rate", Head: "rate achieved", Unit: RequestRate, Value: ofStep(func(s *result.Step) float64 { return s.Checks.AchievedRate })},
-	{Key: "client_lag_p99", Head: "client lag p99", Unit: Milliseconds, Value: ofStep(func(s *result.Step) float64 { return known(s.Checks.ClientLag.At(99)) })},
+	{Key: "client_lag", Head: "client lag mean", Unit: Milliseconds, Value: ofStep(func(s *result.Step) float64 { return nonZero(s.Checks.ClientLag) })},
+	{Key: "client_lag_max", Head: "client lag max", Unit: Milliseconds, Value: ofStep(func(s *result.Step) float64 { return nonZero(s.Checks.MostLag) })},
 	{Key: "kernel_clock_ratio", Head: "kernel time stamps", Unit: Share, Value: ofStep(func(s *result.Step) float64 { return s.Checks.KernelClock })},
 	{Key: "client_cpu_cores", Head: "client CPU cores", Value: ofStep(func(s *result.Step) float64 { return nonZero(s.Checks.ClientCPU) })},
 	{Key: "resent", Head: "sent again", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return nonZero(float64(s.Checks.Resent)) })},
 	{Key: "prefix_cache_hit_ratio", Head: "prefix cache hits", Unit: Share, Value: ofStep(func(s *result.Step) float64 { return known(s.Checks.CacheHitRatio(), s.Checks.CacheKnown) })},
-	{Key: "tokens_per_chunk", Head: "tokens a chunk", Value: ofStep(func(s *result.Step) float64 { return nonZero(s.Checks.Tokens.PerChunk()) })},
+	{Key: "tokens_without_chunk", Head: "tokens without a chunk", Unit: Share, Value: ofStep(func(s *result.Step) float64 { return nonZero(s.Checks.TokensWithoutChunk) })},
 	{Key: "prompt_asked", Head: "made prompt, asked for", Unit: Tokens, Value: ofStep(func(s *result.Step) float64 { return perPrompt(s, s.Checks.Prompts.AimedTokens) })},
-	{Key: "prompt_counted", Head: "made prompt, counted", Unit: Tokens, Value: ofStep(func(s *result.Step) float64 { return perPrompt(s, s.Checks.Prompts.CountedTokens) })},
-	{Key: "prompt_template", Head: "of which chat template", Unit: Tokens, Value: ofStep(func(s *result.Step) float64 { return perPrompt(s, s.Checks.Prompts.TemplateTokens) })},
+	{Key: "prompt_counted", Head: "made prompt, counted with template", Unit: Tokens, Value: ofStep(func(s *result.Step) float64 { return perPrompt(s, s.Checks.Prompts.CountedTokens) })},
 	{Key: "skipped_records", Head: "skipped records", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return nonZero(float64(s.Dataset.Skipped + s.Dataset.TooLong)) })},
 }
 
@@ -190,18 +190,10 @@ func goodput(f *result.Figures) float64 {
 	return *f.Goodput
 }
 
-// servingCards are the cards that serve the endpoint; all of them where none is known to.
-func servingCards(s *result.Step) []result.Card {
-	if serving := s.Serving(); len(serving) > 0 {
-		return serving
-	}
-	return s.Cards
-}
-
 // cardUtilization is the mean over the cards that serve.
 func cardUtilization(s *result.Step) float64 {
 	var all []float64
-	for _, c := range servingCards(s) {
+	for _, c := range s.Serving() {
 		all = append(all, gaugeMean(c.Utilization))
 	}
 	return stat.Mean(all, nil)

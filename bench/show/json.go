@@ -28,17 +28,13 @@ type jsonReport struct {
 // jsonStep is a step, and what is reckoned from it.
 type jsonStep struct {
 	result.Step
-	FailureRatio float64              `json:"failure_ratio"`
-	Dataset      *runlog.DatasetCount `json:"dataset"`
-	PerToken     *float64             `json:"joules_per_output_token"`
+	FailureRatio float64  `json:"failure_ratio"`
+	PerToken     *float64 `json:"joules_per_output_token"`
 }
 
 func newJSONStep(s *result.Step) jsonStep {
 	j := jsonStep{Step: *s, FailureRatio: s.Account.FailureRatio(), PerToken: orNull(known(s.JoulesPerToken()))}
 	j.Cards, j.Warnings = append([]result.Card{}, s.Cards...), append([]string{}, s.Warnings...)
-	if s.DatasetKnown {
-		j.Dataset = &s.Dataset
-	}
 	return j
 }
 

@@ -19,6 +19,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // Picture is four panels, each of some columns over the load. Nothing that comes from
@@ -36,7 +37,7 @@ type Picture struct {
 type panel struct {
 	title  string
 	lines  []Column       // named by their heads
-	limits []result.Limit // what the lines should stay below
+	limits []runlog.Limit // what the lines should stay below
 }
 
 // Pictures are those of a report: what evalscope-perf draws, of whole steps, and the
@@ -68,7 +69,7 @@ func latencyPanels(r *result.Report) []panel {
 			n.lines = append(n.lines, Pick(measureColumns(m, percentiles), string(m.Key)+"_"+percentileName(p))...)
 		}
 		if r.Capacity != nil {
-			n.limits = slices.DeleteFunc(slices.Clone(r.Capacity.Limits), func(l result.Limit) bool { return l.Name != string(m.Key) })
+			n.limits = slices.DeleteFunc(slices.Clone(r.Capacity.Limits), func(l runlog.Limit) bool { return l.Name != string(m.Key) })
 		}
 		panels = append(panels, n)
 	}

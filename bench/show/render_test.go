@@ -25,7 +25,7 @@ func renderings(r *result.Report) map[string]func(io.Writer) error {
 	searched.Steps, searched.Capacity.Levels = searched.Steps[2:5], searched.Capacity.Levels[2:5]
 	for i := range searched.Capacity.Levels {
 		l := &searched.Capacity.Levels[i]
-		l.Steps, l.Shown = []int{i}, i
+		l.Trials = []int{i}
 	}
 	printed := func(format string, r *result.Report) func(io.Writer) error {
 		return func(w io.Writer) error { return show.Print(w, format, r, allMetrics) }

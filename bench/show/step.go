@@ -19,7 +19,7 @@ type stepView struct {
 }
 
 func newStepView(s *result.Step) stepView {
-	v := stepView{Heading: clean(s.Heading()), Facts: facts(s)}
+	v := stepView{Heading: clean(s.Title()), Facts: facts(s)}
 	for _, t := range []Table{figureTable(s), latencyTable(s), checkTable(s), cardTable(s), serverTable(s)} {
 		if len(t.Rows) > 0 {
 			v.Tables = append(v.Tables, t)
@@ -100,7 +100,7 @@ func checkTable(s *result.Step) Table {
 // cardTable has a row for each card that serves.
 func cardTable(s *result.Step) Table {
 	t := Table{Caption: "Cards", Head: []string{"card", "utilization (%)", "power (W)", "hottest (°C)", "most memory (GiB)"}}
-	for _, c := range servingCards(s) {
+	for _, c := range s.Serving() {
 		t.Rows = append(t.Rows, []string{
 			clean(c.Vendor + " " + c.Device + " " + c.Name), Share.Text(gaugeMean(c.Utilization)), Number.Text(gaugeMean(c.Watts)),
 			Number.Text(gaugeMax(c.Celsius)), Number.Text(gaugeMax(c.MemoryUsed) / (1 << 30)),

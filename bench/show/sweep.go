@@ -109,7 +109,7 @@ func objectivesAnswer(steps []result.Step) string {
 	case -1:
 		return fmt.Sprintf("Every load met the objectives, up to %s. A higher load may do so too.", outcome(&steps[len(steps)-1]))
 	}
-	return fmt.Sprintf("The objectives were met up to %s, and not at %s.", outcome(&steps[missed-1]), clean(steps[missed].Heading()))
+	return fmt.Sprintf("The objectives were met up to %s, and not at %s.", outcome(&steps[missed-1]), clean(steps[missed].Title()))
 }
 
 // outcome is a load, what it brought, and what a user saw of it.
@@ -117,7 +117,7 @@ func outcome(s *result.Step) string {
 	f, high := &s.Whole, highest(s.Chosen)
 	ttft, _ := f.Of(result.TTFT).At(high)
 	tpot, _ := f.Of(result.TPOT).At(high)
-	return fmt.Sprintf("%s (%s requests/s, %s output tokens/s, TTFT p%g %s ms, TPOT p%g %s ms, %s %% failed)", clean(s.Heading()),
+	return fmt.Sprintf("%s (%s requests/s, %s output tokens/s, TTFT p%g %s ms, TPOT p%g %s ms, %s %% failed)", clean(s.Title()),
 		Number.Text(f.RequestThroughput), Number.Text(f.OutputThroughput), high, Milliseconds.Text(ttft), high, Milliseconds.Text(tpot),
 		Share.Text(s.Account.FailureRatio()))
 }

@@ -104,7 +104,7 @@ func lognormal(n int64, mean, shape float64) result.Distribution {
 	median := mean / math.Exp(shape*shape/2)
 	at := func(z float64) float64 { return median * math.Exp(shape*z) }
 	return result.Distribution{
-		Count: n, Mean: mean, Std: mean * math.Sqrt(math.Expm1(shape*shape)), Min: at(-3), Max: at(3.2), Exact: true,
+		Count: n, Mean: mean, Std: mean * math.Sqrt(math.Expm1(shape*shape)), Min: at(-3), Max: at(3.2),
 		Percentiles: []result.Percentile{
 			{P: 50, Value: at(0)}, {P: 90, Value: at(1.2816)}, {P: 95, Value: at(1.6449)}, {P: 99, Value: at(2.3263)},
 		},
@@ -116,7 +116,9 @@ func lognormal(n int64, mean, shape float64) result.Distribution {
 func searchedSweep() *result.Report {
 	r := measuredSweep()
 	for i := range r.Steps { // this server rather slows down than fails
-		r.Steps[i].Account.Failed, r.Steps[i].Steady.Account.Failed = nil, nil
+		for _, a := range []*result.Account{&r.Steps[i].Account, &r.Steps[i].Steady.Account} {
+			*a = result.Account{Attempted: a.Attempted, Succeeded: a.Attempted}
+		}
 	}
 	limits := []runlog.Limit{
 		{Name: string(result.TPOT), Percentile: 90, Limit: 0.25},
@@ -128,27 +130,24 @@ func searchedSweep() *result.Report {
 	}
 	c := &result.Capacity{
 		Variable: runlog.VariableConcurrency, Answer: capacity.Answer{Value: 64, FailedAt: 100},
-		Binding: string(result.TPOT),
-	}
-	for _, l := range limits {
-		c.Limits = append(c.Limits, result.Limit(l))
+		Binding: string(result.TPOT), Limits: limits,
 	}
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		l := result.CapacityLevel{Level: float64(s.Concurrency), Steps: []int{i}, Met: new(true), Shown: i}
+		l := capacity.Level{Level: float64(s.Concurrency), Trials: []int{i}, Verdict: capacity.Met}
 		for _, limit := range c.Limits {
 			h := result.Held{Limit: limit, Known: true}
 			if limit.Percentile > 0 {
 				h.Value, _ = s.Steady.Of(result.Key(limit.Name)).At(limit.Percentile)
 			}
-			if s.Held = append(s.Held, h); h.Missed() {
-				l.Met = new(false)
+			if s.Held = append(s.Held, h); h.Excess() > 1 {
+				l.Verdict = capacity.Missed
 			}
 		}
 		c.Levels = append(c.Levels, l)
 	}
-	last := &c.Levels[len(c.Levels)-1]
-	last.Met, last.Why = nil, "the load generator was the limit: it used 14.2 of its 16 cores"
+	last := len(c.Levels) - 1
+	c.Levels[last].Verdict, r.Steps[last].ClientLimit = capacity.Void, "it used 14.2 of its 16 cores"
 	r.Capacity = c
 	return r
 }

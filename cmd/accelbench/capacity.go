@@ -63,11 +63,11 @@ func (s *capacityFlags) registerRange(c *kingpin.CmdClause) {
 
 // addObjective reads an objective.
 func (s *capacityFlags) addObjective(text string) error {
-	limit, err := result.ParseLimit(text)
+	limit, err := runlog.ParseLimit(text)
 	if err != nil {
 		return fmt.Errorf("%q: %w", text, err)
 	}
-	s.search.Objectives = append(s.search.Objectives, runlog.Limit(limit))
+	s.search.Objectives = append(s.search.Objectives, limit)
 	return nil
 }
 
@@ -169,7 +169,11 @@ func (q *search) measure(ctx context.Context, level float64) (capacity.Verdict, 
 	if err != nil {
 		return capacity.Void, err
 	}
-	step := result.NewStep(q.options, result.StepLog(*records))
+	report, err := result.NewReport(q.options, records)
+	if err != nil {
+		return capacity.Void, err
+	}
+	step := report.Steps[0]
 	q.steps = append(q.steps, step)
 	if step.EndsSearch() {
 		return capacity.Void, errGone

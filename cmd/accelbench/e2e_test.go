@@ -128,14 +128,13 @@ type stepFile struct {
 	Account struct {
 		Attempted, Succeeded, Canceled int
 		Failed                         map[openai.Reason]int
-		Mismatch                       string
 	}
+	Load     struct{ Concurrency int }
 	Machines int
 	Whole    figures
 	Steady   *figures
 	Checks   struct {
-		Configured int     `json:"configured_concurrency"`
-		Achieved   float64 `json:"achieved_concurrency"`
+		Achieved float64 `json:"achieved_concurrency"`
 		// AchievedWhole is of the whole step.
 		AchievedWhole float64 `json:"achieved_concurrency_whole"`
 		KernelClock   float64 `json:"kernel_clock"`

@@ -66,10 +66,9 @@ func (r *renderFlags) register(c *kingpin.CmdClause) {
 	c.Flag("goodput", "What a good request meets: ttft:500 tpot:50 itl:80 e2el:30000 (ms).").PlaceHolder("M:MS").StringsVar(&r.goodput)
 }
 
-// options are what a report must hold for all formats: evalscope's percentiles
-// among them.
+// options are how a report is made.
 func (r *renderFlags) options() (result.Options, error) {
-	o := result.Options{Percentiles: []float64{50, 66, 75, 80, 90, 95, 98, 99}, Chosen: r.percentiles}
+	o := result.Options{Chosen: r.percentiles}
 	limits := map[string]*time.Duration{"ttft": &o.Goodput.TTFT, "tpot": &o.Goodput.TPOT, "itl": &o.Goodput.ITL, "e2el": &o.Goodput.E2E}
 	for _, text := range r.goodput {
 		name, limit, _ := strings.Cut(text, ":")
