@@ -78,7 +78,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, fault Fault) boo
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = io.WriteString(w, "<!DOCTYPE html>\n<html><head><title>Please log in</title></head></html>\n")
 	default:
-		return false
+		return replay(w, string(fault))
 	}
 	return true
 }

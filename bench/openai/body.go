@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -21,6 +22,8 @@ const (
 // readStream reads a response's body into s, and returns the failure if the stream did not
 // end as it should.
 func (x *exchange) readStream(body io.Reader, s *stream) *Failure {
+	idle := time.AfterFunc(math.MaxInt64, func() { x.cancel(errStalled) }) // set by the first text
+	defer idle.Stop()
 	events := newEventReader(body)
 	for {
 		data, err := events.next()
@@ -33,18 +36,9 @@ func (x *exchange) readStream(body io.Reader, s *stream) *Failure {
 			return x.shown(failure)
 		}
 		if len(s.trace.Chunks) > chunks && x.idle > 0 {
-			x.resetIdle()
+			idle.Reset(x.idle)
 		}
 	}
-}
-
-// resetIdle starts the idle timeout anew.
-func (x *exchange) resetIdle() {
-	if x.idleTimer == nil {
-		x.idleTimer = time.AfterFunc(x.idle, func() { x.cancel(errStalled) })
-		return
-	}
-	x.idleTimer.Reset(x.idle)
 }
 
 // endOfStream says how a stream ended that did not say so itself: with what error, and with

@@ -127,7 +127,7 @@ func TestFailures(t *testing.T) {
 		"200 of zero bytes":                 {answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), Failure{Reason: ReasonEmpty, Status: 200, Detail: "the stream ended without any text"}},
 		"200 HTML":                          {answering(anyHead + "text/html; charset=utf-8\r\n\r\n<p>hi"), Failure{Reason: ReasonProtocol, Status: 200, Detail: "not an event stream: <p>hi"}},
 		"bad JSON":                          {answering(okHead + events("{oops}")), Failure{Reason: ReasonProtocol, Status: 200, Detail: "not a JSON object: {oops}"}},
-		"a brotli body":                     {answering("HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\nxyz"), Failure{Reason: ReasonProtocol, Status: 200, Detail: "not an event stream: xyz"}},
+		"a brotli body":                     {answering("HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n\x1b\xff"), Failure{Reason: ReasonProtocol, Status: 200, Detail: "not an event stream:  ?"}},
 		"gzip that is none":                 {answering("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + good), Failure{Reason: ReasonProtocol, Status: 200, Detail: "gzip: invalid header"}},
 		"a broken chunk":                    {answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), Failure{Reason: ReasonProtocol, Status: 200}},
 		"an error object":                   {answering(okHead + events(word, `{"error":{"message":"boom"}}`)), Failure{Reason: ReasonStreamError, Status: 200, Detail: `{"error":{"message":"boom"}}`}},

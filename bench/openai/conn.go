@@ -10,9 +10,8 @@ import (
 // may have been set in between.
 const maxLag = 10 * time.Second
 
-// conn is a client connection that notes when bytes arrive for the exchange it serves.
-// It sits below TLS. Like any connection of an HTTP/1.1 transport it has one reader at a
-// time.
+// conn is a connection, below TLS, that notes when bytes arrive for the exchange it serves.
+// It has one reader at a time.
 type conn struct {
 	net.Conn
 	receiver *receiver // reads with kernel stamps, nil where there are none

@@ -62,13 +62,13 @@ func E2E(t *Trace) (time.Duration, bool) {
 }
 
 // OutputTokens is the number of generated tokens, those without text among them, of a
-// failed request too, and where it comes from: the server's usage, or the number of text
-// chunks where there is none, or one of 0.
+// failed request too, and where it comes from: the server's usage, or the number of texts
+// where there is none, or one of 0.
 func OutputTokens(t *Trace) (int, TokenSource) {
 	if t.Usage != nil && t.Usage.CompletionTokens > 0 {
 		return t.Usage.CompletionTokens, TokensUsage
 	}
-	return len(t.Chunks), TokensChunks
+	return len(t.Chunks) + t.Merged, TokensChunks
 }
 
 // seenHolds reports whether what was seen of a request before its end counts.

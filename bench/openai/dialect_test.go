@@ -93,9 +93,10 @@ func dialects() map[string]struct {
 		"cut JSON in a whole event": {events(word, `{"choices":[`), outcome{Text: "a", Events: 2, Source: TokensChunks, Failure: ReasonProtocol}},
 		"HTML":                      {"<!doctype html>\n<p>Bad Gateway", outcome{Source: TokensChunks, Failure: ReasonProtocol}},
 		"HTML without a line end":   {"<html>", outcome{Source: TokensChunks, Failure: ReasonProtocol}},
+		"bytes that are no text":    {"\xff\xfe", outcome{Source: TokensChunks, Failure: ReasonProtocol}},
 		"bare JSON lines":           {word + "\n" + stop + "\n", outcome{Source: TokensChunks, Failure: ReasonProtocol}},
-		"plain text":                {"upstream connect error", outcome{Source: TokensChunks, Failure: ReasonProtocol}},
-		"plain text with a colon":   {"Error: no healthy upstream\n", outcome{Source: TokensChunks, Failure: ReasonProtocol}},
+		"plain text":                {events(word) + "Engine callback timeout.", outcome{Text: "a", Events: 1, Source: TokensChunks, Failure: ReasonStreamError}},
+		"plain text with a colon":   {"Error: no healthy upstream\n", outcome{Source: TokensChunks, Failure: ReasonStreamError}},
 	}
 }
 

@@ -15,19 +15,20 @@ const (
 
 // event is what one JSON object of a stream says that matters here.
 type event struct {
-	failed    bool   // an error object
-	choice    bool   // a part of an answer, with text or without
-	answer    bool   // text other than reasoning: content, text or a tool call
-	reasoning bool   // reasoning text
-	finish    string // the finish_reason, "" for none
-	// The usage, noCount where it is not there.
-	prompt, completion, cached int32
+	failed bool         // an error object
+	choice bool         // a part of an answer, with text or without
+	text   bool         // text in the choice in hand
+	texts  int          // choices with text
+	answer bool         // text other than reasoning: content, text or a tool call
+	finish string       // the finish_reason, "" for none
+	usage  gjson.Result // an object where it is there; not to be kept
+	tokens int32        // its completion_tokens, noCount for none
 }
 
 // parseEvent reads data, and reports whether it is one JSON object. A value of an
 // unexpected type says nothing.
 func parseEvent(data []byte) (event, bool) {
-	ev := event{prompt: noCount, completion: noCount, cached: noCount}
+	ev := event{tokens: noCount}
 	if !gjson.ValidBytes(data) {
 		return ev, false
 	}
@@ -38,7 +39,7 @@ func parseEvent(data []byte) (event, bool) {
 		case "choices":
 			ev.addChoices(value)
 		case "usage":
-			ev.addUsage(value)
+			ev.usage, ev.tokens = value, tokenCount(value.Get("completion_tokens"))
 		case "error":
 			ev.failed = ev.failed || value.Type != gjson.Null
 		case "object":
@@ -51,20 +52,29 @@ func parseEvent(data []byte) (event, bool) {
 
 func (e *event) addChoices(choices gjson.Result) {
 	choices.ForEach(func(_, choice gjson.Result) bool {
-		e.choice = e.choice || choice.IsObject()
+		e.choice, e.text = e.choice || choice.IsObject(), false
 		choice.ForEach(func(key, value gjson.Result) bool {
 			switch key.Str {
 			case "delta":
 				e.addDelta(value)
 			case "text":
-				e.answer = e.answer || value.Str != ""
+				e.addText(value, true)
 			case "finish_reason":
 				e.finish = strings.Clone(value.Str)
 			}
 			return true
 		})
+		if e.text {
+			e.texts++
+		}
 		return true
 	})
+}
+
+func (e *event) addText(text gjson.Result, answer bool) {
+	if text.Str != "" {
+		e.text, e.answer = true, e.answer || answer
+	}
 }
 
 // addDelta reads the new text. A name that another server gives a field is one line here.
@@ -72,29 +82,16 @@ func (e *event) addDelta(delta gjson.Result) {
 	delta.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "content":
-			e.answer = e.answer || value.Str != ""
+			e.addText(value, true)
 		case "reasoning", "reasoning_content":
-			e.reasoning = e.reasoning || value.Str != ""
+			e.addText(value, false)
 		case "tool_calls":
 			value.ForEach(func(_, call gjson.Result) bool {
 				function := call.Get("function") // a call's id and type are the server's own
-				e.answer = e.answer || function.Get("name").Str != "" || function.Get("arguments").Str != ""
+				e.addText(function.Get("name"), true)
+				e.addText(function.Get("arguments"), true)
 				return true
 			})
-		}
-		return true
-	})
-}
-
-func (e *event) addUsage(usage gjson.Result) {
-	usage.ForEach(func(key, value gjson.Result) bool {
-		switch key.Str {
-		case "prompt_tokens":
-			e.prompt = tokenCount(value)
-		case "completion_tokens":
-			e.completion = tokenCount(value)
-		case "prompt_tokens_details":
-			e.cached = tokenCount(value.Get("cached_tokens"))
 		}
 		return true
 	})

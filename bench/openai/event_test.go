@@ -1,14 +1,35 @@
 package openai
 
 import (
+	"io"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
+
+func TestUsage(t *testing.T) {
+	tests := map[string]struct {
+		json string
+		want *Usage
+	}{
+		"cached tokens":    {`{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":4}}`, &Usage{PromptTokens: 9, CompletionTokens: 3, CachedTokens: new(4)}},
+		"no cached tokens": {`{"prompt_tokens":9,"prompt_tokens_details":{"cached_tokens":0}}`, &Usage{PromptTokens: 9, CachedTokens: new(0)}},
+		"reasoning tokens": {`{"completion_tokens":9,"completion_tokens_details":{"reasoning_tokens":4}}`, &Usage{CompletionTokens: 9, ReasoningTokens: 4}},
+		"no integers":      {`{"prompt_tokens":-1,"completion_tokens":3.5,"prompt_tokens_details":{"cached_tokens":"4"}}`, new(Usage)},
+		"null":             {"null", nil},
+	}
+	for name, tt := range tests {
+		got := read(t, io.EOF, piece{events(`{"usage":` + tt.json + `}`), ms(1)}).Usage
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
 
 // What an event says where it is not as usual; the usual is in dialects.
 func TestParseEvent(t *testing.T) {
-	none := event{prompt: noCount, completion: noCount, cached: noCount}
+	none := event{tokens: noCount}
 	with := func(change func(*event)) event {
 		e := none
 		change(&e)
@@ -19,12 +40,10 @@ func TestParseEvent(t *testing.T) {
 		json string
 		want event
 	}{
-		"reasoning beside null": {`{"choices":[{"delta":{"reasoning_content":"hm","content":null}}]}`, with(func(e *event) { e.choice, e.reasoning = true, true })},
-		"tool call name":        {`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"f","arguments":""}}]}}]}`, with(func(e *event) { e.choice, e.answer = true, true })},
-		"escaped key":           {`{"choices":[{"delta":{"\u0063ontent":"x"}}]}`, with(func(e *event) { e.choice, e.answer = true, true })},
-		"cached tokens":         {`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":4}}}`, with(func(e *event) { e.prompt, e.completion, e.cached = 9, 3, 4 })},
-		"no cached tokens":      {`{"usage":{"prompt_tokens":9,"prompt_tokens_details":{"cached_tokens":0}}}`, with(func(e *event) { e.prompt, e.cached = 9, 0 })},
-		"no integers":           {`{"usage":{"prompt_tokens":-1,"completion_tokens":3.5,"prompt_tokens_details":{"cached_tokens":"4"}}}`, none},
+		"reasoning beside null": {`{"choices":[{"delta":{"reasoning_content":"hm","content":null}}]}`, with(func(e *event) { e.choice, e.text, e.texts = true, true, 1 })},
+		"tool call name":        {`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"f","arguments":""}}]}}]}`, with(func(e *event) { e.choice, e.text, e.texts, e.answer = true, true, 1, true })},
+		"escaped key":           {`{"choices":[{"delta":{"\u0063ontent":"x"}}]}`, with(func(e *event) { e.choice, e.text, e.texts, e.answer = true, true, 1, true })},
+		"several choices":       {`{"choices":[{"delta":{"content":"a"}},{"delta":{"content":"b","reasoning":"c"}},{"delta":{"content":""}}]}`, with(func(e *event) { e.choice, e.texts, e.answer = true, 2, true })},
 		"error text":            {`{"error":"Unauthorized"}`, failed},
 		"null error":            {`{"error":null,"choices":[]}`, none},
 		"flat error":            {`{"object":"error","message":"m","code":400}`, failed},
@@ -37,7 +56,7 @@ func TestParseEvent(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, ok := parseEvent([]byte(tt.json))
-			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(event{})); diff != "" || !ok {
+			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(event{}), cmpopts.IgnoreFields(event{}, "usage")); diff != "" || !ok {
 				t.Errorf("read: %v, event (-want +got):\n%s", ok, diff)
 			}
 		})

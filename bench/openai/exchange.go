@@ -28,7 +28,6 @@ type exchange struct {
 	cancel    context.CancelCauseFunc
 	started   time.Time
 	idle      time.Duration // the idle timeout
-	idleTimer *time.Timer   // nil before the first text
 	certAsked atomic.Bool   // the server asked for a client certificate
 
 	mu        sync.Mutex
@@ -132,9 +131,6 @@ func (x *exchange) finish() {
 	x.cancel(errOver)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.idleTimer != nil {
-		x.idleTimer.Stop()
-	}
 	if x.trace.End == 0 {
 		x.trace.End = time.Since(x.started)
 	}

@@ -20,7 +20,7 @@ const (
 	ReasonHTTP4xx           Reason = "http_4xx"            // a 4xx other than 429
 	ReasonHTTP429           Reason = "http_429"            // too many requests
 	ReasonHTTP5xx           Reason = "http_5xx"            // a 5xx
-	ReasonStreamError       Reason = "stream_error"        // an error object in the stream
+	ReasonStreamError       Reason = "stream_error"        // an error in the stream: an object, bare text, a finish_reason such as abort
 	ReasonProtocol          Reason = "protocol"            // not HTTP, not SSE, not JSON, a redirect, or over a cap
 	ReasonTruncated         Reason = "truncated"           // reset or closed mid-stream, or ended without a proper end
 	ReasonEmpty             Reason = "empty"               // ended properly without any text, and without a token that the server counted
@@ -67,12 +67,10 @@ type Failure struct {
 	// Detail is the [Excerpt] of the response body or of an error's text, without the
 	// credentials that were sent. It may be empty.
 	Detail string `json:"detail,omitempty"`
-	// Local is true when this machine itself refused: it had no file descriptor,
-	// no port or no memory left for a connection. It says nothing about the server.
+	// Local is true when this machine had no file descriptor, port or memory left.
 	Local bool `json:"local,omitempty"`
-	// Unsent is true when the request never left this program: a file of its HTTP
-	// configuration could not be read, an OAuth2 token could not be had, or the
-	// request contradicts itself. It says nothing about the server; Reason is connect.
+	// Unsent is true when the request never left this program: a file could not be read, an
+	// OAuth2 token could not be had, or the request contradicts itself. Reason is connect.
 	Unsent bool `json:"unsent,omitempty"`
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"unicode/utf8"
 )
 
 const (
@@ -73,5 +74,8 @@ func (e *eventReader) addLine(line []byte) error {
 	if err := e.lines.Err(); err != nil {
 		return err // half a line
 	}
-	return protocolFailure("not an event stream: %s", line)
+	if bytes.HasPrefix(line, []byte("<")) || bytes.HasPrefix(line, []byte("{")) || !utf8.Valid(line) {
+		return protocolFailure("not an event stream: %s", line)
+	}
+	return &Failure{Reason: ReasonStreamError, Detail: string(line)} // as MindIE and xLLM tell their errors
 }

@@ -2,7 +2,10 @@ package openai
 
 import (
 	"bytes"
+	"slices"
 	"time"
+
+	"github.com/tidwall/gjson"
 )
 
 // stream turns a response's events into the part of a Trace that comes from them. It knows
@@ -14,11 +17,16 @@ type stream struct {
 	lastTokens int32         // completion tokens with the chunk before, noCount if none
 }
 
+// brokenFinishes are finish_reasons of answers that engines gave up.
+var brokenFinishes = []string{"abort", "parse_error", "recover_stop"}
+
 // end returns the failure of a stream that is over, nil for none. Tokens without text are
 // an answer, although nobody can read it.
 func (s *stream) end() *Failure {
 	tokens, _ := OutputTokens(s.trace)
 	switch {
+	case slices.Contains(brokenFinishes, s.trace.Finish):
+		return &Failure{Reason: ReasonStreamError, Detail: "finish_reason " + s.trace.Finish}
 	case tokens == 0:
 		return &Failure{Reason: ReasonEmpty, Detail: "the stream ended without any text"}
 	case !s.trace.Done && s.trace.Finish == "":
@@ -41,12 +49,14 @@ func (s *stream) event(data []byte) *Failure {
 		return protocolFailure("not a JSON object: %s", data)
 	case ev.failed:
 		return &Failure{Reason: ReasonStreamError, Detail: string(data)}
-	case ev.answer || ev.reasoning:
+	case ev.texts > 0:
 		s.addChunk(&ev)
-	case ev.choice && s.trace.Usage != nil && int(ev.completion) > s.trace.Usage.CompletionTokens:
+	case ev.choice && s.trace.Usage != nil && int(ev.tokens) > s.trace.Usage.CompletionTokens:
 		s.trace.Textless++ // the running usage has grown
 	}
-	s.addUsage(&ev)
+	if ev.usage.IsObject() {
+		s.addUsage(ev.usage)
+	}
 	if ev.finish != "" {
 		s.trace.Finish = Excerpt(ev.finish)
 	}
@@ -64,30 +74,32 @@ func (s *stream) note() {
 
 func (s *stream) addChunk(ev *event) {
 	c := Chunk{At: s.latest, Reasoning: !ev.answer}
-	if s.lastTokens != noCount && ev.completion > s.lastTokens {
-		c.Tokens = ev.completion - s.lastTokens
+	if s.lastTokens != noCount && ev.tokens > s.lastTokens {
+		c.Tokens = ev.tokens - s.lastTokens
 	}
-	s.lastTokens = ev.completion
+	s.lastTokens = ev.tokens
 	s.trace.Chunks = append(s.trace.Chunks, c)
+	s.trace.Merged += ev.texts - 1
 }
 
 // addUsage keeps the last number of each kind.
-func (s *stream) addUsage(ev *event) {
-	if ev.completion == noCount && ev.prompt == noCount && ev.cached == noCount {
-		return
-	}
+func (s *stream) addUsage(usage gjson.Result) {
 	if s.trace.Usage == nil {
 		s.trace.Usage = new(Usage)
 	}
 	u := s.trace.Usage
-	if ev.completion != noCount {
-		u.CompletionTokens = int(ev.completion)
+	keep := func(number *int, path string) bool {
+		n := tokenCount(usage.Get(path))
+		if n != noCount {
+			*number = int(n)
+		}
+		return n != noCount
 	}
-	if ev.prompt != noCount {
-		u.PromptTokens = int(ev.prompt)
-	}
-	if ev.cached != noCount {
-		u.CachedTokens = new(int(ev.cached))
+	keep(&u.PromptTokens, "prompt_tokens")
+	keep(&u.CompletionTokens, "completion_tokens")
+	keep(&u.ReasoningTokens, "completion_tokens_details.reasoning_tokens")
+	if cached := 0; keep(&cached, "prompt_tokens_details.cached_tokens") {
+		u.CachedTokens = &cached
 	}
 }
 

@@ -3,10 +3,6 @@
 // from a Trace by a pure function, so whoever reports one uses the same
 // definition: [TTFT], [ITLs], [TPOT], [E2E]. Beside that it asks
 // what a load needs to know before: [Client.Models], [Client.Tokenize].
-//
-// The client moves bytes, notes when they arrived and gives every failure one of the
-// fixed reasons; an event reader finds server-sent events in them; the stream takes events
-// with their instants and fills a Trace. The last two know no clock and no network.
 package openai
 
 import "time"
@@ -26,7 +22,7 @@ type TokenSource string
 // The token sources.
 const (
 	TokensUsage  TokenSource = "usage"  // the server's last usage
-	TokensChunks TokenSource = "chunks" // no usage: one token is assumed for each text chunk
+	TokensChunks TokenSource = "chunks" // no usage: one token is assumed for each text of a chunk
 )
 
 // Trace is what the wire showed of one request. Instants are durations since Started on one
@@ -54,6 +50,9 @@ type Trace struct {
 	// special token such as the one that ends an answer. Only a running usage shows them;
 	// the tokens are those of the next chunk with text.
 	Textless int `json:"textless,omitempty"`
+	// Merged counts the texts of further choices in a chunk: each is a token, and the chunk
+	// is one.
+	Merged int `json:"merged,omitempty"`
 	// Finish is the last finish_reason, empty when there was none.
 	Finish string `json:"finish,omitempty"`
 	Done   bool   `json:"done,omitempty"` // [DONE] was seen
@@ -106,6 +105,7 @@ type Chunk struct {
 type Usage struct {
 	PromptTokens     int `json:"prompt_tokens"`
 	CompletionTokens int `json:"completion_tokens"`
+	ReasoningTokens  int `json:"reasoning_tokens,omitempty"` // of the completion
 	// CachedTokens are of the prompt, from the prefix cache. Nil where the server did
 	// not say: 0 is a cache that had nothing.
 	CachedTokens *int `json:"cached_tokens,omitempty"`
