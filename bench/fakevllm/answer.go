@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,6 +25,9 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	}
 	a := newAnswer(w, r, req, s.cfg.Model)
 	a.prompt = q.prompt
+	if s.engine.cache != nil {
+		a.cached = &q.cached
+	}
 	a.open()
 	switch fault {
 	case FaultEmpty:
@@ -76,10 +80,11 @@ type answer struct {
 	ctx    context.Context // of the request
 	rc     *http.ResponseController
 	req    request
-	frame  chunk // of every event
-	prompt int   // tokens
-	sent   int   // tokens
-	failed error // the first write that failed
+	frame  chunk         // of every event
+	prompt int           // tokens
+	cached *atomic.Int64 // of these, from the prefix cache; nil without one
+	sent   int           // tokens
+	failed error         // the first write that failed
 }
 
 func newAnswer(w http.ResponseWriter, r *http.Request, req request, model string) *answer {
@@ -111,6 +116,12 @@ type usage struct {
 	PromptTokens     int `json:"prompt_tokens"`
 	TotalTokens      int `json:"total_tokens"`
 	CompletionTokens int `json:"completion_tokens"`
+	// Details are nil without a prefix cache.
+	Details *promptDetails `json:"prompt_tokens_details,omitempty"`
+}
+
+type promptDetails struct {
+	CachedTokens int64 `json:"cached_tokens"`
 }
 
 // textChunk is an event with text.
@@ -125,7 +136,11 @@ func (a *answer) textChunk(text string) chunk {
 }
 
 func (a *answer) usage() *usage {
-	return &usage{PromptTokens: a.prompt, TotalTokens: a.prompt + a.sent, CompletionTokens: a.sent}
+	u := &usage{PromptTokens: a.prompt, TotalTokens: a.prompt + a.sent, CompletionTokens: a.sent}
+	if a.cached != nil {
+		u.Details = &promptDetails{a.cached.Load()}
+	}
+	return u
 }
 
 // open starts the event stream.
@@ -158,6 +173,16 @@ var vocabulary = strings.Fields(`the a queue fills while cards decode each step 
 grows with load memory holds keys values pages blocks of every prompt so long answers take more room than short ones
 when users arrive faster wait longer until batch has free slot power rises temperature follows fans spin up`)
 
+// answerToken is the n-th token of every answer, from 0.
+func answerToken(n int) string { return vocabulary[n%len(vocabulary)] }
+
+func answerTokens(n int) (tokens []string) {
+	for i := range n {
+		tokens = append(tokens, answerToken(i))
+	}
+	return tokens
+}
+
 // sendTokens sends the text of the tokens up to n; a chat's first event names the assistant.
 func (a *answer) sendTokens(n int) {
 	if a.req.chat && a.sent == 0 {
@@ -170,7 +195,7 @@ func (a *answer) sendTokens(n int) {
 		if a.sent > 0 {
 			text.WriteByte(' ')
 		}
-		text.WriteString(vocabulary[a.sent%len(vocabulary)])
+		text.WriteString(answerToken(a.sent))
 	}
 	a.send(a.textChunk(text.String()))
 }

@@ -24,14 +24,16 @@ const (
 // sequence is one request in the engine. The first group is constant from submit on,
 // the last belongs to the engine.
 type sequence struct {
-	prompt     int    // tokens, ≥ 1
-	limit      int    // output tokens it ends after, ≥ 1
-	finish     string // why it ends there
-	background bool   // of a background user, nobody reads it
+	prompt     int      // tokens, ≥ 1
+	tokens     []string // of the prompt, nil of a background user's
+	limit      int      // output tokens it ends after, ≥ 1
+	finish     string   // why it ends there
+	background bool     // of a background user, nobody reads it
 
 	wake chan struct{} // holds one element when there is progress
 	made atomic.Int64  // output tokens so far
 
+	cached                          atomic.Int64 // tokens of the prompt that the prefix cache held
 	arrived, scheduled, first, last time.Time
 }
 
@@ -44,6 +46,7 @@ func newSequence(prompt, limit int, finish string) *sequence {
 type engine struct {
 	cfg     Config
 	met     *metrics
+	cache   *prefixCache  // nil for none
 	answers atomic.Uint64 // whose length was drawn
 	kick    chan struct{} // holds one element when there may be work
 	stopped chan struct{} // closed when run is over
@@ -57,7 +60,10 @@ type engine struct {
 
 func newEngine(cfg Config) *engine {
 	e := &engine{cfg: cfg, fault: FaultNone, penalty: 1, kick: make(chan struct{}, 1), stopped: make(chan struct{})}
-	e.met = newMetrics(cfg.Model, e.load)
+	e.met = newMetrics(cfg, e.load)
+	if cfg.CacheBlocks > 0 {
+		e.cache = newPrefixCache(cfg.BlockSize, cfg.CacheBlocks)
+	}
 	return e
 }
 
@@ -140,21 +146,32 @@ func (e *engine) begin(now time.Time, elapsed time.Duration) time.Duration {
 	for len(e.waiting) > 0 && len(e.running) < e.cfg.MaxNumSeqs {
 		q := e.waiting[0]
 		q.scheduled = now
-		prefill += q.prompt
+		prefill += q.prompt - e.lookUp(q)
 		e.running = append(e.running, q)
 		e.waiting = e.waiting[1:]
 	}
 	if len(e.running) == 0 {
 		return 0
 	}
-	e.met.promptTokens.Add(float64(prefill))
-	e.met.cacheQueries.Add(float64(prefill))
 	seconds := e.cfg.StepBase.Seconds() + e.cfg.StepPerSequence.Seconds()*float64(len(e.running)) +
 		float64(prefill)/e.cfg.PrefillTokensPerSecond
 	if e.fault == FaultSlow {
 		seconds *= slowFactor
 	}
 	return max(time.Duration(math.Round(seconds*e.penalty/e.cfg.Speed*float64(time.Second))), 1)
+}
+
+// lookUp returns how many tokens of a prompt need no prefill, as the prefix cache holds
+// them.
+func (e *engine) lookUp(q *sequence) (cached int) {
+	if e.cache != nil && q.tokens != nil {
+		cached = e.cache.take(q.tokens)
+	}
+	q.cached.Store(int64(cached))
+	e.met.promptTokens.Add(float64(q.prompt))
+	e.met.cacheQueries.Add(float64(q.prompt))
+	e.met.cacheHits.Add(float64(cached))
+	return cached
 }
 
 // end ends a step: every running sequence has one token more, and those that are
@@ -175,6 +192,9 @@ func (e *engine) addToken(q *sequence, now time.Time) (over bool) {
 	q.last = now
 	if over = n >= q.limit; over {
 		e.met.ended(q)
+		if e.cache != nil && q.tokens != nil { // the last token was not computed on
+			e.cache.hold(e.cache.hashes(append(q.tokens, answerTokens(n-1)...)))
+		}
 		if q.background {
 			e.background--
 		}

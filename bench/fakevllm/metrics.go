@@ -1,6 +1,7 @@
 package fakevllm
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,15 +13,15 @@ import (
 type metrics struct {
 	registry *prometheus.Registry
 
-	promptTokens, generatedTokens, cacheQueries prometheus.Counter
-	finished                                    map[string]prometheus.Counter // by reason
+	promptTokens, generatedTokens, cacheQueries, cacheHits prometheus.Counter
+	finished                                               map[string]prometheus.Counter // by reason
 
 	firstToken, interToken, requestPerToken, e2e, queued prometheus.Histogram
 }
 
-func newMetrics(model string, load func() Load) *metrics {
+func newMetrics(cfg Config, load func() Load) *metrics {
 	m := &metrics{registry: prometheus.NewRegistry(), finished: map[string]prometheus.Counter{}}
-	reg := promauto.With(prometheus.WrapRegistererWith(prometheus.Labels{"model_name": model, "engine": "0"}, m.registry))
+	reg := promauto.With(prometheus.WrapRegistererWith(prometheus.Labels{"model_name": cfg.Model, "engine": "0"}, m.registry))
 	counter := func(name, help string, constant prometheus.Labels) prometheus.Counter {
 		return reg.NewCounter(prometheus.CounterOpts{Name: "vllm:" + name, Help: help, ConstLabels: constant})
 	}
@@ -38,7 +39,11 @@ func newMetrics(model string, load func() Load) *metrics {
 	m.promptTokens = counter("prompt_tokens_total", "Prompt tokens taken in.", nil)
 	m.generatedTokens = counter("generation_tokens_total", "Tokens generated.", nil)
 	m.cacheQueries = counter("prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", nil)
-	counter("prefix_cache_hits_total", "Prompt tokens found in the prefix cache, which is not imitated.", nil)
+	m.cacheHits = counter("prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", nil)
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "vllm:cache_config_info", Help: "The cache's configuration.",
+		ConstLabels: prometheus.Labels{"engine": "0", "block_size": strconv.Itoa(cfg.BlockSize)},
+	}, func() float64 { return 1 }))
 	counter("num_preemptions_total", "Requests sent back to the queue for want of cache, which is not imitated.", nil)
 	for _, reason := range []string{finishStop, finishLength, finishAbort} {
 		m.finished[reason] = counter("request_success_total", "Requests that ended, by reason.", prometheus.Labels{"finished_reason": reason})

@@ -3,6 +3,7 @@ package fakevllm
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 )
@@ -38,27 +39,27 @@ func readRequest(w http.ResponseWriter, r *http.Request) (req request, ok bool) 
 	return req, true
 }
 
-// promptTokens is the length of the prompt.
-func (q *request) promptTokens() (n int) {
+// promptTokens are the tokens of the prompt: its words, or its ids.
+func (q *request) promptTokens() (tokens []string) {
 	for _, m := range q.Messages {
-		n += countTokens(m.Content)
+		tokens = append(tokens, strings.Fields(m.Content)...)
 	}
 	switch prompt := q.Prompt.(type) {
 	case string:
-		n += countTokens(prompt)
+		tokens = append(tokens, strings.Fields(prompt)...)
 	case []any:
-		n += len(prompt)
+		for _, id := range prompt {
+			tokens = append(tokens, fmt.Sprint(id))
+		}
 	}
-	return n
+	return tokens
 }
-
-// countTokens counts a token for each word.
-func countTokens(text string) int { return len(strings.Fields(text)) }
 
 // newSequence turns a request into a sequence for the engine, or answers it and
 // returns nil.
 func (s *Server) newSequence(w http.ResponseWriter, req *request) *sequence {
-	prompt, limit := req.promptTokens(), req.MaxTokens
+	tokens, limit := req.promptTokens(), req.MaxTokens
+	prompt := len(tokens)
 	room := maxModelLen - prompt
 	switch {
 	case req.Model != "" && req.Model != s.cfg.Model:
@@ -76,8 +77,10 @@ func (s *Server) newSequence(w http.ResponseWriter, req *request) *sequence {
 		return nil
 	}
 	limit = cmp.Or(limit, room)
+	q := newSequence(prompt, limit, finishLength)
+	q.tokens = tokens
 	if natural := s.engine.naturalLength(); natural < limit && !req.IgnoreEOS {
-		return newSequence(prompt, natural, finishStop)
+		q.limit, q.finish = natural, finishStop
 	}
-	return newSequence(prompt, limit, finishLength)
+	return q
 }

@@ -34,6 +34,9 @@ type Config struct {
 	MeanOutputTokens int
 	// Speed divides every step's time, > 0; default 1, the real machine.
 	Speed float64
+	// CacheBlocks is how many blocks of BlockSize tokens the prefix cache holds; default
+	// 0, no cache. BlockSize is 16 by default.
+	CacheBlocks, BlockSize int
 	// APIKey is the bearer token that /v1 paths ask for; empty for none.
 	APIKey string
 	// BackgroundUsers is the crest of the wave of synthetic closed-loop users
@@ -56,13 +59,14 @@ func (c Config) withDefaults() Config {
 	c.PrefillTokensPerSecond = cmp.Or(c.PrefillTokensPerSecond, 3000)
 	c.MeanOutputTokens = cmp.Or(c.MeanOutputTokens, 283)
 	c.Speed = cmp.Or(c.Speed, 1)
+	c.BlockSize = cmp.Or(c.BlockSize, 16)
 	c.BackgroundPeriod = cmp.Or(c.BackgroundPeriod, 4*time.Minute)
 	return c
 }
 
 func (c Config) validate() error {
-	counts, times := min(c.MaxNumSeqs, c.MeanOutputTokens), min(c.StepBase, c.StepPerSequence, c.BackgroundPeriod)
-	if counts < 1 || times <= 0 || !(c.Speed > 0) || !(c.PrefillTokensPerSecond > 0) || c.BackgroundUsers < 0 {
+	counts, times := min(c.MaxNumSeqs, c.MeanOutputTokens, c.BlockSize), min(c.StepBase, c.StepPerSequence, c.BackgroundPeriod)
+	if counts < 1 || c.CacheBlocks < 0 || times <= 0 || !(c.Speed > 0) || !(c.PrefillTokensPerSecond > 0) || c.BackgroundUsers < 0 {
 		return fmt.Errorf("all settings must be above 0: %+v", c)
 	}
 	return nil

@@ -52,6 +52,8 @@ func (s *server) vllmFlags(app *kingpin.Application) {
 	app.Flag("step-per-sequence", "Duration that each running request adds to a step.").Default(d.StepPerSequence.String()).DurationVar(&c.StepPerSequence)
 	app.Flag("prefill-rate", "Prompt tokens prefilled per second.").Default(fmt.Sprint(d.PrefillTokensPerSecond)).Float64Var(&c.PrefillTokensPerSecond)
 	app.Flag("output-tokens", "Mean number of tokens of an answer without max_tokens.").Default(fmt.Sprint(d.MeanOutputTokens)).IntVar(&c.MeanOutputTokens)
+	app.Flag("prefix-cache-blocks", "Blocks that the prefix cache holds. 0: no cache.").Default("0").IntVar(&c.CacheBlocks)
+	app.Flag("block-size", "Tokens of a block.").Default(fmt.Sprint(d.BlockSize)).IntVar(&c.BlockSize)
 	app.Flag("speed", "Speed, as a multiple of that of the real server whose timing it imitates.").Default("1").Float64Var(&c.Speed)
 	app.Flag("api-key-file", "File with the API key that requests must have.").StringVar(&s.apiKeyFile)
 	app.Flag("background-users", "Maximum number of simulated users, who come and go in a wave.").Default("0").IntVar(&c.BackgroundUsers)
