@@ -39,6 +39,9 @@ type Config struct {
 	// PrefixLen tokens begin every random prompt, or every prompt of one of the
 	// NumPrefixes of prefix_repetition, with SuffixLen tokens behind them.
 	PrefixLen, NumPrefixes, SuffixLen int
+	// Prime asks for the start that all random prompts share to be sent before them, so
+	// that it is in the server's prefix cache.
+	Prime bool
 	// TokenIDs sends made prompts as token ids, whose number is exact; the completions
 	// API only. Else they are words, as many as TokensPerWord says.
 	TokenIDs bool
@@ -46,6 +49,10 @@ type Config struct {
 	TokensPerWord float64
 	// Trace says how the records of a trace are to be read.
 	Trace Trace
+	// Conversations say how conversations are made: turns of InputLen tokens behind a
+	// system prompt of PrefixLen tokens. Of a file they give the thinking time that it
+	// leaves out.
+	Conversations Conversations
 	// Tokenizer counts recorded answers. Without it, and once it failed, a token is
 	// taken for each 4 bytes.
 	Tokenizer Tokenizer
@@ -54,13 +61,6 @@ type Config struct {
 // Tokenizer is how many tokens the model server counts in a text, special ones left out;
 // false where it does not say.
 type Tokenizer func(ctx context.Context, text string) (int, bool)
-
-// Trace is the layout of a trace's records. vLLM's timed_trace counts in seconds and has
-// blocks of 16 tokens, Mooncake's counts in milliseconds and has blocks of 512.
-type Trace struct {
-	Second float64 // how many seconds one unit of a timestamp is, above 0
-	Block  int     // the tokens of a block that one of the hash ids names
-}
 
 // maxPromptTokens bounds one made prompt.
 const maxPromptTokens = 1 << 20
@@ -71,10 +71,12 @@ func (c Config) Check() error {
 	switch {
 	case err != nil:
 		return err
-	case k.read != nil && c.Path == "":
+	case !k.made && c.Path == "":
 		return fmt.Errorf("data set %s needs a file: give --dataset-path", c.Kind)
-	case k.read == nil && min(c.OutputLen, c.InputLen+c.PrefixLen) < 1:
+	case k.made && c.Path == "" && min(c.OutputLen, c.InputLen+c.PrefixLen) < 1:
 		return fmt.Errorf("data set %s needs an input and an output length of at least 1", c.Kind)
+	case k.chat && c.API == openai.Completions:
+		return fmt.Errorf("data set %s needs the chat API: give --backend openai-chat", c.Kind)
 	case c.TokenIDs && c.API != openai.Completions:
 		return errors.New("prompts of token ids need the completions API")
 	}
@@ -84,4 +86,11 @@ func (c Config) Check() error {
 		}
 	}
 	return nil
+}
+
+// FullLength reports whether answers are to have the length that is asked for, whatever
+// the model would say: those of random prompts and traces, as in vLLM, and of made
+// conversations.
+func (c Config) FullLength() bool {
+	return c.Kind == Random || c.Kind == Replay || c.Kind == MultiTurn && c.Path == ""
 }

@@ -29,6 +29,20 @@ type Prompt struct {
 	// AimedTokens is the length that a prompt of made words is to have, within a few
 	// per cent, else 0.
 	AimedTokens int
+	// Turns make a conversation, behind Messages: the user's, each sent with the answers
+	// to those before it.
+	Turns []Turn
+	// Shared are the starts of the prompt that others may have too, from the shortest on.
+	Shared []Shared
+	// ID names a request of a trace, and After the one that it continues, empty for none;
+	// those of one session have one name.
+	ID, After string
+}
+
+// Shared is a start of a prompt: who has the same ID begins with the same tokens.
+type Shared struct {
+	ID     uint64
+	Tokens int // from the start of the prompt
 }
 
 // Source gives out prompts one after the other. It is used by one goroutine at
@@ -40,6 +54,8 @@ type Source interface {
 	Next(ctx context.Context) (Prompt, error)
 	// Count is what was given out and skipped since the last call of Count.
 	Count() runlog.DatasetCount
+	// Close lets go of the file.
+	Close()
 }
 
 // counter is the count of a source.
@@ -51,11 +67,14 @@ func (c *counter) Count() runlog.DatasetCount {
 	return count
 }
 
+// Close implements [Source] where no file is open.
+func (c *counter) Close() {}
+
 // Read returns the records of the file of cfg, nil for a data set that has none. A
 // record that cannot be read ends it.
 func Read(cfg Config) ([]Record, error) {
 	k, err := find(cfg.Kind)
-	if err != nil || k.read == nil {
+	if err != nil || k.read == nil || cfg.Path == "" {
 		return nil, err
 	}
 	all, err := k.read(cfg)

@@ -64,12 +64,18 @@ func (s *fileSource) prompt(ctx context.Context, r *Record) (Prompt, bool) {
 	for _, m := range p.Messages {
 		text += m.Content
 	}
+	for _, t := range p.Turns {
+		text += t.Content
+	}
 	length := utf8.RuneCountInString(text)
 	tooLong := s.cfg.MaxPromptLength > 0 && length > s.cfg.MaxPromptLength
 	skipped := strings.TrimSpace(text) == "" || length < s.cfg.MinPromptLength
 	p.MaxTokens = cmp.Or(s.cfg.OutputLen, p.MaxTokens)
 	if r.answer != "" && !tooLong && !skipped {
 		skipped = !s.measure(ctx, &p, r.answer)
+	}
+	if len(p.Turns) > 0 && !tooLong && !skipped {
+		s.setLengths(ctx, &p, r.answers)
 	}
 	switch {
 	case s.pass > 0: // which brings nothing new
@@ -89,10 +95,13 @@ func (s *fileSource) vary(p *Prompt, i int) {
 	all := Words()
 	at := (i + s.cfg.Step) % len(all)
 	word := all[(at+len(all))%len(all)] + " "
-	if len(p.Messages) == 0 {
+	switch {
+	case len(p.Messages) > 0:
+		p.Messages = append(p.Messages[:0:0], p.Messages...) // the record keeps its own
+		p.Messages[0].Content = word + p.Messages[0].Content
+	case len(p.Turns) > 0:
+		p.Turns[0].Content = word + p.Turns[0].Content
+	default:
 		p.Text = word + p.Text
-		return
 	}
-	p.Messages = append(p.Messages[:0:0], p.Messages...) // the record keeps its own
-	p.Messages[0].Content = word + p.Messages[0].Content
 }

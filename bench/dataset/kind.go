@@ -10,23 +10,26 @@ type Kind string
 
 // The kinds, by vLLM's names, and evalscope's for the first.
 const (
-	OpenQA   Kind = "openqa"
-	ShareGPT Kind = "sharegpt"
-	Custom   Kind = "custom"
-	Random   Kind = "random"
-	Prefix   Kind = "prefix_repetition"
-	Replay   Kind = "timed_trace"
+	OpenQA    Kind = "openqa"
+	ShareGPT  Kind = "sharegpt"
+	Custom    Kind = "custom"
+	Random    Kind = "random"
+	Prefix    Kind = "prefix_repetition"
+	Replay    Kind = "timed_trace"
+	MultiTurn Kind = "multi_turn" // ours
 )
 
 // kinds are all kinds, in the order to show them to a user. A new one is a file and a
 // line here.
-var kinds = []kind{openQA, shareGPT, custom, randomPrompts, prefixes, trace}
+var kinds = []kind{openQA, shareGPT, custom, randomPrompts, prefixes, trace, multiTurn}
 
 // kind is how the prompts of one kind are made.
 type kind struct {
 	name Kind
 	keys []string                       // a file whose first record has one of them is of this kind
-	read func(Config) ([]Record, error) // the records of a file, nil for what is made
+	made bool                           // needs no file
+	chat bool                           // needs the chat API
+	read func(Config) ([]Record, error) // the records of a file, nil for what reads none at once
 	open func(Config) Source            // of one step
 }
 
@@ -64,6 +67,12 @@ func Detect(path string) (Kind, error) {
 		}
 		return Record{}, fmt.Errorf("its keys do not tell what the data set is: say which of %v", kindNames()) // no more are wanted
 	})
+	for _, errRow := range traceRows(path) {
+		if found == "" && errRow == nil { // CSV
+			found = Replay
+		}
+		break
+	}
 	if found == "" {
 		return "", fmt.Errorf("reading data set %s: %w", path, err)
 	}

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -66,11 +67,24 @@ func (m maker) prompt(units []int32, tokens int) Prompt {
 	if m.words == nil {
 		return Prompt{Tokens: units, ExpectedTokens: tokens}
 	}
+	return Prompt{Text: m.text(units), AimedTokens: tokens}
+}
+
+// text is the words of units.
+func (m maker) text(units []int32) string {
 	words := make([]string, len(units))
 	for i, unit := range units {
 		words[i] = m.words[unit]
 	}
-	return Prompt{Text: strings.Join(words, " "), AimedTokens: tokens}
+	return strings.Join(words, " ")
+}
+
+// shared is a start of so many tokens that the i-th source of a named purpose makes.
+func (m maker) shared(purpose string, i uint64, tokens int) []Shared {
+	if tokens == 0 {
+		return nil
+	}
+	return []Shared{{ID: m.random(purpose, i).Uint64(), Tokens: tokens}}
 }
 
 // Words are one token each, with the blank before them, in the usual
@@ -82,10 +96,31 @@ func Words() []string {
 }
 
 // randomPrompts are of so many tokens.
-var randomPrompts = kind{name: Random, open: openMade}
+var randomPrompts = kind{name: Random, made: true, open: openMade}
 
 // prefixes are few prefixes with many endings.
-var prefixes = kind{name: Prefix, open: openMade}
+var prefixes = kind{name: Prefix, made: true, open: openMade}
+
+// SplitForCache splits random prompts of so many tokens into a shared start of whole blocks,
+// which is about a share of them, and the rest. It fails where that is off by more than 2
+// points.
+func SplitForCache(tokens int, share float64, block int) (start, rest int, err error) {
+	const most = 0.02
+	start = int(math.Round(share*float64(tokens)/float64(block))) * block
+	if got := float64(start) / float64(tokens); math.Abs(got-share) > most || start >= tokens {
+		return 0, 0, fmt.Errorf("of prompts of %d tokens, whole blocks of %d can make %.0f %%, not %.0f %%: give longer prompts", tokens, block, 100*got, 100*share)
+	}
+	return start, tokens - start, nil
+}
+
+// SharedStart is what all random prompts begin with, alone, for an answer of one token.
+func SharedStart(cfg Config) Prompt {
+	cfg.TokensPerWord = cmp.Or(cfg.TokensPerWord, 1)
+	m := newMaker(cfg)
+	p := m.prompt(m.draw(nil, m.units(cfg.PrefixLen), m.random("prefix", 0)), cfg.PrefixLen)
+	p.MaxTokens, p.Shared = 1, m.shared("prefix", 0, cfg.PrefixLen)
+	return p
+}
 
 // madeSource gives out prompts of kinds Random and Prefix, without end.
 type madeSource struct {
@@ -107,7 +142,7 @@ func (s *madeSource) Next(ctx context.Context) (Prompt, error) {
 	units := s.maker.draw(nil, s.maker.units(s.cfg.PrefixLen), s.maker.random("prefix", uint64(prefix)))
 	units = s.maker.draw(units, s.maker.units(body), r)
 	p := s.maker.prompt(units, s.cfg.PrefixLen+body)
-	p.MaxTokens = output
+	p.MaxTokens, p.Shared = output, s.maker.shared("prefix", uint64(prefix), s.cfg.PrefixLen)
 	s.seq++
 	s.count.Prompts++
 	return p, nil

@@ -163,7 +163,7 @@ func TestTraceOfVLLM(t *testing.T) {
 		t.Errorf("prompts %+v", p)
 	}
 	for record, want := range map[string]string{
-		`{"timestamp":1}`: "record 1: lengths of 0 and 0 tokens",
+		`{"timestamp":1}`: "record 1: an input length of \"\" tokens",
 		`{"timestamp":1,"input_length":9,"hash_ids":["x"]}`:                 "json: cannot unmarshal string",
 		`{"timestamp":2,"input_length":9} {"timestamp":1,"input_length":9}`: "record 2: its timestamp 1 is before",
 	} {

@@ -10,12 +10,9 @@ import (
 
 // Record is what a record of a file gives.
 type Record struct {
-	prompt Prompt
-	answer string // that was recorded, empty for none
-	// of a trace
-	timestamp float64 // in the trace's unit
-	input     int     // tokens
-	blocks    []int64 // hash ids
+	prompt  Prompt
+	answer  string   // that was recorded, empty for none
+	answers []string // to the turns of a conversation
 }
 
 // readFile reads JSON objects of type T, one after the other or in one array. Its errors
@@ -26,30 +23,39 @@ func readFile[T any](path, example string, record func(T) (Record, error)) ([]Re
 		return nil, err
 	}
 	defer f.Close()
-	in := bufio.NewReaderSize(f, 1<<16)
+	var all []Record
+	err = readObjects(bufio.NewReaderSize(f, 1<<16), example, func(v T) error {
+		r, err := record(v)
+		all = append(all, r)
+		return err
+	})
+	if err == nil && len(all) == 0 {
+		err = errors.New("it is empty")
+	}
+	return all, err
+}
+
+// readObjects reads JSON objects of type T, one after the other or in one array, until
+// record fails.
+func readObjects[T any](in *bufio.Reader, example string, record func(T) error) error {
 	first, _ := in.Peek(1)
 	array := string(first) == "["
 	d := json.NewDecoder(in)
 	if array {
 		_, _ = d.Token() // the bracket
 	}
-	var all []Record
-	for d.More() {
+	n := 0
+	for ; d.More(); n++ {
 		var v T
 		if err := d.Decode(&v); err != nil {
-			return nil, fmt.Errorf("record %d is no JSON object such as %s: %w", len(all)+1, example, err)
+			return fmt.Errorf("record %d is no JSON object such as %s: %w", n+1, example, err)
 		}
-		r, err := record(v)
-		if err != nil {
-			return nil, fmt.Errorf("record %d: %w", len(all)+1, err)
+		if err := record(v); err != nil {
+			return fmt.Errorf("record %d: %w", n+1, err)
 		}
-		all = append(all, r)
 	}
 	if _, err := d.Token(); array && err != nil {
-		return nil, fmt.Errorf("after record %d: %w", len(all), err)
+		return fmt.Errorf("after record %d: %w", n, err)
 	}
-	if len(all) == 0 {
-		return nil, errors.New("it is empty")
-	}
-	return all, nil
+	return nil
 }

@@ -1,69 +1,248 @@
 package dataset
 
 import (
+	"bufio"
 	"cmp"
 	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
-// trace is a file of instants and lengths, whose prompts are made.
-var trace = kind{
-	name: Replay, keys: []string{"timestamp"},
-	read: func(c Config) ([]Record, error) {
-		return readFile(c.Path, `{"timestamp": 0, "input_length": 100, "output_length": 10}`, traceRecord)
-	},
-	open: func(c Config) Source { return &traceSource{cfg: c, maker: newMaker(c)} },
+// Trace is the layout of a trace's records, and which of them to take. vLLM's timed_trace
+// counts in seconds and has blocks of 16 tokens, Mooncake's counts in milliseconds and has
+// blocks of 512.
+type Trace struct {
+	Second float64       // how many seconds one unit of a timestamp is
+	Block  int           // the tokens of a block that one of the hash ids names
+	Speed  float64       // how much faster than recorded, 1 when 0
+	From   time.Duration // requests recorded before, since the first, are left out
 }
 
-// traceRecord is a record of a trace.
-func traceRecord(v struct {
-	Timestamp    float64 `json:"timestamp"`
-	InputLength  float64 `json:"input_length"`
-	OutputLength float64 `json:"output_length"`
-	HashIDs      []int64 `json:"hash_ids"`
-},
-) (Record, error) {
-	if v.InputLength < 1 || v.InputLength > maxPromptTokens || v.OutputLength < 0 || v.OutputLength > maxPromptTokens {
-		return Record{}, fmt.Errorf("lengths of %v and %v tokens", v.InputLength, v.OutputLength)
+// trace is a file of instants and lengths, whose prompts are made. It is read as it goes.
+var trace = kind{name: Replay, keys: []string{"timestamp"}, open: newTraceSource}
+
+// row is a request of a trace.
+type row struct {
+	at            float64 // timestamp in its unit
+	input, output int     // tokens
+	blocks        []int64 // hash ids
+	// id names the request and after the one that it continues, empty for none: those of
+	// one session have the same.
+	id, after string
+	failed    bool // in the original
+}
+
+// traceColumns are the names of columns and keys in published traces: Mooncake, Bailian
+// and vLLM; Azure 2023 and 2024; BurstGPT.
+var traceColumns = map[string][]string{
+	"timestamp": {"timestamp", "TIMESTAMP", "Timestamp"},
+	"input":     {"input_length", "ContextTokens", "Request tokens"},
+	"output":    {"output_length", "GeneratedTokens", "Response tokens"},
+	"session":   {"session_id", "Session ID"},
+	"id":        {"chat_id"},
+	"after":     {"parent_chat_id"},
+}
+
+// newRow reads the values of a record by their names; value returns "" for what is not
+// there.
+func newRow(value func(name string) string) (r row, err error) {
+	first := func(column string) (text string) {
+		for _, name := range traceColumns[column] {
+			text = cmp.Or(text, value(name))
+		}
+		return text
 	}
-	return Record{prompt: Prompt{MaxTokens: int(v.OutputLength)}, timestamp: v.Timestamp, input: int(v.InputLength), blocks: v.HashIDs}, nil
+	if r.at, err = parseTimestamp(first("timestamp")); err != nil {
+		return r, err
+	}
+	if r.input, err = parseTokens("an input length", first("input")); err != nil {
+		return r, err
+	}
+	r.failed = r.input == 0
+	if output := first("output"); output != "" {
+		if r.output, err = parseTokens("an output length", output); err != nil {
+			return r, err
+		}
+		r.failed = r.failed || r.output == 0
+	}
+	session := first("session")
+	r.id, r.after = cmp.Or(session, first("id")), cmp.Or(session, first("after"))
+	return r, nil
+}
+
+// parseTimestamp reads a number, or a date as Azure's traces have it, in seconds.
+func parseTimestamp(text string) (float64, error) {
+	if text == "" {
+		return 0, errors.New("no timestamp in it")
+	}
+	if at, err := strconv.ParseFloat(text, 64); err == nil {
+		return at, nil
+	}
+	for _, layout := range []string{time.DateTime, "2006-01-02 15:04:05Z07:00"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return float64(at.UnixMicro()) / 1e6, nil
+		}
+	}
+	return 0, fmt.Errorf("a timestamp of %.40q", text)
+}
+
+func parseTokens(name, text string) (int, error) {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n >= 0 && n <= maxPromptTokens) {
+		return 0, fmt.Errorf("%s of %.40q tokens", name, text)
+	}
+	return int(n), nil
+}
+
+// traceRows reads the file of a trace, record by record: JSON objects, or CSV with names
+// in its first line. An error ends it.
+func traceRows(path string) iter.Seq2[row, error] {
+	return func(yield func(row, error) bool) {
+		f, err := os.Open(path)
+		if err != nil {
+			yield(row{}, err)
+			return
+		}
+		defer f.Close()
+		in := bufio.NewReaderSize(f, 1<<16)
+		take := func(r row, err error) error {
+			if err == nil && !yield(r, nil) {
+				return errStop
+			}
+			return err
+		}
+		if begin, _ := in.Peek(1); strings.ContainsAny(string(begin), "{[") {
+			err = readObjects(in, traceExample, func(v map[string]json.RawMessage) error { return take(jsonRow(v)) })
+		} else {
+			err = readTable(in, take)
+		}
+		if err != nil && !errors.Is(err, errStop) {
+			yield(row{}, err)
+		}
+	}
+}
+
+const traceExample = `{"timestamp": 0, "input_length": 100, "output_length": 10}`
+
+var errStop = errors.New("no more records are wanted")
+
+// jsonRow reads an object of a trace.
+func jsonRow(v map[string]json.RawMessage) (row, error) {
+	r, err := newRow(func(name string) string { return strings.Trim(string(v[name]), `"`) })
+	if ids := v["hash_ids"]; err == nil && ids != nil {
+		err = json.Unmarshal(ids, &r.blocks)
+	}
+	return r, err
+}
+
+// readTable reads CSV.
+func readTable(in io.Reader, take func(row, error) error) error {
+	table := csv.NewReader(in)
+	table.ReuseRecord = true
+	head, err := table.Read()
+	if err != nil {
+		return fmt.Errorf("its first line: %w", err)
+	}
+	head = slices.Clone(head)
+	for n := 1; ; n++ {
+		cells, err := table.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = take(newRow(func(name string) string {
+				if i := slices.Index(head, name); i >= 0 {
+					return cells[i]
+				}
+				return ""
+			}))
+		}
+		if err != nil {
+			return fmt.Errorf("record %d: %w", n, err)
+		}
+	}
 }
 
 // traceSource gives out the requests of a trace, once.
 type traceSource struct {
 	cfg   Config
 	maker maker
-	at    int
+	next  func() (row, error, bool)
+	stop  func()
+	read  int // records
+	first float64
+	last  float64 // timestamp
 	counter
 }
 
-// Next makes a prompt that is due as long after the first one as its record's
-// timestamp is after the first record's. Equal hash ids stand for equal blocks of it;
-// what they do not cover is its own.
+func newTraceSource(cfg Config) Source {
+	s := &traceSource{cfg: cfg, maker: newMaker(cfg)}
+	s.next, s.stop = iter.Pull2(traceRows(cfg.Path))
+	return s
+}
+
+// Close implements [Source].
+func (s *traceSource) Close() { s.stop() }
+
+// Next makes a prompt that is due as long after the first one as its record's timestamp
+// is after the first record's. Records of requests that failed are counted.
 func (s *traceSource) Next(ctx context.Context) (Prompt, error) {
-	if err := ctx.Err(); err != nil {
-		return Prompt{}, err
+	for ctx.Err() == nil {
+		r, err, more := s.next()
+		switch {
+		case !more && s.read == 0:
+			err = errors.New("it is empty")
+		case !more:
+			return Prompt{}, io.EOF
+		}
+		if err == nil && s.read > 0 && r.at < s.last {
+			err = fmt.Errorf("record %d: its timestamp %v is before that of the record before", s.read+1, r.at)
+		}
+		if err != nil {
+			return Prompt{}, fmt.Errorf("reading data set %s as %s: %w", s.cfg.Path, s.cfg.Kind, err)
+		}
+		if s.read == 0 {
+			s.first = r.at
+		}
+		s.read++
+		s.last = r.at
+		seconds := (r.at - s.first) * s.cfg.Trace.Second
+		at := time.Duration(seconds*float64(time.Second)) - s.cfg.Trace.From
+		switch {
+		case at < 0:
+		case r.failed:
+			s.count.Skipped++
+		default:
+			p := s.prompt(r)
+			p.At = time.Duration(float64(at) / cmp.Or(s.cfg.Trace.Speed, 1)).Round(time.Microsecond)
+			s.count.Prompts++
+			return p, nil
+		}
 	}
-	if s.at == len(s.cfg.Records) {
-		return Prompt{}, io.EOF
-	}
-	r := s.cfg.Records[s.at]
-	if s.at > 0 && r.timestamp < s.cfg.Records[s.at-1].timestamp {
-		return Prompt{}, fmt.Errorf("reading data set %s: record %d: its timestamp %v is before that of the record before", s.cfg.Path, s.at+1, r.timestamp)
-	}
+	return Prompt{}, ctx.Err()
+}
+
+// prompt makes the prompt of a record. Equal hash ids stand for equal blocks of it; what
+// they do not cover is its own.
+func (s *traceSource) prompt(r row) Prompt {
 	all, block := s.maker.units(r.input), s.maker.units(s.cfg.Trace.Block)
 	units := make([]int32, 0, all)
+	var shared []Shared
 	for _, id := range r.blocks {
 		units = s.maker.draw(units, min(block, all-len(units)), s.maker.random("block", uint64(id)))
+		shared = append(shared, s.maker.shared("block", uint64(id), min(r.input, (len(shared)+1)*s.cfg.Trace.Block))...)
 	}
-	units = s.maker.draw(units, all-len(units), s.maker.random("trace", uint64(s.at)))
+	units = s.maker.draw(units, all-len(units), s.maker.random("trace", uint64(s.read)))
 	p := s.maker.prompt(units, r.input)
-	p.MaxTokens = cmp.Or(s.cfg.OutputLen, r.prompt.MaxTokens)
-	seconds := (r.timestamp - s.cfg.Records[0].timestamp) * s.cfg.Trace.Second
-	p.At = time.Duration(seconds * float64(time.Second)).Round(time.Microsecond)
-	s.at++
-	s.count.Prompts++
-	return p, nil
+	p.MaxTokens, p.Shared, p.ID, p.After = cmp.Or(s.cfg.OutputLen, r.output), shared, r.id, r.after
+	return p
 }

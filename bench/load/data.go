@@ -29,12 +29,32 @@ func (s *Session) checkDataset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer source.Close()
 	p, err := source.Next(ctx)
 	if err != nil {
 		return err
 	}
-	if p.AimedTokens > 0 {
-		s.calibrate(ctx, p.AimedTokens)
+	aimed := p.AimedTokens
+	if len(p.Turns) > 0 {
+		aimed = p.Turns[0].Tokens
+		s.modelLength = s.client.ModelLength(ctx, s.cfg.Run.Model)
+	}
+	if aimed > 0 {
+		s.calibrate(ctx, aimed)
+	}
+	return nil
+}
+
+// prime sends the start that all prompts of a step share, once, where the data set asks
+// for that. It is in no figure.
+func (s *Session) prime(ctx context.Context, step runlog.Step) error {
+	if !s.cfg.Dataset.Prime {
+		return nil
+	}
+	p := dataset.SharedStart(s.dataset(step))
+	s.prefixes.take(p.Shared)
+	if t := s.client.Stream(ctx, s.request(step, job{prompt: p})); t.Failure != nil && ctx.Err() == nil {
+		return fmt.Errorf("sending the prompts' shared start: %w", t.Failure)
 	}
 	return nil
 }
@@ -108,13 +128,9 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 	if err != nil {
 		return err
 	}
+	defer source.Close()
 	var meter Meter
-	r := runner{
-		send:  func(ctx context.Context, j job) *openai.Trace { return s.client.Stream(ctx, s.request(step, j)) },
-		done:  func(*runlog.Request) error { return nil },
-		meter: &meter,
-	}
-	_, err = r.run(ctx, runlog.Step{
+	_, err = s.runner(step, &meter).run(ctx, runlog.Step{
 		Arrival: runlog.ArrivalBurst, Requests: step.Warmups, MaxConcurrency: cmp.Or(step.Concurrency, step.MaxConcurrency, warmUpUsers),
 	}, source)
 	switch {

@@ -97,6 +97,10 @@ type Session struct {
 	sources  []*source
 	log      *runlog.Writer
 	result   Result
+	prefixes *prefixes // of all steps: a server's cache outlives them
+	// modelLength is that of prompt and answer, in tokens, 0 where it is not known.
+	modelLength int
+	blockSize   int // of the server's prefix cache, 0 where its metrics do not say
 
 	mu   sync.Mutex      // samples come beside requests
 	kept []runlog.Record // of the run and the present step
@@ -105,7 +109,7 @@ type Session struct {
 // Open checks the endpoint and the data set and begins the log, which names cfg.Steps
 // as planned. The session must be closed unless there is an error.
 func Open(ctx context.Context, cfg Config, watchers ...Watcher) (*Session, error) {
-	s := &Session{cfg: cfg, watchers: watchers}
+	s := &Session{cfg: cfg, watchers: watchers, prefixes: newPrefixes()}
 	var err error
 	if s.client, err = openai.NewClient(cfg.Client); err != nil {
 		return s, err
@@ -133,6 +137,11 @@ func (s *Session) begin(ctx context.Context) error {
 	if err := s.openSources(ctx); err != nil {
 		return err
 	}
+	run := &s.cfg.Run
+	if s.cfg.Dataset.Prime && s.blockSize > 0 && s.blockSize != run.BlockSize {
+		return fmt.Errorf("the server's prefix cache has blocks of %d tokens: give --block-size %d", s.blockSize, s.blockSize)
+	}
+	run.BlockSize = cmp.Or(run.BlockSize, s.blockSize)
 	folder := s.cfg.Folder
 	if s.cfg.FolderSuffix != nil {
 		folder += s.cfg.FolderSuffix(s.cfg.Run.Model)
@@ -174,6 +183,10 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	if err != nil {
 		return err
 	}
+	defer prompts.Close()
+	if err := s.prime(ctx, step); err != nil {
+		return err
+	}
 	if err := s.warmUp(ctx, step); err != nil {
 		return err
 	}
@@ -186,12 +199,8 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	for _, w := range s.watchers {
 		w.StepStarted(step, &meter)
 	}
-	r := runner{
-		send:  func(ctx context.Context, j job) *openai.Trace { return s.client.Stream(ctx, s.request(step, j)) },
-		done:  s.requestDone,
-		meter: &meter,
-		seed:  gapSeed(s.cfg.Run.Seed, step.Index),
-	}
+	r := s.runner(step, &meter)
+	r.done, r.seed = s.requestDone, gapSeed(s.cfg.Run.Seed, step.Index)
 	end, err := r.run(ctx, step, prompts)
 	for _, w := range s.watchers {
 		w.StepEnded(end)
@@ -200,6 +209,15 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	s.result.Succeeded += end.Succeeded
 	s.result.Stop = end.Stop
 	return cmp.Or(err, stopSampling(), s.write(runlog.Record{StepEnd: &end}))
+}
+
+// runner runs a step whose requests nobody takes yet.
+func (s *Session) runner(step runlog.Step, meter *Meter) *runner {
+	return &runner{
+		send:  func(ctx context.Context, j job) *openai.Trace { return s.client.Stream(ctx, s.request(step, j)) },
+		done:  func(*runlog.Request) error { return nil },
+		meter: meter, prefixes: s.prefixes, modelLength: s.modelLength,
+	}
 }
 
 func (s *Session) requestDone(q *runlog.Request) error {
@@ -231,6 +249,7 @@ func (s *Session) request(step runlog.Step, j job) openai.Request {
 		MaxTokens: j.prompt.MaxTokens, Planned: j.planned,
 		Timeout: step.Timeout, IdleTimeout: ask.IdleTimeout,
 		IgnoreEOS: ask.IgnoreEOS, ContinuousUsage: ask.ContinuousUsage, Extra: ask.Extra,
+		SessionID: j.session, KeepAnswer: j.session != "",
 	}
 }
 

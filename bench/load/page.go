@@ -25,6 +25,9 @@ const (
 	userAgent     = "accelbench"
 )
 
+// cacheConfig is the series of vLLM whose label block_size is that of its prefix cache.
+const cacheConfig = "vllm:cache_config_info"
+
 // reportNames are the series that a report needs: of accelerator_exporter, and of vLLM,
 // old and new, and servers that use its names without the prefix, such as MindIE.
 var reportNames = []string{
@@ -42,13 +45,14 @@ var reportNames = []string{
 	"kv_cache_usage_perc", "gpu_cache_usage_perc", "npu_cache_usage_perc",
 	"prefix_cache_queries", "gpu_prefix_cache_queries",
 	"prefix_cache_hits", "gpu_prefix_cache_hits",
+	"spec_decode_num_drafts", "spec_decode_num_draft_tokens", "spec_decode_num_accepted_tokens",
 	"time_to_first_token_seconds_sum", "time_to_first_token_seconds_count",
 }
 
 // forReport reports whether a report needs a series. Old versions of prometheus_client
 // leave out _total.
 func forReport(name string) bool {
-	return slices.Contains(reportNames, strings.TrimSuffix(strings.TrimPrefix(name, "vllm:"), "_total"))
+	return name == cacheConfig || slices.Contains(reportNames, strings.TrimSuffix(strings.TrimPrefix(name, "vllm:"), "_total"))
 }
 
 func ofExporter(name string) bool { return strings.HasPrefix(name, "accelerator_") }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -71,8 +72,14 @@ func (s *Session) openSource(ctx context.Context, kind runlog.Source, url string
 	if err != nil {
 		return err
 	}
-	if _, err := page.read(ctx); err != nil {
+	series, err := page.read(ctx)
+	if err != nil {
 		return err
+	}
+	for _, one := range series {
+		if one.Name == cacheConfig {
+			s.blockSize, _ = strconv.Atoi(one.Labels["block_size"])
+		}
 	}
 	s.sources = append(s.sources, &source{kind: kind, read: page.read})
 	return nil

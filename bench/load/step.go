@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -23,17 +24,27 @@ type runner struct {
 	send func(ctx context.Context, j job) *openai.Trace
 	// done takes each request that is over, one call at a time. An error ends the step:
 	// what cannot be kept need not be measured.
-	done  func(*runlog.Request) error
-	meter *Meter // nil where nobody watches
-	seed  uint64 // of the gaps between arrivals
+	done     func(*runlog.Request) error
+	meter    *Meter    // nil where nobody watches
+	seed     uint64    // of the gaps between arrivals
+	prefixes *prefixes // nil for none sent yet
+	// modelLength bounds a conversation, in tokens, 0 for not known.
+	modelLength int
 }
 
-// job is one request.
+// job is one request, or a conversation.
 type job struct {
 	seq     int // in the step, from 0
 	prompt  dataset.Prompt
 	count   runlog.DatasetCount // of the records up to that prompt since the last one
 	planned time.Time
+	shared  int    // tokens of the prompt that began one sent before
+	used    int    // tokens of the conversation so far
+	session string // of a conversation
+	// before is closed when the request that this one continues is over, and over is to be
+	// closed when this one is; nil for none.
+	before <-chan struct{}
+	over   chan struct{}
 }
 
 // stopError is why no more requests are taken up, or why those in flight are withdrawn.
@@ -84,11 +95,17 @@ type activeStep struct {
 	// are withdrawn; their causes are a stopError.
 	sending, inFlight             context.Context
 	cancelSending, cancelInFlight context.CancelCauseFunc
+	// talking is done when conversations end with the turn that is in flight.
+	talking       context.Context
+	cancelTalking context.CancelFunc
 
+	taken    atomic.Int64        // jobs
 	turns    *semaphore.Weighted // to be in flight
 	requests sync.WaitGroup
 	over     chan finished
 	doneErr  error // the first of done
+
+	turnsNotSent, atModelLength atomic.Int64 // turns, and conversations
 }
 
 // finished is a request that is over.
@@ -100,17 +117,22 @@ type finished struct {
 func newActiveStep(ctx context.Context, r *runner, step runlog.Step) *activeStep {
 	s := &activeStep{runner: r, step: step, prompts: newPromptQueue(), over: make(chan finished, 256)}
 	s.meter = cmp.Or(s.meter, new(Meter))
+	s.prefixes = cmp.Or(s.prefixes, newPrefixes())
 	s.account = account{Meter: s.meter, step: step}
 	s.turns = semaphore.NewWeighted(cmp.Or(int64(step.MaxConcurrency), math.MaxInt64))
 	s.sending, s.cancelSending = context.WithCancelCause(ctx)
 	// A deadline of ctx is an interruption and must not look like a timeout.
 	s.inFlight, s.cancelInFlight = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.talking, s.cancelTalking = context.WithCancel(s.inFlight)
 	return s
 }
 
 // stopSending takes up no more requests. Those that wait for their turn are sent yet.
 func (s *activeStep) stopSending(why runlog.Stop) {
 	s.cancelSending(stopError(why))
+	if why == runlog.StopDuration {
+		s.cancelTalking()
+	}
 	s.noteSendingOver()
 }
 
@@ -129,7 +151,7 @@ func (s *activeStep) noteSendingOver() {
 
 // openLoop takes up each request when it is due.
 func (s *activeStep) openLoop() {
-	due := schedule(s.step, s.seed)
+	due, sessions := schedule(s.step, s.seed), sessions{}
 	for {
 		j, ok := s.next()
 		if !ok {
@@ -149,6 +171,7 @@ func (s *activeStep) openLoop() {
 		if s.sending.Err() != nil {
 			return
 		}
+		j.before, j.over = sessions.join(&j.prompt)
 		s.takeUp()
 		s.requests.Go(func() { s.request(j) })
 	}
@@ -202,33 +225,55 @@ func (s *activeStep) next() (job, bool) {
 // takeUp counts a request as attempted.
 func (s *activeStep) takeUp() {
 	s.meter.Queued.Add(1)
-	if s.meter.Attempted.Add(1) == int64(s.step.Requests) {
+	s.meter.Attempted.Add(1)
+	if s.taken.Add(1) == int64(s.step.Requests) {
 		s.stopSending(runlog.StopRequests)
 	}
 }
 
 // request sends one request when its turn comes and returns when it was over.
 func (s *activeStep) request(j job) time.Time {
-	queued, err := s.await()
+	if j.over != nil {
+		defer close(j.over)
+	}
+	queued, err := s.await(j.before)
 	if err != nil {
 		failure := &openai.Failure{Reason: openai.ReasonCanceled, Detail: "withdrawn before it was sent"}
 		s.handOn(j, &runlog.Request{Never: true, Trace: openai.Trace{Failure: failure}})
 		return time.Now()
 	}
+	j.shared = s.prefixes.take(j.prompt.Shared)
+	if len(j.prompt.Turns) > 0 {
+		defer s.leave()
+		return s.converse(j, queued)
+	}
 	t := s.send(s.inFlight, j)
 	over := time.Now()
-	s.meter.InFlight.Add(-1)
-	s.turns.Release(1)
+	s.leave()
 	s.handOn(j, &runlog.Request{Queued: queued, Trace: *t})
 	return over
 }
 
-// await waits for a turn, and returns for how long. It fails when the request is
-// withdrawn before.
-func (s *activeStep) await() (queued time.Duration, err error) {
-	if !s.turns.TryAcquire(1) {
+// leave gives the place of a request in flight to the next.
+func (s *activeStep) leave() {
+	s.meter.InFlight.Add(-1)
+	s.turns.Release(1)
+}
+
+// await waits for a turn behind the request before, and returns for how long. It fails
+// when the request is withdrawn before.
+func (s *activeStep) await(before <-chan struct{}) (queued time.Duration, err error) {
+	if before != nil || !s.turns.TryAcquire(1) {
 		since := time.Now()
 		err = s.turns.Acquire(s.inFlight, 1)
+		if err == nil && before != nil {
+			select {
+			case <-before:
+			case <-s.inFlight.Done():
+				err = s.inFlight.Err()
+				s.turns.Release(1)
+			}
+		}
 		queued = time.Since(since)
 	}
 	if err == nil {
@@ -241,7 +286,7 @@ func (s *activeStep) await() (queued time.Duration, err error) {
 
 // handOn completes the record of a request that is over.
 func (s *activeStep) handOn(j job, q *runlog.Request) {
-	q.Step, q.Seq = s.step.Index, j.seq
+	q.Step, q.Seq, q.SharedTokens = s.step.Index, j.seq, j.shared
 	q.ExpectedTokens, q.AimedTokens = j.prompt.ExpectedTokens, j.prompt.AimedTokens
 	q.Trace.Planned = j.planned
 	s.over <- finished{j, q}
@@ -269,6 +314,7 @@ func (s *activeStep) keep() {
 // end closes the account.
 func (s *activeStep) end() (runlog.StepEnd, error) {
 	e, err := s.account.stepEnd()
+	e.TurnsNotSent, e.AtModelLength = int(s.turnsNotSent.Load()), int(s.atModelLength.Load())
 	e.Stop = runlog.StopInterrupted
 	var why stopError
 	if errors.As(cmp.Or(context.Cause(s.inFlight), context.Cause(s.sending)), &why) {

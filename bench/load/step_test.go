@@ -57,6 +57,8 @@ func (p *prompts) Next(ctx context.Context) (dataset.Prompt, error) {
 	return prompt, nil
 }
 
+func (p *prompts) Close() {}
+
 func (p *prompts) Count() runlog.DatasetCount {
 	c := runlog.DatasetCount{Prompts: 1}
 	if p.records > 0 && p.count > 0 && p.count%p.records == 0 {

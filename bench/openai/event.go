@@ -15,14 +15,15 @@ const (
 
 // event is what one JSON object of a stream says that matters here.
 type event struct {
-	failed bool         // an error object
-	choice bool         // a part of an answer, with text or without
-	text   bool         // text in the choice in hand
-	texts  int          // choices with text
-	answer bool         // text other than reasoning: content, text or a tool call
-	finish string       // the finish_reason, "" for none
-	usage  gjson.Result // an object where it is there; not to be kept
-	tokens int32        // its completion_tokens, noCount for none
+	failed  bool         // an error object
+	choice  bool         // a part of an answer, with text or without
+	text    bool         // text in the choice in hand
+	texts   int          // choices with text
+	answer  bool         // text other than reasoning: content, text or a tool call
+	finish  string       // the finish_reason, "" for none
+	content string       // the answer's text, valid as long as the event's data
+	usage   gjson.Result // an object where it is there; not to be kept
+	tokens  int32        // its completion_tokens, noCount for none
 }
 
 // parseEvent reads data, and reports whether it is one JSON object. A value of an
@@ -83,6 +84,7 @@ func (e *event) addDelta(delta gjson.Result) {
 		switch key.Str {
 		case "content":
 			e.addText(value, true)
+			e.content += value.Str
 		case "reasoning", "reasoning_content":
 			e.addText(value, false)
 		case "tool_calls":

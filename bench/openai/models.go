@@ -40,6 +40,26 @@ func (c *Client) Models(ctx context.Context) ([]string, *Failure) {
 	return names, nil
 }
 
+// ModelLength is how many tokens prompt and answer of a model may have, as vLLM lists it
+// (max_model_len), 0 where the endpoint does not say. It takes at most 30 s.
+func (c *Client) ModelLength(ctx context.Context, model string) int {
+	var list struct {
+		Data []struct {
+			ID     string `json:"id"`
+			Length int    `json:"max_model_len"`
+		} `json:"data"`
+	}
+	if c.ask(ctx, nil, &list, "/v1/models") != nil {
+		return 0
+	}
+	for _, m := range list.Data {
+		if m.ID == model {
+			return m.Length
+		}
+	}
+	return 0
+}
+
 // IsName reports whether s is fit for labels, logs and pages: 1 to 200 bytes of printable
 // UTF-8.
 func IsName(s string) bool {

@@ -64,6 +64,11 @@ type Request struct {
 	// RequestID is sent as X-Request-Id, so it must be fit for a header. One is made
 	// when it is empty.
 	RequestID string
+	// SessionID is sent as X-Session-ID, by which a router can keep the turns of a
+	// conversation together; empty for none.
+	SessionID string
+	// KeepAnswer asks for [Trace.Answer].
+	KeepAnswer bool
 	// Planned is when the request was due, now when zero.
 	Planned time.Time
 	// Timeout bounds the whole request from the moment it is handed to the transport,
@@ -81,7 +86,7 @@ func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 	}
 	body, err := r.body()
 	t := &Trace{RequestID: r.RequestID, Model: r.Model, Planned: r.Planned}
-	s := &stream{trace: t}
+	s := &stream{trace: t, keepAnswer: r.KeepAnswer}
 	x := c.begin(ctx, t, r.Timeout, r.IdleTimeout)
 	if t.Planned.IsZero() {
 		t.Planned = t.Started
@@ -91,9 +96,13 @@ func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 	} else {
 		req := c.jsonRequest(x.ctx, body, r.RequestID, r.API.path())
 		req.Header.Set("Accept", "text/event-stream")
+		if r.SessionID != "" {
+			req.Header.Set("X-Session-ID", r.SessionID)
+		}
 		t.Failure = x.stream(req, s)
 	}
 	x.finish()
+	t.Answer = s.answer.String()
 	return t
 }
 

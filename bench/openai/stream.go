@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -15,6 +16,8 @@ type stream struct {
 	at         time.Duration // when the event in hand arrived, since the request started
 	latest     time.Duration // no event is earlier: instants never go backwards
 	lastTokens int32         // completion tokens with the chunk before, noCount if none
+	keepAnswer bool
+	answer     strings.Builder
 }
 
 // brokenFinishes are finish_reasons of answers that engines gave up.
@@ -80,6 +83,9 @@ func (s *stream) addChunk(ev *event) {
 	s.lastTokens = ev.tokens
 	s.trace.Chunks = append(s.trace.Chunks, c)
 	s.trace.Merged += ev.texts - 1
+	if s.keepAnswer {
+		s.answer.WriteString(ev.content)
+	}
 }
 
 // addUsage keeps the last number of each kind.

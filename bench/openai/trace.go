@@ -70,6 +70,9 @@ type Trace struct {
 	// Failure is nil for a request that ended properly.
 	Failure *Failure `json:"failure,omitempty"`
 
+	// Answer is the text of the answer without its reasoning, where [Request.KeepAnswer]
+	// asked for it. It is in no log.
+	Answer string `json:"-"`
 	// Chunks are the events that carried generated text, in order.
 	Chunks []Chunk `json:"-"`
 }

@@ -54,6 +54,9 @@ type Run struct {
 	DatasetPath  string     `json:"dataset_path,omitempty"` // its file, empty where it has none
 	Seed         uint64     `json:"seed"`
 	ReusePrompts bool       `json:"reuse_prompts,omitempty"` // prompts were sent as they are, also again
+	// BlockSize is how many tokens a block of the server's prefix cache has, 0 where it is
+	// not known.
+	BlockSize int `json:"block_size,omitempty"`
 	// Lengths is what prompts of words were made by, nil where it is not known.
 	Lengths *Lengths `json:"lengths,omitempty"`
 	// Backend and Metadata are what vLLM's command line calls so; they are only kept.
@@ -141,10 +144,14 @@ type Request struct {
 	// the client itself was.
 	Queued time.Duration `json:"queued_ns,omitempty"`
 	// Never is true when the request was withdrawn before it was sent: its Trace has no instants.
-	Never          bool         `json:"never,omitempty"`
-	ExpectedTokens int          `json:"expected_tokens,omitempty"` // the prompt's exact length where it was made so
-	AimedTokens    int          `json:"aimed_tokens,omitempty"`    // the length asked for, where it is only about that
-	Trace          openai.Trace `json:"trace"`
+	Never          bool `json:"never,omitempty"`
+	ExpectedTokens int  `json:"expected_tokens,omitempty"` // the prompt's exact length where it was made so
+	AimedTokens    int  `json:"aimed_tokens,omitempty"`    // the length asked for, where it is only about that
+	Turn           int  `json:"turn,omitempty"`            // of conversation Seq, from 1; 0 of none
+	// SharedTokens is how many tokens at the prompt's start a request sent before had too,
+	// as far as this program knows.
+	SharedTokens int          `json:"shared_tokens,omitempty"`
+	Trace        openai.Trace `json:"trace"`
 }
 
 // Source says what a Sample was taken from.
@@ -204,6 +211,10 @@ type StepEnd struct {
 	Canceled  int                   `json:"canceled"`
 	Failed    map[openai.Reason]int `json:"failed,omitempty"` // by reason, openai.ReasonCanceled not among them
 	Dataset   DatasetCount          `json:"dataset"`
+	// TurnsNotSent are those of conversations that ended before: with a failed turn, with
+	// the step's time, or at the model's length, as AtModelLength of them did.
+	TurnsNotSent  int `json:"turns_not_sent,omitempty"`
+	AtModelLength int `json:"at_model_length,omitempty"`
 }
 
 // DatasetCount says how a dataset was read.

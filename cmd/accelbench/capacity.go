@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -57,7 +56,7 @@ func (s *capacityFlags) registerRange(c *kingpin.CmdClause) {
 	c.Flag("num-prompts", "Requests of each level. Default: 6 for each user, or a minute of them, and enough for the percentiles.").
 		PlaceHolder("N").IsSetByUser(&s.load.requestsSet).SetValue(parsed(&s.load.requests, parseCount))
 	c.Flag("duration", "How long each level sends requests, in place of their number.").PlaceHolder("D").DurationVar(&s.load.duration)
-	c.Flag("precision", "How far off the answer may be; never less than one user.").Default("5%").SetValue(parsed(&s.search.Precision, parsePrecision))
+	c.Flag("precision", "How far off the answer may be; never less than one user.").Default("5%").SetValue(parsed(&s.search.Precision, parseShare(0.1, 50)))
 	c.Flag("repeat", "Number of times at most that a level at the edge is run.").Default("3").SetValue(parsed(&s.search.Repeat, parseCount))
 }
 
@@ -214,13 +213,4 @@ func (q *search) step(level float64) runlog.Step {
 		s.Requests = int(math.Ceil(least))
 	}
 	return s
-}
-
-// parsePrecision reads 5%.
-func parsePrecision(text string) (float64, error) {
-	percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
-	if err != nil || !(percent >= 0.1 && percent <= 50) {
-		return 0, fmt.Errorf("%q is no share from 0.1%% to 50%%, such as 5%%", text)
-	}
-	return percent / 100, nil
 }

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
@@ -15,12 +19,16 @@ type dataFlags struct {
 	outputLens     map[dataset.Kind]*int // of the kinds that have a flag of their own
 	prefix, suffix int                   // lengths of prefix_repetition
 	reuse          bool
+	blockSize      int     // of the server's prefix cache, 0 for what it says
+	cacheHit       float64 // share of random prompts that it can hold, 0 for no such aim
+	turnLen        int     // of multi_turn, as startLen
+	startLen       int
 	config         dataset.Config // what needs no more than its flag
 }
 
 func (d *dataFlags) register(c *kingpin.CmdClause) {
 	o := &d.config
-	c.Flag("dataset-name", "openqa, sharegpt, custom, random, prefix_repetition, timed_trace. Default: as the file looks.").PlaceHolder("NAME").StringVar(&d.kind)
+	c.Flag("dataset-name", "openqa, sharegpt, custom, random, prefix_repetition, timed_trace, multi_turn. Default: as the file looks.").PlaceHolder("NAME").StringVar(&d.kind)
 	c.Flag("dataset-path", "File with the prompts. Default: random prompts.").PlaceHolder("FILE").StringVar(&d.path)
 	c.Flag("disable-shuffle", "").Hidden().BoolVar(&o.DisableShuffle)
 	c.Flag("reuse-prompts", "Send prompts verbatim, the same in each step.").BoolVar(&d.reuse)
@@ -39,6 +47,14 @@ func (d *dataFlags) register(c *kingpin.CmdClause) {
 	c.Flag("prefix-repetition-num-prefixes", "").Hidden().Default("10").IntVar(&o.NumPrefixes)
 	c.Flag("prefix-repetition-prefix-len", "").Hidden().Default("256").IntVar(&d.prefix)
 	c.Flag("prefix-repetition-suffix-len", "").Hidden().Default("256").IntVar(&d.suffix)
+	c.Flag("multi-turn-num-turns", "Turns of a conversation: 4, or 2-8.").Default("4").SetValue(parsed(&o.Conversations.Turns, dataset.ParseRange))
+	c.Flag("multi-turn-input-len", "New tokens of a turn.").Default("256").SetValue(parsed(&d.turnLen, parseCount))
+	c.Flag("multi-turn-prefix-len", "Tokens of a system prompt that all conversations share.").Default("0").IntVar(&d.startLen)
+	c.Flag("multi-turn-delay", "Thinking time: the mean of an exponential distribution, or constant:5s.").Default("0s").SetValue(parsed(&o.Conversations.Delay, dataset.ParseDelay))
+	c.Flag("random-cache-hit", "Share of random prompts that the prefix cache can hold, sent once before.").PlaceHolder("60%").SetValue(parsed(&d.cacheHit, parseShare(1, 99)))
+	c.Flag("block-size", "Tokens of its blocks. Default: as the server's metrics say, else 16.").PlaceHolder("N").SetValue(parsed(&d.blockSize, parseCount))
+	c.Flag("timed-trace-speed", "How much faster than recorded.").Default("1").SetValue(parsed(&o.Trace.Speed, parseRate))
+	c.Flag("timed-trace-from", "Leave out what was recorded before.").PlaceHolder("D").DurationVar(&o.Trace.From)
 	c.Flag("timed-trace-sec-multiplier", "").Hidden().Default("1").SetValue(parsed(&o.Trace.Second, parseRate))
 	c.Flag("timed-trace-chunk-hash-size", "").Hidden().Default("16").SetValue(parsed(&o.Trace.Block, parseCount))
 }
@@ -68,9 +84,32 @@ func (d *dataFlags) dataset() (dataset.Config, error) {
 	if c.Kind == dataset.Prefix {
 		c.PrefixLen, c.SuffixLen = d.prefix, d.suffix
 	}
+	if c.Kind == dataset.MultiTurn {
+		c.InputLen, c.PrefixLen = d.turnLen, d.startLen
+	}
+	if d.cacheHit > 0 {
+		if c, err = d.shared(c); err != nil {
+			return c, usage(fmt.Errorf("--random-cache-hit: %w", err))
+		}
+	}
 	c.OutputLen = d.outputLen
+	if c.Kind == dataset.MultiTurn && c.Path == "" {
+		d.outputLens[c.Kind] = d.outputLens[dataset.Random]
+	}
 	if length := d.outputLens[c.Kind]; c.OutputLen == 0 && length != nil {
 		c.OutputLen = max(0, *length)
 	}
 	return c, nil
+}
+
+// shared is the data set whose prompts share as much as --random-cache-hit asks for.
+func (d *dataFlags) shared(c dataset.Config) (dataset.Config, error) {
+	if c.Kind != dataset.Random || c.PrefixLen > 0 {
+		return c, errors.New("it makes random prompts with a prefix of its own")
+	}
+	d.blockSize = cmp.Or(d.blockSize, 16)
+	var err error
+	c.PrefixLen, c.InputLen, err = dataset.SplitForCache(c.InputLen, d.cacheHit, d.blockSize)
+	c.Prime = true
+	return c, err
 }

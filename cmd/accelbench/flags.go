@@ -135,6 +135,17 @@ func parseRate(text string) (float64, error) {
 	return x, err
 }
 
+// parseShare reads 5%, from least to most per cent.
+func parseShare(least, most float64) func(string) (float64, error) {
+	return func(text string) (float64, error) {
+		percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+		if err != nil || !(percent >= least && percent <= most) {
+			return 0, fmt.Errorf("%q is no share from %g%% to %g%%, such as 5%%", text, least, most)
+		}
+		return percent / 100, nil
+	}
+}
+
 // parsePercentile reads a number between 0 and 100.
 func parsePercentile(text string) (float64, error) {
 	x, err := strconv.ParseFloat(text, 64)

@@ -43,7 +43,7 @@ func (a *requestFlags) number(member string) parsedFlag {
 }
 
 // config is what every request asks beside its prompt.
-func (a *requestFlags) config(kind dataset.Kind) (load.Ask, error) {
+func (a *requestFlags) config(d dataset.Config) (load.Ask, error) {
 	extra := map[string]json.RawMessage{}
 	if a.extra != "" {
 		if err := json.Unmarshal([]byte(a.extra), &extra); err != nil || extra == nil { // which null makes it
@@ -54,6 +54,6 @@ func (a *requestFlags) config(kind dataset.Kind) (load.Ask, error) {
 	if err := openai.CheckExtra(extra); err != nil {
 		return load.Ask{}, fmt.Errorf("--extra-body: %w", err)
 	}
-	ignore := a.ignoreEOS || !a.ignoreEOSSet && (kind == dataset.Random || kind == dataset.Replay)
+	ignore := a.ignoreEOS || !a.ignoreEOSSet && d.FullLength()
 	return load.Ask{IgnoreEOS: ignore, ContinuousUsage: a.continuousUsage, Extra: extra}, nil
 }

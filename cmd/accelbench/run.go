@@ -129,14 +129,14 @@ func (s *runFlags) config(shown []string) (cfg load.Config, err error) {
 	if err != nil {
 		return cfg, err
 	}
-	ask, err := s.ask.config(data.Kind)
+	ask, err := s.ask.config(data)
 	if err != nil {
 		return cfg, usage(err)
 	}
 	ask.IdleTimeout = s.load.idle
 	run := runlog.Run{
 		Version: version.Version, Command: withoutSecrets(shown), URL: base, API: api, Backend: s.endpoint.backend,
-		Dataset: string(data.Kind), DatasetPath: data.Path, Seed: s.load.seed, ReusePrompts: s.data.reuse, Metadata: s.out.metadata,
+		Dataset: string(data.Kind), DatasetPath: data.Path, Seed: s.load.seed, ReusePrompts: s.data.reuse, BlockSize: s.data.blockSize, Metadata: s.out.metadata,
 	}
 	if run.Model = s.endpoint.model; s.endpoint.served != "" {
 		run.Model, run.ModelPath = s.endpoint.served, s.endpoint.model

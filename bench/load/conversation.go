@@ -1,0 +1,98 @@
+package load
+
+import (
+	"cmp"
+	"crypto/rand"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// converse sends the turns of a conversation, each behind the answers to those before it
+// and after its thinking time, and returns when it was over. A turn that fails ends it, as
+// do the end of the step's time and the model's length.
+func (s *activeStep) converse(j job, queued time.Duration) (over time.Time) {
+	turns := j.prompt.Turns
+	j.session = rand.Text()
+	j.prompt.Messages = slices.Clip(j.prompt.Messages)
+	for i, turn := range turns {
+		if i > 0 {
+			j.planned = over.Add(turn.Delay)
+			sleepUntil(s.talking, j.planned)
+			if s.talking.Err() != nil || s.tooLong(j.used, turn) {
+				s.turnsNotSent.Add(int64(len(turns) - i))
+				return over
+			}
+			s.meter.Attempted.Add(1)
+		}
+		j.prompt.MaxTokens = turn.MaxTokens
+		j.prompt.Messages = append(j.prompt.Messages, openai.Message{Role: "user", Content: turn.Content})
+		t := s.send(s.inFlight, j)
+		over = time.Now()
+		s.handOn(j, &runlog.Request{Queued: queued, Turn: i + 1, Trace: *t})
+		if t.Failure != nil {
+			s.turnsNotSent.Add(int64(len(turns) - i - 1))
+			return over
+		}
+		j.prompt.Messages = append(j.prompt.Messages, openai.Message{Role: "assistant", Content: t.Answer})
+		if u := t.Usage; u != nil {
+			j.used = u.PromptTokens + u.CompletionTokens
+		}
+		j.shared = max(0, j.used-1)                // the last token of an answer is not computed on
+		queued, j.count = 0, runlog.DatasetCount{} // of the first turn
+	}
+	return over
+}
+
+// tooLong reports whether a turn does not fit into the model's length behind so many
+// tokens, and counts the conversation that ends there.
+func (s *activeStep) tooLong(used int, t dataset.Turn) bool {
+	const bytesPerToken = 4 // about
+	tokens := cmp.Or(t.Tokens, len(t.Content)/bytesPerToken)
+	if s.modelLength == 0 || used+tokens+t.MaxTokens <= s.modelLength {
+		return false
+	}
+	s.atModelLength.Add(1)
+	return true
+}
+
+// prefixes are the starts of prompts that were sent.
+type prefixes struct {
+	mu   sync.Mutex
+	sent map[uint64]bool
+}
+
+func newPrefixes() *prefixes { return &prefixes{sent: map[uint64]bool{}} }
+
+// take returns how many tokens of a prompt began one that was sent before, and notes its
+// own starts.
+func (p *prefixes) take(starts []dataset.Shared) (tokens int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := true
+	for _, start := range starts {
+		if known = known && p.sent[start.ID]; known {
+			tokens = start.Tokens
+		}
+		p.sent[start.ID] = true
+	}
+	return tokens
+}
+
+// sessions keep a request of a trace behind the one that it continues.
+type sessions map[string]chan struct{} // closed when the last request of that name is over
+
+// join returns what is closed when the request that p continues is over, nil for none,
+// and what to close when p is, nil where none can continue it.
+func (s sessions) join(p *dataset.Prompt) (before <-chan struct{}, over chan struct{}) {
+	before = s[p.After]
+	if p.ID != "" {
+		over = make(chan struct{})
+		s[p.ID] = over
+	}
+	return before, over
+}
