@@ -116,6 +116,8 @@ func TestLoadsOfVLLM(t *testing.T) {
 		if tt.want.Dataset.Kind != dataset.Replay {
 			tt.want.Dataset.Trace = dataset.Trace{Second: 1, Block: 16}
 		}
+		tt.want.Dataset.Trace.Speed = 1
+		tt.want.Dataset.Conversations.Turns = dataset.Range{From: 4, To: 4}
 		if tt.want.Dataset.NumPrefixes == 0 {
 			tt.want.Dataset.NumPrefixes = 10
 		}
