@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -93,6 +94,9 @@ func (e *endpointFlags) http() (config.HTTPClientConfig, error) {
 	return c, e.addHeaders(&c)
 }
 
+// quotedText is what an error quotes of a configuration: it may be a secret.
+var quotedText = regexp.MustCompile("`[^`]*`|\"[^\"]*\"|'[^']*'")
+
 // loadHTTP reads Prometheus' HTTP client configuration, the usual one where there is no file.
 func loadHTTP(flag, path string) (config.HTTPClientConfig, error) {
 	if path == "" {
@@ -105,7 +109,7 @@ func loadHTTP(flag, path string) (config.HTTPClientConfig, error) {
 	c, err := config.LoadHTTPConfig(string(text))
 	if err != nil {
 		inOneLine := strings.Join(strings.Fields(err.Error()), " ")
-		return config.HTTPClientConfig{}, fmt.Errorf("reading %s %s: %s", flag, path, inOneLine)
+		return config.HTTPClientConfig{}, fmt.Errorf("reading %s %s: %s", flag, path, quotedText.ReplaceAllString(inOneLine, "…"))
 	}
 	c.SetDirectory(filepath.Dir(path))
 	return *c, nil

@@ -153,8 +153,8 @@ func (s *runFlags) config(shown []string) (cfg load.Config, err error) {
 // folderTime is the part of a folder's or file's name that says when.
 const folderTime = "20060102-150405"
 
-// withoutSecrets is a command line as reports repeat it, without the values of flags that
-// may hold a key.
+// withoutSecrets is a command line as reports repeat it, without what may hold a key: the
+// values of some flags, and the queries of URLs.
 func withoutSecrets(args []string) []string {
 	secret := []string{"--header", "--extra-body", "--bindings"}
 	shown := joinValues(args)
@@ -165,6 +165,8 @@ func withoutSecrets(args []string) []string {
 			shown[i] = name + "=<hidden>"
 		case i > 0 && slices.Contains(secret, shown[i-1]):
 			shown[i] = "<hidden>"
+		case strings.Contains(word, "://"):
+			shown[i], _, _ = strings.Cut(word, "?")
 		}
 	}
 	return shown
