@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// ParseEndpoint reads an endpoint's URL: its base with or without /v1, such as
-// https://gateway/llm/v1, or the whole URL of an API, such as
-// http://127.0.0.1:8000/v1/chat/completions. It returns the base, without /v1 and without a
-// slash at its end, and the API where the path names it, else "". No error repeats any part
+// ParseEndpoint reads an endpoint's URL: its base with or without /v1, or the whole URL of an
+// API, such as http://127.0.0.1:8000/v1/chat/completions. It returns the base, without /v1 and
+// a slash at its end, and the API where the path names it, else "". No error repeats any part
 // of s: it may hold a secret.
 func ParseEndpoint(s string) (base *url.URL, api API, err error) {
 	u, err := url.Parse(strings.TrimSpace(s))
@@ -44,12 +43,10 @@ func Port(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// HostPort is the host and the [Port] of an endpoint's URL. It is the label target of
-// a probe without a name and of a load test, so that the two join.
+// HostPort is the label target of a probe without a name and of a load test: the two join.
 func HostPort(u *url.URL) string { return net.JoinHostPort(u.Hostname(), Port(u)) }
 
-// TargetName is [HostPort] of an endpoint as text, which is returned as it is where it
-// is no URL.
+// TargetName is [HostPort] of an endpoint as text; what is no URL stays as it is.
 func TargetName(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" {

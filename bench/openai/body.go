@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	// drainTime and drainSize bound how long a finished response is read on for its
-	// end, so that its connection can serve the next request.
+	// drainTime and drainSize bound how long a finished response is read on for its end.
 	drainTime = 100 * time.Millisecond
 	drainSize = 64 << 10
 )

@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// idleConnTime is below the 5 s after which common servers close an idle
-	// connection, so that a request rarely meets one that is just going.
+	// idleConnTime is below the 5 s after which common servers close an idle connection.
 	idleConnTime = 4 * time.Second
 	connectTime  = 30 * time.Second // for a TCP connection
 )
@@ -25,8 +24,7 @@ type Config struct {
 	// HTTP holds credentials, TLS, proxy and headers. Files among them are read again
 	// for each request. Redirects are never followed and HTTP/2 is never used.
 	HTTP config.HTTPClientConfig
-	// KeepAlive lets requests share connections, each kept for 4 s without use. Without
-	// it every request makes its own, as a new user would.
+	// KeepAlive lets requests share connections, each kept for 4 s without use.
 	KeepAlive bool
 	// UserAgent is sent as such, Go's own when empty.
 	UserAgent string

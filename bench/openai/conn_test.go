@@ -68,7 +68,7 @@ func lateReads(t *testing.T, late time.Duration) Lag {
 		read <- struct{}{}
 	}
 	x.finish()
-	return trace.Lag
+	return x.lag
 }
 
 // The stamp is the kernel's: the time a read came too late is in the lag.

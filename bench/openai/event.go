@@ -17,8 +17,7 @@ const (
 type event struct {
 	failed  bool         // an error object
 	choice  bool         // a part of an answer, with text or without
-	text    bool         // text in the choice in hand
-	texts   int          // choices with text
+	texts   int          // texts of all choices
 	answer  bool         // text other than reasoning: content, text or a tool call
 	finish  string       // the finish_reason, "" for none
 	content string       // the answer's text, valid as long as the event's data
@@ -53,7 +52,7 @@ func parseEvent(data []byte) (event, bool) {
 
 func (e *event) addChoices(choices gjson.Result) {
 	choices.ForEach(func(_, choice gjson.Result) bool {
-		e.choice, e.text = e.choice || choice.IsObject(), false
+		e.choice = e.choice || choice.IsObject()
 		choice.ForEach(func(key, value gjson.Result) bool {
 			switch key.Str {
 			case "delta":
@@ -65,16 +64,14 @@ func (e *event) addChoices(choices gjson.Result) {
 			}
 			return true
 		})
-		if e.text {
-			e.texts++
-		}
 		return true
 	})
 }
 
 func (e *event) addText(text gjson.Result, answer bool) {
 	if text.Str != "" {
-		e.text, e.answer = true, e.answer || answer
+		e.texts++
+		e.answer = e.answer || answer
 	}
 }
 

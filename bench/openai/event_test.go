@@ -40,10 +40,10 @@ func TestParseEvent(t *testing.T) {
 		json string
 		want event
 	}{
-		"reasoning beside null": {`{"choices":[{"delta":{"reasoning_content":"hm","content":null}}]}`, with(func(e *event) { e.choice, e.text, e.texts = true, true, 1 })},
-		"tool call name":        {`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"f","arguments":""}}]}}]}`, with(func(e *event) { e.choice, e.text, e.texts, e.answer = true, true, 1, true })},
-		"escaped key":           {`{"choices":[{"delta":{"\u0063ontent":"x"}}]}`, with(func(e *event) { e.choice, e.text, e.texts, e.answer = true, true, 1, true })},
-		"several choices":       {`{"choices":[{"delta":{"content":"a"}},{"delta":{"content":"b","reasoning":"c"}},{"delta":{"content":""}}]}`, with(func(e *event) { e.choice, e.texts, e.answer = true, 2, true })},
+		"reasoning beside null": {`{"choices":[{"delta":{"reasoning_content":"hm","content":null}}]}`, with(func(e *event) { e.choice, e.texts = true, 1 })},
+		"tool call name":        {`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"f","arguments":""}}]}}]}`, with(func(e *event) { e.choice, e.texts, e.answer = true, 1, true })},
+		"escaped key":           {`{"choices":[{"delta":{"\u0063ontent":"x"}}]}`, with(func(e *event) { e.choice, e.texts, e.answer = true, 1, true })},
+		"several choices":       {`{"choices":[{"delta":{"content":"a"}},{"delta":{"content":"b","reasoning":"c"}},{"delta":{"content":""}}]}`, with(func(e *event) { e.choice, e.texts, e.answer = true, 3, true })},
 		"error text":            {`{"error":"Unauthorized"}`, failed},
 		"null error":            {`{"error":null,"choices":[]}`, none},
 		"flat error":            {`{"object":"error","message":"m","code":400}`, failed},

@@ -35,6 +35,7 @@ type exchange struct {
 	stages    stages
 	secrets   []string      // that went out in headers
 	last      time.Duration // the instant of the latest read of the connection
+	lag       Lag           // of the reads so far
 	unstamped bool          // a read came without a stamp of the kernel
 }
 
@@ -91,8 +92,7 @@ func exchangeOf(ctx context.Context) *exchange {
 }
 
 // roundTrip sends req, which must carry x.ctx, and returns the response, or why there is
-// none with a good status. The transport is asked directly: an http.Client would follow
-// redirects and put the URL into its errors.
+// none with a good status. An http.Client would follow redirects.
 func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 	resp, err := x.client.transport.RoundTrip(req)
 	if err != nil && x.keptConnClosed() {
@@ -113,9 +113,8 @@ func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 	return resp, nil
 }
 
-// keptConnClosed reports whether a request failed because the server closed a kept
-// connection before the first byte of an answer, and notes that it is sent again: servers
-// close idle connections without a word.
+// keptConnClosed reports whether the server closed a kept connection before the first byte
+// of an answer, as servers do with idle ones, and notes that the request is sent again.
 func (x *exchange) keptConnClosed() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -142,8 +141,7 @@ func (x *exchange) finish() {
 	x.trace = new(Trace) // a late read or hook writes here
 }
 
-// hooks are called by the transport from several goroutines, some after the request is
-// over.
+// hooks are called from several goroutines, some after the request is over.
 func (x *exchange) hooks() *httptrace.ClientTrace {
 	s := &x.stages
 	return &httptrace.ClientTrace{
@@ -174,8 +172,7 @@ func (x *exchange) note(instant *time.Time) {
 	}
 }
 
-// gotConn takes the connection that will serve the request. The transport may take
-// another one when the first turns out to be dead.
+// gotConn takes the connection that will serve the request; another may follow.
 func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -211,13 +208,20 @@ func (x *exchange) afterRead(now time.Time, stamp int64) {
 		return
 	}
 	x.last -= lag
-	x.trace.Lag.add(lag)
+	x.lag.add(lag)
 }
 
 // arrived is when the latest bytes of the response came. An event ends in them: the reader
-// asks for more only when it has given out all events that are whole.
+// asks for more when it has given out what is whole.
 func (x *exchange) arrived() time.Duration {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.last
+}
+
+// over notes that the stream is over: what is read after it counts no more.
+func (x *exchange) over() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.trace.End, x.trace.Lag = time.Since(x.started), x.lag
 }

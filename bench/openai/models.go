@@ -60,8 +60,7 @@ func (c *Client) ModelLength(ctx context.Context, model string) int {
 	return 0
 }
 
-// IsName reports whether s is fit for labels, logs and pages: 1 to 200 bytes of printable
-// UTF-8.
+// IsName reports whether s is fit for labels and logs: 1 to 200 bytes of printable UTF-8.
 func IsName(s string) bool {
 	bad := func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
 	return s != "" && len(s) <= maxName && !strings.ContainsFunc(s, bad)

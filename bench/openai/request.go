@@ -51,18 +51,15 @@ type Request struct {
 	PromptTokens []int32
 	// MaxTokens is the most tokens to generate, the server's own limit when 0.
 	MaxTokens int
-	// IgnoreEOS asks for MaxTokens tokens even where the model would end before (vLLM's
-	// ignore_eos; many servers do not know it).
+	// IgnoreEOS asks for MaxTokens tokens even where the model would end before.
 	IgnoreEOS bool
-	// ContinuousUsage asks for the usage with every chunk, which gives each chunk's
-	// tokens (vLLM's stream_options.continuous_usage_stats).
+	// ContinuousUsage asks for the usage with every chunk, which gives each chunk's tokens.
 	ContinuousUsage bool
 	// Extra holds more fields of the body, such as temperature, top_p, stop or
 	// cache_salt. They must pass [CheckExtra]. max_tokens among them takes the place of
 	// MaxTokens. No sampling parameter is sent that is not among them.
 	Extra map[string]json.RawMessage
-	// RequestID is sent as X-Request-Id, so it must be fit for a header. One is made
-	// when it is empty.
+	// RequestID is sent as X-Request-Id. One is made when it is empty.
 	RequestID string
 	// SessionID is sent as X-Session-ID, by which a router can keep the turns of a
 	// conversation together; empty for none.
@@ -71,8 +68,8 @@ type Request struct {
 	KeepAnswer bool
 	// Planned is when the request was due, now when zero.
 	Planned time.Time
-	// Timeout bounds the whole request from the moment it is handed to the transport,
-	// IdleTimeout the time without text after the first text. None of either when 0.
+	// Timeout bounds the whole request, IdleTimeout the time without text after the first
+	// text; 0 is none.
 	Timeout, IdleTimeout time.Duration
 }
 
@@ -118,7 +115,7 @@ func (x *exchange) stream(req *http.Request, s *stream) *Failure {
 		return x.endOfStream(s, nil, err)
 	}
 	failure = x.readStream(body, s)
-	s.trace.End = time.Since(x.started)
+	x.over()
 	if failure == nil && x.client.keepAlive {
 		x.drain(resp.Body)
 	}
@@ -148,10 +145,8 @@ func NewRequestID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// CheckExtra returns an error where fields may not be sent as [Request.Extra]: a value
-// is not JSON, or a field is model, messages, prompt, stream or stream_options, without
-// which nothing could be measured, or which a report says was asked. The error names a
-// field, and repeats no value.
+// CheckExtra returns an error where fields may not be sent as [Request.Extra]: a value is not
+// JSON, or a field is one that the client sets. It names a field, and repeats no value.
 func CheckExtra(fields map[string]json.RawMessage) error {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		switch name {

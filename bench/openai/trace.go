@@ -38,20 +38,17 @@ type Trace struct {
 
 	// Events counts the events that carried data, the end mark among them.
 	Events int `json:"events,omitempty"`
-	// FirstEvent is the instant of the first of them, text or not. Meaningful
-	// when Events > 0.
+	// FirstEvent is the instant of the first of them, text or not.
 	FirstEvent time.Duration `json:"first_event_ns,omitempty"`
 
 	// Usage is the last that the server sent, nil for none.
 	Usage *Usage `json:"usage,omitempty"`
 	// TokenSource is where [OutputTokens] gets its number.
 	TokenSource TokenSource `json:"token_source,omitempty"`
-	// Textless counts the events that brought tokens and no text: half a character, or a
-	// special token such as the one that ends an answer. Only a running usage shows them;
-	// the tokens are those of the next chunk with text.
+	// Textless counts the events that brought tokens and no text, such as half a character:
+	// only a running usage shows them. The tokens are those of the next chunk with text.
 	Textless int `json:"textless,omitempty"`
-	// Merged counts the texts of further choices in a chunk: each is a token, and the chunk
-	// is one.
+	// Merged counts the further texts in a chunk, each of which is a token.
 	Merged int `json:"merged,omitempty"`
 	// Finish is the last finish_reason, empty when there was none.
 	Finish string `json:"finish,omitempty"`
@@ -60,9 +57,8 @@ type Trace struct {
 	Phases Phases `json:"phases,omitzero"`
 	Lag    Lag    `json:"lag,omitzero"`
 	Reused bool   `json:"reused,omitempty"` // the connection had served a request before
-	// Resent is true when the request was sent once more, on a new connection: the server
-	// had closed a kept one before the first byte of its answer. Started is that of the
-	// first sending.
+	// Resent is true when the request was sent once more: the server had closed a kept
+	// connection before the first byte of its answer. Started is that of the first sending.
 	Resent bool `json:"resent,omitempty"`
 	Status int  `json:"status,omitempty"` // HTTP status, 0 without a response
 	// End is when the request was over, well or not.
@@ -96,21 +92,18 @@ func (l *Lag) add(lag time.Duration) {
 // tool call. The text itself is not kept.
 type Chunk struct {
 	At time.Duration // when the bytes that complete the event arrived
-	// Tokens is how many tokens came since the chunk before, those without text
-	// among them, where the server sends its usage with every chunk, else 0.
+	// Tokens is how many came since the chunk before, where a running usage tells, else 0.
 	Tokens int32
 	// Reasoning is true when the chunk carried reasoning and nothing else.
 	Reasoning bool
 }
 
-// Usage is the server's own count. A number it did not give, or gave as
-// anything but an integer of 0 to 1e9, is 0.
+// Usage is the server's own count. A number that it did not give is 0.
 type Usage struct {
 	PromptTokens     int `json:"prompt_tokens"`
 	CompletionTokens int `json:"completion_tokens"`
 	ReasoningTokens  int `json:"reasoning_tokens,omitempty"` // of the completion
-	// CachedTokens are of the prompt, from the prefix cache. Nil where the server did
-	// not say: 0 is a cache that had nothing.
+	// CachedTokens are of the prompt, from the prefix cache; nil where the server did not say.
 	CachedTokens *int `json:"cached_tokens,omitempty"`
 }
 

@@ -1,26 +1,25 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tidwall/gjson"
 )
 
 // jsonTrace is a Trace as JSON: its fields by their tags, and its chunks as lists, since an
 // object for each would be most of a log.
 type jsonTrace struct {
 	*traceFields
-	// Reasoning are the runs of reasoning chunks: the first's index and the one after
-	// the last's.
+	// Reasoning are the runs of reasoning chunks, each from an index to before another.
 	Reasoning [][2]int `json:"reasoning,omitempty"`
-	// Gaps are the chunks' instants: the first since Started, each other since the one
-	// before.
-	Gaps   integers `json:"chunks_ns,omitempty"`
-	Tokens integers `json:"tokens,omitempty"`  // of each chunk, or of none
-	Lags   integers `json:"lags_ns,omitempty"` // of each read, as 0.1.0 kept them
+	// Gaps are from Started to the first chunk, and from each to the next.
+	Gaps   []int64 `json:"chunks_ns,omitempty"`
+	Tokens []int64 `json:"tokens,omitempty"` // of each chunk, or of none
 }
 
 type traceFields Trace // without its methods
@@ -47,19 +46,22 @@ func (t Trace) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. An empty list comes back as nil.
+// UnmarshalJSON reads what MarshalJSON wrote, and the list of lags that 0.1.0 wrote. An
+// empty list comes back as nil.
 func (t *Trace) UnmarshalJSON(data []byte) error {
 	*t = Trace{}
 	w := jsonTrace{traceFields: (*traceFields)(t)}
-	if err := json.Unmarshal(data, &w); err != nil {
+	lists, err := w.read(data)
+	if err != nil {
 		return err
 	}
-	at := time.Duration(0)
-	for i, gap := range w.Gaps {
+	at, tokens := time.Duration(0), lists["tokens"]
+	t.Chunks = slices.Grow(t.Chunks, len(lists["chunks_ns"]))
+	for i, gap := range lists["chunks_ns"] {
 		at += time.Duration(gap)
 		t.Chunks = append(t.Chunks, Chunk{At: at})
-		if i < len(w.Tokens) {
-			t.Chunks[i].Tokens = int32(w.Tokens[i])
+		if i < len(tokens) {
+			t.Chunks[i].Tokens = int32(tokens[i])
 		}
 	}
 	for _, run := range w.Reasoning {
@@ -67,25 +69,43 @@ func (t *Trace) UnmarshalJSON(data []byte) error {
 			t.Chunks[i].Reasoning = true
 		}
 	}
-	for _, lag := range w.Lags {
+	for _, lag := range lists["lags_ns"] {
 		t.Lag.add(time.Duration(lag))
 	}
 	return nil
 }
 
-// integers are a JSON list, which encoding/json alone takes ten times as long to read: a
-// report reads a hundred million of them.
-type integers []int64
-
-// UnmarshalJSON reads a list of integers, or null.
-func (l *integers) UnmarshalJSON(data []byte) error {
-	*l = make(integers, 0, bytes.Count(data, []byte{','})+1)
-	for number := range bytes.FieldsFuncSeq(data, func(r rune) bool { return strings.ContainsRune("[, \n]", r) }) {
-		v, err := strconv.ParseInt(string(number), 10, 64)
-		if err != nil {
-			return fmt.Errorf("reading a list of integers: %w", err)
+// read reads all but the long lists, and returns those: encoding/json takes ten times as
+// long for them, and a report reads a hundred million numbers.
+func (w *jsonTrace) read(data []byte) (lists map[string][]int64, err error) {
+	lists = map[string][]int64{"chunks_ns": nil, "tokens": nil, "lags_ns": nil}
+	fields := []byte{'{'}
+	gjson.ParseBytes(data).ForEach(func(key, value gjson.Result) bool {
+		if _, ok := lists[key.Str]; ok {
+			lists[key.Str], err = integers(value.Raw)
+			return err == nil
 		}
-		*l = append(*l, v)
+		if len(fields) > 1 {
+			fields = append(fields, ',')
+		}
+		fields = append(append(append(fields, key.Raw...), ':'), value.Raw...)
+		return true
+	})
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	return lists, json.Unmarshal(append(fields, '}'), w)
+}
+
+func integers(list string) ([]int64, error) {
+	list = strings.Trim(list, "[ \n]")
+	all := make([]int64, 0, strings.Count(list, ",")+1)
+	for number := range strings.SplitSeq(list, ",") {
+		n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("reading a list of integers: %w", err)
+		}
+		all = append(all, n)
+	}
+	return all, nil
 }

@@ -55,7 +55,7 @@ func figures() []figure {
 	}
 }
 
-// lastLag is a fair sample of a request's lags, which are one for each read.
+// lastLag is a sample of the lags of a request, which are one for each read.
 func lastLag(t *openai.Trace) (time.Duration, bool) { return t.Lag.Last, t.Lag.Reads > 0 }
 
 func startDelay(t *openai.Trace) (time.Duration, bool) { return max(0, t.Started.Sub(t.Planned)), true }
