@@ -13,6 +13,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/ascend"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/host"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/hygon"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/kube"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/metax"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
@@ -22,7 +23,7 @@ import (
 
 // vendors is the one list a new vendor is added to.
 func vendors() []model.Vendor {
-	return []model.Vendor{metax.Vendor(), ascend.Vendor(), nvidia.Vendor()}
+	return []model.Vendor{metax.Vendor(), ascend.Vendor(), nvidia.Vendor(), hygon.Vendor()}
 }
 
 // Known is a vendor that this program can collect from.

@@ -29,7 +29,20 @@ const (
 // anew. The text of a "not-…" fixture is another program's and must be refused.
 // A golden file without its fixture is an error.
 func Golden(t *testing.T, update bool, parserOf func(name string) Parse) {
-	for _, file := range Glob(t, "testdata/*"+fixture) {
+	compareAll(t, update, "testdata", "testdata", parserOf)
+}
+
+// Captures does the same for the captures in a folder beside the checkout, whose golden files lie in testdata/captures. Where
+// the folder is not there, the test is left out.
+func Captures(t *testing.T, update bool, folder string, parserOf func(name string) Parse) {
+	if _, err := os.Stat(folder); err != nil {
+		t.Skipf("captures not found beside the checkout (%s): this test needs them and is left out", folder)
+	}
+	compareAll(t, update, folder, "testdata/captures", parserOf)
+}
+
+func compareAll(t *testing.T, update bool, texts, goldens string, parserOf func(name string) Parse) {
+	for _, file := range Glob(t, filepath.Join(texts, "*"+fixture)) {
 		name := strings.TrimSuffix(filepath.Base(file), fixture)
 		t.Run(name, func(t *testing.T) {
 			report, err := parserOf(name)(Read(t, file))
@@ -37,7 +50,7 @@ func Golden(t *testing.T, update bool, parserOf func(name string) Parse) {
 				t.Errorf("another program's output gives %d cards", len(report.Devices))
 			}
 			got := render(t, report, err)
-			want := strings.TrimSuffix(file, fixture) + golden
+			want := filepath.Join(goldens, name+golden)
 			if update {
 				if err := os.WriteFile(want, []byte(got), 0o600); err != nil {
 					t.Fatal(err)
@@ -49,8 +62,8 @@ func Golden(t *testing.T, update bool, parserOf func(name string) Parse) {
 			CheckReport(t, report)
 		})
 	}
-	for _, file := range Glob(t, "testdata/*"+golden) {
-		if _, err := os.Stat(strings.TrimSuffix(file, golden) + fixture); err != nil {
+	for _, file := range Glob(t, filepath.Join(goldens, "*"+golden)) {
+		if _, err := os.Stat(filepath.Join(texts, strings.TrimSuffix(filepath.Base(file), golden)+fixture)); err != nil {
 			t.Errorf("%s has no fixture", file)
 		}
 	}

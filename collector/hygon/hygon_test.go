@@ -1,0 +1,128 @@
+package hygon_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/hygon"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// cards are those that the main table showed before the others were asked.
+func cards() (all []model.Device) {
+	for i := range 8 {
+		all = append(all, model.Device{ID: fmt.Sprint(i)})
+	}
+	return all
+}
+
+// parserOf finds the command whose output a text is: its name begins with the command's flag.
+func parserOf(name string) modeltest.Parse {
+	v := hygon.Vendor()
+	for _, c := range slices.Concat(v.Beside, v.Commands) {
+		kind, _, _ := strings.Cut(name, "-")
+		if flag := c.Args(model.Device{})[0][0]; flag == "--"+kind {
+			return func(out []byte) (model.Report, error) { return c.Parse(out, cards()) }
+		}
+	}
+	return hygon.ParseTable
+}
+
+// Each fixture is own text in a layout that has been met, or a way in which output goes wrong. The golden file beside it is
+// what a user gets: look at its diff before keeping it.
+func TestGolden(t *testing.T) { modeltest.Golden(t, *update, parserOf) }
+
+func TestCaptures(t *testing.T) {
+	modeltest.Captures(t, *update, "../../../shared/captures/hy-smi", parserOf)
+}
+
+// An operator acts on the class of a failure, and would look for a broken card where the driver is not loaded.
+func TestClassify(t *testing.T) {
+	for text, want := range map[string]model.Reason{
+		"hy-smi: error while loading shared libraries: librocm_smi64.so.2: cannot open shared object file\n": model.ReasonDriver,
+		"ERROR: 1 Driver not initialized (hycu not found in modules)\n":                                      model.ReasonDriver,
+		"Unable to open /dev/kfd\n":                                     model.ReasonDriver,
+		"PermissionError: [Errno 13] Permission denied: '/dev/kfd'\n":   model.ReasonPermission,
+		"usage: hy-smi [-h]\nerror: unrecognized arguments: --showpids": model.ReasonUnsupported,
+		"could not open process directory\n":                            model.ReasonUnsupported,
+		"Segmentation fault\n":                                          "",
+	} {
+		if got, line, _ := hygon.Classify([]byte(text)); got != want || (want != "") != (line != "") {
+			t.Errorf("%q is %q by the line %q, want %q", text, got, line, want)
+		}
+	}
+}
+
+// What a command adds to the cards of the table goes to the card that it names.
+func TestSnapshot(t *testing.T) {
+	read := func(name string) model.Report {
+		r, err := parserOf(name)(modeltest.Read(t, "testdata/"+name+".txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	table := read("table-6.3")
+	table.Join(read("showmeminfo"))
+	table.Join(read("showpids"))
+	sides := []model.Report{read("showproductname"), read("showbus"), read("showuniqueid"), read("healthcheck"), read("showdriverversion"), read("showtopo")}
+	s := model.Merge(table, sides, hygon.Vendor().Resolve)
+	modeltest.CheckSnapshot(t, s)
+	node, last := 3, s.Devices[1]
+	last.Readings = nil
+	want := model.Device{
+		ID: "1", BusID: "0000:2c:00.0", UUID: "TCX00000000001", NUMANode: &node, Health: &model.Health{State: "Not Healthy"},
+	}
+	if diff := cmp.Diff(want, last); diff != "" {
+		t.Errorf("card 1, want (-) and got (+) differ:\n%s", diff)
+	}
+	wantLinks := []model.Link{{Device: "0", Peer: "1", Type: "XHCL"}, {Device: "1", Peer: "0", Type: "XHCL"}}
+	if diff := cmp.Diff(wantLinks, s.Links); diff != "" || s.Tool.DriverVersion != "6.3.18-V1.2.0" || s.Devices[0].Name != "K100_AI" {
+		t.Errorf("%+v, %+v, links, want (-) and got (+) differ:\n%s", s.Tool, s.Devices[0], diff)
+	}
+	if got, _ := s.Devices[0].Readings.Get("memory_used_bytes", "vram"); got != 47174<<20 || len(s.Processes) != 2 {
+		t.Errorf("%v bytes in use, processes %+v", got, s.Processes)
+	}
+}
+
+// FuzzParse holds of each command that no bytes make its parser panic, nothing is there twice, every value is in its
+// range, and the end of a table changes no card before it.
+func FuzzParse(f *testing.F) {
+	v := hygon.Vendor()
+	commands := slices.Concat([]model.Command{v.Table}, v.Beside, v.Commands)
+	for _, name := range modeltest.Glob(f, "testdata/*.txt") {
+		for i := range commands {
+			f.Add(modeltest.Read(f, name), uint8(i))
+		}
+	}
+	f.Fuzz(func(t *testing.T, out []byte, which uint8) {
+		c := commands[int(which)%len(commands)]
+		whole, err := c.Parse(out, cards())
+		if err != nil {
+			if diff := cmp.Diff(model.Report{}, whole); diff != "" {
+				t.Fatalf("an error comes with a report: %s", diff)
+			}
+			return
+		}
+		modeltest.CheckReport(t, whole)
+		table := whole
+		if c.Name != "table" {
+			table = model.Report{Devices: cards()}
+			table.Join(whole)
+		}
+		modeltest.CheckSnapshot(t, model.Merge(table, []model.Report{whole}, v.Resolve))
+		half, err := c.Parse(out[:bytes.LastIndexByte(out[:len(out)/2], '\n')+1], cards())
+		if n := len(half.Devices); err == nil && c.Name == "table" && (n > len(whole.Devices) || !cmp.Equal(whole.Devices[:n], half.Devices)) {
+			t.Fatalf("the first half has other cards:\n%s", cmp.Diff(whole.Devices, half.Devices))
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package hygon
+
+import (
+	"bytes"
+	"cmp"
+	"regexp"
+	"strings"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+)
+
+// ParseList reads the output of --showproductname, --showbus, --showuniqueid and --healthcheck, each of which tells a part
+// of who a card is:
+//
+//	HCU[0]          : PCI Bus: 0000:09:00.0 --> SN: … --> OAM ID: 1
+//	HCU[0]          : Bus Id : 0000:09:00.0         : Healthy
+func ParseList(out []byte) (model.Report, error) {
+	blocks, err := readBlocks(out)
+	if err != nil {
+		return model.Report{}, err
+	}
+	var r model.Report
+	known := map[string]bool{}
+	for i := range blocks {
+		b := &blocks[i]
+		d := model.Device{ID: b.Card, Name: smitext.Label(b.Value("card series")), UUID: smitext.Label(b.Value("unique id"))}
+		if bus, _, _ := strings.Cut(b.Value("pci bus"), " "); smitext.PCIAddress(bus) {
+			d.BusID = bus
+		}
+		if state := b.Value("health"); !smitext.Absent(state) {
+			d.Health = &model.Health{OK: state == "Healthy", State: state}
+		}
+		switch {
+		case cmp.Or(d.Name, d.UUID, d.BusID) == "":
+		case known[d.ID]:
+			r.Warn("card %s is listed twice", d.ID)
+		default:
+			known[d.ID] = true
+			r.Listed = append(r.Listed, d)
+		}
+	}
+	if r.Announced = len(r.Listed); r.Announced == 0 {
+		return model.Report{}, model.Errorf(model.ReasonParse, "no card in the list")
+	}
+	return r, nil
+}
+
+var driverVersion = regexp.MustCompile(`(?m)^\s*Driver Version:\s*(\S*\d\S*)\s*$`)
+
+// ParseVersion reads the output of --showdriverversion. The tool's own version is printed nowhere.
+func ParseVersion(out []byte) (model.Report, error) {
+	if err := checkBanner(out); err != nil {
+		return model.Report{}, err
+	}
+	m := driverVersion.FindSubmatch(out)
+	if m == nil {
+		return model.Report{}, model.Errorf(model.ReasonParse, "no driver version in the output")
+	}
+	return model.Report{Tool: &model.Tool{Name: "hy-smi", DriverVersion: string(m[1])}}, nil
+}
+
+var (
+	cardName = regexp.MustCompile(`^(?:[DH]CU|GPU)\[\d+\]$`)
+	// linkTypes is the last of four matrices, of which the others tell numbers.
+	linkTypes = regexp.MustCompile(`(?ms)Link Type between [^\n]*\n(.*?)(?:^=|\z)`)
+	self      = regexp.MustCompile(`(\s)(?:None|0)(\s)`)
+)
+
+// ParseTopology reads the output of --showtopo: the matrix of link types, and each card's NUMA node.
+func ParseTopology(out []byte) (model.Report, error) {
+	blocks, err := readBlocks(out)
+	if err != nil {
+		return model.Report{}, err
+	}
+	var matrix []byte
+	if m := linkTypes.FindSubmatch(out); m != nil {
+		matrix = self.ReplaceAll(m[1], []byte("${1}X${2}"))
+	}
+	r, err := smitext.ParseTopology(matrix, smitext.MatrixNames{Cards: cardName, Peers: cardName})
+	r.Affinities = nil
+	for i := range blocks {
+		a := model.Affinity{Name: "[" + blocks[i].Card + "]"}
+		if n, ok := smitext.Index(blocks[i].Value("numa node")); ok {
+			a.NUMANode = &n
+			r.Affinities = append(r.Affinities, a)
+		}
+	}
+	if err != nil && len(r.Affinities) > 0 {
+		err = nil // a single card may have no matrix
+	}
+	return r, err
+}
+
+var processMemory = smitext.Field{Metric: "process_memory_used_bytes", Unit: smitext.Bytes}
+
+// ParseProcesses reads the output of --showpids. A process on several cards has one sum of memory, which is of no card.
+func ParseProcesses(out []byte) (model.Report, error) {
+	if err := checkBanner(out); err != nil {
+		return model.Report{}, err
+	}
+	if !bytes.Contains(out, []byte("PIDs for KFD processes")) && !bytes.Contains(out, []byte("No KFD PIDs")) {
+		return model.Report{}, model.Errorf(model.ReasonParse, "no list of processes in the output")
+	}
+	var r model.Report
+	var p model.Process
+	for _, b := range smitext.ReadKeyValues(out) {
+		for _, e := range b.Entries {
+			switch e.Key {
+			case "pid":
+				p = model.Process{PID: e.Value}
+			case "hcu index", "dcu index", "gpu index":
+				p.Device = strings.Trim(e.Value, "[]' ")
+			case "vram used":
+				addProcess(&r, p, e)
+			}
+		}
+	}
+	return r, nil
+}
+
+// addProcess adds a process of which the memory is told, where that is of one card.
+func addProcess(r *model.Report, p model.Process, memory smitext.Entry) {
+	_, isPID := smitext.Index(p.PID)
+	_, onOneCard := smitext.Index(p.Device)
+	if !isPID || !onOneCard || memory.Unit == "%" {
+		return
+	}
+	var readings model.Readings
+	if err := processMemory.Read(&readings, memory.Value, memory.Unit); err != nil {
+		r.Warn("process %s: %v", p.PID, smitext.CannotRead("vram used", memory.Value, err))
+	}
+	if bytes, ok := readings.Get(processMemory.Metric); ok {
+		p.UsedBytes = bytes
+		r.Processes = append(r.Processes, p)
+	}
+}
