@@ -176,12 +176,14 @@ func TestEveryReadingIsAMetric(t *testing.T) {
 	for _, v := range vendors() {
 		read := map[model.Metric]bool{}
 		for _, file := range modeltest.Glob(t, filepath.Join(v.Name, "testdata", "*.txt")) {
-			report, _ := v.Table.Parse(modeltest.Read(t, file), nil)
-			for _, d := range report.Devices {
-				for _, r := range d.Readings {
-					read[r.Metric] = true
-					if k, ok := metrics[r.Metric]; !ok || k.section < 2 || k.labels != len(r.Labels) {
-						t.Errorf("%s gives %s with the labels %q, metrics.go has %+v", file, r.Metric, r.Labels, k)
+			for _, c := range slices.Concat([]model.Command{v.Table}, v.Beside, v.Commands) {
+				report, _ := c.Parse(modeltest.Read(t, file), []model.Device{{ID: "0"}})
+				for _, d := range report.Devices {
+					for _, r := range d.Readings {
+						read[r.Metric] = true
+						if k, ok := metrics[r.Metric]; !ok || k.section < 2 || k.labels != len(r.Labels) {
+							t.Errorf("%s gives %s with the labels %q, metrics.go has %+v", file, r.Metric, r.Labels, k)
+						}
 					}
 				}
 			}

@@ -71,7 +71,7 @@ func (v Vendor) match(claims []Claim) (matched []matchedClaim, problems []string
 	byCard := map[string]string{}
 	for i := range v.Devices {
 		d := &v.Devices[i]
-		byCard[d.UUID], byCard[d.ID] = d.ID, d.ID
+		byCard[d.UUID], byCard[d.BusID], byCard[d.ID] = d.ID, d.ID, d.ID
 	}
 	for _, s := range v.Slices {
 		byCard[s.ID] = s.Device

@@ -12,6 +12,7 @@ import (
 const (
 	metax  = "metax"
 	nvidia = "nvidia"
+	hygon  = "hygon"
 	// Ascend is the vendor whose device ids name cards only where nobody but the kubelet hands them out.
 	Ascend = "ascend"
 )
@@ -23,6 +24,8 @@ func vendorOf(resource string) string {
 		return metax
 	case strings.HasPrefix(resource, "nvidia.com/gpu"), strings.HasPrefix(resource, "nvidia.com/mig-"):
 		return nvidia
+	case strings.HasPrefix(resource, "hygon.com/"):
+		return hygon
 	case strings.HasPrefix(resource, "huawei.com/"), resource == draDriver:
 		return Ascend
 	}
@@ -55,6 +58,10 @@ var idForms = []idForm{
 	{resource: whole(`nvidia\.com/gpu`), id: whole(uuid)},
 	{resource: whole(`nvidia\.com/gpu(?:\.shared)?`), id: whole(uuid + `::[0-9]+`), shared: true},
 	{resource: whole(`nvidia\.com/(?:gpu|mig-[0-9a-z.+-]+)(?:\.shared)?`), id: whole(`(MIG-[0-9a-fA-F-]{36})(?:::[0-9]+)?`), shared: true},
+	// Whole cards, by their bus. Parts of cards, and what HAMi hands out, have numbers or serial numbers that hy-smi's
+	// tables lack.
+	{resource: whole(`hygon\.com/[dh]cu`), id: whole(`([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])`)},
+	{resource: whole(`hygon\.com/.+`), id: whole(`.*`)},
 
 	// Whole cards, by type; -V, -VPro and -IPro where a host mixes 310P boards.
 	{
@@ -78,7 +85,7 @@ var idForms = []idForm{
 
 func whole(pattern string) *regexp.Regexp { return regexp.MustCompile(`(?s)^(?:` + pattern + `)$`) }
 
-// readID returns the card's UUID or number that a device id names, or why it names none.
+// readID returns the card's UUID, bus id or number that a device id names, or why it names none.
 func readID(resource, id string, trustAscend bool) (card string, shared bool, problem string) {
 	_, name, _ := strings.Cut(resource, "/")
 	text := id

@@ -40,6 +40,11 @@ func TestReadID(t *testing.T) {
 		{"nvidia.com/mig-1g.10gb", "MIG-" + uuid0[4:], "MIG-" + uuid0[4:], true, ""},
 		{"nvidia.com/mig-1g.10gb.shared", "MIG-" + uuid0[4:] + "::1", "MIG-" + uuid0[4:], true, ""},
 		{"nvidia.com/gpu", "0", "", false, unknown},
+		{"hygon.com/dcu", "0000:9f:00.0", "0000:9f:00.0", false, ""},
+		{"hygon.com/hcu", "0000:09:00.0", "0000:09:00.0", false, ""},
+		{"hygon.com/dcu", "3", "", false, noCard},
+		{"hygon.com/hcu-share-1", "0000:09:00.0", "", false, noCard},
+		{"hygon.com/dcunum", "DCU-3", "", false, noCard},
 
 		{"huawei.com/Ascend910", "Ascend910-3", "3", false, ""},
 		{"huawei.com/Ascend910", "Ascend910-12", "12", false, ""},

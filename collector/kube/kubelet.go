@@ -52,7 +52,7 @@ type Claim struct {
 	Resource string
 	// ResourceClaim is "namespace/name" of DRA's claim, "" for a device plugin's device. Pods that share a claim share its devices.
 	ResourceClaim string
-	// Card is the card's UUID or number, "" where the id of the device names none: then Problem says why.
+	// Card is the card's UUID, bus id or number, "" where the id of the device names none: then Problem says why.
 	Card    string
 	Problem string
 	// Shared says that the device is a part of the card, so that other pods may have other parts.
