@@ -46,6 +46,15 @@ func machine(t testing.TB, tool string) func(context.Context, []string) (process
 			"--help-query-gpu": "nvidia/testdata/fields-old.txt", "--query-gpu=index,uuid,pci.bus_id,gpu_recovery_action --format=csv": "nvidia/testdata/health-x2.txt",
 		}
 	}
+	if tool == "hy-smi" {
+		files = map[string]string{"": "hygon/testdata/table-6.3.txt"}
+		for _, flag := range []string{
+			"healthcheck", "showproductname", "showbus", "showuniqueid", "showdriverversion", "showtopo", "showpids", "showtemp", "showclocks",
+		} {
+			files["--"+flag] = "hygon/testdata/" + flag + ".txt"
+		}
+		files["--showmeminfo vram"], files["--showrasinfo all"] = "hygon/testdata/showmeminfo.txt", "hygon/testdata/showrasinfo.txt"
+	}
 	return func(_ context.Context, args []string) (process.Output, error) {
 		file, ok := files[strings.Join(args, " ")]
 		if !ok {
@@ -146,18 +155,20 @@ func TestScrape(t *testing.T) {
 }
 
 // What is asked beside a table, and what a tool's own help leads to, is in the same scrape.
-func TestScrapeOfNVIDIA(t *testing.T) {
-	isIt := func(v model.Vendor) bool { return v.Name == "nvidia" }
-	var b bytes.Buffer
-	for _, f := range gathered(t, slices.IndexFunc(vendors(), isIt), "nvidia-smi", func(_ string, out []byte) []byte { return out }) {
-		if strings.HasPrefix(f.GetName(), "accelerator_collector_") {
-			continue
+func TestScrapeOfOtherVendors(t *testing.T) {
+	for vendor, tool := range map[string]string{"hygon": "hy-smi", "nvidia": "nvidia-smi"} {
+		isIt := func(v model.Vendor) bool { return v.Name == vendor }
+		var b bytes.Buffer
+		for _, f := range gathered(t, slices.IndexFunc(vendors(), isIt), tool, func(_ string, out []byte) []byte { return out }) {
+			if strings.HasPrefix(f.GetName(), "accelerator_collector_") {
+				continue
+			}
+			if _, err := expfmt.MetricFamilyToText(&b, f); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if _, err := expfmt.MetricFamilyToText(&b, f); err != nil {
-			t.Fatal(err)
-		}
+		compare(t, filepath.Join("testdata", "scrape-"+vendor+".golden.txt"), b.String())
 	}
-	compare(t, filepath.Join("testdata", "scrape-nvidia.golden.txt"), b.String())
 }
 
 // What a vendor's table reads must be a metric of this package with as many labels,

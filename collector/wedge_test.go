@@ -45,6 +45,7 @@ func TestWedgedTool(t *testing.T) {
 	for _, v := range []struct{ vendor, tool, pattern, length string }{
 		{"metax", "mx-smi", "''", "900"},
 		{"nvidia", "nvidia-smi", "--query-gpu=*temperature.gpu*", "90"}, // a row that is whole is a card
+		{"hygon", "hy-smi", "''", "280"},
 	} {
 		for name, w := range wedges() {
 			t.Run(v.tool+" "+name, func(t *testing.T) {

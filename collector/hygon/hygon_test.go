@@ -62,38 +62,6 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// What a command adds to the cards of the table goes to the card that it names.
-func TestSnapshot(t *testing.T) {
-	read := func(name string) model.Report {
-		r, err := parserOf(name)(modeltest.Read(t, "testdata/"+name+".txt"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
-	table := read("table-6.3")
-	table.Join(read("showmeminfo"))
-	table.Join(read("showpids"))
-	sides := []model.Report{read("showproductname"), read("showbus"), read("showuniqueid"), read("healthcheck"), read("showdriverversion"), read("showtopo")}
-	s := model.Merge(table, sides, hygon.Vendor().Resolve)
-	modeltest.CheckSnapshot(t, s)
-	node, last := 3, s.Devices[1]
-	last.Readings = nil
-	want := model.Device{
-		ID: "1", BusID: "0000:2c:00.0", UUID: "TCX00000000001", NUMANode: &node, Health: &model.Health{State: "Not Healthy"},
-	}
-	if diff := cmp.Diff(want, last); diff != "" {
-		t.Errorf("card 1, want (-) and got (+) differ:\n%s", diff)
-	}
-	wantLinks := []model.Link{{Device: "0", Peer: "1", Type: "XHCL"}, {Device: "1", Peer: "0", Type: "XHCL"}}
-	if diff := cmp.Diff(wantLinks, s.Links); diff != "" || s.Tool.DriverVersion != "6.3.18-V1.2.0" || s.Devices[0].Name != "K100_AI" {
-		t.Errorf("%+v, %+v, links, want (-) and got (+) differ:\n%s", s.Tool, s.Devices[0], diff)
-	}
-	if got, _ := s.Devices[0].Readings.Get("memory_used_bytes", "vram"); got != 47174<<20 || len(s.Processes) != 2 {
-		t.Errorf("%v bytes in use, processes %+v", got, s.Processes)
-	}
-}
-
 // FuzzParse holds of each command that no bytes make its parser panic, nothing is there twice, every value is in its
 // range, and the end of a table changes no card before it.
 func FuzzParse(f *testing.F) {
