@@ -52,6 +52,18 @@ var tools = []tool{
 		name: "nvidia-smi", cards: "nvidia-smi", model: h100, parse: parseNVIDIASMI,
 		unknown: "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.\n", unknownStatus: 2,
 	},
+	{
+		name: "hy-smi", cards: "hy-smi", model: k100AI, parse: parseHYSMI,
+		unknown: "usage: hy-smi [-h] [--show...]\nhy-smi: error: unrecognized arguments: ARGS\n", unknownStatus: 2,
+	},
+}
+
+// parseHYSMI takes the first flag as the command.
+func parseHYSMI(args []string) (command, card string) {
+	if len(args) == 0 {
+		return "table", ""
+	}
+	return strings.TrimLeft(args[0], "-"), ""
 }
 
 // mxCounters are the flags of mx-smi that go together in one call.

@@ -36,6 +36,11 @@ var ascend910B = cardModel{
 	idleMHz: 800, fullMHz: 1650, serving: cardCount, sick: "Alarm",
 }
 
+var k100AI = cardModel{
+	name: "K100_AI", firstBus: 0x09, busStep: 0x10, idleWatts: 106, fullWatts: 388, idleMiB: 2, modelMiB: 47000, cacheMiB: 12000, totalMiB: 65520,
+	idleMHz: 600, fullMHz: 1400, serving: 1, sick: "Not Healthy", // a process on several cards has no memory of one
+}
+
 // began is when all counters were 0.
 var began = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 

@@ -1,7 +1,7 @@
 // Command fakehost stands in for the hardware and the model server of a host with
 // accelerators. It is one binary with several names: fakehost vllm serves an
-// OpenAI-compatible endpoint whose load drives what fakehost mx-smi, fakehost npu-smi
-// and fakehost hccn_tool print. Called by a link with the name of a tool it is that
+// OpenAI-compatible endpoint whose load drives what fakehost mx-smi, npu-smi, hccn_tool
+// and hy-smi print. Called by a link with the name of a tool it is that
 // tool. fakehost pace is the same server on a fixed schedule, which it tells, for
 // checking a load generator.
 package main
@@ -21,6 +21,7 @@ usage: fakehost vllm [flags]     serve the stand-in of vLLM (see fakehost vllm -
        fakehost mx-smi [args]    print as mx-smi does
        fakehost npu-smi [args]   print as npu-smi does
        fakehost hccn_tool [args] print as hccn_tool does, of the cards of npu-smi
+       fakehost hy-smi [args]    print as hy-smi does
 
 fakehost vllm and the tools share a folder, $FAKEHOST_STATE, by default fakehost-UID in
 the temporary folder, which only you may enter. What stands in its files holds from the
