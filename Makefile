@@ -31,7 +31,7 @@ build: ## Build the programs into bin/.
 	@mkdir -p $(BIN)/fake && for tool in mx-smi npu-smi hccn_tool; do ln -sf ../fakehost $(BIN)/fake/$$tool; done
 
 .PHONY: run
-run: build ## Run the exporter against stand-ins for the cards and for vLLM; Ctrl-C ends it.
+run: build ## Run the exporter against stand-ins for the cards of DEMO_VENDORS (metax ascend) and for vLLM; Ctrl-C ends it.
 	@exec ./deploy/demo/run.sh $(BIN)
 
 .PHONY: test

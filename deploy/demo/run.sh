@@ -3,7 +3,7 @@
 # behind: no process, no file.
 set -eu
 
-bin=$1
+bin=$(cd "$1" && pwd)
 vllm=127.0.0.1:${DEMO_VLLM_PORT:-18000}
 web=127.0.0.1:${DEMO_WEB_PORT:-10068}
 
@@ -21,13 +21,28 @@ end() {
 trap end EXIT
 trap 'exit 0' INT TERM HUP
 
+# The exporter finds the tools of these vendors, and no real ones.
+mkdir "$FAKEHOST_STATE/tools"
+for vendor in ${DEMO_VENDORS:-metax ascend}; do
+	case $vendor in
+	metax) tools=mx-smi ;;
+	ascend) tools='npu-smi hccn_tool' ;;
+	hygon) tools=hy-smi ;;
+	nvidia) tools=nvidia-smi ;;
+	*)
+		echo "DEMO_VENDORS: no vendor $vendor: metax, ascend, hygon or nvidia" >&2
+		exit 2
+		;;
+	esac
+	for tool in $tools; do ln -s "$bin/fakehost" "$FAKEHOST_STATE/tools/$tool"; done
+done
+
 # Users come and go in a slow wave, so that load and latency move together.
 "$bin/fakehost" vllm --listen-address="$vllm" --speed=8 --background-users=40 --background-period=2m &
 server=$!
 
-PATH="$bin/fake:$PATH" "$bin/accelerator_exporter" \
+PATH="$FAKEHOST_STATE/tools" "$bin/accelerator_exporter" \
 	--web.listen-address="$web" \
-	--collector.metax.command="$bin/fake/mx-smi" --collector.ascend.command="$bin/fake/npu-smi" --collector.ascend.hccn-command="$bin/fake/hccn_tool" \
 	--collector.environment=FAKEHOST_STATE \
 	--collector.interval=2s --collector.inventory-interval=30s \
 	--probe.target="http://$vllm" --probe.interval=2s --probe.timeout=30s --probe.max-tokens=32 \
