@@ -42,6 +42,7 @@ func TestLabel(t *testing.T) {
 func gathered(t testing.TB, vendor int, tool string, edit func(args string, out []byte) []byte) []*dto.MetricFamily {
 	t.Helper()
 	o := options()
+	o.Detail = DetailFull
 	answer := machine(t, tool)
 	edited := func(ctx context.Context, args []string) (process.Output, error) {
 		out, err := answer(ctx, args)

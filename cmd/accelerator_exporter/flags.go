@@ -59,7 +59,7 @@ func parseFlags(args []string, stdout io.Writer) (*settings, error) {
 // commandLine has every flag, and sets s from them.
 func (s *settings) commandLine() *kingpin.Application {
 	app := kingpin.New("accelerator_exporter",
-		"Prometheus exporter for MetaX and Ascend accelerators, NUMA nodes, and the streaming latency of the model server beside them.")
+		"Prometheus exporter for accelerators, NUMA nodes, and the streaming latency of the model server beside them.")
 	app.Version(version.Print("accelerator_exporter"))
 	app.HelpFlag.Short('h')
 	app.VersionFlag.Short('v')
@@ -83,7 +83,7 @@ func (s *settings) vendorFlags(app *kingpin.Application) {
 		v := &s.vendors[i]
 		v.known, v.Name = k, k.Name
 		name := "collector." + k.Name
-		app.Flag(name, fmt.Sprintf("Enable the %s collector. Default: enabled if %s is on the PATH.", k.Name, strings.Join(k.Tools, " or "))).
+		app.Flag(name, fmt.Sprintf("Enable the %s collector. Default: enabled if %s is found.", k.Name, strings.Join(k.Tools, " or "))).
 			IsSetByUser(&v.asked).BoolVar(&v.enabled)
 		app.Flag(name+".command", "Name or path of the vendor's tool. Giving one enables the collector.").
 			Default(k.Tools[0]).IsSetByUser(&v.named).StringVar(&v.Command)

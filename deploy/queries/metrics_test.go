@@ -25,6 +25,7 @@ type Metrics map[string]map[string]values
 // expositions are the golden files of all metrics.
 var expositions = []string{
 	"cmd/accelerator_exporter/testdata/metrics.golden",
+	"collector/testdata/scrape-hygon.golden.txt",
 	"cmd/accelbench/testdata/metrics.golden",
 	"bench/fakevllm/testdata/metrics.golden",
 	"deploy/queries/testdata/vllm.prom",

@@ -17,6 +17,7 @@ var exporters = map[string]string{
 	"mx-exporter.yml":  "## From mx-exporter",
 	"npu-exporter.yml": "## From npu-exporter",
 	"nvidia.yml":       "## From dcgm-exporter or nvidia_gpu_exporter",
+	"hcu-exporter.yml": "## From hcu-exporter",
 }
 
 // recorded are the expressions of a rule file by the old names that they record. Names with a colon are the file's own
@@ -98,7 +99,7 @@ func TestProfilingTimeIsTheRulesWindow(t *testing.T) {
 // TestPromtool runs the unit tests with every promtool there is.
 func TestPromtool(t *testing.T) {
 	for _, program := range programtest.FindAll(t, "bin/tools/promtool", "promtool") {
-		for _, file := range []string{"mx-exporter.yml", "npu-exporter.yml", "nvidia.yml", "pods.yml"} {
+		for _, file := range []string{"mx-exporter.yml", "npu-exporter.yml", "nvidia.yml", "hcu-exporter.yml", "pods.yml"} {
 			for _, args := range [][]string{{"check", "rules", file}, {"test", "rules", filepath.Join("tests", file)}} {
 				if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
 					t.Errorf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
