@@ -1,5 +1,5 @@
 #!/bin/sh
-# Collects what mx-smi, ht-smi, npu-smi and hccn_tool print on this server, to be sent in as
+# Collects what mx-smi, ht-smi, npu-smi, hccn_tool and hy-smi print on this server, to be sent in as
 # a capture. It runs reading commands only, each with a time limit, and masks
 # serial numbers, UUIDs, MAC and IP addresses and the host's name.
 set -eu
@@ -70,6 +70,7 @@ mask() {
 		-e "s/$hex{8}-$hex{4}-$hex{4}-$hex{4}-$hex{12}/xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx/g" \
 		-e "s/(^|[^0-9A-Fa-f:])($hex{2}[:-]){5}$hex{2}([^0-9A-Fa-f:]|\$)/\\1xx:xx:xx:xx:xx:xx\\3/g" \
 		-e 's/^([[:space:]]*([A-Za-z]* )*([Ss][Nn]|[Ss]erial|UUID|[A-Za-z]*[Dd]ie ID)[A-Za-z ]*: *)[^[:space:]].*/\1MASKED/' \
+		-e 's/((: (Unique ID|Serial Number)|--> SN): *)[^[:space:]]+/\1MASKED/' \
 		-e 's/("[^"]*([Ss]erial[^"]*|[Ss][Nn])" *: *)"[^"]*"/\1"MASKED"/g' \
 		-e 's/(([Ii][Pp]|[Aa]ddr|[Gg]ateway|[Nn]etmask).*[^0-9.])([0-9]{1,3}\.){3}[0-9]{1,3}/\1x.x.x.x/' \
 		-e 's/(\| *)([0-9]{1,3}\.){3}[0-9]{1,3} *(\|)/\1x.x.x.x \3/g' \
@@ -149,7 +150,7 @@ watch() {
 # find_tool looks for a tool on the PATH and where the drivers put it.
 find_tool() {
 	command -v "$1" && return 0
-	for dir in /opt/mxdriver/bin /opt/maca/bin /usr/local/bin /usr/local/sbin /usr/local/Ascend/driver/tools; do
+	for dir in /opt/mxdriver/bin /opt/maca/bin /usr/local/bin /usr/local/sbin /usr/local/Ascend/driver/tools /opt/hyhal/bin; do
 		[ -x "$dir/$1" ] && echo "$dir/$1" && return 0
 	done
 	return 1
@@ -191,7 +192,7 @@ setsid=$(command -v setsid || true)
 hung=''
 found=0
 say "collect.sh on $(uname -srm), user id $(id -u)"
-for tool in mx-smi ht-smi npu-smi hccn_tool; do
+for tool in mx-smi ht-smi npu-smi hccn_tool hy-smi; do
 	path=$(find_tool "$tool") || {
 		say "$tool: not found"
 		continue
@@ -223,6 +224,13 @@ for tool in mx-smi ht-smi npu-smi hccn_tool; do
 			# shellcheck disable=SC2086 # several words
 			ask "$path" -g "-$command" -i "${npu:-0}" $link
 		done
+		;;
+	hy-smi)
+		ask "$path"
+		ask "$path" --showmeminfo vram
+		ask "$path" --showrasinfo all
+		ask "$path" --healthcheck
+		for flag in pids productname bus uniqueid driverversion topo temp power clocks; do ask "$path" "--show$flag"; done
 		;;
 	*)
 		ask "$path"

@@ -65,6 +65,7 @@ func TestCollectAsks(t *testing.T) {
 | udma1           | 0         | 0000:0000:0000:0000:0010:0000:dfdf:0020 |
 END
 ;;`,
+		"hy-smi": `--showbus) printf 'HCU[0]\t\t: PCI Bus: 0000:09:00.0 --> SN: SECRET8 --> OAM ID: 1\nHCU[0]\t\t: Unique ID: SECRET9\n' ;;`,
 	})
 	want := strings.Split(strings.TrimSpace(programtest.Read(t, "testdata/collect.txt")), "\n")
 	for i := range asked {
@@ -79,7 +80,7 @@ END
 			t.Errorf("%q is not masked", secret)
 		}
 	}
-	for _, kept := range []string{"BIOS   : 1.33.5.0", "temperature          : 46 C", "GPU#2    MXC500      0000:37:00.0", `"device_id": 2`, "exit status 20", "| 1       | 6       | 400 "} {
+	for _, kept := range []string{"BIOS   : 1.33.5.0", "temperature          : 46 C", "GPU#2    MXC500      0000:37:00.0", `"device_id": 2`, "exit status 20", "0000:09:00.0", "OAM ID: 1", "| 1       | 6       | 400 "} {
 		if !strings.Contains(text, kept) {
 			t.Errorf("%q is not in what was written", kept)
 		}

@@ -29,7 +29,7 @@ func ParseList(out []byte) (model.Report, error) {
 			d.BusID = bus
 		}
 		if state := b.Value("health"); !smitext.Absent(state) {
-			d.Health = &model.Health{OK: state == "Healthy", State: state}
+			d.Health = &model.Health{OK: strings.EqualFold(state, "healthy"), State: state}
 		}
 		switch {
 		case cmp.Or(d.Name, d.UUID, d.BusID) == "":
