@@ -1,96 +1,39 @@
 package hygon
 
 import (
-	"bytes"
-	"fmt"
-	"regexp"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 )
 
-var memoryRows = []smitext.KeyRow{
-	smitext.Key("vram total memory", "memory_total_bytes", smitext.Bytes, "vram").NotZero(),
-	smitext.Key("vram total used memory", "memory_used_bytes", smitext.Bytes, "vram").Within("memory_total_bytes"),
-}
-
-var tempRows = []smitext.KeyRow{
-	smitext.Key("temperature (sensor edge)", "temperature_celsius", smitext.Celsius, "edge"),
-	smitext.Key("temperature (sensor junction)", "temperature_celsius", smitext.Celsius, "junction"),
-	smitext.Key("temperature (sensor mem)", "temperature_celsius", smitext.Celsius, "hbm"),
-	smitext.Key("temperature (sensor core)", "temperature_celsius", smitext.Celsius, "core"),
-}
-
-var clockRows = []smitext.KeyRow{
-	smitext.Key("sclk clock", "clock_hertz", smitext.Hertz, "core").NotZero(),
-	smitext.Key("mclk clock", "clock_hertz", smitext.Hertz, "memory").NotZero(),
-	smitext.Key("pcie speed", "pcie_link_transfers_per_second", smitext.Transfers).NotZero(),
-	smitext.Key("pcie width", "pcie_link_width", smitext.Lanes).NotZero(),
-}
-
-// eccRows read the RAS blocks by their names in the driver, which hy-smi has of rocm-smi.
-func eccRows() []smitext.KeyRow {
-	var all []smitext.KeyRow
-	for _, block := range []string{
-		"umc", "sdma", "gfx", "mmhub", "athub", "pcie_bif", "hdp", "xgmi_wafl", "df", "smn", "sem", "mp0", "mp1", "fuse",
-	} {
-		all = append(all,
-			smitext.Key(block+" ue", "ecc_errors_total", smitext.Count, block, "uncorrectable").NoUnderflow(),
-			smitext.Key(block+" ce", "ecc_errors_total", smitext.Count, block, "correctable").NoUnderflow())
+// beside is what the table lacks at every poll.
+func beside() []model.Command {
+	return []model.Command{
+		{Name: "memory", Args: show("meminfo", "vram"), Parse: parseText(memoryRows)},
+		{Name: "processes", Args: show("pids"), Parse: model.IgnoreCards(ParseProcesses)},
 	}
-	return all
 }
 
-// cardLine is a line about one card: HCU[0], tabs, a colon, and what is told.
-var cardLine = regexp.MustCompile(`^\s*(?:[DH]CU|GPU)\[(\d+)\]\s*:\s*(.*?)\s*$`)
-
-// rewrite is a kind of line that tells more than one value, or has no colon, and the "key : value" lines in its place.
-type rewrite struct {
-	line *regexp.Regexp
-	as   []string
-}
-
-var rewrites = []rewrite{
-	{regexp.MustCompile(`^Bus Id\s*:\s*(\S+)\s*:\s*(\S.*)$`), []string{"PCI Bus: $1", "Health: $2"}},
-	{regexp.MustCompile(`^([sm]clk) clock level:?\s+\d+\s+\((\w+)\)$`), []string{"$1 clock: $2"}},
-	{regexp.MustCompile(`^pcie clock level:?\s+\d+\s+\(([^,()]+),\s*(x\d+)\b`), []string{"pcie speed: $1", "pcie width: $2"}},
-	{regexp.MustCompile(`^Block (\w+) is:\s+\w+\s+\(ue:\s*(\d+),\s*ce:\s*(\d+)\)$`), []string{"$1 ue: $2", "$1 ce: $3"}},
-	{regexp.MustCompile(`^\(Topology\) Numa Node:?\s+(-?\d+)$`), []string{"Numa Node: $1"}},
-}
-
-// readBlocks reads the lines about cards as "key : value" text. A last line without its end may be cut and is left out.
-func readBlocks(out []byte) ([]smitext.Block, error) {
-	if err := checkBanner(out); err != nil {
-		return nil, err
+// commands are the others, each of which answers for all cards.
+func commands() []model.Command {
+	return []model.Command{
+		{Name: "list", Part: "names", Inventory: true, Args: show("productname"), Parse: model.IgnoreCards(ParseList)},
+		{Name: "list", Part: "buses", Inventory: true, Every: time.Minute, Args: show("bus"), Parse: model.IgnoreCards(ParseList)},
+		{Name: "list", Part: "ids", Inventory: true, Args: show("uniqueid"), Parse: model.IgnoreCards(ParseList)},
+		{Name: "health", Inventory: true, Every: time.Minute, Args: model.SameArgs([]string{"--healthcheck"}), Parse: model.IgnoreCards(ParseList)},
+		{Name: "version", Inventory: true, Args: show("driverversion"), Parse: model.IgnoreCards(ParseVersion)},
+		{Name: "topology", Inventory: true, Args: show("topo"), Parse: model.IgnoreCards(ParseTopology)},
+		{Name: "temp", Lean: true, Every: time.Minute, Args: show("temp"), Parse: parseText(tempRows)},
+		{Name: "clocks", Lean: true, Every: time.Minute, Args: show("clocks"), Parse: parseText(clockRows)},
+		{Name: "ecc", Lean: true, Every: time.Minute, Args: show("rasinfo", "all"), Parse: parseText(eccRows())},
 	}
-	var text bytes.Buffer
-	for line := range strings.Lines(string(out)) {
-		m := cardLine.FindStringSubmatch(line)
-		if m == nil || !strings.HasSuffix(line, "\n") {
-			continue
-		}
-		for _, entry := range entriesOf(m[2]) {
-			fmt.Fprintf(&text, "[device %s] %s\n", m[1], entry)
-		}
-	}
-	return smitext.ReadKeyValues(text.Bytes()), nil
 }
 
-func entriesOf(line string) []string {
-	for _, r := range rewrites {
-		m := r.line.FindStringSubmatchIndex(line)
-		if m == nil {
-			continue
-		}
-		var all []string
-		for _, as := range r.as {
-			all = append(all, string(r.line.ExpandString(nil, as, line, m)))
-		}
-		return all
-	}
-	return []string{line}
+// show is one question: builds differ in which they know, and one that is refused must cost only its own series.
+func show(what string, kind ...string) func(model.Device) [][]string {
+	return model.SameArgs(append([]string{"--show" + what}, kind...))
 }
 
 func parseText(rows []smitext.KeyRow) func([]byte, []model.Device) (model.Report, error) {

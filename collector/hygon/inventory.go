@@ -80,10 +80,8 @@ func ParseTopology(out []byte) (model.Report, error) {
 	r, err := smitext.ParseTopology(matrix, smitext.MatrixNames{Cards: cardName, Peers: cardName})
 	r.Affinities = nil
 	for i := range blocks {
-		a := model.Affinity{Name: "[" + blocks[i].Card + "]"}
 		if n, ok := smitext.Index(blocks[i].Value("numa node")); ok {
-			a.NUMANode = &n
-			r.Affinities = append(r.Affinities, a)
+			r.Affinities = append(r.Affinities, model.Affinity{Name: "[" + blocks[i].Card + "]", NUMANode: &n})
 		}
 	}
 	if err != nil && len(r.Affinities) > 0 {
@@ -130,8 +128,8 @@ func addProcess(r *model.Report, p model.Process, memory smitext.Entry) {
 	if err := processMemory.Read(&readings, memory.Value, memory.Unit); err != nil {
 		r.Warn("process %s: %v", p.PID, smitext.CannotRead("vram used", memory.Value, err))
 	}
-	if bytes, ok := readings.Get(processMemory.Metric); ok {
-		p.UsedBytes = bytes
+	if used, ok := readings.Get(processMemory.Metric); ok {
+		p.UsedBytes = used
 		r.Processes = append(r.Processes, p)
 	}
 }

@@ -4,7 +4,6 @@ package hygon
 
 import (
 	"strings"
-	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
@@ -14,32 +13,14 @@ import (
 // Left out is what measures for a second: --showbw, --showhcuutil, --showcuutil.
 func Vendor() model.Vendor {
 	return model.Vendor{
-		Name:  "hygon",
-		Tools: []string{"hy-smi", "/opt/hyhal/bin/hy-smi"}, // the second is where the driver puts it
-		Table: model.Command{Name: "table", Args: model.SameArgs([]string{}), Parse: model.IgnoreCards(ParseTable)},
-		Beside: []model.Command{
-			{Name: "memory", Args: show("meminfo", "vram"), Parse: parseText(memoryRows)},
-			{Name: "processes", Args: show("pids"), Parse: model.IgnoreCards(ParseProcesses)},
-		},
-		Commands: []model.Command{
-			{Name: "list", Part: "names", Inventory: true, Args: show("productname"), Parse: model.IgnoreCards(ParseList)},
-			{Name: "list", Part: "buses", Inventory: true, Every: time.Minute, Args: show("bus"), Parse: model.IgnoreCards(ParseList)},
-			{Name: "list", Part: "ids", Inventory: true, Args: show("uniqueid"), Parse: model.IgnoreCards(ParseList)},
-			{Name: "health", Inventory: true, Every: time.Minute, Args: model.SameArgs([]string{"--healthcheck"}), Parse: model.IgnoreCards(ParseList)},
-			{Name: "version", Inventory: true, Args: show("driverversion"), Parse: model.IgnoreCards(ParseVersion)},
-			{Name: "topology", Inventory: true, Args: show("topo"), Parse: model.IgnoreCards(ParseTopology)},
-			{Name: "temp", Lean: true, Every: time.Minute, Args: show("temp"), Parse: parseText(tempRows)},
-			{Name: "clocks", Lean: true, Every: time.Minute, Args: show("clocks"), Parse: parseText(clockRows)},
-			{Name: "ecc", Lean: true, Every: time.Minute, Args: show("rasinfo", "all"), Parse: parseText(eccRows())},
-		},
+		Name:     "hygon",
+		Tools:    []string{"hy-smi", "/opt/hyhal/bin/hy-smi"}, // the second is where the driver puts it
+		Table:    model.Command{Name: "table", Args: model.SameArgs([]string{}), Parse: model.IgnoreCards(ParseTable)},
+		Beside:   beside(),
+		Commands: commands(),
 		Resolve:  resolve,
 		Classify: Classify,
 	}
-}
-
-// show is one question: builds differ in which they know, and one that is refused must cost only its own series.
-func show(what string, kind ...string) func(model.Device) [][]string {
-	return model.SameArgs(append([]string{"--show" + what}, kind...))
 }
 
 // resolve takes the number out of "HCU[3]": it is the table's.
