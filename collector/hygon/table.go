@@ -66,7 +66,7 @@ func ParseTable(out []byte) (model.Report, error) {
 	case len(p.report.Devices) == 0 && p.header != nil && p.report.Warnings.Count == 0 && !isCut:
 		return model.Report{}, model.Errorf(model.ReasonNoDevice, "the tool lists no card")
 	case len(p.report.Devices) == 0:
-		return model.Report{}, model.Errorf(model.ReasonParse, "no whole card in the output")
+		return model.Report{}, model.Errorf(model.ReasonParse, "no complete card in the output")
 	case isCut:
 		p.report.Warn("the table has no end line: cards may be missing")
 	}
@@ -91,7 +91,7 @@ func (p *tableParser) readLine(text string) {
 func (p *tableParser) readCard(id, text string) {
 	p.row.Read(p.header, []string{text})
 	if _, isWhole := p.row.Get(p.header.Columns[0].Word); !isWhole {
-		p.report.Warn("card %s: its row has other values than the header has words: %.80q", id, text)
+		p.report.Warn("card %s: cannot read %.80q: not as many values as the header has columns", id, text)
 		return
 	}
 	d := model.Device{ID: id, Readings: make(model.Readings, 0, 8)}
