@@ -26,6 +26,7 @@ type Metrics map[string]map[string]values
 var expositions = []string{
 	"cmd/accelerator_exporter/testdata/metrics.golden",
 	"collector/testdata/scrape-hygon.golden.txt",
+	"collector/testdata/scrape-nvidia.golden.txt",
 	"cmd/accelbench/testdata/metrics.golden",
 	"bench/fakevllm/testdata/metrics.golden",
 	"deploy/queries/testdata/vllm.prom",
