@@ -43,7 +43,10 @@ func machine(t testing.TB, tool string) func(context.Context, []string) (process
 		files = map[string]string{
 			strings.Join(v.Table.Args(model.Device{})[0], " "): "nvidia/testdata/table-x2.txt", strings.Join(v.Beside[0].Args(model.Device{})[0], " "): "nvidia/testdata/processes-x2.txt",
 			"-L": "nvidia/testdata/list-mig.txt", "topo -m": "nvidia/testdata/topo-nic.txt", "--version": "nvidia/testdata/version-610.txt",
-			"--help-query-gpu": "nvidia/testdata/fields-old.txt", "--query-gpu=index,uuid,pci.bus_id,gpu_recovery_action --format=csv": "nvidia/testdata/health-x2.txt",
+			"--help-query-gpu": "nvidia/testdata/fields-new.txt",
+		}
+		for _, c := range v.Commands[0].More(modeltest.Read(t, files["--help-query-gpu"]), model.Device{}) {
+			files[strings.Join(c.Args(model.Device{})[0], " ")] = "nvidia/testdata/" + c.Name + "-x2.txt"
 		}
 	}
 	if tool == "hy-smi" {
