@@ -87,7 +87,6 @@ func (s *Session) calibrate(ctx context.Context, aimed int) {
 	}
 	template := max(0, int(math.Round(float64(inLong)-perWord*float64(long))))
 	s.cfg.Dataset.TokensPerWord = perWord
-	s.cfg.Run.Lengths = &runlog.Lengths{TokensPerWord: perWord, Template: template}
 	s.note("prompt lengths are right within a few per cent: the server counts %.2f tokens a word and adds %d", perWord, template)
 }
 

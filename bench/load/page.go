@@ -36,7 +36,6 @@ var reportNames = []string{
 	"accelerator_power_watts",
 	"accelerator_temperature_celsius",
 	"accelerator_memory_used_bytes",
-	"accelerator_memory_total_bytes",
 	"accelerator_probe_target_device_info",
 	"accelerator_collector_last_success_timestamp_seconds",
 

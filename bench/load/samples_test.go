@@ -61,7 +61,7 @@ func TestPageOfTheExporter(t *testing.T) {
 	want := map[string]int{
 		"accelerator_info":              16,
 		"accelerator_utilization_ratio": 16, "accelerator_power_watts": 12, "accelerator_temperature_celsius": 16,
-		"accelerator_memory_used_bytes": 16, "accelerator_memory_total_bytes": 16,
+		"accelerator_memory_used_bytes": 16,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("series by name (-want +got):\n%s", diff)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -24,7 +23,6 @@ type Card struct {
 	Watts       Gauge `json:"watts"`
 	Celsius     Gauge `json:"celsius"`
 	MemoryUsed  Gauge `json:"memory_used"` // bytes
-	MemoryTotal Gauge `json:"memory_total"`
 }
 
 // cardID is what the exporter tells cards apart by.
@@ -99,8 +97,7 @@ func (c *cards) report(w span) []Card {
 		all = append(all, Card{
 			Vendor: id.vendor, Device: id.device, Name: r.name, Serves: r.targets[target],
 			Utilization: gauge("accelerator_utilization_ratio"), Watts: gauge("accelerator_power_watts"),
-			Celsius:    gauge("accelerator_temperature_celsius"),
-			MemoryUsed: gauge("accelerator_memory_used_bytes"), MemoryTotal: gauge("accelerator_memory_total_bytes"),
+			Celsius: gauge("accelerator_temperature_celsius"), MemoryUsed: gauge("accelerator_memory_used_bytes"),
 		})
 	}
 	return all
@@ -140,7 +137,5 @@ func (s *Step) joules() *float64 {
 
 // compareCards puts 2 before 10.
 func compareCards(a, b cardID) int {
-	x, _ := strconv.ParseFloat(a.device, 64)
-	y, _ := strconv.ParseFloat(b.device, 64)
-	return cmp.Or(cmp.Compare(a.vendor, b.vendor), cmp.Compare(x, y), cmp.Compare(a.device, b.device))
+	return cmp.Or(cmp.Compare(a.vendor, b.vendor), cmp.Compare(len(a.device), len(b.device)), cmp.Compare(a.device, b.device))
 }

@@ -86,7 +86,7 @@ func figureLines(r *Report) []string {
 			add("held %s %v known %v", h.Name, h.Value, h.Known)
 		}
 		for _, card := range s.Cards {
-			add("card %s %s serves %v %v %v %v %v %v", card.Device, card.Name, card.Serves, card.Utilization, card.Watts, card.Celsius, card.MemoryUsed, card.MemoryTotal)
+			add("card %s %s serves %v %v %v %v %v", card.Device, card.Name, card.Serves, card.Utilization, card.Watts, card.Celsius, card.MemoryUsed)
 		}
 		if s.Joules != nil {
 			add("joules %v", *s.Joules)

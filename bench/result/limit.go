@@ -26,14 +26,3 @@ func held(limits []runlog.Limit, f *Figures) []Held {
 	}
 	return all
 }
-
-// percentilesOf are those that limits are on.
-func percentilesOf(limits []runlog.Limit) []float64 {
-	var all []float64
-	for _, l := range limits {
-		if l.Percentile > 0 {
-			all = append(all, l.Percentile)
-		}
-	}
-	return all
-}

@@ -135,10 +135,6 @@ func distributions(requests []request, percentiles []float64, bounded bool) Dist
 	return all
 }
 
-// maxChunkTokens bounds how many samples one gap can become in [TokenITL]: a server that
-// claims more for one chunk is not believed.
-const maxChunkTokens = 1024
-
 // gapHistograms are those of [openai.ITLs], and of the same gaps a token: a gap that brought
 // k tokens, by the server's count, gives k samples of a k-th of it.
 func gapHistograms(requests []request) (gaps, perToken *histogram) {
@@ -151,7 +147,7 @@ func gapHistograms(requests []request) (gaps, perToken *histogram) {
 		for gap, tokens := range requests[i].chunkGaps() {
 			if !first {
 				gaps.add(gap, 1)
-				if tokens >= 1 && tokens <= maxChunkTokens {
+				if tokens > 0 {
 					perToken.add(gap/tokens, tokens)
 				}
 			}

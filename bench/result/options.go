@@ -25,7 +25,7 @@ type Options struct {
 	Goodput Objectives
 
 	limits      []runlog.Limit // those of the search that chose the steps
-	percentiles []float64      // to give: Chosen, those of limits, and those of evalscope
+	percentiles []float64      // to give: Chosen, those of limits and those of evalscope
 }
 
 // settled are the options with what the runs tell, the first one where they differ, and
@@ -44,7 +44,12 @@ func (o Options) settled(runs []runlog.Run) Options {
 	if len(runs) == 1 && first.Capacity != nil {
 		o.limits = first.Capacity.Objectives
 	}
-	all := slices.Concat([]float64{median, 66, 75, 80, 90, 95, 98, usualPercentile}, o.Chosen, percentilesOf(o.limits))
+	all := slices.Concat([]float64{median, 66, 75, 80, 90, 95, 98, usualPercentile}, o.Chosen)
+	for _, l := range o.limits {
+		if l.Percentile > 0 {
+			all = append(all, l.Percentile)
+		}
+	}
 	slices.SortFunc(all, cmp.Compare[float64])
 	o.percentiles = slices.Compact(all)
 	return o

@@ -2,6 +2,8 @@
 package result
 
 import (
+	"cmp"
+
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -10,20 +12,15 @@ import (
 type Report struct {
 	Runs  []runlog.Run // one for each log
 	Steps []Step       // in the order in which they were run
-	// Complete is false when a log has no end: its run was killed.
+	// Complete is false when a log has no end: its run was killed. Damaged counts lines that
+	// could not be read, such as the last of such a run.
 	Complete bool
-	// NotRun are the names of the steps that the first run had planned and did not
-	// come to, as [runlog.Step.Name] has them.
-	NotRun []string
-	// Damaged counts lines that could not be read, such as the last of a run that
-	// was killed while writing.
-	Damaged int
-	// Objectives are those that the goodput was counted by.
-	Objectives Objectives
-	// Chosen are the percentiles that were asked for, in the order given, or 99.
-	Chosen []float64
-	// Capacity is the answer of a run that searched for it, nil for any other.
-	Capacity *Capacity
+	Damaged  int
+	// NotRun are the names of the steps that the first run had planned and did not come to.
+	NotRun     []string
+	Objectives Objectives // those that the goodput was counted by
+	Chosen     []float64  // percentiles that were asked for, in the order given, or 99
+	Capacity   *Capacity  // the answer of a run that searched for it, nil for any other
 }
 
 // Notes are the warnings about the report as a whole, one sentence each.
@@ -63,6 +60,9 @@ type Step struct {
 	Short       string `json:"-"`
 }
 
+// SteadyOrWhole are the figures of the steady part where there is one, else of the whole step.
+func (s *Step) SteadyOrWhole() *Figures { return cmp.Or(s.Steady, &s.Whole) }
+
 // JoulesPerToken is the energy of an output token, where the cards' is known.
 func (s *Step) JoulesPerToken() (float64, bool) {
 	if s.Joules == nil || s.Whole.OutputTokens <= 0 {
@@ -74,17 +74,14 @@ func (s *Step) JoulesPerToken() (float64, bool) {
 // Figures are the figures of one window. Rates count what happened inside it;
 // latencies are those of the requests sent inside it, whenever they ended.
 type Figures struct {
-	Window Window `json:"window"`
-	// Account is of the requests sent inside the window.
-	Account Account `json:"account"`
-	// Completed is the number of successful requests that ended inside it.
-	Completed int `json:"completed"`
-	// PromptTokens are of the successful requests that ended inside it.
-	// OutputTokens are those of successful requests that came inside it, each chunk
-	// being taken to bring the same share. The rates below are per second of the
-	// window.
-	PromptTokens      int64   `json:"prompt_tokens"`
-	OutputTokens      int64   `json:"output_tokens"`
+	Window    Window  `json:"window"`
+	Account   Account `json:"account"`   // of the requests sent inside the window
+	Completed int     `json:"completed"` // successful requests that ended inside it
+	// PromptTokens are of Completed. OutputTokens are those of successful requests that came
+	// inside the window, each chunk being taken to bring the same share.
+	PromptTokens int64 `json:"prompt_tokens"`
+	OutputTokens int64 `json:"output_tokens"`
+	// The throughputs are a second of the window.
 	RequestThroughput float64 `json:"request_throughput"` // Completed
 	OutputThroughput  float64 `json:"output_throughput"`  // tokens
 	TotalThroughput   float64 `json:"total_throughput"`   // prompt and output tokens
@@ -92,15 +89,11 @@ type Figures struct {
 	// many of Account were good. Both are nil without objectives.
 	Goodput *float64 `json:"goodput,omitempty"`
 	Good    *int     `json:"good,omitempty"`
-	// PeakOutputThroughput is the most output tokens in any second of the window,
-	// or their mean where that is more, as in a window of less than a second;
-	// the seconds counted from its start, of the whole step also from that of its
-	// steady part; PeakConcurrency the most requests in
-	// flight at once.
-	PeakOutputThroughput float64 `json:"peak_output_throughput"`
-	PeakConcurrency      int     `json:"peak_concurrency"`
-
-	Distributions Distributions `json:"distributions"`
+	// PeakOutputThroughput is the most output tokens in any second of the window, or their
+	// mean where that is more, as in a window of less than a second.
+	PeakOutputThroughput float64       `json:"peak_output_throughput"`
+	PeakConcurrency      int           `json:"peak_concurrency"` // the most requests in flight at once
+	Distributions        Distributions `json:"distributions"`
 }
 
 // Distributions are by the key of their [Measure]; one without samples is missing.

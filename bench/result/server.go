@@ -37,14 +37,12 @@ type ServerSample struct {
 // server is what the model server says of itself: vLLM's metrics of every version, and
 // MindIE's, which have the same names without "vllm:".
 type server struct {
-	model   string // that was asked for
-	samples int
-	values  readings // by name without vllm: and _total, of all engines
+	model  string   // that was asked for
+	values readings // by name without vllm: and _total, of all engines
 }
 
 // add takes one scrape.
 func (v *server) add(at int64, all []runlog.Series) {
-	v.samples++
 	ofAsked := slices.ContainsFunc(all, func(s runlog.Series) bool { return s.Labels[modelLabel] == v.model })
 	sums, engines := map[string]float64{}, map[string]float64{}
 	for _, s := range all {
@@ -66,7 +64,7 @@ func (v *server) add(at int64, all []runlog.Series) {
 // report is nil when the server was never sampled. answers are the requests of this
 // program that have a TTFT.
 func (v *server) report(w span, answers int64) *ServerSample {
-	if v.samples == 0 {
+	if len(v.values) == 0 {
 		return nil
 	}
 	return &ServerSample{

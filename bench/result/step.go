@@ -112,12 +112,13 @@ func (d *stepData) report(opts Options) Step {
 	s := Step{Step: d.step, Name: d.step.Name(), Machines: len(d.parts), Account: d.account, FailedAs: d.failedAs, Chosen: opts.Chosen}
 	d.addEnds(&s)
 	whole, window := d.addFigures(&s, opts)
+	s.Held = held(opts.limits, s.SteadyOrWhole())
 	s.Cards = d.cards.report(whole)
 	s.Joules = s.joules()
 	s.Server = d.server.report(whole, s.Whole.Of(TTFT).Count)
 	s.Checks = d.newChecks(whole, window, s.Server)
 	s.ClientLimit, s.Short = d.clientLimit(&s), d.short(&s)
-	s.Warnings = d.warnings(&s, opts)
+	s.Warnings = d.warnings(&s)
 	return s
 }
 
@@ -131,11 +132,9 @@ func (d *stepData) addFigures(s *Step, opts Options) (whole, window span) {
 		s.NotSteady = pileUp
 	}
 	if s.NotSteady != "" {
-		s.Held = held(opts.limits, &s.Whole)
 		return whole, whole
 	}
 	s.Steady = new(d.figures(window, opts))
-	s.Held = held(opts.limits, s.Steady)
 	s.Whole.PeakOutputThroughput = max(s.Whole.PeakOutputThroughput, s.Steady.PeakOutputThroughput) // its seconds begin elsewhere
 	return whole, window
 }

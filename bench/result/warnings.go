@@ -17,6 +17,7 @@ const (
 	minKernelClock  = 0.99             // requests with the kernel's instants
 	maxTogether     = 0.05             // answers whose first text was read with later chunks
 	maxChunkless    = 0.02             // tokens without a chunk of text of their own
+	rounding        = 1e-6             // of what floating point makes of a percentile
 )
 
 // sentences are warnings, each made of one format.
@@ -29,7 +30,7 @@ func (all *sentences) add(applies bool, format string, args ...any) {
 }
 
 // warnings say what makes the figures of a step doubtful, the gravest first.
-func (d *stepData) warnings(s *Step, opts Options) []string {
+func (d *stepData) warnings(s *Step) []string {
 	var all sentences
 	a, n := &s.Account, &d.counts
 	all.add(s.Stop != "" && d.counted != a.Attempted, "The log holds %d requests, and %d were sent: some are missing or counted twice.", a.Attempted, d.counted)
@@ -45,29 +46,10 @@ func (d *stepData) warnings(s *Step, opts Options) []string {
 		n.together, n.answered, chunks)
 	all.add(s.Checks.TokensWithoutChunk > maxChunkless, "%.1f %% of the output tokens have no chunk of text of their own, as they have no text or came together: ITL is the gap between chunks, so read TPOT or ITL a token for the time of a token.",
 		100*s.Checks.TokensWithoutChunk)
-	p, least, have := s.doubtfulPercentile(opts)
-	all.add(p > 0, "p%g takes %d requests and there are %d that count: run more, or do not quote it.", p, least, have)
+	highest, have := slices.Max(s.Chosen), s.SteadyOrWhole().Of(TTFT).Count
+	least := int64(math.Ceil(100/(100-highest) - rounding))
+	all.add(have > 0 && have < least, "p%g takes %d requests and there are %d that count: run more, or do not quote it.", highest, least, have)
 	return all
-}
-
-// doubtfulPercentile is the first percentile that was asked for, or that has a limit, for
-// which there are too few requests in the steady part, else in the step; 0 for none.
-func (s *Step) doubtfulPercentile(opts Options) (p float64, least, n int64) {
-	f := &s.Whole
-	if s.Steady != nil {
-		f = s.Steady
-	}
-	n = f.Of(TTFT).Count
-	asked := percentilesOf(opts.limits)
-	if len(asked) == 0 {
-		asked = opts.Chosen
-	}
-	for _, p := range asked {
-		if least := int64(math.Ceil(100/(100-p) - 1e-6)); n > 0 && n < least {
-			return p, least, n
-		}
-	}
-	return 0, 0, 0
 }
 
 // clientLimit says how the load generator was what limited a step, in a clause; empty where

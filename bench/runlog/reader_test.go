@@ -22,7 +22,7 @@ func everyKind() (Run, []Record) {
 	run := Run{
 		Schema: Schema, ID: "0123456789abcdef", Started: at, Host: "node1", Version: "0.1.0",
 		Command: []string{"accelbench", "run"}, URL: "http://127.0.0.1:8000", API: openai.Chat, Model: "qwen2.5",
-		Dataset: "openqa", DatasetPath: "open_qa.jsonl", Seed: 1<<64 - 1, ReusePrompts: true, Lengths: &Lengths{TokensPerWord: 1.25, Template: 20},
+		Dataset: "openqa", DatasetPath: "open_qa.jsonl", Seed: 1<<64 - 1, ReusePrompts: true,
 		Backend: "vllm", Metadata: map[string]string{"k": "v"}, Side: "A",
 		Server: &Server{Command: "vllm serve"}, GOMAXPROCS: 2,
 	}

@@ -7,10 +7,7 @@
 // the run goes: a run that is killed loses the requests in flight and nothing
 // else. Every line is a JSON object with one key, the kind of the record; a reader
 // passes over kinds and keys that it does not know. [openai.Trace.MarshalJSON] tells
-// how a request's trace is written. With jq, the instants of its chunks in
-// nanoseconds since it was sent are
-//
-//	.request.trace | [foreach (.chunks_ns[]?) as $gap (0; . + $gap)]
+// how a request's trace is written.
 package runlog
 
 import (
@@ -54,11 +51,7 @@ type Run struct {
 	DatasetPath  string     `json:"dataset_path,omitempty"` // its file, empty where it has none
 	Seed         uint64     `json:"seed"`
 	ReusePrompts bool       `json:"reuse_prompts,omitempty"` // prompts were sent as they are, also again
-	// BlockSize is how many tokens a block of the server's prefix cache has, 0 where it is
-	// not known.
-	BlockSize int `json:"block_size,omitempty"`
-	// Lengths is what prompts of words were made by, nil where it is not known.
-	Lengths *Lengths `json:"lengths,omitempty"`
+	BlockSize    int        `json:"block_size,omitempty"`    // tokens of a block of the server's prefix cache, 0 where not known
 	// Backend and Metadata are what vLLM's command line calls so; they are only kept.
 	Backend  string            `json:"backend,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
@@ -73,12 +66,6 @@ type Run struct {
 	Server     *Server  `json:"server,omitempty"`
 	Steps      []string `json:"steps,omitempty"` // the names of all that were planned, see [Step.Name]
 	GOMAXPROCS int      `json:"gomaxprocs"`      // cores that the load generator used
-}
-
-// Lengths say how the server counts prompts of words, by answers before the load.
-type Lengths struct {
-	TokensPerWord float64 `json:"tokens_per_word,omitempty"`
-	Template      int     `json:"template,omitempty"` // tokens that the server adds to a prompt
 }
 
 // Objectives are what a good request meets; 0 is no objective. ITL is held against

@@ -36,7 +36,7 @@ func levelRow(r *result.Report, l *capacity.Level, rates []Column) []string {
 		row = append(row, limitUnit(h.Limit).Text(known(h.Value, h.Known)))
 	}
 	for _, column := range rates {
-		row = append(row, column.text(s, shownPart(s)))
+		row = append(row, column.text(s, s.SteadyOrWhole()))
 	}
 	return row
 }
@@ -100,7 +100,7 @@ func loadText(variable string, level float64) string {
 // evidence is what the server did at the answer.
 func evidence(r *result.Report) string {
 	s := r.Shown(r.Capacity.At(r.Capacity.Value))
-	text := fmt.Sprintf("%s requests/s, %s tokens/s", Number.Text(shownPart(s).RequestThroughput), Number.Text(shownPart(s).OutputThroughput))
+	text := fmt.Sprintf("%s requests/s, %s tokens/s", Number.Text(s.SteadyOrWhole().RequestThroughput), Number.Text(s.SteadyOrWhole().OutputThroughput))
 	if cards := cardUtilization(s); !math.IsNaN(cards) {
 		text += fmt.Sprintf("; cards at %.0f %%", 100*cards)
 	}

@@ -97,7 +97,7 @@ func open() result.Step {
 	card := func(device string, serves bool) result.Card {
 		return result.Card{
 			Vendor: "metax", Device: device, Name: "MXC500", Serves: serves, Utilization: gauge(0.36, 0.98),
-			Watts: gauge(122, 210), Celsius: gauge(53.5, 61), MemoryUsed: gauge(60e9, 63e9), MemoryTotal: gauge(64<<30, 64<<30),
+			Watts: gauge(122, 210), Celsius: gauge(53.5, 61), MemoryUsed: gauge(60e9, 63e9),
 		}
 	}
 	s.Cards = []result.Card{card("0", true), card("1", true), card("2", false)}

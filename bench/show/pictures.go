@@ -46,7 +46,7 @@ func Pictures(r *result.Report) []*Picture {
 	steps := byLoad(r.Steps)
 	return []*Picture{
 		{"Overview", "performance_metrics.png", wholePart, overviewPanels(), steps, nil},
-		{"Latency", "latency.png", shownPart, latencyPanels(r), steps, r.Capacity},
+		{"Latency", "latency.png", (*result.Step).SteadyOrWhole, latencyPanels(r), steps, r.Capacity},
 	}
 }
 

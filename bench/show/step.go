@@ -59,9 +59,6 @@ func figureTable(s *result.Step) Table {
 	return t
 }
 
-// shownPart is the steady part of a step where there is one, else the whole of it.
-func shownPart(s *result.Step) *result.Figures { return cmp.Or(s.Steady, &s.Whole) }
-
 // latencyTable has a row for each measure that has samples.
 func latencyTable(s *result.Step) Table {
 	t := Table{Caption: "Latencies, steady part", Head: []string{"", "samples", "mean"}}
@@ -80,7 +77,7 @@ func latencyTable(s *result.Step) Table {
 		columns := measureColumns(m, percentiles)
 		row := []string{Column{Head: m.Name, Unit: columns[1].Unit}.Title()}
 		for _, c := range columns {
-			row = append(row, c.text(s, shownPart(s)))
+			row = append(row, c.text(s, s.SteadyOrWhole()))
 		}
 		t.Rows = append(t.Rows, row)
 	}
