@@ -101,13 +101,14 @@ var randomPrompts = kind{name: Random, made: true, open: openMade}
 // prefixes are few prefixes with many endings.
 var prefixes = kind{name: Prefix, made: true, open: openMade}
 
-// SplitForCache splits random prompts of so many tokens into a shared start of whole blocks,
-// which is about a share of them, and the rest. It fails where that is off by more than 2
-// points.
+// SplitForCache splits random prompts of so many tokens into a shared start, whose whole
+// blocks are about a share of them, and the rest. It fails where that is off by more than 2
+// points. The start ends in the middle of a block: the length of words is not exact.
 func SplitForCache(tokens int, share float64, block int) (start, rest int, err error) {
 	const most = 0.02
-	start = int(math.Round(share*float64(tokens)/float64(block))) * block
-	if got := float64(start) / float64(tokens); math.Abs(got-share) > most || start >= tokens {
+	held := int(math.Round(share*float64(tokens)/float64(block))) * block
+	start = held + block/2
+	if got := float64(held) / float64(tokens); math.Abs(got-share) > most || start >= tokens {
 		return 0, 0, fmt.Errorf("of prompts of %d tokens, whole blocks of %d can make %.0f %%, not %.0f %%: give longer prompts", tokens, block, 100*got, 100*share)
 	}
 	return start, tokens - start, nil
