@@ -45,19 +45,15 @@ func (l Limit) Label() string {
 	return fmt.Sprintf("%s p%g", strings.ToUpper(l.Name), l.Percentile)
 }
 
-// mostLimited is the highest percentile that can have a limit: one of 10,000 requests is
-// beyond it.
-const mostLimited = 99.99
-
 var (
 	failuresLimit = regexp.MustCompile(`^failures<=?([0-9.]+)%$`)
 	latencyLimit  = regexp.MustCompile(`^(ttft|tpot|itl|e2el):p([0-9.]+)<=?(\w[\w.]*)$`)
 
-	errLimit = errors.New("want ttft, tpot, itl or e2el, a percentile from p1 to p99.99 and a time, such as ttft:p90<2s, or a share of failures, such as failures<1%")
+	errLimit = errors.New("want ttft, tpot, itl or e2el, a percentile and a time, such as ttft:p90<2s, or a share of failures, such as failures<1%")
 )
 
-// ParseLimit reads ttft:p90<2s or failures<1%: a latency, a percentile of it above 0 and at
-// most 99.99, and a time with its unit; or failures and a share of the requests, in percent.
+// ParseLimit reads ttft:p90<2s or failures<1%: a latency, a percentile of it above 0 and below
+// 100, and a time with its unit; or failures and a share of the requests, in percent.
 func ParseLimit(text string) (Limit, error) {
 	text = strings.ReplaceAll(text, " ", "")
 	if parts := failuresLimit.FindStringSubmatch(text); parts != nil {
@@ -73,7 +69,7 @@ func ParseLimit(text string) (Limit, error) {
 	}
 	p, err1 := strconv.ParseFloat(parts[2], 64)
 	most, err2 := time.ParseDuration(parts[3])
-	if err1 != nil || p <= 0 || p > mostLimited || err2 != nil || most <= 0 {
+	if err1 != nil || p <= 0 || p >= 100 || err2 != nil || most <= 0 {
 		return Limit{}, errLimit
 	}
 	return Limit{Name: parts[1], Percentile: p, Limit: most.Seconds()}, nil

@@ -12,9 +12,8 @@ import (
 
 // Writer writes a log. It may be used from several goroutines.
 type Writer struct {
-	mu     sync.Mutex
-	file   *os.File
-	failed error // of the first line that did not go out
+	mu   sync.Mutex
+	file *os.File
 }
 
 // Create makes the folder dir, if there is none, and a log in it that begins
@@ -36,9 +35,7 @@ func Create(dir string, run Run) (*Writer, error) {
 }
 
 // Write adds a line and returns when the kernel has it: no death of this program
-// loses it any more. Once a line could not be written, because the disk is full
-// perhaps, the log ends with what went out of it, and every later call fails in
-// the same way.
+// loses it any more.
 func (w *Writer) Write(r Record) error {
 	line, err := json.Marshal(r)
 	if err != nil {
@@ -46,13 +43,10 @@ func (w *Writer) Write(r Record) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.failed != nil {
-		return w.failed
-	}
 	if _, err := w.file.Write(append(line, '\n')); err != nil {
-		w.failed = fmt.Errorf("keeping traces: %w", err)
+		return fmt.Errorf("keeping traces: %w", err)
 	}
-	return w.failed
+	return nil
 }
 
 // Close brings the log to the disk and closes it.
