@@ -174,6 +174,22 @@ func TestScrapeOfOtherVendors(t *testing.T) {
 	}
 }
 
+// Whoever wants no processes does not want them asked for either.
+func TestProcessesThatNobodyWants(t *testing.T) {
+	for vendor, tool := range map[int]string{2: "nvidia-smi", 3: "hy-smi"} {
+		o := options()
+		o.Processes = false
+		s := &scripted{answer: machine(t, tool)}
+		c := newCardsOf(newHardware(vendors()[vendor], s, nowhere{}, 0, o), nil, o)
+		c.pollAll(t.Context())
+		for _, call := range s.calls {
+			if strings.Contains(call, "pids") || strings.Contains(call, "compute-apps") {
+				t.Errorf("asked %s %s", tool, call)
+			}
+		}
+	}
+}
+
 // What a vendor's table reads must be a metric of this package with as many labels,
 // or a scrape would fail as soon as a tool prints it.
 func TestEveryReadingIsAMetric(t *testing.T) {

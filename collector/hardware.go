@@ -36,6 +36,7 @@ type hardware struct {
 func newHardware(v model.Vendor, r runner, l looker, configured int, o Options) *hardware {
 	h := &hardware{vendor: v, looker: l, configured: configured, rests: map[string]time.Time{}}
 	h.vendor.Table.Inventory = true // its errors are those of the tool, and a part of it is no table
+	h.vendor.Beside = slices.DeleteFunc(slices.Clone(v.Beside), func(c model.Command) bool { return c.Processes && !o.Processes })
 	h.addTool(r, false, v.Classify, o)
 	return h
 }

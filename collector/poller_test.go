@@ -102,7 +102,7 @@ type nowhere struct{}
 func (nowhere) look([]model.Process, time.Time) host.Look { return host.Look{} }
 
 func options() Options {
-	return Options{Interval: 10 * time.Second, InventoryInterval: 5 * time.Minute, Timeout: 10 * time.Second, Detail: DetailOff, Logger: log.NewNopLogger()}
+	return Options{Interval: 10 * time.Second, InventoryInterval: 5 * time.Minute, Timeout: 10 * time.Second, Detail: DetailOff, Processes: true, Logger: log.NewNopLogger()}
 }
 
 // startToy starts the toy's poller over a scripted tool and ends it with the bubble's test.

@@ -1,6 +1,7 @@
 package hygon
 
 import (
+	"bytes"
 	"slices"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 func beside() []model.Command {
 	return []model.Command{
 		{Name: "memory", Args: show("meminfo", "vram"), Parse: parseText(memoryRows)},
-		{Name: "processes", Args: show("pids"), Parse: model.IgnoreCards(ParseProcesses)},
+		{Name: "processes", Processes: true, Args: show("pids"), Parse: orRefused(ParseProcesses)},
 	}
 }
 
@@ -22,7 +23,7 @@ func commands() []model.Command {
 		{Name: "list", Part: "names", Inventory: true, Args: show("productname"), Parse: model.IgnoreCards(ParseList)},
 		{Name: "list", Part: "buses", Inventory: true, Every: time.Minute, Args: show("bus"), Parse: model.IgnoreCards(ParseList)},
 		{Name: "list", Part: "ids", Inventory: true, Args: show("uniqueid"), Parse: model.IgnoreCards(ParseList)},
-		{Name: "health", Inventory: true, Every: time.Minute, Args: model.SameArgs([]string{"--healthcheck"}), Parse: model.IgnoreCards(ParseList)},
+		{Name: "health", Inventory: true, Every: time.Minute, Args: model.SameArgs([]string{"--healthcheck"}), Parse: orRefused(ParseList)},
 		{Name: "version", Inventory: true, Args: show("driverversion"), Parse: model.IgnoreCards(ParseVersion)},
 		{Name: "topology", Inventory: true, Args: show("topo"), Parse: model.IgnoreCards(ParseTopology)},
 		{Name: "temp", Lean: true, Every: time.Minute, Args: show("temp"), Parse: parseText(tempRows)},
@@ -34,6 +35,18 @@ func commands() []model.Command {
 // show is one question: builds differ in which they know, and one that is refused must cost only its own series.
 func show(what string, kind ...string) func(model.Device) [][]string {
 	return model.SameArgs(append([]string{"--show" + what}, kind...))
+}
+
+// orRefused takes an answer that is whole and in other words for a refusal: a build that prints it so is not asked again
+// at every poll.
+func orRefused(parse func([]byte) (model.Report, error)) func([]byte, []model.Device) (model.Report, error) {
+	return func(out []byte, _ []model.Device) (model.Report, error) {
+		r, err := parse(out)
+		if model.ReasonOf(err) == model.ReasonParse && bytes.Contains(out, []byte(endLine)) {
+			err = model.Errorf(model.ReasonUnsupported, "%w", err)
+		}
+		return r, err
+	}
 }
 
 func parseText(rows []smitext.KeyRow) func([]byte, []model.Device) (model.Report, error) {

@@ -29,6 +29,8 @@ type Command struct {
 	// Inventory marks what is asked at every level of detail, Lean what is asked by default, Serials what is asked only
 	// where serial numbers are wanted. The rest is asked for full detail.
 	Inventory, Lean, Serials bool
+	// Processes marks what is asked only where processes are wanted, of the commands beside the table.
+	Processes bool
 	// When reports whether to ask, by one of the cards that the call is about; nil for always.
 	When func(d *Device) bool
 	// Parse reads standard output, whole or cut after a line. Cards are those that the call is about; readings are of no

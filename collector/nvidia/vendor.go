@@ -16,7 +16,7 @@ func Vendor() model.Vendor {
 		Name:     "nvidia",
 		Tools:    []string{tool},
 		Table:    model.Command{Name: "table", Args: model.SameArgs(table.args()), Parse: model.IgnoreCards(table.parseTable)},
-		Beside:   []model.Command{{Name: "processes", Args: model.SameArgs(processes.args()), Parse: processes.parseProcesses}},
+		Beside:   []model.Command{{Name: "processes", Processes: true, Args: model.SameArgs(processes.args()), Parse: processes.parseProcesses}},
 		Commands: commands(),
 		Resolve:  resolve,
 		Classify: Classify,
