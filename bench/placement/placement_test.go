@@ -40,7 +40,7 @@ func TestGolden(t *testing.T) {
 			with(worker("22854", "1", "0-15", "0-7")).
 			with(worker("22945", "2", "0-63", "0-3")).
 			with(worker("23034", "3", "", "")),
-		"one-node": one(0, -1).with(holder{"ascend", "100", "python", []string{"0"}, "0-7", "0"}),
+		"one-node": one(0, -1).with(holder{"ascend", "100", "", []string{"0"}, "0-7", "0"}),
 		"spanning": two(0, 0, 1, 1).with(holder{"ascend", "100", "python", []string{"0", "1", "2", "3"}, "0-7", "0-1"}),
 	} {
 		t.Run(name, func(t *testing.T) {

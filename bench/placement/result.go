@@ -72,7 +72,7 @@ func (r *Result) Text(w io.Writer) error {
 		fmt.Fprintln(&b, "  none holds a card, or the exporter does not list them (--no-collector.processes)")
 	}
 	for _, p := range r.Processes {
-		who := fmt.Sprintf("%d %s, %s %s", p.PID, p.Name, p.Vendor, strings.Join(p.Devices, " "))
+		who := fmt.Sprintf("%s, %s %s", strings.TrimSpace(fmt.Sprintf("%d %s", p.PID, p.Name)), p.Vendor, strings.Join(p.Devices, " "))
 		fmt.Fprintf(&b, "  %s: %s\n", who, p.Text)
 	}
 	fmt.Fprintln(&b, "\nbinding:")
