@@ -1,6 +1,6 @@
 #!/bin/sh
-# Collects what mx-smi, ht-smi, npu-smi, hccn_tool and hy-smi print on this server, to be sent in as
-# a capture. It runs reading commands only, each with a time limit, and masks
+# Collects what mx-smi, ht-smi, npu-smi, hccn_tool, nvidia-smi and hy-smi print on this server, to be
+# sent in as a capture. It runs reading commands only, each with a time limit, and masks
 # serial numbers, UUIDs, MAC and IP addresses and the host's name.
 set -eu
 
@@ -192,7 +192,7 @@ setsid=$(command -v setsid || true)
 hung=''
 found=0
 say "collect.sh on $(uname -srm), user id $(id -u)"
-for tool in mx-smi ht-smi npu-smi hccn_tool hy-smi; do
+for tool in mx-smi ht-smi npu-smi hccn_tool nvidia-smi hy-smi; do
 	path=$(find_tool "$tool") || {
 		say "$tool: not found"
 		continue
@@ -224,6 +224,12 @@ for tool in mx-smi ht-smi npu-smi hccn_tool hy-smi; do
 			# shellcheck disable=SC2086 # several words
 			ask "$path" -g "-$command" -i "${npu:-0}" $link
 		done
+		;;
+	nvidia-smi)
+		for flag in -L --version --help-query-gpu; do ask "$path" "$flag"; done
+		ask "$path" topo -m
+		ask "$path" --query-compute-apps=gpu_uuid,pid,process_name,used_gpu_memory --format=csv
+		ask "$path" --query-gpu=index,uuid,pci.bus_id,name,utilization.gpu,power.draw,enforced.power.limit,temperature.gpu,memory.total,memory.used --format=csv
 		;;
 	hy-smi)
 		ask "$path"

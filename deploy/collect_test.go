@@ -32,7 +32,7 @@ func collect(t *testing.T, tools map[string]string) (folder string, asked []stri
 		}
 	}
 	folder = filepath.Join(t.TempDir(), "captures")
-	cmd := exec.CommandContext(t.Context(), sh, filepath.Join(programtest.Root(t), "deploy/collect.sh"), "-o", folder, "-t", "1")
+	cmd := exec.CommandContext(t.Context(), sh, filepath.Join(programtest.Root(t), "deploy/collect.sh"), "-o", folder, "-t", "2")
 	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 	cmd.Stdin = strings.NewReader("y\ny\n") // a tool must not get it
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -65,7 +65,8 @@ func TestCollectAsks(t *testing.T) {
 | udma1           | 0         | 0000:0000:0000:0000:0010:0000:dfdf:0020 |
 END
 ;;`,
-		"hy-smi": `--showbus) printf 'HCU[0]\t\t: PCI Bus: 0000:09:00.0 --> SN: SECRET8 --> OAM ID: 1\nHCU[0]\t\t: Unique ID: SECRET9\n' ;;`,
+		"nvidia-smi": `-L) echo 'GPU 0: NVIDIA H100 (UUID: GPU-df110ed1-56d2-e35b-d97b-e23bca667d75)' ;;`,
+		"hy-smi":     `--showbus) printf 'HCU[0]\t\t: PCI Bus: 0000:09:00.0 --> SN: SECRET8 --> OAM ID: 1\nHCU[0]\t\t: Unique ID: SECRET9\n' ;;`,
 	})
 	want := strings.Split(strings.TrimSpace(programtest.Read(t, "testdata/collect.txt")), "\n")
 	for i := range asked {
