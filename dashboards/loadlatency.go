@@ -153,12 +153,12 @@ func serverFigures() []panel {
 		timeSeries("Requests in the server", "Requests that vLLM runs and that wait in its queue, all servers of the chosen targets together.", count,
 			overTime(`sum(vllm:num_requests_running{instance=~"$server"})`, "running", colorOf("green")),
 			overTime(`sum(vllm:num_requests_waiting{instance=~"$server"})`, "waiting", colorOf("orange"))).
-			Span(12).Min(0).Stacking(stacked()).FillOpacity(30).NoValue(none),
+			Min(0).Stacking(stacked()).FillOpacity(30).NoValue(none),
 		timeSeries("Tokens a second", "Tokens that vLLM gave out and took in, and those of the probes, as the server counts them.", tokensPerSec,
 			overTime(`sum(rate(vllm:generation_tokens_total{instance=~"$server"}[$window]))`, "output"),
 			overTime(`sum(rate(vllm:prompt_tokens_total{instance=~"$server"}[$window]))`, "prompt"),
 			overTime(`sum(rate(accelerator_probe_output_tokens_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))`, "probes' output")).
-			Span(12).Min(0).NoValue(none),
+			Min(0).NoValue(none),
 		logSeries("Time in the queue", "How long requests waited in vLLM before they were run: what an overloaded server adds to the time to first token. The mean, since vLLM's first bucket ends at 0.3 s.",
 			overTime(`sum(rate(vllm:request_queue_time_seconds_sum{instance=~"$server"}[$window])) / (sum(rate(vllm:request_queue_time_seconds_count{instance=~"$server"}[$window])) > 0)`, "mean")),
 		timeSeries("Finish reasons", "Requests that ended, each second, by why: stop (the model ended), length (max_tokens), abort (the client went away), and others of newer versions.", reqPerS,
@@ -171,6 +171,10 @@ func serverFigures() []panel {
 		timeSeries("KV cache in use", "Share of vLLM's key-value cache in use; near 1, requests wait or are preempted.", ratio,
 			overTime(`max by (instance) (vllm:kv_cache_usage_perc{instance=~"$server"} or vllm:gpu_cache_usage_perc{instance=~"$server"})`, "{{instance}}")).
 			NoValue(none),
+		timeSeries("Speculative decoding", "Share of the tokens that vLLM drafted and its model accepted (right), and the tokens that a draft brought on the mean, the model's own among them (left).", count,
+			overTime(`sum(rate(vllm:spec_decode_num_accepted_tokens_total{instance=~"$server"}[$window])) / (sum(rate(vllm:spec_decode_num_draft_tokens_total{instance=~"$server"}[$window])) > 0)`, "accepted", onTheRight(colorOf("blue"))...),
+			overTime(`1 + sum(rate(vllm:spec_decode_num_accepted_tokens_total{instance=~"$server"}[$window])) / (sum(rate(vllm:spec_decode_num_drafts_total{instance=~"$server"}[$window])) > 0)`, "accepted length, mean", colorOf("green"))).
+			Min(0).NoValue("no drafts"),
 	}
 }
 

@@ -111,7 +111,7 @@ func match(sides []Side) []Level {
 		for _, r := range s.Reports {
 			for j := range r.Steps {
 				step := &r.Steps[j]
-				name := levelName(step.Step)
+				name := levelName(*step)
 				at := slices.IndexFunc(levels, func(l Level) bool { return l.Name == name })
 				if at < 0 {
 					at = len(levels)
@@ -129,7 +129,7 @@ func match(sides []Side) []Level {
 
 // levelName is the load of a step. Steps of one name are repeats: how long they
 // ran and when they gave up is no part of it.
-func levelName(s runlog.Step) string {
+func levelName(s result.Step) string {
 	s.Repeat = 0
 	switch s.Arrival {
 	case runlog.ArrivalPoisson, runlog.ArrivalConstant:

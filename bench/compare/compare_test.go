@@ -145,7 +145,7 @@ func TestLevelNames(t *testing.T) {
 		{runlog.Step{Arrival: runlog.ArrivalReplay}, "replay"},
 	}
 	for _, tt := range tests {
-		if got := levelName(tt.step); got != tt.want {
+		if got := levelName(result.Step{Step: tt.step}); got != tt.want {
 			t.Errorf("level %q, want %q", got, tt.want)
 		}
 	}

@@ -9,12 +9,12 @@ import (
 
 // Checks say how far the figures of a step can be trusted.
 type Checks struct {
-	// AchievedWhole is how many requests were in flight on the mean of the whole step, ramp
-	// and drain included: the time all requests spent in flight over the time of the window
-	// (Little's law). Achieved is that of the steady window, or AchievedWhole without one.
+	// AchievedWhole is how many requests, or conversations with their thinking time, were in
+	// flight on the mean of the whole step, ramp and drain included: the time all of them
+	// spent in flight over the time of the window (Little's law). Achieved is that of the steady window, or AchievedWhole without one.
 	Achieved      float64 `json:"achieved_concurrency"`
 	AchievedWhole float64 `json:"achieved_concurrency_whole"`
-	// AchievedRate is the requests sent a second, from the first to the last: of the steady
+	// AchievedRate is the requests sent, or conversations begun, a second, from the first to the last: of the steady
 	// window, or of the whole step without one.
 	AchievedRate float64 `json:"achieved_rate"`
 	// ClientLag is how late this program read what the kernel had received, in seconds on
@@ -32,8 +32,8 @@ type Checks struct {
 	// never has one and is left out.
 	TokensWithoutChunk float64 `json:"tokens_without_chunk"`
 	Prompts            Prompts `json:"prompt_lengths,omitzero"`
-	// CachedTokens is how many of the PromptTokens came from the server's prefix
-	// cache; CacheKnown reports whether the server told, in its usage or its metrics.
+	// CachedTokens is how many of the PromptTokens came from the server's prefix cache by
+	// its usage; CacheKnown reports whether that ever told.
 	CachedTokens int64 `json:"cached_tokens"`
 	PromptTokens int64 `json:"prompt_tokens"`
 	CacheKnown   bool  `json:"cache_known"`
@@ -42,14 +42,6 @@ type Checks struct {
 	Resent int `json:"resent,omitempty"`
 	// ClientCPU is the cores this program used on the mean, 0 when not sampled.
 	ClientCPU float64 `json:"client_cpu"`
-}
-
-// CacheHitRatio is the share of PromptTokens that came from the server's prefix cache.
-func (c *Checks) CacheHitRatio() float64 {
-	if c.PromptTokens == 0 {
-		return 0
-	}
-	return float64(c.CachedTokens) / float64(c.PromptTokens)
 }
 
 // Prompts say how long the prompts are that were made of words to have a length about: so
@@ -121,10 +113,8 @@ func firstRead(chunks []openai.Chunk) int {
 func (d *stepData) checkPrompt(u *openai.Usage, aimed int) {
 	c := &d.checks
 	c.PromptTokens += int64(u.PromptTokens)
-	if u.CachedTokens != nil {
-		c.CacheKnown = true
-		c.CachedTokens += int64(min(*u.CachedTokens, u.PromptTokens)) // whatever a server claims
-	}
+	c.CacheKnown = c.CacheKnown || u.CachedTokens != nil
+	c.CachedTokens += int64(cachedTokens(u))
 	if aimed > 0 {
 		c.Prompts.Told++
 		c.Prompts.AimedTokens += int64(aimed)
@@ -134,10 +124,10 @@ func (d *stepData) checkPrompt(u *openai.Usage, aimed int) {
 
 // newChecks are those of a step whose windows are known; window is the steady one, or the
 // whole step without one.
-func (d *stepData) newChecks(whole, window span, server *ServerSample) Checks {
+func (d *stepData) newChecks(whole, window span) Checks {
 	c, n := d.checks, &d.counts
-	c.Achieved, c.AchievedWhole = concurrency(window, d.requests), concurrency(whole, d.requests)
-	c.AchievedRate = sendRate(sentIn(window, d.requests))
+	c.Achieved, c.AchievedWhole = concurrency(window, d.units), concurrency(whole, d.units)
+	c.AchievedRate = sendRate(sentIn(window, d.units))
 	if n.lag.Reads > 0 {
 		c.ClientLag, c.MostLag = n.lag.Sum.Seconds()/float64(n.lag.Reads), n.lag.Max.Seconds()
 	}
@@ -146,9 +136,6 @@ func (d *stepData) newChecks(whole, window span, server *ServerSample) Checks {
 	}
 	if n.tokens > n.chunks {
 		c.TokensWithoutChunk = 1 - float64(n.chunks)/float64(n.tokens)
-	}
-	if !c.CacheKnown && server != nil && server.TTFTOurs && server.PrefixHits != nil && server.PrefixQueries != nil {
-		c.PromptTokens, c.CachedTokens, c.CacheKnown = int64(*server.PrefixQueries), int64(*server.PrefixHits), true
 	}
 	for _, p := range d.parts {
 		c.ClientCPU += p.cores()

@@ -14,6 +14,8 @@ type Key string
 const (
 	TTFT            Key = "ttft" // until the first text
 	TTFTFromPlanned Key = "ttft_from_planned"
+	TTFTFirst       Key = "ttft_first"   // of the first turns of conversations
+	TTFTLater       Key = "ttft_later"   // of the turns behind them
 	FirstAnswer     Key = "first_answer" // until the first text that is not reasoning
 	TPOT            Key = "tpot"
 	ITL             Key = "itl"       // gaps between chunks of text
@@ -36,6 +38,7 @@ const (
 	FromDue      // a latency from when the request was due, the wait in this program included
 	Client       // a wait of this program's own
 	Length       // tokens
+	OfTurns      // a latency of some turns of conversations
 )
 
 // Measure is one distribution of [Figures]. All kinds but [Length] are in seconds.
@@ -54,6 +57,8 @@ func Measures() []Measure {
 	return []Measure{
 		{TTFT, "TTFT", Latency, true, func(q *request) int64 { return q.ttft }},
 		{TTFTFromPlanned, "TTFT from due", FromDue, false, func(q *request) int64 { return fromDue(q, q.ttft) }},
+		{TTFTFirst, "TTFT, first turn", OfTurns, false, firstTurn},
+		{TTFTLater, "TTFT, later turns", OfTurns, false, laterTurn},
 		{FirstAnswer, "first answer", Latency, false, func(q *request) int64 { return q.firstAnswer }},
 		{TPOT, "TPOT", Latency, true, func(q *request) int64 { return q.tpot }},
 		{ITL, "ITL", Latency, true, nil},

@@ -3,6 +3,7 @@ package result
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -34,9 +35,14 @@ func (r *Report) Notes() []string {
 // Step is the report of one load level.
 type Step struct {
 	runlog.Step `json:"load"` // Concurrency, MaxConcurrency, Rate and Requests summed over machines
-	Name        string        `json:"name"`     // short: "8", "4 req/s", "8 #2"
-	Machines    int           `json:"machines"` // logs that took part
-	Account     Account       `json:"account"`
+	Name        string        `json:"name"` // short: "8", "4 req/s", "8 #2"
+	// Conversations are how many were begun, 0 of a load that is none; TurnsNotSent are
+	// those behind their ends, and AtModelLength how many ended at the model's length.
+	Conversations int     `json:"conversations,omitempty"`
+	TurnsNotSent  int     `json:"turns_not_sent,omitempty"`
+	AtModelLength int     `json:"at_model_length,omitempty"`
+	Machines      int     `json:"machines"` // logs that took part
+	Account       Account `json:"account"`
 	// FailedAs is what the first failure of each reason said: the HTTP status and
 	// the server's or the system's own words.
 	FailedAs map[openai.Reason]string `json:"failed_as,omitempty"`
@@ -46,7 +52,9 @@ type Step struct {
 	// steady, with the reason in NotSteady, a clause such as "no request succeeded".
 	Steady    *Figures            `json:"steady"`
 	NotSteady string              `json:"not_steady,omitempty"`
-	Chosen    []float64           `json:"-"` // the report's
+	Chosen    []float64           `json:"-"`               // the report's
+	Turns     []Turn              `json:"turns,omitempty"` // of Steady where there is one
+	Cache     *Cache              `json:"cache,omitempty"` // nil where nothing is known
 	Checks    Checks              `json:"checks"`
 	Dataset   runlog.DatasetCount `json:"dataset"`
 	Cards     []Card              `json:"cards"`    // as sampled during the step, empty without an exporter
@@ -62,6 +70,15 @@ type Step struct {
 
 // SteadyOrWhole are the figures of the steady part where there is one, else of the whole step.
 func (s *Step) SteadyOrWhole() *Figures { return cmp.Or(s.Steady, &s.Whole) }
+
+// Title is the load in words: "8 users", "8 conversations", "4 req/s".
+func (s *Step) Title() string {
+	title := s.Step.Title()
+	if s.Conversations == 0 {
+		return title
+	}
+	return strings.NewReplacer("users", "conversations", "user", "conversation", "req/s", "conversations/s").Replace(title)
+}
 
 // JoulesPerToken is the energy of an output token, where the cards' is known.
 func (s *Step) JoulesPerToken() (float64, bool) {
@@ -92,7 +109,7 @@ type Figures struct {
 	// PeakOutputThroughput is the most output tokens in any second of the window, or their
 	// mean where that is more, as in a window of less than a second.
 	PeakOutputThroughput float64       `json:"peak_output_throughput"`
-	PeakConcurrency      int           `json:"peak_concurrency"` // the most requests in flight at once
+	PeakConcurrency      int           `json:"peak_concurrency"` // the most requests, or conversations, in flight at once
 	Distributions        Distributions `json:"distributions"`
 }
 

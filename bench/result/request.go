@@ -14,15 +14,15 @@ import (
 // none is a duration that a request does not have.
 const none = -1
 
-// request is what figures need of one request that was sent. Instants are nanoseconds
-// since 1970.
+// request is what figures need of one request that was sent.
 type request struct {
-	due, start, end int64
-	queued          int64
+	unit
+	turn int // of its conversation, from 1; 0 of none
 	// What [openai.TTFT] and the others say, or none; setup is of a new connection.
 	ttft, firstAnswer, tpot, e2e, setup int64
 	meanITL                             int64 // 0 without a gap
 	prompt, output                      int   // tokens; 0 where nothing tells
+	shared, cached                      int   // tokens of the prompt: see [Cache]
 	failure                             openai.Reason
 	chunks                              int
 	// gaps are the times before each chunk of text, as what is more than the one before, and
@@ -35,7 +35,8 @@ func newRequest(r *runlog.Request) request {
 	t := &r.Trace
 	start := t.Started.UnixNano()
 	q := request{
-		due: start, start: start, end: start + int64(max(0, t.End)), queued: int64(r.Queued),
+		unit: unit{due: start, start: start, end: start + int64(max(0, t.End)), queued: int64(r.Queued)},
+		turn: r.Turn, shared: r.SharedTokens, cached: cachedTokens(t.Usage),
 		ttft: orNone(openai.TTFT(t)), firstAnswer: orNone(openai.FirstAnswer(t)),
 		tpot: orNone(openai.TPOT(t)), e2e: orNone(openai.E2E(t)), setup: none,
 		prompt: promptTokens(r), chunks: len(t.Chunks), failure: reasonOf(t),
@@ -93,12 +94,6 @@ func (q *request) chunkGaps() iter.Seq2[int64, int64] {
 	}
 }
 
-// arrival is when a request would have been sent, had it not had to wait for its turn.
-func (q *request) arrival() int64 { return q.start - q.queued }
-
-// late is how long after it was due a request was sent.
-func (q *request) late() int64 { return max(0, q.start-q.due) }
-
 // meets reports whether a successful request met every objective that is set. One that has
 // no such sample, such as a TPOT of one token, meets it, as in vLLM. One without any text
 // meets none: nobody could read it, however soon it was over.
@@ -117,6 +112,15 @@ func reasonOf(t *openai.Trace) openai.Reason {
 
 // madeConnection reports whether the request had to make its own connection, and got it.
 func madeConnection(t *openai.Trace) bool { return !t.Reused && t.Phases.Connect > 0 }
+
+// cachedTokens are those that the server's cache served, 0 where it does not tell. No
+// server is believed that claims more than there were.
+func cachedTokens(u *openai.Usage) int {
+	if u == nil || u.CachedTokens == nil {
+		return 0
+	}
+	return min(*u.CachedTokens, u.PromptTokens)
+}
 
 // promptTokens is the length of the prompt as the server counted it, else as the
 // dataset made it, 0 when neither tells.

@@ -32,6 +32,17 @@ type ServerSample struct {
 	// PrefixQueries and PrefixHits are tokens, nil where not exported.
 	PrefixQueries *float64 `json:"prefix_queries,omitempty"`
 	PrefixHits    *float64 `json:"prefix_hits,omitempty"`
+	// Speculation is nil where the server drafted nothing.
+	Speculation *Speculation `json:"speculation,omitempty"`
+}
+
+// Speculation is what a server drafted during a step, and what came of it.
+type Speculation struct {
+	Drafts         float64 `json:"drafts"`
+	DraftTokens    float64 `json:"draft_tokens"`
+	AcceptedTokens float64 `json:"accepted_tokens"`
+	Acceptance     float64 `json:"acceptance"`           // of the draft tokens, 0 to 1
+	AcceptedLength float64 `json:"mean_accepted_length"` // tokens of a draft, with the model's own behind them
 }
 
 // server is what the model server says of itself: vLLM's metrics of every version, and
@@ -75,6 +86,20 @@ func (v *server) report(w span, answers int64) *ServerSample {
 		TTFTOurs:      isNear(v.ttft(), answers),
 		PrefixQueries: v.values.first("prefix_cache_queries", "gpu_prefix_cache_queries").growth(),
 		PrefixHits:    v.values.first("prefix_cache_hits", "gpu_prefix_cache_hits").growth(),
+		Speculation:   v.speculation(),
+	}
+}
+
+func (v *server) speculation() *Speculation {
+	drafts := v.values.first("spec_decode_num_drafts").growth()
+	tokens := v.values.first("spec_decode_num_draft_tokens").growth()
+	accepted := v.values.first("spec_decode_num_accepted_tokens").growth()
+	if drafts == nil || tokens == nil || accepted == nil || *drafts == 0 || *tokens == 0 {
+		return nil
+	}
+	return &Speculation{
+		Drafts: *drafts, DraftTokens: *tokens, AcceptedTokens: *accepted,
+		Acceptance: *accepted / *tokens, AcceptedLength: 1 + *accepted / *drafts,
 	}
 }
 

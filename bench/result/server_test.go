@@ -27,6 +27,7 @@ func TestServer(t *testing.T) {
 			latency + "_sum": 6 * scale, latency + "_count": 20 * scale,
 			"vllm:gpu_cache_usage_perc":       0.25,
 			"vllm:prefix_cache_queries_total": 1000 * scale, "vllm:prefix_cache_hits_total": 200 * scale,
+			"vllm:spec_decode_num_drafts_total": 40 * scale, "vllm:spec_decode_num_draft_tokens_total": 120 * scale, "vllm:spec_decode_num_accepted_tokens_total": 90 * scale,
 			"vllm:gpu_prefix_cache_queries": 1000 * scale, "vllm:gpu_prefix_cache_hits": 200 * scale,
 		})
 		for e := range engines {
@@ -46,13 +47,15 @@ func TestServer(t *testing.T) {
 		TTFT: &Distribution{Count: 20, Mean: 0.3}, TTFTOurs: true,
 		// The old names tell the same once more.
 		PrefixQueries: new(1000.0), PrefixHits: new(200.0),
+		Speculation: &Speculation{Drafts: 40, DraftTokens: 120, AcceptedTokens: 90, Acceptance: 0.75, AcceptedLength: 3.25},
 	}
 	if diff := cmp.Diff(want, s.Server, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 		t.Errorf("server (-want +got):\n%s", diff)
 	}
 	// The usage told of no cached tokens: the server's own count holds.
-	if c := s.Checks; !c.CacheKnown || c.CachedTokens != 200 || c.PromptTokens != 1000 {
-		t.Errorf("cached %d of %d tokens (known: %v), want 200 of 1000", c.CachedTokens, c.PromptTokens, c.CacheKnown)
+	wantCache := &Cache{BlockSize: 16, BlockAssumed: true, Server: &Hits{200, 1000, 0.2}}
+	if diff := cmp.Diff(wantCache, s.Cache); diff != "" {
+		t.Errorf("cache (-want +got):\n%s", diff)
 	}
 }
 
@@ -89,7 +92,7 @@ func TestServerThatTellsLess(t *testing.T) {
 			if diff := cmp.Diff(tt.want, s.Server, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
 				t.Errorf("server (-want +got):\n%s", diff)
 			}
-			if s.Checks.CacheKnown {
+			if s.Cache != nil {
 				t.Error("the cache's hits are said to be known")
 			}
 		})
@@ -111,8 +114,8 @@ func TestServerServedOthers(t *testing.T) {
 				})...)
 			}
 		}))
-		if s.Server.TTFTOurs != ours || s.Checks.CacheKnown != ours {
-			t.Errorf("%v requests: TTFT is ours %v, cached share is known %v: want %v", requests, s.Server.TTFTOurs, s.Checks.CacheKnown, ours)
+		if s.Server.TTFTOurs != ours || (s.Cache != nil) != ours {
+			t.Errorf("%v requests: TTFT is ours %v, cache %v: want it %v", requests, s.Server.TTFTOurs, s.Cache, ours)
 		}
 	}
 }

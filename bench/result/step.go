@@ -17,8 +17,10 @@ type part struct {
 	step         runlog.Step
 	end          *runlog.StepEnd // nil where the run was killed
 	firstSuccess int64           // when it was over, 0 for none
-	sending      span            // from the first request sent to the last
+	sending      span            // from the first request sent to the last that is no later turn
 	cpu          series          // CPU time of the load generator, in seconds
+	// conversations are where those of each sequence number are among the units.
+	conversations map[int]int
 }
 
 // stepData is what is read of one step, from the logs of all load generators.
@@ -28,18 +30,21 @@ type stepData struct {
 	account  Account
 	counted  int       // requests, by the load generators themselves
 	requests []request // that were sent
-	curve    curve
-	checks   Checks // those that are counted
-	counts   counts
-	failedAs map[openai.Reason]string // see [Step.FailedAs]
-	local    int                      // failures for want of this machine's own files or ports
-	cards    *cards
-	server   *server
+	units    []unit    // that the load is made of
+	curve    curve     // of the units
+	// conversations are how many of the units are such: all or none.
+	conversations int
+	checks        Checks // those that are counted
+	counts        counts
+	failedAs      map[openai.Reason]string // see [Step.FailedAs]
+	local         int                      // failures for want of this machine's own files or ports
+	cards         *cards
+	server        *server
 }
 
 // begin adds a load generator.
 func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
-	p := &part{joined: d, run: run, step: s}
+	p := &part{joined: d, run: run, step: s, conversations: map[int]int{}}
 	d.parts = append(d.parts, p)
 	if len(d.parts) == 1 {
 		d.step, d.cards = s, newCards(openai.TargetName(run.URL))
@@ -64,9 +69,13 @@ func (p *part) request(r *runlog.Request) {
 	}
 	q := newRequest(r)
 	p.joined.requests = append(p.joined.requests, q)
+	p.addUnit(r.Seq, &q)
 	p.joined.check(r)
 	if q.failure == "" && (p.firstSuccess == 0 || q.end < p.firstSuccess) {
 		p.firstSuccess = q.end
+	}
+	if q.turn > 1 {
+		return
 	}
 	if p.sending == (span{}) {
 		p.sending = span{q.start, q.start}
@@ -108,15 +117,20 @@ func (p *part) sample(s *runlog.Sample) {
 // report makes the figures. Nothing can be added afterwards.
 func (d *stepData) report(opts Options) Step {
 	slices.SortStableFunc(d.requests, func(a, b request) int { return cmp.Compare(a.start, b.start) })
-	d.curve = newCurve(d.requests)
-	s := Step{Step: d.step, Name: d.step.Name(), Machines: len(d.parts), Account: d.account, FailedAs: d.failedAs, Chosen: opts.Chosen}
+	slices.SortFunc(d.units, func(a, b unit) int { return cmp.Compare(a.start, b.start) })
+	d.curve = newCurve(d.units)
+	s := Step{
+		Step: d.step, Name: d.step.Name(), Conversations: d.conversations, Machines: len(d.parts), Account: d.account,
+		FailedAs: d.failedAs, Chosen: opts.Chosen,
+	}
 	d.addEnds(&s)
 	whole, window := d.addFigures(&s, opts)
 	s.Held = held(opts.limits, s.SteadyOrWhole())
 	s.Cards = d.cards.report(whole)
 	s.Joules = s.joules()
 	s.Server = d.server.report(whole, s.Whole.Of(TTFT).Count)
-	s.Checks = d.newChecks(whole, window, s.Server)
+	s.Turns, s.Cache = d.newTurns(sentIn(window, d.requests), opts.percentiles), d.newCache(s.Server)
+	s.Checks = d.newChecks(whole, window)
 	s.ClientLimit, s.Short = d.clientLimit(&s), d.short(&s)
 	s.Warnings = d.warnings(&s)
 	return s
@@ -149,6 +163,8 @@ func (d *stepData) addEnds(s *Step) {
 		}
 		d.counted += p.end.Attempted
 		s.Dataset.Add(p.end.Dataset)
+		s.TurnsNotSent += p.end.TurnsNotSent
+		s.AtModelLength += p.end.AtModelLength
 		if s.Stop == "" || p.end.Stop.Early() {
 			s.Stop = p.end.Stop
 		}

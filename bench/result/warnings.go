@@ -46,6 +46,10 @@ func (d *stepData) warnings(s *Step) []string {
 		n.together, n.answered, chunks)
 	all.add(s.Checks.TokensWithoutChunk > maxChunkless, "%.1f %% of the output tokens have no chunk of text of their own, as they have no text or came together: ITL is the gap between chunks, so read TPOT or ITL a token for the time of a token.",
 		100*s.Checks.TokensWithoutChunk)
+	if c := s.Cache; c.forgot() {
+		all.add(true, "The prefix cache served %.0f %% of the prompts' tokens, %.0f %% were possible: it forgot prefixes, as it is too small for them, or as several replicas have a cache each.",
+			100*c.Served().Ratio, 100*c.Possible.Ratio)
+	}
 	highest, have := slices.Max(s.Chosen), s.SteadyOrWhole().Of(TTFT).Count
 	least := int64(math.Ceil(100/(100-highest) - rounding))
 	all.add(have > 0 && have < least, "p%g takes %d requests and there are %d that count: run more, or do not quote it.", highest, least, have)
@@ -84,15 +88,15 @@ func tooLong(delay, of float64) bool {
 // where it was not. A rate is held against when the requests arrived.
 func (d *stepData) short(s *Step) string {
 	if level := s.Level(); level > 0 && s.Checks.Achieved < minLoadShare*float64(level) {
-		return fmt.Sprintf("%.1f of %d requests were in flight on the mean", s.Checks.Achieved, level)
+		return fmt.Sprintf("%.1f of %d %s were in flight on the mean", s.Checks.Achieved, level, d.noun())
 	}
-	if s.Rate == 0 || s.Overloaded() || len(d.requests) == 0 {
+	if s.Rate == 0 || s.Overloaded() || len(d.units) == 0 {
 		return ""
 	}
-	first, last := d.requests[0], d.requests[len(d.requests)-1]
+	first, last := d.units[0], d.units[len(d.units)-1]
 	took, due := float64(last.arrival()-first.arrival()), float64(last.due-first.due)
 	if due >= minLoadShare*took {
 		return ""
 	}
-	return fmt.Sprintf("requests of %.1f s were sent in %.1f s", due/perSecond, took/perSecond)
+	return fmt.Sprintf("%s of %.1f s were sent in %.1f s", d.noun(), due/perSecond, took/perSecond)
 }

@@ -18,7 +18,9 @@ const minSteadyRequests = 10
 // last one over, or its steady part, from when the load had reached its level
 // until the last request was sent (of several machines, by the first that had none
 // left). A closed loop is at its level when as many requests are in flight as it
-// has users, an open loop when its ramp is over and the first success too. A burst
+// has users, an open loop when its ramp is over and the first success too. Of
+// conversations, those in thinking time are in flight, and the last one's first turn is
+// the last request. A burst
 // without a bound never is, nor an open loop whose requests pile up. A steady part
 // holds at least 10 requests and one for each user.
 type Window struct {
@@ -53,48 +55,48 @@ func (s span) window() Window {
 	return Window{From: time.Unix(0, s.from).UTC(), To: time.Unix(0, s.to).UTC()}
 }
 
-// sentIn are the requests sent inside of a window, of those in the order in which they
-// were sent.
-func sentIn(w span, requests []request) []request {
-	from := sort.Search(len(requests), func(i int) bool { return requests[i].start >= w.from })
-	to := sort.Search(len(requests), func(i int) bool { return requests[i].start > w.to })
-	return requests[from:max(from, to)]
+// sentIn are the requests or units sent inside of a window, of those in the order in which
+// they were sent.
+func sentIn[T interface{ sentAt() int64 }](w span, all []T) []T {
+	from := sort.Search(len(all), func(i int) bool { return all[i].sentAt() >= w.from })
+	to := sort.Search(len(all), func(i int) bool { return all[i].sentAt() > w.to })
+	return all[from:max(from, to)]
 }
 
-// sendRate is how many requests were sent a second, from the first to the last.
-func sendRate(requests []request) float64 {
-	n := len(requests)
+// sendRate is how many units were sent a second, from the first to the last.
+func sendRate(units []unit) float64 {
+	n := len(units)
 	if n < 2 {
 		return 0
 	}
-	return span{requests[0].start, requests[n-1].start}.rate(float64(n - 1))
+	return span{units[0].start, units[n-1].start}.rate(float64(n - 1))
 }
 
-// concurrency is how many requests were in flight on the mean of a window: the time that
-// all of them spent in flight inside of it, over its length.
-func concurrency(w span, requests []request) float64 {
+// concurrency is how many units were in flight on the mean of a window: the time that all
+// of them spent in flight inside of it, over its length.
+func concurrency(w span, units []unit) float64 {
 	inFlight := 0.0
-	for i := range requests {
-		inFlight += span{w.clamp(requests[i].start), w.clamp(requests[i].end)}.seconds()
+	for _, u := range units {
+		inFlight += span{w.clamp(u.start), w.clamp(u.end)}.seconds()
 	}
 	return w.rate(inFlight)
 }
 
-// curve is how many requests were in flight at each instant.
+// curve is how many units were in flight at each instant.
 type curve []change
 
-// change is one request more in flight, or one less.
+// change is one unit more in flight, or one less.
 type change struct {
 	at int64
 	by int
 }
 
-// newCurve counts a request that is over at the instant at which another is sent as over
+// newCurve counts a unit that is over at the instant at which another is sent as over
 // first: it makes room for it.
-func newCurve(requests []request) curve {
+func newCurve(units []unit) curve {
 	var c curve
-	for i := range requests {
-		c = append(c, change{requests[i].start, 1}, change{requests[i].end, -1})
+	for _, u := range units {
+		c = append(c, change{u.start, 1}, change{u.end, -1})
 	}
 	slices.SortFunc(c, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
 	return c
@@ -146,7 +148,7 @@ func (d *stepData) steadyWindow() (w span, why string) {
 	case len(d.requests) == 0:
 		return w, "no request was sent"
 	case level > 0 && !atLevel:
-		return w, fmt.Sprintf("never more than %d of %d requests were in flight at once", d.curve.peak(d.curve.whole()), level)
+		return w, fmt.Sprintf("never more than %d of %d %s were in flight at once", d.curve.peak(d.curve.whole()), level, d.noun())
 	case level > 0:
 		warm = reached
 	case d.step.Arrival == runlog.ArrivalBurst:
@@ -155,8 +157,8 @@ func (d *stepData) steadyWindow() (w span, why string) {
 		return w, "no request succeeded"
 	}
 	w = span{warm, last}
-	if n := len(sentIn(w, d.requests)); w.to <= w.from || n < least {
-		return span{}, fmt.Sprintf("it was at its level for %d of the %d requests needed (give more --num-prompts or leave it out)", n, least)
+	if n := len(sentIn(w, d.units)); w.to <= w.from || n < least {
+		return span{}, fmt.Sprintf("it was at its level for %d of the %d %s needed (give more --num-prompts or leave it out)", n, least, d.noun())
 	}
 	return w, ""
 }
@@ -187,28 +189,27 @@ const (
 // Overloaded reports whether the server did not keep up with the rate of an open loop.
 func (s *Step) Overloaded() bool { return s.NotSteady == pileUp }
 
-// overloaded reports whether less than 95 % of the requests of an open loop were over when
+// overloaded reports whether less than 95 % of the units of an open loop were over when
 // the last of them arrived, while the times from arrival to end grew, as they do not where
 // answers are merely long.
 func (d *stepData) overloaded() bool {
 	if d.step.Rate == 0 {
 		return false
 	}
-	byArrival := slices.Clone(d.requests)
-	slices.SortFunc(byArrival, func(a, b request) int { return cmp.Compare(a.arrival(), b.arrival()) })
+	byArrival := slices.Clone(d.units)
+	slices.SortFunc(byArrival, func(a, b unit) int { return cmp.Compare(a.arrival(), b.arrival()) })
 	n, over := len(byArrival), 0
 	last := byArrival[n-1].arrival()
 	var early, late moments
-	for i := range byArrival {
-		q := &byArrival[i]
-		if q.end <= last {
+	for i, u := range byArrival {
+		if u.end <= last {
 			over++
 		}
 		switch 4 * i / n { // the first quarter meets an empty server
 		case 1:
-			early.add(float64(q.end-q.arrival()), 1)
+			early.add(float64(u.end-u.arrival()), 1)
 		case 3:
-			late.add(float64(q.end-q.arrival()), 1)
+			late.add(float64(u.end-u.arrival()), 1)
 		}
 	}
 	noise := timeNoise * math.Sqrt(early.errorSquared()+late.errorSquared())

@@ -31,25 +31,26 @@ const LimitFailures = "failures"
 
 // Limit is what a figure of a step is to be at most.
 type Limit struct {
-	// Name is ttft, tpot, itl or e2el, or [LimitFailures].
+	// Name is ttft, ttft_first, ttft_later, tpot, itl or e2el, or [LimitFailures].
 	Name       string  `json:"name"`
 	Percentile float64 `json:"percentile,omitempty"` // of a latency, above 0 and below 100
 	Limit      float64 `json:"limit"`                // seconds, of failures a ratio; above 0
 }
 
-// Label is what the figure is called in tables: "TPOT p90", "failures".
+// Label is what the figure is called in tables: "TPOT p90", "TTFT later p90", "failures".
 func (l Limit) Label() string {
 	if l.Name == LimitFailures {
 		return l.Name
 	}
-	return fmt.Sprintf("%s p%g", strings.ToUpper(l.Name), l.Percentile)
+	measure, turns, _ := strings.Cut(l.Name, "_")
+	return fmt.Sprintf("%s p%g", strings.TrimSpace(strings.ToUpper(measure)+" "+turns), l.Percentile)
 }
 
 var (
 	failuresLimit = regexp.MustCompile(`^failures<=?([0-9.]+)%$`)
-	latencyLimit  = regexp.MustCompile(`^(ttft|tpot|itl|e2el):p([0-9.]+)<=?(\w[\w.]*)$`)
+	latencyLimit  = regexp.MustCompile(`^(ttft|ttft_first|ttft_later|tpot|itl|e2el):p([0-9.]+)<=?(\w[\w.]*)$`)
 
-	errLimit = errors.New("want ttft, tpot, itl or e2el, a percentile and a time, such as ttft:p90<2s, or a share of failures, such as failures<1%")
+	errLimit = errors.New("want ttft, ttft_first, ttft_later, tpot, itl or e2el, a percentile and a time, such as ttft:p90<2s, or a share of failures, such as failures<1%")
 )
 
 // ParseLimit reads ttft:p90<2s or failures<1%: a latency, a percentile of it above 0 and below

@@ -4,13 +4,14 @@ import "testing"
 
 func TestParseLimit(t *testing.T) {
 	for text, want := range map[string]Limit{
-		"ttft:p90<2s":      {"ttft", 90, 2},
-		"tpot:p90<100ms":   {"tpot", 90, 0.1},
-		"itl:p99.9 < 80ms": {"itl", 99.9, 0.08},
-		"e2el:p50<=1m":     {"e2el", 50, 60},
-		"ttft:p99.99<2s":   {"ttft", 99.99, 2},
-		"failures<1%":      {LimitFailures, 0, 0.01},
-		"failures < 0.5 %": {LimitFailures, 0, 0.005},
+		"ttft:p90<2s":       {"ttft", 90, 2},
+		"tpot:p90<100ms":    {"tpot", 90, 0.1},
+		"itl:p99.9 < 80ms":  {"itl", 99.9, 0.08},
+		"e2el:p50<=1m":      {"e2el", 50, 60},
+		"ttft:p99.99<2s":    {"ttft", 99.99, 2},
+		"ttft_later:p90<1s": {"ttft_later", 90, 1},
+		"failures<1%":       {LimitFailures, 0, 0.01},
+		"failures < 0.5 %":  {LimitFailures, 0, 0.005},
 	} {
 		if got, err := ParseLimit(text); err != nil || got != want {
 			t.Errorf("%s: %+v %v, want %+v", text, got, err, want)

@@ -68,7 +68,7 @@ func capacityAnswer(r *result.Report) string {
 	if void != nil {
 		_, why = r.Shown(void).Verdict()
 	}
-	carried := loadText(c.Variable, cmp.Or(c.Value, c.VoidAt, c.FailedAt))
+	carried := loadText(r, cmp.Or(c.Value, c.VoidAt, c.FailedAt))
 	switch {
 	case c.Value == 0 && void != nil:
 		return fmt.Sprintf("What the server carries is not known: %s could not be judged (%s)", carried, why)
@@ -86,15 +86,19 @@ func capacityAnswer(r *result.Report) string {
 	return fmt.Sprintf("carries at least %s, the most that were tried; %s", carried, evidence(r))
 }
 
-// loadText is a level in words: "37 users", "4.2 requests/s".
-func loadText(variable string, level float64) string {
-	switch {
-	case variable != runlog.VariableConcurrency:
-		return number(level) + " requests/s"
-	case level == 1:
-		return "1 user"
+// loadText is a level in words: "37 users", "24 conversations", "4.2 requests/s".
+func loadText(r *result.Report, level float64) string {
+	user, request := "user", "request"
+	if len(r.Steps) > 0 && r.Steps[0].Conversations > 0 {
+		user, request = "conversation", "conversation"
 	}
-	return number(level) + " users"
+	switch {
+	case r.Capacity.Variable != runlog.VariableConcurrency:
+		return number(level) + " " + request + "s/s"
+	case level == 1:
+		return "1 " + user
+	}
+	return number(level) + " " + user + "s"
 }
 
 // evidence is what the server did at the answer.

@@ -27,6 +27,7 @@ var (
 	Share          = Unit{Base: "ratio", symbol: "%", scale: 100}
 	Milliseconds   = Unit{Base: "s", symbol: "ms", scale: 1000}
 	Seconds        = Unit{Base: "s", symbol: "s"}
+	StartRate      = Unit{Base: "1/s", symbol: "/s"}
 	RequestRate    = Unit{Base: "req/s", symbol: "req/s"}
 	TokenRate      = Unit{Base: "tok/s", symbol: "tok/s"}
 	JoulesPerToken = Unit{Base: "J", symbol: "J/token"}
@@ -106,13 +107,13 @@ var requestColumns = []Column{
 
 var checkColumns = []Column{
 	{Key: "achieved_concurrency", Head: "in flight, steady mean", Value: ofStep(func(s *result.Step) float64 { return s.Checks.Achieved })},
-	{Key: "achieved_rate", Head: "rate achieved", Unit: RequestRate, Value: ofStep(func(s *result.Step) float64 { return s.Checks.AchievedRate })},
+	{Key: "achieved_rate", Head: "rate achieved", Unit: StartRate, Value: ofStep(func(s *result.Step) float64 { return s.Checks.AchievedRate })},
 	{Key: "client_lag", Head: "client lag mean", Unit: Milliseconds, Value: ofStep(func(s *result.Step) float64 { return nonZero(s.Checks.ClientLag) })},
 	{Key: "client_lag_max", Head: "client lag max", Unit: Milliseconds, Value: ofStep(func(s *result.Step) float64 { return nonZero(s.Checks.MostLag) })},
 	{Key: "kernel_clock_ratio", Head: "kernel time stamps", Unit: Share, Value: ofStep(func(s *result.Step) float64 { return s.Checks.KernelClock })},
 	{Key: "client_cpu_cores", Head: "client CPU cores", Value: ofStep(func(s *result.Step) float64 { return nonZero(s.Checks.ClientCPU) })},
 	{Key: "resent", Head: "sent again", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return nonZero(float64(s.Checks.Resent)) })},
-	{Key: "prefix_cache_hit_ratio", Head: "prefix cache hits", Unit: Share, Value: ofStep(func(s *result.Step) float64 { return known(s.Checks.CacheHitRatio(), s.Checks.CacheKnown) })},
+	{Key: "prefix_cache_hit_ratio", Head: "prefix cache hits", Unit: Share, Value: ofStep(prefixCacheHits)},
 	{Key: "tokens_without_chunk", Head: "tokens without a chunk", Unit: Share, Value: ofStep(func(s *result.Step) float64 { return nonZero(s.Checks.TokensWithoutChunk) })},
 	{Key: "prompt_asked", Head: "made prompt, asked for", Unit: Tokens, Value: ofStep(func(s *result.Step) float64 { return perPrompt(s, s.Checks.Prompts.AimedTokens) })},
 	{Key: "prompt_counted", Head: "made prompt, counted with template", Unit: Tokens, Value: ofStep(func(s *result.Step) float64 { return perPrompt(s, s.Checks.Prompts.CountedTokens) })},
@@ -151,7 +152,7 @@ func measureColumns(m result.Measure, percentiles []float64) []Column {
 	}
 	for _, p := range percentiles {
 		c := column(percentileName(p), unit, func(d result.Distribution) float64 { return known(d.At(p)) })
-		c.Compared = m.Main
+		c.Compared = m.Main || m.Kind == result.OfTurns
 		columns = append(columns, c)
 	}
 	return append(columns, column("max", unit, func(d result.Distribution) float64 { return d.Max }))
@@ -181,6 +182,14 @@ func nonZero(v float64) float64 { return known(v, v != 0) }
 // perPrompt is a mean over the prompts made of words, NaN without any.
 func perPrompt(s *result.Step, tokens int64) float64 {
 	return float64(tokens) / float64(s.Checks.Prompts.Told)
+}
+
+func prefixCacheHits(s *result.Step) float64 {
+	served := s.Cache.Served()
+	if served == nil {
+		return math.NaN()
+	}
+	return served.Ratio
 }
 
 func goodput(f *result.Figures) float64 {

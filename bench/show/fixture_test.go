@@ -71,6 +71,7 @@ func closed() result.Step {
 			CachedTokens: 112, PromptTokens: 22512, CacheKnown: true, ClientCPU: 0.42,
 			Prompts: result.Prompts{Told: 938, AimedTokens: 938 * 64, CountedTokens: 938 * 74},
 		},
+		Cache: &result.Cache{BlockSize: 16, BlockAssumed: true, Told: &result.Hits{Tokens: 112, Of: 22512, Ratio: 112.0 / 22512}},
 		Dataset: runlog.DatasetCount{
 			Prompts: 1000, Passes: 1, TooLong: 1, Skipped: 4, Estimated: 3,
 		},

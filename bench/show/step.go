@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
@@ -20,7 +23,7 @@ type stepView struct {
 
 func newStepView(s *result.Step) stepView {
 	v := stepView{Heading: clean(s.Title()), Facts: facts(s)}
-	for _, t := range []Table{figureTable(s), latencyTable(s), checkTable(s), cardTable(s), serverTable(s)} {
+	for _, t := range []Table{figureTable(s), latencyTable(s), turnTable(s), checkTable(s), cardTable(s), serverTable(s)} {
 		if len(t.Rows) > 0 {
 			v.Tables = append(v.Tables, t)
 		}
@@ -45,7 +48,37 @@ func facts(s *result.Step) []string {
 	for _, source := range slices.Sorted(maps.Keys(s.Checks.TokensBy)) {
 		all = append(all, fmt.Sprintf("output tokens counted by %s: %d answers", source, s.Checks.TokensBy[source]))
 	}
+	if s.Conversations > 0 {
+		all = append(all, fmt.Sprintf("%d conversations; %d turns were not sent; %d conversations ended at the model's length",
+			s.Conversations, s.TurnsNotSent, s.AtModelLength))
+	}
+	if text := cacheText(s.Cache); text != "" {
+		all = append(all, "cache: "+text)
+	}
 	return all
+}
+
+// cacheText says how much a prefix cache could have served, and did: "possible 61 %, told
+// 58 %". It is empty where none is more than 0 %.
+func cacheText(c *result.Cache) string {
+	if c == nil {
+		return ""
+	}
+	var parts []string
+	most := 0.0
+	for _, of := range []struct {
+		name string
+		hits *result.Hits
+	}{{"possible", c.Possible}, {"told", c.Told}, {"server", c.Server}} {
+		if of.hits != nil {
+			parts = append(parts, fmt.Sprintf("%s %.0f %%", of.name, 100*of.hits.Ratio))
+			most = max(most, of.hits.Ratio)
+		}
+	}
+	if most < 0.005 {
+		return ""
+	}
+	return strings.Join(parts, ", ")
 }
 
 // figureTable has the figures of the whole step and of its steady part.
@@ -80,6 +113,32 @@ func latencyTable(s *result.Step) Table {
 			row = append(row, c.text(s, s.SteadyOrWhole()))
 		}
 		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// turnTable has a row for each turn of conversations.
+func turnTable(s *result.Step) Table {
+	percentiles := tablePercentiles(s.Chosen)
+	t := Table{Caption: "Turns, steady part", Head: []string{"turn", "requests", "prompt (tokens)", "new (tokens)", "cached (tokens)"}}
+	if s.Steady == nil {
+		t.Caption = "Turns, whole step"
+	}
+	for _, p := range percentiles {
+		t.Head = append(t.Head, "TTFT "+percentileName(p)+" (ms)")
+	}
+	t.Head = append(t.Head, "TPOT mean (ms)")
+	for i := range s.Turns {
+		turn := &s.Turns[i]
+		cached := math.NaN()
+		if turn.CachedTokens != nil {
+			cached = *turn.CachedTokens
+		}
+		row := []string{strconv.Itoa(turn.Turn), strconv.Itoa(turn.Requests), Tokens.Text(turn.PromptTokens), Tokens.Text(turn.NewTokens), Tokens.Text(cached)}
+		for _, p := range percentiles {
+			row = append(row, Milliseconds.Text(known(turn.TTFT.At(p))))
+		}
+		t.Rows = append(t.Rows, append(row, Milliseconds.Text(known(turn.TPOT.Mean, turn.TPOT.Count > 0))))
 	}
 	return t
 }
@@ -119,6 +178,10 @@ func serverTable(s *result.Step) Table {
 	}
 	if v.TTFTOurs {
 		t.Rows = append(t.Rows, []string{"TTFT, mean (ms)", Milliseconds.Text(v.TTFT.Mean)})
+	}
+	if d := v.Speculation; d != nil {
+		t.Rows = append(t.Rows, []string{"draft tokens accepted (%)", Share.Text(d.Acceptance)},
+			[]string{"tokens of a draft accepted, with the model's own", Number.Text(d.AcceptedLength)})
 	}
 	return t
 }

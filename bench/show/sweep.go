@@ -32,7 +32,7 @@ func windowKeys(r *result.Report) []string {
 	high := percentileName(highest(r.Chosen))
 	return []string{
 		"request_throughput", "output_throughput", "good_ratio",
-		"ttft_p50", "ttft_" + high, "tpot_p50", "tpot_" + high, "e2el_" + high,
+		"ttft_p50", "ttft_" + high, "ttft_first_" + high, "ttft_later_" + high, "tpot_p50", "tpot_" + high, "e2el_" + high,
 	}
 }
 

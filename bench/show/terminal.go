@@ -66,9 +66,23 @@ func (l *lines) summary(r *result.Report) {
 	if r.Objectives.Any() {
 		l.line("good: %s", r.Objectives)
 	}
+	l.caches(r)
 	l.warnings(warnings(r))
 	l.line("")
 	l.line("%s", Answer(r))
+}
+
+// caches writes how much prefix caches could have served, and did.
+func (l *lines) caches(r *result.Report) {
+	for i := range r.Steps {
+		s, of := &r.Steps[i], "cache"
+		if len(r.Steps) > 1 {
+			of += " at " + clean(s.Title())
+		}
+		if text := cacheText(s.Cache); text != "" {
+			l.line("%s: %s", of, text)
+		}
+	}
 }
 
 // checks writes what says how far the figures of a step can be trusted.

@@ -1,0 +1,92 @@
+package result
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+)
+
+const (
+	// assumedBlock is how many tokens a block of a prefix cache has where nothing tells, as
+	// in vLLM on most cards.
+	assumedBlock = 16
+	// maxForgotten is the share of prompts' tokens from which on hits that were possible are
+	// missed.
+	maxForgotten = 0.05
+)
+
+// prefixesKnown are the data sets whose requests have [runlog.Request.SharedTokens].
+var prefixesKnown = []dataset.Kind{dataset.MultiTurn, dataset.Prefix, dataset.Replay, dataset.Random}
+
+// Cache says how many of the prompts' tokens a prefix cache could have served, and did.
+// What is not known is nil.
+type Cache struct {
+	BlockSize    int  `json:"block_size"`         // tokens
+	BlockAssumed bool `json:"block_size_assumed"` // neither the server nor the user told it
+	// Possible is what a perfect cache would have served, in whole blocks and by the order
+	// of sending. Told is by the usage of the answers. Server is by the server's counters,
+	// where they are of this program's requests alone.
+	Possible *Hits `json:"possible"`
+	Told     *Hits `json:"told"`
+	Server   *Hits `json:"server"`
+}
+
+// Hits are tokens of prompts that came from a prefix cache, of so many.
+type Hits struct {
+	Tokens int64   `json:"tokens"`
+	Of     int64   `json:"of"`
+	Ratio  float64 `json:"ratio"`
+}
+
+// newHits is nil of no tokens.
+func newHits(tokens, of int64) *Hits {
+	if of == 0 {
+		return nil
+	}
+	return &Hits{Tokens: tokens, Of: of, Ratio: float64(tokens) / float64(of)}
+}
+
+// newCache is nil where nothing is known. A server that tells of hits leaves a request
+// without any out, as vLLM does: its prompt counts among those that were told of.
+func (d *stepData) newCache(server *ServerSample) *Cache {
+	run := &d.parts[0].run
+	c := Cache{BlockSize: cmp.Or(run.BlockSize, assumedBlock), BlockAssumed: run.BlockSize == 0}
+	if slices.Contains(prefixesKnown, dataset.Kind(run.Dataset)) {
+		c.Possible = d.possible(c.BlockSize)
+	}
+	if d.checks.CacheKnown {
+		c.Told = newHits(d.checks.CachedTokens, d.checks.PromptTokens)
+	}
+	if server != nil && server.TTFTOurs && server.PrefixHits != nil && server.PrefixQueries != nil {
+		c.Server = newHits(int64(*server.PrefixHits), int64(*server.PrefixQueries))
+	}
+	if c.Possible == nil && c.Served() == nil {
+		return nil
+	}
+	return &c
+}
+
+// possible counts whole blocks. The last token of a prompt is always computed.
+func (d *stepData) possible(block int) *Hits {
+	tokens, of := 0, 0
+	for i := range d.requests {
+		q := &d.requests[i]
+		tokens += max(0, min(q.shared, q.prompt-1)) / block * block
+		of += q.prompt
+	}
+	return newHits(int64(tokens), int64(of))
+}
+
+// Served is what the server told, of each request or else of all.
+func (c *Cache) Served() *Hits {
+	if c == nil {
+		return nil
+	}
+	return cmp.Or(c.Told, c.Server)
+}
+
+// forgot reports whether the server served clearly less than was possible.
+func (c *Cache) forgot() bool {
+	return c.Served() != nil && c.Possible != nil && c.Served().Ratio < c.Possible.Ratio-maxForgotten
+}

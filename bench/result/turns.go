@@ -1,0 +1,107 @@
+package result
+
+import (
+	"maps"
+	"slices"
+)
+
+// unit is what the load is made of: a request, or a conversation from the start of its
+// first turn to the end of its last one. Instants are nanoseconds since 1970.
+type unit struct {
+	due, start, end int64
+	queued          int64
+}
+
+// arrival is when it would have been sent, had it not had to wait for its turn.
+func (u unit) arrival() int64 { return u.start - u.queued }
+
+// late is how long after it was due it was sent.
+func (u unit) late() int64 { return max(0, u.start-u.due) }
+
+func (u unit) sentAt() int64 { return u.start }
+
+// addUnit adds a request to the load, or a turn to its conversation.
+func (p *part) addUnit(seq int, q *request) {
+	d := p.joined
+	at, known := p.conversations[seq]
+	switch {
+	case q.turn > 0 && known:
+		d.units[at].end = max(d.units[at].end, q.end)
+		return
+	case q.turn > 0:
+		p.conversations[seq] = len(d.units)
+		d.conversations++
+	}
+	d.units = append(d.units, q.unit)
+}
+
+// noun is what a unit of the load is called.
+func (d *stepData) noun() string {
+	if d.conversations > 0 {
+		return "conversations"
+	}
+	return "requests"
+}
+
+// Turn are the requests of one turn of all conversations. Tokens are means of the requests
+// whose prompt's length is known.
+type Turn struct {
+	Turn         int          `json:"turn"`     // from 1
+	Requests     int          `json:"requests"` // that were sent
+	PromptTokens float64      `json:"prompt_tokens"`
+	NewTokens    float64      `json:"new_tokens"`    // that no request before had too
+	CachedTokens *float64     `json:"cached_tokens"` // by the server's usage, nil where it never tells
+	TTFT         Distribution `json:"ttft"`
+	TPOT         Distribution `json:"tpot"`
+}
+
+// newTurns are those of requests, none where they are of no conversations.
+func (d *stepData) newTurns(sent []request, percentiles []float64) []Turn {
+	byTurn := map[int][]request{}
+	for i := range sent {
+		if n := sent[i].turn; n > 0 {
+			byTurn[n] = append(byTurn[n], sent[i])
+		}
+	}
+	var all []Turn
+	for _, n := range slices.Sorted(maps.Keys(byTurn)) {
+		t := newTurn(byTurn[n], percentiles)
+		if !d.checks.CacheKnown {
+			t.CachedTokens = nil
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+func newTurn(requests []request, percentiles []float64) Turn {
+	var prompt, fresh, cached moments
+	for i := range requests {
+		if q := &requests[i]; q.prompt > 0 {
+			prompt.add(float64(q.prompt), 1)
+			fresh.add(float64(max(0, q.prompt-q.shared)), 1)
+			cached.add(float64(q.cached), 1)
+		}
+	}
+	all := distributions(requests, percentiles, false)
+	return Turn{
+		Turn: requests[0].turn, Requests: len(requests), PromptTokens: prompt.mean, NewTokens: fresh.mean,
+		CachedTokens: &cached.mean, TTFT: all[TTFT], TPOT: all[TPOT],
+	}
+}
+
+// firstTurn is a sample of the first turns alone.
+func firstTurn(q *request) int64 {
+	if q.turn != 1 {
+		return none
+	}
+	return q.ttft
+}
+
+// laterTurn is a sample of the turns behind the first.
+func laterTurn(q *request) int64 {
+	if q.turn < 2 {
+		return none
+	}
+	return q.ttft
+}
