@@ -74,7 +74,7 @@ var multiTurn = kind{
 		return &conversationSource{maker: newMaker(c)}
 	},
 	read: func(c Config) ([]Record, error) {
-		reader := conversationReader{sessions: map[string]int{}}
+		reader := newConversationReader()
 		_, err := readFile(c.Path, `{"messages": [{"role": "user", "content": "…"}]}`, func(l conversationLine) (Record, error) { return Record{}, reader.add(l) })
 		return reader.all, err
 	},
@@ -118,9 +118,10 @@ func (m maker) conversation(i uint64) Prompt {
 	}
 	for n := range turns.From + r.IntN(turns.To-turns.From+1) {
 		t := Turn{
-			Content: m.text(m.draw(nil, m.units(m.cfg.InputLen), r)), Tokens: m.cfg.InputLen,
+			Tokens:    spread(r, m.cfg.InputLen, m.cfg.InputRangeRatio),
 			MaxTokens: spread(r, m.cfg.OutputLen, m.cfg.OutputRangeRatio),
 		}
+		t.Content = m.text(m.draw(nil, m.units(t.Tokens), r))
 		if n > 0 {
 			t.Delay = m.cfg.Conversations.Delay.draw(r)
 		}
@@ -169,25 +170,28 @@ func (l *conversationLine) form() string {
 
 // conversationReader makes conversations of the records of a file.
 type conversationReader struct {
-	form     string           // of the first record
-	last     []openai.Message // of the record before
-	sessions map[string]int   // where the conversation of a session is in all
+	form     string                      // of the first record
+	last     map[string][]openai.Message // of the record before, of the same session where there are sessions
+	sessions map[string]int              // where the conversation of a session is in all
 	all      []Record
+}
+
+func newConversationReader() *conversationReader {
+	return &conversationReader{last: map[string][]openai.Message{}, sessions: map[string]int{}}
 }
 
 // add takes a record. Assistant's messages are left out: live answers take their place.
 func (c *conversationReader) add(l conversationLine) error {
-	messages := l.messages()
+	messages, session := l.messages(), string(l.SessionID)
+	last := c.last[session]
 	switch {
 	case c.form != "" && l.form() != c.form:
 		return fmt.Errorf("it has %q, and those before %q: give files of one kind", l.form(), c.form)
-	case len(messages) == 0:
-		return errors.New("its conversation is empty")
-	case len(c.last) > 0 && len(messages) > len(c.last) && slices.Equal(messages[:len(c.last)], c.last):
+	case len(last) > 0 && len(messages) > len(last) && slices.Equal(messages[:len(last)], last):
 		return errors.New("it repeats the messages of the record before and adds to them: keep only the last record of each conversation")
 	}
-	c.form, c.last = l.form(), messages
-	p, answer, err := conversationPrompt(messages)
+	c.form, c.last[session] = l.form(), messages
+	p, answers, err := conversationPrompt(messages)
 	if err != nil && c.form == "conversations" { // published data has many: it is counted as skipped
 		c.all = append(c.all, Record{})
 		return nil
@@ -199,21 +203,24 @@ func (c *conversationReader) add(l conversationLine) error {
 	for i := range p.Turns {
 		p.Turns[i].Delay, p.Turns[i].MaxTokens = delay, l.MaxTokens
 	}
-	c.join(string(l.SessionID), p, answer)
-	return nil
+	return c.join(session, p, answers)
 }
 
 // join adds a conversation, or turns to that of their session.
-func (c *conversationReader) join(session string, p Prompt, answers []string) {
+func (c *conversationReader) join(session string, p Prompt, answers []string) error {
 	at, known := c.sessions[session]
-	if session != "" && known {
+	switch {
+	case session == "" || !known:
+		c.sessions[session] = len(c.all)
+		c.all = append(c.all, Record{prompt: p, answers: answers})
+	case len(p.Messages) > 0:
+		return fmt.Errorf("a system message is in it, and session %s has begun: keep only the first", session)
+	default:
 		r := &c.all[at]
 		r.prompt.Turns = append(r.prompt.Turns, p.Turns...)
 		r.answers = append(r.answers, answers...)
-		return
 	}
-	c.sessions[session] = len(c.all)
-	c.all = append(c.all, Record{prompt: p, answers: answers})
+	return nil
 }
 
 // conversationPrompt splits messages into what stands before the first turn, the turns of
@@ -238,7 +245,7 @@ func conversationPrompt(messages []openai.Message) (p Prompt, answers []string, 
 		}
 	}
 	if len(p.Turns) == 0 {
-		return p, nil, errors.New("no message of the user is in it")
+		return p, nil, errors.New("it has no message of the user")
 	}
 	return p, answers, nil
 }

@@ -2,7 +2,9 @@ package dataset
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Kind says what a data set is made of.
@@ -19,9 +21,9 @@ const (
 	MultiTurn Kind = "multi_turn" // ours
 )
 
-// kinds are all kinds, in the order to show them to a user. A new one is a file and a
-// line here.
-var kinds = []kind{openQA, shareGPT, custom, randomPrompts, prefixes, trace, multiTurn}
+// kinds are all kinds, in the order in which their keys are looked for. A new one is a file
+// and a line here.
+var kinds = []kind{openQA, shareGPT, trace, multiTurn, custom, randomPrompts, prefixes}
 
 // kind is how the prompts of one kind are made.
 type kind struct {
@@ -55,8 +57,11 @@ func ParseKind(name string) (Kind, error) {
 	return k.name, err
 }
 
-// Detect returns the kind of a file by the keys of its first record.
+// Detect returns the kind of a file by the keys of its first record; CSV is a trace.
 func Detect(path string) (Kind, error) {
+	if strings.EqualFold(filepath.Ext(path), ".csv") {
+		return Replay, nil
+	}
 	var found Kind
 	_, err := readFile(path, questionExample, func(v map[string]any) (Record, error) {
 		at := slices.IndexFunc(kinds, func(k kind) bool {
@@ -67,12 +72,6 @@ func Detect(path string) (Kind, error) {
 		}
 		return Record{}, fmt.Errorf("its keys do not tell what the data set is: say which of %v", kindNames()) // no more are wanted
 	})
-	for _, errRow := range traceRows(path) {
-		if found == "" && errRow == nil { // CSV
-			found = Replay
-		}
-		break
-	}
 	if found == "" {
 		return "", fmt.Errorf("reading data set %s: %w", path, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 )
 
@@ -55,7 +56,7 @@ func readObjects[T any](in *bufio.Reader, example string, record func(T) error) 
 		}
 	}
 	if _, err := d.Token(); array && err != nil {
-		return fmt.Errorf("after record %d: %w", n, err)
+		return fmt.Errorf("after record %d: %w", n, io.ErrUnexpectedEOF) // io.EOF is a proper end
 	}
 	return nil
 }

@@ -52,6 +52,9 @@ var traceColumns = map[string][]string{
 	"after":     {"parent_chat_id"},
 }
 
+// noParent is what Bailian's traces have for the id of a parent that is not there.
+const noParent = "-1"
+
 // newRow reads the values of a record by their names; value returns "" for what is not
 // there.
 func newRow(value func(name string) string) (r row, err error) {
@@ -76,6 +79,9 @@ func newRow(value func(name string) string) (r row, err error) {
 	}
 	session := first("session")
 	r.id, r.after = cmp.Or(session, first("id")), cmp.Or(session, first("after"))
+	if r.after == noParent {
+		r.after = ""
+	}
 	return r, nil
 }
 
@@ -137,7 +143,7 @@ var errStop = errors.New("no more records are wanted")
 
 // jsonRow reads an object of a trace.
 func jsonRow(v map[string]json.RawMessage) (row, error) {
-	r, err := newRow(func(name string) string { return strings.Trim(string(v[name]), `"`) })
+	r, err := newRow(func(name string) string { return strings.Trim(strings.TrimPrefix(string(v[name]), "null"), `"`) })
 	if ids := v["hash_ids"]; err == nil && ids != nil {
 		err = json.Unmarshal(ids, &r.blocks)
 	}
@@ -149,10 +155,16 @@ func readTable(in io.Reader, take func(row, error) error) error {
 	table := csv.NewReader(in)
 	table.ReuseRecord = true
 	head, err := table.Read()
-	if err != nil {
-		return fmt.Errorf("its first line: %w", err)
+	if errors.Is(err, io.EOF) {
+		return nil // it is empty
 	}
 	head = slices.Clone(head)
+	for _, column := range []string{"timestamp", "input", "output"} {
+		names := traceColumns[column]
+		if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(head, name) }) {
+			return fmt.Errorf("no column of its first line has a name of %q", names)
+		}
+	}
 	for n := 1; ; n++ {
 		cells, err := table.Read()
 		if errors.Is(err, io.EOF) {
@@ -174,13 +186,14 @@ func readTable(in io.Reader, take func(row, error) error) error {
 
 // traceSource gives out the requests of a trace, once.
 type traceSource struct {
-	cfg   Config
-	maker maker
-	next  func() (row, error, bool)
-	stop  func()
-	read  int // records
-	first float64
-	last  float64 // timestamp
+	cfg    Config
+	maker  maker
+	next   func() (row, error, bool)
+	stop   func()
+	read   int  // records
+	usable bool // a record was
+	first  float64
+	last   float64 // timestamp
 	counter
 }
 
@@ -199,8 +212,8 @@ func (s *traceSource) Next(ctx context.Context) (Prompt, error) {
 	for ctx.Err() == nil {
 		r, err, more := s.next()
 		switch {
-		case !more && s.read == 0:
-			err = errors.New("it is empty")
+		case !more && !s.usable:
+			err = fmt.Errorf("of its %d records none is of a request that succeeded, from %s on", s.read, s.cfg.Trace.From)
 		case !more:
 			return Prompt{}, io.EOF
 		}
@@ -225,6 +238,7 @@ func (s *traceSource) Next(ctx context.Context) (Prompt, error) {
 			p := s.prompt(r)
 			p.At = time.Duration(float64(at) / cmp.Or(s.cfg.Trace.Speed, 1)).Round(time.Microsecond)
 			s.count.Prompts++
+			s.usable = true
 			return p, nil
 		}
 	}

@@ -41,8 +41,11 @@ func (s *activeStep) converse(j job, queued time.Duration) (over time.Time) {
 		j.prompt.Messages = append(j.prompt.Messages, openai.Message{Role: "assistant", Content: t.Answer})
 		if u := t.Usage; u != nil {
 			j.used = u.PromptTokens + u.CompletionTokens
+			j.shared = j.used - 1 // the last token of an answer is not computed on
+			if slices.ContainsFunc(t.Chunks, func(c openai.Chunk) bool { return c.Reasoning }) {
+				j.shared = u.PromptTokens // the next prompt has no reasoning behind it
+			}
 		}
-		j.shared = max(0, j.used-1)                // the last token of an answer is not computed on
 		queued, j.count = 0, runlog.DatasetCount{} // of the first turn
 	}
 	return over
@@ -60,13 +63,13 @@ func (s *activeStep) tooLong(used int, t dataset.Turn) bool {
 	return true
 }
 
-// prefixes are the starts of prompts that were sent.
+// prefixes are the starts of prompts that were sent, each with the most tokens of it.
 type prefixes struct {
 	mu   sync.Mutex
-	sent map[uint64]bool
+	sent map[uint64]int
 }
 
-func newPrefixes() *prefixes { return &prefixes{sent: map[uint64]bool{}} }
+func newPrefixes() *prefixes { return &prefixes{sent: map[uint64]int{}} }
 
 // take returns how many tokens of a prompt began one that was sent before, and notes its
 // own starts.
@@ -75,10 +78,12 @@ func (p *prefixes) take(starts []dataset.Shared) (tokens int) {
 	defer p.mu.Unlock()
 	known := true
 	for _, start := range starts {
-		if known = known && p.sent[start.ID]; known {
-			tokens = start.Tokens
+		sent := p.sent[start.ID]
+		if known {
+			tokens = max(tokens, min(start.Tokens, sent))
 		}
-		p.sent[start.ID] = true
+		known = known && sent >= start.Tokens
+		p.sent[start.ID] = max(sent, start.Tokens)
 	}
 	return tokens
 }

@@ -17,10 +17,9 @@ type Meter struct {
 	Succeeded atomic.Int64
 	Failed    atomic.Int64
 	Canceled  atomic.Int64
-	// FirstSent and LastSent are when the first and the last request until now were
-	// sent, Reached when [runlog.Step.Level] requests were first in flight: Unix time
-	// in nanoseconds, 0 for not yet.
-	FirstSent, LastSent, Reached atomic.Int64
+	// FirstSent is when the first request was sent, Reached when [runlog.Step.Level]
+	// requests were first in flight: Unix time in nanoseconds, 0 for not yet.
+	FirstSent, Reached atomic.Int64
 	// SendingOver is true once no more requests will be sent.
 	SendingOver atomic.Bool
 }
@@ -29,7 +28,6 @@ type Meter struct {
 func (m *Meter) sent(at time.Time, level int) {
 	now := at.UnixNano()
 	m.FirstSent.CompareAndSwap(0, now)
-	m.LastSent.Store(now)
 	if n := m.InFlight.Add(1); level > 0 && n >= int64(level) {
 		m.Reached.CompareAndSwap(0, now)
 	}

@@ -72,6 +72,10 @@ func (r *runner) run(ctx context.Context, step runlog.Step, source dataset.Sourc
 	case <-s.sending.Done():
 	}
 	s.start = time.Now()
+	if step.Duration > 0 {
+		up := time.AfterFunc(step.Duration, func() { s.stopSending(runlog.StopDuration) })
+		defer up.Stop()
+	}
 	if step.Arrival == runlog.ArrivalClosed {
 		s.closedLoop()
 	} else {
@@ -162,8 +166,7 @@ func (s *activeStep) openLoop() {
 			at = due()
 		}
 		if s.step.Duration > 0 && at >= s.step.Duration {
-			sleepUntil(s.sending, s.start.Add(s.step.Duration))
-			s.stopSending(runlog.StopDuration)
+			<-s.sending.Done() // at the end of the duration
 			return
 		}
 		j.planned = s.start.Add(at)
@@ -180,10 +183,6 @@ func (s *activeStep) openLoop() {
 // closedLoop lets every user send until the sending ends. A user has no way to end
 // before: whatever becomes of a request, it goes on with the next.
 func (s *activeStep) closedLoop() {
-	if s.step.Duration > 0 {
-		up := time.AfterFunc(time.Until(s.start.Add(s.step.Duration)), func() { s.stopSending(runlog.StopDuration) })
-		defer up.Stop()
-	}
 	for n := range s.step.Concurrency {
 		share := float64(n) / float64(s.step.Concurrency)
 		first := s.start.Add(time.Duration(share * float64(s.step.RampUp)))
@@ -237,13 +236,15 @@ func (s *activeStep) request(j job) time.Time {
 		defer close(j.over)
 	}
 	queued, err := s.await(j.before)
+	turns := len(j.prompt.Turns)
 	if err != nil {
+		s.turnsNotSent.Add(int64(max(0, turns-1)))
 		failure := &openai.Failure{Reason: openai.ReasonCanceled, Detail: "withdrawn before it was sent"}
-		s.handOn(j, &runlog.Request{Never: true, Trace: openai.Trace{Failure: failure}})
+		s.handOn(j, &runlog.Request{Never: true, Turn: min(1, turns), Trace: openai.Trace{Failure: failure}})
 		return time.Now()
 	}
 	j.shared = s.prefixes.take(j.prompt.Shared)
-	if len(j.prompt.Turns) > 0 {
+	if turns > 0 {
 		defer s.leave()
 		return s.converse(j, queued)
 	}
@@ -260,20 +261,18 @@ func (s *activeStep) leave() {
 	s.turns.Release(1)
 }
 
-// await waits for a turn behind the request before, and returns for how long. It fails
-// when the request is withdrawn before.
+// await waits for the request before and then for a turn, and returns for how long. It
+// fails when the request is withdrawn before.
 func (s *activeStep) await(before <-chan struct{}) (queued time.Duration, err error) {
 	if before != nil || !s.turns.TryAcquire(1) {
 		since := time.Now()
-		err = s.turns.Acquire(s.inFlight, 1)
-		if err == nil && before != nil {
+		if before != nil {
 			select {
 			case <-before:
-			case <-s.inFlight.Done():
-				err = s.inFlight.Err()
-				s.turns.Release(1)
+			case <-s.inFlight.Done(): // Acquire fails then
 			}
 		}
+		err = s.turns.Acquire(s.inFlight, 1)
 		queued = time.Since(since)
 	}
 	if err == nil {

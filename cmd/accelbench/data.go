@@ -52,9 +52,9 @@ func (d *dataFlags) register(c *kingpin.CmdClause) {
 	c.Flag("multi-turn-prefix-len", "Tokens of a system prompt that all conversations share.").Default("0").IntVar(&d.startLen)
 	c.Flag("multi-turn-delay", "Thinking time: the mean of an exponential distribution, or constant:5s.").Default("0s").SetValue(parsed(&o.Conversations.Delay, dataset.ParseDelay))
 	c.Flag("random-cache-hit", "Share of random prompts that the prefix cache can hold, sent once before.").PlaceHolder("60%").SetValue(parsed(&d.cacheHit, parseShare(1, 99)))
-	c.Flag("block-size", "Tokens of its blocks. Default: as the server's metrics say, else 16.").PlaceHolder("N").SetValue(parsed(&d.blockSize, parseCount))
-	c.Flag("timed-trace-speed", "How much faster than recorded.").Default("1").SetValue(parsed(&o.Trace.Speed, parseRate))
-	c.Flag("timed-trace-from", "Leave out what was recorded before.").PlaceHolder("D").DurationVar(&o.Trace.From)
+	c.Flag("block-size", "Tokens of a block of the server's prefix cache. Default: as its metrics say, else 16.").PlaceHolder("N").SetValue(parsed(&d.blockSize, parseCount))
+	c.Flag("timed-trace-speed", "How much faster than recorded a trace is sent.").Default("1").SetValue(parsed(&o.Trace.Speed, parseRate))
+	c.Flag("timed-trace-from", "Leave out what a trace has before.").PlaceHolder("D").DurationVar(&o.Trace.From)
 	c.Flag("timed-trace-sec-multiplier", "").Hidden().Default("1").SetValue(parsed(&o.Trace.Second, parseRate))
 	c.Flag("timed-trace-chunk-hash-size", "").Hidden().Default("16").SetValue(parsed(&o.Trace.Block, parseCount))
 }

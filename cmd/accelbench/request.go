@@ -24,7 +24,7 @@ type requestFlags struct {
 
 func (a *requestFlags) register(c *kingpin.CmdClause) {
 	a.members = map[string]json.RawMessage{}
-	c.Flag("ignore-eos", "Answers of full length. Default: for random and timed_trace.").IsSetByUser(&a.ignoreEOSSet).BoolVar(&a.ignoreEOS)
+	c.Flag("ignore-eos", "Answers of full length. Default: for random, timed_trace and made conversations.").IsSetByUser(&a.ignoreEOSSet).BoolVar(&a.ignoreEOS)
 	c.Flag("continuous-usage", "Ask for the usage with every chunk: ITL a token.").BoolVar(&a.continuousUsage)
 	c.Flag("temperature", "Default: the server's.").PlaceHolder("X").SetValue(a.number("temperature"))
 	c.Flag("top-p", "").Hidden().SetValue(a.number("top_p"))

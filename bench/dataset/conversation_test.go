@@ -1,0 +1,173 @@
+package dataset
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+func words(text string) int { return len(strings.Fields(text)) }
+
+// Made conversations have the lengths asked for, behind one system prompt, and are others
+// in each step.
+func TestMadeConversations(t *testing.T) {
+	cfg := Config{
+		Kind: MultiTurn, InputLen: 30, PrefixLen: 60, OutputLen: 9, TokensPerWord: 1.5,
+		Conversations: Conversations{Turns: Range{2, 8}, Delay: Delay{Mean: 5 * time.Second, Constant: true}},
+	}
+	all := take(t, open(t, cfg), 700)
+	turns, texts := map[int]int{}, map[string]bool{}
+	for _, p := range all {
+		if diff := cmp.Diff(all[0].Messages, p.Messages); diff != "" || !cmp.Equal(all[0].Shared, p.Shared) {
+			t.Fatalf("system prompts differ: %s", diff)
+		}
+		turns[len(p.Turns)]++
+		for i, turn := range p.Turns {
+			want := Turn{Content: turn.Content, MaxTokens: 9, Tokens: 30, Delay: 5 * time.Second}
+			if i == 0 {
+				want.Delay = 0
+			}
+			if diff := cmp.Diff(want, turn); diff != "" || words(turn.Content) != 20 || texts[turn.Content] {
+				t.Fatalf("%d words, seen before or not %s", words(turn.Content), diff)
+			}
+			texts[turn.Content] = true
+		}
+	}
+	for n := 2; n <= 8; n++ { // each comes 100 times on the mean
+		if turns[n] < 70 || turns[n] > 130 {
+			t.Errorf("%d turns came %d times of 700", n, turns[n])
+		}
+	}
+	system := all[0].Messages[0]
+	if len(turns) != 7 || system.Role != "system" || words(system.Content) != 40 || all[0].Shared[0].Tokens != 60 {
+		t.Errorf("turns %v, system prompt of %d words, shared %v", turns, words(system.Content), all[0].Shared)
+	}
+	cfg.Step = 1
+	if other := take(t, open(t, cfg), 1)[0]; other.Messages[0] == system || other.Shared[0].ID == all[0].Shared[0].ID || texts[other.Turns[0].Content] {
+		t.Error("the next step has the same prompts")
+	}
+	cfg.Conversations = Conversations{Turns: Range{4, 4}, Delay: Delay{Mean: 5 * time.Second}}
+	cfg.InputRangeRatio = 0.5
+	sum, n, lengths := time.Duration(0), 0, map[int]bool{}
+	for _, p := range take(t, open(t, cfg), 1000) {
+		if len(p.Turns) != 4 {
+			t.Fatalf("%d turns, want 4", len(p.Turns))
+		}
+		for _, turn := range p.Turns[1:] {
+			sum += turn.Delay
+			n++
+			lengths[turn.Tokens] = true
+		}
+	}
+	if mean := sum.Seconds() / float64(n); math.Abs(mean/5-1) > 0.06 || len(lengths) != 31 {
+		t.Errorf("thinking times of %.2f s on the mean, want 5; %d lengths, want 31", mean, len(lengths))
+	}
+}
+
+// session is a record of one turn.
+func session(id, prompt, more string) string {
+	return `{"session_id":` + id + `,"prompt":"` + prompt + `"` + more + "}\n"
+}
+
+func TestConversationFiles(t *testing.T) {
+	const second = time.Second
+	system := []openai.Message{{Role: "system", Content: "Be brief."}}
+	for name, tt := range map[string]struct {
+		text  string
+		cfg   Config
+		want  []Prompt
+		count runlog.DatasetCount
+	}{
+		"sharegpt with all its turns": {
+			text: `[{"conversations":[{"from":"human","value":"One"},{"from":"gpt","value":"An answer."},{"from":"human","value":"Two"},{"from":"gpt","value":"Yes"}]},
+{"conversations":[{"from":"gpt","value":"I begin"}]},{"conversations":[]}]`,
+			want:  []Prompt{{Turns: []Turn{{Content: "One", MaxTokens: 3}, {Content: "Two", MaxTokens: 1, Delay: 2 * second}}, Estimated: true}},
+			count: runlog.DatasetCount{Prompts: 2, Passes: 1, Skipped: 2, Estimated: 2},
+		},
+		"messages, whose answers are never sent": {
+			text: `{"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"One"},{"role":"assistant","content":"A"},{"role":"user","content":"Two"}]}
+{"messages":[{"role":"user","content":"Three"}],"max_tokens":7}`,
+			cfg: Config{OutputLen: 5},
+			want: []Prompt{
+				{Messages: system, Turns: []Turn{{Content: "One", MaxTokens: 5}, {Content: "Two", MaxTokens: 5, Delay: 2 * second}}, MaxTokens: 5},
+				{Turns: []Turn{{Content: "Three", MaxTokens: 5}}, MaxTokens: 5},
+			},
+			count: runlog.DatasetCount{Prompts: 3, Passes: 1},
+		},
+		"turns of sessions": {
+			text: session(`"a"`, "One", `,"max_tokens":3`) + session("7", "Other", "") + session(`"a"`, "Two", `,"delay":1500`) + session("7", "More", ""),
+			want: []Prompt{
+				{Turns: []Turn{{Content: "One", MaxTokens: 3}, {Content: "Two", Delay: 1500 * time.Millisecond}}},
+				{Turns: []Turn{{Content: "Other"}, {Content: "More", Delay: 2 * second}}},
+			},
+			count: runlog.DatasetCount{Prompts: 3, Passes: 1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := tt.cfg
+			cfg.Kind, cfg.Path, cfg.DisableShuffle = MultiTurn, write(t, "a.json", tt.text), true
+			cfg.Conversations.Delay = Delay{Mean: 2 * second, Constant: true}
+			s := open(t, cfg)
+			if diff := cmp.Diff(append(tt.want, tt.want[0]), take(t, s, len(tt.want)+1)); diff != "" {
+				t.Errorf("prompts (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.count, s.Count()); diff != "" {
+				t.Errorf("count (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestUnreadableConversations: each is one line that names the record, and what to do.
+func TestUnreadableConversations(t *testing.T) {
+	const one = `{"messages":[{"role":"user","content":"One"}]}` + "\n"
+	const history = `{"messages":[{"role":"user","content":"One"},{"role":"assistant","content":"A"},{"role":"user","content":"Two"}]}` + "\n"
+	for name, tt := range map[string]struct{ text, want string }{
+		"empty":         {one + `{"messages":[]}`, "record 2: it has no message of the user"},
+		"another kind":  {`{"question":"?"}`, "record 1: it has no message of the user"},
+		"an empty turn": {`{"messages":[{"role":"user","content":" "}]}`, "record 1: message 1 is empty"},
+		"two of a user": {`{"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}]}`, "record 1: messages 1 and 2 are both of the user"},
+		"a tool":        {`{"messages":[{"role":"tool","content":"a"}]}`, `record 1: message 1 is of "tool": want an optional system message`},
+		"whole history": {one + history, "record 2: it repeats the messages of the record before and adds to them: keep only the last record"},
+		"whole history of sessions in turns": {
+			strings.ReplaceAll(one+one+history, `{"messages"`, `{"session_id":1,"messages"`), "record 3: it repeats the messages of the record before",
+		},
+		"mixed kinds": {one + session("1", "Two", ""), `record 2: it has "session_id", and those before "messages": give files of one kind`},
+		"a late system message": {
+			session("1", "One", "") + `{"session_id":1,"messages":[{"role":"system","content":"s"},{"role":"user","content":"b"}]}`, "record 2: a system message is in it, and session 1 has begun",
+		},
+		"no JSON": {one + "One\n", `record 2 is no JSON object such as {"messages":`},
+		"nothing": {"", "it is empty"},
+	} {
+		path := write(t, "a.jsonl", tt.text)
+		_, err := Open(Config{Kind: MultiTurn, Path: path})
+		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %s", name, err, tt.want)
+		}
+	}
+}
+
+func TestSettingsOfConversations(t *testing.T) {
+	for text, want := range map[string]Range{"4": {4, 4}, "2-8": {2, 8}, "0": {}, "8-2": {}, "x": {}, "1-": {}} {
+		if got, err := ParseRange(text); got != want || (err != nil) != (want == Range{}) {
+			t.Errorf("%s turns: %v %v, want %v", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]Delay{"5s": {Mean: 5 * time.Second}, "constant:5s": {5 * time.Second, true}, "0s": {}} {
+		if got, err := ParseDelay(text); got != want || err != nil {
+			t.Errorf("a delay of %s: %v %v, want %v", text, got, err, want)
+		}
+	}
+	if _, err := ParseDelay("-1s"); err == nil {
+		t.Error("a delay below 0 is taken")
+	}
+	if _, err := Open(Config{Kind: MultiTurn, API: openai.Completions, InputLen: 9, OutputLen: 9}); err == nil || !strings.Contains(err.Error(), "data set multi_turn needs the chat API: give --backend openai-chat") {
+		t.Errorf("the completions API: %v", err)
+	}
+}
