@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -301,8 +302,9 @@ func TestTracesThatCannotBeKeptEndTheRun(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			full := errors.New("no space left on device")
 			calls := 0
+			var sent atomic.Int64 // in whatever order they get a turn
 			r := runner{
-				send: (&standIn{takes: func(seq int) time.Duration { return time.Duration(1+seq) * time.Second }}).send,
+				send: (&standIn{takes: func(int) time.Duration { return time.Duration(sent.Add(1)) * time.Second }}).send,
 				done: func(*runlog.Request) error {
 					if calls++; calls == 5 {
 						return full

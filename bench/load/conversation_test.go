@@ -1,0 +1,296 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// given is a source of prompts that a test wrote, and ends after them.
+type given struct {
+	prompts
+	all []dataset.Prompt
+}
+
+func (g *given) Next(ctx context.Context) (dataset.Prompt, error) {
+	p, err := g.prompts.Next(ctx)
+	if err != nil {
+		return p, err
+	}
+	return g.all[p.ExpectedTokens-1], nil
+}
+
+func givenPrompts(all ...dataset.Prompt) *given {
+	return &given{prompts: prompts{at: make([]time.Duration, len(all))}, all: all}
+}
+
+// chats are n conversations of so many turns, each after 3 s of thinking time.
+func chats(n, turns int) *given {
+	var all []dataset.Prompt
+	for i := range n {
+		p := dataset.Prompt{Messages: []openai.Message{{Role: "system", Content: "s"}}, Shared: []dataset.Shared{{ID: 1, Tokens: 8}}}
+		for turn := range turns {
+			p.Turns = append(p.Turns, dataset.Turn{Content: fmt.Sprintf("%d.%d", i, turn+1), Tokens: 10, MaxTokens: 5, Delay: 3 * time.Second})
+		}
+		all = append(all, p)
+	}
+	return givenPrompts(all...)
+}
+
+// listener answers in a second, each answer by its number, and keeps what it was asked.
+type listener struct {
+	fails     string // the turn of this text
+	reasoning bool
+	mu        sync.Mutex
+	asked     []job
+}
+
+func (l *listener) send(ctx context.Context, j job) *openai.Trace {
+	j.prompt.Messages = slices.Clone(j.prompt.Messages)
+	l.mu.Lock()
+	l.asked = append(l.asked, j)
+	l.mu.Unlock()
+	t := (&standIn{takes: always(time.Second)}).send(ctx, j)
+	said := j.prompt.Messages
+	if t.Failure != nil || said == nil {
+		return t
+	}
+	text := said[len(said)-1].Content
+	if text == l.fails {
+		t.Failure = &openai.Failure{Reason: openai.ReasonTruncated}
+	}
+	t.Answer = "to " + text
+	t.Usage = &openai.Usage{PromptTokens: 100 * len(said), CompletionTokens: 5}
+	t.Chunks = []openai.Chunk{{Reasoning: l.reasoning}, {}}
+	return t
+}
+
+// talk runs a step of conversations and returns its end, its requests in the order in which
+// they were over, and the error.
+func talk(t *testing.T, step runlog.Step, s dataset.Source, l *listener, modelLength int) (e runlog.StepEnd, all []*runlog.Request, most int64) {
+	t.Helper()
+	var m Meter
+	r := runner{send: l.send, meter: &m, modelLength: modelLength, done: func(q *runlog.Request) error {
+		all = append(all, q)
+		most = max(most, m.InFlight.Load())
+		return nil
+	}}
+	e, err := r.run(t.Context(), step, s)
+	if err != nil || m.InFlight.Load() != 0 || m.Queued.Load() != 0 {
+		t.Errorf("error %v, %d in flight and %d queued at the end", err, m.InFlight.Load(), m.Queued.Load())
+	}
+	e.Ended, e.Dataset = time.Time{}, runlog.DatasetCount{}
+	return e, all, most
+}
+
+// A conversation has its place in flight in its thinking time too; its turns come behind
+// the live answers, and all have one session.
+func TestConversations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, begin := &listener{}, time.Now()
+		step := runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 2, Requests: 4}
+		end, all, most := talk(t, step, chats(4, 3), l, 0)
+		if diff := gocmp.Diff(runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 12, Succeeded: 12}, end); diff != "" || most != 2 {
+			t.Errorf("%d in flight\n%s", most, diff)
+		}
+		// Three answers of 1 s and two times of thinking, by two after the other.
+		if took := time.Since(begin); took != 18*time.Second {
+			t.Errorf("took %s, want 18s", took)
+		}
+		sessions := map[string]int{}
+		for _, j := range l.asked {
+			sessions[j.session]++
+		}
+		if len(sessions) != 4 || sessions[""] != 0 {
+			t.Errorf("turns by session: %v, want 4 of 3", sessions)
+		}
+		shared := map[int]int{} // tokens, by turn
+		for _, q := range all {
+			if shared[q.Turn] += q.SharedTokens; q.Trace.Started != q.Trace.Planned {
+				t.Errorf("conversation %d, turn %d was sent %s late", q.Seq, q.Turn, q.Trace.Started.Sub(q.Trace.Planned))
+			}
+		}
+		// The system prompt of all but the first to be sent; then all but the last token of
+		// the prompt before and its answer.
+		if diff := gocmp.Diff(map[int]int{1: 3 * 8, 2: 4 * (205 - 1), 3: 4 * (405 - 1)}, shared); diff != "" {
+			t.Errorf("tokens shared by turn (-want +got):\n%s", diff)
+		}
+		last := l.asked[slices.IndexFunc(l.asked, func(j job) bool { return j.seq == 3 && len(j.prompt.Messages) == 6 })]
+		want := []openai.Message{{Role: "system", Content: "s"}}
+		for turn := 1; turn <= 3; turn++ {
+			text := fmt.Sprintf("3.%d", turn)
+			want = append(want, openai.Message{Role: "user", Content: text}, openai.Message{Role: "assistant", Content: "to " + text})
+		}
+		if diff := gocmp.Diff(want[:6], last.prompt.Messages); diff != "" || last.prompt.MaxTokens != 5 {
+			t.Errorf("the last turn asks for %d tokens behind (-want +got):\n%s", last.prompt.MaxTokens, diff)
+		}
+	})
+}
+
+// What ends a conversation before its last turn, and how that is accounted for.
+func TestConversationsEnd(t *testing.T) {
+	closed := runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 2, Requests: 2}
+	for name, tt := range map[string]struct {
+		step        runlog.Step
+		fails       string
+		modelLength int
+		want        runlog.StepEnd
+		took        time.Duration
+	}{
+		"a turn that failed": {
+			closed, "1.2", 0,
+			runlog.StepEnd{
+				Stop: runlog.StopRequests, Attempted: 6, Succeeded: 5, TurnsNotSent: 2, Failed: map[openai.Reason]int{openai.ReasonTruncated: 1},
+			}, 13 * time.Second,
+		},
+		// Turn 3 would be of 405 + 10 + 5 tokens, turn 4 of 605 + 10 + 5.
+		"the model's length": {closed, "", 420, runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 6, Succeeded: 6, TurnsNotSent: 2, AtModelLength: 2}, 12 * time.Second},
+		"one less":           {closed, "", 419, runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 4, Succeeded: 4, TurnsNotSent: 4, AtModelLength: 2}, 8 * time.Second},
+		"the duration, in an answer": {
+			runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 2, Duration: 4500 * time.Millisecond}, "", 0,
+			runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 4, Succeeded: 4, TurnsNotSent: 4}, 5 * time.Second,
+		},
+		"the duration, in thinking time": {
+			runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 2, Duration: 6 * time.Second}, "", 0,
+			runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 4, Succeeded: 4, TurnsNotSent: 4}, 6 * time.Second,
+		},
+		"the duration, at a rate, behind the last conversation": {
+			runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Requests: 2, Duration: 6500 * time.Millisecond}, "", 0,
+			runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 4, Succeeded: 4, TurnsNotSent: 4}, 6500 * time.Millisecond,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				end, _, _ := talk(t, tt.step, chats(2, 4), &listener{fails: tt.fails}, tt.modelLength)
+				if diff := gocmp.Diff(tt.want, end); diff != "" || time.Since(begin) != tt.took {
+					t.Errorf("took %s, want %s\n%s", time.Since(begin), tt.took, diff)
+				}
+			})
+		})
+	}
+}
+
+// Conversations that were withdrawn before they were sent have turns that were not sent.
+func TestWithdrawnConversations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		var never int
+		r := runner{send: (&listener{}).send, done: func(q *runlog.Request) error {
+			if q.Never && q.Turn == 1 {
+				never++
+			}
+			return nil
+		}}
+		end, err := r.run(ctx, runlog.Step{Arrival: runlog.ArrivalBurst, Requests: 3, MaxConcurrency: 1}, chats(3, 4))
+		if err != nil || never != 2 || end.TurnsNotSent != 9 || end.Attempted != 3 || end.Canceled != 2 {
+			t.Errorf("%d never sent, %+v, error %v", never, end, err)
+		}
+	})
+}
+
+// An answer with reasoning is at another place in the next prompt, which leaves that out.
+func TestSharedBehindReasoning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, all, _ := talk(t, runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1, Requests: 1}, chats(1, 3), &listener{reasoning: true}, 0)
+		var shared []int
+		for _, q := range all {
+			shared = append(shared, q.SharedTokens)
+		}
+		if diff := gocmp.Diff([]int{0, 200, 400}, shared); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// A request of a trace waits for the one that it continues, and for no place meanwhile:
+// with one place for all, that could never come.
+func TestSessionsKeepTheirOrder(t *testing.T) {
+	at := func(seconds int, id, after string) dataset.Prompt {
+		return dataset.Prompt{At: time.Duration(seconds) * time.Second, ID: id, After: after}
+	}
+	trace := []dataset.Prompt{at(0, "s", "s"), at(0, "s", "s"), at(0, "t", "t"), at(0, "", ""), at(9, "s", "s"), at(9, "2", "1"), at(9, "3", "2")}
+	for places, want := range map[int][]time.Duration{0: {0, 1, 0, 0, 9, 9, 10}, 1: nil} {
+		for range 20 {
+			synctest.Test(t, func(t *testing.T) {
+				end, all, most := talk(t, runlog.Step{Arrival: runlog.ArrivalReplay, MaxConcurrency: places}, givenPrompts(trace...), &listener{}, 0)
+				slices.SortFunc(all, func(a, b *runlog.Request) int { return a.Seq - b.Seq })
+				var got []time.Duration
+				for _, q := range all {
+					got = append(got, q.Trace.Started.Sub(all[0].Trace.Planned)/time.Second)
+				}
+				if diff := gocmp.Diff(want, got); diff != "" && want != nil || end.Succeeded != 7 || got[1] <= got[0] || got[6] <= got[5] {
+					t.Errorf("%d places, %d in flight, sent at %v, want %v", places, most, got, want)
+				}
+			})
+		}
+	}
+}
+
+func TestPrefixesThatWereSent(t *testing.T) {
+	p := newPrefixes()
+	for i, one := range []struct {
+		starts []dataset.Shared
+		want   int
+	}{
+		{nil, 0},
+		{[]dataset.Shared{{ID: 1, Tokens: 16}, {ID: 2, Tokens: 20}}, 0},
+		{[]dataset.Shared{{ID: 1, Tokens: 16}, {ID: 2, Tokens: 32}, {ID: 3, Tokens: 48}}, 20}, // of the second block 4 tokens were sent
+		{[]dataset.Shared{{ID: 1, Tokens: 16}, {ID: 2, Tokens: 32}, {ID: 4, Tokens: 48}}, 32},
+		{[]dataset.Shared{{ID: 9, Tokens: 16}, {ID: 2, Tokens: 32}}, 0}, // behind another start
+		{[]dataset.Shared{{ID: 1, Tokens: 7}}, 7},
+	} {
+		if got := p.take(one.starts); got != one.want {
+			t.Errorf("%d: %d tokens were sent before, want %d", i, got, one.want)
+		}
+	}
+}
+
+// What the server gets: one session a conversation, and the live answers without their
+// reasoning.
+func TestConversationsOnTheWire(t *testing.T) {
+	var mu sync.Mutex
+	sessions := map[string]int{}
+	cfg := plan(t, endpoint(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			sessions[r.Header.Get("X-Session-ID")]++
+			mu.Unlock()
+			h.ServeHTTP(w, r)
+		})
+	}))
+	cfg.Run.API, cfg.Steps = openai.Chat, cfg.Steps[:1]
+	cfg.Dataset = dataset.Config{Kind: dataset.MultiTurn, InputLen: 20, OutputLen: 5, Conversations: dataset.Conversations{Turns: dataset.Range{From: 3, To: 3}}}
+	cfg.Ask.IgnoreEOS = true
+	result, err := Run(t.Context(), cfg)
+	if err != nil || result.Succeeded != 30 {
+		t.Fatalf("%+v %v", result, err)
+	}
+	delete(sessions, "") // models and calibration
+	for id, n := range sessions {
+		if n != 3 {
+			t.Errorf("session %s has %d turns", id, n)
+		}
+	}
+	if len(sessions) != 10 {
+		t.Errorf("%d sessions, want 10", len(sessions))
+	}
+	_, _, requests := kinds(t, result.Folder)
+	for _, q := range requests { // 20 words a turn, and 5 an answer
+		if want := 25*q.Turn - 5; q.Trace.Usage.PromptTokens != want {
+			t.Errorf("turn %d has %d tokens, want %d", q.Turn, q.Trace.Usage.PromptTokens, want)
+		}
+	}
+}
