@@ -47,9 +47,14 @@ var generations = map[string]float64{"1": 2.5e9, "2": 5e9, "3": 8e9, "4": 16e9, 
 func throttled(prefix string) []smitext.KeyRow {
 	var rows []smitext.KeyRow
 	for _, reason := range [][2]string{
-		{"gpu_idle", "idle"}, {"applications_clocks_setting", "applications_limit"},
-		{"sw_power_cap", "sw_power_cap"}, {"sw_thermal_slowdown", "sw_thermal_slowdown"}, {"sync_boost", "sync_boost"},
-		{"hw_slowdown", "hw_slowdown"}, {"hw_thermal_slowdown", "hw_thermal_slowdown"}, {"hw_power_brake_slowdown", "hw_power_brake_slowdown"},
+		{"gpu_idle", "idle"},
+		{"applications_clocks_setting", "applications_limit"},
+		{"sw_power_cap", "sw_power_cap"},
+		{"sw_thermal_slowdown", "sw_thermal_slowdown"},
+		{"sync_boost", "sync_boost"},
+		{"hw_slowdown", "hw_slowdown"},
+		{"hw_thermal_slowdown", "hw_thermal_slowdown"},
+		{"hw_power_brake_slowdown", "hw_power_brake_slowdown"},
 	} {
 		r := smitext.Key(prefix+reason[0], "throttled", smitext.Count, reason[1])
 		rows = append(rows, r.WithWords(map[string]float64{"active": 1, "not active": 0}))
