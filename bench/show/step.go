@@ -49,7 +49,7 @@ func facts(s *result.Step) []string {
 		all = append(all, fmt.Sprintf("output tokens counted by %s: %d answers", source, s.Checks.TokensBy[source]))
 	}
 	if s.Conversations > 0 {
-		all = append(all, fmt.Sprintf("%d conversations; %d turns were not sent; %d conversations ended at the model's length",
+		all = append(all, fmt.Sprintf("%d conversations; turns not sent: %d; ended at the model's length: %d",
 			s.Conversations, s.TurnsNotSent, s.AtModelLength))
 	}
 	if text := cacheText(s.Cache); text != "" {

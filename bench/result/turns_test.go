@@ -1,0 +1,237 @@
+package result
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// Logs of 18 conversations of 2 to 4 turns, 4 at once, with the stand-in server: with a
+// prefix cache of 160 blocks, and of half as many.
+const (
+	talkLog     = "testdata/conversations.jsonl"
+	talkHalfLog = "testdata/conversations-half.jsonl"
+)
+
+// naiveTalk is a log of conversations, read without the report's code.
+type naiveTalk struct {
+	requests   []runlog.Request
+	begin, end map[int]time.Time // of conversations
+}
+
+func readTalk(t *testing.T, path string) naiveTalk {
+	t.Helper()
+	n := naiveTalk{begin: map[int]time.Time{}, end: map[int]time.Time{}}
+	_, err := runlog.Read(path, func(r runlog.Record) error {
+		if q := r.Request; q != nil {
+			n.requests = append(n.requests, *q)
+			if q.Turn == 1 {
+				n.begin[q.Seq] = q.Trace.Started
+			}
+			n.end[q.Seq] = q.Trace.Started.Add(q.Trace.End)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// inFlight counts the conversations that were begun and not over.
+func (n naiveTalk) inFlight(at time.Time) (count int) {
+	for seq, begin := range n.begin {
+		if !begin.After(at) && n.end[seq].After(at) {
+			count++
+		}
+	}
+	return count
+}
+
+// window is from the first instant with so many conversations until the last one began.
+func (n naiveTalk) window(level int) (w Window) {
+	for _, begin := range n.begin {
+		if n.inFlight(begin) == level && (w.From.IsZero() || begin.Before(w.From)) {
+			w.From = begin.UTC()
+		}
+		if begin.After(w.To) {
+			w.To = begin.UTC()
+		}
+	}
+	return w
+}
+
+// concurrency samples the window every 10 µs.
+func (n naiveTalk) concurrency(w Window) float64 {
+	sum, count := 0, 0
+	for at := w.From; at.Before(w.To); at = at.Add(10 * time.Microsecond) {
+		sum += n.inFlight(at)
+		count++
+	}
+	return float64(sum) / float64(count)
+}
+
+// sent are the TTFTs of turns in a window, in seconds, and those turns' means.
+func (n naiveTalk) sent(w Window, isWanted func(turn int) bool) (ttft, tpot []float64, turn Turn) {
+	cached := 0.0
+	for _, r := range n.requests {
+		if !isWanted(r.Turn) || r.Trace.Started.Before(w.From) || r.Trace.Started.After(w.To) {
+			continue
+		}
+		ttft = append(ttft, r.Trace.Chunks[0].At.Seconds())
+		if d, ok := openai.TPOT(&r.Trace); ok {
+			tpot = append(tpot, d.Seconds())
+		}
+		turn.Requests++
+		turn.PromptTokens += float64(r.Trace.Usage.PromptTokens)
+		turn.NewTokens += float64(r.Trace.Usage.PromptTokens - r.SharedTokens)
+		cached += float64(*r.Trace.Usage.CachedTokens)
+	}
+	turn.PromptTokens /= float64(turn.Requests)
+	turn.NewTokens /= float64(turn.Requests)
+	turn.CachedTokens = new(cached / float64(turn.Requests))
+	return ttft, tpot, turn
+}
+
+func TestTurnsAgainstTheNaiveWay(t *testing.T) {
+	naive, got := readTalk(t, talkLog), talkStep(t, talkLog)
+	near, ps := cmpopts.EquateApprox(1e-9, 1e-9), Options{}.settled([]runlog.Run{{}}).percentiles
+	w := naive.window(4)
+	if got.Steady == nil || got.Steady.Window != w || got.Conversations != 18 {
+		t.Fatalf("%d conversations, steady %+v, want %+v", got.Conversations, got.Steady, w)
+	}
+	if diff := cmp.Diff(naive.concurrency(w), got.Checks.Achieved, cmpopts.EquateApprox(1e-3, 0)); diff != "" {
+		t.Errorf("achieved concurrency (-want +got):\n%s", diff)
+	}
+	var want []Turn
+	for n := 1; n <= 4; n++ {
+		ttft, tpot, turn := naive.sent(w, func(turn int) bool { return turn == n })
+		turn.Turn, turn.TTFT, turn.TPOT = n, naiveDistribution(ttft, ps), naiveDistribution(tpot, ps)
+		want = append(want, turn)
+	}
+	if diff := cmp.Diff(want, got.Turns, near); diff != "" {
+		t.Errorf("turns (-want +got):\n%s", diff)
+	}
+	for key, isWanted := range map[Key]func(int) bool{
+		TTFTFirst: func(turn int) bool { return turn == 1 },
+		TTFTLater: func(turn int) bool { return turn > 1 },
+	} {
+		ttft, _, _ := naive.sent(w, isWanted)
+		if diff := cmp.Diff(naiveDistribution(ttft, ps), got.Steady.Of(key), near); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", key, diff)
+		}
+	}
+}
+
+func talkStep(t *testing.T, path string) Step {
+	t.Helper()
+	r, err := Read(Options{}, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Steps[0]
+}
+
+// TestCacheAgainstTheNaiveWay counts the hits that were possible and told, and holds that
+// a cache that forgets is noticed.
+func TestCacheAgainstTheNaiveWay(t *testing.T) {
+	for path, isForgotten := range map[string]bool{talkLog: false, talkHalfLog: true} {
+		var possible, told, of int64
+		for _, r := range readTalk(t, path).requests {
+			for block := 16; block <= r.SharedTokens && block < r.Trace.Usage.PromptTokens; block += 16 {
+				possible += 16
+			}
+			told += int64(*r.Trace.Usage.CachedTokens)
+			of += int64(r.Trace.Usage.PromptTokens)
+		}
+		share := func(n int64) *Hits { return &Hits{n, of, float64(n) / float64(of)} }
+		s := talkStep(t, path)
+		// The stand-in counts what it tells.
+		want := &Cache{BlockSize: 16, Possible: share(possible), Told: share(told), Server: share(told)}
+		if diff := cmp.Diff(want, s.Cache); diff != "" {
+			t.Errorf("%s: cache (-want +got):\n%s", path, diff)
+		}
+		if all := strings.Join(s.Warnings, "\n"); strings.Contains(all, "it forgot prefixes") != isForgotten {
+			t.Errorf("%s: possible %v, told %v, warnings %q", path, s.Cache.Possible, s.Cache.Told, s.Warnings)
+		}
+	}
+}
+
+// TestPossibleIsOfKnownPrefixes: without a block size one is assumed, a prompt's last
+// token is always computed, and of other data sets nothing is known.
+func TestPossibleIsOfKnownPrefixes(t *testing.T) {
+	requests := everySecond(20, time.Second)
+	for i := range requests {
+		requests[i].Trace.Usage = &openai.Usage{PromptTokens: 64, CompletionTokens: 2}
+		requests[i].SharedTokens = 64
+	}
+	possible := &Cache{BlockSize: 16, BlockAssumed: true, Possible: &Hits{20 * 48, 20 * 64, 0.75}}
+	for name, want := range map[string]*Cache{
+		"random": possible, "prefix_repetition": possible, "timed_trace": possible, "multi_turn": possible, "openqa": nil, "sharegpt": nil,
+	} {
+		l := newMemlog("a").step(closed(1, 20), requests, false).over()
+		l.run.Dataset = name
+		if diff := cmp.Diff(want, stepOf(t, Options{}, l).Cache); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// conversations are as many as users at once, each of two turns of 1 s with 8 s between.
+func conversations(users, n int) []runlog.Request {
+	var all []runlog.Request
+	for i := range n {
+		start := time.Duration(i/users) * 10 * time.Second
+		for turn, at := range []time.Duration{start, start + 9*time.Second} {
+			r := answered(at, 10, 3, time.Second/2, time.Second)
+			r.Seq, r.Turn = i, turn+1
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// TestConversationsOfMachines: numbers of conversations are those of each machine, and
+// thinking time keeps a conversation in flight.
+func TestConversationsOfMachines(t *testing.T) {
+	one := func(host string) *memlog {
+		l := newMemlog(host).step(closed(4, 40), conversations(4, 40), false)
+		end := l.records[len(l.records)-1].StepEnd
+		end.TurnsNotSent, end.AtModelLength = 3, 1
+		return l.over()
+	}
+	s := stepOf(t, Options{Chosen: []float64{90}}, one("a"), one("b"))
+	if s.Conversations != 80 || s.TurnsNotSent != 6 || s.AtModelLength != 2 || s.Title() != "8 conversations" {
+		t.Errorf("%s: %d conversations, %d turns not sent, %d at the model's length", s.Title(), s.Conversations, s.TurnsNotSent, s.AtModelLength)
+	}
+	if s.Checks.Achieved != 8 || s.Whole.PeakConcurrency != 8 || s.Account.Attempted != 160 || len(s.Warnings) > 0 {
+		t.Errorf("%v in flight, at most %d, %d requests, warnings %q", s.Checks.Achieved, s.Whole.PeakConcurrency, s.Account.Attempted, s.Warnings)
+	}
+}
+
+// TestConversationsAtARate: what piles up are conversations that last ever longer, not
+// those that merely think.
+func TestConversationsAtARate(t *testing.T) {
+	for name, slower := range map[string]time.Duration{"think": 0, "pile up": 200 * time.Millisecond} {
+		var all []runlog.Request
+		for i := range 100 {
+			start := time.Duration(i) * time.Second
+			for turn, at := range []time.Duration{start, start + 20*time.Second} {
+				r := answered(at, 10, 3, time.Second, 2*time.Second+time.Duration(i)*slower)
+				r.Seq, r.Turn = i, turn+1
+				all = append(all, r)
+			}
+		}
+		step := runlog.Step{Started: noon, Arrival: runlog.ArrivalConstant, Rate: 1}
+		s := stepOf(t, Options{}, newMemlog("a").step(step, all, false).over())
+		if s.Overloaded() != (slower > 0) || s.Checks.AchievedRate != 1 || s.Title() != "1 conversations/s" {
+			t.Errorf("%s: %s, not steady as %q, %v a second", name, s.Title(), s.NotSteady, s.Checks.AchievedRate)
+		}
+	}
+}

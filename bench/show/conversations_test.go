@@ -1,0 +1,55 @@
+package show_test
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
+)
+
+// TestConversationsAreShown: turns, cache hits and speculation are in every form.
+func TestConversationsAreShown(t *testing.T) {
+	r, err := result.Read(result.Options{}, "../result/testdata/conversations-half.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Steps[0].Server.Speculation = &result.Speculation{Acceptance: 0.75, AcceptedLength: 3.25}
+	printed := func(format string) string {
+		return rendered(t, func(w io.Writer) error { return show.Print(w, format, r, nil) })
+	}
+	const golden = "testdata/conversations.txt"
+	got := printed("summary") + printed("checks")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("text (-golden +now):\n%s", diff)
+	}
+	page := rendered(t, func(w io.Writer) error { return show.Page(w, r) })
+	for _, want := range []string{"4 conversations", "Turns, steady part", "cache: possible 74 %, told 68 %, server 68 %", "TTFT, later turns"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in the page", want)
+		}
+	}
+	var read struct {
+		Steps []struct {
+			Turns []struct{ Turn, Requests int }
+			Cache map[string]any
+		}
+	}
+	if err := json.Unmarshal([]byte(printed("json")), &read); err != nil || len(read.Steps[0].Turns) != 4 || read.Steps[0].Cache["block_size"] != 16.0 {
+		t.Errorf("read %+v, %v", read, err)
+	}
+}
