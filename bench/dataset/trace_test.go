@@ -59,29 +59,34 @@ func TestPublishedTraces(t *testing.T) {
 		"Mooncake": {
 			`{"timestamp": 3000, "input_length": 1100, "output_length": 52, "hash_ids": [46, 47, 48]}` + "\n" + `{"timestamp": 6000, "input_length": 512, "output_length": 7, "hash_ids": [46]}`,
 			Trace{Second: 0.001, Block: 512},
-			[]replayed{{0, 1100, 52, "", "", []int{512, 1024, 1100}}, {3 * second, 512, 7, "", "", []int{512}}}, 0,
+			[]replayed{{0, 1100, 52, "", "", []int{512, 1024, 1100}}, {3 * second, 512, 7, "", "", []int{512}}},
+			0,
 		},
 		"Bailian": {
 			`{"chat_id": 159, "parent_chat_id": -1, "timestamp": 61.25, "input_length": 20, "output_length": 2, "type": "text", "turn": 1, "hash_ids": [1, 2]}
 {"chat_id": 160, "parent_chat_id": 159, "timestamp": 62, "input_length": 30, "output_length": 3, "type": "text", "turn": 2, "hash_ids": [1, 3]}
 {"chat_id": 161, "parent_chat_id": null, "session_id": null, "timestamp": 62, "input_length": 8, "output_length": 1}`,
 			Trace{Second: 1, Block: 16},
-			[]replayed{{0, 20, 2, "159", "", []int{16, 20}}, {750 * time.Millisecond, 30, 3, "160", "159", []int{16, 30}}, {750 * time.Millisecond, 8, 1, "161", "", nil}}, 0,
+			[]replayed{{0, 20, 2, "159", "", []int{16, 20}}, {750 * time.Millisecond, 30, 3, "160", "159", []int{16, 30}}, {750 * time.Millisecond, 8, 1, "161", "", nil}},
+			0,
 		},
 		"Azure 2023": {
 			"TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:17:03.9799600,374,44\r\n2023-11-16 18:17:04.0319610,396,109\r\n",
 			Trace{Second: 1},
-			[]replayed{{0, 374, 44, "", "", nil}, {52001 * time.Microsecond, 396, 109, "", "", nil}}, 0,
+			[]replayed{{0, 374, 44, "", "", nil}, {52001 * time.Microsecond, 396, 109, "", "", nil}},
+			0,
 		},
 		"Azure 2024": {
 			"TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930+00:00,9,1\n2024-05-10 00:00:01+00:00,8,2\n",
 			Trace{Second: 1},
-			[]replayed{{0, 9, 1, "", "", nil}, {990070 * time.Microsecond, 8, 2, "", "", nil}}, 0,
+			[]replayed{{0, 9, 1, "", "", nil}, {990070 * time.Microsecond, 8, 2, "", "", nil}},
+			0,
 		},
 		"BurstGPT of six columns": {
 			"Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,47,6,53,Conversation log\n45,ChatGPT,9,0,9,API log\n46,GPT-4,10,1,11,API log\n",
 			Trace{Second: 1},
-			[]replayed{{0, 47, 6, "", "", nil}, {41 * second, 10, 1, "", "", nil}}, 1,
+			[]replayed{{0, 47, 6, "", "", nil}, {41 * second, 10, 1, "", "", nil}},
+			1,
 		},
 		"BurstGPT of eight columns": {
 			burstGPT, Trace{Second: 1}, []replayed{{0, 40, 7, "s1", "s1", nil}, {3900 * time.Millisecond, 9, 3, "s1", "s1", nil}}, 1,

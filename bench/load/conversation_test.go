@@ -152,22 +152,29 @@ func TestConversationsEnd(t *testing.T) {
 			closed, "1.2", 0,
 			runlog.StepEnd{
 				Stop: runlog.StopRequests, Attempted: 6, Succeeded: 5, TurnsNotSent: 2, Failed: map[openai.Reason]int{openai.ReasonTruncated: 1},
-			}, 13 * time.Second,
+			},
+			13 * time.Second,
 		},
 		// Turn 3 would be of 405 + 10 + 5 tokens, turn 4 of 605 + 10 + 5.
 		"the model's length": {closed, "", 420, runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 6, Succeeded: 6, TurnsNotSent: 2, AtModelLength: 2}, 12 * time.Second},
 		"one less":           {closed, "", 419, runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 4, Succeeded: 4, TurnsNotSent: 4, AtModelLength: 2}, 8 * time.Second},
 		"the duration, in an answer": {
-			runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 2, Duration: 4500 * time.Millisecond}, "", 0,
-			runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 4, Succeeded: 4, TurnsNotSent: 4}, 5 * time.Second,
+			runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 2, Duration: 4500 * time.Millisecond},
+			"", 0,
+			runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 4, Succeeded: 4, TurnsNotSent: 4},
+			5 * time.Second,
 		},
 		"the duration, in thinking time": {
-			runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 2, Duration: 6 * time.Second}, "", 0,
-			runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 4, Succeeded: 4, TurnsNotSent: 4}, 6 * time.Second,
+			runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 2, Duration: 6 * time.Second},
+			"", 0,
+			runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 4, Succeeded: 4, TurnsNotSent: 4},
+			6 * time.Second,
 		},
 		"the duration, at a rate, behind the last conversation": {
-			runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Requests: 2, Duration: 6500 * time.Millisecond}, "", 0,
-			runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 4, Succeeded: 4, TurnsNotSent: 4}, 6500 * time.Millisecond,
+			runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Requests: 2, Duration: 6500 * time.Millisecond},
+			"", 0,
+			runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 4, Succeeded: 4, TurnsNotSent: 4},
+			6500 * time.Millisecond,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
