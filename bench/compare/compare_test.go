@@ -99,7 +99,7 @@ func TestOneRunASideRanksNothing(t *testing.T) {
 			t.Errorf("%s: %s", r.Metric, r.Finding)
 		}
 	}
-	want := "not alike: 74 and 80 requests were in flight"
+	want := "not alike: 74 and 80 were in flight"
 	if c.Tests != 0 || len(p.Warnings) != 1 || p.Warnings[0] != want {
 		t.Errorf("%d tests, warnings %q, notes %q", c.Tests, p.Warnings, c.Notes)
 	}
@@ -187,7 +187,7 @@ func TestWarnings(t *testing.T) {
 		want       string // nothing for no warning
 	}{
 		{"nearly as many in flight", achieved(100), achieved(96), ""},
-		{"fewer in flight", achieved(100), achieved(94), "not alike: 100 and 94 requests were in flight"},
+		{"fewer in flight", achieved(100), achieved(94), "not alike: 100 and 94 were in flight"},
 		{"a failure or two", failures(0), failures(5), ""},
 		{"more failures", failures(0), failures(20), "not alike: 0 % and 2 % of the requests failed"},
 		{"longer prompts", length(result.PromptLength, 220), length(result.PromptLength, 260), "not alike: prompts had 220 and 260 tokens"},

@@ -26,7 +26,7 @@ type likeness struct {
 func warnings(base, side []*result.Step) []string {
 	load := likeness{"%.4g and %.4g requests a second were sent", func(s *result.Step) float64 { return s.Checks.AchievedRate }}
 	if base[0].Arrival == runlog.ArrivalClosed {
-		load = likeness{"%.4g and %.4g requests were in flight", func(s *result.Step) float64 { return s.Checks.Achieved }}
+		load = likeness{"%.4g and %.4g were in flight", func(s *result.Step) float64 { return s.Checks.Achieved }}
 	}
 	var found []string
 	for _, l := range []likeness{

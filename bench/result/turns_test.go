@@ -67,16 +67,6 @@ func (n naiveTalk) window(level int) (w Window) {
 	return w
 }
 
-// concurrency samples the window every 10 µs.
-func (n naiveTalk) concurrency(w Window) float64 {
-	sum, count := 0, 0
-	for at := w.From; at.Before(w.To); at = at.Add(10 * time.Microsecond) {
-		sum += n.inFlight(at)
-		count++
-	}
-	return float64(sum) / float64(count)
-}
-
 // sent are the TTFTs of turns in a window, in seconds, and those turns' means.
 func (n naiveTalk) sent(w Window, isWanted func(turn int) bool) (ttft, tpot []float64, turn Turn) {
 	cached := 0.0
@@ -106,9 +96,6 @@ func TestTurnsAgainstTheNaiveWay(t *testing.T) {
 	if got.Steady == nil || got.Steady.Window != w || got.Conversations != 18 {
 		t.Fatalf("%d conversations, steady %+v, want %+v", got.Conversations, got.Steady, w)
 	}
-	if diff := cmp.Diff(naive.concurrency(w), got.Checks.Achieved, cmpopts.EquateApprox(1e-3, 0)); diff != "" {
-		t.Errorf("achieved concurrency (-want +got):\n%s", diff)
-	}
 	var want []Turn
 	for n := 1; n <= 4; n++ {
 		ttft, tpot, turn := naive.sent(w, func(turn int) bool { return turn == n })
@@ -118,12 +105,10 @@ func TestTurnsAgainstTheNaiveWay(t *testing.T) {
 	if diff := cmp.Diff(want, got.Turns, near); diff != "" {
 		t.Errorf("turns (-want +got):\n%s", diff)
 	}
-	for key, isWanted := range map[Key]func(int) bool{
-		TTFTFirst: func(turn int) bool { return turn == 1 },
-		TTFTLater: func(turn int) bool { return turn > 1 },
-	} {
-		ttft, _, _ := naive.sent(w, isWanted)
-		if diff := cmp.Diff(naiveDistribution(ttft, ps), got.Steady.Of(key), near); diff != "" {
+	first, _, _ := naive.sent(w, func(turn int) bool { return turn == 1 })
+	later, _, _ := naive.sent(w, func(turn int) bool { return turn > 1 })
+	for key, samples := range map[Key][]float64{TTFTFirst: first, TTFTLater: later} {
+		if diff := cmp.Diff(naiveDistribution(samples, ps), got.Steady.Of(key), near); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", key, diff)
 		}
 	}
@@ -168,13 +153,10 @@ func TestCacheAgainstTheNaiveWay(t *testing.T) {
 func TestPossibleIsOfKnownPrefixes(t *testing.T) {
 	requests := everySecond(20, time.Second)
 	for i := range requests {
-		requests[i].Trace.Usage = &openai.Usage{PromptTokens: 64, CompletionTokens: 2}
-		requests[i].SharedTokens = 64
+		requests[i].Trace.Usage.PromptTokens, requests[i].SharedTokens = 64, 64
 	}
 	possible := &Cache{BlockSize: 16, BlockAssumed: true, Possible: &Hits{20 * 48, 20 * 64, 0.75}}
-	for name, want := range map[string]*Cache{
-		"random": possible, "prefix_repetition": possible, "timed_trace": possible, "multi_turn": possible, "openqa": nil, "sharegpt": nil,
-	} {
+	for name, want := range map[string]*Cache{"random": possible, "prefix_repetition": possible, "timed_trace": possible, "openqa": nil} {
 		l := newMemlog("a").step(closed(1, 20), requests, false).over()
 		l.run.Dataset = name
 		if diff := cmp.Diff(want, stepOf(t, Options{}, l).Cache); diff != "" {
@@ -183,16 +165,11 @@ func TestPossibleIsOfKnownPrefixes(t *testing.T) {
 	}
 }
 
-// conversations are as many as users at once, each of two turns of 1 s with 8 s between.
-func conversations(users, n int) []runlog.Request {
-	var all []runlog.Request
-	for i := range n {
-		start := time.Duration(i/users) * 10 * time.Second
-		for turn, at := range []time.Duration{start, start + 9*time.Second} {
-			r := answered(at, 10, 3, time.Second/2, time.Second)
-			r.Seq, r.Turn = i, turn+1
-			all = append(all, r)
-		}
+// conversation is of two turns, with a thinking time between.
+func conversation(seq int, start, takes, think time.Duration) []runlog.Request {
+	all := []runlog.Request{answered(start, 10, 3, takes/2, takes), answered(start+takes+think, 10, 3, takes/2, takes)}
+	for i := range all {
+		all[i].Seq, all[i].Turn = seq, i+1
 	}
 	return all
 }
@@ -201,7 +178,11 @@ func conversations(users, n int) []runlog.Request {
 // thinking time keeps a conversation in flight.
 func TestConversationsOfMachines(t *testing.T) {
 	one := func(host string) *memlog {
-		l := newMemlog(host).step(closed(4, 40), conversations(4, 40), false)
+		var all []runlog.Request
+		for i := range 40 {
+			all = append(all, conversation(i, time.Duration(i/4)*10*time.Second, time.Second, 8*time.Second)...)
+		}
+		l := newMemlog(host).step(closed(4, 40), all, false)
 		end := l.records[len(l.records)-1].StepEnd
 		end.TurnsNotSent, end.AtModelLength = 3, 1
 		return l.over()
@@ -218,20 +199,15 @@ func TestConversationsOfMachines(t *testing.T) {
 // TestConversationsAtARate: what piles up are conversations that last ever longer, not
 // those that merely think.
 func TestConversationsAtARate(t *testing.T) {
-	for name, slower := range map[string]time.Duration{"think": 0, "pile up": 200 * time.Millisecond} {
+	for _, slower := range []time.Duration{0, 200 * time.Millisecond} {
 		var all []runlog.Request
 		for i := range 100 {
-			start := time.Duration(i) * time.Second
-			for turn, at := range []time.Duration{start, start + 20*time.Second} {
-				r := answered(at, 10, 3, time.Second, 2*time.Second+time.Duration(i)*slower)
-				r.Seq, r.Turn = i, turn+1
-				all = append(all, r)
-			}
+			all = append(all, conversation(i, time.Duration(i)*time.Second, time.Second+time.Duration(i)*slower, 20*time.Second)...)
 		}
 		step := runlog.Step{Started: noon, Arrival: runlog.ArrivalConstant, Rate: 1}
 		s := stepOf(t, Options{}, newMemlog("a").step(step, all, false).over())
 		if s.Overloaded() != (slower > 0) || s.Checks.AchievedRate != 1 || s.Title() != "1 conversations/s" {
-			t.Errorf("%s: %s, not steady as %q, %v a second", name, s.Title(), s.NotSteady, s.Checks.AchievedRate)
+			t.Errorf("%s, each %s slower: not steady as %q, %v a second", s.Title(), slower, s.NotSteady, s.Checks.AchievedRate)
 		}
 	}
 }
