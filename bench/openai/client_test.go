@@ -307,6 +307,14 @@ func TestWhatIsSent(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a session, and the answer where it is asked for", func(t *testing.T) {
+		for keep, want := range map[bool]string{true: "word", false: ""} {
+			tr := c.Stream(t.Context(), Request{SessionID: "s-1", KeepAnswer: keep})
+			if got := (<-requests).Header.Get("X-Session-ID"); got != "s-1" || tr.Answer != want || tr.Failure != nil {
+				t.Errorf("session %q, answer %q, want %q", got, tr.Answer, want)
+			}
+		}
+	})
 	t.Run("an id is made", func(t *testing.T) {
 		tr := c.Stream(t.Context(), Request{})
 		if tr.Failure != nil {

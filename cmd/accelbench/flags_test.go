@@ -96,6 +96,12 @@ func TestLoadsOfVLLM(t *testing.T) {
 			full,
 		}},
 		// Ours.
+		{"--backend openai-chat --dataset-name multi_turn --multi-turn-input-len 9 --multi-turn-prefix-len 7 --random-output-len 8 --max-concurrency 100", putOn{
+			[]runlog.Step{closed(100)}, openai.Chat, of(func(c *dataset.Config) { c.Kind, c.InputLen, c.PrefixLen, c.OutputLen = dataset.MultiTurn, 9, 7, 8 }), full,
+		}},
+		{"--random-cache-hit 60% --max-concurrency 100", putOn{[]runlog.Step{closed(100)}, openai.Completions, of(func(c *dataset.Config) {
+			c.PrefixLen, c.InputLen, c.Prime = 616, 408, true // 38 blocks of 16, and a half
+		}), full}},
 		{"--max-concurrency 8,16 --repeat 2", putOn{[]runlog.Step{
 			closed(8), with(closed(16), func(s *runlog.Step) { s.Index = 1 }),
 			with(closed(8), func(s *runlog.Step) { s.Index, s.Repeat = 2, 1 }), with(closed(16), func(s *runlog.Step) { s.Index, s.Repeat = 3, 1 }),
@@ -208,6 +214,13 @@ func TestWrongLoads(t *testing.T) {
 		"--random-input-len 0":                                         "data set random needs an input and an output length of at least 1",
 		"--output-len 0":                                               "--output-len: 0 is not above 0",
 		"stray":                                                        "unexpected stray",
+		"--dataset-name multi_turn":                                    "data set multi_turn needs the chat API: give --backend openai-chat",
+		"--multi-turn-num-turns 8-2":                                   `--multi-turn-num-turns: "8-2" is no number of turns such as 4 or 2-8`,
+		"--multi-turn-delay soon":                                      `--multi-turn-delay: time: invalid duration "soon"`,
+		"--timed-trace-speed 0":                                        "--timed-trace-speed: 0 is not above 0",
+		"--random-cache-hit 60% --random-input-len 100 --block-size 64": "--random-cache-hit: of prompts of 100 tokens, whole blocks of 64 can make 64 %, not 60 %: give longer prompts",
+		"--random-cache-hit 60% --random-prefix-len 8":                  "--random-cache-hit: it makes random prompts with a prefix of its own",
+		"--random-cache-hit 100%":                                       `--random-cache-hit: "100%" is no share from 1% to 99%`,
 	} {
 		_, _, err := parsedLine(t, line)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// block is how many tokens a block of the stand-in's cache has.
+const block = 16
+
+// cacheHits are the tokens of prompts that a cache could have served, and those that the
+// server told, added up from a log.
+func cacheHits(t *testing.T, folder string) (possible, told int) {
+	t.Helper()
+	_, err := runlog.Read(filepath.Join(folder, runlog.FileName), func(r runlog.Record) error {
+		if r.Request == nil {
+			return nil
+		}
+		u := r.Request.Trace.Usage
+		if u == nil || u.CachedTokens == nil {
+			return fmt.Errorf("request %d has no usage of the cache: %+v", r.Request.Seq, r.Request.Trace)
+		}
+		possible += min(r.Request.SharedTokens, u.PromptTokens-1) / block * block
+		told += *u.CachedTokens
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return possible, told
+}
+
+// sendTo runs a command line against a new server with a cache of so many blocks, and
+// returns the run's folder and what was printed.
+func sendTo(t *testing.T, blocks int, line string) (folder, printed string) {
+	t.Helper()
+	url := serve(t, httptest.NewServer, fakevllm.Config{Speed: 400, PrefillTokensPerSecond: 1e6, CacheBlocks: blocks, BlockSize: block})
+	dir := t.TempDir()
+	var stdout, stderr strings.Builder
+	args := append([]string{"accelbench", "run", "--base-url", url, "--quiet", "--output", dir}, strings.Fields(line)...)
+	if code := run(t.Context(), args, &stdout, &stderr); code != exitMeasured {
+		t.Fatalf("%s: exit %d\n%s", line, code, stderr.String())
+	}
+	folders, err := filepath.Glob(filepath.Join(dir, "*", runlog.FileName))
+	if err != nil || len(folders) != 1 {
+		t.Fatalf("logs %v, error %v", folders, err)
+	}
+	return filepath.Dir(folders[0]), stdout.String()
+}
+
+// TestCacheHits: what was possible is what a server with room for all blocks tells, to the
+// token. One with room for half of them tells less of the same.
+func TestCacheHits(t *testing.T) {
+	trace := filepath.Join(t.TempDir(), "trace.jsonl")
+	var rows strings.Builder
+	for i := range 120 { // six chats in turns, each with its last prompt and 40 tokens more
+		chat, turn := i%6, i/6
+		blocks := []string{"1", "2"} // that all share
+		for n := 2; n < (turn*40+100)/block; n++ {
+			blocks = append(blocks, fmt.Sprint(1000*chat+n))
+		}
+		fmt.Fprintf(&rows, `{"timestamp":%d,"input_length":%d,"output_length":2,"hash_ids":[%s]}`+"\n", i, turn*40+100, strings.Join(blocks, ","))
+	}
+	if err := os.WriteFile(trace, []byte(rows.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		line     string
+		possible int
+		half     int // of the blocks that are in use at once, or less
+	}{
+		// The system prompt is 25 blocks; prompts and answers of 528, 657 and 786 tokens are 33, 41 and 49.
+		"conversations": {"--backend openai-chat --dataset-name multi_turn --multi-turn-prefix-len 400 --multi-turn-input-len 100 --random-output-len 29 --num-prompts 24 --max-concurrency 6",
+			16 * (25*23 + 24*(33+41+49)), 50},
+		"prefix_repetition": {"--dataset-name prefix_repetition --prefix-repetition-num-prefixes 5 --prefix-repetition-prefix-len 200 --prefix-repetition-suffix-len 50 --num-prompts 100 --max-concurrency 4", 16 * 12 * 95, 30},
+		"random":            {"--dataset-name random --random-prefix-len 100 --random-input-len 60 --num-prompts 50 --max-concurrency 4", 16 * 6 * 49, 3},
+		"random, primed":    {"--random-cache-hit 60% --random-input-len 1000 --num-prompts 30 --max-concurrency 4", 16 * 38 * 30, 20},
+		"a trace":           {"--prompt-token-ids --dataset-name timed_trace --timed-trace-speed 100 --max-concurrency 1 --dataset-path " + trace, -1, 140},
+	} {
+		t.Run(name, func(t *testing.T) {
+			line := "--random-output-len 4 --output-len 4 " + tt.line
+			if strings.Contains(tt.line, "multi_turn") {
+				line = tt.line
+			}
+			folder, printed := sendTo(t, 1<<20, line)
+			possible, told := cacheHits(t, folder)
+			if said := regexp.MustCompile(`cache: possible ([0-9]+ %), told ([0-9]+ %), server ([0-9]+ %)`).FindStringSubmatch(printed); said == nil || said[1] != said[2] {
+				t.Errorf("%q is printed in\n%s", said, printed)
+			}
+			if possible != told || tt.possible >= 0 && possible != tt.possible || possible == 0 {
+				t.Errorf("possible were %d tokens, want %d, and told %d", possible, tt.possible, told)
+			}
+			folder, printed = sendTo(t, tt.half, line)
+			if again, less := cacheHits(t, folder); again != possible || less >= told {
+				t.Errorf("with half the cache, possible were %d tokens of %d, and told %d of %d", again, possible, less, told)
+			}
+			if !strings.Contains(printed, "it forgot prefixes") {
+				t.Errorf("with half the cache, nothing is said of that:\n%s", printed)
+			}
+		})
+	}
+}
+
+// TestCapacityOfConversations: levels of a search are conversations too.
+func TestCapacityOfConversations(t *testing.T) {
+	url := serve(t, httptest.NewServer, fakevllm.Config{Speed: 50, MaxNumSeqs: 4})
+	var stdout, stderr strings.Builder
+	line := "accelbench capacity --base-url " + url + " --backend openai-chat --dataset-name multi_turn --multi-turn-num-turns 2 --multi-turn-input-len 20 --random-output-len 4" +
+		" --slo ttft:p90<20s --max-concurrency 2..4 --quiet --output " + t.TempDir()
+	if code := run(t.Context(), strings.Fields(line), &stdout, &stderr); code != exitMeasured {
+		t.Errorf("exit %d\n%s\n%s", code, stdout.String(), stderr.String())
+	}
+}
