@@ -79,7 +79,10 @@ func (s *Session) dataset(step runlog.Step) dataset.Config {
 func (s *Session) calibrate(ctx context.Context, aimed int) {
 	long := min(max(aimed, leastWords), mostWords)
 	short := long / 4
-	inShort, inLong := s.countTokens(ctx, short), s.countTokens(ctx, long)
+	inShort, inLong := s.countTokens(ctx, short), 0
+	if inShort > 0 { // else a server that hangs is not waited for again
+		inLong = s.countTokens(ctx, long)
+	}
 	perWord := float64(inLong-inShort) / float64(long-short)
 	if inShort == 0 || perWord < 0.25 || perWord > 16 { // which no tokenizer makes of short English words
 		s.note("the server's usage does not say how long prompts are: their length is one word a token")

@@ -75,15 +75,20 @@ func (a *account) end(f *openai.Failure) {
 // empty for no reason.
 func (a *account) early() runlog.Stop {
 	least := max(minEnded, 2*a.step.Concurrency, 2*a.step.MaxConcurrency)
-	limit, failed := a.step.MaxFailureRatio, a.Failed.Load()
-	ended := failed + a.Succeeded.Load()
+	ended := a.Failed.Load() + a.Succeeded.Load()
 	switch {
 	case a.unconnected >= least:
 		return runlog.StopUnreachable
-	case limit > 0 && ended >= int64(least) && float64(failed) > limit*float64(ended):
+	case ended >= int64(least) && a.tooManyFailed():
 		return runlog.StopFailureRatio
 	}
 	return ""
+}
+
+// tooManyFailed reports whether a larger share failed until now than the step allows.
+func (a *account) tooManyFailed() bool {
+	limit, failed := a.step.MaxFailureRatio, float64(a.Failed.Load())
+	return limit > 0 && failed > limit*(failed+float64(a.Succeeded.Load()))
 }
 
 // stepEnd is the account at the end. The error says that a request was lost or counted

@@ -73,8 +73,7 @@ func (r *runner) run(ctx context.Context, step runlog.Step, source dataset.Sourc
 	}
 	s.start = time.Now()
 	if step.Duration > 0 {
-		up := time.AfterFunc(step.Duration, func() { s.stopSending(runlog.StopDuration) })
-		defer up.Stop()
+		defer time.AfterFunc(step.Duration, s.durationOver).Stop()
 	}
 	if step.Arrival == runlog.ArrivalClosed {
 		s.closedLoop()
@@ -134,10 +133,16 @@ func newActiveStep(ctx context.Context, r *runner, step runlog.Step) *activeStep
 // stopSending takes up no more requests. Those that wait for their turn are sent yet.
 func (s *activeStep) stopSending(why runlog.Stop) {
 	s.cancelSending(stopError(why))
-	if why == runlog.StopDuration {
-		s.cancelTalking()
-	}
 	s.noteSendingOver()
+}
+
+// durationOver ends conversations and the sending of users. An open loop goes on until all
+// that was due before is taken up, also where this program is late.
+func (s *activeStep) durationOver() {
+	s.cancelTalking()
+	if s.step.Arrival == runlog.ArrivalClosed {
+		s.stopSending(runlog.StopDuration)
+	}
 }
 
 // withdraw stops the sending and takes back what waits or is in flight.
@@ -166,7 +171,8 @@ func (s *activeStep) openLoop() {
 			at = due()
 		}
 		if s.step.Duration > 0 && at >= s.step.Duration {
-			<-s.sending.Done() // at the end of the duration
+			sleepUntil(s.sending, s.start.Add(s.step.Duration))
+			s.stopSending(runlog.StopDuration)
 			return
 		}
 		j.planned = s.start.Add(at)
@@ -322,6 +328,9 @@ func (s *activeStep) end() (runlog.StepEnd, error) {
 	// What fails behind the last prompt that was needed is no matter of this step.
 	if failure := s.prompts.failure(); failure != nil && e.Stop == runlog.StopDataset {
 		err = errors.Join(fmt.Errorf("taking prompts: %w", failure), err)
+	}
+	if !e.Stop.Early() && s.account.tooManyFailed() { // of a step too short to stop before
+		e.Stop = runlog.StopFailureRatio
 	}
 	return e, errors.Join(s.doneErr, err)
 }

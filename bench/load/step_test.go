@@ -283,6 +283,18 @@ func TestALateClientDropsNothing(t *testing.T) {
 	})
 }
 
+func TestALateClientDropsNothingOfADuration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = readAhead + 100
+		step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1000, Duration: n * time.Millisecond}
+		r := do(t.Context(), t, step, &prompts{pause: time.Second, quick: readAhead}, &standIn{takes: always(time.Second)})
+		want := runlog.StepEnd{Stop: runlog.StopDuration, Attempted: n, Succeeded: n}
+		if diff := gocmp.Diff(want, r.account()); diff != "" || r.err != nil {
+			t.Errorf("error %v\n%s", r.err, diff)
+		}
+	})
+}
+
 // Prompts may take a while to make: the first are made before the clock starts, so that
 // requests are as punctual as without.
 func TestPromptsAreMadeBeforeTheClockStarts(t *testing.T) {

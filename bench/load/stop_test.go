@@ -112,6 +112,11 @@ func TestFailuresThatEndAStep(t *testing.T) {
 			failing(busy, 0, 100),
 			runlog.StepEnd{Stop: runlog.StopFailureRatio, Failed: failed{busy: 20}},
 		},
+		"judged at the end of a short step": {
+			runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8, Requests: 8, MaxFailureRatio: 0.5},
+			failing(busy, 0, 5),
+			runlog.StepEnd{Stop: runlog.StopFailureRatio, Succeeded: 3, Failed: failed{busy: 5}},
+		},
 		"none without a limit": {one, failing(busy, 0, 100), runlog.StepEnd{Stop: runlog.StopRequests, Failed: failed{busy: 100}}},
 
 		"unreachable from the start": {half, failing(connect, 0, 100), runlog.StepEnd{Stop: runlog.StopUnreachable, Failed: failed{connect: 20}}},
