@@ -182,7 +182,7 @@ func newConversationReader() *conversationReader {
 
 // add takes a record. Assistant's messages are left out: live answers take their place.
 func (c *conversationReader) add(l conversationLine) error {
-	messages, session := l.messages(), string(l.SessionID)
+	messages, session := l.messages(), strings.TrimPrefix(string(l.SessionID), "null")
 	last := c.last[session]
 	switch {
 	case c.form != "" && l.form() != c.form:

@@ -108,6 +108,11 @@ func TestConversationFiles(t *testing.T) {
 			},
 			count: runlog.DatasetCount{Prompts: 3, Passes: 1},
 		},
+		"turns without a session": {
+			text:  session("null", "One", "") + session("null", "Two", ""),
+			want:  []Prompt{{Turns: []Turn{{Content: "One"}}}, {Turns: []Turn{{Content: "Two"}}}},
+			count: runlog.DatasetCount{Prompts: 3, Passes: 1},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := tt.cfg

@@ -48,7 +48,11 @@ func readObjects[T any](in *bufio.Reader, example string, record func(T) error) 
 	n := 0
 	for ; d.More(); n++ {
 		var v T
-		if err := d.Decode(&v); err != nil {
+		err := d.Decode(&v)
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF // an array was cut behind a comma; io.EOF is a proper end
+		}
+		if err != nil {
 			return fmt.Errorf("record %d is no JSON object such as %s: %w", n+1, example, err)
 		}
 		if err := record(v); err != nil {
@@ -56,7 +60,7 @@ func readObjects[T any](in *bufio.Reader, example string, record func(T) error) 
 		}
 	}
 	if _, err := d.Token(); array && err != nil {
-		return fmt.Errorf("after record %d: %w", n, io.ErrUnexpectedEOF) // io.EOF is a proper end
+		return fmt.Errorf("after record %d: %w", n, io.ErrUnexpectedEOF)
 	}
 	return nil
 }

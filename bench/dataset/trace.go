@@ -52,6 +52,9 @@ var traceColumns = map[string][]string{
 	"after":     {"parent_chat_id"},
 }
 
+// longestTrace bounds the time from the first record to the last.
+const longestTrace = 365 * 24 * time.Hour
+
 // noParent is what Bailian's traces have for the id of a parent that is not there.
 const noParent = "-1"
 
@@ -162,7 +165,7 @@ func readTable(in io.Reader, take func(row, error) error) error {
 	for _, column := range []string{"timestamp", "input", "output"} {
 		names := traceColumns[column]
 		if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(head, name) }) {
-			return fmt.Errorf("no column of its first line has a name of %q", names)
+			return fmt.Errorf("no column of its first line, %.80q, has a name of %q", strings.Join(head, ","), names)
 		}
 	}
 	for n := 1; ; n++ {
@@ -217,18 +220,22 @@ func (s *traceSource) Next(ctx context.Context) (Prompt, error) {
 		case !more:
 			return Prompt{}, io.EOF
 		}
-		if err == nil && s.read > 0 && r.at < s.last {
+		if s.read == 0 {
+			s.first = r.at
+		}
+		seconds := (r.at - s.first) * s.cfg.Trace.Second
+		switch {
+		case err != nil:
+		case s.read > 0 && r.at < s.last:
 			err = fmt.Errorf("record %d: its timestamp %v is before that of the record before", s.read+1, r.at)
+		case !(seconds <= longestTrace.Seconds()): // as of a timestamp of NaN too
+			err = fmt.Errorf("record %d: its timestamp %v is not within a year of the first: say how many seconds its unit is", s.read+1, r.at)
 		}
 		if err != nil {
 			return Prompt{}, fmt.Errorf("reading data set %s as %s: %w", s.cfg.Path, s.cfg.Kind, err)
 		}
-		if s.read == 0 {
-			s.first = r.at
-		}
 		s.read++
 		s.last = r.at
-		seconds := (r.at - s.first) * s.cfg.Trace.Second
 		at := time.Duration(seconds*float64(time.Second)) - s.cfg.Trace.From
 		switch {
 		case at < 0:

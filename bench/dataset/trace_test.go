@@ -116,18 +116,23 @@ func TestUnreadableTraces(t *testing.T) {
 		text, want string
 		before     int
 	}{
-		"times that run back":   {columns + "2024-05-10 00:00:01+00:00,9,1\n2024-05-10 00:00:00+00:00,9,1\n", "record 2: its timestamp 1.7152992e+09 is before that of the record before", 1},
-		"no columns":            {"2023-11-16 18:17:03.9799600,374,44\n", `no column of its first line has a name of ["timestamp" "TIMESTAMP" "Timestamp"]`, 0},
-		"a column missing":      {"TIMESTAMP,ContextTokens\n1,2\n", `no column of its first line has a name of ["output_length" "GeneratedTokens" "Response tokens"]`, 0},
-		"no records":            {columns, "of its 0 records none is of a request that succeeded", 0},
-		"nothing":               {"", "of its 0 records none is of a request that succeeded", 0},
-		"failures only":         {columns + "1,2,0\n", "of its 1 records none is of a request that succeeded", 0},
-		"a cell too few":        {columns + "1,2,3\n2,3\n", "record 2: record on line 3: wrong number of fields", 1},
-		"no date":               {columns + "today,2,3\n", `record 1: a timestamp of "today"`, 0},
-		"no number":             {columns + "1,many,3\n", `record 1: an input length of "many" tokens`, 0},
-		"too long":              {columns + "1,2,1e9\n", `record 1: an output length of "1e9" tokens`, 0},
-		"an array without end":  {`[{"timestamp":1,"input_length":9},{"timestamp":2,"input_length":9}`, "after record 2: unexpected EOF", 2},
-		"an object without end": {`{"timestamp":1,"input_length":9}{"timestamp"`, "record 2 is no JSON object", 1},
+		"times that run back":          {columns + "2024-05-10 00:00:01+00:00,9,1\n2024-05-10 00:00:00+00:00,9,1\n", "record 2: its timestamp 1.7152992e+09 is before that of the record before", 1},
+		"no columns":                   {"2023-11-16 18:17:03.9799600,374,44\n", `no column of its first line, "2023-11-16 18:17:03.9799600,374,44", has a name of ["timestamp" "TIMESTAMP" "Timestamp"]`, 0},
+		"a column missing":             {"TIMESTAMP,ContextTokens\n1,2\n", `no column of its first line, "TIMESTAMP,ContextTokens", has a name of ["output_length" "GeneratedTokens" "Response tokens"]`, 0},
+		"a mark of its encoding":       {"\ufeff" + columns, `no column of its first line, "\ufeffTIMESTAMP,ContextTokens,`, 0},
+		"nanoseconds":                  {columns + "1700000000000000000,2,3\n1700000001000000000,2,3\n", "record 2: its timestamp 1.700000001e+18 is not within a year of the first", 1},
+		"no number of seconds":         {columns + "1,2,3\nNaN,2,3\n", "record 2: its timestamp NaN is not within a year of the first", 1},
+		"a first one that is infinite": {columns + "inf,2,3\n", "record 1: its timestamp +Inf is not within a year of the first", 0},
+		"no records":                   {columns, "of its 0 records none is of a request that succeeded", 0},
+		"nothing":                      {"", "of its 0 records none is of a request that succeeded", 0},
+		"failures only":                {columns + "1,2,0\n", "of its 1 records none is of a request that succeeded", 0},
+		"a cell too few":               {columns + "1,2,3\n2,3\n", "record 2: record on line 3: wrong number of fields", 1},
+		"no date":                      {columns + "today,2,3\n", `record 1: a timestamp of "today"`, 0},
+		"no number":                    {columns + "1,many,3\n", `record 1: an input length of "many" tokens`, 0},
+		"too long":                     {columns + "1,2,1e9\n", `record 1: an output length of "1e9" tokens`, 0},
+		"an array without end":         {`[{"timestamp":1,"input_length":9},{"timestamp":2,"input_length":9}`, "after record 2: unexpected EOF", 2},
+		"an array cut behind a comma":  {`[{"timestamp":1,"input_length":9},`, "record 2 is no JSON object", 1},
+		"an object without end":        {`{"timestamp":1,"input_length":9}{"timestamp"`, "record 2 is no JSON object", 1},
 	} {
 		path := write(t, "trace", tt.text)
 		got, _, err := replay(t, Config{Path: path, Trace: Trace{Second: 1}})

@@ -46,9 +46,10 @@ func ParseList(out []byte) (model.Report, error) {
 	return r, nil
 }
 
-var driverVersion = regexp.MustCompile(`(?m)^\s*Driver Version:\s*(\S*\d\S*)\s*$`)
+var driverVersion = regexp.MustCompile(`(?m)^\s*Driver Version:[ \t]*(\S*\d\S*)[ \t\r]*\n`)
 
-// ParseVersion reads the output of --showdriverversion. The tool's own version is printed nowhere.
+// ParseVersion reads the output of --showdriverversion. The tool's own version is printed nowhere. A line without its end
+// may be cut.
 func ParseVersion(out []byte) (model.Report, error) {
 	if err := checkBanner(out); err != nil {
 		return model.Report{}, err
