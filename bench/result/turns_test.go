@@ -142,7 +142,7 @@ func TestCacheAgainstTheNaiveWay(t *testing.T) {
 		if diff := cmp.Diff(want, s.Cache); diff != "" {
 			t.Errorf("%s: cache (-want +got):\n%s", path, diff)
 		}
-		if all := strings.Join(s.Warnings, "\n"); strings.Contains(all, "it forgot prefixes") != isForgotten {
+		if all := strings.Join(s.Warnings, "\n"); strings.Contains(all, "too small for the prefixes") != isForgotten {
 			t.Errorf("%s: possible %v, told %v, warnings %q", path, s.Cache.Possible, s.Cache.Told, s.Warnings)
 		}
 	}

@@ -47,7 +47,7 @@ func (d *stepData) warnings(s *Step) []string {
 	all.add(s.Checks.TokensWithoutChunk > maxChunkless, "%.1f %% of the output tokens have no chunk of text of their own, as they have no text or came together: ITL is the gap between chunks, so read TPOT or ITL a token for the time of a token.",
 		100*s.Checks.TokensWithoutChunk)
 	if c := s.Cache; c.forgot() {
-		all.add(true, "The prefix cache served %.0f %% of the prompts' tokens, %.0f %% were possible: it forgot prefixes, as it is too small for them, or as several replicas have a cache each.",
+		all.add(true, "The prefix cache served %.0f %% of the prompts' tokens, %.0f %% were possible: it is off, or too small for the prefixes, or several replicas have a cache each.",
 			100*c.Served().Ratio, 100*c.Possible.Ratio)
 	}
 	highest, have := slices.Max(s.Chosen), s.SteadyOrWhole().Of(TTFT).Count

@@ -115,9 +115,16 @@ func objectivesAnswer(steps []result.Step) string {
 // outcome is a load, what it brought, and what a user saw of it.
 func outcome(s *result.Step) string {
 	f, high := &s.Whole, highest(s.Chosen)
-	ttft, _ := f.Of(result.TTFT).At(high)
-	tpot, _ := f.Of(result.TPOT).At(high)
-	return fmt.Sprintf("%s (%s requests/s, %s output tokens/s, TTFT p%g %s ms, TPOT p%g %s ms, %s %% failed)", clean(s.Title()),
-		Number.Text(f.RequestThroughput), Number.Text(f.OutputThroughput), high, Milliseconds.Text(ttft), high, Milliseconds.Text(tpot),
+	return fmt.Sprintf("%s (%s requests/s, %s output tokens/s, TTFT p%g %s, TPOT p%g %s, %s %% failed)", clean(s.Title()),
+		Number.Text(f.RequestThroughput), Number.Text(f.OutputThroughput), high, latency(f.Of(result.TTFT), high), high, latency(f.Of(result.TPOT), high),
 		Share.Text(s.Account.FailureRatio()))
+}
+
+// latency is a percentile with its unit.
+func latency(d result.Distribution, p float64) string {
+	v, ok := d.At(p)
+	if !ok {
+		return "not known"
+	}
+	return Milliseconds.Text(v) + " ms"
 }

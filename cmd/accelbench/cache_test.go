@@ -102,7 +102,7 @@ func TestCacheHits(t *testing.T) {
 			if again, less := cacheHits(t, folder); again != possible || less >= told {
 				t.Errorf("with half the cache, possible were %d tokens of %d, and told %d of %d", again, possible, less, told)
 			}
-			if !strings.Contains(printed, "it forgot prefixes") {
+			if !strings.Contains(printed, "too small for the prefixes") {
 				t.Errorf("with half the cache, nothing is said of that:\n%s", printed)
 			}
 		})
