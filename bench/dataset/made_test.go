@@ -152,27 +152,3 @@ func TestTrace(t *testing.T) {
 		t.Errorf("as text: %d and %d words, want 1100 and 600 of which the first 512 are shared", len(a), len(b))
 	}
 }
-
-func TestTraceOfVLLM(t *testing.T) {
-	path := write(t, "a.jsonl", `{"timestamp":5,"input_length":40,"output_length":7,"hash_ids":[1,2,3]}
-{"timestamp":6.5,"input_length":32,"output_length":9,"hash_ids":[1,4]}`)
-	layout := Trace{Second: 1, Block: 16}
-	p := take(t, open(t, Config{Kind: Replay, Path: path, Trace: layout}), 3)
-	a, b := strings.Fields(p[0].Text), strings.Fields(p[1].Text)
-	if p[1].At != 1500*time.Millisecond || !slices.Equal(a[:16], b[:16]) || slices.Equal(a[16:32], b[16:32]) {
-		t.Errorf("prompts %+v", p)
-	}
-	for record, want := range map[string]string{
-		`{"timestamp":1}`: "record 1: an input length of \"\" tokens",
-		`{"timestamp":1,"input_length":9,"hash_ids":["x"]}`:                 "json: cannot unmarshal string",
-		`{"timestamp":2,"input_length":9} {"timestamp":1,"input_length":9}`: "record 2: its timestamp 1 is before",
-	} {
-		s, err := Open(Config{Kind: Replay, Path: write(t, "a.jsonl", record), Trace: layout})
-		for err == nil {
-			_, err = s.Next(t.Context())
-		}
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", record, err, want)
-		}
-	}
-}

@@ -108,14 +108,3 @@ func TestCacheHits(t *testing.T) {
 		})
 	}
 }
-
-// TestCapacityOfConversations: levels of a search are conversations too.
-func TestCapacityOfConversations(t *testing.T) {
-	url := serve(t, httptest.NewServer, fakevllm.Config{Speed: 50, MaxNumSeqs: 4})
-	var stdout, stderr strings.Builder
-	line := "accelbench capacity --base-url " + url + " --backend openai-chat --dataset-name multi_turn --multi-turn-num-turns 2 --multi-turn-input-len 20 --random-output-len 4" +
-		" --slo ttft:p90<20s --max-concurrency 2..4 --quiet --output " + t.TempDir()
-	if code := run(t.Context(), strings.Fields(line), &stdout, &stderr); code != exitMeasured {
-		t.Errorf("exit %d\n%s\n%s", code, stdout.String(), stderr.String())
-	}
-}

@@ -34,12 +34,12 @@ func BenchmarkConversations(b *testing.B) {
 	const single = "--dataset-name=random --random-input-len=184 --num-prompts=4000 "
 	for b.Loop() {
 		thinking, took := cost(chats + "--multi-turn-delay=2s")
-		paced, _ := cost(single + fmt.Sprintf("--request-rate=%.0f", requests/took.Seconds()))
-		talking, _ := cost(chats)
-		users, _ := cost(single)
 		b.ReportMetric(thinking, "µs/thinking")
-		b.ReportMetric(paced, "µs/at-that-rate")
-		b.ReportMetric(talking, "µs/talking")
-		b.ReportMetric(users, "µs/user")
+		for name, line := range map[string]string{
+			"at-that-rate": single + fmt.Sprintf("--request-rate=%.0f", requests/took.Seconds()), "talking": chats, "user": single,
+		} {
+			each, _ := cost(line)
+			b.ReportMetric(each, "µs/"+name)
+		}
 	}
 }
