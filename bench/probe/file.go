@@ -141,6 +141,7 @@ func yamlError(path string, err error) error {
 	var all []error
 	for _, text := range texts {
 		text = quotedInYAML.ReplaceAllString(strings.TrimPrefix(text, "yaml: "), "…")
+		text, _, _ = strings.Cut(text, " in type ") // of this program
 		place := path + ": "
 		if rest, ok := strings.CutPrefix(text, "line "); ok { // a number follows
 			place, text = path+":", rest
