@@ -68,7 +68,9 @@ func (s *Session) openSources(ctx context.Context) error {
 }
 
 func (s *Session) openSource(ctx context.Context, kind runlog.Source, url string, http config.HTTPClientConfig) error {
-	page, err := newPage(url, http, forReport)
+	fromExporter := kind == runlog.SourceExporter
+	wants := func(name string) bool { return forReport(name) && ofExporter(name) == fromExporter }
+	page, err := newPage(url, http, wants)
 	if err != nil {
 		return err
 	}

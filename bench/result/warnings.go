@@ -51,8 +51,12 @@ func (d *stepData) warnings(s *Step) []string {
 			100*c.Served().Ratio, 100*c.Possible.Ratio)
 	}
 	highest, have := slices.Max(s.Chosen), s.SteadyOrWhole().Of(TTFT).Count
+	part := "the step"
+	if s.Steady != nil {
+		part = "its steady part"
+	}
 	least := int64(math.Ceil(100/(100-highest) - rounding))
-	all.add(have > 0 && have < least, "p%g takes %d requests and there are %d that count: run more, or do not quote it.", highest, least, have)
+	all.add(have > 0 && have < least, "p%g takes %d requests and %s has %d: run more, or do not quote it.", highest, least, part, have)
 	return all
 }
 

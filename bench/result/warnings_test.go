@@ -125,7 +125,7 @@ func TestWarnings(t *testing.T) {
 		"few for the percentile": {
 			opts:   Options{Chosen: []float64{99.9}},
 			change: func(*run) {},
-			want:   []string{"p99.9 takes 1000 requests and there are 400 that count: run more, or do not quote it."},
+			want:   []string{"p99.9 takes 1000 requests and its steady part has 400: run more, or do not quote it."},
 		},
 		"a percentile that nobody quotes": {opts: Options{Chosen: []float64{99}}, change: func(r *run) {
 			r.requests = r.requests[:340] // enough for p99, not for all that are given

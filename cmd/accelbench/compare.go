@@ -41,7 +41,7 @@ func registerCompare(app *kingpin.Application, args []string, commands map[strin
 		"that to each other node and all nodes interleaved, by numactl and what the exporter's page says of the machine.").
 		PlaceHolder("COMMAND").SetValue(parsed(&s.server, compare.ParseCommand))
 	s.machine.register(c)
-	c.Flag("repeat", "Number of times each side is measured, in turns.").Default("5").SetValue(parsed(&s.repeat, parseCount))
+	c.Flag("repeat", "Number of times each side of --bindings is measured, in turns.").Default("5").SetValue(parsed(&s.repeat, parseCount))
 	c.Flag("ready-timeout", "Maximum time from the start of the server until it lists its models.").Default("15m").DurationVar(&s.ready)
 	c.Flag("output", "Folder in which each comparison makes its own.").Default("results").StringVar(&s.output)
 	c.Flag("json", "Print JSON.").BoolVar(&s.json)

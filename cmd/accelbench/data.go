@@ -49,9 +49,9 @@ func (d *dataFlags) register(c *kingpin.CmdClause) {
 	c.Flag("prefix-repetition-suffix-len", "").Hidden().Default("256").IntVar(&d.suffix)
 	c.Flag("multi-turn-num-turns", "Turns of a conversation: 4, or 2-8.").Default("4").SetValue(parsed(&o.Conversations.Turns, dataset.ParseRange))
 	c.Flag("multi-turn-input-len", "New tokens of a turn.").Default("256").SetValue(parsed(&d.turnLen, parseCount))
-	c.Flag("multi-turn-prefix-len", "Tokens of a system prompt that all conversations share.").Default("0").IntVar(&d.startLen)
-	c.Flag("multi-turn-delay", "Thinking time: the mean of an exponential distribution, or constant:5s.").Default("0s").SetValue(parsed(&o.Conversations.Delay, dataset.ParseDelay))
-	c.Flag("random-cache-hit", "Share of random prompts that the prefix cache can hold, sent once before.").PlaceHolder("60%").SetValue(parsed(&d.cacheHit, parseShare(1, 99)))
+	c.Flag("multi-turn-prefix-len", "Tokens of a system prompt that all share.").Default("0").IntVar(&d.startLen)
+	c.Flag("multi-turn-delay", "Mean thinking time, exponential; or constant:5s.").Default("0s").SetValue(parsed(&o.Conversations.Delay, dataset.ParseDelay))
+	c.Flag("random-cache-hit", "Share of random prompts that the prefix cache can hold, such as 60%; sent once before.").PlaceHolder("SHARE").SetValue(parsed(&d.cacheHit, parseShare(1, 99)))
 	c.Flag("block-size", "Tokens of a block of the server's prefix cache. Default: as its metrics say, else 16.").PlaceHolder("N").SetValue(parsed(&d.blockSize, parseCount))
 	c.Flag("timed-trace-speed", "How much faster than recorded a trace is sent.").Default("1").SetValue(parsed(&o.Trace.Speed, parseRate))
 	c.Flag("timed-trace-from", "Leave out what a trace has before.").PlaceHolder("D").DurationVar(&o.Trace.From)
@@ -105,7 +105,7 @@ func (d *dataFlags) dataset() (dataset.Config, error) {
 // shared is the data set whose prompts share as much as --random-cache-hit asks for.
 func (d *dataFlags) shared(c dataset.Config) (dataset.Config, error) {
 	if c.Kind != dataset.Random || c.PrefixLen > 0 {
-		return c, errors.New("it makes random prompts with a prefix of its own")
+		return c, errors.New("give --dataset-name random, without --random-prefix-len")
 	}
 	d.blockSize = cmp.Or(d.blockSize, 16)
 	var err error

@@ -35,7 +35,7 @@ type endpointFlags struct {
 
 func (e *endpointFlags) register(c *kingpin.CmdClause) {
 	e.headers = map[string]string{}
-	c.Flag("base-url", "URL of the server, else that of --host and --port.").PlaceHolder("URL").StringVar(&e.baseURL)
+	c.Flag("base-url", "URL of the server. Default: of --host and --port.").PlaceHolder("URL").StringVar(&e.baseURL)
 	c.Flag("host", "Host of the server.").Default("127.0.0.1").StringVar(&e.host)
 	c.Flag("port", "Port of the server.").Default("8000").IntVar(&e.port)
 	c.Flag("endpoint", "Path of the API. Default: that of --backend.").PlaceHolder("PATH").StringVar(&e.path)

@@ -115,24 +115,36 @@ func oneOf(words ...string) func(string) (string, error) {
 func parseSeconds(text string) (time.Duration, error) { return time.ParseDuration(text + "s") }
 
 // parseInstant reads 2026-03-04T05:06:07Z.
-func parseInstant(text string) (time.Time, error) { return time.Parse(time.RFC3339, text) }
+func parseInstant(text string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return at, fmt.Errorf("%q is no instant such as 2027-03-04T05:06:07Z", text)
+	}
+	return at, nil
+}
 
 // parseCount reads a number above 0.
 func parseCount(text string) (int, error) {
 	n, err := strconv.Atoi(text)
-	if err == nil && n < 1 {
-		err = fmt.Errorf("%d is not above 0", n)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no whole number", text)
 	}
-	return n, err
+	if n < 1 {
+		return 0, fmt.Errorf("%d is not above 0", n)
+	}
+	return n, nil
 }
 
 // parseRate reads requests a second, or inf.
 func parseRate(text string) (float64, error) {
 	x, err := strconv.ParseFloat(text, 64)
-	if err == nil && !(x > 0) {
-		err = fmt.Errorf("%g is not above 0", x)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no number", text)
 	}
-	return x, err
+	if !(x > 0) {
+		return 0, fmt.Errorf("%g is not above 0", x)
+	}
+	return x, nil
 }
 
 // parseShare reads 5%, from least to most per cent.

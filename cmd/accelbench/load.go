@@ -33,7 +33,7 @@ type loadFlags struct {
 
 func (l *loadFlags) register(c *kingpin.CmdClause) {
 	l.requests = 1000
-	c.Flag("num-prompts", "Requests of each step. Default: 1000; no limit with --duration.").PlaceHolder("N").IsSetByUser(&l.requestsSet).SetValue(parsed(&l.requests, parseCount))
+	c.Flag("num-prompts", "Requests of a step: 1000, unless --duration.").PlaceHolder("N").IsSetByUser(&l.requestsSet).SetValue(parsed(&l.requests, parseCount))
 	c.Flag("duration", "How long each step sends requests.").PlaceHolder("D").DurationVar(&l.duration)
 	c.Flag("max-concurrency", "Most requests in flight; without a rate, so many users. A list is a sweep.").PlaceHolder("N,…").SetValue(parsed(&l.users, listOf(parseCount)))
 	c.Flag("request-rate", "Requests per second. Default: inf, all at once. A list is a sweep.").PlaceHolder("R,…").SetValue(parsed(&l.rates, listOf(parseRate)))
@@ -45,12 +45,12 @@ func (l *loadFlags) register(c *kingpin.CmdClause) {
 
 // registerShape adds what a load has whoever chooses its levels.
 func (l *loadFlags) registerShape(c *kingpin.CmdClause) {
-	c.Flag("burstiness", "Gaps at a rate: 1 is Poisson, less is burstier, inf is even.").Default("1").SetValue(parsed(&l.burstiness, parseRate))
+	c.Flag("burstiness", "At a rate: 1 is Poisson, less burstier, inf even.").Default("1").SetValue(parsed(&l.burstiness, parseRate))
 	c.Flag("num-warmups", "Requests before each step that are in no figure.").Default("0").IntVar(&l.warmups)
 	c.Flag("ramp-up", "Time over which users start, or the rate rises.").Default("0s").IsSetByUser(&l.rampUpSet).DurationVar(&l.rampUp)
 	c.Flag("timeout", "Timeout of a request; 0 for none.").Default("10m").DurationVar(&l.timeout)
-	c.Flag("idle-timeout", "Most silence of a stream after its first text; 0 for any.").Default("30s").DurationVar(&l.idle)
-	c.Flag("seed", "Seed of prompts and gaps; each machine has its own.").Default("0").Uint64Var(&l.seed)
+	c.Flag("idle-timeout", "Most silence after the first text; 0 for any.").Default("30s").DurationVar(&l.idle)
+	c.Flag("seed", "Of prompts and gaps; give each machine its own.").Default("0").Uint64Var(&l.seed)
 }
 
 // check says what is wrong with a load.

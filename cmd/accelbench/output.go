@@ -39,13 +39,13 @@ func (o *outputFlags) registerRun(c *kingpin.CmdClause) {
 	c.Flag("output", "Folder in which each run makes its own.").Default("results").StringVar(&o.folder)
 	c.Flag("quiet", "Do not show progress.").BoolVar(&o.quiet)
 	c.Flag("web.listen-address", "Serve the run's own metrics there.").PlaceHolder("ADDR").StringVar(&o.webAddress)
-	registerExporter(c, &o.exporter, &o.exporterHTTP)
-	c.Flag("server-metrics", "The model server's metrics, or off. Default: /metrics.").PlaceHolder("URL").StringVar(&o.server)
+	registerExporter(c, "accelerator_exporter's metrics, for the cards.", &o.exporter, &o.exporterHTTP)
+	c.Flag("server-metrics", "The server's metrics, or off. Default: /metrics.").PlaceHolder("URL").StringVar(&o.server)
 }
 
-// registerExporter adds where accelerator_exporter is, and how to talk to it.
-func registerExporter(c *kingpin.CmdClause, url, httpConfig *string) {
-	c.Flag("exporter", "accelerator_exporter's metrics, to sample the cards.").PlaceHolder("URL").StringVar(url)
+// registerExporter adds where accelerator_exporter is, with help, and how to talk to it.
+func registerExporter(c *kingpin.CmdClause, help string, url, httpConfig *string) {
+	c.Flag("exporter", help).PlaceHolder("URL").StringVar(url)
 	c.Flag("exporter-http-config", "As --http-config, for the exporter.").PlaceHolder("FILE").StringVar(httpConfig)
 }
 

@@ -27,7 +27,7 @@ type machineFlags struct {
 }
 
 func (f *machineFlags) register(c *kingpin.CmdClause) {
-	registerExporter(c, &f.exporter, &f.exporterHTTP)
+	registerExporter(c, "accelerator_exporter's metrics. Default: "+exporterURL+".", &f.exporter, &f.exporterHTTP)
 	c.Flag("devices", "Cards of the server, such as 0-3. Default: all.").PlaceHolder("LIST").SetValue(parsed(&f.meant, placement.ParseDevices))
 	c.Flag("target", "Target of the exporter's probe that names the cards of the server.").StringVar(&f.target)
 }

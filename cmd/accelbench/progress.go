@@ -74,13 +74,13 @@ func (l *progressLine) follow() {
 
 // text says how the step stands.
 func (l *progressLine) text() string {
-	m, name := l.meter, l.step.Name()
+	m, name := l.meter, l.step.Title()
 	first := m.FirstSent.Load()
 	if first == 0 {
-		return fmt.Sprintf("step %s: making prompts", name)
+		return fmt.Sprintf("%s: making prompts", name)
 	}
 	succeeded, failed := m.Succeeded.Load(), m.Failed.Load()
 	elapsed := time.Since(time.Unix(0, first)).Seconds()
-	return fmt.Sprintf("step %s: %d requests, %.0fs, %.3g/s, %d failed, %d in flight, %d queued", name, succeeded+failed, elapsed,
+	return fmt.Sprintf("%s: %d requests, %.0fs, %.3g/s, %d failed, %d in flight, %d queued", name, succeeded+failed, elapsed,
 		float64(succeeded)/max(elapsed, 1e-3), failed, m.InFlight.Load(), m.Queued.Load())
 }

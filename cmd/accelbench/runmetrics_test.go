@@ -27,7 +27,7 @@ func TestLine(t *testing.T) {
 	meter.Failed.Add(1)
 	meter.Queued.Add(7)
 	l.StepEnded(runlog.StepEnd{})
-	if diff := cmp.Diff("step 8: 28801 requests, 72000s, 0.4/s, 1 failed, 0 in flight, 7 queued\n", out.String()); diff != "" {
+	if diff := cmp.Diff("8 users: 28801 requests, 72000s, 0.4/s, 1 failed, 0 in flight, 7 queued\n", out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -9,7 +9,7 @@ web=127.0.0.1:${DEMO_WEB_PORT:-10068}
 
 FAKEHOST_STATE=$(mktemp -d)
 export FAKEHOST_STATE
-server='' exporter=''
+server='' exporter='' first=''
 
 # shellcheck disable=SC2317 # the traps call it
 end() {
@@ -34,6 +34,7 @@ for vendor in ${DEMO_VENDORS:-metax ascend}; do
 		exit 2
 		;;
 	esac
+	first=${first:-${tools%% *}}
 	for tool in $tools; do ln -s "$bin/fakehost" "$FAKEHOST_STATE/tools/$tool"; done
 done
 
@@ -50,8 +51,8 @@ PATH="$FAKEHOST_STATE/tools" "$bin/accelerator_exporter" \
 exporter=$!
 
 echo "Metrics: http://$web/metrics    State: http://$web/    Ctrl-C ends it."
-echo "To make card 0 hot: echo 0 hot 112 >$FAKEHOST_STATE/mx-smi.card"
-echo "To end it: : >$FAKEHOST_STATE/mx-smi.card"
+echo "To make card 0 hot: echo 0 hot 112 >$FAKEHOST_STATE/$first.card"
+echo "To end it: : >$FAKEHOST_STATE/$first.card"
 echo "More faults: bin/fakehost --help"
 
 # Whichever ends first ends the other.
