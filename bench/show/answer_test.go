@@ -64,14 +64,14 @@ func TestAnswer(t *testing.T) {
 	}{
 		"most output": {
 			func(*result.Report) {},
-			"Most output at 150 users (1.48 requests/s, 393.3 output tokens/s, TTFT p99 7926 ms, TPOT p99 407.4 ms, 8.90 % failed).",
+			"Most output: 150 users (1.48 requests/s, 393.3 output tokens/s, TTFT p99 7926 ms, TPOT p99 407.4 ms, 8.90 % failed).",
 		},
 		"answers of one token": {
 			func(r *result.Report) {
 				r.Steps = r.Steps[:1]
 				delete(r.Steps[0].Whole.Distributions, result.TPOT)
 			},
-			"Most output at 8 users (0.37 requests/s, 109.6 output tokens/s, TTFT p99 708.3 ms, TPOT p99 not known, 0 % failed).",
+			"Most output: 8 users (0.37 requests/s, 109.6 output tokens/s, TTFT p99 708.3 ms, TPOT p99 not known, 0 % failed).",
 		},
 		"objectives met up to a load": {
 			good(1000, 995, 990, 910),

@@ -83,7 +83,7 @@ func Answer(r *result.Report) string {
 		return objectivesAnswer(steps)
 	}
 	peak := slices.MaxFunc(steps, func(a, b result.Step) int { return cmp.Compare(a.Whole.OutputThroughput, b.Whole.OutputThroughput) })
-	return fmt.Sprintf("Most output at %s.", outcome(&peak))
+	return fmt.Sprintf("Most output: %s.", outcome(&peak))
 }
 
 // failedAnswer is of a report without a success.
