@@ -139,23 +139,3 @@ func checkDerivations(t *testing.T, tr *Trace) {
 		t.Errorf("TPOT %v outside 0 to %v", tpot, sum)
 	}
 }
-
-func TestReasons(t *testing.T) {
-	want := []Reason{
-		"dns", "connect", "tls", "timeout_first_token", "timeout", "stalled", "http_4xx", "http_429", "http_5xx",
-		"stream_error", "protocol", "truncated", "empty", "canceled",
-	}
-	if diff := cmp.Diff(want, Reasons()); diff != "" {
-		t.Errorf("reasons (-want +got):\n%s", diff)
-	}
-}
-
-func TestFailureAsError(t *testing.T) {
-	var err error = &Failure{Reason: ReasonHTTP5xx, Status: 503, Detail: "busy"}
-	if got, want := err.Error(), "http_5xx: status 503: busy"; got != want {
-		t.Errorf("error %q, want %q", got, want)
-	}
-	if got, want := (&Failure{Reason: ReasonDNS}).Error(), "dns"; got != want {
-		t.Errorf("error %q, want %q", got, want)
-	}
-}

@@ -56,7 +56,6 @@ func TestModelsFailures(t *testing.T) {
 		serve func(*net.TCPConn)
 		want  Reason
 	}{
-		"404":  {answering("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"), ReasonHTTP4xx},
 		"cut":  {answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"data\":["), ReasonTruncated},
 		"gzip": {answering("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n{\"data\":[]}"), ReasonProtocol},
 	}

@@ -203,18 +203,3 @@ func TestCaps(t *testing.T) {
 		})
 	}
 }
-
-// The running usage of a stream that never came to its final one.
-func TestContinuousUsageCutShort(t *testing.T) {
-	got := outcomeOf(read(t, io.ErrUnexpectedEOF, piece{events(
-		`{"choices":[{"delta":{"content":"a"}}],`+usage("9", "2")+`}`,
-		`{"choices":[{"delta":{"content":"b"}}],`+usage("9", "5")+`}`,
-	), ms(1)}))
-	want := outcome{
-		Text: "aa", Tokens: []int32{2, 3}, Events: 2, Usage: &Usage{PromptTokens: 9, CompletionTokens: 5},
-		Source: TokensUsage, Failure: ReasonTruncated,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("outcome (-want +got):\n%s", diff)
-	}
-}

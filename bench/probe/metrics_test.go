@@ -318,9 +318,4 @@ func TestLint(t *testing.T) {
 	if err != nil || len(problems) > 0 {
 		t.Errorf("problems %v, error %v", problems, err)
 	}
-	for _, f := range gather(t, p) {
-		if f.GetHelp() == "" {
-			t.Errorf("%s has no help text", f.GetName())
-		}
-	}
 }

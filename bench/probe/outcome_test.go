@@ -67,23 +67,6 @@ func TestNotSent(t *testing.T) {
 	}
 }
 
-// A hint names the flag and the field.
-func TestHints(t *testing.T) {
-	refused := &openai.Failure{Reason: openai.ReasonHTTP4xx, Status: http.StatusForbidden}
-	target := makeTarget(t, nil)
-	for want, hint := range map[string]string{
-		"the server wants a key, or another one: --probe.api-key-file, or http.authorization.credentials_file in YAML": target.hint(refused),
-		"is the model's name right, and the URL's path? without a model the server's first is taken":                   target.hint(&openai.Failure{Status: http.StatusNotFound}),
-		"the exporter's machine or the probe's configuration is the cause; it is tried again at each probe":            target.hint(&openai.Failure{Reason: openai.ReasonConnect, Local: true}),
-		"does a server listen at 127.0.0.1:1?":                                    target.hint(&openai.Failure{Reason: openai.ReasonConnect}),
-		"/v1/models names no model: name it with --probe.model, or model in YAML": modelsFailed(target, &openai.Failure{Reason: openai.ReasonHTTP5xx}).Hint,
-	} {
-		if hint != want {
-			t.Errorf("hint %q, want %q", hint, want)
-		}
-	}
-}
-
 // A request that this program canceled is no outcome.
 func TestOutcomes(t *testing.T) {
 	reasons := []openai.Reason{"", openai.ReasonConnect, openai.ReasonCanceled}

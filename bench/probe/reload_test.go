@@ -124,25 +124,6 @@ func TestReloadChanged(t *testing.T) {
 	stop()
 }
 
-// A removed target has its request cancelled, and leaves nothing.
-func TestReloadRemoved(t *testing.T) {
-	e := newEndpoint(t)
-	p := New(log.NewNopLogger())
-	apply(t, p, quickTarget(t, e.url+"/a", nil), quickTarget(t, e.url+"/b", func(s *Spec) { s.Name = "b" }))
-	running(t, p)
-	<-e.arrived
-	apply(t, p, quickTarget(t, e.url+"/b", func(s *Spec) { s.Name = "b" }))
-	for series := range samples(t, p) {
-		if strings.Contains(series, `target="a"`) {
-			t.Errorf("left: %s", series)
-		}
-	}
-	apply(t, p)
-	if left := samples(t, p); len(left) > 0 || len(p.Targets()) > 0 || len(p.Statuses()) > 0 {
-		t.Errorf("left of no target: %v", left)
-	}
-}
-
 // A set that cannot be used changes nothing, also not what was good in it.
 func TestReloadBad(t *testing.T) {
 	e := newEndpoint(t)
