@@ -78,8 +78,10 @@ func TestCacheHits(t *testing.T) {
 		half     int // of the blocks that are in use at once, or less
 	}{
 		// The system prompt is 25 blocks; prompts and answers of 528, 657 and 786 tokens are 33, 41 and 49.
-		"conversations": {"--backend openai-chat --dataset-name multi_turn --multi-turn-prefix-len 400 --multi-turn-input-len 100 --random-output-len 29 --num-prompts 24 --max-concurrency 6",
-			16 * (25*23 + 24*(33+41+49)), 50},
+		"conversations": {
+			"--backend openai-chat --dataset-name multi_turn --multi-turn-prefix-len 400 --multi-turn-input-len 100 --random-output-len 29 --num-prompts 24 --max-concurrency 6",
+			16 * (25*23 + 24*(33+41+49)), 50,
+		},
 		"prefix_repetition": {"--dataset-name prefix_repetition --prefix-repetition-num-prefixes 5 --prefix-repetition-prefix-len 200 --prefix-repetition-suffix-len 50 --num-prompts 100 --max-concurrency 4", 16 * 12 * 95, 30},
 		"random":            {"--dataset-name random --random-prefix-len 100 --random-input-len 60 --num-prompts 50 --max-concurrency 4", 16 * 6 * 49, 3},
 		"random, primed":    {"--random-cache-hit 60% --random-input-len 1000 --num-prompts 30 --max-concurrency 4", 16 * 38 * 30, 20},
