@@ -2,11 +2,11 @@ package openai
 
 import (
 	"encoding/binary"
-	"errors"
 	"io"
 	"net"
 	"os"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,7 +27,8 @@ type receiver struct {
 	once func(fd uintptr) bool // r.try, bound once so that a read allocates nothing
 
 	// What one read needs and gives, see try.
-	p     []byte
+	msg   unix.Msghdr
+	iov   unix.Iovec
 	oob   [128]byte
 	n     int
 	stamp int64
@@ -46,15 +47,18 @@ func newReceiver(nc net.Conn) *receiver {
 	}
 	r := &receiver{raw: raw}
 	r.once = r.try
+	r.msg.Iov, r.msg.Control = &r.iov, &r.oob[0]
+	r.msg.SetIovlen(1)
 	return r
 }
 
 // read is like net.Conn's, with the Unix nanoseconds at which the kernel received the last
 // of the bytes, 0 if it does not say.
 func (r *receiver) read(p []byte) (n int, stamp int64, err error) {
-	r.p = p
+	r.iov.Base = unsafe.SliceData(p)
+	r.iov.SetLen(len(p))
 	err = r.raw.Read(r.once)
-	r.p = nil
+	r.iov.Base = nil
 	switch {
 	case err != nil:
 		return 0, 0, err
@@ -66,14 +70,18 @@ func (r *receiver) read(p []byte) (n int, stamp int64, err error) {
 	return r.n, r.stamp, nil
 }
 
-// try makes one attempt, and reports whether there was something to read.
+// try makes one attempt, and reports whether there was something to read. [unix.Recvmsg]
+// would allocate for an address that a connection does not have.
 func (r *receiver) try(fd uintptr) bool {
-	n, oobn, _, _, err := unix.Recvmsg(int(fd), r.p, r.oob[:], 0)
-	if errors.Is(err, unix.EAGAIN) {
+	r.msg.SetControllen(len(r.oob))
+	n, _, errno := unix.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&r.msg)), 0)
+	switch errno {
+	case unix.EAGAIN:
 		return false
-	}
-	if r.n, r.stamp, r.err = n, 0, err; err == nil {
-		r.stamp = softwareStamp(r.oob[:oobn])
+	case 0:
+		r.n, r.stamp, r.err = int(n), softwareStamp(r.oob[:r.msg.Controllen]), nil
+	default:
+		r.n, r.stamp, r.err = 0, 0, errno
 	}
 	return true
 }
