@@ -113,7 +113,7 @@ func (b *bench) find(s knownServer, url, folder string, seed int) searchRow {
 	cmd := exec.Command(b.path("accelbench"), append([]string{
 		"capacity", "--backend=openai-chat", "--base-url=" + url, "--dataset-path=" + b.path("open_qa.jsonl"), "--output=" + folder, "--quiet", "--ignore-eos",
 		"--slo=tpot:p50<" + s.limit.String(), "--output-len=" + strconv.Itoa(tokens),
-		"--precision=" + strconv.FormatFloat(precision, 'g', -1, 64), "--seed=" + strconv.Itoa(seed),
+		fmt.Sprintf("--precision=%g%%", 100*precision), "--seed=" + strconv.Itoa(seed),
 	}, s.flags...)...)
 	said, _ := cmd.CombinedOutput()
 	row := searchRow{knownServer: s, took: time.Since(start), said: string(said)}
