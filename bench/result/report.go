@@ -3,7 +3,6 @@ package result
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -71,14 +70,16 @@ type Step struct {
 // SteadyOrWhole are the figures of the steady part where there is one, else of the whole step.
 func (s *Step) SteadyOrWhole() *Figures { return cmp.Or(s.Steady, &s.Whole) }
 
-// Title is the load in words: "8 users", "8 conversations", "4 req/s".
-func (s *Step) Title() string {
-	title := s.Step.Title()
-	if s.Conversations == 0 {
-		return title
+// Words are how the step's load is called.
+func (s *Step) Words() runlog.Words {
+	if s.Conversations > 0 {
+		return runlog.ConversationWords()
 	}
-	return strings.NewReplacer("users", "conversations", "user", "conversation", "req/s", "conversations/s").Replace(title)
+	return runlog.UserWords()
 }
+
+// Title is the load in words: "8 users", "8 conversations", "4 req/s".
+func (s *Step) Title() string { return s.Step.Title(s.Words()) }
 
 // JoulesPerToken is the energy of an output token, where the cards' is known.
 func (s *Step) JoulesPerToken() (float64, bool) {

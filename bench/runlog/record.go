@@ -241,17 +241,30 @@ func (s Step) Level() int {
 	}
 }
 
+// Words are how a load is called: formats of a number of users and of a rate.
+type Words struct{ One, Many, Rate string }
+
+// UserWords are those of users, who send requests.
+func UserWords() Words { return Words{"1 user", "%s users", "%s req/s"} }
+
+// ConversationWords are those of a load that is made of conversations.
+func ConversationWords() Words {
+	return Words{"1 conversation", "%s conversations", "%s conversations/s"}
+}
+
 // Title is the step's name as it reads by itself: "8 users", "8 users #2", "all at
 // once", "4 req/s, at most 100 in flight".
-func (s Step) Title() string {
-	title := s.arrivals()
+func (s Step) Title(w Words) string {
+	title := w.One
 	switch {
 	case s.Arrival == ArrivalBurst:
 		title = "all at once"
-	case s.Arrival == ArrivalClosed && s.Concurrency == 1:
-		title = "1 user"
-	case s.Arrival == ArrivalClosed:
-		title += " users"
+	case s.Arrival == ArrivalReplay:
+		title = s.arrivals()
+	case s.Arrival != ArrivalClosed:
+		title = fmt.Sprintf(w.Rate, s.rate())
+	case s.Concurrency != 1:
+		title = fmt.Sprintf(w.Many, s.arrivals())
 	}
 	return s.limited(title, ", at most %d in flight")
 }
@@ -270,9 +283,11 @@ func (s Step) arrivals() string {
 	case ArrivalReplay:
 		return "replay"
 	default:
-		return strconv.FormatFloat(s.Rate, 'g', 6, 64) + " req/s"
+		return s.rate() + " req/s"
 	}
 }
+
+func (s Step) rate() string { return strconv.FormatFloat(s.Rate, 'g', 6, 64) }
 
 // limited adds the bound on requests in flight and the number of the repeat.
 func (s Step) limited(name, bound string) string {

@@ -74,7 +74,7 @@ func (l *progressLine) follow() {
 
 // text says how the step stands.
 func (l *progressLine) text() string {
-	m, name := l.meter, l.step.Title()
+	m, name := l.meter, l.step.Title(runlog.UserWords())
 	first := m.FirstSent.Load()
 	if first == 0 {
 		return fmt.Sprintf("%s: making prompts", name)
