@@ -20,7 +20,7 @@ func TestLog(t *testing.T) {
 	probed := func(f *openai.Failure) {
 		l.record(outcomeOf(l.target, &openai.Trace{RequestID: "id", Failure: f}))
 	}
-	for _, reason := range []openai.Reason{"", "connect", "connect", "http_5xx", "", "", "canceled"} {
+	for _, reason := range []openai.Reason{"", "connect", "connect", "dns", "", "", "canceled"} {
 		var f *openai.Failure
 		if reason != "" {
 			f = &openai.Failure{Reason: reason, Detail: "why"}
@@ -30,13 +30,17 @@ func TestLog(t *testing.T) {
 	probed(&openai.Failure{Reason: openai.ReasonConnect, Detail: "socket: too many open files", Local: true})
 	probed(&openai.Failure{Reason: openai.ReasonHTTP4xx, Status: http.StatusUnauthorized, Detail: "why"})
 	l.record(modelsFailed(l.target, &openai.Failure{Reason: openai.ReasonHTTP5xx, Status: http.StatusBadGateway}))
+	l.record(modelsFailed(l.target, &openai.Failure{Reason: openai.ReasonEmpty}))
+	l.record(modelsFailed(l.target, &openai.Failure{Reason: openai.ReasonTimeoutFirstToken}))
 	probed(&openai.Failure{Reason: openai.ReasonHTTP4xx, Status: http.StatusNotFound, Detail: "why"})
 	want := `level=warn target=a msg="probe failed" reason=connect request_id=id status=0 detail=why hint="does a server listen at 127.0.0.1:1?"
-level=warn target=a msg="probe failed" reason=http_5xx request_id=id status=0 detail=why hint=
+level=warn target=a msg="probe failed" reason=dns request_id=id status=0 detail=why hint="does the host name of the URL resolve?"
 level=info target=a msg="probe succeeds again"
 level=warn target=a msg="probe failed" reason=not_sent request_id=id status=0 detail="socket: too many open files" hint="the exporter's machine or the probe's configuration is the cause; it is tried again at each probe"
 level=warn target=a msg="probe failed" reason=http_4xx request_id=id status=401 detail=why hint="the server wants a key, or another one: --probe.api-key-file, or http.authorization.credentials_file in YAML"
-level=warn target=a msg="probe failed" reason=http_5xx request_id= status=502 detail= hint="/v1/models names no model: name it with --probe.model, or model in YAML"
+level=warn target=a msg="probe failed" reason=http_5xx request_id= status=502 detail= hint="/v1/models failed; if completions work, set --probe.model, or model in YAML"
+level=warn target=a msg="probe failed" reason=empty request_id= status=0 detail= hint="/v1/models lists no model: set --probe.model, or model in YAML"
+level=warn target=a msg="probe failed" reason=timeout_first_token request_id= status=0 detail= hint=
 level=warn target=a msg="probe failed" reason=http_4xx request_id=id status=404 detail=why hint="is the model's name right, and the URL's path? without a model the server's first is taken"
 `
 	if diff := cmp.Diff(want, output.String()); diff != "" {

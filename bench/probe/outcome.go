@@ -32,8 +32,11 @@ func outcomeOf(t Target, tr *openai.Trace) Outcome {
 // modelsFailed is the outcome of a probe whose model could not be learned.
 func modelsFailed(t Target, f *openai.Failure) Outcome {
 	hint := t.hint(f)
-	if f.Status == http.StatusNotFound || hint == "" {
-		hint = "/v1/models names no model: name it with --probe.model, or model in YAML"
+	switch {
+	case f.Reason == openai.ReasonEmpty:
+		hint = "/v1/models lists no model: set --probe.model, or model in YAML"
+	case f.Status == http.StatusNotFound, hint == "" && (f.Status != 0 || f.Reason == openai.ReasonProtocol):
+		hint = "/v1/models failed; if completions work, set --probe.model, or model in YAML"
 	}
 	return Outcome{At: time.Now(), Failure: f, Hint: hint}
 }
@@ -60,7 +63,7 @@ func (o Outcome) Words() string {
 	case !o.Sent():
 		return "not sent"
 	case o.RequestID == "":
-		return "the list of models could not be had"
+		return "listing the models failed"
 	}
 	return o.Failure.Reason.Words()
 }
@@ -80,6 +83,8 @@ func (t Target) hint(f *openai.Failure) string {
 		return "the server wants a key, or another one: --probe.api-key-file, or http.authorization.credentials_file in YAML"
 	case f.Status == http.StatusNotFound:
 		return "is the model's name right, and the URL's path? without a model the server's first is taken"
+	case f.Reason == openai.ReasonDNS:
+		return "does the host name of the URL resolve?"
 	case f.Reason == openai.ReasonConnect:
 		return "does a server listen at " + openai.HostPort(t.base) + "?"
 	case f.Reason == openai.ReasonTLS:
