@@ -3,8 +3,10 @@ package probe
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/prometheus/common/config"
@@ -124,7 +126,7 @@ func (s Spec) Validate(dir string) (Target, []error) {
 	return t, wrong
 }
 
-// endpoint is the URL's base. What the URL tells is taken where it is not written.
+// endpoint is the URL's base. API and name default to what the URL says.
 func (s *Spec) endpoint() (*url.URL, error) {
 	base, api, err := openai.ParseEndpoint(s.URL)
 	if err != nil {
@@ -181,6 +183,11 @@ func (t Target) CheckFiles() []error {
 	}
 	if h.OAuth2 != nil {
 		files = append(files, h.OAuth2.ClientSecretFile)
+	}
+	if h.HTTPHeaders != nil {
+		for _, name := range slices.Sorted(maps.Keys(h.HTTPHeaders.Headers)) {
+			files = append(files, h.HTTPHeaders.Headers[name].Files...)
+		}
 	}
 	var all []error
 	for _, path := range files {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,7 +31,13 @@ type File struct {
 // At is an error of a target of the file, with its place.
 func (f File) At(t Target, err error) error { return placed(f.path, f.lines[t.Name()], err) }
 
-func placed(path string, line int, err error) error { return fmt.Errorf("%s:%d: %w", path, line, err) }
+// placed is an error with its place in the file; line is 0 where there is none.
+func placed(path string, line int, err error) error {
+	if line == 0 {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return fmt.Errorf("%s:%d: %w", path, line, err)
+}
 
 // ReadFile reads a configuration file. Its error is a line for each mistake, and repeats no
 // value but names and hosts: a secret in the wrong place would be one.
@@ -76,29 +81,34 @@ func parse(text []byte, path string) (File, error) {
 	file := File{path: path, lines: map[string]int{}}
 	var wrong []error
 	for _, e := range written.Probes {
-		t, mistakes := e.spec.Validate(filepath.Dir(path))
-		if first := file.lines[t.Name()]; first > 0 && len(mistakes) == 0 {
-			mistakes = append(mistakes, fmt.Errorf("name: two probes are named %.40q, the first in line %d: give each its own", t.Name(), first))
-		}
-		for _, err := range mistakes {
+		for _, err := range file.add(e) {
 			wrong = append(wrong, placed(path, e.line, err))
-		}
-		if len(mistakes) > 0 {
-			continue
-		}
-		file.Targets = append(file.Targets, t)
-		file.lines[t.Name()] = e.line
-		for _, err := range t.CheckFiles() {
-			file.Unreadable = append(file.Unreadable, file.At(t, err))
 		}
 	}
 	return file, errors.Join(wrong...)
 }
 
+// add adds the target of an entry, or returns what is wrong with it.
+func (f *File) add(e entry) []error {
+	t, wrong := e.spec.Validate(filepath.Dir(f.path))
+	if len(wrong) > 0 {
+		return wrong
+	}
+	if first := f.lines[t.Name()]; first > 0 {
+		return []error{fmt.Errorf("name: two probes are named %.40q, the first in line %d: give each its own", t.Name(), first)}
+	}
+	f.Targets = append(f.Targets, t)
+	f.lines[t.Name()] = e.line
+	for _, err := range t.CheckFiles() {
+		f.Unreadable = append(f.Unreadable, f.At(t, err))
+	}
+	return nil
+}
+
 // entry is a probe as it stands in a file.
 type entry struct {
 	spec Spec
-	line int
+	line int // the first, 0 for a probe without a field
 }
 
 // UnmarshalYAML implements yaml's interface that keeps the decoder strict. What is not
@@ -109,9 +119,11 @@ func (e *entry) UnmarshalYAML(unmarshal func(any) error) error {
 	if err := unmarshal(&fields); err != nil {
 		return err
 	}
-	e.line, e.spec = math.MaxInt, DefaultSpec()
+	e.spec = DefaultSpec()
 	for _, value := range fields {
-		e.line = min(e.line, value.Line)
+		if e.line == 0 || value.Line < e.line {
+			e.line = value.Line
+		}
 	}
 	err := unmarshal((*plain)(&e.spec))
 	if err == nil || errors.As(err, new(*yaml.TypeError)) {
@@ -132,7 +144,7 @@ func (e *entry) UnmarshalYAML(unmarshal func(any) error) error {
 var quotedInYAML = regexp.MustCompile("(?s)`.*`|\".*\"|'.*'")
 
 // yamlError is an error of the YAML library, a line for each mistake, without the values
-// that it quotes.
+// that it quotes and the types of this program.
 func yamlError(path string, err error) error {
 	texts := []string{err.Error()}
 	if typed := (*yaml.TypeError)(nil); errors.As(err, &typed) {
@@ -141,7 +153,8 @@ func yamlError(path string, err error) error {
 	var all []error
 	for _, text := range texts {
 		text = quotedInYAML.ReplaceAllString(strings.TrimPrefix(text, "yaml: "), "…")
-		text, _, _ = strings.Cut(text, " in type ") // of this program
+		text, _, _ = strings.Cut(text, " in type ")
+		text, _, _ = strings.Cut(text, " into ")
 		place := path + ": "
 		if rest, ok := strings.CutPrefix(text, "line "); ok { // a number follows
 			place, text = path+":", rest

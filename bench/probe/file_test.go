@@ -20,11 +20,12 @@ func TestMistakes(t *testing.T) {
 		"nothing":                  {"\n", none},
 		"no probes":                {"\n{}", none},
 		"probes, empty":            {"\nprobes:\n", none},
-		"probes is no list":        {"\nprobes: {a: b}", "FILE:2: cannot unmarshal !!map into []probe.entry"},
+		"probes is no list":        {"\nprobes: {a: b}", "FILE:2: cannot unmarshal !!map"},
 		"unknown field":            {"intervall: 30s", "FILE:2: field intervall not found"},
 		"unknown field of http":    {"http: {\nauthorisation: {}}", "FILE:3: field authorisation not found"},
 		"field twice":              {"timeout: 1s,\n timeout: 2s", "FILE:3: mapping key … already defined at line 2"},
-		"a probe is no mapping":    {"\nprobes: [a]", "FILE:2: cannot unmarshal !!str … into map[string]yaml.Node"},
+		"a probe is no mapping":    {"\nprobes: [a]", "FILE:2: cannot unmarshal !!str …"},
+		"a probe without a field":  {"\nprobes: [{}]", "FILE: url: URL must start with http:// or https://"},
 		"names twice":              {"\nprobes:\n- {url: 'http://h:1', name: n}\n- url: http://h:2\n  name: n", `FILE:4: name: two probes are named "n", the first in line 3: give each its own`},
 		"beside a merge":           {"\nprobes:\n- &a {url: 'http://h:1', name: n}\n- <<: *a\n  name: m\n  max_tokens: 0", "FILE:3: max_tokens: must be 1 to 131072"},
 		"several":                  {"interval: 5,\ntimeout: 0s,\nslo: {request_duration: 5}", "FILE:2: interval: not a valid duration string: …\nFILE:4: slo: not a valid duration string: …"},
@@ -69,6 +70,7 @@ func TestCheckFiles(t *testing.T) {
 		"nothing named": {"{}", 0},
 		"all there":     {"{authorization: {credentials_file: key}, http_headers: {X-Team: {files: [key]}}}", 0},
 		"credentials":   {"{authorization: {credentials_file: none}}", 1},
+		"header":        {"{http_headers: {X-Key: {files: [none]}}}", 1},
 		"client secret": {"{oauth2: {client_id: i, token_url: 'http://h/', client_secret_file: ./none}}", 1},
 	}
 	for name, tt := range tests {

@@ -183,7 +183,7 @@ func (t Target) request(model string, planned time.Time) openai.Request {
 }
 
 // record keeps the outcome and logs it when it is another than the last. A request
-// that this program canceled is no news.
+// that this program canceled is not recorded.
 func (l *loop) record(o Outcome) {
 	if o.Failure != nil && o.Failure.Reason == openai.ReasonCanceled {
 		return
