@@ -53,7 +53,7 @@ func newMetrics() *metrics {
 	}
 	m.requests = counter("requests_total", "Probes sent, and attempts to learn the model that failed.")
 	m.failures = counter("failures_total", "Failed probes by reason.", "reason")
-	m.skipped = counter("skipped_total", "Probes that were due and not sent: the one before was still in flight, the host slept, or a key could not be read or a token not be had.")
+	m.skipped = counter("skipped_total", "Probes that were due and not sent: the one before was still in flight, the host slept, the API key could not be read, or no OAuth2 token was issued.")
 	m.violations = counter("slo_violations_total", "Probes that missed an objective.", "objective")
 	m.promptTokens = counter("prompt_tokens_total", "Prompt tokens as counted by the server.")
 	m.outputTokens = counter("output_tokens_total", "Output tokens as counted by the server.")
