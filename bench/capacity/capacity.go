@@ -64,9 +64,11 @@ type Answer struct {
 	// that could not be judged where none below FailedAt met them, or above Value, 0 for
 	// none.
 	FailedAt, VoidAt float64
-	// AtLeast is true where the server may carry more than Value, as no load missed.
-	AtLeast bool
-	Levels  []Level // ascending
+	// AtLeast is true where the server may carry more than Value: no load missed, or the
+	// search is Unfinished.
+	AtLeast    bool
+	Unfinished bool    // another trial was to come
+	Levels     []Level // ascending
 }
 
 // At is the level of that load, nil if it was not run, and for 0.
@@ -135,7 +137,8 @@ func (r Range) Answer(tried []Trial) Answer {
 			break
 		}
 	}
-	a.AtLeast = a.Value > 0 && a.FailedAt == 0
+	_, a.Unfinished = r.next(tried)
+	a.AtLeast = a.Value > 0 && (a.FailedAt == 0 || a.Unfinished)
 	return a
 }
 

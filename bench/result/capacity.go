@@ -19,8 +19,6 @@ type Capacity struct {
 	// Binding is the name of the limit that FailedAt misses by most, or
 	// [BindingBacklog]; empty without a FailedAt.
 	Binding string
-	// Unfinished is true where the run ended before the search.
-	Unfinished bool
 }
 
 // newCapacity is nil where nothing was searched for.
@@ -29,19 +27,17 @@ func newCapacity(r *Report) *Capacity {
 		return nil
 	}
 	search := r.Runs[0].Capacity
-	c := &Capacity{Variable: search.Variable, Limits: search.Objectives, Unfinished: !r.Complete}
+	c := &Capacity{Variable: search.Variable, Limits: search.Objectives}
 	var trials []capacity.Trial
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		if s.EndsSearch() {
-			c.Unfinished = true
 			break
 		}
 		verdict, _ := s.Verdict()
 		trials = append(trials, capacity.Trial{Level: max(float64(s.Concurrency), s.Rate), Verdict: verdict})
 	}
 	c.Answer = NewRange(search).Answer(trials)
-	c.AtLeast = c.AtLeast || c.Unfinished && c.Value > 0
 	if l := c.At(c.FailedAt); l != nil {
 		c.Binding = BindingBacklog
 		if most := r.Shown(l).Worst(); most != nil {

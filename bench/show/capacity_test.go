@@ -29,8 +29,7 @@ func TestCapacityAnswer(t *testing.T) {
 			answer(r, capacity.Answer{Value: 150, VoidAt: 200, AtLeast: true})
 		},
 		"carries at least 32 users, as far as it was measured; ": func(r *result.Report) {
-			r.Capacity.Unfinished = true
-			answer(r, capacity.Answer{Value: 32, FailedAt: 64, AtLeast: true})
+			answer(r, capacity.Answer{Value: 32, FailedAt: 64, AtLeast: true, Unfinished: true})
 		},
 		"carries none: 8 users missed TPOT p90 (300 ms of 250)": func(r *result.Report) {
 			answer(r, capacity.Answer{FailedAt: 8})
