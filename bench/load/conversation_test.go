@@ -238,6 +238,9 @@ func TestSessionsKeepTheirOrder(t *testing.T) {
 				var got []time.Duration
 				for _, q := range all {
 					got = append(got, q.Trace.Started.Sub(all[0].Trace.Planned)/time.Second)
+					if late := q.Trace.Started.Sub(q.Trace.Planned); late != q.Queued || late > 0 && places == 0 {
+						t.Errorf("%d places: request %d was queued for %s and sent %s late", places, q.Seq, q.Queued, late)
+					}
 				}
 				if diff := gocmp.Diff(want, got); diff != "" && want != nil || end.Succeeded != 7 || got[1] <= got[0] || got[6] <= got[5] {
 					t.Errorf("%d places, %d in flight, sent at %v, want %v", places, most, got, want)

@@ -159,8 +159,18 @@ func (p *page) get(ctx context.Context) (map[string]*dto.MetricFamily, error) {
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(http.MaxBytesReader(nil, resp.Body, maxPage))
-	if err != nil {
-		return nil, fmt.Errorf("it is no page of metrics in the text format, of at most %d MiB", maxPage>>20)
+	return families, pageError(err)
+}
+
+// pageError is why a page could not be read, without the text of the page.
+func pageError(err error) error {
+	var broken expfmt.ParseError
+	var tooLong *http.MaxBytesError
+	switch {
+	case errors.As(err, &broken):
+		return errors.New("it is no page of metrics in the text format")
+	case errors.As(err, &tooLong):
+		return fmt.Errorf("it is longer than %d MiB", maxPage>>20)
 	}
-	return families, nil
+	return err
 }

@@ -144,11 +144,11 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		"redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere?key=s3cret", http.StatusFound)
 		}, "HTTP status 302 Found"},
-		"huge": {text("# " + strings.Repeat("x", 17<<20)), "of at most 16 MiB"},
+		"huge": {text("# " + strings.Repeat("x", 17<<20)), "/metrics: it is longer than 16 MiB"},
 		"cut": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			_, _ = io.WriteString(w, "accelerator_power_watts 1\n")
-		}, "it is no page of metrics"},
+		}, "/metrics: unexpected EOF"},
 	} {
 		p := open(t, serve(t, tc.handler)+"/metrics?key=s3cret")
 		_, err := p.read(t.Context())

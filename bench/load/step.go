@@ -241,7 +241,7 @@ func (s *activeStep) request(j job) time.Time {
 	if j.over != nil {
 		defer close(j.over)
 	}
-	queued, err := s.await(j.before)
+	queued, err := s.await(&j)
 	turns := len(j.prompt.Turns)
 	if err != nil {
 		s.turnsNotSent.Add(int64(max(0, turns-1)))
@@ -267,18 +267,22 @@ func (s *activeStep) leave() {
 	s.turns.Release(1)
 }
 
-// await waits for the request before and then for a turn, and returns for how long. It
-// fails when the request is withdrawn before.
-func (s *activeStep) await(before <-chan struct{}) (queued time.Duration, err error) {
-	if before != nil || !s.turns.TryAcquire(1) {
-		since := time.Now()
-		if before != nil {
-			select {
-			case <-before:
-			case <-s.inFlight.Done(): // Acquire fails then
+// await waits for the request that this one continues, before whose end it is not due, and
+// then for a turn. It returns for how long for the turn, and fails when the request is
+// withdrawn meanwhile.
+func (s *activeStep) await(j *job) (queued time.Duration, err error) {
+	if j.before != nil {
+		select {
+		case <-j.before:
+			if now := time.Now(); now.After(j.planned) {
+				j.planned = now
 			}
+		case <-s.inFlight.Done():
 		}
-		err = s.turns.Acquire(s.inFlight, 1)
+	}
+	if s.inFlight.Err() != nil || !s.turns.TryAcquire(1) {
+		since := time.Now()
+		err = s.turns.Acquire(s.inFlight, 1) // which fails for what is withdrawn
 		queued = time.Since(since)
 	}
 	if err == nil {
@@ -309,8 +313,7 @@ func (s *activeStep) keep() {
 		if s.doneErr != nil {
 			continue
 		}
-		if err := s.done(f.request); err != nil {
-			s.doneErr = fmt.Errorf("keeping traces: %w", err)
+		if s.doneErr = s.done(f.request); s.doneErr != nil {
 			s.withdraw(runlog.StopInterrupted)
 		}
 	}

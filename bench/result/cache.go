@@ -2,7 +2,6 @@ package result
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 )
@@ -15,9 +14,6 @@ const (
 	// missed.
 	maxForgotten = 0.05
 )
-
-// prefixesKnown are the data sets whose requests have [runlog.Request.SharedTokens].
-var prefixesKnown = []dataset.Kind{dataset.MultiTurn, dataset.Prefix, dataset.Replay, dataset.Random}
 
 // Cache says how many of the prompts' tokens a prefix cache could have served, and did.
 // What is not known is nil.
@@ -52,7 +48,7 @@ func newHits(tokens, of int64) *Hits {
 func (d *stepData) newCache(server *ServerSample) *Cache {
 	run := &d.parts[0].run
 	c := Cache{BlockSize: cmp.Or(run.BlockSize, assumedBlock), BlockAssumed: run.BlockSize == 0}
-	if slices.Contains(prefixesKnown, dataset.Kind(run.Dataset)) {
+	if d.prefixesKnown() {
 		c.Possible = d.possible(c.BlockSize)
 	}
 	if d.checks.CacheKnown {
@@ -65,6 +61,18 @@ func (d *stepData) newCache(server *ServerSample) *Cache {
 		return nil
 	}
 	return &c
+}
+
+// prefixesKnown reports whether the requests have all of [runlog.Request.SharedTokens]. Of
+// prompts that an earlier step sent too, those that were made have only their start in it.
+func (d *stepData) prefixesKnown() bool {
+	switch run := &d.parts[0].run; dataset.Kind(run.Dataset) {
+	case dataset.Replay:
+		return true
+	case dataset.MultiTurn, dataset.Prefix, dataset.Random:
+		return !run.ReusePrompts || d.step.Index == 0
+	}
+	return false
 }
 
 // possible counts whole blocks. The last token of a prompt is always computed.

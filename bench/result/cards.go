@@ -17,7 +17,8 @@ type Card struct {
 	Vendor string `json:"vendor"`
 	Device string `json:"device"`
 	Name   string `json:"name,omitempty"`
-	// Serves reports whether the card serves the endpoint, as far as the exporter knows.
+	// Serves reports whether the card serves the endpoint: any may where the exporter knows
+	// the cards of no target.
 	Serves      bool  `json:"serves"`
 	Utilization Gauge `json:"utilization"` // 0 to 1
 	Watts       Gauge `json:"watts"`
@@ -95,7 +96,7 @@ func (c *cards) report(w span) []Card {
 		r := c.byID[id]
 		gauge := func(name string) Gauge { return r.readings[name].gauge(w, pollsForMean) }
 		all = append(all, Card{
-			Vendor: id.vendor, Device: id.device, Name: r.name, Serves: r.targets[target],
+			Vendor: id.vendor, Device: id.device, Name: r.name, Serves: r.targets[target] || len(c.targets) == 0,
 			Utilization: gauge("accelerator_utilization_ratio"), Watts: gauge("accelerator_power_watts"),
 			Celsius: gauge("accelerator_temperature_celsius"), MemoryUsed: gauge("accelerator_memory_used_bytes"),
 		})
@@ -104,7 +105,7 @@ func (c *cards) report(w span) []Card {
 }
 
 // servingTarget is the target of the exporter's probes that is the endpoint: the one of its
-// host and port, else the only one; "" for none.
+// host and port, else the only one.
 func (c *cards) servingTarget() string {
 	if !c.targets[c.endpoint] && len(c.targets) == 1 {
 		return slices.Collect(maps.Keys(c.targets))[0]
@@ -112,24 +113,21 @@ func (c *cards) servingTarget() string {
 	return c.endpoint
 }
 
-// Serving are the Cards that serve the endpoint, all of them where none is known to.
+// Serving are the Cards that serve the endpoint.
 func (s *Step) Serving() []Card {
-	if serving := slices.DeleteFunc(slices.Clone(s.Cards), func(c Card) bool { return !c.Serves }); len(serving) > 0 {
-		return serving
-	}
-	return s.Cards
+	return slices.DeleteFunc(slices.Clone(s.Cards), func(c Card) bool { return !c.Serves })
 }
 
-// joules is nil where it is not known of a card that counts.
+// joules is nil where no card serves, and where it is not known of one that does.
 func (s *Step) joules() *float64 {
-	sum := 0.0
-	for _, c := range s.Serving() {
+	sum, serving := 0.0, s.Serving()
+	for _, c := range serving {
 		if c.Watts.Samples == 0 {
 			return nil
 		}
 		sum += c.Watts.Mean * s.Whole.Window.Duration().Seconds()
 	}
-	if len(s.Cards) == 0 {
+	if len(serving) == 0 {
 		return nil
 	}
 	return &sum

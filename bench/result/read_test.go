@@ -18,10 +18,10 @@ func TestLogsThatAreNotOneLoad(t *testing.T) {
 		want   string
 	}{
 		"same run": {func(r *runlog.Run, _ *runlog.Step) { r.ID = "id of a" }, "the same run was read before: give it once"},
-		"model":    {func(r *runlog.Run, _ *runlog.Step) { r.Model = "llama" }, "it is of llama http://server:8000"},
-		"API":      {func(r *runlog.Run, _ *runlog.Step) { r.API = openai.Completions }, "it is of qwen2.5"},
-		"server":   {func(r *runlog.Run, _ *runlog.Step) { r.URL = "http://other" }, "it is of qwen2.5 http://other"},
-		"side":     {func(r *runlog.Run, _ *runlog.Step) { r.Side = "B" }, "(B)"},
+		"model":    {func(r *runlog.Run, _ *runlog.Step) { r.Model = "llama" }, "it is of llama at http://server:8000, API chat, and that of a of qwen2.5 at http://server:8000, API chat: give"},
+		"API":      {func(r *runlog.Run, _ *runlog.Step) { r.API = openai.Completions }, "it is of qwen2.5 at http://server:8000, API completions, and that"},
+		"server":   {func(r *runlog.Run, _ *runlog.Step) { r.URL = "http://other" }, "it is of qwen2.5 at http://other, API chat"},
+		"side":     {func(r *runlog.Run, _ *runlog.Step) { r.Side = "B" }, "API chat, side B, and that"},
 		"users":    {func(_ *runlog.Run, s *runlog.Step) { s.Concurrency = 9 }, "step 0 is 9, and 1 in"},
 		"arrival":  {func(_ *runlog.Run, s *runlog.Step) { s.Arrival = runlog.ArrivalBurst }, "step 0 is inf, and 1 in"},
 		"repeat":   {func(_ *runlog.Run, s *runlog.Step) { s.Repeat = 1 }, "step 0 is 1 #2, and 1 in"},
@@ -61,7 +61,7 @@ func TestMachineThatDied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Complete || len(r.Steps) != 2 || r.Steps[0].Machines != 2 || r.Steps[1].Machines != 1 || r.Steps[0].Stop != "" || r.Steps[1].Stop == "" {
+	if r.Complete || len(r.Steps) != 2 || r.Steps[0].Machines != 2 || r.Steps[1].Machines != 1 || r.Steps[0].Stop != "" || r.Steps[0].Dataset.Prompts != 0 || r.Steps[1].Stop == "" {
 		t.Errorf("complete %v, steps %+v", r.Complete, r.Steps)
 	}
 }

@@ -156,11 +156,10 @@ func (d *stepData) addFigures(s *Step, opts Options) (whole, window span) {
 // addEnds fills in why the step stopped, on any machine early, and what was taken from the
 // data set. Of a step that was killed on one of them both are not known.
 func (d *stepData) addEnds(s *Step) {
+	if slices.ContainsFunc(d.parts, func(p *part) bool { return p.end == nil }) {
+		return
+	}
 	for _, p := range d.parts {
-		if p.end == nil {
-			s.Stop = ""
-			return
-		}
 		d.counted += p.end.Attempted
 		s.Dataset.Add(p.end.Dataset)
 		s.TurnsNotSent += p.end.TurnsNotSent

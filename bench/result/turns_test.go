@@ -149,18 +149,25 @@ func TestCacheAgainstTheNaiveWay(t *testing.T) {
 }
 
 // TestPossibleIsOfKnownPrefixes: without a block size one is assumed, a prompt's last
-// token is always computed, and of other data sets nothing is known.
+// token is always computed. Of other data sets nothing is known, nor of made prompts that
+// come again.
 func TestPossibleIsOfKnownPrefixes(t *testing.T) {
 	requests := everySecond(20, time.Second)
 	for i := range requests {
 		requests[i].Trace.Usage.PromptTokens, requests[i].SharedTokens = 64, 64
 	}
 	possible := &Cache{BlockSize: 16, BlockAssumed: true, Possible: &Hits{20 * 48, 20 * 64, 0.75}}
-	for name, want := range map[string]*Cache{"random": possible, "prefix_repetition": possible, "timed_trace": possible, "openqa": nil} {
-		l := newMemlog("a").step(closed(1, 20), requests, false).over()
-		l.run.Dataset = name
-		if diff := cmp.Diff(want, stepOf(t, Options{}, l).Cache); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
+	for name, want := range map[string][2]*Cache{ // of new prompts, and of those that come again
+		"random": {possible, nil}, "prefix_repetition": {possible, nil}, "timed_trace": {possible, possible}, "openqa": {nil, nil},
+	} {
+		for i, reuse := range []bool{false, true} {
+			step := closed(1, 20)
+			step.Index = 1
+			l := newMemlog("a").step(step, requests, false).over()
+			l.run.Dataset, l.run.ReusePrompts = name, reuse
+			if diff := cmp.Diff(want[i], stepOf(t, Options{}, l).Cache); diff != "" {
+				t.Errorf("%s, sent again %t (-want +got):\n%s", name, reuse, diff)
+			}
 		}
 	}
 }
