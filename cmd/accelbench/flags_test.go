@@ -275,6 +275,7 @@ func TestShownCommand(t *testing.T) {
 	for line, want := range map[string]string{
 		"accelbench run --header X-Key=s3cret Y=s3cret --model m": "accelbench run --header <hidden> --header <hidden> --model m",
 		"accelbench run --header=X-Key=s3cret":                    "accelbench run --header=<hidden>",
+		"accelbench evalscope-perf --wandb_api_key s3cret u m d":  "accelbench evalscope-perf --wandb-api-key <hidden> u m d",
 		"accelbench run --base-url http://h/v1?key=s3cret":        "accelbench run --base-url http://h/v1",
 		"accelbench run --extra-body={\"k\":1}":                   "accelbench run --extra-body=<hidden>",
 		"accelbench compare --bindings serve --repeat 5":          "accelbench compare --bindings <hidden> --repeat 5",
