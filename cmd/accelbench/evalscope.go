@@ -38,8 +38,8 @@ func (s *runFlags) registerEvalscope(c *kingpin.CmdClause) {
 	s.data.config.Trace.Second, s.data.config.Trace.Block = 1, 16
 	s.data.config.DisableShuffle = true
 	s.render.formats = []string{"head", "evalscope", "summary"}
-	c.Flag("parallels", "Users who each wait for their answer; repeatable: a sweep.").Default("1").IntsVar(&s.load.users)
-	c.Flag("n", "Requests of each step.").Default("1000").IntVar(&s.load.requests)
+	c.Flag("parallels", "Users who each wait for their answer; repeatable: a sweep.").Default("1").SetValue(parsedFlag(s.load.addUsers))
+	c.Flag("n", "Requests of each step.").Default("1000").SetValue(parsed(&s.load.requests, parseCount))
 	c.Flag("read-timeout", "Timeout of a request in seconds.").Default("30").SetValue(parsed(&s.load.timeout, parseSeconds))
 	c.Flag("dataset", "Kind of the file. Default: as it looks.").PlaceHolder("NAME").StringVar(&s.data.kind)
 	c.Flag("min-prompt-length", "Shorter prompts are left out, in characters.").Default("0").IntVar(&s.data.config.MinPromptLength)

@@ -49,8 +49,15 @@ func (l *loadFlags) registerShape(c *kingpin.CmdClause) {
 	c.Flag("num-warmups", "Requests before each step that are in no figure.").Default("0").IntVar(&l.warmups)
 	c.Flag("ramp-up", "Time over which users start, or the rate rises.").Default("0s").IsSetByUser(&l.rampUpSet).DurationVar(&l.rampUp)
 	c.Flag("timeout", "Timeout of a request; 0 for none.").Default("10m").DurationVar(&l.timeout)
-	c.Flag("idle-timeout", "Most silence after the first text; 0 for any.").Default("30s").DurationVar(&l.idle)
+	c.Flag("idle-timeout", "Longest pause between texts; 0 for no limit.").Default("30s").DurationVar(&l.idle)
 	c.Flag("seed", "Of prompts and gaps; give each machine its own.").Default("0").Uint64Var(&l.seed)
+}
+
+// addUsers adds a level to the sweep.
+func (l *loadFlags) addUsers(text string) error {
+	n, err := parseCount(text)
+	l.users = append(l.users, n)
+	return err
 }
 
 // check says what is wrong with a load.
