@@ -19,7 +19,7 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 	var folders []string
 	var output string
 	c.Arg("FOLDER", "Folder of a run.").Required().StringsVar(&folders)
-	c.Flag("output", "Folder for the report's files. Default: FOLDER, if it is one.").PlaceHolder("DIR").StringVar(&output)
+	c.Flag("output", "Folder for the report's files. Default: FOLDER, where only one is given.").PlaceHolder("DIR").StringVar(&output)
 	render := new(renderFlags)
 	render.register(c)
 	commands["report"] = func(_ context.Context, stdout, stderr io.Writer) (int, error) {
@@ -32,7 +32,7 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 			return exitNothing, err
 		}
 		if output == "" && len(folders) == 1 {
-			output = folders[0]
+			output = folderOf(folders[0])
 		}
 		if output != "" {
 			if err := writeReport(output, r, stderr); err != nil {
@@ -41,6 +41,14 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 		}
 		return exitMeasured, render.print(stdout, r)
 	}
+}
+
+// folderOf is the folder of a log, or of what else path is.
+func folderOf(path string) string {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return filepath.Dir(path)
+	}
+	return path
 }
 
 // print writes r in the formats asked for.
