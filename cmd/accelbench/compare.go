@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,7 +126,7 @@ func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stder
 	fmt.Fprintf(stderr, "accelbench: the runs go to %s\n", plan.Folder)
 	notes, err := plan.Run(ctx)
 	if err != nil || all.Attempted == 0 {
-		return exitNothing, err
+		return exitNothing, cmp.Or(err, errNothingSent)
 	}
 	if err := s.report(plan, notes, stdout); err != nil {
 		return exitNothing, err

@@ -186,12 +186,15 @@ func sleepUntil(ctx context.Context, start time.Time, stderr io.Writer) {
 	}
 }
 
-// putLoad has run put the load on, and where a request was sent reports: files first, those
-// of save too, as whoever reads the output may have gone.
+// errNothingSent is that a load ended before its first request.
+var errNothingSent = errors.New("no request was sent")
+
+// putLoad calls run and reports, if a request was sent: files first, since whoever reads the
+// output may have gone.
 func (s *runFlags) putLoad(ctx context.Context, options result.Options, stdout, stderr io.Writer, run func(...load.Watcher) (load.Result, error), save saver) (*result.Report, int, error) {
 	ended, err := s.watched(ctx, stderr, run)
 	if ended.Attempted == 0 {
-		return nil, exitNothing, cmp.Or(err, errors.New("no request was sent"))
+		return nil, exitNothing, cmp.Or(err, errNothingSent)
 	}
 	r, reportErr := result.Read(options, ended.Folder)
 	if reportErr == nil {
