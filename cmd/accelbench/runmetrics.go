@@ -192,6 +192,10 @@ func serveMetrics(ctx context.Context, m *runMetrics, address string) (stop func
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	server := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(listener) }()
-	return func() { _ = server.Close() }, nil
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) })
+	return func() {
+		_ = server.Close()
+		serving.Wait()
+	}, nil
 }
