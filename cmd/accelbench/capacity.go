@@ -103,7 +103,7 @@ func (s *capacityFlags) setMost() {
 	}
 }
 
-// errGone is that a step says that there is to be no other.
+// errGone ends a search whose server no longer answers.
 var errGone = errors.New("the server did not answer any more, so the search was stopped")
 
 // find runs the levels of the search and reports.
@@ -180,7 +180,7 @@ func (q *search) measure(ctx context.Context, level float64) (capacity.Verdict, 
 	verdict, why := step.Verdict()
 	if !q.flags.out.quiet {
 		texts := map[capacity.Verdict]string{capacity.Met: "met the objectives", capacity.Missed: "missed the objectives", capacity.Void: "could not be judged: " + why}
-		fmt.Fprintf(q.stderr, "accelbench: %g %s\n", level, texts[verdict])
+		fmt.Fprintf(q.stderr, "accelbench: %s %s\n", step.Title(), texts[verdict])
 	}
 	return verdict, nil
 }

@@ -123,7 +123,7 @@ func TestCapacityOfUsers(t *testing.T) {
 	if f.code != exitMeasured || f.value() < 4 || f.value() > 13 {
 		t.Errorf("exit %d, %+v\n%s\n%s", f.code, f.Capacity, f.stdout, f.stderr)
 	}
-	if !strings.Contains(f.stderr, "accelbench: 2 met the objectives\n") {
+	if !strings.Contains(f.stderr, "accelbench: 2 users met the objectives\n") {
 		t.Errorf("progress:\n%s", f.stderr)
 	}
 	// The same answer from the log alone.
@@ -168,7 +168,7 @@ func TestCapacityBeyondWhatIsTried(t *testing.T) {
 	}
 }
 
-// TestCapacityOfAServerThatGoes: what is known until then is told.
+// TestCapacityOfAServerThatGoes: what is known until then is reported.
 func TestCapacityOfAServerThatGoes(t *testing.T) {
 	t.Parallel()
 	s := &standIn{base: 200 * time.Millisecond, dieAfter: 25}
@@ -224,7 +224,7 @@ func TestCapacityUsage(t *testing.T) {
 		var stderr strings.Builder
 		code := run(t.Context(), append([]string{"accelbench", "capacity"}, strings.Fields(line)...), io.Discard, &stderr)
 		if code != exitUsage || !strings.Contains(stderr.String(), want) {
-			t.Errorf("%s: exit %d, told %q, want %q", line, code, &stderr, want)
+			t.Errorf("%s: exit %d, stderr %q, want %q", line, code, &stderr, want)
 		}
 	}
 }

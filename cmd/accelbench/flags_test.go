@@ -308,7 +308,7 @@ func TestHTTPConfig(t *testing.T) {
 	}
 }
 
-// The help of run is two screens at most, and other commands take part in repeats too.
+// The help of run is two screens at most.
 func TestHelpFitsTwoScreens(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
 	var help strings.Builder

@@ -26,7 +26,7 @@ type outputFlags struct {
 
 func (o *outputFlags) register(c *kingpin.CmdClause) {
 	c.Flag("save-result", "Also write vLLM's result file for each step.").BoolVar(&o.saveResult)
-	c.Flag("result-dir", "Its folder.").Default(".").StringVar(&o.resultDir)
+	c.Flag("result-dir", "Folder of vLLM's result files.").Default(".").StringVar(&o.resultDir)
 	c.Flag("result-filename", "").Hidden().StringVar(&o.resultName)
 	o.metadata = map[string]string{}
 	c.Flag("metadata", "").Hidden().StringMapVar(&o.metadata)

@@ -11,7 +11,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// watched has put put load on, and shows it while it goes.
+// watched runs put with a progress line and, where asked for, metrics.
 func (s *runFlags) watched(ctx context.Context, stderr io.Writer, put func(...load.Watcher) (load.Result, error)) (load.Result, error) {
 	var watchers []load.Watcher
 	if !s.out.quiet {
