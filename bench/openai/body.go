@@ -32,7 +32,7 @@ func (x *exchange) readStream(body io.Reader, s *stream) *Failure {
 		}
 		chunks := len(s.trace.Chunks)
 		if failure := s.event(data); failure != nil || s.trace.Done {
-			return x.shown(failure)
+			return x.redacted(failure)
 		}
 		if len(s.trace.Chunks) > chunks && x.idle > 0 {
 			idle.Reset(x.idle)
@@ -49,18 +49,18 @@ func (x *exchange) endOfStream(s *stream, data []byte, err error) *Failure {
 	}
 	if len(data) > 0 && (isDone(data) || gjson.ValidBytes(data)) { // but for its blank line it is whole
 		if failure := s.event(data); failure != nil || s.trace.Done {
-			return x.shown(failure)
+			return x.redacted(failure)
 		}
 		data = nil
 	}
 	failure, ok := errors.AsType[*Failure](err)
 	switch {
 	case clean && len(data) == 0:
-		return x.shown(s.end())
+		return x.redacted(s.end())
 	case clean:
 		return x.failure(ReasonTruncated, "the stream ended inside an event")
 	case ok:
-		return x.shown(failure)
+		return x.redacted(failure)
 	}
 	return x.failure(errorReason(err, ReasonTruncated), err.Error())
 }

@@ -24,8 +24,8 @@ func (x *exchange) failure(reason Reason, text string) *Failure {
 	return &Failure{Reason: reason, Status: x.trace.Status, Detail: Excerpt(text, x.secrets...)}
 }
 
-// shown is a failure of the stream, fit to be shown, nil for nil.
-func (x *exchange) shown(f *Failure) *Failure {
+// redacted is a failure of the stream, fit to be shown, nil for nil.
+func (x *exchange) redacted(f *Failure) *Failure {
 	if f == nil {
 		return nil
 	}
@@ -89,7 +89,7 @@ func errorReason(err error, cut Reason) Reason {
 }
 
 // unsent is the failure of a request for which no connection to the server was wanted
-// yet: a file of credentials could not be read, a token could not be had.
+// yet: a file of credentials could not be read, no OAuth2 token was issued.
 func (x *exchange) unsent(text string) *Failure {
 	text, _, _ = strings.Cut(text, "\n") // what a token endpoint answers follows
 	f := x.failure(ReasonConnect, text)
@@ -107,19 +107,19 @@ func isLocal(err error) bool {
 func (x *exchange) badStatus(resp *http.Response) *Failure {
 	switch code := resp.StatusCode; {
 	case code == http.StatusTooManyRequests:
-		return x.failure(ReasonHTTP429, x.text(resp))
+		return x.failure(ReasonHTTP429, x.errorBody(resp))
 	case code >= 500:
-		return x.failure(ReasonHTTP5xx, x.text(resp))
+		return x.failure(ReasonHTTP5xx, x.errorBody(resp))
 	case code >= 400:
-		return x.failure(ReasonHTTP4xx, x.text(resp))
+		return x.failure(ReasonHTTP4xx, x.errorBody(resp))
 	case code >= 300:
 		return x.failure(ReasonProtocol, "redirect not followed: "+resp.Header.Get("Location"))
 	}
 	return nil
 }
 
-// text is the beginning of a response's body, as far as it can be had.
-func (x *exchange) text(resp *http.Response) string {
+// errorBody is the beginning of a response's body, as far as it can be had.
+func (x *exchange) errorBody(resp *http.Response) string {
 	stop := time.AfterFunc(errorBodyTime, func() { x.cancel(errOver) })
 	defer stop.Stop()
 	body, err := decodedBody(resp)

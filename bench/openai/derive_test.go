@@ -85,7 +85,7 @@ func TestDerivations(t *testing.T) {
 			figures{TTFT: 100, Answer: -1, TPOT: -1, E2E: 100, Tokens: 8, Source: TokensUsage},
 		},
 		"tokens without text": {
-			full(func(t *Trace) { t.Chunks, t.Textless = nil, 2 }),
+			full(func(t *Trace) { t.Chunks = nil }),
 			figures{TTFT: -1, Answer: -1, TPOT: -1, E2E: -1, Tokens: 8, Source: TokensUsage},
 		},
 		"no text": {

@@ -42,11 +42,11 @@ func dialects() map[string]struct {
 		"continuous usage": {
 			events(`{"choices":[{"delta":{"role":"assistant","content":""}}],`+usage("9", "0")+`}`, `{"choices":[{"delta":{"content":"a"}}],`+usage("9", "1")+`}`,
 				`{"choices":[{"delta":{"content":"bcd"}}],`+usage("9", "4")+`}`, `{"choices":[{"delta":{},"finish_reason":"stop"}],`+usage("9", "5")+`}`, `{"choices":[],`+usage("9", "5")+`}`, done),
-			outcome{Text: "aa", Tokens: []int32{1, 3}, Textless: 1, Events: 6, Usage: u(9, 5), Source: TokensUsage, Finish: "stop", Done: true},
+			outcome{Text: "aa", Tokens: []int32{1, 3}, Events: 6, Usage: u(9, 5), Source: TokensUsage, Finish: "stop", Done: true},
 		},
 		"halves of characters by a running usage: their tokens are the next chunk's": {
 			events(running(role, 0), running(quiet, 1), running(word, 2), running(quiet, 3), running(quiet, 4), running(word, 5), running(quiet, 5), running(stop, 6), `{"choices":[],`+usage("9", "6")+`}`, done),
-			outcome{Text: "aa", Tokens: []int32{2, 3}, Textless: 4, Events: 10, Usage: u(9, 6), Source: TokensUsage, Finish: "stop", Done: true},
+			outcome{Text: "aa", Tokens: []int32{2, 3}, Events: 10, Usage: u(9, 6), Source: TokensUsage, Finish: "stop", Done: true},
 		},
 		"only tokens without text, by the final usage": {
 			events(role, quiet, quiet, stop, `{"choices":[],`+usage("9", "2")+`}`, done),
@@ -83,7 +83,7 @@ func dialects() map[string]struct {
 		"finish without text":       {events(role, stop), outcome{Events: 2, Source: TokensChunks, Finish: "stop", Failure: ReasonEmpty}},
 		"role and end mark":         {events(role, done), outcome{Events: 2, Source: TokensChunks, Done: true, Failure: ReasonEmpty}},
 		"tokens by usage are 0":     {events(role, stop, `{"choices":[],`+usage("9", "0")+`}`, done), outcome{Events: 4, Usage: u(9, 0), Source: TokensChunks, Finish: "stop", Done: true, Failure: ReasonEmpty}},
-		"textless, no proper end":   {events(running(role, 0), running(quiet, 1)), outcome{Textless: 1, Events: 2, Usage: u(9, 1), Source: TokensUsage, Failure: ReasonTruncated}},
+		"textless, no proper end":   {events(running(role, 0), running(quiet, 1)), outcome{Events: 2, Usage: u(9, 1), Source: TokensUsage, Failure: ReasonTruncated}},
 		"no proper end":             {events(role, word), outcome{Text: "a", Events: 2, Source: TokensChunks, Failure: ReasonTruncated}},
 		"half an event":             {events(word, stop) + `data: {"choices":[],"usa`, outcome{Text: "a", Events: 2, Source: TokensChunks, Finish: "stop", Failure: ReasonTruncated}},
 		"error object":              {events(role, word, `{"error":{"message":"boom","code":500}}`, done), outcome{Text: "a", Events: 3, Source: TokensChunks, Failure: ReasonStreamError}},

@@ -16,7 +16,6 @@ const (
 // event is what one JSON object of a stream says that matters here.
 type event struct {
 	failed  bool         // an error object
-	choice  bool         // a part of an answer, with text or without
 	texts   int          // texts of all choices
 	answer  bool         // text other than reasoning: content, text or a tool call
 	finish  string       // the finish_reason, "" for none
@@ -52,7 +51,6 @@ func parseEvent(data []byte) (event, bool) {
 
 func (e *event) addChoices(choices gjson.Result) {
 	choices.ForEach(func(_, choice gjson.Result) bool {
-		e.choice = e.choice || choice.IsObject()
 		choice.ForEach(func(key, value gjson.Result) bool {
 			switch key.Str {
 			case "delta":
@@ -77,13 +75,17 @@ func (e *event) addText(text gjson.Result, answer bool) {
 
 // addDelta reads the new text. A name that another server gives a field is one line here.
 func (e *event) addDelta(delta gjson.Result) {
+	reasoning := ""
 	delta.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "content":
 			e.addText(value, true)
 			e.content += value.Str
 		case "reasoning", "reasoning_content":
-			e.addText(value, false)
+			if value.Str != reasoning { // some versions of vLLM send one text under both names
+				e.addText(value, false)
+			}
+			reasoning = value.Str
 		case "tool_calls":
 			value.ForEach(func(_, call gjson.Result) bool {
 				function := call.Get("function") // a call's id and type are the server's own

@@ -40,17 +40,18 @@ func TestParseEvent(t *testing.T) {
 		json string
 		want event
 	}{
-		"reasoning beside null": {`{"choices":[{"delta":{"reasoning_content":"hm","content":null}}]}`, with(func(e *event) { e.choice, e.texts = true, 1 })},
-		"tool call name":        {`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"f","arguments":""}}]}}]}`, with(func(e *event) { e.choice, e.texts, e.answer = true, 1, true })},
-		"escaped key":           {`{"choices":[{"delta":{"\u0063ontent":"x"}}]}`, with(func(e *event) { e.choice, e.texts, e.answer = true, 1, true })},
-		"several choices":       {`{"choices":[{"delta":{"content":"a"}},{"delta":{"content":"b","reasoning":"c"}},{"delta":{"content":""}}]}`, with(func(e *event) { e.choice, e.texts, e.answer = true, 3, true })},
+		"reasoning beside null": {`{"choices":[{"delta":{"reasoning_content":"hm","content":null}}]}`, with(func(e *event) { e.texts = 1 })},
+		"reasoning twice":       {`{"choices":[{"delta":{"reasoning":"hm","reasoning_content":"hm"}}]}`, with(func(e *event) { e.texts = 1 })},
+		"tool call name":        {`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"f","arguments":""}}]}}]}`, with(func(e *event) { e.texts, e.answer = 1, true })},
+		"escaped key":           {`{"choices":[{"delta":{"\u0063ontent":"x"}}]}`, with(func(e *event) { e.texts, e.answer = 1, true })},
+		"several choices":       {`{"choices":[{"delta":{"content":"a"}},{"delta":{"content":"b","reasoning":"c"}},{"delta":{"content":""}}]}`, with(func(e *event) { e.texts, e.answer = 3, true })},
 		"error text":            {`{"error":"Unauthorized"}`, failed},
 		"null error":            {`{"error":null,"choices":[]}`, none},
 		"flat error":            {`{"object":"error","message":"m","code":400}`, failed},
-		"error deeper inside":   {`{"choices":[{"delta":{"error":"no"}}]}`, with(func(e *event) { e.choice = true })},
+		"error deeper inside":   {`{"choices":[{"delta":{"error":"no"}}]}`, none},
 		"unexpected types": {
 			`{"choices":[7,{"delta":"x"},{"delta":{"content":["a"],"reasoning":{"a":"b"},"tool_calls":"t"},"text":3,"finish_reason":false}],"usage":[1],"object":null}`,
-			with(func(e *event) { e.choice = true }),
+			none,
 		},
 	}
 	for name, tt := range tests {

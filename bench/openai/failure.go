@@ -53,7 +53,7 @@ var reasonWords = map[Reason]string{
 	ReasonCanceled:          "canceled by the client",
 }
 
-// Words explains a reason in a clause; one of a later version is its own explanation.
+// Words explains a reason in a clause; an unknown reason is returned as it is.
 func (r Reason) Words() string { return cmp.Or(reasonWords[r], string(r)) }
 
 // Unreached reports whether a request that failed so did not come as far as the server.
@@ -69,8 +69,8 @@ type Failure struct {
 	Detail string `json:"detail,omitempty"`
 	// Local is true when this machine had no file descriptor, port or memory left.
 	Local bool `json:"local,omitempty"`
-	// Unsent is true when the request never left this program: a file could not be read, an
-	// OAuth2 token could not be had, or the request contradicts itself. Reason is connect.
+	// Unsent is true when the request never left this program: a file could not be read, no
+	// OAuth2 token was issued, or the request contradicts itself. Reason is connect.
 	Unsent bool `json:"unsent,omitempty"`
 }
 

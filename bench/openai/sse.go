@@ -77,5 +77,5 @@ func (e *eventReader) addLine(line []byte) error {
 	if bytes.HasPrefix(line, []byte("<")) || bytes.HasPrefix(line, []byte("{")) || !utf8.Valid(line) {
 		return protocolFailure("not an event stream: %s", line)
 	}
-	return &Failure{Reason: ReasonStreamError, Detail: string(line)} // as MindIE and xLLM tell their errors
+	return &Failure{Reason: ReasonStreamError, Detail: string(line)} // as MindIE and xLLM send their errors
 }

@@ -54,8 +54,6 @@ func (s *stream) event(data []byte) *Failure {
 		return &Failure{Reason: ReasonStreamError, Detail: string(data)}
 	case ev.texts > 0:
 		s.addChunk(&ev)
-	case ev.choice && s.trace.Usage != nil && int(ev.tokens) > s.trace.Usage.CompletionTokens:
-		s.trace.Textless++ // the running usage has grown
 	}
 	if ev.usage.IsObject() {
 		s.addUsage(ev.usage)

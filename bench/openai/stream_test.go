@@ -22,16 +22,14 @@ type instant struct {
 
 // outcome is what matters of a stream's Trace, in a form that reads well.
 type outcome struct {
-	Text   string // one letter a text chunk: a for an answer, r for reasoning
-	Tokens []int32
-	// Textless are the events with tokens and no text.
-	Textless int
-	Events   int
-	Usage    *Usage
-	Source   TokenSource
-	Finish   string
-	Done     bool
-	Failure  Reason
+	Text    string // one letter a text chunk: a for an answer, r for reasoning
+	Tokens  []int32
+	Events  int
+	Usage   *Usage
+	Source  TokenSource
+	Finish  string
+	Done    bool
+	Failure Reason
 }
 
 // piece is what one read of a connection brings.
@@ -73,7 +71,7 @@ func read(t *testing.T, err error, all ...piece) *Trace {
 }
 
 func outcomeOf(t *Trace) outcome {
-	o := outcome{Textless: t.Textless, Events: t.Events, Usage: t.Usage, Source: t.TokenSource, Finish: t.Finish, Done: t.Done, Failure: reasonOf(t.Failure)}
+	o := outcome{Events: t.Events, Usage: t.Usage, Source: t.TokenSource, Finish: t.Finish, Done: t.Done, Failure: reasonOf(t.Failure)}
 	known := false
 	for _, c := range t.Chunks {
 		o.Text += map[bool]string{false: "a", true: "r"}[c.Reasoning]

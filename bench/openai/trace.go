@@ -45,9 +45,6 @@ type Trace struct {
 	Usage *Usage `json:"usage,omitempty"`
 	// TokenSource is where [OutputTokens] gets its number.
 	TokenSource TokenSource `json:"token_source,omitempty"`
-	// Textless counts the events that brought tokens and no text, such as half a character:
-	// only a running usage shows them. The tokens are those of the next chunk with text.
-	Textless int `json:"textless,omitempty"`
 	// Merged counts the further texts in a chunk, each of which is a token.
 	Merged int `json:"merged,omitempty"`
 	// Finish is the last finish_reason, empty when there was none.
@@ -93,6 +90,7 @@ func (l *Lag) add(lag time.Duration) {
 type Chunk struct {
 	At time.Duration // when the bytes that complete the event arrived
 	// Tokens is how many came since the chunk before, where a running usage tells, else 0.
+	// Those of an event without text, such as half a character, are the next chunk's.
 	Tokens int32
 	// Reasoning is true when the chunk carried reasoning and nothing else.
 	Reasoning bool

@@ -122,7 +122,7 @@ func TestObserve(t *testing.T) {
 			map[string]float64{"success": 1, ttft: 1, duration: 1, "prompt_tokens_total": 1, "output_tokens_total": 1},
 		},
 		"good, tokens without text": {
-			openai.Trace{Textless: 1, Usage: &openai.Usage{PromptTokens: 50, CompletionTokens: 2}, TokenSource: openai.TokensUsage, End: 10 * ms},
+			openai.Trace{Usage: &openai.Usage{PromptTokens: 50, CompletionTokens: 2}, TokenSource: openai.TokensUsage, End: 10 * ms},
 			map[string]float64{"success": 1, "prompt_tokens_total": 50, "output_tokens_total": 2, slowTTFT: 1, slowDuration: 1},
 		},
 		"good, every objective missed": {

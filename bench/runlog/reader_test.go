@@ -35,7 +35,7 @@ func everyKind() (Run, []Record) {
 			{At: 20 * ms, Tokens: 2, Reasoning: true},
 			{At: 30 * ms, Tokens: 1},
 		},
-		Usage: &openai.Usage{PromptTokens: 31, CompletionTokens: 4, CachedTokens: new(16)}, TokenSource: openai.TokensUsage, Textless: 1,
+		Usage: &openai.Usage{PromptTokens: 31, CompletionTokens: 4, CachedTokens: new(16)}, TokenSource: openai.TokensUsage,
 		Finish: "stop", Done: true,
 		Phases: openai.Phases{Resolve: 1, Connect: 2, TLS: 3, Send: 4, Wait: 5},
 		Reused: true, Lag: openai.Lag{Reads: 2, Sum: 12000, Max: 7000, Last: 5000}, Status: 200, End: 31 * ms,
