@@ -37,7 +37,6 @@ func (s *Session) checkDataset(ctx context.Context) error {
 	aimed := p.AimedTokens
 	if len(p.Turns) > 0 {
 		aimed = p.Turns[0].Tokens
-		s.modelLength = s.client.ModelLength(ctx, s.cfg.Run.Model)
 	}
 	if aimed > 0 {
 		s.calibrate(ctx, aimed)

@@ -31,12 +31,12 @@ const (
 func (s *Session) checkModels(ctx context.Context) error {
 	url, model := s.cfg.Run.URL, s.cfg.Run.Model
 	models, failure := s.models(ctx)
+	at := slices.IndexFunc(models, func(m openai.Model) bool { return model == "" || m.ID == model })
 	switch {
-	case failure == nil && model == "":
-		s.cfg.Run.Model = models[0]
-	case failure == nil && !slices.Contains(models, model):
-		return fmt.Errorf("the endpoint does not serve the model %q; it serves %s", model, openai.Excerpt(strings.Join(models, ", ")))
+	case failure == nil && at < 0:
+		return fmt.Errorf("the endpoint does not serve the model %q; it serves %s", model, names(models))
 	case failure == nil:
+		s.cfg.Run.Model, s.modelLength = models[at].ID, models[at].MaxLength
 	case failure.Reason.Unreached():
 		return fmt.Errorf("asking %s for its models: %w", url, failure)
 	case model == "":
@@ -47,9 +47,18 @@ func (s *Session) checkModels(ctx context.Context) error {
 	return nil
 }
 
+// names are those of models, as far as a line of text holds them.
+func names(models []openai.Model) string {
+	var all []string
+	for _, m := range models {
+		all = append(all, m.ID)
+	}
+	return openai.Excerpt(strings.Join(all, ", "))
+}
+
 // models asks for the list, again and again for as long as the configuration has
 // patience with an endpoint that is not there yet.
-func (s *Session) models(ctx context.Context) ([]string, *openai.Failure) {
+func (s *Session) models(ctx context.Context) ([]openai.Model, *openai.Failure) {
 	until := time.Now().Add(s.cfg.Ready)
 	for {
 		asking, cancel := context.WithTimeout(ctx, modelsTimeout)

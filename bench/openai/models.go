@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
 )
 
 const (
@@ -17,47 +19,37 @@ const (
 	maxName   = 200              // bytes of a name
 )
 
+// Model is one that an endpoint lists.
+type Model struct {
+	ID string
+	// MaxLength is how many tokens prompt and answer may have together, as vLLM lists it
+	// (max_model_len), 0 where the endpoint does not say.
+	MaxLength int
+}
+
 // Models asks which models the endpoint serves, in the server's order. It takes at most
 // 30 s. What is no name by [IsName] is left out. A list without one is [ReasonEmpty].
-func (c *Client) Models(ctx context.Context) ([]string, *Failure) {
+func (c *Client) Models(ctx context.Context) ([]Model, *Failure) {
 	var list struct {
 		Data []struct {
-			ID string `json:"id"`
+			ID     string          `json:"id"`
+			Length json.RawMessage `json:"max_model_len"`
 		} `json:"data"`
 	}
 	if failure := c.ask(ctx, nil, &list, "/v1/models"); failure != nil {
 		return nil, failure
 	}
-	var names []string
+	var models []Model
 	for _, m := range list.Data {
 		if IsName(m.ID) {
-			names = append(names, m.ID)
+			length := tokenCount(gjson.ParseBytes(m.Length))
+			models = append(models, Model{ID: m.ID, MaxLength: max(0, int(length))})
 		}
 	}
-	if len(names) == 0 {
+	if len(models) == 0 {
 		return nil, &Failure{Reason: ReasonEmpty, Detail: "the list of models is empty"}
 	}
-	return names, nil
-}
-
-// ModelLength is how many tokens prompt and answer of a model may have, as vLLM lists it
-// (max_model_len), 0 where the endpoint does not say. It takes at most 30 s.
-func (c *Client) ModelLength(ctx context.Context, model string) int {
-	var list struct {
-		Data []struct {
-			ID     string `json:"id"`
-			Length int    `json:"max_model_len"`
-		} `json:"data"`
-	}
-	if c.ask(ctx, nil, &list, "/v1/models") != nil {
-		return 0
-	}
-	for _, m := range list.Data {
-		if m.ID == model {
-			return m.Length
-		}
-	}
-	return 0
+	return models, nil
 }
 
 // IsName reports whether s is fit for labels and logs: 1 to 200 bytes of printable UTF-8.

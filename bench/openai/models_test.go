@@ -23,14 +23,15 @@ func TestModels(t *testing.T) {
 	}
 	tests := map[string]struct {
 		body string
-		want []string
+		want []Model
 		fail Reason
 	}{
-		"two":              {list("made-up-7b", "org/模型:v2 (å)"), []string{"made-up-7b", "org/模型:v2 (å)"}, ""},
+		"two":              {list("made-up-7b", "org/模型:v2 (å)"), []Model{{"made-up-7b", 8192}, {"org/模型:v2 (å)", 8192}}, ""},
 		"name too long":    {list(strings.Repeat("m", 201)), nil, ReasonEmpty},
-		"name with a line": {list("good", "a\nb"), []string{"good"}, ""},
+		"name with a line": {list("good", "a\nb"), []Model{{"good", 8192}}, ""},
 		"name not UTF-8":   {"{\"data\":[{\"id\":\"a\xffb\"}]}", nil, ReasonEmpty},
 		"empty list":       {`{"data":[]}`, nil, ReasonEmpty},
+		"unknown lengths":  {`{"data":[{"id":"a"},{"id":"b","max_model_len":"?"}]}`, []Model{{"a", 0}, {"b", 0}}, ""},
 		"HTML":             {"<html>", nil, ReasonProtocol},
 		"endless":          {`{"data":[` + strings.Repeat(" ", maxAnswer) + `{"id":"a"}]}`, nil, ReasonProtocol},
 	}

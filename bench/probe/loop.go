@@ -16,7 +16,7 @@ import (
 // client is what a loop needs of an endpoint.
 type client interface {
 	Stream(ctx context.Context, r openai.Request) *openai.Trace
-	Models(ctx context.Context) ([]string, *openai.Failure)
+	Models(ctx context.Context) ([]openai.Model, *openai.Failure)
 }
 
 // loop probes one target.
@@ -164,7 +164,7 @@ func (t Target) firstModel(ctx context.Context, c client) (string, *openai.Failu
 	if failure != nil {
 		return "", failure
 	}
-	return models[0], nil
+	return models[0].ID, nil
 }
 
 // request is one of a target's requests.

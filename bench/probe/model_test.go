@@ -38,20 +38,20 @@ func (s *script) Stream(_ context.Context, r openai.Request) *openai.Trace {
 	return failedTrace(r, reason)
 }
 
-func (s *script) Models(context.Context) ([]string, *openai.Failure) {
+func (s *script) Models(context.Context) ([]openai.Model, *openai.Failure) {
 	time.Sleep(s.slow)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log = append(s.log, "models")
 	if len(s.models) == 0 {
-		return []string{"m"}, nil
+		return []openai.Model{{ID: "m"}}, nil
 	}
 	answer := s.models[0]
 	s.models = s.models[1:]
 	if reason, ok := answer.(openai.Reason); ok {
 		return nil, &openai.Failure{Reason: reason}
 	}
-	return []string{answer.(string), "another"}, nil
+	return []openai.Model{{ID: answer.(string)}, {ID: "another"}}, nil
 }
 
 // play lets n probes of target become due.

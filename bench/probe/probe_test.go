@@ -49,7 +49,7 @@ func makeTarget(t testing.TB, change func(*Spec)) Target {
 // fakeClient is an endpoint without a network; nil fields answer well at once.
 type fakeClient struct {
 	stream func(ctx context.Context, r openai.Request) *openai.Trace
-	models func(ctx context.Context) ([]string, *openai.Failure)
+	models func(ctx context.Context) ([]openai.Model, *openai.Failure)
 }
 
 func (c fakeClient) Stream(ctx context.Context, r openai.Request) *openai.Trace {
@@ -59,9 +59,9 @@ func (c fakeClient) Stream(ctx context.Context, r openai.Request) *openai.Trace 
 	return c.stream(ctx, r)
 }
 
-func (c fakeClient) Models(ctx context.Context) ([]string, *openai.Failure) {
+func (c fakeClient) Models(ctx context.Context) ([]openai.Model, *openai.Failure) {
 	if c.models == nil {
-		return []string{"m"}, nil
+		return []openai.Model{{ID: "m"}}, nil
 	}
 	return c.models(ctx)
 }

@@ -81,9 +81,9 @@ func TestRequest(t *testing.T) {
 		requests := make(chan openai.Request, 1)
 		first := time.Now().Add((&loop{target: target}).offset())
 		p, _ := fakeLoop(target, fakeClient{
-			models: func(context.Context) ([]string, *openai.Failure) {
+			models: func(context.Context) ([]openai.Model, *openai.Failure) {
 				time.Sleep(3 * time.Second)
-				return []string{"first", "second"}, nil
+				return []openai.Model{{ID: "first"}, {ID: "second"}}, nil
 			},
 			stream: func(_ context.Context, r openai.Request) *openai.Trace {
 				if late := time.Since(r.Planned); late != 3*time.Second {
