@@ -21,20 +21,27 @@ type hardware struct {
 	tools      []*tool // the vendor's own, then the network tool
 	looker     looker
 	configured int // cards there ought to be, 0 where nobody said
+	interval   time.Duration
 
 	// Of the goroutine that polls.
-	table model.Report         // the last one
-	taken time.Time            // when it was read, zero for never
-	known []model.Device       // cards of the last table, and the missing ones
-	rests map[string]time.Time // until when a command beside the table is not asked
-	found host.Look            // of the processes of table
+	table  model.Report       // the last one
+	taken  time.Time          // when it was read, zero for never
+	known  []model.Device     // cards of the last table, and the missing ones
+	beside map[string]outcome // of the commands beside the table, by name
+	found  host.Look          // of the processes of table
 
 	mostSeen  atomic.Int64
 	announced atomic.Int64
 }
 
+// outcome is how the last call of a command beside the table went, and when it is asked again.
+type outcome struct {
+	err     error
+	retryAt time.Time
+}
+
 func newHardware(v model.Vendor, r runner, l looker, configured int, o Options) *hardware {
-	h := &hardware{vendor: v, looker: l, configured: configured, rests: map[string]time.Time{}}
+	h := &hardware{vendor: v, looker: l, configured: configured, interval: o.Interval, beside: map[string]outcome{}}
 	h.vendor.Table.Inventory = true // its errors are those of the tool, and a part of it is no table
 	h.vendor.Beside = slices.DeleteFunc(slices.Clone(v.Beside), func(c model.Command) bool { return c.Processes && !o.Processes })
 	h.addTool(r, false, v.Classify, o)
@@ -56,9 +63,10 @@ func (h *hardware) addTool(r runner, network bool, classify model.Classifier, o 
 func (h *hardware) read(ctx context.Context) (result[model.Snapshot], error) {
 	start, c := time.Now(), h.vendor.Table
 	a := h.tools[0].call(ctx, c, c.Args(model.Device{})[0], nil)
-	taken := time.Now()
+	taken, unread := time.Now(), 0
 	if a.err == nil {
-		h.askBeside(ctx, &a.report)
+		unread = h.askBeside(ctx, &a.report)
+		a.err = ctx.Err() // shutting down is no failure of a command
 	}
 	found := h.looker.look(a.report.Processes, start)
 	if a.err != nil {
@@ -67,22 +75,44 @@ func (h *hardware) read(ctx context.Context) (result[model.Snapshot], error) {
 	h.table, h.taken, h.found = a.report, taken, found
 	s := h.merge()
 	warnings := a.report.Warnings
+	h.addBesideTo(&warnings)
 	warnings.Join(s.Warnings)
-	return result[model.Snapshot]{value: s, taken: taken, newWarnings: a.report.Warnings.Count, warnings: warnings}, nil
+	return result[model.Snapshot]{value: s, taken: taken, newWarnings: a.report.Warnings.Count + unread, warnings: warnings}, nil
 }
 
-// askBeside adds to the table what its tool prints apart. What fails costs its own series, and rests as any command does.
-func (h *hardware) askBeside(ctx context.Context, table *model.Report) {
+// askBeside adds to the table what its tool prints apart, and returns how many answers could not be read. What fails costs
+// its own series.
+func (h *hardware) askBeside(ctx context.Context, table *model.Report) (unread int) {
 	for _, c := range h.vendor.Beside {
-		if time.Now().Before(h.rests[c.Name]) {
+		if time.Now().Before(h.beside[c.Name].retryAt) {
 			continue
 		}
-		beside := h.tools[0].call(ctx, c, c.Args(model.Device{})[0], table.Devices)
-		h.rests[c.Name] = time.Now().Add(retryAfter(beside.err, 0))
-		if beside.err != nil && !isRefusal(beside.err) {
-			table.Warn("asking for %s: %v", c.Name, beside.err)
+		a := h.tools[0].call(ctx, c, c.Args(model.Device{})[0], table.Devices)
+		h.beside[c.Name] = outcome{a.err, time.Now().Add(h.besideRetry(a.err))}
+		if model.ReasonOf(a.err) == model.ReasonParse {
+			unread++
 		}
-		table.Join(beside.report)
+		table.Join(a.report)
+	}
+	return unread
+}
+
+// besideRetry is how long a command beside the table is not asked after a failure. Only a refusal makes it wait long: it
+// has what is shown of every poll.
+func (h *hardware) besideRetry(err error) time.Duration {
+	if isRefusal(err) {
+		return retryRefused
+	}
+	return min(retryAfter(err, 0), 2*h.interval)
+}
+
+// addBesideTo adds the commands beside the table that fail now. Unlike that of another command, a refusal is among them:
+// with it a part of the main table is missing.
+func (h *hardware) addBesideTo(warnings *model.Warnings) {
+	for _, c := range h.vendor.Beside {
+		if err := h.beside[c.Name].err; err != nil {
+			warnings.Add("asking for %s: %v", c.Name, err)
+		}
 	}
 }
 
