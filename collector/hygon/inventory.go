@@ -32,7 +32,7 @@ func ParseList(out []byte) (model.Report, error) {
 			d.Health = &model.Health{OK: strings.EqualFold(state, "healthy"), State: state}
 		}
 		switch {
-		case cmp.Or(d.Name, d.UUID, d.BusID) == "":
+		case cmp.Or(d.Name, d.UUID, d.BusID) == "" && d.Health == nil:
 		case known[d.ID]:
 			r.Warn("card %s is listed twice", d.ID)
 		default:

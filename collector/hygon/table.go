@@ -99,7 +99,7 @@ func (p *tableParser) readCard(id, text string) {
 	_, hasTemperature := d.Readings.Get("temperature_celsius", "chip")
 	_, hasPower := d.Readings.Get("power_watts")
 	if !hasTemperature && !hasPower && len(d.Readings) > 0 {
-		p.report.Warn("card %s: neither temperature nor power is known, and a card that is lost prints 0 for the rest", id)
+		p.report.Warn("card %s: neither temperature nor power: its other values are left out", id)
 		d.Readings = nil
 	}
 	p.cards[id] = true
