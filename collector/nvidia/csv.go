@@ -77,21 +77,32 @@ func (q csv) readCards(out []byte, r *model.Report) ([]smitext.Block, error) {
 	known, at := map[string]bool{}, slices.Index(q.fields, "index")
 	for _, row := range rows {
 		number := row[at]
-		if _, isIndex := smitext.Index(number); !isIndex || known[number] || len(blocks) == model.MaxDevices {
-			r.Warn("a row of no card, of one for the second time, or of one too many: %.40q", number)
-			continue
+		_, isIndex := smitext.Index(number)
+		switch {
+		case !isIndex:
+			r.Warn("cannot read the card's number from %.40q", number)
+		case known[number]:
+			r.Warn("card %s is printed twice", number)
+		case len(blocks) == model.MaxDevices:
+			r.Warn("more than %d cards", model.MaxDevices)
+		default:
+			known[number] = true
+			blocks = append(blocks, q.block(number, row))
 		}
-		known[number] = true
-		b := smitext.Block{Card: number}
-		for i, field := range q.fields {
-			b.Entries = append(b.Entries, smitext.Entry{Key: field, Value: row[i]})
-		}
-		blocks = append(blocks, b)
 	}
 	if err == nil && len(blocks) == 0 {
 		err = model.Errorf(model.ReasonParse, "no whole card in the output")
 	}
 	return blocks, err
+}
+
+// block is a row with its fields' names.
+func (q csv) block(card string, row []string) smitext.Block {
+	b := smitext.Block{Card: card}
+	for i, field := range q.fields {
+		b.Entries = append(b.Entries, smitext.Entry{Key: field, Value: row[i]})
+	}
+	return b
 }
 
 // device is the identity of a card.

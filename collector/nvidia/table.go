@@ -57,8 +57,12 @@ func (q csv) parseProcesses(out []byte, cards []model.Device) (model.Report, err
 	for _, row := range rows {
 		uuid, pid := at(row, "gpu_uuid"), at(row, "pid")
 		i := slices.IndexFunc(cards, func(d model.Device) bool { return d.UUID == uuid })
-		if _, isPID := smitext.Index(pid); !isPID || uuid == "" || i < 0 {
-			r.Warn("process %.20q is on no card of the table: %.60q", pid, uuid)
+		if _, isPID := smitext.Index(pid); !isPID {
+			r.Warn("cannot read the PID %.20q of a process", pid)
+			continue
+		}
+		if uuid == "" || i < 0 {
+			r.Warn("process %s is on no card of the table: %.60q", pid, uuid)
 			continue
 		}
 		var memory model.Readings
