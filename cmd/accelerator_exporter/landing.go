@@ -146,7 +146,7 @@ func cardsSummary(c collector.Cards) (text string, bad bool) {
 	if len(missing) > 0 {
 		text += "; missing: " + strings.Join(missing, ", ")
 	}
-	return text, c.Seen < c.Expected || judged > 0 && healthy < c.Seen
+	return text, c.Seen < c.Expected || healthy < judged
 }
 
 func newCardView(d *model.Device) cardView {

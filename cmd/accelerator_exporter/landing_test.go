@@ -90,6 +90,7 @@ func TestCardsSummary(t *testing.T) {
 		"nothing known now; 8 expected": {Expected: 8},
 		"2 of 2 cards, 2 healthy":       {Known: true, Devices: cards(ok, ok), Seen: 2, Expected: 2},
 		"2 of 2 cards":                  {Known: true, Devices: cards(nil, nil), Seen: 2},
+		"2 of 2 cards, 1 healthy":       {Known: true, Devices: cards(ok, nil), Seen: 2, Expected: 2}, // nothing is said of the other
 		"2 of 3 cards, 1 healthy":       {Known: true, Devices: cards(ok, broken), Seen: 2, Expected: 3},
 		"1 of 2 cards, 1 healthy; missing: 1 (Not Available: gone)": {Known: true, Devices: cards(ok, broken), Missing: cards(ok, broken)[1:], Seen: 1, Expected: 2},
 		"1 of 4 cards, 1 healthy; missing: 5, 6":                    {Known: true, Devices: cards(ok), Seen: 1, Expected: 4, Missing: []model.Device{{ID: "5"}, {ID: "6", Health: ok}}},
