@@ -13,7 +13,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// never is an instant that no run lives to see; a later one would overflow.
+// never is later than any run lasts; a greater value overflows time.Duration.
 const never = 100 * 365 * 24 * time.Hour
 
 // schedule returns a function that gives the instant at which each request of an open
@@ -23,7 +23,7 @@ const never = 100 * 365 * 24 * time.Hour
 // As in vLLM's benchmarks/serve.py, random gaps are scaled so that n requests take
 // n/rate; where a duration bounds the step, n is what the rate has in that time.
 func schedule(s runlog.Step, seed uint64) func() time.Duration {
-	if s.Arrival == runlog.ArrivalBurst || s.Arrival == runlog.ArrivalReplay { // whose prompts say
+	if s.Arrival == runlog.ArrivalBurst || s.Arrival == runlog.ArrivalReplay { // a replay's prompts carry their instants
 		return func() time.Duration { return 0 }
 	}
 	ramp := s.RampUp.Seconds()

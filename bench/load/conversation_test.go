@@ -81,12 +81,13 @@ func (l *listener) send(ctx context.Context, j job) *openai.Trace {
 // they were over, and the error.
 func talk(t *testing.T, step runlog.Step, s dataset.Source, l *listener, modelLength int) (e runlog.StepEnd, all []*runlog.Request, most int64) {
 	t.Helper()
-	var m Meter
-	r := runner{send: l.send, meter: &m, modelLength: modelLength, done: func(q *runlog.Request) error {
+	r := newRunner(l.send, nil)
+	m := r.meter
+	r.modelLength, r.done = modelLength, func(q *runlog.Request) error {
 		all = append(all, q)
 		most = max(most, m.InFlight.Load())
 		return nil
-	}}
+	}
 	e, err := r.run(t.Context(), step, s)
 	if err != nil || m.InFlight.Load() != 0 || m.Queued.Load() != 0 {
 		t.Errorf("error %v, %d in flight and %d queued at the end", err, m.InFlight.Load(), m.Queued.Load())
@@ -196,12 +197,12 @@ func TestWithdrawnConversations(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		var never int
-		r := runner{send: (&listener{}).send, done: func(q *runlog.Request) error {
+		r := newRunner((&listener{}).send, func(q *runlog.Request) error {
 			if q.Never && q.Turn == 1 {
 				never++
 			}
 			return nil
-		}}
+		})
 		end, err := r.run(ctx, runlog.Step{Arrival: runlog.ArrivalBurst, Requests: 3, MaxConcurrency: 1}, chats(3, 4))
 		if err != nil || never != 2 || end.TurnsNotSent != 9 || end.Attempted != 3 || end.Canceled != 2 {
 			t.Errorf("%d never sent, %+v, error %v", never, end, err)

@@ -140,7 +140,7 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 	case err != nil:
 		return fmt.Errorf("warming up: %w", err)
 	case meter.Failed.Load() > 0:
-		s.note("%d of the %d requests before step %s, to warm up, failed", meter.Failed.Load(), step.Warmups, step.Name())
+		s.note("%d of %d warm-up requests of step %s failed", meter.Failed.Load(), step.Warmups, step.Name())
 	}
 	return nil
 }

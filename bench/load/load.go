@@ -211,7 +211,7 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	return cmp.Or(err, stopSampling(), s.write(runlog.Record{StepEnd: &end}))
 }
 
-// runner runs a step whose requests nobody takes yet.
+// runner returns a runner that drops its requests.
 func (s *Session) runner(step runlog.Step, meter *Meter) *runner {
 	return &runner{
 		send:  func(ctx context.Context, j job) *openai.Trace { return s.client.Stream(ctx, s.request(step, j)) },

@@ -17,18 +17,18 @@ type Meter struct {
 	Succeeded atomic.Int64
 	Failed    atomic.Int64
 	Canceled  atomic.Int64
-	// FirstSent is when the first request was sent, Reached when [runlog.Step.Level]
+	// FirstSent is when the first request was sent, Reached when [runlog.Step.Concurrency]
 	// requests were first in flight: Unix time in nanoseconds, 0 for not yet.
 	FirstSent, Reached atomic.Int64
 	// SendingOver is true once no more requests will be sent.
 	SendingOver atomic.Bool
 }
 
-// sent notes that a request was sent, with so many to be in flight, 0 for any number.
-func (m *Meter) sent(at time.Time, level int) {
+// sent notes that a request was sent, with so many users, 0 where there are none.
+func (m *Meter) sent(at time.Time, users int) {
 	now := at.UnixNano()
 	m.FirstSent.CompareAndSwap(0, now)
-	if n := m.InFlight.Add(1); level > 0 && n >= int64(level) {
+	if n := m.InFlight.Add(1); users > 0 && n >= int64(users) {
 		m.Reached.CompareAndSwap(0, now)
 	}
 }

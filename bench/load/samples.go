@@ -22,15 +22,15 @@ type Metrics struct {
 	// ExporterHTTP is how to reach it: never with what the endpoint is given.
 	ExporterHTTP config.HTTPClientConfig
 	// Server is the URL of the model server's own metrics. Empty is /metrics
-	// beside the endpoint, if it answers there; [ServerOff] is none.
+	// beside the endpoint, if it answers there; "off" is none.
 	Server string
 	HTTP   config.HTTPClientConfig // for the server's; the endpoint's own
 }
 
-// ServerOff is the value of [Metrics.Server] for none.
-const ServerOff = "off"
-
-const samplePeriod = time.Second
+const (
+	serverOff    = "off"
+	samplePeriod = time.Second
+)
 
 // source is sampled during a run, by one goroutine at a time.
 type source struct {
@@ -51,7 +51,7 @@ func (s *Session) openSources(ctx context.Context) error {
 		}
 	}
 	switch m.Server {
-	case ServerOff:
+	case serverOff:
 		return nil
 	case "":
 		base, _, err := openai.ParseEndpoint(s.cfg.Client.BaseURL)
@@ -138,7 +138,7 @@ func (s *Session) sample(ctx context.Context, step int) error {
 func (s *Session) noteFailedSamples() {
 	for _, o := range s.sources {
 		if o.failed > 0 {
-			s.note("the %s's metrics could not be sampled %d of the times they were to be; at first: %v", o.kind, o.failed, o.first)
+			s.note("%d samples of the %s's metrics failed; the first: %v", o.failed, o.kind, o.first)
 		}
 	}
 }

@@ -237,7 +237,7 @@ func TestSamplesCoverTheStep(t *testing.T) {
 		}
 	}
 	result, err := s.Close()
-	if err != nil || len(result.Notes) != 1 || !strings.Contains(result.Notes[0], "the server's metrics could not be sampled") {
+	if err != nil || len(result.Notes) != 1 || !strings.Contains(result.Notes[0], "samples of the server's metrics failed; the first: reading ") {
 		t.Errorf("%+v %v", result, err)
 	}
 	if diff := cmp.Diff([]float64{0, 10}, counts); diff != "" || !sources[runlog.SourceClient] {

@@ -266,7 +266,7 @@ func TestWarmUp(t *testing.T) {
 				t.Error("a prompt of the warm-up is measured too, from the server's cache")
 			}
 		}
-		const note = "3 of the 3 requests before step 2, to warm up, failed"
+		const note = "3 of 3 warm-up requests of step 2 failed"
 		if fail != strings.HasPrefix(strings.Join(result.Notes, ""), note) {
 			t.Errorf("notes %q", result.Notes)
 		}

@@ -25,9 +25,9 @@ type runner struct {
 	// done takes each request that is over, one call at a time. An error ends the step:
 	// what cannot be kept need not be measured.
 	done     func(*runlog.Request) error
-	meter    *Meter    // nil where nobody watches
+	meter    *Meter
 	seed     uint64    // of the gaps between arrivals
-	prefixes *prefixes // nil for none sent yet
+	prefixes *prefixes // that were sent
 	// modelLength bounds a conversation, in tokens, 0 for not known.
 	modelLength int
 }
@@ -119,8 +119,6 @@ type finished struct {
 
 func newActiveStep(ctx context.Context, r *runner, step runlog.Step) *activeStep {
 	s := &activeStep{runner: r, step: step, prompts: newPromptQueue(), over: make(chan finished, 256)}
-	s.meter = cmp.Or(s.meter, new(Meter))
-	s.prefixes = cmp.Or(s.prefixes, newPrefixes())
 	s.account = account{Meter: s.meter, step: step}
 	s.turns = semaphore.NewWeighted(cmp.Or(int64(step.MaxConcurrency), math.MaxInt64))
 	s.sending, s.cancelSending = context.WithCancelCause(ctx)
@@ -198,7 +196,6 @@ func (s *activeStep) closedLoop() {
 		}
 		s.requests.Go(func() { s.user(first) })
 	}
-	s.requests.Wait()
 }
 
 // user sends one request after the other from the given instant on.
@@ -286,7 +283,7 @@ func (s *activeStep) await(j *job) (queued time.Duration, err error) {
 		queued = time.Since(since)
 	}
 	if err == nil {
-		s.meter.sent(time.Now(), s.step.Level())
+		s.meter.sent(time.Now(), s.step.Concurrency)
 	}
 	s.meter.Queued.Add(-1)
 	s.noteSendingOver()

@@ -105,6 +105,11 @@ func always(d time.Duration) func(int) time.Duration {
 	return func(int) time.Duration { return d }
 }
 
+// newRunner is a runner before its first step.
+func newRunner(send func(context.Context, job) *openai.Trace, done func(*runlog.Request) error) *runner {
+	return &runner{send: send, done: done, meter: new(Meter), prefixes: newPrefixes()}
+}
+
 // outcome is what a step left behind.
 type outcome struct {
 	end      runlog.StepEnd
@@ -117,8 +122,9 @@ type outcome struct {
 func do(ctx context.Context, t *testing.T, step runlog.Step, source dataset.Source, m *standIn) *outcome {
 	t.Helper()
 	var r outcome
-	var meter Meter
-	run := runner{send: m.send, done: func(q *runlog.Request) error { r.requests = append(r.requests, q); return nil }, meter: &meter, seed: 1}
+	run := newRunner(m.send, func(q *runlog.Request) error { r.requests = append(r.requests, q); return nil })
+	run.seed = 1
+	meter := run.meter
 	begin := time.Now()
 	r.end, r.err = run.run(ctx, step, source)
 	r.took = time.Since(begin)
@@ -246,8 +252,8 @@ func TestABurstWaitsForItsTurn(t *testing.T) {
 
 func TestMeterShowsWhatGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var m Meter
-		r := runner{send: (&standIn{takes: always(time.Second)}).send, done: func(*runlog.Request) error { return nil }, meter: &m}
+		r := newRunner((&standIn{takes: always(time.Second)}).send, func(*runlog.Request) error { return nil })
+		m := r.meter
 		over := make(chan error)
 		go func() {
 			_, err := r.run(t.Context(), runlog.Step{Arrival: runlog.ArrivalBurst, Requests: 10, MaxConcurrency: 3}, &prompts{})
@@ -358,17 +364,10 @@ func TestPassesOfWhatWasSent(t *testing.T) {
 // Go's timers alone make it about 0.6 ms, and 1.1 ms for the p99.
 func BenchmarkLateness(b *testing.B) {
 	var late []float64
-	r := runner{
-		send: func(context.Context, job) *openai.Trace {
-			t := &openai.Trace{Started: time.Now()}
-			time.Sleep(50 * time.Millisecond)
-			return t
-		},
-		done: func(q *runlog.Request) error {
-			late = append(late, float64(q.Trace.Started.Sub(q.Trace.Planned).Nanoseconds())/1e3)
-			return nil
-		},
-	}
+	r := newRunner((&standIn{takes: always(50 * time.Millisecond)}).send, func(q *runlog.Request) error {
+		late = append(late, float64(q.Trace.Started.Sub(q.Trace.Planned).Nanoseconds())/1e3)
+		return nil
+	})
 	step := runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 1000, Duration: 2 * time.Second}
 	for b.Loop() {
 		if _, err := r.run(b.Context(), step, &prompts{}); err != nil {

@@ -308,15 +308,13 @@ func TestTracesThatCannotBeKeptEndTheRun(t *testing.T) {
 			full := errors.New("keeping traces: no space left on device")
 			calls := 0
 			var sent atomic.Int64 // in whatever order they get a turn
-			r := runner{
-				send: (&standIn{takes: func(int) time.Duration { return time.Duration(sent.Add(1)) * time.Second }}).send,
-				done: func(*runlog.Request) error {
-					if calls++; calls == 5 {
-						return full
-					}
-					return nil
-				},
-			}
+			send := (&standIn{takes: func(int) time.Duration { return time.Duration(sent.Add(1)) * time.Second }}).send
+			r := newRunner(send, func(*runlog.Request) error {
+				if calls++; calls == 5 {
+					return full
+				}
+				return nil
+			})
 			begin := time.Now()
 			end, err := r.run(t.Context(), step, &prompts{})
 			if err == nil || err.Error() != full.Error() {

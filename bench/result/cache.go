@@ -10,9 +10,9 @@ const (
 	// assumedBlock is how many tokens a block of a prefix cache has where nothing tells, as
 	// in vLLM on most cards.
 	assumedBlock = 16
-	// maxForgotten is the share of prompts' tokens from which on hits that were possible are
-	// missed.
-	maxForgotten = 0.05
+	// maxMissedHits is how far the hit ratio may be below the possible one before there is a
+	// warning.
+	maxMissedHits = 0.05
 )
 
 // Cache says how many of the prompts' tokens a prefix cache could have served, and did.
@@ -96,5 +96,5 @@ func (c *Cache) Served() *Hits {
 
 // forgot reports whether the server served clearly less than was possible.
 func (c *Cache) forgot() bool {
-	return c.Served() != nil && c.Possible != nil && c.Served().Ratio < c.Possible.Ratio-maxForgotten
+	return c.Served() != nil && c.Possible != nil && c.Served().Ratio < c.Possible.Ratio-maxMissedHits
 }

@@ -44,10 +44,10 @@ type Checks struct {
 	ClientCPU float64 `json:"client_cpu"`
 }
 
-// Prompts say how long the prompts are that were made of words to have a length about: so
-// many tokens were asked for, so many counted by the server, of those whose usage tells.
+// Prompts compares the lengths asked for with the server's count, over prompts made of
+// words whose answer has a usage.
 type Prompts struct {
-	Told          int   `json:"told,omitempty"`
+	Counted       int   `json:"told,omitempty"`
 	AimedTokens   int64 `json:"aimed_tokens,omitempty"`
 	CountedTokens int64 `json:"counted_tokens,omitempty"`
 }
@@ -116,7 +116,7 @@ func (d *stepData) checkPrompt(u *openai.Usage, aimed int) {
 	c.CacheKnown = c.CacheKnown || u.CachedTokens != nil
 	c.CachedTokens += int64(cachedTokens(u))
 	if aimed > 0 {
-		c.Prompts.Told++
+		c.Prompts.Counted++
 		c.Prompts.AimedTokens += int64(aimed)
 		c.Prompts.CountedTokens += int64(u.PromptTokens)
 	}

@@ -121,7 +121,7 @@ func TestPromptLengths(t *testing.T) {
 		}
 	}
 	got := stepOf(t, Options{}, newMemlog("a").step(closed(1, 20), requests, false).over()).Checks.Prompts
-	want := Prompts{Told: 6, AimedTokens: 6 * 510, CountedTokens: 6 * 530}
+	want := Prompts{Counted: 6, AimedTokens: 6 * 510, CountedTokens: 6 * 530}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("prompts (-want +got):\n%s", diff)
 	}

@@ -117,33 +117,37 @@ func outputLength(q *request) int64 {
 // distributions are those of the requests, by measure; one without samples is missing.
 func distributions(requests []request, percentiles []float64, bounded bool) Distributions {
 	all := Distributions{}
-	var samples []int64
 	for _, m := range Measures() {
 		if m.sample == nil || m.Key == Queue && !bounded {
 			continue
-		}
-		samples = samples[:0]
-		for i := range requests {
-			if v := m.sample(&requests[i]); v != none {
-				samples = append(samples, v)
-			}
 		}
 		unit := float64(perSecond)
 		if m.Kind == Length {
 			unit = perToken
 		}
-		all[m.Key] = newDistribution(samples, percentiles, unit)
+		all[m.Key] = newDistribution(samples(requests, m.sample), percentiles, unit)
 	}
-	gaps, perToken := gapHistograms(requests)
-	all[ITL], all[TokenITL] = gaps.distribution(percentiles), perToken.distribution(percentiles)
+	gaps, tokenGaps := gapHistograms(requests)
+	all[ITL], all[TokenITL] = gaps.distribution(percentiles), tokenGaps.distribution(percentiles)
 	maps.DeleteFunc(all, func(_ Key, d Distribution) bool { return d.Count == 0 })
+	return all
+}
+
+// samples are those that the requests have of a measure.
+func samples(requests []request, sample func(*request) int64) []int64 {
+	all := make([]int64, 0, len(requests))
+	for i := range requests {
+		if v := sample(&requests[i]); v != none {
+			all = append(all, v)
+		}
+	}
 	return all
 }
 
 // gapHistograms are those of [openai.ITLs], and of the same gaps a token: a gap that brought
 // k tokens, by the server's count, gives k samples of a k-th of it.
-func gapHistograms(requests []request) (gaps, perToken *histogram) {
-	gaps, perToken = newHistogram(), newHistogram()
+func gapHistograms(requests []request) (gaps, tokenGaps *histogram) {
+	gaps, tokenGaps = newHistogram(), newHistogram()
 	for i := range requests {
 		if requests[i].ttft == none {
 			continue
@@ -153,11 +157,11 @@ func gapHistograms(requests []request) (gaps, perToken *histogram) {
 			if !first {
 				gaps.add(gap, 1)
 				if tokens > 0 {
-					perToken.add(gap/tokens, tokens)
+					tokenGaps.add(gap/tokens, tokens)
 				}
 			}
 			first = false
 		}
 	}
-	return gaps, perToken
+	return gaps, tokenGaps
 }

@@ -28,8 +28,7 @@ type Options struct {
 	percentiles []float64      // to give: Chosen, those of limits and those of evalscope
 }
 
-// settled are the options with what the runs tell, the first one where they differ, and
-// nobody gave.
+// settled fills in what was not given from the runs, the first one where they differ.
 func (o Options) settled(runs []runlog.Run) Options {
 	first := runs[0]
 	if len(o.Chosen) == 0 {

@@ -93,11 +93,11 @@ func TestPilesUp(t *testing.T) {
 	}
 }
 
-// TestBurstAndUsersDoNotPileUp holds that only a rate can be too high: users wait.
-func TestBurstAndUsersDoNotPileUp(t *testing.T) {
+// TestUsersDoNotPileUp holds that only a rate can be too high: users wait.
+func TestUsersDoNotPileUp(t *testing.T) {
 	requests := queued(400, 1, always(100*time.Millisecond), always(200*time.Millisecond))
-	for _, a := range []runlog.Arrival{runlog.ArrivalClosed, runlog.ArrivalBurst, runlog.ArrivalReplay} {
-		s := stepOf(t, Options{}, newMemlog("a").step(runlog.Step{Started: noon, Arrival: a, Concurrency: 2, MaxConcurrency: 2}, requests, false).over())
+	for _, a := range []runlog.Arrival{runlog.ArrivalClosed, runlog.ArrivalReplay} {
+		s := stepOf(t, Options{}, newMemlog("a").step(runlog.Step{Started: noon, Arrival: a, Concurrency: 2}, requests, false).over())
 		if all := strings.Join(s.Warnings, "\n"); s.Steady == nil || strings.Contains(all, pileUp) {
 			t.Errorf("%s: not steady as %q, warnings %q", a, s.NotSteady, all)
 		}

@@ -27,7 +27,7 @@ type Report struct {
 func (r *Report) Notes() []string {
 	var all sentences
 	all.add(!r.Complete, "A log has no end: its run was killed or still goes on, and the requests then in flight are not in the report.")
-	all.add(r.Damaged > 0, "Lines of the logs that could not be read, so that what was in them is not in the report: %d.", r.Damaged)
+	all.add(r.Damaged > 0, "Lines of the logs that could not be read and are not in the report: %d.", r.Damaged)
 	return all
 }
 

@@ -44,7 +44,7 @@ func newRequest(r *runlog.Request) request {
 	if !t.Planned.IsZero() {
 		q.due = t.Planned.UnixNano()
 	}
-	if madeConnection(t) {
+	if !t.Reused && t.Phases.Connect > 0 { // it made its own connection
 		q.setup = int64(t.Phases.Resolve + t.Phases.Connect + t.Phases.TLS)
 	}
 	q.output, _ = openai.OutputTokens(t)
@@ -109,9 +109,6 @@ func reasonOf(t *openai.Trace) openai.Reason {
 	}
 	return t.Failure.Reason
 }
-
-// madeConnection reports whether the request had to make its own connection, and got it.
-func madeConnection(t *openai.Trace) bool { return !t.Reused && t.Phases.Connect > 0 }
 
 // cachedTokens are those that the server's cache served, 0 where it does not tell. No
 // server is believed that claims more than there were.

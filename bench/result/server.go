@@ -78,12 +78,13 @@ func (v *server) report(w span, answers int64) *ServerSample {
 	if len(v.values) == 0 {
 		return nil
 	}
+	ttft := v.ttft()
 	return &ServerSample{
 		Running:       v.values.first("num_requests_running").gauge(w, samplesForServer),
 		Waiting:       v.values.first("num_requests_waiting").gauge(w, samplesForServer),
 		CacheUsage:    v.values.first("kv_cache_usage_perc", "gpu_cache_usage_perc", "npu_cache_usage_perc").gauge(w, samplesForServer),
-		TTFT:          v.ttft(),
-		TTFTOurs:      isNear(v.ttft(), answers),
+		TTFT:          ttft,
+		TTFTOurs:      ttft != nil && math.Abs(float64(ttft.Count-answers)) <= max(1, 0.01*float64(answers)),
 		PrefixQueries: v.values.first("prefix_cache_queries", "gpu_prefix_cache_queries").growth(),
 		PrefixHits:    v.values.first("prefix_cache_hits", "gpu_prefix_cache_hits").growth(),
 		Speculation:   v.speculation(),
@@ -111,8 +112,4 @@ func (v *server) ttft() *Distribution {
 		return nil
 	}
 	return &Distribution{Count: int64(*count), Mean: *sum / *count}
-}
-
-func isNear(d *Distribution, count int64) bool {
-	return d != nil && math.Abs(float64(d.Count-count)) <= max(1, 0.01*float64(count))
 }

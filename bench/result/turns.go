@@ -83,10 +83,12 @@ func newTurn(requests []request, percentiles []float64) Turn {
 			cached.add(float64(q.cached), 1)
 		}
 	}
-	all := distributions(requests, percentiles, false)
+	ttft := samples(requests, func(q *request) int64 { return q.ttft })
+	tpot := samples(requests, func(q *request) int64 { return q.tpot })
 	return Turn{
-		Turn: requests[0].turn, Requests: len(requests), PromptTokens: prompt.mean, NewTokens: fresh.mean,
-		CachedTokens: &cached.mean, TTFT: all[TTFT], TPOT: all[TPOT],
+		Turn: requests[0].turn, Requests: len(requests),
+		PromptTokens: prompt.mean, NewTokens: fresh.mean, CachedTokens: &cached.mean,
+		TTFT: newDistribution(ttft, percentiles, perSecond), TPOT: newDistribution(tpot, percentiles, perSecond),
 	}
 }
 

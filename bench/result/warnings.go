@@ -91,7 +91,7 @@ func tooLong(delay, of float64) bool {
 // short says by how much the load was less than the step is named by, in a clause; empty
 // where it was not. A rate is held against when the requests arrived.
 func (d *stepData) short(s *Step) string {
-	if level := s.Level(); level > 0 && s.Checks.Achieved < minLoadShare*float64(level) {
+	if level := s.Concurrency; level > 0 && s.Checks.Achieved < minLoadShare*float64(level) {
 		return fmt.Sprintf("%.1f of %d %s were in flight on the mean", s.Checks.Achieved, level, d.noun())
 	}
 	if s.Rate == 0 || s.Overloaded() || len(d.units) == 0 {

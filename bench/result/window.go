@@ -21,7 +21,7 @@ const minSteadyRequests = 10
 // has users, an open loop when its ramp is over and the first success too. Of
 // conversations, those in thinking time are in flight, and the last one's first turn is
 // the last request. A burst
-// without a bound never is, nor an open loop whose requests pile up. A steady part
+// never is, nor an open loop whose requests pile up. A steady part
 // holds at least 10 requests and one for each user.
 type Window struct {
 	From time.Time `json:"from"`
@@ -141,7 +141,7 @@ func (c curve) peak(w span) int {
 // steadyWindow is the part of a step without ramp and drain, or why there is none, in a
 // clause.
 func (d *stepData) steadyWindow() (w span, why string) {
-	level, least := d.step.Level(), max(minSteadyRequests, d.step.Level())
+	level, least := d.step.Concurrency, max(minSteadyRequests, d.step.Concurrency)
 	reached, atLevel := d.curve.reached(level)
 	warm, last := d.ends()
 	switch {

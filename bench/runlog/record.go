@@ -105,7 +105,7 @@ type Step struct {
 	Index       int       `json:"index"` // in the run, from 0
 	Started     time.Time `json:"started"`
 	Arrival     Arrival   `json:"arrival"`
-	Concurrency int       `json:"concurrency,omitempty"` // users of a closed loop
+	Concurrency int       `json:"concurrency,omitempty"` // users of a closed loop, 0 of any other
 	// MaxConcurrency bounds the requests in flight, of a closed loop too; 0 for no bound.
 	MaxConcurrency int     `json:"max_concurrency,omitempty"`
 	Rate           float64 `json:"rate,omitempty"`       // arrivals a second of an open loop with gaps
@@ -226,19 +226,6 @@ func (c *DatasetCount) Add(d DatasetCount) {
 type RunEnd struct {
 	Ended time.Time `json:"ended"`
 	Stop  Stop      `json:"stop"` // of the last step
-}
-
-// Level is how many requests the step keeps in flight, 0 when it does not try to. A
-// burst under a bound is a closed loop in all but name.
-func (s Step) Level() int {
-	switch s.Arrival {
-	case ArrivalClosed:
-		return s.Concurrency
-	case ArrivalBurst:
-		return s.MaxConcurrency
-	default:
-		return 0
-	}
 }
 
 // Words are how a load is called: formats of a number of users and of a rate.

@@ -36,7 +36,7 @@ func TestWarningsOnce(t *testing.T) {
 		}
 	}
 	want := []string{
-		"! Lines of the logs that could not be read, so that what was in them is not in the report: 1.\n",
+		"! Lines of the logs that could not be read and are not in the report: 1.\n",
 		"! 8, 16, 32, 100, 128, 150, 200: It read 2.7 ms late.\n",
 		"! 8: 0 of 1000 requests failed (http_4xx: 0).\n",
 		"! 16, 32, 100: 4 of 1000 requests failed (timeout: 4).\n",

@@ -181,7 +181,7 @@ func nonZero(v float64) float64 { return known(v, v != 0) }
 
 // perPrompt is a mean over the prompts made of words, NaN without any.
 func perPrompt(s *result.Step, tokens int64) float64 {
-	return float64(tokens) / float64(s.Checks.Prompts.Told)
+	return float64(tokens) / float64(s.Checks.Prompts.Counted)
 }
 
 func prefixCacheHits(s *result.Step) float64 {

@@ -69,7 +69,7 @@ func closed() result.Step {
 			Achieved: 127.6, AchievedWhole: 115.8, AchievedRate: 1.586, ClientLag: 0.00002, MostLag: 0.0015, KernelClock: 1,
 			TokensBy:     map[openai.TokenSource]int{openai.TokensUsage: 930, openai.TokensChunks: 8},
 			CachedTokens: 112, PromptTokens: 22512, CacheKnown: true, ClientCPU: 0.42,
-			Prompts: result.Prompts{Told: 938, AimedTokens: 938 * 64, CountedTokens: 938 * 74},
+			Prompts: result.Prompts{Counted: 938, AimedTokens: 938 * 64, CountedTokens: 938 * 74},
 		},
 		Cache: &result.Cache{BlockSize: 16, BlockAssumed: true, Told: &result.Hits{Tokens: 112, Of: 22512, Ratio: 112.0 / 22512}},
 		Dataset: runlog.DatasetCount{

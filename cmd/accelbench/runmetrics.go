@@ -169,13 +169,12 @@ func (m *runMetrics) setSeconds() {
 	}
 }
 
-// phaseOf is what a step does now. A load without a level, of an open loop, has come to it
-// with the first answer.
+// phaseOf is what a step does now. An open loop is steady from the first answer on.
 func phaseOf(s runlog.Step, m *load.Meter) string {
 	switch {
 	case m.SendingOver.Load():
 		return "drain"
-	case m.Reached.Load() > 0, s.Level() == 0 && m.Succeeded.Load() > 0:
+	case m.Reached.Load() > 0, s.Concurrency == 0 && m.Succeeded.Load() > 0:
 		return "steady"
 	}
 	return "ramp"
