@@ -75,7 +75,7 @@ type change struct {
 func conclude(rows []BindingRow, tpot show.Column) string {
 	base := rows[0]
 	var best, worst change
-	told, most := false, 0.0
+	tested, most := false, 0.0
 	for _, r := range rows[1:] {
 		v := judge(base.TPOT.Values, r.TPOT.Values, tpot)
 		if v.P == nil || v.Change == nil {
@@ -83,8 +83,8 @@ func conclude(rows []BindingRow, tpot show.Column) string {
 		}
 		c := change{to: r.Binding, by: *v.Change}
 		c.low, c.high = interval(base.TPOT.Values, r.TPOT.Values, c.by)
-		told, most = true, max(most, math.Abs(c.low), math.Abs(c.high))
-		switch found := *v.P < significance(rows, r.Recommended); {
+		tested, most = true, max(most, math.Abs(c.low), math.Abs(c.high))
+		switch found := *v.P < significance(rows[1:], r.Recommended); {
 		case found && c.by < best.by:
 			best = c
 		case found && c.by > worst.by:
@@ -92,7 +92,7 @@ func conclude(rows []BindingRow, tpot show.Column) string {
 		}
 	}
 	switch {
-	case !told:
+	case !tested:
 		return "too few runs to tell the bindings apart: 4 of each are needed, and 5 are better"
 	case best.by < 0:
 		return fmt.Sprintf("%s is %.1f %% [%.1f %%, %.1f %%] faster in TPOT p50 than %s", best.to, -100*best.by, -100*best.high, -100*best.low, base.Binding)
@@ -102,14 +102,16 @@ func conclude(rows []BindingRow, tpot show.Column) string {
 	return fmt.Sprintf("no binding differs from %s by more than %.1f %% in TPOT p50", base.Binding, 100*most)
 }
 
-// significance is the share of alpha for the test of one binding.
-func significance(rows []BindingRow, recommended bool) float64 {
-	others := float64(len(rows) - 1)
+// significance is the share of alpha for the test of one of the bindings that are held
+// against the first.
+func significance(others []BindingRow, recommended bool) float64 {
+	n := float64(len(others))
+	among := slices.ContainsFunc(others, func(r BindingRow) bool { return r.Recommended })
 	switch {
+	case !among || n == 1:
+		return alpha / n
 	case recommended:
 		return alpha * recommendedShare
-	case slices.ContainsFunc(rows, func(r BindingRow) bool { return r.Recommended }):
-		return alpha * (1 - recommendedShare) / (others - 1)
 	}
-	return alpha / others
+	return alpha * (1 - recommendedShare) / (n - 1)
 }
