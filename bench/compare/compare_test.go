@@ -178,6 +178,9 @@ func TestWarnings(t *testing.T) {
 			s.Checks.AchievedRate, s.Checks.Achieved = rate, inFlight
 		}
 	}
+	burst := func(rate float64) func(*result.Step) {
+		return func(s *result.Step) { s.Arrival, s.Concurrency, s.Checks.AchievedRate = runlog.ArrivalBurst, 0, rate }
+	}
 	length := func(key result.Key, mean float64) func(*result.Step) {
 		return func(s *result.Step) { s.Whole.Distributions[key] = result.Distribution{Count: 1000, Mean: mean} }
 	}
@@ -194,6 +197,7 @@ func TestWarnings(t *testing.T) {
 		{"shorter answers", length(result.OutputLength, 250), length(result.OutputLength, 200), "not alike: answers had 250 and 200 tokens"},
 		{"killed", achieved(100), func(s *result.Step) { s.Stop = "" }, "some runs were cut short"},
 		{"other latency of an open loop", open(4, 40), open(4, 20), ""},
+		{"a burst sent faster", burst(4e5), burst(2e5), ""},
 		{"other rate", open(4, 40), open(3, 40), "not alike: 4 and 3 requests a second were sent"},
 	}
 	for _, tt := range tests {
