@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -18,6 +19,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -44,6 +46,9 @@ type panel struct {
 // latencies, of the steady part where there is one.
 func Pictures(r *result.Report) []*Picture {
 	steps := byLoad(r.Steps)
+	if steps[0].Rate > 0 { // an infinite rate has no place on an axis of rates
+		steps = slices.DeleteFunc(steps, func(s result.Step) bool { return s.Rate == 0 })
+	}
 	return []*Picture{
 		{"Overview", "performance_metrics.png", wholePart, overviewPanels(), steps, nil},
 		{"Latency", "latency.png", (*result.Step).SteadyOrWhole, latencyPanels(r), steps, r.Capacity},
@@ -115,7 +120,7 @@ func (p *Picture) draw(c draw.Canvas) error {
 // plot is one panel: lines over the load, what they should stay below, and the capacity.
 func (p *Picture) plot(n panel) (*plot.Plot, error) {
 	q := plot.New()
-	q.Title.Text, q.X.Label.Text = n.title, "load (users, or requests/s)"
+	q.Title.Text, q.X.Label.Text = n.title, axis(&p.steps[0])
 	q.Legend.Top, q.Legend.Left = true, true
 	q.X.Min, q.Y.Min, q.Y.Max = 0, 0, 0
 	q.Add(plotter.NewGrid())
@@ -129,21 +134,35 @@ func (p *Picture) plot(n panel) (*plot.Plot, error) {
 		q.Add(f)
 		q.Legend.Add(objective(l), f)
 	}
-	if p.capacity != nil {
-		return q, addAnswer(q, p.capacity.Value)
+	if p.capacity != nil && p.capacity.Value > 0 {
+		return q, addAnswer(q, p.capacity.Answer)
 	}
 	return q, nil
 }
 
+// axis names the load: "load (users)", "load (conversations/s)".
+func axis(s *result.Step) string {
+	words := s.Words()
+	unit := words.Many
+	if s.Rate > 0 {
+		unit = words.Rate
+	}
+	return "load (" + strings.TrimPrefix(unit, "%s ") + ")"
+}
+
 // addAnswer marks the load that a search for the capacity ended on.
-func addAnswer(q *plot.Plot, carried float64) error {
-	line, err := plotter.NewLine(plotter.XYs{{X: carried, Y: 0}, {X: carried, Y: q.Y.Max}})
+func addAnswer(q *plot.Plot, a capacity.Answer) error {
+	line, err := plotter.NewLine(plotter.XYs{{X: a.Value, Y: 0}, {X: a.Value, Y: q.Y.Max}})
 	if err != nil {
 		return err
 	}
 	line.Color = color.Gray{Y: 0x80}
 	q.Add(line)
-	q.Legend.Add("carries "+number(carried), line)
+	text := "carries "
+	if a.AtLeast {
+		text = "carries at least "
+	}
+	q.Legend.Add(text+number(a.Value), line)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package show
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
@@ -60,9 +61,13 @@ func sweepTable(r *result.Report, caption string, window func(*result.Step) *res
 // load is the level of a step: requests a second, or the most that were in flight at once.
 func load(s *result.Step) float64 { return cmp.Or(s.Rate, float64(bound(&s.Step))) }
 
-// byLoad are the steps from the least load to the most.
+// byLoad are the steps from the least load to the most. Behind those at a rate stands one
+// at --request-rate inf, which is a burst or, under a bound, a closed loop.
 func byLoad(steps []result.Step) []result.Step {
-	return slices.SortedStableFunc(slices.Values(steps), func(a, b result.Step) int { return cmp.Compare(load(&a), load(&b)) })
+	rate := func(s *result.Step) float64 { return cmp.Or(s.Rate, math.Inf(1)) }
+	return slices.SortedStableFunc(slices.Values(steps), func(a, b result.Step) int {
+		return cmp.Or(cmp.Compare(rate(&a), rate(&b)), cmp.Compare(load(&a), load(&b)))
+	})
 }
 
 // minGoodShare is the share of good requests from which on a step meets the objectives.
