@@ -14,7 +14,7 @@ import (
 // levelTable are the levels of a search for the capacity.
 func levelTable(r *result.Report) Table {
 	c := r.Capacity
-	t := Table{Caption: "Levels, figures of the steady part", Head: []string{c.Variable, "objectives", "runs"}}
+	t := Table{Caption: "Levels, figures of the steady part where there is one", Head: []string{c.Variable, "objectives", "runs"}}
 	for _, limit := range c.Limits {
 		t.Head = append(t.Head, objective(limit))
 	}

@@ -47,7 +47,7 @@ func Page(w io.Writer, r *result.Report) error {
 func newPageView(r *result.Report) pageView {
 	v := pageView{
 		Title: clean("Load test of " + r.Runs[0].Model), Headings: headings(r), Good: r.Objectives.String(),
-		Answer: Answer(r), Warnings: warnings(r),
+		Answer: Answer(r), Warnings: warnings(r), Pictures: Pictures(r),
 	}
 	for i := range r.Runs {
 		v.Commands = append(v.Commands, clean(shellquote.Join(r.Runs[i].Command...)))
@@ -58,9 +58,6 @@ func newPageView(r *result.Report) pageView {
 	v.Tables = append(v.Tables, summaryTable(r), sweepTable(r, "Steady part", steadyPart, windowKeys(r)))
 	for i := range r.Steps {
 		v.Steps = append(v.Steps, newStepView(&r.Steps[i]))
-	}
-	if len(r.Steps) > 0 {
-		v.Pictures = Pictures(r)
 	}
 	return v
 }
