@@ -9,10 +9,10 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
 )
 
-// ParseDevices reads which cards are meant: numbers, ranges and names with commas
+// ParseDevices reads a list of cards: numbers, ranges and names with commas
 // between, such as 0-3,6 or 0.1. The result reports whether a card is among them.
 func ParseDevices(text string) (func(CardID) bool, error) {
-	var chosen []string
+	var devices []string
 	for part := range strings.SplitSeq(text, ",") {
 		device := strings.TrimSpace(part)
 		numbers, err := cpulist.Parse(device, maxNumber)
@@ -20,25 +20,25 @@ func ParseDevices(text string) (func(CardID) bool, error) {
 			return nil, fmt.Errorf("%.40q is no list of cards such as 0-3", text)
 		}
 		if err != nil {
-			chosen = append(chosen, device)
+			devices = append(devices, device)
 		}
 		for _, n := range numbers {
-			chosen = append(chosen, strconv.Itoa(n))
+			devices = append(devices, strconv.Itoa(n))
 		}
 	}
-	return func(id CardID) bool { return slices.Contains(chosen, id.Device) }, nil
+	return func(id CardID) bool { return slices.Contains(devices, id.Device) }, nil
 }
 
-// WithCards is the machine with those cards alone that are meant, and the processes that
-// hold one of them. It fails where there is none.
-func (m *Machine) WithCards(meant func(CardID) bool) (*Machine, error) {
+// WithCards is the machine with only its chosen cards and the processes that hold one. It
+// fails where there is none.
+func (m *Machine) WithCards(chosen func(CardID) bool) (*Machine, error) {
 	some := *m
-	some.Cards = slices.DeleteFunc(slices.Clone(m.Cards), func(c *Card) bool { return !meant(c.CardID) })
+	some.Cards = slices.DeleteFunc(slices.Clone(m.Cards), func(c *Card) bool { return !chosen(c.CardID) })
 	if len(some.Cards) == 0 {
-		return nil, fmt.Errorf("none of the exporter's %d cards is meant", len(m.Cards))
+		return nil, fmt.Errorf("the exporter has %d cards, and none of these", len(m.Cards))
 	}
 	some.Processes = slices.DeleteFunc(slices.Clone(m.Processes), func(p Process) bool {
-		return !slices.ContainsFunc(p.Devices, func(device string) bool { return meant(CardID{Vendor: p.Vendor, Device: device}) })
+		return !slices.ContainsFunc(p.Devices, func(device string) bool { return chosen(CardID{Vendor: p.Vendor, Device: device}) })
 	})
 	return &some, nil
 }

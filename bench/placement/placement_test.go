@@ -78,18 +78,18 @@ func TestVerdicts(t *testing.T) {
 		{"bound wrong", eight(), metax("16-31", "1"), otherNode, Misplaced},
 		{"partly bound", eight(), metax("0-63", "0-3"), "bound to nodes 0-3, cards on node 0", Misplaced},
 		{"memory elsewhere", eight(), metax("0-15", "1-7"), otherMemory, Misplaced},
-		{"could not be read", eight(), metax("", ""), unknownStart + "the page does not say where it may run (can the exporter read its status?)", NotKnown},
-		{"list that was cut", two(0), ascend("0-3,…1f2e", "0", "0"), unknownStart + "the page does not say where it may run (can the exporter read its status?)", NotKnown},
+		{"could not be read", eight(), metax("", ""), notKnown + "the page does not say where it may run (can the exporter read its status?)", NotKnown},
+		{"list that was cut", two(0), ascend("0-3,…1f2e", "0", "0"), notKnown + "the page does not say where it may run (can the exporter read its status?)", NotKnown},
 		{"cards on both nodes", two(0, 1), ascend("0-7", "0-1", "0", "1"), spans, AllPlaced},
 		{"cards on both nodes, on one", two(0, 1), ascend("4-7", "1", "0", "1"), spans, AllPlaced},
 		{"a worker of one card", two(0, 1), ascend("0-7", "0-1", "0"), anywhere, Misplaced},
 		{"one node, could not be read", one(0), ascend("", "", "0"), onNode, AllPlaced},
 		{"memory-only node beside", memoryOnly(0), ascend("0-3", "0-2", "0"), onNode, AllPlaced},
 		{"memory on the memory-only node", memoryOnly(0), ascend("0-3", "2", "0"), otherMemory, Misplaced},
-		{"card on a memory-only node", memoryOnly(2), ascend("0-3", "2", "0"), unknownStart + "node 2 of card ascend 0 has no CPUs or no memory", NotKnown},
-		{"node without memory", withoutMemory(1), ascend("4-7", "0", "0"), unknownStart + "node 1 of card ascend 0 has no CPUs or no memory", NotKnown},
-		{"card without a node", two(0, -1), ascend("0-3", "0", "0", "1"), unknownStart + "the node of card ascend 1 is not known", NotKnown},
-		{"no nodes", nil, ascend("0-3", "0", "0"), unknownStart + "the page has no NUMA nodes (is the exporter's collector numa off?)", NotKnown},
+		{"card on a memory-only node", memoryOnly(2), ascend("0-3", "2", "0"), notKnown + "node 2 of card ascend 0 has no CPUs or no memory", NotKnown},
+		{"node without memory", withoutMemory(1), ascend("4-7", "0", "0"), notKnown + "node 1 of card ascend 0 has no CPUs or no memory", NotKnown},
+		{"card without a node", two(0, -1), ascend("0-3", "0", "0", "1"), notKnown + "the node of card ascend 1 is not known", NotKnown},
+		{"no nodes", nil, ascend("0-3", "0", "0"), notKnown + "the page has no NUMA nodes (is the exporter's collector numa off?)", NotKnown},
 	}
 	for _, tt := range tests {
 		r := Judge(Read(tt.on.with(tt.h)))
@@ -126,14 +126,14 @@ func TestDevices(t *testing.T) {
 		"0":     "ascend 0, metax 0",
 		"1-2":   "ascend 1, ascend 2",
 		"0,1.1": "ascend 0, metax 0, metax 1.1",
-		"9":     "none of the exporter's 6 cards is meant",
+		"9":     "the exporter has 6 cards, and none of these",
 	} {
-		meant, err := ParseDevices(text)
+		chosen, err := ParseDevices(text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if got := cards(m.WithCards(meant)); got != want {
+		if got := cards(m.WithCards(chosen)); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
@@ -142,11 +142,11 @@ func TestDevices(t *testing.T) {
 			t.Errorf("%q is taken", text)
 		}
 	}
-	meant, err := m.ServingCards("main")
+	chosen, err := m.ServingCards("main")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := cards(m.WithCards(meant)); got != "ascend 2" {
+	if got := cards(m.WithCards(chosen)); got != "ascend 2" {
 		t.Error(got)
 	}
 	if _, err := m.ServingCards("other"); err == nil || err.Error() != `the exporter's page does not say which cards serve "other"` {
@@ -158,11 +158,11 @@ func TestDevices(t *testing.T) {
 // the other's processes are not its business.
 func TestBindingOfSomeCards(t *testing.T) {
 	p := two(0, 0, 1, 1).with(holder{"ascend", "1", "a", []string{"0"}, "0-7", "0-1"}).with(holder{"ascend", "2", "b", []string{"2"}, "4-7", "1"})
-	meant, err := ParseDevices("2-3")
+	chosen, err := ParseDevices("2-3")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Read(p).WithCards(meant)
+	m, err := Read(p).WithCards(chosen)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,11 +4,11 @@ import "fmt"
 
 // The verdicts that name no node.
 const (
-	onNode       = "on the node of its cards"
-	anywhere     = "may run anywhere"
-	otherNode    = "bound to another node"
-	otherMemory  = "memory on another node"
-	unknownStart = "not known: "
+	onNode      = "on the node of its cards"
+	anywhere    = "may run anywhere"
+	otherNode   = "bound to another node"
+	otherMemory = "memory on another node"
+	notKnown    = "not known: "
 )
 
 // judge says where a process is in regard to the cards that it holds.
@@ -20,9 +20,9 @@ func (m *Machine) judge(p Process) Verdict {
 	runs := m.nodesOf(p.cpus)
 	switch {
 	case p.cpus == nil:
-		return Verdict{Text: unknownStart + "the page does not say where it may run (can the exporter read its status?)"}
+		return Verdict{Text: notKnown + "the page does not say where it may run (can the exporter read its status?)"}
 	case err != nil:
-		return Verdict{Text: unknownStart + err.Error()}
+		return Verdict{Text: notKnown + err.Error()}
 	case !overlap(runs, cards):
 		return Verdict{Text: otherNode, Placed: new(false)}
 	case contains(cards, runs) && len(p.mems) > 0 && !overlap(p.mems, cards):

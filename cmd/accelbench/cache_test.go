@@ -17,7 +17,7 @@ import (
 const block = 16
 
 // cacheHits are the tokens of prompts that a cache could have served, and those that the
-// server told, added up from a log.
+// server reported, added up from a log.
 func cacheHits(t *testing.T, folder string) (possible, told int) {
 	t.Helper()
 	_, err := runlog.Read(filepath.Join(folder, runlog.FileName), func(r runlog.Record) error {
@@ -56,8 +56,8 @@ func sendTo(t *testing.T, blocks int, line string) (folder, printed string) {
 	return filepath.Dir(folders[0]), stdout.String()
 }
 
-// TestCacheHits: what was possible is what a server with room for all blocks tells, to the
-// token. One with room for half of them tells less of the same.
+// TestCacheHits: what was possible is what a server with room for all blocks reports, to
+// the token. One with room for half of them reports less of the same.
 func TestCacheHits(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "trace.jsonl")
 	var rows strings.Builder

@@ -36,7 +36,7 @@ exit 2
 `
 
 // bindings compares the bindings of a server that takes twice as long off the node of its
-// cards, and of one to which they are all the same. What is told of smaller differences,
+// cards, and of one to which they are all the same. What is said of smaller differences,
 // and how often, is tested without a clock in bench/compare.
 func (b *bench) bindings(t *testing.T) {
 	if out, err := exec.Command("taskset", "-c", "0,1", "true").CombinedOutput(); err != nil {
@@ -62,13 +62,13 @@ func (b *bench) bindings(t *testing.T) {
 	defer page.Close()
 	for _, tt := range []struct {
 		penalty   string
-		low, high float64 // of the gain that may be told, %
+		low, high float64 // of the gain in the verdict, %
 	}{{"2", 30, 60}, {"1", 0, 5}} {
 		t.Run("penalty "+tt.penalty, func(t *testing.T) {
 			out := b.compareBindings(t, page.URL, tt.penalty)
-			gain := gainTold(t, out)
+			gain := gainFound(t, out)
 			if gain < tt.low || gain > tt.high {
-				t.Errorf("told a gain of %g %%, want %g to %g:\n%s", gain, tt.low, tt.high, out)
+				t.Errorf("found a gain of %g %%, want %g to %g:\n%s", gain, tt.low, tt.high, out)
 			}
 		})
 	}
@@ -87,14 +87,14 @@ func (b *bench) compareBindings(t *testing.T, page, penalty string) string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if want := "4 bindings, 20 starts of the server\n"; !strings.Contains(string(out), want) {
-		t.Errorf("the plan is not told:\n%s", out)
+		t.Errorf("the plan is not printed:\n%s", out)
 	}
 	return string(out)
 }
 
-// gainTold is the gain that the verdict tells of the binding to the node of the cards, 0
-// where it tells none.
-func gainTold(t *testing.T, out string) float64 {
+// gainFound is the gain that the verdict names for the binding to the node of the cards, 0
+// where it names none.
+func gainFound(t *testing.T, out string) float64 {
 	t.Helper()
 	if strings.Contains(out, "\nno binding ") {
 		return 0

@@ -25,7 +25,7 @@ import (
 )
 
 // hangsAtFirst is the case in which evalscope 0.5.5 lost a worker for each of the
-// first requests that failed, and told of none of them.
+// first requests that failed, and reported none of them.
 func (b *bench) hangsAtFirst(t *testing.T) {
 	var sent atomic.Int64
 	url := serve(t, func(h http.Handler) *httptest.Server {

@@ -177,13 +177,13 @@ func TestEveryFlagOfVLLM(t *testing.T) {
 			line += " 5"
 		}
 		s, _, err := parsedLine(t, line+" --max-concurrency 2")
-		switch told := strings.Join(s.ignored, " "); {
+		switch printed := strings.Join(s.ignored, " "); {
 		case refused[name] && (err == nil || !strings.HasPrefix(err.Error(), name+" is refused: ") || strings.Contains(err.Error(), "\n")):
 			t.Errorf("%s: error %v, want one line that refuses it", line, err)
 		case !refused[name] && err != nil:
 			t.Errorf("%s: %v", line, err)
-		case ignored[name] != (told == name):
-			t.Errorf("%s: told %q", line, told)
+		case ignored[name] != (printed == name):
+			t.Errorf("%s: named %q as without effect", line, printed)
 		}
 	}
 	if count < 91 {

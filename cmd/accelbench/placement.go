@@ -18,23 +18,23 @@ const placementCommand = "placement"
 // exporterURL is where an exporter on this host serves its metrics.
 const exporterURL = "http://127.0.0.1:10068/metrics"
 
-// machineFlags say of which machine's cards the placement is asked.
+// machineFlags say which cards of which machine a server is on.
 type machineFlags struct {
 	exporter     string
 	exporterHTTP string                      // file with the HTTP client's configuration
-	meant        func(placement.CardID) bool // nil for all cards
+	chosen       func(placement.CardID) bool // nil for all cards
 	target       string
 }
 
 func (f *machineFlags) register(c *kingpin.CmdClause) {
 	registerExporter(c, "accelerator_exporter's metrics. Default: "+exporterURL+".", &f.exporter, &f.exporterHTTP)
-	c.Flag("devices", "Cards of the server, such as 0-3. Default: all.").PlaceHolder("LIST").SetValue(parsed(&f.meant, placement.ParseDevices))
+	c.Flag("devices", "Cards of the server, such as 0-3. Default: all.").PlaceHolder("LIST").SetValue(parsed(&f.chosen, placement.ParseDevices))
 	c.Flag("target", "Target of the exporter's probe that names the cards of the server.").StringVar(&f.target)
 }
 
-// read is the machine, with the cards alone that are meant.
+// read is the machine with only the chosen cards.
 func (f *machineFlags) read(ctx context.Context) (*placement.Machine, error) {
-	if f.meant != nil && f.target != "" {
+	if f.chosen != nil && f.target != "" {
 		return nil, usage(errors.New("give --devices or --target, not both"))
 	}
 	http, err := loadHTTP("--exporter-http-config", f.exporterHTTP)
@@ -47,14 +47,14 @@ func (f *machineFlags) read(ctx context.Context) (*placement.Machine, error) {
 	}
 	m := placement.Read(page)
 	if f.target != "" {
-		if f.meant, err = m.ServingCards(f.target); err != nil {
+		if f.chosen, err = m.ServingCards(f.target); err != nil {
 			return nil, fmt.Errorf("--target: %w", err)
 		}
 	}
-	if f.meant == nil {
+	if f.chosen == nil {
 		return m, nil
 	}
-	if m, err = m.WithCards(f.meant); err != nil {
+	if m, err = m.WithCards(f.chosen); err != nil {
 		return nil, fmt.Errorf("--devices: %w", err)
 	}
 	return m, nil
