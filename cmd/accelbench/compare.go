@@ -106,32 +106,20 @@ func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stder
 	if err != nil {
 		return exitNothing, err
 	}
-	r, err := parseRun(s.words)
+	m, err := newMeasurement(s.words, args, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
-	cfg, _, err := r.prepare(args, stderr)
-	if err != nil {
-		return exitNothing, err
-	}
-	plan.Endpoint = cfg.Client
-	var all load.Result
-	plan.Measure = func(ctx context.Context, t compare.Turn) (bool, error) {
-		one, err := r.measureTurn(ctx, cfg, t, stderr)
-		all.Attempted += one.Attempted
-		all.Succeeded += one.Succeeded
-		all.Stop = one.Stop
-		return !one.Stop.Early(), err
-	}
+	plan.Endpoint, plan.Measure = m.cfg.Client, m.turn
 	fmt.Fprintf(stderr, "accelbench: the runs go to %s\n", plan.Folder)
 	notes, err := plan.Run(ctx)
-	if err != nil || all.Attempted == 0 {
+	if err != nil || m.all.Attempted == 0 {
 		return exitNothing, cmp.Or(err, errNothingSent)
 	}
 	if err := s.report(plan, notes, stdout); err != nil {
 		return exitNothing, err
 	}
-	if code, err := exitCode(all); code != exitMeasured || len(notes) == 0 {
+	if code, err := exitCode(m.all); code != exitMeasured || len(notes) == 0 {
 		return code, err
 	}
 	return exitFailures, errors.New("the server did not start under some bindings")
@@ -171,8 +159,37 @@ func parseRun(words []string) (*runFlags, error) {
 	return s, nil
 }
 
-// measureTurn puts the load on the server under one binding.
-func (s *runFlags) measureTurn(ctx context.Context, cfg load.Config, t compare.Turn, stderr io.Writer) (load.Result, error) {
+// measurement is the load of a comparison and what became of it.
+type measurement struct {
+	flags  *runFlags
+	cfg    load.Config
+	stderr io.Writer
+	all    load.Result // of all turns together
+}
+
+// newMeasurement reads the flags of run in words; args are those of the whole program.
+func newMeasurement(words, args []string, stderr io.Writer) (*measurement, error) {
+	flags, err := parseRun(words)
+	if err != nil {
+		return nil, err
+	}
+	cfg, _, err := flags.prepare(args, stderr)
+	return &measurement{flags: flags, cfg: cfg, stderr: stderr}, err
+}
+
+// turn puts the load on the server under one binding.
+func (m *measurement) turn(ctx context.Context, t compare.Turn) (goOn bool, err error) {
+	cfg := m.config(t)
+	one, err := m.flags.watched(ctx, m.stderr, func(w ...load.Watcher) (load.Result, error) { return load.Run(ctx, cfg, w...) })
+	m.all.Attempted += one.Attempted
+	m.all.Succeeded += one.Succeeded
+	m.all.Stop = one.Stop
+	return !one.Stop.Early(), err
+}
+
+// config is what to run under one binding.
+func (m *measurement) config(t compare.Turn) load.Config {
+	cfg := m.cfg
 	cfg.Folder, cfg.FolderSuffix = t.Folder, nil
 	cfg.Run.Side = t.Side.Name
 	cfg.Run.Server = &runlog.Server{Command: strings.Join(t.Side.Prefix, " "), Binding: t.Side.Meaning, Recommended: t.Side.Recommended}
@@ -180,7 +197,7 @@ func (s *runFlags) measureTurn(ctx context.Context, cfg load.Config, t compare.T
 	for i := range cfg.Steps {
 		cfg.Steps[i].Repeat = t.Repeat
 	}
-	return s.watched(ctx, stderr, func(w ...load.Watcher) (load.Result, error) { return load.Run(ctx, cfg, w...) })
+	return cfg
 }
 
 // report compares the sides that were measured, prints that and writes it beside them.

@@ -61,45 +61,55 @@ func (d *dataFlags) register(c *kingpin.CmdClause) {
 
 // dataset is the data set that the flags name. Its error is of the command line, unless
 // the file cannot be read.
-func (d *dataFlags) dataset() (dataset.Config, error) {
-	c := d.config
+func (d *dataFlags) dataset() (c dataset.Config, err error) {
+	c = d.config
 	c.Path = d.path
-	var err error
+	if c.Kind, err = d.kindOf(); err != nil {
+		return c, err
+	}
+	d.setLengths(&c)
+	if d.cacheHit == 0 {
+		return c, nil
+	}
+	if c, err = d.shared(c); err != nil {
+		return c, usage(fmt.Errorf("--random-cache-hit: %w", err))
+	}
+	return c, nil
+}
+
+// kindOf is the kind that is named, else that of the file, else random.
+func (d *dataFlags) kindOf() (dataset.Kind, error) {
 	switch {
 	case d.kind != "":
-		if c.Kind, err = dataset.ParseKind(d.kind); err != nil {
-			return c, usage(err)
+		kind, err := dataset.ParseKind(d.kind)
+		if err != nil {
+			return "", usage(err)
 		}
-	case c.Path != "":
-		if c.Kind, err = dataset.Detect(c.Path); err != nil {
-			return c, err
-		}
-	default:
-		c.Kind = dataset.Random
+		return kind, nil
+	case d.path != "":
+		return dataset.Detect(d.path)
 	}
+	return dataset.Random, nil
+}
+
+// setLengths sets the lengths of prompts and answers that the flags give for the kind.
+func (d *dataFlags) setLengths(c *dataset.Config) {
 	c.InputRangeRatio, c.OutputRangeRatio = d.ratio.Input, d.ratio.Output
-	if d.inputLen > 0 {
-		c.InputLen = d.inputLen
-	}
-	if c.Kind == dataset.Prefix {
+	c.InputLen = cmp.Or(d.inputLen, c.InputLen)
+	answers := c.Kind
+	switch c.Kind {
+	case dataset.Prefix:
 		c.PrefixLen, c.SuffixLen = d.prefix, d.suffix
-	}
-	if c.Kind == dataset.MultiTurn {
+	case dataset.MultiTurn:
 		c.InputLen, c.PrefixLen = d.turnLen, d.startLen
-	}
-	if d.cacheHit > 0 {
-		if c, err = d.shared(c); err != nil {
-			return c, usage(fmt.Errorf("--random-cache-hit: %w", err))
+		if c.Path == "" {
+			answers = dataset.Random
 		}
 	}
 	c.OutputLen = d.outputLen
-	if c.Kind == dataset.MultiTurn && c.Path == "" {
-		d.outputLens[c.Kind] = d.outputLens[dataset.Random]
-	}
-	if length := d.outputLens[c.Kind]; c.OutputLen == 0 && length != nil {
+	if length := d.outputLens[answers]; c.OutputLen == 0 && length != nil {
 		c.OutputLen = max(0, *length)
 	}
-	return c, nil
 }
 
 // shared is the data set whose prompts share as much as --random-cache-hit asks for.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
@@ -105,49 +106,57 @@ func (s *runFlags) prepare(shown []string, stderr io.Writer) (load.Config, resul
 
 // config turns the flags into what to run.
 func (s *runFlags) config(shown []string) (cfg load.Config, err error) {
-	data, err := s.data.dataset()
-	if err != nil {
-		return cfg, err
-	}
-	steps, err := s.load.steps(data.Kind == dataset.Replay)
-	if err != nil {
-		return cfg, usage(err)
-	}
 	base, api, err := s.endpoint.address()
 	if err != nil {
 		return cfg, usage(err)
 	}
-	data.API = api
-	if err := data.Check(); err != nil {
-		return cfg, usage(err)
+	if err := s.setLoad(&cfg, api); err != nil {
+		return cfg, err
 	}
-	client, err := s.endpoint.client(base)
-	if err != nil {
+	if cfg.Client, err = s.endpoint.client(base); err != nil {
 		return cfg, err
 	}
 	exporterHTTP, err := loadHTTP("--exporter-http-config", s.out.exporterHTTP)
 	if err != nil {
 		return cfg, err
 	}
-	ask, err := s.ask.config(data)
-	if err != nil {
-		return cfg, usage(err)
+	cfg.Metrics = load.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: cfg.Client.HTTP}
+	cfg.Run = s.head(shown, base, &cfg.Dataset)
+	cfg.Folder = filepath.Join(s.out.folder, time.Now().Format(folderTime))
+	cfg.FolderSuffix = func(model string) string { return "-" + show.FileName(filepath.Base(model), "model") }
+	cfg.Ready = s.endpoint.ready
+	return cfg, nil
+}
+
+// setLoad sets what is sent when: the data set, the steps and what each request asks.
+func (s *runFlags) setLoad(cfg *load.Config, api openai.API) (err error) {
+	if cfg.Dataset, err = s.data.dataset(); err != nil {
+		return err
 	}
-	ask.IdleTimeout = s.load.idle
+	cfg.Dataset.API = api
+	if cfg.Steps, err = s.load.steps(cfg.Dataset.Kind == dataset.Replay); err != nil {
+		return usage(err)
+	}
+	if err := cfg.Dataset.Check(); err != nil {
+		return usage(err)
+	}
+	if cfg.Ask, err = s.ask.config(cfg.Dataset); err != nil {
+		return usage(err)
+	}
+	cfg.Ask.IdleTimeout = s.load.idle
+	return nil
+}
+
+// head is what the log says of the run.
+func (s *runFlags) head(shown []string, base string, data *dataset.Config) runlog.Run {
 	run := runlog.Run{
-		Version: version.Version, Command: withoutSecrets(shown), URL: base, API: api, Backend: s.endpoint.backend,
+		Version: version.Version, Command: withoutSecrets(shown), URL: base, API: data.API, Backend: s.endpoint.backend,
 		Dataset: string(data.Kind), DatasetPath: data.Path, Seed: s.load.seed, ReusePrompts: s.data.reuse, BlockSize: s.data.blockSize, Metadata: s.out.metadata,
 	}
 	if run.Model = s.endpoint.model; s.endpoint.served != "" {
 		run.Model, run.ModelPath = s.endpoint.served, s.endpoint.model
 	}
-	return load.Config{
-		Client: client, Run: run, Steps: steps, Ask: ask, Dataset: data,
-		Folder:       filepath.Join(s.out.folder, time.Now().Format(folderTime)),
-		FolderSuffix: func(model string) string { return "-" + show.FileName(filepath.Base(model), "model") },
-		Metrics:      load.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: client.HTTP},
-		Ready:        s.endpoint.ready,
-	}, nil
+	return run
 }
 
 // folderTime is the part of a folder's or file's name that says when.
