@@ -220,23 +220,13 @@ func (s *traceSource) Next(ctx context.Context) (Prompt, error) {
 		case !more:
 			return Prompt{}, io.EOF
 		}
-		if s.read == 0 {
-			s.first = r.at
-		}
-		seconds := (r.at - s.first) * s.cfg.Trace.Second
-		switch {
-		case err != nil:
-		case s.read > 0 && r.at < s.last:
-			err = fmt.Errorf("record %d: its timestamp %v is before that of the record before", s.read+1, r.at)
-		case !(seconds <= longestTrace.Seconds()): // as of a timestamp of NaN too
-			err = fmt.Errorf("record %d: its timestamp %v is not within a year of the first: say how many seconds its unit is", s.read+1, r.at)
+		var at time.Duration
+		if err == nil {
+			at, err = s.due(r)
 		}
 		if err != nil {
 			return Prompt{}, fmt.Errorf("reading data set %s as %s: %w", s.cfg.Path, s.cfg.Kind, err)
 		}
-		s.read++
-		s.last = r.at
-		at := time.Duration(seconds*float64(time.Second)) - s.cfg.Trace.From
 		switch {
 		case at < 0:
 		case r.failed:
@@ -250,6 +240,23 @@ func (s *traceSource) Next(ctx context.Context) (Prompt, error) {
 		}
 	}
 	return Prompt{}, ctx.Err()
+}
+
+// due is when a record was, since [Trace.From]; below 0 before it.
+func (s *traceSource) due(r row) (time.Duration, error) {
+	if s.read == 0 {
+		s.first = r.at
+	}
+	s.read++
+	seconds := (r.at - s.first) * s.cfg.Trace.Second
+	switch {
+	case s.read > 1 && r.at < s.last:
+		return 0, fmt.Errorf("record %d: its timestamp %v is before that of the record before", s.read, r.at)
+	case !(seconds <= longestTrace.Seconds()): // as of a timestamp of NaN too
+		return 0, fmt.Errorf("record %d: its timestamp %v is not within a year of the first: set --timed-trace-sec-multiplier", s.read, r.at)
+	}
+	s.last = r.at
+	return time.Duration(seconds*float64(time.Second)) - s.cfg.Trace.From, nil
 }
 
 // prompt makes the prompt of a record. Equal hash ids stand for equal blocks of it; what
