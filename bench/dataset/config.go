@@ -31,14 +31,14 @@ type Config struct {
 	// OutputLen is the number of tokens to ask for, 0 for what the records say. Made
 	// prompts need one.
 	OutputLen int
-	// InputLen is the length of random prompts in tokens, without PrefixLen.
+	// InputLen is the length of made prompts in tokens, without PrefixLen.
 	InputLen int
 	// InputRangeRatio and OutputRangeRatio r, from 0 to below 1, spread random's lengths
 	// evenly from len·(1−r) to len·(1+r).
 	InputRangeRatio, OutputRangeRatio float64
 	// PrefixLen tokens begin every random prompt, or every prompt of one of the
-	// NumPrefixes of prefix_repetition, with SuffixLen tokens behind them.
-	PrefixLen, NumPrefixes, SuffixLen int
+	// NumPrefixes of prefix_repetition.
+	PrefixLen, NumPrefixes int
 	// Prime asks for the start that all random prompts share to be sent before them, so
 	// that it is in the server's prefix cache.
 	Prime bool
@@ -80,9 +80,12 @@ func (c Config) Check() error {
 	case c.TokenIDs && c.API != openai.Completions:
 		return errors.New("prompts of token ids need the completions API")
 	}
-	for _, n := range []int{c.InputLen, c.OutputLen, c.PrefixLen, c.SuffixLen, c.Trace.Block, c.MinPromptLength, c.MaxPromptLength, c.NumPrefixes} {
+	for name, n := range map[string]int{
+		"input length": c.InputLen, "output length": c.OutputLen, "prefix length": c.PrefixLen, "number of prefixes": c.NumPrefixes,
+		"length of a trace's blocks": c.Trace.Block, "shortest prompt": c.MinPromptLength, "longest prompt": c.MaxPromptLength,
+	} {
 		if n < 0 || n > maxPromptTokens {
-			return fmt.Errorf("a length or number of %d is not within 0 and %d", n, maxPromptTokens)
+			return fmt.Errorf("the %s, %d, is not within 0 and %d", name, n, maxPromptTokens)
 		}
 	}
 	return nil

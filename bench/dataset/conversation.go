@@ -21,7 +21,7 @@ type Turn struct {
 	MaxTokens int
 	// Tokens is about how long Content is, 0 where it is not made.
 	Tokens int
-	// Delay is the thinking time before the turn, 0 before the first.
+	// Delay is the thinking time before the turn, without effect before the first.
 	Delay time.Duration
 }
 

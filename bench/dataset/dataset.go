@@ -11,8 +11,8 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// Prompt is what one request asks. Exactly one of Text, Messages and Tokens is
-// set.
+// Prompt is what one request asks. One of Text, Messages, Tokens and Turns is
+// set; Messages may stand before Turns.
 type Prompt struct {
 	Text     string           // the user's message, or the text to complete
 	Messages []openai.Message // a conversation, for the chat API

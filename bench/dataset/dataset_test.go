@@ -289,10 +289,11 @@ func TestSettings(t *testing.T) {
 		"unknown data set":    {Kind: "hf"},
 		"needs a file":        {Kind: OpenQA},
 		"the completions API": {Kind: Random, InputLen: 9, OutputLen: 9, TokenIDs: true},
-		"number of -1":        {Kind: Random, InputLen: 9, OutputLen: 9, SuffixLen: -1},
+		"prefix length, -1,":  {Kind: Random, InputLen: 9, OutputLen: 9, PrefixLen: -1},
 
-		"random needs an input and an output length":            {Kind: Random, OutputLen: 9},
-		"prefix_repetition needs an input and an output length": {Kind: Prefix, PrefixLen: 9, NumPrefixes: 9},
+		"random needs an input and an output length":                       {Kind: Random, OutputLen: 9},
+		"prefix_repetition needs an input and an output length":            {Kind: Prefix, PrefixLen: 9, NumPrefixes: 9},
+		"record 3: messages need the chat API: give --backend openai-chat": {Kind: Custom, Path: "testdata/custom.jsonl", API: openai.Completions},
 	} {
 		if _, err := Open(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", cfg, err, want)

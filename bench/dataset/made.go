@@ -160,7 +160,7 @@ func (s *madeSource) shape(r *rand.Rand) (prefix, body, output int) {
 	if s.seq%n == 0 {
 		s.order = s.maker.random("order", s.seq/n).Perm(int(n))
 	}
-	return s.order[s.seq%n], s.cfg.SuffixLen, s.cfg.OutputLen
+	return s.order[s.seq%n], s.cfg.InputLen, s.cfg.OutputLen
 }
 
 // spread draws a length of at least 1 evenly from the range around n.

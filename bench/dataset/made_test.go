@@ -60,7 +60,7 @@ func TestRandomWords(t *testing.T) {
 }
 
 func TestPrefixes(t *testing.T) {
-	s := open(t, Config{Kind: Prefix, NumPrefixes: 4, PrefixLen: 50, SuffixLen: 30, OutputLen: 9})
+	s := open(t, Config{Kind: Prefix, NumPrefixes: 4, PrefixLen: 50, InputLen: 30, OutputLen: 9})
 	prefixes, suffixes := map[string]int{}, map[string]int{}
 	var inTurn []string
 	for _, p := range take(t, s, 40) {
@@ -91,7 +91,7 @@ func TestPrefixes(t *testing.T) {
 func TestMadePromptsFollowSeedAndStep(t *testing.T) {
 	for _, kind := range []Kind{Random, Prefix} {
 		of := func(cfg Config) string {
-			cfg.Kind, cfg.InputLen, cfg.PrefixLen, cfg.SuffixLen, cfg.NumPrefixes, cfg.OutputLen = kind, 20, 20, 20, 10, 9
+			cfg.Kind, cfg.InputLen, cfg.PrefixLen, cfg.NumPrefixes, cfg.OutputLen = kind, 20, 20, 10, 9
 			return strings.Join(texts(take(t, open(t, cfg), 3)), "\n")
 		}
 		first := of(Config{Seed: 1})

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"cmp"
+	"errors"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
@@ -40,6 +41,9 @@ type customRecord struct {
 
 // record takes messages before prompt where the API has them.
 func (v customRecord) record(api openai.API) (Record, error) {
+	if len(v.Messages) > 0 && v.Prompt == "" && api == openai.Completions {
+		return Record{}, errors.New("messages need the chat API: give --backend openai-chat")
+	}
 	p := Prompt{Text: v.Prompt, MaxTokens: max(0, int(cmp.Or(v.MaxTokens, v.OutputTokens)))}
 	if len(v.Messages) > 0 && api != openai.Completions {
 		p.Text, p.Messages = "", v.Messages

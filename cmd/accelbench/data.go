@@ -99,7 +99,7 @@ func (d *dataFlags) setLengths(c *dataset.Config) {
 	answers := c.Kind
 	switch c.Kind {
 	case dataset.Prefix:
-		c.PrefixLen, c.SuffixLen = d.prefix, d.suffix
+		c.PrefixLen, c.InputLen = d.prefix, d.suffix
 	case dataset.MultiTurn:
 		c.InputLen, c.PrefixLen = d.turnLen, d.startLen
 		if c.Path == "" {

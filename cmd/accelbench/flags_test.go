@@ -87,7 +87,7 @@ func TestLoadsOfVLLM(t *testing.T) {
 		{"--dataset-name custom --dataset-path f", putOn{[]runlog.Step{burst}, openai.Completions, file(dataset.Custom, 256), ""}},
 		{"--dataset-name custom --dataset-path f --custom-output-len -1", putOn{[]runlog.Step{burst}, openai.Completions, file(dataset.Custom, 0), ""}},
 		{"--dataset-name prefix_repetition --prefix-repetition-prefix-len 9 --prefix-repetition-num-prefixes 3", putOn{[]runlog.Step{burst}, openai.Completions, of(func(c *dataset.Config) {
-			c.Kind, c.PrefixLen, c.SuffixLen, c.NumPrefixes = dataset.Prefix, 9, 256, 3
+			c.Kind, c.PrefixLen, c.InputLen, c.NumPrefixes = dataset.Prefix, 9, 256, 3
 		}), ""}},
 		{"--dataset-name timed_trace --dataset-path f --timed-trace-chunk-hash-size 512 --max-concurrency 3 --self-timed", putOn{
 			[]runlog.Step{{Arrival: runlog.ArrivalReplay, MaxConcurrency: 3, Requests: 1000, Timeout: minutes}},
@@ -213,13 +213,13 @@ func TestWrongLoads(t *testing.T) {
 		"--dataset-name timed_trace --dataset-path f --request-rate 4": "a timed_trace has its own times",
 		"--dataset-name sharegpt":                                      "data set sharegpt needs a file: give --dataset-path",
 		"--random-output-len 0":                                        "data set random needs an input and an output length of at least 1",
-		"--random-input-len 0":                                         "data set random needs an input and an output length of at least 1",
-		"--output-len 0":                                               "--output-len: 0 is not above 0",
-		"stray":                                                        "unexpected stray",
-		"--dataset-name multi_turn":                                    "data set multi_turn needs the chat API: give --backend openai-chat",
-		"--multi-turn-num-turns 8-2":                                   `--multi-turn-num-turns: "8-2" is no number of turns such as 4 or 2-8`,
-		"--multi-turn-delay soon":                                      `--multi-turn-delay: time: invalid duration "soon"`,
-		"--timed-trace-speed 0":                                        "--timed-trace-speed: 0 is not above 0",
+		"--dataset-name prefix_repetition --prefix-repetition-prefix-len 0 --prefix-repetition-suffix-len 0": "data set prefix_repetition needs an input and an output length",
+		"--output-len 0":             "--output-len: 0 is not above 0",
+		"stray":                      "unexpected stray",
+		"--dataset-name multi_turn":  "data set multi_turn needs the chat API: give --backend openai-chat",
+		"--multi-turn-num-turns 8-2": `--multi-turn-num-turns: "8-2" is no number of turns such as 4 or 2-8`,
+		"--multi-turn-delay soon":    `--multi-turn-delay: time: invalid duration "soon"`,
+		"--timed-trace-speed 0":      "--timed-trace-speed: 0 is not above 0",
 		"--random-cache-hit 60% --random-input-len 100 --block-size 64": "--random-cache-hit: of prompts of 100 tokens, whole blocks of 64 can make 64 %, not 60 %: give longer prompts",
 		"--random-cache-hit 60% --random-prefix-len 8":                  "--random-cache-hit: give --dataset-name random, without --random-prefix-len",
 		"--random-cache-hit 100%":                                       `--random-cache-hit: "100%" is no share from 1% to 99%`,
