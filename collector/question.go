@@ -165,13 +165,13 @@ func (t *tool) store(key questionKey, cards []model.Device, start time.Time, a a
 	defer t.mu.Unlock()
 	now, q := time.Now(), t.questions[key]
 	if q == nil || !slices.EqualFunc(q.cards, cards, sameCard) {
-		t.schedule.restAfterCall(start, now)
+		t.schedule.backOff(start, now)
 		return false // the answer is about a card that has gone meanwhile
 	}
 	refused := isRefusal(a.err)
 	if refused && q.variant+1 < len(q.command.Args(q.cards[0])) {
 		q.variant++
-		t.schedule.restAfterCall(start, now)
+		t.schedule.backOff(start, now)
 		return false
 	}
 	if refused {

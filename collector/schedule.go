@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// restFactor is how many times as long as a call a tool rests after it, so that it is busy for a fifth of the time.
-const restFactor = 4
+// backoffFactor is how many times as long as a call a tool is left alone after it, so that it is busy for a fifth of the time.
+const backoffFactor = 4
 
 // schedule decides which question a tool is asked next. It has no clock: its caller says what time it is.
 //
 // Each question is asked once soon after the start, then at its interval, at a time of its own within it. After that
-// first round the tool rests between two calls, and the most overdue question is asked first: where calls are slow, all
+// first round the tool is left alone for a while between two calls, and the most overdue question is asked first: where calls are slow, all
 // intervals stretch by themselves.
 type schedule struct {
 	slots          []*slot
-	restsUntil     time.Time
+	backoffUntil   time.Time
 	firstRoundDone bool
 }
 
@@ -25,10 +25,10 @@ type slot struct {
 	every time.Duration
 	phase float64 // 0 to 1: where in the interval it is asked after the first time
 
-	due         time.Time
-	asked       bool
-	callAndRest time.Duration // how long the tool was taken by the last call, with the rest after it
-	retry       time.Duration // after the last call, 0 for the interval
+	due            time.Time
+	asked          bool
+	callAndBackoff time.Duration // how long the tool was taken by the last call, with the backoff after it
+	retry          time.Duration // after the last call, 0 for the interval
 }
 
 // set replaces the questions. Those that are there already keep their times, others are due at once.
@@ -39,7 +39,7 @@ func (s *schedule) set(now time.Time, slots []*slot) {
 	}
 	for _, x := range slots {
 		if old := known[x.key]; old != nil && old.every == x.every {
-			x.due, x.asked, x.callAndRest, x.retry = old.due, old.asked, old.callAndRest, old.retry
+			x.due, x.asked, x.callAndBackoff, x.retry = old.due, old.asked, old.callAndBackoff, old.retry
 		} else {
 			x.due = now
 		}
@@ -60,16 +60,16 @@ func (s *schedule) next() (key questionKey, at time.Time, ok bool) {
 	}
 	s.firstRoundDone = s.firstRoundDone || first.asked
 	at = first.due
-	if s.restsUntil.After(at) {
-		at = s.restsUntil
+	if s.backoffUntil.After(at) {
+		at = s.backoffUntil
 	}
 	return first.key, at, true
 }
 
-// restAfterCall says that the tool was busy from start until now. No question is done.
-func (s *schedule) restAfterCall(start, now time.Time) {
+// backOff says that the tool was busy from start until now. No question is done.
+func (s *schedule) backOff(start, now time.Time) {
 	if s.firstRoundDone {
-		s.restsUntil = now.Add(restFactor * now.Sub(start))
+		s.backoffUntil = now.Add(backoffFactor * now.Sub(start))
 	}
 }
 
@@ -78,11 +78,11 @@ func (s *schedule) restAfterCall(start, now time.Time) {
 func (s *schedule) done(key questionKey, start, now time.Time, retry time.Duration) {
 	for _, x := range s.slots {
 		if x.key == key {
-			x.callAndRest, x.retry = (1+restFactor)*now.Sub(start), retry
+			x.callAndBackoff, x.retry = (1+backoffFactor)*now.Sub(start), retry
 			x.due, x.asked = x.nextDue(now, retry), true
 		}
 	}
-	s.restAfterCall(start, now)
+	s.backOff(start, now)
 }
 
 // nextDue is when a slot is due after now. What was missed is left out.
@@ -108,7 +108,7 @@ func (s *schedule) makeDue(key questionKey, now time.Time) {
 	}
 }
 
-// roundLength is how long the tool takes to come back to a question, with the rests: where that is more than the question's
+// roundLength is how long the tool takes to come back to a question, with the backoff: where that is more than the question's
 // interval, it is what the interval has stretched to. A question that is due more rarely takes a part of that time only.
 func (s *schedule) roundLength() time.Duration {
 	const steps = 20 // each comes nearer to the length that its own questions fill
@@ -116,7 +116,7 @@ func (s *schedule) roundLength() time.Duration {
 	for range steps {
 		filled := 0.0
 		for _, x := range s.slots {
-			filled += x.callAndRest.Seconds() * min(1, length/max(x.every, x.retry).Seconds())
+			filled += x.callAndBackoff.Seconds() * min(1, length/max(x.every, x.retry).Seconds())
 		}
 		length = filled
 	}

@@ -121,7 +121,7 @@ func TestScheduleSpreadsCards(t *testing.T) {
 	}
 }
 
-// What was refused is asked when it was told to be; cards that come and go are asked anew, but the tool rests all the same.
+// What was refused is asked when it was told to be; cards that come and go are asked anew, but the tool is left alone all the same.
 func TestScheduleOfQuestionsThatComeAndGo(t *testing.T) {
 	start := time.Unix(0, 0)
 	s := &schedule{}
@@ -136,7 +136,7 @@ func TestScheduleOfQuestionsThatComeAndGo(t *testing.T) {
 	}
 	s.set(start, append(one(), &slot{key: questionKey{command: "new"}, every: time.Minute}))
 	if key, at, _ := s.next(); key.command != "new" || at != start.Add(5*time.Second) {
-		t.Errorf("%s is asked at %s, want the new one after 1 s and a rest of 4 s", key, at.Sub(start))
+		t.Errorf("%s is asked at %s, want the new one after 1 s and a backoff of 4 s", key, at.Sub(start))
 	}
 	s.set(start, nil)
 	if key, _, ok := s.next(); ok {
@@ -148,9 +148,9 @@ func TestScheduleOfQuestionsThatComeAndGo(t *testing.T) {
 func TestRoundOfRareQuestions(t *testing.T) {
 	var s schedule
 	for range 40 {
-		s.slots = append(s.slots, &slot{every: time.Hour, callAndRest: 5 * time.Second}, &slot{every: time.Minute, callAndRest: 5 * time.Second, retry: time.Hour})
+		s.slots = append(s.slots, &slot{every: time.Hour, callAndBackoff: 5 * time.Second}, &slot{every: time.Minute, callAndBackoff: 5 * time.Second, retry: time.Hour})
 	}
-	s.slots = append(s.slots, &slot{every: time.Minute, callAndRest: 5 * time.Second})
+	s.slots = append(s.slots, &slot{every: time.Minute, callAndBackoff: 5 * time.Second})
 	if got := s.roundLength(); got > time.Minute {
 		t.Errorf("a round takes %s, though most questions are asked each hour", got)
 	}

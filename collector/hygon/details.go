@@ -13,19 +13,19 @@ import (
 func beside() []model.Command {
 	return []model.Command{
 		{Name: "memory", Args: show("meminfo", "vram"), Parse: parseText(memoryRows)},
-		{Name: "processes", Processes: true, Args: show("pids"), Parse: orRefused(ParseProcesses)},
+		{Name: "processes", Processes: true, Args: show("pids"), Parse: orRefused(parseProcesses)},
 	}
 }
 
 // commands are the others, each of which answers for all cards.
 func commands() []model.Command {
 	return []model.Command{
-		{Name: "list", Part: "names", Inventory: true, Args: show("productname"), Parse: model.IgnoreCards(ParseList)},
-		{Name: "list", Part: "buses", Inventory: true, Every: time.Minute, Args: show("bus"), Parse: model.IgnoreCards(ParseList)},
-		{Name: "list", Part: "ids", Inventory: true, Args: show("uniqueid"), Parse: model.IgnoreCards(ParseList)},
-		{Name: "health", Inventory: true, Every: time.Minute, Args: model.SameArgs([]string{"--healthcheck"}), Parse: orRefused(ParseList)},
-		{Name: "version", Inventory: true, Args: show("driverversion"), Parse: model.IgnoreCards(ParseVersion)},
-		{Name: "topology", Inventory: true, Args: show("topo"), Parse: model.IgnoreCards(ParseTopology)},
+		{Name: "list", Part: "names", Inventory: true, Args: show("productname"), Parse: model.IgnoreCards(parseList)},
+		{Name: "list", Part: "buses", Inventory: true, Every: time.Minute, Args: show("bus"), Parse: model.IgnoreCards(parseList)},
+		{Name: "list", Part: "ids", Inventory: true, Args: show("uniqueid"), Parse: model.IgnoreCards(parseList)},
+		{Name: "health", Inventory: true, Every: time.Minute, Args: model.SameArgs([]string{"--healthcheck"}), Parse: orRefused(parseList)},
+		{Name: "version", Inventory: true, Args: show("driverversion"), Parse: model.IgnoreCards(parseVersion)},
+		{Name: "topology", Inventory: true, Args: show("topo"), Parse: model.IgnoreCards(parseTopology)},
 		{Name: "temp", Lean: true, Every: time.Minute, Args: show("temp"), Parse: parseText(tempRows)},
 		{Name: "clocks", Lean: true, Every: time.Minute, Args: show("clocks"), Parse: parseText(clockRows)},
 		{Name: "ecc", Lean: true, Every: time.Minute, Args: show("rasinfo", "all"), Parse: parseText(eccRows())},

@@ -10,12 +10,12 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 )
 
-// ParseList reads the output of --showproductname, --showbus, --showuniqueid and --healthcheck, each of which tells a part
+// parseList reads the output of --showproductname, --showbus, --showuniqueid and --healthcheck, each of which tells a part
 // of who a card is:
 //
 //	HCU[0]          : PCI Bus: 0000:09:00.0 --> SN: … --> OAM ID: 1
 //	HCU[0]          : Bus Id : 0000:09:00.0         : Healthy
-func ParseList(out []byte) (model.Report, error) {
+func parseList(out []byte) (model.Report, error) {
 	blocks, err := readBlocks(out)
 	if err != nil {
 		return model.Report{}, err
@@ -48,9 +48,9 @@ func ParseList(out []byte) (model.Report, error) {
 
 var driverVersion = regexp.MustCompile(`(?m)^\s*Driver Version:[ \t]*(\S*\d\S*)[ \t\r]*\n`)
 
-// ParseVersion reads the output of --showdriverversion. The tool's own version is printed nowhere. A line without its end
+// parseVersion reads the output of --showdriverversion. The tool's own version is printed nowhere. A line without its end
 // may be cut.
-func ParseVersion(out []byte) (model.Report, error) {
+func parseVersion(out []byte) (model.Report, error) {
 	if err := checkBanner(out); err != nil {
 		return model.Report{}, err
 	}
@@ -68,8 +68,8 @@ var (
 	self      = regexp.MustCompile(`(\s)(?:None|0)(\s)`)
 )
 
-// ParseTopology reads the output of --showtopo: the matrix of link types, and each card's NUMA node.
-func ParseTopology(out []byte) (model.Report, error) {
+// parseTopology reads the output of --showtopo: the matrix of link types, and each card's NUMA node.
+func parseTopology(out []byte) (model.Report, error) {
 	blocks, err := readBlocks(out)
 	if err != nil {
 		return model.Report{}, err
@@ -93,8 +93,8 @@ func ParseTopology(out []byte) (model.Report, error) {
 
 var processMemory = smitext.Field{Metric: "process_memory_used_bytes", Unit: smitext.Bytes}
 
-// ParseProcesses reads the output of --showpids. A process on several cards has one sum of memory, which is of no card.
-func ParseProcesses(out []byte) (model.Report, error) {
+// parseProcesses reads the output of --showpids. A process on several cards has one sum of memory, which is of no card.
+func parseProcesses(out []byte) (model.Report, error) {
 	if err := checkBanner(out); err != nil {
 		return model.Report{}, err
 	}

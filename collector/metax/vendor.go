@@ -1,9 +1,6 @@
 package metax
 
 import (
-	"regexp"
-	"strings"
-
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 )
@@ -16,21 +13,16 @@ func Vendor() model.Vendor {
 		Tools:    []string{"mx-smi", "ht-smi"},
 		Table:    model.Command{Name: "table", Args: model.SameArgs([]string{}), Parse: model.IgnoreCards(ParseTable)},
 		Commands: commands(),
-		Resolve:  resolve,
+		Resolve:  model.TrimName("GPU"),
 		Classify: Classify,
 	}
 }
 
-var matrixNames = smitext.MatrixNames{Cards: regexp.MustCompile(`^GPU\d+$`), Peers: regexp.MustCompile(`^NIC\d+$`)}
-
 // ParseTopology reads the output of mx-smi topo -m, or of topo -n, which has the
 // NICs too.
 func ParseTopology(out []byte) (model.Report, error) {
-	return smitext.ParseTopology(out, matrixNames)
+	return smitext.ParseTopology(out, smitext.GPUMatrix())
 }
-
-// resolve takes the number off "GPU3": it is the GPU number of the table.
-func resolve(name string, _ []model.Device) string { return strings.TrimPrefix(name, "GPU") }
 
 // Classify returns what an error text of mx-smi or of its library means.
 func Classify(text []byte) (model.Reason, string, bool) {

@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // Snapshot is everything that one vendor's tool printed at one time, with every
@@ -29,6 +30,11 @@ type Snapshot struct {
 // Resolver finds the ID of the device that a topology's name ("GPU0", "NPU3",
 // "Phy-ID12") means, or the name to use for what is none of the devices.
 type Resolver func(name string, devices []Device) string
+
+// TrimName returns the resolver of a tool whose topology puts a word before a card's number, such as GPU3.
+func TrimName(word string) Resolver {
+	return func(name string, _ []Device) string { return strings.TrimPrefix(name, word) }
+}
 
 // Merge joins the main table with the reports of the side commands. It does not
 // change its arguments.

@@ -13,15 +13,15 @@ import (
 // commands are those beside the two queries of each poll.
 func commands() []model.Command {
 	return []model.Command{
-		{Name: "fields", Inventory: true, Args: model.SameArgs([]string{"--help-query-gpu"}), Parse: parseFields, More: queries},
-		{Name: "topology", Inventory: true, Args: model.SameArgs([]string{"topo", "-m"}), Parse: model.IgnoreCards(ParseTopology)},
+		{Name: "fields", Inventory: true, Args: model.SameArgs([]string{"--help-query-gpu"}), Parse: model.IgnoreCards(parseFields), More: queries},
+		{Name: "topology", Inventory: true, Args: model.SameArgs([]string{"topo", "-m"}), Parse: model.IgnoreCards(parseTopology)},
 		// The title of the table has the versions too, where a driver refuses to print them alone.
-		{Name: "version", Inventory: true, Args: model.SameArgs([]string{"--version"}, []string{}), Parse: model.IgnoreCards(ParseVersion)},
-		{Name: "list", Inventory: true, Every: time.Minute, Args: model.SameArgs([]string{"-L"}), When: mayBeSliced, Parse: model.IgnoreCards(ParseList)},
+		{Name: "version", Inventory: true, Args: model.SameArgs([]string{"--version"}, []string{}), Parse: model.IgnoreCards(parseVersion)},
+		{Name: "list", Inventory: true, Every: time.Minute, Args: model.SameArgs([]string{"-L"}), When: mayBeSliced, Parse: model.IgnoreCards(parseList)},
 	}
 }
 
-// mayBeSliced is of a card that tells no utilization, as one that is cut into MIG instances.
+// mayBeSliced reports whether a card prints no utilization, as one in MIG mode does.
 func mayBeSliced(d *model.Device) bool {
 	_, ok := d.Readings.Get("utilization_ratio")
 	return !ok
@@ -48,16 +48,12 @@ func knownFields(out []byte) map[string]bool {
 	return known
 }
 
-// parseFields checks the tool's help, which is about all cards and tells nothing of them.
-func parseFields(out []byte, cards []model.Device) (model.Report, error) {
+// parseFields checks that the help lists fields; it holds no readings.
+func parseFields(out []byte) (model.Report, error) {
 	if !knownFields(out)["index"] {
 		return model.Report{}, model.Errorf(model.ReasonParse, "no fields in the output")
 	}
-	var r model.Report
-	for _, d := range cards {
-		r.Devices = append(r.Devices, model.Device{ID: d.ID})
-	}
-	return r, nil
+	return model.Report{}, nil
 }
 
 // queries are the questions for what the driver has beyond the main query.
@@ -67,7 +63,7 @@ func queries(out []byte, _ model.Device) []model.Command {
 		reason, isOlder := strings.CutPrefix(r.Key, "clocks_throttle_reasons.")
 		return !known[r.Key] || isOlder && known["clocks_event_reasons."+reason]
 	})
-	details := ofCards(keys(rows)...)
+	details := newCardQuery(keys(rows)...)
 	all := []model.Command{{Name: "details", Lean: true, Every: 30 * time.Second, Args: model.SameArgs(details.args()), Parse: details.parseDetails}}
 	if known[recovery] {
 		all = append(all, model.Command{Name: "health", Inventory: true, Every: time.Minute, Args: model.SameArgs(health.args()), Parse: model.IgnoreCards(health.parseHealth)})
@@ -75,7 +71,7 @@ func queries(out []byte, _ model.Device) []model.Command {
 	return all
 }
 
-func (q csv) parseDetails(out []byte, cards []model.Device) (model.Report, error) {
+func (q query) parseDetails(out []byte, cards []model.Device) (model.Report, error) {
 	var r model.Report
 	blocks, err := q.readCards(out, &r)
 	if err != nil {
@@ -92,9 +88,9 @@ func (q csv) parseDetails(out []byte, cards []model.Device) (model.Report, error
 // recovery is the field for what the driver asks to be done about a card: None for one that is well.
 const recovery = "gpu_recovery_action"
 
-var health = ofCards(recovery)
+var health = newCardQuery(recovery)
 
-func (q csv) parseHealth(out []byte) (model.Report, error) {
+func (q query) parseHealth(out []byte) (model.Report, error) {
 	var r model.Report
 	blocks, err := q.readCards(out, &r)
 	if err != nil {

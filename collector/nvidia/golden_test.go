@@ -37,7 +37,7 @@ func about(cards []model.Device, p func([]byte, []model.Device) (model.Report, e
 
 // parseHelp shows what would be asked of a driver with these fields.
 func parseHelp(out []byte) (model.Report, error) {
-	r, err := parseFields(out, nil)
+	r, err := parseFields(out)
 	for _, c := range queries(out, model.Device{}) {
 		r.Warn("asks for %s: %q", c.Name, c.Args(model.Device{}))
 	}
@@ -51,17 +51,17 @@ func parseHelp(out []byte) (model.Report, error) {
 func parserOf(name string, header []string) modeltest.Parse {
 	switch kind, _, _ := strings.Cut(name, "-"); kind {
 	case "list":
-		return ParseList
+		return parseList
 	case "topo":
-		return ParseTopology
+		return parseTopology
 	case "version", "default":
-		return ParseVersion
+		return parseVersion
 	case "help", "fields":
 		return parseHelp
 	case "health":
 		return health.parseHealth
 	case "details":
-		return about(cards(), csv{fields: header}.parseDetails)
+		return about(cards(), query{fields: header}.parseDetails)
 	case "processes":
 		return about(cards(), processes.parseProcesses)
 	}
@@ -88,7 +88,7 @@ func TestGolden(t *testing.T) {
 func told(parse modeltest.Parse, text []byte) string {
 	r, err := parse(text)
 	if err != nil {
-		reason, line, _ := Classify(text)
+		reason, line, _ := classify(text)
 		return fmt.Sprintf("refused: %v; %s: %s\n", err, reason, line)
 	}
 	var b strings.Builder
@@ -146,9 +146,9 @@ func TestCaptures(t *testing.T) {
 		fmt.Fprintf(&b, "== %s\n", name)
 		switch {
 		case strings.HasPrefix(name, "query-compute-apps-"):
-			b.WriteString(told(about(captured(), csv{fields: fields, wide: "process_name"}.parseProcesses), text))
+			b.WriteString(told(about(captured(), query{fields: fields, commaField: "process_name"}.parseProcesses), text))
 		case strings.HasPrefix(name, "query-gpu-") && slices.Contains(fields, "index"):
-			q := csv{fields: fields}
+			q := query{fields: fields}
 			b.WriteString(told(q.parseTable, text))
 			b.WriteString(told(about(captured(), q.parseDetails), text))
 			b.WriteString(told(q.parseHealth, text))
@@ -184,7 +184,7 @@ func TestClassify(t *testing.T) {
 		"gpu_uuid, pid, process_name, used_gpu_memory [MiB]\nGPU-4f0c, 4711, [Insufficient Permissions], 8 MiB\n": "",
 		"": "",
 	} {
-		if reason, line, ok := Classify([]byte(text)); reason != want || ok != (want != "") || strings.Contains(line, "\n") {
+		if reason, line, ok := classify([]byte(text)); reason != want || ok != (want != "") || strings.Contains(line, "\n") {
 			t.Errorf("%q is %q, %q, want %q", text, reason, line, want)
 		}
 	}
@@ -207,7 +207,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		modeltest.CheckReport(t, r)
-		s := model.Merge(model.Report{Devices: cards()}, []model.Report{r}, resolve)
+		s := model.Merge(model.Report{Devices: cards()}, []model.Report{r}, Vendor().Resolve)
 		modeltest.CheckSnapshot(t, s)
 	})
 }

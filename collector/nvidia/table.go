@@ -22,10 +22,18 @@ var tableRows = []smitext.KeyRow{
 	smitext.Key("memory.used", "memory_used_bytes", smitext.Bytes, "vram").Within("memory_total_bytes"),
 }
 
-var table = ofCards(append([]string{"name"}, keys(tableRows)...)...)
+var table = newCardQuery(append([]string{"name"}, keys(tableRows)...)...)
+
+func keys(rows []smitext.KeyRow) []string {
+	var all []string
+	for _, r := range rows {
+		all = append(all, r.Key)
+	}
+	return all
+}
 
 // parseTable reads the answer to the main query. Its error is model.ReasonParse where no whole card is in it.
-func (q csv) parseTable(out []byte) (model.Report, error) {
+func (q query) parseTable(out []byte) (model.Report, error) {
 	var r model.Report
 	blocks, err := q.readCards(out, &r)
 	if err != nil {
@@ -42,12 +50,24 @@ func (q csv) parseTable(out []byte) (model.Report, error) {
 	return r, nil
 }
 
-var processes = csv{
-	option: "--query-compute-apps", fields: []string{"gpu_uuid", "pid", "process_name", "used_gpu_memory"}, wide: "process_name",
+// device is the identity of a card.
+func device(b *smitext.Block) model.Device {
+	text := func(field string) string { return smitext.Label(b.Value(field)) }
+	return model.Device{ID: b.Card, UUID: text("uuid"), BusID: text("pci.bus_id"), Name: text("name")}
+}
+
+// owner finds a card by its number and UUID: numbers may move up when a card falls off the bus.
+func owner(b *smitext.Block, cards []model.Device) int {
+	d := device(b)
+	return slices.IndexFunc(cards, func(known model.Device) bool { return known.ID == d.ID && known.UUID == d.UUID })
+}
+
+var processes = query{
+	option: "--query-compute-apps", fields: []string{"gpu_uuid", "pid", "process_name", "used_gpu_memory"}, commaField: "process_name",
 }
 
 // parseProcesses reads which processes compute on the cards. One whose memory is not told is left out.
-func (q csv) parseProcesses(out []byte, cards []model.Device) (model.Report, error) {
+func (q query) parseProcesses(out []byte, cards []model.Device) (model.Report, error) {
 	var r model.Report
 	rows, err := q.read(out, &r)
 	if err != nil {

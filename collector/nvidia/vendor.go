@@ -1,8 +1,6 @@
 package nvidia
 
 import (
-	"strings"
-
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 )
@@ -18,17 +16,14 @@ func Vendor() model.Vendor {
 		Table:    model.Command{Name: "table", Args: model.SameArgs(table.args()), Parse: model.IgnoreCards(table.parseTable)},
 		Beside:   []model.Command{{Name: "processes", Processes: true, Args: model.SameArgs(processes.args()), Parse: processes.parseProcesses}},
 		Commands: commands(),
-		Resolve:  resolve,
-		Classify: Classify,
+		Resolve:  model.TrimName("GPU"),
+		Classify: classify,
 	}
 }
 
-// resolve takes the number off "GPU3": it is the index of the query.
-func resolve(name string, _ []model.Device) string { return strings.TrimPrefix(name, "GPU") }
-
-// Classify returns what an error text of nvidia-smi means. All of them are printed to stdout. Words that may also stand
+// classify returns what an error text of nvidia-smi means. All of them are printed to stdout. Words that may also stand
 // in the rows of a good answer, such as [Insufficient Permissions], are no error by themselves.
-func Classify(text []byte) (model.Reason, string, bool) {
+func classify(text []byte) (model.Reason, string, bool) {
 	return smitext.Match(text, append(smitext.LoaderPatterns(), []smitext.Pattern{
 		{Text: "couldn't communicate with the NVIDIA driver", Reason: model.ReasonDriver},
 		{Text: "couldn't find libnvidia-ml", Reason: model.ReasonDriver},

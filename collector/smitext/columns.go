@@ -59,7 +59,7 @@ func (h *Header) addCell() {
 	s := span{first: len(h.cellOf), end: len(h.Columns), phrase: -1}
 	for i := s.first; i < s.end; i++ {
 		switch c := &h.Columns[i]; {
-		case c.Field != nil && c.Field.IsPair():
+		case c.Field != nil && c.Field.isPair():
 			s.pairs = true
 		case c.Phrase && s.phrase < 0:
 			s.phrase = i

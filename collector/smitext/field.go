@@ -19,8 +19,8 @@ type Field struct {
 	Limit   model.Metric // "value / limit", or the value alone; a limit of 0 is unknown
 }
 
-// IsPair reports whether a slash is expected in the values.
-func (f *Field) IsPair() bool { return f.Total != "" || f.Limit != "" }
+// isPair reports whether a slash is expected in the values.
+func (f *Field) isPair() bool { return f.Total != "" || f.Limit != "" }
 
 // Read adds the readings in text; their unit stands behind the number, else it is
 // headerUnit, else the assumed one. An absent value is no error; a part that

@@ -150,7 +150,7 @@ func appendTokens(dst []string, cell string, pairs, phrase bool) []string {
 		begin := at + strings.Index(cell[at:], f)
 		at = begin + len(f)
 		joins := joining || pairs && f[0] == '/' ||
-			IsSymbol(f) && len(dst) > base && endsInDigit(dst[len(dst)-1]) && (!phrase || at == len(cell))
+			isSymbol(f) && len(dst) > base && endsInDigit(dst[len(dst)-1]) && (!phrase || at == len(cell))
 		switch {
 		case joins && len(dst) > base:
 			dst[len(dst)-1] = cell[start:at]

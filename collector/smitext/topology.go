@@ -17,7 +17,12 @@ type MatrixNames struct {
 
 func (n MatrixNames) match(s string) bool { return n.Cards.MatchString(s) || n.Peers.MatchString(s) }
 
+// GPUMatrix are the names in a matrix of GPUs and NICs.
+func GPUMatrix() MatrixNames { return MatrixNames{Cards: gpuName, Peers: nicName} }
+
 var (
+	gpuName  = regexp.MustCompile(`^GPU\d+$`)
+	nicName  = regexp.MustCompile(`^NIC\d+$`)
 	linkType = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 	cpuList  = regexp.MustCompile(`^[0-9,-]+$`)
 )

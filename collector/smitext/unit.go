@@ -59,9 +59,9 @@ var scales = map[string]scale{
 	"Mb/s": {BitRate, 1e6, 1}, "Gb/s": {BitRate, 1e9, 1}, "Gbps": {BitRate, 1e9, 1}, "G": {BitRate, 1e9, 1},
 }
 
-// IsSymbol reports whether s is how a unit is written behind a number in the main tables:
+// isSymbol reports whether s is how a unit is written behind a number in the main tables:
 // a card or process may be called as the unit of another text, such as A.
-func IsSymbol(s string) bool {
+func isSymbol(s string) bool {
 	u := scales[s].unit
 	return u != 0 && u <= Level && s != "mW"
 }

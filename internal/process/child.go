@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -56,7 +55,6 @@ type Child struct {
 	subreaper *Subreaper
 	cmd       *exec.Cmd
 	begin     uint64        // the program's start in clock ticks after boot
-	signaled  atomic.Bool   // was sent a signal by Signal
 	exited    chan struct{} // closed when the program itself has ended
 }
 
@@ -117,12 +115,8 @@ func (c *Child) Exited() <-chan struct{} { return c.exited }
 // State is how the program ended, once Exited is closed.
 func (c *Child) State() *os.ProcessState { return c.cmd.ProcessState }
 
-// Signaled reports whether Signal was called.
-func (c *Child) Signaled() bool { return c.signaled.Load() }
-
 // Signal sends sig to the program and to all that it started.
 func (c *Child) Signal(sig syscall.Signal) {
-	c.signaled.Store(true)
 	c.subreaper.mu.Lock()
 	defer c.subreaper.mu.Unlock()
 	if !c.subreaper.running[c] {

@@ -14,11 +14,11 @@ var (
 	listedMIG = regexp.MustCompile(`^MIG \S+\s+Device\s+\d+: \(UUID: (MIG-[^)]+)\)$`)
 )
 
-// ParseList reads the output of nvidia-smi -L. MIG instances stand below their GPU and are its slices:
+// parseList reads the output of nvidia-smi -L. MIG instances stand below their GPU and are its slices:
 //
 //	GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-…)
 //	  MIG 3g.40gb     Device  0: (UUID: MIG-…)
-func ParseList(out []byte) (model.Report, error) {
+func parseList(out []byte) (model.Report, error) {
 	var r model.Report
 	known := map[string]bool{}
 	card := "" // whose instances the lines are, "" where that is not known
@@ -58,8 +58,8 @@ func version(key string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b` + key + `\s*([0-9][0-9.]*)`)
 }
 
-// ParseVersion reads the versions of tool, driver and CUDA.
-func ParseVersion(out []byte) (model.Report, error) {
+// parseVersion reads the versions of tool, driver and CUDA.
+func parseVersion(out []byte) (model.Report, error) {
 	t := model.Tool{Name: tool}
 	for _, f := range []struct {
 		key   *regexp.Regexp
@@ -78,9 +78,7 @@ func ParseVersion(out []byte) (model.Report, error) {
 // escapes underline the header of the matrix, also in a pipe; what cannot be printed may have been replaced.
 var escapes = regexp.MustCompile(`[\x1b\x{FFFD}]\[[0-9;]*m`)
 
-var matrixNames = smitext.MatrixNames{Cards: regexp.MustCompile(`^GPU\d+$`), Peers: regexp.MustCompile(`^NIC\d+$`)}
-
-// ParseTopology reads the output of nvidia-smi topo -m.
-func ParseTopology(out []byte) (model.Report, error) {
-	return smitext.ParseTopology(escapes.ReplaceAll(out, nil), matrixNames)
+// parseTopology reads the output of nvidia-smi topo -m.
+func parseTopology(out []byte) (model.Report, error) {
+	return smitext.ParseTopology(escapes.ReplaceAll(out, nil), smitext.GPUMatrix())
 }

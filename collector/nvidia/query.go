@@ -9,22 +9,22 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 )
 
-// csv is how a query is asked and its answer is read. A column is known by its place, since the header may call it by
-// another name than the question did.
-type csv struct {
-	option string   // such as --query-gpu
-	fields []string // that are asked for; the header must begin with the first
-	wide   string   // the field that may hold commas, "" for none: nothing is quoted
+// query is one --query-… option with its fields. Columns are found by position: the header may print another name than was
+// asked.
+type query struct {
+	option     string   // such as --query-gpu
+	fields     []string // that are asked for; the header must begin with the first
+	commaField string   // the field that may hold commas, "" for none: nothing is quoted
 }
 
-func (q csv) args() []string {
+func (q query) args() []string {
 	return []string{q.option + "=" + strings.Join(q.fields, ","), "--format=csv"}
 }
 
 // read returns the rows below the header, each with a value for each field, and warns of every other line: that is how
 // the tool tells of a card that it lost. A last line without its end may be cut. Without a header the error is
 // model.ReasonParse.
-func (q csv) read(out []byte, r *model.Report) ([][]string, error) {
+func (q query) read(out []byte, r *model.Report) ([][]string, error) {
 	var rows [][]string
 	hasHeader := false
 	for raw := range bytes.Lines(out) {
@@ -47,11 +47,11 @@ func (q csv) read(out []byte, r *model.Report) ([][]string, error) {
 }
 
 // cells splits a line. A value in brackets, such as [N/A] or [GPU is lost], says why there is none.
-func (q csv) cells(line string) []string {
+func (q query) cells(line string) []string {
 	cells := strings.Split(line, ",")
-	wide, more := slices.Index(q.fields, q.wide), len(cells)-len(q.fields)
-	if wide >= 0 && more > 0 {
-		cells = slices.Replace(cells, wide, wide+more+1, strings.Join(cells[wide:wide+more+1], ","))
+	at, more := slices.Index(q.fields, q.commaField), len(cells)-len(q.fields)
+	if at >= 0 && more > 0 {
+		cells = slices.Replace(cells, at, at+more+1, strings.Join(cells[at:at+more+1], ","))
 	}
 	for i, cell := range cells {
 		cells[i] = strings.TrimSpace(cell)
@@ -65,13 +65,13 @@ func (q csv) cells(line string) []string {
 // cardFields begin the questions about cards: the number, and what tells whether it still means the same card.
 var cardFields = []string{"index", "uuid", "pci.bus_id"}
 
-// ofCards is a question about cards.
-func ofCards(fields ...string) csv {
-	return csv{option: "--query-gpu", fields: slices.Concat(cardFields, fields)}
+// newCardQuery is the query of these fields of the cards.
+func newCardQuery(fields ...string) query {
+	return query{option: "--query-gpu", fields: slices.Concat(cardFields, fields)}
 }
 
 // readCards reads the rows of a question about cards, each card once.
-func (q csv) readCards(out []byte, r *model.Report) ([]smitext.Block, error) {
+func (q query) readCards(out []byte, r *model.Report) ([]smitext.Block, error) {
 	rows, err := q.read(out, r)
 	var blocks []smitext.Block
 	known, at := map[string]bool{}, slices.Index(q.fields, "index")
@@ -97,30 +97,10 @@ func (q csv) readCards(out []byte, r *model.Report) ([]smitext.Block, error) {
 }
 
 // block is a row with its fields' names.
-func (q csv) block(card string, row []string) smitext.Block {
+func (q query) block(card string, row []string) smitext.Block {
 	b := smitext.Block{Card: card}
 	for i, field := range q.fields {
 		b.Entries = append(b.Entries, smitext.Entry{Key: field, Value: row[i]})
 	}
 	return b
-}
-
-// device is the identity of a card.
-func device(b *smitext.Block) model.Device {
-	text := func(field string) string { return smitext.Label(b.Value(field)) }
-	return model.Device{ID: b.Card, UUID: text("uuid"), BusID: text("pci.bus_id"), Name: text("name")}
-}
-
-// owner finds a card by its number and UUID: numbers may move up when a card falls off the bus.
-func owner(b *smitext.Block, cards []model.Device) int {
-	its := device(b)
-	return slices.IndexFunc(cards, func(d model.Device) bool { return d.ID == its.ID && d.UUID == its.UUID })
-}
-
-func keys(rows []smitext.KeyRow) []string {
-	var all []string
-	for _, r := range rows {
-		all = append(all, r.Key)
-	}
-	return all
 }
