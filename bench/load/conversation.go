@@ -38,17 +38,26 @@ func (s *activeStep) converse(j job, queued time.Duration) (over time.Time) {
 			s.turnsNotSent.Add(int64(len(turns) - i - 1))
 			return over
 		}
-		j.prompt.Messages = append(j.prompt.Messages, openai.Message{Role: "assistant", Content: t.Answer})
-		if u := t.Usage; u != nil {
-			j.used = u.PromptTokens + u.CompletionTokens
-			j.shared = j.used - 1 // the last token of an answer is not computed on
-			if slices.ContainsFunc(t.Chunks, func(c openai.Chunk) bool { return c.Reasoning }) {
-				j.shared = u.PromptTokens // the next prompt has no reasoning behind it
-			}
-		}
-		queued, j.count = 0, runlog.DatasetCount{} // of the first turn
+		j.afterTurn(t)
+		queued = 0 // of the first turn
 	}
 	return over
+}
+
+// afterTurn takes the answer into the conversation. What the data set counted was of the
+// first turn.
+func (j *job) afterTurn(t *openai.Trace) {
+	j.count = runlog.DatasetCount{}
+	j.prompt.Messages = append(j.prompt.Messages, openai.Message{Role: "assistant", Content: t.Answer})
+	u := t.Usage
+	if u == nil {
+		return
+	}
+	j.used = u.PromptTokens + u.CompletionTokens
+	j.shared = j.used - 1 // the last token of an answer is not computed on
+	if slices.ContainsFunc(t.Chunks, func(c openai.Chunk) bool { return c.Reasoning }) {
+		j.shared = u.PromptTokens // the next prompt has no reasoning behind it
+	}
 }
 
 // tooLong reports whether a turn does not fit into the model's length behind so many

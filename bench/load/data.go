@@ -1,9 +1,7 @@
 package load
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"time"
 
@@ -18,9 +16,10 @@ const (
 	mostWords          = 256
 )
 
-// checkDataset takes a first prompt, so that a file that cannot serve ends the
-// run before a step begins.
-func (s *Session) checkDataset(ctx context.Context) error {
+// prepareDataset reads the data set's file and takes a first prompt, so that a file that
+// cannot serve ends the run before a step begins. It calibrates prompts of words that are
+// to have a length.
+func (s *Session) prepareDataset(ctx context.Context) error {
 	var err error
 	if s.cfg.Dataset.Records, err = dataset.Read(s.dataset(runlog.Step{})); err != nil {
 		return err
@@ -40,20 +39,6 @@ func (s *Session) checkDataset(ctx context.Context) error {
 	}
 	if aimed > 0 {
 		s.calibrate(ctx, aimed)
-	}
-	return nil
-}
-
-// prime sends the start that all prompts of a step share, once, where the data set asks
-// for that. It is in no figure.
-func (s *Session) prime(ctx context.Context, step runlog.Step) error {
-	if !s.cfg.Dataset.Prime {
-		return nil
-	}
-	p := dataset.SharedStart(s.dataset(step))
-	s.prefixes.take(p.Shared)
-	if t := s.client.Stream(ctx, s.request(step, job{prompt: p})); t.Failure != nil && ctx.Err() == nil {
-		return fmt.Errorf("sending the prompts' shared start: %w", t.Failure)
 	}
 	return nil
 }
@@ -110,37 +95,4 @@ func (s *Session) countTokens(ctx context.Context, words int) int {
 		return 0
 	}
 	return t.Usage.PromptTokens
-}
-
-// warmUpUsers is how many requests of a warm-up are in flight at most where the step has
-// no such bound.
-const warmUpUsers = 64
-
-// warmUp sends the requests that a step asks for before it, as many at once as the
-// step itself, and keeps nothing of them: they are in no log and in no figure. That
-// they fail does not end the run: what ails the server, the step itself will show.
-func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
-	if step.Warmups == 0 {
-		return nil
-	}
-	d := s.dataset(step)
-	d.Step = -1 - step.Index // other prompts than the step's, which must not be cached
-	source, err := dataset.Open(d)
-	if err != nil {
-		return err
-	}
-	defer source.Close()
-	var meter Meter
-	_, err = s.runner(step, &meter).run(ctx, runlog.Step{
-		Arrival: runlog.ArrivalBurst, Requests: step.Warmups, MaxConcurrency: cmp.Or(step.Concurrency, step.MaxConcurrency, warmUpUsers),
-	}, source)
-	switch {
-	case ctx.Err() != nil:
-		return nil //nolint:nilerr // the step shows it
-	case err != nil:
-		return fmt.Errorf("warming up: %w", err)
-	case meter.Failed.Load() > 0:
-		s.note("%d of %d warm-up requests of step %s failed", meter.Failed.Load(), step.Warmups, step.Name())
-	}
-	return nil
 }

@@ -2,20 +2,12 @@ package load
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 const (
@@ -68,37 +60,5 @@ func (s *Session) models(ctx context.Context) ([]openai.Model, *openai.Failure) 
 			return models, failure
 		}
 		sleepUntil(ctx, time.Now().Add(readyPause))
-	}
-}
-
-// describe fills in what the log says of this program and of its plan.
-func describe(r *runlog.Run, steps []runlog.Step) error {
-	host, err := os.Hostname()
-	if err != nil {
-		return fmt.Errorf("reading the host's name: %w", err)
-	}
-	var id [8]byte
-	_, _ = rand.Read(id[:]) // never fails
-	r.Schema, r.ID = runlog.Schema, hex.EncodeToString(id[:])
-	r.Started, r.Host, r.GOMAXPROCS = time.Now(), host, runtime.GOMAXPROCS(0)
-	r.Steps = nil
-	for _, s := range steps {
-		r.Steps = append(r.Steps, s.Name())
-	}
-	return nil
-}
-
-// makeFolder makes a new folder of that name, or with the first free number after
-// it: two runs may begin in one second.
-func makeFolder(path string) (string, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return "", fmt.Errorf("making the folder of the results: %w", err)
-	}
-	folder := path
-	for n := 2; ; n++ {
-		if err := os.Mkdir(folder, 0o755); !errors.Is(err, fs.ErrExist) {
-			return folder, err
-		}
-		folder = fmt.Sprintf("%s-%d", path, n)
 	}
 }

@@ -11,8 +11,15 @@ package load
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -124,19 +131,23 @@ func Open(ctx context.Context, cfg Config, watchers ...Watcher) (*Session, error
 // begin finds out what can be known to go wrong before the first request, and makes the
 // log when nothing is.
 func (s *Session) begin(ctx context.Context) error {
-	err := s.checkModels(ctx)
-	if err != nil {
+	if err := s.checkModels(ctx); err != nil {
 		return err
 	}
 	if err := describe(&s.cfg.Run, s.cfg.Steps); err != nil {
 		return err
 	}
-	if err := s.checkDataset(ctx); err != nil {
+	if err := s.prepareDataset(ctx); err != nil {
 		return err
 	}
 	if err := s.openSources(ctx); err != nil {
 		return err
 	}
+	return s.openLog()
+}
+
+// openLog makes the log in its folder, of a run of which all is known now.
+func (s *Session) openLog() error {
 	run := &s.cfg.Run
 	if s.cfg.Dataset.Prime && s.blockSize > 0 && s.blockSize != run.BlockSize {
 		return fmt.Errorf("the server's prefix cache has blocks of %d tokens: give --block-size %d", s.blockSize, s.blockSize)
@@ -144,18 +155,51 @@ func (s *Session) begin(ctx context.Context) error {
 	run.BlockSize = cmp.Or(run.BlockSize, s.blockSize)
 	folder := s.cfg.Folder
 	if s.cfg.FolderSuffix != nil {
-		folder += s.cfg.FolderSuffix(s.cfg.Run.Model)
+		folder += s.cfg.FolderSuffix(run.Model)
 	}
+	var err error
 	if s.result.Folder, err = makeFolder(folder); err != nil {
 		return err
 	}
-	if s.log, err = runlog.Create(s.result.Folder, s.cfg.Run); err != nil {
+	if s.log, err = runlog.Create(s.result.Folder, *run); err != nil {
 		return err
 	}
 	for _, w := range s.watchers {
-		w.RunStarted(s.cfg.Run)
+		w.RunStarted(*run)
 	}
 	return nil
+}
+
+// describe fills in what the log says of this program and of its plan.
+func describe(r *runlog.Run, steps []runlog.Step) error {
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("reading the host's name: %w", err)
+	}
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // never fails
+	r.Schema, r.ID = runlog.Schema, hex.EncodeToString(id[:])
+	r.Started, r.Host, r.GOMAXPROCS = time.Now(), host, runtime.GOMAXPROCS(0)
+	r.Steps = nil
+	for _, s := range steps {
+		r.Steps = append(r.Steps, s.Name())
+	}
+	return nil
+}
+
+// makeFolder makes a new folder of that name, or with the first free number after
+// it: two runs may begin in one second.
+func makeFolder(path string) (string, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", fmt.Errorf("making the folder of the results: %w", err)
+	}
+	folder := path
+	for n := 2; ; n++ {
+		if err := os.Mkdir(folder, 0o755); !errors.Is(err, fs.ErrExist) {
+			return folder, err
+		}
+		folder = fmt.Sprintf("%s-%d", path, n)
+	}
 }
 
 // Step runs a step and returns the records of the run and the step as they are in the log,
@@ -209,6 +253,53 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	s.result.Succeeded += end.Succeeded
 	s.result.Stop = end.Stop
 	return cmp.Or(err, stopSampling(), s.write(runlog.Record{StepEnd: &end}))
+}
+
+// prime sends the start that all prompts of a step share, once, where the data set asks
+// for that. It is in no figure.
+func (s *Session) prime(ctx context.Context, step runlog.Step) error {
+	if !s.cfg.Dataset.Prime {
+		return nil
+	}
+	p := dataset.SharedStart(s.dataset(step))
+	s.prefixes.take(p.Shared)
+	if t := s.client.Stream(ctx, s.request(step, job{prompt: p})); t.Failure != nil && ctx.Err() == nil {
+		return fmt.Errorf("sending the prompts' shared start: %w", t.Failure)
+	}
+	return nil
+}
+
+// warmUpUsers is how many requests of a warm-up are in flight at most where the step has
+// no such bound.
+const warmUpUsers = 64
+
+// warmUp sends the requests that a step asks for before it, as many at once as the
+// step itself, and keeps nothing of them: they are in no log and in no figure. That
+// they fail does not end the run: what ails the server, the step itself will show.
+func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
+	if step.Warmups == 0 {
+		return nil
+	}
+	d := s.dataset(step)
+	d.Step = -1 - step.Index // other prompts than the step's, which must not be cached
+	source, err := dataset.Open(d)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	var meter Meter
+	_, err = s.runner(step, &meter).run(ctx, runlog.Step{
+		Arrival: runlog.ArrivalBurst, Requests: step.Warmups, MaxConcurrency: cmp.Or(step.Concurrency, step.MaxConcurrency, warmUpUsers),
+	}, source)
+	switch {
+	case ctx.Err() != nil:
+		return nil //nolint:nilerr // the step shows it
+	case err != nil:
+		return fmt.Errorf("warming up: %w", err)
+	case meter.Failed.Load() > 0:
+		s.note("%d of %d warm-up requests of step %s failed", meter.Failed.Load(), step.Warmups, step.Name())
+	}
+	return nil
 }
 
 // runner returns a runner that drops its requests.

@@ -177,24 +177,8 @@ func (d *stepData) figures(w span, opts Options) Figures {
 		Window: w.window(), PeakConcurrency: d.curve.peak(w),
 		Distributions: distributions(sent, opts.percentiles, d.step.MaxConcurrency > 0),
 	}
-	sentGood, overGood := 0, 0
-	for i := range sent {
-		f.Account.count(sent[i].failure)
-		if sent[i].failure == "" && sent[i].meets(opts.Goodput) {
-			sentGood++
-		}
-	}
-	for i := range d.requests {
-		q := &d.requests[i]
-		if q.failure != "" || !w.holds(q.end) {
-			continue
-		}
-		f.Completed++
-		f.PromptTokens += int64(q.prompt)
-		if q.meets(opts.Goodput) {
-			overGood++
-		}
-	}
+	good := f.countSent(sent, opts.Goodput)
+	goodOver := f.countOver(w, d.requests, opts.Goodput)
 	tokens, peak := d.tokensIn(w)
 	f.OutputTokens = int64(math.Round(tokens))
 	f.RequestThroughput = w.rate(float64(f.Completed))
@@ -202,9 +186,39 @@ func (d *stepData) figures(w span, opts Options) Figures {
 	f.TotalThroughput = w.rate(float64(f.PromptTokens) + tokens)
 	f.PeakOutputThroughput = max(peak, f.OutputThroughput)
 	if opts.Goodput.Any() {
-		f.Goodput, f.Good = new(w.rate(float64(overGood))), &sentGood
+		f.Goodput, f.Good = new(w.rate(float64(goodOver))), &good
 	}
 	return f
+}
+
+// countSent counts what became of the requests sent inside of the window, and returns how
+// many of them were good.
+func (f *Figures) countSent(sent []request, o Objectives) (good int) {
+	for i := range sent {
+		q := &sent[i]
+		f.Account.count(q.failure)
+		if q.failure == "" && q.meets(o) {
+			good++
+		}
+	}
+	return good
+}
+
+// countOver counts the requests that succeeded and ended inside of the window, and returns
+// how many of them were good.
+func (f *Figures) countOver(w span, all []request, o Objectives) (good int) {
+	for i := range all {
+		q := &all[i]
+		if q.failure != "" || !w.holds(q.end) {
+			continue
+		}
+		f.Completed++
+		f.PromptTokens += int64(q.prompt)
+		if q.meets(o) {
+			good++
+		}
+	}
+	return good
 }
 
 // tokensIn are the output tokens of successful requests as they came inside of a window,

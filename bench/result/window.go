@@ -55,6 +55,44 @@ func (s span) window() Window {
 	return Window{From: time.Unix(0, s.from).UTC(), To: time.Unix(0, s.to).UTC()}
 }
 
+// unit is what the load is made of: a request, or a conversation from the start of its
+// first turn to the end of its last one. Instants are nanoseconds since 1970.
+type unit struct {
+	due, start, end int64
+	queued          int64
+}
+
+// arrival is when it would have been sent, had it not had to wait for its turn.
+func (u unit) arrival() int64 { return u.start - u.queued }
+
+// late is how long after it was due it was sent.
+func (u unit) late() int64 { return max(0, u.start-u.due) }
+
+func (u unit) sentAt() int64 { return u.start }
+
+// addUnit adds a request to the load, or a turn to its conversation.
+func (p *part) addUnit(seq int, q *request) {
+	d := p.joined
+	at, known := p.conversations[seq]
+	switch {
+	case q.turn > 0 && known:
+		d.units[at].end = max(d.units[at].end, q.end)
+		return
+	case q.turn > 0:
+		p.conversations[seq] = len(d.units)
+		d.conversations++
+	}
+	d.units = append(d.units, q.unit)
+}
+
+// noun is what a unit of the load is called.
+func (d *stepData) noun() string {
+	if d.conversations > 0 {
+		return "conversations"
+	}
+	return "requests"
+}
+
 // sentIn are the requests or units sent inside of a window, of those in the order in which
 // they were sent.
 func sentIn[T interface{ sentAt() int64 }](w span, all []T) []T {
