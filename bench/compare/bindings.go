@@ -34,10 +34,11 @@ type BindingRow struct {
 // bindingOf is how a side's server was bound; empty where it was not started by a
 // comparison of bindings.
 func bindingOf(s Side) runlog.Server {
-	if server := s.Reports[0].Runs[0].Server; server != nil {
-		return *server
+	server := s.Reports[0].Runs[0].Server
+	if server == nil {
+		return runlog.Server{}
 	}
-	return runlog.Server{}
+	return runlog.Server{Binding: show.Clean(server.Binding), Recommended: server.Recommended}
 }
 
 // addBindings sums each level up where all sides are bindings.

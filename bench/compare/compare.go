@@ -1,7 +1,7 @@
 // Package compare puts load tests side by side and says which differences are
 // more than noise. Requests of one run are not independent of each other: they
 // share a batch, a queue and a moment. So the unit is the run: each figure of a
-// run is one sample, and sides are told apart by their repeats. A [Plan] starts a
+// run is one sample, and sides are compared by their repeats. A [Plan] starts a
 // server under several bindings in turns, and ends each with all that it started.
 package compare
 
@@ -200,10 +200,11 @@ func (l Level) values(c show.Column, side int) []float64 {
 // about is what side i was.
 func (c *Comparison) about(i int, s Side) About {
 	first := s.Reports[0].Runs[0]
-	a := About{Name: s.Name, Model: first.Model, Dataset: first.Dataset, Binding: bindingOf(s).Binding}
+	dataset := first.Dataset
 	if first.DatasetPath != "" {
-		a.Dataset += " " + filepath.Base(first.DatasetPath)
+		dataset += " " + filepath.Base(first.DatasetPath)
 	}
+	a := About{Name: s.Name, Model: show.Clean(first.Model), Dataset: show.Clean(dataset), Binding: bindingOf(s).Binding}
 	for _, l := range c.Levels {
 		a.Runs = max(a.Runs, len(l.runs[i]))
 	}

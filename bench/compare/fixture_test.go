@@ -45,8 +45,8 @@ func users(n int, change ...func(*result.Step)) result.Step {
 
 func oneReport(steps ...result.Step) *result.Report {
 	run := runlog.Run{
-		Host: "loader", Version: "1.0.0", API: openai.Chat, Model: "qwen2.5",
-		Dataset: "openqa", DatasetPath: "/data/open_qa.jsonl",
+		Host: "loader", Version: "1.0.0", API: openai.Chat, Model: "qwen2.5\n",
+		Dataset: "openqa", DatasetPath: "/data/open_qa.jsonl\a", // no control character is shown
 	}
 	return &result.Report{Runs: []runlog.Run{run}, Steps: steps, Complete: true}
 }

@@ -27,7 +27,7 @@ var (
 	Share          = Unit{Base: "ratio", symbol: "%", scale: 100}
 	Milliseconds   = Unit{Base: "s", symbol: "ms", scale: 1000}
 	Seconds        = Unit{Base: "s", symbol: "s"}
-	StartRate      = Unit{Base: "1/s", symbol: "/s"}
+	startRate      = Unit{Base: "1/s", symbol: "/s"}
 	RequestRate    = Unit{Base: "req/s", symbol: "req/s"}
 	TokenRate      = Unit{Base: "tok/s", symbol: "tok/s"}
 	JoulesPerToken = Unit{Base: "J", symbol: "J/token"}
@@ -107,7 +107,7 @@ var requestColumns = []Column{
 
 var checkColumns = []Column{
 	{Key: "achieved_concurrency", Head: "in flight, steady mean", Value: ofStep(func(s *result.Step) float64 { return s.Checks.Achieved })},
-	{Key: "achieved_rate", Head: "rate achieved", Unit: StartRate, Value: ofStep(func(s *result.Step) float64 { return s.Checks.AchievedRate })},
+	{Key: "achieved_rate", Head: "rate achieved", Unit: startRate, Value: ofStep(func(s *result.Step) float64 { return s.Checks.AchievedRate })},
 	{Key: "client_lag", Head: "client lag mean", Unit: Milliseconds, Value: ofStep(func(s *result.Step) float64 { return nonZero(s.Checks.ClientLag) })},
 	{Key: "client_lag_max", Head: "client lag max", Unit: Milliseconds, Value: ofStep(func(s *result.Step) float64 { return nonZero(s.Checks.MostLag) })},
 	{Key: "kernel_clock_ratio", Head: "kernel time stamps", Unit: Share, Value: ofStep(func(s *result.Step) float64 { return s.Checks.KernelClock })},

@@ -10,8 +10,8 @@ import (
 // unknown stands where there is no figure.
 const unknown = "-"
 
-// clean makes text from outside fit for a line of a terminal.
-func clean(text string) string {
+// Clean makes text from outside fit for a line of a terminal.
+func Clean(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r

@@ -46,11 +46,11 @@ func Page(w io.Writer, r *result.Report) error {
 
 func newPageView(r *result.Report) pageView {
 	v := pageView{
-		Title: clean("Load test of " + r.Runs[0].Model), Headings: headings(r), Good: r.Objectives.String(),
+		Title: Clean("Load test of " + r.Runs[0].Model), Headings: headings(r), Good: r.Objectives.String(),
 		Answer: Answer(r), Warnings: warnings(r), Pictures: Pictures(r),
 	}
 	for i := range r.Runs {
-		v.Commands = append(v.Commands, clean(shellquote.Join(r.Runs[i].Command...)))
+		v.Commands = append(v.Commands, Clean(shellquote.Join(r.Runs[i].Command...)))
 	}
 	if r.Capacity != nil {
 		v.Tables = append(v.Tables, levelTable(r))

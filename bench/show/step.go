@@ -22,14 +22,14 @@ type stepView struct {
 }
 
 func newStepView(s *result.Step) stepView {
-	v := stepView{Heading: clean(s.Title()), Facts: facts(s)}
+	v := stepView{Heading: Clean(s.Title()), Facts: facts(s)}
 	for _, t := range []Table{figureTable(s), latencyTable(s), turnTable(s), checkTable(s), cardTable(s), serverTable(s)} {
 		if len(t.Rows) > 0 {
 			v.Tables = append(v.Tables, t)
 		}
 	}
 	for _, text := range s.Warnings {
-		v.Warnings = append(v.Warnings, clean(text))
+		v.Warnings = append(v.Warnings, Clean(text))
 	}
 	return v
 }
@@ -43,7 +43,7 @@ func facts(s *result.Step) []string {
 		"ended by: " + cmp.Or(string(s.Stop), "a kill, or it still goes on"),
 	}
 	for _, reason := range a.Reasons() {
-		all = append(all, clean(fmt.Sprintf("failed with %s: %d, the first: %s", reason, a.Failed[reason], s.FailedAs[reason])))
+		all = append(all, Clean(fmt.Sprintf("failed with %s: %d, the first: %s", reason, a.Failed[reason], s.FailedAs[reason])))
 	}
 	for _, source := range slices.Sorted(maps.Keys(s.Checks.TokensBy)) {
 		all = append(all, fmt.Sprintf("output tokens counted by %s: %d answers", source, s.Checks.TokensBy[source]))
@@ -158,7 +158,7 @@ func cardTable(s *result.Step) Table {
 	t := Table{Caption: "Cards", Head: []string{"card", "utilization (%)", "power (W)", "hottest (°C)", "most memory (GiB)"}}
 	for _, c := range s.Serving() {
 		t.Rows = append(t.Rows, []string{
-			clean(c.Vendor + " " + c.Device + " " + c.Name), Share.Text(gaugeMean(c.Utilization)), Number.Text(gaugeMean(c.Watts)),
+			Clean(c.Vendor + " " + c.Device + " " + c.Name), Share.Text(gaugeMean(c.Utilization)), Number.Text(gaugeMean(c.Watts)),
 			Number.Text(gaugeMax(c.Celsius)), Number.Text(gaugeMax(c.MemoryUsed) / (1 << 30)),
 		})
 	}

@@ -49,7 +49,7 @@ func sweepTable(r *result.Report, caption string, window func(*result.Step) *res
 	}
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		row := []string{clean(s.Name)}
+		row := []string{Clean(s.Name)}
 		for _, c := range columns {
 			row = append(row, c.text(s, window(s)))
 		}
@@ -96,7 +96,7 @@ func failedAnswer(r *result.Report) string {
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		for _, reason := range s.Account.Reasons() {
-			return clean(fmt.Sprintf("No request succeeded. The first failure was %s: %s", reason, s.FailedAs[reason]))
+			return Clean(fmt.Sprintf("No request succeeded. The first failure was %s: %s", reason, s.FailedAs[reason]))
 		}
 	}
 	return "No request succeeded."
@@ -114,13 +114,13 @@ func objectivesAnswer(steps []result.Step) string {
 	case -1:
 		return fmt.Sprintf("Every load met the objectives, up to %s. A higher load may do so too.", outcome(&steps[len(steps)-1]))
 	}
-	return fmt.Sprintf("The objectives were met up to %s, and not at %s.", outcome(&steps[missed-1]), clean(steps[missed].Title()))
+	return fmt.Sprintf("The objectives were met up to %s, and not at %s.", outcome(&steps[missed-1]), Clean(steps[missed].Title()))
 }
 
 // outcome is a load, what it brought, and what a user saw of it.
 func outcome(s *result.Step) string {
 	f, high := &s.Whole, highest(s.Chosen)
-	return fmt.Sprintf("%s (%s requests/s, %s output tokens/s, TTFT p%g %s, TPOT p%g %s, %s %% failed)", clean(s.Title()),
+	return fmt.Sprintf("%s (%s requests/s, %s output tokens/s, TTFT p%g %s, TPOT p%g %s, %s %% failed)", Clean(s.Title()),
 		Number.Text(f.RequestThroughput), Number.Text(f.OutputThroughput), high, latency(f.Of(result.TTFT), high), high, latency(f.Of(result.TPOT), high),
 		Share.Text(s.Account.FailureRatio()))
 }

@@ -48,7 +48,7 @@ func headings(r *result.Report) []string {
 	var all []string
 	for i := range r.Runs {
 		run := &r.Runs[i]
-		all = append(all, clean(fmt.Sprintf("%s at %s (%s), %s, from %s on %s, accelbench %s", run.Model, run.URL, run.API,
+		all = append(all, Clean(fmt.Sprintf("%s at %s (%s), %s, from %s on %s, accelbench %s", run.Model, run.URL, run.API,
 			strings.TrimSpace(run.Dataset+" "+run.DatasetPath), run.Host, run.Started.Format(time.DateTime), run.Version)))
 	}
 	return all
@@ -77,7 +77,7 @@ func (l *lines) caches(r *result.Report) {
 	for i := range r.Steps {
 		s, of := &r.Steps[i], "cache"
 		if len(r.Steps) > 1 {
-			of += " at " + clean(s.Title())
+			of += " at " + Clean(s.Title())
 		}
 		if text := cacheText(s.Cache); text != "" {
 			l.line("%s: %s", of, text)
@@ -110,7 +110,8 @@ func (l *lines) warnings(all []string) {
 	}
 }
 
-// figuresIn are what the same warning about two steps differs in. The 4 of http_4xx is none.
+// figuresIn are what the same warning about two steps differs in. \b leaves the 4 of
+// http_4xx alone.
 var figuresIn = regexp.MustCompile(`\b[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?(?:[nµm]?s\b)?`)
 
 // warnings are those of the report, then those of its steps. Of those that differ only in
@@ -118,7 +119,7 @@ var figuresIn = regexp.MustCompile(`\b[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?(?:[nµm]?
 func warnings(r *result.Report) []string {
 	all := r.Notes()
 	if len(r.NotRun) > 0 {
-		all = append(all, clean("Not run: "+strings.Join(r.NotRun, ", ")))
+		all = append(all, Clean("Not run: "+strings.Join(r.NotRun, ", ")))
 	}
 	var kinds []string // texts without their figures
 	names, last := map[string][]string{}, map[string]string{}
@@ -133,7 +134,7 @@ func warnings(r *result.Report) []string {
 		}
 	}
 	for _, kind := range kinds {
-		all = append(all, clean(strings.Join(names[kind], ", ")+": "+last[kind]))
+		all = append(all, Clean(strings.Join(names[kind], ", ")+": "+last[kind]))
 	}
 	return all
 }
