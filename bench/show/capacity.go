@@ -86,19 +86,16 @@ func capacityAnswer(r *result.Report) string {
 	return fmt.Sprintf("carries at least %s, the most that were tried; %s", carried, evidence(r))
 }
 
-// loadText is a level in words: "37 users", "24 conversations", "4.2 requests/s".
+// loadText is a level in words: "37 users", "24 conversations", "4.2 req/s".
 func loadText(r *result.Report, level float64) string {
-	user, request := "user", "request"
-	if len(r.Steps) > 0 && r.Steps[0].Conversations > 0 {
-		user, request = "conversation", "conversation"
-	}
+	words := r.Steps[0].Words()
 	switch {
 	case r.Capacity.Variable != runlog.VariableConcurrency:
-		return number(level) + " " + request + "s/s"
+		return fmt.Sprintf(words.Rate, number(level))
 	case level == 1:
-		return "1 " + user
+		return words.One
 	}
-	return number(level) + " " + user + "s"
+	return fmt.Sprintf(words.Many, number(level))
 }
 
 // evidence is what the server did at the answer.
@@ -115,9 +112,12 @@ func evidence(r *result.Report) string {
 func missText(s *result.Step) string {
 	most := s.Worst()
 	if most == nil {
-		return fmt.Sprintf("the rate, as requests pile up (%s a second were over)", number(s.Whole.RequestThroughput))
+		return fmt.Sprintf("the rate, as requests pile up (%s a second completed)", number(s.Whole.RequestThroughput))
 	}
 	unit := limitUnit(most.Limit)
+	if most.Name == runlog.LimitFailures {
+		return fmt.Sprintf("failures (%.4g %%, at most %s %%)", unit.scaled(most.Value), number(unit.scaled(most.Limit.Limit)))
+	}
 	return fmt.Sprintf("%s (%.4g %s of %s)", most.Label(), unit.scaled(most.Value), unit.symbol, number(unit.scaled(most.Limit.Limit)))
 }
 

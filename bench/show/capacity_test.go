@@ -38,7 +38,7 @@ func TestCapacityAnswer(t *testing.T) {
 		"carries 64 users; 100 miss TPOT p90 (250.1 ms of 250); 1.14": func(r *result.Report) {
 			r.Steps[4].Held[0].Value = 0.2501
 		},
-		"carries none: 1 user missed failures (20 % of 1)": func(r *result.Report) {
+		"carries none: 1 user missed failures (20 %, at most 1 %)": func(r *result.Report) {
 			answer(r, capacity.Answer{FailedAt: 1})
 			r.Capacity.Levels[0].Level = 1
 			r.Steps[0].Held[2].Value = 0.2
@@ -49,7 +49,7 @@ func TestCapacityAnswer(t *testing.T) {
 		"What the server carries is not known: no level was measured to its end": func(r *result.Report) {
 			r.Capacity.Answer = capacity.Answer{}
 		},
-		"carries 4.2 requests/s; 4.4 miss the rate, as requests pile up (1.37 a second were over); 1.14 requests/s": func(r *result.Report) {
+		"carries 4.2 req/s; 4.4 miss the rate, as requests pile up (1.37 a second completed); 1.14 requests/s": func(r *result.Report) {
 			r.Capacity.Variable = runlog.VariableRequestRate
 			answer(r, capacity.Answer{Value: 4.2, FailedAt: 4.4})
 			r.Capacity.Levels[3].Level, r.Capacity.Levels[4].Level = 4.2, 4.4
