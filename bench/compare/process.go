@@ -3,6 +3,7 @@ package compare
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -17,7 +18,8 @@ const (
 	// killTime is how long what was killed may take to be gone. A process in
 	// uninterruptible sleep takes longer than anybody wants to wait.
 	killTime  = 10 * time.Second
-	tailLines = 8 // of a log that are shown
+	tailLines = 8        // of a log that are shown
+	tailBytes = 64 << 10 // of a log that are read for them
 )
 
 // server is a command while it runs, with everything that it starts in turn. It must be
@@ -45,7 +47,7 @@ func startServer(subreaper *process.Subreaper, argv []string, logFile string) (*
 
 // printed is the end of the command's log, each line cut.
 func (s *server) printed() string {
-	text, err := os.ReadFile(s.log)
+	text, err := tail(s.log)
 	if err != nil {
 		return err.Error()
 	}
@@ -55,6 +57,20 @@ func (s *server) printed() string {
 		lines[i] = "  " + openai.Excerpt(line)
 	}
 	return fmt.Sprintf("the end of %s:\n%s", s.log, strings.Join(lines, "\n"))
+}
+
+// tail is the end of a file.
+func tail(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-tailBytes), tailBytes))
 }
 
 // stop ends the command and all that it started: SIGTERM, and SIGKILL to what is
