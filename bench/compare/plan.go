@@ -112,9 +112,8 @@ func (p *Plan) Run(ctx context.Context) (notes []string, err error) {
 	defer client.CloseIdleConnections()
 	r := &runner{plan: p, client: client, subreaper: process.NewSubreaper()}
 	began, turns := time.Now(), p.turns()
-	var givenUp []string
 	for i, t := range turns {
-		if slices.Contains(givenUp, t.Side.Name) {
+		if slices.Contains(r.givenUp, t.Side.Name) {
 			continue
 		}
 		p.Log("side %s, repeat %d of %d: starting the server", t.Side.Name, t.Repeat+1, p.Repeats)
@@ -123,23 +122,35 @@ func (p *Plan) Run(ctx context.Context) (notes []string, err error) {
 		}
 		goOn, err := r.turn(ctx, t)
 		switch {
-		case errors.Is(err, errNotStarted) && t.Side.Name != p.Sides[0].Name && len(p.Sides)-len(givenUp) > 2:
-			p.Log("going on without side %s: %v", t.Side.Name, err)
-			givenUp = append(givenUp, t.Side.Name)
-			notes = append(notes, fmt.Sprintf("Side %s was given up in repeat %d: the server did not start.", t.Side.Name, t.Repeat+1))
+		case errors.Is(err, errNotStarted) && r.canSpare(t.Side):
+			r.giveUp(t, err)
 		case err != nil:
-			return notes, fmt.Errorf("side %s: %w", t.Side.Name, err)
+			return r.notes, fmt.Errorf("side %s: %w", t.Side.Name, err)
 		case !goOn:
-			return notes, nil
+			return r.notes, nil
 		}
 	}
-	return notes, nil
+	return r.notes, nil
 }
 
 type runner struct {
 	plan      *Plan
 	client    *openai.Client
 	subreaper *process.Subreaper
+	givenUp   []string // names of sides
+	notes     []string
+}
+
+// canSpare reports whether the first side and another are left without this one.
+func (r *runner) canSpare(s placement.Side) bool {
+	return s.Name != r.plan.Sides[0].Name && len(r.plan.Sides)-len(r.givenUp) > 2
+}
+
+// giveUp leaves the later turns of a side out.
+func (r *runner) giveUp(t Turn, why error) {
+	r.plan.Log("going on without side %s: %v", t.Side.Name, why)
+	r.givenUp = append(r.givenUp, t.Side.Name)
+	r.notes = append(r.notes, fmt.Sprintf("Side %s was given up in repeat %d: the server did not start.", t.Side.Name, t.Repeat+1))
 }
 
 // turn starts the server, measures it when it answers, and stops it.
