@@ -114,7 +114,7 @@ func TestRepeatsTellADifference(t *testing.T) {
 			t.Errorf("%s at 100: %s", metric, r.Finding)
 		}
 	}
-	if same := find(t, c, "8 users", "node0", "output_throughput"); same.Finding != NotTold {
+	if same := find(t, c, "8 users", "node0", "output_throughput"); same.Finding != NoDifference {
 		t.Errorf("output throughput at 8: %s", same.Finding)
 	}
 	if notes := strings.Join(c.Notes, "\n"); !strings.Contains(notes, "200 users: not run on side none.") {

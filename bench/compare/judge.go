@@ -47,11 +47,11 @@ type Finding string
 
 // The findings.
 const (
-	Better   Finding = "better" // than the first side
-	Worse    Finding = "worse"
-	NotTold  Finding = "no difference found"
-	TooFew   Finding = "too few runs" // to find any difference, however large
-	Unpaired Finding = "not measured on both"
+	Better       Finding = "better" // than the first side
+	Worse        Finding = "worse"
+	NoDifference Finding = "no difference found"
+	TooFew       Finding = "too few runs" // to find any difference, however large
+	Unpaired     Finding = "not measured on both"
 )
 
 // Verdict is what can be said about two samples.
@@ -85,7 +85,7 @@ func judge(base, side []float64, c show.Column) Verdict {
 	v.P = new(min(1, benchmath.AssumeNothing.Compare(sample(base), sample(side)).P))
 	switch {
 	case *v.P >= alpha || from == to:
-		v.Finding = NotTold
+		v.Finding = NoDifference
 	case (to > from) == c.HigherIsBetter:
 		v.Finding = Better
 	default:

@@ -11,7 +11,7 @@ import (
 
 const legend = "In brackets: the 95 % confidence interval of the median; with fewer than 6 runs the lowest and the highest run, " +
 	"which hold it with less confidence (5 runs: 94 %, 2 runs: 50 %). Failures and energy are always of the whole step. " +
-	"With 3 runs a side or fewer no difference can be told, however large: repeat with --repeat 5."
+	"With 3 runs a side or fewer no difference can be found, however large: repeat with --repeat 5."
 
 // JSON writes the comparison as one object, indented.
 func (c *Comparison) JSON(w io.Writer) error {

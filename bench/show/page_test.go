@@ -88,6 +88,11 @@ func texts(t *testing.T, r *result.Report) []string {
 func TestPictures(t *testing.T) {
 	atLeast, unknown := searchedSweep(), searchedSweep()
 	atLeast.Capacity.AtLeast, unknown.Capacity.Value = true, 0
+	rates := measuredSweep() // the last at an infinite one
+	for i := range 7 {
+		rates.Steps[i].Step = runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: float64(i + 1)}
+	}
+	rates.Steps[7].Concurrency = 1000_000
 	for name, tt := range map[string]struct {
 		report      *result.Report
 		want, never []string
@@ -96,6 +101,7 @@ func TestPictures(t *testing.T) {
 		"at least":   {atLeast, []string{"carries at least 64"}, []string{"carries 64"}},
 		"no answer":  {unknown, []string{"TPOT p90 <250 ms"}, []string{"carries 0"}},
 		"a sweep":    {measuredSweep(), []string{"TTFT p50", "E2E p99", "load (users)"}, []string{"carries 64", "TPOT p90 <250 ms"}},
+		"rates":      {rates, []string{"load (req/s)"}, []string{"500000"}},
 		"no samples": {&result.Report{Runs: make([]runlog.Run, 1), Steps: []result.Step{nothing()}}, []string{"TTFT (ms)"}, []string{"TTFT p50"}},
 	} {
 		got := texts(t, tt.report)
@@ -108,28 +114,6 @@ func TestPictures(t *testing.T) {
 			if slices.Contains(got, other) {
 				t.Errorf("%s: %q is drawn", name, other)
 			}
-		}
-	}
-}
-
-// A step at an infinite rate is not drawn between those at a rate.
-func TestPictureOfRates(t *testing.T) {
-	draw := func(inf runlog.Step, from int) []string {
-		r := measuredSweep()
-		for i := range r.Steps {
-			r.Steps[i].Step = runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: float64(i + 1)}
-		}
-		r.Steps[0].Step, r.Steps = inf, r.Steps[from:]
-		svg, err := show.Pictures(r)[1].SVG()
-		if err != nil || !strings.Contains(string(svg), "load (req/s)") {
-			t.Errorf("the axis has another name, or %v", err)
-		}
-		return strings.Split(string(svg), "\n")
-	}
-	want := draw(runlog.Step{}, 1)
-	for _, inf := range []runlog.Step{{Arrival: runlog.ArrivalBurst}, {Arrival: runlog.ArrivalClosed, Concurrency: 3}} {
-		if diff := cmp.Diff(want, draw(inf, 0)); diff != "" {
-			t.Errorf("%s is drawn:\n%s", inf.Arrival, diff)
 		}
 	}
 }
