@@ -68,37 +68,6 @@ func TestCards(t *testing.T) {
 	}
 }
 
-// TestJoules are those of all cards where the exporter probes nothing, and
-// none where they are not known of every card.
-func TestJoules(t *testing.T) {
-	type scrape struct {
-		at     time.Duration
-		series []runlog.Series
-	}
-	a, b := ofCard("0", "power_watts", 100), ofCard("1", "power_watts", 200)
-	both := []runlog.Series{a, b}
-	for name, tt := range map[string]struct {
-		scrapes []scrape
-		want    *float64
-	}{
-		"all cards":           {[]scrape{{1, both}, {5, both}, {9, both}}, new(3000.0)},
-		"one sample":          {[]scrape{{1, both}}, nil},
-		"one card has one":    {[]scrape{{1, both}, {5, both[:1]}, {9, both[:1]}}, nil},
-		"serves, not sampled": {[]scrape{{1, both}, {5, both}, {9, append(both, ofCard("7", "probe_target_device_info", 1, "target", "server:8000"))}}, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := stepOf(t, Options{}, tenSeconds("a", func(l *memlog) {
-				for _, c := range tt.scrapes {
-					l.sample(0, c.at*time.Second, runlog.SourceExporter, c.series...)
-				}
-			}))
-			if diff := cmp.Diff(tt.want, s.Joules, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
-				t.Errorf("joules (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 // TestCardsByPoll holds that a step of 10 s counts what was polled inside it, at the
 // time of the poll and once: a scrape may show what is 10 s old.
 func TestCardsByPoll(t *testing.T) {
