@@ -207,7 +207,7 @@ func (c *conversationReader) add(l conversationLine) error {
 }
 
 // join adds a conversation, or turns to that of their session.
-func (c *conversationReader) join(session string, p Prompt, answers []string) error {
+func (c *conversationReader) join(session string, p Prompt, answers []counted) error {
 	at, known := c.sessions[session]
 	switch {
 	case session == "" || !known:
@@ -225,7 +225,7 @@ func (c *conversationReader) join(session string, p Prompt, answers []string) er
 
 // conversationPrompt splits messages into what stands before the first turn, the turns of
 // the user, and the recorded answers to them.
-func conversationPrompt(messages []openai.Message) (p Prompt, answers []string, err error) {
+func conversationPrompt(messages []openai.Message) (p Prompt, answers []counted, err error) {
 	for i, m := range messages {
 		isUser := m.Role == "user"
 		switch {
@@ -235,9 +235,9 @@ func conversationPrompt(messages []openai.Message) (p Prompt, answers []string, 
 			return p, nil, fmt.Errorf("messages %d and %d are both of the user", i, i+1)
 		case isUser:
 			p.Turns = append(p.Turns, Turn{Content: m.Content})
-			answers = append(answers, "")
+			answers = append(answers, counted{})
 		case m.Role == "assistant" && len(answers) > 0:
-			answers[len(answers)-1] = m.Content
+			answers[len(answers)-1].text = m.Content
 		case m.Role == "system" && len(p.Turns) == 0:
 			p.Messages = append(p.Messages, m)
 		default:
@@ -248,23 +248,4 @@ func conversationPrompt(messages []openai.Message) (p Prompt, answers []string, 
 		return p, nil, errors.New("it has no message of the user")
 	}
 	return p, answers, nil
-}
-
-// setLengths gives each turn the length of its answer: OutputLen, else max_tokens of the
-// record, else the length of the recorded answer.
-func (s *fileSource) setLengths(ctx context.Context, p *Prompt, answers []string) {
-	p.Turns = slices.Clone(p.Turns)
-	for i := range p.Turns {
-		t := &p.Turns[i]
-		switch {
-		case s.cfg.OutputLen > 0:
-			t.MaxTokens = s.cfg.OutputLen
-		case t.MaxTokens == 0 && answers[i] != "":
-			t.MaxTokens = s.tokens(ctx, answers[i])
-			p.Estimated = s.tokenizer == nil
-		}
-		if i > 0 && t.Delay == 0 {
-			t.Delay = s.cfg.Conversations.Delay.draw(random(s.cfg.Seed, "delay", uint64(s.at)<<16|uint64(i)))
-		}
-	}
 }

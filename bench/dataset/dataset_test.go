@@ -243,8 +243,8 @@ func (c *counting) tokens(_ context.Context, text string) (int, bool) {
 	return len(strings.Fields(text)), c.fails == 0 || c.calls < c.fails
 }
 
-// Lengths of ShareGPT are the server's, by vLLM's bounds; a server that does not count
-// is asked once.
+// Lengths of ShareGPT are the server's, by vLLM's bounds, and asked for once in all steps; a
+// server that does not count is asked once.
 func TestShareGPTIsCounted(t *testing.T) {
 	record := func(question, answer int) string {
 		words := func(n int) string { return strings.TrimSpace(strings.Repeat("word ", n)) }
@@ -253,16 +253,20 @@ func TestShareGPTIsCounted(t *testing.T) {
 	path := write(t, "a.jsonl", strings.Join([]string{
 		record(4, 4), record(3, 9), record(9, 3), record(1024, 1024), record(1025, 9), record(1024, 1025), record(5, 2043),
 	}, "\n"))
-	cfg := Config{Kind: ShareGPT, Path: path, DisableShuffle: true, Tokenizer: new(counting).tokens}
+	server, silent := new(counting), &counting{fails: 1}
+	cfg := Config{Kind: ShareGPT, Path: path, DisableShuffle: true, Tokenizer: server.tokens}
+	cfg.Records, _ = Read(cfg)
 	var got [][2]int
-	for _, p := range take(t, open(t, cfg), 3) {
-		got = append(got, [2]int{len(strings.Fields(p.Text)), p.MaxTokens})
+	for range 2 {
+		for _, p := range take(t, open(t, cfg), 3) {
+			got = append(got, [2]int{len(strings.Fields(p.Text)), p.MaxTokens})
+		}
 	}
-	if diff := cmp.Diff([][2]int{{4, 4}, {1024, 1024}, {5, 2043}}, got); diff != "" {
-		t.Errorf("words of questions and answers (-want +got):\n%s", diff)
+	want := [][2]int{{4, 4}, {1024, 1024}, {5, 2043}}
+	if diff := cmp.Diff(append(want, want...), got); diff != "" || server.calls != 14 {
+		t.Errorf("%d texts of 14 were counted; words of questions and answers (-want +got):\n%s", server.calls, diff)
 	}
-	silent := &counting{fails: 1}
-	cfg.Tokenizer = silent.tokens
+	cfg.Tokenizer, cfg.Records = silent.tokens, nil
 	s := open(t, cfg)
 	take(t, s, 2)
 	if c := s.Count(); silent.calls != 1 || c.Estimated != 2 {

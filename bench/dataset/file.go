@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -71,8 +72,8 @@ func (s *fileSource) prompt(ctx context.Context, r *Record) (Prompt, bool) {
 	tooLong := s.cfg.MaxPromptLength > 0 && length > s.cfg.MaxPromptLength
 	skipped := strings.TrimSpace(text) == "" || length < s.cfg.MinPromptLength
 	p.MaxTokens = cmp.Or(s.cfg.OutputLen, p.MaxTokens)
-	if r.answer != "" && !tooLong && !skipped {
-		skipped = !s.measure(ctx, &p, r.answer)
+	if r.answer.text != "" && !tooLong && !skipped {
+		skipped = !s.measure(ctx, &p, r)
 	}
 	if len(p.Turns) > 0 && !tooLong && !skipped {
 		s.setLengths(ctx, &p, r.answers)
@@ -85,6 +86,52 @@ func (s *fileSource) prompt(ctx context.Context, r *Record) (Prompt, bool) {
 		s.count.Skipped++
 	}
 	return p, !tooLong && !skipped
+}
+
+// measure sets the length of the answer to that of the recorded one, unless one is
+// asked for, and reports whether vLLM would take the record.
+func (s *fileSource) measure(ctx context.Context, p *Prompt, r *Record) bool {
+	question := s.tokens(ctx, &r.question)
+	if p.MaxTokens == 0 {
+		p.MaxTokens = s.tokens(ctx, &r.answer)
+		p.Estimated = r.answer.tokens == 0
+		if p.MaxTokens < minTurn {
+			return false
+		}
+	}
+	return question >= minTurn && question <= maxQuestion && question+p.MaxTokens <= maxExchange
+}
+
+// setLengths gives each turn the length of its answer: OutputLen, else max_tokens of the
+// record, else the length of the recorded answer.
+func (s *fileSource) setLengths(ctx context.Context, p *Prompt, answers []counted) {
+	p.Turns = slices.Clone(p.Turns)
+	for i := range p.Turns {
+		t := &p.Turns[i]
+		switch {
+		case s.cfg.OutputLen > 0:
+			t.MaxTokens = s.cfg.OutputLen
+		case t.MaxTokens == 0 && answers[i].text != "":
+			t.MaxTokens = s.tokens(ctx, &answers[i])
+			p.Estimated = p.Estimated || answers[i].tokens == 0
+		}
+		if i > 0 && t.Delay == 0 {
+			t.Delay = s.cfg.Conversations.Delay.draw(random(s.cfg.Seed, "delay", uint64(s.at)<<16|uint64(i)))
+		}
+	}
+}
+
+// tokens is the length of a text. Once the server did not count one it is not asked
+// again: it may need its time limit to fail.
+func (s *fileSource) tokens(ctx context.Context, c *counted) int {
+	if c.tokens == 0 && s.tokenizer != nil {
+		if n, ok := s.tokenizer(ctx, c.text); ok {
+			c.tokens = n
+		} else {
+			s.tokenizer = nil
+		}
+	}
+	return cmp.Or(c.tokens, (len(c.text)+3)/4)
 }
 
 // vary puts a word before the i-th record's prompt, another one in each step.

@@ -9,11 +9,19 @@ import (
 	"os"
 )
 
-// Record is what a record of a file gives.
+// Record is what a record of a file gives. Sources that share records are used by one
+// goroutine at a time, since they keep in them what the server counted.
 type Record struct {
-	prompt  Prompt
-	answer  string   // that was recorded, empty for none
-	answers []string // to the turns of a conversation
+	prompt   Prompt
+	question counted   // of a prompt whose recorded answer bounds it
+	answer   counted   // that was recorded, empty for none
+	answers  []counted // to the turns of a conversation
+}
+
+// counted is a text whose tokens are asked for once.
+type counted struct {
+	text   string
+	tokens int // 0 before the server counted them
 }
 
 // readFile reads JSON objects of type T, one after the other or in one array. Its errors

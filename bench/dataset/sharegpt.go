@@ -1,7 +1,5 @@
 package dataset
 
-import "context"
-
 // The bounds on a question of ShareGPT and its answer, in tokens, are those of vLLM
 // (benchmarks/datasets, is_valid_sequence).
 const (
@@ -29,31 +27,6 @@ func conversationRecord(v struct {
 	if len(v.Conversations) < 2 || v.Conversations[1].Value == "" {
 		return Record{}, nil
 	}
-	return Record{prompt: Prompt{Text: v.Conversations[0].Value}, answer: v.Conversations[1].Value}, nil
-}
-
-// measure sets the length of the answer to that of the recorded one, unless one is
-// asked for, and reports whether vLLM would take the record.
-func (s *fileSource) measure(ctx context.Context, p *Prompt, answer string) bool {
-	question := s.tokens(ctx, p.Text)
-	if p.MaxTokens == 0 {
-		p.MaxTokens = s.tokens(ctx, answer)
-		p.Estimated = s.tokenizer == nil
-		if p.MaxTokens < minTurn {
-			return false
-		}
-	}
-	return question >= minTurn && question <= maxQuestion && question+p.MaxTokens <= maxExchange
-}
-
-// tokens is the length of a text. Once the server did not count one it is not asked
-// again: it may need its time limit to fail.
-func (s *fileSource) tokens(ctx context.Context, text string) int {
-	if s.tokenizer != nil {
-		if n, ok := s.tokenizer(ctx, text); ok {
-			return n
-		}
-		s.tokenizer = nil
-	}
-	return (len(text) + 3) / 4
+	question, answer := v.Conversations[0].Value, v.Conversations[1].Value
+	return Record{prompt: Prompt{Text: question}, question: counted{text: question}, answer: counted{text: answer}}, nil
 }

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"time"
@@ -14,6 +15,9 @@ const (
 	calibrationTimeout = 30 * time.Second // for one answer
 	leastWords         = 8                // of the longer of the prompts asked with
 	mostWords          = 256
+
+	countTime    = time.Minute   // for all recorded texts
+	countPrompts = 4 * readAhead // of a step that says no number
 )
 
 // prepareDataset reads the data set's file and takes a first prompt, so that a file that
@@ -33,6 +37,7 @@ func (s *Session) prepareDataset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.countRecords(ctx, source)
 	aimed := p.AimedTokens
 	if len(p.Turns) > 0 {
 		aimed = p.Turns[0].Tokens
@@ -41,6 +46,23 @@ func (s *Session) prepareDataset(ctx context.Context) error {
 		s.calibrate(ctx, aimed)
 	}
 	return nil
+}
+
+// countRecords has the server count the recorded texts that the longest step needs, so that
+// it does nothing beside the load and no request waits for that. What is left after
+// countTime is counted as it is needed.
+func (s *Session) countRecords(ctx context.Context, source dataset.Source) {
+	ctx, cancel := context.WithTimeout(ctx, countTime)
+	defer cancel()
+	need := 0
+	for _, step := range s.cfg.Steps {
+		need = max(need, cmp.Or(step.Requests, countPrompts))
+	}
+	for range min(cmp.Or(need, countPrompts), len(s.cfg.Dataset.Records)) {
+		if _, err := source.Next(ctx); err != nil {
+			return // the step shows it
+		}
+	}
 }
 
 // dataset is the configuration of a step's prompts.

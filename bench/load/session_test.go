@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -270,6 +271,28 @@ func TestWarmUp(t *testing.T) {
 		if fail != strings.HasPrefix(strings.Join(result.Notes, ""), note) {
 			t.Errorf("notes %q", result.Notes)
 		}
+	}
+}
+
+// Recorded texts are counted before the first step begins, and never again.
+func TestRecordsAreCountedBefore(t *testing.T) {
+	var begun atomic.Bool
+	cfg := plan(t, endpoint(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			begun.CompareAndSwap(false, strings.HasSuffix(r.URL.Path, "/completions"))
+			if r.URL.Path != "/tokenize" {
+				h.ServeHTTP(w, r)
+			} else if _, _ = io.WriteString(w, `{"tokens":[1,2,3,4,5]}`); begun.Load() {
+				t.Error("a text is counted beside the load")
+			}
+		})
+	}))
+	cfg.Steps[0].Requests = readAhead + 40
+	cfg.Dataset = dataset.Config{Kind: dataset.ShareGPT, Path: filepath.Join(t.TempDir(), "sharegpt.json")}
+	record := `{"conversations":[{"value":"How do tides work?"},{"value":"By the moon."}]}` + "\n"
+	_ = os.WriteFile(cfg.Dataset.Path, []byte(strings.Repeat(record, cfg.Steps[0].Requests)), 0o600)
+	if result, err := Run(t.Context(), cfg); err != nil || result.Succeeded != cfg.Steps[0].Requests+10 {
+		t.Errorf("%+v %v", result, err)
 	}
 }
 
