@@ -21,7 +21,7 @@ const kubernetes = "kubelet with cpuManagerPolicy: static, memoryManagerPolicy: 
 	"pod of QoS class Guaranteed, with whole CPUs (requests = limits) and its cards as a resource"
 
 // advise is the nodes on which to keep a server on the cards of the machine, none where
-// there is nothing to gain or it is not known, and what a user is to know of it.
+// there is nothing to gain or it is not known, and remarks for the user.
 func (m *Machine) advise() (nodes []int, remarks []string) {
 	if len(m.Nodes) > 0 && m.oneNode() {
 		return nil, []string{"Nothing is to be gained by a binding: there is one node only."}

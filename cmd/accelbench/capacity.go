@@ -87,7 +87,7 @@ func (s *capacityFlags) between(variable string) parsedFlag {
 	}
 }
 
-// setMost makes the greatest load of the search the one of the run: it must be possible.
+// setMost gives the run the greatest load of the search, so that its flags are checked for it.
 func (s *capacityFlags) setMost() {
 	// Percentiles are of the successes alone.
 	if !slices.ContainsFunc(s.search.Objectives, func(l runlog.Limit) bool { return l.Name == runlog.LimitFailures }) {

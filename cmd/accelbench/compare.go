@@ -38,8 +38,8 @@ func registerCompare(app *kingpin.Application, args []string, commands map[strin
 		"With --bindings, the sides are NUMA bindings of one server, which is started under each in turns; the flags of run for the load stand after --.")
 	s := &compareFlags{}
 	c.Arg("FOLDER", "Folder of a side.").StringsVar(&s.words)
-	c.Flag("bindings", "Command of a server, {} where what binds it goes: '{} vllm serve MODEL'. The sides are none, the binding to the node of its cards, "+
-		"that to each other node and all nodes interleaved, by numactl and what the exporter's page says of the machine.").
+	c.Flag("bindings", "Command of a server, with {} where the binding goes: '{} vllm serve MODEL'. The sides are unbound, bound to the node of its cards, "+
+		"bound to each other node, and interleaved over all nodes, by numactl and what the exporter's page says of the machine.").
 		PlaceHolder("COMMAND").SetValue(parsed(&s.server, compare.ParseCommand))
 	s.machine.register(c)
 	c.Flag("repeat", "Number of times each side of --bindings is measured, in turns.").Default("5").SetValue(parsed(&s.repeat, parseCount))

@@ -39,7 +39,7 @@ func (d *dataFlags) register(c *kingpin.CmdClause) {
 	c.Flag("input-len", "").Hidden().SetValue(parsed(&d.inputLen, parseCount))
 	c.Flag("output-len", "Tokens of an answer, whatever the data set says.").PlaceHolder("N").SetValue(parsed(&d.outputLen, parseCount))
 	d.outputLens = map[dataset.Kind]*int{
-		dataset.Random:   c.Flag("random-output-len", "Tokens of its answer.").Default("128").Int(),
+		dataset.Random:   c.Flag("random-output-len", "Tokens of the answer to a random prompt.").Default("128").Int(),
 		dataset.Custom:   c.Flag("custom-output-len", "").Hidden().Default("256").Int(), // -1: the record's
 		dataset.ShareGPT: c.Flag("sharegpt-output-len", "").Hidden().Int(),
 		dataset.Prefix:   c.Flag("prefix-repetition-output-len", "").Hidden().Default("128").Int(),
@@ -54,7 +54,7 @@ func (d *dataFlags) register(c *kingpin.CmdClause) {
 	c.Flag("random-cache-hit", "Share of random prompts that the prefix cache can hold, such as 60%; sent once before.").PlaceHolder("SHARE").SetValue(parsed(&d.cacheHit, parseShare(1, 99)))
 	c.Flag("block-size", "Tokens of a block of the server's prefix cache. Default: as its metrics say, else 16.").PlaceHolder("N").SetValue(parsed(&d.blockSize, parseCount))
 	c.Flag("timed-trace-speed", "How much faster than recorded a trace is sent.").Default("1").SetValue(parsed(&o.Trace.Speed, parseRate))
-	c.Flag("timed-trace-from", "Leave out what a trace has before.").PlaceHolder("D").DurationVar(&o.Trace.From)
+	c.Flag("timed-trace-from", "Where in the trace's own time to begin.").PlaceHolder("D").DurationVar(&o.Trace.From)
 	c.Flag("timed-trace-sec-multiplier", "").Hidden().Default("1").SetValue(parsed(&o.Trace.Second, parseRate))
 	c.Flag("timed-trace-chunk-hash-size", "").Hidden().Default("16").SetValue(parsed(&o.Trace.Block, parseCount))
 }

@@ -40,7 +40,7 @@ func (e *endpointFlags) register(c *kingpin.CmdClause) {
 	c.Flag("port", "Port of the server.").Default("8000").IntVar(&e.port)
 	c.Flag("endpoint", "Path of the API. Default: that of --backend.").PlaceHolder("PATH").StringVar(&e.path)
 	c.Flag("backend", "API: vllm, openai (completions), openai-chat.").Default("openai").EnumVar(&e.backend, "vllm", "openai", "openai-chat")
-	c.Flag("model", "Default: the first that the server lists.").PlaceHolder("NAME").StringVar(&e.model)
+	c.Flag("model", "Model to request. Default: the server's first.").PlaceHolder("NAME").StringVar(&e.model)
 	c.Flag("served-model-name", "").Hidden().StringVar(&e.served)
 	c.Flag("api-key-file", "File with the key. Default: $OPENAI_API_KEY.").PlaceHolder("FILE").StringVar(&e.apiKeyFile)
 	c.Flag("http-config", "Prometheus' HTTP client configuration.").PlaceHolder("FILE").StringVar(&e.httpConfig)

@@ -38,19 +38,19 @@ func (l *loadFlags) register(c *kingpin.CmdClause) {
 	c.Flag("max-concurrency", "Most requests in flight; without a rate, so many users. A list is a sweep.").PlaceHolder("N,…").SetValue(parsed(&l.users, listOf(parseCount)))
 	c.Flag("request-rate", "Requests per second. Default: inf, all at once. A list is a sweep.").PlaceHolder("R,…").SetValue(parsed(&l.rates, listOf(parseRate)))
 	c.Flag("self-timed", "").Hidden().IsSetByUser(&l.timesSet).BoolVar(&l.selfTimed)
-	c.Flag("max-failure-ratio", "Share of failures that stops the run; 0 for none.").Default("0").FloatVar(&l.maxFailures)
+	c.Flag("max-failure-ratio", "Share of failures that stops the run; 0: never.").Default("0").FloatVar(&l.maxFailures)
 	c.Flag("repeat", "Times that the whole sweep is run.").Default("1").SetValue(parsed(&l.repeat, parseCount))
 	c.Flag("start-at", "When to begin, such as 2027-03-04T05:06:07Z.").PlaceHolder("TIME").SetValue(parsed(&l.start, parseInstant))
 }
 
-// registerShape adds what a load has whoever chooses its levels.
+// registerShape adds the flags of a load beside those of its levels.
 func (l *loadFlags) registerShape(c *kingpin.CmdClause) {
 	c.Flag("burstiness", "At a rate: 1 is Poisson, less burstier, inf even.").Default("1").SetValue(parsed(&l.burstiness, parseRate))
 	c.Flag("num-warmups", "Requests before each step that are in no figure.").Default("0").IntVar(&l.warmups)
 	c.Flag("ramp-up", "Time over which users start, or the rate rises.").Default("0s").IsSetByUser(&l.rampUpSet).DurationVar(&l.rampUp)
 	c.Flag("timeout", "Timeout of a request; 0 for none.").Default("10m").DurationVar(&l.timeout)
 	c.Flag("idle-timeout", "Longest pause between texts; 0 for no limit.").Default("30s").DurationVar(&l.idle)
-	c.Flag("seed", "Of prompts and gaps; give each machine its own.").Default("0").Uint64Var(&l.seed)
+	c.Flag("seed", "Seed of prompts and gaps; give each machine its own.").Default("0").Uint64Var(&l.seed)
 }
 
 // addUsers adds a level to the sweep.

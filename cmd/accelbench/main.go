@@ -23,7 +23,7 @@ const (
 	exitUsage       = 2   // the command line is wrong
 	exitFailures    = 3   // the server went away (capacity), or did not start under a binding (compare)
 	exitMisplaced   = 4   // a process is not where it could be
-	exitInterrupted = 130 // withdrawn by the user
+	exitInterrupted = 130 // ended by the user
 )
 
 func main() {

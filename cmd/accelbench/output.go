@@ -38,7 +38,7 @@ func (o *outputFlags) register(c *kingpin.CmdClause) {
 func (o *outputFlags) registerRun(c *kingpin.CmdClause) {
 	c.Flag("output", "Folder in which each run makes its own.").Default("results").StringVar(&o.folder)
 	c.Flag("quiet", "Do not show progress.").BoolVar(&o.quiet)
-	c.Flag("web.listen-address", "Serve the run's own metrics there.").PlaceHolder("ADDR").StringVar(&o.webAddress)
+	c.Flag("web.listen-address", "Serve the run's own metrics at this address.").PlaceHolder("ADDR").StringVar(&o.webAddress)
 	registerExporter(c, "accelerator_exporter's metrics, for the cards.", &o.exporter, &o.exporterHTTP)
 	c.Flag("server-metrics", "The server's metrics, or off. Default: /metrics.").PlaceHolder("URL").StringVar(&o.server)
 }

@@ -63,7 +63,7 @@ func (f *machineFlags) read(ctx context.Context) (*placement.Machine, error) {
 // registerPlacement adds the command that says whether servers run where they should.
 func registerPlacement(app *kingpin.Application, commands map[string]command) {
 	c := app.Command(placementCommand, "Say whether the processes on the cards run on the NUMA node of their cards, and how to bind them there, "+
-		"from accelerator_exporter's page. Exit codes: 0 all well placed or nothing to gain, 4 a process is not where it could be, 1 not known of one.")
+		"from accelerator_exporter's page. Exit codes: 0 all well placed or nothing to gain, 1 not known for a process, 4 a process is not where it could be.")
 	var machine machineFlags
 	machine.register(c)
 	asJSON := c.Flag("json", "Print JSON.").Bool()

@@ -25,8 +25,8 @@ type requestFlags struct {
 func (a *requestFlags) register(c *kingpin.CmdClause) {
 	a.members = map[string]json.RawMessage{}
 	c.Flag("ignore-eos", "Answers of full length. Default: for random, timed_trace and made conversations.").IsSetByUser(&a.ignoreEOSSet).BoolVar(&a.ignoreEOS)
-	c.Flag("continuous-usage", "Ask for the usage with every chunk: ITL a token.").BoolVar(&a.continuousUsage)
-	c.Flag("temperature", "Default: the server's.").PlaceHolder("X").SetValue(a.number("temperature"))
+	c.Flag("continuous-usage", "Ask for the usage with every chunk: ITL per token.").BoolVar(&a.continuousUsage)
+	c.Flag("temperature", "Sampling temperature. Default: the server's.").PlaceHolder("X").SetValue(a.number("temperature"))
 	c.Flag("top-p", "").Hidden().SetValue(a.number("top_p"))
 	c.Flag("extra-body", "More members of each request's body.").PlaceHolder("JSON").StringVar(&a.extra)
 }
