@@ -98,15 +98,23 @@ func (p *prefixes) take(starts []dataset.Shared) (tokens int) {
 }
 
 // sessions keep a request of a trace behind the one that it continues.
-type sessions map[string]chan struct{} // closed when the last request of that name is over
+type sessions struct {
+	last sync.Map // by name a channel that is closed when the last request of it is over
+}
 
-// join returns what is closed when the request that p continues is over, nil for none,
-// and what to close when p is, nil where none can continue it.
-func (s sessions) join(p *dataset.Prompt) (before <-chan struct{}, over chan struct{}) {
-	before = s[p.After]
-	if p.ID != "" {
-		over = make(chan struct{})
-		s[p.ID] = over
+// join returns what is closed when the request that p continues is over, nil where it is
+// already, and what to call when p is, nil where none can continue it.
+func (s *sessions) join(p *dataset.Prompt) (before <-chan struct{}, over func()) {
+	if last, ok := s.last.Load(p.After); ok {
+		before = last.(chan struct{})
 	}
-	return before, over
+	if p.ID == "" {
+		return before, nil
+	}
+	done := make(chan struct{})
+	s.last.Store(p.ID, done)
+	return before, func() {
+		s.last.CompareAndDelete(p.ID, done) // a trace may have millions
+		close(done)
+	}
 }

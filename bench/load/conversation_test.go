@@ -251,6 +251,16 @@ func TestSessionsKeepTheirOrder(t *testing.T) {
 	}
 }
 
+// A trace may be long: of a request that is over nothing is kept.
+func TestSessionsForget(t *testing.T) {
+	var s sessions
+	_, over := s.join(&dataset.Prompt{ID: "a"})
+	over()
+	if _, kept := s.last.Load("a"); kept {
+		t.Error("it is kept")
+	}
+}
+
 func TestPrefixesThatWereSent(t *testing.T) {
 	p := newPrefixes()
 	for i, one := range []struct {

@@ -42,9 +42,9 @@ type job struct {
 	used    int    // tokens of the conversation so far
 	session string // of a conversation
 	// before is closed when the request that this one continues is over, and over is to be
-	// closed when this one is; nil for none.
+	// called when this one is; nil for none.
 	before <-chan struct{}
-	over   chan struct{}
+	over   func()
 }
 
 // stopError is why no more requests are taken up, or why those in flight are withdrawn.
@@ -158,7 +158,7 @@ func (s *activeStep) noteSendingOver() {
 
 // openLoop takes up each request when it is due.
 func (s *activeStep) openLoop() {
-	due, sessions := schedule(s.step, s.seed), sessions{}
+	due, sessions := schedule(s.step, s.seed), new(sessions)
 	for {
 		j, ok := s.next()
 		if !ok {
@@ -236,7 +236,7 @@ func (s *activeStep) takeUp() {
 // request sends one request when its turn comes and returns when it was over.
 func (s *activeStep) request(j job) time.Time {
 	if j.over != nil {
-		defer close(j.over)
+		defer j.over()
 	}
 	queued, err := s.await(&j)
 	turns := len(j.prompt.Turns)
