@@ -78,7 +78,13 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, fault Fault) boo
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = io.WriteString(w, "<!DOCTYPE html>\n<html><head><title>Please log in</title></head></html>\n")
 	default:
-		return replay(w, string(fault))
+		_, err := ParseFault(string(fault))
+		if err == nil {
+			return false
+		}
+		if !replay(w, string(fault)) {
+			writeError(w, http.StatusNotFound, "NotFoundError", "%v", err)
+		}
 	}
 	return true
 }

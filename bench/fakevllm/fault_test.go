@@ -64,6 +64,7 @@ func TestSetFault(t *testing.T) {
 		{FaultHTTP500, "", 500},
 		{FaultHTTP500, "/fault/none", 200},
 		{FaultHTTP500, "/fault/http_429", 429},
+		{FaultNone, "/fault/http_503", 404}, // no such fault
 		{FaultNone, "", 200},
 	} {
 		s.SetFault(step.fault)

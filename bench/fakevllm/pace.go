@@ -18,7 +18,7 @@ const pacedTokens = 256
 
 // Paced is a server to check a load generator against: it writes one chunk a gap to
 // every stream, on a schedule fixed when the request comes. The text of a chunk is the
-// instant at which it was written, and GET /truth tells of the streams that are over,
+// instant at which it was written, and GET /truth lists the streams that are over,
 // as JSON Lines in the order in which they ended.
 //
 // Any prompt and model is accepted, max_tokens is obeyed, an answer is always
@@ -117,7 +117,7 @@ func (p *Paced) keep(t Truth) {
 	p.truths = append(p.truths, t)
 }
 
-// truth tells what was written when.
+// truth lists what was written when.
 func (p *Paced) truth(w http.ResponseWriter, _ *http.Request) {
 	p.mu.Lock()
 	all := p.truths // what is in it does not change
