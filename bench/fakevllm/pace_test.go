@@ -1,15 +1,12 @@
 package fakevllm
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,35 +55,4 @@ func TestPaced(t *testing.T) {
 			})
 		})
 	}
-}
-
-// All that is kept comes as JSON Lines, the first to end first; a client that
-// went away has what it was sent.
-func TestTruthOfAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := NewPaced("pace", time.Second)
-		ask := func(ctx context.Context, id string, tokens int) string {
-			body := fmt.Sprintf(`{"max_tokens":%d}`, tokens)
-			return answerTo(ctx, p.Handler(), "POST", "/v1/completions", body, id).Body.String()
-		}
-		var wg sync.WaitGroup
-		wg.Go(func() { ask(t.Context(), "long", 9) })
-		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second+time.Second/2)
-			defer cancel()
-			if strings.Contains(ask(ctx, "left", 9), "[DONE]") {
-				t.Error("an end mark after the client left")
-			}
-		})
-		wg.Go(func() { ask(t.Context(), "short", 1) })
-		wg.Wait()
-		var got []string
-		for _, truth := range truths(t, p) {
-			got = append(got, fmt.Sprint(truth.ID, " ", len(truth.Chunks)))
-		}
-		// The phase decides whether 3 or 4 chunks fit into 4.5 s.
-		if len(got) != 3 || got[0] != "short 1" || got[1] != "left 3" && got[1] != "left 4" || got[2] != "long 9" {
-			t.Errorf("truth of %q", got)
-		}
-	})
 }

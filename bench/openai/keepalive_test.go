@@ -5,28 +5,9 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 )
 
 const keptAnswer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-
-// A connection that the server closed while it waited is not used again.
-func TestServerClosesIdleConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := pipeClient(t, true, func(c net.Conn) {
-			say(c, keptAnswer+chunked(events(word, done))+"0\r\n\r\n")
-			time.Sleep(time.Second)
-		})
-		for range 3 {
-			if tr := c.Stream(t.Context(), Request{Timeout: time.Minute}); tr.Failure != nil || tr.Reused {
-				t.Errorf("failure %v, reused %v", tr.Failure, tr.Reused)
-			}
-			time.Sleep(2 * time.Second)
-			synctest.Wait()
-		}
-	})
-}
 
 // A server that closes a kept connection as a request comes, as servers do with idle ones,
 // gets it once more, on a new connection. One that closes that too has failed.
