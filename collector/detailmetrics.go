@@ -48,7 +48,7 @@ func detailMetrics() []Metric {
 		gauge("memory_bandwidth_bytes_per_second", "Traffic of the card's memory.", "`mx-smi --show-hbm-bandwidth`", "type"),
 		gauge("clock_hertz", "Clock of a part of the card.", fromSummary+"; `npu-smi info -t common`; "+fromHyClocks, "clock"),
 		gauge("clock_max_hertz", "Rated clock of a part of the card.", "`npu-smi info -t common`", "clock"),
-		gauge("throttled", "Whether the compute clock is held down for this reason; idle, applications_limit and low_usage are no faults.", "`mx-smi --show-clk-tr`", "reason").yesNo(),
+		gauge("throttled", "Whether the compute clock is held down for this reason.", "`mx-smi --show-clk-tr`", "reason").yesNo(),
 		gauge("rail_volts", "Voltage of a power rail.", fromSummary+"; `npu-smi info -t volt`", "rail"),
 		gauge("rail_amperes", "Current of a power rail.", fromSummary, "rail"),
 		gauge("rail_power_watts", "Power of a power rail.", fromSummary, "rail"),

@@ -82,7 +82,7 @@ func Metrics() []Section {
 func cardMetrics() []Metric {
 	return []Metric{
 		{Name: "info", Labels: []string{"name", "bus_id", "uuid", "board", "npu", "chip"}, Help: "Identity of a card, constant 1.", Source: "table; `uuid` from `mx-smi -L`"},
-		{Name: "healthy", Help: "Whether the tool calls the card Available or OK.", Values: "0 or 1", Source: "MetaX: GPU-State, else `-L`; Ascend: Health; NVIDIA: `gpu_recovery_action`; Hygon: `--healthcheck`"},
+		{Name: "healthy", Help: "Whether the tool calls the card healthy.", Values: "0 or 1", Source: "MetaX: GPU-State, else `-L`; Ascend: Health; NVIDIA: `gpu_recovery_action`; Hygon: `--healthcheck`"},
 		{Name: "health_info", Labels: []string{"state", "reason"}, Help: "State of the card as printed, constant 1.", Source: "same"},
 		{Name: "utilization_ratio", Help: "Share of time the compute cores were busy, 0 to 1.", Source: "GPU-Util; AICore, on 950 NPU Util; DCU%, HCU%"},
 		{Name: "power_watts", Help: "Power drawn by the card.", Source: "table", Absent: "310P; the second die of an A3"},
