@@ -1,4 +1,4 @@
-// Package collector turns what the vendor tools and the kernel tell about
+// Package collector turns what the vendor tools and the kernel say about
 // accelerators and NUMA nodes into metrics. It polls them in the background; a
 // scrape reads memory only.
 package collector
@@ -26,18 +26,18 @@ func vendors() []model.Vendor {
 	return []model.Vendor{metax.Vendor(), ascend.Vendor(), nvidia.Vendor(), hygon.Vendor()}
 }
 
-// Known is a vendor that this program can collect from.
-type Known struct {
-	Name    string   // value of the label "vendor" and of the collector's flag
-	Tools   []string // the program's names, the usual one first
-	Network []string // names and usual paths of the program that knows the network ports, the usual one first; often none
+// VendorTools are the programs of a vendor that this program can collect from.
+type VendorTools struct {
+	Name         string   // value of the label "vendor" and of the collector's flag
+	Tools        []string // the program's names, the usual one first
+	NetworkTools []string // names and usual paths of the program that knows the network ports, the usual one first; often none
 }
 
 // Vendors returns the known vendors, in the order of their flags.
-func Vendors() []Known {
-	var known []Known
+func Vendors() []VendorTools {
+	var known []VendorTools
 	for _, v := range vendors() {
-		known = append(known, Known{Name: v.Name, Tools: v.Tools, Network: v.NetworkTools})
+		known = append(known, VendorTools{Name: v.Name, Tools: v.Tools, NetworkTools: v.NetworkTools})
 	}
 	return known
 }
@@ -52,7 +52,7 @@ type Options struct {
 	// NUMAMaps enables accelerator_process_node_memory_bytes, where NUMA and Processes are
 	// enabled too.
 	NUMAMaps bool
-	// Processes enables what is told by process.
+	// Processes enables the series of each process.
 	Processes bool
 	// Containers enables accelerator_process_container_info, where Processes and a vendor are
 	// enabled too.
@@ -109,7 +109,7 @@ type VendorOptions struct {
 }
 
 // Collector polls the enabled sources and is a prometheus.Collector of what they
-// told. Run must be called for anything but the health series to appear.
+// answered. Run must be called for anything but the health series to appear.
 type Collector struct {
 	cards     []cards
 	numa      *poller[host.NUMA]
@@ -168,7 +168,8 @@ func newCards(v model.Vendor, enabled VendorOptions, c *containers, o Options) c
 	return newCardsOf(h, runners, o)
 }
 
-// newCardsOf has the vendor's own tool asked between two polls, and its inventories shown at once.
+// newCardsOf wires a vendor's poller: its tool's other commands run between polls, and inventories are merged as they
+// arrive.
 func newCardsOf(h *hardware, runners []*process.Runner, o Options) cards {
 	c := cards{poller: newPoller(h.vendor.Name, h, o), hardware: h, runners: runners}
 	h.tools[0].asked = func() { c.poller.store(h.merge(), h.taken) }
@@ -246,8 +247,8 @@ type DeviceRef struct {
 	Vendor, Device string
 }
 
-// DevicesOf returns the cards on which one of the processes holds memory, as far
-// as the tools' fresh process lists tell.
+// DevicesOf returns the cards on which one of the processes holds memory, by
+// the tools' fresh process lists.
 func (c *Collector) DevicesOf(isOne func(pid string) bool) []DeviceRef {
 	var refs []DeviceRef
 	for _, v := range c.cards {
@@ -267,10 +268,10 @@ func (c *Collector) DevicesOf(isOne func(pid string) bool) []DeviceRef {
 
 // Detect returns the first of the vendor's tools that can be run, and false when
 // there is none.
-func (k Known) Detect() (tool string, ok bool) { return firstAvailable(k.Tools) }
+func (v VendorTools) Detect() (tool string, ok bool) { return firstAvailable(v.Tools) }
 
 // DetectNetwork does the same for the vendor's network tools.
-func (k Known) DetectNetwork() (tool string, ok bool) { return firstAvailable(k.Network) }
+func (v VendorTools) DetectNetwork() (tool string, ok bool) { return firstAvailable(v.NetworkTools) }
 
 func firstAvailable(tools []string) (string, bool) {
 	i := slices.IndexFunc(tools, process.Available)

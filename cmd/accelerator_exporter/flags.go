@@ -39,7 +39,7 @@ type settings struct {
 // vendorFlags are the flags of one vendor.
 type vendorFlags struct {
 	collector.VendorOptions
-	known          collector.Known
+	tools          collector.VendorTools
 	enabled, asked bool
 	named          bool // the command was given, not defaulted
 	namedNetwork   bool
@@ -81,7 +81,7 @@ func (s *settings) vendorFlags(app *kingpin.Application) {
 	s.vendors = make([]vendorFlags, len(known))
 	for i, k := range known {
 		v := &s.vendors[i]
-		v.known, v.Name = k, k.Name
+		v.tools, v.Name = k, k.Name
 		name := "collector." + k.Name
 		app.Flag(name, fmt.Sprintf("Enable the %s collector. Default: enabled if %s is found.", k.Name, strings.Join(k.Tools, " or "))).
 			IsSetByUser(&v.asked).BoolVar(&v.enabled)
@@ -89,8 +89,9 @@ func (s *settings) vendorFlags(app *kingpin.Application) {
 			Default(k.Tools[0]).IsSetByUser(&v.named).StringVar(&v.Command)
 		app.Flag(name+".expected-devices", "Expected number of cards. 0: the highest number seen, or announced by the tool.").
 			Default("0").IntVar(&v.ExpectedDevices)
-		if len(k.Network) > 0 {
-			app.Flag(name+"."+strings.TrimSuffix(k.Network[0], "_tool")+"-command", "Name or path of the tool for the cards' network ports. Default: "+k.Network[0]+" if it is found.").
+		if len(k.NetworkTools) > 0 {
+			usual := k.NetworkTools[0]
+			app.Flag(name+"."+strings.TrimSuffix(usual, "_tool")+"-command", fmt.Sprintf("Name or path of the tool for the cards' network ports. Default: %s if it is found.", usual)).
 				IsSetByUser(&v.namedNetwork).StringVar(&v.Network)
 		}
 	}
@@ -161,7 +162,7 @@ func (s *settings) check() error {
 func (s *settings) enabledVendors() []collector.VendorOptions {
 	var enabled []collector.VendorOptions
 	for _, v := range s.vendors {
-		tool, found := v.known.Detect()
+		tool, found := v.tools.Detect()
 		if v.asked && !v.enabled || !v.asked && !v.named && !found {
 			continue
 		}
@@ -170,7 +171,7 @@ func (s *settings) enabledVendors() []collector.VendorOptions {
 			options.Command = tool
 		}
 		if !v.namedNetwork {
-			options.Network, _ = v.known.DetectNetwork()
+			options.Network, _ = v.tools.DetectNetwork()
 		}
 		enabled = append(enabled, options)
 	}

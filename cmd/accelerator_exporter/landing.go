@@ -134,19 +134,25 @@ func cardsSummary(c collector.Cards) (text string, bad bool) {
 	}
 	text = fmt.Sprintf("%d of %d cards", c.Seen, max(c.Expected, c.Seen))
 	if judged > 0 {
-		text += fmt.Sprintf(", %d healthy", healthy)
+		text = fmt.Sprintf("%s, %d healthy", text, healthy)
 	}
-	var missing []string
-	for _, d := range c.Missing {
-		if h := d.Health; h != nil && !h.OK { // else it was well when it was last seen
-			d.ID += " (" + strings.TrimSuffix(h.State+": "+h.Reason, ": ") + ")"
-		}
-		missing = append(missing, d.ID)
-	}
-	if len(missing) > 0 {
-		text += "; missing: " + strings.Join(missing, ", ")
+	if len(c.Missing) > 0 {
+		text = fmt.Sprintf("%s; missing: %s", text, strings.Join(missingCards(c.Missing), ", "))
 	}
 	return text, c.Seen < c.Expected || healthy < judged
+}
+
+// missingCards are numbers, with the state of those that were not well when they were last seen.
+func missingCards(missing []model.Device) []string {
+	var all []string
+	for _, d := range missing {
+		name := d.ID
+		if h := d.Health; h != nil && !h.OK {
+			name = fmt.Sprintf("%s (%s)", d.ID, strings.TrimSuffix(h.State+": "+h.Reason, ": "))
+		}
+		all = append(all, name)
+	}
+	return all
 }
 
 func newCardView(d *model.Device) cardView {

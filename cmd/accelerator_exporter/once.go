@@ -87,14 +87,14 @@ func result(o probe.Outcome) string {
 	return fmt.Sprintf("%s: %s", o.Failure.Reason, o.Words())
 }
 
-// tokens are the server's counts, or that it told none; empty without either.
+// tokens are the server's counts, or that it sent none; empty without either.
 func tokens(tr *openai.Trace) string {
 	output, source := openai.OutputTokens(tr)
 	switch {
 	case tr.Usage == nil && len(tr.Chunks) == 0:
 		return ""
 	case tr.Usage == nil || source == openai.TokensChunks:
-		return fmt.Sprintf("%d chunks with text; the server told no count", output)
+		return fmt.Sprintf("%d chunks with text; the server sent no token count", output)
 	}
 	return fmt.Sprintf("%d prompt, %d output", tr.Usage.PromptTokens, output)
 }

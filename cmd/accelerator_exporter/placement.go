@@ -76,7 +76,7 @@ func (p *placement) update(ctx context.Context) {
 	}
 	byPort := map[int]process.Server{}
 	if len(ports) > 0 {
-		// What cannot be seen, for lack of rights or of a procfs, is not told.
+		// What cannot be seen, for lack of rights or of a procfs, is left out.
 		byPort, _ = p.procfs.Servers(ports)
 	}
 	places, cards := p.hardware.Places(), map[string][]collector.DeviceRef{}
@@ -94,7 +94,7 @@ func (p *placement) update(ctx context.Context) {
 	p.cards = cards
 }
 
-// serving tells which processes are of a server: those behind its port, and where a listener
+// serving reports which processes are of a server: those behind its port, and where a listener
 // is in a container of a pod, all of that container that are not behind another target's port.
 // Engines of vLLM and workers of Ray may have another parent.
 func (p *placement) serving(server process.Server, all map[int]process.Server, places map[string]model.Container) func(pid string) bool {

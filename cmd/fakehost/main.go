@@ -2,7 +2,7 @@
 // accelerators. It is one binary with several names: fakehost vllm serves an
 // OpenAI-compatible endpoint whose load drives what fakehost mx-smi, npu-smi, hccn_tool,
 // hy-smi and nvidia-smi print. Called by a link with the name of a tool it is that
-// tool. fakehost pace is the same server on a fixed schedule, which it tells, for
+// tool. fakehost pace is the same server on a fixed schedule, which it serves, for
 // checking a load generator.
 package main
 

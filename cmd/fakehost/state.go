@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// state is the folder through which the server tells the tools its load, and a
-// user tells all of them what to do.
+// state is the folder through which the server gives the tools its load, and a
+// user says what all of them are to do.
 type state struct {
 	dir string
 }
@@ -75,7 +75,7 @@ type load struct {
 // loadAge is how old a load may be before the server counts as gone.
 const loadAge = 5 * time.Second
 
-// writeLoad tells the tools the load, at once, so that nobody reads half of it.
+// writeLoad gives the tools the load, at once, so that nobody reads half of it.
 func (s state) writeLoad(l load) error {
 	before := s.readLoad()
 	l.At = time.Now()

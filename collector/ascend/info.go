@@ -1,6 +1,6 @@
 // Package ascend reads what Huawei's npu-smi prints. Five families of the table
-// of npu-smi info have been met, tool versions 20.2.0 to 26.0.rc2; they are told
-// apart by their header rows alone, since the widths of different chips overlap.
+// of npu-smi info have been met, tool versions 20.2.0 to 26.0.rc2; they are known
+// by their header rows alone, since the widths of different chips overlap.
 package ascend
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 )
 
-// Header words of the cells that tell a chip or a process, or its rows, apart.
+// Header words of the cells that name a chip or a process, or set its rows apart.
 const (
 	colNPU    = "npu"
 	colName   = "name"

@@ -10,7 +10,7 @@ import (
 )
 
 // networkDetails are the commands of hccn_tool: those of a die's one RoCE port, and for
-// Ascend 950 the one that tells of all ports.
+// Ascend 950 the one that answers for all ports.
 func networkDetails() []model.Command {
 	port := func(command string, rows []smitext.KeyRow, d model.Command) model.Command {
 		d.Network, d.Scope, d.When, d.Args = true, model.Die, hasChip, rocePort(command)
@@ -110,7 +110,7 @@ var statRows = []smitext.KeyRow{
 }
 
 // opticalRows: older tools print one lane, and not which. A limit of 0 is one that the module
-// does not tell; only that of cold may be 0.
+// does not have; only that of cold may be 0.
 var opticalRows = []smitext.KeyRow{
 	row("present", "optical_present", smitext.Count).WithWords(map[string]float64{"present": 1, "not present": 0}),
 	row("temp high thres", "optical_temperature_limit_celsius", smitext.Celsius, "high").NotZero(),

@@ -12,7 +12,7 @@ import (
 // devInfoRows leave out the speed: it is what a port is able to.
 var devInfoRows = []smitext.KeyRow{row("linkstatus", "network_up", smitext.Count, "{udieid}", "{portid}").WithWords(upDown)}
 
-// devInfo asks an Ascend 950 for all its ports; what is told of one port only is asked
+// devInfo asks an Ascend 950 for all its ports; what a call answers for one port only is asked
 // for those that it names. The text of -optical is not known.
 func devInfo() model.Command {
 	return model.Command{

@@ -1,4 +1,4 @@
-// Package host reads what the kernel of the host tells: its NUMA nodes, and where the
+// Package host reads what the kernel of the host shows: its NUMA nodes, and where the
 // processes that hold cards run. The nodes come from sysfs, processes from procfs, and the
 // names of pods from the kubelet's log folders.
 package host
@@ -31,7 +31,7 @@ type Node struct {
 	// CPUs are the node's online CPUs, ascending: nil where they could not be read,
 	// empty and not nil for a node without CPUs.
 	CPUs []int
-	// Readings are what its files tell; of memory nothing for a node without any.
+	// Readings are those of its files; of memory nothing for a node without any.
 	Readings model.Readings
 }
 
@@ -111,8 +111,8 @@ func readNode(sysfs string, id int, all []int, w *model.Warnings) Node {
 	return n
 }
 
-// Locate fills in the NUMA nodes that the tool's topology did not tell: the PCI device's,
-// else the one node that holds all CPUs the card is near to. Where both tell and disagree, a
+// Locate fills in the NUMA nodes that the tool's topology does not name: the PCI device's,
+// else the one node that holds all CPUs the card is near to. Where both name one and disagree, a
 // warning is added.
 func (n NUMA) Locate(sysfs string, devices []model.Device, w *model.Warnings) {
 	for i := range devices {
@@ -157,7 +157,7 @@ func (n NUMA) nodeOfCPUs(list string) (int, bool) {
 // sysfs: the domain has no more digits than it needs, four at least.
 var pciAddress = regexp.MustCompile(`^0*([0-9a-f]{4,}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7])$`)
 
-// pciNode returns the NUMA node that sysfs tells for the PCI device with the
+// pciNode returns the NUMA node that sysfs has for the PCI device with the
 // given address, such as 0000:3b:00.0 in either case; false when the kernel
 // does not know it, or the address is none.
 func pciNode(sysfs, busID string) (int, bool) {

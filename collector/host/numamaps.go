@@ -33,7 +33,7 @@ func (l *Looker) readMaps(processes map[string]listedProcess) nodeMemory {
 	var memory nodeMemory
 	if l.maps != nil {
 		select {
-		case <-l.maps: // too late to be told
+		case <-l.maps: // too late for this look
 		default:
 			memory.warnings.Add(late, l.MapsTimeout)
 			return memory

@@ -56,7 +56,7 @@ func (k *Look) AddTo(s *model.Snapshot) {
 }
 
 // placements returns where each process that was found runs, in the order of the processes.
-// Offline CPUs do not count. Where the CPUs of a node could not be read, nothing is told of
+// Offline CPUs do not count. Where the CPUs of a node could not be read, nothing is said of
 // CPUs, since a share would be of too few.
 func (k *Look) placements(devices []model.Device, processes []model.Process) []model.Placement {
 	nodeOf := map[string]Node{}

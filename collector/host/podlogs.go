@@ -32,7 +32,7 @@ func podNames(dir string, wanted map[string]bool, w *model.Warnings) map[string]
 			names[pod.PodUID] = model.Container{}
 			continue
 		}
-		// Which of several containers a process is in, the folders do not tell.
+		// Which of several containers a process is in, the folders do not show.
 		if all := folders(filepath.Join(dir, folder), w); len(all) == 1 && kubernetesName.MatchString(all[0]) {
 			pod.Name = all[0]
 		}

@@ -18,8 +18,8 @@ type Looker struct {
 	// PodLogs is the folder of the kubelet's log folders, usually /var/log/pods. It need not
 	// be there.
 	PodLogs string
-	// Containers and Placement enable what is told of containers and pods, and of CPUs and
-	// memory nodes.
+	// Containers and Placement enable a look at containers and pods, and at CPUs and memory
+	// nodes.
 	Containers, Placement bool
 	// MapsTimeout is how long numa_maps are waited for, with Placement; 0 leaves them alone.
 	MapsTimeout time.Duration
@@ -42,7 +42,7 @@ type Look struct {
 	memory        nodeMemory
 }
 
-// listedProcess is what the kernel tells of a process.
+// listedProcess is what the kernel shows of a process.
 type listedProcess struct {
 	pid         int
 	start       uint64 // clock ticks after boot
@@ -117,7 +117,7 @@ func (l *Looker) isStill(p listedProcess) bool {
 }
 
 // ContainerOf reads the ids of the pod and container that a process is in; zero
-// where it is in none, or that cannot be told.
+// where it is in none, or that is not known.
 func ContainerOf(procfs process.FS, pid int) model.Container {
 	c, _ := readContainer(procfs, pid)
 	return c

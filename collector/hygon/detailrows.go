@@ -41,10 +41,10 @@ func eccRows() []smitext.KeyRow {
 	return all
 }
 
-// cardLine is a line about one card: HCU[0], tabs, a colon, and what is told.
+// cardLine is a line about one card: HCU[0], tabs, a colon, and a fact.
 var cardLine = regexp.MustCompile(`^\s*(?:[DH]CU|GPU)\[(\d+)\]\s*:\s*(.*?)\s*$`)
 
-// rewrite is a kind of line that tells more than one value, or has no colon, and the "key : value" lines in its place.
+// rewrite is a kind of line that has more than one value, or has no colon, and the "key : value" lines in its place.
 type rewrite struct {
 	line *regexp.Regexp
 	as   []string

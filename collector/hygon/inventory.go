@@ -10,7 +10,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 )
 
-// parseList reads the output of --showproductname, --showbus, --showuniqueid and --healthcheck, each of which tells a part
+// parseList reads the output of --showproductname, --showbus, --showuniqueid and --healthcheck, each of which has a part
 // of who a card is:
 //
 //	HCU[0]          : PCI Bus: 0000:09:00.0 --> SN: … --> OAM ID: 1
@@ -63,7 +63,7 @@ func parseVersion(out []byte) (model.Report, error) {
 
 var (
 	cardName = regexp.MustCompile(`^(?:[DH]CU|GPU)\[\d+\]$`)
-	// linkTypes is the last of four matrices, of which the others tell numbers.
+	// linkTypes is the last of four matrices, of which the others have numbers.
 	linkTypes = regexp.MustCompile(`(?ms)Link Type between [^\n]*\n(.*?)(?:^=|\z)`)
 	self      = regexp.MustCompile(`(\s)(?:None|0)(\s)`)
 )
@@ -118,7 +118,7 @@ func parseProcesses(out []byte) (model.Report, error) {
 	return r, nil
 }
 
-// addProcess adds a process of which the memory is told, where that is of one card.
+// addProcess adds a process that is on one card and has its memory printed.
 func addProcess(r *model.Report, p model.Process, memory smitext.Entry) {
 	_, isPID := smitext.Index(p.PID)
 	_, onOneCard := smitext.Index(p.Device)

@@ -10,7 +10,7 @@ import (
 )
 
 // words is one line for each header word that is a metric. VRAM% is none: it is a rounded share of bytes that another
-// command tells.
+// command prints.
 var words = smitext.Vocabulary{
 	{Text: "temp", Field: smitext.Field{Metric: "temperature_celsius", Labels: []string{"chip"}, Unit: smitext.Celsius}},
 	{Text: "avgpwr", Field: smitext.Field{Metric: "power_watts", Unit: smitext.Watts}},

@@ -13,7 +13,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 )
 
-// Header words of the cells that tell which card, slice or process it is.
+// Header words of the cells that name a card, slice or process.
 const (
 	colGPU     = "gpu"
 	colName    = "name"

@@ -18,7 +18,7 @@ const (
 // Where two commands have the same metric of a card, the main table holds, then the command that stands first.
 type Command struct {
 	Name    string // value of the label "command"
-	Part    string // tells commands of one name apart in messages: a flag, a port; often empty
+	Part    string // sets commands of one name apart in messages: a flag, a port; often empty
 	Network bool   // is asked of the vendor's network tool
 	Scope   Scope
 	// Args are the argument lists to try for a card, in order, until one is not refused; none where the card cannot be

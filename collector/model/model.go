@@ -1,11 +1,11 @@
-// Package model holds what one look at a host's accelerators can tell,
+// Package model holds what one look at a host's accelerators can give,
 // whatever the vendor. It is plain data: no clock, no text, no Prometheus.
 //
 // A pointer that is nil and a string that is empty mean "not printed". Nothing
 // in here is ever a zero that stands for an unknown.
 package model
 
-// Report is what one command's output told. A vendor's commands each give one
+// Report is what was read of one command's output. A vendor's commands each give one
 // Report; Merge joins them.
 type Report struct {
 	Tool      *Tool
@@ -28,7 +28,7 @@ func (r *Report) Warn(format string, args ...any) {
 	r.Warnings.Add(format, args...)
 }
 
-// Join adds what a command told beside the main table: processes, and readings that the cards lack.
+// Join adds the answer of a command beside the main table: processes, and readings that the cards lack.
 func (r *Report) Join(beside Report) {
 	r.Processes = append(r.Processes, beside.Processes...)
 	r.Warnings.Join(beside.Warnings)
@@ -45,7 +45,7 @@ func (r *Report) Join(beside Report) {
 
 // Tool is the identity in the title rows of a vendor tool.
 type Tool struct {
-	Name            string // mx-smi, ht-smi, npu-smi, nvidia-smi
+	Name            string // mx-smi, ht-smi, npu-smi, nvidia-smi, hy-smi
 	Version         string
 	DriverVersion   string
 	RuntimeVersion  string // MACA, HPCC or CUDA
@@ -68,8 +68,8 @@ type Device struct {
 
 	NUMANode    *int
 	CPUAffinity string // a CPU list such as 0-31,64-95
-	// NUMAConflict is whether the tool's topology and the kernel tell different nodes; nil
-	// where only one tells.
+	// NUMAConflict is whether the tool's topology and the kernel name different nodes; nil
+	// where only one names any.
 	NUMAConflict *bool
 }
 
@@ -84,7 +84,7 @@ type Health struct {
 type Process struct {
 	Device    string
 	PID       string
-	Name      string // cut at 15 characters by the kernel, empty where the tool prints none
+	Name      string // as printed: a kernel name of at most 15 characters, or NVIDIA's full path; empty where the tool prints none
 	UsedBytes float64
 }
 

@@ -26,18 +26,18 @@ var detailRows = slices.Concat([]smitext.KeyRow{
 	// Older cards retire pages, newer ones take other rows of the memory in their place.
 	smitext.Key("remapped_rows.correctable", "ecc_retired_pages", smitext.Count, "dram", "correctable"),
 	smitext.Key("remapped_rows.uncorrectable", "ecc_retired_pages", smitext.Count, "dram", "uncorrectable"),
-	smitext.Key("remapped_rows.pending", "ecc_pending_pages", smitext.Count, "dram", "").WithWords(someOrNone),
+	smitext.Key("remapped_rows.pending", "ecc_pending_pages", smitext.Count, "dram", "").WithWords(yesNo),
 	smitext.Key("retired_pages.single_bit_ecc.count", "ecc_retired_pages", smitext.Count, "dram", "correctable"),
 	smitext.Key("retired_pages.double_bit.count", "ecc_retired_pages", smitext.Count, "dram", "uncorrectable"),
-	smitext.Key("retired_pages.pending", "ecc_pending_pages", smitext.Count, "dram", "").WithWords(someOrNone),
+	smitext.Key("retired_pages.pending", "ecc_pending_pages", smitext.Count, "dram", "").WithWords(yesNo),
 	smitext.Key("pcie.link.gen.current", "pcie_link_transfers_per_second", smitext.Transfers).WithWords(generations),
 	smitext.Key("pcie.link.gen.max", "pcie_link_transfers_per_second_max", smitext.Transfers).WithWords(generations),
 	smitext.Key("pcie.link.width.current", "pcie_link_width", smitext.Count).NotZero(),
 	smitext.Key("pcie.link.width.max", "pcie_link_width_max", smitext.Count).NotZero(),
 }, throttled("clocks_event_reasons."), throttled("clocks_throttle_reasons."))
 
-// someOrNone are told of pages that wait for a restart, not how many.
-var someOrNone = map[string]float64{"yes": 1, "no": 0}
+// yesNo: NVIDIA prints whether pages wait for a restart, not how many.
+var yesNo = map[string]float64{"yes": 1, "no": 0}
 
 // generations of PCIe are transfers a second.
 var generations = map[string]float64{"1": 2.5e9, "2": 5e9, "3": 8e9, "4": 16e9, "5": 32e9, "6": 64e9}

@@ -22,7 +22,7 @@ func (q query) args() []string {
 }
 
 // read returns the rows below the header, each with a value for each field, and warns of every other line: that is how
-// the tool tells of a card that it lost. A last line without its end may be cut. Without a header the error is
+// the tool names a card that it lost. A last line without its end may be cut. Without a header the error is
 // model.ReasonParse.
 func (q query) read(out []byte, r *model.Report) ([][]string, error) {
 	var rows [][]string
@@ -62,7 +62,7 @@ func (q query) cells(line string) []string {
 	return cells
 }
 
-// cardFields begin the questions about cards: the number, and what tells whether it still means the same card.
+// cardFields begin the queries of cards: the number, and what shows whether it still means the same card.
 var cardFields = []string{"index", "uuid", "pci.bus_id"}
 
 // newCardQuery is the query of these fields of the cards.
@@ -70,7 +70,7 @@ func newCardQuery(fields ...string) query {
 	return query{option: "--query-gpu", fields: slices.Concat(cardFields, fields)}
 }
 
-// readCards reads the rows of a question about cards, each card once.
+// readCards reads the rows of a query of cards, each card once.
 func (q query) readCards(out []byte, r *model.Report) ([]smitext.Block, error) {
 	rows, err := q.read(out, r)
 	var blocks []smitext.Block

@@ -1,6 +1,6 @@
 // Package nvidia reads what NVIDIA's nvidia-smi prints: drivers 369 to 610 have been met.
 //
-// Two queries tell what is needed often, as comma-separated rows with the unit in each value. One field that a driver
+// Two queries give what is needed often, as comma-separated rows with the unit in each value. One field that a driver
 // does not know refuses a whole query, so the frequent one asks for old fields alone, and the details for those that
 // the tool's own help has.
 package nvidia
@@ -66,7 +66,7 @@ var processes = query{
 	option: "--query-compute-apps", fields: []string{"gpu_uuid", "pid", "process_name", "used_gpu_memory"}, commaField: "process_name",
 }
 
-// parseProcesses reads which processes compute on the cards. One whose memory is not told is left out.
+// parseProcesses reads which processes compute on the cards. One whose memory is not printed is left out.
 func (q query) parseProcesses(out []byte, cards []model.Device) (model.Report, error) {
 	var r model.Report
 	rows, err := q.read(out, &r)

@@ -43,8 +43,8 @@ type scale struct {
 	times, per float64
 }
 
-// scales are by symbol. Memory is binary throughout, and so is MetaX's traffic: both vendors
-// divide by 1024 and write MB or MiB as they please. Links and networks are decimal.
+// scales are by symbol. Memory is binary throughout, and so is MetaX's traffic: MetaX and Ascend
+// divide by 1024 and write MB or MiB as they please, NVIDIA and Hygon write MiB. Links and networks are decimal.
 var scales = map[string]scale{
 	"%": {Percent, 1, 100}, "C": {Celsius, 1, 1}, "c": {Celsius, 1, 1}, "page": {Pages, 1, 1}, "dB": {Decibels, 1, 1},
 	"W": {Watts, 1, 1}, "mW": {Watts, 1, 1e3},

@@ -16,7 +16,7 @@ func Absent(s string) bool {
 	return false
 }
 
-// CannotRead is the one form in which a value that cannot be read is told.
+// CannotRead is the error for a value that cannot be read.
 func CannotRead(word, text string, why error) error {
 	return fmt.Errorf("cannot read %s from %.40q: %w", word, text, why)
 }

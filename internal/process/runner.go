@@ -204,7 +204,7 @@ type execution struct {
 
 	// Set before exited is closed.
 	state   *os.ProcessState // nil for a program that could not be started
-	stopped bool             // it was told to end
+	stopped bool             // it was asked to end
 	err     error            // why it could not be started, a *Error
 }
 
@@ -275,7 +275,7 @@ func environment(names []string) []string {
 }
 
 // result is what came out by now, for a program that may still live. ended is why it was
-// told to end.
+// asked to end.
 func (x *execution) result(ended error, took time.Duration) (Output, error) {
 	stdout, complete, tooMuch := x.stdout.contents()
 	stderr, _, tooMuchStderr := x.stderr.contents()
