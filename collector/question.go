@@ -77,38 +77,41 @@ func (t *tool) setCards(cards []model.Device) {
 // plan makes the questions from commands and cards, and forgets what was answered about cards that are gone or others
 // now. Under mu.
 func (t *tool) plan() {
-	known, now := t.questions, time.Now()
+	known := t.questions
 	t.questions, t.order = make(map[questionKey]*question, len(known)), t.order[:0]
 	var slots []*slot
-	var add func(c model.Command, cards []model.Device, phase float64)
-	add = func(c model.Command, cards []model.Device, phase float64) {
-		key := questionKey{command: c.Name, part: c.Part}
-		if c.Scope != model.Host {
-			key.card = cards[0].ID
-		}
-		q := known[key]
-		if q == nil {
-			q = &question{}
-		} else if q.dropOthers(cards) {
-			t.schedule.makeDue(key, now)
-		}
-		q.key, q.command, q.cards = key, c, cards
-		if c.When != nil && !slices.ContainsFunc(cards, func(d model.Device) bool { return c.When(&d) }) || len(c.Args(cards[0])) == 0 {
-			return
-		}
-		t.questions[key], t.order = q, append(t.order, key)
-		slots = append(slots, &slot{key: key, every: t.every(c), phase: phase})
-		for _, more := range q.more {
-			add(more, cards, phase)
-		}
-	}
 	for _, c := range t.commands {
 		groups := groupCards(c.Scope, t.cards)
 		for i, cards := range groups {
-			add(c, cards, float64(i+1)/float64(len(groups)))
+			slots = append(slots, t.addQuestions(known, c, cards, float64(i+1)/float64(len(groups)))...)
 		}
 	}
-	t.schedule.set(now, slots)
+	t.schedule.set(time.Now(), slots)
+}
+
+// addQuestions adds a command about some cards, and those that its last answer gave rise to. known are the questions of
+// the plan before. Under mu.
+func (t *tool) addQuestions(known map[questionKey]*question, c model.Command, cards []model.Device, phase float64) []*slot {
+	key := questionKey{command: c.Name, part: c.Part}
+	if c.Scope != model.Host {
+		key.card = cards[0].ID
+	}
+	q := known[key]
+	if q == nil {
+		q = &question{}
+	} else if q.dropOthers(cards) {
+		t.schedule.makeDue(key, time.Now())
+	}
+	q.key, q.command, q.cards = key, c, cards
+	if c.When != nil && !slices.ContainsFunc(cards, func(d model.Device) bool { return c.When(&d) }) || len(c.Args(cards[0])) == 0 {
+		return nil
+	}
+	t.questions[key], t.order = q, append(t.order, key)
+	slots := []*slot{{key: key, every: t.every(c), phase: phase}}
+	for _, more := range q.more {
+		slots = append(slots, t.addQuestions(known, more, cards, phase)...)
+	}
+	return slots
 }
 
 // every is how often a command is asked where the tool is quick enough.

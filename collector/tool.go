@@ -123,8 +123,7 @@ type answer struct {
 	err    error
 }
 
-// call runs a command and reads its answer. What was printed decides before the exit status does: tools print errors to
-// stdout and may exit 0, and may exit 1 after a whole table.
+// call runs a command and reads its answer.
 func (t *tool) call(ctx context.Context, c model.Command, args []string, cards []model.Device) (a answer) {
 	start := time.Now()
 	defer func() {
@@ -144,6 +143,12 @@ func (t *tool) call(ctx context.Context, c model.Command, args []string, cards [
 	if late != nil && (c.Scope != model.Host || c.Inventory || model.ReasonOf(late) != model.ReasonTimeout) {
 		return answer{err: late}
 	}
+	return t.readAnswer(c, out, late, cards)
+}
+
+// readAnswer reads what a call printed, which decides before the exit status does: tools print errors to stdout and may
+// exit 0, and may exit 1 after a whole table. late is why the call was ended before its time, nil where it was not.
+func (t *tool) readAnswer(c model.Command, out process.Output, late error, cards []model.Device) answer {
 	text := printable(out.Stdout)
 	report, err := c.Parse(text, cards)
 	switch {
@@ -163,7 +168,7 @@ func (t *tool) call(ctx context.Context, c model.Command, args []string, cards [
 		return answer{err: explain(t.classify, out, err)}
 	}
 	report.Limit()
-	a = answer{report: report, isRead: true, err: late}
+	a := answer{report: report, isRead: true, err: late}
 	if c.More != nil {
 		a.more = c.More(text, cards[0])
 	}

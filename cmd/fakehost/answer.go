@@ -141,18 +141,8 @@ func (t tool) run(st state, args []string, stdout io.Writer) int {
 		fmt.Fprint(stdout, strings.ReplaceAll(t.unknown, "ARGS", strings.Join(args, " ")))
 		return t.unknownStatus
 	}
-	for _, f := range faults {
-		switch {
-		case !f.hits(command, card):
-		case f.kind == faultSlow:
-			time.Sleep(f.wait)
-		case f.kind == faultExit:
-			return 1
-		case f.kind == faultHang:
-			for { // a select without cases would be called a deadlock
-				time.Sleep(time.Hour)
-			}
-		}
+	if misbehave(faults, command, card) {
+		return 1
 	}
 	for round := 0; ; round++ {
 		text, err := t.print(st, command, card, args, round)
@@ -172,6 +162,24 @@ func (t tool) run(st state, args []string, stdout io.Writer) int {
 		}
 		time.Sleep(time.Second)
 	}
+}
+
+// misbehave does what the faults of a call say, and reports whether the call fails.
+func misbehave(faults []toolFault, command, card string) (fails bool) {
+	for _, f := range faults {
+		switch {
+		case !f.hits(command, card):
+		case f.kind == faultSlow:
+			time.Sleep(f.wait)
+		case f.kind == faultExit:
+			return true
+		case f.kind == faultHang:
+			for { // a select without cases would be called a deadlock
+				time.Sleep(time.Hour)
+			}
+		}
+	}
+	return false
 }
 
 var errNoCard = errors.New("no such card")

@@ -33,7 +33,18 @@ func (fs FS) Servers(ports []int) (map[int]Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing processes: %w", err)
 	}
-	owners := map[int]map[int]bool{} // port, PID
+	found := map[int]Server{}
+	for port, pids := range ownersOf(root, sockets, all) {
+		listeners := slices.Sorted(maps.Keys(pids))
+		AddDescendants(pids, all)
+		found[port] = Server{Listeners: listeners, Processes: slices.Sorted(maps.Keys(pids))}
+	}
+	return found, nil
+}
+
+// ownersOf returns the PIDs that hold sockets, by port.
+func ownersOf(root procfs.FS, sockets map[string]int, all []Stat) map[int]map[int]bool {
+	owners := map[int]map[int]bool{}
 	for _, st := range all {
 		proc, err := root.Proc(st.PID)
 		if err != nil {
@@ -51,13 +62,7 @@ func (fs FS) Servers(ports []int) (map[int]Server, error) {
 			owners[port][st.PID] = true
 		}
 	}
-	found := make(map[int]Server, len(owners))
-	for port, pids := range owners {
-		listeners := slices.Sorted(maps.Keys(pids))
-		AddDescendants(pids, all)
-		found[port] = Server{Listeners: listeners, Processes: slices.Sorted(maps.Keys(pids))}
-	}
-	return found, nil
+	return owners
 }
 
 // listeners returns the ports of listening sockets, in IPv4 and IPv6, by what an open file
