@@ -29,32 +29,15 @@ func LoaderPatterns() []Pattern {
 // Match finds the first pattern, in the order given, that occurs in what a tool
 // printed, and returns its line.
 func Match(text []byte, patterns []Pattern) (reason model.Reason, line string, ok bool) {
-	lower := asciiLower(text)
 	for _, p := range patterns {
-		at := bytes.Index(lower, []byte(strings.ToLower(p.Text)))
-		if at < 0 {
-			continue
+		word := bytes.ToLower([]byte(p.Text))
+		for line := range bytes.Lines(text) {
+			if bytes.Contains(bytes.ToLower(line), word) {
+				return p.Reason, Excerpt(line), true
+			}
 		}
-		start := bytes.LastIndexByte(lower[:at], '\n') + 1
-		end := len(lower)
-		if n := bytes.IndexByte(lower[at:], '\n'); n >= 0 {
-			end = at + n
-		}
-		return p.Reason, Excerpt(text[start:end]), true
 	}
 	return "", "", false
-}
-
-// asciiLower keeps every offset, which bytes.ToLower does not: some letters are
-// longer in lower case.
-func asciiLower(text []byte) []byte {
-	lower := bytes.Clone(text)
-	for i, c := range lower {
-		if 'A' <= c && c <= 'Z' {
-			lower[i] = c | 0x20
-		}
-	}
-	return lower
 }
 
 // Excerpt makes one short printable line of output that may hold anything.
