@@ -36,7 +36,7 @@ func attributed(t testing.TB, k *kubetest.Kubelet, o Options) *Collector {
 	k.Start(t)
 	o.PodResources = k.Socket
 	c := &Collector{series: newSeries()}
-	c.cards = []cards{{poller: newPoller("metax", fixed[model.Snapshot]{}, o), hardware: newHardware(vendors()[0], &scripted{}, nil, 0, o)}}
+	c.cards = []cards{{poller: newPoller("metax", fixed[model.Snapshot]{}, o), hardware: newHardware(Vendors()[0], &scripted{}, nil, 0, o)}}
 	c.setCards(o, model.Snapshot{Devices: []model.Device{{ID: "0", UUID: uuid0}, {ID: "1", UUID: uuid1}}, Seen: 2})
 	c.allocations = newPoller(allocationsName, newAllocations(c, o), o)
 	return c

@@ -21,25 +21,9 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
-// vendors is the one list a new vendor is added to.
-func vendors() []model.Vendor {
+// Vendors is the one list a new vendor is added to, in the order of their flags.
+func Vendors() []model.Vendor {
 	return []model.Vendor{metax.Vendor(), ascend.Vendor(), nvidia.Vendor(), hygon.Vendor()}
-}
-
-// VendorTools are the programs of a vendor that this program can collect from.
-type VendorTools struct {
-	Name         string   // value of the label "vendor" and of the collector's flag
-	Tools        []string // the program's names, the usual one first
-	NetworkTools []string // names and usual paths of the program that knows the network ports, the usual one first; often none
-}
-
-// Vendors returns the known vendors, in the order of their flags.
-func Vendors() []VendorTools {
-	var known []VendorTools
-	for _, v := range vendors() {
-		known = append(known, VendorTools{Name: v.Name, Tools: v.Tools, NetworkTools: v.NetworkTools})
-	}
-	return known
 }
 
 // Options says what to collect. Interval, InventoryInterval and Timeout must be
@@ -139,7 +123,7 @@ func New(o Options) *Collector {
 	if o.Containers && o.Processes && len(o.Vendors) > 0 {
 		c.containers = newContainers(o.Logger)
 	}
-	for _, v := range vendors() {
+	for _, v := range Vendors() {
 		i := slices.IndexFunc(o.Vendors, func(e VendorOptions) bool { return e.Name == v.Name })
 		if i < 0 {
 			continue
@@ -266,14 +250,9 @@ func (c *Collector) DevicesOf(isOne func(pid string) bool) []DeviceRef {
 	return refs
 }
 
-// Detect returns the first of the vendor's tools that can be run, and false when
+// Detect returns the first of a vendor's tools that can be run, and false when
 // there is none.
-func (v VendorTools) Detect() (tool string, ok bool) { return firstAvailable(v.Tools) }
-
-// DetectNetwork does the same for the vendor's network tools.
-func (v VendorTools) DetectNetwork() (tool string, ok bool) { return firstAvailable(v.NetworkTools) }
-
-func firstAvailable(tools []string) (string, bool) {
+func Detect(tools []string) (tool string, ok bool) {
 	i := slices.IndexFunc(tools, process.Available)
 	if i < 0 {
 		return "", false

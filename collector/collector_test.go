@@ -96,7 +96,7 @@ func simulated(t testing.TB) *Collector {
 	o.Sysfs = sysfs(t)
 	c := New(Options{NUMA: true, Processes: true, Sysfs: o.Sysfs, Interval: o.Interval, InventoryInterval: o.InventoryInterval, Timeout: o.Timeout, Logger: o.Logger})
 	for i, tool := range []string{"mx-smi", "npu-smi"} {
-		h := newHardware(vendors()[i], &scripted{answer: machine(t, tool)}, &processLooker{host: host.Looker{Sysfs: o.Sysfs}, timeout: time.Minute}, 0, o)
+		h := newHardware(Vendors()[i], &scripted{answer: machine(t, tool)}, &processLooker{host: host.Looker{Sysfs: o.Sysfs}, timeout: time.Minute}, 0, o)
 		c.cards = append(c.cards, newCardsOf(h, nil, o))
 		c.cards[i].pollAll(t.Context())
 	}
@@ -161,7 +161,7 @@ func TestScrapeOfOtherVendors(t *testing.T) {
 	for vendor, tool := range map[string]string{"hygon": "hy-smi", "nvidia": "nvidia-smi"} {
 		isIt := func(v model.Vendor) bool { return v.Name == vendor }
 		var b bytes.Buffer
-		for _, f := range gathered(t, slices.IndexFunc(vendors(), isIt), tool, func(_ string, out []byte) []byte { return out }) {
+		for _, f := range gathered(t, slices.IndexFunc(Vendors(), isIt), tool, func(_ string, out []byte) []byte { return out }) {
 			if strings.HasSuffix(f.GetName(), "_seconds") { // instants and durations
 				continue
 			}
@@ -179,7 +179,7 @@ func TestProcessesThatNobodyWants(t *testing.T) {
 		o := options()
 		o.Processes = false
 		s := &scripted{answer: machine(t, tool)}
-		c := newCardsOf(newHardware(vendors()[vendor], s, nowhere{}, 0, o), nil, o)
+		c := newCardsOf(newHardware(Vendors()[vendor], s, nowhere{}, 0, o), nil, o)
 		c.pollAll(t.Context())
 		for _, call := range s.calls {
 			if strings.Contains(call, "pids") || strings.Contains(call, "compute-apps") {
@@ -202,7 +202,7 @@ func TestEveryReadingIsAMetric(t *testing.T) {
 			metrics[model.Metric(m.Name)] = known{len(section.Labels), len(m.Labels)}
 		}
 	}
-	for _, v := range vendors() {
+	for _, v := range Vendors() {
 		read := map[model.Metric]bool{}
 		for _, file := range modeltest.Glob(t, filepath.Join(v.Name, "testdata", "*.txt")) {
 			for _, c := range slices.Concat([]model.Command{v.Table}, v.Beside, v.Commands) {
@@ -235,7 +235,7 @@ func TestNamesThatAreNoText(t *testing.T) {
 	}
 	o := options()
 	c := New(Options{Processes: true, Interval: o.Interval, InventoryInterval: o.InventoryInterval, Timeout: o.Timeout, Logger: o.Logger})
-	c.cards = append(c.cards, newCardsOf(newHardware(vendors()[0], &scripted{answer: dirty}, nowhere{}, 0, o), nil, o))
+	c.cards = append(c.cards, newCardsOf(newHardware(Vendors()[0], &scripted{answer: dirty}, nowhere{}, 0, o), nil, o))
 	c.cards[0].pollAll(t.Context())
 	text := scrape(t, c)
 	for _, want := range []string{"process=\"\ufffd[31m\ufffd\ufffd\ufffdx\"", "5\ufffd 0\""} {
@@ -292,15 +292,17 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// A scrape of 16 cards and the nodes. The 4 probe targets are benchmarked with
-// the daemon, which has both.
-func BenchmarkScrape(b *testing.B) {
-	r := prometheus.NewRegistry()
-	r.MustRegister(simulated(b))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := r.Gather(); err != nil {
-			b.Fatal(err)
-		}
+// BenchmarkParseTable reads a main table of each vendor.
+func BenchmarkParseTable(b *testing.B) {
+	for i, file := range []string{"metax/testdata/table-2.2.9.txt", "ascend/testdata/info-910b-23.0.txt", "nvidia/testdata/table-x2.txt", "hygon/testdata/table-6.3.txt"} {
+		v, out := Vendors()[i], modeltest.Read(b, file)
+		b.Run(v.Name, func(b *testing.B) {
+			b.SetBytes(int64(len(out)))
+			for b.Loop() {
+				if _, err := v.Table.Parse(out, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

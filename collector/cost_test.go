@@ -85,7 +85,7 @@ func (a *ages) forget() {
 // planned is the vendor with its real plan: what is asked of whom, and how often. Answers
 // are not read but noted.
 func (a *ages) planned(m machineOf) model.Vendor {
-	v := vendors()[slices.IndexFunc(vendors(), func(v model.Vendor) bool { return v.Name == m.vendor })]
+	v := Vendors()[slices.IndexFunc(Vendors(), func(v model.Vendor) bool { return v.Name == m.vendor })]
 	v.Table.Parse = func([]byte, []model.Device) (model.Report, error) {
 		a.answered("table", 0)
 		return model.Report{Devices: slices.Clone(m.cards)}, nil

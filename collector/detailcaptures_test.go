@@ -215,7 +215,7 @@ func TestDetailsRefuseErrors(t *testing.T) {
 			texts[base] = modeltest.Read(t, file)
 		}
 	}
-	for _, v := range vendors() {
+	for _, v := range Vendors() {
 		cards := []model.Device{dev(t, "0 0.0 hbm")}
 		for _, d := range slices.Concat(v.Beside, v.Commands) {
 			for name, text := range texts {
@@ -246,7 +246,7 @@ func TestNetworkErrorsHaveAClass(t *testing.T) {
 		"Execute failed: Link status is down.\n":                  "",
 		"":                                                        "",
 	} {
-		for _, v := range vendors() {
+		for _, v := range Vendors() {
 			if v.ClassifyNetwork == nil {
 				continue
 			}
@@ -265,7 +265,7 @@ func FuzzDetails(f *testing.F) {
 		devs(f, "0 0000:08:00.0,1 0000:09:00.0"), devs(f, "5 5.0 ddr hbm"),
 	}
 	all := portDetails(f, sets[4][0])
-	for _, v := range vendors() {
+	for _, v := range Vendors() {
 		all = append(all, v.Commands...)
 	}
 	for _, x := range allFixtures(f) {

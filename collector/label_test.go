@@ -50,7 +50,7 @@ func gathered(t testing.TB, vendor int, tool string, edit func(args string, out 
 		return out, err
 	}
 	c := New(Options{Processes: true, Interval: o.Interval, InventoryInterval: o.InventoryInterval, Timeout: o.Timeout, Logger: o.Logger})
-	c.cards = append(c.cards, newCardsOf(newHardware(vendors()[vendor], &scripted{answer: edited}, nowhere{}, 0, o), nil, o))
+	c.cards = append(c.cards, newCardsOf(newHardware(Vendors()[vendor], &scripted{answer: edited}, nowhere{}, 0, o), nil, o))
 	c.cards[0].pollAll(t.Context())
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(c)

@@ -57,7 +57,7 @@ func looking(t *testing.T, o Options, table []model.Process) *Collector {
 	if o.Containers {
 		c.containers = newContainers(o.Logger)
 	}
-	h := newHardware(vendors()[0], &scripted{answer: cardsWith(t, table)}, newProcessLooker(c.containers, o), 0, o)
+	h := newHardware(Vendors()[0], &scripted{answer: cardsWith(t, table)}, newProcessLooker(c.containers, o), 0, o)
 	o.Detail = DetailOff
 	c.cards = append(c.cards, newCardsOf(h, nil, o))
 	c.cards[0].pollAll(t.Context())

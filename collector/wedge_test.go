@@ -112,8 +112,8 @@ func testWedge(t *testing.T, shared *process.Subreaper, vendor, name, pattern, w
 }
 
 func tableArgs(vendor string) []string {
-	i := slices.IndexFunc(vendors(), func(v model.Vendor) bool { return v.Name == vendor })
-	return vendors()[i].Table.Args(model.Device{})[0]
+	i := slices.IndexFunc(Vendors(), func(v model.Vendor) bool { return v.Name == vendor })
+	return Vendors()[i].Table.Args(model.Device{})[0]
 }
 
 // A tool that vanishes, or may not be run, is a class of its own, and both heal.
