@@ -50,12 +50,7 @@ func newHardware(v model.Vendor, r runner, l looker, configured int, o Options) 
 
 // addTool has the commands of a program asked.
 func (h *hardware) addTool(r runner, network bool, classify model.Classifier, o Options) {
-	var commands []model.Command
-	for _, c := range h.vendor.Commands {
-		if c.Network == network && o.wants(c) {
-			commands = append(commands, c)
-		}
-	}
+	commands := slices.DeleteFunc(slices.Clone(h.vendor.Commands), func(c model.Command) bool { return c.Network != network || !o.wants(c) })
 	h.tools = append(h.tools, newTool(commands, r, classify, o))
 }
 
@@ -88,22 +83,17 @@ func (h *hardware) askBeside(ctx context.Context, table *model.Report) (unread i
 			continue
 		}
 		a := h.tools[0].call(ctx, c, c.Args(model.Device{})[0], table.Devices)
-		h.beside[c.Name] = outcome{a.err, time.Now().Add(h.besideRetry(a.err))}
+		retry := retryAfter(a.err, 0)
+		if !isRefusal(a.err) {
+			retry = min(retry, 2*h.interval) // what every poll is to have
+		}
+		h.beside[c.Name] = outcome{a.err, time.Now().Add(retry)}
 		if model.ReasonOf(a.err) == model.ReasonParse {
 			unread++
 		}
 		table.Join(a.report)
 	}
 	return unread
-}
-
-// besideRetry is how long a command beside the table is not asked after a failure. Only a refusal makes it wait long: it
-// has what is shown of every poll.
-func (h *hardware) besideRetry(err error) time.Duration {
-	if isRefusal(err) {
-		return retryRefused
-	}
-	return min(retryAfter(err, 0), 2*h.interval)
 }
 
 // addBesideTo adds the commands beside the table that fail now. Unlike that of another command, a refusal is among them:

@@ -81,12 +81,11 @@ func (d *daemon) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+d.settings.telemetryPath, d.metricsHandler())
 	mux.HandleFunc("GET /{$}", d.serveLanding)
-	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintln(w, "accelerator_exporter is healthy.")
-	})
-	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintln(w, "accelerator_exporter is ready.")
-	})
+	for _, state := range []string{"healthy", "ready"} { // there is nothing that it would wait for
+		mux.HandleFunc("GET /-/"+state, func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, "accelerator_exporter is %s.\n", state)
+		})
+	}
 	// A page of another site must not make a browser reload that knows the password.
 	mux.Handle("/-/reload", http.NewCrossOriginProtection().Handler(http.HandlerFunc(d.serveReload)))
 	return mux

@@ -47,7 +47,6 @@ func Merge(table Report, sides []Report, resolve Resolver) Snapshot {
 			Announced: max(table.Announced, len(table.Devices)),
 		},
 		byID:    make(map[string]int, len(table.Devices)),
-		ids:     map[string]string{},
 		resolve: resolve,
 	}
 	for i := range m.Devices {
@@ -68,12 +67,10 @@ func Merge(table Report, sides []Report, resolve Resolver) Snapshot {
 	return m.Snapshot
 }
 
-// merger is a Snapshot in the making. It looks names up in maps, because a
-// topology names every card once for each other card.
+// merger is a Snapshot in the making.
 type merger struct {
 	Snapshot
-	byID    map[string]int    // indexes of Devices
-	ids     map[string]string // by a topology's name
+	byID    map[string]int // indexes of Devices
 	resolve Resolver
 }
 
@@ -152,19 +149,9 @@ func (d *Device) identify(other Device) {
 	d.Health = cmp.Or(d.Health, other.Health)
 }
 
-// id returns the device, or the other peer, that a topology's name means.
-func (m *merger) id(name string) string {
-	id, ok := m.ids[name]
-	if !ok {
-		id = m.resolve(name, m.Devices)
-		m.ids[name] = id
-	}
-	return id
-}
-
 func (m *merger) addAffinities(affinities []Affinity) {
 	for _, a := range affinities {
-		i, ok := m.byID[m.id(a.Name)]
+		i, ok := m.byID[m.resolve(a.Name, m.Devices)]
 		if !ok {
 			m.Warnings.Add("the topology has a row %s that is no card of the table", a.Name)
 			continue
@@ -177,7 +164,7 @@ func (m *merger) addLinks(links []Link) {
 	type pair struct{ device, peer string }
 	seen := make(map[pair]bool, len(links))
 	for _, l := range links {
-		id, peer := m.id(l.Device), m.id(l.Peer)
+		id, peer := m.resolve(l.Device, m.Devices), m.resolve(l.Peer, m.Devices)
 		if !m.has(id) {
 			continue // addAffinities has warned of it
 		}
