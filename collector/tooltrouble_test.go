@@ -231,13 +231,18 @@ func besideOf(answer func(context.Context, []string) (process.Output, error), o 
 	v := toy()
 	v.Commands, v.Classify = nil, toyClassify
 	v.Beside = []model.Command{toyCommand("beside", model.Host, 0)}
-	s := &scripted{answer: func(ctx context.Context, args []string) (process.Output, error) {
+	s := &scripted{answer: besideCard(answer)}
+	return newCardsOf(newHardware(v, s, nowhere{}, 0, o), nil, o), s
+}
+
+// besideCard answers with a table of one card, and about what is beside it as answer says.
+func besideCard(answer func(context.Context, []string) (process.Output, error)) func(context.Context, []string) (process.Output, error) {
+	return func(ctx context.Context, args []string) (process.Output, error) {
 		if args[0] == "beside" {
 			return answer(ctx, args)
 		}
 		return prints("card")(ctx, args)
-	}}
-	return newCardsOf(newHardware(v, s, nowhere{}, 0, o), nil, o), s
+	}
 }
 
 // What is printed beside the table and fails takes whole columns of the scrape away: it is on the page all the time, in the
@@ -255,10 +260,10 @@ func TestCommandBesideTheTableFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				lines, o := 0, options()
-				o.Logger = onLog(func() { lines++ })
-				answer := c.answer
-				cards, s := besideOf(func(ctx context.Context, args []string) (process.Output, error) { return answer(ctx, args) }, o)
+				var lines atomic.Int32
+				o := options()
+				o.Logger = onLog(func() { lines.Add(1) })
+				cards, s := besideOf(c.answer, o)
 				start(t, cards.poller)
 				for range 5400 - 15 {
 					time.Sleep(time.Second)
@@ -266,11 +271,11 @@ func TestCommandBesideTheTableFails(t *testing.T) {
 						t.Fatalf("left out: %q, want %q", status.LeftOut.Texts, c.want)
 					}
 				}
-				got := [3]int{s.asked("beside "), int(cards.status().Warnings), lines}
+				got := [3]int{s.asked("beside "), int(cards.status().Warnings), int(lines.Load())}
 				if want := [3]int{c.asked, c.counted, 1}; got != want {
 					t.Errorf("asked, counted and logged %v times, want %v", got, want)
 				}
-				answer = prints("all cards")
+				s.set(besideCard(prints("all cards")))
 				time.Sleep(time.Hour)
 				snapshot, ok := cards.poller.fresh()
 				if status := cards.status(); !ok || len(status.LeftOut.Texts) > 0 || len(snapshot.Devices[0].Readings) != 1 {
