@@ -76,22 +76,26 @@ func (h *hardware) read(ctx context.Context) (result[model.Snapshot], error) {
 }
 
 // askBeside adds to the table what its tool prints apart, and returns how many answers could not be read. What fails costs
-// its own series.
+// its own series: a poll waits for one call that hangs, and then polls do without it for a while.
 func (h *hardware) askBeside(ctx context.Context, table *model.Report) (unread int) {
 	for _, c := range h.vendor.Beside {
 		if time.Now().Before(h.beside[c.Name].retryAt) {
 			continue
 		}
+		start := time.Now()
 		a := h.tools[0].call(ctx, c, c.Args(model.Device{})[0], table.Devices)
-		retry := retryAfter(a.err, 0)
-		if !isRefusal(a.err) {
-			retry = min(retry, 2*h.interval) // what every poll is to have
+		end, retry := time.Now(), retryAfter(a.err, 0)
+		if !isRefusal(a.err) { // what every poll is to have
+			retry = min(retry, max(2*h.interval, backoffFactor*end.Sub(start)))
 		}
-		h.beside[c.Name] = outcome{a.err, time.Now().Add(retry)}
+		h.beside[c.Name] = outcome{a.err, end.Add(retry)}
 		if model.ReasonOf(a.err) == model.ReasonParse {
 			unread++
 		}
 		table.Join(a.report)
+		if model.ReasonOf(a.err) == model.ReasonTimeout {
+			break
+		}
 	}
 	return unread
 }

@@ -255,7 +255,7 @@ func TestCommandBesideTheTableFails(t *testing.T) {
 		want    string
 	}{
 		"refused":    {prints("does not support"), 2, 0, "asking for beside: does not support"},
-		"timed out":  {func(ctx context.Context, _ []string) (process.Output, error) { return hang(ctx) }, 180, 0, "asking for beside: no complete answer"},
+		"timed out":  {func(ctx context.Context, _ []string) (process.Output, error) { return hang(ctx) }, 108, 0, "asking for beside: no complete answer"},
 		"unreadable": {prints("?"), 539, 539, "asking for beside: no card"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -284,6 +284,32 @@ func TestCommandBesideTheTableFails(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Where both parts that are printed apart hang, the table is shown all the same.
+func TestTwoCommandsHangBesideTheTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options()
+		o.Interval = 4 * time.Second // with a timeout of 10 s
+		v := toy()
+		v.Commands = nil
+		v.Beside = []model.Command{toyCommand("beside", model.Host, 0), toyCommand("beside too", model.Host, 0)}
+		s := &scripted{answer: func(ctx context.Context, args []string) (process.Output, error) {
+			if args[0] == "table" {
+				return prints("card")(ctx, args)
+			}
+			return hang(ctx)
+		}}
+		cards := newCardsOf(newHardware(v, s, nowhere{}, 0, o), nil, o)
+		start(t, cards.poller)
+		time.Sleep(2 * time.Minute) // both have hung once
+		for range 600 {
+			time.Sleep(time.Second)
+			if _, ok := cards.poller.fresh(); !ok {
+				t.Fatal("the cards are gone")
+			}
+		}
+	})
 }
 
 // A poll that the exporter's end interrupts says nothing of the tool and of the cards.

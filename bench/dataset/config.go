@@ -80,12 +80,20 @@ func (c Config) Check() error {
 	case c.TokenIDs && c.API != openai.Completions:
 		return errors.New("prompts of token ids need the completions API")
 	}
-	for name, n := range map[string]int{
-		"input length": c.InputLen, "output length": c.OutputLen, "prefix length": c.PrefixLen, "number of prefixes": c.NumPrefixes,
-		"length of a trace's blocks": c.Trace.Block, "shortest prompt": c.MinPromptLength, "longest prompt": c.MaxPromptLength,
+	for _, length := range []struct {
+		name   string
+		tokens int
+	}{
+		{"input or suffix length", c.InputLen},
+		{"output length", c.OutputLen},
+		{"prefix length", c.PrefixLen},
+		{"number of prefixes", c.NumPrefixes},
+		{"length of a trace's blocks", c.Trace.Block},
+		{"shortest prompt", c.MinPromptLength},
+		{"longest prompt", c.MaxPromptLength},
 	} {
-		if n < 0 || n > maxPromptTokens {
-			return fmt.Errorf("the %s, %d, is not within 0 and %d", name, n, maxPromptTokens)
+		if length.tokens < 0 || length.tokens > maxPromptTokens {
+			return fmt.Errorf("the %s, %d, is not within 0 and %d", length.name, length.tokens, maxPromptTokens)
 		}
 	}
 	return nil

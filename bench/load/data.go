@@ -16,7 +16,7 @@ const (
 	leastWords         = 8                // of the longer of the prompts asked with
 	mostWords          = 256
 
-	countTime    = time.Minute   // for all recorded texts
+	countTime    = time.Minute   // for the recorded texts of a step
 	countPrompts = 4 * readAhead // of a step that says no number
 )
 
@@ -37,7 +37,6 @@ func (s *Session) prepareDataset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.countRecords(ctx, source)
 	aimed := p.AimedTokens
 	if len(p.Turns) > 0 {
 		aimed = p.Turns[0].Tokens
@@ -48,19 +47,20 @@ func (s *Session) prepareDataset(ctx context.Context) error {
 	return nil
 }
 
-// countRecords has the server count the recorded texts that the longest step needs, so that
-// it does nothing beside the load and no request waits for that. What is left after
-// countTime is counted as it is needed.
-func (s *Session) countRecords(ctx context.Context, source dataset.Source) {
+// countRecords has the server count the recorded texts that a step needs before it begins,
+// so that the server does nothing beside the load and no request waits for that. What is
+// left after countTime is counted as it is needed.
+func (s *Session) countRecords(ctx context.Context, step runlog.Step) {
+	source, err := dataset.Open(s.dataset(step))
+	if err != nil {
+		return // the step shows it
+	}
+	defer source.Close()
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()
-	need := 0
-	for _, step := range s.cfg.Steps {
-		need = max(need, cmp.Or(step.Requests, countPrompts))
-	}
-	for range min(cmp.Or(need, countPrompts), len(s.cfg.Dataset.Records)) {
+	for range min(cmp.Or(step.Requests, countPrompts), len(s.cfg.Dataset.Records)) {
 		if _, err := source.Next(ctx); err != nil {
-			return // the step shows it
+			return
 		}
 	}
 }

@@ -228,6 +228,7 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 		return err
 	}
 	defer prompts.Close()
+	s.countRecords(ctx, step)
 	if err := s.prime(ctx, step); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package result
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -122,7 +123,7 @@ func TestServing(t *testing.T) {
 		serve  string // cards
 		joules *float64
 	}{
-		"no target is told":        {serve: "012", joules: new(70.0)},
+		"no target":                {serve: "012", joules: new(70.0)},
 		"by host and port":         {slices.Concat(serves("server:8000", "0", "1"), serves("server:8001", "2")), "01", new(30.0)},
 		"the only one, by a name":  {serves("chat", "1"), "1", new(20.0)},
 		"two names":                {slices.Concat(serves("chat", "0"), serves("code", "1")), "", nil},
@@ -138,6 +139,10 @@ func TestServing(t *testing.T) {
 			got := ""
 			for _, c := range s.Serving() {
 				got += c.Device
+			}
+			warned := slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.HasPrefix(w, "None of the exporter's targets") })
+			if warned != (got == "") {
+				t.Errorf("warnings %q where cards %q serve", s.Warnings, got)
 			}
 			if diff := cmp.Diff(tt.joules, s.Joules, cmpopts.EquateApprox(1e-9, 0)); diff != "" || got != tt.serve {
 				t.Errorf("cards %q serve, want %q; joules (-want +got):\n%s", got, tt.serve, diff)

@@ -86,11 +86,13 @@ func capacityAnswer(r *result.Report) string {
 	return fmt.Sprintf("carries at least %s, the most that were tried; %s", carried, evidence(r))
 }
 
-// loadText is a level in words: "37 users", "24 conversations", "4.2 req/s".
+// loadText is a level in words: "37 users", "24 conversations", "4.2 requests/s".
 func loadText(r *result.Report, level float64) string {
-	words := r.Steps[0].Words()
+	words, isRate := r.Steps[0].Words(), r.Capacity.Variable != runlog.VariableConcurrency
 	switch {
-	case r.Capacity.Variable != runlog.VariableConcurrency:
+	case isRate && r.Steps[0].Conversations == 0:
+		return number(level) + " requests/s"
+	case isRate:
 		return fmt.Sprintf(words.Rate, number(level))
 	case level == 1:
 		return words.One

@@ -49,7 +49,7 @@ func TestCapacityAnswer(t *testing.T) {
 		"What the server carries is not known: no level was measured to its end": func(r *result.Report) {
 			r.Capacity.Answer = capacity.Answer{}
 		},
-		"carries 4.2 req/s; 4.4 miss the rate, as requests pile up (1.37 a second completed); 1.14 requests/s": func(r *result.Report) {
+		"carries 4.2 requests/s; 4.4 miss the rate, as requests pile up (1.37 a second completed); 1.14 requests/s": func(r *result.Report) {
 			r.Capacity.Variable = runlog.VariableRequestRate
 			answer(r, capacity.Answer{Value: 4.2, FailedAt: 4.4})
 			r.Capacity.Levels[3].Level, r.Capacity.Levels[4].Level = 4.2, 4.4

@@ -158,7 +158,7 @@ func TestCapacityBeyondWhatIsTried(t *testing.T) {
 	t.Parallel()
 	for flags, want := range map[string]string{
 		"--max-concurrency 2..4":                                "4 users",
-		"--request-rate 3..6 --burstiness inf --num-prompts 24": "6 req/s", // slow enough for a busy machine
+		"--request-rate 3..6 --burstiness inf --num-prompts 24": "6 requests/s", // slow enough for a busy machine
 	} {
 		s := &standIn{base: 200 * time.Millisecond}
 		f := searchCapacity(t.Context(), t, s.start(t), append(strings.Fields(flags), "--slo", "ttft:p90<20s", "--quiet")...)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -34,14 +35,24 @@ func (s *runFlags) watched(ctx context.Context, stderr io.Writer, put func(...lo
 // progressLine writes every 5 s, and at its end, how a step stands.
 type progressLine struct {
 	out     io.Writer
+	words   runlog.Words
 	step    runlog.Step
 	meter   *load.Meter
 	stop    chan struct{}
 	stopped sync.WaitGroup
 }
 
-// RunStarted is without effect.
-func (l *progressLine) RunStarted(runlog.Run) {}
+// RunStarted says what may take a while before the first step.
+func (l *progressLine) RunStarted(r runlog.Run) {
+	kind := dataset.Kind(r.Dataset)
+	l.words = runlog.UserWords()
+	if kind == dataset.MultiTurn {
+		l.words = runlog.ConversationWords()
+	}
+	if r.DatasetPath != "" && (kind == dataset.MultiTurn || kind == dataset.ShareGPT) {
+		fmt.Fprintln(l.out, "accelbench: making prompts from recorded conversations")
+	}
+}
 
 // StepStarted begins to write.
 func (l *progressLine) StepStarted(s runlog.Step, meter *load.Meter) {
@@ -74,7 +85,7 @@ func (l *progressLine) follow() {
 
 // text says how the step stands.
 func (l *progressLine) text() string {
-	m, name := l.meter, l.step.Title(runlog.UserWords())
+	m, name := l.meter, l.step.Title(l.words)
 	first := m.FirstSent.Load()
 	if first == 0 {
 		return fmt.Sprintf("%s: making prompts", name)

@@ -21,13 +21,14 @@ func TestLine(t *testing.T) {
 	var out bytes.Buffer
 	l := &progressLine{out: &out}
 	meter := new(load.Meter)
+	l.RunStarted(runlog.Run{Dataset: "multi_turn"})
 	l.StepStarted(runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8, Requests: 28801}, meter)
 	meter.FirstSent.Store(time.Now().Add(-20 * time.Hour).UnixNano())
 	meter.Succeeded.Add(8 * 3600)
 	meter.Failed.Add(1)
 	meter.Queued.Add(7)
 	l.StepEnded(runlog.StepEnd{})
-	if diff := cmp.Diff("8 users: 28801 requests, 72000s, 0.4/s, 1 failed, 0 in flight, 7 queued\n", out.String()); diff != "" {
+	if diff := cmp.Diff("8 conversations: 28801 requests, 72000s, 0.4/s, 1 failed, 0 in flight, 7 queued\n", out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
