@@ -49,6 +49,9 @@ func (d *stepData) warnings(s *Step) []string {
 	if c := s.Cache; c.forgot() {
 		all.add(true, "The prefix cache served %.0f %% of the prompts' tokens, %.0f %% were possible: it is off, or too small for the prefixes, or several replicas have a cache each.",
 			100*c.Served().Ratio, 100*c.Possible.Ratio)
+	} else if c.isWarm() {
+		all.add(true, "The prefix cache served %.0f %% of the prompts' tokens, and %.0f %% were possible in this run: it had them from before. Restart the server, or give another --seed.",
+			100*c.Served().Ratio, 100*c.Possible.Ratio)
 	}
 	all.add(len(s.Cards) > 0 && len(s.Serving()) == 0, "None of the exporter's targets is this endpoint, so its cards and their energy are not known: name its target by host and port.")
 	highest, have := slices.Max(s.Chosen), s.SteadyOrWhole().Of(TTFT).Count

@@ -55,6 +55,13 @@ func TestWarnings(t *testing.T) {
 			}),
 			want: []string{"50 of 390 requests failed (timeout 50): latencies are of those that did not, so read them beside this share."},
 		},
+		"prompts of an earlier run": {
+			change: func(r *run) {
+				r.log.run.Dataset = "random"
+				each(func(_ int, t *openai.Trace) { t.Usage.CachedTokens = new(t.Usage.PromptTokens - 1) })(r)
+			},
+			want: []string{"The prefix cache served 90 % of the prompts' tokens, and 0 % were possible in this run: it had them from before. Restart the server, or give another --seed."},
+		},
 		"the client's own failures": {
 			change: each(func(i int, t *openai.Trace) {
 				if i < 4 {
