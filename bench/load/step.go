@@ -137,10 +137,10 @@ func (s *activeStep) stopSending(why runlog.Stop) {
 // durationOver ends conversations and the sending of users. An open loop goes on until all
 // that was due before is taken up, also where this program is late.
 func (s *activeStep) durationOver() {
-	s.cancelTalking()
 	if s.step.Arrival == runlog.ArrivalClosed {
-		s.stopSending(runlog.StopDuration)
+		s.stopSending(runlog.StopDuration) // first: a user whose conversation ends may find the data set at its end
 	}
+	s.cancelTalking()
 }
 
 // withdraw stops the sending and takes back what waits or is in flight.
