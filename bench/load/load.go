@@ -146,7 +146,7 @@ func (s *Session) begin(ctx context.Context) error {
 	return s.openLog()
 }
 
-// openLog makes the log in its folder, of a run of which all is known now.
+// openLog makes the folder and the log, once all of the run is known.
 func (s *Session) openLog() error {
 	run := &s.cfg.Run
 	if s.cfg.Dataset.Prime && s.blockSize > 0 && s.blockSize != run.BlockSize {

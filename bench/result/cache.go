@@ -13,9 +13,9 @@ const (
 	// maxMissedHits is how far the hit ratio may be below the possible one before there is a
 	// warning.
 	maxMissedHits = 0.05
-	// maxOtherHits is how far it may be above the possible one, which does not hold what a
+	// maxUnexplainedHits is how far it may be above the possible one, which does not hold what a
 	// chat template puts before all prompts.
-	maxOtherHits = 0.25
+	maxUnexplainedHits = 0.25
 )
 
 // Cache says how many of the prompts' tokens a prefix cache could have served, and did.
@@ -100,7 +100,7 @@ func (c *Cache) Served() *Hits {
 // isWarm reports whether the server had clearly more of the prompts than this run can have
 // given it.
 func (c *Cache) isWarm() bool {
-	return c.Served() != nil && c.Possible != nil && c.Served().Ratio > c.Possible.Ratio+maxOtherHits
+	return c.Served() != nil && c.Possible != nil && c.Served().Ratio > c.Possible.Ratio+maxUnexplainedHits
 }
 
 // forgot reports whether the server served clearly less than was possible.

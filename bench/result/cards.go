@@ -17,8 +17,8 @@ type Card struct {
 	Vendor string `json:"vendor"`
 	Device string `json:"device"`
 	Name   string `json:"name,omitempty"`
-	// Serves reports whether the card serves the endpoint: any may where the exporter knows
-	// the cards of no target.
+	// Serves reports whether the card serves the endpoint. It is true for all where the
+	// exporter knows the cards of no target.
 	Serves      bool  `json:"serves"`
 	Utilization Gauge `json:"utilization"` // 0 to 1
 	Watts       Gauge `json:"watts"`

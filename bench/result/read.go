@@ -78,15 +78,15 @@ func (a *reading) join(run runlog.Run) error {
 		case other.ID == run.ID:
 			return errors.New("the same run was read before: give it once")
 		case other.Side != run.Side || other.Model != run.Model || other.URL != run.URL || other.API != run.API:
-			return fmt.Errorf("it is of %s, and that of %s of %s: %s", loaded(&run), other.Host, loaded(&other), advice)
+			return fmt.Errorf("it is of %s, and that of %s of %s: %s", endpointText(&run), other.Host, endpointText(&other), advice)
 		}
 	}
 	a.report.Runs, a.last = append(a.report.Runs, run), nil
 	return nil
 }
 
-// loaded is what a run put load on.
-func loaded(run *runlog.Run) string {
+// endpointText is the model and the endpoint that a run put load on.
+func endpointText(run *runlog.Run) string {
 	text := fmt.Sprintf("%s at %s, API %s", run.Model, run.URL, run.API)
 	if run.Side != "" {
 		text += ", side " + run.Side

@@ -154,7 +154,7 @@ func (d *stepData) addFigures(s *Step, opts Options) (whole, window span) {
 }
 
 // addEnds fills in why the step stopped, on any machine early, and what was taken from the
-// data set. Of a step that was killed on one of them both are not known.
+// data set. None of it is known of a step that was killed on one of them.
 func (d *stepData) addEnds(s *Step) {
 	if slices.ContainsFunc(d.parts, func(p *part) bool { return p.end == nil }) {
 		return

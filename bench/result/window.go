@@ -20,9 +20,8 @@ const minSteadyRequests = 10
 // left). A closed loop is at its level when as many requests are in flight as it
 // has users, an open loop when its ramp is over and the first success too. Of
 // conversations, those in thinking time are in flight, and the last one's first turn is
-// the last request. A burst
-// never is, nor an open loop whose requests pile up. A steady part
-// holds at least 10 requests and one for each user.
+// the last request. A burst is never at its level, nor is an open loop whose requests
+// pile up. A steady part holds at least 10 requests and one for each user.
 type Window struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`

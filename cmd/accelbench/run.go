@@ -121,7 +121,7 @@ func (s *runFlags) config(shown []string) (cfg load.Config, err error) {
 		return cfg, err
 	}
 	cfg.Metrics = load.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: cfg.Client.HTTP}
-	cfg.Run = s.head(shown, base, &cfg.Dataset)
+	cfg.Run = s.runRecord(shown, base, &cfg.Dataset)
 	cfg.Folder = filepath.Join(s.out.folder, time.Now().Format(folderTime))
 	cfg.FolderSuffix = func(model string) string { return "-" + show.FileName(filepath.Base(model), "model") }
 	cfg.Ready = s.endpoint.ready
@@ -147,8 +147,8 @@ func (s *runFlags) setLoad(cfg *load.Config, api openai.API) (err error) {
 	return nil
 }
 
-// head is what the log says of the run.
-func (s *runFlags) head(shown []string, base string, data *dataset.Config) runlog.Run {
+// runRecord is what the log says of the run.
+func (s *runFlags) runRecord(shown []string, base string, data *dataset.Config) runlog.Run {
 	run := runlog.Run{
 		Version: version.Version, Command: withoutSecrets(shown), URL: base, API: data.API, Backend: s.endpoint.backend,
 		Dataset: string(data.Kind), DatasetPath: data.Path, Seed: s.load.seed, ReusePrompts: s.data.reuse, BlockSize: s.data.blockSize, Metadata: s.out.metadata,
@@ -195,7 +195,7 @@ func sleepUntil(ctx context.Context, start time.Time, stderr io.Writer) {
 	}
 }
 
-// errNothingSent is that a load ended before its first request.
+// errNothingSent ends a load that was over before its first request.
 var errNothingSent = errors.New("no request was sent")
 
 // putLoad calls run and reports, if a request was sent: files first, since whoever reads the

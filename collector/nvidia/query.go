@@ -91,7 +91,7 @@ func (q query) readCards(out []byte, r *model.Report) ([]smitext.Block, error) {
 		}
 	}
 	if err == nil && len(blocks) == 0 {
-		err = model.Errorf(model.ReasonParse, "no whole card in the output")
+		err = model.Errorf(model.ReasonParse, "no complete card in the output")
 	}
 	return blocks, err
 }
