@@ -15,9 +15,9 @@ PROMETHEUS_VERSION := 3.15.0
 PROMETHEUS        := $(BIN)/tools/prometheus $(BIN)/tools/promtool
 FUZZTIME          ?= 30s
 SOAK              ?= 10m
-# What only draws and compresses, in one goroutine: the race detector made each picture take seconds. Nothing that
+# What only draws, counts and compresses, in one goroutine: the race detector made each picture take seconds. Nothing that
 # instantiates a generic type of sync may be here: the linker would take its copy, and see races that are none.
-UNWATCHED         := codeberg.org git.sr.ht github.com/ajstarks github.com/golang/freetype gonum.org golang.org/x/image image compress
+UNWATCHED         := codeberg.org git.sr.ht github.com/ajstarks github.com/golang/freetype github.com/HdrHistogram gonum.org golang.org/x/image image compress
 
 .DEFAULT_GOAL := help
 

@@ -10,33 +10,36 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // never is later than any run lasts; a greater value overflows time.Duration.
 const never = 100 * 365 * 24 * time.Hour
 
-// schedule returns a function that gives the instant at which each request of an open
-// loop is due, since the start of the step, in order; the first at 0. Each is reckoned
-// from the start, so that no error adds up.
-//
-// As in vLLM's benchmarks/serve.py, random gaps are scaled so that n requests take
-// n/rate; where a duration bounds the step, n is what the rate has in that time.
-func schedule(s runlog.Step, seed uint64) func() time.Duration {
-	if s.Arrival == runlog.ArrivalBurst || s.Arrival == runlog.ArrivalReplay { // a replay's prompts carry their instants
-		return func() time.Duration { return 0 }
-	}
+// pacer gives the instant at which each request of an open loop is due, since the start of
+// the step, in order; the first at 0. Each is reckoned from the start, so that no error adds up.
+type pacer func(*dataset.Prompt) time.Duration
+
+// newPacer returns the pacer of a step. As in vLLM's benchmarks/serve.py, random gaps are scaled so that n
+// requests take n/rate; where a duration bounds the step, n is what the rate has in that time.
+func newPacer(s runlog.Step, seed uint64) pacer {
 	ramp := s.RampUp.Seconds()
-	if s.Arrival == runlog.ArrivalConstant {
+	switch s.Arrival {
+	case runlog.ArrivalBurst:
+		return func(*dataset.Prompt) time.Duration { return 0 }
+	case runlog.ArrivalReplay:
+		return func(p *dataset.Prompt) time.Duration { return p.At }
+	case runlog.ArrivalConstant:
 		n := -1
-		return func() time.Duration {
+		return func(*dataset.Prompt) time.Duration {
 			n++
 			return instant(float64(n)/s.Rate, ramp)
 		}
 	}
 	planned, scale := scaled(s, seed)
 	draw, n, sum := gaps(s, seed), 0, 0.0
-	return func() time.Duration {
+	return func(*dataset.Prompt) time.Duration {
 		if planned > 0 && n == planned {
 			return never
 		}

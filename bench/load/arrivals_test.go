@@ -17,10 +17,10 @@ const arrivals = 100_000
 
 // instants are the first n of a step.
 func instants(step runlog.Step, seed uint64, n int) []time.Duration {
-	due := schedule(step, seed)
+	due := newPacer(step, seed)
 	at := make([]time.Duration, n)
 	for i := range at {
-		at[i] = due()
+		at[i] = due(nil)
 	}
 	return at
 }

@@ -13,35 +13,35 @@ import (
 )
 
 // converse sends the turns of a conversation, each behind the answers to those before it
-// and after its thinking time, and returns when it was over. A turn that fails ends it, as
+// and after its thinking time, and returns when it ended and how its last turn failed. A turn that fails ends it, as
 // do the end of the step's time and the model's length.
-func (s *activeStep) converse(j job, queued time.Duration) (over time.Time) {
+func (s *activeStep) converse(j job, queued time.Duration) (endedAt time.Time, failure *openai.Failure) {
 	turns := j.prompt.Turns
 	j.session = rand.Text()
 	j.prompt.Messages = slices.Clip(j.prompt.Messages)
 	for i, turn := range turns {
 		if i > 0 {
-			j.planned = over.Add(turn.Delay)
+			j.planned = endedAt.Add(turn.Delay)
 			sleepUntil(s.talking, j.planned)
 			if s.talking.Err() != nil || s.tooLong(j.used, turn) {
 				s.turnsNotSent.Add(int64(len(turns) - i))
-				return over
+				return endedAt, nil
 			}
 			s.meter.Attempted.Add(1)
 		}
 		j.prompt.MaxTokens = turn.MaxTokens
 		j.prompt.Messages = append(j.prompt.Messages, openai.Message{Role: "user", Content: turn.Content})
 		t := s.send(s.inFlight, j)
-		over = time.Now()
-		s.handOn(j, &runlog.Request{Queued: queued, Turn: i + 1, Trace: *t})
+		endedAt = time.Now()
+		s.finish(j, &runlog.Request{Queued: queued, Turn: i + 1, Trace: *t})
 		if t.Failure != nil {
 			s.turnsNotSent.Add(int64(len(turns) - i - 1))
-			return over
+			return endedAt, t.Failure
 		}
 		j.afterTurn(t)
 		queued = 0 // of the first turn
 	}
-	return over
+	return endedAt, nil
 }
 
 // afterTurn takes the answer into the conversation. What the data set counted was of the
@@ -99,12 +99,12 @@ func (p *prefixes) take(starts []dataset.Shared) (tokens int) {
 
 // sessions keep a request of a trace behind the one that it continues.
 type sessions struct {
-	last sync.Map // by name a channel that is closed when the last request of it is over
+	last sync.Map // by name a channel that is closed when the last request of it has ended
 }
 
-// join returns what is closed when the request that p continues is over, nil where it is
-// already, and what to call when p is, nil where none can continue it.
-func (s *sessions) join(p *dataset.Prompt) (before <-chan struct{}, over func()) {
+// join returns what is closed when the request that p continues has ended, nil where it has
+// already, and what to call when p has, nil where none can continue it.
+func (s *sessions) join(p *dataset.Prompt) (before <-chan struct{}, ended func()) {
 	if last, ok := s.last.Load(p.After); ok {
 		before = last.(chan struct{})
 	}

@@ -103,7 +103,7 @@ func TestConversations(t *testing.T) {
 		l, begin := &listener{}, time.Now()
 		step := runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 2, Requests: 4}
 		end, all, most := talk(t, step, chats(4, 3), l, 0)
-		if diff := gocmp.Diff(runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 12, Succeeded: 12}, end); diff != "" || most != 2 {
+		if diff := gocmp.Diff(runlog.StepEnd{Stop: runlog.StopRequests, Account: runlog.Account{Attempted: 12, Succeeded: 12}}, end); diff != "" || most != 2 {
 			t.Errorf("%d in flight\n%s", most, diff)
 		}
 		// Three answers of 1 s and two times of thinking, by two after the other.
@@ -152,30 +152,28 @@ func TestConversationsEnd(t *testing.T) {
 	}{
 		"a turn that failed": {
 			closed, "1.2", 0,
-			runlog.StepEnd{
-				Stop: runlog.StopRequests, Attempted: 6, Succeeded: 5, TurnsNotSent: 2, Failed: map[openai.Reason]int{openai.ReasonTruncated: 1},
-			},
+			runlog.StepEnd{Stop: runlog.StopRequests, TurnsNotSent: 2, Account: runlog.Account{Attempted: 6, Succeeded: 5, Failed: map[openai.Reason]int{openai.ReasonTruncated: 1}}},
 			13 * time.Second,
 		},
 		// Turn 3 would be of 405 + 10 + 5 tokens, turn 4 of 605 + 10 + 5.
-		"the model's length": {closed, "", 420, runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 6, Succeeded: 6, TurnsNotSent: 2, AtModelLength: 2}, 12 * time.Second},
-		"one less":           {closed, "", 419, runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 4, Succeeded: 4, TurnsNotSent: 4, AtModelLength: 2}, 8 * time.Second},
+		"the model's length": {closed, "", 420, runlog.StepEnd{Stop: runlog.StopRequests, TurnsNotSent: 2, AtModelLength: 2, Account: runlog.Account{Attempted: 6, Succeeded: 6}}, 12 * time.Second},
+		"one less":           {closed, "", 419, runlog.StepEnd{Stop: runlog.StopRequests, TurnsNotSent: 4, AtModelLength: 2, Account: runlog.Account{Attempted: 4, Succeeded: 4}}, 8 * time.Second},
 		"the duration, in an answer": {
 			runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 2, Duration: 4500 * time.Millisecond},
 			"", 0,
-			runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 4, Succeeded: 4, TurnsNotSent: 4},
+			runlog.StepEnd{Stop: runlog.StopDuration, TurnsNotSent: 4, Account: runlog.Account{Attempted: 4, Succeeded: 4}},
 			5 * time.Second,
 		},
 		"the duration, in thinking time": {
 			runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 2, Duration: 6 * time.Second},
 			"", 0,
-			runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 4, Succeeded: 4, TurnsNotSent: 4},
+			runlog.StepEnd{Stop: runlog.StopDuration, TurnsNotSent: 4, Account: runlog.Account{Attempted: 4, Succeeded: 4}},
 			6 * time.Second,
 		},
 		"the duration, at a rate, behind the last conversation": {
 			runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Requests: 2, Duration: 6500 * time.Millisecond},
 			"", 0,
-			runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 4, Succeeded: 4, TurnsNotSent: 4},
+			runlog.StepEnd{Stop: runlog.StopRequests, TurnsNotSent: 4, Account: runlog.Account{Attempted: 4, Succeeded: 4}},
 			6500 * time.Millisecond,
 		},
 	} {

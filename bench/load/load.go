@@ -28,9 +28,18 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
+// Endpoint is what a load is put on: an [openai.Client], whose methods say what each
+// returns.
+type Endpoint interface {
+	Stream(ctx context.Context, r openai.Request) *openai.Trace
+	Models(ctx context.Context) ([]openai.Model, *openai.Failure)
+	Tokenize(ctx context.Context, model, text string) ([]int32, *openai.Failure)
+	LastReceived() time.Time
+}
+
 // Config says what to run.
 type Config struct {
-	Client openai.Config
+	Endpoint Endpoint
 	// Run is what the log says of the run; its id, host and times are filled in.
 	// Its URL, API, Model, seed and dataset are those that are used. An empty
 	// Model is the first that the endpoint lists.
@@ -99,7 +108,7 @@ func Run(ctx context.Context, cfg Config, watchers ...Watcher) (Result, error) {
 // before.
 type Session struct {
 	cfg      Config
-	client   *openai.Client
+	client   Endpoint
 	watchers []Watcher
 	sources  []*source
 	log      *runlog.Writer
@@ -107,43 +116,31 @@ type Session struct {
 	prefixes *prefixes // of all steps: a server's cache outlives them
 	// modelLength is that of prompt and answer, in tokens, 0 where it is not known.
 	modelLength int
-	blockSize   int // of the server's prefix cache, 0 where its metrics do not say
+	started     time.Time // all instants of the log are reckoned from it, so that a clock that is set is in none
+	blockSize   int       // of the server's prefix cache, 0 where its metrics do not say
 
 	mu   sync.Mutex      // samples come beside requests
 	kept []runlog.Record // of the run and the present step
 }
 
 // Open checks the endpoint and the data set and begins the log, which names cfg.Steps
-// as planned. The session must be closed unless there is an error.
+// as planned. The session must be closed unless there is an error. What can be known to go wrong before
+// the first request does so before a log is made.
 func Open(ctx context.Context, cfg Config, watchers ...Watcher) (*Session, error) {
-	s := &Session{cfg: cfg, watchers: watchers, prefixes: newPrefixes()}
-	var err error
-	if s.client, err = openai.NewClient(cfg.Client); err != nil {
-		return s, err
-	}
-	if err := s.begin(ctx); err != nil {
-		s.client.CloseIdleConnections()
-		return s, err
-	}
-	return s, nil
-}
-
-// begin finds out what can be known to go wrong before the first request, and makes the
-// log when nothing is.
-func (s *Session) begin(ctx context.Context) error {
+	s := &Session{cfg: cfg, client: cfg.Endpoint, watchers: watchers, prefixes: newPrefixes(), started: time.Now()}
 	if err := s.checkModels(ctx); err != nil {
-		return err
+		return s, err
 	}
-	if err := describe(&s.cfg.Run, s.cfg.Steps); err != nil {
-		return err
-	}
-	if err := s.prepareDataset(ctx); err != nil {
-		return err
+	if err := s.describe(cfg.Steps); err != nil {
+		return s, err
 	}
 	if err := s.openSources(ctx); err != nil {
-		return err
+		return s, err
 	}
-	return s.openLog()
+	if err := s.prepareDataset(ctx); err != nil {
+		return s, err
+	}
+	return s, s.openLog()
 }
 
 // openLog makes the folder and the log, once all of the run is known.
@@ -171,7 +168,8 @@ func (s *Session) openLog() error {
 }
 
 // describe fills in what the log says of this program and of its plan.
-func describe(r *runlog.Run, steps []runlog.Step) error {
+func (s *Session) describe(steps []runlog.Step) error {
+	r := &s.cfg.Run
 	host, err := os.Hostname()
 	if err != nil {
 		return fmt.Errorf("reading the host's name: %w", err)
@@ -179,10 +177,10 @@ func describe(r *runlog.Run, steps []runlog.Step) error {
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
 	r.Schema, r.ID = runlog.Schema, hex.EncodeToString(id[:])
-	r.Started, r.Host, r.GOMAXPROCS = time.Now(), host, runtime.GOMAXPROCS(0)
+	r.Started, r.Host, r.GOMAXPROCS = s.started, host, runtime.GOMAXPROCS(0)
 	r.Steps = nil
-	for _, s := range steps {
-		r.Steps = append(r.Steps, s.Name())
+	for _, step := range steps {
+		r.Steps = append(r.Steps, step.Name())
 	}
 	return nil
 }
@@ -214,10 +212,9 @@ func (s *Session) Step(ctx context.Context, step runlog.Step) ([]runlog.Record, 
 // Close ends the log and returns how the run ended. Nothing of the run is lost where it
 // fails.
 func (s *Session) Close() (Result, error) {
-	defer s.client.CloseIdleConnections()
 	s.noteFailedSamples()
 	// A run that failed has an end too: one without was killed.
-	err := s.log.Write(runlog.Record{RunEnd: &runlog.RunEnd{Ended: time.Now(), Stop: s.result.Stop}})
+	err := s.log.Write(runlog.Record{RunEnd: &runlog.RunEnd{Ended: s.now(), Stop: s.result.Stop}})
 	return s.result, cmp.Or(err, s.log.Close())
 }
 
@@ -235,7 +232,7 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	if err := s.warmUp(ctx, step); err != nil {
 		return err
 	}
-	step.Started = time.Now()
+	step.Started = s.now()
 	if err := s.write(runlog.Record{Step: &step}); err != nil {
 		return err
 	}
@@ -303,12 +300,15 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 	return nil
 }
 
+// now is the present instant on the log's clock.
+func (s *Session) now() time.Time { return s.started.Add(time.Since(s.started)) }
+
 // runner returns a runner that drops its requests.
 func (s *Session) runner(step runlog.Step, meter *Meter) *runner {
 	return &runner{
 		send:  func(ctx context.Context, j job) *openai.Trace { return s.client.Stream(ctx, s.request(step, j)) },
 		done:  func(*runlog.Request) error { return nil },
-		meter: meter, prefixes: s.prefixes, modelLength: s.modelLength,
+		meter: meter, prefixes: s.prefixes, modelLength: s.modelLength, started: s.started, lastReceived: s.client.LastReceived,
 	}
 }
 

@@ -33,53 +33,61 @@ func (m *Meter) sent(at time.Time, users int) {
 	}
 }
 
-// minEnded is how many requests must have ended, or have failed in a row, before that
-// can stop a step early; a step with more users waits for two of each.
-const minEnded = 20
+const (
+	// minEnded is how many requests must have ended, or have failed in a row to connect, before that
+	// can stop a step early; a share of failures is judged over two of each user.
+	minEnded = 20
+	// goneTime is how long nothing may connect, and nothing may be received, until a server is gone.
+	goneTime = 5 * time.Second
+)
 
 // account counts what became of requests. They are counted as attempted elsewhere, when
-// they are taken up, so that one that got lost in between shows.
+// they are admitted, so that one that got lost in between shows.
 type account struct {
 	*Meter
-	step   runlog.Step
-	failed map[openai.Reason]int // nil for none
+	step  runlog.Step
+	ended runlog.Account
 	// unconnected are the last failures in a row of requests that never came as far
-	// as the server.
-	unconnected int
-	dataset     runlog.DatasetCount // of the prompts that were sent
+	// as the server, the first at unconnectedSince.
+	unconnected      int
+	unconnectedSince time.Time
+	dataset          runlog.DatasetCount // of the prompts that were sent
 }
 
-// end counts a request that is over.
+// end counts a request that has ended.
 func (a *account) end(f *openai.Failure) {
-	switch {
-	case f == nil:
-		a.unconnected = 0
+	var why openai.Reason
+	if f != nil {
+		why = f.Reason
+	}
+	a.ended.Count(why)
+	switch why {
+	case "":
 		a.Succeeded.Add(1)
-	case f.Reason == openai.ReasonCanceled:
+	case openai.ReasonCanceled:
 		a.Canceled.Add(1)
+		return
 	default:
-		a.unconnected++
-		if !f.Reason.Unreached() {
-			a.unconnected = 0
-		}
-		if a.failed == nil {
-			a.failed = map[openai.Reason]int{}
-		}
-		a.failed[f.Reason]++
 		a.Failed.Add(1)
 	}
+	if !why.Unreached() || f.Local {
+		a.unconnected = 0
+		return
+	}
+	if a.unconnected == 0 {
+		a.unconnectedSince = time.Now()
+	}
+	a.unconnected++
 }
 
-// early says why the step is to stop: too large a share failed, or the last ones did not
-// come as far as the server, so that the next would all be used up in no time. It is
-// empty for no reason.
-func (a *account) early() runlog.Stop {
+// early says why the step is to stop: too large a share failed, or the server is gone: for a while nothing
+// has connected, nor was anything received since lastReceived. It is empty for no reason.
+func (a *account) early(lastReceived time.Time) runlog.Stop {
 	least := max(minEnded, 2*a.step.Concurrency, 2*a.step.MaxConcurrency)
-	ended := a.Failed.Load() + a.Succeeded.Load()
 	switch {
-	case a.unconnected >= least:
+	case a.unconnected >= minEnded && time.Since(a.unconnectedSince) >= goneTime && time.Since(lastReceived) >= goneTime:
 		return runlog.StopUnreachable
-	case ended >= int64(least) && a.tooManyFailed():
+	case a.ended.Attempted-a.ended.Canceled >= least && a.tooManyFailed():
 		return runlog.StopFailureRatio
 	}
 	return ""
@@ -87,24 +95,17 @@ func (a *account) early() runlog.Stop {
 
 // tooManyFailed reports whether a larger share failed until now than the step allows.
 func (a *account) tooManyFailed() bool {
-	limit, failed := a.step.MaxFailureRatio, float64(a.Failed.Load())
-	return limit > 0 && failed > limit*(failed+float64(a.Succeeded.Load()))
+	limit := a.step.MaxFailureRatio
+	return limit > 0 && a.ended.FailureRatio() > limit
 }
 
 // stepEnd is the account at the end. The error says that a request was lost or counted
 // twice: a bug.
 func (a *account) stepEnd() (runlog.StepEnd, error) {
-	e := runlog.StepEnd{
-		Step: a.step.Index, Ended: time.Now(), Dataset: a.dataset, Failed: a.failed,
-		Attempted: int(a.Attempted.Load()), Succeeded: int(a.Succeeded.Load()), Canceled: int(a.Canceled.Load()),
-	}
-	failed := 0
-	for _, n := range a.failed {
-		failed += n
-	}
-	if e.Succeeded+e.Canceled+failed != e.Attempted {
+	e := runlog.StepEnd{Step: a.step.Index, Account: a.ended, Dataset: a.dataset}
+	if e.Attempted = int(a.Attempted.Load()); e.Attempted != a.ended.Attempted {
 		return e, fmt.Errorf("accounting: %d requests were attempted, but %d succeeded, %d failed and %d were canceled",
-			e.Attempted, e.Succeeded, failed, e.Canceled)
+			e.Attempted, e.Succeeded, a.ended.Failures(), e.Canceled)
 	}
 	return e, nil
 }

@@ -54,7 +54,7 @@ func (s *Session) openSources(ctx context.Context) error {
 	case serverOff:
 		return nil
 	case "":
-		base, _, err := openai.ParseEndpoint(s.cfg.Client.BaseURL)
+		base, _, err := openai.ParseEndpoint(s.cfg.Run.URL)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (s *Session) sample(ctx context.Context, step int) error {
 	for _, o := range s.sources {
 		series, err := o.read(ctx)
 		if err == nil {
-			err = s.write(runlog.Record{Sample: &runlog.Sample{Step: step, At: time.Now(), Source: o.kind, Series: series}})
+			err = s.write(runlog.Record{Sample: &runlog.Sample{Step: step, At: s.now(), Source: o.kind, Series: series}})
 			if err != nil {
 				return err
 			}

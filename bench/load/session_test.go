@@ -49,6 +49,16 @@ func endpoint(t *testing.T, wrap func(http.Handler) http.Handler) string {
 	return web.URL
 }
 
+func newClient(t *testing.T, url string) *openai.Client {
+	t.Helper()
+	client, err := openai.NewClient(openai.Config{BaseURL: url, KeepAlive: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.CloseIdleConnections)
+	return client
+}
+
 // plan is a small run of two levels against url.
 func plan(t *testing.T, url string) Config {
 	t.Helper()
@@ -56,11 +66,11 @@ func plan(t *testing.T, url string) Config {
 		return runlog.Step{Index: i, Arrival: runlog.ArrivalClosed, Concurrency: users, Requests: 10, Timeout: 30 * time.Second}
 	}
 	return Config{
-		Client:  openai.Config{BaseURL: url, KeepAlive: true},
-		Run:     runlog.Run{URL: url, API: openai.Completions, Dataset: "random"},
-		Steps:   []runlog.Step{step(0, 2), step(1, 4)},
-		Dataset: dataset.Config{Kind: dataset.Random, TokenIDs: true, InputLen: 40, OutputLen: 5},
-		Folder:  filepath.Join(t.TempDir(), "run"),
+		Endpoint: newClient(t, url),
+		Run:      runlog.Run{URL: url, API: openai.Completions, Dataset: "random"},
+		Steps:    []runlog.Step{step(0, 2), step(1, 4)},
+		Dataset:  dataset.Config{Kind: dataset.Random, TokenIDs: true, InputLen: 40, OutputLen: 5},
+		Folder:   filepath.Join(t.TempDir(), "run"),
 	}
 }
 
@@ -144,7 +154,7 @@ func TestRefusedBeforehand(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		"no server":         {func(c *Config) { c.Client.BaseURL = "http://127.0.0.1:1" }, "connection refused"},
+		"no server":         {func(c *Config) { c.Endpoint, c.Run.URL = newClient(t, "http://127.0.0.1:1"), "http://127.0.0.1:1" }, "connection refused"},
 		"wrong model":       {func(c *Config) { c.Run.Model = "other" }, `does not serve the model "other"; it serves qwen2.5`},
 		"no data set":       {func(c *Config) { c.Dataset = dataset.Config{Kind: dataset.OpenQA, Path: "missing.jsonl"} }, "missing.jsonl"},
 		"no exporter":       {func(c *Config) { c.Metrics.Exporter = "http://127.0.0.1:1/metrics" }, "--exporter: "},

@@ -29,7 +29,9 @@ type runner struct {
 	seed     uint64    // of the gaps between arrivals
 	prefixes *prefixes // that were sent
 	// modelLength bounds a conversation, in tokens, 0 for not known.
-	modelLength int
+	modelLength  int
+	started      time.Time        // see [Session.started]
+	lastReceived func() time.Time // when any answer last received bytes
 }
 
 // job is one request, or a conversation.
@@ -41,19 +43,19 @@ type job struct {
 	shared  int    // tokens of the prompt that began one sent before
 	used    int    // tokens of the conversation so far
 	session string // of a conversation
-	// before is closed when the request that this one continues is over, and over is to be
-	// called when this one is; nil for none.
+	// before is closed when the request that this one continues has ended, and ended is to be
+	// called when this one has; nil for none.
 	before <-chan struct{}
-	over   func()
+	ended  func()
 }
 
-// stopError is why no more requests are taken up, or why those in flight are withdrawn.
+// stopError is why no more requests are admitted, or why those in flight are withdrawn.
 type stopError runlog.Stop
 
 func (e stopError) Error() string { return "the step ended: " + string(e) }
 
 // run puts the load of a step on the endpoint and returns when every request that was
-// taken up is over and done was called for it. What ends a step, and what is then
+// admitted has ended and done was called for it. What ends a step, and what is then
 // withdrawn or still sent, stands in docs/design.md, "What ends a step".
 //
 // The errors are those of prompts, if the step came as far as where they fail, and of
@@ -73,7 +75,7 @@ func (r *runner) run(ctx context.Context, step runlog.Step, source dataset.Sourc
 	}
 	s.start = time.Now()
 	if step.Duration > 0 {
-		defer time.AfterFunc(step.Duration, s.durationOver).Stop()
+		defer time.AfterFunc(step.Duration, s.endOfDuration).Stop()
 	}
 	if step.Arrival == runlog.ArrivalClosed {
 		s.closedLoop()
@@ -81,7 +83,7 @@ func (r *runner) run(ctx context.Context, step runlog.Step, source dataset.Sourc
 		s.openLoop()
 	}
 	s.requests.Wait()
-	close(s.over)
+	close(s.finished)
 	s.stopSending(runlog.StopRequests) // ends the reading of prompts where nothing else did
 	beside.Wait()
 	return s.end()
@@ -94,7 +96,7 @@ type activeStep struct {
 	start   time.Time
 	prompts *promptQueue
 	account account
-	// sending is done when no more requests are taken up, inFlight when those that were
+	// sending is done when no more requests are admitted, inFlight when those that were
 	// are withdrawn; their causes are a stopError.
 	sending, inFlight             context.Context
 	cancelSending, cancelInFlight context.CancelCauseFunc
@@ -102,25 +104,25 @@ type activeStep struct {
 	talking       context.Context
 	cancelTalking context.CancelFunc
 
-	taken    atomic.Int64        // jobs
-	turns    *semaphore.Weighted // to be in flight
+	admitted atomic.Int64        // jobs
+	slots    *semaphore.Weighted // of requests in flight
 	requests sync.WaitGroup
-	over     chan finished
+	finished chan finished
 	doneErr  error // the first of done
 
 	turnsNotSent, atModelLength atomic.Int64 // turns, and conversations
 }
 
-// finished is a request that is over.
+// finished is a request that has ended.
 type finished struct {
 	job
 	request *runlog.Request
 }
 
 func newActiveStep(ctx context.Context, r *runner, step runlog.Step) *activeStep {
-	s := &activeStep{runner: r, step: step, prompts: newPromptQueue(), over: make(chan finished, 256)}
+	s := &activeStep{runner: r, step: step, prompts: newPromptQueue(), finished: make(chan finished, 256)}
 	s.account = account{Meter: s.meter, step: step}
-	s.turns = semaphore.NewWeighted(cmp.Or(int64(step.MaxConcurrency), math.MaxInt64))
+	s.slots = semaphore.NewWeighted(cmp.Or(int64(step.MaxConcurrency), math.MaxInt64))
 	s.sending, s.cancelSending = context.WithCancelCause(ctx)
 	// A deadline of ctx is an interruption and must not look like a timeout.
 	s.inFlight, s.cancelInFlight = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -128,15 +130,15 @@ func newActiveStep(ctx context.Context, r *runner, step runlog.Step) *activeStep
 	return s
 }
 
-// stopSending takes up no more requests. Those that wait for their turn are sent yet.
+// stopSending admits no more requests. Those that wait for a slot are sent yet.
 func (s *activeStep) stopSending(why runlog.Stop) {
 	s.cancelSending(stopError(why))
 	s.noteSendingOver()
 }
 
-// durationOver ends conversations and the sending of users. An open loop goes on until all
-// that was due before is taken up, also where this program is late.
-func (s *activeStep) durationOver() {
+// endOfDuration ends conversations and the sending of users. An open loop goes on until all
+// that was due before is admitted, also where this program is late.
+func (s *activeStep) endOfDuration() {
 	if s.step.Arrival == runlog.ArrivalClosed {
 		s.stopSending(runlog.StopDuration) // first: a user whose conversation ends may find the data set at its end
 	}
@@ -156,18 +158,15 @@ func (s *activeStep) noteSendingOver() {
 	}
 }
 
-// openLoop takes up each request when it is due.
+// openLoop admits each request when it is due.
 func (s *activeStep) openLoop() {
-	due, sessions := schedule(s.step, s.seed), new(sessions)
+	due, sessions := newPacer(s.step, s.seed), new(sessions)
 	for {
 		j, ok := s.next()
 		if !ok {
 			return
 		}
-		at := j.prompt.At // of a replay
-		if s.step.Arrival != runlog.ArrivalReplay {
-			at = due()
-		}
+		at := due(&j.prompt)
 		if s.step.Duration > 0 && at >= s.step.Duration {
 			sleepUntil(s.sending, s.start.Add(s.step.Duration))
 			s.stopSending(runlog.StopDuration)
@@ -178,8 +177,8 @@ func (s *activeStep) openLoop() {
 		if s.sending.Err() != nil {
 			return
 		}
-		j.before, j.over = sessions.join(&j.prompt)
-		s.takeUp()
+		j.before, j.ended = sessions.join(&j.prompt)
+		s.admit()
 		s.requests.Go(func() { s.request(j) })
 	}
 }
@@ -198,6 +197,10 @@ func (s *activeStep) closedLoop() {
 	}
 }
 
+// unreachedPause is how long a user waits behind a request that never came as far as the server, since the
+// next would be used up in no time.
+const unreachedPause = 250 * time.Millisecond
+
 // user sends one request after the other from the given instant on.
 func (s *activeStep) user(free time.Time) {
 	for s.sending.Err() == nil {
@@ -206,8 +209,12 @@ func (s *activeStep) user(free time.Time) {
 			return
 		}
 		j.planned = free
-		s.takeUp()
-		free = s.request(j)
+		s.admit()
+		var failure *openai.Failure
+		if free, failure = s.request(j); failure != nil && failure.Reason.Unreached() {
+			free = free.Add(unreachedPause)
+			sleepUntil(s.sending, free)
+		}
 	}
 }
 
@@ -224,27 +231,27 @@ func (s *activeStep) next() (job, bool) {
 	}
 }
 
-// takeUp counts a request as attempted.
-func (s *activeStep) takeUp() {
+// admit counts a request as attempted.
+func (s *activeStep) admit() {
 	s.meter.Queued.Add(1)
 	s.meter.Attempted.Add(1)
-	if s.taken.Add(1) == int64(s.step.Requests) {
+	if s.admitted.Add(1) == int64(s.step.Requests) {
 		s.stopSending(runlog.StopRequests)
 	}
 }
 
-// request sends one request when its turn comes and returns when it was over.
-func (s *activeStep) request(j job) time.Time {
-	if j.over != nil {
-		defer j.over()
+// request sends one request when it gets a slot, and returns when it ended and how it failed.
+func (s *activeStep) request(j job) (endedAt time.Time, failure *openai.Failure) {
+	if j.ended != nil {
+		defer j.ended()
 	}
 	queued, err := s.await(&j)
 	turns := len(j.prompt.Turns)
 	if err != nil {
 		s.turnsNotSent.Add(int64(max(0, turns-1)))
-		failure := &openai.Failure{Reason: openai.ReasonCanceled, Detail: "withdrawn before it was sent"}
-		s.handOn(j, &runlog.Request{Never: true, Turn: min(1, turns), Trace: openai.Trace{Failure: failure}})
-		return time.Now()
+		failure = &openai.Failure{Reason: openai.ReasonCanceled, Detail: "withdrawn before it was sent"}
+		s.finish(j, &runlog.Request{Never: true, Turn: min(1, turns), Trace: openai.Trace{Failure: failure}})
+		return time.Now(), failure
 	}
 	j.shared = s.prefixes.take(j.prompt.Shared)
 	if turns > 0 {
@@ -252,20 +259,20 @@ func (s *activeStep) request(j job) time.Time {
 		return s.converse(j, queued)
 	}
 	t := s.send(s.inFlight, j)
-	over := time.Now()
+	endedAt = time.Now()
 	s.leave()
-	s.handOn(j, &runlog.Request{Queued: queued, Trace: *t})
-	return over
+	s.finish(j, &runlog.Request{Queued: queued, Trace: *t})
+	return endedAt, t.Failure
 }
 
-// leave gives the place of a request in flight to the next.
+// leave gives the slot of a request in flight to the next.
 func (s *activeStep) leave() {
 	s.meter.InFlight.Add(-1)
-	s.turns.Release(1)
+	s.slots.Release(1)
 }
 
 // await waits for the request that this one continues, before whose end it is not due, and
-// then for a turn. It returns for how long for the turn, and fails when the request is
+// then for a slot. It returns for how long for the slot, and fails when the request is
 // withdrawn meanwhile.
 func (s *activeStep) await(j *job) (queued time.Duration, err error) {
 	if j.before != nil {
@@ -277,9 +284,9 @@ func (s *activeStep) await(j *job) (queued time.Duration, err error) {
 		case <-s.inFlight.Done():
 		}
 	}
-	if s.inFlight.Err() != nil || !s.turns.TryAcquire(1) {
+	if s.inFlight.Err() != nil || !s.slots.TryAcquire(1) {
 		since := time.Now()
-		err = s.turns.Acquire(s.inFlight, 1) // which fails for what is withdrawn
+		err = s.slots.Acquire(s.inFlight, 1) // which fails for what is withdrawn
 		queued = time.Since(since)
 	}
 	if err == nil {
@@ -290,21 +297,25 @@ func (s *activeStep) await(j *job) (queued time.Duration, err error) {
 	return queued, err
 }
 
-// handOn completes the record of a request that is over.
-func (s *activeStep) handOn(j job, q *runlog.Request) {
+// finish completes the record of a request that has ended. Its instants are those of a clock that nobody
+// sets: the log keeps no monotonic reading.
+func (s *activeStep) finish(j job, q *runlog.Request) {
 	q.Step, q.Seq, q.SharedTokens = s.step.Index, j.seq, j.shared
 	q.ExpectedTokens, q.AimedTokens = j.prompt.ExpectedTokens, j.prompt.AimedTokens
-	q.Trace.Planned = j.planned
-	s.over <- finished{j, q}
+	q.Trace.Planned = s.started.Add(j.planned.Sub(s.started))
+	if !q.Never {
+		q.Trace.Started = s.started.Add(q.Trace.Started.Sub(s.started))
+	}
+	s.finished <- finished{j, q}
 }
 
-// keep counts and keeps what is over, apart from the goroutines that send, so that
+// keep counts and keeps what has ended, apart from the goroutines that send, so that
 // a slow disk does not delay them at once.
 func (s *activeStep) keep() {
-	for f := range s.over {
+	for f := range s.finished {
 		s.account.end(f.request.Trace.Failure)
 		s.account.dataset.Add(f.count)
-		if why := s.account.early(); why != "" {
+		if why := s.account.early(s.lastReceived()); why != "" {
 			s.withdraw(why)
 		}
 		if s.doneErr != nil {
@@ -319,6 +330,7 @@ func (s *activeStep) keep() {
 // end closes the account.
 func (s *activeStep) end() (runlog.StepEnd, error) {
 	e, err := s.account.stepEnd()
+	e.Ended = s.started.Add(time.Since(s.started))
 	e.TurnsNotSent, e.AtModelLength = int(s.turnsNotSent.Load()), int(s.atModelLength.Load())
 	e.Stop = runlog.StopInterrupted
 	var why stopError

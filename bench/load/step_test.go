@@ -3,12 +3,14 @@ package load
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"io"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -107,7 +109,7 @@ func always(d time.Duration) func(int) time.Duration {
 
 // newRunner is a runner before its first step.
 func newRunner(send func(context.Context, job) *openai.Trace, done func(*runlog.Request) error) *runner {
-	return &runner{send: send, done: done, meter: new(Meter), prefixes: newPrefixes()}
+	return &runner{send: send, done: done, meter: new(Meter), prefixes: newPrefixes(), started: time.Now(), lastReceived: func() time.Time { return time.Time{} }}
 }
 
 // outcome is what a step left behind.
@@ -185,10 +187,7 @@ func TestFailuresCostNothingElse(t *testing.T) {
 		}
 		step := runlog.Step{Index: 3, Arrival: runlog.ArrivalClosed, Concurrency: users, Requests: requests}
 		r := do(t.Context(), t, step, &prompts{}, m)
-		want := runlog.StepEnd{
-			Step: 3, Stop: runlog.StopRequests, Attempted: requests, Succeeded: requests - hung,
-			Failed: map[openai.Reason]int{openai.ReasonTimeoutFirstToken: hung},
-		}
+		want := runlog.StepEnd{Step: 3, Stop: runlog.StopRequests, Account: runlog.Account{Attempted: requests, Succeeded: requests - hung, Failed: map[openai.Reason]int{openai.ReasonTimeoutFirstToken: hung}}}
 		if diff := gocmp.Diff(want, r.account()); diff != "" || r.err != nil || m.most != users {
 			t.Errorf("error %v, %d at once\n%s", r.err, m.most, diff)
 		}
@@ -270,6 +269,32 @@ func TestMeterShowsWhatGoesOn(t *testing.T) {
 	})
 }
 
+// setClock is an instant whose wall clock was set forward, as NTP does, and whose monotonic reading was not.
+func setClock(t time.Time, forward time.Duration) time.Time {
+	seconds := (*uint64)(unsafe.Pointer(&t))
+	*seconds += uint64(forward/time.Second) << 30 // where package time keeps them beside a monotonic reading
+	return t
+}
+
+// A clock that is set during the run is in no instant of the log, which keeps wall clocks alone.
+func TestAClockThatIsSet(t *testing.T) {
+	var kept runlog.Request
+	r := newRunner(func(context.Context, job) *openai.Trace {
+		return &openai.Trace{Started: setClock(time.Now(), time.Hour), End: time.Millisecond}
+	}, func(q *runlog.Request) error { kept = *q; return nil })
+	if _, err := r.run(t.Context(), runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Requests: 1}, &prompts{}); err != nil {
+		t.Fatal(err)
+	}
+	line, _ := json.Marshal(kept)
+	var read runlog.Request
+	if err := json.Unmarshal(line, &read); err != nil {
+		t.Fatal(err)
+	}
+	if late := read.Trace.Started.Sub(read.Trace.Planned); late < 0 || late > time.Minute {
+		t.Errorf("the log says that the request was sent %s late", late)
+	}
+}
+
 // A client that is late sends late, and says so: a load that is left out, or
 // planned anew, would hide what it did to the server.
 func TestALateClientDropsNothing(t *testing.T) {
@@ -294,7 +319,7 @@ func TestALateClientDropsNothingOfADuration(t *testing.T) {
 		const n = readAhead + 100
 		step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1000, Duration: n * time.Millisecond}
 		r := do(t.Context(), t, step, &prompts{pause: time.Second, quick: readAhead}, &standIn{takes: always(time.Second)})
-		want := runlog.StepEnd{Stop: runlog.StopDuration, Attempted: n, Succeeded: n}
+		want := runlog.StepEnd{Stop: runlog.StopDuration, Account: runlog.Account{Attempted: n, Succeeded: n}}
 		if diff := gocmp.Diff(want, r.account()); diff != "" || r.err != nil {
 			t.Errorf("error %v\n%s", r.err, diff)
 		}
@@ -320,8 +345,8 @@ func TestReplay(t *testing.T) {
 		requests int
 		want     runlog.StepEnd
 	}{
-		{0, runlog.StepEnd{Stop: runlog.StopDataset, Attempted: 4, Succeeded: 4}},
-		{3, runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 3, Succeeded: 3}},
+		{0, runlog.StepEnd{Stop: runlog.StopDataset, Account: runlog.Account{Attempted: 4, Succeeded: 4}}},
+		{3, runlog.StepEnd{Stop: runlog.StopRequests, Account: runlog.Account{Attempted: 3, Succeeded: 3}}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			step := runlog.Step{Arrival: runlog.ArrivalReplay, Requests: tc.requests}
@@ -340,7 +365,7 @@ func TestReplay(t *testing.T) {
 func TestUsersAtTheEndOfPrompts(t *testing.T) {
 	step := runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8}
 	r := do(t.Context(), t, step, &prompts{at: make([]time.Duration, 40)}, &standIn{takes: always(time.Millisecond)})
-	want := runlog.StepEnd{Stop: runlog.StopDataset, Attempted: 40, Succeeded: 40}
+	want := runlog.StepEnd{Stop: runlog.StopDataset, Account: runlog.Account{Attempted: 40, Succeeded: 40}}
 	if diff := gocmp.Diff(want, r.account()); diff != "" || r.err != nil {
 		t.Errorf("error %v\n%s", r.err, diff)
 	}

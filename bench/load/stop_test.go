@@ -24,37 +24,37 @@ func TestDuration(t *testing.T) {
 	}{
 		"users let their last request end": {
 			step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 2},
-			want: runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 8, Succeeded: 8},
+			want: runlog.StepEnd{Stop: runlog.StopDuration, Account: runlog.Account{Attempted: 8, Succeeded: 8}},
 			took: 12 * time.Second,
 		},
 		"a rate has none at the end itself": {
 			step: runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 2},
-			want: runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 20, Succeeded: 20},
+			want: runlog.StepEnd{Stop: runlog.StopDuration, Account: runlog.Account{Attempted: 20, Succeeded: 20}},
 			took: 9500*time.Millisecond + 3*time.Second,
 		},
 		"a lone request does not end the step early": {
 			step: runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 0.01},
-			want: runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 1, Succeeded: 1},
+			want: runlog.StepEnd{Stop: runlog.StopDuration, Account: runlog.Account{Attempted: 1, Succeeded: 1}},
 			took: 10 * time.Second,
 		},
 		"what was due waits for its turn": {
 			step: runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 2, MaxConcurrency: 1},
-			want: runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 20, Succeeded: 20},
+			want: runlog.StepEnd{Stop: runlog.StopDuration, Account: runlog.Account{Attempted: 20, Succeeded: 20}},
 			took: 60 * time.Second,
 		},
 		"all requests are due in time, and sent after it": {
 			step: runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 2, MaxConcurrency: 1, Requests: 10},
-			want: runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 10, Succeeded: 10},
+			want: runlog.StepEnd{Stop: runlog.StopRequests, Account: runlog.Account{Attempted: 10, Succeeded: 10}},
 			took: 30 * time.Second,
 		},
 		"a burst is due at once": {
 			step: runlog.Step{Arrival: runlog.ArrivalBurst, Requests: 10, MaxConcurrency: 2},
-			want: runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 10, Succeeded: 10},
+			want: runlog.StepEnd{Stop: runlog.StopRequests, Account: runlog.Account{Attempted: 10, Succeeded: 10}},
 			took: 15 * time.Second,
 		},
 		"all requests before the end of time": {
 			step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 2, Requests: 4},
-			want: runlog.StepEnd{Stop: runlog.StopRequests, Attempted: 4, Succeeded: 4},
+			want: runlog.StepEnd{Stop: runlog.StopRequests, Account: runlog.Account{Attempted: 4, Succeeded: 4}},
 			took: 6 * time.Second,
 		},
 	} {
@@ -100,48 +100,48 @@ func TestFailuresThatEndAStep(t *testing.T) {
 		fails func(int) openai.Reason
 		want  runlog.StepEnd
 	}{
-		"not before 20 are over": {half, failing(busy, 0, 100), runlog.StepEnd{Stop: runlog.StopFailureRatio, Failed: failed{busy: 20}}},
+		"not before 20 are over": {half, failing(busy, 0, 100), runlog.StepEnd{Stop: runlog.StopFailureRatio, Account: runlog.Account{Failed: failed{busy: 20}}}},
 		"a first round that fails is outvoted": {
 			runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 50, Requests: 1000, MaxFailureRatio: 0.5},
 			failing(busy, 0, 50),
-			runlog.StepEnd{Stop: runlog.StopRequests, Succeeded: 950, Failed: failed{busy: 50}},
+			runlog.StepEnd{Stop: runlog.StopRequests, Account: runlog.Account{Succeeded: 950, Failed: failed{busy: 50}}},
 		},
-		"just the ratio is allowed": {half, failing(busy, 50, 100), runlog.StepEnd{Stop: runlog.StopRequests, Succeeded: 50, Failed: failed{busy: 50}}},
+		"just the ratio is allowed": {half, failing(busy, 50, 100), runlog.StepEnd{Stop: runlog.StopRequests, Account: runlog.Account{Succeeded: 50, Failed: failed{busy: 50}}}},
 		"while what was due is sent after the time": {
 			runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 100, Duration: time.Second, MaxConcurrency: 1, MaxFailureRatio: 0.5},
 			failing(busy, 0, 100),
-			runlog.StepEnd{Stop: runlog.StopFailureRatio, Failed: failed{busy: 20}},
+			runlog.StepEnd{Stop: runlog.StopFailureRatio, Account: runlog.Account{Failed: failed{busy: 20}}},
 		},
 		"judged at the end of a short step": {
 			runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8, Requests: 8, MaxFailureRatio: 0.5},
 			failing(busy, 0, 5),
-			runlog.StepEnd{Stop: runlog.StopFailureRatio, Succeeded: 3, Failed: failed{busy: 5}},
+			runlog.StepEnd{Stop: runlog.StopFailureRatio, Account: runlog.Account{Succeeded: 3, Failed: failed{busy: 5}}},
 		},
-		"none without a limit": {one, failing(busy, 0, 100), runlog.StepEnd{Stop: runlog.StopRequests, Failed: failed{busy: 100}}},
+		"none without a limit": {one, failing(busy, 0, 100), runlog.StepEnd{Stop: runlog.StopRequests, Account: runlog.Account{Failed: failed{busy: 100}}}},
 
-		"unreachable from the start": {half, failing(connect, 0, 100), runlog.StepEnd{Stop: runlog.StopUnreachable, Failed: failed{connect: 20}}},
+		"unreachable from the start": {half, failing(connect, 0, 100), runlog.StepEnd{Stop: runlog.StopUnreachable, Account: runlog.Account{Failed: failed{connect: 20}}}},
 		"unreachable in mid-run": {
 			runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 50, Requests: 10000},
 			failing(connect, 500, 10000),
-			runlog.StepEnd{Stop: runlog.StopUnreachable, Succeeded: 500, Failed: failed{connect: 100}},
+			runlog.StepEnd{Stop: runlog.StopUnreachable, Account: runlog.Account{Succeeded: 500, Failed: failed{connect: 250}}},
 		},
 		"unreachable for different reasons": {
 			runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 0.1},
 			inTurn(dns, connect, tls, connect),
-			runlog.StepEnd{Stop: runlog.StopUnreachable, Failed: failed{dns: 5, connect: 10, tls: 5}},
+			runlog.StepEnd{Stop: runlog.StopUnreachable, Account: runlog.Account{Failed: failed{dns: 5, connect: 10, tls: 5}}},
 		},
 		"unreachable, a rate under a bound": {
 			runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 0.1, MaxConcurrency: 15},
 			failing(connect, 0, 100),
-			runlog.StepEnd{Stop: runlog.StopUnreachable, Failed: failed{connect: 30}},
+			runlog.StepEnd{Stop: runlog.StopUnreachable, Account: runlog.Account{Failed: failed{connect: 20}}},
 		},
 		"reached now and then": {
 			one, inTurn(append(slices.Repeat([]openai.Reason{connect}, 18), "", busy)...),
-			runlog.StepEnd{Stop: runlog.StopRequests, Succeeded: 5, Failed: failed{connect: 90, busy: 5}},
+			runlog.StepEnd{Stop: runlog.StopRequests, Account: runlog.Account{Succeeded: 5, Failed: failed{connect: 90, busy: 5}}},
 		},
 		"lost on the way": {
 			one, inTurn(openai.ReasonTruncated, openai.ReasonTimeoutFirstToken),
-			runlog.StepEnd{Stop: runlog.StopRequests, Failed: failed{openai.ReasonTruncated: 50, openai.ReasonTimeoutFirstToken: 50}},
+			runlog.StepEnd{Stop: runlog.StopRequests, Account: runlog.Account{Failed: failed{openai.ReasonTruncated: 50, openai.ReasonTimeoutFirstToken: 50}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,6 +154,44 @@ func TestFailuresThatEndAStep(t *testing.T) {
 				got.Attempted, got.Canceled = 0, 0 // do has seen to the sum
 				if diff := cmp.Diff(c.want, got); diff != "" || r.err != nil {
 					t.Errorf("error %v\n%s", r.err, diff)
+				}
+			})
+		})
+	}
+}
+
+// A moment of refusals, as while a gateway reloads or while this machine is out of files, is no end: what
+// streams goes on, and so does the load.
+func TestAMomentOfRefusals(t *testing.T) {
+	refused := failing(openai.ReasonConnect, 300, 500)
+	for name, c := range map[string]struct {
+		step     runlog.Step
+		received time.Duration // how long ago bytes were last received
+		fails    func(int) openai.Reason
+		want     runlog.Stop
+	}{
+		"a rate":                        {runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1000, Requests: 1000}, time.Hour, refused, runlog.StopRequests},
+		"users":                         {runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 300, Requests: 1000}, time.Hour, refused, runlog.StopRequests},
+		"streams go on":                 {runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 10, Requests: 200}, time.Second, failing(openai.ReasonConnect, 20, 200), runlog.StopRequests},
+		"nothing for long":              {runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 10, Requests: 200}, time.Hour, failing(openai.ReasonConnect, 20, 200), runlog.StopUnreachable},
+		"refused, and nobody was there": {runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 20, Duration: time.Hour}, time.Hour, failing(openai.ReasonConnect, 0, 1e9), runlog.StopUnreachable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := &standIn{fails: c.fails, takes: func(seq int) time.Duration {
+					if c.fails(seq) != "" {
+						return time.Millisecond
+					}
+					return 20 * time.Second
+				}}
+				r := newRunner(m.send, func(*runlog.Request) error { return nil })
+				r.lastReceived = func() time.Time { return time.Now().Add(-c.received) }
+				end, err := r.run(t.Context(), c.step, &prompts{})
+				if err != nil || end.Stop != c.want || c.want == runlog.StopRequests && end.Canceled > 0 {
+					t.Errorf("%+v, error %v", end, err)
+				}
+				if end.Attempted > 1000 {
+					t.Errorf("%d requests were used up", end.Attempted)
 				}
 			})
 		})
@@ -191,29 +229,29 @@ func TestInterrupt(t *testing.T) {
 	}{
 		"users": {
 			step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 4, Requests: 1000},
-			want: runlog.StepEnd{Attempted: 12, Succeeded: 8, Canceled: 4},
+			want: runlog.StepEnd{Account: runlog.Account{Attempted: 12, Succeeded: 8, Canceled: 4}},
 		},
 		"users that have not started": {
 			step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 4, RampUp: time.Hour},
-			want: runlog.StepEnd{Attempted: 3, Succeeded: 2, Canceled: 1},
+			want: runlog.StepEnd{Account: runlog.Account{Attempted: 3, Succeeded: 2, Canceled: 1}},
 		},
 		"a rate": { // due at 0, 1, … 10 s
 			step: runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1},
-			want: runlog.StepEnd{Attempted: 11, Succeeded: 7, Canceled: 4},
+			want: runlog.StepEnd{Account: runlog.Account{Attempted: 11, Succeeded: 7, Canceled: 4}},
 		},
 		"a queue": {
 			step:  runlog.Step{Arrival: runlog.ArrivalBurst, Requests: 5000, MaxConcurrency: 10},
-			want:  runlog.StepEnd{Attempted: 5000, Succeeded: 20, Canceled: 4980},
+			want:  runlog.StepEnd{Account: runlog.Account{Attempted: 5000, Succeeded: 20, Canceled: 4980}},
 			never: 4970,
 		},
 		"a queue, after the time": { // due at 0, 0.5, … 4.5 s
 			step:  runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 2, Duration: 5 * time.Second, MaxConcurrency: 1},
-			want:  runlog.StepEnd{Attempted: 10, Succeeded: 2, Canceled: 8},
+			want:  runlog.StepEnd{Account: runlog.Account{Attempted: 10, Succeeded: 2, Canceled: 8}},
 			never: 7,
 		},
 		"when all was sent": {
 			step: runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 3, Requests: 9},
-			want: runlog.StepEnd{Attempted: 9, Succeeded: 6, Canceled: 3},
+			want: runlog.StepEnd{Account: runlog.Account{Attempted: 9, Succeeded: 6, Canceled: 3}},
 		},
 		"while prompts are made": {
 			step:   runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Requests: 20},
@@ -263,11 +301,11 @@ func TestADatasetThatFails(t *testing.T) {
 	}{
 		"at once, users":   {users, 0, runlog.StepEnd{}},
 		"at once, a burst": {runlog.Step{Arrival: runlog.ArrivalBurst, Requests: 100}, 0, runlog.StepEnd{}},
-		"later, users":     {users, 10, runlog.StepEnd{Attempted: 10, Succeeded: 10}},
+		"later, users":     {users, 10, runlog.StepEnd{Account: runlog.Account{Attempted: 10, Succeeded: 10}}},
 		"later, a rate": {
-			runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Requests: 100}, 10, runlog.StepEnd{Attempted: 10, Succeeded: 10},
+			runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Requests: 100}, 10, runlog.StepEnd{Account: runlog.Account{Attempted: 10, Succeeded: 10}},
 		},
-		"later, a replay": {runlog.Step{Arrival: runlog.ArrivalReplay}, 10, runlog.StepEnd{Attempted: 10, Succeeded: 10}},
+		"later, a replay": {runlog.Step{Arrival: runlog.ArrivalReplay}, 10, runlog.StepEnd{Account: runlog.Account{Attempted: 10, Succeeded: 10}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -291,7 +329,7 @@ func TestADatasetThatFailsBehindTheLastRequest(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := do(t.Context(), t, step, &prompts{fail: errBroken, after: 10}, &standIn{takes: always(time.Second)})
-			if diff := cmp.Diff(runlog.StepEnd{Stop: runlog.StopDuration, Attempted: 5, Succeeded: 5}, r.account()); diff != "" || r.err != nil {
+			if diff := cmp.Diff(runlog.StepEnd{Stop: runlog.StopDuration, Account: runlog.Account{Attempted: 5, Succeeded: 5}}, r.account()); diff != "" || r.err != nil {
 				t.Errorf("%s: error %v\n%s", step.Arrival, r.err, diff)
 			}
 		})

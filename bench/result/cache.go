@@ -2,6 +2,7 @@ package result
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 )
@@ -24,10 +25,10 @@ type Cache struct {
 	BlockSize    int  `json:"block_size"`         // tokens
 	BlockAssumed bool `json:"block_size_assumed"` // neither the server nor the user told it
 	// Possible is what a perfect cache would have served, in whole blocks and by the order
-	// of sending. Told is by the usage of the answers. Server is by the server's counters,
+	// of sending. Usage is by that of the answers. Server is by the server's counters,
 	// where they are of this program's requests alone.
 	Possible *Hits `json:"possible"`
-	Told     *Hits `json:"told"`
+	Usage    *Hits `json:"told"`
 	Server   *Hits `json:"server"`
 }
 
@@ -48,17 +49,20 @@ func newHits(tokens, of int64) *Hits {
 
 // newCache is nil where nothing is known. A server that tells of hits leaves a request
 // without any out, as vLLM does: its prompt counts among those that were told of.
-func (d *stepData) newCache(server *ServerSample) *Cache {
+func (d *stepData) newCache(s *Step) *Cache {
 	run := &d.parts[0].run
 	c := Cache{BlockSize: cmp.Or(run.BlockSize, assumedBlock), BlockAssumed: run.BlockSize == 0}
-	if d.prefixesKnown() {
+	if c.BlockAssumed && slices.ContainsFunc(d.requests, func(q request) bool { return q.cached%assumedBlock != 0 }) {
+		c.BlockSize = 1 // as llama.cpp, whose cache knows no blocks
+	}
+	if d.prefixesKnown(s) {
 		c.Possible = d.possible(c.BlockSize)
 	}
 	if d.checks.CacheKnown {
-		c.Told = newHits(d.checks.CachedTokens, d.checks.PromptTokens)
+		c.Usage = newHits(d.checks.CachedTokens, d.checks.PromptTokens)
 	}
-	if server != nil && server.TTFTOurs && server.PrefixHits != nil && server.PrefixQueries != nil {
-		c.Server = newHits(int64(*server.PrefixHits), int64(*server.PrefixQueries))
+	if v := s.Server; v != nil && v.TTFTOurs && v.PrefixHits.Known() && v.PrefixQueries.Known() {
+		c.Server = newHits(int64(v.PrefixHits), int64(v.PrefixQueries))
 	}
 	if c.Possible == nil && c.Served() == nil {
 		return nil
@@ -67,12 +71,16 @@ func (d *stepData) newCache(server *ServerSample) *Cache {
 }
 
 // prefixesKnown reports whether the requests have all of [runlog.Request.SharedTokens]. Of
-// prompts that an earlier step sent too, those that were made have only their start in it.
-func (d *stepData) prefixesKnown() bool {
+// prompts that an earlier step sent too, those that were made have only their start in it; of a
+// file, those that the server counted.
+func (d *stepData) prefixesKnown(s *Step) bool {
 	switch run := &d.parts[0].run; dataset.Kind(run.Dataset) {
 	case dataset.Replay:
 		return true
 	case dataset.MultiTurn, dataset.Prefix, dataset.Random:
+		if run.DatasetPath != "" {
+			return s.Stop != "" && s.Dataset.SharedUnknown == 0
+		}
 		return !run.ReusePrompts || d.step.Index == 0
 	}
 	return false
@@ -89,12 +97,12 @@ func (d *stepData) possible(block int) *Hits {
 	return newHits(int64(tokens), int64(of))
 }
 
-// Served is what the server told, of each request or else of all.
+// Served is by the usage of each request, or else by the server's counters.
 func (c *Cache) Served() *Hits {
 	if c == nil {
 		return nil
 	}
-	return cmp.Or(c.Told, c.Server)
+	return cmp.Or(c.Usage, c.Server)
 }
 
 // isWarm reports whether the server had clearly more of the prompts than this run can have

@@ -118,19 +118,19 @@ func (s *Step) Serving() []Card {
 	return slices.DeleteFunc(slices.Clone(s.Cards), func(c Card) bool { return !c.Serves })
 }
 
-// joules is nil where no card serves, and where it is not known of one that does.
-func (s *Step) joules() *float64 {
+// joules are not known where no card serves, nor where the power of one that does is not.
+func (s *Step) joules() Value {
 	sum, serving := 0.0, s.Serving()
 	for _, c := range serving {
 		if c.Watts.Samples == 0 {
-			return nil
+			return unknown()
 		}
 		sum += c.Watts.Mean * s.Whole.Window.Duration().Seconds()
 	}
 	if len(serving) == 0 {
-		return nil
+		return unknown()
 	}
-	return &sum
+	return Value(sum)
 }
 
 // compareCards puts 2 before 10.

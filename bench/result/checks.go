@@ -1,7 +1,12 @@
 package result
 
 import (
+	"cmp"
+	"math"
+	"slices"
 	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -42,6 +47,15 @@ type Checks struct {
 	Resent int `json:"resent,omitempty"`
 	// ClientCPU is the cores this program used on the mean, 0 when not sampled.
 	ClientCPU float64 `json:"client_cpu"`
+	// Trends are those of TTFT, TPOT and E2E in the steady part, or in the whole step without one.
+	Trends []Trend `json:"trends,omitempty"`
+	// Arrivals is how probable gaps between requests are that differ so much from those asked for
+	// (Kolmogorov-Smirnov), and ArrivalsOff the largest difference of the two distributions. Not
+	// known where no random gaps were asked for.
+	Arrivals    Value `json:"arrivals_p,omitzero"`
+	ArrivalsOff Value `json:"arrivals_ks,omitzero"`
+	// Textless are the successful answers in which there was nothing to read.
+	Textless int `json:"textless,omitempty"`
 }
 
 // Prompts compares the lengths asked for with the server's count, over prompts made of
@@ -79,6 +93,9 @@ func (d *stepData) check(r *runlog.Request) {
 	}
 	if t.Failure == nil {
 		d.checkTokens(t)
+		if len(t.Chunks) == 0 {
+			d.checks.Textless++
+		}
 	}
 	if n := firstRead(t.Chunks); n > 1 {
 		c.together++
@@ -140,14 +157,61 @@ func (d *stepData) newChecks(whole, window span) Checks {
 	for _, p := range d.parts {
 		c.ClientCPU += p.cores()
 	}
+	for _, m := range Main() {
+		if m.sample == nil {
+			continue
+		}
+		var at, values []float64
+		sent := sentIn(window, d.requests)
+		for i := range sent {
+			if v := m.sample(&sent[i]); v >= 0 {
+				at, values = append(at, float64(sent[i].start)), append(values, float64(v))
+			}
+		}
+		if trend, known := newTrend(at, values); known {
+			trend.Measure = m.Key
+			c.Trends = append(c.Trends, trend)
+		}
+	}
+	c.Arrivals, c.ArrivalsOff = d.arrivals(window)
 	return c
+}
+
+// arrivals holds the gaps between requests of a window, in which the rate is the full one, against those that
+// were asked for: by the Kolmogorov-Smirnov distance and how probable one as large is.
+func (d *stepData) arrivals(w span) (p, distance Value) {
+	s := &d.step
+	shape := cmp.Or(s.Burstiness, 1)
+	if s.Arrival != runlog.ArrivalPoisson && (s.Arrival != runlog.ArrivalGamma || len(d.parts) > 1) { // gaps of several machines are no longer gamma
+		return unknown(), unknown()
+	}
+	sent := sentIn(w, d.units)
+	var gaps []float64
+	for i := 1; i < len(sent); i++ {
+		gaps = append(gaps, max(0, float64(sent[i].arrival()-sent[i-1].arrival())))
+	}
+	if len(gaps) < minSteadyRequests {
+		return unknown(), unknown()
+	}
+	slices.Sort(gaps)
+	asked := distuv.Gamma{Alpha: shape, Beta: shape * s.Rate / perSecond}
+	most, n := 0.0, float64(len(gaps))
+	for i, gap := range gaps {
+		share := asked.CDF(gap)
+		most = max(most, share-float64(i)/n, float64(i+1)/n-share)
+	}
+	x, sum := (math.Sqrt(n)+0.12+0.11/math.Sqrt(n))*most, 0.0 // Stephens' form of Kolmogorov's limit
+	for k := range 100 {
+		sum += math.Pow(-1, float64(k)) * math.Exp(-2*math.Pow(float64(k+1)*x, 2))
+	}
+	return Value(min(1, max(0, 2*sum))), Value(most)
 }
 
 // cores is how many the load generator used on the mean, 0 when that is not known.
 func (p *part) cores() float64 {
 	used := p.cpu.growth()
-	if used == nil {
+	if !used.Known() {
 		return 0
 	}
-	return *used / time.Duration(p.cpu[len(p.cpu)-1].at-p.cpu[0].at).Seconds()
+	return float64(used) / time.Duration(p.cpu[len(p.cpu)-1].at-p.cpu[0].at).Seconds()
 }

@@ -3,9 +3,11 @@ package result
 import (
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	"gonum.org/v1/gonum/stat"
 )
 
 const (
@@ -13,6 +15,9 @@ const (
 	// test takes a day.
 	histogramTop    = int64(24 * time.Hour)
 	histogramDigits = 3
+	// gapParts are into how many parts gaps are divided in the order of their requests, to
+	// see how far their percentiles differ.
+	gapParts = 10
 )
 
 // Samples are integers, of nanoseconds or of tokens: these are how many of them make one
@@ -22,11 +27,36 @@ const (
 	perToken  = 1
 )
 
-// Distribution sums up samples: seconds, or tokens for lengths. All but Count is
+// Value is a figure, NaN where it is not known, which JSON has as null.
+type Value float64
+
+// MarshalJSON implements [json.Marshaler].
+func (v Value) MarshalJSON() ([]byte, error) {
+	if !v.Known() {
+		return []byte("null"), nil
+	}
+	return strconv.AppendFloat(nil, float64(v), 'g', -1, 64), nil
+}
+
+// Known reports whether there is a figure.
+func (v Value) Known() bool { return !math.IsNaN(float64(v)) }
+
+// IsZero leaves a figure that is not known out of JSON where its tag says omitzero.
+func (v Value) IsZero() bool { return !v.Known() }
+
+func unknown() Value { return Value(math.NaN()) }
+
+// Distribution sums up samples: seconds, or tokens for lengths. All but Count and Waiting is
 // 0 when Count is.
 type Distribution struct {
-	Count       int64        `json:"count"`
-	Mean        float64      `json:"mean"`
+	Count int64 `json:"count"`
+	// Waiting counts requests that ended by a timeout or stall before the sample was there. They
+	// are in the percentiles, behind all others.
+	Waiting int64   `json:"waiting,omitempty"`
+	Mean    float64 `json:"mean"`
+	// MeanError is half of the 95 % confidence interval of the mean, by the number of
+	// independent samples.
+	MeanError   Value        `json:"mean_plus_minus,omitzero"`
 	Std         float64      `json:"std"` // of the population, as numpy.std
 	Min         float64      `json:"min"`
 	Max         float64      `json:"max"`
@@ -38,33 +68,71 @@ type Distribution struct {
 type Percentile struct {
 	P     float64 `json:"p"` // above 0, below 100
 	Value float64 `json:"value"`
+	// AtLeast is true where the percentile falls among requests that were still waiting when
+	// they ended: Value is what is known of it.
+	AtLeast bool `json:"at_least,omitempty"`
+	// Error is half of the 95 % confidence interval, and Independent how many independent
+	// samples it rests on; not known of gaps.
+	Error       Value `json:"plus_minus,omitzero"`
+	Independent Value `json:"independent,omitzero"`
 }
 
 // At is the percentile p, and whether the distribution holds it.
-func (d Distribution) At(p float64) (float64, bool) {
-	for _, q := range d.Percentiles {
-		if q.P == p {
-			return q.Value, true
-		}
+func (d Distribution) At(p float64) (Percentile, bool) {
+	i := slices.IndexFunc(d.Percentiles, func(q Percentile) bool { return q.P == p })
+	if i < 0 {
+		return Percentile{}, false
 	}
-	return 0, false
+	return d.Percentiles[i], true
 }
 
-// newDistribution is of samples that are all kept, in so many units to one of the
-// report's. It sorts them.
-func newDistribution(samples []int64, percentiles []float64, unit float64) Distribution {
-	if len(samples) == 0 {
-		return Distribution{}
+// ranked are samples in order: those that are known, and behind them what others waited.
+type ranked struct{ known, waited []int64 }
+
+// at is the i-th sample, or the least that it can be.
+func (r ranked) at(i int64) float64 {
+	if known := int64(len(r.known)); i >= known {
+		longest := r.waited[i-known]
+		if known > 0 {
+			longest = max(longest, r.known[known-1])
+		}
+		return float64(longest)
 	}
-	slices.Sort(samples)
+	return float64(r.known[i])
+}
+
+// newDistribution is of samples in the order of sending, in so many units to one of the report's.
+func newDistribution(samples []int64, percentiles []float64, unit float64) Distribution {
+	var r ranked
 	var m moments
 	for _, v := range samples {
+		if v < 0 {
+			r.waited = append(r.waited, ^v)
+			continue
+		}
+		r.known = append(r.known, v)
 		m.add(float64(v), 1)
 	}
-	d := m.distribution(samples[0], samples[len(samples)-1], unit)
+	slices.Sort(r.known)
+	slices.Sort(r.waited)
+	d := Distribution{Waiting: int64(len(r.waited))}
+	if m.n > 0 {
+		d = m.distribution(r.known[0], r.known[m.n-1], unit)
+		d.Waiting, d.MeanError = int64(len(r.waited)), Value(standardError(samples)*confidence/unit)
+	}
+	last := int64(len(samples) - 1)
 	for _, p := range percentiles {
-		value := interpolated(p, m.n, func(i int64) float64 { return float64(samples[i]) })
-		d.Percentiles = append(d.Percentiles, Percentile{p, value / unit})
+		if last < 0 {
+			break
+		}
+		value := interpolated(p, last+1, r.at)
+		independent := independentAt(samples, value)
+		off := confidence * 100 * math.Sqrt(p/100*(1-p/100)/independent)
+		low, high := interpolated(max(0, p-off), last+1, r.at), interpolated(min(100, p+off), last+1, r.at)
+		d.Percentiles = append(d.Percentiles, Percentile{
+			P: p, Value: value / unit, AtLeast: math.Ceil(p/100*float64(last)) >= float64(len(r.known)),
+			Error: Value((high - low) / 2 / unit), Independent: Value(independent),
+		})
 	}
 	return d
 }
@@ -104,7 +172,7 @@ func (m *moments) errorSquared() float64 {
 
 func (m *moments) distribution(least, most int64, unit float64) Distribution {
 	return Distribution{
-		Count: m.n, Mean: m.mean / unit, Std: math.Sqrt(m.m2/float64(m.n)) / unit,
+		Count: m.n, Mean: m.mean / unit, MeanError: unknown(), Std: math.Sqrt(m.m2/float64(m.n)) / unit,
 		Min: float64(least) / unit, Max: float64(most) / unit,
 	}
 }
@@ -113,37 +181,66 @@ func (m *moments) distribution(least, most int64, unit float64) Distribution {
 // but its percentiles is exact.
 type histogram struct {
 	moments
-	counts   *hdrhistogram.Histogram
+	parts    [gapParts]gapPart
 	min, max int64
 }
 
-func newHistogram() *histogram {
-	return &histogram{counts: hdrhistogram.New(1, histogramTop, histogramDigits), min: math.MaxInt64}
+// gapPart is a part of the gaps; counts is nil of none.
+type gapPart struct {
+	moments
+	counts *hdrhistogram.Histogram
 }
 
-// add counts a duration so many times. A clock that was set back gives 0.
-func (h *histogram) add(v, times int64) {
+func newHistogram() *histogram { return &histogram{min: math.MaxInt64} }
+
+// add counts a duration of a part so many times.
+func (h *histogram) add(part int, v, times int64) {
 	v = max(0, v)
 	h.min, h.max = min(h.min, v), max(h.max, v)
 	h.moments.add(float64(v), times)
-	_ = h.counts.RecordValues(min(v, histogramTop), times) // in range, so it cannot fail
+	one := &h.parts[part]
+	if one.counts == nil {
+		one.counts = hdrhistogram.New(1, histogramTop, histogramDigits)
+	}
+	one.moments.add(float64(v), times)
+	_ = one.counts.RecordValues(min(v, histogramTop), times) // in range, so it cannot fail
 }
 
 func (h *histogram) distribution(percentiles []float64) Distribution {
 	if h.n == 0 {
 		return Distribution{}
 	}
+	all := hdrhistogram.New(1, histogramTop, histogramDigits)
+	var means []float64
+	var ofParts []map[float64]int64
+	for _, part := range h.parts {
+		if part.counts != nil {
+			all.Merge(part.counts)
+			means = append(means, part.mean)
+			ofParts = append(ofParts, part.counts.ValueAtPercentiles(slices.Clone(percentiles)))
+		}
+	}
 	d := h.moments.distribution(h.min, h.max, perSecond)
+	d.MeanError = Value(partsError(means) / perSecond)
 	for _, p := range percentiles {
-		d.Percentiles = append(d.Percentiles, Percentile{p, h.percentile(p) / perSecond})
+		value := interpolated(p, h.n, func(i int64) float64 {
+			top := all.ValueAtPercentile(100 * float64(i+1) / float64(h.n)) // of its bucket
+			return float64(min(max(top, h.min), h.max))
+		})
+		var values []float64
+		for _, part := range ofParts {
+			values = append(values, float64(part[p]))
+		}
+		d.Percentiles = append(d.Percentiles, Percentile{P: p, Value: value / perSecond, Error: Value(partsError(values) / perSecond), Independent: unknown()})
 	}
 	return d
 }
 
-// percentile is in nanoseconds.
-func (h *histogram) percentile(p float64) float64 {
-	return interpolated(p, h.n, func(i int64) float64 {
-		top := h.counts.ValueAtPercentile(100 * float64(i+1) / float64(h.n)) // of its bucket
-		return float64(min(max(top, h.min), h.max))
-	})
+// partsError is half of the 95 % confidence interval of a figure that was taken of each part.
+func partsError(values []float64) float64 {
+	if len(values) < 2 {
+		return math.NaN()
+	}
+	_, variance := stat.MeanVariance(values, nil)
+	return confidence * math.Sqrt(variance/float64(len(values))*inefficiency(values))
 }

@@ -82,14 +82,14 @@ func figureLines(r *Report) []string {
 		add("achieved %v %v rate %v kernel %v tokens %v without chunk %v cached %d of %d connections %d cpu %v",
 			c.Achieved, c.AchievedWhole, c.AchievedRate, c.KernelClock, c.TokensBy, c.TokensWithoutChunk, c.CachedTokens, c.PromptTokens, s.Whole.Of(Setup).Count, c.ClientCPU)
 		add("client_lag mean %.12g max %.12g", c.ClientLag, c.MostLag)
-		for _, h := range s.Held {
-			add("held %s %v known %v", h.Name, h.Value, h.Known)
+		for _, o := range s.Objectives {
+			add("held %s %v known %v", o.Measure, o.Value, o.Value.Known())
 		}
 		for _, card := range s.Cards {
 			add("card %s %s serves %v %v %v %v %v", card.Device, card.Name, card.Serves, card.Utilization, card.Watts, card.Celsius, card.MemoryUsed)
 		}
-		if s.Joules != nil {
-			add("joules %v", *s.Joules)
+		if s.Joules.Known() {
+			add("joules %v", s.Joules)
 		}
 		if v := s.Server; v != nil {
 			add("server %v %v %v queries %v hits %v ours %v", v.Running, v.Waiting, v.CacheUsage, number(v.PrefixQueries), number(v.PrefixHits), v.TTFTOurs)
@@ -105,18 +105,18 @@ func figureLines(r *Report) []string {
 	return all
 }
 
-func number(v *float64) string {
-	if v == nil {
+func number(v Value) string {
+	if !v.Known() {
 		return "none"
 	}
-	return fmt.Sprint(*v)
+	return fmt.Sprint(float64(v))
 }
 
 func windowLines(name string, r *Report, f *Figures) []string {
 	from := f.Window.From.Sub(r.Runs[0].Started)
 	all := []string{fmt.Sprintf("%s from %d to %d account %+v completed %d prompt %d output %d rates %v %v %v peak %v %d good %s %v", name,
 		from, from+f.Window.Duration(), f.Account, f.Completed, f.PromptTokens, f.OutputTokens,
-		f.RequestThroughput, f.OutputThroughput, f.TotalThroughput, f.PeakOutputThroughput, f.PeakConcurrency, number(f.Goodput), f.Good != nil && *f.Good > 0)}
+		f.RequestThroughput, f.OutputThroughput, f.TotalThroughput, f.PeakOutputThroughput, f.PeakConcurrency, number(f.Goodput), f.Good > 0)}
 	for _, m := range Measures() {
 		if d := f.Of(m.Key); d.Count > 0 {
 			all = append(all, name+" "+string(m.Key)+" "+distributionLine(d))
@@ -132,7 +132,7 @@ func distributionLine(d Distribution) string {
 	line := fmt.Sprintf("n %d mean %.12g std %.12g min %.12g max %.12g", d.Count, d.Mean, d.Std, d.Min, d.Max)
 	for _, p := range keptPercentiles {
 		if v, ok := d.At(p); ok {
-			line += fmt.Sprintf(" p%g %.12g", p, v)
+			line += fmt.Sprintf(" p%g %.12g", p, v.Value)
 		}
 	}
 	return line

@@ -4,11 +4,12 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// Key is a [Measure]'s name in JSON and CSV.
-type Key string
+// Key is a [Measure]'s name in JSON.
+type Key = openai.Measure
 
 // The measures.
 const (
@@ -48,7 +49,7 @@ type Measure struct {
 	Kind Kind
 	// Main measures are in every table, in comparisons and in the picture of latencies.
 	Main bool
-	// sample is a request's one, or none; nil for gaps, of which a request has many.
+	// sample is a request's one, what it waited, or none; nil for gaps, of which a request has many.
 	sample func(*request) int64
 }
 
@@ -93,11 +94,31 @@ func (m Measure) ShownFor(s *Step) bool {
 	return d.Count > 0
 }
 
+// fromDue adds how late a request was sent to its latency, or to what it waited.
 func fromDue(q *request, latency int64) int64 {
-	if latency == none {
+	switch {
+	case latency == none:
 		return none
+	case latency < 0:
+		return ^(^latency + q.late())
 	}
 	return latency + q.late()
+}
+
+// firstTurn is a sample of the first turns alone.
+func firstTurn(q *request) int64 {
+	if q.turn != 1 {
+		return none
+	}
+	return q.ttft
+}
+
+// laterTurn is a sample of the turns behind the first.
+func laterTurn(q *request) int64 {
+	if q.turn < 2 {
+		return none
+	}
+	return q.ttft
 }
 
 func promptLength(q *request) int64 {
@@ -129,11 +150,11 @@ func distributions(requests []request, percentiles []float64, bounded bool) Dist
 	}
 	gaps, tokenGaps := gapHistograms(requests)
 	all[ITL], all[TokenITL] = gaps.distribution(percentiles), tokenGaps.distribution(percentiles)
-	maps.DeleteFunc(all, func(_ Key, d Distribution) bool { return d.Count == 0 })
+	maps.DeleteFunc(all, func(_ Key, d Distribution) bool { return d.Count+d.Waiting == 0 })
 	return all
 }
 
-// samples are those that the requests have of a measure.
+// samples are those that the requests have of a measure, in their order.
 func samples(requests []request, sample func(*request) int64) []int64 {
 	all := make([]int64, 0, len(requests))
 	for i := range requests {
@@ -149,15 +170,15 @@ func samples(requests []request, sample func(*request) int64) []int64 {
 func gapHistograms(requests []request) (gaps, tokenGaps *histogram) {
 	gaps, tokenGaps = newHistogram(), newHistogram()
 	for i := range requests {
-		if requests[i].ttft == none {
+		if requests[i].ttft < 0 {
 			continue
 		}
-		first := true
+		first, part := true, i*gapParts/len(requests)
 		for gap, tokens := range requests[i].chunkGaps() {
 			if !first {
-				gaps.add(gap, 1)
+				gaps.add(part, gap, 1)
 				if tokens > 0 {
-					tokenGaps.add(gap/tokens, tokens)
+					tokenGaps.add(part, gap/tokens, tokens)
 				}
 			}
 			first = false

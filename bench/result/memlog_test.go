@@ -1,13 +1,27 @@
 package result
 
 import (
+	"math"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
+
+// figuresOnly compares figures without how far they can be trusted.
+var figuresOnly = cmp.Options{
+	cmpopts.IgnoreFields(Percentile{}, "Error", "Independent"), cmpopts.IgnoreFields(Distribution{}, "MeanError"),
+	cmpopts.EquateApprox(1e-9, 1e-9), sameValues,
+}
+
+var sameValues = cmp.Comparer(func(a, b Value) bool {
+	return !a.Known() && !b.Known() || math.Abs(float64(a-b)) <= 1e-9*math.Abs(float64(a))
+})
 
 // noon is when the runs of the tests begin.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -47,12 +61,12 @@ func (l *memlog) begin(s runlog.Step, requests []runlog.Request) {
 }
 
 func (l *memlog) end(s runlog.Step, requests []runlog.Request, stop runlog.Stop) {
-	var a Account
+	var a runlog.Account
 	for i := range requests {
-		a.count(reasonOf(&requests[i].Trace))
+		a.Count(reasonOf(&requests[i].Trace))
 	}
 	l.records = append(l.records, runlog.Record{StepEnd: &runlog.StepEnd{
-		Step: s.Index, Stop: stop, Attempted: a.Attempted, Succeeded: a.Succeeded, Canceled: a.Canceled, Failed: a.Failed,
+		Step: s.Index, Stop: stop, Account: a,
 		Dataset: runlog.DatasetCount{Prompts: a.Attempted},
 	}})
 }
@@ -61,8 +75,8 @@ func (l *memlog) sample(step int, since time.Duration, source runlog.Source, ser
 	l.records = append(l.records, runlog.Record{Sample: &runlog.Sample{Step: step, At: at(since), Source: source, Series: series}})
 }
 
-// over adds the last line of a run that was not killed.
-func (l *memlog) over() *memlog {
+// ended adds the last line of a run that was not killed.
+func (l *memlog) ended() *memlog {
 	l.records = append(l.records, runlog.Record{RunEnd: &runlog.RunEnd{Stop: runlog.StopRequests}})
 	return l
 }

@@ -2,11 +2,10 @@ package result
 
 import (
 	"cmp"
-	"fmt"
+	"math"
 	"slices"
-	"strings"
-	"time"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -18,61 +17,72 @@ const (
 
 // Options say how a report is made.
 type Options struct {
-	// Chosen are percentiles that were asked for, each above 0 and below 100; those of the
+	// Percentiles are those that were asked for, each above 0 and below 100; those of the
 	// run or else 99 when empty. Tables show them beside 50 and 90.
-	Chosen []float64
-	// Goodput is what a good request meets, what the run had when empty.
-	Goodput Objectives
+	Percentiles []float64
+	// Goodput is what each good request meets, what the run had when empty.
+	Goodput runlog.Objectives
 
-	limits      []runlog.Limit // those of the search that chose the steps
-	percentiles []float64      // to give: Chosen, those of limits and those of evalscope
+	objectives []openai.Objective // those of the search that chose the steps
+	computed   []float64          // percentiles: those asked for, of objectives and of evalscope
 }
 
-// settled fills in what was not given from the runs, the first one where they differ.
-func (o Options) settled(runs []runlog.Run) Options {
+// withDefaults fills in what was not given from the runs, the first one where they differ.
+func (o Options) withDefaults(runs []runlog.Run) Options {
 	first := runs[0]
-	if len(o.Chosen) == 0 {
-		o.Chosen = first.Percentiles
+	if len(o.Percentiles) == 0 {
+		o.Percentiles = first.Percentiles
 	}
-	if len(o.Chosen) == 0 {
-		o.Chosen = []float64{usualPercentile}
+	if len(o.Percentiles) == 0 {
+		o.Percentiles = []float64{usualPercentile}
 	}
-	if !o.Goodput.Any() && first.Objectives != nil {
-		o.Goodput = Objectives(*first.Objectives)
+	if len(o.Goodput) == 0 {
+		o.Goodput = first.Objectives
 	}
 	if len(runs) == 1 && first.Capacity != nil {
-		o.limits = first.Capacity.Objectives
+		o.objectives = first.Capacity.Objectives
 	}
-	all := slices.Concat([]float64{median, 66, 75, 80, 90, 95, 98, usualPercentile}, o.Chosen)
-	for _, l := range o.limits {
-		if l.Percentile > 0 {
-			all = append(all, l.Percentile)
+	all := slices.Concat([]float64{median, 66, 75, 80, 90, 95, 98, usualPercentile}, o.Percentiles)
+	for _, objective := range o.objectives {
+		if objective.Percentile > 0 {
+			all = append(all, objective.Percentile)
 		}
 	}
 	slices.SortFunc(all, cmp.Compare[float64])
-	o.percentiles = slices.Compact(all)
+	o.computed = slices.Compact(all)
 	return o
 }
 
-// Objectives are what a good request meets. A request that has no such sample, such
-// as a TPOT of one token, meets the objective, as in vLLM's goodput.
-type Objectives runlog.Objectives
-
-// Any reports whether there is an objective at all.
-func (o Objectives) Any() bool { return o != Objectives{} }
-
-// String says what a good request meets, empty without objectives.
-func (o Objectives) String() string {
-	var parts []string
-	for _, m := range Main() {
-		if most := o.Of(m.Key); most > 0 {
-			parts = append(parts, fmt.Sprintf("%s of at most %s", m.Name, most))
-		}
-	}
-	return strings.Join(parts, ", ")
+// ObjectiveResult is a figure of a step that has an objective.
+type ObjectiveResult struct {
+	openai.Objective
+	Value Value // in seconds, of failures a share
+	// AtLeast is true where Value falls among requests that were still waiting when they ended.
+	AtLeast bool
+	Error   Value // half of the 95 % confidence interval
 }
 
-// Of is the objective of a measure, 0 for none.
-func (o Objectives) Of(key Key) time.Duration {
-	return map[Key]time.Duration{TTFT: o.TTFT, TPOT: o.TPOT, ITL: o.ITL, E2E: o.E2E}[key]
+// Excess is the figure over its limit: more than 1 is a miss. It is infinite where requests
+// never got what the objective bounds, however short they waited.
+func (r ObjectiveResult) Excess() float64 {
+	if r.AtLeast {
+		return math.Inf(1)
+	}
+	return float64(r.Value) / r.Limit
+}
+
+// objectiveResults are the figures of a window that have objectives.
+func objectiveResults(objectives []openai.Objective, f *Figures) []ObjectiveResult {
+	var all []ObjectiveResult
+	for _, o := range objectives {
+		r := ObjectiveResult{Objective: o, Value: unknown(), Error: unknown()}
+		if n := float64(f.Account.Succeeded + f.Account.Failures()); o.Measure == openai.Failures && n > 0 {
+			share := f.Account.FailureRatio()
+			r.Value, r.Error = Value(share), Value(confidence*math.Sqrt(share*(1-share)/n))
+		} else if p, ok := f.Of(o.Measure).At(o.Percentile); ok {
+			r.Value, r.AtLeast, r.Error = Value(p.Value), p.AtLeast, p.Error
+		}
+		all = append(all, r)
+	}
+	return all
 }

@@ -38,8 +38,8 @@ func always(d time.Duration) func() time.Duration { return func() time.Duration 
 func TestRateOverCapacity(t *testing.T) {
 	step := runlog.Step{Started: noon, Arrival: runlog.ArrivalConstant, Rate: 10}
 	requests := queued(400, 1, always(100*time.Millisecond), always(200*time.Millisecond))
-	s := stepOf(t, Options{}, newMemlog("a").step(step, requests, false).over())
-	want := []string{"The load never was steady, as the server did not keep up with the rate, so that requests piled up (lower it): all figures are of the whole step, ramp and drain included."}
+	s := stepOf(t, Options{}, newMemlog("a").step(step, requests, false).ended())
+	want := []string{"No steady state (the server did not keep up with the rate, so requests piled up: lower it): all figures are of the whole step, ramp and drain included."}
 	if diff := cmp.Diff(want, s.Warnings); diff != "" || s.Steady != nil || !s.Overloaded() {
 		t.Errorf("not steady as %q, warnings (-want +got):\n%s", s.NotSteady, diff)
 	}
@@ -81,7 +81,7 @@ func TestPilesUp(t *testing.T) {
 					return time.Duration(r.ExpFloat64() * 0.1 / tt.burstiness * 1e9)
 				}
 				takes := func() time.Duration { return tt.least + time.Duration(r.ExpFloat64()*float64(tt.mean)) + 1 }
-				s := stepOf(t, Options{}, newMemlog("a").step(step, queued(tt.n, min(tt.places, tt.n), gap, takes), false).over())
+				s := stepOf(t, Options{}, newMemlog("a").step(step, queued(tt.n, min(tt.places, tt.n), gap, takes), false).ended())
 				if s.NotSteady == pileUp {
 					got++
 				}
@@ -97,7 +97,7 @@ func TestPilesUp(t *testing.T) {
 func TestUsersDoNotPileUp(t *testing.T) {
 	requests := queued(400, 1, always(100*time.Millisecond), always(200*time.Millisecond))
 	for _, a := range []runlog.Arrival{runlog.ArrivalClosed, runlog.ArrivalReplay} {
-		s := stepOf(t, Options{}, newMemlog("a").step(runlog.Step{Started: noon, Arrival: a, Concurrency: 2}, requests, false).over())
+		s := stepOf(t, Options{}, newMemlog("a").step(runlog.Step{Started: noon, Arrival: a, Concurrency: 2}, requests, false).ended())
 		if all := strings.Join(s.Warnings, "\n"); s.Steady == nil || strings.Contains(all, pileUp) {
 			t.Errorf("%s: not steady as %q, warnings %q", a, s.NotSteady, all)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -94,8 +95,14 @@ func endpointText(run *runlog.Run) string {
 	return text
 }
 
+// maxSteps bounds the index of a step.
+const maxSteps = 1 << 20
+
 // begin begins a step of the run that was added last.
 func (a *reading) begin(s runlog.Step) error {
+	if s.Index < 0 || s.Index > maxSteps {
+		return fmt.Errorf("a step of index %d", s.Index)
+	}
 	i, found := slices.BinarySearchFunc(a.steps, s.Index, func(d *stepData, index int) int { return d.step.Index - index })
 	if !found {
 		a.steps = slices.Insert(a.steps, i, &stepData{failedAs: map[openai.Reason]string{}})
@@ -106,20 +113,40 @@ func (a *reading) begin(s runlog.Step) error {
 	return nil
 }
 
+// minOverlap is for which share of the shorter one two machines send at the same time that put on one load.
+const minOverlap = 0.5
+
+// checkOverlap says which machines did not put on the step together.
+func (d *stepData) checkOverlap() error {
+	for i, p := range d.parts {
+		for _, q := range d.parts[:i] {
+			both := span{max(p.sending.from, q.sending.from), min(p.sending.to, q.sending.to)}
+			shorter := min(p.sending.seconds(), q.sending.seconds())
+			if shorter > 0 && both.seconds() < minOverlap*shorter {
+				return fmt.Errorf("step %s: %s sent from %s and %s from %s, so they were not one load: begin both by --start-at, or give each a report",
+					d.step.Name(), q.run.Host, q.step.Started.Format(time.DateTime), p.run.Host, p.step.Started.Format(time.DateTime))
+			}
+		}
+	}
+	return nil
+}
+
 // end makes the report of all that was read.
 func (a *reading) end(opts Options) (*Report, error) {
 	if len(a.steps) == 0 {
 		return nil, errors.New("the run ended before the first step began")
 	}
 	r := &a.report
-	opts = opts.settled(r.Runs)
-	r.Complete, r.Objectives, r.Chosen = a.ended == len(r.Runs), opts.Goodput, opts.Chosen
+	opts = opts.withDefaults(r.Runs)
+	r.Complete, r.Objectives, r.Percentiles = a.ended == len(r.Runs), opts.Goodput, opts.Percentiles
 	for i, d := range a.steps {
+		if err := d.checkOverlap(); err != nil {
+			return nil, err
+		}
 		r.Steps = append(r.Steps, d.report(opts))
 		a.steps[i] = nil // its memory is for the next step
 	}
 	planned, began := r.Runs[0].Steps, r.Steps[len(r.Steps)-1].Index+1
 	r.NotRun = slices.Clone(planned[min(began, len(planned)):])
-	r.Capacity = newCapacity(r)
 	return r, nil
 }

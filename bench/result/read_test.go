@@ -28,10 +28,10 @@ func TestLogsThatAreNotOneLoad(t *testing.T) {
 		"one load": {func(*runlog.Run, *runlog.Step) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, b := newMemlog("a").step(closed(1, 3), requests, false).over(), newMemlog("b")
+			a, b := newMemlog("a").step(closed(1, 3), requests, false).ended(), newMemlog("b")
 			s := closed(1, 3)
 			tt.change(&b.run, &s)
-			_, err := reportOf(t, Options{}, a, b.step(s, requests, false).over())
+			_, err := reportOf(t, Options{}, a, b.step(s, requests, false).ended())
 			switch {
 			case tt.want == "":
 				if err != nil {
@@ -57,7 +57,7 @@ func TestMachineThatDied(t *testing.T) {
 			b.step(s, everySecond(2, time.Second), true)
 		}
 	}
-	r, err := reportOf(t, Options{}, a.over(), b)
+	r, err := reportOf(t, Options{}, a.ended(), b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestMachinesAreOneLoad(t *testing.T) {
 			tr := &requests[k].Trace
 			tr.Planned, tr.Started = tr.Planned.Add(start), tr.Started.Add(start)
 		}
-		logs = append(logs, log.step(runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Requests: 5, Started: at(start)}, requests, false).over())
+		logs = append(logs, log.step(runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Requests: 5, Started: at(start)}, requests, false).ended())
 	}
 	for _, order := range [][]*memlog{{logs[0], logs[1], logs[2]}, {logs[2], logs[1], logs[0]}} {
 		r, err := reportOf(t, Options{}, order...)
@@ -99,7 +99,7 @@ func TestOneMachineWasInterrupted(t *testing.T) {
 		log, requests := newMemlog(host), everySecond(3, time.Second)
 		log.begin(closed(1, 3), requests)
 		log.end(closed(1, 3), requests, stop)
-		logs = append(logs, log.over())
+		logs = append(logs, log.ended())
 	}
 	r, err := reportOf(t, Options{}, logs...)
 	if err != nil {
@@ -119,7 +119,7 @@ func TestNotRun(t *testing.T) {
 		s.Index = i
 		log.step(s, everySecond(3, time.Second), false)
 	}
-	r, err := reportOf(t, Options{}, log.over())
+	r, err := reportOf(t, Options{}, log.ended())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,10 +17,9 @@ type Report struct {
 	Complete bool
 	Damaged  int
 	// NotRun are the names of the steps that the first run had planned and did not come to.
-	NotRun     []string
-	Objectives Objectives // those that the goodput was counted by
-	Chosen     []float64  // percentiles that were asked for, in the order given, or 99
-	Capacity   *Capacity  // the answer of a run that searched for it, nil for any other
+	NotRun      []string
+	Objectives  runlog.Objectives // those that the goodput was counted by
+	Percentiles []float64         // that were asked for, in the order given, or 99
 }
 
 // Notes are the warnings about the report as a whole, one sentence each.
@@ -37,11 +36,11 @@ type Step struct {
 	Name        string        `json:"name"` // short: "8", "4 req/s", "8 #2"
 	// Conversations are how many were begun, 0 of a load that is none; TurnsNotSent are
 	// those behind their ends, and AtModelLength how many ended at the model's length.
-	Conversations int     `json:"conversations,omitempty"`
-	TurnsNotSent  int     `json:"turns_not_sent,omitempty"`
-	AtModelLength int     `json:"at_model_length,omitempty"`
-	Machines      int     `json:"machines"` // logs that took part
-	Account       Account `json:"account"`
+	Conversations int            `json:"conversations,omitempty"`
+	TurnsNotSent  int            `json:"turns_not_sent,omitempty"`
+	AtModelLength int            `json:"at_model_length,omitempty"`
+	Machines      int            `json:"machines"` // logs that took part
+	Account       runlog.Account `json:"account"`
 	// FailedAs is what the first failure of each reason said: the HTTP status and
 	// the server's or the system's own words.
 	FailedAs map[openai.Reason]string `json:"failed_as,omitempty"`
@@ -49,52 +48,49 @@ type Step struct {
 	Whole    Figures                  `json:"whole"` // of the whole step, ramp and drain included
 	// Steady is without ramp and drain, see [Window]. Nil when the load never was
 	// steady, with the reason in NotSteady, a clause such as "no request succeeded".
-	Steady    *Figures            `json:"steady"`
-	NotSteady string              `json:"not_steady,omitempty"`
-	Chosen    []float64           `json:"-"`               // the report's
-	Turns     []Turn              `json:"turns,omitempty"` // of Steady where there is one
-	Cache     *Cache              `json:"cache,omitempty"` // nil where nothing is known
-	Checks    Checks              `json:"checks"`
-	Dataset   runlog.DatasetCount `json:"dataset"`
-	Cards     []Card              `json:"cards"`    // as sampled during the step, empty without an exporter
-	Joules    *float64            `json:"joules"`   // of Serving during Whole, nil when not known
-	Server    *ServerSample       `json:"server"`   // nil without the server's metrics
-	Held      []Held              `json:"-"`        // what a search for the capacity goes by, of Steady where there is one
-	Warnings  []string            `json:"warnings"` // one sentence each: what makes a figure doubtful, and what to do
+	Steady      *Figures            `json:"steady"`
+	NotSteady   string              `json:"not_steady,omitempty"`
+	Percentiles []float64           `json:"-"`               // the report's
+	Turns       []Turn              `json:"turns,omitempty"` // of Steady where there is one
+	Cache       *Cache              `json:"cache,omitempty"` // nil where nothing is known
+	Checks      Checks              `json:"checks"`
+	Dataset     runlog.DatasetCount `json:"dataset"`
+	Cards       []Card              `json:"cards"`  // as sampled during the step, empty without an exporter
+	Joules      Value               `json:"joules"` // of Serving during Whole
+	Server      *ServerSample       `json:"server"` // nil without the server's metrics
+	// Objectives are what a search for the capacity goes by, of Steady where there is one.
+	Objectives []ObjectiveResult `json:"-"`
+	Warnings   []string          `json:"warnings"` // one sentence each: what makes a figure doubtful, and what to do
 	// ClientLimit says how the load generator was what limited the step, Short by how much
 	// the load was less than the step is named by: clauses, empty where it was not.
 	ClientLimit string `json:"-"`
 	Short       string `json:"-"`
+	// Latencies and Queued are of each request that was sent, in the order of sending, in seconds: the E2E,
+	// 0 of one that failed, and the wait under a bound on concurrency.
+	Latencies []float64 `json:"-"`
+	Queued    []float64 `json:"-"`
 }
 
 // SteadyOrWhole are the figures of the steady part where there is one, else of the whole step.
 func (s *Step) SteadyOrWhole() *Figures { return cmp.Or(s.Steady, &s.Whole) }
 
-// Words are how the step's load is called.
-func (s *Step) Words() runlog.Words {
-	if s.Conversations > 0 {
-		return runlog.ConversationWords()
-	}
-	return runlog.UserWords()
-}
+// Title is the load in words: "8 users", "8 conversations", "4 requests/s".
+func (s *Step) Title() string { return s.Step.Title(s.Conversations > 0) }
 
-// Title is the load in words: "8 users", "8 conversations", "4 req/s".
-func (s *Step) Title() string { return s.Step.Title(s.Words()) }
-
-// JoulesPerToken is the energy of an output token, where the cards' is known.
-func (s *Step) JoulesPerToken() (float64, bool) {
-	if s.Joules == nil || s.Whole.OutputTokens <= 0 {
-		return 0, false
+// JoulesPerToken is the energy of an output token.
+func (s *Step) JoulesPerToken() Value {
+	if s.Whole.OutputTokens <= 0 {
+		return unknown()
 	}
-	return *s.Joules / float64(s.Whole.OutputTokens), true
+	return s.Joules / Value(s.Whole.OutputTokens)
 }
 
 // Figures are the figures of one window. Rates count what happened inside it;
 // latencies are those of the requests sent inside it, whenever they ended.
 type Figures struct {
-	Window    Window  `json:"window"`
-	Account   Account `json:"account"`   // of the requests sent inside the window
-	Completed int     `json:"completed"` // successful requests that ended inside it
+	Window    Window         `json:"window"`
+	Account   runlog.Account `json:"account"`   // of the requests sent inside the window
+	Completed int            `json:"completed"` // successful requests that ended inside it
 	// PromptTokens are of Completed. OutputTokens are those of successful requests that came
 	// inside the window, each chunk being taken to bring the same share.
 	PromptTokens int64 `json:"prompt_tokens"`
@@ -104,9 +100,9 @@ type Figures struct {
 	OutputThroughput  float64 `json:"output_throughput"`  // tokens
 	TotalThroughput   float64 `json:"total_throughput"`   // prompt and output tokens
 	// Goodput is the good requests that ended inside the window, a second; Good is how
-	// many of Account were good. Both are nil without objectives.
-	Goodput *float64 `json:"goodput,omitempty"`
-	Good    *int     `json:"good,omitempty"`
+	// many of Account were good. Neither is known without objectives.
+	Goodput Value `json:"goodput,omitzero"`
+	Good    Value `json:"good,omitzero"`
 	// PeakOutputThroughput is the most output tokens in any second of the window, or their
 	// mean where that is more, as in a window of less than a second.
 	PeakOutputThroughput float64       `json:"peak_output_throughput"`
@@ -118,15 +114,8 @@ type Figures struct {
 type Distributions map[Key]Distribution
 
 // GoodRatio is the share of good requests among those of Account that ended by
-// themselves: a failed one is not good. It is known where there are objectives and
-// such requests.
-func (f *Figures) GoodRatio() (share float64, known bool) {
-	n := f.Account.Succeeded + f.Account.Failures()
-	if f.Good == nil || n == 0 {
-		return 0, false
-	}
-	return float64(*f.Good) / float64(n), true
-}
+// themselves: a failed one is not good.
+func (f *Figures) GoodRatio() Value { return f.Good / Value(f.Account.Succeeded+f.Account.Failures()) }
 
 // Gauge sums up the samples of a gauge; of a card's, several of one poll are one.
 // Samples is 0 when there were too few.
@@ -141,6 +130,6 @@ func (f *Figures) Of(key Key) Distribution { return f.Distributions[key] }
 
 // median is in seconds, 0 without samples.
 func (f *Figures) median(key Key) float64 {
-	v, _ := f.Of(key).At(median)
-	return v
+	p, _ := f.Of(key).At(median)
+	return p.Value
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
@@ -11,8 +12,13 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// none is a duration that a request does not have.
-const none = -1
+// A sample of a request is a duration or a number of tokens. One that a request was still
+// waiting for when it ended is ^waited, below 0; none is one that it does not have.
+const none = math.MinInt64
+
+// slowRefusal is how long a server may take to refuse a request as busy (429) or failed (5xx). Who
+// waited longer waited for an answer.
+const slowRefusal = int64(time.Second)
 
 // request is what figures need of one request that was sent.
 type request struct {
@@ -37,10 +43,15 @@ func newRequest(r *runlog.Request) request {
 	q := request{
 		unit: unit{due: start, start: start, end: start + int64(max(0, t.End)), queued: int64(r.Queued)},
 		turn: r.Turn, shared: r.SharedTokens, cached: cachedTokens(t.Usage),
-		ttft: orNone(openai.TTFT(t)), firstAnswer: orNone(openai.FirstAnswer(t)),
-		tpot: orNone(openai.TPOT(t)), e2e: orNone(openai.E2E(t)), setup: none,
+		tpot: orNone(openai.TPOT(t)), setup: none,
 		prompt: promptTokens(r), chunks: len(t.Chunks), failure: reasonOf(t),
 	}
+	missing := int64(none)
+	if q.waited() {
+		missing = ^int64(max(0, t.End))
+	}
+	q.ttft, q.firstAnswer, q.e2e = orElse(missing)(openai.TTFT(t)), orElse(missing)(openai.FirstAnswer(t)), orElse(missing)(openai.E2E(t))
+	q.answered = q.failure == "" || missing != none
 	if !t.Planned.IsZero() {
 		q.due = t.Planned.UnixNano()
 	}
@@ -70,11 +81,28 @@ func (q *request) keep(chunks []openai.Chunk) {
 	}
 }
 
-func orNone(d time.Duration, ok bool) int64 {
-	if !ok {
-		return none
+// waited reports whether a request ended because it took too long, so that its latencies are
+// at least the time until then.
+func (q *request) waited() bool {
+	switch q.failure {
+	case openai.ReasonTimeoutFirstToken, openai.ReasonTimeout, openai.ReasonStalled:
+		return true
+	case openai.ReasonHTTP429, openai.ReasonHTTP5xx:
+		return q.end-q.start > slowRefusal
 	}
-	return int64(max(0, d))
+	return false
+}
+
+func orNone(d time.Duration, ok bool) int64 { return orElse(none)(d, ok) }
+
+// orElse is a sample, or missing where there is none.
+func orElse(missing int64) func(d time.Duration, ok bool) int64 {
+	return func(d time.Duration, ok bool) int64 {
+		if !ok {
+			return missing
+		}
+		return int64(max(0, d))
+	}
 }
 
 // chunkGaps are the time before each chunk of text, of the first since the start, and the
@@ -94,12 +122,17 @@ func (q *request) chunkGaps() iter.Seq2[int64, int64] {
 	}
 }
 
-// meets reports whether a successful request met every objective that is set. One that has
+// meets reports whether a successful request met every objective. One that has
 // no such sample, such as a TPOT of one token, meets it, as in vLLM. One without any text
-// meets none: nobody could read it, however soon it was over.
-func (q *request) meets(o Objectives) bool {
-	met := func(d int64, objective time.Duration) bool { return objective <= 0 || d <= int64(objective) }
-	return q.chunks > 0 && met(q.ttft, o.TTFT) && met(q.tpot, o.TPOT) && met(q.meanITL, o.ITL) && met(q.e2e, o.E2E)
+// meets none: nobody could read it, however soon it ended.
+func (q *request) meets(objectives []openai.Objective) bool {
+	for _, o := range objectives {
+		latency := map[Key]int64{TTFT: q.ttft, TPOT: q.tpot, ITL: q.meanITL, E2E: q.e2e}[o.Measure]
+		if float64(latency) > o.Limit*perSecond {
+			return false
+		}
+	}
+	return q.chunks > 0
 }
 
 // reasonOf is why a request failed, empty for one that succeeded.

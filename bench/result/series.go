@@ -71,11 +71,11 @@ func (s series) gauge(w span, least int) Gauge {
 	return Gauge{Samples: len(s), Mean: w.rate(s.integral(w)), Max: highest.value}
 }
 
-// growth is how much a counter grew, nil where that is not known: of less than two values,
-// or of a process that was started again.
-func (s series) growth() *float64 {
+// growth is how much a counter grew; not known of less than two values, nor of a process that
+// was started again.
+func (s series) growth() Value {
 	if len(s) < 2 || !slices.IsSortedFunc(s, func(a, b point) int { return cmp.Compare(a.value, b.value) }) {
-		return nil
+		return unknown()
 	}
-	return new(s[len(s)-1].value - s[0].value)
+	return Value(s[len(s)-1].value - s[0].value)
 }

@@ -29,9 +29,9 @@ type ServerSample struct {
 	// percent or 1: only then one can be held against the other. Else others used the
 	// server too, or samples are missing.
 	TTFTOurs bool `json:"ttft_ours,omitempty"`
-	// PrefixQueries and PrefixHits are tokens, nil where not exported.
-	PrefixQueries *float64 `json:"prefix_queries,omitempty"`
-	PrefixHits    *float64 `json:"prefix_hits,omitempty"`
+	// PrefixQueries and PrefixHits are tokens.
+	PrefixQueries Value `json:"prefix_queries,omitzero"`
+	PrefixHits    Value `json:"prefix_hits,omitzero"`
 	// Speculation is nil where the server drafted nothing.
 	Speculation *Speculation `json:"speculation,omitempty"`
 }
@@ -95,12 +95,12 @@ func (v *server) speculation() *Speculation {
 	drafts := v.values.first("spec_decode_num_drafts").growth()
 	tokens := v.values.first("spec_decode_num_draft_tokens").growth()
 	accepted := v.values.first("spec_decode_num_accepted_tokens").growth()
-	if drafts == nil || tokens == nil || accepted == nil || *drafts == 0 || *tokens == 0 {
+	if !(drafts > 0 && tokens > 0 && accepted >= 0) {
 		return nil
 	}
 	return &Speculation{
-		Drafts: *drafts, DraftTokens: *tokens, AcceptedTokens: *accepted,
-		Acceptance: *accepted / *tokens, AcceptedLength: 1 + *accepted / *drafts,
+		Drafts: float64(drafts), DraftTokens: float64(tokens), AcceptedTokens: float64(accepted),
+		Acceptance: float64(accepted / tokens), AcceptedLength: float64(1 + accepted/drafts),
 	}
 }
 
@@ -108,8 +108,8 @@ func (v *server) speculation() *Speculation {
 func (v *server) ttft() *Distribution {
 	sum := v.values.first("time_to_first_token_seconds_sum").growth()
 	count := v.values.first("time_to_first_token_seconds_count").growth()
-	if sum == nil || count == nil || *count <= 0 {
+	if !(count > 0) || !sum.Known() {
 		return nil
 	}
-	return &Distribution{Count: int64(*count), Mean: *sum / *count}
+	return &Distribution{Count: int64(count), Mean: float64(sum / count), MeanError: unknown()}
 }

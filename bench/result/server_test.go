@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -46,10 +45,10 @@ func TestServer(t *testing.T) {
 		Running: Gauge{3, 8, 12}, CacheUsage: Gauge{3, 0.25, 0.25},
 		TTFT: &Distribution{Count: 20, Mean: 0.3}, TTFTOurs: true,
 		// The old names tell the same once more.
-		PrefixQueries: new(1000.0), PrefixHits: new(200.0),
+		PrefixQueries: 1000, PrefixHits: 200,
 		Speculation: &Speculation{Drafts: 40, DraftTokens: 120, AcceptedTokens: 90, Acceptance: 0.75, AcceptedLength: 3.25},
 	}
-	if diff := cmp.Diff(want, s.Server, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+	if diff := cmp.Diff(want, s.Server, figuresOnly); diff != "" {
 		t.Errorf("server (-want +got):\n%s", diff)
 	}
 	// The usage told of no cached tokens: the server's own count holds.
@@ -68,17 +67,17 @@ func TestServerThatTellsLess(t *testing.T) {
 		"MindIE": {
 			map[string]float64{"num_requests_running": 2, "num_requests_waiting": 6, "npu_cache_usage_perc": 0.5},
 			map[string]float64{"num_requests_running": 2, "num_requests_waiting": 8, "npu_cache_usage_perc": 0.5},
-			&ServerSample{Running: Gauge{3, 2, 2}, Waiting: Gauge{3, 7.5, 8}, CacheUsage: Gauge{3, 0.5, 0.5}},
+			&ServerSample{Running: Gauge{3, 2, 2}, Waiting: Gauge{3, 7.5, 8}, CacheUsage: Gauge{3, 0.5, 0.5}, PrefixQueries: unknown(), PrefixHits: unknown()},
 		},
 		"started again": {
 			map[string]float64{"vllm:prefix_cache_queries_total": 100, "vllm:prefix_cache_hits_total": 50, "vllm:" + latency + "_sum": 9, "vllm:" + latency + "_count": 9},
 			map[string]float64{"vllm:prefix_cache_queries_total": 10, "vllm:prefix_cache_hits_total": 60, "vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1},
-			&ServerSample{PrefixHits: new(10.0)},
+			&ServerSample{PrefixQueries: unknown(), PrefixHits: 10},
 		},
 		"no request": {
 			map[string]float64{"vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1},
 			map[string]float64{"vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1},
-			&ServerSample{},
+			&ServerSample{PrefixQueries: unknown(), PrefixHits: unknown()},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +88,7 @@ func TestServerThatTellsLess(t *testing.T) {
 					l.sample(0, 10*time.Second, runlog.SourceServer, metrics(tt.last)...)
 				}
 			}))
-			if diff := cmp.Diff(tt.want, s.Server, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+			if diff := cmp.Diff(tt.want, s.Server, figuresOnly); diff != "" {
 				t.Errorf("server (-want +got):\n%s", diff)
 			}
 			if s.Cache != nil {
@@ -97,7 +96,7 @@ func TestServerThatTellsLess(t *testing.T) {
 			}
 		})
 	}
-	if s := stepOf(t, Options{}, tenSeconds("a", func(*memlog) {})); s.Server != nil || s.Cards != nil || s.Joules != nil {
+	if s := stepOf(t, Options{}, tenSeconds("a", func(*memlog) {})); s.Server != nil || s.Cards != nil || s.Joules.Known() {
 		t.Errorf("server %v, cards %v, joules %v of no sample", s.Server, s.Cards, s.Joules)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -12,13 +13,12 @@ import (
 
 // part is what one load generator logged of a step.
 type part struct {
-	joined       *stepData // with those of the others
-	run          runlog.Run
-	step         runlog.Step
-	end          *runlog.StepEnd // nil where the run was killed
-	firstSuccess int64           // when it was over, 0 for none
-	sending      span            // from the first request sent to the last that is no later turn
-	cpu          series          // CPU time of the load generator, in seconds
+	joined  *stepData // with those of the others
+	run     runlog.Run
+	step    runlog.Step
+	end     *runlog.StepEnd // nil where the run was killed
+	sending span            // from the first request sent to the last that is no later turn
+	cpu     series          // CPU time of the load generator, in seconds
 	// conversations are where those of each sequence number are among the units.
 	conversations map[int]int
 }
@@ -27,7 +27,7 @@ type part struct {
 type stepData struct {
 	step     runlog.Step // summed over them
 	parts    []*part
-	account  Account
+	account  runlog.Account
 	counted  int       // requests, by the load generators themselves
 	requests []request // that were sent
 	units    []unit    // that the load is made of
@@ -38,6 +38,7 @@ type stepData struct {
 	counts        counts
 	failedAs      map[openai.Reason]string // see [Step.FailedAs]
 	local         int                      // failures for want of this machine's own files or ports
+	noFiles       bool                     // of them, one for want of file descriptors
 	cards         *cards
 	server        *server
 }
@@ -62,7 +63,7 @@ func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
 }
 
 func (p *part) request(r *runlog.Request) {
-	p.joined.account.count(reasonOf(&r.Trace))
+	p.joined.account.Count(reasonOf(&r.Trace))
 	p.joined.failure(r.Trace.Failure)
 	if r.Never || r.Trace.Started.IsZero() {
 		return
@@ -71,9 +72,6 @@ func (p *part) request(r *runlog.Request) {
 	p.joined.requests = append(p.joined.requests, q)
 	p.addUnit(r.Seq, &q)
 	p.joined.check(r)
-	if q.failure == "" && (p.firstSuccess == 0 || q.end < p.firstSuccess) {
-		p.firstSuccess = q.end
-	}
 	if q.turn > 1 {
 		return
 	}
@@ -90,6 +88,7 @@ func (d *stepData) failure(f *openai.Failure) {
 	}
 	if f.Local {
 		d.local++
+		d.noFiles = d.noFiles || strings.Contains(f.Detail, syscall.EMFILE.Error())
 	}
 	if d.failedAs[f.Reason] == "" {
 		d.failedAs[f.Reason] = strings.TrimPrefix(strings.TrimPrefix(f.Error(), string(f.Reason)), ": ")
@@ -121,36 +120,30 @@ func (d *stepData) report(opts Options) Step {
 	d.curve = newCurve(d.units)
 	s := Step{
 		Step: d.step, Name: d.step.Name(), Conversations: d.conversations, Machines: len(d.parts), Account: d.account,
-		FailedAs: d.failedAs, Chosen: opts.Chosen,
+		FailedAs: d.failedAs, Percentiles: opts.Percentiles,
 	}
 	d.addEnds(&s)
-	whole, window := d.addFigures(&s, opts)
-	s.Held = held(opts.limits, s.SteadyOrWhole())
+	whole := d.curve.whole()
+	window := whole
+	s.Whole = d.figures(whole, opts)
+	var steady span
+	if steady, s.NotSteady = d.steadyWindow(); s.NotSteady == "" {
+		window, s.Steady = steady, new(d.figures(steady, opts))
+		s.Whole.PeakOutputThroughput = max(s.Whole.PeakOutputThroughput, s.Steady.PeakOutputThroughput) // its seconds begin elsewhere
+	}
+	s.Objectives = objectiveResults(opts.objectives, s.SteadyOrWhole())
 	s.Cards = d.cards.report(whole)
 	s.Joules = s.joules()
 	s.Server = d.server.report(whole, s.Whole.Of(TTFT).Count)
-	s.Turns, s.Cache = d.newTurns(sentIn(window, d.requests), opts.percentiles), d.newCache(s.Server)
+	s.Turns, s.Cache = d.newTurns(sentIn(window, d.requests), opts.computed), d.newCache(&s)
 	s.Checks = d.newChecks(whole, window)
-	s.ClientLimit, s.Short = d.clientLimit(&s), d.short(&s)
-	s.Warnings = d.warnings(&s)
+	for i := range d.requests {
+		q := &d.requests[i]
+		s.Latencies = append(s.Latencies, float64(max(0, q.e2e))/perSecond)
+		s.Queued = append(s.Queued, float64(q.queued)/perSecond)
+	}
+	d.addWarnings(&s)
 	return s
-}
-
-// addFigures fills in the figures of the whole step and of its steady window, which is the
-// whole step where there is none.
-func (d *stepData) addFigures(s *Step, opts Options) (whole, window span) {
-	whole = d.curve.whole()
-	s.Whole = d.figures(whole, opts)
-	window, s.NotSteady = d.steadyWindow()
-	if s.NotSteady == "" && d.overloaded() {
-		s.NotSteady = pileUp
-	}
-	if s.NotSteady != "" {
-		return whole, whole
-	}
-	s.Steady = new(d.figures(window, opts))
-	s.Whole.PeakOutputThroughput = max(s.Whole.PeakOutputThroughput, s.Steady.PeakOutputThroughput) // its seconds begin elsewhere
-	return whole, window
 }
 
 // addEnds fills in why the step stopped, on any machine early, and what was taken from the
@@ -174,51 +167,38 @@ func (d *stepData) addEnds(s *Step) {
 func (d *stepData) figures(w span, opts Options) Figures {
 	sent := sentIn(w, d.requests)
 	f := Figures{
-		Window: w.window(), PeakConcurrency: d.curve.peak(w),
-		Distributions: distributions(sent, opts.percentiles, d.step.MaxConcurrency > 0),
+		Window: w.window(), PeakConcurrency: d.curve.peak(w), Goodput: unknown(), Good: unknown(),
+		Distributions: distributions(sent, opts.computed, d.step.MaxConcurrency > 0),
 	}
-	good := f.countSent(sent, opts.Goodput)
-	goodOver := f.countOver(w, d.requests, opts.Goodput)
+	good, goodEnded := 0, 0
+	for i := range sent {
+		q := &sent[i]
+		f.Account.Count(q.failure)
+		if q.failure == "" && q.meets(opts.Goodput) {
+			good++
+		}
+	}
+	for i := range d.requests {
+		q := &d.requests[i]
+		if q.failure != "" || !w.holds(q.end) {
+			continue
+		}
+		f.Completed++
+		f.PromptTokens += int64(q.prompt)
+		if q.meets(opts.Goodput) {
+			goodEnded++
+		}
+	}
 	tokens, peak := d.tokensIn(w)
 	f.OutputTokens = int64(math.Round(tokens))
 	f.RequestThroughput = w.rate(float64(f.Completed))
 	f.OutputThroughput = w.rate(tokens)
 	f.TotalThroughput = w.rate(float64(f.PromptTokens) + tokens)
 	f.PeakOutputThroughput = max(peak, f.OutputThroughput)
-	if opts.Goodput.Any() {
-		f.Goodput, f.Good = new(w.rate(float64(goodOver))), &good
+	if len(opts.Goodput) > 0 {
+		f.Goodput, f.Good = Value(w.rate(float64(goodEnded))), Value(good)
 	}
 	return f
-}
-
-// countSent counts what became of the requests sent inside of the window, and returns how
-// many of them were good.
-func (f *Figures) countSent(sent []request, o Objectives) (good int) {
-	for i := range sent {
-		q := &sent[i]
-		f.Account.count(q.failure)
-		if q.failure == "" && q.meets(o) {
-			good++
-		}
-	}
-	return good
-}
-
-// countOver counts the requests that succeeded and ended inside of the window, and returns
-// how many of them were good.
-func (f *Figures) countOver(w span, all []request, o Objectives) (good int) {
-	for i := range all {
-		q := &all[i]
-		if q.failure != "" || !w.holds(q.end) {
-			continue
-		}
-		f.Completed++
-		f.PromptTokens += int64(q.prompt)
-		if q.meets(o) {
-			good++
-		}
-	}
-	return good
 }
 
 // tokensIn are the output tokens of successful requests as they came inside of a window,

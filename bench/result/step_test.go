@@ -24,7 +24,7 @@ func TestNewReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := NewReport(Options{}, records)
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+	if diff := cmp.Diff(want, got, sameValues); diff != "" || err != nil {
 		t.Errorf("%v (-read +made):\n%s", err, diff)
 	}
 }

@@ -12,7 +12,7 @@ type Turn struct {
 	Requests     int          `json:"requests"` // that were sent
 	PromptTokens float64      `json:"prompt_tokens"`
 	NewTokens    float64      `json:"new_tokens"`    // that no request before had too
-	CachedTokens *float64     `json:"cached_tokens"` // by the server's usage, nil where it never tells
+	CachedTokens Value        `json:"cached_tokens"` // by the server's usage
 	TTFT         Distribution `json:"ttft"`
 	TPOT         Distribution `json:"tpot"`
 }
@@ -29,7 +29,7 @@ func (d *stepData) newTurns(sent []request, percentiles []float64) []Turn {
 	for _, n := range slices.Sorted(maps.Keys(byTurn)) {
 		t := newTurn(byTurn[n], percentiles)
 		if !d.checks.CacheKnown {
-			t.CachedTokens = nil
+			t.CachedTokens = unknown()
 		}
 		all = append(all, t)
 	}
@@ -49,23 +49,7 @@ func newTurn(requests []request, percentiles []float64) Turn {
 	tpot := samples(requests, func(q *request) int64 { return q.tpot })
 	return Turn{
 		Turn: requests[0].turn, Requests: len(requests),
-		PromptTokens: prompt.mean, NewTokens: fresh.mean, CachedTokens: &cached.mean,
+		PromptTokens: prompt.mean, NewTokens: fresh.mean, CachedTokens: Value(cached.mean),
 		TTFT: newDistribution(ttft, percentiles, perSecond), TPOT: newDistribution(tpot, percentiles, perSecond),
 	}
-}
-
-// firstTurn is a sample of the first turns alone.
-func firstTurn(q *request) int64 {
-	if q.turn != 1 {
-		return none
-	}
-	return q.ttft
-}
-
-// laterTurn is a sample of the turns behind the first.
-func laterTurn(q *request) int64 {
-	if q.turn < 2 {
-		return none
-	}
-	return q.ttft
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -85,13 +84,13 @@ func (n naiveTalk) sent(w Window, isWanted func(turn int) bool) (ttft, tpot []fl
 	}
 	turn.PromptTokens /= float64(turn.Requests)
 	turn.NewTokens /= float64(turn.Requests)
-	turn.CachedTokens = new(cached / float64(turn.Requests))
+	turn.CachedTokens = Value(cached / float64(turn.Requests))
 	return ttft, tpot, turn
 }
 
 func TestTurnsAgainstTheNaiveWay(t *testing.T) {
 	naive, got := readTalk(t, talkLog), talkStep(t, talkLog)
-	near, ps := cmpopts.EquateApprox(1e-9, 1e-9), Options{}.settled([]runlog.Run{{}}).percentiles
+	ps := Options{}.withDefaults([]runlog.Run{{}}).computed
 	w := naive.window(4)
 	if got.Steady == nil || got.Steady.Window != w || got.Conversations != 18 {
 		t.Fatalf("%d conversations, steady %+v, want %+v", got.Conversations, got.Steady, w)
@@ -99,16 +98,16 @@ func TestTurnsAgainstTheNaiveWay(t *testing.T) {
 	var want []Turn
 	for n := 1; n <= 4; n++ {
 		ttft, tpot, turn := naive.sent(w, func(turn int) bool { return turn == n })
-		turn.Turn, turn.TTFT, turn.TPOT = n, naiveDistribution(ttft, ps), naiveDistribution(tpot, ps)
+		turn.Turn, turn.TTFT, turn.TPOT = n, naiveDistribution(ttft, nil, ps), naiveDistribution(tpot, nil, ps)
 		want = append(want, turn)
 	}
-	if diff := cmp.Diff(want, got.Turns, near); diff != "" {
+	if diff := cmp.Diff(want, got.Turns, figuresOnly); diff != "" {
 		t.Errorf("turns (-want +got):\n%s", diff)
 	}
 	first, _, _ := naive.sent(w, func(turn int) bool { return turn == 1 })
 	later, _, _ := naive.sent(w, func(turn int) bool { return turn > 1 })
 	for key, samples := range map[Key][]float64{TTFTFirst: first, TTFTLater: later} {
-		if diff := cmp.Diff(naiveDistribution(samples, ps), got.Steady.Of(key), near); diff != "" {
+		if diff := cmp.Diff(naiveDistribution(samples, nil, ps), got.Steady.Of(key), figuresOnly); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", key, diff)
 		}
 	}
@@ -138,12 +137,12 @@ func TestCacheAgainstTheNaiveWay(t *testing.T) {
 		share := func(n int64) *Hits { return &Hits{n, of, float64(n) / float64(of)} }
 		s := talkStep(t, path)
 		// The stand-in counts what it tells.
-		want := &Cache{BlockSize: 16, Possible: share(possible), Told: share(told), Server: share(told)}
+		want := &Cache{BlockSize: 16, Possible: share(possible), Usage: share(told), Server: share(told)}
 		if diff := cmp.Diff(want, s.Cache); diff != "" {
 			t.Errorf("%s: cache (-want +got):\n%s", path, diff)
 		}
 		if all := strings.Join(s.Warnings, "\n"); strings.Contains(all, "too small for the prefixes") != isForgotten {
-			t.Errorf("%s: possible %v, told %v, warnings %q", path, s.Cache.Possible, s.Cache.Told, s.Warnings)
+			t.Errorf("%s: possible %v, told %v, warnings %q", path, s.Cache.Possible, s.Cache.Usage, s.Warnings)
 		}
 	}
 }
@@ -163,7 +162,7 @@ func TestPossibleIsOfKnownPrefixes(t *testing.T) {
 		for i, reuse := range []bool{false, true} {
 			step := closed(1, 20)
 			step.Index = 1
-			l := newMemlog("a").step(step, requests, false).over()
+			l := newMemlog("a").step(step, requests, false).ended()
 			l.run.Dataset, l.run.ReusePrompts = name, reuse
 			if diff := cmp.Diff(want[i], stepOf(t, Options{}, l).Cache); diff != "" {
 				t.Errorf("%s, sent again %t (-want +got):\n%s", name, reuse, diff)
@@ -192,9 +191,9 @@ func TestConversationsOfMachines(t *testing.T) {
 		l := newMemlog(host).step(closed(4, 40), all, false)
 		end := l.records[len(l.records)-1].StepEnd
 		end.TurnsNotSent, end.AtModelLength = 3, 1
-		return l.over()
+		return l.ended()
 	}
-	s := stepOf(t, Options{Chosen: []float64{90}}, one("a"), one("b"))
+	s := stepOf(t, Options{Percentiles: []float64{90}}, one("a"), one("b"))
 	if s.Conversations != 80 || s.TurnsNotSent != 6 || s.AtModelLength != 2 || s.Title() != "8 conversations" {
 		t.Errorf("%s: %d conversations, %d turns not sent, %d at the model's length", s.Title(), s.Conversations, s.TurnsNotSent, s.AtModelLength)
 	}
@@ -212,7 +211,7 @@ func TestConversationsAtARate(t *testing.T) {
 			all = append(all, conversation(i, time.Duration(i)*time.Second, time.Second+time.Duration(i)*slower, 20*time.Second)...)
 		}
 		step := runlog.Step{Started: noon, Arrival: runlog.ArrivalConstant, Rate: 1}
-		s := stepOf(t, Options{}, newMemlog("a").step(step, all, false).over())
+		s := stepOf(t, Options{}, newMemlog("a").step(step, all, false).ended())
 		if s.Overloaded() != (slower > 0) || s.Checks.AchievedRate != 1 || s.Title() != "1 conversations/s" {
 			t.Errorf("%s, each %s slower: not steady as %q, %v a second", s.Title(), slower, s.NotSteady, s.Checks.AchievedRate)
 		}

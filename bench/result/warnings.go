@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -15,6 +17,8 @@ const (
 	fairPart        = 0.05             // of a latency, of the gap between requests, or of an objective
 	negligibleDelay = time.Millisecond // of the client's own
 	minKernelClock  = 0.99             // requests with the kernel's instants
+	maxResent       = 0.01             // requests sent again
+	rareArrivals    = 0.001            // probability of gaps that differ so from those asked for
 	maxTogether     = 0.05             // answers whose first text was read with later chunks
 	maxChunkless    = 0.02             // tokens without a chunk of text of their own
 	rounding        = 1e-6             // of what floating point makes of a percentile
@@ -29,23 +33,43 @@ func (all *sentences) add(applies bool, format string, args ...any) {
 	}
 }
 
-// warnings say what makes the figures of a step doubtful, the gravest first.
-func (d *stepData) warnings(s *Step) []string {
+// addWarnings says what makes the figures of a step doubtful, the gravest first.
+func (d *stepData) addWarnings(s *Step) {
 	var all sentences
 	a, n := &s.Account, &d.counts
+	limit, remedy := d.clientLimit(s)
+	s.ClientLimit, s.Short = limit, d.short(s)
 	all.add(s.Stop != "" && d.counted != a.Attempted, "The log holds %d requests, and %d were sent: some are missing or counted twice.", a.Attempted, d.counted)
 	all.add(s.Stop.Early(), "The step was stopped after %d requests (%s): it is shorter than was asked for.", a.Attempted, s.Stop)
-	all.add(a.Failures() > 0, "%d of %d requests failed (%s): latencies are of those that did not, so read them beside this share.",
-		a.Failures(), a.Attempted-a.Canceled, a.failureText())
-	all.add(s.NotSteady != "", "The load never was steady, as %s: all figures are of the whole step, ramp and drain included.", s.NotSteady)
+	failures := make([]string, 0, len(a.Failed))
+	for _, reason := range a.Reasons() {
+		failures = append(failures, fmt.Sprintf("%s %d", openai.Excerpt(string(reason)), a.Failed[reason]))
+	}
+	failed := fmt.Sprintf("%d of %d requests failed (%s)", a.Failures(), a.Attempted-a.Canceled, strings.Join(failures, ", "))
+	if a.Succeeded == 0 {
+		all.add(a.Failures() > 0, "%s.", failed)
+		all.add(limit != "", "The load generator was the limit: %s. %s.", limit, remedy)
+		s.Warnings = all
+		return
+	}
+	all.add(a.Failures() > 0, "%s: those that ended at once are in no latency, so read latencies beside this share.", failed)
+	all.add(s.NotSteady != "", "No steady state (%s): all figures are of the whole step, ramp and drain included.", s.NotSteady)
 	all.add(s.Short != "" && s.Steady != nil, "The load was less than the step is named by: %s.", s.Short)
-	all.add(s.ClientLimit != "", "The load generator was the limit: %s. Give it more cores, or use more machines.", s.ClientLimit)
+	all.add(limit != "", "The load generator was the limit: %s. %s.", limit, remedy)
+	all.add(s.Checks.Textless > 0, "%d of %d answers had no text: they have no latencies.", s.Checks.Textless, a.Succeeded)
+	all.add(float64(s.Checks.Resent) > maxResent*float64(a.Attempted), "%d of %d requests were sent again, as the server had closed their kept connection: it may have restarted, or close idle connections too early.", s.Checks.Resent, a.Attempted)
+	for _, t := range s.Checks.Trends {
+		all.add(t.Clear && s.Steady != nil, "%s was not stationary: it changed by %+.0f ± %.0f %% an hour in the steady part. Run longer, or look for what else happened.", strings.ToUpper(string(t.Measure)), 100*t.PerHour, 100*t.PlusMinus)
+	}
+	all.add(float64(s.Checks.Arrivals) < rareArrivals && float64(s.Checks.ArrivalsOff) > fairPart, "Requests did not arrive as asked for: their gaps differ from the wanted distribution by %.0f %% (Kolmogorov-Smirnov, p=%.2g).",
+		100*s.Checks.ArrivalsOff, s.Checks.Arrivals)
 	chunks := float64(n.atOnce) / float64(max(1, n.together))
 	all.add(float64(n.together) > maxTogether*float64(n.answered) && tooLong((chunks-1)*s.Whole.median(TPOT), s.Whole.median(TTFT)),
 		"The first text of %d of %d answers was read together with later chunks, %.1f at once on the mean: their TTFT is late, unless the server or a proxy joins chunks.",
 		n.together, n.answered, chunks)
 	all.add(s.Checks.TokensWithoutChunk > maxChunkless, "%.1f %% of the output tokens have no chunk of text of their own, as they have no text or came together: ITL is the gap between chunks, so read TPOT or ITL a token for the time of a token.",
 		100*s.Checks.TokensWithoutChunk)
+	all.add(d.parts[0].run.ReusePrompts && s.Dataset.Passes > 0, "Each record of the file was sent %d times: the server's prefix cache may have served all but the first.", s.Dataset.Passes+1)
 	if c := s.Cache; c.forgot() {
 		all.add(true, "The prefix cache served %.0f %% of the prompts' tokens, %.0f %% were possible: it is off, or too small for the prefixes, or several replicas have a cache each.",
 			100*c.Served().Ratio, 100*c.Possible.Ratio)
@@ -54,42 +78,55 @@ func (d *stepData) warnings(s *Step) []string {
 			100*c.Served().Ratio, 100*c.Possible.Ratio)
 	}
 	all.add(len(s.Cards) > 0 && len(s.Serving()) == 0, "None of the exporter's targets is this endpoint, so its cards and their energy are not known: name its target by host and port.")
-	highest, have := slices.Max(s.Chosen), s.SteadyOrWhole().Of(TTFT).Count
 	part := "the step"
 	if s.Steady != nil {
 		part = "its steady part"
 	}
-	least := int64(math.Ceil(100/(100-highest) - rounding))
-	all.add(have > 0 && have < least, "p%g takes %d requests and %s has %d: run more, or do not quote it.", highest, least, part, have)
-	return all
+	highest, ttft := slices.Max(s.Percentiles), s.SteadyOrWhole().Of(TTFT)
+	p, _ := ttft.At(highest)
+	least := math.Ceil(100/(100-highest) - rounding)
+	all.add(ttft.Count > 0 && float64(p.Independent) < least, "p%g takes %.0f independent requests, and %s has %.0f (%d requests): run more, or do not quote it.",
+		highest, least, part, math.Floor(float64(p.Independent)), ttft.Count+ttft.Waiting)
+	s.Warnings = all
 }
 
-// clientLimit says how the load generator was what limited a step, in a clause; empty where
+// clientLimit says how the load generator was what limited a step, in a clause, and what to do; empty where
 // it was not. A delay in reading counts where it is in the latencies, one in sending where
 // it is a fair part of the gap between requests or of an objective.
-func (d *stepData) clientLimit(s *Step) string {
+func (d *stepData) clientLimit(s *Step) (limit, remedy string) {
+	const moreCores = "Give it more cores, or use more machines"
 	for _, p := range d.parts {
 		if cores := p.cores(); p.run.GOMAXPROCS > 0 && cores > maxCPUShare*float64(p.run.GOMAXPROCS) {
-			return fmt.Sprintf("it used %.2f of the %d cores of %s", cores, p.run.GOMAXPROCS, p.run.Host)
+			return fmt.Sprintf("it used %.2f of the %d cores of %s", cores, p.run.GOMAXPROCS, p.run.Host), moreCores
 		}
 	}
 	lag, late := s.Checks.ClientLag, s.Whole.Of(Lateness).Mean
-	isLate := tooLong(late, 1/s.Rate) ||
-		slices.ContainsFunc(s.Held, func(h Held) bool { return h.Percentile > 0 && tooLong(late, h.Limit.Limit) })
+	isLate := tooLong(late, d.meanGap()) ||
+		slices.ContainsFunc(s.Objectives, func(r ObjectiveResult) bool { return r.Percentile > 0 && tooLong(late, r.Limit) })
 	switch {
+	case d.noFiles:
+		return fmt.Sprintf("%d requests failed for want of file descriptors", d.local), "Raise ulimit -n"
 	case d.local > 0:
-		return fmt.Sprintf("%d requests failed as it had no more files or ports for connections", d.local)
+		return fmt.Sprintf("%d requests failed for want of ports or memory for connections", d.local), "Use more machines"
 	case s.Checks.KernelClock < minKernelClock && tooLong(lag, s.Whole.median(ITL)):
-		return fmt.Sprintf("it read what had arrived %.1f ms late on the mean, and took its own time for that of the arrival", 1000*lag)
+		return fmt.Sprintf("it read what had arrived %.1f ms late on the mean, and took its own time for that of the arrival", 1000*lag), moreCores
 	case s.Arrival != runlog.ArrivalClosed && isLate:
-		return fmt.Sprintf("it sent requests %.1f ms late on the mean", 1000*late)
+		return fmt.Sprintf("it sent requests %.1f ms late on the mean", 1000*late), moreCores
 	}
-	return ""
+	return "", ""
+}
+
+// meanGap is the mean time between two requests as they were due, in seconds.
+func (d *stepData) meanGap() float64 {
+	if n := len(d.units); n > 1 {
+		return span{d.units[0].due, d.units[n-1].due}.seconds() / float64(n-1)
+	}
+	return 0
 }
 
 // tooLong reports whether a delay is a fair part of a time, both in seconds.
-func tooLong(delay, of float64) bool {
-	return of > 0 && delay > negligibleDelay.Seconds() && delay > fairPart*of
+func tooLong(delay, time float64) bool {
+	return time > 0 && delay > negligibleDelay.Seconds() && delay > fairPart*time
 }
 
 // short says by how much the load was less than the step is named by, in a clause; empty
@@ -98,7 +135,7 @@ func (d *stepData) short(s *Step) string {
 	if level := s.Concurrency; level > 0 && s.Checks.Achieved < minLoadShare*float64(level) {
 		return fmt.Sprintf("%.1f of %d %s were in flight on the mean", s.Checks.Achieved, level, d.noun())
 	}
-	if s.Rate == 0 || s.Overloaded() || len(d.units) == 0 {
+	if s.Concurrency > 0 || s.Arrival == runlog.ArrivalBurst || s.Overloaded() || len(d.units) == 0 {
 		return ""
 	}
 	first, last := d.units[0], d.units[len(d.units)-1]

@@ -53,7 +53,7 @@ func TestWarnings(t *testing.T) {
 					t.Failure = &openai.Failure{Reason: openai.ReasonCanceled}
 				}
 			}),
-			want: []string{"50 of 390 requests failed (timeout 50): latencies are of those that did not, so read them beside this share."},
+			want: []string{"50 of 390 requests failed (timeout 50): those that ended at once are in no latency, so read latencies beside this share."},
 		},
 		"prompts of an earlier run": {
 			change: func(r *run) {
@@ -69,8 +69,8 @@ func TestWarnings(t *testing.T) {
 				}
 			}),
 			want: []string{
-				"4 of 400 requests failed (connect 4): latencies are of those that did not, so read them beside this share.",
-				"The load generator was the limit: 3 requests failed as it had no more files or ports for connections. Give it more cores, or use more machines.",
+				"4 of 400 requests failed (connect 4): those that ended at once are in no latency, so read latencies beside this share.",
+				"The load generator was the limit: 3 requests failed for want of file descriptors. Raise ulimit -n.",
 			},
 		},
 		"interrupted": {
@@ -80,7 +80,7 @@ func TestWarnings(t *testing.T) {
 		"never steady": {
 			change: func(r *run) { r.step.Concurrency = 5 },
 			want: []string{
-				"The load never was steady, as never more than 4 of 5 requests were in flight at once: all figures are of the whole step, ramp and drain included.",
+				"No steady state (never more than 4 of 5 requests were in flight at once): all figures are of the whole step, ramp and drain included.",
 			},
 		},
 		"users that pause": {
@@ -130,11 +130,11 @@ func TestWarnings(t *testing.T) {
 		},
 		"short answers and the token that ends them": {change: each(func(_ int, t *openai.Trace) { t.Chunks, t.Usage.CompletionTokens = t.Chunks[:1], 2 })},
 		"few for the percentile": {
-			opts:   Options{Chosen: []float64{99.9}},
+			opts:   Options{Percentiles: []float64{99.9}},
 			change: func(*run) {},
-			want:   []string{"p99.9 takes 1000 requests and its steady part has 400: run more, or do not quote it."},
+			want:   []string{"p99.9 takes 1000 independent requests, and its steady part has 400 (400 requests): run more, or do not quote it."},
 		},
-		"a percentile that nobody quotes": {opts: Options{Chosen: []float64{99}}, change: func(r *run) {
+		"a percentile that nobody quotes": {opts: Options{Percentiles: []float64{99}}, change: func(r *run) {
 			r.requests = r.requests[:340] // enough for p99, not for all that are given
 		}},
 	} {

@@ -2,26 +2,19 @@ package result
 
 import (
 	"cmp"
-	"fmt"
-	"math"
 	"slices"
 	"sort"
 	"time"
-
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// minSteadyRequests is how many requests a steady window holds at least.
-const minSteadyRequests = 10
-
 // Window is a span of time: all of a step from the first request sent to the
-// last one over, or its steady part, from when the load had reached its level
+// last one ended, or its steady part, from when the load had reached its level
 // until the last request was sent (of several machines, by the first that had none
 // left). A closed loop is at its level when as many requests are in flight as it
-// has users, an open loop when its ramp is over and the first success too. Of
-// conversations, those in thinking time are in flight, and the last one's first turn is
-// the last request. A burst is never at its level, nor is an open loop whose requests
-// pile up. A steady part holds at least 10 requests and one for each user.
+// has users, an open loop when requests in flight have stopped growing, at the earliest one
+// p90 of E2E after its ramp. Of conversations, those in thinking time are in flight, and the
+// last one's first turn is the last request. A burst is never at its level, nor is an open
+// loop whose requests pile up. A steady part holds at least 10 requests and one for each user.
 type Window struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
@@ -59,6 +52,7 @@ func (s span) window() Window {
 type unit struct {
 	due, start, end int64
 	queued          int64
+	answered        bool // it succeeded, or ended because it took too long
 }
 
 // arrival is when it would have been sent, had it not had to wait for its turn.
@@ -75,7 +69,7 @@ func (p *part) addUnit(seq int, q *request) {
 	at, known := p.conversations[seq]
 	switch {
 	case q.turn > 0 && known:
-		d.units[at].end = max(d.units[at].end, q.end)
+		d.units[at].end, d.units[at].answered = max(d.units[at].end, q.end), d.units[at].answered || q.answered
 		return
 	case q.turn > 0:
 		p.conversations[seq] = len(d.units)
@@ -173,83 +167,4 @@ func (c curve) peak(w span) int {
 		most = max(most, inFlight)
 	}
 	return most
-}
-
-// steadyWindow is the part of a step without ramp and drain, or why there is none, in a
-// clause.
-func (d *stepData) steadyWindow() (w span, why string) {
-	level, least := d.step.Concurrency, max(minSteadyRequests, d.step.Concurrency)
-	reached, atLevel := d.curve.reached(level)
-	warm, last := d.ends()
-	switch {
-	case len(d.requests) == 0:
-		return w, "no request was sent"
-	case level > 0 && !atLevel:
-		return w, fmt.Sprintf("never more than %d of %d %s were in flight at once", d.curve.peak(d.curve.whole()), level, d.noun())
-	case level > 0:
-		warm = reached
-	case d.step.Arrival == runlog.ArrivalBurst:
-		return w, "all requests were sent at once"
-	case warm == 0:
-		return w, "no request succeeded"
-	}
-	w = span{warm, last}
-	if n := len(sentIn(w, d.units)); w.to <= w.from || n < least {
-		return span{}, fmt.Sprintf("it was at its level for %d of the %d %s needed (give more --num-prompts or leave it out)", n, least, d.noun())
-	}
-	return w, ""
-}
-
-// ends are when an open loop is over its start, 0 for never: its ramp and the first
-// success, on each machine; and when the last request was sent, by the first machine that
-// had none left.
-func (d *stepData) ends() (warm, last int64) {
-	for i := range d.parts {
-		p := d.parts[i]
-		if p.firstSuccess > 0 {
-			warm = max(warm, p.firstSuccess, p.sending.from+int64(p.step.RampUp))
-		}
-		if p.sending != (span{}) && (last == 0 || p.sending.to < last) {
-			last = p.sending.to
-		}
-	}
-	return warm, last
-}
-
-const (
-	minLoadShare = 0.95 // of what was configured, and of arrivals that are to be over
-	minGrowth    = 1.1  // of latencies where requests pile up
-	timeNoise    = 3    // standard errors of the difference of two means
-	pileUp       = "the server did not keep up with the rate, so that requests piled up (lower it)"
-)
-
-// Overloaded reports whether the server did not keep up with the rate of an open loop.
-func (s *Step) Overloaded() bool { return s.NotSteady == pileUp }
-
-// overloaded reports whether less than 95 % of the units of an open loop were over when
-// the last of them arrived, while the times from arrival to end grew, as they do not where
-// answers are merely long.
-func (d *stepData) overloaded() bool {
-	if d.step.Rate == 0 {
-		return false
-	}
-	byArrival := slices.Clone(d.units)
-	slices.SortFunc(byArrival, func(a, b unit) int { return cmp.Compare(a.arrival(), b.arrival()) })
-	n, over := len(byArrival), 0
-	last := byArrival[n-1].arrival()
-	var early, late moments
-	for i, u := range byArrival {
-		if u.end <= last {
-			over++
-		}
-		switch 4 * i / n { // the first quarter meets an empty server
-		case 1:
-			early.add(float64(u.end-u.arrival()), 1)
-		case 3:
-			late.add(float64(u.end-u.arrival()), 1)
-		}
-	}
-	noise := timeNoise * math.Sqrt(early.errorSquared()+late.errorSquared())
-	grew := late.mean > minGrowth*early.mean && late.mean > early.mean+noise
-	return grew && float64(over) < minLoadShare*float64(n)
 }

@@ -36,19 +36,19 @@ func TestSteadyWindow(t *testing.T) {
 		"closed loop, full at its third request": {closed(3, 20), everySecond(20, 2500*time.Millisecond), 2 * time.Second, 19 * time.Second, ""},
 		// One that is over when the next is sent makes room for it.
 		"closed loop, never full":  {step: closed(3, 20), requests: everySecond(20, 2*time.Second), why: "never more than 2 of 3 requests were in flight at once"},
-		"closed loop, too short":   {step: closed(3, 11), requests: everySecond(11, 2500*time.Millisecond), why: "it was at its level for 9 of the 10 requests needed (give more --num-prompts or leave it out)"},
-		"closed loop, many users":  {step: closed(12, 20), requests: everySecond(20, 11500*time.Millisecond), why: "it was at its level for 9 of the 12 requests needed (give more --num-prompts or leave it out)"},
+		"closed loop, too short":   {step: closed(3, 11), requests: everySecond(11, 2500*time.Millisecond), why: "only 9 requests in steady state, 10 needed: raise --num-prompts"},
+		"closed loop, many users":  {step: closed(12, 20), requests: everySecond(20, 11500*time.Millisecond), why: "only 9 requests in steady state, 12 needed: raise --num-prompts"},
 		"closed loop, one user":    {closed(1, 20), everySecond(20, time.Second), 0, 19 * time.Second, ""},
-		"full at the last request": {step: closed(5, 5), requests: everySecond(5, time.Minute), why: "it was at its level for 1 of the 10 requests needed (give more --num-prompts or leave it out)"},
+		"full at the last request": {step: closed(5, 5), requests: everySecond(5, time.Minute), why: "only 1 requests in steady state, 10 needed: raise --num-prompts"},
 		"open loop":                {open(runlog.ArrivalPoisson, 0), everySecond(20, 3*time.Second), 3 * time.Second, 19 * time.Second, ""},
-		"open loop with a ramp":    {open(runlog.ArrivalConstant, 8*time.Second), everySecond(20, 3*time.Second), 8 * time.Second, 19 * time.Second, ""},
-		"a failure ends no start":  {open(runlog.ArrivalGamma, 0), refused, 8 * time.Second, 19 * time.Second, ""},
+		"open loop with a ramp":    {open(runlog.ArrivalConstant, 8*time.Second), everySecond(30, 3*time.Second), 11 * time.Second, 29 * time.Second, ""},
+		"refused at its start":     {open(runlog.ArrivalGamma, 0), refused, 7500 * time.Millisecond, 19 * time.Second, ""},
 		"nothing but failures":     {step: open(runlog.ArrivalPoisson, 0), requests: refused[:5], why: "no request succeeded"},
 		"burst":                    {step: open(runlog.ArrivalBurst, 0), requests: everySecond(20, time.Minute), why: "all requests were sent at once"},
 		"nothing sent":             {step: closed(3, 20), why: "no request was sent"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := reportOf(t, Options{}, newMemlog("a").step(tt.step, tt.requests, false).over())
+			r, err := reportOf(t, Options{}, newMemlog("a").step(tt.step, tt.requests, false).ended())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +70,7 @@ func TestSteadyWindow(t *testing.T) {
 // load is no longer what it was.
 func TestSteadyWindowOfMachines(t *testing.T) {
 	few, many := newMemlog("a").step(closed(1, 15), everySecond(15, time.Second), false), newMemlog("b").step(closed(1, 30), everySecond(30, time.Second), false)
-	r, err := reportOf(t, Options{}, few.over(), many.over())
+	r, err := reportOf(t, Options{}, few.ended(), many.ended())
 	if err != nil {
 		t.Fatal(err)
 	}

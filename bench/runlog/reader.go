@@ -28,36 +28,38 @@ func Read(path string, take func(Record) error) (damaged int, err error) {
 	defer file.Close()
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, maxLine)
-	begun := false
+	n := 0
 	for lines.Scan() {
+		n++
 		rec, broken := decode(lines.Bytes())
-		if !begun {
-			if err := checkFirst(rec.Run); err != nil {
+		if n == 1 {
+			if err := checkFirst(rec.Run, broken); err != nil {
 				return 0, err
 			}
-			begun = true
 		}
 		if broken != nil {
 			damaged++
 			continue
 		}
 		if err := take(rec); err != nil {
-			return damaged, err
+			return damaged, fmt.Errorf("line %d: %w", n, err)
 		}
 	}
-	if !begun {
+	if n == 0 {
 		return 0, cmp.Or(lines.Err(), errNoLog)
 	}
 	return damaged, lines.Err()
 }
 
-// checkFirst says why a log that begins with run cannot be read.
-func checkFirst(run *Run) error {
+// checkFirst says why a log cannot be read that begins with run, broken where its line was.
+func checkFirst(run *Run, broken error) error {
 	switch {
 	case run == nil || run.Schema < 1:
 		return errNoLog
 	case run.Schema > Schema:
 		return fmt.Errorf("it was written by a later version (schema %d, this one reads %d): use that version", run.Schema, Schema)
+	case broken != nil:
+		return fmt.Errorf("line 1: it does not say what was run: %w", broken)
 	}
 	return nil
 }

@@ -11,8 +11,12 @@
 package runlog
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -57,24 +61,15 @@ type Run struct {
 	Metadata map[string]string `json:"metadata,omitempty"`
 	// Objectives and Percentiles are those that were asked for, none where the usual ones
 	// were meant.
-	Objectives  *Objectives `json:"objectives,omitempty"`
-	Percentiles []float64   `json:"percentiles,omitempty"`
-	Capacity    *Capacity   `json:"capacity,omitempty"` // what chose the steps, nil where they were given
+	Objectives  Objectives `json:"objectives,omitempty"`
+	Percentiles []float64  `json:"percentiles,omitempty"`
+	Capacity    *Capacity  `json:"capacity,omitempty"` // what chose the steps, nil where they were given
 	// Side names what is compared, see accelbench compare. Server is the process
 	// that was started for it, nil where none was.
 	Side       string   `json:"side,omitempty"`
 	Server     *Server  `json:"server,omitempty"`
 	Steps      []string `json:"steps,omitempty"` // the names of all that were planned, see [Step.Name]
 	GOMAXPROCS int      `json:"gomaxprocs"`      // cores that the load generator used
-}
-
-// Objectives are what a good request meets; 0 is no objective. ITL is held against
-// the mean of a request's gaps.
-type Objectives struct {
-	TTFT time.Duration `json:"ttft_ns,omitempty"`
-	TPOT time.Duration `json:"tpot_ns,omitempty"`
-	ITL  time.Duration `json:"itl_ns,omitempty"`
-	E2E  time.Duration `json:"e2el_ns,omitempty"`
 }
 
 // Server is a process that was started to be put under load, and where the kernel
@@ -187,17 +182,54 @@ func (s Stop) Early() bool {
 	return s == StopFailureRatio || s == StopUnreachable || s == StopInterrupted
 }
 
-// StepEnd is the account of a step, counted apart from the requests' lines, so
-// that one can be checked against the other.
-type StepEnd struct {
-	Step      int                   `json:"step"`
-	Ended     time.Time             `json:"ended"`
-	Stop      Stop                  `json:"stop"`
-	Attempted int                   `json:"attempted"` // taken up: each has a line
+// Account says what became of every request. Attempted is always the sum of the
+// others.
+type Account struct {
+	Attempted int                   `json:"attempted"`
 	Succeeded int                   `json:"succeeded"`
 	Canceled  int                   `json:"canceled"`
 	Failed    map[openai.Reason]int `json:"failed,omitempty"` // by reason, openai.ReasonCanceled not among them
-	Dataset   DatasetCount          `json:"dataset"`
+}
+
+// Count counts a request that failed for a reason, empty for one that succeeded.
+func (a *Account) Count(why openai.Reason) {
+	a.Attempted++
+	switch why {
+	case "":
+		a.Succeeded++
+	case openai.ReasonCanceled:
+		a.Canceled++
+	default:
+		if a.Failed == nil {
+			a.Failed = map[openai.Reason]int{}
+		}
+		a.Failed[why]++
+	}
+}
+
+// Failures is the number of failed requests of every reason.
+func (a Account) Failures() int { return a.Attempted - a.Succeeded - a.Canceled }
+
+// FailureRatio is the share of failed requests among those that ended by
+// themselves, 0 when there are none.
+func (a Account) FailureRatio() float64 {
+	if n := a.Succeeded + a.Failures(); n > 0 {
+		return float64(a.Failures()) / float64(n)
+	}
+	return 0
+}
+
+// Reasons are those of the failures, in alphabetical order.
+func (a Account) Reasons() []openai.Reason { return slices.Sorted(maps.Keys(a.Failed)) }
+
+// StepEnd ends a step. Its account is counted apart from the requests' lines, each of which
+// was attempted, so that one can be checked against the other.
+type StepEnd struct {
+	Step  int       `json:"step"`
+	Ended time.Time `json:"ended"`
+	Stop  Stop      `json:"stop"`
+	Account
+	Dataset DatasetCount `json:"dataset"`
 	// TurnsNotSent are those of conversations that ended before: with a failed turn, with
 	// the step's time, or at the model's length, as AtModelLength of them did.
 	TurnsNotSent  int `json:"turns_not_sent,omitempty"`
@@ -211,6 +243,8 @@ type DatasetCount struct {
 	TooLong   int `json:"too_long,omitempty"`
 	Skipped   int `json:"skipped,omitempty"`   // right but not wanted, such as too short
 	Estimated int `json:"estimated,omitempty"` // prompts whose answer's length was estimated from a text
+	// SharedUnknown are prompts whose start others have too, of a length that nobody counted.
+	SharedUnknown int `json:"shared_unknown,omitempty"`
 }
 
 // Add adds what another data set counted.
@@ -220,6 +254,7 @@ func (c *DatasetCount) Add(d DatasetCount) {
 	c.TooLong += d.TooLong
 	c.Skipped += d.Skipped
 	c.Estimated += d.Estimated
+	c.SharedUnknown += d.SharedUnknown
 }
 
 // RunEnd closes a log whose run came to its end, was interrupted or failed.
@@ -228,38 +263,49 @@ type RunEnd struct {
 	Stop  Stop      `json:"stop"` // of the last step
 }
 
-// Words are how a load is called: formats of a number of users and of a rate.
-type Words struct{ One, Many, Rate string }
+// Paced reports whether requests come at a rate.
+func (s Step) Paced() bool { return s.Rate > 0 }
 
-// UserWords are those of users, who send requests.
-func UserWords() Words { return Words{"1 user", "%s users", "%s req/s"} }
-
-// ConversationWords are those of a load that is made of conversations.
-func ConversationWords() Words {
-	return Words{"1 conversation", "%s conversations", "%s conversations/s"}
+// Level is what a sweep varies: requests a second, or the most that are in flight at once.
+func (s Step) Level() float64 {
+	return cmp.Or(s.Rate, float64(cmp.Or(s.Concurrency, s.MaxConcurrency)))
 }
 
-// Title is the step's name as it reads by itself: "8 users", "8 users #2", "all at
-// once", "4 req/s, at most 100 in flight".
-func (s Step) Title(w Words) string {
-	title := w.One
+// Unit is that of the step's level: users or requests/s, of conversations conversations or
+// conversations/s.
+func (s Step) Unit(ofConversations bool) string {
+	switch {
+	case ofConversations && s.Paced():
+		return "conversations/s"
+	case ofConversations:
+		return "conversations"
+	case s.Paced():
+		return "requests/s"
+	}
+	return "users"
+}
+
+// Title is the step's load as it reads by itself: "8 users", "8 users #2", "all at once",
+// "4 requests/s, at most 100 in flight".
+func (s Step) Title(ofConversations bool) string {
+	title := s.arrivals()
 	switch {
 	case s.Arrival == ArrivalBurst:
 		title = "all at once"
-	case s.Arrival == ArrivalReplay:
-		title = s.arrivals()
-	case s.Arrival != ArrivalClosed:
-		title = fmt.Sprintf(w.Rate, s.rate())
-	case s.Concurrency != 1:
-		title = fmt.Sprintf(w.Many, s.arrivals())
+	case s.Concurrency == 1:
+		title = "1 " + strings.TrimSuffix(s.Unit(ofConversations), "s")
+	case s.Concurrency > 1:
+		title += " " + s.Unit(ofConversations)
+	case s.Paced():
+		title = s.rate() + " " + s.Unit(ofConversations)
 	}
-	return s.limited(title, ", at most %d in flight")
+	return s.bounded(title, ", at most %d in flight")
 }
 
 // Name is how the step is called where its level matters: "8" for so many users,
 // "4 req/s" for a rate, "inf" for a burst; " max 100" after it is a bound on the requests
 // in flight, " #2" the second of several repeats.
-func (s Step) Name() string { return s.limited(s.arrivals(), " max %d") }
+func (s Step) Name() string { return s.bounded(s.arrivals(), " max %d") }
 
 func (s Step) arrivals() string {
 	switch s.Arrival {
@@ -276,8 +322,8 @@ func (s Step) arrivals() string {
 
 func (s Step) rate() string { return strconv.FormatFloat(s.Rate, 'g', 6, 64) }
 
-// limited adds the bound on requests in flight and the number of the repeat.
-func (s Step) limited(name, bound string) string {
+// bounded adds the bound on requests in flight and the number of the repeat.
+func (s Step) bounded(name, bound string) string {
 	if s.MaxConcurrency > 0 {
 		name += fmt.Sprintf(bound, s.MaxConcurrency)
 	}

@@ -1,6 +1,7 @@
 // Package capacity searches for the most load that a server carries: it doubles the load
 // until a level misses its objectives, then halves the gap, and runs the two levels at
-// the edge again, of which the majority decides.
+// the edge again, of which the majority decides. It says how long a level is, what a step
+// says of its level, and what all of them say together.
 package capacity
 
 import (
@@ -44,15 +45,17 @@ type Range struct {
 type Trial struct {
 	Level   float64
 	Verdict Verdict
+	Step    int // that it is in the report
 }
 
 // Level is what the runs at one level say together.
 type Level struct {
 	Level   float64 `json:"level"`
 	Verdict Verdict `json:"met"`
-	Trials  []int   `json:"steps"` // numbers in what was tried
+	Steps   []int   `json:"steps"` // of the report, that have a say
 
-	settled bool // another run would not change the verdict
+	settled   bool // another run would not change the verdict
+	unanimous bool // no run says another thing
 }
 
 // Answer is what is known after some trials.
@@ -69,6 +72,9 @@ type Answer struct {
 	AtLeast    bool
 	Unfinished bool    // another trial was to come
 	Levels     []Level // ascending
+	// Low and High are how firm the answer is: all runs at Low and below met the objectives, all
+	// at High and above missed them, as far as there are any: Value and FailedAt where repeats agree.
+	Low, High float64
 }
 
 // At is the level of that load, nil if it was not run, and for 0.
@@ -92,14 +98,14 @@ func Search(ctx context.Context, r Range, measure func(ctx context.Context, leve
 		if err != nil {
 			return tried, err
 		}
-		tried = append(tried, Trial{level, verdict})
+		tried = append(tried, Trial{Level: level, Verdict: verdict})
 	}
 }
 
 // next is the level to run after tried, and whether there is one.
 func (r Range) next(tried []Trial) (level float64, more bool) {
 	levels := r.levels(tried)
-	again := func(l Level) bool { return l.Verdict == Void && len(l.Trials) < maxVoid }
+	again := func(l Level) bool { return l.Verdict == Void && len(l.Steps) < maxVoid }
 	if i := slices.IndexFunc(levels, again); i >= 0 {
 		return levels[i].Level, true
 	}
@@ -139,6 +145,18 @@ func (r Range) Answer(tried []Trial) Answer {
 	}
 	_, a.Unfinished = r.next(tried)
 	a.AtLeast = a.Value > 0 && (a.FailedAt == 0 || a.Unfinished)
+	for _, l := range a.Levels {
+		if l.Verdict != Met || !l.unanimous {
+			break
+		}
+		a.Low = l.Level
+	}
+	for _, l := range slices.Backward(a.Levels) {
+		if l.Verdict != Missed || !l.unanimous {
+			break
+		}
+		a.High = l.Level
+	}
 	return a
 }
 
@@ -146,18 +164,20 @@ func (r Range) Answer(tried []Trial) Answer {
 // tie misses.
 func (r Range) levels(tried []Trial) []Level {
 	var all []Level
-	for i, t := range tried {
+	for _, t := range tried {
 		n := slices.IndexFunc(all, func(l Level) bool { return l.Level == t.Level })
 		if n < 0 {
 			n = len(all)
 			all = append(all, Level{Level: t.Level})
 		}
-		all[n].Trials = append(all[n].Trials, i)
+		all[n].Steps = append(all[n].Steps, t.Step)
 	}
 	for i := range all {
 		l, count := &all[i], [3]int{}
-		for _, t := range l.Trials {
-			count[tried[t].Verdict]++
+		for _, t := range tried {
+			if t.Level == l.Level {
+				count[t.Verdict]++
+			}
 		}
 		met, missed := count[Met], count[Missed]
 		switch {
@@ -166,6 +186,7 @@ func (r Range) levels(tried []Trial) []Level {
 		case missed > 0:
 			l.Verdict = Missed
 		}
+		l.unanimous = met == 0 || missed == 0
 		left := r.Repeat - met - missed
 		l.settled = left <= 0 || max(met-missed, missed-met) > left || count[Void] >= maxVoid
 	}

@@ -1,0 +1,246 @@
+package capacity
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// promptTokens are those of each prompt of the simulated loads: users' questions.
+const promptTokens = 235
+
+// batch is the stand-in's model of continuous batching, of Qwen2.5-72B on four cards: answers of
+// 283 tokens on the mean that take 20 to 70 s.
+type batch struct {
+	fakevllm.Config
+	answers          int
+	waiting, running []*sequence
+}
+
+// sequence is a request in the batch.
+type sequence struct {
+	arrived, first, last time.Duration // since the start
+	left, tokens         int
+	user                 int
+	done                 chan struct{} // nil where nobody waits
+}
+
+func newBatch() *batch { return &batch{Config: fakevllm.DefaultConfig()} }
+
+// submit queues a request of a length that walks by the golden ratio through 0.3 to 1.7 times the mean.
+func (b *batch) submit(at time.Duration) *sequence {
+	b.answers++
+	_, u := math.Modf(float64(b.answers) * math.Phi)
+	n := max(1, int(math.Round(float64(b.MeanOutputTokens)*(0.3+1.4*u))))
+	q := &sequence{arrived: at, left: n, tokens: n}
+	b.waiting = append(b.waiting, q)
+	return q
+}
+
+// begin admits what fits, and returns how long the next step takes, 0 with nothing to do.
+func (b *batch) begin() time.Duration {
+	prefill := 0
+	for len(b.waiting) > 0 && len(b.running) < b.MaxNumSeqs {
+		prefill += promptTokens
+		b.running, b.waiting = append(b.running, b.waiting[0]), b.waiting[1:]
+	}
+	if len(b.running) == 0 {
+		return 0
+	}
+	return b.StepBase + time.Duration(len(b.running))*b.StepPerSequence + time.Duration(float64(prefill)/b.PrefillTokensPerSecond*float64(time.Second))
+}
+
+// end gives each running request a token, and returns those that have all.
+func (b *batch) end(now time.Duration) (ended []*sequence) {
+	b.running = slices.DeleteFunc(b.running, func(q *sequence) bool {
+		if q.left == q.tokens {
+			q.first = now
+		}
+		q.last = now
+		if q.left--; q.left == 0 {
+			ended = append(ended, q)
+		}
+		return q.left == 0
+	})
+	return ended
+}
+
+// truth is what n requests say of a percentile of TTFT or TPOT, in seconds, and their throughput: at a rate, or of
+// users where rate is 0. The first tenth fills the batch.
+func truth(n, users int, rate float64, measure openai.Measure, p float64) (value, throughput float64) {
+	b, r := newBatch(), rand.New(rand.NewPCG(7, 8))
+	var now, due time.Duration
+	var all []*sequence
+	for range users {
+		b.submit(0)
+	}
+	for len(all) < n {
+		for rate > 0 && due <= now {
+			b.submit(due)
+			due += time.Duration(r.ExpFloat64() / rate * float64(time.Second))
+		}
+		length := b.begin()
+		if length == 0 {
+			now = due
+			continue
+		}
+		now += length
+		for _, q := range b.end(now) {
+			all = append(all, q)
+			if rate == 0 {
+				b.submit(now)
+			}
+		}
+	}
+	steady := all[n/10:]
+	var values []float64
+	for _, q := range steady {
+		v := (q.first - q.arrived).Seconds()
+		if measure == result.TPOT {
+			v = (q.last - q.first).Seconds() / float64(max(1, q.tokens-1))
+		}
+		values = append(values, v)
+	}
+	slices.Sort(values)
+	return values[int(p/100*float64(len(values)-1))], float64(len(steady)) / (steady[len(steady)-1].last - steady[0].last).Seconds()
+}
+
+// endpoint is the batch as a load sees it, in virtual time.
+type endpoint struct {
+	mu    sync.Mutex
+	batch *batch
+	start time.Time
+	kick  chan struct{}
+}
+
+func (e *endpoint) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		e.mu.Lock()
+		length := e.batch.begin()
+		e.mu.Unlock()
+		if length == 0 {
+			select {
+			case <-e.kick:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		time.Sleep(length)
+		e.mu.Lock()
+		for _, q := range e.batch.end(time.Since(e.start)) {
+			close(q.done)
+		}
+		e.mu.Unlock()
+	}
+}
+
+func (e *endpoint) Stream(_ context.Context, r openai.Request) *openai.Trace {
+	started := time.Now()
+	e.mu.Lock()
+	q := e.batch.submit(started.Sub(e.start))
+	q.done = make(chan struct{})
+	e.mu.Unlock()
+	select {
+	case e.kick <- struct{}{}:
+	default:
+	}
+	<-q.done
+	t := &openai.Trace{
+		Started: started, Planned: r.Planned, Clock: openai.ClockKernel, Events: q.tokens, Reused: true, Status: 200, Done: true, End: time.Since(started),
+		Usage: &openai.Usage{PromptTokens: promptTokens, CompletionTokens: q.tokens}, TokenSource: openai.TokensUsage,
+		Chunks: []openai.Chunk{{At: q.first - q.arrived}, {At: q.last - q.arrived}},
+	}
+	return t
+}
+
+func (e *endpoint) Models(context.Context) ([]openai.Model, *openai.Failure) {
+	return []openai.Model{{ID: "qwen2.5"}}, nil
+}
+
+func (e *endpoint) Tokenize(context.Context, string, string) ([]int32, *openai.Failure) {
+	return nil, &openai.Failure{Reason: openai.ReasonHTTP4xx}
+}
+
+func (e *endpoint) LastReceived() time.Time { return time.Now() }
+
+// found is the answer of a search against the batch, with the defaults of accelbench capacity.
+func found(t *testing.T, variable string, from, to float64, objective openai.Objective, seed uint64) (c *Result, requests int, took time.Duration) {
+	t.Helper()
+	folder := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		e := &endpoint{batch: newBatch(), start: time.Now(), kick: make(chan struct{}, 1)}
+		var running sync.WaitGroup
+		running.Go(func() { e.run(ctx) })
+		search := &runlog.Capacity{
+			Variable: variable, From: from, To: to, Precision: 0.05, Repeat: 3, Grows: true,
+			Objectives: []openai.Objective{objective, {Measure: openai.Failures, Limit: 0.01}},
+		}
+		cfg := load.Config{
+			Endpoint: e, Folder: filepath.Join(folder, "run"), Metrics: load.Metrics{Server: "off"},
+			Run:     runlog.Run{URL: "http://server", API: openai.Completions, Seed: seed, Dataset: "random", Capacity: search, Percentiles: []float64{objective.Percentile}},
+			Dataset: dataset.Config{Kind: dataset.Random, TokenIDs: true, InputLen: 1, OutputLen: 1},
+		}
+		session, err := load.Open(ctx, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		most := runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: to}
+		if variable == runlog.VariableConcurrency {
+			most = runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: int(to), RampUp: time.Duration(to) * 20 * time.Millisecond}
+		}
+		f := Finder{Search: search, Most: most, Put: session.Step, Progress: func(s *result.Step, j Judgement) {
+			t.Logf("%s: %d requests, %v: %+v %s", s.Title(), s.Account.Attempted, s.Objectives[0].Value, j, s.NotSteady)
+		}}
+		if err := f.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		ended, err := session.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		requests, took = ended.Attempted, time.Since(e.start)
+		cancel()
+		running.Wait()
+	})
+	r, err := result.Read(result.Options{}, filepath.Join(folder, "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return FromReport(r), requests, took
+}
+
+// What a search by rate says of a server whose answers take 20 to 70 s is what 20,000 requests say, and never more than
+// the server can do at all.
+func TestRatesOfLongAnswers(t *testing.T) {
+	for _, limit := range []float64{0.1, 0.13, 0.17} {
+		objective := openai.Objective{Measure: result.TPOT, Percentile: 90, Limit: limit}
+		low, high := 0.1, 1.5
+		for high-low > 0.002 {
+			middle := (low + high) / 2
+			if v, _ := truth(20_000, 0, middle, objective.Measure, 90); v < limit {
+				low = middle
+			} else {
+				high = middle
+			}
+		}
+		c, requests, took := found(t, runlog.VariableRequestRate, 0.25, 4, objective, 1)
+		t.Logf("limit %v: truth %.3f, found %.3f to %.3f, missed at %.3f; %d requests in %s", limit, low, c.Value, c.High, c.FailedAt, requests, took)
+		if math.Abs(c.Value-low) > 0.05*low {
+			t.Errorf("TPOT p90 below %v s: carries %v requests/s, and 20,000 requests say %.3f", limit, c.Value, low)
+		}
+	}
+}

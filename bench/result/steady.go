@@ -1,0 +1,188 @@
+package result
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+const (
+	minSteadyRequests = 10   // in a steady window
+	minLoadShare      = 0.95 // of what was configured, and of arrivals that are to have ended
+	minGrowth         = 1.1  // of latencies where requests pile up
+	timeNoise         = 3    // standard errors of the difference of two means
+	// spansOfLength is how many spans a p90 of E2E is divided into where requests in flight are followed, and
+	// leastSpans how many there are at least behind the first p90.
+	spansOfLength = 4
+	leastSpans    = 2 * spansOfLength
+)
+
+// Two reasons for which a step has no steady part.
+const (
+	pileUp  = "the server did not keep up with the rate, so requests piled up: lower it"
+	growing = "requests in flight were still growing at the end: raise --num-prompts, or lower the rate"
+)
+
+// Overloaded reports whether the server did not keep up with the rate of an open loop.
+func (s *Step) Overloaded() bool { return s.NotSteady == pileUp }
+
+// steadyWindow is the part of a step without ramp and drain, or why there is none, in a
+// clause.
+func (d *stepData) steadyWindow() (w span, why string) {
+	level, least := d.step.Concurrency, max(minSteadyRequests, d.step.Concurrency)
+	last := int64(math.MaxInt64) // sent by the first machine that had none left
+	for _, p := range d.parts {
+		if p.sending != (span{}) {
+			last = min(last, p.sending.to)
+		}
+	}
+	switch {
+	case len(d.requests) == 0:
+		return w, "no request was sent"
+	case d.step.Arrival == runlog.ArrivalBurst:
+		return w, "all requests were sent at once"
+	case level > 0:
+		reached, atLevel := d.curve.reached(level)
+		if !atLevel {
+			return w, fmt.Sprintf("never more than %d of %d %s were in flight at once", d.curve.peak(d.curve.whole()), level, d.noun())
+		}
+		w = span{reached, last}
+	case d.overloaded():
+		return w, pileUp
+	default:
+		if w, why = d.openWindow(last); why != "" {
+			return span{}, why
+		}
+	}
+	if n := len(sentIn(w, d.units)); w.to <= w.from || n < least {
+		return span{}, fmt.Sprintf("only %d %s in steady state, %d needed: raise --num-prompts", n, d.noun(), least)
+	}
+	return w, ""
+}
+
+// openWindow is the steady part of an open loop, until the last request was sent: from the
+// instant behind which the mean of requests in flight has the least standard error (MSER, White 1997), where
+// there were fewer before it, and at the earliest one p90 of E2E after the ramp. Where that instant lies in the
+// second half of what is left, or where they grow behind it, there is none. The times of a recorded trace need
+// not be steady.
+func (d *stepData) openWindow(last int64) (w span, why string) {
+	length, answered := d.answerLength()
+	if !answered {
+		return w, "no request succeeded"
+	}
+	from := int64(0)
+	for _, p := range d.parts {
+		if p.sending != (span{}) {
+			from = max(from, p.sending.from+int64(p.step.RampUp))
+		}
+	}
+	w = span{from + length, last}
+	if d.step.Arrival == runlog.ArrivalReplay {
+		return w, ""
+	}
+	width := max(1, length/spansOfLength)
+	n := int((w.to - w.from) / width)
+	if n < leastSpans {
+		return w, fmt.Sprintf("requests were sent for %.3g s, at least three times the p90 of E2E (%.3g s) is needed: raise --num-prompts",
+			span{from, last}.seconds(), span{0, length}.seconds())
+	}
+	inFlight := d.curve.means(w.from, width, n)
+	settled := leastErrorFrom(inFlight)
+	if settled > 0 && stat.Mean(inFlight[:settled], nil) >= (1-fairPart)*stat.Mean(inFlight[settled:], nil) {
+		settled = 0
+	}
+	rest := inFlight[settled:]
+	at := make([]float64, len(rest))
+	for i := range at {
+		at[i] = float64(i) * float64(width)
+	}
+	trend, known := newTrend(at, rest)
+	if settled > n/2 || known && trend.Clear && trend.PerHour > 0 {
+		return w, growing
+	}
+	w.from += int64(settled) * width
+	return w, ""
+}
+
+// answerLength is the p90 of the time in flight of requests, or conversations, that were not refused at
+// once; false without any.
+func (d *stepData) answerLength() (length int64, ok bool) {
+	var all []int64
+	for _, u := range d.units {
+		if u.answered {
+			all = append(all, u.end-u.start)
+		}
+	}
+	slices.Sort(all)
+	if len(all) == 0 {
+		return 0, false
+	}
+	return int64(interpolated(90, int64(len(all)), func(i int64) float64 { return float64(all[i]) })), true
+}
+
+// leastErrorFrom is from which value on the standard error of the mean is least. The last five values say
+// too little of their spread to be it.
+func leastErrorFrom(values []float64) int {
+	const tooFew = 5
+	var m moments
+	best, least := 0, math.Inf(1)
+	for i, v := range slices.Backward(values) {
+		m.add(v, 1)
+		if e := m.errorSquared(); m.n >= tooFew && e <= least {
+			best, least = i, e
+		}
+	}
+	return best
+}
+
+// means are how many units were in flight on the mean of each of n spans of a width.
+func (c curve) means(from, width int64, n int) []float64 {
+	all := make([]float64, n)
+	inFlight, at := 0, from
+	until := func(to int64) {
+		for at < to {
+			i := int((at - from) / width)
+			if i >= n {
+				return
+			}
+			next := min(to, from+int64(i+1)*width)
+			all[i] += float64(inFlight) * float64(next-at) / float64(width)
+			at = next
+		}
+	}
+	for _, e := range c {
+		until(e.at)
+		inFlight += e.by
+	}
+	return all
+}
+
+// overloaded reports whether less than 95 % of the units of an open loop had ended when
+// the last of them arrived, while the times from arrival to end grew, as they do not where
+// answers are merely long.
+func (d *stepData) overloaded() bool {
+	byArrival := slices.Clone(d.units)
+	slices.SortFunc(byArrival, func(a, b unit) int { return cmp.Compare(a.arrival(), b.arrival()) })
+	n, ended := len(byArrival), 0
+	last := byArrival[n-1].arrival()
+	var early, late moments
+	for i, u := range byArrival {
+		if u.end <= last {
+			ended++
+		}
+		switch 4 * i / n { // the first quarter meets an empty server
+		case 1:
+			early.add(float64(u.end-u.arrival()), 1)
+		case 3:
+			late.add(float64(u.end-u.arrival()), 1)
+		}
+	}
+	noise := timeNoise * math.Sqrt(early.errorSquared()+late.errorSquared())
+	grew := late.mean > minGrowth*early.mean && late.mean > early.mean+noise
+	return grew && float64(ended) < minLoadShare*float64(n)
+}
