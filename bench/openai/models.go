@@ -3,7 +3,6 @@ package openai
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -47,7 +46,7 @@ func (c *Client) Models(ctx context.Context) ([]Model, *Failure) {
 		}
 	}
 	if len(models) == 0 {
-		return nil, &Failure{Reason: ReasonEmpty, Detail: "the list of models is empty"}
+		return nil, newFailure(ReasonEmpty, "the list of models is empty")
 	}
 	return models, nil
 }
@@ -78,12 +77,12 @@ func (c *Client) Tokenize(ctx context.Context, model, text string) ([]int32, *Fa
 
 // ask sends a short request, a GET where question is nil, and reads its answer, one JSON
 // text, into answer. It returns why that failed, nil if it did not.
-func (c *Client) ask(ctx context.Context, question map[string]any, answer any, path string) *Failure {
+func (c *Client) ask(ctx context.Context, question map[string]any, answer any, path string) (failure *Failure) {
 	x := c.begin(ctx, new(Trace), callTime, 0)
-	defer x.finish()
+	defer func() { x.finish(failure) }()
 	var body []byte
 	if question != nil {
-		body, _ = json.Marshal(question) // strings and numbers: it cannot fail
+		body, _ = json.Marshal(question) // of strings: it cannot fail
 	}
 	resp, failure := x.roundTrip(c.jsonRequest(x.ctx, body, NewRequestID(), path))
 	if failure != nil {
@@ -99,10 +98,10 @@ func (c *Client) ask(ctx context.Context, question map[string]any, answer any, p
 		if f := x.expired(); f != nil {
 			return f
 		}
-		return x.failure(errorReason(err, ReasonTruncated), err.Error())
+		return newFailure(errorReason(err, ReasonTruncated), "%v", err)
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
-		return x.failure(ReasonProtocol, fmt.Sprintf("not the JSON that was asked for: %s", text))
+		return newFailure(ReasonProtocol, "not the JSON that was asked for: %s", text)
 	}
 	return nil
 }

@@ -89,37 +89,17 @@ func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 		t.Planned = t.Started
 	}
 	if err != nil {
-		t.Failure = x.unsent("making the request: " + err.Error())
-	} else {
-		req := c.jsonRequest(x.ctx, body, r.RequestID, r.API.path())
-		req.Header.Set("Accept", "text/event-stream")
-		if r.SessionID != "" {
-			req.Header.Set("X-Session-ID", r.SessionID)
-		}
-		t.Failure = x.stream(req, s)
+		x.finish(&Failure{Reason: ReasonConnect, Detail: "making the request: " + err.Error(), Unsent: true})
+		return t
 	}
-	x.finish()
+	req := c.jsonRequest(x.ctx, body, r.RequestID, r.API.path())
+	req.Header.Set("Accept", "text/event-stream")
+	if r.SessionID != "" {
+		req.Header.Set("X-Session-ID", r.SessionID)
+	}
+	x.finish(x.stream(req, s))
 	t.Answer = s.answer.String()
 	return t
-}
-
-// stream sends req and reads the response into s.
-func (x *exchange) stream(req *http.Request, s *stream) *Failure {
-	resp, failure := x.roundTrip(req)
-	if failure != nil {
-		return failure
-	}
-	defer resp.Body.Close()
-	body, err := decodedBody(resp)
-	if err != nil {
-		return x.endOfStream(s, nil, err)
-	}
-	failure = x.readStream(body, s)
-	x.over()
-	if failure == nil && x.client.keepAlive {
-		x.drain(resp.Body)
-	}
-	return failure
 }
 
 // jsonRequest is a POST of body, or a GET when there is none.

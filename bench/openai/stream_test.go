@@ -64,9 +64,7 @@ func read(t *testing.T, err error, all ...piece) *Trace {
 	trace := new(Trace)
 	s := &stream{trace: trace}
 	x := newTestClient(t, Config{BaseURL: "http://127.0.0.1:1"}).begin(t.Context(), trace, 0, 0)
-	failure := x.readStream(&pieces{x: x, left: all, err: err}, s)
-	x.finish()
-	trace.Failure = failure
+	x.finish(x.readStream(&pieces{x: x, left: all, err: err}, s))
 	return trace
 }
 
@@ -103,6 +101,9 @@ const (
 // quiet is a chunk whose text is empty: half a character, or a special token.
 const quiet = `{"choices":[{"index":0,"delta":{"content":""},"finish_reason":null}]}`
 
+// finished is the event that ends an answer for a reason.
+func finished(reason string) string { return strings.Replace(stop, "stop", reason, 1) }
+
 // running is an event with the usage up to it beside its choice.
 func running(event string, completion int) string {
 	return strings.TrimSuffix(event, "}") + "," + usage("9", strconv.Itoa(completion)) + "}"
@@ -126,6 +127,7 @@ func TestCutConnection(t *testing.T) {
 		"end mark without a blank line": {events(word) + "data: [DONE]\n", ""},
 		"error without a blank line":    {events(word) + "data: {\"error\":{}}\n", ReasonStreamError},
 		"half an event":                 {events(word) + "data: {", ReasonTruncated},
+		"after the engine gave up":      {events(word, finished("abort")), ReasonStreamError},
 		"half a line of something":      {events(word) + "<", ReasonTruncated},
 	}
 	for name, tt := range tests {
