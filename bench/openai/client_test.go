@@ -309,6 +309,33 @@ func TestWhatIsSent(t *testing.T) {
 				"stop": []any{"\n", "<b>"}, "nested": map[string]any{"a": nil}, "stream": true, "stream_options": map[string]any{"include_usage": true},
 			}},
 		},
+		"a length under both names": {
+			Request{Model: "m", Prompt: "hi", MaxTokens: 3, MaxCompletionTokens: true, RequestID: "id-6"},
+			seen{"POST", "/gate/v1/chat/completions", header("id-6"), map[string]any{
+				"model": "m", "messages": []any{map[string]any{"role": "user", "content": "hi"}}, "max_tokens": 3.0, "max_completion_tokens": 3.0,
+				"stream": true, "stream_options": map[string]any{"include_usage": true},
+			}},
+		},
+		"one name for completions": {
+			Request{API: Completions, Model: "m", Prompt: "hi", MaxTokens: 3, MaxCompletionTokens: true, RequestID: "id-7"},
+			seen{"POST", "/gate/v1/completions", header("id-7"), map[string]any{
+				"model": "m", "prompt": "hi", "max_tokens": 3.0, "stream": true, "stream_options": map[string]any{"include_usage": true},
+			}},
+		},
+		"a length of the user's own": {
+			Request{Model: "m", Prompt: "hi", MaxTokens: 3, MaxCompletionTokens: true, RequestID: "id-8", Extra: map[string]json.RawMessage{"max_tokens": json.RawMessage("9")}},
+			seen{"POST", "/gate/v1/chat/completions", header("id-8"), map[string]any{
+				"model": "m", "messages": []any{map[string]any{"role": "user", "content": "hi"}}, "max_tokens": 9.0,
+				"stream": true, "stream_options": map[string]any{"include_usage": true},
+			}},
+		},
+		"a length of the user's own, by the newer name": {
+			Request{Model: "m", Prompt: "hi", MaxTokens: 3, RequestID: "id-9", Extra: map[string]json.RawMessage{"max_completion_tokens": json.RawMessage("9")}},
+			seen{"POST", "/gate/v1/chat/completions", header("id-9"), map[string]any{
+				"model": "m", "messages": []any{map[string]any{"role": "user", "content": "hi"}}, "max_completion_tokens": 9.0,
+				"stream": true, "stream_options": map[string]any{"include_usage": true},
+			}},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -57,20 +57,30 @@ func IsName(s string) bool {
 	return s != "" && len(s) <= maxName && !strings.ContainsFunc(s, bad)
 }
 
-// Tokenize asks for the token ids of a text, by POST /tokenize as vLLM has it, beside
-// /v1 and not below. No token is added for the model's sake. It takes at most 30 s. A
-// server that does not tokenize fails as it answers, mostly with [ReasonHTTP4xx]; an
+// Tokenize asks for the token ids of a text, by POST /tokenize as vLLM, SGLang and llama.cpp
+// have it, beside /v1 and not below. No token is added for the model's sake. It takes at most
+// 30 s. A server that does not tokenize fails as it answers, mostly with [ReasonHTTP4xx]; an
 // answer without ids is [ReasonEmpty].
 func (c *Client) Tokenize(ctx context.Context, model, text string) ([]int32, *Failure) {
+	return c.tokenize(ctx, map[string]any{"model": model, "prompt": text, "content": text}) // content is llama.cpp's name
+}
+
+// TokenizeChat asks for the token ids of a conversation with the model's chat template
+// applied, up to where its answer begins, as vLLM has it. It fails as [Client.Tokenize] does.
+func (c *Client) TokenizeChat(ctx context.Context, model string, messages []Message) ([]int32, *Failure) {
+	return c.tokenize(ctx, map[string]any{"model": model, "messages": messages, "add_generation_prompt": true})
+}
+
+func (c *Client) tokenize(ctx context.Context, question map[string]any) ([]int32, *Failure) {
 	var list struct {
 		Tokens []int32 `json:"tokens"`
 	}
-	question := map[string]any{"model": model, "prompt": text, "add_special_tokens": false}
+	question["add_special_tokens"] = false
 	if failure := c.ask(ctx, question, &list, "/tokenize"); failure != nil {
 		return nil, failure
 	}
-	if len(list.Tokens) == 0 && text != "" {
-		return nil, &Failure{Reason: ReasonEmpty, Detail: "the list of tokens is empty"}
+	if len(list.Tokens) == 0 && question["prompt"] != "" {
+		return nil, newFailure(ReasonEmpty, "the list of tokens is empty")
 	}
 	return list.Tokens, nil
 }

@@ -51,13 +51,17 @@ type Request struct {
 	PromptTokens []int32
 	// MaxTokens is the most tokens to generate, the server's own limit when 0.
 	MaxTokens int
+	// MaxCompletionTokens asks for MaxTokens to go out as max_completion_tokens too, for Chat,
+	// as vLLM's load test sends it: some servers know one of the two names only.
+	MaxCompletionTokens bool
 	// IgnoreEOS asks for MaxTokens tokens even where the model would end before.
 	IgnoreEOS bool
 	// ContinuousUsage asks for the usage with every chunk, which gives each chunk's tokens.
 	ContinuousUsage bool
 	// Extra holds more fields of the body, such as temperature, top_p, stop or
-	// cache_salt. They must pass [CheckExtra]. max_tokens among them takes the place of
-	// MaxTokens. No sampling parameter is sent that is not among them.
+	// cache_salt. They must pass [CheckExtra]. max_tokens among them, and for Chat
+	// max_completion_tokens, takes the place of MaxTokens under both names. No sampling
+	// parameter is sent that is not among them.
 	Extra map[string]json.RawMessage
 	// RequestID is sent as X-Request-Id. One is made when it is empty.
 	RequestID string
@@ -150,7 +154,8 @@ func (r *Request) body() ([]byte, error) {
 		options["continuous_usage_stats"] = true
 	}
 	fields := map[string]any{"model": r.Model, "stream": true, "stream_options": options}
-	switch chat := r.API != Completions; {
+	chat := r.API != Completions
+	switch {
 	case r.Messages != nil && !chat:
 		return nil, errors.New("a conversation needs the chat API")
 	case r.PromptTokens != nil && chat:
@@ -164,8 +169,13 @@ func (r *Request) body() ([]byte, error) {
 	default:
 		fields["prompt"] = r.Prompt
 	}
-	if r.MaxTokens > 0 {
+	_, limited := r.Extra["max_tokens"]
+	_, limitedByNewName := r.Extra["max_completion_tokens"]
+	if r.MaxTokens > 0 && !limited && !(chat && limitedByNewName) {
 		fields["max_tokens"] = r.MaxTokens
+		if chat && r.MaxCompletionTokens {
+			fields["max_completion_tokens"] = r.MaxTokens
+		}
 	}
 	if r.IgnoreEOS {
 		fields["ignore_eos"] = true
