@@ -39,16 +39,6 @@ func placed(path string, line int, err error) error {
 	return fmt.Errorf("%s:%d: %w", path, line, err)
 }
 
-// ReadFile reads a configuration file. Its error is a line for each mistake, and repeats no
-// value but names and hosts: a secret in the wrong place would be one.
-func ReadFile(path string) (File, error) {
-	text, err := readBounded(path)
-	if err != nil {
-		return File{}, fmt.Errorf("reading the configuration: %w", err)
-	}
-	return parse(text, path)
-}
-
 // readBounded reads a file of at most [maxFileBytes].
 func readBounded(path string) ([]byte, error) {
 	file, err := os.Open(path)
@@ -63,15 +53,20 @@ func readBounded(path string) ([]byte, error) {
 	return text, err
 }
 
-// parse reads a configuration's text. Relative file names in it are taken from the folder
-// of path.
-func parse(text []byte, path string) (File, error) {
+// ReadFile reads a configuration file. Relative file names in it are taken from its folder.
+// Its error is a line for each mistake, and repeats no value but names and hosts: a secret
+// in the wrong place would be one.
+func ReadFile(path string) (File, error) {
+	text, err := readBounded(path)
+	if err != nil {
+		return File{}, fmt.Errorf("reading the configuration: %w", err)
+	}
 	var written struct {
 		Probes []entry `yaml:"probes"`
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
-	err := decoder.Decode(&written)
+	err = decoder.Decode(&written)
 	switch {
 	case errors.Is(err, io.EOF), err == nil && written.Probes == nil:
 		return File{}, placed(path, 1, errors.New("probes: is missing, such as probes: [{url: http://127.0.0.1:8000}]"))

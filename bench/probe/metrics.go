@@ -27,13 +27,36 @@ type metrics struct {
 	requests, failures, skipped, violations *prometheus.CounterVec
 	promptTokens, outputTokens              *prometheus.CounterVec
 	success, lastSuccess, inFlight, phases  *prometheus.GaugeVec
-	all                                     []vec
+	all                                     vecs
 }
 
-// vec is what every labelled metric can do.
-type vec interface {
+// vecs are labelled metrics, as one Prometheus collector.
+type vecs []interface {
 	prometheus.Collector
 	DeletePartialMatch(prometheus.Labels) int
+}
+
+// Describe implements [prometheus.Collector].
+func (v vecs) Describe(ch chan<- *prometheus.Desc) {
+	for _, one := range v {
+		one.Describe(ch)
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (v vecs) Collect(ch chan<- prometheus.Metric) {
+	for _, one := range v {
+		one.Collect(ch)
+	}
+}
+
+// DeletePartialMatch removes the series with these labels and returns how many there were.
+func (v vecs) DeletePartialMatch(labels prometheus.Labels) int {
+	n := 0
+	for _, one := range v {
+		n += one.DeletePartialMatch(labels)
+	}
+	return n
 }
 
 func newMetrics() *metrics {
@@ -91,20 +114,12 @@ func (m *metrics) openFailures(t Target, model string) {
 	}
 }
 
-// drop removes every series of a target.
-func (m *metrics) drop(target string) {
-	for _, v := range m.all {
-		v.DeletePartialMatch(prometheus.Labels{"target": target})
-	}
-}
-
 // dropState removes the series of a model that a target no longer serves, or of the time
 // when it was not known, but for its counters: the failure after which the server named
 // another one is in them.
 func (m *metrics) dropState(target, model string) {
-	for _, v := range []vec{m.latency, m.success, m.lastSuccess, m.inFlight, m.phases} {
-		v.DeletePartialMatch(prometheus.Labels{"target": target, "model": model})
-	}
+	states := vecs{m.latency, m.success, m.lastSuccess, m.inFlight, m.phases}
+	states.DeletePartialMatch(prometheus.Labels{"target": target, "model": model})
 }
 
 // observe counts one finished request under the label of its model.
@@ -135,18 +150,15 @@ func (m *metrics) observe(t Target, model string, tr *openai.Trace) {
 	}
 }
 
-// learnFailed counts a failure to learn the model, under no model.
-func (m *metrics) learnFailed(t Target, f *openai.Failure) {
-	m.openFailures(t, "")
-	m.requests.WithLabelValues(t.Name(), "").Inc()
-	m.failures.WithLabelValues(t.Name(), "", string(f.Reason)).Inc()
-	m.success.WithLabelValues(t.Name(), "").Set(0)
-}
-
-// notSent counts a probe that was due and did not leave this machine: no failure of
-// the server, and no success.
-func (m *metrics) notSent(t Target, model string) {
+// observeUntraced counts a failure to learn the model, or a probe that was due and did not
+// leave this machine, which is no failure of the server and no success.
+func (m *metrics) observeUntraced(t Target, model string, f *openai.Failure) {
 	m.openFailures(t, model)
-	m.skipped.WithLabelValues(t.Name(), model).Inc()
 	m.success.WithLabelValues(t.Name(), model).Set(0)
+	if unsent(f) {
+		m.skipped.WithLabelValues(t.Name(), model).Inc()
+		return
+	}
+	m.requests.WithLabelValues(t.Name(), model).Inc()
+	m.failures.WithLabelValues(t.Name(), model, string(f.Reason)).Inc()
 }
