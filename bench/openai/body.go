@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,16 +13,8 @@ import (
 )
 
 // readStream reads a response's body into s, and returns the failure if the stream did not
-// end as it should. Nothing that follows mends an answer that the engine gave up.
+// end as it should.
 func (x *exchange) readStream(body io.Reader, s *stream) *Failure {
-	failure := x.readEvents(body, s)
-	if slices.Contains(brokenFinishes, s.trace.Finish) && (failure == nil || failure.Reason != ReasonStreamError) {
-		return newFailure(ReasonStreamError, "finish_reason %s", s.trace.Finish)
-	}
-	return failure
-}
-
-func (x *exchange) readEvents(body io.Reader, s *stream) *Failure {
 	idle := time.AfterFunc(math.MaxInt64, func() { x.cancel(errStalled) }) // set by the first text
 	defer idle.Stop()
 	events := newEventReader(body)
@@ -32,7 +23,7 @@ func (x *exchange) readEvents(body io.Reader, s *stream) *Failure {
 		// The event ends in the latest bytes: the reader asks for more when it has given out
 		// what is whole.
 		x.mu.Lock()
-		s.at = x.last
+		s.at = max(s.at, x.last)
 		x.mu.Unlock()
 		if err != nil {
 			return x.endOfStream(s, event, err)
@@ -54,7 +45,7 @@ func (x *exchange) endOfStream(s *stream, event sseEvent, err error) *Failure {
 	if f := x.expired(); f != nil && !clean {
 		return f
 	}
-	if event.isError || isDone(event.data) || gjson.ValidBytes(event.data) { // but for its blank line it is whole
+	if event.isError || string(event.data) == endMark || gjson.ValidBytes(event.data) { // but for its blank line it is whole
 		if failure := s.add(event); failure != nil || s.trace.Done {
 			return failure
 		}
@@ -73,9 +64,18 @@ func (x *exchange) endOfStream(s *stream, event sseEvent, err error) *Failure {
 }
 
 // decodedBody is the body unzipped: some gateways zip it although that was not asked for.
-func decodedBody(resp *http.Response) (io.Reader, error) {
+func decodedBody(resp *http.Response) io.Reader {
 	if !strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
-		return resp.Body, nil
+		return resp.Body
 	}
-	return gzip.NewReader(resp.Body)
+	zipped, err := gzip.NewReader(resp.Body)
+	if err != nil {
+		return unreadable{err}
+	}
+	return zipped
 }
+
+// unreadable is a body that cannot be read.
+type unreadable struct{ err error }
+
+func (u unreadable) Read([]byte) (int, error) { return 0, u.err }

@@ -103,9 +103,6 @@ func (x *exchange) badStatus(resp *http.Response) *Failure {
 	}
 	stop := time.AfterFunc(errorBodyTime, func() { x.cancel(errFinished) })
 	defer stop.Stop()
-	var text []byte
-	if body, err := decodedBody(resp); err == nil {
-		text, _ = io.ReadAll(io.LimitReader(body, errorBodySize)) // as far as it can be had
-	}
+	text, _ := io.ReadAll(io.LimitReader(decodedBody(resp), errorBodySize)) // as far as it can be had
 	return &Failure{Reason: reason, Detail: errorMessage(text)}
 }

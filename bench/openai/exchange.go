@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,8 +15,8 @@ import (
 )
 
 const (
-	// resendTime bounds the wait after which the end of a kept connection is that of an idle
-	// one, which the server closed as the request came.
+	// resendTime bounds how soon after a request the server closes a connection that it took
+	// for idle.
 	resendTime = time.Second
 	// drainTime and drainSize bound how long a finished response is read on for its end.
 	drainTime = 100 * time.Millisecond
@@ -92,11 +93,10 @@ func (x *exchange) stream(req *http.Request, s *stream) *Failure {
 		return failure
 	}
 	defer resp.Body.Close()
-	body, err := decodedBody(resp)
-	if err != nil {
-		return x.endOfStream(s, sseEvent{}, err)
+	failure = x.readStream(decodedBody(resp), s)
+	if slices.Contains(brokenFinishes, s.trace.Finish) && (failure == nil || failure.Reason != ReasonStreamError) {
+		failure = newFailure(ReasonStreamError, "finish_reason %s", s.trace.Finish) // whatever followed
 	}
-	failure = x.readStream(body, s)
 	x.mu.Lock()
 	x.trace.End, x.trace.Lag = time.Since(x.started), x.lag // what is read from now on counts no more
 	x.mu.Unlock()
@@ -128,9 +128,8 @@ func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 	return resp, nil
 }
 
-// resends reports whether the request is sent once more, and notes that: the server closed an
-// idle connection as the request came, as servers do. One that ends later took the request
-// with it.
+// resends reports whether the request is sent once more, and notes that: servers close an
+// idle connection without a word. One that closes it later has lost a request.
 func (x *exchange) resends() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -142,8 +141,8 @@ func (x *exchange) resends() bool {
 	return true
 }
 
-// finish lets go of everything, and completes the trace with how the request failed, nil for
-// not at all. Of a failure's text it makes what is fit to be shown.
+// finish ends the request and completes its trace. The failure, nil for none, gets the status
+// and a detail that is fit to be shown.
 func (x *exchange) finish(f *Failure) {
 	x.cancel(errFinished)
 	x.mu.Lock()

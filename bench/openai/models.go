@@ -99,11 +99,7 @@ func (c *Client) ask(ctx context.Context, question map[string]any, answer any, p
 		return failure
 	}
 	defer resp.Body.Close()
-	decoded, err := decodedBody(resp)
-	var text []byte
-	if err == nil {
-		text, err = io.ReadAll(io.LimitReader(decoded, maxAnswer))
-	}
+	text, err := io.ReadAll(io.LimitReader(decodedBody(resp), maxAnswer))
 	if err != nil {
 		if f := x.expired(); f != nil {
 			return f

@@ -108,15 +108,12 @@ func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 
 // jsonRequest is a POST of body, or a GET when there is none.
 func (c *Client) jsonRequest(ctx context.Context, body []byte, id, path string) *http.Request {
-	method := http.MethodPost
-	if body == nil {
-		method = http.MethodGet
-	}
-	req, _ := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body)) // of a good URL: it cannot fail
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, bytes.NewReader(body)) // of a good URL: it cannot fail
 	req.Header.Set(requestIDHeader, id)
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Accept-Encoding", "identity")
 	if body != nil {
+		req.Method = http.MethodPost
 		req.Header.Set("Content-Type", "application/json")
 	}
 	return req

@@ -69,23 +69,22 @@ func (e *eventReader) addLine(line []byte) error {
 	value = bytes.TrimSpace(value)
 	switch event := &e.pending; string(name) {
 	case "", "id", "retry": // the first is a comment
-		return nil
 	case "event":
 		event.isError = string(value) == "error"
-		return nil
 	case "data":
 		if len(event.data) > 0 {
 			event.data = append(event.data, '\n')
 		}
 		event.data = append(event.data, value...)
-		return nil
+	default:
+		if err := e.lines.Err(); err != nil {
+			return err // half a line
+		}
+		foreign := bytes.HasPrefix(line, []byte("<")) || bytes.HasPrefix(line, []byte("{")) || !utf8.Valid(line)
+		if parsed, _ := parseEvent(line); foreign && !parsed.failed {
+			return newFailure(ReasonProtocol, "not an event stream: %s", line)
+		}
+		return &Failure{Reason: ReasonStreamError, Detail: errorMessage(line)} // as MindIE and xLLM send their errors
 	}
-	if err := e.lines.Err(); err != nil {
-		return err // half a line
-	}
-	foreign := bytes.HasPrefix(line, []byte("<")) || bytes.HasPrefix(line, []byte("{")) || !utf8.Valid(line)
-	if said, _ := parseEvent(line); foreign && !said.failed {
-		return newFailure(ReasonProtocol, "not an event stream: %s", line)
-	}
-	return &Failure{Reason: ReasonStreamError, Detail: errorMessage(line)} // as MindIE and xLLM send their errors
+	return nil
 }

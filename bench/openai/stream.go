@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"time"
@@ -13,12 +12,14 @@ import (
 // no clock and no network: events and instants in, chunks out.
 type stream struct {
 	trace      *Trace
-	at         time.Duration // when the event in hand arrived, since the request started
-	latest     time.Duration // no event is earlier: instants never go backwards
+	at         time.Duration // when the event in hand arrived; instants never go backwards
 	lastTokens int32         // completion tokens with the chunk before, noCount if none
 	keepAnswer bool
 	answer     strings.Builder
 }
+
+// endMark is the data of a stream's last event.
+const endMark = "[DONE]"
 
 // brokenFinishes are finish_reasons of answers that engines gave up.
 var brokenFinishes = []string{"abort", "error", "parse_error", "recover_stop"}
@@ -39,12 +40,11 @@ func (s *stream) end() *Failure {
 // add adds an event, and returns a failure where it is one. The stream has ended after that,
 // and after [DONE].
 func (s *stream) add(e sseEvent) *Failure {
-	s.latest = max(s.latest, s.at)
 	if s.trace.Events == 0 {
-		s.trace.FirstEvent = s.latest
+		s.trace.FirstEvent = s.at
 	}
 	s.trace.Events++
-	if isDone(e.data) {
+	if string(e.data) == endMark {
 		s.trace.Done = true
 		return s.end()
 	}
@@ -67,7 +67,7 @@ func (s *stream) add(e sseEvent) *Failure {
 }
 
 func (s *stream) addChunk(ev *event) {
-	c := Chunk{At: s.latest, Reasoning: !ev.answer}
+	c := Chunk{At: s.at, Reasoning: !ev.answer}
 	if s.lastTokens != noCount && ev.tokens > s.lastTokens {
 		c.Tokens = ev.tokens - s.lastTokens
 	}
@@ -99,5 +99,3 @@ func (s *stream) addUsage(usage gjson.Result) {
 		u.CachedTokens = &cached
 	}
 }
-
-func isDone(data []byte) bool { return bytes.Equal(data, []byte("[DONE]")) }

@@ -29,10 +29,10 @@ type File struct {
 }
 
 // At is an error of a target of the file, with its place.
-func (f File) At(t Target, err error) error { return placed(f.path, f.lines[t.Name()], err) }
+func (f File) At(t Target, err error) error { return withPlace(f.path, f.lines[t.Name()], err) }
 
-// placed is an error with its place in the file; line is 0 where there is none.
-func placed(path string, line int, err error) error {
+// withPlace is an error with its place in the file; line is 0 where there is none.
+func withPlace(path string, line int, err error) error {
 	if line == 0 {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -69,7 +69,7 @@ func ReadFile(path string) (File, error) {
 	err = decoder.Decode(&written)
 	switch {
 	case errors.Is(err, io.EOF), err == nil && written.Probes == nil:
-		return File{}, placed(path, 1, errors.New("probes: is missing, such as probes: [{url: http://127.0.0.1:8000}]"))
+		return File{}, withPlace(path, 1, errors.New("probes: is missing, such as probes: [{url: http://127.0.0.1:8000}]"))
 	case err != nil:
 		return File{}, yamlError(path, err)
 	}
@@ -77,7 +77,7 @@ func ReadFile(path string) (File, error) {
 	var wrong []error
 	for _, e := range written.Probes {
 		for _, err := range file.add(e) {
-			wrong = append(wrong, placed(path, e.line, err))
+			wrong = append(wrong, withPlace(path, e.line, err))
 		}
 	}
 	return file, errors.Join(wrong...)

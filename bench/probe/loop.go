@@ -46,13 +46,6 @@ func newLoop(t Target, c client, m *metrics, logger log.Logger) *loop {
 	}
 }
 
-// open makes the series of a target whose model is known, before l starts.
-func (l *loop) open() {
-	if l.model != "" {
-		l.metrics.open(l.target, l.model)
-	}
-}
-
 func (l *loop) start(ctx context.Context) {
 	ctx, l.cancel = context.WithCancel(ctx)
 	l.running.Go(func() { l.run(ctx) })
@@ -104,7 +97,7 @@ func (l *loop) probe(ctx context.Context, planned time.Time) {
 	model, failure := l.learn(ctx)
 	if failure != nil {
 		l.metrics.observeUntraced(l.target, model, failure)
-		l.record(modelsFailed(l.target, failure))
+		l.record(newModelsOutcome(l.target, failure))
 		return
 	}
 	gauge := l.metrics.inFlight.WithLabelValues(l.target.Name(), model)
@@ -116,7 +109,7 @@ func (l *loop) probe(ctx context.Context, planned time.Time) {
 	} else {
 		l.metrics.observe(l.target, model, trace)
 	}
-	l.record(outcomeOf(l.target, trace))
+	l.record(newOutcome(l.target, trace))
 }
 
 // learn returns the model to ask for: the configured one, or the first that the endpoint

@@ -8,14 +8,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
-// Names of the objectives, which are the SLO's field names.
-const (
-	objectiveTTFT     = "time_to_first_token"
-	objectiveTPOT     = "time_per_output_token"
-	objectiveITL      = "inter_token_latency"
-	objectiveDuration = "request_duration"
-)
-
 // phases are the values of the label "phase".
 func phases(p openai.Phases) map[string]time.Duration {
 	return map[string]time.Duration{"resolve": p.Resolve, "connect": p.Connect, "tls": p.TLS, "send": p.Send, "wait": p.Wait}
@@ -91,9 +83,8 @@ func newMetrics() *metrics {
 // and reason is there at 0 before the first probe.
 func (m *metrics) open(t Target, model string) {
 	m.latency.Open(t.Name(), model)
-	for _, c := range []*prometheus.CounterVec{m.promptTokens, m.outputTokens} {
-		c.WithLabelValues(t.Name(), model)
-	}
+	m.promptTokens.WithLabelValues(t.Name(), model)
+	m.outputTokens.WithLabelValues(t.Name(), model)
 	for objective := range t.objectives() {
 		m.violations.WithLabelValues(t.Name(), model, objective)
 	}

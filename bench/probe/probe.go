@@ -68,7 +68,9 @@ func (p *Prober) Apply(targets []Target) error {
 		if p.loops[name] == l {
 			continue
 		}
-		l.open()
+		if l.model != "" {
+			p.metrics.open(l.target, l.model)
+		}
 		if p.ctx != nil {
 			l.start(p.ctx)
 		}
