@@ -10,7 +10,7 @@ import (
 
 // Outcome is how one probe ended.
 type Outcome struct {
-	At        time.Time // when it was over
+	At        time.Time // when it ended
 	Model     string    // "" where it could not be learned
 	RequestID string    // "" when only the list of models was asked for
 	// TTFT, TPOT and E2E are 0 where there is none.
