@@ -36,12 +36,9 @@ func BenchmarkReadStream(b *testing.B) {
 		t := new(Trace)
 		x := c.begin(b.Context(), t, time.Minute, time.Minute)
 		s := &stream{trace: t}
-		if f := x.readStream(bytes.NewReader(text), s); f != nil {
-			b.Fatal(f)
-		}
-		x.finish()
-		if len(t.Chunks) != tokens {
-			b.Fatalf("%d chunks", len(t.Chunks))
+		x.finish(x.readStream(bytes.NewReader(text), s))
+		if t.Failure != nil || len(t.Chunks) != tokens {
+			b.Fatalf("%d chunks, failure %v", len(t.Chunks), t.Failure)
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/tokens, "ns/chunk")

@@ -12,12 +12,6 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-const (
-	// drainTime and drainSize bound how long a finished response is read on for its end.
-	drainTime = 100 * time.Millisecond
-	drainSize = 64 << 10
-)
-
 // readStream reads a response's body into s, and returns the failure if the stream did not
 // end as it should.
 func (x *exchange) readStream(body io.Reader, s *stream) *Failure {
@@ -25,14 +19,18 @@ func (x *exchange) readStream(body io.Reader, s *stream) *Failure {
 	defer idle.Stop()
 	events := newEventReader(body)
 	for {
-		data, err := events.next()
-		s.at = x.arrived()
+		event, err := events.next()
+		// The event ends in the latest bytes: the reader asks for more when it has given out
+		// what is whole.
+		x.mu.Lock()
+		s.at = max(s.at, x.last)
+		x.mu.Unlock()
 		if err != nil {
-			return x.endOfStream(s, data, err)
+			return x.endOfStream(s, event, err)
 		}
 		chunks := len(s.trace.Chunks)
-		if failure := s.event(data); failure != nil || s.trace.Done {
-			return x.redacted(failure)
+		if failure := s.add(event); failure != nil || s.trace.Done {
+			return failure
 		}
 		if len(s.trace.Chunks) > chunks && x.idle > 0 {
 			idle.Reset(x.idle)
@@ -41,41 +39,43 @@ func (x *exchange) readStream(body io.Reader, s *stream) *Failure {
 }
 
 // endOfStream says how a stream ended that did not say so itself: with what error, and with
-// which data of an event that has begun.
-func (x *exchange) endOfStream(s *stream, data []byte, err error) *Failure {
+// which event that has begun.
+func (x *exchange) endOfStream(s *stream, event sseEvent, err error) *Failure {
 	clean := errors.Is(err, io.EOF)
 	if f := x.expired(); f != nil && !clean {
 		return f
 	}
-	if len(data) > 0 && (isDone(data) || gjson.ValidBytes(data)) { // but for its blank line it is whole
-		if failure := s.event(data); failure != nil || s.trace.Done {
-			return x.redacted(failure)
+	if event.isError || string(event.data) == endMark || gjson.ValidBytes(event.data) { // but for its blank line it is whole
+		if failure := s.add(event); failure != nil || s.trace.Done {
+			return failure
 		}
-		data = nil
+		event.data = nil
 	}
 	failure, ok := errors.AsType[*Failure](err)
 	switch {
-	case clean && len(data) == 0:
-		return x.redacted(s.end())
+	case clean && len(event.data) == 0:
+		return s.end()
 	case clean:
-		return x.failure(ReasonTruncated, "the stream ended inside an event")
+		return newFailure(ReasonTruncated, "the stream ended inside an event")
 	case ok:
-		return x.redacted(failure)
+		return failure
 	}
-	return x.failure(errorReason(err, ReasonTruncated), err.Error())
-}
-
-// drain reads a finished response to its end, so that its connection can be kept.
-func (x *exchange) drain(body io.Reader) {
-	stop := time.AfterFunc(drainTime, func() { x.cancel(errOver) })
-	defer stop.Stop()
-	_, _ = io.CopyN(io.Discard, body, drainSize)
+	return newFailure(errorReason(err, ReasonTruncated), "%v", err)
 }
 
 // decodedBody is the body unzipped: some gateways zip it although that was not asked for.
-func decodedBody(resp *http.Response) (io.Reader, error) {
+func decodedBody(resp *http.Response) io.Reader {
 	if !strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
-		return resp.Body, nil
+		return resp.Body
 	}
-	return gzip.NewReader(resp.Body)
+	zipped, err := gzip.NewReader(resp.Body)
+	if err != nil {
+		return unreadable{err}
+	}
+	return zipped
 }
+
+// unreadable is a body that cannot be read.
+type unreadable struct{ err error }
+
+func (u unreadable) Read([]byte) (int, error) { return 0, u.err }

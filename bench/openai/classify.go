@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -14,23 +13,11 @@ import (
 	"time"
 )
 
-// errorBodyTime bounds the reading of an error's body: its status says enough.
-const errorBodyTime = 5 * time.Second
-
-// failure builds a Failure that is fit to be shown.
-func (x *exchange) failure(reason Reason, text string) *Failure {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return &Failure{Reason: reason, Status: x.trace.Status, Detail: Excerpt(text, x.secrets...)}
-}
-
-// redacted is a failure of the stream, fit to be shown, nil for nil.
-func (x *exchange) redacted(f *Failure) *Failure {
-	if f == nil {
-		return nil
-	}
-	return x.failure(f.Reason, f.Detail)
-}
+// errorBodyTime and errorBodySize bound the reading of an error's body: its status says enough.
+const (
+	errorBodyTime = 5 * time.Second
+	errorBodySize = 64 << 10 // some repeat the prompt
+)
 
 // expired is the failure of a request whose context ended, nil otherwise.
 func (x *exchange) expired() *Failure {
@@ -40,13 +27,13 @@ func (x *exchange) expired() *Failure {
 	elapsed := time.Since(x.started).Round(time.Millisecond)
 	switch cause := context.Cause(x.ctx); {
 	case errors.Is(cause, errStalled):
-		return x.failure(ReasonStalled, fmt.Sprintf("no text for %s", x.idle))
+		return newFailure(ReasonStalled, "no text for %s", x.idle)
 	case !errors.Is(cause, context.DeadlineExceeded):
-		return x.failure(ReasonCanceled, cause.Error())
+		return newFailure(ReasonCanceled, "%v", cause)
 	case len(x.trace.Chunks) > 0:
-		return x.failure(ReasonTimeout, fmt.Sprintf("not over after %s", elapsed))
+		return newFailure(ReasonTimeout, "not finished after %s", elapsed)
 	}
-	return x.failure(ReasonTimeoutFirstToken, fmt.Sprintf("no text after %s", elapsed))
+	return newFailure(ReasonTimeoutFirstToken, "no text after %s", elapsed)
 }
 
 // noResponse says why the transport failed.
@@ -56,7 +43,9 @@ func (x *exchange) noResponse(err error) *Failure {
 	x.mu.Unlock()
 	expired := x.expired()
 	if stages.asked.IsZero() && (expired == nil || expired.Reason != ReasonCanceled) {
-		return x.unsent(err.Error())
+		// A file of credentials could not be read, or no OAuth2 token was issued.
+		text, _, _ := strings.Cut(err.Error(), "\n") // what a token endpoint answers follows
+		return &Failure{Reason: ReasonConnect, Detail: text, Unsent: true}
 	}
 	if expired != nil {
 		return expired
@@ -69,86 +58,51 @@ func (x *exchange) noResponse(err error) *Failure {
 	case !answered && reason == ReasonProtocol:
 		reason = ReasonConnect
 	}
-	f := x.failure(reason, err.Error())
-	f.Local = isLocal(err)
-	return f
+	errno, _ := errors.AsType[syscall.Errno](err)
+	lacking := []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM}
+	return &Failure{Reason: reason, Detail: err.Error(), Local: slices.Contains(lacking, errno)}
 }
 
 // errorReason is the reason of an error of the transport; cut is that of a connection that
-// ended.
+// ended rather than said something wrong.
 func errorReason(err error, cut Reason) Reason {
-	switch dns := (*net.DNSError)(nil); {
-	case errors.As(err, &dns):
+	_, isDNS := errors.AsType[*net.DNSError](err)
+	_, isAlert := errors.AsType[tls.AlertError](err)
+	_, isRecord := errors.AsType[tls.RecordHeaderError](err)
+	_, isCertificate := errors.AsType[*tls.CertificateVerificationError](err)
+	op, isOp := errors.AsType[*net.OpError](err)
+	_, isErrno := errors.AsType[syscall.Errno](err)
+	isEOF := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+	switch {
+	case isDNS:
 		return ReasonDNS
-	case isTLSError(err):
+	case isAlert, isRecord, isCertificate:
 		return ReasonTLS
-	case isCut(err):
+	case isOp && (op.Op == "remote error" || op.Op == "local error"): // an alert after the handshake
+		return ReasonTLS
+	case isOp, isErrno, isEOF:
 		return cut
 	}
 	return ReasonProtocol
 }
 
-// unsent is the failure of a request for which no connection to the server was wanted
-// yet: a file of credentials could not be read, no OAuth2 token was issued.
-func (x *exchange) unsent(text string) *Failure {
-	text, _, _ = strings.Cut(text, "\n") // what a token endpoint answers follows
-	f := x.failure(ReasonConnect, text)
-	f.Unsent = true
-	return f
-}
-
-// isLocal reports whether this machine had no means left for a connection.
-func isLocal(err error) bool {
-	means := []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM}
-	return slices.ContainsFunc(means, func(errno syscall.Errno) bool { return errors.Is(err, errno) })
-}
-
 // badStatus is the failure of a response outside 2xx, nil otherwise.
 func (x *exchange) badStatus(resp *http.Response) *Failure {
+	var reason Reason
 	switch code := resp.StatusCode; {
+	case code < 300:
+		return nil
+	case code < 400:
+		return newFailure(ReasonProtocol, "redirect not followed: %s", resp.Header.Get("Location"))
 	case code == http.StatusTooManyRequests:
-		return x.failure(ReasonHTTP429, x.errorBody(resp))
-	case code >= 500:
-		return x.failure(ReasonHTTP5xx, x.errorBody(resp))
-	case code >= 400:
-		return x.failure(ReasonHTTP4xx, x.errorBody(resp))
-	case code >= 300:
-		return x.failure(ReasonProtocol, "redirect not followed: "+resp.Header.Get("Location"))
+		reason = ReasonHTTP429
+	case code < 500:
+		reason = ReasonHTTP4xx
+	default:
+		reason = ReasonHTTP5xx
 	}
-	return nil
-}
-
-// errorBody is the beginning of a response's body, as far as it can be had.
-func (x *exchange) errorBody(resp *http.Response) string {
-	stop := time.AfterFunc(errorBodyTime, func() { x.cancel(errOver) })
+	stop := time.AfterFunc(errorBodyTime, func() { x.cancel(errFinished) })
 	defer stop.Stop()
-	body, err := decodedBody(resp)
-	if err != nil {
-		return ""
-	}
-	text, _ := io.ReadAll(io.LimitReader(body, maxRaw))
-	return string(text)
-}
-
-// isTLSError reports whether TLS itself failed, on either side.
-func isTLSError(err error) bool {
-	var (
-		alert  tls.AlertError
-		record tls.RecordHeaderError
-		cert   *tls.CertificateVerificationError
-		op     *net.OpError
-	)
-	return errors.As(err, &alert) || errors.As(err, &record) || errors.As(err, &cert) ||
-		// An alert received after the handshake has no type of its own.
-		errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error")
-}
-
-// isCut reports whether the connection ended, rather than said something wrong.
-func isCut(err error) bool {
-	var (
-		op    *net.OpError
-		errno syscall.Errno
-	)
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.As(err, &op) || errors.As(err, &errno)
+	text, _ := io.ReadAll(io.LimitReader(decodedBody(resp), errorBodySize)) // as far as it can be had
+	return &Failure{Reason: reason, Detail: errorMessage(text)}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/common/config"
@@ -37,6 +38,8 @@ type Client struct {
 	transport http.RoundTripper
 	fresh     http.RoundTripper // makes a new connection for each request
 	dialer    config.DialContextFunc
+	made      time.Time    // a nanosecond before NewClient
+	received  atomic.Int64 // nanoseconds from made until an answer last brought bytes, 0 for never
 }
 
 // NewClient returns a client for cfg. It fails for a URL that [ParseEndpoint] refuses, and
@@ -49,7 +52,7 @@ func NewClient(cfg Config) (*Client, error) {
 	if err := cfg.HTTP.Validate(); err != nil {
 		return nil, fmt.Errorf("checking HTTP configuration: %w", err)
 	}
-	c := &Client{base: base.String(), keepAlive: cfg.KeepAlive}
+	c := &Client{base: base.String(), keepAlive: cfg.KeepAlive, made: time.Now().Add(-1)}
 	c.dialer = (&net.Dialer{Timeout: connectTime, Control: wantStamps}).DialContext
 	if c.fresh, err = c.newTransport(cfg, config.WithKeepAlivesDisabled()); err != nil {
 		return nil, err
@@ -61,7 +64,14 @@ func NewClient(cfg Config) (*Client, error) {
 }
 
 func (c *Client) newTransport(cfg Config, keeping config.HTTPClientOption) (http.RoundTripper, error) {
-	rt, err := config.NewRoundTripperFromConfig(cfg.HTTP, "openai", keeping, config.WithDialContextFunc(c.dial),
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		nc, err := c.dialer(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return newConn(nc), nil
+	}
+	rt, err := config.NewRoundTripperFromConfig(cfg.HTTP, "openai", keeping, config.WithDialContextFunc(dial),
 		config.WithNewTLSConfigFunc(newTLSConfig), config.WithHTTP2Disabled(), config.WithUserAgent(cfg.UserAgent))
 	if err != nil {
 		return nil, fmt.Errorf("configuring HTTP: %w", err)
@@ -74,13 +84,14 @@ func (c *Client) CloseIdleConnections() {
 	(&http.Client{Transport: c.transport}).CloseIdleConnections()
 }
 
-// dial makes a connection that stamps what it receives.
-func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	nc, err := c.dialer(ctx, network, addr)
-	if err != nil {
-		return nil, err
+// LastReceived is when bytes of any answer last came, by the monotonic clock; zero before the
+// first. A server from which they still come is there, although it may refuse new connections.
+func (c *Client) LastReceived() time.Time {
+	since := time.Duration(c.received.Load())
+	if since == 0 {
+		return time.Time{}
 	}
-	return newConn(nc), nil
+	return c.made.Add(since)
 }
 
 // newTLSConfig is the library's own, but notes when the server asks for a client
@@ -92,7 +103,7 @@ func newTLSConfig(ctx context.Context, cfg *config.TLSConfig, opts ...config.TLS
 	}
 	certificate := t.GetClientCertificate
 	t.GetClientCertificate = func(info *tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		if x := exchangeOf(info.Context()); x != nil {
+		if x, ok := info.Context().Value(exchangeKey{}).(*exchange); ok {
 			x.certAsked.Store(true)
 		}
 		if certificate == nil {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -121,6 +122,13 @@ func TestFailures(t *testing.T) {
 		"not HTTP":                          {answering("220 mail.invalid ESMTP\r\n"), Failure{Reason: ReasonProtocol}},
 		"a broken head":                     {answering("HTTP/1.1 200 OK\r\nno colon\r\n\r\n" + good), Failure{Reason: ReasonProtocol}},
 		"429":                               {answering(status("429 Too Many Requests", "slow down")), Failure{Reason: ReasonHTTP429, Status: 429, Detail: "slow down"}},
+		"400 of vLLM":                       {answering(status("400 Bad Request", `{"error":{"message":"This model's maximum context length is 4096 tokens.","type":"BadRequestError","param":null,"code":400}}`)), Failure{Reason: ReasonHTTP4xx, Status: 400, Detail: "This model's maximum context length is 4096 tokens."}},
+		"400 of an older vLLM":              {answering(status("400 Bad Request", ` {"object":"error","message":"top_p \u003e 1","type":"BadRequestError","code":400}`)), Failure{Reason: ReasonHTTP4xx, Status: 400, Detail: "top_p > 1"}},
+		"400 of a long text":                {answering(status("400 Bad Request", `{"error":{"code":400,"message":"`+strings.Repeat(`long\n`, 2000)+`"}}`)), Failure{Reason: ReasonHTTP4xx, Status: 400, Detail: strings.Repeat("long ", 39) + "lo…"}},
+		"401 of vLLM":                       {answering(status("401 Unauthorized", `{"error":"Unauthorized"}`)), Failure{Reason: ReasonHTTP4xx, Status: 401, Detail: "Unauthorized"}},
+		"404 of FastAPI":                    {answering(status("404 Not Found", `{"detail":"Not Found"}`)), Failure{Reason: ReasonHTTP4xx, Status: 404, Detail: "Not Found"}},
+		"422 of FastAPI":                    {answering(status("422 Unprocessable", `{"detail":[{"loc":["body","model"],"msg":"Field required"}]}`)), Failure{Reason: ReasonHTTP4xx, Status: 422, Detail: `{"detail":[{"loc":["body","model"],"msg":"Field required"}]}`}},
+		"500 that says nothing":             {answering(status("500 Oops", `{"error":{}}`)), Failure{Reason: ReasonHTTP5xx, Status: 500, Detail: `{"error":{}}`}},
 		"502 HTML":                          {answering(status("502 Bad Gateway", "<html>\n<h1>Bad\tGateway</h1>")), Failure{Reason: ReasonHTTP5xx, Status: 502, Detail: "<html> <h1>Bad Gateway</h1>"}},
 		"503 cut short":                     {answering("HTTP/1.1 503 Busy\r\nContent-Length: 100\r\n\r\nbusy"), Failure{Reason: ReasonHTTP5xx, Status: 503, Detail: "busy"}},
 		"301":                               {answering("HTTP/1.1 301 Moved\r\nLocation: https://other.invalid/v1/x?key=abc\r\nContent-Length: 0\r\n\r\n"), Failure{Reason: ReasonProtocol, Status: 301, Detail: "redirect not followed: https://other.invalid/v1/x?key=abc"}},
@@ -130,7 +138,13 @@ func TestFailures(t *testing.T) {
 		"a brotli body":                     {answering("HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n\x1b\xff"), Failure{Reason: ReasonProtocol, Status: 200, Detail: "not an event stream:  ?"}},
 		"gzip that is none":                 {answering("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + good), Failure{Reason: ReasonProtocol, Status: 200, Detail: "gzip: invalid header"}},
 		"a broken chunk":                    {answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), Failure{Reason: ReasonProtocol, Status: 200}},
-		"an error object":                   {answering(okHead + events(word, `{"error":{"message":"boom"}}`)), Failure{Reason: ReasonStreamError, Status: 200, Detail: `{"error":{"message":"boom"}}`}},
+		"an error object":                   {answering(okHead + events(word, `{"error":{"message":"boom"}}`)), Failure{Reason: ReasonStreamError, Status: 200, Detail: "boom"}},
+		"an error event":                    {answering(okHead + events(word) + "event: error\ndata: {\"message\":\"boom\"}\n\n" + events(stop, done)), Failure{Reason: ReasonStreamError, Status: 200, Detail: "boom"}},
+		"an error event of plain text":      {answering(okHead + "event: error\ndata: the engine\ndata: is gone\n\n"), Failure{Reason: ReasonStreamError, Status: 200, Detail: "the engine is gone"}},
+		"a bare error":                      {answering(okHead + `{"error":{"message":"max_tokens must be positive","code":3}}`), Failure{Reason: ReasonStreamError, Status: 200, Detail: "max_tokens must be positive"}},
+		"bare JSON":                         {answering(okHead + `{"id":"1","choices":[]}`), Failure{Reason: ReasonProtocol, Status: 200, Detail: `not an event stream: {"id":"1","choices":[]}`}},
+		"the engine gave up":                {answering(okHead + events(word, finished("abort"), stop, done)), Failure{Reason: ReasonStreamError, Status: 200, Detail: "finish_reason abort"}},
+		"the engine gave up, and says why":  {answering(okHead + events(word, finished("error"), `{"error":"no memory left"}`, done)), Failure{Reason: ReasonStreamError, Status: 200, Detail: "no memory left"}},
 		"cut by a reset":                    {func(c *net.TCPConn) { readRequest(c); _, _ = io.WriteString(c, okHead+events(word)); reset(c) }, Failure{Reason: ReasonTruncated, Status: 200}},
 		"cut inside a body of known length": {answering("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n" + events(word, stop)), Failure{Reason: ReasonTruncated, Status: 200, Detail: "unexpected EOF"}},
 		"closed without a proper end":       {answering(okHead + events(word)), Failure{Reason: ReasonTruncated, Status: 200, Detail: "the stream ended without [DONE] and without a finish_reason"}},
@@ -207,7 +221,12 @@ func TestFailureBeforeConnection(t *testing.T) {
 			c.dialer = broken(&net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", errno)})
 			f := c.Stream(t.Context(), Request{Timeout: patience}).Failure
 			if f == nil || f.Reason != ReasonConnect || f.Local != (errno != syscall.ECONNREFUSED) {
-				t.Errorf("%v: failure %+v", errno, f)
+				t.Fatalf("%v: failure %+v", errno, f)
+			}
+			line, _ := json.Marshal(f)
+			kept := new(Failure)
+			if err := json.Unmarshal(line, kept); err != nil || kept.OutOfFiles() != (errno == syscall.EMFILE || errno == syscall.ENFILE) {
+				t.Errorf("%v: out of files %v, from %s", errno, kept.OutOfFiles(), line)
 			}
 		}
 	})
@@ -288,6 +307,33 @@ func TestWhatIsSent(t *testing.T) {
 			seen{"POST", "/gate/v1/chat/completions", header("id-5"), map[string]any{
 				"model": "m", "messages": []any{map[string]any{"role": "user", "content": "hi"}}, "temperature": 0.7, "max_tokens": 9.0,
 				"stop": []any{"\n", "<b>"}, "nested": map[string]any{"a": nil}, "stream": true, "stream_options": map[string]any{"include_usage": true},
+			}},
+		},
+		"a length under both names": {
+			Request{Model: "m", Prompt: "hi", MaxTokens: 3, MaxCompletionTokens: true, RequestID: "id-6"},
+			seen{"POST", "/gate/v1/chat/completions", header("id-6"), map[string]any{
+				"model": "m", "messages": []any{map[string]any{"role": "user", "content": "hi"}}, "max_tokens": 3.0, "max_completion_tokens": 3.0,
+				"stream": true, "stream_options": map[string]any{"include_usage": true},
+			}},
+		},
+		"one name for completions": {
+			Request{API: Completions, Model: "m", Prompt: "hi", MaxTokens: 3, MaxCompletionTokens: true, RequestID: "id-7"},
+			seen{"POST", "/gate/v1/completions", header("id-7"), map[string]any{
+				"model": "m", "prompt": "hi", "max_tokens": 3.0, "stream": true, "stream_options": map[string]any{"include_usage": true},
+			}},
+		},
+		"a length of the user's own": {
+			Request{Model: "m", Prompt: "hi", MaxTokens: 3, MaxCompletionTokens: true, RequestID: "id-8", Extra: map[string]json.RawMessage{"max_tokens": json.RawMessage("9")}},
+			seen{"POST", "/gate/v1/chat/completions", header("id-8"), map[string]any{
+				"model": "m", "messages": []any{map[string]any{"role": "user", "content": "hi"}}, "max_tokens": 9.0,
+				"stream": true, "stream_options": map[string]any{"include_usage": true},
+			}},
+		},
+		"a length of the user's own, by the newer name": {
+			Request{Model: "m", Prompt: "hi", MaxTokens: 3, RequestID: "id-9", Extra: map[string]json.RawMessage{"max_completion_tokens": json.RawMessage("9")}},
+			seen{"POST", "/gate/v1/chat/completions", header("id-9"), map[string]any{
+				"model": "m", "messages": []any{map[string]any{"role": "user", "content": "hi"}}, "max_completion_tokens": 9.0,
+				"stream": true, "stream_options": map[string]any{"include_usage": true},
 			}},
 		},
 	}

@@ -32,14 +32,6 @@ func newConn(nc net.Conn) *conn {
 	return c
 }
 
-// connOf finds the conn inside nc, nil if it is not one of ours.
-func connOf(nc net.Conn) *conn {
-	if a, ok := nc.LocalAddr().(*connAddr); ok {
-		return a.conn
-	}
-	return nil
-}
-
 // LocalAddr is the local address, see connAddr.
 func (c *conn) LocalAddr() net.Addr { return &c.local }
 

@@ -61,7 +61,7 @@ func lateReads(t *testing.T, late time.Duration) Lag {
 		}
 		read <- struct{}{}
 	}
-	x.finish()
+	x.finish(nil)
 	return x.lag
 }
 

@@ -9,7 +9,7 @@ import (
 // failed request, except that what was seen before a timeout or a stall stays: leaving it out
 // would flatter the figures.
 func TTFT(t *Trace) (time.Duration, bool) {
-	if !seenHolds(t) || len(t.Chunks) == 0 {
+	if !latencyCounts(t) || len(t.Chunks) == 0 {
 		return 0, false
 	}
 	return t.Chunks[0].At, true
@@ -19,7 +19,7 @@ func TTFT(t *Trace) (time.Duration, bool) {
 // reasoning, under the same rule as [TTFT].
 func FirstAnswer(t *Trace) (time.Duration, bool) {
 	i := slices.IndexFunc(t.Chunks, func(c Chunk) bool { return !c.Reasoning })
-	if !seenHolds(t) || i < 0 {
+	if !latencyCounts(t) || i < 0 {
 		return 0, false
 	}
 	return t.Chunks[i].At, true
@@ -28,7 +28,7 @@ func FirstAnswer(t *Trace) (time.Duration, bool) {
 // ITLs are the gaps between successive chunks that carry text, one sample a
 // gap, under the same rule as [TTFT].
 func ITLs(t *Trace) []time.Duration {
-	if !seenHolds(t) || len(t.Chunks) < 2 {
+	if !latencyCounts(t) || len(t.Chunks) < 2 {
 		return nil
 	}
 	gaps := make([]time.Duration, 0, len(t.Chunks)-1)
@@ -69,7 +69,7 @@ func OutputTokens(t *Trace) (int, TokenSource) {
 	return len(t.Chunks) + t.Merged, TokensChunks
 }
 
-// seenHolds reports whether what was seen of a request before its end counts.
-func seenHolds(t *Trace) bool {
+// latencyCounts reports whether what was seen of a request before its end counts.
+func latencyCounts(t *Trace) bool {
 	return t.Failure == nil || t.Failure.Reason == ReasonTimeout || t.Failure.Reason == ReasonStalled
 }

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -58,7 +59,9 @@ func (e *event) addChoices(choices gjson.Result) {
 			case "text":
 				e.addText(value, true)
 			case "finish_reason":
-				e.finish = strings.Clone(value.Str)
+				if value.Str != "" && !slices.Contains(brokenFinishes, e.finish) {
+					e.finish = strings.Clone(value.Str)
+				}
 			}
 			return true
 		})

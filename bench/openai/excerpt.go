@@ -1,8 +1,11 @@
 package openai
 
 import (
+	"bytes"
 	"strings"
 	"unicode"
+
+	"github.com/tidwall/gjson"
 )
 
 const (
@@ -22,18 +25,28 @@ func Excerpt(text string, secret ...string) string {
 			text = strings.ReplaceAll(text, s, redacted)
 		}
 	}
-	text = strings.TrimSpace(strings.Map(printable, strings.ToValidUTF8(text, "?")))
+	text = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' ' // for control characters and those that turn the direction of writing
+	}, strings.ToValidUTF8(text, "?")))
 	if len(text) <= maxExcerpt {
 		return text
 	}
 	return strings.ToValidUTF8(text[:maxExcerpt-len("…")], "") + "…"
 }
 
-// printable puts a blank for control characters and for those that turn the direction of
-// writing.
-func printable(r rune) rune {
-	if unicode.IsPrint(r) {
-		return r
+// errorMessage is the server's own words in an error: the message in its JSON, which is
+// {"error":{"message":…}}, {"message":…}, {"error":…} or FastAPI's {"detail":…}, else the
+// whole text.
+func errorMessage(text []byte) string {
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) { // else gjson looks for it further on
+		for _, path := range []string{"error.message", "message", "error", "detail"} {
+			if message := gjson.GetBytes(text, path); message.Type == gjson.String && message.Str != "" {
+				return message.Str
+			}
+		}
 	}
-	return ' '
+	return string(text)
 }

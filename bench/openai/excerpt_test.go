@@ -49,10 +49,16 @@ func TestSecretsStayInside(t *testing.T) {
 	basic := base64.StdEncoding.EncodeToString([]byte("user:" + secret))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
+		if r.Method == http.MethodPost {
+			fmt.Fprint(w, `{"error":{"message":"`)
+		}
 		if _, _, ok := r.BasicAuth(); !ok { // of a pair, only the whole is hidden
 			fmt.Fprint(w, secret, " ")
 		}
 		fmt.Fprint(w, basic, " ", r.Header.Get("Authorization"), r.Header.Get("X-Api-Key"))
+		if r.Method == http.MethodPost {
+			fmt.Fprint(w, `"}}`)
+		}
 	}))
 	defer server.Close()
 	for name, cfg := range map[string]config.HTTPClientConfig{

@@ -4,18 +4,29 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
+const (
+	// resendTime bounds how soon after a request the server closes a connection that it took
+	// for idle.
+	resendTime = time.Second
+	// drainTime and drainSize bound how long a finished response is read on for its end.
+	drainTime = 100 * time.Millisecond
+	drainSize = 64 << 10
+)
+
 // The causes with which an exchange ends its own context.
 var (
-	errStalled = errors.New("idle timeout")
-	errOver    = errors.New("request is over")
+	errStalled  = errors.New("idle timeout")
+	errFinished = errors.New("request has finished")
 )
 
 type exchangeKey struct{}
@@ -28,10 +39,10 @@ type exchange struct {
 	cancel    context.CancelCauseFunc
 	started   time.Time
 	idle      time.Duration // the idle timeout
+	trace     *Trace        // for the goroutine of the request alone
 	certAsked atomic.Bool   // the server asked for a client certificate
 
 	mu        sync.Mutex
-	trace     *Trace
 	stages    stages
 	secrets   []string      // that went out in headers
 	last      time.Duration // the instant of the latest read of the connection
@@ -47,17 +58,7 @@ type stages struct {
 	tlsStart, tlsDone       time.Time
 	gotConn, wrote          time.Time
 	firstByte               time.Time
-	reused                  bool
-}
-
-func (s *stages) phases() Phases {
-	p := Phases{Send: span(s.gotConn, s.wrote), Wait: span(s.wrote, s.firstByte)}
-	if !s.reused {
-		p.Resolve = span(s.dnsStart, s.dnsDone)
-		p.Connect = span(s.connectStart, s.connected)
-		p.TLS = span(s.tlsStart, s.tlsDone)
-	}
-	return p
+	reused, wasIdle         bool // the connection
 }
 
 // span is 0 unless both ends are known.
@@ -85,17 +86,33 @@ func (c *Client) begin(parent context.Context, t *Trace, timeout, idle time.Dura
 	return x
 }
 
-// exchangeOf is the exchange for which the transport acts, nil if none.
-func exchangeOf(ctx context.Context) *exchange {
-	x, _ := ctx.Value(exchangeKey{}).(*exchange)
-	return x
+// stream sends req and reads the response into s.
+func (x *exchange) stream(req *http.Request, s *stream) *Failure {
+	resp, failure := x.roundTrip(req)
+	if failure != nil {
+		return failure
+	}
+	defer resp.Body.Close()
+	failure = x.readStream(decodedBody(resp), s)
+	if slices.Contains(brokenFinishes, s.trace.Finish) && (failure == nil || failure.Reason != ReasonStreamError) {
+		failure = newFailure(ReasonStreamError, "finish_reason %s", s.trace.Finish) // whatever followed
+	}
+	x.mu.Lock()
+	x.trace.End, x.trace.Lag = time.Since(x.started), x.lag // what is read from now on counts no more
+	x.mu.Unlock()
+	if failure == nil && x.client.keepAlive { // read to its end, its connection can be kept
+		stop := time.AfterFunc(drainTime, func() { x.cancel(errFinished) })
+		defer stop.Stop()
+		_, _ = io.CopyN(io.Discard, resp.Body, drainSize)
+	}
+	return failure
 }
 
 // roundTrip sends req, which must carry x.ctx, and returns the response, or why there is
 // none with a good status. An http.Client would follow redirects.
 func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 	resp, err := x.client.transport.RoundTrip(req)
-	if err != nil && x.keptConnClosed() {
+	if err != nil && x.resends() {
 		again := req.Clone(x.ctx)
 		again.Body, _ = req.GetBody() // it never fails
 		resp, err = x.client.fresh.RoundTrip(again)
@@ -103,9 +120,7 @@ func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 	if err != nil {
 		return nil, x.noResponse(err)
 	}
-	x.mu.Lock()
 	x.trace.Status = resp.StatusCode
-	x.mu.Unlock()
 	if failure := x.badStatus(resp); failure != nil {
 		resp.Body.Close()
 		return nil, failure
@@ -113,35 +128,47 @@ func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 	return resp, nil
 }
 
-// keptConnClosed reports whether the server closed a kept connection before the first byte
-// of an answer, as servers do with idle ones, and notes that the request is sent again.
-func (x *exchange) keptConnClosed() bool {
+// resends reports whether the request is sent once more, and notes that: servers close an
+// idle connection without a word. One that closes it later has lost a request.
+func (x *exchange) resends() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.stages.reused || !x.stages.firstByte.IsZero() || x.ctx.Err() != nil {
+	s := &x.stages
+	if !s.wasIdle || !s.firstByte.IsZero() || time.Since(s.gotConn) >= resendTime || x.ctx.Err() != nil {
 		return false
 	}
-	x.trace.Resent, x.stages = true, stages{asked: x.stages.asked}
+	x.trace.Resent, x.stages = true, stages{asked: s.asked}
 	return true
 }
 
-// finish lets go of everything, and completes the trace.
-func (x *exchange) finish() {
-	x.cancel(errOver)
+// finish ends the request and completes its trace. The failure, nil for none, gets the status
+// and a detail that is fit to be shown.
+func (x *exchange) finish(f *Failure) {
+	x.cancel(errFinished)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.trace.End == 0 {
-		x.trace.End = time.Since(x.started)
+	t, s := x.trace, &x.stages
+	if f != nil {
+		f.Status, f.Detail = t.Status, Excerpt(f.Detail, x.secrets...)
 	}
-	x.trace.Phases, x.trace.Reused = x.stages.phases(), x.stages.reused
-	_, x.trace.TokenSource = OutputTokens(x.trace)
-	if x.trace.Clock = ClockUser; x.trace.Events > 0 && !x.unstamped {
-		x.trace.Clock = ClockKernel
+	t.Failure = f
+	if t.End == 0 {
+		t.End = time.Since(x.started)
 	}
-	x.trace = new(Trace) // a late read or hook writes here
+	t.Reused = s.reused
+	t.Phases = Phases{Send: span(s.gotConn, s.wrote), Wait: span(s.wrote, s.firstByte)}
+	if !s.reused {
+		t.Phases.Resolve = span(s.dnsStart, s.dnsDone)
+		t.Phases.Connect = span(s.connectStart, s.connected)
+		t.Phases.TLS = span(s.tlsStart, s.tlsDone)
+	}
+	_, t.TokenSource = OutputTokens(t)
+	if t.Clock = ClockUser; t.Events > 0 && !x.unstamped {
+		t.Clock = ClockKernel
+	}
 }
 
-// hooks are called from several goroutines, some after the request is over.
+// hooks are called from several goroutines, some after the request has finished.
 func (x *exchange) hooks() *httptrace.ClientTrace {
 	s := &x.stages
 	return &httptrace.ClientTrace{
@@ -176,9 +203,9 @@ func (x *exchange) note(instant *time.Time) {
 func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.stages.gotConn, x.stages.reused = time.Now(), info.Reused
-	if c := connOf(info.Conn); c != nil {
-		c.owner.Store(x)
+	x.stages.gotConn, x.stages.reused, x.stages.wasIdle = time.Now(), info.Reused, info.WasIdle
+	if address, ok := info.Conn.LocalAddr().(*connAddr); ok {
+		address.conn.owner.Store(x)
 	}
 }
 
@@ -199,6 +226,7 @@ func (x *exchange) wroteHeader(name string, values []string) {
 // afterRead takes when a read of the connection brought bytes: now, and the kernel's stamp
 // in Unix nanoseconds, 0 for none.
 func (x *exchange) afterRead(now time.Time, stamp int64) {
+	x.client.received.Store(int64(now.Sub(x.client.made)))
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.last = now.Sub(x.started)
@@ -209,19 +237,4 @@ func (x *exchange) afterRead(now time.Time, stamp int64) {
 	}
 	x.last -= lag
 	x.lag.add(lag)
-}
-
-// arrived is when the latest bytes of the response came. An event ends in them: the reader
-// asks for more when it has given out what is whole.
-func (x *exchange) arrived() time.Duration {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.last
-}
-
-// over notes that the stream is over: what is read after it counts no more.
-func (x *exchange) over() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.trace.End, x.trace.Lag = time.Since(x.started), x.lag
 }

@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 	"fmt"
+	"strings"
 )
 
 // Reason is the class of a failed request. The set is closed, so a reason can
@@ -20,7 +21,7 @@ const (
 	ReasonHTTP4xx           Reason = "http_4xx"            // a 4xx other than 429
 	ReasonHTTP429           Reason = "http_429"            // too many requests
 	ReasonHTTP5xx           Reason = "http_5xx"            // a 5xx
-	ReasonStreamError       Reason = "stream_error"        // an error in the stream: an object, bare text, a finish_reason such as abort
+	ReasonStreamError       Reason = "stream_error"        // an error in the stream: an object, bare text, an event named error, a finish_reason such as abort
 	ReasonProtocol          Reason = "protocol"            // not HTTP, not SSE, not JSON, a redirect, or over a cap
 	ReasonTruncated         Reason = "truncated"           // reset or closed mid-stream, or ended without a proper end
 	ReasonEmpty             Reason = "empty"               // ended properly without any text, and without a token that the server counted
@@ -74,6 +75,11 @@ type Failure struct {
 	Unsent bool `json:"unsent,omitempty"`
 }
 
+// OutOfFiles reports whether it was file descriptors that this machine lacked.
+func (f *Failure) OutOfFiles() bool {
+	return f.Local && strings.Contains(f.Detail, "too many open files") // EMFILE and ENFILE
+}
+
 // Error is the reason, the status and the detail, as far as they are known.
 func (f *Failure) Error() string {
 	text := string(f.Reason)
@@ -86,6 +92,6 @@ func (f *Failure) Error() string {
 	return text
 }
 
-func protocolFailure(format string, args ...any) *Failure {
-	return &Failure{Reason: ReasonProtocol, Detail: fmt.Sprintf(format, args...)}
+func newFailure(reason Reason, format string, args ...any) *Failure {
+	return &Failure{Reason: reason, Detail: fmt.Sprintf(format, args...)}
 }

@@ -3,7 +3,6 @@ package openai
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -47,7 +46,7 @@ func (c *Client) Models(ctx context.Context) ([]Model, *Failure) {
 		}
 	}
 	if len(models) == 0 {
-		return nil, &Failure{Reason: ReasonEmpty, Detail: "the list of models is empty"}
+		return nil, newFailure(ReasonEmpty, "the list of models is empty")
 	}
 	return models, nil
 }
@@ -58,51 +57,57 @@ func IsName(s string) bool {
 	return s != "" && len(s) <= maxName && !strings.ContainsFunc(s, bad)
 }
 
-// Tokenize asks for the token ids of a text, by POST /tokenize as vLLM has it, beside
-// /v1 and not below. No token is added for the model's sake. It takes at most 30 s. A
-// server that does not tokenize fails as it answers, mostly with [ReasonHTTP4xx]; an
+// Tokenize asks for the token ids of a text, by POST /tokenize as vLLM, SGLang and llama.cpp
+// have it, beside /v1 and not below. No token is added for the model's sake. It takes at most
+// 30 s. A server that does not tokenize fails as it answers, mostly with [ReasonHTTP4xx]; an
 // answer without ids is [ReasonEmpty].
 func (c *Client) Tokenize(ctx context.Context, model, text string) ([]int32, *Failure) {
+	return c.tokenize(ctx, map[string]any{"model": model, "prompt": text, "content": text}) // content is llama.cpp's name
+}
+
+// TokenizeChat asks for the token ids of a conversation with the model's chat template
+// applied, up to where its answer begins, as vLLM has it. It fails as [Client.Tokenize] does.
+func (c *Client) TokenizeChat(ctx context.Context, model string, messages []Message) ([]int32, *Failure) {
+	return c.tokenize(ctx, map[string]any{"model": model, "messages": messages, "add_generation_prompt": true})
+}
+
+func (c *Client) tokenize(ctx context.Context, question map[string]any) ([]int32, *Failure) {
 	var list struct {
 		Tokens []int32 `json:"tokens"`
 	}
-	question := map[string]any{"model": model, "prompt": text, "add_special_tokens": false}
+	question["add_special_tokens"] = false
 	if failure := c.ask(ctx, question, &list, "/tokenize"); failure != nil {
 		return nil, failure
 	}
-	if len(list.Tokens) == 0 && text != "" {
-		return nil, &Failure{Reason: ReasonEmpty, Detail: "the list of tokens is empty"}
+	if len(list.Tokens) == 0 && question["prompt"] != "" {
+		return nil, newFailure(ReasonEmpty, "the list of tokens is empty")
 	}
 	return list.Tokens, nil
 }
 
 // ask sends a short request, a GET where question is nil, and reads its answer, one JSON
 // text, into answer. It returns why that failed, nil if it did not.
-func (c *Client) ask(ctx context.Context, question map[string]any, answer any, path string) *Failure {
+func (c *Client) ask(ctx context.Context, question map[string]any, answer any, path string) (failure *Failure) {
 	x := c.begin(ctx, new(Trace), callTime, 0)
-	defer x.finish()
+	defer func() { x.finish(failure) }()
 	var body []byte
 	if question != nil {
-		body, _ = json.Marshal(question) // strings and numbers: it cannot fail
+		body, _ = json.Marshal(question) // of strings: it cannot fail
 	}
 	resp, failure := x.roundTrip(c.jsonRequest(x.ctx, body, NewRequestID(), path))
 	if failure != nil {
 		return failure
 	}
 	defer resp.Body.Close()
-	decoded, err := decodedBody(resp)
-	var text []byte
-	if err == nil {
-		text, err = io.ReadAll(io.LimitReader(decoded, maxAnswer))
-	}
+	text, err := io.ReadAll(io.LimitReader(decodedBody(resp), maxAnswer))
 	if err != nil {
 		if f := x.expired(); f != nil {
 			return f
 		}
-		return x.failure(errorReason(err, ReasonTruncated), err.Error())
+		return newFailure(errorReason(err, ReasonTruncated), "%v", err)
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
-		return x.failure(ReasonProtocol, fmt.Sprintf("not the JSON that was asked for: %s", text))
+		return newFailure(ReasonProtocol, "not the JSON that was asked for: %s", text)
 	}
 	return nil
 }

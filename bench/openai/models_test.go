@@ -115,7 +115,38 @@ func TestTokenize(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" || reasonOf(f) != tt.fail {
 				t.Errorf("failure %v, want %q; tokens (-want +got):\n%s", f, tt.fail, diff)
 			}
-			want := seen{Method: "POST", Path: "/gate/tokenize", Body: map[string]any{"model": "m", "prompt": tt.text, "add_special_tokens": false}}
+			want := seen{Method: "POST", Path: "/gate/tokenize", Body: map[string]any{
+				"model": "m", "prompt": tt.text, "content": tt.text, "add_special_tokens": false,
+			}}
+			if diff := cmp.Diff(want, <-requests); diff != "" {
+				t.Errorf("request (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTokenizeChat(t *testing.T) {
+	tests := map[string]struct {
+		status int
+		body   string
+		want   []int32
+		fail   Reason
+	}{
+		"five":                    {200, `{"count":5,"max_model_len":4096,"tokens":[1,9,7,2,1]}`, []int32{1, 9, 7, 2, 1}, ""},
+		"a server of texts alone": {200, `{"tokens":[]}`, nil, ReasonEmpty},
+		"no template":             {400, `{"error":{"message":"no chat template"}}`, nil, ReasonHTTP4xx},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			url, requests := answerOf(t, tt.status, tt.body)
+			got, f := newTestClient(t, Config{BaseURL: url}).TokenizeChat(t.Context(), "m", []Message{{"system", "be brief"}, {"user", "hi"}})
+			if diff := cmp.Diff(tt.want, got); diff != "" || reasonOf(f) != tt.fail {
+				t.Errorf("failure %v, want %q; tokens (-want +got):\n%s", f, tt.fail, diff)
+			}
+			want := seen{Method: "POST", Path: "/tokenize", Body: map[string]any{
+				"model": "m", "add_generation_prompt": true, "add_special_tokens": false,
+				"messages": []any{map[string]any{"role": "system", "content": "be brief"}, map[string]any{"role": "user", "content": "hi"}},
+			}}
 			if diff := cmp.Diff(want, <-requests); diff != "" {
 				t.Errorf("request (-want +got):\n%s", diff)
 			}

@@ -51,13 +51,17 @@ type Request struct {
 	PromptTokens []int32
 	// MaxTokens is the most tokens to generate, the server's own limit when 0.
 	MaxTokens int
+	// MaxCompletionTokens asks for MaxTokens to go out as max_completion_tokens too, for Chat,
+	// as vLLM's load test sends it: some servers know one of the two names only.
+	MaxCompletionTokens bool
 	// IgnoreEOS asks for MaxTokens tokens even where the model would end before.
 	IgnoreEOS bool
 	// ContinuousUsage asks for the usage with every chunk, which gives each chunk's tokens.
 	ContinuousUsage bool
 	// Extra holds more fields of the body, such as temperature, top_p, stop or
-	// cache_salt. They must pass [CheckExtra]. max_tokens among them takes the place of
-	// MaxTokens. No sampling parameter is sent that is not among them.
+	// cache_salt. They must pass [CheckExtra]. max_tokens among them, and for Chat
+	// max_completion_tokens, takes the place of MaxTokens under both names. No sampling
+	// parameter is sent that is not among them.
 	Extra map[string]json.RawMessage
 	// RequestID is sent as X-Request-Id. One is made when it is empty.
 	RequestID string
@@ -89,50 +93,27 @@ func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 		t.Planned = t.Started
 	}
 	if err != nil {
-		t.Failure = x.unsent("making the request: " + err.Error())
-	} else {
-		req := c.jsonRequest(x.ctx, body, r.RequestID, r.API.path())
-		req.Header.Set("Accept", "text/event-stream")
-		if r.SessionID != "" {
-			req.Header.Set("X-Session-ID", r.SessionID)
-		}
-		t.Failure = x.stream(req, s)
+		x.finish(&Failure{Reason: ReasonConnect, Detail: "making the request: " + err.Error(), Unsent: true})
+		return t
 	}
-	x.finish()
+	req := c.jsonRequest(x.ctx, body, r.RequestID, r.API.path())
+	req.Header.Set("Accept", "text/event-stream")
+	if r.SessionID != "" {
+		req.Header.Set("X-Session-ID", r.SessionID)
+	}
+	x.finish(x.stream(req, s))
 	t.Answer = s.answer.String()
 	return t
 }
 
-// stream sends req and reads the response into s.
-func (x *exchange) stream(req *http.Request, s *stream) *Failure {
-	resp, failure := x.roundTrip(req)
-	if failure != nil {
-		return failure
-	}
-	defer resp.Body.Close()
-	body, err := decodedBody(resp)
-	if err != nil {
-		return x.endOfStream(s, nil, err)
-	}
-	failure = x.readStream(body, s)
-	x.over()
-	if failure == nil && x.client.keepAlive {
-		x.drain(resp.Body)
-	}
-	return failure
-}
-
 // jsonRequest is a POST of body, or a GET when there is none.
 func (c *Client) jsonRequest(ctx context.Context, body []byte, id, path string) *http.Request {
-	method := http.MethodPost
-	if body == nil {
-		method = http.MethodGet
-	}
-	req, _ := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body)) // of a good URL: it cannot fail
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, bytes.NewReader(body)) // of a good URL: it cannot fail
 	req.Header.Set(requestIDHeader, id)
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Accept-Encoding", "identity")
 	if body != nil {
+		req.Method = http.MethodPost
 		req.Header.Set("Content-Type", "application/json")
 	}
 	return req
@@ -170,7 +151,8 @@ func (r *Request) body() ([]byte, error) {
 		options["continuous_usage_stats"] = true
 	}
 	fields := map[string]any{"model": r.Model, "stream": true, "stream_options": options}
-	switch chat := r.API != Completions; {
+	chat := r.API != Completions
+	switch {
 	case r.Messages != nil && !chat:
 		return nil, errors.New("a conversation needs the chat API")
 	case r.PromptTokens != nil && chat:
@@ -184,8 +166,13 @@ func (r *Request) body() ([]byte, error) {
 	default:
 		fields["prompt"] = r.Prompt
 	}
-	if r.MaxTokens > 0 {
+	_, limited := r.Extra["max_tokens"]
+	_, limitedByNewName := r.Extra["max_completion_tokens"]
+	if r.MaxTokens > 0 && !limited && !(chat && limitedByNewName) {
 		fields["max_tokens"] = r.MaxTokens
+		if chat && r.MaxCompletionTokens {
+			fields["max_completion_tokens"] = r.MaxTokens
+		}
 	}
 	if r.IgnoreEOS {
 		fields["ignore_eos"] = true

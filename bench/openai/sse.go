@@ -14,12 +14,18 @@ const (
 	maxBody    = 64 << 20 // bytes of one response, decoded
 )
 
+// sseEvent is a server-sent event.
+type sseEvent struct {
+	data    []byte // its data lines, joined by \n; valid until the next event is read
+	isError bool   // its name is error
+}
+
 // eventReader finds server-sent events in bytes that come in any pieces. An event is out
 // as soon as the blank line that ends it is in.
 type eventReader struct {
-	lines *bufio.Scanner
-	data  []byte // the data lines of the pending event, joined by \n
-	size  int    // bytes of all lines so far
+	lines   *bufio.Scanner
+	pending sseEvent
+	size    int // bytes of all lines so far
 }
 
 func newEventReader(r io.Reader) *eventReader {
@@ -28,54 +34,57 @@ func newEventReader(r io.Reader) *eventReader {
 	e.lines.Split(func(data []byte, atEOF bool) (int, []byte, error) {
 		n, line, err := bufio.ScanLines(data, atEOF)
 		if e.size += n; e.size > maxBody {
-			err = protocolFailure("a body of more than %d bytes", maxBody)
+			err = newFailure(ReasonProtocol, "a body of more than %d bytes", maxBody)
 		}
 		return n, line, err
 	})
 	return e
 }
 
-// next returns the data of the next event, which is never empty and valid until the next
-// call. With an error, [io.EOF] at a clean end, comes the data of an event that has begun.
-// Bytes that are no event stream are a [Failure].
-func (e *eventReader) next() ([]byte, error) {
-	e.data = e.data[:0]
+// next returns the next event that has data or is an error. With an error, [io.EOF] at a
+// clean end, comes the event that has begun. Bytes that are no event stream are a [Failure].
+func (e *eventReader) next() (sseEvent, error) {
+	e.pending = sseEvent{data: e.pending.data[:0]}
 	for e.lines.Scan() {
 		line := e.lines.Bytes()
-		if len(line) == 0 && len(e.data) > 0 {
-			return e.data, nil
+		if len(line) == 0 && (len(e.pending.data) > 0 || e.pending.isError) {
+			return e.pending, nil
 		}
 		if err := e.addLine(line); err != nil {
-			return nil, err
+			return sseEvent{}, err
 		}
 	}
 	switch err := e.lines.Err(); {
 	case err == nil:
-		return e.data, io.EOF
+		return e.pending, io.EOF
 	case errors.Is(err, bufio.ErrTooLong):
-		return nil, protocolFailure("a line of more than %d bytes", maxLine)
+		return sseEvent{}, newFailure(ReasonProtocol, "a line of more than %d bytes", maxLine)
 	default:
-		return e.data, err
+		return e.pending, err
 	}
 }
 
 func (e *eventReader) addLine(line []byte) error {
 	name, value, _ := bytes.Cut(line, []byte(":"))
-	switch string(name) {
-	case "", "event", "id", "retry": // the first is a comment
-		return nil
+	value = bytes.TrimSpace(value)
+	switch event := &e.pending; string(name) {
+	case "", "id", "retry": // the first is a comment
+	case "event":
+		event.isError = string(value) == "error"
 	case "data":
-		if len(e.data) > 0 {
-			e.data = append(e.data, '\n')
+		if len(event.data) > 0 {
+			event.data = append(event.data, '\n')
 		}
-		e.data = append(e.data, bytes.TrimSpace(value)...)
-		return nil
+		event.data = append(event.data, value...)
+	default:
+		if err := e.lines.Err(); err != nil {
+			return err // half a line
+		}
+		foreign := bytes.HasPrefix(line, []byte("<")) || bytes.HasPrefix(line, []byte("{")) || !utf8.Valid(line)
+		if parsed, _ := parseEvent(line); foreign && !parsed.failed {
+			return newFailure(ReasonProtocol, "not an event stream: %s", line)
+		}
+		return &Failure{Reason: ReasonStreamError, Detail: errorMessage(line)} // as MindIE and xLLM send their errors
 	}
-	if err := e.lines.Err(); err != nil {
-		return err // half a line
-	}
-	if bytes.HasPrefix(line, []byte("<")) || bytes.HasPrefix(line, []byte("{")) || !utf8.Valid(line) {
-		return protocolFailure("not an event stream: %s", line)
-	}
-	return &Failure{Reason: ReasonStreamError, Detail: string(line)} // as MindIE and xLLM send their errors
+	return nil
 }

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"time"
@@ -13,68 +12,62 @@ import (
 // no clock and no network: events and instants in, chunks out.
 type stream struct {
 	trace      *Trace
-	at         time.Duration // when the event in hand arrived, since the request started
-	latest     time.Duration // no event is earlier: instants never go backwards
+	at         time.Duration // when the event in hand arrived; instants never go backwards
 	lastTokens int32         // completion tokens with the chunk before, noCount if none
 	keepAnswer bool
 	answer     strings.Builder
 }
 
-// brokenFinishes are finish_reasons of answers that engines gave up.
-var brokenFinishes = []string{"abort", "parse_error", "recover_stop"}
+// endMark is the data of a stream's last event.
+const endMark = "[DONE]"
 
-// end returns the failure of a stream that is over, nil for none. Tokens without text are
+// brokenFinishes are finish_reasons of answers that engines gave up.
+var brokenFinishes = []string{"abort", "error", "parse_error", "recover_stop"}
+
+// end returns the failure of a stream that has ended, nil for none. Tokens without text are
 // an answer, although nobody can read it.
 func (s *stream) end() *Failure {
 	tokens, _ := OutputTokens(s.trace)
 	switch {
-	case slices.Contains(brokenFinishes, s.trace.Finish):
-		return &Failure{Reason: ReasonStreamError, Detail: "finish_reason " + s.trace.Finish}
 	case tokens == 0:
-		return &Failure{Reason: ReasonEmpty, Detail: "the stream ended without any text"}
+		return newFailure(ReasonEmpty, "the stream ended without any text")
 	case !s.trace.Done && s.trace.Finish == "":
-		return &Failure{Reason: ReasonTruncated, Detail: "the stream ended without [DONE] and without a finish_reason"}
+		return newFailure(ReasonTruncated, "the stream ended without [DONE] and without a finish_reason")
 	}
 	return nil
 }
 
-// event takes one event's data, and returns a failure where it is one. The stream is over
-// after that, and after [DONE].
-func (s *stream) event(data []byte) *Failure {
-	s.note()
-	if isDone(data) {
+// add adds an event, and returns a failure where it is one. The stream has ended after that,
+// and after [DONE].
+func (s *stream) add(e sseEvent) *Failure {
+	if s.trace.Events == 0 {
+		s.trace.FirstEvent = s.at
+	}
+	s.trace.Events++
+	if string(e.data) == endMark {
 		s.trace.Done = true
 		return s.end()
 	}
-	ev, ok := parseEvent(data)
+	ev, ok := parseEvent(e.data)
 	switch {
+	case e.isError, ev.failed:
+		return &Failure{Reason: ReasonStreamError, Detail: errorMessage(e.data)}
 	case !ok:
-		return protocolFailure("not a JSON object: %s", data)
-	case ev.failed:
-		return &Failure{Reason: ReasonStreamError, Detail: string(data)}
+		return newFailure(ReasonProtocol, "not a JSON object: %s", e.data)
 	case ev.texts > 0:
 		s.addChunk(&ev)
 	}
 	if ev.usage.IsObject() {
 		s.addUsage(ev.usage)
 	}
-	if ev.finish != "" {
+	if ev.finish != "" && !slices.Contains(brokenFinishes, s.trace.Finish) {
 		s.trace.Finish = Excerpt(ev.finish)
 	}
 	return nil
 }
 
-// note counts an event and moves the clock on.
-func (s *stream) note() {
-	s.latest = max(s.latest, s.at)
-	if s.trace.Events == 0 {
-		s.trace.FirstEvent = s.latest
-	}
-	s.trace.Events++
-}
-
 func (s *stream) addChunk(ev *event) {
-	c := Chunk{At: s.latest, Reasoning: !ev.answer}
+	c := Chunk{At: s.at, Reasoning: !ev.answer}
 	if s.lastTokens != noCount && ev.tokens > s.lastTokens {
 		c.Tokens = ev.tokens - s.lastTokens
 	}
@@ -106,5 +99,3 @@ func (s *stream) addUsage(usage gjson.Result) {
 		u.CachedTokens = &cached
 	}
 }
-
-func isDone(data []byte) bool { return bytes.Equal(data, []byte("[DONE]")) }

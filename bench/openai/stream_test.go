@@ -2,6 +2,7 @@ package openai
 
 import (
 	"io"
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -58,16 +59,21 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
+// transport answers a request in place of the network.
+type transport func(x *exchange) *http.Response
+
+func (answer transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	return answer(req.Context().Value(exchangeKey{}).(*exchange)), nil
+}
+
 // read is the trace of a stream that comes in pieces and ends with err.
 func read(t *testing.T, err error, all ...piece) *Trace {
 	t.Helper()
-	trace := new(Trace)
-	s := &stream{trace: trace}
-	x := newTestClient(t, Config{BaseURL: "http://127.0.0.1:1"}).begin(t.Context(), trace, 0, 0)
-	failure := x.readStream(&pieces{x: x, left: all, err: err}, s)
-	x.finish()
-	trace.Failure = failure
-	return trace
+	c := newTestClient(t, Config{BaseURL: "http://127.0.0.1:1"})
+	c.transport = transport(func(x *exchange) *http.Response {
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(&pieces{x: x, left: all, err: err})}
+	})
+	return c.Stream(t.Context(), Request{})
 }
 
 func outcomeOf(t *Trace) outcome {
@@ -103,6 +109,9 @@ const (
 // quiet is a chunk whose text is empty: half a character, or a special token.
 const quiet = `{"choices":[{"index":0,"delta":{"content":""},"finish_reason":null}]}`
 
+// finished is the event that ends an answer for a reason.
+func finished(reason string) string { return strings.Replace(stop, "stop", reason, 1) }
+
 // running is an event with the usage up to it beside its choice.
 func running(event string, completion int) string {
 	return strings.TrimSuffix(event, "}") + "," + usage("9", strconv.Itoa(completion)) + "}"
@@ -126,6 +135,7 @@ func TestCutConnection(t *testing.T) {
 		"end mark without a blank line": {events(word) + "data: [DONE]\n", ""},
 		"error without a blank line":    {events(word) + "data: {\"error\":{}}\n", ReasonStreamError},
 		"half an event":                 {events(word) + "data: {", ReasonTruncated},
+		"after the engine gave up":      {events(word, finished("abort")), ReasonStreamError},
 		"half a line of something":      {events(word) + "<", ReasonTruncated},
 	}
 	for name, tt := range tests {
@@ -149,7 +159,7 @@ func TestInstants(t *testing.T) {
 		Chunks: []Chunk{{At: 40e6}, {At: 40e6, Reasoning: true}, {At: 50e6}, {At: 60e6}, {At: 60e6}},
 		Done:   true, TokenSource: TokensChunks,
 	}
-	if diff := cmp.Diff(&want, got, cmpopts.IgnoreFields(Trace{}, "Started", "End")); diff != "" {
+	if diff := cmp.Diff(&want, got, cmpopts.IgnoreFields(Trace{}, "RequestID", "Planned", "Started", "Status", "End")); diff != "" {
 		t.Errorf("trace (-want +got):\n%s", diff)
 	}
 }

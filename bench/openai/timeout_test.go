@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,6 +68,7 @@ func TestTimeouts(t *testing.T) {
 		"text, then nothing":        {func(c net.Conn) { pause(second); say(c, okHead, events(word)); hold(c) }, ReasonStalled, 31 * second, second},
 		"text, then comments":       {func(c net.Conn) { pause(second); say(c, okHead, events(word)); endless(c, second, ": ping\n\n") }, ReasonStalled, 31 * second, second},
 		"half an event, for long":   {func(c net.Conn) { pause(second); say(c, okHead, events(word), "data: {"); hold(c) }, ReasonStalled, 31 * second, second},
+		"aborted, then nothing":     {func(c net.Conn) { pause(second); say(c, okHead, events(word, finished("abort"))); hold(c) }, ReasonStreamError, 31 * second, 0},
 		"end mark, connection kept": {func(c net.Conn) { pause(second); say(c, okHead, events(word, done)); hold(c) }, "", second, second},
 		"error object, kept open":   {func(c net.Conn) { pause(second); say(c, okHead, events(`{"error":"x"}`)); hold(c) }, ReasonStreamError, second, 0},
 		"a slow error's body":       {func(c net.Conn) { say(c, "HTTP/1.1 500 No\r\n\r\nbroken"); hold(c) }, ReasonHTTP5xx, 5 * second, 0},
@@ -180,6 +183,39 @@ func TestIdleConnection(t *testing.T) {
 		synctest.Wait()
 		if closed <= 0 || closed >= 5*time.Second {
 			t.Errorf("closed after %v", closed)
+		}
+	})
+}
+
+// A server that refuses new connections while its streams go on is there: the client says
+// when the latest bytes of any answer came.
+func TestLastReceived(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := pipeClient(t, false, func(c net.Conn) {
+			for _, text := range []string{okHead, events(word), events(word, stop, done)} {
+				time.Sleep(10 * time.Second)
+				say(c, text)
+			}
+		})
+		dial, dialed := c.dialer, atomic.Bool{}
+		c.dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if dialed.Swap(true) {
+				return nil, syscall.ECONNREFUSED
+			}
+			return dial(ctx, network, addr)
+		}
+		start := time.Now()
+		go c.Stream(t.Context(), Request{})
+		never := time.Time{}
+		for _, want := range []time.Time{never, start.Add(10 * time.Second), start.Add(20 * time.Second), start.Add(30 * time.Second), start.Add(30 * time.Second)} {
+			time.Sleep(9 * time.Second)
+			if refused := c.Stream(t.Context(), Request{}).Failure; reasonOf(refused) != ReasonConnect {
+				t.Errorf("failure %v, want connect", refused)
+			}
+			if got := c.LastReceived(); !got.Equal(want) {
+				t.Errorf("after %v: received at %v, want %v", time.Since(start), got.Sub(start), want.Sub(start))
+			}
+			time.Sleep(time.Second)
 		}
 	})
 }

@@ -47,18 +47,19 @@ type Trace struct {
 	TokenSource TokenSource `json:"token_source,omitempty"`
 	// Merged counts the further texts in a chunk, each of which is a token.
 	Merged int `json:"merged,omitempty"`
-	// Finish is the last finish_reason, empty when there was none.
+	// Finish is the last finish_reason, or the first of an answer that the engine gave up;
+	// empty when there was none.
 	Finish string `json:"finish,omitempty"`
 	Done   bool   `json:"done,omitempty"` // [DONE] was seen
 
 	Phases Phases `json:"phases,omitzero"`
 	Lag    Lag    `json:"lag,omitzero"`
 	Reused bool   `json:"reused,omitempty"` // the connection had served a request before
-	// Resent is true when the request was sent once more: the server had closed a kept
-	// connection before the first byte of its answer. Started is that of the first sending.
+	// Resent is true when the request was sent once more: the server closed an idle
+	// connection within 1 s, before any byte of an answer. Started is that of the first sending.
 	Resent bool `json:"resent,omitempty"`
 	Status int  `json:"status,omitempty"` // HTTP status, 0 without a response
-	// End is when the request was over, well or not.
+	// End is when the request ended, well or not.
 	End time.Duration `json:"end_ns,omitempty"`
 	// Failure is nil for a request that ended properly.
 	Failure *Failure `json:"failure,omitempty"`

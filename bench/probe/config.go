@@ -102,42 +102,35 @@ func (t Target) Devices() map[string][]string { return t.spec.Devices }
 func (s Spec) Validate(dir string) (Target, []error) {
 	s.HTTP.SetDirectory(dir)
 	t := Target{prompt: s.Prompt}
-	wrong := s.check()
-	refuse := func(field string, err error) {
-		if err != nil {
-			wrong = append(wrong, fmt.Errorf("%s: %w", field, err))
+	var wrong []error
+	refuse := func(bad bool, format string, args ...any) {
+		if bad {
+			wrong = append(wrong, fmt.Errorf(format, args...))
 		}
 	}
-	var err error
-	t.base, err = s.endpoint()
-	refuse("url", err)
+	s.check(refuse)
+	base, api, err := openai.ParseEndpoint(s.URL)
+	if err == nil && s.API != "" && api != "" && api != s.API {
+		err = fmt.Errorf("ends in the path of %s, but api is %s: leave one of them out", api, s.API)
+	}
+	refuse(err != nil, "url: %w", err)
+	if err == nil {
+		s.API = cmp.Or(s.API, api, openai.Chat)
+		s.Name = cmp.Or(s.Name, openai.HostPort(base))
+	}
 	switch {
 	case s.PromptFile != "":
 		text, err := readBounded(config.JoinDir(dir, s.PromptFile))
-		refuse("prompt_file", err)
+		refuse(err != nil, "prompt_file: %w", err)
 		t.prompt = string(text)
 	case s.Prompt == "" && s.RandomInputTokens == 0:
 		t.prompt = DefaultPrompt
 	}
-	if t.spec = s; len(wrong) == 0 {
+	if t.spec, t.base = s, base; len(wrong) == 0 {
 		_, err = t.client()
-		refuse("http", err)
+		refuse(err != nil, "http: %w", err)
 	}
 	return t, wrong
-}
-
-// endpoint is the URL's base. API and name default to what the URL says.
-func (s *Spec) endpoint() (*url.URL, error) {
-	base, api, err := openai.ParseEndpoint(s.URL)
-	if err != nil {
-		return nil, err
-	}
-	if s.API != "" && api != "" && api != s.API {
-		return nil, fmt.Errorf("ends in the path of %s, but api is %s: leave one of them out", api, s.API)
-	}
-	s.API = cmp.Or(s.API, api, openai.Chat)
-	s.Name = cmp.Or(s.Name, openai.HostPort(base))
-	return base, nil
 }
 
 // client makes the target's HTTP client; it fails when a TLS file it names is not there.
@@ -145,19 +138,9 @@ func (t Target) client() (*openai.Client, error) {
 	return openai.NewClient(openai.Config{BaseURL: t.base.String(), HTTP: t.spec.HTTP, UserAgent: "accelerator_exporter"})
 }
 
-func (s *Spec) check() []error {
-	var all []error
-	refuse := func(bad bool, format string, args ...any) {
-		if bad {
-			all = append(all, fmt.Errorf(format, args...))
-		}
-	}
-	prompts := 0
-	for _, set := range []bool{s.Prompt != "", s.PromptFile != "", s.RandomInputTokens != 0} {
-		if set {
-			prompts++
-		}
-	}
+// check refuses what is wrong with a field by itself.
+func (s *Spec) check(refuse func(bad bool, format string, args ...any)) {
+	twoPrompts := s.Prompt != "" && s.PromptFile != "" || s.RandomInputTokens != 0 && s.Prompt+s.PromptFile != ""
 	refuse(s.Name != "" && !openai.IsName(s.Name), "name: must be 1 to 200 bytes of printable text")
 	refuse(s.Model != "" && !openai.IsName(s.Model), "model: must be at most 200 bytes of printable text")
 	refuse(s.API != "" && s.API != openai.Chat && s.API != openai.Completions, "api: must be %s or %s", openai.Chat, openai.Completions)
@@ -166,8 +149,7 @@ func (s *Spec) check() []error {
 	refuse(s.IdleTimeout <= 0, "idle_timeout: must be more than 0")
 	refuse(s.MaxTokens < 1 || s.MaxTokens > maxTokens, "max_tokens: must be 1 to %d", maxTokens)
 	refuse(s.RandomInputTokens < 0 || s.RandomInputTokens > maxTokens, "random_input_tokens: must be 1 to %d", maxTokens)
-	refuse(prompts > 1, "prompt: at most one of prompt, prompt_file and random_input_tokens may be set")
-	return all
+	refuse(twoPrompts, "prompt: at most one of prompt, prompt_file and random_input_tokens may be set")
 }
 
 // CheckFiles returns which files with credentials of the target's requests cannot be read

@@ -18,9 +18,12 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
-// readText reads a configuration as ReadFile does.
-func readText(text []byte, dir string) (File, error) {
-	return parse(text, filepath.Join(dir, "probes.yml"))
+// readText reads a configuration from a file in dir.
+func readText(t testing.TB, text, dir string) (File, error) {
+	t.Helper()
+	path := filepath.Join(dir, "probes.yml")
+	write(t, path, text)
+	return ReadFile(path)
 }
 
 func write(t testing.TB, path, text string) {
@@ -43,7 +46,7 @@ func certificate() string {
 // parsed are the targets of a text that is good.
 func parsed(t testing.TB, text, dir string) []Target {
 	t.Helper()
-	file, err := readText([]byte(text), dir)
+	file, err := readText(t, text, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +157,7 @@ func TestEveryField(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	targets := parsed(t, "probes: [{url: 'http://127.0.0.1:8000'}]", "")
+	targets := parsed(t, "probes: [{url: 'http://127.0.0.1:8000'}]", t.TempDir())
 	want := Spec{
 		Name: "127.0.0.1:8000", URL: "http://127.0.0.1:8000", API: "chat", Interval: model.Duration(30 * time.Second),
 		Timeout: model.Duration(2 * time.Minute), IdleTimeout: model.Duration(30 * time.Second), MaxTokens: 64,
@@ -166,7 +169,7 @@ func TestDefaults(t *testing.T) {
 	if targets[0].prompt != DefaultPrompt {
 		t.Errorf("prompt %q", targets[0].prompt)
 	}
-	if none := parsed(t, "probes: []", ""); len(none) != 0 {
+	if none := parsed(t, "probes: []", t.TempDir()); len(none) != 0 {
 		t.Errorf("no probes: %v", none)
 	}
 }
@@ -192,7 +195,7 @@ func TestErrorsHoldNoSecret(t *testing.T) {
 	}
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := readText([]byte(text), t.TempDir())
+			_, err := readText(t, text, t.TempDir())
 			if err == nil {
 				t.Fatal("no error")
 			}

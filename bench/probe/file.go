@@ -29,24 +29,14 @@ type File struct {
 }
 
 // At is an error of a target of the file, with its place.
-func (f File) At(t Target, err error) error { return placed(f.path, f.lines[t.Name()], err) }
+func (f File) At(t Target, err error) error { return withPlace(f.path, f.lines[t.Name()], err) }
 
-// placed is an error with its place in the file; line is 0 where there is none.
-func placed(path string, line int, err error) error {
+// withPlace is an error with its place in the file; line is 0 where there is none.
+func withPlace(path string, line int, err error) error {
 	if line == 0 {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return fmt.Errorf("%s:%d: %w", path, line, err)
-}
-
-// ReadFile reads a configuration file. Its error is a line for each mistake, and repeats no
-// value but names and hosts: a secret in the wrong place would be one.
-func ReadFile(path string) (File, error) {
-	text, err := readBounded(path)
-	if err != nil {
-		return File{}, fmt.Errorf("reading the configuration: %w", err)
-	}
-	return parse(text, path)
 }
 
 // readBounded reads a file of at most [maxFileBytes].
@@ -63,18 +53,23 @@ func readBounded(path string) ([]byte, error) {
 	return text, err
 }
 
-// parse reads a configuration's text. Relative file names in it are taken from the folder
-// of path.
-func parse(text []byte, path string) (File, error) {
+// ReadFile reads a configuration file. Relative file names in it are taken from its folder.
+// Its error is a line for each mistake, and repeats no value but names and hosts: a secret
+// in the wrong place would be one.
+func ReadFile(path string) (File, error) {
+	text, err := readBounded(path)
+	if err != nil {
+		return File{}, fmt.Errorf("reading the configuration: %w", err)
+	}
 	var written struct {
 		Probes []entry `yaml:"probes"`
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
-	err := decoder.Decode(&written)
+	err = decoder.Decode(&written)
 	switch {
 	case errors.Is(err, io.EOF), err == nil && written.Probes == nil:
-		return File{}, placed(path, 1, errors.New("probes: is missing, such as probes: [{url: http://127.0.0.1:8000}]"))
+		return File{}, withPlace(path, 1, errors.New("probes: is missing, such as probes: [{url: http://127.0.0.1:8000}]"))
 	case err != nil:
 		return File{}, yamlError(path, err)
 	}
@@ -82,7 +77,7 @@ func parse(text []byte, path string) (File, error) {
 	var wrong []error
 	for _, e := range written.Probes {
 		for _, err := range file.add(e) {
-			wrong = append(wrong, placed(path, e.line, err))
+			wrong = append(wrong, withPlace(path, e.line, err))
 		}
 	}
 	return file, errors.Join(wrong...)

@@ -49,7 +49,7 @@ func TestMistakes(t *testing.T) {
 			} else {
 				text = "probes: [\n{name: n, url: 'http://h:1', " + tt.text + "}]"
 			}
-			_, err := readText([]byte(text), dir)
+			_, err := readText(t, text, dir)
 			got := strings.NewReplacer(filepath.Join(dir, "probes.yml"), "FILE", dir, "DIR").Replace(fmt.Sprint(err))
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
@@ -75,7 +75,7 @@ func TestCheckFiles(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			file, err := readText([]byte("probes: [{url: 'http://h:1',\n http: "+tt.http+"}]"), dir)
+			file, err := readText(t, "probes: [{url: 'http://h:1',\n http: "+tt.http+"}]", dir)
 			if err != nil {
 				t.Fatal(err)
 			}

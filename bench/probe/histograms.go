@@ -25,15 +25,32 @@ var (
 	}
 )
 
-// figure is a histogram: what it counts of a trace.
-type figure struct {
-	name, help string
-	buckets    []float64
-	samples    func(*openai.Trace) []time.Duration
-	exemplar   bool // a success leaves its request id
+// Histograms hold the latencies of traces, those of a load test under the same names as
+// the probe's but for the prefix. They are one Prometheus collector.
+type Histograms struct {
+	vecs
+	all []histogram
 }
 
-func figures() []figure {
+type histogram struct {
+	*prometheus.HistogramVec
+	samples  func(*openai.Trace) []time.Duration
+	exemplar bool // a success leaves its request id
+}
+
+// NewHistograms returns histograms whose names start with prefix, such as
+// "accelerator_probe_", with the given labels.
+func NewHistograms(prefix string, labels ...string) *Histograms {
+	h := new(Histograms)
+	add := func(name, help string, buckets []float64, exemplar bool, samples func(*openai.Trace) []time.Duration) {
+		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: prefix + name, Help: help, Buckets: buckets,
+			NativeHistogramBucketFactor:     1.1,
+			NativeHistogramMaxBucketNumber:  160,
+			NativeHistogramMinResetDuration: time.Hour,
+		}, labels)
+		h.vecs, h.all = append(h.vecs, v), append(h.all, histogram{v, samples, exemplar})
+	}
 	once := func(derive func(*openai.Trace) (time.Duration, bool)) func(*openai.Trace) []time.Duration {
 		return func(t *openai.Trace) []time.Duration {
 			if d, ok := derive(t); ok {
@@ -42,45 +59,15 @@ func figures() []figure {
 			return nil
 		}
 	}
-	return []figure{
-		{"time_to_first_token_seconds", "Time from sending to the first generated text.", ttftBuckets, once(openai.TTFT), true},
-		{"time_per_output_token_seconds", "Mean time of the output tokens after the first.", itlBuckets, once(openai.TPOT), true},
-		{"inter_token_latency_seconds", "Gaps between successive chunks with generated text.", itlBuckets, openai.ITLs, false},
-		{"request_duration_seconds", "Time from sending to the last generated text.", durationBuckets, once(openai.E2E), true},
-		{"client_lag_seconds", "How late this program read what the kernel had received.", prometheus.ExponentialBuckets(10e-6, 2, 16), once(lastLag), false},
-		{
-			"start_delay_seconds", "Time from the instant a request was due to its sending; added to a latency, that is measured from there.",
-			prometheus.ExponentialBuckets(100e-6, 4, 10), once(startDelay), false,
-		},
-	}
-}
-
-// lastLag is a sample of the lags of a request, which are one for each read.
-func lastLag(t *openai.Trace) (time.Duration, bool) { return t.Lag.Last, t.Lag.Reads > 0 }
-
-func startDelay(t *openai.Trace) (time.Duration, bool) { return max(0, t.Started.Sub(t.Planned)), true }
-
-// Histograms hold the latencies of traces, those of a load test under the same names as
-// the probe's but for the prefix. They are one Prometheus collector.
-type Histograms struct{ all []histogram }
-
-type histogram struct {
-	figure
-	*prometheus.HistogramVec
-}
-
-// NewHistograms returns histograms whose names start with prefix, such as
-// "accelerator_probe_", with the given labels.
-func NewHistograms(prefix string, labels ...string) *Histograms {
-	h := new(Histograms)
-	for _, f := range figures() {
-		h.all = append(h.all, histogram{f, prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: prefix + f.name, Help: f.help, Buckets: f.buckets,
-			NativeHistogramBucketFactor:     1.1,
-			NativeHistogramMaxBucketNumber:  160,
-			NativeHistogramMinResetDuration: time.Hour,
-		}, labels)})
-	}
+	add("time_to_first_token_seconds", "Time from sending to the first generated text.", ttftBuckets, true, once(openai.TTFT))
+	add("time_per_output_token_seconds", "Mean time of the output tokens after the first.", itlBuckets, true, once(openai.TPOT))
+	add("inter_token_latency_seconds", "Gaps between successive chunks with generated text.", itlBuckets, false, openai.ITLs)
+	add("request_duration_seconds", "Time from sending to the last generated text.", durationBuckets, true, once(openai.E2E))
+	add("client_lag_seconds", "How late this program read what the kernel had received.", prometheus.ExponentialBuckets(10e-6, 2, 16), false,
+		once(func(t *openai.Trace) (time.Duration, bool) { return t.Lag.Last, t.Lag.Reads > 0 })) // one sample of the many reads
+	add("start_delay_seconds", "Time from the instant a request was due to its sending; added to a latency, that is measured from there.",
+		prometheus.ExponentialBuckets(100e-6, 4, 10), false,
+		once(func(t *openai.Trace) (time.Duration, bool) { return max(0, t.Started.Sub(t.Planned)), true }))
 	return h
 }
 
@@ -91,8 +78,7 @@ func (h *Histograms) Open(labels ...string) {
 	}
 }
 
-// Observe counts one request that is over. A success leaves its request id as an
-// exemplar.
+// Observe counts one request that has ended. A success leaves its request id as an exemplar.
 func (h *Histograms) Observe(t *openai.Trace, labels ...string) {
 	for _, v := range h.all {
 		series := v.WithLabelValues(labels...)
@@ -103,29 +89,5 @@ func (h *Histograms) Observe(t *openai.Trace, labels ...string) {
 				series.Observe(d.Seconds())
 			}
 		}
-	}
-}
-
-// DeletePartialMatch removes the series with these labels and returns how many
-// there were.
-func (h *Histograms) DeletePartialMatch(labels prometheus.Labels) int {
-	n := 0
-	for _, v := range h.all {
-		n += v.DeletePartialMatch(labels)
-	}
-	return n
-}
-
-// Describe implements [prometheus.Collector].
-func (h *Histograms) Describe(ch chan<- *prometheus.Desc) {
-	for _, v := range h.all {
-		v.Describe(ch)
-	}
-}
-
-// Collect implements [prometheus.Collector].
-func (h *Histograms) Collect(ch chan<- prometheus.Metric) {
-	for _, v := range h.all {
-		v.Collect(ch)
 	}
 }

@@ -18,7 +18,7 @@ func TestLog(t *testing.T) {
 	output := new(bytes.Buffer)
 	l := newLoop(makeTarget(t, nil), nil, New(log.NewNopLogger()).metrics, level.NewFilter(log.NewLogfmtLogger(output), level.AllowInfo()))
 	probed := func(f *openai.Failure) {
-		l.record(outcomeOf(l.target, &openai.Trace{RequestID: "id", Failure: f}))
+		l.record(newOutcome(l.target, &openai.Trace{RequestID: "id", Failure: f}))
 	}
 	for _, reason := range []openai.Reason{"", "connect", "connect", "dns", "", "", "canceled"} {
 		var f *openai.Failure
@@ -29,9 +29,9 @@ func TestLog(t *testing.T) {
 	}
 	probed(&openai.Failure{Reason: openai.ReasonConnect, Detail: "socket: too many open files", Local: true})
 	probed(&openai.Failure{Reason: openai.ReasonHTTP4xx, Status: http.StatusUnauthorized, Detail: "why"})
-	l.record(modelsFailed(l.target, &openai.Failure{Reason: openai.ReasonHTTP5xx, Status: http.StatusBadGateway}))
-	l.record(modelsFailed(l.target, &openai.Failure{Reason: openai.ReasonEmpty}))
-	l.record(modelsFailed(l.target, &openai.Failure{Reason: openai.ReasonTimeoutFirstToken}))
+	l.record(newModelsOutcome(l.target, &openai.Failure{Reason: openai.ReasonHTTP5xx, Status: http.StatusBadGateway}))
+	l.record(newModelsOutcome(l.target, &openai.Failure{Reason: openai.ReasonEmpty}))
+	l.record(newModelsOutcome(l.target, &openai.Failure{Reason: openai.ReasonTimeoutFirstToken}))
 	probed(&openai.Failure{Reason: openai.ReasonHTTP4xx, Status: http.StatusNotFound, Detail: "why"})
 	want := `level=warn target=a msg="probe failed" reason=connect request_id=id status=0 detail=why hint="does a server listen at 127.0.0.1:1?"
 level=warn target=a msg="probe failed" reason=dns request_id=id status=0 detail=why hint="does the host name of the URL resolve?"

@@ -46,13 +46,6 @@ func newLoop(t Target, c client, m *metrics, logger log.Logger) *loop {
 	}
 }
 
-// open makes the series of a target whose model is known, before l starts.
-func (l *loop) open() {
-	if l.model != "" {
-		l.metrics.open(l.target, l.model)
-	}
-}
-
 func (l *loop) start(ctx context.Context) {
 	ctx, l.cancel = context.WithCancel(ctx)
 	l.running.Go(func() { l.run(ctx) })
@@ -87,7 +80,9 @@ func (l *loop) run(ctx context.Context) {
 		}
 		missed := time.Since(planned) >= interval // the host slept, or was stopped
 		if missed || !l.inFlight.CompareAndSwap(false, true) {
-			l.skip()
+			l.mu.Lock() // the model's series must not come back when it has just become another
+			l.metrics.skipped.WithLabelValues(l.target.Name(), l.model).Inc()
+			l.mu.Unlock()
 			continue
 		}
 		l.running.Go(func() {
@@ -97,24 +92,12 @@ func (l *loop) run(ctx context.Context) {
 	}
 }
 
-// skip holds the lock while it counts: the model's series must not come back when
-// the model has just become another.
-func (l *loop) skip() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.metrics.skipped.WithLabelValues(l.target.Name(), l.model).Inc()
-}
-
 // probe sends one request, and asks for the model first where it must.
 func (l *loop) probe(ctx context.Context, planned time.Time) {
 	model, failure := l.learn(ctx)
 	if failure != nil {
-		if unsent(failure) {
-			l.metrics.notSent(l.target, model)
-		} else {
-			l.metrics.learnFailed(l.target, failure)
-		}
-		l.record(modelsFailed(l.target, failure))
+		l.metrics.observeUntraced(l.target, model, failure)
+		l.record(newModelsOutcome(l.target, failure))
 		return
 	}
 	gauge := l.metrics.inFlight.WithLabelValues(l.target.Name(), model)
@@ -122,11 +105,11 @@ func (l *loop) probe(ctx context.Context, planned time.Time) {
 	defer gauge.Set(0)
 	trace := l.client.Stream(ctx, l.target.request(model, planned))
 	if unsent(trace.Failure) {
-		l.metrics.notSent(l.target, model)
+		l.metrics.observeUntraced(l.target, model, trace.Failure)
 	} else {
 		l.metrics.observe(l.target, model, trace)
 	}
-	l.record(outcomeOf(l.target, trace))
+	l.record(newOutcome(l.target, trace))
 }
 
 // learn returns the model to ask for: the configured one, or the first that the endpoint
@@ -201,14 +184,5 @@ func (l *loop) record(o Outcome) {
 		level.Info(l.logger).Log("msg", "probe succeeds again")
 	default:
 		level.Warn(l.logger).Log("msg", "probe failed", "reason", o.Result(), "request_id", o.RequestID, "status", f.Status, "detail", f.Detail, "hint", o.Hint)
-	}
-}
-
-func (l *loop) status() Status {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return Status{
-		Target: l.target.Name(), URL: l.target.URL().String(), API: l.target.spec.API, Model: l.model,
-		Interval: time.Duration(l.target.spec.Interval), Last: l.last, LastSuccess: l.lastSuccess,
 	}
 }

@@ -8,14 +8,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
-// Names of the objectives, which are the SLO's field names.
-const (
-	objectiveTTFT     = "time_to_first_token"
-	objectiveTPOT     = "time_per_output_token"
-	objectiveITL      = "inter_token_latency"
-	objectiveDuration = "request_duration"
-)
-
 // phases are the values of the label "phase".
 func phases(p openai.Phases) map[string]time.Duration {
 	return map[string]time.Duration{"resolve": p.Resolve, "connect": p.Connect, "tls": p.TLS, "send": p.Send, "wait": p.Wait}
@@ -27,13 +19,36 @@ type metrics struct {
 	requests, failures, skipped, violations *prometheus.CounterVec
 	promptTokens, outputTokens              *prometheus.CounterVec
 	success, lastSuccess, inFlight, phases  *prometheus.GaugeVec
-	all                                     []vec
+	all                                     vecs
 }
 
-// vec is what every labelled metric can do.
-type vec interface {
+// vecs are labelled metrics, as one Prometheus collector.
+type vecs []interface {
 	prometheus.Collector
 	DeletePartialMatch(prometheus.Labels) int
+}
+
+// Describe implements [prometheus.Collector].
+func (v vecs) Describe(ch chan<- *prometheus.Desc) {
+	for _, one := range v {
+		one.Describe(ch)
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (v vecs) Collect(ch chan<- prometheus.Metric) {
+	for _, one := range v {
+		one.Collect(ch)
+	}
+}
+
+// DeletePartialMatch removes the series with these labels and returns how many there were.
+func (v vecs) DeletePartialMatch(labels prometheus.Labels) int {
+	n := 0
+	for _, one := range v {
+		n += one.DeletePartialMatch(labels)
+	}
+	return n
 }
 
 func newMetrics() *metrics {
@@ -68,9 +83,8 @@ func newMetrics() *metrics {
 // and reason is there at 0 before the first probe.
 func (m *metrics) open(t Target, model string) {
 	m.latency.Open(t.Name(), model)
-	for _, c := range []*prometheus.CounterVec{m.promptTokens, m.outputTokens} {
-		c.WithLabelValues(t.Name(), model)
-	}
+	m.promptTokens.WithLabelValues(t.Name(), model)
+	m.outputTokens.WithLabelValues(t.Name(), model)
 	for objective := range t.objectives() {
 		m.violations.WithLabelValues(t.Name(), model, objective)
 	}
@@ -91,20 +105,12 @@ func (m *metrics) openFailures(t Target, model string) {
 	}
 }
 
-// drop removes every series of a target.
-func (m *metrics) drop(target string) {
-	for _, v := range m.all {
-		v.DeletePartialMatch(prometheus.Labels{"target": target})
-	}
-}
-
 // dropState removes the series of a model that a target no longer serves, or of the time
 // when it was not known, but for its counters: the failure after which the server named
 // another one is in them.
 func (m *metrics) dropState(target, model string) {
-	for _, v := range []vec{m.latency, m.success, m.lastSuccess, m.inFlight, m.phases} {
-		v.DeletePartialMatch(prometheus.Labels{"target": target, "model": model})
-	}
+	states := vecs{m.latency, m.success, m.lastSuccess, m.inFlight, m.phases}
+	states.DeletePartialMatch(prometheus.Labels{"target": target, "model": model})
 }
 
 // observe counts one finished request under the label of its model.
@@ -135,18 +141,15 @@ func (m *metrics) observe(t Target, model string, tr *openai.Trace) {
 	}
 }
 
-// learnFailed counts a failure to learn the model, under no model.
-func (m *metrics) learnFailed(t Target, f *openai.Failure) {
-	m.openFailures(t, "")
-	m.requests.WithLabelValues(t.Name(), "").Inc()
-	m.failures.WithLabelValues(t.Name(), "", string(f.Reason)).Inc()
-	m.success.WithLabelValues(t.Name(), "").Set(0)
-}
-
-// notSent counts a probe that was due and did not leave this machine: no failure of
-// the server, and no success.
-func (m *metrics) notSent(t Target, model string) {
+// observeUntraced counts a failure to learn the model, or a probe that was due and did not
+// leave this machine, which is no failure of the server and no success.
+func (m *metrics) observeUntraced(t Target, model string, f *openai.Failure) {
 	m.openFailures(t, model)
-	m.skipped.WithLabelValues(t.Name(), model).Inc()
 	m.success.WithLabelValues(t.Name(), model).Set(0)
+	if unsent(f) {
+		m.skipped.WithLabelValues(t.Name(), model).Inc()
+		return
+	}
+	m.requests.WithLabelValues(t.Name(), model).Inc()
+	m.failures.WithLabelValues(t.Name(), model, string(f.Reason)).Inc()
 }

@@ -10,7 +10,7 @@ import (
 
 // Outcome is how one probe ended.
 type Outcome struct {
-	At        time.Time // when it was over
+	At        time.Time // when it ended
 	Model     string    // "" where it could not be learned
 	RequestID string    // "" when only the list of models was asked for
 	// TTFT, TPOT and E2E are 0 where there is none.
@@ -20,8 +20,8 @@ type Outcome struct {
 	Hint string
 }
 
-// outcomeOf is how a request of a target ended.
-func outcomeOf(t Target, tr *openai.Trace) Outcome {
+// newOutcome is how a request of a target ended.
+func newOutcome(t Target, tr *openai.Trace) Outcome {
 	o := Outcome{At: time.Now(), Model: tr.Model, RequestID: tr.RequestID, Failure: tr.Failure, Hint: t.hint(tr.Failure)}
 	o.TTFT, _ = openai.TTFT(tr)
 	o.TPOT, _ = openai.TPOT(tr)
@@ -29,8 +29,8 @@ func outcomeOf(t Target, tr *openai.Trace) Outcome {
 	return o
 }
 
-// modelsFailed is the outcome of a probe whose model could not be learned.
-func modelsFailed(t Target, f *openai.Failure) Outcome {
+// newModelsOutcome is the outcome of a probe whose model could not be learned.
+func newModelsOutcome(t Target, f *openai.Failure) Outcome {
 	hint := t.hint(f)
 	switch {
 	case f.Reason == openai.ReasonEmpty:
@@ -108,16 +108,16 @@ type Single struct {
 func Once(ctx context.Context, t Target) Single {
 	c, err := t.client()
 	if err != nil {
-		return Single{Outcome: modelsFailed(t, &openai.Failure{Reason: openai.ReasonConnect, Detail: err.Error(), Unsent: true})}
+		return Single{Outcome: newModelsOutcome(t, &openai.Failure{Reason: openai.ReasonConnect, Detail: err.Error(), Unsent: true})}
 	}
 	defer c.CloseIdleConnections()
 	model := t.spec.Model
 	if model == "" {
 		var failure *openai.Failure
 		if model, failure = t.firstModel(ctx, c); failure != nil {
-			return Single{Outcome: modelsFailed(t, failure)}
+			return Single{Outcome: newModelsOutcome(t, failure)}
 		}
 	}
 	trace := c.Stream(ctx, t.request(model, time.Now()))
-	return Single{Outcome: outcomeOf(t, trace), Trace: trace, Missed: t.missed(trace)}
+	return Single{Outcome: newOutcome(t, trace), Trace: trace, Missed: t.missed(trace)}
 }

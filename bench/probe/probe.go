@@ -37,18 +37,10 @@ func New(logger log.Logger) *Prober {
 }
 
 // Describe implements prometheus.Collector.
-func (p *Prober) Describe(ch chan<- *prometheus.Desc) {
-	for _, v := range p.metrics.all {
-		v.Describe(ch)
-	}
-}
+func (p *Prober) Describe(ch chan<- *prometheus.Desc) { p.metrics.all.Describe(ch) }
 
 // Collect implements prometheus.Collector.
-func (p *Prober) Collect(ch chan<- prometheus.Metric) {
-	for _, v := range p.metrics.all {
-		v.Collect(ch)
-	}
-}
+func (p *Prober) Collect(ch chan<- prometheus.Metric) { p.metrics.all.Collect(ch) }
 
 // Apply makes targets, whose names must be distinct, the set that is probed.
 // A target that did not change goes on undisturbed; one that did, or is gone, has its
@@ -70,13 +62,15 @@ func (p *Prober) Apply(targets []Target) error {
 			continue
 		}
 		old.stop()
-		p.metrics.drop(name)
+		p.metrics.all.DeletePartialMatch(prometheus.Labels{"target": name})
 	}
 	for name, l := range fresh {
 		if p.loops[name] == l {
 			continue
 		}
-		l.open()
+		if l.model != "" {
+			p.metrics.open(l.target, l.model)
+		}
 		if p.ctx != nil {
 			l.start(p.ctx)
 		}
@@ -130,7 +124,12 @@ type Status struct {
 func (p *Prober) Statuses() []Status {
 	all := []Status{}
 	for _, l := range p.sorted() {
-		all = append(all, l.status())
+		l.mu.Lock()
+		all = append(all, Status{
+			Target: l.target.Name(), URL: l.target.URL().String(), API: l.target.API(), Model: l.model,
+			Interval: time.Duration(l.target.spec.Interval), Last: l.last, LastSuccess: l.lastSuccess,
+		})
+		l.mu.Unlock()
 	}
 	return all
 }

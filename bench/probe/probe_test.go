@@ -90,7 +90,9 @@ func fakeLoop(target Target, c client) (*Prober, *loop) {
 	p := New(log.NewNopLogger())
 	l := newLoop(target, c, p.metrics, p.logger)
 	p.loops[target.Name()] = l
-	l.open()
+	if l.model != "" {
+		p.metrics.open(target, l.model)
+	}
 	return p, l
 }
 

@@ -20,25 +20,19 @@ func (t Target) text(nonce string) string {
 		nonce = ""
 	}
 	body := t.prompt
-	if t.spec.RandomInputTokens > 0 {
-		body = randomWords(t.spec.RandomInputTokens, nonce)
+	if n := t.spec.RandomInputTokens; n > 0 {
+		// Words of about one token each; the usage says how many the server counted.
+		usual, seed := dataset.Words(), fnv.New64a()
+		seed.Write([]byte(nonce))
+		r := rand.New(rand.NewPCG(seed.Sum64(), uint64(n)))
+		words := make([]string, n)
+		for i := range words {
+			words[i] = usual[r.IntN(len(usual))]
+		}
+		body = strings.Join(words, " ")
 	}
 	if nonce == "" {
 		return body
 	}
 	return nonce + "\n" + body
-}
-
-// randomWords makes n words that are about one token each; the usage says how many the
-// server counted.
-func randomWords(n int, seed string) string {
-	usual := dataset.Words()
-	h := fnv.New64a()
-	h.Write([]byte(seed))
-	r := rand.New(rand.NewPCG(h.Sum64(), uint64(n)))
-	words := make([]string, n)
-	for i := range words {
-		words[i] = usual[r.IntN(len(usual))]
-	}
-	return strings.Join(words, " ")
 }

@@ -1,10 +1,19 @@
 package probe
 
 import (
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+)
+
+// Names of the objectives, which are the SLO's field names.
+const (
+	objectiveTTFT     = "time_to_first_token"
+	objectiveTPOT     = "time_per_output_token"
+	objectiveITL      = "inter_token_latency"
+	objectiveDuration = "request_duration"
 )
 
 // objectives are the target's set objectives by name.
@@ -15,11 +24,7 @@ func (t Target) objectives() map[string]time.Duration {
 		objectiveITL:      time.Duration(t.spec.SLO.InterTokenLatency),
 		objectiveDuration: time.Duration(t.spec.SLO.RequestDuration),
 	}
-	for name, objective := range set {
-		if objective <= 0 {
-			delete(set, name)
-		}
-	}
+	maps.DeleteFunc(set, func(_ string, objective time.Duration) bool { return objective <= 0 })
 	return set
 }
 
@@ -29,13 +34,9 @@ func (t Target) objectives() map[string]time.Duration {
 // its user never saw a first token. Other failures are counted as failures alone.
 func (t Target) missed(tr *openai.Trace) map[string]bool {
 	measured := map[string]time.Duration{}
-	for name, derive := range map[string]func(*openai.Trace) (time.Duration, bool){
-		objectiveTTFT: openai.TTFT, objectiveTPOT: openai.TPOT, objectiveDuration: openai.E2E,
-	} {
-		if d, ok := derive(tr); ok {
-			measured[name] = d
-		}
-	}
+	measured[objectiveTTFT], _ = openai.TTFT(tr) // 0 for none, which misses nothing
+	measured[objectiveTPOT], _ = openai.TPOT(tr)
+	measured[objectiveDuration], _ = openai.E2E(tr)
 	if gaps := openai.ITLs(tr); len(gaps) > 0 {
 		measured[objectiveITL] = slices.Max(gaps)
 	}
@@ -53,8 +54,7 @@ func (t Target) missed(tr *openai.Trace) map[string]bool {
 	textless := tr.Failure == nil && len(tr.Chunks) == 0
 	missed := map[string]bool{}
 	for name, objective := range t.objectives() {
-		d, ok := measured[name]
-		missed[name] = ok && d > objective || textless && (name == objectiveTTFT || name == objectiveDuration)
+		missed[name] = measured[name] > objective || textless && (name == objectiveTTFT || name == objectiveDuration)
 	}
 	return missed
 }
