@@ -25,6 +25,7 @@ type Result struct {
 	// Contradiction are two levels of which the higher one has clearly the better figure, so that the server or
 	// the machine was not the same throughout; 0 for none.
 	Contradiction [2]float64
+	Refused       string // how the server refused the requests for what they ask, its own words
 	report        *result.Report
 }
 
@@ -39,7 +40,10 @@ func FromReport(r *result.Report) *Result {
 	var trials []Trial
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		if end(s, search) != nil {
+		if err := end(s, search); err != nil {
+			if errors.Is(err, ErrRefused) {
+				c.Refused = s.FailedAs[openai.ReasonHTTP4xx]
+			}
 			break
 		}
 		if j := Judge(s, search); !j.Longer {
@@ -110,6 +114,9 @@ func (c *Result) contradiction() (levels [2]float64) {
 // ErrGone ends a search whose server no longer answers.
 var ErrGone = errors.New("the server did not answer any more, so the search was stopped")
 
+// ErrRefused ends a search in which the server refuses the requests for what they ask.
+var ErrRefused = errors.New("the server refuses the requests")
+
 // errCut ends a search at a step that did not come to its end.
 var errCut = errors.New("the step was cut short")
 
@@ -120,7 +127,7 @@ func end(s *result.Step, search *runlog.Capacity) error {
 	refused := float64(s.Account.Failed[openai.ReasonHTTP4xx])
 	for _, o := range search.Objectives {
 		if o.Measure == openai.Failures && refused > o.Limit*float64(s.Account.Attempted-s.Account.Canceled) {
-			return fmt.Errorf("the server refuses the requests: %s", s.FailedAs[openai.ReasonHTTP4xx])
+			return fmt.Errorf("%w: %s", ErrRefused, s.FailedAs[openai.ReasonHTTP4xx])
 		}
 	}
 	switch s.Stop {

@@ -22,7 +22,7 @@ func users(n int, change ...func(*result.Step)) result.Step {
 			Arrival: runlog.ArrivalClosed, Concurrency: n, Requests: 1000, Timeout: 2 * time.Minute,
 			Started: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		},
-		Account: result.Account{Attempted: 1000, Succeeded: 1000},
+		Account: runlog.Account{Attempted: 1000, Succeeded: 1000},
 		Stop:    runlog.StopRequests,
 		Whole: result.Figures{
 			RequestThroughput: 8, OutputThroughput: 2000, OutputTokens: 250_000,
@@ -98,7 +98,7 @@ func changed(s *result.Step, change func(*float64), keys ...result.Key) {
 func interleaved() []Side {
 	r := rand.New(rand.NewPCG(1, 2))
 	joules := func(j float64) func(*result.Step) {
-		return func(s *result.Step) { s.Joules = &j }
+		return func(s *result.Step) { s.Joules = result.Value(j) }
 	}
 	none, node0 := Side{Name: "none"}, Side{Name: "node0"}
 	for i := range 5 {

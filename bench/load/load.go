@@ -338,7 +338,7 @@ func (s *Session) request(step runlog.Step, j job) openai.Request {
 	return openai.Request{
 		API: s.cfg.Run.API, Model: s.cfg.Run.Model,
 		Prompt: j.prompt.Text, Messages: j.prompt.Messages, PromptTokens: j.prompt.Tokens,
-		MaxTokens: j.prompt.MaxTokens, Planned: j.planned,
+		MaxTokens: j.prompt.MaxTokens, MaxCompletionTokens: true, Planned: j.planned,
 		Timeout: step.Timeout, IdleTimeout: ask.IdleTimeout,
 		IgnoreEOS: ask.IgnoreEOS, ContinuousUsage: ask.ContinuousUsage, Extra: ask.Extra,
 		SessionID: j.session, KeepAnswer: j.session != "",

@@ -113,6 +113,3 @@ func newTLSConfig(ctx context.Context, cfg *config.TLSConfig, opts ...config.TLS
 	}
 	return t, nil
 }
-
-// LastReceived is a stub.
-func (c *Client) LastReceived() time.Time { return time.Time{} }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -88,7 +87,7 @@ func (d *stepData) failure(f *openai.Failure) {
 	}
 	if f.Local {
 		d.local++
-		d.noFiles = d.noFiles || strings.Contains(f.Detail, syscall.EMFILE.Error())
+		d.noFiles = d.noFiles || f.OutOfFiles()
 	}
 	if d.failedAs[f.Reason] == "" {
 		d.failedAs[f.Reason] = strings.TrimPrefix(strings.TrimPrefix(f.Error(), string(f.Reason)), ": ")

@@ -58,7 +58,7 @@ func everyKind() (Run, []Record) {
 			{Name: "accelerator_power_watts", Labels: map[string]string{"device": "0"}, Value: 310.5},
 		}}},
 		{StepEnd: &StepEnd{
-			Step: 1, Ended: at, Stop: StopInterrupted, Attempted: 3, Succeeded: 1, Canceled: 1, Failed: map[openai.Reason]int{openai.ReasonHTTP5xx: 1},
+			Step: 1, Ended: at, Stop: StopInterrupted, Account: Account{Attempted: 3, Succeeded: 1, Canceled: 1, Failed: map[openai.Reason]int{openai.ReasonHTTP5xx: 1}},
 			Dataset: DatasetCount{Prompts: 3, Passes: 1, TooLong: 1, Skipped: 1, Estimated: 2},
 		}},
 		{RunEnd: &RunEnd{Ended: at, Stop: StopInterrupted}},
@@ -124,6 +124,7 @@ func TestWhatIsReadOfALog(t *testing.T) {
 		{"empty", "", "no log of accelbench: the first line does not say what was run"},
 		{"text", "hello\n", "no log of accelbench: the first line does not say what was run"},
 		{"no run first", request(0) + "\n" + first, "no log of accelbench: the first line does not say what was run"},
+		{"a damaged first line", `{"run":{"schema":1,"gomaxprocs":"2"}}` + "\n" + request(0), "line 1: it does not say what was run: json: cannot unmarshal string into Go struct field Run.run.gomaxprocs of type int"},
 		{"later schema", `{"run":{"schema":2,"id":7}}`, "it was written by a later version (schema 2, this one reads 1): use that version"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -51,10 +50,10 @@ func TestWarningsOnce(t *testing.T) {
 func TestAnswer(t *testing.T) {
 	good := func(shares ...int) func(*result.Report) {
 		return func(r *result.Report) {
-			r.Objectives = result.Objectives{TTFT: time.Second}
+			r.Objectives = runlog.Objectives{{Measure: result.TTFT, Limit: 1}}
 			for i := range r.Steps {
 				s := &r.Steps[i]
-				s.Whole.Goodput, s.Whole.Good = ptr(1.0), ptr(shares[min(i, len(shares)-1)])
+				s.Whole.Goodput, s.Whole.Good = 1, result.Value(shares[min(i, len(shares)-1)])
 			}
 		}
 	}
@@ -91,14 +90,14 @@ func TestAnswer(t *testing.T) {
 					r.Steps[i].Name = r.Steps[i].Step.Name()
 				}
 				r.Steps[0].Step = runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 3}
-				r.Steps[4].Steady, r.Steps[4].NotSteady = nil, "the server did not keep up with the rate, so that requests piled up (lower it)"
+				r.Steps[4].Steady, r.Steps[4].NotSteady = nil, "the server did not keep up with the rate, so requests piled up: lower it"
 			},
-			"The objectives were met up to 4 req/s (1.08 requests/s, 309.0 output tokens/s, TTFT p99 2496 ms, TPOT p99 291.9 ms, 1.40 % failed), and not at 5 req/s.",
+			"The objectives were met up to 4 requests/s (1.08 requests/s, 309.0 output tokens/s, TTFT p99 2496 ms, TPOT p99 291.9 ms, 1.40 % failed), and not at 5 requests/s.",
 		},
 		"nothing succeeded": {
 			func(r *result.Report) {
 				for i := range r.Steps {
-					r.Steps[i].Account = result.Account{Attempted: 3, Failed: map[openai.Reason]int{openai.ReasonHTTP5xx: 3}}
+					r.Steps[i].Account = runlog.Account{Attempted: 3, Failed: map[openai.Reason]int{openai.ReasonHTTP5xx: 3}}
 					r.Steps[i].FailedAs = map[openai.Reason]string{openai.ReasonHTTP5xx: "status 503: no\x1b[2J worker"}
 				}
 			},

@@ -7,102 +7,111 @@ import (
 	"strconv"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // levelTable are the levels of a search for the capacity.
-func levelTable(r *result.Report) Table {
-	c := r.Capacity
-	t := Table{Caption: "Levels, figures of the steady part where there is one", Head: []string{c.Variable, "objectives", "runs"}}
-	for _, limit := range c.Limits {
-		t.Head = append(t.Head, objective(limit))
+func levelTable(c *capacity.Result) Table {
+	t := Table{Caption: "Levels, figures of the steady part where there is one", Head: []string{c.Search.Variable, "objectives", "runs"}}
+	for _, o := range c.Search.Objectives {
+		t.Head = append(t.Head, objectiveText(o))
 	}
 	rates := Pick(rateColumns, "request_throughput", "output_throughput")
 	for _, column := range rates {
 		t.Head = append(t.Head, column.Title())
 	}
-	for i := range c.Levels {
-		t.Rows = append(t.Rows, levelRow(r, &c.Levels[i], rates))
+	for _, l := range c.Levels {
+		s := c.Shown(l.Level)
+		verdict := [...]string{capacity.Void: "not judged", capacity.Met: "met", capacity.Missed: "missed"}[l.Verdict]
+		row := []string{number(l.Level), verdict, strconv.Itoa(len(l.Steps))}
+		for _, o := range s.Objectives {
+			text := objectiveUnit(o.Objective).Text(float64(o.Value))
+			if o.AtLeast {
+				text = "> " + text
+			}
+			row = append(row, text)
+		}
+		for _, column := range rates {
+			row = append(row, column.text(s, s.SteadyOrWhole()))
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
-}
-
-func levelRow(r *result.Report, l *capacity.Level, rates []Column) []string {
-	s := r.Shown(l)
-	verdict := [...]string{capacity.Void: "not judged", capacity.Met: "met", capacity.Missed: "missed"}[l.Verdict]
-	row := []string{number(l.Level), verdict, strconv.Itoa(len(l.Trials))}
-	for _, h := range s.Held {
-		row = append(row, limitUnit(h.Limit).Text(known(h.Value, h.Known)))
-	}
-	for _, column := range rates {
-		row = append(row, column.text(s, s.SteadyOrWhole()))
-	}
-	return row
 }
 
 // number writes a level or a limit.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }
 
-// limitUnit is what a limit and its figure are shown in.
-func limitUnit(l runlog.Limit) Unit {
+// objectiveUnit is what an objective and its figure are shown in.
+func objectiveUnit(o openai.Objective) Unit {
 	switch {
-	case l.Name == runlog.LimitFailures:
+	case o.Measure == openai.Failures:
 		return Share
-	case l.Limit >= 2:
+	case o.Limit >= 2:
 		return Seconds
 	}
 	return Milliseconds
 }
 
-// objective is a limit in words: "TTFT p90 <2 s".
-func objective(l runlog.Limit) string {
-	unit := limitUnit(l)
-	return fmt.Sprintf("%s <%s %s", l.Label(), number(unit.scaled(l.Limit)), unit.symbol)
+// objectiveText is an objective in words: "TTFT p90 <2 s".
+func objectiveText(o openai.Objective) string {
+	unit := objectiveUnit(o)
+	return fmt.Sprintf("%s <%s %s", o.Label(), number(unit.scaled(o.Limit)), unit.symbol)
 }
 
 // capacityAnswer is the answer of a search in a sentence, with its evidence.
-func capacityAnswer(r *result.Report) string {
-	c := r.Capacity
-	failed, void, why := c.At(c.FailedAt), c.At(c.VoidAt), ""
+func capacityAnswer(r *result.Report, c *capacity.Result) string {
+	failed, void, why := c.Shown(c.FailedAt), c.Shown(c.VoidAt), ""
 	if void != nil {
-		_, why = r.Shown(void).Verdict()
+		why = capacity.Judge(void, c.Search).Why
 	}
-	carried := loadText(r, cmp.Or(c.Value, c.VoidAt, c.FailedAt))
+	carried := levelTitle(r, cmp.Or(c.Value, c.VoidAt, c.FailedAt)) + firmness(r, c)
 	switch {
+	case c.Refused != "":
+		return "What the server carries is not known: it refuses the requests: " + Clean(c.Refused)
 	case c.Value == 0 && void != nil:
 		return fmt.Sprintf("What the server carries is not known: %s could not be judged (%s)", carried, why)
 	case c.Value == 0 && failed != nil:
-		return fmt.Sprintf("carries none: %s missed %s", carried, missText(r.Shown(failed)))
+		return fmt.Sprintf("carries none: %s missed %s", carried, missText(failed))
 	case c.Value == 0:
 		return "What the server carries is not known: no level was measured to its end"
 	case c.Unfinished:
-		return fmt.Sprintf("carries at least %s, as far as it was measured; %s", carried, evidence(r))
+		return fmt.Sprintf("carries at least %s, as far as it was measured; %s", carried, evidence(c))
 	case failed != nil:
-		return fmt.Sprintf("carries %s; %s miss %s; %s", carried, number(c.FailedAt), missText(r.Shown(failed)), evidence(r))
+		return fmt.Sprintf("carries %s; %s miss %s; %s", carried, number(c.FailedAt), missText(failed), evidence(c))
 	case void != nil:
-		return fmt.Sprintf("carries at least %s; %s could not be judged (%s); %s", carried, number(c.VoidAt), why, evidence(r))
+		return fmt.Sprintf("carries at least %s; %s could not be judged (%s); %s", carried, number(c.VoidAt), why, evidence(c))
 	}
-	return fmt.Sprintf("carries at least %s, the most that were tried; %s", carried, evidence(r))
+	return fmt.Sprintf("carries at least %s, the most that were tried; %s", carried, evidence(c))
 }
 
-// loadText is a level in words: "37 users", "24 conversations", "4.2 requests/s".
-func loadText(r *result.Report, level float64) string {
-	words, isRate := r.Steps[0].Words(), r.Capacity.Variable != runlog.VariableConcurrency
-	switch {
-	case isRate && r.Steps[0].Conversations == 0:
-		return number(level) + " requests/s"
-	case isRate:
-		return fmt.Sprintf(words.Rate, number(level))
-	case level == 1:
-		return words.One
+// levelTitle is a level in words: "37 users", "24 conversations", "4.2 requests/s".
+func levelTitle(r *result.Report, level float64) string {
+	s := r.Steps[0]
+	s.Repeat, s.MaxConcurrency = 0, 0
+	if s.Rate, s.Concurrency = level, 0; !s.Paced() || r.Runs[0].Capacity.Variable == "concurrency" {
+		s.Rate, s.Concurrency = 0, int(level)
 	}
-	return fmt.Sprintf(words.Many, number(level))
+	return s.Title()
+}
+
+// firmness says between which levels the answer lies where runs or levels contradict each other: " (8 to 12: …)".
+func firmness(r *result.Report, c *capacity.Result) string {
+	low, high := c.Low, cmp.Or(c.High, c.Search.To)
+	if worse, better := c.Contradiction[0], c.Contradiction[1]; better > 0 {
+		return fmt.Sprintf(" (%s to %s: %s had better figures than %s, so the server or the machine changed meanwhile)",
+			number(min(low, worse)), number(max(c.Value, better)), levelTitle(r, better), number(worse))
+	}
+	if c.Value > 0 && (low < c.Value || c.FailedAt > 0 && high > c.FailedAt) {
+		return fmt.Sprintf(" (%s to %s: runs of one level do not agree)", number(low), number(high))
+	}
+	return ""
 }
 
 // evidence is what the server did at the answer.
-func evidence(r *result.Report) string {
-	s := r.Shown(r.Capacity.At(r.Capacity.Value))
+func evidence(c *capacity.Result) string {
+	s := c.Shown(c.Value)
 	text := fmt.Sprintf("%s requests/s, %s tokens/s", Number.Text(s.SteadyOrWhole().RequestThroughput), Number.Text(s.SteadyOrWhole().OutputThroughput))
 	if cards := cardUtilization(s); !math.IsNaN(cards) {
 		text += fmt.Sprintf("; cards at %.0f %%", 100*cards)
@@ -112,57 +121,59 @@ func evidence(r *result.Report) string {
 
 // missText is what a level misses by most: "TPOT p90 (104 ms of 100)".
 func missText(s *result.Step) string {
-	most := s.Worst()
+	most := capacity.Worst(s)
 	if most == nil {
 		return fmt.Sprintf("the rate, as requests pile up (%s a second completed)", number(s.Whole.RequestThroughput))
 	}
-	unit := limitUnit(most.Limit)
-	if most.Name == runlog.LimitFailures {
-		return fmt.Sprintf("failures (%.4g %%, at most %s %%)", unit.scaled(most.Value), number(unit.scaled(most.Limit.Limit)))
+	unit := objectiveUnit(most.Objective)
+	value, limit := unit.scaled(float64(most.Value)), number(unit.scaled(most.Limit))
+	switch {
+	case most.Measure == openai.Failures:
+		return fmt.Sprintf("failures (%.4g %%, at most %s %%)", value, limit)
+	case most.AtLeast:
+		return fmt.Sprintf("%s (> %.4g %s of %s)", most.Label(), value, unit.symbol, limit)
 	}
-	return fmt.Sprintf("%s (%.4g %s of %s)", most.Label(), unit.scaled(most.Value), unit.symbol, number(unit.scaled(most.Limit.Limit)))
+	return fmt.Sprintf("%s (%.4g %s of %s)", most.Label(), value, unit.symbol, limit)
 }
 
 // jsonCapacity is the answer as report.json has it.
 type jsonCapacity struct {
 	Variable   string           `json:"variable"`
-	Value      *float64         `json:"value"`
-	FailedAt   *float64         `json:"failed_at"`
+	Value      result.Value     `json:"value"`
+	FailedAt   result.Value     `json:"failed_at"`
 	AtLeast    bool             `json:"at_least"`
 	Finished   bool             `json:"finished"`
+	Low        result.Value     `json:"low"`  // all runs up to it met the objectives
+	High       result.Value     `json:"high"` // all runs from it on missed them
 	Binding    string           `json:"binding,omitempty"`
 	Objectives []jsonObjective  `json:"objectives"`
 	Levels     []capacity.Level `json:"levels"`
 }
 
 type jsonObjective struct {
-	runlog.Limit
-	Value       *float64 `json:"value"`
-	ValueFailed *float64 `json:"value_failed"`
+	openai.Objective
+	Value       result.Value `json:"value"`
+	ValueFailed result.Value `json:"value_failed"`
 }
 
 // newJSONCapacity is nil where no capacity was searched for.
-func newJSONCapacity(r *result.Report) *jsonCapacity {
-	c := r.Capacity
+func newJSONCapacity(c *capacity.Result) *jsonCapacity {
 	if c == nil {
 		return nil
 	}
+	value := func(level float64) result.Value { return result.Value(nonZero(level)) }
 	out := &jsonCapacity{
-		Variable: c.Variable, Value: orNull(nonZero(c.Value)), FailedAt: orNull(nonZero(c.FailedAt)), AtLeast: c.AtLeast,
+		Variable: c.Search.Variable, Value: value(c.Value), FailedAt: value(c.FailedAt), AtLeast: c.AtLeast, Low: value(c.Low), High: value(c.High),
 		Finished: !c.Unfinished, Binding: c.Binding, Levels: c.Levels,
 	}
-	for i, limit := range c.Limits {
-		out.Objectives = append(out.Objectives, jsonObjective{limit, orNull(heldAt(r, c.Value, i)), orNull(heldAt(r, c.FailedAt, i))})
+	for i, o := range c.Search.Objectives {
+		at := func(level float64) result.Value {
+			if s := c.Shown(level); s != nil {
+				return s.Objectives[i].Value
+			}
+			return value(0)
+		}
+		out.Objectives = append(out.Objectives, jsonObjective{o, at(c.Value), at(c.FailedAt)})
 	}
 	return out
-}
-
-// heldAt is what has limit i at a level, NaN where it is not known.
-func heldAt(r *result.Report, level float64, i int) float64 {
-	l := r.Capacity.At(level)
-	if l == nil {
-		return math.NaN()
-	}
-	h := r.Shown(l).Held[i]
-	return known(h.Value, h.Known)
 }

@@ -56,6 +56,14 @@ type Column struct {
 	HigherIsBetter bool
 	// Value takes a window of the step; NaN where it is not known.
 	Value func(*result.Step, *result.Figures) float64
+	// estimate says how firm a figure of a window is, nil where nothing does.
+	estimate func(*result.Figures) estimate
+}
+
+// estimate is half of a figure's 95 % confidence interval, and whether the figure is only the least that it can be.
+type estimate struct {
+	plusMinus result.Value
+	atLeast   bool
 }
 
 // Title is the head with its unit: "TTFT p99 (ms)".
@@ -66,12 +74,25 @@ func (c Column) Title() string {
 	return c.Head + " (" + c.Unit.symbol + ")"
 }
 
-// text is the figure of a window, - where it is not known or there is no such window.
+// text is the figure of a window, - where it is not known or there is no such window: "104", "> 10000".
 func (c Column) text(s *result.Step, window *result.Figures) string {
 	if window == nil {
 		return unknown
 	}
-	return c.Unit.Text(c.Value(s, window))
+	text := c.Unit.Text(c.Value(s, window))
+	if c.estimate != nil && c.estimate(window).atLeast && text != unknown {
+		return "> " + text
+	}
+	return text
+}
+
+// textWithError is the figure with how far off it may be: "104 ± 3".
+func (c Column) textWithError(s *result.Step, window *result.Figures) string {
+	text := c.text(s, window)
+	if c.estimate == nil || text == unknown || !(c.estimate(window).plusMinus > 0) {
+		return text
+	}
+	return text + " ± " + c.Unit.Text(float64(c.estimate(window).plusMinus))
 }
 
 // StepColumns are figures of a step as a whole: what became of its requests, and how far
@@ -102,7 +123,7 @@ func Pick(columns []Column, keys ...string) []Column {
 var requestColumns = []Column{
 	{Key: "attempted", Head: "requests", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return float64(s.Account.Attempted) })},
 	{Key: "failure_ratio", Head: "failures", Unit: Share, Compared: true, Value: ofStep(func(s *result.Step) float64 { return s.Account.FailureRatio() })},
-	{Key: "joules_per_output_token", Head: "energy", Unit: JoulesPerToken, Compared: true, Value: ofStep(func(s *result.Step) float64 { return known(s.JoulesPerToken()) })},
+	{Key: "joules_per_output_token", Head: "energy", Unit: JoulesPerToken, Compared: true, Value: ofStep(func(s *result.Step) float64 { return float64(s.JoulesPerToken()) })},
 }
 
 var checkColumns = []Column{
@@ -123,8 +144,8 @@ var checkColumns = []Column{
 var rateColumns = []Column{
 	{Key: "duration", Head: "duration", Unit: Seconds, Value: ofWindow(func(f *result.Figures) float64 { return f.Window.Duration().Seconds() })},
 	{Key: "request_throughput", Head: "requests", Unit: RequestRate, Compared: true, HigherIsBetter: true, Value: ofWindow(func(f *result.Figures) float64 { return f.RequestThroughput })},
-	{Key: "goodput", Head: "good requests", Unit: RequestRate, Compared: true, HigherIsBetter: true, Value: ofWindow(goodput)},
-	{Key: "good_ratio", Head: "good", Unit: Share, Value: ofWindow(func(f *result.Figures) float64 { return known(f.GoodRatio()) })},
+	{Key: "goodput", Head: "good requests", Unit: RequestRate, Compared: true, HigherIsBetter: true, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.Goodput) })},
+	{Key: "good_ratio", Head: "good", Unit: Share, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.GoodRatio()) })},
 	{Key: "prompt_tokens", Head: "prompt tokens", Unit: Count, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.PromptTokens) })},
 	{Key: "output_tokens", Head: "output tokens", Unit: Count, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.OutputTokens) })},
 	{Key: "output_throughput", Head: "output", Unit: TokenRate, Compared: true, HigherIsBetter: true, Value: ofWindow(func(f *result.Figures) float64 { return f.OutputThroughput })},
@@ -143,19 +164,40 @@ func measureColumns(m result.Measure, percentiles []float64) []Column {
 	column := func(name string, unit Unit, value func(result.Distribution) float64) Column {
 		return Column{
 			Key: string(m.Key) + "_" + name, Head: m.Name + " " + name, Unit: unit,
-			Value: ofWindow(func(f *result.Figures) float64 { return known(value(f.Of(m.Key)), f.Of(m.Key).Count > 0) }),
+			Value: ofWindow(func(f *result.Figures) float64 {
+				if d := f.Of(m.Key); d.Count > 0 {
+					return value(d)
+				}
+				return math.NaN()
+			}),
 		}
 	}
-	columns := []Column{
-		column("samples", Count, func(d result.Distribution) float64 { return float64(d.Count) }),
-		column("mean", unit, func(d result.Distribution) float64 { return d.Mean }),
-	}
+	mean := column("mean", unit, func(d result.Distribution) float64 { return d.Mean })
+	mean.estimate = func(f *result.Figures) estimate { return estimate{plusMinus: f.Of(m.Key).MeanError} }
+	columns := []Column{column("samples", Count, func(d result.Distribution) float64 { return float64(d.Count) }), mean}
 	for _, p := range percentiles {
-		c := column(percentileName(p), unit, func(d result.Distribution) float64 { return known(d.At(p)) })
+		c := column(percentileName(p), unit, nil)
+		c.Value = ofWindow(func(f *result.Figures) float64 { return float64(percentile(f, m.Key, p).Value) })
+		c.estimate = func(f *result.Figures) estimate {
+			q := percentile(f, m.Key, p)
+			return estimate{q.Error, q.AtLeast}
+		}
 		c.Compared = m.Main || m.Kind == result.OfTurns
 		columns = append(columns, c)
 	}
 	return append(columns, column("max", unit, func(d result.Distribution) float64 { return d.Max }))
+}
+
+// percentile is that of a measure, with a value of NaN where there is none.
+func percentile(f *result.Figures, key result.Key, p float64) result.Percentile {
+	q, ok := f.Of(key).At(p)
+	if !ok {
+		q.Value = math.NaN()
+	}
+	if float64(q.Independent)*(1-p/100) < 1 { // of few samples the interval ends at the largest
+		q.Error = result.Value(math.NaN())
+	}
+	return q
 }
 
 func percentileName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }
@@ -168,16 +210,13 @@ func ofWindow(value func(*result.Figures) float64) func(*result.Step, *result.Fi
 	return func(_ *result.Step, f *result.Figures) float64 { return value(f) }
 }
 
-// known is v, NaN where it is not known.
-func known(v float64, isKnown bool) float64 {
-	if isKnown {
-		return v
-	}
-	return math.NaN()
-}
-
 // nonZero is NaN for 0, which is not worth a line.
-func nonZero(v float64) float64 { return known(v, v != 0) }
+func nonZero(v float64) float64 {
+	if v == 0 {
+		return math.NaN()
+	}
+	return v
+}
 
 // perPrompt is a mean over the prompts made of words, NaN without any.
 func perPrompt(s *result.Step, tokens int64) float64 {
@@ -192,13 +231,6 @@ func prefixCacheHits(s *result.Step) float64 {
 	return served.Ratio
 }
 
-func goodput(f *result.Figures) float64 {
-	if f.Goodput == nil {
-		return math.NaN()
-	}
-	return *f.Goodput
-}
-
 // cardUtilization is the mean over the cards that serve.
 func cardUtilization(s *result.Step) float64 {
 	var all []float64
@@ -208,6 +240,16 @@ func cardUtilization(s *result.Step) float64 {
 	return stat.Mean(all, nil)
 }
 
-func gaugeMean(g result.Gauge) float64 { return known(g.Mean, g.Samples > 0) }
+func gaugeMean(g result.Gauge) float64 {
+	if g.Samples == 0 {
+		return math.NaN()
+	}
+	return g.Mean
+}
 
-func gaugeMax(g result.Gauge) float64 { return known(g.Max, g.Samples > 0) }
+func gaugeMax(g result.Gauge) float64 {
+	if g.Samples == 0 {
+		return math.NaN()
+	}
+	return g.Max
+}

@@ -29,7 +29,7 @@ func TestEvalscopeWithoutStreaming(t *testing.T) {
 
 func TestVLLMResultHasItsKeys(t *testing.T) {
 	s := closed()
-	s.Chosen = []float64{99}
+	s.Percentiles = []float64{99}
 	var text strings.Builder
 	if err := show.VLLMResult(&text, sweep(), &s, allMetrics[:3]); err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestVLLMResultHasItsKeys(t *testing.T) {
 		request_rate burstiness max_concurrency
 		duration completed failed total_input_tokens total_output_tokens request_throughput
 		request_goodput output_throughput total_token_throughput
-		max_output_tokens_per_s max_concurrent_requests rtfx x`)
+		max_output_tokens_per_s max_concurrent_requests rtfx latencies queue_times x`)
 	for _, name := range []string{"ttft", "tpot", "itl"} {
 		want = append(want, "mean_"+name+"_ms", "median_"+name+"_ms", "std_"+name+"_ms", "p99_"+name+"_ms")
 	}

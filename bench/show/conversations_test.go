@@ -37,7 +37,7 @@ func TestConversationsAreShown(t *testing.T) {
 		t.Errorf("text (-golden +now):\n%s", diff)
 	}
 	got = printed("json") + rendered(t, func(w io.Writer) error { return show.Page(w, r) })
-	for _, want := range []string{`"turns": [`, `"block_size": 16`, "4 conversations", "Turns, steady part", "cache: possible 74 %, told 68 %, server 68 %"} {
+	for _, want := range []string{`"turns": [`, `"block_size": 16`, "4 conversations", "Turns, steady part", "cache: possible 74 %, usage 68 %, server 68 %"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in JSON and page", want)
 		}

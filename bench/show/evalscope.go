@@ -54,7 +54,7 @@ func (l *lines) evalscopePercentiles(name string, d result.Distribution) {
 	l.line(" Percentile of %s: ", name)
 	for _, p := range []float64{50, 66, 75, 80, 90, 95, 98, 99} {
 		if v, held := d.At(p); held {
-			l.line("     p%g: %.4f", p, v)
+			l.line("     p%g: %.4f", p, v.Value)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package show_test
 
 import (
+	"math"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -10,19 +11,21 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
+func unknown() result.Value { return result.Value(math.NaN()) }
+
 var start = time.Date(2026, 3, 4, 5, 6, 7, 0, time.FixedZone("", 8*3600))
 
 // spread is a distribution around a mean, with the percentiles that vLLM's and
 // evalscope's forms ask for.
 func spread(n int64, mean float64) result.Distribution {
-	d := result.Distribution{Count: n, Mean: mean, Std: mean / 4, Min: mean / 2, Max: mean * 2}
+	d := result.Distribution{Count: n, Mean: mean, MeanError: result.Value(mean / 50), Std: mean / 4, Min: mean / 2, Max: mean * 2}
 	for _, p := range []float64{50, 66, 75, 80, 90, 95, 98, 99, 99.9} {
-		d.Percentiles = append(d.Percentiles, result.Percentile{P: p, Value: mean * (0.45 + p/100)})
+		d.Percentiles = append(d.Percentiles, result.Percentile{P: p, Value: mean * (0.45 + p/100), Error: result.Value(mean * p / 1000), Independent: result.Value(n / 4)})
 	}
 	return d
 }
 
-func figures(a result.Account, seconds float64) result.Figures {
+func figures(a runlog.Account, seconds float64) result.Figures {
 	n := int64(a.Succeeded)
 	return result.Figures{
 		Window:               result.Window{From: start, To: start.Add(time.Duration(seconds * 1e9))},
@@ -35,6 +38,8 @@ func figures(a result.Account, seconds float64) result.Figures {
 		TotalThroughput:      224 * float64(n) / seconds,
 		PeakOutputThroughput: 1234,
 		PeakConcurrency:      128,
+		Goodput:              unknown(),
+		Good:                 unknown(),
 		Distributions: result.Distributions{
 			result.TTFT:           spread(n, 0.5),
 			result.FirstAnswer:    spread(n, 0.5),
@@ -53,25 +58,26 @@ func figures(a result.Account, seconds float64) result.Figures {
 
 // closed is a step of a closed loop in which some requests failed.
 func closed() result.Step {
-	account := result.Account{
+	account := runlog.Account{
 		Attempted: 1000, Succeeded: 938,
 		Failed: map[openai.Reason]int{openai.ReasonTimeout: 12, openai.ReasonTimeoutFirstToken: 50},
 	}
-	steady := figures(result.Account{Attempted: 800, Succeeded: 780, Failed: map[openai.Reason]int{openai.ReasonTimeout: 20}}, 480)
+	steady := figures(runlog.Account{Attempted: 800, Succeeded: 780, Failed: map[openai.Reason]int{openai.ReasonTimeout: 20}}, 480)
 	return result.Step{
 		Step: runlog.Step{
 			Started: start, Arrival: runlog.ArrivalClosed, Concurrency: 128, Requests: 1000,
 			RampUp: 5 * time.Second, Timeout: 2 * time.Minute,
 		},
-		Name: "128", Machines: 1, Chosen: []float64{90, 99}, Account: account, Stop: runlog.StopRequests,
-		Whole: figures(account, 630.612), Steady: &steady,
+		Name: "128", Machines: 1, Percentiles: []float64{90, 99}, Account: account, Stop: runlog.StopRequests,
+		Whole: figures(account, 630.612), Steady: &steady, Joules: unknown(),
 		Checks: result.Checks{
 			Achieved: 127.6, AchievedWhole: 115.8, AchievedRate: 1.586, ClientLag: 0.00002, MostLag: 0.0015, KernelClock: 1,
 			TokensBy:     map[openai.TokenSource]int{openai.TokensUsage: 930, openai.TokensChunks: 8},
-			CachedTokens: 112, PromptTokens: 22512, CacheKnown: true, ClientCPU: 0.42,
+			CachedTokens: 112, PromptTokens: 22512, CacheKnown: true, ClientCPU: 0.42, Arrivals: unknown(), ArrivalsOff: unknown(),
+			Trends:  []result.Trend{{Measure: result.TTFT, PerHour: -0.031, PlusMinus: 0.12}},
 			Prompts: result.Prompts{Counted: 938, AimedTokens: 938 * 64, CountedTokens: 938 * 74},
 		},
-		Cache: &result.Cache{BlockSize: 16, BlockAssumed: true, Told: &result.Hits{Tokens: 112, Of: 22512, Ratio: 112.0 / 22512}},
+		Cache: &result.Cache{BlockSize: 16, BlockAssumed: true, Usage: &result.Hits{Tokens: 112, Of: 22512, Ratio: 112.0 / 22512}},
 		Dataset: runlog.DatasetCount{
 			Prompts: 1000, Passes: 1, TooLong: 1, Skipped: 4, Estimated: 3,
 		},
@@ -87,8 +93,8 @@ func open() result.Step {
 		Duration: 10 * time.Minute, Timeout: 2 * time.Minute,
 	}
 	s.Name, s.Stop, s.Machines = "4 req/s max 100", runlog.StopDuration, 2
-	s.Whole.Goodput, s.Steady.Goodput = ptr(1.25), ptr(1.5)
-	s.Whole.Good, s.Steady.Good = ptr(788), ptr(720)
+	s.Whole.Goodput, s.Steady.Goodput = 1.25, 1.5
+	s.Whole.Good, s.Steady.Good = 788, 720
 	whole, steady := s.Whole.Distributions, s.Steady.Distributions
 	whole[result.Queue], steady[result.Queue] = spread(938, 0.03), spread(780, 0.02)
 	whole[result.FirstAnswer], steady[result.FirstAnswer] = spread(938, 2.5), spread(780, 2.4)
@@ -103,21 +109,22 @@ func open() result.Step {
 	}
 	s.Cards = []result.Card{card("0", true), card("1", true), card("2", false)}
 	s.Cards[2].Watts = result.Gauge{}
-	s.Joules = ptr(153900.0)
+	s.Joules = 153900
 	s.Server = &result.ServerSample{
 		Running: gauge(96.5, 100), Waiting: gauge(3.2, 17), CacheUsage: gauge(0.41, 0.77), TTFT: ptr(spread(940, 0.47)), TTFTOurs: true,
-		PrefixQueries: ptr(22512.0), PrefixHits: ptr(112.0),
+		PrefixQueries: 22512, PrefixHits: 112,
 	}
 	return s
 }
 
 // nothing is a step that was killed before any request succeeded.
 func nothing() result.Step {
-	a := result.Account{Attempted: 3, Canceled: 1, Failed: map[openai.Reason]int{openai.ReasonConnect: 2}}
+	a := runlog.Account{Attempted: 3, Canceled: 1, Failed: map[openai.Reason]int{openai.ReasonConnect: 2}}
 	return result.Step{
 		Step: runlog.Step{Index: 2, Started: start, Arrival: runlog.ArrivalBurst, Requests: 3},
 		Name: "3 at once", Machines: 1, Account: a, NotSteady: "fewer than 20 requests succeeded",
-		Whole: result.Figures{Window: result.Window{From: start, To: start.Add(time.Second)}, Account: a},
+		Whole:  result.Figures{Window: result.Window{From: start, To: start.Add(time.Second)}, Account: a, Goodput: unknown(), Good: unknown()},
+		Joules: unknown(), Checks: result.Checks{Arrivals: unknown(), ArrivalsOff: unknown()},
 	}
 }
 
@@ -130,11 +137,11 @@ func sweep() *result.Report {
 			DatasetPath: "data sets/open_qa.jsonl", Seed: 7, GOMAXPROCS: 2,
 			Metadata: map[string]string{"tp": "4", "card": "MXC500"},
 		}},
-		Steps:      []result.Step{closed(), open(), nothing()},
-		Damaged:    1,
-		Chosen:     []float64{90, 99},
-		Objectives: result.Objectives{TTFT: time.Second},
-		NotRun:     []string{"8 req/s", "16 req/s"},
+		Steps:       []result.Step{closed(), open(), nothing()},
+		Damaged:     1,
+		Percentiles: []float64{90, 99},
+		Objectives:  runlog.Objectives{{Measure: result.TTFT, Limit: 1}},
+		NotRun:      []string{"8 req/s", "16 req/s"},
 	}
 }
 

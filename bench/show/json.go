@@ -3,8 +3,8 @@ package show
 import (
 	"encoding/json"
 	"io"
-	"math"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -18,7 +18,7 @@ type jsonReport struct {
 	Program    string            `json:"program"`
 	Complete   bool              `json:"complete"`
 	Damaged    int               `json:"damaged_lines"`
-	Objectives result.Objectives `json:"objectives,omitzero"`
+	Objectives runlog.Objectives `json:"objectives,omitempty"`
 	Capacity   *jsonCapacity     `json:"capacity,omitempty"`
 	Runs       []runlog.Run      `json:"runs"`
 	Steps      []jsonStep        `json:"steps"`
@@ -28,22 +28,14 @@ type jsonReport struct {
 // jsonStep is a step, and what is reckoned from it.
 type jsonStep struct {
 	result.Step
-	FailureRatio float64  `json:"failure_ratio"`
-	PerToken     *float64 `json:"joules_per_output_token"`
+	FailureRatio float64      `json:"failure_ratio"`
+	PerToken     result.Value `json:"joules_per_output_token"`
 }
 
 func newJSONStep(s *result.Step) jsonStep {
-	j := jsonStep{Step: *s, FailureRatio: s.Account.FailureRatio(), PerToken: orNull(known(s.JoulesPerToken()))}
+	j := jsonStep{Step: *s, FailureRatio: s.Account.FailureRatio(), PerToken: s.JoulesPerToken()}
 	j.Cards, j.Warnings = append([]result.Card{}, s.Cards...), append([]string{}, s.Warnings...)
 	return j
-}
-
-// orNull is nil for NaN.
-func orNull(v float64) *float64 {
-	if math.IsNaN(v) {
-		return nil
-	}
-	return &v
 }
 
 // JSON writes the whole report, indented. Keys are snake case; durations are seconds,
@@ -52,7 +44,7 @@ func orNull(v float64) *float64 {
 func JSON(w io.Writer, r *result.Report) error {
 	j := jsonReport{
 		Schema: jsonSchema, Program: "accelbench", Complete: r.Complete, Damaged: r.Damaged,
-		Objectives: r.Objectives, Capacity: newJSONCapacity(r), Runs: r.Runs,
+		Objectives: r.Objectives, Capacity: newJSONCapacity(capacity.FromReport(r)), Runs: r.Runs,
 		Steps: make([]jsonStep, len(r.Steps)), NotRun: append([]string{}, r.NotRun...),
 	}
 	for i := range r.Steps {

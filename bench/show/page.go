@@ -9,6 +9,7 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
@@ -52,10 +53,13 @@ func newPageView(r *result.Report) pageView {
 	for i := range r.Runs {
 		v.Commands = append(v.Commands, Clean(shellquote.Join(r.Runs[i].Command...)))
 	}
-	if r.Capacity != nil {
-		v.Tables = append(v.Tables, levelTable(r))
+	if c := capacity.FromReport(r); c != nil {
+		v.Tables = append(v.Tables, levelTable(c))
 	}
 	v.Tables = append(v.Tables, summaryTable(r), sweepTable(r, "Steady part", steadyPart, windowKeys(r)))
+	if t := failureTable(r); len(t.Rows) > 0 {
+		v.Tables = append(v.Tables, t)
+	}
 	for i := range r.Steps {
 		v.Steps = append(v.Steps, newStepView(&r.Steps[i]))
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -20,8 +19,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // Picture is four panels, each of some columns over the load. Nothing that comes from
@@ -31,15 +30,15 @@ type Picture struct {
 	FileName string
 	window   func(*result.Step) *result.Figures
 	panels   []panel
-	steps    []result.Step // ascending in their load
-	capacity *result.Capacity
+	steps    []result.Step    // ascending in their load
+	capacity *capacity.Result // nil where none was searched for
 }
 
 // panel is one diagram.
 type panel struct {
 	title  string
-	lines  []Column       // named by their heads
-	limits []runlog.Limit // what the lines should stay below
+	lines  []Column           // named by their heads
+	limits []openai.Objective // what the lines should stay below
 }
 
 // Pictures are those of a report: what evalscope-perf draws, of whole steps, and the
@@ -51,7 +50,7 @@ func Pictures(r *result.Report) []*Picture {
 	}
 	return []*Picture{
 		{"Overview", "performance_metrics.png", wholePart, overviewPanels(), steps, nil},
-		{"Latency", "latency.png", (*result.Step).SteadyOrWhole, latencyPanels(r), steps, r.Capacity},
+		{"Latency", "latency.png", (*result.Step).SteadyOrWhole, latencyPanels(r), steps, capacity.FromReport(r)},
 	}
 }
 
@@ -67,14 +66,14 @@ func overviewPanels() []panel {
 // latencyPanels are percentiles of the main measures.
 func latencyPanels(r *result.Report) []panel {
 	var panels []panel
-	percentiles := tablePercentiles(r.Chosen)
+	percentiles := tablePercentiles(r.Percentiles)
 	for _, m := range result.Main() {
 		n := panel{title: m.Name + " (ms)"}
 		for _, p := range percentiles {
 			n.lines = append(n.lines, Pick(measureColumns(m, percentiles), string(m.Key)+"_"+percentileName(p))...)
 		}
-		if r.Capacity != nil {
-			n.limits = slices.DeleteFunc(slices.Clone(r.Capacity.Limits), func(l runlog.Limit) bool { return l.Name != string(m.Key) })
+		if search := r.Runs[0].Capacity; search != nil {
+			n.limits = slices.DeleteFunc(slices.Clone(search.Objectives), func(o openai.Objective) bool { return o.Measure != m.Key })
 		}
 		panels = append(panels, n)
 	}
@@ -120,7 +119,7 @@ func (p *Picture) draw(c draw.Canvas) error {
 // plot is one panel: lines over the load, what they should stay below, and the capacity.
 func (p *Picture) plot(n panel) (*plot.Plot, error) {
 	q := plot.New()
-	q.Title.Text, q.X.Label.Text = n.title, axis(&p.steps[0])
+	q.Title.Text, q.X.Label.Text = n.title, fmt.Sprintf("load (%s)", p.steps[0].Unit(p.steps[0].Conversations > 0))
 	q.Legend.Top, q.Legend.Left = true, true
 	q.X.Min, q.Y.Min, q.Y.Max = 0, 0, 0
 	q.Add(plotter.NewGrid())
@@ -132,22 +131,12 @@ func (p *Picture) plot(n panel) (*plot.Plot, error) {
 		f := plotter.NewFunction(func(float64) float64 { return Milliseconds.scaled(l.Limit) })
 		f.Dashes = []vg.Length{8, 3, 2, 3}
 		q.Add(f)
-		q.Legend.Add(objective(l), f)
+		q.Legend.Add(objectiveText(l), f)
 	}
 	if p.capacity != nil && p.capacity.Value > 0 {
 		return q, addAnswer(q, p.capacity.Answer)
 	}
 	return q, nil
-}
-
-// axis names the load: "load (users)", "load (conversations/s)".
-func axis(s *result.Step) string {
-	words := s.Words()
-	unit := words.Many
-	if s.Rate > 0 {
-		unit = words.Rate
-	}
-	return "load (" + strings.TrimPrefix(unit, "%s ") + ")"
 }
 
 // addAnswer marks the load that a search for the capacity ended on.
@@ -174,7 +163,7 @@ func (p *Picture) points(columns []Column) []any {
 		for i := range p.steps {
 			s := &p.steps[i]
 			if v := c.Value(s, p.window(s)); !math.IsNaN(v) {
-				points = append(points, plotter.XY{X: load(s), Y: c.Unit.scaled(v)})
+				points = append(points, plotter.XY{X: s.Level(), Y: c.Unit.scaled(v)})
 			}
 		}
 		if len(points) > 0 {

@@ -22,11 +22,7 @@ var allMetrics = []string{"ttft", "tpot", "itl", "e2el", "client_queue_time", "e
 // renderings are the forms of a report and of its steps, by file name.
 func renderings(r *result.Report) map[string]func(io.Writer) error {
 	searched := searchedSweep()
-	searched.Steps, searched.Capacity.Levels = searched.Steps[2:5], searched.Capacity.Levels[2:5]
-	for i := range searched.Capacity.Levels {
-		l := &searched.Capacity.Levels[i]
-		l.Trials = []int{i}
-	}
+	searched.Steps = searched.Steps[2:5]
 	printed := func(format string, r *result.Report) func(io.Writer) error {
 		return func(w io.Writer) error { return show.Print(w, format, r, allMetrics) }
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,7 +57,7 @@ func facts(s *result.Step) []string {
 	return all
 }
 
-// cacheText says how much a prefix cache could have served, and did: "possible 61 %, told
+// cacheText says how much a prefix cache could have served, and did: "possible 61 %, usage
 // 58 %". It is empty where none is more than 0 %.
 func cacheText(c *result.Cache) string {
 	if c == nil {
@@ -69,10 +68,13 @@ func cacheText(c *result.Cache) string {
 	for _, of := range []struct {
 		name string
 		hits *result.Hits
-	}{{"possible", c.Possible}, {"told", c.Told}, {"server", c.Server}} {
-		if of.hits != nil {
+	}{{"possible", c.Possible}, {"usage", c.Usage}, {"server", c.Server}} {
+		switch {
+		case of.hits != nil:
 			parts = append(parts, fmt.Sprintf("%s %.0f %%", of.name, 100*of.hits.Ratio))
 			most = max(most, of.hits.Ratio)
+		case of.name == "possible":
+			parts = append(parts, "possible not known")
 		}
 	}
 	if most < 0.005 {
@@ -98,7 +100,7 @@ func latencyTable(s *result.Step) Table {
 	if s.Steady == nil {
 		t.Caption = "Latencies, whole step"
 	}
-	percentiles := tablePercentiles(s.Chosen)
+	percentiles := tablePercentiles(s.Percentiles)
 	for _, p := range percentiles {
 		t.Head = append(t.Head, percentileName(p))
 	}
@@ -110,7 +112,7 @@ func latencyTable(s *result.Step) Table {
 		columns := measureColumns(m, percentiles)
 		row := []string{Column{Head: m.Name, Unit: columns[1].Unit}.Title()}
 		for _, c := range columns {
-			row = append(row, c.text(s, s.SteadyOrWhole()))
+			row = append(row, c.textWithError(s, s.SteadyOrWhole()))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -119,7 +121,7 @@ func latencyTable(s *result.Step) Table {
 
 // turnTable has a row for each turn of conversations.
 func turnTable(s *result.Step) Table {
-	percentiles := tablePercentiles(s.Chosen)
+	percentiles := tablePercentiles(s.Percentiles)
 	t := Table{Caption: "Turns, steady part", Head: []string{"turn", "requests", "prompt (tokens)", "new (tokens)", "cached (tokens)"}}
 	if s.Steady == nil {
 		t.Caption = "Turns, whole step"
@@ -130,15 +132,11 @@ func turnTable(s *result.Step) Table {
 	t.Head = append(t.Head, "TPOT mean (ms)")
 	for i := range s.Turns {
 		turn := &s.Turns[i]
-		cached := math.NaN()
-		if turn.CachedTokens != nil {
-			cached = *turn.CachedTokens
-		}
-		row := []string{strconv.Itoa(turn.Turn), strconv.Itoa(turn.Requests), Tokens.Text(turn.PromptTokens), Tokens.Text(turn.NewTokens), Tokens.Text(cached)}
+		row := []string{strconv.Itoa(turn.Turn), strconv.Itoa(turn.Requests), Tokens.Text(turn.PromptTokens), Tokens.Text(turn.NewTokens), Tokens.Text(float64(turn.CachedTokens))}
 		for _, p := range percentiles {
-			row = append(row, Milliseconds.Text(known(turn.TTFT.At(p))))
+			row = append(row, latency(turn.TTFT, p))
 		}
-		t.Rows = append(t.Rows, append(row, Milliseconds.Text(known(turn.TPOT.Mean, turn.TPOT.Count > 0))))
+		t.Rows = append(t.Rows, append(row, Milliseconds.Text(nonZero(turn.TPOT.Mean))))
 	}
 	return t
 }
@@ -149,6 +147,9 @@ func checkTable(s *result.Step) Table {
 		if text := c.text(s, &s.Whole); text != unknown {
 			t.Rows = append(t.Rows, []string{c.Title(), text})
 		}
+	}
+	for _, trend := range s.Checks.Trends {
+		t.Rows = append(t.Rows, []string{"change of " + strings.ToUpper(string(trend.Measure)) + " an hour (%)", fmt.Sprintf("%+.0f ± %.0f", 100*trend.PerHour, 100*trend.PlusMinus)})
 	}
 	return t
 }

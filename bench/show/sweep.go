@@ -5,19 +5,23 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // tablePercentiles are 50, 90 and those that were asked for, ascending.
-func tablePercentiles(chosen []float64) []float64 {
-	all := append([]float64{50, 90}, chosen...)
+func tablePercentiles(asked []float64) []float64 {
+	all := append([]float64{50, 90}, asked...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
 // highest is the percentile that users who wait long see.
-func highest(chosen []float64) float64 { return slices.Max(tablePercentiles(chosen)) }
+func highest(asked []float64) float64 { return slices.Max(tablePercentiles(asked)) }
 
 func wholePart(s *result.Step) *result.Figures { return &s.Whole }
 
@@ -30,7 +34,7 @@ func summaryTable(r *result.Report) Table {
 }
 
 func windowKeys(r *result.Report) []string {
-	high := percentileName(highest(r.Chosen))
+	high := percentileName(highest(r.Percentiles))
 	return []string{
 		"request_throughput", "output_throughput", "good_ratio",
 		"ttft_p50", "ttft_" + high, "ttft_first_" + high, "ttft_later_" + high, "tpot_p50", "tpot_" + high, "e2el_" + high,
@@ -39,7 +43,7 @@ func windowKeys(r *result.Report) []string {
 
 // sweepTable has a row for each step and those of the columns that some step knows.
 func sweepTable(r *result.Report, caption string, window func(*result.Step) *result.Figures, keys []string) Table {
-	all := append(StepColumns(), WindowColumns(tablePercentiles(r.Chosen))...)
+	all := append(StepColumns(), WindowColumns(tablePercentiles(r.Percentiles))...)
 	columns := slices.DeleteFunc(Pick(all, keys...), func(c Column) bool {
 		return !slices.ContainsFunc(r.Steps, func(s result.Step) bool { return c.text(&s, window(&s)) != unknown })
 	})
@@ -58,15 +62,12 @@ func sweepTable(r *result.Report, caption string, window func(*result.Step) *res
 	return t
 }
 
-// load is the level of a step: requests a second, or the most that were in flight at once.
-func load(s *result.Step) float64 { return cmp.Or(s.Rate, float64(bound(&s.Step))) }
-
 // byLoad are the steps from the least load to the most. Behind those at a rate stands one
 // at --request-rate inf, which is a burst or, under a bound, a closed loop.
 func byLoad(steps []result.Step) []result.Step {
 	rate := func(s *result.Step) float64 { return cmp.Or(s.Rate, math.Inf(1)) }
 	return slices.SortedStableFunc(slices.Values(steps), func(a, b result.Step) int {
-		return cmp.Or(cmp.Compare(rate(&a), rate(&b)), cmp.Compare(load(&a), load(&b)))
+		return cmp.Or(cmp.Compare(rate(&a), rate(&b)), cmp.Compare(a.Level(), b.Level()))
 	})
 }
 
@@ -77,14 +78,31 @@ const minGoodShare = 0.99
 // met, or where none were given which load brought the most output tokens, and at what
 // latencies. Of a search for the capacity it is what the server carries.
 func Answer(r *result.Report) string {
-	if r.Capacity != nil {
-		return capacityAnswer(r)
+	if c := capacity.FromReport(r); c != nil {
+		return capacityAnswer(r, c)
 	}
+	return endText(r) + sweepAnswer(r)
+}
+
+// endText says how a run ended that a failure ended early, empty for any other.
+func endText(r *result.Report) string {
+	last := &r.Steps[len(r.Steps)-1]
+	switch a := &last.Account; last.Stop {
+	case runlog.StopUnreachable:
+		return fmt.Sprintf("The run ended early: the server could not be reached after %d requests. ", a.Attempted-a.Failed[openai.ReasonConnect]-a.Failed[openai.ReasonDNS]-a.Failed[openai.ReasonTLS]-a.Canceled)
+	case runlog.StopFailureRatio:
+		return fmt.Sprintf("The run ended early: %d of %d requests failed at %s. ", a.Failures(), a.Attempted-a.Canceled, Clean(last.Title()))
+	}
+	return ""
+}
+
+// sweepAnswer is that of a run that searched for nothing.
+func sweepAnswer(r *result.Report) string {
 	steps := slices.DeleteFunc(byLoad(r.Steps), func(s result.Step) bool { return s.Account.Succeeded == 0 })
 	switch {
 	case len(steps) == 0:
 		return failedAnswer(r)
-	case r.Objectives.Any():
+	case len(r.Objectives) > 0:
 		return objectivesAnswer(steps)
 	}
 	peak := slices.MaxFunc(steps, func(a, b result.Step) int { return cmp.Compare(a.Whole.OutputThroughput, b.Whole.OutputThroughput) })
@@ -105,8 +123,7 @@ func failedAnswer(r *result.Report) string {
 // objectivesAnswer looks for the first load that misses the objectives.
 func objectivesAnswer(steps []result.Step) string {
 	missed := slices.IndexFunc(steps, func(s result.Step) bool {
-		good, _ := s.Whole.GoodRatio()
-		return s.Overloaded() || good < minGoodShare
+		return s.Overloaded() || !(s.Whole.GoodRatio() >= minGoodShare)
 	})
 	switch missed {
 	case 0:
@@ -119,17 +136,40 @@ func objectivesAnswer(steps []result.Step) string {
 
 // outcome is a load, what it brought, and what a user saw of it.
 func outcome(s *result.Step) string {
-	f, high := &s.Whole, highest(s.Chosen)
+	f, high := &s.Whole, highest(s.Percentiles)
 	return fmt.Sprintf("%s (%s requests/s, %s output tokens/s, TTFT p%g %s, TPOT p%g %s, %s %% failed)", Clean(s.Title()),
-		Number.Text(f.RequestThroughput), Number.Text(f.OutputThroughput), high, latency(f.Of(result.TTFT), high), high, latency(f.Of(result.TPOT), high),
+		Number.Text(f.RequestThroughput), Number.Text(f.OutputThroughput), high, latencyOrUnknown(f.Of(result.TTFT), high), high, latencyOrUnknown(f.Of(result.TPOT), high),
 		Share.Text(s.Account.FailureRatio()))
 }
 
-// latency is a percentile with its unit.
+// latency is a percentile in milliseconds, - where there is none.
 func latency(d result.Distribution, p float64) string {
-	v, ok := d.At(p)
-	if !ok {
-		return "not known"
+	q, ok := d.At(p)
+	switch {
+	case !ok:
+		return unknown
+	case q.AtLeast:
+		return "> " + Milliseconds.Text(q.Value)
 	}
-	return Milliseconds.Text(v) + " ms"
+	return Milliseconds.Text(q.Value)
+}
+
+// failureTable has a row for each reason for which requests of a step failed, with what the first of them said.
+func failureTable(r *result.Report) Table {
+	t := Table{Caption: "Failures", Head: []string{"step", "reason", "requests", "first"}, IsText: true}
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		for _, reason := range s.Account.Reasons() {
+			t.Rows = append(t.Rows, []string{Clean(s.Name), Clean(string(reason)), strconv.Itoa(s.Account.Failed[reason]), Clean(s.FailedAs[reason])})
+		}
+	}
+	return t
+}
+
+// latencyOrUnknown is a percentile with its unit, in a sentence.
+func latencyOrUnknown(d result.Distribution, p float64) string {
+	if text := latency(d, p); text != unknown {
+		return text + " ms"
+	}
+	return "not known"
 }

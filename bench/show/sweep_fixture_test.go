@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -26,8 +25,8 @@ type measured struct {
 func measuredSweep() *result.Report {
 	start := time.Date(2025, 2, 15, 9, 0, 0, 0, time.UTC)
 	r := &result.Report{
-		Complete: true,
-		Chosen:   []float64{99},
+		Complete:    true,
+		Percentiles: []float64{99},
 		Runs: []runlog.Run{{
 			Schema: runlog.Schema, ID: "5f1c09d2a7b34e60", Started: start, Host: "bench-01", Version: "1.0.0",
 			Command: []string{"accelbench", "run", "--dataset-path", "datasets/open qa.jsonl"},
@@ -61,11 +60,10 @@ func measuredStep(i int, start time.Time, m measured) result.Step {
 	steady := measuredFigures(m, 800, result.Window{From: start.Add(length / 20), To: start.Add(length * 19 / 20)})
 	steady.RequestThroughput *= 1.06
 	steady.OutputThroughput *= 1.06
-	joules := 4 * 290 * length.Seconds()
 	return result.Step{
 		Step: runlog.Step{Index: i, Started: start, Arrival: runlog.ArrivalClosed, Concurrency: m.users, Requests: 1000},
-		Name: strconv.Itoa(m.users), Machines: 1, Chosen: []float64{99}, Account: whole.Account, Stop: runlog.StopRequests,
-		Whole: whole, Steady: &steady, Joules: &joules, Cards: measuredCards(m),
+		Name: strconv.Itoa(m.users), Machines: 1, Percentiles: []float64{99}, Account: whole.Account, Stop: runlog.StopRequests,
+		Whole: whole, Steady: &steady, Joules: result.Value(4 * 290 * length.Seconds()), Cards: measuredCards(m),
 		Server: &result.ServerSample{Running: result.Gauge{Samples: 90, Mean: float64(m.users) * 0.9, Max: float64(m.users)}},
 	}
 }
@@ -84,14 +82,14 @@ func measuredCards(m measured) []result.Card {
 }
 
 func measuredFigures(m measured, requests int, window result.Window) result.Figures {
-	account := result.Account{Attempted: requests, Succeeded: requests - m.failed*requests/1000}
+	account := runlog.Account{Attempted: requests, Succeeded: requests - m.failed*requests/1000}
 	if failed := requests - account.Succeeded; failed > 0 {
 		account.Failed = map[openai.Reason]int{openai.ReasonTimeout: failed}
 	}
 	n := int64(account.Succeeded)
 	return result.Figures{
 		Window: window, Account: account, Completed: account.Succeeded, OutputTokens: int64(m.tokens * window.Duration().Seconds()),
-		RequestThroughput: m.qps, OutputThroughput: m.tokens,
+		RequestThroughput: m.qps, OutputThroughput: m.tokens, Goodput: unknown(), Good: unknown(),
 		Distributions: result.Distributions{
 			result.TTFT: lognormal(n, m.ttft, 0.6), result.TPOT: lognormal(n, m.tpot, 0.2),
 			result.ITL: lognormal(n*280, m.tpot*0.97, 0.5), result.E2E: lognormal(n, m.latency, 0.25),
@@ -116,38 +114,28 @@ func lognormal(n int64, mean, shape float64) result.Distribution {
 func searchedSweep() *result.Report {
 	r := measuredSweep()
 	for i := range r.Steps { // this server rather slows down than fails
-		for _, a := range []*result.Account{&r.Steps[i].Account, &r.Steps[i].Steady.Account} {
-			*a = result.Account{Attempted: a.Attempted, Succeeded: a.Attempted}
+		for _, a := range []*runlog.Account{&r.Steps[i].Account, &r.Steps[i].Steady.Account} {
+			*a = runlog.Account{Attempted: a.Attempted, Succeeded: a.Attempted}
 		}
 	}
-	limits := []runlog.Limit{
-		{Name: string(result.TPOT), Percentile: 90, Limit: 0.25},
-		{Name: string(result.TTFT), Percentile: 90, Limit: 5},
-		{Name: runlog.LimitFailures, Limit: 0.01},
+	objectives := []openai.Objective{
+		{Measure: result.TPOT, Percentile: 90, Limit: 0.25},
+		{Measure: result.TTFT, Percentile: 90, Limit: 5},
+		{Measure: openai.Failures, Limit: 0.01},
 	}
 	r.Runs[0].Capacity = &runlog.Capacity{
-		Variable: runlog.VariableConcurrency, From: 8, To: 200, Precision: 0.05, Repeat: 3, Objectives: limits,
-	}
-	c := &result.Capacity{
-		Variable: runlog.VariableConcurrency, Answer: capacity.Answer{Value: 64, FailedAt: 100},
-		Binding: string(result.TPOT), Limits: limits,
+		Variable: runlog.VariableConcurrency, From: 8, To: 200, Precision: 2, Repeat: 1, Objectives: objectives,
 	}
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		l := capacity.Level{Level: float64(s.Concurrency), Trials: []int{i}, Verdict: capacity.Met}
-		for _, limit := range c.Limits {
-			h := result.Held{Limit: limit, Known: true}
-			if limit.Percentile > 0 {
-				h.Value, _ = s.Steady.Of(result.Key(limit.Name)).At(limit.Percentile)
+		for _, o := range objectives {
+			held := result.ObjectiveResult{Objective: o}
+			if o.Percentile > 0 {
+				p, _ := s.Steady.Of(o.Measure).At(o.Percentile)
+				held.Value = result.Value(p.Value)
 			}
-			if s.Held = append(s.Held, h); h.Excess() > 1 {
-				l.Verdict = capacity.Missed
-			}
+			s.Objectives = append(s.Objectives, held)
 		}
-		c.Levels = append(c.Levels, l)
 	}
-	last := len(c.Levels) - 1
-	c.Levels[last].Verdict, r.Steps[last].ClientLimit = capacity.Void, "it used 14.2 of its 16 cores"
-	r.Capacity = c
 	return r
 }

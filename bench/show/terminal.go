@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
@@ -58,13 +59,17 @@ func headings(r *result.Report) []string {
 // warnings, and the [Answer].
 func (l *lines) summary(r *result.Report) {
 	t := summaryTable(r)
-	if r.Capacity != nil {
-		t = levelTable(r)
+	if c := capacity.FromReport(r); c != nil {
+		t = levelTable(c)
 	}
 	l.line("")
 	l.table(t)
-	if r.Objectives.Any() {
+	if len(r.Objectives) > 0 {
 		l.line("good: %s", r.Objectives)
+	}
+	if failures := failureTable(r); len(failures.Rows) > 0 {
+		l.line("")
+		l.table(failures)
 	}
 	l.caches(r)
 	l.warnings(warnings(r))
@@ -119,7 +124,7 @@ var figuresIn = regexp.MustCompile(`\b[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?(?:[nµm]?
 func warnings(r *result.Report) []string {
 	all := r.Notes()
 	if len(r.NotRun) > 0 {
-		all = append(all, Clean("Not run: "+strings.Join(r.NotRun, ", ")))
+		all = append(all, Clean(fmt.Sprintf("Steps that were not run: %s.", strings.Join(r.NotRun, ", "))))
 	}
 	var kinds []string // texts without their figures
 	names, last := map[string][]string{}, map[string]string{}

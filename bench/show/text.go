@@ -28,6 +28,7 @@ type Table struct {
 	Caption string
 	Head    []string
 	Rows    [][]string
+	IsText  bool // columns of texts, which begin on the left
 }
 
 // headRows has each word of a head in a row of its own.
@@ -52,7 +53,11 @@ func (l *lines) table(t Table) {
 	for _, row := range rows {
 		names = max(names, utf8.RuneCountInString(row[0]))
 	}
-	w := tabwriter.NewWriter(l, 0, 0, 2, ' ', tabwriter.AlignRight)
+	flags := tabwriter.AlignRight
+	if t.IsText {
+		flags = 0
+	}
+	w := tabwriter.NewWriter(l, 0, 0, 2, ' ', flags)
 	for _, row := range rows {
 		fmt.Fprintf(w, "%-*s\t%s\t\n", names, row[0], strings.Join(row[1:], "\t"))
 	}

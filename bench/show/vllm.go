@@ -42,10 +42,10 @@ type vllmStatistic struct {
 func vllmStatistics(s *result.Step, key result.Key) []vllmStatistic {
 	d := s.Whole.Of(key)
 	middle, _ := d.At(50)
-	all := []vllmStatistic{{"Mean", d.Mean * 1e3}, {"Median", middle * 1e3}, {"Std", d.Std * 1e3}}
-	for _, p := range s.Chosen {
+	all := []vllmStatistic{{"Mean", d.Mean * 1e3}, {"Median", middle.Value * 1e3}, {"Std", d.Std * 1e3}}
+	for _, p := range s.Percentiles {
 		v, _ := d.At(p)
-		all = append(all, vllmStatistic{strings.ToUpper(percentileName(p)), v * 1e3})
+		all = append(all, vllmStatistic{strings.ToUpper(percentileName(p)), v.Value * 1e3})
 	}
 	return all
 }
@@ -93,9 +93,9 @@ func (l *lines) vllm(s *result.Step, metrics []string) {
 			l.line("%-40s %-10d", f.label, v)
 		case float64:
 			l.line("%-40s %-10.2f", f.label, v)
-		case *float64:
-			if v != nil {
-				l.line("%-40s %-10.2f", f.label, *v)
+		case result.Value:
+			if v.Known() {
+				l.line("%-40s %-10.2f", f.label, float64(v))
 			}
 		}
 	}
@@ -133,6 +133,7 @@ func VLLMResult(w io.Writer, r *result.Report, s *result.Step, metrics []string)
 	}
 	object["date"], object["label"], object["num_prompts"] = s.Started.Format(vllmDate), nil, expected(s)
 	object["rtfx"] = 0.0 // of audio, which is not measured
+	object["latencies"], object["queue_times"] = s.Latencies, s.Queued
 	if object["burstiness"] = settingOr(s.Burstiness, 1.0); s.Arrival == runlog.ArrivalConstant {
 		object["burstiness"] = "inf"
 	}

@@ -110,7 +110,7 @@ func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stder
 	if err != nil {
 		return exitNothing, err
 	}
-	plan.Endpoint, plan.Measure = m.cfg.Client, m.turn
+	plan.Endpoint, plan.Measure = m.flags.client, m.turn
 	fmt.Fprintf(stderr, "accelbench: the runs go to %s\n", plan.Folder)
 	notes, err := plan.Run(ctx)
 	if err != nil || m.all.Attempted == 0 {
@@ -180,7 +180,13 @@ func newMeasurement(words, args []string, stderr io.Writer) (*measurement, error
 // turn puts the load on the server under one binding.
 func (m *measurement) turn(ctx context.Context, t compare.Turn) (goOn bool, err error) {
 	cfg := m.config(t)
-	one, err := m.flags.watched(ctx, m.stderr, func(w ...load.Watcher) (load.Result, error) { return load.Run(ctx, cfg, w...) })
+	watchers, stop, err := m.flags.watchers(ctx, m.stderr)
+	if err != nil {
+		return false, err
+	}
+	one, err := load.Run(ctx, cfg, watchers...)
+	stop()
+	printNotes(m.stderr, one.Notes)
 	m.all.Attempted += one.Attempted
 	m.all.Succeeded += one.Succeeded
 	m.all.Stop = one.Stop
@@ -213,10 +219,10 @@ func (s *compareFlags) report(plan *compare.Plan, notes []string, stdout io.Writ
 	if err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(plan.Folder, "comparison.txt"), c.Text); err != nil {
+	if err := writeFile(filepath.Join(plan.Folder, "comparison.txt"), false, c.Text); err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(plan.Folder, "comparison.json"), c.JSON); err != nil {
+	if err := writeFile(filepath.Join(plan.Folder, "comparison.json"), false, c.JSON); err != nil {
 		return err
 	}
 	return s.print(stdout, c)

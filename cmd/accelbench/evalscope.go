@@ -67,11 +67,11 @@ func saveEvalscope(r *result.Report, stderr io.Writer) error {
 	for i := range r.Steps {
 		step := &result.Report{Steps: r.Steps[i : i+1]}
 		name := show.EvalscopeFileName(r.Runs[0].Model, r.Runs[0].DatasetPath, &r.Steps[i])
-		if err := writeFile(name, func(w io.Writer) error { return show.Print(w, "evalscope", step, nil) }); err != nil {
+		if err := writeFile(name, false, func(w io.Writer) error { return show.Print(w, "evalscope", step, nil) }); err != nil {
 			return err
 		}
 		fmt.Fprintf(stderr, "accelbench: evalscope's summary is in %s\n", name)
 	}
 	overview := show.Pictures(r)[0]
-	return writeFile(overview.FileName, overview.WritePNG)
+	return writeFile(overview.FileName, false, overview.WritePNG)
 }

@@ -2,11 +2,12 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
@@ -15,6 +16,7 @@ import (
 type outputFlags struct {
 	folder           string
 	saveResult       bool
+	appendResult     bool
 	resultDir        string // of vLLM's result files
 	resultName       string
 	metadata         map[string]string
@@ -28,6 +30,7 @@ func (o *outputFlags) register(c *kingpin.CmdClause) {
 	c.Flag("save-result", "Also write vLLM's result file for each step.").BoolVar(&o.saveResult)
 	c.Flag("result-dir", "Folder of vLLM's result files.").Default(".").StringVar(&o.resultDir)
 	c.Flag("result-filename", "").Hidden().StringVar(&o.resultName)
+	c.Flag("append-result", "").Hidden().BoolVar(&o.appendResult)
 	o.metadata = map[string]string{}
 	c.Flag("metadata", "").Hidden().StringMapVar(&o.metadata)
 	o.registerRun(c)
@@ -68,15 +71,13 @@ func (r *renderFlags) register(c *kingpin.CmdClause) {
 
 // options are how a report is made.
 func (r *renderFlags) options() (result.Options, error) {
-	o := result.Options{Chosen: r.percentiles}
-	limits := map[string]*time.Duration{"ttft": &o.Goodput.TTFT, "tpot": &o.Goodput.TPOT, "itl": &o.Goodput.ITL, "e2el": &o.Goodput.E2E}
+	o := result.Options{Percentiles: r.percentiles}
 	for _, text := range r.goodput {
-		name, limit, _ := strings.Cut(text, ":")
-		d, err := time.ParseDuration(limit + "ms")
-		if limits[name] == nil || err != nil || d <= 0 {
+		objective, err := openai.ParseObjective(text)
+		if err != nil || objective.Percentile > 0 || !slices.Contains([]openai.Measure{"ttft", "tpot", "itl", "e2el"}, objective.Measure) {
 			return o, fmt.Errorf("--goodput %s: give ttft, tpot, itl or e2el with its milliseconds, such as ttft:500", text)
 		}
-		*limits[name] = d
+		o.Goodput = append(slices.DeleteFunc(o.Goodput, func(p openai.Objective) bool { return p.Measure == objective.Measure }), objective)
 	}
 	return o, nil
 }

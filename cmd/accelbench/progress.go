@@ -12,30 +12,23 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// watched runs put with a progress line and, where asked for, metrics.
-func (s *runFlags) watched(ctx context.Context, stderr io.Writer, put func(...load.Watcher) (load.Result, error)) (load.Result, error) {
-	var watchers []load.Watcher
+// watchers are a progress line and, where asked for, metrics, which are served until stop.
+func (s *runFlags) watchers(ctx context.Context, stderr io.Writer) (all []load.Watcher, stop func(), err error) {
 	if !s.out.quiet {
-		watchers = append(watchers, &progressLine{out: stderr})
+		all = append(all, &progressLine{out: stderr})
 	}
-	if s.out.webAddress != "" {
-		m := newRunMetrics()
-		stop, err := serveMetrics(ctx, m, s.out.webAddress)
-		if err != nil {
-			return load.Result{}, err
-		}
-		defer stop()
-		watchers = append(watchers, m)
+	if s.out.webAddress == "" {
+		return all, func() {}, nil
 	}
-	result, err := put(watchers...)
-	printNotes(stderr, result.Notes)
-	return result, err
+	m := newRunMetrics()
+	stop, err = serveMetrics(ctx, m, s.out.webAddress)
+	return append(all, m), stop, err
 }
 
 // progressLine writes every 5 s, and at its end, how a step stands.
 type progressLine struct {
 	out     io.Writer
-	words   runlog.Words
+	isTalk  bool // of conversations
 	step    runlog.Step
 	meter   *load.Meter
 	stop    chan struct{}
@@ -45,10 +38,7 @@ type progressLine struct {
 // RunStarted says what may take a while before the first step.
 func (l *progressLine) RunStarted(r runlog.Run) {
 	kind := dataset.Kind(r.Dataset)
-	l.words = runlog.UserWords()
-	if kind == dataset.MultiTurn {
-		l.words = runlog.ConversationWords()
-	}
+	l.isTalk = kind == dataset.MultiTurn
 	if r.DatasetPath != "" && (kind == dataset.MultiTurn || kind == dataset.ShareGPT) {
 		fmt.Fprintln(l.out, "accelbench: making prompts from recorded conversations")
 	}
@@ -85,7 +75,7 @@ func (l *progressLine) follow() {
 
 // text says how the step stands.
 func (l *progressLine) text() string {
-	m, name := l.meter, l.step.Title(l.words)
+	m, name := l.meter, l.step.Title(l.isTalk)
 	first := m.FirstSent.Load()
 	if first == 0 {
 		return fmt.Sprintf("%s: making prompts", name)

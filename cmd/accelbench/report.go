@@ -78,7 +78,7 @@ func writeReport(folder string, r *result.Report, stderr io.Writer) error {
 		files[p.FileName] = p.WritePNG
 	}
 	for name, write := range files {
-		if err := writeFile(filepath.Join(folder, name), write); err != nil {
+		if err := writeFile(filepath.Join(folder, name), false, write); err != nil {
 			return err
 		}
 	}
@@ -86,9 +86,13 @@ func writeReport(folder string, r *result.Report, stderr io.Writer) error {
 	return nil
 }
 
-// writeFile makes a file of what write writes.
-func writeFile(path string, write func(io.Writer) error) error {
-	f, err := os.Create(path)
+// writeFile makes a file of what write writes, or appends that to it.
+func writeFile(path string, appends bool, write func(io.Writer) error) error {
+	mode := os.O_TRUNC
+	if appends {
+		mode = os.O_APPEND
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|mode, 0o644)
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ type runFlags struct {
 	out      outputFlags
 	render   renderFlags
 	ignored  []string // flags of vLLM's tool without effect
+	client   openai.Config
 }
 
 // registerRun adds the command.
@@ -74,8 +75,14 @@ func (s *runFlags) start(ctx context.Context, args []string, stdout, stderr io.W
 		return exitNothing, err
 	}
 	sleepUntil(ctx, s.load.start, stderr)
-	run := func(w ...load.Watcher) (load.Result, error) { return load.Run(ctx, cfg, w...) }
-	_, code, err := s.putLoad(ctx, options, stdout, stderr, run, save)
+	watchers, stop, err := s.watchers(ctx, stderr)
+	if err != nil {
+		return exitNothing, err
+	}
+	ended, err := load.Run(ctx, cfg, watchers...)
+	stop()
+	printNotes(stderr, ended.Notes)
+	_, code, err := s.report(ended, err, options, stdout, stderr, save)
 	return code, err
 }
 
@@ -97,10 +104,7 @@ func (s *runFlags) prepare(shown []string, stderr io.Writer) (load.Config, resul
 		fmt.Fprintf(stderr, "accelbench: without effect here: %s\n", strings.Join(s.ignored, ", "))
 	}
 	// In the run's head, so that a report that is made again holds it too.
-	cfg.Run.Percentiles = options.Chosen
-	if options.Goodput.Any() {
-		cfg.Run.Objectives = new(runlog.Objectives(options.Goodput))
-	}
+	cfg.Run.Percentiles, cfg.Run.Objectives = options.Percentiles, options.Goodput
 	return cfg, options, nil
 }
 
@@ -113,14 +117,17 @@ func (s *runFlags) config(shown []string) (cfg load.Config, err error) {
 	if err := s.setLoad(&cfg, api); err != nil {
 		return cfg, err
 	}
-	if cfg.Client, err = s.endpoint.client(base); err != nil {
+	if s.client, err = s.endpoint.client(base); err != nil {
+		return cfg, err
+	}
+	if cfg.Endpoint, err = openai.NewClient(s.client); err != nil {
 		return cfg, err
 	}
 	exporterHTTP, err := loadHTTP("--exporter-http-config", s.out.exporterHTTP)
 	if err != nil {
 		return cfg, err
 	}
-	cfg.Metrics = load.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: cfg.Client.HTTP}
+	cfg.Metrics = load.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: s.client.HTTP}
 	cfg.Run = s.runRecord(shown, base, &cfg.Dataset)
 	cfg.Folder = filepath.Join(s.out.folder, time.Now().Format(folderTime))
 	cfg.FolderSuffix = func(model string) string { return "-" + show.FileName(filepath.Base(model), "model") }
@@ -198,10 +205,9 @@ func sleepUntil(ctx context.Context, start time.Time, stderr io.Writer) {
 // errNothingSent ends a load that was over before its first request.
 var errNothingSent = errors.New("no request was sent")
 
-// putLoad calls run and reports, if a request was sent: files first, since whoever reads the
+// report reports on a run that ended with err, if a request was sent: files first, since whoever reads the
 // output may have gone.
-func (s *runFlags) putLoad(ctx context.Context, options result.Options, stdout, stderr io.Writer, run func(...load.Watcher) (load.Result, error), save saver) (*result.Report, int, error) {
-	ended, err := s.watched(ctx, stderr, run)
+func (s *runFlags) report(ended load.Result, err error, options result.Options, stdout, stderr io.Writer, save saver) (*result.Report, int, error) {
 	if ended.Attempted == 0 {
 		return nil, exitNothing, cmp.Or(err, errNothingSent)
 	}
@@ -226,6 +232,10 @@ func exitCode(result load.Result) (int, error) {
 		return exitInterrupted, nil
 	case result.Succeeded == 0:
 		return exitNothing, errors.New("no request succeeded")
+	case result.Stop == runlog.StopUnreachable:
+		return exitFailures, errors.New("the run ended early: the server could not be reached any more")
+	case result.Stop == runlog.StopFailureRatio:
+		return exitFailures, errors.New("the run ended early: more requests failed than --max-failure-ratio allows")
 	}
 	return exitMeasured, nil
 }
@@ -252,7 +262,8 @@ func (s *runFlags) saveResults(r *result.Report, stderr io.Writer) error {
 			name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), i+1, ext)
 		}
 		path := filepath.Join(s.out.resultDir, name)
-		if err := writeFile(path, func(w io.Writer) error { return show.VLLMResult(w, r, step, s.render.metrics) }); err != nil {
+		write := func(w io.Writer) error { return show.VLLMResult(w, r, step, s.render.metrics) }
+		if err := writeFile(path, s.out.appendResult, write); err != nil {
 			return err
 		}
 		fmt.Fprintf(stderr, "accelbench: vLLM's result is in %s\n", path)

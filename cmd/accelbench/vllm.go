@@ -28,7 +28,6 @@ var vllmFlags = []hiddenFlags{
 	{"probes beside a load are accelerator_exporter's", "probe-request-rate", ""},
 	{"the answer of a beam search is not streamed", "", "use-beam-search"},
 	{"a file is begun again at its end: ask for no more --num-prompts than it has records", "", "no-oversample"},
-	{"each result has a file of its own", "", "append-result"},
 	{"rename the keys in the file", "timed-trace-label-timestamp timed-trace-label-input-length timed-trace-label-output-length timed-trace-label-hash-ids", ""},
 	{
 		"it belongs to a data set that is not built",
