@@ -89,8 +89,8 @@ func TestBindingVerdicts(t *testing.T) {
 		"recommended first":  {[]Side{equal[1], equal[0]}, `^no binding differs from bound to node 0 by more than `},
 		"found":              {bindings(1, 5, 0.01, 1.2), `^bound to node 0 is 1[5-8]\.\d % \[1\d\.\d %, 1\d\.\d %\] faster in TPOT p50 than unbound$`},
 		"a worse one":        {worse, `^no binding is faster than unbound in TPOT p50; bound to node 1 is (4[89]|5[0-2])\.\d % \[4\d\.\d %, 5\d\.\d %\] slower$`},
-		"too few":            {bindings(1, 2, 0.01, 1.2), `^too few runs to tell the bindings apart`},
-		"no tokens":          {bare, `^too few runs to tell the bindings apart`},
+		"too few":            {bindings(1, 2, 0.01, 1.2), `^too few runs with a TPOT p50 to tell the bindings apart: 5 of each are needed$`},
+		"no tokens":          {bare, `^too few runs with a TPOT p50 to tell the bindings apart: 5 of each are needed$`},
 		"none that is equal": {equal, `^no binding differs from unbound by more than \d\.\d % in TPOT p50$`},
 	} {
 		if got := verdictOf(t, tt.sides); !regexp.MustCompile(tt.want).MatchString(got) {

@@ -3,7 +3,6 @@ package compare
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -45,32 +44,18 @@ func startServer(subreaper *process.Subreaper, argv []string, logFile string) (*
 	return &server{log: logFile, child: child}, err
 }
 
-// printed is the end of the command's log, each line cut.
-func (s *server) printed() string {
-	text, err := tail(s.log)
+// logEnd returns the last lines that the command printed, each cut.
+func (s *server) logEnd() string {
+	text, err := os.ReadFile(s.log)
 	if err != nil {
 		return err.Error()
 	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	lines := strings.Split(strings.TrimSpace(string(text[max(0, len(text)-tailBytes):])), "\n")
 	lines = lines[max(0, len(lines)-tailLines):]
 	for i, line := range lines {
 		lines[i] = "  " + openai.Excerpt(line)
 	}
 	return fmt.Sprintf("the end of %s:\n%s", s.log, strings.Join(lines, "\n"))
-}
-
-// tail is the end of a file.
-func tail(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-tailBytes), tailBytes))
 }
 
 // stop ends the command and all that it started: SIGTERM, and SIGKILL to what is

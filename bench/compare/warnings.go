@@ -24,8 +24,19 @@ type likeness struct {
 // warnings are why the runs of two sides at one level cannot be compared as they
 // stand.
 func warnings(base, side []*result.Step) []string {
+	alike := []likeness{
+		{"prompts had %.4g and %.4g tokens", func(s *result.Step) float64 { return s.Whole.Of(result.PromptLength).Mean }},
+		{"answers had %.4g and %.4g tokens", func(s *result.Step) float64 { return s.Whole.Of(result.OutputLength).Mean }},
+	}
+	switch base[0].Arrival {
+	case runlog.ArrivalBurst: // its rate is only how fast this machine sent it
+	case runlog.ArrivalClosed:
+		alike = append(alike, likeness{"%.4g and %.4g were in flight", func(s *result.Step) float64 { return s.Checks.Achieved }})
+	default:
+		alike = append(alike, likeness{"%.4g and %.4g requests a second were sent", func(s *result.Step) float64 { return s.Checks.AchievedRate }})
+	}
 	var found []string
-	for _, l := range likenesses(base[0].Arrival) {
+	for _, l := range alike {
 		x, y := medianOf(base, l.value), medianOf(side, l.value)
 		if least := min(x, y); least > 0 && max(x, y) > least*(1+maxDifference) {
 			found = append(found, fmt.Sprintf("not alike: "+l.text, x, y))
@@ -40,22 +51,6 @@ func warnings(base, side []*result.Step) []string {
 		found = append(found, "some runs were cut short: killed, interrupted, too many failures, or the server gone")
 	}
 	return found
-}
-
-// likenesses are the figures in which steps must be alike. A burst has no load to compare:
-// its rate is only how fast this machine sent it.
-func likenesses(a runlog.Arrival) []likeness {
-	all := []likeness{
-		{"prompts had %.4g and %.4g tokens", func(s *result.Step) float64 { return s.Whole.Of(result.PromptLength).Mean }},
-		{"answers had %.4g and %.4g tokens", func(s *result.Step) float64 { return s.Whole.Of(result.OutputLength).Mean }},
-	}
-	switch a {
-	case runlog.ArrivalBurst:
-		return all
-	case runlog.ArrivalClosed:
-		return append(all, likeness{"%.4g and %.4g were in flight", func(s *result.Step) float64 { return s.Checks.Achieved }})
-	}
-	return append(all, likeness{"%.4g and %.4g requests a second were sent", func(s *result.Step) float64 { return s.Checks.AchievedRate }})
 }
 
 // medianOf is the median of a figure over runs.
