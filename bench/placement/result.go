@@ -18,17 +18,10 @@ type Result struct {
 	Remarks []string `json:"remarks,omitempty"`
 }
 
-// Judge gives each process its verdict and says which binding to use for a server on the
-// cards of the machine.
+// Judge says which binding to use for a server on the cards of the machine.
 func Judge(m *Machine) *Result {
 	nodes, remarks := m.advise()
-	r := &Result{Machine: *m, Binding: m.binding(nodes), Remarks: remarks}
-	r.Processes = []Process{}
-	for _, p := range m.Processes {
-		p.Verdict = m.judge(p)
-		r.Processes = append(r.Processes, p)
-	}
-	return r
+	return &Result{Machine: *m, Binding: m.binding(nodes), Remarks: remarks}
 }
 
 // Placed reports whether every process is where it should be: false where one is not, nil
