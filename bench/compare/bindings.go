@@ -55,28 +55,25 @@ func (c *Comparison) addBindings() {
 	}
 }
 
-// conclude fills in what is found of each binding, and the verdict on all: on the one that
-// gains most, else on the one that loses most, else that none differs.
+// conclude fills in what is found of each binding, and the verdict on all.
 func (b *Bindings) conclude(tpot show.Column) {
-	base, others := b.Rows[0], b.Rows[1:]
+	base, others := b.Rows[0].TPOT.Values, b.Rows[1:]
 	var values [][]float64
 	for _, r := range others {
 		values = append(values, r.TPOT.Values)
 	}
-	least := LeastRuns(len(b.Rows))
-	var tested []int
-	for i, v := range judge(base.TPOT.Values, values, tpot) {
+	var tested [][]float64
+	for i, v := range judge(base, values, tpot) {
 		r := &others[i]
 		r.Found = string(v.Finding)
-		switch {
-		case v.Finding == TooFew:
-			r.Found = fmt.Sprintf("%d runs of each are needed", least)
-			continue
-		case v.P == nil || v.Change == nil:
+		if v.Finding == TooFew {
+			r.Found = fmt.Sprintf("%d runs of each are needed", LeastRuns(len(b.Rows)))
+		}
+		if v.P == nil || v.Change == nil {
 			continue
 		}
-		tested = append(tested, i)
-		low, high := interval(base.TPOT.Values, values[i], alpha)
+		tested = append(tested, values[i])
+		low, high := interval(base, values[i], alpha)
 		switch v.Finding {
 		case Better:
 			r.change = *v.Change
@@ -86,26 +83,31 @@ func (b *Bindings) conclude(tpot show.Column) {
 			r.Found = fmt.Sprintf("%.1f %% [%.1f %%, %.1f %%] slower", 100*r.change, 100*low, 100*high)
 		}
 	}
-	most := 0.0
-	for _, i := range tested {
-		// Together these intervals hold the true changes with a probability of 95 %.
-		low, high := interval(base.TPOT.Values, values[i], alpha/float64(len(tested)))
-		most = max(most, math.Abs(low), math.Abs(high))
-	}
+	b.Verdict = b.verdict(tested)
+}
+
+// verdict is on the binding that gains most, else on the one that loses most, else that none
+// differs. tested are the values of the bindings that were tested.
+func (b *Bindings) verdict(tested [][]float64) string {
 	byChange := func(x, y BindingRow) int { return cmp.Compare(x.change, y.change) }
-	best, worst := slices.MinFunc(b.Rows, byChange), slices.MaxFunc(b.Rows, byChange)
+	base, best, worst := b.Rows[0], slices.MinFunc(b.Rows, byChange), slices.MaxFunc(b.Rows, byChange)
 	none := "no binding"
-	if len(tested) < len(others) {
+	if len(tested) < len(b.Rows)-1 {
 		none = "no binding with enough runs"
 	}
 	switch {
 	case len(tested) == 0:
-		b.Verdict = fmt.Sprintf("too few runs with a TPOT p50 to tell the bindings apart: %d of each are needed", least)
+		return fmt.Sprintf("too few runs with a TPOT p50 to tell the bindings apart: %d of each are needed", LeastRuns(len(b.Rows)))
 	case best.change < 0:
-		b.Verdict = fmt.Sprintf("%s is %s in TPOT p50 than %s", best.Binding, best.Found, base.Binding)
+		return fmt.Sprintf("%s is %s in TPOT p50 than %s", best.Binding, best.Found, base.Binding)
 	case worst.change > 0:
-		b.Verdict = fmt.Sprintf("%s is faster than %s in TPOT p50; %s is %s", none, base.Binding, worst.Binding, worst.Found)
-	default:
-		b.Verdict = fmt.Sprintf("%s differs from %s by more than %.1f %% in TPOT p50", none, base.Binding, 100*most)
+		return fmt.Sprintf("%s is faster than %s in TPOT p50; %s is %s", none, base.Binding, worst.Binding, worst.Found)
 	}
+	most := 0.0
+	for _, values := range tested {
+		// Together these intervals hold the true changes with a probability of 95 %.
+		low, high := interval(base.TPOT.Values, values, alpha/float64(len(tested)))
+		most = max(most, math.Abs(low), math.Abs(high))
+	}
+	return fmt.Sprintf("%s differs from %s by more than %.1f %% in TPOT p50", none, base.Binding, 100*most)
 }

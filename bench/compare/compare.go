@@ -1,8 +1,8 @@
 // Package compare puts load tests side by side and says which differences are
 // more than noise. Requests of one run are not independent of each other: they
-// share a batch, a queue and a moment. So the unit is the run: each figure of a
-// run is one sample, and sides are compared by their repeats. A [Plan] starts a
-// server under several bindings in turns, and ends each with all that it started.
+// share a batch, a queue and a moment, and runs on one start of a server share that
+// start. So the unit is the start. A [Plan] starts servers in turns, and ends each with
+// all that it started.
 package compare
 
 import (
@@ -35,8 +35,6 @@ type Comparison struct {
 	// Tests is how many tests were made, those without runs enough not among them.
 	Tests int      `json:"tests"`
 	Notes []string `json:"notes,omitempty"`
-
-	figures int // that were tested
 }
 
 // About is what a side was, by its first run.
@@ -86,11 +84,10 @@ type Row struct {
 	column show.Column
 }
 
-// Compare holds sides[0] against each of the others; notes come before its own. A run, with
-// the median of its repeats, is one value: repeats share all that differs from one start of
-// the server to the next. It fails
-// when there are fewer than two sides, and when no other side ran a load that the first
-// ran.
+// Compare holds sides[0] against each of the others; notes come before its own. A run is one
+// value, the median of its repeats: these share all that differs from one start of the
+// server to the next. It fails when there are fewer than two sides, and when no other side
+// ran a load that the first ran.
 func Compare(sides []Side, notes ...string) (*Comparison, error) {
 	if len(sides) < 2 {
 		return nil, errors.New("comparing: two sides or more are needed")
@@ -106,9 +103,9 @@ func Compare(sides []Side, notes ...string) (*Comparison, error) {
 		c.Sides = append(c.Sides, c.about(i, s))
 	}
 	c.addBindings()
-	if c.figures > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("%d tests were made on %d figures (Mann-Whitney U, two-sided, alpha %g, p adjusted over the sides by Holm's procedure). "+
-			"If nothing differed, up to %.1f figures would show a difference by chance.", c.Tests, c.figures, alpha, alpha*float64(c.figures)))
+	if c.Tests > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("%d tests were made (Mann-Whitney U, two-sided, alpha %g, p adjusted over the sides by Holm's procedure). "+
+			"If nothing differed, a difference would be found by chance in up to %g %% of the figures of a level.", c.Tests, alpha, 100*alpha))
 	}
 	if !slices.ContainsFunc(c.Sides, func(a About) bool { return a.Runs > 1 }) {
 		c.Notes = append(c.Notes, fmt.Sprintf("Between server starts, n = 1 each: repeats on one start do not show how much starts differ, so nothing is tested. "+
@@ -190,7 +187,6 @@ func (c *Comparison) addFigure(l Level, column show.Column) {
 	for _, p := range l.Pairs {
 		others = append(others, l.values(column, p.side))
 	}
-	before := c.Tests
 	for i, v := range judge(base, others, column) {
 		if len(base)+len(others[i]) == 0 {
 			continue
@@ -202,9 +198,6 @@ func (c *Comparison) addFigure(l Level, column show.Column) {
 		if v.P != nil {
 			c.Tests++
 		}
-	}
-	if c.Tests > before {
-		c.figures++
 	}
 }
 

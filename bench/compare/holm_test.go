@@ -78,17 +78,20 @@ func TestThreeTimesSlower(t *testing.T) {
 		found   []string // of node0, node3 and node7
 	}{
 		{
-			6, map[string]float64{"node3": 3},
+			6,
+			map[string]float64{"node3": 3},
 			`^no binding is faster than none in TPOT p50; node3 is \d{3}\.\d % \[\d{3}\.\d %, \d{3}\.\d %\] slower$`,
 			[]string{`^no difference found$`, `^\d{3}\.\d % \[\d{3}\.\d %, \d{3}\.\d %\] slower$`, `^no difference found$`},
 		},
 		{
-			6, map[string]float64{"node0": 1. / 3, "node3": 3, "node7": 1. / 2},
+			6,
+			map[string]float64{"node0": 1. / 3, "node3": 3, "node7": 1. / 2},
 			`^node0 is 6\d\.\d % \[6\d\.\d %, 6\d\.\d %\] faster in TPOT p50 than none$`,
 			[]string{` faster$`, ` slower$`, ` faster$`},
 		},
 		{
-			5, map[string]float64{"node3": 3},
+			5,
+			map[string]float64{"node3": 3},
 			`^too few runs with a TPOT p50 to tell the bindings apart: 6 of each are needed$`,
 			[]string{`^6 runs of each are needed$`, `^6 runs of each are needed$`, `^6 runs of each are needed$`},
 		},

@@ -11,13 +11,9 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
-const (
-	// alpha is the probability with which the tests of a figure at a level may find a
-	// difference where there is none.
-	alpha = 0.05
-	// confidence is that of an interval where there are runs enough for it.
-	confidence = 0.95
-)
+// alpha is the probability with which the tests of one figure at one level may find a
+// difference where there is none. The confidence of an interval is the rest.
+const alpha = 0.05
 
 // Estimate is a median over runs.
 type Estimate struct {
@@ -34,7 +30,7 @@ func estimate(values []float64) Estimate {
 		return Estimate{}
 	}
 	s := sample(values)
-	summary := benchmath.AssumeNothing.Summary(s, confidence)
+	summary := benchmath.AssumeNothing.Summary(s, 1-alpha)
 	least, most := s.Values[0], s.Values[len(s.Values)-1]
 	// With few runs the interval has no bounds.
 	return Estimate{Values: s.Values, Median: summary.Center, Low: max(summary.Lo, least), High: min(summary.Hi, most)}
@@ -143,16 +139,16 @@ func LeastRuns(sides int) int {
 	return runs
 }
 
-// criticalRank is the greatest U that the test takes for a difference at a threshold of P, below 0
-// where there are too few runs for any.
+// criticalRank is the greatest U whose P is below a threshold, below 0 where there are too
+// few runs for any.
 func criticalRank(n1, n2 int, threshold float64) int {
 	u := stats.UDist{N1: n1, N2: n2}
 	return sort.Search(n1*n2, func(rank int) bool { return 2*u.CDF(float64(rank)) >= threshold }) - 1
 }
 
 // interval bounds the true change from base to side, where base is above 0: the changes
-// that the test does not exclude at a threshold of P, of those between all pairs of runs. It holds
-// the change of the medians.
+// that the test does not exclude, of those between all pairs of runs, with a confidence of
+// 1 - threshold. It holds the change of the medians.
 func interval(base, side []float64, threshold float64) (low, high float64) {
 	var changes []float64
 	for _, b := range base {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/kballard/go-shellquote"
@@ -17,7 +19,14 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
-const readyPause = 500 * time.Millisecond // between questions to a server that starts
+const (
+	readyPause = 500 * time.Millisecond // between questions to a server that starts
+	stopGrace  = 30 * time.Second       // for a server to end in order
+	// killTime is how long what was killed may take to be gone. A process in
+	// uninterruptible sleep takes longer than anybody wants to wait.
+	killTime = 10 * time.Second
+	logLines = 8 // of a server's log that are shown
+)
 
 // Plan says how servers are measured side by side: each is started, measured and stopped
 // in turns.
@@ -63,14 +72,18 @@ func ParseCommand(line string) ([]string, error) {
 	return command, nil
 }
 
-// Bind returns a command with a prefix in place of its word {}, which must stand before a
-// program.
-func Bind(command, prefix []string) ([]string, error) {
+// ParseBound reads a command line as [ParseCommand] does, and puts a binding in place of its
+// word {}, which must stand before a program.
+func ParseBound(line string, binding []string) ([]string, error) {
+	command, err := ParseCommand(line)
+	if err != nil {
+		return nil, err
+	}
 	at := slices.Index(command, "{}")
 	if at < 0 || at+1 == len(command) {
-		return nil, errors.New("the server's command must have {} where the binding goes, as in '{} vllm serve MODEL'")
+		return nil, errors.New("reading the server's command: it must have {} where the binding goes, as in '{} vllm serve MODEL'")
 	}
-	return slices.Concat(command[:at], prefix, command[at+1:]), nil
+	return slices.Replace(command, at, at+1, binding...), nil
 }
 
 // turns interleave the sides over the repeats, every other repeat in reverse (A B B A A
@@ -107,8 +120,7 @@ func (p *Plan) Run(ctx context.Context) (notes []string, err error) {
 		return nil, err
 	}
 	defer client.CloseIdleConnections()
-	r := &runner{plan: p, client: client, subreaper: process.NewSubreaper()}
-	began, turns := time.Now(), p.turns()
+	subreaper, began, turns := process.NewSubreaper(), time.Now(), p.turns()
 	var givenUp []string // names of sides
 	for i, t := range turns {
 		if slices.Contains(givenUp, t.Side.Name) {
@@ -118,7 +130,7 @@ func (p *Plan) Run(ctx context.Context) (notes []string, err error) {
 		if i > 0 {
 			p.Log("about %s left", (time.Since(began) / time.Duration(i) * time.Duration(len(turns)-i)).Round(time.Second))
 		}
-		goOn, err := r.turn(ctx, t)
+		goOn, err := p.turn(ctx, t, client, subreaper)
 		switch {
 		case errors.Is(err, errNotStarted) && t.Side.Name != p.Sides[0].Name && len(p.Sides)-len(givenUp) > 2:
 			p.Log("going on without side %s: %v", t.Side.Name, err)
@@ -133,22 +145,21 @@ func (p *Plan) Run(ctx context.Context) (notes []string, err error) {
 	return notes, nil
 }
 
-// runner starts the servers of a plan.
-type runner struct {
-	plan      *Plan
-	client    *openai.Client
-	subreaper *process.Subreaper
-}
-
 // turn starts the server, measures it when it answers, and stops it.
-func (r *runner) turn(ctx context.Context, t Turn) (goOn bool, err error) {
-	if r.answers(ctx) {
+func (p *Plan) turn(ctx context.Context, t Turn, client *openai.Client, subreaper *process.Subreaper) (goOn bool, err error) {
+	answers := func() bool {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		_, failure := client.Models(ctx)
+		return failure == nil
+	}
+	if answers() {
 		return false, errors.New("the endpoint answers already, so another server would be measured: stop that one")
 	}
 	if err := os.MkdirAll(filepath.Dir(t.Folder), 0o755); err != nil {
 		return false, fmt.Errorf("making its folder: %w", err)
 	}
-	started, err := startServer(r.subreaper, t.Side.Command, t.Folder+".log")
+	started, err := startServer(subreaper, t.Side.Command, t.Folder+".log")
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", errNotStarted, err)
 	}
@@ -157,25 +168,73 @@ func (r *runner) turn(ctx context.Context, t Turn) (goOn bool, err error) {
 			goOn, err = false, stopped // it is in the way of the other sides too
 		}
 	}()
-	late := time.After(r.plan.Ready)
-	for !r.answers(ctx) {
+	late := time.After(p.Ready)
+	for !answers() {
 		select {
 		case <-ctx.Done():
 			return false, fmt.Errorf("stopped while the server started: %w", context.Cause(ctx))
 		case <-started.child.Exited():
 			return false, fmt.Errorf("%w: its command ended with %s; %s", errNotStarted, started.child.State(), started.logEnd())
 		case <-late:
-			return false, fmt.Errorf("%w: no list of models within %s (--ready-timeout); %s", errNotStarted, r.plan.Ready, started.logEnd())
+			return false, fmt.Errorf("%w: no list of models within %s (--ready-timeout); %s", errNotStarted, p.Ready, started.logEnd())
 		case <-time.After(readyPause):
 		}
 	}
-	return r.plan.Measure(ctx, t)
+	return p.Measure(ctx, t)
 }
 
-// answers reports whether something serves the endpoint now.
-func (r *runner) answers(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+// server is a command while it runs, with everything that it starts in turn. It must be
+// stopped, also when it has ended by itself.
+type server struct {
+	log   string // path
+	child *process.Child
+}
+
+// startServer runs a command as [process.Subreaper.Start] does, and writes what it prints
+// to logFile, which only the user may read: a server's log may hold keys.
+func startServer(subreaper *process.Subreaper, argv []string, logFile string) (*server, error) {
+	path, err := process.LookPath(argv[0])
+	if err != nil {
+		return nil, fmt.Errorf("looking up %s: %w", argv[0], err)
+	}
+	log, err := os.OpenFile(logFile, os.O_TRUNC|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening its log: %w", err)
+	}
+	defer log.Close()
+	child, err := subreaper.Start(process.Command{Path: path, Argv: argv, Stdout: log, Stderr: log})
+	return &server{log: logFile, child: child}, err
+}
+
+// logEnd returns the last lines that the command printed, each cut.
+func (s *server) logEnd() string {
+	text, err := os.ReadFile(s.log)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	lines = lines[max(0, len(lines)-logLines):]
+	for i, line := range lines {
+		lines[i] = "  " + openai.Excerpt(line)
+	}
+	return fmt.Sprintf("the end of %s:\n%s", s.log, strings.Join(lines, "\n"))
+}
+
+// stop ends the command and all that it started: SIGTERM, and SIGKILL to what is
+// left after grace. It returns when nothing of it lives any more, or an error
+// when something does 10 s after SIGKILL.
+func (s *server) stop(grace time.Duration) error {
+	s.child.Signal(syscall.SIGTERM)
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	_, failure := r.client.Models(ctx)
-	return failure == nil
+	if s.child.Gone(ctx, 0) {
+		return nil
+	}
+	s.child.Signal(syscall.SIGKILL)
+	ctx, cancel = context.WithTimeout(context.Background(), killTime)
+	defer cancel()
+	if s.child.Gone(ctx, syscall.SIGKILL) {
+		return nil
+	}
+	return fmt.Errorf("something that process %d started still lives %s after SIGKILL", s.child.PID(), killTime)
 }

@@ -75,15 +75,12 @@ func TestCommand(t *testing.T) {
 		"{} vllm serve m":                     "P Q vllm serve m",
 		"env A=1 {} vllm serve m --opt='{}x'": "env A=1 P Q vllm serve m --opt={}x",
 		`{} vllm serve "my model" $HOME`:      "P Q vllm serve my model $HOME",
-		"vllm serve m":                        "the server's command must have {} where the binding goes",
-		"env {}":                              "the server's command must have {} where the binding goes",
+		"vllm serve m":                        "reading the server's command: it must have {} where the binding goes",
+		"env {}":                              "reading the server's command: it must have {} where the binding goes",
 		"{} 'vllm":                            "reading the server's command: Unterminated",
 		" ":                                   "reading the server's command: it is empty",
 	} {
-		command, err := ParseCommand(text)
-		if err == nil {
-			command, err = Bind(command, []string{"P", "Q"})
-		}
+		command, err := ParseBound(text, []string{"P", "Q"})
 		if got := strings.Join(command, " "); err == nil && got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,8 +30,8 @@ type compareFlags struct {
 	ready    time.Duration
 	output   string
 	json     bool
-	unbound  []string   // command whose bindings are the sides, if any
-	commands [][]string // that are the sides, if any
+	unbound  string   // command whose bindings are the sides, if any
+	commands []string // that are the sides, if any
 	machine  machineFlags
 }
 
@@ -42,10 +41,10 @@ func registerCompare(app *kingpin.Application, args []string, commands map[strin
 	s := &compareFlags{}
 	c.Arg("FOLDER", "Folder of a side.").StringsVar(&s.words)
 	c.Flag("command", "Command of a server that is a side, named by its number; give two or more: --command 'vllm serve MODEL' --command 'vllm serve MODEL --enforce-eager'.").
-		PlaceHolder("COMMAND").SetValue(parsedFlag(s.addCommand))
+		PlaceHolder("COMMAND").StringsVar(&s.commands)
 	c.Flag("bindings", "Command of a server, with {} where the binding goes: '{} vllm serve MODEL'. The sides are unbound, bound to the node of its cards, "+
 		"bound to each other node, and interleaved over all nodes, by numactl and what the exporter's page says of the machine.").
-		PlaceHolder("COMMAND").SetValue(parsed(&s.unbound, compare.ParseCommand))
+		PlaceHolder("COMMAND").StringVar(&s.unbound)
 	s.machine.register(c)
 	c.Flag("repeat", "Number of times each server is started and measured. Default: the least that can find a difference between so many sides.").
 		PlaceHolder("N").SetValue(parsed(&s.repeat, parseCount))
@@ -54,41 +53,25 @@ func registerCompare(app *kingpin.Application, args []string, commands map[strin
 	c.Flag("json", "Print JSON.").BoolVar(&s.json)
 	commands[compareCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		switch {
-		case s.unbound != nil && s.commands != nil:
+		case s.unbound != "" && s.commands != nil:
 			return exitUsage, usage(errors.New("give --bindings or --command, not both"))
 		case len(s.commands) == 1:
 			return exitUsage, usage(errors.New("--command is given once: two sides or more are needed"))
-		case s.unbound != nil || s.commands != nil:
+		case s.unbound != "" || s.commands != nil:
 			return s.measure(ctx, args, stdout, stderr)
 		case len(s.words) < 2:
 			return exitUsage, usage(errors.New("two folders of runs are needed, or --command or --bindings with the flags of run after --"))
 		}
-		return s.compare(stdout)
-	}
-}
-
-// addCommand reads the command of one more side.
-func (s *compareFlags) addCommand(line string) error {
-	command, err := compare.ParseCommand(line)
-	s.commands = append(s.commands, command)
-	return err
-}
-
-// compare compares the sides in the folders, whose names are theirs.
-func (s *compareFlags) compare(stdout io.Writer) (int, error) {
-	var sides []compare.Side
-	for _, folder := range s.words {
-		side, err := readSide(filepath.Clean(folder), folder)
-		if err != nil {
-			return exitNothing, err
+		var sides []compare.Side
+		for _, folder := range s.words {
+			side, err := readSide(filepath.Clean(folder), folder)
+			if err != nil {
+				return exitNothing, err
+			}
+			sides = append(sides, side)
 		}
-		sides = append(sides, side)
+		return exitMeasured, s.compare(sides, nil, "", stdout)
 	}
-	c, err := compare.Compare(sides)
-	if err != nil {
-		return exitNothing, err
-	}
-	return exitMeasured, s.print(stdout, c)
 }
 
 // readSide reads the runs of a folder.
@@ -108,12 +91,23 @@ func readSide(name, folder string) (compare.Side, error) {
 	return side, nil
 }
 
-// print writes the comparison as text or as JSON.
-func (s *compareFlags) print(w io.Writer, c *compare.Comparison) error {
-	if s.json {
-		return writeJSON(w, c)
+// compare compares sides, writes that into folder, unless it is empty, and prints it.
+func (s *compareFlags) compare(sides []compare.Side, notes []string, folder string, stdout io.Writer) error {
+	c, err := compare.Compare(sides, notes...)
+	if err != nil {
+		return err
 	}
-	return c.Text(w)
+	asJSON := func(w io.Writer) error { return writeJSON(w, c) }
+	if folder != "" {
+		err = errors.Join(writeFile(filepath.Join(folder, "comparison.txt"), c.Text), writeFile(filepath.Join(folder, "comparison.json"), asJSON))
+	}
+	switch {
+	case err != nil:
+		return err
+	case s.json:
+		return asJSON(stdout)
+	}
+	return c.Text(stdout)
 }
 
 // writeJSON writes v as one object, indented.
@@ -142,7 +136,8 @@ func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stder
 	var all load.Result // of all turns together
 	plan.Endpoint = cfg.Client
 	plan.Measure = func(ctx context.Context, t compare.Turn) (goOn bool, err error) {
-		cfg := turnConfig(cfg, t)
+		cfg.Folder, cfg.FolderSuffix = t.Folder, nil
+		cfg.Run.Side, cfg.Run.Server = t.Side.Name, &t.Side.Server
 		one, err := flags.watched(ctx, stderr, func(w ...load.Watcher) (load.Result, error) { return load.Run(ctx, cfg, w...) })
 		all.Attempted += one.Attempted
 		all.Succeeded += one.Succeeded
@@ -154,7 +149,14 @@ func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stder
 	if err != nil || all.Attempted == 0 {
 		return exitNothing, cmp.Or(err, errNothingSent)
 	}
-	if err := s.report(plan, notes, stdout); err != nil {
+	var sides []compare.Side
+	for _, planned := range plan.Sides {
+		side, err := readSide(planned.Name, filepath.Join(plan.Folder, planned.Name))
+		if err == nil { // else it was not measured
+			sides = append(sides, side)
+		}
+	}
+	if err := s.compare(sides, notes, plan.Folder, stdout); err != nil {
 		return exitNothing, err
 	}
 	if code, err := exitCode(all); code != exitMeasured || len(notes) == 0 {
@@ -187,10 +189,14 @@ func (s *compareFlags) plan(ctx context.Context, stderr io.Writer) (*compare.Pla
 // sides are the servers to start: those of the commands, or one under each binding that the
 // exporter's page asks for.
 func (s *compareFlags) sides(ctx context.Context, stderr io.Writer) (sides []compare.PlannedSide, err error) {
-	for i, command := range s.commands {
+	for i, line := range s.commands {
+		command, err := compare.ParseCommand(line)
+		if err != nil {
+			return nil, usage(fmt.Errorf("--command: %w", err))
+		}
 		sides = append(sides, compare.PlannedSide{Name: strconv.Itoa(i + 1), Command: command})
 	}
-	if s.unbound == nil {
+	if s.unbound == "" {
 		return sides, nil
 	}
 	machine, err := s.machine.read(ctx)
@@ -202,7 +208,7 @@ func (s *compareFlags) sides(ctx context.Context, stderr io.Writer) (sides []com
 		return nil, fmt.Errorf("--bindings: %w", err)
 	}
 	for _, b := range bindings {
-		command, err := compare.Bind(s.unbound, b.Prefix)
+		command, err := compare.ParseBound(s.unbound, b.Prefix)
 		if err != nil {
 			return nil, usage(fmt.Errorf("--bindings: %w", err))
 		}
@@ -228,37 +234,4 @@ func parseRun(words []string) (*runFlags, error) {
 		return nil, usage(errors.New("--repeat belongs before --: repeats of one start of a server are not independent of each other"))
 	}
 	return s, nil
-}
-
-// turnConfig is what to run in a turn.
-func turnConfig(cfg load.Config, t compare.Turn) load.Config {
-	cfg.Folder, cfg.FolderSuffix = t.Folder, nil
-	cfg.Run.Side, cfg.Run.Server = t.Side.Name, &t.Side.Server
-	cfg.Steps = slices.Clone(cfg.Steps)
-	for i := range cfg.Steps {
-		cfg.Steps[i].Repeat = t.Repeat
-	}
-	return cfg
-}
-
-// report compares the sides that were measured, prints that and writes it beside them.
-func (s *compareFlags) report(plan *compare.Plan, notes []string, stdout io.Writer) error {
-	var sides []compare.Side
-	for _, one := range plan.Sides {
-		side, err := readSide(one.Name, filepath.Join(plan.Folder, one.Name))
-		if err == nil { // else it was not measured
-			sides = append(sides, side)
-		}
-	}
-	c, err := compare.Compare(sides, notes...)
-	if err != nil {
-		return err
-	}
-	if err := writeFile(filepath.Join(plan.Folder, "comparison.txt"), c.Text); err != nil {
-		return err
-	}
-	if err := writeFile(filepath.Join(plan.Folder, "comparison.json"), func(w io.Writer) error { return writeJSON(w, c) }); err != nil {
-		return err
-	}
-	return s.print(stdout, c)
 }
