@@ -1,17 +1,13 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
-
-// Of alpha, the recommended binding has so much, since it is what is asked about, and
-// all others share the rest: at least one of many would else differ by chance too often.
-const recommendedShare = 2.0 / 3
 
 // Bindings is what a level says of the sides where they are bindings of one server.
 type Bindings struct {
@@ -29,90 +25,89 @@ type BindingRow struct {
 	Output      Estimate `json:"output_throughput"`  // tokens a second
 	TPOT        Estimate `json:"tpot_p50"`           // s
 	Recommended bool     `json:"recommended,omitempty"`
-}
+	// Found is what is found in TPOT p50 against the first binding, such as
+	// "19.8 % [17.2 %, 21.6 %] faster", with the 95 % confidence interval; empty for the first.
+	Found string `json:"found,omitempty"`
 
-// bindingOf is how a side's server was bound; empty where it was not started by a
-// comparison of bindings.
-func bindingOf(s Side) runlog.Server {
-	server := s.Reports[0].Runs[0].Server
-	if server == nil {
-		return runlog.Server{}
-	}
-	return runlog.Server{Binding: show.Clean(server.Binding), Recommended: server.Recommended}
+	change float64 // of TPOT p50, as a share of the first's; 0 where none is found
 }
 
 // addBindings sums each level up where all sides are bindings.
-func (c *Comparison) addBindings(sides []Side) {
-	if slices.ContainsFunc(sides, func(s Side) bool { return bindingOf(s).Binding == "" }) {
+func (c *Comparison) addBindings() {
+	if slices.ContainsFunc(c.Sides, func(s About) bool { return s.Binding == "" }) {
 		return
 	}
 	picked := show.Pick(columns(), "request_throughput", "e2el_mean", "output_throughput", "tpot_p50")
 	for _, l := range c.Levels {
 		b := Bindings{Level: l.Name}
-		for i, s := range sides {
+		for i, s := range c.Sides {
 			if len(l.runs[i]) == 0 {
 				continue
 			}
-			server := bindingOf(s)
-			row := BindingRow{Side: s.Name, Binding: server.Binding, Recommended: server.Recommended}
+			row := BindingRow{Side: s.Name, Binding: s.Binding, Recommended: s.recommended}
 			for j, into := range []*Estimate{&row.Requests, &row.Latency, &row.Output, &row.TPOT} {
 				*into = estimate(l.values(picked[j], i))
 			}
 			b.Rows = append(b.Rows, row)
 		}
-		b.Verdict = conclude(b.Rows, picked[3])
+		b.conclude(picked[3])
 		c.Bindings = append(c.Bindings, b)
 	}
 }
 
-// change is what a binding does to TPOT p50, as a share of that of the first.
-type change struct {
-	to            string // the binding
-	by, low, high float64
-}
-
-// conclude is the verdict on all bindings: the one that gains most, else the one that
-// loses most, else that none differs. One with too few runs keeps it from no other.
-func conclude(rows []BindingRow, tpot show.Column) string {
-	base := rows[0]
-	var best, worst change
-	tested, most := false, 0.0
-	for _, r := range rows[1:] {
-		v := judge(base.TPOT.Values, r.TPOT.Values, tpot)
+// conclude fills in what is found of each binding, and the verdict on all.
+func (b *Bindings) conclude(tpot show.Column) {
+	base, others := b.Rows[0].TPOT.Values, b.Rows[1:]
+	var values [][]float64
+	for _, r := range others {
+		values = append(values, r.TPOT.Values)
+	}
+	var tested [][]float64
+	for i, v := range judge(base, values, tpot) {
+		r := &others[i]
+		r.Found = string(v.Finding)
+		if v.Finding == TooFew {
+			r.Found = fmt.Sprintf("%d runs of each are needed", LeastRuns(len(b.Rows)))
+		}
 		if v.P == nil || v.Change == nil {
 			continue
 		}
-		c := change{to: r.Binding, by: *v.Change}
-		c.low, c.high = interval(base.TPOT.Values, r.TPOT.Values, c.by)
-		tested, most = true, max(most, math.Abs(c.low), math.Abs(c.high))
-		switch found := *v.P < significance(rows[1:], r.Recommended); {
-		case found && c.by < best.by:
-			best = c
-		case found && c.by > worst.by:
-			worst = c
+		tested = append(tested, values[i])
+		low, high := interval(base, values[i], alpha)
+		switch v.Finding {
+		case Better:
+			r.change = *v.Change
+			r.Found = fmt.Sprintf("%.1f %% [%.1f %%, %.1f %%] faster", -100*r.change, -100*high, -100*low)
+		case Worse:
+			r.change = *v.Change
+			r.Found = fmt.Sprintf("%.1f %% [%.1f %%, %.1f %%] slower", 100*r.change, 100*low, 100*high)
 		}
 	}
-	switch {
-	case !tested:
-		return "too few runs to tell the bindings apart: 4 of each are needed, and 5 are better"
-	case best.by < 0:
-		return fmt.Sprintf("%s is %.1f %% [%.1f %%, %.1f %%] faster in TPOT p50 than %s", best.to, -100*best.by, -100*best.high, -100*best.low, base.Binding)
-	case worst.by > 0:
-		return fmt.Sprintf("no binding is faster than %s in TPOT p50; %s is %.1f %% [%.1f %%, %.1f %%] slower", base.Binding, worst.to, 100*worst.by, 100*worst.low, 100*worst.high)
-	}
-	return fmt.Sprintf("no binding differs from %s by more than %.1f %% in TPOT p50", base.Binding, 100*most)
+	b.Verdict = b.verdict(tested)
 }
 
-// significance is the share of alpha for the test of one of the bindings that are held
-// against the first.
-func significance(others []BindingRow, recommended bool) float64 {
-	n := float64(len(others))
-	among := slices.ContainsFunc(others, func(r BindingRow) bool { return r.Recommended })
-	switch {
-	case !among || n == 1:
-		return alpha / n
-	case recommended:
-		return alpha * recommendedShare
+// verdict is on the binding that gains most, else on the one that loses most, else that none
+// differs. tested are the values of the bindings that were tested.
+func (b *Bindings) verdict(tested [][]float64) string {
+	byChange := func(x, y BindingRow) int { return cmp.Compare(x.change, y.change) }
+	base, best, worst := b.Rows[0], slices.MinFunc(b.Rows, byChange), slices.MaxFunc(b.Rows, byChange)
+	none := "no binding"
+	if len(tested) < len(b.Rows)-1 {
+		none = "no binding with enough runs"
 	}
-	return alpha * (1 - recommendedShare) / (n - 1)
+	switch {
+	case len(tested) == 0:
+		return fmt.Sprintf("too few runs with a TPOT p50 to tell the bindings apart: %d of each are needed", LeastRuns(len(b.Rows)))
+	case best.change < 0:
+		return fmt.Sprintf("%s is %s in TPOT p50 than %s", best.Binding, best.Found, base.Binding)
+	case worst.change > 0:
+		return fmt.Sprintf("%s is faster than %s in TPOT p50; %s is %s", none, base.Binding, worst.Binding, worst.Found)
+	}
+	most := 0.0
+	for _, values := range tested {
+		// Together these intervals hold the true changes with a probability of 95 %.
+		low, high := interval(base.TPOT.Values, values, alpha/float64(len(tested)))
+		most = max(most, math.Abs(low), math.Abs(high))
+	}
+	return fmt.Sprintf("%s differs from %s by more than %.1f %% in TPOT p50", none, base.Binding, 100*most)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
-func verdictOf(t *testing.T, sides []Side) string {
+func verdict(t *testing.T, sides []Side) string {
 	t.Helper()
 	c := compared(t, sides)
 	if len(c.Bindings) != 1 {
@@ -26,10 +26,10 @@ func TestBindingsAreToldApart(t *testing.T) {
 	for _, spread := range []float64{0.01, 0.03, 0.05} {
 		equal, found := 0, 0
 		for seed := range uint64(20) {
-			if strings.HasPrefix(verdictOf(t, bindings(seed, 5, spread, 1)), "no binding differs from unbound by more than ") {
+			if strings.HasPrefix(verdict(t, bindings(seed, 5, spread, 1)), "no binding differs from unbound by more than ") {
 				equal++
 			}
-			if strings.HasPrefix(verdictOf(t, bindings(seed, 5, spread, 1.2)), "bound to node 0 is ") {
+			if strings.HasPrefix(verdict(t, bindings(seed, 5, spread, 1.2)), "bound to node 0 is ") {
 				found++
 			}
 		}
@@ -45,7 +45,7 @@ func TestVerdictsHoldTheTruth(t *testing.T) {
 	held := 0
 	const draws = 40
 	for seed := range uint64(draws) {
-		text := verdictOf(t, bindings(seed, 5, 0.03, 1.2))
+		text := verdict(t, bindings(seed, 5, 0.03, 1.2))
 		m := numbers.FindStringSubmatch(text)
 		if m == nil {
 			t.Fatalf("%q", text)
@@ -89,11 +89,11 @@ func TestBindingVerdicts(t *testing.T) {
 		"recommended first":  {[]Side{equal[1], equal[0]}, `^no binding differs from bound to node 0 by more than `},
 		"found":              {bindings(1, 5, 0.01, 1.2), `^bound to node 0 is 1[5-8]\.\d % \[1\d\.\d %, 1\d\.\d %\] faster in TPOT p50 than unbound$`},
 		"a worse one":        {worse, `^no binding is faster than unbound in TPOT p50; bound to node 1 is (4[89]|5[0-2])\.\d % \[4\d\.\d %, 5\d\.\d %\] slower$`},
-		"too few":            {bindings(1, 2, 0.01, 1.2), `^too few runs to tell the bindings apart`},
-		"no tokens":          {bare, `^too few runs to tell the bindings apart`},
+		"too few":            {bindings(1, 2, 0.01, 1.2), `^too few runs with a TPOT p50 to tell the bindings apart: 5 of each are needed$`},
+		"no tokens":          {bare, `^too few runs with a TPOT p50 to tell the bindings apart: 5 of each are needed$`},
 		"none that is equal": {equal, `^no binding differs from unbound by more than \d\.\d % in TPOT p50$`},
 	} {
-		if got := verdictOf(t, tt.sides); !regexp.MustCompile(tt.want).MatchString(got) {
+		if got := verdict(t, tt.sides); !regexp.MustCompile(tt.want).MatchString(got) {
 			t.Errorf("%s: %q, want %s", name, got, tt.want)
 		}
 	}

@@ -1,8 +1,8 @@
 // Package compare puts load tests side by side and says which differences are
 // more than noise. Requests of one run are not independent of each other: they
-// share a batch, a queue and a moment. So the unit is the run: each figure of a
-// run is one sample, and sides are compared by their repeats. A [Plan] starts a
-// server under several bindings in turns, and ends each with all that it started.
+// share a batch, a queue and a moment, and runs on one start of a server share that
+// start. So the unit is the start. A [Plan] starts servers in turns, and ends each with
+// all that it started.
 package compare
 
 import (
@@ -20,9 +20,8 @@ import (
 // Side is what is held against other sides.
 type Side struct {
 	Name string
-	// Reports hold the runs of this side, at least one. Steps of the same load are
-	// repeats of each other, in one report or in several; a load that several machines
-	// put on together is one report.
+	// Reports are the runs of this side, at least one, each of a start of the server of
+	// its own; a load that several machines put on together is one report.
 	Reports []*result.Report
 }
 
@@ -45,6 +44,8 @@ type About struct {
 	Model   string `json:"model"`
 	Dataset string `json:"dataset"`
 	Binding string `json:"binding,omitempty"` // in words, such as bound to node 0
+
+	recommended bool // of the binding
 }
 
 // Level is one load.
@@ -55,8 +56,11 @@ type Level struct {
 	Part  string `json:"part"`
 	Pairs []Pair `json:"pairs"`
 
-	runs [][]*result.Step // by side
+	runs [][]run // by side
 }
+
+// run is what a report has of one load, repeats of it on one start of the server.
+type run []*result.Step
 
 // Pair is one side against the first at one level.
 type Pair struct {
@@ -65,6 +69,8 @@ type Pair struct {
 	Rows []Row  `json:"rows"`
 	// Warnings are why the two cannot be compared as they stand.
 	Warnings []string `json:"warnings,omitempty"`
+
+	side int // its index
 }
 
 // Row is one figure.
@@ -78,9 +84,10 @@ type Row struct {
 	column show.Column
 }
 
-// Compare holds sides[0] against each of the others; notes come before its own. It fails
-// when there are fewer than two sides, and when no other side ran a load that the first
-// ran.
+// Compare holds sides[0] against each of the others; notes come before its own. A run is one
+// value, the median of its repeats: these share all that differs from one start of the
+// server to the next. It fails when there are fewer than two sides, and when no other side
+// ran a load that the first ran.
 func Compare(sides []Side, notes ...string) (*Comparison, error) {
 	if len(sides) < 2 {
 		return nil, errors.New("comparing: two sides or more are needed")
@@ -95,16 +102,20 @@ func Compare(sides []Side, notes ...string) (*Comparison, error) {
 	for i, s := range sides {
 		c.Sides = append(c.Sides, c.about(i, s))
 	}
-	c.addBindings(sides)
+	c.addBindings()
 	if c.Tests > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("%d tests were made (Mann-Whitney U, two-sided, alpha %g). If nothing differed, up to %.1f of them would find a difference by chance.",
-			c.Tests, alpha, alpha*float64(c.Tests)))
+		c.Notes = append(c.Notes, fmt.Sprintf("%d tests were made (Mann-Whitney U, two-sided, alpha %g, p adjusted over the sides by Holm's procedure). "+
+			"If nothing differed, a difference would be found by chance in up to %g %% of the figures of a level.", c.Tests, alpha, 100*alpha))
+	}
+	if !slices.ContainsFunc(c.Sides, func(a About) bool { return a.Runs > 1 }) {
+		c.Notes = append(c.Notes, fmt.Sprintf("Between server starts, n = 1 each: repeats on one start do not show how much starts differ, so nothing is tested. "+
+			"Start the server anew for each run, as compare --command does, %d times for each side.", LeastRuns(len(sides))))
 	}
 	return c, nil
 }
 
 // match groups the steps of all sides by their load, in the order of the first
-// side that ran it.
+// side that ran it, and those of one report as one run.
 func match(sides []Side) []Level {
 	var levels []Level
 	for i, s := range sides {
@@ -115,12 +126,17 @@ func match(sides []Side) []Level {
 				at := slices.IndexFunc(levels, func(l Level) bool { return l.Name == name })
 				if at < 0 {
 					at = len(levels)
-					levels = append(levels, Level{Name: name, Part: "steady", runs: make([][]*result.Step, len(sides))})
+					levels = append(levels, Level{Name: name, Part: "steady", runs: make([][]run, len(sides))})
 				}
-				levels[at].runs[i] = append(levels[at].runs[i], step)
+				l := &levels[at]
 				if step.Steady == nil {
-					levels[at].Part = "whole"
+					l.Part = "whole"
 				}
+				if !slices.ContainsFunc(r.Steps[:j], func(s result.Step) bool { return levelName(s) == name }) {
+					l.runs[i] = append(l.runs[i], nil)
+				}
+				last := len(l.runs[i]) - 1
+				l.runs[i][last] = append(l.runs[i][last], step)
 			}
 		}
 	}
@@ -147,34 +163,42 @@ func (c *Comparison) addLevel(sides []Side, l Level) {
 		case len(l.runs[i]) == 0:
 			c.Notes = append(c.Notes, fmt.Sprintf("%s: not run on side %s.", l.Name, s.Name))
 		case i > 0 && len(l.runs[0]) > 0:
-			p := Pair{Base: sides[0].Name, Side: s.Name, Warnings: warnings(l.runs[0], l.runs[i])}
-			p.Rows = c.rows(l, i)
-			l.Pairs = append(l.Pairs, p)
+			l.Pairs = append(l.Pairs, Pair{
+				Base: sides[0].Name, Side: s.Name, side: i,
+				Warnings: warnings(slices.Concat(l.runs[0]...), slices.Concat(l.runs[i]...)),
+			})
 		}
 	}
-	if len(l.Pairs) > 0 {
-		c.Levels = append(c.Levels, l)
+	if len(l.Pairs) == 0 {
+		return
 	}
+	for _, column := range columns() {
+		if column.Compared {
+			c.addFigure(l, column)
+		}
+	}
+	c.Levels = append(c.Levels, l)
 }
 
-// rows are the figures that side i and the first have at a level.
-func (c *Comparison) rows(l Level, i int) []Row {
-	var rows []Row
-	for _, column := range columns() {
-		base, side := l.values(column, 0), l.values(column, i)
-		if !column.Compared || len(base)+len(side) == 0 {
+// addFigure adds a row to each pair of a level that has the figure.
+func (c *Comparison) addFigure(l Level, column show.Column) {
+	base := l.values(column, 0)
+	var others [][]float64
+	for _, p := range l.Pairs {
+		others = append(others, l.values(column, p.side))
+	}
+	for i, v := range judge(base, others, column) {
+		if len(base)+len(others[i]) == 0 {
 			continue
 		}
-		row := Row{
+		l.Pairs[i].Rows = append(l.Pairs[i].Rows, Row{
 			Metric: column.Key, Unit: column.Unit.Base, column: column,
-			Base: estimate(base), Side: estimate(side), Verdict: judge(base, side, column),
-		}
-		if row.P != nil {
+			Base: estimate(base), Side: estimate(others[i]), Verdict: v,
+		})
+		if v.P != nil {
 			c.Tests++
 		}
-		rows = append(rows, row)
 	}
-	return rows
 }
 
 // columns are those of a step and of its windows.
@@ -185,13 +209,19 @@ func columns() []show.Column {
 // values are those of a column over the runs of a side.
 func (l Level) values(c show.Column, side int) []float64 {
 	var values []float64
-	for _, s := range l.runs[side] {
-		figures := &s.Whole
-		if l.Part == "steady" {
-			figures = s.Steady
+	for _, r := range l.runs[side] {
+		var repeats []float64
+		for _, s := range r {
+			figures := &s.Whole
+			if l.Part == "steady" {
+				figures = s.Steady
+			}
+			if v := c.Value(s, figures); !math.IsNaN(v) && !math.IsInf(v, 0) {
+				repeats = append(repeats, v)
+			}
 		}
-		if v := c.Value(s, figures); !math.IsNaN(v) && !math.IsInf(v, 0) {
-			values = append(values, v)
+		if len(repeats) > 0 {
+			values = append(values, estimate(repeats).Median)
 		}
 	}
 	return values
@@ -204,7 +234,10 @@ func (c *Comparison) about(i int, s Side) About {
 	if first.DatasetPath != "" {
 		dataset += " " + filepath.Base(first.DatasetPath)
 	}
-	a := About{Name: s.Name, Model: show.Clean(first.Model), Dataset: show.Clean(dataset), Binding: bindingOf(s).Binding}
+	a := About{Name: s.Name, Model: show.Clean(first.Model), Dataset: show.Clean(dataset)}
+	if first.Server != nil {
+		a.Binding, a.recommended = show.Clean(first.Server.Binding), first.Server.Recommended
+	}
 	for _, l := range c.Levels {
 		a.Runs = max(a.Runs, len(l.runs[i]))
 	}

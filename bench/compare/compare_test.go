@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -72,12 +73,12 @@ func TestGolden(t *testing.T) {
 
 // A reader of the JSON finds every run's value, and no figure that is none.
 func TestJSONHoldsEveryRun(t *testing.T) {
-	var out bytes.Buffer
-	if err := compared(t, interleaved()).JSON(&out); err != nil {
+	text, err := json.Marshal(compared(t, interleaved()))
+	if err != nil {
 		t.Fatal(err)
 	}
 	var read Comparison
-	if err := json.Unmarshal(out.Bytes(), &read); err != nil {
+	if err := json.Unmarshal(text, &read); err != nil {
 		t.Fatal(err)
 	}
 	row := find(t, &read, "8 users", "node0", "ttft_p50")
@@ -87,21 +88,49 @@ func TestJSONHoldsEveryRun(t *testing.T) {
 }
 
 // One run a side ranked the users' bindings once, from 60 to 80 live clients of
-// 100. It must rank nothing now, and say both why and what to do.
-func TestOneRunASideRanksNothing(t *testing.T) {
-	c := compared(t, []Side{
-		{Name: "none", Reports: []*result.Report{oneReport(users(100, achieved(74)))}},
-		{Name: "node0", Reports: []*result.Report{oneReport(users(100, faster(1.1), achieved(80)))}},
-	})
-	p := c.Levels[0].Pairs[0]
-	for _, r := range p.Rows {
-		if r.Finding != TooFew {
-			t.Errorf("%s: %s", r.Metric, r.Finding)
+// 100; and five repeats on one start of each server are no five runs. Both must rank
+// nothing now, and say both why and what to do.
+func TestOneStartASideRanksNothing(t *testing.T) {
+	for _, repeats := range []int{1, 5} {
+		none, node0 := oneReport(), oneReport()
+		for i := range repeats {
+			repeat := func(s *result.Step) { s.Repeat = i }
+			none.Steps = append(none.Steps, users(100, achieved(74), repeat))
+			node0.Steps = append(node0.Steps, users(100, faster(1.1+float64(i)/100), achieved(80), repeat))
+		}
+		c := compared(t, []Side{{Name: "none", Reports: []*result.Report{none}}, {Name: "node0", Reports: []*result.Report{node0}}})
+		p := c.Levels[0].Pairs[0]
+		for _, r := range p.Rows {
+			if r.Finding != "one start of the server each" || r.P != nil {
+				t.Errorf("%s of %d repeats: %s", r.Metric, repeats, r.text(r.column.Unit))
+			}
+		}
+		if diff := cmp.Diff([]string{"not alike: 74 and 80 were in flight"}, p.Warnings); diff != "" || c.Tests != 0 {
+			t.Errorf("%d tests, warnings (-want +got):\n%s", c.Tests, diff)
+		}
+		if notes := strings.Join(c.Notes, "\n"); !strings.HasPrefix(notes, "Between server starts, n = 1 each: ") {
+			t.Errorf("notes:\n%s", notes)
 		}
 	}
-	want := "not alike: 74 and 80 were in flight"
-	if c.Tests != 0 || len(p.Warnings) != 1 || p.Warnings[0] != want {
-		t.Errorf("%d tests, warnings %q, notes %q", c.Tests, p.Warnings, c.Notes)
+}
+
+// Five logs are five runs, whether or not each repeats its load: the median of the repeats
+// is the run's value.
+func TestLogsAreRuns(t *testing.T) {
+	sides := []Side{{Name: "before"}, {Name: "after"}}
+	for i := range 5 {
+		ms := func(tpot float64) result.Step {
+			return users(100, func(s *result.Step) { changed(s, func(v *float64) { *v = tpot / 1000 }, result.TPOT) })
+		}
+		x := float64(i)
+		sides[0].Reports = append(sides[0].Reports, oneReport(ms(40+x)))
+		sides[1].Reports = append(sides[1].Reports, oneReport(ms(20+x), ms(35+x), ms(36+x)))
+	}
+	r := find(t, compared(t, sides), "100 users", "after", "tpot_p50")
+	got := []any{r.Base.Values, r.Side.Values, r.Verdict.text(r.column.Unit)}
+	want := []any{[]float64{0.040, 0.041, 0.042, 0.043, 0.044}, []float64{0.035, 0.036, 0.037, 0.038, 0.039}, "better: -11.9 % (p=0.0079)"}
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -140,8 +169,8 @@ func TestLevelNames(t *testing.T) {
 	}{
 		{runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8, Repeat: 3}, "8 users"},
 		{runlog.Step{Arrival: runlog.ArrivalBurst, MaxConcurrency: 100}, "all at once, at most 100 in flight"},
-		{runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 4}, "4 req/s, poisson"},
-		{runlog.Step{Arrival: runlog.ArrivalGamma, Rate: 0.5, Burstiness: 0.25, MaxConcurrency: 100}, "0.5 req/s, at most 100 in flight, burstiness 0.25"},
+		{runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 4}, "4 requests/s, poisson"},
+		{runlog.Step{Arrival: runlog.ArrivalGamma, Rate: 0.5, Burstiness: 0.25, MaxConcurrency: 100}, "0.5 requests/s, at most 100 in flight, burstiness 0.25"},
 		{runlog.Step{Arrival: runlog.ArrivalReplay}, "replay"},
 	}
 	for _, tt := range tests {

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -17,7 +18,9 @@ func users(n int, change ...func(*result.Step)) result.Step {
 	d := func(p50, p99 float64) result.Distribution {
 		return result.Distribution{Count: 900, Mean: p50, Percentiles: []result.Percentile{{P: 50, Value: p50}, {P: 99, Value: p99}}}
 	}
+	unknown := result.Value(math.NaN())
 	s := result.Step{
+		Joules: unknown,
 		Step: runlog.Step{
 			Arrival: runlog.ArrivalClosed, Concurrency: n, Requests: 1000, Timeout: 2 * time.Minute,
 			Started: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
@@ -25,7 +28,7 @@ func users(n int, change ...func(*result.Step)) result.Step {
 		Account: runlog.Account{Attempted: 1000, Succeeded: 1000},
 		Stop:    runlog.StopRequests,
 		Whole: result.Figures{
-			RequestThroughput: 8, OutputThroughput: 2000, OutputTokens: 250_000,
+			RequestThroughput: 8, OutputThroughput: 2000, OutputTokens: 250_000, Goodput: unknown, Good: unknown,
 			Distributions: result.Distributions{
 				result.TTFT: d(0.25, 1.5), result.TPOT: d(0.04, 0.06), result.ITL: d(0.035, 0.2), result.E2E: d(10, 14),
 				result.PromptLength: {Count: 1000, Mean: 220}, result.OutputLength: {Count: 1000, Mean: 250},

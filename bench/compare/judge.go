@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 
@@ -10,16 +11,13 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
-const (
-	// alpha is the share of tests that may find a difference where there is none.
-	alpha = 0.05
-	// confidence is that of an interval where there are runs enough for it.
-	confidence = 0.95
-)
+// alpha is the probability with which the tests of one figure at one level may find a
+// difference where there is none. The confidence of an interval is the rest.
+const alpha = 0.05
 
 // Estimate is a median over runs.
 type Estimate struct {
-	Values []float64 `json:"values"` // one for each run, ascending
+	Values []float64 `json:"values"` // one for each run, ascending; see [Compare]
 	Median float64   `json:"median"` // 0 without values
 	// Low and High bound the interval that holds the true median with a probability of
 	// 0.95 or more from 6 runs on; with fewer they are the least and the most seen.
@@ -32,7 +30,7 @@ func estimate(values []float64) Estimate {
 		return Estimate{}
 	}
 	s := sample(values)
-	summary := benchmath.AssumeNothing.Summary(s, confidence)
+	summary := benchmath.AssumeNothing.Summary(s, 1-alpha)
 	least, most := s.Values[0], s.Values[len(s.Values)-1]
 	// With few runs the interval has no bounds.
 	return Estimate{Values: s.Values, Median: summary.Center, Low: max(summary.Lo, least), High: min(summary.Hi, most)}
@@ -51,26 +49,61 @@ const (
 	Worse        Finding = "worse"
 	NoDifference Finding = "no difference found"
 	TooFew       Finding = "too few runs" // to find any difference, however large
-	Unpaired     Finding = "not measured on both"
+	// OneStart is not tested: repeats of one start do not show how starts differ.
+	OneStart Finding = "one start of the server each"
+	Unpaired Finding = "not measured on both"
 )
 
-// Verdict is what can be said about two samples.
+// Verdict is what can be said about the samples of two sides.
 type Verdict struct {
 	Finding Finding `json:"finding"`
 	// Change is the other side's median over the first's, less 1; for a ratio it is
 	// the difference. Nil where there is none, because the first is 0.
 	Change *float64 `json:"change"`
-	// P is the probability of so large a difference by chance, by the Mann-Whitney
-	// U test, two-sided. Nil where it was not tested.
+	// P is the probability of so large a difference by chance, by the Mann-Whitney U
+	// test, two-sided, adjusted by Holm's procedure for the tests of the other sides.
+	// Nil where it was not tested.
 	P *float64 `json:"p,omitempty"`
 }
 
-// judge tests whether the values of two sides come from the same distribution.
-func judge(base, side []float64, c show.Column) Verdict {
-	v := Verdict{Finding: Unpaired}
-	if len(base) == 0 || len(side) == 0 {
-		return v
+// judge tests whether the values of each other side come from the distribution of base.
+// All sides together find a difference where there is none with probability alpha at most:
+// Holm, A Simple Sequentially Rejective Multiple Test Procedure, 1979.
+func judge(base []float64, others [][]float64, c show.Column) []Verdict {
+	// A side that could not be found if it were alone takes nothing from the others.
+	family := 0
+	for _, side := range others {
+		if criticalRank(len(base), len(side), alpha) >= 0 {
+			family++
+		}
 	}
+	verdicts := make([]Verdict, len(others))
+	var tested []*Verdict
+	for i, side := range others {
+		verdicts[i] = newVerdict(base, side, alpha/float64(max(1, family)), c)
+		if verdicts[i].P != nil {
+			tested = append(tested, &verdicts[i])
+		}
+	}
+	slices.SortFunc(tested, func(a, b *Verdict) int { return cmp.Compare(*a.P, *b.P) })
+	adjusted := 0.0
+	for i, v := range tested {
+		adjusted = max(adjusted, min(1, *v.P*float64(len(tested)-i)))
+		*v.P = adjusted
+		if adjusted >= alpha {
+			v.Finding = NoDifference
+		}
+	}
+	return verdicts
+}
+
+// newVerdict is on one side alone, with P as the test gives it: it is tested if P can be
+// below threshold with so many runs.
+func newVerdict(base, side []float64, threshold float64, c show.Column) Verdict {
+	if len(base) == 0 || len(side) == 0 {
+		return Verdict{Finding: Unpaired}
+	}
+	var v Verdict
 	from, to := estimate(base).Median, estimate(side).Median
 	switch {
 	case c.Unit == show.Share:
@@ -78,36 +111,45 @@ func judge(base, side []float64, c show.Column) Verdict {
 	case from != 0:
 		v.Change = new(to/from - 1)
 	}
-	if criticalRank(len(base), len(side)) < 0 {
+	switch {
+	case len(base) == 1 && len(side) == 1:
+		v.Finding = OneStart
+		return v
+	case criticalRank(len(base), len(side), threshold) < 0:
 		v.Finding = TooFew
 		return v
-	}
-	v.P = new(min(1, benchmath.AssumeNothing.Compare(sample(base), sample(side)).P))
-	switch {
-	case *v.P >= alpha || from == to:
+	case from == to:
 		v.Finding = NoDifference
 	case (to > from) == c.HigherIsBetter:
 		v.Finding = Better
 	default:
 		v.Finding = Worse
 	}
+	v.P = new(min(1, benchmath.AssumeNothing.Compare(sample(base), sample(side)).P))
 	return v
 }
 
-// criticalRank is the greatest U that the test takes for a difference at alpha, below 0
-// where there are too few runs for any.
-func criticalRank(n1, n2 int) int {
-	u := stats.UDist{N1: n1, N2: n2}
-	return sort.Search(n1*n2, func(rank int) bool { return 2*u.CDF(float64(rank)) >= alpha }) - 1
+// LeastRuns returns how many runs of each side a comparison of so many sides needs: with
+// fewer it finds no difference, however large.
+func LeastRuns(sides int) int {
+	runs := 1
+	for criticalRank(runs, runs, alpha/float64(sides-1)) < 0 {
+		runs++
+	}
+	return runs
 }
 
-// interval bounds the true change from base to side with 95 % confidence: the changes
-// that the Mann-Whitney test does not exclude, of those between all pairs of runs. It
-// holds the change that is said.
-func interval(base, side []float64, change float64) (low, high float64) {
-	if slices.Min(base) <= 0 {
-		return change, change
-	}
+// criticalRank is the greatest U whose P is below a threshold, below 0 where there are too
+// few runs for any.
+func criticalRank(n1, n2 int, threshold float64) int {
+	u := stats.UDist{N1: n1, N2: n2}
+	return sort.Search(n1*n2, func(rank int) bool { return 2*u.CDF(float64(rank)) >= threshold }) - 1
+}
+
+// interval bounds the true change from base to side, where base is above 0: the changes
+// that the test does not exclude, of those between all pairs of runs, with a confidence of
+// 1 - threshold. It holds the change of the medians.
+func interval(base, side []float64, threshold float64) (low, high float64) {
 	var changes []float64
 	for _, b := range base {
 		for _, s := range side {
@@ -115,6 +157,7 @@ func interval(base, side []float64, change float64) (low, high float64) {
 		}
 	}
 	slices.Sort(changes)
-	rank := max(0, criticalRank(len(base), len(side)))
+	rank := criticalRank(len(base), len(side), threshold)
+	change := estimate(side).Median/estimate(base).Median - 1
 	return min(changes[rank], change), max(changes[len(changes)-1-rank], change)
 }

@@ -31,14 +31,14 @@ func TestVerdicts(t *testing.T) {
 		{"noise", five(100), five(101), throughput, "no difference found: +1.0 % (p=0.44)"},
 		{"equal", []float64{0, 0}, []float64{0, 0, 0}, share, "too few runs: +0.00 points"},
 		{"equal, and enough", []float64{0, 0, 0, 0}, []float64{0, 0, 0, 0}, share, "no difference found: +0.00 points (p=1)"},
-		{"single", []float64{1}, []float64{2}, throughput, "too few runs: +100.0 %"},
+		{"single", []float64{1}, []float64{2}, throughput, "one start of the server each: +100.0 %"},
 		{"three", []float64{1, 2, 3}, []float64{7, 8, 9}, throughput, "too few runs: +300.0 %"},
 		{"three and five", []float64{1, 2, 3}, five(10), throughput, "better: +500.0 % (p=0.036)"},
 		{"one-sided", nil, five(10), throughput, "not measured on both"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := judge(tt.base, tt.side, tt.column).text(tt.column.Unit); got != tt.want {
+			if got := judge(tt.base, [][]float64{tt.side}, tt.column)[0].text(tt.column.Unit); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})

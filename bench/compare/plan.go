@@ -8,29 +8,34 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/kballard/go-shellquote"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/placement"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 const (
 	readyPause = 500 * time.Millisecond // between questions to a server that starts
-	prefixMark = "{}"                   // stands in a command for what binds it
+	stopGrace  = 30 * time.Second       // for a server to end in order
+	// killTime is how long what was killed may take to be gone. A process in
+	// uninterruptible sleep takes longer than anybody wants to wait.
+	killTime = 10 * time.Second
+	logLines = 8 // of a server's log that are shown
 )
 
-// Plan says how a server is measured under several bindings: it is started, measured and
-// stopped under each in turns.
+// Plan says how servers are measured side by side: each is started, measured and stopped
+// in turns.
 type Plan struct {
-	Command []string // of the server, as [ParseCommand] reads it
-	Sides   []placement.Side
+	Sides   []PlannedSide
 	Repeats int
 	Folder  string // gets a folder for each side, with one for each repeat
-	// Endpoint is what the server serves, and Ready bounds the time from its start until
-	// it lists its models.
+	// Endpoint is what the servers serve, and Ready bounds the time from a start until its
+	// models are listed.
 	Endpoint openai.Config
 	Ready    time.Duration
 	// Measure puts load on the endpoint; goOn is false where no further turn is to be
@@ -40,31 +45,45 @@ type Plan struct {
 	Log func(format string, args ...any)
 }
 
-// Turn is one start of the server.
+// PlannedSide is a server to start.
+type PlannedSide struct {
+	Name    string   // fit for a file name
+	Command []string // with its arguments
+	Server  runlog.Server
+}
+
+// Turn is one start of a server.
 type Turn struct {
-	Side   placement.Side
+	Side   PlannedSide
 	Repeat int    // from 0
 	Folder string // for its log
 }
 
-// ParseCommand reads a command line in which the word {} stands before a program, where
-// a binding goes. Quotes and backslashes are read as a shell reads them, and nothing else
-// is: no variables, pipes or redirections.
+// ParseCommand reads a command line. Quotes and backslashes are read as a shell reads them,
+// and nothing else is: no variables, pipes or redirections.
 func ParseCommand(line string) ([]string, error) {
-	argv, err := shellquote.Split(line)
+	command, err := shellquote.Split(line)
 	if err != nil {
 		return nil, fmt.Errorf("reading the server's command: %w", err)
 	}
-	if at := slices.Index(argv, prefixMark); at < 0 || at+1 == len(argv) {
-		return nil, errors.New("reading the server's command: it must have {} where the binding goes, as in '{} vllm serve MODEL'")
+	if len(command) == 0 {
+		return nil, errors.New("reading the server's command: it is empty")
 	}
-	return argv, nil
+	return command, nil
 }
 
-// argv is the command under a binding.
-func (p *Plan) argv(s placement.Side) []string {
-	at := slices.Index(p.Command, prefixMark)
-	return slices.Concat(p.Command[:at], s.Prefix, p.Command[at+1:])
+// ParseBound reads a command line as [ParseCommand] does, and puts a binding in place of its
+// word {}, which must stand before a program.
+func ParseBound(line string, binding []string) ([]string, error) {
+	command, err := ParseCommand(line)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.Index(command, "{}")
+	if at < 0 || at+1 == len(command) {
+		return nil, errors.New("reading the server's command: it must have {} where the binding goes, as in '{} vllm serve MODEL'")
+	}
+	return slices.Replace(command, at, at+1, binding...), nil
 }
 
 // turns interleave the sides over the repeats, every other repeat in reverse (A B B A A
@@ -83,85 +102,64 @@ func (p *Plan) turns() []Turn {
 	return turns
 }
 
-// lookUp says which program is not there, such as numactl.
-func (p *Plan) lookUp() error {
-	for _, s := range p.Sides {
-		program := p.argv(s)[0]
-		if _, err := process.LookPath(program); err != nil {
-			return fmt.Errorf("looking up %s: %w", program, err)
-		}
-	}
-	return nil
-}
-
-// errNotStarted is that the server could not be started under a binding. It can be
-// measured under the others nevertheless.
+// errNotStarted is that the server of a side could not be started. The others can be
+// measured nevertheless.
 var errNotStarted = errors.New("the server did not start")
 
 // Run goes through all turns, or as many as come before Measure wants no more or ctx
-// ends. A side under which the server does not start is given up with a note, as long as
-// the first and another are left.
+// ends. A side whose server does not start is given up with a note, as long as the first
+// and another are left.
 func (p *Plan) Run(ctx context.Context) (notes []string, err error) {
-	if err := p.lookUp(); err != nil {
-		return nil, err
+	for _, s := range p.Sides {
+		if _, err := process.LookPath(s.Command[0]); err != nil {
+			return nil, fmt.Errorf("looking up %s: %w", s.Command[0], err)
+		}
 	}
 	client, err := openai.NewClient(p.Endpoint)
 	if err != nil {
 		return nil, err
 	}
 	defer client.CloseIdleConnections()
-	r := &runner{plan: p, client: client, subreaper: process.NewSubreaper()}
-	began, turns := time.Now(), p.turns()
+	subreaper, began, turns := process.NewSubreaper(), time.Now(), p.turns()
+	var givenUp []string // names of sides
 	for i, t := range turns {
-		if slices.Contains(r.givenUp, t.Side.Name) {
+		if slices.Contains(givenUp, t.Side.Name) {
 			continue
 		}
 		p.Log("side %s, repeat %d of %d: starting the server", t.Side.Name, t.Repeat+1, p.Repeats)
 		if i > 0 {
 			p.Log("about %s left", (time.Since(began) / time.Duration(i) * time.Duration(len(turns)-i)).Round(time.Second))
 		}
-		goOn, err := r.turn(ctx, t)
+		goOn, err := p.turn(ctx, t, client, subreaper)
 		switch {
-		case errors.Is(err, errNotStarted) && r.canSpare(t.Side):
-			r.giveUp(t, err)
+		case errors.Is(err, errNotStarted) && t.Side.Name != p.Sides[0].Name && len(p.Sides)-len(givenUp) > 2:
+			p.Log("going on without side %s: %v", t.Side.Name, err)
+			givenUp = append(givenUp, t.Side.Name)
+			notes = append(notes, fmt.Sprintf("Side %s was given up in repeat %d: the server did not start.", t.Side.Name, t.Repeat+1))
 		case err != nil:
-			return r.notes, fmt.Errorf("side %s: %w", t.Side.Name, err)
+			return notes, fmt.Errorf("side %s: %w", t.Side.Name, err)
 		case !goOn:
-			return r.notes, nil
+			return notes, nil
 		}
 	}
-	return r.notes, nil
-}
-
-type runner struct {
-	plan      *Plan
-	client    *openai.Client
-	subreaper *process.Subreaper
-	givenUp   []string // names of sides
-	notes     []string
-}
-
-// canSpare reports whether the first side and another are left without this one.
-func (r *runner) canSpare(s placement.Side) bool {
-	return s.Name != r.plan.Sides[0].Name && len(r.plan.Sides)-len(r.givenUp) > 2
-}
-
-// giveUp leaves the later turns of a side out.
-func (r *runner) giveUp(t Turn, why error) {
-	r.plan.Log("going on without side %s: %v", t.Side.Name, why)
-	r.givenUp = append(r.givenUp, t.Side.Name)
-	r.notes = append(r.notes, fmt.Sprintf("Side %s was given up in repeat %d: the server did not start.", t.Side.Name, t.Repeat+1))
+	return notes, nil
 }
 
 // turn starts the server, measures it when it answers, and stops it.
-func (r *runner) turn(ctx context.Context, t Turn) (goOn bool, err error) {
-	if r.answers(ctx) {
+func (p *Plan) turn(ctx context.Context, t Turn, client *openai.Client, subreaper *process.Subreaper) (goOn bool, err error) {
+	answers := func() bool {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		_, failure := client.Models(ctx)
+		return failure == nil
+	}
+	if answers() {
 		return false, errors.New("the endpoint answers already, so another server would be measured: stop that one")
 	}
 	if err := os.MkdirAll(filepath.Dir(t.Folder), 0o755); err != nil {
 		return false, fmt.Errorf("making its folder: %w", err)
 	}
-	started, err := startServer(r.subreaper, r.plan.argv(t.Side), t.Folder+".log")
+	started, err := startServer(subreaper, t.Side.Command, t.Folder+".log")
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", errNotStarted, err)
 	}
@@ -170,33 +168,73 @@ func (r *runner) turn(ctx context.Context, t Turn) (goOn bool, err error) {
 			goOn, err = false, stopped // it is in the way of the other sides too
 		}
 	}()
-	if err := r.await(ctx, started); err != nil {
-		return false, err
-	}
-	return r.plan.Measure(ctx, t)
-}
-
-// await returns when the endpoint lists its models.
-func (r *runner) await(ctx context.Context, s *server) error {
-	late := time.After(r.plan.Ready)
-	for !r.answers(ctx) {
+	late := time.After(p.Ready)
+	for !answers() {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("stopped while the server started: %w", context.Cause(ctx))
-		case <-s.child.Exited():
-			return fmt.Errorf("%w: its command ended with %s; %s", errNotStarted, s.child.State(), s.printed())
+			return false, fmt.Errorf("stopped while the server started: %w", context.Cause(ctx))
+		case <-started.child.Exited():
+			return false, fmt.Errorf("%w: its command ended with %s; %s", errNotStarted, started.child.State(), started.logEnd())
 		case <-late:
-			return fmt.Errorf("%w: no list of models within %s (--ready-timeout); %s", errNotStarted, r.plan.Ready, s.printed())
+			return false, fmt.Errorf("%w: no list of models within %s (--ready-timeout); %s", errNotStarted, p.Ready, started.logEnd())
 		case <-time.After(readyPause):
 		}
 	}
-	return nil
+	return p.Measure(ctx, t)
 }
 
-// answers reports whether something serves the endpoint now.
-func (r *runner) answers(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+// server is a command while it runs, with everything that it starts in turn. It must be
+// stopped, also when it has ended by itself.
+type server struct {
+	log   string // path
+	child *process.Child
+}
+
+// startServer runs a command as [process.Subreaper.Start] does, and writes what it prints
+// to logFile, which only the user may read: a server's log may hold keys.
+func startServer(subreaper *process.Subreaper, argv []string, logFile string) (*server, error) {
+	path, err := process.LookPath(argv[0])
+	if err != nil {
+		return nil, fmt.Errorf("looking up %s: %w", argv[0], err)
+	}
+	log, err := os.OpenFile(logFile, os.O_TRUNC|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening its log: %w", err)
+	}
+	defer log.Close()
+	child, err := subreaper.Start(process.Command{Path: path, Argv: argv, Stdout: log, Stderr: log})
+	return &server{log: logFile, child: child}, err
+}
+
+// logEnd returns the last lines that the command printed, each cut.
+func (s *server) logEnd() string {
+	text, err := os.ReadFile(s.log)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	lines = lines[max(0, len(lines)-logLines):]
+	for i, line := range lines {
+		lines[i] = "  " + openai.Excerpt(line)
+	}
+	return fmt.Sprintf("the end of %s:\n%s", s.log, strings.Join(lines, "\n"))
+}
+
+// stop ends the command and all that it started: SIGTERM, and SIGKILL to what is
+// left after grace. It returns when nothing of it lives any more, or an error
+// when something does 10 s after SIGKILL.
+func (s *server) stop(grace time.Duration) error {
+	s.child.Signal(syscall.SIGTERM)
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	_, failure := r.client.Models(ctx)
-	return failure == nil
+	if s.child.Gone(ctx, 0) {
+		return nil
+	}
+	s.child.Signal(syscall.SIGKILL)
+	ctx, cancel = context.WithTimeout(context.Background(), killTime)
+	defer cancel()
+	if s.child.Gone(ctx, syscall.SIGKILL) {
+		return nil
+	}
+	return fmt.Errorf("something that process %d started still lives %s after SIGKILL", s.child.PID(), killTime)
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/placement"
 )
 
 func freeAddress(t *testing.T) string {
@@ -36,13 +35,12 @@ type recorded struct {
 	lines []string
 }
 
-// newPlan compares two servers that are this test binary: each side's prefix is its
-// command.
+// newPlan compares two servers that are this test binary.
 func newPlan(t *testing.T, address string) *recorded {
 	t.Helper()
 	r := &recorded{}
 	r.Plan = Plan{
-		Command: []string{prefixMark, address}, Repeats: 2, Folder: t.TempDir(), Ready: 30 * time.Second,
+		Repeats: 2, Folder: t.TempDir(), Ready: 30 * time.Second,
 		Endpoint: openai.Config{BaseURL: "http://" + address},
 		Measure: func(_ context.Context, turn Turn) (bool, error) {
 			r.turns = append(r.turns, fmt.Sprintf("%s %d", turn.Side.Name, turn.Repeat))
@@ -54,13 +52,13 @@ func newPlan(t *testing.T, address string) *recorded {
 		Log: func(format string, args ...any) { r.lines = append(r.lines, fmt.Sprintf(format, args...)) },
 	}
 	for _, name := range []string{"one", "two"} {
-		r.Sides = append(r.Sides, placement.Side{Name: name, Prefix: program("models")})
+		r.Sides = append(r.Sides, PlannedSide{Name: name, Command: program("models", address)})
 	}
 	return r
 }
 
 func TestTurnsInterleave(t *testing.T) {
-	p := Plan{Repeats: 3, Sides: []placement.Side{{Name: "a"}, {Name: "b"}, {Name: "c"}}}
+	p := Plan{Repeats: 3, Sides: []PlannedSide{{Name: "a"}, {Name: "b"}, {Name: "c"}}}
 	var got []string
 	for _, turn := range p.turns() {
 		got = append(got, turn.Folder)
@@ -77,28 +75,17 @@ func TestCommand(t *testing.T) {
 		"{} vllm serve m":                     "P Q vllm serve m",
 		"env A=1 {} vllm serve m --opt='{}x'": "env A=1 P Q vllm serve m --opt={}x",
 		`{} vllm serve "my model" $HOME`:      "P Q vllm serve my model $HOME",
+		"vllm serve m":                        "reading the server's command: it must have {} where the binding goes",
+		"env {}":                              "reading the server's command: it must have {} where the binding goes",
+		"{} 'vllm":                            "reading the server's command: Unterminated",
+		" ":                                   "reading the server's command: it is empty",
 	} {
-		command, err := ParseCommand(text)
-		if err != nil {
-			t.Errorf("%s: %v", text, err)
-			continue
-		}
-		p := Plan{Command: command}
-		if got := strings.Join(p.argv(placement.Side{Prefix: []string{"P", "Q"}}), " "); got != want {
+		command, err := ParseBound(text, []string{"P", "Q"})
+		if got := strings.Join(command, " "); err == nil && got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
-		if got := strings.Join(p.argv(placement.Side{}), " "); got != strings.Replace(want, "P Q ", "", 1) {
-			t.Errorf("%s without a prefix: %s", text, got)
-		}
-	}
-	for text, want := range map[string]string{
-		"vllm serve m": "must have {} where the binding goes",
-		"env {}":       "must have {} where the binding goes",
-		"{} 'vllm":     "nterminated",
-		"":             "must have {}",
-	} {
-		if _, err := ParseCommand(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", text, err, want)
+		if err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
 }
@@ -150,7 +137,7 @@ func TestSideThatFails(t *testing.T) {
 	const givenUp = "Side two was given up in repeat 1: the server did not start."
 	for name, tt := range map[string]struct {
 		failing []int
-		prefix  []string
+		command []string
 		notes   []string
 		line    string // of those on what goes on
 		err     string
@@ -164,11 +151,11 @@ func TestSideThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlan(t, freeAddress(t))
 			p.Repeats = 1
-			p.Sides = append(p.Sides, placement.Side{Name: "three", Prefix: program("models")})
+			p.Sides = append(p.Sides, PlannedSide{Name: "three", Command: p.Sides[0].Command})
 			for _, i := range tt.failing {
-				p.Sides[i].Prefix = tt.prefix
+				p.Sides[i].Command = tt.command
 			}
-			if tt.prefix[0] == "sh" {
+			if tt.command[0] == "sh" {
 				p.Ready = 2 * time.Second
 			}
 			notes, err := p.Run(t.Context())
@@ -186,7 +173,7 @@ func TestSideThatFails(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	p := newPlan(t, freeAddress(t))
 	file := filepath.Join(t.TempDir(), "pid")
-	p.Sides[0].Prefix, p.Ready = program("serve", file), time.Hour
+	p.Sides[0].Command, p.Ready = program("serve", file), time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {

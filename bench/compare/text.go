@@ -1,7 +1,7 @@
 package compare
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -9,48 +9,37 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
-const legend = "In brackets: the 95 % confidence interval of the median; with fewer than 6 runs the lowest and the highest run, " +
-	"which hold it with less confidence (5 runs: 94 %, 2 runs: 50 %). Failures and energy are always of the whole step. " +
-	"With 3 runs a side or fewer no difference can be found, however large: repeat with --repeat 5."
-
-// JSON writes the comparison as one object, indented.
-func (c *Comparison) JSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(c)
-}
+const legend = "A run is one log, taken to be of one start of the server: its repeats count once, by their median. " +
+	"In brackets: the 95 % confidence interval of the median; with fewer than 6 runs the lowest and the highest run, " +
+	"which hold it with less confidence (5 runs: 94 %, 2 runs: 50 %). Failures and energy are always of the whole step."
 
 // Text writes the comparison for a terminal.
 func (c *Comparison) Text(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, s := range c.Sides {
-		fmt.Fprintf(table, "side %s\t%s\t%d runs, model %s, dataset %s\n", s.Name, s.Binding, s.Runs, s.Model, s.Dataset)
+		fmt.Fprintf(table, "side %s\t%s\tn = %d, model %s, dataset %s\n", s.Name, s.Binding, s.Runs, s.Model, s.Dataset)
 	}
 	for _, b := range c.Bindings {
-		b.write(table)
+		fmt.Fprintf(table, "\n%s: bindings\n%s\n", b.Level, b.Verdict)
+		fmt.Fprintf(table, "binding\trequests/s\tmean latency, s\toutput tokens/s\tTPOT p50, ms\tagainst %s\n", b.Rows[0].Binding)
+		for _, r := range b.Rows {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Binding, r.Requests.text(show.RequestRate), r.Latency.text(show.Seconds),
+				r.Output.text(show.TokenRate), r.TPOT.text(show.Milliseconds), cmp.Or(r.Found, "-"))
+		}
 	}
 	for _, l := range c.Levels {
 		for _, p := range l.Pairs {
-			l.write(table, p)
+			p.write(table, l)
 		}
 	}
-	fmt.Fprintf(table, "\n%s\n", legend)
+	fmt.Fprintf(table, "\n%s\nWith fewer than %d runs of each side no difference can be found, however large.\n", legend, LeastRuns(len(c.Sides)))
 	for _, note := range c.Notes {
 		fmt.Fprintln(table, note)
 	}
 	return table.Flush()
 }
 
-func (b Bindings) write(w io.Writer) {
-	fmt.Fprintf(w, "\n%s: bindings\n%s\n", b.Level, b.Verdict)
-	fmt.Fprintln(w, "binding\trequests/s\tmean latency, s\toutput tokens/s\tTPOT p50, ms")
-	for _, r := range b.Rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Binding, r.Requests.text(show.RequestRate), r.Latency.text(show.Seconds), r.Output.text(show.TokenRate), r.TPOT.text(show.Milliseconds))
-	}
-}
-
-func (l Level) write(w io.Writer, p Pair) {
+func (p Pair) write(w io.Writer, l Level) {
 	part := map[string]string{"steady": "steady state", "whole": "whole step"}[l.Part]
 	fmt.Fprintf(w, "\n%s: side %s against side %s, %s\n\tside %s\tside %s\n", l.Name, p.Side, p.Base, part, p.Base, p.Side)
 	for _, r := range p.Rows {

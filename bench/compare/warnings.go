@@ -15,24 +15,27 @@ const (
 	maxFailures   = 0.01
 )
 
-// likeness is a figure in which two sides must be alike.
-type likeness struct {
-	text  string // with both values
-	value func(*result.Step) float64
-}
-
 // warnings are why the runs of two sides at one level cannot be compared as they
 // stand.
 func warnings(base, side []*result.Step) []string {
 	var found []string
-	for _, l := range likenesses(base[0].Arrival) {
-		x, y := medianOf(base, l.value), medianOf(side, l.value)
+	compare := func(text string, value func(*result.Step) float64) {
+		x, y := median(base, value), median(side, value)
 		if least := min(x, y); least > 0 && max(x, y) > least*(1+maxDifference) {
-			found = append(found, fmt.Sprintf("not alike: "+l.text, x, y))
+			found = append(found, fmt.Sprintf("not alike: "+text, x, y))
 		}
 	}
+	compare("prompts had %.4g and %.4g tokens", func(s *result.Step) float64 { return s.Whole.Of(result.PromptLength).Mean })
+	compare("answers had %.4g and %.4g tokens", func(s *result.Step) float64 { return s.Whole.Of(result.OutputLength).Mean })
+	switch base[0].Arrival {
+	case runlog.ArrivalBurst: // its rate is only how fast this machine sent it
+	case runlog.ArrivalClosed:
+		compare("%.4g and %.4g were in flight", func(s *result.Step) float64 { return s.Checks.Achieved })
+	default:
+		compare("%.4g and %.4g requests a second were sent", func(s *result.Step) float64 { return s.Checks.AchievedRate })
+	}
 	failed := func(s *result.Step) float64 { return s.Account.FailureRatio() }
-	x, y := medianOf(base, failed), medianOf(side, failed)
+	x, y := median(base, failed), median(side, failed)
 	if max(x, y)-min(x, y) > maxFailures {
 		found = append(found, fmt.Sprintf("not alike: %.3g %% and %.3g %% of the requests failed", 100*x, 100*y))
 	}
@@ -42,24 +45,8 @@ func warnings(base, side []*result.Step) []string {
 	return found
 }
 
-// likenesses are the figures in which steps must be alike. A burst has no load to compare:
-// its rate is only how fast this machine sent it.
-func likenesses(a runlog.Arrival) []likeness {
-	all := []likeness{
-		{"prompts had %.4g and %.4g tokens", func(s *result.Step) float64 { return s.Whole.Of(result.PromptLength).Mean }},
-		{"answers had %.4g and %.4g tokens", func(s *result.Step) float64 { return s.Whole.Of(result.OutputLength).Mean }},
-	}
-	switch a {
-	case runlog.ArrivalBurst:
-		return all
-	case runlog.ArrivalClosed:
-		return append(all, likeness{"%.4g and %.4g were in flight", func(s *result.Step) float64 { return s.Checks.Achieved }})
-	}
-	return append(all, likeness{"%.4g and %.4g requests a second were sent", func(s *result.Step) float64 { return s.Checks.AchievedRate }})
-}
-
-// medianOf is the median of a figure over runs.
-func medianOf(runs []*result.Step, value func(*result.Step) float64) float64 {
+// median is the median of a figure over runs.
+func median(runs []*result.Step, value func(*result.Step) float64) float64 {
 	var values []float64
 	for _, s := range runs {
 		values = append(values, value(s))

@@ -8,9 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
@@ -23,9 +23,9 @@ var errNoNodes = errors.New("the page has no NUMA nodes (is the exporter's colle
 
 // Machine is what the exporter's page says of one host, each part in order.
 type Machine struct {
-	Nodes     []Node    `json:"nodes"`
-	Cards     []*Card   `json:"cards"`
-	Processes []Process `json:"processes"`
+	Nodes     []*Node    `json:"nodes"`
+	Cards     []*Card    `json:"cards"`
+	Processes []*Process `json:"processes"`
 	// Targets are the cards behind each target of the exporter's probe.
 	Targets map[string][]CardID `json:"-"`
 }
@@ -86,50 +86,54 @@ type Verdict struct {
 
 // Read makes a machine of the samples of one page.
 func Read(page []runlog.Series) *Machine {
-	r := reader{nodes: map[int]*Node{}, cards: map[CardID]*Card{}, processes: map[processID]*Process{}, targets: map[string][]CardID{}}
+	m := &Machine{Nodes: []*Node{}, Cards: []*Card{}, Processes: []*Process{}, Targets: map[string][]CardID{}}
 	for _, s := range page {
-		r.read(s)
+		switch labels := s.Labels; s.Name {
+		case "accelerator_info":
+			m.card(labels)
+		case "accelerator_numa_node":
+			m.card(labels).Node = new(int(s.Value))
+		case "accelerator_probe_target_device_info":
+			m.Targets[labels["target"]] = append(m.Targets[labels["target"]], m.card(labels).CardID)
+		case "accelerator_numa_cpu_list_info":
+			m.node(labels).CPUs = parseCPUs(labels["cpus"])
+		case "accelerator_numa_memory_total_bytes":
+			m.node(labels).Total = new(int64(s.Value))
+		case "accelerator_numa_memory_free_bytes":
+			m.node(labels).Free = new(int64(s.Value))
+		case "accelerator_numa_distance":
+			m.node(labels).distanceTo[number(labels["peer"])] = new(s.Value)
+		case "accelerator_process_memory_used_bytes":
+			p := m.process(labels)
+			p.Name = labels["process"]
+			p.cards = append(p.cards, m.card(labels))
+		case "accelerator_process_cpus_info":
+			p := m.process(labels)
+			p.cpus, p.mems = parseCPUs(labels["cpus"]), parseCPUs(labels["mems"])
+		}
 	}
-	return r.machine()
+	m.finish()
+	return m
 }
 
-// reader holds what of a page was read, by its labels.
-type reader struct {
-	nodes     map[int]*Node
-	cards     map[CardID]*Card
-	processes map[processID]*Process
-	targets   map[string][]CardID
-}
-
-type processID struct {
-	vendor string
-	pid    int
-}
-
-// read takes a sample, if it is of what a machine is made of.
-func (r *reader) read(s runlog.Series) {
-	switch labels := s.Labels; s.Name {
-	case "accelerator_info":
-		r.card(labels)
-	case "accelerator_numa_node":
-		r.card(labels).Node = new(int(s.Value))
-	case "accelerator_probe_target_device_info":
-		r.targets[labels["target"]] = append(r.targets[labels["target"]], r.card(labels).CardID)
-	case "accelerator_numa_cpu_list_info":
-		r.node(labels).CPUs = parseCPUs(labels["cpus"])
-	case "accelerator_numa_memory_total_bytes":
-		r.node(labels).Total = new(int64(s.Value))
-	case "accelerator_numa_memory_free_bytes":
-		r.node(labels).Free = new(int64(s.Value))
-	case "accelerator_numa_distance":
-		r.node(labels).distanceTo[number(labels["peer"])] = new(s.Value)
-	case "accelerator_process_memory_used_bytes":
-		p := r.process(labels)
-		p.Name = labels["process"]
-		p.cards = append(p.cards, r.card(labels))
-	case "accelerator_process_cpus_info":
-		p := r.process(labels)
-		p.cpus, p.mems = parseCPUs(labels["cpus"]), parseCPUs(labels["mems"])
+// finish puts each part in order, since one page is to give one text, and judges the
+// processes.
+func (m *Machine) finish() {
+	slices.SortFunc(m.Nodes, func(a, b *Node) int { return cmp.Compare(a.Number, b.Number) })
+	for _, n := range m.Nodes {
+		for _, peer := range m.Nodes {
+			n.Distances = append(n.Distances, n.distanceTo[peer.Number])
+		}
+	}
+	slices.SortFunc(m.Cards, compareCards)
+	m.Processes = slices.DeleteFunc(m.Processes, func(p *Process) bool { return len(p.cards) == 0 }) // it holds nothing
+	slices.SortFunc(m.Processes, func(a, b *Process) int { return cmp.Or(cmp.Compare(a.Vendor, b.Vendor), cmp.Compare(a.PID, b.PID)) })
+	for _, p := range m.Processes {
+		slices.SortFunc(p.cards, compareCards)
+		for _, c := range p.cards {
+			p.Devices = append(p.Devices, c.Device)
+		}
+		p.Verdict = m.judge(p)
 	}
 }
 
@@ -148,58 +152,82 @@ func number(label string) int {
 	return n
 }
 
-func (r *reader) card(labels map[string]string) *Card {
+func (m *Machine) card(labels map[string]string) *Card {
 	id := CardID{Vendor: labels["vendor"], Device: labels["device"]}
-	if r.cards[id] == nil {
-		r.cards[id] = &Card{CardID: id}
+	at := slices.IndexFunc(m.Cards, func(c *Card) bool { return c.CardID == id })
+	if at < 0 {
+		at = len(m.Cards)
+		m.Cards = append(m.Cards, &Card{CardID: id})
 	}
-	return r.cards[id]
+	return m.Cards[at]
 }
 
-func (r *reader) node(labels map[string]string) *Node {
+func (m *Machine) node(labels map[string]string) *Node {
 	n := number(labels["node"])
-	if r.nodes[n] == nil {
-		r.nodes[n] = &Node{Number: n, distanceTo: map[int]*float64{}}
+	at := slices.IndexFunc(m.Nodes, func(node *Node) bool { return node.Number == n })
+	if at < 0 {
+		at = len(m.Nodes)
+		m.Nodes = append(m.Nodes, &Node{Number: n, distanceTo: map[int]*float64{}})
 	}
-	return r.nodes[n]
+	return m.Nodes[at]
 }
 
-func (r *reader) process(labels map[string]string) *Process {
-	id := processID{labels["vendor"], number(labels["pid"])}
-	if r.processes[id] == nil {
-		r.processes[id] = &Process{Vendor: id.vendor, PID: id.pid}
+func (m *Machine) process(labels map[string]string) *Process {
+	vendor, pid := labels["vendor"], number(labels["pid"])
+	at := slices.IndexFunc(m.Processes, func(p *Process) bool { return p.Vendor == vendor && p.PID == pid })
+	if at < 0 {
+		at = len(m.Processes)
+		m.Processes = append(m.Processes, &Process{Vendor: vendor, PID: pid})
 	}
-	return r.processes[id]
-}
-
-// machine is what was read, in order: one page always gives one text.
-func (r *reader) machine() *Machine {
-	m := &Machine{Nodes: []Node{}, Cards: []*Card{}, Processes: []Process{}, Targets: r.targets}
-	numbers := slices.Sorted(maps.Keys(r.nodes))
-	for _, number := range numbers {
-		n := r.nodes[number]
-		for _, peer := range numbers {
-			n.Distances = append(n.Distances, n.distanceTo[peer])
-		}
-		m.Nodes = append(m.Nodes, *n)
-	}
-	m.Cards = slices.SortedFunc(maps.Values(r.cards), compareCards)
-	for _, p := range r.processes {
-		slices.SortFunc(p.cards, compareCards)
-		for _, c := range p.cards {
-			p.Devices = append(p.Devices, c.Device)
-		}
-		if len(p.Devices) > 0 { // else it holds nothing
-			m.Processes = append(m.Processes, *p)
-		}
-	}
-	slices.SortFunc(m.Processes, func(a, b Process) int { return cmp.Or(cmp.Compare(a.Vendor, b.Vendor), cmp.Compare(a.PID, b.PID)) })
-	return m
+	return m.Processes[at]
 }
 
 // compareCards orders numbers by their size, and chips on cards (1.0) behind them.
 func compareCards(a, b *Card) int {
 	return cmp.Or(cmp.Compare(a.Vendor, b.Vendor), cmp.Compare(len(a.Device), len(b.Device)), cmp.Compare(a.Device, b.Device))
+}
+
+// ParseDevices reads a list of cards: numbers, ranges and names with commas
+// between, such as 0-3,6 or 0.1. The result reports whether a card is among them.
+func ParseDevices(text string) (func(CardID) bool, error) {
+	var devices []string
+	for part := range strings.SplitSeq(text, ",") {
+		device := strings.TrimSpace(part)
+		numbers, err := cpulist.Parse(device, maxNumber)
+		if device == "" || err != nil && strings.Contains(device, "-") {
+			return nil, fmt.Errorf("%.40q is no list of cards such as 0-3", text)
+		}
+		if err != nil {
+			devices = append(devices, device)
+		}
+		for _, n := range numbers {
+			devices = append(devices, strconv.Itoa(n))
+		}
+	}
+	return func(id CardID) bool { return slices.Contains(devices, id.Device) }, nil
+}
+
+// WithCards is the machine with only its chosen cards and the processes that hold one. It
+// fails where there is none.
+func (m *Machine) WithCards(chosen func(CardID) bool) (*Machine, error) {
+	some := *m
+	some.Cards = slices.DeleteFunc(slices.Clone(m.Cards), func(c *Card) bool { return !chosen(c.CardID) })
+	if len(some.Cards) == 0 {
+		return nil, fmt.Errorf("the exporter has %d cards, and none of these", len(m.Cards))
+	}
+	some.Processes = slices.DeleteFunc(slices.Clone(m.Processes), func(p *Process) bool {
+		return !slices.ContainsFunc(p.Devices, func(device string) bool { return chosen(CardID{Vendor: p.Vendor, Device: device}) })
+	})
+	return &some, nil
+}
+
+// ServingCards reports whether a card serves a target of the exporter's probe.
+func (m *Machine) ServingCards(target string) (func(CardID) bool, error) {
+	cards, found := m.Targets[target]
+	if !found {
+		return nil, fmt.Errorf("the exporter's page does not say which cards serve %q", target)
+	}
+	return func(id CardID) bool { return slices.Contains(cards, id) }, nil
 }
 
 // places are the nodes that have CPUs and memory. Others have memory alone, or nothing but

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -29,6 +30,25 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
+func text(t *testing.T, r *Result) string {
+	t.Helper()
+	var b strings.Builder
+	if err := r.Text(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// A process chooses its name: none draws on the terminal, or adds a line.
+func TestHostileName(t *testing.T) {
+	on := two(0).with(holder{"ascend", "77", "\x1b[2Jvllm\n  78 python, ascend 0: on the node of its cards\u202e", []string{"0"}, "0-7", "0-1"})
+	_, got, _ := strings.Cut(text(t, Judge(Read(on))), "processes:\n")
+	got, _, _ = strings.Cut(got, "\nbinding:")
+	if diff := cmp.Diff("  77 [2Jvllm   78 python, ascend 0: on the node of its cards, ascend 0: may run anywhere\n", got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // What a user sees of each machine, as text and as JSON.
 func TestGolden(t *testing.T) {
 	worker := func(pid, device, cpus, mems string) holder {
@@ -45,63 +65,64 @@ func TestGolden(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := Judge(Read(on))
-			var text, json strings.Builder
-			if err := r.Text(&text); err != nil {
+			object, err := json.MarshalIndent(r, "", "  ")
+			if err != nil {
 				t.Fatal(err)
 			}
-			if err := r.JSON(&json); err != nil {
-				t.Fatal(err)
-			}
-			golden(t, name+".txt", text.String())
-			golden(t, name+".json", json.String())
+			golden(t, name+".txt", text(t, r))
+			golden(t, name+".json", string(object)+"\n")
 		})
 	}
 }
 
 func TestVerdicts(t *testing.T) {
+	yes, no := new(true), new(false)
 	const spans = "cards span nodes 0 and 1"
 	ascend := func(cpus, mems string, devices ...string) holder {
 		return holder{"ascend", "77", "python", devices, cpus, mems}
 	}
 	metax := func(cpus, mems string) holder { return holder{"metax", "77", "python", []string{"0"}, cpus, mems} }
 	tests := []struct {
-		name    string
-		on      page
-		h       holder
-		want    string
-		outcome Outcome
+		name   string
+		on     page
+		h      holder
+		want   string
+		placed *bool
 	}{
-		{"bound right", eight(), metax("0-15", "0-7"), onNode, AllPlaced},
-		{"some CPUs of it", eight(), metax("2-3", "0"), onNode, AllPlaced},
-		{"unbound", eight(), metax("0-127", "0-7"), anywhere, Misplaced},
-		{"most CPUs of every node", eight(), metax("1-127", "0-7"), anywhere, Misplaced},
-		{"bound wrong", eight(), metax("16-31", "1"), otherNode, Misplaced},
-		{"partly bound", eight(), metax("0-63", "0-3"), "bound to nodes 0-3, cards on node 0", Misplaced},
-		{"memory elsewhere", eight(), metax("0-15", "1-7"), otherMemory, Misplaced},
-		{"could not be read", eight(), metax("", ""), notKnown + "the page does not say where it may run (can the exporter read its status?)", NotKnown},
-		{"list that was cut", two(0), ascend("0-3,…1f2e", "0", "0"), notKnown + "the page does not say where it may run (can the exporter read its status?)", NotKnown},
-		{"cards on both nodes", two(0, 1), ascend("0-7", "0-1", "0", "1"), spans, AllPlaced},
-		{"cards on both nodes, on one", two(0, 1), ascend("4-7", "1", "0", "1"), spans, AllPlaced},
-		{"a worker of one card", two(0, 1), ascend("0-7", "0-1", "0"), anywhere, Misplaced},
-		{"one node, could not be read", one(0), ascend("", "", "0"), onNode, AllPlaced},
-		{"memory-only node beside", memoryOnly(0), ascend("0-3", "0-2", "0"), onNode, AllPlaced},
-		{"memory on the memory-only node", memoryOnly(0), ascend("0-3", "2", "0"), otherMemory, Misplaced},
-		{"card on a memory-only node", memoryOnly(2), ascend("0-3", "2", "0"), notKnown + "node 2 of card ascend 0 has no CPUs or no memory", NotKnown},
-		{"node without memory", withoutMemory(1), ascend("4-7", "0", "0"), notKnown + "node 1 of card ascend 0 has no CPUs or no memory", NotKnown},
-		{"card without a node", two(0, -1), ascend("0-3", "0", "0", "1"), notKnown + "the node of card ascend 1 is not known", NotKnown},
-		{"no nodes", nil, ascend("0-3", "0", "0"), notKnown + "the page has no NUMA nodes (is the exporter's collector numa off?)", NotKnown},
+		{"bound right", eight(), metax("0-15", "0-7"), onNode, yes},
+		{"some CPUs of it", eight(), metax("2-3", "0"), onNode, yes},
+		{"unbound", eight(), metax("0-127", "0-7"), anywhere, no},
+		{"most CPUs of every node", eight(), metax("1-127", "0-7"), anywhere, no},
+		{"bound wrong", eight(), metax("16-31", "1"), otherNode, no},
+		{"partly bound", eight(), metax("0-63", "0-3"), "bound to nodes 0-3, cards on node 0", no},
+		{"memory elsewhere", eight(), metax("0-15", "1-7"), otherMemory, no},
+		{"could not be read", eight(), metax("", ""), notKnown + "the page does not say where it may run (can the exporter read its status?)", nil},
+		{"list that was cut", two(0), ascend("0-3,…1f2e", "0", "0"), notKnown + "the page does not say where it may run (can the exporter read its status?)", nil},
+		{"cards on both nodes", two(0, 1), ascend("0-7", "0-1", "0", "1"), spans, yes},
+		{"cards on both nodes, on one", two(0, 1), ascend("4-7", "1", "0", "1"), spans, yes},
+		{"a worker of one card", two(0, 1), ascend("0-7", "0-1", "0"), anywhere, no},
+		{"one node, could not be read", one(0), ascend("", "", "0"), onNode, yes},
+		{"memory-only node beside", memoryOnly(0), ascend("0-3", "0-2", "0"), onNode, yes},
+		{"memory on the memory-only node", memoryOnly(0), ascend("0-3", "2", "0"), otherMemory, no},
+		{"card on a memory-only node", memoryOnly(2), ascend("0-3", "2", "0"), notKnown + "node 2 of card ascend 0 has no CPUs or no memory", nil},
+		{"node without memory", withoutMemory(1), ascend("4-7", "0", "0"), notKnown + "node 1 of card ascend 0 has no CPUs or no memory", nil},
+		{"card without a node", two(0, -1), ascend("0-3", "0", "0", "1"), notKnown + "the node of card ascend 1 is not known", nil},
+		{"no nodes", nil, ascend("0-3", "0", "0"), notKnown + "the page has no NUMA nodes (is the exporter's collector numa off?)", nil},
 	}
 	for _, tt := range tests {
 		r := Judge(Read(tt.on.with(tt.h)))
-		if got := r.Processes[0].Text; got != tt.want || r.Outcome() != tt.outcome {
-			t.Errorf("%s: %q, outcome %d; want %q, %d", tt.name, got, r.Outcome(), tt.want, tt.outcome)
+		if got := r.Processes[0].Text; got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+		if diff := cmp.Diff(tt.placed, r.Placed()); diff != "" {
+			t.Errorf("%s: placed (-want +got):\n%s", tt.name, diff)
 		}
 	}
-	if Judge(Read(two(0))).Outcome() != AllPlaced {
+	if placed := Judge(Read(two(0))).Placed(); placed == nil || !*placed {
 		t.Error("where nothing holds a card, something is misplaced")
 	}
 	mixed := two(0).with(ascend("", "", "0")).with(holder{"ascend", "78", "b", []string{"0"}, "4-7", "1"})
-	if Judge(Read(mixed)).Outcome() != Misplaced {
+	if placed := Judge(Read(mixed)).Placed(); placed == nil || *placed {
 		t.Error("an unknown process hides a misplaced one")
 	}
 }
@@ -167,7 +188,7 @@ func TestBindingOfSomeCards(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := Judge(m)
-	if r.Outcome() != AllPlaced || len(r.Processes) != 1 || r.Binding.Numactl != "numactl --cpunodebind=1 --membind=1" {
+	if placed := r.Placed(); placed == nil || !*placed || len(r.Processes) != 1 || r.Binding.Numactl != "numactl --cpunodebind=1 --membind=1" {
 		t.Errorf("%+v", r)
 	}
 }

@@ -2,23 +2,13 @@ package placement
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
-)
-
-// Outcome is what is to be said of all processes together.
-type Outcome int
-
-// The outcomes.
-const (
-	AllPlaced Outcome = iota // or nothing holds a card, or nothing is to be gained
-	Misplaced                // a process is not where it could be
-	NotKnown                 // it is not known for one, and none is misplaced
 )
 
 // Result is a machine with the verdict on each process and the binding to use.
@@ -28,39 +18,25 @@ type Result struct {
 	Remarks []string `json:"remarks,omitempty"`
 }
 
-// Judge gives each process its verdict and says which binding to use for a server on the
-// cards of the machine.
+// Judge says which binding to use for a server on the cards of the machine.
 func Judge(m *Machine) *Result {
 	nodes, remarks := m.advise()
-	r := &Result{Machine: *m, Binding: m.binding(nodes), Remarks: remarks}
-	r.Processes = []Process{}
-	for _, p := range m.Processes {
-		p.Verdict = m.judge(p)
-		r.Processes = append(r.Processes, p)
-	}
-	return r
+	return &Result{Machine: *m, Binding: m.binding(nodes), Remarks: remarks}
 }
 
-// Outcome sums the verdicts up.
-func (r *Result) Outcome() Outcome {
-	outcome := AllPlaced
+// Placed reports whether every process is where it should be: false where one is not, nil
+// where it is not known of one and no other is misplaced.
+func (r *Result) Placed() *bool {
+	placed := new(true)
 	for _, p := range r.Processes {
 		switch {
 		case p.Placed == nil:
-			outcome = NotKnown
+			placed = nil
 		case !*p.Placed:
-			return Misplaced
+			return p.Placed
 		}
 	}
-	return outcome
-}
-
-// JSON writes the result as one object, indented. What is not known is null.
-func (r *Result) JSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
+	return placed
 }
 
 // Text writes the result for a terminal.
@@ -72,8 +48,8 @@ func (r *Result) Text(w io.Writer) error {
 		fmt.Fprintln(&b, "  none holds a card, or the exporter does not list them (--no-collector.processes)")
 	}
 	for _, p := range r.Processes {
-		who := fmt.Sprintf("%s, %s %s", strings.TrimSpace(fmt.Sprintf("%d %s", p.PID, p.Name)), p.Vendor, strings.Join(p.Devices, " "))
-		fmt.Fprintf(&b, "  %s: %s\n", who, p.Text)
+		who := strings.TrimSpace(fmt.Sprintf("%d %s", p.PID, show.Clean(p.Name)))
+		fmt.Fprintf(&b, "  %s, %s %s: %s\n", who, p.Vendor, strings.Join(p.Devices, " "), p.Text)
 	}
 	fmt.Fprintln(&b, "\nbinding:")
 	for _, remark := range r.Remarks {

@@ -12,12 +12,17 @@ const (
 )
 
 // judge says where a process is in regard to the cards that it holds.
-func (m *Machine) judge(p Process) Verdict {
+func (m *Machine) judge(p *Process) Verdict {
 	if m.oneNode() { // wherever it is, it is there
 		return Verdict{Text: onNode, Placed: new(true)}
 	}
 	cards, err := m.nodesOfCards(p.cards)
-	runs := m.nodesOf(p.cpus)
+	var runs []int // nodes that it may run on
+	for _, n := range m.Nodes {
+		if overlap(p.cpus, n.CPUs) {
+			runs = append(runs, n.Number)
+		}
+	}
 	switch {
 	case p.cpus == nil:
 		return Verdict{Text: notKnown + "the page does not say where it may run (can the exporter read its status?)"}
@@ -35,14 +40,4 @@ func (m *Machine) judge(p Process) Verdict {
 		return Verdict{Text: anywhere, Placed: new(false)}
 	}
 	return Verdict{Text: fmt.Sprintf("bound to %s, cards on %s", nodeNames(runs), nodeNames(cards)), Placed: new(false)}
-}
-
-// nodesOf are the nodes that CPUs are on.
-func (m *Machine) nodesOf(cpus []int) (nodes []int) {
-	for _, n := range m.Nodes {
-		if overlap(cpus, n.CPUs) {
-			nodes = append(nodes, n.Number)
-		}
-	}
-	return nodes
 }

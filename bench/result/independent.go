@@ -98,7 +98,7 @@ type Trend struct {
 	// confidence interval.
 	PerHour   float64 `json:"per_hour"`
 	PlusMinus float64 `json:"plus_minus"`
-	// Clear is true where the change is beyond chance, and in the window more than 5 %.
+	// Clear is true where the change is beyond chance, and more than 5 % in a window of a minute or more.
 	Clear bool `json:"clear"`
 }
 
@@ -123,6 +123,7 @@ func newTrend(at, values []float64) (Trend, bool) {
 		return Trend{}, false
 	}
 	const hour = 3600 * perSecond
-	change := math.Abs(slope) * (at[len(at)-1] - at[0]) / mean
-	return Trend{PerHour: slope * hour / mean, PlusMinus: e * hour / mean, Clear: math.Abs(slope) > clearErrors*e && change > fairPart}, true
+	length := at[len(at)-1] - at[0]
+	isClear := math.Abs(slope) > clearErrors*e && math.Abs(slope)*length/mean > fairPart && length >= hour/60
+	return Trend{PerHour: slope * hour / mean, PlusMinus: e * hour / mean, Clear: isClear}, true
 }

@@ -94,7 +94,7 @@ func TestCacheHits(t *testing.T) {
 			}
 			folder, printed := sendTo(t, 1<<20, line)
 			possible, told := cacheHits(t, folder)
-			if said := regexp.MustCompile(`cache: possible ([0-9]+ %), told ([0-9]+ %), server ([0-9]+ %)`).FindStringSubmatch(printed); said == nil || said[1] != said[2] {
+			if said := regexp.MustCompile(`cache: possible ([0-9]+ %), usage ([0-9]+ %), server ([0-9]+ %)`).FindStringSubmatch(printed); said == nil || said[1] != said[2] {
 				t.Errorf("%q is printed in\n%s", said, printed)
 			}
 			if possible != told || tt.possible >= 0 && possible != tt.possible || possible == 0 {

@@ -3,11 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,54 +25,53 @@ const compareCommand = "compare"
 
 // compareFlags are the flags of a comparison.
 type compareFlags struct {
-	words   []string // folders; with bindings the flags of run
-	repeat  int
-	ready   time.Duration
-	output  string
-	json    bool
-	server  []string // command whose bindings are the sides, if any
-	machine machineFlags
+	words    []string // folders; with servers to start the flags of run
+	repeat   int      // 0 where not given
+	ready    time.Duration
+	output   string
+	json     bool
+	unbound  string   // command whose bindings are the sides, if any
+	commands []string // that are the sides, if any
+	machine  machineFlags
 }
 
 func registerCompare(app *kingpin.Application, args []string, commands map[string]command) {
-	c := app.Command(compareCommand, "Compare runs: each folder is a side, and holds one run or repeats of it. "+
-		"With --bindings, the sides are NUMA bindings of one server, which is started under each in turns; the flags of run for the load stand after --.")
+	c := app.Command(compareCommand, "Compare runs: each folder is a side, and holds one run or several, each of a start of the server of its own. "+
+		"With --command or --bindings the sides are servers that are started in turns; the flags of run for the load stand after --.")
 	s := &compareFlags{}
 	c.Arg("FOLDER", "Folder of a side.").StringsVar(&s.words)
+	c.Flag("command", "Command of a server that is a side, named by its number; give two or more: --command 'vllm serve MODEL' --command 'vllm serve MODEL --enforce-eager'.").
+		PlaceHolder("COMMAND").StringsVar(&s.commands)
 	c.Flag("bindings", "Command of a server, with {} where the binding goes: '{} vllm serve MODEL'. The sides are unbound, bound to the node of its cards, "+
 		"bound to each other node, and interleaved over all nodes, by numactl and what the exporter's page says of the machine.").
-		PlaceHolder("COMMAND").SetValue(parsed(&s.server, compare.ParseCommand))
+		PlaceHolder("COMMAND").StringVar(&s.unbound)
 	s.machine.register(c)
-	c.Flag("repeat", "Number of times each side of --bindings is measured, in turns.").Default("5").SetValue(parsed(&s.repeat, parseCount))
-	c.Flag("ready-timeout", "Maximum time from the start of the server until it lists its models.").Default("15m").DurationVar(&s.ready)
+	c.Flag("repeat", "Number of times each server is started and measured. Default: the least that can find a difference between so many sides.").
+		PlaceHolder("N").SetValue(parsed(&s.repeat, parseCount))
+	c.Flag("ready-timeout", "Maximum time from the start of a server until it lists its models.").Default("15m").DurationVar(&s.ready)
 	c.Flag("output", "Folder in which each comparison makes its own.").Default("results").StringVar(&s.output)
 	c.Flag("json", "Print JSON.").BoolVar(&s.json)
 	commands[compareCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		switch {
-		case s.server != nil:
+		case s.unbound != "" && s.commands != nil:
+			return exitUsage, usage(errors.New("give --bindings or --command, not both"))
+		case len(s.commands) == 1:
+			return exitUsage, usage(errors.New("--command is given once: two sides or more are needed"))
+		case s.unbound != "" || s.commands != nil:
 			return s.measure(ctx, args, stdout, stderr)
 		case len(s.words) < 2:
-			return exitUsage, usage(errors.New("two folders of runs are needed, or --bindings COMMAND with the flags of run after --"))
+			return exitUsage, usage(errors.New("two folders of runs are needed, or --command or --bindings with the flags of run after --"))
 		}
-		return s.compare(stdout)
-	}
-}
-
-// compare compares the sides in the folders, whose names are theirs.
-func (s *compareFlags) compare(stdout io.Writer) (int, error) {
-	var sides []compare.Side
-	for _, folder := range s.words {
-		side, err := readSide(filepath.Clean(folder), folder)
-		if err != nil {
-			return exitNothing, err
+		var sides []compare.Side
+		for _, folder := range s.words {
+			side, err := readSide(filepath.Clean(folder), folder)
+			if err != nil {
+				return exitNothing, err
+			}
+			sides = append(sides, side)
 		}
-		sides = append(sides, side)
+		return exitMeasured, s.compare(sides, nil, "", stdout)
 	}
-	c, err := compare.Compare(sides)
-	if err != nil {
-		return exitNothing, err
-	}
-	return exitMeasured, s.print(stdout, c)
 }
 
 // readSide reads the runs of a folder.
@@ -91,57 +91,140 @@ func readSide(name, folder string) (compare.Side, error) {
 	return side, nil
 }
 
-// print writes the comparison as text or as JSON.
-func (s *compareFlags) print(w io.Writer, c *compare.Comparison) error {
-	if s.json {
-		return c.JSON(w)
+// compare compares sides, writes that into folder, unless it is empty, and prints it.
+func (s *compareFlags) compare(sides []compare.Side, notes []string, folder string, stdout io.Writer) error {
+	c, err := compare.Compare(sides, notes...)
+	if err != nil {
+		return err
 	}
-	return c.Text(w)
+	asJSON := func(w io.Writer) error { return writeJSON(w, c) }
+	if folder != "" {
+		err = errors.Join(writeFile(filepath.Join(folder, "comparison.txt"), false, c.Text), writeFile(filepath.Join(folder, "comparison.json"), false, asJSON))
+	}
+	switch {
+	case err != nil:
+		return err
+	case s.json:
+		return asJSON(stdout)
+	}
+	return c.Text(stdout)
 }
 
-// measure runs the server under its bindings in turns, under the load that the flags after
-// -- say, and compares.
+// writeJSON writes v as one object, indented.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// measure runs the servers in turns, under the load that the flags after -- say, and
+// compares.
 func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stderr io.Writer) (int, error) {
 	plan, err := s.plan(ctx, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
-	m, err := newMeasurement(s.words, args, stderr)
+	flags, err := parseRun(s.words)
 	if err != nil {
 		return exitNothing, err
 	}
-	plan.Endpoint, plan.Measure = m.flags.client, m.turn
-	fmt.Fprintf(stderr, "accelbench: the runs go to %s\n", plan.Folder)
-	notes, err := plan.Run(ctx)
-	if err != nil || m.all.Attempted == 0 {
-		return exitNothing, cmp.Or(err, errNothingSent)
-	}
-	if err := s.report(plan, notes, stdout); err != nil {
+	cfg, _, err := flags.prepare(args, stderr)
+	if err != nil {
 		return exitNothing, err
 	}
-	if code, err := exitCode(m.all); code != exitMeasured || len(notes) == 0 {
+	var all load.Result // of all turns together
+	plan.Endpoint = flags.client
+	plan.Measure = func(ctx context.Context, t compare.Turn) (goOn bool, err error) {
+		cfg.Folder, cfg.FolderSuffix = t.Folder, nil
+		cfg.Run.Side, cfg.Run.Server = t.Side.Name, &t.Side.Server
+		watchers, stop, err := flags.watchers(ctx, stderr)
+		if err != nil {
+			return false, err
+		}
+		one, err := load.Run(ctx, cfg, watchers...)
+		stop()
+		printNotes(stderr, one.Notes)
+		all.Attempted += one.Attempted
+		all.Succeeded += one.Succeeded
+		all.Stop = one.Stop
+		return !one.Stop.Early(), err
+	}
+	fmt.Fprintf(stderr, "accelbench: the runs go to %s\n", plan.Folder)
+	notes, err := plan.Run(ctx)
+	if err != nil || all.Attempted == 0 {
+		return exitNothing, cmp.Or(err, errNothingSent)
+	}
+	var sides []compare.Side
+	for _, planned := range plan.Sides {
+		side, err := readSide(planned.Name, filepath.Join(plan.Folder, planned.Name))
+		if err == nil { // else it was not measured
+			sides = append(sides, side)
+		}
+	}
+	if err := s.compare(sides, notes, plan.Folder, stdout); err != nil {
+		return exitNothing, err
+	}
+	if code, err := exitCode(all); code != exitMeasured || len(notes) == 0 {
 		return code, err
 	}
-	return exitFailures, errors.New("the server did not start under some bindings")
+	return exitFailures, errors.New("the servers of some sides did not start")
 }
 
-// plan starts the server under each binding that the exporter's page asks for.
+// plan returns the turns of the servers, and says how many there are. It fails where so few
+// could find no difference.
 func (s *compareFlags) plan(ctx context.Context, stderr io.Writer) (*compare.Plan, error) {
+	sides, err := s.sides(ctx, stderr)
+	if err != nil {
+		return nil, err
+	}
+	least := compare.LeastRuns(len(sides))
+	repeats := cmp.Or(s.repeat, least)
+	if repeats < least {
+		return nil, usage(fmt.Errorf("--repeat %d: %d runs of each of %d sides can find no difference, however large: --repeat %d is the least", repeats, repeats, len(sides), least))
+	}
+	fmt.Fprintf(stderr, "accelbench: %d sides, %d runs of each, %d starts of the server; with fewer than %d runs of each no difference can be found\n",
+		len(sides), repeats, len(sides)*repeats, least)
+	return &compare.Plan{
+		Sides: sides, Repeats: repeats, Ready: s.ready,
+		Folder: filepath.Join(s.output, time.Now().Format(folderTime)+"-"+compareCommand),
+		Log:    func(format string, args ...any) { fmt.Fprintf(stderr, "accelbench: "+format+"\n", args...) },
+	}, nil
+}
+
+// sides are the servers to start: those of the commands, or one under each binding that the
+// exporter's page asks for.
+func (s *compareFlags) sides(ctx context.Context, stderr io.Writer) (sides []compare.PlannedSide, err error) {
+	for i, line := range s.commands {
+		command, err := compare.ParseCommand(line)
+		if err != nil {
+			return nil, usage(fmt.Errorf("--command: %w", err))
+		}
+		sides = append(sides, compare.PlannedSide{Name: strconv.Itoa(i + 1), Command: command})
+	}
+	if s.unbound == "" {
+		return sides, nil
+	}
 	machine, err := s.machine.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	sides, err := machine.Sides()
+	bindings, err := machine.Sides()
 	if err != nil {
 		return nil, fmt.Errorf("--bindings: %w", err)
 	}
-	fmt.Fprintf(stderr, "accelbench: %d bindings, %d starts of the server\n", len(sides), len(sides)*s.repeat)
+	for _, b := range bindings {
+		command, err := compare.ParseBound(s.unbound, b.Prefix)
+		if err != nil {
+			return nil, usage(fmt.Errorf("--bindings: %w", err))
+		}
+		sides = append(sides, compare.PlannedSide{
+			Name: b.Name, Command: command,
+			Server: runlog.Server{Command: strings.Join(b.Prefix, " "), Binding: b.Meaning, Recommended: b.Recommended},
+		})
+	}
 	printNotes(stderr, placement.Judge(machine).Remarks) // also with --quiet: a side may be killed
-	return &compare.Plan{
-		Command: s.server, Sides: sides, Repeats: s.repeat, Ready: s.ready,
-		Folder: filepath.Join(s.output, time.Now().Format(folderTime)+"-"+compareCommand),
-		Log:    func(format string, args ...any) { fmt.Fprintf(stderr, "accelbench: "+format+"\n", args...) },
-	}, nil
+	return sides, nil
 }
 
 // parseRun reads flags of run.
@@ -157,73 +240,4 @@ func parseRun(words []string) (*runFlags, error) {
 		return nil, usage(errors.New("--repeat belongs before --: repeats of one start of a server are not independent of each other"))
 	}
 	return s, nil
-}
-
-// measurement is the load of a comparison and what became of it.
-type measurement struct {
-	flags  *runFlags
-	cfg    load.Config
-	stderr io.Writer
-	all    load.Result // of all turns together
-}
-
-// newMeasurement reads the flags of run in words; args are those of the whole program.
-func newMeasurement(words, args []string, stderr io.Writer) (*measurement, error) {
-	flags, err := parseRun(words)
-	if err != nil {
-		return nil, err
-	}
-	cfg, _, err := flags.prepare(args, stderr)
-	return &measurement{flags: flags, cfg: cfg, stderr: stderr}, err
-}
-
-// turn puts the load on the server under one binding.
-func (m *measurement) turn(ctx context.Context, t compare.Turn) (goOn bool, err error) {
-	cfg := m.config(t)
-	watchers, stop, err := m.flags.watchers(ctx, m.stderr)
-	if err != nil {
-		return false, err
-	}
-	one, err := load.Run(ctx, cfg, watchers...)
-	stop()
-	printNotes(m.stderr, one.Notes)
-	m.all.Attempted += one.Attempted
-	m.all.Succeeded += one.Succeeded
-	m.all.Stop = one.Stop
-	return !one.Stop.Early(), err
-}
-
-// config is what to run under one binding.
-func (m *measurement) config(t compare.Turn) load.Config {
-	cfg := m.cfg
-	cfg.Folder, cfg.FolderSuffix = t.Folder, nil
-	cfg.Run.Side = t.Side.Name
-	cfg.Run.Server = &runlog.Server{Command: strings.Join(t.Side.Prefix, " "), Binding: t.Side.Meaning, Recommended: t.Side.Recommended}
-	cfg.Steps = slices.Clone(cfg.Steps)
-	for i := range cfg.Steps {
-		cfg.Steps[i].Repeat = t.Repeat
-	}
-	return cfg
-}
-
-// report compares the sides that were measured, prints that and writes it beside them.
-func (s *compareFlags) report(plan *compare.Plan, notes []string, stdout io.Writer) error {
-	var sides []compare.Side
-	for _, one := range plan.Sides {
-		side, err := readSide(one.Name, filepath.Join(plan.Folder, one.Name))
-		if err == nil { // else it was not measured
-			sides = append(sides, side)
-		}
-	}
-	c, err := compare.Compare(sides, notes...)
-	if err != nil {
-		return err
-	}
-	if err := writeFile(filepath.Join(plan.Folder, "comparison.txt"), false, c.Text); err != nil {
-		return err
-	}
-	if err := writeFile(filepath.Join(plan.Folder, "comparison.json"), false, c.JSON); err != nil {
-		return err
-	}
-	return s.print(stdout, c)
 }

@@ -78,7 +78,7 @@ func (b *bench) compareBindings(t *testing.T, page, penalty string) string {
 	t.Helper()
 	address := freeAddress(t)
 	command := fmt.Sprintf("{} %s vllm --listen-address=%s --speed=1 --numa-penalty=%s --numa-node=0 --path.sysfs=%s", b.path("fakehost"), address, penalty, b.path("sys"))
-	cmd := exec.Command(b.path("accelbench"), "compare", "--repeat=5", "--bindings="+command, "--exporter="+page,
+	cmd := exec.Command(b.path("accelbench"), "compare", "--bindings="+command, "--exporter="+page,
 		"--", "--backend=openai-chat", "--base-url=http://"+address, "--dataset-path="+b.path("open_qa.jsonl"), "--max-concurrency=4", "--num-prompts=8", "--output-len=8", "--quiet")
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "FAKEHOST_STATE="+b.path("state"), "PATH="+b.path("bin")+":"+os.Getenv("PATH"))
@@ -86,7 +86,7 @@ func (b *bench) compareBindings(t *testing.T, page, penalty string) string {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if want := "4 bindings, 20 starts of the server\n"; !strings.Contains(string(out), want) {
+	if want := "4 sides, 5 runs of each, 20 starts of the server; "; !strings.Contains(string(out), want) {
 		t.Errorf("the plan is not printed:\n%s", out)
 	}
 	return string(out)

@@ -279,6 +279,7 @@ func TestShownCommand(t *testing.T) {
 		"accelbench run --base-url http://h/v1?key=s3cret":        "accelbench run --base-url http://h/v1",
 		"accelbench run --extra-body={\"k\":1}":                   "accelbench run --extra-body=<hidden>",
 		"accelbench compare --bindings serve --repeat 5":          "accelbench compare --bindings <hidden> --repeat 5",
+		"accelbench compare --command serve --command=two --json": "accelbench compare --command <hidden> --command=<hidden> --json",
 		"accelbench run --api-key-file key":                       "accelbench run --api-key-file key",
 	} {
 		if got := strings.Join(withoutSecrets(strings.Fields(line)), " "); got != want {

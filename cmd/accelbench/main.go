@@ -21,7 +21,7 @@ const (
 	exitMeasured    = 0   // something was measured and accounted for
 	exitNothing     = 1   // nothing could be
 	exitUsage       = 2   // the command line is wrong
-	exitFailures    = 3   // the server went away (capacity), or did not start under a binding (compare)
+	exitFailures    = 3   // the server went away (capacity), or did not start (compare)
 	exitMisplaced   = 4   // a process is not where it could be
 	exitInterrupted = 130 // ended by the user
 )
@@ -87,7 +87,7 @@ func usage(err error) error { return usageError{err} }
 func newApp(args []string, stdout, stderr io.Writer) (*kingpin.Application, map[string]command) {
 	app := kingpin.New("accelbench", "Load tests for language model servers with the OpenAI API. Exit codes: 0 measured, "+
 		"1 nothing could be measured, 2 wrong command line, 130 interrupted; 3 the server went away (capacity) or did not "+
-		"start under a binding (compare), 4 a process is misplaced (placement).")
+		"start (compare), 4 a process is misplaced (placement).")
 	app.UsageWriter(stdout)
 	app.ErrorWriter(stderr)
 	app.HelpFlag.Help("Show this help.")

@@ -73,18 +73,19 @@ func registerPlacement(app *kingpin.Application, commands map[string]command) {
 			return exitNothing, err
 		}
 		result := placement.Judge(m)
-		render := result.Text
 		if *asJSON {
-			render = result.JSON
+			err = writeJSON(stdout, result)
+		} else {
+			err = result.Text(stdout)
 		}
-		if err := render(stdout); err != nil {
+		placed := result.Placed()
+		switch {
+		case err != nil:
 			return exitNothing, fmt.Errorf("printing the placement: %w", err)
-		}
-		switch result.Outcome() {
-		case placement.Misplaced:
-			return exitMisplaced, nil
-		case placement.NotKnown:
+		case placed == nil:
 			return exitNothing, nil
+		case !*placed:
+			return exitMisplaced, nil
 		}
 		return exitMeasured, nil
 	}

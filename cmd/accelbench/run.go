@@ -172,7 +172,7 @@ const folderTime = "20060102-150405"
 // withoutSecrets is a command line as reports repeat it, without what may hold a key: the
 // values of some flags, and the queries of URLs.
 func withoutSecrets(args []string) []string {
-	secret := []string{"--header", "--extra-body", "--bindings", "--wandb-api-key"}
+	secret := []string{"--header", "--extra-body", "--bindings", "--command", "--wandb-api-key"}
 	shown := joinValues(args)
 	for i, word := range shown {
 		name, _, assigned := strings.Cut(word, "=")

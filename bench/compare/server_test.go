@@ -150,11 +150,11 @@ func TestStopLeavesNoWorker(t *testing.T) {
 }
 
 // A user reads what the server printed last.
-func TestPrinted(t *testing.T) {
+func TestLogEnd(t *testing.T) {
 	p, log := start(t, "say", "2", "first", "1", "2", "3", "4", "5", "6", "7", "8")
 	<-p.child.Exited()
 	want := "the end of " + log + ":\n  1\n  2\n  3\n  4\n  5\n  6\n  7\n  8"
-	if got := p.printed(); got != want {
+	if got := p.logEnd(); got != want {
 		t.Errorf("%s\nwant:\n%s", got, want)
 	}
 }
