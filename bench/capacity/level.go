@@ -17,10 +17,18 @@ const (
 	requestsPerUser = 8           // about five times the p90 of E2E
 	firstLevel      = time.Minute // at a rate, before it is known how long an answer takes
 	// A level at a rate lasts leastAnswers times the p90 of E2E at least. One that is too short to tell is run
-	// again, twice as long, up to mostAnswers times.
+	// again, longer, until it lasts mostAnswers times that, and has requests enough or takes mostTime.
 	leastAnswers = 5
 	mostAnswers  = 40
+	mostTime     = 10 * time.Minute
+	// Of n random arrivals the rate is only right within 2/√n (95 %), and near the edge latencies change about
+	// twice as much as the rate.
+	arrivalNoise = 2
+	sensitivity  = 2
 )
+
+// enoughRequests are those whose rate is as precise as the answer is to be.
+func enoughRequests(precision float64) float64 { return math.Pow(arrivalNoise/precision, 2) }
 
 // Judgement is what one step says of its level.
 type Judgement struct {
@@ -34,16 +42,22 @@ type Judgement struct {
 // rate at which the load does not become steady however long it is kept up. A load generator that was the limit says
 // nothing of the server, and a load that was short nothing of its level.
 func Judge(s *result.Step, search *runlog.Capacity) Judgement {
-	grows := search.Grows && answers(s) < mostAnswers
-	missed, close, unknown := false, false, ""
+	isRandom := s.Paced() && s.Arrival != runlog.ArrivalConstant
+	isShort := isRandom && float64(s.Account.Attempted) < enoughRequests(search.Precision) && s.Whole.Window.Duration() < mostTime
+	grows := search.Grows && (answers(s) < mostAnswers || isShort)
+	noise := 0.0 // of the load, as a share of it
+	if s.Steady != nil && isRandom {
+		noise = arrivalNoise / math.Sqrt(float64(max(1, s.Steady.Account.Attempted)))
+	}
+	missed, isClose, unknown := false, false, ""
 	for _, o := range s.Objectives {
 		isFailures := o.Measure == openai.Failures
 		switch {
 		case !o.Value.Known():
 			unknown = "no request has a " + o.Label()
 		case isFailures && o.Value == 0 || !isFailures && (s.Steady == nil || s.Short != ""): // which says nothing of the level
-		case grows && math.Abs(float64(o.Value)-o.Limit) <= float64(o.Error) && float64(o.Error) > search.Precision*o.Limit && !o.AtLeast:
-			close = true
+		case grows && !o.AtLeast && isNear(o, noise, search.Precision):
+			isClose = true
 		case o.Excess() > 1:
 			missed = true
 		}
@@ -65,10 +79,17 @@ func Judge(s *result.Step, search *runlog.Capacity) Judgement {
 		return Judgement{Why: clientWas + s.Short}
 	case unknown != "":
 		return Judgement{Why: unknown}
-	case close, grows && s.Paced() && answers(s) < leastAnswers:
+	case isClose, grows && s.Paced() && answers(s) < leastAnswers:
 		return Judgement{Why: "too short to tell", Longer: true}
 	}
 	return Judgement{Verdict: Met}
+}
+
+// isNear reports whether a figure is so close to its limit, for how far off it may be, that a longer step could say another thing.
+func isNear(o result.ObjectiveResult, noise, precision float64) bool {
+	off := max(float64(o.Error), sensitivity*noise*o.Limit)
+	isPrecise := float64(o.Error) <= sensitivity*precision*o.Limit && noise <= precision
+	return !isPrecise && math.Abs(float64(o.Value)-o.Limit) <= off
 }
 
 // answers are how many times the p90 of E2E a step lasted, 0 where there is none.
@@ -95,7 +116,7 @@ func nextStep(most runlog.Step, level float64, search *runlog.Capacity, done []r
 				longest = max(longest, p90.Value)
 			}
 		}
-		least = level * cmp.Or((leastAnswers+1)*longest+s.RampUp.Seconds(), firstLevel.Seconds())
+		least = level * (s.RampUp.Seconds() + cmp.Or((leastAnswers+1)*longest, firstLevel.Seconds()))
 	}
 	for _, o := range search.Objectives { // two requests beyond the percentile
 		least = max(least, leastRequests, 2*100/(100-o.Percentile))
@@ -105,7 +126,7 @@ func nextStep(most runlog.Step, level float64, search *runlog.Capacity, done []r
 			s.Repeat++
 			least = max(least, float64(last.Requests))
 			if j := Judge(last, search); j.Longer || last.Steady == nil {
-				least = 2 * float64(last.Requests)
+				least = max(2*float64(last.Requests), min(enoughRequests(search.Precision), level*max(mostAnswers*longest, mostTime.Seconds())))
 			}
 		}
 	}

@@ -87,12 +87,16 @@ func truth(n, users int, rate float64, measure openai.Measure, p float64) (value
 	for range users {
 		b.submit(0)
 	}
+	again := 0 // users whose answer has just ended: the next step has begun before they ask again
 	for len(all) < n {
 		for rate > 0 && due <= now {
 			b.submit(due)
 			due += time.Duration(r.ExpFloat64() / rate * float64(time.Second))
 		}
 		length := b.begin()
+		for ; again > 0; again-- {
+			b.submit(now)
+		}
 		if length == 0 {
 			now = due
 			continue
@@ -101,7 +105,7 @@ func truth(n, users int, rate float64, measure openai.Measure, p float64) (value
 		for _, q := range b.end(now) {
 			all = append(all, q)
 			if rate == 0 {
-				b.submit(now)
+				again++
 			}
 		}
 	}
