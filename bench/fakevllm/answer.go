@@ -16,7 +16,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	}
 	fault := s.requestFault(r)
 	req, ok := readRequest(w, r)
-	if !ok || s.refuse(w, r, fault) {
+	if !ok || s.refuse(w, r, &req, fault) {
 		return
 	}
 	q := s.newSequence(w, &req)
@@ -32,8 +32,11 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	switch fault {
 	case FaultEmpty:
 		a.finish(finishStop)
-	case FaultSlowStream:
-		a.streamSlowly()
+	case FaultSlowStream: // without the engine, until the client has gone
+		for a.failed == nil && a.ctx.Err() == nil {
+			a.sendTokens(a.sent + 1)
+			time.Sleep(slowStreamGap)
+		}
 	default:
 		s.engine.submit(q)
 		defer s.engine.cancel(q)

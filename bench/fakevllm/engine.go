@@ -117,7 +117,11 @@ func (e *engine) run(ctx context.Context) {
 		}
 		due = due.Add(length)
 		if length == 0 {
-			e.idle(ctx)
+			select {
+			case <-e.kick:
+			case <-time.After(idlePoll):
+			case <-ctx.Done():
+			}
 			continue
 		}
 		select {
@@ -125,14 +129,6 @@ func (e *engine) run(ctx context.Context) {
 			e.end(time.Now())
 		case <-ctx.Done():
 		}
-	}
-}
-
-func (e *engine) idle(ctx context.Context) {
-	select {
-	case <-e.kick:
-	case <-time.After(idlePoll):
-	case <-ctx.Done():
 	}
 }
 
@@ -183,14 +179,17 @@ func (e *engine) end(now time.Time) {
 }
 
 // addToken gives a sequence its next token and reports whether it was the last.
-func (e *engine) addToken(q *sequence, now time.Time) (over bool) {
+func (e *engine) addToken(q *sequence, now time.Time) (last bool) {
 	n := int(q.made.Load()) + 1
+	e.met.generatedTokens.Inc()
 	if n == 1 {
 		q.first = now
+		e.met.firstToken.Observe(now.Sub(q.arrived).Seconds())
+	} else {
+		e.met.interToken.Observe(now.Sub(q.last).Seconds())
 	}
-	e.met.token(q, n, now)
 	q.last = now
-	if over = n >= q.limit; over {
+	if last = n >= q.limit; last {
 		e.met.ended(q)
 		if e.cache != nil && q.tokens != nil { // the last token was not computed on
 			e.cache.hold(e.cache.hashes(append(q.tokens, answerTokens(n-1)...)))
@@ -201,7 +200,7 @@ func (e *engine) addToken(q *sequence, now time.Time) (over bool) {
 	}
 	q.made.Store(int64(n))
 	signal(q.wake)
-	return over
+	return last
 }
 
 // backgroundPrompt is the prompt of a background user, in tokens.

@@ -29,6 +29,9 @@ const (
 	FaultStreamError Fault = "stream_error" // an error object mid-stream, then [DONE]
 	FaultTruncated   Fault = "truncated"    // ends the body properly mid-stream, without finish or [DONE]
 	FaultEmpty       Fault = "empty"        // finishes properly without any text
+
+	// FaultNoIgnoreEOS answers 422 to what asks for ignore_eos, as servers that do not know it.
+	FaultNoIgnoreEOS Fault = "no_ignore_eos"
 )
 
 const (
@@ -41,7 +44,7 @@ const (
 func Faults() []Fault {
 	return []Fault{
 		FaultNone, FaultHang, FaultSlow, FaultReset, FaultStall, FaultSlowStream, FaultHTTP404, FaultHTTP429,
-		FaultHTTP500, FaultHTML200, FaultStreamError, FaultTruncated, FaultEmpty,
+		FaultHTTP500, FaultHTML200, FaultStreamError, FaultTruncated, FaultEmpty, FaultNoIgnoreEOS,
 	}
 }
 
@@ -61,8 +64,13 @@ func (s *Server) requestFault(r *http.Request) Fault {
 }
 
 // refuse answers in place of the model, where the fault is of that kind.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, fault Fault) bool {
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, req *request, fault Fault) bool {
 	switch fault {
+	case FaultNoIgnoreEOS:
+		if !req.IgnoreEOS {
+			return false
+		}
+		writeError(w, http.StatusUnprocessableEntity, "UnprocessableEntityError", "unexpected keys in the request: {'ignore_eos'}")
 	case FaultHang:
 		s.wait(r.Context(), nil)
 	case FaultReset:
@@ -87,15 +95,6 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, fault Fault) boo
 		}
 	}
 	return true
-}
-
-// streamSlowly sends a token every now and then, without the engine, until the client
-// has gone.
-func (a *answer) streamSlowly() {
-	for a.failed == nil && a.ctx.Err() == nil {
-		a.sendTokens(a.sent + 1)
-		time.Sleep(slowStreamGap)
-	}
 }
 
 // interrupt ends a stream half way, where the fault is of that kind.

@@ -2,7 +2,6 @@ package fakevllm
 
 import (
 	"strconv"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -59,16 +58,6 @@ func newMetrics(cfg Config, load func() Load) *metrics {
 	m.e2e = histogram("e2e_request_latency_seconds", "Time from arrival to the last token.", request)
 	m.queued = histogram("request_queue_time_seconds", "Time from arrival to admission.", request)
 	return m
-}
-
-// token counts a token made at now, the n-th of its request.
-func (m *metrics) token(q *sequence, n int, now time.Time) {
-	m.generatedTokens.Inc()
-	if n == 1 {
-		m.firstToken.Observe(now.Sub(q.arrived).Seconds())
-		return
-	}
-	m.interToken.Observe(now.Sub(q.last).Seconds())
 }
 
 // ended counts a request that has all its tokens.
