@@ -1,10 +1,11 @@
 package dataset
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -71,31 +72,13 @@ var multiTurn = kind{
 		if c.Path != "" {
 			return openFile(c)
 		}
-		return &conversationSource{maker: newMaker(c)}
+		return &madeSource{prompt: newMaker(c).conversation}
 	},
 	read: func(c Config) ([]Record, error) {
-		reader := newConversationReader()
+		reader := conversationReader{sessions: map[string]int{}, wholes: map[uint64]int{}, starts: map[uint64]int{}}
 		_, err := readFile(c.Path, `{"messages": [{"role": "user", "content": "…"}]}`, func(l conversationLine) (Record, error) { return Record{}, reader.add(l) })
 		return reader.all, err
 	},
-}
-
-// conversationSource makes conversations without end.
-type conversationSource struct {
-	maker maker
-	seq   uint64
-	counter
-}
-
-// Next implements [Source].
-func (s *conversationSource) Next(ctx context.Context) (Prompt, error) {
-	if err := ctx.Err(); err != nil {
-		return Prompt{}, err
-	}
-	p := s.maker.conversation(s.seq)
-	s.seq++
-	s.count.Prompts++
-	return p, nil
 }
 
 // draw draws a thinking time.
@@ -144,7 +127,7 @@ type conversationLine struct {
 	MaxTokens int              `json:"max_tokens"`
 }
 
-// messages are those of the record in the API's words.
+// messages returns those of the record in the API's words.
 func (l *conversationLine) messages() []openai.Message {
 	roles := map[string]string{"human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant", "system": "system"}
 	all := slices.Clone(l.Messages)
@@ -170,44 +153,71 @@ func (l *conversationLine) form() string {
 
 // conversationReader makes conversations of the records of a file.
 type conversationReader struct {
-	form     string                      // of the first record
-	last     map[string][]openai.Message // of the record before, of the same session where there are sessions
-	sessions map[string]int              // where the conversation of a session is in all
+	form     string         // of the first record
+	records  int            // until now
+	sessions map[string]int // where the conversation of a session is in all
 	all      []Record
-}
-
-func newConversationReader() *conversationReader {
-	return &conversationReader{last: map[string][]openai.Message{}, sessions: map[string]int{}}
+	// wholes are the hashes of all messages of a record, starts those of its first ones,
+	// each with the record's number.
+	wholes, starts map[uint64]int
 }
 
 // add takes a record. Assistant's messages are left out: live answers take their place.
 func (c *conversationReader) add(l conversationLine) error {
-	messages, session := l.messages(), strings.TrimPrefix(string(l.SessionID), "null")
-	last := c.last[session]
-	switch {
-	case c.form != "" && l.form() != c.form:
-		return fmt.Errorf("it has %q, and those before %q: give files of one kind", l.form(), c.form)
-	case len(last) > 0 && len(messages) > len(last) && slices.Equal(messages[:len(last)], last):
-		return errors.New("it repeats the messages of the record before and adds to them: keep only the last record of each conversation")
+	c.records++
+	form, messages, session := l.form(), l.messages(), strings.TrimPrefix(string(l.SessionID), "null")
+	if c.form != "" && form != c.form {
+		return fmt.Errorf("it has %q, and those before %q: give files of one kind", form, c.form)
 	}
-	c.form, c.last[session] = l.form(), messages
+	c.form = form
 	p, answers, err := conversationPrompt(messages)
-	if err != nil && c.form == "conversations" { // published data has many: it is counted as skipped
+	if err != nil && form == "conversations" { // published data has many: it is counted as skipped
 		c.all = append(c.all, Record{})
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	delay := time.Duration(l.Delay * float64(time.Millisecond))
+	if at := c.repeated(session, messages); at > 0 && form != "conversations" {
+		return fmt.Errorf("it is the conversation of record %d at another length: keep only the longest record of each conversation", at)
+	}
+	if !(l.Delay >= 0 && l.Delay <= float64(longestTrace.Milliseconds())) {
+		return fmt.Errorf("a delay of %g ms is not within 0 and a year", l.Delay)
+	}
 	for i := range p.Turns {
-		p.Turns[i].Delay, p.Turns[i].MaxTokens = delay, l.MaxTokens
+		p.Turns[i].Delay, p.Turns[i].MaxTokens = time.Duration(l.Delay*float64(time.Millisecond)), l.MaxTokens
 	}
 	return c.join(session, p, answers)
 }
 
+// repeated returns the number of a record before whose messages begin these, or which begins
+// with these, 0 for none: a file of whole histories, whose turns would all be sent again.
+// Within a session that is so of any start, else of one with an answer in it, as
+// conversations may open alike.
+func (c *conversationReader) repeated(session string, messages []openai.Message) int {
+	for _, within := range slices.Compact([]string{"", session}) {
+		h, counts := fnv.New64a(), within != ""
+		_, _ = io.WriteString(h, within) // it cannot fail
+		for i, m := range messages {
+			_, _ = fmt.Fprintf(h, "%s %q ", m.Role, m.Content)
+			mine, others := c.starts, c.wholes
+			if i == len(messages)-1 {
+				mine, others = c.wholes, c.starts
+			}
+			if counts = counts || m.Role == "assistant"; !counts {
+				continue
+			}
+			if at := others[h.Sum64()]; at > 0 {
+				return at
+			}
+			mine[h.Sum64()] = c.records
+		}
+	}
+	return 0
+}
+
 // join adds a conversation, or turns to that of their session.
-func (c *conversationReader) join(session string, p Prompt, answers []counted) error {
+func (c *conversationReader) join(session string, p Prompt, answers []string) error {
 	at, known := c.sessions[session]
 	switch {
 	case session == "" || !known:
@@ -224,20 +234,20 @@ func (c *conversationReader) join(session string, p Prompt, answers []counted) e
 }
 
 // conversationPrompt splits messages into what stands before the first turn, the turns of
-// the user, and the recorded answers to them.
-func conversationPrompt(messages []openai.Message) (p Prompt, answers []counted, err error) {
+// the user, and the recorded answers to them, which may be empty.
+func conversationPrompt(messages []openai.Message) (p Prompt, answers []string, err error) {
 	for i, m := range messages {
 		isUser := m.Role == "user"
 		switch {
+		case m.Role == "assistant" && len(answers) > 0:
+			answers[len(answers)-1] = m.Content
 		case strings.TrimSpace(m.Content) == "":
 			return p, nil, fmt.Errorf("message %d is empty", i+1)
 		case isUser && i > 0 && messages[i-1].Role == "user":
 			return p, nil, fmt.Errorf("messages %d and %d are both of the user", i, i+1)
 		case isUser:
 			p.Turns = append(p.Turns, Turn{Content: m.Content})
-			answers = append(answers, counted{})
-		case m.Role == "assistant" && len(answers) > 0:
-			answers[len(answers)-1].text = m.Content
+			answers = append(answers, "")
 		case m.Role == "system" && len(p.Turns) == 0:
 			p.Messages = append(p.Messages, m)
 		default:

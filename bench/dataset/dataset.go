@@ -49,8 +49,8 @@ type Shared struct {
 // a time.
 type Source interface {
 	// Next returns the next prompt. It returns io.EOF when there are no more
-	// (only a trace ends; another file is begun again) and any other error when
-	// there can be no more.
+	// (a trace ends, and with [Config.NoOversample] any file) and any other error
+	// when there can be no more.
 	Next(ctx context.Context) (Prompt, error)
 	// Count is what was given out and skipped since the last call of Count.
 	Count() runlog.DatasetCount
@@ -60,6 +60,8 @@ type Source interface {
 
 // counter is the count of a source.
 type counter struct{ count runlog.DatasetCount }
+
+// Count implements [Source].
 
 func (c *counter) Count() runlog.DatasetCount {
 	count := c.count

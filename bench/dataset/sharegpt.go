@@ -27,6 +27,5 @@ func conversationRecord(v struct {
 	if len(v.Conversations) < 2 || v.Conversations[1].Value == "" {
 		return Record{}, nil
 	}
-	question, answer := v.Conversations[0].Value, v.Conversations[1].Value
-	return Record{prompt: Prompt{Text: question}, question: counted{text: question}, answer: counted{text: answer}}, nil
+	return Record{prompt: Prompt{Text: v.Conversations[0].Value}, answers: []string{v.Conversations[1].Value}}, nil
 }

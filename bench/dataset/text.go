@@ -13,14 +13,13 @@ const questionExample = `{"question": "…"}`
 var openQA = kind{
 	name: OpenQA, keys: []string{"question"}, open: openFile,
 	read: func(c Config) ([]Record, error) {
-		return readFile(c.Path, questionExample, func(v questionRecord) (Record, error) {
+		return readFile(c.Path, questionExample, func(v struct {
+			Question string `json:"question"`
+		},
+		) (Record, error) {
 			return Record{prompt: Prompt{Text: v.Question}}, nil
 		})
 	},
-}
-
-type questionRecord struct {
-	Question string `json:"question"`
 }
 
 // custom is a file of prompts or conversations, with the lengths of their answers.

@@ -1,16 +1,15 @@
 package dataset
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"iter"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +32,7 @@ var trace = kind{name: Replay, keys: []string{"timestamp"}, open: newTraceSource
 // row is a request of a trace.
 type row struct {
 	at            float64 // timestamp in its unit
-	input, output int     // tokens
+	input, output int     // tokens; no output where none was recorded
 	blocks        []int64 // hash ids
 	// id names the request and after the one that it continues, empty for none: those of
 	// one session have the same.
@@ -73,19 +72,17 @@ func newRow(value func(name string) string) (r row, err error) {
 	if r.input, err = parseTokens("an input length", first("input")); err != nil {
 		return r, err
 	}
-	r.failed = r.input == 0
-	if output := first("output"); output != "" {
-		if r.output, err = parseTokens("an output length", output); err != nil {
-			return r, err
-		}
-		r.failed = r.failed || r.output == 0
+	output := first("output")
+	if output != "" {
+		r.output, err = parseTokens("an output length", output)
 	}
+	r.failed = r.input == 0 || output != "" && r.output == 0
 	session := first("session")
 	r.id, r.after = cmp.Or(session, first("id")), cmp.Or(session, first("after"))
 	if r.after == noParent {
 		r.after = ""
 	}
-	return r, nil
+	return r, err
 }
 
 // parseTimestamp reads a number, or a date as Azure's traces have it, in seconds.
@@ -116,13 +113,12 @@ func parseTokens(name, text string) (int, error) {
 // in its first line. An error ends it.
 func traceRows(path string) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
-		f, err := os.Open(path)
+		f, in, err := openData(path)
 		if err != nil {
 			yield(row{}, err)
 			return
 		}
 		defer f.Close()
-		in := bufio.NewReaderSize(f, 1<<16)
 		take := func(r row, err error) error {
 			if err == nil && !yield(r, nil) {
 				return errStop
@@ -189,14 +185,14 @@ func readTable(in io.Reader, take func(row, error) error) error {
 
 // traceSource gives out the requests of a trace, once.
 type traceSource struct {
-	cfg    Config
-	maker  maker
-	next   func() (row, error, bool)
-	stop   func()
-	read   int  // records
-	usable bool // a record was
-	first  float64
-	last   float64 // timestamp
+	cfg   Config
+	maker maker
+	next  func() (row, error, bool)
+	stop  func()
+	read  int // records
+	given int // prompts
+	first float64
+	last  float64 // timestamp
 	counter
 }
 
@@ -210,13 +206,14 @@ func newTraceSource(cfg Config) Source {
 func (s *traceSource) Close() { s.stop() }
 
 // Next makes a prompt that is due as long after the first one as its record's timestamp
-// is after the first record's. Records of requests that failed are counted.
+// is after the first record's. Records of requests that failed, and those without a length
+// of their answer, which would run to the model's, are counted.
 func (s *traceSource) Next(ctx context.Context) (Prompt, error) {
 	for ctx.Err() == nil {
 		r, err, more := s.next()
 		switch {
-		case !more && !s.usable:
-			err = fmt.Errorf("of its %d records none is of a request that succeeded, from %s on", s.read, s.cfg.Trace.From)
+		case !more && s.given == 0:
+			err = fmt.Errorf("of its %d records none is of a request that succeeded, from %s on: give --output-len where answers have no recorded length", s.read, s.cfg.Trace.From)
 		case !more:
 			return Prompt{}, io.EOF
 		}
@@ -229,13 +226,18 @@ func (s *traceSource) Next(ctx context.Context) (Prompt, error) {
 		}
 		switch {
 		case at < 0:
-		case r.failed:
+		case r.failed || cmp.Or(s.cfg.OutputLen, r.output) == 0:
 			s.count.Skipped++
 		default:
 			p := s.prompt(r)
 			p.At = time.Duration(float64(at) / cmp.Or(s.cfg.Trace.Speed, 1)).Round(time.Microsecond)
 			s.count.Prompts++
-			s.usable = true
+			if s.given++; s.given == s.cfg.Requests {
+				count := s.count
+				_, err := s.Next(ctx) // which nobody takes
+				count.Cut = err == nil
+				s.count = count
+			}
 			return p, nil
 		}
 	}
@@ -260,14 +262,17 @@ func (s *traceSource) due(r row) (time.Duration, error) {
 }
 
 // prompt makes the prompt of a record. Equal hash ids stand for equal blocks of it; what
-// they do not cover is its own.
+// they do not cover is its own. A cache has a block only behind the same ones, also where
+// ids name contents: a start is known by all ids up to its end.
 func (s *traceSource) prompt(r row) Prompt {
 	all, block := s.maker.units(r.input), s.maker.units(s.cfg.Trace.Block)
 	units := make([]int32, 0, all)
 	var shared []Shared
+	chain := fnv.New64a()
 	for _, id := range r.blocks {
 		units = s.maker.draw(units, min(block, all-len(units)), s.maker.random("block", uint64(id)))
-		shared = append(shared, s.maker.shared("block", uint64(id), min(r.input, (len(shared)+1)*s.cfg.Trace.Block))...)
+		_, _ = fmt.Fprintln(chain, id) // it cannot fail
+		shared = append(shared, s.maker.shared("start", chain.Sum64(), min(r.input, (len(shared)+1)*s.cfg.Trace.Block))...)
 	}
 	units = s.maker.draw(units, all-len(units), s.maker.random("trace", uint64(s.read)))
 	p := s.maker.prompt(units, r.input)
