@@ -18,16 +18,13 @@ type Config struct {
 	// them, prompts are other ones, as the server has the first in its prefix cache: made
 	// ones are drawn anew, a word is put before those of a file. So it is in each pass of a
 	// file that is begun again, unless its prompts are to be Verbatim.
-	Step     int
-	Verbatim bool
-	// NoOversample ends a file's prompts with its last record. Else it is begun again.
-	NoOversample bool
+	Step         int
+	Verbatim     bool
+	NoOversample bool // the file's last record ends the prompts; else it is begun again
 	// Requests is how many prompts are taken at most, 0 for no limit. A trace that goes on
 	// behind them is counted as cut.
 	Requests int
-	// Records, where not nil, are those that [Read] returned, so that a file is read
-	// once for all steps.
-	Records []Record
+	Records  []Record // of the file, by [Read], which reads it once for all steps
 	// DisableShuffle takes the records of a file in their order. Otherwise they are
 	// shuffled by Seed, as vLLM does; those of a trace never.
 	DisableShuffle bool
@@ -35,13 +32,10 @@ type Config struct {
 	// characters (evalscope's --max-prompt-length); 0 is no bound. Others are skipped
 	// and counted.
 	MinPromptLength, MaxPromptLength int
-	// OutputLen is the number of tokens to ask for, 0 for what the records say. Made
-	// prompts need one.
-	OutputLen int
-	// InputLen is the length of made prompts in tokens, without PrefixLen.
-	InputLen int
-	// InputRangeRatio and OutputRangeRatio r, from 0 to below 1, spread random's lengths
-	// evenly from len·(1−r) to len·(1+r).
+	OutputLen                        int // tokens to ask for, 0 for what the records say; made prompts need some
+	InputLen                         int // tokens of made prompts, without PrefixLen
+	// InputRangeRatio and OutputRangeRatio r, from 0 to below 1, spread the lengths of made
+	// prompts and answers evenly from len·(1−r) to len·(1+r).
 	InputRangeRatio, OutputRangeRatio float64
 	// PrefixLen tokens begin every random prompt, or every prompt of one of the
 	// NumPrefixes of prefix_repetition.
@@ -56,8 +50,7 @@ type Config struct {
 	// how many tokens the server counts for one, 1 when 0.
 	Words         []string
 	TokensPerWord float64
-	// Trace says how the records of a trace are to be read.
-	Trace Trace
+	Trace         Trace // how the records of a trace are to be read
 	// Conversations say how conversations are made: turns of InputLen tokens behind a
 	// system prompt of PrefixLen tokens. Of a file they give the thinking time that it
 	// leaves out.
@@ -95,15 +88,9 @@ func (c Config) Check() error {
 		return errors.New("prompts of token ids need the completions API")
 	case c.Trace.From < 0:
 		return errors.New("--timed-trace-from must not be negative")
-	}
-	for name, n := range map[string]int{
-		"input or suffix length": c.InputLen, "output length": c.OutputLen, "prefix length": c.PrefixLen,
-		"number of prefixes": c.NumPrefixes, "length of a trace's blocks": c.Trace.Block,
-		"shortest prompt": c.MinPromptLength, "longest prompt": c.MaxPromptLength,
-	} {
-		if n < 0 || n > maxPromptTokens {
-			return fmt.Errorf("the %s, %d, is not within 0 and %d", name, n, maxPromptTokens)
-		}
+	case min(c.InputLen, c.OutputLen, c.PrefixLen, c.NumPrefixes, c.MinPromptLength, c.MaxPromptLength) < 0,
+		max(c.InputLen, c.OutputLen, c.PrefixLen, c.NumPrefixes, c.Trace.Block) > maxPromptTokens:
+		return fmt.Errorf("lengths of prompts and answers must be from 0 to %d", maxPromptTokens)
 	}
 	return nil
 }

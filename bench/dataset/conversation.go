@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,13 +18,10 @@ import (
 
 // Turn is what the user says in a conversation, and what is asked for in answer.
 type Turn struct {
-	Content string
-	// MaxTokens is the length of the answer, 0 for the server's.
-	MaxTokens int
-	// Tokens is about how long Content is, 0 where it is not made.
-	Tokens int
-	// Delay is the thinking time before the turn, without effect before the first.
-	Delay time.Duration
+	Content   string
+	MaxTokens int           // the length of the answer, 0 for the server's
+	Tokens    int           // about how long Content is, 0 where it is not made
+	Delay     time.Duration // the thinking time before the turn, without effect before the first
 }
 
 // Conversations say how made conversations look.
@@ -140,17 +138,6 @@ func (l *conversationLine) messages() []openai.Message {
 	return all
 }
 
-// form tells records of one file apart from those of another kind.
-func (l *conversationLine) form() string {
-	switch {
-	case l.SessionID != nil:
-		return "session_id"
-	case l.Conversations != nil:
-		return "conversations"
-	}
-	return "messages"
-}
-
 // conversationReader makes conversations of the records of a file.
 type conversationReader struct {
 	form     string         // of the first record
@@ -162,24 +149,28 @@ type conversationReader struct {
 	wholes, starts map[uint64]int
 }
 
-// add takes a record. Assistant's messages are left out: live answers take their place.
+// add takes a record: a conversation, or turns of that of its session. Assistant's messages
+// are left out: live answers take their place.
 func (c *conversationReader) add(l conversationLine) error {
 	c.records++
-	form, messages, session := l.form(), l.messages(), strings.TrimPrefix(string(l.SessionID), "null")
-	if c.form != "" && form != c.form {
+	form, messages, session := "messages", l.messages(), strings.TrimPrefix(string(l.SessionID), "null")
+	switch {
+	case l.SessionID != nil:
+		form = "session_id"
+	case l.Conversations != nil:
+		form = "conversations"
+	}
+	if c.form = cmp.Or(c.form, form); form != c.form {
 		return fmt.Errorf("it has %q, and those before %q: give files of one kind", form, c.form)
 	}
-	c.form = form
 	p, answers, err := conversationPrompt(messages)
-	if err != nil && form == "conversations" { // published data has many: it is counted as skipped
-		c.all = append(c.all, Record{})
-		return nil
+	if form != "conversations" && err == nil {
+		err = c.checkHistory(session, messages)
+	} else if form == "conversations" && err != nil { // published data has many: it is counted as skipped
+		p, answers, err = Prompt{}, nil, nil
 	}
 	if err != nil {
 		return err
-	}
-	if at := c.repeated(session, messages); at > 0 && form != "conversations" {
-		return fmt.Errorf("it is the conversation of record %d at another length: keep only the longest record of each conversation", at)
 	}
 	if !(l.Delay >= 0 && l.Delay <= float64(longestTrace.Milliseconds())) {
 		return fmt.Errorf("a delay of %g ms is not within 0 and a year", l.Delay)
@@ -187,14 +178,24 @@ func (c *conversationReader) add(l conversationLine) error {
 	for i := range p.Turns {
 		p.Turns[i].Delay, p.Turns[i].MaxTokens = time.Duration(l.Delay*float64(time.Millisecond)), l.MaxTokens
 	}
-	return c.join(session, p, answers)
+	at, known := c.sessions[session]
+	if session == "" || !known {
+		c.sessions[session] = len(c.all)
+		c.all = append(c.all, Record{prompt: p, answers: answers})
+		return nil
+	}
+	if len(p.Messages) > 0 {
+		return fmt.Errorf("a system message is in it, and session %s has begun: keep only the first", session)
+	}
+	r := &c.all[at]
+	r.prompt.Turns, r.answers = append(r.prompt.Turns, p.Turns...), append(r.answers, answers...)
+	return nil
 }
 
-// repeated returns the number of a record before whose messages begin these, or which begins
-// with these, 0 for none: a file of whole histories, whose turns would all be sent again.
-// Within a session that is so of any start, else of one with an answer in it, as
-// conversations may open alike.
-func (c *conversationReader) repeated(session string, messages []openai.Message) int {
+// checkHistory fails where the messages of a record before begin these, or begin with these:
+// the turns of a file of whole histories would be sent again and again. Within a session that
+// is so of any start, else of one with an answer in it, as conversations may open alike.
+func (c *conversationReader) checkHistory(session string, messages []openai.Message) error {
 	for _, within := range slices.Compact([]string{"", session}) {
 		h, counts := fnv.New64a(), within != ""
 		_, _ = io.WriteString(h, within) // it cannot fail
@@ -208,27 +209,10 @@ func (c *conversationReader) repeated(session string, messages []openai.Message)
 				continue
 			}
 			if at := others[h.Sum64()]; at > 0 {
-				return at
+				return fmt.Errorf("it is the conversation of record %d at another length: keep only the longest record of each conversation", at)
 			}
 			mine[h.Sum64()] = c.records
 		}
-	}
-	return 0
-}
-
-// join adds a conversation, or turns to that of their session.
-func (c *conversationReader) join(session string, p Prompt, answers []string) error {
-	at, known := c.sessions[session]
-	switch {
-	case session == "" || !known:
-		c.sessions[session] = len(c.all)
-		c.all = append(c.all, Record{prompt: p, answers: answers})
-	case len(p.Messages) > 0:
-		return fmt.Errorf("a system message is in it, and session %s has begun: keep only the first", session)
-	default:
-		r := &c.all[at]
-		r.prompt.Turns = append(r.prompt.Turns, p.Turns...)
-		r.answers = append(r.answers, answers...)
 	}
 	return nil
 }

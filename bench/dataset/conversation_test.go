@@ -153,7 +153,7 @@ func TestUnreadableConversations(t *testing.T) {
 		"nothing": {"", "it is empty"},
 	} {
 		path := write(t, "a.jsonl", tt.text)
-		_, err := Open(Config{Kind: MultiTurn, Path: path})
+		_, err := readAndOpen(Config{Kind: MultiTurn, Path: path})
 		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %s", name, err, tt.want)
 		}
@@ -189,7 +189,7 @@ func TestWholeHistories(t *testing.T) {
 		"published conversations":      {`{"conversations":[{"from":"human","value":"Hi"},{"from":"gpt","value":"Hello"}]}{"conversations":[{"from":"human","value":"Hi"},{"from":"gpt","value":"Hello"},{"from":"human","value":"Two"}]}`, ""},
 		"the texts' border elsewhere":  {said("", "Hi", "Hello there") + said("", "Hi", "Hello", "there", "B"), ""},
 	} {
-		_, err := Open(Config{Kind: MultiTurn, Path: write(t, "a.jsonl", tt.text)})
+		_, err := readAndOpen(Config{Kind: MultiTurn, Path: write(t, "a.jsonl", tt.text)})
 		if (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", name, err, tt.want)
 		}

@@ -16,9 +16,19 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
+// readAndOpen reads a file and returns its prompts, as a load does.
+func readAndOpen(cfg Config) (s Source, err error) {
+	if cfg.Records == nil {
+		if cfg.Records, err = Read(cfg); err != nil {
+			return nil, err
+		}
+	}
+	return Open(cfg)
+}
+
 func open(t *testing.T, cfg Config) Source {
 	t.Helper()
-	s, err := Open(cfg)
+	s, err := readAndOpen(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,12 +147,7 @@ func TestKindsByLook(t *testing.T) {
 	if _, err := Detect(text); err == nil || !strings.Contains(err.Error(), text+`: record 1 is no JSON object such as {"question": "…"}: invalid`) {
 		t.Errorf("a text file: %v", err)
 	}
-	for _, k := range kinds {
-		if got, err := ParseKind(string(k.name)); got != k.name || err != nil {
-			t.Errorf("%s: %s %v", k.name, got, err)
-		}
-	}
-	if _, err := ParseKind("hf"); err == nil || err.Error() != `unknown data set "hf": use `+all {
+	if err := (Config{Kind: "hf"}).Check(); err == nil || err.Error() != `unknown data set "hf": use `+all {
 		t.Errorf("an unknown kind: %v", err)
 	}
 }
@@ -161,7 +166,7 @@ func TestUnreadableFiles(t *testing.T) {
 		`{"question":"a"}` + "\n" + `not JSON at all:`: "record 2 is no JSON object",
 	} {
 		path := write(t, "a.jsonl", text)
-		s, err := Open(Config{Kind: OpenQA, Path: path})
+		s, err := readAndOpen(Config{Kind: OpenQA, Path: path})
 		if err == nil {
 			_, err = s.Next(t.Context())
 		}
@@ -170,7 +175,7 @@ func TestUnreadableFiles(t *testing.T) {
 		}
 	}
 	for name, path := range map[string]string{"no file": "testdata/none", "a folder": "testdata"} {
-		if _, err := Open(Config{Kind: OpenQA, Path: path}); err == nil || !strings.Contains(err.Error(), path) {
+		if _, err := readAndOpen(Config{Kind: OpenQA, Path: path}); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -419,7 +424,8 @@ func TestSettings(t *testing.T) {
 		"unknown data set":    {Kind: "hf"},
 		"needs a file":        {Kind: OpenQA},
 		"the completions API": {Kind: Random, InputLen: 9, OutputLen: 9, TokenIDs: true},
-		"prefix length, -1,":  {Kind: Random, InputLen: 9, OutputLen: 9, PrefixLen: -1},
+
+		"lengths of prompts and answers must be from 0 to 1048576": {Kind: Random, InputLen: 9, OutputLen: 9, PrefixLen: -1},
 
 		"data set random takes no file: leave out --dataset-path":            {Kind: Random, Path: "testdata/open_qa.jsonl", InputLen: 9, OutputLen: 9},
 		"data set prefix_repetition takes no file: leave out --dataset-path": {Kind: Prefix, Path: "testdata/open_qa.jsonl", InputLen: 9, OutputLen: 9},
@@ -430,7 +436,7 @@ func TestSettings(t *testing.T) {
 		"prefix_repetition needs an input and an output length":            {Kind: Prefix, PrefixLen: 9, NumPrefixes: 9},
 		"record 3: messages need the chat API: give --backend openai-chat": {Kind: Custom, Path: "testdata/custom.jsonl", API: openai.Completions},
 	} {
-		if _, err := Open(cfg); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readAndOpen(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", cfg, err, want)
 		}
 	}

@@ -62,12 +62,9 @@ func (s *fileSource) Next(ctx context.Context) (Prompt, error) {
 func (s *fileSource) prompt(ctx context.Context, r *Record) (Prompt, bool) {
 	p := r.prompt
 	p.Messages, p.Turns = slices.Clone(p.Messages), slices.Clone(p.Turns) // the record keeps its own
-	text := p.Text
-	for _, m := range p.Messages {
+	text := ""
+	for _, m := range p.said() {
 		text += m.Content
-	}
-	for _, t := range p.Turns {
-		text += t.Content
 	}
 	length := utf8.RuneCountInString(text)
 	tooLong := s.cfg.MaxPromptLength > 0 && length > s.cfg.MaxPromptLength
@@ -116,6 +113,18 @@ func (s *fileSource) setLengths(ctx context.Context, p *Prompt, answers []string
 	return question >= minTurn && question <= maxQuestion && question+p.MaxTokens <= maxExchange
 }
 
+// said are all messages of a prompt, those of the user's turns among them.
+func (p *Prompt) said() []openai.Message {
+	all := slices.Clone(p.Messages)
+	if p.Text != "" {
+		all = append(all, openai.Message{Role: "user", Content: p.Text})
+	}
+	for _, t := range p.Turns {
+		all = append(all, openai.Message{Role: "user", Content: t.Content})
+	}
+	return all
+}
+
 // tokens returns the length of a text, and whether the server counted it.
 func (s *fileSource) tokens(ctx context.Context, text string) (n int, counted bool) {
 	if s.cfg.Tokenizer != nil {
@@ -127,25 +136,24 @@ func (s *fileSource) tokens(ctx context.Context, text string) (n int, counted bo
 	return n, counted
 }
 
-// finish puts the words of the step and the pass before a prompt, and says what it may share
-// with others: conversations a system prompt, and all prompts everything where they are sent
-// verbatim.
+// finish puts the words of the step and the pass before a prompt, and says what others may
+// share with it: of conversations the system prompt, of prompts sent verbatim everything.
 func (s *fileSource) finish(ctx context.Context, p *Prompt) {
 	pass := s.pass
 	if s.cfg.Verbatim {
 		pass = 0
 	}
-	salt := salt(s.cfg.Step, pass)
+	words := salt(s.cfg.Step, pass)
 	if len(p.Turns) > 0 || s.cfg.Verbatim {
-		p.Shared = s.starts(ctx, salt, p)
+		p.Shared = s.starts(ctx, words, p)
 	}
 	switch {
 	case len(p.Messages) > 0:
-		p.Messages[0].Content = salt + p.Messages[0].Content
+		p.Messages[0].Content = words + p.Messages[0].Content
 	case len(p.Turns) > 0:
-		p.Turns[0].Content = salt + p.Turns[0].Content
+		p.Turns[0].Content = words + p.Turns[0].Content
 	default:
-		p.Text = salt + p.Text
+		p.Text = words + p.Text
 	}
 	if s.cfg.ChatTokens != nil && p.Text != "" {
 		if ids, ok := s.cfg.ChatTokens(ctx, p.Text); ok {
@@ -157,16 +165,10 @@ func (s *fileSource) finish(ctx context.Context, p *Prompt) {
 // starts returns the starts of a prompt behind its salt, one for each of its messages; nil,
 // counted, where the server does not say how long they are.
 func (s *fileSource) starts(ctx context.Context, salt string, p *Prompt) (all []Shared) {
-	messages := slices.Clone(p.Messages)
-	switch {
-	case len(p.Turns) > 0:
-		messages = append(messages, openai.Message{Role: "user", Content: p.Turns[0].Content})
-	case p.Text != "":
-		messages = append(messages, openai.Message{Role: "user", Content: p.Text})
-	}
+	said := p.said()
 	h, tokens := fnv.New64a(), len(strings.Fields(salt))
-	_, _ = io.WriteString(h, salt) // it cannot fail
-	for _, m := range messages {
+	_, _ = io.WriteString(h, salt)                              // it cannot fail
+	for _, m := range said[:len(said)-max(0, len(p.Turns)-1)] { // an answer is behind the first turn
 		n, counted := s.tokens(ctx, m.Content)
 		if !counted {
 			s.count.SharedUnknown++

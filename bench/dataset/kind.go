@@ -53,12 +53,6 @@ func find(name Kind) (kind, error) {
 	return kinds[at], nil
 }
 
-// ParseKind reads the name of a kind.
-func ParseKind(name string) (Kind, error) {
-	k, err := find(Kind(name))
-	return k.name, err
-}
-
 // Detect returns the kind of a file by the keys of its first record; CSV is a trace.
 func Detect(path string) (Kind, error) {
 	if strings.EqualFold(filepath.Ext(path), ".csv") {

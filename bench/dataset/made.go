@@ -19,20 +19,18 @@ const (
 	lastToken  = 29999
 )
 
-// maker makes prompts of units: words, or token ids.
-type maker struct {
-	cfg   Config
-	words []string // nil when units are token ids
-}
+// maker makes prompts of units: words, or token ids, where cfg has no words.
+type maker struct{ cfg Config }
 
 func newMaker(cfg Config) maker {
-	if cfg.TokenIDs {
-		return maker{cfg: cfg}
-	}
-	if cfg.Words == nil {
+	cfg.TokensPerWord = cmp.Or(cfg.TokensPerWord, 1)
+	switch {
+	case cfg.TokenIDs:
+		cfg.Words = nil
+	case cfg.Words == nil:
 		cfg.Words = Words()
 	}
-	return maker{cfg: cfg, words: cfg.Words}
+	return maker{cfg}
 }
 
 // random returns the i-th source of a named purpose: what is drawn for one prompt does
@@ -48,7 +46,7 @@ func random(seed uint64, purpose string, i uint64) *rand.Rand {
 
 // units is how many units make so many tokens.
 func (m maker) units(tokens int) int {
-	if m.words == nil || tokens == 0 {
+	if m.cfg.Words == nil || tokens == 0 {
 		return tokens
 	}
 	return max(1, int(math.Round(float64(tokens)/m.cfg.TokensPerWord)))
@@ -57,10 +55,10 @@ func (m maker) units(tokens int) int {
 // draw adds n units.
 func (m maker) draw(units []int32, n int, r *rand.Rand) []int32 {
 	for range n {
-		if m.words == nil {
+		if m.cfg.Words == nil {
 			units = append(units, firstToken+r.Int32N(lastToken+1-firstToken))
 		} else {
-			units = append(units, r.Int32N(int32(len(m.words))))
+			units = append(units, r.Int32N(int32(len(m.cfg.Words))))
 		}
 	}
 	return units
@@ -68,7 +66,7 @@ func (m maker) draw(units []int32, n int, r *rand.Rand) []int32 {
 
 // prompt is made of the units, which are to make so many tokens.
 func (m maker) prompt(units []int32, tokens int) Prompt {
-	if m.words == nil {
+	if m.cfg.Words == nil {
 		return Prompt{Tokens: units, ExpectedTokens: tokens}
 	}
 	return Prompt{Text: m.text(units), AimedTokens: tokens}
@@ -78,7 +76,7 @@ func (m maker) prompt(units []int32, tokens int) Prompt {
 func (m maker) text(units []int32) string {
 	words := make([]string, len(units))
 	for i, unit := range units {
-		words[i] = m.words[unit]
+		words[i] = m.cfg.Words[unit]
 	}
 	return strings.Join(words, " ")
 }
@@ -120,8 +118,8 @@ func VocabularyText() string {
 }
 
 // OneTokenWords returns the words that are one token each, with the blank before them, by
-// the ids of [VocabularyText]; nil where they cannot be of that text. Every word is in it
-// twice, so its ids come twice, and those that are left at the start are of no such word.
+// the ids of [VocabularyText]; nil where they are fewer than 32, or the ids of another text.
+// Every word is in it twice, so its ids come twice; those left at its start are no word's.
 func OneTokenWords(ids []int32) (words []string) {
 	for _, word := range slices.Backward(candidates()) {
 		n, end := 1, len(ids)
@@ -136,20 +134,18 @@ func OneTokenWords(ids []int32) (words []string) {
 			words = append(words, word)
 		}
 	}
-	const first = 4 // ids of the first word, and what a tokenizer puts before a text
-	if len(ids) > first {
+	const first, enough = 4, 32 // ids of the first word and of what a tokenizer puts before it; words
+	if len(ids) > first || len(words) < enough {
 		return nil
 	}
 	return words
 }
 
 // randomPrompts are of so many tokens.
-var randomPrompts = kind{name: Random, made: true, open: openMade}
+var randomPrompts = kind{name: Random, made: true, open: func(c Config) Source { return &madeSource{prompt: newMaker(c).single} }}
 
 // prefixes are few prefixes with many endings.
-var prefixes = kind{name: Prefix, made: true, open: openMade}
-
-func openMade(cfg Config) Source { return &madeSource{prompt: newMaker(cfg).single} }
+var prefixes = kind{name: Prefix, made: true, open: randomPrompts.open}
 
 // madeSource gives out prompts that are made by their number, without end.
 type madeSource struct {
@@ -170,10 +166,9 @@ func (s *madeSource) Next(ctx context.Context) (Prompt, error) {
 
 // single makes the i-th prompt of kind Random or Prefix.
 func (m maker) single(i uint64) Prompt {
-	r, prefix, body, output := m.random("prompt", i), 0, m.cfg.InputLen, m.cfg.OutputLen
-	if m.cfg.Kind == Random {
-		body, output = spread(r, body, m.cfg.InputRangeRatio), spread(r, output, m.cfg.OutputRangeRatio)
-	} else { // every prefix comes once a round, in an order of its own, as if all had been shuffled
+	r, prefix := m.random("prompt", i), 0
+	body, output := spread(r, m.cfg.InputLen, m.cfg.InputRangeRatio), spread(r, m.cfg.OutputLen, m.cfg.OutputRangeRatio)
+	if m.cfg.Kind == Prefix { // each comes once a round, in an order of its own, as if all had been shuffled
 		n := uint64(max(1, m.cfg.NumPrefixes))
 		prefix = m.random("order", i/n).Perm(int(n))[i%n]
 	}
@@ -200,7 +195,6 @@ func (c *Config) SplitForCache(block int) error {
 
 // SharedStart is what all random prompts begin with, alone, for an answer of one token.
 func SharedStart(cfg Config) Prompt {
-	cfg.TokensPerWord = cmp.Or(cfg.TokensPerWord, 1)
 	m := newMaker(cfg)
 	p := m.prompt(m.draw(nil, m.units(cfg.PrefixLen), m.random("prefix", 0)), cfg.PrefixLen)
 	p.MaxTokens, p.Shared = 1, m.shared("prefix", 0, cfg.PrefixLen)

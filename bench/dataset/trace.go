@@ -27,7 +27,11 @@ type Trace struct {
 }
 
 // trace is a file of instants and lengths, whose prompts are made. It is read as it goes.
-var trace = kind{name: Replay, keys: []string{"timestamp"}, open: newTraceSource}
+var trace = kind{name: Replay, keys: []string{"timestamp"}, open: func(cfg Config) Source {
+	s := &traceSource{cfg: cfg, maker: newMaker(cfg)}
+	s.next, s.stop = iter.Pull2(traceRows(cfg.Path))
+	return s
+}}
 
 // row is a request of a trace.
 type row struct {
@@ -54,9 +58,6 @@ var traceColumns = map[string][]string{
 // longestTrace bounds the time from the first record to the last.
 const longestTrace = 365 * 24 * time.Hour
 
-// noParent is what Bailian's traces have for the id of a parent that is not there.
-const noParent = "-1"
-
 // newRow reads the values of a record by their names; value returns "" for what is not
 // there.
 func newRow(value func(name string) string) (r row, err error) {
@@ -66,23 +67,19 @@ func newRow(value func(name string) string) (r row, err error) {
 		}
 		return text
 	}
-	if r.at, err = parseTimestamp(first("timestamp")); err != nil {
-		return r, err
+	session, output := first("session"), first("output")
+	r.id, r.after = cmp.Or(session, first("id")), cmp.Or(session, first("after"))
+	if r.after == "-1" { // in Bailian's traces, of no parent
+		r.after = ""
 	}
-	if r.input, err = parseTokens("an input length", first("input")); err != nil {
-		return r, err
-	}
-	output := first("output")
+	var errAt, errInput error
+	r.at, errAt = parseTimestamp(first("timestamp"))
+	r.input, errInput = parseTokens("an input length", first("input"))
 	if output != "" {
 		r.output, err = parseTokens("an output length", output)
 	}
 	r.failed = r.input == 0 || output != "" && r.output == 0
-	session := first("session")
-	r.id, r.after = cmp.Or(session, first("id")), cmp.Or(session, first("after"))
-	if r.after == noParent {
-		r.after = ""
-	}
-	return r, err
+	return r, cmp.Or(errAt, errInput, err)
 }
 
 // parseTimestamp reads a number, or a date as Azure's traces have it, in seconds.
@@ -109,6 +106,8 @@ func parseTokens(name, text string) (int, error) {
 	return int(n), nil
 }
 
+const traceExample = `{"timestamp": 0, "input_length": 100, "output_length": 10}`
+
 // traceRows reads the file of a trace, record by record: JSON objects, or CSV with names
 // in its first line. An error ends it.
 func traceRows(path string) iter.Seq2[row, error] {
@@ -121,32 +120,25 @@ func traceRows(path string) iter.Seq2[row, error] {
 		defer f.Close()
 		take := func(r row, err error) error {
 			if err == nil && !yield(r, nil) {
-				return errStop
+				return io.EOF // no more are wanted
 			}
 			return err
 		}
 		if begin, _ := in.Peek(1); strings.ContainsAny(string(begin), "{[") {
-			err = readObjects(in, traceExample, func(v map[string]json.RawMessage) error { return take(jsonRow(v)) })
+			err = readObjects(in, traceExample, func(v map[string]json.RawMessage) error {
+				r, err := newRow(func(name string) string { return strings.Trim(strings.TrimPrefix(string(v[name]), "null"), `"`) })
+				if ids := v["hash_ids"]; err == nil && ids != nil {
+					err = json.Unmarshal(ids, &r.blocks)
+				}
+				return take(r, err)
+			})
 		} else {
 			err = readTable(in, take)
 		}
-		if err != nil && !errors.Is(err, errStop) {
+		if err != nil && !errors.Is(err, io.EOF) {
 			yield(row{}, err)
 		}
 	}
-}
-
-const traceExample = `{"timestamp": 0, "input_length": 100, "output_length": 10}`
-
-var errStop = errors.New("no more records are wanted")
-
-// jsonRow reads an object of a trace.
-func jsonRow(v map[string]json.RawMessage) (row, error) {
-	r, err := newRow(func(name string) string { return strings.Trim(strings.TrimPrefix(string(v[name]), "null"), `"`) })
-	if ids := v["hash_ids"]; err == nil && ids != nil {
-		err = json.Unmarshal(ids, &r.blocks)
-	}
-	return r, err
 }
 
 // readTable reads CSV.
@@ -191,15 +183,9 @@ type traceSource struct {
 	stop  func()
 	read  int // records
 	given int // prompts
-	first float64
-	last  float64 // timestamp
-	counter
-}
 
-func newTraceSource(cfg Config) Source {
-	s := &traceSource{cfg: cfg, maker: newMaker(cfg)}
-	s.next, s.stop = iter.Pull2(traceRows(cfg.Path))
-	return s
+	first, last float64 // timestamps
+	counter
 }
 
 // Close implements [Source].

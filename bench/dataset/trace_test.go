@@ -268,7 +268,7 @@ func FuzzReaders(f *testing.F) {
 		path := write(t, "data", text)
 		_, _ = Detect(path)
 		for _, kind := range []Kind{Replay, MultiTurn} {
-			s, err := Open(Config{Kind: kind, Path: path, Trace: Trace{Second: 1, Block: 16}})
+			s, err := readAndOpen(Config{Kind: kind, Path: path, Trace: Trace{Second: 1, Block: 16}})
 			if err != nil {
 				continue
 			}

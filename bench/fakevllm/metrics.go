@@ -59,12 +59,3 @@ func newMetrics(cfg Config, load func() Load) *metrics {
 	m.queued = histogram("request_queue_time_seconds", "Time from arrival to admission.", request)
 	return m
 }
-
-// ended counts a request that has all its tokens.
-func (m *metrics) ended(q *sequence) {
-	m.finished[q.finish].Inc()
-	m.e2e.Observe(q.last.Sub(q.arrived).Seconds())
-	m.queued.Observe(q.scheduled.Sub(q.arrived).Seconds())
-	decode := q.last.Sub(q.first).Seconds()
-	m.requestPerToken.Observe(decode / float64(max(1, q.limit-1))) // 0 for a single token, as vLLM has it
-}

@@ -85,7 +85,11 @@ func New(cfg Config) (*Server, error) {
 		s.mux.HandleFunc("POST "+prefix+"/v1/chat/completions", s.complete)
 		s.mux.HandleFunc("POST "+prefix+"/v1/completions", s.complete)
 		s.mux.HandleFunc("POST "+prefix+"/tokenize", s.tokenize)
-		s.mux.HandleFunc("GET "+prefix+"/v1/models", s.models)
+		s.mux.HandleFunc("GET "+prefix+"/v1/models", func(w http.ResponseWriter, r *http.Request) {
+			if s.authorized(w, r) {
+				writeModels(w, s.cfg.Model)
+			}
+		})
 		s.mux.HandleFunc("GET "+prefix+"/health", health)
 		s.mux.Handle("GET "+prefix+"/metrics", promhttp.HandlerFor(s.engine.met.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	}
@@ -134,12 +138,6 @@ func (s *Server) authorized(w http.ResponseWriter, r *http.Request) bool {
 	}
 	writeJSON(w, http.StatusUnauthorized, map[string]string{"error": "Unauthorized"})
 	return false
-}
-
-func (s *Server) models(w http.ResponseWriter, r *http.Request) {
-	if s.authorized(w, r) {
-		writeModels(w, s.cfg.Model)
-	}
 }
 
 func writeModels(w http.ResponseWriter, name string) {

@@ -53,13 +53,12 @@ func (j *job) afterTurn(t *openai.Trace) {
 	if u == nil {
 		return
 	}
-	chunks := 0 // of reasoning, which no later prompt holds
+	reasoning, chunks := u.ReasoningTokens, 0 // of it, which no later prompt holds
 	for _, c := range t.Chunks {
 		if c.Reasoning {
 			chunks++
 		}
 	}
-	reasoning := u.ReasoningTokens
 	if reasoning == 0 && chunks > 0 {
 		reasoning = u.CompletionTokens * chunks / len(t.Chunks)
 	}

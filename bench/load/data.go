@@ -13,20 +13,15 @@ import (
 )
 
 const (
-	calibrationTimeout = 30 * time.Second // for one answer
-	leastWords         = 8                // of the longer of the prompts asked with
-	mostWords          = 256
-	enoughWords        = 32 // to make prompts of
+	leastWords = 8 // of the longer of the prompts asked with
+	mostWords  = 256
 
 	countTime    = time.Minute   // for the recorded texts of a step
 	countPrompts = 4 * readAhead // of a step that says no number
-
-	assumedBlock = 16 // tokens of a block of the prefix cache, as in vLLM on most cards
 )
 
 // prepareDataset reads the data set's file and takes a first prompt, so that a file that
-// cannot serve ends the run before a step begins, as does a server that refuses what the
-// load asks. It finds out how long prompts of words are.
+// cannot serve ends the run before a step begins, as does a load that the server refuses.
 func (s *Session) prepareDataset(ctx context.Context) error {
 	d, run := &s.cfg.Dataset, &s.cfg.Run
 	d.Tokenizer = once(func(ctx context.Context, text string) (int, *openai.Failure) {
@@ -39,7 +34,7 @@ func (s *Session) prepareDataset(ctx context.Context) error {
 		})
 	}
 	var err error
-	if d.Records, err = dataset.Read(s.dataset(runlog.Step{})); err != nil {
+	if d.Records, err = dataset.Read(*d); err != nil {
 		return err
 	}
 	source, err := dataset.Open(s.dataset(runlog.Step{}))
@@ -54,9 +49,15 @@ func (s *Session) prepareDataset(ctx context.Context) error {
 	if d.ChatTokens != nil && p.Tokens == nil {
 		s.note("the server has no /tokenize for chats: prompts go as they are, without the chat template that vLLM's tool puts around them")
 	}
-	aimed := p.AimedTokens
-	if len(p.Turns) > 0 {
-		aimed = p.Turns[0].Tokens
+	return s.checkLoad(ctx, &p)
+}
+
+// checkLoad finds out how long prompts of words are, and fails where the server would refuse
+// all requests.
+func (s *Session) checkLoad(ctx context.Context, first *dataset.Prompt) (err error) {
+	aimed := first.AimedTokens
+	if len(first.Turns) > 0 {
+		aimed = first.Turns[0].Tokens
 	}
 	if aimed > 0 {
 		err = s.calibrate(ctx, aimed)
@@ -66,8 +67,8 @@ func (s *Session) prepareDataset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	prompt, answer := d.Longest()
-	if prompt += run.TemplateTokens; d.Path == "" && s.modelLength > 0 && prompt+answer > s.modelLength {
+	prompt, answer := s.cfg.Dataset.Longest()
+	if prompt += s.cfg.Run.TemplateTokens; s.modelLength > 0 && prompt+answer > s.modelLength {
 		return fmt.Errorf("prompts of up to %d tokens and answers of up to %d do not fit into the model's length of %d: give shorter ones", prompt, answer, s.modelLength)
 	}
 	return nil
@@ -131,7 +132,7 @@ func (s *Session) splitForCache() error {
 	if s.cfg.Dataset.CacheHit == 0 {
 		return nil
 	}
-	if err := s.cfg.Dataset.SplitForCache(cmp.Or(run.BlockSize, assumedBlock)); err != nil {
+	if err := s.cfg.Dataset.SplitForCache(cmp.Or(run.BlockSize, 16)); err != nil { // vLLM's on most cards
 		return fmt.Errorf("--random-cache-hit: %w", err)
 	}
 	return nil
@@ -147,24 +148,20 @@ func (s *Session) calibrate(ctx context.Context, aimed int) error {
 		d.Words = dataset.OneTokenWords(ids)
 	}
 	long := min(max(aimed, leastWords), mostWords)
-	short := long / 4
+	short, inLong := long/4, 0
 	inShort, err := s.try(ctx, short)
-	if err != nil {
+	if d.Words != nil {
+		run.TemplateTokens = max(0, inShort-short)
 		return err
 	}
-	if len(d.Words) >= enoughWords {
-		run.TemplateTokens = max(0, inShort-short)
-		return nil
-	}
-	d.Words = nil
-	inLong := 0
 	if inShort > 0 { // else a server that hangs is not waited for again
-		if inLong, err = s.try(ctx, long); err != nil {
-			return err
-		}
+		inLong, err = s.try(ctx, long)
 	}
 	perWord := float64(inLong-inShort) / float64(long-short)
-	if inShort == 0 || perWord < 0.25 || perWord > 16 { // which no tokenizer makes of short English words
+	switch {
+	case err != nil:
+		return err
+	case perWord < 0.25 || perWord > 16: // which no tokenizer makes of short English words
 		s.note("the server's usage does not say how long prompts are: their length is one word a token")
 		return nil
 	}
@@ -173,31 +170,25 @@ func (s *Session) calibrate(ctx context.Context, aimed int) error {
 	return nil
 }
 
-// try sends a made prompt of so many words as the load would. It returns how many tokens the
-// server counts in it, 0 where it does not say, and fails where it refuses such requests.
+// try sends a made prompt of so many words as the load would, for the shortest answer. It
+// returns how many tokens the server counts in it, 0 where it does not say, and fails where
+// it refuses such requests.
 func (s *Session) try(ctx context.Context, words int) (tokens int, err error) {
-	d := s.cfg.Dataset
-	source, err := dataset.Open(dataset.Config{
-		Kind: dataset.Random, API: s.cfg.Run.API, Seed: s.cfg.Run.Seed, Step: -words, InputLen: words, OutputLen: 1, TokenIDs: d.TokenIDs, Words: d.Words,
-	})
-	if err != nil {
-		return 0, err
-	}
-	p, err := source.Next(ctx)
-	if err != nil {
-		return 0, err
-	}
-	request := s.request(runlog.Step{Timeout: calibrationTimeout}, job{prompt: p})
+	d := s.dataset(runlog.Step{})
+	d.Step, d.PrefixLen = -words, words // no prompt of the load begins so
+	request := s.request(runlog.Step{Timeout: 30 * time.Second}, job{prompt: dataset.SharedStart(d)})
+	refused := func(t *openai.Trace) bool { return t.Failure != nil && t.Failure.Reason == openai.ReasonHTTP4xx }
 	t := s.client.Stream(ctx, request)
 	switch {
-	case t.Failure != nil && t.Failure.Reason == openai.ReasonHTTP4xx:
+	case !refused(t) && t.Usage != nil:
+		return t.Usage.PromptTokens, nil
+	case !refused(t):
+		return 0, nil
+	case request.IgnoreEOS:
 		request.IgnoreEOS = false
-		if s.cfg.Ask.IgnoreEOS && s.client.Stream(ctx, request).Failure == nil {
+		if !refused(s.client.Stream(ctx, request)) {
 			return 0, fmt.Errorf("the server refuses ignore_eos, give --no-ignore-eos: %w", t.Failure)
 		}
-		return 0, fmt.Errorf("the server refuses the load's requests: %w", t.Failure)
-	case t.Usage != nil:
-		tokens = t.Usage.PromptTokens
 	}
-	return tokens, nil
+	return 0, fmt.Errorf("the server refuses the load's requests: %w", t.Failure)
 }

@@ -102,7 +102,7 @@ func TestExactLengths(t *testing.T) {
 					t.Errorf("%d tokens are counted for %d, %d of them of the server's", r.Trace.Usage.PromptTokens, r.AimedTokens, tt.adds)
 				}
 			}
-			if run.TemplateTokens-tt.adds > 4 || tt.adds-run.TemplateTokens > 4 || !tt.inexact && run.TemplateTokens != tt.adds {
+			if run.TemplateTokens-tt.adds > 9 || tt.adds-run.TemplateTokens > 9 || !tt.inexact && run.TemplateTokens != tt.adds {
 				t.Errorf("the server adds %d tokens, want %d", run.TemplateTokens, tt.adds)
 			}
 			if inexact := strings.Contains(fmt.Sprint(result.Notes), "within a few per cent"); inexact != tt.inexact {
@@ -304,6 +304,43 @@ func TestChatTemplateByTheServer(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Each recorded text is counted once in all steps and passes; a server that does not count is
+// asked once.
+func TestTextsAreCountedOnce(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		var mu sync.Mutex
+		asked := map[string]int{}
+		cfg := plan(t, endpoint(t, func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				if r.Body = io.NopCloser(bytes.NewReader(body)); r.URL.Path == "/tokenize" {
+					mu.Lock()
+					asked[string(body)]++
+					mu.Unlock()
+					if silent {
+						http.NotFound(w, r)
+						return
+					}
+				}
+				h.ServeHTTP(w, r)
+			})
+		}))
+		cfg.Dataset = dataset.Config{Kind: dataset.ShareGPT, Path: filepath.Join(t.TempDir(), "sharegpt.json")}
+		_ = os.WriteFile(cfg.Dataset.Path, []byte(`{"conversations":[{"value":"How do tides come and go?"},{"value":"By the pull of the moon."}]}
+{"conversations":[{"value":"And which winds blow at sea?"},{"value":"By the pull of the moon."}]}`), 0o600)
+		if result, err := Run(t.Context(), cfg); err != nil || result.Succeeded != 20 {
+			t.Fatalf("%+v %v", result, err)
+		}
+		counts, want := slices.Sorted(maps.Values(asked)), []int{1, 1, 1} // two questions and an answer
+		if silent {
+			want = want[:1]
+		}
+		if diff := cmp.Diff(want, counts); diff != "" {
+			t.Errorf("a server that does not count: %t; how often each text is asked for (-want +got):\n%s", silent, diff)
+		}
 	}
 }
 

@@ -70,9 +70,7 @@ func (d *dataFlags) dataset() (c dataset.Config, err error) {
 	case d.path != "" && d.turnsSet:
 		return c, usage(errors.New("--multi-turn-num-turns, --multi-turn-input-len and --multi-turn-prefix-len are of made conversations: a --dataset-path has its own"))
 	case d.kind != "":
-		if c.Kind, err = dataset.ParseKind(d.kind); err != nil {
-			return c, usage(err)
-		}
+		c.Kind = dataset.Kind(d.kind)
 	case d.path != "":
 		if c.Kind, err = dataset.Detect(d.path); err != nil {
 			return c, err
@@ -100,7 +98,7 @@ func (d *dataFlags) setLengths(c *dataset.Config) {
 	answers := c.Kind
 	switch c.Kind {
 	case dataset.Prefix:
-		c.PrefixLen, c.InputLen = d.prefix, d.suffix
+		c.PrefixLen, c.InputLen, c.InputRangeRatio, c.OutputRangeRatio = d.prefix, d.suffix, 0, 0
 	case dataset.MultiTurn:
 		c.InputLen, c.PrefixLen = d.turnLen, d.startLen
 		if c.Path == "" {
