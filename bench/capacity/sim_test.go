@@ -178,6 +178,10 @@ func (e *endpoint) Tokenize(context.Context, string, string) ([]int32, *openai.F
 	return nil, &openai.Failure{Reason: openai.ReasonHTTP4xx}
 }
 
+func (e *endpoint) TokenizeChat(context.Context, string, []openai.Message) ([]int32, *openai.Failure) {
+	return nil, &openai.Failure{Reason: openai.ReasonHTTP4xx}
+}
+
 func (e *endpoint) LastReceived() time.Time { return time.Now() }
 
 // found is the answer of a search against the batch, with the defaults of accelbench capacity.

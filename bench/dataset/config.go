@@ -16,11 +16,15 @@ type Config struct {
 	Seed uint64
 	// Step is 0 for the first step of a run. In any other, a warm-up's negative one among
 	// them, prompts are other ones, as the server has the first in its prefix cache: made
-	// ones are drawn anew, one word is put before those of a file.
-	Step int
-	// Records, where not nil, are those that [Read] returned, so that a file is read
-	// once for all steps.
-	Records []Record
+	// ones are drawn anew, a word is put before those of a file. So it is in each pass of a
+	// file that is begun again, unless its prompts are to be Verbatim.
+	Step         int
+	Verbatim     bool
+	NoOversample bool // the file's last record ends the prompts; else it is begun again
+	// Requests is how many prompts are taken at most, 0 for no limit. A trace that goes on
+	// behind them is counted as cut.
+	Requests int
+	Records  []Record // of the file, by [Read], which reads it once for all steps
 	// DisableShuffle takes the records of a file in their order. Otherwise they are
 	// shuffled by Seed, as vLLM does; those of a trace never.
 	DisableShuffle bool
@@ -28,39 +32,40 @@ type Config struct {
 	// characters (evalscope's --max-prompt-length); 0 is no bound. Others are skipped
 	// and counted.
 	MinPromptLength, MaxPromptLength int
-	// OutputLen is the number of tokens to ask for, 0 for what the records say. Made
-	// prompts need one.
-	OutputLen int
-	// InputLen is the length of made prompts in tokens, without PrefixLen.
-	InputLen int
-	// InputRangeRatio and OutputRangeRatio r, from 0 to below 1, spread random's lengths
-	// evenly from len·(1−r) to len·(1+r).
+	OutputLen                        int // tokens to ask for, 0 for what the records say; made prompts need some
+	InputLen                         int // tokens of made prompts, without PrefixLen
+	// InputRangeRatio and OutputRangeRatio r, from 0 to below 1, spread the lengths of made
+	// prompts and answers evenly from len·(1−r) to len·(1+r).
 	InputRangeRatio, OutputRangeRatio float64
 	// PrefixLen tokens begin every random prompt, or every prompt of one of the
 	// NumPrefixes of prefix_repetition.
 	PrefixLen, NumPrefixes int
-	// Prime asks for the start that all random prompts share to be sent before them, so
-	// that it is in the server's prefix cache.
-	Prime bool
+	// CacheHit is the share of random prompts, from 0 to below 1, that the server's prefix
+	// cache can hold: a start that all share, sent once before them. See SplitForCache.
+	CacheHit float64
 	// TokenIDs sends made prompts as token ids, whose number is exact; the completions
 	// API only. Else they are words, as many as TokensPerWord says.
 	TokenIDs bool
-	// TokensPerWord is how many tokens the server counts for such a word, 1 when 0.
+	// Words are what made prompts are made of, those of [Words] when nil. TokensPerWord is
+	// how many tokens the server counts for one, 1 when 0.
+	Words         []string
 	TokensPerWord float64
-	// Trace says how the records of a trace are to be read.
-	Trace Trace
+	Trace         Trace // how the records of a trace are to be read
 	// Conversations say how conversations are made: turns of InputLen tokens behind a
 	// system prompt of PrefixLen tokens. Of a file they give the thinking time that it
 	// leaves out.
 	Conversations Conversations
-	// Tokenizer counts recorded answers. Without it, and once it failed, a token is
-	// taken for each 4 bytes.
-	Tokenizer Tokenizer
+	// SkipChatTemplate sends custom prompts to the completions API as they are. Else they
+	// go as token ids in the model's chat template, as with vLLM, where ChatTokens is set.
+	SkipChatTemplate bool
+	// Tokenizer counts recorded texts: how many tokens the model server makes of one,
+	// special ones left out; false where it does not say, and a token is taken for each
+	// 4 bytes.
+	Tokenizer func(ctx context.Context, text string) (int, bool)
+	// ChatTokens are the ids of a user's message in the model's chat template; false where
+	// the server does not say, and the text goes as it is.
+	ChatTokens func(ctx context.Context, text string) ([]int32, bool)
 }
-
-// Tokenizer is how many tokens the model server counts in a text, special ones left out;
-// false where it does not say.
-type Tokenizer func(ctx context.Context, text string) (int, bool)
 
 // maxPromptTokens bounds one made prompt.
 const maxPromptTokens = 1 << 20
@@ -75,26 +80,17 @@ func (c Config) Check() error {
 		return fmt.Errorf("data set %s needs a file: give --dataset-path", c.Kind)
 	case k.made && c.Path == "" && min(c.OutputLen, c.InputLen+c.PrefixLen) < 1:
 		return fmt.Errorf("data set %s needs an input and an output length of at least 1", c.Kind)
+	case k.made && k.read == nil && c.Path != "":
+		return fmt.Errorf("data set %s takes no file: leave out --dataset-path, or name the file's kind with --dataset-name", c.Kind)
 	case k.chat && c.API == openai.Completions:
 		return fmt.Errorf("data set %s needs the chat API: give --backend openai-chat", c.Kind)
 	case c.TokenIDs && c.API != openai.Completions:
 		return errors.New("prompts of token ids need the completions API")
-	}
-	for _, length := range []struct {
-		name   string
-		tokens int
-	}{
-		{"input or suffix length", c.InputLen},
-		{"output length", c.OutputLen},
-		{"prefix length", c.PrefixLen},
-		{"number of prefixes", c.NumPrefixes},
-		{"length of a trace's blocks", c.Trace.Block},
-		{"shortest prompt", c.MinPromptLength},
-		{"longest prompt", c.MaxPromptLength},
-	} {
-		if length.tokens < 0 || length.tokens > maxPromptTokens {
-			return fmt.Errorf("the %s, %d, is not within 0 and %d", length.name, length.tokens, maxPromptTokens)
-		}
+	case c.Trace.From < 0:
+		return errors.New("--timed-trace-from must not be negative")
+	case min(c.InputLen, c.OutputLen, c.PrefixLen, c.NumPrefixes, c.MinPromptLength, c.MaxPromptLength) < 0,
+		max(c.InputLen, c.OutputLen, c.PrefixLen, c.NumPrefixes, c.Trace.Block) > maxPromptTokens:
+		return fmt.Errorf("lengths of prompts and answers must be from 0 to %d", maxPromptTokens)
 	}
 	return nil
 }

@@ -1,10 +1,12 @@
 package dataset
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -16,13 +18,10 @@ import (
 
 // Turn is what the user says in a conversation, and what is asked for in answer.
 type Turn struct {
-	Content string
-	// MaxTokens is the length of the answer, 0 for the server's.
-	MaxTokens int
-	// Tokens is about how long Content is, 0 where it is not made.
-	Tokens int
-	// Delay is the thinking time before the turn, without effect before the first.
-	Delay time.Duration
+	Content   string
+	MaxTokens int           // the length of the answer, 0 for the server's
+	Tokens    int           // about how long Content is, 0 where it is not made
+	Delay     time.Duration // the thinking time before the turn, without effect before the first
 }
 
 // Conversations say how made conversations look.
@@ -71,31 +70,13 @@ var multiTurn = kind{
 		if c.Path != "" {
 			return openFile(c)
 		}
-		return &conversationSource{maker: newMaker(c)}
+		return &madeSource{prompt: newMaker(c).conversation}
 	},
 	read: func(c Config) ([]Record, error) {
-		reader := newConversationReader()
+		reader := conversationReader{sessions: map[string]int{}, wholes: map[uint64]int{}, starts: map[uint64]int{}}
 		_, err := readFile(c.Path, `{"messages": [{"role": "user", "content": "…"}]}`, func(l conversationLine) (Record, error) { return Record{}, reader.add(l) })
 		return reader.all, err
 	},
-}
-
-// conversationSource makes conversations without end.
-type conversationSource struct {
-	maker maker
-	seq   uint64
-	counter
-}
-
-// Next implements [Source].
-func (s *conversationSource) Next(ctx context.Context) (Prompt, error) {
-	if err := ctx.Err(); err != nil {
-		return Prompt{}, err
-	}
-	p := s.maker.conversation(s.seq)
-	s.seq++
-	s.count.Prompts++
-	return p, nil
 }
 
 // draw draws a thinking time.
@@ -144,7 +125,7 @@ type conversationLine struct {
 	MaxTokens int              `json:"max_tokens"`
 }
 
-// messages are those of the record in the API's words.
+// messages returns those of the record in the API's words.
 func (l *conversationLine) messages() []openai.Message {
 	roles := map[string]string{"human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant", "system": "system"}
 	all := slices.Clone(l.Messages)
@@ -157,87 +138,100 @@ func (l *conversationLine) messages() []openai.Message {
 	return all
 }
 
-// form tells records of one file apart from those of another kind.
-func (l *conversationLine) form() string {
-	switch {
-	case l.SessionID != nil:
-		return "session_id"
-	case l.Conversations != nil:
-		return "conversations"
-	}
-	return "messages"
-}
-
 // conversationReader makes conversations of the records of a file.
 type conversationReader struct {
-	form     string                      // of the first record
-	last     map[string][]openai.Message // of the record before, of the same session where there are sessions
-	sessions map[string]int              // where the conversation of a session is in all
+	form     string         // of the first record
+	records  int            // until now
+	sessions map[string]int // where the conversation of a session is in all
 	all      []Record
+	// wholes are the hashes of all messages of a record, starts those of its first ones,
+	// each with the record's number.
+	wholes, starts map[uint64]int
 }
 
-func newConversationReader() *conversationReader {
-	return &conversationReader{last: map[string][]openai.Message{}, sessions: map[string]int{}}
-}
-
-// add takes a record. Assistant's messages are left out: live answers take their place.
+// add takes a record: a conversation, or turns of that of its session. Assistant's messages
+// are left out: live answers take their place.
 func (c *conversationReader) add(l conversationLine) error {
-	messages, session := l.messages(), strings.TrimPrefix(string(l.SessionID), "null")
-	last := c.last[session]
+	c.records++
+	form, messages, session := "messages", l.messages(), strings.TrimPrefix(string(l.SessionID), "null")
 	switch {
-	case c.form != "" && l.form() != c.form:
-		return fmt.Errorf("it has %q, and those before %q: give files of one kind", l.form(), c.form)
-	case len(last) > 0 && len(messages) > len(last) && slices.Equal(messages[:len(last)], last):
-		return errors.New("it repeats the messages of the record before and adds to them: keep only the last record of each conversation")
+	case l.SessionID != nil:
+		form = "session_id"
+	case l.Conversations != nil:
+		form = "conversations"
 	}
-	c.form, c.last[session] = l.form(), messages
+	if c.form = cmp.Or(c.form, form); form != c.form {
+		return fmt.Errorf("it has %q, and those before %q: give files of one kind", form, c.form)
+	}
 	p, answers, err := conversationPrompt(messages)
-	if err != nil && c.form == "conversations" { // published data has many: it is counted as skipped
-		c.all = append(c.all, Record{})
-		return nil
+	if form != "conversations" && err == nil {
+		err = c.checkHistory(session, messages)
+	} else if form == "conversations" && err != nil { // published data has many: it is counted as skipped
+		p, answers, err = Prompt{}, nil, nil
 	}
 	if err != nil {
 		return err
 	}
-	delay := time.Duration(l.Delay * float64(time.Millisecond))
-	for i := range p.Turns {
-		p.Turns[i].Delay, p.Turns[i].MaxTokens = delay, l.MaxTokens
+	if !(l.Delay >= 0 && l.Delay <= float64(longestTrace.Milliseconds())) {
+		return fmt.Errorf("a delay of %g ms is not within 0 and a year", l.Delay)
 	}
-	return c.join(session, p, answers)
-}
-
-// join adds a conversation, or turns to that of their session.
-func (c *conversationReader) join(session string, p Prompt, answers []counted) error {
+	for i := range p.Turns {
+		p.Turns[i].Delay, p.Turns[i].MaxTokens = time.Duration(l.Delay*float64(time.Millisecond)), l.MaxTokens
+	}
 	at, known := c.sessions[session]
-	switch {
-	case session == "" || !known:
+	if session == "" || !known {
 		c.sessions[session] = len(c.all)
 		c.all = append(c.all, Record{prompt: p, answers: answers})
-	case len(p.Messages) > 0:
+		return nil
+	}
+	if len(p.Messages) > 0 {
 		return fmt.Errorf("a system message is in it, and session %s has begun: keep only the first", session)
-	default:
-		r := &c.all[at]
-		r.prompt.Turns = append(r.prompt.Turns, p.Turns...)
-		r.answers = append(r.answers, answers...)
+	}
+	r := &c.all[at]
+	r.prompt.Turns, r.answers = append(r.prompt.Turns, p.Turns...), append(r.answers, answers...)
+	return nil
+}
+
+// checkHistory fails where the messages of a record before begin these, or begin with these:
+// the turns of a file of whole histories would be sent again and again. Within a session that
+// is so of any start, else of one with an answer in it, as conversations may open alike.
+func (c *conversationReader) checkHistory(session string, messages []openai.Message) error {
+	for _, within := range slices.Compact([]string{"", session}) {
+		h, counts := fnv.New64a(), within != ""
+		_, _ = io.WriteString(h, within) // it cannot fail
+		for i, m := range messages {
+			_, _ = fmt.Fprintf(h, "%s %q ", m.Role, m.Content)
+			mine, others := c.starts, c.wholes
+			if i == len(messages)-1 {
+				mine, others = c.wholes, c.starts
+			}
+			if counts = counts || m.Role == "assistant"; !counts {
+				continue
+			}
+			if at := others[h.Sum64()]; at > 0 {
+				return fmt.Errorf("it is the conversation of record %d at another length: keep only the longest record of each conversation", at)
+			}
+			mine[h.Sum64()] = c.records
+		}
 	}
 	return nil
 }
 
 // conversationPrompt splits messages into what stands before the first turn, the turns of
-// the user, and the recorded answers to them.
-func conversationPrompt(messages []openai.Message) (p Prompt, answers []counted, err error) {
+// the user, and the recorded answers to them, which may be empty.
+func conversationPrompt(messages []openai.Message) (p Prompt, answers []string, err error) {
 	for i, m := range messages {
 		isUser := m.Role == "user"
 		switch {
+		case m.Role == "assistant" && len(answers) > 0:
+			answers[len(answers)-1] = m.Content
 		case strings.TrimSpace(m.Content) == "":
 			return p, nil, fmt.Errorf("message %d is empty", i+1)
 		case isUser && i > 0 && messages[i-1].Role == "user":
 			return p, nil, fmt.Errorf("messages %d and %d are both of the user", i, i+1)
 		case isUser:
 			p.Turns = append(p.Turns, Turn{Content: m.Content})
-			answers = append(answers, counted{})
-		case m.Role == "assistant" && len(answers) > 0:
-			answers[len(answers)-1].text = m.Content
+			answers = append(answers, "")
 		case m.Role == "system" && len(p.Turns) == 0:
 			p.Messages = append(p.Messages, m)
 		default:

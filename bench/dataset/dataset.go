@@ -2,7 +2,6 @@
 package dataset
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -17,18 +16,13 @@ type Prompt struct {
 	Text     string           // the user's message, or the text to complete
 	Messages []openai.Message // a conversation, for the chat API
 	Tokens   []int32          // token ids, for the completions API
-	// MaxTokens is the length of the answer the dataset asks for, 0 for none.
-	MaxTokens int
-	// Estimated is true when MaxTokens was guessed from a text, see
-	// [Config.Tokenizer].
-	Estimated bool
-	// At is when the request is due in a trace, since its start.
-	At time.Duration
-	// ExpectedTokens is the exact length of a prompt of token ids, else 0.
-	ExpectedTokens int
-	// AimedTokens is the length that a prompt of made words is to have, within a few
-	// per cent, else 0.
-	AimedTokens int
+
+	MaxTokens int           // the length of the answer the dataset asks for, 0 for none
+	Estimated bool          // MaxTokens was guessed from a text, see [Config.Tokenizer]
+	At        time.Duration // when the request is due in a trace, since its start
+	// ExpectedTokens is the exact length of a prompt of token ids, AimedTokens the one that
+	// a prompt of made words is to have; else 0.
+	ExpectedTokens, AimedTokens int
 	// Turns make a conversation, behind Messages: the user's, each sent with the answers
 	// to those before it.
 	Turns []Turn
@@ -49,8 +43,8 @@ type Shared struct {
 // a time.
 type Source interface {
 	// Next returns the next prompt. It returns io.EOF when there are no more
-	// (only a trace ends; another file is begun again) and any other error when
-	// there can be no more.
+	// (a trace ends, and with [Config.NoOversample] any file) and any other error
+	// when there can be no more.
 	Next(ctx context.Context) (Prompt, error)
 	// Count is what was given out and skipped since the last call of Count.
 	Count() runlog.DatasetCount
@@ -61,6 +55,7 @@ type Source interface {
 // counter is the count of a source.
 type counter struct{ count runlog.DatasetCount }
 
+// Count implements [Source].
 func (c *counter) Count() runlog.DatasetCount {
 	count := c.count
 	c.count = runlog.DatasetCount{}
@@ -84,18 +79,10 @@ func Read(cfg Config) ([]Record, error) {
 	return all, nil
 }
 
-// Open returns the prompts of one step. It fails on a file that cannot be read and on
-// lengths that make no sense.
+// Open returns the prompts of one step. It fails where [Config.Check] does.
 func Open(cfg Config) (Source, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
-	}
-	cfg.TokensPerWord = cmp.Or(cfg.TokensPerWord, 1)
-	if cfg.Records == nil {
-		var err error
-		if cfg.Records, err = Read(cfg); err != nil {
-			return nil, err
-		}
 	}
 	k, _ := find(cfg.Kind) // which Check has found
 	return k.open(cfg), nil

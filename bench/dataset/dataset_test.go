@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -15,9 +16,19 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
+// readAndOpen reads a file and returns its prompts, as a load does.
+func readAndOpen(cfg Config) (s Source, err error) {
+	if cfg.Records == nil {
+		if cfg.Records, err = Read(cfg); err != nil {
+			return nil, err
+		}
+	}
+	return Open(cfg)
+}
+
 func open(t *testing.T, cfg Config) Source {
 	t.Helper()
-	s, err := Open(cfg)
+	s, err := readAndOpen(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +117,7 @@ func TestFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, tt.cfg)
 			got := take(t, s, len(tt.want)+1) // the file is begun again
-			if diff := cmp.Diff(append(tt.want, tt.want[0]), got); diff != "" {
+			if diff := cmp.Diff(tt.want, got[:len(tt.want)]); diff != "" {
 				t.Errorf("prompts (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tt.count, s.Count()); diff != "" {
@@ -121,6 +132,7 @@ func TestFiles(t *testing.T) {
 
 // TestKindsByLook: a file without a name for its kind is told by its first record.
 func TestKindsByLook(t *testing.T) {
+	const all = "openqa, sharegpt, timed_trace, multi_turn, custom, random, prefix_repetition"
 	for path, want := range map[string]Kind{
 		"testdata/open_qa.jsonl": OpenQA, "testdata/sharegpt.json": ShareGPT, "testdata/custom.jsonl": Custom, "testdata/mooncake.jsonl": Replay,
 	} {
@@ -128,19 +140,14 @@ func TestKindsByLook(t *testing.T) {
 			t.Errorf("%s: %s %v, want %s", path, got, err, want)
 		}
 	}
-	if _, err := Detect(write(t, "a.jsonl", `{"text":"?"}`)); err == nil || !strings.Contains(err.Error(), "say which of") {
+	if _, err := Detect(write(t, "a.jsonl", `{"text":"?"}`)); err == nil || !strings.HasSuffix(err.Error(), "its keys do not tell what the data set is: give --dataset-name with "+all) {
 		t.Errorf("a file of no kind: %v", err)
 	}
 	text := write(t, "a.txt", "hello\n")
 	if _, err := Detect(text); err == nil || !strings.Contains(err.Error(), text+`: record 1 is no JSON object such as {"question": "…"}: invalid`) {
 		t.Errorf("a text file: %v", err)
 	}
-	for _, k := range kinds {
-		if got, err := ParseKind(string(k.name)); got != k.name || err != nil {
-			t.Errorf("%s: %s %v", k.name, got, err)
-		}
-	}
-	if _, err := ParseKind("hf"); err == nil || !strings.Contains(err.Error(), "sharegpt") {
+	if err := (Config{Kind: "hf"}).Check(); err == nil || err.Error() != `unknown data set "hf": use `+all {
 		t.Errorf("an unknown kind: %v", err)
 	}
 }
@@ -159,7 +166,7 @@ func TestUnreadableFiles(t *testing.T) {
 		`{"question":"a"}` + "\n" + `not JSON at all:`: "record 2 is no JSON object",
 	} {
 		path := write(t, "a.jsonl", text)
-		s, err := Open(Config{Kind: OpenQA, Path: path})
+		s, err := readAndOpen(Config{Kind: OpenQA, Path: path})
 		if err == nil {
 			_, err = s.Next(t.Context())
 		}
@@ -168,8 +175,31 @@ func TestUnreadableFiles(t *testing.T) {
 		}
 	}
 	for name, path := range map[string]string{"no file": "testdata/none", "a folder": "testdata"} {
-		if _, err := Open(Config{Kind: OpenQA, Path: path}); err == nil || !strings.Contains(err.Error(), path) {
+		if _, err := readAndOpen(Config{Kind: OpenQA, Path: path}); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Files of Windows begin with a mark of their encoding.
+func TestByteOrderMarks(t *testing.T) {
+	for name, tt := range map[string]struct {
+		kind Kind
+		text string
+	}{
+		"a.jsonl": {OpenQA, `{"question":"a"}`},
+		"a.json":  {ShareGPT, `[{"conversations":[{"value":"How do tides work?"},{"value":"By the moon's pull."}]}]`},
+		"a.csv":   {Replay, "TIMESTAMP,ContextTokens,GeneratedTokens\r\n1,2,3\r\n"},
+		"b.jsonl": {Replay, `{"timestamp":1,"input_length":2,"output_length":3}`},
+		"c.jsonl": {MultiTurn, `{"session_id":1,"prompt":"a"}`},
+	} {
+		path := write(t, name, "\ufeff"+tt.text)
+		if kind, err := Detect(path); kind != tt.kind || err != nil {
+			t.Errorf("%s is %q, error %v, want %s", name, kind, err, tt.kind)
+			continue
+		}
+		if all := take(t, open(t, Config{Kind: tt.kind, Path: path, Trace: Trace{Second: 1}}), 1); len(all) != 1 {
+			t.Errorf("%s: %d prompts", name, len(all))
 		}
 	}
 }
@@ -205,72 +235,173 @@ func TestShuffle(t *testing.T) {
 	}
 }
 
-// A later step has the file's prompts behind a word of its own.
-func TestStepsOfAFile(t *testing.T) {
-	path := numbered(t, 3)
-	prompts := func(step int) []string {
-		return texts(take(t, open(t, Config{Kind: Custom, Path: path, Seed: 3, Step: step}), 3))
-	}
-	verbatim := prompts(0)
-	seen := map[string]bool{}
-	for _, step := range []int{1, 2, 3, -1, -4} {
-		for i, text := range prompts(step) {
-			word, rest, _ := strings.Cut(text, " ")
-			if rest != verbatim[i] || seen[word+rest] {
-				t.Errorf("step %d: prompt %q, seen before or not of %q", step, text, verbatim[i])
+// The prompts of a file come again in later steps and passes behind words of their own, so
+// that no prompt of a run is one that the server's cache has; the same words for all
+// records, as these may share a start.
+func TestPromptsOfAFileThatComeAgain(t *testing.T) {
+	const records = 20
+	path := numbered(t, records)
+	seen, starts := map[string]bool{}, map[string]bool{}
+	for _, step := range []int{0, 1, 2, 61, 62, 124, -1, -62} {
+		s := open(t, Config{Kind: Custom, Path: path, Seed: 3, Step: step})
+		for pass := range 70 {
+			all := texts(take(t, s, records))
+			start := strings.TrimRight(all[0], "x")
+			for _, text := range all {
+				if seen[text] || strings.TrimRight(text, "x") != start {
+					t.Fatalf("step %d, pass %d: prompt %q, sent before or not behind %q", step, pass, text, start)
+				}
+				seen[text] = true
 			}
-			seen[word+rest] = true
+			if starts[start] || words(start) > 1 && pass == 0 && step < len(Words()) && step >= 0 || words(start) > 2 && pass < len(Words()) {
+				t.Fatalf("step %d, pass %d: prompts begin with %q", step, pass, start)
+			}
+			starts[start] = true
 		}
 	}
-	chat := Config{Kind: Custom, Path: "testdata/custom.jsonl", DisableShuffle: true}
-	var err error
-	if chat.Records, err = Read(chat); err != nil {
-		t.Fatal(err)
+	verbatim := texts(take(t, open(t, Config{Kind: Custom, Path: path, Verbatim: true}), 2*records))
+	if !cmp.Equal(verbatim[:records], verbatim[records:]) {
+		t.Errorf("asked to be verbatim, they are %q in the second pass", verbatim[records:])
 	}
-	first := take(t, open(t, chat), 3)[2].Messages
-	chat.Step = 1
-	second := take(t, open(t, chat), 3)[2].Messages
-	if first[0].Content != "Be brief." || !strings.HasSuffix(second[0].Content, " Be brief.") || second[1].Content != "Hello" {
-		t.Errorf("conversation %v, and in the next step %v", first, second)
+	if !starts[""] || len(starts) != 8*70 {
+		t.Errorf("%d starts, and the first prompts verbatim: %t", len(starts), starts[""])
 	}
 }
 
-// counting takes each word for a token, and fails from a call on.
-type counting struct{ calls, fails int }
-
-func (c *counting) tokens(_ context.Context, text string) (int, bool) {
-	c.calls++
-	return len(strings.Fields(text)), c.fails == 0 || c.calls < c.fails
+// A step's word stands before the system prompt that conversations share, and in none of
+// the file's records.
+func TestStepsOfConversations(t *testing.T) {
+	const system, more = `{"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"`, `"}]}` + "\n"
+	for _, kind := range []Kind{Custom, MultiTurn} {
+		cfg := Config{Kind: kind, Path: write(t, "a.jsonl", system+"One"+more+system+"Two"+more+`{"messages":[{"role":"user","content":"Three`+more), DisableShuffle: true}
+		var err error
+		if cfg.Records, err = Read(cfg); err != nil {
+			t.Fatal(err)
+		}
+		said := func(step int) (all []string) {
+			cfg.Step = step
+			for _, p := range take(t, open(t, cfg), 3) {
+				for _, m := range p.Messages {
+					all = append(all, m.Content)
+				}
+				for _, turn := range p.Turns {
+					all = append(all, turn.Content)
+				}
+			}
+			return all
+		}
+		verbatim := []string{"Be brief.", "One", "Be brief.", "Two", "Three"}
+		if diff := cmp.Diff([]string{"and Be brief.", "One", "and Be brief.", "Two", "and Three"}, said(2)); diff != "" {
+			t.Errorf("%s: step 2 (-want +got):\n%s", kind, diff)
+		}
+		if diff := cmp.Diff(verbatim, said(0)); diff != "" {
+			t.Errorf("%s: step 0, behind step 2 (-want +got):\n%s", kind, diff)
+		}
+	}
 }
 
-// Lengths of ShareGPT are the server's, by vLLM's bounds, and asked for once in all steps; a
-// server that does not count is asked once.
+// inWords takes each word for a token.
+func inWords(_ context.Context, text string) (int, bool) { return words(text), true }
+
+// Lengths of ShareGPT are the server's, by vLLM's bounds, and estimated where it does not count.
 func TestShareGPTIsCounted(t *testing.T) {
 	record := func(question, answer int) string {
-		words := func(n int) string { return strings.TrimSpace(strings.Repeat("word ", n)) }
-		return `{"conversations":[{"from":"human","value":"` + words(question) + `"},{"from":"gpt","value":"` + words(answer) + `"}]}`
+		said := func(n int) string { return strings.TrimSpace(strings.Repeat("word ", n)) }
+		return `{"conversations":[{"from":"human","value":"` + said(question) + `"},{"from":"gpt","value":"` + said(answer) + `"}]}`
 	}
 	path := write(t, "a.jsonl", strings.Join([]string{
 		record(4, 4), record(3, 9), record(9, 3), record(1024, 1024), record(1025, 9), record(1024, 1025), record(5, 2043),
 	}, "\n"))
-	server, silent := new(counting), &counting{fails: 1}
-	cfg := Config{Kind: ShareGPT, Path: path, DisableShuffle: true, Tokenizer: server.tokens}
-	cfg.Records, _ = Read(cfg)
+	cfg := Config{Kind: ShareGPT, Path: path, DisableShuffle: true, Tokenizer: inWords}
 	var got [][2]int
-	for range 2 {
-		for _, p := range take(t, open(t, cfg), 3) {
-			got = append(got, [2]int{len(strings.Fields(p.Text)), p.MaxTokens})
-		}
+	for _, p := range take(t, open(t, cfg), 3) {
+		got = append(got, [2]int{words(p.Text), p.MaxTokens})
 	}
-	want := [][2]int{{4, 4}, {1024, 1024}, {5, 2043}}
-	if diff := cmp.Diff(append(want, want...), got); diff != "" || server.calls != 14 {
-		t.Errorf("%d texts of 14 were counted; words of questions and answers (-want +got):\n%s", server.calls, diff)
+	if diff := cmp.Diff([][2]int{{4, 4}, {1024, 1024}, {5, 2043}}, got); diff != "" {
+		t.Errorf("words of questions and answers (-want +got):\n%s", diff)
 	}
-	cfg.Tokenizer, cfg.Records = silent.tokens, nil
+	cfg.Tokenizer = func(context.Context, string) (int, bool) { return 0, false }
 	s := open(t, cfg)
 	take(t, s, 2)
-	if c := s.Count(); silent.calls != 1 || c.Estimated != 2 {
-		t.Errorf("asked %d times, %d estimated", silent.calls, c.Estimated)
+	if c := s.Count(); c.Estimated != 2 {
+		t.Errorf("%d estimated, want 2", c.Estimated)
+	}
+}
+
+// What a cache can hold of a file's prompts is known where the server counts: the system
+// prompt that conversations share, and all of what is sent again verbatim.
+func TestStartsOfAFilesPrompts(t *testing.T) {
+	const system, user = `{"messages":[{"role":"system","content":"You are a brief assistant."},{"role":"user","content":"`, `{"messages":[{"role":"user","content":"`
+	conversations := write(t, "a.jsonl", system+`How do tides work?"}]}`+system+`And the winds?"},{"role":"assistant","content":"A"},{"role":"user","content":"Why?"}]}`+user+`How do tides work?"}]}`)
+	questions := write(t, "b.jsonl", `{"question":"How do tides work?"}{"question":"And the winds?"}`)
+	for name, tt := range map[string]struct {
+		cfg  Config
+		take int
+		want [][]int // tokens of each prompt's starts
+		sent []int   // of these, in a prompt before
+	}{
+		"conversations": {Config{Kind: MultiTurn, Path: conversations}, 3, [][]int{{5, 9}, {5, 8}, {4}}, []int{0, 5, 0}},
+		"conversations in a later step, in two passes": {
+			Config{Kind: MultiTurn, Path: conversations, Step: 1}, 6, [][]int{{6, 10}, {6, 9}, {5}, {7, 11}, {7, 10}, {6}}, []int{0, 6, 0, 0, 7, 0},
+		},
+		"conversations verbatim": {
+			Config{Kind: MultiTurn, Path: conversations, Verbatim: true}, 6, [][]int{{5, 9}, {5, 8}, {4}, {5, 9}, {5, 8}, {4}}, []int{0, 5, 0, 9, 8, 4},
+		},
+		"questions":          {Config{Kind: OpenQA, Path: questions}, 4, [][]int{nil, nil, nil, nil}, []int{0, 0, 0, 0}},
+		"questions verbatim": {Config{Kind: OpenQA, Path: questions, Verbatim: true}, 4, [][]int{{4}, {3}, {4}, {3}}, []int{0, 0, 4, 3}},
+		"messages verbatim":  {Config{Kind: Custom, Path: conversations, Verbatim: true}, 4, [][]int{{5, 9}, {5, 8, 9, 10}, {4}, {5, 9}}, []int{0, 5, 0, 9}},
+	} {
+		tt.cfg.DisableShuffle, tt.cfg.Tokenizer = true, inWords
+		seen, s := map[uint64]bool{}, open(t, tt.cfg)
+		var starts [][]int
+		var sent []int
+		for _, p := range take(t, s, tt.take) {
+			var tokens []int
+			before := 0
+			for _, start := range p.Shared {
+				if tokens = append(tokens, start.Tokens); seen[start.ID] {
+					before = start.Tokens
+				}
+				seen[start.ID] = true
+			}
+			starts, sent = append(starts, tokens), append(sent, before)
+		}
+		if diff := cmp.Diff(tt.want, starts) + cmp.Diff(tt.sent, sent); diff != "" || s.Count().SharedUnknown != 0 {
+			t.Errorf("%s: tokens of the starts, and of these in prompts before (-want +got):\n%s", name, diff)
+		}
+		tt.cfg.Tokenizer = nil
+		s = open(t, tt.cfg)
+		want := tt.take
+		if tt.want[0] == nil {
+			want = 0
+		}
+		if all := take(t, s, tt.take); all[0].Shared != nil || s.Count().SharedUnknown != want {
+			t.Errorf("%s: a server that does not count: starts %v, want %d that are not known", name, all[0].Shared, want)
+		}
+	}
+}
+
+// With vLLM's --no-oversample a file is sent once.
+func TestNoOversample(t *testing.T) {
+	for _, step := range []int{0, 1} {
+		s := open(t, Config{Kind: OpenQA, Path: "testdata/open_qa.jsonl", NoOversample: true, Step: step})
+		if all := take(t, s, 9); len(all) != 3 || s.Count().Passes != 0 {
+			t.Errorf("%d prompts, want 3", len(all))
+		}
+	}
+}
+
+// Custom prompts go to the completions API in the model's chat template, as with vLLM's tool;
+// as they are where the server does not make one.
+func TestCustomPromptsInTheChatTemplate(t *testing.T) {
+	asked := 0
+	cfg := Config{Kind: Custom, Path: write(t, "a.jsonl", `{"prompt":"How do tides work?"}{"prompt":"Why?"}`), DisableShuffle: true, Step: 1, ChatTokens: func(_ context.Context, text string) ([]int32, bool) {
+		asked++
+		return []int32{151644, int32(words(text)), 151645}, asked < 2
+	}}
+	want := []Prompt{{Tokens: []int32{151644, 5, 151645}, ExpectedTokens: 3}, {Text: "of Why?"}}
+	if diff := cmp.Diff(want, take(t, open(t, cfg), 2)); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -293,13 +424,19 @@ func TestSettings(t *testing.T) {
 		"unknown data set":    {Kind: "hf"},
 		"needs a file":        {Kind: OpenQA},
 		"the completions API": {Kind: Random, InputLen: 9, OutputLen: 9, TokenIDs: true},
-		"prefix length, -1,":  {Kind: Random, InputLen: 9, OutputLen: 9, PrefixLen: -1},
+
+		"lengths of prompts and answers must be from 0 to 1048576": {Kind: Random, InputLen: 9, OutputLen: 9, PrefixLen: -1},
+
+		"data set random takes no file: leave out --dataset-path":            {Kind: Random, Path: "testdata/open_qa.jsonl", InputLen: 9, OutputLen: 9},
+		"data set prefix_repetition takes no file: leave out --dataset-path": {Kind: Prefix, Path: "testdata/open_qa.jsonl", InputLen: 9, OutputLen: 9},
+
+		"--timed-trace-from must not be negative": {Kind: Replay, Path: "testdata/mooncake.jsonl", Trace: Trace{From: -time.Second}},
 
 		"random needs an input and an output length":                       {Kind: Random, OutputLen: 9},
 		"prefix_repetition needs an input and an output length":            {Kind: Prefix, PrefixLen: 9, NumPrefixes: 9},
 		"record 3: messages need the chat API: give --backend openai-chat": {Kind: Custom, Path: "testdata/custom.jsonl", API: openai.Completions},
 	} {
-		if _, err := Open(cfg); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readAndOpen(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", cfg, err, want)
 		}
 	}

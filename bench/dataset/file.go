@@ -4,151 +4,192 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
 // fileSource gives out the prompts of a file, again and again.
 type fileSource struct {
-	cfg       Config
-	order     []int // of the records
-	at        int   // in order
-	pass      int   // from 0
-	usable    bool  // a record was
-	tokenizer Tokenizer
+	cfg    Config
+	order  []int // of the records
+	at     int   // in order
+	pass   int   // from 0
+	usable bool  // a record was
 	counter
 }
 
 func openFile(cfg Config) Source {
-	order := random(cfg.Seed, "order", 0).Perm(len(cfg.Records))
+	s := &fileSource{cfg: cfg, order: random(cfg.Seed, "order", 0).Perm(len(cfg.Records))}
 	if cfg.DisableShuffle {
-		for i := range order {
-			order[i] = i
-		}
+		slices.Sort(s.order)
 	}
-	return &fileSource{cfg: cfg, tokenizer: cfg.Tokenizer, order: order}
+	return s
 }
 
+// Next implements [Source].
 func (s *fileSource) Next(ctx context.Context) (Prompt, error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return Prompt{}, err
-		}
-		if s.at == len(s.order) && !s.usable {
+	for ctx.Err() == nil {
+		switch {
+		case s.at < len(s.order):
+		case !s.usable:
 			return Prompt{}, fmt.Errorf("no record of data set %s gives a prompt: of %d, %d are longer than asked for and %d shorter, empty or without an answer",
 				s.cfg.Path, len(s.order), s.count.TooLong, s.count.Skipped)
-		}
-		if s.at == len(s.order) {
-			s.at = 0
-			s.pass++
+		case s.cfg.NoOversample:
+			return Prompt{}, io.EOF
+		default:
+			s.at, s.pass = 0, s.pass+1
 			s.count.Passes++
 		}
-		i := s.order[s.at]
 		s.at++
-		if p, ok := s.prompt(ctx, &s.cfg.Records[i]); ok {
+		if p, ok := s.prompt(ctx, &s.cfg.Records[s.order[s.at-1]]); ok {
 			s.usable = true
 			s.count.Prompts++
 			if p.Estimated {
 				s.count.Estimated++
 			}
-			s.vary(&p, i)
 			return p, nil
 		}
 	}
+	return Prompt{}, ctx.Err()
 }
 
 // prompt makes a prompt of a record, or counts why there is none.
 func (s *fileSource) prompt(ctx context.Context, r *Record) (Prompt, bool) {
 	p := r.prompt
-	text := p.Text
-	for _, m := range p.Messages {
+	p.Messages, p.Turns = slices.Clone(p.Messages), slices.Clone(p.Turns) // the record keeps its own
+	text := ""
+	for _, m := range p.said() {
 		text += m.Content
-	}
-	for _, t := range p.Turns {
-		text += t.Content
 	}
 	length := utf8.RuneCountInString(text)
 	tooLong := s.cfg.MaxPromptLength > 0 && length > s.cfg.MaxPromptLength
 	skipped := strings.TrimSpace(text) == "" || length < s.cfg.MinPromptLength
-	p.MaxTokens = cmp.Or(s.cfg.OutputLen, p.MaxTokens)
-	if r.answer.text != "" && !tooLong && !skipped {
-		skipped = !s.measure(ctx, &p, r)
-	}
-	if len(p.Turns) > 0 && !tooLong && !skipped {
-		s.setLengths(ctx, &p, r.answers)
+	if !tooLong && !skipped {
+		skipped = !s.setLengths(ctx, &p, r.answers)
 	}
 	switch {
+	case !tooLong && !skipped:
+		s.finish(ctx, &p)
+		return p, true
 	case s.pass > 0: // which brings nothing new
 	case tooLong:
 		s.count.TooLong++
-	case skipped:
+	default:
 		s.count.Skipped++
 	}
-	return p, !tooLong && !skipped
+	return p, false
 }
 
-// measure sets the length of the answer to that of the recorded one, unless one is
-// asked for, and reports whether vLLM would take the record.
-func (s *fileSource) measure(ctx context.Context, p *Prompt, r *Record) bool {
-	question := s.tokens(ctx, &r.question)
+// setLengths sets the length of each answer: OutputLen, else max_tokens of the record, else
+// the length of the recorded answer. It reports whether the record is one that vLLM takes.
+func (s *fileSource) setLengths(ctx context.Context, p *Prompt, answers []string) bool {
+	p.MaxTokens = cmp.Or(s.cfg.OutputLen, p.MaxTokens)
+	for i := range p.Turns {
+		t := &p.Turns[i]
+		if t.MaxTokens = cmp.Or(s.cfg.OutputLen, t.MaxTokens); t.MaxTokens == 0 && answers[i] != "" {
+			n, counted := s.tokens(ctx, answers[i])
+			t.MaxTokens, p.Estimated = n, p.Estimated || !counted
+		}
+		if i > 0 && t.Delay == 0 {
+			t.Delay = s.cfg.Conversations.Delay.draw(random(s.cfg.Seed, "delay", uint64(s.at)<<16|uint64(i)))
+		}
+	}
+	if s.cfg.Kind != ShareGPT {
+		return true
+	}
+	question, _ := s.tokens(ctx, p.Text)
 	if p.MaxTokens == 0 {
-		p.MaxTokens = s.tokens(ctx, &r.answer)
-		p.Estimated = r.answer.tokens == 0
-		if p.MaxTokens < minTurn {
+		n, counted := s.tokens(ctx, answers[0])
+		p.MaxTokens, p.Estimated = n, !counted
+		if n < minTurn {
 			return false
 		}
 	}
 	return question >= minTurn && question <= maxQuestion && question+p.MaxTokens <= maxExchange
 }
 
-// setLengths gives each turn the length of its answer: OutputLen, else max_tokens of the
-// record, else the length of the recorded answer.
-func (s *fileSource) setLengths(ctx context.Context, p *Prompt, answers []counted) {
-	p.Turns = slices.Clone(p.Turns)
-	for i := range p.Turns {
-		t := &p.Turns[i]
-		switch {
-		case s.cfg.OutputLen > 0:
-			t.MaxTokens = s.cfg.OutputLen
-		case t.MaxTokens == 0 && answers[i].text != "":
-			t.MaxTokens = s.tokens(ctx, &answers[i])
-			p.Estimated = p.Estimated || answers[i].tokens == 0
-		}
-		if i > 0 && t.Delay == 0 {
-			t.Delay = s.cfg.Conversations.Delay.draw(random(s.cfg.Seed, "delay", uint64(s.at)<<16|uint64(i)))
-		}
+// said are all messages of a prompt, those of the user's turns among them.
+func (p *Prompt) said() []openai.Message {
+	all := slices.Clone(p.Messages)
+	if p.Text != "" {
+		all = append(all, openai.Message{Role: "user", Content: p.Text})
 	}
+	for _, t := range p.Turns {
+		all = append(all, openai.Message{Role: "user", Content: t.Content})
+	}
+	return all
 }
 
-// tokens is the length of a text. Once the server did not count one it is not asked
-// again: it may need its time limit to fail.
-func (s *fileSource) tokens(ctx context.Context, c *counted) int {
-	if c.tokens == 0 && s.tokenizer != nil {
-		if n, ok := s.tokenizer(ctx, c.text); ok {
-			c.tokens = n
-		} else {
-			s.tokenizer = nil
-		}
+// tokens returns the length of a text, and whether the server counted it.
+func (s *fileSource) tokens(ctx context.Context, text string) (n int, counted bool) {
+	if s.cfg.Tokenizer != nil {
+		n, counted = s.cfg.Tokenizer(ctx, text)
 	}
-	return cmp.Or(c.tokens, (len(c.text)+3)/4)
+	if !counted {
+		n = (len(text) + 3) / 4
+	}
+	return n, counted
 }
 
-// vary puts a word before the i-th record's prompt, another one in each step.
-func (s *fileSource) vary(p *Prompt, i int) {
-	if s.cfg.Step == 0 {
-		return
+// finish puts the words of the step and the pass before a prompt, and says what others may
+// share with it: of conversations the system prompt, of prompts sent verbatim everything.
+func (s *fileSource) finish(ctx context.Context, p *Prompt) {
+	pass := s.pass
+	if s.cfg.Verbatim {
+		pass = 0
 	}
-	all := Words()
-	at := (i + s.cfg.Step) % len(all)
-	word := all[(at+len(all))%len(all)] + " "
+	words := salt(s.cfg.Step, pass)
+	if len(p.Turns) > 0 || s.cfg.Verbatim {
+		p.Shared = s.starts(ctx, words, p)
+	}
 	switch {
 	case len(p.Messages) > 0:
-		p.Messages = append(p.Messages[:0:0], p.Messages...) // the record keeps its own
-		p.Messages[0].Content = word + p.Messages[0].Content
+		p.Messages[0].Content = words + p.Messages[0].Content
 	case len(p.Turns) > 0:
-		p.Turns[0].Content = word + p.Turns[0].Content
+		p.Turns[0].Content = words + p.Turns[0].Content
 	default:
-		p.Text = word + p.Text
+		p.Text = words + p.Text
 	}
+	if s.cfg.ChatTokens != nil && p.Text != "" {
+		if ids, ok := s.cfg.ChatTokens(ctx, p.Text); ok {
+			p.Text, p.Tokens, p.ExpectedTokens = "", ids, len(ids)
+		}
+	}
+}
+
+// starts returns the starts of a prompt behind its salt, one for each of its messages; nil,
+// counted, where the server does not say how long they are.
+func (s *fileSource) starts(ctx context.Context, salt string, p *Prompt) (all []Shared) {
+	said := p.said()
+	h, tokens := fnv.New64a(), len(strings.Fields(salt))
+	_, _ = io.WriteString(h, salt)                              // it cannot fail
+	for _, m := range said[:len(said)-max(0, len(p.Turns)-1)] { // an answer is behind the first turn
+		n, counted := s.tokens(ctx, m.Content)
+		if !counted {
+			s.count.SharedUnknown++
+			return nil
+		}
+		tokens += n
+		_, _ = fmt.Fprintf(h, "%s %q ", m.Role, m.Content)
+		all = append(all, Shared{ID: h.Sum64(), Tokens: tokens})
+	}
+	return all
+}
+
+// salt returns the words before each prompt of a pass of a step, other ones for each: a
+// number whose digits are words. What is no digit, as of a warm-up, stands as it is.
+func salt(step, pass int) (text string) {
+	digits := Words()
+	if step < 0 || step >= len(digits) {
+		return fmt.Sprintf("%d %d ", step, pass)
+	}
+	for n := pass*len(digits) + step; n > 0; n /= len(digits) {
+		text = digits[n%len(digits)] + " " + text
+	}
+	return text
 }

@@ -35,26 +35,22 @@ type kind struct {
 	open func(Config) Source            // of one step
 }
 
-func kindNames() (names []Kind) {
+// kindNames lists the kinds in a line.
+func kindNames() string {
+	var names []string
 	for _, k := range kinds {
-		names = append(names, k.name)
+		names = append(names, string(k.name))
 	}
-	return names
+	return strings.Join(names, ", ")
 }
 
 // find returns the kind of that name; the error lists all.
 func find(name Kind) (kind, error) {
 	at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
 	if at < 0 {
-		return kind{}, fmt.Errorf("unknown data set %q: must be one of %v", name, kindNames())
+		return kind{}, fmt.Errorf("unknown data set %q: use %s", name, kindNames())
 	}
 	return kinds[at], nil
-}
-
-// ParseKind reads the name of a kind.
-func ParseKind(name string) (Kind, error) {
-	k, err := find(Kind(name))
-	return k.name, err
 }
 
 // Detect returns the kind of a file by the keys of its first record; CSV is a trace.
@@ -70,7 +66,7 @@ func Detect(path string) (Kind, error) {
 		if at >= 0 {
 			found = kinds[at].name
 		}
-		return Record{}, fmt.Errorf("its keys do not tell what the data set is: say which of %v", kindNames()) // no more are wanted
+		return Record{}, fmt.Errorf("its keys do not tell what the data set is: give --dataset-name with %s", kindNames()) // no more are wanted
 	})
 	if found == "" {
 		return "", fmt.Errorf("reading data set %s: %w", path, err)

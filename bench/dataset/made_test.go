@@ -59,6 +59,61 @@ func TestRandomWords(t *testing.T) {
 	}
 }
 
+// The ids of one text tell which words are one token each: on a server whose vocabulary has
+// them all, or some, that puts tokens before a text, or drops the blank before it.
+func TestWordsOfOneToken(t *testing.T) {
+	all := strings.Fields(VocabularyText())[1:]
+	if len(all) < 2*200 {
+		t.Fatalf("%d words to choose from", len(all)/2)
+	}
+	for name, tt := range map[string]struct {
+		before []int32 // what the server puts before a text
+		parts  func(word string) int
+		want   func(word string) bool
+	}{
+		"all":                      {nil, func(string) int { return 1 }, func(string) bool { return true }},
+		"behind tokens of its own": {[]int32{1, 2}, func(string) int { return 1 }, func(string) bool { return true }},
+		"some": {
+			[]int32{1},
+			func(word string) int { return 1 + len(word)/5*2 },
+			func(word string) bool { return len(word) < 5 },
+		},
+		"none": {nil, func(string) int { return 2 }, func(string) bool { return false }},
+	} {
+		known := map[string]int32{}
+		ids := tt.before
+		for i, word := range strings.Fields(VocabularyText()) {
+			if i == 0 {
+				word = "A" // without the blank before it
+			}
+			for part := range tt.parts(word) {
+				name := fmt.Sprint(word, part)
+				if known[name] == 0 {
+					known[name] = int32(len(known) + 1000)
+				}
+				ids = append(ids, known[name])
+			}
+		}
+		var want, got []string
+		for i := 0; i < len(all); i += 2 {
+			if tt.want(all[i]) {
+				want = append(want, all[i])
+			}
+		}
+		got = OneTokenWords(ids)
+		slices.Reverse(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if got := OneTokenWords(ids[:len(ids)-1]); got != nil {
+			t.Errorf("%s, cut: %v", name, got)
+		}
+	}
+	if got := OneTokenWords(slices.Repeat([]int32{7}, 5000)); got != nil {
+		t.Errorf("ids of another text: %v", got)
+	}
+}
+
 func TestPrefixes(t *testing.T) {
 	s := open(t, Config{Kind: Prefix, NumPrefixes: 4, PrefixLen: 50, InputLen: 30, OutputLen: 9})
 	prefixes, suffixes := map[string]int{}, map[string]int{}

@@ -9,31 +9,35 @@ import (
 	"os"
 )
 
-// Record is what a record of a file gives. Sources that share records are used by one
-// goroutine at a time, since they keep in them what the server counted.
+// Record is what a record of a file gives.
 type Record struct {
-	prompt   Prompt
-	question counted   // of a prompt whose recorded answer bounds it
-	answer   counted   // that was recorded, empty for none
-	answers  []counted // to the turns of a conversation
+	prompt  Prompt
+	answers []string // that were recorded, to each turn of a conversation; empty for none
 }
 
-// counted is a text whose tokens are asked for once.
-type counted struct {
-	text   string
-	tokens int // 0 before the server counted them
+// openData opens a file and reads over the mark of its encoding, which files of Windows have.
+func openData(path string) (*os.File, *bufio.Reader, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	in := bufio.NewReaderSize(f, 1<<16)
+	if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
+		_, _ = in.Discard(3) // which are there
+	}
+	return f, in, nil
 }
 
 // readFile reads JSON objects of type T, one after the other or in one array. Its errors
 // show an example of one.
 func readFile[T any](path, example string, record func(T) (Record, error)) ([]Record, error) {
-	f, err := os.Open(path)
+	f, in, err := openData(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	var all []Record
-	err = readObjects(bufio.NewReaderSize(f, 1<<16), example, func(v T) error {
+	err = readObjects(in, example, func(v T) error {
 		r, err := record(v)
 		all = append(all, r)
 		return err

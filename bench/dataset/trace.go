@@ -1,16 +1,15 @@
 package dataset
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"iter"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,12 +27,16 @@ type Trace struct {
 }
 
 // trace is a file of instants and lengths, whose prompts are made. It is read as it goes.
-var trace = kind{name: Replay, keys: []string{"timestamp"}, open: newTraceSource}
+var trace = kind{name: Replay, keys: []string{"timestamp"}, open: func(cfg Config) Source {
+	s := &traceSource{cfg: cfg, maker: newMaker(cfg)}
+	s.next, s.stop = iter.Pull2(traceRows(cfg.Path))
+	return s
+}}
 
 // row is a request of a trace.
 type row struct {
 	at            float64 // timestamp in its unit
-	input, output int     // tokens
+	input, output int     // tokens; no output where none was recorded
 	blocks        []int64 // hash ids
 	// id names the request and after the one that it continues, empty for none: those of
 	// one session have the same.
@@ -55,9 +58,6 @@ var traceColumns = map[string][]string{
 // longestTrace bounds the time from the first record to the last.
 const longestTrace = 365 * 24 * time.Hour
 
-// noParent is what Bailian's traces have for the id of a parent that is not there.
-const noParent = "-1"
-
 // newRow reads the values of a record by their names; value returns "" for what is not
 // there.
 func newRow(value func(name string) string) (r row, err error) {
@@ -67,25 +67,19 @@ func newRow(value func(name string) string) (r row, err error) {
 		}
 		return text
 	}
-	if r.at, err = parseTimestamp(first("timestamp")); err != nil {
-		return r, err
-	}
-	if r.input, err = parseTokens("an input length", first("input")); err != nil {
-		return r, err
-	}
-	r.failed = r.input == 0
-	if output := first("output"); output != "" {
-		if r.output, err = parseTokens("an output length", output); err != nil {
-			return r, err
-		}
-		r.failed = r.failed || r.output == 0
-	}
-	session := first("session")
+	session, output := first("session"), first("output")
 	r.id, r.after = cmp.Or(session, first("id")), cmp.Or(session, first("after"))
-	if r.after == noParent {
+	if r.after == "-1" { // in Bailian's traces, of no parent
 		r.after = ""
 	}
-	return r, nil
+	var errAt, errInput error
+	r.at, errAt = parseTimestamp(first("timestamp"))
+	r.input, errInput = parseTokens("an input length", first("input"))
+	if output != "" {
+		r.output, err = parseTokens("an output length", output)
+	}
+	r.failed = r.input == 0 || output != "" && r.output == 0
+	return r, cmp.Or(errAt, errInput, err)
 }
 
 // parseTimestamp reads a number, or a date as Azure's traces have it, in seconds.
@@ -112,45 +106,39 @@ func parseTokens(name, text string) (int, error) {
 	return int(n), nil
 }
 
+const traceExample = `{"timestamp": 0, "input_length": 100, "output_length": 10}`
+
 // traceRows reads the file of a trace, record by record: JSON objects, or CSV with names
 // in its first line. An error ends it.
 func traceRows(path string) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
-		f, err := os.Open(path)
+		f, in, err := openData(path)
 		if err != nil {
 			yield(row{}, err)
 			return
 		}
 		defer f.Close()
-		in := bufio.NewReaderSize(f, 1<<16)
 		take := func(r row, err error) error {
 			if err == nil && !yield(r, nil) {
-				return errStop
+				return io.EOF // no more are wanted
 			}
 			return err
 		}
 		if begin, _ := in.Peek(1); strings.ContainsAny(string(begin), "{[") {
-			err = readObjects(in, traceExample, func(v map[string]json.RawMessage) error { return take(jsonRow(v)) })
+			err = readObjects(in, traceExample, func(v map[string]json.RawMessage) error {
+				r, err := newRow(func(name string) string { return strings.Trim(strings.TrimPrefix(string(v[name]), "null"), `"`) })
+				if ids := v["hash_ids"]; err == nil && ids != nil {
+					err = json.Unmarshal(ids, &r.blocks)
+				}
+				return take(r, err)
+			})
 		} else {
 			err = readTable(in, take)
 		}
-		if err != nil && !errors.Is(err, errStop) {
+		if err != nil && !errors.Is(err, io.EOF) {
 			yield(row{}, err)
 		}
 	}
-}
-
-const traceExample = `{"timestamp": 0, "input_length": 100, "output_length": 10}`
-
-var errStop = errors.New("no more records are wanted")
-
-// jsonRow reads an object of a trace.
-func jsonRow(v map[string]json.RawMessage) (row, error) {
-	r, err := newRow(func(name string) string { return strings.Trim(strings.TrimPrefix(string(v[name]), "null"), `"`) })
-	if ids := v["hash_ids"]; err == nil && ids != nil {
-		err = json.Unmarshal(ids, &r.blocks)
-	}
-	return r, err
 }
 
 // readTable reads CSV.
@@ -189,34 +177,29 @@ func readTable(in io.Reader, take func(row, error) error) error {
 
 // traceSource gives out the requests of a trace, once.
 type traceSource struct {
-	cfg    Config
-	maker  maker
-	next   func() (row, error, bool)
-	stop   func()
-	read   int  // records
-	usable bool // a record was
-	first  float64
-	last   float64 // timestamp
-	counter
-}
+	cfg   Config
+	maker maker
+	next  func() (row, error, bool)
+	stop  func()
+	read  int // records
+	given int // prompts
 
-func newTraceSource(cfg Config) Source {
-	s := &traceSource{cfg: cfg, maker: newMaker(cfg)}
-	s.next, s.stop = iter.Pull2(traceRows(cfg.Path))
-	return s
+	first, last float64 // timestamps
+	counter
 }
 
 // Close implements [Source].
 func (s *traceSource) Close() { s.stop() }
 
 // Next makes a prompt that is due as long after the first one as its record's timestamp
-// is after the first record's. Records of requests that failed are counted.
+// is after the first record's. Records of requests that failed, and those without a length
+// of their answer, which would run to the model's, are counted.
 func (s *traceSource) Next(ctx context.Context) (Prompt, error) {
 	for ctx.Err() == nil {
 		r, err, more := s.next()
 		switch {
-		case !more && !s.usable:
-			err = fmt.Errorf("of its %d records none is of a request that succeeded, from %s on", s.read, s.cfg.Trace.From)
+		case !more && s.given == 0:
+			err = fmt.Errorf("of its %d records none is of a request that succeeded, from %s on: give --output-len where answers have no recorded length", s.read, s.cfg.Trace.From)
 		case !more:
 			return Prompt{}, io.EOF
 		}
@@ -229,13 +212,18 @@ func (s *traceSource) Next(ctx context.Context) (Prompt, error) {
 		}
 		switch {
 		case at < 0:
-		case r.failed:
+		case r.failed || cmp.Or(s.cfg.OutputLen, r.output) == 0:
 			s.count.Skipped++
 		default:
 			p := s.prompt(r)
 			p.At = time.Duration(float64(at) / cmp.Or(s.cfg.Trace.Speed, 1)).Round(time.Microsecond)
 			s.count.Prompts++
-			s.usable = true
+			if s.given++; s.given == s.cfg.Requests {
+				count := s.count
+				_, err := s.Next(ctx) // which nobody takes
+				count.Cut = err == nil
+				s.count = count
+			}
 			return p, nil
 		}
 	}
@@ -260,14 +248,17 @@ func (s *traceSource) due(r row) (time.Duration, error) {
 }
 
 // prompt makes the prompt of a record. Equal hash ids stand for equal blocks of it; what
-// they do not cover is its own.
+// they do not cover is its own. A cache has a block only behind the same ones, also where
+// ids name contents: a start is known by all ids up to its end.
 func (s *traceSource) prompt(r row) Prompt {
 	all, block := s.maker.units(r.input), s.maker.units(s.cfg.Trace.Block)
 	units := make([]int32, 0, all)
 	var shared []Shared
+	chain := fnv.New64a()
 	for _, id := range r.blocks {
 		units = s.maker.draw(units, min(block, all-len(units)), s.maker.random("block", uint64(id)))
-		shared = append(shared, s.maker.shared("block", uint64(id), min(r.input, (len(shared)+1)*s.cfg.Trace.Block))...)
+		_, _ = fmt.Fprintln(chain, id) // it cannot fail
+		shared = append(shared, s.maker.shared("start", chain.Sum64(), min(r.input, (len(shared)+1)*s.cfg.Trace.Block))...)
 	}
 	units = s.maker.draw(units, all-len(units), s.maker.random("trace", uint64(s.read)))
 	p := s.maker.prompt(units, r.input)

@@ -109,6 +109,79 @@ func TestPublishedTraces(t *testing.T) {
 	}
 }
 
+// A request whose answer has no recorded length would run to the model's: it is left out,
+// unless the user gives one.
+func TestTracesWithoutOutputLengths(t *testing.T) {
+	for name, text := range map[string]string{
+		"CSV":  "TIMESTAMP,ContextTokens,GeneratedTokens\n1,20,3\n2,30,\n3,40,5\n4,50,\n",
+		"JSON": `{"timestamp":1,"input_length":20,"output_length":3}{"timestamp":2,"input_length":30}{"timestamp":3,"input_length":40,"output_length":5}{"timestamp":4,"input_length":50,"output_length":null}`,
+	} {
+		cfg := Config{Path: write(t, "trace", text), Trace: Trace{Second: 1}}
+		got, count, _ := replay(t, cfg)
+		want := []replayed{{0, 20, 3, "", "", nil}, {2 * time.Second, 40, 5, "", "", nil}}
+		if diff := cmp.Diff(want, got); diff != "" || count.Skipped != 2 {
+			t.Errorf("%s: %d skipped, want 2 (-want +got):\n%s", name, count.Skipped, diff)
+		}
+		cfg.OutputLen = 7
+		if got, count, _ := replay(t, cfg); len(got) != 4 || count.Skipped != 0 || got[1].Out != 7 {
+			t.Errorf("%s: with a length of the user's %d skipped, requests %v", name, count.Skipped, got)
+		}
+	}
+	cfg := Config{Path: write(t, "trace", `{"timestamp":1,"input_length":20}`), Trace: Trace{Second: 1}}
+	if _, _, err := replay(t, cfg); !strings.Contains(err.Error(), "give --output-len where answers have no recorded length") {
+		t.Errorf("no length at all: %v", err)
+	}
+}
+
+// A trace that goes on behind the last request asked for was cut, which the last one says.
+func TestCutTraces(t *testing.T) {
+	const columns = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+	for name, tt := range map[string]struct {
+		text string
+		want []bool
+	}{
+		"goes on":                   {"1,20,3\n2,30,4\n3,40,5\n", []bool{false, true}},
+		"ends with it":              {"1,20,3\n2,30,4\n", []bool{false, false}},
+		"only a failed one follows": {"1,20,3\n2,30,4\n3,40,0\n", []bool{false, false}},
+		"is shorter":                {"1,20,3\n", []bool{false}},
+	} {
+		s := open(t, Config{Kind: Replay, Path: write(t, "trace", columns+tt.text), Trace: Trace{Second: 1}, Requests: 2})
+		var got []bool
+		for range tt.want {
+			if take(t, s, 1); true {
+				got = append(got, s.Count().Cut)
+			}
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("a trace that %s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Ids of traces may name a block by its contents: it counts as shared only behind the
+// same blocks, as in a server's prefix cache.
+func TestBlocksByContents(t *testing.T) {
+	rows := ""
+	for i, ids := range []string{"1,2,3", "2,1,3", "1,2,4", "2,3", "1,3,3"} {
+		rows += fmt.Sprintf(`{"timestamp":%d,"input_length":48,"output_length":1,"hash_ids":[%s]}`, i, ids)
+	}
+	seen := map[uint64]bool{}
+	var shared []int // blocks at the prompt's start
+	for _, p := range take(t, open(t, Config{Kind: Replay, Path: write(t, "trace", rows), Trace: Trace{Second: 1, Block: 16}}), 5) {
+		n := 0
+		for _, start := range p.Shared {
+			if seen[start.ID] {
+				n = start.Tokens / 16
+			}
+			seen[start.ID] = true
+		}
+		shared = append(shared, n)
+	}
+	if diff := cmp.Diff([]int{0, 0, 2, 1, 1}, shared); diff != "" {
+		t.Errorf("blocks that were sent before (-want +got):\n%s", diff)
+	}
+}
+
 // TestUnreadableTraces: each is one line, and what came before it was given out.
 func TestUnreadableTraces(t *testing.T) {
 	const columns = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
@@ -119,7 +192,6 @@ func TestUnreadableTraces(t *testing.T) {
 		"times that run back":          {columns + "2024-05-10 00:00:01+00:00,9,1\n2024-05-10 00:00:00+00:00,9,1\n", "record 2: its timestamp 1.7152992e+09 is before that of the record before", 1},
 		"no columns":                   {"2023-11-16 18:17:03.9799600,374,44\n", `no column of its first line, "2023-11-16 18:17:03.9799600,374,44", has a name of ["timestamp" "TIMESTAMP" "Timestamp"]`, 0},
 		"a column missing":             {"TIMESTAMP,ContextTokens\n1,2\n", `no column of its first line, "TIMESTAMP,ContextTokens", has a name of ["output_length" "GeneratedTokens" "Response tokens"]`, 0},
-		"a mark of its encoding":       {"\ufeff" + columns, `no column of its first line, "\ufeffTIMESTAMP,ContextTokens,`, 0},
 		"nanoseconds":                  {columns + "1700000000000000000,2,3\n1700000001000000000,2,3\n", "record 2: its timestamp 1.700000001e+18 is not within a year of the first", 1},
 		"no number of seconds":         {columns + "1,2,3\nNaN,2,3\n", "record 2: its timestamp NaN is not within a year of the first", 1},
 		"a first one that is infinite": {columns + "inf,2,3\n", "record 1: its timestamp +Inf is not within a year of the first", 0},
@@ -129,11 +201,11 @@ func TestUnreadableTraces(t *testing.T) {
 		"a cell too few":               {columns + "1,2,3\n2,3\n", "record 2: record on line 3: wrong number of fields", 1},
 		"no date":                      {columns + "today,2,3\n", `record 1: a timestamp of "today"`, 0},
 		"no number":                    {columns + "1,many,3\n", `record 1: an input length of "many" tokens`, 0},
-		"an id of a word":              {`{"timestamp":1,"input_length":9,"hash_ids":["x"]}`, "record 1: json: cannot unmarshal string", 0},
+		"an id of a word":              {`{"timestamp":1,"input_length":9,"output_length":1,"hash_ids":["x"]}`, "record 1: json: cannot unmarshal string", 0},
 		"too long":                     {columns + "1,2,1e9\n", `record 1: an output length of "1e9" tokens`, 0},
-		"an array without end":         {`[{"timestamp":1,"input_length":9},{"timestamp":2,"input_length":9}`, "after record 2: unexpected EOF", 2},
-		"an array cut behind a comma":  {`[{"timestamp":1,"input_length":9},`, "record 2 is no JSON object", 1},
-		"an object without end":        {`{"timestamp":1,"input_length":9}{"timestamp"`, "record 2 is no JSON object", 1},
+		"an array without end":         {`[{"timestamp":1,"input_length":9,"output_length":1},{"timestamp":2,"input_length":9,"output_length":1}`, "after record 2: unexpected EOF", 2},
+		"an array cut behind a comma":  {`[{"timestamp":1,"input_length":9,"output_length":1},`, "record 2 is no JSON object", 1},
+		"an object without end":        {`{"timestamp":1,"input_length":9,"output_length":1}{"timestamp"`, "record 2 is no JSON object", 1},
 	} {
 		path := write(t, "trace", tt.text)
 		got, _, err := replay(t, Config{Path: path, Trace: Trace{Second: 1}})
@@ -196,7 +268,7 @@ func FuzzReaders(f *testing.F) {
 		path := write(t, "data", text)
 		_, _ = Detect(path)
 		for _, kind := range []Kind{Replay, MultiTurn} {
-			s, err := Open(Config{Kind: kind, Path: path, Trace: Trace{Second: 1, Block: 16}})
+			s, err := readAndOpen(Config{Kind: kind, Path: path, Trace: Trace{Second: 1, Block: 16}})
 			if err != nil {
 				continue
 			}

@@ -1,6 +1,7 @@
 package fakevllm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -14,9 +15,11 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	if !s.authorized(w, r) {
 		return
 	}
-	fault := s.requestFault(r)
+	s.engine.mu.Lock()
+	fault := cmp.Or(Fault(r.PathValue("fault")), s.engine.fault)
+	s.engine.mu.Unlock()
 	req, ok := readRequest(w, r)
-	if !ok || s.refuse(w, r, fault) {
+	if !ok || s.refuse(w, r, &req, fault) {
 		return
 	}
 	q := s.newSequence(w, &req)
@@ -32,8 +35,11 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	switch fault {
 	case FaultEmpty:
 		a.finish(finishStop)
-	case FaultSlowStream:
-		a.streamSlowly()
+	case FaultSlowStream: // without the engine, until the client has gone
+		for a.failed == nil && a.ctx.Err() == nil {
+			a.sendTokens(a.sent + 1)
+			time.Sleep(slowStreamGap)
+		}
 	default:
 		s.engine.submit(q)
 		defer s.engine.cancel(q)
@@ -173,12 +179,10 @@ var vocabulary = strings.Fields(`the a queue fills while cards decode each step 
 grows with load memory holds keys values pages blocks of every prompt so long answers take more room than short ones
 when users arrive faster wait longer until batch has free slot power rises temperature follows fans spin up`)
 
-// answerToken is the n-th token of every answer, from 0.
-func answerToken(n int) string { return vocabulary[n%len(vocabulary)] }
-
-func answerTokens(n int) (tokens []string) {
-	for i := range n {
-		tokens = append(tokens, answerToken(i))
+// answerTokens are those of every answer from one up to another.
+func answerTokens(from, to int) (tokens []string) {
+	for n := from; n < to; n++ {
+		tokens = append(tokens, vocabulary[n%len(vocabulary)])
 	}
 	return tokens
 }
@@ -190,14 +194,12 @@ func (a *answer) sendTokens(n int) {
 		c.Choices = []choice{{Delta: &message{Role: "assistant"}}}
 		a.send(c)
 	}
-	var text strings.Builder
-	for ; a.sent < n; a.sent++ {
-		if a.sent > 0 {
-			text.WriteByte(' ')
-		}
-		text.WriteString(answerToken(a.sent))
+	text := strings.Join(answerTokens(a.sent, n), " ")
+	if a.sent > 0 {
+		text = " " + text
 	}
-	a.send(a.textChunk(text.String()))
+	a.sent = n
+	a.send(a.textChunk(text))
 }
 
 // finish ends the stream properly.

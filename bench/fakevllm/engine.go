@@ -117,7 +117,11 @@ func (e *engine) run(ctx context.Context) {
 		}
 		due = due.Add(length)
 		if length == 0 {
-			e.idle(ctx)
+			select {
+			case <-e.kick:
+			case <-time.After(idlePoll):
+			case <-ctx.Done():
+			}
 			continue
 		}
 		select {
@@ -125,14 +129,6 @@ func (e *engine) run(ctx context.Context) {
 			e.end(time.Now())
 		case <-ctx.Done():
 		}
-	}
-}
-
-func (e *engine) idle(ctx context.Context) {
-	select {
-	case <-e.kick:
-	case <-time.After(idlePoll):
-	case <-ctx.Done():
 	}
 }
 
@@ -146,7 +142,15 @@ func (e *engine) begin(now time.Time, elapsed time.Duration) time.Duration {
 	for len(e.waiting) > 0 && len(e.running) < e.cfg.MaxNumSeqs {
 		q := e.waiting[0]
 		q.scheduled = now
-		prefill += q.prompt - e.lookUp(q)
+		cached := 0 // which needs no prefill
+		if e.cache != nil && q.tokens != nil {
+			cached = e.cache.take(q.tokens)
+		}
+		q.cached.Store(int64(cached))
+		e.met.promptTokens.Add(float64(q.prompt))
+		e.met.cacheQueries.Add(float64(q.prompt))
+		e.met.cacheHits.Add(float64(cached))
+		prefill += q.prompt - cached
 		e.running = append(e.running, q)
 		e.waiting = e.waiting[1:]
 	}
@@ -161,19 +165,6 @@ func (e *engine) begin(now time.Time, elapsed time.Duration) time.Duration {
 	return max(time.Duration(math.Round(seconds*e.penalty/e.cfg.Speed*float64(time.Second))), 1)
 }
 
-// lookUp returns how many tokens of a prompt need no prefill, as the prefix cache holds
-// them.
-func (e *engine) lookUp(q *sequence) (cached int) {
-	if e.cache != nil && q.tokens != nil {
-		cached = e.cache.take(q.tokens)
-	}
-	q.cached.Store(int64(cached))
-	e.met.promptTokens.Add(float64(q.prompt))
-	e.met.cacheQueries.Add(float64(q.prompt))
-	e.met.cacheHits.Add(float64(cached))
-	return cached
-}
-
 // end ends a step: every running sequence has one token more, and those that are
 // complete leave.
 func (e *engine) end(now time.Time) {
@@ -183,17 +174,23 @@ func (e *engine) end(now time.Time) {
 }
 
 // addToken gives a sequence its next token and reports whether it was the last.
-func (e *engine) addToken(q *sequence, now time.Time) (over bool) {
+func (e *engine) addToken(q *sequence, now time.Time) (last bool) {
 	n := int(q.made.Load()) + 1
+	e.met.generatedTokens.Inc()
 	if n == 1 {
 		q.first = now
+		e.met.firstToken.Observe(now.Sub(q.arrived).Seconds())
+	} else {
+		e.met.interToken.Observe(now.Sub(q.last).Seconds())
 	}
-	e.met.token(q, n, now)
 	q.last = now
-	if over = n >= q.limit; over {
-		e.met.ended(q)
-		if e.cache != nil && q.tokens != nil { // the last token was not computed on
-			e.cache.hold(e.cache.hashes(append(q.tokens, answerTokens(n-1)...)))
+	if last = n >= q.limit; last {
+		e.met.finished[q.finish].Inc()
+		e.met.e2e.Observe(now.Sub(q.arrived).Seconds())
+		e.met.queued.Observe(q.scheduled.Sub(q.arrived).Seconds())
+		e.met.requestPerToken.Observe(now.Sub(q.first).Seconds() / float64(max(1, n-1))) // 0 for a single token, as vLLM has it
+		if e.cache != nil && q.tokens != nil {                                           // the last token was not computed on
+			e.cache.hold(e.cache.hashes(append(q.tokens, answerTokens(0, n-1)...)))
 		}
 		if q.background {
 			e.background--
@@ -201,7 +198,7 @@ func (e *engine) addToken(q *sequence, now time.Time) (over bool) {
 	}
 	q.made.Store(int64(n))
 	signal(q.wake)
-	return over
+	return last
 }
 
 // backgroundPrompt is the prompt of a background user, in tokens.

@@ -116,6 +116,10 @@ func TestStream(t *testing.T) {
 			"/v1/completions", `"prompt":[1,2,3,4],"max_tokens":5,"ignore_eos":true,"stream_options":{"include_usage":true}`,
 			&usage{PromptTokens: 4, CompletionTokens: 5, TotalTokens: 9}, "length",
 		},
+		"in the newer name of the length": {
+			"/v1/chat/completions", `"messages":[{"role":"user","content":"one two"}],"max_completion_tokens":4,"ignore_eos":true,"stream_options":{"include_usage":true}`,
+			&usage{PromptTokens: 2, CompletionTokens: 4, TotalTokens: 6}, "length",
+		},
 		"no usage asked for": {"/v1/completions", `"prompt":"a","max_tokens":5,"ignore_eos":true`, nil, "length"},
 		"ends by itself":     {"/v1/completions", `"prompt":"a","max_tokens":5000`, nil, "stop"},
 	} {
@@ -132,7 +136,7 @@ func TestStream(t *testing.T) {
 			if !strings.Contains(body, `"finish_reason":"`+tt.finish+`"`) || !strings.HasSuffix(last.ID, "cmpl-r1") || last.Model != "qwen2.5" {
 				t.Errorf("no finish %s, or another id or model: %s", tt.finish, body)
 			}
-			if role := strings.Contains(body, `"role":"assistant"`); role != (name == "chat") {
+			if role := strings.Contains(body, `"role":"assistant"`); role != strings.Contains(tt.path, "chat") {
 				t.Errorf("a role: %t", role)
 			}
 		})
@@ -149,6 +153,36 @@ func TestContinuousUsage(t *testing.T) {
 		if want := len(strings.Fields(said(all[:i+1]))); c.Usage == nil || c.Usage.CompletionTokens != want {
 			t.Errorf("chunk %d: usage %+v after %d tokens", i, c.Usage, want)
 		}
+	}
+}
+
+// A text has an id for each word, whichever member it comes in; the chat template adds its own.
+func TestTokenize(t *testing.T) {
+	cfg := quick()
+	cfg.TemplateTokens = 3
+	_, hs := serve(t, cfg)
+	ids := func(body string) (answer struct {
+		Tokens []int32
+		Count  int
+	},
+	) {
+		t.Helper()
+		if status, text := post(t, hs.URL+"/tokenize", body); status != http.StatusOK || json.Unmarshal([]byte(text), &answer) != nil || answer.Count != len(answer.Tokens) {
+			t.Fatalf("%s: status %d, %s", body, status, text)
+		}
+		return answer
+	}
+	plain := ids(`{"model":"qwen2.5","prompt":"to be to","content":"to be to"}`).Tokens
+	if diff := cmp.Diff(plain, ids(`{"content":"to be to"}`).Tokens); diff != "" || len(plain) != 3 || plain[0] != plain[2] || plain[0] == plain[1] {
+		t.Errorf("ids %v, and as content (-prompt +content):\n%s", plain, diff)
+	}
+	chat := ids(`{"messages":[{"role":"user","content":"to be to"}],"add_generation_prompt":true}`).Tokens
+	if len(chat) != 6 || !cmp.Equal(chat[3:], plain) {
+		t.Errorf("in the chat template: %v, want 3 more than %v", chat, plain)
+	}
+	_, body := post(t, hs.URL+"/v1/chat/completions", `{"stream":true,"messages":[{"role":"user","content":"to be to"}],"max_tokens":1,"stream_options":{"include_usage":true}}`)
+	if all := chunks(t, body); all[len(all)-1].Usage.PromptTokens != 6 {
+		t.Errorf("usage %+v of the chat, want 6 tokens", all[len(all)-1].Usage)
 	}
 }
 

@@ -1,7 +1,6 @@
 package fakevllm
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,19 +15,20 @@ type Fault string
 // The faults. Those "mid-stream" come after three chunks of text, or after the last
 // one of a shorter answer.
 const (
-	FaultNone        Fault = "none"         // in a path it also overrides the one set for all
-	FaultHang        Fault = "hang"         // accepts the request and never answers
-	FaultSlow        Fault = "slow"         // a step takes 20 times as long; for all requests only
-	FaultReset       Fault = "reset"        // closes the connection before a response
-	FaultStall       Fault = "stall"        // falls silent mid-stream and keeps the connection
-	FaultSlowStream  Fault = "slow_stream"  // a token every 200 ms, for ever
-	FaultHTTP404     Fault = "http_404"     // no such model
-	FaultHTTP429     Fault = "http_429"     // with Retry-After
-	FaultHTTP500     Fault = "http_500"     // with an error in JSON
-	FaultHTML200     Fault = "html_200"     // status 200 with an HTML page
-	FaultStreamError Fault = "stream_error" // an error object mid-stream, then [DONE]
-	FaultTruncated   Fault = "truncated"    // ends the body properly mid-stream, without finish or [DONE]
-	FaultEmpty       Fault = "empty"        // finishes properly without any text
+	FaultNone        Fault = "none"          // in a path it also overrides the one set for all
+	FaultHang        Fault = "hang"          // accepts the request and never answers
+	FaultSlow        Fault = "slow"          // a step takes 20 times as long; for all requests only
+	FaultReset       Fault = "reset"         // closes the connection before a response
+	FaultStall       Fault = "stall"         // falls silent mid-stream and keeps the connection
+	FaultSlowStream  Fault = "slow_stream"   // a token every 200 ms, for ever
+	FaultHTTP404     Fault = "http_404"      // no such model
+	FaultHTTP429     Fault = "http_429"      // with Retry-After
+	FaultHTTP500     Fault = "http_500"      // with an error in JSON
+	FaultHTML200     Fault = "html_200"      // status 200 with an HTML page
+	FaultStreamError Fault = "stream_error"  // an error object mid-stream, then [DONE]
+	FaultTruncated   Fault = "truncated"     // ends the body properly mid-stream, without finish or [DONE]
+	FaultEmpty       Fault = "empty"         // finishes properly without any text
+	FaultNoIgnoreEOS Fault = "no_ignore_eos" // status 422 for ignore_eos, as of servers that do not know it
 )
 
 const (
@@ -41,7 +41,7 @@ const (
 func Faults() []Fault {
 	return []Fault{
 		FaultNone, FaultHang, FaultSlow, FaultReset, FaultStall, FaultSlowStream, FaultHTTP404, FaultHTTP429,
-		FaultHTTP500, FaultHTML200, FaultStreamError, FaultTruncated, FaultEmpty,
+		FaultHTTP500, FaultHTML200, FaultStreamError, FaultTruncated, FaultEmpty, FaultNoIgnoreEOS,
 	}
 }
 
@@ -53,16 +53,14 @@ func ParseFault(name string) (Fault, error) {
 	return "", fmt.Errorf("unknown fault %q (known: %s)", name, strings.Trim(fmt.Sprint(Faults()), "[]"))
 }
 
-// requestFault is the fault of a request for a completion.
-func (s *Server) requestFault(r *http.Request) Fault {
-	s.engine.mu.Lock()
-	defer s.engine.mu.Unlock()
-	return cmp.Or(Fault(r.PathValue("fault")), s.engine.fault)
-}
-
 // refuse answers in place of the model, where the fault is of that kind.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, fault Fault) bool {
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, req *request, fault Fault) bool {
 	switch fault {
+	case FaultNoIgnoreEOS:
+		if !req.IgnoreEOS {
+			return false
+		}
+		writeError(w, http.StatusUnprocessableEntity, "UnprocessableEntityError", "unexpected keys in the request: {'ignore_eos'}")
 	case FaultHang:
 		s.wait(r.Context(), nil)
 	case FaultReset:
@@ -87,15 +85,6 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, fault Fault) boo
 		}
 	}
 	return true
-}
-
-// streamSlowly sends a token every now and then, without the engine, until the client
-// has gone.
-func (a *answer) streamSlowly() {
-	for a.failed == nil && a.ctx.Err() == nil {
-		a.sendTokens(a.sent + 1)
-		time.Sleep(slowStreamGap)
-	}
 }
 
 // interrupt ends a stream half way, where the fault is of that kind.

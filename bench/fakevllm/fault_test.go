@@ -21,6 +21,7 @@ func TestFaults(t *testing.T) {
 				FaultSlowStream: openai.ReasonTimeout, FaultHTTP404: openai.ReasonHTTP4xx, FaultHTTP429: openai.ReasonHTTP429,
 				FaultHTTP500: openai.ReasonHTTP5xx, FaultHTML200: openai.ReasonProtocol, FaultStreamError: openai.ReasonStreamError,
 				FaultTruncated: openai.ReasonTruncated, FaultEmpty: openai.ReasonEmpty,
+				FaultNoIgnoreEOS: openai.ReasonHTTP4xx,
 			}[fault]
 			if !ok {
 				t.Fatal("no test")
@@ -65,6 +66,7 @@ func TestSetFault(t *testing.T) {
 		{FaultHTTP500, "/fault/none", 200},
 		{FaultHTTP500, "/fault/http_429", 429},
 		{FaultNone, "/fault/http_503", 404}, // no such fault
+		{FaultNoIgnoreEOS, "", 200},         // of what does not ask for that
 		{FaultNone, "", 200},
 	} {
 		s.SetFault(step.fault)

@@ -2,7 +2,6 @@ package fakevllm
 
 import (
 	"strconv"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -59,23 +58,4 @@ func newMetrics(cfg Config, load func() Load) *metrics {
 	m.e2e = histogram("e2e_request_latency_seconds", "Time from arrival to the last token.", request)
 	m.queued = histogram("request_queue_time_seconds", "Time from arrival to admission.", request)
 	return m
-}
-
-// token counts a token made at now, the n-th of its request.
-func (m *metrics) token(q *sequence, n int, now time.Time) {
-	m.generatedTokens.Inc()
-	if n == 1 {
-		m.firstToken.Observe(now.Sub(q.arrived).Seconds())
-		return
-	}
-	m.interToken.Observe(now.Sub(q.last).Seconds())
-}
-
-// ended counts a request that has all its tokens.
-func (m *metrics) ended(q *sequence) {
-	m.finished[q.finish].Inc()
-	m.e2e.Observe(q.last.Sub(q.arrived).Seconds())
-	m.queued.Observe(q.scheduled.Sub(q.arrived).Seconds())
-	decode := q.last.Sub(q.first).Seconds()
-	m.requestPerToken.Observe(decode / float64(max(1, q.limit-1))) // 0 for a single token, as vLLM has it
 }

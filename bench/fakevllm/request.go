@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -12,14 +14,16 @@ import (
 type request struct {
 	Model         string    `json:"model"`
 	Messages      []message `json:"messages"`
-	Prompt        any       `json:"prompt"` // a string, or token ids
+	Prompt        any       `json:"prompt"`  // a string, or token ids
+	Content       string    `json:"content"` // llama.cpp's name of a prompt to tokenize
 	Stream        bool      `json:"stream"`
 	StreamOptions struct {
 		IncludeUsage         bool `json:"include_usage"`
 		ContinuousUsageStats bool `json:"continuous_usage_stats"`
 	} `json:"stream_options"`
-	MaxTokens int  `json:"max_tokens"`
-	IgnoreEOS bool `json:"ignore_eos"`
+	MaxTokens           int  `json:"max_tokens"`
+	MaxCompletionTokens int  `json:"max_completion_tokens"`
+	IgnoreEOS           bool `json:"ignore_eos"`
 
 	chat bool
 }
@@ -36,15 +40,22 @@ func readRequest(w http.ResponseWriter, r *http.Request) (req request, ok bool) 
 		return req, false
 	}
 	req.chat = strings.HasSuffix(r.URL.Path, "/chat/completions")
+	req.MaxTokens = cmp.Or(req.MaxCompletionTokens, req.MaxTokens)
 	return req, true
 }
 
-// promptTokens are the tokens of the prompt: its words, or its ids.
-func (q *request) promptTokens() (tokens []string) {
+// promptTokens are the tokens of the prompt: its words, or its ids; those of messages are
+// behind a chat template of so many.
+func (q *request) promptTokens(template int) (tokens []string) {
+	if q.Messages != nil {
+		tokens = slices.Repeat([]string{"<|template|>"}, template)
+	}
 	for _, m := range q.Messages {
 		tokens = append(tokens, strings.Fields(m.Content)...)
 	}
 	switch prompt := q.Prompt.(type) {
+	case nil:
+		tokens = append(tokens, strings.Fields(q.Content)...)
 	case string:
 		tokens = append(tokens, strings.Fields(prompt)...)
 	case []any:
@@ -58,7 +69,7 @@ func (q *request) promptTokens() (tokens []string) {
 // newSequence turns a request into a sequence for the engine, or answers it and
 // returns nil.
 func (s *Server) newSequence(w http.ResponseWriter, req *request) *sequence {
-	tokens, limit := req.promptTokens(), req.MaxTokens
+	tokens, limit := req.promptTokens(s.cfg.TemplateTokens), req.MaxTokens
 	prompt := len(tokens)
 	room := maxModelLen - prompt
 	switch {
@@ -83,4 +94,19 @@ func (s *Server) newSequence(w http.ResponseWriter, req *request) *sequence {
 		q.limit, q.finish = natural, finishStop
 	}
 	return q
+}
+
+// tokenize answers with the ids of a text's tokens, or of messages in the chat template.
+func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
+	req, ok := readRequest(w, r)
+	if !ok {
+		return
+	}
+	ids := []uint32{}
+	for _, token := range req.promptTokens(s.cfg.TemplateTokens) {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(token)) // it cannot fail
+		ids = append(ids, h.Sum32()>>1)
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"tokens": ids, "count": len(ids), "max_model_len": maxModelLen})
 }

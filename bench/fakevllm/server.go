@@ -34,6 +34,8 @@ type Config struct {
 	MeanOutputTokens int
 	// Speed divides every step's time, > 0; default 1, the real machine.
 	Speed float64
+	// TemplateTokens is how many tokens the chat template adds to messages; default 0.
+	TemplateTokens int
 	// CacheBlocks is how many blocks of BlockSize tokens the prefix cache holds; default
 	// 0, no cache. BlockSize is 16 by default.
 	CacheBlocks, BlockSize int
@@ -64,14 +66,6 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-func (c Config) validate() error {
-	counts, times := min(c.MaxNumSeqs, c.MeanOutputTokens, c.BlockSize), min(c.StepBase, c.StepPerSequence, c.BackgroundPeriod)
-	if counts < 1 || c.CacheBlocks < 0 || times <= 0 || !(c.Speed > 0) || !(c.PrefillTokensPerSecond > 0) || c.BackgroundUsers < 0 {
-		return fmt.Errorf("all settings must be above 0: %+v", c)
-	}
-	return nil
-}
-
 // Server is one model behind HTTP. Make it with New.
 type Server struct {
 	cfg    Config
@@ -81,15 +75,21 @@ type Server struct {
 
 // New returns a server; requests queue until Run is called.
 func New(cfg Config) (*Server, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, fmt.Errorf("configuring the stand-in server: %w", err)
+	c := cfg.withDefaults()
+	counts, times := min(c.MaxNumSeqs, c.MeanOutputTokens, c.BlockSize), min(c.StepBase, c.StepPerSequence, c.BackgroundPeriod)
+	if counts < 1 || c.CacheBlocks < 0 || times <= 0 || !(c.Speed > 0) || !(c.PrefillTokensPerSecond > 0) || c.BackgroundUsers < 0 {
+		return nil, fmt.Errorf("configuring the stand-in server: all settings must be above 0: %+v", c)
 	}
-	s := &Server{cfg: cfg, engine: newEngine(cfg), mux: http.NewServeMux()}
+	s := &Server{cfg: c, engine: newEngine(c), mux: http.NewServeMux()}
 	for _, prefix := range []string{"", "/fault/{fault}"} {
 		s.mux.HandleFunc("POST "+prefix+"/v1/chat/completions", s.complete)
 		s.mux.HandleFunc("POST "+prefix+"/v1/completions", s.complete)
-		s.mux.HandleFunc("GET "+prefix+"/v1/models", s.models)
+		s.mux.HandleFunc("POST "+prefix+"/tokenize", s.tokenize)
+		s.mux.HandleFunc("GET "+prefix+"/v1/models", func(w http.ResponseWriter, r *http.Request) {
+			if s.authorized(w, r) {
+				writeModels(w, s.cfg.Model)
+			}
+		})
 		s.mux.HandleFunc("GET "+prefix+"/health", health)
 		s.mux.Handle("GET "+prefix+"/metrics", promhttp.HandlerFor(s.engine.met.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	}
@@ -138,12 +138,6 @@ func (s *Server) authorized(w http.ResponseWriter, r *http.Request) bool {
 	}
 	writeJSON(w, http.StatusUnauthorized, map[string]string{"error": "Unauthorized"})
 	return false
-}
-
-func (s *Server) models(w http.ResponseWriter, r *http.Request) {
-	if s.authorized(w, r) {
-		writeModels(w, s.cfg.Model)
-	}
 }
 
 func writeModels(w http.ResponseWriter, name string) {

@@ -53,10 +53,19 @@ func (j *job) afterTurn(t *openai.Trace) {
 	if u == nil {
 		return
 	}
-	j.used = u.PromptTokens + u.CompletionTokens
+	reasoning, chunks := u.ReasoningTokens, 0 // of it, which no later prompt holds
+	for _, c := range t.Chunks {
+		if c.Reasoning {
+			chunks++
+		}
+	}
+	if reasoning == 0 && chunks > 0 {
+		reasoning = u.CompletionTokens * chunks / len(t.Chunks)
+	}
+	j.used = u.PromptTokens + u.CompletionTokens - reasoning
 	j.shared = j.used - 1 // the last token of an answer is not computed on
-	if slices.ContainsFunc(t.Chunks, func(c openai.Chunk) bool { return c.Reasoning }) {
-		j.shared = u.PromptTokens // the next prompt has no reasoning behind it
+	if reasoning > 0 {
+		j.shared = u.PromptTokens // behind it the answer is at another place
 	}
 }
 
@@ -85,13 +94,9 @@ func newPrefixes() *prefixes { return &prefixes{sent: map[uint64]int{}} }
 func (p *prefixes) take(starts []dataset.Shared) (tokens int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	known := true
 	for _, start := range starts {
 		sent := p.sent[start.ID]
-		if known {
-			tokens = max(tokens, min(start.Tokens, sent))
-		}
-		known = known && sent >= start.Tokens
+		tokens = max(tokens, min(start.Tokens, sent))
 		p.sent[start.ID] = max(sent, start.Tokens)
 	}
 	return tokens

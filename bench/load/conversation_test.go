@@ -52,7 +52,8 @@ func chats(n, turns int) *given {
 // listener answers in a second, each answer by its number, and keeps what it was asked.
 type listener struct {
 	fails     string // the turn of this text
-	reasoning bool
+	reasoning int    // of 10 chunks
+	counted   int    // tokens of reasoning that the usage tells
 	mu        sync.Mutex
 	asked     []job
 }
@@ -72,8 +73,13 @@ func (l *listener) send(ctx context.Context, j job) *openai.Trace {
 		t.Failure = &openai.Failure{Reason: openai.ReasonTruncated}
 	}
 	t.Answer = "to " + text
-	t.Usage = &openai.Usage{PromptTokens: 100 * len(said), CompletionTokens: 5}
-	t.Chunks = []openai.Chunk{{Reasoning: l.reasoning}, {}}
+	t.Usage = &openai.Usage{PromptTokens: 100 * len(said), CompletionTokens: 5, ReasoningTokens: l.counted}
+	if l.reasoning > 0 || l.counted > 0 {
+		t.Usage.CompletionTokens = 1000
+	}
+	for i := range 10 {
+		t.Chunks = append(t.Chunks, openai.Chunk{Reasoning: i < l.reasoning})
+	}
 	return t
 }
 
@@ -211,7 +217,7 @@ func TestWithdrawnConversations(t *testing.T) {
 // An answer with reasoning is at another place in the next prompt, which leaves that out.
 func TestSharedBehindReasoning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, all, _ := talk(t, runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1, Requests: 1}, chats(1, 3), &listener{reasoning: true}, 0)
+		_, all, _ := talk(t, runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1, Requests: 1}, chats(1, 3), &listener{reasoning: 5}, 0)
 		var shared []int
 		for _, q := range all {
 			shared = append(shared, q.SharedTokens)
@@ -220,6 +226,32 @@ func TestSharedBehindReasoning(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+}
+
+// Reasoning is left out of the next prompt, and so takes no room of the model's length: as
+// many tokens as the usage tells, else the share of chunks that held it.
+func TestReasoningTakesNoRoom(t *testing.T) {
+	for name, tt := range map[string]struct {
+		l    *listener
+		want int // turns of 8 that fit into 2,000 tokens
+	}{
+		// Prompts have 200, 400, … tokens; behind them an answer of 1,000, then 10 + 5 of the next turn.
+		"none":                  {&listener{}, 8},
+		"counted by the server": {&listener{counted: 900}, 8},
+		"known by its chunks":   {&listener{reasoning: 9}, 8},
+		"half of the chunks":    {&listener{reasoning: 5}, 8},
+		"a small part":          {&listener{reasoning: 1}, 6},
+		"hidden, but counted":   {&listener{counted: 100}, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, all, _ := talk(t, runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1, Requests: 1}, chats(1, 8), tt.l, 2000)
+				if len(all) != tt.want {
+					t.Errorf("%d turns were sent, want %d", len(all), tt.want)
+				}
+			})
+		})
+	}
 }
 
 // A request of a trace waits for the one that it continues, and for no place meanwhile:
@@ -269,7 +301,7 @@ func TestPrefixesThatWereSent(t *testing.T) {
 		{[]dataset.Shared{{ID: 1, Tokens: 16}, {ID: 2, Tokens: 20}}, 0},
 		{[]dataset.Shared{{ID: 1, Tokens: 16}, {ID: 2, Tokens: 32}, {ID: 3, Tokens: 48}}, 20}, // of the second block 4 tokens were sent
 		{[]dataset.Shared{{ID: 1, Tokens: 16}, {ID: 2, Tokens: 32}, {ID: 4, Tokens: 48}}, 32},
-		{[]dataset.Shared{{ID: 9, Tokens: 16}, {ID: 2, Tokens: 32}}, 0}, // behind another start
+		{[]dataset.Shared{{ID: 9, Tokens: 16}, {ID: 10, Tokens: 32}}, 0},
 		{[]dataset.Shared{{ID: 1, Tokens: 7}}, 7},
 	} {
 		if got := p.take(one.starts); got != one.want {

@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"time"
 
@@ -12,20 +13,28 @@ import (
 )
 
 const (
-	calibrationTimeout = 30 * time.Second // for one answer
-	leastWords         = 8                // of the longer of the prompts asked with
-	mostWords          = 256
+	leastWords = 8 // of the longer of the prompts asked with
+	mostWords  = 256
 
 	countTime    = time.Minute   // for the recorded texts of a step
 	countPrompts = 4 * readAhead // of a step that says no number
 )
 
 // prepareDataset reads the data set's file and takes a first prompt, so that a file that
-// cannot serve ends the run before a step begins. It calibrates prompts of words that are
-// to have a length.
+// cannot serve ends the run before a step begins, as does a load that the server refuses.
 func (s *Session) prepareDataset(ctx context.Context) error {
+	d, run := &s.cfg.Dataset, &s.cfg.Run
+	d.Tokenizer = once(func(ctx context.Context, text string) (int, *openai.Failure) {
+		ids, failure := s.client.Tokenize(ctx, run.Model, text)
+		return len(ids), failure
+	})
+	if d.Kind == dataset.Custom && run.API == openai.Completions && !d.SkipChatTemplate {
+		d.ChatTokens = once(func(ctx context.Context, text string) ([]int32, *openai.Failure) {
+			return s.client.TokenizeChat(ctx, run.Model, []openai.Message{{Role: "user", Content: text}})
+		})
+	}
 	var err error
-	if s.cfg.Dataset.Records, err = dataset.Read(s.dataset(runlog.Step{})); err != nil {
+	if d.Records, err = dataset.Read(*d); err != nil {
 		return err
 	}
 	source, err := dataset.Open(s.dataset(runlog.Step{}))
@@ -37,14 +46,50 @@ func (s *Session) prepareDataset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	aimed := p.AimedTokens
-	if len(p.Turns) > 0 {
-		aimed = p.Turns[0].Tokens
+	if d.ChatTokens != nil && p.Tokens == nil {
+		s.note("the server has no /tokenize for chats: prompts go as they are, without the chat template that vLLM's tool puts around them")
+	}
+	return s.checkLoad(ctx, &p)
+}
+
+// checkLoad finds out how long prompts of words are, and fails where the server would refuse
+// all requests.
+func (s *Session) checkLoad(ctx context.Context, first *dataset.Prompt) (err error) {
+	aimed := first.AimedTokens
+	if len(first.Turns) > 0 {
+		aimed = first.Turns[0].Tokens
 	}
 	if aimed > 0 {
-		s.calibrate(ctx, aimed)
+		err = s.calibrate(ctx, aimed)
+	} else if s.cfg.Ask.IgnoreEOS {
+		_, err = s.try(ctx, leastWords)
+	}
+	if err != nil {
+		return err
+	}
+	prompt, answer := s.cfg.Dataset.Longest()
+	if prompt += s.cfg.Run.TemplateTokens; s.modelLength > 0 && prompt+answer > s.modelLength {
+		return fmt.Errorf("prompts of up to %d tokens and answers of up to %d do not fit into the model's length of %d: give shorter ones", prompt, answer, s.modelLength)
 	}
 	return nil
+}
+
+// once returns a function that asks the server for each text once, and for no more once it
+// did not say: it may need its time limit to fail.
+func once[V any](ask func(ctx context.Context, text string) (V, *openai.Failure)) func(ctx context.Context, text string) (V, bool) {
+	known, silent := map[string]V{}, false
+	return func(ctx context.Context, text string) (V, bool) {
+		v, ok := known[text]
+		if ok || silent {
+			return v, ok
+		}
+		v, failure := ask(ctx, text)
+		if failure == nil {
+			known[text] = v
+		}
+		silent = failure != nil && ctx.Err() == nil
+		return v, failure == nil
+	}
 }
 
 // countRecords has the server count the recorded texts that a step needs before it begins,
@@ -58,7 +103,11 @@ func (s *Session) countRecords(ctx context.Context, step runlog.Step) {
 	defer source.Close()
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()
-	for range min(cmp.Or(step.Requests, countPrompts), len(s.cfg.Dataset.Records)) {
+	prompts := cmp.Or(step.Requests, countPrompts)
+	if s.cfg.Dataset.ChatTokens == nil { // else each pass has texts of its own
+		prompts = min(prompts, len(s.cfg.Dataset.Records))
+	}
+	for range prompts {
 		if _, err := source.Next(ctx); err != nil {
 			return
 		}
@@ -68,53 +117,78 @@ func (s *Session) countRecords(ctx context.Context, step runlog.Step) {
 // dataset is the configuration of a step's prompts.
 func (s *Session) dataset(step runlog.Step) dataset.Config {
 	d, run := s.cfg.Dataset, &s.cfg.Run
-	d.Seed, d.API = run.Seed, run.API
+	d.Seed, d.API, d.Verbatim, d.Requests = run.Seed, run.API, run.ReusePrompts, step.Requests
 	if !run.ReusePrompts {
 		d.Step = step.Index
-	}
-	d.Tokenizer = func(ctx context.Context, text string) (int, bool) {
-		ids, failure := s.client.Tokenize(ctx, run.Model, text)
-		return len(ids), failure == nil
 	}
 	return d
 }
 
-// calibrate asks for the shortest answers to two prompts of words: what the usage says
-// of them is how many tokens a word is, and how many the server adds, as by the chat
-// template. The prompts of the load have their length by that, within a few per cent.
-func (s *Session) calibrate(ctx context.Context, aimed int) {
-	long := min(max(aimed, leastWords), mostWords)
-	short := long / 4
-	inShort, inLong := s.countTokens(ctx, short), 0
-	if inShort > 0 { // else a server that hangs is not waited for again
-		inLong = s.countTokens(ctx, long)
+// splitForCache splits random prompts by the blocks of the server's prefix cache, where they
+// are to share as much as it can hold.
+func (s *Session) splitForCache() error {
+	run := &s.cfg.Run
+	run.BlockSize = cmp.Or(run.BlockSize, s.blockSize)
+	if s.cfg.Dataset.CacheHit == 0 {
+		return nil
 	}
-	perWord := float64(inLong-inShort) / float64(long-short)
-	if inShort == 0 || perWord < 0.25 || perWord > 16 { // which no tokenizer makes of short English words
-		s.note("the server's usage does not say how long prompts are: their length is one word a token")
-		return
+	if err := s.cfg.Dataset.SplitForCache(cmp.Or(run.BlockSize, 16)); err != nil { // vLLM's on most cards
+		return fmt.Errorf("--random-cache-hit: %w", err)
 	}
-	template := max(0, int(math.Round(float64(inLong)-perWord*float64(long))))
-	s.cfg.Dataset.TokensPerWord = perWord
-	s.note("prompt lengths are right within a few per cent: the server counts %.2f tokens a word and adds %d", perWord, template)
+	return nil
 }
 
-// countTokens is how many tokens the server counts in a prompt of so many words, 0
-// where it does not say.
-func (s *Session) countTokens(ctx context.Context, words int) int {
-	source, err := dataset.Open(dataset.Config{Kind: dataset.Random, Seed: s.cfg.Run.Seed, Step: -words, InputLen: words, OutputLen: 1})
-	if err != nil {
-		return 0 // cannot be
+// calibrate finds out of which words prompts can be made, and how long they are. Of words
+// that are one token each for the server, lengths are exact, and what its usage counts
+// beyond them it adds itself, as by the chat template. Without a /tokenize, the usages of
+// two prompts tell how many tokens a word has, within a few per cent.
+func (s *Session) calibrate(ctx context.Context, aimed int) error {
+	d, run := &s.cfg.Dataset, &s.cfg.Run
+	if ids, failure := s.client.Tokenize(ctx, run.Model, dataset.VocabularyText()); failure == nil {
+		d.Words = dataset.OneTokenWords(ids)
 	}
-	p, err := source.Next(ctx)
-	if err != nil {
-		return 0 // ctx is over
+	long := min(max(aimed, leastWords), mostWords)
+	short, inLong := long/4, 0
+	inShort, err := s.try(ctx, short)
+	if d.Words != nil {
+		run.TemplateTokens = max(0, inShort-short)
+		return err
 	}
-	t := s.client.Stream(ctx, openai.Request{
-		API: s.cfg.Run.API, Model: s.cfg.Run.Model, Prompt: p.Text, MaxTokens: 1, Timeout: calibrationTimeout, Extra: s.cfg.Ask.Extra,
-	})
-	if t.Usage == nil {
-		return 0
+	if inShort > 0 { // else a server that hangs is not waited for again
+		inLong, err = s.try(ctx, long)
 	}
-	return t.Usage.PromptTokens
+	perWord := float64(inLong-inShort) / float64(long-short)
+	switch {
+	case err != nil:
+		return err
+	case perWord < 0.25 || perWord > 16: // which no tokenizer makes of short English words
+		s.note("the server's usage does not say how long prompts are: their length is one word a token")
+		return nil
+	}
+	d.TokensPerWord, run.TemplateTokens = perWord, max(0, int(math.Round(float64(inLong)-perWord*float64(long))))
+	s.note("prompt lengths are right within a few per cent: the server counts %.2f tokens a word and adds %d", perWord, run.TemplateTokens)
+	return nil
+}
+
+// try sends a made prompt of so many words as the load would, for the shortest answer. It
+// returns how many tokens the server counts in it, 0 where it does not say, and fails where
+// it refuses such requests.
+func (s *Session) try(ctx context.Context, words int) (tokens int, err error) {
+	d := s.dataset(runlog.Step{})
+	d.Step, d.PrefixLen = -words, words // no prompt of the load begins so
+	request := s.request(runlog.Step{Timeout: 30 * time.Second}, job{prompt: dataset.SharedStart(d)})
+	refused := func(t *openai.Trace) bool { return t.Failure != nil && t.Failure.Reason == openai.ReasonHTTP4xx }
+	t := s.client.Stream(ctx, request)
+	switch {
+	case !refused(t) && t.Usage != nil:
+		return t.Usage.PromptTokens, nil
+	case !refused(t):
+		return 0, nil
+	case request.IgnoreEOS:
+		request.IgnoreEOS = false
+		if !refused(s.client.Stream(ctx, request)) {
+			return 0, fmt.Errorf("the server refuses ignore_eos, give --no-ignore-eos: %w", t.Failure)
+		}
+	}
+	return 0, fmt.Errorf("the server refuses the load's requests: %w", t.Failure)
 }

@@ -34,6 +34,7 @@ type Endpoint interface {
 	Stream(ctx context.Context, r openai.Request) *openai.Trace
 	Models(ctx context.Context) ([]openai.Model, *openai.Failure)
 	Tokenize(ctx context.Context, model, text string) ([]int32, *openai.Failure)
+	TokenizeChat(ctx context.Context, model string, messages []openai.Message) ([]int32, *openai.Failure)
 	LastReceived() time.Time
 }
 
@@ -140,16 +141,15 @@ func Open(ctx context.Context, cfg Config, watchers ...Watcher) (*Session, error
 	if err := s.prepareDataset(ctx); err != nil {
 		return s, err
 	}
+	if err := s.splitForCache(); err != nil {
+		return s, err
+	}
 	return s, s.openLog()
 }
 
 // openLog makes the folder and the log, once all of the run is known.
 func (s *Session) openLog() error {
 	run := &s.cfg.Run
-	if s.cfg.Dataset.Prime && s.blockSize > 0 && s.blockSize != run.BlockSize {
-		return fmt.Errorf("the server's prefix cache has blocks of %d tokens: give --block-size %d", s.blockSize, s.blockSize)
-	}
-	run.BlockSize = cmp.Or(run.BlockSize, s.blockSize)
 	folder := s.cfg.Folder
 	if s.cfg.FolderSuffix != nil {
 		folder += s.cfg.FolderSuffix(run.Model)
@@ -256,7 +256,7 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 // prime sends the start that all prompts of a step share, once, where the data set asks
 // for that. It is in no figure.
 func (s *Session) prime(ctx context.Context, step runlog.Step) error {
-	if !s.cfg.Dataset.Prime {
+	if s.cfg.Dataset.CacheHit == 0 {
 		return nil
 	}
 	p := dataset.SharedStart(s.dataset(step))

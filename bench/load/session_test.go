@@ -28,7 +28,12 @@ import (
 // endpoint is a stand-in server that answers fast; handler may wrap it.
 func endpoint(t *testing.T, wrap func(http.Handler) http.Handler) string {
 	t.Helper()
-	server, err := fakevllm.New(fakevllm.Config{Speed: 200, MeanOutputTokens: 8})
+	return serveModel(t, fakevllm.Config{Speed: 200, MeanOutputTokens: 8}, wrap)
+}
+
+func serveModel(t *testing.T, cfg fakevllm.Config, wrap func(http.Handler) http.Handler) string {
+	t.Helper()
+	server, err := fakevllm.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

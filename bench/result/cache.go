@@ -70,20 +70,20 @@ func (d *stepData) newCache(s *Step) *Cache {
 	return &c
 }
 
-// prefixesKnown reports whether the requests have all of [runlog.Request.SharedTokens]. Of
-// prompts that an earlier step sent too, those that were made have only their start in it; of a
-// file, those that the server counted.
+// prefixesKnown reports whether the requests have all of [runlog.Request.SharedTokens]: those of a file
+// where the server counted its texts, of conversations or of prompts that are sent as they are. Of made prompts that
+// an earlier step sent too, only their start is in it.
 func (d *stepData) prefixesKnown(s *Step) bool {
-	switch run := &d.parts[0].run; dataset.Kind(run.Dataset) {
-	case dataset.Replay:
+	run := &d.parts[0].run
+	switch kind := dataset.Kind(run.Dataset); {
+	case kind == dataset.Replay:
 		return true
-	case dataset.MultiTurn, dataset.Prefix, dataset.Random:
-		if run.DatasetPath != "" {
-			return s.Stop != "" && s.Dataset.SharedUnknown == 0
-		}
-		return !run.ReusePrompts || d.step.Index == 0
+	case run.DatasetPath == "":
+		return (kind == dataset.MultiTurn || kind == dataset.Prefix || kind == dataset.Random) && (!run.ReusePrompts || d.step.Index == 0)
+	case kind == dataset.MultiTurn:
+		return s.Stop != "" && s.Dataset.SharedUnknown == 0
 	}
-	return false
+	return run.ReusePrompts && s.Dataset.SharedUnknown == 0 && slices.ContainsFunc(d.requests, func(q request) bool { return q.shared > 0 })
 }
 
 // possible counts whole blocks. The last token of a prompt is always computed.

@@ -70,6 +70,7 @@ func (d *stepData) addWarnings(s *Step) {
 	all.add(s.Checks.TokensWithoutChunk > maxChunkless, "%.1f %% of the output tokens have no chunk of text of their own, as they have no text or came together: ITL is the gap between chunks, so read TPOT or ITL a token for the time of a token.",
 		100*s.Checks.TokensWithoutChunk)
 	all.add(d.parts[0].run.ReusePrompts && s.Dataset.Passes > 0, "Each record of the file was sent %d times: the server's prefix cache may have served all but the first.", s.Dataset.Passes+1)
+	all.add(s.Dataset.Cut, "The trace has more records than the %d that were sent: give more --num-prompts to send them too.", s.Requests)
 	if c := s.Cache; c.forgot() {
 		all.add(true, "The prefix cache served %.0f %% of the prompts' tokens, %.0f %% were possible: it is off, or too small for the prefixes, or several replicas have a cache each.",
 			100*c.Served().Ratio, 100*c.Possible.Ratio)

@@ -56,6 +56,9 @@ type Run struct {
 	Seed         uint64     `json:"seed"`
 	ReusePrompts bool       `json:"reuse_prompts,omitempty"` // prompts were sent as they are, also again
 	BlockSize    int        `json:"block_size,omitempty"`    // tokens of a block of the server's prefix cache, 0 where not known
+	// TemplateTokens is what the server adds to a made prompt, such as its chat template, 0 where
+	// not known.
+	TemplateTokens int `json:"template_tokens,omitempty"`
 	// Backend and Metadata are what vLLM's command line calls so; they are only kept.
 	Backend  string            `json:"backend,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
@@ -243,8 +246,10 @@ type DatasetCount struct {
 	TooLong   int `json:"too_long,omitempty"`
 	Skipped   int `json:"skipped,omitempty"`   // right but not wanted, such as too short
 	Estimated int `json:"estimated,omitempty"` // prompts whose answer's length was estimated from a text
-	// SharedUnknown are prompts whose start others have too, of a length that nobody counted.
-	SharedUnknown int `json:"shared_unknown,omitempty"`
+	// SharedUnknown are prompts that may have begun as ones sent before, where the server did
+	// not count by how many tokens.
+	SharedUnknown int  `json:"shared_unknown,omitempty"`
+	Cut           bool `json:"cut,omitempty"` // a trace goes on behind the last prompt that was asked for
 }
 
 // Add adds what another data set counted.
@@ -255,6 +260,7 @@ func (c *DatasetCount) Add(d DatasetCount) {
 	c.Skipped += d.Skipped
 	c.Estimated += d.Estimated
 	c.SharedUnknown += d.SharedUnknown
+	c.Cut = c.Cut || d.Cut
 }
 
 // RunEnd closes a log whose run came to its end, was interrupted or failed.

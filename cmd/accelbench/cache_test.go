@@ -72,6 +72,18 @@ func TestCacheHits(t *testing.T) {
 	if err := os.WriteFile(trace, []byte(rows.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	chats := filepath.Join(t.TempDir(), "chats.jsonl")
+	var lines strings.Builder
+	for i := range 24 { // of three turns behind a system prompt that all share
+		fmt.Fprintf(&lines, `{"messages":[{"role":"system","content":%q}`, strings.Repeat("brief ", 400))
+		for range 3 {
+			fmt.Fprintf(&lines, `,{"role":"user","content":%q},{"role":"assistant","content":""}`, fmt.Sprintf("chat %d %s", i, strings.Repeat("word ", 98)))
+		}
+		fmt.Fprintln(&lines, "]}")
+	}
+	if err := os.WriteFile(chats, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, tt := range map[string]struct {
 		line     string
 		possible int
@@ -82,14 +94,16 @@ func TestCacheHits(t *testing.T) {
 			"--backend openai-chat --dataset-name multi_turn --multi-turn-prefix-len 400 --multi-turn-input-len 100 --random-output-len 29 --num-prompts 24 --max-concurrency 6",
 			16 * (25*23 + 24*(33+41+49)), 50,
 		},
-		"prefix_repetition": {"--dataset-name prefix_repetition --prefix-repetition-num-prefixes 5 --prefix-repetition-prefix-len 200 --prefix-repetition-suffix-len 50 --num-prompts 100 --max-concurrency 4", 16 * 12 * 95, 30},
-		"random":            {"--dataset-name random --random-prefix-len 100 --random-input-len 60 --num-prompts 50 --max-concurrency 4", 16 * 6 * 49, 3},
-		"random, primed":    {"--random-cache-hit 60% --random-input-len 1000 --num-prompts 30 --max-concurrency 4", 16 * 38 * 30, 20},
-		"a trace":           {"--prompt-token-ids --dataset-name timed_trace --timed-trace-speed 100 --max-concurrency 1 --dataset-path " + trace, -1, 140},
+		// In the second pass the system prompt begins with a word, and is another start.
+		"conversations of a file": {"--backend openai-chat --dataset-name multi_turn --output-len 29 --ignore-eos --num-prompts 36 --max-concurrency 6 --dataset-path " + chats, -1, 50},
+		"prefix_repetition":       {"--dataset-name prefix_repetition --prefix-repetition-num-prefixes 5 --prefix-repetition-prefix-len 200 --prefix-repetition-suffix-len 50 --num-prompts 100 --max-concurrency 4", 16 * 12 * 95, 30},
+		"random":                  {"--dataset-name random --random-prefix-len 100 --random-input-len 60 --num-prompts 50 --max-concurrency 4", 16 * 6 * 49, 3},
+		"random, primed":          {"--random-cache-hit 60% --random-input-len 1000 --num-prompts 30 --max-concurrency 4", 16 * 38 * 30, 20},
+		"a trace":                 {"--prompt-token-ids --dataset-name timed_trace --timed-trace-speed 100 --max-concurrency 1 --dataset-path " + trace, -1, 140},
 	} {
 		t.Run(name, func(t *testing.T) {
 			line := "--random-output-len 4 --output-len 4 " + tt.line
-			if strings.Contains(tt.line, "multi_turn") {
+			if strings.Contains(tt.line, "openai-chat") {
 				line = tt.line
 			}
 			folder, printed := sendTo(t, 1<<20, line)

@@ -19,10 +19,10 @@ type dataFlags struct {
 	outputLens     map[dataset.Kind]*int // of the kinds that have a flag of their own
 	prefix, suffix int                   // lengths of prefix_repetition
 	reuse          bool
-	blockSize      int     // of the server's prefix cache, 0 for what it says
-	cacheHit       float64 // share of random prompts that it can hold, 0 for no such aim
-	turnLen        int     // of multi_turn, as startLen
+	blockSize      int // of the server's prefix cache, 0 for what it says
+	turnLen        int // of multi_turn, as startLen
 	startLen       int
+	turnsSet       bool           // a flag of made conversations was given
 	config         dataset.Config // what needs no more than its flag
 }
 
@@ -31,6 +31,8 @@ func (d *dataFlags) register(c *kingpin.CmdClause) {
 	c.Flag("dataset-name", "openqa, sharegpt, custom, random, prefix_repetition, timed_trace, multi_turn. Default: as the file looks.").PlaceHolder("NAME").StringVar(&d.kind)
 	c.Flag("dataset-path", "File with the prompts. Default: random prompts.").PlaceHolder("FILE").StringVar(&d.path)
 	c.Flag("disable-shuffle", "").Hidden().BoolVar(&o.DisableShuffle)
+	c.Flag("no-oversample", "").Hidden().BoolVar(&o.NoOversample)
+	c.Flag("skip-chat-template", "").Hidden().BoolVar(&o.SkipChatTemplate)
 	c.Flag("reuse-prompts", "Send prompts verbatim, the same in each step.").BoolVar(&d.reuse)
 	c.Flag("random-input-len", "Tokens of a random prompt.").Default("1024").IntVar(&o.InputLen)
 	c.Flag("random-prefix-len", "").Hidden().Default("0").IntVar(&o.PrefixLen)
@@ -47,11 +49,11 @@ func (d *dataFlags) register(c *kingpin.CmdClause) {
 	c.Flag("prefix-repetition-num-prefixes", "").Hidden().Default("10").IntVar(&o.NumPrefixes)
 	c.Flag("prefix-repetition-prefix-len", "").Hidden().Default("256").IntVar(&d.prefix)
 	c.Flag("prefix-repetition-suffix-len", "").Hidden().Default("256").IntVar(&d.suffix)
-	c.Flag("multi-turn-num-turns", "Turns of a conversation: 4, or 2-8.").Default("4").SetValue(parsed(&o.Conversations.Turns, dataset.ParseRange))
-	c.Flag("multi-turn-input-len", "New tokens of a turn.").Default("256").SetValue(parsed(&d.turnLen, parseCount))
-	c.Flag("multi-turn-prefix-len", "Tokens of a system prompt that all share.").Default("0").IntVar(&d.startLen)
+	c.Flag("multi-turn-num-turns", "Turns of a conversation: 4, or 2-8.").Default("4").IsSetByUser(&d.turnsSet).SetValue(parsed(&o.Conversations.Turns, dataset.ParseRange))
+	c.Flag("multi-turn-input-len", "New tokens of a turn.").Default("256").IsSetByUser(&d.turnsSet).SetValue(parsed(&d.turnLen, parseCount))
+	c.Flag("multi-turn-prefix-len", "Tokens of a system prompt that all share.").Default("0").IsSetByUser(&d.turnsSet).IntVar(&d.startLen)
 	c.Flag("multi-turn-delay", "Mean thinking time, exponential; or constant:5s.").Default("0s").SetValue(parsed(&o.Conversations.Delay, dataset.ParseDelay))
-	c.Flag("random-cache-hit", "Share of random prompts that the prefix cache can hold, such as 60%; sent once before.").PlaceHolder("SHARE").SetValue(parsed(&d.cacheHit, parseShare(1, 99)))
+	c.Flag("random-cache-hit", "Share of random prompts that the prefix cache can hold, such as 60%; sent once before.").PlaceHolder("SHARE").SetValue(parsed(&o.CacheHit, parseShare(1, 99)))
 	c.Flag("block-size", "Tokens of a block of the server's prefix cache. Default: as its metrics say, else 16.").PlaceHolder("N").SetValue(parsed(&d.blockSize, parseCount))
 	c.Flag("timed-trace-speed", "How much faster than recorded a trace is sent.").Default("1").SetValue(parsed(&o.Trace.Speed, parseRate))
 	c.Flag("timed-trace-from", "Where in the trace's own time to begin.").PlaceHolder("D").DurationVar(&o.Trace.From)
@@ -59,37 +61,34 @@ func (d *dataFlags) register(c *kingpin.CmdClause) {
 	c.Flag("timed-trace-chunk-hash-size", "").Hidden().Default("16").SetValue(parsed(&o.Trace.Block, parseCount))
 }
 
-// dataset is the data set that the flags name. Its error is of the command line, unless
-// the file cannot be read.
+// dataset returns the data set that the flags name, by its name, else as the file looks, else
+// random. Its error is of the command line, unless the file cannot be read.
 func (d *dataFlags) dataset() (c dataset.Config, err error) {
 	c = d.config
-	c.Path = d.path
-	if c.Kind, err = d.kindOf(); err != nil {
-		return c, err
+	c.Path, c.Kind = d.path, dataset.Random
+	switch {
+	case d.path != "" && d.turnsSet:
+		return c, usage(errors.New("--multi-turn-num-turns, --multi-turn-input-len and --multi-turn-prefix-len are of made conversations: a --dataset-path has its own"))
+	case d.kind != "":
+		c.Kind = dataset.Kind(d.kind)
+	case d.path != "":
+		if c.Kind, err = dataset.Detect(d.path); err != nil {
+			return c, err
+		}
 	}
 	d.setLengths(&c)
-	if d.cacheHit == 0 {
-		return c, nil
+	switch {
+	case c.CacheHit == 0:
+	case c.Kind != dataset.Random || c.PrefixLen > 0:
+		err = errors.New("give --dataset-name random, without --random-prefix-len")
+	default: // the run splits them by the server's blocks
+		split := c
+		err = split.SplitForCache(cmp.Or(d.blockSize, 1))
 	}
-	if c, err = d.shared(c); err != nil {
+	if err != nil {
 		return c, usage(fmt.Errorf("--random-cache-hit: %w", err))
 	}
 	return c, nil
-}
-
-// kindOf is the kind that is named, else that of the file, else random.
-func (d *dataFlags) kindOf() (dataset.Kind, error) {
-	switch {
-	case d.kind != "":
-		kind, err := dataset.ParseKind(d.kind)
-		if err != nil {
-			return "", usage(err)
-		}
-		return kind, nil
-	case d.path != "":
-		return dataset.Detect(d.path)
-	}
-	return dataset.Random, nil
 }
 
 // setLengths sets the lengths of prompts and answers that the flags give for the kind.
@@ -99,7 +98,7 @@ func (d *dataFlags) setLengths(c *dataset.Config) {
 	answers := c.Kind
 	switch c.Kind {
 	case dataset.Prefix:
-		c.PrefixLen, c.InputLen = d.prefix, d.suffix
+		c.PrefixLen, c.InputLen, c.InputRangeRatio, c.OutputRangeRatio = d.prefix, d.suffix, 0, 0
 	case dataset.MultiTurn:
 		c.InputLen, c.PrefixLen = d.turnLen, d.startLen
 		if c.Path == "" {
@@ -110,16 +109,4 @@ func (d *dataFlags) setLengths(c *dataset.Config) {
 	if length := d.outputLens[answers]; c.OutputLen == 0 && length != nil {
 		c.OutputLen = max(0, *length)
 	}
-}
-
-// shared is the data set whose prompts share as much as --random-cache-hit asks for.
-func (d *dataFlags) shared(c dataset.Config) (dataset.Config, error) {
-	if c.Kind != dataset.Random || c.PrefixLen > 0 {
-		return c, errors.New("give --dataset-name random, without --random-prefix-len")
-	}
-	d.blockSize = cmp.Or(d.blockSize, 16)
-	var err error
-	c.PrefixLen, c.InputLen, err = dataset.SplitForCache(c.InputLen, d.cacheHit, d.blockSize)
-	c.Prime = true
-	return c, err
 }

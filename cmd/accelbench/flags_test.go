@@ -76,6 +76,13 @@ func TestLoadsOfVLLM(t *testing.T) {
 		{`--random-range-ratio {"input":0.5,"output":0.25}`, putOn{[]runlog.Step{burst}, openai.Completions, of(func(c *dataset.Config) { c.InputRangeRatio, c.OutputRangeRatio = 0.5, 0.25 }), full}},
 		{"--input-len 9 --output-len 8", putOn{[]runlog.Step{burst}, openai.Completions, of(func(c *dataset.Config) { c.InputLen, c.OutputLen = 9, 8 }), full}},
 		{"--backend openai-chat --endpoint /v1/chat/completions --temperature 0 --top-p .5", putOn{[]runlog.Step{burst}, openai.Chat, random, `ignore_eos "temperature":0 "top_p":0.5`}},
+		{`--top-k 3 --min-p 0.1 --repetition-penalty 1.05 --frequency-penalty -0.5 --presence-penalty 0 --logprobs 5 --chat-template-kwargs {"enable_thinking":false}`, putOn{
+			[]runlog.Step{burst},
+			openai.Completions, random,
+			full + ` "top_k":3 "min_p":0.1 "repetition_penalty":1.05 "frequency_penalty":-0.5 "presence_penalty":0 "logprobs":5 "chat_template_kwargs":{"enable_thinking":false}`,
+		}},
+		{"--backend openai-chat --logprobs 5", putOn{[]runlog.Step{burst}, openai.Chat, random, full}},
+		{`--backend openai-chat --logprobs 5 --extra-body {"logprobs":true}`, putOn{[]runlog.Step{burst}, openai.Chat, random, full + ` "logprobs":true`}},
 		{`--no-ignore-eos --extra-body {"top_k":3}`, putOn{[]runlog.Step{burst}, openai.Completions, random, `"top_k":3`}},
 		{"--dataset-name sharegpt --dataset-path f --disable-shuffle", putOn{[]runlog.Step{burst}, openai.Completions, func() dataset.Config {
 			c := file(dataset.ShareGPT, 0)
@@ -85,6 +92,11 @@ func TestLoadsOfVLLM(t *testing.T) {
 		{"--dataset-name sharegpt --dataset-path f", putOn{[]runlog.Step{burst}, openai.Completions, file(dataset.ShareGPT, 0), ""}},
 		{"--dataset-name sharegpt --dataset-path f --sharegpt-output-len 9 --ignore-eos", putOn{[]runlog.Step{burst}, openai.Completions, file(dataset.ShareGPT, 9), full}},
 		{"--dataset-name custom --dataset-path f", putOn{[]runlog.Step{burst}, openai.Completions, file(dataset.Custom, 256), ""}},
+		{"--dataset-name custom --dataset-path f --no-oversample --skip-chat-template", putOn{[]runlog.Step{burst}, openai.Completions, func() dataset.Config {
+			c := file(dataset.Custom, 256)
+			c.NoOversample, c.SkipChatTemplate = true, true
+			return c
+		}(), ""}},
 		{"--dataset-name custom --dataset-path f --custom-output-len -1", putOn{[]runlog.Step{burst}, openai.Completions, file(dataset.Custom, 0), ""}},
 		{"--dataset-name prefix_repetition --prefix-repetition-prefix-len 9 --prefix-repetition-num-prefixes 3", putOn{[]runlog.Step{burst}, openai.Completions, of(func(c *dataset.Config) {
 			c.Kind, c.PrefixLen, c.InputLen, c.NumPrefixes = dataset.Prefix, 9, 256, 3
@@ -100,7 +112,7 @@ func TestLoadsOfVLLM(t *testing.T) {
 			[]runlog.Step{closed(100)}, openai.Chat, of(func(c *dataset.Config) { c.Kind, c.InputLen, c.PrefixLen, c.OutputLen = dataset.MultiTurn, 9, 7, 8 }), full,
 		}},
 		{"--random-cache-hit 60% --max-concurrency 100", putOn{[]runlog.Step{closed(100)}, openai.Completions, of(func(c *dataset.Config) {
-			c.PrefixLen, c.InputLen, c.Prime = 616, 408, true // 38 blocks of 16, and a half
+			c.CacheHit = 0.6
 		}), full}},
 		{"--max-concurrency 8,16 --repeat 2", putOn{[]runlog.Step{
 			closed(8), with(closed(16), func(s *runlog.Step) { s.Index = 1 }),
@@ -131,7 +143,7 @@ func TestLoadsOfVLLM(t *testing.T) {
 		if cfg.Ask.IgnoreEOS {
 			body = append(body, full)
 		}
-		for _, name := range []string{"temperature", "top_p", "top_k"} {
+		for _, name := range []string{"temperature", "top_p", "top_k", "min_p", "repetition_penalty", "frequency_penalty", "presence_penalty", "logprobs", "chat_template_kwargs"} {
 			if value, ok := cfg.Ask.Extra[name]; ok {
 				body = append(body, `"`+name+`":`+string(value))
 			}
@@ -160,7 +172,7 @@ func TestEveryFlagOfVLLM(t *testing.T) {
 	values := map[string]string{
 		"--dataset-name": "random", "--backend": "vllm", "--header": "A=b C=d", "--metadata": "a=b c=d", "--goodput": "ttft:500 tpot:50",
 		"--endpoint": "/v1/completions", "--base-url": "http://h:1", "--extra-body": "{}", "--percentile-metrics": "ttft,e2el", "--metric-percentiles": "50,99.9",
-		"--dataset-path": "f --dataset-name openqa", "--random-range-ratio": "0.5", "--self-timed": " --dataset-name timed_trace --dataset-path f",
+		"--dataset-path": "f --dataset-name openqa", "--random-range-ratio": "0.5", "--chat-template-kwargs": "{}", "--self-timed": " --dataset-name timed_trace --dataset-path f",
 	}
 	count := 0
 	for in := bufio.NewScanner(fixture); in.Scan(); {
@@ -194,22 +206,30 @@ func TestEveryFlagOfVLLM(t *testing.T) {
 // A wrong command line is one line that names the flag.
 func TestWrongLoads(t *testing.T) {
 	for line, want := range map[string]string{
-		"--num-prompts 0":                        "--num-prompts: 0 is not above 0",
-		"--num-prompts x":                        `--num-prompts: "x" is no whole number`,
-		"--max-concurrency 1,0":                  "--max-concurrency: 0 is not above 0",
-		"--max-concurrency 1,2 --request-rate 4": "one of them is the sweep",
-		"--request-rate 0":                       "--request-rate: 0 is not above 0",
-		"--request-rate 1,x":                     `--request-rate: "x" is no number`,
-		"--start-at soon":                        `--start-at: "soon" is no instant such as`,
-		"--burstiness -1":                        "--burstiness: -1 is not above 0",
-		"--backend openai-embeddings":            "--backend: enum value must be one of vllm,openai,openai-chat",
-		"--dataset-name hf":                      `unknown data set "hf"`,
-		"--dataset-name random --self-timed":     "--self-timed is of a timed_trace",
-		"--random-range-ratio 1":                 `--random-range-ratio: "1" is no number from 0 to below 1`,
-		"--random-range-ratio {}x":               "--random-range-ratio: ",
-		"--timeout soon":                         `--timeout: time: invalid duration "soon"`,
-		"--temperature NaN":                      "--temperature: ",
-		"--extra-body null":                      "--extra-body is no JSON object",
+		"--num-prompts 0":                                   "--num-prompts: 0 is not above 0",
+		"--num-prompts x":                                   `--num-prompts: "x" is no whole number`,
+		"--max-concurrency 1,0":                             "--max-concurrency: 0 is not above 0",
+		"--max-concurrency 1,2 --request-rate 4":            "one of them is the sweep",
+		"--request-rate 0":                                  "--request-rate: 0 is not above 0",
+		"--request-rate 1,x":                                `--request-rate: "x" is no number`,
+		"--start-at soon":                                   `--start-at: "soon" is no instant such as`,
+		"--burstiness -1":                                   "--burstiness: -1 is not above 0",
+		"--backend openai-embeddings":                       "--backend: enum value must be one of vllm,openai,openai-chat",
+		"--dataset-name hf":                                 `unknown data set "hf": use openqa, sharegpt, `,
+		"--dataset-name random --dataset-path f":            "data set random takes no file: leave out --dataset-path",
+		"--dataset-name prefix_repetition --dataset-path f": "data set prefix_repetition takes no file: leave out --dataset-path",
+		"--backend openai-chat --dataset-name multi_turn --dataset-path f --multi-turn-num-turns 2": "--multi-turn-num-turns, --multi-turn-input-len and --multi-turn-prefix-len are of made conversations",
+		"--backend openai-chat --dataset-name multi_turn --dataset-path f --multi-turn-input-len 9": "are of made conversations: a --dataset-path has its own",
+		"--backend openai-chat --dataset-path f --multi-turn-prefix-len 9":                          "are of made conversations",
+		"--dataset-name timed_trace --dataset-path f --timed-trace-from=-5s":                        "--timed-trace-from must not be negative",
+		"--chat-template-kwargs 5":           "--chat-template-kwargs: ",
+		"--top-k x":                          "--top-k: ",
+		"--dataset-name random --self-timed": "--self-timed is of a timed_trace",
+		"--random-range-ratio 1":             `--random-range-ratio: "1" is no number from 0 to below 1`,
+		"--random-range-ratio {}x":           "--random-range-ratio: ",
+		"--timeout soon":                     `--timeout: time: invalid duration "soon"`,
+		"--temperature NaN":                  "--temperature: ",
+		"--extra-body null":                  "--extra-body is no JSON object",
 		"--dataset-name timed_trace --dataset-path f --request-rate 4": "a timed_trace has its own times",
 		"--dataset-name sharegpt":                                      "data set sharegpt needs a file: give --dataset-path",
 		"--random-output-len 0":                                        "data set random needs an input and an output length of at least 1",

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strconv"
+	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
 
@@ -27,7 +27,13 @@ func (a *requestFlags) register(c *kingpin.CmdClause) {
 	c.Flag("ignore-eos", "Answers of full length. Default: for random, timed_trace and made conversations.").IsSetByUser(&a.ignoreEOSSet).BoolVar(&a.ignoreEOS)
 	c.Flag("continuous-usage", "Ask for the usage with every chunk: ITL per token.").BoolVar(&a.continuousUsage)
 	c.Flag("temperature", "Sampling temperature. Default: the server's.").PlaceHolder("X").SetValue(a.number("temperature"))
-	c.Flag("top-p", "").Hidden().SetValue(a.number("top_p"))
+	for _, name := range []string{"top-p", "top-k", "min-p", "repetition-penalty", "frequency-penalty", "presence-penalty", "logprobs"} {
+		c.Flag(name, "").Hidden().SetValue(a.number(strings.ReplaceAll(name, "-", "_")))
+	}
+	c.Flag("chat-template-kwargs", "").Hidden().SetValue(parsedFlag(func(text string) error {
+		a.members["chat_template_kwargs"] = json.RawMessage(text)
+		return json.Unmarshal([]byte(text), &map[string]any{})
+	}))
 	c.Flag("extra-body", "More members of each request's body.").PlaceHolder("JSON").StringVar(&a.extra)
 }
 
@@ -50,7 +56,11 @@ func (a *requestFlags) config(d dataset.Config) (load.Ask, error) {
 			return load.Ask{}, errors.New("--extra-body is no JSON object")
 		}
 	}
-	maps.Copy(extra, a.members)
+	for name, value := range a.members {
+		if name != "logprobs" || d.API == openai.Completions { // vLLM's tool sends that number to no chat
+			extra[name] = value
+		}
+	}
 	if err := openai.CheckExtra(extra); err != nil {
 		return load.Ask{}, fmt.Errorf("--extra-body: %w", err)
 	}

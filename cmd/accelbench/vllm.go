@@ -19,15 +19,13 @@ var vllmFlags = []hiddenFlags{
 	{
 		"",
 		"tokenizer tokenizer-mode label request-id-prefix timeline-itl-thresholds",
-		"trust-remote-code skip-tokenizer-init disable-tqdm profile no-stream skip-chat-template enable-multimodal-chat " +
+		"trust-remote-code skip-tokenizer-init disable-tqdm profile no-stream enable-multimodal-chat " +
 			"custom-ensure-client-side-data save-detailed plot-timeline plot-dataset-stats",
 	},
-	{"give it as a member of --extra-body", "top-k min-p frequency-penalty presence-penalty repetition-penalty logprobs chat-template-kwargs", ""},
 	{"all requests ask for one model", "lora-modules lora-assignment", ""},
 	{"give a list of rates to --request-rate", "ramp-up-strategy ramp-up-start-rps ramp-up-end-rps", ""},
 	{"probes beside a load are accelerator_exporter's", "probe-request-rate", ""},
 	{"the answer of a beam search is not streamed", "", "use-beam-search"},
-	{"a file is begun again at its end: ask for no more --num-prompts than it has records", "", "no-oversample"},
 	{"rename the keys in the file", "timed-trace-label-timestamp timed-trace-label-input-length timed-trace-label-output-length timed-trace-label-hash-ids", ""},
 	{
 		"it belongs to a data set that is not built",
