@@ -1,31 +1,33 @@
 package probe
 
 import (
-	"maps"
 	"slices"
 	"time"
+
+	"github.com/prometheus/common/model"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
-// Names of the objectives, which are the SLO's field names.
+// What objectives bound, by the SLO's field names, which the label objective has too.
 const (
-	objectiveTTFT     = "time_to_first_token"
-	objectiveTPOT     = "time_per_output_token"
-	objectiveITL      = "inter_token_latency"
-	objectiveDuration = "request_duration"
+	objectiveTTFT     openai.Measure = "time_to_first_token"
+	objectiveTPOT     openai.Measure = "time_per_output_token"
+	objectiveITL      openai.Measure = "inter_token_latency" // the longest gap
+	objectiveDuration openai.Measure = "request_duration"
 )
 
-// objectives are the target's set objectives by name.
-func (t Target) objectives() map[string]time.Duration {
-	set := map[string]time.Duration{
-		objectiveTTFT:     time.Duration(t.spec.SLO.TimeToFirstToken),
-		objectiveTPOT:     time.Duration(t.spec.SLO.TimePerOutputToken),
-		objectiveITL:      time.Duration(t.spec.SLO.InterTokenLatency),
-		objectiveDuration: time.Duration(t.spec.SLO.RequestDuration),
+// objectives are those of the target that are set.
+func (t Target) objectives() (all []openai.Objective) {
+	for measure, limit := range map[openai.Measure]model.Duration{
+		objectiveTTFT: t.spec.SLO.TimeToFirstToken, objectiveTPOT: t.spec.SLO.TimePerOutputToken,
+		objectiveITL: t.spec.SLO.InterTokenLatency, objectiveDuration: t.spec.SLO.RequestDuration,
+	} {
+		if limit > 0 {
+			all = append(all, openai.Objective{Measure: measure, Limit: time.Duration(limit).Seconds()})
+		}
 	}
-	maps.DeleteFunc(set, func(_ string, objective time.Duration) bool { return objective <= 0 })
-	return set
+	return all
 }
 
 // missed reports for each set objective whether the request missed it. A request
@@ -33,7 +35,7 @@ func (t Target) objectives() map[string]time.Duration {
 // objective as surely as a slow one, and so did an answer that ended without text:
 // its user never saw a first token. Other failures are counted as failures alone.
 func (t Target) missed(tr *openai.Trace) map[string]bool {
-	measured := map[string]time.Duration{}
+	measured := map[openai.Measure]time.Duration{}
 	measured[objectiveTTFT], _ = openai.TTFT(tr) // 0 for none, which misses nothing
 	measured[objectiveTPOT], _ = openai.TPOT(tr)
 	measured[objectiveDuration], _ = openai.E2E(tr)
@@ -53,8 +55,9 @@ func (t Target) missed(tr *openai.Trace) map[string]bool {
 	}
 	textless := tr.Failure == nil && len(tr.Chunks) == 0
 	missed := map[string]bool{}
-	for name, objective := range t.objectives() {
-		missed[name] = measured[name] > objective || textless && (name == objectiveTTFT || name == objectiveDuration)
+	for _, o := range t.objectives() {
+		isNever := textless && (o.Measure == objectiveTTFT || o.Measure == objectiveDuration)
+		missed[string(o.Measure)] = measured[o.Measure].Seconds() > o.Limit || isNever
 	}
 	return missed
 }

@@ -64,6 +64,8 @@ type Prompts struct {
 	Counted       int   `json:"told,omitempty"`
 	AimedTokens   int64 `json:"aimed_tokens,omitempty"`
 	CountedTokens int64 `json:"counted_tokens,omitempty"`
+	// TemplateTokens is what the server adds to each prompt, as by the chat template, 0 where not known.
+	TemplateTokens int `json:"template_tokens,omitempty"`
 }
 
 // counts are what shares are made of.
@@ -143,6 +145,9 @@ func (d *stepData) checkPrompt(u *openai.Usage, aimed int) {
 // whole step without one.
 func (d *stepData) newChecks(whole, window span) Checks {
 	c, n := d.checks, &d.counts
+	if c.Prompts.Counted > 0 {
+		c.Prompts.TemplateTokens = d.parts[0].run.TemplateTokens
+	}
 	c.Achieved, c.AchievedWhole = concurrency(window, d.units), concurrency(whole, d.units)
 	c.AchievedRate = sendRate(sentIn(window, d.units))
 	if n.lag.Reads > 0 {

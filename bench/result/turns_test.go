@@ -171,6 +171,20 @@ func TestPossibleIsOfKnownPrefixes(t *testing.T) {
 	}
 }
 
+// A cache that counts by token, as llama.cpp's, is not told off for blocks that it does not have.
+func TestCacheByToken(t *testing.T) {
+	requests := everySecond(20, time.Second)
+	for i := range requests {
+		requests[i].Trace.Usage.PromptTokens, requests[i].SharedTokens, requests[i].Trace.Usage.CachedTokens = 14, 11, new(11)
+	}
+	l := newMemlog("a").step(closed(1, 20), requests, false).ended()
+	l.run.Dataset = "random"
+	hits := &Hits{20 * 11, 20 * 14, 11.0 / 14}
+	if diff := cmp.Diff(&Cache{BlockSize: 1, BlockAssumed: true, Possible: hits, Usage: hits}, stepOf(t, Options{}, l).Cache); diff != "" {
+		t.Errorf("cache (-want +got):\n%s", diff)
+	}
+}
+
 // conversation is of two turns, with a thinking time between.
 func conversation(seq int, start, takes, think time.Duration) []runlog.Request {
 	all := []runlog.Request{answered(start, 10, 3, takes/2, takes), answered(start+takes+think, 10, 3, takes/2, takes)}

@@ -19,6 +19,7 @@ func TestWarnings(t *testing.T) {
 		requests []runlog.Request
 		log      *memlog
 		stop     runlog.Stop
+		count    runlog.DatasetCount
 	}
 	each := func(change func(i int, t *openai.Trace)) func(*run) {
 		return func(r *run) {
@@ -134,6 +135,32 @@ func TestWarnings(t *testing.T) {
 			change: func(*run) {},
 			want:   []string{"p99.9 takes 1000 independent requests, and its steady part has 400 (400 requests): run more, or do not quote it."},
 		},
+		"answers without text": {
+			change: each(func(i int, t *openai.Trace) {
+				if i < 5 {
+					t.Chunks = nil
+				}
+			}),
+			want: []string{"5 of 400 answers had no text: they have no latencies."},
+		},
+		"sent again": {
+			change: each(func(i int, t *openai.Trace) { t.Resent = i < 9 }),
+			want:   []string{"9 of 400 requests were sent again, as the server had closed their kept connection: it may have restarted, or close idle connections too early."},
+		},
+		"nothing succeeded": {
+			change: each(func(_ int, t *openai.Trace) {
+				t.Chunks, t.Failure = nil, &openai.Failure{Reason: openai.ReasonHTTP4xx}
+			}),
+			want: []string{"400 of 400 requests failed (http_4xx 400)."},
+		},
+		"records that were sent again as they are": {
+			change: func(r *run) { r.log.run.ReusePrompts, r.count = true, runlog.DatasetCount{Passes: 4} },
+			want:   []string{"Each record of the file was sent 5 times: the server's prefix cache may have served all but the first."},
+		},
+		"a trace that was cut": {
+			change: func(r *run) { r.count.Cut = true },
+			want:   []string{"The trace has more records than the 400 that were sent: give more --num-prompts to send them too."},
+		},
 		"a percentile that nobody quotes": {opts: Options{Percentiles: []float64{99}}, change: func(r *run) {
 			r.requests = r.requests[:340] // enough for p99, not for all that are given
 		}},
@@ -146,6 +173,7 @@ func TestWarnings(t *testing.T) {
 			tt.change(r)
 			r.log.begin(r.step, r.requests)
 			r.log.end(r.step, r.requests, r.stop)
+			r.log.records[len(r.log.records)-1].StepEnd.Dataset = r.count
 			s := stepOf(t, tt.opts, r.log)
 			if diff := cmp.Diff(tt.want, s.Warnings); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)

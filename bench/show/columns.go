@@ -137,7 +137,8 @@ var checkColumns = []Column{
 	{Key: "prefix_cache_hit_ratio", Head: "prefix cache hits", Unit: Share, Value: ofStep(prefixCacheHits)},
 	{Key: "tokens_without_chunk", Head: "tokens without a chunk", Unit: Share, Value: ofStep(func(s *result.Step) float64 { return nonZero(s.Checks.TokensWithoutChunk) })},
 	{Key: "prompt_asked", Head: "made prompt, asked for", Unit: Tokens, Value: ofStep(func(s *result.Step) float64 { return perPrompt(s, s.Checks.Prompts.AimedTokens) })},
-	{Key: "prompt_counted", Head: "made prompt, counted with template", Unit: Tokens, Value: ofStep(func(s *result.Step) float64 { return perPrompt(s, s.Checks.Prompts.CountedTokens) })},
+	{Key: "prompt_template", Head: "made prompt, added by the server", Unit: Tokens, Value: ofStep(func(s *result.Step) float64 { return nonZero(float64(s.Checks.Prompts.TemplateTokens)) })},
+	{Key: "prompt_counted", Head: "made prompt, counted", Unit: Tokens, Value: ofStep(func(s *result.Step) float64 { return perPrompt(s, s.Checks.Prompts.CountedTokens) })},
 	{Key: "skipped_records", Head: "skipped records", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return nonZero(float64(s.Dataset.Skipped + s.Dataset.TooLong)) })},
 }
 

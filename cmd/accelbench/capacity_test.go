@@ -193,6 +193,56 @@ func TestCapacityOfAServerThatHangs(t *testing.T) {
 	}
 }
 
+// A server that refuses the requests for what they ask says why, and carries neither none nor any.
+func TestCapacityOfRefusedRequests(t *testing.T) {
+	t.Parallel()
+	f := searchCapacity(t.Context(), t, serveText(t, http.StatusBadRequest, `{"error":{"message":"max_tokens=5000 cannot be greater than 2048"}}`), "--slo", "ttft:p90<20s", "--quiet")
+	if f.code != exitNothing || strings.Contains(f.stdout, "carries none") || !strings.Contains(f.stderr, "the server refuses the requests: status 400: max_tokens=5000 cannot be greater than 2048") {
+		t.Errorf("exit %d\n%s\n%s", f.code, f.stdout, f.stderr)
+	}
+}
+
+// serveText is a server of one model that answers every request with a status and a text.
+func serveText(t *testing.T, status int, text string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/models") {
+			fmt.Fprint(w, `{"object":"list","data":[{"id":"m","object":"model"}]}`)
+			return
+		}
+		w.WriteHeader(status)
+		fmt.Fprint(w, text)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// A run whose server dies ends with 3, after its report, whose first words are that; the failures have the system's
+// own.
+func TestRunOfAServerThatDies(t *testing.T) {
+	t.Parallel()
+	s := &standIn{base: 50 * time.Millisecond, dieAfter: 57}
+	var stdout, stderr strings.Builder
+	code := run(t.Context(), []string{"accelbench", "run", "--base-url", s.start(t), "--backend", "openai-chat", "--output", t.TempDir(), "--num-prompts", "1000", "--max-concurrency", "4", "--quiet"}, &stdout, &stderr)
+	if code != exitFailures || !strings.Contains(stderr.String(), "the run ended early: the server could not be reached any more") {
+		t.Errorf("exit %d, stderr %s", code, &stderr)
+	}
+	if text := stdout.String(); !strings.Contains(text, "\nThe run ended early: the server could not be reached after 5") || !strings.Contains(text, "Most output: 4 users") || !strings.Contains(text, "connection refused") {
+		t.Errorf("printed\n%s", text)
+	}
+}
+
+// MindIE says in the stream what went wrong: it is what the user reads.
+func TestFailuresInTheServersOwnWords(t *testing.T) {
+	t.Parallel()
+	url := serveText(t, http.StatusOK, "Engine callback timeout.")
+	var stdout strings.Builder
+	code := run(t.Context(), []string{"accelbench", "run", "--base-url", url, "--backend", "openai-chat", "--output", t.TempDir(), "--num-prompts", "3", "--quiet"}, &stdout, io.Discard)
+	if want := "inf   stream_error  3         status 200: Engine callback timeout."; code != exitNothing || !strings.Contains(stdout.String(), want) {
+		t.Errorf("exit %d, no %q in\n%s", code, want, &stdout)
+	}
+}
+
 // TestCapacityInterrupted: Ctrl-C reports what is known so far.
 func TestCapacityInterrupted(t *testing.T) {
 	t.Parallel()
@@ -210,8 +260,12 @@ func TestCapacityUsage(t *testing.T) {
 		"":                                      "required flag(s) '--slo' not provided",
 		"--slo ttft:2s":                         "such as ttft:p90<2s, or a share of failures, such as failures<1%",
 		"--slo ttft:p90<2s --max-concurrency 8": `"8" is no range such as 1..256`,
-		"--slo ttft:p90<2s --max-concurrency 8..4":                      `"8..4" is no range`,
-		"--slo ttft:p90<2s --max-concurrency 0..4":                      "is no range",
+		"--slo ttft:p90<2s --max-concurrency 8..4":                     `"8..4" is no range`,
+		"--slo ttft:p90<2s --max-concurrency 0..4":                     "is no range",
+		"--slo ttft:p90<2s --max-concurrency 1.5..4":                   `"1.5..4" is no range of whole numbers such as 1..256`,
+		"--slo ttft:p90<2s --max-concurrency 1..4 --request-rate 1..2": "one of them is searched for",
+		"--slo ttft:500": "such as ttft:p90<2s",
+		"--slo ttft_later:p90<2s --dataset-name random":                 "--slo ttft_later is of conversations: give --dataset-name multi_turn",
 		"--slo ttft:p90<2s --request-rate 1..inf":                       `"1..inf" is no range such as 1..256`,
 		"--slo ttft:p90<2s --request-rate NaN..2":                       "is no range",
 		"--slo ttft:p90<2s --precision 0":                               `"0" is no share from 0.1% to 50%, such as 5%`,

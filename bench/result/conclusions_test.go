@@ -1,0 +1,173 @@
+package result
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// paced are n requests at a rate, each of which takes as long as takes says of its instant.
+func paced(n int, rate float64, random *rand.Rand, takes func(start time.Duration) time.Duration) []runlog.Request {
+	var all []runlog.Request
+	for at := time.Duration(0); len(all) < n; {
+		took := takes(at)
+		all = append(all, answered(at, 100, 2, took/50, took))
+		gap := 1 / rate
+		if random != nil {
+			gap = random.ExpFloat64() / rate
+		}
+		at += time.Duration(gap * 1e9)
+	}
+	return all
+}
+
+// A batch of long answers is not full when the shortest of them is there: what is measured while it fills is not what
+// the rate does to the server.
+func TestARateIsJudgedWhenTheBatchIsFull(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	fills := func(start time.Duration) time.Duration { // answers of 6 to 34 s in an empty server, three times as long in a full one
+		return time.Duration((6 + 28*r.Float64()) * (3 - 2*math.Exp(-start.Seconds()/100)) * 1e9)
+	}
+	step := runlog.Step{Started: noon, Arrival: runlog.ArrivalPoisson, Rate: 1}
+	s := stepOf(t, Options{}, newMemlog("a").step(step, paced(1500, 1, r, fills), false).ended())
+	full, _ := s.Whole.Of(E2E).At(90)
+	if s.Steady == nil || s.Steady.Window.From.Before(at(time.Duration(full.Value*1e9))) {
+		t.Errorf("steady %v (%s), and the p90 of E2E is %.0f s", s.Steady, s.NotSteady, full.Value)
+	}
+	s = stepOf(t, Options{}, newMemlog("a").step(step, paced(100, 1, r, fills), false).ended())
+	if s.Steady != nil {
+		t.Errorf("steady from %s on, while the batch still filled", s.Steady.Window.From)
+	}
+}
+
+// Of requests of which 40 % wait for 10 s in vain, nine in ten do not get their first token within 1 s.
+func TestThoseWhoNeverGotATokenCount(t *testing.T) {
+	slo := []openai.Objective{{Measure: TTFT, Percentile: 90, Limit: 2}, {Measure: TTFT, Percentile: 50, Limit: 2}, {Measure: E2E, Percentile: 90, Limit: 60}}
+	for name, tt := range map[string]struct {
+		reason openai.Reason
+		after  time.Duration
+		p90    float64
+		waits  bool
+	}{
+		"timeout":            {openai.ReasonTimeoutFirstToken, 10 * time.Second, 10, true},
+		"refused after long": {openai.ReasonHTTP5xx, 5 * time.Second, 5, true},
+		"refused at once":    {openai.ReasonHTTP429, 3 * time.Millisecond, 1, false},
+	} {
+		requests := closedLoop(10, 500, func(i int, start time.Duration) runlog.Request {
+			if i%5 < 2 {
+				return failed(start, tt.after, tt.reason)
+			}
+			return answered(start, 10, 3, time.Second, 3*time.Second)
+		})
+		l := newMemlog("a").step(closed(10, 500), requests, false).ended()
+		l.run.Capacity = &runlog.Capacity{Objectives: slo}
+		s := stepOf(t, Options{}, l)
+		p, _ := s.SteadyOrWhole().Of(TTFT).At(90)
+		if p.Value != tt.p90 || p.AtLeast != tt.waits {
+			t.Errorf("%s: TTFT p90 %v, at least %v; want %v and %v", name, p.Value, p.AtLeast, tt.p90, tt.waits)
+		}
+		for i, wantMiss := range []bool{tt.waits, false, tt.waits} {
+			if o := s.Objectives[i]; o.Excess() > 1 != wantMiss {
+				t.Errorf("%s: %s of %v is %v times its limit", name, o.Label(), o.Value, o.Excess())
+			}
+		}
+	}
+}
+
+// A replay whose client is late, and one whose server falls behind, are no measurements of the trace.
+func TestReplaysThatAreLate(t *testing.T) {
+	step := runlog.Step{Started: noon, Arrival: runlog.ArrivalReplay}
+	late := everySecond(200, 500*time.Millisecond)
+	for i := range late {
+		late[i].Trace.Started = late[i].Trace.Planned.Add(3 * time.Second)
+	}
+	s := stepOf(t, Options{}, newMemlog("a").step(step, late, false).ended())
+	if s.ClientLimit == "" {
+		t.Errorf("sent 3 s late, and warned of %q", s.Warnings)
+	}
+	slow := queued(400, 1, always(time.Second), always(2*time.Second))
+	if s = stepOf(t, Options{}, newMemlog("a").step(step, slow, false).ended()); !s.Overloaded() {
+		t.Errorf("a server at half the recorded rate: steady %v, warned of %q", s.Steady != nil, s.Warnings)
+	}
+}
+
+// Two hours of 4 a second after one another are not 8 a second.
+func TestRunsThatNeverOverlapped(t *testing.T) {
+	log := func(host string, begins time.Duration) *memlog {
+		requests := everySecond(60, time.Second)
+		for i := range requests {
+			requests[i].Trace.Planned = requests[i].Trace.Planned.Add(begins)
+			requests[i].Trace.Started = requests[i].Trace.Planned
+		}
+		return newMemlog(host).step(runlog.Step{Started: at(begins), Arrival: runlog.ArrivalConstant, Rate: 1}, requests, false).ended()
+	}
+	for begins, wantErr := range map[time.Duration]bool{0: false, 20 * time.Second: false, 40 * time.Second: true, 2 * time.Hour: true} {
+		_, err := reportOf(t, Options{}, log("a", 0), log("b", begins))
+		if (err != nil) != wantErr || wantErr && !strings.Contains(err.Error(), "--start-at") {
+			t.Errorf("begun %s later: %v", begins, err)
+		}
+	}
+}
+
+// What a step's checks find, of 1,000 requests in steady state.
+func TestStationarity(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	noise := func(time.Duration) time.Duration { return time.Duration((5 + r.Float64()) * 1e9) }
+	grows := func(start time.Duration) time.Duration { return noise(start) + start/300 }
+	poisson := runlog.Step{Started: noon, Arrival: runlog.ArrivalPoisson, Rate: 1}
+	for name, tt := range map[string]struct {
+		requests []runlog.Request
+		want     string // in the warnings, empty for none
+	}{
+		"as it should be":                             {paced(1000, 1, r, noise), ""},
+		"latency that grows":                          {paced(1000, 1, r, grows), "TTFT was not stationary: it changed by"},
+		"equal gaps where random ones were asked for": {paced(1000, 1, nil, noise), "Requests did not arrive as asked for"},
+	} {
+		s := stepOf(t, Options{Percentiles: []float64{90}}, newMemlog("a").step(poisson, tt.requests, false).ended())
+		if all := strings.Join(s.Warnings, "\n"); s.Steady == nil || !strings.Contains(all, tt.want) || tt.want == "" && all != "" {
+			t.Errorf("%s: not steady as %q, warnings %q", name, s.NotSteady, s.Warnings)
+		}
+	}
+}
+
+// Of samples of which each is nearly the one before there are few independent ones, and the interval of their mean is
+// as wide as it is.
+func TestIndependentSamples(t *testing.T) {
+	const n, runs = 2000, 200
+	for _, memory := range []float64{0, 0.9} {
+		r, held, independent := rand.New(rand.NewPCG(5, 6)), 0, 0.0
+		for range runs {
+			samples, x := make([]int64, n), 0.0
+			for i := range samples {
+				x = memory*x + math.Sqrt(1-memory*memory)*r.NormFloat64()
+				samples[i] = int64(1e6 * (10 + x))
+			}
+			p, _ := newDistribution(slices.Clone(samples), []float64{50}, 1e6).At(50)
+			independent += float64(p.Independent) / runs
+			if math.Abs(p.Value-10) < float64(p.Error) {
+				held++
+			}
+		}
+		want := n * (1 - memory) / (1 + memory)
+		if independent < 0.6*want || independent > 1.7*want || float64(held) < 0.88*runs {
+			t.Errorf("memory %v: %.0f independent samples, want about %.0f; %d of %d intervals hold the truth", memory, independent, want, held, runs)
+		}
+	}
+}
+
+// A step whose index was damaged is an error that names its line.
+func TestDamagedStep(t *testing.T) {
+	for _, index := range []int{math.MinInt64, -1, math.MaxInt64} {
+		l := newMemlog("a").step(runlog.Step{Index: index, Arrival: runlog.ArrivalClosed, Concurrency: 1}, everySecond(3, time.Second), false).ended()
+		l.run.Steps = []string{"1"}
+		if _, err := reportOf(t, Options{}, l); err == nil || !strings.Contains(err.Error(), "line 2: ") {
+			t.Errorf("index %d: %v", index, err)
+		}
+	}
+}
