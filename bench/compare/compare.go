@@ -156,7 +156,7 @@ func levelName(s result.Step) string {
 	return s.Title()
 }
 
-// addLevel compares the sides that ran a level, and notes those that did not.
+// addLevel compares the sides that ran a level, figure by figure, and notes those that did not.
 func (c *Comparison) addLevel(sides []Side, l Level) {
 	for i, s := range sides {
 		switch {
@@ -173,32 +173,28 @@ func (c *Comparison) addLevel(sides []Side, l Level) {
 		return
 	}
 	for _, column := range columns() {
-		if column.Compared {
-			c.addFigure(l, column)
+		if !column.Compared {
+			continue
+		}
+		base := l.values(column, 0)
+		var others [][]float64
+		for _, p := range l.Pairs {
+			others = append(others, l.values(column, p.side))
+		}
+		for i, v := range judge(base, others, column) {
+			if len(base)+len(others[i]) == 0 {
+				continue
+			}
+			l.Pairs[i].Rows = append(l.Pairs[i].Rows, Row{
+				Metric: column.Key, Unit: column.Unit.Base, column: column,
+				Base: estimate(base), Side: estimate(others[i]), Verdict: v,
+			})
+			if v.P != nil {
+				c.Tests++
+			}
 		}
 	}
 	c.Levels = append(c.Levels, l)
-}
-
-// addFigure adds a row to each pair of a level that has the figure.
-func (c *Comparison) addFigure(l Level, column show.Column) {
-	base := l.values(column, 0)
-	var others [][]float64
-	for _, p := range l.Pairs {
-		others = append(others, l.values(column, p.side))
-	}
-	for i, v := range judge(base, others, column) {
-		if len(base)+len(others[i]) == 0 {
-			continue
-		}
-		l.Pairs[i].Rows = append(l.Pairs[i].Rows, Row{
-			Metric: column.Key, Unit: column.Unit.Base, column: column,
-			Base: estimate(base), Side: estimate(others[i]), Verdict: v,
-		})
-		if v.P != nil {
-			c.Tests++
-		}
-	}
 }
 
 // columns are those of a step and of its windows.
@@ -242,4 +238,48 @@ func (c *Comparison) about(i int, s Side) About {
 		a.Runs = max(a.Runs, len(l.runs[i]))
 	}
 	return a
+}
+
+const (
+	// maxDifference is the relative difference up to which two loads, or the lengths of
+	// their texts, are the same, and maxFailures that of two shares of failures.
+	maxDifference = 0.05
+	maxFailures   = 0.01
+)
+
+// warnings are why the runs of two sides at one level cannot be compared as they stand.
+func warnings(base, side []*result.Step) []string {
+	var found []string
+	compare := func(text string, value func(*result.Step) float64) {
+		x, y := median(base, value), median(side, value)
+		if least := min(x, y); least > 0 && max(x, y) > least*(1+maxDifference) {
+			found = append(found, fmt.Sprintf("not alike: "+text, x, y))
+		}
+	}
+	compare("prompts had %.4g and %.4g tokens", func(s *result.Step) float64 { return s.Whole.Of(result.PromptLength).Mean })
+	compare("answers had %.4g and %.4g tokens", func(s *result.Step) float64 { return s.Whole.Of(result.OutputLength).Mean })
+	switch base[0].Arrival {
+	case runlog.ArrivalBurst: // its rate is only how fast this machine sent it
+	case runlog.ArrivalClosed:
+		compare("%.4g and %.4g were in flight", func(s *result.Step) float64 { return s.Checks.Achieved })
+	default:
+		compare("%.4g and %.4g requests a second were sent", func(s *result.Step) float64 { return s.Checks.AchievedRate })
+	}
+	failed := func(s *result.Step) float64 { return s.Account.FailureRatio() }
+	x, y := median(base, failed), median(side, failed)
+	if max(x, y)-min(x, y) > maxFailures {
+		found = append(found, fmt.Sprintf("not alike: %.3g %% and %.3g %% of the requests failed", 100*x, 100*y))
+	}
+	if slices.ContainsFunc(slices.Concat(base, side), func(s *result.Step) bool { return s.Stop == "" || s.Stop.Early() }) {
+		found = append(found, "some runs were cut short: killed, interrupted, too many failures, or the server gone")
+	}
+	return found
+}
+
+func median(runs []*result.Step, value func(*result.Step) float64) float64 {
+	var values []float64
+	for _, s := range runs {
+		values = append(values, value(s))
+	}
+	return estimate(values).Median
 }

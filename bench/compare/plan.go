@@ -22,10 +22,8 @@ import (
 const (
 	readyPause = 500 * time.Millisecond // between questions to a server that starts
 	stopGrace  = 30 * time.Second       // for a server to end in order
-	// killTime is how long what was killed may take to be gone. A process in
-	// uninterruptible sleep takes longer than anybody wants to wait.
-	killTime = 10 * time.Second
-	logLines = 8 // of a server's log that are shown
+	killTime   = 10 * time.Second       // for what was killed to be gone; uninterruptible sleep takes longer
+	logLines   = 8                      // of a server's log that are shown
 )
 
 // Plan says how servers are measured side by side: each is started, measured and stopped
@@ -38,8 +36,7 @@ type Plan struct {
 	// models are listed.
 	Endpoint openai.Config
 	Ready    time.Duration
-	// Measure puts load on the endpoint; goOn is false where no further turn is to be
-	// measured.
+	// Measure puts load on the endpoint; goOn is false where no further turn is to be measured.
 	Measure func(ctx context.Context, t Turn) (goOn bool, err error)
 	// Log takes lines on what goes on.
 	Log func(format string, args ...any)
@@ -63,11 +60,11 @@ type Turn struct {
 // and nothing else is: no variables, pipes or redirections.
 func ParseCommand(line string) ([]string, error) {
 	command, err := shellquote.Split(line)
+	if err == nil && len(command) == 0 {
+		err = errors.New("it is empty")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the server's command: %w", err)
-	}
-	if len(command) == 0 {
-		return nil, errors.New("reading the server's command: it is empty")
 	}
 	return command, nil
 }
@@ -102,8 +99,7 @@ func (p *Plan) turns() []Turn {
 	return turns
 }
 
-// errNotStarted is that the server of a side could not be started. The others can be
-// measured nevertheless.
+// errNotStarted fails one side alone: the others can be measured nevertheless.
 var errNotStarted = errors.New("the server did not start")
 
 // Run goes through all turns, or as many as come before Measure wants no more or ctx
@@ -183,8 +179,8 @@ func (p *Plan) turn(ctx context.Context, t Turn, client *openai.Client, subreape
 	return p.Measure(ctx, t)
 }
 
-// server is a command while it runs, with everything that it starts in turn. It must be
-// stopped, also when it has ended by itself.
+// server is a command with everything that it starts. It must be stopped, also when it has
+// ended by itself.
 type server struct {
 	log   string // path
 	child *process.Child
@@ -220,9 +216,8 @@ func (s *server) logEnd() string {
 	return fmt.Sprintf("the end of %s:\n%s", s.log, strings.Join(lines, "\n"))
 }
 
-// stop ends the command and all that it started: SIGTERM, and SIGKILL to what is
-// left after grace. It returns when nothing of it lives any more, or an error
-// when something does 10 s after SIGKILL.
+// stop ends the command and all that it started: SIGTERM, and SIGKILL to what is left after
+// grace. It returns when nothing of it lives, or an error when something does 10 s after that.
 func (s *server) stop(grace time.Duration) error {
 	s.child.Signal(syscall.SIGTERM)
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
