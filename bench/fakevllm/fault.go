@@ -1,6 +1,8 @@
 package fakevllm
 
 import (
+	"bytes"
+	"embed"
 	"fmt"
 	"io"
 	"net/http"
@@ -93,11 +95,30 @@ func (s *Server) interrupt(a *answer, fault Fault) bool {
 	case FaultStall:
 		s.wait(a.ctx, nil)
 	case FaultStreamError:
-		a.write([]byte(`data: {"error":{"message":"the engine failed mid-stream, as asked for","type":"InternalServerError","param":null,"code":500}}` + "\n\n"))
-		a.done()
+		a.write([]byte(`data: {"error":{"message":"the engine failed mid-stream, as asked for","type":"InternalServerError","param":null,"code":500}}` + "\n\n" + endMark))
 	case FaultTruncated:
 	default:
 		return false
+	}
+	return true
+}
+
+// frames are whole answers as other engines write them, broken ones among them: a path
+// /fault/NAME/v1/… answers with frames/NAME.txt.
+//
+//go:embed frames
+var frames embed.FS
+
+// replay sends the frames of that name, and reports whether there are some.
+func replay(w http.ResponseWriter, name string) bool {
+	answer, err := frames.ReadFile("frames/" + name + ".txt")
+	if err != nil {
+		return false
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for frame := range bytes.SplitAfterSeq(answer, []byte("\n\n")) {
+		_, _ = w.Write(frame) // the client may be gone
+		_ = http.NewResponseController(w).Flush()
 	}
 	return true
 }

@@ -50,12 +50,20 @@ func (p *Paced) Handler() http.Handler {
 	mux.HandleFunc("POST /v1/chat/completions", p.complete)
 	mux.HandleFunc("POST /v1/completions", p.complete)
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) { writeModels(w, p.model) })
-	mux.HandleFunc("GET /health", health)
-	mux.HandleFunc("GET /truth", p.truth)
+	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /truth", func(w http.ResponseWriter, _ *http.Request) {
+		p.mu.Lock()
+		all := p.truths // what is in it does not change
+		p.mu.Unlock()
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		lines := json.NewEncoder(w)
+		for _, t := range all {
+			_ = lines.Encode(t) // the client may be gone
+		}
+	})
 	return mux
 }
 
-// complete answers a request on the schedule.
 func (p *Paced) complete(w http.ResponseWriter, r *http.Request) {
 	due := time.Now().Add(p.gap + phase(p.streams.Add(1), p.gap))
 	req, ok := readRequest(w, r)
@@ -65,7 +73,6 @@ func (p *Paced) complete(w http.ResponseWriter, r *http.Request) {
 	chunks := cmp.Or(req.MaxTokens, pacedTokens)
 	req.StreamOptions.IncludeUsage = true
 	a := newAnswer(w, r, req, p.model)
-	a.open()
 	written := a.writeOnTime(due, p.gap, chunks)
 	// Kept before the end mark goes out, so that a client that saw it can ask.
 	p.mu.Lock()
@@ -83,8 +90,7 @@ func phase(number uint64, gap time.Duration) time.Duration {
 	return time.Duration(part * float64(gap))
 }
 
-// stampWidth is the digits of an instant in a chunk.
-const stampWidth = 19
+const stampWidth = 19 // digits of an instant in a chunk
 
 // writeOnTime sends the chunks, the first at due, until the client goes, and returns when
 // each was written. The event is made once and its stamp written over, so that the time
@@ -111,16 +117,4 @@ func (a *answer) writeOnTime(due time.Time, gap time.Duration, chunks int) (writ
 		a.sent++
 	}
 	return written
-}
-
-// truth lists what was written when.
-func (p *Paced) truth(w http.ResponseWriter, _ *http.Request) {
-	p.mu.Lock()
-	all := p.truths // what is in it does not change
-	p.mu.Unlock()
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	lines := json.NewEncoder(w)
-	for _, t := range all {
-		_ = lines.Encode(t) // the client may be gone
-	}
 }
