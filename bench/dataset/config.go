@@ -18,19 +18,14 @@ type Config struct {
 	// them, prompts are other ones, as the server has the first in its prefix cache: made
 	// ones are drawn anew, a word is put before those of a file. So it is in each pass of a
 	// file that is begun again, unless its prompts are to be Verbatim.
-	Step         int
-	Verbatim     bool
-	NoOversample bool // the file's last record ends the prompts; else it is begun again
-	// Requests is how many prompts are taken at most, 0 for no limit. A trace that goes on
-	// behind them is counted as cut.
-	Requests int
-	Records  []Record // of the file, by [Read], which reads it once for all steps
-	// DisableShuffle takes the records of a file in their order. Otherwise they are
-	// shuffled by Seed, as vLLM does; those of a trace never.
-	DisableShuffle bool
-	// MinPromptLength and MaxPromptLength bound the prompts taken from a file, in
-	// characters (evalscope's --max-prompt-length); 0 is no bound. Others are skipped
-	// and counted.
+	Step           int
+	Verbatim       bool
+	NoOversample   bool     // the file's last record ends the prompts; else it is begun again
+	Requests       int      // prompts at most, 0 for no limit; a trace that goes on is counted as cut
+	Records        []Record // of the file, by [Read], which reads it once for all steps
+	DisableShuffle bool     // else records of a file, not of a trace, are shuffled by Seed, as with vLLM
+	// MinPromptLength and MaxPromptLength bound the prompts of a file, in characters
+	// (evalscope's --max-prompt-length); 0 is no bound. Others are skipped and counted.
 	MinPromptLength, MaxPromptLength int
 	OutputLen                        int // tokens to ask for, 0 for what the records say; made prompts need some
 	InputLen                         int // tokens of made prompts, without PrefixLen
@@ -51,24 +46,21 @@ type Config struct {
 	Words         []string
 	TokensPerWord float64
 	Trace         Trace // how the records of a trace are to be read
-	// Conversations say how conversations are made: turns of InputLen tokens behind a
-	// system prompt of PrefixLen tokens. Of a file they give the thinking time that it
-	// leaves out.
+	// Conversations are turns of InputLen tokens behind a system prompt of PrefixLen tokens;
+	// of a file they give the thinking time that it leaves out.
 	Conversations Conversations
 	// SkipChatTemplate sends custom prompts to the completions API as they are. Else they
 	// go as token ids in the model's chat template, as with vLLM, where ChatTokens is set.
 	SkipChatTemplate bool
-	// Tokenizer counts recorded texts: how many tokens the model server makes of one,
-	// special ones left out; false where it does not say, and a token is taken for each
-	// 4 bytes.
+	// Tokenizer returns how many tokens the model server makes of a text, without special
+	// ones; false where it does not say, and 4 bytes count as a token.
 	Tokenizer func(ctx context.Context, text string) (int, bool)
 	// ChatTokens are the ids of a user's message in the model's chat template; false where
 	// the server does not say, and the text goes as it is.
 	ChatTokens func(ctx context.Context, text string) ([]int32, bool)
 }
 
-// maxPromptTokens bounds one made prompt.
-const maxPromptTokens = 1 << 20
+const maxPromptTokens = 1 << 20 // of one made prompt
 
 // Check reports lengths that make no sense, and what does not fit the kind.
 func (c Config) Check() error {

@@ -28,8 +28,8 @@ type Prompt struct {
 	Turns []Turn
 	// Shared are the starts of the prompt that others may have too, from the shortest on.
 	Shared []Shared
-	// ID names a request of a trace, and After the one that it continues, empty for none;
-	// those of one session have one name.
+	// ID names a request of a trace, and After the one that it continues, empty for none.
+	// Those of one session have one name.
 	ID, After string
 }
 
@@ -39,12 +39,10 @@ type Shared struct {
 	Tokens int // from the start of the prompt
 }
 
-// Source gives out prompts one after the other. It is used by one goroutine at
-// a time.
+// Source gives out prompts one after the other. It is used by one goroutine at a time.
 type Source interface {
-	// Next returns the next prompt. It returns io.EOF when there are no more
-	// (a trace ends, and with [Config.NoOversample] any file) and any other error
-	// when there can be no more.
+	// Next returns the next prompt, or io.EOF when there are no more: a trace ends, and with
+	// [Config.NoOversample] any file.
 	Next(ctx context.Context) (Prompt, error)
 	// Count is what was given out and skipped since the last call of Count.
 	Count() runlog.DatasetCount
@@ -65,8 +63,7 @@ func (c *counter) Count() runlog.DatasetCount {
 // Close implements [Source] where no file is open.
 func (c *counter) Close() {}
 
-// Read returns the records of the file of cfg, nil for a data set that has none. A
-// record that cannot be read ends it.
+// Read returns the records of the file of cfg, nil for a data set that has none.
 func Read(cfg Config) ([]Record, error) {
 	k, err := find(cfg.Kind)
 	if err != nil || k.read == nil || cfg.Path == "" {
