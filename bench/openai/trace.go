@@ -5,7 +5,10 @@
 // what a load needs to know before: [Client.Models], [Client.Tokenize].
 package openai
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Clock says which clock a Trace's instants come from.
 type Clock string
@@ -36,17 +39,12 @@ type Trace struct {
 	Started time.Time `json:"started,omitzero"`
 	Clock   Clock     `json:"clock,omitempty"`
 
-	// Events counts the events that carried data, the end mark among them.
-	Events int `json:"events,omitempty"`
-	// FirstEvent is the instant of the first of them, text or not.
-	FirstEvent time.Duration `json:"first_event_ns,omitempty"`
+	Events     int           `json:"events,omitempty"`         // that carried data, the end mark among them
+	FirstEvent time.Duration `json:"first_event_ns,omitempty"` // the instant of the first of them, text or not
 
-	// Usage is the last that the server sent, nil for none.
-	Usage *Usage `json:"usage,omitempty"`
-	// TokenSource is where [OutputTokens] gets its number.
-	TokenSource TokenSource `json:"token_source,omitempty"`
-	// Merged counts the further texts in a chunk, each of which is a token.
-	Merged int `json:"merged,omitempty"`
+	Usage       *Usage      `json:"usage,omitempty"`        // the last that the server sent, nil for none
+	TokenSource TokenSource `json:"token_source,omitempty"` // where [OutputTokens] gets its number
+	Merged      int         `json:"merged,omitempty"`       // further texts in chunks, each of which is a token
 	// Finish is the last finish_reason, or the first of an answer that the engine gave up;
 	// empty when there was none.
 	Finish string `json:"finish,omitempty"`
@@ -57,12 +55,10 @@ type Trace struct {
 	Reused bool   `json:"reused,omitempty"` // the connection had served a request before
 	// Resent is true when the request was sent once more: the server closed an idle
 	// connection within 1 s, before any byte of an answer. Started is that of the first sending.
-	Resent bool `json:"resent,omitempty"`
-	Status int  `json:"status,omitempty"` // HTTP status, 0 without a response
-	// End is when the request ended, well or not.
-	End time.Duration `json:"end_ns,omitempty"`
-	// Failure is nil for a request that ended properly.
-	Failure *Failure `json:"failure,omitempty"`
+	Resent  bool          `json:"resent,omitempty"`
+	Status  int           `json:"status,omitempty"`  // HTTP status, 0 without a response
+	End     time.Duration `json:"end_ns,omitempty"`  // when the request ended, well or not
+	Failure *Failure      `json:"failure,omitempty"` // nil for a request that ended properly
 
 	// Answer is the text of the answer without its reasoning, where [Request.KeepAnswer]
 	// asked for it. It is in no log.
@@ -86,15 +82,13 @@ func (l *Lag) add(lag time.Duration) {
 	l.Max, l.Last = max(l.Max, lag), lag
 }
 
-// Chunk is one event that carried generated text: an answer, reasoning or a
-// tool call. The text itself is not kept.
+// Chunk is one event that carried generated text: an answer, reasoning or a tool call.
 type Chunk struct {
 	At time.Duration // when the bytes that complete the event arrived
 	// Tokens is how many came since the chunk before, where a running usage tells, else 0.
 	// Those of an event without text, such as half a character, are the next chunk's.
-	Tokens int32
-	// Reasoning is true when the chunk carried reasoning and nothing else.
-	Reasoning bool
+	Tokens    int32
+	Reasoning bool // it carried reasoning and nothing else
 }
 
 // Usage is the server's own count. A number that it did not give is 0.
@@ -106,12 +100,78 @@ type Usage struct {
 	CachedTokens *int `json:"cached_tokens,omitempty"`
 }
 
-// Phases are the parts of a request before its first response byte. A phase
-// that did not happen is 0; on a reused connection only Send and Wait happen.
+// Phases are the parts of a request before its first response byte, 0 for one that did not
+// happen: on a reused connection only Send and Wait do.
 type Phases struct {
 	Resolve time.Duration `json:"resolve_ns,omitempty"` // host name to addresses
 	Connect time.Duration `json:"connect_ns,omitempty"` // TCP
 	TLS     time.Duration `json:"tls_ns,omitempty"`     // handshake
 	Send    time.Duration `json:"send_ns,omitempty"`    // connection in hand to request written
 	Wait    time.Duration `json:"wait_ns,omitempty"`    // request written to first response byte
+}
+
+// TTFT is the time from Started to the first chunk that carries text. There is none for a
+// failed request, except that what was seen before a timeout or a stall stays: leaving it out
+// would flatter the figures.
+func TTFT(t *Trace) (time.Duration, bool) {
+	if !latencyCounts(t) || len(t.Chunks) == 0 {
+		return 0, false
+	}
+	return t.Chunks[0].At, true
+}
+
+// FirstAnswer is the time from Started to the first text that is not reasoning, by the rule of [TTFT].
+func FirstAnswer(t *Trace) (time.Duration, bool) {
+	i := slices.IndexFunc(t.Chunks, func(c Chunk) bool { return !c.Reasoning })
+	if !latencyCounts(t) || i < 0 {
+		return 0, false
+	}
+	return t.Chunks[i].At, true
+}
+
+// ITLs are the gaps between successive chunks that carry text, by the rule of [TTFT].
+func ITLs(t *Trace) []time.Duration {
+	if !latencyCounts(t) || len(t.Chunks) < 2 {
+		return nil
+	}
+	gaps := make([]time.Duration, 0, len(t.Chunks)-1)
+	for i, c := range t.Chunks[1:] {
+		gaps = append(gaps, c.At-t.Chunks[i].At)
+	}
+	return gaps
+}
+
+// TPOT is (last text chunk - first) / (output tokens - 1). There is none for a failed
+// request, for fewer than two tokens, or when all text came at one instant: the time between
+// its tokens was not seen.
+func TPOT(t *Trace) (time.Duration, bool) {
+	n, _ := OutputTokens(t)
+	if t.Failure != nil || n < 2 || len(t.Chunks) < 2 {
+		return 0, false
+	}
+	took := t.Chunks[len(t.Chunks)-1].At - t.Chunks[0].At
+	return took / time.Duration(n-1), took > 0
+}
+
+// E2E is the time from Started to the last text chunk. There is none for a failed request.
+func E2E(t *Trace) (time.Duration, bool) {
+	if t.Failure != nil || len(t.Chunks) == 0 {
+		return 0, false
+	}
+	return t.Chunks[len(t.Chunks)-1].At, true
+}
+
+// OutputTokens is the number of generated tokens, those without text among them, of a
+// failed request too, and where it comes from: the server's usage, or the number of texts
+// where there is none, or one of 0.
+func OutputTokens(t *Trace) (int, TokenSource) {
+	if t.Usage != nil && t.Usage.CompletionTokens > 0 {
+		return t.Usage.CompletionTokens, TokensUsage
+	}
+	return len(t.Chunks) + t.Merged, TokensChunks
+}
+
+// latencyCounts is the rule of [TTFT].
+func latencyCounts(t *Trace) bool {
+	return t.Failure == nil || t.Failure.Reason == ReasonTimeout || t.Failure.Reason == ReasonStalled
 }
