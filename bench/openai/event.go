@@ -25,8 +25,7 @@ type event struct {
 	tokens  int32        // its completion_tokens, noCount for none
 }
 
-// parseEvent reads data, and reports whether it is one JSON object. A value of an
-// unexpected type says nothing.
+// parseEvent reads data, and reports whether it is one JSON object.
 func parseEvent(data []byte) (event, bool) {
 	ev := event{tokens: noCount}
 	if !gjson.ValidBytes(data) {

@@ -20,8 +20,7 @@ type sseEvent struct {
 	isError bool   // its name is error
 }
 
-// eventReader finds server-sent events in bytes that come in any pieces. An event is out
-// as soon as the blank line that ends it is in.
+// eventReader reads server-sent events, each as soon as the blank line that ends it is in.
 type eventReader struct {
 	lines   *bufio.Scanner
 	pending sseEvent
@@ -41,8 +40,8 @@ func newEventReader(r io.Reader) *eventReader {
 	return e
 }
 
-// next returns the next event that has data or is an error. With an error, [io.EOF] at a
-// clean end, comes the event that has begun. Bytes that are no event stream are a [Failure].
+// next returns the next event that has data or is an error. With [io.EOF] or another error comes
+// the event that has begun. Bytes that are no event stream are a [Failure].
 func (e *eventReader) next() (sseEvent, error) {
 	e.pending = sseEvent{data: e.pending.data[:0]}
 	for e.lines.Scan() {
