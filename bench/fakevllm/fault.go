@@ -14,8 +14,7 @@ import (
 // Fault is one way to misbehave, in requests for a completion.
 type Fault string
 
-// The faults. Those "mid-stream" come after three chunks of text, or after the last
-// one of a shorter answer.
+// The faults. Those "mid-stream" come after three chunks of text, or the last of a shorter answer.
 const (
 	FaultNone        Fault = "none"          // in a path it also overrides the one set for all
 	FaultHang        Fault = "hang"          // accepts the request and never answers
@@ -89,7 +88,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, req *request, fa
 	return true
 }
 
-// interrupt ends a stream half way, where the fault is of that kind.
+// interrupt ends a stream mid-stream, where the fault is of that kind.
 func (s *Server) interrupt(a *answer, fault Fault) bool {
 	switch fault {
 	case FaultStall:
@@ -109,7 +108,7 @@ func (s *Server) interrupt(a *answer, fault Fault) bool {
 //go:embed frames
 var frames embed.FS
 
-// replay sends the frames of that name, and reports whether there are some.
+// replay sends the frames of that name, and reports whether there are any.
 func replay(w http.ResponseWriter, name string) bool {
 	answer, err := frames.ReadFile("frames/" + name + ".txt")
 	if err != nil {

@@ -13,16 +13,12 @@ import (
 	"time"
 )
 
-// pacedTokens are the chunks of an answer whose request does not bound them.
-const pacedTokens = 256
+const pacedTokens = 256 // of an answer whose request does not bound them
 
-// Paced is a server to check a load generator against: it writes one chunk a gap to
-// every stream, on a schedule fixed when the request comes. The text of a chunk is the
-// instant at which it was written, and GET /truth lists the streams that are over,
-// as JSON Lines in the order in which they ended.
-//
-// Any prompt and model is accepted, max_tokens is obeyed, an answer is always
-// streamed and usage always sent.
+// Paced is a server to check a load generator against: it writes one chunk a gap to every
+// stream, on a schedule fixed when the request comes. The text of a chunk is the instant at
+// which it was written, and GET /truth lists the streams as JSON Lines, in the order in which
+// they ended. Any prompt and model is accepted, and an answer always streamed, with usage.
 type Paced struct {
 	model   string
 	gap     time.Duration
@@ -32,12 +28,11 @@ type Paced struct {
 	truths []Truth // the oldest first
 }
 
-// Truth is what the server did for one request. Instants are Unix nanoseconds
-// on the server's clock.
+// Truth is what the server did for one request.
 type Truth struct {
 	ID string `json:"id"` // X-Request-Id
-	// Chunks is when each chunk was written, which stands in the chunk too:
-	// taken right before the write. A client that went away has fewer.
+	// Chunks is when each chunk was written, in Unix nanoseconds taken right before: what
+	// stands in it. A client that went away has fewer.
 	Chunks []int64 `json:"chunks_unix_nano"`
 }
 
@@ -83,8 +78,8 @@ func (p *Paced) complete(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// phase spreads streams that start together evenly over a gap, in whatever
-// number they come: multiples of the golden ratio leave no large hole.
+// phase spreads any number of streams that start together evenly over a gap: multiples of the
+// golden ratio leave no large hole.
 func phase(number uint64, gap time.Duration) time.Duration {
 	_, part := math.Modf(float64(number) * math.Phi)
 	return time.Duration(part * float64(gap))
@@ -92,9 +87,8 @@ func phase(number uint64, gap time.Duration) time.Duration {
 
 const stampWidth = 19 // digits of an instant in a chunk
 
-// writeOnTime sends the chunks, the first at due, until the client goes, and returns when
-// each was written. The event is made once and its stamp written over, so that the time
-// between taking it and writing it is short.
+// writeOnTime sends the chunks, the first at due, until the client goes, and returns when each
+// was written. The event is made once, so that a stamp is written soon after it is taken.
 func (a *answer) writeOnTime(due time.Time, gap time.Duration, chunks int) (written []int64) {
 	blank := strings.Repeat("0", stampWidth) + " "
 	event := encodeEvent(a.textChunk(blank))

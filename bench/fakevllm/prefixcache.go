@@ -18,8 +18,8 @@ func newPrefixCache(block, capacity int) *prefixCache {
 	return &prefixCache{block: block, capacity: capacity, blocks: map[uint64]*list.Element{}, used: list.New()}
 }
 
-// take returns how many tokens of a prompt are held, whole blocks from its start, and
-// holds all its blocks from now on. The last token is always computed, as in vLLM.
+// take returns how many tokens of a prompt are held, in whole blocks from its start, and holds
+// all its blocks. The last token is always computed, as in vLLM.
 func (c *prefixCache) take(tokens []string) (held int) {
 	hashes := c.hashes(tokens)
 	for _, h := range hashes {
@@ -32,8 +32,7 @@ func (c *prefixCache) take(tokens []string) (held int) {
 	return min(held, (len(tokens)-1)/c.block) * c.block
 }
 
-// hold makes blocks the most recently used, those at the start of a prompt before those
-// behind them.
+// hold makes blocks the most recently used, those at the start of a prompt first.
 func (c *prefixCache) hold(hashes []uint64) {
 	for _, h := range slices.Backward(hashes) {
 		if e := c.blocks[h]; e != nil {

@@ -1,8 +1,7 @@
-// Package fakevllm is a server that speaks as vLLM does, with a model of
-// continuous batching in place of a language model: the time of a decode step
-// grows with the requests in the batch, prompts cost prefill time, and above the
-// batch's size requests queue. It misbehaves on request: a base URL that ends in
-// /fault/NAME does so for the requests sent there.
+// Package fakevllm is a server that speaks as vLLM does, with a model of continuous batching in
+// place of a language model: a decode step takes longer with more requests in the batch, prompts
+// cost prefill time, and above the batch's size requests queue. It misbehaves in answer to
+// requests below a base URL that ends in /fault/NAME.
 package fakevllm
 
 import (
@@ -60,7 +59,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Server is one model behind HTTP. Make it with New.
+// Server is one model behind HTTP.
 type Server struct {
 	cfg    Config
 	engine *engine
@@ -93,16 +92,16 @@ func New(cfg Config) (*Server, error) {
 // Run is the engine; call it once. When ctx ends it cuts off every request in it.
 func (s *Server) Run(ctx context.Context) { s.engine.run(ctx) }
 
-// SetFault sets the fault of all requests whose path names none; those already being
-// answered keep theirs, except that FaultSlow slows the whole batch.
+// SetFault sets the fault of all later requests whose path names none. FaultSlow slows the
+// whole batch.
 func (s *Server) SetFault(f Fault) {
 	s.engine.mu.Lock()
 	defer s.engine.mu.Unlock()
 	s.engine.fault = f
 }
 
-// SetPenalty multiplies the time of every step from the next one on, as a model server
-// that runs far from its cards takes longer: a factor above 0, 1 for none.
+// SetPenalty multiplies the time of every step by a factor above 0, as of a model server that
+// runs far from its cards.
 func (s *Server) SetPenalty(factor float64) {
 	s.engine.mu.Lock()
 	defer s.engine.mu.Unlock()
@@ -150,11 +149,10 @@ func noSuchModel(w http.ResponseWriter, name string) {
 	writeError(w, http.StatusNotFound, "NotFoundError", "The model `%s` does not exist.", name)
 }
 
-// writeJSON sends a body; the client may be gone by then.
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(encode(v))
+	_, _ = w.Write(encode(v)) // the client may be gone
 }
 
 func encode(v any) []byte {
