@@ -1,8 +1,7 @@
-// Package compare puts load tests side by side and says which differences are
-// more than noise. Requests of one run are not independent of each other: they
-// share a batch, a queue and a moment, and runs on one start of a server share that
-// start. So the unit is the start. A [Plan] starts servers in turns, and ends each with
-// all that it started.
+// Package compare puts load tests side by side and says which differences are more than noise.
+// Requests of one run share a batch, a queue and a moment, and runs on one start of a server
+// share that start, so the unit is the start. A [Plan] starts servers in turns, and ends each
+// with all that it started.
 package compare
 
 import (
@@ -20,8 +19,8 @@ import (
 // Side is what is held against other sides.
 type Side struct {
 	Name string
-	// Reports are the runs of this side, at least one, each of a start of the server of
-	// its own; a load that several machines put on together is one report.
+	// Reports are its runs, at least one, each of its own start of the server. A load that
+	// several machines put on together is one report.
 	Reports []*result.Report
 }
 
@@ -32,9 +31,8 @@ type Comparison struct {
 	// Bindings sum each level up where the sides are bindings of one server.
 	Bindings []Bindings `json:"bindings,omitempty"`
 	Levels   []Level    `json:"levels"` // that more than one side ran
-	// Tests is how many tests were made, those without runs enough not among them.
-	Tests int      `json:"tests"`
-	Notes []string `json:"notes,omitempty"`
+	Tests    int        `json:"tests"`  // that were made: some figures have too few runs
+	Notes    []string   `json:"notes,omitempty"`
 }
 
 // About is what a side was, by its first run.
@@ -114,8 +112,7 @@ func Compare(sides []Side, notes ...string) (*Comparison, error) {
 	return c, nil
 }
 
-// match groups the steps of all sides by their load, in the order of the first
-// side that ran it, and those of one report as one run.
+// match groups the steps of all sides by their load, and those of one report as one run.
 func match(sides []Side) []Level {
 	var levels []Level
 	for i, s := range sides {
@@ -143,8 +140,7 @@ func match(sides []Side) []Level {
 	return levels
 }
 
-// levelName is the load of a step. Steps of one name are repeats: how long they
-// ran and when they gave up is no part of it.
+// levelName is the load of a step, the same for its repeats.
 func levelName(s result.Step) string {
 	s.Repeat = 0
 	switch s.Arrival {
@@ -197,7 +193,6 @@ func (c *Comparison) addLevel(sides []Side, l Level) {
 	c.Levels = append(c.Levels, l)
 }
 
-// columns are those of a step and of its windows.
 func columns() []show.Column {
 	return slices.Concat(show.WindowColumns([]float64{50, 99}), show.StepColumns())
 }
@@ -223,7 +218,6 @@ func (l Level) values(c show.Column, side int) []float64 {
 	return values
 }
 
-// about is what side i was.
 func (c *Comparison) about(i int, s Side) About {
 	first := s.Reports[0].Runs[0]
 	dataset := first.Dataset
@@ -241,10 +235,8 @@ func (c *Comparison) about(i int, s Side) About {
 }
 
 const (
-	// maxDifference is the relative difference up to which two loads, or the lengths of
-	// their texts, are the same, and maxFailures that of two shares of failures.
-	maxDifference = 0.05
-	maxFailures   = 0.01
+	maxDifference = 0.05 // relative, of two loads or lengths of texts that are alike
+	maxFailures   = 0.01 // the difference of two shares of failures that are alike
 )
 
 // warnings are why the runs of two sides at one level cannot be compared as they stand.

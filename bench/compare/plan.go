@@ -29,17 +29,14 @@ const (
 // Plan says how servers are measured side by side: each is started, measured and stopped
 // in turns.
 type Plan struct {
-	Sides   []PlannedSide
-	Repeats int
-	Folder  string // gets a folder for each side, with one for each repeat
-	// Endpoint is what the servers serve, and Ready bounds the time from a start until its
-	// models are listed.
-	Endpoint openai.Config
-	Ready    time.Duration
+	Sides    []PlannedSide
+	Repeats  int
+	Folder   string        // gets a folder for each side, with one for each repeat
+	Endpoint openai.Config // what the servers serve
+	Ready    time.Duration // from a start until its models are listed
 	// Measure puts load on the endpoint; goOn is false where no further turn is to be measured.
 	Measure func(ctx context.Context, t Turn) (goOn bool, err error)
-	// Log takes lines on what goes on.
-	Log func(format string, args ...any)
+	Log     func(format string, args ...any) // takes lines on what goes on
 }
 
 // PlannedSide is a server to start.
@@ -83,8 +80,8 @@ func ParseBound(line string, binding []string) ([]string, error) {
 	return slices.Replace(command, at, at+1, binding...), nil
 }
 
-// turns interleave the sides over the repeats, every other repeat in reverse (A B B A A
-// B …), so that a machine that slowly warms up or fills up is no side's fault.
+// turns interleave the sides, every other repeat in reverse (A B B A A B …), so that a machine
+// that slowly warms up or fills up is no side's fault.
 func (p *Plan) turns() []Turn {
 	var turns []Turn
 	for repeat := range p.Repeats {
@@ -102,9 +99,8 @@ func (p *Plan) turns() []Turn {
 // errNotStarted fails one side alone: the others can be measured nevertheless.
 var errNotStarted = errors.New("the server did not start")
 
-// Run goes through all turns, or as many as come before Measure wants no more or ctx
-// ends. A side whose server does not start is given up with a note, as long as the first
-// and another are left.
+// Run goes through all turns, or those before Measure wants no more or ctx ends. A side whose
+// server does not start is given up with a note, as long as the first and another are left.
 func (p *Plan) Run(ctx context.Context) (notes []string, err error) {
 	for _, s := range p.Sides {
 		if _, err := process.LookPath(s.Command[0]); err != nil {
@@ -186,8 +182,7 @@ type server struct {
 	child *process.Child
 }
 
-// startServer runs a command as [process.Subreaper.Start] does, and writes what it prints
-// to logFile, which only the user may read: a server's log may hold keys.
+// startServer runs a command that prints to logFile, which only the user may read: it may hold keys.
 func startServer(subreaper *process.Subreaper, argv []string, logFile string) (*server, error) {
 	path, err := process.LookPath(argv[0])
 	if err != nil {

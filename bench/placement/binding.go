@@ -69,17 +69,14 @@ func (m *Machine) binding(nodes []int) *Binding {
 
 // Side is one way to start a server in a comparison of bindings.
 type Side struct {
-	Name string // fit for a file name
-	// Meaning is the binding in words, such as bound to node 0.
-	Meaning string
-	Prefix  []string // what to put before the command, empty for none
-	// Recommended is true for the binding that is to be used by what the page says.
-	Recommended bool
+	Name        string   // fit for a file name
+	Meaning     string   // the binding in words, such as bound to node 0
+	Prefix      []string // what to put before the command, empty for none
+	Recommended bool     // by what the page says
 }
 
-// Sides are the bindings to compare for a server on the cards of the machine: none, the
-// recommended one where there is one, each other node with CPUs and memory, and all nodes
-// interleaved. It fails where there is but one node.
+// Sides are the bindings to compare for a server on the machine's cards: none, the recommended one
+// if any, each other node with CPUs and memory, and all nodes interleaved. It fails with one node.
 func (m *Machine) Sides() ([]Side, error) {
 	switch {
 	case len(m.Nodes) == 0:

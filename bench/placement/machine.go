@@ -1,6 +1,5 @@
-// Package placement says whether processes run on the NUMA node of the cards that they
-// hold, and how to bind them there, from what accelerator_exporter shows. It is
-// functions of samples: it reads no file and asks nobody.
+// Package placement says whether processes run on the NUMA node of the cards that they hold, and
+// how to bind them there, from the samples that accelerator_exporter shows.
 package placement
 
 import (
@@ -116,8 +115,7 @@ func Read(page []runlog.Series) *Machine {
 	return m
 }
 
-// finish puts each part in order, since one page is to give one text, and judges the
-// processes.
+// finish puts each part in order, as one page is to give one text, and judges the processes.
 func (m *Machine) finish() {
 	slices.SortFunc(m.Nodes, func(a, b *Node) int { return cmp.Compare(a.Number, b.Number) })
 	for _, n := range m.Nodes {
@@ -143,7 +141,6 @@ func parseCPUs(text string) []int {
 	return list
 }
 
-// number is a label that the exporter makes of a number.
 func number(label string) int {
 	n, _ := strconv.Atoi(label)
 	return n
@@ -178,8 +175,8 @@ func compareCards(a, b *Card) int {
 	return cmp.Or(cmp.Compare(a.Vendor, b.Vendor), cmp.Compare(len(a.Device), len(b.Device)), cmp.Compare(a.Device, b.Device))
 }
 
-// ParseDevices reads a list of cards: numbers, ranges and names with commas
-// between, such as 0-3,6 or 0.1. The result reports whether a card is among them.
+// ParseDevices reads numbers, ranges and names of cards with commas between, such as 0-3,6 or
+// 0.1. The result reports whether a card is among them.
 func ParseDevices(text string) (func(CardID) bool, error) {
 	var devices []string
 	for part := range strings.SplitSeq(text, ",") {
@@ -301,7 +298,7 @@ func (m *Machine) judge(p *Process) Verdict {
 	return Verdict{Text: fmt.Sprintf("bound to %s, cards on %s", nodeNames(runs), nodeNames(cards)), Placed: new(false)}
 }
 
-// contains reports whether all has every one of some.
+// contains reports whether all of some are in all.
 func contains(all, some []int) bool {
 	return !slices.ContainsFunc(some, func(n int) bool { return !slices.Contains(all, n) })
 }
