@@ -208,8 +208,8 @@ func (e *engine) fillBackground(now time.Time, elapsed time.Duration) {
 	}
 }
 
-// naturalLength draws the length of the next answer, from 0.3 to 1.7 times the mean. The
-// draws walk by the golden ratio, which visits that evenly: a short run has its mean too.
+// naturalLength draws the length of the next answer, from 0.3 to 1.7 times the mean. The golden
+// ratio visits that evenly, so a short run has its mean too.
 func (e *engine) naturalLength() int {
 	_, u := math.Modf(float64(e.answers.Add(1)) * math.Phi)
 	return max(1, int(math.Round(float64(e.cfg.MeanOutputTokens)*(0.3+1.4*u))))

@@ -16,22 +16,18 @@ import (
 )
 
 const (
-	// idleConnTime is below the 5 s after which common servers close an idle connection.
-	idleConnTime = 4 * time.Second
+	idleConnTime = 4 * time.Second  // below the 5 s after which common servers close an idle connection
 	connectTime  = 30 * time.Second // for a TCP connection
 )
 
 // Config says how to reach an endpoint.
 type Config struct {
-	// BaseURL is the endpoint with or without /v1, see [ParseEndpoint].
-	BaseURL string
+	BaseURL string // see [ParseEndpoint]
 	// HTTP holds credentials, TLS, proxy and headers. Files among them are read again
 	// for each request. Redirects are never followed and HTTP/2 is never used.
-	HTTP config.HTTPClientConfig
-	// KeepAlive lets requests share connections, each kept for 4 s without use.
-	KeepAlive bool
-	// UserAgent is sent as such, Go's own when empty.
-	UserAgent string
+	HTTP      config.HTTPClientConfig
+	KeepAlive bool   // requests share connections, each kept for 4 s without use
+	UserAgent string // Go's own when empty
 }
 
 // Client sends requests to one endpoint. It may be used from several goroutines at once.

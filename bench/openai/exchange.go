@@ -46,7 +46,7 @@ type exchange struct {
 	unstamped bool          // a read came without a stamp of the kernel
 }
 
-// stages are the instants the transport reports, zero where it does not.
+// stages are the instants that the transport reports, zero where it does not.
 type stages struct {
 	asked                   time.Time // a connection was wanted
 	dnsStart, dnsDone       time.Time

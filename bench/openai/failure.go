@@ -65,13 +65,11 @@ func (r Reason) Unreached() bool { return r == ReasonDNS || r == ReasonConnect |
 // Failure says why a request failed. It is an error.
 type Failure struct {
 	Reason Reason `json:"reason"`
-	// Status is the HTTP status, 0 when there was no response.
-	Status int `json:"status,omitempty"`
+	Status int    `json:"status,omitempty"` // of HTTP, 0 when there was no response
 	// Detail is the [Excerpt] of the response body or of an error's text, without the
 	// credentials that were sent. It may be empty.
 	Detail string `json:"detail,omitempty"`
-	// Local is true when this machine had no file descriptor, port or memory left.
-	Local bool `json:"local,omitempty"`
+	Local  bool   `json:"local,omitempty"` // this machine had no file descriptor, port or memory left
 	// Unsent is true when the request never left this program: a file could not be read, no
 	// OAuth2 token was issued, or the request contradicts itself. Reason is connect.
 	Unsent bool `json:"unsent,omitempty"`

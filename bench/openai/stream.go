@@ -86,18 +86,16 @@ func (s *stream) addUsage(usage gjson.Result) {
 		s.trace.Usage = new(Usage)
 	}
 	u := s.trace.Usage
-	keep := func(number *int, path string) bool {
-		n := tokenCount(usage.Get(path))
-		if n != noCount {
+	keep := func(number *int, path string) {
+		if n := tokenCount(usage.Get(path)); n != noCount {
 			*number = int(n)
 		}
-		return n != noCount
 	}
 	keep(&u.PromptTokens, "prompt_tokens")
 	keep(&u.CompletionTokens, "completion_tokens")
 	keep(&u.ReasoningTokens, "completion_tokens_details.reasoning_tokens")
-	if cached := 0; keep(&cached, "prompt_tokens_details.cached_tokens") {
-		u.CachedTokens = &cached
+	if n := tokenCount(usage.Get("prompt_tokens_details.cached_tokens")); n != noCount {
+		u.CachedTokens = new(int(n))
 	}
 }
 

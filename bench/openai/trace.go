@@ -1,8 +1,7 @@
-// Package openai sends one streaming request to an OpenAI-compatible endpoint
-// and keeps what the wire showed as a [Trace]. Every latency figure is derived
-// from a Trace by a pure function, so whoever reports one uses the same
-// definition: [TTFT], [ITLs], [TPOT], [E2E]. Beside that it asks
-// what a load needs to know before: [Client.Models], [Client.Tokenize].
+// Package openai sends one streaming request to an OpenAI-compatible endpoint and keeps what the
+// wire showed as a [Trace]. Every latency figure is derived from a Trace by a pure function, so
+// all reports use one definition: [TTFT], [ITLs], [TPOT], [E2E]. Beside that it asks what a load
+// needs to know before: [Client.Models], [Client.Tokenize].
 package openai
 
 import (
